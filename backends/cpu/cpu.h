@@ -1,0 +1,72 @@
+/* The cpu backend: what its files know of each other.
+ *
+ *   device.c   the device, and the backend as a whole      lock.h     lock, sleep, wake, time
+ *   stream.c   streams and host calls                      queue.h    a stream's queue
+ *   event.c    events: marks in queues                     pool.h     the workers
+ *   memory.c   allocation, copies, fills                   fiber.h    threads of a block that meet barriers
+ *   kernel.c   launches                                    image.h    shared objects from memory
+ *   module.c   images of kernels                           machine.c  what the system tells
+ */
+#ifndef RILL_CPU_CPU_H
+#define RILL_CPU_CPU_H
+
+#include "backends/cpu/pool.h"
+
+extern const struct rill__backend rill__cpu_backend;
+extern const struct rill__stream_table cpu_stream_table;
+extern const struct rill__event_table cpu_event_table;
+extern const struct rill__memory_table cpu_memory_table;
+extern const struct rill__module_table cpu_module_table;
+extern const struct rill__kernel_table cpu_kernel_table;
+
+/* The backend's parts of the objects. */
+struct cpu_stream {
+  struct cpu_queue *queue;
+};
+
+/* The record that counts is `record`; it is complete when `queue` has reached `number`, or at once if `queue` is
+ * NULL.  Timing events have their time in `time` if `timed` is that record: one that was superseded before its turn
+ * came leaves no time. */
+struct cpu_event {
+  struct cpu_lock lock;
+  struct cpu_queue *queue; /* retained */
+  uint64_t number;
+  uint64_t record, timed;
+  uint64_t time; /* nanoseconds of the monotonic clock */
+};
+
+struct cpu_module {
+  void *library; /* of dlopen */
+  const struct rill_cpu_image_table *image;
+};
+
+struct cpu_kernel {
+  const struct rill_cpu_kernel *code;
+};
+
+static inline struct cpu_queue *cpu_queue_of(struct rill__stream *stream) {
+  const struct cpu_stream *part = rill__part(stream);
+  return part->queue;
+}
+
+/* Slots of the stream table that belong to events. */
+rill_status cpu_event_record(struct rill__stream *stream, struct rill__event *event, uint32_t flags);
+rill_status cpu_event_wait(struct rill__stream *stream, struct rill__event *event, uint32_t flags);
+
+/* How a host wait ends: OK, TIMEOUT, or what the device was lost to. */
+rill_status cpu_wait_status(struct rill__device *device, bool reached, uint64_t ns);
+
+/* machine.c */
+void cpu_name_read(char *name, size_t size);
+uint32_t cpu_clock_read(void); /* kHz; 0 if unknown */
+
+/* What memory this process may use, the limits of its control group included. */
+void cpu_memory_read(uint64_t *free_bytes, uint64_t *total_bytes);
+
+/* The greatest of "x86-64", "x86-64-v2" ... that this processor is, counted from 1; 0 on other machines. */
+uint32_t cpu_x86_level(void);
+
+/* The machine in the words of a target: "x86-64-v3", "aarch64". */
+void cpu_target(char *text, size_t size);
+
+#endif

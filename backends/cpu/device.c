@@ -1,0 +1,109 @@
+#include "backends/cpu/cpu.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static uint32_t count(char *why, size_t why_size) {
+  (void)why;
+  (void)why_size;
+  return 1;
+}
+
+static rill_status init(struct rill__device *device) {
+  rill_device_info *info = &device->info;
+  uint64_t free_bytes = 0;
+  cpu_name_read(info->name, sizeof info->name);
+  cpu_target(info->arch, sizeof info->arch);
+  cpu_memory_read(&free_bytes, &info->memory_total);
+  info->compute_units = cpu_count();
+  info->warp_size = 32; /* what device functions that work across lanes are written for */
+  info->max_threads_per_block = 1024;
+  memcpy(info->max_block_dim, (const uint32_t[]){ 1024, 1024, 64 }, sizeof info->max_block_dim);
+  memcpy(info->max_grid_dim, (const uint32_t[]){ 2147483647, 65535, 65535 }, sizeof info->max_grid_dim);
+  info->shared_per_block = 49152;
+  info->shared_per_block_optin = CPU_SHARED_BYTES;
+  info->core_clock_khz = cpu_clock_read();
+  info->priority_least = CPU_LEVELS - 2;
+  info->priority_greatest = -1;
+  return RILL_OK;
+}
+
+/* The first submission starts the workers: a child of fork has to start them anew anyway. */
+static rill_status activate(struct rill__device *device) {
+  (void)device;
+  return RILL_OK;
+}
+
+static bool supports(struct rill__device *device, uint32_t feature, const char **why) {
+  (void)device;
+  static const char *const reasons[] = {
+    [RILL_FEATURE_PEER] = "there is one cpu device, and no other memory than its own",
+    [RILL_FEATURE_MANAGED] = "",
+    [RILL_FEATURE_POOL] = "the cpu backend takes its memory from the C library",
+    [RILL_FEATURE_IPC] = "memory and events of the cpu backend belong to one process",
+    [RILL_FEATURE_CLUSTER] = "the cpu backend runs blocks independently of one another",
+    [RILL_FEATURE_COOPERATIVE] = "the cpu backend runs blocks independently of one another",
+    [RILL_FEATURE_GRAPH] = "the cpu backend runs operations as they are submitted",
+    [RILL_FEATURE_GRAPH_UPDATE] = "the cpu backend runs operations as they are submitted",
+    [RILL_FEATURE_RTC] = "the cpu backend runs images that rillcc has compiled",
+    [RILL_FEATURE_STREAM_ID] = "streams of the cpu backend have no native form to import",
+  };
+  *why = reasons[feature];
+  return reasons[feature][0] == '\0';
+}
+
+static rill_status synchronize(struct rill__device *device) {
+  cpu_queues_synchronize();
+  return cpu_wait_status(device, true, 0);
+}
+
+static rill_status get_memory(struct rill__device *device, uint64_t *free_bytes, uint64_t *total_bytes) {
+  (void)device;
+  cpu_memory_read(free_bytes, total_bytes);
+  return RILL_OK;
+}
+
+static const struct rill__device_table device_table = {
+  .count = count,
+  .init = init,
+  .activate = activate,
+  .supports = supports,
+  .synchronize = synchronize,
+  .get_memory = get_memory,
+};
+
+/* ---- fork ----
+ *
+ * The child has no workers and none of the work that was pending: that belongs to the parent.  There it counts as
+ * done, so nobody waits for it, and the first submission starts workers.  Locks that other threads held are free in
+ * the next generation of the process (lock.h); the list of queues, which those threads may have been changing, is
+ * locked around the fork. */
+
+static void before_fork(void) { cpu_queues_lock(); }
+
+static void after_fork_in_parent(void) { cpu_queues_unlock(); }
+
+static void after_fork_in_child(void) {
+  cpu_queues_unlock();
+  atomic_fetch_add(&cpu_generation, CPU_GENERATION_STEP);
+  cpu_pool_reset();
+  cpu_queues_reset();
+}
+
+const struct rill__backend rill__cpu_backend = {
+  .name = "cpu",
+  .id = RILL_BACKEND_CPU,
+  .stream_size = sizeof(struct cpu_stream),
+  .event_size = sizeof(struct cpu_event),
+  .module_size = sizeof(struct cpu_module),
+  .kernel_size = sizeof(struct cpu_kernel),
+  .device = &device_table,
+  .stream = &cpu_stream_table,
+  .event = &cpu_event_table,
+  .memory = &cpu_memory_table,
+  .module = &cpu_module_table,
+  .kernel = &cpu_kernel_table,
+  .before_fork = before_fork,
+  .after_fork_in_parent = after_fork_in_parent,
+  .after_fork_in_child = after_fork_in_child,
+};

@@ -1,0 +1,192 @@
+/* Events: an event is a mark in a queue, so recording one that has no timing is no operation at all, and a query
+ * compares two numbers. */
+#include "backends/cpu/cpu.h"
+
+static rill_status create(struct rill__event *event) {
+  RILL_REQUIRE(!event->interprocess, RILL_ERROR_UNSUPPORTED,
+               "interprocess: events of %s are marks in the memory of their process, in every version",
+               event->base.device->name);
+  struct cpu_event *part = rill__part(event);
+  if (event->timing && event->signaled) part->time = cpu_now(); /* it counts as recorded: now */
+  return RILL_OK;
+}
+
+static void destroy(struct rill__event *event) {
+  struct cpu_event *part = rill__part(event);
+  if (part->queue != NULL) cpu_queue_release(part->queue);
+}
+
+static uintptr_t native(struct rill__event *event) {
+  (void)event;
+  return 0;
+}
+
+/* ---- recording ---- */
+
+struct stamp {
+  struct cpu_op op;
+  struct rill__event *event; /* kept */
+  uint64_t record;
+};
+
+static bool run_stamp(struct cpu_queue *queue, struct cpu_op *op) {
+  (void)queue;
+  const struct stamp *stamp = (const struct stamp *)op;
+  struct cpu_event *part = rill__part(stamp->event);
+  const uint64_t now = cpu_now();
+  cpu_acquire(&part->lock);
+  if (part->record == stamp->record) {
+    part->time = now;
+    part->timed = stamp->record;
+  }
+  cpu_release(&part->lock);
+  return true;
+}
+
+static void end_stamp(struct cpu_op *op) { rill__drop(&((struct stamp *)op)->event->base); }
+
+static rill_status submit_stamp(struct cpu_queue *queue, struct rill__event *event, uint64_t record, uint64_t *number) {
+  struct stamp *stamp = NULL;
+  RILL_TRY(cpu_queue_begin(queue, sizeof *stamp, &stamp));
+  rill__keep(&event->base);
+  stamp->op.run = run_stamp;
+  stamp->op.end = end_stamp;
+  stamp->event = event;
+  stamp->record = record;
+  *number = cpu_queue_commit(queue);
+  return RILL_OK;
+}
+
+rill_status cpu_event_record(struct rill__stream *stream, struct rill__event *event, uint32_t flags) {
+  (void)flags; /* RILL_EVENT_EXTERNAL has a meaning in captures only */
+  struct cpu_queue *queue = cpu_queue_of(stream);
+  struct cpu_event *part = rill__part(event);
+  cpu_acquire(&part->lock);
+  uint64_t number = 0;
+  if (event->timing) {
+    const rill_status status = submit_stamp(queue, event, part->record + 1, &number);
+    if (RILL__UNLIKELY(status != RILL_OK)) {
+      cpu_release(&part->lock);
+      return status;
+    }
+  } else {
+    number = cpu_queue_submitted(queue);
+  }
+  struct cpu_queue *before = part->queue;
+  part->record++;
+  if (before != queue) {
+    cpu_queue_retain(queue);
+    part->queue = NULL; /* complete, rather than half written, in the child of a fork that comes here */
+    atomic_signal_fence(memory_order_seq_cst);
+  }
+  part->number = number;
+  atomic_signal_fence(memory_order_seq_cst);
+  part->queue = queue;
+  cpu_release(&part->lock);
+  if (before != queue && before != NULL) cpu_queue_release(before);
+  return RILL_OK;
+}
+
+/* ---- waiting ---- */
+
+/* Where the event's mark is now, with the queue retained; NULL if it is complete. */
+static struct cpu_queue *mark_of(struct rill__event *event, uint64_t *number) {
+  struct cpu_event *part = rill__part(event);
+  cpu_acquire(&part->lock);
+  struct cpu_queue *queue = part->queue;
+  *number = part->number;
+  if (queue != NULL) {
+    if (cpu_queue_reached(queue, *number)) {
+      queue = NULL;
+    } else {
+      cpu_queue_retain(queue);
+    }
+  }
+  cpu_release(&part->lock);
+  return queue;
+}
+
+struct wait {
+  struct cpu_op op;
+  struct cpu_queue *awaited; /* retained */
+  uint64_t number;
+};
+
+/* Runs again after the queue has been parked, and then goes on. */
+static bool run_wait(struct cpu_queue *queue, struct cpu_op *op) {
+  const struct wait *wait = (const struct wait *)op;
+  queue->park.number = wait->number;
+  queue->park.parked = queue;
+  return !cpu_queue_park(wait->awaited, &queue->park);
+}
+
+static void end_wait(struct cpu_op *op) { cpu_queue_release(((struct wait *)op)->awaited); }
+
+rill_status cpu_event_wait(struct rill__stream *stream, struct rill__event *event, uint32_t flags) {
+  (void)flags;
+  struct cpu_queue *queue = cpu_queue_of(stream);
+  uint64_t number = 0;
+  struct cpu_queue *awaited = mark_of(event, &number);
+  if (awaited == NULL) return RILL_OK;
+  struct wait *wait = NULL;
+  rill_status status = RILL_OK;
+  if (awaited == queue || (status = cpu_queue_begin(queue, sizeof *wait, &wait)) != RILL_OK) {
+    cpu_queue_release(awaited); /* a queue is in order with itself */
+    return status;
+  }
+  wait->op.run = run_wait;
+  wait->op.end = end_wait;
+  wait->awaited = awaited;
+  wait->number = number;
+  (void)cpu_queue_commit(queue);
+  return RILL_OK;
+}
+
+static rill_status is_ready(struct rill__event *event, bool *out) {
+  struct cpu_event *part = rill__part(event);
+  cpu_acquire(&part->lock);
+  *out = part->queue == NULL || cpu_queue_reached(part->queue, part->number);
+  cpu_release(&part->lock);
+  return RILL_OK;
+}
+
+static rill_status synchronize(struct rill__event *event, uint64_t ns) {
+  uint64_t number = 0;
+  bool reached = true;
+  struct cpu_queue *queue = mark_of(event, &number);
+  if (queue != NULL) {
+    reached = cpu_queue_wait(queue, number, ns, !event->blocking_sync);
+    cpu_queue_release(queue);
+  }
+  return cpu_wait_status(event->base.device, reached, ns);
+}
+
+/* ---- time ---- */
+
+static bool time_of(struct rill__event *event, uint64_t *time) {
+  struct cpu_event *part = rill__part(event);
+  cpu_acquire(&part->lock);
+  const bool known = part->timed == part->record;
+  *time = part->time;
+  cpu_release(&part->lock);
+  return known;
+}
+
+static rill_status elapsed(struct rill__event *start, struct rill__event *end, float *ms) {
+  uint64_t from = 0, to = 0;
+  RILL_REQUIRE(time_of(start, &from), RILL_ERROR_NOT_READY, "%s has been recorded again and is not complete",
+               rill__name_of(&start->base).text);
+  RILL_REQUIRE(time_of(end, &to), RILL_ERROR_NOT_READY, "%s has been recorded again and is not complete",
+               rill__name_of(&end->base).text);
+  *ms = (float)((double)(int64_t)(to - from) * 1e-6);
+  return RILL_OK;
+}
+
+const struct rill__event_table cpu_event_table = {
+  .create = create,
+  .destroy = destroy,
+  .native = native,
+  .is_ready = is_ready,
+  .synchronize = synchronize,
+  .elapsed = elapsed,
+};

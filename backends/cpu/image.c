@@ -1,0 +1,145 @@
+#include "backends/cpu/image.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#ifndef MFD_EXEC
+#define MFD_EXEC 0x0010u /* Linux 6.3 */
+#endif
+
+/* The machine that this library is built for. */
+#if defined(__x86_64__)
+enum { MACHINE = EM_X86_64 };
+#elif defined(__aarch64__)
+enum { MACHINE = EM_AARCH64 };
+#elif defined(__riscv)
+enum { MACHINE = EM_RISCV };
+#elif defined(__powerpc64__)
+enum { MACHINE = EM_PPC64 };
+#else
+enum { MACHINE = EM_NONE }; /* the loader checks it */
+#endif
+
+/* ---- checking ---- */
+
+/* The loader maps what the headers say and does not look at the size of the file: touching what lies behind its
+ * end would kill the process.  So a truncated image is found here.  Gives what is wrong, or NULL. */
+static const char *find_fault(const unsigned char *data, size_t size) {
+  ElfW(Ehdr) header;
+  if (size < sizeof header) return "it is shorter than an ELF header";
+  memcpy(&header, data, sizeof header);
+  if (memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) return "it is not an ELF file";
+  if (header.e_ident[EI_CLASS] != (sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32)) return "it is of another word size";
+  if (header.e_type != ET_DYN) return "it is not a shared object";
+  if (MACHINE != EM_NONE && header.e_machine != MACHINE) return "it is for another machine";
+  if (header.e_phentsize != sizeof(ElfW(Phdr)) || header.e_phnum == 0) return "it has no program headers";
+  const size_t table = (size_t)header.e_phnum * sizeof(ElfW(Phdr));
+  if (header.e_phoff > size || table > size - header.e_phoff) return "it is truncated";
+  for (size_t i = 0; i < header.e_phnum; i++) {
+    ElfW(Phdr) segment;
+    memcpy(&segment, data + header.e_phoff + i * sizeof segment, sizeof segment);
+    if (segment.p_filesz > size || segment.p_offset > size - segment.p_filesz) return "it is truncated";
+    if (segment.p_type == PT_LOAD && segment.p_memsz < segment.p_filesz) return "a segment has an impossible size";
+  }
+  /* Nobody needs the sections, but they are what comes last: without them the rest is not to be trusted. */
+  const size_t sections = (size_t)header.e_shnum * header.e_shentsize;
+  if (header.e_shoff != 0 && (header.e_shoff > size || sections > size - header.e_shoff)) return "it is truncated";
+  return NULL;
+}
+
+/* ---- loading ---- */
+
+static bool write_all(int file, const char *data, size_t size) {
+  while (size > 0) {
+    const ssize_t written = write(file, data, size);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return false;
+    data += written;
+    size -= (size_t)written;
+  }
+  return true;
+}
+
+/* A path to an open file that no path given before equals.  The loader takes a library of the same name for the
+ * same library, and one may stay for ever after dlclose; so the path counts, in binary, with "/" for 0 and "/./"
+ * for 1. */
+static void unique_path(int file, char *path, size_t size) {
+  static _Atomic uint32_t last;
+  const uint32_t count = atomic_fetch_add(&last, 1) + 1;
+  size_t used = (size_t)snprintf(path, size, "/proc/self/fd");
+  for (uint32_t left = count; left != 0; left >>= 1) {
+    used += (size_t)snprintf(path + used, size - used, "%s", (left & 1) != 0 ? "/." : "/");
+  }
+  (void)snprintf(path + used, size - used, "/%d", file);
+}
+
+/* What dlerror says, without the path in front, which means nothing to the reader. */
+static void loader_words(const char *path, char *text, size_t size) {
+  const char *words = dlerror();
+  if (words == NULL) words = "the loader gives no reason";
+  const size_t length = strlen(path);
+  if (strncmp(words, path, length) == 0 && words[length] == ':') words += length + 1 + (words[length + 1] == ' ');
+  (void)snprintf(text, size, "%s", words);
+}
+
+static void *open_in_memory(const void *data, size_t size, char *why, size_t why_size) {
+  int file = memfd_create("rill kernels", MFD_CLOEXEC | MFD_EXEC);
+  if (file < 0 && errno == EINVAL) file = memfd_create("rill kernels", MFD_CLOEXEC);
+  void *library = NULL;
+  if (file < 0 || !write_all(file, data, size)) {
+    (void)snprintf(why, why_size, "memfd: %s", strerror(errno));
+  } else {
+    char path[160];
+    unique_path(file, path, sizeof path);
+    library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (library == NULL) loader_words(path, why, why_size);
+  }
+  if (file >= 0) (void)close(file);
+  return library;
+}
+
+/* For systems without /proc, or that run nothing from memory files. */
+static void *open_from_file(const void *data, size_t size, char *why, size_t why_size) {
+  const char *folder = getenv("TMPDIR");
+  if (folder == NULL || folder[0] != '/') folder = "/tmp";
+  char path[512];
+  const int length = snprintf(path, sizeof path, "%s/rill-kernels-XXXXXX", folder);
+  const int file = length < (int)sizeof path ? mkostemp(path, O_CLOEXEC) : -1;
+  if (file < 0) {
+    (void)snprintf(why, why_size, "%s: %s", folder, length < (int)sizeof path ? strerror(errno) : "the path is too long");
+    return NULL;
+  }
+  void *library = NULL;
+  if (!write_all(file, data, size)) {
+    (void)snprintf(why, why_size, "%s: %s", folder, strerror(errno));
+  } else {
+    library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (library == NULL) loader_words(path, why, why_size);
+  }
+  (void)unlink(path);
+  (void)close(file);
+  return library;
+}
+
+rill_status cpu_image_open(const char *name, const void *data, size_t size, void **library) {
+  const char *fault = find_fault(data, size);
+  RILL_REQUIRE(fault == NULL, RILL_ERROR_BACKEND, "image \"%s\" of %zu bytes cannot be loaded: %s", name, size, fault);
+  char first[400] = "", second[400] = "";
+  *library = open_in_memory(data, size, first, sizeof first);
+  if (*library == NULL) *library = open_from_file(data, size, second, sizeof second);
+  if (*library != NULL) return RILL_OK;
+  if (strcmp(first, second) == 0) {
+    return rill__fail(RILL_ERROR_BACKEND, "image \"%s\" cannot be loaded: %s", name, first);
+  }
+  return rill__fail(RILL_ERROR_BACKEND, "image \"%s\" cannot be loaded: from memory: %s; from a file: %s", name, first,
+                    second);
+}

@@ -1,0 +1,120 @@
+/* What the system tells of this machine. */
+#include "backends/cpu/cpu.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+
+/* The levels of the x86-64 psABI.  Whether the system saves the wide registers is in what the compiler's run time
+ * says of AVX; the rest is asked of the processor, since compilers differ in the names that they know. */
+uint32_t cpu_x86_level(void) {
+  __builtin_cpu_init();
+  unsigned a = 0, b = 0, c = 0, d = 0, extended = 0;
+  if (__get_cpuid(1, &a, &b, &c, &d) == 0) return 1;
+  const unsigned basic = c;
+  if (__get_cpuid(0x80000001u, &a, &b, &c, &d) != 0) extended = c;
+  const unsigned v2 = bit_SSE3 | bit_SSSE3 | bit_SSE4_1 | bit_SSE4_2 | bit_POPCNT | bit_CMPXCHG16B;
+  if ((basic & v2) != v2 || (extended & bit_LAHF_LM) == 0) return 1;
+  const unsigned v3 = bit_FMA | bit_MOVBE | bit_F16C | bit_OSXSAVE;
+  if ((basic & v3) != v3 || (extended & bit_LZCNT) == 0) return 2;
+  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("bmi") || !__builtin_cpu_supports("bmi2")) return 2;
+  if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") || !__builtin_cpu_supports("avx512cd") ||
+      !__builtin_cpu_supports("avx512dq") || !__builtin_cpu_supports("avx512vl")) {
+    return 3;
+  }
+  return 4;
+}
+#else
+uint32_t cpu_x86_level(void) { return 0; }
+#endif
+
+void cpu_target(char *text, size_t size) {
+  const uint32_t level = cpu_x86_level();
+  struct utsname machine;
+  if (level > 1) {
+    (void)snprintf(text, size, "x86-64-v%u", level);
+  } else if (level == 1) {
+    (void)snprintf(text, size, "x86-64");
+  } else {
+    (void)snprintf(text, size, "%.60s", uname(&machine) == 0 ? machine.machine : "unknown");
+  }
+}
+
+/* The first line of a file; false if there is none. */
+static bool read_line(const char *path, char *line, size_t size) {
+  FILE *file = fopen(path, "re");
+  if (file == NULL) return false;
+  const bool read = fgets(line, (int)size, file) != NULL;
+  (void)fclose(file);
+  if (read) line[strcspn(line, "\n")] = '\0';
+  return read;
+}
+
+/* The value of the first line "key : value" of a file. */
+static bool read_value(const char *path, const char *key, char *value, size_t size) {
+  FILE *file = fopen(path, "re");
+  if (file == NULL) return false;
+  char line[512];
+  bool found = false;
+  const size_t length = strlen(key);
+  while (!found && fgets(line, sizeof line, file) != NULL) {
+    const char *rest = line + length;
+    if (strncmp(line, key, length) != 0) continue;
+    rest += strspn(rest, " \t");
+    if (*rest != ':') continue;
+    rest += 1 + strspn(rest + 1, " \t");
+    (void)snprintf(value, size, "%.*s", (int)strcspn(rest, "\n"), rest);
+    found = true;
+  }
+  (void)fclose(file);
+  return found;
+}
+
+void cpu_name_read(char *name, size_t size) {
+  if (read_value("/proc/cpuinfo", "model name", name, size) && name[0] != '\0') return;
+  struct utsname machine;
+  (void)snprintf(name, size, "%s processor", uname(&machine) == 0 ? machine.machine : "host");
+}
+
+uint32_t cpu_clock_read(void) {
+  char text[64];
+  if (read_line("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq", text, sizeof text)) {
+    return (uint32_t)strtoul(text, NULL, 10);
+  }
+  if (read_value("/proc/cpuinfo", "cpu MHz", text, sizeof text)) return (uint32_t)(strtod(text, NULL) * 1000.0);
+  return 0;
+}
+
+/* A number of bytes in a file of a control group; "max" and nonsense are no limit. */
+static bool read_limit(const char *path, uint64_t *bytes) {
+  char text[64];
+  if (!read_line(path, text, sizeof text) || text[0] < '0' || text[0] > '9') return false;
+  *bytes = strtoull(text, NULL, 10);
+  return true;
+}
+
+void cpu_memory_read(uint64_t *free_bytes, uint64_t *total_bytes) {
+  const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+  *total_bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * page;
+  *free_bytes = (uint64_t)sysconf(_SC_AVPHYS_PAGES) * page;
+  char text[64];
+  if (read_value("/proc/meminfo", "MemAvailable", text, sizeof text)) *free_bytes = strtoull(text, NULL, 10) * 1024;
+  /* In a container the control group at the root is its own. */
+  static const char *const files[][2] = {
+    { "/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current" },
+    { "/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes" },
+  };
+  for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+    uint64_t limit = 0, used = 0;
+    if (!read_limit(files[i][0], &limit) || limit >= *total_bytes) continue;
+    *total_bytes = limit;
+    (void)read_limit(files[i][1], &used);
+    const uint64_t left = used < limit ? limit - used : 0;
+    if (left < *free_bytes) *free_bytes = left;
+  }
+}

@@ -1,0 +1,152 @@
+#include "backends/cpu/cpu.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+  ALIGNMENT = 256,
+  DIRECT_BYTES = 32 * 1024,  /* less than waking a worker costs: done at the call if the stream is idle */
+  INLINE_BYTES = 1024,       /* of a pageable source: kept in the operation itself */
+  SHARE_BYTES = 1024 * 1024, /* from here on several workers share a copy or fill */
+  PART_BYTES = 256 * 1024
+};
+
+static rill_status allocate(struct rill__device *device, size_t size, uint32_t kind, void **out) {
+  (void)kind; /* all memory is the same here */
+  /* The system promises more than there is; what can never be there is refused. */
+  if (size > device->info.memory_total) return RILL_ERROR_OUT_OF_MEMORY;
+  *out = aligned_alloc(ALIGNMENT, (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
+  return *out != NULL ? RILL_OK : RILL_ERROR_OUT_OF_MEMORY;
+}
+
+static rill_status release(struct rill__device *device, void *p, uint32_t kind) {
+  (void)device;
+  (void)kind;
+  cpu_queues_synchronize();
+  free(p);
+  return RILL_OK;
+}
+
+/* ---- copies ---- */
+
+struct copy {
+  struct cpu_op op;
+  char *dst;
+  const char *src;
+  size_t size;
+  void *staged; /* a copy of the source to free, or NULL */
+  _Alignas(16) char bytes[]; /* or the copy itself */
+};
+
+static void copy_parts(struct cpu_op *op, uint64_t first, uint64_t end) {
+  const struct copy *copy = (const struct copy *)op;
+  const size_t from = (size_t)first * PART_BYTES;
+  const size_t to = end * PART_BYTES < copy->size ? (size_t)end * PART_BYTES : copy->size;
+  memcpy(copy->dst + from, copy->src + from, to - from);
+}
+
+static bool run_copy(struct cpu_queue *queue, struct cpu_op *op) {
+  const struct copy *copy = (const struct copy *)op;
+  const uintptr_t dst = (uintptr_t)copy->dst, src = (uintptr_t)copy->src;
+  const bool apart = dst > src ? dst - src >= copy->size : src - dst >= copy->size;
+  if (copy->size >= SHARE_BYTES && apart) {
+    return cpu_pool_share(queue, op, (copy->size + PART_BYTES - 1) / PART_BYTES, copy_parts);
+  }
+  memmove(copy->dst, copy->src, copy->size);
+  return true;
+}
+
+static void end_copy(struct cpu_op *op) { free(((struct copy *)op)->staged); }
+
+/* The source of a pageable copy is taken at the call: right into place if the stream is idle, else into a copy of
+ * it.  Only if there is no memory for that the call blocks until the stream has read the source. */
+static rill_status copy(struct rill__stream *stream, void *dst, uint32_t dst_kind, const void *src, uint32_t src_kind,
+                        size_t n) {
+  (void)dst_kind;
+  struct cpu_queue *queue = cpu_queue_of(stream);
+  const bool pageable = src_kind == RILL_MEMORY_UNKNOWN;
+  if ((pageable || n <= DIRECT_BYTES) && cpu_queue_take(queue)) {
+    memmove(dst, src, n);
+    cpu_queue_give_back(queue);
+    return RILL_OK;
+  }
+  const size_t kept = pageable && n <= INLINE_BYTES ? n : 0;
+  void *staged = pageable && kept == 0 ? malloc(n) : NULL;
+  if (staged != NULL) memcpy(staged, src, n);
+  struct copy *op = NULL;
+  const rill_status status = cpu_queue_begin(queue, sizeof *op + kept, &op);
+  if (status != RILL_OK) {
+    free(staged);
+    return status;
+  }
+  op->op.run = run_copy;
+  op->op.end = end_copy;
+  op->dst = dst;
+  op->src = staged != NULL ? staged : src;
+  op->size = n;
+  op->staged = staged;
+  if (kept > 0) op->src = memcpy(op->bytes, src, kept);
+  const uint64_t number = cpu_queue_commit(queue);
+  if (pageable && kept == 0 && staged == NULL) (void)cpu_queue_wait(queue, number, RILL__FOREVER, true);
+  return RILL_OK;
+}
+
+/* ---- fills ---- */
+
+struct fill {
+  struct cpu_op op;
+  char *dst;
+  size_t size;
+  char pattern[16]; /* repeated to this length */
+};
+
+/* From a multiple of 16 bytes on. */
+static void fill_range(const struct fill *fill, size_t from, size_t to) {
+  char *const dst = fill->dst;
+  if (memcmp(fill->pattern, fill->pattern + 1, sizeof fill->pattern - 1) == 0) { /* all bytes are equal */
+    memset(dst + from, fill->pattern[0], to - from);
+    return;
+  }
+  for (; to - from >= sizeof fill->pattern; from += sizeof fill->pattern) {
+    memcpy(dst + from, fill->pattern, sizeof fill->pattern);
+  }
+  memcpy(dst + from, fill->pattern, to - from);
+}
+
+static void fill_parts(struct cpu_op *op, uint64_t first, uint64_t end) {
+  const struct fill *fill = (const struct fill *)op;
+  fill_range(fill, (size_t)first * PART_BYTES, end * PART_BYTES < fill->size ? (size_t)end * PART_BYTES : fill->size);
+}
+
+static bool run_fill(struct cpu_queue *queue, struct cpu_op *op) {
+  const struct fill *fill = (const struct fill *)op;
+  if (fill->size >= SHARE_BYTES) {
+    return cpu_pool_share(queue, op, (fill->size + PART_BYTES - 1) / PART_BYTES, fill_parts);
+  }
+  fill_range(fill, 0, fill->size);
+  return true;
+}
+
+static rill_status fill(struct rill__stream *stream, void *dst, const void *pattern, size_t pattern_size, size_t count) {
+  struct cpu_queue *queue = cpu_queue_of(stream);
+  struct fill asked = { .op = { .run = run_fill }, .dst = dst, .size = pattern_size * count };
+  for (size_t at = 0; at < sizeof asked.pattern; at += pattern_size) memcpy(asked.pattern + at, pattern, pattern_size);
+  if (asked.size <= DIRECT_BYTES && cpu_queue_take(queue)) {
+    fill_range(&asked, 0, asked.size);
+    cpu_queue_give_back(queue);
+    return RILL_OK;
+  }
+  struct fill *op = NULL;
+  RILL_TRY(cpu_queue_begin(queue, sizeof *op, &op));
+  asked.op.size = op->op.size;
+  *op = asked;
+  (void)cpu_queue_commit(queue);
+  return RILL_OK;
+}
+
+const struct rill__memory_table cpu_memory_table = {
+  .alloc = allocate,
+  .free = release,
+  .copy = copy,
+  .fill = fill,
+};

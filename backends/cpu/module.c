@@ -1,0 +1,66 @@
+#include "backends/cpu/cpu.h"
+#include "backends/cpu/image.h"
+
+#include <dlfcn.h>
+#include <rill/device/cpu_image.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *const x86_levels[] = { "x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4" };
+
+/* 1 for "x86-64" ... 4 for "x86-64-v4", 0 for anything else. */
+static uint32_t level_of(const char *target) {
+  for (uint32_t i = 0; i < sizeof x86_levels / sizeof x86_levels[0]; i++) {
+    if (strcmp(target, x86_levels[i]) == 0) return i + 1;
+  }
+  return 0;
+}
+
+static uint32_t fit(struct rill__device *device, const rill_bundle_image *image) {
+  const uint32_t level = level_of(image->target);
+  if (level != 0) return level <= cpu_x86_level() ? level : 0;
+  return strcmp(image->target, device->info.arch) == 0 ? 1 : 0;
+}
+
+static void needs(struct rill__device *device, char *text, size_t size) {
+  (void)snprintf(text, size, "%s%s", device->info.arch, cpu_x86_level() > 1 ? " or a lower level" : "");
+}
+
+static rill_status load(struct rill__module *module, const rill_bundle_image *image) {
+  struct cpu_module *part = rill__part(module);
+  const char *name = module->bundle != NULL ? module->bundle->name : image->target;
+  void *library = NULL;
+  RILL_TRY(cpu_image_open(name, image->data, image->size, &library));
+  const rill_cpu_image_table *table = dlsym(library, RILL_CPU_IMAGE_SYMBOL);
+  rill_status status = RILL_OK;
+  if (table == NULL) {
+    status = rill__fail(RILL_ERROR_BACKEND, "image \"%s\" is a shared object without \"%s\": rillcc did not make it", name,
+                        RILL_CPU_IMAGE_SYMBOL);
+  } else if (table->magic != RILL_CPU_IMAGE_MAGIC) {
+    status = rill__fail(RILL_ERROR_BACKEND, "image \"%s\" begins with 0x%x, not 0x%x", name, table->magic,
+                        RILL_CPU_IMAGE_MAGIC);
+  } else if (table->version == 0 || table->version > RILL_CPU_IMAGE_VERSION) {
+    status = rill__fail(RILL_ERROR_BACKEND, "image \"%s\" has version %u, this library reads up to %u" RILL_HINT
+                        "use a newer rill, or the rillcc that came with this one",
+                        name, table->version, RILL_CPU_IMAGE_VERSION);
+  }
+  if (status != RILL_OK) {
+    (void)dlclose(library);
+    return status;
+  }
+  part->library = library;
+  part->image = table;
+  return RILL_OK;
+}
+
+static void unload(struct rill__module *module) {
+  const struct cpu_module *part = rill__part(module);
+  (void)dlclose(part->library);
+}
+
+const struct rill__module_table cpu_module_table = {
+  .fit = fit,
+  .needs = needs,
+  .load = load,
+  .unload = unload,
+};

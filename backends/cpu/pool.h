@@ -1,0 +1,57 @@
+/* The workers that run queues.
+ *
+ * A worker takes a queue that is ready and runs its operations; else it helps with a job, an operation whose
+ * parts several workers share; else it spins shortly, then sleeps.
+ *
+ * Invariant: every ready queue gets a worker, however long kernels and host calls of other queues block.
+ *   - Under the pool's lock, as many workers are on their way (spinning, woken or starting) as queues are ready,
+ *     or nobody sleeps and all of the base number have been started.  A worker sleeps only when nothing is ready.
+ *   - If then no ready queue is taken for a tick of the watcher, all workers may be inside code that blocks, and
+ *     the watcher starts another one.  It stops at 252 more than the base number: so many operations may block at once.
+ * Workers beyond the base number end when they have had nothing to do for a while.
+ *
+ * No lock is held while a queue or a job is run.
+ */
+#ifndef RILL_CPU_POOL_H
+#define RILL_CPU_POOL_H
+
+#include "backends/cpu/queue.h"
+
+enum { CPU_LEVELS = 3 }; /* of priority */
+
+struct cpu_fibers;
+
+/* What a worker has for the blocks that it runs. */
+struct cpu_worker {
+  void *shared;              /* dynamic shared memory of a block: CPU_SHARED_BYTES */
+  struct cpu_fibers *fibers; /* made at the first use */
+};
+enum { CPU_SHARED_BYTES = 232448 };
+
+/* The calling worker. */
+struct cpu_worker *cpu_worker_self(void);
+
+/* How many processors this process may use. */
+uint32_t cpu_count(void);
+
+/* Starts the first worker, unless that has been done.  What makes a queue ready calls it first. */
+rill_status cpu_pool_start(void);
+
+/* Hands a queue that the caller owns to the workers. */
+void cpu_pool_push(struct cpu_queue *queue);
+
+/* Whether the owner of a queue that has run `count` operations should let another queue go first. */
+bool cpu_pool_wants_other(uint32_t level, uint32_t count);
+
+/* Whether a thread that waits may spin: not on a single processor. */
+bool cpu_pool_may_spin(void);
+
+/* What an operation returns that shares its parts 0 to `parts` - 1 with other workers: `run` is called for ranges
+ * of them, each part once, on several workers at once. */
+bool cpu_pool_share(struct cpu_queue *queue, struct cpu_op *op, uint64_t parts,
+                    void (*run)(struct cpu_op *op, uint64_t first, uint64_t end));
+
+/* In the child of a fork: no worker exists. */
+void cpu_pool_reset(void);
+
+#endif

@@ -1,0 +1,138 @@
+/* A stream's queue: operations in order, how far they are done, and who waits for that.
+ *
+ * Operations lie one behind the other in chunks.  Threads that submit add them at the tail, under `lock`; one
+ * thread at a time, the owner, takes them from the head, without a lock.
+ *
+ *   submitted   operations ever submitted; published after the operation is written
+ *   completed   operations done, always a prefix of those submitted.  A mark (queue, number) is complete exactly
+ *               if completed >= number; this is all that an event remembers.
+ *   active      whether the queue has an owner: it is in the ready list, run by a worker, parked behind another
+ *               queue, or taken by a thread that submits.  Whoever turns it from false to true is the owner and
+ *               holds a reference.
+ *
+ * Never idle with work left: who submits stores `submitted` and then looks at `active`; an owner that found
+ * nothing stores `active` and then looks at `submitted`.  In the order of those four (sequentially consistent)
+ * accesses at least one of them sees what the other one stored, and the exchange on `active` lets one go on.
+ *
+ * No wake-up lost: the owner stores `completed` and then looks at `wake_at`, the least number that is waited
+ * for; who waits stores `wake_at` and then looks at `completed`.
+ *
+ * A queue outlives its stream while work, an event's mark or a wait refers to it.
+ */
+#ifndef RILL_CPU_QUEUE_H
+#define RILL_CPU_QUEUE_H
+
+#include "backends/cpu/lock.h"
+#include "core/backend.h"
+
+struct cpu_queue;
+
+/* The head of an operation.  Its owner calls `run`, which returns true when the operation is done, or false when
+ * it has handed the queue on, to whom is going to finish it.  `end` (may be NULL) frees what it holds. */
+struct cpu_op {
+  bool (*run)(struct cpu_queue *queue, struct cpu_op *op);
+  void (*end)(struct cpu_op *op);
+  size_t size; /* in the chunk */
+};
+
+struct cpu_chunk {
+  struct cpu_chunk *next;
+  size_t capacity;
+  _Alignas(64) unsigned char bytes[];
+};
+
+/* Work of one operation that several workers share; see pool.h. */
+struct cpu_job {
+  struct cpu_queue *queue;
+  struct cpu_op *op;
+  void (*run)(struct cpu_op *op, uint64_t first, uint64_t end);
+  uint64_t parts;
+  struct cpu_job *next, *previous;
+  bool open;
+  _Atomic uint32_t participants;
+  _Alignas(64) _Atomic uint64_t taken;
+};
+
+struct cpu_waiter {
+  struct cpu_waiter *next;
+  uint64_t number;
+  struct cpu_queue *parked; /* the queue to make ready; NULL: a thread that sleeps on `woken` */
+  _Atomic uint32_t woken;
+};
+
+struct cpu_queue {
+  /* those who submit */
+  struct cpu_lock lock;
+  _Atomic bool active;
+  struct cpu_chunk *tail;
+  size_t tail_offset;
+  size_t reserved; /* between begin and commit */
+  _Atomic uint64_t submitted;
+  _Atomic(struct cpu_chunk *) spare; /* the last chunk used up */
+
+  /* the owner */
+  _Alignas(64) struct cpu_chunk *head;
+  size_t head_offset;
+  uint64_t seen; /* of `submitted` */
+  uint64_t done; /* what `completed` says */
+  _Atomic uint64_t completed, wake_at;
+
+  /* rarely written */
+  _Alignas(64) struct rill__device *device;
+  uint32_t level; /* of priority; 0 is served first */
+  _Atomic uint32_t references;
+  struct cpu_lock waiters_lock;
+  struct cpu_waiter *waiters;     /* under waiters_lock */
+  struct cpu_waiter park;         /* for a wait at the head */
+  struct cpu_queue *next_ready;   /* under the pool's lock */
+  struct cpu_queue *next, *previous; /* of all queues, oldest first; under their lock */
+  uint64_t serial;
+  struct cpu_job job; /* of the operation at the head */
+};
+
+rill_status cpu_queue_new(struct rill__device *device, uint32_t level, struct cpu_queue **out);
+
+static inline void cpu_queue_retain(struct cpu_queue *queue) {
+  atomic_fetch_add_explicit(&queue->references, 1, memory_order_relaxed);
+}
+void cpu_queue_release(struct cpu_queue *queue);
+
+/* Submission: begin gives `size` bytes to fill in and holds the queue's lock until commit, which gives the
+ * operation's number.  begin fails with text. */
+rill_status cpu_queue_begin(struct cpu_queue *queue, size_t size, void *out);
+uint64_t cpu_queue_commit(struct cpu_queue *queue);
+
+/* Makes the calling thread the owner of an idle queue and submits an operation that it does by itself, up to
+ * cpu_queue_give_back.  False if the queue is not idle. */
+bool cpu_queue_take(struct cpu_queue *queue);
+void cpu_queue_give_back(struct cpu_queue *queue);
+
+/* For the owner on a worker: runs operations until there are none or the queue was handed on. */
+void cpu_queue_run(struct cpu_queue *queue);
+
+/* The same, beginning with the end of the operation at the head: for the last participant of a job. */
+void cpu_queue_resume(struct cpu_queue *queue);
+
+static inline bool cpu_queue_reached(struct cpu_queue *queue, uint64_t number) {
+  return atomic_load_explicit(&queue->completed, memory_order_acquire) >= number;
+}
+static inline uint64_t cpu_queue_submitted(struct cpu_queue *queue) {
+  return atomic_load_explicit(&queue->submitted, memory_order_acquire);
+}
+
+/* Makes `waiter->parked` ready when the waiter's number is reached.  False, and nothing done, if it is. */
+bool cpu_queue_park(struct cpu_queue *queue, struct cpu_waiter *waiter);
+
+/* Blocks until `number` is reached, for `ns` at most; false if it was not.  `spin`: looks for a while before it
+ * sleeps. */
+bool cpu_queue_wait(struct cpu_queue *queue, uint64_t number, uint64_t ns, bool spin);
+
+/* Blocks until all that was submitted to any queue before the call is done. */
+void cpu_queues_synchronize(void);
+
+/* For fork.  In the child what was pending counts as done, without having run. */
+void cpu_queues_lock(void);
+void cpu_queues_unlock(void);
+void cpu_queues_reset(void);
+
+#endif

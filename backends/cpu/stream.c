@@ -1,0 +1,91 @@
+#include "backends/cpu/cpu.h"
+
+#include <pthread.h>
+
+static rill_status create(struct rill__stream *stream) {
+  struct cpu_stream *part = rill__part(stream);
+  /* Nothing here is ordered against a null stream, so `blocking` asks for nothing. */
+  return cpu_queue_new(stream->base.device, (uint32_t)(stream->priority + 1), &part->queue);
+}
+
+static bool destroy(struct rill__stream *stream) {
+  cpu_queue_release(cpu_queue_of(stream));
+  return true;
+}
+
+static uintptr_t native(struct rill__stream *stream) {
+  (void)stream;
+  return 0;
+}
+
+static rill_status context(struct rill__stream *stream, uintptr_t *out) {
+  (void)stream;
+  *out = 0;
+  return RILL_OK;
+}
+
+rill_status cpu_wait_status(struct rill__device *device, bool reached, uint64_t ns) {
+  if (RILL__UNLIKELY(atomic_load_explicit(&device->lost, memory_order_acquire) != RILL_OK)) return rill__fail_lost(device);
+  RILL_REQUIRE(reached, RILL_ERROR_TIMEOUT, "the work was not done within %llu ns", (unsigned long long)ns);
+  return RILL_OK;
+}
+
+static rill_status synchronize(struct rill__stream *stream, uint64_t ns) {
+  struct cpu_queue *queue = cpu_queue_of(stream);
+  const bool reached = cpu_queue_wait(queue, cpu_queue_submitted(queue), ns, true);
+  return cpu_wait_status(stream->base.device, reached, ns);
+}
+
+static rill_status is_complete(struct rill__stream *stream, bool *out) {
+  struct cpu_queue *queue = cpu_queue_of(stream);
+  *out = cpu_queue_reached(queue, cpu_queue_submitted(queue));
+  return RILL_OK;
+}
+
+static rill_status is_capturing(struct rill__stream *stream, bool *out) {
+  (void)stream;
+  *out = false;
+  return RILL_OK;
+}
+
+/* ---- host calls ---- */
+
+struct host_call {
+  struct cpu_op op;
+  rill_host_fn fn;
+  void *user;
+};
+
+static bool run_host_call(struct cpu_queue *queue, struct cpu_op *op) {
+  const struct host_call *call = (const struct host_call *)op;
+  const uint32_t generation = atomic_load_explicit(&cpu_generation, memory_order_relaxed);
+  call->fn(call->user, atomic_load_explicit(&queue->device->lost, memory_order_acquire));
+  /* In the child of a fork inside fn this worker is the only thread and its queue has been reset. */
+  if (atomic_load_explicit(&cpu_generation, memory_order_relaxed) != generation) pthread_exit(NULL);
+  return true;
+}
+
+static rill_status host_call(struct rill__stream *stream, rill_host_fn fn, void *user) {
+  struct cpu_queue *queue = cpu_queue_of(stream);
+  struct host_call *call = NULL;
+  RILL_TRY(cpu_queue_begin(queue, sizeof *call, &call));
+  call->op.run = run_host_call;
+  call->op.end = NULL;
+  call->fn = fn;
+  call->user = user;
+  (void)cpu_queue_commit(queue);
+  return RILL_OK;
+}
+
+const struct rill__stream_table cpu_stream_table = {
+  .create = create,
+  .destroy = destroy,
+  .native = native,
+  .context = context,
+  .record = cpu_event_record,
+  .wait = cpu_event_wait,
+  .synchronize = synchronize,
+  .is_complete = is_complete,
+  .is_capturing = is_capturing,
+  .host_call = host_call,
+};

@@ -1,0 +1,263 @@
+/* The CUDA driver API: names, types and exceptions, for backends/gpu.  What each thing here is for stands in
+ * backends/gpu/gpu.h. */
+#ifndef RILL_BACKENDS_CUDA_VENDOR_H
+#define RILL_BACKENDS_CUDA_VENDOR_H
+
+#include <cuda.h>
+#include <rill/rill.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define GPU_VENDOR_IS_CUDA 1
+#define GPU_NAME(name) rill__cuda_##name
+#define GPU_BACKEND_NAME "cuda"
+#define GPU_BACKEND_ID RILL_BACKEND_CUDA
+
+/* ---- libraries and symbols, by name only ---- */
+
+#define GPU_LIBRARIES { "libcuda.so.1" }
+#define GPU_MASK_VARIABLES { "CUDA_VISIBLE_DEVICES" }
+#define GPU_RTC_LIBRARIES { "libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2" }
+#define GPU_RTC_LIBRARIES_TEXT "none of libnvrtc.so.13, .12 and .11.2 can be opened"
+#define GPU_RTC_SYMBOL NULL /* never in the driver library itself */
+#define GPU_GRAPH_SYMBOL "cuGraphLaunch"
+#define GPU_GRAPH_UPDATE_SYMBOL "cuGraphExecUpdate"
+#define GPU_STREAM_ID_TEXT "the driver has no stream ids: they came with CUDA 12.0"
+#define GPU_IPC_SYMBOL "cuIpcGetEventHandle"
+
+/* CUDA 13 renames this to a _v2 that drivers older than 12.8 do not export.  The first one serves all. */
+#ifdef cuEventElapsedTime
+#undef cuEventElapsedTime
+extern __typeof__(cuEventElapsedTime_v2) cuEventElapsedTime;
+#endif
+
+/* From 12.0 on; here again for the headers of 11.8. */
+CUresult CUDAAPI cuStreamGetId(CUstream hStream, unsigned long long *streamId);
+
+/* ---- types and constants ---- */
+
+typedef CUresult gpu_native_result;
+typedef CUdevice gpu_device_handle;
+typedef CUdevice_attribute gpu_attribute;
+typedef CUcontext gpu_context;
+typedef CUstream gpu_stream_handle;
+typedef CUevent gpu_event_handle;
+typedef CUmodule gpu_module_handle;
+typedef CUfunction gpu_function;
+typedef CUfunction_attribute gpu_function_attribute;
+typedef CUdeviceptr gpu_pointer;
+typedef CUuuid gpu_uuid;
+typedef CUstreamCaptureStatus gpu_capture_status;
+typedef CUstreamCaptureMode gpu_capture_mode;
+typedef unsigned int gpu_word;
+#define GPU_CALLBACK CUDA_CB
+
+#define GPU_POINTER(p) ((CUdeviceptr)(uintptr_t)(p))
+#define GPU_CONTEXT_VALUE(context) ((uintptr_t)(context))
+#define GPU_CAPTURE_RELAXED CU_STREAM_CAPTURE_MODE_RELAXED
+#define GPU_CAPTURE_NONE CU_STREAM_CAPTURE_STATUS_NONE
+
+#define GPU_STREAM_FLAG_NON_BLOCKING ((unsigned)CU_STREAM_NON_BLOCKING)
+#define GPU_EVENT_FLAG_BLOCKING_SYNC ((unsigned)CU_EVENT_BLOCKING_SYNC)
+#define GPU_EVENT_FLAG_DISABLE_TIMING ((unsigned)CU_EVENT_DISABLE_TIMING)
+#define GPU_EVENT_FLAG_INTERPROCESS ((unsigned)CU_EVENT_INTERPROCESS)
+#define GPU_RECORD_FLAG_EXTERNAL ((unsigned)CU_EVENT_RECORD_EXTERNAL)
+#define GPU_WAIT_FLAG_EXTERNAL ((unsigned)CU_EVENT_WAIT_EXTERNAL)
+#define GPU_HOST_ALLOC_FLAGS (CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP)
+#define GPU_MANAGED_ALLOC_FLAGS ((unsigned)CU_MEM_ATTACH_GLOBAL)
+
+#define GPU_ATTRIBUTE_COMPUTE_UNITS CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
+#define GPU_ATTRIBUTE_WARP_SIZE CU_DEVICE_ATTRIBUTE_WARP_SIZE
+#define GPU_ATTRIBUTE_MAX_THREADS_PER_BLOCK CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK
+#define GPU_ATTRIBUTE_MAX_BLOCK_DIM_X CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X
+#define GPU_ATTRIBUTE_MAX_BLOCK_DIM_Y CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y
+#define GPU_ATTRIBUTE_MAX_BLOCK_DIM_Z CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z
+#define GPU_ATTRIBUTE_MAX_GRID_DIM_X CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X
+#define GPU_ATTRIBUTE_MAX_GRID_DIM_Y CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y
+#define GPU_ATTRIBUTE_MAX_GRID_DIM_Z CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z
+#define GPU_ATTRIBUTE_REGISTERS_PER_BLOCK CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK
+#define GPU_ATTRIBUTE_SHARED_PER_BLOCK CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK
+#define GPU_ATTRIBUTE_SHARED_PER_BLOCK_OPTIN CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
+#define GPU_ATTRIBUTE_CORE_CLOCK CU_DEVICE_ATTRIBUTE_CLOCK_RATE
+#define GPU_ATTRIBUTE_MEMORY_CLOCK CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE
+#define GPU_ATTRIBUTE_MANAGED CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY
+#define GPU_ATTRIBUTE_POOLS CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED
+#define GPU_ATTRIBUTE_COOPERATIVE CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH
+
+#define GPU_FUNCTION_MAX_THREADS CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK
+#define GPU_FUNCTION_SHARED CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES
+#define GPU_FUNCTION_CONSTANT CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES
+#define GPU_FUNCTION_LOCAL CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES
+#define GPU_FUNCTION_REGISTERS CU_FUNC_ATTRIBUTE_NUM_REGS
+
+#define GPU_MAX_THREADS_PER_DIM UINT64_C(0) /* the dimensions of grid and block are the only limits */
+
+/* The range on every GPU since Volta, until the context that the driver wants for the question exists. */
+#define GPU_PRIORITY_LEAST 0
+#define GPU_PRIORITY_GREATEST (-5)
+
+/* Work on a stream's handle needs no current context, and every call behind a fault returns at once. */
+#define GPU_WORK_NEEDS_CURRENT false
+#define GPU_MAY_HANG_BEHIND_FAULT false
+
+#include "backends/gpu/api.h"
+
+_Static_assert((int)CUDA_ERROR_INVALID_VALUE == GPU_INVALID_VALUE && (int)CUDA_ERROR_OUT_OF_MEMORY == GPU_OUT_OF_MEMORY &&
+                   (int)CUDA_ERROR_DEINITIALIZED == GPU_DEINITIALIZED &&
+                   (int)CUDA_ERROR_INVALID_CONTEXT == GPU_INVALID_CONTEXT &&
+                   (int)CUDA_ERROR_INVALID_HANDLE == GPU_INVALID_HANDLE &&
+                   (int)CUDA_ERROR_NOT_FOUND == GPU_NOT_FOUND && (int)CUDA_ERROR_NOT_READY == GPU_NOT_READY &&
+                   (int)CUDA_ERROR_CONTEXT_IS_DESTROYED == GPU_CONTEXT_DESTROYED &&
+                   (int)CUDA_ERROR_NOT_SUPPORTED == GPU_NOT_SUPPORTED &&
+                   (int)CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED == GPU_CAPTURE_UNSUPPORTED &&
+                   (int)CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD == GPU_CAPTURE_WRONG_THREAD,
+               "the codes that the shared source goes by");
+
+/* The driver API keeps no last error. */
+static inline gpu_result gpu_vendor_result(CUresult result) { return (gpu_result)result; }
+
+static inline const char *gpu_vendor_error_name(gpu_result result) {
+  const char *name = NULL;
+  return gpu_api.error_name((CUresult)result, &name) == CUDA_SUCCESS ? name : NULL;
+}
+
+static inline uint32_t gpu_vendor_driver_version(void) {
+  int version = 0;
+  return GPU_CALL(driver_version(&version)) == GPU_SUCCESS ? (uint32_t)version : 0;
+}
+
+static inline uint32_t gpu_vendor_runtime_version(void) { return 0; }
+
+/* ---- the current context ---- */
+
+struct gpu_scope {
+  CUcontext context;
+};
+
+static inline gpu_result gpu_vendor_open(gpu_device_handle device, gpu_context *context) {
+  return *context != NULL ? GPU_SUCCESS : GPU_CALL(primary_context_retain(context, device));
+}
+
+static inline gpu_result gpu_vendor_enter(struct gpu_scope *scope, gpu_device_handle device, gpu_context context) {
+  (void)scope, (void)device;
+  return GPU_CALL(context_push(context));
+}
+
+static inline void gpu_vendor_leave(struct gpu_scope *scope) { (void)gpu_api.context_pop(&scope->context); }
+
+/* The codes of a context that is gone also come from a handle that others have destroyed. */
+static inline bool gpu_vendor_context_is_gone(gpu_device_handle device) {
+  unsigned int flags = 0;
+  int active = 1;
+  return GPU_CALL(primary_context_state(device, &flags, &active)) == GPU_SUCCESS && active == 0;
+}
+
+static inline gpu_stream_handle gpu_vendor_special_stream(uintptr_t native) { return (CUstream)native; }
+
+static inline gpu_result gpu_vendor_stream_owner(gpu_stream_handle stream, gpu_device_handle device, gpu_context own,
+                                                 enum gpu_owner *owner) {
+  CUcontext context = NULL;
+  gpu_result result = GPU_CALL(stream_context(stream, &context));
+  *owner = GPU_OWNER_THIS;
+  if (result != GPU_SUCCESS || context == own) return result;
+  *owner = GPU_OWNER_OTHER_CONTEXT;
+  result = GPU_CALL(context_push(context));
+  if (result != GPU_SUCCESS) return result;
+  CUdevice other = device;
+  result = GPU_CALL(context_device(&other));
+  (void)gpu_api.context_pop(&context);
+  if (other != device) *owner = GPU_OWNER_OTHER_DEVICE;
+  return result;
+}
+
+/* ---- what the device is, and which code it runs ---- */
+
+struct gpu_target {
+  int major, minor;
+};
+
+static inline gpu_result gpu_vendor_identify(gpu_device_handle device, struct gpu_target *target, char *arch,
+                                             size_t size) {
+  gpu_result result = GPU_CALL(device_attribute(&target->major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device));
+  if (result == GPU_SUCCESS) {
+    result = GPU_CALL(device_attribute(&target->minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device));
+  }
+  (void)snprintf(arch, size, "sm_%d%d", target->major, target->minor);
+  return result;
+}
+
+/* Machine code runs on its own capability and later minors of the same major, PTX on everything later; code of
+ * an architecture-specific target ("sm_90a") on exactly that one, of a family ("sm_100f") on its major from
+ * there on.  Any machine code is better than any PTX, and then the later one. */
+static inline uint32_t gpu_vendor_fit(const struct gpu_target *device, const char *target) {
+  const bool ptx = strncmp(target, "ptx_", 4) == 0;
+  if (!ptx && strncmp(target, "sm_", 3) != 0) return 0;
+  char *end = NULL;
+  const long number = strtol(target + (ptx ? 4 : 3), &end, 10);
+  if (number < 10 || number > 9999) return 0;
+  const long major = number / 10, minor = number % 10;
+  const bool same_major = major == device->major;
+  const bool exact = same_major && minor == device->minor;
+  bool fits = false;
+  if (strcmp(end, "a") == 0) {
+    fits = exact;
+  } else if (strcmp(end, "f") == 0) {
+    fits = same_major && minor <= device->minor;
+  } else if (end[0] == '\0') {
+    fits = ptx ? number <= device->major * 10 + device->minor : same_major && minor <= device->minor;
+  }
+  if (!fits) return 0;
+  return (ptx ? 0u : 100000u) + (uint32_t)number * 4 + (end[0] == 'a' ? 2u : end[0] == 'f' ? 1u : 0u);
+}
+
+static inline void gpu_vendor_needs(const struct gpu_target *device, char *text, size_t size) {
+  if (device->minor == 0) {
+    (void)snprintf(text, size, "sm_%d0, or PTX of at most ptx_%d0", device->major, device->major);
+  } else {
+    (void)snprintf(text, size, "sm_%d%d or an older sm_%dx, or PTX of at most ptx_%d%d", device->major, device->minor,
+                   device->major, device->major, device->minor);
+  }
+}
+
+static inline bool gpu_vendor_has_clusters(gpu_device_handle device, const char **why) {
+  int value = 0;
+  *why = "thread block clusters need compute capability 9.0 and a driver of CUDA 11.8 or later";
+  return GPU_CALL(device_attribute(&value, CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH, device)) == GPU_SUCCESS && value != 0;
+}
+
+/* The attribute came with CUDA 12; an older driver refuses it, and shares events on every Linux machine. */
+static inline bool gpu_vendor_has_ipc(gpu_device_handle device, const char **why) {
+  int value = 0;
+  *why = "the driver says that this device does not share events between processes";
+  const gpu_result result = GPU_CALL(device_attribute(&value, (CUdevice_attribute)125, device));
+  return result == GPU_SUCCESS ? value != 0 : true;
+}
+
+/* ---- calls whose arguments differ ---- */
+
+/* Naming the direction, where both ends are known, spares the driver looking the pointers up.  A pageable source
+ * has been read when any of these returns: the driver stages it first. */
+static inline gpu_result gpu_vendor_copy(void *dst, uint32_t dst_kind, const void *src, uint32_t src_kind, size_t n,
+                                         gpu_stream_handle stream) {
+  if (dst_kind == RILL_MEMORY_DEVICE && src_kind == RILL_MEMORY_PINNED) {
+    return GPU_CALL(copy_to_device(GPU_POINTER(dst), src, n, stream));
+  }
+  if (dst_kind == RILL_MEMORY_PINNED && src_kind == RILL_MEMORY_DEVICE) {
+    return GPU_CALL(copy_from_device(dst, GPU_POINTER(src), n, stream));
+  }
+  return GPU_CALL(copy(GPU_POINTER(dst), GPU_POINTER(src), n, stream));
+}
+
+static inline gpu_result gpu_vendor_module_load(gpu_module_handle *module, const void *data, char *log, size_t size) {
+  CUjit_option options[] = { CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES };
+  void *values[] = { log, (void *)(uintptr_t)size };
+  return GPU_CALL(module_load(module, data, 2, options, values));
+}
+
+/* Dynamic shared memory above the default must be asked for, once and for all: a later smaller request would
+ * take it away from launches of other threads, so the most that there is. */
+static inline gpu_result gpu_vendor_allow_shared(gpu_function function, uint64_t bytes) {
+  return GPU_CALL(function_set_attribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)bytes));
+}
+
+#endif

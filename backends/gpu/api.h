@@ -1,0 +1,70 @@
+/* The vendor's library as a table of functions.  Included by the vendor.h, between its types and its functions. */
+#ifndef RILL_BACKENDS_GPU_API_H
+#define RILL_BACKENDS_GPU_API_H
+
+#include "core/backend.h"
+
+#include <string.h>
+
+#define gpu_api GPU_NAME(api)
+#define gpu_symbols GPU_NAME(symbols)
+#define gpu_load GPU_NAME(load)
+#define gpu_has_symbol GPU_NAME(has_symbol)
+
+#pragma GCC visibility push(hidden)
+
+/* One pointer for each function of gpu_api.def, typed by the vendor's own declaration: hand-written prototypes
+ * drift.  Filled in once, by gpu_load; constant afterwards. */
+extern struct gpu_api {
+#define GPU_FUNCTION(field, name, need) __typeof__(name) *field;
+#include "backends/gpu/gpu_api.def"
+} gpu_api;
+
+/* The names of the same, as the library exports them. */
+extern const struct gpu_symbols {
+#define GPU_FUNCTION(field, name, need) const char *field;
+#include "backends/gpu/gpu_api.def"
+} gpu_symbols;
+
+/* Opens the first of the vendor's libraries that there is, fills in gpu_api, and gives the library's name.  If that
+ * fails, NULL, and `why`: what was tried, and what the loader said. */
+const char *gpu_load(char *why, size_t why_size);
+
+/* Whether the library that was opened exports a symbol. */
+bool gpu_has_symbol(const char *name);
+
+#pragma GCC visibility pop
+
+/* The codes that mean something here.  The vendors number them alike, which vendor.h checks. */
+enum {
+  GPU_SUCCESS = 0,
+  GPU_INVALID_VALUE = 1,
+  GPU_OUT_OF_MEMORY = 2,
+  GPU_DEINITIALIZED = 4,
+  GPU_INVALID_CONTEXT = 201,
+  GPU_INVALID_HANDLE = 400,
+  GPU_NOT_FOUND = 500,
+  GPU_NOT_READY = 600,
+  GPU_CONTEXT_DESTROYED = 709,
+  GPU_NOT_SUPPORTED = 801,
+  GPU_CAPTURE_UNSUPPORTED = 900,
+  GPU_CAPTURE_INVALIDATED = 901,
+  GPU_CAPTURE_MERGE = 902,
+  GPU_CAPTURE_UNMATCHED = 903,
+  GPU_CAPTURE_UNJOINED = 904,
+  GPU_CAPTURE_ISOLATION = 905,
+  GPU_CAPTURE_IMPLICIT = 906,
+  GPU_CAPTURED_EVENT = 907,
+  GPU_CAPTURE_WRONG_THREAD = 908
+};
+
+/* What a vendor call gave: its code as a plain number. */
+typedef int gpu_result;
+
+/* One vendor call: GPU_CALL(event_record(event, stream)). */
+#define GPU_CALL(call) gpu_vendor_result(gpu_api.call)
+
+/* Whose a native stream is. */
+enum gpu_owner { GPU_OWNER_THIS, GPU_OWNER_OTHER_DEVICE, GPU_OWNER_OTHER_CONTEXT };
+
+#endif

@@ -1,0 +1,242 @@
+#include "backends/gpu/gpu.h"
+
+#include <ctype.h>
+#include <dlfcn.h>
+#include <stdlib.h>
+
+struct rill__device **gpu_devices;
+uint32_t gpu_device_count;
+bool gpu_forked;
+
+/* ---- looking for devices ---- */
+
+/* The variables that hide devices, as they stand: the usual reason for finding none. */
+static void append_masks(char *why, size_t size) {
+  static const char *const names[] = GPU_MASK_VARIABLES;
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+    const char *value = getenv(names[i]);
+    const size_t used = strlen(why);
+    if (value != NULL) (void)snprintf(why + used, size - used, "; %s is \"%s\"", names[i], value);
+  }
+}
+
+static uint32_t fail_count(char *why, size_t size, const char *library, gpu_result result, const char *symbol) {
+  const char *name = gpu_vendor_error_name(result);
+  (void)snprintf(why, size, "%s was opened, but its %s gives %d %s", library, symbol, result,
+                 name != NULL ? name : "(unknown error)");
+  append_masks(why, size);
+  return 0;
+}
+
+static uint32_t count(char *why, size_t why_size) {
+  const char *library = gpu_load(why, why_size);
+  if (library == NULL) return 0;
+  int number = 0;
+  gpu_result result = GPU_CALL(init(0));
+  if (result != GPU_SUCCESS) return fail_count(why, why_size, library, result, gpu_symbols.init);
+  result = GPU_CALL(device_count(&number));
+  if (result != GPU_SUCCESS) return fail_count(why, why_size, library, result, gpu_symbols.device_count);
+  if (number <= 0) {
+    (void)snprintf(why, why_size, "%s was opened, but counts no device", library);
+    append_masks(why, why_size);
+    return 0;
+  }
+  gpu_devices = calloc((size_t)number, sizeof(struct rill__device *));
+  if (gpu_devices == NULL) {
+    (void)snprintf(why, why_size, "no host memory");
+    return 0;
+  }
+  gpu_device_count = (uint32_t)number;
+  return gpu_device_count;
+}
+
+/* ---- what a device is ---- */
+
+/* 0 if the driver does not know. */
+static uint32_t attribute(gpu_device_handle device, gpu_attribute which) {
+  int value = 0;
+  if (GPU_CALL(device_attribute(&value, which, device)) != GPU_SUCCESS || value < 0) return 0;
+  return (uint32_t)value;
+}
+
+static int32_t numa_node_of(const char *pci_bus_id) {
+  char path[96];
+  (void)snprintf(path, sizeof path, "/sys/bus/pci/devices/%s/numa_node", pci_bus_id);
+  FILE *file = pci_bus_id[0] != '\0' ? fopen(path, "re") : NULL;
+  if (file == NULL) return -1;
+  int node = -1;
+  if (fscanf(file, "%d", &node) != 1) node = -1;
+  (void)fclose(file);
+  return node;
+}
+
+static void fill_place(rill_device_info *info, gpu_device_handle device) {
+  gpu_uuid uuid;
+  if (gpu_api.device_uuid != NULL && GPU_CALL(device_uuid(&uuid, device)) == GPU_SUCCESS) {
+    _Static_assert(sizeof uuid.bytes == sizeof info->uuid, "16 bytes each");
+    memcpy(info->uuid, uuid.bytes, sizeof info->uuid);
+  }
+  if (gpu_api.device_pci_bus_id != NULL) {
+    const int size = sizeof info->pci_bus_id;
+    if (GPU_CALL(device_pci_bus_id(info->pci_bus_id, size, device)) != GPU_SUCCESS) info->pci_bus_id[0] = '\0';
+  }
+  info->pci_bus_id[sizeof info->pci_bus_id - 1] = '\0';
+  for (char *c = info->pci_bus_id; *c != '\0'; c++) *c = (char)tolower((unsigned char)*c); /* as in sysfs */
+  info->numa_node = numa_node_of(info->pci_bus_id);
+}
+
+static void fill_limits(rill_device_info *info, gpu_device_handle device) {
+  info->compute_units = attribute(device, GPU_ATTRIBUTE_COMPUTE_UNITS);
+  info->warp_size = attribute(device, GPU_ATTRIBUTE_WARP_SIZE);
+  info->max_threads_per_block = attribute(device, GPU_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
+  info->max_block_dim[0] = attribute(device, GPU_ATTRIBUTE_MAX_BLOCK_DIM_X);
+  info->max_block_dim[1] = attribute(device, GPU_ATTRIBUTE_MAX_BLOCK_DIM_Y);
+  info->max_block_dim[2] = attribute(device, GPU_ATTRIBUTE_MAX_BLOCK_DIM_Z);
+  info->max_grid_dim[0] = attribute(device, GPU_ATTRIBUTE_MAX_GRID_DIM_X);
+  info->max_grid_dim[1] = attribute(device, GPU_ATTRIBUTE_MAX_GRID_DIM_Y);
+  info->max_grid_dim[2] = attribute(device, GPU_ATTRIBUTE_MAX_GRID_DIM_Z);
+  info->registers_per_block = attribute(device, GPU_ATTRIBUTE_REGISTERS_PER_BLOCK);
+  info->shared_per_block = attribute(device, GPU_ATTRIBUTE_SHARED_PER_BLOCK);
+  info->shared_per_block_optin = attribute(device, GPU_ATTRIBUTE_SHARED_PER_BLOCK_OPTIN);
+  if (info->shared_per_block_optin < info->shared_per_block) info->shared_per_block_optin = info->shared_per_block;
+  info->core_clock_khz = attribute(device, GPU_ATTRIBUTE_CORE_CLOCK);
+  info->memory_clock_khz = attribute(device, GPU_ATTRIBUTE_MEMORY_CLOCK);
+}
+
+static rill_status init(struct rill__device *device) {
+  struct gpu_device *part = gpu_device_of(device);
+  rill_device_info *info = &device->info;
+  size_t memory = 0;
+  (void)pthread_mutex_init(&part->lock, NULL);
+  GPU_TRY(device, device_get, (&part->native, info->ordinal));
+  GPU_TRY(device, device_name, (info->name, (int)sizeof info->name, part->native));
+  GPU_TRY(device, device_total_memory, (&memory, part->native));
+  const gpu_result result = gpu_vendor_identify(part->native, &part->target, info->arch, sizeof info->arch);
+  if (result != GPU_SUCCESS) return gpu_fail(device, result, "asking for the architecture");
+  info->name[sizeof info->name - 1] = '\0';
+  info->memory_total = memory;
+  fill_place(info, part->native);
+  fill_limits(info, part->native);
+  device->max_threads_per_dim = GPU_MAX_THREADS_PER_DIM;
+  info->driver_version = gpu_vendor_driver_version();
+  info->runtime_version = gpu_vendor_runtime_version();
+  /* Known beforehand; `activate` asks the driver, which may want a context for that. */
+  info->priority_least = GPU_PRIORITY_LEAST;
+  info->priority_greatest = GPU_PRIORITY_GREATEST;
+  gpu_devices[info->ordinal] = device;
+  return RILL_OK;
+}
+
+static rill_status activate(struct rill__device *device) {
+  struct gpu_device *part = gpu_device_of(device);
+  struct gpu_aside aside = gpu_step_aside();
+  gpu_result result = gpu_vendor_open(part->native, &part->context);
+  if (result != GPU_SUCCESS) {
+    gpu_step_back(&aside);
+    return gpu_fail(device, result, "making the device's context");
+  }
+  int least = 0, greatest = 0;
+  GPU_RUN_INSIDE(result, device, context_priority_range, (&least, &greatest));
+  gpu_step_back(&aside);
+  if (result != GPU_SUCCESS) return GPU_FAIL(device, result, context_priority_range);
+  /* Others may be reading: leave alone what was right. */
+  if (device->info.priority_least != least) device->info.priority_least = least;
+  if (device->info.priority_greatest != greatest) device->info.priority_greatest = greatest;
+  return RILL_OK;
+}
+
+/* ---- what a device can do ---- */
+
+static bool has_peers(const struct gpu_device *part, const char **why) {
+  *why = gpu_device_count > 1 ? "the driver says that it reaches the memory of no other device"
+                              : "there is no other device of this vendor";
+  for (uint32_t i = 0; i < gpu_device_count && gpu_api.device_can_access_peer != NULL; i++) {
+    int can = 0;
+    if (gpu_devices[i] == NULL) continue;
+    const gpu_device_handle other = gpu_device_of(gpu_devices[i])->native;
+    if (other == part->native) continue;
+    if (GPU_CALL(device_can_access_peer(&can, part->native, other)) == GPU_SUCCESS && can != 0) return true;
+  }
+  return false;
+}
+
+static bool find_rtc(void) {
+  static const char *const names[] = GPU_RTC_LIBRARIES;
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+    if (dlopen(names[i], RTLD_LAZY | RTLD_LOCAL) != NULL) return true; /* stays open, as all of the vendor's do */
+  }
+  return GPU_RTC_SYMBOL != NULL && gpu_has_symbol(GPU_RTC_SYMBOL);
+}
+
+static bool has_rtc(const char **why) {
+  enum { UNKNOWN, ABSENT, PRESENT };
+  static _Atomic int known = UNKNOWN;
+  if (atomic_load(&known) == UNKNOWN) atomic_store(&known, find_rtc() ? PRESENT : ABSENT);
+  *why = GPU_RTC_LIBRARIES_TEXT;
+  return atomic_load(&known) == PRESENT;
+}
+
+static bool can(struct rill__device *device, uint32_t feature, const char **why) {
+  const struct gpu_device *part = gpu_device_of(device);
+  switch (feature) {
+    case RILL_FEATURE_PEER: return has_peers(part, why);
+    case RILL_FEATURE_MANAGED:
+      *why = "the driver says that the device has no managed memory";
+      return gpu_api.managed_alloc != NULL && attribute(part->native, GPU_ATTRIBUTE_MANAGED) != 0;
+    case RILL_FEATURE_POOL:
+      *why = "the driver says that the device has no memory pools";
+      return attribute(part->native, GPU_ATTRIBUTE_POOLS) != 0;
+    case RILL_FEATURE_IPC:
+      *why = "the driver has no functions to share events between processes";
+      return gpu_has_symbol(GPU_IPC_SYMBOL) && gpu_vendor_has_ipc(part->native, why);
+    case RILL_FEATURE_CLUSTER: return gpu_vendor_has_clusters(part->native, why);
+    case RILL_FEATURE_COOPERATIVE:
+      *why = "the driver says that the device has no cooperative launches";
+      return attribute(part->native, GPU_ATTRIBUTE_COOPERATIVE) != 0;
+    case RILL_FEATURE_GRAPH:
+      *why = "the driver has no graphs";
+      return gpu_has_symbol(GPU_GRAPH_SYMBOL);
+    case RILL_FEATURE_GRAPH_UPDATE:
+      *why = "the driver cannot update graphs";
+      return gpu_has_symbol(GPU_GRAPH_UPDATE_SYMBOL);
+    case RILL_FEATURE_RTC: return has_rtc(why);
+    case RILL_FEATURE_STREAM_ID:
+      *why = GPU_STREAM_ID_TEXT;
+      return gpu_api.stream_id != NULL;
+    default: *why = "there is no such feature"; return false;
+  }
+}
+
+static bool supports(struct rill__device *device, uint32_t feature, const char **why) {
+  *why = "GPUs cannot be used in the child of a fork";
+  if (gpu_forked || !can(device, feature, why)) return false;
+  *why = "";
+  return true;
+}
+
+/* ---- the device as a whole ---- */
+
+static rill_status synchronize(struct rill__device *device) {
+  gpu_result result;
+  GPU_RUN_INSIDE(result, device, context_synchronize, ());
+  return result == GPU_SUCCESS ? RILL_OK : GPU_FAIL(device, result, context_synchronize);
+}
+
+static rill_status get_memory(struct rill__device *device, uint64_t *free_bytes, uint64_t *total_bytes) {
+  size_t free_size = 0, total_size = 0;
+  gpu_result result;
+  GPU_RUN_INSIDE(result, device, memory_info, (&free_size, &total_size));
+  if (result != GPU_SUCCESS) return GPU_FAIL(device, result, memory_info);
+  *free_bytes = free_size;
+  *total_bytes = total_size;
+  return RILL_OK;
+}
+
+const struct rill__device_table gpu_device_table = {
+  .count = count,
+  .init = init,
+  .activate = activate,
+  .supports = supports,
+  .synchronize = synchronize,
+  .get_memory = get_memory,
+};

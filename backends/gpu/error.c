@@ -1,0 +1,87 @@
+#include "backends/gpu/gpu.h"
+
+/* What a code says of work that ran earlier, if it is one after which the device is of no use; else NULL. */
+static const char *fault_of(gpu_result result) {
+  switch (result) {
+    case 214: return "its memory has an error that cannot be corrected";
+    case 220: return "a link between GPUs has an error that cannot be corrected";
+    case 226: return "an error of the hardware or of a peer's memory was contained";
+    case 700: return "a kernel or copy used an address that is not there or not its own";
+    case 702: return "a kernel ran longer than the system lets it";
+    case 710: return "an assertion in a kernel failed";
+    case 714: return "the stack of a kernel overflowed or was overwritten";
+    case 715: return "a kernel ran into an illegal instruction";
+    case 716: return "a kernel used an address that is not aligned";
+    case 717: return "a kernel used an address of the wrong address space";
+    case 718: return "a kernel's program counter left its code";
+    case 719: return "a kernel failed";
+    case 721: return "a kernel did not give its tensor memory back";
+    case 810: return "the server that shares the device among processes has ended this one";
+    case 911: return "an external device that work waited for reported an error";
+    default: return NULL;
+  }
+}
+
+rill_status gpu_status_of(gpu_result result) {
+  if (fault_of(result) != NULL) return RILL_ERROR_DEVICE_LOST;
+  switch (result) {
+    case GPU_SUCCESS: return RILL_OK;
+    case GPU_OUT_OF_MEMORY: return RILL_ERROR_OUT_OF_MEMORY;
+    case GPU_NOT_READY: return RILL_ERROR_NOT_READY;
+    case GPU_NOT_SUPPORTED: return RILL_ERROR_UNSUPPORTED;
+    case GPU_CAPTURED_EVENT: return RILL_ERROR_NOT_RECORDED;
+    case GPU_CAPTURE_UNSUPPORTED:
+    case GPU_CAPTURE_MERGE:
+    case GPU_CAPTURE_ISOLATION:
+    case GPU_CAPTURE_IMPLICIT: return RILL_ERROR_CAPTURE_ACTIVE;
+    case GPU_CAPTURE_INVALIDATED:
+    case GPU_CAPTURE_UNMATCHED:
+    case GPU_CAPTURE_UNJOINED:
+    case GPU_CAPTURE_WRONG_THREAD: return RILL_ERROR_CAPTURE_INVALID;
+    default: return RILL_ERROR_BACKEND;
+  }
+}
+
+/* Why the driver refuses a call, and what to do; in the form that texts of core have. */
+static const char *reason_of(gpu_result result) {
+  switch (result) {
+    case GPU_OUT_OF_MEMORY: return "memory ran out";
+    case GPU_DEINITIALIZED: return "the driver has shut down: the process is ending";
+    case GPU_INVALID_HANDLE:
+    case GPU_INVALID_CONTEXT:
+    case GPU_CONTEXT_DESTROYED:
+      return "a native handle is not, or no longer, one of this device" RILL_HINT
+             "keep native streams and events alive for as long as rill uses them";
+    case GPU_NOT_READY: return "the work is not complete";
+    case GPU_NOT_SUPPORTED: return "the driver or the device cannot do this";
+    case GPU_CAPTURED_EVENT: return "the event was last recorded in a capture";
+    case GPU_CAPTURE_UNSUPPORTED: return "it is not permitted while a stream is being captured";
+    case GPU_CAPTURE_INVALIDATED: return "the capture has been invalidated by an earlier error" RILL_HINT "end the capture";
+    case GPU_CAPTURE_MERGE: return "it would join two captures";
+    case GPU_CAPTURE_UNMATCHED: return "the capture did not begin on this stream";
+    case GPU_CAPTURE_UNJOINED: return "the capture has a stream that was not joined to its first one";
+    case GPU_CAPTURE_ISOLATION: return "it would order work inside a capture after work outside, or the reverse";
+    case GPU_CAPTURE_IMPLICIT:
+      return "the vendor's null stream cannot be used while a blocking stream is being captured";
+    case GPU_CAPTURE_WRONG_THREAD: return "the capture was begun by another thread";
+    default: return "the driver refused the call";
+  }
+}
+
+rill_status gpu_fail(struct rill__device *device, gpu_result result, const char *symbol) {
+  const char *name = gpu_vendor_error_name(result);
+  if (name == NULL) name = "unknown error";
+  const char *fault = fault_of(result);
+  const bool bad_handle =
+      result == GPU_CONTEXT_DESTROYED || result == GPU_INVALID_CONTEXT || result == GPU_INVALID_HANDLE;
+  if (fault == NULL && bad_handle && gpu_vendor_context_is_gone(gpu_device_of(device)->native)) {
+    fault = "its context was destroyed or reset by other code of this process";
+  }
+  if (fault != NULL) return rill__device_lost(device, result, name, "%s (told by %s)", fault, symbol);
+  return rill__fail_native(gpu_status_of(result), result, name, "%s: %s", symbol, reason_of(result));
+}
+
+rill_status gpu_fail_unfinished(const char *what, uint64_t ns) {
+  return rill__fail(RILL_ERROR_TIMEOUT, "the %s was not complete within %llu ns" RILL_HINT "it goes on; wait again", what,
+                    (unsigned long long)ns);
+}

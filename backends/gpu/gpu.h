@@ -1,0 +1,193 @@
+/* The GPU backends, written once.
+ *
+ * The vendors' programming interfaces mirror each other, so these sources are compiled once for each: the build
+ * names the vendor's header in GPU_VENDOR_HEADER, and that header gives the types, constants and small functions
+ * that these files use.  Outside gpu_api.def, which lists every vendor function, no vendor is named here.  What
+ * crosses files is called gpu_something in the text and, by the list of macros below, rill__<vendor>_something in
+ * the object files: both vendors may be in one library.
+ *
+ * One call.  On a stream of rill's own, `record` is one vendor call through a pointer: the handle says which
+ * device and context are meant, and nothing else is asked, locked or allocated.  GPU_RUN is that call.  Where the
+ * vendor wants its context (or device) to be the thread's current one, for creation, for the three default
+ * streams, and on older drivers for everything, the call runs inside a scope that makes it current and puts
+ * back what was there: gpu_enter and gpu_leave, always in pairs.
+ *
+ * Errors.  Every vendor call goes through gpu_vendor_result, which takes care that none stays behind as the
+ * thread's "last error".  A failure becomes a status in gpu_fail alone; a fault of work that ran earlier makes
+ * the device lost there.
+ *
+ * After a fork the child must not enter the driver again, not even to destroy: gpu_forked.
+ */
+#ifndef RILL_BACKENDS_GPU_GPU_H
+#define RILL_BACKENDS_GPU_GPU_H
+
+#include GPU_VENDOR_HEADER
+
+#include "backends/gpu/api.h"
+
+#define gpu_backend GPU_NAME(backend)
+#define gpu_device_count GPU_NAME(device_count)
+#define gpu_device_table GPU_NAME(device_table)
+#define gpu_devices GPU_NAME(devices)
+#define gpu_event_table GPU_NAME(event_table)
+#define gpu_fail GPU_NAME(fail)
+#define gpu_fail_unfinished GPU_NAME(fail_unfinished)
+#define gpu_forked GPU_NAME(forked)
+#define gpu_host_call GPU_NAME(host_call)
+#define gpu_is_busy GPU_NAME(is_busy)
+#define gpu_kernel_table GPU_NAME(kernel_table)
+#define gpu_memory_table GPU_NAME(memory_table)
+#define gpu_module_table GPU_NAME(module_table)
+#define gpu_patience_again GPU_NAME(patience_again)
+#define gpu_patience_begin GPU_NAME(patience_begin)
+#define gpu_status_of GPU_NAME(status_of)
+#define gpu_stream_table GPU_NAME(stream_table)
+
+/* ---- this backend's parts of the objects ---- */
+
+struct gpu_closure;
+enum { GPU_SPARE_CLOSURES = 8 };
+
+struct gpu_device {
+  gpu_device_handle native;
+  gpu_context context; /* the primary one, from activation on */
+  struct gpu_target target;
+  pthread_mutex_t lock;       /* guards `streams` */
+  struct gpu_stream *streams; /* those that were created here, linked by next */
+  _Atomic(struct gpu_closure *) spare[GPU_SPARE_CLOSURES]; /* for the next host calls */
+  _Atomic(struct gpu_closure *) captured;                  /* those that graphs may still call */
+};
+
+struct gpu_stream {
+  gpu_stream_handle native;
+  bool inside;      /* calls on it need a scope: one of the default streams */
+  bool work_inside; /* launches, copies and fills need one */
+  bool has_id;
+  unsigned long long id; /* asked for once: the question would break a capture */
+  struct gpu_stream **link, *next; /* link: what points here, in the device's list; NULL outside of it */
+};
+
+struct gpu_event {
+  gpu_event_handle native;
+};
+
+struct gpu_module {
+  gpu_module_handle native;
+};
+
+struct gpu_kernel {
+  gpu_function native;
+};
+
+static inline struct gpu_device *gpu_device_of(struct rill__device *device) { return rill__part(device); }
+static inline struct gpu_stream *gpu_stream_of(struct rill__stream *stream) { return rill__part(stream); }
+static inline struct gpu_event *gpu_event_of(struct rill__event *event) { return rill__part(event); }
+static inline struct gpu_module *gpu_module_of(struct rill__module *module) { return rill__part(module); }
+static inline struct gpu_kernel *gpu_kernel_of(struct rill__kernel *kernel) { return rill__part(kernel); }
+
+/* ---- across the files ---- */
+
+#pragma GCC visibility push(hidden)
+
+extern const struct rill__backend gpu_backend;
+extern const struct rill__device_table gpu_device_table;
+extern const struct rill__stream_table gpu_stream_table;
+extern const struct rill__event_table gpu_event_table;
+extern const struct rill__memory_table gpu_memory_table;
+extern const struct rill__module_table gpu_module_table;
+extern const struct rill__kernel_table gpu_kernel_table;
+
+extern struct rill__device **gpu_devices; /* by ordinal; NULL until core has set it up */
+extern uint32_t gpu_device_count;
+extern bool gpu_forked; /* this is the child of a fork; constant while it has more than one thread */
+
+/* The status of a vendor's code, with the text: which call failed and what that means. */
+rill_status gpu_fail(struct rill__device *device, gpu_result result, const char *symbol) __attribute__((cold));
+
+/* The status alone, for those who only pass it on. */
+rill_status gpu_status_of(gpu_result result);
+
+/* A host wait with a limit asks again and again, ever less often, and sleeps in between.
+ *
+ *     struct gpu_patience patience = gpu_patience_begin(ns);
+ *     while ((result = ask()) == GPU_NOT_READY) {
+ *       if (!gpu_patience_again(&patience)) return gpu_fail_unfinished("stream", ns);
+ *     }
+ */
+struct gpu_patience {
+  uint64_t deadline, pause; /* ns */
+};
+struct gpu_patience gpu_patience_begin(uint64_t ns);
+bool gpu_patience_again(struct gpu_patience *patience); /* false once the limit has passed, never before */
+rill_status gpu_fail_unfinished(const char *what, uint64_t ns) __attribute__((cold));
+
+/* Whether a stream that was created on the device has work that is not done. */
+bool gpu_is_busy(struct rill__device *device);
+
+/* The host_call slot of streams. */
+rill_status gpu_host_call(struct rill__stream *stream, rill_host_fn fn, void *user);
+
+#pragma GCC visibility pop
+
+/* ---- calling the vendor ---- */
+
+/* Fails as a vendor call did. */
+#define GPU_FAIL(device, result, field) gpu_fail((device), (result), gpu_symbols.field)
+
+/* One vendor call, or the calling function fails: GPU_TRY(device, device_get, (&native, ordinal)). */
+#define GPU_TRY(device, field, arguments)                                                          \
+  do {                                                                                             \
+    const gpu_result try_result_ = GPU_CALL(field arguments);                                      \
+    if (RILL__UNLIKELY(try_result_ != GPU_SUCCESS)) return GPU_FAIL(device, try_result_, field);   \
+  } while (0)
+
+/* Makes the device's context the current one, until gpu_leave. */
+static inline gpu_result gpu_enter(struct rill__device *device, struct gpu_scope *scope) {
+  const struct gpu_device *part = gpu_device_of(device);
+  return gpu_vendor_enter(scope, part->native, part->context);
+}
+
+static inline void gpu_leave(struct gpu_scope *scope) { gpu_vendor_leave(scope); }
+
+/* One vendor call inside a scope. */
+#define GPU_RUN_INSIDE(result, device, field, arguments)                                           \
+  do {                                                                                             \
+    struct gpu_scope scope_;                                                                       \
+    (result) = gpu_enter((device), &scope_);                                                       \
+    if (RILL__LIKELY((result) == GPU_SUCCESS)) {                                                   \
+      (result) = GPU_CALL(field arguments);                                                        \
+      gpu_leave(&scope_);                                                                          \
+    }                                                                                              \
+  } while (0)
+
+/* One vendor call whose handles say all, inside a scope if `inside`.  A driver that still wants a current
+ * context refuses the call before it does anything, and gets it in a second try. */
+#define GPU_RUN(result, device, inside, field, arguments)                                          \
+  do {                                                                                             \
+    bool inside_ = (inside);                                                                       \
+    if (RILL__LIKELY(!inside_)) {                                                                  \
+      (result) = GPU_CALL(field arguments);                                                        \
+      inside_ = (result) == GPU_INVALID_CONTEXT;                                                   \
+    }                                                                                              \
+    if (RILL__UNLIKELY(inside_)) GPU_RUN_INSIDE(result, device, field, arguments);                 \
+  } while (0)
+
+/* Between the two, this thread's calls do not disturb captures that it or, in global mode, others have under way. */
+struct gpu_aside {
+  gpu_capture_mode mode;
+  bool changed;
+};
+
+static inline struct gpu_aside gpu_step_aside(void) {
+  struct gpu_aside aside = { GPU_CAPTURE_RELAXED, false };
+  if (gpu_api.exchange_capture_mode != NULL) {
+    aside.changed = GPU_CALL(exchange_capture_mode(&aside.mode)) == GPU_SUCCESS;
+  }
+  return aside;
+}
+
+static inline void gpu_step_back(struct gpu_aside *aside) {
+  if (aside->changed) (void)GPU_CALL(exchange_capture_mode(&aside->mode));
+}
+
+#endif

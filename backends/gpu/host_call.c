@@ -1,0 +1,88 @@
+#include "backends/gpu/gpu.h"
+
+#include <stdlib.h>
+
+/* The vendors have two ways to call the host from a stream.  A stream callback is called behind a fault too, and
+ * told of it, but cannot be captured; a host function can, and is never called behind a fault.  So: callbacks
+ * outside captures, host functions inside, where the contract promises nothing of faults. */
+
+/* What the vendor's one pointer has to carry. */
+struct gpu_closure {
+  rill_host_fn fn;
+  void *user;
+  struct gpu_device *device;
+  struct gpu_closure *next; /* of those captured */
+};
+
+/* A few are kept for the next call.  Whoever swaps a pointer out of its place owns it, so that no place can be
+ * taken for another one that looks the same. */
+static struct gpu_closure *new_closure(struct gpu_device *device) {
+  for (int i = 0; i < GPU_SPARE_CLOSURES; i++) {
+    if (atomic_load_explicit(&device->spare[i], memory_order_relaxed) == NULL) continue;
+    struct gpu_closure *closure = atomic_exchange_explicit(&device->spare[i], NULL, memory_order_acquire);
+    if (closure != NULL) return closure;
+  }
+  return malloc(sizeof(struct gpu_closure));
+}
+
+static void end_closure(struct gpu_closure *closure) {
+  struct gpu_device *device = closure->device;
+  for (int i = 0; i < GPU_SPARE_CLOSURES; i++) {
+    struct gpu_closure *empty = NULL;
+    if (atomic_load_explicit(&device->spare[i], memory_order_relaxed) == NULL &&
+        atomic_compare_exchange_strong_explicit(&device->spare[i], &empty, closure, memory_order_release,
+                                                memory_order_relaxed)) {
+      return;
+    }
+  }
+  free(closure);
+}
+
+static void GPU_CALLBACK call_from_stream(gpu_stream_handle stream, gpu_native_result result, void *data) {
+  (void)stream;
+  const struct gpu_closure closure = *(struct gpu_closure *)data;
+  end_closure(data);
+  closure.fn(closure.user, gpu_status_of((gpu_result)result));
+}
+
+/* Once for each launch of the graph, so the closure stays. */
+static void GPU_CALLBACK call_from_graph(void *data) {
+  const struct gpu_closure *closure = data;
+  closure->fn(closure->user, RILL_OK);
+}
+
+static rill_status capture_call(struct rill__stream *stream, struct gpu_closure *closure) {
+  const struct gpu_stream *part = gpu_stream_of(stream);
+  struct rill__device *device = stream->base.device;
+  if (gpu_api.launch_host_function == NULL) {
+    end_closure(closure);
+    return rill__fail(RILL_ERROR_UNSUPPORTED, "a host call in a capture: the driver of %s does not have %s, which came later",
+                      device->name, gpu_symbols.launch_host_function);
+  }
+  gpu_result result;
+  GPU_RUN(result, device, part->inside, launch_host_function, (part->native, call_from_graph, closure));
+  if (result != GPU_SUCCESS) {
+    end_closure(closure);
+    return GPU_FAIL(device, result, launch_host_function);
+  }
+  /* How long graphs made from the capture live is not known here. */
+  closure->next = atomic_load(&closure->device->captured);
+  while (!atomic_compare_exchange_weak(&closure->device->captured, &closure->next, closure)) continue;
+  return RILL_OK;
+}
+
+rill_status gpu_host_call(struct rill__stream *stream, rill_host_fn fn, void *user) {
+  const struct gpu_stream *part = gpu_stream_of(stream);
+  struct rill__device *device = stream->base.device;
+  bool capturing = false;
+  RILL_TRY(gpu_stream_table.is_capturing(stream, &capturing));
+  struct gpu_closure *closure = new_closure(gpu_device_of(device));
+  RILL_REQUIRE(closure != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for the call");
+  *closure = (struct gpu_closure){ fn, user, gpu_device_of(device), NULL };
+  if (RILL__UNLIKELY(capturing)) return capture_call(stream, closure);
+  gpu_result result;
+  GPU_RUN(result, device, part->inside, stream_add_callback, (part->native, call_from_stream, closure, 0));
+  if (RILL__LIKELY(result == GPU_SUCCESS)) return RILL_OK;
+  end_closure(closure);
+  return GPU_FAIL(device, result, stream_add_callback);
+}

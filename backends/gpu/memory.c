@@ -1,0 +1,165 @@
+#include "backends/gpu/gpu.h"
+
+/* ---- allocation ---- */
+
+static rill_status alloc(struct rill__device *device, size_t size, uint32_t kind, void **out) {
+  gpu_result result;
+  gpu_pointer pointer = GPU_POINTER(NULL);
+  const char *symbol;
+  *out = NULL;
+  if (kind == RILL_MEMORY_PINNED) {
+    symbol = gpu_symbols.host_alloc;
+    GPU_RUN_INSIDE(result, device, host_alloc, (out, size, GPU_HOST_ALLOC_FLAGS));
+    pointer = GPU_POINTER(*out);
+  } else if (kind == RILL_MEMORY_MANAGED) {
+    const char *why = "";
+    RILL_REQUIRE(gpu_device_table.supports(device, RILL_FEATURE_MANAGED, &why), RILL_ERROR_UNSUPPORTED,
+                 "RILL_MEMORY_MANAGED on %s: %s", device->name, why);
+    symbol = gpu_symbols.managed_alloc;
+    GPU_RUN_INSIDE(result, device, managed_alloc, (&pointer, size, GPU_MANAGED_ALLOC_FLAGS));
+  } else {
+    symbol = gpu_symbols.memory_alloc;
+    GPU_RUN_INSIDE(result, device, memory_alloc, (&pointer, size));
+  }
+  if (RILL__LIKELY(result == GPU_SUCCESS)) {
+    *out = (void *)(uintptr_t)pointer;
+    return RILL_OK;
+  }
+  *out = NULL;
+  /* A size that overflows when it is rounded up is called invalid. */
+  if (result == GPU_OUT_OF_MEMORY) return RILL_ERROR_OUT_OF_MEMORY;
+  if (result == GPU_INVALID_VALUE && size > device->info.memory_total) return RILL_ERROR_OUT_OF_MEMORY;
+  return gpu_fail(device, result, symbol);
+}
+
+/* Host and managed memory may be in use on every device of the vendor, and no vendor says that giving it back
+ * waits for them. */
+static rill_status wait_for_all(void) {
+  for (uint32_t i = 0; i < gpu_device_count; i++) {
+    struct rill__device *device = gpu_devices[i];
+    if (device == NULL || !atomic_load_explicit(&device->active, memory_order_acquire)) continue;
+    RILL_TRY(gpu_device_table.synchronize(device));
+  }
+  return RILL_OK;
+}
+
+/* Device memory is only given back once the device is idle: both vendors' functions wait for that themselves. */
+static rill_status release(struct rill__device *device, void *p, uint32_t kind) {
+  if (gpu_forked) return rill__fail_lost(device);
+  gpu_result result;
+  if (kind == RILL_MEMORY_PINNED) {
+    RILL_TRY(wait_for_all());
+    GPU_RUN_INSIDE(result, device, host_free, (p));
+    return result == GPU_SUCCESS ? RILL_OK : GPU_FAIL(device, result, host_free);
+  }
+  if (kind == RILL_MEMORY_MANAGED) RILL_TRY(wait_for_all());
+  GPU_RUN_INSIDE(result, device, memory_free, (GPU_POINTER(p)));
+  return result == GPU_SUCCESS ? RILL_OK : GPU_FAIL(device, result, memory_free);
+}
+
+/* ---- copy ---- */
+
+static rill_status copy(struct rill__stream *stream, void *dst, uint32_t dst_kind, const void *src, uint32_t src_kind,
+                        size_t n) {
+  const struct gpu_stream *part = gpu_stream_of(stream);
+  struct rill__device *device = stream->base.device;
+  gpu_result result = GPU_INVALID_CONTEXT;
+  if (RILL__LIKELY(!part->work_inside)) result = gpu_vendor_copy(dst, dst_kind, src, src_kind, n, part->native);
+  if (RILL__UNLIKELY(result == GPU_INVALID_CONTEXT)) { /* as in GPU_RUN */
+    struct gpu_scope scope;
+    result = gpu_enter(device, &scope);
+    if (result == GPU_SUCCESS) {
+      result = gpu_vendor_copy(dst, dst_kind, src, src_kind, n, part->native);
+      gpu_leave(&scope);
+    }
+  }
+  return RILL__LIKELY(result == GPU_SUCCESS) ? RILL_OK : GPU_FAIL(device, result, copy);
+}
+
+/* ---- fill ---- */
+
+static uint32_t word_at(const unsigned char *pattern, size_t offset) {
+  uint32_t word;
+  memcpy(&word, pattern + offset, sizeof word);
+  return word;
+}
+
+/* A pattern of several words as one fill of two dimensions for each word: a column of `rows` words, one pattern
+ * apart.  In pieces, since the vendors do not say how many rows they take. */
+static rill_status fill_columns(struct rill__stream *stream, unsigned char *dst, const unsigned char *pattern,
+                                size_t pattern_size, size_t count) {
+  const struct gpu_stream *part = gpu_stream_of(stream);
+  struct rill__device *device = stream->base.device;
+  const size_t most = (size_t)1 << 24;
+  for (size_t done = 0; done < count;) {
+    const size_t rows = count - done < most ? count - done : most;
+    for (size_t offset = 0; offset < pattern_size; offset += 4) {
+      gpu_result result;
+      GPU_RUN(result, device, part->work_inside, fill_2d_32,
+              (GPU_POINTER(dst + done * pattern_size + offset), pattern_size, word_at(pattern, offset), 1, rows,
+               part->native));
+      if (result != GPU_SUCCESS) return GPU_FAIL(device, result, fill_2d_32);
+    }
+    done += rows;
+  }
+  return RILL_OK;
+}
+
+/* The same where there is no such fill: write the pattern once, word by word, and double what is there by copies
+ * until it is all. */
+static rill_status fill_doubling(struct rill__stream *stream, unsigned char *dst, const unsigned char *pattern,
+                                 size_t pattern_size, size_t count) {
+  const struct gpu_stream *part = gpu_stream_of(stream);
+  struct rill__device *device = stream->base.device;
+  for (size_t offset = 0; offset < pattern_size; offset += 4) {
+    gpu_result result;
+    GPU_RUN(result, device, part->work_inside, fill_32,
+            (GPU_POINTER(dst + offset), (gpu_word)word_at(pattern, offset), 1, part->native));
+    if (result != GPU_SUCCESS) return GPU_FAIL(device, result, fill_32);
+  }
+  const size_t size = pattern_size * count;
+  for (size_t done = pattern_size; done < size;) {
+    const size_t n = size - done < done ? size - done : done;
+    RILL_TRY(copy(stream, dst + done, RILL_MEMORY_UNKNOWN, dst, RILL_MEMORY_UNKNOWN, n));
+    done += n;
+  }
+  return RILL_OK;
+}
+
+static rill_status fill(struct rill__stream *stream, void *dst, const void *pattern, size_t pattern_size, size_t count) {
+  const struct gpu_stream *part = gpu_stream_of(stream);
+  struct rill__device *device = stream->base.device;
+  const gpu_pointer to = GPU_POINTER(dst);
+  unsigned char bytes[16];
+  memcpy(bytes, pattern, pattern_size);
+  /* A long pattern that is a shorter one twice. */
+  while (pattern_size > 4 && memcmp(bytes, bytes + pattern_size / 2, pattern_size / 2) == 0) {
+    pattern_size /= 2;
+    count *= 2;
+  }
+  gpu_result result;
+  switch (pattern_size) {
+    case 1:
+      GPU_RUN(result, device, part->work_inside, fill_8, (to, bytes[0], count, part->native));
+      return RILL__LIKELY(result == GPU_SUCCESS) ? RILL_OK : GPU_FAIL(device, result, fill_8);
+    case 2: {
+      uint16_t half;
+      memcpy(&half, bytes, sizeof half);
+      GPU_RUN(result, device, part->work_inside, fill_16, (to, half, count, part->native));
+      return RILL__LIKELY(result == GPU_SUCCESS) ? RILL_OK : GPU_FAIL(device, result, fill_16);
+    }
+    case 4:
+      GPU_RUN(result, device, part->work_inside, fill_32, (to, (gpu_word)word_at(bytes, 0), count, part->native));
+      return RILL__LIKELY(result == GPU_SUCCESS) ? RILL_OK : GPU_FAIL(device, result, fill_32);
+    default:
+      return gpu_api.fill_2d_32 != NULL ? fill_columns(stream, dst, bytes, pattern_size, count)
+                                        : fill_doubling(stream, dst, bytes, pattern_size, count);
+  }
+}
+
+const struct rill__memory_table gpu_memory_table = {
+  .alloc = alloc,
+  .free = release,
+  .copy = copy,
+  .fill = fill,
+};

@@ -1,0 +1,294 @@
+/* HIP on AMD GPUs: names, types and exceptions, for backends/gpu.  What each thing here is for stands in
+ * backends/gpu/gpu.h.  What is said of the behaviour of the runtime was read in its source; it is untested on AMD
+ * hardware. */
+#ifndef RILL_BACKENDS_HIP_VENDOR_H
+#define RILL_BACKENDS_HIP_VENDOR_H
+
+#ifndef __HIP_PLATFORM_AMD__
+#define __HIP_PLATFORM_AMD__ 1
+#endif
+#include <hip/hip_runtime_api.h>
+#include <rill/rill.h>
+#include <stdio.h>
+#include <string.h>
+
+#define GPU_VENDOR_IS_HIP 1
+#define GPU_NAME(name) rill__hip_##name
+#define GPU_BACKEND_NAME "hip"
+#define GPU_BACKEND_ID RILL_BACKEND_HIP
+
+/* ---- libraries and symbols, by name only ---- */
+
+#define GPU_LIBRARIES { "libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5" }
+#define GPU_MASK_VARIABLES { "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES" }
+#define GPU_RTC_LIBRARIES { "libhiprtc.so.7", "libhiprtc.so.6" }
+#define GPU_RTC_LIBRARIES_TEXT "neither libhiprtc.so.7 nor .6 can be opened, and libamdhip64 does not contain it"
+#define GPU_RTC_SYMBOL "hiprtcCompileProgram" /* inside libamdhip64 in 5 and 6 */
+#define GPU_GRAPH_SYMBOL "hipGraphLaunch"
+#define GPU_GRAPH_UPDATE_SYMBOL "hipGraphExecUpdate"
+#define GPU_STREAM_ID_TEXT "the runtime has no stream ids: they came with HIP 7.0"
+#define GPU_IPC_SYMBOL "hipIpcGetEventHandle"
+
+/* The struct of hipGetDeviceProperties grew in 6, which renames the function by macro.  What a library exports
+ * under the plain name fills in the old struct, in every version; see gpu_vendor_identify. */
+#ifdef hipGetDeviceProperties
+#undef hipGetDeviceProperties
+hipError_t hipGetDeviceProperties(void *properties, int device);
+#else
+hipError_t hipGetDevicePropertiesR0600(void *properties, int device);
+#endif
+
+/* Younger than the oldest headers; here again. */
+hipError_t hipStreamGetDevice(hipStream_t stream, hipDevice_t *device);                      /* 5.6 */
+hipError_t hipEventRecordWithFlags(hipEvent_t event, hipStream_t stream, unsigned int flags); /* 6.4 */
+hipError_t hipStreamGetId(hipStream_t stream, unsigned long long *streamId);                  /* 7.0 */
+hipError_t hipMemsetD2D32Async(hipDeviceptr_t dst, size_t dstPitch, unsigned int value, size_t width, size_t height,
+                               hipStream_t stream); /* 7.1 */
+
+/* ---- types and constants ---- */
+
+typedef hipError_t gpu_native_result;
+typedef hipDevice_t gpu_device_handle;
+typedef hipDeviceAttribute_t gpu_attribute;
+typedef uintptr_t gpu_context; /* there is none: a device stands for its context */
+typedef hipStream_t gpu_stream_handle;
+typedef hipEvent_t gpu_event_handle;
+typedef hipModule_t gpu_module_handle;
+typedef hipFunction_t gpu_function;
+typedef hipFunction_attribute gpu_function_attribute;
+typedef void *gpu_pointer;
+typedef hipUUID gpu_uuid;
+typedef hipStreamCaptureStatus gpu_capture_status;
+typedef hipStreamCaptureMode gpu_capture_mode;
+typedef int gpu_word;
+#define GPU_CALLBACK
+
+#define GPU_POINTER(p) ((void *)(uintptr_t)(p))
+#define GPU_CONTEXT_VALUE(context) (context)
+#define GPU_CAPTURE_RELAXED hipStreamCaptureModeRelaxed
+#define GPU_CAPTURE_NONE hipStreamCaptureStatusNone
+
+#define GPU_STREAM_FLAG_NON_BLOCKING ((unsigned)hipStreamNonBlocking)
+#define GPU_EVENT_FLAG_BLOCKING_SYNC ((unsigned)hipEventBlockingSync)
+#define GPU_EVENT_FLAG_DISABLE_TIMING ((unsigned)hipEventDisableTiming)
+#define GPU_EVENT_FLAG_INTERPROCESS ((unsigned)hipEventInterprocess)
+#define GPU_RECORD_FLAG_EXTERNAL 1u /* hipEventRecordExternal, of 6.4 */
+#define GPU_WAIT_FLAG_EXTERNAL 1u   /* hipEventWaitExternal; 5.2 takes no flags and says so */
+#define GPU_HOST_ALLOC_FLAGS (hipHostMallocPortable | hipHostMallocMapped)
+#define GPU_MANAGED_ALLOC_FLAGS ((unsigned)hipMemAttachGlobal)
+
+#define GPU_ATTRIBUTE_COMPUTE_UNITS hipDeviceAttributeMultiprocessorCount
+#define GPU_ATTRIBUTE_WARP_SIZE hipDeviceAttributeWarpSize
+#define GPU_ATTRIBUTE_MAX_THREADS_PER_BLOCK hipDeviceAttributeMaxThreadsPerBlock
+#define GPU_ATTRIBUTE_MAX_BLOCK_DIM_X hipDeviceAttributeMaxBlockDimX
+#define GPU_ATTRIBUTE_MAX_BLOCK_DIM_Y hipDeviceAttributeMaxBlockDimY
+#define GPU_ATTRIBUTE_MAX_BLOCK_DIM_Z hipDeviceAttributeMaxBlockDimZ
+#define GPU_ATTRIBUTE_MAX_GRID_DIM_X hipDeviceAttributeMaxGridDimX
+#define GPU_ATTRIBUTE_MAX_GRID_DIM_Y hipDeviceAttributeMaxGridDimY
+#define GPU_ATTRIBUTE_MAX_GRID_DIM_Z hipDeviceAttributeMaxGridDimZ
+#define GPU_ATTRIBUTE_REGISTERS_PER_BLOCK hipDeviceAttributeMaxRegistersPerBlock
+#define GPU_ATTRIBUTE_SHARED_PER_BLOCK hipDeviceAttributeMaxSharedMemoryPerBlock
+#define GPU_ATTRIBUTE_SHARED_PER_BLOCK_OPTIN hipDeviceAttributeSharedMemPerBlockOptin
+#define GPU_ATTRIBUTE_CORE_CLOCK hipDeviceAttributeClockRate
+#define GPU_ATTRIBUTE_MEMORY_CLOCK hipDeviceAttributeMemoryClockRate
+#define GPU_ATTRIBUTE_MANAGED hipDeviceAttributeManagedMemory
+#define GPU_ATTRIBUTE_POOLS hipDeviceAttributeMemoryPoolsSupported
+#define GPU_ATTRIBUTE_COOPERATIVE hipDeviceAttributeCooperativeLaunch
+
+#define GPU_FUNCTION_MAX_THREADS HIP_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK
+#define GPU_FUNCTION_SHARED HIP_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES
+#define GPU_FUNCTION_CONSTANT HIP_FUNC_ATTRIBUTE_CONST_SIZE_BYTES
+#define GPU_FUNCTION_LOCAL HIP_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES
+#define GPU_FUNCTION_REGISTERS HIP_FUNC_ATTRIBUTE_NUM_REGS
+
+#define GPU_MAX_THREADS_PER_DIM UINT64_C(0xffffffff) /* the packet's grid is counted in threads, in 32 bits */
+
+#define GPU_PRIORITY_LEAST 1
+#define GPU_PRIORITY_GREATEST (-1)
+
+/* The runtime finds the device of most work from the stream's handle, but refuses a launch on a stream of another
+ * device than the thread's current one, and looks there for pointers that it does not know.  hipStreamDestroy
+ * and hipModuleUnload wait for submitted work, which behind a fault may never end. */
+#define GPU_WORK_NEEDS_CURRENT true
+#define GPU_MAY_HANG_BEHIND_FAULT true
+
+#include "backends/gpu/api.h"
+
+_Static_assert((int)hipErrorInvalidValue == GPU_INVALID_VALUE && (int)hipErrorOutOfMemory == GPU_OUT_OF_MEMORY &&
+                   (int)hipErrorDeinitialized == GPU_DEINITIALIZED &&
+                   (int)hipErrorInvalidContext == GPU_INVALID_CONTEXT &&
+                   (int)hipErrorInvalidHandle == GPU_INVALID_HANDLE && (int)hipErrorNotFound == GPU_NOT_FOUND &&
+                   (int)hipErrorNotReady == GPU_NOT_READY && (int)hipErrorContextIsDestroyed == GPU_CONTEXT_DESTROYED &&
+                   (int)hipErrorNotSupported == GPU_NOT_SUPPORTED &&
+                   (int)hipErrorStreamCaptureUnsupported == GPU_CAPTURE_UNSUPPORTED &&
+                   (int)hipErrorStreamCaptureWrongThread == GPU_CAPTURE_WRONG_THREAD,
+               "the codes that the shared source goes by");
+
+/* A failed call stays the thread's last error, "not ready" too: take it away again, lest the user's next
+ * hipGetLastError finds an error of ours. */
+static inline gpu_result gpu_vendor_result(hipError_t result) {
+  if (RILL__UNLIKELY(result != hipSuccess)) (void)gpu_api.get_last_error();
+  return (gpu_result)result;
+}
+
+static inline const char *gpu_vendor_error_name(gpu_result result) { return gpu_api.error_name((hipError_t)result); }
+
+/* 50221153 is 5.2. */
+static inline uint32_t gpu_vendor_plain_version(int version) {
+  return (uint32_t)(version / 10000000 * 1000 + version / 100000 % 100 * 10);
+}
+
+static inline uint32_t gpu_vendor_driver_version(void) {
+  int version = 0;
+  return GPU_CALL(driver_version(&version)) == GPU_SUCCESS ? gpu_vendor_plain_version(version) : 0;
+}
+
+static inline uint32_t gpu_vendor_runtime_version(void) {
+  int version = 0;
+  if (gpu_api.runtime_version == NULL || GPU_CALL(runtime_version(&version)) != GPU_SUCCESS) return 0;
+  return gpu_vendor_plain_version(version);
+}
+
+/* ---- the current device ---- */
+
+struct gpu_scope {
+  int previous; /* -1: it was this device already */
+};
+
+static inline gpu_result gpu_vendor_open(gpu_device_handle device, gpu_context *context) {
+  (void)device, (void)context;
+  return GPU_SUCCESS;
+}
+
+/* Asked each time, since the user may call hipSetDevice at any time. */
+static inline gpu_result gpu_vendor_enter(struct gpu_scope *scope, gpu_device_handle device, gpu_context context) {
+  (void)context;
+  int current = -1;
+  const gpu_result result = GPU_CALL(get_device(&current));
+  scope->previous = current == device ? -1 : current;
+  if (result != GPU_SUCCESS || current == device) return result;
+  return GPU_CALL(set_device(device));
+}
+
+static inline void gpu_vendor_leave(struct gpu_scope *scope) {
+  if (scope->previous >= 0) {
+    (void)GPU_CALL(set_device(scope->previous));
+  }
+}
+
+/* There is no context that could go: a bad handle is one that others have destroyed. */
+static inline bool gpu_vendor_context_is_gone(gpu_device_handle device) {
+  (void)device;
+  return false;
+}
+
+/* hipStreamLegacy came late, and is the null stream. */
+static inline gpu_stream_handle gpu_vendor_special_stream(uintptr_t native) {
+  return native == 1 ? NULL : (hipStream_t)native;
+}
+
+static inline gpu_result gpu_vendor_stream_owner(gpu_stream_handle stream, gpu_device_handle device, gpu_context own,
+                                                 enum gpu_owner *owner) {
+  (void)own;
+  hipDevice_t other = device;
+  gpu_result result = GPU_SUCCESS;
+  if (gpu_api.stream_device != NULL) {
+    result = GPU_CALL(stream_device(stream, &other));
+  } else if (gpu_api.stream_device_id != NULL) { /* what 5.2 has instead */
+    other = gpu_api.stream_device_id(stream);
+  }
+  *owner = other == device ? GPU_OWNER_THIS : GPU_OWNER_OTHER_DEVICE;
+  return result;
+}
+
+/* ---- what the device is, and which code it runs ---- */
+
+struct gpu_target {
+  char name[64]; /* with features: "gfx90a:sramecc+:xnack-" */
+};
+
+/* The name is in no attribute, and the struct that holds it has two layouts. */
+enum { GPU_ARCH_OFFSET_R0600 = 1160, GPU_ARCH_OFFSET_R0000 = 396, GPU_ARCH_SIZE = 256 };
+#if HIP_VERSION < 60000000
+_Static_assert(offsetof(hipDeviceProp_t, gcnArchName) == GPU_ARCH_OFFSET_R0000, "layout of the old struct");
+#else
+_Static_assert(offsetof(hipDeviceProp_tR0600, gcnArchName) == GPU_ARCH_OFFSET_R0600, "layout of the new struct");
+#endif
+
+static inline gpu_result gpu_vendor_identify(gpu_device_handle device, struct gpu_target *target, char *arch,
+                                             size_t size) {
+  union {
+    char bytes[8192]; /* more than any struct so far */
+    max_align_t align;
+  } properties;
+  memset(&properties, 0, sizeof properties);
+  gpu_result result = GPU_NOT_SUPPORTED;
+  const char *name = properties.bytes;
+  if (gpu_api.device_properties_r0600 != NULL) {
+    result = GPU_CALL(device_properties_r0600((void *)&properties, device));
+    name += GPU_ARCH_OFFSET_R0600;
+  } else if (gpu_api.device_properties_r0000 != NULL) {
+    result = GPU_CALL(device_properties_r0000((void *)&properties, device));
+    name += GPU_ARCH_OFFSET_R0000;
+  }
+  if (result != GPU_SUCCESS) return result;
+  (void)snprintf(target->name, sizeof target->name, "%.*s", (int)sizeof target->name - 1, name);
+  (void)snprintf(arch, size, "%.*s", (int)strcspn(target->name, ":"), target->name);
+  return result;
+}
+
+/* Code runs on its own architecture only.  A feature that the target names ("xnack+") must be set so on the
+ * device; one that it does not name may be either.  The target that names more was made for fewer. */
+static inline uint32_t gpu_vendor_fit(const struct gpu_target *device, const char *target) {
+  const size_t length = strcspn(target, ":");
+  if (length == 0 || length != strcspn(device->name, ":") || strncmp(target, device->name, length) != 0) return 0;
+  uint32_t named = 0;
+  for (const char *feature = target + length; *feature == ':'; named++) {
+    const size_t size = 1 + strcspn(feature + 1, ":"); /* with its colon */
+    const char *set = device->name + length;
+    while (*set == ':' && (1 + strcspn(set + 1, ":") != size || strncmp(set, feature, size) != 0)) {
+      set += 1 + strcspn(set + 1, ":");
+    }
+    if (*set != ':') return 0;
+    feature += size;
+  }
+  return 1 + named;
+}
+
+static inline void gpu_vendor_needs(const struct gpu_target *device, char *text, size_t size) {
+  (void)snprintf(text, size, "%s", device->name);
+}
+
+static inline bool gpu_vendor_has_clusters(gpu_device_handle device, const char **why) {
+  (void)device;
+  *why = "AMD GPUs have no thread block clusters";
+  return false;
+}
+
+static inline bool gpu_vendor_has_ipc(gpu_device_handle device, const char **why) {
+  (void)device, (void)why;
+  return true;
+}
+
+/* ---- calls whose arguments differ ---- */
+
+/* The runtime looks both pointers up, whatever kind is named.  For pageable memory at either end the call returns
+ * when the copy is done. */
+static inline gpu_result gpu_vendor_copy(void *dst, uint32_t dst_kind, const void *src, uint32_t src_kind, size_t n,
+                                         gpu_stream_handle stream) {
+  (void)dst_kind, (void)src_kind;
+  return GPU_CALL(copy(dst, src, n, hipMemcpyDefault, stream));
+}
+
+static inline gpu_result gpu_vendor_module_load(gpu_module_handle *module, const void *data, char *log, size_t size) {
+  (void)log, (void)size; /* it only loads machine code: there is no log */
+  return GPU_CALL(module_load(module, data));
+}
+
+/* Every launch may use all that a block can have. */
+static inline gpu_result gpu_vendor_allow_shared(gpu_function function, uint64_t bytes) {
+  (void)function, (void)bytes;
+  return GPU_SUCCESS;
+}
+
+#endif

@@ -1,0 +1,250 @@
+/* The contract of a backend: all that the author of one reads.
+ *
+ * A backend is one `struct rill__backend`: a name, the sizes of its own parts of the objects, and a table of
+ * functions for each kind of object.  Core allocates an object with the backend's part behind it (reached with
+ * rill__part), validates every call, and enters the backend through RILL_DOOR only.  Backends trust core: what
+ * a slot's comment says of its arguments holds.
+ *
+ * Rules for every slot
+ * - It runs on any thread, several at once, on one object too.
+ * - It leaves the calling thread's native current device or context as it found it.
+ * - It blocks only if its comment says so, and then holds no lock.
+ * - On failure it has enqueued nothing, and returns what rill__fail, rill__fail_native or rill__device_lost
+ *   returned.  A fault of work enqueued earlier goes through rill__device_lost.
+ * - A slot marked optional may be NULL: that is the missing capability.
+ */
+#ifndef RILL_CORE_BACKEND_H
+#define RILL_CORE_BACKEND_H
+
+#include "core/handle.h"
+#include "core/memo.h"
+
+#include <pthread.h>
+#include <rill/bundle.h>
+#include <rill/rill.h>
+
+struct rill__backend;
+struct rill__stream;
+struct rill__event;
+struct rill__held;
+struct rill__point;
+struct rill__failure;
+struct rill__event_pool;
+
+/* ---- objects, as core and backends share them ---- */
+
+struct rill__device {
+  struct rill__object base;
+  const struct rill__backend *backend;
+  char name[24];                /* "cuda:0" */
+  rill_device_info info;        /* filled in by the backend's init */
+  uint64_t max_threads_per_dim; /* grid times block in one dimension; 0: no limit of its own */
+  _Atomic bool active;          /* `activate` has succeeded */
+  pthread_mutex_t lock;         /* guards activation, the default stream's making, and `imported` */
+  _Atomic(struct rill__stream *) default_stream;
+  struct rill__stream *imported; /* streams that were imported, linked by next_imported */
+  _Atomic uint32_t held_streams; /* how many of its streams are held */
+  struct rill__event_pool *spare_events; /* by timing and blocking_sync (core/event_pool.h) */
+  _Atomic bool losing;
+  _Atomic rill_status lost; /* not RILL_OK: what every submission, wait and query gives */
+  struct {
+    int32_t code;
+    char name[80], text[256];
+  } cause; /* why; constant once `lost` is set */
+};
+
+struct rill__stream {
+  struct rill__object base;
+  uint64_t number;    /* unique in the process: the id where the driver has none */
+  int32_t priority;   /* native, as the stream runs with it */
+  bool blocking;
+  bool imported, owned; /* owned: ends with the last reference */
+  uintptr_t native;     /* as imported; the backend's slot tells it for its own */
+  void (*release)(void *user, uintptr_t native);
+  void *release_user;
+  struct rill__stream *next_imported;
+  _Atomic(struct rill__event *) cached_event;
+  _Atomic bool foreign;   /* others may give it work: its completion is not remembered */
+  struct rill__memo memo; /* of all work given so far */
+  _Atomic(struct rill__held *) held; /* its queue while it is held (core/held.h) */
+  uint64_t held_pushed, held_popped; /* positions of the queues' operations; guarded by core/held.c's lock */
+  _Atomic(struct rill__failure *) failure; /* of held work, for the next synchronize */
+};
+
+struct rill__event {
+  struct rill__object base;
+  bool timing, blocking_sync, interprocess;
+  bool signaled; /* created as recorded and complete */
+  bool imported, owned;
+  bool cached; /* a stream's cached event: its users may not record it */
+  uintptr_t native;
+  void (*release)(void *user, uintptr_t native);
+  void *release_user;
+  _Atomic bool foreign;  /* others may record it: its completion is not remembered */
+  _Atomic bool recorded; /* a record has succeeded, or it is foreign */
+  struct rill__memo memo; /* of the last record */
+  struct rill__event *next_spare;
+  _Atomic bool watched;   /* a stream is or was held for its first record */
+  _Atomic(struct rill__point *) held_point; /* its last record, while that is held (core/held.h) */
+};
+
+struct rill__module {
+  struct rill__object base;
+  const rill_bundle *bundle;
+  const rill_bundle_image *image; /* the one that is loaded */
+  struct rill__kernel *ref_kernels; /* those that rill_kernel_refs have found, linked by next_ref */
+  struct rill__module *next_loaded;
+};
+
+struct rill__kernel {
+  struct rill__object base;
+  struct rill__module *module; /* kept */
+  const rill_bundle_kernel *source; /* name and arguments */
+  bool found; /* `find` has succeeded */
+  uint32_t max_threads;     /* of a block of this kernel */
+  uint64_t static_shared;   /* bytes; 0 if unknown */
+  uint32_t registers;       /* of a thread; 0 if unknown */
+  uint64_t local_bytes, constant_bytes;
+  _Atomic uint64_t shared_allowed; /* dynamic bytes that a launch may ask for without allow_shared */
+  struct rill__kernel *next_ref;
+};
+
+/* A launch as a backend gets it: every dimension at least 1, limits checked. */
+struct rill__launch {
+  struct rill__kernel *kernel;
+  uint32_t grid[3], block[3], shared_mem_bytes;
+  void *const *args; /* a pointer to each value; read during the call; sizes are in kernel->source */
+  const char *label; /* may be NULL */
+};
+
+/* ---- the tables ---- */
+
+#define RILL__FOREVER UINT64_MAX
+
+struct rill__device_table {
+  /* Looks for devices, once in the process.  Gives their number; if 0, `why` (a sentence with what was tried). */
+  uint32_t (*count)(char *why, size_t why_size);
+  /* Fills in device->info for device number info.ordinal.  Creates no context. */
+  rill_status (*init)(struct rill__device *device);
+  /* Creates what the device needs before its first real use.  Called once, before any slot of the other tables,
+   * or again if it failed. */
+  rill_status (*activate)(struct rill__device *device);
+  /* `why`: a static sentence if false, "" if true. */
+  bool (*supports)(struct rill__device *device, uint32_t feature, const char **why);
+  /* Blocks until all work of the device is done, foreign streams too. */
+  rill_status (*synchronize)(struct rill__device *device);
+  rill_status (*get_memory)(struct rill__device *device, uint64_t *free_bytes, uint64_t *total_bytes);
+};
+
+struct rill__stream_table {
+  /* Makes stream->priority (in range) and stream->blocking true. */
+  rill_status (*create)(struct rill__stream *stream);
+  /* Optional.  Takes stream->native, of this device and its primary context or refused; 0, 1 and 2 are the null,
+   * legacy and per-thread streams, to be resolved at each later call.  Reads priority and blocking back. */
+  rill_status (*import)(struct rill__stream *stream);
+  /* Ends a stream that `create` or an adopting `import` made; submitted work still completes.  Returns false if
+   * that would block: core asks again later. */
+  bool (*destroy)(struct rill__stream *stream);
+  uintptr_t (*native)(struct rill__stream *stream);
+  rill_status (*context)(struct rill__stream *stream, uintptr_t *out);
+  /* Optional: the driver's number for the stream.  Without it, core's own. */
+  rill_status (*id)(struct rill__stream *stream, uint64_t *out);
+  /* Same device.  flags: RILL_EVENT_EXTERNAL or 0. */
+  rill_status (*record)(struct rill__stream *stream, struct rill__event *event, uint32_t flags);
+  /* Same backend; the event has been recorded.  flags: RILL_EVENT_EXTERNAL or 0. */
+  rill_status (*wait)(struct rill__stream *stream, struct rill__event *event, uint32_t flags);
+  /* Blocks for `ns` at most (RILL__FOREVER: until done); RILL_ERROR_TIMEOUT, never early. */
+  rill_status (*synchronize)(struct rill__stream *stream, uint64_t ns);
+  rill_status (*is_complete)(struct rill__stream *stream, bool *out);
+  rill_status (*is_capturing)(struct rill__stream *stream, bool *out);
+  rill_status (*host_call)(struct rill__stream *stream, rill_host_fn fn, void *user);
+};
+
+struct rill__event_table {
+  /* Makes timing, blocking_sync and interprocess true, or refuses with UNSUPPORTED. */
+  rill_status (*create)(struct rill__event *event);
+  /* Optional.  Takes event->native. */
+  rill_status (*import)(struct rill__event *event);
+  void (*destroy)(struct rill__event *event);
+  /* Optional: makes an event, recorded or not, as `create` left it.  With it, released events are used again. */
+  void (*recycle)(struct rill__event *event);
+  uintptr_t (*native)(struct rill__event *event);
+  /* For an event that has been recorded. */
+  rill_status (*is_ready)(struct rill__event *event, bool *out);
+  /* As synchronize of streams. */
+  rill_status (*synchronize)(struct rill__event *event, uint64_t ns);
+  /* Both have timing, have been recorded and are complete; same device.  NOT_READY if one was recorded again. */
+  rill_status (*elapsed)(struct rill__event *start, struct rill__event *end, float *ms);
+};
+
+struct rill__memory_table {
+  /* size > 0.  The address is a multiple of 256.  Fails with OUT_OF_MEMORY without text: core writes it. */
+  rill_status (*alloc)(struct rill__device *device, size_t size, uint32_t kind, void **out);
+  /* Frees memory of `alloc` once submitted work of the device is done; may block for that. */
+  rill_status (*free)(struct rill__device *device, void *p, uint32_t kind);
+  /* n > 0.  Kinds are RILL_MEMORY_*: what core knows of the pointers, UNKNOWN if they are not rill's. */
+  rill_status (*copy)(struct rill__stream *stream, void *dst, uint32_t dst_kind, const void *src, uint32_t src_kind,
+                      size_t n);
+  /* count > 0; pattern_size 1, 2, 4, 8 or 16; dst aligned to it; the product does not overflow. */
+  rill_status (*fill)(struct rill__stream *stream, void *dst, const void *pattern, size_t pattern_size, size_t count);
+};
+
+struct rill__module_table {
+  /* How well an image fits the device: 0 not at all; of several the greatest is loaded. */
+  uint32_t (*fit)(struct rill__device *device, const rill_bundle_image *image);
+  /* What the device needs, in the words of a target: "sm_90 or an older ptx". */
+  void (*needs)(struct rill__device *device, char *text, size_t size);
+  rill_status (*load)(struct rill__module *module, const rill_bundle_image *image);
+  /* Optional: whether `unload` would block for kernels that may be running; core asks again later. */
+  bool (*is_busy)(struct rill__module *module);
+  void (*unload)(struct rill__module *module);
+};
+
+struct rill__kernel_table {
+  /* Finds kernel->source->name in kernel->module and fills in the kernel's numbers; NOT_FOUND if it is not there. */
+  rill_status (*find)(struct rill__kernel *kernel);
+  /* Optional: frees what `find` made. */
+  void (*forget)(struct rill__kernel *kernel);
+  /* Optional: opts in to more dynamic shared memory than shared_allowed, within the device's limit. */
+  rill_status (*allow_shared)(struct rill__kernel *kernel, uint64_t bytes);
+  rill_status (*launch)(struct rill__stream *stream, const struct rill__launch *launch);
+};
+
+struct rill__backend {
+  const char *name; /* "cuda": what comes before the colon in a device's name */
+  uint32_t id;      /* RILL_BACKEND_* */
+  bool gpu;         /* counted before the CPU */
+  size_t device_size, stream_size, event_size, module_size, kernel_size; /* of its own parts */
+  const struct rill__device_table *device;
+  const struct rill__stream_table *stream;
+  const struct rill__event_table *event;
+  const struct rill__memory_table *memory;
+  const struct rill__module_table *module;
+  const struct rill__kernel_table *kernel;
+  /* Optional: around fork, on the forking thread.  after_in_child makes the backend usable again, or leaves its
+   * devices lost. */
+  void (*before_fork)(void);
+  void (*after_fork_in_parent)(void);
+  void (*after_fork_in_child)(void);
+};
+
+/* The one door from core into a backend, where tracing and fault injection belong. */
+#define RILL_DOOR(object, table, slot, ...) ((object)->base.device->backend->table->slot(__VA_ARGS__))
+
+/* The backend's own part of an object, zeroed when the object is made; aligned to 64. */
+#define RILL__PART_OFFSET(type) ((sizeof(type) + 63) / 64 * 64)
+#define rill__part(object) ((void *)((char *)(object) + RILL__PART_OFFSET(__typeof__(*(object)))))
+
+/* ---- what core offers to backends ---- */
+
+/* Marks the device as lost for good, unless it is already, and fails with the first cause. */
+rill_status rill__device_lost(struct rill__device *device, int32_t code, const char *name, const char *format, ...)
+    __attribute__((cold, format(printf, 4, 5)));
+
+/* The same with a status and no vendor code: for a device that cannot be used for another reason. */
+void rill__device_close(struct rill__device *device, rill_status status, const char *text);
+
+/* Fails as a lost device does.  Only when device->lost is set. */
+rill_status rill__fail_lost(struct rill__device *device) __attribute__((cold));
+
+#endif

@@ -1,0 +1,59 @@
+/* What public functions begin with: handles to objects, and whether their device can still be used. */
+#ifndef RILL_CORE_CALL_H
+#define RILL_CORE_CALL_H
+
+#include "core/backend.h"
+
+/* Finds the object of a handle for a local pointer, or returns from the calling function.  The first object found
+ * is the one that an error names. */
+#define RILL_RESOLVE(kind, handle, argument, object)                                               \
+  do {                                                                                             \
+    *(object) = rill__find((handle).id, (kind));                                                   \
+    if (RILL__UNLIKELY(*(object) == NULL)) return rill__fail_handle((handle).id, (kind), (argument)); \
+    if (self->subject == NULL) self->subject = &(*(object))->base;                                 \
+  } while (0)
+
+static inline rill_status rill__check_usable(struct rill__device *device) {
+  if (RILL__UNLIKELY(atomic_load_explicit(&device->lost, memory_order_acquire) != RILL_OK)) return rill__fail_lost(device);
+  return RILL_OK;
+}
+
+/* True if the stream is known to be idle without asking the driver. */
+static inline bool rill__known_idle(struct rill__stream *stream) {
+  return rill__memo_knows(&stream->memo) && !atomic_load_explicit(&stream->foreign, memory_order_relaxed);
+}
+
+/* True if the event's last record is known to be complete without asking the driver. */
+static inline bool rill__known_complete(struct rill__event *event) {
+  return rill__memo_knows(&event->memo) && !atomic_load_explicit(&event->foreign, memory_order_relaxed);
+}
+
+/* Makes a device ready for its first real use; nothing if it is. */
+rill_status rill__device_activate(struct rill__device *device);
+
+/* Refuses objects of two backends, or of two devices. */
+rill_status rill__check_same_backend(const struct rill__object *a, const struct rill__object *b);
+rill_status rill__check_same_device(const struct rill__object *a, const struct rill__object *b);
+
+/* Leaves the epoch for a call that may block, keeping `object` alive; rill__drop ends that. */
+static inline void rill__keep_and_leave(struct rill__thread *self, struct rill__object *object) {
+  rill__keep(object);
+  rill__leave(&self);
+}
+
+/* Records and creations that several files need. */
+rill_status rill__stream_record(struct rill__stream *stream, struct rill__event *event, uint32_t flags);
+rill_status rill__device_default_stream(struct rill__device *device, struct rill__stream **out);
+rill_status rill__stream_create(struct rill__device *device, const rill_stream_options *options, struct rill__stream **out);
+void rill__stream_end(struct rill__stream *stream); /* its last reference has gone; leaves the epoch */
+rill_status rill__import_options_read(rill_import_options *into, const rill_import_options *from, bool special);
+rill_status rill__event_create(struct rill__device *device, const rill_event_options *options, struct rill__event **out);
+rill_status rill__event_is_ready(struct rill__thread *self, struct rill__event *event, bool *out);
+
+/* What fork must not happen in the middle of, by file. */
+void rill__memory_lock(void);
+void rill__memory_unlock(void);
+void rill__modules_lock(void);
+void rill__modules_unlock(void);
+
+#endif

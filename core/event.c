@@ -1,0 +1,250 @@
+#include "core/call.h"
+#include "core/event_pool.h"
+#include "core/held.h"
+#include "core/options.h"
+
+#include <string.h>
+
+/* ---- life ---- */
+
+static void destroy_event(struct rill__object *object) {
+  struct rill__event *event = (struct rill__event *)object;
+  if (event->owned) RILL_DOOR(event, event, destroy, event);
+  rill__object_free(object);
+}
+
+static rill_status new_event(struct rill__device *device, const char *label, struct rill__event **out) {
+  const size_t size = RILL__PART_OFFSET(struct rill__event) + device->backend->event_size;
+  return rill__object_new(size, device, label, destroy_event, out);
+}
+
+rill_status rill__event_create(struct rill__device *device, const rill_event_options *options,
+                               struct rill__event **out) {
+  rill_event_options o = RILL_EVENT_OPTIONS_INIT;
+  RILL_TRY(rill__options_read(&o, sizeof o, options, "rill_event_options"));
+  RILL_REQUIRE(!(o.interprocess && o.timing), RILL_ERROR_INVALID_ARGUMENT,
+               "interprocess and timing are both set: no driver shares timing events");
+  RILL_TRY(rill__device_activate(device));
+  struct rill__event *event = NULL;
+  const bool poolable = !o.interprocess && device->backend->event->recycle != NULL;
+  if (poolable && (o.label == NULL || o.label[0] == '\0')) {
+    event = rill__event_pool_take(device, o.timing, o.blocking_sync);
+    if (event != NULL) {
+      event->signaled = o.signaled;
+      rill__object_republish(&event->base);
+      *out = event;
+      return RILL_OK;
+    }
+  }
+  RILL_TRY(new_event(device, o.label, &event));
+  if (poolable) event->base.recycle = rill__event_pool_give;
+  event->timing = o.timing;
+  event->blocking_sync = o.blocking_sync;
+  event->interprocess = o.interprocess;
+  event->signaled = o.signaled;
+  rill_status status = RILL_DOOR(event, event, create, event);
+  if (status == RILL_OK) {
+    event->owned = true;
+    status = rill__object_publish(&event->base, RILL__EVENT);
+  }
+  if (status != RILL_OK) {
+    rill__drop(&event->base);
+    return status;
+  }
+  *out = event;
+  return RILL_OK;
+}
+
+rill_status rill_event_create(rill_device device, const rill_event_options *options, rill_event *out) {
+  rill__reclaim();
+  RILL_ENTER();
+  if (out != NULL) *out = RILL_NULL_EVENT;
+  struct rill__device *d;
+  RILL_RESOLVE(RILL__DEVICE, device, "device", &d);
+  RILL_REQUIRE(out != NULL, RILL_ERROR_INVALID_ARGUMENT, "out is NULL");
+  struct rill__event *event = NULL;
+  RILL_TRY(rill__event_create(d, options, &event));
+  out->id = event->base.id;
+  return RILL_OK;
+}
+
+rill_status rill__import_options_read(rill_import_options *into, const rill_import_options *from, bool special) {
+  RILL_TRY(rill__options_read(into, sizeof *into, from, "rill_import_options"));
+  RILL_REQUIRE(into->ownership == RILL_IMPORT_BORROW || into->ownership == RILL_IMPORT_ADOPT,
+               RILL_ERROR_INVALID_ARGUMENT, "ownership %u is neither RILL_IMPORT_BORROW nor RILL_IMPORT_ADOPT",
+               into->ownership);
+  RILL_REQUIRE(into->ownership == RILL_IMPORT_BORROW || into->release == NULL, RILL_ERROR_INVALID_ARGUMENT,
+               "a release function goes with RILL_IMPORT_BORROW only");
+  RILL_REQUIRE(into->ownership == RILL_IMPORT_BORROW || !special, RILL_ERROR_INVALID_ARGUMENT,
+               "the vendor's default streams cannot be adopted: nobody may destroy them");
+  return RILL_OK;
+}
+
+rill_status rill_event_import(rill_device device, uintptr_t native, const rill_import_options *options,
+                              rill_event *out) {
+  rill__reclaim();
+  RILL_ENTER();
+  if (out != NULL) *out = RILL_NULL_EVENT;
+  struct rill__device *d;
+  RILL_RESOLVE(RILL__DEVICE, device, "device", &d);
+  RILL_REQUIRE(out != NULL, RILL_ERROR_INVALID_ARGUMENT, "out is NULL");
+  rill_import_options o = RILL_IMPORT_OPTIONS_INIT;
+  RILL_TRY(rill__import_options_read(&o, options, false));
+  RILL_REQUIRE(d->backend->event->import != NULL, RILL_ERROR_UNSUPPORTED,
+               "events of %s have no native form to import, in any version", d->name);
+  RILL_REQUIRE(native != 0, RILL_ERROR_INVALID_ARGUMENT, "native is 0");
+  RILL_TRY(rill__device_activate(d));
+  struct rill__event *event = NULL;
+  RILL_TRY(new_event(d, o.label, &event));
+  event->native = native;
+  event->imported = true;
+  event->timing = true; /* the driver knows better, and is asked */
+  rill_status status = RILL_DOOR(event, event, import, event);
+  if (status == RILL_OK) status = rill__object_publish(&event->base, RILL__EVENT);
+  if (status != RILL_OK) {
+    rill__drop(&event->base);
+    return status;
+  }
+  event->owned = o.ownership == RILL_IMPORT_ADOPT;
+  event->release = o.release;
+  event->release_user = o.user;
+  atomic_store(&event->foreign, true);
+  atomic_store(&event->recorded, true);
+  out->id = event->base.id;
+  return RILL_OK;
+}
+
+rill_status rill_event_retain(rill_event event) {
+  RILL_ENTER();
+  return rill__object_retain(event.id, RILL__EVENT);
+}
+
+rill_status rill_event_release(rill_event event) {
+  RILL_ENTER();
+  struct rill__object *last = NULL;
+  const rill_status status = rill__object_release(event.id, RILL__EVENT, &last);
+  if (last != NULL) {
+    struct rill__event *e = (struct rill__event *)last;
+    void (*const release)(void *, uintptr_t) = e->release;
+    void *const user = e->release_user;
+    const uintptr_t native = e->native;
+    if (atomic_load(&e->watched) && !atomic_load(&e->recorded)) rill__held_abandoned(e);
+    rill__object_retire(last);
+    rill__leave(&self);
+    if (release != NULL) {
+      rill__wait_for_calls(); /* another thread's call may still be using the native event */
+      release(user, native);
+    }
+  }
+  rill__leave(&self);
+  rill__reclaim();
+  return status;
+}
+
+/* ---- what an event tells ---- */
+
+#define RILL_ENTER_EVENT(out_value)                                                                \
+  RILL_ENTER();                                                                                    \
+  if (out != NULL) *out = (out_value);                                                             \
+  struct rill__event *e;                                                                           \
+  RILL_RESOLVE(RILL__EVENT, event, "event", &e);                                                   \
+  RILL_REQUIRE(out != NULL, RILL_ERROR_INVALID_ARGUMENT, "out is NULL")
+
+rill_status rill_event_native(rill_event event, uintptr_t *out) {
+  RILL_ENTER_EVENT(0);
+  atomic_store(&e->foreign, true);
+  *out = RILL_DOOR(e, event, native, e);
+  return RILL_OK;
+}
+
+rill_status rill_event_device(rill_event event, rill_device *out) {
+  RILL_ENTER_EVENT(RILL_NULL_DEVICE);
+  out->id = e->base.device->base.id;
+  return RILL_OK;
+}
+
+rill_status rill_event_is_recorded(rill_event event, bool *out) {
+  RILL_ENTER_EVENT(false);
+  *out = e->signaled || atomic_load_explicit(&e->recorded, memory_order_acquire);
+  return RILL_OK;
+}
+
+rill_status rill__event_is_ready(struct rill__thread *self, struct rill__event *event, bool *out) {
+  *out = false;
+  RILL_TRY(rill__check_usable(event->base.device));
+  *out = rill__known_complete(event) || !atomic_load_explicit(&event->recorded, memory_order_acquire);
+  if (*out || atomic_load_explicit(&event->held_point, memory_order_acquire) != NULL) return RILL_OK;
+  const uint64_t token = rill__memo_ask(&event->memo, self);
+  RILL_TRY(RILL_DOOR(event, event, is_ready, event, out));
+  if (*out) rill__memo_seen(&event->memo, token);
+  return RILL_OK;
+}
+
+rill_status rill_event_is_ready(rill_event event, bool *out) {
+  RILL_ENTER_EVENT(false);
+  return rill__event_is_ready(self, e, out);
+}
+
+/* ---- the host ---- */
+
+static rill_status synchronize(struct rill__thread *self, struct rill__event *event, uint64_t ns) {
+  RILL_TRY(rill__check_usable(event->base.device));
+  if (rill__known_complete(event) || !atomic_load_explicit(&event->recorded, memory_order_acquire)) return RILL_OK;
+  rill__keep_and_leave(self, &event->base);
+  rill_status status = RILL_OK;
+  if (atomic_load_explicit(&event->held_point, memory_order_acquire) != NULL) {
+    status = rill__held_wait_for_event(event, &ns);
+  }
+  if (status == RILL_OK) {
+    const uint64_t token = rill__memo_ask(&event->memo, self);
+    status = RILL_DOOR(event, event, synchronize, event, ns);
+    if (status == RILL_OK && atomic_load(&event->held_point) == NULL) rill__memo_seen(&event->memo, token);
+  }
+  rill__drop(&event->base);
+  return status;
+}
+
+rill_status rill_event_synchronize(rill_event event) {
+  rill__reclaim();
+  RILL_ENTER();
+  struct rill__event *e;
+  RILL_RESOLVE(RILL__EVENT, event, "event", &e);
+  return synchronize(self, e, RILL__FOREVER);
+}
+
+rill_status rill_event_synchronize_for(rill_event event, uint64_t ns) {
+  rill__reclaim();
+  RILL_ENTER();
+  struct rill__event *e;
+  RILL_RESOLVE(RILL__EVENT, event, "event", &e);
+  return synchronize(self, e, ns);
+}
+
+rill_status rill_event_elapsed_time(rill_event start, rill_event end, float *ms) {
+  RILL_ENTER();
+  if (ms != NULL) *ms = 0;
+  struct rill__event *pair[2];
+  RILL_RESOLVE(RILL__EVENT, start, "start", &pair[0]);
+  RILL_RESOLVE(RILL__EVENT, end, "end", &pair[1]);
+  RILL_REQUIRE(ms != NULL, RILL_ERROR_INVALID_ARGUMENT, "ms is NULL");
+  static const char *const which[] = { "start", "end" };
+  for (int i = 0; i < 2; i++) {
+    RILL_REQUIRE(pair[i]->timing, RILL_ERROR_TIMING_DISABLED,
+                 "%s, %s, was created without timing" RILL_HINT "create it with .timing = true", which[i],
+                 rill__name_of(&pair[i]->base).text);
+  }
+  for (int i = 0; i < 2; i++) {
+    RILL_REQUIRE(atomic_load_explicit(&pair[i]->recorded, memory_order_acquire), RILL_ERROR_NOT_RECORDED,
+                 "%s, %s, has not been recorded", which[i], rill__name_of(&pair[i]->base).text);
+  }
+  for (int i = 0; i < 2; i++) {
+    bool ready = false;
+    RILL_TRY(rill__event_is_ready(self, pair[i], &ready));
+    RILL_REQUIRE(ready, RILL_ERROR_NOT_READY,
+                 "%s, %s, is not complete" RILL_HINT "call rill_event_synchronize on it first", which[i],
+                 rill__name_of(&pair[i]->base).text);
+  }
+  RILL_TRY(rill__check_same_device(&pair[0]->base, &pair[1]->base));
+  if (pair[0] == pair[1]) return RILL_OK;
+  return RILL_DOOR(pair[0], event, elapsed, pair[0], pair[1], ms);
+}

@@ -1,0 +1,261 @@
+#include "core/handle.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+_Atomic(struct rill__slot *) rill__chunks[RILL__KIND_END][RILL__CHUNKS];
+
+/* Guards the free lists and the making of chunks. */
+static pthread_mutex_t slots_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct {
+  uint32_t first_free; /* index + 1; 0: none */
+  uint32_t used;       /* slots ever used */
+} tables[RILL__KIND_END];
+
+static _Atomic(struct rill__object *) retired;
+static _Atomic uint32_t retired_urgent, retired_recyclable; /* how many of `retired` are which, about */
+enum { RECYCLABLE_BATCH = 64 };
+
+static pthread_mutex_t reclaim_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static enum rill__kind kind_of(uint64_t id) { return (enum rill__kind)(id >> 56); }
+
+static struct rill__slot *slot_at(enum rill__kind kind, uint32_t index) {
+  struct rill__slot *chunk = atomic_load_explicit(&rill__chunks[kind][index / RILL__CHUNK_SLOTS], memory_order_acquire);
+  return chunk == NULL ? NULL : &chunk[index % RILL__CHUNK_SLOTS];
+}
+
+static struct rill__slot *slot_of(const struct rill__object *object) {
+  return slot_at(kind_of(object->id), (uint32_t)(object->id >> 32) & 0xffffffu);
+}
+
+const char *rill__kind_name(enum rill__kind kind) {
+  static const char *const names[RILL__KIND_END] = { "object", "device", "stream", "event", "module", "kernel" };
+  return kind < RILL__KIND_END ? names[kind] : names[0];
+}
+
+struct rill__name rill__name_of(const struct rill__object *object) {
+  struct rill__name name;
+  if (object->label != NULL) {
+    (void)snprintf(name.text, sizeof name.text, "%s \"%.*s\"", rill__kind_name(kind_of(object->id)), 80, object->label);
+  } else {
+    (void)snprintf(name.text, sizeof name.text, "%s 0x%llx", rill__kind_name(kind_of(object->id)),
+                   (unsigned long long)object->id);
+  }
+  return name;
+}
+
+rill_status rill__fail_handle(uint64_t id, enum rill__kind kind, const char *argument) {
+  const enum rill__kind given = kind_of(id);
+  const char *wanted = rill__kind_name(kind);
+  RILL_REQUIRE(id != 0, RILL_ERROR_INVALID_HANDLE, "%s is a null %s handle", argument, wanted);
+  if (given != kind) {
+    const bool known = given > 0 && given < RILL__KIND_END;
+    return rill__fail(RILL_ERROR_INVALID_HANDLE, "%s 0x%llx is %s%s, not a %s", argument, (unsigned long long)id,
+                      known ? "a handle of kind " : "no handle of rill", known ? rill__kind_name(given) : "", wanted);
+  }
+  struct rill__slot *slot = slot_at(kind, (uint32_t)(id >> 32) & 0xffffffu);
+  const uint32_t generation = slot == NULL ? 0 : (uint32_t)(atomic_load(&slot->word) >> 32);
+  if ((uint32_t)id == 0 || (uint32_t)id > generation) {
+    return rill__fail(RILL_ERROR_INVALID_HANDLE, "%s 0x%llx was never a %s", argument, (unsigned long long)id, wanted);
+  }
+  return rill__fail(RILL_ERROR_STALE_HANDLE,
+                    "%s 0x%llx is a %s whose last reference has been released" RILL_HINT
+                    "retain it for as long as it is used",
+                    argument, (unsigned long long)id, wanted);
+}
+
+rill_status rill__object_new(size_t size, struct rill__device *device, const char *label,
+                             void (*destroy)(struct rill__object *), void *out) {
+  /* Objects carry atomics that different threads write: whole cache lines of their own. */
+  const size_t rounded = (size + 63) / 64 * 64;
+  struct rill__object *object = aligned_alloc(64, rounded);
+  char *copy = label != NULL && label[0] != '\0' ? strdup(label) : NULL;
+  if (object == NULL || (copy == NULL && label != NULL && label[0] != '\0')) {
+    free(object);
+    free(copy);
+    return rill__fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory for an object of %zu bytes", size);
+  }
+  memset(object, 0, rounded);
+  object->device = device;
+  object->label = copy;
+  object->destroy = destroy;
+  atomic_init(&object->keeps, 1);
+  *(struct rill__object **)out = object;
+  return RILL_OK;
+}
+
+void rill__object_free(struct rill__object *object) {
+  free(object->label);
+  free(object);
+}
+
+/* A slot that is free, or NULL.  Under slots_lock. */
+static struct rill__slot *take_slot(enum rill__kind kind, uint32_t *index) {
+  if (tables[kind].first_free != 0) {
+    *index = tables[kind].first_free - 1;
+    struct rill__slot *slot = slot_at(kind, *index);
+    tables[kind].first_free = slot->next_free;
+    return slot;
+  }
+  const uint32_t next = tables[kind].used;
+  if (next >= (uint32_t)RILL__CHUNKS * RILL__CHUNK_SLOTS) return NULL;
+  if (next % RILL__CHUNK_SLOTS == 0) {
+    struct rill__slot *chunk = calloc(RILL__CHUNK_SLOTS, sizeof *chunk);
+    if (chunk == NULL) return NULL;
+    atomic_store_explicit(&rill__chunks[kind][next / RILL__CHUNK_SLOTS], chunk, memory_order_release);
+  }
+  tables[kind].used++;
+  *index = next;
+  return slot_at(kind, next);
+}
+
+rill_status rill__object_publish(struct rill__object *object, enum rill__kind kind) {
+  uint32_t index = 0;
+  pthread_mutex_lock(&slots_lock);
+  struct rill__slot *slot = take_slot(kind, &index);
+  pthread_mutex_unlock(&slots_lock);
+  RILL_REQUIRE(slot != NULL, RILL_ERROR_OUT_OF_MEMORY, "no slot is left for another %s", rill__kind_name(kind));
+  const uint64_t generation = (atomic_load(&slot->word) >> 32) + 1;
+  object->id = (uint64_t)kind << 56 | (uint64_t)index << 32 | generation;
+  slot->object = object;
+  atomic_store_explicit(&slot->word, generation << 32 | 1, memory_order_release);
+  return RILL_OK;
+}
+
+bool rill__object_is_live(const struct rill__object *object) {
+  const uint64_t word = atomic_load(&slot_of(object)->word);
+  return word >> 32 == (uint32_t)object->id && (uint32_t)word != 0;
+}
+
+bool rill__object_revive(struct rill__object *object) {
+  struct rill__slot *slot = slot_of(object);
+  uint64_t word = atomic_load(&slot->word);
+  do {
+    if (word >> 32 != (uint32_t)object->id || (uint32_t)word == 0 || (uint32_t)word == UINT32_MAX) return false;
+  } while (!atomic_compare_exchange_weak(&slot->word, &word, word + 1));
+  return true;
+}
+
+rill_status rill__object_retain(uint64_t id, enum rill__kind kind) {
+  struct rill__object *object = rill__find(id, kind);
+  if (object == NULL) return rill__fail_handle(id, kind, rill__kind_name(kind));
+  if (object->borrowed || rill__object_revive(object)) return RILL_OK;
+  if (rill__find(id, kind) != NULL) {
+    return rill__fail(RILL_ERROR_OUT_OF_RANGE, "the %s already has %u references", rill__kind_name(kind), UINT32_MAX);
+  }
+  return rill__fail_handle(id, kind, rill__kind_name(kind));
+}
+
+rill_status rill__object_release(uint64_t id, enum rill__kind kind, struct rill__object **last) {
+  *last = NULL;
+  if (id == 0) return RILL_OK;
+  struct rill__object *object = rill__find(id, kind);
+  if (object == NULL) return rill__fail_handle(id, kind, rill__kind_name(kind));
+  if (object->borrowed) return RILL_OK;
+  struct rill__slot *slot = slot_of(object);
+  uint64_t word = atomic_load(&slot->word);
+  do {
+    if ((uint32_t)word == 0) return rill__fail_handle(id, kind, rill__kind_name(kind));
+  } while (!atomic_compare_exchange_weak(&slot->word, &word, word - 1));
+  if ((uint32_t)word == 1) *last = object;
+  return RILL_OK;
+}
+
+static void push_retired(struct rill__object *object) {
+  atomic_fetch_add_explicit(object->recycle == NULL ? &retired_urgent : &retired_recyclable, 1, memory_order_relaxed);
+  object->next_retired = atomic_load(&retired);
+  while (!atomic_compare_exchange_weak(&retired, &object->next_retired, object)) {
+  }
+}
+
+void rill__object_defer(struct rill__object *object) {
+  object->retired_at = atomic_fetch_add(&rill__epoch, 1);
+  push_retired(object);
+}
+
+void rill__object_retire(struct rill__object *object) {
+  struct rill__slot *slot = slot_of(object);
+  atomic_store(&slot->word, (uint64_t)(uint32_t)object->id << 32);
+  rill__object_defer(object);
+}
+
+void rill__wait_for_calls(void) {
+  const uint64_t before = atomic_fetch_add(&rill__epoch, 1);
+  while (rill__oldest_epoch() <= before) sched_yield();
+}
+
+void rill__object_postpone(struct rill__object *object) {
+  atomic_store(&object->keeps, 1);
+  push_retired(object);
+}
+
+static void free_slot(struct rill__object *object) {
+  if (object->id == 0 || object->slot_freed) return;
+  if ((uint32_t)object->id == UINT32_MAX) return; /* the slot's generations are used up */
+  const enum rill__kind kind = kind_of(object->id);
+  struct rill__slot *slot = slot_of(object);
+  object->slot_freed = true;
+  pthread_mutex_lock(&slots_lock);
+  slot->object = NULL;
+  slot->next_free = tables[kind].first_free;
+  tables[kind].first_free = ((uint32_t)(object->id >> 32) & 0xffffffu) + 1;
+  pthread_mutex_unlock(&slots_lock);
+}
+
+void rill__reclaim(void) {
+  if (RILL__LIKELY(atomic_load_explicit(&retired_urgent, memory_order_relaxed) == 0) &&
+      atomic_load_explicit(&retired_recyclable, memory_order_relaxed) < RECYCLABLE_BATCH) {
+    return;
+  }
+  if (pthread_mutex_trylock(&reclaim_lock) != 0) return;
+  atomic_store(&retired_urgent, 0);
+  atomic_store(&retired_recyclable, 0);
+  struct rill__object *list = atomic_exchange(&retired, NULL);
+  const uint64_t oldest = rill__oldest_epoch();
+  struct rill__object *unused = NULL;
+  while (list != NULL) {
+    struct rill__object *object = list;
+    list = object->next_retired;
+    if (object->retired_at < oldest) {
+      object->next_retired = unused;
+      unused = object;
+    } else {
+      push_retired(object);
+    }
+  }
+  pthread_mutex_unlock(&reclaim_lock);
+  while (unused != NULL) {
+    struct rill__object *object = unused;
+    unused = object->next_retired;
+    if (object->recycle != NULL && object->recycle(object)) continue;
+    free_slot(object);
+    rill__drop(object);
+  }
+}
+
+void rill__object_republish(struct rill__object *object) {
+  struct rill__slot *slot = slot_of(object);
+  object->id++;
+  atomic_store(&object->keeps, 1);
+  atomic_store_explicit(&slot->word, (uint64_t)(uint32_t)object->id << 32 | 1, memory_order_release);
+}
+
+void rill__keep(struct rill__object *object) { atomic_fetch_add_explicit(&object->keeps, 1, memory_order_relaxed); }
+
+void rill__drop(struct rill__object *object) {
+  if (atomic_fetch_sub_explicit(&object->keeps, 1, memory_order_acq_rel) == 1) object->destroy(object);
+}
+
+void rill__handles_lock(void) {
+  pthread_mutex_lock(&reclaim_lock);
+  pthread_mutex_lock(&slots_lock);
+}
+
+void rill__handles_unlock(void) {
+  pthread_mutex_unlock(&slots_lock);
+  pthread_mutex_unlock(&reclaim_lock);
+}

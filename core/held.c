@@ -1,0 +1,201 @@
+/* The points and operations of held queues: made, kept and freed. */
+#include "core/held.h"
+
+#include "core/held_queue.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- points ---- */
+
+void rill__point_use(struct rill__point *point) { point->users++; }
+
+void rill__point_unuse(struct rill__point *point) {
+  if (--point->users > 0) return;
+  rill__object_retire(&point->mark->base);
+  free(point);
+}
+
+rill_status rill__point_new(struct rill__device *device, struct rill__point **out) {
+  struct rill__point *point = calloc(1, sizeof *point);
+  RILL_REQUIRE(point != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for a held record");
+  const rill_status status = rill__event_create(device, NULL, &point->mark);
+  if (status != RILL_OK) {
+    free(point);
+    return status;
+  }
+  point->users = 1;
+  *out = point;
+  return RILL_OK;
+}
+
+void rill__point_free(struct rill__point *point) {
+  rill__held_lock();
+  rill__point_unuse(point);
+  rill__held_unlock();
+}
+
+/* ---- operations ---- */
+
+void rill__held_op_free(struct held_op *op) {
+  switch (op->kind) {
+    case HELD_WAIT_EVENT: rill__drop(&op->event->base); break;
+    case HELD_WAIT_POINT: rill__point_free(op->point); break;
+    case HELD_RECORD:
+      rill__drop(&op->record.event->base);
+      rill__point_free(op->record.point);
+      break;
+    case HELD_LAUNCH:
+      rill__drop(&op->launch.kernel->base);
+      free((void *)(uintptr_t)op->launch.label);
+      break;
+    case HELD_COPY:
+      if (op->copy.staging != NULL) rill__held_free_staging(op->copy.staging);
+      break;
+    case HELD_HOST_CALL:
+    case HELD_FILL: break;
+  }
+  free(op);
+}
+
+rill_status rill__held_op_new(enum held_kind kind, size_t extra, struct held_op **out) {
+  *out = extra > HELD_BYTES_MAX ? NULL : calloc(1, sizeof **out + extra);
+  RILL_REQUIRE(*out != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for %zu bytes of held work", extra);
+  (*out)->kind = kind;
+  (*out)->bytes = sizeof **out + extra;
+  return RILL_OK;
+}
+
+/* Puts an operation at the end of a held stream's queue.  Under the lock. */
+void rill__held_append(struct rill__held *held, struct held_op *op) {
+  op->position = ++held->stream->held_pushed;
+  held->bytes += op->bytes;
+  *held->last = op;
+  held->last = &op->next;
+}
+
+bool rill__held_has_room(const struct rill__held *held, const struct held_op *op) {
+  return op->bytes <= HELD_BYTES_MAX - held->bytes;
+}
+
+rill_status rill__held_fail_full(const struct rill__held *held, const struct held_op *op) {
+  return rill__fail(RILL_ERROR_OUT_OF_MEMORY,
+                    "%s is held with %zu bytes queued; %zu more pass the limit of %d" RILL_HINT "record the event that it "
+                    "waits for",
+                    rill__name_of(&held->stream->base).text, held->bytes, op->bytes, HELD_BYTES_MAX);
+}
+
+/* Gives `op` to the stream's queue if it is held; frees it if not. */
+static rill_status push(struct rill__stream *stream, struct held_op *op, bool *taken) {
+  rill__held_lock();
+  struct rill__held *held = atomic_load(&stream->held);
+  *taken = held != NULL && rill__held_has_room(held, op);
+  if (*taken) rill__held_append(held, op);
+  rill__held_unlock();
+  if (*taken) return RILL_OK;
+  const rill_status status = held == NULL ? RILL_OK : rill__held_fail_full(held, op);
+  rill__held_op_free(op);
+  return status;
+}
+
+rill_status rill__held_host_call(struct rill__stream *stream, rill_host_fn fn, void *user, bool *taken) {
+  struct held_op *op = NULL;
+  RILL_TRY(rill__held_op_new(HELD_HOST_CALL, 0, &op));
+  op->host_call.fn = fn;
+  op->host_call.user = user;
+  return push(stream, op, taken);
+}
+
+rill_status rill__held_fill(struct rill__stream *stream, void *dst, const void *pattern, size_t pattern_size,
+                            size_t count, bool *taken) {
+  struct held_op *op = NULL;
+  RILL_TRY(rill__held_op_new(HELD_FILL, 0, &op));
+  op->fill.dst = dst;
+  memcpy(op->fill.pattern, pattern, pattern_size);
+  op->fill.pattern_size = pattern_size;
+  op->fill.count = count;
+  return push(stream, op, taken);
+}
+
+void rill__held_free_staging(struct held_staging *staging) {
+  if (staging->done != NULL) rill__object_retire(&staging->done->base);
+  (void)RILL_DOOR(staging->device, memory, free, staging->device, staging->memory, RILL_MEMORY_PINNED);
+  free(staging);
+}
+
+static rill_status new_staging(struct rill__device *device, size_t n, struct held_staging **out) {
+  struct held_staging *staging = calloc(1, sizeof *staging);
+  RILL_REQUIRE(staging != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for a held copy");
+  const rill_status status = RILL_DOOR(device, memory, alloc, device, n, RILL_MEMORY_PINNED, &staging->memory);
+  if (status != RILL_OK) {
+    free(staging);
+    return status == RILL_ERROR_OUT_OF_MEMORY
+               ? rill__fail(status, "no pinned memory for %zu bytes of a held copy", n)
+               : status;
+  }
+  staging->device = device;
+  staging->n = n;
+  const rill_status made = rill__event_create(device, NULL, &staging->done);
+  if (made != RILL_OK) {
+    rill__held_free_staging(staging);
+    return made;
+  }
+  *out = staging;
+  return RILL_OK;
+}
+
+rill_status rill__held_copy(struct rill__stream *stream, void *dst, uint32_t dst_kind, const void *src,
+                            uint32_t src_kind, size_t n, bool *taken) {
+  struct rill__device *device = stream->base.device;
+  struct held_staging *staging = NULL;
+  if (dst_kind == RILL_MEMORY_UNKNOWN || src_kind == RILL_MEMORY_UNKNOWN) {
+    RILL_REQUIRE(n <= HELD_BYTES_MAX, RILL_ERROR_OUT_OF_MEMORY,
+                 "%s is held; a copy of %zu bytes of pageable memory passes the limit of %d" RILL_HINT "use pinned memory",
+                 rill__name_of(&stream->base).text, n, HELD_BYTES_MAX);
+    RILL_TRY(new_staging(device, n, &staging));
+    if (src_kind == RILL_MEMORY_UNKNOWN) memcpy(staging->memory, src, n); /* its source is taken at the call */
+  }
+  struct held_op *op = NULL;
+  *taken = false;
+  const rill_status status = rill__held_op_new(HELD_COPY, 0, &op);
+  if (status != RILL_OK) {
+    if (staging != NULL) rill__held_free_staging(staging);
+    return status;
+  }
+  op->copy.dst = dst;
+  op->copy.dst_kind = dst_kind;
+  op->copy.src = src_kind == RILL_MEMORY_UNKNOWN ? staging->memory : src;
+  op->copy.src_kind = src_kind == RILL_MEMORY_UNKNOWN ? RILL_MEMORY_PINNED : src_kind;
+  op->copy.n = n;
+  op->copy.staging = staging;
+  op->bytes += staging != NULL ? n : 0;
+  if (staging != NULL && dst_kind == RILL_MEMORY_UNKNOWN) staging->dst = dst;
+  return push(stream, op, taken);
+}
+
+rill_status rill__held_launch(struct rill__stream *stream, const struct rill__launch *launch, bool *taken) {
+  const rill_bundle_kernel *source = launch->kernel->source;
+  size_t offset = source->arg_count * sizeof(void *);
+  offset = (offset + 15) / 16 * 16;
+  size_t end = offset;
+  for (uint32_t i = 0; i < source->arg_count; i++) end += (source->args[i].size + 15) / 16 * 16;
+  struct held_op *op = NULL;
+  RILL_TRY(rill__held_op_new(HELD_LAUNCH, end + 16, &op));
+  char *label = launch->label != NULL ? strdup(launch->label) : NULL;
+  op->launch = *launch;
+  op->launch.label = label;
+  op->launch.args = op->values;
+  rill__keep(&launch->kernel->base);
+  char *bytes = (char *)(((uintptr_t)op->values + offset + 15) & ~(uintptr_t)15);
+  for (uint32_t i = 0; i < source->arg_count; i++) {
+    op->values[i] = bytes;
+    memcpy(bytes, launch->args[i], source->args[i].size);
+    bytes += (source->args[i].size + 15) / 16 * 16;
+  }
+  if (label == NULL && launch->label != NULL) {
+    rill__held_op_free(op);
+    return rill__fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory for a label");
+  }
+  return push(stream, op, taken);
+}
+

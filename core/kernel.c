@@ -1,0 +1,218 @@
+#include "core/call.h"
+#include "core/held.h"
+#include "core/module.h"
+#include "core/options.h"
+
+rill_status rill_kernel_retain(rill_kernel kernel) {
+  RILL_ENTER();
+  return rill__object_retain(kernel.id, RILL__KERNEL);
+}
+
+rill_status rill_kernel_release(rill_kernel kernel) {
+  RILL_ENTER();
+  struct rill__object *last = NULL;
+  const rill_status status = rill__object_release(kernel.id, RILL__KERNEL, &last);
+  if (last != NULL) rill__object_retire(last);
+  rill__leave(&self);
+  rill__reclaim();
+  return status;
+}
+
+rill_status rill_kernel_get_info(rill_kernel kernel, rill_kernel_info *info) {
+  RILL_ENTER();
+  rill_kernel_info result = RILL_KERNEL_INFO_INIT;
+  const bool writable = info != NULL && info->struct_size >= sizeof(size_t);
+  if (writable) rill__options_write(info, &result, sizeof result);
+  struct rill__kernel *k;
+  RILL_RESOLVE(RILL__KERNEL, kernel, "kernel", &k);
+  RILL_TRY(rill__options_check_output(info, "info"));
+  result.name = k->source->name;
+  result.arg_count = k->source->arg_count;
+  result.registers = k->registers;
+  result.max_threads = k->max_threads;
+  result.shared_bytes = k->static_shared;
+  result.local_bytes = k->local_bytes;
+  result.constant_bytes = k->constant_bytes;
+  rill__options_write(info, &result, sizeof result);
+  return RILL_OK;
+}
+
+rill_status rill_kernel_arg_size(rill_kernel kernel, uint32_t index, size_t *size) {
+  RILL_ENTER();
+  if (size != NULL) *size = 0;
+  struct rill__kernel *k;
+  RILL_RESOLVE(RILL__KERNEL, kernel, "kernel", &k);
+  RILL_REQUIRE(size != NULL, RILL_ERROR_INVALID_ARGUMENT, "size is NULL");
+  RILL_REQUIRE(index < k->source->arg_count, RILL_ERROR_OUT_OF_RANGE, "kernel \"%s\" has %u arguments, no number %u",
+               k->source->name, k->source->arg_count, index);
+  *size = k->source->args[index].size;
+  return RILL_OK;
+}
+
+/* ---- launch ---- */
+
+enum { MAX_ARGS = 1024 }; /* more than any driver's 4 KiB of arguments can hold in practice */
+
+static rill_status check_dimensions(const struct rill__kernel *kernel, const char *what, const uint32_t size[3],
+                                    const uint32_t limit[3]) {
+  RILL_REQUIRE(size[0] != 0, RILL_ERROR_INVALID_ARGUMENT, "kernel \"%s\": %s.x is 0", kernel->source->name, what);
+  for (int i = 0; i < 3; i++) {
+    RILL_REQUIRE(size[i] <= limit[i], RILL_ERROR_OUT_OF_RANGE, "kernel \"%s\": %s.%c is %u, the limit of %s is %u",
+                 kernel->source->name, what, "xyz"[i], size[i], kernel->base.device->name, limit[i]);
+  }
+  return RILL_OK;
+}
+
+static void read_dim3(uint32_t into[3], rill_dim3 from) {
+  into[0] = from.x;
+  into[1] = from.y == 0 ? 1 : from.y;
+  into[2] = from.z == 0 ? 1 : from.z;
+}
+
+static rill_status check_shared(struct rill__kernel *kernel, uint32_t bytes) {
+  if (RILL__LIKELY(bytes <= atomic_load_explicit(&kernel->shared_allowed, memory_order_relaxed))) return RILL_OK;
+  const struct rill__device *device = kernel->base.device;
+  const uint64_t limit = device->info.shared_per_block_optin, fixed = kernel->static_shared;
+  RILL_REQUIRE(fixed <= limit && bytes <= limit - fixed, RILL_ERROR_OUT_OF_RANGE,
+               "kernel \"%s\": %u bytes of dynamic shared memory and %llu of static, the limit of %s is %llu",
+               kernel->source->name, bytes, (unsigned long long)fixed, device->name, (unsigned long long)limit);
+  if (device->backend->kernel->allow_shared == NULL) return RILL_OK;
+  RILL_TRY(RILL_DOOR(kernel, kernel, allow_shared, kernel, bytes));
+  uint64_t allowed = atomic_load(&kernel->shared_allowed);
+  while (allowed < bytes && !atomic_compare_exchange_weak(&kernel->shared_allowed, &allowed, bytes)) {
+  }
+  return RILL_OK;
+}
+
+/* Clusters, attributes and constants: looked at for sense, then refused, since no backend has them. */
+static rill_status check_extensions(const struct rill__device *device, const rill_launch *shape) {
+  RILL_REQUIRE(shape->attribute_count == 0 || shape->attributes != NULL, RILL_ERROR_INVALID_ARGUMENT,
+               "rill_launch.attributes is NULL, attribute_count is %zu", shape->attribute_count);
+  RILL_REQUIRE(shape->constant_count == 0 || shape->constants != NULL, RILL_ERROR_INVALID_ARGUMENT,
+               "rill_launch.constants is NULL, constant_count is %zu", shape->constant_count);
+  for (size_t i = 0; i < shape->attribute_count; i++) {
+    const rill_launch_attribute *attribute = &shape->attributes[i];
+    RILL_REQUIRE(attribute->kind >= RILL_ATTR_COOPERATIVE && attribute->kind <= RILL_ATTR_CARVEOUT,
+                 RILL_ERROR_INVALID_ARGUMENT, "rill_launch.attributes[%zu]: kind %u is no attribute", i, attribute->kind);
+    RILL_REQUIRE(attribute->flags == 0, RILL_ERROR_INVALID_ARGUMENT, "rill_launch.attributes[%zu]: flags are 0x%x, not 0",
+                 i, attribute->flags);
+  }
+  for (size_t i = 0; i < shape->constant_count; i++) {
+    const rill_constant *constant = &shape->constants[i];
+    RILL_REQUIRE(constant->symbol != NULL && (constant->data != NULL || constant->size == 0), RILL_ERROR_INVALID_ARGUMENT,
+                 "rill_launch.constants[%zu]: %s is NULL", i, constant->symbol == NULL ? "symbol" : "data");
+  }
+  const bool cluster = shape->cluster.x > 1 || shape->cluster.y > 1 || shape->cluster.z > 1;
+  const char *extension = cluster                      ? "cluster"
+                          : shape->attribute_count > 0 ? "attributes"
+                          : shape->constant_count > 0  ? "constants"
+                                                       : NULL;
+  RILL_REQUIRE(extension == NULL, RILL_ERROR_UNSUPPORTED,
+               "rill_launch.%s on %s: version %d.%d of rill launches plain grids only", extension, device->name,
+               RILL_VERSION_MAJOR, RILL_VERSION_MINOR);
+  return RILL_OK;
+}
+
+static rill_status check_shape(struct rill__kernel *kernel, const rill_launch *shape, struct rill__launch *out) {
+  const struct rill__device *device = kernel->base.device;
+  const char *name = kernel->source->name;
+  RILL_REQUIRE(shape->reserved == 0, RILL_ERROR_INVALID_ARGUMENT, "rill_launch.reserved is %u, not 0", shape->reserved);
+  read_dim3(out->grid, shape->grid);
+  read_dim3(out->block, shape->block);
+  RILL_TRY(check_dimensions(kernel, "grid", out->grid, device->info.max_grid_dim));
+  RILL_TRY(check_dimensions(kernel, "block", out->block, device->info.max_block_dim));
+  const uint64_t threads = (uint64_t)out->block[0] * out->block[1] * out->block[2];
+  RILL_REQUIRE(threads <= kernel->max_threads, RILL_ERROR_OUT_OF_RANGE,
+               "kernel \"%s\": a block of %u x %u x %u is %llu threads, the limit is %u", name, out->block[0],
+               out->block[1], out->block[2], (unsigned long long)threads, kernel->max_threads);
+  for (int i = 0; i < 3 && device->max_threads_per_dim != 0; i++) {
+    RILL_REQUIRE((uint64_t)out->grid[i] * out->block[i] <= device->max_threads_per_dim, RILL_ERROR_OUT_OF_RANGE,
+                 "kernel \"%s\": %u blocks of %u threads in %c, the limit of %s is %llu threads", name, out->grid[i],
+                 out->block[i], "xyz"[i], device->name, (unsigned long long)device->max_threads_per_dim);
+  }
+  RILL_TRY(check_shared(kernel, shape->shared_mem_bytes));
+  out->shared_mem_bytes = shape->shared_mem_bytes;
+  RILL_TRY(check_extensions(device, shape));
+  out->label = shape->label;
+  return RILL_OK;
+}
+
+static rill_status check_args(const struct rill__kernel *kernel, const rill_arg *args, size_t count) {
+  const rill_bundle_kernel *source = kernel->source;
+  RILL_REQUIRE(count == source->arg_count, RILL_ERROR_INVALID_ARGUMENT, "kernel \"%s\": %zu arguments passed, %u expected",
+               source->name, count, source->arg_count);
+  RILL_REQUIRE(args != NULL || count == 0, RILL_ERROR_INVALID_ARGUMENT, "kernel \"%s\": args is NULL, %zu expected",
+               source->name, count);
+  for (size_t i = 0; i < count; i++) {
+    RILL_REQUIRE(args[i].size == source->args[i].size, RILL_ERROR_INVALID_ARGUMENT,
+                 "kernel \"%s\": argument %zu (\"%s\"): %zu bytes passed, %u expected", source->name, i + 1,
+                 source->args[i].name, args[i].size, source->args[i].size);
+    RILL_REQUIRE(args[i].data != NULL, RILL_ERROR_INVALID_ARGUMENT, "kernel \"%s\": argument %zu (\"%s\"): data is NULL",
+                 source->name, i + 1, source->args[i].name);
+  }
+  RILL_REQUIRE(count <= MAX_ARGS, RILL_ERROR_OUT_OF_RANGE, "kernel \"%s\": %zu arguments, the limit is %d", source->name,
+               count, MAX_ARGS);
+  return RILL_OK;
+}
+
+static rill_status launch(struct rill__stream *stream, struct rill__kernel *kernel, const rill_launch *shape,
+                          const rill_arg *args, size_t count) {
+  RILL_TRY(rill__check_same_device(&stream->base, &kernel->base));
+  RILL_REQUIRE(shape != NULL, RILL_ERROR_INVALID_ARGUMENT, "launch is NULL");
+  rill_launch copy = RILL_LAUNCH_INIT;
+  if (RILL__UNLIKELY(shape->struct_size != sizeof copy)) {
+    RILL_TRY(rill__options_read(&copy, sizeof copy, shape, "rill_launch"));
+    shape = &copy;
+  }
+  struct rill__launch l = { .kernel = kernel };
+  RILL_TRY(check_shape(kernel, shape, &l));
+  RILL_TRY(check_args(kernel, args, count));
+  RILL_TRY(rill__check_usable(stream->base.device));
+  void *values[count + 1];
+  for (size_t i = 0; i < count; i++) values[i] = (void *)(uintptr_t)args[i].data;
+  values[count] = NULL;
+  l.args = values;
+  if (rill__is_held(stream)) {
+    bool taken = false;
+    RILL_TRY(rill__held_launch(stream, &l, &taken));
+    if (taken) return RILL_OK;
+  }
+  RILL_TRY(RILL_DOOR(stream, kernel, launch, stream, &l));
+  rill__memo_changed(&stream->memo);
+  return RILL_OK;
+}
+
+rill_status rill_stream_launch(rill_stream stream, rill_kernel kernel, const rill_launch *shape, const rill_arg *args,
+                               size_t arg_count) {
+  RILL_ENTER();
+  struct rill__stream *s;
+  struct rill__kernel *k;
+  RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
+  RILL_RESOLVE(RILL__KERNEL, kernel, "kernel", &k);
+  return launch(s, k, shape, args, arg_count);
+}
+
+/* A reference's cache holds the ids of the kernels it was last found as on two devices.  Each word stands by itself:
+ * an id that is stale, or of another device's kernel, is looked up anew. */
+static struct rill__kernel *cached_kernel(const struct rill__device *device, rill_kernel_ref *ref) {
+  for (int i = 0; i < 2; i++) {
+    struct rill__kernel *kernel = rill__find(__atomic_load_n(&ref->cache[i], __ATOMIC_RELAXED), RILL__KERNEL);
+    if (kernel != NULL && kernel->base.device == device) return kernel;
+  }
+  return NULL;
+}
+
+rill_status rill_stream_launch_ref(rill_stream stream, rill_kernel_ref *ref, const rill_launch *shape,
+                                   const rill_arg *args, size_t arg_count) {
+  RILL_ENTER();
+  struct rill__stream *s;
+  RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
+  RILL_REQUIRE(ref != NULL, RILL_ERROR_INVALID_ARGUMENT, "ref is NULL");
+  struct rill__kernel *kernel = cached_kernel(s->base.device, ref);
+  if (RILL__UNLIKELY(kernel == NULL)) {
+    RILL_TRY(rill__check_usable(s->base.device));
+    RILL_TRY(rill__ref_resolve(s->base.device, ref, &kernel));
+    __atomic_store_n(&ref->cache[(unsigned)s->base.device->info.ordinal % 2], kernel->base.id, __ATOMIC_RELAXED);
+  }
+  return launch(s, kernel, shape, args, arg_count);
+}

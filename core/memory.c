@@ -1,0 +1,193 @@
+#include "core/call.h"
+#include "core/held.h"
+#include "core/ranges.h"
+
+static pthread_mutex_t ranges_lock = PTHREAD_MUTEX_INITIALIZER; /* of those who change the map */
+
+void rill__memory_lock(void) { pthread_mutex_lock(&ranges_lock); }
+void rill__memory_unlock(void) { pthread_mutex_unlock(&ranges_lock); }
+
+/* ---- allocation ---- */
+
+static void destroy_allocation(struct rill__object *object) { rill__object_free(object); }
+
+/* OUT_OF_MEMORY with what was asked for and what there is. */
+static rill_status fail_memory(struct rill__device *device, size_t size) {
+  uint64_t free_bytes = 0, total_bytes = 0;
+  if (RILL_DOOR(device, device, get_memory, device, &free_bytes, &total_bytes) != RILL_OK) free_bytes = total_bytes = 0;
+  return rill__fail(RILL_ERROR_OUT_OF_MEMORY, "%zu bytes asked for; %s has %llu bytes free of %llu", size, device->name,
+                    (unsigned long long)free_bytes, (unsigned long long)total_bytes);
+}
+
+static rill_status allocate(struct rill__device *device, size_t size, uint32_t kind, void **out) {
+  struct rill__allocation *allocation = NULL;
+  RILL_TRY(rill__object_new(sizeof *allocation, device, NULL, destroy_allocation, &allocation));
+  void *p = NULL;
+  rill_status status = RILL_DOOR(device, memory, alloc, device, size, kind, &p);
+  if (status == RILL_OK) {
+    allocation->begin = (uintptr_t)p;
+    allocation->size = size;
+    allocation->kind = kind;
+    pthread_mutex_lock(&ranges_lock);
+    const bool inserted = rill__ranges_insert(allocation);
+    pthread_mutex_unlock(&ranges_lock);
+    if (inserted) {
+      *out = p;
+      return RILL_OK;
+    }
+    (void)RILL_DOOR(device, memory, free, device, p, kind);
+    status = rill__fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory to keep track of %zu bytes at %p", size, p);
+  } else if (status == RILL_ERROR_OUT_OF_MEMORY) {
+    status = fail_memory(device, size);
+  }
+  rill__drop(&allocation->base);
+  return status;
+}
+
+/* Takes the allocation that begins at `p` out of the map: from then on it is the caller's alone. */
+static rill_status take_out(void *p, struct rill__allocation **out) {
+  pthread_mutex_lock(&ranges_lock);
+  struct rill__allocation *allocation = rill__ranges_find(p);
+  const bool begins = allocation != NULL && allocation->begin == (uintptr_t)p;
+  if (begins) rill__ranges_remove(allocation);
+  pthread_mutex_unlock(&ranges_lock);
+  RILL_REQUIRE(allocation != NULL, RILL_ERROR_NOT_FOUND, "%p is no allocation of rill, or has been freed", p);
+  RILL_REQUIRE(begins, RILL_ERROR_INVALID_ARGUMENT,
+               "%p lies inside an allocation, %zu bytes behind its begin" RILL_HINT "free it by its first address", p,
+               (size_t)((uintptr_t)p - allocation->begin));
+  *out = allocation;
+  return RILL_OK;
+}
+
+static void put_back(struct rill__allocation *allocation) {
+  pthread_mutex_lock(&ranges_lock);
+  (void)rill__ranges_insert(allocation); /* its nodes are there */
+  pthread_mutex_unlock(&ranges_lock);
+}
+
+/* Frees what was taken out of the map; outside epochs, since it may block for the device's work. */
+static rill_status give_back(struct rill__allocation *allocation) {
+  struct rill__device *device = allocation->base.device;
+  rill_status status = rill__check_usable(device);
+  if (status == RILL_OK) {
+    status = RILL_DOOR(device, memory, free, device, (void *)allocation->begin, allocation->kind);
+  }
+  if (status != RILL_OK && atomic_load(&device->lost) == RILL_OK) {
+    put_back(allocation);
+  } else { /* of a lost device, the memory has gone with it */
+    rill__object_defer(&allocation->base);
+  }
+  return status;
+}
+
+/* Frees what could not be freed while streams of the device were held. */
+static void free_put_off(struct rill__device *device) {
+  for (struct rill__object *object = rill__held_take_back(device); object != NULL; object = rill__held_take_back(device)) {
+    (void)give_back((struct rill__allocation *)object);
+  }
+}
+
+rill_status rill_alloc(rill_device device, size_t size, uint32_t kind, void **out) {
+  rill__reclaim();
+  RILL_ENTER();
+  if (out != NULL) *out = NULL;
+  struct rill__device *d;
+  RILL_RESOLVE(RILL__DEVICE, device, "device", &d);
+  RILL_REQUIRE(out != NULL, RILL_ERROR_INVALID_ARGUMENT, "out is NULL");
+  RILL_REQUIRE(kind >= RILL_MEMORY_DEVICE && kind <= RILL_MEMORY_MANAGED, RILL_ERROR_INVALID_ARGUMENT,
+               "kind %u is none of RILL_MEMORY_DEVICE, _PINNED and _MANAGED", kind);
+  RILL_TRY(rill__device_activate(d));
+  if (size == 0) return RILL_OK;
+  free_put_off(d);
+  return allocate(d, size, kind, out);
+}
+
+rill_status rill_free(void *p) {
+  RILL_ENTER();
+  if (p == NULL) return RILL_OK;
+  struct rill__allocation *allocation = NULL;
+  RILL_TRY(take_out(p, &allocation));
+  rill__leave(&self); /* nobody else can free the allocation */
+  struct rill__device *device = allocation->base.device;
+  free_put_off(device);
+  if (rill__held_put_off(&allocation->base)) return RILL_OK;
+  const rill_status status = give_back(allocation);
+  rill__reclaim();
+  return status;
+}
+
+/* ---- copies and fills ---- */
+
+/* Looks at `n` bytes at `p` that a stream of `stream`'s device is to use.  Memory that rill does not know is left to
+ * the driver. */
+static rill_status check_range(const struct rill__stream *stream, const void *p, size_t n, const char *what,
+                               uint32_t *kind) {
+  const struct rill__allocation *allocation = rill__ranges_find(p);
+  *kind = RILL_MEMORY_UNKNOWN;
+  if (allocation == NULL) {
+    RILL_REQUIRE((uintptr_t)p <= UINTPTR_MAX - n, RILL_ERROR_OUT_OF_RANGE, "%s: %zu bytes at %p pass the end of memory",
+                 what, n, p);
+    return RILL_OK;
+  }
+  const size_t offset = (uintptr_t)p - allocation->begin;
+  RILL_REQUIRE(n <= allocation->size - offset, RILL_ERROR_OUT_OF_RANGE,
+               "%s: %zu bytes at offset %zu pass the end of an allocation of %zu bytes", what, n, offset,
+               allocation->size);
+  if (allocation->base.device->backend == stream->base.device->backend) {
+    *kind = allocation->kind;
+    return RILL_OK;
+  }
+  /* Another backend's pinned memory is host memory like any other. */
+  RILL_REQUIRE(allocation->kind == RILL_MEMORY_PINNED, RILL_ERROR_WRONG_BACKEND,
+               "%s %p is memory of %s, which %s cannot reach" RILL_HINT "copy through host memory", what, p,
+               allocation->base.device->name, stream->base.device->name);
+  return RILL_OK;
+}
+
+rill_status rill_copy_async(rill_stream stream, void *dst, const void *src, size_t n) {
+  RILL_ENTER();
+  struct rill__stream *s;
+  RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
+  if (n == 0) return RILL_OK;
+  RILL_REQUIRE(dst != NULL && src != NULL, RILL_ERROR_INVALID_ARGUMENT, "%s is NULL", dst == NULL ? "dst" : "src");
+  uint32_t dst_kind, src_kind;
+  RILL_TRY(check_range(s, dst, n, "dst", &dst_kind));
+  RILL_TRY(check_range(s, src, n, "src", &src_kind));
+  RILL_TRY(rill__check_usable(s->base.device));
+  const bool may_block = dst_kind == RILL_MEMORY_UNKNOWN || src_kind == RILL_MEMORY_UNKNOWN;
+  if (rill__is_held(s)) {
+    bool taken = false;
+    RILL_TRY(rill__held_copy(s, dst, dst_kind, src, src_kind, n, &taken));
+    if (taken) return RILL_OK;
+  }
+  if (may_block) rill__keep_and_leave(self, &s->base);
+  const rill_status status = RILL_DOOR(s, memory, copy, s, dst, dst_kind, src, src_kind, n);
+  if (RILL__LIKELY(status == RILL_OK)) rill__memo_changed(&s->memo);
+  if (may_block) rill__drop(&s->base);
+  return status;
+}
+
+rill_status rill_fill_async(rill_stream stream, void *dst, const void *pattern, size_t pattern_size, size_t count) {
+  RILL_ENTER();
+  struct rill__stream *s;
+  RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
+  RILL_REQUIRE(pattern_size != 0 && pattern_size <= 16 && (pattern_size & (pattern_size - 1)) == 0,
+               RILL_ERROR_INVALID_ARGUMENT, "pattern_size %zu is none of 1, 2, 4, 8 and 16", pattern_size);
+  if (count == 0) return RILL_OK;
+  RILL_REQUIRE(dst != NULL && pattern != NULL, RILL_ERROR_INVALID_ARGUMENT, "%s is NULL", dst == NULL ? "dst" : "pattern");
+  RILL_REQUIRE((uintptr_t)dst % pattern_size == 0, RILL_ERROR_INVALID_ARGUMENT,
+               "dst %p is not aligned to the pattern's %zu bytes", dst, pattern_size);
+  RILL_REQUIRE(count <= SIZE_MAX / pattern_size, RILL_ERROR_OUT_OF_RANGE, "%zu patterns of %zu bytes overflow", count,
+               pattern_size);
+  uint32_t kind;
+  RILL_TRY(check_range(s, dst, count * pattern_size, "dst", &kind));
+  RILL_TRY(rill__check_usable(s->base.device));
+  if (rill__is_held(s)) {
+    bool taken = false;
+    RILL_TRY(rill__held_fill(s, dst, pattern, pattern_size, count, &taken));
+    if (taken) return RILL_OK;
+  }
+  RILL_TRY(RILL_DOOR(s, memory, fill, s, dst, pattern, pattern_size, count));
+  rill__memo_changed(&s->memo);
+  return RILL_OK;
+}

@@ -1,0 +1,470 @@
+#include "core/call.h"
+#include "core/held.h"
+#include "core/options.h"
+
+#include <stdlib.h>
+
+static _Atomic uint64_t last_number;
+
+/* ---- life ---- */
+
+static void destroy_stream(struct rill__object *object) {
+  struct rill__stream *stream = (struct rill__stream *)object;
+  if (stream->owned && !RILL_DOOR(stream, stream, destroy, stream)) {
+    rill__object_postpone(object);
+    return;
+  }
+  free(atomic_load(&stream->failure));
+  rill__object_free(object);
+}
+
+static rill_status new_stream(struct rill__device *device, const char *label, struct rill__stream **out) {
+  const size_t size = RILL__PART_OFFSET(struct rill__stream) + device->backend->stream_size;
+  RILL_TRY(rill__object_new(size, device, label, destroy_stream, out));
+  (*out)->number = atomic_fetch_add(&last_number, 1) + 1;
+  return RILL_OK;
+}
+
+/* What a priority asked for is on a device. */
+static rill_status choose_priority(const struct rill__device *device, int32_t asked, uint32_t policy, int32_t *out) {
+  const int32_t least = device->info.priority_least, greatest = device->info.priority_greatest;
+  RILL_REQUIRE(policy == RILL_PRIORITY_CLAMP || policy == RILL_PRIORITY_STRICT, RILL_ERROR_INVALID_ARGUMENT,
+               "priority_policy %u is neither RILL_PRIORITY_CLAMP nor RILL_PRIORITY_STRICT", policy);
+  if (asked == RILL_PRIORITY_HIGH) asked = greatest;
+  if (asked == RILL_PRIORITY_LOW) asked = least;
+  if (policy == RILL_PRIORITY_STRICT) {
+    RILL_REQUIRE(asked >= greatest && asked <= least, RILL_ERROR_OUT_OF_RANGE,
+                 "priority %d is outside the range of %s, %d (greatest) to %d (least)", asked, device->name, greatest,
+                 least);
+  }
+  *out = asked < greatest ? greatest : asked > least ? least : asked;
+  return RILL_OK;
+}
+
+rill_status rill__stream_create(struct rill__device *device, const rill_stream_options *options,
+                                struct rill__stream **out) {
+  rill_stream_options o = RILL_STREAM_OPTIONS_INIT;
+  RILL_TRY(rill__options_read(&o, sizeof o, options, "rill_stream_options"));
+  RILL_TRY(rill__device_activate(device));
+  int32_t priority = 0;
+  RILL_TRY(choose_priority(device, o.priority, o.priority_policy, &priority));
+  struct rill__stream *stream = NULL;
+  RILL_TRY(new_stream(device, o.label, &stream));
+  stream->priority = priority;
+  stream->blocking = o.blocking;
+  rill_status status = RILL_DOOR(stream, stream, create, stream);
+  if (status == RILL_OK) {
+    stream->owned = true;
+    status = rill__object_publish(&stream->base, RILL__STREAM);
+  }
+  if (status != RILL_OK) {
+    rill__drop(&stream->base);
+    return status;
+  }
+  *out = stream;
+  return RILL_OK;
+}
+
+rill_status rill__device_default_stream(struct rill__device *device, struct rill__stream **out) {
+  *out = atomic_load_explicit(&device->default_stream, memory_order_acquire);
+  if (RILL__LIKELY(*out != NULL)) return rill__check_usable(device);
+  struct rill__stream *stream = NULL;
+  RILL_TRY(rill__stream_create(device, NULL, &stream));
+  stream->base.borrowed = true; /* nobody has the handle yet */
+  struct rill__stream *none = NULL;
+  if (atomic_compare_exchange_strong(&device->default_stream, &none, stream)) {
+    *out = stream;
+  } else { /* another thread was first */
+    rill__object_retire(&stream->base);
+    *out = none;
+  }
+  return RILL_OK;
+}
+
+rill_status rill_stream_create(rill_device device, const rill_stream_options *options, rill_stream *out) {
+  rill__reclaim();
+  RILL_ENTER();
+  if (out != NULL) *out = RILL_NULL_STREAM;
+  struct rill__device *d;
+  RILL_RESOLVE(RILL__DEVICE, device, "device", &d);
+  RILL_REQUIRE(out != NULL, RILL_ERROR_INVALID_ARGUMENT, "out is NULL");
+  struct rill__stream *stream = NULL;
+  RILL_TRY(rill__stream_create(d, options, &stream));
+  out->id = stream->base.id;
+  return RILL_OK;
+}
+
+/* A living import of `native`, with a reference added, or NULL.  Under device->lock. */
+static struct rill__stream *find_import(struct rill__device *device, uintptr_t native) {
+  for (struct rill__stream *stream = device->imported; stream != NULL; stream = stream->next_imported) {
+    if (stream->native == native && rill__object_revive(&stream->base)) return stream;
+  }
+  return NULL;
+}
+
+static rill_status import(struct rill__device *device, uintptr_t native, const rill_import_options *o,
+                          struct rill__stream **out) {
+  pthread_mutex_lock(&device->lock);
+  struct rill__stream *stream = find_import(device, native);
+  pthread_mutex_unlock(&device->lock);
+  if (stream == NULL) {
+    RILL_TRY(new_stream(device, o->label, &stream));
+    stream->native = native;
+    stream->imported = true;
+    atomic_store(&stream->foreign, true);
+    rill_status status = RILL_DOOR(stream, stream, import, stream);
+    if (status == RILL_OK) status = rill__object_publish(&stream->base, RILL__STREAM);
+    if (status != RILL_OK) {
+      rill__drop(&stream->base);
+      return status;
+    }
+    stream->release = o->release;
+    stream->release_user = o->user;
+    pthread_mutex_lock(&device->lock);
+    struct rill__stream *other = find_import(device, native);
+    if (other == NULL) {
+      stream->owned = o->ownership == RILL_IMPORT_ADOPT;
+      stream->next_imported = device->imported;
+      device->imported = stream;
+    }
+    pthread_mutex_unlock(&device->lock);
+    if (other == NULL) {
+      *out = stream;
+      return RILL_OK;
+    }
+    rill__object_retire(&stream->base); /* another thread was first */
+    stream = other;
+  }
+  /* Imported before: the first import decided who ends the native stream. */
+  const bool adopt = o->ownership == RILL_IMPORT_ADOPT;
+  if (adopt != stream->owned || o->release != stream->release || (o->release != NULL && o->user != stream->release_user)) {
+    struct rill__object *last = NULL;
+    (void)rill__object_release(stream->base.id, RILL__STREAM, &last);
+    if (last != NULL) rill__stream_end(stream);
+    return rill__fail(RILL_ERROR_INVALID_ARGUMENT,
+                      "native stream 0x%llx is imported already, with another ownership or release function" RILL_HINT
+                      "retain the first handle instead",
+                      (unsigned long long)native);
+  }
+  *out = stream;
+  return RILL_OK;
+}
+
+rill_status rill_stream_import(rill_device device, uintptr_t native, const rill_import_options *options,
+                               rill_stream *out) {
+  rill__reclaim();
+  RILL_ENTER();
+  if (out != NULL) *out = RILL_NULL_STREAM;
+  struct rill__device *d;
+  RILL_RESOLVE(RILL__DEVICE, device, "device", &d);
+  RILL_REQUIRE(out != NULL, RILL_ERROR_INVALID_ARGUMENT, "out is NULL");
+  rill_import_options o = RILL_IMPORT_OPTIONS_INIT;
+  RILL_TRY(rill__import_options_read(&o, options, native <= 2));
+  RILL_REQUIRE(d->backend->stream->import != NULL, RILL_ERROR_UNSUPPORTED,
+               "streams of %s have no native form to import, in any version", d->name);
+  RILL_TRY(rill__device_activate(d));
+  struct rill__stream *stream = NULL;
+  RILL_TRY(import(d, native, &o, &stream));
+  out->id = stream->base.id;
+  return RILL_OK;
+}
+
+rill_status rill_stream_retain(rill_stream stream) {
+  RILL_ENTER();
+  return rill__object_retain(stream.id, RILL__STREAM);
+}
+
+void rill__stream_end(struct rill__stream *stream) {
+  struct rill__device *device = stream->base.device;
+  if (stream->imported) {
+    pthread_mutex_lock(&device->lock);
+    struct rill__stream **link = &device->imported;
+    while (*link != NULL && *link != stream) link = &(*link)->next_imported;
+    if (*link != NULL) *link = stream->next_imported;
+    pthread_mutex_unlock(&device->lock);
+  }
+  struct rill__event *cached = atomic_load(&stream->cached_event);
+  if (cached != NULL) rill__object_retire(&cached->base);
+  void (*const release)(void *, uintptr_t) = stream->release;
+  void *const user = stream->release_user;
+  const uintptr_t native = stream->native;
+  rill__object_retire(&stream->base);
+  if (release != NULL) {
+    rill__leave(&rill__self);
+    rill__wait_for_calls(); /* another thread's call may still be using the native stream */
+    release(user, native);
+  }
+}
+
+rill_status rill_stream_release(rill_stream stream) {
+  RILL_ENTER();
+  struct rill__object *last = NULL;
+  const rill_status status = rill__object_release(stream.id, RILL__STREAM, &last);
+  if (last != NULL) rill__stream_end((struct rill__stream *)last);
+  rill__leave(&self);
+  rill__reclaim();
+  return status;
+}
+
+/* ---- what a stream tells ---- */
+
+#define RILL_ENTER_STREAM(out_value)                                                               \
+  RILL_ENTER();                                                                                    \
+  if (out != NULL) *out = (out_value);                                                             \
+  struct rill__stream *s;                                                                          \
+  RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);                                                \
+  RILL_REQUIRE(out != NULL, RILL_ERROR_INVALID_ARGUMENT, "out is NULL")
+
+rill_status rill_stream_native(rill_stream stream, uintptr_t *out) {
+  RILL_ENTER_STREAM(0);
+  RILL_REQUIRE(!rill__is_held(s), RILL_ERROR_NOT_READY,
+               "%s is held: work given to its native stream would pass what is queued" RILL_HINT "record the event that "
+               "it waits for first",
+               rill__name_of(&s->base).text);
+  atomic_store(&s->foreign, true);
+  *out = RILL_DOOR(s, stream, native, s);
+  return RILL_OK;
+}
+
+rill_status rill_stream_context(rill_stream stream, uintptr_t *out) {
+  RILL_ENTER_STREAM(0);
+  return RILL_DOOR(s, stream, context, s, out);
+}
+
+rill_status rill_stream_device(rill_stream stream, rill_device *out) {
+  RILL_ENTER_STREAM(RILL_NULL_DEVICE);
+  out->id = s->base.device->base.id;
+  return RILL_OK;
+}
+
+rill_status rill_stream_priority(rill_stream stream, int32_t *out) {
+  RILL_ENTER_STREAM(0);
+  *out = s->priority;
+  return RILL_OK;
+}
+
+rill_status rill_stream_is_blocking(rill_stream stream, bool *out) {
+  RILL_ENTER_STREAM(false);
+  *out = s->blocking;
+  return RILL_OK;
+}
+
+rill_status rill_stream_label(rill_stream stream, const char **out) {
+  RILL_ENTER_STREAM(NULL);
+  *out = s->base.label != NULL ? s->base.label : "";
+  return RILL_OK;
+}
+
+rill_status rill_stream_id(rill_stream stream, uint64_t *out) {
+  RILL_ENTER_STREAM(0);
+  *out = s->number;
+  if (s->base.device->backend->stream->id == NULL) return RILL_OK;
+  return RILL_DOOR(s, stream, id, s, out);
+}
+
+rill_status rill_stream_is_complete(rill_stream stream, bool *out) {
+  RILL_ENTER_STREAM(false);
+  RILL_TRY(rill__check_usable(s->base.device));
+  *out = rill__known_idle(s);
+  if (*out || rill__is_held(s)) return RILL_OK;
+  const uint64_t token = rill__memo_ask(&s->memo, self);
+  RILL_TRY(RILL_DOOR(s, stream, is_complete, s, out));
+  if (*out) rill__memo_seen(&s->memo, token);
+  return RILL_OK;
+}
+
+rill_status rill_stream_is_capturing(rill_stream stream, bool *out) {
+  RILL_ENTER_STREAM(false);
+  RILL_TRY(rill__check_usable(s->base.device));
+  return RILL_DOOR(s, stream, is_capturing, s, out);
+}
+
+/* ---- events ---- */
+
+rill_status rill__stream_record(struct rill__stream *stream, struct rill__event *event, uint32_t flags) {
+  RILL_TRY(rill__check_usable(stream->base.device));
+  if (rill__is_held(stream)) {
+    bool taken = false;
+    RILL_TRY(rill__held_record(stream, event, flags, &taken));
+    if (taken) return RILL_OK;
+  }
+  RILL_TRY(RILL_DOOR(stream, stream, record, stream, event, flags));
+  rill__memo_changed(&event->memo);
+  rill__memo_changed(&stream->memo);
+  bool awaited = atomic_load_explicit(&event->held_point, memory_order_acquire) != NULL;
+  if (RILL__UNLIKELY(!atomic_load_explicit(&event->recorded, memory_order_relaxed))) {
+    atomic_store(&event->recorded, true);
+    awaited |= atomic_load(&event->watched); /* core/held.h says why in this order */
+  }
+  if (RILL__UNLIKELY(awaited)) rill__held_recorded(event);
+  return RILL_OK;
+}
+
+rill_status rill_stream_record_event(rill_stream stream, rill_event event, uint32_t flags) {
+  RILL_ENTER();
+  struct rill__stream *s;
+  struct rill__event *e;
+  RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
+  RILL_RESOLVE(RILL__EVENT, event, "event", &e);
+  RILL_TRY(rill__check_same_device(&s->base, &e->base));
+  RILL_REQUIRE((flags & ~(uint32_t)RILL_EVENT_EXTERNAL) == 0, RILL_ERROR_INVALID_ARGUMENT,
+               "flags 0x%x: a record takes RILL_EVENT_EXTERNAL or 0", flags);
+  RILL_REQUIRE(!e->cached, RILL_ERROR_INVALID_ARGUMENT,
+               "%s is the cached event of a stream" RILL_HINT "record an event of your own",
+               rill__name_of(&e->base).text);
+  return rill__stream_record(s, e, flags);
+}
+
+rill_status rill_stream_record_new_event(rill_stream stream, const rill_event_options *options, rill_event *out) {
+  RILL_ENTER_STREAM(RILL_NULL_EVENT);
+  struct rill__event *e = NULL;
+  RILL_TRY(rill__event_create(s->base.device, options, &e));
+  const rill_status status = rill__stream_record(s, e, 0);
+  if (status == RILL_OK) {
+    out->id = e->base.id;
+  } else {
+    rill__object_retire(&e->base);
+  }
+  return status;
+}
+
+/* The event has been recorded, or the stream is to be held for it. */
+static rill_status wait(struct rill__stream *stream, struct rill__event *event, uint32_t flags) {
+  if (RILL__UNLIKELY(!atomic_load_explicit(&event->recorded, memory_order_acquire) ||
+                     atomic_load_explicit(&event->held_point, memory_order_acquire) != NULL || rill__is_held(stream))) {
+    bool taken = false;
+    RILL_TRY(rill__held_wait(stream, event, &taken));
+    if (taken) return RILL_OK;
+  }
+  RILL_TRY(RILL_DOOR(stream, stream, wait, stream, event, flags));
+  rill__memo_changed(&stream->memo);
+  return RILL_OK;
+}
+
+rill_status rill_stream_wait_event(rill_stream stream, rill_event event, uint32_t flags) {
+  RILL_ENTER();
+  struct rill__stream *s;
+  struct rill__event *e;
+  RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
+  RILL_RESOLVE(RILL__EVENT, event, "event", &e);
+  RILL_TRY(rill__check_same_backend(&s->base, &e->base));
+  const uint32_t either = RILL_WAIT_IF_RECORDED | RILL_WAIT_MUST_BE_RECORDED;
+  RILL_REQUIRE((flags & ~(either | RILL_EVENT_EXTERNAL)) == 0 && (flags & either) != either, RILL_ERROR_INVALID_ARGUMENT,
+               "flags 0x%x: a wait takes RILL_EVENT_EXTERNAL and one of RILL_WAIT_*", flags);
+  RILL_TRY(rill__check_usable(s->base.device));
+  RILL_TRY(rill__check_usable(e->base.device));
+  if (RILL__UNLIKELY(!atomic_load_explicit(&e->recorded, memory_order_acquire))) {
+    if (e->signaled || (flags & RILL_WAIT_IF_RECORDED) != 0) return RILL_OK;
+    RILL_REQUIRE((flags & RILL_WAIT_MUST_BE_RECORDED) == 0, RILL_ERROR_NOT_RECORDED, "%s has never been recorded",
+                 rill__name_of(&e->base).text);
+  } else if (rill__known_complete(e) && (flags & RILL_EVENT_EXTERNAL) == 0) {
+    return RILL_OK;
+  }
+  return wait(s, e, flags & RILL_EVENT_EXTERNAL);
+}
+
+/* The stream's cached event, made at the first use. */
+static rill_status cached_event(struct rill__stream *stream, struct rill__event **out) {
+  *out = atomic_load_explicit(&stream->cached_event, memory_order_acquire);
+  if (RILL__LIKELY(*out != NULL)) return RILL_OK;
+  struct rill__event *event = NULL;
+  RILL_TRY(rill__event_create(stream->base.device, NULL, &event));
+  event->base.borrowed = true; /* nobody has the handle yet */
+  event->cached = true;
+  struct rill__event *none = NULL;
+  if (atomic_compare_exchange_strong(&stream->cached_event, &none, event)) {
+    *out = event;
+  } else { /* another thread was first */
+    rill__object_retire(&event->base);
+    *out = none;
+  }
+  return RILL_OK;
+}
+
+rill_status rill_stream_cached_event(rill_stream stream, rill_event *out) {
+  RILL_ENTER_STREAM(RILL_NULL_EVENT);
+  struct rill__event *event = NULL;
+  RILL_TRY(cached_event(s, &event));
+  out->id = event->base.id;
+  return RILL_OK;
+}
+
+/* Another thread may record the cached event between the two calls: the wait then takes a later point of the same
+ * stream, which includes the earlier one. */
+static rill_status wait_stream(struct rill__stream *stream, struct rill__stream *other) {
+  if (stream == other) return RILL_OK;
+  RILL_TRY(rill__check_same_backend(&stream->base, &other->base));
+  RILL_TRY(rill__check_usable(stream->base.device));
+  struct rill__event *event = NULL;
+  RILL_TRY(cached_event(other, &event));
+  RILL_TRY(rill__stream_record(other, event, 0));
+  return wait(stream, event, 0);
+}
+
+rill_status rill_stream_wait_stream(rill_stream stream, rill_stream other) {
+  RILL_ENTER();
+  struct rill__stream *s, *o;
+  RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
+  RILL_RESOLVE(RILL__STREAM, other, "other", &o);
+  return wait_stream(s, o);
+}
+
+rill_status rill_stream_wait_device(rill_stream stream, rill_device device) {
+  RILL_ENTER();
+  struct rill__stream *s, *o = NULL;
+  struct rill__device *d;
+  RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
+  RILL_RESOLVE(RILL__DEVICE, device, "device", &d);
+  RILL_TRY(rill__check_same_backend(&s->base, &d->base));
+  RILL_TRY(rill__device_default_stream(d, &o));
+  return wait_stream(s, o);
+}
+
+/* ---- the host ---- */
+
+static rill_status synchronize(struct rill__thread *self, struct rill__stream *stream, uint64_t ns) {
+  RILL_TRY(rill__check_usable(stream->base.device));
+  const bool held = rill__is_held(stream) || atomic_load_explicit(&stream->failure, memory_order_relaxed) != NULL;
+  if (!held && rill__known_idle(stream)) return RILL_OK;
+  rill__keep_and_leave(self, &stream->base);
+  rill_status status = held ? rill__held_wait_for_stream(stream, &ns) : RILL_OK;
+  if (status == RILL_OK) {
+    const uint64_t token = rill__memo_ask(&stream->memo, self);
+    status = RILL_DOOR(stream, stream, synchronize, stream, ns);
+    if (status == RILL_OK && !rill__is_held(stream)) rill__memo_seen(&stream->memo, token);
+  }
+  rill__drop(&stream->base);
+  return status;
+}
+
+rill_status rill_stream_synchronize(rill_stream stream) {
+  rill__reclaim();
+  RILL_ENTER();
+  struct rill__stream *s;
+  RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
+  return synchronize(self, s, RILL__FOREVER);
+}
+
+rill_status rill_stream_synchronize_for(rill_stream stream, uint64_t ns) {
+  rill__reclaim();
+  RILL_ENTER();
+  struct rill__stream *s;
+  RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
+  return synchronize(self, s, ns);
+}
+
+rill_status rill_stream_host_call(rill_stream stream, rill_host_fn fn, void *user) {
+  RILL_ENTER();
+  struct rill__stream *s;
+  RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
+  RILL_REQUIRE(fn != NULL, RILL_ERROR_INVALID_ARGUMENT, "fn is NULL");
+  RILL_TRY(rill__check_usable(s->base.device));
+  if (rill__is_held(s)) {
+    bool taken = false;
+    RILL_TRY(rill__held_host_call(s, fn, user, &taken));
+    if (taken) return RILL_OK;
+  }
+  RILL_TRY(RILL_DOOR(s, stream, host_call, s, fn, user));
+  rill__memo_changed(&s->memo);
+  return RILL_OK;
+}

@@ -1,0 +1,73 @@
+#include "core/thread.h"
+
+#include <linux/membarrier.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+_Thread_local struct rill__thread *rill__self __attribute__((tls_model("initial-exec")));
+_Atomic uint64_t rill__epoch = 1;
+bool rill__has_membarrier;
+
+static _Atomic(struct rill__thread *) all_threads;
+static _Atomic uint64_t records;
+static pthread_key_t thread_end;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static int membarrier(int command) { return (int)syscall(SYS_membarrier, command, 0, 0); }
+
+static void give_record_back(void *record) {
+  struct rill__thread *thread = record;
+  rill__self = NULL;
+  atomic_store(&thread->epoch, 0);
+  atomic_store(&thread->in_use, false);
+}
+
+static void prepare(void) {
+  (void)pthread_key_create(&thread_end, give_record_back); /* without a key, a record is used once */
+  rill__has_membarrier = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0;
+}
+
+struct rill__thread *rill__thread_attach(void) {
+  pthread_once(&once, prepare);
+  struct rill__thread *thread = atomic_load(&all_threads);
+  for (; thread != NULL; thread = thread->next) {
+    bool in_use = false;
+    if (atomic_compare_exchange_strong(&thread->in_use, &in_use, true)) break;
+  }
+  if (thread == NULL) {
+    thread = calloc(1, sizeof *thread);
+    if (thread == NULL) return NULL;
+    atomic_init(&thread->in_use, true);
+    thread->next_token = (atomic_fetch_add(&records, 1) + 1) << 40;
+    thread->next = atomic_load(&all_threads);
+    while (!atomic_compare_exchange_weak(&all_threads, &thread->next, thread)) {
+    }
+  }
+  thread->error.status = RILL_OK;
+  (void)pthread_setspecific(thread_end, thread);
+  rill__self = thread;
+  return thread;
+}
+
+uint64_t rill__oldest_epoch(void) {
+  if (RILL__MEMBARRIER_USABLE) {
+    (void)membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+  }
+  uint64_t oldest = UINT64_MAX;
+  for (struct rill__thread *thread = atomic_load(&all_threads); thread != NULL; thread = thread->next) {
+    const uint64_t epoch = atomic_load_explicit(&thread->epoch, memory_order_seq_cst);
+    if (epoch != 0 && epoch < oldest) oldest = epoch;
+  }
+  return oldest;
+}
+
+void rill__threads_after_fork(void) {
+  for (struct rill__thread *thread = atomic_load(&all_threads); thread != NULL; thread = thread->next) {
+    if (thread == rill__self) continue;
+    atomic_store(&thread->epoch, 0);
+    atomic_store(&thread->in_use, false);
+  }
+  rill__has_membarrier = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0;
+}

@@ -1,0 +1,75 @@
+/* rill/base.h: what every header of rill builds on: export macros, handles, small value types.
+ *
+ * A handle is a small value.  Copy it freely: copies name the same object.  Its 64 bits carry slot,
+ * generation and kind, so a handle whose object is gone is told apart from every living one for as
+ * long as the process runs, and a foreign language may declare each handle as a plain uint64_t.
+ *
+ *     rill_stream stream = RILL_NULL_STREAM;
+ *     if (rill_stream_create(device, NULL, &stream) != RILL_OK) ...
+ *     rill_stream_release(stream);
+ *
+ * The thing people get wrong: a handle is not a pointer.  Compare handles with rill_stream_equal and
+ * its siblings, never with memcmp on a struct that holds more than the handle.
+ */
+#ifndef RILL_BASE_H
+#define RILL_BASE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+#define RILL_EXTERN_C_BEGIN extern "C" {
+#define RILL_EXTERN_C_END }
+#else
+#define RILL_EXTERN_C_BEGIN
+#define RILL_EXTERN_C_END
+#endif
+
+#define RILL_API __attribute__((visibility("default")))
+#define RILL_NODISCARD __attribute__((warn_unused_result))
+
+#define RILL_VERSION_MAJOR 0
+#define RILL_VERSION_MINOR 1
+#define RILL_VERSION_PATCH 0
+
+RILL_EXTERN_C_BEGIN
+
+/** Outcome of a call: RILL_OK or one of RILL_ERROR_* of rill/status.h.  Fixed width. */
+typedef int32_t rill_status;
+
+/** A GPU or the CPU.  Borrowed for ever: never released. */
+typedef struct { uint64_t id; } rill_device;
+/** An in-order queue of work on one device.  Counted. */
+typedef struct { uint64_t id; } rill_stream;
+/** A point in the work of a stream.  Counted. */
+typedef struct { uint64_t id; } rill_event;
+/** Kernels loaded on one device.  Counted. */
+typedef struct { uint64_t id; } rill_module;
+/** One kernel of a module.  Counted; keeps its module. */
+typedef struct { uint64_t id; } rill_kernel;
+
+/* The null handles, and equality: two handles are equal exactly if they name the same object. */
+#define RILL_HANDLE_HELPERS_(NAME, TYPE)                                                           \
+  static const rill_##TYPE RILL_NULL_##NAME = { 0 };                                               \
+  static inline bool rill_##TYPE##_equal(rill_##TYPE a, rill_##TYPE b) {                           \
+    (void)RILL_NULL_##NAME;                                                                        \
+    return a.id == b.id;                                                                           \
+  }
+RILL_HANDLE_HELPERS_(DEVICE, device)
+RILL_HANDLE_HELPERS_(STREAM, stream)
+RILL_HANDLE_HELPERS_(EVENT, event)
+RILL_HANDLE_HELPERS_(MODULE, module)
+RILL_HANDLE_HELPERS_(KERNEL, kernel)
+#undef RILL_HANDLE_HELPERS_
+
+/** The version of the library that is loaded, as 0x00MMmmpp; RILL_VERSION_* is that of the headers.
+ *
+ *  Errors:  none.
+ *  Threads: any.
+ *  Like:    cuDriverGetVersion.      Since: 0.1 */
+RILL_API RILL_NODISCARD uint32_t rill_version(void);
+
+RILL_EXTERN_C_END
+
+#endif

@@ -1,0 +1,45 @@
+/* rill/bundle.h: the layout of what rillcc writes.  Generated C files include it; hand-written code has no
+ * use for it.
+ *
+ * A bundle is constant data: the images, one for each target, and the kernels with their arguments, which are
+ * the same in every image.  `version` grows with the layout; a library refuses a bundle newer than itself.
+ */
+#ifndef RILL_BUNDLE_H
+#define RILL_BUNDLE_H
+
+#include <rill/kernel.h>
+
+#define RILL_BUNDLE_MAGIC UINT32_C(0x4c4c4952) /* "RILL", little endian */
+#define RILL_BUNDLE_VERSION UINT32_C(1)
+
+/** Machine code for one target. */
+typedef struct rill_bundle_image {
+  const char *backend; /**< "cuda", "hip" or "cpu" */
+  const char *target;  /**< "sm_90", "ptx_80", "gfx90a", "x86-64-v3" */
+  const void *data;    /**< cubin, zero-terminated PTX, AMD code object, or shared object */
+  size_t size;         /**< bytes; of PTX with its zero */
+} rill_bundle_image;
+
+/** One argument of a kernel. */
+typedef struct rill_bundle_arg {
+  const char *name;
+  uint32_t size; /**< bytes */
+} rill_bundle_arg;
+
+/** One kernel. */
+typedef struct rill_bundle_kernel {
+  const char *name;
+  const rill_bundle_arg *args;
+  uint32_t arg_count;
+} rill_bundle_kernel;
+
+struct rill_bundle {
+  uint32_t magic, version;
+  const char *name; /**< of the source: "saxpy" */
+  const rill_bundle_image *images;
+  size_t image_count;
+  const rill_bundle_kernel *kernels;
+  size_t kernel_count;
+};
+
+#endif

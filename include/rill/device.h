@@ -1,0 +1,132 @@
+/* rill/device.h: the GPUs of this machine and its CPU.
+ *
+ * Devices are counted GPUs first, the CPU last; there is always at least the CPU.  A device is opened
+ * by name or index, costs nothing until it is used, and is borrowed for ever: there is nothing to
+ * release, and the same device always gives the same handle.
+ *
+ *     rill_device device;
+ *     if (rill_device_open(NULL, &device) != RILL_OK)          // RILL_DEVICE, else a GPU, else the CPU
+ *       ...
+ *     rill_device_info info = RILL_DEVICE_INFO_INIT;
+ *     if (rill_device_get_info(device, &info) == RILL_OK) puts(info.name);
+ *
+ * The thing people get wrong: there is no current device.  Every call names the device, or a stream of
+ * it, and leaves the thread's native current device as it found it.
+ */
+#ifndef RILL_DEVICE_H
+#define RILL_DEVICE_H
+
+#include <rill/base.h>
+#include <rill/status.h>
+
+RILL_EXTERN_C_BEGIN
+
+/** Values of rill_device_info.backend. */
+enum { RILL_BACKEND_CPU = 1, RILL_BACKEND_CUDA = 2, RILL_BACKEND_HIP = 3 };
+
+/** What rill_device_supports can be asked about. */
+enum {
+  RILL_FEATURE_PEER = 1,     /**< reading another device's memory */
+  RILL_FEATURE_MANAGED,      /**< memory that moves between host and device by itself */
+  RILL_FEATURE_POOL,         /**< allocation in stream order */
+  RILL_FEATURE_IPC,          /**< memory and events shared with other processes */
+  RILL_FEATURE_CLUSTER,      /**< thread block clusters */
+  RILL_FEATURE_COOPERATIVE,  /**< grids that synchronize as a whole */
+  RILL_FEATURE_GRAPH,        /**< capture and graphs */
+  RILL_FEATURE_GRAPH_UPDATE, /**< changing an instantiated graph */
+  RILL_FEATURE_RTC,          /**< compiling kernels at run time */
+  RILL_FEATURE_STREAM_ID     /**< rill_stream_validate can tell a reused native stream */
+};
+
+/** What is known of a device without using it.  All text is inline: no lifetimes. */
+typedef struct rill_device_info {
+  size_t struct_size; /**< kept as it is, on failure too */
+  uint32_t backend;   /**< RILL_BACKEND_* */
+  int32_t ordinal;    /**< what cudaSetDevice or hipSetDevice takes in this process; 0 for the CPU */
+  char name[128];
+  char arch[64];       /**< "sm_90", "gfx942", "x86-64-v3" */
+  char pci_bus_id[32]; /**< "0000:3b:00.0"; "" for the CPU */
+  uint8_t uuid[16];    /**< all zero if unknown */
+  int32_t numa_node;   /**< -1 if unknown */
+  uint32_t compute_units, warp_size, max_threads_per_block;
+  uint32_t max_block_dim[3], max_grid_dim[3];
+  uint32_t registers_per_block;                        /**< 0 if the notion does not apply */
+  uint64_t shared_per_block, shared_per_block_optin;   /**< bytes; by default, and at most */
+  uint64_t memory_total;                               /**< bytes */
+  uint32_t core_clock_khz, memory_clock_khz;           /**< 0 if unknown */
+  uint32_t driver_version, runtime_version;            /**< 13000 is 13.0; 0 if there is none */
+  int32_t priority_least, priority_greatest;           /**< native; the greatest is the lowest number */
+} rill_device_info;
+#define RILL_DEVICE_INFO_INIT                                                                      \
+  { sizeof(rill_device_info), 0, 0, "", "", "", { 0 }, 0, 0, 0, 0, { 0 }, { 0 }, 0, 0, 0, 0, 0, 0, \
+    0, 0, 0, 0 }
+
+/** Gives the number of devices: at least 1, the CPU.
+ *
+ *  Errors:  INVALID_ARGUMENT.
+ *  Threads: any.
+ *  Like:    cudaGetDeviceCount, hipGetDeviceCount.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_device_count(int32_t *count);
+
+/** Gives device number `index`, 0 <= index < count.
+ *
+ *  Errors:  INVALID_ARGUMENT, NOT_FOUND.
+ *  Threads: any.
+ *  Like:    cuDeviceGet, hipDeviceGet.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_device_get(int32_t index, rill_device *out);
+
+/** Gives the device of a name: "cuda:0", "hip:1", "cpu", "gpu" (the first GPU), or NULL.
+ *
+ *  NULL reads the environment variable RILL_DEVICE; if that is unset or empty it is the first GPU, else
+ *  the CPU.  A backend's name without a number is its device 0.  N in "cuda:N" is what cudaSetDevice(N)
+ *  means in this process.
+ *
+ *  Errors:  INVALID_ARGUMENT, NOT_FOUND (no such name or number), NO_DEVICE (the backend is not built in
+ *           or finds no device; the text tells what was tried).
+ *  Threads: any.
+ *  Like:    max.driver.Accelerator, warp.get_device, cuda.core Device().      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_device_open(const char *name, rill_device *out);
+
+/** Fills in what is known of a device.  Creates no context.
+ *
+ *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT.
+ *  Threads: any.
+ *  Like:    cudaGetDeviceProperties, hipGetDeviceProperties.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_device_get_info(rill_device device, rill_device_info *info);
+
+/** Tells whether a device can do RILL_FEATURE_*.  Probed, not guessed from the vendor.  `why` may be
+ *  NULL; it gets a static sentence when the answer is false, "" when it is true.
+ *
+ *  Errors:  none: a bad handle or feature is false, with the reason.
+ *  Threads: any.
+ *  Like:    cuDeviceGetAttribute, hipDeviceGetAttribute.      Since: 0.1 */
+RILL_API RILL_NODISCARD bool rill_device_supports(rill_device device, uint32_t feature, const char **why);
+
+/** Gives the device's default stream: one per device, the same handle every time, borrowed.
+ *
+ *  It is a stream of rill's own, which does not wait for the vendor's null stream; that one is had by
+ *  rill_stream_import of 0.  Created on first use.
+ *
+ *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT, OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
+ *  Threads: any.
+ *  Like:    max.driver.Device.default_stream.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_device_default_stream(rill_device device, rill_stream *out);
+
+/** Blocks until all work of the device's context is done, foreign streams too.
+ *
+ *  Errors:  INVALID_HANDLE, DEVICE_LOST, BACKEND.
+ *  Threads: any.
+ *  Like:    cuCtxSynchronize, hipDeviceSynchronize, max.driver.Device.synchronize.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_device_synchronize(rill_device device);
+
+/** Gives the free and the whole memory of a device in bytes.  May create the context.
+ *
+ *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT, DEVICE_LOST, BACKEND.
+ *  Threads: any.
+ *  Like:    cuMemGetInfo, hipMemGetInfo.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_device_get_memory(rill_device device, uint64_t *free_bytes,
+                                                            uint64_t *total_bytes);
+
+RILL_EXTERN_C_END
+
+#endif

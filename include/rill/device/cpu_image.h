@@ -1,0 +1,71 @@
+/* rill/device/cpu_image.h: how the cpu backend and a kernel image compiled by the host compiler meet.
+ *
+ * An image is a shared object that exports one constant, `rill_cpu_image`.  The backend runs each block of a
+ * grid on one worker thread, so static shared memory can be thread-local.  A kernel is there in two forms:
+ *
+ *   run_block   all threads of a block as loops that the compiler can vectorize; NULL for a kernel that may
+ *               meet a barrier
+ *   run_thread  one thread of a block; the backend calls it on a fiber for each thread, all on the worker
+ *               thread that runs the block, and `services->barrier` switches between them
+ */
+#ifndef RILL_DEVICE_CPU_IMAGE_H
+#define RILL_DEVICE_CPU_IMAGE_H
+
+#include <stdint.h>
+
+#define RILL_CPU_IMAGE_MAGIC 0x43504c52u /* "RLPC", little endian */
+#define RILL_CPU_IMAGE_VERSION 1u
+#define RILL_CPU_IMAGE_SYMBOL "rill_cpu_image"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** What the backend does for a running thread of a block. */
+typedef struct rill_cpu_services {
+  /** Returns when every thread of the block that has not ended has called it. */
+  void (*barrier)(void);
+} rill_cpu_services;
+
+/** One launch: the same for all its blocks. */
+typedef struct rill_cpu_grid {
+  void *const *args;            /**< one pointer to a value for each kernel argument */
+  uint32_t grid[3], block[3];   /**< blocks, threads; never 0 */
+  uint32_t shared_mem_bytes;    /**< dynamic shared memory */
+  const rill_cpu_services *services;
+} rill_cpu_grid;
+
+/** One block of a launch. */
+typedef struct rill_cpu_block {
+  const rill_cpu_grid *grid;
+  uint32_t index[3];
+  void *shared; /**< dynamic shared memory of this block, aligned to 64; NULL if there is none */
+} rill_cpu_block;
+
+typedef struct rill_cpu_kernel {
+  const char *name;
+  void (*run_block)(const rill_cpu_block *block);
+  void (*run_thread)(const rill_cpu_block *block, const uint32_t thread_index[3]);
+  const uint32_t *arg_sizes; /**< bytes */
+  uint32_t arg_count;
+} rill_cpu_kernel;
+
+/** A `__constant__` or `__device__` variable. */
+typedef struct rill_cpu_variable {
+  const char *name;
+  void *address;
+  uint64_t size; /**< bytes */
+} rill_cpu_variable;
+
+typedef struct rill_cpu_image_table {
+  uint32_t magic, version;
+  const rill_cpu_kernel *kernels;
+  const rill_cpu_variable *variables;
+  uint32_t kernel_count, variable_count;
+} rill_cpu_image_table;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,119 @@
+/* rill/device/hip_freestanding.h: what the HIP headers would give, for `clang -x hip -nogpulib -nogpuinc`.
+ * Included by rill/device/on_hip.h.
+ *
+ * Everything here is a compiler builtin that becomes instructions by itself.  Functions that need AMD's device
+ * libraries (sinf, expf, powf and the like) are missing: a source that calls them is compiled by hipcc.
+ */
+#ifndef RILL_DEVICE_HIP_FREESTANDING_H
+#define RILL_DEVICE_HIP_FREESTANDING_H
+
+/* __noinline__ is a keyword of clang. */
+#define __host__ __attribute__((host))
+#define __device__ __attribute__((device))
+#define __global__ __attribute__((global))
+#define __shared__ __attribute__((shared))
+#define __constant__ __attribute__((constant))
+#define __forceinline__ inline __attribute__((always_inline))
+#define __launch_bounds__(...) __attribute__((launch_bounds(__VA_ARGS__)))
+
+struct uint3 {
+  unsigned x, y, z;
+};
+struct dim3 {
+  unsigned x, y, z;
+  __host__ __device__ constexpr dim3(unsigned x_ = 1, unsigned y_ = 1, unsigned z_ = 1) : x(x_), y(y_), z(z_) {}
+};
+
+static __device__ __forceinline__ uint3 rill_thread_idx() {
+  return { __builtin_amdgcn_workitem_id_x(), __builtin_amdgcn_workitem_id_y(), __builtin_amdgcn_workitem_id_z() };
+}
+static __device__ __forceinline__ uint3 rill_block_idx() {
+  return { __builtin_amdgcn_workgroup_id_x(), __builtin_amdgcn_workgroup_id_y(), __builtin_amdgcn_workgroup_id_z() };
+}
+static __device__ __forceinline__ dim3 rill_block_dim() {
+  return { __builtin_amdgcn_workgroup_size_x(), __builtin_amdgcn_workgroup_size_y(),
+           __builtin_amdgcn_workgroup_size_z() };
+}
+/* The hardware counts threads, not blocks; launches are of whole blocks. */
+static __device__ __forceinline__ dim3 rill_grid_dim() {
+  return { __builtin_amdgcn_grid_size_x() / __builtin_amdgcn_workgroup_size_x(),
+           __builtin_amdgcn_grid_size_y() / __builtin_amdgcn_workgroup_size_y(),
+           __builtin_amdgcn_grid_size_z() / __builtin_amdgcn_workgroup_size_z() };
+}
+#define threadIdx (rill_thread_idx())
+#define blockIdx (rill_block_idx())
+#define blockDim (rill_block_dim())
+#define gridDim (rill_grid_dim())
+
+static __device__ __forceinline__ void __threadfence_block() { __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "workgroup"); }
+static __device__ __forceinline__ void __threadfence() { __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "agent"); }
+static __device__ __forceinline__ void __threadfence_system() { __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, ""); }
+
+static __device__ __forceinline__ void __syncthreads() {
+  __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
+  __builtin_amdgcn_s_barrier();
+  __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
+}
+
+#define RILL_ATOMIC_(NAME, BUILTIN, TYPE)                             \
+  static __device__ __forceinline__ TYPE NAME(TYPE *p, TYPE v) {      \
+    return BUILTIN(p, v, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT); \
+  }
+#define RILL_ATOMIC_INTEGERS_(NAME, BUILTIN) \
+  RILL_ATOMIC_(NAME, BUILTIN, int)           \
+  RILL_ATOMIC_(NAME, BUILTIN, unsigned)      \
+  RILL_ATOMIC_(NAME, BUILTIN, unsigned long long)
+RILL_ATOMIC_INTEGERS_(atomicAdd, __hip_atomic_fetch_add)
+RILL_ATOMIC_INTEGERS_(atomicExch, __hip_atomic_exchange)
+RILL_ATOMIC_INTEGERS_(atomicMin, __hip_atomic_fetch_min)
+RILL_ATOMIC_INTEGERS_(atomicMax, __hip_atomic_fetch_max)
+RILL_ATOMIC_INTEGERS_(atomicAnd, __hip_atomic_fetch_and)
+RILL_ATOMIC_INTEGERS_(atomicOr, __hip_atomic_fetch_or)
+RILL_ATOMIC_INTEGERS_(atomicXor, __hip_atomic_fetch_xor)
+RILL_ATOMIC_(atomicAdd, __hip_atomic_fetch_add, float)
+RILL_ATOMIC_(atomicAdd, __hip_atomic_fetch_add, double)
+RILL_ATOMIC_(atomicExch, __hip_atomic_exchange, float)
+#undef RILL_ATOMIC_INTEGERS_
+#undef RILL_ATOMIC_
+
+#define RILL_ATOMIC_(TYPE)                                                                    \
+  static __device__ __forceinline__ TYPE atomicCAS(TYPE *p, TYPE expected, TYPE v) {          \
+    __hip_atomic_compare_exchange_strong(p, &expected, v, __ATOMIC_RELAXED, __ATOMIC_RELAXED, \
+                                         __HIP_MEMORY_SCOPE_AGENT);                           \
+    return expected;                                                                          \
+  }
+RILL_ATOMIC_(int)
+RILL_ATOMIC_(unsigned)
+RILL_ATOMIC_(unsigned long long)
+#undef RILL_ATOMIC_
+static __device__ __forceinline__ unsigned atomicSub(unsigned *p, unsigned v) { return atomicAdd(p, 0u - v); }
+static __device__ __forceinline__ int atomicSub(int *p, int v) {
+  return atomicAdd(p, static_cast<int>(0u - static_cast<unsigned>(v)));
+}
+
+/* The math that is exact to the last bit and one instruction or a few.  Clang lets a device function overload
+ * the host's of the same name. */
+#define RILL_MATH_1_(NAME)                                                                    \
+  static __device__ __forceinline__ float NAME##f(float x) { return __builtin_##NAME##f(x); } \
+  static __device__ __forceinline__ double NAME(double x) { return __builtin_##NAME(x); }
+#define RILL_MATH_2_(NAME)                                                                                \
+  static __device__ __forceinline__ float NAME##f(float x, float y) { return __builtin_##NAME##f(x, y); } \
+  static __device__ __forceinline__ double NAME(double x, double y) { return __builtin_##NAME(x, y); }
+RILL_MATH_1_(sqrt)
+RILL_MATH_1_(fabs)
+RILL_MATH_1_(floor)
+RILL_MATH_1_(ceil)
+RILL_MATH_1_(trunc)
+RILL_MATH_1_(rint)
+RILL_MATH_2_(fmin)
+RILL_MATH_2_(fmax)
+RILL_MATH_2_(copysign)
+#undef RILL_MATH_1_
+#undef RILL_MATH_2_
+static __device__ __forceinline__ float fmaf(float x, float y, float z) { return __builtin_fmaf(x, y, z); }
+static __device__ __forceinline__ double fma(double x, double y, double z) { return __builtin_fma(x, y, z); }
+static __device__ __forceinline__ int abs(int x) { return __builtin_abs(x); }
+
+#include <rill/device/min_max.h>
+
+#endif

@@ -1,0 +1,60 @@
+/* rill/device/kernel.h: what a kernel source includes.
+ *
+ * A kernel source is C++17 in the dialect that CUDA and HIP share.  rillcc compiles it with nvcc, with hipcc
+ * (or clang without any HIP installed) and with the host's C++ compiler:
+ *
+ *     #include <rill/device/kernel.h>
+ *
+ *     RILL_KERNEL(saxpy, int n, float a, const float *x, float *y) {
+ *       const int i = blockIdx.x * blockDim.x + threadIdx.x;
+ *       if (i < n)
+ *         y[i] = a * x[i] + y[i];
+ *     }
+ *
+ * The same on all three:
+ *
+ *   RILL_KERNEL(name, params...) { body }             a kernel; outside namespaces and classes
+ *   RILL_KERNEL_BOUNDED(threads, name, params...)     one whose blocks have at most that many threads
+ *   RILL_DYNAMIC_SHARED(float, tile);                 `float *tile`: the launch's shared_mem_bytes, aligned to 16
+ *   __shared__ __constant__ __device__ __host__ __forceinline__ __noinline__ __restrict__ __launch_bounds__
+ *   threadIdx blockIdx blockDim gridDim               in kernels and in the functions that they call
+ *   __syncthreads __threadfence_block __threadfence __threadfence_system
+ *   atomicAdd Exch CAS Min Max And Or Xor             on int, unsigned, unsigned long long; Add and Exch on float,
+ *   atomicSub                                         Add on double; Sub on int, unsigned.  They order nothing
+ *                                                     else, and hold for the threads of the device
+ *   min max, and sqrtf fabsf fminf fmaxf floorf ceilf truncf rintf fmaf, their double forms, and what else the
+ *   three compilers have of <cmath>
+ *   rill_load_acquire(p) rill_store_release(p, v)     an integer of 4 or 8 bytes that host or others share
+ *   rill_pause()                                      what a loop that polls does between looks
+ *   rill_clock_ns()                                   a clock for time limits
+ *
+ * Parameters are C types: a plain C program passes them.  A kernel's name is a C function's, so no other
+ * function that the compiler knows may have it (clock, index).  The thing people get wrong: a launch rounds up to
+ * whole blocks, so a kernel checks its index against n.  And on the cpu the threads of a block without
+ * barriers run one after the other: a thread that waits for another one of its block waits for ever.
+ *
+ * Rounding: on the cpu a product and a sum are never fused, whatever the processor; the GPU compilers fuse
+ * them unless rillcc is told `--fp-contract off`.  Use fmaf where fusing matters.
+ */
+#ifndef RILL_DEVICE_KERNEL_H
+#define RILL_DEVICE_KERNEL_H
+
+#if !defined(__cplusplus) || __cplusplus < 201703L
+#error "a kernel source is C++17: compile it with rillcc"
+#endif
+
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(RILL_SCAN) /* rillcc reads kernels, variables and the use of barriers from the source */
+#include <rill/device/on_scan.h>
+#elif defined(__CUDACC__)
+#include <rill/device/on_cuda.h>
+#elif defined(__HIP__)
+#include <rill/device/on_hip.h>
+#else
+#include <rill/device/on_host.h>
+#endif
+
+#endif

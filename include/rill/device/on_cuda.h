@@ -1,0 +1,45 @@
+/* rill/device/on_cuda.h: the kernel dialect under nvcc.  Included by rill/device/kernel.h. */
+#ifndef RILL_DEVICE_ON_CUDA_H
+#define RILL_DEVICE_ON_CUDA_H
+
+#define RILL_KERNEL(NAME, ...) extern "C" __global__ void NAME(__VA_ARGS__)
+#define RILL_KERNEL_BOUNDED(THREADS, NAME, ...) extern "C" __global__ void __launch_bounds__(THREADS) NAME(__VA_ARGS__)
+
+/* All kernels of a source share one array: CUDA wants one type for one name. */
+#define RILL_DYNAMIC_SHARED(TYPE, NAME)                                \
+  extern __shared__ __align__(16) unsigned char rill_dynamic_shared[]; \
+  TYPE *const NAME = reinterpret_cast<TYPE *>(rill_dynamic_shared)
+
+/** Reads a value that the host or another device writes; what was written before it is seen after it. */
+template <class T> static __device__ __forceinline__ T rill_load_acquire(const T *p) {
+  static_assert(sizeof(T) == 4 || sizeof(T) == 8, "4 or 8 bytes");
+  if constexpr (sizeof(T) == 4) {
+    unsigned v;
+    asm volatile("ld.acquire.sys.u32 %0, [%1];" : "=r"(v) : "l"(p) : "memory");
+    return static_cast<T>(v);
+  } else {
+    unsigned long long v;
+    asm volatile("ld.acquire.sys.u64 %0, [%1];" : "=l"(v) : "l"(p) : "memory");
+    return static_cast<T>(v);
+  }
+}
+
+/** Writes a value that the host or another device reads, after everything written before it. */
+template <class T> static __device__ __forceinline__ void rill_store_release(T *p, T v) {
+  static_assert(sizeof(T) == 4 || sizeof(T) == 8, "4 or 8 bytes");
+  if constexpr (sizeof(T) == 4)
+    asm volatile("st.release.sys.u32 [%0], %1;" ::"l"(p), "r"(static_cast<unsigned>(v)) : "memory");
+  else asm volatile("st.release.sys.u64 [%0], %1;" ::"l"(p), "l"(static_cast<unsigned long long>(v)) : "memory");
+}
+
+/** Lets others run between two looks at a value. */
+static __device__ __forceinline__ void rill_pause() { __nanosleep(100); }
+
+/** Nanoseconds since some moment.  The clock moves in steps of about 32 ns to 1 us. */
+static __device__ __forceinline__ unsigned long long rill_clock_ns() {
+  unsigned long long ns;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(ns)::"memory");
+  return ns;
+}
+
+#endif

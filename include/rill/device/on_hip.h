@@ -1,0 +1,52 @@
+/* rill/device/on_hip.h: the kernel dialect for AMD GPUs.  Included by rill/device/kernel.h.
+ *
+ * Under hipcc the HIP headers give it.  With RILL_HIP_FREESTANDING clang alone does, without HIP headers and
+ * without AMD's device libraries.
+ */
+#ifndef RILL_DEVICE_ON_HIP_H
+#define RILL_DEVICE_ON_HIP_H
+
+#ifdef RILL_HIP_FREESTANDING
+#include <rill/device/hip_freestanding.h>
+#else
+#include <hip/hip_runtime.h>
+#endif
+
+#define RILL_KERNEL(NAME, ...) extern "C" __global__ void NAME(__VA_ARGS__)
+#define RILL_KERNEL_BOUNDED(THREADS, NAME, ...) extern "C" __global__ void __launch_bounds__(THREADS) NAME(__VA_ARGS__)
+
+#define RILL_DYNAMIC_SHARED(TYPE, NAME)                                               \
+  extern __shared__ __attribute__((aligned(16))) unsigned char rill_dynamic_shared[]; \
+  TYPE *const NAME = reinterpret_cast<TYPE *>(rill_dynamic_shared)
+
+/* The __atomic builtins have system scope in AMD code. */
+
+/** Reads a value that the host or another device writes; what was written before it is seen after it. */
+template <class T> static __device__ __forceinline__ T rill_load_acquire(const T *p) {
+  static_assert(sizeof(T) == 4 || sizeof(T) == 8, "4 or 8 bytes");
+  return __atomic_load_n(p, __ATOMIC_ACQUIRE);
+}
+
+/** Writes a value that the host or another device reads, after everything written before it. */
+template <class T> static __device__ __forceinline__ void rill_store_release(T *p, T v) {
+  static_assert(sizeof(T) == 4 || sizeof(T) == 8, "4 or 8 bytes");
+  __atomic_store_n(p, v, __ATOMIC_RELEASE);
+}
+
+/** Lets others run between two looks at a value. */
+static __device__ __forceinline__ void rill_pause() { __builtin_amdgcn_s_sleep(2); /* about 128 cycles */ }
+
+/** Nanoseconds since some moment, if the constant clock of the GPU runs at 100 MHz.  It does on gfx10 and
+ *  later; some gfx9 count at 25 MHz, and times come out a quarter of what they are.  A kernel cannot ask; the
+ *  host can (hipDeviceAttributeWallClockRate, HIP 5.3).  Good for time limits, not for measuring. */
+static __device__ __forceinline__ unsigned long long rill_clock_ns() {
+#if defined(__GFX11__) || defined(__GFX12__)
+  return __builtin_amdgcn_s_sendmsg_rtnl(0x83) * 10ull; /* MSG_RTN_GET_REALTIME: s_memrealtime is gone */
+#elif defined(__AMDGCN__)
+  return __builtin_amdgcn_s_memrealtime() * 10ull;
+#else
+  return 0; /* the host's half of a HIP compile */
+#endif
+}
+
+#endif

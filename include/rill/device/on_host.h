@@ -1,0 +1,96 @@
+/* rill/device/on_host.h: the kernel dialect under the host's C++ compiler.  Included by rill/device/kernel.h.
+ *
+ * A kernel becomes an inlined function with hidden parameters that are called threadIdx, blockIdx, blockDim
+ * and gridDim, so that the loop over the threads of a block (rill/device/host_image.h) is a plain loop, which
+ * the compiler can vectorize.  The functions that a kernel calls have no such parameters: there the names mean
+ * thread-local variables, which exist only if RILL_HELPERS_READ_INDEX says that some function uses them.
+ *
+ * A block stays on one worker thread, and blocks follow one another there, so shared memory is thread-local.
+ */
+#ifndef RILL_DEVICE_ON_HOST_H
+#define RILL_DEVICE_ON_HOST_H
+
+#include <rill/device/cpu_image.h>
+
+#include <sched.h>
+#include <time.h>
+
+/* rillcc passes 0 for a source whose functions do not use the indices: setting them costs a store a thread. */
+#ifndef RILL_HELPERS_READ_INDEX
+#define RILL_HELPERS_READ_INDEX 1
+#endif
+
+#define __host__
+#define __device__
+#define __constant__
+#define __shared__ thread_local
+#define __forceinline__ inline __attribute__((always_inline))
+#define __noinline__ /* not the attribute: the C++ library writes __attribute__((__noinline__)) */
+#define __launch_bounds__(...)
+#define __align__(N) __attribute__((aligned(N)))
+
+struct uint3 {
+  unsigned x, y, z;
+};
+struct dim3 {
+  unsigned x, y, z;
+  constexpr dim3(unsigned x_ = 1, unsigned y_ = 1, unsigned z_ = 1) : x(x_), y(y_), z(z_) {}
+};
+
+#define RILL_JOIN_(A, B) RILL_JOIN_1_(A, B)
+#define RILL_JOIN_1_(A, B) A##B
+#define RILL_KERNEL(NAME, ...)                                                       \
+  static __forceinline__ void RILL_JOIN_(rill_body_, NAME)(                          \
+      [[maybe_unused]] const uint3 threadIdx, [[maybe_unused]] const uint3 blockIdx, \
+      [[maybe_unused]] const dim3 blockDim, [[maybe_unused]] const dim3 gridDim,     \
+      [[maybe_unused]] void *const rill_dynamic_shared, ##__VA_ARGS__)
+#define RILL_KERNEL_BOUNDED(THREADS, NAME, ...) RILL_KERNEL(NAME, ##__VA_ARGS__)
+#define RILL_DYNAMIC_SHARED(TYPE, NAME) TYPE *const NAME = static_cast<TYPE *>(rill_dynamic_shared)
+
+static thread_local const rill_cpu_services *rill_services;
+#if RILL_HELPERS_READ_INDEX
+static thread_local uint3 threadIdx, blockIdx;
+static thread_local dim3 blockDim, gridDim;
+static thread_local void *rill_dynamic_shared;
+#endif
+
+static inline void __syncthreads() {
+#if RILL_HELPERS_READ_INDEX
+  const uint3 mine = threadIdx; /* other threads of the block run here in between */
+  rill_services->barrier();
+  threadIdx = mine;
+#else
+  rill_services->barrier();
+#endif
+}
+
+static inline void __threadfence_block() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+static inline void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+static inline void __threadfence_system() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+
+/** Reads a value that the host or another device writes; what was written before it is seen after it. */
+template <class T> static inline T rill_load_acquire(const T *p) {
+  static_assert(sizeof(T) == 4 || sizeof(T) == 8, "4 or 8 bytes");
+  return __atomic_load_n(p, __ATOMIC_ACQUIRE);
+}
+
+/** Writes a value that the host or another device reads, after everything written before it. */
+template <class T> static inline void rill_store_release(T *p, T v) {
+  static_assert(sizeof(T) == 4 || sizeof(T) == 8, "4 or 8 bytes");
+  __atomic_store_n(p, v, __ATOMIC_RELEASE);
+}
+
+/** Lets others run between two looks at a value. */
+static inline void rill_pause() { sched_yield(); }
+
+/** Nanoseconds since some moment. */
+static inline unsigned long long rill_clock_ns() {
+  timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return static_cast<unsigned long long>(t.tv_sec) * 1000000000ull + static_cast<unsigned long long>(t.tv_nsec);
+}
+
+#include <rill/device/host_atomic.h>
+#include <rill/device/min_max.h>
+
+#endif

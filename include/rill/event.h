@@ -1,0 +1,143 @@
+/* rill/event.h: points in the work of streams.
+ *
+ * An event marks the work submitted to a stream up to a call of rill_stream_record_event.  Other streams
+ * wait for it without the host, the host asks or waits for it, and the time between two of them is
+ * measured on the device.
+ *
+ *     rill_event start, end;
+ *     rill_event_create(device, RILL_EVENT_OPTIONS(.timing = true), &start);    // and end
+ *     rill_stream_record_event(stream, start, 0);
+ *     ... work ...
+ *     rill_stream_record_event(stream, end, 0);
+ *     rill_event_synchronize(end);
+ *     float ms;
+ *     rill_event_elapsed_time(start, end, &ms);
+ *
+ * The thing people get wrong: an event that was never recorded is ready.  rill_event_is_recorded tells
+ * the difference.
+ */
+#ifndef RILL_EVENT_H
+#define RILL_EVENT_H
+
+#include <rill/base.h>
+#include <rill/status.h>
+
+RILL_EXTERN_C_BEGIN
+
+/** Who ends an imported native object: its owner, after the last reference to the handle has gone; or rill,
+ *  with that reference. */
+enum { RILL_IMPORT_BORROW = 0, RILL_IMPORT_ADOPT = 1 };
+
+typedef struct rill_import_options {
+  size_t struct_size;
+  uint32_t ownership; /**< RILL_IMPORT_BORROW or RILL_IMPORT_ADOPT */
+  const char *label;  /**< copied; may be NULL */
+  /** With RILL_IMPORT_BORROW: called once, on the thread that drops the last reference, inside that call.
+   *  May be NULL. */
+  void (*release)(void *user, uintptr_t native);
+  void *user;
+} rill_import_options;
+#define RILL_IMPORT_OPTIONS_INIT { sizeof(rill_import_options), 0, NULL, NULL, NULL }
+
+typedef struct rill_event_options {
+  size_t struct_size;
+  bool timing;        /**< rill_event_elapsed_time can be asked; costs a little at each record */
+  bool blocking_sync; /**< host waits sleep instead of spinning */
+  bool interprocess;  /**< can be exported to other processes; not with timing */
+  bool signaled;      /**< counts as recorded and complete from the start */
+  const char *label;  /**< copied; may be NULL */
+} rill_event_options;
+#define RILL_EVENT_OPTIONS_INIT { sizeof(rill_event_options), false, false, false, false, NULL }
+/** Options in place, in C: rill_event_create(d, RILL_EVENT_OPTIONS(.timing = true), &e). */
+#define RILL_EVENT_OPTIONS(...)                                                                    \
+  (&(rill_event_options){ .struct_size = sizeof(rill_event_options), __VA_ARGS__ })
+
+/** Creates an event of a device.  NULL options are all defaults.
+ *
+ *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT (interprocess with timing), UNSUPPORTED, OUT_OF_MEMORY,
+ *           DEVICE_LOST, BACKEND.
+ *  Threads: any.
+ *  Like:    cuEventCreate, hipEventCreateWithFlags, max.driver.DeviceEvent.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_event_create(rill_device device, const rill_event_options *options,
+                                                      rill_event *out);
+
+/** Wraps a native event (CUevent, cudaEvent_t, hipEvent_t) of that device.  It counts as recorded, and as
+ *  one with timing: the driver knows better and is asked.
+ *
+ *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT, UNSUPPORTED (a device whose events have no native form),
+ *           OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
+ *  Threads: any.
+ *  Like:    cuda.core Event.from_handle.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_event_import(rill_device device, uintptr_t native,
+                                                      const rill_import_options *options, rill_event *out);
+
+/** Adds a reference.  For a stream's cached event: nothing.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE.
+ *  Threads: any.
+ *  Like:    a copy of a Mojo DeviceEvent.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_event_retain(rill_event event);
+
+/** Takes a reference away; the last one ends the event.  Never blocks; waits that streams have made for it
+ *  stay good.  Zero, and a stream's cached event: nothing happens.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE.
+ *  Threads: any.
+ *  Like:    cuEventDestroy, hipEventDestroy.      Since: 0.1 */
+RILL_API rill_status rill_event_release(rill_event event);
+
+/** Gives the native event; 0 on the CPU.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT.
+ *  Threads: any.
+ *  Like:    cuda.core Event.handle.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_event_native(rill_event event, uintptr_t *out);
+
+/** Gives the event's device.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT.
+ *  Threads: any.
+ *  Like:    cuda.core Event.device.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_event_device(rill_event event, rill_device *out);
+
+/** Tells whether the work that the event marks is done; true if it was never recorded.  Does not block.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, NOT_RECORDED (last recorded in a capture),
+ *           DEVICE_LOST, BACKEND.  An error is never reported as false.
+ *  Threads: any.
+ *  Like:    cuEventQuery, hipEventQuery, max.driver.DeviceEvent.is_ready.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_event_is_ready(rill_event event, bool *out);
+
+/** Tells whether the event has ever been recorded; imported and signaled events have.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT.
+ *  Threads: any.
+ *  Like:    nothing.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_event_is_recorded(rill_event event, bool *out);
+
+/** Blocks until the work that the event marks is done; returns at once if it was never recorded.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, NOT_RECORDED (last recorded in a capture), DEVICE_LOST, BACKEND.
+ *  Threads: any; blocks the calling thread only.
+ *  Like:    cuEventSynchronize, hipEventSynchronize, max.driver.DeviceEvent.synchronize.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_event_synchronize(rill_event event);
+
+/** Blocks as rill_event_synchronize does, for `ns` nanoseconds at most, never less.
+ *
+ *  Errors:  those of rill_event_synchronize, TIMEOUT.
+ *  Threads: any; blocks the calling thread only.
+ *  Like:    nothing.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_event_synchronize_for(rill_event event, uint64_t ns);
+
+/** Gives the milliseconds on the device from `start` to `end`; negative if end came first.  Does not block.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, then in this order, each naming the event:
+ *           TIMING_DISABLED, NOT_RECORDED, NOT_READY, WRONG_DEVICE; DEVICE_LOST, BACKEND.
+ *  Threads: any.
+ *  Like:    cuEventElapsedTime, hipEventElapsedTime, max.driver.DeviceEvent.elapsed_time.
+ *                                                                        Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_event_elapsed_time(rill_event start, rill_event end, float *ms);
+
+RILL_EXTERN_C_END
+
+#endif

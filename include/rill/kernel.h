@@ -1,0 +1,206 @@
+/* rill/kernel.h: loading kernels and launching them, from the host's side.
+ *
+ * A kernel source is compiled by rillcc into a C file that holds a bundle: the machine code for every target,
+ * and what each kernel's arguments are.  A bundle is loaded as a module of one device, and kernels are got
+ * from it by name.  rillcc's header also declares a typed launch function for each kernel:
+ *
+ *     #include "saxpy.rill.h"
+ *     rill_launch launch = rill_launch_1d(n, 256);
+ *     saxpy_launch(stream, &launch, n, 2.0f, x, y);                          // checked by the compiler
+ *
+ *     rill_module module;
+ *     rill_kernel kernel;
+ *     rill_module_load(device, &saxpy_bundle, &module);
+ *     rill_module_get_kernel(module, "saxpy", &kernel);
+ *     rill_stream_launch(stream, kernel, &launch, RILL_ARGS(n, 2.0f, x, y)); // checked at the call
+ *
+ * The thing people get wrong: in RILL_ARGS a literal has its C type.  2.0 is a double and 8 bytes; a kernel's
+ * float takes 2.0f.
+ */
+#ifndef RILL_KERNEL_H
+#define RILL_KERNEL_H
+
+#include <rill/base.h>
+#include <rill/status.h>
+
+RILL_EXTERN_C_BEGIN
+
+/** Sizes of a grid or a block.  y or z 0 reads as 1. */
+typedef struct rill_dim3 {
+  uint32_t x, y, z;
+} rill_dim3;
+
+/** One kernel argument: where its value is, and its size in bytes. */
+typedef struct rill_arg {
+  const void *data;
+  size_t size;
+} rill_arg;
+
+/** A value for a `__constant__` variable, written in stream order before the kernel. */
+typedef struct rill_constant {
+  const char *symbol;
+  const void *data;
+  size_t size;
+} rill_constant;
+
+/** Kinds of launch attribute. */
+enum {
+  RILL_ATTR_COOPERATIVE = 1,
+  RILL_ATTR_PRIORITY,
+  RILL_ATTR_PROGRAMMATIC_SERIALIZATION,
+  RILL_ATTR_PROGRAMMATIC_EVENT,
+  RILL_ATTR_ACCESS_POLICY,
+  RILL_ATTR_MEMORY_SYNC_DOMAIN,
+  RILL_ATTR_CARVEOUT
+};
+
+typedef struct rill_launch_attribute {
+  uint32_t kind, flags;
+  union { /* kind decides */
+    int32_t i32;
+    rill_event event;
+    struct {
+      void *base;
+      size_t size;
+      float hit_ratio;
+      uint32_t hit, miss;
+    } access;
+    uint8_t raw[32];
+  } value;
+} rill_launch_attribute;
+
+/** The shape of a launch. */
+typedef struct rill_launch {
+  size_t struct_size;
+  rill_dim3 grid;    /**< blocks, with clusters too */
+  rill_dim3 block;   /**< threads */
+  rill_dim3 cluster; /**< blocks; all 0: none */
+  uint32_t shared_mem_bytes; /**< dynamic shared memory of a block */
+  uint32_t reserved;         /**< 0 */
+  const rill_launch_attribute *attributes;
+  size_t attribute_count;
+  const rill_constant *constants;
+  size_t constant_count;
+  const char *label; /**< names the launch in graphs, traces and faults; may be NULL */
+} rill_launch;
+#define RILL_LAUNCH_INIT                                                                           \
+  { sizeof(rill_launch), { 0, 0, 0 }, { 0, 0, 0 }, { 0, 0, 0 }, 0, 0, NULL, 0, NULL, 0, NULL }
+
+/** What is known of a kernel.  0 where the device does not say. */
+typedef struct rill_kernel_info {
+  size_t struct_size;
+  const char *name; /**< valid while a reference to the kernel is held */
+  uint32_t arg_count, registers, max_threads;
+  uint64_t shared_bytes, local_bytes, constant_bytes;
+} rill_kernel_info;
+#define RILL_KERNEL_INFO_INIT { sizeof(rill_kernel_info), NULL, 0, 0, 0, 0, 0, 0 }
+
+/** Constant data that rillcc writes; opaque. */
+typedef struct rill_bundle rill_bundle;
+
+/** A kernel by name, looked up at its first launch on each device.  Static, with a zero cache. */
+typedef struct rill_kernel_ref {
+  const rill_bundle *bundle;
+  const char *name;
+  uint64_t cache[2];
+} rill_kernel_ref;
+
+/** Loads a bundle on a device: picks the image that fits it best.
+ *
+ *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT, NOT_FOUND (no image fits; the text lists what is inside and
+ *           what the device needs), OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
+ *  Threads: any.
+ *  Like:    cuModuleLoadData, cuLibraryLoadData, hipModuleLoadData.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_module_load(rill_device device, const rill_bundle *bundle, rill_module *out);
+
+/** Adds a reference.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE.
+ *  Threads: any.
+ *  Like:    nothing.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_module_retain(rill_module module);
+
+/** Takes a reference away; the module goes when no kernel of it is left either and its work is done.  Zero:
+ *  nothing happens.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE.
+ *  Threads: any.
+ *  Like:    cuModuleUnload, hipModuleUnload.      Since: 0.1 */
+RILL_API rill_status rill_module_release(rill_module module);
+
+/** Gives a kernel of a module.  It keeps the module.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, NOT_FOUND (the text lists the kernels inside),
+ *           OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
+ *  Threads: any.
+ *  Like:    cuModuleGetFunction, hipModuleGetFunction.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_module_get_kernel(rill_module module, const char *name, rill_kernel *out);
+
+/** Adds a reference.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE.
+ *  Threads: any.
+ *  Like:    nothing.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_kernel_retain(rill_kernel kernel);
+
+/** Takes a reference away.  Launches that were submitted still run.  Zero: nothing happens.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE.
+ *  Threads: any.
+ *  Like:    nothing.      Since: 0.1 */
+RILL_API rill_status rill_kernel_release(rill_kernel kernel);
+
+/** Fills in what is known of a kernel.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, BACKEND.
+ *  Threads: any.
+ *  Like:    cuFuncGetAttribute, hipFuncGetAttribute.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_kernel_get_info(rill_kernel kernel, rill_kernel_info *info);
+
+/** Gives the size in bytes of argument `index`, counted from 0.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, OUT_OF_RANGE.
+ *  Threads: any.
+ *  Like:    cuFuncGetParamInfo.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_kernel_arg_size(rill_kernel kernel, uint32_t index, size_t *size);
+
+/** Launches a kernel as work of the stream.  Arguments are read at the call.
+ *
+ *  Argument count and sizes, dimensions and shared memory are checked on every backend, and the text of a
+ *  refusal names the argument, the sizes and the kernel.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, WRONG_DEVICE, WRONG_BACKEND, INVALID_ARGUMENT, OUT_OF_RANGE,
+ *           UNSUPPORTED (an attribute, a cluster or constants that the device cannot do), OUT_OF_MEMORY,
+ *           DEVICE_LOST, BACKEND.
+ *  Threads: any; calls on one stream are ordered as they arrive.
+ *  Like:    cuLaunchKernelEx, hipModuleLaunchKernel, Mojo DeviceStream.enqueue_function.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_stream_launch(rill_stream stream, rill_kernel kernel, const rill_launch *launch,
+                                                       const rill_arg *args, size_t arg_count);
+
+/** Launches a kernel by reference: loads its bundle on the stream's device at the first use there, and
+ *  remembers the kernel.  What the functions that rillcc writes call.
+ *
+ *  Errors:  those of rill_module_load, rill_module_get_kernel and rill_stream_launch.
+ *  Threads: any, on one reference too.
+ *  Like:    Mojo DeviceStream.enqueue_function of an uncompiled function.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_stream_launch_ref(rill_stream stream, rill_kernel_ref *ref,
+                                                           const rill_launch *launch, const rill_arg *args,
+                                                           size_t arg_count);
+
+/** The shape of a launch of at least `threads` threads in one dimension, in blocks of `block` threads.
+ *
+ *  0 threads or a block of 0 give a grid of 0, and more blocks than fit 32 bits a grid of UINT32_MAX: a
+ *  launch refuses both. */
+static inline rill_launch rill_launch_1d(uint64_t threads, uint32_t block) {
+  rill_launch launch = RILL_LAUNCH_INIT;
+  const uint64_t blocks = block == 0 ? 0 : threads / block + (threads % block != 0);
+  launch.grid.x = blocks > UINT32_MAX ? UINT32_MAX : (uint32_t)blocks;
+  launch.block.x = block;
+  return launch;
+}
+
+RILL_EXTERN_C_END
+
+#include <rill/args.h>
+
+#endif

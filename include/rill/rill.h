@@ -1,0 +1,18 @@
+/* rill/rill.h: all of rill's host interface.
+ *
+ * rill gives a C or C++ program streams and events on NVIDIA GPUs, AMD GPUs and the CPU of any machine.  Each
+ * header below is one object and can be read and included by itself; start with rill/device.h and
+ * rill/stream.h.
+ */
+#ifndef RILL_RILL_H
+#define RILL_RILL_H
+
+#include <rill/base.h>
+#include <rill/device.h>
+#include <rill/event.h>
+#include <rill/kernel.h>
+#include <rill/memory.h>
+#include <rill/status.h>
+#include <rill/stream.h>
+
+#endif

@@ -1,0 +1,94 @@
+/* rill/status.h: what a call answers, and how to learn why it failed.
+ *
+ * Every call that can fail returns a rill_status and gives its result through its last pointer
+ * argument.  After a failure that argument holds null, 0 or false, nothing was partly enqueued, and
+ * the calling thread can ask for the whole story:
+ *
+ *     if (rill_stream_synchronize(stream) != RILL_OK) {
+ *       fprintf(stderr, "%s\n", rill_last_error_text());
+ *     }
+ *
+ * The thing people get wrong: success does not touch the last error.  Look at the status first.
+ */
+#ifndef RILL_STATUS_H
+#define RILL_STATUS_H
+
+#include <rill/base.h>
+
+/* Every status: name without prefix, number (never changed, never used again), sentence. */
+#define RILL_STATUS_LIST(X)                                                                        \
+  X(OK, 0, "success")                                                                              \
+  X(ERROR_INVALID_ARGUMENT, 1, "an argument has no meaning here")                                  \
+  X(ERROR_OUT_OF_RANGE, 2, "a value lies outside its range or limit")                              \
+  X(ERROR_INVALID_HANDLE, 3, "the handle is zero, garbage or of another type")                     \
+  X(ERROR_STALE_HANDLE, 4, "the last reference to the object has been released")                   \
+  X(ERROR_WRONG_DEVICE, 5, "the objects belong to different devices")                              \
+  X(ERROR_WRONG_BACKEND, 6, "the objects belong to different backends")                            \
+  X(ERROR_NO_DEVICE, 7, "there is no such device here")                                            \
+  X(ERROR_NOT_FOUND, 8, "there is nothing of this name")                                           \
+  X(ERROR_OUT_OF_MEMORY, 9, "memory ran out")                                                      \
+  X(ERROR_UNSUPPORTED, 10, "the device or its driver cannot do this")                              \
+  X(ERROR_TIMING_DISABLED, 11, "the event was created without timing")                             \
+  X(ERROR_NOT_RECORDED, 12, "the event has not been recorded")                                     \
+  X(ERROR_NOT_READY, 13, "the work is not complete")                                               \
+  X(ERROR_TIMEOUT, 14, "the time limit passed first")                                              \
+  X(ERROR_CAPTURE_ACTIVE, 15, "the call would break an active capture")                            \
+  X(ERROR_CAPTURE_INVALID, 16, "the capture has been invalidated")                                 \
+  X(ERROR_DEVICE_LOST, 17, "enqueued work faulted; the device cannot be used any more")            \
+  X(ERROR_BACKEND, 18, "the vendor's driver refused a call")                                       \
+  X(ERROR_INTERNAL, 19, "rill is at fault; please report it")
+
+enum {
+#define RILL_STATUS_ENUM_(name, number, text) RILL_##name = number,
+  RILL_STATUS_LIST(RILL_STATUS_ENUM_)
+#undef RILL_STATUS_ENUM_
+};
+
+RILL_EXTERN_C_BEGIN
+
+/** The calling thread's last failure.  Strings are never NULL, and valid until this thread's next
+ *  failing call. */
+typedef struct rill_error {
+  size_t struct_size;
+  rill_status status;      /**< RILL_OK if no call of this thread has failed yet */
+  int32_t native_code;     /**< the vendor's own code; 0 if the vendor was not involved */
+  const char *api;         /**< the public function that failed */
+  const char *object;      /**< label or id of the first object it was given; "" if none */
+  const char *native_name; /**< the vendor's name of native_code; "" if none */
+  const char *message;     /**< what was wrong, with the numbers in it */
+  const char *hint;        /**< what to do about it; may be "" */
+} rill_error;
+#define RILL_ERROR_INIT { sizeof(rill_error), 0, 0, NULL, NULL, NULL, NULL, NULL }
+
+/** Gives the calling thread's last failure, and keeps it.
+ *
+ *  Errors:  INVALID_ARGUMENT (out is NULL or its struct_size is 0), which does not become the last
+ *           error itself.
+ *  Threads: any; each thread has its own last error.
+ *  Like:    cudaPeekAtLastError, cuGetErrorName and cuGetErrorString in one.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_last_error(rill_error *out);
+
+/** The calling thread's last failure as one line; "" if there was none.  Never NULL.
+ *
+ *  Errors:  none.
+ *  Threads: any; the text is valid until this thread's next failing call.
+ *  Like:    dlerror.      Since: 0.1 */
+RILL_API RILL_NODISCARD const char *rill_last_error_text(void);
+
+/** The name of a status, such as "RILL_ERROR_TIMEOUT"; "RILL_ERROR_?" for a number that is none.
+ *
+ *  Errors:  none; never NULL.
+ *  Threads: any.
+ *  Like:    cuGetErrorName, hipGetErrorName.      Since: 0.1 */
+RILL_API RILL_NODISCARD const char *rill_status_name(rill_status status);
+
+/** A sentence for a status; "unknown status" for a number that is none.
+ *
+ *  Errors:  none; never NULL.
+ *  Threads: any.
+ *  Like:    cuGetErrorString, hipGetErrorString.      Since: 0.1 */
+RILL_API RILL_NODISCARD const char *rill_status_message(rill_status status);
+
+RILL_EXTERN_C_END
+
+#endif

@@ -1,0 +1,243 @@
+/* rill/stream.h: in-order queues of work.
+ *
+ * Work submitted to one stream runs in the order of submission; work on different streams overlaps where
+ * the hardware can, and is ordered by events alone.
+ *
+ *     rill_stream copy, compute;
+ *     rill_event uploaded;
+ *     ... create them ...
+ *     rill_copy_async(copy, device_memory, host_memory, bytes);
+ *     rill_stream_record_event(copy, uploaded, 0);
+ *     rill_stream_wait_event(compute, uploaded, 0);      // the device waits, the host does not
+ *     rill_stream_launch(compute, kernel, &launch, RILL_ARGS(n, device_memory));
+ *     rill_stream_synchronize(compute);
+ *
+ * The thing people get wrong: a wait takes the point that the event marks when the wait is called.
+ * Recording the event again later changes nothing for waits that were made before.
+ */
+#ifndef RILL_STREAM_H
+#define RILL_STREAM_H
+
+#include <rill/base.h>
+#include <rill/event.h>
+#include <rill/status.h>
+
+RILL_EXTERN_C_BEGIN
+
+/** Priorities by intent.  They lie outside every native range, so that -1 stays a native number. */
+#define RILL_PRIORITY_NORMAL INT32_C(0)
+#define RILL_PRIORITY_HIGH INT32_C(0x40000001)
+#define RILL_PRIORITY_LOW INT32_C(0x40000002)
+
+/** What happens to a native priority outside the device's range. */
+enum { RILL_PRIORITY_CLAMP = 0, RILL_PRIORITY_STRICT = 1 };
+
+/** Flags of record and wait: one space. */
+enum {
+  RILL_WAIT_IF_RECORDED = 1,      /**< an event never recorded is passed by */
+  RILL_WAIT_MUST_BE_RECORDED = 2, /**< an event never recorded is NOT_RECORDED */
+  RILL_EVENT_EXTERNAL = 4         /**< in a capture: a node instead of an edge; elsewhere no effect */
+};
+
+typedef struct rill_stream_options {
+  size_t struct_size;
+  int32_t priority;         /**< RILL_PRIORITY_* or a native number; 0 is the default */
+  uint32_t priority_policy; /**< RILL_PRIORITY_CLAMP or RILL_PRIORITY_STRICT */
+  bool blocking;            /**< orders itself against the vendor's legacy null stream */
+  const char *label;        /**< copied; may be NULL */
+} rill_stream_options;
+#define RILL_STREAM_OPTIONS_INIT { sizeof(rill_stream_options), 0, 0, false, NULL }
+/** Options in place, in C: rill_stream_create(d, RILL_STREAM_OPTIONS(.label = "copy"), &s). */
+#define RILL_STREAM_OPTIONS(...)                                                                   \
+  (&(rill_stream_options){ .struct_size = sizeof(rill_stream_options), __VA_ARGS__ })
+
+/** What a host call runs.  `stream_status` is RILL_OK, or the fault of the work before it. */
+typedef void (*rill_host_fn)(void *user, rill_status stream_status);
+
+/** Creates a stream on a device; always a new one.  NULL options are all defaults.
+ *
+ *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT, OUT_OF_RANGE (priority, when strict; the text names the
+ *           range), OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
+ *  Threads: any.
+ *  Like:    cuStreamCreateWithPriority, hipStreamCreateWithPriority, max.driver.DeviceStream,
+ *           warp.Stream.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_stream_create(rill_device device, const rill_stream_options *options,
+                                                       rill_stream *out);
+
+/** Wraps a native stream (CUstream, cudaStream_t, hipStream_t) of that device's primary context.
+ *
+ *  Native 0, 1 and 2 are the null stream, the legacy one and the per-thread one, resolved at each call.
+ *  Importing a native stream that is already imported gives the same handle, retained; its options must
+ *  not ask for another ownership.  A borrowed stream must outlive the handle.
+ *
+ *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT, WRONG_DEVICE, UNSUPPORTED (a context other than the primary
+ *           one; a device whose streams have no native form), OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
+ *  Threads: any.
+ *  Like:    cuda.core Stream.from_handle, warp.Stream(cuda_stream=).      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_stream_import(rill_device device, uintptr_t native,
+                                                       const rill_import_options *options, rill_stream *out);
+
+/** Adds a reference.  For a device's default stream: nothing.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE.
+ *  Threads: any.
+ *  Like:    a copy of a Mojo DeviceStream.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_stream_retain(rill_stream stream);
+
+/** Takes a reference away; the last one ends the stream.  Never blocks; submitted work still completes.
+ *  Zero, and a device's default stream: nothing happens.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE.
+ *  Threads: any.
+ *  Like:    cuStreamDestroy, hipStreamDestroy, cuda.core Stream.close.      Since: 0.1 */
+RILL_API rill_status rill_stream_release(rill_stream stream);
+
+/** Gives the native stream; 0 on the CPU.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT.
+ *  Threads: any.
+ *  Like:    cuda.core Stream.handle.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_stream_native(rill_stream stream, uintptr_t *out);
+
+/** Gives the native context of the stream; 0 where there is none.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT.
+ *  Threads: any.
+ *  Like:    cuda.core Stream.context, cuStreamGetCtx.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_stream_context(rill_stream stream, uintptr_t *out);
+
+/** Gives the stream's device.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT.
+ *  Threads: any.
+ *  Like:    max.driver.DeviceStream.device, cuda.core Stream.device.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_stream_device(rill_stream stream, rill_device *out);
+
+/** Gives the native priority that the stream runs with.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT.
+ *  Threads: any.
+ *  Like:    cuStreamGetPriority, warp.Stream.priority.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_stream_priority(rill_stream stream, int32_t *native);
+
+/** Tells whether the stream orders itself against the vendor's legacy null stream.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT.
+ *  Threads: any.
+ *  Like:    cuStreamGetFlags, cuda.core Stream.is_nonblocking (negated).      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_stream_is_blocking(rill_stream stream, bool *out);
+
+/** Gives the label of the stream; "" if it has none.  Valid while a reference is held.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT.
+ *  Threads: any.
+ *  Like:    nvtxNameCuStreamA, read back.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_stream_label(rill_stream stream, const char **out);
+
+/** Gives a number that no other stream of this process has had: what the driver calls its stream id
+ *  where there is one, else one of rill's own.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, BACKEND.
+ *  Threads: any.
+ *  Like:    cuStreamGetId.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_stream_id(rill_stream stream, uint64_t *out);
+
+/** Marks the work submitted to `stream` so far with `event`; replaces the point that it marked before.
+ *
+ *  Returns at once.  Waits made earlier keep their point; later work on the stream does not delay the
+ *  event.  Flags: RILL_EVENT_EXTERNAL or 0.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (unknown flags; a stream's cached event),
+ *           WRONG_DEVICE, WRONG_BACKEND, DEVICE_LOST, BACKEND.
+ *  Threads: any; calls on one stream are ordered as they arrive.
+ *  Like:    cuEventRecord, hipEventRecord, warp.Stream.record_event.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_stream_record_event(rill_stream stream, rill_event event, uint32_t flags);
+
+/** Creates an event and records it.  On failure there is no event.
+ *
+ *  Errors:  those of rill_event_create and rill_stream_record_event.
+ *  Threads: any.
+ *  Like:    max.driver.DeviceStream.record_event, cuda.core Stream.record.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_stream_record_new_event(rill_stream stream, const rill_event_options *options,
+                                                                 rill_event *out);
+
+/** Makes later work on `stream` wait until `event` has completed.
+ *
+ *  Returns at once; the device does the waiting.  The point awaited is the one that `event` marks now:
+ *  recording it again later changes nothing.  The event may be of another device of the same backend,
+ *  and may be released right after.  An event never recorded: see RILL_WAIT_*.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, WRONG_BACKEND, NOT_RECORDED, DEVICE_LOST,
+ *           BACKEND.
+ *  Threads: any; calls on one stream are ordered as they arrive.
+ *  Like:    cuStreamWaitEvent, hipStreamWaitEvent, warp.Stream.wait_event.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_stream_wait_event(rill_stream stream, rill_event event, uint32_t flags);
+
+/** Makes later work on `stream` wait for all work submitted to `other` before this call.
+ *
+ *  Returns at once.  Work submitted to `other` while the call runs may be included.  The same stream:
+ *  nothing happens.  `other` may be released right after.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, WRONG_BACKEND, DEVICE_LOST, BACKEND.
+ *  Threads: any.
+ *  Like:    max.driver.DeviceStream.wait_for, warp.Stream.wait_stream.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_stream_wait_stream(rill_stream stream, rill_stream other);
+
+/** Makes later work on `stream` wait for all work submitted to the default stream of `device`.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, WRONG_BACKEND, DEVICE_LOST, BACKEND.
+ *  Threads: any.
+ *  Like:    max.driver.DeviceStream.wait_for(device).      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_stream_wait_device(rill_stream stream, rill_device device);
+
+/** Gives the event that rill_stream_wait_stream records on this stream.  Borrowed: it lives as long as
+ *  the stream, may be waited for and queried, and is not for others to record.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
+ *  Threads: any.
+ *  Like:    warp.Stream.cached_event.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_stream_cached_event(rill_stream stream, rill_event *out);
+
+/** Blocks until all work submitted to the stream before the call is done.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, DEVICE_LOST (the work faulted: reported here and from then on),
+ *           BACKEND.
+ *  Threads: any; blocks the calling thread only.
+ *  Like:    cuStreamSynchronize, hipStreamSynchronize, synchronize in every seed.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_stream_synchronize(rill_stream stream);
+
+/** Blocks as rill_stream_synchronize does, for `ns` nanoseconds at most, never less.
+ *
+ *  Errors:  those of rill_stream_synchronize, TIMEOUT (the stream goes on and stays usable).
+ *  Threads: any; blocks the calling thread only.
+ *  Like:    nothing.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_stream_synchronize_for(rill_stream stream, uint64_t ns);
+
+/** Tells whether all work submitted to the stream so far is done.  Does not block.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, DEVICE_LOST, BACKEND.
+ *  Threads: any.
+ *  Like:    cuStreamQuery, hipStreamQuery, warp.Stream.is_complete.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_stream_is_complete(rill_stream stream, bool *out);
+
+/** Tells whether a capture involves the stream, one that others began too.  Does not block.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, BACKEND.
+ *  Threads: any.
+ *  Like:    cuStreamIsCapturing, hipStreamIsCapturing, warp.Stream.is_capturing.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_stream_is_capturing(rill_stream stream, bool *out);
+
+/** Runs `fn(user, status)` on another thread, in stream order, exactly once.
+ *
+ *  Behind a fault fn is told the status; it cannot fail the stream.  fn must not call rill nor wait for
+ *  other work of the device: host calls of different streams may be run one after the other.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (fn is NULL), OUT_OF_MEMORY, DEVICE_LOST (fn
+ *           does not run), BACKEND.
+ *  Threads: any; calls on one stream are ordered as they arrive.
+ *  Like:    cuLaunchHostFunc, cuStreamAddCallback, hipStreamAddCallback.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_stream_host_call(rill_stream stream, rill_host_fn fn, void *user);
+
+RILL_EXTERN_C_END
+
+#endif

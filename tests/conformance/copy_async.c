@@ -1,0 +1,227 @@
+/* rill_copy_async */
+#include "support/testing.h"
+
+enum { BYTES = 20000 }; /* several pages, and no multiple of one */
+
+/* Memory of three kinds; pageable is the C library's. */
+enum { PAGEABLE, PINNED, DEVICE, KINDS };
+
+static struct { unsigned char *from[KINDS], *to[KINDS]; } memory;
+
+static unsigned char *allocate(int kind) {
+  unsigned char *p = NULL;
+  if (kind == PAGEABLE) {
+    p = malloc(BYTES);
+  } else {
+    assert_ok(RILL_NEW(dut.device, kind == PINNED ? RILL_MEMORY_PINNED : RILL_MEMORY_DEVICE, BYTES, &p));
+  }
+  assert_non_null(p);
+  return p;
+}
+
+static void release(int kind, unsigned char *p) {
+  if (kind == PAGEABLE) {
+    free(p);
+  } else {
+    assert_ok(rill_free(p));
+  }
+}
+
+static void allocate_all(void) {
+  for (int kind = 0; kind < KINDS; kind++) {
+    memory.from[kind] = allocate(kind);
+    memory.to[kind] = allocate(kind);
+  }
+}
+
+static void free_all(void) {
+  for (int kind = 0; kind < KINDS; kind++) {
+    release(kind, memory.from[kind]);
+    release(kind, memory.to[kind]);
+  }
+}
+
+/* Between memory of any kind and the host, completed. */
+static void move(rill_stream stream, void *dst, const void *src, size_t n) {
+  assert_ok(rill_copy_async(stream, dst, src, n));
+  assert_completes(stream);
+}
+
+static rill_status call_with_stream(uint64_t id) {
+  return rill_copy_async((rill_stream){ id }, dut.host, dut.memory, 4);
+}
+
+static void refuses_bad_handles(void) { refuses_bad_streams("rill_copy_async", call_with_stream); }
+
+/* C3 of the edge cases */
+static void refuses_null(void) {
+  rill_stream stream = new_stream("stream");
+  assert_fails(rill_copy_async(stream, NULL, dut.host, 4), RILL_ERROR_INVALID_ARGUMENT);
+  assert_fails(rill_copy_async(stream, dut.host, NULL, 4), RILL_ERROR_INVALID_ARGUMENT);
+}
+
+/* C5.3 */
+static void does_nothing_for_zero_bytes(void) {
+  rill_stream stream = new_stream("stream");
+  assert_ok(rill_copy_async(stream, dut.host, dut.memory, 0));
+  assert_ok(rill_copy_async(stream, NULL, NULL, 0));
+  assert_ok(rill_copy_async(stream, dut.host + CELLS, dut.memory + CELLS, 0));
+  assert_completes(stream);
+}
+
+/* C5.3, C13 of the edge cases: the text tells the numbers.  Sizes that overflow are out of range too (C1.6). */
+static void refuses_ranges_past_the_end(void) {
+  rill_stream stream = new_stream("stream");
+  const size_t all = CELLS * sizeof(uint32_t);
+  unsigned char *big = calloc(1, all + 1);
+  assert_fails(rill_copy_async(stream, dut.host, big, all + 1), RILL_ERROR_OUT_OF_RANGE);
+  assert_says("257");
+  assert_says("256");
+  assert_fails(rill_copy_async(stream, big, dut.memory, all + 1), RILL_ERROR_OUT_OF_RANGE);
+  assert_fails(rill_copy_async(stream, big, dut.memory + CELLS - 1, 5), RILL_ERROR_OUT_OF_RANGE);
+  assert_fails(rill_copy_async(stream, dut.memory + CELLS - 1, big, 5), RILL_ERROR_OUT_OF_RANGE);
+  assert_fails(rill_copy_async(stream, big, dut.memory, SIZE_MAX), RILL_ERROR_OUT_OF_RANGE);
+  assert_fails(rill_copy_async(stream, big, dut.memory + 4, SIZE_MAX - 15), RILL_ERROR_OUT_OF_RANGE);
+  assert_ok(rill_copy_async(stream, dut.memory, big, all));
+  assert_ok(rill_copy_async(stream, big, dut.memory + CELLS - 1, 4));
+  assert_completes(stream);
+  free(big);
+}
+
+/* One copy of `n` bytes at odd offsets, and what lies around it unhurt. */
+static void check_copy(rill_stream stream, int from, int to, size_t n, unsigned seed) {
+  static unsigned char pattern[BYTES], seen[BYTES];
+  const size_t src = 1, dst = 3;
+  for (size_t i = 0; i < BYTES; i++) pattern[i] = (unsigned char)(i * 7 + seed);
+  move(stream, memory.from[from], pattern, BYTES);
+  memset(seen, 0xee, BYTES);
+  move(stream, memory.to[to], seen, BYTES);
+  assert_ok(rill_copy_async(stream, memory.to[to] + dst, memory.from[from] + src, n));
+  move(stream, seen, memory.to[to], BYTES);
+  assert_memory_equal(seen + dst, pattern + src, n);
+  for (size_t i = 0; i < dst; i++) assert_int_equal(seen[i], 0xee);
+  for (size_t i = dst + n; i < BYTES; i++) assert_int_equal(seen[i], 0xee);
+}
+
+/* C5.3; C1, C7, C12 of the edge cases: every pair of kinds, every odd size. */
+static void copies_in_every_direction(void) {
+  const size_t sizes[] = { 1, 2, 3, 7, 64, 2048, 4096, 8192, 4097, BYTES - 3 };
+  rill_stream stream = new_stream("stream");
+  allocate_all();
+  for (int from = 0; from < KINDS; from++) {
+    for (int to = 0; to < KINDS; to++) {
+      for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        check_copy(stream, from, to, sizes[i], (unsigned)(from * 31 + to * 17 + (int)i));
+      }
+    }
+  }
+  free_all();
+}
+
+/* C5.3: a pageable source has been read when the call returns.  The gate opens itself, since the call may wait. */
+static void takes_a_pageable_source_at_the_call(void) {
+  rill_stream stream = new_stream("stream");
+  unsigned char *source = malloc(BYTES), *seen = malloc(BYTES), *there = allocate(DEVICE);
+  for (int kind = 0; kind < 2; kind++) { /* short ones and long ones may go different ways */
+    const size_t n = kind == 0 ? 32 : BYTES;
+    memset(source, 1, BYTES);
+    struct gate *gate = gate_close_for(stream, 100 * MILLISECOND);
+    assert_ok(rill_copy_async(stream, there, source, n));
+    memset(source, 2, BYTES);
+    gate_open(gate);
+    move(stream, seen, there, n);
+    for (size_t i = 0; i < n; i++) assert_int_equal(seen[i], 1);
+  }
+  assert_ok(rill_free(there));
+  free(source);
+  free(seen);
+}
+
+/* C6 of the edge cases: a pinned source is read when the copy's turn comes. */
+static void reads_a_pinned_source_in_stream_order(void) {
+  rill_stream stream = new_stream("stream");
+  dut.host[1] = 1;
+  struct gate *gate = gate_close(stream);
+  assert_ok(rill_copy_async(stream, dut.memory, dut.host + 1, 4));
+  read_cell(stream, 0);
+  __atomic_store_n(dut.host + 1, 2, __ATOMIC_SEQ_CST);
+  gate_open(gate);
+  assert_completes(stream);
+  assert_int_equal(dut.host[0], 2);
+}
+
+/* C5.3; C15 of the edge cases */
+static void runs_in_stream_order(void) {
+  rill_stream stream = new_stream("stream");
+  struct gate *gate = gate_close(stream);
+  for (uint32_t i = 0; i < 50; i++) {
+    write_cell(stream, 0, i);
+    assert_ok(rill_copy_async(stream, dut.memory + 1 + i, dut.memory, 4));
+  }
+  assert_ok(rill_copy_async(stream, dut.host, dut.memory, CELLS * sizeof *dut.host));
+  assert_int_equal(__atomic_load_n(dut.host + 49, __ATOMIC_SEQ_CST), 0);
+  gate_open(gate);
+  assert_completes(stream);
+  for (uint32_t i = 0; i < 50; i++) assert_int_equal(dut.host[1 + i], i);
+}
+
+/* C14 of the edge cases */
+static void takes_thousands_before_one_synchronize(void) {
+  rill_stream stream = new_stream("stream");
+  for (unsigned i = 0; i < scaled(5000); i++) {
+    assert_ok(rill_copy_async(stream, dut.memory + (i + 1) % CELLS, dut.memory + i % CELLS, 4));
+  }
+  assert_completes(stream);
+}
+
+/* The CPU copies as memmove does; on a GPU ranges that overlap are undefined. */
+static void overlapping_ranges_are_moved_on_the_cpu(void) {
+  if (dut.gpu) return;
+  rill_stream stream = new_stream("stream");
+  unsigned char *p = allocate(DEVICE);
+  unsigned char expected[BYTES];
+  for (size_t i = 0; i < BYTES; i++) expected[i] = (unsigned char)(i * 13);
+  move(stream, p, expected, BYTES);
+  move(stream, p + 100, p, BYTES - 100);
+  memmove(expected + 100, expected, BYTES - 100);
+  move(stream, p, p + 50, BYTES - 50);
+  memmove(expected, expected + 50, BYTES - 50);
+  move(stream, p, p, BYTES);
+  assert_memory_equal(p, expected, BYTES);
+  assert_ok(rill_free(p));
+}
+
+/* C19 of the edge cases: from one device to the other. */
+static void copies_between_devices(void) {
+  needs_second_device();
+  rill_stream here = new_stream("here"), there = new_stream_on(dut.second, "there");
+  uint32_t *far = NULL;
+  assert_ok(RILL_NEW(dut.second, RILL_MEMORY_DEVICE, CELLS, &far));
+  write_cell(here, 0, 91);
+  assert_ok(rill_copy_async(here, far, dut.memory, 4));
+  assert_ok(rill_stream_wait_stream(there, here));
+  assert_ok(rill_copy_async(there, far + 1, far, 4));
+  assert_ok(rill_copy_async(there, dut.memory + 1, far + 1, 4));
+  assert_ok(rill_stream_wait_stream(here, there));
+  read_cell(here, 1);
+  assert_completes(here);
+  assert_int_equal(dut.host[1], 91);
+  assert_ok(rill_free(far));
+}
+
+int main(void) {
+  static const struct test tests[] = {
+    TEST(refuses_bad_handles),
+    TEST(refuses_null),
+    TEST(does_nothing_for_zero_bytes),
+    TEST(refuses_ranges_past_the_end),
+    TEST(copies_in_every_direction),
+    TEST(takes_a_pageable_source_at_the_call),
+    TEST(reads_a_pinned_source_in_stream_order),
+    TEST(runs_in_stream_order),
+    TEST(takes_thousands_before_one_synchronize),
+    TEST(overlapping_ranges_are_moved_on_the_cpu),
+    TEST(copies_between_devices),
+  };
+  return RUN_ON_EACH_DEVICE("rill_copy_async", tests);
+}

@@ -1,0 +1,34 @@
+/* rill_device_get_memory */
+#include "support/testing.h"
+
+static rill_status call_with_device(uint64_t id) {
+  uint64_t free_bytes = 1, total_bytes = 1;
+  const rill_status status = rill_device_get_memory((rill_device){ id }, &free_bytes, &total_bytes);
+  assert_int_equal(free_bytes, 0);
+  assert_int_equal(total_bytes, 0);
+  return status;
+}
+
+static void refuses_bad_handles(void) { refuses_bad_devices("rill_device_get_memory", call_with_device); }
+
+static void refuses_null_out(void) {
+  uint64_t bytes = 1;
+  assert_fails(rill_device_get_memory(dut.device, NULL, &bytes), RILL_ERROR_INVALID_ARGUMENT);
+  assert_int_equal(bytes, 0);
+  bytes = 1;
+  assert_fails(rill_device_get_memory(dut.device, &bytes, NULL), RILL_ERROR_INVALID_ARGUMENT);
+  assert_int_equal(bytes, 0);
+}
+
+/* C2.2, M20 */
+static void free_is_at_most_total(void) {
+  uint64_t free_bytes = 0, total_bytes = 0;
+  assert_ok(rill_device_get_memory(dut.device, &free_bytes, &total_bytes));
+  assert_true(total_bytes > 0);
+  assert_true(free_bytes <= total_bytes);
+}
+
+int main(void) {
+  static const struct test tests[] = { TEST(refuses_bad_handles), TEST(refuses_null_out), TEST(free_is_at_most_total) };
+  return RUN_ON_EACH_DEVICE("rill_device_get_memory", tests);
+}

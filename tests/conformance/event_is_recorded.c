@@ -1,0 +1,48 @@
+/* rill_event_is_recorded */
+#include "support/testing.h"
+
+GETTER_TESTS(event, rill_event_is_recorded, bool, new_event("getter"))
+
+static bool is_recorded(rill_event event) {
+  bool recorded = false;
+  assert_ok(rill_event_is_recorded(event, &recorded));
+  return recorded;
+}
+
+/* C4.2 */
+static void tells_whether_it_ever_was(void) {
+  rill_stream stream = new_stream("stream");
+  rill_event event = new_event("event");
+  assert_false(is_recorded(event));
+  assert_ok(rill_event_synchronize(event));
+  assert_ok(rill_stream_wait_event(stream, event, RILL_WAIT_IF_RECORDED));
+  assert_false(is_recorded(event));
+  struct gate *gate = gate_close(stream);
+  assert_ok(rill_stream_record_event(stream, event, 0));
+  assert_true(is_recorded(event)); /* though not ready */
+  gate_open(gate);
+  assert_completes(stream);
+  assert_true(is_recorded(event));
+}
+
+/* C1.1: a record that is refused is none. */
+static void is_not_by_a_record_that_failed(void) {
+  rill_event event = new_event("event");
+  assert_fails(rill_stream_record_event(new_stream("stream"), event, UINT32_MAX), RILL_ERROR_INVALID_ARGUMENT);
+  assert_false(is_recorded(event));
+}
+
+/* C3.8 */
+static void is_true_for_signaled_events(void) {
+  rill_event event;
+  assert_ok(rill_event_create(dut.device, RILL_EVENT_OPTIONS(.signaled = true), &event));
+  keep_event_until_end(event);
+  assert_true(is_recorded(event));
+}
+
+int main(void) {
+  static const struct test tests[] = { TEST(refuses_bad_handles), TEST(refuses_null_out),
+                                       TEST(tells_whether_it_ever_was), TEST(is_not_by_a_record_that_failed),
+                                       TEST(is_true_for_signaled_events) };
+  return RUN_ON_EACH_DEVICE("rill_event_is_recorded", tests);
+}

@@ -1,0 +1,126 @@
+/* rill_module_load */
+#include "support/testing.h"
+
+#include <rill/bundle.h>
+
+static rill_status call_with_device(uint64_t id) {
+  rill_module out = { 1 };
+  const rill_status status = rill_module_load((rill_device){ id }, sample_bundle(), &out);
+  assert_int_equal(out.id, 0);
+  return status;
+}
+
+static void refuses_bad_handles(void) { refuses_bad_devices("rill_module_load", call_with_device); }
+
+/* K1 */
+static void refuses_null(void) {
+  rill_module out = { 1 };
+  assert_fails(rill_module_load(dut.device, NULL, &out), RILL_ERROR_INVALID_ARGUMENT);
+  assert_int_equal(out.id, 0);
+  assert_fails(rill_module_load(dut.device, sample_bundle(), NULL), RILL_ERROR_INVALID_ARGUMENT);
+}
+
+/* K1: what is no bundle, or one that a newer rillcc wrote. */
+static void refuses_what_is_no_bundle(void) {
+  rill_bundle bundle = *sample_bundle();
+  rill_module out = { 1 };
+  bundle.magic++;
+  assert_fails(rill_module_load(dut.device, &bundle, &out), RILL_ERROR_INVALID_ARGUMENT);
+  assert_int_equal(out.id, 0);
+  bundle = *sample_bundle();
+  bundle.version = RILL_BUNDLE_VERSION + 1;
+  assert_fails(rill_module_load(dut.device, &bundle, &out), RILL_ERROR_INVALID_ARGUMENT);
+}
+
+/* C6.2: the text lists what is inside and what the device needs. */
+static void says_what_is_inside_when_nothing_fits(void) {
+  const rill_bundle_image images[] = {
+    { "cuda", "sm_9999", "none", 5 },
+    { "hip", "gfx9999", "none", 5 },
+    { "cpu", "abacus", "none", 5 },
+    { "other", "thing", "none", 5 },
+  };
+  rill_bundle bundle = *sample_bundle();
+  rill_module out = { 1 };
+  bundle.images = images;
+  bundle.image_count = 4;
+  assert_fails(rill_module_load(dut.device, &bundle, &out), RILL_ERROR_NOT_FOUND);
+  assert_int_equal(out.id, 0);
+  assert_says("sm_9999");
+  assert_says("gfx9999");
+  assert_says("abacus");
+  if (dut.gpu) assert_says(dut.info.arch);
+  bundle.image_count = 0;
+  assert_fails(rill_module_load(dut.device, &bundle, &out), RILL_ERROR_NOT_FOUND);
+}
+
+/* Loads the sample with each of its images replaced by `n` bytes at `data`: an error with a text, never a crash. */
+static void refuses_images_of(const void *data, size_t n) {
+  rill_bundle bundle = *sample_bundle();
+  rill_bundle_image *images = calloc(bundle.image_count, sizeof *images);
+  for (size_t i = 0; i < bundle.image_count; i++) {
+    images[i] = bundle.images[i];
+    images[i].data = data;
+    images[i].size = n;
+  }
+  bundle.images = images;
+  rill_module out = { 1 };
+  spoil_last_error();
+  assert_int_not_equal(rill_module_load(dut.device, &bundle, &out), RILL_OK);
+  assert_int_equal(out.id, 0);
+  assert_says("rill_module_load");
+  free(images);
+}
+
+/* C6.2, K1 */
+static void refuses_corrupt_images(void) {
+  static const unsigned char zeros[4096];
+  unsigned char noise[4096];
+  for (size_t i = 0; i < sizeof noise; i++) noise[i] = (unsigned char)(i * 37 + 11);
+  noise[sizeof noise - 1] = 0; /* an end, for those that are text */
+  refuses_images_of(zeros, sizeof zeros);
+  refuses_images_of(noise, sizeof noise);
+  refuses_images_of("", 1);
+  rill_module module; /* and the device goes on */
+  assert_ok(rill_module_load(dut.device, sample_bundle(), &module));
+  assert_ok(rill_module_release(module));
+}
+
+/* Each load is a reference of its own. */
+static void loads_the_same_bundle_again(void) {
+  rill_module first, second;
+  rill_kernel kernel;
+  assert_ok(rill_module_load(dut.device, sample_bundle(), &first));
+  assert_ok(rill_module_load(dut.device, sample_bundle(), &second));
+  assert_ok(rill_module_release(first));
+  assert_ok(rill_module_get_kernel(second, sample_kernel_name(), &kernel));
+  assert_ok(rill_kernel_release(kernel));
+  assert_ok(rill_module_release(second));
+  assert_fails(rill_module_get_kernel(second, sample_kernel_name(), &kernel), RILL_ERROR_STALE_HANDLE);
+}
+
+static const char *loads(unsigned index, void *shared) {
+  (void)index, (void)shared;
+  for (unsigned i = 0; i < 20; i++) {
+    rill_module module;
+    rill_kernel kernel;
+    REQUIRE_OK(rill_module_load(dut.device, sample_bundle(), &module));
+    REQUIRE_OK(rill_module_get_kernel(module, sample_kernel_name(), &kernel));
+    REQUIRE_OK(rill_kernel_release(kernel));
+    REQUIRE_OK(rill_module_release(module));
+  }
+  return NULL;
+}
+
+/* K10 */
+static void serves_many_threads(void) { run_threads(8, loads, NULL); }
+
+int main(void) {
+  static const struct test tests[] = {
+    TEST(refuses_bad_handles),       TEST(refuses_null),
+    TEST(refuses_what_is_no_bundle), TEST(says_what_is_inside_when_nothing_fits),
+    TEST(refuses_corrupt_images),    TEST(loads_the_same_bundle_again),
+    TEST(serves_many_threads),
+  };
+  return RUN_ON_EACH_DEVICE("rill_module_load", tests);
+}

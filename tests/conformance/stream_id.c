@@ -1,0 +1,36 @@
+/* rill_stream_id */
+#include "support/testing.h"
+
+GETTER_TESTS(stream, rill_stream_id, uint64_t, new_stream("getter"))
+
+static uint64_t id_of(rill_stream stream) {
+  uint64_t id = 0;
+  assert_ok(rill_stream_id(stream, &id));
+  return id;
+}
+
+static void stays(void) {
+  rill_stream stream = new_stream("stream");
+  const uint64_t id = id_of(stream);
+  write_cell(stream, 0, 1);
+  assert_completes(stream);
+  assert_int_equal(id_of(stream), id);
+}
+
+/* C3.4: no other stream has had it, the ones that are gone included. */
+static void is_given_once(void) {
+  enum { STREAMS = 64 };
+  uint64_t ids[STREAMS];
+  for (unsigned i = 0; i < STREAMS; i++) {
+    rill_stream stream = new_stream(NULL);
+    ids[i] = id_of(stream);
+    if (i % 2 == 0) assert_ok(rill_stream_release(stream));
+    for (unsigned j = 0; j < i; j++) assert_int_not_equal(ids[i], ids[j]);
+  }
+}
+
+int main(void) {
+  static const struct test tests[] = { TEST(refuses_bad_handles), TEST(refuses_null_out), TEST(stays),
+                                       TEST(is_given_once) };
+  return RUN_ON_EACH_DEVICE("rill_stream_id", tests);
+}

@@ -1,0 +1,235 @@
+/* rill_stream_import.  The CPU has no native streams, and says so. */
+#include "support/native.h"
+
+#include <pthread.h>
+
+static rill_status import_on(rill_device device, uintptr_t native, const rill_import_options *options,
+                             rill_stream *out) {
+  *out = (rill_stream){ 1 };
+  const rill_status status = rill_stream_import(device, native, options, out);
+  if (status != RILL_OK) assert_int_equal(out->id, 0);
+  return status;
+}
+
+static rill_status call_with_device(uint64_t id) {
+  rill_stream out;
+  return import_on((rill_device){ id }, 0, NULL, &out);
+}
+
+static void refuses_bad_handles(void) { refuses_bad_devices("rill_stream_import", call_with_device); }
+
+static void refuses_null_out(void) {
+  assert_fails(rill_stream_import(dut.device, 0, NULL, NULL), RILL_ERROR_INVALID_ARGUMENT);
+}
+
+/* C3.3, C1.8, S20 */
+static void is_unsupported_on_the_cpu(void) {
+  if (dut.gpu) return;
+  const uintptr_t natives[] = { 0, 1, 2, 0x1000 };
+  for (size_t i = 0; i < sizeof natives / sizeof *natives; i++) {
+    rill_stream out;
+    assert_fails_in("rill_stream_import", import_on(dut.device, natives[i], NULL, &out), RILL_ERROR_UNSUPPORTED);
+    assert_says("cpu");
+  }
+}
+
+static void refuses_options_that_are_none(void) {
+  rill_stream out;
+  rill_import_options options = RILL_IMPORT_OPTIONS_INIT;
+  options.ownership = RILL_IMPORT_ADOPT + 1;
+  assert_fails_in("rill_stream_import", import_on(dut.device, 0, &options, &out), RILL_ERROR_INVALID_ARGUMENT);
+  options.ownership = 0;
+  options.struct_size = 0;
+  assert_fails_in("rill_stream_import", import_on(dut.device, 0, &options, &out), RILL_ERROR_INVALID_ARGUMENT);
+}
+
+static struct {
+  pthread_t thread;
+  unsigned calls;
+  uintptr_t native;
+} told;
+
+static void tell_release(void *user, uintptr_t native) {
+  told.thread = pthread_self();
+  told.calls += user == &told;
+  told.native = native;
+}
+
+static const rill_import_options with_release = { sizeof with_release, RILL_IMPORT_BORROW, "borrowed", tell_release,
+                                                  &told };
+
+/* A release function belongs to borrowing; and nobody owns the vendor's default streams. */
+static void refuses_ownerships_that_contradict(void) {
+  rill_stream out;
+  rill_import_options options = with_release;
+  options.ownership = RILL_IMPORT_ADOPT;
+  assert_fails_in("rill_stream_import", import_on(dut.device, 0x1000, &options, &out), RILL_ERROR_INVALID_ARGUMENT);
+  if (!dut.gpu) return;
+  options.release = NULL;
+  for (uintptr_t native = 0; native <= 2; native++) {
+    assert_fails_in("rill_stream_import", import_on(dut.device, native, &options, &out), RILL_ERROR_INVALID_ARGUMENT);
+  }
+}
+
+static rill_stream import(uintptr_t native, const rill_import_options *options) {
+  rill_stream stream;
+  assert_ok(import_on(dut.device, native, options, &stream));
+  keep_stream_until_end(stream);
+  return stream;
+}
+
+static void check_that_it_works(rill_stream stream, uint32_t value) {
+  write_cell(stream, 0, value);
+  read_cell(stream, 0);
+  rill_event event = new_event("event");
+  assert_ok(rill_stream_record_event(stream, event, 0));
+  assert_ok(rill_stream_wait_event(stream, event, 0));
+  assert_completes(stream);
+  assert_true(is_complete(stream));
+  assert_int_equal(dut.host[0], value);
+}
+
+/* C3.3, S16: borrowed, it is used and never destroyed. */
+static void borrows(void) {
+  if (!native_available()) return;
+  const uintptr_t native = native_stream_create(dut.device);
+  rill_stream stream = import(native, NULL);
+  uintptr_t read = 0;
+  assert_ok(rill_stream_native(stream, &read));
+  assert_int_equal(read, native);
+  check_that_it_works(stream, 1);
+  assert_ok(rill_stream_release(stream));
+  assert_true(native_stream_is_alive(native));
+  check_that_it_works(import(native, NULL), 2);
+  assert_ok(rill_device_synchronize(dut.device));
+  native_stream_destroy(native);
+}
+
+/* C3.3: adopted, it goes with the handle. */
+static void adopts(void) {
+  if (!native_available()) return;
+  const rill_import_options *options =
+      &(rill_import_options){ .struct_size = sizeof *options, .ownership = RILL_IMPORT_ADOPT };
+  rill_stream stream = import(native_stream_create(dut.device), options);
+  check_that_it_works(stream, 3);
+  assert_ok(rill_stream_release(stream));
+  assert_fails(rill_stream_synchronize(stream), RILL_ERROR_STALE_HANDLE);
+}
+
+/* C3.3: once, when the last reference goes, inside that call. */
+static void calls_release_once(void) {
+  if (!native_available()) return;
+  const uintptr_t native = native_stream_create(dut.device);
+  told.calls = 0;
+  rill_stream stream = import(native, &with_release);
+  check_that_it_works(stream, 4);
+  assert_ok(rill_stream_retain(stream));
+  assert_ok(rill_stream_release(stream));
+  assert_int_equal(told.calls, 0);
+  assert_ok(rill_stream_release(stream));
+  assert_int_equal(told.calls, 1);
+  assert_true(pthread_equal(told.thread, pthread_self()));
+  assert_int_equal(told.native, native);
+  assert_ok(rill_device_synchronize(dut.device));
+  native_stream_destroy(native);
+  assert_int_equal(told.calls, 1);
+}
+
+/* C3.3, S16: the same handle, retained; and one owner. */
+static void gives_the_same_handle_again(void) {
+  if (!native_available()) return;
+  const uintptr_t native = native_stream_create(dut.device);
+  rill_stream first = import(native, NULL), second, refused;
+  assert_ok(import_on(dut.device, native, NULL, &second));
+  assert_true(rill_stream_equal(first, second));
+  assert_fails_in("rill_stream_import", import_on(dut.device, native, &with_release, &refused),
+                  RILL_ERROR_INVALID_ARGUMENT);
+  assert_ok(rill_stream_release(first));
+  check_that_it_works(second, 5);
+  assert_ok(rill_stream_release(second));
+  assert_fails(rill_stream_synchronize(second), RILL_ERROR_STALE_HANDLE);
+  assert_ok(rill_device_synchronize(dut.device));
+  native_stream_destroy(native);
+}
+
+/* C3.3: what the stream is, is read from it. */
+static void reads_what_the_stream_is(void) {
+  if (!native_available()) return;
+  const uintptr_t native = native_stream_create(dut.device);
+  rill_stream stream =
+      import(native, &(rill_import_options){ .struct_size = sizeof(rill_import_options), .label = "mine" });
+  rill_device device;
+  int32_t priority = -99;
+  bool blocking = true;
+  const char *label = NULL;
+  assert_ok(rill_stream_device(stream, &device));
+  assert_true(rill_device_equal(device, dut.device));
+  assert_ok(rill_stream_priority(stream, &priority));
+  assert_int_equal(priority, 0);
+  assert_ok(rill_stream_is_blocking(stream, &blocking));
+  assert_false(blocking);
+  assert_ok(rill_stream_label(stream, &label));
+  assert_string_equal(label, "mine");
+  assert_ok(rill_stream_release(stream));
+  native_stream_destroy(native);
+}
+
+/* C3.3, S18: null, legacy and per thread; resolved at each call. */
+static void takes_the_special_values(void) {
+  if (!native_available()) return;
+  rill_stream streams[3];
+  for (uintptr_t native = 0; native <= 2; native++) {
+    streams[native] = import(native, NULL);
+    check_that_it_works(streams[native], 10 + (uint32_t)native);
+    assert_true(rill_stream_equal(streams[native], import(native, NULL)));
+  }
+  assert_false(rill_stream_equal(streams[1], streams[2]));
+}
+
+static const char *is_idle_here(unsigned index, void *shared) {
+  (void)index;
+  bool complete = false;
+  REQUIRE_OK(rill_stream_is_complete(*(const rill_stream *)shared, &complete));
+  REQUIRE(complete);
+  return NULL;
+}
+
+/* C3.3, D5: each thread has its own. */
+static void the_per_thread_stream_is_each_threads_own(void) {
+  if (!native_available()) return;
+  rill_stream stream = import(2, NULL);
+  struct gate *gate = gate_close(stream);
+  assert_false(is_complete(stream));
+  run_threads(2, is_idle_here, &stream);
+  gate_open(gate);
+  assert_completes(stream);
+}
+
+/* C3.3 */
+static void refuses_a_stream_of_another_device(void) {
+  needs_second_device();
+  if (!native_available()) return;
+  rill_stream out;
+  const uintptr_t native = native_stream_create(dut.second);
+  assert_fails_in("rill_stream_import", import_on(dut.device, native, NULL, &out), RILL_ERROR_WRONG_DEVICE);
+  native_stream_destroy(native);
+}
+
+int main(void) {
+  static const struct test tests[] = {
+    TEST(refuses_bad_handles),
+    TEST(refuses_null_out),
+    TEST(is_unsupported_on_the_cpu),
+    TEST(refuses_options_that_are_none),
+    TEST(refuses_ownerships_that_contradict),
+    TEST(borrows),
+    TEST(adopts),
+    TEST(calls_release_once),
+    TEST(gives_the_same_handle_again),
+    TEST(reads_what_the_stream_is),
+    TEST(takes_the_special_values),
+    TEST(the_per_thread_stream_is_each_threads_own),
+    TEST(refuses_a_stream_of_another_device),
+  };
+  return RUN_ON_EACH_DEVICE("rill_stream_import", tests);
+}

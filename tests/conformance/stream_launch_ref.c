@@ -1,0 +1,123 @@
+/* rill_stream_launch_ref */
+#include "support/testing.h"
+
+#include "launch.rill.h"
+
+static const rill_launch one_thread = {
+  sizeof one_thread, { 1, 1, 1 }, { 1, 1, 1 }, { 0, 0, 0 }, 0, 0, NULL, 0, NULL, 0, NULL
+};
+
+static rill_status call_with_stream(uint64_t id) {
+  uint32_t *out = dut.memory;
+  return rill_stream_launch_ref((rill_stream){ id }, &store_ref, &one_thread, RILL_ARGS(7u, out));
+}
+
+static void refuses_bad_handles(void) { refuses_bad_streams("rill_stream_launch_ref", call_with_stream); }
+
+static void refuses_null(void) {
+  rill_stream stream = new_stream("stream");
+  uint32_t *out = dut.memory;
+  rill_kernel_ref no_bundle = { NULL, "store", { 0, 0 } }, no_name = { &launch_bundle, NULL, { 0, 0 } };
+  assert_fails(rill_stream_launch_ref(stream, NULL, &one_thread, RILL_ARGS(7u, out)), RILL_ERROR_INVALID_ARGUMENT);
+  assert_fails(rill_stream_launch_ref(stream, &no_bundle, &one_thread, RILL_ARGS(7u, out)),
+               RILL_ERROR_INVALID_ARGUMENT);
+  assert_fails(rill_stream_launch_ref(stream, &no_name, &one_thread, RILL_ARGS(7u, out)), RILL_ERROR_INVALID_ARGUMENT);
+  assert_fails(rill_stream_launch_ref(stream, &store_ref, NULL, RILL_ARGS(7u, out)), RILL_ERROR_INVALID_ARGUMENT);
+}
+
+static void refuses_names_that_are_none(void) {
+  rill_kernel_ref ref = { &launch_bundle, "no_such_kernel", { 0, 0 } };
+  for (int i = 0; i < 2; i++) { /* the second time too */
+    assert_fails(rill_stream_launch_ref(new_stream("stream"), &ref, &one_thread, NULL, 0), RILL_ERROR_NOT_FOUND);
+    assert_says("no_such_kernel");
+    assert_says("store");
+  }
+}
+
+/* C6.5: the same checks as with a kernel. */
+static void checks_arguments_and_shape(void) {
+  rill_stream stream = new_stream("stream");
+  uint32_t *out = dut.memory;
+  assert_fails(rill_stream_launch_ref(stream, &store_ref, &one_thread, RILL_ARGS(7u)), RILL_ERROR_INVALID_ARGUMENT);
+  assert_says("kernel \"store\": 1 arguments passed, 2 expected");
+  rill_launch empty = one_thread;
+  empty.grid.x = 0;
+  assert_fails(rill_stream_launch_ref(stream, &store_ref, &empty, RILL_ARGS(7u, out)), RILL_ERROR_INVALID_ARGUMENT);
+}
+
+/* C6.6 */
+static void launches_by_name(void) {
+  rill_stream stream = new_stream("stream");
+  rill_kernel_ref ref = { &launch_bundle, "store", { 0, 0 } };
+  for (uint32_t i = 1; i <= 3; i++) {
+    uint32_t *out = dut.memory;
+    assert_ok(rill_stream_launch_ref(stream, &ref, &one_thread, RILL_ARGS(i, out)));
+    read_cell(stream, 0);
+    assert_completes(stream);
+    assert_int_equal(dut.host[0], i);
+  }
+}
+
+/* What is left in a cache by another run of the library, or by nothing, does no harm. */
+static void survives_a_stale_cache(void) {
+  rill_stream stream = new_stream("stream");
+  rill_kernel_ref ref = { &launch_bundle, "store", { UINT64_MAX, stream.id } };
+  uint32_t *out = dut.memory;
+  assert_ok(rill_stream_launch_ref(stream, &ref, &one_thread, RILL_ARGS(4u, out)));
+  read_cell(stream, 0);
+  assert_completes(stream);
+  assert_int_equal(dut.host[0], 4);
+}
+
+/* The typed function that rillcc writes. */
+static void serves_typed_launches(void) {
+  rill_stream stream = new_stream("stream");
+  assert_ok(store_launch(stream, &one_thread, 9, dut.memory));
+  read_cell(stream, 0);
+  assert_completes(stream);
+  assert_int_equal(dut.host[0], 9);
+}
+
+static const char *launches(unsigned index, void *shared) {
+  rill_kernel_ref *ref = shared;
+  rill_stream stream;
+  uint32_t *out = dut.memory + index;
+  REQUIRE_OK(rill_stream_create(dut.device, NULL, &stream));
+  for (unsigned i = 0; i < 20; i++) {
+    REQUIRE_OK(rill_stream_launch_ref(stream, ref, &one_thread, RILL_ARGS(index + 100, out)));
+  }
+  REQUIRE_OK(rill_copy_async(stream, dut.host + index, out, sizeof *out));
+  REQUIRE_OK(rill_stream_synchronize(stream));
+  REQUIRE_OK(rill_stream_release(stream));
+  REQUIRE(dut.host[index] == index + 100);
+  return NULL;
+}
+
+/* C1.7: one reference, first used by many threads at once. */
+static void serves_many_threads(void) {
+  rill_kernel_ref ref = { &launch_bundle, "store", { 0, 0 } };
+  run_threads(16, launches, &ref);
+}
+
+/* One reference serves every device. */
+static void serves_several_devices(void) {
+  needs_second_device();
+  rill_kernel_ref ref = { &launch_bundle, "store", { 0, 0 } };
+  rill_stream here = new_stream("here"), there = new_stream_on(dut.second, "there");
+  for (uint32_t i = 0; i < 4; i++) {
+    uint32_t *out = dut.host + i; /* pinned: both reach it */
+    assert_ok(rill_stream_launch_ref(i % 2 == 0 ? here : there, &ref, &one_thread, RILL_ARGS(i + 1, out)));
+  }
+  assert_completes(here);
+  assert_completes(there);
+  for (uint32_t i = 0; i < 4; i++) assert_int_equal(dut.host[i], i + 1);
+}
+
+int main(void) {
+  static const struct test tests[] = {
+    TEST(refuses_bad_handles),        TEST(refuses_null),        TEST(refuses_names_that_are_none),
+    TEST(checks_arguments_and_shape), TEST(launches_by_name),    TEST(survives_a_stale_cache),
+    TEST(serves_typed_launches),      TEST(serves_many_threads), TEST(serves_several_devices),
+  };
+  return RUN_ON_EACH_DEVICE("rill_stream_launch_ref", tests);
+}

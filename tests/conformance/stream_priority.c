@@ -1,0 +1,21 @@
+/* rill_stream_priority.  What the numbers mean is proved in stream_create.c. */
+#include "support/testing.h"
+
+GETTER_TESTS(stream, rill_stream_priority, int32_t, new_stream("getter"))
+
+/* C3.2, S3 */
+static void is_zero_by_default(void) {
+  rill_stream standard;
+  int32_t priority = 1;
+  assert_ok(rill_device_default_stream(dut.device, &standard));
+  assert_ok(rill_stream_priority(standard, &priority));
+  assert_int_equal(priority, 0);
+  priority = 1;
+  assert_ok(rill_stream_priority(new_stream("stream"), &priority));
+  assert_int_equal(priority, 0);
+}
+
+int main(void) {
+  static const struct test tests[] = { TEST(refuses_bad_handles), TEST(refuses_null_out), TEST(is_zero_by_default) };
+  return RUN_ON_EACH_DEVICE("rill_stream_priority", tests);
+}

@@ -1,0 +1,62 @@
+/* rill_stream_synchronize_for */
+#include "support/testing.h"
+
+static rill_status call_with_stream(uint64_t id) {
+  return rill_stream_synchronize_for((rill_stream){ id }, 1000 * MILLISECOND);
+}
+
+static void refuses_bad_handles(void) { refuses_bad_streams("rill_stream_synchronize_for", call_with_stream); }
+
+static const uint64_t limits[] = { 0, 1, MILLISECOND, UINT64_C(1) << 63, UINT64_MAX - 1, UINT64_MAX };
+
+static void returns_at_once_when_idle(void) {
+  rill_stream stream = new_stream("stream");
+  for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+    assert_ok(rill_stream_synchronize_for(stream, limits[i]));
+  }
+}
+
+/* C3.10: TIMEOUT, never early, and the stream goes on. */
+static void times_out_no_earlier_than_asked(void) {
+  const uint64_t pauses[] = { 0, 1, MILLISECOND, 20 * MILLISECOND };
+  rill_stream stream = new_stream("slow one");
+  struct gate *gate = gate_close(stream);
+  write_cell(stream, 0, 4);
+  for (size_t i = 0; i < sizeof pauses / sizeof *pauses; i++) {
+    const uint64_t start = now_ns();
+    assert_fails(rill_stream_synchronize_for(stream, pauses[i]), RILL_ERROR_TIMEOUT);
+    assert_true(now_ns() - start >= pauses[i]);
+    assert_names("slow one");
+  }
+  read_cell(stream, 0); /* usable still */
+  gate_open(gate);
+  assert_completes(stream);
+  assert_int_equal(dut.host[0], 4);
+}
+
+static const char *opens_after_a_while(unsigned index, void *shared) {
+  (void)index;
+  let_pass_ns(5 * MILLISECOND);
+  gate_open(shared);
+  return NULL;
+}
+
+/* Limits that overflow when added to a clock are long ones. */
+static void waits_with_every_long_limit(void) {
+  for (size_t i = 3; i < sizeof limits / sizeof *limits; i++) {
+    rill_stream stream = new_stream("stream");
+    struct gate *gate = gate_close(stream);
+    write_cell(stream, 0, 20 + (uint32_t)i);
+    read_cell(stream, 0);
+    struct background *opener = start_threads(1, opens_after_a_while, gate);
+    assert_ok(rill_stream_synchronize_for(stream, limits[i]));
+    assert_int_equal(dut.host[0], 20 + i);
+    join_threads(opener);
+  }
+}
+
+int main(void) {
+  static const struct test tests[] = { TEST(refuses_bad_handles), TEST(returns_at_once_when_idle),
+                                       TEST(times_out_no_earlier_than_asked), TEST(waits_with_every_long_limit) };
+  return RUN_ON_EACH_DEVICE("rill_stream_synchronize_for", tests);
+}

@@ -1,0 +1,11 @@
+/* rill_version */
+#include "support/testing.h"
+
+static void is_that_of_the_headers(void) {
+  assert_int_equal(rill_version(), RILL_VERSION_MAJOR << 16 | RILL_VERSION_MINOR << 8 | RILL_VERSION_PATCH);
+}
+
+int main(void) {
+  static const struct test tests[] = { TEST(is_that_of_the_headers) };
+  return RUN_ONCE("rill_version", tests);
+}

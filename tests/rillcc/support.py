@@ -1,0 +1,259 @@
+"""What the tests of rillcc share: running it, reading the bundles that it makes, running host images."""
+
+import ctypes
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+RILLCC = os.path.join(ROOT, "tools", "rillcc")
+INCLUDE = os.path.join(ROOT, "include")
+KERNELS = os.path.join(ROOT, "kernels")
+CC = os.environ.get("CC", "cc").split()
+CXX = os.environ.get("CXX", "c++").split()
+STRICT = "-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror -fPIC".split()
+STRICT_C = STRICT + ["-std=c11", "-Wmissing-prototypes"]
+STRICT_CXX = STRICT + ["-std=c++17"]
+
+sys.path.insert(0, os.path.join(ROOT, "tools"))
+sys.dont_write_bytecode = True
+
+
+class TapResult(unittest.TestResult):
+    """One line a test, as Meson reads them."""
+
+    def __init__(self, count):
+        super().__init__()
+        print("TAP version 13\n1..%d" % count)
+
+    def line(self, test, outcome, note="", details=""):
+        print("%s %d - %s%s" % (outcome, self.testsRun, test.id().split(".", 1)[-1], note), flush=True)
+        for text in details.splitlines():
+            print("#", text, flush=True)
+
+    def addSuccess(self, test):
+        super().addSuccess(test)
+        self.line(test, "ok")
+
+    def addSkip(self, test, reason):
+        super().addSkip(test, reason)
+        self.line(test, "ok", " # SKIP " + reason)
+
+    def addFailure(self, test, err):
+        super().addFailure(test, err)
+        self.line(test, "not ok", "", self.failures[-1][1])
+
+    def addError(self, test, err):
+        super().addError(test, err)
+        self.line(test, "not ok", "", self.errors[-1][1])
+
+
+def main():
+    tests = unittest.defaultTestLoader.loadTestsFromModule(sys.modules["__main__"])
+    result = TapResult(tests.countTestCases())
+    tests.run(result)
+    sys.exit(not result.wasSuccessful())
+
+
+class TestCase(unittest.TestCase):
+    """A test with a folder of its own."""
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="rillcc-test-")
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def write(self, name, text):
+        with open(self.path(name), "w", encoding="utf-8") as file:
+            file.write(text)
+        return self.path(name)
+
+    def read(self, name):
+        with open(self.path(name), encoding="utf-8") as file:
+            return file.read()
+
+    def rillcc(self, *arguments, **environment):
+        command = [sys.executable, RILLCC, *arguments]
+        return subprocess.run(
+            command, cwd=self.folder, capture_output=True, text=True, check=False, env=dict(os.environ, **environment)
+        )
+
+    def compile(self, source, *arguments, **environment):
+        """Runs rillcc on a source; gives the paths of the C file and the header."""
+        out, header = self.path("out.rill.c"), self.path("out.rill.h")
+        result = self.rillcc("-o", out, "--header", header, *arguments, source, **environment)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        return out, header
+
+    def run_compiler(self, command):
+        result = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, check=False)
+        return result.returncode, result.stderr
+
+
+# The layout of rill/bundle.h and rill/device/cpu_image.h.
+
+
+class BundleImage(ctypes.Structure):
+    _fields_ = [
+        ("backend", ctypes.c_char_p),
+        ("target", ctypes.c_char_p),
+        ("data", ctypes.c_void_p),
+        ("size", ctypes.c_size_t),
+    ]
+
+
+class BundleArg(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char_p), ("size", ctypes.c_uint32)]
+
+
+class BundleKernel(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char_p), ("args", ctypes.POINTER(BundleArg)), ("arg_count", ctypes.c_uint32)]
+
+
+class BundleData(ctypes.Structure):
+    _fields_ = [
+        ("magic", ctypes.c_uint32),
+        ("version", ctypes.c_uint32),
+        ("name", ctypes.c_char_p),
+        ("images", ctypes.POINTER(BundleImage)),
+        ("image_count", ctypes.c_size_t),
+        ("kernels", ctypes.POINTER(BundleKernel)),
+        ("kernel_count", ctypes.c_size_t),
+    ]
+
+
+class Services(ctypes.Structure):
+    _fields_ = [("barrier", ctypes.CFUNCTYPE(None))]
+
+
+class Grid(ctypes.Structure):
+    _fields_ = [
+        ("args", ctypes.POINTER(ctypes.c_void_p)),
+        ("grid", ctypes.c_uint32 * 3),
+        ("block", ctypes.c_uint32 * 3),
+        ("shared_mem_bytes", ctypes.c_uint32),
+        ("services", ctypes.POINTER(Services)),
+    ]
+
+
+class Block(ctypes.Structure):
+    _fields_ = [("grid", ctypes.POINTER(Grid)), ("index", ctypes.c_uint32 * 3), ("shared", ctypes.c_void_p)]
+
+
+RUN_BLOCK = ctypes.CFUNCTYPE(None, ctypes.POINTER(Block))
+RUN_THREAD = ctypes.CFUNCTYPE(None, ctypes.POINTER(Block), ctypes.POINTER(ctypes.c_uint32))
+
+
+class HostKernel(ctypes.Structure):
+    _fields_ = [
+        ("name", ctypes.c_char_p),
+        ("run_block", RUN_BLOCK),
+        ("run_thread", RUN_THREAD),
+        ("arg_sizes", ctypes.POINTER(ctypes.c_uint32)),
+        ("arg_count", ctypes.c_uint32),
+    ]
+
+
+class HostVariable(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char_p), ("address", ctypes.c_void_p), ("size", ctypes.c_uint64)]
+
+
+class HostTable(ctypes.Structure):
+    _fields_ = [
+        ("magic", ctypes.c_uint32),
+        ("version", ctypes.c_uint32),
+        ("kernels", ctypes.POINTER(HostKernel)),
+        ("variables", ctypes.POINTER(HostVariable)),
+        ("kernel_count", ctypes.c_uint32),
+        ("variable_count", ctypes.c_uint32),
+    ]
+
+
+class Bundle:
+    """What the C file holds, read back from an object that the C compiler made of it."""
+
+    def __init__(self, test, c_file, name):
+        library = test.path(name + ".so")
+        stub = test.write(
+            "stub.c",
+            "#include <rill/kernel.h>\n"
+            "rill_status rill_stream_launch_ref(rill_stream s, rill_kernel_ref *r, const rill_launch *l,\n"
+            "                                   const rill_arg *a, size_t n) {\n"
+            "  (void)s, (void)r, (void)l, (void)a, (void)n;\n  return RILL_OK;\n}\n",
+        )
+        command = CC + STRICT_C + ["-I", INCLUDE, "-shared", "-o", library, c_file, stub]
+        test.assertEqual(test.run_compiler(command), (0, ""))
+        self.library = ctypes.CDLL(library)
+        self.data = BundleData.in_dll(self.library, name)
+        self.images = {}
+        for image in self.data.images[: self.data.image_count]:
+            test.assertEqual(image.data % 16, 0)
+            key = "%s:%s" % (image.backend.decode(), image.target.decode())
+            self.images[key] = ctypes.string_at(image.data, image.size)
+        self.kernels = {}
+        for kernel in self.data.kernels[: self.data.kernel_count]:
+            args = kernel.args[: kernel.arg_count] if kernel.arg_count else []
+            self.kernels[kernel.name.decode()] = [(arg.name.decode(), arg.size) for arg in args]
+
+
+class HostImage:
+    """A host image, loaded, and its kernels run as the cpu backend would."""
+
+    def __init__(self, test, name, data):
+        path = test.path(name + ".image.so")
+        with open(path, "wb") as file:
+            file.write(data)
+        self.library = ctypes.CDLL(path)
+        self.table = HostTable.in_dll(self.library, "rill_cpu_image")
+        self.kernels = {k.name.decode(): k for k in self.table.kernels[: self.table.kernel_count]}
+        variables = self.table.variables[: self.table.variable_count] if self.table.variable_count else []
+        self.variables = {v.name.decode(): v for v in variables}
+
+    def run(self, name, grid, block, *values, shared=0):
+        """Runs all blocks: as loops if the kernel has that form, else each thread by itself.
+
+        Then a thread that reaches a barrier runs the next one before it goes on.  That is right for kernels
+        that have one barrier, and for any kernel in blocks of one thread."""
+        kernel = self.kernels[name]
+        pointers = (ctypes.c_void_p * max(len(values), 1))(*[ctypes.addressof(value) for value in values])
+        threads = [(x, y, z) for z in range(block[2]) for y in range(block[1]) for x in range(block[0])]
+        remaining = []
+
+        def run_next():
+            if remaining:
+                thread = (ctypes.c_uint32 * 3)(*remaining.pop(0))
+                kernel.run_thread(ctypes.byref(state), thread)
+
+        services = Services(ctypes.CFUNCTYPE(None)(run_next))
+        launch = Grid(pointers, grid, block, shared, ctypes.pointer(services))
+        memory = (ctypes.c_ulonglong * (shared // 8 + 1))()
+        for z in range(grid[2]):
+            for y in range(grid[1]):
+                for x in range(grid[0]):
+                    address = ctypes.addressof(memory) if shared else None
+                    state = Block(ctypes.pointer(launch), (x, y, z), address)
+                    if kernel.run_block:
+                        kernel.run_block(ctypes.byref(state))
+                        continue
+                    remaining[:] = threads
+                    while remaining:
+                        run_next()
+
+
+def pointer_to(array):
+    return ctypes.c_void_p(ctypes.addressof(array))
+
+
+def runnable(target):
+    """Whether this machine can run a host image."""
+    with open("/proc/cpuinfo", encoding="ascii", errors="replace") as file:
+        flags = set(next((line for line in file if line.startswith(("flags", "Features"))), "").split())
+    needed = {"x86-64-v3": {"avx2", "fma", "bmi2", "f16c", "movbe"}}
+    needed["x86-64-v4"] = needed["x86-64-v3"] | {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}
+    return needed.get(target, set()) <= flags

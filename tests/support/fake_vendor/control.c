@@ -1,0 +1,104 @@
+/* The table that tests find; fake_control.h says what each entry does. */
+#include "bundles.h"
+#include "calls.h"
+#include "fake_control.h"
+
+#include <string.h>
+
+__attribute__((visibility("default"))) const struct rill_fake *rill_fake_control(void);
+
+static struct fake_device *device_of(int ordinal) {
+  struct fake_device *device;
+  if (fake_device_get(ordinal, &device) != FAKE_OK)
+    fake_die("there is no device %d to control", ordinal);
+  return device;
+}
+
+static void pause_device(int ordinal) {
+  fake_lock();
+  device_of(ordinal)->paused = true;
+  fake_unlock();
+}
+
+static void resume_device(int ordinal) {
+  fake_lock();
+  struct fake_device *device = device_of(ordinal);
+  device->paused = false;
+  (void)pthread_cond_broadcast(&device->resumed);
+  fake_unlock();
+}
+
+static void fault(int ordinal, int code) {
+  fake_lock();
+  fake_device_fault(device_of(ordinal), code);
+  fake_unlock();
+}
+
+static void fault_next_launch(int ordinal, int code) {
+  fake_lock();
+  device_of(ordinal)->fault_next_launch = code;
+  fake_unlock();
+}
+
+static void revive(int ordinal) {
+  fake_lock();
+  device_of(ordinal)->fault = FAKE_OK;
+  fake_unlock();
+}
+
+static size_t live(const char *kind) {
+  const bool any = strcmp(kind, "*") == 0;
+  fake_lock();
+  size_t count = any || strcmp(kind, "memory") == 0 ? fake_memory_live() : 0;
+  for (int i = FAKE_FREE_SLOT + 1; i < FAKE_KINDS; i++)
+    if (any || strcmp(kind, fake_kind_names[i]) == 0)
+      count += fake_handle_live((enum fake_kind)i);
+  fake_unlock();
+  return count;
+}
+
+static void reuse_handles(bool on) {
+  fake_lock();
+  fake_handle_set_reuse(on);
+  fake_unlock();
+}
+
+static void add_bundle(const struct rill_bundle *bundle) {
+  fake_lock();
+  const bool added = fake_bundle_add(bundle);
+  fake_unlock();
+  if (!added)
+    fake_die("too many bundles");
+}
+
+static void print_summary(void) {
+  for (int i = FAKE_FREE_SLOT + 1; i < FAKE_KINDS; i++)
+    fake_say("%8zu live: %s", live(fake_kind_names[i]), fake_kind_names[i]);
+  fake_say("%8zu live: memory", live("memory"));
+  fake_calls_print();
+}
+
+__attribute__((destructor)) static void at_exit(void) {
+  if (fake_options()->summary)
+    print_summary();
+}
+
+const struct rill_fake *rill_fake_control(void) {
+  static const struct rill_fake table = {
+    .fail_call = fake_calls_fail,
+    .hang = fake_calls_hang,
+    .hanging = fake_calls_hanging,
+    .clear = fake_calls_clear,
+    .calls = fake_calls_count,
+    .pause = pause_device,
+    .resume = resume_device,
+    .fault = fault,
+    .fault_next_launch = fault_next_launch,
+    .revive = revive,
+    .live = live,
+    .reuse_handles = reuse_handles,
+    .add_bundle = add_bundle,
+    .print_summary = print_summary,
+  };
+  return &table;
+}

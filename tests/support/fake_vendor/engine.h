@@ -1,0 +1,339 @@
+/* engine.h: a GPU driver in host memory, without a vendor's names.
+ *
+ * cuda.c and hip.c are thin front ends over it: each entry point enters through FAKE_CALL, which counts the
+ * call, makes it fail or hang if a test asked for that, and runs the engine's function under one lock.  Work is
+ * really asynchronous: each stream has a thread that takes operations from a queue.
+ *
+ * Error codes are plain ints in the numbers that CUDA and HIP share.  Every function here expects the engine's
+ * lock to be held unless its comment says otherwise; one that blocks lets the lock go meanwhile.
+ */
+#ifndef FAKE_ENGINE_H
+#define FAKE_ENGINE_H
+
+#include "image.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <rill/bundle.h>
+#include <rill/device/cpu_image.h>
+
+enum { /* more stand in image.h */
+  FAKE_INVALID_VALUE = 1,
+  FAKE_NOT_INITIALIZED = 3,
+  FAKE_NO_DEVICE = 100,
+  FAKE_INVALID_DEVICE = 101,
+  FAKE_INVALID_CONTEXT = 201,
+  FAKE_INVALID_HANDLE = 400,
+  FAKE_NOT_FOUND = 500,
+  FAKE_NOT_READY = 600,
+  FAKE_ILLEGAL_ADDRESS = 700,
+  FAKE_PEER_ALREADY_ENABLED = 704,
+  FAKE_PEER_NOT_ENABLED = 705,
+  FAKE_CONTEXT_IS_DESTROYED = 709,
+  FAKE_NOT_PERMITTED = 800,
+  FAKE_CAPTURE_UNSUPPORTED = 900,
+  FAKE_CAPTURE_INVALIDATED = 901,
+  FAKE_CAPTURE_UNMATCHED = 903
+};
+
+enum { FAKE_MAX_DEVICES = 16, FAKE_MAX_THREADS_PER_BLOCK = 1024 };
+
+/* ---- what a front end tells the engine (constants; defined in cuda.c and hip.c) ---- */
+
+struct fake_vendor {
+  const char *backend;        /* of bundle images: "cuda" or "hip" */
+  const char *library;        /* for messages: "fake libcuda" */
+  const char *default_target; /* "sm_90" */
+  int default_version;        /* 13000 */
+  int bad_shape;              /* what a launch with an impossible shape answers */
+  bool needs_init;            /* calls before init fail */
+  uint32_t shared_default, shared_optin; /* bytes of a block */
+  int priority_least, priority_greatest;
+};
+extern const struct fake_vendor fake_vendor;
+
+/* The context that creation calls and special streams use on this thread. */
+struct fake_context;
+int fake_current_context(struct fake_context **out);
+
+/* ---- calls.c: the way into every entry point ---- */
+
+struct fake_call {
+  const char *name;     /* as written in C: "cuMemAlloc_v2" */
+  bool free_of_init;    /* may be called before init, in a forked child too */
+  bool known;           /* in the list of calls */
+  uint64_t count;
+  struct fake_call *next;
+};
+
+/* Takes the lock and gives FAKE_OK, or gives the error to return and has let the lock go. */
+int fake_enter(struct fake_call *call);
+/* Lets the lock go; returns `code`. */
+int fake_leave(int code);
+
+#define FAKE_CALL_AS(type, before_init, expression)                                                 \
+  do {                                                                                              \
+    static struct fake_call call_ = { .name = __func__, .free_of_init = (before_init) };            \
+    const int entered_ = fake_enter(&call_);                                                        \
+    return (type)(entered_ != FAKE_OK ? entered_ : fake_leave(expression));                         \
+  } while (0)
+
+void fake_lock(void);
+void fake_unlock(void);
+/* Blocks until `condition` is signalled; the lock is free meanwhile. */
+void fake_wait(pthread_cond_t *condition);
+
+void fake_set_initialized(void);
+/* The thread runs a host function: calls of the vendor's functions are refused. */
+void fake_set_in_host_function(bool inside);
+
+/* One line to stderr. */
+void fake_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* The same, then abort: for damage that no driver would report. */
+_Noreturn void fake_die(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* ---- options.c: the environment, read once ---- */
+
+struct fake_options {
+  int devices;            /* RILL_FAKE_DEVICES */
+  int version;            /* RILL_FAKE_VERSION */
+  int init_code;          /* RILL_FAKE_INIT: what the vendor's init answers */
+  uint64_t memory;        /* RILL_FAKE_MEMORY, MiB of each device */
+  char target[64];        /* RILL_FAKE_TARGET */
+  bool reuse_handles;     /* RILL_FAKE_REUSE */
+  bool summary;           /* RILL_FAKE_SUMMARY */
+};
+const struct fake_options *fake_options(void); /* no lock needed */
+
+/* ---- handles.c: what callers hold; a stale or made-up one is never dereferenced ---- */
+
+enum fake_kind {
+  FAKE_FREE_SLOT,
+  FAKE_CONTEXT,
+  FAKE_STREAM,
+  FAKE_EVENT,
+  FAKE_MODULE,
+  FAKE_FUNCTION,
+  FAKE_GRAPH,
+  FAKE_KINDS
+};
+extern const char *const fake_kind_names[FAKE_KINDS];
+
+void *fake_handle_new(enum fake_kind kind, void *object); /* NULL: out of memory */
+void *fake_handle_get(enum fake_kind kind, const void *handle);
+/* Was a handle of this kind, and has ended. */
+bool fake_handle_was(enum fake_kind kind, const void *handle);
+void fake_handle_end(void *handle);
+void fake_handle_set_reuse(bool on);
+size_t fake_handle_live(enum fake_kind kind);
+
+/* ---- devices.c ---- */
+
+struct fake_device {
+  int ordinal, fault; /* fault: sticky */
+  bool paused;        /* no operation starts */
+  int fault_next_launch;
+  pthread_cond_t resumed;
+  pthread_mutex_t host_functions; /* one host function at a time, as real drivers may do */
+  uint64_t memory_used;
+  struct fake_context *primary;
+  bool peers[FAKE_MAX_DEVICES];
+};
+
+struct fake_context {
+  struct fake_device *device;
+  void *handle;
+  bool primary, alive;
+  unsigned retained, flags;
+  struct fake_stream *null_stream;
+  struct fake_stream *streams; /* those that still have work too */
+  struct fake_event *events;
+  struct fake_module *modules;
+};
+
+int fake_device_get(int ordinal, struct fake_device **out);
+int fake_primary_retain(int ordinal, struct fake_context **out);
+int fake_primary_release(int ordinal);
+/* Ends all that the primary context holds, however often it is retained. */
+int fake_primary_reset(int ordinal);
+int fake_context_create(int ordinal, unsigned flags, struct fake_context **out);
+int fake_context_destroy(struct fake_context *context);
+/* NULL handle: the current context. */
+int fake_context_get(const void *handle, struct fake_context **out);
+/* FAKE_OK, or why nothing can be done with it: a fault, its end. */
+int fake_context_check(const struct fake_context *context);
+int fake_context_synchronize(struct fake_context *context);
+void fake_device_fault(struct fake_device *device, int code);
+int fake_peer_enable(struct fake_device *from, struct fake_device *to, bool on);
+
+/* ---- streams.c ---- */
+
+/* An operation: one entry of a stream's queue, and the point in it that events and waits refer to. */
+struct fake_op {
+  unsigned refs;
+  bool done;
+  uint64_t time_ns; /* when it was done */
+  pthread_cond_t finished;
+  /* Runs without the lock; status is the device's fault.  NULL: a marker.  `finish` frees what `data` holds and
+   * always runs; without the lock too. */
+  void (*run)(void *data, int status);
+  void (*finish)(void *data);
+  void *data;
+  bool after_fault, host_function; /* after_fault: runs behind a fault too */
+  size_t after_count;
+  struct fake_op **after; /* operations of other streams */
+  struct fake_op *next;
+};
+
+struct fake_stream {
+  struct fake_context *context;
+  void *handle;
+  uint64_t id;
+  int priority;
+  unsigned flags;
+  bool null, blocking, ended, has_thread;
+  int capture;            /* 0: none, 1: active, 2: invalidated */
+  uint64_t owner;         /* a per-thread stream: its thread's number, else 0 */
+  struct fake_op *first, *last_queued; /* queue */
+  struct fake_op *last;   /* the latest operation, done or not */
+  pthread_cond_t work;
+  struct fake_stream *next;
+};
+
+enum { FAKE_STREAM_NON_BLOCKING = 1 };
+
+int fake_stream_create(unsigned flags, int priority, void **out);
+int fake_stream_destroy(void *handle);
+/* Any stream handle, 0, 1 and 2 included; checks context and fault. */
+int fake_stream_get(const void *handle, struct fake_stream **out);
+int fake_stream_query(const void *handle);
+int fake_stream_synchronize(const void *handle);
+
+struct fake_op *fake_op_new(void (*run)(void *data, int status), void (*finish)(void *data), void *data);
+void fake_op_release(struct fake_op *op); /* NULL: nothing happens */
+/* Makes `op`, not yet submitted, run after `other`. */
+int fake_op_after(struct fake_op *op, struct fake_op *other);
+/* Puts `op` into the queue and takes it over, in failure too. */
+int fake_submit(struct fake_stream *stream, struct fake_op *op);
+/* Blocks until `op` is done. */
+void fake_op_wait(struct fake_op *op);
+/* Ends a stream with its context: work still queued has been waited for. */
+void fake_stream_end(struct fake_stream *stream);
+struct fake_stream *fake_null_stream_new(struct fake_context *context);
+
+int fake_capture_begin(void *stream);
+int fake_capture_end(void *stream, void **graph);
+/* FAKE_OK if no capture is active; else invalidates it, as a query or synchronize does. */
+int fake_capture_refuse(struct fake_stream *stream);
+
+/* A function of the caller's, in stream order.  The front end knows its type. */
+struct fake_host_call {
+  void (*invoke)(const struct fake_host_call *call, int status);
+  void (*function)(void); /* cast back by invoke */
+  void *stream, *user;
+  bool told_of_faults; /* runs behind a fault too, as stream callbacks do; a host function then never runs */
+};
+int fake_host_call(const struct fake_host_call *call);
+
+/* ---- events.c ---- */
+
+struct fake_event {
+  struct fake_context *context;
+  void *handle;
+  unsigned flags;
+  bool in_capture;         /* last recorded in a capture */
+  struct fake_op *recorded; /* NULL: never */
+  struct fake_event *next;
+};
+
+enum { FAKE_EVENT_BLOCKING_SYNC = 1, FAKE_EVENT_DISABLE_TIMING = 2, FAKE_EVENT_INTERPROCESS = 4 };
+
+int fake_event_create(unsigned flags, void **out);
+int fake_event_destroy(void *handle);
+int fake_event_record(void *event, const void *stream);
+int fake_event_query(const void *event);
+int fake_event_synchronize(const void *event);
+int fake_event_elapsed(const void *start, const void *end, float *ms);
+int fake_stream_wait(const void *stream, const void *event);
+void fake_event_end(struct fake_event *event);
+
+/* ---- memory.c ---- */
+
+enum fake_memory { FAKE_DEVICE_MEMORY = 1, FAKE_HOST_MEMORY, FAKE_MANAGED_MEMORY, FAKE_VARIABLE };
+
+int fake_memory_alloc(enum fake_memory kind, size_t size, void **out);
+/* Waits for the context's work. */
+int fake_memory_free(enum fake_memory kind, void *p);
+/* A variable of a module: memory that is not the engine's to free. */
+int fake_memory_add(struct fake_context *context, void *p, size_t size);
+void fake_memory_forget(void *p);
+void fake_memory_end_context(struct fake_context *context);
+size_t fake_memory_live(void);
+
+struct fake_copy {
+  char *dst;
+  const char *src;
+  size_t dst_pitch, src_pitch, width, height;
+};
+/* Checks both ranges; reads a pageable source now; blocks for a pageable destination. */
+int fake_copy(const void *stream, const struct fake_copy *copy, bool blocking);
+/* `height` rows of `count` elements of 1, 2 or 4 bytes. */
+int fake_fill(const void *stream, void *dst, size_t pitch, uint32_t value, size_t element, size_t count,
+              size_t height);
+
+/* ---- modules.c ---- */
+
+struct fake_function {
+  void *handle;
+  struct fake_module *module;
+  const char *name;
+  const rill_cpu_kernel *host;
+  uint32_t static_shared, dynamic_limit;
+  struct fake_function *next;
+};
+
+struct fake_module {
+  struct fake_context *context;
+  void *handle;
+  struct fake_image image;
+  int host_file; /* open while the library is; or -1 */
+  void *host_library;
+  const rill_cpu_image_table *host;
+  struct fake_function *functions;
+  struct fake_module *next;
+};
+
+int fake_module_load(const void *data, void **out);
+int fake_module_unload(void *handle);
+int fake_module_function(const void *module, const char *name, void **out);
+int fake_module_global(const void *module, const char *name, void **p, size_t *size);
+int fake_function_get(const void *handle, struct fake_function **out);
+/* Offset and size of an argument in a packed buffer; INVALID_VALUE past the last. */
+int fake_function_parameter(const void *function, size_t index, size_t *offset, size_t *size);
+void fake_module_end(struct fake_module *module);
+
+struct fake_launch {
+  uint32_t grid[3], block[3], shared;
+  void **args;                 /* pointers to values, or */
+  const unsigned char *packed; /* all values at their offsets */
+  size_t packed_size;
+};
+/* Reads the `extra` argument of the vendors' launches into `packed`; `end` ends the list. */
+int fake_launch_extra(struct fake_launch *launch, void **extra, const void *end);
+int fake_launch(const void *function, const void *stream, const struct fake_launch *launch);
+
+/* ---- blocks.c: runs a kernel's host code; no lock ---- */
+
+void fake_run_grid(const rill_cpu_kernel *kernel, const uint32_t grid[3], const uint32_t block[3], uint32_t shared,
+                   void *const *args);
+
+/* ---- for missing.c, from the front end; no lock ---- */
+
+/* The driver's version that the exported function came with; 0: it always was there. */
+int fake_first_version(const char *name);
+
+#endif

@@ -1,0 +1,312 @@
+/* The HIP runtime API over the engine: init, errors, devices, memory. */
+#include "error_names.h"
+#include "hip_calls.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* FAKE_HIP_VERSION: of the library with this soname; the build gives it. */
+const struct fake_vendor fake_vendor = {
+  .backend = "hip",
+  .library = "fake libamdhip64",
+  .default_target = "gfx90a",
+  .default_version = FAKE_HIP_VERSION,
+  .bad_shape = 9, /* invalid configuration */
+  .needs_init = false,
+  .shared_default = 64 << 10,
+  .shared_optin = 64 << 10,
+  .priority_least = 1,
+  .priority_greatest = -1,
+};
+
+int fake_first_version(const char *name) {
+  static const struct {
+    const char *name;
+    int version;
+  } since[] = {
+    { "hipLaunchHostFunc", 50300000 },       { "hipStreamGetDevice", 50600000 },
+    { "hipGetDevicePropertiesR0600", 60000000 }, { "hipEventRecordWithFlags", 60400000 },
+    { "hipStreamGetId", 70000000 },          { "hipMemsetD2D32Async", 70100000 },
+  };
+  for (size_t i = 0; i < sizeof since / sizeof *since; i++)
+    if (strcmp(name, since[i].name) == 0)
+      return since[i].version;
+  return 0;
+}
+
+/* ---- init, version, errors ---- */
+
+static _Thread_local int last_error;
+
+hipError_t fake_hip_result(int code) {
+  if (code != FAKE_OK)
+    last_error = code;
+  return (hipError_t)code;
+}
+
+hipError_t hipGetLastError(void) {
+  const int code = last_error;
+  last_error = FAKE_OK;
+  return (hipError_t)code;
+}
+
+hipError_t hipPeekAtLastError(void) { return (hipError_t)last_error; }
+
+static int initialize(unsigned flags) {
+  if (flags != 0)
+    return FAKE_INVALID_VALUE;
+  if (fake_options()->init_code != FAKE_OK)
+    return fake_options()->init_code;
+  return fake_options()->devices == 0 ? FAKE_NO_DEVICE : FAKE_OK;
+}
+
+hipError_t hipInit(unsigned int flags) { HIP_CALL(initialize(flags)); }
+
+static int get_version(int *out) {
+  if (out == NULL)
+    return FAKE_INVALID_VALUE;
+  *out = fake_options()->version;
+  return FAKE_OK;
+}
+
+hipError_t hipDriverGetVersion(int *out) { HIP_CALL(get_version(out)); }
+
+hipError_t hipRuntimeGetVersion(int *out) { HIP_CALL(get_version(out)); }
+
+/* These two change nothing and are not counted. */
+const char *hipGetErrorName(hipError_t error) {
+  switch ((int)error) {
+#define NAME(code, cuda, hip) case code: return hip;
+    FAKE_ERROR_NAMES(NAME)
+#undef NAME
+  default: return "hipErrorUnknown";
+  }
+}
+
+const char *hipGetErrorString(hipError_t error) {
+  return error == hipSuccess ? "no error" : "an error of the fake runtime";
+}
+
+/* ---- devices ---- */
+
+static int device_count(int *out) {
+  if (out == NULL)
+    return FAKE_INVALID_VALUE;
+  *out = fake_options()->devices;
+  return *out == 0 ? FAKE_NO_DEVICE : FAKE_OK;
+}
+
+hipError_t hipGetDeviceCount(int *out) { HIP_CALL(device_count(out)); }
+
+/* A device, and somewhere to write to. */
+static int look_at(int ordinal, const void *out) {
+  struct fake_device *device;
+  return out == NULL ? FAKE_INVALID_VALUE : fake_device_get(ordinal, &device);
+}
+
+static int get_handle(hipDevice_t *out, int ordinal) {
+  const int code = look_at(ordinal, out);
+  if (code == FAKE_OK)
+    *out = ordinal;
+  return code;
+}
+
+hipError_t hipDeviceGet(hipDevice_t *out, int ordinal) { HIP_CALL(get_handle(out, ordinal)); }
+
+static int device_name(char *out, int size, int device) {
+  const int code = look_at(device, out);
+  if (code == FAKE_OK)
+    (void)snprintf(out, (size_t)size, "Fake GPU %d", device);
+  return code;
+}
+
+hipError_t hipDeviceGetName(char *out, int size, hipDevice_t device) { HIP_CALL(device_name(out, size, device)); }
+
+static int device_uuid(hipUUID *out, int device) {
+  const int code = look_at(device, out);
+  if (code != FAKE_OK)
+    return code;
+  memcpy(out->bytes, "rill fake hip  0", sizeof out->bytes);
+  out->bytes[15] = (char)('0' + device);
+  return FAKE_OK;
+}
+
+hipError_t hipDeviceGetUuid(hipUUID *out, hipDevice_t device) { HIP_CALL(device_uuid(out, device)); }
+
+static int pci_bus_id(char *out, int size, int device) {
+  const int code = look_at(device, out);
+  if (code == FAKE_OK)
+    (void)snprintf(out, (size_t)size, "0000:%02x:00.0", device + 0x41);
+  return code;
+}
+
+hipError_t hipDeviceGetPCIBusId(char *out, int size, int device) { HIP_CALL(pci_bus_id(out, size, device)); }
+
+static int total_memory(size_t *out, int device) {
+  const int code = look_at(device, out);
+  if (code == FAKE_OK)
+    *out = fake_options()->memory;
+  return code;
+}
+
+hipError_t hipDeviceTotalMem(size_t *out, hipDevice_t device) { HIP_CALL(total_memory(out, device)); }
+
+/* gfx9 has wavefronts of 64, later ones of 32. */
+static int warp_size(void) { return strncmp(fake_options()->target, "gfx9", 4) == 0 ? 64 : 32; }
+
+static int attribute_value(hipDeviceAttribute_t attribute, int device) {
+  switch ((int)attribute) {
+  case hipDeviceAttributeWarpSize: return warp_size();
+  case hipDeviceAttributeMaxThreadsPerBlock: return FAKE_MAX_THREADS_PER_BLOCK;
+  case hipDeviceAttributeMaxBlockDimX:
+  case hipDeviceAttributeMaxBlockDimY: return 1024;
+  case hipDeviceAttributeMaxBlockDimZ: return 64;
+  case hipDeviceAttributeMaxGridDimX: return INT32_MAX;
+  case hipDeviceAttributeMaxGridDimY:
+  case hipDeviceAttributeMaxGridDimZ: return 65535;
+  case hipDeviceAttributeMaxSharedMemoryPerBlock: return (int)fake_vendor.shared_default;
+  case hipDeviceAttributeSharedMemPerBlockOptin: return (int)fake_vendor.shared_optin;
+  case hipDeviceAttributeMaxRegistersPerBlock: return 65536;
+  case hipDeviceAttributeMultiprocessorCount: return 4;
+  case hipDeviceAttributeMaxThreadsPerMultiProcessor: return 2048;
+  case hipDeviceAttributeClockRate: return 1000000;
+  case hipDeviceAttributeMemoryClockRate: return 2000000;
+  case hipDeviceAttributeMemoryBusWidth: return 64;
+  case hipDeviceAttributePciBusId: return device + 0x41;
+  case hipDeviceAttributeAsyncEngineCount: return 2;
+  case hipDeviceAttributeComputeCapabilityMajor: return 9;
+  case hipDeviceAttributeConcurrentKernels:
+  case hipDeviceAttributeManagedMemory:
+  case hipDeviceAttributeConcurrentManagedAccess: return 1;
+  default: return 0;
+  }
+}
+
+static int get_attribute(int *out, hipDeviceAttribute_t attribute, int device) {
+  const int code = look_at(device, out);
+  if (code == FAKE_OK)
+    *out = attribute_value(attribute, device);
+  return code;
+}
+
+hipError_t hipDeviceGetAttribute(int *out, hipDeviceAttribute_t attribute, int device) {
+  HIP_CALL(get_attribute(out, attribute, device));
+}
+
+/* Both structs by their offsets, which no header has side by side: name, memory, architecture. */
+static int properties(char *out, int device, size_t size, size_t memory_at, size_t arch_at) {
+  const int code = look_at(device, out);
+  if (code != FAKE_OK)
+    return code;
+  memset(out, 0, size);
+  (void)device_name(out, 256, device);
+  const size_t memory = fake_options()->memory;
+  memcpy(out + memory_at, &memory, sizeof memory);
+  (void)snprintf(out + arch_at, 256, "%s", fake_options()->target);
+  return FAKE_OK;
+}
+
+hipError_t hipGetDeviceProperties(hip_old_properties *out, int device) {
+  HIP_CALL(properties((char *)out, device, 792, 256, 396));
+}
+
+hipError_t hipGetDevicePropertiesR0600(hip_new_properties *out, int device) {
+  HIP_CALL(properties((char *)out, device, 1472, 288, 1160));
+}
+
+static int can_access_peer(int *out, int device, int other) {
+  int code = look_at(device, out);
+  if (code == FAKE_OK)
+    code = look_at(other, out);
+  if (code == FAKE_OK)
+    *out = device != other;
+  return code;
+}
+
+hipError_t hipDeviceCanAccessPeer(int *out, int device, int other) { HIP_CALL(can_access_peer(out, device, other)); }
+
+static int set_peer(int other, bool on) {
+  struct fake_context *from;
+  struct fake_device *to;
+  int code = fake_current_context(&from);
+  if (code == FAKE_OK)
+    code = fake_device_get(other, &to);
+  return code == FAKE_OK ? fake_peer_enable(from->device, to, on) : code;
+}
+
+hipError_t hipDeviceEnablePeerAccess(int other, unsigned int flags) {
+  HIP_CALL(flags != 0 ? FAKE_INVALID_VALUE : set_peer(other, true));
+}
+
+hipError_t hipDeviceDisablePeerAccess(int other) { HIP_CALL(set_peer(other, false)); }
+
+/* ---- memory ---- */
+
+static int memory_info(size_t *free_bytes, size_t *total) {
+  struct fake_context *context;
+  int code = fake_current_context(&context);
+  if (code == FAKE_OK)
+    code = fake_context_check(context);
+  if (code != FAKE_OK)
+    return code;
+  *total = fake_options()->memory;
+  *free_bytes = *total - context->device->memory_used;
+  return FAKE_OK;
+}
+
+hipError_t hipMemGetInfo(size_t *free_bytes, size_t *total) { HIP_CALL(memory_info(free_bytes, total)); }
+
+/* Nothing is asked for, nothing is given: no error. */
+static int allocate(enum fake_memory kind, void **out, size_t size) {
+  if (out == NULL || size != 0)
+    return fake_memory_alloc(kind, size, out);
+  *out = NULL;
+  return FAKE_OK;
+}
+
+hipError_t hipMalloc(void **out, size_t size) { HIP_CALL(allocate(FAKE_DEVICE_MEMORY, out, size)); }
+
+hipError_t hipMallocManaged(void **out, size_t size, unsigned int flags) {
+  HIP_CALL(flags != hipMemAttachGlobal ? FAKE_INVALID_VALUE : allocate(FAKE_MANAGED_MEMORY, out, size));
+}
+
+hipError_t hipFree(void *p) { HIP_CALL(fake_memory_free(FAKE_DEVICE_MEMORY, p)); }
+
+hipError_t hipHostMalloc(void **out, size_t size, unsigned int flags) {
+  (void)flags;
+  HIP_CALL(allocate(FAKE_HOST_MEMORY, out, size));
+}
+
+hipError_t hipHostFree(void *p) { HIP_CALL(fake_memory_free(FAKE_HOST_MEMORY, p)); }
+
+static int copy(void *dst, const void *src, size_t n, hipMemcpyKind kind, hipStream_t stream, bool blocking) {
+  if ((int)kind < 0 || kind > hipMemcpyDefault)
+    return FAKE_INVALID_VALUE;
+  return fake_copy(stream, &(struct fake_copy){ .dst = dst, .src = src, .width = n, .height = 1 }, blocking);
+}
+
+hipError_t hipMemcpy(void *dst, const void *src, size_t n, hipMemcpyKind kind) {
+  HIP_CALL(copy(dst, src, n, kind, NULL, true));
+}
+
+hipError_t hipMemcpyAsync(void *dst, const void *src, size_t n, hipMemcpyKind kind, hipStream_t stream) {
+  HIP_CALL(copy(dst, src, n, kind, stream, false));
+}
+
+hipError_t hipMemsetD8Async(hipDeviceptr_t dst, unsigned char value, size_t count, hipStream_t stream) {
+  HIP_CALL(fake_fill(stream, dst, 0, value, 1, count, 1));
+}
+
+hipError_t hipMemsetD16Async(hipDeviceptr_t dst, unsigned short value, size_t count, hipStream_t stream) {
+  HIP_CALL(fake_fill(stream, dst, 0, value, 2, count, 1));
+}
+
+hipError_t hipMemsetD32Async(hipDeviceptr_t dst, int value, size_t count, hipStream_t stream) {
+  HIP_CALL(fake_fill(stream, dst, 0, (uint32_t)value, 4, count, 1));
+}
+
+hipError_t hipMemsetD2D32Async(hipDeviceptr_t dst, size_t pitch, unsigned int value, size_t width, size_t height,
+                               hipStream_t stream) {
+  HIP_CALL(fake_fill(stream, dst, pitch, value, 4, width, height));
+}

@@ -1,0 +1,153 @@
+/* The fake HIP runtime by itself: where it differs from the fake CUDA driver. */
+#include "bundles_for_tests.h"
+#include "fake_control.h"
+
+#include <hip/hip_runtime_api.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define assert_ok(call) assert_int_equal((call), hipSuccess)
+
+static const struct rill_fake *fake;
+
+static int set_up(void **state) {
+  (void)state;
+  return hipSetDevice(0) != hipSuccess;
+}
+
+static int tear_down(void **state) {
+  (void)state;
+  fake->clear();
+  (void)hipGetLastError();
+  for (int device = 1; device >= 0; device--)
+    if (hipSetDevice(device) != hipSuccess || hipDeviceReset() != hipSuccess)
+      return 1;
+  return fake->live("*") != 0;
+}
+
+static void creation_uses_the_current_device(void **state) {
+  (void)state;
+  hipStream_t zero, one;
+  hipEvent_t event;
+  int least, greatest, priority;
+  assert_ok(hipStreamCreateWithPriority(&zero, hipStreamNonBlocking, -100));
+  assert_ok(hipDeviceGetStreamPriorityRange(&least, &greatest));
+  assert_ok(hipStreamGetPriority(zero, &priority));
+  assert_int_equal(priority, greatest);
+  assert_ok(hipSetDevice(1));
+  assert_ok(hipStreamCreate(&one));
+  assert_ok(hipEventCreateWithFlags(&event, hipEventDisableTiming));
+  assert_int_equal(hipGetStreamDeviceId(zero), 0);
+  assert_int_equal(hipGetStreamDeviceId(one), 1);
+  assert_int_equal(hipEventRecord(event, zero), hipErrorInvalidHandle);
+  assert_ok(hipEventRecord(event, one));
+  assert_ok(hipStreamWaitEvent(zero, event, 0)); /* across devices */
+  assert_int_equal(hipStreamWaitEvent(zero, event, 1), hipErrorInvalidValue);
+  assert_ok(hipStreamSynchronize(zero));
+  assert_int_equal(hipSetDevice(2), hipErrorInvalidDevice);
+  int device;
+  assert_ok(hipGetDevice(&device));
+  assert_int_equal(device, 1);
+  assert_ok(hipEventDestroy(event));
+  assert_ok(hipStreamDestroy(one));
+  assert_ok(hipStreamDestroy(zero));
+  assert_int_equal(hipStreamQuery(zero), hipErrorContextIsDestroyed);
+}
+
+static void errors_stay_the_last_error(void **state) {
+  (void)state;
+  hipStream_t stream;
+  assert_ok(hipStreamCreate(&stream));
+  fake->pause(0);
+  void *p;
+  assert_ok(hipMalloc(&p, 4));
+  assert_ok(hipMemsetD32Async(p, 1, 1, stream));
+  assert_int_equal(hipStreamQuery(stream), hipErrorNotReady);
+  fake->resume(0);
+  assert_ok(hipStreamSynchronize(stream));
+  assert_int_equal(hipGetLastError(), hipErrorNotReady);
+  assert_int_equal(hipGetLastError(), hipSuccess);
+  assert_ok(hipFree(p));
+  assert_ok(hipMalloc(&p, 0));
+  assert_null(p);
+  assert_ok(hipStreamDestroy(stream));
+}
+
+static void kernels_run_on_the_current_device(void **state) {
+  (void)state;
+  hipModule_t module;
+  hipFunction_t fill, sum;
+  hipStream_t stream;
+  float *p, *sums, result = 0, value = 3.0f;
+  int n = 100;
+  assert_int_equal(hipModuleLoadData(&module, bundle_image("basic", "hip", "gfx1030")->data), hipErrorNoBinaryForGpu);
+  assert_int_equal(hipModuleLoadData(&module, bundle_image("basic", "cuda", "sm_90")->data), hipErrorInvalidImage);
+  assert_ok(hipModuleLoadData(&module, bundle_image("basic", "hip", "gfx90a")->data));
+  assert_ok(hipModuleGetFunction(&fill, module, "fill"));
+  assert_ok(hipModuleGetFunction(&sum, module, "block_sum"));
+  assert_ok(hipStreamCreate(&stream));
+  assert_ok(hipMalloc((void **)&p, 128 * sizeof *p));
+  assert_ok(hipMalloc((void **)&sums, sizeof *sums));
+  void *fill_arguments[] = { &n, &value, &p }, *sum_arguments[] = { &n, &p, &sums };
+  assert_ok(hipModuleLaunchKernel(fill, 1, 1, 1, 128, 1, 1, 0, stream, fill_arguments, NULL));
+  struct {
+    int n;
+    float *p, *sums;
+  } packed = { n, p, sums };
+  size_t size = sizeof packed;
+  void *extra[] = { HIP_LAUNCH_PARAM_BUFFER_POINTER, &packed, HIP_LAUNCH_PARAM_BUFFER_SIZE, &size,
+                    HIP_LAUNCH_PARAM_END };
+  assert_ok(hipModuleLaunchKernel(sum, 1, 1, 1, 128, 1, 1, 128 * sizeof *p, stream, NULL, extra));
+  assert_ok(hipMemcpyAsync(&result, sums, sizeof result, hipMemcpyDefault, stream));
+  assert_true(result == 300.0f);
+  assert_int_equal(hipModuleLaunchKernel(sum, 1, 1, 1, 0, 1, 1, 0, stream, sum_arguments, NULL),
+                   hipErrorInvalidConfiguration);
+  assert_ok(hipSetDevice(1));
+  assert_int_equal(hipModuleLaunchKernel(sum, 1, 1, 1, 1, 1, 1, 0, stream, sum_arguments, NULL),
+                   hipErrorInvalidHandle);
+  assert_ok(hipFree(p));
+  assert_ok(hipFree(sums));
+  assert_ok(hipModuleUnload(module));
+  assert_ok(hipStreamDestroy(stream));
+}
+
+/* Which functions there are follows the version, and both structs say what the device is. */
+static void the_version_decides_what_is_there(void **state) {
+  (void)state;
+  char properties[1472] = "";
+  int version;
+  assert_ok(hipDriverGetVersion(&version));
+  void *library = dlopen(FAKE_HIP_SONAME, RTLD_NOW | RTLD_NOLOAD);
+  assert_non_null(library);
+  hipError_t (*get)(void *, int);
+  *(void **)&get = dlsym(library, "hipGetDeviceProperties");
+  assert_ok(get(properties, 0));
+  assert_string_equal(properties, "Fake GPU 0");
+  assert_string_equal(properties + 396, "gfx90a");
+  *(void **)&get = dlsym(library, "hipGetDevicePropertiesR0600");
+  assert_int_equal(get != NULL, version >= 60000000);
+  if (get != NULL) {
+    assert_ok(get(properties, 0));
+    assert_string_equal(properties + 1160, "gfx90a");
+  }
+  assert_int_equal(dlsym(library, "hipLaunchHostFunc") != NULL, version >= 50300000);
+  assert_int_equal(dlsym(library, "hipStreamGetId") != NULL, version >= 70000000);
+  (void)dlclose(library);
+}
+
+int main(void) {
+  fake = rill_fake_find(FAKE_HIP_SONAME);
+  if (fake == NULL || hipInit(0) != hipSuccess)
+    return 1;
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+  const struct CMUnitTest tests[] = {
+    TEST(creation_uses_the_current_device),
+    TEST(errors_stay_the_last_error),
+    TEST(kernels_run_on_the_current_device),
+    TEST(the_version_decides_what_is_there),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

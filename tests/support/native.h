@@ -1,0 +1,25 @@
+/* Streams and events of the vendor's own, as a program makes them that uses rill beside CUDA or HIP.
+ *
+ * The functions come from the vendor's library that rill has opened already, so tests need no vendor header and the
+ * library may be a stand-in.  On the CPU there is nothing of the kind: native_available is false.
+ */
+#ifndef RILL_TESTS_SUPPORT_NATIVE_H
+#define RILL_TESTS_SUPPORT_NATIVE_H
+
+#include "testing.h"
+
+/* Opens the vendor's library for dut.device; false where the device has no native objects. */
+bool native_available(void);
+
+/* Each fails the test if the vendor refuses. */
+uintptr_t native_stream_create(rill_device device);
+void native_stream_destroy(uintptr_t stream);
+bool native_stream_is_alive(uintptr_t stream); /* the vendor takes a query of it */
+uintptr_t native_event_create(rill_device device);
+void native_event_record(uintptr_t event, uintptr_t stream);
+void native_event_destroy(uintptr_t event);
+
+/* The calling thread's current context (CUDA) or device (HIP), as a number to compare. */
+uintptr_t native_current(void);
+
+#endif

@@ -1,0 +1,15 @@
+/* What the files of the test helpers share with each other. */
+#ifndef RILL_TESTS_SUPPORT_TESTING_INTERNAL_H
+#define RILL_TESTS_SUPPORT_TESTING_INTERNAL_H
+
+#include "testing.h"
+
+/* Around the tests of one device: memory for cells and gates, every kernel that they use loaded. */
+int objects_begin(void);
+void objects_end(void);
+
+/* Around one test.  objects_finish opens gates, waits for the device and releases; false if a gate opened itself. */
+void objects_reset(void);
+bool objects_finish(void);
+
+#endif

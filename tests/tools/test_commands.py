@@ -1,0 +1,49 @@
+"""rill info, --version, --help, and command lines that make no sense."""
+import re
+import unittest
+
+from tool_test import ToolTest
+
+
+class Commands(ToolTest):
+    def test_version(self):
+        self.assertRegex(self.succeed("--version"), r"^rill \d+\.\d+\.\d+\n$")
+
+    def test_help_names_every_option(self):
+        text = self.succeed("--help")
+        for word in ("info", "demo", "-o", "--device", "--streams", "--tile", "--timeline", "--version"):
+            self.assertIn(word, text)
+
+    def test_info_lists_the_cpu_last(self):
+        lines = self.succeed("info").split("\n")
+        table = lines[: lines.index("")]
+        self.assertTrue(table[0].startswith("device"))
+        self.assertTrue(table[-1].startswith("cpu "), table)
+
+    def test_info_columns_are_aligned(self):
+        lines = self.succeed("info").split("\n")
+        table = lines[: lines.index("")]
+        starts = [m.start() for m in re.finditer(r"\S+", table[0])]
+        for line in table[1:]:
+            for start in starts[1:]:
+                self.assertRegex(line[start - 2 : start + 1], r"^  \S$")
+
+    def test_info_says_why_other_backends_have_no_device(self):
+        text = self.succeed("info")
+        for backend in ("cuda", "hip"):
+            listed = re.search(rf"^{backend}:0 ", text, re.M)
+            excused = re.search(rf"^no {backend} device: .+", text, re.M)
+            self.assertTrue(bool(listed) != bool(excused), text)
+
+    def test_nothing(self):
+        self.fail_with(2, "a command is missing")
+
+    def test_unknown_command(self):
+        self.fail_with(2, 'unknown command "fly"', "fly")
+
+    def test_info_takes_no_arguments(self):
+        self.fail_with(2, "info takes no arguments", "info", "cpu")
+
+
+if __name__ == "__main__":
+    unittest.main()

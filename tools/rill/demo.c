@@ -1,0 +1,202 @@
+/* rill demo: filters a picture on a device, checks the result, and tells where the time went. */
+#include "output.h"
+#include "reference.h"
+#include "report.h"
+#include "tool.h"
+#include "tool_config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static const char usage[] = "usage: rill demo [PICTURE.png] [-o OUT.png] [--device NAME] [--streams N] [--tile N] "
+                            "[--timeline FILE.svg]";
+
+enum { PATH_SIZE = 4096 };
+
+struct options {
+  const char *picture, *output, *device, *timeline;
+  uint32_t streams, tile;
+  char own_picture[PATH_SIZE], own_timeline[PATH_SIZE]; /* what picture and timeline are when not given */
+};
+
+/* ---- the command line ---- */
+
+static bool misuse(const char *what, const char *argument) { return complain("%s \"%s\"; %s", what, argument, usage); }
+
+static bool read_number(const char *name, const char *text, uint32_t least, uint32_t most, uint32_t *out) {
+  char *end = NULL;
+  errno = 0;
+  const long value = strtol(text, &end, 10);
+  if (end == text || *end != '\0' || errno != 0 || value < (long)least || value > (long)most) {
+    return complain("%s takes a number from %u to %u, not \"%s\"; %s", name, least, most, text, usage);
+  }
+  *out = (uint32_t)value;
+  return true;
+}
+
+static bool set_option(struct options *options, const char *name, const char *value) {
+  if (strcmp(name, "-o") == 0 || strcmp(name, "--output") == 0) {
+    options->output = value;
+  } else if (strcmp(name, "--device") == 0) {
+    options->device = value;
+  } else if (strcmp(name, "--timeline") == 0) {
+    options->timeline = value;
+  } else if (strcmp(name, "--streams") == 0) {
+    return read_number(name, value, 1, PIPELINE_MAX_STREAMS, &options->streams);
+  } else {
+    return read_number(name, value, PIPELINE_MIN_TILE, PIPELINE_MAX_TILE, &options->tile);
+  }
+  return true;
+}
+
+static bool is_option(const char *name) {
+  static const char *const names[] = { "-o", "--output", "--device", "--timeline", "--streams", "--tile" };
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    if (strcmp(name, names[i]) == 0) return true;
+  }
+  return false;
+}
+
+static bool read_options(int argc, char **argv, struct options *options) {
+  bool only_names = false;
+  for (int i = 1; i < argc; i++) {
+    const char *argument = argv[i];
+    if (only_names || argument[0] != '-') {
+      if (options->picture != NULL) return misuse("a second picture,", argument);
+      options->picture = argument;
+    } else if (strcmp(argument, "--") == 0) {
+      only_names = true;
+    } else if (!is_option(argument)) {
+      return misuse("unknown option", argument);
+    } else if (i + 1 == argc) {
+      return misuse("a value is missing after", argument);
+    } else if (!set_option(options, argument, argv[++i])) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/* The picture that comes with rill: beside the program in the build directory, else where it was installed. */
+static void find_own_picture(struct options *options) {
+  char *path = options->own_picture;
+  const ssize_t length = readlink("/proc/self/exe", path, PATH_SIZE - sizeof TOOL_PICTURE - 1);
+  char *slash = NULL;
+  if (length > 0) {
+    path[length] = '\0';
+    slash = strrchr(path, '/');
+  }
+  if (slash != NULL) memcpy(slash + 1, TOOL_PICTURE, sizeof TOOL_PICTURE);
+  if (slash == NULL || access(path, R_OK) != 0) (void)snprintf(path, PATH_SIZE, "%s", TOOL_PICTURE_INSTALLED);
+  options->picture = path;
+}
+
+/* The output's name with .svg for .png; an output of another name, such as /dev/null, has no drawing. */
+static void name_timeline(struct options *options) {
+  const size_t length = strlen(options->output);
+  if (length < 5 || length >= PATH_SIZE || strcmp(options->output + length - 4, ".png") != 0) return;
+  memcpy(options->own_timeline, options->output, length - 4);
+  memcpy(options->own_timeline + length - 4, ".svg", 5);
+  options->timeline = options->own_timeline;
+}
+
+/* ---- the work ---- */
+
+static bool find_device(const char *name, rill_device *device, rill_device_info *info) {
+  return (rill_device_open(name, device) == RILL_OK && rill_device_get_info(*device, info) == RILL_OK) ||
+         complain_of_rill();
+}
+
+static bool compare(const struct picture *got, const struct picture *expected) {
+  const size_t pixels = (size_t)got->width * got->height;
+  size_t wrong = 0, first = 0;
+  for (size_t i = pixels; i-- > 0;) {
+    if (memcmp(got->pixels + 4 * i, expected->pixels + 4 * i, 4) == 0) continue;
+    wrong++;
+    first = i;
+  }
+  return wrong == 0 || complain("the result differs from that of the plain C filter in %zu of %zu pixels, first in "
+                                "column %zu of row %zu",
+                                wrong, pixels, first % got->width, first / got->width);
+}
+
+static double now(void) {
+  struct timespec time;
+  (void)clock_gettime(CLOCK_MONOTONIC, &time);
+  return (double)time.tv_sec * 1e3 + (double)time.tv_nsec * 1e-6;
+}
+
+static bool check_result(const struct picture *in, const struct picture *result, double *reference_ms) {
+  struct picture expected = { .width = in->width, .height = in->height };
+  if (!picture_allocate(&expected)) return false;
+  const double start = now();
+  bool ok = reference_filter(in, &expected);
+  *reference_ms = now() - start;
+  if (ok) ok = compare(result, &expected);
+  picture_free(&expected);
+  return ok;
+}
+
+/* Both files, or neither. */
+static bool write_files(const struct options *options, const struct picture *picture, const struct report *report) {
+  struct output image = { 0 }, drawing = { 0 };
+  bool ok = output_open(&image, options->output);
+  if (ok) ok = picture_write(picture, image.file, options->output) && output_finish(&image);
+  if (ok && options->timeline != NULL) {
+    ok = output_open(&drawing, options->timeline) && report_draw(report, drawing.file) && output_finish(&drawing);
+  }
+  if (ok) ok = output_keep(&image) && output_keep(&drawing);
+  output_drop(&image);
+  output_drop(&drawing);
+  return ok;
+}
+
+static bool filter(const struct options *options, const struct pipeline_options *how, const rill_device_info *device,
+                   const struct picture *in, struct picture *out) {
+  struct pipeline_result run;
+  struct report report = { .picture = strrchr(options->picture, '/'), .device = *device, .run = &run };
+  report.picture = report.picture != NULL ? report.picture + 1 : options->picture;
+  report.width = in->width;
+  report.height = in->height;
+  report.tile = how->tile;
+  const bool ok = pipeline_run(how, in, out, &run) && check_result(in, out, &report.reference) &&
+                  write_files(options, out, &report) && report_print(&report);
+  pipeline_result_free(&run);
+  return ok;
+}
+
+static bool demo(const struct options *options) {
+  struct pipeline_options how = { .streams = options->streams, .tile = options->tile };
+  rill_device_info info = RILL_DEVICE_INFO_INIT;
+  struct picture in = { 0 };
+  if (!picture_read(options->picture, &in)) return false;
+  struct picture out = { .width = in.width, .height = in.height };
+  const uint64_t tiles = pipeline_tile_count(&in, options->tile);
+  bool ok = tiles <= PIPELINE_MAX_TILES || complain("%s would be %llu tiles, the limit is %d: choose a larger --tile",
+                                                    options->picture, (unsigned long long)tiles, PIPELINE_MAX_TILES);
+  if (ok) ok = output_check(options->output) && (options->timeline == NULL || output_check(options->timeline));
+  if (ok) ok = find_device(options->device, &how.device, &info) && picture_allocate(&out);
+  how.lone_threads = info.backend == RILL_BACKEND_CPU;
+  if (ok) ok = filter(options, &how, &info, &in, &out);
+  picture_free(&in);
+  picture_free(&out);
+  return ok;
+}
+
+int demo_command(int argc, char **argv) {
+  struct options options = { .output = "rill-demo.png", .streams = 4, .tile = 256 };
+  if (!read_options(argc, argv, &options)) return EXIT_USAGE;
+  if (options.picture == NULL) find_own_picture(&options);
+  if (options.timeline == NULL) name_timeline(&options);
+  if (options.timeline != NULL && strcmp(options.timeline, options.output) == 0) {
+    (void)misuse("picture and timeline cannot both be", options.output);
+    return EXIT_USAGE;
+  }
+  if (!demo(&options)) return EXIT_WORK;
+  (void)printf("wrote      %s%s%s\n", options.output, options.timeline != NULL ? " and " : "",
+               options.timeline != NULL ? options.timeline : "");
+  return fflush(stdout) == 0 ? 0 : EXIT_WORK;
+}

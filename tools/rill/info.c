@@ -1,0 +1,115 @@
+/* rill info: the devices, and why the other backends have none. */
+#include "tool.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { COLUMNS = 9, CELL = 128 };
+
+static const char *const headings[COLUMNS] = { "device", "name",   "arch",    "units",     "memory",
+                                               "shared", "driver", "runtime", "priorities" };
+
+struct row {
+  char cell[COLUMNS][CELL];
+};
+
+/* 139.8 GiB, 227 KiB */
+static void print_bytes(char *text, uint64_t bytes) {
+  static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB" };
+  double value = (double)bytes;
+  size_t unit = 0;
+  while (value >= 1024 && unit + 1 < sizeof units / sizeof *units) {
+    value /= 1024;
+    unit++;
+  }
+  const bool whole = value == (double)(uint64_t)value;
+  (void)snprintf(text, CELL, "%.*f %s", whole ? 0 : 1, value, units[unit]);
+}
+
+/* 13000 is 13.0 */
+static void print_vendor_version(char *text, uint32_t version) {
+  if (version == 0) {
+    (void)snprintf(text, CELL, "-");
+  } else {
+    (void)snprintf(text, CELL, "%" PRIu32 ".%" PRIu32, version / 1000, version % 1000 / 10);
+  }
+}
+
+static void fill_row(struct row *row, const rill_device_info *info) {
+  (void)snprintf(row->cell[0], CELL, "%s", device_name(info).text);
+  (void)snprintf(row->cell[1], CELL, "%s", info->name);
+  (void)snprintf(row->cell[2], CELL, "%s", info->arch);
+  (void)snprintf(row->cell[3], CELL, "%" PRIu32, info->compute_units);
+  print_bytes(row->cell[4], info->memory_total);
+  print_bytes(row->cell[5], info->shared_per_block_optin);
+  print_vendor_version(row->cell[6], info->driver_version);
+  print_vendor_version(row->cell[7], info->runtime_version);
+  (void)snprintf(row->cell[8], CELL, "%" PRId32 " to %" PRId32, info->priority_least, info->priority_greatest);
+}
+
+static void print_table(const struct row *rows, size_t count) {
+  int width[COLUMNS];
+  for (int column = 0; column < COLUMNS; column++) {
+    width[column] = (int)strlen(headings[column]);
+    for (size_t i = 0; i < count; i++) {
+      const int length = (int)strlen(rows[i].cell[column]);
+      if (length > width[column]) width[column] = length;
+    }
+  }
+  for (size_t i = 0; i <= count; i++) {
+    for (int column = 0; column < COLUMNS; column++) {
+      const char *text = i == 0 ? headings[column] : rows[i - 1].cell[column];
+      if (column + 1 == COLUMNS) {
+        (void)printf("%s\n", text);
+      } else {
+        (void)printf("%-*s  ", width[column], text);
+      }
+    }
+  }
+}
+
+static bool read_devices(struct row *rows, int32_t count, bool *present) {
+  for (int32_t i = 0; i < count; i++) {
+    rill_device device;
+    rill_device_info info = RILL_DEVICE_INFO_INIT;
+    if (rill_device_get(i, &device) != RILL_OK || rill_device_get_info(device, &info) != RILL_OK) {
+      return complain_of_rill();
+    }
+    fill_row(&rows[i], &info);
+    if (info.backend <= RILL_BACKEND_HIP) present[info.backend] = true;
+  }
+  return true;
+}
+
+static void print_absent(const char *backend) {
+  rill_device device;
+  rill_error error = RILL_ERROR_INIT;
+  if (rill_device_open(backend, &device) == RILL_OK || rill_last_error(&error) != RILL_OK) return;
+  (void)printf("\nno %s device: %s\n", backend, error.message);
+  if (error.hint[0] != '\0') (void)printf("  %s\n", error.hint);
+}
+
+int info_command(int argc, char **argv) {
+  if (argc > 1) {
+    (void)complain("info takes no arguments, not \"%s\"; usage: rill info", argv[1]);
+    return EXIT_USAGE;
+  }
+  int32_t count = 0;
+  if (rill_device_count(&count) != RILL_OK) {
+    (void)complain_of_rill();
+    return EXIT_WORK;
+  }
+  struct row *rows = calloc((size_t)count, sizeof *rows);
+  bool present[RILL_BACKEND_HIP + 1] = { false };
+  const bool ok = rows != NULL ? read_devices(rows, count, present) : complain("memory ran out");
+  if (ok) {
+    print_table(rows, (size_t)count);
+    if (!present[RILL_BACKEND_CUDA]) print_absent("cuda");
+    if (!present[RILL_BACKEND_HIP]) print_absent("hip");
+  }
+  free(rows);
+  if (!ok) return EXIT_WORK;
+  return fflush(stdout) == 0 ? 0 : EXIT_WORK;
+}

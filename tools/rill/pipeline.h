@@ -1,0 +1,41 @@
+/* The demo's job: filter a picture tile by tile, on several streams that events alone keep in order. */
+#ifndef RILL_TOOL_PIPELINE_H
+#define RILL_TOOL_PIPELINE_H
+
+#include "picture.h"
+#include "timeline.h"
+
+#include <rill/rill.h>
+
+enum { STAGE_UPLOAD, STAGE_BLUR, STAGE_SHARPEN, STAGE_TONE, STAGE_DOWNLOAD, STAGES };
+extern const char *const pipeline_stages[STAGES];
+
+enum { PIPELINE_MAX_STREAMS = 16, PIPELINE_MIN_TILE = 16, PIPELINE_MAX_TILE = 4096, PIPELINE_MAX_TILES = 16384 };
+
+struct pipeline_options {
+  rill_device device;
+  uint32_t streams;  /* 1: one for all; 2: copies, kernels; 3 and more: upload, download, the rest for kernels */
+  uint32_t tile;     /* edge in pixels */
+  bool lone_threads; /* one thread for each block of the blur, not 256 that meet at barriers: better on a CPU */
+};
+
+struct pipeline_result {
+  uint32_t tiles, slots;
+  uint32_t lanes; /* streams */
+  const char *lane_names[PIPELINE_MAX_STREAMS];
+  struct timeline_bar *bars; /* STAGES for each tile; times count from the first upload's start */
+  size_t bar_count;
+  double span;   /* milliseconds on the device, from the first start to the last end */
+  double submit; /* milliseconds that the host needed to submit everything */
+  double host;   /* milliseconds from the first submission until the host saw the end */
+};
+
+/* How many tiles a picture is cut into. */
+uint64_t pipeline_tile_count(const struct picture *picture, uint32_t tile);
+
+/* Filters `in` into `out`, which has its size and memory.  Complains when it fails. */
+bool pipeline_run(const struct pipeline_options *options, const struct picture *in, struct picture *out,
+                  struct pipeline_result *result);
+void pipeline_result_free(struct pipeline_result *result);
+
+#endif

@@ -1,0 +1,120 @@
+#include "report.h"
+
+#include "tool.h"
+
+#include <stdlib.h>
+
+struct totals {
+  double stage[STAGES];  /* milliseconds */
+  double busy;           /* of all stages */
+  double copies, hidden; /* of all copies; while a kernel ran */
+};
+
+static bool is_copy(uint32_t stage) { return stage == STAGE_UPLOAD || stage == STAGE_DOWNLOAD; }
+
+/* Where the number of running kernels, or of running copies, changes. */
+struct edge {
+  double at;
+  int kernels, copies;
+};
+
+static int by_time(const void *a, const void *b) {
+  const double x = ((const struct edge *)a)->at, y = ((const struct edge *)b)->at;
+  return (x > y) - (x < y);
+}
+
+static void measure_hidden(struct edge *edges, size_t count, struct totals *totals) {
+  int kernels = 0, copies = 0;
+  qsort(edges, count, sizeof *edges, by_time);
+  for (size_t i = 0; i < count; i++) {
+    if (i > 0 && kernels > 0) totals->hidden += copies * (edges[i].at - edges[i - 1].at);
+    kernels += edges[i].kernels;
+    copies += edges[i].copies;
+  }
+}
+
+static bool measure(const struct pipeline_result *run, struct totals *totals) {
+  *totals = (struct totals){ .busy = 0 };
+  struct edge *edges = calloc(2 * run->bar_count, sizeof *edges);
+  if (edges == NULL) return complain("memory ran out");
+  for (size_t i = 0; i < run->bar_count; i++) {
+    const struct timeline_bar *bar = &run->bars[i];
+    const double time = bar->end - bar->start;
+    const int copy = is_copy(bar->stage);
+    totals->stage[bar->stage] += time;
+    totals->busy += time;
+    if (copy) totals->copies += time;
+    edges[2 * i] = (struct edge){ bar->start, !copy, copy };
+    edges[2 * i + 1] = (struct edge){ bar->end, -!copy, -copy };
+  }
+  measure_hidden(edges, 2 * run->bar_count, totals);
+  free(edges);
+  return true;
+}
+
+static double hidden_percent(const struct totals *totals) {
+  return totals->copies > 0 ? 100 * totals->hidden / totals->copies : 0;
+}
+
+static void print_stages(const struct report *r, const struct totals *totals) {
+  const double pixels = (double)r->width * r->height;
+  (void)printf("\n%-10s %8s %14s %14s %20s\n", "stage", "tiles", "total", "a tile", "while it runs");
+  for (uint32_t i = 0; i < STAGES; i++) {
+    const double ms = totals->stage[i];
+    (void)printf("%-10s %8u %11.3f ms %11.1f us", pipeline_stages[i], r->run->tiles, ms, 1000 * ms / r->run->tiles);
+    if (ms > 0) {
+      const double rate = is_copy(i) ? 4 * pixels / ms / 1e6 : pixels / ms / 1e3;
+      (void)printf(is_copy(i) ? " %15.2f GB/s" : " %11.0f Mpixel/s", rate);
+    }
+    (void)printf("\n");
+  }
+}
+
+bool report_print(const struct report *r) {
+  struct totals totals;
+  if (!measure(r->run, &totals)) return false;
+  const struct pipeline_result *run = r->run;
+  (void)printf("picture    %s, %u x %u, in %u tile%s of at most %u x %u\n", r->picture, r->width, r->height, run->tiles,
+               run->tiles == 1 ? "" : "s", r->tile, r->tile);
+  (void)printf("device     %s, %s\n", device_name(&r->device).text, r->device.name);
+  (void)printf("streams    %u (", run->lanes);
+  for (uint32_t i = 0; i < run->lanes; i++) (void)printf("%s%s", i > 0 ? ", " : "", run->lane_names[i]);
+  (void)printf("), %u tile%s in flight\n", run->slots, run->slots == 1 ? "" : "s");
+  (void)printf("result     equals that of the plain C filter in every byte\n");
+  print_stages(r, &totals);
+  const double pixels = (double)r->width * r->height;
+  (void)printf("\ntime       %.3f ms from the first start to the last end, all stages together %.3f ms\n", run->span,
+               totals.busy);
+  (void)printf("overlap    %.2f stages at a time; %.0f %% of the copy time is hidden behind kernels\n",
+               totals.busy / run->span, hidden_percent(&totals));
+  (void)printf("host       %.3f ms to submit everything, %.3f ms until the end was seen\n", run->submit, run->host);
+  (void)printf("throughput %.1f Mpixel/s; the plain C filter on one thread: %.1f Mpixel/s\n", pixels / run->span / 1e3,
+               pixels / r->reference / 1e3);
+  return true;
+}
+
+bool report_draw(const struct report *r, FILE *file) {
+  struct totals totals;
+  if (!measure(r->run, &totals)) return false;
+  const struct pipeline_result *run = r->run;
+  char title[192], subtitle[192];
+  (void)snprintf(title, sizeof title, "rill demo on %s (%s)", device_name(&r->device).text, r->device.name);
+  (void)snprintf(subtitle, sizeof subtitle,
+                 "%u x %u pixels in %u tile%s; %.3f ms; %.2f stages at a time; %.0f %% of the copy time hidden behind "
+                 "kernels",
+                 r->width, r->height, run->tiles, run->tiles == 1 ? "" : "s", run->span, totals.busy / run->span,
+                 hidden_percent(&totals));
+  const struct timeline timeline = {
+    .title = title,
+    .subtitle = subtitle,
+    .lanes = run->lane_names,
+    .lane_count = run->lanes,
+    .stages = pipeline_stages,
+    .stage_count = STAGES,
+    .bars = run->bars,
+    .bar_count = run->bar_count,
+    .span = run->span,
+  };
+  timeline_write(&timeline, file);
+  return true;
+}

@@ -1,0 +1,129 @@
+#include "timeline.h"
+
+#include <string.h>
+
+/* The drawing in its own units, which are pixels at its natural size. */
+enum {
+  WIDTH = 1280,
+  MARGIN = 32,
+  PLOT_LEFT = 136,
+  PLOT_RIGHT = WIDTH - MARGIN,
+  PLOT_TOP = 128,
+  LANE_HEIGHT = 40,
+  LANE_STEP = 56,
+  AXIS_HEIGHT = 56
+};
+
+/* Told apart by people with any colour vision, and light enough for dark numbers on them. */
+static const char *const colours[TIMELINE_MAX_STAGES] = { "#7db7e8", "#f2b45a", "#7cc7a3", "#e88f7a",
+                                                          "#c3a2dc", "#d9cf63", "#9fb4bd", "#e5a3c4" };
+
+static void put_escaped(FILE *file, const char *text) {
+  for (; *text != '\0'; text++) {
+    switch (*text) {
+      case '&': (void)fputs("&amp;", file); break;
+      case '<': (void)fputs("&lt;", file); break;
+      case '>': (void)fputs("&gt;", file); break;
+      default: (void)fputc(*text < ' ' || *text > '~' ? '?' : *text, file);
+    }
+  }
+}
+
+static void put_text(FILE *file, const char *class, double x, double y, const char *text) {
+  (void)fprintf(file, "<text class=\"%s\" x=\"%.1f\" y=\"%.1f\">", class, x, y);
+  put_escaped(file, text);
+  (void)fputs("</text>\n", file);
+}
+
+static double plot_bottom(const struct timeline *t) { return PLOT_TOP + (double)t->lane_count * LANE_STEP; }
+
+static double to_x(const struct timeline *t, double ms) {
+  const double x = PLOT_LEFT + ms / t->span * (PLOT_RIGHT - PLOT_LEFT);
+  return x < PLOT_LEFT ? PLOT_LEFT : x > PLOT_RIGHT ? PLOT_RIGHT : x;
+}
+
+static void put_head(const struct timeline *t, FILE *file) {
+  const int height = (int)plot_bottom(t) + AXIS_HEIGHT;
+  (void)fprintf(file,
+                "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\">\n"
+                "<style>\n"
+                "text { font-family: 'DejaVu Sans', 'Segoe UI', Helvetica, Arial, sans-serif; fill: #24292f; }\n"
+                ".title { font-size: 20px; font-weight: bold; }\n"
+                ".subtitle { font-size: 13px; fill: #57606a; }\n"
+                ".legend { font-size: 13px; }\n"
+                ".lane { font-size: 13px; text-anchor: end; }\n"
+                ".tick { font-size: 12px; text-anchor: middle; fill: #57606a; }\n"
+                ".number { font-size: 11px; text-anchor: middle; pointer-events: none; }\n"
+                ".grid { stroke: #e3e7eb; }\n"
+                ".axis { stroke: #8c959f; }\n"
+                "</style>\n"
+                "<rect width=\"%d\" height=\"%d\" fill=\"#ffffff\"/>\n",
+                WIDTH, height, WIDTH, height, WIDTH, height);
+  put_text(file, "title", MARGIN, 42, t->title);
+  put_text(file, "subtitle", MARGIN, 66, t->subtitle);
+}
+
+static void put_legend(const struct timeline *t, FILE *file) {
+  double x = MARGIN;
+  for (uint32_t i = 0; i < t->stage_count; i++) {
+    (void)fprintf(file, "<rect x=\"%.1f\" y=\"85\" width=\"14\" height=\"14\" rx=\"2\" fill=\"%s\"/>\n", x,
+                  colours[i % TIMELINE_MAX_STAGES]);
+    put_text(file, "legend", x + 21, 97, t->stages[i]);
+    x += 53 + 8.0 * (double)strlen(t->stages[i]);
+  }
+}
+
+/* The distance between ticks: 1, 2 or 5 times a power of ten that gives at most ten of them. */
+static double tick_step(double span) {
+  double power = 1e-6;
+  for (;;) {
+    if (span / power <= 10) return power;
+    if (span / (2 * power) <= 10) return 2 * power;
+    if (span / (5 * power) <= 10) return 5 * power;
+    power *= 10;
+  }
+}
+
+static void put_axis(const struct timeline *t, FILE *file) {
+  const double bottom = plot_bottom(t), step = tick_step(t->span);
+  const bool micro = t->span < 2;
+  for (int i = 0; i * step <= t->span * 1.000001; i++) {
+    const double x = to_x(t, i * step);
+    char text[32];
+    (void)fprintf(file, "<line class=\"grid\" x1=\"%.1f\" y1=\"%d\" x2=\"%.1f\" y2=\"%.1f\"/>\n", x, PLOT_TOP - 8, x,
+                  bottom);
+    (void)snprintf(text, sizeof text, "%g%s", micro ? i * step * 1000 : i * step, micro ? " us" : " ms");
+    put_text(file, "tick", x, bottom + 20, text);
+  }
+  (void)fprintf(file, "<line class=\"axis\" x1=\"%d\" y1=\"%.1f\" x2=\"%d\" y2=\"%.1f\"/>\n", PLOT_LEFT, bottom,
+                PLOT_RIGHT, bottom);
+}
+
+static void put_bar(const struct timeline *t, const struct timeline_bar *bar, FILE *file) {
+  const double left = to_x(t, bar->start), right = to_x(t, bar->end);
+  double width = right - left > 0.4 ? right - left : 0.4;
+  const double x = left + width > PLOT_RIGHT ? PLOT_RIGHT - width : left;
+  const double y = PLOT_TOP + (double)bar->lane * LANE_STEP + (LANE_STEP - LANE_HEIGHT) / 2.0 - 4;
+  if (width > 3) width -= 0.8; /* a gap between neighbours */
+  (void)fprintf(file, "<rect class=\"bar\" x=\"%.2f\" y=\"%.0f\" width=\"%.2f\" height=\"%d\" fill=\"%s\"><title>", x,
+                y, width, LANE_HEIGHT, colours[bar->stage % TIMELINE_MAX_STAGES]);
+  put_escaped(file, t->stages[bar->stage]);
+  (void)fprintf(file, ", tile %u: %.1f us, from %.1f us on</title></rect>\n", bar->tile, (bar->end - bar->start) * 1000,
+                bar->start * 1000);
+  char text[16];
+  const int length = snprintf(text, sizeof text, "%u", bar->tile);
+  if (width >= 4 + 7 * length) {
+    put_text(file, "number", x + width / 2, y + LANE_HEIGHT / 2.0 + 4, text);
+  }
+}
+
+void timeline_write(const struct timeline *t, FILE *file) {
+  put_head(t, file);
+  put_legend(t, file);
+  put_axis(t, file);
+  for (uint32_t i = 0; i < t->lane_count; i++) {
+    put_text(file, "lane", PLOT_LEFT - 16, PLOT_TOP + (double)i * LANE_STEP + LANE_STEP / 2.0, t->lanes[i]);
+  }
+  for (size_t i = 0; i < t->bar_count; i++) put_bar(t, &t->bars[i], file);
+  (void)fputs("</svg>\n", file);
+}

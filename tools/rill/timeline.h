@@ -1,0 +1,31 @@
+/* A drawing of what ran when: one lane per stream, one bar per piece of work. */
+#ifndef RILL_TOOL_TIMELINE_H
+#define RILL_TOOL_TIMELINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum { TIMELINE_MAX_STAGES = 8 };
+
+struct timeline_bar {
+  uint32_t lane, stage, tile;
+  double start, end; /* milliseconds from the left edge */
+};
+
+struct timeline {
+  const char *title, *subtitle;
+  const char *const *lanes;
+  uint32_t lane_count;
+  const char *const *stages;
+  uint32_t stage_count;
+  const struct timeline_bar *bars;
+  size_t bar_count;
+  double span; /* milliseconds; > 0 */
+};
+
+/* Writes the drawing as SVG.  Whether all was written shows when the file is closed. */
+void timeline_write(const struct timeline *timeline, FILE *file);
+
+#endif

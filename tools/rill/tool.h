@@ -1,0 +1,26 @@
+/* What the parts of the command line tool share. */
+#ifndef RILL_TOOL_H
+#define RILL_TOOL_H
+
+#include <rill/rill.h>
+
+/* Exit codes: the work failed, or the command line made no sense. */
+enum { EXIT_WORK = 1, EXIT_USAGE = 2 };
+
+/* Prints one line, "rill: ...", on stderr.  Returns false, so that a function can end with it. */
+bool complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* The same with the text of rill's last error. */
+bool complain_of_rill(void);
+
+/* "cuda:0": what rill_device_open takes for the device. */
+struct device_name {
+  char text[24];
+};
+struct device_name device_name(const rill_device_info *info);
+
+/* The commands.  argv[0] is the command's own name; the result is the exit code. */
+int info_command(int argc, char **argv);
+int demo_command(int argc, char **argv);
+
+#endif

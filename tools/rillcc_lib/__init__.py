@@ -1,0 +1,1 @@
+"""The parts of rillcc: scan (reads a source), compilers (run them), offload (AMD bundles), emit (writes C)."""

@@ -1,0 +1,323 @@
+"""Finds the compilers, and runs them on one source: one run for each target, as many at a time as there are CPUs."""
+
+import concurrent.futures
+import glob
+import os
+import platform
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from typing import Optional
+
+from . import offload, scan
+from .errors import RillccError
+
+DEFAULT_CUDA = ("sm_80", "sm_90", "ptx")
+DEFAULT_PTX = "80"
+DEFAULT_HIP = ("gfx90a", "gfx1030")
+X86_TARGETS = ("x86-64", "x86-64-v3", "x86-64-v4")
+OLDEST_CLANG, NEWEST_CLANG = 15, 40
+
+# Results on the cpu do not depend on which image runs: no fused products, no reordering.  math-errno and
+# trapping-math only say that nobody looks at errno and at the exception flags, which lets loops vectorize.
+HOST_FLAGS = (
+    "-O3 -ffp-contract=off -fno-math-errno -fno-trapping-math -fPIC -fvisibility=hidden -fno-exceptions -fno-rtti"
+).split()
+# What is missing is an error now, not when the image loads; the C++ library is wanted only by kernels that use it.
+HOST_LINK_FLAGS = (
+    "-shared -s -static-libgcc -Wl,--as-needed -Wl,-z,defs -Wl,-z,noseparate-code -Wl,--build-id=none"
+).split()
+
+
+@dataclass
+class Target:
+    backend: str
+    name: str
+
+    @property
+    def label(self):
+        return "%s:%s" % (self.backend, self.name)
+
+
+@dataclass
+class Image:
+    backend: str
+    target: str
+    data: bytes
+
+    @property
+    def label(self):
+        return "%s:%s" % (self.backend, self.target)
+
+    def has_kernel(self, name):
+        """Looks for the name at the end of a string of the symbol table, or as an entry of the PTX."""
+        if self.backend == "cuda" and self.target.startswith("ptx_"):
+            return re.search(rb"\.entry\s+%s\s*\(" % name.encode(), self.data) is not None
+        symbol = name + ".kd" if self.backend == "hip" else name
+        return b"%s\0" % symbol.encode() in self.data
+
+
+@dataclass
+class Result:
+    """What came of one compile; no image if it failed."""
+
+    image: Optional[Image] = None
+    messages: str = ""
+    failure: str = ""
+    files: frozenset = frozenset()
+
+
+def find_program(given, name, variables=(), default_folder=""):
+    """Gives the path of the program that the user named; or else of the one called `name` in a folder that an
+    environment variable names, on the PATH, or in the default folder."""
+    if given == "none":
+        return None
+    if given:
+        found = shutil.which(given)
+        if not found:
+            raise RillccError("no program %s" % given)
+        return found
+    folders = [os.path.join(os.environ[variable], "bin") for variable in variables if os.environ.get(variable)]
+    places = [os.path.join(folder, name) for folder in folders] + [name, os.path.join(default_folder, name)]
+    return next(filter(None, map(shutil.which, places)), None)
+
+
+def find_clang(given):
+    """A clang that makes AMD code by itself: with lld beside it."""
+    if given:
+        return find_program(given, "clang++")
+    for version in range(NEWEST_CLANG, OLDEST_CLANG - 1, -1):
+        path = shutil.which("clang++-%d" % version)
+        if path and glob.glob(os.path.join(os.path.dirname(os.path.realpath(path)), "*lld*")):
+            return path
+    return None
+
+
+class Toolchain:
+    def __init__(self, options, include_dirs):
+        self.options = options
+        self.source = options.source
+        self.common = ["-std=c++17"]
+        self.common += [flag for folder in include_dirs for flag in ("-I", os.path.normpath(folder))]
+        self.common += ["-D" + define for define in options.defines]
+        self.cxx = self.find_cxx(options.cxx)
+        self.nvcc = find_program(options.nvcc, "nvcc", ("CUDA_HOME", "CUDA_PATH"), "/usr/local/cuda/bin")
+        self.hipcc = find_program(options.hipcc, "hipcc", ("HIP_PATH", "ROCM_PATH"), "/opt/rocm/bin")
+        self.clang = None if self.hipcc else find_clang(options.clang)
+        self.folder = tempfile.mkdtemp(prefix="rillcc-")
+        self.macros = set()
+
+    @staticmethod
+    def find_cxx(given):
+        """The host compiler, with its own options if it was given some: "ccache g++"."""
+        for words in [shlex.split(given)] if given else [["c++"], ["g++"], ["clang++"]]:
+            path = shutil.which(words[0])
+            if path:
+                return [path] + words[1:]
+        why = "no program %s" % given if given else "no C++ compiler found"
+        raise RillccError("%s; rillcc reads every source with one: --cxx or RILL_CXX" % why)
+
+    def close(self):
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    # Running things
+
+    def execute(self, command, **extra):
+        if self.options.verbose:
+            print(shlex.join(command), file=sys.stderr)
+        # Some leave things in the folder for temporary files; this one goes at the end.
+        environment = dict(os.environ, LC_ALL="C.UTF-8", TMPDIR=self.folder)
+        # hipcc looks for a GPU, and complains at length, when it is not told of one.
+        environment.setdefault("HCC_AMDGPU_TARGET", "gfx90a")
+        try:
+            return subprocess.run(command, capture_output=True, encoding="utf-8", errors="replace", env=environment, **extra)
+        except OSError as error:
+            raise RillccError("cannot run %s: %s" % (command[0], error.strerror)) from error
+
+    def ask_host(self):
+        """Learns what compiler the host's is, and for what machine."""
+        result = self.execute(self.cxx + ["-dM", "-E", "-x", "c++", os.devnull])
+        if result.returncode != 0:
+            raise RillccError("%s does not work:\n%s" % (self.cxx[0], result.stderr.rstrip()))
+        self.macros = set(re.findall(r"#define (\w+)", result.stdout))
+
+    # Targets
+
+    def host_targets(self):
+        return X86_TARGETS if "__x86_64__" in self.macros else (platform.machine(),)
+
+    def choose_targets(self, wanted):
+        """Gives the targets for the --target options; for none of them, every one whose compiler is there."""
+        if not wanted:
+            wanted = ["cpu"]
+            if self.hipcc or self.clang:
+                wanted.insert(0, "hip")
+            if self.nvcc:
+                wanted.insert(0, "cuda")
+        targets = []
+        for text in wanted:
+            backend, colon, names = text.partition(":")
+            archs = names.split(",") if colon else None
+            if backend == "cuda":
+                if not self.nvcc:
+                    raise RillccError("--target %s: no nvcc found; name it with --nvcc or RILL_NVCC" % text)
+                archs = [self.cuda_arch(name, text) for name in archs or DEFAULT_CUDA]
+            elif backend == "hip":
+                if not self.hipcc and not self.clang:
+                    raise RillccError(
+                        "--target %s: no hipcc found, and no clang %d or later with lld; name one with --hipcc or "
+                        "--clang, RILL_HIPCC or RILL_CLANG" % (text, OLDEST_CLANG)
+                    )
+                archs = list(archs or DEFAULT_HIP)
+                for name in archs:
+                    if not re.fullmatch(r"gfx[0-9a-f]+(-[a-z0-9-]+)?", name):
+                        raise RillccError('--target %s: "%s" is not gfxNNN' % (text, name))
+            elif backend == "cpu":
+                archs = list(archs or self.host_targets())
+                for name in archs:
+                    if name not in self.host_targets():
+                        known = ", ".join(self.host_targets())
+                        raise RillccError('--target %s: "%s" is none of %s' % (text, name, known))
+            else:
+                raise RillccError("--target %s: the backends are cuda, hip and cpu" % text)
+            targets += [Target(backend, name) for name in archs]
+        return list({target.label: target for target in targets}.values())
+
+    @staticmethod
+    def cuda_arch(name, text):
+        if name == "ptx":
+            return "ptx_" + DEFAULT_PTX
+        if not re.fullmatch(r"(sm|ptx)_[0-9]+[af]?", name):
+            raise RillccError('--target %s: "%s" is none of sm_NN, ptx and ptx_NN' % (text, name))
+        return name
+
+    # Compiling
+
+    def host_flags(self, name):
+        flags = ["-march=" + name] if name in X86_TARGETS else []
+        return ["-x", "c++", *HOST_FLAGS, *flags, *self.common]
+
+    def read_source(self, name=None):
+        """Reads the source as the compiler sees it for that host target: its #if may ask for instructions."""
+        depfile = os.path.join(self.folder, "scan.d")
+        flags = self.host_flags(name or self.host_targets()[0])
+        command = self.cxx + ["-E", "-DRILL_SCAN=1", *flags]
+        if name is None:
+            command += ["-MMD", "-MF", depfile, "-MT", "x"]
+        result = self.execute(command + [self.source])
+        if result.returncode != 0:
+            raise RillccError("the preprocessor failed:\n%s" % result.stderr.rstrip(), self.source)
+        unit = scan.read_unit(result.stdout, self.source, extra_types=bool(self.options.type_headers))
+        return unit, read_depfile(depfile)
+
+    def cuda_command(self, target, output):
+        kind = "-ptx" if target.name.startswith("ptx_") else "-cubin"
+        arch = target.name.replace("ptx_", "compute_")
+        contract = "-fmad=%s" % ("false" if self.options.fp_contract == "off" else "true")
+        command = [self.nvcc, kind, "-arch=" + arch, "-x", "cu", "-O3", contract, "-Wno-deprecated-gpu-targets"]
+        return command + self.common + ["-o", output, self.source], None
+
+    def hip_command(self, target, output):
+        # Newer compilers make version 5 or 6 unasked, which older runtimes refuse.
+        flags = ["--offload-arch=" + target.name, "-mcode-object-version=4", "-O3", *self.common]
+        if self.options.fp_contract == "off":
+            flags.append("-ffp-contract=off")
+        if self.hipcc:
+            command = [self.hipcc, "--genco", "-x", "hip"]
+        else:
+            command = [self.clang, "-x", "hip", "--cuda-device-only", "--no-gpu-bundle-output", "-nogpulib", "-nogpuinc"]
+            # Some versions have no use for the last one, and say so.
+            flags += ["-DRILL_HIP_FREESTANDING=1", "-nohipwrapperinc", "-Wno-unused-command-line-argument"]
+        return command + flags + ["-o", output, self.source], None
+
+    def host_command(self, target, output):
+        unit, _ = self.read_source(target.name)
+        flags = self.host_flags(target.name) + HOST_LINK_FLAGS
+        if "__clang__" not in self.macros:
+            flags.append("-fno-gnu-unique")
+        flags.append("-DRILL_HELPERS_READ_INDEX=%d" % unit.helpers_read_index)
+        return self.cxx + flags + ["-o", output, "-"], host_source(self.source, unit)
+
+    def compile_one(self, number, target):
+        output = os.path.join(self.folder, "%d.out" % number)
+        depfile = os.path.join(self.folder, "%d.d" % number)
+        if target.backend == "cuda":
+            command, text = self.cuda_command(target, output)
+        elif target.backend == "hip":
+            command, text = self.hip_command(target, output)
+        else:
+            command, text = self.host_command(target, output)
+        done = self.execute(command + ["-MMD", "-MF", depfile], input=text)
+        name = os.path.basename(command[0])
+        if done.returncode != 0:
+            failure = "%s failed with exit status %d" % (name, done.returncode)
+            return Result(messages=(done.stderr + done.stdout).rstrip() + "\n", failure=failure)
+        with open(output, "rb") as file:
+            data = file.read()
+        if target.backend == "hip":
+            try:
+                data = offload.extract(data, target.name)
+            except ValueError as error:
+                return Result(failure="what %s wrote cannot be read: %s" % (name, error))
+        if target.name.startswith("ptx_"):
+            data += b"\0"
+        return Result(Image(target.backend, target.name, data), done.stderr, files=read_depfile(depfile))
+
+    def compile_all(self, targets, dependencies):
+        """Gives the images in the order of `targets`; adds the files that went into them to `dependencies`."""
+        with concurrent.futures.ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
+            jobs = [pool.submit(self.compile_one, i, target) for i, target in enumerate(targets)]
+            results = [job.result() for job in jobs]
+        shown = set()  # one mistake is reported by the compiler of every target: once is enough
+        for target, result in zip(targets, results):
+            key = result.messages if result.image else target.backend
+            if key not in shown:
+                sys.stderr.write(result.messages)
+            shown.add(key)
+        failed = ["for %s %s" % (t.label, result.failure) for t, result in zip(targets, results) if not result.image]
+        if failed:
+            raise RillccError("; ".join(failed), self.source)
+        for result in results:
+            dependencies |= without_cuda_headers(result.files)
+        return [result.image for result in results]
+
+
+def host_source(source, unit):
+    """The program text that makes an image of a source: rill/device/host_image.h says how."""
+    lines = ['#include "%s"' % source, "#include <rill/device/host_image.h>"]
+    lines.append("static constexpr rill_cpu_kernel rill_kernels[] = {")
+    for kernel in unit.kernels:
+        loops = "false" if kernel.has_barrier else "true"
+        types = ", ".join(["rill_body_" + kernel.name, loops] + [p.type for p in kernel.parameters])
+        lines.append('  rill_host_kernel<%s>("%s"),' % (types, kernel.name))
+    lines.append("};")
+    variables = "nullptr"
+    if unit.variables:
+        variables = "rill_variables"
+        lines.append("static const rill_cpu_variable rill_variables[] = {")
+        lines.extend('  { "%s", &%s, sizeof(%s) },' % (name, name, name) for name in unit.variables)
+        lines.append("};")
+    lines.append("RILL_HOST_IMAGE(rill_kernels, %d, %s, %d)" % (len(unit.kernels), variables, len(unit.variables)))
+    return "\n".join(lines) + "\n"
+
+
+def without_cuda_headers(files):
+    """nvcc does not take its own headers for system headers."""
+    folders = {os.path.dirname(file) + os.sep for file in files if os.path.basename(file) == "cuda_runtime.h"}
+    return {file for file in files if not file.startswith(tuple(folders))}
+
+
+def read_depfile(path):
+    """Gives the files that a makefile rule of a compiler names; none if it wrote no rule."""
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            text = file.read()
+    except FileNotFoundError:
+        return set()
+    _, _, text = text.replace("\\\n", " ").partition(": ")
+    words = re.findall(r"(?:\\[ #\\]|[^\s])+", text)
+    return {re.sub(r"\\([ #\\])", r"\1", word).replace("$$", "$") for word in words} - {"-", "\\"}

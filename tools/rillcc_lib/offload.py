@@ -1,0 +1,43 @@
+"""Takes an AMD code object out of the container that hipcc writes (a clang offload bundle)."""
+
+import re
+import struct
+
+MAGIC = b"__CLANG_OFFLOAD_BUNDLE__"
+ELF = b"\x7fELF"
+
+
+def extract(data, arch):
+    """Gives the code object for `arch`; raises ValueError if `data` is not a sound container with one inside.
+
+    The container: magic, 64-bit count, then per entry offset, size, length of its name and the name, such as
+    hipv4-amdgcn-amd-amdhsa--gfx90a:xnack+.  A bare code object is taken as it is."""
+    if data.startswith(ELF):
+        return data
+    if not data.startswith(MAGIC):
+        raise ValueError("neither a code object nor an offload bundle")
+
+    def number(at):
+        if at + 8 > len(data):
+            raise ValueError("truncated after %d bytes" % len(data))
+        return struct.unpack_from("<Q", data, at)[0]
+
+    found = []
+    position = len(MAGIC) + 8
+    for _ in range(number(len(MAGIC))):
+        offset, size, length = number(position), number(position + 8), number(position + 16)
+        position += 24
+        if length > len(data) - position:
+            raise ValueError("an entry's name reaches past the end")
+        name = data[position : position + length].decode("ascii", "replace")
+        position += length
+        if offset > len(data) or size > len(data) - offset:
+            raise ValueError('entry "%s" reaches past the end' % name)
+        target = re.fullmatch(r"hip[^-]*-amdgcn-amd-amdhsa-[^-]*-(.+)", name)
+        if target and target.group(1).split(":")[0] == arch:
+            found.append(data[offset : offset + size])
+    if len(found) != 1:
+        raise ValueError("%d entries for %s" % (len(found), arch))
+    if not found[0].startswith(ELF):
+        raise ValueError("the entry for %s is not a code object" % arch)
+    return found[0]
