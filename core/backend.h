@@ -36,13 +36,14 @@ struct rill__event_pool;
 struct rill__device {
   struct rill__object base;
   const struct rill__backend *backend;
-  char name[24];                /* "cuda:0" */
+  char name[24];                /* "cpu"; of GPUs with ":" and the ordinal */
   rill_device_info info;        /* filled in by the backend's init */
   uint64_t max_threads_per_dim; /* grid times block in one dimension; 0: no limit of its own */
   _Atomic bool active;          /* `activate` has succeeded */
-  pthread_mutex_t lock;         /* guards activation, the default stream's making, and `imported` */
+  pthread_mutex_t lock;         /* guards activation, `imported` and `streams` */
   _Atomic(struct rill__stream *) default_stream;
   struct rill__stream *imported; /* streams that were imported, linked by next_imported */
+  struct rill__stream *streams;  /* those whose native stream may have work, linked by next */
   _Atomic uint32_t held_streams; /* how many of its streams are held */
   struct rill__event_pool *spare_events; /* by timing and blocking_sync (core/event_pool.h) */
   _Atomic bool losing;
@@ -63,6 +64,7 @@ struct rill__stream {
   void (*release)(void *user, uintptr_t native);
   void *release_user;
   struct rill__stream *next_imported;
+  struct rill__stream *next, **link; /* of device->streams; link NULL: not there */
   _Atomic(struct rill__event *) cached_event;
   _Atomic bool foreign;   /* others may give it work: its completion is not remembered */
   struct rill__memo memo; /* of all work given so far */
@@ -92,6 +94,9 @@ struct rill__module {
   struct rill__object base;
   const rill_bundle *bundle;
   const rill_bundle_image *image; /* the one that is loaded */
+  struct rill__event **marks; /* while it waits to be unloaded: behind all work that may use it */
+  size_t mark_count;
+  bool marked;
   struct rill__kernel *ref_kernels; /* those that rill_kernel_refs have found, linked by next_ref */
   struct rill__module *next_loaded;
 };
@@ -134,6 +139,9 @@ struct rill__device_table {
   /* Blocks until all work of the device is done, foreign streams too. */
   rill_status (*synchronize)(struct rill__device *device);
   rill_status (*get_memory)(struct rill__device *device, uint64_t *free_bytes, uint64_t *total_bytes);
+  /* Optional.  The number of the device that a native stream other than 0, 1 and 2 belongs to.  Called before any
+   * device has been activated, too. */
+  rill_status (*of_native_stream)(uintptr_t native, uint32_t *ordinal);
 };
 
 struct rill__stream_table {
@@ -149,6 +157,8 @@ struct rill__stream_table {
   rill_status (*context)(struct rill__stream *stream, uintptr_t *out);
   /* Optional: the driver's number for the stream.  Without it, core's own. */
   rill_status (*id)(struct rill__stream *stream, uint64_t *out);
+  /* Optional, with `import`.  Whether an imported stream other than 0, 1 and 2 is still the one that was imported. */
+  rill_status (*validate)(struct rill__stream *stream, bool *same);
   /* Same device.  flags: RILL_EVENT_EXTERNAL or 0. */
   rill_status (*record)(struct rill__stream *stream, struct rill__event *event, uint32_t flags);
   /* Same backend; the event has been recorded.  flags: RILL_EVENT_EXTERNAL or 0. */
@@ -195,8 +205,7 @@ struct rill__module_table {
   /* What the device needs, in the words of a target: "sm_90 or an older ptx". */
   void (*needs)(struct rill__device *device, char *text, size_t size);
   rill_status (*load)(struct rill__module *module, const rill_bundle_image *image);
-  /* Optional: whether `unload` would block for kernels that may be running; core asks again later. */
-  bool (*is_busy)(struct rill__module *module);
+  /* No work that was submitted through rill uses it any more. */
   void (*unload)(struct rill__module *module);
 };
 
@@ -211,7 +220,7 @@ struct rill__kernel_table {
 };
 
 struct rill__backend {
-  const char *name; /* "cuda": what comes before the colon in a device's name */
+  const char *name; /* what comes before the colon in a device's name */
   uint32_t id;      /* RILL_BACKEND_* */
   bool gpu;         /* counted before the CPU */
   size_t device_size, stream_size, event_size, module_size, kernel_size; /* of its own parts */

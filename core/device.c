@@ -11,14 +11,14 @@
 
 /* The backends of this build, in the order in which their devices are counted. */
 #define BACKEND(name) extern const struct rill__backend rill__##name##_backend;
-#define ABSENT(name)
+#define ABSENT(name, id)
 #include "rill_backends.inc"
 #undef BACKEND
 #undef ABSENT
 
 static const struct rill__backend *const backends[] = {
 #define BACKEND(name) &rill__##name##_backend,
-#define ABSENT(name)
+#define ABSENT(name, id)
 #include "rill_backends.inc"
 #undef BACKEND
 #undef ABSENT
@@ -26,13 +26,16 @@ static const struct rill__backend *const backends[] = {
 enum { BACKENDS = sizeof backends / sizeof backends[0] };
 
 /* Those that this build was made without. */
-static const char *const absent[] = {
+static const struct {
+  const char *name;
+  uint32_t id;
+} absent[] = {
 #define BACKEND(name)
-#define ABSENT(name) #name,
+#define ABSENT(name, id) { #name, id },
 #include "rill_backends.inc"
 #undef BACKEND
 #undef ABSENT
-  NULL
+  { NULL, 0 },
 };
 
 /* Found once; constant afterwards. */
@@ -236,8 +239,8 @@ static bool parse_ordinal(const char *text, uint64_t *ordinal) {
   if (text[0] == '\0') return true;
   if (text[0] != ':' || text[1] == '\0') return false;
   for (const char *digit = text + 1; *digit != '\0'; digit++) {
-    if (*digit < '0' || *digit > '9' || digit - text > 9) return false;
-    *ordinal = *ordinal * 10 + (uint64_t)(*digit - '0');
+    if (*digit < '0' || *digit > '9') return false;
+    if (*ordinal < UINT32_MAX) *ordinal = *ordinal * 10 + (uint64_t)(*digit - '0'); /* more is no device either */
   }
   return true;
 }
@@ -256,8 +259,8 @@ static rill_status fail_no_gpu(const char *name) {
     used += (size_t)snprintf(text + used, sizeof text - used, "%s%s: %s", used > 0 ? "; " : "", backends[i]->name,
                              found.why[i]);
   }
-  for (int i = 0; absent[i] != NULL && used < sizeof text; i++) {
-    used += (size_t)snprintf(text + used, sizeof text - used, "%s%s: not built in", used > 0 ? "; " : "", absent[i]);
+  for (int i = 0; absent[i].name != NULL && used < sizeof text; i++) {
+    used += (size_t)snprintf(text + used, sizeof text - used, "%s%s: not built in", used > 0 ? "; " : "", absent[i].name);
   }
   return rill__fail(RILL_ERROR_NO_DEVICE, "there is no GPU for \"%s\": %s", name, text);
 }
@@ -283,10 +286,10 @@ static rill_status open_by_name(const char *name, const char *origin, struct ril
     *out = found.devices[found.first[i] + ordinal];
     return RILL_OK;
   }
-  for (int i = 0; absent[i] != NULL; i++) {
-    RILL_REQUIRE(!starts_with(name, absent[i]), RILL_ERROR_NO_DEVICE,
+  for (int i = 0; absent[i].name != NULL; i++) {
+    RILL_REQUIRE(!starts_with(name, absent[i].name), RILL_ERROR_NO_DEVICE,
                  "%s\"%s\": the %s backend is not built in" RILL_HINT "configure rill with -Drill_backend=%s", origin,
-                 name, absent[i], absent[i]);
+                 name, absent[i].name, absent[i].name);
   }
   return rill__fail(RILL_ERROR_NOT_FOUND, "%s\"%s\" is no device name" RILL_HINT "names are \"gpu\" or a backend's, with "
                     "\":N\" or without: \"%s\", \"%s:0\"",
@@ -306,6 +309,38 @@ rill_status rill_device_open(const char *name, rill_device *out) {
   }
   if (name != NULL && (name[0] != '\0' || origin[0] == '\0')) RILL_TRY(open_by_name(name, origin, &device));
   out->id = device->base.id;
+  return RILL_OK;
+}
+
+/* The index of a backend by its public number. */
+static rill_status find_backend(uint32_t id, int *out) {
+  for (*out = 0; *out < BACKENDS; ++*out) {
+    if (backends[*out]->id == id) return RILL_OK;
+  }
+  for (int i = 0; absent[i].name != NULL; i++) {
+    RILL_REQUIRE(absent[i].id != id, RILL_ERROR_NO_DEVICE, "the %s backend is not built in", absent[i].name);
+  }
+  return rill__fail(RILL_ERROR_INVALID_ARGUMENT, "backend %u is none of RILL_BACKEND_*", id);
+}
+
+rill_status rill_device_of_native_stream(uint32_t backend, uintptr_t native, rill_device *out) {
+  RILL_ENTER();
+  int i = 0;
+  if (out != NULL) *out = RILL_NULL_DEVICE;
+  RILL_TRY(find_backend(backend, &i));
+  RILL_REQUIRE(native > 2, RILL_ERROR_INVALID_ARGUMENT,
+               "native is %u: a default stream of whichever device is current" RILL_HINT "name the device yourself",
+               (unsigned)native);
+  RILL_REQUIRE(out != NULL, RILL_ERROR_INVALID_ARGUMENT, "out is NULL");
+  RILL_TRY(need_devices());
+  RILL_REQUIRE(found.counts[i] > 0, RILL_ERROR_NO_DEVICE, "%s: %s", backends[i]->name, found.why[i]);
+  RILL_REQUIRE(backends[i]->device->of_native_stream != NULL, RILL_ERROR_UNSUPPORTED,
+               "streams of %s have no native form, in any version", backends[i]->name);
+  uint32_t ordinal = 0;
+  RILL_TRY(backends[i]->device->of_native_stream(native, &ordinal));
+  RILL_REQUIRE(ordinal < found.counts[i], RILL_ERROR_NOT_FOUND, "native stream 0x%llx is of %s:%u, which is not here",
+               (unsigned long long)native, backends[i]->name, ordinal);
+  out->id = found.devices[found.first[i] + ordinal]->base.id;
   return RILL_OK;
 }
 

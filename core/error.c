@@ -46,6 +46,22 @@ rill_status rill__fail_native(rill_status status, int32_t code, const char *name
   return status;
 }
 
+static void swap_errors(struct rill__thread *self) {
+  struct rill__error_record error = self->error;
+  self->error = self->aside;
+  self->aside = error;
+}
+
+void rill__errors_aside(void) {
+  struct rill__thread *self = rill__self != NULL ? rill__self : rill__thread_attach();
+  if (self != NULL && self->aside_depth++ == 0) swap_errors(self);
+}
+
+void rill__errors_back(void) {
+  struct rill__thread *self = rill__self;
+  if (self != NULL && --self->aside_depth == 0) swap_errors(self);
+}
+
 rill_status rill_last_error(rill_error *out) {
   if (out == NULL || out->struct_size < sizeof(size_t)) return RILL_ERROR_INVALID_ARGUMENT;
   rill_error error = { sizeof error, RILL_OK, 0, "", "", "", "", "" };

@@ -15,6 +15,10 @@ rill_status rill__fail(rill_status status, const char *format, ...) __attribute_
 rill_status rill__fail_native(rill_status status, int32_t code, const char *name, const char *format, ...)
     __attribute__((cold, format(printf, 4, 5)));
 
+/* Between the two, failures inside a call that will succeed do not touch the last error. */
+void rill__errors_aside(void);
+void rill__errors_back(void);
+
 #define RILL_REQUIRE(condition, status, ...)                                                       \
   do {                                                                                             \
     if (RILL__UNLIKELY(!(condition))) return rill__fail((status), __VA_ARGS__);                    \

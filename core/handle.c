@@ -233,7 +233,9 @@ void rill__reclaim(void) {
     unused = object->next_retired;
     if (object->recycle != NULL && object->recycle(object)) continue;
     free_slot(object);
+    rill__errors_aside();
     rill__drop(object);
+    rill__errors_back();
   }
 }
 
@@ -245,6 +247,14 @@ void rill__object_republish(struct rill__object *object) {
 }
 
 void rill__keep(struct rill__object *object) { atomic_fetch_add_explicit(&object->keeps, 1, memory_order_relaxed); }
+
+bool rill__keep_if_kept(struct rill__object *object) {
+  uint32_t keeps = atomic_load(&object->keeps);
+  while (keeps != 0) {
+    if (atomic_compare_exchange_weak(&object->keeps, &keeps, keeps + 1)) return true;
+  }
+  return false;
+}
 
 void rill__drop(struct rill__object *object) {
   if (atomic_fetch_sub_explicit(&object->keeps, 1, memory_order_acq_rel) == 1) object->destroy(object);

@@ -100,6 +100,7 @@ bool rill__object_is_live(const struct rill__object *object);
 bool rill__object_revive(struct rill__object *object);
 
 void rill__keep(struct rill__object *object);
+bool rill__keep_if_kept(struct rill__object *object); /* false if the last keep has gone */
 void rill__drop(struct rill__object *object);
 
 /* Destroys what nobody can be using any more.  Called outside epochs by calls that are not hot.  Looking at all threads

@@ -46,8 +46,11 @@ void rill__held_abandoned(struct rill__event *event);
 /* The device is lost: all that is held for it fails. */
 void rill__held_device_lost(struct rill__device *device);
 
-/* Block, outside epochs, until the driver has what was submitted before the call; `ns` is reduced by the time that took.
- * The stream's also reports, once, that held work has failed. */
+/* Fails, once, if held work of the stream has failed. */
+rill_status rill__held_failure(struct rill__stream *stream);
+
+/* Block, outside epochs, until the driver has what was submitted before the call; `ns` is reduced by the time that
+ * took. */
 rill_status rill__held_wait_for_stream(struct rill__stream *stream, uint64_t *ns);
 rill_status rill__held_wait_for_event(struct rill__event *event, uint64_t *ns);
 void rill__held_wait_for_device(struct rill__device *device);

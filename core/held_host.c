@@ -56,15 +56,6 @@ static bool wait_for_change(const struct timespec *until, uint64_t ns) {
   return pthread_cond_timedwait(&changed, &lock, until) != ETIMEDOUT;
 }
 
-static rill_status report_failure(struct rill__stream *stream) {
-  struct rill__failure *failure = atomic_exchange(&stream->failure, NULL);
-  if (failure == NULL) return RILL_OK;
-  const rill_status status = rill__fail_native(failure->status, failure->native_code, failure->native_name,
-                                               "held work of %s failed: %s", rill__name_of(&stream->base).text, failure->text);
-  free(failure);
-  return status;
-}
-
 rill_status rill__held_wait_for_stream(struct rill__stream *stream, uint64_t *ns) {
   struct timespec until = { 0 };
   if (*ns != RILL__FOREVER) deadline_after(&until, *ns);
@@ -81,7 +72,16 @@ rill_status rill__held_wait_for_stream(struct rill__stream *stream, uint64_t *ns
   RILL_REQUIRE(in_time, RILL_ERROR_TIMEOUT, "%s is still held after %llu ns", rill__name_of(&stream->base).text,
                (unsigned long long)*ns);
   if (*ns != RILL__FOREVER) *ns = time_left(&until);
-  return report_failure(stream);
+  return RILL_OK;
+}
+
+rill_status rill__held_failure(struct rill__stream *stream) {
+  struct rill__failure *failure = atomic_exchange(&stream->failure, NULL);
+  if (failure == NULL) return RILL_OK;
+  const rill_status status = rill__fail_native(failure->status, failure->native_code, failure->native_name,
+                                               "held work of %s failed: %s", rill__name_of(&stream->base).text, failure->text);
+  free(failure);
+  return status;
 }
 
 rill_status rill__held_wait_for_event(struct rill__event *event, uint64_t *ns) {

@@ -134,6 +134,7 @@ void rill__held_recorded(struct rill__event *event) {
   if (!watched) return;
   /* The waits keep the point that this record made, though the event may be recorded again before they are reached. */
   struct rill__point *point = NULL;
+  rill__errors_aside();
   const bool marked = mark_now(event, &point) == RILL_OK;
   rill__held_lock();
   if (marked) {
@@ -143,6 +144,7 @@ void rill__held_recorded(struct rill__event *event) {
     rill__held_fail_waits(event, rill__self->error.status, rill__self->error.message);
   }
   rill__held_unlock();
+  rill__errors_back();
   rill__held_run();
 }
 

@@ -252,6 +252,7 @@ static void free_stagings(void) {
 }
 
 void rill__held_run(void) {
+  rill__errors_aside();
   rill__held_lock();
   if (stagings != NULL) free_stagings();
   for (struct rill__held *held = find_ready(); held != NULL; held = find_ready()) {
@@ -263,4 +264,5 @@ void rill__held_run(void) {
   }
   if (dead_ops != NULL) free_dead();
   rill__held_unlock();
+  rill__errors_back();
 }

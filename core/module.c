@@ -2,6 +2,7 @@
 #include "core/module.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Modules that are loaded, linked by next_loaded, and their kernels of references: a bundle has one module a device,
@@ -12,11 +13,91 @@ static struct rill__module *loaded;
 void rill__modules_lock(void) { pthread_mutex_lock(&loaded_lock); }
 void rill__modules_unlock(void) { pthread_mutex_unlock(&loaded_lock); }
 
+/* ---- unloading ----
+ *
+ * Drivers wait for running kernels when they unload a module, some with all other calls locked out.  So a module that
+ * is not needed any more first marks each stream of its device behind the work there, and is unloaded by a later call
+ * that finds all marks complete. */
+
+/* All streams of the device that may have work, each kept; NULL if memory ran out. */
+static struct rill__stream **keep_streams(struct rill__device *device, size_t *count) {
+  size_t most = 1;
+  pthread_mutex_lock(&device->lock);
+  for (const struct rill__stream *stream = device->streams; stream != NULL; stream = stream->next) most++;
+  struct rill__stream **streams = malloc(most * sizeof *streams);
+  *count = 0;
+  for (struct rill__stream *stream = device->streams; stream != NULL && streams != NULL; stream = stream->next) {
+    if (rill__keep_if_kept(&stream->base)) streams[(*count)++] = stream;
+  }
+  pthread_mutex_unlock(&device->lock);
+  return streams;
+}
+
+/* Marks one stream; false if it cannot be marked now. */
+static bool mark_stream(struct rill__module *module, struct rill__stream *stream) {
+  if (rill__known_idle(stream)) return true;
+  bool capturing = false;
+  struct rill__event *mark = NULL;
+  if (RILL_DOOR(stream, stream, is_capturing, stream, &capturing) != RILL_OK || capturing) return false;
+  if (rill__event_create(module->base.device, NULL, &mark) != RILL_OK) return false;
+  if (RILL_DOOR(stream, stream, record, stream, mark, 0) != RILL_OK) {
+    rill__object_retire(&mark->base);
+    return false;
+  }
+  module->marks[module->mark_count++] = mark;
+  return true;
+}
+
+static void remove_marks(struct rill__module *module) {
+  for (size_t i = 0; i < module->mark_count; i++) rill__object_retire(&module->marks[i]->base);
+  free(module->marks);
+  module->marks = NULL;
+  module->mark_count = 0;
+}
+
+static bool mark_streams(struct rill__module *module) {
+  size_t count = 0;
+  struct rill__stream **streams = keep_streams(module->base.device, &count);
+  if (streams == NULL) return false;
+  module->marks = malloc((count + 1) * sizeof *module->marks);
+  bool marked = module->marks != NULL;
+  for (size_t i = 0; i < count; i++) {
+    marked = marked && mark_stream(module, streams[i]);
+    rill__drop(&streams[i]->base);
+  }
+  free(streams);
+  if (!marked) remove_marks(module);
+  return marked;
+}
+
+/* Whether no submitted work uses the module.  A lost device has no work, and answers nothing. */
+static bool is_unused(struct rill__module *module) {
+  if (atomic_load(&module->base.device->lost) == RILL_OK) {
+    if (!module->marked) module->marked = mark_streams(module);
+    if (!module->marked) return false;
+    for (size_t i = 0; i < module->mark_count; i++) {
+      bool complete = false;
+      const rill_status status = RILL_DOOR(module->marks[i], event, is_ready, module->marks[i], &complete);
+      if (status == RILL_OK && !complete) return false;
+    }
+  }
+  remove_marks(module);
+  return true;
+}
+
 static void destroy_module(struct rill__object *object) {
   struct rill__module *module = (struct rill__module *)object;
-  if (module->image != NULL) RILL_DOOR(module, module, unload, module);
+  if (module->image != NULL) {
+    if (!is_unused(module)) {
+      rill__object_postpone(object);
+      return;
+    }
+    RILL_DOOR(module, module, unload, module);
+  }
   rill__object_free(object);
 }
+
+/* ---- loading ---- */
 
 /* A living module of this bundle on this device, with a reference added, or NULL.  Under loaded_lock. */
 static struct rill__module *find_loaded(const struct rill__device *device, const rill_bundle *bundle) {

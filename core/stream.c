@@ -8,12 +8,34 @@ static _Atomic uint64_t last_number;
 
 /* ---- life ---- */
 
+/* Puts a stream on its device's list, and takes it off. */
+static void list_stream(struct rill__stream *stream) {
+  struct rill__device *device = stream->base.device;
+  pthread_mutex_lock(&device->lock);
+  stream->next = device->streams;
+  stream->link = &device->streams;
+  if (stream->next != NULL) stream->next->link = &stream->next;
+  device->streams = stream;
+  pthread_mutex_unlock(&device->lock);
+}
+
+static void unlist_stream(struct rill__stream *stream) {
+  pthread_mutex_lock(&stream->base.device->lock);
+  if (stream->link != NULL) {
+    *stream->link = stream->next;
+    if (stream->next != NULL) stream->next->link = stream->link;
+    stream->link = NULL;
+  }
+  pthread_mutex_unlock(&stream->base.device->lock);
+}
+
 static void destroy_stream(struct rill__object *object) {
   struct rill__stream *stream = (struct rill__stream *)object;
   if (stream->owned && !RILL_DOOR(stream, stream, destroy, stream)) {
     rill__object_postpone(object);
     return;
   }
+  unlist_stream(stream);
   free(atomic_load(&stream->failure));
   rill__object_free(object);
 }
@@ -55,6 +77,7 @@ rill_status rill__stream_create(struct rill__device *device, const rill_stream_o
   rill_status status = RILL_DOOR(stream, stream, create, stream);
   if (status == RILL_OK) {
     stream->owned = true;
+    list_stream(stream);
     status = rill__object_publish(&stream->base, RILL__STREAM);
   }
   if (status != RILL_OK) {
@@ -129,6 +152,7 @@ static rill_status import(struct rill__device *device, uintptr_t native, const r
     }
     pthread_mutex_unlock(&device->lock);
     if (other == NULL) {
+      list_stream(stream);
       *out = stream;
       return RILL_OK;
     }
@@ -169,6 +193,25 @@ rill_status rill_stream_import(rill_device device, uintptr_t native, const rill_
   return RILL_OK;
 }
 
+rill_status rill_stream_validate(rill_stream stream) {
+  RILL_ENTER();
+  struct rill__stream *s;
+  RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
+  if (!s->imported || s->native <= 2) return RILL_OK;
+  struct rill__device *device = s->base.device;
+  RILL_TRY(rill__check_usable(device));
+  const char *why = "";
+  RILL_REQUIRE(RILL_DOOR(device, device, supports, device, RILL_FEATURE_STREAM_ID, &why), RILL_ERROR_UNSUPPORTED,
+               "rill_stream_validate on %s: %s", device->name, why);
+  bool same = false;
+  RILL_TRY(RILL_DOOR(s, stream, validate, s, &same));
+  RILL_REQUIRE(same, RILL_ERROR_STALE_HANDLE,
+               "native stream 0x%llx was destroyed since it was imported, and its value is used for another one" RILL_HINT
+               "release the handle, and import the new stream",
+               (unsigned long long)s->native);
+  return RILL_OK;
+}
+
 rill_status rill_stream_retain(rill_stream stream) {
   RILL_ENTER();
   return rill__object_retain(stream.id, RILL__STREAM);
@@ -182,6 +225,7 @@ void rill__stream_end(struct rill__stream *stream) {
     while (*link != NULL && *link != stream) link = &(*link)->next_imported;
     if (*link != NULL) *link = stream->next_imported;
     pthread_mutex_unlock(&device->lock);
+    if (!stream->owned) unlist_stream(stream); /* from here on its owner may destroy it */
   }
   struct rill__event *cached = atomic_load(&stream->cached_event);
   if (cached != NULL) rill__object_retire(&cached->base);
@@ -433,6 +477,7 @@ static rill_status synchronize(struct rill__thread *self, struct rill__stream *s
     status = RILL_DOOR(stream, stream, synchronize, stream, ns);
     if (status == RILL_OK && !rill__is_held(stream)) rill__memo_seen(&stream->memo, token);
   }
+  if (status == RILL_OK) status = rill__held_failure(stream);
   rill__drop(&stream->base);
   return status;
 }

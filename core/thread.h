@@ -42,6 +42,8 @@ struct rill__thread {
   const struct rill__object *subject; /* the first object it was given */
   uint64_t next_token; /* for rill__memo_ask; no two threads share one */
   struct rill__error_record error;
+  struct rill__error_record aside; /* what `error` is swapped with by rill__errors_aside */
+  uint32_t aside_depth;
   _Atomic bool in_use;
   struct rill__thread *next; /* of all records ever made; they are reused, never freed */
 };

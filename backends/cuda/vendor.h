@@ -15,9 +15,9 @@
 
 /* ---- libraries and symbols, by name only ---- */
 
-#define GPU_LIBRARIES { "libcuda.so.1" }
-#define GPU_MASK_VARIABLES { "CUDA_VISIBLE_DEVICES" }
-#define GPU_RTC_LIBRARIES { "libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2" }
+#define GPU_LIBRARIES "libcuda.so.1"
+#define GPU_MASK_VARIABLES "CUDA_VISIBLE_DEVICES"
+#define GPU_RTC_LIBRARIES "libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2"
 #define GPU_RTC_LIBRARIES_TEXT "none of libnvrtc.so.13, .12 and .11.2 can be opened"
 #define GPU_RTC_SYMBOL NULL /* never in the driver library itself */
 #define GPU_GRAPH_SYMBOL "cuGraphLaunch"
@@ -102,11 +102,12 @@ typedef unsigned int gpu_word;
 
 #include "backends/gpu/api.h"
 
-_Static_assert((int)CUDA_ERROR_INVALID_VALUE == GPU_INVALID_VALUE && (int)CUDA_ERROR_OUT_OF_MEMORY == GPU_OUT_OF_MEMORY &&
+_Static_assert((int)CUDA_ERROR_INVALID_VALUE == GPU_INVALID_VALUE &&
+                   (int)CUDA_ERROR_OUT_OF_MEMORY == GPU_OUT_OF_MEMORY &&
                    (int)CUDA_ERROR_DEINITIALIZED == GPU_DEINITIALIZED &&
                    (int)CUDA_ERROR_INVALID_CONTEXT == GPU_INVALID_CONTEXT &&
-                   (int)CUDA_ERROR_INVALID_HANDLE == GPU_INVALID_HANDLE &&
-                   (int)CUDA_ERROR_NOT_FOUND == GPU_NOT_FOUND && (int)CUDA_ERROR_NOT_READY == GPU_NOT_READY &&
+                   (int)CUDA_ERROR_INVALID_HANDLE == GPU_INVALID_HANDLE && (int)CUDA_ERROR_NOT_FOUND == GPU_NOT_FOUND &&
+                   (int)CUDA_ERROR_NOT_READY == GPU_NOT_READY &&
                    (int)CUDA_ERROR_CONTEXT_IS_DESTROYED == GPU_CONTEXT_DESTROYED &&
                    (int)CUDA_ERROR_NOT_SUPPORTED == GPU_NOT_SUPPORTED &&
                    (int)CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED == GPU_CAPTURE_UNSUPPORTED &&
@@ -143,7 +144,7 @@ static inline gpu_result gpu_vendor_enter(struct gpu_scope *scope, gpu_device_ha
   return GPU_CALL(context_push(context));
 }
 
-static inline void gpu_vendor_leave(struct gpu_scope *scope) { (void)gpu_api.context_pop(&scope->context); }
+static inline void gpu_vendor_leave(struct gpu_scope *scope) { (void)GPU_CALL(context_pop(&scope->context)); }
 
 /* The codes of a context that is gone also come from a handle that others have destroyed. */
 static inline bool gpu_vendor_context_is_gone(gpu_device_handle device) {
@@ -154,19 +155,29 @@ static inline bool gpu_vendor_context_is_gone(gpu_device_handle device) {
 
 static inline gpu_stream_handle gpu_vendor_special_stream(uintptr_t native) { return (CUstream)native; }
 
+static inline gpu_result gpu_vendor_context_device(CUcontext context, gpu_device_handle *device) {
+  gpu_result result = GPU_CALL(context_push(context));
+  if (result != GPU_SUCCESS) return result;
+  result = GPU_CALL(context_device(device));
+  (void)GPU_CALL(context_pop(&context));
+  return result;
+}
+
+static inline gpu_result gpu_vendor_stream_device(gpu_stream_handle stream, gpu_device_handle *device) {
+  CUcontext context = NULL;
+  const gpu_result result = GPU_CALL(stream_context(stream, &context));
+  return result == GPU_SUCCESS ? gpu_vendor_context_device(context, device) : result;
+}
+
 static inline gpu_result gpu_vendor_stream_owner(gpu_stream_handle stream, gpu_device_handle device, gpu_context own,
                                                  enum gpu_owner *owner) {
   CUcontext context = NULL;
+  CUdevice other = device;
   gpu_result result = GPU_CALL(stream_context(stream, &context));
   *owner = GPU_OWNER_THIS;
   if (result != GPU_SUCCESS || context == own) return result;
-  *owner = GPU_OWNER_OTHER_CONTEXT;
-  result = GPU_CALL(context_push(context));
-  if (result != GPU_SUCCESS) return result;
-  CUdevice other = device;
-  result = GPU_CALL(context_device(&other));
-  (void)gpu_api.context_pop(&context);
-  if (other != device) *owner = GPU_OWNER_OTHER_DEVICE;
+  result = gpu_vendor_context_device(context, &other);
+  *owner = other == device ? GPU_OWNER_OTHER_CONTEXT : GPU_OWNER_OTHER_DEVICE;
   return result;
 }
 
@@ -254,8 +265,7 @@ static inline gpu_result gpu_vendor_module_load(gpu_module_handle *module, const
   return GPU_CALL(module_load(module, data, 2, options, values));
 }
 
-/* Dynamic shared memory above the default must be asked for, once and for all: a later smaller request would
- * take it away from launches of other threads, so the most that there is. */
+/* Dynamic shared memory above the default must be asked for. */
 static inline gpu_result gpu_vendor_allow_shared(gpu_function function, uint64_t bytes) {
   return GPU_CALL(function_set_attribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)bytes));
 }

@@ -20,7 +20,7 @@ static const struct {
 #include "backends/gpu/gpu_api.def"
 };
 
-static const char *const libraries[] = GPU_LIBRARIES;
+static const char *const libraries[] = { GPU_LIBRARIES };
 static void *library; /* stays open: drivers do not survive being closed */
 
 _Static_assert(sizeof(void *) == sizeof(void (*)(void)), "dlsym gives functions as void *");

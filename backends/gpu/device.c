@@ -12,7 +12,7 @@ bool gpu_forked;
 
 /* The variables that hide devices, as they stand: the usual reason for finding none. */
 static void append_masks(char *why, size_t size) {
-  static const char *const names[] = GPU_MASK_VARIABLES;
+  static const char *const names[] = { GPU_MASK_VARIABLES };
   for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
     const char *value = getenv(names[i]);
     const size_t used = strlen(why);
@@ -107,7 +107,6 @@ static rill_status init(struct rill__device *device) {
   struct gpu_device *part = gpu_device_of(device);
   rill_device_info *info = &device->info;
   size_t memory = 0;
-  (void)pthread_mutex_init(&part->lock, NULL);
   GPU_TRY(device, device_get, (&part->native, info->ordinal));
   GPU_TRY(device, device_name, (info->name, (int)sizeof info->name, part->native));
   GPU_TRY(device, device_total_memory, (&memory, part->native));
@@ -161,7 +160,7 @@ static bool has_peers(const struct gpu_device *part, const char **why) {
 }
 
 static bool find_rtc(void) {
-  static const char *const names[] = GPU_RTC_LIBRARIES;
+  static const char *const names[] = { GPU_RTC_LIBRARIES };
   for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
     if (dlopen(names[i], RTLD_LAZY | RTLD_LOCAL) != NULL) return true; /* stays open, as all of the vendor's do */
   }
@@ -193,16 +192,12 @@ static bool can(struct rill__device *device, uint32_t feature, const char **why)
     case RILL_FEATURE_COOPERATIVE:
       *why = "the driver says that the device has no cooperative launches";
       return attribute(part->native, GPU_ATTRIBUTE_COOPERATIVE) != 0;
-    case RILL_FEATURE_GRAPH:
-      *why = "the driver has no graphs";
-      return gpu_has_symbol(GPU_GRAPH_SYMBOL);
+    case RILL_FEATURE_GRAPH: *why = "the driver has no graphs"; return gpu_has_symbol(GPU_GRAPH_SYMBOL);
     case RILL_FEATURE_GRAPH_UPDATE:
       *why = "the driver cannot update graphs";
       return gpu_has_symbol(GPU_GRAPH_UPDATE_SYMBOL);
     case RILL_FEATURE_RTC: return has_rtc(why);
-    case RILL_FEATURE_STREAM_ID:
-      *why = GPU_STREAM_ID_TEXT;
-      return gpu_api.stream_id != NULL;
+    case RILL_FEATURE_STREAM_ID: *why = GPU_STREAM_ID_TEXT; return gpu_api.stream_id != NULL;
     default: *why = "there is no such feature"; return false;
   }
 }
@@ -232,6 +227,18 @@ static rill_status get_memory(struct rill__device *device, uint64_t *free_bytes,
   return RILL_OK;
 }
 
+static rill_status of_native_stream(uintptr_t native, uint32_t *ordinal) {
+  gpu_device_handle handle = 0;
+  const gpu_result result = gpu_vendor_stream_device((gpu_stream_handle)native, &handle);
+  if (result != GPU_SUCCESS) return gpu_fail(NULL, result, "asking for the stream's device");
+  for (uint32_t i = 0; i < gpu_device_count; i++) {
+    *ordinal = i;
+    if (gpu_devices[i] != NULL && gpu_device_of(gpu_devices[i])->native == handle) return RILL_OK;
+  }
+  *ordinal = UINT32_MAX;
+  return RILL_OK;
+}
+
 const struct rill__device_table gpu_device_table = {
   .count = count,
   .init = init,
@@ -239,4 +246,5 @@ const struct rill__device_table gpu_device_table = {
   .supports = supports,
   .synchronize = synchronize,
   .get_memory = get_memory,
+  .of_native_stream = of_native_stream,
 };

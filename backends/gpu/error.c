@@ -56,7 +56,8 @@ static const char *reason_of(gpu_result result) {
     case GPU_NOT_SUPPORTED: return "the driver or the device cannot do this";
     case GPU_CAPTURED_EVENT: return "the event was last recorded in a capture";
     case GPU_CAPTURE_UNSUPPORTED: return "it is not permitted while a stream is being captured";
-    case GPU_CAPTURE_INVALIDATED: return "the capture has been invalidated by an earlier error" RILL_HINT "end the capture";
+    case GPU_CAPTURE_INVALIDATED:
+      return "the capture has been invalidated by an earlier error" RILL_HINT "end the capture";
     case GPU_CAPTURE_MERGE: return "it would join two captures";
     case GPU_CAPTURE_UNMATCHED: return "the capture did not begin on this stream";
     case GPU_CAPTURE_UNJOINED: return "the capture has a stream that was not joined to its first one";
@@ -74,14 +75,14 @@ rill_status gpu_fail(struct rill__device *device, gpu_result result, const char 
   const char *fault = fault_of(result);
   const bool bad_handle =
       result == GPU_CONTEXT_DESTROYED || result == GPU_INVALID_CONTEXT || result == GPU_INVALID_HANDLE;
-  if (fault == NULL && bad_handle && gpu_vendor_context_is_gone(gpu_device_of(device)->native)) {
+  if (fault == NULL && bad_handle && device != NULL && gpu_vendor_context_is_gone(gpu_device_of(device)->native)) {
     fault = "its context was destroyed or reset by other code of this process";
   }
-  if (fault != NULL) return rill__device_lost(device, result, name, "%s (told by %s)", fault, symbol);
+  if (fault != NULL && device != NULL) return rill__device_lost(device, result, name, "%s (told by %s)", fault, symbol);
   return rill__fail_native(gpu_status_of(result), result, name, "%s: %s", symbol, reason_of(result));
 }
 
 rill_status gpu_fail_unfinished(const char *what, uint64_t ns) {
-  return rill__fail(RILL_ERROR_TIMEOUT, "the %s was not complete within %llu ns" RILL_HINT "it goes on; wait again", what,
-                    (unsigned long long)ns);
+  return rill__fail(RILL_ERROR_TIMEOUT, "the %s was not complete within %llu ns" RILL_HINT "it goes on; wait again",
+                    what, (unsigned long long)ns);
 }

@@ -25,6 +25,9 @@ static void destroy(struct rill__event *event) {
   if (!gpu_forked) (void)GPU_CALL(event_destroy(gpu_event_of(event)->native));
 }
 
+/* Core asks nothing of an event before its next record, and that replaces whatever it marks. */
+static void recycle(struct rill__event *event) { (void)event; }
+
 static uintptr_t native(struct rill__event *event) { return (uintptr_t)gpu_event_of(event)->native; }
 
 /* An event last recorded in a capture, which may have ended, has no state of its own to ask for: one driver says
@@ -83,6 +86,7 @@ const struct rill__event_table gpu_event_table = {
   .create = create,
   .import = import,
   .destroy = destroy,
+  .recycle = recycle,
   .native = native,
   .is_ready = is_ready,
   .synchronize = synchronize,

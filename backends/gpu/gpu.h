@@ -34,7 +34,6 @@
 #define gpu_fail_unfinished GPU_NAME(fail_unfinished)
 #define gpu_forked GPU_NAME(forked)
 #define gpu_host_call GPU_NAME(host_call)
-#define gpu_is_busy GPU_NAME(is_busy)
 #define gpu_kernel_table GPU_NAME(kernel_table)
 #define gpu_memory_table GPU_NAME(memory_table)
 #define gpu_module_table GPU_NAME(module_table)
@@ -52,8 +51,6 @@ struct gpu_device {
   gpu_device_handle native;
   gpu_context context; /* the primary one, from activation on */
   struct gpu_target target;
-  pthread_mutex_t lock;       /* guards `streams` */
-  struct gpu_stream *streams; /* those that were created here, linked by next */
   _Atomic(struct gpu_closure *) spare[GPU_SPARE_CLOSURES]; /* for the next host calls */
   _Atomic(struct gpu_closure *) captured;                  /* those that graphs may still call */
 };
@@ -64,7 +61,6 @@ struct gpu_stream {
   bool work_inside; /* launches, copies and fills need one */
   bool has_id;
   unsigned long long id; /* asked for once: the question would break a capture */
-  struct gpu_stream **link, *next; /* link: what points here, in the device's list; NULL outside of it */
 };
 
 struct gpu_event {
@@ -101,7 +97,7 @@ extern struct rill__device **gpu_devices; /* by ordinal; NULL until core has set
 extern uint32_t gpu_device_count;
 extern bool gpu_forked; /* this is the child of a fork; constant while it has more than one thread */
 
-/* The status of a vendor's code, with the text: which call failed and what that means. */
+/* The status of a vendor's code, with the text: which call failed and what that means.  `device` may be NULL. */
 rill_status gpu_fail(struct rill__device *device, gpu_result result, const char *symbol) __attribute__((cold));
 
 /* The status alone, for those who only pass it on. */
@@ -121,9 +117,6 @@ struct gpu_patience gpu_patience_begin(uint64_t ns);
 bool gpu_patience_again(struct gpu_patience *patience); /* false once the limit has passed, never before */
 rill_status gpu_fail_unfinished(const char *what, uint64_t ns) __attribute__((cold));
 
-/* Whether a stream that was created on the device has work that is not done. */
-bool gpu_is_busy(struct rill__device *device);
-
 /* The host_call slot of streams. */
 rill_status gpu_host_call(struct rill__stream *stream, rill_host_fn fn, void *user);
 
@@ -135,10 +128,10 @@ rill_status gpu_host_call(struct rill__stream *stream, rill_host_fn fn, void *us
 #define GPU_FAIL(device, result, field) gpu_fail((device), (result), gpu_symbols.field)
 
 /* One vendor call, or the calling function fails: GPU_TRY(device, device_get, (&native, ordinal)). */
-#define GPU_TRY(device, field, arguments)                                                          \
-  do {                                                                                             \
-    const gpu_result try_result_ = GPU_CALL(field arguments);                                      \
-    if (RILL__UNLIKELY(try_result_ != GPU_SUCCESS)) return GPU_FAIL(device, try_result_, field);   \
+#define GPU_TRY(device, field, arguments)                                                        \
+  do {                                                                                           \
+    const gpu_result try_result_ = GPU_CALL(field arguments);                                    \
+    if (RILL__UNLIKELY(try_result_ != GPU_SUCCESS)) return GPU_FAIL(device, try_result_, field); \
   } while (0)
 
 /* Makes the device's context the current one, until gpu_leave. */
@@ -150,26 +143,26 @@ static inline gpu_result gpu_enter(struct rill__device *device, struct gpu_scope
 static inline void gpu_leave(struct gpu_scope *scope) { gpu_vendor_leave(scope); }
 
 /* One vendor call inside a scope. */
-#define GPU_RUN_INSIDE(result, device, field, arguments)                                           \
-  do {                                                                                             \
-    struct gpu_scope scope_;                                                                       \
-    (result) = gpu_enter((device), &scope_);                                                       \
-    if (RILL__LIKELY((result) == GPU_SUCCESS)) {                                                   \
-      (result) = GPU_CALL(field arguments);                                                        \
-      gpu_leave(&scope_);                                                                          \
-    }                                                                                              \
+#define GPU_RUN_INSIDE(result, device, field, arguments) \
+  do {                                                   \
+    struct gpu_scope scope_;                             \
+    (result) = gpu_enter((device), &scope_);             \
+    if (RILL__LIKELY((result) == GPU_SUCCESS)) {         \
+      (result) = GPU_CALL(field arguments);              \
+      gpu_leave(&scope_);                                \
+    }                                                    \
   } while (0)
 
 /* One vendor call whose handles say all, inside a scope if `inside`.  A driver that still wants a current
  * context refuses the call before it does anything, and gets it in a second try. */
-#define GPU_RUN(result, device, inside, field, arguments)                                          \
-  do {                                                                                             \
-    bool inside_ = (inside);                                                                       \
-    if (RILL__LIKELY(!inside_)) {                                                                  \
-      (result) = GPU_CALL(field arguments);                                                        \
-      inside_ = (result) == GPU_INVALID_CONTEXT;                                                   \
-    }                                                                                              \
-    if (RILL__UNLIKELY(inside_)) GPU_RUN_INSIDE(result, device, field, arguments);                 \
+#define GPU_RUN(result, device, inside, field, arguments)                          \
+  do {                                                                             \
+    bool inside_ = (inside);                                                       \
+    if (RILL__LIKELY(!inside_)) {                                                  \
+      (result) = GPU_CALL(field arguments);                                        \
+      inside_ = (result) == GPU_INVALID_CONTEXT;                                   \
+    }                                                                              \
+    if (RILL__UNLIKELY(inside_)) GPU_RUN_INSIDE(result, device, field, arguments); \
   } while (0)
 
 /* Between the two, this thread's calls do not disturb captures that it or, in global mode, others have under way. */

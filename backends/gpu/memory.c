@@ -126,7 +126,8 @@ static rill_status fill_doubling(struct rill__stream *stream, unsigned char *dst
   return RILL_OK;
 }
 
-static rill_status fill(struct rill__stream *stream, void *dst, const void *pattern, size_t pattern_size, size_t count) {
+static rill_status fill(struct rill__stream *stream, void *dst, const void *pattern, size_t pattern_size,
+                        size_t count) {
   const struct gpu_stream *part = gpu_stream_of(stream);
   struct rill__device *device = stream->base.device;
   const gpu_pointer to = GPU_POINTER(dst);

@@ -25,30 +25,20 @@ static rill_status load(struct rill__module *module, const rill_bundle_image *im
                            image->target, image->size, log[0] != '\0' ? ": " : "", log);
 }
 
-/* No vendor says whether unloading waits for kernels that run, and none which these are.  Work of imported streams
- * is not seen here, and waited for in `unload`. */
-static bool is_busy(struct rill__module *module) {
-  struct rill__device *device = module->base.device;
-  if (gpu_forked || atomic_load_explicit(&device->lost, memory_order_acquire) != RILL_OK) return false;
-  return gpu_is_busy(device);
-}
-
 /* A refusal leaves nothing to do: the driver has shut down at exit, or the device is lost. */
 static void unload(struct rill__module *module) {
   struct rill__device *device = module->base.device;
   const bool lost = atomic_load_explicit(&device->lost, memory_order_acquire) != RILL_OK;
-  struct gpu_scope scope;
-  if (gpu_forked || (lost && GPU_MAY_HANG_BEHIND_FAULT) || gpu_enter(device, &scope) != GPU_SUCCESS) return;
-  if (!lost) (void)GPU_CALL(context_synchronize());
-  (void)GPU_CALL(module_unload(gpu_module_of(module)->native));
-  gpu_leave(&scope);
+  if (gpu_forked || (lost && GPU_MAY_HANG_BEHIND_FAULT)) return;
+  gpu_result result;
+  GPU_RUN_INSIDE(result, device, module_unload, (gpu_module_of(module)->native));
+  (void)result;
 }
 
 const struct rill__module_table gpu_module_table = {
   .fit = fit,
   .needs = needs,
   .load = load,
-  .is_busy = is_busy,
   .unload = unload,
 };
 

@@ -2,13 +2,15 @@
 
 /* ---- life ---- */
 
-/* The driver's number of the stream, where it has one.  Inside a scope.  Asking breaks a capture that is under
- * way in the same mode, so it happens now and aside. */
-static void read_id(struct gpu_stream *part) {
+/* The driver's number of the stream, where it has one.  Asking in the usual mode would break a capture that is under
+ * way, so it happens once, now and aside. */
+static void read_id(struct rill__device *device, struct gpu_stream *part) {
   if (gpu_api.stream_id == NULL) return;
+  gpu_result result;
   struct gpu_aside aside = gpu_step_aside();
-  part->has_id = GPU_CALL(stream_id(part->native, &part->id)) == GPU_SUCCESS;
+  GPU_RUN(result, device, part->inside, stream_id, (part->native, &part->id));
   gpu_step_back(&aside);
+  part->has_id = result == GPU_SUCCESS;
 }
 
 static void set_scopes(struct gpu_stream *part, bool special) {
@@ -16,54 +18,26 @@ static void set_scopes(struct gpu_stream *part, bool special) {
   part->work_inside = special || (GPU_WORK_NEEDS_CURRENT && gpu_device_count > 1);
 }
 
-static void add(struct gpu_device *device, struct gpu_stream *part) {
-  pthread_mutex_lock(&device->lock);
-  part->next = device->streams;
-  part->link = &device->streams;
-  if (part->next != NULL) part->next->link = &part->next;
-  device->streams = part;
-  pthread_mutex_unlock(&device->lock);
-}
-
-static void take_out(struct gpu_device *device, struct gpu_stream *part) {
-  pthread_mutex_lock(&device->lock);
-  if (part->link != NULL) { /* not of an adopted stream */
-    *part->link = part->next;
-    if (part->next != NULL) part->next->link = part->link;
-    part->link = NULL;
-  }
-  pthread_mutex_unlock(&device->lock);
-}
-
 static rill_status create(struct rill__stream *stream) {
   struct rill__device *device = stream->base.device;
   struct gpu_stream *part = gpu_stream_of(stream);
-  struct gpu_scope scope;
-  set_scopes(part, false);
-  gpu_result result = gpu_enter(device, &scope);
-  if (result == GPU_SUCCESS) {
-    const unsigned flags = stream->blocking ? 0 : GPU_STREAM_FLAG_NON_BLOCKING;
-    result = GPU_CALL(stream_create(&part->native, flags, stream->priority));
-    if (result == GPU_SUCCESS) read_id(part);
-    gpu_leave(&scope);
-  }
+  const unsigned flags = stream->blocking ? 0 : GPU_STREAM_FLAG_NON_BLOCKING;
+  gpu_result result;
+  GPU_RUN_INSIDE(result, device, stream_create, (&part->native, flags, stream->priority));
   if (result != GPU_SUCCESS) return GPU_FAIL(device, result, stream_create);
-  add(gpu_device_of(device), part);
+  set_scopes(part, false);
+  read_id(device, part);
   return RILL_OK;
 }
 
 /* The vendor's three default streams: there is nothing to ask about them, and calls name them anew each time. */
 static rill_status import_special(struct rill__stream *stream) {
   struct gpu_stream *part = gpu_stream_of(stream);
-  struct gpu_scope scope;
   part->native = gpu_vendor_special_stream(stream->native);
   set_scopes(part, true);
   stream->priority = 0;
   stream->blocking = true;
-  if (gpu_enter(stream->base.device, &scope) == GPU_SUCCESS) {
-    read_id(part);
-    gpu_leave(&scope);
-  }
+  read_id(stream->base.device, part);
   return RILL_OK;
 }
 
@@ -100,7 +74,7 @@ static rill_status import(struct rill__stream *stream) {
   stream->blocking = (flags & GPU_STREAM_FLAG_NON_BLOCKING) == 0;
   part->native = native;
   set_scopes(part, false);
-  read_id(part);
+  read_id(device, part);
   return RILL_OK;
 }
 
@@ -114,24 +88,13 @@ static bool has_work(const struct gpu_stream *part) {
   return result == GPU_NOT_READY;
 }
 
-bool gpu_is_busy(struct rill__device *device) {
-  struct gpu_device *device_part = gpu_device_of(device);
-  bool busy = false;
-  pthread_mutex_lock(&device_part->lock);
-  for (struct gpu_stream *part = device_part->streams; part != NULL && !busy; part = part->next) busy = has_work(part);
-  pthread_mutex_unlock(&device_part->lock);
-  return busy;
-}
-
-/* Ends with its work, not before: one vendor would wait for it here, and with both it could no longer be told
- * whether a module is in use. */
+/* Ends with its work, not before: one vendor would wait for it here, and core looks among its streams for what may
+ * still use a module. */
 static bool destroy(struct rill__stream *stream) {
-  struct gpu_stream *part = gpu_stream_of(stream);
-  struct rill__device *device = stream->base.device;
+  const struct gpu_stream *part = gpu_stream_of(stream);
   if (gpu_forked) return true;
-  const bool lost = atomic_load_explicit(&device->lost, memory_order_acquire) != RILL_OK;
+  const bool lost = atomic_load_explicit(&stream->base.device->lost, memory_order_acquire) != RILL_OK;
   if (!lost && has_work(part)) return false;
-  take_out(gpu_device_of(device), part);
   /* A refusal leaves nothing to do: the driver has shut down at exit, or the device is lost. */
   if (!lost || !GPU_MAY_HANG_BEHIND_FAULT) (void)GPU_CALL(stream_destroy(part->native));
   return true;
@@ -152,6 +115,25 @@ static rill_status id(struct rill__stream *stream, uint64_t *out) {
   const struct gpu_stream *part = gpu_stream_of(stream);
   *out = part->has_id ? part->id : stream->number;
   return RILL_OK;
+}
+
+/* A handle that is used again names a stream with another id; one that is not is refused, at best. */
+static rill_status validate(struct rill__stream *stream, bool *same) {
+  const struct gpu_stream *part = gpu_stream_of(stream);
+  struct rill__device *device = stream->base.device;
+  RILL_REQUIRE(part->has_id, RILL_ERROR_UNSUPPORTED, "the driver of %s did not tell the id of native stream 0x%llx",
+               device->name, (unsigned long long)stream->native);
+  unsigned long long now = 0;
+  gpu_result result;
+  struct gpu_aside aside = gpu_step_aside();
+  GPU_RUN(result, device, false, stream_id, (part->native, &now));
+  gpu_step_back(&aside);
+  *same = result == GPU_SUCCESS && now == part->id;
+  if (result == GPU_SUCCESS) return RILL_OK;
+  const rill_status status = GPU_FAIL(device, result, stream_id);
+  /* Destroyed, unless it is the whole context that has gone. */
+  const bool gone = result == GPU_INVALID_HANDLE || result == GPU_CONTEXT_DESTROYED;
+  return gone && status != RILL_ERROR_DEVICE_LOST ? RILL_OK : status;
 }
 
 static rill_status is_capturing(struct rill__stream *stream, bool *out) {
@@ -191,8 +173,8 @@ static rill_status record_external(struct rill__stream *stream, struct rill__eve
   const struct gpu_stream *part = gpu_stream_of(stream);
   struct rill__device *device = stream->base.device;
   RILL_REQUIRE(gpu_api.event_record_with_flags != NULL, RILL_ERROR_UNSUPPORTED,
-               "RILL_EVENT_EXTERNAL in a capture: the driver of %s cannot record with flags: %s came later", device->name,
-               gpu_symbols.event_record_with_flags);
+               "RILL_EVENT_EXTERNAL in a capture: the driver of %s cannot record with flags: %s came later",
+               device->name, gpu_symbols.event_record_with_flags);
   gpu_result result;
   GPU_RUN(result, device, part->inside, event_record_with_flags,
           (gpu_event_of(event)->native, part->native, GPU_RECORD_FLAG_EXTERNAL));
@@ -252,6 +234,7 @@ const struct rill__stream_table gpu_stream_table = {
   .native = native,
   .context = context,
   .id = id,
+  .validate = validate,
   .record = record,
   .wait = wait,
   .synchronize = synchronize,

@@ -19,9 +19,9 @@
 
 /* ---- libraries and symbols, by name only ---- */
 
-#define GPU_LIBRARIES { "libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5" }
-#define GPU_MASK_VARIABLES { "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES" }
-#define GPU_RTC_LIBRARIES { "libhiprtc.so.7", "libhiprtc.so.6" }
+#define GPU_LIBRARIES "libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5"
+#define GPU_MASK_VARIABLES "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"
+#define GPU_RTC_LIBRARIES "libhiprtc.so.7", "libhiprtc.so.6"
 #define GPU_RTC_LIBRARIES_TEXT "neither libhiprtc.so.7 nor .6 can be opened, and libamdhip64 does not contain it"
 #define GPU_RTC_SYMBOL "hiprtcCompileProgram" /* inside libamdhip64 in 5 and 6 */
 #define GPU_GRAPH_SYMBOL "hipGraphLaunch"
@@ -39,7 +39,7 @@ hipError_t hipGetDevicePropertiesR0600(void *properties, int device);
 #endif
 
 /* Younger than the oldest headers; here again. */
-hipError_t hipStreamGetDevice(hipStream_t stream, hipDevice_t *device);                      /* 5.6 */
+hipError_t hipStreamGetDevice(hipStream_t stream, hipDevice_t *device);                       /* 5.6 */
 hipError_t hipEventRecordWithFlags(hipEvent_t event, hipStream_t stream, unsigned int flags); /* 6.4 */
 hipError_t hipStreamGetId(hipStream_t stream, unsigned long long *streamId);                  /* 7.0 */
 hipError_t hipMemsetD2D32Async(hipDeviceptr_t dst, size_t dstPitch, unsigned int value, size_t width, size_t height,
@@ -125,7 +125,7 @@ _Static_assert((int)hipErrorInvalidValue == GPU_INVALID_VALUE && (int)hipErrorOu
                "the codes that the shared source goes by");
 
 /* A failed call stays the thread's last error, "not ready" too: take it away again, lest the user's next
- * hipGetLastError finds an error of ours. */
+ * hipGetLastError finds an error of ours.  (Up to 6 a call that succeeds takes the user's own away; nothing helps.) */
 static inline gpu_result gpu_vendor_result(hipError_t result) {
   if (RILL__UNLIKELY(result != hipSuccess)) (void)gpu_api.get_last_error();
   return (gpu_result)result;
@@ -187,18 +187,20 @@ static inline gpu_stream_handle gpu_vendor_special_stream(uintptr_t native) {
   return native == 1 ? NULL : (hipStream_t)native;
 }
 
+static inline gpu_result gpu_vendor_stream_device(gpu_stream_handle stream, gpu_device_handle *device) {
+  if (gpu_api.stream_device != NULL) return GPU_CALL(stream_device(stream, device));
+  if (gpu_api.stream_device_id == NULL) return GPU_NOT_SUPPORTED;
+  *device = gpu_api.stream_device_id(stream); /* what 5.2 has instead */
+  return *device >= 0 ? GPU_SUCCESS : GPU_INVALID_HANDLE;
+}
+
 static inline gpu_result gpu_vendor_stream_owner(gpu_stream_handle stream, gpu_device_handle device, gpu_context own,
                                                  enum gpu_owner *owner) {
   (void)own;
   hipDevice_t other = device;
-  gpu_result result = GPU_SUCCESS;
-  if (gpu_api.stream_device != NULL) {
-    result = GPU_CALL(stream_device(stream, &other));
-  } else if (gpu_api.stream_device_id != NULL) { /* what 5.2 has instead */
-    other = gpu_api.stream_device_id(stream);
-  }
+  const gpu_result result = gpu_vendor_stream_device(stream, &other);
   *owner = other == device ? GPU_OWNER_THIS : GPU_OWNER_OTHER_DEVICE;
-  return result;
+  return result == GPU_NOT_SUPPORTED ? GPU_SUCCESS : result; /* a runtime that does not say is believed */
 }
 
 /* ---- what the device is, and which code it runs ---- */

@@ -87,6 +87,17 @@ RILL_API RILL_NODISCARD rill_status rill_device_get(int32_t index, rill_device *
  *  Like:    max.driver.Accelerator, warp.get_device, cuda.core Device().      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_device_open(const char *name, rill_device *out);
 
+/** Gives the device that a native stream (CUstream, cudaStream_t, hipStream_t) belongs to.  `backend` is
+ *  RILL_BACKEND_CUDA or RILL_BACKEND_HIP.
+ *
+ *  Native 0, 1 and 2 name a default stream of whichever device is current, so they belong to none.
+ *
+ *  Errors:  INVALID_ARGUMENT (backend, or native is 0, 1 or 2), NO_DEVICE, NOT_FOUND, UNSUPPORTED (the CPU; a driver
+ *           that cannot tell), BACKEND.
+ *  Threads: any; the stream must live during the call.
+ *  Like:    cuStreamGetDevice, hipStreamGetDevice.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_device_of_native_stream(uint32_t backend, uintptr_t native, rill_device *out);
+
 /** Fills in what is known of a device.  Creates no context.
  *
  *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT.

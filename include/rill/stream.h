@@ -77,6 +77,15 @@ RILL_API RILL_NODISCARD rill_status rill_stream_create(rill_device device, const
 RILL_API RILL_NODISCARD rill_status rill_stream_import(rill_device device, uintptr_t native,
                                                        const rill_import_options *options, rill_stream *out);
 
+/** Tells whether an imported native stream is still the one that was imported.  The vendor's default streams and
+ *  streams of rill's own always are.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE (the handle; or the native stream was destroyed and its value used again),
+ *           UNSUPPORTED (the driver has no stream ids: RILL_FEATURE_STREAM_ID), DEVICE_LOST, BACKEND.
+ *  Threads: any.
+ *  Like:    cuStreamGetId, compared.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_stream_validate(rill_stream stream);
+
 /** Adds a reference.  For a device's default stream: nothing.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE.

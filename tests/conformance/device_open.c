@@ -72,8 +72,10 @@ static void refuses_gpu_numbers_that_are_none(void) {
     assert_fails(rill_device_open(name, &device), expected);
     assert_int_equal(device.id, 0);
     assert_says(gpus[i].prefix);
-    (void)snprintf(name, sizeof name, "%s:4294967296", gpus[i].prefix); /* 0, if cut to 32 bits */
-    assert_fails(rill_device_open(name, &device), expected);
+    if (there > 0) { /* 0, if cut to 32 bits */
+      (void)snprintf(name, sizeof name, "%s:4294967296", gpus[i].prefix);
+      assert_fails(rill_device_open(name, &device), RILL_ERROR_NOT_FOUND);
+    }
   }
 }
 

@@ -19,8 +19,20 @@ STRICT = "-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror -fPIC".split()
 STRICT_C = STRICT + ["-std=c11", "-Wmissing-prototypes"]
 STRICT_CXX = STRICT + ["-std=c++17"]
 
-sys.path.insert(0, os.path.join(ROOT, "tools"))
 sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(ROOT, "tools"))
+
+from rillcc_lib import compilers  # noqa: E402
+
+SOURCES = {name: os.path.join(KERNELS, name + ".kernel.cu") for name in ("basic", "gate", "image")}
+SOURCES["dialect"] = os.path.join(HERE, "dialect.kernel.cu")
+
+NVCC = compilers.find_program(os.environ.get("RILL_NVCC"), "nvcc", ("CUDA_HOME", "CUDA_PATH"), "/usr/local/cuda/bin")
+HIPCC = compilers.find_program(os.environ.get("RILL_HIPCC"), "hipcc", ("HIP_PATH", "ROCM_PATH"), "/opt/rocm/bin")
+CLANG = compilers.find_clang(os.environ.get("RILL_CLANG"))
+X86 = os.uname().machine == "x86_64"
+HOST = "cpu:x86-64" if X86 else "cpu:" + os.uname().machine
+ONE = "#include <rill/device/kernel.h>\nRILL_KERNEL(one, int n, float *x) { if (n) x[0] = 1; }\n"
 
 
 class TapResult(unittest.TestResult):

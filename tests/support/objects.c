@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-enum { GATES = 64, OBJECTS = 2048 };
+enum { GATES = 1024, OBJECTS = 2048 };
 static const uint64_t gate_limit_ns = UINT64_C(20) * 1000 * MILLISECOND;
 
 struct gate {

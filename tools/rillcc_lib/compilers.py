@@ -134,7 +134,9 @@ class Toolchain:
         # hipcc looks for a GPU, and complains at length, when it is not told of one.
         environment.setdefault("HCC_AMDGPU_TARGET", "gfx90a")
         try:
-            return subprocess.run(command, capture_output=True, encoding="utf-8", errors="replace", env=environment, **extra)
+            return subprocess.run(
+                command, capture_output=True, encoding="utf-8", errors="replace", env=environment, check=False, **extra
+            )
         except OSError as error:
             raise RillccError("cannot run %s: %s" % (command[0], error.strerror)) from error
 
@@ -229,9 +231,10 @@ class Toolchain:
         if self.hipcc:
             command = [self.hipcc, "--genco", "-x", "hip"]
         else:
-            command = [self.clang, "-x", "hip", "--cuda-device-only", "--no-gpu-bundle-output", "-nogpulib", "-nogpuinc"]
-            # Some versions have no use for the last one, and say so.
-            flags += ["-DRILL_HIP_FREESTANDING=1", "-nohipwrapperinc", "-Wno-unused-command-line-argument"]
+            command = [self.clang, "-x", "hip", "--cuda-device-only", "--no-gpu-bundle-output"]
+            flags += ["-DRILL_HIP_FREESTANDING=1", "-nogpulib", "-nogpuinc"]
+            # Some versions have no use for this one, and say so.
+            flags += ["-nohipwrapperinc", "-Wno-unused-command-line-argument"]
         return command + flags + ["-o", output, self.source], None
 
     def host_command(self, target, output):

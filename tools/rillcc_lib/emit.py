@@ -98,7 +98,7 @@ def launch_function(names, kernel):
     start = "RILL_NODISCARD static inline rill_status %s(" % names.launch(kernel)
     lines = textwrap.wrap(", ".join(p.replace(" ", "\0") for p in parameters), COLUMNS - len(start) - 3)
     out = [
-        "/** Launches the kernel `%s`: rill_stream_launch_ref with arguments that the compiler checks. */" % kernel.name,
+        "/** Launches `%s`: rill_stream_launch_ref with arguments that the compiler checks. */" % kernel.name,
         start + ("\n" + " " * len(start)).join(lines).replace("\0", " ") + ") {",
     ]
     if kernel.parameters:

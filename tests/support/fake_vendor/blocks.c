@@ -47,10 +47,8 @@ static void switch_to(struct fiber *from, struct fiber *to) {
 }
 #else
 static void switch_to(struct fiber *from, struct fiber *to) {
-  if (_setjmp(from->here) != 0)
-    return;
-  if (to->started)
-    _longjmp(to->here, 1);
+  if (_setjmp(from->here) != 0) return;
+  if (to->started) _longjmp(to->here, 1);
   to->started = true;
   (void)setcontext(&to->context);
 }
@@ -85,21 +83,18 @@ static void make_fiber(struct fiber *fiber, char *stack) {
 static bool make_fibers(struct team *t) {
   t->fibers = calloc(t->count, sizeof *t->fibers);
   t->stacks = mmap(NULL, t->count * STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (t->fibers == NULL || t->stacks == MAP_FAILED)
-    return false;
+  if (t->fibers == NULL || t->stacks == MAP_FAILED) return false;
   t->scheduler.started = true;
 #ifdef FAKE_TSAN
   t->scheduler.tsan = __tsan_get_current_fiber();
 #endif
-  for (size_t i = 0; i < t->count; i++)
-    make_fiber(&t->fibers[i], t->stacks + i * STACK);
+  for (size_t i = 0; i < t->count; i++) make_fiber(&t->fibers[i], t->stacks + i * STACK);
   return true;
 }
 
 static void free_fibers(struct team *t) {
 #ifdef FAKE_TSAN
-  for (size_t i = 0; i < t->count; i++)
-    __tsan_destroy_fiber(t->fibers[i].tsan);
+  for (size_t i = 0; i < t->count; i++) __tsan_destroy_fiber(t->fibers[i].tsan);
 #endif
   (void)munmap(t->stacks, t->count * STACK);
   free(t->fibers);
@@ -107,14 +102,12 @@ static void free_fibers(struct team *t) {
 
 /* Each thread runs to its next barrier or its end; and again, until all have ended. */
 static void run_block_of_fibers(struct team *t) {
-  for (size_t i = 0; i < t->count; i++)
-    t->fibers[i].ended = false;
+  for (size_t i = 0; i < t->count; i++) t->fibers[i].ended = false;
   for (bool left = true; left;) {
     left = false;
     for (t->current = 0; t->current < t->count; t->current++) {
       struct fiber *fiber = &t->fibers[t->current];
-      if (!fiber->ended)
-        switch_to(&t->scheduler, fiber);
+      if (!fiber->ended) switch_to(&t->scheduler, fiber);
       left |= !fiber->ended;
     }
   }
@@ -132,19 +125,15 @@ void fake_run_grid(const rill_cpu_kernel *kernel, const uint32_t grid[3], const 
   struct team t = { .count = (size_t)block[0] * block[1] * block[2], .kernel = kernel, .block = &values };
   if (shared != 0 && (values.shared = aligned_alloc(64, (shared + (size_t)63) / 64 * 64)) == NULL)
     fake_die("no memory for a kernel's shared memory");
-  if (kernel->run_block == NULL && !make_fibers(&t))
-    fake_die("no memory for the threads of a block");
+  if (kernel->run_block == NULL && !make_fibers(&t)) fake_die("no memory for the threads of a block");
   team = &t;
   for (values.index[2] = 0; values.index[2] < grid[2]; values.index[2]++)
     for (values.index[1] = 0; values.index[1] < grid[1]; values.index[1]++)
       for (values.index[0] = 0; values.index[0] < grid[0]; values.index[0]++) {
-        if (kernel->run_block != NULL)
-          kernel->run_block(&values);
-        else
-          run_block_of_fibers(&t);
+        if (kernel->run_block != NULL) kernel->run_block(&values);
+        else run_block_of_fibers(&t);
       }
   team = NULL;
-  if (kernel->run_block == NULL)
-    free_fibers(&t);
+  if (kernel->run_block == NULL) free_fibers(&t);
   free(values.shared);
 }

@@ -1,4 +1,4 @@
-/* bundles.h: the bundles of the project's kernels, linked into the fakes and the shim. */
+/* bundles.h: the kernel bundles of the whole program, wherever they are. */
 #ifndef FAKE_BUNDLES_H
 #define FAKE_BUNDLES_H
 
@@ -6,12 +6,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Linked ones first, then those that tests added; NULL past the last. */
-const rill_bundle *fake_bundle(size_t index);
-bool fake_bundle_add(const rill_bundle *bundle);
+/* The first bundle that `wanted` says true of; NULL if there is none. */
+const rill_bundle *fake_bundle_find(bool (*wanted)(const rill_bundle *bundle, void *data), void *data);
 
-/* The bundle whose image for `backend` is, or holds, these bytes; NULL if there is none. */
-const rill_bundle *fake_bundle_of_image(const char *backend, const void *data, size_t size,
+/* The bundle whose image for `backend` is, or holds, these bytes, and that image; NULL if there is none. */
+const rill_bundle *fake_bundle_of_image(const char *backend, const void *bytes, size_t size,
                                         const rill_bundle_image **image);
 
 #endif

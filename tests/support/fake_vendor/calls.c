@@ -61,14 +61,13 @@ void fake_die(const char *format, ...) {
 /* "cuMemAlloc_v2" is "cuMemAlloc" to tests. */
 static bool same_name(const char *wanted, const char *function) {
   const size_t length = strlen(wanted);
-  if (strcmp(wanted, "*") == 0)
-    return true;
-  return strncmp(function, wanted, length) == 0 && (function[length] == '\0' || strncmp(function + length, "_v", 2) == 0);
+  if (strcmp(wanted, "*") == 0) return true;
+  return strncmp(function, wanted, length) == 0 &&
+         (function[length] == '\0' || strncmp(function + length, "_v", 2) == 0);
 }
 
 static void add_rule(const struct rule *rule) {
-  if (rule_count == sizeof rules / sizeof *rules)
-    fake_die("more than %zu calls to fail or to hang", rule_count);
+  if (rule_count == sizeof rules / sizeof *rules) fake_die("more than %zu calls to fail or to hang", rule_count);
   rules[rule_count++] = *rule;
 }
 
@@ -76,8 +75,7 @@ static void add_rule(const struct rule *rule) {
 static void add_fail_text(char *text) {
   struct rule rule = { .onwards = false };
   char *nth = strchr(text, ':'), *code = nth == NULL ? NULL : strchr(nth + 1, ':');
-  if (code == NULL)
-    fake_die("RILL_FAKE_FAIL: \"%s\": expected name:nth:code", text);
+  if (code == NULL) fake_die("RILL_FAKE_FAIL: \"%s\": expected name:nth:code", text);
   *nth++ = *code++ = '\0';
   char *end;
   rule.nth = strtoull(nth, &end, 10);
@@ -109,8 +107,7 @@ static void read_environment(void) {
 static void hang(void) {
   const uint64_t since = rules_cleared;
   hanging++;
-  while (rules_cleared == since)
-    fake_wait(&released);
+  while (rules_cleared == since) fake_wait(&released);
   hanging--;
 }
 
@@ -119,31 +116,24 @@ static int apply_rules(const char *function) {
   bool hangs = false;
   for (size_t i = 0; i < rule_count; i++) {
     struct rule *rule = &rules[i];
-    if (!same_name(rule->name, function))
-      continue;
+    if (!same_name(rule->name, function)) continue;
     if (rule->nth > 1) {
       rule->nth--;
       continue;
     }
     hangs |= rule->hang;
-    if (code == FAKE_OK)
-      code = rule->code;
-    if (rule->nth == 1 && !rule->onwards)
-      rules[i--] = rules[--rule_count];
+    if (code == FAKE_OK) code = rule->code;
+    if (rule->nth == 1 && !rule->onwards) rules[i--] = rules[--rule_count];
   }
-  if (hangs)
-    hang();
+  if (hangs) hang();
   return code;
 }
 
 int fake_enter(struct fake_call *call) {
-  if (atomic_load_explicit(&forked, memory_order_relaxed))
-    return FAKE_NOT_INITIALIZED;
-  if (in_host_function)
-    return FAKE_NOT_PERMITTED;
+  if (atomic_load_explicit(&forked, memory_order_relaxed)) return FAKE_NOT_INITIALIZED;
+  if (in_host_function) return FAKE_NOT_PERMITTED;
   fake_lock();
-  if (!environment_read)
-    read_environment();
+  if (!environment_read) read_environment();
   if (!call->known) {
     call->known = true;
     call->next = calls;
@@ -152,8 +142,7 @@ int fake_enter(struct fake_call *call) {
   call->count++;
   total++;
   int code = rule_count == 0 ? FAKE_OK : apply_rules(call->name);
-  if (code == FAKE_OK && fake_vendor.needs_init && !initialized && !call->free_of_init)
-    code = FAKE_NOT_INITIALIZED;
+  if (code == FAKE_OK && fake_vendor.needs_init && !initialized && !call->free_of_init) code = FAKE_NOT_INITIALIZED;
   return code == FAKE_OK ? FAKE_OK : fake_leave(code);
 }
 
@@ -198,8 +187,7 @@ uint64_t fake_calls_count(const char *function) {
   uint64_t n = 0;
   fake_lock();
   for (const struct fake_call *call = calls; call != NULL; call = call->next)
-    if (same_name(function, call->name))
-      n += call->count;
+    if (same_name(function, call->name)) n += call->count;
   fake_unlock();
   return n;
 }

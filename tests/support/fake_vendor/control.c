@@ -1,5 +1,4 @@
 /* The table that tests find; fake_control.h says what each entry does. */
-#include "bundles.h"
 #include "calls.h"
 #include "fake_control.h"
 
@@ -9,8 +8,7 @@ __attribute__((visibility("default"))) const struct rill_fake *rill_fake_control
 
 static struct fake_device *device_of(int ordinal) {
   struct fake_device *device;
-  if (fake_device_get(ordinal, &device) != FAKE_OK)
-    fake_die("there is no device %d to control", ordinal);
+  if (fake_device_get(ordinal, &device) != FAKE_OK) fake_die("there is no device %d to control", ordinal);
   return device;
 }
 
@@ -51,8 +49,7 @@ static size_t live(const char *kind) {
   fake_lock();
   size_t count = any || strcmp(kind, "memory") == 0 ? fake_memory_live() : 0;
   for (int i = FAKE_FREE_SLOT + 1; i < FAKE_KINDS; i++)
-    if (any || strcmp(kind, fake_kind_names[i]) == 0)
-      count += fake_handle_live((enum fake_kind)i);
+    if (any || strcmp(kind, fake_kind_names[i]) == 0) count += fake_handle_live((enum fake_kind)i);
   fake_unlock();
   return count;
 }
@@ -63,14 +60,6 @@ static void reuse_handles(bool on) {
   fake_unlock();
 }
 
-static void add_bundle(const struct rill_bundle *bundle) {
-  fake_lock();
-  const bool added = fake_bundle_add(bundle);
-  fake_unlock();
-  if (!added)
-    fake_die("too many bundles");
-}
-
 static void print_summary(void) {
   for (int i = FAKE_FREE_SLOT + 1; i < FAKE_KINDS; i++)
     fake_say("%8zu live: %s", live(fake_kind_names[i]), fake_kind_names[i]);
@@ -79,8 +68,7 @@ static void print_summary(void) {
 }
 
 __attribute__((destructor)) static void at_exit(void) {
-  if (fake_options()->summary)
-    print_summary();
+  if (fake_options()->summary) print_summary();
 }
 
 const struct rill_fake *rill_fake_control(void) {
@@ -97,7 +85,6 @@ const struct rill_fake *rill_fake_control(void) {
     .revive = revive,
     .live = live,
     .reuse_handles = reuse_handles,
-    .add_bundle = add_bundle,
     .print_summary = print_summary,
   };
   return &table;

@@ -9,8 +9,7 @@ static _Thread_local struct fake_context *stack[64];
 static _Thread_local size_t depth;
 
 int fake_current_context(struct fake_context **out) {
-  if (depth == 0)
-    return FAKE_INVALID_CONTEXT;
+  if (depth == 0) return FAKE_INVALID_CONTEXT;
   *out = stack[depth - 1];
   return FAKE_OK;
 }
@@ -18,8 +17,7 @@ int fake_current_context(struct fake_context **out) {
 static int push(CUcontext handle) {
   struct fake_context *context;
   const int code = handle == NULL ? FAKE_INVALID_CONTEXT : fake_context_get(handle, &context);
-  if (code != FAKE_OK)
-    return code;
+  if (code != FAKE_OK) return code;
   if (depth == sizeof stack / sizeof *stack)
     fake_die("cuCtxPushCurrent: more than %zu contexts on the stack: one is never popped", depth);
   stack[depth++] = context;
@@ -29,11 +27,9 @@ static int push(CUcontext handle) {
 CUresult CUDAAPI cuCtxPushCurrent(CUcontext context) { CU_CALL(push(context)); }
 
 static int pop(CUcontext *out) {
-  if (depth == 0)
-    return FAKE_INVALID_CONTEXT;
+  if (depth == 0) return FAKE_INVALID_CONTEXT;
   depth--;
-  if (out != NULL)
-    *out = stack[depth]->handle;
+  if (out != NULL) *out = stack[depth]->handle;
   return FAKE_OK;
 }
 
@@ -42,20 +38,16 @@ CUresult CUDAAPI cuCtxPopCurrent(CUcontext *out) { CU_CALL(pop(out)); }
 static int set_current(CUcontext handle) {
   struct fake_context *context = NULL;
   const int code = handle == NULL ? FAKE_OK : fake_context_get(handle, &context);
-  if (code != FAKE_OK)
-    return code;
-  if (depth > 0)
-    depth--;
-  if (context != NULL)
-    stack[depth++] = context;
+  if (code != FAKE_OK) return code;
+  if (depth > 0) depth--;
+  if (context != NULL) stack[depth++] = context;
   return FAKE_OK;
 }
 
 CUresult CUDAAPI cuCtxSetCurrent(CUcontext context) { CU_CALL(set_current(context)); }
 
 static int get_current(CUcontext *out) {
-  if (out == NULL)
-    return FAKE_INVALID_VALUE;
+  if (out == NULL) return FAKE_INVALID_VALUE;
   *out = depth == 0 ? NULL : stack[depth - 1]->handle;
   return FAKE_OK;
 }
@@ -65,8 +57,7 @@ CUresult CUDAAPI cuCtxGetCurrent(CUcontext *out) { CU_CALL(get_current(out)); }
 static int current_device(CUdevice *out) {
   struct fake_context *context;
   const int code = fake_current_context(&context);
-  if (code == FAKE_OK)
-    *out = context->device->ordinal;
+  if (code == FAKE_OK) *out = context->device->ordinal;
   return code;
 }
 
@@ -75,8 +66,7 @@ CUresult CUDAAPI cuCtxGetDevice(CUdevice *out) { CU_CALL(current_device(out)); }
 static int synchronize_current(void) {
   struct fake_context *context;
   int code = fake_current_context(&context);
-  if (code == FAKE_OK)
-    code = fake_context_check(context);
+  if (code == FAKE_OK) code = fake_context_check(context);
   return code == FAKE_OK ? fake_context_synchronize(context) : code;
 }
 
@@ -85,12 +75,9 @@ CUresult CUDAAPI cuCtxSynchronize(void) { CU_CALL(synchronize_current()); }
 static int priority_range(int *least, int *greatest) {
   struct fake_context *context;
   const int code = fake_current_context(&context);
-  if (code != FAKE_OK)
-    return code;
-  if (least != NULL)
-    *least = fake_vendor.priority_least;
-  if (greatest != NULL)
-    *greatest = fake_vendor.priority_greatest;
+  if (code != FAKE_OK) return code;
+  if (least != NULL) *least = fake_vendor.priority_least;
+  if (greatest != NULL) *greatest = fake_vendor.priority_greatest;
   return FAKE_OK;
 }
 
@@ -98,11 +85,9 @@ CUresult CUDAAPI cuCtxGetStreamPriorityRange(int *least, int *greatest) { CU_CAL
 
 static int create_context(CUcontext *out, unsigned flags, CUdevice device) {
   struct fake_context *context;
-  if (out == NULL)
-    return FAKE_INVALID_VALUE;
+  if (out == NULL) return FAKE_INVALID_VALUE;
   const int code = fake_context_create(device, flags, &context);
-  if (code != FAKE_OK)
-    return code;
+  if (code != FAKE_OK) return code;
   *out = context->handle;
   return push(context->handle);
 }
@@ -121,10 +106,8 @@ CUresult CUDAAPI cuCtxCreate(CUcontext *out, unsigned int flags, CUdevice device
 static int destroy_context(CUcontext handle) {
   struct fake_context *context;
   const int code = handle == NULL ? FAKE_INVALID_CONTEXT : fake_context_get(handle, &context);
-  if (code != FAKE_OK)
-    return code;
-  if (depth > 0 && stack[depth - 1] == context)
-    depth--;
+  if (code != FAKE_OK) return code;
+  if (depth > 0 && stack[depth - 1] == context) depth--;
   return fake_context_destroy(context);
 }
 
@@ -135,8 +118,7 @@ CUresult CUDAAPI cuCtxDestroy(CUcontext context) { CU_CALL(destroy_context(conte
 static int create_stream(CUstream *out, unsigned flags, int priority) {
   void *handle = NULL;
   const int code = fake_stream_create(flags, priority, out == NULL ? NULL : &handle);
-  if (code == FAKE_OK)
-    *out = handle;
+  if (code == FAKE_OK) *out = handle;
   return code;
 }
 
@@ -164,8 +146,7 @@ static int look_at(CUstream handle, const void *out, struct fake_stream **stream
 static int stream_priority(CUstream handle, int *out) {
   struct fake_stream *stream;
   const int code = look_at(handle, out, &stream);
-  if (code == FAKE_OK)
-    *out = stream->priority;
+  if (code == FAKE_OK) *out = stream->priority;
   return code;
 }
 
@@ -174,8 +155,7 @@ CUresult CUDAAPI cuStreamGetPriority(CUstream stream, int *out) { CU_CALL(stream
 static int stream_flags(CUstream handle, unsigned *out) {
   struct fake_stream *stream;
   const int code = look_at(handle, out, &stream);
-  if (code == FAKE_OK)
-    *out = stream->flags;
+  if (code == FAKE_OK) *out = stream->flags;
   return code;
 }
 
@@ -184,8 +164,7 @@ CUresult CUDAAPI cuStreamGetFlags(CUstream stream, unsigned int *out) { CU_CALL(
 static int stream_context(CUstream handle, CUcontext *out) {
   struct fake_stream *stream;
   const int code = look_at(handle, out, &stream);
-  if (code == FAKE_OK)
-    *out = stream->context->handle;
+  if (code == FAKE_OK) *out = stream->context->handle;
   return code;
 }
 
@@ -195,10 +174,8 @@ CUresult CUDAAPI cuStreamGetCtx(CUstream stream, CUcontext *out) { CU_CALL(strea
 static int stream_id(CUstream handle, unsigned long long *out) {
   struct fake_stream *stream;
   int code = look_at(handle, out, &stream);
-  if (code == FAKE_OK)
-    code = fake_capture_refuse(stream);
-  if (code == FAKE_OK)
-    *out = stream->id;
+  if (code == FAKE_OK) code = fake_capture_refuse(stream);
+  if (code == FAKE_OK) *out = stream->id;
   return code;
 }
 
@@ -209,8 +186,7 @@ static int stream_is_capturing(CUstream handle, CUstreamCaptureStatus *out) {
                                                   CU_STREAM_CAPTURE_STATUS_INVALIDATED };
   struct fake_stream *stream;
   const int code = look_at(handle, out, &stream);
-  if (code == FAKE_OK)
-    *out = states[stream->capture];
+  if (code == FAKE_OK) *out = states[stream->capture];
   return code;
 }
 
@@ -225,16 +201,14 @@ CUresult CUDAAPI cuStreamBeginCapture(CUstream stream, CUstreamCaptureMode mode)
 static int end_capture(CUstream stream, CUgraph *out) {
   void *graph = NULL;
   const int code = out == NULL ? FAKE_INVALID_VALUE : fake_capture_end(stream, &graph);
-  if (out != NULL)
-    *out = graph;
+  if (out != NULL) *out = graph;
   return code;
 }
 
 CUresult CUDAAPI cuStreamEndCapture(CUstream stream, CUgraph *out) { CU_CALL(end_capture(stream, out)); }
 
 static int destroy_graph(CUgraph graph) {
-  if (fake_handle_get(FAKE_GRAPH, graph) == NULL)
-    return FAKE_INVALID_VALUE;
+  if (fake_handle_get(FAKE_GRAPH, graph) == NULL) return FAKE_INVALID_VALUE;
   fake_handle_end(graph);
   return FAKE_OK;
 }
@@ -243,8 +217,7 @@ CUresult CUDAAPI cuGraphDestroy(CUgraph graph) { CU_CALL(destroy_graph(graph)); 
 
 static int exchange_capture_mode(CUstreamCaptureMode *mode) {
   static _Thread_local CUstreamCaptureMode current = CU_STREAM_CAPTURE_MODE_GLOBAL;
-  if (mode == NULL)
-    return FAKE_INVALID_VALUE;
+  if (mode == NULL) return FAKE_INVALID_VALUE;
   const CUstreamCaptureMode before = current;
   current = *mode;
   *mode = before;
@@ -274,10 +247,8 @@ CUresult CUDAAPI cuStreamAddCallback(CUstream stream, CUstreamCallback callback,
 }
 
 CUresult CUDAAPI cuLaunchHostFunc(CUstream stream, CUhostFn function, void *user) {
-  CU_CALL(fake_host_call(&(struct fake_host_call){ .invoke = invoke_host_function,
-                                                   .function = (void (*)(void))function,
-                                                   .stream = stream,
-                                                   .user = user }));
+  CU_CALL(fake_host_call(&(struct fake_host_call){
+      .invoke = invoke_host_function, .function = (void (*)(void))function, .stream = stream, .user = user }));
 }
 
 /* ---- events ---- */
@@ -285,8 +256,7 @@ CUresult CUDAAPI cuLaunchHostFunc(CUstream stream, CUhostFn function, void *user
 static int create_event(CUevent *out, unsigned flags) {
   void *handle = NULL;
   const int code = fake_event_create(flags, out == NULL ? NULL : &handle);
-  if (code == FAKE_OK)
-    *out = handle;
+  if (code == FAKE_OK) *out = handle;
   return code;
 }
 
@@ -322,24 +292,19 @@ CUresult CUDAAPI cuEventElapsedTime(float *ms, CUevent start, CUevent end) {
 static int load_module(CUmodule *out, const void *image, unsigned count, const CUjit_option *options, void **values) {
   void *handle = NULL;
   const int code = fake_module_load(image, out == NULL ? NULL : &handle);
-  if (code == FAKE_OK)
-    *out = handle;
+  if (code == FAKE_OK) *out = handle;
   size_t size = 0;
   char *log = NULL;
   for (unsigned i = 0; i < count; i++) {
-    if (options[i] == CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES)
-      size = (size_t)(uintptr_t)values[i];
-    if (options[i] == CU_JIT_ERROR_LOG_BUFFER)
-      log = values[i];
+    if (options[i] == CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES) size = (size_t)(uintptr_t)values[i];
+    if (options[i] == CU_JIT_ERROR_LOG_BUFFER) log = values[i];
   }
   if (log != NULL && size != 0)
     (void)snprintf(log, size, "%s", code == FAKE_OK ? "" : "the fake cannot read this image");
   return code;
 }
 
-CUresult CUDAAPI cuModuleLoadData(CUmodule *out, const void *image) {
-  CU_CALL(load_module(out, image, 0, NULL, NULL));
-}
+CUresult CUDAAPI cuModuleLoadData(CUmodule *out, const void *image) { CU_CALL(load_module(out, image, 0, NULL, NULL)); }
 
 CUresult CUDAAPI cuModuleLoadDataEx(CUmodule *out, const void *image, unsigned int count, CUjit_option *options,
                                     void **values) {
@@ -351,8 +316,7 @@ CUresult CUDAAPI cuModuleUnload(CUmodule module) { CU_CALL(fake_module_unload(mo
 static int get_function(CUfunction *out, CUmodule module, const char *name) {
   void *handle = NULL;
   const int code = fake_module_function(module, name, out == NULL ? NULL : &handle);
-  if (code == FAKE_OK)
-    *out = handle;
+  if (code == FAKE_OK) *out = handle;
   return code;
 }
 
@@ -363,8 +327,7 @@ CUresult CUDAAPI cuModuleGetFunction(CUfunction *out, CUmodule module, const cha
 static int get_global(CUdeviceptr *out, size_t *size, CUmodule module, const char *name) {
   void *p = NULL;
   const int code = fake_module_global(module, name, &p, size);
-  if (code == FAKE_OK && out != NULL)
-    *out = (CUdeviceptr)(uintptr_t)p;
+  if (code == FAKE_OK && out != NULL) *out = (CUdeviceptr)(uintptr_t)p;
   return code;
 }
 
@@ -375,10 +338,8 @@ CUresult CUDAAPI cuModuleGetGlobal(CUdeviceptr *out, size_t *size, CUmodule modu
 static int function_attribute(int *out, CUfunction_attribute attribute, CUfunction handle) {
   struct fake_function *function;
   const int code = fake_function_get(handle, &function);
-  if (code != FAKE_OK)
-    return code;
-  if (out == NULL || (int)attribute < 0 || attribute >= CU_FUNC_ATTRIBUTE_MAX)
-    return FAKE_INVALID_VALUE;
+  if (code != FAKE_OK) return code;
+  if (out == NULL || (int)attribute < 0 || attribute >= CU_FUNC_ATTRIBUTE_MAX) return FAKE_INVALID_VALUE;
   *out = attribute == CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK           ? FAKE_MAX_THREADS_PER_BLOCK
          : attribute == CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES             ? (int)function->static_shared
          : attribute == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES ? (int)function->dynamic_limit
@@ -394,8 +355,7 @@ CUresult CUDAAPI cuFuncGetAttribute(int *out, CUfunction_attribute attribute, CU
 static int set_function_attribute(CUfunction handle, CUfunction_attribute attribute, int value) {
   struct fake_function *function;
   const int code = fake_function_get(handle, &function);
-  if (code != FAKE_OK || attribute == CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT)
-    return code;
+  if (code != FAKE_OK || attribute == CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT) return code;
   if (attribute != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES || value < 0 ||
       (uint64_t)value + function->static_shared > fake_vendor.shared_optin)
     return FAKE_INVALID_VALUE;
@@ -417,11 +377,10 @@ static int launch(CUfunction function, CUstream stream, struct fake_launch *valu
 }
 
 CUresult CUDAAPI cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,
-                                unsigned int block_x, unsigned int block_y, unsigned int block_z,
-                                unsigned int shared, CUstream stream, void **arguments, void **extra) {
-  struct fake_launch values = { .grid = { grid_x, grid_y, grid_z },
-                                .block = { block_x, block_y, block_z },
-                                .shared = shared,
-                                .args = arguments };
+                                unsigned int block_x, unsigned int block_y, unsigned int block_z, unsigned int shared,
+                                CUstream stream, void **arguments, void **extra) {
+  struct fake_launch values = {
+    .grid = { grid_x, grid_y, grid_z }, .block = { block_x, block_y, block_z }, .shared = shared, .args = arguments
+  };
   CU_CALL(launch(function, stream, &values, extra));
 }

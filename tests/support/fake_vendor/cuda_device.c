@@ -30,20 +30,16 @@ int fake_first_version(const char *name) {
     { "cuEventElapsedTime_v2", 12080 },
   };
   for (size_t i = 0; i < sizeof since / sizeof *since; i++)
-    if (strcmp(name, since[i].name) == 0)
-      return since[i].version;
+    if (strcmp(name, since[i].name) == 0) return since[i].version;
   return 0;
 }
 
 /* ---- init, version, errors ---- */
 
 static int initialize(unsigned flags) {
-  if (flags != 0)
-    return FAKE_INVALID_VALUE;
-  if (fake_options()->init_code != FAKE_OK)
-    return fake_options()->init_code;
-  if (fake_options()->devices == 0)
-    return FAKE_NO_DEVICE;
+  if (flags != 0) return FAKE_INVALID_VALUE;
+  if (fake_options()->init_code != FAKE_OK) return fake_options()->init_code;
+  if (fake_options()->devices == 0) return FAKE_NO_DEVICE;
   fake_set_initialized();
   return FAKE_OK;
 }
@@ -51,8 +47,7 @@ static int initialize(unsigned flags) {
 CUresult CUDAAPI cuInit(unsigned int flags) { CU_CALL_BEFORE_INIT(initialize(flags)); }
 
 static int get_version(int *out) {
-  if (out == NULL)
-    return FAKE_INVALID_VALUE;
+  if (out == NULL) return FAKE_INVALID_VALUE;
   *out = fake_options()->version;
   return FAKE_OK;
 }
@@ -62,27 +57,24 @@ CUresult CUDAAPI cuDriverGetVersion(int *out) { CU_CALL_BEFORE_INIT(get_version(
 /* These two change nothing, may be called anywhere, and are not counted. */
 CUresult CUDAAPI cuGetErrorName(CUresult error, const char **out) {
   switch ((int)error) {
-#define NAME(code, cuda, hip) case code: *out = cuda; return CUDA_SUCCESS;
+#define NAME(code, cuda, hip) \
+  case code: *out = cuda; return CUDA_SUCCESS;
     FAKE_ERROR_NAMES(NAME)
 #undef NAME
-  default:
-    *out = NULL;
-    return CUDA_ERROR_INVALID_VALUE;
+    default: *out = NULL; return CUDA_ERROR_INVALID_VALUE;
   }
 }
 
 CUresult CUDAAPI cuGetErrorString(CUresult error, const char **out) {
   const CUresult code = cuGetErrorName(error, out);
-  if (code == CUDA_SUCCESS)
-    *out = "an error of the fake driver";
+  if (code == CUDA_SUCCESS) *out = "an error of the fake driver";
   return code;
 }
 
 /* ---- devices ---- */
 
 static int device_count(int *out) {
-  if (out == NULL)
-    return FAKE_INVALID_VALUE;
+  if (out == NULL) return FAKE_INVALID_VALUE;
   *out = fake_options()->devices;
   return FAKE_OK;
 }
@@ -97,8 +89,7 @@ static int look_at(int ordinal, const void *out) {
 
 static int get_device(CUdevice *out, int ordinal) {
   const int code = look_at(ordinal, out);
-  if (code == FAKE_OK)
-    *out = ordinal;
+  if (code == FAKE_OK) *out = ordinal;
   return code;
 }
 
@@ -106,8 +97,7 @@ CUresult CUDAAPI cuDeviceGet(CUdevice *out, int ordinal) { CU_CALL(get_device(ou
 
 static int device_name(char *out, int size, CUdevice device) {
   const int code = look_at(device, out);
-  if (code == FAKE_OK)
-    (void)snprintf(out, (size_t)size, "Fake GPU %d", device);
+  if (code == FAKE_OK) (void)snprintf(out, (size_t)size, "Fake GPU %d", device);
   return code;
 }
 
@@ -115,8 +105,7 @@ CUresult CUDAAPI cuDeviceGetName(char *out, int size, CUdevice device) { CU_CALL
 
 static int device_uuid(CUuuid *out, CUdevice device) {
   const int code = look_at(device, out);
-  if (code != FAKE_OK)
-    return code;
+  if (code != FAKE_OK) return code;
   memcpy(out->bytes, "rill fake cuda 0", sizeof out->bytes);
   out->bytes[15] = (char)('0' + device);
   return FAKE_OK;
@@ -132,8 +121,7 @@ CUresult CUDAAPI cuDeviceGetUuid(CUuuid *out, CUdevice device) { CU_CALL(device_
 
 static int pci_bus_id(char *out, int size, CUdevice device) {
   const int code = look_at(device, out);
-  if (code == FAKE_OK)
-    (void)snprintf(out, (size_t)size, "0000:%02X:00.0", device + 1);
+  if (code == FAKE_OK) (void)snprintf(out, (size_t)size, "0000:%02X:00.0", device + 1);
   return code;
 }
 
@@ -141,8 +129,7 @@ CUresult CUDAAPI cuDeviceGetPCIBusId(char *out, int size, CUdevice device) { CU_
 
 static int total_memory(size_t *out, CUdevice device) {
   const int code = look_at(device, out);
-  if (code == FAKE_OK)
-    *out = fake_options()->memory;
+  if (code == FAKE_OK) *out = fake_options()->memory;
   return code;
 }
 
@@ -153,46 +140,44 @@ static int capability(void) { return atoi(strpbrk(fake_options()->target, "01234
 
 static int attribute_value(CUdevice_attribute attribute, CUdevice device) {
   switch ((int)attribute) {
-  case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR: return capability() / 10;
-  case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR: return capability() % 10;
-  case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK: return FAKE_MAX_THREADS_PER_BLOCK;
-  case CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X:
-  case CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y: return 1024;
-  case CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z: return 64;
-  case CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X: return INT32_MAX;
-  case CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y:
-  case CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z: return 65535;
-  case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK: return (int)fake_vendor.shared_default;
-  case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN: return (int)fake_vendor.shared_optin;
-  case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR: return 228 << 10;
-  case CU_DEVICE_ATTRIBUTE_TOTAL_CONSTANT_MEMORY: return 64 << 10;
-  case CU_DEVICE_ATTRIBUTE_WARP_SIZE: return 32;
-  case CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK:
-  case CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR: return 65536;
-  case CU_DEVICE_ATTRIBUTE_CLOCK_RATE: return 1000000;
-  case CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE: return 2000000;
-  case CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH: return 64;
-  case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT: return 4;
-  case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR: return 2048;
-  case CU_DEVICE_ATTRIBUTE_MAX_PITCH: return INT32_MAX;
-  case CU_DEVICE_ATTRIBUTE_PCI_BUS_ID: return device + 1;
-  case CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT: return 2;
-  case CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY:
-  case CU_DEVICE_ATTRIBUTE_CONCURRENT_KERNELS:
-  case CU_DEVICE_ATTRIBUTE_STREAM_PRIORITIES_SUPPORTED:
-  case CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING:
-  case CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY:
-  case CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS: return 1;
-  default: return 0;
+    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR: return capability() / 10;
+    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR: return capability() % 10;
+    case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK: return FAKE_MAX_THREADS_PER_BLOCK;
+    case CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X:
+    case CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y: return 1024;
+    case CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z: return 64;
+    case CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X: return INT32_MAX;
+    case CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y:
+    case CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z: return 65535;
+    case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK: return (int)fake_vendor.shared_default;
+    case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN: return (int)fake_vendor.shared_optin;
+    case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR: return 228 << 10;
+    case CU_DEVICE_ATTRIBUTE_TOTAL_CONSTANT_MEMORY: return 64 << 10;
+    case CU_DEVICE_ATTRIBUTE_WARP_SIZE: return 32;
+    case CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK:
+    case CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR: return 65536;
+    case CU_DEVICE_ATTRIBUTE_CLOCK_RATE: return 1000000;
+    case CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE: return 2000000;
+    case CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH: return 64;
+    case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT: return 4;
+    case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR: return 2048;
+    case CU_DEVICE_ATTRIBUTE_MAX_PITCH: return INT32_MAX;
+    case CU_DEVICE_ATTRIBUTE_PCI_BUS_ID: return device + 1;
+    case CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT: return 2;
+    case CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY:
+    case CU_DEVICE_ATTRIBUTE_CONCURRENT_KERNELS:
+    case CU_DEVICE_ATTRIBUTE_STREAM_PRIORITIES_SUPPORTED:
+    case CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING:
+    case CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY:
+    case CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS: return 1;
+    default: return 0;
   }
 }
 
 static int get_attribute(int *out, CUdevice_attribute attribute, CUdevice device) {
   const int code = look_at(device, out);
-  if (code != FAKE_OK)
-    return code;
-  if ((int)attribute < 1 || attribute >= CU_DEVICE_ATTRIBUTE_MAX)
-    return FAKE_INVALID_VALUE;
+  if (code != FAKE_OK) return code;
+  if ((int)attribute < 1 || attribute >= CU_DEVICE_ATTRIBUTE_MAX) return FAKE_INVALID_VALUE;
   *out = attribute_value(attribute, device);
   return FAKE_OK;
 }
@@ -203,10 +188,8 @@ CUresult CUDAAPI cuDeviceGetAttribute(int *out, CUdevice_attribute attribute, CU
 
 static int can_access_peer(int *out, CUdevice device, CUdevice other) {
   int code = look_at(device, out);
-  if (code == FAKE_OK)
-    code = look_at(other, out);
-  if (code == FAKE_OK)
-    *out = device != other;
+  if (code == FAKE_OK) code = look_at(other, out);
+  if (code == FAKE_OK) *out = device != other;
   return code;
 }
 
@@ -217,8 +200,7 @@ CUresult CUDAAPI cuDeviceCanAccessPeer(int *out, CUdevice device, CUdevice other
 static int set_peer(CUcontext other, bool on) {
   struct fake_context *from, *to;
   int code = fake_current_context(&from);
-  if (code == FAKE_OK)
-    code = other == NULL ? FAKE_INVALID_CONTEXT : fake_context_get(other, &to);
+  if (code == FAKE_OK) code = other == NULL ? FAKE_INVALID_CONTEXT : fake_context_get(other, &to);
   return code == FAKE_OK ? fake_peer_enable(from->device, to->device, on) : code;
 }
 
@@ -233,8 +215,7 @@ CUresult CUDAAPI cuCtxDisablePeerAccess(CUcontext other) { CU_CALL(set_peer(othe
 static int retain_primary(CUcontext *out, CUdevice device) {
   struct fake_context *context;
   const int code = out == NULL ? FAKE_INVALID_VALUE : fake_primary_retain(device, &context);
-  if (code == FAKE_OK)
-    *out = context->handle;
+  if (code == FAKE_OK) *out = context->handle;
   return code;
 }
 
@@ -247,12 +228,9 @@ CUresult CUDAAPI cuDevicePrimaryCtxReset(CUdevice device) { CU_CALL(fake_primary
 static int primary_state(CUdevice ordinal, unsigned *flags, int *active) {
   struct fake_device *device;
   const int code = fake_device_get(ordinal, &device);
-  if (code != FAKE_OK)
-    return code;
-  if (flags != NULL)
-    *flags = device->primary == NULL ? 0 : device->primary->flags;
-  if (active != NULL)
-    *active = device->primary != NULL && device->primary->alive;
+  if (code != FAKE_OK) return code;
+  if (flags != NULL) *flags = device->primary == NULL ? 0 : device->primary->flags;
+  if (active != NULL) *active = device->primary != NULL && device->primary->alive;
   return FAKE_OK;
 }
 
@@ -265,10 +243,8 @@ CUresult CUDAAPI cuDevicePrimaryCtxGetState(CUdevice device, unsigned int *flags
 static int memory_info(size_t *free_bytes, size_t *total) {
   struct fake_context *context;
   int code = fake_current_context(&context);
-  if (code == FAKE_OK)
-    code = fake_context_check(context);
-  if (code != FAKE_OK)
-    return code;
+  if (code == FAKE_OK) code = fake_context_check(context);
+  if (code != FAKE_OK) return code;
   *total = fake_options()->memory;
   *free_bytes = *total - context->device->memory_used;
   return FAKE_OK;
@@ -279,8 +255,7 @@ CUresult CUDAAPI cuMemGetInfo(size_t *free_bytes, size_t *total) { CU_CALL(memor
 static int allocate(enum fake_memory kind, CUdeviceptr *out, size_t size) {
   void *p = NULL;
   const int code = fake_memory_alloc(kind, size, out == NULL ? NULL : &p);
-  if (code == FAKE_OK)
-    *out = (CUdeviceptr)(uintptr_t)p;
+  if (code == FAKE_OK) *out = (CUdeviceptr)(uintptr_t)p;
   return code;
 }
 
@@ -331,9 +306,7 @@ CUresult CUDAAPI cuMemcpyHtoD(CUdeviceptr dst, const void *src, size_t n) {
   CU_CALL(copy(address(dst), src, n, NULL, true));
 }
 
-CUresult CUDAAPI cuMemcpyDtoH(void *dst, CUdeviceptr src, size_t n) {
-  CU_CALL(copy(dst, address(src), n, NULL, true));
-}
+CUresult CUDAAPI cuMemcpyDtoH(void *dst, CUdeviceptr src, size_t n) { CU_CALL(copy(dst, address(src), n, NULL, true)); }
 
 CUresult CUDAAPI cuMemsetD8Async(CUdeviceptr dst, unsigned char value, size_t count, CUstream stream) {
   CU_CALL(fake_fill(stream, address(dst), 0, value, 1, count, 1));

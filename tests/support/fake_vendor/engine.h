@@ -22,22 +22,22 @@
 #include <rill/device/cpu_image.h>
 
 enum { /* more stand in image.h */
-  FAKE_INVALID_VALUE = 1,
-  FAKE_NOT_INITIALIZED = 3,
-  FAKE_NO_DEVICE = 100,
-  FAKE_INVALID_DEVICE = 101,
-  FAKE_INVALID_CONTEXT = 201,
-  FAKE_INVALID_HANDLE = 400,
-  FAKE_NOT_FOUND = 500,
-  FAKE_NOT_READY = 600,
-  FAKE_ILLEGAL_ADDRESS = 700,
-  FAKE_PEER_ALREADY_ENABLED = 704,
-  FAKE_PEER_NOT_ENABLED = 705,
-  FAKE_CONTEXT_IS_DESTROYED = 709,
-  FAKE_NOT_PERMITTED = 800,
-  FAKE_CAPTURE_UNSUPPORTED = 900,
-  FAKE_CAPTURE_INVALIDATED = 901,
-  FAKE_CAPTURE_UNMATCHED = 903
+       FAKE_INVALID_VALUE = 1,
+       FAKE_NOT_INITIALIZED = 3,
+       FAKE_NO_DEVICE = 100,
+       FAKE_INVALID_DEVICE = 101,
+       FAKE_INVALID_CONTEXT = 201,
+       FAKE_INVALID_HANDLE = 400,
+       FAKE_NOT_FOUND = 500,
+       FAKE_NOT_READY = 600,
+       FAKE_ILLEGAL_ADDRESS = 700,
+       FAKE_PEER_ALREADY_ENABLED = 704,
+       FAKE_PEER_NOT_ENABLED = 705,
+       FAKE_CONTEXT_IS_DESTROYED = 709,
+       FAKE_NOT_PERMITTED = 800,
+       FAKE_CAPTURE_UNSUPPORTED = 900,
+       FAKE_CAPTURE_INVALIDATED = 901,
+       FAKE_CAPTURE_UNMATCHED = 903
 };
 
 enum { FAKE_MAX_DEVICES = 16, FAKE_MAX_THREADS_PER_BLOCK = 1024 };
@@ -45,12 +45,12 @@ enum { FAKE_MAX_DEVICES = 16, FAKE_MAX_THREADS_PER_BLOCK = 1024 };
 /* ---- what a front end tells the engine (constants; defined in cuda.c and hip.c) ---- */
 
 struct fake_vendor {
-  const char *backend;        /* of bundle images: "cuda" or "hip" */
-  const char *library;        /* for messages: "fake libcuda" */
-  const char *default_target; /* "sm_90" */
-  int default_version;        /* 13000 */
-  int bad_shape;              /* what a launch with an impossible shape answers */
-  bool needs_init;            /* calls before init fail */
+  const char *backend;                   /* of bundle images: "cuda" or "hip" */
+  const char *library;                   /* for messages: "fake libcuda" */
+  const char *default_target;            /* "sm_90" */
+  int default_version;                   /* 13000 */
+  int bad_shape;                         /* what a launch with an impossible shape answers */
+  bool needs_init;                       /* calls before init fail */
   uint32_t shared_default, shared_optin; /* bytes of a block */
   int priority_least, priority_greatest;
 };
@@ -63,9 +63,9 @@ int fake_current_context(struct fake_context **out);
 /* ---- calls.c: the way into every entry point ---- */
 
 struct fake_call {
-  const char *name;     /* as written in C: "cuMemAlloc_v2" */
-  bool free_of_init;    /* may be called before init, in a forked child too */
-  bool known;           /* in the list of calls */
+  const char *name;  /* as written in C: "cuMemAlloc_v2" */
+  bool free_of_init; /* may be called before init, in a forked child too */
+  bool known;        /* in the list of calls */
   uint64_t count;
   struct fake_call *next;
 };
@@ -75,11 +75,11 @@ int fake_enter(struct fake_call *call);
 /* Lets the lock go; returns `code`. */
 int fake_leave(int code);
 
-#define FAKE_CALL_AS(type, before_init, expression)                                                 \
-  do {                                                                                              \
-    static struct fake_call call_ = { .name = __func__, .free_of_init = (before_init) };            \
-    const int entered_ = fake_enter(&call_);                                                        \
-    return (type)(entered_ != FAKE_OK ? entered_ : fake_leave(expression));                         \
+#define FAKE_CALL_AS(type, before_init, expression)                                      \
+  do {                                                                                   \
+    static struct fake_call call_ = { .name = __func__, .free_of_init = (before_init) }; \
+    const int entered_ = fake_enter(&call_);                                             \
+    return (type)(entered_ != FAKE_OK ? entered_ : fake_leave(expression));              \
   } while (0)
 
 void fake_lock(void);
@@ -99,13 +99,13 @@ _Noreturn void fake_die(const char *format, ...) __attribute__((format(printf, 1
 /* ---- options.c: the environment, read once ---- */
 
 struct fake_options {
-  int devices;            /* RILL_FAKE_DEVICES */
-  int version;            /* RILL_FAKE_VERSION */
-  int init_code;          /* RILL_FAKE_INIT: what the vendor's init answers */
-  uint64_t memory;        /* RILL_FAKE_MEMORY, MiB of each device */
-  char target[64];        /* RILL_FAKE_TARGET */
-  bool reuse_handles;     /* RILL_FAKE_REUSE */
-  bool summary;           /* RILL_FAKE_SUMMARY */
+  int devices;        /* RILL_FAKE_DEVICES */
+  int version;        /* RILL_FAKE_VERSION */
+  int init_code;      /* RILL_FAKE_INIT: what the vendor's init answers */
+  uint64_t memory;    /* RILL_FAKE_MEMORY, MiB of each device */
+  char target[64];    /* RILL_FAKE_TARGET */
+  bool reuse_handles; /* RILL_FAKE_REUSE */
+  bool summary;       /* RILL_FAKE_SUMMARY */
 };
 const struct fake_options *fake_options(void); /* no lock needed */
 
@@ -196,10 +196,10 @@ struct fake_stream {
   int priority;
   unsigned flags;
   bool null, blocking, ended, has_thread;
-  int capture;            /* 0: none, 1: active, 2: invalidated */
-  uint64_t owner;         /* a per-thread stream: its thread's number, else 0 */
+  int capture;                         /* 0: none, 1: active, 2: invalidated */
+  uint64_t owner;                      /* a per-thread stream: its thread's number, else 0 */
   struct fake_op *first, *last_queued; /* queue */
-  struct fake_op *last;   /* the latest operation, done or not */
+  struct fake_op *last;                /* the latest operation, done or not */
   pthread_cond_t work;
   struct fake_stream *next;
 };
@@ -245,7 +245,7 @@ struct fake_event {
   struct fake_context *context;
   void *handle;
   unsigned flags;
-  bool in_capture;         /* last recorded in a capture */
+  bool in_capture;          /* last recorded in a capture */
   struct fake_op *recorded; /* NULL: never */
   struct fake_event *next;
 };
@@ -282,8 +282,7 @@ struct fake_copy {
 /* Checks both ranges; reads a pageable source now; blocks for a pageable destination. */
 int fake_copy(const void *stream, const struct fake_copy *copy, bool blocking);
 /* `height` rows of `count` elements of 1, 2 or 4 bytes. */
-int fake_fill(const void *stream, void *dst, size_t pitch, uint32_t value, size_t element, size_t count,
-              size_t height);
+int fake_fill(const void *stream, void *dst, size_t pitch, uint32_t value, size_t element, size_t count, size_t height);
 
 /* ---- modules.c ---- */
 

@@ -12,17 +12,12 @@ int fake_event_create(unsigned flags, void **out) {
   const unsigned known = FAKE_EVENT_BLOCKING_SYNC | FAKE_EVENT_DISABLE_TIMING | FAKE_EVENT_INTERPROCESS;
   struct fake_context *context;
   int code = fake_current_context(&context);
-  if (code == FAKE_OK)
-    code = fake_context_check(context);
-  if (code != FAKE_OK)
-    return code;
-  if (out == NULL || (flags & ~known) != 0)
-    return FAKE_INVALID_VALUE;
-  if ((flags & FAKE_EVENT_INTERPROCESS) != 0 && (flags & FAKE_EVENT_DISABLE_TIMING) == 0)
-    return FAKE_INVALID_VALUE;
+  if (code == FAKE_OK) code = fake_context_check(context);
+  if (code != FAKE_OK) return code;
+  if (out == NULL || (flags & ~known) != 0) return FAKE_INVALID_VALUE;
+  if ((flags & FAKE_EVENT_INTERPROCESS) != 0 && (flags & FAKE_EVENT_DISABLE_TIMING) == 0) return FAKE_INVALID_VALUE;
   struct fake_event *event = calloc(1, sizeof *event);
-  if (event == NULL)
-    return FAKE_OUT_OF_MEMORY;
+  if (event == NULL) return FAKE_OUT_OF_MEMORY;
   event->context = context;
   event->flags = flags;
   event->handle = fake_handle_new(FAKE_EVENT, event);
@@ -38,8 +33,7 @@ int fake_event_create(unsigned flags, void **out) {
 
 void fake_event_end(struct fake_event *event) {
   struct fake_event **at = &event->context->events;
-  while (*at != event)
-    at = &(*at)->next;
+  while (*at != event) at = &(*at)->next;
   *at = event->next;
   fake_op_release(event->recorded);
   fake_handle_end(event->handle);
@@ -49,8 +43,7 @@ void fake_event_end(struct fake_event *event) {
 int fake_event_destroy(void *handle) {
   struct fake_event *event;
   const int code = get_event(handle, &event);
-  if (code == FAKE_OK)
-    fake_event_end(event);
+  if (code == FAKE_OK) fake_event_end(event);
   return code;
 }
 
@@ -58,18 +51,13 @@ int fake_event_record(void *handle, const void *stream_handle) {
   struct fake_event *event;
   struct fake_stream *stream;
   int code = get_event(handle, &event);
-  if (code == FAKE_OK)
-    code = fake_stream_get(stream_handle, &stream);
-  if (code != FAKE_OK)
-    return code;
-  if (stream->context != event->context)
-    return FAKE_INVALID_HANDLE;
+  if (code == FAKE_OK) code = fake_stream_get(stream_handle, &stream);
+  if (code != FAKE_OK) return code;
+  if (stream->context != event->context) return FAKE_INVALID_HANDLE;
   event->in_capture = stream->capture != 0;
-  if (event->in_capture)
-    return FAKE_OK;
+  if (event->in_capture) return FAKE_OK;
   struct fake_op *op = fake_op_new(NULL, NULL, NULL);
-  if (op == NULL)
-    return FAKE_OUT_OF_MEMORY;
+  if (op == NULL) return FAKE_OUT_OF_MEMORY;
   op->refs++;
   code = fake_submit(stream, op);
   if (code != FAKE_OK) {
@@ -84,40 +72,31 @@ int fake_event_record(void *handle, const void *stream_handle) {
 int fake_event_query(const void *handle) {
   struct fake_event *event;
   const int code = get_event(handle, &event);
-  if (code != FAKE_OK)
-    return code;
-  if (event->in_capture)
-    return FAKE_INVALID_VALUE;
+  if (code != FAKE_OK) return code;
+  if (event->in_capture) return FAKE_INVALID_VALUE;
   return event->recorded == NULL || event->recorded->done ? FAKE_OK : FAKE_NOT_READY;
 }
 
 int fake_event_synchronize(const void *handle) {
   struct fake_event *event;
   const int code = get_event(handle, &event);
-  if (code != FAKE_OK)
-    return code;
-  if (event->in_capture)
-    return FAKE_INVALID_VALUE;
+  if (code != FAKE_OK) return code;
+  if (event->in_capture) return FAKE_INVALID_VALUE;
   const struct fake_context *context = event->context;
-  if (event->recorded != NULL)
-    fake_op_wait(event->recorded); /* the event may end or be recorded again meanwhile */
+  if (event->recorded != NULL) fake_op_wait(event->recorded); /* the event may end or be recorded again meanwhile */
   return fake_context_check(context);
 }
 
 int fake_event_elapsed(const void *start_handle, const void *end_handle, float *ms) {
   struct fake_event *start, *end;
   int code = get_event(start_handle, &start);
-  if (code == FAKE_OK)
-    code = get_event(end_handle, &end);
-  if (code != FAKE_OK)
-    return code;
-  if (ms == NULL)
-    return FAKE_INVALID_VALUE;
+  if (code == FAKE_OK) code = get_event(end_handle, &end);
+  if (code != FAKE_OK) return code;
+  if (ms == NULL) return FAKE_INVALID_VALUE;
   const bool timed = ((start->flags | end->flags) & FAKE_EVENT_DISABLE_TIMING) == 0;
   if (!timed || start->recorded == NULL || end->recorded == NULL || start->context != end->context)
     return FAKE_INVALID_HANDLE;
-  if (!start->recorded->done || !end->recorded->done)
-    return FAKE_NOT_READY;
+  if (!start->recorded->done || !end->recorded->done) return FAKE_NOT_READY;
   *ms = (float)((double)(int64_t)(end->recorded->time_ns - start->recorded->time_ns) / 1e6);
   return FAKE_OK;
 }
@@ -126,15 +105,11 @@ int fake_stream_wait(const void *stream_handle, const void *event_handle) {
   struct fake_stream *stream;
   struct fake_event *event;
   int code = fake_stream_get(stream_handle, &stream);
-  if (code == FAKE_OK)
-    code = get_event(event_handle, &event);
-  if (code != FAKE_OK)
-    return code;
-  if (event->recorded == NULL)
-    return FAKE_OK;
+  if (code == FAKE_OK) code = get_event(event_handle, &event);
+  if (code != FAKE_OK) return code;
+  if (event->recorded == NULL) return FAKE_OK;
   struct fake_op *op = fake_op_new(NULL, NULL, NULL);
-  if (op == NULL)
-    return FAKE_OUT_OF_MEMORY;
+  if (op == NULL) return FAKE_OUT_OF_MEMORY;
   code = fake_op_after(op, event->recorded);
   if (code != FAKE_OK) {
     fake_op_release(op);

@@ -19,6 +19,7 @@
  *   RILL_FAKE_SUMMARY=1          at exit, objects still alive and calls made go to stderr
  *
  * With CUDA_ or HIP_ behind RILL_FAKE_ (RILL_FAKE_HIP_DEVICES) a variable is for one of the two alone.
+ * What runs for a kernel is the host code in its bundle, which the fake finds in the program or its libraries.
  * A kernel named "fault" does not run: it makes its device fault with 700 (illegal address).
  */
 #ifndef FAKE_CONTROL_H
@@ -28,8 +29,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-struct rill_bundle;
 
 struct rill_fake {
   /* Makes the nth call from now fail with `code`; nth 0: every call. */
@@ -56,8 +55,6 @@ struct rill_fake {
   /* Objects alive: "context", "stream", "event", "module", "function", "graph", "memory"; "*": all. */
   size_t (*live)(const char *kind);
   void (*reuse_handles)(bool on);
-  /* Kernels whose host code a test brings along; the bundle must stay. */
-  void (*add_bundle)(const struct rill_bundle *bundle);
   void (*print_summary)(void);
 };
 
@@ -67,8 +64,7 @@ typedef const struct rill_fake *(*rill_fake_control_fn)(void);
 /** The fake that is loaded under this name; NULL if it is not loaded or is no fake. */
 static inline const struct rill_fake *rill_fake_find(const char *soname) {
   void *library = dlopen(soname, RTLD_NOW | RTLD_NOLOAD);
-  if (library == NULL)
-    return NULL;
+  if (library == NULL) return NULL;
   void *symbol = dlsym(library, RILL_FAKE_CONTROL_SYMBOL);
   (void)dlclose(library);
   rill_fake_control_fn control;

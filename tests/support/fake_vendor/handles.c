@@ -18,8 +18,7 @@ struct chunk {
   struct chunk *next;
 };
 
-const char *const fake_kind_names[FAKE_KINDS] = { "free", "context", "stream", "event", "module", "function",
-                                                  "graph" };
+const char *const fake_kind_names[FAKE_KINDS] = { "free", "context", "stream", "event", "module", "function", "graph" };
 
 static struct chunk *chunks;
 static size_t used = SLOTS; /* of the newest chunk */
@@ -37,8 +36,7 @@ static struct slot *find(const void *handle) {
 }
 
 static struct slot *new_slot(void) {
-  if (!reuse_read)
-    fake_handle_set_reuse(fake_options()->reuse_handles);
+  if (!reuse_read) fake_handle_set_reuse(fake_options()->reuse_handles);
   if (reuse && ended != NULL) {
     struct slot *slot = ended;
     ended = slot->next_free;
@@ -46,8 +44,7 @@ static struct slot *new_slot(void) {
   }
   if (used == SLOTS) {
     struct chunk *chunk = calloc(1, sizeof *chunk);
-    if (chunk == NULL)
-      return NULL;
+    if (chunk == NULL) return NULL;
     chunk->next = chunks;
     chunks = chunk;
     used = 0;
@@ -57,8 +54,7 @@ static struct slot *new_slot(void) {
 
 void *fake_handle_new(enum fake_kind kind, void *object) {
   struct slot *slot = new_slot();
-  if (slot == NULL)
-    return NULL;
+  if (slot == NULL) return NULL;
   *slot = (struct slot){ .kind = kind, .was = kind, .object = object };
   live[kind]++;
   return slot;

@@ -9,21 +9,16 @@ static _Thread_local int current;
 /* HIP makes the primary context of a device at its first use, and nobody counts it. */
 int fake_current_context(struct fake_context **out) {
   struct fake_device *device;
-  if (fake_options()->devices == 0)
-    return FAKE_NO_DEVICE;
+  if (fake_options()->devices == 0) return FAKE_NO_DEVICE;
   int code = fake_device_get(current, &device);
-  if (code == FAKE_OK && (device->primary == NULL || !device->primary->alive))
-    code = fake_primary_retain(current, out);
-  if (code == FAKE_OK)
-    *out = device->primary;
+  if (code == FAKE_OK && (device->primary == NULL || !device->primary->alive)) code = fake_primary_retain(current, out);
+  if (code == FAKE_OK) *out = device->primary;
   return code;
 }
 
 static int get_device(int *out) {
-  if (fake_options()->devices == 0)
-    return FAKE_NO_DEVICE;
-  if (out == NULL)
-    return FAKE_INVALID_VALUE;
+  if (fake_options()->devices == 0) return FAKE_NO_DEVICE;
+  if (out == NULL) return FAKE_INVALID_VALUE;
   *out = current;
   return FAKE_OK;
 }
@@ -33,8 +28,7 @@ hipError_t hipGetDevice(int *out) { HIP_CALL(get_device(out)); }
 static int set_device(int ordinal) {
   struct fake_device *device;
   const int code = fake_options()->devices == 0 ? FAKE_NO_DEVICE : fake_device_get(ordinal, &device);
-  if (code == FAKE_OK)
-    current = ordinal;
+  if (code == FAKE_OK) current = ordinal;
   return code;
 }
 
@@ -43,8 +37,7 @@ hipError_t hipSetDevice(int ordinal) { HIP_CALL(set_device(ordinal)); }
 static int synchronize_device(void) {
   struct fake_context *context;
   int code = fake_current_context(&context);
-  if (code == FAKE_OK)
-    code = fake_context_check(context);
+  if (code == FAKE_OK) code = fake_context_check(context);
   return code == FAKE_OK ? fake_context_synchronize(context) : code;
 }
 
@@ -53,10 +46,8 @@ hipError_t hipDeviceSynchronize(void) { HIP_CALL(synchronize_device()); }
 hipError_t hipDeviceReset(void) { HIP_CALL(fake_primary_reset(current)); }
 
 static int priority_range(int *least, int *greatest) {
-  if (least != NULL)
-    *least = fake_vendor.priority_least;
-  if (greatest != NULL)
-    *greatest = fake_vendor.priority_greatest;
+  if (least != NULL) *least = fake_vendor.priority_least;
+  if (greatest != NULL) *greatest = fake_vendor.priority_greatest;
   return FAKE_OK;
 }
 
@@ -67,8 +58,7 @@ hipError_t hipDeviceGetStreamPriorityRange(int *least, int *greatest) { HIP_CALL
 static int create_stream(hipStream_t *out, unsigned flags, int priority) {
   void *handle = NULL;
   const int code = fake_stream_create(flags, priority, out == NULL ? NULL : &handle);
-  if (code == FAKE_OK)
-    *out = handle;
+  if (code == FAKE_OK) *out = handle;
   return code;
 }
 
@@ -82,8 +72,7 @@ hipError_t hipStreamCreateWithPriority(hipStream_t *out, unsigned int flags, int
 
 /* Unlike CUDA's, it waits for the stream's work. */
 static int destroy_stream(hipStream_t stream) {
-  if ((uintptr_t)stream <= 2)
-    return FAKE_INVALID_HANDLE;
+  if ((uintptr_t)stream <= 2) return FAKE_INVALID_HANDLE;
   const int code = fake_stream_synchronize(stream);
   return code == FAKE_OK ? fake_stream_destroy(stream) : code;
 }
@@ -106,8 +95,7 @@ static int look_at(hipStream_t handle, const void *out, struct fake_stream **str
 static int stream_priority(hipStream_t handle, int *out) {
   struct fake_stream *stream;
   const int code = look_at(handle, out, &stream);
-  if (code == FAKE_OK)
-    *out = stream->priority;
+  if (code == FAKE_OK) *out = stream->priority;
   return code;
 }
 
@@ -116,8 +104,7 @@ hipError_t hipStreamGetPriority(hipStream_t stream, int *out) { HIP_CALL(stream_
 static int stream_flags(hipStream_t handle, unsigned *out) {
   struct fake_stream *stream;
   const int code = look_at(handle, out, &stream);
-  if (code == FAKE_OK)
-    *out = stream->flags;
+  if (code == FAKE_OK) *out = stream->flags;
   return code;
 }
 
@@ -126,8 +113,7 @@ hipError_t hipStreamGetFlags(hipStream_t stream, unsigned int *out) { HIP_CALL(s
 static int stream_device(hipStream_t handle, int *out) {
   struct fake_stream *stream;
   const int code = look_at(handle, out, &stream);
-  if (code == FAKE_OK)
-    *out = stream->context->device->ordinal;
+  if (code == FAKE_OK) *out = stream->context->device->ordinal;
   return code;
 }
 
@@ -145,8 +131,7 @@ int hipGetStreamDeviceId(hipStream_t stream) {
 static int stream_id(hipStream_t handle, unsigned long long *out) {
   struct fake_stream *stream;
   const int code = look_at(handle, out, &stream);
-  if (code == FAKE_OK)
-    *out = stream->id;
+  if (code == FAKE_OK) *out = stream->id;
   return code;
 }
 
@@ -157,8 +142,7 @@ static int stream_is_capturing(hipStream_t handle, hipStreamCaptureStatus *out) 
                                                    hipStreamCaptureStatusInvalidated };
   struct fake_stream *stream;
   const int code = look_at(handle, out, &stream);
-  if (code == FAKE_OK)
-    *out = states[stream->capture];
+  if (code == FAKE_OK) *out = states[stream->capture];
   return code;
 }
 
@@ -173,16 +157,14 @@ hipError_t hipStreamBeginCapture(hipStream_t stream, hipStreamCaptureMode mode) 
 static int end_capture(hipStream_t stream, hipGraph_t *out) {
   void *graph = NULL;
   const int code = out == NULL ? FAKE_INVALID_VALUE : fake_capture_end(stream, &graph);
-  if (out != NULL)
-    *out = graph;
+  if (out != NULL) *out = graph;
   return code;
 }
 
 hipError_t hipStreamEndCapture(hipStream_t stream, hipGraph_t *out) { HIP_CALL(end_capture(stream, out)); }
 
 static int destroy_graph(hipGraph_t graph) {
-  if (fake_handle_get(FAKE_GRAPH, graph) == NULL)
-    return FAKE_INVALID_VALUE;
+  if (fake_handle_get(FAKE_GRAPH, graph) == NULL) return FAKE_INVALID_VALUE;
   fake_handle_end(graph);
   return FAKE_OK;
 }
@@ -191,8 +173,7 @@ hipError_t hipGraphDestroy(hipGraph_t graph) { HIP_CALL(destroy_graph(graph)); }
 
 static int exchange_capture_mode(hipStreamCaptureMode *mode) {
   static _Thread_local hipStreamCaptureMode own = hipStreamCaptureModeGlobal;
-  if (mode == NULL)
-    return FAKE_INVALID_VALUE;
+  if (mode == NULL) return FAKE_INVALID_VALUE;
   const hipStreamCaptureMode before = own;
   own = *mode;
   *mode = before;
@@ -222,10 +203,8 @@ hipError_t hipStreamAddCallback(hipStream_t stream, hipStreamCallback_t callback
 }
 
 hipError_t hipLaunchHostFunc(hipStream_t stream, hipHostFn_t function, void *user) {
-  HIP_CALL(fake_host_call(&(struct fake_host_call){ .invoke = invoke_host_function,
-                                                    .function = (void (*)(void))function,
-                                                    .stream = stream,
-                                                    .user = user }));
+  HIP_CALL(fake_host_call(&(struct fake_host_call){
+      .invoke = invoke_host_function, .function = (void (*)(void))function, .stream = stream, .user = user }));
 }
 
 /* ---- events ---- */
@@ -234,8 +213,7 @@ static int create_event(hipEvent_t *out, unsigned flags) {
   void *handle = NULL;
   const unsigned release = hipEventReleaseToDevice | hipEventReleaseToSystem; /* say how caches are flushed */
   const int code = fake_event_create(flags & ~release, out == NULL ? NULL : &handle);
-  if (code == FAKE_OK)
-    *out = handle;
+  if (code == FAKE_OK) *out = handle;
   return code;
 }
 
@@ -264,8 +242,7 @@ hipError_t hipEventElapsedTime(float *ms, hipEvent_t start, hipEvent_t end) {
 static int load_module(hipModule_t *out, const void *image) {
   void *handle = NULL;
   const int code = fake_module_load(image, out == NULL ? NULL : &handle);
-  if (code == FAKE_OK)
-    *out = handle;
+  if (code == FAKE_OK) *out = handle;
   return code;
 }
 
@@ -276,8 +253,7 @@ hipError_t hipModuleUnload(hipModule_t module) { HIP_CALL(fake_module_unload(mod
 static int get_function(hipFunction_t *out, hipModule_t module, const char *name) {
   void *handle = NULL;
   const int code = fake_module_function(module, name, out == NULL ? NULL : &handle);
-  if (code == FAKE_OK)
-    *out = handle;
+  if (code == FAKE_OK) *out = handle;
   return code;
 }
 
@@ -292,10 +268,8 @@ hipError_t hipModuleGetGlobal(hipDeviceptr_t *out, size_t *size, hipModule_t mod
 static int function_attribute(int *out, hipFunction_attribute attribute, hipFunction_t handle) {
   struct fake_function *function;
   const int code = fake_function_get(handle, &function);
-  if (code != FAKE_OK)
-    return code;
-  if (out == NULL || (int)attribute < 0 || attribute >= HIP_FUNC_ATTRIBUTE_MAX)
-    return FAKE_INVALID_VALUE;
+  if (code != FAKE_OK) return code;
+  if (out == NULL || (int)attribute < 0 || attribute >= HIP_FUNC_ATTRIBUTE_MAX) return FAKE_INVALID_VALUE;
   *out = attribute == HIP_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK           ? FAKE_MAX_THREADS_PER_BLOCK
          : attribute == HIP_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES             ? (int)function->static_shared
          : attribute == HIP_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES ? (int)function->dynamic_limit
@@ -311,20 +285,16 @@ hipError_t hipFuncGetAttribute(int *out, hipFunction_attribute attribute, hipFun
 /* The stream must be of the current device. */
 static int launch(hipFunction_t function, hipStream_t stream, struct fake_launch *values, void **extra) {
   int device, code = fake_launch_extra(values, extra, HIP_LAUNCH_PARAM_END);
-  if (code == FAKE_OK)
-    code = stream_device(stream, &device);
-  if (code == FAKE_OK && device != current)
-    code = FAKE_INVALID_HANDLE;
+  if (code == FAKE_OK) code = stream_device(stream, &device);
+  if (code == FAKE_OK && device != current) code = FAKE_INVALID_HANDLE;
   return code == FAKE_OK ? fake_launch(function, stream, values) : code;
 }
 
-hipError_t hipModuleLaunchKernel(hipFunction_t function, unsigned int grid_x, unsigned int grid_y,
-                                 unsigned int grid_z, unsigned int block_x, unsigned int block_y,
-                                 unsigned int block_z, unsigned int shared, hipStream_t stream, void **arguments,
-                                 void **extra) {
-  struct fake_launch values = { .grid = { grid_x, grid_y, grid_z },
-                                .block = { block_x, block_y, block_z },
-                                .shared = shared,
-                                .args = arguments };
+hipError_t hipModuleLaunchKernel(hipFunction_t function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,
+                                 unsigned int block_x, unsigned int block_y, unsigned int block_z, unsigned int shared,
+                                 hipStream_t stream, void **arguments, void **extra) {
+  struct fake_launch values = {
+    .grid = { grid_x, grid_y, grid_z }, .block = { block_x, block_y, block_z }, .shared = shared, .args = arguments
+  };
   HIP_CALL(launch(function, stream, &values, extra));
 }

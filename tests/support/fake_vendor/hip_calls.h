@@ -2,6 +2,7 @@
 #ifndef FAKE_HIP_CALLS_H
 #define FAKE_HIP_CALLS_H
 
+#include "engine.h"
 #include "hip_front.h"
 
 /* Keeps an error, "not ready" too, as HIP does; gives it on. */

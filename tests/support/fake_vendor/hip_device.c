@@ -25,13 +25,15 @@ int fake_first_version(const char *name) {
     const char *name;
     int version;
   } since[] = {
-    { "hipLaunchHostFunc", 50300000 },       { "hipStreamGetDevice", 50600000 },
-    { "hipGetDevicePropertiesR0600", 60000000 }, { "hipEventRecordWithFlags", 60400000 },
-    { "hipStreamGetId", 70000000 },          { "hipMemsetD2D32Async", 70100000 },
+    { "hipLaunchHostFunc", 50300000 },
+    { "hipStreamGetDevice", 50600000 },
+    { "hipGetDevicePropertiesR0600", 60000000 },
+    { "hipEventRecordWithFlags", 60400000 },
+    { "hipStreamGetId", 70000000 },
+    { "hipMemsetD2D32Async", 70100000 },
   };
   for (size_t i = 0; i < sizeof since / sizeof *since; i++)
-    if (strcmp(name, since[i].name) == 0)
-      return since[i].version;
+    if (strcmp(name, since[i].name) == 0) return since[i].version;
   return 0;
 }
 
@@ -40,8 +42,7 @@ int fake_first_version(const char *name) {
 static _Thread_local int last_error;
 
 hipError_t fake_hip_result(int code) {
-  if (code != FAKE_OK)
-    last_error = code;
+  if (code != FAKE_OK) last_error = code;
   return (hipError_t)code;
 }
 
@@ -54,18 +55,15 @@ hipError_t hipGetLastError(void) {
 hipError_t hipPeekAtLastError(void) { return (hipError_t)last_error; }
 
 static int initialize(unsigned flags) {
-  if (flags != 0)
-    return FAKE_INVALID_VALUE;
-  if (fake_options()->init_code != FAKE_OK)
-    return fake_options()->init_code;
+  if (flags != 0) return FAKE_INVALID_VALUE;
+  if (fake_options()->init_code != FAKE_OK) return fake_options()->init_code;
   return fake_options()->devices == 0 ? FAKE_NO_DEVICE : FAKE_OK;
 }
 
 hipError_t hipInit(unsigned int flags) { HIP_CALL(initialize(flags)); }
 
 static int get_version(int *out) {
-  if (out == NULL)
-    return FAKE_INVALID_VALUE;
+  if (out == NULL) return FAKE_INVALID_VALUE;
   *out = fake_options()->version;
   return FAKE_OK;
 }
@@ -77,10 +75,11 @@ hipError_t hipRuntimeGetVersion(int *out) { HIP_CALL(get_version(out)); }
 /* These two change nothing and are not counted. */
 const char *hipGetErrorName(hipError_t error) {
   switch ((int)error) {
-#define NAME(code, cuda, hip) case code: return hip;
+#define NAME(code, cuda, hip) \
+  case code: return hip;
     FAKE_ERROR_NAMES(NAME)
 #undef NAME
-  default: return "hipErrorUnknown";
+    default: return "hipErrorUnknown";
   }
 }
 
@@ -91,8 +90,7 @@ const char *hipGetErrorString(hipError_t error) {
 /* ---- devices ---- */
 
 static int device_count(int *out) {
-  if (out == NULL)
-    return FAKE_INVALID_VALUE;
+  if (out == NULL) return FAKE_INVALID_VALUE;
   *out = fake_options()->devices;
   return *out == 0 ? FAKE_NO_DEVICE : FAKE_OK;
 }
@@ -107,8 +105,7 @@ static int look_at(int ordinal, const void *out) {
 
 static int get_handle(hipDevice_t *out, int ordinal) {
   const int code = look_at(ordinal, out);
-  if (code == FAKE_OK)
-    *out = ordinal;
+  if (code == FAKE_OK) *out = ordinal;
   return code;
 }
 
@@ -116,8 +113,7 @@ hipError_t hipDeviceGet(hipDevice_t *out, int ordinal) { HIP_CALL(get_handle(out
 
 static int device_name(char *out, int size, int device) {
   const int code = look_at(device, out);
-  if (code == FAKE_OK)
-    (void)snprintf(out, (size_t)size, "Fake GPU %d", device);
+  if (code == FAKE_OK) (void)snprintf(out, (size_t)size, "Fake GPU %d", device);
   return code;
 }
 
@@ -125,8 +121,7 @@ hipError_t hipDeviceGetName(char *out, int size, hipDevice_t device) { HIP_CALL(
 
 static int device_uuid(hipUUID *out, int device) {
   const int code = look_at(device, out);
-  if (code != FAKE_OK)
-    return code;
+  if (code != FAKE_OK) return code;
   memcpy(out->bytes, "rill fake hip  0", sizeof out->bytes);
   out->bytes[15] = (char)('0' + device);
   return FAKE_OK;
@@ -136,8 +131,7 @@ hipError_t hipDeviceGetUuid(hipUUID *out, hipDevice_t device) { HIP_CALL(device_
 
 static int pci_bus_id(char *out, int size, int device) {
   const int code = look_at(device, out);
-  if (code == FAKE_OK)
-    (void)snprintf(out, (size_t)size, "0000:%02x:00.0", device + 0x41);
+  if (code == FAKE_OK) (void)snprintf(out, (size_t)size, "0000:%02x:00.0", device + 0x41);
   return code;
 }
 
@@ -145,8 +139,7 @@ hipError_t hipDeviceGetPCIBusId(char *out, int size, int device) { HIP_CALL(pci_
 
 static int total_memory(size_t *out, int device) {
   const int code = look_at(device, out);
-  if (code == FAKE_OK)
-    *out = fake_options()->memory;
+  if (code == FAKE_OK) *out = fake_options()->memory;
   return code;
 }
 
@@ -157,36 +150,35 @@ static int warp_size(void) { return strncmp(fake_options()->target, "gfx9", 4) =
 
 static int attribute_value(hipDeviceAttribute_t attribute, int device) {
   switch ((int)attribute) {
-  case hipDeviceAttributeWarpSize: return warp_size();
-  case hipDeviceAttributeMaxThreadsPerBlock: return FAKE_MAX_THREADS_PER_BLOCK;
-  case hipDeviceAttributeMaxBlockDimX:
-  case hipDeviceAttributeMaxBlockDimY: return 1024;
-  case hipDeviceAttributeMaxBlockDimZ: return 64;
-  case hipDeviceAttributeMaxGridDimX: return INT32_MAX;
-  case hipDeviceAttributeMaxGridDimY:
-  case hipDeviceAttributeMaxGridDimZ: return 65535;
-  case hipDeviceAttributeMaxSharedMemoryPerBlock: return (int)fake_vendor.shared_default;
-  case hipDeviceAttributeSharedMemPerBlockOptin: return (int)fake_vendor.shared_optin;
-  case hipDeviceAttributeMaxRegistersPerBlock: return 65536;
-  case hipDeviceAttributeMultiprocessorCount: return 4;
-  case hipDeviceAttributeMaxThreadsPerMultiProcessor: return 2048;
-  case hipDeviceAttributeClockRate: return 1000000;
-  case hipDeviceAttributeMemoryClockRate: return 2000000;
-  case hipDeviceAttributeMemoryBusWidth: return 64;
-  case hipDeviceAttributePciBusId: return device + 0x41;
-  case hipDeviceAttributeAsyncEngineCount: return 2;
-  case hipDeviceAttributeComputeCapabilityMajor: return 9;
-  case hipDeviceAttributeConcurrentKernels:
-  case hipDeviceAttributeManagedMemory:
-  case hipDeviceAttributeConcurrentManagedAccess: return 1;
-  default: return 0;
+    case hipDeviceAttributeWarpSize: return warp_size();
+    case hipDeviceAttributeMaxThreadsPerBlock: return FAKE_MAX_THREADS_PER_BLOCK;
+    case hipDeviceAttributeMaxBlockDimX:
+    case hipDeviceAttributeMaxBlockDimY: return 1024;
+    case hipDeviceAttributeMaxBlockDimZ: return 64;
+    case hipDeviceAttributeMaxGridDimX: return INT32_MAX;
+    case hipDeviceAttributeMaxGridDimY:
+    case hipDeviceAttributeMaxGridDimZ: return 65535;
+    case hipDeviceAttributeMaxSharedMemoryPerBlock: return (int)fake_vendor.shared_default;
+    case hipDeviceAttributeSharedMemPerBlockOptin: return (int)fake_vendor.shared_optin;
+    case hipDeviceAttributeMaxRegistersPerBlock: return 65536;
+    case hipDeviceAttributeMultiprocessorCount: return 4;
+    case hipDeviceAttributeMaxThreadsPerMultiProcessor: return 2048;
+    case hipDeviceAttributeClockRate: return 1000000;
+    case hipDeviceAttributeMemoryClockRate: return 2000000;
+    case hipDeviceAttributeMemoryBusWidth: return 64;
+    case hipDeviceAttributePciBusId: return device + 0x41;
+    case hipDeviceAttributeAsyncEngineCount: return 2;
+    case hipDeviceAttributeComputeCapabilityMajor: return 9;
+    case hipDeviceAttributeConcurrentKernels:
+    case hipDeviceAttributeManagedMemory:
+    case hipDeviceAttributeConcurrentManagedAccess: return 1;
+    default: return 0;
   }
 }
 
 static int get_attribute(int *out, hipDeviceAttribute_t attribute, int device) {
   const int code = look_at(device, out);
-  if (code == FAKE_OK)
-    *out = attribute_value(attribute, device);
+  if (code == FAKE_OK) *out = attribute_value(attribute, device);
   return code;
 }
 
@@ -197,8 +189,7 @@ hipError_t hipDeviceGetAttribute(int *out, hipDeviceAttribute_t attribute, int d
 /* Both structs by their offsets, which no header has side by side: name, memory, architecture. */
 static int properties(char *out, int device, size_t size, size_t memory_at, size_t arch_at) {
   const int code = look_at(device, out);
-  if (code != FAKE_OK)
-    return code;
+  if (code != FAKE_OK) return code;
   memset(out, 0, size);
   (void)device_name(out, 256, device);
   const size_t memory = fake_options()->memory;
@@ -217,10 +208,8 @@ hipError_t hipGetDevicePropertiesR0600(hip_new_properties *out, int device) {
 
 static int can_access_peer(int *out, int device, int other) {
   int code = look_at(device, out);
-  if (code == FAKE_OK)
-    code = look_at(other, out);
-  if (code == FAKE_OK)
-    *out = device != other;
+  if (code == FAKE_OK) code = look_at(other, out);
+  if (code == FAKE_OK) *out = device != other;
   return code;
 }
 
@@ -230,8 +219,7 @@ static int set_peer(int other, bool on) {
   struct fake_context *from;
   struct fake_device *to;
   int code = fake_current_context(&from);
-  if (code == FAKE_OK)
-    code = fake_device_get(other, &to);
+  if (code == FAKE_OK) code = fake_device_get(other, &to);
   return code == FAKE_OK ? fake_peer_enable(from->device, to, on) : code;
 }
 
@@ -246,10 +234,8 @@ hipError_t hipDeviceDisablePeerAccess(int other) { HIP_CALL(set_peer(other, fals
 static int memory_info(size_t *free_bytes, size_t *total) {
   struct fake_context *context;
   int code = fake_current_context(&context);
-  if (code == FAKE_OK)
-    code = fake_context_check(context);
-  if (code != FAKE_OK)
-    return code;
+  if (code == FAKE_OK) code = fake_context_check(context);
+  if (code != FAKE_OK) return code;
   *total = fake_options()->memory;
   *free_bytes = *total - context->device->memory_used;
   return FAKE_OK;
@@ -259,8 +245,7 @@ hipError_t hipMemGetInfo(size_t *free_bytes, size_t *total) { HIP_CALL(memory_in
 
 /* Nothing is asked for, nothing is given: no error. */
 static int allocate(enum fake_memory kind, void **out, size_t size) {
-  if (out == NULL || size != 0)
-    return fake_memory_alloc(kind, size, out);
+  if (out == NULL || size != 0) return fake_memory_alloc(kind, size, out);
   *out = NULL;
   return FAKE_OK;
 }
@@ -281,8 +266,7 @@ hipError_t hipHostMalloc(void **out, size_t size, unsigned int flags) {
 hipError_t hipHostFree(void *p) { HIP_CALL(fake_memory_free(FAKE_HOST_MEMORY, p)); }
 
 static int copy(void *dst, const void *src, size_t n, hipMemcpyKind kind, hipStream_t stream, bool blocking) {
-  if ((int)kind < 0 || kind > hipMemcpyDefault)
-    return FAKE_INVALID_VALUE;
+  if ((int)kind < 0 || kind > hipMemcpyDefault) return FAKE_INVALID_VALUE;
   return fake_copy(stream, &(struct fake_copy){ .dst = dst, .src = src, .width = n, .height = 1 }, blocking);
 }
 

@@ -1,8 +1,6 @@
-/* hip_front.h: what the files of the HIP front end share. */
+/* hip_front.h: HIP's functions, those of newer headers too, as they are to be exported.  The HIP shim uses it too. */
 #ifndef FAKE_HIP_FRONT_H
 #define FAKE_HIP_FRONT_H
-
-#include "engine.h"
 
 #ifndef __HIP_PLATFORM_AMD__
 #define __HIP_PLATFORM_AMD__ 1

@@ -21,20 +21,17 @@ static const size_t most_bytes = (size_t)256 << 20;
 /* Copies as many of the `n` bytes at `src` as are mapped. */
 static size_t copy_mapped(void *dst, const void *src, size_t n) {
   const int fd = memfd_create("image", MFD_CLOEXEC);
-  if (fd < 0)
-    return 0;
+  if (fd < 0) return 0;
   size_t done = 0;
   while (done < n) { /* the plain system call: sanitizers look into the buffers of write() */
     const long got = syscall(SYS_write, fd, (const char *)src + done, n - done);
-    if (got <= 0)
-      break;
+    if (got <= 0) break;
     done += (size_t)got;
   }
   size_t back = 0;
   while (back < done) {
     const ssize_t got = pread(fd, (char *)dst + back, done - back, (off_t)back);
-    if (got <= 0)
-      break;
+    if (got <= 0) break;
     back += (size_t)got;
   }
   (void)close(fd);
@@ -43,11 +40,9 @@ static size_t copy_mapped(void *dst, const void *src, size_t n) {
 
 /* A copy of exactly `n` bytes with a zero behind, or NULL. */
 static unsigned char *copy_of(const void *src, size_t n) {
-  if (n > most_bytes)
-    return NULL;
+  if (n > most_bytes) return NULL;
   unsigned char *copy = malloc(n + 1);
-  if (copy == NULL)
-    return NULL;
+  if (copy == NULL) return NULL;
   if (copy_mapped(copy, src, n) != n) {
     free(copy);
     return NULL;
@@ -62,8 +57,7 @@ static unsigned char *copy_of_text(const char *src, size_t *size) {
   unsigned char *copy = NULL;
   for (size_t n = 0; n < most_bytes; n += STEP) {
     unsigned char *grown = realloc(copy, n + STEP);
-    if (grown == NULL)
-      break;
+    if (grown == NULL) break;
     copy = grown;
     const size_t got = copy_mapped(copy + n, src + n, STEP);
     const unsigned char *end = memchr(copy + n, 0, got);
@@ -71,8 +65,7 @@ static unsigned char *copy_of_text(const char *src, size_t *size) {
       *size = (size_t)(end - copy) + 1;
       return copy;
     }
-    if (got < STEP)
-      break;
+    if (got < STEP) break;
   }
   free(copy);
   return NULL;
@@ -82,19 +75,16 @@ static unsigned char *copy_of_text(const char *src, size_t *size) {
 
 static bool add_kernel(struct fake_image *image, const char *name, size_t length, uint32_t shared) {
   struct fake_symbol *kernels = realloc(image->kernels, (image->kernel_count + 1) * sizeof *kernels);
-  if (kernels == NULL)
-    return false;
+  if (kernels == NULL) return false;
   image->kernels = kernels;
   char *copy = strndup(name, length);
-  if (copy == NULL)
-    return false;
+  if (copy == NULL) return false;
   kernels[image->kernel_count++] = (struct fake_symbol){ .name = copy, .shared = shared };
   return true;
 }
 
 void fake_image_free(struct fake_image *image) {
-  for (size_t i = 0; i < image->kernel_count; i++)
-    free(image->kernels[i].name);
+  for (size_t i = 0; i < image->kernel_count; i++) free(image->kernels[i].name);
   free(image->kernels);
   free(image->data);
   *image = (struct fake_image){ .data = NULL };
@@ -111,8 +101,7 @@ struct elf {
 static bool inside(size_t size, uint64_t offset, uint64_t n) { return offset <= size && n <= size - offset; }
 
 static bool section_at(const struct elf *elf, size_t index, Elf64_Shdr *out) {
-  if (index >= elf->header.e_shnum)
-    return false;
+  if (index >= elf->header.e_shnum) return false;
   memcpy(out, elf->data + elf->header.e_shoff + index * sizeof *out, sizeof *out); /* inside: see whole_elf */
   return out->sh_type == SHT_NOBITS || inside(elf->size, out->sh_offset, out->sh_size);
 }
@@ -120,8 +109,7 @@ static bool section_at(const struct elf *elf, size_t index, Elf64_Shdr *out) {
 /* A string of a string table, zero-terminated within it; "" if it is not. */
 static const char *string_at(const struct elf *elf, size_t table, uint64_t offset) {
   Elf64_Shdr section;
-  if (!section_at(elf, table, &section) || section.sh_type != SHT_STRTAB || offset >= section.sh_size)
-    return "";
+  if (!section_at(elf, table, &section) || section.sh_type != SHT_STRTAB || offset >= section.sh_size) return "";
   const char *text = (const char *)elf->data + section.sh_offset + offset;
   return memchr(text, 0, section.sh_size - offset) != NULL ? text : "";
 }
@@ -129,23 +117,19 @@ static const char *string_at(const struct elf *elf, size_t table, uint64_t offse
 /* Reads header and section headers to learn how long the image is, then copies it. */
 static bool whole_elf(const void *src, struct elf *elf) {
   Elf64_Ehdr *header = &elf->header;
-  if (copy_mapped(header, src, sizeof *header) != sizeof *header)
-    return false;
+  if (copy_mapped(header, src, sizeof *header) != sizeof *header) return false;
   if (header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_ident[EI_DATA] != ELFDATA2LSB ||
       header->e_shentsize != sizeof(Elf64_Shdr) || header->e_shnum == 0 || header->e_shoff > most_bytes)
     return false;
   const size_t table = header->e_shnum * sizeof(Elf64_Shdr);
   Elf64_Shdr *sections = (Elf64_Shdr *)copy_of((const char *)src + header->e_shoff, table);
-  if (sections == NULL)
-    return false;
+  if (sections == NULL) return false;
   size_t size = header->e_shoff + table;
   bool good = true;
   for (size_t i = 0; i < header->e_shnum && good; i++) {
-    if (sections[i].sh_type == SHT_NULL || sections[i].sh_type == SHT_NOBITS)
-      continue;
+    if (sections[i].sh_type == SHT_NULL || sections[i].sh_type == SHT_NOBITS) continue;
     good = inside(most_bytes, sections[i].sh_offset, sections[i].sh_size);
-    if (good && sections[i].sh_offset + sections[i].sh_size > size)
-      size = sections[i].sh_offset + sections[i].sh_size;
+    if (good && sections[i].sh_offset + sections[i].sh_size > size) size = sections[i].sh_offset + sections[i].sh_size;
   }
   free(sections);
   elf->size = size;
@@ -160,8 +144,7 @@ static uint32_t cuda_shared(const struct elf *elf, const char *kernel) {
   Elf64_Shdr section;
   for (size_t i = 1; section_at(elf, i, &section); i++) {
     const char *name = string_at(elf, elf->header.e_shstrndx, section.sh_name);
-    if (strncmp(name, prefix, sizeof prefix - 1) != 0 || strcmp(name + sizeof prefix - 1, kernel) != 0)
-      continue;
+    if (strncmp(name, prefix, sizeof prefix - 1) != 0 || strcmp(name + sizeof prefix - 1, kernel) != 0) continue;
     const uint64_t size = section.sh_size >= SYSTEM ? section.sh_size - SYSTEM : section.sh_size;
     return size > UINT32_MAX ? UINT32_MAX : (uint32_t)size;
   }
@@ -181,8 +164,7 @@ static uint32_t amd_shared(const struct elf *elf, const Elf64_Sym *symbol) {
 
 static bool take_symbol(const struct elf *elf, const Elf64_Sym *symbol, const char *name, struct fake_image *image) {
   const size_t length = strlen(name);
-  if (symbol->st_shndx == SHN_UNDEF || length == 0)
-    return true;
+  if (symbol->st_shndx == SHN_UNDEF || length == 0) return true;
   if (elf->header.e_machine == MACHINE_CUDA)
     return ELF64_ST_TYPE(symbol->st_info) != STT_FUNC || (symbol->st_other & CUDA_ENTRY) == 0 ||
            add_kernel(image, name, length, cuda_shared(elf, name));
@@ -192,20 +174,16 @@ static bool take_symbol(const struct elf *elf, const Elf64_Sym *symbol, const ch
 
 static int read_elf(const void *src, unsigned machine, struct fake_image *image) {
   struct elf elf = { .size = 0 };
-  if (!whole_elf(src, &elf))
-    return FAKE_INVALID_IMAGE;
+  if (!whole_elf(src, &elf)) return FAKE_INVALID_IMAGE;
   image->data = (unsigned char *)(uintptr_t)elf.data;
   image->size = elf.size;
-  if (elf.header.e_machine != machine)
-    return FAKE_INVALID_IMAGE;
+  if (elf.header.e_machine != machine) return FAKE_INVALID_IMAGE;
   const uint32_t table = machine == MACHINE_CUDA ? SHT_SYMTAB : SHT_DYNSYM;
   Elf64_Shdr section;
   bool found = false;
   for (size_t i = 1; i < elf.header.e_shnum; i++) {
-    if (!section_at(&elf, i, &section))
-      return FAKE_INVALID_IMAGE;
-    if (section.sh_type != table)
-      continue;
+    if (!section_at(&elf, i, &section)) return FAKE_INVALID_IMAGE;
+    if (section.sh_type != table) continue;
     found = true;
     for (uint64_t at = 0; at + sizeof(Elf64_Sym) <= section.sh_size; at += sizeof(Elf64_Sym)) {
       Elf64_Sym symbol;
@@ -258,18 +236,15 @@ static bool is_name(char c) {
 
 static int read_ptx(const char *src, struct fake_image *image) {
   image->data = copy_of_text(src, &image->size);
-  if (image->data == NULL || strstr((const char *)image->data, ".version") == NULL)
-    return FAKE_INVALID_IMAGE;
+  if (image->data == NULL || strstr((const char *)image->data, ".version") == NULL) return FAKE_INVALID_IMAGE;
   static const char entry[] = ".entry";
   const char *at = (const char *)image->data;
   while ((at = strstr(at, entry)) != NULL) {
     at += sizeof entry - 1;
     at += strspn(at, " \t\n");
     size_t length = 0;
-    while (is_name(at[length]))
-      length++;
-    if (length != 0 && !add_kernel(image, at, length, 0))
-      return FAKE_OUT_OF_MEMORY;
+    while (is_name(at[length])) length++;
+    if (length != 0 && !add_kernel(image, at, length, 0)) return FAKE_OUT_OF_MEMORY;
   }
   return FAKE_OK;
 }
@@ -286,9 +261,7 @@ int fake_image_read(const void *data, const char *backend, const char *target, s
   }
   if (code == FAKE_OK && memcmp(start, ELFMAG, SELFMAG) == 0)
     code = read_elf(data, cuda ? MACHINE_CUDA : MACHINE_AMD, out);
-  else if (code == FAKE_OK)
-    code = cuda && start[0] != '\0' ? read_ptx(data, out) : FAKE_INVALID_IMAGE;
-  if (code != FAKE_OK)
-    fake_image_free(out);
+  else if (code == FAKE_OK) code = cuda && start[0] != '\0' ? read_ptx(data, out) : FAKE_INVALID_IMAGE;
+  if (code != FAKE_OK) fake_image_free(out);
   return code;
 }

@@ -28,10 +28,8 @@ static size_t position(const char *p) {
   size_t low = 0, high = block_count;
   while (low < high) {
     const size_t middle = (low + high) / 2;
-    if ((uintptr_t)blocks[middle].base <= (uintptr_t)p)
-      low = middle + 1;
-    else
-      high = middle;
+    if ((uintptr_t)blocks[middle].base <= (uintptr_t)p) low = middle + 1;
+    else high = middle;
   }
   return low;
 }
@@ -49,8 +47,7 @@ static int insert(const struct block *block) {
   if (block_count == block_capacity) {
     const size_t capacity = block_capacity == 0 ? 64 : 2 * block_capacity;
     struct block *grown = realloc(blocks, capacity * sizeof *grown);
-    if (grown == NULL)
-      return FAKE_OUT_OF_MEMORY;
+    if (grown == NULL) return FAKE_OUT_OF_MEMORY;
     blocks = grown;
     block_capacity = capacity;
   }
@@ -70,14 +67,12 @@ static void take_out(size_t at) {
 
 static bool all_bytes(const char *p, size_t n, int byte) {
   for (size_t i = 0; i < n; i++)
-    if ((unsigned char)p[i] != byte)
-      return false;
+    if ((unsigned char)p[i] != byte) return false;
   return true;
 }
 
 static void check_guards(const struct block *block) {
-  if (block->kind == FAKE_VARIABLE)
-    return;
+  if (block->kind == FAKE_VARIABLE) return;
   if (!all_bytes(block->base - GUARD, GUARD, GUARD_BYTE))
     fake_die("memory was written in front of the %zu bytes at %p", block->size, (void *)block->base);
   if (!all_bytes(block->base + block->size, GUARD, GUARD_BYTE))
@@ -106,12 +101,10 @@ static void leave_quarantine(void) {
 static void enter_quarantine(const struct block *block) {
   check_guards(block);
   mark(block, FREED_BYTE);
-  if (freed_count == QUARANTINE)
-    leave_quarantine();
+  if (freed_count == QUARANTINE) leave_quarantine();
   freed[(freed_first + freed_count++) % QUARANTINE] = *block;
   freed_bytes += block->size;
-  while (freed_bytes > quarantine_bytes)
-    leave_quarantine();
+  while (freed_bytes > quarantine_bytes) leave_quarantine();
 }
 
 /* ---- allocation ---- */
@@ -119,19 +112,14 @@ static void enter_quarantine(const struct block *block) {
 int fake_memory_alloc(enum fake_memory kind, size_t size, void **out) {
   struct fake_context *context;
   int code = fake_current_context(&context);
-  if (code == FAKE_OK)
-    code = fake_context_check(context);
-  if (code != FAKE_OK)
-    return code;
-  if (out == NULL || size == 0)
-    return FAKE_INVALID_VALUE;
+  if (code == FAKE_OK) code = fake_context_check(context);
+  if (code != FAKE_OK) return code;
+  if (out == NULL || size == 0) return FAKE_INVALID_VALUE;
   struct fake_device *device = context->device;
   const uint64_t room = fake_options()->memory - (kind == FAKE_HOST_MEMORY ? 0 : device->memory_used);
-  if (size > room)
-    return FAKE_OUT_OF_MEMORY;
+  if (size > room) return FAKE_OUT_OF_MEMORY;
   char *memory = NULL;
-  if (posix_memalign((void **)&memory, GUARD, size + 2 * (size_t)GUARD) != 0)
-    return FAKE_OUT_OF_MEMORY;
+  if (posix_memalign((void **)&memory, GUARD, size + 2 * (size_t)GUARD) != 0) return FAKE_OUT_OF_MEMORY;
   const struct block block = { .base = memory + GUARD, .size = size, .kind = kind, .context = context };
   code = insert(&block);
   if (code != FAKE_OK) {
@@ -141,8 +129,7 @@ int fake_memory_alloc(enum fake_memory kind, size_t size, void **out) {
   memset(memory, GUARD_BYTE, GUARD);
   memset(block.base + size, GUARD_BYTE, GUARD);
   mark(&block, NEW_BYTE);
-  if (kind != FAKE_HOST_MEMORY)
-    device->memory_used += size;
+  if (kind != FAKE_HOST_MEMORY) device->memory_used += size;
   *out = block.base;
   return FAKE_OK;
 }
@@ -150,18 +137,15 @@ int fake_memory_alloc(enum fake_memory kind, size_t size, void **out) {
 static void free_at(size_t at) {
   const struct block block = blocks[at];
   take_out(at);
-  if (block.kind == FAKE_VARIABLE)
-    return;
-  if (block.kind != FAKE_HOST_MEMORY)
-    block.context->device->memory_used -= block.size;
+  if (block.kind == FAKE_VARIABLE) return;
+  if (block.kind != FAKE_HOST_MEMORY) block.context->device->memory_used -= block.size;
   enter_quarantine(&block);
 }
 
 /* The index of the block that begins at p. */
 static bool find_base(const void *p, size_t *at) {
   const size_t above = position(p);
-  if (above == 0 || blocks[above - 1].base != p)
-    return false;
+  if (above == 0 || blocks[above - 1].base != p) return false;
   *at = above - 1;
   return true;
 }
@@ -171,14 +155,11 @@ static bool right_kind(enum fake_memory asked, enum fake_memory kind) {
 }
 
 int fake_memory_free(enum fake_memory kind, void *p) {
-  if (p == NULL)
-    return FAKE_OK;
+  if (p == NULL) return FAKE_OK;
   size_t at;
-  if (!find_base(p, &at) || !right_kind(kind, blocks[at].kind))
-    return FAKE_INVALID_VALUE;
+  if (!find_base(p, &at) || !right_kind(kind, blocks[at].kind)) return FAKE_INVALID_VALUE;
   const int code = fake_context_synchronize(blocks[at].context);
-  if (code != FAKE_OK)
-    return code;
+  if (code != FAKE_OK) return code;
   if (!find_base(p, &at)) /* freed by another thread meanwhile */
     return FAKE_INVALID_VALUE;
   free_at(at);
@@ -187,27 +168,23 @@ int fake_memory_free(enum fake_memory kind, void *p) {
 
 int fake_memory_add(struct fake_context *context, void *p, size_t size) {
   size_t at;
-  if (size == 0 || find_base(p, &at))
-    return FAKE_OK;
+  if (size == 0 || find_base(p, &at)) return FAKE_OK;
   return insert(&(struct block){ .base = p, .size = size, .kind = FAKE_VARIABLE, .context = context });
 }
 
 void fake_memory_forget(void *p) {
   size_t at;
-  if (find_base(p, &at))
-    take_out(at);
+  if (find_base(p, &at)) take_out(at);
 }
 
 void fake_memory_end_context(struct fake_context *context) {
   for (size_t i = block_count; i-- > 0;)
-    if (blocks[i].context == context)
-      free_at(i);
+    if (blocks[i].context == context) free_at(i);
 }
 
 size_t fake_memory_live(void) {
   size_t count = 0;
-  for (size_t i = 0; i < block_count; i++)
-    count += blocks[i].kind != FAKE_VARIABLE;
+  for (size_t i = 0; i < block_count; i++) count += blocks[i].kind != FAKE_VARIABLE;
   return count;
 }
 
@@ -220,8 +197,7 @@ static int check_range(const char *p, size_t n, bool *pageable) {
   for (size_t i = above == 0 ? 0 : above - 1; i < block_count && i <= above; i++) {
     const struct block *block = &blocks[i];
     if (in_block(block, p)) {
-      if (n <= block->size - (size_t)(p - block->base))
-        return FAKE_OK;
+      if (n <= block->size - (size_t)(p - block->base)) return FAKE_OK;
       fake_say("%zu bytes at %p reach past the end of the %zu bytes at %p", n, (const void *)p, block->size,
                (void *)block->base);
       return FAKE_INVALID_VALUE;
@@ -264,10 +240,13 @@ static void finish_copy(void *data) {
 static int stage(struct copy_work *work) {
   const struct fake_copy *copy = &work->copy;
   work->staged = malloc(copy->width * copy->height);
-  if (work->staged == NULL)
-    return FAKE_OUT_OF_MEMORY;
-  copy_rows(&(struct fake_copy){ .dst = work->staged, .dst_pitch = copy->width, .src = copy->src,
-                                 .src_pitch = copy->src_pitch, .width = copy->width, .height = copy->height });
+  if (work->staged == NULL) return FAKE_OUT_OF_MEMORY;
+  copy_rows(&(struct fake_copy){ .dst = work->staged,
+                                 .dst_pitch = copy->width,
+                                 .src = copy->src,
+                                 .src_pitch = copy->src_pitch,
+                                 .width = copy->width,
+                                 .height = copy->height });
   work->copy.src = work->staged;
   work->copy.src_pitch = copy->width;
   return FAKE_OK;
@@ -290,23 +269,19 @@ static int submit_and_wait(struct fake_stream *stream, struct fake_op *op, bool 
 int fake_copy(const void *handle, const struct fake_copy *copy, bool blocking) {
   struct fake_stream *stream;
   int code = fake_stream_get(handle, &stream);
-  if (code != FAKE_OK || copy->width == 0 || copy->height == 0)
-    return code;
+  if (code != FAKE_OK || copy->width == 0 || copy->height == 0) return code;
   bool pageable_src, pageable_dst;
   const size_t dst_size = (copy->height - 1) * copy->dst_pitch + copy->width;
   const size_t src_size = (copy->height - 1) * copy->src_pitch + copy->width;
-  if (copy->dst == NULL || copy->src == NULL)
-    return FAKE_INVALID_VALUE;
+  if (copy->dst == NULL || copy->src == NULL) return FAKE_INVALID_VALUE;
   if ((code = check_range(copy->dst, dst_size, &pageable_dst)) != FAKE_OK ||
       (code = check_range(copy->src, src_size, &pageable_src)) != FAKE_OK)
     return code;
   struct copy_work *work = calloc(1, sizeof *work);
-  if (work == NULL)
-    return FAKE_OUT_OF_MEMORY;
+  if (work == NULL) return FAKE_OUT_OF_MEMORY;
   work->copy = *copy;
   struct fake_op *op = NULL;
-  if (!pageable_src || stage(work) == FAKE_OK)
-    op = fake_op_new(run_copy, finish_copy, work);
+  if (!pageable_src || stage(work) == FAKE_OK) op = fake_op_new(run_copy, finish_copy, work);
   if (op == NULL) {
     finish_copy(work);
     return FAKE_OUT_OF_MEMORY;
@@ -325,8 +300,9 @@ static void run_fill(void *data, int status) {
   const struct fill_work *work = data;
   const uint8_t value_8 = (uint8_t)work->value;
   const uint16_t value_16 = (uint16_t)work->value;
-  const void *value = work->element == 1 ? (const void *)&value_8 : work->element == 2 ? (const void *)&value_16
-                                                                                    : (const void *)&work->value;
+  const void *value = work->element == 1   ? (const void *)&value_8
+                      : work->element == 2 ? (const void *)&value_16
+                                           : (const void *)&work->value;
   for (size_t row = 0; row < work->height; row++)
     for (size_t i = 0; i < work->count; i++)
       memcpy(work->dst + row * work->pitch + i * work->element, value, work->element);
@@ -336,8 +312,7 @@ int fake_fill(const void *handle, void *dst, size_t pitch, uint32_t value, size_
               size_t height) {
   struct fake_stream *stream;
   int code = fake_stream_get(handle, &stream);
-  if (code != FAKE_OK || count == 0 || height == 0)
-    return code;
+  if (code != FAKE_OK || count == 0 || height == 0) return code;
   if (dst == NULL || (uintptr_t)dst % element != 0 || count > SIZE_MAX / element ||
       (height > 1 && (pitch < count * element || pitch % element != 0)))
     return FAKE_INVALID_VALUE;
@@ -346,10 +321,10 @@ int fake_fill(const void *handle, void *dst, size_t pitch, uint32_t value, size_
   if (code != FAKE_OK || pageable) /* the driver fills only memory that it knows */
     return code != FAKE_OK ? code : FAKE_INVALID_VALUE;
   struct fill_work *work = malloc(sizeof *work);
-  if (work == NULL)
-    return FAKE_OUT_OF_MEMORY;
-  *work = (struct fill_work){ .dst = dst, .pitch = pitch, .element = element, .count = count, .height = height,
-                              .value = value };
+  if (work == NULL) return FAKE_OUT_OF_MEMORY;
+  *work = (struct fill_work){
+    .dst = dst, .pitch = pitch, .element = element, .count = count, .height = height, .value = value
+  };
   struct fake_op *op = fake_op_new(run_fill, free, work);
   if (op == NULL) {
     free(work);

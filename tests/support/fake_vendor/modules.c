@@ -1,5 +1,5 @@
 /* Modules: which kernels an image has is read from the image; what runs is the same kernel's host code, from
- * the bundle that the image came from or, for another image, from a bundle with kernels of the same names. */
+ * the bundle that the image came from or, for another image, from one that has all of its kernels. */
 #include "bundles.h"
 #include "engine.h"
 
@@ -14,19 +14,15 @@
 
 static bool has_kernel(const rill_bundle *bundle, const char *name) {
   for (size_t i = 0; i < bundle->kernel_count; i++)
-    if (strcmp(bundle->kernels[i].name, name) == 0)
-      return true;
+    if (strcmp(bundle->kernels[i].name, name) == 0) return true;
   return false;
 }
 
-/* A bundle with at least one kernel of the image. */
-static const rill_bundle *bundle_with_kernels(const struct fake_image *image) {
-  const rill_bundle *bundle;
-  for (size_t i = 0; (bundle = fake_bundle(i)) != NULL; i++)
-    for (size_t j = 0; j < image->kernel_count; j++)
-      if (has_kernel(bundle, image->kernels[j].name))
-        return bundle;
-  return NULL;
+static bool has_all_kernels(const rill_bundle *bundle, void *data) {
+  const struct fake_image *image = data;
+  for (size_t i = 0; i < image->kernel_count; i++)
+    if (!has_kernel(bundle, image->kernels[i].name)) return false;
+  return image->kernel_count != 0;
 }
 
 /* "sm_90" or "ptx_80" give 90 and 80; anything else 0. */
@@ -38,10 +34,8 @@ static int compute_capability(const char *target) {
 /* Does an image for `target` run on the fake's devices? */
 static bool fits(const char *target) {
   const char *device = fake_options()->target;
-  if (strncmp(target, "ptx", 3) == 0)
-    return compute_capability(target) <= compute_capability(device);
-  if (strncmp(target, "sm_", 3) != 0)
-    return strcmp(target, device) == 0;
+  if (strncmp(target, "ptx", 3) == 0) return compute_capability(target) <= compute_capability(device);
+  if (strncmp(target, "sm_", 3) != 0) return strcmp(target, device) == 0;
   const int image = compute_capability(target), own = compute_capability(device);
   return image / 10 == own / 10 && image <= own;
 }
@@ -49,8 +43,7 @@ static bool fits(const char *target) {
 /* The first one for the cpu: rillcc puts what runs everywhere there. */
 static const rill_bundle_image *host_image(const rill_bundle *bundle) {
   for (size_t i = 0; bundle != NULL && i < bundle->image_count; i++)
-    if (strcmp(bundle->images[i].backend, "cpu") == 0)
-      return &bundle->images[i];
+    if (strcmp(bundle->images[i].backend, "cpu") == 0) return &bundle->images[i];
   return NULL;
 }
 
@@ -63,8 +56,7 @@ static void load_host_code(struct fake_module *module, const rill_bundle_image *
    * is spelled as nobody else does. */
   (void)snprintf(path, sizeof path, "/proc/self/./fd/./%d", module->host_file);
   module->host_library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  if (module->host_library == NULL)
-    fake_die("cannot load a kernel image: %s", dlerror());
+  if (module->host_library == NULL) fake_die("cannot load a kernel image: %s", dlerror());
   module->host = dlsym(module->host_library, RILL_CPU_IMAGE_SYMBOL);
   if (module->host == NULL || module->host->magic != RILL_CPU_IMAGE_MAGIC ||
       module->host->version != RILL_CPU_IMAGE_VERSION)
@@ -80,15 +72,11 @@ static void load_host_code(struct fake_module *module, const rill_bundle_image *
 int fake_module_load(const void *data, void **out) {
   struct fake_context *context;
   int code = fake_current_context(&context);
-  if (code == FAKE_OK)
-    code = fake_context_check(context);
-  if (code != FAKE_OK)
-    return code;
-  if (data == NULL || out == NULL)
-    return FAKE_INVALID_VALUE;
+  if (code == FAKE_OK) code = fake_context_check(context);
+  if (code != FAKE_OK) return code;
+  if (data == NULL || out == NULL) return FAKE_INVALID_VALUE;
   struct fake_module *module = calloc(1, sizeof *module);
-  if (module == NULL)
-    return FAKE_OUT_OF_MEMORY;
+  if (module == NULL) return FAKE_OUT_OF_MEMORY;
   module->context = context;
   module->host_file = -1;
   code = fake_image_read(data, fake_vendor.backend, fake_options()->target, &module->image);
@@ -96,21 +84,17 @@ int fake_module_load(const void *data, void **out) {
   const rill_bundle *bundle = NULL;
   if (code == FAKE_OK) {
     bundle = fake_bundle_of_image(fake_vendor.backend, module->image.data, module->image.size, &image);
-    if (image != NULL && !fits(image->target))
-      code = FAKE_NO_BINARY;
-    if (bundle == NULL)
-      bundle = bundle_with_kernels(&module->image);
+    if (image != NULL && !fits(image->target)) code = FAKE_NO_BINARY;
+    if (bundle == NULL) bundle = fake_bundle_find(has_all_kernels, &module->image);
   }
-  if (code == FAKE_OK && (module->handle = fake_handle_new(FAKE_MODULE, module)) == NULL)
-    code = FAKE_OUT_OF_MEMORY;
+  if (code == FAKE_OK && (module->handle = fake_handle_new(FAKE_MODULE, module)) == NULL) code = FAKE_OUT_OF_MEMORY;
   if (code != FAKE_OK) {
     fake_image_free(&module->image);
     free(module);
     return code;
   }
   image = host_image(bundle);
-  if (image != NULL)
-    load_host_code(module, image);
+  if (image != NULL) load_host_code(module, image);
   module->next = context->modules;
   context->modules = module;
   *out = module->handle;
@@ -120,16 +104,13 @@ int fake_module_load(const void *data, void **out) {
 static void free_host_code(struct fake_module *module) {
   for (uint32_t i = 0; module->host != NULL && i < module->host->variable_count; i++)
     fake_memory_forget(module->host->variables[i].address);
-  if (module->host_library != NULL)
-    (void)dlclose(module->host_library);
-  if (module->host_file >= 0)
-    (void)close(module->host_file);
+  if (module->host_library != NULL) (void)dlclose(module->host_library);
+  if (module->host_file >= 0) (void)close(module->host_file);
 }
 
 void fake_module_end(struct fake_module *module) {
   struct fake_module **at = &module->context->modules;
-  while (*at != module)
-    at = &(*at)->next;
+  while (*at != module) at = &(*at)->next;
   *at = module->next;
   while (module->functions != NULL) {
     struct fake_function *function = module->functions;
@@ -151,44 +132,36 @@ static int get_module(const void *handle, struct fake_module **out) {
 int fake_module_unload(void *handle) {
   struct fake_module *module;
   int code = get_module(handle, &module);
-  if (code == FAKE_OK)
-    code = fake_context_synchronize(module->context); /* its kernels may run */
-  if (code == FAKE_OK)
-    code = get_module(handle, &module);
-  if (code == FAKE_OK)
-    fake_module_end(module);
+  if (code == FAKE_OK) code = fake_context_synchronize(module->context); /* its kernels may run */
+  if (code == FAKE_OK) code = get_module(handle, &module);
+  if (code == FAKE_OK) fake_module_end(module);
   return code;
 }
 
 static const struct fake_symbol *find_symbol(const struct fake_image *image, const char *name) {
   for (size_t i = 0; i < image->kernel_count; i++)
-    if (strcmp(image->kernels[i].name, name) == 0)
-      return &image->kernels[i];
+    if (strcmp(image->kernels[i].name, name) == 0) return &image->kernels[i];
   return NULL;
 }
 
 static const rill_cpu_kernel *find_host_kernel(const rill_cpu_image_table *host, const char *name) {
   for (uint32_t i = 0; host != NULL && i < host->kernel_count; i++)
-    if (strcmp(host->kernels[i].name, name) == 0)
-      return &host->kernels[i];
+    if (strcmp(host->kernels[i].name, name) == 0) return &host->kernels[i];
   return NULL;
 }
 
 int fake_module_function(const void *handle, const char *name, void **out) {
   struct fake_module *module;
   const int code = get_module(handle, &module);
-  if (code != FAKE_OK)
-    return code;
-  if (name == NULL || out == NULL)
-    return FAKE_INVALID_VALUE;
+  if (code != FAKE_OK) return code;
+  if (name == NULL || out == NULL) return FAKE_INVALID_VALUE;
   for (const struct fake_function *f = module->functions; f != NULL; f = f->next)
     if (strcmp(f->name, name) == 0) {
       *out = f->handle;
       return FAKE_OK;
     }
   const struct fake_symbol *symbol = find_symbol(&module->image, name);
-  if (symbol == NULL)
-    return FAKE_NOT_FOUND;
+  if (symbol == NULL) return FAKE_NOT_FOUND;
   struct fake_function *function = calloc(1, sizeof *function);
   if (function == NULL || (function->handle = fake_handle_new(FAKE_FUNCTION, function)) == NULL) {
     free(function);
@@ -198,7 +171,8 @@ int fake_module_function(const void *handle, const char *name, void **out) {
   function->name = symbol->name;
   function->host = find_host_kernel(module->host, name);
   function->static_shared = symbol->shared;
-  function->dynamic_limit = fake_vendor.shared_default - (symbol->shared < fake_vendor.shared_default ? symbol->shared : 0);
+  function->dynamic_limit =
+      fake_vendor.shared_default - (symbol->shared < fake_vendor.shared_default ? symbol->shared : 0);
   function->next = module->functions;
   module->functions = function;
   *out = function->handle;
@@ -208,18 +182,13 @@ int fake_module_function(const void *handle, const char *name, void **out) {
 int fake_module_global(const void *handle, const char *name, void **p, size_t *size) {
   struct fake_module *module;
   const int code = get_module(handle, &module);
-  if (code != FAKE_OK)
-    return code;
-  if (name == NULL)
-    return FAKE_INVALID_VALUE;
+  if (code != FAKE_OK) return code;
+  if (name == NULL) return FAKE_INVALID_VALUE;
   for (uint32_t i = 0; module->host != NULL && i < module->host->variable_count; i++) {
     const rill_cpu_variable *variable = &module->host->variables[i];
-    if (strcmp(variable->name, name) != 0)
-      continue;
-    if (p != NULL)
-      *p = variable->address;
-    if (size != NULL)
-      *size = variable->size;
+    if (strcmp(variable->name, name) != 0) continue;
+    if (p != NULL) *p = variable->address;
+    if (size != NULL) *size = variable->size;
     return FAKE_OK;
   }
   return FAKE_NOT_FOUND;
@@ -235,8 +204,7 @@ int fake_function_get(const void *handle, struct fake_function **out) {
 /* The greatest power of two up to 16 that divides the size: true of all but odd structs. */
 static size_t alignment_of(size_t size) {
   size_t alignment = 16;
-  while (size % alignment != 0)
-    alignment /= 2;
+  while (size % alignment != 0) alignment /= 2;
   return alignment;
 }
 
@@ -245,8 +213,7 @@ static size_t packed_offset(const rill_cpu_kernel *kernel, size_t index) {
   for (size_t i = 0;; i++) {
     const size_t alignment = alignment_of(kernel->arg_sizes[i]);
     at = (at + alignment - 1) / alignment * alignment;
-    if (i == index)
-      return at;
+    if (i == index) return at;
     at += kernel->arg_sizes[i];
   }
 }
@@ -254,14 +221,10 @@ static size_t packed_offset(const rill_cpu_kernel *kernel, size_t index) {
 int fake_function_parameter(const void *handle, size_t index, size_t *offset, size_t *size) {
   struct fake_function *function;
   const int code = fake_function_get(handle, &function);
-  if (code != FAKE_OK)
-    return code;
-  if (function->host == NULL || index >= function->host->arg_count)
-    return FAKE_INVALID_VALUE;
-  if (offset != NULL)
-    *offset = packed_offset(function->host, index);
-  if (size != NULL)
-    *size = function->host->arg_sizes[index];
+  if (code != FAKE_OK) return code;
+  if (function->host == NULL || index >= function->host->arg_count) return FAKE_INVALID_VALUE;
+  if (offset != NULL) *offset = packed_offset(function->host, index);
+  if (size != NULL) *size = function->host->arg_sizes[index];
   return FAKE_OK;
 }
 
@@ -293,11 +256,9 @@ static struct work *new_work(const rill_cpu_kernel *kernel, const struct fake_la
   const uint32_t count = kernel == NULL ? 0 : kernel->arg_count;
   const size_t head = slot_size(sizeof(struct work) + count * sizeof(void *));
   size_t size = head;
-  for (uint32_t i = 0; i < count; i++)
-    size += slot_size(kernel->arg_sizes[i]);
+  for (uint32_t i = 0; i < count; i++) size += slot_size(kernel->arg_sizes[i]);
   struct work *work = aligned_alloc(16, size);
-  if (work == NULL)
-    return NULL;
+  if (work == NULL) return NULL;
   *work = (struct work){ .kernel = kernel, .shared = launch->shared };
   memcpy(work->grid, launch->grid, sizeof work->grid);
   memcpy(work->block, launch->block, sizeof work->block);
@@ -324,27 +285,22 @@ static bool good_shape(const struct fake_function *function, const struct fake_l
 }
 
 static bool good_arguments(const rill_cpu_kernel *kernel, const struct fake_launch *launch) {
-  if (kernel == NULL || kernel->arg_count == 0)
-    return true;
+  if (kernel == NULL || kernel->arg_count == 0) return true;
   if (launch->args == NULL) {
     const uint32_t last = kernel->arg_count - 1;
     return launch->packed != NULL && packed_offset(kernel, last) + kernel->arg_sizes[last] <= launch->packed_size;
   }
   for (uint32_t i = 0; i < kernel->arg_count; i++)
-    if (launch->args[i] == NULL)
-      return false;
+    if (launch->args[i] == NULL) return false;
   return true;
 }
 
 int fake_launch_extra(struct fake_launch *launch, void **extra, const void *end) {
   enum { BUFFER = 1, SIZE = 2 }; /* the same in both vendors' headers */
   for (; extra != NULL && *extra != end; extra += 2) {
-    if ((uintptr_t)*extra == BUFFER)
-      launch->packed = extra[1];
-    else if ((uintptr_t)*extra == SIZE)
-      launch->packed_size = *(const size_t *)extra[1];
-    else
-      return FAKE_INVALID_VALUE;
+    if ((uintptr_t)*extra == BUFFER) launch->packed = extra[1];
+    else if ((uintptr_t)*extra == SIZE) launch->packed_size = *(const size_t *)extra[1];
+    else return FAKE_INVALID_VALUE;
   }
   return launch->packed != NULL && launch->args != NULL ? FAKE_INVALID_VALUE : FAKE_OK;
 }
@@ -353,16 +309,11 @@ int fake_launch(const void *function_handle, const void *stream_handle, const st
   struct fake_function *function;
   struct fake_stream *stream;
   int code = fake_function_get(function_handle, &function);
-  if (code == FAKE_OK)
-    code = fake_stream_get(stream_handle, &stream);
-  if (code != FAKE_OK)
-    return code;
-  if (stream->context != function->module->context)
-    return FAKE_INVALID_HANDLE;
-  if (!good_shape(function, launch))
-    return fake_vendor.bad_shape;
-  if (!good_arguments(function->host, launch))
-    return FAKE_INVALID_VALUE;
+  if (code == FAKE_OK) code = fake_stream_get(stream_handle, &stream);
+  if (code != FAKE_OK) return code;
+  if (stream->context != function->module->context) return FAKE_INVALID_HANDLE;
+  if (!good_shape(function, launch)) return fake_vendor.bad_shape;
+  if (!good_arguments(function->host, launch)) return FAKE_INVALID_VALUE;
   struct fake_device *device = stream->context->device;
   const int fault = strcmp(function->name, "fault") == 0 ? FAKE_ILLEGAL_ADDRESS : device->fault_next_launch;
   if (fault == FAKE_OK && function->host == NULL) {
@@ -370,8 +321,7 @@ int fake_launch(const void *function_handle, const void *stream_handle, const st
     return FAKE_NOT_FOUND;
   }
   struct work *work = new_work(function->host, launch);
-  if (work == NULL)
-    return FAKE_OUT_OF_MEMORY;
+  if (work == NULL) return FAKE_OUT_OF_MEMORY;
   work->device = device;
   work->fault = fault;
   struct fake_op *op = fake_op_new(run_kernel, free, work);
@@ -380,7 +330,6 @@ int fake_launch(const void *function_handle, const void *stream_handle, const st
     return FAKE_OUT_OF_MEMORY;
   }
   code = fake_submit(stream, op);
-  if (code == FAKE_OK)
-    device->fault_next_launch = FAKE_OK;
+  if (code == FAKE_OK) device->fault_next_launch = FAKE_OK;
   return code;
 }

@@ -15,16 +15,14 @@ const char *fake_environment(const char *name) {
     vendor[i] = (char)toupper((unsigned char)fake_vendor.backend[i]);
   (void)snprintf(key, sizeof key, "RILL_FAKE_%s_%s", vendor, name);
   const char *value = getenv(key);
-  if (value != NULL)
-    return value;
+  if (value != NULL) return value;
   (void)snprintf(key, sizeof key, "RILL_FAKE_%s", name);
   return getenv(key);
 }
 
 static long number(const char *name, long otherwise, long least, long most) {
   const char *text = fake_environment(name);
-  if (text == NULL)
-    return otherwise;
+  if (text == NULL) return otherwise;
   char *end;
   const long value = strtol(text, &end, 10);
   if (end == text || *end != '\0' || value < least || value > most)

@@ -8,8 +8,7 @@
 
 struct fake_op *fake_op_new(void (*run)(void *data, int status), void (*finish)(void *data), void *data) {
   struct fake_op *op = calloc(1, sizeof *op);
-  if (op == NULL)
-    return NULL;
+  if (op == NULL) return NULL;
   op->refs = 1;
   op->run = run;
   op->finish = finish;
@@ -19,27 +18,23 @@ struct fake_op *fake_op_new(void (*run)(void *data, int status), void (*finish)(
 }
 
 static void drop_after(struct fake_op *op) {
-  for (size_t i = 0; i < op->after_count; i++)
-    fake_op_release(op->after[i]);
+  for (size_t i = 0; i < op->after_count; i++) fake_op_release(op->after[i]);
   free(op->after);
   op->after = NULL;
   op->after_count = 0;
 }
 
 void fake_op_release(struct fake_op *op) {
-  if (op == NULL || --op->refs != 0)
-    return;
+  if (op == NULL || --op->refs != 0) return;
   drop_after(op);
   (void)pthread_cond_destroy(&op->finished);
   free(op);
 }
 
 int fake_op_after(struct fake_op *op, struct fake_op *other) {
-  if (other == NULL || other->done)
-    return FAKE_OK;
+  if (other == NULL || other->done) return FAKE_OK;
   struct fake_op **after = realloc(op->after, (op->after_count + 1) * sizeof *after);
-  if (after == NULL)
-    return FAKE_OUT_OF_MEMORY;
+  if (after == NULL) return FAKE_OUT_OF_MEMORY;
   op->after = after;
   op->after[op->after_count++] = other;
   other->refs++;
@@ -48,8 +43,7 @@ int fake_op_after(struct fake_op *op, struct fake_op *other) {
 
 void fake_op_wait(struct fake_op *op) {
   op->refs++;
-  while (!op->done)
-    fake_wait(&op->finished);
+  while (!op->done) fake_wait(&op->finished);
   fake_op_release(op);
 }
 
@@ -75,8 +69,7 @@ static void run(struct fake_device *device, struct fake_op *op) {
   } else if (runs) {
     op->run(op->data, status);
   }
-  if (op->finish != NULL)
-    op->finish(op->data);
+  if (op->finish != NULL) op->finish(op->data);
   fake_lock();
 }
 
@@ -96,20 +89,15 @@ static void *stream_thread(void *argument) {
   struct fake_device *device = stream->context->device;
   fake_lock();
   for (;;) {
-    while (stream->first == NULL && !stream->ended)
-      fake_wait(&stream->work);
+    while (stream->first == NULL && !stream->ended) fake_wait(&stream->work);
     struct fake_op *op = stream->first;
-    if (op == NULL)
-      break;
-    while (device->paused)
-      fake_wait(&device->resumed);
-    for (size_t i = 0; i < op->after_count; i++)
-      fake_op_wait(op->after[i]);
+    if (op == NULL) break;
+    while (device->paused) fake_wait(&device->resumed);
+    for (size_t i = 0; i < op->after_count; i++) fake_op_wait(op->after[i]);
     drop_after(op);
     run(device, op);
     stream->first = op->next;
-    if (stream->first == NULL)
-      stream->last_queued = NULL;
+    if (stream->first == NULL) stream->last_queued = NULL;
     op->time_ns = now_ns();
     op->done = true;
     (void)pthread_cond_broadcast(&op->finished);
@@ -137,8 +125,7 @@ static int order_with_null_stream(struct fake_stream *stream, struct fake_op *op
   int code = FAKE_OK;
   if (stream->null) {
     for (struct fake_stream *s = context->streams; s != NULL && code == FAKE_OK; s = s->next)
-      if (s != stream && s->blocking)
-        code = fake_op_after(op, s->last);
+      if (s != stream && s->blocking) code = fake_op_after(op, s->last);
   } else if (stream->blocking && context->null_stream != NULL) {
     code = fake_op_after(op, context->null_stream->last);
   }
@@ -147,29 +134,24 @@ static int order_with_null_stream(struct fake_stream *stream, struct fake_op *op
 
 /* What a failed or captured submission leaves. */
 static void discard(struct fake_op *op) {
-  if (op->finish != NULL)
-    op->finish(op->data);
+  if (op->finish != NULL) op->finish(op->data);
   fake_op_release(op);
 }
 
 int fake_submit(struct fake_stream *stream, struct fake_op *op) {
-  if (op == NULL)
-    return FAKE_OUT_OF_MEMORY;
+  if (op == NULL) return FAKE_OUT_OF_MEMORY;
   if (stream->capture != 0) { /* part of a graph that never runs */
     discard(op);
     return FAKE_OK;
   }
   int code = order_with_null_stream(stream, op);
-  if (code == FAKE_OK && !stream->has_thread)
-    code = start_thread(stream);
+  if (code == FAKE_OK && !stream->has_thread) code = start_thread(stream);
   if (code != FAKE_OK) {
     discard(op);
     return code;
   }
-  if (stream->last_queued != NULL)
-    stream->last_queued->next = op;
-  else
-    stream->first = op;
+  if (stream->last_queued != NULL) stream->last_queued->next = op;
+  else stream->first = op;
   stream->last_queued = op;
   fake_op_release(stream->last);
   stream->last = op;
@@ -183,8 +165,7 @@ int fake_submit(struct fake_stream *stream, struct fake_op *op) {
 static struct fake_stream *new_stream(struct fake_context *context, unsigned flags, int priority) {
   static uint64_t ids;
   struct fake_stream *stream = calloc(1, sizeof *stream);
-  if (stream == NULL)
-    return NULL;
+  if (stream == NULL) return NULL;
   stream->context = context;
   stream->id = ++ids;
   stream->flags = flags;
@@ -198,8 +179,7 @@ static struct fake_stream *new_stream(struct fake_context *context, unsigned fla
 
 struct fake_stream *fake_null_stream_new(struct fake_context *context) {
   struct fake_stream *stream = new_stream(context, 0, 0);
-  if (stream == NULL)
-    return NULL;
+  if (stream == NULL) return NULL;
   stream->null = true;
   stream->blocking = false; /* what blocking streams order themselves against, not one of them */
   return stream;
@@ -208,19 +188,13 @@ struct fake_stream *fake_null_stream_new(struct fake_context *context) {
 int fake_stream_create(unsigned flags, int priority, void **out) {
   struct fake_context *context;
   int code = fake_current_context(&context);
-  if (code == FAKE_OK)
-    code = fake_context_check(context);
-  if (code != FAKE_OK)
-    return code;
-  if (out == NULL || (flags & ~(unsigned)FAKE_STREAM_NON_BLOCKING) != 0)
-    return FAKE_INVALID_VALUE;
-  if (priority > fake_vendor.priority_least)
-    priority = fake_vendor.priority_least;
-  if (priority < fake_vendor.priority_greatest)
-    priority = fake_vendor.priority_greatest;
+  if (code == FAKE_OK) code = fake_context_check(context);
+  if (code != FAKE_OK) return code;
+  if (out == NULL || (flags & ~(unsigned)FAKE_STREAM_NON_BLOCKING) != 0) return FAKE_INVALID_VALUE;
+  if (priority > fake_vendor.priority_least) priority = fake_vendor.priority_least;
+  if (priority < fake_vendor.priority_greatest) priority = fake_vendor.priority_greatest;
   struct fake_stream *stream = new_stream(context, flags, priority);
-  if (stream == NULL)
-    return FAKE_OUT_OF_MEMORY;
+  if (stream == NULL) return FAKE_OUT_OF_MEMORY;
   stream->handle = fake_handle_new(FAKE_STREAM, stream);
   if (stream->handle == NULL) {
     unlink_stream(stream);
@@ -231,23 +205,18 @@ int fake_stream_create(unsigned flags, int priority, void **out) {
 }
 
 void fake_stream_end(struct fake_stream *stream) {
-  if (stream->handle != NULL)
-    fake_handle_end(stream->handle);
+  if (stream->handle != NULL) fake_handle_end(stream->handle);
   stream->handle = NULL;
   stream->ended = true;
-  if (stream->has_thread)
-    (void)pthread_cond_signal(&stream->work);
-  else
-    unlink_stream(stream);
+  if (stream->has_thread) (void)pthread_cond_signal(&stream->work);
+  else unlink_stream(stream);
 }
 
 int fake_stream_destroy(void *handle) {
-  if ((uintptr_t)handle <= 2)
-    return FAKE_INVALID_HANDLE;
+  if ((uintptr_t)handle <= 2) return FAKE_INVALID_HANDLE;
   struct fake_stream *stream;
   const int code = fake_stream_get(handle, &stream);
-  if (code != FAKE_OK)
-    return code;
+  if (code != FAKE_OK) return code;
   fake_stream_end(stream);
   return FAKE_OK;
 }
@@ -255,15 +224,12 @@ int fake_stream_destroy(void *handle) {
 static int per_thread_stream(struct fake_context *context, struct fake_stream **out) {
   static uint64_t threads;
   static _Thread_local uint64_t self;
-  if (self == 0)
-    self = ++threads;
+  if (self == 0) self = ++threads;
   struct fake_stream *stream = context->streams;
-  while (stream != NULL && stream->owner != self)
-    stream = stream->next;
+  while (stream != NULL && stream->owner != self) stream = stream->next;
   if (stream == NULL) {
     stream = new_stream(context, 0, 0);
-    if (stream == NULL)
-      return FAKE_OUT_OF_MEMORY;
+    if (stream == NULL) return FAKE_OUT_OF_MEMORY;
     stream->owner = self;
   }
   *out = stream;
@@ -273,18 +239,14 @@ static int per_thread_stream(struct fake_context *context, struct fake_stream **
 int fake_stream_get(const void *handle, struct fake_stream **out) {
   if ((uintptr_t)handle > 2) {
     *out = fake_handle_get(FAKE_STREAM, handle);
-    if (*out == NULL)
-      return fake_handle_was(FAKE_STREAM, handle) ? FAKE_CONTEXT_IS_DESTROYED : FAKE_INVALID_HANDLE;
+    if (*out == NULL) return fake_handle_was(FAKE_STREAM, handle) ? FAKE_CONTEXT_IS_DESTROYED : FAKE_INVALID_HANDLE;
     return fake_context_check((*out)->context);
   }
   struct fake_context *context;
   int code = fake_current_context(&context);
-  if (code == FAKE_OK)
-    code = fake_context_check(context);
-  if (code != FAKE_OK)
-    return code;
-  if ((uintptr_t)handle == 2)
-    return per_thread_stream(context, out);
+  if (code == FAKE_OK) code = fake_context_check(context);
+  if (code != FAKE_OK) return code;
+  if ((uintptr_t)handle == 2) return per_thread_stream(context, out);
   *out = context->null_stream;
   return FAKE_OK;
 }
@@ -293,8 +255,7 @@ int fake_stream_get(const void *handle, struct fake_stream **out) {
 static bool is_done(const struct fake_stream *stream) {
   for (const struct fake_stream *s = stream->context->streams; s != NULL; s = s->next) {
     const bool counts = s == stream || (stream->null && s->blocking);
-    if (counts && s->last != NULL && !s->last->done)
-      return false;
+    if (counts && s->last != NULL && !s->last->done) return false;
   }
   return true;
 }
@@ -302,34 +263,27 @@ static bool is_done(const struct fake_stream *stream) {
 int fake_stream_query(const void *handle) {
   struct fake_stream *stream;
   int code = fake_stream_get(handle, &stream);
-  if (code == FAKE_OK)
-    code = fake_capture_refuse(stream);
-  if (code != FAKE_OK)
-    return code;
+  if (code == FAKE_OK) code = fake_capture_refuse(stream);
+  if (code != FAKE_OK) return code;
   return is_done(stream) ? FAKE_OK : FAKE_NOT_READY;
 }
 
 int fake_stream_synchronize(const void *handle) {
   struct fake_stream *stream;
   int code = fake_stream_get(handle, &stream);
-  if (code == FAKE_OK)
-    code = fake_capture_refuse(stream);
-  if (code != FAKE_OK)
-    return code;
+  if (code == FAKE_OK) code = fake_capture_refuse(stream);
+  if (code != FAKE_OK) return code;
   struct fake_context *context = stream->context;
   if (!stream->null) {
-    if (stream->last != NULL)
-      fake_op_wait(stream->last); /* the stream may end meanwhile: not looked at again */
+    if (stream->last != NULL) fake_op_wait(stream->last); /* the stream may end meanwhile: not looked at again */
     return fake_context_check(context);
   }
   /* The null stream: a marker behind it is behind all blocking streams. */
   struct fake_op *last = fake_op_new(NULL, NULL, NULL);
-  if (last == NULL)
-    return FAKE_OUT_OF_MEMORY;
+  if (last == NULL) return FAKE_OUT_OF_MEMORY;
   last->refs++;
   code = fake_submit(stream, last);
-  if (code == FAKE_OK)
-    fake_op_wait(last);
+  if (code == FAKE_OK) fake_op_wait(last);
   fake_op_release(last);
   return code == FAKE_OK ? fake_context_check(context) : code;
 }
@@ -344,15 +298,11 @@ static void run_host_call(void *data, int status) {
 int fake_host_call(const struct fake_host_call *values) {
   struct fake_stream *stream;
   const int code = fake_stream_get(values->stream, &stream);
-  if (code != FAKE_OK)
-    return code;
-  if (values->function == NULL)
-    return FAKE_INVALID_VALUE;
-  if (values->told_of_faults && stream->capture != 0)
-    return FAKE_CAPTURE_UNSUPPORTED;
+  if (code != FAKE_OK) return code;
+  if (values->function == NULL) return FAKE_INVALID_VALUE;
+  if (values->told_of_faults && stream->capture != 0) return FAKE_CAPTURE_UNSUPPORTED;
   struct fake_host_call *call = malloc(sizeof *call);
-  if (call == NULL)
-    return FAKE_OUT_OF_MEMORY;
+  if (call == NULL) return FAKE_OUT_OF_MEMORY;
   *call = *values;
   struct fake_op *op = fake_op_new(run_host_call, free, call);
   if (op == NULL) {
@@ -369,12 +319,9 @@ int fake_host_call(const struct fake_host_call *values) {
 int fake_capture_begin(void *handle) {
   struct fake_stream *stream;
   const int code = fake_stream_get(handle, &stream);
-  if (code != FAKE_OK)
-    return code;
-  if (stream->null)
-    return FAKE_CAPTURE_UNSUPPORTED;
-  if (stream->capture != 0)
-    return FAKE_INVALID_VALUE;
+  if (code != FAKE_OK) return code;
+  if (stream->null) return FAKE_CAPTURE_UNSUPPORTED;
+  if (stream->capture != 0) return FAKE_INVALID_VALUE;
   stream->capture = 1;
   return FAKE_OK;
 }
@@ -382,22 +329,18 @@ int fake_capture_begin(void *handle) {
 int fake_capture_end(void *handle, void **graph) {
   struct fake_stream *stream;
   const int code = fake_stream_get(handle, &stream);
-  if (code != FAKE_OK)
-    return code;
-  if (stream->capture == 0)
-    return FAKE_INVALID_VALUE;
+  if (code != FAKE_OK) return code;
+  if (stream->capture == 0) return FAKE_INVALID_VALUE;
   const bool valid = stream->capture == 1;
   stream->capture = 0;
   *graph = NULL;
-  if (!valid)
-    return FAKE_CAPTURE_INVALIDATED;
+  if (!valid) return FAKE_CAPTURE_INVALIDATED;
   *graph = fake_handle_new(FAKE_GRAPH, stream->context);
   return *graph != NULL ? FAKE_OK : FAKE_OUT_OF_MEMORY;
 }
 
 int fake_capture_refuse(struct fake_stream *stream) {
-  if (stream->capture == 0)
-    return FAKE_OK;
+  if (stream->capture == 0) return FAKE_OK;
   stream->capture = 2;
   return FAKE_CAPTURE_UNSUPPORTED;
 }

@@ -250,9 +250,7 @@ static void the_nth_call_fails(void **state) {
   assert_ok(cuStreamDestroy(stream));
 }
 
-static void *synchronize(void *stream) {
-  return cuStreamSynchronize((CUstream)stream) == CUDA_SUCCESS ? stream : NULL;
-}
+static void *synchronize(void *stream) { return cuStreamSynchronize((CUstream)stream) == CUDA_SUCCESS ? stream : NULL; }
 
 static void a_call_hangs_until_released(void **state) {
   (void)state;
@@ -260,8 +258,7 @@ static void a_call_hangs_until_released(void **state) {
   pthread_t thread;
   fake->hang("cuStreamSynchronize");
   assert_int_equal(pthread_create(&thread, NULL, synchronize, stream), 0);
-  while (fake->hanging() == 0)
-    (void)sched_yield();
+  while (fake->hanging() == 0) (void)sched_yield();
   assert_ok(cuStreamQuery(stream));
   fake->clear();
   void *result;
@@ -270,9 +267,12 @@ static void a_call_hangs_until_released(void **state) {
   assert_ok(cuStreamDestroy(stream));
 }
 
+/* Skips the test where the kernels were built without nvcc. */
 static CUmodule load(const char *target) {
+  const rill_bundle_image *image = bundle_image("cuda", target);
   CUmodule module = NULL;
-  assert_ok(cuModuleLoadData(&module, bundle_image("basic", "cuda", target)->data));
+  if (image == NULL) skip();
+  assert_ok(cuModuleLoadData(&module, image->data));
   return module;
 }
 
@@ -314,20 +314,20 @@ static void kernels_run(void **state) {
 
 static void what_is_no_image_is_refused(void **state) {
   (void)state;
-  const rill_bundle_image *image = bundle_image("basic", "cuda", "sm_90");
+  const rill_bundle_image *image = bundle_image("cuda", "sm_90"), *amd_image = bundle_image("hip", "gfx90a");
   CUmodule module;
   assert_int_equal(cuModuleLoadData(&module, ""), CUDA_ERROR_INVALID_IMAGE);
   assert_int_equal(cuModuleLoadData(&module, "neither ELF nor PTX"), CUDA_ERROR_INVALID_IMAGE);
   assert_int_equal(cuModuleLoadData(&module, (void *)8), CUDA_ERROR_INVALID_IMAGE);
   assert_int_equal(cuModuleLoadData(&module, NULL), CUDA_ERROR_INVALID_VALUE);
-  assert_int_equal(cuModuleLoadData(&module, bundle_image("basic", "hip", "gfx90a")->data), CUDA_ERROR_INVALID_IMAGE);
+  if (image == NULL || amd_image == NULL) skip();
+  assert_int_equal(cuModuleLoadData(&module, amd_image->data), CUDA_ERROR_INVALID_IMAGE);
   unsigned char *copy = malloc(image->size);
   for (size_t i = 0; i < 600; i++) { /* damage to the headers: an answer, whatever it is */
     memcpy(copy, image->data, image->size);
     copy[i * 7919 % (i < 300 ? 64 : image->size)] ^= (unsigned char)(1u << i % 8);
     module = NULL;
-    if (cuModuleLoadData(&module, copy) == CUDA_SUCCESS)
-      assert_ok(cuModuleUnload(module));
+    if (cuModuleLoadData(&module, copy) == CUDA_SUCCESS) assert_ok(cuModuleUnload(module));
   }
   for (size_t size = 0; size < 64; size++) {
     memcpy(copy, image->data, size);
@@ -484,14 +484,28 @@ static void *use_own_streams(void *unused) {
 static void many_threads_work_at_once(void **state) {
   (void)state;
   pthread_t threads[8];
-  for (size_t i = 0; i < 8; i++)
-    assert_int_equal(pthread_create(&threads[i], NULL, use_own_streams, NULL), 0);
+  for (size_t i = 0; i < 8; i++) assert_int_equal(pthread_create(&threads[i], NULL, use_own_streams, NULL), 0);
   for (size_t i = 0; i < 8; i++) {
     void *result;
     assert_int_equal(pthread_join(threads[i], &result), 0);
     assert_non_null(result);
   }
   assert_ok(cuCtxSynchronize());
+}
+
+static void every_function_of_the_backend_is_there(void **state) {
+  (void)state;
+  /* The old function's name, whatever the header makes of it. */
+#undef cuEventElapsedTime
+#define TEXT(name) #name
+#define GPU_FUNCTION(field, name, need) TEXT(name),
+  static const char *const functions[] = {
+#include "backends/gpu/gpu_api.def"
+  };
+  void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+  for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+    if (dlsym(library, functions[i]) == NULL) fail_msg("%s is missing", functions[i]);
+  (void)dlclose(library);
 }
 
 /* With RILL_FAKE_VERSION=11080 and RILL_FAKE_MISSING=cuLaunchHostFunc,cuMemAlloc. */
@@ -509,10 +523,8 @@ static int check_missing(void) {
 int main(int argc, char **argv) {
   (void)argv;
   fake = rill_fake_find("libcuda.so.1");
-  if (fake == NULL)
-    return 1;
-  if (argc > 1)
-    return check_missing();
+  if (fake == NULL) return 1;
+  if (argc > 1) return check_missing();
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
   const struct CMUnitTest tests[] = {
     TEST(creation_needs_a_current_context),
@@ -533,6 +545,7 @@ int main(int argc, char **argv) {
     TEST(host_functions_may_not_call_the_driver),
     TEST(a_forked_child_has_no_driver),
     TEST(many_threads_work_at_once),
+    TEST(every_function_of_the_backend_is_there),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,177 @@
+/* The vendor's driver, called as a backend calls it; built once for each vendor, as the backends are. */
+#include "bench.h"
+
+#include "backends/gpu/gpu.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define bench_driver GPU_NAME(bench_driver)
+
+struct lane {
+  gpu_stream_handle stream, other;
+  gpu_event_handle event, timing, pending;
+  gpu_pointer memory;
+  void *host;
+};
+
+static struct {
+  gpu_device_handle device;
+  gpu_context context;
+  gpu_function empty, five;
+} driver;
+
+static gpu_result failed_with;
+
+/* True if a vendor call failed. */
+static bool fails(gpu_result result) {
+  if (RILL__LIKELY(result == GPU_SUCCESS)) return false;
+  failed_with = result;
+  return true;
+}
+
+#define FAILS(call) fails((gpu_result)gpu_api.call)
+
+/* ---- the operations ---- */
+
+#define LAUNCH(function, arguments) launch(function, 1, 1, 1, 1, 1, 1, 0, lane->stream, arguments, NULL)
+
+static bool launch_five(const struct lane *lane) {
+  int n = 1024;
+  float a = 2;
+  gpu_pointer memory = lane->memory;
+  void *arguments[] = { &n, &a, &memory, &memory, &memory };
+  return FAILS(LAUNCH(driver.five, arguments));
+}
+
+static void GPU_CALLBACK on_callback(gpu_stream_handle stream, gpu_native_result result, void *user) {
+  (void)stream, (void)result, (void)user;
+}
+
+static void GPU_CALLBACK on_host(void *user) { (void)user; }
+
+static bool copy_block(const struct lane *lane) {
+  return fails(gpu_vendor_copy((void *)(uintptr_t)lane->memory, RILL_MEMORY_DEVICE, lane->host, RILL_MEMORY_PINNED,
+                               BENCH_BLOCK_BYTES, lane->stream));
+}
+
+static bool live_event(void) {
+  gpu_event_handle event;
+  return FAILS(event_create(&event, GPU_EVENT_FLAG_DISABLE_TIMING)) || FAILS(event_destroy(event));
+}
+
+static bool live_stream(void) {
+  gpu_stream_handle stream;
+  return FAILS(stream_create(&stream, GPU_STREAM_FLAG_NON_BLOCKING, 0)) || FAILS(stream_destroy(stream));
+}
+
+static bool live_memory(void) {
+  gpu_pointer memory;
+  return FAILS(memory_alloc(&memory, BENCH_ALLOCATION_BYTES)) || FAILS(memory_free(memory));
+}
+
+/* Pending is no failure. */
+static bool query_fails(gpu_event_handle event) {
+  const gpu_result result = (gpu_result)gpu_api.event_query(event);
+  return result != GPU_NOT_READY && fails(result);
+}
+
+static bool launch_hundred(const struct lane *lane) {
+  for (int i = 0; i < 100; i++) {
+    if (FAILS(LAUNCH(driver.empty, NULL))) return true;
+  }
+  return FAILS(stream_synchronize(lane->stream));
+}
+
+BENCH_BATCH(launch, FAILS(LAUNCH(driver.empty, NULL)))
+BENCH_BATCH(launch_5, launch_five(lane))
+BENCH_BATCH(launch_ref, launch_five(lane))
+BENCH_BATCH(record, FAILS(event_record(lane->event, lane->stream)))
+BENCH_BATCH(record_timing, FAILS(event_record(lane->timing, lane->stream)))
+BENCH_BATCH(wait, FAILS(stream_wait_event(lane->other, lane->event, 0)))
+BENCH_BATCH(wait_known, FAILS(stream_wait_event(lane->other, lane->event, 0)))
+BENCH_BATCH(wait_stream, FAILS(event_record(lane->event, lane->stream)) || FAILS(stream_wait_event(lane->other, lane->event, 0)))
+BENCH_BATCH(query_pending, query_fails(lane->pending))
+BENCH_BATCH(query_known, query_fails(lane->event))
+BENCH_BATCH(query_stream, FAILS(stream_query(lane->stream)))
+BENCH_BATCH(synchronize_event, FAILS(event_synchronize(lane->event)))
+BENCH_BATCH(synchronize_stream, FAILS(stream_synchronize(lane->stream)))
+BENCH_BATCH(copy, copy_block(lane))
+BENCH_BATCH(fill, FAILS(fill_32(lane->memory, 7, BENCH_BLOCK_BYTES / 4, lane->stream)))
+BENCH_BATCH(host_call, FAILS(stream_add_callback(lane->stream, on_callback, NULL, 0)))
+BENCH_BATCH(host_function, FAILS(launch_host_function(lane->stream, on_host, NULL)))
+BENCH_BATCH(event_life, ((void)lane, live_event()))
+BENCH_BATCH(stream_life, ((void)lane, live_stream()))
+BENCH_BATCH(memory_life, ((void)lane, live_memory()))
+BENCH_BATCH(round_trip, FAILS(LAUNCH(driver.empty, NULL)) || FAILS(stream_synchronize(lane->stream)))
+BENCH_BATCH(idle_round_trip, FAILS(LAUNCH(driver.empty, NULL)) || FAILS(stream_synchronize(lane->stream)))
+BENCH_BATCH(hundred, launch_hundred(lane))
+
+/* ---- the side ---- */
+
+/* Makes the device current on this thread, for good. */
+static bool enter(void) {
+  struct gpu_scope scope;
+  return !fails(gpu_vendor_enter(&scope, driver.device, driver.context));
+}
+
+/* The first image that the driver takes; a bundle has its images of one vendor in no order. */
+static bool load_kernels(const rill_bundle *bundle) {
+  for (size_t i = 0; i < bundle->image_count; i++) {
+    gpu_module_handle module;
+    char log[256];
+    if (strcmp(bundle->images[i].backend, GPU_BACKEND_NAME) != 0) continue;
+    if (fails(gpu_vendor_module_load(&module, bundle->images[i].data, log, sizeof log))) continue;
+    return !FAILS(module_function(&driver.empty, module, "empty")) && !FAILS(module_function(&driver.five, module, "five"));
+  }
+  return false;
+}
+
+static void explain(char *text, size_t size) {
+  const char *name = gpu_vendor_error_name(failed_with);
+  (void)snprintf(text, size, "%s (%d)", name != NULL ? name : "unknown error", failed_with);
+}
+
+static bool open_side(const struct bench_target *target, char *text, size_t size) {
+  const char *library = gpu_load(text, size);
+  if (library == NULL) return false;
+  const bool opened = !FAILS(init(0)) && !FAILS(device_get(&driver.device, target->info.ordinal)) &&
+                      !fails(gpu_vendor_open(driver.device, &driver.context)) && enter() &&
+                      (!target->launches || load_kernels(target->bundle));
+  if (opened) {
+    (void)snprintf(text, size, "%s, version %u", library, target->info.driver_version);
+  } else {
+    explain(text, size);
+  }
+  return opened;
+}
+
+static void *new_lane(void) {
+  struct lane *lane = calloc(1, sizeof *lane);
+  const bool made = lane != NULL && !FAILS(stream_create(&lane->stream, GPU_STREAM_FLAG_NON_BLOCKING, 0)) &&
+                    !FAILS(stream_create(&lane->other, GPU_STREAM_FLAG_NON_BLOCKING, 0)) &&
+                    !FAILS(event_create(&lane->event, GPU_EVENT_FLAG_DISABLE_TIMING)) &&
+                    !FAILS(event_create(&lane->timing, 0)) &&
+                    !FAILS(event_create(&lane->pending, GPU_EVENT_FLAG_DISABLE_TIMING)) &&
+                    !FAILS(memory_alloc(&lane->memory, BENCH_BLOCK_BYTES)) &&
+                    !FAILS(host_alloc(&lane->host, BENCH_BLOCK_BYTES, GPU_HOST_ALLOC_FLAGS)) &&
+                    !FAILS(event_record(lane->event, lane->stream));
+  return made ? lane : NULL;
+}
+
+static bool make_pending(void *lane_, rill_event gate, uintptr_t native_gate) {
+  const struct lane *lane = lane_;
+  (void)gate;
+  return !FAILS(stream_wait_event(lane->stream, (gpu_event_handle)native_gate, 0)) &&
+         !FAILS(event_record(lane->pending, lane->stream));
+}
+
+const struct bench_side bench_driver = {
+  .name = "driver",
+  .open = open_side,
+  .enter = enter,
+  .new_lane = new_lane,
+  .make_pending = make_pending,
+  .explain = explain,
+  .batches = BENCH_TABLE(),
+};

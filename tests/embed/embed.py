@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+"""Uses rill as a stranger's project does.
+
+usage: embed.py pkgconfig|cmake|subproject|readme, with RILL_SOURCE, RILL_BUILD and CC in the environment
+
+Everything happens in a temporary directory.  Exit code 77 (skipped): a tool that the way needs is not here.
+"""
+
+import os
+import pathlib
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+
+source = pathlib.Path(os.environ["RILL_SOURCE"])
+build = pathlib.Path(os.environ["RILL_BUILD"])
+compiler = shlex.split(os.environ["CC"])
+os.environ.pop("DESTDIR", None)
+here = pathlib.Path(__file__).resolve().parent
+
+
+def run(*command, expect=None, **options):
+    """Runs a command; anything but success ends the test with its output."""
+    command = [str(part) for part in command]
+    print("$", " ".join(command), flush=True)
+    result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options)
+    print(result.stdout, flush=True)
+    if result.returncode != 0:
+        sys.exit(f"exit status {result.returncode}")
+    if expect and not re.search(expect, result.stdout):
+        sys.exit(f"the output has no {expect!r}")
+    return result.stdout
+
+
+def need(*tools):
+    for tool in tools:
+        if shutil.which(tool) is None:
+            print(f"{tool} is not here")
+            sys.exit(77)
+
+
+def sanitizer_flags():
+    """What this build links for a sanitizer, its users need too."""
+    options = run("meson", "introspect", "--buildoptions", build)
+    value = re.search(r'"name": "b_sanitize".*?"value": "(.*?)"|"value": "([^"]*?)"[^{}]*"name": "b_sanitize"', options)
+    chosen = next((group for group in value.groups() if group), "none") if value else "none"
+    return [] if chosen == "none" else [f"-fsanitize={chosen}"]
+
+
+def install(work):
+    """Installs the build below `work`; gives the environment that finds it there, and where it is."""
+    run("meson", "install", "-C", build, "--no-rebuild", "--destdir", work / "root")
+    (pc,) = (work / "root").rglob("rill.pc")
+    environment = dict(os.environ, PKG_CONFIG_PATH=str(pc.parent), PKG_CONFIG_SYSROOT_DIR=str(work / "root"))
+    library = pc.parent.parent
+    environment["LD_LIBRARY_PATH"] = f"{library}:{environment.get('LD_LIBRARY_PATH', '')}"
+    return environment, library
+
+
+def check_installed(library):
+    """What `meson install` puts in place: headers, the library under its three names, the pkg-config file."""
+    prefix = library
+    while not (prefix / "include/rill/rill.h").exists():
+        prefix = prefix.parent
+        if prefix == prefix.parent:
+            sys.exit("rill/rill.h is not installed")
+    expected = sorted(path.relative_to(source / "include") for path in (source / "include/rill").rglob("*.h"))
+    missing = [str(path) for path in expected if not (prefix / "include" / path).exists()]
+    missing += [name for name in ("librill.so", "librill.so.0") if not (library / name).exists()]
+    if missing:
+        sys.exit(f"not installed: {missing}")
+
+
+def with_pkgconfig(work):
+    need("pkg-config", "meson")
+    environment, library = install(work)
+    check_installed(library)
+    flags = run("pkg-config", "--cflags", "--libs", "rill", env=environment).split()
+    program = work / "program"
+    strict = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
+    run(*compiler, *strict, here / "program.c", "-o", program, *flags, *sanitizer_flags(), env=environment)
+    run(program, env=environment, expect=r"^rill 0\.1 says 42$")
+
+
+def with_cmake(work):
+    need("cmake", "pkg-config", "meson")
+    environment, _ = install(work)
+    project = work / "project"
+    project.mkdir()
+    shutil.copy(here / "program.c", project)
+    (project / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.13)\n"
+        "project(stranger C)\n"
+        "find_package(PkgConfig REQUIRED)\n"
+        "pkg_check_modules(RILL REQUIRED IMPORTED_TARGET rill)\n"
+        "add_executable(program program.c)\n"
+        "target_link_libraries(program PRIVATE PkgConfig::RILL)\n"
+    )
+    flags = " ".join(sanitizer_flags())
+    run("cmake", "-S", project, "-B", project / "build", f"-DCMAKE_C_FLAGS={flags}", env=environment)
+    run("cmake", "--build", project / "build", env=environment)
+    run(project / "build/program", env=environment, expect=r"^rill 0\.1 says 42$")
+
+
+def with_subproject(work):
+    need("meson", "ninja")
+    project = work / "project"
+    (project / "subprojects").mkdir(parents=True)
+    (project / "subprojects/rill").symlink_to(source, target_is_directory=True)
+    shutil.copy(here / "program.c", project)
+    (project / "meson.build").write_text(
+        "project('stranger', 'c')\n"
+        "rill_dep = dependency('rill', fallback: 'rill')\n"
+        "test('program', executable('program', 'program.c', dependencies: rill_dep))\n"
+    )
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("MESON", "RILL_TEST"))}
+    directory = project / "build"
+    run("meson", "setup", directory, project, "-Drill:rill_backend=cpu", "--wrap-mode=default", env=environment)
+    run("ninja", "-C", directory, "-j2", env=environment)
+    run(directory / "program", env=environment, expect=r"^rill 0\.1 says 42$")
+    # An embedder gets the library, not rill's own tests and tools.
+    tests = run("meson", "test", "-C", directory, "--list", env=environment)
+    if "conformance" in tests:
+        sys.exit("the embedder's test run has rill's own tests in it")
+
+
+def with_readme(work):
+    """The README's example, as it stands there."""
+    readme = (source / "README.md").read_text(encoding="utf-8")
+    example = re.search(r"<!-- example -->\s*```c\n(.*?)```", readme, re.DOTALL)
+    if not example:
+        sys.exit("README.md has no ```c block behind <!-- example -->")
+    lines = example.group(1).count("\n")
+    print(f"{lines} lines")
+    if lines > 35:
+        sys.exit("the example has grown past what one reads at a glance")
+    program = work / "example.c"
+    program.write_text(example.group(1), encoding="utf-8")
+    library = ["-L", build, "-lrill", f"-Wl,-rpath,{build}"]
+    strict = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
+    run(*compiler, *strict, "-I", source / "include", program, "-o", work / "example", *library, *sanitizer_flags())
+    environment = dict(os.environ, ASAN_OPTIONS=os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0")
+    run(work / "example", env=environment)
+
+
+ways = {"pkgconfig": with_pkgconfig, "cmake": with_cmake, "subproject": with_subproject, "readme": with_readme}
+with tempfile.TemporaryDirectory(prefix="rill-embed-") as directory:
+    ways[sys.argv[1]](pathlib.Path(directory))

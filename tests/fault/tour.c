@@ -1,0 +1,498 @@
+#include "tour.h"
+
+#include "gate.rill.h"
+
+#include <rill/bundle.h>
+
+#include <sched.h>
+
+/* Poisons an output, and notes it if it is not null after a failure. */
+#define POISON(out) memset(&(out), 0xa5, sizeof(out))
+#define CHECKED(tour, status, out) check_null((tour), (status), &(out), sizeof(out), __func__)
+
+static rill_status check_null(struct tour *tour, rill_status status, void *out, size_t size, const char *name) {
+  const unsigned char *bytes = out;
+  bool null = true;
+  for (size_t i = 0; i < size; i++) null = null && bytes[i] == 0;
+  if (status != RILL_OK && !null) {
+    tour->spoiled = name;
+    memset(out, 0, size);
+  }
+  return status;
+}
+
+/* Copies of gate_bundle: what one has loaded is not there for the others. */
+static rill_bundle own_bundle, ref_bundle;
+
+static const rill_bundle *bundle(rill_bundle *copy) {
+  *copy = gate_bundle;
+  return copy;
+}
+
+static void note_call(void *user, rill_status status) {
+  struct tour *t = user;
+  (void)atomic_fetch_add(&t->told, (int)status);
+  (void)atomic_fetch_add(&t->called, 1);
+}
+
+#define STEP(name) static rill_status step_##name(struct tour *t)
+
+/* A step with one output. */
+#define MAKING(name, out, call)        \
+  STEP(name) {                         \
+    POISON(out);                       \
+    const rill_status status = (call); \
+    return CHECKED(t, status, out);    \
+  }
+
+/* ---- make ---- */
+
+MAKING(make_default_stream, t->default_stream, rill_device_default_stream(vendor.device, &t->default_stream))
+MAKING(make_stream, t->stream, rill_stream_create(vendor.device, RILL_STREAM_OPTIONS(.label = "stream"), &t->stream))
+MAKING(make_high, t->high,
+       rill_stream_create(vendor.device, RILL_STREAM_OPTIONS(.priority = RILL_PRIORITY_HIGH), &t->high))
+MAKING(make_other, t->other,
+       rill_stream_create(vendor.device, RILL_STREAM_OPTIONS(.blocking = true, .label = "other"), &t->other))
+MAKING(make_second_stream, t->second_stream, rill_stream_create(vendor.second, NULL, &t->second_stream))
+MAKING(import_stream, t->imported, rill_stream_import(vendor.device, vendor.native_stream, NULL, &t->imported))
+MAKING(import_null, t->null_stream, rill_stream_import(vendor.device, 0, NULL, &t->null_stream))
+MAKING(import_legacy, t->legacy, rill_stream_import(vendor.device, 1, NULL, &t->legacy))
+MAKING(import_per_thread, t->per_thread, rill_stream_import(vendor.device, 2, NULL, &t->per_thread))
+MAKING(make_event, t->event, rill_event_create(vendor.device, NULL, &t->event))
+MAKING(make_start, t->start, rill_event_create(vendor.device, RILL_EVENT_OPTIONS(.timing = true), &t->start))
+MAKING(make_end, t->end,
+       rill_event_create(vendor.device, RILL_EVENT_OPTIONS(.timing = true, .blocking_sync = true), &t->end))
+MAKING(make_shared, t->shared, rill_event_create(vendor.device, RILL_EVENT_OPTIONS(.blocking_sync = true), &t->shared))
+MAKING(make_first, t->first, rill_event_create(vendor.device, NULL, &t->first))
+MAKING(make_before_work, t->before_work, rill_event_create(vendor.device, NULL, &t->before_work))
+MAKING(import_event, t->from_vendor, rill_event_import(vendor.device, vendor.native_event, NULL, &t->from_vendor))
+MAKING(cached_event, t->cached, rill_stream_cached_event(t->stream, &t->cached))
+MAKING(record_new_event, t->fresh, rill_stream_record_new_event(t->stream, NULL, &t->fresh))
+MAKING(alloc_device, t->memory, RILL_NEW(vendor.device, RILL_MEMORY_DEVICE, TOUR_WORDS, &t->memory))
+MAKING(alloc_more, t->more, RILL_NEW(vendor.device, RILL_MEMORY_DEVICE, TOUR_WORDS, &t->more))
+MAKING(alloc_pinned, t->pinned, RILL_NEW(vendor.device, RILL_MEMORY_PINNED, TOUR_WORDS, &t->pinned))
+MAKING(alloc_managed, t->managed, RILL_NEW(vendor.device, RILL_MEMORY_MANAGED, TOUR_WORDS, &t->managed))
+MAKING(alloc_second, t->second_memory, RILL_NEW(vendor.second, RILL_MEMORY_DEVICE, TOUR_WORDS, &t->second_memory))
+MAKING(load_module, t->module, rill_module_load(vendor.device, bundle(&own_bundle), &t->module))
+MAKING(get_kernel, t->kernel, rill_module_get_kernel(t->module, "increment", &t->kernel))
+
+STEP(load_second) {
+  rill_module module;
+  POISON(module);
+  rill_status status = rill_module_load(vendor.second, bundle(&own_bundle), &module);
+  if (CHECKED(t, status, module) != RILL_OK) return status;
+  POISON(t->second_kernel);
+  status = rill_module_get_kernel(module, "increment", &t->second_kernel);
+  ignore(rill_module_release(module));
+  return CHECKED(t, status, t->second_kernel);
+}
+
+/* ---- use: getters ---- */
+
+#define GETTING(name, type, call)      \
+  STEP(name) {                         \
+    type out;                          \
+    POISON(out);                       \
+    const rill_status status = (call); \
+    return CHECKED(t, status, out);    \
+  }
+
+GETTING(count_devices, int32_t, rill_device_count(&out))
+GETTING(get_device, rill_device, rill_device_get(0, &out))
+GETTING(open_device, rill_device, rill_device_open(vendor.backend, &out))
+GETTING(stream_native, uintptr_t, rill_stream_native(t->high, &out))
+GETTING(stream_context, uintptr_t, rill_stream_context(t->stream, &out))
+GETTING(stream_device, rill_device, rill_stream_device(t->stream, &out))
+GETTING(stream_priority, int32_t, rill_stream_priority(t->high, &out))
+GETTING(stream_is_blocking, bool, rill_stream_is_blocking(t->other, &out))
+GETTING(stream_label, const char *, rill_stream_label(t->other, &out))
+GETTING(stream_id, uint64_t, rill_stream_id(t->stream, &out))
+GETTING(event_native, uintptr_t, rill_event_native(t->end, &out))
+GETTING(event_device, rill_device, rill_event_device(t->event, &out))
+GETTING(event_is_recorded, bool, rill_event_is_recorded(t->event, &out))
+GETTING(kernel_arg_size, size_t, rill_kernel_arg_size(t->kernel, 0, &out))
+
+STEP(get_info) {
+  rill_device_info info = RILL_DEVICE_INFO_INIT;
+  (void)t;
+  return rill_device_get_info(vendor.device, &info);
+}
+
+STEP(kernel_get_info) {
+  rill_kernel_info info = RILL_KERNEL_INFO_INIT;
+  return rill_kernel_get_info(t->kernel, &info);
+}
+
+STEP(ask_features) {
+  for (uint32_t feature = RILL_FEATURE_PEER; feature <= RILL_FEATURE_STREAM_ID; feature++) {
+    const char *why = NULL;
+    const bool has = rill_device_supports(vendor.device, feature, &why);
+    if (why == NULL || has != (why[0] == '\0')) t->spoiled = __func__;
+  }
+  return RILL_OK;
+}
+
+/* Not answered from what was asked before. */
+STEP(get_memory) {
+  uint64_t sizes[2];
+  POISON(sizes);
+  const rill_status status = rill_device_get_memory(vendor.device, &sizes[0], &sizes[1]);
+  return CHECKED(t, status, sizes);
+}
+
+/* ---- use: references ---- */
+
+#define COUNTING(kind, handle)                                       \
+  STEP(retain_##kind) { return rill_##kind##_retain(t->handle); }    \
+  STEP(unretain_##kind) { return rill_##kind##_release(t->handle); }
+
+COUNTING(stream, stream)
+COUNTING(event, event)
+COUNTING(module, module)
+COUNTING(kernel, kernel)
+
+/* ---- use: work ---- */
+
+static const size_t bytes = TOUR_WORDS * sizeof(uint32_t);
+
+static rill_status fill(rill_stream stream, void *dst, size_t pattern_size) {
+  static const uint32_t pattern[4] = { 0x01020304, 0x05060708, 0x090a0b0c, 0x0d0e0f10 };
+  return rill_fill_async(stream, dst, pattern, pattern_size, bytes / pattern_size);
+}
+
+STEP(fill_1) { return fill(t->stream, t->memory, 1); }
+STEP(fill_2) { return fill(t->stream, t->memory, 2); }
+STEP(fill_4) { return fill(t->stream, t->memory, 4); }
+STEP(fill_8) { return fill(t->stream, t->memory, 8); }
+STEP(fill_16) { return fill(t->stream, t->memory, 16); }
+STEP(fill_on_imported) { return fill(t->imported, t->more, 4); }
+STEP(fill_on_null) { return fill(t->null_stream, t->more, 4); }
+STEP(fill_on_per_thread) { return fill(t->per_thread, t->more, 4); }
+STEP(fill_on_second) { return fill(t->second_stream, t->second_memory, 4); }
+STEP(copy_up) { return rill_copy_async(t->stream, t->memory, t->pinned, bytes); }
+STEP(copy_across) { return rill_copy_async(t->stream, t->more, t->memory, bytes); }
+STEP(copy_down) { return rill_copy_async(t->stream, t->pinned, t->more, bytes); }
+STEP(copy_pageable_up) { return rill_copy_async(t->stream, t->memory, t->pageable, bytes); }
+STEP(copy_pageable_down) { return rill_copy_async(t->stream, t->pageable, t->memory, bytes); }
+
+static rill_status launch(rill_stream stream, rill_kernel kernel, uint32_t *counter, uint32_t shared) {
+  rill_launch shape = rill_launch_1d(1, 1);
+  shape.shared_mem_bytes = shared;
+  return rill_stream_launch(stream, kernel, &shape, RILL_ARGS(counter));
+}
+
+STEP(launch_plain) { return launch(t->stream, t->kernel, t->memory, 0); }
+STEP(launch_on_null) { return launch(t->legacy, t->kernel, t->more, 0); }
+STEP(launch_on_second) { return launch(t->second_stream, t->second_kernel, t->second_memory, 0); }
+
+STEP(launch_with_shared) {
+  const uint64_t most = vendor.info.shared_per_block_optin, usual = vendor.info.shared_per_block;
+  return launch(t->stream, t->kernel, t->memory, (uint32_t)(most > usual + 1024 ? usual + 1024 : 1024));
+}
+
+STEP(launch_ref) {
+  const rill_launch shape = rill_launch_1d(1, 1);
+  if (t->ref.bundle == NULL) t->ref = (rill_kernel_ref){ bundle(&ref_bundle), "increment", { 0, 0 } };
+  uint32_t *counter = t->memory;
+  return rill_stream_launch_ref(t->stream, &t->ref, &shape, RILL_ARGS(counter));
+}
+
+STEP(host_call) { return rill_stream_host_call(t->stream, note_call, t); }
+
+/* ---- use: order ---- */
+
+STEP(record) { return rill_stream_record_event(t->stream, t->event, 0); }
+STEP(record_before_work) { return rill_stream_record_event(t->stream, t->before_work, 0); }
+STEP(record_external) { return rill_stream_record_event(t->stream, t->event, RILL_EVENT_EXTERNAL); }
+STEP(record_start) { return rill_stream_record_event(t->stream, t->start, 0); }
+STEP(record_end) { return rill_stream_record_event(t->stream, t->end, 0); }
+STEP(record_shared) { return rill_stream_record_event(t->other, t->shared, 0); }
+STEP(record_on_null) { return rill_stream_record_event(t->null_stream, t->event, 0); }
+STEP(wait_event) { return rill_stream_wait_event(t->other, t->event, 0); }
+STEP(wait_imported) { return rill_stream_wait_event(t->other, t->from_vendor, 0); }
+STEP(wait_external) { return rill_stream_wait_event(t->other, t->event, RILL_EVENT_EXTERNAL); }
+STEP(wait_across) { return rill_stream_wait_event(t->second_stream, t->event, 0); }
+STEP(wait_stream) { return rill_stream_wait_stream(t->other, t->stream); }
+STEP(wait_device) { return rill_stream_wait_device(t->other, vendor.device); }
+STEP(wait_on_null) { return rill_stream_wait_stream(t->null_stream, t->other); }
+
+/* ---- use: questions and host waits ---- */
+
+GETTING(is_complete, bool, rill_stream_is_complete(t->stream, &out))
+GETTING(null_is_complete, bool, rill_stream_is_complete(t->null_stream, &out))
+GETTING(imported_is_complete, bool, rill_stream_is_complete(t->imported, &out))
+GETTING(is_capturing, bool, rill_stream_is_capturing(t->stream, &out))
+GETTING(is_ready, bool, rill_event_is_ready(t->event, &out))
+GETTING(imported_is_ready, bool, rill_event_is_ready(t->from_vendor, &out))
+GETTING(before_work_is_ready, bool, rill_event_is_ready(t->before_work, &out))
+
+enum { LONG_NS = 1000000000 };
+
+STEP(synchronize) { return rill_stream_synchronize(t->stream); }
+STEP(synchronize_other) { return rill_stream_synchronize(t->other); }
+STEP(synchronize_null) { return rill_stream_synchronize(t->null_stream); }
+STEP(synchronize_per_thread) { return rill_stream_synchronize(t->per_thread); }
+STEP(synchronize_second) { return rill_stream_synchronize(t->second_stream); }
+STEP(synchronize_imported_for) { return rill_stream_synchronize_for(t->imported, LONG_NS * UINT64_C(60)); }
+STEP(event_synchronize) { return rill_event_synchronize(t->event); }
+STEP(before_work_synchronize) { return rill_event_synchronize(t->before_work); }
+STEP(event_synchronize_for) { return rill_event_synchronize_for(t->from_vendor, LONG_NS * UINT64_C(60)); }
+STEP(device_synchronize) { (void)t; return rill_device_synchronize(vendor.device); }
+
+STEP(elapsed) {
+  POISON(t->ms);
+  const rill_status status = rill_event_elapsed_time(t->start, t->end, &t->ms);
+  return CHECKED(t, status, t->ms);
+}
+
+/* ---- use: a held stream.  What goes wrong when it is handed over is told by its next synchronize ---- */
+
+STEP(hold) { return rill_stream_wait_event(t->stream, t->first, 0); }
+STEP(held_fill) { return fill(t->stream, t->memory, 4); }
+STEP(held_pageable_up) { return rill_copy_async(t->stream, t->more, t->pageable, bytes); }
+STEP(held_pageable_down) { return rill_copy_async(t->stream, t->pageable, t->more, bytes); }
+STEP(held_launch) { return launch(t->stream, t->kernel, t->memory, 0); }
+STEP(held_record) { return rill_stream_record_event(t->stream, t->event, 0); }
+STEP(held_host_call) { return rill_stream_host_call(t->stream, note_call, t); }
+STEP(held_wait) { return rill_stream_wait_event(t->stream, t->shared, 0); }
+GETTING(held_is_complete, bool, rill_stream_is_complete(t->stream, &out))
+STEP(end_hold) { return rill_stream_record_event(t->other, t->first, 0); }
+STEP(synchronize_held) { return rill_stream_synchronize(t->stream); }
+
+/* ---- release ---- */
+
+#define RELEASING(kind, member)                                    \
+  STEP(release_##member) {                                         \
+    const rill_status status = rill_##kind##_release(t->member);   \
+    t->member.id = 0;                                              \
+    return status;                                                 \
+  }
+
+RELEASING(stream, stream)
+RELEASING(stream, high)
+RELEASING(stream, other)
+RELEASING(stream, imported)
+RELEASING(stream, null_stream)
+RELEASING(stream, legacy)
+RELEASING(stream, per_thread)
+RELEASING(stream, second_stream)
+RELEASING(event, event)
+RELEASING(event, start)
+RELEASING(event, end)
+RELEASING(event, shared)
+RELEASING(event, from_vendor)
+RELEASING(event, fresh)
+RELEASING(event, first)
+RELEASING(event, before_work)
+RELEASING(kernel, kernel)
+RELEASING(kernel, second_kernel)
+RELEASING(module, module)
+
+#define FREEING(member)                               \
+  STEP(free_##member) {                               \
+    const rill_status status = rill_free(t->member);  \
+    if (status == RILL_OK) t->member = NULL;          \
+    return status;                                    \
+  }
+
+FREEING(memory)
+FREEING(more)
+FREEING(pinned)
+FREEING(managed)
+FREEING(second_memory)
+
+#define M(name, api, lost) { #name, #api, step_##name, MAKE, lost }
+#define U(name, api, lost) { #name, #api, step_##name, USE, lost }
+#define R(name, api, lost) { #name, #api, step_##name, RELEASE, lost }
+const struct step steps[] = {
+  M(make_default_stream, rill_device_default_stream, LOST),
+  M(make_stream, rill_stream_create, LOST),
+  M(make_high, rill_stream_create, LOST),
+  M(make_other, rill_stream_create, LOST),
+  M(make_second_stream, rill_stream_create, WORKS),
+  M(import_stream, rill_stream_import, LOST),
+  M(import_null, rill_stream_import, LOST),
+  M(import_legacy, rill_stream_import, LOST),
+  M(import_per_thread, rill_stream_import, LOST),
+  M(make_event, rill_event_create, LOST),
+  M(make_start, rill_event_create, LOST),
+  M(make_end, rill_event_create, LOST),
+  M(make_shared, rill_event_create, LOST),
+  M(make_first, rill_event_create, LOST),
+  M(make_before_work, rill_event_create, LOST),
+  M(import_event, rill_event_import, LOST),
+  M(alloc_device, rill_alloc, LOST),
+  M(alloc_more, rill_alloc, LOST),
+  M(alloc_pinned, rill_alloc, LOST),
+  M(alloc_managed, rill_alloc, LOST),
+  M(alloc_second, rill_alloc, WORKS),
+  M(load_module, rill_module_load, LOST),
+  M(get_kernel, rill_module_get_kernel, LOST),
+  M(load_second, rill_module_load, WORKS),
+
+  U(cached_event, rill_stream_cached_event, WORKS), /* made before the device was lost */
+  U(record_before_work, rill_stream_record_event, LOST),
+  U(synchronize, rill_stream_synchronize, LOST),
+  U(before_work_is_ready, rill_event_is_ready, LOST),
+  U(before_work_synchronize, rill_event_synchronize, LOST),
+
+  U(count_devices, rill_device_count, WORKS),
+  U(get_device, rill_device_get, WORKS),
+  U(open_device, rill_device_open, WORKS),
+  U(get_info, rill_device_get_info, WORKS),
+  U(ask_features, rill_device_supports, WORKS),
+  U(get_memory, rill_device_get_memory, LOST),
+  U(stream_native, rill_stream_native, WORKS),
+  U(stream_context, rill_stream_context, WORKS),
+  U(stream_device, rill_stream_device, WORKS),
+  U(stream_priority, rill_stream_priority, WORKS),
+  U(stream_is_blocking, rill_stream_is_blocking, WORKS),
+  U(stream_label, rill_stream_label, WORKS),
+  U(stream_id, rill_stream_id, WORKS),
+  U(event_native, rill_event_native, WORKS),
+  U(event_device, rill_event_device, WORKS),
+  U(event_is_recorded, rill_event_is_recorded, WORKS),
+  U(kernel_arg_size, rill_kernel_arg_size, WORKS),
+  U(kernel_get_info, rill_kernel_get_info, WORKS),
+  U(retain_stream, rill_stream_retain, WORKS),
+  U(unretain_stream, rill_stream_release, WORKS),
+  U(retain_event, rill_event_retain, WORKS),
+  U(unretain_event, rill_event_release, WORKS),
+  U(retain_module, rill_module_retain, WORKS),
+  U(unretain_module, rill_module_release, WORKS),
+  U(retain_kernel, rill_kernel_retain, WORKS),
+  U(unretain_kernel, rill_kernel_release, WORKS),
+
+  U(record_start, rill_stream_record_event, LOST),
+  U(fill_1, rill_fill_async, LOST),
+  U(fill_2, rill_fill_async, LOST),
+  U(fill_4, rill_fill_async, LOST),
+  U(fill_8, rill_fill_async, LOST),
+  U(fill_16, rill_fill_async, LOST),
+  U(copy_up, rill_copy_async, LOST),
+  U(copy_across, rill_copy_async, LOST),
+  U(copy_down, rill_copy_async, LOST),
+  U(copy_pageable_up, rill_copy_async, LOST),
+  U(copy_pageable_down, rill_copy_async, LOST),
+  U(launch_plain, rill_stream_launch, LOST),
+  U(launch_with_shared, rill_stream_launch, LOST),
+  U(launch_ref, rill_stream_launch_ref, LOST),
+  U(host_call, rill_stream_host_call, LOST),
+  U(record_end, rill_stream_record_event, LOST),
+  U(record_new_event, rill_stream_record_new_event, LOST),
+  U(record, rill_stream_record_event, LOST),
+  U(record_external, rill_stream_record_event, LOST),
+  U(record_shared, rill_stream_record_event, LOST),
+  U(wait_event, rill_stream_wait_event, LOST),
+  U(wait_imported, rill_stream_wait_event, LOST),
+  U(wait_external, rill_stream_wait_event, LOST),
+  U(wait_across, rill_stream_wait_event, LOST),
+  U(wait_stream, rill_stream_wait_stream, LOST),
+  U(wait_device, rill_stream_wait_device, LOST),
+  U(fill_on_imported, rill_fill_async, LOST),
+  U(fill_on_null, rill_fill_async, LOST),
+  U(fill_on_per_thread, rill_fill_async, LOST),
+  U(launch_on_null, rill_stream_launch, LOST),
+  U(record_on_null, rill_stream_record_event, LOST),
+  U(wait_on_null, rill_stream_wait_stream, LOST),
+  U(fill_on_second, rill_fill_async, WORKS),
+  U(launch_on_second, rill_stream_launch, WORKS),
+  U(is_complete, rill_stream_is_complete, LOST),
+  U(null_is_complete, rill_stream_is_complete, LOST),
+  U(imported_is_complete, rill_stream_is_complete, LOST),
+  U(is_capturing, rill_stream_is_capturing, LOST),
+  U(is_ready, rill_event_is_ready, LOST),
+  U(imported_is_ready, rill_event_is_ready, LOST),
+  U(event_synchronize, rill_event_synchronize, LOST),
+  U(event_synchronize_for, rill_event_synchronize_for, LOST),
+  U(synchronize, rill_stream_synchronize, LOST),
+  U(elapsed, rill_event_elapsed_time, LOST),
+  U(synchronize_other, rill_stream_synchronize, LOST),
+  U(synchronize_null, rill_stream_synchronize, LOST),
+  U(synchronize_per_thread, rill_stream_synchronize, LOST),
+  U(synchronize_imported_for, rill_stream_synchronize_for, LOST),
+  U(synchronize_second, rill_stream_synchronize, WORKS),
+  U(device_synchronize, rill_device_synchronize, LOST),
+
+  U(hold, rill_stream_wait_event, LOST),
+  U(held_fill, rill_fill_async, LOST),
+  U(held_pageable_up, rill_copy_async, LOST),
+  U(held_pageable_down, rill_copy_async, LOST),
+  U(held_launch, rill_stream_launch, LOST),
+  U(held_wait, rill_stream_wait_event, LOST),
+  U(held_record, rill_stream_record_event, LOST),
+  U(held_host_call, rill_stream_host_call, LOST),
+  U(held_is_complete, rill_stream_is_complete, LOST),
+  U(end_hold, rill_stream_record_event, LOST),
+  U(synchronize_held, rill_stream_synchronize, LOST),
+  U(synchronize_other, rill_stream_synchronize, LOST),
+
+  R(release_event, rill_event_release, WORKS),
+  R(release_start, rill_event_release, WORKS),
+  R(release_end, rill_event_release, WORKS),
+  R(release_shared, rill_event_release, WORKS),
+  R(release_from_vendor, rill_event_release, WORKS),
+  R(release_fresh, rill_event_release, WORKS),
+  R(release_before_work, rill_event_release, WORKS),
+  R(release_first, rill_event_release, WORKS),
+  R(release_kernel, rill_kernel_release, WORKS),
+  R(release_second_kernel, rill_kernel_release, WORKS),
+  R(release_module, rill_module_release, WORKS),
+  R(release_stream, rill_stream_release, WORKS),
+  R(release_high, rill_stream_release, WORKS),
+  R(release_other, rill_stream_release, WORKS),
+  R(release_imported, rill_stream_release, WORKS),
+  R(release_null_stream, rill_stream_release, WORKS),
+  R(release_legacy, rill_stream_release, WORKS),
+  R(release_per_thread, rill_stream_release, WORKS),
+  R(release_second_stream, rill_stream_release, WORKS),
+  R(free_memory, rill_free, LOST),
+  R(free_more, rill_free, LOST),
+  R(free_pinned, rill_free, LOST),
+  R(free_managed, rill_free, LOST),
+  R(free_second_memory, rill_free, WORKS),
+};
+const size_t step_count = sizeof steps / sizeof *steps;
+
+bool step_applies(const struct step *step) {
+  static const char *const of_kernels[] = { "launch", "module", "kernel", "load_second", "get_kernel" };
+  for (size_t i = 0; i < sizeof of_kernels / sizeof *of_kernels && !vendor.has_kernels; i++) {
+    if (strstr(step->name, of_kernels[i]) != NULL) return false;
+  }
+  return true;
+}
+
+const struct step *tour_walk(struct tour *tour, enum part first, enum part last) {
+  for (size_t i = 0; i < step_count; i++) {
+    const struct step *step = &steps[i];
+    if (step->part < first || step->part > last || !step_applies(step)) continue;
+    tour->status = step->run(tour);
+    if (tour->status != RILL_OK) return step;
+  }
+  return NULL;
+}
+
+void tour_runs_clean(void) {
+  struct tour tour = { .ms = -1 };
+  const struct step *failed = tour_walk(&tour, MAKE, USE);
+  if (failed != NULL) fail_msg("%s: %s", failed->name, rill_last_error_text());
+  if (tour.spoiled != NULL) fail_msg("%s gave something wrong", tour.spoiled);
+  assert_int_equal(atomic_load(&tour.called), 2);
+  assert_int_equal(atomic_load(&tour.told), RILL_OK);
+  assert_true(tour.ms >= 0);
+  failed = tour_walk(&tour, RELEASE, RELEASE);
+  if (failed != NULL) fail_msg("%s: %s", failed->name, rill_last_error_text());
+}
+
+size_t settle(size_t most) {
+  enum { ROUNDS = 8 }; /* all that is complete is gone by then */
+  const uint64_t end = now_ns() + PATIENCE_NS / 6;
+  size_t live = SIZE_MAX;
+  for (int round = 0; round < ROUNDS || (live > most && now_ns() < end); round++) {
+    rill_stream stream;
+    if (rill_stream_create(vendor.second, NULL, &stream) == RILL_OK) ignore(rill_stream_release(stream));
+    live = vendor.fake->live("*");
+    if (live > most) (void)sched_yield();
+  }
+  return live;
+}

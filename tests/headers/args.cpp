@@ -1,0 +1,2 @@
+/* RILL_ARGS in C++: the same program. */
+#include "args.c"

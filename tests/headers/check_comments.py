@@ -1,0 +1,32 @@
+#!/usr/bin/env python3
+"""Every public function's comment has the lines that a reader looks for: Errors, Threads, Like, Since."""
+
+import pathlib
+import re
+import sys
+
+FUNCTION = re.compile(r"^RILL_API\b[^;{]*?\b(rill_\w+)\s*\(", re.MULTILINE)
+COMMENT = re.compile(r"/\*\*(?:(?!\*/).)*\*/\s*\Z", re.DOTALL)
+problems = []
+count = 0
+
+for path in sorted(pathlib.Path(sys.argv[1], "rill").glob("*.h")):
+    text = path.read_text(encoding="utf-8")
+    for function in FUNCTION.finditer(text):
+        count += 1
+        comment = COMMENT.search(text, 0, function.start())
+        if not comment:
+            problems.append(f"{path.name}: {function.group(1)} has no /** comment */ right before it")
+            continue
+        for word in ("Errors:", "Threads:", "Like:", "Since:"):
+            if word not in comment.group():
+                problems.append(f"{path.name}: the comment of {function.group(1)} lacks {word}")
+    if not re.match(r"/\* rill/", text):
+        problems.append(f"{path.name}: does not open with what it is")
+    if len(text.splitlines()) > 300:
+        problems.append(f"{path.name}: {len(text.splitlines())} lines; a header is about 250 at most")
+
+if count == 0:
+    problems.append("no public function was found")
+print("\n".join(problems) or f"{count} functions, each with its comment")
+sys.exit(bool(problems))

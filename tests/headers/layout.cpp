@@ -1,0 +1,2 @@
+/* The layout of public structs in C++. */
+#include "layout.c"

@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+"""Who may know whom: core knows no vendor and no backend, backends know core through core/backend.h alone, the
+shared GPU source names a vendor in gpu_api.def only, and public headers are the same whatever was built in."""
+
+import pathlib
+import re
+import sys
+
+VENDOR = re.compile(r"(?<![a-z])(cuda|hip|nvidia|amd|rocm)", re.IGNORECASE)
+INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')
+CONDITION = re.compile(r"^\s*#\s*(if|ifdef|ifndef|elif)\b")
+
+root = pathlib.Path(sys.argv[1])
+problems = []
+
+
+def lines(folder, *patterns):
+    """Path, number and text of each line of the files of a folder."""
+    for path in sorted(file for pattern in patterns for file in (root / folder).rglob(pattern)):
+        for number, text in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            yield path.relative_to(root), number, text
+
+
+def problem(path, number, what):
+    problems.append(f"{path}:{number}: {what}")
+
+
+def check_words(folder, exceptions=()):
+    for path, number, text in lines(folder, "*"):
+        word = VENDOR.search(text)
+        if word and path.name not in exceptions:
+            problem(path, number, f'names a vendor: "{word.group()}"')
+
+
+def check_includes(folder, may_include, rule):
+    for path, number, text in lines(folder, "*.[ch]"):
+        include = INCLUDE.match(text)
+        if include and include.group(1).startswith(("core/", "backends/", "tests/", "tools/")):
+            if not may_include(include.group(1)):
+                problem(path, number, f"includes {include.group(1)}: {rule}")
+
+
+check_words("core")
+check_words("backends/gpu", exceptions=("gpu_api.def",))
+check_includes("core", lambda name: name.startswith("core/"), "core knows no backend")
+for backend in ("cpu", "gpu", "cuda", "hip"):
+    own = (f"backends/{backend}/",) + (("backends/gpu/",) if backend in ("cuda", "hip") else ())
+    check_includes(
+        f"backends/{backend}",
+        lambda name, own=own: name == "core/backend.h" or name.startswith(own),
+        "a backend knows core/backend.h and itself",
+    )
+check_includes("tools", lambda name: False, "tools are users of the public headers")
+check_includes("include", lambda name: False, "public headers know their siblings alone")
+
+for path, number, text in lines("include/rill", "*.h"):
+    if "device" not in path.parts and CONDITION.match(text) and VENDOR.search(text):
+        problem(path, number, "depends on what was built in")
+
+print("\n".join(problems) or "every layer knows what it may")
+sys.exit(bool(problems))

@@ -1,0 +1,232 @@
+#!/usr/bin/env python3
+"""What rillcc writes beside the images: names, headers, dependencies; and what it says when it cannot."""
+
+import os
+import re
+import shutil
+import unittest
+
+import support
+from support import CC, CLANG, CXX, HERE, HIPCC, HOST, INCLUDE, NVCC, ONE, SOURCES, STRICT_C, STRICT_CXX
+from support import Bundle, HostImage
+
+
+class Output(support.TestCase):
+    """Names, headers, dependencies."""
+
+    def test_prefix(self):
+        c_file, header = self.compile(SOURCES["gate"], "--target", HOST, "--prefix", "mine_")
+        bundle = Bundle(self, c_file, "mine_gate_bundle")
+        self.assertEqual(bundle.data.name, b"gate")
+        with open(header, encoding="utf-8") as file:
+            text = file.read()
+        for name in ("mine_gate_bundle", "mine_increment_ref", "mine_increment_launch"):
+            self.assertIn(name, text)
+        names = re.findall(r"\b(\w+_(?:bundle|ref|launch))\b", text)
+        free = {"rill_kernel_ref", "rill_launch", "rill_stream_launch_ref", "rill_bundle"}
+        self.assertEqual([name for name in names if not name.startswith("mine_") and name not in free], [])
+
+    def test_two_bundles_in_one_program(self):
+        sources = []
+        for prefix in ("", "other_"):
+            c_file, header = self.compile(SOURCES["gate"], "--target", HOST, "--prefix", prefix)
+            for path in (c_file, header):
+                os.rename(path, path.replace("out.", prefix + "gate."))
+            sources.append(prefix + "gate.rill.c")
+        user = self.write("user.c", '#include "gate.rill.h"\n#include "other_gate.rill.h"\n')
+        command = CC + STRICT_C + ["-I", INCLUDE, "-shared", "-o", "both.so", *sources, user]
+        self.assertEqual(self.run_compiler(command), (0, ""))
+
+    def test_launch_functions_are_typed(self):
+        self.compile(SOURCES["basic"], "--target", HOST)
+        good = "(void)!axpy_launch(RILL_NULL_STREAM, NULL, 1, 2.0f, f, f)"
+        bad = "(void)!axpy_launch(RILL_NULL_STREAM, NULL, 1, 2.0f, f, (double *)0)"
+        for call, outcome in ((good, 0), (bad, 1)):
+            text = '#include "out.rill.h"\nvoid g(float *f);\nvoid g(float *f) { %s; }\n' % call
+            for compiler, name in ((CC + STRICT_C, "user.c"), (CXX + STRICT_CXX, "user.cc")):
+                command = compiler + ["-I", INCLUDE, "-fsyntax-only", self.write(name, text)]
+                self.assertEqual(min(self.run_compiler(command)[0], 1), outcome)
+
+    def test_parameter_names_of_the_launch_function(self):
+        source = self.write("k.kernel.cu", ONE + "RILL_KERNEL(two, int stream, int launch, int *args) { *args = 1; }\n")
+        c_file, header = self.compile(source, "--target", HOST)
+        user = self.write("user.c", '#include "%s"\n' % os.path.basename(header))
+        command = CC + STRICT_C + ["-I", INCLUDE, "-fsyntax-only", user, c_file]
+        self.assertEqual(self.run_compiler(command), (0, ""))
+
+    def test_struct_parameters(self):
+        guard = "#ifndef POINT_H\n#define POINT_H\n%s\n#endif\n"
+        self.write("point.h", guard % "typedef struct point { short x, y, z; } point;")
+        text = '#include <rill/device/kernel.h>\n#include "point.h"\n'
+        text += "RILL_KERNEL(move, struct point by, point *points, const struct point *const *all) {\n"
+        text += "  points[0].x += by.x + all[0]->x; }\n"
+        source = self.write("k.kernel.cu", text)
+        c_file, header = self.compile(source, "--target", HOST, "--include", "point.h")
+        bundle = Bundle(self, c_file, "k_bundle")
+        self.assertEqual(bundle.kernels["move"], [("by", 6), ("points", 8), ("all", 8)])
+        user = self.write("user.cc", '#include "%s"\n' % os.path.basename(header))
+        self.assertEqual(self.run_compiler(CXX + STRICT_CXX + ["-I", INCLUDE, "-fsyntax-only", user]), (0, ""))
+
+    def test_depfile(self):
+        folder = self.path("with space")
+        os.mkdir(folder)
+        source = self.write("with space/k.kernel.cu", '#include "helper.h"\n' + ONE + "#include <stdlib.h>\n")
+        self.write("with space/helper.h", "")
+        self.compile(source, "--depfile", "k.d")
+        text = self.read("k.d")
+        self.assertTrue(text.startswith("%s %s:" % (self.path("out.rill.c"), self.path("out.rill.h"))))
+        files = text.replace("\\ ", "\0").replace("\\\n", " ").split()[2:]
+        files = {os.path.normpath(file.replace("\0", " ")) for file in files}
+        local = {source, os.path.join(folder, "helper.h")}
+        own = {file for file in files if file.startswith(INCLUDE + os.sep)}
+        self.assertEqual(files - own, local)
+        for name in ("kernel.h", "on_host.h", "host_image.h", "cpu_image.h"):
+            self.assertIn(os.path.join(INCLUDE, "rill", "device", name), own)
+
+    def test_options_reach_the_compilers(self):
+        self.write("lib.h", "#define SIZE float\n")
+        text = "#include <lib.h>\n#include <rill/device/kernel.h>\nRILL_KERNEL(NAME, SIZE *x) { *x = VALUE; }\n"
+        source = self.write("k.kernel.cu", text)
+        c_file, _ = self.compile(source, "-I", ".", "-D", "NAME=named", "-DVALUE=3", "--fp-contract", "off")
+        self.assertEqual(Bundle(self, c_file, "k_bundle").kernels, {"named": [("x", 8)]})
+
+    def test_barriers_that_depend_on_the_target(self):
+        text = "RILL_KERNEL(sometimes) {\n#ifdef __AVX2__\n__syncthreads();\n#endif\n}\n"
+        text += "RILL_KERNEL(always) {\n#ifdef __shared__\n__syncthreads();\n#endif\n}\n"
+        c_file, _ = self.compile(self.write("k.kernel.cu", ONE + text), "--target", "cpu")
+        for label, data in Bundle(self, c_file, "k_bundle").images.items():
+            if support.runnable(label.partition(":")[2]):
+                loops = [name for name, kernel in HostImage(self, label, data).kernels.items() if kernel.run_block]
+                self.assertEqual(loops, ["one"] if label > "cpu:x86-64" else ["one", "sometimes"])
+
+    def test_same_input_same_output(self):
+        outputs = []
+        for name in ("a", "b"):
+            os.mkdir(self.path(name))
+            c_file, header = self.compile(SOURCES["dialect"], TMPDIR=self.path(name))
+            outputs.append([self.read(c_file), self.read(header)])
+            self.assertEqual(os.listdir(self.path(name)), [])
+        self.assertTrue(outputs[0] == outputs[1])
+
+    def test_where_the_source_lies_does_not_show(self):
+        # Not for cuda: nvcc puts a hash of the path in the names of static functions.
+        hip = ("--target", "hip:gfx90a") if HIPCC or CLANG else ()
+        outputs = []
+        for name in ("a", "b"):
+            os.mkdir(self.path(name))
+            for source in (SOURCES["dialect"], os.path.join(HERE, "dialect_helpers.h")):
+                shutil.copy(source, self.path(name))
+            c_file, header = self.compile(self.path(name + "/dialect.kernel.cu"), "--target", "cpu", *hip)
+            outputs.append([self.read(c_file), self.read(header)])
+        self.assertTrue(outputs[0] == outputs[1])
+
+
+class Errors(support.TestCase):
+    """Every refusal: what it says, and that it leaves nothing behind."""
+
+    def refused(self, text, expected, *arguments, **environment):
+        source = self.write("k.kernel.cu", text)
+        before = sorted(os.listdir(self.folder))
+        command = ["-o", "k.rill.c", "--header", "k.rill.h", "--depfile", "k.d"]
+        command += arguments or ("--target", HOST)
+        result = self.rillcc(*command, os.path.basename(source), **environment)
+        self.assertNotEqual(result.returncode, 0)
+        self.assertNotIn("Traceback", result.stderr)
+        self.assertRegex(result.stderr, expected)
+        self.assertEqual(sorted(os.listdir(self.folder)), before)
+
+    def kernel(self, text):
+        return "#include <rill/device/kernel.h>\n\n" + text
+
+    def test_parameters(self):
+        cases = (
+            ("int &n", "a kernel cannot take a reference"),
+            ("std::string s", "not a C type"),
+            ("half h", '"half" is not a C type that rillcc knows'),
+            ("const float4 *v", '"float4" is not a C type that rillcc knows'),
+            ("long double d", "GPUs have no long double"),
+            ("int", "it needs a name"),
+            ("const float *", "it needs a name"),
+            ("x", "it needs a type and a name"),
+            ("void v", "void is not a value"),
+            ("float x[4]", "write an array parameter as a pointer"),
+            ("int n = 3", "no default value"),
+            ("int n, , int m", "parameter 1 .*: empty"),
+            ("int n, float n", 'two parameters named "n"'),
+        )
+        for parameters, message in cases:
+            with self.subTest(parameters=parameters):
+                text = self.kernel("RILL_KERNEL(k, %s) {}\n" % parameters)
+                self.refused(text, r"rillcc: k\.kernel\.cu:3: .*" + message)
+
+    def test_form(self):
+        at = r"rillcc: k\.kernel\.cu:3: .*"
+        self.refused(self.kernel("int x;\n"), r"rillcc: k\.kernel\.cu: no kernel in it")
+        self.refused(self.kernel("RILL_KERNEL(k, int n);\n"), at + "needs its body")
+        self.refused(self.kernel("RILL_KERNEL() {}\n"), at + "needs a name")
+        self.refused(self.kernel("namespace n { RILL_KERNEL(k) {} }\n"), at + "outside namespaces")
+        self.refused(self.kernel("__global__ void k() {}\nRILL_KERNEL(a) {}\n"), at + "not with __global__")
+        self.refused(self.kernel("RILL_KERNEL(k) {} RILL_KERNEL(k, int n) {}\n"), at + 'a second kernel "k"')
+        self.refused(self.kernel("__launch_bounds__(64) RILL_KERNEL(k) {}\n"), at + "RILL_KERNEL_BOUNDED")
+        self.refused(self.kernel("RILL_KERNEL(k) { extern __shared__ float x[]; }\n"), at + "RILL_DYNAMIC_SHARED")
+        self.refused(self.kernel("__constant__ int a, b; RILL_KERNEL(k) {}\n"), at + "one device variable at a time")
+        self.refused(self.kernel("RILL_KERNEL(k) { {\n"), at + "never closed")
+
+    def test_compiler_messages_pass_through(self):
+        text = self.kernel("RILL_KERNEL(k, int *x) {\n  *x = nowhere;\n}\n")
+        message = r"(?s)k\.kernel\.cu[:(]4.*nowhere.*rillcc: k\.kernel\.cu: for %s:\S+ %s failed with exit status"
+        self.refused(text, message % ("cpu", r"\S+"))
+        if NVCC:
+            self.refused(text, message % ("cuda", "nvcc"), "--target", "cuda:sm_90")
+        if HIPCC:
+            self.refused(text, message % ("hip", "hipcc"), "--target", "hip:gfx90a")
+        self.refused('#include "nowhere.h"\n', r"(?s)k\.kernel\.cu: the preprocessor failed.*nowhere\.h")
+
+    def test_undefined_function_is_found_at_build_time(self):
+        self.refused(self.kernel("int far_away();\nRILL_KERNEL(k, int *x) { *x = far_away(); }\n"), "far_away")
+
+    @unittest.skipUnless(NVCC or HIPCC or CLANG, "no GPU compiler")
+    def test_kernel_missing_from_an_image(self):
+        condition = "#if !defined(__CUDACC__) && !defined(__HIP__)\n"
+        text = ONE + condition + "RILL_KERNEL(only_here) {}\n#endif\n"
+        self.refused(text, r'rillcc: k\.kernel\.cu:4: kernel "only_here" is missing from the image for ', "-v")
+
+    def test_targets(self):
+        cases = (
+            ("metal", "the backends are cuda, hip and cpu"),
+            ("cpu:z80", '"z80" is none of'),
+        )
+        if NVCC:
+            cases += (("cuda:90", '"90" is none of sm_NN'),)
+        if HIPCC or CLANG:
+            cases += (("hip:90a", '"90a" is not gfxNNN'),)
+        for target, message in cases:
+            self.refused(ONE, "rillcc: --target %s: %s" % (target, message), "--target", target)
+        self.refused(ONE, "no nvcc found; name it with --nvcc or RILL_NVCC", "--target", "cuda", RILL_NVCC="none")
+        nothing = {"RILL_HIPCC": "none", "RILL_CLANG": "none"}
+        self.refused(ONE, "no hipcc found, and no clang", "--target", "hip", **nothing)
+
+    def test_compilers(self):
+        self.refused(ONE, "no program nowhere-c", RILL_CXX="nowhere-c++")
+        self.refused(ONE, "no program nowhere-nvcc", RILL_NVCC="nowhere-nvcc")
+        self.refused(ONE, "false does not work", "--cxx", "false")
+
+    def test_files(self):
+        result = self.rillcc("-o", "k.c", "nowhere.kernel.cu")
+        self.assertEqual((result.returncode, result.stderr), (1, "rillcc: nowhere.kernel.cu: no such file\n"))
+        source = self.write("k.kernel.cu", ONE)
+        result = self.rillcc("--target", HOST, "-o", "k.c", "--header", "none/k.h", source)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("cannot write none/k.h", result.stderr)
+        result = self.rillcc("--target", HOST, "-o", "k.c", "--header", "./k.c", source)
+        self.assertIn("must be different files", result.stderr)
+        self.assertEqual(os.listdir(self.folder), ["k.kernel.cu"])
+
+    def test_a_failure_keeps_what_was_there(self):
+        self.write("k.rill.c", "old")
+        self.refused(self.kernel("RILL_KERNEL(k) { error }\n"), "error")
+        self.assertEqual(self.read("k.rill.c"), "old")
+
+
+if __name__ == "__main__":
+    support.main()

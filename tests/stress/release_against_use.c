@@ -1,0 +1,88 @@
+/* Handles that some threads use while others release them (C1.2): every call succeeds or says STALE_HANDLE. */
+#include "support/testing.h"
+
+enum { THREADS = 8, PLACES = 4 };
+
+/* Handles that all threads know; each thread may replace one that it has released. */
+static struct { _Atomic uint64_t streams[PLACES], events[PLACES]; } known;
+
+static bool is_fine(rill_status status) { return status == RILL_OK || status == RILL_ERROR_STALE_HANDLE; }
+
+static rill_stream stream_at(unsigned place) { return (rill_stream){ atomic_load(&known.streams[place]) }; }
+static rill_event event_at(unsigned place) { return (rill_event){ atomic_load(&known.events[place]) }; }
+
+static const char *replace_stream(unsigned place) {
+  const rill_stream old = stream_at(place);
+  rill_stream fresh;
+  REQUIRE_OK(rill_stream_create(dut.device, NULL, &fresh));
+  atomic_store(&known.streams[place], fresh.id);
+  REQUIRE(is_fine(rill_stream_release(old)));
+  return NULL;
+}
+
+static const char *replace_event(unsigned place) {
+  const rill_event old = event_at(place);
+  rill_event fresh;
+  REQUIRE_OK(rill_event_create(dut.device, NULL, &fresh));
+  atomic_store(&known.events[place], fresh.id);
+  REQUIRE(is_fine(rill_event_release(old)));
+  return NULL;
+}
+
+static const char *use(unsigned place, unsigned other, unsigned action) {
+  const rill_stream stream = stream_at(place);
+  const rill_event event = event_at(other);
+  const uint32_t value = place;
+  bool answer;
+  uint64_t id;
+  switch (action) {
+    case 0: REQUIRE(is_fine(rill_stream_record_event(stream, event, 0))); break;
+    case 1: REQUIRE(is_fine(rill_stream_wait_event(stream, event, RILL_WAIT_IF_RECORDED))); break;
+    case 2: REQUIRE(is_fine(rill_stream_wait_stream(stream, stream_at(other)))); break;
+    case 3: REQUIRE(is_fine(rill_stream_synchronize(stream))); break;
+    case 4: REQUIRE(is_fine(rill_event_synchronize(event))); break;
+    case 5: REQUIRE(is_fine(rill_event_is_ready(event, &answer))); break;
+    case 6: REQUIRE(is_fine(rill_stream_is_complete(stream, &answer))); break;
+    case 7: REQUIRE(is_fine(rill_fill_async(stream, dut.memory + place, &value, sizeof value, 1))); break;
+    case 8: REQUIRE(is_fine(rill_stream_id(stream, &id))); break;
+    case 9: return replace_stream(place);
+    case 10: return replace_event(place);
+    default:
+      if (rill_stream_retain(stream) == RILL_OK) REQUIRE(is_fine(rill_stream_release(stream)));
+      break;
+  }
+  return NULL;
+}
+
+static const char *storms(unsigned index, void *shared) {
+  (void)shared;
+  unsigned random = index * 2654435761u + 99;
+  for (unsigned i = 0; i < scaled(4000); i++) {
+    random = random * 1664525 + 1013904223;
+    const char *failure = use((random >> 8) % PLACES, (random >> 12) % PLACES, (random >> 16) % 12);
+    if (failure != NULL) return failure;
+  }
+  return NULL;
+}
+
+static void every_call_succeeds_or_is_stale(void) {
+  for (unsigned i = 0; i < PLACES; i++) {
+    rill_stream stream;
+    rill_event event;
+    assert_ok(rill_stream_create(dut.device, NULL, &stream));
+    assert_ok(rill_event_create(dut.device, NULL, &event));
+    atomic_store(&known.streams[i], stream.id);
+    atomic_store(&known.events[i], event.id);
+  }
+  run_threads(THREADS, storms, NULL);
+  for (unsigned i = 0; i < PLACES; i++) {
+    assert_true(is_fine(rill_stream_release(stream_at(i))));
+    assert_true(is_fine(rill_event_release(event_at(i))));
+  }
+  assert_ok(rill_device_synchronize(dut.device));
+}
+
+int main(void) {
+  static const struct test tests[] = { TEST(every_call_succeeds_or_is_stale) };
+  return RUN_ON_EACH_DEVICE("stress: release against use", tests);
+}

@@ -1,0 +1,17 @@
+/* Every vendor function that a backend calls, as one that does nothing and succeeds: weak, so that null_cuda.c and
+ * null_hip.c can define those that must give something.  The list is the backends' own. */
+#include NULL_VENDOR_HEADER /* renames by macro what it renames */
+
+/* But for these: older libraries do not know the new names, so the backends ask for the old ones. */
+#undef cuEventElapsedTime
+#undef hipGetDeviceProperties
+
+int null_success(void);
+
+int null_success(void) { return 0; }
+
+/* An assembler alias, since in C it would have to have each function's type. */
+#define TEXT(name) #name
+#define ALIAS(name) __asm__(".weak " TEXT(name) "\n.type " TEXT(name) ", %function\n.set " TEXT(name) ", null_success");
+#define GPU_FUNCTION(field, name, need) ALIAS(name)
+#include "backends/gpu/gpu_api.def"

@@ -1,0 +1,176 @@
+"""tools/quickstart, with stand-ins for the programs that it calls; each notes how it was called."""
+import os
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools", "quickstart")
+BASICS = ("bash", "sh", "env", "dirname", "id", "mktemp", "cat", "mkdir", "rm", "sed", "grep", "tail", "head", "chmod")
+
+NOTE = '#!/bin/sh\necho "${0##*/} $*" >>"$CALLS"\n'
+STAND_INS = {
+    "cc": "#!/bin/sh\n",
+    "c++": "#!/bin/sh\n",
+    "python3": "#!/bin/sh\n",
+    "pkg-config": "#!/bin/sh\n",
+    "meson": NOTE
+    + """[ "$1" = --version ] && echo "${MESON_VERSION:-1.3.0}"
+[ "$1" = setup ] || exit 0
+[ -z "${SETUP_FAILS:-}" ] || { echo 'meson.build:1:0: ERROR: no such thing'; exit 1; }
+shift; [ "$1" = --reconfigure ] && shift
+mkdir -p "$1"; : >"$1/build.ninja"
+""",
+    "ninja": NOTE
+    + """[ -z "${BUILD_FAILS:-}" ] || { echo 'FAILED: x.o'; echo 'x.c:1: error: y'; exit 1; }
+mkdir -p "$2/tools/rill"; printf '#!/bin/sh\\necho "rill $*" >>"$CALLS"\\n' >"$2/tools/rill/rill"; chmod +x "$2/tools/rill/rill"
+""",
+    "sudo": '#!/bin/sh\nexec "$@"\n',
+    "apt-get": NOTE
+    + """[ "$1" = update ] && exit 0
+[ -z "${APT_FAILS:-}" ] || { echo 'E: no such package'; exit 100; }
+mv "$LATER"/* "$BIN"/
+""",
+    "mv": None,
+}
+
+
+class Quickstart(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        self.bin, self.later = self.path("bin"), self.path("later")
+        os.mkdir(self.bin)
+        os.mkdir(self.later)
+        for name in BASICS:
+            os.symlink(shutil.which(name), os.path.join(self.bin, name))
+        for name, text in STAND_INS.items():
+            place = os.path.join(self.bin, name)
+            if text is None:
+                os.symlink(shutil.which(name), place)
+                continue
+            with open(place, "w", encoding="utf-8") as file:
+                file.write(text)
+            os.chmod(place, 0o755)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def hide(self, *names):
+        """Takes programs away; the stand-in for apt-get brings them."""
+        for name in names:
+            os.rename(os.path.join(self.bin, name), os.path.join(self.later, name))
+
+    def run_it(self, *arguments, **variables):
+        calls = self.path("calls")
+        if os.path.exists(calls):
+            os.remove(calls)
+        environment = {"PATH": self.bin, "CALLS": calls, "BIN": self.bin, "LATER": self.later, "HOME": self.folder}
+        environment.update(RILL_BUILD_DIR=self.path("build dir"), CC="cc", CXX="c++", **variables)
+        done = subprocess.run(
+            [os.path.join(self.bin, "bash"), SCRIPT, *arguments],
+            cwd=self.folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            encoding="utf-8",
+            check=False,
+        )
+        self.calls = []
+        if os.path.exists(calls):
+            with open(calls, encoding="utf-8") as file:
+                self.calls = [line for line in file.read().splitlines() if line != "meson --version"]
+        return done
+
+    def called(self, start):
+        return [call for call in self.calls if call.startswith(start)]
+
+    def test_demo(self):
+        done = self.run_it("demo")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertRegex(self.calls[0], r"^meson setup .*build dir .* -Drill_backend=auto$")
+        self.assertRegex(self.calls[1], r"^ninja -C .*build dir tools/rill/rill$")
+        self.assertEqual(self.calls[2], "rill info")
+        self.assertEqual(self.calls[3], "rill demo -o " + self.path("build dir") + "/demo.png")
+        self.assertEqual(self.called("apt-get"), [])
+
+    def test_test(self):
+        done = self.run_it("test", "--", "--suite", "unit")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertTrue(self.calls[0].endswith("-Drill_backend=auto -Drill_tests=enabled"))
+        self.assertRegex(self.calls[1], r"^ninja -C .*build dir$")
+        self.assertRegex(self.calls[2], r"^meson test -C .*build dir .*--suite unit$")
+
+    def test_owners_spelling_of_the_backend(self):
+        for given in ("-Dbackend=cuda,hip", "-Drill_backend=cuda,hip"):
+            shutil.rmtree(self.path("build dir"), ignore_errors=True)
+            os.makedirs(self.path("rocm/include/hip"))
+            with open(self.path("rocm/include/hip/hip_runtime_api.h"), "w", encoding="utf-8"):
+                pass
+            self.assertEqual(self.run_it("demo", given, ROCM_PATH=self.path("rocm")).returncode, 0)
+            self.assertEqual(self.calls[0].count("backend="), 1)
+            self.assertIn(" -Drill_backend=cuda,hip", self.calls[0])
+            shutil.rmtree(self.path("rocm"))
+
+    def test_other_options_and_arguments_are_passed_on(self):
+        done = self.run_it("demo", "-Dbuildtype=release", "-Dbackend=cpu", "--", "a b.png", "-o", "out.png")
+        self.assertEqual(done.returncode, 0)
+        self.assertIn(" -Dbuildtype=release -Drill_backend=cpu", self.calls[0])
+        self.assertEqual(self.calls[-1], "rill demo a b.png -o out.png")
+
+    def test_set_up_again_only_for_other_options(self):
+        self.run_it("demo")
+        self.run_it("demo")
+        self.assertEqual(self.called("meson setup"), [])
+        self.run_it("demo", "-Dbackend=cpu")
+        self.assertEqual(len(self.called("meson setup --reconfigure")), 1)
+        self.run_it("test", "-Dbackend=cpu")
+        self.assertEqual(len(self.called("meson setup --reconfigure")), 1)
+        self.run_it("demo", "-Dbackend=cpu")
+        self.assertEqual(self.called("meson setup"), [])
+
+    def test_missing_programs_are_installed(self):
+        self.hide("ninja", "pkg-config")
+        done = self.run_it("demo")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("installing ninja-build pkg-config libpng-dev", done.stdout)
+        self.assertEqual(self.called("apt-get")[0], "apt-get update")
+        self.assertTrue(self.called("apt-get")[1].endswith(" ninja-build pkg-config libpng-dev"))
+        self.assertEqual(self.calls[-1].split(" -o ")[0], "rill demo")
+
+    def fail_with(self, code, last_line, *arguments, **variables):
+        done = self.run_it(*arguments, **variables)
+        self.assertEqual(done.returncode, code, done.stderr)
+        self.assertRegex(done.stderr.splitlines()[-1], last_line)
+        return done
+
+    def test_bad_use(self):
+        for arguments in ((), ("fly",), ("demo", "picture.png")):
+            done = self.fail_with(2, r"^usage: tools/quickstart demo\|test", *arguments)
+            self.assertEqual(done.stderr.count("\n"), 1)
+        self.fail_with(1, 'unknown backend "tpu": choose auto, cpu, cuda or hip', "demo", "-Dbackend=tpu")
+        self.assertEqual(self.calls, [])
+
+    def test_nothing_to_install_with(self):
+        self.hide("ninja", "apt-get")
+        self.fail_with(1, "missing, and there is no apt-get to install them: ninja-build", "demo")
+
+    def test_installation_fails(self):
+        self.hide("ninja")
+        self.fail_with(1, "apt-get could not install: ninja-build", "demo", APT_FAILS="1")
+
+    def test_setup_fails(self):
+        done = self.fail_with(1, "meson could not set up the build", "demo", SETUP_FAILS="1")
+        self.assertIn("ERROR: no such thing", done.stderr)
+        self.assertEqual(self.run_it("demo").returncode, 0)
+
+    def test_build_fails(self):
+        done = self.fail_with(1, "the build failed", "demo", BUILD_FAILS="1")
+        self.assertIn("x.c:1: error: y", done.stderr)
+        self.assertEqual(self.called("rill"), [])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,270 @@
+/* core/handle.h: generations, references, keeps, and when objects go. */
+#include "objects.h"
+
+static struct thing *new_thing(const char *label) {
+  struct thing *thing = make_thing(label);
+  assert_non_null(thing);
+  return thing;
+}
+
+static void ids_carry_their_kind(void) {
+  const uint64_t id = new_thing(NULL)->base.id;
+  assert_int_equal(id >> 56, RILL__EVENT);
+  assert_true((uint32_t)id != 0);
+  assert_true(is_found(id));
+  assert_null(rill__find(id, RILL__STREAM));
+  assert_int_equal(release_thing(id), RILL_OK);
+}
+
+/* C1.6 */
+static void says_what_is_wrong_with_an_id(void) {
+  const uint64_t id = new_thing("thing")->base.id;
+  assert_int_equal(rill__fail_handle(0, RILL__EVENT, "event"), RILL_ERROR_INVALID_HANDLE);
+  assert_int_equal(rill__fail_handle(UINT64_MAX, RILL__EVENT, "event"), RILL_ERROR_INVALID_HANDLE);
+  assert_int_equal(rill__fail_handle(id, RILL__STREAM, "stream"), RILL_ERROR_INVALID_HANDLE);
+  assert_says("event");
+  assert_int_equal(rill__fail_handle(id + 1, RILL__EVENT, "event"), RILL_ERROR_INVALID_HANDLE);
+  assert_int_equal(rill__fail_handle(id | UINT64_C(0xffffff) << 32, RILL__EVENT, "event"), RILL_ERROR_INVALID_HANDLE);
+  assert_int_equal(release_thing(id), RILL_OK);
+  assert_int_equal(rill__fail_handle(id, RILL__EVENT, "event"), RILL_ERROR_STALE_HANDLE);
+}
+
+static void the_last_release_ends_the_object(void) {
+  const unsigned before = things_destroyed;
+  const uint64_t id = new_thing(NULL)->base.id;
+  assert_int_equal(retain_thing(id), RILL_OK);
+  assert_int_equal(release_thing(id), RILL_OK);
+  assert_true(is_found(id));
+  assert_int_equal(things_destroyed, before);
+  assert_int_equal(release_thing(id), RILL_OK);
+  assert_false(is_found(id));
+  rill__reclaim();
+  assert_int_equal(things_destroyed, before + 1);
+  assert_int_equal(release_thing(id), RILL_ERROR_STALE_HANDLE);
+  assert_int_equal(retain_thing(id), RILL_ERROR_STALE_HANDLE);
+}
+
+static void releasing_zero_is_nothing(void) { assert_int_equal(release_thing(0), RILL_OK); }
+
+static void borrowed_objects_are_not_counted(void) {
+  struct thing *thing = new_thing(NULL);
+  const uint64_t id = thing->base.id;
+  thing->base.borrowed = true;
+  for (int i = 0; i < 3; i++) assert_int_equal(release_thing(id), RILL_OK);
+  assert_int_equal(retain_thing(id), RILL_OK);
+  assert_true(is_found(id));
+  rill__object_retire(&thing->base);
+  assert_false(is_found(id));
+  rill__reclaim();
+}
+
+static void a_slot_is_used_again_with_the_next_generation(void) {
+  const uint64_t first = new_thing(NULL)->base.id;
+  assert_int_equal(release_thing(first), RILL_OK);
+  rill__reclaim();
+  const uint64_t second = new_thing(NULL)->base.id;
+  assert_int_equal(slot_index(second), slot_index(first));
+  assert_int_equal((uint32_t)second, (uint32_t)first + 1);
+  assert_false(is_found(first));
+  assert_true(is_found(second));
+  assert_int_equal(retain_thing(first), RILL_ERROR_STALE_HANDLE);
+  assert_int_equal(release_thing(second), RILL_OK);
+}
+
+/* The slot's word is written by hand, as four thousand million generations would. */
+static void a_slot_whose_generations_are_used_up_retires(void) {
+  const uint64_t first = new_thing(NULL)->base.id;
+  assert_int_equal(release_thing(first), RILL_OK);
+  rill__reclaim();
+  atomic_store(&slot_of_id(first)->word, (uint64_t)(UINT32_MAX - 1) << 32);
+
+  const uint64_t last = new_thing(NULL)->base.id;
+  assert_int_equal(slot_index(last), slot_index(first));
+  assert_int_equal((uint32_t)last, UINT32_MAX);
+  assert_true(is_found(last));
+  assert_int_equal(release_thing(last), RILL_OK);
+  rill__reclaim();
+  assert_false(is_found(last));
+
+  for (int i = 0; i < 10; i++) {
+    const uint64_t next = new_thing(NULL)->base.id;
+    assert_int_not_equal(slot_index(next), slot_index(last));
+    assert_int_equal(release_thing(next), RILL_OK);
+    rill__reclaim();
+  }
+  assert_int_equal(retain_thing(last), RILL_ERROR_STALE_HANDLE);
+}
+
+static void references_do_not_overflow(void) {
+  const uint64_t id = new_thing(NULL)->base.id;
+  struct rill__slot *slot = slot_of_id(id);
+  const uint64_t word = atomic_load(&slot->word);
+  atomic_store(&slot->word, word | UINT32_MAX);
+  assert_int_equal(retain_thing(id), RILL_ERROR_OUT_OF_RANGE);
+  assert_true(is_found(id));
+  atomic_store(&slot->word, word);
+  assert_int_equal(release_thing(id), RILL_OK);
+}
+
+static void live_objects_can_be_revived_and_dead_ones_not(void) {
+  struct thing *thing = new_thing(NULL);
+  const uint64_t id = thing->base.id;
+  assert_true(rill__object_is_live(&thing->base));
+  assert_true(rill__object_revive(&thing->base));
+  assert_int_equal(release_thing(id), RILL_OK);
+  rill__keep(&thing->base); /* its memory stays */
+  assert_int_equal(release_thing(id), RILL_OK);
+  assert_false(rill__object_is_live(&thing->base));
+  assert_false(rill__object_revive(&thing->base));
+  rill__drop(&thing->base);
+}
+
+static void keeps_hold_the_memory(void) {
+  const unsigned before = things_destroyed;
+  struct thing *thing = new_thing("kept");
+  const uint64_t id = thing->base.id;
+  rill__keep(&thing->base);
+  assert_int_equal(release_thing(id), RILL_OK);
+  rill__reclaim();
+  assert_int_equal(things_destroyed, before);
+  assert_string_equal(thing->base.label, "kept");
+  rill__drop(&thing->base);
+  assert_int_equal(things_destroyed, before + 1);
+}
+
+struct other_thread {
+  uint64_t id;
+  unsigned destroyed;
+};
+
+static const char *releases_and_reclaims(unsigned index, void *shared) {
+  (void)index;
+  struct other_thread *other = shared;
+  REQUIRE(release_thing(other->id) == RILL_OK);
+  for (int i = 0; i < 5; i++) rill__reclaim();
+  other->destroyed = things_destroyed;
+  return NULL;
+}
+
+/* A call that has found an object keeps it alive, whatever other threads do. */
+static void nothing_is_destroyed_inside_an_epoch(void) {
+  const unsigned before = things_destroyed;
+  struct other_thread other = { new_thing("found")->base.id, 0 };
+  struct rill__thread *const self = rill__enter("test");
+  struct thing *found = rill__find(other.id, RILL__EVENT);
+  assert_non_null(found);
+  run_threads(1, releases_and_reclaims, &other);
+  assert_int_equal(other.destroyed, before);
+  assert_string_equal(found->base.label, "found");
+  assert_null(rill__find(other.id, RILL__EVENT));
+  rill__leave(&self);
+  rill__reclaim();
+  assert_int_equal(things_destroyed, before + 1);
+}
+
+/* A call that begins after the last release does not hold it up. */
+static const char *reclaims_in_an_epoch_of_its_own(unsigned index, void *shared) {
+  (void)index;
+  const unsigned *before = shared;
+  rill__reclaim();
+  REQUIRE(things_destroyed == *before + 1);
+  return NULL;
+}
+
+static void later_calls_hold_nothing_up(void) {
+  unsigned before = things_destroyed;
+  struct thing *thing = new_thing(NULL);
+  rill__object_retire(&thing->base);
+  struct rill__thread *const self = rill__enter("test");
+  run_threads(1, reclaims_in_an_epoch_of_its_own, &before);
+  rill__leave(&self);
+}
+
+static void an_object_may_postpone_its_end(void) {
+  const unsigned before = things_destroyed;
+  struct thing *thing = new_thing(NULL);
+  const uint64_t id = thing->base.id;
+  thing->refusals = 3;
+  assert_int_equal(release_thing(id), RILL_OK);
+  for (int i = 0; i < 10; i++) {
+    rill__reclaim();
+    assert_false(is_found(id));
+  }
+  assert_int_equal(things_destroyed, before + 1);
+}
+
+static struct rill__object *recycled;
+
+static bool keep_for_later(struct rill__object *object) {
+  recycled = object;
+  return true;
+}
+
+/* A recycled object comes back with another id, and the old one stays stale. */
+static void recycled_objects_have_new_ids(void) {
+  const unsigned before = things_destroyed;
+  struct thing *thing = new_thing(NULL), *urgent = new_thing(NULL);
+  const uint64_t first = thing->base.id;
+  thing->base.recycle = keep_for_later;
+  recycled = NULL;
+  assert_int_equal(release_thing(first), RILL_OK);
+  assert_int_equal(release_thing(urgent->base.id), RILL_OK); /* recyclable ones alone may wait for company */
+  rill__reclaim();
+  assert_ptr_equal(recycled, &thing->base);
+  assert_false(is_found(first));
+  rill__object_republish(recycled);
+  assert_int_equal(thing->base.id, first + 1);
+  assert_true(is_found(thing->base.id));
+  assert_false(is_found(first));
+  assert_int_equal(retain_thing(first), RILL_ERROR_STALE_HANDLE);
+  assert_int_equal(things_destroyed, before + 1); /* the urgent one */
+  thing->base.recycle = NULL;
+  assert_int_equal(release_thing(thing->base.id), RILL_OK);
+  rill__reclaim();
+  assert_int_equal(things_destroyed, before + 2);
+}
+
+/* More than a chunk of slots, all found, all gone. */
+static void many_live_at_once(void) {
+  enum { MANY = 3 * RILL__CHUNK_SLOTS };
+  static uint64_t ids[MANY];
+  const unsigned before = things_destroyed;
+  for (unsigned i = 0; i < MANY; i++) ids[i] = new_thing(NULL)->base.id;
+  for (unsigned i = 0; i < MANY; i++) assert_true(is_found(ids[i]));
+  for (unsigned i = 0; i < MANY; i++) assert_int_equal(release_thing(ids[i]), RILL_OK);
+  rill__reclaim();
+  for (unsigned i = 0; i < MANY; i++) assert_false(is_found(ids[i]));
+  assert_int_equal(things_destroyed, before + MANY);
+}
+
+static void names_are_labels_or_ids(void) {
+  struct thing *named = new_thing("copy"), *plain = new_thing(NULL), *empty = new_thing("");
+  assert_string_equal(rill__name_of(&named->base).text, "event \"copy\"");
+  assert_non_null(strstr(rill__name_of(&plain->base).text, "event 0x"));
+  assert_non_null(strstr(rill__name_of(&empty->base).text, "event 0x"));
+  assert_int_equal(release_thing(named->base.id), RILL_OK);
+  assert_int_equal(release_thing(plain->base.id), RILL_OK);
+  assert_int_equal(release_thing(empty->base.id), RILL_OK);
+}
+
+int main(void) {
+  static const struct test tests[] = {
+    TEST(ids_carry_their_kind),
+    TEST(says_what_is_wrong_with_an_id),
+    TEST(the_last_release_ends_the_object),
+    TEST(releasing_zero_is_nothing),
+    TEST(borrowed_objects_are_not_counted),
+    TEST(a_slot_is_used_again_with_the_next_generation),
+    TEST(a_slot_whose_generations_are_used_up_retires),
+    TEST(references_do_not_overflow),
+    TEST(live_objects_can_be_revived_and_dead_ones_not),
+    TEST(keeps_hold_the_memory),
+    TEST(nothing_is_destroyed_inside_an_epoch),
+    TEST(later_calls_hold_nothing_up),
+    TEST(an_object_may_postpone_its_end),
+    TEST(recycled_objects_have_new_ids),
+    TEST(many_live_at_once),
+    TEST(names_are_labels_or_ids),
+  };
+  return RUN_ONCE("core/handle.h", tests);
+}

@@ -1,0 +1,91 @@
+/* core/options.h: structs of older and newer callers. */
+#include "core/options.h"
+
+#include "support/testing.h"
+
+struct today {
+  size_t struct_size;
+  uint32_t number, unused; /* no padding */
+  const char *text;
+};
+
+static const struct today defaults = { sizeof defaults, 7, 0, "default" };
+
+static void null_leaves_the_defaults(void) {
+  struct today into = defaults;
+  assert_int_equal(rill__options_read(&into, sizeof into, NULL, "today"), RILL_OK);
+  assert_memory_equal(&into, &defaults, sizeof into);
+}
+
+static void reads_what_there_is(void) {
+  struct today into = defaults;
+  const struct today from = { sizeof from, 8, 0, "given" };
+  assert_int_equal(rill__options_read(&into, sizeof into, &from, "today"), RILL_OK);
+  assert_int_equal(into.number, 8);
+  assert_string_equal(into.text, "given");
+}
+
+/* An older caller's struct ends before `text`; nothing behind its end is looked at. */
+static void reads_a_shorter_struct(void) {
+  const size_t size = offsetof(struct today, text);
+  const struct today older = { size, 9, 0, NULL };
+  unsigned char *from = malloc(size); /* an address sanitizer sees a look behind its end */
+  memcpy(from, &older, size);
+  struct today into = defaults;
+  assert_int_equal(rill__options_read(&into, sizeof into, from, "today"), RILL_OK);
+  assert_int_equal(into.number, 9);
+  assert_string_equal(into.text, "default");
+  assert_int_equal(into.struct_size, sizeof into);
+  free(from);
+}
+
+static void reads_a_longer_struct_if_it_knows_it_all(void) {
+  struct {
+    struct today known;
+    uint64_t newer;
+  } from = { { sizeof from, 10, 0, "given" }, 0 };
+  struct today into = defaults;
+  assert_int_equal(rill__options_read(&into, sizeof into, &from, "today"), RILL_OK);
+  assert_int_equal(into.number, 10);
+  assert_int_equal(into.struct_size, sizeof into);
+
+  from.newer = 1;
+  assert_int_equal(rill__options_read(&into, sizeof into, &from, "today"), RILL_ERROR_INVALID_ARGUMENT);
+  assert_says("today");
+  assert_says("24"); /* the byte, and the size that is known */
+}
+
+static void refuses_sizes_that_are_none(void) {
+  struct today into = defaults;
+  for (size_t size = 0; size < sizeof(size_t); size++) {
+    const struct today from = { size, 1, 0, NULL };
+    assert_int_equal(rill__options_read(&into, sizeof into, &from, "today"), RILL_ERROR_INVALID_ARGUMENT);
+    assert_memory_equal(&into, &defaults, sizeof into);
+    assert_int_equal(rill__options_check_output(&from, "today"), RILL_ERROR_INVALID_ARGUMENT);
+  }
+  assert_int_equal(rill__options_check_output(NULL, "today"), RILL_ERROR_INVALID_ARGUMENT);
+  assert_int_equal(rill__options_check_output(&defaults, "today"), RILL_OK);
+}
+
+static void writes_as_far_as_there_is_room(void) {
+  const struct today from = { sizeof from, 11, 0, "written" };
+  for (size_t size = sizeof(size_t); size <= sizeof from + 16; size++) {
+    _Alignas(struct today) unsigned char to[sizeof from + 24];
+    memset(to, 0xa5, sizeof to);
+    memcpy(to, &size, sizeof size);
+    rill__options_write(to, &from, sizeof from);
+    const size_t end = size < sizeof from ? size : sizeof from;
+    assert_memory_equal(to, &size, sizeof size);
+    assert_memory_equal(to + sizeof size, (const unsigned char *)&from + sizeof size, end - sizeof size);
+    for (size_t i = end; i < sizeof to; i++) assert_int_equal(to[i], 0xa5);
+  }
+}
+
+int main(void) {
+  static const struct test tests[] = {
+    TEST(null_leaves_the_defaults),    TEST(reads_what_there_is),
+    TEST(reads_a_shorter_struct),      TEST(reads_a_longer_struct_if_it_knows_it_all),
+    TEST(refuses_sizes_that_are_none), TEST(writes_as_far_as_there_is_room),
+  };
+  return RUN_ONCE("core/options.h", tests);
+}

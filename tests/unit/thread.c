@@ -1,0 +1,92 @@
+/* core/thread.h: per-thread records and epochs. */
+#include "core/thread.h"
+
+#include "core/handle.h"
+#include "support/testing.h"
+
+static void an_epoch_shows_while_a_call_runs(void) {
+  struct rill__thread *const self = rill__enter("rill_example");
+  assert_non_null(self);
+  assert_ptr_equal(self, rill__self);
+  assert_string_equal(self->api, "rill_example");
+  assert_int_equal(rill__oldest_epoch(), atomic_load(&rill__epoch));
+  atomic_fetch_add(&rill__epoch, 1);
+  assert_int_equal(rill__oldest_epoch(), atomic_load(&rill__epoch) - 1);
+  rill__leave(&self);
+  assert_int_equal(rill__oldest_epoch(), UINT64_MAX);
+}
+
+static const char *enters_and_stays(unsigned index, void *shared) {
+  (void)index;
+  _Atomic unsigned *stage = shared;
+  struct rill__thread *const self = rill__enter("rill_example");
+  REQUIRE(self != NULL);
+  atomic_store(stage, 1);
+  while (atomic_load(stage) < 2) let_pass_ns(1000);
+  rill__leave(&self);
+  return NULL;
+}
+
+static void wait_for_stage(_Atomic unsigned *stage, unsigned value) {
+  while (atomic_load(stage) < value) let_pass_ns(1000);
+}
+
+static void other_threads_epochs_are_seen(void) {
+  _Atomic unsigned stage = 0;
+  struct background *threads = start_threads(1, enters_and_stays, &stage);
+  wait_for_stage(&stage, 1);
+  assert_true(rill__oldest_epoch() <= atomic_load(&rill__epoch));
+  atomic_store(&stage, 2);
+  join_threads(threads);
+  assert_int_equal(rill__oldest_epoch(), UINT64_MAX);
+}
+
+static const char *lets_the_call_end(unsigned index, void *shared) {
+  (void)index;
+  let_pass_ns(MILLISECOND);
+  atomic_store((_Atomic unsigned *)shared, 2);
+  return NULL;
+}
+
+/* Whoever waits for calls returns after those that were under way. */
+static void waiting_for_calls_waits(void) {
+  _Atomic unsigned stage = 0;
+  struct background *caller = start_threads(1, enters_and_stays, &stage);
+  wait_for_stage(&stage, 1);
+  struct background *ender = start_threads(1, lets_the_call_end, &stage);
+  rill__wait_for_calls();
+  assert_int_equal(atomic_load(&stage), 2);
+  join_threads(caller);
+  join_threads(ender);
+}
+
+static const char *notes_its_record(unsigned index, void *shared) {
+  (void)index;
+  struct rill__thread *const self = rill__enter("rill_example");
+  rill__leave(&self);
+  *(struct rill__thread **)shared = self;
+  return self->error.status == RILL_OK ? NULL : "a new thread has an error already";
+}
+
+/* Records of threads that ended serve new ones, without their errors. */
+static void records_are_used_again(void) {
+  struct rill__thread *first = NULL;
+  run_threads(1, notes_its_record, &first);
+  unsigned again = 0;
+  for (int i = 0; i < 20; i++) {
+    struct rill__thread *record = NULL;
+    run_threads(1, notes_its_record, &record);
+    again += record == first;
+  }
+  assert_true(again > 0);
+}
+
+int main(void) {
+  static const struct test tests[] = {
+    TEST(an_epoch_shows_while_a_call_runs),
+    TEST(other_threads_epochs_are_seen),
+    TEST(waiting_for_calls_waits),
+    TEST(records_are_used_again),
+  };
+  return RUN_ONCE("core/thread.h", tests);
+}
