@@ -42,9 +42,9 @@ struct rill__device {
   _Atomic bool active;          /* `activate` has succeeded */
   pthread_mutex_t lock;         /* guards activation, `imported` and `streams` */
   _Atomic(struct rill__stream *) default_stream;
-  struct rill__stream *imported; /* streams that were imported, linked by next_imported */
-  struct rill__stream *streams;  /* those whose native stream may have work, linked by next */
-  _Atomic uint32_t held_streams; /* how many of its streams are held */
+  struct rill__stream *imported;         /* streams that were imported, linked by next_imported */
+  struct rill__stream *streams;          /* those whose native stream may have work, linked by next */
+  _Atomic uint32_t held_streams;         /* how many of its streams are held */
   struct rill__event_pool *spare_events; /* by timing and blocking_sync (core/event_pool.h) */
   _Atomic bool losing;
   _Atomic rill_status lost; /* not RILL_OK: what every submission, wait and query gives */
@@ -56,8 +56,8 @@ struct rill__device {
 
 struct rill__stream {
   struct rill__object base;
-  uint64_t number;    /* unique in the process: the id where the driver has none */
-  int32_t priority;   /* native, as the stream runs with it */
+  uint64_t number;  /* unique in the process: the id where the driver has none */
+  int32_t priority; /* native, as the stream runs with it */
   bool blocking;
   bool imported, owned; /* owned: ends with the last reference */
   uintptr_t native;     /* as imported; the backend's slot tells it for its own */
@@ -66,10 +66,10 @@ struct rill__stream {
   struct rill__stream *next_imported;
   struct rill__stream *next, **link; /* of device->streams; link NULL: not there */
   _Atomic(struct rill__event *) cached_event;
-  _Atomic bool foreign;   /* others may give it work: its completion is not remembered */
-  struct rill__memo memo; /* of all work given so far */
-  _Atomic(struct rill__held *) held; /* its queue while it is held (core/held.h) */
-  uint64_t held_pushed, held_popped; /* positions of the queues' operations; guarded by core/held.c's lock */
+  _Atomic bool foreign;                    /* others may give it work: its completion is not remembered */
+  struct rill__memo memo;                  /* of all work given so far */
+  _Atomic(struct rill__held *) held;       /* its queue while it is held (core/held.h) */
+  uint64_t held_pushed, held_popped;       /* positions of the queues' operations; guarded by core/held.c's lock */
   _Atomic(struct rill__failure *) failure; /* of held work, for the next synchronize */
 };
 
@@ -82,11 +82,11 @@ struct rill__event {
   uintptr_t native;
   void (*release)(void *user, uintptr_t native);
   void *release_user;
-  _Atomic bool foreign;  /* others may record it: its completion is not remembered */
-  _Atomic bool recorded; /* a record has succeeded, or it is foreign */
+  _Atomic bool foreign;   /* others may record it: its completion is not remembered */
+  _Atomic bool recorded;  /* a record has succeeded, or it is foreign */
   struct rill__memo memo; /* of the last record */
   struct rill__event *next_spare;
-  _Atomic bool watched;   /* a stream is or was held for its first record */
+  _Atomic bool watched;                     /* a stream is or was held for its first record */
   _Atomic(struct rill__point *) held_point; /* its last record, while that is held (core/held.h) */
 };
 
@@ -94,7 +94,7 @@ struct rill__module {
   struct rill__object base;
   const rill_bundle *bundle;
   const rill_bundle_image *image; /* the one that is loaded */
-  struct rill__event **marks; /* while it waits to be unloaded: behind all work that may use it */
+  struct rill__event **marks;     /* while it waits to be unloaded: behind all work that may use it */
   size_t mark_count;
   bool marked;
   struct rill__kernel *ref_kernels; /* those that rill_kernel_refs have found, linked by next_ref */
@@ -103,12 +103,12 @@ struct rill__module {
 
 struct rill__kernel {
   struct rill__object base;
-  struct rill__module *module; /* kept */
+  struct rill__module *module;      /* kept */
   const rill_bundle_kernel *source; /* name and arguments */
-  bool found; /* `find` has succeeded */
-  uint32_t max_threads;     /* of a block of this kernel */
-  uint64_t static_shared;   /* bytes; 0 if unknown */
-  uint32_t registers;       /* of a thread; 0 if unknown */
+  bool found;                       /* `find` has succeeded */
+  uint32_t max_threads;             /* of a block of this kernel */
+  uint64_t static_shared;           /* bytes; 0 if unknown */
+  uint32_t registers;               /* of a thread; 0 if unknown */
   uint64_t local_bytes, constant_bytes;
   _Atomic uint64_t shared_allowed; /* dynamic bytes that a launch may ask for without allow_shared */
   struct rill__kernel *next_ref;
@@ -118,6 +118,8 @@ struct rill__kernel {
 struct rill__launch {
   struct rill__kernel *kernel;
   uint32_t grid[3], block[3], shared_mem_bytes;
+  bool clustered;      /* only if the device supports clusters */
+  uint32_t cluster[3]; /* blocks, if clustered; the grid is a multiple */
   void *const *args; /* a pointer to each value; read during the call; sizes are in kernel->source */
   const char *label; /* may be NULL */
 };

@@ -6,15 +6,16 @@
 
 /* Finds the object of a handle for a local pointer, or returns from the calling function.  The first object found
  * is the one that an error names. */
-#define RILL_RESOLVE(kind, handle, argument, object)                                               \
-  do {                                                                                             \
-    *(object) = rill__find((handle).id, (kind));                                                   \
+#define RILL_RESOLVE(kind, handle, argument, object)                                                  \
+  do {                                                                                                \
+    *(object) = rill__find((handle).id, (kind));                                                      \
     if (RILL__UNLIKELY(*(object) == NULL)) return rill__fail_handle((handle).id, (kind), (argument)); \
-    if (self->subject == NULL) self->subject = &(*(object))->base;                                 \
+    if (self->subject == NULL) self->subject = &(*(object))->base;                                    \
   } while (0)
 
 static inline rill_status rill__check_usable(struct rill__device *device) {
-  if (RILL__UNLIKELY(atomic_load_explicit(&device->lost, memory_order_acquire) != RILL_OK)) return rill__fail_lost(device);
+  if (RILL__UNLIKELY(atomic_load_explicit(&device->lost, memory_order_acquire) != RILL_OK))
+    return rill__fail_lost(device);
   return RILL_OK;
 }
 
@@ -44,10 +45,12 @@ static inline void rill__keep_and_leave(struct rill__thread *self, struct rill__
 /* Records and creations that several files need. */
 rill_status rill__stream_record(struct rill__stream *stream, struct rill__event *event, uint32_t flags);
 rill_status rill__device_default_stream(struct rill__device *device, struct rill__stream **out);
-rill_status rill__stream_create(struct rill__device *device, const rill_stream_options *options, struct rill__stream **out);
+rill_status rill__stream_create(struct rill__device *device, const rill_stream_options *options,
+                                struct rill__stream **out);
 void rill__stream_end(struct rill__stream *stream); /* its last reference has gone; leaves the epoch */
 rill_status rill__import_options_read(rill_import_options *into, const rill_import_options *from, bool special);
-rill_status rill__event_create(struct rill__device *device, const rill_event_options *options, struct rill__event **out);
+rill_status rill__event_create(struct rill__device *device, const rill_event_options *options,
+                               struct rill__event **out);
 rill_status rill__event_is_ready(struct rill__thread *self, struct rill__event *event, bool *out);
 
 /* What fork must not happen in the middle of, by file. */

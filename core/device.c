@@ -44,8 +44,8 @@ static struct {
   struct rill__device **devices;
   uint32_t count;
   uint32_t first[BACKENDS], counts[BACKENDS]; /* by backend */
-  char why[BACKENDS][512]; /* why a backend has no device */
-  rill_status status; /* why there is none at all */
+  char why[BACKENDS][512];                    /* why a backend has no device */
+  rill_status status;                         /* why there is none at all */
 } found;
 
 static void destroy_device(struct rill__object *object) { rill__object_free(object); }
@@ -69,7 +69,8 @@ static struct rill__device *make_device(const struct rill__backend *backend, uin
   }
   /* A device is called by its name in every text. */
   device->base.label = strdup(device->name);
-  if (device->base.label == NULL || !rill__event_pool_init(device) || RILL_DOOR(device, device, init, device) != RILL_OK ||
+  if (device->base.label == NULL || !rill__event_pool_init(device) ||
+      RILL_DOOR(device, device, init, device) != RILL_OK ||
       rill__object_publish(&device->base, RILL__DEVICE) != RILL_OK) {
     free(device->spare_events);
     rill__object_free(&device->base);
@@ -128,8 +129,8 @@ static void find_devices(void) {
       struct rill__device *device = grown == NULL ? NULL : make_device(backends[i], ordinal);
       if (grown != NULL) found.devices = grown;
       if (device == NULL) {
-        (void)snprintf(found.why[i], sizeof found.why[i], "%s:%u could not be set up: %.400s", backends[i]->name, ordinal,
-                       grown == NULL ? "no host memory" : rill__self->error.message);
+        (void)snprintf(found.why[i], sizeof found.why[i], "%s:%u could not be set up: %.400s", backends[i]->name,
+                       ordinal, grown == NULL ? "no host memory" : rill__self->error.message);
         break; /* numbers must stay the vendor's */
       }
       found.devices[found.count++] = device;
@@ -177,7 +178,8 @@ rill_status rill__fail_lost(struct rill__device *device) {
   const rill_status status = atomic_load_explicit(&device->lost, memory_order_acquire);
   if (status != RILL_ERROR_DEVICE_LOST) return rill__fail(status, "%s: %s", device->name, device->cause.text);
   return rill__fail_native(status, device->cause.code, device->cause.name,
-                           "%s is lost: %s" RILL_HINT "the process cannot use this device again; end it, or use another "
+                           "%s is lost: %s" RILL_HINT
+                           "the process cannot use this device again; end it, or use another "
                            "device",
                            device->name, device->cause.text);
 }
@@ -260,7 +262,8 @@ static rill_status fail_no_gpu(const char *name) {
                              found.why[i]);
   }
   for (int i = 0; absent[i].name != NULL && used < sizeof text; i++) {
-    used += (size_t)snprintf(text + used, sizeof text - used, "%s%s: not built in", used > 0 ? "; " : "", absent[i].name);
+    used +=
+        (size_t)snprintf(text + used, sizeof text - used, "%s%s: not built in", used > 0 ? "; " : "", absent[i].name);
   }
   return rill__fail(RILL_ERROR_NO_DEVICE, "there is no GPU for \"%s\": %s", name, text);
 }
@@ -272,7 +275,8 @@ static rill_status open_by_name(const char *name, const char *origin, struct ril
     while (gpus < found.count && found.devices[gpus]->backend->gpu) gpus++;
     RILL_REQUIRE(parse_ordinal(name + 3, &ordinal), RILL_ERROR_NOT_FOUND, "%s\"%s\" is no device name", origin, name);
     if (gpus == 0) return fail_no_gpu(name);
-    RILL_REQUIRE(ordinal < gpus, RILL_ERROR_NOT_FOUND, "%s\"%s\": there are %u GPUs, from gpu:0 on", origin, name, gpus);
+    RILL_REQUIRE(ordinal < gpus, RILL_ERROR_NOT_FOUND, "%s\"%s\": there are %u GPUs, from gpu:0 on", origin, name,
+                 gpus);
     *out = found.devices[ordinal];
     return RILL_OK;
   }
@@ -291,7 +295,8 @@ static rill_status open_by_name(const char *name, const char *origin, struct ril
                  "%s\"%s\": the %s backend is not built in" RILL_HINT "configure rill with -Drill_backend=%s", origin,
                  name, absent[i].name, absent[i].name);
   }
-  return rill__fail(RILL_ERROR_NOT_FOUND, "%s\"%s\" is no device name" RILL_HINT "names are \"gpu\" or a backend's, with "
+  return rill__fail(RILL_ERROR_NOT_FOUND,
+                    "%s\"%s\" is no device name" RILL_HINT "names are \"gpu\" or a backend's, with "
                     "\":N\" or without: \"%s\", \"%s:0\"",
                     origin, name, backends[BACKENDS - 1]->name, backends[0]->name);
 }

@@ -97,7 +97,7 @@ const char *rill_last_error_text(void) {
 
 const char *rill_status_name(rill_status status) {
   switch (status) {
-#define CASE(name, number, text)                                                                   \
+#define CASE(name, number, text) \
   case number: return "RILL_" #name;
     RILL_STATUS_LIST(CASE)
 #undef CASE
@@ -107,7 +107,7 @@ const char *rill_status_name(rill_status status) {
 
 const char *rill_status_message(rill_status status) {
   switch (status) {
-#define CASE(name, number, text)                                                                   \
+#define CASE(name, number, text) \
   case number: return text;
     RILL_STATUS_LIST(CASE)
 #undef CASE

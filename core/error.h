@@ -19,16 +19,16 @@ rill_status rill__fail_native(rill_status status, int32_t code, const char *name
 void rill__errors_aside(void);
 void rill__errors_back(void);
 
-#define RILL_REQUIRE(condition, status, ...)                                                       \
-  do {                                                                                             \
-    if (RILL__UNLIKELY(!(condition))) return rill__fail((status), __VA_ARGS__);                    \
+#define RILL_REQUIRE(condition, status, ...)                                    \
+  do {                                                                          \
+    if (RILL__UNLIKELY(!(condition))) return rill__fail((status), __VA_ARGS__); \
   } while (0)
 
 /* Passes a failure on, whose text stands already. */
-#define RILL_TRY(call)                                                                             \
-  do {                                                                                             \
-    const rill_status try_status_ = (call);                                                        \
-    if (RILL__UNLIKELY(try_status_ != RILL_OK)) return try_status_;                                \
+#define RILL_TRY(call)                                              \
+  do {                                                              \
+    const rill_status try_status_ = (call);                         \
+    if (RILL__UNLIKELY(try_status_ != RILL_OK)) return try_status_; \
   } while (0)
 
 #endif

@@ -143,11 +143,11 @@ rill_status rill_event_release(rill_event event) {
 
 /* ---- what an event tells ---- */
 
-#define RILL_ENTER_EVENT(out_value)                                                                \
-  RILL_ENTER();                                                                                    \
-  if (out != NULL) *out = (out_value);                                                             \
-  struct rill__event *e;                                                                           \
-  RILL_RESOLVE(RILL__EVENT, event, "event", &e);                                                   \
+#define RILL_ENTER_EVENT(out_value)              \
+  RILL_ENTER();                                  \
+  if (out != NULL) *out = (out_value);           \
+  struct rill__event *e;                         \
+  RILL_RESOLVE(RILL__EVENT, event, "event", &e); \
   RILL_REQUIRE(out != NULL, RILL_ERROR_INVALID_ARGUMENT, "out is NULL")
 
 rill_status rill_event_native(rill_event event, uintptr_t *out) {

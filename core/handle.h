@@ -13,22 +13,15 @@
 
 #include "core/error.h"
 
-enum rill__kind {
-  RILL__DEVICE = 1,
-  RILL__STREAM,
-  RILL__EVENT,
-  RILL__MODULE,
-  RILL__KERNEL,
-  RILL__KIND_END
-};
+enum rill__kind { RILL__DEVICE = 1, RILL__STREAM, RILL__EVENT, RILL__MODULE, RILL__KERNEL, RILL__KIND_END };
 
 struct rill__device;
 
 /* The first member of every object. */
 struct rill__object {
-  uint64_t id; /* 0 until published */
+  uint64_t id;                 /* 0 until published */
   struct rill__device *device; /* of a device: itself */
-  char *label; /* NULL if there is none */
+  char *label;                 /* NULL if there is none */
   _Atomic uint32_t keeps;
   bool borrowed; /* retain and release do nothing */
   bool slot_freed;

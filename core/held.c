@@ -80,7 +80,8 @@ bool rill__held_has_room(const struct rill__held *held, const struct held_op *op
 
 rill_status rill__held_fail_full(const struct rill__held *held, const struct held_op *op) {
   return rill__fail(RILL_ERROR_OUT_OF_MEMORY,
-                    "%s is held with %zu bytes queued; %zu more pass the limit of %d" RILL_HINT "record the event that it "
+                    "%s is held with %zu bytes queued; %zu more pass the limit of %d" RILL_HINT
+                    "record the event that it "
                     "waits for",
                     rill__name_of(&held->stream->base).text, held->bytes, op->bytes, HELD_BYTES_MAX);
 }
@@ -129,9 +130,8 @@ static rill_status new_staging(struct rill__device *device, size_t n, struct hel
   const rill_status status = RILL_DOOR(device, memory, alloc, device, n, RILL_MEMORY_PINNED, &staging->memory);
   if (status != RILL_OK) {
     free(staging);
-    return status == RILL_ERROR_OUT_OF_MEMORY
-               ? rill__fail(status, "no pinned memory for %zu bytes of a held copy", n)
-               : status;
+    return status == RILL_ERROR_OUT_OF_MEMORY ? rill__fail(status, "no pinned memory for %zu bytes of a held copy", n)
+                                              : status;
   }
   staging->device = device;
   staging->n = n;
@@ -150,7 +150,8 @@ rill_status rill__held_copy(struct rill__stream *stream, void *dst, uint32_t dst
   struct held_staging *staging = NULL;
   if (dst_kind == RILL_MEMORY_UNKNOWN || src_kind == RILL_MEMORY_UNKNOWN) {
     RILL_REQUIRE(n <= HELD_BYTES_MAX, RILL_ERROR_OUT_OF_MEMORY,
-                 "%s is held; a copy of %zu bytes of pageable memory passes the limit of %d" RILL_HINT "use pinned memory",
+                 "%s is held; a copy of %zu bytes of pageable memory passes the limit of %d" RILL_HINT
+                 "use pinned memory",
                  rill__name_of(&stream->base).text, n, HELD_BYTES_MAX);
     RILL_TRY(new_staging(device, n, &staging));
     if (src_kind == RILL_MEMORY_UNKNOWN) memcpy(staging->memory, src, n); /* its source is taken at the call */
@@ -198,4 +199,3 @@ rill_status rill__held_launch(struct rill__stream *stream, const struct rill__la
   }
   return push(stream, op, taken);
 }
-

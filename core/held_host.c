@@ -78,8 +78,9 @@ rill_status rill__held_wait_for_stream(struct rill__stream *stream, uint64_t *ns
 rill_status rill__held_failure(struct rill__stream *stream) {
   struct rill__failure *failure = atomic_exchange(&stream->failure, NULL);
   if (failure == NULL) return RILL_OK;
-  const rill_status status = rill__fail_native(failure->status, failure->native_code, failure->native_name,
-                                               "held work of %s failed: %s", rill__name_of(&stream->base).text, failure->text);
+  const rill_status status =
+      rill__fail_native(failure->status, failure->native_code, failure->native_name, "held work of %s failed: %s",
+                        rill__name_of(&stream->base).text, failure->text);
   free(failure);
   return status;
 }

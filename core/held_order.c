@@ -32,8 +32,8 @@ struct chain {
 
 static void chain_add(struct chain *chain, const struct rill__stream *stream, const char *event) {
   const size_t used = strlen(chain->text);
-  (void)snprintf(chain->text + used, sizeof chain->text - used, "%s%s waits for %s", used > 0 ? ", recorded where " : "",
-                 rill__name_of(&stream->base).text, event);
+  (void)snprintf(chain->text + used, sizeof chain->text - used, "%s%s waits for %s",
+                 used > 0 ? ", recorded where " : "", rill__name_of(&stream->base).text, event);
 }
 
 /* Whether work of `stream` at `position` can be reached only after a first record of `event`.  Under the lock.  Queues
@@ -106,12 +106,12 @@ rill_status rill__held_record(struct rill__stream *stream, struct rill__event *e
       bind_waits(event, point);
     }
   }
-  const rill_status status = *taken || held == NULL ? RILL_OK
-                             : circle ? rill__fail(RILL_ERROR_INVALID_ARGUMENT,
-                                                   "a record of %s on %s could only be reached through itself: %s",
-                                                   rill__name_of(&event->base).text, rill__name_of(&stream->base).text,
-                                                   chain.text)
-                                      : rill__held_fail_full(held, op);
+  const rill_status status =
+      *taken || held == NULL ? RILL_OK
+      : circle
+          ? rill__fail(RILL_ERROR_INVALID_ARGUMENT, "a record of %s on %s could only be reached through itself: %s",
+                       rill__name_of(&event->base).text, rill__name_of(&stream->base).text, chain.text)
+          : rill__held_fail_full(held, op);
   rill__held_unlock();
   if (!*taken) rill__held_op_free(op);
   return status;
@@ -152,9 +152,10 @@ void rill__held_recorded(struct rill__event *event) {
 
 static bool may_hold(struct rill__stream *stream, const char **why) {
   bool capturing = false;
-  *why = stream->imported                 ? "an imported stream cannot be held: others submit to it"
-         : atomic_load(&stream->foreign) ? "a stream whose native handle was given out cannot be held: others may submit to it"
-                                         : NULL;
+  *why = stream->imported ? "an imported stream cannot be held: others submit to it"
+         : atomic_load(&stream->foreign)
+             ? "a stream whose native handle was given out cannot be held: others may submit to it"
+             : NULL;
   if (*why != NULL) return false;
   if (RILL_DOOR(stream, stream, is_capturing, stream, &capturing) == RILL_OK && !capturing) return true;
   *why = "a capturing stream cannot be held";
@@ -199,7 +200,8 @@ static rill_status queue_wait(struct rill__stream *stream, struct rill__event *e
   *taken = false;
   RILL_TRY(rill__held_op_new(HELD_WAIT_EVENT, 0, &op));
   struct rill__held *fresh = new_held(stream);
-  rill_status status = fresh != NULL ? RILL_OK : rill__fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory to hold a stream");
+  rill_status status =
+      fresh != NULL ? RILL_OK : rill__fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory to hold a stream");
   rill__held_lock();
   struct rill__held *held = atomic_load(&stream->held);
   atomic_store(&event->watched, true);
@@ -270,4 +272,3 @@ void rill__held_abandoned(struct rill__event *event) {
   rill__held_unlock();
   rill__held_run();
 }
-

@@ -6,7 +6,7 @@
 
 /* A record that is or was in a held queue.  Waits bind to it, not to the event, which may be recorded again. */
 struct rill__point {
-  uint32_t users;             /* guarded by the lock */
+  uint32_t users; /* guarded by the lock */
   enum { POINT_HELD, POINT_ISSUED, POINT_FAILED } state;
   struct rill__stream *stream; /* while it is held: the stream it is queued on ... */
   uint64_t position;           /* ... and where */
@@ -75,7 +75,7 @@ struct rill__held {
   struct rill__held *next, **link; /* of all held streams */
   struct held_op *first, **last;
   size_t bytes;
-  bool running; /* a thread is handing it to the driver */
+  bool running;                  /* a thread is handing it to the driver */
   struct rill__failure *failure; /* made beforehand */
 };
 

@@ -16,7 +16,8 @@ static void fail_point(struct rill__point *point, struct rill__event *event) {
   rill__point_unuse(point);
 }
 
-static void note_failure(struct rill__held *held, rill_status status, int32_t code, const char *name, const char *text) {
+static void note_failure(struct rill__held *held, rill_status status, int32_t code, const char *name,
+                         const char *text) {
   struct rill__failure *failure = held->failure;
   if (failure == NULL) return; /* there was one before; the first counts */
   failure->status = status;
@@ -139,7 +140,8 @@ static rill_status give(struct rill__stream *stream, struct held_op *op) {
     case HELD_HOST_CALL: return give_host_call(stream, op);
     case HELD_COPY: return give_copy(stream, op);
     case HELD_FILL:
-      return RILL_DOOR(stream, memory, fill, stream, op->fill.dst, op->fill.pattern, op->fill.pattern_size, op->fill.count);
+      return RILL_DOOR(stream, memory, fill, stream, op->fill.dst, op->fill.pattern, op->fill.pattern_size,
+                       op->fill.count);
     case HELD_LAUNCH: return RILL_DOOR(stream, kernel, launch, stream, &op->launch);
   }
   return RILL_ERROR_INTERNAL;

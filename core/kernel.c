@@ -51,6 +51,8 @@ rill_status rill_kernel_arg_size(rill_kernel kernel, uint32_t index, size_t *siz
 
 /* ---- launch ---- */
 
+static const char axes[] = { 'x', 'y', 'z' };
+
 enum { MAX_ARGS = 1024 }; /* more than any driver's 4 KiB of arguments can hold in practice */
 
 static rill_status check_dimensions(const struct rill__kernel *kernel, const char *what, const uint32_t size[3],
@@ -58,7 +60,7 @@ static rill_status check_dimensions(const struct rill__kernel *kernel, const cha
   RILL_REQUIRE(size[0] != 0, RILL_ERROR_INVALID_ARGUMENT, "kernel \"%s\": %s.x is 0", kernel->source->name, what);
   for (int i = 0; i < 3; i++) {
     RILL_REQUIRE(size[i] <= limit[i], RILL_ERROR_OUT_OF_RANGE, "kernel \"%s\": %s.%c is %u, the limit of %s is %u",
-                 kernel->source->name, what, "xyz"[i], size[i], kernel->base.device->name, limit[i]);
+                 kernel->source->name, what, axes[i], size[i], kernel->base.device->name, limit[i]);
   }
   return RILL_OK;
 }
@@ -84,7 +86,7 @@ static rill_status check_shared(struct rill__kernel *kernel, uint32_t bytes) {
   return RILL_OK;
 }
 
-/* Clusters, attributes and constants: looked at for sense, then refused, since no backend has them. */
+/* Attributes and constants: looked at for sense, then refused, since no backend has them. */
 static rill_status check_extensions(const struct rill__device *device, const rill_launch *shape) {
   RILL_REQUIRE(shape->attribute_count == 0 || shape->attributes != NULL, RILL_ERROR_INVALID_ARGUMENT,
                "rill_launch.attributes is NULL, attribute_count is %zu", shape->attribute_count);
@@ -93,28 +95,48 @@ static rill_status check_extensions(const struct rill__device *device, const ril
   for (size_t i = 0; i < shape->attribute_count; i++) {
     const rill_launch_attribute *attribute = &shape->attributes[i];
     RILL_REQUIRE(attribute->kind >= RILL_ATTR_COOPERATIVE && attribute->kind <= RILL_ATTR_CARVEOUT,
-                 RILL_ERROR_INVALID_ARGUMENT, "rill_launch.attributes[%zu]: kind %u is no attribute", i, attribute->kind);
-    RILL_REQUIRE(attribute->flags == 0, RILL_ERROR_INVALID_ARGUMENT, "rill_launch.attributes[%zu]: flags are 0x%x, not 0",
-                 i, attribute->flags);
+                 RILL_ERROR_INVALID_ARGUMENT, "rill_launch.attributes[%zu]: kind %u is no attribute", i,
+                 attribute->kind);
+    RILL_REQUIRE(attribute->flags == 0, RILL_ERROR_INVALID_ARGUMENT,
+                 "rill_launch.attributes[%zu]: flags are 0x%x, not 0", i, attribute->flags);
   }
   for (size_t i = 0; i < shape->constant_count; i++) {
     const rill_constant *constant = &shape->constants[i];
-    RILL_REQUIRE(constant->symbol != NULL && (constant->data != NULL || constant->size == 0), RILL_ERROR_INVALID_ARGUMENT,
-                 "rill_launch.constants[%zu]: %s is NULL", i, constant->symbol == NULL ? "symbol" : "data");
+    RILL_REQUIRE(constant->symbol != NULL && (constant->data != NULL || constant->size == 0),
+                 RILL_ERROR_INVALID_ARGUMENT, "rill_launch.constants[%zu]: %s is NULL", i,
+                 constant->symbol == NULL ? "symbol" : "data");
   }
-  const bool cluster = shape->cluster.x > 1 || shape->cluster.y > 1 || shape->cluster.z > 1;
-  const char *extension = cluster                      ? "cluster"
-                          : shape->attribute_count > 0 ? "attributes"
-                          : shape->constant_count > 0  ? "constants"
-                                                       : NULL;
+  const char *extension = shape->attribute_count > 0 ? "attributes" : shape->constant_count > 0 ? "constants" : NULL;
   RILL_REQUIRE(extension == NULL, RILL_ERROR_UNSUPPORTED,
-               "rill_launch.%s on %s: version %d.%d of rill launches plain grids only", extension, device->name,
-               RILL_VERSION_MAJOR, RILL_VERSION_MINOR);
+               "rill_launch.%s on %s: version %d.%d of rill launches plain grids and clusters only", extension,
+               device->name, RILL_VERSION_MAJOR, RILL_VERSION_MINOR);
+  return RILL_OK;
+}
+
+enum { MAX_CLUSTER = 8 }; /* blocks: what every device with clusters can do */
+
+static rill_status check_cluster(struct rill__device *device, const rill_launch *shape, struct rill__launch *out) {
+  const char *why = "";
+  read_dim3(out->cluster, shape->cluster);
+  RILL_REQUIRE(out->cluster[0] != 0, RILL_ERROR_INVALID_ARGUMENT, "rill_launch.cluster.x is 0, y is %u and z is %u",
+               shape->cluster.y, shape->cluster.z);
+  const uint64_t blocks = (uint64_t)out->cluster[0] * out->cluster[1] * out->cluster[2];
+  if (blocks == 1) return RILL_OK; /* what every launch has */
+  RILL_REQUIRE(RILL_DOOR(device, device, supports, device, RILL_FEATURE_CLUSTER, &why), RILL_ERROR_UNSUPPORTED,
+               "rill_launch.cluster on %s: %s", device->name, why);
+  for (int i = 0; i < 3; i++) {
+    RILL_REQUIRE(out->cluster[i] <= MAX_CLUSTER && blocks <= MAX_CLUSTER, RILL_ERROR_OUT_OF_RANGE,
+                 "a cluster of %u x %u x %u blocks, the limit of %s is %d blocks", out->cluster[0], out->cluster[1],
+                 out->cluster[2], device->name, MAX_CLUSTER);
+    RILL_REQUIRE(out->grid[i] % out->cluster[i] == 0, RILL_ERROR_INVALID_ARGUMENT,
+                 "grid.%c is %u blocks, no multiple of the cluster's %u", axes[i], out->grid[i], out->cluster[i]);
+  }
+  out->clustered = true;
   return RILL_OK;
 }
 
 static rill_status check_shape(struct rill__kernel *kernel, const rill_launch *shape, struct rill__launch *out) {
-  const struct rill__device *device = kernel->base.device;
+  struct rill__device *device = kernel->base.device;
   const char *name = kernel->source->name;
   RILL_REQUIRE(shape->reserved == 0, RILL_ERROR_INVALID_ARGUMENT, "rill_launch.reserved is %u, not 0", shape->reserved);
   read_dim3(out->grid, shape->grid);
@@ -128,30 +150,35 @@ static rill_status check_shape(struct rill__kernel *kernel, const rill_launch *s
   for (int i = 0; i < 3 && device->max_threads_per_dim != 0; i++) {
     RILL_REQUIRE((uint64_t)out->grid[i] * out->block[i] <= device->max_threads_per_dim, RILL_ERROR_OUT_OF_RANGE,
                  "kernel \"%s\": %u blocks of %u threads in %c, the limit of %s is %llu threads", name, out->grid[i],
-                 out->block[i], "xyz"[i], device->name, (unsigned long long)device->max_threads_per_dim);
+                 out->block[i], axes[i], device->name, (unsigned long long)device->max_threads_per_dim);
   }
   RILL_TRY(check_shared(kernel, shape->shared_mem_bytes));
   out->shared_mem_bytes = shape->shared_mem_bytes;
-  RILL_TRY(check_extensions(device, shape));
+  if (RILL__UNLIKELY(shape->attribute_count != 0 || shape->constant_count != 0)) {
+    RILL_TRY(check_extensions(device, shape));
+  }
+  if (RILL__UNLIKELY(shape->cluster.x != 0 || shape->cluster.y != 0 || shape->cluster.z != 0)) {
+    RILL_TRY(check_cluster(device, shape, out));
+  }
   out->label = shape->label;
   return RILL_OK;
 }
 
 static rill_status check_args(const struct rill__kernel *kernel, const rill_arg *args, size_t count) {
   const rill_bundle_kernel *source = kernel->source;
-  RILL_REQUIRE(count == source->arg_count, RILL_ERROR_INVALID_ARGUMENT, "kernel \"%s\": %zu arguments passed, %u expected",
-               source->name, count, source->arg_count);
+  RILL_REQUIRE(count == source->arg_count, RILL_ERROR_INVALID_ARGUMENT,
+               "kernel \"%s\": %zu arguments passed, %u expected", source->name, count, source->arg_count);
   RILL_REQUIRE(args != NULL || count == 0, RILL_ERROR_INVALID_ARGUMENT, "kernel \"%s\": args is NULL, %zu expected",
                source->name, count);
   for (size_t i = 0; i < count; i++) {
     RILL_REQUIRE(args[i].size == source->args[i].size, RILL_ERROR_INVALID_ARGUMENT,
                  "kernel \"%s\": argument %zu (\"%s\"): %zu bytes passed, %u expected", source->name, i + 1,
                  source->args[i].name, args[i].size, source->args[i].size);
-    RILL_REQUIRE(args[i].data != NULL, RILL_ERROR_INVALID_ARGUMENT, "kernel \"%s\": argument %zu (\"%s\"): data is NULL",
-                 source->name, i + 1, source->args[i].name);
+    RILL_REQUIRE(args[i].data != NULL, RILL_ERROR_INVALID_ARGUMENT,
+                 "kernel \"%s\": argument %zu (\"%s\"): data is NULL", source->name, i + 1, source->args[i].name);
   }
-  RILL_REQUIRE(count <= MAX_ARGS, RILL_ERROR_OUT_OF_RANGE, "kernel \"%s\": %zu arguments, the limit is %d", source->name,
-               count, MAX_ARGS);
+  RILL_REQUIRE(count <= MAX_ARGS, RILL_ERROR_OUT_OF_RANGE, "kernel \"%s\": %zu arguments, the limit is %d",
+               source->name, count, MAX_ARGS);
   return RILL_OK;
 }
 

@@ -82,7 +82,8 @@ static rill_status give_back(struct rill__allocation *allocation) {
 
 /* Frees what could not be freed while streams of the device were held. */
 static void free_put_off(struct rill__device *device) {
-  for (struct rill__object *object = rill__held_take_back(device); object != NULL; object = rill__held_take_back(device)) {
+  for (struct rill__object *object = rill__held_take_back(device); object != NULL;
+       object = rill__held_take_back(device)) {
     (void)give_back((struct rill__allocation *)object);
   }
 }
@@ -174,7 +175,8 @@ rill_status rill_fill_async(rill_stream stream, void *dst, const void *pattern, 
   RILL_REQUIRE(pattern_size != 0 && pattern_size <= 16 && (pattern_size & (pattern_size - 1)) == 0,
                RILL_ERROR_INVALID_ARGUMENT, "pattern_size %zu is none of 1, 2, 4, 8 and 16", pattern_size);
   if (count == 0) return RILL_OK;
-  RILL_REQUIRE(dst != NULL && pattern != NULL, RILL_ERROR_INVALID_ARGUMENT, "%s is NULL", dst == NULL ? "dst" : "pattern");
+  RILL_REQUIRE(dst != NULL && pattern != NULL, RILL_ERROR_INVALID_ARGUMENT, "%s is NULL",
+               dst == NULL ? "dst" : "pattern");
   RILL_REQUIRE((uintptr_t)dst % pattern_size == 0, RILL_ERROR_INVALID_ARGUMENT,
                "dst %p is not aligned to the pattern's %zu bytes", dst, pattern_size);
   RILL_REQUIRE(count <= SIZE_MAX / pattern_size, RILL_ERROR_OUT_OF_RANGE, "%zu patterns of %zu bytes overflow", count,

@@ -1,5 +1,5 @@
-#include "core/call.h"
 #include "core/module.h"
+#include "core/call.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -112,7 +112,8 @@ static rill_status check_bundle(const rill_bundle *bundle) {
   RILL_REQUIRE(bundle->magic == RILL_BUNDLE_MAGIC, RILL_ERROR_INVALID_ARGUMENT, "bundle begins with 0x%08x, not 0x%08x",
                bundle->magic, RILL_BUNDLE_MAGIC);
   RILL_REQUIRE(bundle->version == RILL_BUNDLE_VERSION, RILL_ERROR_INVALID_ARGUMENT,
-               "bundle \"%s\" has layout %u, this library reads layout %u" RILL_HINT "compile the kernels with the rillcc "
+               "bundle \"%s\" has layout %u, this library reads layout %u" RILL_HINT
+               "compile the kernels with the rillcc "
                "of this library",
                bundle->name, bundle->version, RILL_BUNDLE_VERSION);
   return RILL_OK;
@@ -123,7 +124,8 @@ static rill_status fail_no_image(struct rill__device *device, const rill_bundle 
   size_t used = 0;
   for (size_t i = 0; i < bundle->image_count && used < sizeof inside; i++) {
     const rill_bundle_image *image = &bundle->images[i];
-    used += (size_t)snprintf(inside + used, sizeof inside - used, "%s%s:%s", i > 0 ? ", " : "", image->backend, image->target);
+    used += (size_t)snprintf(inside + used, sizeof inside - used, "%s%s:%s", i > 0 ? ", " : "", image->backend,
+                             image->target);
   }
   RILL_DOOR(device, module, needs, device, needs, sizeof needs);
   return rill__fail(RILL_ERROR_NOT_FOUND,
@@ -280,7 +282,8 @@ rill_status rill_module_get_kernel(rill_module module, const char *name, rill_ke
   return RILL_OK;
 }
 
-/* The kernel of a reference on one device.  It and its module hold one reference each for as long as the process runs. */
+/* The kernel of a reference on one device.  It and its module hold one reference each for as long as the process runs.
+ */
 static struct rill__kernel *find_ref(const struct rill__device *device, const rill_kernel_ref *ref) {
   for (struct rill__module *module = loaded; module != NULL; module = module->next_loaded) {
     if (module->bundle != ref->bundle || module->base.device != device) continue;

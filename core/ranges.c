@@ -48,7 +48,8 @@ static bool prepare(struct node *node, unsigned level, uintptr_t begin, uintptr_
       if (made == NULL) return false;
       atomic_store_explicit(entry, (uintptr_t)made | 1, memory_order_release);
     }
-    if (!prepare(as_node(atomic_load(entry)), level - 1, begin > low ? begin : low, end < high ? end : high)) return false;
+    if (!prepare(as_node(atomic_load(entry)), level - 1, begin > low ? begin : low, end < high ? end : high))
+      return false;
   }
   return true;
 }

@@ -161,7 +161,8 @@ static rill_status import(struct rill__device *device, uintptr_t native, const r
   }
   /* Imported before: the first import decided who ends the native stream. */
   const bool adopt = o->ownership == RILL_IMPORT_ADOPT;
-  if (adopt != stream->owned || o->release != stream->release || (o->release != NULL && o->user != stream->release_user)) {
+  if (adopt != stream->owned || o->release != stream->release ||
+      (o->release != NULL && o->user != stream->release_user)) {
     struct rill__object *last = NULL;
     (void)rill__object_release(stream->base.id, RILL__STREAM, &last);
     if (last != NULL) rill__stream_end(stream);
@@ -205,10 +206,11 @@ rill_status rill_stream_validate(rill_stream stream) {
                "rill_stream_validate on %s: %s", device->name, why);
   bool same = false;
   RILL_TRY(RILL_DOOR(s, stream, validate, s, &same));
-  RILL_REQUIRE(same, RILL_ERROR_STALE_HANDLE,
-               "native stream 0x%llx was destroyed since it was imported, and its value is used for another one" RILL_HINT
-               "release the handle, and import the new stream",
-               (unsigned long long)s->native);
+  RILL_REQUIRE(
+      same, RILL_ERROR_STALE_HANDLE,
+      "native stream 0x%llx was destroyed since it was imported, and its value is used for another one" RILL_HINT
+      "release the handle, and import the new stream",
+      (unsigned long long)s->native);
   return RILL_OK;
 }
 
@@ -252,17 +254,18 @@ rill_status rill_stream_release(rill_stream stream) {
 
 /* ---- what a stream tells ---- */
 
-#define RILL_ENTER_STREAM(out_value)                                                               \
-  RILL_ENTER();                                                                                    \
-  if (out != NULL) *out = (out_value);                                                             \
-  struct rill__stream *s;                                                                          \
-  RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);                                                \
+#define RILL_ENTER_STREAM(out_value)                \
+  RILL_ENTER();                                     \
+  if (out != NULL) *out = (out_value);              \
+  struct rill__stream *s;                           \
+  RILL_RESOLVE(RILL__STREAM, stream, "stream", &s); \
   RILL_REQUIRE(out != NULL, RILL_ERROR_INVALID_ARGUMENT, "out is NULL")
 
 rill_status rill_stream_native(rill_stream stream, uintptr_t *out) {
   RILL_ENTER_STREAM(0);
   RILL_REQUIRE(!rill__is_held(s), RILL_ERROR_NOT_READY,
-               "%s is held: work given to its native stream would pass what is queued" RILL_HINT "record the event that "
+               "%s is held: work given to its native stream would pass what is queued" RILL_HINT
+               "record the event that "
                "it waits for first",
                rill__name_of(&s->base).text);
   atomic_store(&s->foreign, true);
@@ -393,8 +396,9 @@ rill_status rill_stream_wait_event(rill_stream stream, rill_event event, uint32_
   RILL_RESOLVE(RILL__EVENT, event, "event", &e);
   RILL_TRY(rill__check_same_backend(&s->base, &e->base));
   const uint32_t either = RILL_WAIT_IF_RECORDED | RILL_WAIT_MUST_BE_RECORDED;
-  RILL_REQUIRE((flags & ~(either | RILL_EVENT_EXTERNAL)) == 0 && (flags & either) != either, RILL_ERROR_INVALID_ARGUMENT,
-               "flags 0x%x: a wait takes RILL_EVENT_EXTERNAL and one of RILL_WAIT_*", flags);
+  RILL_REQUIRE((flags & ~(either | RILL_EVENT_EXTERNAL)) == 0 && (flags & either) != either,
+               RILL_ERROR_INVALID_ARGUMENT, "flags 0x%x: a wait takes RILL_EVENT_EXTERNAL and one of RILL_WAIT_*",
+               flags);
   RILL_TRY(rill__check_usable(s->base.device));
   RILL_TRY(rill__check_usable(e->base.device));
   if (RILL__UNLIKELY(!atomic_load_explicit(&e->recorded, memory_order_acquire))) {

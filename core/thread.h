@@ -37,10 +37,10 @@ struct rill__error_record {
 };
 
 struct rill__thread {
-  _Atomic uint64_t epoch; /* 0 outside calls */
-  const char *api;        /* the public function that is running */
+  _Atomic uint64_t epoch;             /* 0 outside calls */
+  const char *api;                    /* the public function that is running */
   const struct rill__object *subject; /* the first object it was given */
-  uint64_t next_token; /* for rill__memo_ask; no two threads share one */
+  uint64_t next_token;                /* for rill__memo_ask; no two threads share one */
   struct rill__error_record error;
   struct rill__error_record aside; /* what `error` is swapped with by rill__errors_aside */
   uint32_t aside_depth;
@@ -99,8 +99,8 @@ static inline void rill__leave(struct rill__thread *const *self) {
 
 /* Opens a public function that returns a status: names it for errors and enters an epoch, which every way out
  * leaves. */
-#define RILL_ENTER()                                                                               \
-  struct rill__thread *const self __attribute__((cleanup(rill__leave))) = rill__enter(__func__);   \
+#define RILL_ENTER()                                                                             \
+  struct rill__thread *const self __attribute__((cleanup(rill__leave))) = rill__enter(__func__); \
   if (RILL__UNLIKELY(self == NULL)) return RILL_ERROR_OUT_OF_MEMORY
 
 #endif

@@ -115,7 +115,8 @@ static void *open_from_file(const void *data, size_t size, char *why, size_t why
   const int length = snprintf(path, sizeof path, "%s/rill-kernels-XXXXXX", folder);
   const int file = length < (int)sizeof path ? mkostemp(path, O_CLOEXEC) : -1;
   if (file < 0) {
-    (void)snprintf(why, why_size, "%s: %s", folder, length < (int)sizeof path ? strerror(errno) : "the path is too long");
+    (void)snprintf(why, why_size, "%s: %s", folder,
+                   length < (int)sizeof path ? strerror(errno) : "the path is too long");
     return NULL;
   }
   void *library = NULL;

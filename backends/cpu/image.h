@@ -2,9 +2,7 @@
 #ifndef RILL_CPU_IMAGE_H
 #define RILL_CPU_IMAGE_H
 
-#include "core/error.h"
-
-#include <stddef.h>
+#include "core/backend.h"
 
 /* Loads a copy of `data`; what for is told by `name` in texts.  dlclose ends it. */
 rill_status cpu_image_open(const char *name, const void *data, size_t size, void **library);

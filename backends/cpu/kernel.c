@@ -39,9 +39,10 @@ static rill_status find(struct rill__kernel *kernel) {
 
 /* ---- running ---- */
 
+/* Core unloads a module only when no submitted work uses it, so the code stays. */
 struct launch {
   struct cpu_op op;
-  struct rill__kernel *kernel; /* kept */
+  struct rill__device *device;
   const rill_cpu_kernel *code;
   rill_cpu_grid grid;
   void *args[]; /* pointers to the values, which follow */
@@ -54,8 +55,7 @@ static void run_on_fibers(const struct launch *launch, struct cpu_worker *worker
   if (RILL__LIKELY(fibers != NULL)) {
     cpu_fibers_run(fibers, launch->code, block);
   } else {
-    (void)rill__device_lost(launch->kernel->base.device, 0, "", "no memory for the stacks of a block of %u threads",
-                            threads);
+    (void)rill__device_lost(launch->device, 0, "", "no memory for the stacks of a block of %u threads", threads);
   }
 }
 
@@ -87,8 +87,6 @@ static bool run_launch(struct cpu_queue *queue, struct cpu_op *op) {
   return cpu_pool_share(queue, op, (uint64_t)size[0] * size[1] * size[2], run_blocks);
 }
 
-static void end_launch(struct cpu_op *op) { rill__drop(&((struct launch *)op)->kernel->base); }
-
 /* ---- submitting ---- */
 
 /* A value's place behind `offset`.  An image does not say how arguments are aligned, but an alignment divides the
@@ -109,10 +107,9 @@ static rill_status launch(struct rill__stream *stream, const struct rill__launch
 
   struct launch *op = NULL;
   RILL_TRY(cpu_queue_begin(queue, size, &op));
-  rill__keep(&asked->kernel->base);
   op->op.run = run_launch;
-  op->op.end = end_launch;
-  op->kernel = asked->kernel;
+  op->op.end = NULL;
+  op->device = stream->base.device;
   op->code = code;
   op->grid.args = op->args;
   memcpy(op->grid.grid, asked->grid, sizeof op->grid.grid);

@@ -13,9 +13,7 @@ void cpu_sleep(_Atomic uint32_t *word, uint32_t value, const struct timespec *de
   (void)syscall(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, value, deadline, NULL, FUTEX_BITSET_MATCH_ANY);
 }
 
-void cpu_wake_one(_Atomic uint32_t *word) {
-  (void)syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
-}
+void cpu_wake_one(_Atomic uint32_t *word) { (void)syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0); }
 
 /* Nobody holds it, or nobody who came through the fork. */
 static bool is_free(uint32_t word, uint32_t generation) {
@@ -38,9 +36,8 @@ void cpu_lock_contended(struct cpu_lock *lock) {
   for (;;) {
     uint32_t word = atomic_load_explicit(&lock->word, memory_order_relaxed);
     const bool free = is_free(word, generation);
-    if (word != contended &&
-        !atomic_compare_exchange_strong_explicit(&lock->word, &word, contended, memory_order_acquire,
-                                                 memory_order_relaxed)) {
+    if (word != contended && !atomic_compare_exchange_strong_explicit(&lock->word, &word, contended,
+                                                                      memory_order_acquire, memory_order_relaxed)) {
       continue;
     }
     if (free) return;

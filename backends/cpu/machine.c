@@ -23,8 +23,9 @@ uint32_t cpu_x86_level(void) {
   const unsigned v3 = bit_FMA | bit_MOVBE | bit_F16C | bit_OSXSAVE;
   if ((basic & v3) != v3 || (extended & bit_LZCNT) == 0) return 2;
   if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("bmi") || !__builtin_cpu_supports("bmi2")) return 2;
-  if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") || !__builtin_cpu_supports("avx512cd") ||
-      !__builtin_cpu_supports("avx512dq") || !__builtin_cpu_supports("avx512vl")) {
+  if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") ||
+      !__builtin_cpu_supports("avx512cd") || !__builtin_cpu_supports("avx512dq") ||
+      !__builtin_cpu_supports("avx512vl")) {
     return 3;
   }
   return 4;

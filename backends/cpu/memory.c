@@ -34,7 +34,7 @@ struct copy {
   char *dst;
   const char *src;
   size_t size;
-  void *staged; /* a copy of the source to free, or NULL */
+  void *staged;              /* a copy of the source to free, or NULL */
   _Alignas(16) char bytes[]; /* or the copy itself */
 };
 
@@ -127,7 +127,8 @@ static bool run_fill(struct cpu_queue *queue, struct cpu_op *op) {
   return true;
 }
 
-static rill_status fill(struct rill__stream *stream, void *dst, const void *pattern, size_t pattern_size, size_t count) {
+static rill_status fill(struct rill__stream *stream, void *dst, const void *pattern, size_t pattern_size,
+                        size_t count) {
   struct cpu_queue *queue = cpu_queue_of(stream);
   struct fill asked = { .op = { .run = run_fill }, .dst = dst, .size = pattern_size * count };
   for (size_t at = 0; at < sizeof asked.pattern; at += pattern_size) memcpy(asked.pattern + at, pattern, pattern_size);

@@ -34,13 +34,14 @@ static rill_status load(struct rill__module *module, const rill_bundle_image *im
   const rill_cpu_image_table *table = dlsym(library, RILL_CPU_IMAGE_SYMBOL);
   rill_status status = RILL_OK;
   if (table == NULL) {
-    status = rill__fail(RILL_ERROR_BACKEND, "image \"%s\" is a shared object without \"%s\": rillcc did not make it", name,
-                        RILL_CPU_IMAGE_SYMBOL);
+    status = rill__fail(RILL_ERROR_BACKEND, "image \"%s\" is a shared object without \"%s\": rillcc did not make it",
+                        name, RILL_CPU_IMAGE_SYMBOL);
   } else if (table->magic != RILL_CPU_IMAGE_MAGIC) {
     status = rill__fail(RILL_ERROR_BACKEND, "image \"%s\" begins with 0x%x, not 0x%x", name, table->magic,
                         RILL_CPU_IMAGE_MAGIC);
   } else if (table->version == 0 || table->version > RILL_CPU_IMAGE_VERSION) {
-    status = rill__fail(RILL_ERROR_BACKEND, "image \"%s\" has version %u, this library reads up to %u" RILL_HINT
+    status = rill__fail(RILL_ERROR_BACKEND,
+                        "image \"%s\" has version %u, this library reads up to %u" RILL_HINT
                         "use a newer rill, or the rillcc that came with this one",
                         name, table->version, RILL_CPU_IMAGE_VERSION);
   }

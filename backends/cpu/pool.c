@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 enum {
-  BASE_WORKERS = 4, /* at least, so that a few operations that block hold nothing up */
-  EXTRA_WORKERS = 252, /* at most, beyond the base number */
+  BASE_WORKERS = 4,           /* at least, so that a few operations that block hold nothing up */
+  EXTRA_WORKERS = 252,        /* at most, beyond the base number */
   SPIN_NS = 50000,            /* about what waking a sleeping worker costs */
   TICK_NS = 1000000,          /* of the watcher */
   EXTRA_IDLE_NS = 2000000000, /* after which a worker beyond the base number ends */
@@ -36,8 +36,8 @@ static struct {
     struct cpu_queue *first, *last;
   } ready[CPU_LEVELS];
   uint32_t ready_count;
-  struct cpu_job *jobs; /* open: with parts left and room for another worker */
-  struct worker *asleep; /* the last to fall asleep first: its caches are warm */
+  struct cpu_job *jobs;     /* open: with parts left and room for another worker */
+  struct worker *asleep;    /* the last to fall asleep first: its caches are warm */
   uint32_t workers, coming; /* coming: spinning, woken or starting; they look here before they sleep */
   uint64_t turns;           /* queues taken */
   bool watcher_exists;
@@ -55,7 +55,9 @@ static struct {
 
 static _Thread_local struct worker *self __attribute__((tls_model("initial-exec")));
 
-struct cpu_worker *cpu_worker_self(void) { return &self->public; }
+struct cpu_worker *cpu_worker_self(void) {
+  return &self->public;
+}
 
 static uint32_t processors(void) { return atomic_load_explicit(&pool.processors, memory_order_relaxed); }
 

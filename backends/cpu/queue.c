@@ -7,7 +7,7 @@
 
 enum {
   CHUNK_BYTES = 16384 - sizeof(struct cpu_chunk),
-  OP_ALIGNMENT = 64, /* an operation is written by one processor and read by another */
+  OP_ALIGNMENT = 64,           /* an operation is written by one processor and read by another */
   MARKER_BYTES = OP_ALIGNMENT, /* room for the operation that says "the next chunk" */
   SPIN_NS = 30000,
 };

@@ -82,9 +82,9 @@ struct cpu_queue {
   uint32_t level; /* of priority; 0 is served first */
   _Atomic uint32_t references;
   struct cpu_lock waiters_lock;
-  struct cpu_waiter *waiters;     /* under waiters_lock */
-  struct cpu_waiter park;         /* for a wait at the head */
-  struct cpu_queue *next_ready;   /* under the pool's lock */
+  struct cpu_waiter *waiters;        /* under waiters_lock */
+  struct cpu_waiter park;            /* for a wait at the head */
+  struct cpu_queue *next_ready;      /* under the pool's lock */
   struct cpu_queue *next, *previous; /* of all queues, oldest first; under their lock */
   uint64_t serial;
   struct cpu_job job; /* of the operation at the head */

@@ -8,8 +8,11 @@ static rill_status create(struct rill__stream *stream) {
   return cpu_queue_new(stream->base.device, (uint32_t)(stream->priority + 1), &part->queue);
 }
 
+/* Not before its work is done: until then core counts on the stream to tell whether a module is in use. */
 static bool destroy(struct rill__stream *stream) {
-  cpu_queue_release(cpu_queue_of(stream));
+  struct cpu_queue *queue = cpu_queue_of(stream);
+  if (!cpu_queue_reached(queue, cpu_queue_submitted(queue))) return false;
+  cpu_queue_release(queue);
   return true;
 }
 
@@ -25,7 +28,8 @@ static rill_status context(struct rill__stream *stream, uintptr_t *out) {
 }
 
 rill_status cpu_wait_status(struct rill__device *device, bool reached, uint64_t ns) {
-  if (RILL__UNLIKELY(atomic_load_explicit(&device->lost, memory_order_acquire) != RILL_OK)) return rill__fail_lost(device);
+  if (RILL__UNLIKELY(atomic_load_explicit(&device->lost, memory_order_acquire) != RILL_OK))
+    return rill__fail_lost(device);
   RILL_REQUIRE(reached, RILL_ERROR_TIMEOUT, "the work was not done within %llu ns", (unsigned long long)ns);
   return RILL_OK;
 }

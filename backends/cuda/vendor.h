@@ -233,6 +233,7 @@ static inline void gpu_vendor_needs(const struct gpu_target *device, char *text,
 static inline bool gpu_vendor_has_clusters(gpu_device_handle device, const char **why) {
   int value = 0;
   *why = "thread block clusters need compute capability 9.0 and a driver of CUDA 11.8 or later";
+  if (gpu_api.launch_extended == NULL) return false;
   return GPU_CALL(device_attribute(&value, CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH, device)) == GPU_SUCCESS && value != 0;
 }
 
@@ -263,6 +264,29 @@ static inline gpu_result gpu_vendor_module_load(gpu_module_handle *module, const
   CUjit_option options[] = { CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES };
   void *values[] = { log, (void *)(uintptr_t)size };
   return GPU_CALL(module_load(module, data, 2, options, values));
+}
+
+/* One launch in clusters of blocks: an attribute of the extended launch, which came with them. */
+static inline gpu_result gpu_vendor_launch_clusters(gpu_function function, const uint32_t grid[3],
+                                                    const uint32_t block[3], const uint32_t cluster[3],
+                                                    uint32_t shared, gpu_stream_handle stream, void **args) {
+  CUlaunchAttribute attribute = { .id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION };
+  attribute.value.clusterDim.x = cluster[0];
+  attribute.value.clusterDim.y = cluster[1];
+  attribute.value.clusterDim.z = cluster[2];
+  const CUlaunchConfig config = {
+    .gridDimX = grid[0],
+    .gridDimY = grid[1],
+    .gridDimZ = grid[2],
+    .blockDimX = block[0],
+    .blockDimY = block[1],
+    .blockDimZ = block[2],
+    .sharedMemBytes = shared,
+    .hStream = stream,
+    .attrs = &attribute,
+    .numAttrs = 1,
+  };
+  return GPU_CALL(launch_extended(&config, function, args, NULL));
 }
 
 /* Dynamic shared memory above the default must be asked for. */

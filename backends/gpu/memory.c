@@ -1,5 +1,7 @@
 #include "backends/gpu/gpu.h"
 
+#include <stdlib.h>
+
 /* ---- allocation ---- */
 
 static rill_status alloc(struct rill__device *device, size_t size, uint32_t kind, void **out) {
@@ -59,10 +61,42 @@ static rill_status release(struct rill__device *device, void *p, uint32_t kind) 
 
 /* ---- copy ---- */
 
+struct host_copy {
+  void *dst;
+  const void *src;
+  size_t n;
+};
+
+static void copy_on_host(void *user, rill_status stream_status) {
+  const struct host_copy copy = *(struct host_copy *)user;
+  free(user);
+  if (stream_status == RILL_OK) memmove(copy.dst, copy.src, copy.n);
+}
+
+/* From pinned memory to pinned memory the vendors' copy makes the caller wait for the stream, so the host copies, in
+ * stream order.  False in a capture, where the vendors' copy is a node like any other. */
+static rill_status try_host_copy(struct rill__stream *stream, void *dst, const void *src, size_t n, bool *done) {
+  bool capturing = false;
+  RILL_TRY(gpu_stream_table.is_capturing(stream, &capturing));
+  *done = !capturing;
+  if (capturing) return RILL_OK;
+  struct host_copy *copy = malloc(sizeof *copy);
+  RILL_REQUIRE(copy != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for a copy between pinned memory");
+  *copy = (struct host_copy){ dst, src, n };
+  const rill_status status = gpu_host_call(stream, copy_on_host, copy);
+  if (status != RILL_OK) free(copy);
+  return status;
+}
+
 static rill_status copy(struct rill__stream *stream, void *dst, uint32_t dst_kind, const void *src, uint32_t src_kind,
                         size_t n) {
   const struct gpu_stream *part = gpu_stream_of(stream);
   struct rill__device *device = stream->base.device;
+  if (RILL__UNLIKELY(dst_kind == RILL_MEMORY_PINNED && src_kind == RILL_MEMORY_PINNED)) {
+    bool done = false;
+    RILL_TRY(try_host_copy(stream, dst, src, n, &done));
+    if (done) return RILL_OK;
+  }
   gpu_result result = GPU_INVALID_CONTEXT;
   if (RILL__LIKELY(!part->work_inside)) result = gpu_vendor_copy(dst, dst_kind, src, src_kind, n, part->native);
   if (RILL__UNLIKELY(result == GPU_INVALID_CONTEXT)) { /* as in GPU_RUN */

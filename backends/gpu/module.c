@@ -90,10 +90,23 @@ static rill_status allow_shared(struct rill__kernel *kernel, uint64_t bytes) {
   return RILL_OK;
 }
 
+static rill_status launch_clusters(struct rill__stream *stream, const struct rill__launch *shape) {
+  const struct gpu_stream *part = gpu_stream_of(stream);
+  struct rill__device *device = stream->base.device;
+  struct gpu_scope scope;
+  gpu_result result = gpu_enter(device, &scope);
+  if (result != GPU_SUCCESS) return gpu_fail(device, result, "making the device current");
+  result = gpu_vendor_launch_clusters(gpu_kernel_of(shape->kernel)->native, shape->grid, shape->block, shape->cluster,
+                                      shape->shared_mem_bytes, part->native, (void **)shape->args);
+  gpu_leave(&scope);
+  return result == GPU_SUCCESS ? RILL_OK : gpu_fail(device, result, "a launch in clusters");
+}
+
 static rill_status launch(struct rill__stream *stream, const struct rill__launch *shape) {
   const struct gpu_stream *part = gpu_stream_of(stream);
   struct rill__device *device = stream->base.device;
   gpu_result result;
+  if (RILL__UNLIKELY(shape->clustered)) return launch_clusters(stream, shape);
   GPU_RUN(result, device, part->work_inside, launch,
           (gpu_kernel_of(shape->kernel)->native, shape->grid[0], shape->grid[1], shape->grid[2], shape->block[0],
            shape->block[1], shape->block[2], shape->shared_mem_bytes, part->native, (void **)shape->args, NULL));

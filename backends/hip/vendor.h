@@ -287,6 +287,14 @@ static inline gpu_result gpu_vendor_module_load(gpu_module_handle *module, const
   return GPU_CALL(module_load(module, data));
 }
 
+/* No device has clusters, so no launch gets here. */
+static inline gpu_result gpu_vendor_launch_clusters(gpu_function function, const uint32_t grid[3],
+                                                    const uint32_t block[3], const uint32_t cluster[3],
+                                                    uint32_t shared, gpu_stream_handle stream, void **args) {
+  (void)function, (void)grid, (void)block, (void)cluster, (void)shared, (void)stream, (void)args;
+  return GPU_NOT_SUPPORTED;
+}
+
 /* Every launch may use all that a block can have. */
 static inline gpu_result gpu_vendor_allow_shared(gpu_function function, uint64_t bytes) {
   (void)function, (void)bytes;

@@ -18,8 +18,7 @@
 #include <type_traits>
 
 namespace rill_args_detail {
-template <class... T>
-struct pack {
+template <class... T> struct pack {
   std::tuple<T...> values;
   rill_arg list[sizeof...(T) + 1];
 
@@ -36,31 +35,33 @@ struct pack {
   pack &operator=(const pack &) = delete;
   operator const rill_arg *() const { return list; }
 };
-template <class... T>
-pack(T...) -> pack<T...>;
-template <class... T>
-std::integral_constant<std::size_t, sizeof...(T)> count(T...);
+template <class... T> pack(T...) -> pack<T...>;
+template <class... T> std::integral_constant<std::size_t, sizeof...(T)> count(T...);
 } // namespace rill_args_detail
 
-#define RILL_ARGS(...)                                                                             \
-  ::rill_args_detail::pack{ __VA_ARGS__ }, decltype(::rill_args_detail::count(__VA_ARGS__))::value
+#define RILL_ARGS(...) ::rill_args_detail::pack{ __VA_ARGS__ }, decltype(::rill_args_detail::count(__VA_ARGS__))::value
 
 #else
 
 /* One value: a compound literal of its decayed type, so that rvalues have an address. */
-#define RILL_ARG_(x) { &(__typeof__(((void)0, (x)))){ (x) }, sizeof(__typeof__(((void)0, (x)))) }
+#define RILL_ARG_(x) \
+  { &(__typeof__(((void)0, (x)))){ (x) }, sizeof(__typeof__(((void)0, (x)))) }
 
 /* Counting, 0 included.  An argument list is empty exactly if it has no comma by itself, gets one when
  * RILL_ARGS_COMMA_ is put before it and () behind it, and gets none from either alone. */
 #define RILL_ARGS_COMMA_(...) ,
-#define RILL_ARGS_33RD_(a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, a16, a17, a18, a19, a20, a21, a22, a23, a24, a25, a26, a27, a28, a29, a30, a31, a32, n, ...) n
-#define RILL_ARGS_HAS_COMMA_(...) RILL_ARGS_33RD_(__VA_ARGS__, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0)
-#define RILL_ARGS_COUNT_1_(...) RILL_ARGS_33RD_(__VA_ARGS__, 32, 31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
-#define RILL_ARGS_IS_EMPTY_(...)                                                                   \
-  RILL_ARGS_IS_EMPTY_1_(RILL_ARGS_HAS_COMMA_(__VA_ARGS__),                                         \
-                        RILL_ARGS_HAS_COMMA_(RILL_ARGS_COMMA_ __VA_ARGS__),                        \
-                        RILL_ARGS_HAS_COMMA_(__VA_ARGS__()),                                       \
-                        RILL_ARGS_HAS_COMMA_(RILL_ARGS_COMMA_ __VA_ARGS__()))
+#define RILL_ARGS_33RD_(a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, a16, a17, a18, a19, a20, \
+                        a21, a22, a23, a24, a25, a26, a27, a28, a29, a30, a31, a32, n, ...)                        \
+  n
+#define RILL_ARGS_HAS_COMMA_(...)                                                                                     \
+  RILL_ARGS_33RD_(__VA_ARGS__, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, \
+                  1, 1, 0, 0)
+#define RILL_ARGS_COUNT_1_(...)                                                                                        \
+  RILL_ARGS_33RD_(__VA_ARGS__, 32, 31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19, 18, 17, 16, 15, 14, 13, 12, 11, \
+                  10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
+#define RILL_ARGS_IS_EMPTY_(...)                                                                               \
+  RILL_ARGS_IS_EMPTY_1_(RILL_ARGS_HAS_COMMA_(__VA_ARGS__), RILL_ARGS_HAS_COMMA_(RILL_ARGS_COMMA_ __VA_ARGS__), \
+                        RILL_ARGS_HAS_COMMA_(__VA_ARGS__()), RILL_ARGS_HAS_COMMA_(RILL_ARGS_COMMA_ __VA_ARGS__()))
 #define RILL_ARGS_IS_EMPTY_1_(a, b, c, d) RILL_ARGS_IS_EMPTY_2_(a, b, c, d)
 #define RILL_ARGS_IS_EMPTY_2_(a, b, c, d) RILL_ARGS_HAS_COMMA_(RILL_ARGS_EMPTY_CASE_##a##b##c##d)
 #define RILL_ARGS_EMPTY_CASE_0001 ,
@@ -101,11 +102,10 @@ std::integral_constant<std::size_t, sizeof...(T)> count(T...);
 #define RILL_ARGS_LIST_32(x, ...) RILL_ARG_(x), RILL_ARGS_LIST_31(__VA_ARGS__)
 
 #define RILL_ARGS_WHEN_EMPTY_1(...) NULL, (size_t)0
-#define RILL_ARGS_WHEN_EMPTY_0(...)                                                                \
+#define RILL_ARGS_WHEN_EMPTY_0(...)                                                                     \
   (const rill_arg[]){ RILL_ARGS_JOIN_(RILL_ARGS_LIST_, RILL_ARGS_COUNT_1_(__VA_ARGS__))(__VA_ARGS__) }, \
       (size_t)RILL_ARGS_COUNT_1_(__VA_ARGS__)
-#define RILL_ARGS(...)                                                                             \
-  RILL_ARGS_JOIN_(RILL_ARGS_WHEN_EMPTY_, RILL_ARGS_IS_EMPTY_(__VA_ARGS__))(__VA_ARGS__)
+#define RILL_ARGS(...) RILL_ARGS_JOIN_(RILL_ARGS_WHEN_EMPTY_, RILL_ARGS_IS_EMPTY_(__VA_ARGS__))(__VA_ARGS__)
 
 #endif
 

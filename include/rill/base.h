@@ -39,22 +39,32 @@ RILL_EXTERN_C_BEGIN
 typedef int32_t rill_status;
 
 /** A GPU or the CPU.  Borrowed for ever: never released. */
-typedef struct { uint64_t id; } rill_device;
+typedef struct {
+  uint64_t id;
+} rill_device;
 /** An in-order queue of work on one device.  Counted. */
-typedef struct { uint64_t id; } rill_stream;
+typedef struct {
+  uint64_t id;
+} rill_stream;
 /** A point in the work of a stream.  Counted. */
-typedef struct { uint64_t id; } rill_event;
+typedef struct {
+  uint64_t id;
+} rill_event;
 /** Kernels loaded on one device.  Counted. */
-typedef struct { uint64_t id; } rill_module;
+typedef struct {
+  uint64_t id;
+} rill_module;
 /** One kernel of a module.  Counted; keeps its module. */
-typedef struct { uint64_t id; } rill_kernel;
+typedef struct {
+  uint64_t id;
+} rill_kernel;
 
 /* The null handles, and equality: two handles are equal exactly if they name the same object. */
-#define RILL_HANDLE_HELPERS_(NAME, TYPE)                                                           \
-  static const rill_##TYPE RILL_NULL_##NAME = { 0 };                                               \
-  static inline bool rill_##TYPE##_equal(rill_##TYPE a, rill_##TYPE b) {                           \
-    (void)RILL_NULL_##NAME;                                                                        \
-    return a.id == b.id;                                                                           \
+#define RILL_HANDLE_HELPERS_(NAME, TYPE)                                 \
+  static const rill_##TYPE RILL_NULL_##NAME = { 0 };                     \
+  static inline bool rill_##TYPE##_equal(rill_##TYPE a, rill_##TYPE b) { \
+    (void)RILL_NULL_##NAME;                                              \
+    return a.id == b.id;                                                 \
   }
 RILL_HANDLE_HELPERS_(DEVICE, device)
 RILL_HANDLE_HELPERS_(STREAM, stream)

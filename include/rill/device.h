@@ -50,16 +50,15 @@ typedef struct rill_device_info {
   int32_t numa_node;   /**< -1 if unknown */
   uint32_t compute_units, warp_size, max_threads_per_block;
   uint32_t max_block_dim[3], max_grid_dim[3];
-  uint32_t registers_per_block;                        /**< 0 if the notion does not apply */
-  uint64_t shared_per_block, shared_per_block_optin;   /**< bytes; by default, and at most */
-  uint64_t memory_total;                               /**< bytes */
-  uint32_t core_clock_khz, memory_clock_khz;           /**< 0 if unknown */
-  uint32_t driver_version, runtime_version;            /**< 13000 is 13.0; 0 if there is none */
-  int32_t priority_least, priority_greatest;           /**< native; the greatest is the lowest number */
+  uint32_t registers_per_block;                      /**< 0 if the notion does not apply */
+  uint64_t shared_per_block, shared_per_block_optin; /**< bytes; by default, and at most */
+  uint64_t memory_total;                             /**< bytes */
+  uint32_t core_clock_khz, memory_clock_khz;         /**< 0 if unknown */
+  uint32_t driver_version, runtime_version;          /**< 13000 is 13.0; 0 if there is none */
+  int32_t priority_least, priority_greatest;         /**< native; the greatest is the lowest number */
 } rill_device_info;
-#define RILL_DEVICE_INFO_INIT                                                                      \
-  { sizeof(rill_device_info), 0, 0, "", "", "", { 0 }, 0, 0, 0, 0, { 0 }, { 0 }, 0, 0, 0, 0, 0, 0, \
-    0, 0, 0, 0 }
+#define RILL_DEVICE_INFO_INIT \
+  { sizeof(rill_device_info), 0, 0, "", "", "", { 0 }, 0, 0, 0, 0, { 0 }, { 0 }, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /** Gives the number of devices: at least 1, the CPU.
  *
@@ -136,7 +135,7 @@ RILL_API RILL_NODISCARD rill_status rill_device_synchronize(rill_device device);
  *  Threads: any.
  *  Like:    cuMemGetInfo, hipMemGetInfo.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_device_get_memory(rill_device device, uint64_t *free_bytes,
-                                                            uint64_t *total_bytes);
+                                                           uint64_t *total_bytes);
 
 RILL_EXTERN_C_END
 

@@ -37,7 +37,8 @@ typedef struct rill_import_options {
   void (*release)(void *user, uintptr_t native);
   void *user;
 } rill_import_options;
-#define RILL_IMPORT_OPTIONS_INIT { sizeof(rill_import_options), 0, NULL, NULL, NULL }
+#define RILL_IMPORT_OPTIONS_INIT \
+  { sizeof(rill_import_options), 0, NULL, NULL, NULL }
 
 typedef struct rill_event_options {
   size_t struct_size;
@@ -47,10 +48,10 @@ typedef struct rill_event_options {
   bool signaled;      /**< counts as recorded and complete from the start */
   const char *label;  /**< copied; may be NULL */
 } rill_event_options;
-#define RILL_EVENT_OPTIONS_INIT { sizeof(rill_event_options), false, false, false, false, NULL }
+#define RILL_EVENT_OPTIONS_INIT \
+  { sizeof(rill_event_options), false, false, false, false, NULL }
 /** Options in place, in C: rill_event_create(d, RILL_EVENT_OPTIONS(.timing = true), &e). */
-#define RILL_EVENT_OPTIONS(...)                                                                    \
-  (&(rill_event_options){ .struct_size = sizeof(rill_event_options), __VA_ARGS__ })
+#define RILL_EVENT_OPTIONS(...) (&(rill_event_options){ .struct_size = sizeof(rill_event_options), __VA_ARGS__ })
 
 /** Creates an event of a device.  NULL options are all defaults.
  *

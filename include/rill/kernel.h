@@ -72,9 +72,9 @@ typedef struct rill_launch_attribute {
 /** The shape of a launch. */
 typedef struct rill_launch {
   size_t struct_size;
-  rill_dim3 grid;    /**< blocks, with clusters too */
-  rill_dim3 block;   /**< threads */
-  rill_dim3 cluster; /**< blocks; all 0: none */
+  rill_dim3 grid;            /**< blocks, with clusters too */
+  rill_dim3 block;           /**< threads */
+  rill_dim3 cluster;         /**< blocks; all 0: none */
   uint32_t shared_mem_bytes; /**< dynamic shared memory of a block */
   uint32_t reserved;         /**< 0 */
   const rill_launch_attribute *attributes;
@@ -83,7 +83,7 @@ typedef struct rill_launch {
   size_t constant_count;
   const char *label; /**< names the launch in graphs, traces and faults; may be NULL */
 } rill_launch;
-#define RILL_LAUNCH_INIT                                                                           \
+#define RILL_LAUNCH_INIT \
   { sizeof(rill_launch), { 0, 0, 0 }, { 0, 0, 0 }, { 0, 0, 0 }, 0, 0, NULL, 0, NULL, 0, NULL }
 
 /** What is known of a kernel.  0 where the device does not say. */
@@ -93,7 +93,8 @@ typedef struct rill_kernel_info {
   uint32_t arg_count, registers, max_threads;
   uint64_t shared_bytes, local_bytes, constant_bytes;
 } rill_kernel_info;
-#define RILL_KERNEL_INFO_INIT { sizeof(rill_kernel_info), NULL, 0, 0, 0, 0, 0, 0 }
+#define RILL_KERNEL_INFO_INIT \
+  { sizeof(rill_kernel_info), NULL, 0, 0, 0, 0, 0, 0 }
 
 /** Constant data that rillcc writes; opaque. */
 typedef struct rill_bundle rill_bundle;
@@ -174,8 +175,9 @@ RILL_API RILL_NODISCARD rill_status rill_kernel_arg_size(rill_kernel kernel, uin
  *           DEVICE_LOST, BACKEND.
  *  Threads: any; calls on one stream are ordered as they arrive.
  *  Like:    cuLaunchKernelEx, hipModuleLaunchKernel, Mojo DeviceStream.enqueue_function.      Since: 0.1 */
-RILL_API RILL_NODISCARD rill_status rill_stream_launch(rill_stream stream, rill_kernel kernel, const rill_launch *launch,
-                                                       const rill_arg *args, size_t arg_count);
+RILL_API RILL_NODISCARD rill_status rill_stream_launch(rill_stream stream, rill_kernel kernel,
+                                                       const rill_launch *launch, const rill_arg *args,
+                                                       size_t arg_count);
 
 /** Launches a kernel by reference: loads its bundle on the stream's device at the first use there, and
  *  remembers the kernel.  What the functions that rillcc writes call.

@@ -16,26 +16,26 @@
 #include <rill/base.h>
 
 /* Every status: name without prefix, number (never changed, never used again), sentence. */
-#define RILL_STATUS_LIST(X)                                                                        \
-  X(OK, 0, "success")                                                                              \
-  X(ERROR_INVALID_ARGUMENT, 1, "an argument has no meaning here")                                  \
-  X(ERROR_OUT_OF_RANGE, 2, "a value lies outside its range or limit")                              \
-  X(ERROR_INVALID_HANDLE, 3, "the handle is zero, garbage or of another type")                     \
-  X(ERROR_STALE_HANDLE, 4, "the last reference to the object has been released")                   \
-  X(ERROR_WRONG_DEVICE, 5, "the objects belong to different devices")                              \
-  X(ERROR_WRONG_BACKEND, 6, "the objects belong to different backends")                            \
-  X(ERROR_NO_DEVICE, 7, "there is no such device here")                                            \
-  X(ERROR_NOT_FOUND, 8, "there is nothing of this name")                                           \
-  X(ERROR_OUT_OF_MEMORY, 9, "memory ran out")                                                      \
-  X(ERROR_UNSUPPORTED, 10, "the device or its driver cannot do this")                              \
-  X(ERROR_TIMING_DISABLED, 11, "the event was created without timing")                             \
-  X(ERROR_NOT_RECORDED, 12, "the event has not been recorded")                                     \
-  X(ERROR_NOT_READY, 13, "the work is not complete")                                               \
-  X(ERROR_TIMEOUT, 14, "the time limit passed first")                                              \
-  X(ERROR_CAPTURE_ACTIVE, 15, "the call would break an active capture")                            \
-  X(ERROR_CAPTURE_INVALID, 16, "the capture has been invalidated")                                 \
-  X(ERROR_DEVICE_LOST, 17, "enqueued work faulted; the device cannot be used any more")            \
-  X(ERROR_BACKEND, 18, "the vendor's driver refused a call")                                       \
+#define RILL_STATUS_LIST(X)                                                             \
+  X(OK, 0, "success")                                                                   \
+  X(ERROR_INVALID_ARGUMENT, 1, "an argument has no meaning here")                       \
+  X(ERROR_OUT_OF_RANGE, 2, "a value lies outside its range or limit")                   \
+  X(ERROR_INVALID_HANDLE, 3, "the handle is zero, garbage or of another type")          \
+  X(ERROR_STALE_HANDLE, 4, "the last reference to the object has been released")        \
+  X(ERROR_WRONG_DEVICE, 5, "the objects belong to different devices")                   \
+  X(ERROR_WRONG_BACKEND, 6, "the objects belong to different backends")                 \
+  X(ERROR_NO_DEVICE, 7, "there is no such device here")                                 \
+  X(ERROR_NOT_FOUND, 8, "there is nothing of this name")                                \
+  X(ERROR_OUT_OF_MEMORY, 9, "memory ran out")                                           \
+  X(ERROR_UNSUPPORTED, 10, "the device or its driver cannot do this")                   \
+  X(ERROR_TIMING_DISABLED, 11, "the event was created without timing")                  \
+  X(ERROR_NOT_RECORDED, 12, "the event has not been recorded")                          \
+  X(ERROR_NOT_READY, 13, "the work is not complete")                                    \
+  X(ERROR_TIMEOUT, 14, "the time limit passed first")                                   \
+  X(ERROR_CAPTURE_ACTIVE, 15, "the call would break an active capture")                 \
+  X(ERROR_CAPTURE_INVALID, 16, "the capture has been invalidated")                      \
+  X(ERROR_DEVICE_LOST, 17, "enqueued work faulted; the device cannot be used any more") \
+  X(ERROR_BACKEND, 18, "the vendor's driver refused a call")                            \
   X(ERROR_INTERNAL, 19, "rill is at fault; please report it")
 
 enum {
@@ -58,7 +58,8 @@ typedef struct rill_error {
   const char *message;     /**< what was wrong, with the numbers in it */
   const char *hint;        /**< what to do about it; may be "" */
 } rill_error;
-#define RILL_ERROR_INIT { sizeof(rill_error), 0, 0, NULL, NULL, NULL, NULL, NULL }
+#define RILL_ERROR_INIT \
+  { sizeof(rill_error), 0, 0, NULL, NULL, NULL, NULL, NULL }
 
 /** Gives the calling thread's last failure, and keeps it.
  *

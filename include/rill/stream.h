@@ -46,10 +46,10 @@ typedef struct rill_stream_options {
   bool blocking;            /**< orders itself against the vendor's legacy null stream */
   const char *label;        /**< copied; may be NULL */
 } rill_stream_options;
-#define RILL_STREAM_OPTIONS_INIT { sizeof(rill_stream_options), 0, 0, false, NULL }
+#define RILL_STREAM_OPTIONS_INIT \
+  { sizeof(rill_stream_options), 0, 0, false, NULL }
 /** Options in place, in C: rill_stream_create(d, RILL_STREAM_OPTIONS(.label = "copy"), &s). */
-#define RILL_STREAM_OPTIONS(...)                                                                   \
-  (&(rill_stream_options){ .struct_size = sizeof(rill_stream_options), __VA_ARGS__ })
+#define RILL_STREAM_OPTIONS(...) (&(rill_stream_options){ .struct_size = sizeof(rill_stream_options), __VA_ARGS__ })
 
 /** What a host call runs.  `stream_status` is RILL_OK, or the fault of the work before it. */
 typedef void (*rill_host_fn)(void *user, rill_status stream_status);

@@ -16,7 +16,8 @@ static void sleep_ms(long ms) { (void)nanosleep(&(struct timespec){ 0, ms * 1000
 /* ---- batches in turn ---- */
 
 enum { MAX_ROUNDS = 1000, MIN_ROUNDS = 40, MAX_CALLS = 4096 };
-static const double batch_ns = 20e3; /* short enough that most batches are not interrupted */
+enum { ENOUGH_CALLS = 32 };
+static const double short_ns = 20e3, long_ns = 2e6; /* mostly not interrupted */
 static const double budget_ns = 0.5e9;
 
 static bool time_batch(bench_batch *batch, void *lane, size_t n, bool (*drain)(void), double *ns) {
@@ -26,16 +27,16 @@ static bool time_batch(bench_batch *batch, void *lane, size_t n, bool (*drain)(v
   return drain();
 }
 
-/* How many calls are a batch: as many as take long beside a look at the clock, once all is warm. */
+/* How many calls are a batch: some, that take long beside a look at the clock, once all is warm. */
 static bool choose_calls(bench_batch *batch, void *lane, bool (*drain)(void), size_t *calls) {
   for (*calls = 1; *calls < MAX_CALLS; *calls *= 2) {
-    double least = batch_ns;
+    double least = long_ns;
     for (int i = 0; i < 5; i++) {
       double ns = 0;
       if (!time_batch(batch, lane, *calls, drain, &ns)) return false;
       if (ns < least) least = ns;
     }
-    if (least >= batch_ns) break;
+    if (least >= long_ns || (least >= short_ns && *calls >= ENOUGH_CALLS)) break;
   }
   return true;
 }

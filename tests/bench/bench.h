@@ -10,29 +10,29 @@
 #include <rill/rill.h>
 
 /* X(name, text) */
-#define BENCH_OPERATIONS(X)                                                                                            \
-  X(launch, "launch, no arguments")                                                                                    \
-  X(launch_5, "launch, 5 arguments")                                                                                   \
-  X(launch_ref, "launch by reference, 5 arguments")                                                                    \
-  X(record, "record event")                                                                                            \
-  X(record_timing, "record timing event")                                                                              \
-  X(wait, "wait for event")                                                                                            \
-  X(wait_known, "wait for event, seen complete")                                                                       \
-  X(wait_stream, "wait for stream")                                                                                    \
-  X(query_pending, "query event, not seen complete")                                                                   \
-  X(query_known, "query event, seen complete")                                                                         \
-  X(query_stream, "query stream, seen idle")                                                                           \
-  X(synchronize_event, "synchronize event, seen complete")                                                             \
-  X(synchronize_stream, "synchronize stream, seen idle")                                                               \
-  X(copy, "copy 4 KiB, pinned to device")                                                                              \
-  X(fill, "fill 4 KiB")                                                                                                \
-  X(host_call, "host call (stream callback)")                                                                          \
-  X(host_function, "host call (host function)")                                                                        \
-  X(event_life, "create + release event")                                                                              \
-  X(stream_life, "create + release stream")                                                                            \
-  X(memory_life, "allocate + free 1 MiB")                                                                              \
-  X(round_trip, "launch + synchronize")                                                                                \
-  X(idle_round_trip, "launch + synchronize, after 1 ms idle")                                                          \
+#define BENCH_OPERATIONS(X)                                   \
+  X(launch, "launch, no arguments")                           \
+  X(launch_5, "launch, 5 arguments")                          \
+  X(launch_ref, "launch by reference, 5 arguments")           \
+  X(record, "record event")                                   \
+  X(record_timing, "record timing event")                     \
+  X(wait, "wait for event")                                   \
+  X(wait_known, "wait for event, seen complete")              \
+  X(wait_stream, "wait for stream")                           \
+  X(query_pending, "query event, not seen complete")          \
+  X(query_known, "query event, seen complete")                \
+  X(query_stream, "query stream, seen idle")                  \
+  X(synchronize_event, "synchronize event, seen complete")    \
+  X(synchronize_stream, "synchronize stream, seen idle")      \
+  X(copy, "copy 4 KiB, pinned to device")                     \
+  X(fill, "fill 4 KiB")                                       \
+  X(host_call, "host call (stream callback)")                 \
+  X(host_function, "host call (host function)")               \
+  X(event_life, "create + release event")                     \
+  X(stream_life, "create + release stream")                   \
+  X(memory_life, "allocate + free 1 MiB")                     \
+  X(round_trip, "launch + synchronize")                       \
+  X(idle_round_trip, "launch + synchronize, after 1 ms idle") \
   X(hundred, "100 launches + synchronize, per launch")
 
 enum bench_operation {
@@ -72,13 +72,13 @@ extern const struct bench_side bench_rill;
 extern const struct bench_side rill__cuda_bench_driver, rill__cuda_bench_runtime, rill__hip_bench_driver;
 
 /* Defines a batch of the side whose lane is a `struct lane`; `call` is true if it failed. */
-#define BENCH_BATCH(name, call)                                                                                        \
-  static bool name(void *lane_, size_t n) {                                                                            \
-    struct lane *lane = lane_;                                                                                         \
-    for (; n > 0; n--) {                                                                                               \
-      if (call) return false;                                                                                          \
-    }                                                                                                                  \
-    return true;                                                                                                       \
+#define BENCH_BATCH(name, call)             \
+  static bool name(void *lane_, size_t n) { \
+    struct lane *lane = lane_;              \
+    for (; n > 0; n--) {                    \
+      if (call) return false;               \
+    }                                       \
+    return true;                            \
   }
 
 /* The batches of a side, of the operations' names. */

@@ -138,8 +138,9 @@ static void print_numbers(const struct bench *bench, const double values[BENCH_S
 
 static void print_columns(const struct bench *bench) {
   const bool driver = bench->sides[DRIVER] != NULL, runtime = bench->sides[RUNTIME] != NULL;
-  const char *columns = !driver ? "     rill" : runtime ? "   driver     rill     over  ratio  runtime"
-                                                        : "   driver     rill     over  ratio";
+  const char *columns = !driver   ? "     rill"
+                        : runtime ? "   driver     rill     over  ratio  runtime"
+                                  : "   driver     rill     over  ratio";
   if (bench->csv) return;
   (void)printf("\n%-36s%-*s    %s\n%-36s%s    %s\n", "ns per call", (int)strlen(columns), "  minimum of batches",
                "  median of batches", "", columns, columns);
@@ -218,7 +219,8 @@ static bool measure_pending(struct bench *bench) {
   ok = ok && measure(bench, BENCH_query_pending, leave_undrained);
   __atomic_store_n(&flags[0], 1, __ATOMIC_RELEASE);
   if (!drain()) return complain_of_rill(bench, "rill_device_synchronize");
-  return rill_free(flags) == RILL_OK && rill_event_release(gate) == RILL_OK && rill_stream_release(stream) == RILL_OK && ok;
+  return rill_free(flags) == RILL_OK && rill_event_release(gate) == RILL_OK && rill_stream_release(stream) == RILL_OK &&
+         ok;
 }
 
 /* ---- many threads ---- */
@@ -241,8 +243,8 @@ static bool measure_threads(struct bench *bench, enum bench_operation operation)
   for (size_t i = 0; i < BENCH_SIDES; i++) {
     if (bench->sides[i] == NULL) continue;
     if (bench->csv) {
-      (void)printf("%s,\"%s, %d threads, calls per second\",%s,%.0f,\n", name_of(bench), names[operation], BENCH_THREADS,
-                   bench->sides[i]->name, best[i]);
+      (void)printf("%s,\"%s, %d threads, calls per second\",%s,%.0f,\n", name_of(bench), names[operation],
+                   BENCH_THREADS, bench->sides[i]->name, best[i]);
     } else {
       (void)printf("   %s %.2f", bench->sides[i]->name, best[i] / 1e6);
     }
@@ -261,6 +263,7 @@ static bool is_wanted(const struct bench *bench, enum bench_operation operation)
 static bool run(struct bench *bench) {
   static const enum bench_operation threaded[] = { BENCH_launch_5, BENCH_record };
   bool ok = open_bench(bench);
+  bool begun = false;
   if (!ok) return false;
   print_heading(bench);
   print_columns(bench);
@@ -268,9 +271,12 @@ static bool run(struct bench *bench) {
     if (!is_wanted(bench, operation)) continue;
     ok = operation == BENCH_query_pending ? measure_pending(bench) : measure(bench, operation, drain);
   }
-  if (!bench->csv) (void)printf("\nmillions of calls per second, %d threads on as many streams\n", BENCH_THREADS);
   for (size_t i = 0; i < sizeof threaded / sizeof *threaded && ok; i++) {
-    if (is_wanted(bench, threaded[i])) ok = measure_threads(bench, threaded[i]);
+    if (!is_wanted(bench, threaded[i])) continue;
+    if (!bench->csv && !begun)
+      (void)printf("\nmillions of calls per second, %d threads on as many streams\n", BENCH_THREADS);
+    begun = true;
+    ok = measure_threads(bench, threaded[i]);
   }
   if (!bench->csv) (void)printf("\n");
   return ok;

@@ -90,7 +90,8 @@ BENCH_BATCH(record, FAILS(event_record(lane->event, lane->stream)))
 BENCH_BATCH(record_timing, FAILS(event_record(lane->timing, lane->stream)))
 BENCH_BATCH(wait, FAILS(stream_wait_event(lane->other, lane->event, 0)))
 BENCH_BATCH(wait_known, FAILS(stream_wait_event(lane->other, lane->event, 0)))
-BENCH_BATCH(wait_stream, FAILS(event_record(lane->event, lane->stream)) || FAILS(stream_wait_event(lane->other, lane->event, 0)))
+BENCH_BATCH(wait_stream,
+            FAILS(event_record(lane->event, lane->stream)) || FAILS(stream_wait_event(lane->other, lane->event, 0)))
 BENCH_BATCH(query_pending, query_fails(lane->pending))
 BENCH_BATCH(query_known, query_fails(lane->event))
 BENCH_BATCH(query_stream, FAILS(stream_query(lane->stream)))
@@ -122,7 +123,8 @@ static bool load_kernels(const rill_bundle *bundle) {
     char log[256];
     if (strcmp(bundle->images[i].backend, GPU_BACKEND_NAME) != 0) continue;
     if (fails(gpu_vendor_module_load(&module, bundle->images[i].data, log, sizeof log))) continue;
-    return !FAILS(module_function(&driver.empty, module, "empty")) && !FAILS(module_function(&driver.five, module, "five"));
+    return !FAILS(module_function(&driver.empty, module, "empty")) &&
+           !FAILS(module_function(&driver.five, module, "five"));
   }
   return false;
 }

@@ -102,17 +102,17 @@ static bool enter(void) { return true; }
 
 static void *new_lane(void) {
   struct lane *lane = calloc(1, sizeof *lane);
-  const bool made =
-      lane != NULL && rill_stream_create(device, NULL, &lane->stream) == RILL_OK &&
-      rill_stream_create(device, NULL, &lane->other) == RILL_OK &&
-      rill_event_create(device, NULL, &lane->event) == RILL_OK &&
-      rill_event_create(device, RILL_EVENT_OPTIONS(.timing = true), &lane->timing) == RILL_OK &&
-      rill_event_create(device, NULL, &lane->known) == RILL_OK &&
-      rill_event_create(device, NULL, &lane->pending) == RILL_OK &&
-      rill_alloc(device, BENCH_BLOCK_BYTES, RILL_MEMORY_DEVICE, (void **)&lane->memory) == RILL_OK &&
-      rill_alloc(device, BENCH_BLOCK_BYTES, RILL_MEMORY_PINNED, (void **)&lane->host) == RILL_OK &&
-      rill_stream_record_event(lane->stream, lane->event, 0) == RILL_OK &&
-      rill_stream_record_event(lane->stream, lane->known, 0) == RILL_OK && rill_event_synchronize(lane->known) == RILL_OK;
+  const bool made = lane != NULL && rill_stream_create(device, NULL, &lane->stream) == RILL_OK &&
+                    rill_stream_create(device, NULL, &lane->other) == RILL_OK &&
+                    rill_event_create(device, NULL, &lane->event) == RILL_OK &&
+                    rill_event_create(device, RILL_EVENT_OPTIONS(.timing = true), &lane->timing) == RILL_OK &&
+                    rill_event_create(device, NULL, &lane->known) == RILL_OK &&
+                    rill_event_create(device, NULL, &lane->pending) == RILL_OK &&
+                    rill_alloc(device, BENCH_BLOCK_BYTES, RILL_MEMORY_DEVICE, (void **)&lane->memory) == RILL_OK &&
+                    rill_alloc(device, BENCH_BLOCK_BYTES, RILL_MEMORY_PINNED, (void **)&lane->host) == RILL_OK &&
+                    rill_stream_record_event(lane->stream, lane->event, 0) == RILL_OK &&
+                    rill_stream_record_event(lane->stream, lane->known, 0) == RILL_OK &&
+                    rill_event_synchronize(lane->known) == RILL_OK;
   return made ? lane : NULL;
 }
 

@@ -11,26 +11,26 @@
 /* Kernels of our own images can be had from this version on. */
 #define HAS_LIBRARIES (CUDART_VERSION >= 12080)
 
-#define RUNTIME_FUNCTIONS(X)                                                                                           \
-  X(cudaGetErrorName)                                                                                                  \
-  X(cudaSetDevice)                                                                                                     \
-  X(cudaStreamCreateWithFlags)                                                                                         \
-  X(cudaStreamDestroy)                                                                                                 \
-  X(cudaStreamQuery)                                                                                                   \
-  X(cudaStreamSynchronize)                                                                                             \
-  X(cudaStreamWaitEvent)                                                                                               \
-  X(cudaStreamAddCallback)                                                                                             \
-  X(cudaLaunchHostFunc)                                                                                                \
-  X(cudaEventCreateWithFlags)                                                                                          \
-  X(cudaEventDestroy)                                                                                                  \
-  X(cudaEventRecord)                                                                                                   \
-  X(cudaEventQuery)                                                                                                    \
-  X(cudaEventSynchronize)                                                                                              \
-  X(cudaMalloc)                                                                                                        \
-  X(cudaFree)                                                                                                          \
-  X(cudaHostAlloc)                                                                                                     \
-  X(cudaMemcpyAsync)                                                                                                   \
-  X(cudaMemsetAsync)                                                                                                   \
+#define RUNTIME_FUNCTIONS(X)   \
+  X(cudaGetErrorName)          \
+  X(cudaSetDevice)             \
+  X(cudaStreamCreateWithFlags) \
+  X(cudaStreamDestroy)         \
+  X(cudaStreamQuery)           \
+  X(cudaStreamSynchronize)     \
+  X(cudaStreamWaitEvent)       \
+  X(cudaStreamAddCallback)     \
+  X(cudaLaunchHostFunc)        \
+  X(cudaEventCreateWithFlags)  \
+  X(cudaEventDestroy)          \
+  X(cudaEventRecord)           \
+  X(cudaEventQuery)            \
+  X(cudaEventSynchronize)      \
+  X(cudaMalloc)                \
+  X(cudaFree)                  \
+  X(cudaHostAlloc)             \
+  X(cudaMemcpyAsync)           \
+  X(cudaMemsetAsync)           \
   X(cudaLaunchKernel)
 
 static struct {
@@ -115,14 +115,15 @@ BENCH_BATCH(record, FAILS(cudaEventRecord(lane->event, lane->stream)))
 BENCH_BATCH(record_timing, FAILS(cudaEventRecord(lane->timing, lane->stream)))
 BENCH_BATCH(wait, FAILS(cudaStreamWaitEvent(lane->other, lane->event, 0)))
 BENCH_BATCH(wait_known, FAILS(cudaStreamWaitEvent(lane->other, lane->event, 0)))
-BENCH_BATCH(wait_stream,
-            FAILS(cudaEventRecord(lane->event, lane->stream)) || FAILS(cudaStreamWaitEvent(lane->other, lane->event, 0)))
+BENCH_BATCH(wait_stream, FAILS(cudaEventRecord(lane->event, lane->stream)) ||
+                             FAILS(cudaStreamWaitEvent(lane->other, lane->event, 0)))
 BENCH_BATCH(query_pending, query_fails(lane->pending))
 BENCH_BATCH(query_known, query_fails(lane->event))
 BENCH_BATCH(query_stream, FAILS(cudaStreamQuery(lane->stream)))
 BENCH_BATCH(synchronize_event, FAILS(cudaEventSynchronize(lane->event)))
 BENCH_BATCH(synchronize_stream, FAILS(cudaStreamSynchronize(lane->stream)))
-BENCH_BATCH(copy, FAILS(cudaMemcpyAsync(lane->memory, lane->host, BENCH_BLOCK_BYTES, cudaMemcpyHostToDevice, lane->stream)))
+BENCH_BATCH(copy,
+            FAILS(cudaMemcpyAsync(lane->memory, lane->host, BENCH_BLOCK_BYTES, cudaMemcpyHostToDevice, lane->stream)))
 BENCH_BATCH(fill, FAILS(cudaMemsetAsync(lane->memory, 7, BENCH_BLOCK_BYTES, lane->stream)))
 BENCH_BATCH(host_call, FAILS(cudaStreamAddCallback(lane->stream, on_callback, NULL, 0)))
 BENCH_BATCH(host_function, FAILS(cudaLaunchHostFunc(lane->stream, on_host, NULL)))
@@ -144,7 +145,7 @@ static bool load_functions(void *library, char *text, size_t size) {
 #define ENTRY(name) { TEXT(name), &runtime.name },
     RUNTIME_FUNCTIONS(ENTRY)
 #if HAS_LIBRARIES
-    ENTRY(cudaLibraryLoadData) ENTRY(cudaLibraryGetKernel)
+        ENTRY(cudaLibraryLoadData) ENTRY(cudaLibraryGetKernel)
 #endif
 #undef ENTRY
   };
@@ -166,13 +167,17 @@ static bool load_kernels(const rill_bundle *bundle) {
     cudaKernel_t empty, five;
     if (strcmp(bundle->images[i].backend, "cuda") != 0) continue;
     if (FAILS(cudaLibraryLoadData(&library, bundle->images[i].data, NULL, NULL, 0, NULL, NULL, 0))) continue;
-    if (FAILS(cudaLibraryGetKernel(&empty, library, "empty")) || FAILS(cudaLibraryGetKernel(&five, library, "five"))) break;
+    if (FAILS(cudaLibraryGetKernel(&empty, library, "empty"))) continue;
+    if (FAILS(cudaLibraryGetKernel(&five, library, "five"))) continue;
     empty_kernel = (const void *)empty;
     five_kernel = (const void *)five;
+    /* An image of another architecture may be refused only here. */
+    if (FAILS(cudaLaunchKernel(empty_kernel, one, one, NULL, 0, NULL)) || FAILS(cudaStreamSynchronize(NULL))) continue;
     return true;
   }
 #else
   (void)bundle;
+  failed_with = cudaErrorNotSupported;
 #endif
   return false;
 }

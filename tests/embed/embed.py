@@ -18,7 +18,8 @@ import tempfile
 source = pathlib.Path(os.environ["RILL_SOURCE"])
 build = pathlib.Path(os.environ["RILL_BUILD"])
 compiler = shlex.split(os.environ["CC"])
-os.environ.pop("DESTDIR", None)
+for name in ("DESTDIR", "LD_LIBRARY_PATH"):  # the second is of the tests of this build
+    os.environ.pop(name, None)
 here = pathlib.Path(__file__).resolve().parent
 
 

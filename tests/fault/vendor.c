@@ -210,6 +210,12 @@ void native_set_foreign(void) {
   }
 }
 
+void native_put_back(struct native_state state) {
+  int mode = state.capture_mode;
+  if (native.exchange_capture_mode != NULL) assert_int_equal(native.exchange_capture_mode(&mode), 0);
+  assert_int_equal(vendor.cuda ? native.context_set(state.current) : native.device_set((int)state.current), 0);
+}
+
 void native_leave_error(void) {
   if (vendor.cuda) return;
   assert_int_not_equal(native.device_set(99), 0);

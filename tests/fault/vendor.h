@@ -50,6 +50,8 @@ struct native_state native_state(void);
 void native_set_nothing(void);
 void native_set_second(void);
 void native_set_foreign(void);
+/* What was current before, and its capture mode. */
+void native_put_back(struct native_state state);
 /* Leaves an error of the owner's as the thread's last one, where the vendor keeps such. */
 void native_leave_error(void);
 /* Resets the device, as other code of the process may. */

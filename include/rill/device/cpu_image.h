@@ -29,9 +29,9 @@ typedef struct rill_cpu_services {
 
 /** One launch: the same for all its blocks. */
 typedef struct rill_cpu_grid {
-  void *const *args;            /**< one pointer to a value for each kernel argument */
-  uint32_t grid[3], block[3];   /**< blocks, threads; never 0 */
-  uint32_t shared_mem_bytes;    /**< dynamic shared memory */
+  void *const *args;          /**< one pointer to a value for each kernel argument */
+  uint32_t grid[3], block[3]; /**< blocks, threads; never 0 */
+  uint32_t shared_mem_bytes;  /**< dynamic shared memory */
   const rill_cpu_services *services;
 } rill_cpu_grid;
 
