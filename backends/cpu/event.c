@@ -16,6 +16,14 @@ static void destroy(struct rill__event *event) {
   if (part->queue != NULL) cpu_queue_release(part->queue);
 }
 
+/* No stamp is under way: one would keep the event. */
+static void recycle(struct rill__event *event) {
+  struct cpu_event *part = rill__part(event);
+  if (part->queue != NULL) cpu_queue_release(part->queue);
+  part->queue = NULL;
+  part->number = 0;
+}
+
 static uintptr_t native(struct rill__event *event) {
   (void)event;
   return 0;
@@ -185,6 +193,7 @@ static rill_status elapsed(struct rill__event *start, struct rill__event *end, f
 const struct rill__event_table cpu_event_table = {
   .create = create,
   .destroy = destroy,
+  .recycle = recycle,
   .native = native,
   .is_ready = is_ready,
   .synchronize = synchronize,

@@ -112,6 +112,9 @@ static void print_heading(const struct bench *bench) {
     (void)printf("; runtime %s%s", bench->sides[RUNTIME] != NULL ? "" : "left out: ", bench->used[RUNTIME]);
   }
   (void)printf("\n");
+#ifndef __OPTIMIZE__
+  (void)printf("Built without optimization: these figures are of no use.\n");
+#endif
   if (!bench->target.launches) (void)printf("Launches are left out: no compiler made kernels for this device.\n");
 }
 

@@ -127,7 +127,7 @@ CUresult CUDAAPI cuMemAllocManaged(CUdeviceptr *out, size_t size, unsigned int f
 }
 CUresult CUDAAPI cuMemHostAlloc(void **out, size_t size, unsigned int flags) {
   (void)flags;
-  *out = malloc(size);
+  *out = aligned_alloc(4096, (size + 4095) / 4096 * 4096);
   return *out != NULL ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 CUresult CUDAAPI cuMemFreeHost(void *p) {

@@ -127,7 +127,7 @@ hipError_t hipMallocManaged(void **out, size_t size, unsigned int flags) {
 }
 hipError_t hipHostMalloc(void **out, size_t size, unsigned int flags) {
   (void)flags;
-  *out = malloc(size);
+  *out = aligned_alloc(4096, (size + 4095) / 4096 * 4096);
   return *out != NULL ? hipSuccess : hipErrorOutOfMemory;
 }
 hipError_t hipHostFree(void *p) {
