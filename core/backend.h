@@ -120,8 +120,8 @@ struct rill__launch {
   uint32_t grid[3], block[3], shared_mem_bytes;
   bool clustered;      /* only if the device supports clusters */
   uint32_t cluster[3]; /* blocks, if clustered; the grid is a multiple */
-  void *const *args; /* a pointer to each value; read during the call; sizes are in kernel->source */
-  const char *label; /* may be NULL */
+  void *const *args;   /* a pointer to each value; read during the call; sizes are in kernel->source */
+  const char *label;   /* may be NULL */
 };
 
 /* ---- the tables ---- */

@@ -118,12 +118,6 @@ rill_status rill__held_fill(struct rill__stream *stream, void *dst, const void *
   return push(stream, op, taken);
 }
 
-void rill__held_free_staging(struct held_staging *staging) {
-  if (staging->done != NULL) rill__object_retire(&staging->done->base);
-  (void)RILL_DOOR(staging->device, memory, free, staging->device, staging->memory, RILL_MEMORY_PINNED);
-  free(staging);
-}
-
 static rill_status new_staging(struct rill__device *device, size_t n, struct held_staging **out) {
   struct held_staging *staging = calloc(1, sizeof *staging);
   RILL_REQUIRE(staging != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for a held copy");

@@ -106,11 +106,13 @@ void rill__point_unuse(struct rill__point *point);
 void rill__held_changed(void); /* wakes who waits for a change */
 
 /* Fails all work behind the waits for the first record of `event`. */
-void rill__held_fail_waits(struct rill__event *event, rill_status status, const char *text);
+void rill__held_fail_waits(struct rill__event *event, rill_status status, int32_t native_code, const char *native_name,
+                           const char *text);
 
 /* Hands all that can go to the driver.  Called without the lock, by whoever made something possible. */
 void rill__held_run(void);
 
+/* Without the lock.  What the driver refuses to free is kept for another try. */
 void rill__held_free_staging(struct held_staging *staging);
 
 /* Frees an operation that was taken out of its queue, or never put into one. */

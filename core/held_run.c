@@ -49,13 +49,14 @@ static void fail_from(struct rill__held *held, struct held_op **link, rill_statu
 
 static struct held_op *dead_ops; /* to be freed without the lock; guarded by the lock */
 
-void rill__held_fail_waits(struct rill__event *event, rill_status status, const char *text) {
+void rill__held_fail_waits(struct rill__event *event, rill_status status, int32_t native_code, const char *native_name,
+                           const char *text) {
   for (struct rill__held *held = rill__held_streams; held != NULL; held = held->next) {
     struct held_op **link = &held->first;
     while (*link != NULL && !((*link)->kind == HELD_WAIT_EVENT && (*link)->event == event)) link = &(*link)->next;
     if (*link == NULL) continue;
     fail_from(held, link, status, &dead_ops);
-    note_failure(held, status, 0, "", text);
+    note_failure(held, status, native_code, native_name, text);
   }
   rill__held_changed();
 }
@@ -107,6 +108,24 @@ static void deliver(void *user, rill_status stream_status) {
   if (stream_status == RILL_OK) memcpy(staging->dst, staging->memory, staging->n);
 }
 
+static void keep_staging(struct held_staging *staging) {
+  rill__held_lock();
+  staging->next = stagings;
+  stagings = staging;
+  rill__held_unlock();
+}
+
+void rill__held_free_staging(struct held_staging *staging) {
+  struct rill__device *device = staging->device;
+  const rill_status status = RILL_DOOR(device, memory, free, device, staging->memory, RILL_MEMORY_PINNED);
+  if (status != RILL_OK && staging->done != NULL && atomic_load(&device->lost) == RILL_OK) {
+    keep_staging(staging);
+    return;
+  }
+  if (staging->done != NULL) rill__object_retire(&staging->done->base);
+  free(staging);
+}
+
 static rill_status give_copy(struct rill__stream *stream, struct held_op *op) {
   struct held_staging *staging = op->copy.staging;
   const bool down = staging != NULL && staging->dst != NULL;
@@ -115,13 +134,10 @@ static rill_status give_copy(struct rill__stream *stream, struct held_op *op) {
   RILL_TRY(RILL_DOOR(stream, memory, copy, stream, dst, dst_kind, op->copy.src, op->copy.src_kind, op->copy.n));
   if (staging == NULL) return RILL_OK;
   op->copy.staging = NULL; /* the driver uses it from here on */
-  if (down) RILL_TRY(RILL_DOOR(stream, stream, host_call, stream, deliver, staging));
-  RILL_TRY(RILL_DOOR(stream, stream, record, stream, staging->done, 0));
-  rill__held_lock();
-  staging->next = stagings;
-  stagings = staging;
-  rill__held_unlock();
-  return RILL_OK;
+  rill_status status = down ? RILL_DOOR(stream, stream, host_call, stream, deliver, staging) : RILL_OK;
+  if (status == RILL_OK) status = RILL_DOOR(stream, stream, record, stream, staging->done, 0);
+  keep_staging(staging); /* if it could not be marked: freeing it waits for the device */
+  return status;
 }
 
 static rill_status give_record(struct rill__stream *stream, const struct held_op *op) {

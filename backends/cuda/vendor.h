@@ -139,6 +139,13 @@ static inline gpu_result gpu_vendor_open(gpu_device_handle device, gpu_context *
   return *context != NULL ? GPU_SUCCESS : GPU_CALL(primary_context_retain(context, device));
 }
 
+/* The vendor's calls behind functions of other names, for texts. */
+#define GPU_ENTER_TEXT "cuCtxPushCurrent"
+#define GPU_OPEN_TEXT "cuDevicePrimaryCtxRetain"
+#define GPU_OWNER_TEXT "cuStreamGetCtx"
+#define GPU_IDENTIFY_TEXT "cuDeviceGetAttribute"
+#define GPU_ALLOW_SHARED_TEXT "cuFuncSetAttribute"
+
 static inline gpu_result gpu_vendor_enter(struct gpu_scope *scope, gpu_device_handle device, gpu_context context) {
   (void)scope, (void)device;
   return GPU_CALL(context_push(context));
@@ -147,7 +154,9 @@ static inline gpu_result gpu_vendor_enter(struct gpu_scope *scope, gpu_device_ha
 static inline void gpu_vendor_leave(struct gpu_scope *scope) { (void)GPU_CALL(context_pop(&scope->context)); }
 
 /* The codes of a context that is gone also come from a handle that others have destroyed. */
-static inline bool gpu_vendor_context_is_gone(gpu_device_handle device) {
+#define GPU_NEEDS_WITNESS false
+static inline bool gpu_vendor_context_is_gone(gpu_device_handle device, gpu_stream_handle witness) {
+  (void)witness;
   unsigned int flags = 0;
   int active = 1;
   return GPU_CALL(primary_context_state(device, &flags, &active)) == GPU_SUCCESS && active == 0;
@@ -250,13 +259,16 @@ static inline bool gpu_vendor_has_ipc(gpu_device_handle device, const char **why
 /* Naming the direction, where both ends are known, spares the driver looking the pointers up.  A pageable source
  * has been read when any of these returns: the driver stages it first. */
 static inline gpu_result gpu_vendor_copy(void *dst, uint32_t dst_kind, const void *src, uint32_t src_kind, size_t n,
-                                         gpu_stream_handle stream) {
+                                         gpu_stream_handle stream, const char **symbol) {
   if (dst_kind == RILL_MEMORY_DEVICE && src_kind == RILL_MEMORY_PINNED) {
+    *symbol = gpu_symbols.copy_to_device;
     return GPU_CALL(copy_to_device(GPU_POINTER(dst), src, n, stream));
   }
   if (dst_kind == RILL_MEMORY_PINNED && src_kind == RILL_MEMORY_DEVICE) {
+    *symbol = gpu_symbols.copy_from_device;
     return GPU_CALL(copy_from_device(dst, GPU_POINTER(src), n, stream));
   }
+  *symbol = gpu_symbols.copy;
   return GPU_CALL(copy(GPU_POINTER(dst), GPU_POINTER(src), n, stream));
 }
 
@@ -268,8 +280,8 @@ static inline gpu_result gpu_vendor_module_load(gpu_module_handle *module, const
 
 /* One launch in clusters of blocks: an attribute of the extended launch, which came with them. */
 static inline gpu_result gpu_vendor_launch_clusters(gpu_function function, const uint32_t grid[3],
-                                                    const uint32_t block[3], const uint32_t cluster[3],
-                                                    uint32_t shared, gpu_stream_handle stream, void **args) {
+                                                    const uint32_t block[3], const uint32_t cluster[3], uint32_t shared,
+                                                    gpu_stream_handle stream, void **args) {
   CUlaunchAttribute attribute = { .id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION };
   attribute.value.clusterDim.x = cluster[0];
   attribute.value.clusterDim.y = cluster[1];

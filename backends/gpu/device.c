@@ -111,7 +111,7 @@ static rill_status init(struct rill__device *device) {
   GPU_TRY(device, device_name, (info->name, (int)sizeof info->name, part->native));
   GPU_TRY(device, device_total_memory, (&memory, part->native));
   const gpu_result result = gpu_vendor_identify(part->native, &part->target, info->arch, sizeof info->arch);
-  if (result != GPU_SUCCESS) return gpu_fail(device, result, "asking for the architecture");
+  if (result != GPU_SUCCESS) return gpu_fail(device, result, GPU_IDENTIFY_TEXT);
   info->name[sizeof info->name - 1] = '\0';
   info->memory_total = memory;
   fill_place(info, part->native);
@@ -132,12 +132,17 @@ static rill_status activate(struct rill__device *device) {
   gpu_result result = gpu_vendor_open(part->native, &part->context);
   if (result != GPU_SUCCESS) {
     gpu_step_back(&aside);
-    return gpu_fail(device, result, "making the device's context");
+    return gpu_fail(device, result, GPU_OPEN_TEXT);
   }
   int least = 0, greatest = 0;
+  const char *symbol = gpu_symbols.context_priority_range;
   GPU_RUN_INSIDE(result, device, context_priority_range, (&least, &greatest));
+  if (result == GPU_SUCCESS && GPU_NEEDS_WITNESS && part->witness == NULL) {
+    symbol = gpu_symbols.stream_create;
+    GPU_RUN_INSIDE(result, device, stream_create, (&part->witness, GPU_STREAM_FLAG_NON_BLOCKING, 0));
+  }
   gpu_step_back(&aside);
-  if (result != GPU_SUCCESS) return GPU_FAIL(device, result, context_priority_range);
+  if (result != GPU_SUCCESS) return gpu_fail(device, result, symbol);
   /* Others may be reading: leave alone what was right. */
   if (device->info.priority_least != least) device->info.priority_least = least;
   if (device->info.priority_greatest != greatest) device->info.priority_greatest = greatest;

@@ -49,7 +49,8 @@ enum { GPU_SPARE_CLOSURES = 8 };
 
 struct gpu_device {
   gpu_device_handle native;
-  gpu_context context; /* the primary one, from activation on */
+  gpu_context context;       /* the primary one, from activation on */
+  gpu_stream_handle witness; /* NULL, or a stream that nobody uses: it ends only if the device is reset */
   struct gpu_target target;
   _Atomic(struct gpu_closure *) spare[GPU_SPARE_CLOSURES]; /* for the next host calls */
   _Atomic(struct gpu_closure *) captured;                  /* those that graphs may still call */
@@ -134,10 +135,11 @@ rill_status gpu_host_call(struct rill__stream *stream, rill_host_fn fn, void *us
     if (RILL__UNLIKELY(try_result_ != GPU_SUCCESS)) return GPU_FAIL(device, try_result_, field); \
   } while (0)
 
-/* Makes the device's context the current one, until gpu_leave. */
+/* Makes the device's context the current one, until gpu_leave.  A failure is the vendor's code with its sign turned:
+ * the call that was to follow did not run, and its name does not belong into the text (gpu_fail). */
 static inline gpu_result gpu_enter(struct rill__device *device, struct gpu_scope *scope) {
   const struct gpu_device *part = gpu_device_of(device);
-  return gpu_vendor_enter(scope, part->native, part->context);
+  return -gpu_vendor_enter(scope, part->native, part->context);
 }
 
 static inline void gpu_leave(struct gpu_scope *scope) { gpu_vendor_leave(scope); }

@@ -98,16 +98,18 @@ static rill_status copy(struct rill__stream *stream, void *dst, uint32_t dst_kin
     if (done) return RILL_OK;
   }
   gpu_result result = GPU_INVALID_CONTEXT;
-  if (RILL__LIKELY(!part->work_inside)) result = gpu_vendor_copy(dst, dst_kind, src, src_kind, n, part->native);
+  const char *symbol = gpu_symbols.copy;
+  if (RILL__LIKELY(!part->work_inside))
+    result = gpu_vendor_copy(dst, dst_kind, src, src_kind, n, part->native, &symbol);
   if (RILL__UNLIKELY(result == GPU_INVALID_CONTEXT)) { /* as in GPU_RUN */
     struct gpu_scope scope;
     result = gpu_enter(device, &scope);
     if (result == GPU_SUCCESS) {
-      result = gpu_vendor_copy(dst, dst_kind, src, src_kind, n, part->native);
+      result = gpu_vendor_copy(dst, dst_kind, src, src_kind, n, part->native, &symbol);
       gpu_leave(&scope);
     }
   }
-  return RILL__LIKELY(result == GPU_SUCCESS) ? RILL_OK : GPU_FAIL(device, result, copy);
+  return RILL__LIKELY(result == GPU_SUCCESS) ? RILL_OK : gpu_fail(device, result, symbol);
 }
 
 /* ---- fill ---- */

@@ -160,6 +160,13 @@ static inline gpu_result gpu_vendor_open(gpu_device_handle device, gpu_context *
   return GPU_SUCCESS;
 }
 
+/* The vendor's calls behind functions of other names, for texts; "" where none can fail. */
+#define GPU_ENTER_TEXT "hipGetDevice or hipSetDevice"
+#define GPU_OPEN_TEXT ""
+#define GPU_OWNER_TEXT "hipStreamGetDevice"
+#define GPU_IDENTIFY_TEXT "hipGetDeviceProperties"
+#define GPU_ALLOW_SHARED_TEXT ""
+
 /* Asked each time, since the user may call hipSetDevice at any time. */
 static inline gpu_result gpu_vendor_enter(struct gpu_scope *scope, gpu_device_handle device, gpu_context context) {
   (void)context;
@@ -176,10 +183,15 @@ static inline void gpu_vendor_leave(struct gpu_scope *scope) {
   }
 }
 
-/* There is no context that could go: a bad handle is one that others have destroyed. */
-static inline bool gpu_vendor_context_is_gone(gpu_device_handle device) {
+/* There is no context that could be asked about.  A bad handle may be one that others have destroyed, but nobody
+ * destroys the witness: if it is gone, the device was reset. */
+#define GPU_NEEDS_WITNESS true
+static inline bool gpu_vendor_context_is_gone(gpu_device_handle device, gpu_stream_handle witness) {
+  unsigned int flags = 0;
   (void)device;
-  return false;
+  if (witness == NULL) return false;
+  const gpu_result result = GPU_CALL(stream_flags(witness, &flags));
+  return result == GPU_INVALID_HANDLE || result == GPU_CONTEXT_DESTROYED;
 }
 
 /* hipStreamLegacy came late, and is the null stream. */
@@ -277,8 +289,9 @@ static inline bool gpu_vendor_has_ipc(gpu_device_handle device, const char **why
 /* The runtime looks both pointers up, whatever kind is named.  For pageable memory at either end the call returns
  * when the copy is done. */
 static inline gpu_result gpu_vendor_copy(void *dst, uint32_t dst_kind, const void *src, uint32_t src_kind, size_t n,
-                                         gpu_stream_handle stream) {
+                                         gpu_stream_handle stream, const char **symbol) {
   (void)dst_kind, (void)src_kind;
+  *symbol = gpu_symbols.copy;
   return GPU_CALL(copy(dst, src, n, hipMemcpyDefault, stream));
 }
 
@@ -289,8 +302,8 @@ static inline gpu_result gpu_vendor_module_load(gpu_module_handle *module, const
 
 /* No device has clusters, so no launch gets here. */
 static inline gpu_result gpu_vendor_launch_clusters(gpu_function function, const uint32_t grid[3],
-                                                    const uint32_t block[3], const uint32_t cluster[3],
-                                                    uint32_t shared, gpu_stream_handle stream, void **args) {
+                                                    const uint32_t block[3], const uint32_t cluster[3], uint32_t shared,
+                                                    gpu_stream_handle stream, void **args) {
   (void)function, (void)grid, (void)block, (void)cluster, (void)shared, (void)stream, (void)args;
   return GPU_NOT_SUPPORTED;
 }
