@@ -248,6 +248,10 @@ struct rill__backend {
 
 /* ---- what core offers to backends ---- */
 
+/* A native stream or event has been imported or given out.  Before that nobody else can have begun a capture that
+ * involves rill's streams. */
+extern _Atomic bool rill__is_shared;
+
 /* Marks the device as lost for good, unless it is already, and fails with the first cause. */
 rill_status rill__device_lost(struct rill__device *device, int32_t code, const char *name, const char *format, ...)
     __attribute__((cold, format(printf, 4, 5)));

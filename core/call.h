@@ -8,6 +8,7 @@
  * is the one that an error names. */
 #define RILL_RESOLVE(kind, handle, argument, object)                                                  \
   do {                                                                                                \
+    rill__announce(self, (handle).id);                                                                \
     *(object) = rill__find((handle).id, (kind));                                                      \
     if (RILL__UNLIKELY(*(object) == NULL)) return rill__fail_handle((handle).id, (kind), (argument)); \
     if (self->subject == NULL) self->subject = &(*(object))->base;                                    \
@@ -34,7 +35,11 @@ rill_status rill__device_activate(struct rill__device *device);
 
 /* Refuses objects of two backends, or of two devices. */
 rill_status rill__check_same_backend(const struct rill__object *a, const struct rill__object *b);
-rill_status rill__check_same_device(const struct rill__object *a, const struct rill__object *b);
+rill_status rill__fail_other_device(const struct rill__object *a, const struct rill__object *b) __attribute__((cold));
+
+static inline rill_status rill__check_same_device(const struct rill__object *a, const struct rill__object *b) {
+  return RILL__LIKELY(a->device == b->device) ? RILL_OK : rill__fail_other_device(a, b);
+}
 
 /* Leaves the epoch for a call that may block, keeping `object` alive; rill__drop ends that. */
 static inline void rill__keep_and_leave(struct rill__thread *self, struct rill__object *object) {

@@ -27,10 +27,9 @@ rill_status rill__event_create(struct rill__device *device, const rill_event_opt
   RILL_TRY(rill__device_activate(device));
   struct rill__event *event = NULL;
   const bool poolable = !o.interprocess && device->backend->event->recycle != NULL;
-  if (poolable && (o.label == NULL || o.label[0] == '\0')) {
+  if (poolable && !o.signaled && (o.label == NULL || o.label[0] == '\0')) { /* `create` may note when it was */
     event = rill__event_pool_take(device, o.timing, o.blocking_sync);
     if (event != NULL) {
-      event->signaled = o.signaled;
       rill__object_republish(&event->base);
       *out = event;
       return RILL_OK;
@@ -108,6 +107,7 @@ rill_status rill_event_import(rill_device device, uintptr_t native, const rill_i
   event->owned = o.ownership == RILL_IMPORT_ADOPT;
   event->release = o.release;
   event->release_user = o.user;
+  atomic_store(&rill__is_shared, true);
   atomic_store(&event->foreign, true);
   atomic_store(&event->recorded, true);
   out->id = event->base.id;
@@ -132,7 +132,7 @@ rill_status rill_event_release(rill_event event) {
     rill__object_retire(last);
     rill__leave(&self);
     if (release != NULL) {
-      rill__wait_for_calls(); /* another thread's call may still be using the native event */
+      rill__wait_for_users(event.id); /* another thread's call may still be using the native event */
       release(user, native);
     }
   }
@@ -152,6 +152,7 @@ rill_status rill_event_release(rill_event event) {
 
 rill_status rill_event_native(rill_event event, uintptr_t *out) {
   RILL_ENTER_EVENT(0);
+  atomic_store(&rill__is_shared, true);
   atomic_store(&e->foreign, true);
   *out = RILL_DOOR(e, event, native, e);
   return RILL_OK;

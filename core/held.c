@@ -50,7 +50,7 @@ void rill__held_op_free(struct held_op *op) {
       free((void *)(uintptr_t)op->launch.label);
       break;
     case HELD_COPY:
-      if (op->copy.staging != NULL) rill__held_free_staging(op->copy.staging);
+      if (op->copy.staging != NULL) rill__staging_keep(op->copy.staging);
       break;
     case HELD_HOST_CALL:
     case HELD_FILL: break;
@@ -118,26 +118,6 @@ rill_status rill__held_fill(struct rill__stream *stream, void *dst, const void *
   return push(stream, op, taken);
 }
 
-static rill_status new_staging(struct rill__device *device, size_t n, struct held_staging **out) {
-  struct held_staging *staging = calloc(1, sizeof *staging);
-  RILL_REQUIRE(staging != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for a held copy");
-  const rill_status status = RILL_DOOR(device, memory, alloc, device, n, RILL_MEMORY_PINNED, &staging->memory);
-  if (status != RILL_OK) {
-    free(staging);
-    return status == RILL_ERROR_OUT_OF_MEMORY ? rill__fail(status, "no pinned memory for %zu bytes of a held copy", n)
-                                              : status;
-  }
-  staging->device = device;
-  staging->n = n;
-  const rill_status made = rill__event_create(device, NULL, &staging->done);
-  if (made != RILL_OK) {
-    rill__held_free_staging(staging);
-    return made;
-  }
-  *out = staging;
-  return RILL_OK;
-}
-
 rill_status rill__held_copy(struct rill__stream *stream, void *dst, uint32_t dst_kind, const void *src,
                             uint32_t src_kind, size_t n, bool *taken) {
   struct rill__device *device = stream->base.device;
@@ -147,14 +127,14 @@ rill_status rill__held_copy(struct rill__stream *stream, void *dst, uint32_t dst
                  "%s is held; a copy of %zu bytes of pageable memory passes the limit of %d" RILL_HINT
                  "use pinned memory",
                  rill__name_of(&stream->base).text, n, HELD_BYTES_MAX);
-    RILL_TRY(new_staging(device, n, &staging));
+    RILL_TRY(rill__staging_take(device, n, &staging));
     if (src_kind == RILL_MEMORY_UNKNOWN) memcpy(staging->memory, src, n); /* its source is taken at the call */
   }
   struct held_op *op = NULL;
   *taken = false;
   const rill_status status = rill__held_op_new(HELD_COPY, 0, &op);
   if (status != RILL_OK) {
-    if (staging != NULL) rill__held_free_staging(staging);
+    if (staging != NULL) rill__staging_keep(staging);
     return status;
   }
   op->copy.dst = dst;

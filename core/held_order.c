@@ -141,7 +141,7 @@ void rill__held_recorded(struct rill__event *event) {
     bind_waits(event, point);
     rill__point_unuse(point);
   } else {
-    const struct rill__error_record *error = &rill__self->error;
+    const struct rill__error_record *error = rill__failure();
     rill__held_fail_waits(event, error->status, error->native_code, error->native_name, error->message);
   }
   rill__held_unlock();

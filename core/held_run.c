@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct held_staging *stagings; /* handed to the driver; guarded by the lock */
-
 /* ---- failure ---- */
 
 static void fail_point(struct rill__point *point, struct rill__event *event) {
@@ -108,24 +106,6 @@ static void deliver(void *user, rill_status stream_status) {
   if (stream_status == RILL_OK) memcpy(staging->dst, staging->memory, staging->n);
 }
 
-static void keep_staging(struct held_staging *staging) {
-  rill__held_lock();
-  staging->next = stagings;
-  stagings = staging;
-  rill__held_unlock();
-}
-
-void rill__held_free_staging(struct held_staging *staging) {
-  struct rill__device *device = staging->device;
-  const rill_status status = RILL_DOOR(device, memory, free, device, staging->memory, RILL_MEMORY_PINNED);
-  if (status != RILL_OK && staging->done != NULL && atomic_load(&device->lost) == RILL_OK) {
-    keep_staging(staging);
-    return;
-  }
-  if (staging->done != NULL) rill__object_retire(&staging->done->base);
-  free(staging);
-}
-
 static rill_status give_copy(struct rill__stream *stream, struct held_op *op) {
   struct held_staging *staging = op->copy.staging;
   const bool down = staging != NULL && staging->dst != NULL;
@@ -136,7 +116,8 @@ static rill_status give_copy(struct rill__stream *stream, struct held_op *op) {
   op->copy.staging = NULL; /* the driver uses it from here on */
   rill_status status = down ? RILL_DOOR(stream, stream, host_call, stream, deliver, staging) : RILL_OK;
   if (status == RILL_OK) status = RILL_DOOR(stream, stream, record, stream, staging->done, 0);
-  keep_staging(staging); /* if it could not be marked: freeing it waits for the device */
+  staging->state = status == RILL_OK ? STAGING_MARKED : STAGING_UNMARKED;
+  rill__staging_keep(staging);
   return status;
 }
 
@@ -208,7 +189,7 @@ static void give_first(struct rill__held *held) {
     }
   }
   if (status != RILL_OK) {
-    const struct rill__error_record *error = &rill__self->error;
+    const struct rill__error_record *error = rill__failure();
     fail_from(held, &held->first, status, &dead_ops);
     if (failed_point) {
       note_failure(held, status, 0, "", "it waited for a record on a held stream whose work failed");
@@ -243,36 +224,9 @@ static struct rill__held *find_ready(void) {
   return NULL;
 }
 
-/* Frees the pinned memory of copies that are complete.  Under the lock, which it gives up meanwhile. */
-static void free_stagings(void) {
-  struct held_staging *list = stagings;
-  stagings = NULL;
-  rill__held_unlock();
-  struct held_staging *waiting = NULL;
-  while (list != NULL) {
-    struct held_staging *staging = list;
-    list = staging->next;
-    bool done = false;
-    if (RILL_DOOR(staging->done, event, is_ready, staging->done, &done) != RILL_OK || !done) {
-      staging->next = waiting;
-      waiting = staging;
-      continue;
-    }
-    rill__held_free_staging(staging);
-  }
-  rill__held_lock();
-  while (waiting != NULL) {
-    struct held_staging *staging = waiting;
-    waiting = staging->next;
-    staging->next = stagings;
-    stagings = staging;
-  }
-}
-
 void rill__held_run(void) {
   rill__errors_aside();
   rill__held_lock();
-  if (stagings != NULL) free_stagings();
   for (struct rill__held *held = find_ready(); held != NULL; held = find_ready()) {
     held->running = true;
     while (held->first != NULL && can_go(held->first)) give_first(held);

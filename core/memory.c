@@ -99,7 +99,6 @@ rill_status rill_alloc(rill_device device, size_t size, uint32_t kind, void **ou
                "kind %u is none of RILL_MEMORY_DEVICE, _PINNED and _MANAGED", kind);
   RILL_TRY(rill__device_activate(d));
   if (size == 0) return RILL_OK;
-  free_put_off(d);
   return allocate(d, size, kind, out);
 }
 
@@ -111,6 +110,7 @@ rill_status rill_free(void *p) {
   rill__leave(&self); /* nobody else can free the allocation */
   struct rill__device *device = allocation->base.device;
   free_put_off(device);
+  rill__staging_give_back();
   if (rill__held_put_off(&allocation->base)) return RILL_OK;
   const rill_status status = give_back(allocation);
   rill__reclaim();

@@ -376,6 +376,15 @@ static int launch(CUfunction function, CUstream stream, struct fake_launch *valu
   return code == FAKE_OK ? fake_launch(function, stream, values) : code;
 }
 
+/* No device of the fake has clusters or any other attribute. */
+CUresult CUDAAPI cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **arguments, void **extra) {
+  struct fake_launch values = { .grid = { config->gridDimX, config->gridDimY, config->gridDimZ },
+                                .block = { config->blockDimX, config->blockDimY, config->blockDimZ },
+                                .shared = config->sharedMemBytes,
+                                .args = arguments };
+  CU_CALL(config->numAttrs != 0 ? (int)CUDA_ERROR_NOT_SUPPORTED : launch(function, config->hStream, &values, extra));
+}
+
 CUresult CUDAAPI cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,
                                 unsigned int block_x, unsigned int block_y, unsigned int block_z, unsigned int shared,
                                 CUstream stream, void **arguments, void **extra) {
