@@ -164,7 +164,8 @@ static inline gpu_result gpu_vendor_open(gpu_device_handle device, gpu_context *
 #define GPU_ENTER_TEXT "hipGetDevice or hipSetDevice"
 #define GPU_OPEN_TEXT ""
 #define GPU_OWNER_TEXT "hipStreamGetDevice"
-#define GPU_IDENTIFY_TEXT "hipGetDeviceProperties"
+#define GPU_IDENTIFY_TEXT \
+  (gpu_api.device_properties_r0600 != NULL ? gpu_symbols.device_properties_r0600 : gpu_symbols.device_properties_r0000)
 #define GPU_ALLOW_SHARED_TEXT ""
 
 /* Asked each time, since the user may call hipSetDevice at any time. */
