@@ -165,10 +165,12 @@ rill_status rill__object_release(uint64_t id, enum rill__kind kind, struct rill_
 }
 
 static void push_retired(struct rill__object *object) {
-  atomic_fetch_add_explicit(object->recycle == NULL ? &retired_urgent : &retired_recyclable, 1, memory_order_relaxed);
+  _Atomic uint32_t *const count = object->recycle == NULL ? &retired_urgent : &retired_recyclable;
   object->next_retired = atomic_load(&retired);
   while (!atomic_compare_exchange_weak(&retired, &object->next_retired, object)) {
   }
+  /* Only now: a reclaim that has zeroed the count in between has the object, or the count is still to come. */
+  atomic_fetch_add_explicit(count, 1, memory_order_relaxed);
 }
 
 void rill__object_defer(struct rill__object *object) {

@@ -13,7 +13,7 @@
 
 #include "support/testing.h"
 
-enum { CHILD_VARIABLES = 6, CHILD_OUTPUT = 16384, CHILD_SECONDS = 5 };
+enum { CHILD_VARIABLES = 6, CHILD_OUTPUT = 16384, CHILD_SECONDS = 30 };
 
 struct mode {
   const char *name;
