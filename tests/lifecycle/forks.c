@@ -226,13 +226,14 @@ static const char *keep_working(unsigned index, void *shared) {
         REQUIRE_OK(rill_event_is_ready(left->event, &out));
         break;
       default: { /* held and released, again and again */
-        rill_event event;
+        rill_event event, inner;
         rill_stream held;
         REQUIRE_OK(rill_event_create(life.device, NULL, &event));
         REQUIRE_OK(rill_stream_create(life.device, NULL, &held));
         REQUIRE_OK(rill_stream_wait_event(held, event, 0));
-        REQUIRE_OK(rill_stream_record_new_event(held, NULL, &(rill_event){ 0 }));
+        REQUIRE_OK(rill_stream_record_new_event(held, NULL, &inner));
         REQUIRE_OK(rill_event_release(event));
+        REQUIRE_OK(rill_event_release(inner));
         ignore(rill_stream_synchronize(held)); /* NOT_RECORDED */
         REQUIRE_OK(rill_stream_release(held));
       }
