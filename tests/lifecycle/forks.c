@@ -58,7 +58,7 @@ static void refuses_all(struct left_behind *left) {
   refuses(rill_copy_async(left->stream, &word, left->memory, sizeof word));
   refuses(rill_stream_host_call(left->stream, no_call, NULL));
   refuses(rill_stream_record_event(left->stream, left->event, 0));
-  refuses(rill_stream_record_event(left->stream, left->never, 0));
+  if (left->never.id != 0) refuses(rill_stream_record_event(left->stream, left->never, 0));
   refuses(rill_stream_record_new_event(left->stream, NULL, &event));
   refuses(rill_stream_wait_event(left->waiting, left->event, 0));
   refuses(rill_stream_wait_stream(left->waiting, left->stream));
@@ -247,6 +247,9 @@ static void from_many_threads(void) {
   struct left_behind left;
   life_begin();
   leave_behind(&left);
+  assert_ok(rill_event_release(left.never)); /* memory that is freed while a stream is held would pile up */
+  left.never = RILL_NULL_EVENT;
+  ignore(rill_stream_synchronize(left.held)); /* NOT_RECORDED */
   use(life.cpu);
   struct background *working = start_threads(THREADS, keep_working, &left);
   for (unsigned i = 0; i < scaled(FORKS); i++) {
