@@ -201,16 +201,21 @@ static void child_looks_closely(void) {
   assert_fails_in("rill_memory_ipc_import", rill_memory_ipc_import(dut.device, &handle, &(void *){ NULL }),
                   RILL_ERROR_INVALID_ARGUMENT);
   assert_says("event");
-  rill_event first = import(&handle), second = import(&handle);
+  rill_event first = import(&handle), second;
   rill_device device;
-  assert_false(rill_event_equal(first, second));
   assert_ok(rill_event_device(first, &device));
   assert_true(rill_device_equal(device, dut.device));
   assert_fails(rill_event_ipc_export(first, &out), RILL_ERROR_INVALID_ARGUMENT);
+  const bool twice = import_on(dut.device, &handle, &second) == RILL_OK; /* no driver promises it */
+  if (twice) {
+    keep_event_until_end(second);
+    assert_false(rill_event_equal(first, second));
+  } else {
+    assert_says("rill_event_ipc_import");
+  }
   assert_ok(rill_event_release(first));
-  assert_true(is_ready(second));
-  assert_ok(rill_event_release(second));
-  assert_fails(rill_event_synchronize(second), RILL_ERROR_STALE_HANDLE);
+  assert_fails(rill_event_synchronize(first), RILL_ERROR_STALE_HANDLE);
+  if (twice) assert_true(is_ready(second));
 }
 
 static void refuses_damage_and_imports_twice(void) {
