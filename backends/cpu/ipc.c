@@ -67,23 +67,23 @@ static void name_file(uint64_t chance, char name[32]) {
 
 static rill_status fail_system(const char *call) {
   const int code = errno;
-  return rill__fail(code == ENOMEM ? RILL_ERROR_OUT_OF_MEMORY : RILL_ERROR_BACKEND,
+  return rill__fail(code == ENOMEM || code == ENOSPC ? RILL_ERROR_OUT_OF_MEMORY : RILL_ERROR_BACKEND,
                     "%s: %s, where memory was to be shared between processes", call, strerror(code));
 }
 
-static bool write_all(int fd, const char *bytes, size_t size) {
-  for (size_t done = 0; done < size;) {
-    const ssize_t wrote = pwrite(fd, bytes + done, size - done, (off_t)done);
-    if (wrote < 0 && errno == EINTR) continue;
-    if (wrote <= 0) return false;
-    done += (size_t)wrote;
-  }
-  return true;
-}
-
-/* Its length is sealed: no process can make another's mapping end early. */
-static bool fill_and_seal(int fd, const void *p, size_t size) {
-  return write_all(fd, p, size) && fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0;
+/* Maps the file, fills it with what is at `p`, and puts the mapping there.  Its length is sealed: no process can make
+ * another's mapping end early.  NULL, or what failed. */
+static const char *replace_by_file(int fd, void *p, size_t size) {
+  if (fallocate(fd, 0, 0, (off_t)size) != 0) return "fallocate"; /* rather than a signal at a page that is not there */
+  if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) return "fcntl";
+  void *mapped = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (mapped == MAP_FAILED) return "mmap";
+  memcpy(mapped, p, size);
+  if (mremap(mapped, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, p) == p) return NULL;
+  const int code = errno;
+  (void)munmap(mapped, size);
+  errno = code;
+  return "mremap";
 }
 
 static rill_status move_into_file(void *p, struct shared_file *file) {
@@ -93,14 +93,7 @@ static rill_status move_into_file(void *p, struct shared_file *file) {
   name_file(file->chance, name);
   const int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (fd < 0) return fail_system("memfd_create");
-  const char *failed = NULL;
-  if (!fill_and_seal(fd, p, file->size)) {
-    failed = "writing into the shared file";
-  } else if (fstat(fd, &status) != 0) {
-    failed = "fstat";
-  } else if (mmap(p, file->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED) {
-    failed = "mmap";
-  }
+  const char *failed = fstat(fd, &status) != 0 ? "fstat" : replace_by_file(fd, p, file->size);
   if (failed != NULL) {
     const rill_status result = fail_system(failed);
     (void)close(fd);
