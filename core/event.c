@@ -13,7 +13,7 @@ static void destroy_event(struct rill__object *object) {
   rill__object_free(object);
 }
 
-static rill_status new_event(struct rill__device *device, const char *label, struct rill__event **out) {
+rill_status rill__event_new(struct rill__device *device, const char *label, struct rill__event **out) {
   const size_t size = RILL__PART_OFFSET(struct rill__event) + device->backend->event_size;
   return rill__object_new(size, device, label, destroy_event, out);
 }
@@ -35,7 +35,7 @@ rill_status rill__event_create(struct rill__device *device, const rill_event_opt
       return RILL_OK;
     }
   }
-  RILL_TRY(new_event(device, o.label, &event));
+  RILL_TRY(rill__event_new(device, o.label, &event));
   if (poolable) event->base.recycle = rill__event_pool_give;
   event->timing = o.timing;
   event->blocking_sync = o.blocking_sync;
@@ -94,7 +94,7 @@ rill_status rill_event_import(rill_device device, uintptr_t native, const rill_i
   RILL_REQUIRE(native != 0, RILL_ERROR_INVALID_ARGUMENT, "native is 0");
   RILL_TRY(rill__device_activate(d));
   struct rill__event *event = NULL;
-  RILL_TRY(new_event(d, o.label, &event));
+  RILL_TRY(rill__event_new(d, o.label, &event));
   event->native = native;
   event->imported = true;
   event->timing = true; /* the driver knows better, and is asked */

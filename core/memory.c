@@ -9,7 +9,7 @@ void rill__memory_unlock(void) { pthread_mutex_unlock(&ranges_lock); }
 
 /* ---- allocation ---- */
 
-static void destroy_allocation(struct rill__object *object) { rill__object_free(object); }
+void rill__allocation_destroy(struct rill__object *object) { rill__object_free(object); }
 
 /* OUT_OF_MEMORY with what was asked for and what there is. */
 static rill_status fail_memory(struct rill__device *device, size_t size) {
@@ -21,7 +21,7 @@ static rill_status fail_memory(struct rill__device *device, size_t size) {
 
 static rill_status allocate(struct rill__device *device, size_t size, uint32_t kind, void **out) {
   struct rill__allocation *allocation = NULL;
-  RILL_TRY(rill__object_new(sizeof *allocation, device, NULL, destroy_allocation, &allocation));
+  RILL_TRY(rill__object_new(sizeof *allocation, device, NULL, rill__allocation_destroy, &allocation));
   void *p = NULL;
   rill_status status = RILL_DOOR(device, memory, alloc, device, size, kind, &p);
   if (status == RILL_OK) {
@@ -44,24 +44,34 @@ static rill_status allocate(struct rill__device *device, size_t size, uint32_t k
   return status;
 }
 
-/* Takes the allocation that begins at `p` out of the map: from then on it is the caller's alone. */
+/* Takes the allocation that begins at `p`, or the import that gave it, out of the map: from then on it is the caller's
+ * alone. */
 static rill_status take_out(void *p, struct rill__allocation **out) {
   pthread_mutex_lock(&ranges_lock);
-  struct rill__allocation *allocation = rill__ranges_find(p);
-  const bool begins = allocation != NULL && allocation->begin == (uintptr_t)p;
-  if (begins) rill__ranges_remove(allocation);
+  struct rill__allocation *found = rill__ranges_find(p);
+  *out = NULL;
+  if (found != NULL && found->imported) {
+    *out = rill__import_take_out(found, p);
+  } else if (found != NULL && found->begin == (uintptr_t)p) {
+    rill__ranges_remove(found);
+    *out = found;
+  }
   pthread_mutex_unlock(&ranges_lock);
-  RILL_REQUIRE(allocation != NULL, RILL_ERROR_NOT_FOUND, "%p is no allocation of rill, or has been freed", p);
-  RILL_REQUIRE(begins, RILL_ERROR_INVALID_ARGUMENT,
-               "%p lies inside an allocation, %zu bytes behind its begin" RILL_HINT "free it by its first address", p,
-               (size_t)((uintptr_t)p - allocation->begin));
-  *out = allocation;
+  RILL_REQUIRE(found != NULL, RILL_ERROR_NOT_FOUND, "%p is no allocation of rill, or has been freed", p);
+  RILL_REQUIRE(*out != NULL, RILL_ERROR_INVALID_ARGUMENT,
+               "%p lies inside an allocation, %zu bytes behind its begin" RILL_HINT
+               "free it by the address that rill_alloc or rill_memory_ipc_import gave",
+               p, (size_t)((uintptr_t)p - found->begin));
   return RILL_OK;
 }
 
 static void put_back(struct rill__allocation *allocation) {
   pthread_mutex_lock(&ranges_lock);
-  (void)rill__ranges_insert(allocation); /* its nodes are there */
+  if (allocation->imported) {
+    (void)rill__import_put_in(allocation);
+  } else {
+    (void)rill__ranges_insert(allocation); /* its nodes are there */
+  }
   pthread_mutex_unlock(&ranges_lock);
 }
 
@@ -69,8 +79,10 @@ static void put_back(struct rill__allocation *allocation) {
 static rill_status give_back(struct rill__allocation *allocation) {
   struct rill__device *device = allocation->base.device;
   rill_status status = rill__check_usable(device);
+  void *const begin = (void *)allocation->begin;
   if (status == RILL_OK) {
-    status = RILL_DOOR(device, memory, free, device, (void *)allocation->begin, allocation->kind);
+    status = allocation->imported ? RILL_DOOR(device, memory, ipc_close, device, begin, allocation->size)
+                                  : RILL_DOOR(device, memory, free, device, begin, allocation->kind);
   }
   if (status != RILL_OK && atomic_load(&device->lost) == RILL_OK) {
     put_back(allocation);

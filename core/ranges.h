@@ -14,6 +14,11 @@ struct rill__allocation {
   uintptr_t begin;          /* a multiple of 256 */
   size_t size;
   uint32_t kind; /* RILL_MEMORY_* */
+  /* Of another process: what an import gave.  A driver may give one address several times; the map has one of these,
+   * from which the others are linked. */
+  bool imported;
+  uintptr_t pointer;
+  struct rill__allocation *same;
 };
 
 /* The allocation that `p` lies in, or NULL.  Only inside an epoch. */

@@ -23,7 +23,6 @@
 #define GPU_GRAPH_SYMBOL "cuGraphLaunch"
 #define GPU_GRAPH_UPDATE_SYMBOL "cuGraphExecUpdate"
 #define GPU_STREAM_ID_TEXT "the driver has no stream ids: they came with CUDA 12.0"
-#define GPU_IPC_SYMBOL "cuIpcGetEventHandle"
 
 /* CUDA 13 renames this to a _v2 that drivers older than 12.8 do not export.  The first one serves all. */
 #ifdef cuEventElapsedTime
@@ -47,6 +46,8 @@ typedef CUfunction gpu_function;
 typedef CUfunction_attribute gpu_function_attribute;
 typedef CUdeviceptr gpu_pointer;
 typedef CUuuid gpu_uuid;
+typedef CUipcEventHandle gpu_ipc_event;
+typedef CUipcMemHandle gpu_ipc_memory;
 typedef CUstreamCaptureStatus gpu_capture_status;
 typedef CUstreamCaptureMode gpu_capture_mode;
 typedef unsigned int gpu_word;
@@ -270,6 +271,10 @@ static inline gpu_result gpu_vendor_copy(void *dst, uint32_t dst_kind, const voi
   }
   *symbol = gpu_symbols.copy;
   return GPU_CALL(copy(GPU_POINTER(dst), GPU_POINTER(src), n, stream));
+}
+
+static inline gpu_result gpu_vendor_ipc_open_memory(gpu_pointer *out, gpu_ipc_memory handle) {
+  return GPU_CALL(ipc_open_memory(out, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS));
 }
 
 static inline gpu_result gpu_vendor_module_load(gpu_module_handle *module, const void *data, char *log, size_t size) {

@@ -180,6 +180,11 @@ static bool has_rtc(const char **why) {
   return atomic_load(&known) == PRESENT;
 }
 
+static bool has_ipc_functions(void) {
+  return gpu_api.ipc_export_event != NULL && gpu_api.ipc_open_event != NULL && gpu_api.ipc_export_memory != NULL &&
+         gpu_api.ipc_open_memory != NULL && gpu_api.ipc_close_memory != NULL;
+}
+
 static bool can(struct rill__device *device, uint32_t feature, const char **why) {
   const struct gpu_device *part = gpu_device_of(device);
   switch (feature) {
@@ -191,8 +196,8 @@ static bool can(struct rill__device *device, uint32_t feature, const char **why)
       *why = "the driver says that the device has no memory pools";
       return attribute(part->native, GPU_ATTRIBUTE_POOLS) != 0;
     case RILL_FEATURE_IPC:
-      *why = "the driver has no functions to share events between processes";
-      return gpu_has_symbol(GPU_IPC_SYMBOL) && gpu_vendor_has_ipc(part->native, why);
+      *why = "the driver lacks functions to share events and memory between processes";
+      return has_ipc_functions() && gpu_vendor_has_ipc(part->native, why);
     case RILL_FEATURE_CLUSTER: return gpu_vendor_has_clusters(part->native, why);
     case RILL_FEATURE_COOPERATIVE:
       *why = "the driver says that the device has no cooperative launches";

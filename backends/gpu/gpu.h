@@ -34,6 +34,11 @@
 #define gpu_fail_unfinished GPU_NAME(fail_unfinished)
 #define gpu_forked GPU_NAME(forked)
 #define gpu_host_call GPU_NAME(host_call)
+#define gpu_ipc_close GPU_NAME(ipc_close)
+#define gpu_ipc_export_event GPU_NAME(ipc_export_event)
+#define gpu_ipc_export_memory GPU_NAME(ipc_export_memory)
+#define gpu_ipc_import_event GPU_NAME(ipc_import_event)
+#define gpu_ipc_import_memory GPU_NAME(ipc_import_memory)
 #define gpu_kernel_table GPU_NAME(kernel_table)
 #define gpu_memory_table GPU_NAME(memory_table)
 #define gpu_module_table GPU_NAME(module_table)
@@ -41,6 +46,7 @@
 #define gpu_patience_begin GPU_NAME(patience_begin)
 #define gpu_status_of GPU_NAME(status_of)
 #define gpu_stream_table GPU_NAME(stream_table)
+#define gpu_wait_for_all GPU_NAME(wait_for_all)
 
 /* ---- this backend's parts of the objects ---- */
 
@@ -120,6 +126,17 @@ rill_status gpu_fail_unfinished(const char *what, uint64_t ns) __attribute__((co
 
 /* The host_call slot of streams. */
 rill_status gpu_host_call(struct rill__stream *stream, rill_host_fn fn, void *user);
+
+/* Slots of events and memory for sharing with other processes. */
+rill_status gpu_ipc_export_event(struct rill__event *event, struct rill__ipc_native *out);
+rill_status gpu_ipc_import_event(struct rill__event *event, const struct rill__ipc_native *from);
+rill_status gpu_ipc_export_memory(struct rill__device *device, void *p, size_t size, struct rill__ipc_native *out);
+rill_status gpu_ipc_import_memory(struct rill__device *device, const struct rill__ipc_native *from, size_t size,
+                                  void **out);
+rill_status gpu_ipc_close(struct rill__device *device, void *p, size_t size);
+
+/* Blocks until the work of all devices of the vendor is done. */
+rill_status gpu_wait_for_all(void);
 
 #pragma GCC visibility pop
 

@@ -36,7 +36,7 @@ static rill_status alloc(struct rill__device *device, size_t size, uint32_t kind
 
 /* Host and managed memory may be in use on every device of the vendor, and no vendor says that giving it back
  * waits for them. */
-static rill_status wait_for_all(void) {
+rill_status gpu_wait_for_all(void) {
   for (uint32_t i = 0; i < gpu_device_count; i++) {
     struct rill__device *device = gpu_devices[i];
     if (device == NULL || !atomic_load_explicit(&device->active, memory_order_acquire)) continue;
@@ -50,11 +50,11 @@ static rill_status release(struct rill__device *device, void *p, uint32_t kind) 
   if (gpu_forked) return rill__fail_lost(device);
   gpu_result result;
   if (kind == RILL_MEMORY_PINNED) {
-    RILL_TRY(wait_for_all());
+    RILL_TRY(gpu_wait_for_all());
     GPU_RUN_INSIDE(result, device, host_free, (p));
     return result == GPU_SUCCESS ? RILL_OK : GPU_FAIL(device, result, host_free);
   }
-  if (kind == RILL_MEMORY_MANAGED) RILL_TRY(wait_for_all());
+  if (kind == RILL_MEMORY_MANAGED) RILL_TRY(gpu_wait_for_all());
   GPU_RUN_INSIDE(result, device, memory_free, (GPU_POINTER(p)));
   return result == GPU_SUCCESS ? RILL_OK : GPU_FAIL(device, result, memory_free);
 }
@@ -199,4 +199,7 @@ const struct rill__memory_table gpu_memory_table = {
   .free = release,
   .copy = copy,
   .fill = fill,
+  .ipc_export = gpu_ipc_export_memory,
+  .ipc_import = gpu_ipc_import_memory,
+  .ipc_close = gpu_ipc_close,
 };

@@ -27,7 +27,6 @@
 #define GPU_GRAPH_SYMBOL "hipGraphLaunch"
 #define GPU_GRAPH_UPDATE_SYMBOL "hipGraphExecUpdate"
 #define GPU_STREAM_ID_TEXT "the runtime has no stream ids: they came with HIP 7.0"
-#define GPU_IPC_SYMBOL "hipIpcGetEventHandle"
 
 /* The struct of hipGetDeviceProperties grew in 6, which renames the function by macro.  What a library exports
  * under the plain name fills in the old struct, in every version; see gpu_vendor_identify. */
@@ -58,6 +57,8 @@ typedef hipFunction_t gpu_function;
 typedef hipFunction_attribute gpu_function_attribute;
 typedef void *gpu_pointer;
 typedef hipUUID gpu_uuid;
+typedef hipIpcEventHandle_t gpu_ipc_event;
+typedef hipIpcMemHandle_t gpu_ipc_memory;
 typedef hipStreamCaptureStatus gpu_capture_status;
 typedef hipStreamCaptureMode gpu_capture_mode;
 typedef int gpu_word;
@@ -294,6 +295,12 @@ static inline gpu_result gpu_vendor_copy(void *dst, uint32_t dst_kind, const voi
   (void)dst_kind, (void)src_kind;
   *symbol = gpu_symbols.copy;
   return GPU_CALL(copy(dst, src, n, hipMemcpyDefault, stream));
+}
+
+/* The only flag there is was 0 in the first headers and is 1 in later ones, and a runtime refuses the other. */
+static inline gpu_result gpu_vendor_ipc_open_memory(gpu_pointer *out, gpu_ipc_memory handle) {
+  const gpu_result result = GPU_CALL(ipc_open_memory(out, handle, 1));
+  return result == GPU_INVALID_VALUE ? GPU_CALL(ipc_open_memory(out, handle, 0)) : result;
 }
 
 static inline gpu_result gpu_vendor_module_load(gpu_module_handle *module, const void *data, char *log, size_t size) {

@@ -264,6 +264,19 @@ CUresult CUDAAPI cuEventCreate(CUevent *out, unsigned int flags) { CU_CALL(creat
 
 CUresult CUDAAPI cuEventDestroy(CUevent event) { CU_CALL(fake_event_destroy(event)); }
 
+CUresult CUDAAPI cuIpcGetEventHandle(CUipcEventHandle *out, CUevent event) {
+  CU_CALL(fake_ipc_export_event(event, out));
+}
+
+static int open_event(CUevent *out, const CUipcEventHandle *bytes) {
+  void *handle = NULL;
+  const int code = fake_ipc_open_event(bytes, out == NULL ? NULL : &handle);
+  if (code == FAKE_OK) *out = handle;
+  return code;
+}
+
+CUresult CUDAAPI cuIpcOpenEventHandle(CUevent *out, CUipcEventHandle handle) { CU_CALL(open_event(out, &handle)); }
+
 CUresult CUDAAPI cuEventRecord(CUevent event, CUstream stream) { CU_CALL(fake_event_record(event, stream)); }
 
 CUresult CUDAAPI cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned int flags) {
