@@ -114,6 +114,9 @@ void rill__held_changed(void); /* wakes who waits for a change */
 void rill__held_fail_waits(struct rill__event *event, rill_status status, int32_t native_code, const char *native_name,
                            const char *text);
 
+/* In the child of a fork: nothing is held any more, as nothing that was submitted is under way.  Under the lock. */
+void rill__held_drop_all(void);
+
 /* Hands all that can go to the driver.  Called without the lock, by whoever made something possible. */
 void rill__held_run(void);
 

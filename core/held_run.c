@@ -69,6 +69,18 @@ void rill__held_device_lost(struct rill__device *device) {
   rill__held_run();
 }
 
+/* The operations stay where they are: what they own may be another thread's, which is not here. */
+void rill__held_drop_all(void) {
+  for (struct rill__held *held = rill__held_streams; held != NULL; held = held->next) {
+    for (struct held_op *op = held->first; op != NULL; op = op->next) {
+      if (op->kind == HELD_RECORD) fail_point(op->record.point, op->record.event);
+    }
+    atomic_store(&held->stream->held, NULL);
+    atomic_store(&held->stream->base.device->held_streams, 0);
+  }
+  rill__held_streams = NULL;
+}
+
 /* ---- handing over ---- */
 
 struct told_call {

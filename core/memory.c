@@ -123,7 +123,7 @@ rill_status rill_free(void *p) {
   struct rill__device *device = allocation->base.device;
   free_put_off(device);
   rill__staging_give_back();
-  if (rill__held_put_off(&allocation->base)) return RILL_OK;
+  if (atomic_load(&device->lost) == RILL_OK && rill__held_put_off(&allocation->base)) return RILL_OK;
   const rill_status status = give_back(allocation);
   rill__reclaim();
   return status;

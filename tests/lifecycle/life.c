@@ -65,6 +65,12 @@ static void stand_still(void *user, rill_status status) {
 
 void close_gate(rill_stream stream) { must(rill_stream_host_call(stream, stand_still, NULL)); }
 
+void close_gates(void) {
+  pthread_mutex_lock(&lock);
+  open = false;
+  pthread_mutex_unlock(&lock);
+}
+
 void open_gates(void) {
   pthread_mutex_lock(&lock);
   open = true;
