@@ -243,7 +243,7 @@ static const char *keep_working(unsigned index, void *shared) {
 }
 
 static void from_many_threads(void) {
-  enum { THREADS = 8, FORKS = 12 };
+  enum { THREADS = 4, FORKS = 8 };
   struct left_behind left;
   life_begin();
   leave_behind(&left);

@@ -62,13 +62,10 @@ static rill_device device(void) {
   return found;
 }
 
-static void no_call(void *user, rill_status status) { (void)user, (void)status; }
-
 static void use(void) {
   rill_stream stream;
   rill_event event;
   need(rill.stream_create(device(), NULL, &stream) == RILL_OK);
-  need(rill.stream_host_call(stream, no_call, NULL) == RILL_OK);
   need(rill.stream_record_new_event(stream, NULL, &event) == RILL_OK);
   need(rill.stream_synchronize(stream) == RILL_OK);
   need(rill.event_release(event) == RILL_OK);
