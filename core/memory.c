@@ -1,6 +1,6 @@
-#include "core/call.h"
+#include "core/memory.h"
+
 #include "core/held.h"
-#include "core/ranges.h"
 
 static pthread_mutex_t ranges_lock = PTHREAD_MUTEX_INITIALIZER; /* of those who change the map */
 
@@ -119,9 +119,7 @@ rill_status rill_free(void *p) {
 
 /* ---- copies and fills ---- */
 
-/* Looks at `n` bytes at `p` that a stream of `stream`'s device is to use.  Memory that rill does not know is left to
- * the driver. */
-static rill_status check_range(const struct rill__stream *stream, const void *p, size_t n, const char *what,
+rill_status rill__memory_check(const struct rill__stream *stream, const void *p, size_t n, const char *what,
                                uint32_t *kind) {
   const struct rill__allocation *allocation = rill__ranges_find(p);
   *kind = RILL_MEMORY_UNKNOWN;
@@ -152,8 +150,8 @@ rill_status rill_copy_async(rill_stream stream, void *dst, const void *src, size
   if (n == 0) return RILL_OK;
   RILL_REQUIRE(dst != NULL && src != NULL, RILL_ERROR_INVALID_ARGUMENT, "%s is NULL", dst == NULL ? "dst" : "src");
   uint32_t dst_kind, src_kind;
-  RILL_TRY(check_range(s, dst, n, "dst", &dst_kind));
-  RILL_TRY(check_range(s, src, n, "src", &src_kind));
+  RILL_TRY(rill__memory_check(s, dst, n, "dst", &dst_kind));
+  RILL_TRY(rill__memory_check(s, src, n, "src", &src_kind));
   RILL_TRY(rill__check_usable(s->base.device));
   const bool may_block = dst_kind == RILL_MEMORY_UNKNOWN || src_kind == RILL_MEMORY_UNKNOWN;
   if (rill__is_held(s)) {
@@ -182,7 +180,7 @@ rill_status rill_fill_async(rill_stream stream, void *dst, const void *pattern, 
   RILL_REQUIRE(count <= SIZE_MAX / pattern_size, RILL_ERROR_OUT_OF_RANGE, "%zu patterns of %zu bytes overflow", count,
                pattern_size);
   uint32_t kind;
-  RILL_TRY(check_range(s, dst, count * pattern_size, "dst", &kind));
+  RILL_TRY(rill__memory_check(s, dst, count * pattern_size, "dst", &kind));
   RILL_TRY(rill__check_usable(s->base.device));
   if (rill__is_held(s)) {
     bool taken = false;

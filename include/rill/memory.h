@@ -23,11 +23,22 @@ RILL_EXTERN_C_BEGIN
 /** Kinds of memory. */
 enum {
   RILL_MEMORY_UNKNOWN = 0,
-  RILL_MEMORY_DEVICE = 1, /**< the device's own */
-  RILL_MEMORY_PINNED = 2, /**< host memory that all devices of the backend reach, at the same address */
-  RILL_MEMORY_MANAGED = 3,
-  RILL_MEMORY_REGISTERED = 4
+  RILL_MEMORY_DEVICE = 1,    /**< the device's own */
+  RILL_MEMORY_PINNED = 2,    /**< host memory that all devices of the backend reach, at the same address */
+  RILL_MEMORY_MANAGED = 3,   /**< moves between host and devices by itself, at the same address */
+  RILL_MEMORY_REGISTERED = 4 /**< host memory of others that was made pinned; not a kind to allocate */
 };
+
+/** What rill knows of the memory that a pointer lies in. */
+typedef struct rill_memory_info {
+  size_t struct_size; /**< kept as it is, on failure too */
+  uint32_t kind;      /**< RILL_MEMORY_* */
+  rill_device device; /**< that it was allocated or registered for */
+  void *base;         /**< where the allocation begins */
+  size_t size;        /**< of the allocation, in bytes */
+} rill_memory_info;
+#define RILL_MEMORY_INFO_INIT \
+  { sizeof(rill_memory_info), 0, { 0 }, 0, 0 }
 
 /** Allocates `size` bytes.  They are not zeroed.  Size 0 is OK and gives NULL.
  *
@@ -44,6 +55,14 @@ RILL_API RILL_NODISCARD rill_status rill_alloc(rill_device device, size_t size, 
  *  Threads: any.
  *  Like:    cuMemFree, cuMemFreeHost, hipFree, hipHostFree.      Since: 0.1 */
 RILL_API rill_status rill_free(void *p);
+
+/** Tells kind, device, begin and size of the allocation or registered range that `p` lies in; `p` may lie anywhere
+ *  inside.  The driver is not asked.
+ *
+ *  Errors:  NOT_FOUND (`p` lies in no memory of rill's, NULL included), INVALID_ARGUMENT (info).
+ *  Threads: any.
+ *  Like:    cuPointerGetAttribute, hipPointerGetAttributes.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_memory_get_info(const void *p, rill_memory_info *info);
 
 /** Copies `n` bytes from `src` to `dst`, in any direction, as work of the stream.  0 bytes: nothing happens.
  *

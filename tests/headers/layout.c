@@ -73,6 +73,11 @@ AT(rill_launch, constants, 72);
 AT(rill_launch, constant_count, 80);
 AT(rill_launch, label, 88);
 
+AT(rill_memory_info, kind, 8);
+AT(rill_memory_info, device, 16);
+AT(rill_memory_info, base, 24);
+AT(rill_memory_info, size, 32);
+
 AT(rill_kernel_info, name, 8);
 AT(rill_kernel_info, arg_count, 16);
 AT(rill_kernel_info, registers, 20);
