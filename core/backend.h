@@ -120,8 +120,18 @@ struct rill__launch {
   uint32_t grid[3], block[3], shared_mem_bytes;
   bool clustered;      /* only if the device supports clusters */
   uint32_t cluster[3]; /* blocks, if clustered; the grid is a multiple */
-  void *const *args; /* a pointer to each value; read during the call; sizes are in kernel->source */
-  const char *label; /* may be NULL */
+  void *const *args;   /* a pointer to each value; read during the call; sizes are in kernel->source */
+  const char *label;   /* may be NULL */
+};
+
+/* A copy of `depth` slices of `height` rows of `width` bytes each; none is 0.  Each pitch is from row to row or slice
+ * to slice, in bytes, and what it leaves between is not touched.  Kinds are as in the `copy` slot of memory. */
+struct rill__copy_3d {
+  void *dst;
+  const void *src;
+  uint32_t dst_kind, src_kind;
+  size_t width, height, depth;
+  size_t dst_pitch, dst_slice_pitch, src_pitch, src_slice_pitch; /* slice pitches mean nothing if depth is 1 */
 };
 
 /* ---- the tables ---- */
@@ -197,6 +207,8 @@ struct rill__memory_table {
   /* n > 0.  Kinds are RILL_MEMORY_*: what core knows of the pointers, UNKNOWN if they are not rill's. */
   rill_status (*copy)(struct rill__stream *stream, void *dst, uint32_t dst_kind, const void *src, uint32_t src_kind,
                       size_t n);
+  /* Rows that do not join into one of fewer dimensions: height > 1; of several slices, if depth > 1. */
+  rill_status (*copy_3d)(struct rill__stream *stream, const struct rill__copy_3d *copy);
   /* count > 0; pattern_size 1, 2, 4, 8 or 16; dst aligned to it; the product does not overflow. */
   rill_status (*fill)(struct rill__stream *stream, void *dst, const void *pattern, size_t pattern_size, size_t count);
 };
@@ -254,6 +266,9 @@ rill_status rill__device_lost(struct rill__device *device, int32_t code, const c
 
 /* The same with a status and no vendor code: for a device that cannot be used for another reason. */
 void rill__device_close(struct rill__device *device, rill_status status, const char *text);
+
+/* Copies rows `first` to `end` - 1, counted through all slices, on the host. */
+void rill__copy_rows(const struct rill__copy_3d *copy, size_t first, size_t end);
 
 /* Fails as a lost device does.  Only when device->lost is set. */
 rill_status rill__fail_lost(struct rill__device *device) __attribute__((cold));

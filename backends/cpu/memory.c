@@ -149,5 +149,6 @@ const struct rill__memory_table cpu_memory_table = {
   .alloc = allocate,
   .free = release,
   .copy = copy,
+  .copy_3d = cpu_copy_3d,
   .fill = fill,
 };

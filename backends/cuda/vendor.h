@@ -80,6 +80,7 @@ typedef unsigned int gpu_word;
 #define GPU_ATTRIBUTE_SHARED_PER_BLOCK_OPTIN CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
 #define GPU_ATTRIBUTE_CORE_CLOCK CU_DEVICE_ATTRIBUTE_CLOCK_RATE
 #define GPU_ATTRIBUTE_MEMORY_CLOCK CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE
+#define GPU_ATTRIBUTE_MAX_PITCH CU_DEVICE_ATTRIBUTE_MAX_PITCH
 #define GPU_ATTRIBUTE_MANAGED CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY
 #define GPU_ATTRIBUTE_POOLS CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED
 #define GPU_ATTRIBUTE_COOPERATIVE CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH
@@ -260,6 +261,47 @@ static inline gpu_result gpu_vendor_copy(void *dst, uint32_t dst_kind, const voi
   return GPU_CALL(copy(GPU_POINTER(dst), GPU_POINTER(src), n, stream));
 }
 
+/* What is not known to be host memory is looked up by the driver, which then knows its device, too. */
+static inline CUmemorytype gpu_vendor_memory_type(uint32_t kind) {
+  return kind == RILL_MEMORY_PINNED ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_UNIFIED;
+}
+
+static inline gpu_result gpu_vendor_copy_2d(const struct rill__copy_3d *copy, gpu_stream_handle stream) {
+  const CUDA_MEMCPY2D values = {
+    .srcMemoryType = gpu_vendor_memory_type(copy->src_kind),
+    .srcHost = copy->src,
+    .srcDevice = GPU_POINTER(copy->src),
+    .srcPitch = copy->src_pitch,
+    .dstMemoryType = gpu_vendor_memory_type(copy->dst_kind),
+    .dstHost = copy->dst,
+    .dstDevice = GPU_POINTER(copy->dst),
+    .dstPitch = copy->dst_pitch,
+    .WidthInBytes = copy->width,
+    .Height = copy->height,
+  };
+  return GPU_CALL(copy_2d(&values, stream));
+}
+
+/* Slice pitches are multiples of pitches. */
+static inline gpu_result gpu_vendor_copy_3d(const struct rill__copy_3d *copy, gpu_stream_handle stream) {
+  const CUDA_MEMCPY3D values = {
+    .srcMemoryType = gpu_vendor_memory_type(copy->src_kind),
+    .srcHost = copy->src,
+    .srcDevice = GPU_POINTER(copy->src),
+    .srcPitch = copy->src_pitch,
+    .srcHeight = copy->src_slice_pitch / copy->src_pitch,
+    .dstMemoryType = gpu_vendor_memory_type(copy->dst_kind),
+    .dstHost = copy->dst,
+    .dstDevice = GPU_POINTER(copy->dst),
+    .dstPitch = copy->dst_pitch,
+    .dstHeight = copy->dst_slice_pitch / copy->dst_pitch,
+    .WidthInBytes = copy->width,
+    .Height = copy->height,
+    .Depth = copy->depth,
+  };
+  return GPU_CALL(copy_3d(&values, stream));
+}
+
 static inline gpu_result gpu_vendor_module_load(gpu_module_handle *module, const void *data, char *log, size_t size) {
   CUjit_option options[] = { CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES };
   void *values[] = { log, (void *)(uintptr_t)size };
@@ -268,8 +310,8 @@ static inline gpu_result gpu_vendor_module_load(gpu_module_handle *module, const
 
 /* One launch in clusters of blocks: an attribute of the extended launch, which came with them. */
 static inline gpu_result gpu_vendor_launch_clusters(gpu_function function, const uint32_t grid[3],
-                                                    const uint32_t block[3], const uint32_t cluster[3],
-                                                    uint32_t shared, gpu_stream_handle stream, void **args) {
+                                                    const uint32_t block[3], const uint32_t cluster[3], uint32_t shared,
+                                                    gpu_stream_handle stream, void **args) {
   CUlaunchAttribute attribute = { .id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION };
   attribute.value.clusterDim.x = cluster[0];
   attribute.value.clusterDim.y = cluster[1];

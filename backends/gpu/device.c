@@ -116,6 +116,7 @@ static rill_status init(struct rill__device *device) {
   info->memory_total = memory;
   fill_place(info, part->native);
   fill_limits(info, part->native);
+  part->max_pitch = attribute(part->native, GPU_ATTRIBUTE_MAX_PITCH);
   device->max_threads_per_dim = GPU_MAX_THREADS_PER_DIM;
   info->driver_version = gpu_vendor_driver_version();
   info->runtime_version = gpu_vendor_runtime_version();

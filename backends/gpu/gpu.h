@@ -26,6 +26,7 @@
 #include "backends/gpu/api.h"
 
 #define gpu_backend GPU_NAME(backend)
+#define gpu_copy_3d GPU_NAME(copy_3d)
 #define gpu_device_count GPU_NAME(device_count)
 #define gpu_device_table GPU_NAME(device_table)
 #define gpu_devices GPU_NAME(devices)
@@ -51,6 +52,7 @@ struct gpu_device {
   gpu_device_handle native;
   gpu_context context; /* the primary one, from activation on */
   struct gpu_target target;
+  size_t max_pitch;                                        /* of the vendor's copies of two and three dimensions */
   _Atomic(struct gpu_closure *) spare[GPU_SPARE_CLOSURES]; /* for the next host calls */
   _Atomic(struct gpu_closure *) captured;                  /* those that graphs may still call */
 };
@@ -116,6 +118,9 @@ struct gpu_patience {
 struct gpu_patience gpu_patience_begin(uint64_t ns);
 bool gpu_patience_again(struct gpu_patience *patience); /* false once the limit has passed, never before */
 rill_status gpu_fail_unfinished(const char *what, uint64_t ns) __attribute__((cold));
+
+/* The copy_3d slot of memory. */
+rill_status gpu_copy_3d(struct rill__stream *stream, const struct rill__copy_3d *copy);
 
 /* The host_call slot of streams. */
 rill_status gpu_host_call(struct rill__stream *stream, rill_host_fn fn, void *user);

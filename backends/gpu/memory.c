@@ -196,5 +196,6 @@ const struct rill__memory_table gpu_memory_table = {
   .alloc = alloc,
   .free = release,
   .copy = copy,
+  .copy_3d = gpu_copy_3d,
   .fill = fill,
 };

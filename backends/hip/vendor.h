@@ -91,6 +91,7 @@ typedef int gpu_word;
 #define GPU_ATTRIBUTE_SHARED_PER_BLOCK_OPTIN hipDeviceAttributeSharedMemPerBlockOptin
 #define GPU_ATTRIBUTE_CORE_CLOCK hipDeviceAttributeClockRate
 #define GPU_ATTRIBUTE_MEMORY_CLOCK hipDeviceAttributeMemoryClockRate
+#define GPU_ATTRIBUTE_MAX_PITCH hipDeviceAttributeMaxPitch
 #define GPU_ATTRIBUTE_MANAGED hipDeviceAttributeManagedMemory
 #define GPU_ATTRIBUTE_POOLS hipDeviceAttributeMemoryPoolsSupported
 #define GPU_ATTRIBUTE_COOPERATIVE hipDeviceAttributeCooperativeLaunch
@@ -282,6 +283,28 @@ static inline gpu_result gpu_vendor_copy(void *dst, uint32_t dst_kind, const voi
   return GPU_CALL(copy(dst, src, n, hipMemcpyDefault, stream));
 }
 
+static inline gpu_result gpu_vendor_copy_2d(const struct rill__copy_3d *copy, gpu_stream_handle stream) {
+  return GPU_CALL(copy_2d(copy->dst, copy->dst_pitch, copy->src, copy->src_pitch, copy->width, copy->height,
+                          hipMemcpyDefault, stream));
+}
+
+/* Slice pitches are multiples of pitches. */
+static inline gpu_result gpu_vendor_copy_3d(const struct rill__copy_3d *copy, gpu_stream_handle stream) {
+  const hipMemcpy3DParms values = {
+    .srcPtr = { .ptr = (void *)(uintptr_t)copy->src,
+                .pitch = copy->src_pitch,
+                .xsize = copy->src_pitch,
+                .ysize = copy->src_slice_pitch / copy->src_pitch },
+    .dstPtr = { .ptr = copy->dst,
+                .pitch = copy->dst_pitch,
+                .xsize = copy->dst_pitch,
+                .ysize = copy->dst_slice_pitch / copy->dst_pitch },
+    .extent = { .width = copy->width, .height = copy->height, .depth = copy->depth },
+    .kind = hipMemcpyDefault,
+  };
+  return GPU_CALL(copy_3d(&values, stream));
+}
+
 static inline gpu_result gpu_vendor_module_load(gpu_module_handle *module, const void *data, char *log, size_t size) {
   (void)log, (void)size; /* it only loads machine code: there is no log */
   return GPU_CALL(module_load(module, data));
@@ -289,8 +312,8 @@ static inline gpu_result gpu_vendor_module_load(gpu_module_handle *module, const
 
 /* No device has clusters, so no launch gets here. */
 static inline gpu_result gpu_vendor_launch_clusters(gpu_function function, const uint32_t grid[3],
-                                                    const uint32_t block[3], const uint32_t cluster[3],
-                                                    uint32_t shared, gpu_stream_handle stream, void **args) {
+                                                    const uint32_t block[3], const uint32_t cluster[3], uint32_t shared,
+                                                    gpu_stream_handle stream, void **args) {
   (void)function, (void)grid, (void)block, (void)cluster, (void)shared, (void)stream, (void)args;
   return GPU_NOT_SUPPORTED;
 }

@@ -75,6 +75,41 @@ RILL_API RILL_NODISCARD rill_status rill_memory_get_info(const void *p, rill_mem
  *  Like:    cuMemcpyAsync, hipMemcpyAsync.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_copy_async(rill_stream stream, void *dst, const void *src, size_t n);
 
+/** Copies `height` rows of `width` bytes, as work of the stream, and leaves alone what lies between rows.  A pitch is
+ *  the bytes from the begin of one row to the begin of the next.  No bytes (a width or height of 0): nothing happens.
+ *
+ *  All else is as for rill_copy_async, the range of each end being from its first byte to its last.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (NULL, a pitch less than the width), OUT_OF_RANGE (past the
+ *           end of an allocation, or sizes that overflow), DEVICE_LOST, BACKEND.
+ *  Threads: any; calls on one stream are ordered as they arrive.
+ *  Like:    cuMemcpy2DAsync, hipMemcpy2DAsync.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_copy_2d_async(rill_stream stream, void *dst, size_t dst_pitch, const void *src,
+                                                       size_t src_pitch, size_t width, size_t height);
+
+/** A box of bytes: `depth` slices of `height` rows of `width` bytes. */
+typedef struct rill_copy_3d {
+  size_t struct_size;
+  void *dst;
+  const void *src;
+  size_t dst_pitch, dst_slice_pitch; /**< bytes from row to row, and from slice to slice: at least `height` pitches */
+  size_t src_pitch, src_slice_pitch; /**< the same of the source; with a depth of 1 slice pitches mean nothing */
+  size_t width, height, depth;       /**< bytes, rows, slices */
+} rill_copy_3d;
+#define RILL_COPY_3D_INIT \
+  { sizeof(rill_copy_3d), 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+
+/** Copies a box of bytes, as work of the stream, and leaves alone what lies between rows and slices.  No bytes (a
+ *  width, height or depth of 0): nothing happens.  The struct is read at the call.  All else is as for
+ *  rill_copy_2d_async.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (NULL, a pitch less than the width, a slice pitch less than
+ *           the rows of a slice, the struct), OUT_OF_RANGE (past the end of an allocation, or sizes that overflow),
+ *           DEVICE_LOST, BACKEND.
+ *  Threads: any; calls on one stream are ordered as they arrive.
+ *  Like:    cuMemcpy3DAsync, hipMemcpy3DAsync.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_copy_3d_async(rill_stream stream, const rill_copy_3d *copy);
+
 /** Writes `count` copies of a pattern of 1, 2, 4, 8 or 16 bytes, as work of the stream.  The pattern is read
  *  at the call; `dst` must be aligned to its size.  Count 0: nothing happens.
  *

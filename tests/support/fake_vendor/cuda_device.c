@@ -298,6 +298,57 @@ CUresult CUDAAPI cuMemcpyDtoDAsync(CUdeviceptr dst, CUdeviceptr src, size_t n, C
   CU_CALL(copy(address(dst), address(src), n, stream, false));
 }
 
+static bool is_linear(CUmemorytype type) { return type >= CU_MEMORYTYPE_HOST && type <= CU_MEMORYTYPE_UNIFIED; }
+
+static char *linear(CUmemorytype type, const void *host, CUdeviceptr device) {
+  if (type == CU_MEMORYTYPE_HOST) return (char *)(uintptr_t)host;
+  return type == CU_MEMORYTYPE_ARRAY ? NULL : address(device);
+}
+
+/* Arrays are not known here. */
+static int copy_2d(const CUDA_MEMCPY2D *values, CUstream stream) {
+  if (values == NULL || !is_linear(values->srcMemoryType) || !is_linear(values->dstMemoryType))
+    return FAKE_INVALID_VALUE;
+  const char *src = linear(values->srcMemoryType, values->srcHost, values->srcDevice);
+  char *dst = linear(values->dstMemoryType, values->dstHost, values->dstDevice);
+  if (src == NULL || dst == NULL) return FAKE_INVALID_VALUE;
+  return fake_copy(stream,
+                   &(struct fake_copy){ .dst = dst + values->dstY * values->dstPitch + values->dstXInBytes,
+                                        .src = src + values->srcY * values->srcPitch + values->srcXInBytes,
+                                        .dst_pitch = values->dstPitch,
+                                        .src_pitch = values->srcPitch,
+                                        .width = values->WidthInBytes,
+                                        .height = values->Height },
+                   false);
+}
+
+CUresult CUDAAPI cuMemcpy2DAsync(const CUDA_MEMCPY2D *values, CUstream stream) { CU_CALL(copy_2d(values, stream)); }
+
+static int copy_3d(const CUDA_MEMCPY3D *values, CUstream stream) {
+  if (values == NULL || !is_linear(values->srcMemoryType) || !is_linear(values->dstMemoryType))
+    return FAKE_INVALID_VALUE;
+  const char *src = linear(values->srcMemoryType, values->srcHost, values->srcDevice);
+  char *dst = linear(values->dstMemoryType, values->dstHost, values->dstDevice);
+  const size_t src_slice = values->srcPitch * values->srcHeight, dst_slice = values->dstPitch * values->dstHeight;
+  if (src == NULL || dst == NULL) return FAKE_INVALID_VALUE;
+  dst += values->dstZ * dst_slice + values->dstY * values->dstPitch + values->dstXInBytes;
+  src += values->srcZ * src_slice + values->srcY * values->srcPitch + values->srcXInBytes;
+  if (values->Depth == 0) return FAKE_OK;
+  return fake_copy(stream,
+                   &(struct fake_copy){ .dst = dst,
+                                        .src = src,
+                                        .dst_pitch = values->dstPitch,
+                                        .src_pitch = values->srcPitch,
+                                        .width = values->WidthInBytes,
+                                        .height = values->Height,
+                                        .dst_slice = dst_slice,
+                                        .src_slice = src_slice,
+                                        .depth = values->Depth },
+                   false);
+}
+
+CUresult CUDAAPI cuMemcpy3DAsync(const CUDA_MEMCPY3D *values, CUstream stream) { CU_CALL(copy_3d(values, stream)); }
+
 CUresult CUDAAPI cuMemcpy(CUdeviceptr dst, CUdeviceptr src, size_t n) {
   CU_CALL(copy(address(dst), address(src), n, NULL, true));
 }

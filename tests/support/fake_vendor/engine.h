@@ -277,6 +277,7 @@ struct fake_copy {
   char *dst;
   const char *src;
   size_t dst_pitch, src_pitch, width, height;
+  size_t dst_slice, src_slice, depth; /* from slice to slice; depth 0 is 1 */
 };
 /* Checks both ranges; reads a pageable source now; blocks for a pageable destination. */
 int fake_copy(const void *stream, const struct fake_copy *copy, bool blocking);

@@ -222,8 +222,10 @@ struct copy_work {
 };
 
 static void copy_rows(const struct fake_copy *copy) {
-  for (size_t row = 0; row < copy->height; row++)
-    memmove(copy->dst + row * copy->dst_pitch, copy->src + row * copy->src_pitch, copy->width);
+  for (size_t slice = 0; slice < copy->depth; slice++)
+    for (size_t row = 0; row < copy->height; row++)
+      memmove(copy->dst + slice * copy->dst_slice + row * copy->dst_pitch,
+              copy->src + slice * copy->src_slice + row * copy->src_pitch, copy->width);
 }
 
 static void run_copy(void *data, int status) {
@@ -239,16 +241,20 @@ static void finish_copy(void *data) {
 
 static int stage(struct copy_work *work) {
   const struct fake_copy *copy = &work->copy;
-  work->staged = malloc(copy->width * copy->height);
+  work->staged = malloc(copy->width * copy->height * copy->depth);
   if (work->staged == NULL) return FAKE_OUT_OF_MEMORY;
   copy_rows(&(struct fake_copy){ .dst = work->staged,
                                  .dst_pitch = copy->width,
+                                 .dst_slice = copy->width * copy->height,
                                  .src = copy->src,
                                  .src_pitch = copy->src_pitch,
+                                 .src_slice = copy->src_slice,
                                  .width = copy->width,
-                                 .height = copy->height });
+                                 .height = copy->height,
+                                 .depth = copy->depth });
   work->copy.src = work->staged;
   work->copy.src_pitch = copy->width;
+  work->copy.src_slice = copy->width * copy->height;
   return FAKE_OK;
 }
 
@@ -266,13 +272,24 @@ static int submit_and_wait(struct fake_stream *stream, struct fake_op *op, bool 
   return code;
 }
 
-int fake_copy(const void *handle, const struct fake_copy *copy, bool blocking) {
+/* What the drivers take: rows that do not overlap, slices of whole rows, pitches of at most 31 bits. */
+static bool good_pitch(const struct fake_copy *copy, size_t pitch, size_t slice) {
+  if (copy->height > 1 && (pitch < copy->width || pitch > INT32_MAX)) return false;
+  return copy->depth == 1 || (pitch >= copy->width && slice % pitch == 0 && slice >= copy->height * pitch);
+}
+
+int fake_copy(const void *handle, const struct fake_copy *asked, bool blocking) {
   struct fake_stream *stream;
+  struct fake_copy values = *asked;
+  const struct fake_copy *const copy = &values;
+  if (values.depth == 0) values.depth = 1;
   int code = fake_stream_get(handle, &stream);
   if (code != FAKE_OK || copy->width == 0 || copy->height == 0) return code;
+  if (!good_pitch(copy, copy->dst_pitch, copy->dst_slice) || !good_pitch(copy, copy->src_pitch, copy->src_slice))
+    return FAKE_INVALID_VALUE;
   bool pageable_src, pageable_dst;
-  const size_t dst_size = (copy->height - 1) * copy->dst_pitch + copy->width;
-  const size_t src_size = (copy->height - 1) * copy->src_pitch + copy->width;
+  const size_t dst_size = (copy->depth - 1) * copy->dst_slice + (copy->height - 1) * copy->dst_pitch + copy->width;
+  const size_t src_size = (copy->depth - 1) * copy->src_slice + (copy->height - 1) * copy->src_pitch + copy->width;
   if (copy->dst == NULL || copy->src == NULL) return FAKE_INVALID_VALUE;
   if ((code = check_range(copy->dst, dst_size, &pageable_dst)) != FAKE_OK ||
       (code = check_range(copy->src, src_size, &pageable_src)) != FAKE_OK)

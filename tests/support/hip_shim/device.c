@@ -198,6 +198,7 @@ static CUdevice_attribute cuda_attribute(hipDeviceAttribute_t attribute) {
     case hipDeviceAttributeComputeCapabilityMinor: return CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR;
     case hipDeviceAttributeAsyncEngineCount: return CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT;
     case hipDeviceAttributeConcurrentKernels: return CU_DEVICE_ATTRIBUTE_CONCURRENT_KERNELS;
+    case hipDeviceAttributeMaxPitch: return CU_DEVICE_ATTRIBUTE_MAX_PITCH;
     case hipDeviceAttributeManagedMemory: return CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY;
     case hipDeviceAttributeConcurrentManagedAccess: return CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS;
     case hipDeviceAttributeCooperativeLaunch: return CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH;

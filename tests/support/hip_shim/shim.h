@@ -74,6 +74,8 @@ CUresult CUDAAPI cuStreamGetId(CUstream stream, unsigned long long *id); /* of C
   X(cuMemHostAlloc)                    \
   X(cuMemFreeHost)                     \
   X(cuMemcpyAsync)                     \
+  X(cuMemcpy2DAsync)                   \
+  X(cuMemcpy3DAsync)                   \
   X(cuMemsetD8Async)                   \
   X(cuMemsetD16Async)                  \
   X(cuMemsetD32Async)                  \
