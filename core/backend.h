@@ -44,6 +44,7 @@ struct rill__device {
   _Atomic(struct rill__stream *) default_stream;
   struct rill__stream *imported;         /* streams that were imported, linked by next_imported */
   struct rill__stream *streams;          /* those whose native stream may have work, linked by next */
+  _Atomic uint64_t peers[4];             /* a bit for each ordinal whose memory it may reach (core/peer.c) */
   _Atomic uint32_t held_streams;         /* how many of its streams are held */
   struct rill__event_pool *spare_events; /* by timing and blocking_sync (core/event_pool.h) */
   _Atomic bool losing;
@@ -151,6 +152,11 @@ struct rill__device_table {
   /* Blocks until all work of the device is done, foreign streams too. */
   rill_status (*synchronize)(struct rill__device *device);
   rill_status (*get_memory)(struct rill__device *device, uint64_t *free_bytes, uint64_t *total_bytes);
+  /* Optional: without them no device reaches another one's memory.  Of two different devices of the backend.
+   * `can_access_peer`: `why` as for supports. */
+  bool (*can_access_peer)(struct rill__device *device, struct rill__device *memory_of, const char **why);
+  /* Both are active.  Turns on what can_access_peer says is possible, or off; what is so already is no failure. */
+  rill_status (*set_peer)(struct rill__device *device, struct rill__device *memory_of, bool on);
   /* Optional.  The number of the device that a native stream other than 0, 1 and 2 belongs to.  Called before any
    * device has been activated, too. */
   rill_status (*of_native_stream)(uintptr_t native, uint32_t *ordinal);

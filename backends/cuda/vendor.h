@@ -182,6 +182,16 @@ static inline gpu_result gpu_vendor_stream_owner(gpu_stream_handle stream, gpu_d
   return result;
 }
 
+static inline gpu_result gpu_vendor_enable_peer(gpu_device_handle other, gpu_context context) {
+  (void)other;
+  return GPU_CALL(enable_peer(context, 0));
+}
+
+static inline gpu_result gpu_vendor_disable_peer(gpu_device_handle other, gpu_context context) {
+  (void)other;
+  return GPU_CALL(disable_peer(context));
+}
+
 /* ---- what the device is, and which code it runs ---- */
 
 struct gpu_target {

@@ -247,5 +247,7 @@ const struct rill__device_table gpu_device_table = {
   .supports = supports,
   .synchronize = synchronize,
   .get_memory = get_memory,
+  .can_access_peer = gpu_can_access_peer,
+  .set_peer = gpu_set_peer,
   .of_native_stream = of_native_stream,
 };

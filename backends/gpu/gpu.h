@@ -38,8 +38,10 @@
 #define gpu_kernel_table GPU_NAME(kernel_table)
 #define gpu_memory_table GPU_NAME(memory_table)
 #define gpu_module_table GPU_NAME(module_table)
+#define gpu_can_access_peer GPU_NAME(can_access_peer)
 #define gpu_patience_again GPU_NAME(patience_again)
 #define gpu_patience_begin GPU_NAME(patience_begin)
+#define gpu_set_peer GPU_NAME(set_peer)
 #define gpu_status_of GPU_NAME(status_of)
 #define gpu_stream_table GPU_NAME(stream_table)
 
@@ -118,6 +120,10 @@ struct gpu_patience {
 struct gpu_patience gpu_patience_begin(uint64_t ns);
 bool gpu_patience_again(struct gpu_patience *patience); /* false once the limit has passed, never before */
 rill_status gpu_fail_unfinished(const char *what, uint64_t ns) __attribute__((cold));
+
+/* Slots of devices. */
+bool gpu_can_access_peer(struct rill__device *device, struct rill__device *memory_of, const char **why);
+rill_status gpu_set_peer(struct rill__device *device, struct rill__device *memory_of, bool on);
 
 /* The copy_3d slot of memory. */
 rill_status gpu_copy_3d(struct rill__stream *stream, const struct rill__copy_3d *copy);

@@ -204,6 +204,16 @@ static inline gpu_result gpu_vendor_stream_owner(gpu_stream_handle stream, gpu_d
   return result == GPU_NOT_SUPPORTED ? GPU_SUCCESS : result; /* a runtime that does not say is believed */
 }
 
+static inline gpu_result gpu_vendor_enable_peer(gpu_device_handle other, gpu_context context) {
+  (void)context;
+  return GPU_CALL(enable_peer(other, 0));
+}
+
+static inline gpu_result gpu_vendor_disable_peer(gpu_device_handle other, gpu_context context) {
+  (void)context;
+  return GPU_CALL(disable_peer(other));
+}
+
 /* ---- what the device is, and which code it runs ---- */
 
 struct gpu_target {

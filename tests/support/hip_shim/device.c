@@ -167,6 +167,25 @@ hipError_t hipDeviceCanAccessPeer(int *out, int device, int other) {
   SHIM_CALL_PLAIN(cuDeviceCanAccessPeer, out, device, other);
 }
 
+static hipError_t set_peer(int other, CUresult (*call)(CUcontext other)) {
+  CUcontext context;
+  hipError_t code = shim_enter();
+  if (code != hipSuccess) return code;
+  code = shim_context(other, &context);
+  if (code == hipSuccess) code = (hipError_t)call(context);
+  shim_leave();
+  return code;
+}
+
+static CUresult enable_peer(CUcontext other) { return shim_cuda.cuCtxEnablePeerAccess(other, 0); }
+static CUresult disable_peer(CUcontext other) { return shim_cuda.cuCtxDisablePeerAccess(other); }
+
+hipError_t hipDeviceEnablePeerAccess(int other, unsigned int flags) {
+  return shim_result(flags != 0 ? hipErrorInvalidValue : (int)set_peer(other, enable_peer));
+}
+
+hipError_t hipDeviceDisablePeerAccess(int other) { return shim_result((int)set_peer(other, disable_peer)); }
+
 /* An AMD GPU has 64 KiB of shared memory for every block, and asks nobody for it: module.c sees to that. */
 static bool constant_attribute(hipDeviceAttribute_t attribute, int *out) {
   switch ((int)attribute) {

@@ -44,6 +44,8 @@ CUresult CUDAAPI cuStreamGetId(CUstream stream, unsigned long long *id); /* of C
   X(cuCtxPopCurrent)                   \
   X(cuCtxGetDevice)                    \
   X(cuCtxSynchronize)                  \
+  X(cuCtxEnablePeerAccess)             \
+  X(cuCtxDisablePeerAccess)            \
   X(cuStreamCreateWithPriority)        \
   X(cuStreamDestroy)                   \
   X(cuStreamQuery)                     \
