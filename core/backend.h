@@ -210,11 +210,22 @@ struct rill__memory_table {
   rill_status (*alloc)(struct rill__device *device, size_t size, uint32_t kind, void **out);
   /* Frees memory of `alloc` once submitted work of the device is done; may block for that. */
   rill_status (*free)(struct rill__device *device, void *p, uint32_t kind);
-  /* n > 0.  Kinds are RILL_MEMORY_*: what core knows of the pointers, UNKNOWN if they are not rill's. */
+  /* Optional: makes memory of others pinned, for all devices of the backend; and takes that back once submitted work
+   * of all of them is done.  size > 0; no byte of it is in an allocation or another registered range. */
+  rill_status (*host_register)(struct rill__device *device, void *p, size_t size);
+  rill_status (*host_unregister)(struct rill__device *device, void *p);
+  /* n > 0.  Kinds are what core knows of the pointers: DEVICE, PINNED (registered memory too), MANAGED, or UNKNOWN
+   * if they are not rill's. */
   rill_status (*copy)(struct rill__stream *stream, void *dst, uint32_t dst_kind, const void *src, uint32_t src_kind,
                       size_t n);
   /* Rows that do not join into one of fewer dimensions: height > 1; of several slices, if depth > 1. */
   rill_status (*copy_3d)(struct rill__stream *stream, const struct rill__copy_3d *copy);
+  /* Optional, with managed memory.  `prefetch`: work of the stream, that brings `size` > 0 bytes inside an allocation
+   * of managed memory of the backend to the stream's device.  `advise`: RILL_ADVICE_* about such a range; `at` is a
+   * device of the backend, or NULL for the host. */
+  rill_status (*prefetch)(struct rill__stream *stream, const void *p, size_t size);
+  rill_status (*advise)(struct rill__device *device, const void *p, size_t size, struct rill__device *at,
+                        uint32_t advice);
   /* count > 0; pattern_size 1, 2, 4, 8 or 16; dst aligned to it; the product does not overflow. */
   rill_status (*fill)(struct rill__stream *stream, void *dst, const void *pattern, size_t pattern_size, size_t count);
 };

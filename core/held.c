@@ -53,7 +53,8 @@ void rill__held_op_free(struct held_op *op) {
       if (op->copy.staging != NULL) rill__held_free_staging(op->copy.staging);
       break;
     case HELD_HOST_CALL:
-    case HELD_FILL: break;
+    case HELD_FILL:
+    case HELD_PREFETCH: break;
   }
   free(op);
 }

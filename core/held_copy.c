@@ -1,4 +1,4 @@
-/* Copies of held streams, and the pinned memory that stands in for pageable memory in them. */
+/* Copies and prefetches of held streams, and the pinned memory that stands in for pageable memory in them. */
 #include "core/held_queue.h"
 
 #include <stdlib.h>
@@ -87,4 +87,13 @@ rill_status rill__held_copy(struct rill__stream *stream, void *dst, uint32_t dst
     .dst = dst, .src = src, .dst_kind = dst_kind, .src_kind = src_kind, .width = n, .height = 1, .depth = 1
   };
   return rill__held_copy_3d(stream, &copy, taken);
+}
+
+rill_status rill__held_prefetch(struct rill__stream *stream, const void *p, size_t size, bool *taken) {
+  struct held_op *op = NULL;
+  *taken = false;
+  RILL_TRY(rill__held_op_new(HELD_PREFETCH, 0, &op));
+  op->prefetch.p = p;
+  op->prefetch.size = size;
+  return rill__held_push(stream, op, taken);
 }

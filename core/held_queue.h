@@ -22,6 +22,7 @@ enum held_kind {
   HELD_HOST_CALL,
   HELD_COPY,
   HELD_FILL,
+  HELD_PREFETCH,
   HELD_LAUNCH
 };
 
@@ -52,6 +53,10 @@ struct held_op {
       uint64_t pattern[2];
       size_t pattern_size, count;
     } fill;
+    struct {
+      const void *p;
+      size_t size;
+    } prefetch;
     struct rill__launch launch; /* its kernel is kept; its label is owned */
   };
   void *values[]; /* of a launch: pointers into the bytes behind them */

@@ -146,6 +146,7 @@ static rill_status give(struct rill__stream *stream, struct held_op *op) {
     case HELD_FILL:
       return RILL_DOOR(stream, memory, fill, stream, op->fill.dst, op->fill.pattern, op->fill.pattern_size,
                        op->fill.count);
+    case HELD_PREFETCH: return RILL_DOOR(stream, memory, prefetch, stream, op->prefetch.p, op->prefetch.size);
     case HELD_LAUNCH: return RILL_DOOR(stream, kernel, launch, stream, &op->launch);
   }
   return RILL_ERROR_INTERNAL;

@@ -9,7 +9,7 @@ void rill__memory_unlock(void) { pthread_mutex_unlock(&ranges_lock); }
 
 /* ---- allocation ---- */
 
-static void destroy_allocation(struct rill__object *object) { rill__object_free(object); }
+void rill__memory_destroy(struct rill__object *object) { rill__object_free(object); }
 
 /* OUT_OF_MEMORY with what was asked for and what there is. */
 static rill_status fail_memory(struct rill__device *device, size_t size) {
@@ -21,7 +21,7 @@ static rill_status fail_memory(struct rill__device *device, size_t size) {
 
 static rill_status allocate(struct rill__device *device, size_t size, uint32_t kind, void **out) {
   struct rill__allocation *allocation = NULL;
-  RILL_TRY(rill__object_new(sizeof *allocation, device, NULL, destroy_allocation, &allocation));
+  RILL_TRY(rill__object_new(sizeof *allocation, device, NULL, rill__memory_destroy, &allocation));
   void *p = NULL;
   rill_status status = RILL_DOOR(device, memory, alloc, device, size, kind, &p);
   if (status == RILL_OK) {
@@ -44,25 +44,50 @@ static rill_status allocate(struct rill__device *device, size_t size, uint32_t k
   return status;
 }
 
-/* Takes the allocation that begins at `p` out of the map: from then on it is the caller's alone. */
-static rill_status take_out(void *p, struct rill__allocation **out) {
+/* Registered memory is none of rill's allocations, and the reverse. */
+rill_status rill__memory_take_out(void *p, bool registered, struct rill__allocation **out) {
   pthread_mutex_lock(&ranges_lock);
   struct rill__allocation *allocation = rill__ranges_find(p);
-  const bool begins = allocation != NULL && allocation->begin == (uintptr_t)p;
+  const bool right = allocation != NULL && (allocation->kind == RILL_MEMORY_REGISTERED) == registered;
+  const bool begins = right && allocation->begin == (uintptr_t)p;
+  const size_t offset = right ? (uintptr_t)p - allocation->begin : 0;
   if (begins) rill__ranges_remove(allocation);
   pthread_mutex_unlock(&ranges_lock);
-  RILL_REQUIRE(allocation != NULL, RILL_ERROR_NOT_FOUND, "%p is no allocation of rill, or has been freed", p);
-  RILL_REQUIRE(begins, RILL_ERROR_INVALID_ARGUMENT,
-               "%p lies inside an allocation, %zu bytes behind its begin" RILL_HINT "free it by its first address", p,
-               (size_t)((uintptr_t)p - allocation->begin));
-  *out = allocation;
-  return RILL_OK;
+  if (begins) {
+    *out = allocation;
+    return RILL_OK;
+  }
+  if (registered) {
+    RILL_REQUIRE(allocation == NULL || right, RILL_ERROR_NOT_FOUND,
+                 "%p is not registered memory, but an allocation of rill" RILL_HINT "free it with rill_free", p);
+    RILL_REQUIRE(right, RILL_ERROR_NOT_FOUND, "%p is not registered, or has been unregistered", p);
+    return rill__fail(RILL_ERROR_INVALID_ARGUMENT,
+                      "%p lies inside a registered range, %zu bytes behind its begin" RILL_HINT
+                      "unregister it by its first address",
+                      p, offset);
+  }
+  RILL_REQUIRE(allocation == NULL || right, RILL_ERROR_NOT_FOUND,
+               "%p is no allocation of rill, but registered memory" RILL_HINT "unregister it with rill_host_unregister",
+               p);
+  RILL_REQUIRE(right, RILL_ERROR_NOT_FOUND, "%p is no allocation of rill, or has been freed", p);
+  return rill__fail(RILL_ERROR_INVALID_ARGUMENT,
+                    "%p lies inside an allocation, %zu bytes behind its begin" RILL_HINT "free it by its first address",
+                    p, offset);
 }
 
-static void put_back(struct rill__allocation *allocation) {
+void rill__memory_put_back(struct rill__allocation *allocation) {
   pthread_mutex_lock(&ranges_lock);
-  (void)rill__ranges_insert(allocation); /* its nodes are there */
+  const bool inserted = rill__ranges_insert(allocation);
   pthread_mutex_unlock(&ranges_lock);
+  if (!inserted) rill__object_defer(&allocation->base); /* no memory for a node: rill knows it no more */
+}
+
+bool rill__memory_insert(struct rill__allocation *allocation, struct rill__allocation **overlapping) {
+  pthread_mutex_lock(&ranges_lock);
+  *overlapping = rill__ranges_overlapping(allocation->begin, allocation->size);
+  const bool inserted = *overlapping == NULL && rill__ranges_insert(allocation);
+  pthread_mutex_unlock(&ranges_lock);
+  return inserted;
 }
 
 /* Frees what was taken out of the map; outside epochs, since it may block for the device's work. */
@@ -73,7 +98,7 @@ static rill_status give_back(struct rill__allocation *allocation) {
     status = RILL_DOOR(device, memory, free, device, (void *)allocation->begin, allocation->kind);
   }
   if (status != RILL_OK && atomic_load(&device->lost) == RILL_OK) {
-    put_back(allocation);
+    rill__memory_put_back(allocation);
   } else { /* of a lost device, the memory has gone with it */
     rill__object_defer(&allocation->base);
   }
@@ -107,7 +132,7 @@ rill_status rill_free(void *p) {
   RILL_ENTER();
   if (p == NULL) return RILL_OK;
   struct rill__allocation *allocation = NULL;
-  RILL_TRY(take_out(p, &allocation));
+  RILL_TRY(rill__memory_take_out(p, false, &allocation));
   rill__leave(&self); /* nobody else can free the allocation */
   struct rill__device *device = allocation->base.device;
   free_put_off(device);
@@ -129,15 +154,16 @@ rill_status rill__memory_check(const struct rill__stream *stream, const void *p,
     return RILL_OK;
   }
   const size_t offset = (uintptr_t)p - allocation->begin;
+  const bool registered = allocation->kind == RILL_MEMORY_REGISTERED;
   RILL_REQUIRE(n <= allocation->size - offset, RILL_ERROR_OUT_OF_RANGE,
                "%s: %zu bytes at offset %zu pass the end of an allocation of %zu bytes", what, n, offset,
                allocation->size);
   if (allocation->base.device->backend == stream->base.device->backend) {
-    *kind = allocation->kind;
+    *kind = registered ? (uint32_t)RILL_MEMORY_PINNED : allocation->kind;
     return RILL_OK;
   }
   /* Another backend's pinned memory is host memory like any other. */
-  RILL_REQUIRE(allocation->kind == RILL_MEMORY_PINNED, RILL_ERROR_WRONG_BACKEND,
+  RILL_REQUIRE(allocation->kind == RILL_MEMORY_PINNED || registered, RILL_ERROR_WRONG_BACKEND,
                "%s %p is memory of %s, which %s cannot reach" RILL_HINT "copy through host memory", what, p,
                allocation->base.device->name, stream->base.device->name);
   return RILL_OK;

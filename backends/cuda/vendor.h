@@ -31,6 +31,16 @@
 extern __typeof__(cuEventElapsedTime_v2) cuEventElapsedTime;
 #endif
 
+/* The same with these: CUDA 13 takes a struct for the place.  The first ones are in every driver. */
+#ifdef cuMemPrefetchAsync
+#undef cuMemPrefetchAsync
+CUresult CUDAAPI cuMemPrefetchAsync(CUdeviceptr pointer, size_t size, CUdevice device, CUstream stream);
+#endif
+#ifdef cuMemAdvise
+#undef cuMemAdvise
+CUresult CUDAAPI cuMemAdvise(CUdeviceptr pointer, size_t size, CUmem_advise advice, CUdevice device);
+#endif
+
 /* From 12.0 on; here again for the headers of 11.8. */
 CUresult CUDAAPI cuStreamGetId(CUstream hStream, unsigned long long *streamId);
 
@@ -47,12 +57,15 @@ typedef CUfunction gpu_function;
 typedef CUfunction_attribute gpu_function_attribute;
 typedef CUdeviceptr gpu_pointer;
 typedef CUuuid gpu_uuid;
+typedef CUmem_advise gpu_advice; /* RILL_ADVICE_* have the vendors' numbers */
 typedef CUstreamCaptureStatus gpu_capture_status;
 typedef CUstreamCaptureMode gpu_capture_mode;
 typedef unsigned int gpu_word;
 #define GPU_CALLBACK CUDA_CB
 
 #define GPU_POINTER(p) ((CUdeviceptr)(uintptr_t)(p))
+#define GPU_CONST_POINTER(p) GPU_POINTER(p)
+#define GPU_HOST_AS_DEVICE CU_DEVICE_CPU
 #define GPU_CONTEXT_VALUE(context) ((uintptr_t)(context))
 #define GPU_CAPTURE_RELAXED CU_STREAM_CAPTURE_MODE_RELAXED
 #define GPU_CAPTURE_NONE CU_STREAM_CAPTURE_STATUS_NONE
@@ -64,6 +77,7 @@ typedef unsigned int gpu_word;
 #define GPU_RECORD_FLAG_EXTERNAL ((unsigned)CU_EVENT_RECORD_EXTERNAL)
 #define GPU_WAIT_FLAG_EXTERNAL ((unsigned)CU_EVENT_WAIT_EXTERNAL)
 #define GPU_HOST_ALLOC_FLAGS (CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP)
+#define GPU_HOST_REGISTER_FLAGS (CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP)
 #define GPU_MANAGED_ALLOC_FLAGS ((unsigned)CU_MEM_ATTACH_GLOBAL)
 
 #define GPU_ATTRIBUTE_COMPUTE_UNITS CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
@@ -82,6 +96,7 @@ typedef unsigned int gpu_word;
 #define GPU_ATTRIBUTE_MEMORY_CLOCK CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE
 #define GPU_ATTRIBUTE_MAX_PITCH CU_DEVICE_ATTRIBUTE_MAX_PITCH
 #define GPU_ATTRIBUTE_MANAGED CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY
+#define GPU_ATTRIBUTE_CONCURRENT_MANAGED CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS
 #define GPU_ATTRIBUTE_POOLS CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED
 #define GPU_ATTRIBUTE_COOPERATIVE CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH
 
@@ -114,6 +129,14 @@ _Static_assert((int)CUDA_ERROR_INVALID_VALUE == GPU_INVALID_VALUE &&
                    (int)CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED == GPU_CAPTURE_UNSUPPORTED &&
                    (int)CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD == GPU_CAPTURE_WRONG_THREAD,
                "the codes that the shared source goes by");
+
+_Static_assert((int)CU_MEM_ADVISE_SET_READ_MOSTLY == RILL_ADVICE_READ_MOSTLY &&
+                   (int)CU_MEM_ADVISE_UNSET_READ_MOSTLY == RILL_ADVICE_NOT_READ_MOSTLY &&
+                   (int)CU_MEM_ADVISE_SET_PREFERRED_LOCATION == RILL_ADVICE_PREFERRED_LOCATION &&
+                   (int)CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION == RILL_ADVICE_NO_PREFERRED_LOCATION &&
+                   (int)CU_MEM_ADVISE_SET_ACCESSED_BY == RILL_ADVICE_ACCESSED_BY &&
+                   (int)CU_MEM_ADVISE_UNSET_ACCESSED_BY == RILL_ADVICE_NOT_ACCESSED_BY,
+               "the numbers of advice");
 
 /* The driver API keeps no last error. */
 static inline gpu_result gpu_vendor_result(CUresult result) { return (gpu_result)result; }

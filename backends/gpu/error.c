@@ -58,6 +58,8 @@ static const char *reason_of(gpu_result result) {
     case GPU_NOT_SUPPORTED: return "the driver or the device cannot do this";
     case GPU_PEER_UNSUPPORTED: return "the device cannot reach the other one's memory";
     case GPU_TOO_MANY_PEERS: return "the device reaches as many others as the hardware allows";
+    case GPU_HOST_MEMORY_REGISTERED:
+      return "some of the memory's pages are pinned already: allocated so, or registered by other code";
     case GPU_CAPTURED_EVENT: return "the event was last recorded in a capture";
     case GPU_CAPTURE_UNSUPPORTED: return "it is not permitted while a stream is being captured";
     case GPU_CAPTURE_INVALIDATED:

@@ -58,12 +58,15 @@ typedef hipFunction_t gpu_function;
 typedef hipFunction_attribute gpu_function_attribute;
 typedef void *gpu_pointer;
 typedef hipUUID gpu_uuid;
+typedef hipMemoryAdvise gpu_advice; /* RILL_ADVICE_* have the vendors' numbers */
 typedef hipStreamCaptureStatus gpu_capture_status;
 typedef hipStreamCaptureMode gpu_capture_mode;
 typedef int gpu_word;
 #define GPU_CALLBACK
 
 #define GPU_POINTER(p) ((void *)(uintptr_t)(p))
+#define GPU_CONST_POINTER(p) (p)
+#define GPU_HOST_AS_DEVICE hipCpuDeviceId
 #define GPU_CONTEXT_VALUE(context) (context)
 #define GPU_CAPTURE_RELAXED hipStreamCaptureModeRelaxed
 #define GPU_CAPTURE_NONE hipStreamCaptureStatusNone
@@ -75,6 +78,7 @@ typedef int gpu_word;
 #define GPU_RECORD_FLAG_EXTERNAL 1u /* hipEventRecordExternal, of 6.4 */
 #define GPU_WAIT_FLAG_EXTERNAL 1u   /* hipEventWaitExternal; 5.2 takes no flags and says so */
 #define GPU_HOST_ALLOC_FLAGS (hipHostMallocPortable | hipHostMallocMapped)
+#define GPU_HOST_REGISTER_FLAGS (hipHostRegisterPortable | hipHostRegisterMapped)
 #define GPU_MANAGED_ALLOC_FLAGS ((unsigned)hipMemAttachGlobal)
 
 #define GPU_ATTRIBUTE_COMPUTE_UNITS hipDeviceAttributeMultiprocessorCount
@@ -93,6 +97,7 @@ typedef int gpu_word;
 #define GPU_ATTRIBUTE_MEMORY_CLOCK hipDeviceAttributeMemoryClockRate
 #define GPU_ATTRIBUTE_MAX_PITCH hipDeviceAttributeMaxPitch
 #define GPU_ATTRIBUTE_MANAGED hipDeviceAttributeManagedMemory
+#define GPU_ATTRIBUTE_CONCURRENT_MANAGED hipDeviceAttributeConcurrentManagedAccess
 #define GPU_ATTRIBUTE_POOLS hipDeviceAttributeMemoryPoolsSupported
 #define GPU_ATTRIBUTE_COOPERATIVE hipDeviceAttributeCooperativeLaunch
 
@@ -124,6 +129,14 @@ _Static_assert((int)hipErrorInvalidValue == GPU_INVALID_VALUE && (int)hipErrorOu
                    (int)hipErrorStreamCaptureUnsupported == GPU_CAPTURE_UNSUPPORTED &&
                    (int)hipErrorStreamCaptureWrongThread == GPU_CAPTURE_WRONG_THREAD,
                "the codes that the shared source goes by");
+
+_Static_assert((int)hipMemAdviseSetReadMostly == RILL_ADVICE_READ_MOSTLY &&
+                   (int)hipMemAdviseUnsetReadMostly == RILL_ADVICE_NOT_READ_MOSTLY &&
+                   (int)hipMemAdviseSetPreferredLocation == RILL_ADVICE_PREFERRED_LOCATION &&
+                   (int)hipMemAdviseUnsetPreferredLocation == RILL_ADVICE_NO_PREFERRED_LOCATION &&
+                   (int)hipMemAdviseSetAccessedBy == RILL_ADVICE_ACCESSED_BY &&
+                   (int)hipMemAdviseUnsetAccessedBy == RILL_ADVICE_NOT_ACCESSED_BY,
+               "the numbers of advice");
 
 /* A failed call stays the thread's last error, "not ready" too: take it away again, lest the user's next
  * hipGetLastError finds an error of ours.  (Up to 6 a call that succeeds takes the user's own away; nothing helps.) */

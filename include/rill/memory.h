@@ -64,6 +64,55 @@ RILL_API rill_status rill_free(void *p);
  *  Like:    cuPointerGetAttribute, hipPointerGetAttributes.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_memory_get_info(const void *p, rill_memory_info *info);
 
+/** Makes `size` bytes of host memory that others allocated pinned: copies from and to it are as fast as with
+ *  RILL_MEMORY_PINNED and do not block, for all devices of the backend.  `p` and `size` may be anything; the system
+ * pins whole pages, and a driver may refuse two ranges that share one.
+ *
+ *  The memory must stay until it is unregistered.  Takes microseconds to milliseconds.
+ *
+ *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT (NULL, size 0, memory that rill allocated or that is registered already,
+ * in part too), OUT_OF_RANGE (past the end of memory), UNSUPPORTED, OUT_OF_MEMORY, DEVICE_LOST, BACKEND. Threads: any.
+ *  Like:    cuMemHostRegister, hipHostRegister.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_host_register(rill_device device, void *p, size_t size);
+
+/** Takes back what rill_host_register did; `p` is what it was given.  May block: waits for the work submitted to all
+ *  devices of the backend.  Work of held streams is not waited for, and uses the memory as pageable.
+ *
+ *  Errors:  NOT_FOUND (no registered memory, NULL included), INVALID_ARGUMENT (inside a registered range), DEVICE_LOST,
+ *           BACKEND.
+ *  Threads: any.
+ *  Like:    cuMemHostUnregister, hipHostUnregister.      Since: 0.1 */
+RILL_API rill_status rill_host_unregister(void *p);
+
+/** Brings managed memory to the stream's device ahead of its use there, as work of the stream.  `p` may lie inside an
+ *  allocation.  Size 0: nothing happens.  Where all memory is in one place (the CPU) there is nothing to bring.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, NOT_FOUND (no memory of rill), INVALID_ARGUMENT (memory of another kind),
+ *           WRONG_BACKEND, OUT_OF_RANGE, UNSUPPORTED, DEVICE_LOST, BACKEND.
+ *  Threads: any; calls on one stream are ordered as they arrive.
+ *  Like:    cuMemPrefetchAsync, hipMemPrefetchAsync.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_memory_prefetch_async(rill_stream stream, const void *p, size_t size);
+
+/** What rill_memory_advise can say of a range; each is a hint, and the second of a pair takes the first one back. */
+enum {
+  RILL_ADVICE_READ_MOSTLY = 1, /**< read far more than written: each place may keep a copy */
+  RILL_ADVICE_NOT_READ_MOSTLY = 2,
+  RILL_ADVICE_PREFERRED_LOCATION = 3, /**< it should live on the device named, and be reached there */
+  RILL_ADVICE_NO_PREFERRED_LOCATION = 4,
+  RILL_ADVICE_ACCESSED_BY = 5, /**< the device named will use it: keep it mapped there */
+  RILL_ADVICE_NOT_ACCESSED_BY = 6
+};
+
+/** Tells how managed memory is going to be used.  Takes effect at once; changes speed only.  `device` is one of the
+ *  memory's backend, or the CPU for the host; about reading (RILL_ADVICE_READ_MOSTLY) it says nothing, but must be a
+ *  device.  `p` may lie inside an allocation.  Size 0: nothing happens.
+ *
+ *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT (advice, memory of another kind), NOT_FOUND (no memory of rill),
+ *           WRONG_BACKEND, OUT_OF_RANGE, UNSUPPORTED, DEVICE_LOST, BACKEND.
+ *  Threads: any.
+ *  Like:    cuMemAdvise, hipMemAdvise.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_memory_advise(const void *p, size_t size, rill_device device, uint32_t advice);
+
 /** Copies `n` bytes from `src` to `dst`, in any direction, as work of the stream.  0 bytes: nothing happens.
  *
  *  A range that starts inside an allocation of rill must end inside it.  Pageable memory may make the call

@@ -5,7 +5,7 @@
 
 #include "support/testing.h"
 
-enum { PAGEABLE, PINNED, DEVICE, MANAGED, MEMORY_KINDS };
+enum { PAGEABLE, PINNED, DEVICE, MANAGED, REGISTERED, MEMORY_KINDS };
 enum { PITCHED_BYTES = 40009, PITCHED_GUARD = 0xee };
 
 static inline bool has_kind(int kind) {
@@ -13,10 +13,11 @@ static inline bool has_kind(int kind) {
 }
 
 static inline unsigned char *allocate_kind(int kind, size_t size) {
-  static const uint32_t kinds[] = { 0, RILL_MEMORY_PINNED, RILL_MEMORY_DEVICE, RILL_MEMORY_MANAGED };
+  static const uint32_t kinds[] = { 0, RILL_MEMORY_PINNED, RILL_MEMORY_DEVICE, RILL_MEMORY_MANAGED, 0 };
   void *p = NULL;
-  if (kind == PAGEABLE) {
-    p = malloc(size);
+  if (kind == PAGEABLE || kind == REGISTERED) {
+    p = aligned_alloc(4096, (size + 4095) / 4096 * 4096); /* pages of its own */
+    if (kind == REGISTERED) assert_ok(rill_host_register(dut.device, p, size));
   } else {
     assert_ok(rill_alloc(dut.device, size, kinds[kind], &p));
   }
@@ -25,7 +26,8 @@ static inline unsigned char *allocate_kind(int kind, size_t size) {
 }
 
 static inline void free_kind(int kind, void *p) {
-  if (kind == PAGEABLE) {
+  if (kind == REGISTERED) assert_ok(rill_host_unregister(p));
+  if (kind == PAGEABLE || kind == REGISTERED) {
     free(p);
   } else {
     assert_ok(rill_free(p));

@@ -278,6 +278,47 @@ CUresult CUDAAPI cuMemAllocHost(void **out, size_t size) { CU_CALL(fake_memory_a
 
 CUresult CUDAAPI cuMemFreeHost(void *p) { CU_CALL(fake_memory_free(FAKE_HOST_MEMORY, p)); }
 
+CUresult CUDAAPI cuMemHostRegister(void *p, size_t size, unsigned int flags) {
+  CU_CALL(flags > 15 ? FAKE_INVALID_VALUE : fake_memory_register(p, size));
+}
+
+CUresult CUDAAPI cuMemHostUnregister(void *p) { CU_CALL(fake_memory_unregister(p)); }
+
+/* CUDA 13 takes a struct for the place; the first versions stay for who asks for them by name. */
+#ifdef cuMemPrefetchAsync
+#undef cuMemPrefetchAsync
+#undef cuMemAdvise
+#pragma GCC visibility push(default)
+CUresult CUDAAPI cuMemPrefetchAsync(CUdeviceptr p, size_t size, CUdevice device, CUstream stream);
+CUresult CUDAAPI cuMemAdvise(CUdeviceptr p, size_t size, CUmem_advise advice, CUdevice device);
+#pragma GCC visibility pop
+#endif
+
+static int look_at_place(CUdevice device) {
+  struct fake_device *found;
+  return device == CU_DEVICE_CPU ? FAKE_OK : fake_device_get(device, &found);
+}
+
+static int prefetch(const void *p, size_t size, CUdevice device, CUstream stream) {
+  const int code = look_at_place(device);
+  return code == FAKE_OK ? fake_prefetch(stream, p, size) : code;
+}
+
+CUresult CUDAAPI cuMemPrefetchAsync(CUdeviceptr p, size_t size, CUdevice device, CUstream stream) {
+  CU_CALL(prefetch(address(p), size, device, stream));
+}
+
+static int advise(const void *p, size_t size, CUmem_advise advice, CUdevice device) {
+  if ((int)advice < CU_MEM_ADVISE_SET_READ_MOSTLY || advice > CU_MEM_ADVISE_UNSET_ACCESSED_BY)
+    return FAKE_INVALID_VALUE;
+  const int code = look_at_place(device);
+  return code == FAKE_OK ? fake_memory_check_managed(p, size) : code;
+}
+
+CUresult CUDAAPI cuMemAdvise(CUdeviceptr p, size_t size, CUmem_advise advice, CUdevice device) {
+  CU_CALL(advise(address(p), size, advice, device));
+}
+
 static int copy(void *dst, const void *src, size_t n, CUstream stream, bool blocking) {
   return fake_copy(stream, &(struct fake_copy){ .dst = dst, .src = src, .width = n, .height = 1 }, blocking);
 }

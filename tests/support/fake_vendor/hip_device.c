@@ -266,6 +266,37 @@ hipError_t hipHostMalloc(void **out, size_t size, unsigned int flags) {
 
 hipError_t hipHostFree(void *p) { HIP_CALL(fake_memory_free(FAKE_HOST_MEMORY, p)); }
 
+hipError_t hipHostRegister(void *p, size_t size, unsigned int flags) {
+  (void)flags;
+  HIP_CALL(fake_memory_register(p, size));
+}
+
+hipError_t hipHostUnregister(void *p) { HIP_CALL(fake_memory_unregister(p)); }
+
+static int look_at_place(int device) {
+  struct fake_device *found;
+  return device == hipCpuDeviceId ? FAKE_OK : fake_device_get(device, &found);
+}
+
+static int prefetch(const void *p, size_t size, int device, hipStream_t stream) {
+  const int code = look_at_place(device);
+  return code == FAKE_OK ? fake_prefetch(stream, p, size) : code;
+}
+
+hipError_t hipMemPrefetchAsync(const void *p, size_t size, int device, hipStream_t stream) {
+  HIP_CALL(prefetch(p, size, device, stream));
+}
+
+static int advise(const void *p, size_t size, hipMemoryAdvise advice, int device) {
+  if ((int)advice < hipMemAdviseSetReadMostly || advice > hipMemAdviseUnsetAccessedBy) return FAKE_INVALID_VALUE;
+  const int code = look_at_place(device);
+  return code == FAKE_OK ? fake_memory_check_managed(p, size) : code;
+}
+
+hipError_t hipMemAdvise(const void *p, size_t size, hipMemoryAdvise advice, int device) {
+  HIP_CALL(advise(p, size, advice, device));
+}
+
 static int copy(void *dst, const void *src, size_t n, hipMemcpyKind kind, hipStream_t stream, bool blocking) {
   if ((int)kind < 0 || kind > hipMemcpyDefault) return FAKE_INVALID_VALUE;
   return fake_copy(stream, &(struct fake_copy){ .dst = dst, .src = src, .width = n, .height = 1 }, blocking);

@@ -38,9 +38,13 @@ static bool in_block(const struct block *block, const void *p) {
   return (uintptr_t)p - (uintptr_t)block->base < block->size;
 }
 
+/* Memory that is not the engine's has no guards. */
+static bool is_foreign(const struct block *block) {
+  return block->kind == FAKE_VARIABLE || block->kind == FAKE_REGISTERED;
+}
+
 static bool in_guards(const struct block *block, const void *p) {
-  return block->kind != FAKE_VARIABLE &&
-         (uintptr_t)p - ((uintptr_t)block->base - GUARD) < block->size + 2 * (size_t)GUARD;
+  return !is_foreign(block) && (uintptr_t)p - ((uintptr_t)block->base - GUARD) < block->size + 2 * (size_t)GUARD;
 }
 
 static int insert(const struct block *block) {
@@ -72,7 +76,7 @@ static bool all_bytes(const char *p, size_t n, int byte) {
 }
 
 static void check_guards(const struct block *block) {
-  if (block->kind == FAKE_VARIABLE) return;
+  if (is_foreign(block)) return;
   if (!all_bytes(block->base - GUARD, GUARD, GUARD_BYTE))
     fake_die("memory was written in front of the %zu bytes at %p", block->size, (void *)block->base);
   if (!all_bytes(block->base + block->size, GUARD, GUARD_BYTE))
@@ -137,7 +141,7 @@ int fake_memory_alloc(enum fake_memory kind, size_t size, void **out) {
 static void free_at(size_t at) {
   const struct block block = blocks[at];
   take_out(at);
-  if (block.kind == FAKE_VARIABLE) return;
+  if (is_foreign(&block)) return;
   if (block.kind != FAKE_HOST_MEMORY) block.context->device->memory_used -= block.size;
   enter_quarantine(&block);
 }
@@ -186,6 +190,43 @@ size_t fake_memory_live(void) {
   size_t count = 0;
   for (size_t i = 0; i < block_count; i++) count += blocks[i].kind != FAKE_VARIABLE;
   return count;
+}
+
+int fake_memory_register(void *p, size_t size) {
+  struct fake_context *context;
+  int code = fake_current_context(&context);
+  if (code == FAKE_OK) code = fake_context_check(context);
+  if (code != FAKE_OK) return code;
+  if (p == NULL || size == 0 || (uintptr_t)p > UINTPTR_MAX - size) return FAKE_INVALID_VALUE;
+  for (size_t i = 0; i < block_count; i++) {
+    const struct block *block = &blocks[i];
+    if (in_block(block, p) || (uintptr_t)block->base - (uintptr_t)p < size) return FAKE_ALREADY_REGISTERED;
+  }
+  return insert(&(struct block){ .base = p, .size = size, .kind = FAKE_REGISTERED, .context = context });
+}
+
+int fake_memory_unregister(void *p) {
+  size_t at;
+  if (p == NULL) return FAKE_INVALID_VALUE;
+  if (!find_base(p, &at) || blocks[at].kind != FAKE_REGISTERED) return FAKE_NOT_REGISTERED;
+  take_out(at);
+  return FAKE_OK;
+}
+
+int fake_memory_check_managed(const void *p, size_t size) {
+  const size_t above = position(p);
+  const struct block *block = above == 0 ? NULL : &blocks[above - 1];
+  if (block == NULL || !in_block(block, p) || block->kind != FAKE_MANAGED_MEMORY) return FAKE_INVALID_VALUE;
+  return size != 0 && size <= block->size - (size_t)((const char *)p - block->base) ? FAKE_OK : FAKE_INVALID_VALUE;
+}
+
+int fake_prefetch(const void *handle, const void *p, size_t size) {
+  struct fake_stream *stream;
+  int code = fake_stream_get(handle, &stream);
+  if (code == FAKE_OK) code = fake_memory_check_managed(p, size);
+  if (code != FAKE_OK) return code;
+  struct fake_op *op = fake_op_new(NULL, NULL, NULL);
+  return op == NULL ? FAKE_OUT_OF_MEMORY : fake_submit(stream, op);
 }
 
 /* ---- copies and fills ---- */

@@ -46,6 +46,21 @@ hipError_t hipHostFree(void *p) {
   SHIM_CALL(cuMemFreeHost, p);
 }
 
+hipError_t hipHostRegister(void *p, size_t size, unsigned int flags) {
+  SHIM_CALL(cuMemHostRegister, p, size, flags & (CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP));
+}
+
+hipError_t hipHostUnregister(void *p) { SHIM_CALL(cuMemHostUnregister, p); }
+
+/* The host is -1 in both, and advice has the same numbers. */
+hipError_t hipMemPrefetchAsync(const void *p, size_t size, int device, hipStream_t stream) {
+  SHIM_CALL(cuMemPrefetchAsync, shim_pointer(p), size, device, shim_stream(stream));
+}
+
+hipError_t hipMemAdvise(const void *p, size_t size, hipMemoryAdvise advice, int device) {
+  SHIM_CALL(cuMemAdvise, shim_pointer(p), size, (CUmem_advise)advice, device);
+}
+
 hipError_t hipMemcpyAsync(void *dst, const void *src, size_t n, hipMemcpyKind kind, hipStream_t stream) {
   if ((int)kind < 0 || kind > hipMemcpyDefault) return shim_result(hipErrorInvalidValue);
   SHIM_CALL(cuMemcpyAsync, shim_pointer(dst), shim_pointer(src), n, shim_stream(stream));
