@@ -39,6 +39,9 @@ static unsigned last_bit(uint64_t word) { return 63 - (unsigned)__builtin_clzll(
 /* The last allocation that begins at or before `address`, in its leaf; NULL if there is none. */
 static struct rill__allocation *find_begin(struct leaf *leaf, uintptr_t address) {
   const unsigned grain = (unsigned)(address >> GRAIN_BITS) & (ENTRIES - 1);
+  /* Most addresses that are asked for are where an allocation begins. */
+  struct rill__allocation *here = atomic_load_explicit(&leaf->last[grain], memory_order_acquire);
+  if (RILL__LIKELY(here != NULL) && RILL__LIKELY(here->begin <= address)) return here;
   uint32_t words = atomic_load_explicit(&leaf->words, memory_order_acquire) & (UINT32_MAX >> (31 - grain / 64));
   while (words != 0) {
     const unsigned word = last_bit(words);

@@ -135,7 +135,7 @@ static void counts_as_pinned(void) {
   assert_ok(rill_copy_async(stream, there + 1, p + 3, BYTES - 3));
   assert_ok(rill_copy_async(stream, seen + 7, there + 1, BYTES - 9));
   assert_int_equal(__atomic_load_n(seen + 7, __ATOMIC_SEQ_CST), 0);
-  memset(p, 2, BYTES);
+  for (size_t i = 0; i < BYTES; i++) __atomic_store_n(p + i, 2, __ATOMIC_SEQ_CST);
   gate_open(gate);
   assert_completes(stream);
   for (size_t i = 0; i < BYTES; i++) assert_int_equal(seen[i], i >= 7 && i < BYTES - 2 ? 2 : 0);
