@@ -135,6 +135,11 @@ struct rill__copy_3d {
   size_t dst_pitch, dst_slice_pitch, src_pitch, src_slice_pitch; /* slice pitches mean nothing if depth is 1 */
 };
 
+/* What the backend of one process gives to that of another, inside a rill_ipc_handle: bytes that only it reads. */
+struct rill__ipc_native {
+  unsigned char bytes[64];
+};
+
 /* ---- the tables ---- */
 
 #define RILL__FOREVER UINT64_MAX
@@ -203,6 +208,12 @@ struct rill__event_table {
   rill_status (*synchronize)(struct rill__event *event, uint64_t ns);
   /* Both have timing, have been recorded and are complete; same device.  NOT_READY if one was recorded again. */
   rill_status (*elapsed)(struct rill__event *start, struct rill__event *end, float *ms);
+  /* Optional, both or none: sharing with other processes; of a GPU, called only if it supports RILL_FEATURE_IPC.  The
+   * event was created with interprocess. */
+  rill_status (*ipc_export)(struct rill__event *event, struct rill__ipc_native *out);
+  /* Makes `event` another process's, of the same device; `destroy` ends it.  The bytes may be anything: NOT_FOUND if
+   * there is nothing behind them. */
+  rill_status (*ipc_import)(struct rill__event *event, const struct rill__ipc_native *from);
 };
 
 struct rill__memory_table {
@@ -228,6 +239,14 @@ struct rill__memory_table {
                         uint32_t advice);
   /* count > 0; pattern_size 1, 2, 4, 8 or 16; dst aligned to it; the product does not overflow. */
   rill_status (*fill)(struct rill__stream *stream, void *dst, const void *pattern, size_t pattern_size, size_t count);
+  /* Optional, all three or none: the same for memory.  `p` and `size` are an allocation of kind DEVICE.  May
+   * block for submitted work. */
+  rill_status (*ipc_export)(struct rill__device *device, void *p, size_t size, struct rill__ipc_native *out);
+  /* The bytes may be anything: NOT_FOUND if there is nothing behind them, INVALID_ARGUMENT if it is smaller than
+   * `size`. The address is a multiple of 256; it may be one that was given before, and each import has its close. */
+  rill_status (*ipc_import)(struct rill__device *device, const struct rill__ipc_native *from, size_t size, void **out);
+  /* As `free`. */
+  rill_status (*ipc_close)(struct rill__device *device, void *p, size_t size);
 };
 
 struct rill__module_table {
@@ -276,6 +295,10 @@ struct rill__backend {
 #define rill__part(object) ((void *)((char *)(object) + RILL__PART_OFFSET(__typeof__(*(object)))))
 
 /* ---- what core offers to backends ---- */
+
+/* A native stream or event has been imported or given out.  Before that nobody else can have begun a capture that
+ * involves rill's streams. */
+extern _Atomic bool rill__is_shared;
 
 /* Marks the device as lost for good, unless it is already, and fails with the first cause. */
 rill_status rill__device_lost(struct rill__device *device, int32_t code, const char *name, const char *format, ...)

@@ -50,7 +50,7 @@ void rill__held_op_free(struct held_op *op) {
       free((void *)(uintptr_t)op->launch.label);
       break;
     case HELD_COPY:
-      if (op->copy.staging != NULL) rill__held_free_staging(op->copy.staging);
+      if (op->copy.staging != NULL) rill__staging_keep(op->copy.staging);
       break;
     case HELD_HOST_CALL:
     case HELD_FILL:

@@ -57,6 +57,9 @@ rill_status rill__held_wait_for_stream(struct rill__stream *stream, uint64_t *ns
 rill_status rill__held_wait_for_event(struct rill__event *event, uint64_t *ns);
 void rill__held_wait_for_device(struct rill__device *device);
 
+/* Gives back the pinned memory that held copies do not need any more.  May block; outside epochs. */
+void rill__staging_give_back(void);
+
 /* Puts off the freeing of memory that held work may be going to use; false if none is held.  What was put off is taken
  * back, to be freed, once nothing of the device is held any more. */
 bool rill__held_put_off(struct rill__object *allocation);

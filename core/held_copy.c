@@ -1,33 +1,6 @@
 /* Copies and prefetches of held streams, and the pinned memory that stands in for pageable memory in them. */
 #include "core/held_queue.h"
 
-#include <stdlib.h>
-
-void rill__held_free_staging(struct held_staging *staging) {
-  if (staging->done != NULL) rill__object_retire(&staging->done->base);
-  (void)RILL_DOOR(staging->device, memory, free, staging->device, staging->memory, RILL_MEMORY_PINNED);
-  free(staging);
-}
-
-static rill_status new_staging(struct rill__device *device, size_t n, struct held_staging **out) {
-  struct held_staging *staging = calloc(1, sizeof *staging);
-  RILL_REQUIRE(staging != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for a held copy");
-  const rill_status status = RILL_DOOR(device, memory, alloc, device, n, RILL_MEMORY_PINNED, &staging->memory);
-  if (status != RILL_OK) {
-    free(staging);
-    return status == RILL_ERROR_OUT_OF_MEMORY ? rill__fail(status, "no pinned memory for %zu bytes of a held copy", n)
-                                              : status;
-  }
-  staging->device = device;
-  const rill_status made = rill__event_create(device, NULL, &staging->done);
-  if (made != RILL_OK) {
-    rill__held_free_staging(staging);
-    return made;
-  }
-  *out = staging;
-  return RILL_OK;
-}
-
 /* Puts pinned memory, without anything between rows, between the ends of a copy, one of which is pageable. */
 static rill_status stage(struct rill__stream *stream, struct rill__copy_3d *copy, size_t n, struct held_staging **out) {
   RILL_REQUIRE(n <= HELD_BYTES_MAX, RILL_ERROR_OUT_OF_MEMORY,
@@ -35,7 +8,7 @@ static rill_status stage(struct rill__stream *stream, struct rill__copy_3d *copy
                "use pinned memory",
                rill__name_of(&stream->base).text, n, HELD_BYTES_MAX);
   struct held_staging *staging = NULL;
-  RILL_TRY(new_staging(stream->base.device, n, &staging));
+  RILL_TRY(rill__staging_take(stream->base.device, n, &staging));
   struct rill__copy_3d in = *copy, out_of = *copy;
   in.dst = staging->memory;
   in.dst_kind = RILL_MEMORY_PINNED;
@@ -72,7 +45,7 @@ rill_status rill__held_copy_3d(struct rill__stream *stream, const struct rill__c
   if (pageable) RILL_TRY(stage(stream, &wanted, n, &staging));
   const rill_status status = rill__held_op_new(HELD_COPY, 0, &op);
   if (status != RILL_OK) {
-    if (staging != NULL) rill__held_free_staging(staging);
+    if (staging != NULL) rill__staging_keep(staging);
     return status;
   }
   op->copy.ends = wanted;

@@ -62,14 +62,20 @@ struct held_op {
   void *values[]; /* of a launch: pointers into the bytes behind them */
 };
 
-/* Pinned memory that stands in for pageable memory, so that no copy of a held stream makes its releaser block. */
+/* Pinned memory that stands in for pageable memory (core/held_staging.c). */
 struct held_staging {
   struct held_staging *next;
   struct rill__device *device;
   void *memory;
+  size_t capacity;
   bool down;                    /* what is copied to here ... */
   struct rill__copy_3d deliver; /* ... goes on so, on the host */
-  struct rill__event *done;     /* recorded behind the copy */
+  enum {
+    STAGING_UNUSED,
+    STAGING_MARKED,  /* the driver uses it until `done` */
+    STAGING_UNMARKED /* the driver may use it until the device is idle */
+  } state;
+  struct rill__event *done;
 };
 
 struct rill__held {
@@ -111,12 +117,15 @@ void rill__point_unuse(struct rill__point *point);
 void rill__held_changed(void); /* wakes who waits for a change */
 
 /* Fails all work behind the waits for the first record of `event`. */
-void rill__held_fail_waits(struct rill__event *event, rill_status status, const char *text);
+void rill__held_fail_waits(struct rill__event *event, rill_status status, int32_t native_code, const char *native_name,
+                           const char *text);
 
 /* Hands all that can go to the driver.  Called without the lock, by whoever made something possible. */
 void rill__held_run(void);
 
-void rill__held_free_staging(struct held_staging *staging);
+/* Memory for n bytes, and back: it is kept.  Without the lock. */
+rill_status rill__staging_take(struct rill__device *device, size_t n, struct held_staging **out);
+void rill__staging_keep(struct held_staging *staging);
 
 /* Frees an operation that was taken out of its queue, or never put into one. */
 void rill__held_op_free(struct held_op *op);

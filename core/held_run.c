@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct held_staging *stagings; /* handed to the driver; guarded by the lock */
-
 /* ---- failure ---- */
 
 static void fail_point(struct rill__point *point, struct rill__event *event) {
@@ -49,13 +47,14 @@ static void fail_from(struct rill__held *held, struct held_op **link, rill_statu
 
 static struct held_op *dead_ops; /* to be freed without the lock; guarded by the lock */
 
-void rill__held_fail_waits(struct rill__event *event, rill_status status, const char *text) {
+void rill__held_fail_waits(struct rill__event *event, rill_status status, int32_t native_code, const char *native_name,
+                           const char *text) {
   for (struct rill__held *held = rill__held_streams; held != NULL; held = held->next) {
     struct held_op **link = &held->first;
     while (*link != NULL && !((*link)->kind == HELD_WAIT_EVENT && (*link)->event == event)) link = &(*link)->next;
     if (*link == NULL) continue;
     fail_from(held, link, status, &dead_ops);
-    note_failure(held, status, 0, "", text);
+    note_failure(held, status, native_code, native_name, text);
   }
   rill__held_changed();
 }
@@ -119,13 +118,11 @@ static rill_status give_copy(struct rill__stream *stream, struct held_op *op) {
   }
   if (staging == NULL) return RILL_OK;
   op->copy.staging = NULL; /* the driver uses it from here on */
-  if (staging->down) RILL_TRY(RILL_DOOR(stream, stream, host_call, stream, deliver, staging));
-  RILL_TRY(RILL_DOOR(stream, stream, record, stream, staging->done, 0));
-  rill__held_lock();
-  staging->next = stagings;
-  stagings = staging;
-  rill__held_unlock();
-  return RILL_OK;
+  rill_status status = staging->down ? RILL_DOOR(stream, stream, host_call, stream, deliver, staging) : RILL_OK;
+  if (status == RILL_OK) status = RILL_DOOR(stream, stream, record, stream, staging->done, 0);
+  staging->state = status == RILL_OK ? STAGING_MARKED : STAGING_UNMARKED;
+  rill__staging_keep(staging);
+  return status;
 }
 
 static rill_status give_record(struct rill__stream *stream, const struct held_op *op) {
@@ -197,7 +194,7 @@ static void give_first(struct rill__held *held) {
     }
   }
   if (status != RILL_OK) {
-    const struct rill__error_record *error = &rill__self->error;
+    const struct rill__error_record *error = rill__failure();
     fail_from(held, &held->first, status, &dead_ops);
     if (failed_point) {
       note_failure(held, status, 0, "", "it waited for a record on a held stream whose work failed");
@@ -232,36 +229,9 @@ static struct rill__held *find_ready(void) {
   return NULL;
 }
 
-/* Frees the pinned memory of copies that are complete.  Under the lock, which it gives up meanwhile. */
-static void free_stagings(void) {
-  struct held_staging *list = stagings;
-  stagings = NULL;
-  rill__held_unlock();
-  struct held_staging *waiting = NULL;
-  while (list != NULL) {
-    struct held_staging *staging = list;
-    list = staging->next;
-    bool done = false;
-    if (RILL_DOOR(staging->done, event, is_ready, staging->done, &done) != RILL_OK || !done) {
-      staging->next = waiting;
-      waiting = staging;
-      continue;
-    }
-    rill__held_free_staging(staging);
-  }
-  rill__held_lock();
-  while (waiting != NULL) {
-    struct held_staging *staging = waiting;
-    waiting = staging->next;
-    staging->next = stagings;
-    stagings = staging;
-  }
-}
-
 void rill__held_run(void) {
   rill__errors_aside();
   rill__held_lock();
-  if (stagings != NULL) free_stagings();
   for (struct rill__held *held = find_ready(); held != NULL; held = find_ready()) {
     held->running = true;
     while (held->first != NULL && can_go(held->first)) give_first(held);

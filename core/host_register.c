@@ -12,7 +12,7 @@ static rill_status fail_overlap(const struct rill__allocation *other, const void
  * driver knows of it, no work can be using it as pinned unless the caller races against himself. */
 static rill_status register_range(struct rill__device *device, void *p, size_t size) {
   struct rill__allocation *range = NULL, *other = NULL;
-  RILL_TRY(rill__object_new(sizeof *range, device, NULL, rill__memory_destroy, &range));
+  RILL_TRY(rill__object_new(sizeof *range, device, NULL, rill__allocation_destroy, &range));
   range->begin = (uintptr_t)p;
   range->size = size;
   range->kind = RILL_MEMORY_REGISTERED;

@@ -9,7 +9,7 @@ void rill__memory_unlock(void) { pthread_mutex_unlock(&ranges_lock); }
 
 /* ---- allocation ---- */
 
-void rill__memory_destroy(struct rill__object *object) { rill__object_free(object); }
+void rill__allocation_destroy(struct rill__object *object) { rill__object_free(object); }
 
 /* OUT_OF_MEMORY with what was asked for and what there is. */
 static rill_status fail_memory(struct rill__device *device, size_t size) {
@@ -21,7 +21,7 @@ static rill_status fail_memory(struct rill__device *device, size_t size) {
 
 static rill_status allocate(struct rill__device *device, size_t size, uint32_t kind, void **out) {
   struct rill__allocation *allocation = NULL;
-  RILL_TRY(rill__object_new(sizeof *allocation, device, NULL, rill__memory_destroy, &allocation));
+  RILL_TRY(rill__object_new(sizeof *allocation, device, NULL, rill__allocation_destroy, &allocation));
   void *p = NULL;
   rill_status status = RILL_DOOR(device, memory, alloc, device, size, kind, &p);
   if (status == RILL_OK) {
@@ -44,21 +44,24 @@ static rill_status allocate(struct rill__device *device, size_t size, uint32_t k
   return status;
 }
 
-/* Registered memory is none of rill's allocations, and the reverse. */
+/* Takes the allocation that begins at `p`, or the import that gave it, or the registered range, out of the map.
+ * Registered memory is none of rill's allocations, and the reverse. */
 rill_status rill__memory_take_out(void *p, bool registered, struct rill__allocation **out) {
   pthread_mutex_lock(&ranges_lock);
-  struct rill__allocation *allocation = rill__ranges_find(p);
-  const bool right = allocation != NULL && (allocation->kind == RILL_MEMORY_REGISTERED) == registered;
-  const bool begins = right && allocation->begin == (uintptr_t)p;
-  const size_t offset = right ? (uintptr_t)p - allocation->begin : 0;
-  if (begins) rill__ranges_remove(allocation);
-  pthread_mutex_unlock(&ranges_lock);
-  if (begins) {
-    *out = allocation;
-    return RILL_OK;
+  struct rill__allocation *found = rill__ranges_find(p);
+  const bool right = found != NULL && (found->kind == RILL_MEMORY_REGISTERED) == registered;
+  const size_t offset = right ? (uintptr_t)p - found->begin : 0;
+  *out = NULL;
+  if (right && found->imported) {
+    *out = rill__import_take_out(found, p);
+  } else if (right && offset == 0) {
+    rill__ranges_remove(found);
+    *out = found;
   }
+  pthread_mutex_unlock(&ranges_lock);
+  if (*out != NULL) return RILL_OK;
   if (registered) {
-    RILL_REQUIRE(allocation == NULL || right, RILL_ERROR_NOT_FOUND,
+    RILL_REQUIRE(found == NULL || right, RILL_ERROR_NOT_FOUND,
                  "%p is not registered memory, but an allocation of rill" RILL_HINT "free it with rill_free", p);
     RILL_REQUIRE(right, RILL_ERROR_NOT_FOUND, "%p is not registered, or has been unregistered", p);
     return rill__fail(RILL_ERROR_INVALID_ARGUMENT,
@@ -66,18 +69,19 @@ rill_status rill__memory_take_out(void *p, bool registered, struct rill__allocat
                       "unregister it by its first address",
                       p, offset);
   }
-  RILL_REQUIRE(allocation == NULL || right, RILL_ERROR_NOT_FOUND,
+  RILL_REQUIRE(found == NULL || right, RILL_ERROR_NOT_FOUND,
                "%p is no allocation of rill, but registered memory" RILL_HINT "unregister it with rill_host_unregister",
                p);
   RILL_REQUIRE(right, RILL_ERROR_NOT_FOUND, "%p is no allocation of rill, or has been freed", p);
   return rill__fail(RILL_ERROR_INVALID_ARGUMENT,
-                    "%p lies inside an allocation, %zu bytes behind its begin" RILL_HINT "free it by its first address",
+                    "%p lies inside an allocation, %zu bytes behind its begin" RILL_HINT
+                    "free it by the address that rill_alloc or rill_memory_ipc_import gave",
                     p, offset);
 }
 
 void rill__memory_put_back(struct rill__allocation *allocation) {
   pthread_mutex_lock(&ranges_lock);
-  const bool inserted = rill__ranges_insert(allocation);
+  const bool inserted = allocation->imported ? rill__import_put_in(allocation) : rill__ranges_insert(allocation);
   pthread_mutex_unlock(&ranges_lock);
   if (!inserted) rill__object_defer(&allocation->base); /* no memory for a node: rill knows it no more */
 }
@@ -94,8 +98,10 @@ bool rill__memory_insert(struct rill__allocation *allocation, struct rill__alloc
 static rill_status give_back(struct rill__allocation *allocation) {
   struct rill__device *device = allocation->base.device;
   rill_status status = rill__check_usable(device);
+  void *const begin = (void *)allocation->begin;
   if (status == RILL_OK) {
-    status = RILL_DOOR(device, memory, free, device, (void *)allocation->begin, allocation->kind);
+    status = allocation->imported ? RILL_DOOR(device, memory, ipc_close, device, begin, allocation->size)
+                                  : RILL_DOOR(device, memory, free, device, begin, allocation->kind);
   }
   if (status != RILL_OK && atomic_load(&device->lost) == RILL_OK) {
     rill__memory_put_back(allocation);
@@ -124,7 +130,6 @@ rill_status rill_alloc(rill_device device, size_t size, uint32_t kind, void **ou
                "kind %u is none of RILL_MEMORY_DEVICE, _PINNED and _MANAGED", kind);
   RILL_TRY(rill__device_activate(d));
   if (size == 0) return RILL_OK;
-  free_put_off(d);
   return allocate(d, size, kind, out);
 }
 
@@ -136,6 +141,7 @@ rill_status rill_free(void *p) {
   rill__leave(&self); /* nobody else can free the allocation */
   struct rill__device *device = allocation->base.device;
   free_put_off(device);
+  rill__staging_give_back();
   if (rill__held_put_off(&allocation->base)) return RILL_OK;
   const rill_status status = give_back(allocation);
   rill__reclaim();

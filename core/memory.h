@@ -18,7 +18,4 @@ bool rill__memory_insert(struct rill__allocation *allocation, struct rill__alloc
 rill_status rill__memory_take_out(void *p, bool registered, struct rill__allocation **out);
 void rill__memory_put_back(struct rill__allocation *allocation);
 
-/* What rill__object_new is given for allocations. */
-void rill__memory_destroy(struct rill__object *object);
-
 #endif

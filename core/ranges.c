@@ -106,10 +106,12 @@ static void put_in_leaf(struct leaf *leaf, uintptr_t low, struct rill__allocatio
   atomic_store_explicit(&leaf->words, words | UINT32_C(1) << word, memory_order_release);
 }
 
-static void take_from_leaf(struct leaf *leaf, uintptr_t low, struct rill__allocation *allocation) {
+/* `by` stands in its place, if it is not NULL. */
+static void take_from_leaf(struct leaf *leaf, uintptr_t low, struct rill__allocation *allocation,
+                           struct rill__allocation *by) {
   if (allocation->begin < low) {
     if (atomic_load(&leaf->from_below) == allocation) {
-      atomic_store_explicit(&leaf->from_below, NULL, memory_order_release);
+      atomic_store_explicit(&leaf->from_below, by, memory_order_release);
     }
     return;
   }
@@ -121,6 +123,11 @@ static void take_from_leaf(struct leaf *leaf, uintptr_t low, struct rill__alloca
     at = atomic_load(link);
   }
   if (at == NULL) return;
+  if (by != NULL) {
+    atomic_store_explicit(&by->next, atomic_load(&allocation->next), memory_order_release);
+    atomic_store_explicit(link, by, memory_order_release);
+    return;
+  }
   /* It keeps its `next`, for readers that have come to it. */
   atomic_store_explicit(link, atomic_load(&allocation->next), memory_order_release);
   if (atomic_load(&leaf->last[grain]) != NULL) return;
@@ -187,17 +194,17 @@ static bool make_room(struct node *node, unsigned level, uintptr_t begin, uintpt
   return true;
 }
 
-static void take(struct node *node, unsigned level, uintptr_t begin, uintptr_t end,
-                 struct rill__allocation *allocation) {
+static void take(struct node *node, unsigned level, uintptr_t begin, uintptr_t end, struct rill__allocation *allocation,
+                 struct rill__allocation *by) {
   FOR_ENTRIES(node, level, begin, end, entry, low) {
     const uintptr_t value = atomic_load(entry);
     if (value == (uintptr_t)allocation) {
-      atomic_store_explicit(entry, 0, memory_order_release);
+      atomic_store_explicit(entry, (uintptr_t)by, memory_order_release);
     } else if ((value & 1) != 0 && level == 1) {
-      take_from_leaf(below(value), low, allocation);
+      take_from_leaf(below(value), low, allocation, by);
     } else if ((value & 1) != 0) {
       take(below(value), level - 1, greater(begin, low), lesser(end, low + ((uintptr_t)1 << entry_bits(level))),
-           allocation);
+           allocation, by);
     }
   }
 }
@@ -214,7 +221,11 @@ bool rill__ranges_insert(struct rill__allocation *allocation) {
 }
 
 void rill__ranges_remove(struct rill__allocation *allocation) {
-  take(&root, LEVELS - 1, allocation->begin, end_of(allocation), allocation);
+  take(&root, LEVELS - 1, allocation->begin, end_of(allocation), allocation, NULL);
+}
+
+void rill__ranges_replace(struct rill__allocation *allocation, struct rill__allocation *by) {
+  take(&root, LEVELS - 1, allocation->begin, end_of(allocation), allocation, by);
 }
 
 /* ---- overlaps ---- */

@@ -26,15 +26,23 @@ struct rill__allocation {
   size_t size;
   uint32_t kind;                           /* RILL_MEMORY_* */
   _Atomic(struct rill__allocation *) next; /* that begins in the same grain, before it; of the map */
+  /* Of another process: what an import gave.  A driver may give one address several times; the map has one of these,
+   * from which the others are linked. */
+  bool imported;
+  uintptr_t pointer;
+  struct rill__allocation *same;
 };
 
 /* The allocation that `p` lies in, or NULL.  Only inside an epoch. */
 struct rill__allocation *rill__ranges_find(const void *p);
 
-/* All three under the writers' lock.  `insert` returns false if memory ran out or the range is none of 48 bits, and has
+/* All under the writers' lock.  `insert` returns false if memory ran out or the range is none of 48 bits, and has
  * then changed nothing. */
 bool rill__ranges_insert(struct rill__allocation *allocation);
 void rill__ranges_remove(struct rill__allocation *allocation);
+
+/* Puts another allocation of the very same range in place of one; readers find one or the other. */
+void rill__ranges_replace(struct rill__allocation *allocation, struct rill__allocation *by);
 
 /* An allocation that has bytes in common with the `size` > 0 at `begin`, or NULL. */
 struct rill__allocation *rill__ranges_overlapping(uintptr_t begin, size_t size);

@@ -12,17 +12,18 @@ enum {
 };
 
 static rill_status allocate(struct rill__device *device, size_t size, uint32_t kind, void **out) {
-  (void)kind; /* all memory is the same here */
+  /* Memory that may be shared between processes has its pages for itself (ipc.c). */
+  const size_t alignment = kind == RILL_MEMORY_DEVICE ? cpu_page_bytes() : ALIGNMENT;
   /* The system promises more than there is; what can never be there is refused. */
   if (size > device->info.memory_total) return RILL_ERROR_OUT_OF_MEMORY;
-  *out = aligned_alloc(ALIGNMENT, (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
+  *out = aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
   return *out != NULL ? RILL_OK : RILL_ERROR_OUT_OF_MEMORY;
 }
 
 static rill_status release(struct rill__device *device, void *p, uint32_t kind) {
   (void)device;
-  (void)kind;
   cpu_queues_synchronize();
+  if (kind == RILL_MEMORY_DEVICE) cpu_ipc_forget(p);
   free(p);
   return RILL_OK;
 }
@@ -179,4 +180,7 @@ const struct rill__memory_table cpu_memory_table = {
   .prefetch = prefetch,
   .advise = advise,
   .fill = fill,
+  .ipc_export = cpu_ipc_export,
+  .ipc_import = cpu_ipc_import,
+  .ipc_close = cpu_ipc_close,
 };

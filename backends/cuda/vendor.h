@@ -23,7 +23,6 @@
 #define GPU_GRAPH_SYMBOL "cuGraphLaunch"
 #define GPU_GRAPH_UPDATE_SYMBOL "cuGraphExecUpdate"
 #define GPU_STREAM_ID_TEXT "the driver has no stream ids: they came with CUDA 12.0"
-#define GPU_IPC_SYMBOL "cuIpcGetEventHandle"
 
 /* CUDA 13 renames this to a _v2 that drivers older than 12.8 do not export.  The first one serves all. */
 #ifdef cuEventElapsedTime
@@ -58,6 +57,8 @@ typedef CUfunction_attribute gpu_function_attribute;
 typedef CUdeviceptr gpu_pointer;
 typedef CUuuid gpu_uuid;
 typedef CUmem_advise gpu_advice; /* RILL_ADVICE_* have the vendors' numbers */
+typedef CUipcEventHandle gpu_ipc_event;
+typedef CUipcMemHandle gpu_ipc_memory;
 typedef CUstreamCaptureStatus gpu_capture_status;
 typedef CUstreamCaptureMode gpu_capture_mode;
 typedef unsigned int gpu_word;
@@ -163,6 +164,13 @@ static inline gpu_result gpu_vendor_open(gpu_device_handle device, gpu_context *
   return *context != NULL ? GPU_SUCCESS : GPU_CALL(primary_context_retain(context, device));
 }
 
+/* The vendor's calls behind functions of other names, for texts. */
+#define GPU_ENTER_TEXT "cuCtxPushCurrent"
+#define GPU_OPEN_TEXT "cuDevicePrimaryCtxRetain"
+#define GPU_OWNER_TEXT "cuStreamGetCtx"
+#define GPU_IDENTIFY_TEXT "cuDeviceGetAttribute"
+#define GPU_ALLOW_SHARED_TEXT "cuFuncSetAttribute"
+
 static inline gpu_result gpu_vendor_enter(struct gpu_scope *scope, gpu_device_handle device, gpu_context context) {
   (void)scope, (void)device;
   return GPU_CALL(context_push(context));
@@ -171,7 +179,9 @@ static inline gpu_result gpu_vendor_enter(struct gpu_scope *scope, gpu_device_ha
 static inline void gpu_vendor_leave(struct gpu_scope *scope) { (void)GPU_CALL(context_pop(&scope->context)); }
 
 /* The codes of a context that is gone also come from a handle that others have destroyed. */
-static inline bool gpu_vendor_context_is_gone(gpu_device_handle device) {
+#define GPU_NEEDS_WITNESS false
+static inline bool gpu_vendor_context_is_gone(gpu_device_handle device, gpu_stream_handle witness) {
+  (void)witness;
   unsigned int flags = 0;
   int active = 1;
   return GPU_CALL(primary_context_state(device, &flags, &active)) == GPU_SUCCESS && active == 0;
@@ -284,13 +294,16 @@ static inline bool gpu_vendor_has_ipc(gpu_device_handle device, const char **why
 /* Naming the direction, where both ends are known, spares the driver looking the pointers up.  A pageable source
  * has been read when any of these returns: the driver stages it first. */
 static inline gpu_result gpu_vendor_copy(void *dst, uint32_t dst_kind, const void *src, uint32_t src_kind, size_t n,
-                                         gpu_stream_handle stream) {
+                                         gpu_stream_handle stream, const char **symbol) {
   if (dst_kind == RILL_MEMORY_DEVICE && src_kind == RILL_MEMORY_PINNED) {
+    *symbol = gpu_symbols.copy_to_device;
     return GPU_CALL(copy_to_device(GPU_POINTER(dst), src, n, stream));
   }
   if (dst_kind == RILL_MEMORY_PINNED && src_kind == RILL_MEMORY_DEVICE) {
+    *symbol = gpu_symbols.copy_from_device;
     return GPU_CALL(copy_from_device(dst, GPU_POINTER(src), n, stream));
   }
+  *symbol = gpu_symbols.copy;
   return GPU_CALL(copy(GPU_POINTER(dst), GPU_POINTER(src), n, stream));
 }
 
@@ -333,6 +346,10 @@ static inline gpu_result gpu_vendor_copy_3d(const struct rill__copy_3d *copy, gp
     .Depth = copy->depth,
   };
   return GPU_CALL(copy_3d(&values, stream));
+}
+
+static inline gpu_result gpu_vendor_ipc_open_memory(gpu_pointer *out, gpu_ipc_memory handle) {
+  return GPU_CALL(ipc_open_memory(out, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS));
 }
 
 static inline gpu_result gpu_vendor_module_load(gpu_module_handle *module, const void *data, char *log, size_t size) {

@@ -76,12 +76,17 @@ static const char *reason_of(gpu_result result) {
 }
 
 rill_status gpu_fail(struct rill__device *device, gpu_result result, const char *symbol) {
+  if (result < 0) { /* of gpu_enter */
+    result = -result;
+    symbol = GPU_ENTER_TEXT;
+  }
   const char *name = gpu_vendor_error_name(result);
   if (name == NULL) name = "unknown error";
   const char *fault = fault_of(result);
   const bool bad_handle =
       result == GPU_CONTEXT_DESTROYED || result == GPU_INVALID_CONTEXT || result == GPU_INVALID_HANDLE;
-  if (fault == NULL && bad_handle && device != NULL && gpu_vendor_context_is_gone(gpu_device_of(device)->native)) {
+  if (fault == NULL && bad_handle && device != NULL &&
+      gpu_vendor_context_is_gone(gpu_device_of(device)->native, gpu_device_of(device)->witness)) {
     fault = "its context was destroyed or reset by other code of this process";
   }
   if (fault != NULL && device != NULL) return rill__device_lost(device, result, name, "%s (told by %s)", fault, symbol);

@@ -36,7 +36,7 @@ static rill_status alloc(struct rill__device *device, size_t size, uint32_t kind
 
 /* Host and managed memory may be in use on every device of the vendor, and no vendor says that giving it back
  * waits for them. */
-static rill_status wait_for_all(void) {
+rill_status gpu_wait_for_all(void) {
   for (uint32_t i = 0; i < gpu_device_count; i++) {
     struct rill__device *device = gpu_devices[i];
     if (device == NULL || !atomic_load_explicit(&device->active, memory_order_acquire)) continue;
@@ -50,11 +50,11 @@ static rill_status release(struct rill__device *device, void *p, uint32_t kind) 
   if (gpu_forked) return rill__fail_lost(device);
   gpu_result result;
   if (kind == RILL_MEMORY_PINNED) {
-    RILL_TRY(wait_for_all());
+    RILL_TRY(gpu_wait_for_all());
     GPU_RUN_INSIDE(result, device, host_free, (p));
     return result == GPU_SUCCESS ? RILL_OK : GPU_FAIL(device, result, host_free);
   }
-  if (kind == RILL_MEMORY_MANAGED) RILL_TRY(wait_for_all());
+  if (kind == RILL_MEMORY_MANAGED) RILL_TRY(gpu_wait_for_all());
   GPU_RUN_INSIDE(result, device, memory_free, (GPU_POINTER(p)));
   return result == GPU_SUCCESS ? RILL_OK : GPU_FAIL(device, result, memory_free);
 }
@@ -72,7 +72,7 @@ static rill_status host_register(struct rill__device *device, void *p, size_t si
 static rill_status host_unregister(struct rill__device *device, void *p) {
   if (gpu_forked) return rill__fail_lost(device);
   gpu_result result;
-  RILL_TRY(wait_for_all());
+  RILL_TRY(gpu_wait_for_all());
   GPU_RUN_INSIDE(result, device, host_unregister, (p));
   return result == GPU_SUCCESS ? RILL_OK : GPU_FAIL(device, result, host_unregister);
 }
@@ -150,16 +150,18 @@ static rill_status copy(struct rill__stream *stream, void *dst, uint32_t dst_kin
     if (done) return RILL_OK;
   }
   gpu_result result = GPU_INVALID_CONTEXT;
-  if (RILL__LIKELY(!part->work_inside)) result = gpu_vendor_copy(dst, dst_kind, src, src_kind, n, part->native);
+  const char *symbol = gpu_symbols.copy;
+  if (RILL__LIKELY(!part->work_inside))
+    result = gpu_vendor_copy(dst, dst_kind, src, src_kind, n, part->native, &symbol);
   if (RILL__UNLIKELY(result == GPU_INVALID_CONTEXT)) { /* as in GPU_RUN */
     struct gpu_scope scope;
     result = gpu_enter(device, &scope);
     if (result == GPU_SUCCESS) {
-      result = gpu_vendor_copy(dst, dst_kind, src, src_kind, n, part->native);
+      result = gpu_vendor_copy(dst, dst_kind, src, src_kind, n, part->native, &symbol);
       gpu_leave(&scope);
     }
   }
-  return RILL__LIKELY(result == GPU_SUCCESS) ? RILL_OK : GPU_FAIL(device, result, copy);
+  return RILL__LIKELY(result == GPU_SUCCESS) ? RILL_OK : gpu_fail(device, result, symbol);
 }
 
 /* ---- fill ---- */
@@ -254,4 +256,7 @@ const struct rill__memory_table gpu_memory_table = {
   .prefetch = prefetch,
   .advise = advise,
   .fill = fill,
+  .ipc_export = gpu_ipc_export_memory,
+  .ipc_import = gpu_ipc_import_memory,
+  .ipc_close = gpu_ipc_close,
 };

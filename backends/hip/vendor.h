@@ -27,7 +27,6 @@
 #define GPU_GRAPH_SYMBOL "hipGraphLaunch"
 #define GPU_GRAPH_UPDATE_SYMBOL "hipGraphExecUpdate"
 #define GPU_STREAM_ID_TEXT "the runtime has no stream ids: they came with HIP 7.0"
-#define GPU_IPC_SYMBOL "hipIpcGetEventHandle"
 
 /* The struct of hipGetDeviceProperties grew in 6, which renames the function by macro.  What a library exports
  * under the plain name fills in the old struct, in every version; see gpu_vendor_identify. */
@@ -59,6 +58,8 @@ typedef hipFunction_attribute gpu_function_attribute;
 typedef void *gpu_pointer;
 typedef hipUUID gpu_uuid;
 typedef hipMemoryAdvise gpu_advice; /* RILL_ADVICE_* have the vendors' numbers */
+typedef hipIpcEventHandle_t gpu_ipc_event;
+typedef hipIpcMemHandle_t gpu_ipc_memory;
 typedef hipStreamCaptureStatus gpu_capture_status;
 typedef hipStreamCaptureMode gpu_capture_mode;
 typedef int gpu_word;
@@ -174,6 +175,14 @@ static inline gpu_result gpu_vendor_open(gpu_device_handle device, gpu_context *
   return GPU_SUCCESS;
 }
 
+/* The vendor's calls behind functions of other names, for texts; "" where none can fail. */
+#define GPU_ENTER_TEXT "hipGetDevice or hipSetDevice"
+#define GPU_OPEN_TEXT ""
+#define GPU_OWNER_TEXT "hipStreamGetDevice"
+#define GPU_IDENTIFY_TEXT \
+  (gpu_api.device_properties_r0600 != NULL ? gpu_symbols.device_properties_r0600 : gpu_symbols.device_properties_r0000)
+#define GPU_ALLOW_SHARED_TEXT ""
+
 /* Asked each time, since the user may call hipSetDevice at any time. */
 static inline gpu_result gpu_vendor_enter(struct gpu_scope *scope, gpu_device_handle device, gpu_context context) {
   (void)context;
@@ -190,10 +199,15 @@ static inline void gpu_vendor_leave(struct gpu_scope *scope) {
   }
 }
 
-/* There is no context that could go: a bad handle is one that others have destroyed. */
-static inline bool gpu_vendor_context_is_gone(gpu_device_handle device) {
+/* There is no context that could be asked about.  A bad handle may be one that others have destroyed, but nobody
+ * destroys the witness: if it is gone, the device was reset. */
+#define GPU_NEEDS_WITNESS true
+static inline bool gpu_vendor_context_is_gone(gpu_device_handle device, gpu_stream_handle witness) {
+  unsigned int flags = 0;
   (void)device;
-  return false;
+  if (witness == NULL) return false;
+  const gpu_result result = GPU_CALL(stream_flags(witness, &flags));
+  return result == GPU_INVALID_HANDLE || result == GPU_CONTEXT_DESTROYED;
 }
 
 /* hipStreamLegacy came late, and is the null stream. */
@@ -301,8 +315,9 @@ static inline bool gpu_vendor_has_ipc(gpu_device_handle device, const char **why
 /* The runtime looks both pointers up, whatever kind is named.  For pageable memory at either end the call returns
  * when the copy is done. */
 static inline gpu_result gpu_vendor_copy(void *dst, uint32_t dst_kind, const void *src, uint32_t src_kind, size_t n,
-                                         gpu_stream_handle stream) {
+                                         gpu_stream_handle stream, const char **symbol) {
   (void)dst_kind, (void)src_kind;
+  *symbol = gpu_symbols.copy;
   return GPU_CALL(copy(dst, src, n, hipMemcpyDefault, stream));
 }
 
@@ -326,6 +341,12 @@ static inline gpu_result gpu_vendor_copy_3d(const struct rill__copy_3d *copy, gp
     .kind = hipMemcpyDefault,
   };
   return GPU_CALL(copy_3d(&values, stream));
+}
+
+/* The only flag there is was 0 in the first headers and is 1 in later ones, and a runtime refuses the other. */
+static inline gpu_result gpu_vendor_ipc_open_memory(gpu_pointer *out, gpu_ipc_memory handle) {
+  const gpu_result result = GPU_CALL(ipc_open_memory(out, handle, 1));
+  return result == GPU_INVALID_VALUE ? GPU_CALL(ipc_open_memory(out, handle, 0)) : result;
 }
 
 static inline gpu_result gpu_vendor_module_load(gpu_module_handle *module, const void *data, char *log, size_t size) {

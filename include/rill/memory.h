@@ -48,12 +48,12 @@ typedef struct rill_memory_info {
  *  Like:    cuMemAlloc, cuMemHostAlloc, hipMalloc, hipHostMalloc.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_alloc(rill_device device, size_t size, uint32_t kind, void **out);
 
-/** Frees what rill_alloc gave.  NULL: nothing happens.  May block: the memory does not go before the work
- *  submitted to its device is done.
+/** Frees what rill_alloc gave, or closes what rill_memory_ipc_import gave.  NULL: nothing happens.  May block: the
+ *  memory does not go before the work submitted to its device is done.
  *
  *  Errors:  NOT_FOUND (no allocation of rill), INVALID_ARGUMENT (inside one), DEVICE_LOST, BACKEND.
  *  Threads: any.
- *  Like:    cuMemFree, cuMemFreeHost, hipFree, hipHostFree.      Since: 0.1 */
+ *  Like:    cuMemFree, cuMemFreeHost, cuIpcCloseMemHandle, hipFree, hipHostFree.      Since: 0.1 */
 RILL_API rill_status rill_free(void *p);
 
 /** Tells kind, device, begin and size of the allocation or registered range that `p` lies in; `p` may lie anywhere
@@ -65,13 +65,15 @@ RILL_API rill_status rill_free(void *p);
 RILL_API RILL_NODISCARD rill_status rill_memory_get_info(const void *p, rill_memory_info *info);
 
 /** Makes `size` bytes of host memory that others allocated pinned: copies from and to it are as fast as with
- *  RILL_MEMORY_PINNED and do not block, for all devices of the backend.  `p` and `size` may be anything; the system
- * pins whole pages, and a driver may refuse two ranges that share one.
+ *  RILL_MEMORY_PINNED and do not block, for all devices of the backend.  `p` and `size` may be anything; the
+ *  system pins whole pages, and a driver may refuse two ranges that share one.
  *
  *  The memory must stay until it is unregistered.  Takes microseconds to milliseconds.
  *
- *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT (NULL, size 0, memory that rill allocated or that is registered already,
- * in part too), OUT_OF_RANGE (past the end of memory), UNSUPPORTED, OUT_OF_MEMORY, DEVICE_LOST, BACKEND. Threads: any.
+ *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT (NULL, size 0, memory that rill allocated or that is registered
+ *           already, in part too), OUT_OF_RANGE (past the end of memory), UNSUPPORTED, OUT_OF_MEMORY, DEVICE_LOST,
+ *           BACKEND.
+ *  Threads: any.
  *  Like:    cuMemHostRegister, hipHostRegister.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_host_register(rill_device device, void *p, size_t size);
 
@@ -112,6 +114,30 @@ enum {
  *  Threads: any.
  *  Like:    cuMemAdvise, hipMemAdvise.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_memory_advise(const void *p, size_t size, rill_device device, uint32_t advice);
+/** Gives what another process needs to share memory of kind RILL_MEMORY_DEVICE; `p` may be anywhere inside an
+ *  allocation, and is what the other process gets a pointer to.  Free the memory after the others have closed it.
+ *
+ *  The first export of an allocation on the CPU waits for all submitted work, and moves the bytes to where others reach
+ *  them, at the same address: until the call returns, nothing may write them.  From then on a child made by fork shares
+ *  them with its parent.
+ *
+ *  Errors:  INVALID_ARGUMENT (NULL, imported memory), NOT_FOUND (no allocation of rill), UNSUPPORTED (another kind, a
+ *           device that cannot: with the reason), OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
+ *  Threads: any.
+ *  Like:    cuIpcGetMemHandle, hipIpcGetMemHandle.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_memory_ipc_export(void *p, rill_ipc_handle *out);
+
+/** Opens memory of another process, of the same device, and gives the pointer to what it exported.  The whole of its
+ *  allocation can be reached, and each process sees what the other's completed work wrote.  rill_free closes it, once
+ *  for each import.
+ *
+ *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT (bytes that are no handle or damaged, a handle of an event, one that this
+ *           process itself exported: use the pointer), WRONG_BACKEND, WRONG_DEVICE (each naming the handle's),
+ *           NOT_FOUND (the exporter has ended or freed it), UNSUPPORTED, OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
+ *  Threads: any.
+ *  Like:    cuIpcOpenMemHandle, hipIpcOpenMemHandle.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_memory_ipc_import(rill_device device, const rill_ipc_handle *handle,
+                                                           void **out);
 
 /** Copies `n` bytes from `src` to `dst`, in any direction, as work of the stream.  0 bytes: nothing happens.
  *

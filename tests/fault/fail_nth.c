@@ -37,12 +37,7 @@ static const struct {
   { "stream_query", "synchronize_other", 0 },
   { "event_query", "release_", 0 },
   { "event_query", "free_", 0 },
-  /* Here the memory of an earlier tour's held copy is given back; another call tries again. */
-  { "event_query", "hold", 0 },
-  { "context_push", "hold", 0 },
-  { "get_device", "hold", 0 },
-  { "context_synchronize", "hold", 0 },
-  { "host_free", "hold", 0 },
+  { "host_free", "free_memory", 0 }, /* of held copies: another call tries again */
   { "event_create", "release_", 0 }, /* behind the work that may use a module */
   { "event_record", "release_", 0 },
   { "context_synchronize", "release_", 0 }, /* before a module goes */

@@ -327,7 +327,7 @@ const struct step steps[] = {
   M(alloc_managed, rill_alloc, LOST),
   M(alloc_second, rill_alloc, WORKS),
   M(load_module, rill_module_load, LOST),
-  M(get_kernel, rill_module_get_kernel, LOST),
+  M(get_kernel, rill_module_get_kernel, WORKS),
   { "load_second", "", step_load_second, MAKE, WORKS }, /* two functions */
 
   U(cached_event, rill_stream_cached_event, WORKS), /* made before the device was lost */

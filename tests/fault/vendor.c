@@ -221,6 +221,28 @@ void native_leave_error(void) {
   assert_int_not_equal(native.device_set(99), 0);
 }
 
+static uintptr_t native_of(rill_stream stream) {
+  uintptr_t handle = 0;
+  assert_ok(rill_stream_native(stream, &handle));
+  return handle;
+}
+
+bool native_begin_capture(rill_stream stream) {
+  int (*begin)(uintptr_t, int);
+  const char *name = vendor.cuda ? "cuStreamBeginCapture_v2" : "hipStreamBeginCapture";
+  if (dlsym(native.library, name) == NULL) return false;
+  find(&begin, name);
+  assert_int_equal(begin(native_of(stream), 2), 0); /* relaxed */
+  return true;
+}
+
+void native_end_capture(rill_stream stream) {
+  int (*end)(uintptr_t, uintptr_t *);
+  uintptr_t graph = 0;
+  find(&end, vendor.cuda ? "cuStreamEndCapture" : "hipStreamEndCapture");
+  assert_int_equal(end(native_of(stream), &graph), 0);
+}
+
 void native_reset(void) {
   if (vendor.cuda) {
     assert_int_equal(native.primary_reset(0), 0);

@@ -57,6 +57,10 @@ void native_leave_error(void);
 /* Resets the device, as other code of the process may. */
 void native_reset(void);
 
+/* Begins and ends a capture on a stream of rill's, as its owner does; false if this vendor's library cannot. */
+bool native_begin_capture(rill_stream stream);
+void native_end_capture(rill_stream stream);
+
 /* Destroys what was made beside rill. */
 void vendor_end(void);
 

@@ -12,6 +12,7 @@
 CHECK(sizeof(void *) == 8 && sizeof(size_t) == 8);
 CHECK(sizeof(rill_status) == 4 && sizeof(rill_device) == 8 && sizeof(rill_stream) == 8 && sizeof(rill_event) == 8);
 CHECK(sizeof(rill_module) == 8 && sizeof(rill_kernel) == 8);
+CHECK(sizeof(rill_ipc_handle) == 128);
 
 AT(rill_error, status, 8);
 AT(rill_error, native_code, 12);

@@ -220,6 +220,31 @@ static void overlapping_ones_leave_nothing_behind(void) {
   }
 }
 
+/* One takes another one's place, as one of two imports of the same memory does, whatever lies beside it. */
+static void one_is_put_in_place_of_another(void) {
+  const size_t sizes[] = { 1, 300, 70000, (size_t)5 << 20 };
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+    const uintptr_t begin = UINT64_C(0x610000001000) - sizes[i] / 3;
+    struct rill__allocation before = { .begin = begin - 50, .size = 50 },
+                            behind = { .begin = begin + sizes[i], .size = 9 };
+    struct rill__allocation one = { .begin = begin, .size = sizes[i] }, other = one;
+    for (int neighbours = 0; neighbours < 2; neighbours++) {
+      assert_true(rill__ranges_insert(&one));
+      if (neighbours == 1) assert_true(rill__ranges_insert(&before) && rill__ranges_insert(&behind));
+      rill__ranges_replace(&one, &other);
+      assert_ptr_equal(find(begin), &other);
+      assert_ptr_equal(find(begin + sizes[i] / 2), &other);
+      assert_ptr_equal(find(begin + sizes[i] - 1), &other);
+      assert_ptr_equal(find(begin - 1), neighbours == 1 ? &before : NULL);
+      assert_ptr_equal(find(begin + sizes[i]), neighbours == 1 ? &behind : NULL);
+      rill__ranges_remove(&other);
+      if (neighbours == 1) rill__ranges_remove(&before);
+      if (neighbours == 1) rill__ranges_remove(&behind);
+      assert_null(rill__ranges_overlapping(begin - 1000, sizes[i] + 2000));
+    }
+  }
+}
+
 /* Neighbours come and go while others look for what stays. */
 static _Atomic bool going_on;
 
@@ -281,6 +306,7 @@ int main(void) {
     TEST(overlaps_are_found),
     TEST(refuses_what_has_no_place),
     TEST(overlapping_ones_leave_nothing_behind),
+    TEST(one_is_put_in_place_of_another),
     TEST(what_stays_is_always_found),
   };
   return RUN_ONCE("core/ranges.h", tests);

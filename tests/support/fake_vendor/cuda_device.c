@@ -168,6 +168,7 @@ static int attribute_value(CUdevice_attribute attribute, CUdevice device) {
     case CU_DEVICE_ATTRIBUTE_CONCURRENT_KERNELS:
     case CU_DEVICE_ATTRIBUTE_STREAM_PRIORITIES_SUPPORTED:
     case CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING:
+    case 125: /* CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED, of 12 */
     case CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY:
     case CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS: return 1;
     default: return 0;
@@ -269,6 +270,35 @@ CUresult CUDAAPI cuMemAllocManaged(CUdeviceptr *out, size_t size, unsigned int f
 static void *address(CUdeviceptr p) { return (void *)(uintptr_t)p; }
 
 CUresult CUDAAPI cuMemFree(CUdeviceptr p) { CU_CALL(fake_memory_free(FAKE_DEVICE_MEMORY, address(p))); }
+
+static int memory_range(CUdeviceptr *base, size_t *size, CUdeviceptr p) {
+  void *begin = NULL;
+  const int code = fake_memory_range(address(p), &begin, size);
+  if (code == FAKE_OK && base != NULL) *base = (CUdeviceptr)(uintptr_t)begin;
+  return code;
+}
+
+CUresult CUDAAPI cuMemGetAddressRange(CUdeviceptr *base, size_t *size, CUdeviceptr p) {
+  CU_CALL(memory_range(base, size, p));
+}
+
+CUresult CUDAAPI cuIpcGetMemHandle(CUipcMemHandle *out, CUdeviceptr p) {
+  CU_CALL(fake_ipc_export_memory(address(p), out));
+}
+
+static int ipc_open(CUdeviceptr *out, const CUipcMemHandle *handle, unsigned flags) {
+  void *p = NULL;
+  const int code = flags != CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS ? FAKE_INVALID_VALUE
+                                                               : fake_ipc_open_memory(handle, out == NULL ? NULL : &p);
+  if (code == FAKE_OK) *out = (CUdeviceptr)(uintptr_t)p;
+  return code;
+}
+
+CUresult CUDAAPI cuIpcOpenMemHandle(CUdeviceptr *out, CUipcMemHandle handle, unsigned int flags) {
+  CU_CALL(ipc_open(out, &handle, flags));
+}
+
+CUresult CUDAAPI cuIpcCloseMemHandle(CUdeviceptr p) { CU_CALL(fake_memory_close(address(p))); }
 
 CUresult CUDAAPI cuMemHostAlloc(void **out, size_t size, unsigned int flags) {
   CU_CALL(flags > 7 ? FAKE_INVALID_VALUE : fake_memory_alloc(FAKE_HOST_MEMORY, size, out));

@@ -259,6 +259,19 @@ hipError_t hipMallocManaged(void **out, size_t size, unsigned int flags) {
 
 hipError_t hipFree(void *p) { HIP_CALL(fake_memory_free(FAKE_DEVICE_MEMORY, p)); }
 
+hipError_t hipMemGetAddressRange(hipDeviceptr_t *base, size_t *size, hipDeviceptr_t p) {
+  HIP_CALL(fake_memory_range(p, base, size));
+}
+
+hipError_t hipIpcGetMemHandle(hipIpcMemHandle_t *out, void *p) { HIP_CALL(fake_ipc_export_memory(p, out)); }
+
+/* The flag was 0 in 5 and is 1 from 6 on. */
+hipError_t hipIpcOpenMemHandle(void **out, hipIpcMemHandle_t handle, unsigned int flags) {
+  HIP_CALL(flags != (FAKE_HIP_VERSION >= 60000000) ? FAKE_INVALID_VALUE : fake_ipc_open_memory(&handle, out));
+}
+
+hipError_t hipIpcCloseMemHandle(void *p) { HIP_CALL(fake_memory_close(p)); }
+
 hipError_t hipHostMalloc(void **out, size_t size, unsigned int flags) {
   (void)flags;
   HIP_CALL(allocate(FAKE_HOST_MEMORY, out, size));

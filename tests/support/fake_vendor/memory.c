@@ -14,6 +14,8 @@ struct block {
   size_t size;
   enum fake_memory kind;
   struct fake_context *context;
+  struct fake_file file; /* address NULL: the block is from malloc */
+  unsigned opens;        /* of another process's memory */
 };
 
 static struct block *blocks; /* sorted by base */
@@ -44,7 +46,8 @@ static bool is_foreign(const struct block *block) {
 }
 
 static bool in_guards(const struct block *block, const void *p) {
-  return !is_foreign(block) && (uintptr_t)p - ((uintptr_t)block->base - GUARD) < block->size + 2 * (size_t)GUARD;
+  return !is_foreign(block) && block->kind != FAKE_IMPORTED_MEMORY &&
+         (uintptr_t)p - ((uintptr_t)block->base - GUARD) < block->size + 2 * (size_t)GUARD;
 }
 
 static int insert(const struct block *block) {
@@ -90,14 +93,19 @@ static void mark(const struct block *block, int byte) {
   memset(block->base + block->size - n, byte, n);
 }
 
+static void give_back(struct block *block) {
+  if (block->file.address != NULL) fake_file_unmap(&block->file);
+  else free(block->base - GUARD);
+}
+
 static void leave_quarantine(void) {
-  const struct block *oldest = &freed[freed_first];
+  struct block *oldest = &freed[freed_first];
   const size_t n = oldest->size < MARKED ? oldest->size : MARKED;
   if (!all_bytes(oldest->base, n, FREED_BYTE) || !all_bytes(oldest->base + oldest->size - n, n, FREED_BYTE))
     fake_die("memory was written after it was freed: %zu bytes at %p", oldest->size, (void *)oldest->base);
   check_guards(oldest);
   freed_bytes -= oldest->size;
-  free(oldest->base - GUARD);
+  give_back(oldest);
   freed_first = (freed_first + 1) % QUARANTINE;
   freed_count--;
 }
@@ -122,12 +130,14 @@ int fake_memory_alloc(enum fake_memory kind, size_t size, void **out) {
   struct fake_device *device = context->device;
   const uint64_t room = fake_options()->memory - (kind == FAKE_HOST_MEMORY ? 0 : device->memory_used);
   if (size > room) return FAKE_OUT_OF_MEMORY;
-  char *memory = NULL;
-  if (posix_memalign((void **)&memory, GUARD, size + 2 * (size_t)GUARD) != 0) return FAKE_OUT_OF_MEMORY;
-  const struct block block = { .base = memory + GUARD, .size = size, .kind = kind, .context = context };
+  struct block block = { .size = size, .kind = kind, .context = context, .file = { .fd = -1 } };
+  void *memory = NULL;
+  if (kind == FAKE_DEVICE_MEMORY && fake_file_new(size + 2 * (size_t)GUARD, &block.file)) memory = block.file.address;
+  else if (posix_memalign(&memory, GUARD, size + 2 * (size_t)GUARD) != 0) return FAKE_OUT_OF_MEMORY;
+  block.base = (char *)memory + GUARD;
   code = insert(&block);
   if (code != FAKE_OK) {
-    free(memory);
+    give_back(&block);
     return code;
   }
   memset(memory, GUARD_BYTE, GUARD);
@@ -139,9 +149,14 @@ int fake_memory_alloc(enum fake_memory kind, size_t size, void **out) {
 }
 
 static void free_at(size_t at) {
-  const struct block block = blocks[at];
+  struct block block = blocks[at];
   take_out(at);
   if (is_foreign(&block)) return;
+  if (block.kind == FAKE_IMPORTED_MEMORY) {
+    fake_file_unmap(&block.file);
+    return;
+  }
+  fake_file_close(&block.file);
   if (block.kind != FAKE_HOST_MEMORY) block.context->device->memory_used -= block.size;
   enter_quarantine(&block);
 }
@@ -179,6 +194,55 @@ int fake_memory_add(struct fake_context *context, void *p, size_t size) {
 void fake_memory_forget(void *p) {
   size_t at;
   if (find_base(p, &at)) take_out(at);
+}
+
+int fake_memory_range(const void *p, void **base, size_t *size) {
+  const size_t above = position(p);
+  if (above == 0 || !in_block(&blocks[above - 1], p)) return FAKE_INVALID_VALUE;
+  if (base != NULL) *base = blocks[above - 1].base;
+  if (size != NULL) *size = blocks[above - 1].size;
+  return FAKE_OK;
+}
+
+/* ---- other processes' memory ---- */
+
+int fake_memory_file(const void *p, struct fake_file *out, struct fake_context **context) {
+  size_t at;
+  if (!find_base(p, &at) || blocks[at].kind != FAKE_DEVICE_MEMORY) return FAKE_INVALID_VALUE;
+  *out = blocks[at].file;
+  *context = blocks[at].context;
+  return out->fd < 0 ? FAKE_OUT_OF_MEMORY : fake_context_check(*context);
+}
+
+int fake_memory_import(struct fake_context *context, const struct fake_file *file, void **out) {
+  if (file->size <= 2 * (size_t)GUARD) return FAKE_INVALID_VALUE;
+  const struct block block = { .base = (char *)file->address + GUARD,
+                               .size = file->size - 2 * (size_t)GUARD,
+                               .kind = FAKE_IMPORTED_MEMORY,
+                               .context = context,
+                               .file = *file,
+                               .opens = 1 };
+  const int code = insert(&block);
+  if (code == FAKE_OK) *out = block.base;
+  return code;
+}
+
+bool fake_memory_open_again(struct fake_context *context, uint64_t inode, void **out) {
+  for (size_t i = 0; i < block_count; i++) {
+    struct block *block = &blocks[i];
+    if (block->kind != FAKE_IMPORTED_MEMORY || block->context != context || block->file.inode != inode) continue;
+    block->opens++;
+    *out = block->base;
+    return true;
+  }
+  return false;
+}
+
+int fake_memory_close(void *p) {
+  size_t at;
+  if (!find_base(p, &at) || blocks[at].kind != FAKE_IMPORTED_MEMORY) return FAKE_INVALID_VALUE;
+  if (--blocks[at].opens == 0) free_at(at);
+  return FAKE_OK;
 }
 
 void fake_memory_end_context(struct fake_context *context) {

@@ -1,6 +1,8 @@
 /* Memory, copies and fills. */
 #include "shim.h"
 
+#include <string.h>
+
 hipError_t hipMemGetInfo(size_t *free_bytes, size_t *total) { SHIM_CALL(cuMemGetInfo, free_bytes, total); }
 
 /* Nothing is asked for, nothing is given: no error. */
@@ -117,3 +119,42 @@ hipError_t hipMemsetD2D32Async(hipDeviceptr_t dst, size_t pitch, unsigned int va
                                hipStream_t stream) {
   SHIM_CALL(cuMemsetD2D32Async, shim_pointer(dst), pitch, value, width, height, shim_stream(stream));
 }
+
+static CUresult get_range(hipDeviceptr_t *base, size_t *size, hipDeviceptr_t p) {
+  CUdeviceptr begin = 0;
+  const CUresult code = shim_cuda.cuMemGetAddressRange(&begin, size, shim_pointer(p));
+  if (base != NULL) *base = (void *)(uintptr_t)begin;
+  return code;
+}
+
+hipError_t hipMemGetAddressRange(hipDeviceptr_t *base, size_t *size, hipDeviceptr_t p) {
+  hipError_t code = shim_enter();
+  if (code == hipSuccess) {
+    code = (hipError_t)get_range(base, size, p);
+    shim_leave();
+  }
+  return shim_result((int)code);
+}
+
+/* ---- sharing between processes ---- */
+
+hipError_t hipIpcGetMemHandle(hipIpcMemHandle_t *out, void *p) {
+  SHIM_CALL(cuIpcGetMemHandle, (CUipcMemHandle *)(void *)out, shim_pointer(p));
+}
+
+/* The flag was 0 in 5 and is 1 from 6 on. */
+hipError_t hipIpcOpenMemHandle(void **out, hipIpcMemHandle_t handle, unsigned int flags) {
+  CUdeviceptr p = 0;
+  CUipcMemHandle bytes;
+  if (flags != (SHIM_HIP_VERSION >= 60000000)) return shim_result(hipErrorInvalidValue);
+  memcpy(&bytes, &handle, sizeof bytes);
+  hipError_t code = shim_enter();
+  if (code == hipSuccess) {
+    code = (hipError_t)shim_cuda.cuIpcOpenMemHandle(&p, bytes, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS);
+    shim_leave();
+  }
+  *out = (void *)(uintptr_t)p;
+  return shim_result((int)code);
+}
+
+hipError_t hipIpcCloseMemHandle(void *p) { SHIM_CALL(cuIpcCloseMemHandle, shim_pointer(p)); }

@@ -75,6 +75,12 @@ CUresult CUDAAPI cuStreamGetId(CUstream stream, unsigned long long *id); /* of C
   X(cuEventQuery)                      \
   X(cuEventSynchronize)                \
   X(cuEventElapsedTime)                \
+  X(cuIpcGetEventHandle)               \
+  X(cuIpcOpenEventHandle)              \
+  X(cuIpcGetMemHandle)                 \
+  X(cuIpcOpenMemHandle)                \
+  X(cuIpcCloseMemHandle)               \
+  X(cuMemGetAddressRange)              \
   X(cuMemGetInfo)                      \
   X(cuMemAlloc)                        \
   X(cuMemAllocManaged)                 \
