@@ -22,6 +22,7 @@ enum held_kind {
   HELD_HOST_CALL,
   HELD_COPY,
   HELD_FILL,
+  HELD_PREFETCH,
   HELD_LAUNCH
 };
 
@@ -44,17 +45,18 @@ struct held_op {
       void *user;
     } host_call;
     struct {
-      void *dst;
-      const void *src;
-      size_t n;
-      uint32_t dst_kind, src_kind;
-      struct held_staging *staging; /* pinned memory between, owned; or NULL */
+      struct rill__copy_3d ends;
+      struct held_staging *staging; /* pinned memory at one of the ends, owned; or NULL */
     } copy;
     struct {
       void *dst;
       uint64_t pattern[2];
       size_t pattern_size, count;
     } fill;
+    struct {
+      const void *p;
+      size_t size;
+    } prefetch;
     struct rill__launch launch; /* its kernel is kept; its label is owned */
   };
   void *values[]; /* of a launch: pointers into the bytes behind them */
@@ -65,8 +67,9 @@ struct held_staging {
   struct held_staging *next;
   struct rill__device *device;
   void *memory;
-  size_t capacity, n;
-  void *dst; /* where the bytes go at last; NULL if they come from here */
+  size_t capacity;
+  bool down;                    /* what is copied to here ... */
+  struct rill__copy_3d deliver; /* ... goes on so, on the host */
   enum {
     STAGING_UNUSED,
     STAGING_MARKED,  /* the driver uses it until `done` */
@@ -101,6 +104,9 @@ void rill__point_free(struct rill__point *point);
 
 /* An operation with `extra` bytes behind it. */
 rill_status rill__held_op_new(enum held_kind kind, size_t extra, struct held_op **out);
+
+/* Gives `op` to the stream's queue if it is held; frees it if not. */
+rill_status rill__held_push(struct rill__stream *stream, struct held_op *op, bool *taken);
 
 /* Under the lock. */
 bool rill__held_has_room(const struct rill__held *held, const struct held_op *op);

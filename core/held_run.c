@@ -115,18 +115,22 @@ static rill_status give_host_call(struct rill__stream *stream, const struct held
 
 static void deliver(void *user, rill_status stream_status) {
   const struct held_staging *staging = user;
-  if (stream_status == RILL_OK) memcpy(staging->dst, staging->memory, staging->n);
+  const struct rill__copy_3d *copy = &staging->deliver;
+  if (stream_status == RILL_OK) rill__copy_rows(copy, 0, copy->height * copy->depth);
 }
 
 static rill_status give_copy(struct rill__stream *stream, struct held_op *op) {
   struct held_staging *staging = op->copy.staging;
-  const bool down = staging != NULL && staging->dst != NULL;
-  void *const dst = down ? staging->memory : op->copy.dst;
-  const uint32_t dst_kind = down ? (uint32_t)RILL_MEMORY_PINNED : op->copy.dst_kind;
-  RILL_TRY(RILL_DOOR(stream, memory, copy, stream, dst, dst_kind, op->copy.src, op->copy.src_kind, op->copy.n));
+  const struct rill__copy_3d *ends = &op->copy.ends;
+  if (ends->height == 1 && ends->depth == 1) {
+    RILL_TRY(
+        RILL_DOOR(stream, memory, copy, stream, ends->dst, ends->dst_kind, ends->src, ends->src_kind, ends->width));
+  } else {
+    RILL_TRY(RILL_DOOR(stream, memory, copy_3d, stream, ends));
+  }
   if (staging == NULL) return RILL_OK;
   op->copy.staging = NULL; /* the driver uses it from here on */
-  rill_status status = down ? RILL_DOOR(stream, stream, host_call, stream, deliver, staging) : RILL_OK;
+  rill_status status = staging->down ? RILL_DOOR(stream, stream, host_call, stream, deliver, staging) : RILL_OK;
   if (status == RILL_OK) status = RILL_DOOR(stream, stream, record, stream, staging->done, 0);
   staging->state = status == RILL_OK ? STAGING_MARKED : STAGING_UNMARKED;
   rill__staging_keep(staging);
@@ -151,6 +155,7 @@ static rill_status give(struct rill__stream *stream, struct held_op *op) {
     case HELD_FILL:
       return RILL_DOOR(stream, memory, fill, stream, op->fill.dst, op->fill.pattern, op->fill.pattern_size,
                        op->fill.count);
+    case HELD_PREFETCH: return RILL_DOOR(stream, memory, prefetch, stream, op->prefetch.p, op->prefetch.size);
     case HELD_LAUNCH: return RILL_DOOR(stream, kernel, launch, stream, &op->launch);
   }
   return RILL_ERROR_INTERNAL;

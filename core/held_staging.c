@@ -66,8 +66,7 @@ rill_status rill__staging_take(struct rill__device *device, size_t n, struct hel
   *out = find_unused(device, n);
   if (*out == NULL) RILL_TRY(new_staging(device, n, out));
   (*out)->state = STAGING_UNUSED;
-  (*out)->n = n;
-  (*out)->dst = NULL;
+  (*out)->down = false;
   return RILL_OK;
 }
 

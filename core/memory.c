@@ -1,6 +1,6 @@
-#include "core/call.h"
+#include "core/memory.h"
+
 #include "core/held.h"
-#include "core/ranges.h"
 
 static pthread_mutex_t ranges_lock = PTHREAD_MUTEX_INITIALIZER; /* of those who change the map */
 
@@ -44,35 +44,54 @@ static rill_status allocate(struct rill__device *device, size_t size, uint32_t k
   return status;
 }
 
-/* Takes the allocation that begins at `p`, or the import that gave it, out of the map: from then on it is the caller's
- * alone. */
-static rill_status take_out(void *p, struct rill__allocation **out) {
+/* Takes the allocation that begins at `p`, or the import that gave it, or the registered range, out of the map.
+ * Registered memory is none of rill's allocations, and the reverse. */
+rill_status rill__memory_take_out(void *p, bool registered, struct rill__allocation **out) {
   pthread_mutex_lock(&ranges_lock);
   struct rill__allocation *found = rill__ranges_find(p);
+  const bool right = found != NULL && (found->kind == RILL_MEMORY_REGISTERED) == registered;
+  const size_t offset = right ? (uintptr_t)p - found->begin : 0;
   *out = NULL;
-  if (found != NULL && found->imported) {
+  if (right && found->imported) {
     *out = rill__import_take_out(found, p);
-  } else if (found != NULL && found->begin == (uintptr_t)p) {
+  } else if (right && offset == 0) {
     rill__ranges_remove(found);
     *out = found;
   }
   pthread_mutex_unlock(&ranges_lock);
-  RILL_REQUIRE(found != NULL, RILL_ERROR_NOT_FOUND, "%p is no allocation of rill, or has been freed", p);
-  RILL_REQUIRE(*out != NULL, RILL_ERROR_INVALID_ARGUMENT,
-               "%p lies inside an allocation, %zu bytes behind its begin" RILL_HINT
-               "free it by the address that rill_alloc or rill_memory_ipc_import gave",
-               p, (size_t)((uintptr_t)p - found->begin));
-  return RILL_OK;
+  if (*out != NULL) return RILL_OK;
+  if (registered) {
+    RILL_REQUIRE(found == NULL || right, RILL_ERROR_NOT_FOUND,
+                 "%p is not registered memory, but an allocation of rill" RILL_HINT "free it with rill_free", p);
+    RILL_REQUIRE(right, RILL_ERROR_NOT_FOUND, "%p is not registered, or has been unregistered", p);
+    return rill__fail(RILL_ERROR_INVALID_ARGUMENT,
+                      "%p lies inside a registered range, %zu bytes behind its begin" RILL_HINT
+                      "unregister it by its first address",
+                      p, offset);
+  }
+  RILL_REQUIRE(found == NULL || right, RILL_ERROR_NOT_FOUND,
+               "%p is no allocation of rill, but registered memory" RILL_HINT "unregister it with rill_host_unregister",
+               p);
+  RILL_REQUIRE(right, RILL_ERROR_NOT_FOUND, "%p is no allocation of rill, or has been freed", p);
+  return rill__fail(RILL_ERROR_INVALID_ARGUMENT,
+                    "%p lies inside an allocation, %zu bytes behind its begin" RILL_HINT
+                    "free it by the address that rill_alloc or rill_memory_ipc_import gave",
+                    p, offset);
 }
 
-static void put_back(struct rill__allocation *allocation) {
+void rill__memory_put_back(struct rill__allocation *allocation) {
   pthread_mutex_lock(&ranges_lock);
-  if (allocation->imported) {
-    (void)rill__import_put_in(allocation);
-  } else {
-    (void)rill__ranges_insert(allocation); /* its nodes are there */
-  }
+  const bool inserted = allocation->imported ? rill__import_put_in(allocation) : rill__ranges_insert(allocation);
   pthread_mutex_unlock(&ranges_lock);
+  if (!inserted) rill__object_defer(&allocation->base); /* no memory for a node: rill knows it no more */
+}
+
+bool rill__memory_insert(struct rill__allocation *allocation, struct rill__allocation **overlapping) {
+  pthread_mutex_lock(&ranges_lock);
+  *overlapping = rill__ranges_overlapping(allocation->begin, allocation->size);
+  const bool inserted = *overlapping == NULL && rill__ranges_insert(allocation);
+  pthread_mutex_unlock(&ranges_lock);
+  return inserted;
 }
 
 /* Frees what was taken out of the map; outside epochs, since it may block for the device's work. */
@@ -85,7 +104,7 @@ static rill_status give_back(struct rill__allocation *allocation) {
                                   : RILL_DOOR(device, memory, free, device, begin, allocation->kind);
   }
   if (status != RILL_OK && atomic_load(&device->lost) == RILL_OK) {
-    put_back(allocation);
+    rill__memory_put_back(allocation);
   } else { /* of a lost device, the memory has gone with it */
     rill__object_defer(&allocation->base);
   }
@@ -118,7 +137,7 @@ rill_status rill_free(void *p) {
   RILL_ENTER();
   if (p == NULL) return RILL_OK;
   struct rill__allocation *allocation = NULL;
-  RILL_TRY(take_out(p, &allocation));
+  RILL_TRY(rill__memory_take_out(p, false, &allocation));
   rill__leave(&self); /* nobody else can free the allocation */
   struct rill__device *device = allocation->base.device;
   free_put_off(device);
@@ -131,9 +150,7 @@ rill_status rill_free(void *p) {
 
 /* ---- copies and fills ---- */
 
-/* Looks at `n` bytes at `p` that a stream of `stream`'s device is to use.  Memory that rill does not know is left to
- * the driver. */
-static rill_status check_range(const struct rill__stream *stream, const void *p, size_t n, const char *what,
+rill_status rill__memory_check(const struct rill__stream *stream, const void *p, size_t n, const char *what,
                                uint32_t *kind) {
   const struct rill__allocation *allocation = rill__ranges_find(p);
   *kind = RILL_MEMORY_UNKNOWN;
@@ -143,15 +160,16 @@ static rill_status check_range(const struct rill__stream *stream, const void *p,
     return RILL_OK;
   }
   const size_t offset = (uintptr_t)p - allocation->begin;
+  const bool registered = allocation->kind == RILL_MEMORY_REGISTERED;
   RILL_REQUIRE(n <= allocation->size - offset, RILL_ERROR_OUT_OF_RANGE,
                "%s: %zu bytes at offset %zu pass the end of an allocation of %zu bytes", what, n, offset,
                allocation->size);
   if (allocation->base.device->backend == stream->base.device->backend) {
-    *kind = allocation->kind;
+    *kind = registered ? (uint32_t)RILL_MEMORY_PINNED : allocation->kind;
     return RILL_OK;
   }
   /* Another backend's pinned memory is host memory like any other. */
-  RILL_REQUIRE(allocation->kind == RILL_MEMORY_PINNED, RILL_ERROR_WRONG_BACKEND,
+  RILL_REQUIRE(allocation->kind == RILL_MEMORY_PINNED || registered, RILL_ERROR_WRONG_BACKEND,
                "%s %p is memory of %s, which %s cannot reach" RILL_HINT "copy through host memory", what, p,
                allocation->base.device->name, stream->base.device->name);
   return RILL_OK;
@@ -164,8 +182,8 @@ rill_status rill_copy_async(rill_stream stream, void *dst, const void *src, size
   if (n == 0) return RILL_OK;
   RILL_REQUIRE(dst != NULL && src != NULL, RILL_ERROR_INVALID_ARGUMENT, "%s is NULL", dst == NULL ? "dst" : "src");
   uint32_t dst_kind, src_kind;
-  RILL_TRY(check_range(s, dst, n, "dst", &dst_kind));
-  RILL_TRY(check_range(s, src, n, "src", &src_kind));
+  RILL_TRY(rill__memory_check(s, dst, n, "dst", &dst_kind));
+  RILL_TRY(rill__memory_check(s, src, n, "src", &src_kind));
   RILL_TRY(rill__check_usable(s->base.device));
   const bool may_block = dst_kind == RILL_MEMORY_UNKNOWN || src_kind == RILL_MEMORY_UNKNOWN;
   if (rill__is_held(s)) {
@@ -194,7 +212,7 @@ rill_status rill_fill_async(rill_stream stream, void *dst, const void *pattern, 
   RILL_REQUIRE(count <= SIZE_MAX / pattern_size, RILL_ERROR_OUT_OF_RANGE, "%zu patterns of %zu bytes overflow", count,
                pattern_size);
   uint32_t kind;
-  RILL_TRY(check_range(s, dst, count * pattern_size, "dst", &kind));
+  RILL_TRY(rill__memory_check(s, dst, count * pattern_size, "dst", &kind));
   RILL_TRY(rill__check_usable(s->base.device));
   if (rill__is_held(s)) {
     bool taken = false;

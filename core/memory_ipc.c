@@ -15,7 +15,7 @@ struct rill__allocation *rill__import_take_out(struct rill__allocation *first, c
   if (at != &first) {
     *at = import->same;
   } else if (import->same != NULL) {
-    (void)rill__ranges_insert(import->same); /* over it: the same range, so its nodes are there */
+    rill__ranges_replace(import, import->same);
   } else {
     rill__ranges_remove(import);
   }

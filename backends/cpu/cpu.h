@@ -54,6 +54,9 @@ static inline struct cpu_queue *cpu_queue_of(struct rill__stream *stream) {
 rill_status cpu_event_record(struct rill__stream *stream, struct rill__event *event, uint32_t flags);
 rill_status cpu_event_wait(struct rill__stream *stream, struct rill__event *event, uint32_t flags);
 
+/* A slot of the memory table; copy_pitched.c. */
+rill_status cpu_copy_3d(struct rill__stream *stream, const struct rill__copy_3d *copy);
+
 /* How a host wait ends: OK, TIMEOUT, or what the device was lost to. */
 rill_status cpu_wait_status(struct rill__device *device, bool reached, uint64_t ns);
 

@@ -28,6 +28,30 @@ static rill_status release(struct rill__device *device, void *p, uint32_t kind) 
   return RILL_OK;
 }
 
+/* All host memory is the same to this device; unregistering waits, as freeing does. */
+static rill_status host_register(struct rill__device *device, void *p, size_t size) {
+  (void)device, (void)p, (void)size;
+  return RILL_OK;
+}
+
+static rill_status host_unregister(struct rill__device *device, void *p) {
+  (void)device, (void)p;
+  cpu_queues_synchronize();
+  return RILL_OK;
+}
+
+/* There is one place only, where it is already. */
+static rill_status prefetch(struct rill__stream *stream, const void *p, size_t size) {
+  (void)stream, (void)p, (void)size;
+  return RILL_OK;
+}
+
+static rill_status advise(struct rill__device *device, const void *p, size_t size, struct rill__device *at,
+                          uint32_t advice) {
+  (void)device, (void)p, (void)size, (void)at, (void)advice;
+  return RILL_OK;
+}
+
 /* ---- copies ---- */
 
 struct copy {
@@ -149,7 +173,12 @@ static rill_status fill(struct rill__stream *stream, void *dst, const void *patt
 const struct rill__memory_table cpu_memory_table = {
   .alloc = allocate,
   .free = release,
+  .host_register = host_register,
+  .host_unregister = host_unregister,
   .copy = copy,
+  .copy_3d = cpu_copy_3d,
+  .prefetch = prefetch,
+  .advise = advise,
   .fill = fill,
   .ipc_export = cpu_ipc_export,
   .ipc_import = cpu_ipc_import,

@@ -116,6 +116,7 @@ static rill_status init(struct rill__device *device) {
   info->memory_total = memory;
   fill_place(info, part->native);
   fill_limits(info, part->native);
+  part->max_pitch = attribute(part->native, GPU_ATTRIBUTE_MAX_PITCH);
   device->max_threads_per_dim = GPU_MAX_THREADS_PER_DIM;
   info->driver_version = gpu_vendor_driver_version();
   info->runtime_version = gpu_vendor_runtime_version();
@@ -256,5 +257,7 @@ const struct rill__device_table gpu_device_table = {
   .supports = supports,
   .synchronize = synchronize,
   .get_memory = get_memory,
+  .can_access_peer = gpu_can_access_peer,
+  .set_peer = gpu_set_peer,
   .of_native_stream = of_native_stream,
 };

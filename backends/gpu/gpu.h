@@ -26,6 +26,7 @@
 #include "backends/gpu/api.h"
 
 #define gpu_backend GPU_NAME(backend)
+#define gpu_copy_3d GPU_NAME(copy_3d)
 #define gpu_device_count GPU_NAME(device_count)
 #define gpu_device_table GPU_NAME(device_table)
 #define gpu_devices GPU_NAME(devices)
@@ -42,8 +43,10 @@
 #define gpu_kernel_table GPU_NAME(kernel_table)
 #define gpu_memory_table GPU_NAME(memory_table)
 #define gpu_module_table GPU_NAME(module_table)
+#define gpu_can_access_peer GPU_NAME(can_access_peer)
 #define gpu_patience_again GPU_NAME(patience_again)
 #define gpu_patience_begin GPU_NAME(patience_begin)
+#define gpu_set_peer GPU_NAME(set_peer)
 #define gpu_status_of GPU_NAME(status_of)
 #define gpu_stream_table GPU_NAME(stream_table)
 #define gpu_wait_for_all GPU_NAME(wait_for_all)
@@ -58,6 +61,7 @@ struct gpu_device {
   gpu_context context;       /* the primary one, from activation on */
   gpu_stream_handle witness; /* NULL, or a stream that nobody uses: it ends only if the device is reset */
   struct gpu_target target;
+  size_t max_pitch;                                        /* of the vendor's copies of two and three dimensions */
   _Atomic(struct gpu_closure *) spare[GPU_SPARE_CLOSURES]; /* for the next host calls */
   _Atomic(struct gpu_closure *) captured;                  /* those that graphs may still call */
 };
@@ -123,6 +127,13 @@ struct gpu_patience {
 struct gpu_patience gpu_patience_begin(uint64_t ns);
 bool gpu_patience_again(struct gpu_patience *patience); /* false once the limit has passed, never before */
 rill_status gpu_fail_unfinished(const char *what, uint64_t ns) __attribute__((cold));
+
+/* Slots of devices. */
+bool gpu_can_access_peer(struct rill__device *device, struct rill__device *memory_of, const char **why);
+rill_status gpu_set_peer(struct rill__device *device, struct rill__device *memory_of, bool on);
+
+/* The copy_3d slot of memory. */
+rill_status gpu_copy_3d(struct rill__stream *stream, const struct rill__copy_3d *copy);
 
 /* The host_call slot of streams. */
 rill_status gpu_host_call(struct rill__stream *stream, rill_host_fn fn, void *user);

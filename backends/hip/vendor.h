@@ -57,6 +57,7 @@ typedef hipFunction_t gpu_function;
 typedef hipFunction_attribute gpu_function_attribute;
 typedef void *gpu_pointer;
 typedef hipUUID gpu_uuid;
+typedef hipMemoryAdvise gpu_advice; /* RILL_ADVICE_* have the vendors' numbers */
 typedef hipIpcEventHandle_t gpu_ipc_event;
 typedef hipIpcMemHandle_t gpu_ipc_memory;
 typedef hipStreamCaptureStatus gpu_capture_status;
@@ -65,6 +66,8 @@ typedef int gpu_word;
 #define GPU_CALLBACK
 
 #define GPU_POINTER(p) ((void *)(uintptr_t)(p))
+#define GPU_CONST_POINTER(p) (p)
+#define GPU_HOST_AS_DEVICE hipCpuDeviceId
 #define GPU_CONTEXT_VALUE(context) (context)
 #define GPU_CAPTURE_RELAXED hipStreamCaptureModeRelaxed
 #define GPU_CAPTURE_NONE hipStreamCaptureStatusNone
@@ -76,6 +79,7 @@ typedef int gpu_word;
 #define GPU_RECORD_FLAG_EXTERNAL 1u /* hipEventRecordExternal, of 6.4 */
 #define GPU_WAIT_FLAG_EXTERNAL 1u   /* hipEventWaitExternal; 5.2 takes no flags and says so */
 #define GPU_HOST_ALLOC_FLAGS (hipHostMallocPortable | hipHostMallocMapped)
+#define GPU_HOST_REGISTER_FLAGS (hipHostRegisterPortable | hipHostRegisterMapped)
 #define GPU_MANAGED_ALLOC_FLAGS ((unsigned)hipMemAttachGlobal)
 
 #define GPU_ATTRIBUTE_COMPUTE_UNITS hipDeviceAttributeMultiprocessorCount
@@ -92,7 +96,9 @@ typedef int gpu_word;
 #define GPU_ATTRIBUTE_SHARED_PER_BLOCK_OPTIN hipDeviceAttributeSharedMemPerBlockOptin
 #define GPU_ATTRIBUTE_CORE_CLOCK hipDeviceAttributeClockRate
 #define GPU_ATTRIBUTE_MEMORY_CLOCK hipDeviceAttributeMemoryClockRate
+#define GPU_ATTRIBUTE_MAX_PITCH hipDeviceAttributeMaxPitch
 #define GPU_ATTRIBUTE_MANAGED hipDeviceAttributeManagedMemory
+#define GPU_ATTRIBUTE_CONCURRENT_MANAGED hipDeviceAttributeConcurrentManagedAccess
 #define GPU_ATTRIBUTE_POOLS hipDeviceAttributeMemoryPoolsSupported
 #define GPU_ATTRIBUTE_COOPERATIVE hipDeviceAttributeCooperativeLaunch
 
@@ -124,6 +130,14 @@ _Static_assert((int)hipErrorInvalidValue == GPU_INVALID_VALUE && (int)hipErrorOu
                    (int)hipErrorStreamCaptureUnsupported == GPU_CAPTURE_UNSUPPORTED &&
                    (int)hipErrorStreamCaptureWrongThread == GPU_CAPTURE_WRONG_THREAD,
                "the codes that the shared source goes by");
+
+_Static_assert((int)hipMemAdviseSetReadMostly == RILL_ADVICE_READ_MOSTLY &&
+                   (int)hipMemAdviseUnsetReadMostly == RILL_ADVICE_NOT_READ_MOSTLY &&
+                   (int)hipMemAdviseSetPreferredLocation == RILL_ADVICE_PREFERRED_LOCATION &&
+                   (int)hipMemAdviseUnsetPreferredLocation == RILL_ADVICE_NO_PREFERRED_LOCATION &&
+                   (int)hipMemAdviseSetAccessedBy == RILL_ADVICE_ACCESSED_BY &&
+                   (int)hipMemAdviseUnsetAccessedBy == RILL_ADVICE_NOT_ACCESSED_BY,
+               "the numbers of advice");
 
 /* A failed call stays the thread's last error, "not ready" too: take it away again, lest the user's next
  * hipGetLastError finds an error of ours.  (Up to 6 a call that succeeds takes the user's own away; nothing helps.) */
@@ -217,6 +231,16 @@ static inline gpu_result gpu_vendor_stream_owner(gpu_stream_handle stream, gpu_d
   return result == GPU_NOT_SUPPORTED ? GPU_SUCCESS : result; /* a runtime that does not say is believed */
 }
 
+static inline gpu_result gpu_vendor_enable_peer(gpu_device_handle other, gpu_context context) {
+  (void)context;
+  return GPU_CALL(enable_peer(other, 0));
+}
+
+static inline gpu_result gpu_vendor_disable_peer(gpu_device_handle other, gpu_context context) {
+  (void)context;
+  return GPU_CALL(disable_peer(other));
+}
+
 /* ---- what the device is, and which code it runs ---- */
 
 struct gpu_target {
@@ -295,6 +319,28 @@ static inline gpu_result gpu_vendor_copy(void *dst, uint32_t dst_kind, const voi
   (void)dst_kind, (void)src_kind;
   *symbol = gpu_symbols.copy;
   return GPU_CALL(copy(dst, src, n, hipMemcpyDefault, stream));
+}
+
+static inline gpu_result gpu_vendor_copy_2d(const struct rill__copy_3d *copy, gpu_stream_handle stream) {
+  return GPU_CALL(copy_2d(copy->dst, copy->dst_pitch, copy->src, copy->src_pitch, copy->width, copy->height,
+                          hipMemcpyDefault, stream));
+}
+
+/* Slice pitches are multiples of pitches. */
+static inline gpu_result gpu_vendor_copy_3d(const struct rill__copy_3d *copy, gpu_stream_handle stream) {
+  const hipMemcpy3DParms values = {
+    .srcPtr = { .ptr = (void *)(uintptr_t)copy->src,
+                .pitch = copy->src_pitch,
+                .xsize = copy->src_pitch,
+                .ysize = copy->src_slice_pitch / copy->src_pitch },
+    .dstPtr = { .ptr = copy->dst,
+                .pitch = copy->dst_pitch,
+                .xsize = copy->dst_pitch,
+                .ysize = copy->dst_slice_pitch / copy->dst_pitch },
+    .extent = { .width = copy->width, .height = copy->height, .depth = copy->depth },
+    .kind = hipMemcpyDefault,
+  };
+  return GPU_CALL(copy_3d(&values, stream));
 }
 
 /* The only flag there is was 0 in the first headers and is 1 in later ones, and a runtime refuses the other. */

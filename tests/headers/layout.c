@@ -74,6 +74,21 @@ AT(rill_launch, constants, 72);
 AT(rill_launch, constant_count, 80);
 AT(rill_launch, label, 88);
 
+AT(rill_copy_3d, dst, 8);
+AT(rill_copy_3d, src, 16);
+AT(rill_copy_3d, dst_pitch, 24);
+AT(rill_copy_3d, dst_slice_pitch, 32);
+AT(rill_copy_3d, src_pitch, 40);
+AT(rill_copy_3d, src_slice_pitch, 48);
+AT(rill_copy_3d, width, 56);
+AT(rill_copy_3d, height, 64);
+AT(rill_copy_3d, depth, 72);
+
+AT(rill_memory_info, kind, 8);
+AT(rill_memory_info, device, 16);
+AT(rill_memory_info, base, 24);
+AT(rill_memory_info, size, 32);
+
 AT(rill_kernel_info, name, 8);
 AT(rill_kernel_info, arg_count, 16);
 AT(rill_kernel_info, registers, 20);

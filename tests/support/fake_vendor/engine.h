@@ -34,6 +34,8 @@ enum {
   FAKE_PEER_ALREADY_ENABLED = 704,
   FAKE_PEER_NOT_ENABLED = 705,
   FAKE_CONTEXT_IS_DESTROYED = 709,
+  FAKE_ALREADY_REGISTERED = 712,
+  FAKE_NOT_REGISTERED = 713,
   FAKE_NOT_PERMITTED = 800,
   FAKE_CAPTURE_UNSUPPORTED = 900,
   FAKE_CAPTURE_INVALIDATED = 901,
@@ -298,7 +300,14 @@ int fake_ipc_open_memory(const void *bytes, void **out);
 
 /* ---- memory.c ---- */
 
-enum fake_memory { FAKE_DEVICE_MEMORY = 1, FAKE_HOST_MEMORY, FAKE_MANAGED_MEMORY, FAKE_VARIABLE, FAKE_IMPORTED_MEMORY };
+enum fake_memory {
+  FAKE_DEVICE_MEMORY = 1,
+  FAKE_HOST_MEMORY,
+  FAKE_MANAGED_MEMORY,
+  FAKE_VARIABLE,
+  FAKE_IMPORTED_MEMORY,
+  FAKE_REGISTERED
+};
 
 int fake_memory_alloc(enum fake_memory kind, size_t size, void **out);
 /* Waits for the context's work. */
@@ -317,11 +326,19 @@ bool fake_memory_open_again(struct fake_context *context, uint64_t inode, void *
 int fake_memory_close(void *p);
 void fake_memory_end_context(struct fake_context *context);
 size_t fake_memory_live(void);
+/* Host memory of the caller's, known from then on.  Unregistering waits for nothing. */
+int fake_memory_register(void *p, size_t size);
+int fake_memory_unregister(void *p);
+/* Whether the bytes are managed memory. */
+int fake_memory_check_managed(const void *p, size_t size);
+/* An operation that does nothing but check its range. */
+int fake_prefetch(const void *stream, const void *p, size_t size);
 
 struct fake_copy {
   char *dst;
   const char *src;
   size_t dst_pitch, src_pitch, width, height;
+  size_t dst_slice, src_slice, depth; /* from slice to slice; depth 0 is 1 */
 };
 /* Checks both ranges; reads a pageable source now; blocks for a pageable destination. */
 int fake_copy(const void *stream, const struct fake_copy *copy, bool blocking);
