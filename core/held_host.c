@@ -136,8 +136,9 @@ static bool overlaps(const struct rill__allocation *allocation, const void *p, s
 static bool may_use(const struct held_op *op, const struct rill__allocation *allocation) {
   switch (op->kind) {
     case HELD_LAUNCH: return true;
-    case HELD_COPY:
-      return overlaps(allocation, op->copy.dst, op->copy.n) || overlaps(allocation, op->copy.src, op->copy.n);
+    case HELD_COPY: /* a range that begins inside an allocation ends inside it */
+      return overlaps(allocation, op->copy.ends.dst, 1) || overlaps(allocation, op->copy.ends.src, 1);
+    case HELD_PREFETCH: return overlaps(allocation, op->prefetch.p, op->prefetch.size);
     case HELD_FILL: return overlaps(allocation, op->fill.dst, op->fill.pattern_size * op->fill.count);
     default: return false;
   }
