@@ -4,8 +4,8 @@
  * with a time limit; with a mode's name it runs that one:
  *
  *     int main(int argc, char **argv) {
- *       static const struct mode modes[] = { MODE(faults_at_a_launch), MODE_WITH(sees_no_device, "RILL_FAKE_DEVICES=0") };
- *       return RUN_MODES("faults", argc, argv, modes);
+ *       static const struct mode modes[] = { MODE(faults_at_a_launch), MODE_WITH(sees_no_device, "RILL_FAKE_DEVICES=0")
+ * }; return RUN_MODES("faults", argc, argv, modes);
  *     }
  */
 #ifndef RILL_TESTS_FAULT_CHILDREN_H
@@ -29,7 +29,8 @@ struct mode {
   { #function, function, { __VA_ARGS__ }, code }
 
 int run_modes(const char *subject, int argc, char **argv, const struct mode *modes, size_t count);
-#define RUN_MODES(subject, argc, argv, modes) run_modes((subject), (argc), (argv), (modes), sizeof(modes) / sizeof *(modes))
+#define RUN_MODES(subject, argc, argv, modes) \
+  run_modes((subject), (argc), (argv), (modes), sizeof(modes) / sizeof *(modes))
 
 /* What became of a run of this program with another argument. */
 struct child {

@@ -9,8 +9,8 @@ enum { CODE = 999, MOST_CALLS = 500 };
 
 static size_t alive; /* native objects between tours */
 
-/* Functions whose refusal may pass without an error, where (the beginning of a step's name; "" is anywhere), and how many
- * native objects stay, which nobody can end any more: a module has a function. */
+/* Functions whose refusal may pass without an error, where (the beginning of a step's name; "" is anywhere), and how
+ * many native objects stay, which nobody can end any more: a module has a function. */
 static const struct {
   const char *field, *step;
   size_t leaves;
@@ -75,7 +75,8 @@ static struct {
 static void check_error(const struct step *step, const char *function) {
   rill_error error = RILL_ERROR_INIT;
   assert_ok(rill_last_error(&error));
-  if (step->api[0] != '\0' && strcmp(error.api, step->api) != 0) BAD("the error is of %s, not of %s", error.api, step->api);
+  if (step->api[0] != '\0' && strcmp(error.api, step->api) != 0)
+    BAD("the error is of %s, not of %s", error.api, step->api);
   /* What the driver does not tell about is not there. */
   if (error.status == RILL_ERROR_UNSUPPORTED && strcmp(refusal.function->field, "device_attribute") == 0) return;
   if (error.native_code != CODE || strcmp(error.native_name, vendor.unknown) != 0) {
@@ -88,7 +89,8 @@ static void check_error(const struct step *step, const char *function) {
 static bool run_step(struct tour *tour, const struct step *step) {
   const rill_status status = step->run(tour);
   const char *function = refusal.function->name;
-  if (refusal.struck == NULL && vendor.fake->calls(function) - refusal.calls >= refusal.nth) refusal.struck = step->name;
+  if (refusal.struck == NULL && vendor.fake->calls(function) - refusal.calls >= refusal.nth)
+    refusal.struck = step->name;
   if (status == RILL_OK) return true;
   (void)snprintf(place, sizeof place, "%s, call %u: %s: ", function, refusal.nth, step->name);
   check_error(step, function);

@@ -109,7 +109,8 @@ static void met_by(const char *name) {
   fail_msg("there is no step %s", name);
 }
 
-#define MET_BY(step) static void met_by_##step(void) { met_by(#step); }
+#define MET_BY(step) \
+  static void met_by_##step(void) { met_by(#step); }
 MET_BY(make_stream)
 MET_BY(alloc_device)
 MET_BY(alloc_pinned)
@@ -146,7 +147,8 @@ static void by_a_kernel(void) {
   if (!vendor.has_kernels) return;
   vendor.fake->fault_next_launch(0, ILLEGAL_ADDRESS);
   for (size_t i = 0; i < step_count; i++) {
-    if (strcmp(steps[i].name, "launch_plain") == 0) assert_ok(steps[i].run(&tour)); /* it is in the work, not in the call */
+    if (strcmp(steps[i].name, "launch_plain") == 0)
+      assert_ok(steps[i].run(&tour)); /* it is in the work, not in the call */
   }
   check_cause("the wait behind the kernel", rill_stream_synchronize(tour.stream), "rill_stream_synchronize");
   assert_says("address");
@@ -265,7 +267,8 @@ static const char *keep_asking(unsigned index, void *shared) {
   rill_status status = RILL_OK;
   while (status == RILL_OK) {
     bool out;
-    status = index % 2 == 0 ? rill_event_is_ready(tour->from_vendor, &out) : rill_stream_is_complete(tour->imported, &out);
+    status =
+        index % 2 == 0 ? rill_event_is_ready(tour->from_vendor, &out) : rill_stream_is_complete(tour->imported, &out);
   }
   REQUIRE(status == RILL_ERROR_DEVICE_LOST);
   rill_error error = RILL_ERROR_INIT;
@@ -428,12 +431,33 @@ static void releases_with_lost_work(void) {
 int main(int argc, char **argv) {
   static const struct mode modes[] = {
 #define MET(step) MODE(met_by_##step)
-    MET(make_stream), MET(alloc_device), MET(alloc_pinned),
-    MET(get_memory), MET(fill_4), MET(fill_16), MET(copy_up), MET(copy_pageable_up), MET(copy_pageable_down),
-    MET(launch_plain), MET(launch_ref), MET(host_call), MET(record), MET(record_new_event), MET(wait_imported),
-    MET(wait_stream), MET(wait_device), MET(imported_is_complete), MET(is_capturing), MET(imported_is_ready),
-    MET(event_synchronize_for), MET(synchronize_imported_for), MET(synchronize_null), MET(device_synchronize),
-    MET(elapsed), MET(free_memory), MET(free_pinned),
+    MET(make_stream),
+    MET(alloc_device),
+    MET(alloc_pinned),
+    MET(get_memory),
+    MET(fill_4),
+    MET(fill_16),
+    MET(copy_up),
+    MET(copy_pageable_up),
+    MET(copy_pageable_down),
+    MET(launch_plain),
+    MET(launch_ref),
+    MET(host_call),
+    MET(record),
+    MET(record_new_event),
+    MET(wait_imported),
+    MET(wait_stream),
+    MET(wait_device),
+    MET(imported_is_complete),
+    MET(is_capturing),
+    MET(imported_is_ready),
+    MET(event_synchronize_for),
+    MET(synchronize_imported_for),
+    MET(synchronize_null),
+    MET(device_synchronize),
+    MET(elapsed),
+    MET(free_memory),
+    MET(free_pinned),
     MODE(by_a_kernel),
     MODE_WITH(by_each_code, "RILL_FAKE_DEVICES=15"),
     MODE(not_by_other_codes),

@@ -1,5 +1,5 @@
-/* Vendor libraries that lack functions.  Without one that is required there is no device, and the reason names it; without
- * an optional one everything works, or says UNSUPPORTED with the reason (C1.8, C1.9). */
+/* Vendor libraries that lack functions.  Without one that is required there is no device, and the reason names it;
+ * without an optional one everything works, or says UNSUPPORTED with the reason (C1.8, C1.9). */
 #include "children.h"
 #include "tour.h"
 

@@ -117,7 +117,8 @@ static void load(void) {
     vendor.fake = rill_fake_find(name);
     if (vendor.fake != NULL) native.library = dlopen(name, RTLD_NOW | RTLD_NOLOAD);
   }
-  if (vendor.fake == NULL) fail_msg("the fake library of %s is not what was loaded: see LD_LIBRARY_PATH", vendor.backend);
+  if (vendor.fake == NULL)
+    fail_msg("the fake library of %s is not what was loaded: see LD_LIBRARY_PATH", vendor.backend);
 }
 
 static bool bundle_has_backend(const rill_bundle *bundle, const char *backend) {

@@ -15,7 +15,8 @@ static void reap(pid_t pid) {
   int status = 0;
   assert_true(pid > 0);
   assert_int_equal(waitpid(pid, &status, 0), pid);
-  if (WIFSIGNALED(status)) fail_msg("the child was ended by signal %d: %s", WTERMSIG(status), strsignal(WTERMSIG(status)));
+  if (WIFSIGNALED(status))
+    fail_msg("the child was ended by signal %d: %s", WTERMSIG(status), strsignal(WTERMSIG(status)));
   assert_int_equal(WEXITSTATUS(status), 0);
 }
 
@@ -27,13 +28,13 @@ static pid_t fork_child(void) {
 }
 
 /* A call on an object of the parent's GPU, or one that would make one. */
-#define refuses(call)                                                                              \
-  do {                                                                                             \
-    const rill_status status_ = (call);                                                            \
-    if (status_ != RILL_ERROR_NO_DEVICE) {                                                         \
+#define refuses(call)                                                                                             \
+  do {                                                                                                            \
+    const rill_status status_ = (call);                                                                           \
+    if (status_ != RILL_ERROR_NO_DEVICE) {                                                                        \
       die("%s:%d: %s gave %s: %s", __FILE__, __LINE__, #call, rill_status_name(status_), rill_last_error_text()); \
-    }                                                                                              \
-    if (strstr(rill_last_error_text(), "fork") == NULL) die("%s", rill_last_error_text());         \
+    }                                                                                                             \
+    if (strstr(rill_last_error_text(), "fork") == NULL) die("%s", rill_last_error_text());                        \
   } while (0)
 
 static void no_call(void *user, rill_status status) { (void)user, (void)status; }
@@ -247,7 +248,7 @@ static void from_many_threads(void) {
   struct left_behind left;
   life_begin();
   leave_behind(&left);
-  open_gates(); /* freeing memory waits for work */
+  open_gates();                              /* freeing memory waits for work */
   assert_ok(rill_event_release(left.never)); /* memory that is freed while a stream is held would pile up */
   left.never = RILL_NULL_EVENT;
   ignore(rill_stream_synchronize(left.held)); /* NOT_RECORDED */
@@ -325,11 +326,9 @@ static void from_a_fresh_thread(void) {
 
 int main(int argc, char **argv) {
   static const struct mode modes[] = {
-    MODE(before_the_first_use), MODE(after_a_look),
-    MODE(with_work_pending),    MODE(child_exits_in_order),
-    MODE(children_of_children), MODE(errors_stay_apart),
-    MODE(from_many_threads),    MODE(while_threads_wait),
-    MODE(from_a_fresh_thread),
+    MODE(before_the_first_use), MODE(after_a_look),         MODE(with_work_pending),
+    MODE(child_exits_in_order), MODE(children_of_children), MODE(errors_stay_apart),
+    MODE(from_many_threads),    MODE(while_threads_wait),   MODE(from_a_fresh_thread),
   };
   return RUN_MODES("fork", argc, argv, modes);
 }

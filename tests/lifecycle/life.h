@@ -20,8 +20,8 @@ void life_begin(void);
 _Noreturn void die(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* For any place and process: a call that must succeed. */
-#define must(call)                                                                            \
-  do {                                                                                        \
+#define must(call)                                                                                  \
+  do {                                                                                              \
     if ((call) != RILL_OK) die("%s:%d: %s: %s", __FILE__, __LINE__, #call, rill_last_error_text()); \
   } while (0)
 

@@ -11,12 +11,12 @@
 #include <string.h>
 
 /* Ends the process if something is not so. */
-#define need(condition)                                                                          \
-  do {                                                                                           \
-    if (!(condition)) {                                                                          \
+#define need(condition)                                                                            \
+  do {                                                                                             \
+    if (!(condition)) {                                                                            \
       (void)fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #condition, last_error_text()); \
-      _Exit(3);                                                                                  \
-    }                                                                                            \
+      _Exit(3);                                                                                    \
+    }                                                                                              \
   } while (0)
 
 static struct {

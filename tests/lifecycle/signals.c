@@ -2,8 +2,8 @@
 #include "life.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <sched.h>
+#include <signal.h>
 
 enum { ENOUGH = 50 }; /* signals handled in one wait */
 
@@ -42,8 +42,12 @@ static rill_status wait_for_device(struct waiter *w) { return (void)w, rill_devi
 static rill_status wait_for_held(struct waiter *w) { return rill_stream_synchronize(w->left.held); }
 static rill_status wait_long(struct waiter *w) { return rill_stream_synchronize_for(w->left.stream, PATIENCE_NS); }
 static rill_status wait_shortly(struct waiter *w) { return rill_stream_synchronize_for(w->left.stream, LIMIT_NS); }
-static rill_status wait_shortly_for_event(struct waiter *w) { return rill_event_synchronize_for(w->left.event, LIMIT_NS); }
-static rill_status wait_shortly_for_held(struct waiter *w) { return rill_stream_synchronize_for(w->left.held, LIMIT_NS); }
+static rill_status wait_shortly_for_event(struct waiter *w) {
+  return rill_event_synchronize_for(w->left.event, LIMIT_NS);
+}
+static rill_status wait_shortly_for_held(struct waiter *w) {
+  return rill_stream_synchronize_for(w->left.held, LIMIT_NS);
+}
 
 static void start(struct waiter *waiter, rill_status (*wait)(struct waiter *)) {
   memset(waiter, 0, sizeof *waiter);

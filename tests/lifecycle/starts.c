@@ -1,5 +1,5 @@
-/* How a process starts with rill: no library, no device, devices that are hidden, a library that refuses, the first calls
- * from 64 threads at once (C1.7, C1.9). */
+/* How a process starts with rill: no library, no device, devices that are hidden, a library that refuses, the first
+ * calls from 64 threads at once (C1.7, C1.9). */
 #include "fault/children.h"
 #include "life.h"
 
@@ -150,12 +150,9 @@ static void refusals_at_the_start(void) {
   (void)snprintf(counted, sizeof counted, "RILL_TEST_REASON=%s gives 999", count);
   (void)snprintf(started, sizeof started, "RILL_TEST_REASON=%s gives ", init);
   const char *const cases[][3] = {
-    { "RILL_FAKE_DEVICES=0", NULL, NULL },
-    { "RILL_FAKE_DEVICES=0", masked, named },
-    { "RILL_FAKE_INIT=100", started, NULL },
-    { "RILL_FAKE_INIT=999", started, NULL },
-    { "RILL_FAKE_INIT=35", started, masked },
-    { fail, counted, NULL },
+    { "RILL_FAKE_DEVICES=0", NULL, NULL },    { "RILL_FAKE_DEVICES=0", masked, named },
+    { "RILL_FAKE_INIT=100", started, NULL },  { "RILL_FAKE_INIT=999", started, NULL },
+    { "RILL_FAKE_INIT=35", started, masked }, { fail, counted, NULL },
   };
   bool good = true;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) good = child_passes("no_device", cases[i], 3) && good;
