@@ -10,6 +10,18 @@
 
 enum { LIMIT_SECONDS = 20 };
 
+/* Checkers of addresses and of threads have locks of their own, which other threads may hold when a process forks, and
+ * the second one ends the children of processes with threads. */
+#if defined(__SANITIZE_ADDRESS__)
+enum { ADDRESSES_CHECKED = 1, THREADS_CHECKED = 0 };
+#elif defined(__SANITIZE_THREAD__)
+enum { ADDRESSES_CHECKED = 0, THREADS_CHECKED = 1 };
+#elif defined(__has_feature)
+enum { ADDRESSES_CHECKED = __has_feature(address_sanitizer), THREADS_CHECKED = __has_feature(thread_sanitizer) };
+#else
+enum { ADDRESSES_CHECKED = 0, THREADS_CHECKED = 0 };
+#endif
+
 /* Waits for a child that ends by itself, or by its alarm. */
 static void reap(pid_t pid) {
   int status = 0;
@@ -126,6 +138,7 @@ static void before_the_first_use(void) {
 
 /* The parent has looked for devices and no more. */
 static void after_a_look(void) {
+  if (THREADS_CHECKED) return;
   rill_device device;
   life_begin();
   const pid_t pid = fork_child();
@@ -141,6 +154,7 @@ static void after_a_look(void) {
 }
 
 static void with_work_pending(void) {
+  if (THREADS_CHECKED) return;
   struct left_behind left;
   life_begin();
   leave_behind(&left);
@@ -155,6 +169,7 @@ static void with_work_pending(void) {
 
 /* The child ends as programs do, with the parent's handles still there. */
 static void child_exits_in_order(void) {
+  if (THREADS_CHECKED) return;
   struct left_behind left;
   life_begin();
   leave_behind(&left);
@@ -169,6 +184,7 @@ static void child_exits_in_order(void) {
 }
 
 static void children_of_children(void) {
+  if (THREADS_CHECKED) return;
   struct left_behind left;
   life_begin();
   leave_behind(&left);
@@ -191,6 +207,7 @@ static void children_of_children(void) {
 
 /* The child's errors are its own. */
 static void errors_stay_apart(void) {
+  if (THREADS_CHECKED) return;
   life_begin();
   spoil_last_error();
   const pid_t pid = fork_child();
@@ -244,6 +261,7 @@ static const char *keep_working(unsigned index, void *shared) {
 }
 
 static void from_many_threads(void) {
+  if (ADDRESSES_CHECKED || THREADS_CHECKED) return;
   enum { THREADS = 4, FORKS = 8 };
   struct left_behind left;
   life_begin();
@@ -280,6 +298,7 @@ static const char *wait_for_it(unsigned index, void *shared) {
 
 /* Threads of the parent block in waits, which are not in the child. */
 static void while_threads_wait(void) {
+  if (THREADS_CHECKED) return;
   struct left_behind left;
   life_begin();
   leave_behind(&left);
@@ -313,6 +332,7 @@ static void *fork_here(void *argument) {
 
 /* The thread that forks is not the one that used rill, and has no state there yet. */
 static void from_a_fresh_thread(void) {
+  if (THREADS_CHECKED) return;
   struct left_behind left;
   pthread_t thread;
   void *failed = NULL;
