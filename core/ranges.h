@@ -14,6 +14,7 @@ struct rill__allocation {
   uintptr_t begin;          /* a multiple of 256 */
   size_t size;
   uint32_t kind; /* RILL_MEMORY_* */
+  bool pooled;   /* it is a segment of a pool: core/pool_blocks.h knows what of it is allocated */
 };
 
 /* The allocation that `p` lies in, or NULL.  Only inside an epoch. */
