@@ -30,6 +30,7 @@ struct rill__held;
 struct rill__point;
 struct rill__failure;
 struct rill__event_pool;
+struct rill__pool;
 
 /* ---- objects, as core and backends share them ---- */
 
@@ -46,6 +47,10 @@ struct rill__device {
   struct rill__stream *streams;          /* those whose native stream may have work, linked by next */
   _Atomic uint32_t held_streams;         /* how many of its streams are held */
   struct rill__event_pool *spare_events; /* by timing and blocking_sync (core/event_pool.h) */
+  pthread_mutex_t pools_lock;            /* guards `pools` */
+  struct rill__pool *pools;              /* core/pool_lanes.h; linked by next */
+  _Atomic(struct rill__pool *) default_pool;
+  _Atomic bool pool_thresholds; /* a pool has or had a release threshold */
   _Atomic bool losing;
   _Atomic rill_status lost; /* not RILL_OK: what every submission, wait and query gives */
   struct {
@@ -71,6 +76,8 @@ struct rill__stream {
   _Atomic(struct rill__held *) held;       /* its queue while it is held (core/held.h) */
   uint64_t held_pushed, held_popped;       /* positions of the queues' operations; guarded by core/held.c's lock */
   _Atomic(struct rill__failure *) failure; /* of held work, for the next synchronize */
+  _Atomic bool pooled;                     /* pools may have a lane for it (core/pool_lanes.h) */
+  _Atomic bool pools_closed;               /* it is ending: no pool makes a lane for it any more */
 };
 
 struct rill__event {
@@ -120,8 +127,8 @@ struct rill__launch {
   uint32_t grid[3], block[3], shared_mem_bytes;
   bool clustered;      /* only if the device supports clusters */
   uint32_t cluster[3]; /* blocks, if clustered; the grid is a multiple */
-  void *const *args; /* a pointer to each value; read during the call; sizes are in kernel->source */
-  const char *label; /* may be NULL */
+  void *const *args;   /* a pointer to each value; read during the call; sizes are in kernel->source */
+  const char *label;   /* may be NULL */
 };
 
 /* ---- the tables ---- */

@@ -1,11 +1,25 @@
 #include "core/call.h"
 #include "core/held.h"
+#include "core/pool.h"
 #include "core/ranges.h"
 
 static pthread_mutex_t ranges_lock = PTHREAD_MUTEX_INITIALIZER; /* of those who change the map */
 
 void rill__memory_lock(void) { pthread_mutex_lock(&ranges_lock); }
 void rill__memory_unlock(void) { pthread_mutex_unlock(&ranges_lock); }
+
+bool rill__memory_know(struct rill__allocation *allocation) {
+  pthread_mutex_lock(&ranges_lock);
+  const bool inserted = rill__ranges_insert(allocation);
+  pthread_mutex_unlock(&ranges_lock);
+  return inserted;
+}
+
+void rill__memory_forget(struct rill__allocation *allocation) {
+  pthread_mutex_lock(&ranges_lock);
+  rill__ranges_remove(allocation);
+  pthread_mutex_unlock(&ranges_lock);
+}
 
 /* ---- allocation ---- */
 
@@ -24,14 +38,14 @@ static rill_status allocate(struct rill__device *device, size_t size, uint32_t k
   RILL_TRY(rill__object_new(sizeof *allocation, device, NULL, destroy_allocation, &allocation));
   void *p = NULL;
   rill_status status = RILL_DOOR(device, memory, alloc, device, size, kind, &p);
+  if (status == RILL_ERROR_OUT_OF_MEMORY && size <= device->info.memory_total && rill__pools_give_back(device)) {
+    status = RILL_DOOR(device, memory, alloc, device, size, kind, &p);
+  }
   if (status == RILL_OK) {
     allocation->begin = (uintptr_t)p;
     allocation->size = size;
     allocation->kind = kind;
-    pthread_mutex_lock(&ranges_lock);
-    const bool inserted = rill__ranges_insert(allocation);
-    pthread_mutex_unlock(&ranges_lock);
-    if (inserted) {
+    if (rill__memory_know(allocation)) {
       *out = p;
       return RILL_OK;
     }
@@ -60,9 +74,7 @@ static rill_status take_out(void *p, struct rill__allocation **out) {
 }
 
 static void put_back(struct rill__allocation *allocation) {
-  pthread_mutex_lock(&ranges_lock);
-  (void)rill__ranges_insert(allocation); /* its nodes are there */
-  pthread_mutex_unlock(&ranges_lock);
+  (void)rill__memory_know(allocation); /* its nodes are there */
 }
 
 /* Frees what was taken out of the map; outside epochs, since it may block for the device's work. */
@@ -99,6 +111,7 @@ rill_status rill_alloc(rill_device device, size_t size, uint32_t kind, void **ou
                "kind %u is none of RILL_MEMORY_DEVICE, _PINNED and _MANAGED", kind);
   RILL_TRY(rill__device_activate(d));
   if (size == 0) return RILL_OK;
+  rill__leave(&self); /* devices live for ever */
   free_put_off(d);
   return allocate(d, size, kind, out);
 }
@@ -106,7 +119,8 @@ rill_status rill_alloc(rill_device device, size_t size, uint32_t kind, void **ou
 rill_status rill_free(void *p) {
   RILL_ENTER();
   if (p == NULL) return RILL_OK;
-  struct rill__allocation *allocation = NULL;
+  struct rill__allocation *allocation = rill__ranges_find(p);
+  if (allocation != NULL && allocation->pooled) return rill__pool_free(self, allocation, p);
   RILL_TRY(take_out(p, &allocation));
   rill__leave(&self); /* nobody else can free the allocation */
   struct rill__device *device = allocation->base.device;
@@ -130,10 +144,13 @@ static rill_status check_range(const struct rill__stream *stream, const void *p,
                  what, n, p);
     return RILL_OK;
   }
-  const size_t offset = (uintptr_t)p - allocation->begin;
-  RILL_REQUIRE(n <= allocation->size - offset, RILL_ERROR_OUT_OF_RANGE,
-               "%s: %zu bytes at offset %zu pass the end of an allocation of %zu bytes", what, n, offset,
-               allocation->size);
+  uintptr_t begin = allocation->begin;
+  size_t size = allocation->size;
+  RILL_REQUIRE(!allocation->pooled || rill__pool_find(allocation, p, &begin, &size), RILL_ERROR_NOT_FOUND,
+               "%s: %p lies in memory of a pool that is not allocated, or has been freed", what, p);
+  const size_t offset = (uintptr_t)p - begin;
+  RILL_REQUIRE(n <= size - offset, RILL_ERROR_OUT_OF_RANGE,
+               "%s: %zu bytes at offset %zu pass the end of an allocation of %zu bytes", what, n, offset, size);
   if (allocation->base.device->backend == stream->base.device->backend) {
     *kind = allocation->kind;
     return RILL_OK;

@@ -58,6 +58,10 @@ typedef struct {
 typedef struct {
   uint64_t id;
 } rill_kernel;
+/** Where memory that is allocated in stream order comes from.  Counted. */
+typedef struct {
+  uint64_t id;
+} rill_pool;
 
 /* The null handles, and equality: two handles are equal exactly if they name the same object. */
 #define RILL_HANDLE_HELPERS_(NAME, TYPE)                                 \
@@ -71,6 +75,7 @@ RILL_HANDLE_HELPERS_(STREAM, stream)
 RILL_HANDLE_HELPERS_(EVENT, event)
 RILL_HANDLE_HELPERS_(MODULE, module)
 RILL_HANDLE_HELPERS_(KERNEL, kernel)
+RILL_HANDLE_HELPERS_(POOL, pool)
 #undef RILL_HANDLE_HELPERS_
 
 /** The version of the library that is loaded, as 0x00MMmmpp; RILL_VERSION_* is that of the headers.
