@@ -45,6 +45,7 @@ struct rill__device {
   _Atomic(struct rill__stream *) default_stream;
   struct rill__stream *imported;         /* streams that were imported, linked by next_imported */
   struct rill__stream *streams;          /* those whose native stream may have work, linked by next */
+  _Atomic uint64_t peers[4];             /* a bit for each ordinal whose memory it may reach (core/peer.c) */
   _Atomic uint32_t held_streams;         /* how many of its streams are held */
   struct rill__event_pool *spare_events; /* by timing and blocking_sync (core/event_pool.h) */
   pthread_mutex_t pools_lock;            /* guards `pools` */
@@ -131,6 +132,21 @@ struct rill__launch {
   const char *label;   /* may be NULL */
 };
 
+/* A copy of `depth` slices of `height` rows of `width` bytes each; none is 0.  Each pitch is from row to row or slice
+ * to slice, in bytes, and what it leaves between is not touched.  Kinds are as in the `copy` slot of memory. */
+struct rill__copy_3d {
+  void *dst;
+  const void *src;
+  uint32_t dst_kind, src_kind;
+  size_t width, height, depth;
+  size_t dst_pitch, dst_slice_pitch, src_pitch, src_slice_pitch; /* slice pitches mean nothing if depth is 1 */
+};
+
+/* What the backend of one process gives to that of another, inside a rill_ipc_handle: bytes that only it reads. */
+struct rill__ipc_native {
+  unsigned char bytes[64];
+};
+
 /* ---- the tables ---- */
 
 #define RILL__FOREVER UINT64_MAX
@@ -148,6 +164,11 @@ struct rill__device_table {
   /* Blocks until all work of the device is done, foreign streams too. */
   rill_status (*synchronize)(struct rill__device *device);
   rill_status (*get_memory)(struct rill__device *device, uint64_t *free_bytes, uint64_t *total_bytes);
+  /* Optional: without them no device reaches another one's memory.  Of two different devices of the backend.
+   * `can_access_peer`: `why` as for supports. */
+  bool (*can_access_peer)(struct rill__device *device, struct rill__device *memory_of, const char **why);
+  /* Both are active.  Turns on what can_access_peer says is possible, or off; what is so already is no failure. */
+  rill_status (*set_peer)(struct rill__device *device, struct rill__device *memory_of, bool on);
   /* Optional.  The number of the device that a native stream other than 0, 1 and 2 belongs to.  Called before any
    * device has been activated, too. */
   rill_status (*of_native_stream)(uintptr_t native, uint32_t *ordinal);
@@ -194,6 +215,12 @@ struct rill__event_table {
   rill_status (*synchronize)(struct rill__event *event, uint64_t ns);
   /* Both have timing, have been recorded and are complete; same device.  NOT_READY if one was recorded again. */
   rill_status (*elapsed)(struct rill__event *start, struct rill__event *end, float *ms);
+  /* Optional, both or none: sharing with other processes; of a GPU, called only if it supports RILL_FEATURE_IPC.  The
+   * event was created with interprocess. */
+  rill_status (*ipc_export)(struct rill__event *event, struct rill__ipc_native *out);
+  /* Makes `event` another process's, of the same device; `destroy` ends it.  The bytes may be anything: NOT_FOUND if
+   * there is nothing behind them. */
+  rill_status (*ipc_import)(struct rill__event *event, const struct rill__ipc_native *from);
 };
 
 struct rill__memory_table {
@@ -201,11 +228,32 @@ struct rill__memory_table {
   rill_status (*alloc)(struct rill__device *device, size_t size, uint32_t kind, void **out);
   /* Frees memory of `alloc` once submitted work of the device is done; may block for that. */
   rill_status (*free)(struct rill__device *device, void *p, uint32_t kind);
-  /* n > 0.  Kinds are RILL_MEMORY_*: what core knows of the pointers, UNKNOWN if they are not rill's. */
+  /* Optional: makes memory of others pinned, for all devices of the backend; and takes that back once submitted work
+   * of all of them is done.  size > 0; no byte of it is in an allocation or another registered range. */
+  rill_status (*host_register)(struct rill__device *device, void *p, size_t size);
+  rill_status (*host_unregister)(struct rill__device *device, void *p);
+  /* n > 0.  Kinds are what core knows of the pointers: DEVICE, PINNED (registered memory too), MANAGED, or UNKNOWN
+   * if they are not rill's. */
   rill_status (*copy)(struct rill__stream *stream, void *dst, uint32_t dst_kind, const void *src, uint32_t src_kind,
                       size_t n);
+  /* Rows that do not join into one of fewer dimensions: height > 1; of several slices, if depth > 1. */
+  rill_status (*copy_3d)(struct rill__stream *stream, const struct rill__copy_3d *copy);
+  /* Optional, with managed memory.  `prefetch`: work of the stream, that brings `size` > 0 bytes inside an allocation
+   * of managed memory of the backend to the stream's device.  `advise`: RILL_ADVICE_* about such a range; `at` is a
+   * device of the backend, or NULL for the host. */
+  rill_status (*prefetch)(struct rill__stream *stream, const void *p, size_t size);
+  rill_status (*advise)(struct rill__device *device, const void *p, size_t size, struct rill__device *at,
+                        uint32_t advice);
   /* count > 0; pattern_size 1, 2, 4, 8 or 16; dst aligned to it; the product does not overflow. */
   rill_status (*fill)(struct rill__stream *stream, void *dst, const void *pattern, size_t pattern_size, size_t count);
+  /* Optional, all three or none: the same for memory.  `p` and `size` are an allocation of kind DEVICE.  May
+   * block for submitted work. */
+  rill_status (*ipc_export)(struct rill__device *device, void *p, size_t size, struct rill__ipc_native *out);
+  /* The bytes may be anything: NOT_FOUND if there is nothing behind them, INVALID_ARGUMENT if it is smaller than
+   * `size`. The address is a multiple of 256; it may be one that was given before, and each import has its close. */
+  rill_status (*ipc_import)(struct rill__device *device, const struct rill__ipc_native *from, size_t size, void **out);
+  /* As `free`. */
+  rill_status (*ipc_close)(struct rill__device *device, void *p, size_t size);
 };
 
 struct rill__module_table {
@@ -255,12 +303,19 @@ struct rill__backend {
 
 /* ---- what core offers to backends ---- */
 
+/* A native stream or event has been imported or given out.  Before that nobody else can have begun a capture that
+ * involves rill's streams. */
+extern _Atomic bool rill__is_shared;
+
 /* Marks the device as lost for good, unless it is already, and fails with the first cause. */
 rill_status rill__device_lost(struct rill__device *device, int32_t code, const char *name, const char *format, ...)
     __attribute__((cold, format(printf, 4, 5)));
 
 /* The same with a status and no vendor code: for a device that cannot be used for another reason. */
 void rill__device_close(struct rill__device *device, rill_status status, const char *text);
+
+/* Copies rows `first` to `end` - 1, counted through all slices, on the host. */
+void rill__copy_rows(const struct rill__copy_3d *copy, size_t first, size_t end);
 
 /* Fails as a lost device does.  Only when device->lost is set. */
 rill_status rill__fail_lost(struct rill__device *device) __attribute__((cold));

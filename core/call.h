@@ -8,6 +8,7 @@
  * is the one that an error names. */
 #define RILL_RESOLVE(kind, handle, argument, object)                                                  \
   do {                                                                                                \
+    rill__announce(self, (handle).id);                                                                \
     *(object) = rill__find((handle).id, (kind));                                                      \
     if (RILL__UNLIKELY(*(object) == NULL)) return rill__fail_handle((handle).id, (kind), (argument)); \
     if (self->subject == NULL) self->subject = &(*(object))->base;                                    \
@@ -34,7 +35,11 @@ rill_status rill__device_activate(struct rill__device *device);
 
 /* Refuses objects of two backends, or of two devices. */
 rill_status rill__check_same_backend(const struct rill__object *a, const struct rill__object *b);
-rill_status rill__check_same_device(const struct rill__object *a, const struct rill__object *b);
+rill_status rill__fail_other_device(const struct rill__object *a, const struct rill__object *b) __attribute__((cold));
+
+static inline rill_status rill__check_same_device(const struct rill__object *a, const struct rill__object *b) {
+  return RILL__LIKELY(a->device == b->device) ? RILL_OK : rill__fail_other_device(a, b);
+}
 
 /* Leaves the epoch for a call that may block, keeping `object` alive; rill__drop ends that. */
 static inline void rill__keep_and_leave(struct rill__thread *self, struct rill__object *object) {
@@ -51,6 +56,7 @@ rill_status rill__stream_create(struct rill__device *device, const rill_stream_o
                                 struct rill__stream **out);
 void rill__stream_end(struct rill__stream *stream); /* its last reference has gone; leaves the epoch */
 rill_status rill__import_options_read(rill_import_options *into, const rill_import_options *from, bool special);
+rill_status rill__event_new(struct rill__device *device, const char *label, struct rill__event **out); /* empty */
 rill_status rill__event_create(struct rill__device *device, const rill_event_options *options,
                                struct rill__event **out);
 rill_status rill__event_is_ready(struct rill__thread *self, struct rill__event *event, bool *out);
@@ -62,6 +68,12 @@ struct rill__stream **rill__device_keep_streams(struct rill__device *device, siz
 struct rill__allocation;
 bool rill__memory_know(struct rill__allocation *allocation);
 void rill__memory_forget(struct rill__allocation *allocation);
+/* The map's entry of memory: core/memory_ipc.c shares it with core/memory.c.  `imports` are under the writers' lock:
+ * takes the one that gave `p` out, NULL if there is none; puts one in, false if there is no host memory for that. */
+struct rill__allocation;
+struct rill__allocation *rill__import_take_out(struct rill__allocation *first, const void *p);
+bool rill__import_put_in(struct rill__allocation *import);
+void rill__allocation_destroy(struct rill__object *object);
 
 /* What fork must not happen in the middle of, by file. */
 void rill__memory_lock(void);

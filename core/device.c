@@ -45,6 +45,7 @@ static struct {
   struct rill__device **devices;
   uint32_t count;
   uint32_t first[BACKENDS], counts[BACKENDS]; /* by backend */
+  uint32_t told[BACKENDS];                    /* by the vendor; more than counts if one could not be set up */
   char why[BACKENDS][512];                    /* why a backend has no device */
   rill_status status;                         /* why there is none at all */
 } found;
@@ -71,8 +72,9 @@ static struct rill__device *make_device(const struct rill__backend *backend, uin
   }
   /* A device is called by its name in every text. */
   device->base.label = strdup(device->name);
-  if (device->base.label == NULL || !rill__event_pool_init(device) ||
-      RILL_DOOR(device, device, init, device) != RILL_OK ||
+  const bool room = device->base.label != NULL && rill__event_pool_init(device);
+  if (!room) (void)rill__fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory for a device");
+  if (!room || RILL_DOOR(device, device, init, device) != RILL_OK ||
       rill__object_publish(&device->base, RILL__DEVICE) != RILL_OK) {
     free(device->spare_events);
     rill__object_free(&device->base);
@@ -124,17 +126,26 @@ static void after_fork_in_child(void) {
   unlock_all();
 }
 
+/* The last error's text, with the vendor's code. */
+static void explain_failed_setup(char *why, size_t size, const struct rill__backend *backend, uint32_t ordinal) {
+  const struct rill__error_record *error = rill__failure();
+  int used = snprintf(why, size, "%s:%u could not be set up: %.300s", backend->name, ordinal, error->message);
+  if (error->native_name[0] == '\0' || used < 0 || (size_t)used >= size) return;
+  (void)snprintf(why + used, size - (size_t)used, " [%d %s]", (int)error->native_code, error->native_name);
+}
+
 static void find_devices(void) {
   for (int i = 0; i < BACKENDS; i++) {
     const uint32_t count = backends[i]->device->count(found.why[i], sizeof found.why[i]);
     found.first[i] = found.count;
+    found.told[i] = count;
     for (uint32_t ordinal = 0; ordinal < count; ordinal++) {
       struct rill__device **grown = realloc(found.devices, (found.count + 1) * sizeof *grown);
+      if (grown == NULL) (void)rill__fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory");
       struct rill__device *device = grown == NULL ? NULL : make_device(backends[i], ordinal);
       if (grown != NULL) found.devices = grown;
       if (device == NULL) {
-        (void)snprintf(found.why[i], sizeof found.why[i], "%s:%u could not be set up: %.400s", backends[i]->name,
-                       ordinal, grown == NULL ? "no host memory" : rill__self->error.message);
+        explain_failed_setup(found.why[i], sizeof found.why[i], backends[i], ordinal);
         break; /* numbers must stay the vendor's */
       }
       found.devices[found.count++] = device;
@@ -188,6 +199,8 @@ rill_status rill__fail_lost(struct rill__device *device) {
                            device->name, device->cause.text);
 }
 
+_Atomic bool rill__is_shared;
+
 rill_status rill__device_activate(struct rill__device *device) {
   RILL_TRY(rill__check_usable(device));
   if (atomic_load_explicit(&device->active, memory_order_acquire)) return RILL_OK;
@@ -208,8 +221,7 @@ rill_status rill__check_same_backend(const struct rill__object *a, const struct 
   return RILL_OK;
 }
 
-rill_status rill__check_same_device(const struct rill__object *a, const struct rill__object *b) {
-  if (RILL__LIKELY(a->device == b->device)) return RILL_OK;
+rill_status rill__fail_other_device(const struct rill__object *a, const struct rill__object *b) {
   RILL_TRY(rill__check_same_backend(a, b));
   return rill__fail(RILL_ERROR_WRONG_DEVICE, "%s is of %s, %s of %s", rill__name_of(a).text, a->device->name,
                     rill__name_of(b).text, b->device->name);
@@ -288,7 +300,9 @@ static rill_status open_by_name(const char *name, const char *origin, struct ril
     if (!starts_with(name, backends[i]->name)) continue;
     RILL_REQUIRE(parse_ordinal(name + strlen(backends[i]->name), &ordinal), RILL_ERROR_NOT_FOUND,
                  "%s\"%s\" is no device name", origin, name);
-    RILL_REQUIRE(found.counts[i] > 0, RILL_ERROR_NO_DEVICE, "%s\"%s\": %s", origin, name, found.why[i]);
+    const bool set_up = ordinal < found.counts[i], there = ordinal < found.told[i];
+    RILL_REQUIRE(found.counts[i] > 0 && (set_up || !there), RILL_ERROR_NO_DEVICE, "%s\"%s\": %s", origin, name,
+                 found.why[i]);
     RILL_REQUIRE(ordinal < found.counts[i], RILL_ERROR_NOT_FOUND, "%s\"%s\": there are %u such devices, from %s:0 on",
                  origin, name, found.counts[i], backends[i]->name);
     *out = found.devices[found.first[i] + ordinal];
@@ -402,6 +416,7 @@ rill_status rill_device_synchronize(rill_device device) {
   rill__leave(&self); /* devices live for ever */
   rill__held_wait_for_device(d);
   RILL_TRY(RILL_DOOR(d, device, synchronize, d));
+  rill__staging_give_back();
   rill__pools_synchronized(d);
   return RILL_OK;
 }

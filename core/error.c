@@ -16,7 +16,7 @@ static void set_error(rill_status status, int32_t code, const char *name, const 
   char *hint = strchr(text, RILL_HINT[0]);
   if (hint != NULL) *hint++ = '\0';
 
-  struct rill__error_record *error = &self->error;
+  struct rill__error_record *error = self->aside_depth == 0 ? &self->error : &self->aside;
   error->status = status;
   error->native_code = code;
   error->api = self->api;
@@ -46,20 +46,14 @@ rill_status rill__fail_native(rill_status status, int32_t code, const char *name
   return status;
 }
 
-static void swap_errors(struct rill__thread *self) {
-  struct rill__error_record error = self->error;
-  self->error = self->aside;
-  self->aside = error;
-}
-
 void rill__errors_aside(void) {
   struct rill__thread *self = rill__self != NULL ? rill__self : rill__thread_attach();
-  if (self != NULL && self->aside_depth++ == 0) swap_errors(self);
+  if (self != NULL) self->aside_depth++;
 }
 
 void rill__errors_back(void) {
   struct rill__thread *self = rill__self;
-  if (self != NULL && --self->aside_depth == 0) swap_errors(self);
+  if (self != NULL) self->aside_depth--;
 }
 
 rill_status rill_last_error(rill_error *out) {

@@ -19,6 +19,12 @@ rill_status rill__fail_native(rill_status status, int32_t code, const char *name
 void rill__errors_aside(void);
 void rill__errors_back(void);
 
+/* What the calling thread's latest rill__fail wrote, aside or not. */
+static inline const struct rill__error_record *rill__failure(void) {
+  const struct rill__thread *self = rill__self;
+  return self->aside_depth == 0 ? &self->error : &self->aside;
+}
+
 #define RILL_REQUIRE(condition, status, ...)                                    \
   do {                                                                          \
     if (RILL__UNLIKELY(!(condition))) return rill__fail((status), __VA_ARGS__); \

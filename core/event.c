@@ -13,7 +13,7 @@ static void destroy_event(struct rill__object *object) {
   rill__object_free(object);
 }
 
-static rill_status new_event(struct rill__device *device, const char *label, struct rill__event **out) {
+rill_status rill__event_new(struct rill__device *device, const char *label, struct rill__event **out) {
   const size_t size = RILL__PART_OFFSET(struct rill__event) + device->backend->event_size;
   return rill__object_new(size, device, label, destroy_event, out);
 }
@@ -27,16 +27,15 @@ rill_status rill__event_create(struct rill__device *device, const rill_event_opt
   RILL_TRY(rill__device_activate(device));
   struct rill__event *event = NULL;
   const bool poolable = !o.interprocess && device->backend->event->recycle != NULL;
-  if (poolable && (o.label == NULL || o.label[0] == '\0')) {
+  if (poolable && !o.signaled && (o.label == NULL || o.label[0] == '\0')) { /* `create` may note when it was */
     event = rill__event_pool_take(device, o.timing, o.blocking_sync);
     if (event != NULL) {
-      event->signaled = o.signaled;
       rill__object_republish(&event->base);
       *out = event;
       return RILL_OK;
     }
   }
-  RILL_TRY(new_event(device, o.label, &event));
+  RILL_TRY(rill__event_new(device, o.label, &event));
   if (poolable) event->base.recycle = rill__event_pool_give;
   event->timing = o.timing;
   event->blocking_sync = o.blocking_sync;
@@ -95,7 +94,7 @@ rill_status rill_event_import(rill_device device, uintptr_t native, const rill_i
   RILL_REQUIRE(native != 0, RILL_ERROR_INVALID_ARGUMENT, "native is 0");
   RILL_TRY(rill__device_activate(d));
   struct rill__event *event = NULL;
-  RILL_TRY(new_event(d, o.label, &event));
+  RILL_TRY(rill__event_new(d, o.label, &event));
   event->native = native;
   event->imported = true;
   event->timing = true; /* the driver knows better, and is asked */
@@ -108,6 +107,7 @@ rill_status rill_event_import(rill_device device, uintptr_t native, const rill_i
   event->owned = o.ownership == RILL_IMPORT_ADOPT;
   event->release = o.release;
   event->release_user = o.user;
+  atomic_store(&rill__is_shared, true);
   atomic_store(&event->foreign, true);
   atomic_store(&event->recorded, true);
   out->id = event->base.id;
@@ -132,7 +132,7 @@ rill_status rill_event_release(rill_event event) {
     rill__object_retire(last);
     rill__leave(&self);
     if (release != NULL) {
-      rill__wait_for_calls(); /* another thread's call may still be using the native event */
+      rill__wait_for_users(event.id); /* another thread's call may still be using the native event */
       release(user, native);
     }
   }
@@ -152,6 +152,7 @@ rill_status rill_event_release(rill_event event) {
 
 rill_status rill_event_native(rill_event event, uintptr_t *out) {
   RILL_ENTER_EVENT(0);
+  atomic_store(&rill__is_shared, true);
   atomic_store(&e->foreign, true);
   *out = RILL_DOOR(e, event, native, e);
   return RILL_OK;

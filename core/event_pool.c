@@ -4,12 +4,10 @@
 
 enum { POOL_MAX = 256, POOLS = 4 };
 
-/* Givers push without a lock, takers pop under one: with a single taker at a time the head it reads cannot go and come
- * back, so its exchange is right. */
 struct rill__event_pool {
-  pthread_mutex_t lock; /* of takers */
-  _Atomic(struct rill__event *) head;
-  _Atomic uint32_t count;
+  pthread_mutex_t lock;
+  struct rill__event *head; /* linked by next_spare */
+  _Atomic uint32_t count;   /* written under the lock; read without it by those whom about is enough */
 };
 
 static struct rill__event_pool *pool_of(struct rill__device *device, bool timing, bool blocking_sync) {
@@ -32,15 +30,19 @@ void rill__event_pool_unlock(struct rill__device *device) {
   for (int i = POOLS; i-- > 0;) pthread_mutex_unlock(&device->spare_events[i].lock);
 }
 
+/* Under the lock, so that a load and a store do. */
+static void set_head(struct rill__event_pool *pool, struct rill__event *head, int more) {
+  const uint32_t count = atomic_load_explicit(&pool->count, memory_order_relaxed);
+  atomic_store_explicit(&pool->count, count + (uint32_t)more, memory_order_relaxed);
+  pool->head = head;
+}
+
 struct rill__event *rill__event_pool_take(struct rill__device *device, bool timing, bool blocking_sync) {
   struct rill__event_pool *pool = pool_of(device, timing, blocking_sync);
-  if (atomic_load_explicit(&pool->head, memory_order_relaxed) == NULL) return NULL;
   pthread_mutex_lock(&pool->lock);
-  struct rill__event *event = atomic_load(&pool->head);
-  while (event != NULL && !atomic_compare_exchange_weak(&pool->head, &event, event->next_spare)) {
-  }
+  struct rill__event *event = pool->head;
+  if (event != NULL) set_head(pool, event->next_spare, -1);
   pthread_mutex_unlock(&pool->lock);
-  if (event != NULL) atomic_fetch_sub_explicit(&pool->count, 1, memory_order_relaxed);
   return event;
 }
 
@@ -61,9 +63,9 @@ bool rill__event_pool_give(struct rill__object *object) {
   atomic_store_explicit(&event->recorded, false, memory_order_relaxed);
   atomic_store_explicit(&event->watched, false, memory_order_relaxed);
   rill__memo_changed(&event->memo);
-  atomic_fetch_add_explicit(&pool->count, 1, memory_order_relaxed);
-  event->next_spare = atomic_load(&pool->head);
-  while (!atomic_compare_exchange_weak(&pool->head, &event->next_spare, event)) {
-  }
+  pthread_mutex_lock(&pool->lock);
+  event->next_spare = pool->head;
+  set_head(pool, event, 1);
+  pthread_mutex_unlock(&pool->lock);
   return true;
 }

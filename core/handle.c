@@ -1,7 +1,6 @@
 #include "core/handle.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -168,10 +167,12 @@ rill_status rill__object_release(uint64_t id, enum rill__kind kind, struct rill_
 }
 
 static void push_retired(struct rill__object *object) {
-  atomic_fetch_add_explicit(object->recycle == NULL ? &retired_urgent : &retired_recyclable, 1, memory_order_relaxed);
+  _Atomic uint32_t *const count = object->recycle == NULL ? &retired_urgent : &retired_recyclable;
   object->next_retired = atomic_load(&retired);
   while (!atomic_compare_exchange_weak(&retired, &object->next_retired, object)) {
   }
+  /* Only now: a reclaim that has zeroed the count in between has the object, or the count is still to come. */
+  atomic_fetch_add_explicit(count, 1, memory_order_relaxed);
 }
 
 void rill__object_defer(struct rill__object *object) {
@@ -181,13 +182,13 @@ void rill__object_defer(struct rill__object *object) {
 
 void rill__object_retire(struct rill__object *object) {
   struct rill__slot *slot = slot_of(object);
-  atomic_store(&slot->word, (uint64_t)(uint32_t)object->id << 32);
+  const uint64_t dead = (uint64_t)(uint32_t)object->id << 32;
+  if (RILL__LIKELY(RILL__MEMBARRIER_USABLE)) { /* as in rill__enter: rill__oldest_epoch pays for the order */
+    atomic_store_explicit(&slot->word, dead, memory_order_release);
+  } else {
+    atomic_store(&slot->word, dead);
+  }
   rill__object_defer(object);
-}
-
-void rill__wait_for_calls(void) {
-  const uint64_t before = atomic_fetch_add(&rill__epoch, 1);
-  while (rill__oldest_epoch() <= before) sched_yield();
 }
 
 void rill__object_postpone(struct rill__object *object) {
@@ -244,7 +245,7 @@ void rill__reclaim(void) {
 void rill__object_republish(struct rill__object *object) {
   struct rill__slot *slot = slot_of(object);
   object->id++;
-  atomic_store(&object->keeps, 1);
+  atomic_store_explicit(&object->keeps, 1, memory_order_relaxed); /* nobody else has it yet */
   atomic_store_explicit(&slot->word, (uint64_t)(uint32_t)object->id << 32 | 1, memory_order_release);
 }
 

@@ -83,9 +83,6 @@ void rill__object_retire(struct rill__object *object);
 /* The same for an object that was never published. */
 void rill__object_defer(struct rill__object *object);
 
-/* Blocks until every call that was under way at a moment after the call began has left its epoch. */
-void rill__wait_for_calls(void);
-
 /* True until the last reference has gone. */
 bool rill__object_is_live(const struct rill__object *object);
 

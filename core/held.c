@@ -50,10 +50,11 @@ void rill__held_op_free(struct held_op *op) {
       free((void *)(uintptr_t)op->launch.label);
       break;
     case HELD_COPY:
-      if (op->copy.staging != NULL) rill__held_free_staging(op->copy.staging);
+      if (op->copy.staging != NULL) rill__staging_keep(op->copy.staging);
       break;
     case HELD_HOST_CALL:
-    case HELD_FILL: break;
+    case HELD_FILL:
+    case HELD_PREFETCH: break;
   }
   free(op);
 }
@@ -86,8 +87,7 @@ rill_status rill__held_fail_full(const struct rill__held *held, const struct hel
                     rill__name_of(&held->stream->base).text, held->bytes, op->bytes, HELD_BYTES_MAX);
 }
 
-/* Gives `op` to the stream's queue if it is held; frees it if not. */
-static rill_status push(struct rill__stream *stream, struct held_op *op, bool *taken) {
+rill_status rill__held_push(struct rill__stream *stream, struct held_op *op, bool *taken) {
   rill__held_lock();
   struct rill__held *held = atomic_load(&stream->held);
   *taken = held != NULL && rill__held_has_room(held, op);
@@ -104,7 +104,7 @@ rill_status rill__held_host_call(struct rill__stream *stream, rill_host_fn fn, v
   RILL_TRY(rill__held_op_new(HELD_HOST_CALL, 0, &op));
   op->host_call.fn = fn;
   op->host_call.user = user;
-  return push(stream, op, taken);
+  return rill__held_push(stream, op, taken);
 }
 
 rill_status rill__held_fill(struct rill__stream *stream, void *dst, const void *pattern, size_t pattern_size,
@@ -115,63 +115,7 @@ rill_status rill__held_fill(struct rill__stream *stream, void *dst, const void *
   memcpy(op->fill.pattern, pattern, pattern_size);
   op->fill.pattern_size = pattern_size;
   op->fill.count = count;
-  return push(stream, op, taken);
-}
-
-void rill__held_free_staging(struct held_staging *staging) {
-  if (staging->done != NULL) rill__object_retire(&staging->done->base);
-  (void)RILL_DOOR(staging->device, memory, free, staging->device, staging->memory, RILL_MEMORY_PINNED);
-  free(staging);
-}
-
-static rill_status new_staging(struct rill__device *device, size_t n, struct held_staging **out) {
-  struct held_staging *staging = calloc(1, sizeof *staging);
-  RILL_REQUIRE(staging != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for a held copy");
-  const rill_status status = RILL_DOOR(device, memory, alloc, device, n, RILL_MEMORY_PINNED, &staging->memory);
-  if (status != RILL_OK) {
-    free(staging);
-    return status == RILL_ERROR_OUT_OF_MEMORY ? rill__fail(status, "no pinned memory for %zu bytes of a held copy", n)
-                                              : status;
-  }
-  staging->device = device;
-  staging->n = n;
-  const rill_status made = rill__event_create(device, NULL, &staging->done);
-  if (made != RILL_OK) {
-    rill__held_free_staging(staging);
-    return made;
-  }
-  *out = staging;
-  return RILL_OK;
-}
-
-rill_status rill__held_copy(struct rill__stream *stream, void *dst, uint32_t dst_kind, const void *src,
-                            uint32_t src_kind, size_t n, bool *taken) {
-  struct rill__device *device = stream->base.device;
-  struct held_staging *staging = NULL;
-  if (dst_kind == RILL_MEMORY_UNKNOWN || src_kind == RILL_MEMORY_UNKNOWN) {
-    RILL_REQUIRE(n <= HELD_BYTES_MAX, RILL_ERROR_OUT_OF_MEMORY,
-                 "%s is held; a copy of %zu bytes of pageable memory passes the limit of %d" RILL_HINT
-                 "use pinned memory",
-                 rill__name_of(&stream->base).text, n, HELD_BYTES_MAX);
-    RILL_TRY(new_staging(device, n, &staging));
-    if (src_kind == RILL_MEMORY_UNKNOWN) memcpy(staging->memory, src, n); /* its source is taken at the call */
-  }
-  struct held_op *op = NULL;
-  *taken = false;
-  const rill_status status = rill__held_op_new(HELD_COPY, 0, &op);
-  if (status != RILL_OK) {
-    if (staging != NULL) rill__held_free_staging(staging);
-    return status;
-  }
-  op->copy.dst = dst;
-  op->copy.dst_kind = dst_kind;
-  op->copy.src = src_kind == RILL_MEMORY_UNKNOWN ? staging->memory : src;
-  op->copy.src_kind = src_kind == RILL_MEMORY_UNKNOWN ? RILL_MEMORY_PINNED : src_kind;
-  op->copy.n = n;
-  op->copy.staging = staging;
-  op->bytes += staging != NULL ? n : 0;
-  if (staging != NULL && dst_kind == RILL_MEMORY_UNKNOWN) staging->dst = dst;
-  return push(stream, op, taken);
+  return rill__held_push(stream, op, taken);
 }
 
 rill_status rill__held_launch(struct rill__stream *stream, const struct rill__launch *launch, bool *taken) {
@@ -197,5 +141,5 @@ rill_status rill__held_launch(struct rill__stream *stream, const struct rill__la
     rill__held_op_free(op);
     return rill__fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory for a label");
   }
-  return push(stream, op, taken);
+  return rill__held_push(stream, op, taken);
 }

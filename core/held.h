@@ -29,8 +29,10 @@ rill_status rill__held_record(struct rill__stream *stream, struct rill__event *e
 rill_status rill__held_host_call(struct rill__stream *stream, rill_host_fn fn, void *user, bool *taken);
 rill_status rill__held_copy(struct rill__stream *stream, void *dst, uint32_t dst_kind, const void *src,
                             uint32_t src_kind, size_t n, bool *taken);
+rill_status rill__held_copy_3d(struct rill__stream *stream, const struct rill__copy_3d *copy, bool *taken);
 rill_status rill__held_fill(struct rill__stream *stream, void *dst, const void *pattern, size_t pattern_size,
                             size_t count, bool *taken);
+rill_status rill__held_prefetch(struct rill__stream *stream, const void *p, size_t size, bool *taken);
 rill_status rill__held_launch(struct rill__stream *stream, const struct rill__launch *launch, bool *taken);
 
 /* A wait that holds or may have to be queued: the event was never recorded, its point is held, or the stream is.
@@ -54,6 +56,9 @@ rill_status rill__held_failure(struct rill__stream *stream);
 rill_status rill__held_wait_for_stream(struct rill__stream *stream, uint64_t *ns);
 rill_status rill__held_wait_for_event(struct rill__event *event, uint64_t *ns);
 void rill__held_wait_for_device(struct rill__device *device);
+
+/* Gives back the pinned memory that held copies do not need any more.  May block; outside epochs. */
+void rill__staging_give_back(void);
 
 /* Puts off the freeing of memory that held work may be going to use; false if none is held.  What was put off is taken
  * back, to be freed, once nothing of the device is held any more. */

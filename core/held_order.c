@@ -141,7 +141,8 @@ void rill__held_recorded(struct rill__event *event) {
     bind_waits(event, point);
     rill__point_unuse(point);
   } else {
-    rill__held_fail_waits(event, rill__self->error.status, rill__self->error.message);
+    const struct rill__error_record *error = rill__failure();
+    rill__held_fail_waits(event, error->status, error->native_code, error->native_name, error->message);
   }
   rill__held_unlock();
   rill__errors_back();
@@ -150,16 +151,17 @@ void rill__held_recorded(struct rill__event *event) {
 
 /* ---- waits ---- */
 
-static bool may_hold(struct rill__stream *stream, const char **why) {
+/* `why` not: NULL if it may. */
+static rill_status ask_whether_to_hold(struct rill__stream *stream, const char **why) {
   bool capturing = false;
   *why = stream->imported ? "an imported stream cannot be held: others submit to it"
          : atomic_load(&stream->foreign)
              ? "a stream whose native handle was given out cannot be held: others may submit to it"
              : NULL;
-  if (*why != NULL) return false;
-  if (RILL_DOOR(stream, stream, is_capturing, stream, &capturing) == RILL_OK && !capturing) return true;
-  *why = "a capturing stream cannot be held";
-  return false;
+  if (*why != NULL) return RILL_OK;
+  RILL_TRY(RILL_DOOR(stream, stream, is_capturing, stream, &capturing));
+  if (capturing) *why = "a capturing stream cannot be held";
+  return RILL_OK;
 }
 
 static struct rill__held *new_held(struct rill__stream *stream) {
@@ -243,10 +245,11 @@ rill_status rill__held_wait(struct rill__stream *stream, struct rill__event *eve
   const bool on_point = atomic_load(&event->held_point) != NULL;
   if (!recorded || on_point) {
     const char *why = NULL;
-    RILL_REQUIRE(rill__is_held(stream) || may_hold(stream, &why), RILL_ERROR_NOT_RECORDED,
+    if (!rill__is_held(stream)) RILL_TRY(ask_whether_to_hold(stream, &why));
+    RILL_REQUIRE(why == NULL, RILL_ERROR_NOT_RECORDED,
                  "%s has %s, and %s" RILL_HINT "record it first, or pass RILL_WAIT_IF_RECORDED",
                  rill__name_of(&event->base).text, on_point ? "a record that is held back" : "never been recorded",
-                 why == NULL ? "" : why);
+                 why);
     RILL_TRY(queue_wait(stream, event, NULL, taken));
     if (*taken) {
       rill__held_run(); /* the point may have been issued in between */
@@ -268,7 +271,7 @@ void rill__held_abandoned(struct rill__event *event) {
   (void)snprintf(text, sizeof text, "%s was released without ever having been recorded, and work was held for it",
                  rill__name_of(&event->base).text);
   rill__held_lock();
-  if (!atomic_load(&event->recorded)) rill__held_fail_waits(event, RILL_ERROR_NOT_RECORDED, text);
+  if (!atomic_load(&event->recorded)) rill__held_fail_waits(event, RILL_ERROR_NOT_RECORDED, 0, "", text);
   rill__held_unlock();
   rill__held_run();
 }

@@ -22,6 +22,7 @@ enum held_kind {
   HELD_HOST_CALL,
   HELD_COPY,
   HELD_FILL,
+  HELD_PREFETCH,
   HELD_LAUNCH
 };
 
@@ -44,30 +45,37 @@ struct held_op {
       void *user;
     } host_call;
     struct {
-      void *dst;
-      const void *src;
-      size_t n;
-      uint32_t dst_kind, src_kind;
-      struct held_staging *staging; /* pinned memory between, owned; or NULL */
+      struct rill__copy_3d ends;
+      struct held_staging *staging; /* pinned memory at one of the ends, owned; or NULL */
     } copy;
     struct {
       void *dst;
       uint64_t pattern[2];
       size_t pattern_size, count;
     } fill;
+    struct {
+      const void *p;
+      size_t size;
+    } prefetch;
     struct rill__launch launch; /* its kernel is kept; its label is owned */
   };
   void *values[]; /* of a launch: pointers into the bytes behind them */
 };
 
-/* Pinned memory that stands in for pageable memory, so that no copy of a held stream makes its releaser block. */
+/* Pinned memory that stands in for pageable memory (core/held_staging.c). */
 struct held_staging {
   struct held_staging *next;
   struct rill__device *device;
   void *memory;
-  void *dst; /* where the bytes go at last; NULL if they come from here */
-  size_t n;
-  struct rill__event *done; /* recorded behind the copy */
+  size_t capacity;
+  bool down;                    /* what is copied to here ... */
+  struct rill__copy_3d deliver; /* ... goes on so, on the host */
+  enum {
+    STAGING_UNUSED,
+    STAGING_MARKED,  /* the driver uses it until `done` */
+    STAGING_UNMARKED /* the driver may use it until the device is idle */
+  } state;
+  struct rill__event *done;
 };
 
 struct rill__held {
@@ -97,6 +105,9 @@ void rill__point_free(struct rill__point *point);
 /* An operation with `extra` bytes behind it. */
 rill_status rill__held_op_new(enum held_kind kind, size_t extra, struct held_op **out);
 
+/* Gives `op` to the stream's queue if it is held; frees it if not. */
+rill_status rill__held_push(struct rill__stream *stream, struct held_op *op, bool *taken);
+
 /* Under the lock. */
 bool rill__held_has_room(const struct rill__held *held, const struct held_op *op);
 rill_status rill__held_fail_full(const struct rill__held *held, const struct held_op *op);
@@ -106,12 +117,18 @@ void rill__point_unuse(struct rill__point *point);
 void rill__held_changed(void); /* wakes who waits for a change */
 
 /* Fails all work behind the waits for the first record of `event`. */
-void rill__held_fail_waits(struct rill__event *event, rill_status status, const char *text);
+void rill__held_fail_waits(struct rill__event *event, rill_status status, int32_t native_code, const char *native_name,
+                           const char *text);
+
+/* In the child of a fork: nothing is held any more, as nothing that was submitted is under way.  Under the lock. */
+void rill__held_drop_all(void);
 
 /* Hands all that can go to the driver.  Called without the lock, by whoever made something possible. */
 void rill__held_run(void);
 
-void rill__held_free_staging(struct held_staging *staging);
+/* Memory for n bytes, and back: it is kept.  Without the lock. */
+rill_status rill__staging_take(struct rill__device *device, size_t n, struct held_staging **out);
+void rill__staging_keep(struct held_staging *staging);
 
 /* Frees an operation that was taken out of its queue, or never put into one. */
 void rill__held_op_free(struct held_op *op);

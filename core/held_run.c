@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct held_staging *stagings; /* handed to the driver; guarded by the lock */
-
 /* ---- failure ---- */
 
 static void fail_point(struct rill__point *point, struct rill__event *event) {
@@ -49,13 +47,14 @@ static void fail_from(struct rill__held *held, struct held_op **link, rill_statu
 
 static struct held_op *dead_ops; /* to be freed without the lock; guarded by the lock */
 
-void rill__held_fail_waits(struct rill__event *event, rill_status status, const char *text) {
+void rill__held_fail_waits(struct rill__event *event, rill_status status, int32_t native_code, const char *native_name,
+                           const char *text) {
   for (struct rill__held *held = rill__held_streams; held != NULL; held = held->next) {
     struct held_op **link = &held->first;
     while (*link != NULL && !((*link)->kind == HELD_WAIT_EVENT && (*link)->event == event)) link = &(*link)->next;
     if (*link == NULL) continue;
     fail_from(held, link, status, &dead_ops);
-    note_failure(held, status, 0, "", text);
+    note_failure(held, status, native_code, native_name, text);
   }
   rill__held_changed();
 }
@@ -68,6 +67,18 @@ void rill__held_device_lost(struct rill__device *device) {
   rill__held_changed();
   rill__held_unlock();
   rill__held_run();
+}
+
+/* The operations stay where they are: what they own may be another thread's, which is not here. */
+void rill__held_drop_all(void) {
+  for (struct rill__held *held = rill__held_streams; held != NULL; held = held->next) {
+    for (struct held_op *op = held->first; op != NULL; op = op->next) {
+      if (op->kind == HELD_RECORD) fail_point(op->record.point, op->record.event);
+    }
+    atomic_store(&held->stream->held, NULL);
+    atomic_store(&held->stream->base.device->held_streams, 0);
+  }
+  rill__held_streams = NULL;
 }
 
 /* ---- handing over ---- */
@@ -104,24 +115,26 @@ static rill_status give_host_call(struct rill__stream *stream, const struct held
 
 static void deliver(void *user, rill_status stream_status) {
   const struct held_staging *staging = user;
-  if (stream_status == RILL_OK) memcpy(staging->dst, staging->memory, staging->n);
+  const struct rill__copy_3d *copy = &staging->deliver;
+  if (stream_status == RILL_OK) rill__copy_rows(copy, 0, copy->height * copy->depth);
 }
 
 static rill_status give_copy(struct rill__stream *stream, struct held_op *op) {
   struct held_staging *staging = op->copy.staging;
-  const bool down = staging != NULL && staging->dst != NULL;
-  void *const dst = down ? staging->memory : op->copy.dst;
-  const uint32_t dst_kind = down ? (uint32_t)RILL_MEMORY_PINNED : op->copy.dst_kind;
-  RILL_TRY(RILL_DOOR(stream, memory, copy, stream, dst, dst_kind, op->copy.src, op->copy.src_kind, op->copy.n));
+  const struct rill__copy_3d *ends = &op->copy.ends;
+  if (ends->height == 1 && ends->depth == 1) {
+    RILL_TRY(
+        RILL_DOOR(stream, memory, copy, stream, ends->dst, ends->dst_kind, ends->src, ends->src_kind, ends->width));
+  } else {
+    RILL_TRY(RILL_DOOR(stream, memory, copy_3d, stream, ends));
+  }
   if (staging == NULL) return RILL_OK;
   op->copy.staging = NULL; /* the driver uses it from here on */
-  if (down) RILL_TRY(RILL_DOOR(stream, stream, host_call, stream, deliver, staging));
-  RILL_TRY(RILL_DOOR(stream, stream, record, stream, staging->done, 0));
-  rill__held_lock();
-  staging->next = stagings;
-  stagings = staging;
-  rill__held_unlock();
-  return RILL_OK;
+  rill_status status = staging->down ? RILL_DOOR(stream, stream, host_call, stream, deliver, staging) : RILL_OK;
+  if (status == RILL_OK) status = RILL_DOOR(stream, stream, record, stream, staging->done, 0);
+  staging->state = status == RILL_OK ? STAGING_MARKED : STAGING_UNMARKED;
+  rill__staging_keep(staging);
+  return status;
 }
 
 static rill_status give_record(struct rill__stream *stream, const struct held_op *op) {
@@ -142,6 +155,7 @@ static rill_status give(struct rill__stream *stream, struct held_op *op) {
     case HELD_FILL:
       return RILL_DOOR(stream, memory, fill, stream, op->fill.dst, op->fill.pattern, op->fill.pattern_size,
                        op->fill.count);
+    case HELD_PREFETCH: return RILL_DOOR(stream, memory, prefetch, stream, op->prefetch.p, op->prefetch.size);
     case HELD_LAUNCH: return RILL_DOOR(stream, kernel, launch, stream, &op->launch);
   }
   return RILL_ERROR_INTERNAL;
@@ -192,7 +206,7 @@ static void give_first(struct rill__held *held) {
     }
   }
   if (status != RILL_OK) {
-    const struct rill__error_record *error = &rill__self->error;
+    const struct rill__error_record *error = rill__failure();
     fail_from(held, &held->first, status, &dead_ops);
     if (failed_point) {
       note_failure(held, status, 0, "", "it waited for a record on a held stream whose work failed");
@@ -227,36 +241,9 @@ static struct rill__held *find_ready(void) {
   return NULL;
 }
 
-/* Frees the pinned memory of copies that are complete.  Under the lock, which it gives up meanwhile. */
-static void free_stagings(void) {
-  struct held_staging *list = stagings;
-  stagings = NULL;
-  rill__held_unlock();
-  struct held_staging *waiting = NULL;
-  while (list != NULL) {
-    struct held_staging *staging = list;
-    list = staging->next;
-    bool done = false;
-    if (RILL_DOOR(staging->done, event, is_ready, staging->done, &done) != RILL_OK || !done) {
-      staging->next = waiting;
-      waiting = staging;
-      continue;
-    }
-    rill__held_free_staging(staging);
-  }
-  rill__held_lock();
-  while (waiting != NULL) {
-    struct held_staging *staging = waiting;
-    waiting = staging->next;
-    staging->next = stagings;
-    stagings = staging;
-  }
-}
-
 void rill__held_run(void) {
   rill__errors_aside();
   rill__held_lock();
-  if (stagings != NULL) free_stagings();
   for (struct rill__held *held = find_ready(); held != NULL; held = find_ready()) {
     held->running = true;
     while (held->first != NULL && can_go(held->first)) give_first(held);

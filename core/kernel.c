@@ -164,40 +164,51 @@ static rill_status check_shape(struct rill__kernel *kernel, const rill_launch *s
   return RILL_OK;
 }
 
-static rill_status check_args(const struct rill__kernel *kernel, const rill_arg *args, size_t count) {
-  const rill_bundle_kernel *source = kernel->source;
+/* Before there is room for `count` values. */
+static rill_status check_arg_count(const rill_bundle_kernel *source, const rill_arg *args, size_t count) {
   RILL_REQUIRE(count == source->arg_count, RILL_ERROR_INVALID_ARGUMENT,
                "kernel \"%s\": %zu arguments passed, %u expected", source->name, count, source->arg_count);
   RILL_REQUIRE(args != NULL || count == 0, RILL_ERROR_INVALID_ARGUMENT, "kernel \"%s\": args is NULL, %zu expected",
                source->name, count);
+  RILL_REQUIRE(count <= MAX_ARGS, RILL_ERROR_OUT_OF_RANGE, "kernel \"%s\": %zu arguments, the limit is %d",
+               source->name, count, MAX_ARGS);
+  return RILL_OK;
+}
+
+static rill_status read_args(const rill_bundle_kernel *source, const rill_arg *args, size_t count, void **values) {
   for (size_t i = 0; i < count; i++) {
     RILL_REQUIRE(args[i].size == source->args[i].size, RILL_ERROR_INVALID_ARGUMENT,
                  "kernel \"%s\": argument %zu (\"%s\"): %zu bytes passed, %u expected", source->name, i + 1,
                  source->args[i].name, args[i].size, source->args[i].size);
     RILL_REQUIRE(args[i].data != NULL, RILL_ERROR_INVALID_ARGUMENT,
                  "kernel \"%s\": argument %zu (\"%s\"): data is NULL", source->name, i + 1, source->args[i].name);
+    values[i] = (void *)(uintptr_t)args[i].data;
   }
-  RILL_REQUIRE(count <= MAX_ARGS, RILL_ERROR_OUT_OF_RANGE, "kernel \"%s\": %zu arguments, the limit is %d",
-               source->name, count, MAX_ARGS);
+  values[count] = NULL;
   return RILL_OK;
+}
+
+/* The shape of an older or newer caller. */
+static __attribute__((noinline)) rill_status read_shape(rill_launch *into, const rill_launch *from) {
+  *into = (rill_launch)RILL_LAUNCH_INIT;
+  return rill__options_read(into, sizeof *into, from, "rill_launch");
 }
 
 static rill_status launch(struct rill__stream *stream, struct rill__kernel *kernel, const rill_launch *shape,
                           const rill_arg *args, size_t count) {
   RILL_TRY(rill__check_same_device(&stream->base, &kernel->base));
   RILL_REQUIRE(shape != NULL, RILL_ERROR_INVALID_ARGUMENT, "launch is NULL");
-  rill_launch copy = RILL_LAUNCH_INIT;
+  rill_launch copy; /* filled in where it is needed: that costs more than the rest of the call */
   if (RILL__UNLIKELY(shape->struct_size != sizeof copy)) {
-    RILL_TRY(rill__options_read(&copy, sizeof copy, shape, "rill_launch"));
+    RILL_TRY(read_shape(&copy, shape));
     shape = &copy;
   }
   struct rill__launch l = { .kernel = kernel };
   RILL_TRY(check_shape(kernel, shape, &l));
-  RILL_TRY(check_args(kernel, args, count));
-  RILL_TRY(rill__check_usable(stream->base.device));
+  RILL_TRY(check_arg_count(kernel->source, args, count));
   void *values[count + 1];
-  for (size_t i = 0; i < count; i++) values[i] = (void *)(uintptr_t)args[i].data;
-  values[count] = NULL;
+  RILL_TRY(read_args(kernel->source, args, count, values));
+  RILL_TRY(rill__check_usable(stream->base.device));
   l.args = values;
   if (rill__is_held(stream)) {
     bool taken = false;

@@ -1,7 +1,7 @@
-#include "core/call.h"
+#include "core/memory.h"
+
 #include "core/held.h"
 #include "core/pool.h"
-#include "core/ranges.h"
 
 static pthread_mutex_t ranges_lock = PTHREAD_MUTEX_INITIALIZER; /* of those who change the map */
 
@@ -23,7 +23,7 @@ void rill__memory_forget(struct rill__allocation *allocation) {
 
 /* ---- allocation ---- */
 
-static void destroy_allocation(struct rill__object *object) { rill__object_free(object); }
+void rill__allocation_destroy(struct rill__object *object) { rill__object_free(object); }
 
 /* OUT_OF_MEMORY with what was asked for and what there is. */
 static rill_status fail_memory(struct rill__device *device, size_t size) {
@@ -35,7 +35,7 @@ static rill_status fail_memory(struct rill__device *device, size_t size) {
 
 static rill_status allocate(struct rill__device *device, size_t size, uint32_t kind, void **out) {
   struct rill__allocation *allocation = NULL;
-  RILL_TRY(rill__object_new(sizeof *allocation, device, NULL, destroy_allocation, &allocation));
+  RILL_TRY(rill__object_new(sizeof *allocation, device, NULL, rill__allocation_destroy, &allocation));
   void *p = NULL;
   rill_status status = RILL_DOOR(device, memory, alloc, device, size, kind, &p);
   if (status == RILL_ERROR_OUT_OF_MEMORY && size <= device->info.memory_total && rill__pools_give_back(device)) {
@@ -58,34 +58,67 @@ static rill_status allocate(struct rill__device *device, size_t size, uint32_t k
   return status;
 }
 
-/* Takes the allocation that begins at `p` out of the map: from then on it is the caller's alone. */
-static rill_status take_out(void *p, struct rill__allocation **out) {
+/* Takes the allocation that begins at `p`, or the import that gave it, or the registered range, out of the map.
+ * Registered memory is none of rill's allocations, and the reverse. */
+rill_status rill__memory_take_out(void *p, bool registered, struct rill__allocation **out) {
   pthread_mutex_lock(&ranges_lock);
-  struct rill__allocation *allocation = rill__ranges_find(p);
-  const bool begins = allocation != NULL && allocation->begin == (uintptr_t)p;
-  if (begins) rill__ranges_remove(allocation);
+  struct rill__allocation *found = rill__ranges_find(p);
+  const bool right = found != NULL && (found->kind == RILL_MEMORY_REGISTERED) == registered;
+  const size_t offset = right ? (uintptr_t)p - found->begin : 0;
+  *out = NULL;
+  if (right && found->imported) {
+    *out = rill__import_take_out(found, p);
+  } else if (right && offset == 0) {
+    rill__ranges_remove(found);
+    *out = found;
+  }
   pthread_mutex_unlock(&ranges_lock);
-  RILL_REQUIRE(allocation != NULL, RILL_ERROR_NOT_FOUND, "%p is no allocation of rill, or has been freed", p);
-  RILL_REQUIRE(begins, RILL_ERROR_INVALID_ARGUMENT,
-               "%p lies inside an allocation, %zu bytes behind its begin" RILL_HINT "free it by its first address", p,
-               (size_t)((uintptr_t)p - allocation->begin));
-  *out = allocation;
-  return RILL_OK;
+  if (*out != NULL) return RILL_OK;
+  if (registered) {
+    RILL_REQUIRE(found == NULL || right, RILL_ERROR_NOT_FOUND,
+                 "%p is not registered memory, but an allocation of rill" RILL_HINT "free it with rill_free", p);
+    RILL_REQUIRE(right, RILL_ERROR_NOT_FOUND, "%p is not registered, or has been unregistered", p);
+    return rill__fail(RILL_ERROR_INVALID_ARGUMENT,
+                      "%p lies inside a registered range, %zu bytes behind its begin" RILL_HINT
+                      "unregister it by its first address",
+                      p, offset);
+  }
+  RILL_REQUIRE(found == NULL || right, RILL_ERROR_NOT_FOUND,
+               "%p is no allocation of rill, but registered memory" RILL_HINT "unregister it with rill_host_unregister",
+               p);
+  RILL_REQUIRE(right, RILL_ERROR_NOT_FOUND, "%p is no allocation of rill, or has been freed", p);
+  return rill__fail(RILL_ERROR_INVALID_ARGUMENT,
+                    "%p lies inside an allocation, %zu bytes behind its begin" RILL_HINT
+                    "free it by the address that rill_alloc or rill_memory_ipc_import gave",
+                    p, offset);
 }
 
-static void put_back(struct rill__allocation *allocation) {
-  (void)rill__memory_know(allocation); /* its nodes are there */
+void rill__memory_put_back(struct rill__allocation *allocation) {
+  pthread_mutex_lock(&ranges_lock);
+  const bool inserted = allocation->imported ? rill__import_put_in(allocation) : rill__ranges_insert(allocation);
+  pthread_mutex_unlock(&ranges_lock);
+  if (!inserted) rill__object_defer(&allocation->base); /* no memory for a node: rill knows it no more */
+}
+
+bool rill__memory_insert(struct rill__allocation *allocation, struct rill__allocation **overlapping) {
+  pthread_mutex_lock(&ranges_lock);
+  *overlapping = rill__ranges_overlapping(allocation->begin, allocation->size);
+  const bool inserted = *overlapping == NULL && rill__ranges_insert(allocation);
+  pthread_mutex_unlock(&ranges_lock);
+  return inserted;
 }
 
 /* Frees what was taken out of the map; outside epochs, since it may block for the device's work. */
 static rill_status give_back(struct rill__allocation *allocation) {
   struct rill__device *device = allocation->base.device;
   rill_status status = rill__check_usable(device);
+  void *const begin = (void *)allocation->begin;
   if (status == RILL_OK) {
-    status = RILL_DOOR(device, memory, free, device, (void *)allocation->begin, allocation->kind);
+    status = allocation->imported ? RILL_DOOR(device, memory, ipc_close, device, begin, allocation->size)
+                                  : RILL_DOOR(device, memory, free, device, begin, allocation->kind);
   }
   if (status != RILL_OK && atomic_load(&device->lost) == RILL_OK) {
-    put_back(allocation);
+    rill__memory_put_back(allocation);
   } else { /* of a lost device, the memory has gone with it */
     rill__object_defer(&allocation->base);
   }
@@ -112,7 +145,6 @@ rill_status rill_alloc(rill_device device, size_t size, uint32_t kind, void **ou
   RILL_TRY(rill__device_activate(d));
   if (size == 0) return RILL_OK;
   rill__leave(&self); /* devices live for ever */
-  free_put_off(d);
   return allocate(d, size, kind, out);
 }
 
@@ -121,11 +153,12 @@ rill_status rill_free(void *p) {
   if (p == NULL) return RILL_OK;
   struct rill__allocation *allocation = rill__ranges_find(p);
   if (allocation != NULL && allocation->pooled) return rill__pool_free(self, allocation, p);
-  RILL_TRY(take_out(p, &allocation));
+  RILL_TRY(rill__memory_take_out(p, false, &allocation));
   rill__leave(&self); /* nobody else can free the allocation */
   struct rill__device *device = allocation->base.device;
   free_put_off(device);
-  if (rill__held_put_off(&allocation->base)) return RILL_OK;
+  rill__staging_give_back();
+  if (atomic_load(&device->lost) == RILL_OK && rill__held_put_off(&allocation->base)) return RILL_OK;
   const rill_status status = give_back(allocation);
   rill__reclaim();
   return status;
@@ -133,9 +166,7 @@ rill_status rill_free(void *p) {
 
 /* ---- copies and fills ---- */
 
-/* Looks at `n` bytes at `p` that a stream of `stream`'s device is to use.  Memory that rill does not know is left to
- * the driver. */
-static rill_status check_range(const struct rill__stream *stream, const void *p, size_t n, const char *what,
+rill_status rill__memory_check(const struct rill__stream *stream, const void *p, size_t n, const char *what,
                                uint32_t *kind) {
   const struct rill__allocation *allocation = rill__ranges_find(p);
   *kind = RILL_MEMORY_UNKNOWN;
@@ -148,15 +179,16 @@ static rill_status check_range(const struct rill__stream *stream, const void *p,
   size_t size = allocation->size;
   RILL_REQUIRE(!allocation->pooled || rill__pool_find(allocation, p, &begin, &size), RILL_ERROR_NOT_FOUND,
                "%s: %p lies in memory of a pool that is not allocated, or has been freed", what, p);
+  const bool registered = allocation->kind == RILL_MEMORY_REGISTERED;
   const size_t offset = (uintptr_t)p - begin;
   RILL_REQUIRE(n <= size - offset, RILL_ERROR_OUT_OF_RANGE,
                "%s: %zu bytes at offset %zu pass the end of an allocation of %zu bytes", what, n, offset, size);
   if (allocation->base.device->backend == stream->base.device->backend) {
-    *kind = allocation->kind;
+    *kind = registered ? (uint32_t)RILL_MEMORY_PINNED : allocation->kind;
     return RILL_OK;
   }
   /* Another backend's pinned memory is host memory like any other. */
-  RILL_REQUIRE(allocation->kind == RILL_MEMORY_PINNED, RILL_ERROR_WRONG_BACKEND,
+  RILL_REQUIRE(allocation->kind == RILL_MEMORY_PINNED || registered, RILL_ERROR_WRONG_BACKEND,
                "%s %p is memory of %s, which %s cannot reach" RILL_HINT "copy through host memory", what, p,
                allocation->base.device->name, stream->base.device->name);
   return RILL_OK;
@@ -169,8 +201,8 @@ rill_status rill_copy_async(rill_stream stream, void *dst, const void *src, size
   if (n == 0) return RILL_OK;
   RILL_REQUIRE(dst != NULL && src != NULL, RILL_ERROR_INVALID_ARGUMENT, "%s is NULL", dst == NULL ? "dst" : "src");
   uint32_t dst_kind, src_kind;
-  RILL_TRY(check_range(s, dst, n, "dst", &dst_kind));
-  RILL_TRY(check_range(s, src, n, "src", &src_kind));
+  RILL_TRY(rill__memory_check(s, dst, n, "dst", &dst_kind));
+  RILL_TRY(rill__memory_check(s, src, n, "src", &src_kind));
   RILL_TRY(rill__check_usable(s->base.device));
   const bool may_block = dst_kind == RILL_MEMORY_UNKNOWN || src_kind == RILL_MEMORY_UNKNOWN;
   if (rill__is_held(s)) {
@@ -199,7 +231,7 @@ rill_status rill_fill_async(rill_stream stream, void *dst, const void *pattern, 
   RILL_REQUIRE(count <= SIZE_MAX / pattern_size, RILL_ERROR_OUT_OF_RANGE, "%zu patterns of %zu bytes overflow", count,
                pattern_size);
   uint32_t kind;
-  RILL_TRY(check_range(s, dst, count * pattern_size, "dst", &kind));
+  RILL_TRY(rill__memory_check(s, dst, count * pattern_size, "dst", &kind));
   RILL_TRY(rill__check_usable(s->base.device));
   if (rill__is_held(s)) {
     bool taken = false;

@@ -1,9 +1,20 @@
 /* The map from addresses to allocations: asked on every copy and fill, without a lock and without the driver.
  *
- * A tree over 48 bits of address in grains of 256 bytes: four levels of 1024 entries.  An entry is empty, a lower
- * node, or an allocation that covers the entry's whole span (of the lowest level: that begins at or covers it), so
- * that large allocations take few entries.  Nodes are never freed.  Readers are inside an epoch; writers hold a
- * lock of their own; an allocation that was taken out is freed with rill__object_defer. */
+ * A tree over 48 bits of address, of four levels of 1024 entries.  An entry of the upper three is empty, or the only
+ * allocation that lies in its span, be it wholly or in part, or a node of the level below: so an allocation that has a
+ * span for itself costs one entry, and only neighbours are told apart further down.  A leaf, of 256 KiB in grains of
+ * 256 bytes, notes where allocations begin: in a bit for each grain, and for a grain with its bit set the list of those
+ * that begin in it, the last one first.  The allocation that an address may lie in is the last one that begins at
+ * or before it, or else the one that reaches into the leaf from below.  So putting an allocation in and taking it out
+ * costs a handful of stores, whatever its size up to hundreds of MiB, and lookup looks at no more than one entry a
+ * level.
+ *
+ * An allocation may begin anywhere and have any size; none overlaps another, except those whose memory went without
+ * rill being told, which may be found for their address or not.
+ *
+ * Nodes are never freed.  Readers are inside an epoch; writers hold a lock of their own; an allocation that was taken
+ * out is freed with rill__object_defer.  A reader that looks for an address in an allocation that is there all the
+ * while finds it: what others change meanwhile lies elsewhere, and what is found is checked against its own bounds. */
 #ifndef RILL_CORE_RANGES_H
 #define RILL_CORE_RANGES_H
 
@@ -11,17 +22,30 @@
 
 struct rill__allocation {
   struct rill__object base; /* never published: no id */
-  uintptr_t begin;          /* a multiple of 256 */
+  uintptr_t begin;
   size_t size;
-  uint32_t kind; /* RILL_MEMORY_* */
-  bool pooled;   /* it is a segment of a pool: core/pool_blocks.h knows what of it is allocated */
+  uint32_t kind;                           /* RILL_MEMORY_* */
+  bool pooled;                             /* a segment of a pool: core/pool_blocks.h knows what of it is allocated */
+  _Atomic(struct rill__allocation *) next; /* that begins in the same grain, before it; of the map */
+  /* Of another process: what an import gave.  A driver may give one address several times; the map has one of these,
+   * from which the others are linked. */
+  bool imported;
+  uintptr_t pointer;
+  struct rill__allocation *same;
 };
 
 /* The allocation that `p` lies in, or NULL.  Only inside an epoch. */
 struct rill__allocation *rill__ranges_find(const void *p);
 
-/* Both under the writers' lock.  `insert` returns false if memory ran out, and has then changed nothing. */
+/* All under the writers' lock.  `insert` returns false if memory ran out or the range is none of 48 bits, and has
+ * then changed nothing. */
 bool rill__ranges_insert(struct rill__allocation *allocation);
 void rill__ranges_remove(struct rill__allocation *allocation);
+
+/* Puts another allocation of the very same range in place of one; readers find one or the other. */
+void rill__ranges_replace(struct rill__allocation *allocation, struct rill__allocation *by);
+
+/* An allocation that has bytes in common with the `size` > 0 at `begin`, or NULL. */
+struct rill__allocation *rill__ranges_overlapping(uintptr_t begin, size_t size);
 
 #endif

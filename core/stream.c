@@ -135,6 +135,7 @@ static rill_status import(struct rill__device *device, uintptr_t native, const r
     RILL_TRY(new_stream(device, o->label, &stream));
     stream->native = native;
     stream->imported = true;
+    atomic_store(&rill__is_shared, true);
     atomic_store(&stream->foreign, true);
     rill_status status = RILL_DOOR(stream, stream, import, stream);
     if (status == RILL_OK) status = rill__object_publish(&stream->base, RILL__STREAM);
@@ -236,10 +237,11 @@ void rill__stream_end(struct rill__stream *stream) {
   void (*const release)(void *, uintptr_t) = stream->release;
   void *const user = stream->release_user;
   const uintptr_t native = stream->native;
+  const uint64_t id = stream->base.id;
   rill__object_retire(&stream->base);
   if (release != NULL) {
     rill__leave(&rill__self);
-    rill__wait_for_calls(); /* another thread's call may still be using the native stream */
+    rill__wait_for_users(id); /* another thread's call may still be using the native stream */
     release(user, native);
   }
 }
@@ -270,6 +272,7 @@ rill_status rill_stream_native(rill_stream stream, uintptr_t *out) {
                "record the event that "
                "it waits for first",
                rill__name_of(&s->base).text);
+  atomic_store(&rill__is_shared, true);
   atomic_store(&s->foreign, true);
   *out = RILL_DOOR(s, stream, native, s);
   return RILL_OK;

@@ -2,6 +2,7 @@
 
 #include <linux/membarrier.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -51,8 +52,17 @@ struct rill__thread *rill__thread_attach(void) {
   return thread;
 }
 
+/* Whether any thread but the calling one could be inside a call.  One that attaches after this look orders itself, by
+ * the exchange that it attaches with, before its first look at a slot. */
+static bool are_others(void) {
+  for (struct rill__thread *thread = atomic_load(&all_threads); thread != NULL; thread = thread->next) {
+    if (thread != rill__self && atomic_load(&thread->in_use)) return true;
+  }
+  return false;
+}
+
 uint64_t rill__oldest_epoch(void) {
-  if (RILL__MEMBARRIER_USABLE) {
+  if (RILL__MEMBARRIER_USABLE && are_others()) {
     (void)membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
   }
   uint64_t oldest = UINT64_MAX;
@@ -61,6 +71,20 @@ uint64_t rill__oldest_epoch(void) {
     if (epoch != 0 && epoch < oldest) oldest = epoch;
   }
   return oldest;
+}
+
+static bool uses(struct rill__thread *thread, uint64_t id, uint64_t before) {
+  const uint64_t epoch = atomic_load(&thread->epoch);
+  if (epoch == 0 || epoch > before) return false;
+  return atomic_load(&thread->ids[0]) == id || atomic_load(&thread->ids[1]) == id;
+}
+
+void rill__wait_for_users(uint64_t id) {
+  const uint64_t before = atomic_fetch_add(&rill__epoch, 1);
+  (void)rill__oldest_epoch(); /* for its order: what a call announced before it found the handle alive is seen */
+  for (struct rill__thread *thread = atomic_load(&all_threads); thread != NULL; thread = thread->next) {
+    while (thread != rill__self && uses(thread, id, before)) (void)sched_yield();
+  }
 }
 
 void rill__threads_after_fork(void) {

@@ -40,9 +40,11 @@ struct rill__thread {
   _Atomic uint64_t epoch;             /* 0 outside calls */
   const char *api;                    /* the public function that is running */
   const struct rill__object *subject; /* the first object it was given */
+  _Atomic uint64_t ids[2];            /* the handles that the call has looked up so far; 0: none */
+  uint32_t handles;                   /* how many */
   uint64_t next_token;                /* for rill__memo_ask; no two threads share one */
   struct rill__error_record error;
-  struct rill__error_record aside; /* what `error` is swapped with by rill__errors_aside */
+  struct rill__error_record aside; /* where failures go between rill__errors_aside and rill__errors_back */
   uint32_t aside_depth;
   _Atomic bool in_use;
   struct rill__thread *next; /* of all records ever made; they are reused, never freed */
@@ -60,6 +62,9 @@ struct rill__thread *rill__thread_attach(void);
 /* Waits for no one: the oldest epoch that a call of any thread is in, UINT64_MAX if there is none.  Orders the
  * caller's earlier stores before the look at the other threads. */
 uint64_t rill__oldest_epoch(void);
+
+/* Blocks until every call of another thread has ended that began before and looked up the handle `id`. */
+void rill__wait_for_users(uint64_t id);
 
 /* In the child of a fork: only the calling thread exists. */
 void rill__threads_after_fork(void);
@@ -83,6 +88,9 @@ static inline struct rill__thread *rill__enter(const char *api) {
   }
   self->api = api;
   self->subject = NULL;
+  self->handles = 0;
+  atomic_store_explicit(&self->ids[0], 0, memory_order_relaxed);
+  atomic_store_explicit(&self->ids[1], 0, memory_order_relaxed);
   const uint64_t epoch = atomic_load_explicit(&rill__epoch, memory_order_acquire);
   if (RILL__LIKELY(RILL__MEMBARRIER_USABLE)) {
     atomic_store_explicit(&self->epoch, epoch, memory_order_release);
@@ -91,6 +99,17 @@ static inline struct rill__thread *rill__enter(const char *api) {
     atomic_store_explicit(&self->epoch, epoch, memory_order_seq_cst);
   }
   return self;
+}
+
+/* Before a handle is looked up; no call looks up more than two. */
+static inline void rill__announce(struct rill__thread *self, uint64_t id) {
+  _Atomic uint64_t *const place = &self->ids[self->handles++ & 1];
+  if (RILL__LIKELY(RILL__MEMBARRIER_USABLE)) {
+    atomic_store_explicit(place, id, memory_order_release);
+    atomic_signal_fence(memory_order_seq_cst);
+  } else {
+    atomic_store_explicit(place, id, memory_order_seq_cst);
+  }
 }
 
 static inline void rill__leave(struct rill__thread *const *self) {

@@ -6,6 +6,7 @@
  *   memory.c   allocation, copies, fills                   fiber.h    threads of a block that meet barriers
  *   kernel.c   launches                                    image.h    shared objects from memory
  *   module.c   images of kernels                           machine.c  what the system tells
+ *   ipc.c      memory shared with other processes
  */
 #ifndef RILL_CPU_CPU_H
 #define RILL_CPU_CPU_H
@@ -53,10 +54,20 @@ static inline struct cpu_queue *cpu_queue_of(struct rill__stream *stream) {
 rill_status cpu_event_record(struct rill__stream *stream, struct rill__event *event, uint32_t flags);
 rill_status cpu_event_wait(struct rill__stream *stream, struct rill__event *event, uint32_t flags);
 
+/* A slot of the memory table; copy_pitched.c. */
+rill_status cpu_copy_3d(struct rill__stream *stream, const struct rill__copy_3d *copy);
+
 /* How a host wait ends: OK, TIMEOUT, or what the device was lost to. */
 rill_status cpu_wait_status(struct rill__device *device, bool reached, uint64_t ns);
 
+/* ipc.c: slots of the memory table, and what comes before memory of kind DEVICE is freed. */
+rill_status cpu_ipc_export(struct rill__device *device, void *p, size_t size, struct rill__ipc_native *out);
+rill_status cpu_ipc_import(struct rill__device *device, const struct rill__ipc_native *from, size_t size, void **out);
+rill_status cpu_ipc_close(struct rill__device *device, void *p, size_t size);
+void cpu_ipc_forget(void *p);
+
 /* machine.c */
+size_t cpu_page_bytes(void);
 void cpu_name_read(char *name, size_t size);
 uint32_t cpu_clock_read(void); /* kHz; 0 if unknown */
 

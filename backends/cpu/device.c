@@ -40,7 +40,7 @@ static bool supports(struct rill__device *device, uint32_t feature, const char *
     [RILL_FEATURE_PEER] = "there is one cpu device, and no other memory than its own",
     [RILL_FEATURE_MANAGED] = "",
     [RILL_FEATURE_POOL] = "",
-    [RILL_FEATURE_IPC] = "memory and events of the cpu backend belong to one process",
+    [RILL_FEATURE_IPC] = "events of the cpu backend are marks in the memory of their process; its memory can be shared",
     [RILL_FEATURE_CLUSTER] = "the cpu backend runs blocks independently of one another",
     [RILL_FEATURE_COOPERATIVE] = "the cpu backend runs blocks independently of one another",
     [RILL_FEATURE_GRAPH] = "the cpu backend runs operations as they are submitted",

@@ -46,6 +46,8 @@ void cpu_target(char *text, size_t size) {
   }
 }
 
+size_t cpu_page_bytes(void) { return (size_t)sysconf(_SC_PAGESIZE); }
+
 /* The first line of a file; false if there is none. */
 static bool read_line(const char *path, char *line, size_t size) {
   FILE *file = fopen(path, "re");

@@ -12,18 +12,43 @@ enum {
 };
 
 static rill_status allocate(struct rill__device *device, size_t size, uint32_t kind, void **out) {
-  (void)kind; /* all memory is the same here */
+  /* Memory that may be shared between processes has its pages for itself (ipc.c). */
+  const size_t alignment = kind == RILL_MEMORY_DEVICE ? cpu_page_bytes() : ALIGNMENT;
   /* The system promises more than there is; what can never be there is refused. */
   if (size > device->info.memory_total) return RILL_ERROR_OUT_OF_MEMORY;
-  *out = aligned_alloc(ALIGNMENT, (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
+  *out = aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
   return *out != NULL ? RILL_OK : RILL_ERROR_OUT_OF_MEMORY;
 }
 
 static rill_status release(struct rill__device *device, void *p, uint32_t kind) {
   (void)device;
-  (void)kind;
   cpu_queues_synchronize();
+  if (kind == RILL_MEMORY_DEVICE) cpu_ipc_forget(p);
   free(p);
+  return RILL_OK;
+}
+
+/* All host memory is the same to this device; unregistering waits, as freeing does. */
+static rill_status host_register(struct rill__device *device, void *p, size_t size) {
+  (void)device, (void)p, (void)size;
+  return RILL_OK;
+}
+
+static rill_status host_unregister(struct rill__device *device, void *p) {
+  (void)device, (void)p;
+  cpu_queues_synchronize();
+  return RILL_OK;
+}
+
+/* There is one place only, where it is already. */
+static rill_status prefetch(struct rill__stream *stream, const void *p, size_t size) {
+  (void)stream, (void)p, (void)size;
+  return RILL_OK;
+}
+
+static rill_status advise(struct rill__device *device, const void *p, size_t size, struct rill__device *at,
+                          uint32_t advice) {
+  (void)device, (void)p, (void)size, (void)at, (void)advice;
   return RILL_OK;
 }
 
@@ -148,6 +173,14 @@ static rill_status fill(struct rill__stream *stream, void *dst, const void *patt
 const struct rill__memory_table cpu_memory_table = {
   .alloc = allocate,
   .free = release,
+  .host_register = host_register,
+  .host_unregister = host_unregister,
   .copy = copy,
+  .copy_3d = cpu_copy_3d,
+  .prefetch = prefetch,
+  .advise = advise,
   .fill = fill,
+  .ipc_export = cpu_ipc_export,
+  .ipc_import = cpu_ipc_import,
+  .ipc_close = cpu_ipc_close,
 };

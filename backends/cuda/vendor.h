@@ -23,12 +23,21 @@
 #define GPU_GRAPH_SYMBOL "cuGraphLaunch"
 #define GPU_GRAPH_UPDATE_SYMBOL "cuGraphExecUpdate"
 #define GPU_STREAM_ID_TEXT "the driver has no stream ids: they came with CUDA 12.0"
-#define GPU_IPC_SYMBOL "cuIpcGetEventHandle"
 
 /* CUDA 13 renames this to a _v2 that drivers older than 12.8 do not export.  The first one serves all. */
 #ifdef cuEventElapsedTime
 #undef cuEventElapsedTime
 extern __typeof__(cuEventElapsedTime_v2) cuEventElapsedTime;
+#endif
+
+/* The same with these: CUDA 13 takes a struct for the place.  The first ones are in every driver. */
+#ifdef cuMemPrefetchAsync
+#undef cuMemPrefetchAsync
+CUresult CUDAAPI cuMemPrefetchAsync(CUdeviceptr pointer, size_t size, CUdevice device, CUstream stream);
+#endif
+#ifdef cuMemAdvise
+#undef cuMemAdvise
+CUresult CUDAAPI cuMemAdvise(CUdeviceptr pointer, size_t size, CUmem_advise advice, CUdevice device);
 #endif
 
 /* From 12.0 on; here again for the headers of 11.8. */
@@ -47,12 +56,17 @@ typedef CUfunction gpu_function;
 typedef CUfunction_attribute gpu_function_attribute;
 typedef CUdeviceptr gpu_pointer;
 typedef CUuuid gpu_uuid;
+typedef CUmem_advise gpu_advice; /* RILL_ADVICE_* have the vendors' numbers */
+typedef CUipcEventHandle gpu_ipc_event;
+typedef CUipcMemHandle gpu_ipc_memory;
 typedef CUstreamCaptureStatus gpu_capture_status;
 typedef CUstreamCaptureMode gpu_capture_mode;
 typedef unsigned int gpu_word;
 #define GPU_CALLBACK CUDA_CB
 
 #define GPU_POINTER(p) ((CUdeviceptr)(uintptr_t)(p))
+#define GPU_CONST_POINTER(p) GPU_POINTER(p)
+#define GPU_HOST_AS_DEVICE CU_DEVICE_CPU
 #define GPU_CONTEXT_VALUE(context) ((uintptr_t)(context))
 #define GPU_CAPTURE_RELAXED CU_STREAM_CAPTURE_MODE_RELAXED
 #define GPU_CAPTURE_NONE CU_STREAM_CAPTURE_STATUS_NONE
@@ -64,6 +78,7 @@ typedef unsigned int gpu_word;
 #define GPU_RECORD_FLAG_EXTERNAL ((unsigned)CU_EVENT_RECORD_EXTERNAL)
 #define GPU_WAIT_FLAG_EXTERNAL ((unsigned)CU_EVENT_WAIT_EXTERNAL)
 #define GPU_HOST_ALLOC_FLAGS (CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP)
+#define GPU_HOST_REGISTER_FLAGS (CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP)
 #define GPU_MANAGED_ALLOC_FLAGS ((unsigned)CU_MEM_ATTACH_GLOBAL)
 
 #define GPU_ATTRIBUTE_COMPUTE_UNITS CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
@@ -80,7 +95,9 @@ typedef unsigned int gpu_word;
 #define GPU_ATTRIBUTE_SHARED_PER_BLOCK_OPTIN CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
 #define GPU_ATTRIBUTE_CORE_CLOCK CU_DEVICE_ATTRIBUTE_CLOCK_RATE
 #define GPU_ATTRIBUTE_MEMORY_CLOCK CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE
+#define GPU_ATTRIBUTE_MAX_PITCH CU_DEVICE_ATTRIBUTE_MAX_PITCH
 #define GPU_ATTRIBUTE_MANAGED CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY
+#define GPU_ATTRIBUTE_CONCURRENT_MANAGED CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS
 #define GPU_ATTRIBUTE_POOLS CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED
 #define GPU_ATTRIBUTE_COOPERATIVE CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH
 
@@ -114,6 +131,14 @@ _Static_assert((int)CUDA_ERROR_INVALID_VALUE == GPU_INVALID_VALUE &&
                    (int)CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD == GPU_CAPTURE_WRONG_THREAD,
                "the codes that the shared source goes by");
 
+_Static_assert((int)CU_MEM_ADVISE_SET_READ_MOSTLY == RILL_ADVICE_READ_MOSTLY &&
+                   (int)CU_MEM_ADVISE_UNSET_READ_MOSTLY == RILL_ADVICE_NOT_READ_MOSTLY &&
+                   (int)CU_MEM_ADVISE_SET_PREFERRED_LOCATION == RILL_ADVICE_PREFERRED_LOCATION &&
+                   (int)CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION == RILL_ADVICE_NO_PREFERRED_LOCATION &&
+                   (int)CU_MEM_ADVISE_SET_ACCESSED_BY == RILL_ADVICE_ACCESSED_BY &&
+                   (int)CU_MEM_ADVISE_UNSET_ACCESSED_BY == RILL_ADVICE_NOT_ACCESSED_BY,
+               "the numbers of advice");
+
 /* The driver API keeps no last error. */
 static inline gpu_result gpu_vendor_result(CUresult result) { return (gpu_result)result; }
 
@@ -139,6 +164,13 @@ static inline gpu_result gpu_vendor_open(gpu_device_handle device, gpu_context *
   return *context != NULL ? GPU_SUCCESS : GPU_CALL(primary_context_retain(context, device));
 }
 
+/* The vendor's calls behind functions of other names, for texts. */
+#define GPU_ENTER_TEXT "cuCtxPushCurrent"
+#define GPU_OPEN_TEXT "cuDevicePrimaryCtxRetain"
+#define GPU_OWNER_TEXT "cuStreamGetCtx"
+#define GPU_IDENTIFY_TEXT "cuDeviceGetAttribute"
+#define GPU_ALLOW_SHARED_TEXT "cuFuncSetAttribute"
+
 static inline gpu_result gpu_vendor_enter(struct gpu_scope *scope, gpu_device_handle device, gpu_context context) {
   (void)scope, (void)device;
   return GPU_CALL(context_push(context));
@@ -147,7 +179,9 @@ static inline gpu_result gpu_vendor_enter(struct gpu_scope *scope, gpu_device_ha
 static inline void gpu_vendor_leave(struct gpu_scope *scope) { (void)GPU_CALL(context_pop(&scope->context)); }
 
 /* The codes of a context that is gone also come from a handle that others have destroyed. */
-static inline bool gpu_vendor_context_is_gone(gpu_device_handle device) {
+#define GPU_NEEDS_WITNESS false
+static inline bool gpu_vendor_context_is_gone(gpu_device_handle device, gpu_stream_handle witness) {
+  (void)witness;
   unsigned int flags = 0;
   int active = 1;
   return GPU_CALL(primary_context_state(device, &flags, &active)) == GPU_SUCCESS && active == 0;
@@ -179,6 +213,16 @@ static inline gpu_result gpu_vendor_stream_owner(gpu_stream_handle stream, gpu_d
   result = gpu_vendor_context_device(context, &other);
   *owner = other == device ? GPU_OWNER_OTHER_CONTEXT : GPU_OWNER_OTHER_DEVICE;
   return result;
+}
+
+static inline gpu_result gpu_vendor_enable_peer(gpu_device_handle other, gpu_context context) {
+  (void)other;
+  return GPU_CALL(enable_peer(context, 0));
+}
+
+static inline gpu_result gpu_vendor_disable_peer(gpu_device_handle other, gpu_context context) {
+  (void)other;
+  return GPU_CALL(disable_peer(context));
 }
 
 /* ---- what the device is, and which code it runs ---- */
@@ -250,14 +294,62 @@ static inline bool gpu_vendor_has_ipc(gpu_device_handle device, const char **why
 /* Naming the direction, where both ends are known, spares the driver looking the pointers up.  A pageable source
  * has been read when any of these returns: the driver stages it first. */
 static inline gpu_result gpu_vendor_copy(void *dst, uint32_t dst_kind, const void *src, uint32_t src_kind, size_t n,
-                                         gpu_stream_handle stream) {
+                                         gpu_stream_handle stream, const char **symbol) {
   if (dst_kind == RILL_MEMORY_DEVICE && src_kind == RILL_MEMORY_PINNED) {
+    *symbol = gpu_symbols.copy_to_device;
     return GPU_CALL(copy_to_device(GPU_POINTER(dst), src, n, stream));
   }
   if (dst_kind == RILL_MEMORY_PINNED && src_kind == RILL_MEMORY_DEVICE) {
+    *symbol = gpu_symbols.copy_from_device;
     return GPU_CALL(copy_from_device(dst, GPU_POINTER(src), n, stream));
   }
+  *symbol = gpu_symbols.copy;
   return GPU_CALL(copy(GPU_POINTER(dst), GPU_POINTER(src), n, stream));
+}
+
+/* What is not known to be host memory is looked up by the driver, which then knows its device, too. */
+static inline CUmemorytype gpu_vendor_memory_type(uint32_t kind) {
+  return kind == RILL_MEMORY_PINNED ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_UNIFIED;
+}
+
+static inline gpu_result gpu_vendor_copy_2d(const struct rill__copy_3d *copy, gpu_stream_handle stream) {
+  const CUDA_MEMCPY2D values = {
+    .srcMemoryType = gpu_vendor_memory_type(copy->src_kind),
+    .srcHost = copy->src,
+    .srcDevice = GPU_POINTER(copy->src),
+    .srcPitch = copy->src_pitch,
+    .dstMemoryType = gpu_vendor_memory_type(copy->dst_kind),
+    .dstHost = copy->dst,
+    .dstDevice = GPU_POINTER(copy->dst),
+    .dstPitch = copy->dst_pitch,
+    .WidthInBytes = copy->width,
+    .Height = copy->height,
+  };
+  return GPU_CALL(copy_2d(&values, stream));
+}
+
+/* Slice pitches are multiples of pitches. */
+static inline gpu_result gpu_vendor_copy_3d(const struct rill__copy_3d *copy, gpu_stream_handle stream) {
+  const CUDA_MEMCPY3D values = {
+    .srcMemoryType = gpu_vendor_memory_type(copy->src_kind),
+    .srcHost = copy->src,
+    .srcDevice = GPU_POINTER(copy->src),
+    .srcPitch = copy->src_pitch,
+    .srcHeight = copy->src_slice_pitch / copy->src_pitch,
+    .dstMemoryType = gpu_vendor_memory_type(copy->dst_kind),
+    .dstHost = copy->dst,
+    .dstDevice = GPU_POINTER(copy->dst),
+    .dstPitch = copy->dst_pitch,
+    .dstHeight = copy->dst_slice_pitch / copy->dst_pitch,
+    .WidthInBytes = copy->width,
+    .Height = copy->height,
+    .Depth = copy->depth,
+  };
+  return GPU_CALL(copy_3d(&values, stream));
+}
+
+static inline gpu_result gpu_vendor_ipc_open_memory(gpu_pointer *out, gpu_ipc_memory handle) {
+  return GPU_CALL(ipc_open_memory(out, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS));
 }
 
 static inline gpu_result gpu_vendor_module_load(gpu_module_handle *module, const void *data, char *log, size_t size) {
@@ -268,8 +360,8 @@ static inline gpu_result gpu_vendor_module_load(gpu_module_handle *module, const
 
 /* One launch in clusters of blocks: an attribute of the extended launch, which came with them. */
 static inline gpu_result gpu_vendor_launch_clusters(gpu_function function, const uint32_t grid[3],
-                                                    const uint32_t block[3], const uint32_t cluster[3],
-                                                    uint32_t shared, gpu_stream_handle stream, void **args) {
+                                                    const uint32_t block[3], const uint32_t cluster[3], uint32_t shared,
+                                                    gpu_stream_handle stream, void **args) {
   CUlaunchAttribute attribute = { .id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION };
   attribute.value.clusterDim.x = cluster[0];
   attribute.value.clusterDim.y = cluster[1];

@@ -111,11 +111,12 @@ static rill_status init(struct rill__device *device) {
   GPU_TRY(device, device_name, (info->name, (int)sizeof info->name, part->native));
   GPU_TRY(device, device_total_memory, (&memory, part->native));
   const gpu_result result = gpu_vendor_identify(part->native, &part->target, info->arch, sizeof info->arch);
-  if (result != GPU_SUCCESS) return gpu_fail(device, result, "asking for the architecture");
+  if (result != GPU_SUCCESS) return gpu_fail(device, result, GPU_IDENTIFY_TEXT);
   info->name[sizeof info->name - 1] = '\0';
   info->memory_total = memory;
   fill_place(info, part->native);
   fill_limits(info, part->native);
+  part->max_pitch = attribute(part->native, GPU_ATTRIBUTE_MAX_PITCH);
   device->max_threads_per_dim = GPU_MAX_THREADS_PER_DIM;
   info->driver_version = gpu_vendor_driver_version();
   info->runtime_version = gpu_vendor_runtime_version();
@@ -132,12 +133,17 @@ static rill_status activate(struct rill__device *device) {
   gpu_result result = gpu_vendor_open(part->native, &part->context);
   if (result != GPU_SUCCESS) {
     gpu_step_back(&aside);
-    return gpu_fail(device, result, "making the device's context");
+    return gpu_fail(device, result, GPU_OPEN_TEXT);
   }
   int least = 0, greatest = 0;
+  const char *symbol = gpu_symbols.context_priority_range;
   GPU_RUN_INSIDE(result, device, context_priority_range, (&least, &greatest));
+  if (result == GPU_SUCCESS && GPU_NEEDS_WITNESS && part->witness == NULL) {
+    symbol = gpu_symbols.stream_create;
+    GPU_RUN_INSIDE(result, device, stream_create, (&part->witness, GPU_STREAM_FLAG_NON_BLOCKING, 0));
+  }
   gpu_step_back(&aside);
-  if (result != GPU_SUCCESS) return GPU_FAIL(device, result, context_priority_range);
+  if (result != GPU_SUCCESS) return gpu_fail(device, result, symbol);
   /* Others may be reading: leave alone what was right. */
   if (device->info.priority_least != least) device->info.priority_least = least;
   if (device->info.priority_greatest != greatest) device->info.priority_greatest = greatest;
@@ -175,6 +181,11 @@ static bool has_rtc(const char **why) {
   return atomic_load(&known) == PRESENT;
 }
 
+static bool has_ipc_functions(void) {
+  return gpu_api.ipc_export_event != NULL && gpu_api.ipc_open_event != NULL && gpu_api.ipc_export_memory != NULL &&
+         gpu_api.ipc_open_memory != NULL && gpu_api.ipc_close_memory != NULL;
+}
+
 static bool can(struct rill__device *device, uint32_t feature, const char **why) {
   const struct gpu_device *part = gpu_device_of(device);
   switch (feature) {
@@ -184,8 +195,8 @@ static bool can(struct rill__device *device, uint32_t feature, const char **why)
       return gpu_api.managed_alloc != NULL && attribute(part->native, GPU_ATTRIBUTE_MANAGED) != 0;
     case RILL_FEATURE_POOL: return true; /* core's own */
     case RILL_FEATURE_IPC:
-      *why = "the driver has no functions to share events between processes";
-      return gpu_has_symbol(GPU_IPC_SYMBOL) && gpu_vendor_has_ipc(part->native, why);
+      *why = "the driver lacks functions to share events and memory between processes";
+      return has_ipc_functions() && gpu_vendor_has_ipc(part->native, why);
     case RILL_FEATURE_CLUSTER: return gpu_vendor_has_clusters(part->native, why);
     case RILL_FEATURE_COOPERATIVE:
       *why = "the driver says that the device has no cooperative launches";
@@ -244,5 +255,7 @@ const struct rill__device_table gpu_device_table = {
   .supports = supports,
   .synchronize = synchronize,
   .get_memory = get_memory,
+  .can_access_peer = gpu_can_access_peer,
+  .set_peer = gpu_set_peer,
   .of_native_stream = of_native_stream,
 };

@@ -28,6 +28,8 @@ rill_status gpu_status_of(gpu_result result) {
     case GPU_SUCCESS: return RILL_OK;
     case GPU_OUT_OF_MEMORY: return RILL_ERROR_OUT_OF_MEMORY;
     case GPU_NOT_READY: return RILL_ERROR_NOT_READY;
+    case GPU_PEER_UNSUPPORTED:
+    case GPU_TOO_MANY_PEERS:
     case GPU_NOT_SUPPORTED: return RILL_ERROR_UNSUPPORTED;
     case GPU_CAPTURED_EVENT: return RILL_ERROR_NOT_RECORDED;
     case GPU_CAPTURE_UNSUPPORTED:
@@ -54,6 +56,10 @@ static const char *reason_of(gpu_result result) {
              "keep native streams and events alive for as long as rill uses them";
     case GPU_NOT_READY: return "the work is not complete";
     case GPU_NOT_SUPPORTED: return "the driver or the device cannot do this";
+    case GPU_PEER_UNSUPPORTED: return "the device cannot reach the other one's memory";
+    case GPU_TOO_MANY_PEERS: return "the device reaches as many others as the hardware allows";
+    case GPU_HOST_MEMORY_REGISTERED:
+      return "some of the memory's pages are pinned already: allocated so, or registered by other code";
     case GPU_CAPTURED_EVENT: return "the event was last recorded in a capture";
     case GPU_CAPTURE_UNSUPPORTED: return "it is not permitted while a stream is being captured";
     case GPU_CAPTURE_INVALIDATED:
@@ -70,12 +76,17 @@ static const char *reason_of(gpu_result result) {
 }
 
 rill_status gpu_fail(struct rill__device *device, gpu_result result, const char *symbol) {
+  if (result < 0) { /* of gpu_enter */
+    result = -result;
+    symbol = GPU_ENTER_TEXT;
+  }
   const char *name = gpu_vendor_error_name(result);
   if (name == NULL) name = "unknown error";
   const char *fault = fault_of(result);
   const bool bad_handle =
       result == GPU_CONTEXT_DESTROYED || result == GPU_INVALID_CONTEXT || result == GPU_INVALID_HANDLE;
-  if (fault == NULL && bad_handle && device != NULL && gpu_vendor_context_is_gone(gpu_device_of(device)->native)) {
+  if (fault == NULL && bad_handle && device != NULL &&
+      gpu_vendor_context_is_gone(gpu_device_of(device)->native, gpu_device_of(device)->witness)) {
     fault = "its context was destroyed or reset by other code of this process";
   }
   if (fault != NULL && device != NULL) return rill__device_lost(device, result, name, "%s (told by %s)", fault, symbol);

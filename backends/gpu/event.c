@@ -91,4 +91,6 @@ const struct rill__event_table gpu_event_table = {
   .is_ready = is_ready,
   .synchronize = synchronize,
   .elapsed = elapsed,
+  .ipc_export = gpu_ipc_export_event,
+  .ipc_import = gpu_ipc_import_event,
 };

@@ -26,6 +26,7 @@
 #include "backends/gpu/api.h"
 
 #define gpu_backend GPU_NAME(backend)
+#define gpu_copy_3d GPU_NAME(copy_3d)
 #define gpu_device_count GPU_NAME(device_count)
 #define gpu_device_table GPU_NAME(device_table)
 #define gpu_devices GPU_NAME(devices)
@@ -34,13 +35,21 @@
 #define gpu_fail_unfinished GPU_NAME(fail_unfinished)
 #define gpu_forked GPU_NAME(forked)
 #define gpu_host_call GPU_NAME(host_call)
+#define gpu_ipc_close GPU_NAME(ipc_close)
+#define gpu_ipc_export_event GPU_NAME(ipc_export_event)
+#define gpu_ipc_export_memory GPU_NAME(ipc_export_memory)
+#define gpu_ipc_import_event GPU_NAME(ipc_import_event)
+#define gpu_ipc_import_memory GPU_NAME(ipc_import_memory)
 #define gpu_kernel_table GPU_NAME(kernel_table)
 #define gpu_memory_table GPU_NAME(memory_table)
 #define gpu_module_table GPU_NAME(module_table)
+#define gpu_can_access_peer GPU_NAME(can_access_peer)
 #define gpu_patience_again GPU_NAME(patience_again)
 #define gpu_patience_begin GPU_NAME(patience_begin)
+#define gpu_set_peer GPU_NAME(set_peer)
 #define gpu_status_of GPU_NAME(status_of)
 #define gpu_stream_table GPU_NAME(stream_table)
+#define gpu_wait_for_all GPU_NAME(wait_for_all)
 
 /* ---- this backend's parts of the objects ---- */
 
@@ -49,8 +58,10 @@ enum { GPU_SPARE_CLOSURES = 8 };
 
 struct gpu_device {
   gpu_device_handle native;
-  gpu_context context; /* the primary one, from activation on */
+  gpu_context context;       /* the primary one, from activation on */
+  gpu_stream_handle witness; /* NULL, or a stream that nobody uses: it ends only if the device is reset */
   struct gpu_target target;
+  size_t max_pitch;                                        /* of the vendor's copies of two and three dimensions */
   _Atomic(struct gpu_closure *) spare[GPU_SPARE_CLOSURES]; /* for the next host calls */
   _Atomic(struct gpu_closure *) captured;                  /* those that graphs may still call */
 };
@@ -117,8 +128,26 @@ struct gpu_patience gpu_patience_begin(uint64_t ns);
 bool gpu_patience_again(struct gpu_patience *patience); /* false once the limit has passed, never before */
 rill_status gpu_fail_unfinished(const char *what, uint64_t ns) __attribute__((cold));
 
+/* Slots of devices. */
+bool gpu_can_access_peer(struct rill__device *device, struct rill__device *memory_of, const char **why);
+rill_status gpu_set_peer(struct rill__device *device, struct rill__device *memory_of, bool on);
+
+/* The copy_3d slot of memory. */
+rill_status gpu_copy_3d(struct rill__stream *stream, const struct rill__copy_3d *copy);
+
 /* The host_call slot of streams. */
 rill_status gpu_host_call(struct rill__stream *stream, rill_host_fn fn, void *user);
+
+/* Slots of events and memory for sharing with other processes. */
+rill_status gpu_ipc_export_event(struct rill__event *event, struct rill__ipc_native *out);
+rill_status gpu_ipc_import_event(struct rill__event *event, const struct rill__ipc_native *from);
+rill_status gpu_ipc_export_memory(struct rill__device *device, void *p, size_t size, struct rill__ipc_native *out);
+rill_status gpu_ipc_import_memory(struct rill__device *device, const struct rill__ipc_native *from, size_t size,
+                                  void **out);
+rill_status gpu_ipc_close(struct rill__device *device, void *p, size_t size);
+
+/* Blocks until the work of all devices of the vendor is done. */
+rill_status gpu_wait_for_all(void);
 
 #pragma GCC visibility pop
 
@@ -134,10 +163,11 @@ rill_status gpu_host_call(struct rill__stream *stream, rill_host_fn fn, void *us
     if (RILL__UNLIKELY(try_result_ != GPU_SUCCESS)) return GPU_FAIL(device, try_result_, field); \
   } while (0)
 
-/* Makes the device's context the current one, until gpu_leave. */
+/* Makes the device's context the current one, until gpu_leave.  A failure is the vendor's code with its sign turned:
+ * the call that was to follow did not run, and its name does not belong into the text (gpu_fail). */
 static inline gpu_result gpu_enter(struct rill__device *device, struct gpu_scope *scope) {
   const struct gpu_device *part = gpu_device_of(device);
-  return gpu_vendor_enter(scope, part->native, part->context);
+  return -gpu_vendor_enter(scope, part->native, part->context);
 }
 
 static inline void gpu_leave(struct gpu_scope *scope) { gpu_vendor_leave(scope); }

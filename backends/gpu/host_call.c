@@ -76,7 +76,9 @@ rill_status gpu_host_call(struct rill__stream *stream, rill_host_fn fn, void *us
   const struct gpu_stream *part = gpu_stream_of(stream);
   struct rill__device *device = stream->base.device;
   bool capturing = false;
-  RILL_TRY(gpu_stream_table.is_capturing(stream, &capturing));
+  if (atomic_load_explicit(&rill__is_shared, memory_order_relaxed)) {
+    RILL_TRY(gpu_stream_table.is_capturing(stream, &capturing));
+  }
   struct gpu_closure *closure = new_closure(gpu_device_of(device));
   RILL_REQUIRE(closure != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for the call");
   *closure = (struct gpu_closure){ fn, user, gpu_device_of(device), NULL };

@@ -36,7 +36,7 @@ static rill_status alloc(struct rill__device *device, size_t size, uint32_t kind
 
 /* Host and managed memory may be in use on every device of the vendor, and no vendor says that giving it back
  * waits for them. */
-static rill_status wait_for_all(void) {
+rill_status gpu_wait_for_all(void) {
   for (uint32_t i = 0; i < gpu_device_count; i++) {
     struct rill__device *device = gpu_devices[i];
     if (device == NULL || !atomic_load_explicit(&device->active, memory_order_acquire)) continue;
@@ -50,13 +50,65 @@ static rill_status release(struct rill__device *device, void *p, uint32_t kind) 
   if (gpu_forked) return rill__fail_lost(device);
   gpu_result result;
   if (kind == RILL_MEMORY_PINNED) {
-    RILL_TRY(wait_for_all());
+    RILL_TRY(gpu_wait_for_all());
     GPU_RUN_INSIDE(result, device, host_free, (p));
     return result == GPU_SUCCESS ? RILL_OK : GPU_FAIL(device, result, host_free);
   }
-  if (kind == RILL_MEMORY_MANAGED) RILL_TRY(wait_for_all());
+  if (kind == RILL_MEMORY_MANAGED) RILL_TRY(gpu_wait_for_all());
   GPU_RUN_INSIDE(result, device, memory_free, (GPU_POINTER(p)));
   return result == GPU_SUCCESS ? RILL_OK : GPU_FAIL(device, result, memory_free);
+}
+
+/* ---- memory of others ---- */
+
+static rill_status host_register(struct rill__device *device, void *p, size_t size) {
+  gpu_result result;
+  RILL_REQUIRE(gpu_api.host_register != NULL && gpu_api.host_unregister != NULL, RILL_ERROR_UNSUPPORTED,
+               "the driver of %s does not have %s", device->name, gpu_symbols.host_register);
+  GPU_RUN_INSIDE(result, device, host_register, (p, size, GPU_HOST_REGISTER_FLAGS));
+  return result == GPU_SUCCESS ? RILL_OK : GPU_FAIL(device, result, host_register);
+}
+
+static rill_status host_unregister(struct rill__device *device, void *p) {
+  if (gpu_forked) return rill__fail_lost(device);
+  gpu_result result;
+  RILL_TRY(gpu_wait_for_all());
+  GPU_RUN_INSIDE(result, device, host_unregister, (p));
+  return result == GPU_SUCCESS ? RILL_OK : GPU_FAIL(device, result, host_unregister);
+}
+
+/* ---- managed memory ---- */
+
+/* Without it memory moves as a whole at each launch, and neither prefetch nor advice means anything to the driver. */
+static rill_status need_concurrent(struct rill__device *device, const char *symbol, bool there) {
+  RILL_REQUIRE(there, RILL_ERROR_UNSUPPORTED, "the driver of %s does not have %s", device->name, symbol);
+  int value = 0;
+  const gpu_device_handle native = gpu_device_of(device)->native;
+  RILL_REQUIRE(
+      GPU_CALL(device_attribute(&value, GPU_ATTRIBUTE_CONCURRENT_MANAGED, native)) == GPU_SUCCESS && value != 0,
+      RILL_ERROR_UNSUPPORTED,
+      "%s: the driver says that host and device cannot use managed memory at once, in any version", device->name);
+  return RILL_OK;
+}
+
+static rill_status prefetch(struct rill__stream *stream, const void *p, size_t size) {
+  const struct gpu_stream *part = gpu_stream_of(stream);
+  struct rill__device *device = stream->base.device;
+  gpu_result result;
+  RILL_TRY(need_concurrent(device, gpu_symbols.prefetch, gpu_api.prefetch != NULL));
+  GPU_RUN(result, device, part->work_inside, prefetch,
+          (GPU_CONST_POINTER(p), size, gpu_device_of(device)->native, part->native));
+  return result == GPU_SUCCESS ? RILL_OK : GPU_FAIL(device, result, prefetch);
+}
+
+static rill_status advise(struct rill__device *device, const void *p, size_t size, struct rill__device *at,
+                          uint32_t advice) {
+  gpu_result result;
+  RILL_TRY(need_concurrent(at != NULL ? at : device, gpu_symbols.advise, gpu_api.advise != NULL));
+  GPU_RUN_INSIDE(
+      result, device, advise,
+      (GPU_CONST_POINTER(p), size, (gpu_advice)advice, at != NULL ? gpu_device_of(at)->native : GPU_HOST_AS_DEVICE));
+  return result == GPU_SUCCESS ? RILL_OK : GPU_FAIL(device, result, advise);
 }
 
 /* ---- copy ---- */
@@ -98,16 +150,18 @@ static rill_status copy(struct rill__stream *stream, void *dst, uint32_t dst_kin
     if (done) return RILL_OK;
   }
   gpu_result result = GPU_INVALID_CONTEXT;
-  if (RILL__LIKELY(!part->work_inside)) result = gpu_vendor_copy(dst, dst_kind, src, src_kind, n, part->native);
+  const char *symbol = gpu_symbols.copy;
+  if (RILL__LIKELY(!part->work_inside))
+    result = gpu_vendor_copy(dst, dst_kind, src, src_kind, n, part->native, &symbol);
   if (RILL__UNLIKELY(result == GPU_INVALID_CONTEXT)) { /* as in GPU_RUN */
     struct gpu_scope scope;
     result = gpu_enter(device, &scope);
     if (result == GPU_SUCCESS) {
-      result = gpu_vendor_copy(dst, dst_kind, src, src_kind, n, part->native);
+      result = gpu_vendor_copy(dst, dst_kind, src, src_kind, n, part->native, &symbol);
       gpu_leave(&scope);
     }
   }
-  return RILL__LIKELY(result == GPU_SUCCESS) ? RILL_OK : GPU_FAIL(device, result, copy);
+  return RILL__LIKELY(result == GPU_SUCCESS) ? RILL_OK : gpu_fail(device, result, symbol);
 }
 
 /* ---- fill ---- */
@@ -195,6 +249,14 @@ static rill_status fill(struct rill__stream *stream, void *dst, const void *patt
 const struct rill__memory_table gpu_memory_table = {
   .alloc = alloc,
   .free = release,
+  .host_register = host_register,
+  .host_unregister = host_unregister,
   .copy = copy,
+  .copy_3d = gpu_copy_3d,
+  .prefetch = prefetch,
+  .advise = advise,
   .fill = fill,
+  .ipc_export = gpu_ipc_export_memory,
+  .ipc_import = gpu_ipc_import_memory,
+  .ipc_close = gpu_ipc_close,
 };

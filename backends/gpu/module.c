@@ -14,15 +14,15 @@ static rill_status load(struct rill__module *module, const rill_bundle_image *im
   char log[600] = ""; /* what the compiler of intermediate code has to say */
   struct gpu_scope scope;
   gpu_result result = gpu_enter(device, &scope);
-  if (result != GPU_SUCCESS) return gpu_fail(device, result, "making the device current");
+  if (result != GPU_SUCCESS) return gpu_fail(device, result, GPU_ENTER_TEXT);
   result = gpu_vendor_module_load(&gpu_module_of(module)->native, image->data, log, sizeof log);
   gpu_leave(&scope);
   if (result == GPU_SUCCESS) return RILL_OK;
   log[sizeof log - 1] = '\0';
   const rill_status status = GPU_FAIL(device, result, module_load);
   if (status != RILL_ERROR_BACKEND) return status;
-  return rill__fail_native(status, result, gpu_vendor_error_name(result), "image %s of %zu bytes was refused%s%s",
-                           image->target, image->size, log[0] != '\0' ? ": " : "", log);
+  return rill__fail_native(status, result, gpu_vendor_error_name(result), "%s: image %s of %zu bytes was refused%s%s",
+                           gpu_symbols.module_load, image->target, image->size, log[0] != '\0' ? ": " : "", log);
 }
 
 /* A refusal leaves nothing to do: the driver has shut down at exit, or the device is lost. */
@@ -56,7 +56,7 @@ static rill_status find(struct rill__kernel *kernel) {
   struct gpu_kernel *part = gpu_kernel_of(kernel);
   struct gpu_scope scope;
   gpu_result result = gpu_enter(device, &scope);
-  if (result != GPU_SUCCESS) return gpu_fail(device, result, "making the device current");
+  if (result != GPU_SUCCESS) return gpu_fail(device, result, GPU_ENTER_TEXT);
   result = GPU_CALL(module_function(&part->native, gpu_module_of(kernel->module)->native, kernel->source->name));
   if (result == GPU_SUCCESS) {
     kernel->max_threads = attribute(part->native, GPU_FUNCTION_MAX_THREADS);
@@ -82,10 +82,10 @@ static rill_status allow_shared(struct rill__kernel *kernel, uint64_t bytes) {
   struct gpu_scope scope;
   (void)bytes;
   gpu_result result = gpu_enter(device, &scope);
-  if (result != GPU_SUCCESS) return gpu_fail(device, result, "making the device current");
+  if (result != GPU_SUCCESS) return gpu_fail(device, result, GPU_ENTER_TEXT);
   result = gpu_vendor_allow_shared(gpu_kernel_of(kernel)->native, most);
   gpu_leave(&scope);
-  if (result != GPU_SUCCESS) return gpu_fail(device, result, "opting in to more shared memory");
+  if (result != GPU_SUCCESS) return gpu_fail(device, result, GPU_ALLOW_SHARED_TEXT);
   atomic_store(&kernel->shared_allowed, most);
   return RILL_OK;
 }
@@ -95,7 +95,7 @@ static rill_status launch_clusters(struct rill__stream *stream, const struct ril
   struct rill__device *device = stream->base.device;
   struct gpu_scope scope;
   gpu_result result = gpu_enter(device, &scope);
-  if (result != GPU_SUCCESS) return gpu_fail(device, result, "making the device current");
+  if (result != GPU_SUCCESS) return gpu_fail(device, result, GPU_ENTER_TEXT);
   result = gpu_vendor_launch_clusters(gpu_kernel_of(shape->kernel)->native, shape->grid, shape->block, shape->cluster,
                                       shape->shared_mem_bytes, part->native, (void **)shape->args);
   gpu_leave(&scope);

@@ -46,7 +46,7 @@ static rill_status check_owner(struct rill__stream *stream, gpu_stream_handle na
   const struct gpu_device *owner_part = gpu_device_of(device);
   enum gpu_owner owner = GPU_OWNER_THIS;
   const gpu_result result = gpu_vendor_stream_owner(native, owner_part->native, owner_part->context, &owner);
-  if (result != GPU_SUCCESS) return gpu_fail(device, result, "asking whose stream it is");
+  if (result != GPU_SUCCESS) return gpu_fail(device, result, GPU_OWNER_TEXT);
   RILL_REQUIRE(owner != GPU_OWNER_OTHER_DEVICE, RILL_ERROR_WRONG_DEVICE,
                "native stream 0x%llx is not one of %s" RILL_HINT "import it on the device that it was created on",
                (unsigned long long)stream->native, device->name);

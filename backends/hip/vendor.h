@@ -27,7 +27,6 @@
 #define GPU_GRAPH_SYMBOL "hipGraphLaunch"
 #define GPU_GRAPH_UPDATE_SYMBOL "hipGraphExecUpdate"
 #define GPU_STREAM_ID_TEXT "the runtime has no stream ids: they came with HIP 7.0"
-#define GPU_IPC_SYMBOL "hipIpcGetEventHandle"
 
 /* The struct of hipGetDeviceProperties grew in 6, which renames the function by macro.  What a library exports
  * under the plain name fills in the old struct, in every version; see gpu_vendor_identify. */
@@ -58,12 +57,17 @@ typedef hipFunction_t gpu_function;
 typedef hipFunction_attribute gpu_function_attribute;
 typedef void *gpu_pointer;
 typedef hipUUID gpu_uuid;
+typedef hipMemoryAdvise gpu_advice; /* RILL_ADVICE_* have the vendors' numbers */
+typedef hipIpcEventHandle_t gpu_ipc_event;
+typedef hipIpcMemHandle_t gpu_ipc_memory;
 typedef hipStreamCaptureStatus gpu_capture_status;
 typedef hipStreamCaptureMode gpu_capture_mode;
 typedef int gpu_word;
 #define GPU_CALLBACK
 
 #define GPU_POINTER(p) ((void *)(uintptr_t)(p))
+#define GPU_CONST_POINTER(p) (p)
+#define GPU_HOST_AS_DEVICE hipCpuDeviceId
 #define GPU_CONTEXT_VALUE(context) (context)
 #define GPU_CAPTURE_RELAXED hipStreamCaptureModeRelaxed
 #define GPU_CAPTURE_NONE hipStreamCaptureStatusNone
@@ -75,6 +79,7 @@ typedef int gpu_word;
 #define GPU_RECORD_FLAG_EXTERNAL 1u /* hipEventRecordExternal, of 6.4 */
 #define GPU_WAIT_FLAG_EXTERNAL 1u   /* hipEventWaitExternal; 5.2 takes no flags and says so */
 #define GPU_HOST_ALLOC_FLAGS (hipHostMallocPortable | hipHostMallocMapped)
+#define GPU_HOST_REGISTER_FLAGS (hipHostRegisterPortable | hipHostRegisterMapped)
 #define GPU_MANAGED_ALLOC_FLAGS ((unsigned)hipMemAttachGlobal)
 
 #define GPU_ATTRIBUTE_COMPUTE_UNITS hipDeviceAttributeMultiprocessorCount
@@ -91,7 +96,9 @@ typedef int gpu_word;
 #define GPU_ATTRIBUTE_SHARED_PER_BLOCK_OPTIN hipDeviceAttributeSharedMemPerBlockOptin
 #define GPU_ATTRIBUTE_CORE_CLOCK hipDeviceAttributeClockRate
 #define GPU_ATTRIBUTE_MEMORY_CLOCK hipDeviceAttributeMemoryClockRate
+#define GPU_ATTRIBUTE_MAX_PITCH hipDeviceAttributeMaxPitch
 #define GPU_ATTRIBUTE_MANAGED hipDeviceAttributeManagedMemory
+#define GPU_ATTRIBUTE_CONCURRENT_MANAGED hipDeviceAttributeConcurrentManagedAccess
 #define GPU_ATTRIBUTE_POOLS hipDeviceAttributeMemoryPoolsSupported
 #define GPU_ATTRIBUTE_COOPERATIVE hipDeviceAttributeCooperativeLaunch
 
@@ -123,6 +130,14 @@ _Static_assert((int)hipErrorInvalidValue == GPU_INVALID_VALUE && (int)hipErrorOu
                    (int)hipErrorStreamCaptureUnsupported == GPU_CAPTURE_UNSUPPORTED &&
                    (int)hipErrorStreamCaptureWrongThread == GPU_CAPTURE_WRONG_THREAD,
                "the codes that the shared source goes by");
+
+_Static_assert((int)hipMemAdviseSetReadMostly == RILL_ADVICE_READ_MOSTLY &&
+                   (int)hipMemAdviseUnsetReadMostly == RILL_ADVICE_NOT_READ_MOSTLY &&
+                   (int)hipMemAdviseSetPreferredLocation == RILL_ADVICE_PREFERRED_LOCATION &&
+                   (int)hipMemAdviseUnsetPreferredLocation == RILL_ADVICE_NO_PREFERRED_LOCATION &&
+                   (int)hipMemAdviseSetAccessedBy == RILL_ADVICE_ACCESSED_BY &&
+                   (int)hipMemAdviseUnsetAccessedBy == RILL_ADVICE_NOT_ACCESSED_BY,
+               "the numbers of advice");
 
 /* A failed call stays the thread's last error, "not ready" too: take it away again, lest the user's next
  * hipGetLastError finds an error of ours.  (Up to 6 a call that succeeds takes the user's own away; nothing helps.) */
@@ -160,6 +175,14 @@ static inline gpu_result gpu_vendor_open(gpu_device_handle device, gpu_context *
   return GPU_SUCCESS;
 }
 
+/* The vendor's calls behind functions of other names, for texts; "" where none can fail. */
+#define GPU_ENTER_TEXT "hipGetDevice or hipSetDevice"
+#define GPU_OPEN_TEXT ""
+#define GPU_OWNER_TEXT "hipStreamGetDevice"
+#define GPU_IDENTIFY_TEXT \
+  (gpu_api.device_properties_r0600 != NULL ? gpu_symbols.device_properties_r0600 : gpu_symbols.device_properties_r0000)
+#define GPU_ALLOW_SHARED_TEXT ""
+
 /* Asked each time, since the user may call hipSetDevice at any time. */
 static inline gpu_result gpu_vendor_enter(struct gpu_scope *scope, gpu_device_handle device, gpu_context context) {
   (void)context;
@@ -176,10 +199,15 @@ static inline void gpu_vendor_leave(struct gpu_scope *scope) {
   }
 }
 
-/* There is no context that could go: a bad handle is one that others have destroyed. */
-static inline bool gpu_vendor_context_is_gone(gpu_device_handle device) {
+/* There is no context that could be asked about.  A bad handle may be one that others have destroyed, but nobody
+ * destroys the witness: if it is gone, the device was reset. */
+#define GPU_NEEDS_WITNESS true
+static inline bool gpu_vendor_context_is_gone(gpu_device_handle device, gpu_stream_handle witness) {
+  unsigned int flags = 0;
   (void)device;
-  return false;
+  if (witness == NULL) return false;
+  const gpu_result result = GPU_CALL(stream_flags(witness, &flags));
+  return result == GPU_INVALID_HANDLE || result == GPU_CONTEXT_DESTROYED;
 }
 
 /* hipStreamLegacy came late, and is the null stream. */
@@ -201,6 +229,16 @@ static inline gpu_result gpu_vendor_stream_owner(gpu_stream_handle stream, gpu_d
   const gpu_result result = gpu_vendor_stream_device(stream, &other);
   *owner = other == device ? GPU_OWNER_THIS : GPU_OWNER_OTHER_DEVICE;
   return result == GPU_NOT_SUPPORTED ? GPU_SUCCESS : result; /* a runtime that does not say is believed */
+}
+
+static inline gpu_result gpu_vendor_enable_peer(gpu_device_handle other, gpu_context context) {
+  (void)context;
+  return GPU_CALL(enable_peer(other, 0));
+}
+
+static inline gpu_result gpu_vendor_disable_peer(gpu_device_handle other, gpu_context context) {
+  (void)context;
+  return GPU_CALL(disable_peer(other));
 }
 
 /* ---- what the device is, and which code it runs ---- */
@@ -277,9 +315,38 @@ static inline bool gpu_vendor_has_ipc(gpu_device_handle device, const char **why
 /* The runtime looks both pointers up, whatever kind is named.  For pageable memory at either end the call returns
  * when the copy is done. */
 static inline gpu_result gpu_vendor_copy(void *dst, uint32_t dst_kind, const void *src, uint32_t src_kind, size_t n,
-                                         gpu_stream_handle stream) {
+                                         gpu_stream_handle stream, const char **symbol) {
   (void)dst_kind, (void)src_kind;
+  *symbol = gpu_symbols.copy;
   return GPU_CALL(copy(dst, src, n, hipMemcpyDefault, stream));
+}
+
+static inline gpu_result gpu_vendor_copy_2d(const struct rill__copy_3d *copy, gpu_stream_handle stream) {
+  return GPU_CALL(copy_2d(copy->dst, copy->dst_pitch, copy->src, copy->src_pitch, copy->width, copy->height,
+                          hipMemcpyDefault, stream));
+}
+
+/* Slice pitches are multiples of pitches. */
+static inline gpu_result gpu_vendor_copy_3d(const struct rill__copy_3d *copy, gpu_stream_handle stream) {
+  const hipMemcpy3DParms values = {
+    .srcPtr = { .ptr = (void *)(uintptr_t)copy->src,
+                .pitch = copy->src_pitch,
+                .xsize = copy->src_pitch,
+                .ysize = copy->src_slice_pitch / copy->src_pitch },
+    .dstPtr = { .ptr = copy->dst,
+                .pitch = copy->dst_pitch,
+                .xsize = copy->dst_pitch,
+                .ysize = copy->dst_slice_pitch / copy->dst_pitch },
+    .extent = { .width = copy->width, .height = copy->height, .depth = copy->depth },
+    .kind = hipMemcpyDefault,
+  };
+  return GPU_CALL(copy_3d(&values, stream));
+}
+
+/* The only flag there is was 0 in the first headers and is 1 in later ones, and a runtime refuses the other. */
+static inline gpu_result gpu_vendor_ipc_open_memory(gpu_pointer *out, gpu_ipc_memory handle) {
+  const gpu_result result = GPU_CALL(ipc_open_memory(out, handle, 1));
+  return result == GPU_INVALID_VALUE ? GPU_CALL(ipc_open_memory(out, handle, 0)) : result;
 }
 
 static inline gpu_result gpu_vendor_module_load(gpu_module_handle *module, const void *data, char *log, size_t size) {
@@ -289,8 +356,8 @@ static inline gpu_result gpu_vendor_module_load(gpu_module_handle *module, const
 
 /* No device has clusters, so no launch gets here. */
 static inline gpu_result gpu_vendor_launch_clusters(gpu_function function, const uint32_t grid[3],
-                                                    const uint32_t block[3], const uint32_t cluster[3],
-                                                    uint32_t shared, gpu_stream_handle stream, void **args) {
+                                                    const uint32_t block[3], const uint32_t cluster[3], uint32_t shared,
+                                                    gpu_stream_handle stream, void **args) {
   (void)function, (void)grid, (void)block, (void)cluster, (void)shared, (void)stream, (void)args;
   return GPU_NOT_SUPPORTED;
 }

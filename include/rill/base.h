@@ -63,6 +63,12 @@ typedef struct {
   uint64_t id;
 } rill_pool;
 
+/** What one process gives another for an event or memory: plain bytes, to be sent as they are.  They carry what it is,
+ *  of which device, and a check; rill_event_ipc_import and rill_memory_ipc_import refuse bytes that are damaged. */
+typedef struct {
+  uint8_t bytes[128];
+} rill_ipc_handle;
+
 /* The null handles, and equality: two handles are equal exactly if they name the same object. */
 #define RILL_HANDLE_HELPERS_(NAME, TYPE)                                 \
   static const rill_##TYPE RILL_NULL_##NAME = { 0 };                     \

@@ -137,6 +137,44 @@ RILL_API RILL_NODISCARD rill_status rill_device_synchronize(rill_device device);
 RILL_API RILL_NODISCARD rill_status rill_device_get_memory(rill_device device, uint64_t *free_bytes,
                                                            uint64_t *total_bytes);
 
+/** Tells whether work of `device` can be let reach the memory of another device in place.  A device reaches its own.
+ *  `why` may be NULL; it gets a static sentence when the answer is false, "" when it is true.
+ *
+ *  Copies between devices of one backend work in any case, if need be by way of the host.
+ *
+ *  Errors:  none: a bad handle is false, with the reason.
+ *  Threads: any.
+ *  Like:    cuDeviceCanAccessPeer, hipDeviceCanAccessPeer.      Since: 0.1 */
+RILL_API RILL_NODISCARD bool rill_device_can_access_peer(rill_device device, rill_device memory_of, const char **why);
+
+/** Lets work of `device` reach the memory of `memory_of`: its kernels in place, its copies without a detour.  One
+ *  direction only.  What is so already, or is the device's own memory, is OK.
+ *
+ *  For the whole process, other users of the devices included; it counts from the call on, for memory that is there
+ *  and memory to come.  May block.
+ *
+ *  Errors:  INVALID_HANDLE, WRONG_BACKEND, UNSUPPORTED (what rill_device_can_access_peer says no to), DEVICE_LOST,
+ *           BACKEND.
+ *  Threads: any.
+ *  Like:    cuCtxEnablePeerAccess, hipDeviceEnablePeerAccess.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_device_enable_peer(rill_device device, rill_device memory_of);
+
+/** Takes back what rill_device_enable_peer gave.  What is off already is OK; a device always reaches its own memory,
+ *  and the call leaves that as it is.  Work that is under way must not be using the other's memory.
+ *
+ *  Errors:  INVALID_HANDLE, WRONG_BACKEND, DEVICE_LOST, BACKEND.
+ *  Threads: any.
+ *  Like:    cuCtxDisablePeerAccess, hipDeviceDisablePeerAccess.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_device_disable_peer(rill_device device, rill_device memory_of);
+
+/** Tells whether `device` may reach the memory of `memory_of`, as far as rill knows: it is its own, or
+ *  rill_device_enable_peer was the last call.  The drivers do not tell what others turned on.
+ *
+ *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT, WRONG_BACKEND.
+ *  Threads: any.
+ *  Like:    warp.is_peer_access_enabled.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_device_is_peer_enabled(rill_device device, rill_device memory_of, bool *out);
+
 RILL_EXTERN_C_END
 
 #endif

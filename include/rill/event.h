@@ -139,6 +139,26 @@ RILL_API RILL_NODISCARD rill_status rill_event_synchronize_for(rill_event event,
  *                                                                        Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_event_elapsed_time(rill_event start, rill_event end, float *ms);
 
+/** Gives what another process needs to share the event, which was created with `interprocess`.  From then on it counts
+ *  as recorded: the other process may record it at any time.  Keep the event until the others have released theirs.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (created without interprocess, or imported), UNSUPPORTED
+ *           (the CPU, with the reason), DEVICE_LOST, BACKEND.
+ *  Threads: any.
+ *  Like:    cuIpcGetEventHandle, hipIpcGetEventHandle.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_event_ipc_export(rill_event event, rill_ipc_handle *out);
+
+/** Opens the event of another process, of the same GPU.  It counts as recorded, and each process may record it, wait
+ * for it and ask for it.  Releasing it leaves the exporter's event alone.
+ *
+ *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT (bytes that are no handle or damaged, a handle of memory, one that this
+ *           process itself exported: use the event), WRONG_BACKEND, WRONG_DEVICE (each naming the handle's),
+ *           NOT_FOUND (the exporter has ended or released it), UNSUPPORTED, OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
+ *  Threads: any.
+ *  Like:    cuIpcOpenEventHandle, hipIpcOpenEventHandle.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_event_ipc_import(rill_device device, const rill_ipc_handle *handle,
+                                                          rill_event *out);
+
 RILL_EXTERN_C_END
 
 #endif

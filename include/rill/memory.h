@@ -23,11 +23,22 @@ RILL_EXTERN_C_BEGIN
 /** Kinds of memory. */
 enum {
   RILL_MEMORY_UNKNOWN = 0,
-  RILL_MEMORY_DEVICE = 1, /**< the device's own */
-  RILL_MEMORY_PINNED = 2, /**< host memory that all devices of the backend reach, at the same address */
-  RILL_MEMORY_MANAGED = 3,
-  RILL_MEMORY_REGISTERED = 4
+  RILL_MEMORY_DEVICE = 1,    /**< the device's own */
+  RILL_MEMORY_PINNED = 2,    /**< host memory that all devices of the backend reach, at the same address */
+  RILL_MEMORY_MANAGED = 3,   /**< moves between host and devices by itself, at the same address */
+  RILL_MEMORY_REGISTERED = 4 /**< host memory of others that was made pinned; not a kind to allocate */
 };
+
+/** What rill knows of the memory that a pointer lies in. */
+typedef struct rill_memory_info {
+  size_t struct_size; /**< kept as it is, on failure too */
+  uint32_t kind;      /**< RILL_MEMORY_* */
+  rill_device device; /**< that it was allocated or registered for */
+  void *base;         /**< where the allocation begins */
+  size_t size;        /**< of the allocation, in bytes */
+} rill_memory_info;
+#define RILL_MEMORY_INFO_INIT \
+  { sizeof(rill_memory_info), 0, { 0 }, 0, 0 }
 
 /** Allocates `size` bytes.  They are not zeroed.  Size 0 is OK and gives NULL.
  *
@@ -37,13 +48,96 @@ enum {
  *  Like:    cuMemAlloc, cuMemHostAlloc, hipMalloc, hipHostMalloc.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_alloc(rill_device device, size_t size, uint32_t kind, void **out);
 
-/** Frees what rill_alloc or a pool gave (rill/pool.h).  NULL: nothing happens.  May block: the memory does not go before the work
- *  submitted to its device is done.
+/** Frees what rill_alloc or a pool (rill/pool.h) gave, or closes what rill_memory_ipc_import gave.  NULL: nothing
+ *  happens.  May block: the memory does not go before the work submitted to its device is done.
  *
  *  Errors:  NOT_FOUND (no allocation of rill), INVALID_ARGUMENT (inside one), DEVICE_LOST, BACKEND.
  *  Threads: any.
- *  Like:    cuMemFree, cuMemFreeHost, hipFree, hipHostFree.      Since: 0.1 */
+ *  Like:    cuMemFree, cuMemFreeHost, cuIpcCloseMemHandle, hipFree, hipHostFree.      Since: 0.1 */
 RILL_API rill_status rill_free(void *p);
+
+/** Tells kind, device, begin and size of the allocation or registered range that `p` lies in; `p` may lie anywhere
+ *  inside.  The driver is not asked.
+ *
+ *  Errors:  NOT_FOUND (`p` lies in no memory of rill's, NULL included), INVALID_ARGUMENT (info).
+ *  Threads: any.
+ *  Like:    cuPointerGetAttribute, hipPointerGetAttributes.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_memory_get_info(const void *p, rill_memory_info *info);
+
+/** Makes `size` bytes of host memory that others allocated pinned: copies from and to it are as fast as with
+ *  RILL_MEMORY_PINNED and do not block, for all devices of the backend.  `p` and `size` may be anything; the
+ *  system pins whole pages, and a driver may refuse two ranges that share one.
+ *
+ *  The memory must stay until it is unregistered.  Takes microseconds to milliseconds.
+ *
+ *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT (NULL, size 0, memory that rill allocated or that is registered
+ *           already, in part too), OUT_OF_RANGE (past the end of memory), UNSUPPORTED, OUT_OF_MEMORY, DEVICE_LOST,
+ *           BACKEND.
+ *  Threads: any.
+ *  Like:    cuMemHostRegister, hipHostRegister.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_host_register(rill_device device, void *p, size_t size);
+
+/** Takes back what rill_host_register did; `p` is what it was given.  May block: waits for the work submitted to all
+ *  devices of the backend.  Work of held streams is not waited for, and uses the memory as pageable.
+ *
+ *  Errors:  NOT_FOUND (no registered memory, NULL included), INVALID_ARGUMENT (inside a registered range), DEVICE_LOST,
+ *           BACKEND.
+ *  Threads: any.
+ *  Like:    cuMemHostUnregister, hipHostUnregister.      Since: 0.1 */
+RILL_API rill_status rill_host_unregister(void *p);
+
+/** Brings managed memory to the stream's device ahead of its use there, as work of the stream.  `p` may lie inside an
+ *  allocation.  Size 0: nothing happens.  Where all memory is in one place (the CPU) there is nothing to bring.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, NOT_FOUND (no memory of rill), INVALID_ARGUMENT (memory of another kind),
+ *           WRONG_BACKEND, OUT_OF_RANGE, UNSUPPORTED, DEVICE_LOST, BACKEND.
+ *  Threads: any; calls on one stream are ordered as they arrive.
+ *  Like:    cuMemPrefetchAsync, hipMemPrefetchAsync.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_memory_prefetch_async(rill_stream stream, const void *p, size_t size);
+
+/** What rill_memory_advise can say of a range; each is a hint, and the second of a pair takes the first one back. */
+enum {
+  RILL_ADVICE_READ_MOSTLY = 1, /**< read far more than written: each place may keep a copy */
+  RILL_ADVICE_NOT_READ_MOSTLY = 2,
+  RILL_ADVICE_PREFERRED_LOCATION = 3, /**< it should live on the device named, and be reached there */
+  RILL_ADVICE_NO_PREFERRED_LOCATION = 4,
+  RILL_ADVICE_ACCESSED_BY = 5, /**< the device named will use it: keep it mapped there */
+  RILL_ADVICE_NOT_ACCESSED_BY = 6
+};
+
+/** Tells how managed memory is going to be used.  Takes effect at once; changes speed only.  `device` is one of the
+ *  memory's backend, or the CPU for the host; about reading (RILL_ADVICE_READ_MOSTLY) it says nothing, but must be a
+ *  device.  `p` may lie inside an allocation.  Size 0: nothing happens.
+ *
+ *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT (advice, memory of another kind), NOT_FOUND (no memory of rill),
+ *           WRONG_BACKEND, OUT_OF_RANGE, UNSUPPORTED, DEVICE_LOST, BACKEND.
+ *  Threads: any.
+ *  Like:    cuMemAdvise, hipMemAdvise.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_memory_advise(const void *p, size_t size, rill_device device, uint32_t advice);
+/** Gives what another process needs to share memory of kind RILL_MEMORY_DEVICE; `p` may be anywhere inside an
+ *  allocation, and is what the other process gets a pointer to.  Free the memory after the others have closed it.
+ *
+ *  The first export of an allocation on the CPU waits for all submitted work, and moves the bytes to where others reach
+ *  them, at the same address: until the call returns, nothing may write them.  From then on a child made by fork shares
+ *  them with its parent.
+ *
+ *  Errors:  INVALID_ARGUMENT (NULL, imported memory), NOT_FOUND (no allocation of rill), UNSUPPORTED (another kind, a
+ *           device that cannot: with the reason), OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
+ *  Threads: any.
+ *  Like:    cuIpcGetMemHandle, hipIpcGetMemHandle.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_memory_ipc_export(void *p, rill_ipc_handle *out);
+
+/** Opens memory of another process, of the same device, and gives the pointer to what it exported.  The whole of its
+ *  allocation can be reached, and each process sees what the other's completed work wrote.  rill_free closes it, once
+ *  for each import.
+ *
+ *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT (bytes that are no handle or damaged, a handle of an event, one that this
+ *           process itself exported: use the pointer), WRONG_BACKEND, WRONG_DEVICE (each naming the handle's),
+ *           NOT_FOUND (the exporter has ended or freed it), UNSUPPORTED, OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
+ *  Threads: any.
+ *  Like:    cuIpcOpenMemHandle, hipIpcOpenMemHandle.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_memory_ipc_import(rill_device device, const rill_ipc_handle *handle,
+                                                           void **out);
 
 /** Copies `n` bytes from `src` to `dst`, in any direction, as work of the stream.  0 bytes: nothing happens.
  *
@@ -55,6 +149,41 @@ RILL_API rill_status rill_free(void *p);
  *  Threads: any; calls on one stream are ordered as they arrive.
  *  Like:    cuMemcpyAsync, hipMemcpyAsync.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_copy_async(rill_stream stream, void *dst, const void *src, size_t n);
+
+/** Copies `height` rows of `width` bytes, as work of the stream, and leaves alone what lies between rows.  A pitch is
+ *  the bytes from the begin of one row to the begin of the next.  No bytes (a width or height of 0): nothing happens.
+ *
+ *  All else is as for rill_copy_async, the range of each end being from its first byte to its last.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (NULL, a pitch less than the width), OUT_OF_RANGE (past the
+ *           end of an allocation, or sizes that overflow), DEVICE_LOST, BACKEND.
+ *  Threads: any; calls on one stream are ordered as they arrive.
+ *  Like:    cuMemcpy2DAsync, hipMemcpy2DAsync.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_copy_2d_async(rill_stream stream, void *dst, size_t dst_pitch, const void *src,
+                                                       size_t src_pitch, size_t width, size_t height);
+
+/** A box of bytes: `depth` slices of `height` rows of `width` bytes. */
+typedef struct rill_copy_3d {
+  size_t struct_size;
+  void *dst;
+  const void *src;
+  size_t dst_pitch, dst_slice_pitch; /**< bytes from row to row, and from slice to slice: at least `height` pitches */
+  size_t src_pitch, src_slice_pitch; /**< the same of the source; with a depth of 1 slice pitches mean nothing */
+  size_t width, height, depth;       /**< bytes, rows, slices */
+} rill_copy_3d;
+#define RILL_COPY_3D_INIT \
+  { sizeof(rill_copy_3d), 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+
+/** Copies a box of bytes, as work of the stream, and leaves alone what lies between rows and slices.  No bytes (a
+ *  width, height or depth of 0): nothing happens.  The struct is read at the call.  All else is as for
+ *  rill_copy_2d_async.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (NULL, a pitch less than the width, a slice pitch less than
+ *           the rows of a slice, the struct), OUT_OF_RANGE (past the end of an allocation, or sizes that overflow),
+ *           DEVICE_LOST, BACKEND.
+ *  Threads: any; calls on one stream are ordered as they arrive.
+ *  Like:    cuMemcpy3DAsync, hipMemcpy3DAsync.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_copy_3d_async(rill_stream stream, const rill_copy_3d *copy);
 
 /** Writes `count` copies of a pattern of 1, 2, 4, 8 or 16 bytes, as work of the stream.  The pattern is read
  *  at the call; `dst` must be aligned to its size.  Count 0: nothing happens.

@@ -231,7 +231,7 @@ RILL_API RILL_NODISCARD rill_status rill_stream_is_complete(rill_stream stream, 
 
 /** Tells whether a capture involves the stream, one that others began too.  Does not block.
  *
- *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, BACKEND.
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, DEVICE_LOST, BACKEND.
  *  Threads: any.
  *  Like:    cuStreamIsCapturing, hipStreamIsCapturing, warp.Stream.is_capturing.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_stream_is_capturing(rill_stream stream, bool *out);

@@ -9,7 +9,7 @@
 
 #include <rill/rill.h>
 
-/* X(name, text) */
+/* X(name, text).  The last one gives native handles out, after which rill may ask the driver more. */
 #define BENCH_OPERATIONS(X)                                   \
   X(launch, "launch, no arguments")                           \
   X(launch_5, "launch, 5 arguments")                          \
@@ -19,7 +19,6 @@
   X(wait, "wait for event")                                   \
   X(wait_known, "wait for event, seen complete")              \
   X(wait_stream, "wait for stream")                           \
-  X(query_pending, "query event, not seen complete")          \
   X(query_known, "query event, seen complete")                \
   X(query_stream, "query stream, seen idle")                  \
   X(synchronize_event, "synchronize event, seen complete")    \
@@ -34,7 +33,8 @@
   X(pool_life, "allocate + free 1 MiB, in stream order")      \
   X(round_trip, "launch + synchronize")                       \
   X(idle_round_trip, "launch + synchronize, after 1 ms idle") \
-  X(hundred, "100 launches + synchronize, per launch")
+  X(hundred, "100 launches + synchronize, per launch")        \
+  X(query_pending, "query event, not seen complete")
 
 enum bench_operation {
 #define BENCH_ENUM(name, text) BENCH_##name,

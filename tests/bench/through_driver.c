@@ -51,8 +51,9 @@ static void GPU_CALLBACK on_callback(gpu_stream_handle stream, gpu_native_result
 static void GPU_CALLBACK on_host(void *user) { (void)user; }
 
 static bool copy_block(const struct lane *lane) {
+  const char *symbol;
   return fails(gpu_vendor_copy((void *)(uintptr_t)lane->memory, RILL_MEMORY_DEVICE, lane->host, RILL_MEMORY_PINNED,
-                               BENCH_BLOCK_BYTES, lane->stream));
+                               BENCH_BLOCK_BYTES, lane->stream, &symbol));
 }
 
 static bool live_event(void) {

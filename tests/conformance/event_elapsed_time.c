@@ -171,6 +171,20 @@ static void takes_the_last_records(void) {
   assert_true(elapsed(start, end) >= 0.0f);
 }
 
+/* C3.5: an older record whose turn comes late changes nothing any more. */
+static void is_not_changed_by_a_replaced_record(void) {
+  rill_event start = timed("start"), end = new_timing_event("end");
+  rill_stream late = new_stream("late"), stream = new_stream("stream");
+  struct gate *gate = gate_close(late);
+  assert_ok(rill_stream_record_event(late, end, 0));
+  assert_ok(rill_stream_record_event(stream, end, 0));
+  assert_completes(stream);
+  const float ms = elapsed(start, end);
+  gate_open(gate);
+  assert_completes(late);
+  assert_true(elapsed(start, end) == ms);
+}
+
 /* C4.6, E29 */
 static void outlives_the_streams(void) {
   rill_stream stream = new_stream("stream");
@@ -195,6 +209,7 @@ int main(void) {
     TEST(measures_the_gap_with_its_sign),
     TEST(measures_between_streams),
     TEST(takes_the_last_records),
+    TEST(is_not_changed_by_a_replaced_record),
     TEST(outlives_the_streams),
   };
   return RUN_ON_EACH_DEVICE("rill_event_elapsed_time", tests);

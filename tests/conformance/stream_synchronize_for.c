@@ -1,6 +1,9 @@
 /* rill_stream_synchronize_for */
 #include "support/testing.h"
 
+#include <pthread.h>
+#include <signal.h>
+
 static rill_status call_with_stream(uint64_t id) {
   return rill_stream_synchronize_for((rill_stream){ id }, 1000 * MILLISECOND);
 }
@@ -55,8 +58,46 @@ static void waits_with_every_long_limit(void) {
   }
 }
 
+static _Atomic unsigned signals;
+
+static void note_signal(int number) {
+  (void)number;
+  atomic_fetch_add(&signals, 1);
+}
+
+static const char *sends_signals(unsigned index, void *shared) {
+  (void)index;
+  const pthread_t waiting = *(const pthread_t *)shared;
+  for (int i = 0; i < 20; i++) {
+    REQUIRE(pthread_kill(waiting, SIGUSR1) == 0);
+    let_pass_ns(MILLISECOND / 2);
+  }
+  return NULL;
+}
+
+/* C3.10, T13: a signal handler that runs meanwhile makes it neither early nor fail. */
+static void signals_do_not_end_it(void) {
+  const struct sigaction action = { .sa_handler = note_signal }; /* without SA_RESTART */
+  struct sigaction before;
+  assert_int_equal(sigaction(SIGUSR1, &action, &before), 0);
+  atomic_store(&signals, 0);
+  rill_stream stream = new_stream("stream");
+  pthread_t self = pthread_self();
+  struct gate *gate = gate_close(stream);
+  struct background *sender = start_threads(1, sends_signals, &self);
+  const uint64_t start = now_ns();
+  assert_fails(rill_stream_synchronize_for(stream, 30 * MILLISECOND), RILL_ERROR_TIMEOUT);
+  assert_true(now_ns() - start >= 30 * MILLISECOND);
+  join_threads(sender);
+  gate_open(gate);
+  assert_completes(stream);
+  assert_true(atomic_load(&signals) > 0);
+  assert_int_equal(sigaction(SIGUSR1, &before, NULL), 0);
+}
+
 int main(void) {
   static const struct test tests[] = { TEST(refuses_bad_handles), TEST(returns_at_once_when_idle),
-                                       TEST(times_out_no_earlier_than_asked), TEST(waits_with_every_long_limit) };
+                                       TEST(times_out_no_earlier_than_asked), TEST(waits_with_every_long_limit),
+                                       TEST(signals_do_not_end_it) };
   return RUN_ON_EACH_DEVICE("rill_stream_synchronize_for", tests);
 }

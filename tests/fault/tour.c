@@ -142,8 +142,8 @@ STEP(get_memory) {
 
 /* ---- use: references ---- */
 
-#define COUNTING(kind, handle)                                       \
-  STEP(retain_##kind) { return rill_##kind##_retain(t->handle); }    \
+#define COUNTING(kind, handle)                                    \
+  STEP(retain_##kind) { return rill_##kind##_retain(t->handle); } \
   STEP(unretain_##kind) { return rill_##kind##_release(t->handle); }
 
 COUNTING(stream, stream)
@@ -237,7 +237,10 @@ STEP(synchronize_imported_for) { return rill_stream_synchronize_for(t->imported,
 STEP(event_synchronize) { return rill_event_synchronize(t->event); }
 STEP(before_work_synchronize) { return rill_event_synchronize(t->before_work); }
 STEP(event_synchronize_for) { return rill_event_synchronize_for(t->from_vendor, LONG_NS * UINT64_C(60)); }
-STEP(device_synchronize) { (void)t; return rill_device_synchronize(vendor.device); }
+STEP(device_synchronize) {
+  (void)t;
+  return rill_device_synchronize(vendor.device);
+}
 
 STEP(elapsed) {
   POISON(t->ms);
@@ -261,11 +264,11 @@ STEP(synchronize_held) { return rill_stream_synchronize(t->stream); }
 
 /* ---- release ---- */
 
-#define RELEASING(kind, member)                                    \
-  STEP(release_##member) {                                         \
-    const rill_status status = rill_##kind##_release(t->member);   \
-    t->member.id = 0;                                              \
-    return status;                                                 \
+#define RELEASING(kind, member)                                  \
+  STEP(release_##member) {                                       \
+    const rill_status status = rill_##kind##_release(t->member); \
+    t->member.id = 0;                                            \
+    return status;                                               \
   }
 
 RELEASING(stream, stream)
@@ -288,11 +291,11 @@ RELEASING(kernel, kernel)
 RELEASING(kernel, second_kernel)
 RELEASING(module, module)
 
-#define FREEING(member)                               \
-  STEP(free_##member) {                               \
-    const rill_status status = rill_free(t->member);  \
-    if (status == RILL_OK) t->member = NULL;          \
-    return status;                                    \
+#define FREEING(member)                              \
+  STEP(free_##member) {                              \
+    const rill_status status = rill_free(t->member); \
+    if (status == RILL_OK) t->member = NULL;         \
+    return status;                                   \
   }
 
 FREEING(memory)
@@ -301,9 +304,12 @@ FREEING(pinned)
 FREEING(managed)
 FREEING(second_memory)
 
-#define M(name, api, lost) { #name, #api, step_##name, MAKE, lost }
-#define U(name, api, lost) { #name, #api, step_##name, USE, lost }
-#define R(name, api, lost) { #name, #api, step_##name, RELEASE, lost }
+#define M(name, api, lost) \
+  { #name, #api, step_##name, MAKE, lost }
+#define U(name, api, lost) \
+  { #name, #api, step_##name, USE, lost }
+#define R(name, api, lost) \
+  { #name, #api, step_##name, RELEASE, lost }
 const struct step steps[] = {
   M(make_default_stream, rill_device_default_stream, LOST),
   M(make_stream, rill_stream_create, LOST),
@@ -327,7 +333,7 @@ const struct step steps[] = {
   M(alloc_managed, rill_alloc, LOST),
   M(alloc_second, rill_alloc, WORKS),
   M(load_module, rill_module_load, LOST),
-  M(get_kernel, rill_module_get_kernel, LOST),
+  M(get_kernel, rill_module_get_kernel, WORKS),
   { "load_second", "", step_load_second, MAKE, WORKS }, /* two functions */
 
   U(cached_event, rill_stream_cached_event, WORKS), /* made before the device was lost */
@@ -490,7 +496,9 @@ static void fill_pools(rill_device device) {
   static rill_event events[MORE_THAN_KEPT];
   for (int kind = 0; kind < 4; kind++) {
     for (int i = 0; i < MORE_THAN_KEPT; i++) {
-      const rill_event_options options = { .struct_size = sizeof options, .timing = kind & 1, .blocking_sync = kind & 2 };
+      const rill_event_options options = { .struct_size = sizeof options,
+                                           .timing = kind & 1,
+                                           .blocking_sync = kind & 2 };
       events[i] = RILL_NULL_EVENT;
       ignore(rill_event_create(device, &options, &events[i]));
     }

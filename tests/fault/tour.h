@@ -17,7 +17,7 @@ enum { TOUR_WORDS = 64 };
 
 struct tour {
   rill_stream stream, high, other, imported, null_stream, legacy, per_thread;
-  rill_stream default_stream, second_stream; /* the first is borrowed */
+  rill_stream default_stream, second_stream;                               /* the first is borrowed */
   rill_event event, start, end, shared, from_vendor, fresh, cached, first; /* cached is borrowed; first: held for it */
   rill_event before_work; /* recorded on the idle stream, and seen complete */
   rill_module module;

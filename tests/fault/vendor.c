@@ -117,7 +117,8 @@ static void load(void) {
     vendor.fake = rill_fake_find(name);
     if (vendor.fake != NULL) native.library = dlopen(name, RTLD_NOW | RTLD_NOLOAD);
   }
-  if (vendor.fake == NULL) fail_msg("the fake library of %s is not what was loaded: see LD_LIBRARY_PATH", vendor.backend);
+  if (vendor.fake == NULL)
+    fail_msg("the fake library of %s is not what was loaded: see LD_LIBRARY_PATH", vendor.backend);
 }
 
 static bool bundle_has_backend(const rill_bundle *bundle, const char *backend) {
@@ -219,6 +220,28 @@ void native_put_back(struct native_state state) {
 void native_leave_error(void) {
   if (vendor.cuda) return;
   assert_int_not_equal(native.device_set(99), 0);
+}
+
+static uintptr_t native_of(rill_stream stream) {
+  uintptr_t handle = 0;
+  assert_ok(rill_stream_native(stream, &handle));
+  return handle;
+}
+
+bool native_begin_capture(rill_stream stream) {
+  int (*begin)(uintptr_t, int);
+  const char *name = vendor.cuda ? "cuStreamBeginCapture_v2" : "hipStreamBeginCapture";
+  if (dlsym(native.library, name) == NULL) return false;
+  find(&begin, name);
+  assert_int_equal(begin(native_of(stream), 2), 0); /* relaxed */
+  return true;
+}
+
+void native_end_capture(rill_stream stream) {
+  int (*end)(uintptr_t, uintptr_t *);
+  uintptr_t graph = 0;
+  find(&end, vendor.cuda ? "cuStreamEndCapture" : "hipStreamEndCapture");
+  assert_int_equal(end(native_of(stream), &graph), 0);
 }
 
 void native_reset(void) {

@@ -24,7 +24,7 @@ struct vendor {
   const struct rill_fake *fake;
   rill_device device, second, cpu; /* the fake's devices 0 and 1 */
   rill_device_info info;
-  bool has_kernels; /* the build had a compiler for this vendor */
+  bool has_kernels;                      /* the build had a compiler for this vendor */
   uintptr_t native_stream, native_event; /* made by vendor_begin, with vendor.device */
 };
 extern struct vendor vendor;
@@ -40,8 +40,8 @@ uint64_t vendor_calls(const char *field);
 
 /* The native state of the calling thread that belongs to its owner (C1.7). */
 struct native_state {
-  uintptr_t current;  /* context of CUDA, device of HIP */
-  int last_error;     /* HIP's; 0 for CUDA */
+  uintptr_t current; /* context of CUDA, device of HIP */
+  int last_error;    /* HIP's; 0 for CUDA */
   int capture_mode;
 };
 struct native_state native_state(void);
@@ -56,6 +56,10 @@ void native_put_back(struct native_state state);
 void native_leave_error(void);
 /* Resets the device, as other code of the process may. */
 void native_reset(void);
+
+/* Begins and ends a capture on a stream of rill's, as its owner does; false if this vendor's library cannot. */
+bool native_begin_capture(rill_stream stream);
+void native_end_capture(rill_stream stream);
 
 /* Destroys what was made beside rill. */
 void vendor_end(void);

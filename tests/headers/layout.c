@@ -12,6 +12,7 @@
 CHECK(sizeof(void *) == 8 && sizeof(size_t) == 8);
 CHECK(sizeof(rill_status) == 4 && sizeof(rill_device) == 8 && sizeof(rill_stream) == 8 && sizeof(rill_event) == 8);
 CHECK(sizeof(rill_module) == 8 && sizeof(rill_kernel) == 8);
+CHECK(sizeof(rill_ipc_handle) == 128);
 
 AT(rill_error, status, 8);
 AT(rill_error, native_code, 12);
@@ -81,6 +82,21 @@ AT(rill_launch, attribute_count, 64);
 AT(rill_launch, constants, 72);
 AT(rill_launch, constant_count, 80);
 AT(rill_launch, label, 88);
+
+AT(rill_copy_3d, dst, 8);
+AT(rill_copy_3d, src, 16);
+AT(rill_copy_3d, dst_pitch, 24);
+AT(rill_copy_3d, dst_slice_pitch, 32);
+AT(rill_copy_3d, src_pitch, 40);
+AT(rill_copy_3d, src_slice_pitch, 48);
+AT(rill_copy_3d, width, 56);
+AT(rill_copy_3d, height, 64);
+AT(rill_copy_3d, depth, 72);
+
+AT(rill_memory_info, kind, 8);
+AT(rill_memory_info, device, 16);
+AT(rill_memory_info, base, 24);
+AT(rill_memory_info, size, 32);
 
 AT(rill_kernel_info, name, 8);
 AT(rill_kernel_info, arg_count, 16);

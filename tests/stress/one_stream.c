@@ -32,7 +32,7 @@ static const char *submit(struct shared *shared, unsigned cell, uint32_t value) 
 
 static const char *submits(unsigned index, void *user) {
   struct shared *shared = user;
-  const unsigned rounds = scaled(50), cell = 1 + index % (CELLS - 1);
+  const unsigned rounds = scaled(200), cell = 1 + index % (CELLS - 1);
   for (unsigned i = 0; i < rounds; i++) {
     const char *failure = submit(shared, cell, index * 1000 + i);
     if (failure != NULL) return failure;
@@ -43,7 +43,7 @@ static const char *submits(unsigned index, void *user) {
 
 static void serves_many_threads(void) {
   struct shared shared = { new_stream("shared"), 0 };
-  const unsigned rounds = scaled(50);
+  const unsigned rounds = scaled(200);
   run_threads(THREADS, submits, &shared);
   assert_ok(rill_copy_async(shared.stream, dut.host, dut.memory, CELLS * sizeof *dut.host));
   assert_completes(shared.stream);

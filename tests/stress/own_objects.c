@@ -39,7 +39,7 @@ static const char *one_life(unsigned cell, uint32_t value) {
 
 static const char *storms(unsigned index, void *shared) {
   (void)shared;
-  for (uint32_t i = 1; i <= scaled(300); i++) {
+  for (uint32_t i = 1; i <= scaled(1000); i++) {
     const char *failure = one_life(index, index * 100000 + i);
     if (failure != NULL) return failure;
   }

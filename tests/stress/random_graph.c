@@ -225,7 +225,7 @@ static void every_read_sees_what_the_model_says(void) {
   if (text != NULL) {
     run_program((unsigned)strtoul(text, NULL, 10), 3000);
   } else {
-    for (unsigned seed = 1; seed <= scaled(20); seed++) run_program(seed, 3000);
+    for (unsigned seed = 1; seed <= scaled(40); seed++) run_program(seed, 3000);
   }
   assert_ok(rill_free(model.seen));
 }

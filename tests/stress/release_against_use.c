@@ -1,21 +1,23 @@
 /* Handles that some threads use while others release them (C1.2): every call succeeds or says STALE_HANDLE. */
 #include "support/testing.h"
 
-enum { THREADS = 8, PLACES = 4 };
+enum { THREADS = 8, PLACES = 4, ROUNDS = 20000 };
 
 /* Handles that all threads know; each thread may replace one that it has released. */
-static struct { _Atomic uint64_t streams[PLACES], events[PLACES]; } known;
+static _Atomic uint64_t known_streams[PLACES], known_events[PLACES];
+
+static uint32_t *memory; /* a cell for every fill: nothing orders them */
 
 static bool is_fine(rill_status status) { return status == RILL_OK || status == RILL_ERROR_STALE_HANDLE; }
 
-static rill_stream stream_at(unsigned place) { return (rill_stream){ atomic_load(&known.streams[place]) }; }
-static rill_event event_at(unsigned place) { return (rill_event){ atomic_load(&known.events[place]) }; }
+static rill_stream stream_at(unsigned place) { return (rill_stream){ atomic_load(&known_streams[place]) }; }
+static rill_event event_at(unsigned place) { return (rill_event){ atomic_load(&known_events[place]) }; }
 
 static const char *replace_stream(unsigned place) {
   const rill_stream old = stream_at(place);
   rill_stream fresh;
   REQUIRE_OK(rill_stream_create(dut.device, NULL, &fresh));
-  atomic_store(&known.streams[place], fresh.id);
+  atomic_store(&known_streams[place], fresh.id);
   REQUIRE(is_fine(rill_stream_release(old)));
   return NULL;
 }
@@ -24,12 +26,12 @@ static const char *replace_event(unsigned place) {
   const rill_event old = event_at(place);
   rill_event fresh;
   REQUIRE_OK(rill_event_create(dut.device, NULL, &fresh));
-  atomic_store(&known.events[place], fresh.id);
+  atomic_store(&known_events[place], fresh.id);
   REQUIRE(is_fine(rill_event_release(old)));
   return NULL;
 }
 
-static const char *use(unsigned place, unsigned other, unsigned action) {
+static const char *use(unsigned place, unsigned other, unsigned action, uint32_t *cell) {
   const rill_stream stream = stream_at(place);
   const rill_event event = event_at(other);
   const uint32_t value = place;
@@ -43,7 +45,7 @@ static const char *use(unsigned place, unsigned other, unsigned action) {
     case 4: REQUIRE(is_fine(rill_event_synchronize(event))); break;
     case 5: REQUIRE(is_fine(rill_event_is_ready(event, &answer))); break;
     case 6: REQUIRE(is_fine(rill_stream_is_complete(stream, &answer))); break;
-    case 7: REQUIRE(is_fine(rill_fill_async(stream, dut.memory + place, &value, sizeof value, 1))); break;
+    case 7: REQUIRE(is_fine(rill_fill_async(stream, cell, &value, sizeof value, 1))); break;
     case 8: REQUIRE(is_fine(rill_stream_id(stream, &id))); break;
     case 9: return replace_stream(place);
     case 10: return replace_event(place);
@@ -57,22 +59,24 @@ static const char *use(unsigned place, unsigned other, unsigned action) {
 static const char *storms(unsigned index, void *shared) {
   (void)shared;
   unsigned random = index * 2654435761u + 99;
-  for (unsigned i = 0; i < scaled(4000); i++) {
+  for (unsigned i = 0; i < scaled(ROUNDS); i++) {
     random = random * 1664525 + 1013904223;
-    const char *failure = use((random >> 8) % PLACES, (random >> 12) % PLACES, (random >> 16) % 12);
+    const char *failure =
+        use((random >> 8) % PLACES, (random >> 12) % PLACES, (random >> 16) % 12, memory + index * scaled(ROUNDS) + i);
     if (failure != NULL) return failure;
   }
   return NULL;
 }
 
 static void every_call_succeeds_or_is_stale(void) {
+  assert_ok(RILL_NEW(dut.device, RILL_MEMORY_DEVICE, THREADS * scaled(ROUNDS), &memory));
   for (unsigned i = 0; i < PLACES; i++) {
     rill_stream stream;
     rill_event event;
     assert_ok(rill_stream_create(dut.device, NULL, &stream));
     assert_ok(rill_event_create(dut.device, NULL, &event));
-    atomic_store(&known.streams[i], stream.id);
-    atomic_store(&known.events[i], event.id);
+    atomic_store(&known_streams[i], stream.id);
+    atomic_store(&known_events[i], event.id);
   }
   run_threads(THREADS, storms, NULL);
   for (unsigned i = 0; i < PLACES; i++) {
@@ -80,6 +84,7 @@ static void every_call_succeeds_or_is_stale(void) {
     assert_true(is_fine(rill_event_release(event_at(i))));
   }
   assert_ok(rill_device_synchronize(dut.device));
+  assert_ok(rill_free(memory));
 }
 
 int main(void) {

@@ -7,7 +7,7 @@ static const char *records_and_asks(unsigned index, void *shared) {
   const rill_event event = *(const rill_event *)shared;
   rill_stream stream;
   REQUIRE_OK(rill_stream_create(dut.device, NULL, &stream));
-  for (unsigned i = 0; i < scaled(500); i++) {
+  for (unsigned i = 0; i < scaled(1500); i++) {
     bool ready;
     REQUIRE_OK(rill_stream_record_event(stream, event, 0));
     REQUIRE_OK(rill_event_is_ready(event, &ready));
@@ -31,7 +31,7 @@ static const char *waits_for_stream(unsigned index, void *shared) {
   const rill_stream common = *(const rill_stream *)shared;
   rill_stream own;
   REQUIRE_OK(rill_stream_create(dut.device, NULL, &own));
-  for (uint32_t i = 1; i <= scaled(200); i++) {
+  for (uint32_t i = 1; i <= scaled(600); i++) {
     REQUIRE_OK(rill_fill_async(common, dut.memory + index, &i, sizeof i, 1));
     REQUIRE_OK(rill_stream_wait_stream(own, common));
     REQUIRE_OK(rill_copy_async(own, dut.host + index, dut.memory + index, sizeof i));
@@ -54,7 +54,7 @@ static const char *waits_for_device(unsigned index, void *shared) {
   rill_stream own, standard;
   REQUIRE_OK(rill_stream_create(dut.device, NULL, &own));
   REQUIRE_OK(rill_device_default_stream(dut.device, &standard));
-  for (uint32_t i = 1; i <= scaled(200); i++) {
+  for (uint32_t i = 1; i <= scaled(600); i++) {
     REQUIRE_OK(rill_fill_async(standard, dut.memory + index, &i, sizeof i, 1));
     REQUIRE_OK(rill_stream_wait_device(own, dut.device));
     REQUIRE_OK(rill_copy_async(own, dut.host + index, dut.memory + index, sizeof i));

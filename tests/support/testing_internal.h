@@ -4,6 +4,18 @@
 
 #include "testing.h"
 
+/* Built for the race detector? */
+#if defined(__SANITIZE_THREAD__)
+#define UNDER_RACE_DETECTOR true
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define UNDER_RACE_DETECTOR true
+#endif
+#endif
+#ifndef UNDER_RACE_DETECTOR
+#define UNDER_RACE_DETECTOR false
+#endif
+
 /* Around the tests of one device: memory for cells and gates, every kernel that they use loaded. */
 int objects_begin(void);
 void objects_end(void);

@@ -1,5 +1,5 @@
 /* Threads and time. */
-#include "testing.h"
+#include "testing_internal.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -79,13 +79,7 @@ void let_pass_ns(uint64_t ns) {
 unsigned scaled(unsigned rounds) {
   const char *text = getenv("RILL_STRESS");
   unsigned long percent = text != NULL ? strtoul(text, NULL, 10) : 100;
-#if defined(__SANITIZE_THREAD__)
-  percent /= 10;
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-  percent /= 10;
-#endif
-#endif
+  if (UNDER_RACE_DETECTOR) percent /= 10;
   const unsigned long result = rounds * percent / 100;
   return result == 0 ? 1 : (unsigned)result;
 }

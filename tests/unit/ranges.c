@@ -111,10 +111,203 @@ static void agrees_with_a_list(void) {
   }
 }
 
+/* Ranges of others' memory begin and end anywhere, several in one grain. */
+static void grains_are_shared(void) {
+  const uintptr_t begin = UINT64_C(0x7fffdeadb001);
+  static const size_t sizes[] = { 1, 2, 60, 100, 1, 254, 255, 256, 257, 300, 1, 1, 1000, 3, 70000, 5 };
+  uintptr_t at = begin;
+  unsigned count = 0;
+  for (; count < PLACES; count++) {
+    allocations[count] = (struct rill__allocation){ .begin = at, .size = sizes[count % 16] };
+    at += sizes[count % 16] + (count % 5 == 0 ? 7 : 0);
+  }
+  /* in an order that is neither theirs nor the reverse, and out in another one */
+  for (unsigned i = 0; i < count; i++) put_in(i * 29 % PLACES);
+  for (uintptr_t a = begin - 300; a < begin + 4000; a++) assert_ptr_equal(find(a), expected(a));
+  for (unsigned i = 0; i < count; i++) {
+    take_out(i * 43 % PLACES);
+    for (uintptr_t a = begin - 3; a < begin + 3000; a += 5) assert_ptr_equal(find(a), expected(a));
+  }
+}
+
+/* Allocations of 1 MiB and of 300 MiB that begin where no span does, one behind the other. */
+static void large_neighbours_are_told_apart(void) {
+  const size_t sizes[] = { (size_t)1 << 20, (size_t)300 << 20 };
+  for (int round = 0; round < 2; round++) {
+    for (unsigned i = 0; i < 16; i++) {
+      allocations[i] =
+          (struct rill__allocation){ .begin = UINT64_C(0x7f0000001100) + i * sizes[round], .size = sizes[round] };
+      put_in(i);
+    }
+    for (unsigned i = 0; i < 16; i++) check_around(&allocations[i]);
+    for (unsigned i = 1; i < 16; i += 2) take_out(i);
+    for (unsigned i = 0; i < 16; i++) check_around(&allocations[i]);
+    for (unsigned i = 1; i < 16; i += 2) put_in(i);
+    for (unsigned i = 0; i < 16; i++) take_out(i);
+  }
+}
+
+static struct rill__allocation *overlapping_by_list(uintptr_t begin, size_t size) {
+  for (unsigned i = 0; i < PLACES; i++) {
+    if (is_in[i] && begin < allocations[i].begin + allocations[i].size && allocations[i].begin < begin + size) {
+      return &allocations[i];
+    }
+  }
+  return NULL;
+}
+
+/* Small ones around a leaf's end and large ones, looked at with ranges of every size. */
+static void overlaps_are_found(void) {
+  const uintptr_t begin = UINT64_C(0x55550003f000);
+  unsigned random = 99;
+  uintptr_t at = begin;
+  for (unsigned i = 0; i < 40; i++) {
+    random = random * 1664525 + 1013904223;
+    at += (random >> 8) % 2000;
+    allocations[i] = (struct rill__allocation){ .begin = at, .size = 1 + (random >> 12) % (i % 8 == 7 ? 900000 : 700) };
+    at += allocations[i].size;
+    put_in(i);
+  }
+  for (unsigned round = 0; round < scaled(20000); round++) {
+    random = random * 1664525 + 1013904223;
+    const uintptr_t from = begin - 5000 + (random >> 4) % (at - begin + 10000);
+    random = random * 1664525 + 1013904223;
+    const size_t size = 1 + (random >> 6) % (1u << (random >> 4) % 21);
+    const struct rill__allocation *found = rill__ranges_overlapping(from, size);
+    assert_int_equal(found != NULL, overlapping_by_list(from, size) != NULL);
+    if (found != NULL) assert_true(from < found->begin + found->size && found->begin < from + size);
+  }
+  assert_null(rill__ranges_overlapping(UINTPTR_MAX, 1));
+  assert_null(rill__ranges_overlapping(begin, SIZE_MAX));
+  for (unsigned i = 0; i < 40; i++) take_out(i);
+}
+
+/* What is no range of the map's addresses is refused. */
+static void refuses_what_has_no_place(void) {
+  const struct {
+    uintptr_t begin;
+    size_t size;
+  } bad[] = {
+    { 4096, 0 }, { UINT64_C(1) << 48, 1 }, { (UINT64_C(1) << 48) - 1, 2 }, { UINTPTR_MAX, 1 }, { 4096, SIZE_MAX }
+  };
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    allocations[0] = (struct rill__allocation){ .begin = bad[i].begin, .size = bad[i].size };
+    assert_false(rill__ranges_insert(&allocations[0]));
+  }
+}
+
+/* Memory that went without a word, and came again as another allocation's: nothing of either stays behind. */
+static void overlapping_ones_leave_nothing_behind(void) {
+  const struct {
+    uintptr_t begin;
+    size_t size;
+  } pairs[][2] = {
+    { { 0x700000100, 5000 }, { 0x700000100, 5000 } },       { { 0x700000100, 5000 }, { 0x700000050, 9000 } },
+    { { 0x700000100, 5000000 }, { 0x700300000, 9000000 } }, { { 0x700000100, 50 }, { 0x700000120, 10 } },
+    { { 0x700000000, 1 << 30 }, { 0x700000077, 100 } },
+  };
+  for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+    for (unsigned first_out = 0; first_out < 2; first_out++) {
+      for (unsigned j = 0; j < 2; j++) {
+        allocations[j] = (struct rill__allocation){ .begin = pairs[i][j].begin, .size = pairs[i][j].size };
+        assert_true(rill__ranges_insert(&allocations[j]));
+      }
+      rill__ranges_remove(&allocations[first_out]);
+      rill__ranges_remove(&allocations[1 - first_out]);
+      assert_null(rill__ranges_overlapping(0x700000000 - 1000, (size_t)2 << 30));
+      for (uintptr_t a = 0x700000000; a < 0x700000000 + (1 << 24); a += 199) assert_null(find(a));
+    }
+  }
+}
+
+/* One takes another one's place, as one of two imports of the same memory does, whatever lies beside it. */
+static void one_is_put_in_place_of_another(void) {
+  const size_t sizes[] = { 1, 300, 70000, (size_t)5 << 20 };
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+    const uintptr_t begin = UINT64_C(0x610000001000) - sizes[i] / 3;
+    struct rill__allocation before = { .begin = begin - 50, .size = 50 },
+                            behind = { .begin = begin + sizes[i], .size = 9 };
+    struct rill__allocation one = { .begin = begin, .size = sizes[i] }, other = one;
+    for (int neighbours = 0; neighbours < 2; neighbours++) {
+      assert_true(rill__ranges_insert(&one));
+      if (neighbours == 1) assert_true(rill__ranges_insert(&before) && rill__ranges_insert(&behind));
+      rill__ranges_replace(&one, &other);
+      assert_ptr_equal(find(begin), &other);
+      assert_ptr_equal(find(begin + sizes[i] / 2), &other);
+      assert_ptr_equal(find(begin + sizes[i] - 1), &other);
+      assert_ptr_equal(find(begin - 1), neighbours == 1 ? &before : NULL);
+      assert_ptr_equal(find(begin + sizes[i]), neighbours == 1 ? &behind : NULL);
+      rill__ranges_remove(&other);
+      if (neighbours == 1) rill__ranges_remove(&before);
+      if (neighbours == 1) rill__ranges_remove(&behind);
+      assert_null(rill__ranges_overlapping(begin - 1000, sizes[i] + 2000));
+    }
+  }
+}
+
+/* Neighbours come and go while others look for what stays. */
+static _Atomic bool going_on;
+
+static const char *looks(unsigned index, void *shared) {
+  (void)shared;
+  if (index == 0) {
+    for (unsigned round = 0; round < scaled(20000); round++) {
+      const unsigned place = 1 + round * 7 % 31;
+      if (is_in[place]) {
+        rill__ranges_remove(&allocations[place]);
+      } else {
+        REQUIRE(rill__ranges_insert(&allocations[place]));
+      }
+      is_in[place] = !is_in[place];
+    }
+    for (unsigned i = 1; i < 32; i++) {
+      if (is_in[i]) rill__ranges_remove(&allocations[i]);
+      is_in[i] = false;
+    }
+    atomic_store(&going_on, false);
+    return NULL;
+  }
+  while (atomic_load(&going_on)) {
+    for (unsigned i = 0; i < 64; i += 32) {
+      REQUIRE(find(allocations[i].begin) == &allocations[i]);
+      REQUIRE(find(allocations[i].begin + allocations[i].size / 2) == &allocations[i]);
+      REQUIRE(find(allocations[i].begin + allocations[i].size - 1) == &allocations[i]);
+    }
+  }
+  return NULL;
+}
+
+static void what_stays_is_always_found(void) {
+  const size_t sizes[] = { 50, 300, 70000, (size_t)1 << 20 };
+  for (size_t kind = 0; kind < sizeof sizes / sizeof *sizes; kind++) {
+    for (unsigned i = 0; i < PLACES; i++) { /* close together; 0 and 32 stay */
+      allocations[i] = (struct rill__allocation){
+        .begin = UINT64_C(0x660000000033) + i % 32 * 2 * sizes[kind] + i / 32 * sizes[kind], .size = sizes[kind]
+      };
+    }
+    assert_true(rill__ranges_insert(&allocations[0]));
+    assert_true(rill__ranges_insert(&allocations[32]));
+    atomic_store(&going_on, true);
+    run_threads(3, looks, NULL);
+    rill__ranges_remove(&allocations[0]);
+    rill__ranges_remove(&allocations[32]);
+  }
+}
+
 int main(void) {
   static const struct test tests[] = {
-    TEST(finds_every_size),         TEST(neighbours_are_told_apart), TEST(there_is_nothing_elsewhere),
-    TEST(an_address_is_used_again), TEST(agrees_with_a_list),
+    TEST(finds_every_size),
+    TEST(neighbours_are_told_apart),
+    TEST(there_is_nothing_elsewhere),
+    TEST(an_address_is_used_again),
+    TEST(agrees_with_a_list),
+    TEST(grains_are_shared),
+    TEST(large_neighbours_are_told_apart),
+    TEST(overlaps_are_found),
+    TEST(refuses_what_has_no_place),
+    TEST(overlapping_ones_leave_nothing_behind),
+    TEST(one_is_put_in_place_of_another),
+    TEST(what_stays_is_always_found),
   };
   return RUN_ONCE("core/ranges.h", tests);
 }

@@ -16,11 +16,14 @@ static void an_epoch_shows_while_a_call_runs(void) {
   assert_int_equal(rill__oldest_epoch(), UINT64_MAX);
 }
 
+enum { USED_ID = 77, OTHER_ID = 78 }; /* ids of handles; here only numbers */
+
 static const char *enters_and_stays(unsigned index, void *shared) {
   (void)index;
   _Atomic unsigned *stage = shared;
   struct rill__thread *const self = rill__enter("rill_example");
   REQUIRE(self != NULL);
+  rill__announce(self, USED_ID);
   atomic_store(stage, 1);
   while (atomic_load(stage) < 2) let_pass_ns(1000);
   rill__leave(&self);
@@ -48,13 +51,15 @@ static const char *lets_the_call_end(unsigned index, void *shared) {
   return NULL;
 }
 
-/* Whoever waits for calls returns after those that were under way. */
-static void waiting_for_calls_waits(void) {
+/* Whoever waits for the users of a handle returns after the calls that were under way with it, and no others. */
+static void waiting_for_users_waits(void) {
   _Atomic unsigned stage = 0;
   struct background *caller = start_threads(1, enters_and_stays, &stage);
   wait_for_stage(&stage, 1);
+  rill__wait_for_users(OTHER_ID);
+  assert_int_equal(atomic_load(&stage), 1);
   struct background *ender = start_threads(1, lets_the_call_end, &stage);
-  rill__wait_for_calls();
+  rill__wait_for_users(USED_ID);
   assert_int_equal(atomic_load(&stage), 2);
   join_threads(caller);
   join_threads(ender);
@@ -85,7 +90,7 @@ int main(void) {
   static const struct test tests[] = {
     TEST(an_epoch_shows_while_a_call_runs),
     TEST(other_threads_epochs_are_seen),
-    TEST(waiting_for_calls_waits),
+    TEST(waiting_for_users_waits),
     TEST(records_are_used_again),
   };
   return RUN_ONCE("core/thread.h", tests);

@@ -264,6 +264,19 @@ CUresult CUDAAPI cuEventCreate(CUevent *out, unsigned int flags) { CU_CALL(creat
 
 CUresult CUDAAPI cuEventDestroy(CUevent event) { CU_CALL(fake_event_destroy(event)); }
 
+CUresult CUDAAPI cuIpcGetEventHandle(CUipcEventHandle *out, CUevent event) {
+  CU_CALL(fake_ipc_export_event(event, out));
+}
+
+static int open_event(CUevent *out, const CUipcEventHandle *bytes) {
+  void *handle = NULL;
+  const int code = fake_ipc_open_event(bytes, out == NULL ? NULL : &handle);
+  if (code == FAKE_OK) *out = handle;
+  return code;
+}
+
+CUresult CUDAAPI cuIpcOpenEventHandle(CUevent *out, CUipcEventHandle handle) { CU_CALL(open_event(out, &handle)); }
+
 CUresult CUDAAPI cuEventRecord(CUevent event, CUstream stream) { CU_CALL(fake_event_record(event, stream)); }
 
 CUresult CUDAAPI cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned int flags) {
@@ -374,6 +387,15 @@ CUresult CUDAAPI cuFuncGetParamInfo(CUfunction function, size_t index, size_t *o
 static int launch(CUfunction function, CUstream stream, struct fake_launch *values, void **extra) {
   const int code = fake_launch_extra(values, extra, CU_LAUNCH_PARAM_END);
   return code == FAKE_OK ? fake_launch(function, stream, values) : code;
+}
+
+/* No device of the fake has clusters or any other attribute. */
+CUresult CUDAAPI cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **arguments, void **extra) {
+  struct fake_launch values = { .grid = { config->gridDimX, config->gridDimY, config->gridDimZ },
+                                .block = { config->blockDimX, config->blockDimY, config->blockDimZ },
+                                .shared = config->sharedMemBytes,
+                                .args = arguments };
+  CU_CALL(config->numAttrs != 0 ? (int)CUDA_ERROR_NOT_SUPPORTED : launch(function, config->hStream, &values, extra));
 }
 
 CUresult CUDAAPI cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,

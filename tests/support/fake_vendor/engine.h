@@ -34,6 +34,8 @@ enum {
   FAKE_PEER_ALREADY_ENABLED = 704,
   FAKE_PEER_NOT_ENABLED = 705,
   FAKE_CONTEXT_IS_DESTROYED = 709,
+  FAKE_ALREADY_REGISTERED = 712,
+  FAKE_NOT_REGISTERED = 713,
   FAKE_NOT_PERMITTED = 800,
   FAKE_CAPTURE_UNSUPPORTED = 900,
   FAKE_CAPTURE_INVALIDATED = 901,
@@ -240,12 +242,15 @@ int fake_host_call(const struct fake_host_call *call);
 
 /* ---- events.c ---- */
 
+struct fake_shared_event;
+
 struct fake_event {
   struct fake_context *context;
   void *handle;
   unsigned flags;
-  bool in_capture;          /* last recorded in a capture */
-  struct fake_op *recorded; /* NULL: never */
+  struct fake_shared_event *shared; /* NULL: this process's alone */
+  bool in_capture;                  /* last recorded in a capture */
+  struct fake_op *recorded;         /* NULL: never */
   struct fake_event *next;
 };
 
@@ -260,9 +265,49 @@ int fake_event_elapsed(const void *start, const void *end, float *ms);
 int fake_stream_wait(const void *stream, const void *event);
 void fake_event_end(struct fake_event *event);
 
+/* A new event; `shared` is NULL or taken over, in success only. */
+int fake_event_of(struct fake_context *context, unsigned flags, struct fake_shared_event *shared, void **out);
+
+/* ---- ipc.c ---- */
+
+enum { FAKE_IPC_HANDLE = 64 };
+
+/* Memory in a file without a name; fd -1: closed, or another process's. */
+struct fake_file {
+  int fd;
+  void *address;
+  size_t size;
+  uint64_t inode;
+};
+bool fake_file_new(size_t size, struct fake_file *out);
+void fake_file_close(struct fake_file *file); /* it stays mapped */
+void fake_file_unmap(struct fake_file *file);
+
+struct fake_shared_event *fake_shared_new(void); /* NULL: out of memory */
+void fake_shared_end(struct fake_shared_event *event);
+/* Operations, not yet submitted: one that is the event's next record, one that waits for its last.  NULL: out of
+ * memory. */
+struct fake_op *fake_shared_record(struct fake_shared_event *event);
+struct fake_op *fake_shared_wait(struct fake_shared_event *event);
+bool fake_shared_is_done(const struct fake_shared_event *event);
+void fake_shared_synchronize(struct fake_shared_event *event);
+
+/* Handles are FAKE_IPC_HANDLE bytes. */
+int fake_ipc_export_event(const void *event, void *out);
+int fake_ipc_open_event(const void *bytes, void **out);
+int fake_ipc_export_memory(const void *p, void *out);
+int fake_ipc_open_memory(const void *bytes, void **out);
+
 /* ---- memory.c ---- */
 
-enum fake_memory { FAKE_DEVICE_MEMORY = 1, FAKE_HOST_MEMORY, FAKE_MANAGED_MEMORY, FAKE_VARIABLE };
+enum fake_memory {
+  FAKE_DEVICE_MEMORY = 1,
+  FAKE_HOST_MEMORY,
+  FAKE_MANAGED_MEMORY,
+  FAKE_VARIABLE,
+  FAKE_IMPORTED_MEMORY,
+  FAKE_REGISTERED
+};
 
 int fake_memory_alloc(enum fake_memory kind, size_t size, void **out);
 /* Waits for the context's work. */
@@ -270,13 +315,30 @@ int fake_memory_free(enum fake_memory kind, void *p);
 /* A variable of a module: memory that is not the engine's to free. */
 int fake_memory_add(struct fake_context *context, void *p, size_t size);
 void fake_memory_forget(void *p);
+/* The block that p lies in. */
+int fake_memory_range(const void *p, void **base, size_t *size);
+/* The file behind device memory that begins at p. */
+int fake_memory_file(const void *p, struct fake_file *out, struct fake_context **context);
+/* Memory of another process: takes the file over, in success only.  The same file again gives the same address, and
+ * each time has its close. */
+int fake_memory_import(struct fake_context *context, const struct fake_file *file, void **out);
+bool fake_memory_open_again(struct fake_context *context, uint64_t inode, void **out);
+int fake_memory_close(void *p);
 void fake_memory_end_context(struct fake_context *context);
 size_t fake_memory_live(void);
+/* Host memory of the caller's, known from then on.  Unregistering waits for nothing. */
+int fake_memory_register(void *p, size_t size);
+int fake_memory_unregister(void *p);
+/* Whether the bytes are managed memory. */
+int fake_memory_check_managed(const void *p, size_t size);
+/* An operation that does nothing but check its range. */
+int fake_prefetch(const void *stream, const void *p, size_t size);
 
 struct fake_copy {
   char *dst;
   const char *src;
   size_t dst_pitch, src_pitch, width, height;
+  size_t dst_slice, src_slice, depth; /* from slice to slice; depth 0 is 1 */
 };
 /* Checks both ranges; reads a pageable source now; blocks for a pageable destination. */
 int fake_copy(const void *stream, const struct fake_copy *copy, bool blocking);

@@ -15,11 +15,21 @@ int fake_event_create(unsigned flags, void **out) {
   if (code == FAKE_OK) code = fake_context_check(context);
   if (code != FAKE_OK) return code;
   if (out == NULL || (flags & ~known) != 0) return FAKE_INVALID_VALUE;
-  if ((flags & FAKE_EVENT_INTERPROCESS) != 0 && (flags & FAKE_EVENT_DISABLE_TIMING) == 0) return FAKE_INVALID_VALUE;
+  if ((flags & FAKE_EVENT_INTERPROCESS) == 0) return fake_event_of(context, flags, NULL, out);
+  if ((flags & FAKE_EVENT_DISABLE_TIMING) == 0) return FAKE_INVALID_VALUE;
+  struct fake_shared_event *shared = fake_shared_new();
+  if (shared == NULL) return FAKE_OUT_OF_MEMORY;
+  code = fake_event_of(context, flags, shared, out);
+  if (code != FAKE_OK) fake_shared_end(shared);
+  return code;
+}
+
+int fake_event_of(struct fake_context *context, unsigned flags, struct fake_shared_event *shared, void **out) {
   struct fake_event *event = calloc(1, sizeof *event);
   if (event == NULL) return FAKE_OUT_OF_MEMORY;
   event->context = context;
   event->flags = flags;
+  event->shared = shared;
   event->handle = fake_handle_new(FAKE_EVENT, event);
   if (event->handle == NULL) {
     free(event);
@@ -36,6 +46,7 @@ void fake_event_end(struct fake_event *event) {
   while (*at != event) at = &(*at)->next;
   *at = event->next;
   fake_op_release(event->recorded);
+  if (event->shared != NULL) fake_shared_end(event->shared);
   fake_handle_end(event->handle);
   free(event);
 }
@@ -56,7 +67,7 @@ int fake_event_record(void *handle, const void *stream_handle) {
   if (stream->context != event->context) return FAKE_INVALID_HANDLE;
   event->in_capture = stream->capture != 0;
   if (event->in_capture) return FAKE_OK;
-  struct fake_op *op = fake_op_new(NULL, NULL, NULL);
+  struct fake_op *op = event->shared != NULL ? fake_shared_record(event->shared) : fake_op_new(NULL, NULL, NULL);
   if (op == NULL) return FAKE_OUT_OF_MEMORY;
   op->refs++;
   code = fake_submit(stream, op);
@@ -74,7 +85,9 @@ int fake_event_query(const void *handle) {
   const int code = get_event(handle, &event);
   if (code != FAKE_OK) return code;
   if (event->in_capture) return FAKE_INVALID_VALUE;
-  return event->recorded == NULL || event->recorded->done ? FAKE_OK : FAKE_NOT_READY;
+  const bool done =
+      event->shared != NULL ? fake_shared_is_done(event->shared) : event->recorded == NULL || event->recorded->done;
+  return done ? FAKE_OK : FAKE_NOT_READY;
 }
 
 int fake_event_synchronize(const void *handle) {
@@ -83,7 +96,9 @@ int fake_event_synchronize(const void *handle) {
   if (code != FAKE_OK) return code;
   if (event->in_capture) return FAKE_INVALID_VALUE;
   const struct fake_context *context = event->context;
-  if (event->recorded != NULL) fake_op_wait(event->recorded); /* the event may end or be recorded again meanwhile */
+  /* The event may end or be recorded again meanwhile. */
+  if (event->shared != NULL) fake_shared_synchronize(event->shared);
+  else if (event->recorded != NULL) fake_op_wait(event->recorded);
   return fake_context_check(context);
 }
 
@@ -107,10 +122,10 @@ int fake_stream_wait(const void *stream_handle, const void *event_handle) {
   int code = fake_stream_get(stream_handle, &stream);
   if (code == FAKE_OK) code = get_event(event_handle, &event);
   if (code != FAKE_OK) return code;
-  if (event->recorded == NULL) return FAKE_OK;
-  struct fake_op *op = fake_op_new(NULL, NULL, NULL);
+  if (event->shared != NULL ? fake_shared_is_done(event->shared) : event->recorded == NULL) return FAKE_OK;
+  struct fake_op *op = event->shared != NULL ? fake_shared_wait(event->shared) : fake_op_new(NULL, NULL, NULL);
   if (op == NULL) return FAKE_OUT_OF_MEMORY;
-  code = fake_op_after(op, event->recorded);
+  if (event->shared == NULL) code = fake_op_after(op, event->recorded);
   if (code != FAKE_OK) {
     fake_op_release(op);
     return code;

@@ -223,6 +223,19 @@ hipError_t hipEventCreateWithFlags(hipEvent_t *out, unsigned flags) { HIP_CALL(c
 
 hipError_t hipEventDestroy(hipEvent_t event) { HIP_CALL(fake_event_destroy(event)); }
 
+hipError_t hipIpcGetEventHandle(hipIpcEventHandle_t *out, hipEvent_t event) {
+  HIP_CALL(fake_ipc_export_event(event, out));
+}
+
+static int open_event(hipEvent_t *out, const hipIpcEventHandle_t *bytes) {
+  void *handle = NULL;
+  const int code = fake_ipc_open_event(bytes, out == NULL ? NULL : &handle);
+  if (code == FAKE_OK) *out = handle;
+  return code;
+}
+
+hipError_t hipIpcOpenEventHandle(hipEvent_t *out, hipIpcEventHandle_t handle) { HIP_CALL(open_event(out, &handle)); }
+
 hipError_t hipEventRecord(hipEvent_t event, hipStream_t stream) { HIP_CALL(fake_event_record(event, stream)); }
 
 hipError_t hipEventRecordWithFlags(hipEvent_t event, hipStream_t stream, unsigned int flags) {

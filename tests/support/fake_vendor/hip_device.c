@@ -166,6 +166,7 @@ static int attribute_value(hipDeviceAttribute_t attribute, int device) {
     case hipDeviceAttributeClockRate: return 1000000;
     case hipDeviceAttributeMemoryClockRate: return 2000000;
     case hipDeviceAttributeMemoryBusWidth: return 64;
+    case hipDeviceAttributeMaxPitch: return INT32_MAX;
     case hipDeviceAttributePciBusId: return device + 0x41;
     case hipDeviceAttributeAsyncEngineCount: return 2;
     case hipDeviceAttributeComputeCapabilityMajor: return 9;
@@ -258,12 +259,56 @@ hipError_t hipMallocManaged(void **out, size_t size, unsigned int flags) {
 
 hipError_t hipFree(void *p) { HIP_CALL(fake_memory_free(FAKE_DEVICE_MEMORY, p)); }
 
+hipError_t hipMemGetAddressRange(hipDeviceptr_t *base, size_t *size, hipDeviceptr_t p) {
+  HIP_CALL(fake_memory_range(p, base, size));
+}
+
+hipError_t hipIpcGetMemHandle(hipIpcMemHandle_t *out, void *p) { HIP_CALL(fake_ipc_export_memory(p, out)); }
+
+/* The flag was 0 in 5 and is 1 from 6 on. */
+hipError_t hipIpcOpenMemHandle(void **out, hipIpcMemHandle_t handle, unsigned int flags) {
+  HIP_CALL(flags != (FAKE_HIP_VERSION >= 60000000) ? FAKE_INVALID_VALUE : fake_ipc_open_memory(&handle, out));
+}
+
+hipError_t hipIpcCloseMemHandle(void *p) { HIP_CALL(fake_memory_close(p)); }
+
 hipError_t hipHostMalloc(void **out, size_t size, unsigned int flags) {
   (void)flags;
   HIP_CALL(allocate(FAKE_HOST_MEMORY, out, size));
 }
 
 hipError_t hipHostFree(void *p) { HIP_CALL(fake_memory_free(FAKE_HOST_MEMORY, p)); }
+
+hipError_t hipHostRegister(void *p, size_t size, unsigned int flags) {
+  (void)flags;
+  HIP_CALL(fake_memory_register(p, size));
+}
+
+hipError_t hipHostUnregister(void *p) { HIP_CALL(fake_memory_unregister(p)); }
+
+static int look_at_place(int device) {
+  struct fake_device *found;
+  return device == hipCpuDeviceId ? FAKE_OK : fake_device_get(device, &found);
+}
+
+static int prefetch(const void *p, size_t size, int device, hipStream_t stream) {
+  const int code = look_at_place(device);
+  return code == FAKE_OK ? fake_prefetch(stream, p, size) : code;
+}
+
+hipError_t hipMemPrefetchAsync(const void *p, size_t size, int device, hipStream_t stream) {
+  HIP_CALL(prefetch(p, size, device, stream));
+}
+
+static int advise(const void *p, size_t size, hipMemoryAdvise advice, int device) {
+  if ((int)advice < hipMemAdviseSetReadMostly || advice > hipMemAdviseUnsetAccessedBy) return FAKE_INVALID_VALUE;
+  const int code = look_at_place(device);
+  return code == FAKE_OK ? fake_memory_check_managed(p, size) : code;
+}
+
+hipError_t hipMemAdvise(const void *p, size_t size, hipMemoryAdvise advice, int device) {
+  HIP_CALL(advise(p, size, advice, device));
+}
 
 static int copy(void *dst, const void *src, size_t n, hipMemcpyKind kind, hipStream_t stream, bool blocking) {
   if ((int)kind < 0 || kind > hipMemcpyDefault) return FAKE_INVALID_VALUE;
@@ -276,6 +321,44 @@ hipError_t hipMemcpy(void *dst, const void *src, size_t n, hipMemcpyKind kind) {
 
 hipError_t hipMemcpyAsync(void *dst, const void *src, size_t n, hipMemcpyKind kind, hipStream_t stream) {
   HIP_CALL(copy(dst, src, n, kind, stream, false));
+}
+
+static int copy_2d(void *dst, size_t dst_pitch, const void *src, size_t src_pitch, size_t width, size_t height,
+                   hipMemcpyKind kind, hipStream_t stream) {
+  if ((int)kind < 0 || kind > hipMemcpyDefault) return FAKE_INVALID_VALUE;
+  return fake_copy(
+      stream,
+      &(struct fake_copy){
+          .dst = dst, .src = src, .dst_pitch = dst_pitch, .src_pitch = src_pitch, .width = width, .height = height },
+      false);
+}
+
+hipError_t hipMemcpy2DAsync(void *dst, size_t dst_pitch, const void *src, size_t src_pitch, size_t width, size_t height,
+                            hipMemcpyKind kind, hipStream_t stream) {
+  HIP_CALL(copy_2d(dst, dst_pitch, src, src_pitch, width, height, kind, stream));
+}
+
+/* Arrays and offsets are not known here. */
+static int copy_3d(const struct hipMemcpy3DParms *values, hipStream_t stream) {
+  if (values == NULL || values->srcArray != NULL || values->dstArray != NULL || (int)values->kind < 0 ||
+      values->kind > hipMemcpyDefault)
+    return FAKE_INVALID_VALUE;
+  if (values->extent.depth == 0) return FAKE_OK;
+  return fake_copy(stream,
+                   &(struct fake_copy){ .dst = values->dstPtr.ptr,
+                                        .src = values->srcPtr.ptr,
+                                        .dst_pitch = values->dstPtr.pitch,
+                                        .src_pitch = values->srcPtr.pitch,
+                                        .width = values->extent.width,
+                                        .height = values->extent.height,
+                                        .dst_slice = values->dstPtr.pitch * values->dstPtr.ysize,
+                                        .src_slice = values->srcPtr.pitch * values->srcPtr.ysize,
+                                        .depth = values->extent.depth },
+                   false);
+}
+
+hipError_t hipMemcpy3DAsync(const struct hipMemcpy3DParms *values, hipStream_t stream) {
+  HIP_CALL(copy_3d(values, stream));
 }
 
 hipError_t hipMemsetD8Async(hipDeviceptr_t dst, unsigned char value, size_t count, hipStream_t stream) {

@@ -14,6 +14,8 @@ struct block {
   size_t size;
   enum fake_memory kind;
   struct fake_context *context;
+  struct fake_file file; /* address NULL: the block is from malloc */
+  unsigned opens;        /* of another process's memory */
 };
 
 static struct block *blocks; /* sorted by base */
@@ -38,8 +40,13 @@ static bool in_block(const struct block *block, const void *p) {
   return (uintptr_t)p - (uintptr_t)block->base < block->size;
 }
 
+/* Memory that is not the engine's has no guards. */
+static bool is_foreign(const struct block *block) {
+  return block->kind == FAKE_VARIABLE || block->kind == FAKE_REGISTERED;
+}
+
 static bool in_guards(const struct block *block, const void *p) {
-  return block->kind != FAKE_VARIABLE &&
+  return !is_foreign(block) && block->kind != FAKE_IMPORTED_MEMORY &&
          (uintptr_t)p - ((uintptr_t)block->base - GUARD) < block->size + 2 * (size_t)GUARD;
 }
 
@@ -72,7 +79,7 @@ static bool all_bytes(const char *p, size_t n, int byte) {
 }
 
 static void check_guards(const struct block *block) {
-  if (block->kind == FAKE_VARIABLE) return;
+  if (is_foreign(block)) return;
   if (!all_bytes(block->base - GUARD, GUARD, GUARD_BYTE))
     fake_die("memory was written in front of the %zu bytes at %p", block->size, (void *)block->base);
   if (!all_bytes(block->base + block->size, GUARD, GUARD_BYTE))
@@ -86,14 +93,19 @@ static void mark(const struct block *block, int byte) {
   memset(block->base + block->size - n, byte, n);
 }
 
+static void give_back(struct block *block) {
+  if (block->file.address != NULL) fake_file_unmap(&block->file);
+  else free(block->base - GUARD);
+}
+
 static void leave_quarantine(void) {
-  const struct block *oldest = &freed[freed_first];
+  struct block *oldest = &freed[freed_first];
   const size_t n = oldest->size < MARKED ? oldest->size : MARKED;
   if (!all_bytes(oldest->base, n, FREED_BYTE) || !all_bytes(oldest->base + oldest->size - n, n, FREED_BYTE))
     fake_die("memory was written after it was freed: %zu bytes at %p", oldest->size, (void *)oldest->base);
   check_guards(oldest);
   freed_bytes -= oldest->size;
-  free(oldest->base - GUARD);
+  give_back(oldest);
   freed_first = (freed_first + 1) % QUARANTINE;
   freed_count--;
 }
@@ -118,12 +130,14 @@ int fake_memory_alloc(enum fake_memory kind, size_t size, void **out) {
   struct fake_device *device = context->device;
   const uint64_t room = fake_options()->memory - (kind == FAKE_HOST_MEMORY ? 0 : device->memory_used);
   if (size > room) return FAKE_OUT_OF_MEMORY;
-  char *memory = NULL;
-  if (posix_memalign((void **)&memory, GUARD, size + 2 * (size_t)GUARD) != 0) return FAKE_OUT_OF_MEMORY;
-  const struct block block = { .base = memory + GUARD, .size = size, .kind = kind, .context = context };
+  struct block block = { .size = size, .kind = kind, .context = context, .file = { .fd = -1 } };
+  void *memory = NULL;
+  if (kind == FAKE_DEVICE_MEMORY && fake_file_new(size + 2 * (size_t)GUARD, &block.file)) memory = block.file.address;
+  else if (posix_memalign(&memory, GUARD, size + 2 * (size_t)GUARD) != 0) return FAKE_OUT_OF_MEMORY;
+  block.base = (char *)memory + GUARD;
   code = insert(&block);
   if (code != FAKE_OK) {
-    free(memory);
+    give_back(&block);
     return code;
   }
   memset(memory, GUARD_BYTE, GUARD);
@@ -135,9 +149,14 @@ int fake_memory_alloc(enum fake_memory kind, size_t size, void **out) {
 }
 
 static void free_at(size_t at) {
-  const struct block block = blocks[at];
+  struct block block = blocks[at];
   take_out(at);
-  if (block.kind == FAKE_VARIABLE) return;
+  if (is_foreign(&block)) return;
+  if (block.kind == FAKE_IMPORTED_MEMORY) {
+    fake_file_unmap(&block.file);
+    return;
+  }
+  fake_file_close(&block.file);
   if (block.kind != FAKE_HOST_MEMORY) block.context->device->memory_used -= block.size;
   enter_quarantine(&block);
 }
@@ -177,6 +196,55 @@ void fake_memory_forget(void *p) {
   if (find_base(p, &at)) take_out(at);
 }
 
+int fake_memory_range(const void *p, void **base, size_t *size) {
+  const size_t above = position(p);
+  if (above == 0 || !in_block(&blocks[above - 1], p)) return FAKE_INVALID_VALUE;
+  if (base != NULL) *base = blocks[above - 1].base;
+  if (size != NULL) *size = blocks[above - 1].size;
+  return FAKE_OK;
+}
+
+/* ---- other processes' memory ---- */
+
+int fake_memory_file(const void *p, struct fake_file *out, struct fake_context **context) {
+  size_t at;
+  if (!find_base(p, &at) || blocks[at].kind != FAKE_DEVICE_MEMORY) return FAKE_INVALID_VALUE;
+  *out = blocks[at].file;
+  *context = blocks[at].context;
+  return out->fd < 0 ? FAKE_OUT_OF_MEMORY : fake_context_check(*context);
+}
+
+int fake_memory_import(struct fake_context *context, const struct fake_file *file, void **out) {
+  if (file->size <= 2 * (size_t)GUARD) return FAKE_INVALID_VALUE;
+  const struct block block = { .base = (char *)file->address + GUARD,
+                               .size = file->size - 2 * (size_t)GUARD,
+                               .kind = FAKE_IMPORTED_MEMORY,
+                               .context = context,
+                               .file = *file,
+                               .opens = 1 };
+  const int code = insert(&block);
+  if (code == FAKE_OK) *out = block.base;
+  return code;
+}
+
+bool fake_memory_open_again(struct fake_context *context, uint64_t inode, void **out) {
+  for (size_t i = 0; i < block_count; i++) {
+    struct block *block = &blocks[i];
+    if (block->kind != FAKE_IMPORTED_MEMORY || block->context != context || block->file.inode != inode) continue;
+    block->opens++;
+    *out = block->base;
+    return true;
+  }
+  return false;
+}
+
+int fake_memory_close(void *p) {
+  size_t at;
+  if (!find_base(p, &at) || blocks[at].kind != FAKE_IMPORTED_MEMORY) return FAKE_INVALID_VALUE;
+  if (--blocks[at].opens == 0) free_at(at);
+  return FAKE_OK;
+}
+
 void fake_memory_end_context(struct fake_context *context) {
   for (size_t i = block_count; i-- > 0;)
     if (blocks[i].context == context) free_at(i);
@@ -186,6 +254,43 @@ size_t fake_memory_live(void) {
   size_t count = 0;
   for (size_t i = 0; i < block_count; i++) count += blocks[i].kind != FAKE_VARIABLE;
   return count;
+}
+
+int fake_memory_register(void *p, size_t size) {
+  struct fake_context *context;
+  int code = fake_current_context(&context);
+  if (code == FAKE_OK) code = fake_context_check(context);
+  if (code != FAKE_OK) return code;
+  if (p == NULL || size == 0 || (uintptr_t)p > UINTPTR_MAX - size) return FAKE_INVALID_VALUE;
+  for (size_t i = 0; i < block_count; i++) {
+    const struct block *block = &blocks[i];
+    if (in_block(block, p) || (uintptr_t)block->base - (uintptr_t)p < size) return FAKE_ALREADY_REGISTERED;
+  }
+  return insert(&(struct block){ .base = p, .size = size, .kind = FAKE_REGISTERED, .context = context });
+}
+
+int fake_memory_unregister(void *p) {
+  size_t at;
+  if (p == NULL) return FAKE_INVALID_VALUE;
+  if (!find_base(p, &at) || blocks[at].kind != FAKE_REGISTERED) return FAKE_NOT_REGISTERED;
+  take_out(at);
+  return FAKE_OK;
+}
+
+int fake_memory_check_managed(const void *p, size_t size) {
+  const size_t above = position(p);
+  const struct block *block = above == 0 ? NULL : &blocks[above - 1];
+  if (block == NULL || !in_block(block, p) || block->kind != FAKE_MANAGED_MEMORY) return FAKE_INVALID_VALUE;
+  return size != 0 && size <= block->size - (size_t)((const char *)p - block->base) ? FAKE_OK : FAKE_INVALID_VALUE;
+}
+
+int fake_prefetch(const void *handle, const void *p, size_t size) {
+  struct fake_stream *stream;
+  int code = fake_stream_get(handle, &stream);
+  if (code == FAKE_OK) code = fake_memory_check_managed(p, size);
+  if (code != FAKE_OK) return code;
+  struct fake_op *op = fake_op_new(NULL, NULL, NULL);
+  return op == NULL ? FAKE_OUT_OF_MEMORY : fake_submit(stream, op);
 }
 
 /* ---- copies and fills ---- */
@@ -222,8 +327,10 @@ struct copy_work {
 };
 
 static void copy_rows(const struct fake_copy *copy) {
-  for (size_t row = 0; row < copy->height; row++)
-    memmove(copy->dst + row * copy->dst_pitch, copy->src + row * copy->src_pitch, copy->width);
+  for (size_t slice = 0; slice < copy->depth; slice++)
+    for (size_t row = 0; row < copy->height; row++)
+      memmove(copy->dst + slice * copy->dst_slice + row * copy->dst_pitch,
+              copy->src + slice * copy->src_slice + row * copy->src_pitch, copy->width);
 }
 
 static void run_copy(void *data, int status) {
@@ -239,16 +346,20 @@ static void finish_copy(void *data) {
 
 static int stage(struct copy_work *work) {
   const struct fake_copy *copy = &work->copy;
-  work->staged = malloc(copy->width * copy->height);
+  work->staged = malloc(copy->width * copy->height * copy->depth);
   if (work->staged == NULL) return FAKE_OUT_OF_MEMORY;
   copy_rows(&(struct fake_copy){ .dst = work->staged,
                                  .dst_pitch = copy->width,
+                                 .dst_slice = copy->width * copy->height,
                                  .src = copy->src,
                                  .src_pitch = copy->src_pitch,
+                                 .src_slice = copy->src_slice,
                                  .width = copy->width,
-                                 .height = copy->height });
+                                 .height = copy->height,
+                                 .depth = copy->depth });
   work->copy.src = work->staged;
   work->copy.src_pitch = copy->width;
+  work->copy.src_slice = copy->width * copy->height;
   return FAKE_OK;
 }
 
@@ -266,13 +377,24 @@ static int submit_and_wait(struct fake_stream *stream, struct fake_op *op, bool 
   return code;
 }
 
-int fake_copy(const void *handle, const struct fake_copy *copy, bool blocking) {
+/* What the drivers take: rows that do not overlap, slices of whole rows, pitches of at most 31 bits. */
+static bool good_pitch(const struct fake_copy *copy, size_t pitch, size_t slice) {
+  if (copy->height > 1 && (pitch < copy->width || pitch > INT32_MAX)) return false;
+  return copy->depth == 1 || (pitch >= copy->width && slice % pitch == 0 && slice >= copy->height * pitch);
+}
+
+int fake_copy(const void *handle, const struct fake_copy *asked, bool blocking) {
   struct fake_stream *stream;
+  struct fake_copy values = *asked;
+  const struct fake_copy *const copy = &values;
+  if (values.depth == 0) values.depth = 1;
   int code = fake_stream_get(handle, &stream);
   if (code != FAKE_OK || copy->width == 0 || copy->height == 0) return code;
+  if (!good_pitch(copy, copy->dst_pitch, copy->dst_slice) || !good_pitch(copy, copy->src_pitch, copy->src_slice))
+    return FAKE_INVALID_VALUE;
   bool pageable_src, pageable_dst;
-  const size_t dst_size = (copy->height - 1) * copy->dst_pitch + copy->width;
-  const size_t src_size = (copy->height - 1) * copy->src_pitch + copy->width;
+  const size_t dst_size = (copy->depth - 1) * copy->dst_slice + (copy->height - 1) * copy->dst_pitch + copy->width;
+  const size_t src_size = (copy->depth - 1) * copy->src_slice + (copy->height - 1) * copy->src_pitch + copy->width;
   if (copy->dst == NULL || copy->src == NULL) return FAKE_INVALID_VALUE;
   if ((code = check_range(copy->dst, dst_size, &pageable_dst)) != FAKE_OK ||
       (code = check_range(copy->src, src_size, &pageable_src)) != FAKE_OK)

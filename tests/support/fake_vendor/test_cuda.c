@@ -497,6 +497,8 @@ static void every_function_of_the_backend_is_there(void **state) {
   (void)state;
   /* The old function's name, whatever the header makes of it. */
 #undef cuEventElapsedTime
+#undef cuMemPrefetchAsync
+#undef cuMemAdvise
 #define TEXT(name) #name
 #define GPU_FUNCTION(field, name, need) TEXT(name),
   static const char *const functions[] = {

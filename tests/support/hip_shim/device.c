@@ -167,6 +167,25 @@ hipError_t hipDeviceCanAccessPeer(int *out, int device, int other) {
   SHIM_CALL_PLAIN(cuDeviceCanAccessPeer, out, device, other);
 }
 
+static hipError_t set_peer(int other, CUresult (*call)(CUcontext other)) {
+  CUcontext context;
+  hipError_t code = shim_enter();
+  if (code != hipSuccess) return code;
+  code = shim_context(other, &context);
+  if (code == hipSuccess) code = (hipError_t)call(context);
+  shim_leave();
+  return code;
+}
+
+static CUresult enable_peer(CUcontext other) { return shim_cuda.cuCtxEnablePeerAccess(other, 0); }
+static CUresult disable_peer(CUcontext other) { return shim_cuda.cuCtxDisablePeerAccess(other); }
+
+hipError_t hipDeviceEnablePeerAccess(int other, unsigned int flags) {
+  return shim_result(flags != 0 ? hipErrorInvalidValue : (int)set_peer(other, enable_peer));
+}
+
+hipError_t hipDeviceDisablePeerAccess(int other) { return shim_result((int)set_peer(other, disable_peer)); }
+
 /* An AMD GPU has 64 KiB of shared memory for every block, and asks nobody for it: module.c sees to that. */
 static bool constant_attribute(hipDeviceAttribute_t attribute, int *out) {
   switch ((int)attribute) {
@@ -198,6 +217,7 @@ static CUdevice_attribute cuda_attribute(hipDeviceAttribute_t attribute) {
     case hipDeviceAttributeComputeCapabilityMinor: return CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR;
     case hipDeviceAttributeAsyncEngineCount: return CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT;
     case hipDeviceAttributeConcurrentKernels: return CU_DEVICE_ATTRIBUTE_CONCURRENT_KERNELS;
+    case hipDeviceAttributeMaxPitch: return CU_DEVICE_ATTRIBUTE_MAX_PITCH;
     case hipDeviceAttributeManagedMemory: return CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY;
     case hipDeviceAttributeConcurrentManagedAccess: return CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS;
     case hipDeviceAttributeCooperativeLaunch: return CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH;

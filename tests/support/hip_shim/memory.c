@@ -1,6 +1,8 @@
 /* Memory, copies and fills. */
 #include "shim.h"
 
+#include <string.h>
+
 hipError_t hipMemGetInfo(size_t *free_bytes, size_t *total) { SHIM_CALL(cuMemGetInfo, free_bytes, total); }
 
 /* Nothing is asked for, nothing is given: no error. */
@@ -46,9 +48,59 @@ hipError_t hipHostFree(void *p) {
   SHIM_CALL(cuMemFreeHost, p);
 }
 
+hipError_t hipHostRegister(void *p, size_t size, unsigned int flags) {
+  SHIM_CALL(cuMemHostRegister, p, size, flags & (CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP));
+}
+
+hipError_t hipHostUnregister(void *p) { SHIM_CALL(cuMemHostUnregister, p); }
+
+/* The host is -1 in both, and advice has the same numbers. */
+hipError_t hipMemPrefetchAsync(const void *p, size_t size, int device, hipStream_t stream) {
+  SHIM_CALL(cuMemPrefetchAsync, shim_pointer(p), size, device, shim_stream(stream));
+}
+
+hipError_t hipMemAdvise(const void *p, size_t size, hipMemoryAdvise advice, int device) {
+  SHIM_CALL(cuMemAdvise, shim_pointer(p), size, (CUmem_advise)advice, device);
+}
+
 hipError_t hipMemcpyAsync(void *dst, const void *src, size_t n, hipMemcpyKind kind, hipStream_t stream) {
   if ((int)kind < 0 || kind > hipMemcpyDefault) return shim_result(hipErrorInvalidValue);
   SHIM_CALL(cuMemcpyAsync, shim_pointer(dst), shim_pointer(src), n, shim_stream(stream));
+}
+
+hipError_t hipMemcpy2DAsync(void *dst, size_t dst_pitch, const void *src, size_t src_pitch, size_t width, size_t height,
+                            hipMemcpyKind kind, hipStream_t stream) {
+  if ((int)kind < 0 || kind > hipMemcpyDefault) return shim_result(hipErrorInvalidValue);
+  const CUDA_MEMCPY2D values = {
+    .srcMemoryType = CU_MEMORYTYPE_UNIFIED,
+    .srcDevice = shim_pointer(src),
+    .srcPitch = src_pitch,
+    .dstMemoryType = CU_MEMORYTYPE_UNIFIED,
+    .dstDevice = shim_pointer(dst),
+    .dstPitch = dst_pitch,
+    .WidthInBytes = width,
+    .Height = height,
+  };
+  SHIM_CALL(cuMemcpy2DAsync, &values, shim_stream(stream));
+}
+
+/* Neither arrays nor offsets: the backend uses none. */
+hipError_t hipMemcpy3DAsync(const struct hipMemcpy3DParms *asked, hipStream_t stream) {
+  if (asked->srcArray != NULL || asked->dstArray != NULL) return shim_result(hipErrorInvalidValue);
+  const CUDA_MEMCPY3D values = {
+    .srcMemoryType = CU_MEMORYTYPE_UNIFIED,
+    .srcDevice = shim_pointer(asked->srcPtr.ptr),
+    .srcPitch = asked->srcPtr.pitch,
+    .srcHeight = asked->srcPtr.ysize,
+    .dstMemoryType = CU_MEMORYTYPE_UNIFIED,
+    .dstDevice = shim_pointer(asked->dstPtr.ptr),
+    .dstPitch = asked->dstPtr.pitch,
+    .dstHeight = asked->dstPtr.ysize,
+    .WidthInBytes = asked->extent.width,
+    .Height = asked->extent.height,
+    .Depth = asked->extent.depth,
+  };
+  SHIM_CALL(cuMemcpy3DAsync, &values, shim_stream(stream));
 }
 
 hipError_t hipMemsetD8Async(hipDeviceptr_t dst, unsigned char value, size_t count, hipStream_t stream) {
@@ -67,3 +119,42 @@ hipError_t hipMemsetD2D32Async(hipDeviceptr_t dst, size_t pitch, unsigned int va
                                hipStream_t stream) {
   SHIM_CALL(cuMemsetD2D32Async, shim_pointer(dst), pitch, value, width, height, shim_stream(stream));
 }
+
+static CUresult get_range(hipDeviceptr_t *base, size_t *size, hipDeviceptr_t p) {
+  CUdeviceptr begin = 0;
+  const CUresult code = shim_cuda.cuMemGetAddressRange(&begin, size, shim_pointer(p));
+  if (base != NULL) *base = (void *)(uintptr_t)begin;
+  return code;
+}
+
+hipError_t hipMemGetAddressRange(hipDeviceptr_t *base, size_t *size, hipDeviceptr_t p) {
+  hipError_t code = shim_enter();
+  if (code == hipSuccess) {
+    code = (hipError_t)get_range(base, size, p);
+    shim_leave();
+  }
+  return shim_result((int)code);
+}
+
+/* ---- sharing between processes ---- */
+
+hipError_t hipIpcGetMemHandle(hipIpcMemHandle_t *out, void *p) {
+  SHIM_CALL(cuIpcGetMemHandle, (CUipcMemHandle *)(void *)out, shim_pointer(p));
+}
+
+/* The flag was 0 in 5 and is 1 from 6 on. */
+hipError_t hipIpcOpenMemHandle(void **out, hipIpcMemHandle_t handle, unsigned int flags) {
+  CUdeviceptr p = 0;
+  CUipcMemHandle bytes;
+  if (flags != (SHIM_HIP_VERSION >= 60000000)) return shim_result(hipErrorInvalidValue);
+  memcpy(&bytes, &handle, sizeof bytes);
+  hipError_t code = shim_enter();
+  if (code == hipSuccess) {
+    code = (hipError_t)shim_cuda.cuIpcOpenMemHandle(&p, bytes, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS);
+    shim_leave();
+  }
+  *out = (void *)(uintptr_t)p;
+  return shim_result((int)code);
+}
+
+hipError_t hipIpcCloseMemHandle(void *p) { SHIM_CALL(cuIpcCloseMemHandle, shim_pointer(p)); }

@@ -24,6 +24,12 @@
 #undef cuEventElapsedTime /* the first version is in every driver */
 extern __typeof__(cuEventElapsedTime_v2) cuEventElapsedTime;
 #endif
+#ifdef cuMemPrefetchAsync /* the same with these */
+#undef cuMemPrefetchAsync
+#undef cuMemAdvise
+CUresult CUDAAPI cuMemPrefetchAsync(CUdeviceptr p, size_t size, CUdevice device, CUstream stream);
+CUresult CUDAAPI cuMemAdvise(CUdeviceptr p, size_t size, CUmem_advise advice, CUdevice device);
+#endif
 CUresult CUDAAPI cuStreamGetId(CUstream stream, unsigned long long *id); /* of CUDA 12 */
 
 /* Every CUDA function that the shim calls. */
@@ -44,6 +50,8 @@ CUresult CUDAAPI cuStreamGetId(CUstream stream, unsigned long long *id); /* of C
   X(cuCtxPopCurrent)                   \
   X(cuCtxGetDevice)                    \
   X(cuCtxSynchronize)                  \
+  X(cuCtxEnablePeerAccess)             \
+  X(cuCtxDisablePeerAccess)            \
   X(cuStreamCreateWithPriority)        \
   X(cuStreamDestroy)                   \
   X(cuStreamQuery)                     \
@@ -67,6 +75,12 @@ CUresult CUDAAPI cuStreamGetId(CUstream stream, unsigned long long *id); /* of C
   X(cuEventQuery)                      \
   X(cuEventSynchronize)                \
   X(cuEventElapsedTime)                \
+  X(cuIpcGetEventHandle)               \
+  X(cuIpcOpenEventHandle)              \
+  X(cuIpcGetMemHandle)                 \
+  X(cuIpcOpenMemHandle)                \
+  X(cuIpcCloseMemHandle)               \
+  X(cuMemGetAddressRange)              \
   X(cuMemGetInfo)                      \
   X(cuMemAlloc)                        \
   X(cuMemAllocManaged)                 \
@@ -74,6 +88,12 @@ CUresult CUDAAPI cuStreamGetId(CUstream stream, unsigned long long *id); /* of C
   X(cuMemHostAlloc)                    \
   X(cuMemFreeHost)                     \
   X(cuMemcpyAsync)                     \
+  X(cuMemHostRegister)                 \
+  X(cuMemHostUnregister)               \
+  X(cuMemPrefetchAsync)                \
+  X(cuMemAdvise)                       \
+  X(cuMemcpy2DAsync)                   \
+  X(cuMemcpy3DAsync)                   \
   X(cuMemsetD8Async)                   \
   X(cuMemsetD16Async)                  \
   X(cuMemsetD32Async)                  \

@@ -2,6 +2,7 @@
 #include "shim.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- streams ---- */
 
@@ -185,4 +186,17 @@ hipError_t hipEventSynchronize(hipEvent_t event) { SHIM_CALL(cuEventSynchronize,
 
 hipError_t hipEventElapsedTime(float *ms, hipEvent_t start, hipEvent_t end) {
   SHIM_CALL(cuEventElapsedTime, ms, shim_event(start), shim_event(end));
+}
+
+/* ---- sharing between processes: the handles have one size, and the same bytes ---- */
+
+hipError_t hipIpcGetEventHandle(hipIpcEventHandle_t *out, hipEvent_t event) {
+  SHIM_CALL(cuIpcGetEventHandle, (CUipcEventHandle *)(void *)out, shim_event(event));
+}
+
+hipError_t hipIpcOpenEventHandle(hipEvent_t *out, hipIpcEventHandle_t handle) {
+  CUipcEventHandle bytes;
+  _Static_assert(sizeof bytes == sizeof handle, "64 bytes each");
+  memcpy(&bytes, &handle, sizeof bytes);
+  SHIM_CALL(cuIpcOpenEventHandle, (CUevent *)(void *)out, bytes);
 }

@@ -4,6 +4,8 @@
 
 /* But for these: older libraries do not know the new names, so the backends ask for the old ones. */
 #undef cuEventElapsedTime
+#undef cuMemPrefetchAsync
+#undef cuMemAdvise
 #undef hipGetDeviceProperties
 
 int null_success(void);

@@ -1,0 +1,215 @@
+/* Memory shared with other processes.
+ *
+ * Memory is private until it is exported: then its bytes move into a file without a name, which is mapped in their
+ * place, at the same address.  Another process opens that file through this one's /proc, and closes it again as soon as
+ * it is mapped; so the file goes when it has been freed here, or this process has ended, and nobody has it mapped.  The
+ * name that the file has nevertheless says that it is the one that the handle means.
+ *
+ * An allocation has its pages for itself (memory.c), so nothing else moves.
+ */
+#include "backends/cpu/cpu.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* What one process tells the other. */
+struct shared_file {
+  int32_t process, fd;
+  uint64_t size; /* whole pages */
+  uint64_t inode;
+  uint64_t chance; /* in the file's name */
+  uint8_t zero[32];
+};
+_Static_assert(sizeof(struct shared_file) == sizeof(struct rill__ipc_native), "what core carries");
+
+/* An allocation that has been exported. */
+struct export {
+  void *p;
+  struct shared_file file;
+  struct export *next;
+};
+
+/* Unlike other locks of this backend it is held while work is waited for, which never takes it.  The list is right at
+ * any moment: a fork may come. */
+static struct cpu_lock exports_lock;
+static _Atomic(struct export *) exports;
+
+static size_t whole_pages(size_t size) { return (size + cpu_page_bytes() - 1) / cpu_page_bytes() * cpu_page_bytes(); }
+
+static struct export *find_export(const void *p) {
+  struct export *export = atomic_load(&exports);
+  while (export != NULL && export->p != p) export = export->next;
+  return export;
+}
+
+static void take_out(const struct export *export) {
+  if (atomic_load(&exports) == export) {
+    atomic_store(&exports, export->next);
+    return;
+  }
+  struct export *before = atomic_load(&exports);
+  while (before->next != export) before = before->next;
+  before->next = export->next;
+}
+
+static void name_file(uint64_t chance, char name[32]) {
+  (void)snprintf(name, 32, "rill-%016llx", (unsigned long long)chance);
+}
+
+/* ---- the exporting process ---- */
+
+static rill_status fail_system(const char *call) {
+  const int code = errno;
+  return rill__fail(code == ENOMEM || code == ENOSPC ? RILL_ERROR_OUT_OF_MEMORY : RILL_ERROR_BACKEND,
+                    "%s: %s, where memory was to be shared between processes", call, strerror(code));
+}
+
+/* Maps the file, fills it with what is at `p`, and puts the mapping there.  Its length is sealed: no process can make
+ * another's mapping end early.  NULL, or what failed. */
+static const char *replace_by_file(int fd, void *p, size_t size) {
+  if (fallocate(fd, 0, 0, (off_t)size) != 0) return "fallocate"; /* rather than a signal at a page that is not there */
+  if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) return "fcntl";
+  void *mapped = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (mapped == MAP_FAILED) return "mmap";
+  memcpy(mapped, p, size);
+  if (mremap(mapped, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, p) == p) return NULL;
+  const int code = errno;
+  (void)munmap(mapped, size);
+  errno = code;
+  return "mremap";
+}
+
+static rill_status move_into_file(void *p, struct shared_file *file) {
+  struct stat status;
+  char name[32];
+  if (getrandom(&file->chance, sizeof file->chance, 0) != (ssize_t)sizeof file->chance) return fail_system("getrandom");
+  name_file(file->chance, name);
+  const int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  if (fd < 0) return fail_system("memfd_create");
+  const char *failed = fstat(fd, &status) != 0 ? "fstat" : replace_by_file(fd, p, file->size);
+  if (failed != NULL) {
+    const rill_status result = fail_system(failed);
+    (void)close(fd);
+    return result;
+  }
+  file->fd = fd;
+  file->inode = (uint64_t)status.st_ino;
+  return RILL_OK;
+}
+
+/* In the list before anything is mapped, so that `forget` undoes it in the child of a fork that comes meanwhile. */
+static rill_status export_first(void *p, size_t size, struct export **out) {
+  struct export *export = calloc(1, sizeof *export);
+  RILL_REQUIRE(export != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory to share %zu bytes", size);
+  export->p = p;
+  export->file.fd = -1;
+  export->file.size = whole_pages(size);
+  export->next = atomic_load(&exports);
+  cpu_queues_synchronize(); /* what writes the memory would write into what it was */
+  atomic_store(&exports, export);
+  const rill_status status = move_into_file(p, &export->file);
+  if (status != RILL_OK) {
+    take_out(export);
+    free(export);
+    return status;
+  }
+  *out = export;
+  return RILL_OK;
+}
+
+rill_status cpu_ipc_export(struct rill__device *device, void *p, size_t size, struct rill__ipc_native *out) {
+  (void)device;
+  rill_status status = RILL_OK;
+  cpu_acquire(&exports_lock);
+  struct export *export = find_export(p);
+  if (export == NULL) status = export_first(p, size, &export);
+  if (status == RILL_OK) {
+    export->file.process = (int32_t)getpid();
+    memcpy(out, &export->file, sizeof *out);
+  }
+  cpu_release(&exports_lock);
+  return status;
+}
+
+/* Gives the allocator the kind of memory back that it gave. */
+void cpu_ipc_forget(void *p) {
+  if (atomic_load(&exports) == NULL) return;
+  cpu_acquire(&exports_lock);
+  struct export *export = find_export(p);
+  if (export != NULL) {
+    (void)mmap(p, export->file.size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    take_out(export);
+  }
+  cpu_release(&exports_lock);
+  if (export == NULL) return;
+  if (export->file.fd >= 0) (void)close(export->file.fd);
+  free(export);
+}
+
+/* ---- the importing process ---- */
+
+static rill_status fail_open(const struct shared_file *file, const char *why) {
+  return rill__fail(RILL_ERROR_NOT_FOUND,
+                    "there is nothing behind the handle: process %d %s" RILL_HINT
+                    "keep what is exported until the others have opened and closed it",
+                    (int)file->process, why);
+}
+
+/* The name is looked at first: to open something else may have effects. */
+static rill_status open_file(const struct shared_file *file, int *fd) {
+  char path[64], name[32], expected[64], link[64];
+  (void)snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)file->process, (int)file->fd);
+  name_file(file->chance, name);
+  (void)snprintf(expected, sizeof expected, "/memfd:%s (deleted)", name);
+  const ssize_t length = readlink(path, link, sizeof link - 1);
+  if (length < 0) {
+    return fail_open(file, errno == EACCES ? "is another user's, or lets nobody look" : "has ended, or freed it");
+  }
+  link[length] = '\0';
+  if (strcmp(link, expected) != 0) return fail_open(file, "has freed it, or is another one");
+  *fd = open(path, O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+  return *fd >= 0 ? RILL_OK : fail_open(file, "cannot be reached from here");
+}
+
+static rill_status map_file(int fd, const struct shared_file *file, size_t size, void **out) {
+  struct stat status;
+  const int seals = fcntl(fd, F_GET_SEALS);
+  if (seals < 0 || (seals & F_SEAL_SHRINK) == 0 || fstat(fd, &status) != 0 || (uint64_t)status.st_ino != file->inode) {
+    return fail_open(file, "has freed it, or is another one");
+  }
+  RILL_REQUIRE((uint64_t)status.st_size == file->size && whole_pages(size) == file->size, RILL_ERROR_INVALID_ARGUMENT,
+               "the handle is forged: it says %zu bytes, and there are %llu", size, (unsigned long long)status.st_size);
+  void *p = mmap(NULL, file->size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (p == MAP_FAILED) return fail_system("mmap");
+  *out = p;
+  return RILL_OK;
+}
+
+rill_status cpu_ipc_import(struct rill__device *device, const struct rill__ipc_native *from, size_t size, void **out) {
+  static const uint8_t zero[sizeof((struct shared_file *)0)->zero];
+  struct shared_file file;
+  int fd = -1;
+  (void)device;
+  memcpy(&file, from, sizeof file);
+  RILL_REQUIRE(memcmp(file.zero, zero, sizeof zero) == 0 && file.process > 0 && file.fd >= 0 && size <= file.size,
+               RILL_ERROR_INVALID_ARGUMENT, "the handle is forged: file %d of process %d, %zu of %llu bytes",
+               (int)file.fd, (int)file.process, size, (unsigned long long)file.size);
+  RILL_TRY(open_file(&file, &fd));
+  const rill_status status = map_file(fd, &file, size, out);
+  (void)close(fd);
+  return status;
+}
+
+rill_status cpu_ipc_close(struct rill__device *device, void *p, size_t size) {
+  (void)device;
+  cpu_queues_synchronize();
+  (void)munmap(p, whole_pages(size));
+  return RILL_OK;
+}

@@ -1,0 +1,87 @@
+/* Copies of two and three dimensions. */
+#include "backends/gpu/gpu.h"
+
+#include <stdlib.h>
+
+static void copy_on_host(void *user, rill_status stream_status) {
+  struct rill__copy_3d *copy = user;
+  if (stream_status == RILL_OK) rill__copy_rows(copy, 0, copy->height * copy->depth);
+  free(copy);
+}
+
+/* Between pinned memory the host copies, in stream order; why stands at the copy of one dimension (memory.c).  False in
+ * a capture. */
+static rill_status try_host_copy(struct rill__stream *stream, const struct rill__copy_3d *asked, bool *done) {
+  bool capturing = false;
+  RILL_TRY(gpu_stream_table.is_capturing(stream, &capturing));
+  *done = !capturing;
+  if (capturing) return RILL_OK;
+  struct rill__copy_3d *copy = malloc(sizeof *copy);
+  RILL_REQUIRE(copy != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for a copy between pinned memory");
+  *copy = *asked;
+  const rill_status status = gpu_host_call(stream, copy_on_host, copy);
+  if (status != RILL_OK) free(copy);
+  return status;
+}
+
+/* One vendor call. */
+static rill_status copy_at_once(struct rill__stream *stream, const struct rill__copy_3d *copy) {
+  const struct gpu_stream *part = gpu_stream_of(stream);
+  struct rill__device *device = stream->base.device;
+  gpu_result (*const call)(const struct rill__copy_3d *, gpu_stream_handle) =
+      copy->depth == 1 ? gpu_vendor_copy_2d : gpu_vendor_copy_3d;
+  gpu_result result = GPU_INVALID_CONTEXT;
+  if (RILL__LIKELY(!part->work_inside)) result = call(copy, part->native);
+  if (RILL__UNLIKELY(result == GPU_INVALID_CONTEXT)) { /* as in GPU_RUN */
+    struct gpu_scope scope;
+    result = gpu_enter(device, &scope);
+    if (result == GPU_SUCCESS) {
+      result = call(copy, part->native);
+      gpu_leave(&scope);
+    }
+  }
+  if (RILL__LIKELY(result == GPU_SUCCESS)) return RILL_OK;
+  return gpu_fail(device, result, copy->depth == 1 ? gpu_symbols.copy_2d : gpu_symbols.copy_3d);
+}
+
+static bool is_too_wide(const struct rill__device *device, size_t pitch) {
+  const size_t most = ((const struct gpu_device *)rill__part(device))->max_pitch;
+  return most != 0 && pitch > most;
+}
+
+/* Row by row, for pitches that the vendor does not take: gigabytes, so rows are few. */
+static rill_status copy_by_rows(struct rill__stream *stream, const struct rill__copy_3d *copy) {
+  for (size_t row = 0; row < copy->height; row++) {
+    RILL_TRY(gpu_memory_table.copy(stream, (char *)copy->dst + row * copy->dst_pitch, copy->dst_kind,
+                                   (const char *)copy->src + row * copy->src_pitch, copy->src_kind, copy->width));
+  }
+  return RILL_OK;
+}
+
+/* Slice by slice, for slice pitches that are no multiple of the pitch, which the vendors cannot say. */
+static rill_status copy_by_slices(struct rill__stream *stream, const struct rill__copy_3d *copy, bool by_rows) {
+  struct rill__copy_3d slice = *copy;
+  slice.depth = 1;
+  for (size_t i = 0; i < copy->depth; i++) {
+    slice.dst = (char *)copy->dst + i * copy->dst_slice_pitch;
+    slice.src = (const char *)copy->src + i * copy->src_slice_pitch;
+    RILL_TRY(by_rows ? copy_by_rows(stream, &slice) : copy_at_once(stream, &slice));
+  }
+  return RILL_OK;
+}
+
+/* Where one call does not do it, the first of several fails for whatever is wrong with the arguments: later ones can
+ * only fail as the device does. */
+rill_status gpu_copy_3d(struct rill__stream *stream, const struct rill__copy_3d *copy) {
+  const struct rill__device *device = stream->base.device;
+  if (RILL__UNLIKELY(copy->dst_kind == RILL_MEMORY_PINNED && copy->src_kind == RILL_MEMORY_PINNED)) {
+    bool done = false;
+    RILL_TRY(try_host_copy(stream, copy, &done));
+    if (done) return RILL_OK;
+  }
+  const bool by_rows = is_too_wide(device, copy->dst_pitch) || is_too_wide(device, copy->src_pitch);
+  const bool uneven =
+      copy->depth > 1 && (copy->dst_slice_pitch % copy->dst_pitch != 0 || copy->src_slice_pitch % copy->src_pitch != 0);
+  if (by_rows || uneven) return copy_by_slices(stream, copy, by_rows);
+  return copy_at_once(stream, copy);
+}

@@ -1,0 +1,32 @@
+#include "backends/gpu/gpu.h"
+
+bool gpu_can_access_peer(struct rill__device *device, struct rill__device *memory_of, const char **why) {
+  int can = 0;
+  *why = "GPUs cannot be used in the child of a fork";
+  if (gpu_forked) return false;
+  *why = "the driver has no functions for it";
+  if (gpu_api.device_can_access_peer == NULL || gpu_api.enable_peer == NULL || gpu_api.disable_peer == NULL) {
+    return false;
+  }
+  *why = "the driver says that there is no way between the two";
+  const gpu_device_handle from = gpu_device_of(device)->native, to = gpu_device_of(memory_of)->native;
+  if (GPU_CALL(device_can_access_peer(&can, from, to)) != GPU_SUCCESS || can == 0) return false;
+  *why = "";
+  return true;
+}
+
+/* Others in the process may have turned it on or off before. */
+rill_status gpu_set_peer(struct rill__device *device, struct rill__device *memory_of, bool on) {
+  const struct gpu_device *other = gpu_device_of(memory_of);
+  struct gpu_scope scope;
+  struct gpu_aside aside = gpu_step_aside();
+  gpu_result result = gpu_enter(device, &scope);
+  if (result == GPU_SUCCESS) {
+    result = on ? gpu_vendor_enable_peer(other->native, other->context)
+                : gpu_vendor_disable_peer(other->native, other->context);
+    gpu_leave(&scope);
+  }
+  gpu_step_back(&aside);
+  if (result == GPU_SUCCESS || result == (on ? GPU_PEER_ALREADY_ENABLED : GPU_PEER_NOT_ENABLED)) return RILL_OK;
+  return gpu_fail(device, result, on ? gpu_symbols.enable_peer : gpu_symbols.disable_peer);
+}

@@ -1,0 +1,72 @@
+/* Copies and prefetches of held streams, and the pinned memory that stands in for pageable memory in them. */
+#include "core/held_queue.h"
+
+/* Puts pinned memory, without anything between rows, between the ends of a copy, one of which is pageable. */
+static rill_status stage(struct rill__stream *stream, struct rill__copy_3d *copy, size_t n, struct held_staging **out) {
+  RILL_REQUIRE(n <= HELD_BYTES_MAX, RILL_ERROR_OUT_OF_MEMORY,
+               "%s is held; a copy of %zu bytes of pageable memory passes the limit of %d" RILL_HINT
+               "use pinned memory",
+               rill__name_of(&stream->base).text, n, HELD_BYTES_MAX);
+  struct held_staging *staging = NULL;
+  RILL_TRY(rill__staging_take(stream->base.device, n, &staging));
+  struct rill__copy_3d in = *copy, out_of = *copy;
+  in.dst = staging->memory;
+  in.dst_kind = RILL_MEMORY_PINNED;
+  in.dst_pitch = copy->width;
+  in.dst_slice_pitch = copy->width * copy->height;
+  out_of.src = in.dst;
+  out_of.src_kind = RILL_MEMORY_PINNED;
+  out_of.src_pitch = in.dst_pitch;
+  out_of.src_slice_pitch = in.dst_slice_pitch;
+  if (copy->src_kind == RILL_MEMORY_UNKNOWN) { /* its source is taken at the call */
+    rill__copy_rows(&in, 0, copy->height * copy->depth);
+    *copy = out_of;
+  }
+  if (copy->dst_kind == RILL_MEMORY_UNKNOWN) {
+    staging->down = true;
+    staging->deliver = out_of;
+    in.src = copy->src;
+    in.src_kind = copy->src_kind;
+    in.src_pitch = copy->src_pitch;
+    in.src_slice_pitch = copy->src_slice_pitch;
+    *copy = in;
+  }
+  *out = staging;
+  return RILL_OK;
+}
+
+rill_status rill__held_copy_3d(struct rill__stream *stream, const struct rill__copy_3d *copy, bool *taken) {
+  const bool pageable = copy->dst_kind == RILL_MEMORY_UNKNOWN || copy->src_kind == RILL_MEMORY_UNKNOWN;
+  const size_t n = copy->width * copy->height * copy->depth;
+  struct rill__copy_3d wanted = *copy;
+  struct held_staging *staging = NULL;
+  struct held_op *op = NULL;
+  *taken = false;
+  if (pageable) RILL_TRY(stage(stream, &wanted, n, &staging));
+  const rill_status status = rill__held_op_new(HELD_COPY, 0, &op);
+  if (status != RILL_OK) {
+    if (staging != NULL) rill__staging_keep(staging);
+    return status;
+  }
+  op->copy.ends = wanted;
+  op->copy.staging = staging;
+  op->bytes += staging != NULL ? n : 0;
+  return rill__held_push(stream, op, taken);
+}
+
+rill_status rill__held_copy(struct rill__stream *stream, void *dst, uint32_t dst_kind, const void *src,
+                            uint32_t src_kind, size_t n, bool *taken) {
+  const struct rill__copy_3d copy = {
+    .dst = dst, .src = src, .dst_kind = dst_kind, .src_kind = src_kind, .width = n, .height = 1, .depth = 1
+  };
+  return rill__held_copy_3d(stream, &copy, taken);
+}
+
+rill_status rill__held_prefetch(struct rill__stream *stream, const void *p, size_t size, bool *taken) {
+  struct held_op *op = NULL;
+  *taken = false;
+  RILL_TRY(rill__held_op_new(HELD_PREFETCH, 0, &op));
+  op->prefetch.p = p;
+  op->prefetch.size = size;
+  return rill__held_push(stream, op, taken);
+}

@@ -1,0 +1,63 @@
+/* Host memory that others allocated, made pinned. */
+#include "core/memory.h"
+
+static rill_status fail_overlap(const struct rill__allocation *other, const void *p, size_t size) {
+  return rill__fail(RILL_ERROR_INVALID_ARGUMENT, "%zu bytes at %p overlap %zu bytes at %p, %s", size, p, other->size,
+                    (void *)other->begin,
+                    other->kind == RILL_MEMORY_REGISTERED ? "which are registered already"
+                                                          : "which rill has allocated itself");
+}
+
+/* It is put into the map first, so that of two threads that register the same memory one is refused here; until the
+ * driver knows of it, no work can be using it as pinned unless the caller races against himself. */
+static rill_status register_range(struct rill__device *device, void *p, size_t size) {
+  struct rill__allocation *range = NULL, *other = NULL;
+  RILL_TRY(rill__object_new(sizeof *range, device, NULL, rill__allocation_destroy, &range));
+  range->begin = (uintptr_t)p;
+  range->size = size;
+  range->kind = RILL_MEMORY_REGISTERED;
+  if (!rill__memory_insert(range, &other)) {
+    rill__drop(&range->base);
+    if (other != NULL) return fail_overlap(other, p, size); /* inside the epoch: it stays that long */
+    return rill__fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory to keep track of %zu bytes at %p", size, p);
+  }
+  const rill_status status = RILL_DOOR(device, memory, host_register, device, p, size);
+  if (status == RILL_OK) return RILL_OK;
+  rill__errors_aside();
+  const bool mine = rill__memory_take_out(p, true, &range) == RILL_OK;
+  rill__errors_back();
+  if (mine) rill__object_defer(&range->base);
+  return status;
+}
+
+rill_status rill_host_register(rill_device device, void *p, size_t size) {
+  rill__reclaim();
+  RILL_ENTER();
+  struct rill__device *d;
+  RILL_RESOLVE(RILL__DEVICE, device, "device", &d);
+  RILL_REQUIRE(p != NULL, RILL_ERROR_INVALID_ARGUMENT, "p is NULL");
+  RILL_REQUIRE(size != 0, RILL_ERROR_INVALID_ARGUMENT, "size is 0: there is nothing to register");
+  RILL_REQUIRE((uintptr_t)p <= UINTPTR_MAX - size, RILL_ERROR_OUT_OF_RANGE, "%zu bytes at %p pass the end of memory",
+               size, p);
+  RILL_REQUIRE(d->backend->memory->host_register != NULL, RILL_ERROR_UNSUPPORTED,
+               "%s cannot register memory, in any version", d->name);
+  RILL_TRY(rill__device_activate(d));
+  return register_range(d, p, size);
+}
+
+rill_status rill_host_unregister(void *p) {
+  RILL_ENTER();
+  struct rill__allocation *range = NULL;
+  RILL_TRY(rill__memory_take_out(p, true, &range));
+  rill__leave(&self); /* nobody else can unregister the range */
+  struct rill__device *device = range->base.device;
+  rill_status status = rill__check_usable(device);
+  if (status == RILL_OK) status = RILL_DOOR(device, memory, host_unregister, device, p);
+  if (status != RILL_OK && atomic_load(&device->lost) == RILL_OK) {
+    rill__memory_put_back(range);
+  } else { /* of a lost device, the registration has gone with it */
+    rill__object_defer(&range->base);
+  }
+  rill__reclaim();
+  return status;
+}

@@ -1,0 +1,21 @@
+/* What the files about memory share: what is known of a pointer that work is to use. */
+#ifndef RILL_CORE_MEMORY_H
+#define RILL_CORE_MEMORY_H
+
+#include "core/call.h"
+#include "core/ranges.h"
+
+/* Looks at `n` bytes at `p` that a stream of `stream`'s device is to use.  Memory that rill does not know is left to
+ * the driver: kind UNKNOWN.  Registered memory is pinned. */
+rill_status rill__memory_check(const struct rill__stream *stream, const void *p, size_t n, const char *what,
+                               uint32_t *kind);
+
+/* Puts an allocation into the map, unless it overlaps another one, which it then gives, or memory ran out. */
+bool rill__memory_insert(struct rill__allocation *allocation, struct rill__allocation **overlapping);
+
+/* Takes the allocation, or the registered range, that begins at `p` out of the map: from then on it is the caller's
+ * alone.  put_back: it is as it was. */
+rill_status rill__memory_take_out(void *p, bool registered, struct rill__allocation **out);
+void rill__memory_put_back(struct rill__allocation *allocation);
+
+#endif

@@ -1,0 +1,95 @@
+/* rill_device_enable_peer */
+#include "peers.h"
+
+static rill_status call_with_first(uint64_t id) { return rill_device_enable_peer((rill_device){ id }, dut.device); }
+static rill_status call_with_second(uint64_t id) { return rill_device_enable_peer(dut.device, (rill_device){ id }); }
+
+/* P3 */
+static void refuses_bad_handles(void) {
+  refuses_bad_devices("rill_device_enable_peer", call_with_first);
+  refuses_bad_devices("rill_device_enable_peer", call_with_second);
+}
+
+/* C5.4, P1, P7 */
+static void itself_is_fine(void) {
+  assert_ok(rill_device_enable_peer(dut.device, dut.device));
+  assert_ok(rill_device_enable_peer(dut.device, dut.device));
+  assert_true(peer_is_enabled(dut.device, dut.device));
+}
+
+/* P4 */
+static void refuses_another_backend(void) {
+  needs_foreign_device();
+  assert_fails(rill_device_enable_peer(dut.device, dut.foreign), RILL_ERROR_WRONG_BACKEND);
+  assert_says(dut.name);
+}
+
+/* C5.4: each direction by itself, and again and again.  P2, P6: on, off, on. */
+static void is_directed_and_idempotent(void) {
+  needs_peer();
+  assert_ok(rill_device_disable_peer(dut.device, dut.second));
+  assert_ok(rill_device_disable_peer(dut.second, dut.device));
+  for (int i = 0; i < 3; i++) {
+    assert_ok(rill_device_enable_peer(dut.device, dut.second));
+    assert_ok(rill_device_enable_peer(dut.device, dut.second));
+    assert_true(peer_is_enabled(dut.device, dut.second));
+    assert_false(peer_is_enabled(dut.second, dut.device));
+    assert_ok(rill_device_disable_peer(dut.device, dut.second));
+    assert_false(peer_is_enabled(dut.device, dut.second));
+  }
+}
+
+/* P5, C1.8 */
+static void says_why_a_pair_is_refused(void) {
+  needs_second_device();
+  const char *why = NULL;
+  if (rill_device_can_access_peer(dut.device, dut.second, &why)) return;
+  assert_fails(rill_device_enable_peer(dut.device, dut.second), RILL_ERROR_UNSUPPORTED);
+  assert_says(why);
+  assert_ok(rill_device_disable_peer(dut.device, dut.second));
+}
+
+/* P8: copies work with and without; C17 of the edge cases. */
+static void copies_work_off_and_on(void) {
+  needs_second_device();
+  assert_ok(rill_device_disable_peer(dut.device, dut.second));
+  assert_ok(rill_device_disable_peer(dut.second, dut.device));
+  check_copies_between_devices();
+  needs_peer();
+  assert_ok(rill_device_enable_peer(dut.device, dut.second));
+  check_copies_between_devices();
+  assert_ok(rill_device_enable_peer(dut.second, dut.device));
+  check_copies_between_devices();
+  assert_ok(rill_device_disable_peer(dut.device, dut.second));
+  assert_ok(rill_device_disable_peer(dut.second, dut.device));
+  check_copies_between_devices();
+}
+
+static const char *enables(unsigned index, void *shared) {
+  (void)shared;
+  for (unsigned i = 0; i < 20; i++) {
+    const bool there = (index + i) % 2 == 0;
+    REQUIRE_OK(rill_device_enable_peer(there ? dut.device : dut.second, there ? dut.second : dut.device));
+  }
+  return NULL;
+}
+
+/* C1.7: many threads ask for the same at once. */
+static void serves_many_threads(void) {
+  needs_peer();
+  run_threads(8, enables, NULL);
+  assert_true(peer_is_enabled(dut.device, dut.second));
+  assert_true(peer_is_enabled(dut.second, dut.device));
+  assert_ok(rill_device_disable_peer(dut.device, dut.second));
+  assert_ok(rill_device_disable_peer(dut.second, dut.device));
+}
+
+int main(void) {
+  static const struct test tests[] = {
+    TEST(refuses_bad_handles),        TEST(itself_is_fine),
+    TEST(refuses_another_backend),    TEST(is_directed_and_idempotent),
+    TEST(says_why_a_pair_is_refused), TEST(copies_work_off_and_on),
+    TEST(serves_many_threads),
+  };
+  return RUN_ON_EACH_DEVICE("rill_device_enable_peer", tests);
+}

@@ -1,0 +1,269 @@
+/* rill_event_ipc_import, with a second process that has what the first one exports. */
+#include "support/peer.h"
+
+static bool shares_events(void) { return rill_device_supports(dut.device, RILL_FEATURE_IPC, NULL); }
+
+static rill_event new_shared(void) {
+  rill_event event;
+  assert_ok(rill_event_create(dut.device, RILL_EVENT_OPTIONS(.interprocess = true), &event));
+  keep_event_until_end(event);
+  return event;
+}
+
+static rill_status import_on(rill_device device, const rill_ipc_handle *handle, rill_event *out) {
+  *out = (rill_event){ 1 };
+  const rill_status status = rill_event_ipc_import(device, handle, out);
+  if (status != RILL_OK) assert_int_equal(out->id, 0);
+  return status;
+}
+
+static rill_event import(const rill_ipc_handle *handle) {
+  rill_event event;
+  assert_ok(import_on(dut.device, handle, &event));
+  keep_event_until_end(event);
+  return event;
+}
+
+#define IMPORT_FAILS(handle, status)                                                             \
+  do {                                                                                           \
+    rill_event none_;                                                                            \
+    assert_fails_in("rill_event_ipc_import", import_on(dut.device, (handle), &none_), (status)); \
+  } while (0)
+
+/* ---- in one process ---- */
+
+static rill_status call_with_device(uint64_t id) {
+  const rill_ipc_handle handle = { { 1 } };
+  rill_event out;
+  return import_on((rill_device){ id }, &handle, &out);
+}
+
+static void refuses_bad_handles(void) { refuses_bad_devices("rill_event_ipc_import", call_with_device); }
+
+static void refuses_null(void) {
+  const rill_ipc_handle handle = { { 1 } };
+  rill_event out;
+  assert_fails(rill_event_ipc_import(dut.device, &handle, NULL), RILL_ERROR_INVALID_ARGUMENT);
+  assert_fails_in("rill_event_ipc_import", import_on(dut.device, NULL, &out), RILL_ERROR_INVALID_ARGUMENT);
+}
+
+/* C1.8 */
+static void says_why_it_cannot(void) {
+  const char *why = "";
+  const rill_ipc_handle handle = { { 1 } };
+  if (rill_device_supports(dut.device, RILL_FEATURE_IPC, &why)) return;
+  IMPORT_FAILS(&handle, RILL_ERROR_UNSUPPORTED);
+  assert_says(why);
+}
+
+/* I6 */
+static void refuses_bytes_that_are_none(void) {
+  rill_ipc_handle handle = { { 0 } };
+  if (!shares_events()) return;
+  IMPORT_FAILS(&handle, RILL_ERROR_INVALID_ARGUMENT);
+  assert_says("zero");
+  memset(&handle, 0xff, sizeof handle);
+  IMPORT_FAILS(&handle, RILL_ERROR_INVALID_ARGUMENT);
+}
+
+/* I3 */
+static void refuses_what_this_process_exported(void) {
+  rill_ipc_handle handle;
+  if (!shares_events()) return;
+  assert_ok(rill_event_ipc_export(new_shared(), &handle));
+  IMPORT_FAILS(&handle, RILL_ERROR_INVALID_ARGUMENT);
+  assert_says("this process");
+}
+
+/* I6 */
+static void refuses_memory(void) {
+  rill_ipc_handle handle;
+  if (!shares_events()) return;
+  assert_ok(rill_memory_ipc_export(dut.memory, &handle));
+  IMPORT_FAILS(&handle, RILL_ERROR_INVALID_ARGUMENT);
+  assert_says("memory");
+}
+
+/* ---- in two ---- */
+
+/* Waits on the device and on the host for what the exporter recorded. */
+static void child_waits(void) {
+  rill_ipc_handle handle;
+  bool recorded = false;
+  peer_tell(peer_parent(), 's');
+  peer_receive(peer_parent(), &handle, sizeof handle);
+  rill_event event = import(&handle);
+  rill_stream stream = new_stream("waiter");
+  float ms = 0;
+  assert_ok(rill_event_is_recorded(event, &recorded));
+  assert_true(recorded);
+  assert_false(is_ready(event));
+  assert_fails(rill_event_synchronize_for(event, MILLISECOND), RILL_ERROR_TIMEOUT);
+  assert_fails(rill_event_elapsed_time(event, event, &ms), RILL_ERROR_TIMING_DISABLED);
+  assert_ok(rill_stream_wait_event(stream, event, 0));
+  write_cell(stream, 0, 9);
+  read_cell(stream, 0);
+  assert_false(is_complete(stream));
+  peer_tell(peer_parent(), 'w');
+  assert_completes(stream); /* the exporter opens its gate */
+  assert_int_equal(dut.host[0], 9);
+  assert_becomes_ready(event);
+  assert_true(is_ready(event));
+}
+
+/* C4.5 */
+static void waits_for_the_exporters_record(void) {
+  rill_ipc_handle handle;
+  if (!shares_events()) return;
+  struct peer *peer = peer_start("child_waits");
+  rill_event event = new_shared();
+  rill_stream stream = new_stream("stream");
+  peer_awaits(peer, 's'); /* it has started: that may take longer than a gate stays closed */
+  struct gate *gate = gate_close(stream);
+  assert_ok(rill_stream_record_event(stream, event, 0));
+  assert_ok(rill_event_ipc_export(event, &handle));
+  peer_send(peer, &handle, sizeof handle);
+  peer_awaits(peer, 'w');
+  gate_open(gate);
+  peer_ends(peer);
+  assert_becomes_ready(event);
+}
+
+static void child_records(void) {
+  rill_ipc_handle handle;
+  peer_receive(peer_parent(), &handle, sizeof handle);
+  rill_event event = import(&handle);
+  rill_stream stream = new_stream("recorder");
+  struct gate *gate = gate_close(stream);
+  assert_ok(rill_stream_record_event(stream, event, 0));
+  peer_tell(peer_parent(), 'r');
+  peer_awaits(peer_parent(), 'o');
+  gate_open(gate);
+  assert_completes(stream);
+  assert_ok(rill_event_release(event)); /* I11: the exporter's stays */
+  peer_tell(peer_parent(), 'd');
+  peer_awaits(peer_parent(), 'e');
+}
+
+/* C4.2, C4.5: a record by the importer is seen by the exporter, whatever was seen before. */
+static void the_importer_records_too(void) {
+  rill_ipc_handle handle;
+  if (!shares_events()) return;
+  struct peer *peer = peer_start("child_records");
+  rill_event event = new_shared();
+  rill_stream stream = new_stream("stream");
+  assert_ok(rill_stream_record_event(stream, event, 0));
+  assert_becomes_ready(event);
+  assert_ok(rill_event_ipc_export(event, &handle));
+  assert_true(is_ready(event));
+  peer_send(peer, &handle, sizeof handle);
+  peer_awaits(peer, 'r');
+  assert_false(is_ready(event));
+  assert_ok(rill_stream_wait_event(stream, event, 0));
+  write_cell(stream, 1, 4);
+  read_cell(stream, 1);
+  assert_false(is_complete(stream));
+  peer_tell(peer, 'o');
+  assert_completes(stream);
+  assert_int_equal(dut.host[1], 4);
+  peer_awaits(peer, 'd');
+  assert_true(is_ready(event));
+  struct gate *gate = gate_close(stream);
+  assert_ok(rill_stream_record_event(stream, event, 0));
+  assert_false(is_ready(event));
+  gate_open(gate);
+  assert_becomes_ready(event);
+  peer_tell(peer, 'e');
+  peer_ends(peer);
+}
+
+/* E36, I4, I6: refuses every single damage; imports twice; an import is not exported. */
+static void child_looks_closely(void) {
+  rill_ipc_handle handle, damaged, out;
+  peer_receive(peer_parent(), &handle, sizeof handle);
+  for (size_t i = 0; i < sizeof handle; i++) {
+    const uint8_t flips[] = { 0x01, 0x80, 0xff };
+    for (size_t j = 0; j < sizeof flips; j++) {
+      damaged = handle;
+      damaged.bytes[i] ^= flips[j];
+      IMPORT_FAILS(&damaged, RILL_ERROR_INVALID_ARGUMENT);
+    }
+  }
+  for (size_t cut = 0; cut < sizeof handle; cut++) { /* truncated: the rest is zero */
+    memset(&damaged, 0, sizeof damaged);
+    memcpy(&damaged, &handle, cut);
+    if (memcmp(&damaged, &handle, sizeof handle) != 0) IMPORT_FAILS(&damaged, RILL_ERROR_INVALID_ARGUMENT);
+  }
+  rill_event none;
+  if (dut.second.id != 0) {
+    assert_fails_in("rill_event_ipc_import", import_on(dut.second, &handle, &none), RILL_ERROR_WRONG_DEVICE);
+  }
+  assert_fails_in("rill_memory_ipc_import", rill_memory_ipc_import(dut.device, &handle, &(void *){ NULL }),
+                  RILL_ERROR_INVALID_ARGUMENT);
+  assert_says("event");
+  rill_event first = import(&handle), second;
+  rill_device device;
+  assert_ok(rill_event_device(first, &device));
+  assert_true(rill_device_equal(device, dut.device));
+  assert_fails(rill_event_ipc_export(first, &out), RILL_ERROR_INVALID_ARGUMENT);
+  const bool twice = import_on(dut.device, &handle, &second) == RILL_OK; /* no driver promises it */
+  if (twice) {
+    keep_event_until_end(second);
+    assert_false(rill_event_equal(first, second));
+  } else {
+    assert_says("rill_event_ipc_import");
+  }
+  assert_ok(rill_event_release(first));
+  assert_fails(rill_event_synchronize(first), RILL_ERROR_STALE_HANDLE);
+  if (twice) assert_true(is_ready(second));
+}
+
+static void refuses_damage_and_imports_twice(void) {
+  rill_ipc_handle handle;
+  if (!shares_events()) return;
+  struct peer *peer = peer_start("child_looks_closely");
+  rill_event event = new_shared();
+  assert_ok(rill_event_ipc_export(event, &handle));
+  peer_send(peer, &handle, sizeof handle);
+  peer_ends(peer);
+  assert_true(is_ready(event));
+}
+
+static void child_exports_and_ends(void) {
+  rill_ipc_handle handle;
+  assert_ok(rill_event_ipc_export(new_shared(), &handle));
+  peer_send(peer_parent(), &handle, sizeof handle);
+}
+
+/* I9 */
+static void refuses_events_of_a_process_that_has_ended(void) {
+  rill_ipc_handle handle;
+  rill_event event;
+  if (!shares_events()) return;
+  struct peer *peer = peer_start("child_exports_and_ends");
+  peer_receive(peer, &handle, sizeof handle);
+  peer_ends(peer);
+  spoil_last_error();
+  assert_int_not_equal(import_on(dut.device, &handle, &event), RILL_OK);
+  assert_says("rill_event_ipc_import");
+  assert_ok(rill_stream_synchronize(new_stream("after"))); /* nothing is broken by it */
+}
+
+int main(int argc, char **argv) {
+  static const struct test roles[] = { TEST(child_waits), TEST(child_records), TEST(child_looks_closely),
+                                       TEST(child_exports_and_ends) };
+  static const struct test tests[] = {
+    TEST(refuses_bad_handles),
+    TEST(refuses_null),
+    TEST(says_why_it_cannot),
+    TEST(refuses_bytes_that_are_none),
+    TEST(refuses_what_this_process_exported),
+    TEST(refuses_memory),
+    TEST(waits_for_the_exporters_record),
+    TEST(the_importer_records_too),
+    TEST(refuses_damage_and_imports_twice),
+    TEST(refuses_events_of_a_process_that_has_ended),
+  };
+  if (argc > 1) return PEER_MAIN(argv[1], roles);
+  return RUN_ON_EACH_DEVICE("rill_event_ipc_import", tests);
+}

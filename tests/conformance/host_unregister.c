@@ -1,0 +1,103 @@
+/* rill_host_unregister */
+#include "support/testing.h"
+
+enum { BYTES = 50001 };
+
+/* C1.6, M16 */
+static void refuses_what_is_not_registered(void) {
+  char local = 0;
+  void *heap = malloc(BYTES);
+  assert_fails(rill_host_unregister(NULL), RILL_ERROR_NOT_FOUND);
+  assert_fails(rill_host_unregister(&local), RILL_ERROR_NOT_FOUND);
+  assert_fails(rill_host_unregister(heap), RILL_ERROR_NOT_FOUND);
+  assert_fails(rill_host_unregister((void *)UINTPTR_MAX), RILL_ERROR_NOT_FOUND);
+  assert_ok(rill_host_register(dut.device, heap, BYTES));
+  assert_ok(rill_host_unregister(heap));
+  assert_fails(rill_host_unregister(heap), RILL_ERROR_NOT_FOUND);
+  free(heap);
+}
+
+/* C1.6, M16: inside, and behind the end. */
+static void refuses_pointers_inside(void) {
+  char *heap = malloc(BYTES);
+  assert_ok(rill_host_register(dut.device, heap, BYTES - 1));
+  assert_fails(rill_host_unregister(heap + 1), RILL_ERROR_INVALID_ARGUMENT);
+  assert_fails(rill_host_unregister(heap + BYTES - 2), RILL_ERROR_INVALID_ARGUMENT);
+  assert_says("first address");
+  assert_fails(rill_host_unregister(heap + BYTES - 1), RILL_ERROR_NOT_FOUND);
+  assert_ok(rill_host_unregister(heap));
+  free(heap);
+}
+
+/* M7: of the wrong kind, both ways; the text says what would be right, and all stays as it was. */
+static void allocations_and_registered_memory_are_told_apart(void) {
+  const uint32_t kinds[] = { RILL_MEMORY_DEVICE, RILL_MEMORY_PINNED };
+  for (size_t i = 0; i < 2; i++) {
+    void *p = NULL;
+    assert_ok(rill_alloc(dut.device, BYTES, kinds[i], &p));
+    assert_fails(rill_host_unregister(p), RILL_ERROR_NOT_FOUND);
+    assert_says("rill_free");
+    assert_ok(rill_free(p));
+  }
+  void *heap = malloc(BYTES);
+  assert_ok(rill_host_register(dut.device, heap, BYTES));
+  assert_fails(rill_free(heap), RILL_ERROR_NOT_FOUND);
+  assert_says("rill_host_unregister");
+  assert_ok(rill_host_unregister(heap));
+  free(heap);
+}
+
+static const char *opens_after_a_while(unsigned index, void *shared) {
+  (void)index;
+  let_pass_ns(10 * MILLISECOND);
+  gate_open(shared);
+  return NULL;
+}
+
+/* It waits for work that uses the memory. */
+static void waits_for_submitted_work(void) {
+  rill_stream stream = new_stream("stream");
+  unsigned char *heap = calloc(1, BYTES), *there = NULL;
+  assert_ok(RILL_NEW(dut.device, RILL_MEMORY_DEVICE, BYTES, &there));
+  assert_ok(rill_host_register(dut.device, heap, BYTES));
+  const uint8_t value = 9;
+  assert_ok(rill_fill_async(stream, there, &value, 1, BYTES));
+  assert_completes(stream);
+  struct gate *gate = gate_close(stream);
+  assert_ok(rill_copy_async(stream, heap, there, BYTES));
+  struct background *opener = start_threads(1, opens_after_a_while, gate);
+  assert_ok(rill_host_unregister(heap));
+  for (size_t i = 0; i < BYTES; i++) assert_int_equal(heap[i], 9);
+  join_threads(opener);
+  assert_completes(stream);
+  assert_ok(rill_free(there));
+  free(heap);
+}
+
+/* From then on it is pageable memory, whose source is taken at the call. */
+static void memory_is_pageable_again(void) {
+  rill_stream stream = new_stream("stream");
+  uint32_t *heap = malloc(BYTES);
+  assert_ok(rill_host_register(dut.device, heap, BYTES));
+  assert_ok(rill_host_unregister(heap));
+  heap[0] = 1;
+  struct gate *gate = gate_close_for(stream, 100 * MILLISECOND);
+  assert_ok(rill_copy_async(stream, dut.memory, heap, 4));
+  heap[0] = 2;
+  gate_open(gate);
+  read_cell(stream, 0);
+  assert_completes(stream);
+  assert_int_equal(dut.host[0], 1);
+  free(heap);
+}
+
+int main(void) {
+  static const struct test tests[] = {
+    TEST(refuses_what_is_not_registered),
+    TEST(refuses_pointers_inside),
+    TEST(allocations_and_registered_memory_are_told_apart),
+    TEST(waits_for_submitted_work),
+    TEST(memory_is_pageable_again),
+  };
+  return RUN_ON_EACH_DEVICE("rill_host_unregister", tests);
+}

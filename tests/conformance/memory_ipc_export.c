@@ -1,0 +1,148 @@
+/* rill_memory_ipc_export.  What another process does with the handle: memory_ipc_import.c. */
+#include "support/testing.h"
+
+enum { BYTES = 3 * 4096 + 100 };
+
+/* The CPU shares memory and no events; of a GPU both or none. */
+static bool shares_memory(void) { return !dut.gpu || rill_device_supports(dut.device, RILL_FEATURE_IPC, NULL); }
+
+/* C1.1: on failure the handle is all zero. */
+static rill_status export_memory(void *p, rill_ipc_handle *out) {
+  static const rill_ipc_handle zero;
+  memset(out, 0xa5, sizeof *out);
+  const rill_status status = rill_memory_ipc_export(p, out);
+  if (status != RILL_OK) assert_memory_equal(out, &zero, sizeof zero);
+  return status;
+}
+
+#define EXPORT_FAILS(p, status) \
+  assert_fails_in("rill_memory_ipc_export", export_memory((p), &(rill_ipc_handle){ { 0 } }), (status))
+
+static void refuses_null(void) {
+  EXPORT_FAILS(NULL, RILL_ERROR_INVALID_ARGUMENT);
+  assert_fails(rill_memory_ipc_export(dut.memory, NULL), RILL_ERROR_INVALID_ARGUMENT);
+}
+
+/* I2 */
+static void refuses_what_is_no_allocation(void) {
+  int local = 0;
+  unsigned char *p;
+  EXPORT_FAILS(&local, RILL_ERROR_NOT_FOUND);
+  EXPORT_FAILS((void *)UINTPTR_MAX, RILL_ERROR_NOT_FOUND);
+  assert_ok(RILL_NEW(dut.device, RILL_MEMORY_DEVICE, BYTES, &p));
+  assert_ok(rill_free(p));
+  EXPORT_FAILS(p, RILL_ERROR_NOT_FOUND);
+  EXPORT_FAILS(p + 1, RILL_ERROR_NOT_FOUND);
+}
+
+/* C1.8 */
+static void refuses_other_kinds(void) {
+  const uint32_t kinds[] = { RILL_MEMORY_PINNED, RILL_MEMORY_MANAGED };
+  const char *const names[] = { "RILL_MEMORY_PINNED", "RILL_MEMORY_MANAGED" };
+  for (size_t i = 0; i < 2; i++) {
+    void *p;
+    if (rill_alloc(dut.device, 4096, kinds[i], &p) != RILL_OK) continue;
+    EXPORT_FAILS(p, RILL_ERROR_UNSUPPORTED);
+    assert_says(names[i]);
+    assert_ok(rill_free(p));
+  }
+}
+
+/* C1.8 */
+static void says_why_it_cannot(void) {
+  const char *why = "";
+  if (rill_device_supports(dut.device, RILL_FEATURE_IPC, &why) || shares_memory()) return;
+  EXPORT_FAILS(dut.memory, RILL_ERROR_UNSUPPORTED);
+  assert_says(why);
+}
+
+/* I1, I2: each allocation has its own, at a reused address too; every address of it can be named. */
+static void gives_each_allocation_its_own(void) {
+  enum { SIZE = 4 << 20 }; /* not a part of what a driver keeps */
+  rill_ipc_handle handles[2], other;
+  unsigned char *p, *q;
+  if (!shares_memory()) return;
+  for (int i = 0; i < 2; i++) {
+    assert_ok(RILL_NEW(dut.device, RILL_MEMORY_DEVICE, SIZE, &p));
+    assert_ok(export_memory(p, &handles[i]));
+    assert_ok(export_memory(p + SIZE - 1, &other));
+    assert_memory_not_equal(&other, &handles[i], sizeof other);
+    if (i == 0) assert_ok(rill_free(p));
+  }
+  assert_memory_not_equal(&handles[0], &handles[1], sizeof handles[0]);
+  assert_ok(RILL_NEW(dut.device, RILL_MEMORY_DEVICE, SIZE, &q));
+  assert_ok(export_memory(q, &other));
+  assert_memory_not_equal(&other, &handles[1], sizeof other);
+  assert_ok(rill_free(q));
+  assert_ok(rill_free(p));
+}
+
+/* C5.4: the memory is what it was, before and behind the call, at both ends and for work that was submitted. */
+static void leaves_the_memory_as_it_was(void) {
+  static uint32_t back[BYTES / 4];
+  rill_ipc_handle handle;
+  uint32_t *p;
+  const uint32_t value = 77, later = 78;
+  if (!shares_memory()) return;
+  rill_stream stream = new_stream("stream");
+  assert_ok(RILL_NEW(dut.device, RILL_MEMORY_DEVICE, BYTES / 4, &p));
+  assert_ok(rill_fill_async(stream, p, &value, sizeof value, BYTES / 4));
+  assert_ok(export_memory(p + 5, &handle));
+  assert_ok(rill_copy_async(stream, back, p, BYTES));
+  assert_completes(stream);
+  for (size_t i = 0; i < BYTES / 4; i++) assert_int_equal(back[i], value);
+  assert_ok(rill_fill_async(stream, p, &later, sizeof later, BYTES / 4));
+  assert_ok(rill_copy_async(stream, back, p, BYTES));
+  assert_completes(stream);
+  for (size_t i = 0; i < BYTES / 4; i++) assert_int_equal(back[i], later);
+  assert_fails(rill_copy_async(stream, back, p, BYTES + 4), RILL_ERROR_OUT_OF_RANGE);
+  assert_ok(rill_free(p));
+}
+
+/* Memory that was shared is memory like any other again once it is freed. */
+static void frees_and_allocates_again(void) {
+  if (!shares_memory()) return;
+  for (unsigned i = 0; i < scaled(200); i++) {
+    rill_ipc_handle handle;
+    unsigned char *p;
+    assert_ok(RILL_NEW(dut.device, RILL_MEMORY_DEVICE, i % 2 == 0 ? 1 : BYTES, &p));
+    assert_ok(export_memory(p, &handle));
+    assert_ok(rill_free(p));
+    EXPORT_FAILS(p, RILL_ERROR_NOT_FOUND);
+    void *heap = malloc(BYTES);
+    assert_non_null(heap);
+    memset(heap, 1, BYTES);
+    free(heap);
+  }
+}
+
+static const char *exports(unsigned index, void *shared) {
+  rill_ipc_handle *handles = shared;
+  REQUIRE_OK(rill_memory_ipc_export(dut.memory + index, &handles[index]));
+  return NULL;
+}
+
+/* T: several threads at once, one allocation. */
+static void serves_threads_at_once(void) {
+  rill_ipc_handle handles[8], own;
+  if (!shares_memory()) return;
+  run_threads(8, exports, handles);
+  for (unsigned i = 0; i < 8; i++) {
+    assert_ok(export_memory(dut.memory + i, &own));
+    assert_memory_equal(&own, &handles[i], sizeof own);
+  }
+}
+
+int main(void) {
+  static const struct test tests[] = {
+    TEST(refuses_null),
+    TEST(refuses_what_is_no_allocation),
+    TEST(refuses_other_kinds),
+    TEST(says_why_it_cannot),
+    TEST(gives_each_allocation_its_own),
+    TEST(leaves_the_memory_as_it_was),
+    TEST(frees_and_allocates_again),
+    TEST(serves_threads_at_once),
+  };
+  return RUN_ON_EACH_DEVICE("rill_memory_ipc_export", tests);
+}

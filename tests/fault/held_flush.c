@@ -1,0 +1,224 @@
+/* What goes wrong when held work is handed to the driver is the held stream's, never the recorder's (C3.8). */
+#include "children.h"
+#include "tour.h"
+
+#include "gate.rill.h"
+
+#include <stdio.h>
+
+enum { CODE = 999, MOST_CALLS = 40 };
+
+struct call {
+  _Atomic int runs, status;
+};
+
+static void note(void *user, rill_status status) {
+  struct call *call = user;
+  atomic_store(&call->status, (int)status);
+  (void)atomic_fetch_add(&call->runs, 1);
+}
+
+/* Host calls run on another thread. */
+static void wait_for(struct call *call) {
+  const uint64_t end = now_ns() + PATIENCE_NS;
+  while (atomic_load(&call->runs) == 0 && now_ns() < end) let_pass_ns(MILLISECOND / 10);
+}
+
+/* A stream that is held with one operation of each kind, and what releases it. */
+struct held {
+  rill_stream held, recorder, behind; /* behind: held for a record on `held` */
+  rill_event first, inner;
+  uint32_t *memory, pageable[TOUR_WORDS];
+  struct call call, last;
+};
+
+static void make(struct held *h) {
+  memset(h, 0, sizeof *h);
+  assert_ok(rill_stream_create(vendor.device, RILL_STREAM_OPTIONS(.label = "held"), &h->held));
+  assert_ok(rill_stream_create(vendor.device, RILL_STREAM_OPTIONS(.label = "recorder"), &h->recorder));
+  assert_ok(rill_stream_create(vendor.device, RILL_STREAM_OPTIONS(.label = "behind"), &h->behind));
+  assert_ok(rill_event_create(vendor.device, NULL, &h->first));
+  assert_ok(rill_event_create(vendor.device, NULL, &h->inner));
+  assert_ok(RILL_NEW(vendor.device, RILL_MEMORY_DEVICE, TOUR_WORDS, &h->memory));
+}
+
+static void fill_queue(struct held *h) {
+  const uint32_t pattern = 7;
+  const rill_launch shape = rill_launch_1d(1, 1);
+  assert_ok(rill_stream_wait_event(h->held, h->first, 0));
+  assert_ok(rill_fill_async(h->held, h->memory, &pattern, sizeof pattern, TOUR_WORDS));
+  assert_ok(rill_copy_async(h->held, h->memory + 1, h->pageable, sizeof pattern));
+  assert_ok(rill_copy_async(h->held, h->pageable, h->memory, sizeof pattern));
+  assert_ok(rill_stream_host_call(h->held, note, &h->call));
+  if (vendor.has_kernels) assert_ok(increment_launch(h->held, &shape, h->memory));
+  assert_ok(rill_stream_record_event(h->held, h->inner, 0));
+  assert_ok(rill_stream_wait_event(h->behind, h->inner, 0));
+  assert_ok(rill_stream_host_call(h->held, note, &h->last));
+}
+
+static void end(struct held *h) {
+  assert_ok(rill_event_release(h->first));
+  assert_ok(rill_event_release(h->inner));
+  assert_ok(rill_stream_release(h->held));
+  assert_ok(rill_stream_release(h->recorder));
+  assert_ok(rill_stream_release(h->behind));
+  assert_ok(rill_free(h->memory));
+}
+
+/* The held stream works as if nothing had been. */
+static void check_goes_on(struct held *h) {
+  const uint32_t pattern = 9;
+  uint32_t value = 0;
+  assert_ok(rill_stream_synchronize(h->held));
+  assert_ok(rill_fill_async(h->held, h->memory, &pattern, sizeof pattern, 1));
+  assert_ok(rill_copy_async(h->held, &value, h->memory, sizeof value));
+  assert_ok(rill_stream_record_event(h->held, h->inner, 0));
+  assert_ok(rill_stream_synchronize(h->held));
+  assert_ok(rill_event_synchronize(h->inner));
+  assert_int_equal(value, pattern);
+  ignore(rill_stream_synchronize(h->behind)); /* may have failed with what it waited for */
+  assert_ok(rill_stream_synchronize(h->behind));
+}
+
+/* The nth call of a function during the flush is refused; false if there were not as many. */
+static bool flush_with_refusal(const struct vendor_function *f, unsigned nth) {
+  static struct held h;
+  make(&h);
+  fill_queue(&h);
+  spoil_last_error();
+  vendor.fake->fail_call(f->name, nth, CODE);
+  const uint64_t calls = vendor.fake->calls(f->name);
+  const rill_status recorded = rill_stream_record_event(h.recorder, h.first, 0);
+  const bool struck = vendor.fake->calls(f->name) - calls >= nth;
+  vendor.fake->clear();
+  rill_error error = RILL_ERROR_INIT;
+  assert_ok(rill_last_error(&error));
+  if (recorded != RILL_OK) { /* the record itself was refused, before anything was released */
+    assert_int_equal(error.native_code, CODE);
+    if (nth > 1) fail_msg("%s, call %u: the recorder fails: %s", f->name, nth, rill_last_error_text());
+    bool is_recorded = true;
+    assert_ok(rill_event_is_recorded(h.first, &is_recorded));
+    assert_false(is_recorded);
+    assert_ok(rill_stream_record_event(h.recorder, h.first, 0));
+  } else if (strcmp(error.api, "rill_device_count") != 0) {
+    fail_msg("%s, call %u: the recorder's last error changed: %s", f->name, nth, rill_last_error_text());
+  }
+  assert_ok(rill_stream_synchronize(h.recorder));
+  const rill_status held = rill_stream_synchronize(h.held);
+  if (held != RILL_OK) {
+    assert_true(struck);
+    assert_int_equal(held, RILL_ERROR_BACKEND);
+    assert_ok(rill_last_error(&error));
+    assert_int_equal(error.native_code, CODE);
+    assert_string_equal(error.native_name, vendor.unknown);
+    assert_says(f->name);
+    assert_says("held");
+  }
+  /* Each host call ran once, and was told if it was behind what failed. */
+  assert_int_equal(atomic_load(&h.call.runs), 1);
+  assert_int_equal(atomic_load(&h.last.runs), 1);
+  if (held == RILL_OK) assert_int_equal(atomic_load(&h.last.status), RILL_OK);
+  check_goes_on(&h);
+  end(&h);
+  return struck;
+}
+
+static void only_the_held_stream_fails(void) {
+  unsigned functions = 0;
+  vendor_begin();
+  for (size_t i = 0; i < vendor_function_count; i++) {
+    const struct vendor_function *f = &vendor_functions[i];
+    if (f->name == NULL || strcmp(f->field, "context_pop") == 0 || strcmp(f->field, "set_device") == 0) continue;
+    unsigned nth = 1;
+    while (nth < MOST_CALLS && flush_with_refusal(f, nth)) nth++;
+    assert_true(nth < MOST_CALLS);
+    functions += nth > 1;
+  }
+  assert_true(functions > 6);
+}
+
+/* The event recorded behind what failed counts as never recorded again, and stops nobody. */
+static void a_record_behind_the_failure_is_undone(void) {
+  static struct held h;
+  bool out = true;
+  vendor_begin();
+  make(&h);
+  fill_queue(&h);
+  vendor.fake->fail_call(vendor_name("fill_32"), 1, CODE);
+  assert_ok(rill_stream_record_event(h.recorder, h.first, 0));
+  vendor.fake->clear();
+  assert_ok(rill_event_is_recorded(h.inner, &out));
+  assert_false(out);
+  assert_ok(rill_event_is_ready(h.inner, &out));
+  assert_true(out);
+  assert_ok(rill_event_synchronize(h.inner));
+  assert_fails(rill_stream_synchronize(h.behind), RILL_ERROR_NOT_RECORDED); /* it waited for that record */
+  assert_ok(rill_stream_synchronize(h.behind));
+  assert_fails(rill_stream_synchronize_for(h.held, PATIENCE_NS), RILL_ERROR_BACKEND);
+  assert_says(vendor_name("fill_32"));
+  assert_int_equal(atomic_load(&h.call.status), RILL_ERROR_BACKEND);
+  assert_int_equal(atomic_load(&h.last.status), RILL_ERROR_BACKEND);
+  check_goes_on(&h);
+  end(&h);
+}
+
+/* A fault of the device that is found at the flush is the device's, whoever finds it. */
+static void a_fault_is_found_at_the_flush(void) {
+  static struct held h;
+  vendor_begin();
+  make(&h);
+  fill_queue(&h);
+  vendor.fake->fail_call(vendor_name("fill_32"), 1, 700);
+  assert_ok(rill_stream_record_event(h.recorder, h.first, 0)); /* the record was given to the driver before */
+  assert_fails(rill_stream_synchronize(h.held), RILL_ERROR_DEVICE_LOST);
+  assert_fails(rill_stream_synchronize(h.recorder), RILL_ERROR_DEVICE_LOST);
+  assert_fails(rill_stream_synchronize(h.behind), RILL_ERROR_DEVICE_LOST);
+  wait_for(&h.call);
+  wait_for(&h.last);
+  assert_int_equal(atomic_load(&h.call.runs), 1);
+  assert_int_equal(atomic_load(&h.call.status), RILL_ERROR_DEVICE_LOST);
+  assert_int_equal(atomic_load(&h.last.runs), 1);
+  assert_int_equal(atomic_load(&h.last.status), RILL_ERROR_DEVICE_LOST);
+}
+
+/* Copies of pageable memory go through memory of rill's own, and what is freed while a stream is held goes later: that
+ * must not make a record, a wait, an allocation or a release wait for work that is under way. */
+static void what_was_held_makes_nobody_wait(void) {
+  static struct held h;
+  rill_event never, pending;
+  rill_stream other;
+  uint32_t *freed = NULL, *fresh = NULL;
+  vendor_begin();
+  make(&h);
+  assert_ok(rill_stream_create(vendor.device, NULL, &other));
+  assert_ok(rill_event_create(vendor.device, NULL, &never));
+  assert_ok(RILL_NEW(vendor.device, RILL_MEMORY_DEVICE, TOUR_WORDS, &freed));
+  fill_queue(&h);
+  assert_ok(rill_free(freed)); /* put off: held work might use it */
+  assert_ok(rill_stream_record_event(h.recorder, h.first, 0));
+  assert_ok(rill_stream_synchronize(h.held));
+  assert_ok(rill_stream_synchronize(h.behind));
+  vendor.fake->pause(0);
+  assert_ok(rill_stream_record_new_event(other, NULL, &pending)); /* the device is busy from here on */
+  assert_ok(rill_stream_wait_event(h.held, never, 0));
+  assert_ok(rill_copy_async(h.held, h.memory, h.pageable, sizeof h.pageable));
+  assert_ok(rill_stream_record_event(h.recorder, never, 0));
+  assert_ok(RILL_NEW(vendor.device, RILL_MEMORY_DEVICE, TOUR_WORDS, &fresh));
+  assert_ok(rill_event_release(never));
+  assert_ok(rill_event_release(pending));
+  vendor.fake->resume(0);
+  assert_ok(rill_stream_synchronize(other));
+  assert_ok(rill_stream_release(other));
+  assert_ok(rill_free(fresh));
+  end(&h);
+}
+
+int main(int argc, char **argv) {
+  static const struct mode modes[] = {
+    MODE(only_the_held_stream_fails),
+    MODE(a_record_behind_the_failure_is_undone),
+    MODE(a_fault_is_found_at_the_flush),
+    MODE(what_was_held_makes_nobody_wait),
+  };
+  return RUN_MODES("held work that fails", argc, argv, modes);
+}

@@ -1,0 +1,133 @@
+/* Each vendor call of imports and exports made to fail: an error that says which, no outputs, nothing left behind, and
+ * the next try works. */
+#include "support/peer.h"
+#include "tour.h"
+
+#include <stdio.h>
+
+enum { CODE = 999, WORDS = 100 };
+
+struct handles {
+  rill_ipc_handle event, memory;
+};
+
+static void check_refusal(const char *api, rill_status status) {
+  rill_error error = RILL_ERROR_INIT;
+  assert_ok(rill_last_error(&error));
+  assert_int_equal(status, RILL_ERROR_BACKEND);
+  assert_string_equal(error.api, api);
+  assert_int_equal(error.native_code, CODE);
+  assert_string_equal(error.native_name, vendor.unknown);
+}
+
+/* Both imports and their ends; what fails is tried again without the refusal. */
+static bool imports_with_refusal(const struct handles *handles, const char *function, unsigned nth) {
+  rill_event event = { 1 };
+  void *p = &event;
+  const uint64_t before = vendor.fake->calls(function);
+  vendor.fake->fail_call(function, nth, CODE);
+  rill_status status = rill_event_ipc_import(vendor.device, &handles->event, &event);
+  if (status != RILL_OK) {
+    check_refusal("rill_event_ipc_import", status);
+    assert_int_equal(event.id, 0);
+  }
+  status = rill_memory_ipc_import(vendor.device, &handles->memory, &p);
+  if (status != RILL_OK) {
+    check_refusal("rill_memory_ipc_import", status);
+    assert_null(p);
+  }
+  assert_ok(rill_event_release(event));
+  status = rill_free(p);
+  const bool struck = vendor.fake->calls(function) - before >= nth;
+  vendor.fake->clear();
+  if (status != RILL_OK) {
+    check_refusal("rill_free", status);
+    assert_ok(rill_free(p));
+  }
+  return struck;
+}
+
+static void child_meets_refusals(void) {
+  struct handles handles;
+  static const char *const fields[] = { "context_push",    "get_device",   "context_synchronize", "ipc_open_event",
+                                        "ipc_open_memory", "memory_range", "ipc_close_memory" };
+  peer_receive(peer_parent(), &handles, sizeof handles);
+  assert_false(imports_with_refusal(&handles, "no_function", 1));
+  const size_t alive = settle(SIZE_MAX);
+  for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+    if (vendor.cuda == (strcmp(fields[i], "get_device") == 0)) continue;
+    if (!vendor.cuda && strcmp(fields[i], "context_push") == 0) continue;
+    unsigned nth = 1;
+    while (imports_with_refusal(&handles, vendor_name(fields[i]), nth)) nth++;
+    assert_true(nth > 1); /* each is called */
+    assert_int_equal(settle(alive), alive);
+  }
+}
+
+static void imports_can_fail(void) {
+  struct handles handles;
+  rill_event event;
+  void *p;
+  struct peer *peer = peer_start("child_meets_refusals");
+  assert_ok(rill_event_create(vendor.device, RILL_EVENT_OPTIONS(.interprocess = true), &event));
+  assert_ok(rill_alloc(vendor.device, WORDS, RILL_MEMORY_DEVICE, &p));
+  assert_ok(rill_event_ipc_export(event, &handles.event));
+  assert_ok(rill_memory_ipc_export(p, &handles.memory));
+  peer_send(peer, &handles, sizeof handles);
+  peer_ends(peer);
+  assert_ok(rill_event_release(event));
+  assert_ok(rill_free(p));
+}
+
+static void exports_can_fail(void) {
+  static const rill_ipc_handle zero;
+  rill_ipc_handle handle;
+  rill_event event;
+  void *p;
+  bool recorded = true;
+  assert_ok(rill_event_create(vendor.device, RILL_EVENT_OPTIONS(.interprocess = true), &event));
+  assert_ok(rill_alloc(vendor.device, WORDS, RILL_MEMORY_DEVICE, &p));
+  vendor.fake->fail_call(vendor_name("ipc_export_event"), 1, CODE);
+  check_refusal("rill_event_ipc_export", rill_event_ipc_export(event, &handle));
+  assert_memory_equal(&handle, &zero, sizeof zero);
+  assert_ok(rill_event_is_recorded(event, &recorded));
+  assert_false(recorded); /* nobody else has it */
+  vendor.fake->fail_call(vendor_name("ipc_export_memory"), 1, CODE);
+  check_refusal("rill_memory_ipc_export", rill_memory_ipc_export(p, &handle));
+  assert_memory_equal(&handle, &zero, sizeof zero);
+  vendor.fake->clear();
+  assert_ok(rill_event_ipc_export(event, &handle));
+  assert_ok(rill_memory_ipc_export(p, &handle));
+  assert_ok(rill_event_release(event));
+  assert_ok(rill_free(p));
+}
+
+/* Behind a lost device nothing is exported or imported, and the first cause is told (C2.6). */
+static void a_lost_device_shares_nothing(void) {
+  rill_ipc_handle handle;
+  rill_event event;
+  void *p;
+  bool ready = false;
+  assert_ok(rill_event_create(vendor.device, RILL_EVENT_OPTIONS(.interprocess = true), &event));
+  assert_ok(rill_alloc(vendor.device, WORDS, RILL_MEMORY_DEVICE, &p));
+  assert_ok(rill_event_ipc_export(event, &handle));
+  vendor.fake->fault(0, 700);
+  assert_fails(rill_event_is_ready(event, &ready), RILL_ERROR_DEVICE_LOST);
+  assert_fails(rill_event_ipc_export(event, &handle), RILL_ERROR_DEVICE_LOST);
+  assert_fails(rill_memory_ipc_export(p, &handle), RILL_ERROR_DEVICE_LOST);
+  assert_fails(rill_memory_ipc_import(vendor.device, &handle, &p), RILL_ERROR_DEVICE_LOST);
+  assert_fails(rill_event_ipc_import(vendor.device, &handle, &event), RILL_ERROR_DEVICE_LOST);
+}
+
+int main(int argc, char **argv) {
+  static const struct test begin[] = { TEST(vendor_begin) };
+  static const struct test roles[] = { TEST(child_meets_refusals) };
+  static const struct test tests[] = { TEST(exports_can_fail), TEST(imports_can_fail) };
+  static const struct test last[] = { TEST(a_lost_device_shares_nothing) };
+  char device[32];
+  (void)snprintf(device, sizeof device, "%s:0", getenv("RILL_TEST_VENDOR"));
+  if (setenv("RILL_TEST_DEVICE", device, 1) != 0 || RUN_ONCE("devices of the fake", begin) != 0) return 1;
+  if (argc > 1) return PEER_MAIN(argv[1], roles);
+  const int failed = RUN_ON_EACH_DEVICE("sharing with calls that fail", tests);
+  return RUN_ONCE("sharing on a lost device", last) != 0 || failed != 0;
+}

@@ -1,0 +1,199 @@
+/* Vendor libraries that lack functions.  Without one that is required there is no device, and the reason names it;
+ * without an optional one everything works, or says UNSUPPORTED with the reason (C1.8, C1.9). */
+#include "children.h"
+#include "tour.h"
+
+#include <stdio.h>
+
+/* ---- in the child ---- */
+
+static void check_unsupported(const char *what) {
+  rill_error error = RILL_ERROR_INIT;
+  assert_ok(rill_last_error(&error));
+  if (error.status != RILL_ERROR_UNSUPPORTED) fail_msg("%s: %s", what, rill_last_error_text());
+  if (strlen(error.message) < 20) fail_msg("%s: no reason: %s", what, error.message);
+  (void)printf("unsupported: %s: %s\n", what, rill_last_error_text());
+}
+
+/* Patterns are right, however they are written. */
+static void check_fills(void) {
+  static const unsigned char pattern[16] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16 };
+  unsigned char host[256], *memory = NULL;
+  rill_stream stream;
+  assert_ok(rill_stream_create(vendor.device, NULL, &stream));
+  assert_ok(rill_alloc(vendor.device, sizeof host, RILL_MEMORY_DEVICE, (void **)&memory));
+  for (size_t size = 1; size <= sizeof pattern; size *= 2) {
+    assert_ok(rill_fill_async(stream, memory, pattern, size, sizeof host / size));
+    assert_ok(rill_copy_async(stream, host, memory, sizeof host));
+    assert_ok(rill_stream_synchronize(stream));
+    for (size_t i = 0; i < sizeof host; i++) assert_int_equal(host[i], pattern[i % size]);
+  }
+  assert_ok(rill_free(memory));
+  assert_ok(rill_stream_release(stream));
+}
+
+static void check_ids(void) {
+  rill_stream streams[2];
+  uint64_t ids[2];
+  for (int i = 0; i < 2; i++) {
+    assert_ok(rill_stream_create(vendor.device, NULL, &streams[i]));
+    assert_ok(rill_stream_id(streams[i], &ids[i]));
+  }
+  assert_int_not_equal(ids[0], ids[1]);
+  for (int i = 0; i < 2; i++) assert_ok(rill_stream_release(streams[i]));
+}
+
+static void no_call(void *user, rill_status status) { (void)user, (void)status; }
+
+/* Some functions are only for captures. */
+static void check_captures(void) {
+  rill_stream stream;
+  rill_event event;
+  bool capturing = true;
+  assert_ok(rill_stream_create(vendor.device, NULL, &stream));
+  assert_ok(rill_event_create(vendor.device, NULL, &event));
+  if (native_begin_capture(stream)) {
+    if (rill_stream_record_event(stream, event, RILL_EVENT_EXTERNAL) != RILL_OK) check_unsupported("external record");
+    if (rill_stream_host_call(stream, no_call, NULL) != RILL_OK) check_unsupported("captured host call");
+    native_end_capture(stream);
+  }
+  assert_ok(rill_stream_is_capturing(stream, &capturing));
+  assert_false(capturing);
+  assert_ok(rill_stream_synchronize(stream));
+  assert_ok(rill_event_release(event));
+  assert_ok(rill_stream_release(stream));
+}
+
+/* Prints what is unsupported. */
+static void works(void) {
+  static struct tour tour;
+  vendor_begin();
+  for (size_t i = 0; i < step_count; i++) {
+    if (!step_applies(&steps[i])) continue;
+    if (steps[i].run(&tour) != RILL_OK) check_unsupported(steps[i].name);
+  }
+  if (tour.spoiled != NULL) fail_msg("%s gave something wrong", tour.spoiled);
+  assert_int_equal(atomic_load(&tour.called), 2);
+  check_fills();
+  check_ids();
+  check_captures();
+}
+
+/* RILL_TEST_FUNCTION is what the reason has to name. */
+static void has_no_device(void) {
+  rill_device device;
+  rill_device_info info = RILL_DEVICE_INFO_INIT;
+  char name[16];
+  vendor_names();
+  (void)snprintf(name, sizeof name, "%s:0", vendor.backend);
+  assert_fails(rill_device_open(name, &device), RILL_ERROR_NO_DEVICE);
+  assert_says(getenv("RILL_TEST_FUNCTION"));
+  if (getenv("RILL_TEST_LIBRARY") != NULL) assert_says(vendor.cuda ? "libcuda.so.1" : "libamdhip64.so.");
+  assert_true(rill_device_equal(device, RILL_NULL_DEVICE));
+  assert_ok(rill_device_open("cpu", &device));
+  assert_ok(rill_device_get_info(device, &info));
+  assert_ok(rill_device_synchronize(device));
+}
+
+/* ---- in the parent ---- */
+
+/* What a missing function makes impossible; other functions have stand-ins. */
+static const struct {
+  const char *field, *unsupported;
+} needed[] = {
+  { "managed_alloc", "alloc_managed" },
+  { "event_record_with_flags", "external record" },
+  { "launch_host_function", "captured host call" },
+};
+
+static unsigned check_child(const char *what, const struct child *child) {
+  if (child->exit_code == 0) return 0;
+  print_error("%s: %s\n%s\n", what, child_end(child), child->output);
+  return 1;
+}
+
+static unsigned check_list(const struct vendor_function *f, const struct child *child) {
+  static const char word[] = "unsupported: ";
+  const char *expected = NULL;
+  bool found = false, other = false;
+  for (size_t i = 0; i < sizeof needed / sizeof *needed; i++) {
+    if (strcmp(needed[i].field, f->field) == 0) expected = needed[i].unsupported;
+  }
+  for (const char *at = strstr(child->output, word); at != NULL; at = strstr(at + 1, word)) {
+    const char *item = at + strlen(word);
+    if (expected != NULL && strncmp(item, expected, strlen(expected)) == 0) {
+      found = true;
+    } else {
+      other = true;
+    }
+  }
+  if (!other && found == (expected != NULL)) return 0;
+  print_error("without %s, %s is to be unsupported, and nothing else:\n%s\n", f->name,
+              expected != NULL ? expected : "nothing", child->output);
+  return 1;
+}
+
+static void each_function_missing_in_turn(void) {
+  unsigned failed = 0;
+  for (size_t i = 0; i < vendor_function_count; i++) {
+    static struct child child;
+    const struct vendor_function *f = &vendor_functions[i];
+    char missing[96], named[96];
+    if (f->name == NULL) continue;
+    (void)snprintf(missing, sizeof missing, "RILL_FAKE_MISSING=%s", f->name);
+    (void)snprintf(named, sizeof named, "RILL_TEST_FUNCTION=%s", f->name);
+    const char *const variables[] = { missing, named, "RILL_TEST_LIBRARY=1" };
+    run_child(f->required ? "has_no_device" : "works", variables, 3, &child);
+    const unsigned bad = check_child(missing, &child);
+    failed += bad != 0 ? 1 : f->required ? 0 : check_list(f, &child);
+  }
+  assert_int_equal(failed, 0);
+}
+
+static void all_optional_functions_missing(void) {
+  static struct child child;
+  static char missing[2048] = "RILL_FAKE_MISSING=";
+  for (size_t i = 0; i < vendor_function_count; i++) {
+    const struct vendor_function *f = &vendor_functions[i];
+    /* One of the two ways to learn a HIP device's architecture must be there. */
+    if (f->name == NULL || f->required || strcmp(f->field, "device_properties_r0000") == 0) continue;
+    (void)snprintf(missing + strlen(missing), sizeof missing - strlen(missing), "%s,", f->name);
+  }
+  const char *const variables[] = { missing };
+  run_child("works", variables, 1, &child);
+  assert_int_equal(check_child(missing, &child), 0);
+}
+
+/* HIP: no way to learn what the device is. */
+static void no_way_to_the_architecture(void) {
+  static struct child child;
+  if (vendor.cuda) return;
+  const char *const variables[] = { "RILL_FAKE_MISSING=hipGetDeviceProperties,hipGetDevicePropertiesR0600",
+                                    "RILL_TEST_FUNCTION=hipGetDeviceProperties" };
+  run_child("has_no_device", variables, 2, &child);
+  assert_int_equal(check_child(variables[0], &child), 0);
+}
+
+static void old_versions(void) {
+  static const char *const cuda[] = { "11080", "12000", "12040", "13000" };
+  static const char *const hip[] = { "50221153", "50631061", "60443484", "70151831" };
+  unsigned failed = 0;
+  for (int i = 0; i < 4; i++) {
+    static struct child child;
+    char version[64];
+    (void)snprintf(version, sizeof version, "RILL_FAKE_VERSION=%s", vendor.cuda ? cuda[i] : hip[i]);
+    const char *const variables[] = { version };
+    run_child("works", variables, 1, &child);
+    failed += check_child(version, &child);
+  }
+  assert_int_equal(failed, 0);
+}
+
+int main(int argc, char **argv) {
+  static const struct mode modes[] = { MODE(works), MODE(has_no_device) };
+  static const struct test tests[] = { TEST(each_function_missing_in_turn), TEST(all_optional_functions_missing),
+                                       TEST(no_way_to_the_architecture), TEST(old_versions) };
+  if (argc > 1) return RUN_MODES("old drivers", argc, argv, modes);
+  vendor_names();
+  return RUN_ONCE("old drivers", tests);
+}

@@ -1,0 +1,27 @@
+#!/usr/bin/env python3
+"""Every test that EDGE_CASES.md names exists."""
+
+import pathlib
+import re
+import sys
+
+tests = pathlib.Path(sys.argv[1]) / "tests"
+problems = []
+named = 0
+for row in (tests / "EDGE_CASES.md").read_text(encoding="utf-8").splitlines():
+    if not row.startswith("| ") or row.startswith("| case"):
+        continue
+    case = row.split("|")[1].strip()
+    for path, functions in re.findall(r"(\w+/\w+\.c)(?:: ((?:\w+, )*\w+))?", row):
+        file = tests / path
+        text = file.read_text(encoding="utf-8") if file.exists() else ""
+        if not text:
+            problems.append(f"{case}: there is no tests/{path}")
+        for function in filter(None, functions.split(", ")):
+            named += 1
+            if text and f"TEST({function})" not in text:
+                problems.append(f"{case}: tests/{path} has no test {function}")
+if named == 0:
+    problems.append("no test is named")
+print("\n".join(problems) or f"{named} tests, all there")
+sys.exit(bool(problems))

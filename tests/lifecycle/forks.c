@@ -1,0 +1,334 @@
+/* fork (C1.10): the child's GPU calls give NO_DEVICE and do not hang, its cpu works; the parent goes on. */
+#include "fault/children.h"
+#include "life.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { LIMIT_SECONDS = 20 };
+
+/* Waits for a child that ends by itself, or by its alarm. */
+static void reap(pid_t pid) {
+  int status = 0;
+  assert_true(pid > 0);
+  assert_int_equal(waitpid(pid, &status, 0), pid);
+  if (WIFSIGNALED(status))
+    fail_msg("the child was ended by signal %d: %s", WTERMSIG(status), strsignal(WTERMSIG(status)));
+  assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static pid_t fork_child(void) {
+  (void)fflush(NULL);
+  const pid_t pid = fork();
+  if (pid == 0) (void)alarm(LIMIT_SECONDS);
+  return pid;
+}
+
+/* A call on an object of the parent's GPU, or one that would make one. */
+#define refuses(call)                                                                                             \
+  do {                                                                                                            \
+    const rill_status status_ = (call);                                                                           \
+    if (status_ != RILL_ERROR_NO_DEVICE) {                                                                        \
+      die("%s:%d: %s gave %s: %s", __FILE__, __LINE__, #call, rill_status_name(status_), rill_last_error_text()); \
+    }                                                                                                             \
+    if (strstr(rill_last_error_text(), "fork") == NULL) die("%s", rill_last_error_text());                        \
+  } while (0)
+
+static void no_call(void *user, rill_status status) { (void)user, (void)status; }
+
+/* All kinds of calls on what the parent made: refused, but for getters and releases. */
+static void refuses_all(struct left_behind *left) {
+  rill_stream stream;
+  rill_event event;
+  bool out;
+  uint64_t sizes[2];
+  float ms;
+  void *memory;
+  uint32_t word = 0;
+  refuses(rill_device_default_stream(life.device, &stream));
+  refuses(rill_stream_create(life.device, NULL, &stream));
+  refuses(rill_stream_import(life.device, 0, NULL, &stream));
+  refuses(rill_event_create(life.device, NULL, &event));
+  refuses(rill_alloc(life.device, 16, RILL_MEMORY_DEVICE, &memory));
+  refuses(rill_device_get_memory(life.device, &sizes[0], &sizes[1]));
+  refuses(rill_device_synchronize(life.device));
+  refuses(rill_fill_async(left->stream, left->memory, &word, sizeof word, 1));
+  refuses(rill_copy_async(left->stream, &word, left->memory, sizeof word));
+  refuses(rill_stream_host_call(left->stream, no_call, NULL));
+  refuses(rill_stream_record_event(left->stream, left->event, 0));
+  if (left->never.id != 0) refuses(rill_stream_record_event(left->stream, left->never, 0));
+  refuses(rill_stream_record_new_event(left->stream, NULL, &event));
+  refuses(rill_stream_wait_event(left->waiting, left->event, 0));
+  refuses(rill_stream_wait_stream(left->waiting, left->stream));
+  refuses(rill_stream_wait_device(left->waiting, life.device));
+  refuses(rill_stream_is_complete(left->stream, &out));
+  refuses(rill_stream_is_capturing(left->stream, &out));
+  refuses(rill_stream_synchronize(left->stream));
+  refuses(rill_stream_synchronize_for(left->stream, 1));
+  refuses(rill_stream_synchronize(left->held));
+  refuses(rill_event_is_ready(left->event, &out));
+  refuses(rill_event_synchronize(left->event));
+  refuses(rill_event_synchronize_for(left->event, 1));
+  rill_event timed = left->event;
+  ignore(rill_event_elapsed_time(timed, timed, &ms));
+  /* Getters work, and features are not there. */
+  rill_device_info info = RILL_DEVICE_INFO_INIT;
+  const char *text = NULL;
+  must(rill_device_get_info(life.device, &info));
+  must(rill_stream_label(left->stream, &text));
+  must(rill_event_is_recorded(left->event, &out));
+  if (rill_device_supports(life.device, RILL_FEATURE_MANAGED, &text)) die("a feature of a GPU that cannot be used");
+  refuses(rill_free(left->memory));
+}
+
+static void release_all(struct left_behind *left) {
+  must(rill_event_release(left->event));
+  must(rill_event_release(left->never));
+  must(rill_stream_release(left->stream));
+  must(rill_stream_release(left->waiting));
+  must(rill_stream_release(left->held));
+}
+
+/* What the child of a process that has used its device can do. */
+static void child_of_a_user(struct left_behind *left) {
+  if (life.gpu) refuses_all(left);
+  release_all(left);
+  use(life.cpu);
+  use(life.cpu);
+  must(rill_device_synchronize(life.cpu));
+}
+
+static void end_parent(struct left_behind *left) {
+  open_gates();
+  assert_ok(rill_stream_synchronize(left->stream));
+  assert_ok(rill_stream_synchronize(left->waiting));
+  release_all(left);
+  assert_ok(rill_free(left->memory));
+  use(life.device);
+}
+
+/* ---- modes ---- */
+
+static void before_the_first_use(void) {
+  const pid_t pid = fork_child();
+  if (pid == 0) {
+    life_begin();
+    use(life.device);
+    _exit(0);
+  }
+  reap(pid);
+  life_begin();
+  use(life.device);
+}
+
+/* The parent has looked for devices and no more. */
+static void after_a_look(void) {
+  rill_device device;
+  life_begin();
+  const pid_t pid = fork_child();
+  if (pid == 0) {
+    rill_stream stream;
+    if (life.gpu) refuses(rill_stream_create(life.device, NULL, &stream));
+    must(rill_device_open("cpu", &device));
+    use(device);
+    _exit(0);
+  }
+  reap(pid);
+  use(life.device);
+}
+
+static void with_work_pending(void) {
+  struct left_behind left;
+  life_begin();
+  leave_behind(&left);
+  const pid_t pid = fork_child();
+  if (pid == 0) {
+    child_of_a_user(&left);
+    _exit(0);
+  }
+  reap(pid);
+  end_parent(&left);
+}
+
+/* The child ends as programs do, with the parent's handles still there. */
+static void child_exits_in_order(void) {
+  struct left_behind left;
+  life_begin();
+  leave_behind(&left);
+  const pid_t pid = fork_child();
+  if (pid == 0) {
+    use(life.cpu);
+    open_gates(); /* its own copy: for streams of the cpu that are still waiting */
+    exit(0);
+  }
+  reap(pid);
+  end_parent(&left);
+}
+
+static void children_of_children(void) {
+  struct left_behind left;
+  life_begin();
+  leave_behind(&left);
+  const pid_t pid = fork_child();
+  if (pid == 0) {
+    use(life.cpu);
+    const pid_t inner = fork_child();
+    if (inner == 0) {
+      child_of_a_user(&left);
+      _exit(0);
+    }
+    int status = 0;
+    if (inner < 0 || waitpid(inner, &status, 0) != inner || status != 0) die("the grandchild failed: %d", status);
+    use(life.cpu);
+    _exit(0);
+  }
+  reap(pid);
+  end_parent(&left);
+}
+
+/* The child's errors are its own. */
+static void errors_stay_apart(void) {
+  life_begin();
+  spoil_last_error();
+  const pid_t pid = fork_child();
+  if (pid == 0) {
+    rill_error error = RILL_ERROR_INIT;
+    must(rill_last_error(&error)); /* the thread's, as it was */
+    if (error.status != RILL_ERROR_INVALID_ARGUMENT) die("the last error is %s", rill_last_error_text());
+    use(life.cpu);
+    if (life.gpu) {
+      rill_stream stream;
+      refuses(rill_stream_create(life.device, NULL, &stream));
+    }
+    _exit(0);
+  }
+  reap(pid);
+  rill_error error = RILL_ERROR_INIT;
+  assert_ok(rill_last_error(&error));
+  assert_int_equal(error.status, RILL_ERROR_INVALID_ARGUMENT);
+}
+
+/* ---- from a process with many threads ---- */
+
+static _Atomic bool stop;
+
+static const char *keep_working(unsigned index, void *shared) {
+  const struct left_behind *left = shared;
+  while (!atomic_load(&stop)) {
+    bool out;
+    switch (index % 4) {
+      case 0: use(life.device); break;
+      case 1: use(life.cpu); break;
+      case 2:
+        REQUIRE_OK(rill_stream_is_complete(left->waiting, &out));
+        REQUIRE_OK(rill_event_is_ready(left->event, &out));
+        break;
+      default: { /* held and released, again and again */
+        rill_event event, inner;
+        rill_stream held;
+        REQUIRE_OK(rill_event_create(life.device, NULL, &event));
+        REQUIRE_OK(rill_stream_create(life.device, NULL, &held));
+        REQUIRE_OK(rill_stream_wait_event(held, event, 0));
+        REQUIRE_OK(rill_stream_record_new_event(held, NULL, &inner));
+        REQUIRE_OK(rill_event_release(event));
+        REQUIRE_OK(rill_event_release(inner));
+        ignore(rill_stream_synchronize(held)); /* NOT_RECORDED */
+        REQUIRE_OK(rill_stream_release(held));
+      }
+    }
+  }
+  return NULL;
+}
+
+static void from_many_threads(void) {
+  enum { THREADS = 4, FORKS = 8 };
+  struct left_behind left;
+  life_begin();
+  leave_behind(&left);
+  open_gates();                              /* freeing memory waits for work */
+  assert_ok(rill_event_release(left.never)); /* memory that is freed while a stream is held would pile up */
+  left.never = RILL_NULL_EVENT;
+  ignore(rill_stream_synchronize(left.held)); /* NOT_RECORDED */
+  use(life.cpu);
+  struct background *working = start_threads(THREADS, keep_working, &left);
+  for (unsigned i = 0; i < scaled(FORKS); i++) {
+    const pid_t pid = fork_child();
+    if (pid == 0) {
+      child_of_a_user(&left);
+      _exit(0);
+    }
+    reap(pid);
+  }
+  atomic_store(&stop, true);
+  join_threads(working);
+  end_parent(&left);
+}
+
+static const char *wait_for_it(unsigned index, void *shared) {
+  const struct left_behind *left = shared;
+  switch (index) {
+    case 0: REQUIRE_OK(rill_stream_synchronize(left->waiting)); break;
+    case 1: REQUIRE_OK(rill_event_synchronize(left->event)); break;
+    case 2: REQUIRE_OK(rill_stream_synchronize_for(left->stream, PATIENCE_NS)); break;
+    default: ignore(rill_stream_synchronize(left->held)); break; /* NOT_RECORDED at the end */
+  }
+  return NULL;
+}
+
+/* Threads of the parent block in waits, which are not in the child. */
+static void while_threads_wait(void) {
+  struct left_behind left;
+  life_begin();
+  leave_behind(&left);
+  struct background *waiting = start_threads(4, wait_for_it, &left);
+  for (int i = 0; i < 4; i++) {
+    const pid_t pid = fork_child();
+    if (pid == 0) {
+      child_of_a_user(&left);
+      _exit(0);
+    }
+    reap(pid);
+  }
+  open_gates();
+  assert_ok(rill_event_release(left.never)); /* what is held for it fails, and its waiter returns */
+  join_threads(waiting);
+  left.never = RILL_NULL_EVENT;
+  end_parent(&left);
+}
+
+static void *fork_here(void *argument) {
+  struct left_behind *left = argument;
+  const pid_t pid = fork_child();
+  if (pid == 0) {
+    child_of_a_user(left);
+    _exit(0);
+  }
+  int status = -1;
+  if (pid < 0 || waitpid(pid, &status, 0) != pid) status = -1;
+  return status == 0 ? NULL : argument;
+}
+
+/* The thread that forks is not the one that used rill, and has no state there yet. */
+static void from_a_fresh_thread(void) {
+  struct left_behind left;
+  pthread_t thread;
+  void *failed = NULL;
+  life_begin();
+  leave_behind(&left);
+  assert_int_equal(pthread_create(&thread, NULL, fork_here, &left), 0);
+  assert_int_equal(pthread_join(thread, &failed), 0);
+  assert_null(failed);
+  end_parent(&left);
+}
+
+int main(int argc, char **argv) {
+  static const struct mode modes[] = {
+    MODE(before_the_first_use), MODE(after_a_look),         MODE(with_work_pending),
+    MODE(child_exits_in_order), MODE(children_of_children), MODE(errors_stay_apart),
+    MODE(from_many_threads),    MODE(while_threads_wait),   MODE(from_a_fresh_thread),
+  };
+  return RUN_MODES("fork", argc, argv, modes);
+}

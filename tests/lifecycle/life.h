@@ -1,0 +1,45 @@
+/* What the programs about a process's life share: the device that they run on, work that stays pending, and words for
+ * places where no test runs any more, as in exit handlers.
+ *
+ * RILL_TEST_DEVICE names the device: "cpu", or one of a fake vendor library.
+ */
+#ifndef RILL_TESTS_LIFECYCLE_LIFE_H
+#define RILL_TESTS_LIFECYCLE_LIFE_H
+
+#include "support/testing.h"
+
+struct life {
+  rill_device device, cpu;
+  bool gpu;
+};
+extern struct life life;
+
+void life_begin(void);
+
+/* Says what is wrong, and ends the process with exit code 3 at once. */
+_Noreturn void die(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* For any place and process: a call that must succeed. */
+#define must(call)                                                                                  \
+  do {                                                                                              \
+    if ((call) != RILL_OK) die("%s:%d: %s: %s", __FILE__, __LINE__, #call, rill_last_error_text()); \
+  } while (0)
+
+/* One of each object, used: on `device`, everything it did is right. */
+void use(rill_device device);
+
+/* Work that stands still in the stream until open_gates, or for ever.  Gates are closed from the start, and again after
+ * close_gates. */
+void close_gate(rill_stream stream);
+void close_gates(void);
+void open_gates(void);
+
+/* Handles that nobody releases, with work that stands still behind a gate. */
+struct left_behind {
+  rill_stream stream, waiting, held;
+  rill_event event, never;
+  uint32_t *memory;
+};
+void leave_behind(struct left_behind *left);
+
+#endif
