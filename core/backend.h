@@ -30,6 +30,7 @@ struct rill__held;
 struct rill__point;
 struct rill__failure;
 struct rill__event_pool;
+struct rill__pool;
 
 /* ---- objects, as core and backends share them ---- */
 
@@ -47,6 +48,10 @@ struct rill__device {
   _Atomic uint64_t peers[4];             /* a bit for each ordinal whose memory it may reach (core/peer.c) */
   _Atomic uint32_t held_streams;         /* how many of its streams are held */
   struct rill__event_pool *spare_events; /* by timing and blocking_sync (core/event_pool.h) */
+  pthread_mutex_t pools_lock;            /* guards `pools` */
+  struct rill__pool *pools;              /* core/pool_lanes.h; linked by next */
+  _Atomic(struct rill__pool *) default_pool;
+  _Atomic bool pool_thresholds; /* a pool has or had a release threshold */
   _Atomic bool losing;
   _Atomic rill_status lost; /* not RILL_OK: what every submission, wait and query gives */
   struct {
@@ -72,6 +77,8 @@ struct rill__stream {
   _Atomic(struct rill__held *) held;       /* its queue while it is held (core/held.h) */
   uint64_t held_pushed, held_popped;       /* positions of the queues' operations; guarded by core/held.c's lock */
   _Atomic(struct rill__failure *) failure; /* of held work, for the next synchronize */
+  _Atomic bool pooled;                     /* pools may have a lane for it (core/pool_lanes.h) */
+  _Atomic bool pools_closed;               /* it is ending: no pool makes a lane for it any more */
 };
 
 struct rill__event {

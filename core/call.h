@@ -48,6 +48,8 @@ static inline void rill__keep_and_leave(struct rill__thread *self, struct rill__
 }
 
 /* Records and creations that several files need. */
+/* Of a stream for an event that has been recorded. */
+rill_status rill__stream_wait(struct rill__stream *stream, struct rill__event *event);
 rill_status rill__stream_record(struct rill__stream *stream, struct rill__event *event, uint32_t flags);
 rill_status rill__device_default_stream(struct rill__device *device, struct rill__stream **out);
 rill_status rill__stream_create(struct rill__device *device, const rill_stream_options *options,
@@ -59,6 +61,13 @@ rill_status rill__event_create(struct rill__device *device, const rill_event_opt
                                struct rill__event **out);
 rill_status rill__event_is_ready(struct rill__thread *self, struct rill__event *event, bool *out);
 
+/* All streams of the device that may have work, each kept; NULL if memory ran out. */
+struct rill__stream **rill__device_keep_streams(struct rill__device *device, size_t *count);
+
+/* Puts memory into the map of core/ranges.h, and takes it out; false if host memory ran out. */
+struct rill__allocation;
+bool rill__memory_know(struct rill__allocation *allocation);
+void rill__memory_forget(struct rill__allocation *allocation);
 /* The map's entry of memory: core/memory_ipc.c shares it with core/memory.c.  `imports` are under the writers' lock:
  * takes the one that gave `p` out, NULL if there is none; puts one in, false if there is no host memory for that. */
 struct rill__allocation;

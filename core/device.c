@@ -2,6 +2,7 @@
 #include "core/event_pool.h"
 #include "core/held.h"
 #include "core/options.h"
+#include "core/pool.h"
 
 #include <sched.h>
 #include <stdarg.h>
@@ -63,6 +64,7 @@ static struct rill__device *make_device(const struct rill__backend *backend, uin
   device->info.ordinal = (int32_t)ordinal;
   device->info.numa_node = -1;
   (void)pthread_mutex_init(&device->lock, NULL);
+  (void)pthread_mutex_init(&device->pools_lock, NULL);
   if (backend->gpu) {
     (void)snprintf(device->name, sizeof device->name, "%s:%u", backend->name, ordinal);
   } else {
@@ -84,6 +86,7 @@ static struct rill__device *make_device(const struct rill__backend *backend, uin
 static void before_fork(void) {
   for (uint32_t i = 0; i < found.count; i++) {
     pthread_mutex_lock(&found.devices[i]->lock);
+    rill__pools_lock(found.devices[i]);
     rill__event_pool_lock(found.devices[i]);
   }
   rill__held_lock();
@@ -102,6 +105,7 @@ static void unlock_all(void) {
   rill__held_unlock();
   for (uint32_t i = found.count; i-- > 0;) {
     rill__event_pool_unlock(found.devices[i]);
+    rill__pools_unlock(found.devices[i]);
     pthread_mutex_unlock(&found.devices[i]->lock);
   }
 }
@@ -411,9 +415,10 @@ rill_status rill_device_synchronize(rill_device device) {
   RILL_TRY(rill__device_activate(d));
   rill__leave(&self); /* devices live for ever */
   rill__held_wait_for_device(d);
-  const rill_status status = RILL_DOOR(d, device, synchronize, d);
+  RILL_TRY(RILL_DOOR(d, device, synchronize, d));
   rill__staging_give_back();
-  return status;
+  rill__pools_synchronized(d);
+  return RILL_OK;
 }
 
 rill_status rill_device_get_memory(rill_device device, uint64_t *free_bytes, uint64_t *total_bytes) {

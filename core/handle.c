@@ -32,7 +32,9 @@ static struct rill__slot *slot_of(const struct rill__object *object) {
 }
 
 const char *rill__kind_name(enum rill__kind kind) {
-  static const char *const names[RILL__KIND_END] = { "object", "device", "stream", "event", "module", "kernel" };
+  static const char *const names[RILL__KIND_END] = {
+    "object", "device", "stream", "event", "module", "kernel", "pool"
+  };
   return kind < RILL__KIND_END ? names[kind] : names[0];
 }
 

@@ -1,11 +1,25 @@
 #include "core/memory.h"
 
 #include "core/held.h"
+#include "core/pool.h"
 
 static pthread_mutex_t ranges_lock = PTHREAD_MUTEX_INITIALIZER; /* of those who change the map */
 
 void rill__memory_lock(void) { pthread_mutex_lock(&ranges_lock); }
 void rill__memory_unlock(void) { pthread_mutex_unlock(&ranges_lock); }
+
+bool rill__memory_know(struct rill__allocation *allocation) {
+  pthread_mutex_lock(&ranges_lock);
+  const bool inserted = rill__ranges_insert(allocation);
+  pthread_mutex_unlock(&ranges_lock);
+  return inserted;
+}
+
+void rill__memory_forget(struct rill__allocation *allocation) {
+  pthread_mutex_lock(&ranges_lock);
+  rill__ranges_remove(allocation);
+  pthread_mutex_unlock(&ranges_lock);
+}
 
 /* ---- allocation ---- */
 
@@ -24,14 +38,14 @@ static rill_status allocate(struct rill__device *device, size_t size, uint32_t k
   RILL_TRY(rill__object_new(sizeof *allocation, device, NULL, rill__allocation_destroy, &allocation));
   void *p = NULL;
   rill_status status = RILL_DOOR(device, memory, alloc, device, size, kind, &p);
+  if (status == RILL_ERROR_OUT_OF_MEMORY && size <= device->info.memory_total && rill__pools_give_back(device)) {
+    status = RILL_DOOR(device, memory, alloc, device, size, kind, &p);
+  }
   if (status == RILL_OK) {
     allocation->begin = (uintptr_t)p;
     allocation->size = size;
     allocation->kind = kind;
-    pthread_mutex_lock(&ranges_lock);
-    const bool inserted = rill__ranges_insert(allocation);
-    pthread_mutex_unlock(&ranges_lock);
-    if (inserted) {
+    if (rill__memory_know(allocation)) {
       *out = p;
       return RILL_OK;
     }
@@ -130,13 +144,15 @@ rill_status rill_alloc(rill_device device, size_t size, uint32_t kind, void **ou
                "kind %u is none of RILL_MEMORY_DEVICE, _PINNED and _MANAGED", kind);
   RILL_TRY(rill__device_activate(d));
   if (size == 0) return RILL_OK;
+  rill__leave(&self); /* devices live for ever */
   return allocate(d, size, kind, out);
 }
 
 rill_status rill_free(void *p) {
   RILL_ENTER();
   if (p == NULL) return RILL_OK;
-  struct rill__allocation *allocation = NULL;
+  struct rill__allocation *allocation = rill__ranges_find(p);
+  if (allocation != NULL && allocation->pooled) return rill__pool_free(self, allocation, p);
   RILL_TRY(rill__memory_take_out(p, false, &allocation));
   rill__leave(&self); /* nobody else can free the allocation */
   struct rill__device *device = allocation->base.device;
@@ -159,11 +175,14 @@ rill_status rill__memory_check(const struct rill__stream *stream, const void *p,
                  what, n, p);
     return RILL_OK;
   }
-  const size_t offset = (uintptr_t)p - allocation->begin;
+  uintptr_t begin = allocation->begin;
+  size_t size = allocation->size;
+  RILL_REQUIRE(!allocation->pooled || rill__pool_find(allocation, p, &begin, &size), RILL_ERROR_NOT_FOUND,
+               "%s: %p lies in memory of a pool that is not allocated, or has been freed", what, p);
   const bool registered = allocation->kind == RILL_MEMORY_REGISTERED;
-  RILL_REQUIRE(n <= allocation->size - offset, RILL_ERROR_OUT_OF_RANGE,
-               "%s: %zu bytes at offset %zu pass the end of an allocation of %zu bytes", what, n, offset,
-               allocation->size);
+  const size_t offset = (uintptr_t)p - begin;
+  RILL_REQUIRE(n <= size - offset, RILL_ERROR_OUT_OF_RANGE,
+               "%s: %zu bytes at offset %zu pass the end of an allocation of %zu bytes", what, n, offset, size);
   if (allocation->base.device->backend == stream->base.device->backend) {
     *kind = registered ? (uint32_t)RILL_MEMORY_PINNED : allocation->kind;
     return RILL_OK;

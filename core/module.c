@@ -19,8 +19,7 @@ void rill__modules_unlock(void) { pthread_mutex_unlock(&loaded_lock); }
  * is not needed any more first marks each stream of its device behind the work there, and is unloaded by a later call
  * that finds all marks complete. */
 
-/* All streams of the device that may have work, each kept; NULL if memory ran out. */
-static struct rill__stream **keep_streams(struct rill__device *device, size_t *count) {
+struct rill__stream **rill__device_keep_streams(struct rill__device *device, size_t *count) {
   size_t most = 1;
   pthread_mutex_lock(&device->lock);
   for (const struct rill__stream *stream = device->streams; stream != NULL; stream = stream->next) most++;
@@ -57,7 +56,7 @@ static void remove_marks(struct rill__module *module) {
 
 static bool mark_streams(struct rill__module *module) {
   size_t count = 0;
-  struct rill__stream **streams = keep_streams(module->base.device, &count);
+  struct rill__stream **streams = rill__device_keep_streams(module->base.device, &count);
   if (streams == NULL) return false;
   module->marks = malloc((count + 1) * sizeof *module->marks);
   bool marked = module->marks != NULL;

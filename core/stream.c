@@ -1,6 +1,7 @@
 #include "core/call.h"
 #include "core/held.h"
 #include "core/options.h"
+#include "core/pool.h"
 
 #include <stdlib.h>
 
@@ -230,6 +231,7 @@ void rill__stream_end(struct rill__stream *stream) {
     pthread_mutex_unlock(&device->lock);
     if (!stream->owned) unlist_stream(stream); /* from here on its owner may destroy it */
   }
+  rill__pools_stream_end(stream);
   struct rill__event *cached = atomic_load(&stream->cached_event);
   if (cached != NULL) rill__object_retire(&cached->base);
   void (*const release)(void *, uintptr_t) = stream->release;
@@ -391,6 +393,10 @@ static rill_status wait(struct rill__stream *stream, struct rill__event *event, 
   return RILL_OK;
 }
 
+rill_status rill__stream_wait(struct rill__stream *stream, struct rill__event *event) {
+  return rill__known_complete(event) ? RILL_OK : wait(stream, event, 0);
+}
+
 rill_status rill_stream_wait_event(rill_stream stream, rill_event event, uint32_t flags) {
   RILL_ENTER();
   struct rill__stream *s;
@@ -485,6 +491,7 @@ static rill_status synchronize(struct rill__thread *self, struct rill__stream *s
     if (status == RILL_OK && !rill__is_held(stream)) rill__memo_seen(&stream->memo, token);
   }
   if (status == RILL_OK) status = rill__held_failure(stream);
+  if (status == RILL_OK) rill__pools_synchronized(stream->base.device);
   rill__drop(&stream->base);
   return status;
 }

@@ -39,7 +39,7 @@ static bool supports(struct rill__device *device, uint32_t feature, const char *
   static const char *const reasons[] = {
     [RILL_FEATURE_PEER] = "there is one cpu device, and no other memory than its own",
     [RILL_FEATURE_MANAGED] = "",
-    [RILL_FEATURE_POOL] = "the cpu backend takes its memory from the C library",
+    [RILL_FEATURE_POOL] = "",
     [RILL_FEATURE_IPC] = "events of the cpu backend are marks in the memory of their process; its memory can be shared",
     [RILL_FEATURE_CLUSTER] = "the cpu backend runs blocks independently of one another",
     [RILL_FEATURE_COOPERATIVE] = "the cpu backend runs blocks independently of one another",

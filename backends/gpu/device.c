@@ -193,9 +193,7 @@ static bool can(struct rill__device *device, uint32_t feature, const char **why)
     case RILL_FEATURE_MANAGED:
       *why = "the driver says that the device has no managed memory";
       return gpu_api.managed_alloc != NULL && attribute(part->native, GPU_ATTRIBUTE_MANAGED) != 0;
-    case RILL_FEATURE_POOL:
-      *why = "the driver says that the device has no memory pools";
-      return attribute(part->native, GPU_ATTRIBUTE_POOLS) != 0;
+    case RILL_FEATURE_POOL: return true; /* core's own */
     case RILL_FEATURE_IPC:
       *why = "the driver lacks functions to share events and memory between processes";
       return has_ipc_functions() && gpu_vendor_has_ipc(part->native, why);

@@ -58,6 +58,10 @@ typedef struct {
 typedef struct {
   uint64_t id;
 } rill_kernel;
+/** Where memory that is allocated in stream order comes from.  Counted. */
+typedef struct {
+  uint64_t id;
+} rill_pool;
 
 /** What one process gives another for an event or memory: plain bytes, to be sent as they are.  They carry what it is,
  *  of which device, and a check; rill_event_ipc_import and rill_memory_ipc_import refuse bytes that are damaged. */
@@ -77,6 +81,7 @@ RILL_HANDLE_HELPERS_(STREAM, stream)
 RILL_HANDLE_HELPERS_(EVENT, event)
 RILL_HANDLE_HELPERS_(MODULE, module)
 RILL_HANDLE_HELPERS_(KERNEL, kernel)
+RILL_HANDLE_HELPERS_(POOL, pool)
 #undef RILL_HANDLE_HELPERS_
 
 /** The version of the library that is loaded, as 0x00MMmmpp; RILL_VERSION_* is that of the headers.

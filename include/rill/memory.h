@@ -48,8 +48,8 @@ typedef struct rill_memory_info {
  *  Like:    cuMemAlloc, cuMemHostAlloc, hipMalloc, hipHostMalloc.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_alloc(rill_device device, size_t size, uint32_t kind, void **out);
 
-/** Frees what rill_alloc gave, or closes what rill_memory_ipc_import gave.  NULL: nothing happens.  May block: the
- *  memory does not go before the work submitted to its device is done.
+/** Frees what rill_alloc or a pool (rill/pool.h) gave, or closes what rill_memory_ipc_import gave.  NULL: nothing
+ *  happens.  May block: the memory does not go before the work submitted to its device is done.
  *
  *  Errors:  NOT_FOUND (no allocation of rill), INVALID_ARGUMENT (inside one), DEVICE_LOST, BACKEND.
  *  Threads: any.

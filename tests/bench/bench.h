@@ -30,6 +30,7 @@
   X(event_life, "create + release event")                     \
   X(stream_life, "create + release stream")                   \
   X(memory_life, "allocate + free 1 MiB")                     \
+  X(pool_life, "allocate + free 1 MiB, in stream order")      \
   X(round_trip, "launch + synchronize")                       \
   X(idle_round_trip, "launch + synchronize, after 1 ms idle") \
   X(hundred, "100 launches + synchronize, per launch")        \

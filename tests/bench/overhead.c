@@ -135,7 +135,11 @@ static void print_numbers(const struct bench *bench, const double values[BENCH_S
   }
   print_number(values[DRIVER]);
   print_number(values[RILL]);
-  (void)printf(" %+8.1f %6.2f", values[RILL] - values[DRIVER], values[RILL] / values[DRIVER]);
+  if (values[DRIVER] < 0) {
+    (void)printf(" %8s %6s", "-", "-");
+  } else {
+    (void)printf(" %+8.1f %6.2f", values[RILL] - values[DRIVER], values[RILL] / values[DRIVER]);
+  }
   if (bench->sides[RUNTIME] != NULL) print_number(values[RUNTIME]);
 }
 

@@ -36,6 +36,12 @@ static bool live_memory(void) {
   return rill_alloc(device, BENCH_ALLOCATION_BYTES, RILL_MEMORY_DEVICE, &p) == RILL_OK && rill_free(p) == RILL_OK;
 }
 
+static bool live_pool_memory(const struct lane *lane) {
+  void *p;
+  return rill_alloc_async(lane->stream, BENCH_ALLOCATION_BYTES, &p) == RILL_OK &&
+         rill_free_async(lane->stream, p) == RILL_OK;
+}
+
 static bool launch_and_synchronize(const struct lane *lane) {
   return rill_stream_launch(lane->stream, empty_kernel, &one_thread, NULL, 0) == RILL_OK &&
          rill_stream_synchronize(lane->stream) == RILL_OK;
@@ -78,6 +84,7 @@ BENCH_BATCH(host_function, rill_stream_host_call(lane->stream, do_nothing, NULL)
 BENCH_BATCH(event_life, ((void)lane, !live_event()))
 BENCH_BATCH(stream_life, ((void)lane, !live_stream()))
 BENCH_BATCH(memory_life, ((void)lane, !live_memory()))
+BENCH_BATCH(pool_life, !live_pool_memory(lane))
 BENCH_BATCH(round_trip, !launch_and_synchronize(lane))
 BENCH_BATCH(idle_round_trip, !launch_and_synchronize(lane))
 BENCH_BATCH(hundred, !launch_hundred(lane))

@@ -61,6 +61,15 @@ AT(rill_event_options, interprocess, 10);
 AT(rill_event_options, signaled, 11);
 AT(rill_event_options, label, 16);
 
+AT(rill_pool_options, max_size, 8);
+AT(rill_pool_options, release_threshold, 16);
+AT(rill_pool_options, label, 24);
+
+AT(rill_pool_info, reserved, 8);
+AT(rill_pool_info, used, 16);
+AT(rill_pool_info, reserved_peak, 24);
+AT(rill_pool_info, used_peak, 32);
+
 CHECK(sizeof(rill_dim3) == 12 && sizeof(rill_arg) == 16 && sizeof(rill_constant) == 24);
 CHECK(sizeof(rill_launch_attribute) == 40);
 AT(rill_launch, grid, 8);

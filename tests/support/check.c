@@ -60,7 +60,7 @@ void check_names(const char *text, const char *file, int line) {
 
 /* One object of each kind. */
 struct samples {
-  uint64_t device, stream, event, module, kernel;
+  uint64_t device, stream, event, module, kernel, pool;
 };
 
 static const char *fails_with(uint64_t id, rill_status expected, const char *api, call_with_id call) {
@@ -92,14 +92,18 @@ static void refuses(const char *api, call_with_id call, const uint64_t *ids, siz
 static struct samples make_samples(void) {
   rill_module module;
   rill_kernel kernel;
+  rill_pool pool;
+  assert_ok(rill_pool_create(dut.device, NULL, &pool));
   assert_ok(rill_module_load(dut.device, sample_bundle(), &module));
   assert_ok(rill_module_get_kernel(module, sample_kernel_name(), &kernel));
-  return (struct samples){ dut.device.id, new_stream("sample").id, new_event("sample").id, module.id, kernel.id };
+  return (
+      struct samples){ dut.device.id, new_stream("sample").id, new_event("sample").id, module.id, kernel.id, pool.id };
 }
 
 static void release_samples(struct samples samples) {
   ignore(rill_kernel_release((rill_kernel){ samples.kernel }));
   ignore(rill_module_release((rill_module){ samples.module }));
+  ignore(rill_pool_release((rill_pool){ samples.pool }));
 }
 
 /* `live` is a good handle; the other kinds' are in `samples`. */
@@ -116,7 +120,9 @@ static void refuses_bad_handles(const char *api, call_with_id call, uint64_t liv
     live & ~UINT64_C(0xffffffff),      /* generation 0 */
   };
   refuses(api, call, garbage, sizeof garbage / sizeof *garbage, RILL_ERROR_INVALID_HANDLE);
-  const uint64_t kinds[] = { samples.device, samples.stream, samples.event, samples.module, samples.kernel };
+  const uint64_t kinds[] = {
+    samples.device, samples.stream, samples.event, samples.module, samples.kernel, samples.pool
+  };
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
     if (kinds[i] != live) refuses(api, call, &kinds[i], 1, RILL_ERROR_INVALID_HANDLE);
   }
@@ -152,6 +158,12 @@ void refuses_bad_kernels(const char *api, call_with_id call) {
   const struct samples samples = make_samples();
   refuses_bad_handles(api, call, samples.kernel, samples);
   refuses(api, call, &samples.kernel, 1, RILL_ERROR_STALE_HANDLE);
+}
+
+void refuses_bad_pools(const char *api, call_with_id call) {
+  const struct samples samples = make_samples();
+  refuses_bad_handles(api, call, samples.pool, samples);
+  refuses(api, call, &samples.pool, 1, RILL_ERROR_STALE_HANDLE);
 }
 
 /* ---- structs that grow ---- */

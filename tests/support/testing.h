@@ -102,6 +102,7 @@ void refuses_bad_streams(const char *api, call_with_id call);
 void refuses_bad_events(const char *api, call_with_id call);
 void refuses_bad_modules(const char *api, call_with_id call);
 void refuses_bad_kernels(const char *api, call_with_id call);
+void refuses_bad_pools(const char *api, call_with_id call);
 
 /* Defines the tests refuses_bad_handles and refuses_null_out of a getter function(handle, type *out): its output is
  * null after each failure (C1.1).  `live` makes a good handle. */

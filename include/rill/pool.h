@@ -1,0 +1,167 @@
+/* rill/pool.h: memory that is allocated and freed in the order of a stream.
+ *
+ * A pool keeps device memory that was freed, and gives it out again without the driver: at once to the stream that it
+ * was freed on, to another stream when the work before the free is complete.  Every device has a default pool.
+ *
+ *     float *x = NULL;
+ *     if (rill_alloc_async(stream, bytes, (void **)&x) != RILL_OK) ...
+ *     saxpy_launch(stream, &launch, n, 2.0f, x, y);
+ *     rill_free_async(stream, x);
+ *
+ * The pointer is good at once for work that is submitted to the stream it was allocated on, and for other streams'
+ * work that is ordered behind the call.
+ *
+ * The thing people get wrong: rill_free_async says that all uses are ordered before this point of its stream.  Of a
+ * use on another stream that is not, the pool must be told (rill_memory_record_use), or the memory is used again too
+ * early.
+ */
+#ifndef RILL_POOL_H
+#define RILL_POOL_H
+
+#include <rill/base.h>
+#include <rill/status.h>
+
+RILL_EXTERN_C_BEGIN
+
+typedef struct rill_pool_options {
+  size_t struct_size;
+  uint64_t max_size;          /**< bytes that it takes from the driver at most; 0: no limit */
+  uint64_t release_threshold; /**< free memory above this goes back when the host synchronizes; 0: never */
+  const char *label;
+} rill_pool_options;
+#define RILL_POOL_OPTIONS_INIT \
+  { sizeof(rill_pool_options), 0, 0, NULL }
+#ifndef __cplusplus
+#define RILL_POOL_OPTIONS(...) (&(const rill_pool_options){ .struct_size = sizeof(rill_pool_options), __VA_ARGS__ })
+#endif
+
+/** Bytes.  `used` counts what is allocated and not freed yet, rounded up as the pool does; `reserved` what the pool
+ *  has from the driver.  Peaks are since the pool was created. */
+typedef struct rill_pool_info {
+  size_t struct_size;
+  uint64_t reserved, used, reserved_peak, used_peak;
+} rill_pool_info;
+#define RILL_POOL_INFO_INIT \
+  { sizeof(rill_pool_info), 0, 0, 0, 0 }
+
+/** Allocates `size` bytes from the default pool of the stream's device.  They are not zeroed; the address is a
+ *  multiple of 512.  Size 0 is OK and gives NULL.
+ *
+ *  Does not block while the pool or the driver has memory.  Where both have none, the stream is made to wait for
+ *  memory that was freed on another stream; where there is none either, memory that the pools of the device do not
+ *  use goes back to the driver, which may block.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (NULL), OUT_OF_MEMORY (asked, free and total and the
+ *           pool's own numbers are in the text; the device stays usable), CAPTURE_ACTIVE, DEVICE_LOST, BACKEND.
+ *  Threads: any.
+ *  Like:    cuMemAllocAsync, hipMallocAsync.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_alloc_async(rill_stream stream, size_t size, void **out);
+
+/** Frees memory of a pool at this point of the stream: says that every use of it, but those told to
+ *  rill_memory_record_use, is ordered before.  NULL: nothing happens.
+ *
+ *  The stream may be another one of the device than that of the allocation.  It may be released right after.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, NOT_FOUND (no allocation of rill, or freed already), INVALID_ARGUMENT
+ *           (inside one, or of rill_alloc), WRONG_DEVICE, WRONG_BACKEND, CAPTURE_ACTIVE, DEVICE_LOST, BACKEND.  The
+ *           memory then stays allocated.
+ *  Threads: any.
+ *  Like:    cuMemFreeAsync, hipFreeAsync.      Since: 0.1 */
+RILL_API rill_status rill_free_async(rill_stream stream, void *p);
+
+/** Creates a pool of device memory.  It takes memory from the driver when it is needed.
+ *
+ *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT (NULL, options), OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
+ *  Threads: any.
+ *  Like:    cuMemPoolCreate, hipMemPoolCreate.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_pool_create(rill_device device, const rill_pool_options *options,
+                                                     rill_pool *out);
+
+/** The pool that rill_alloc_async takes from: the same handle every time, borrowed.
+ *
+ *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT (NULL), OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
+ *  Threads: any.
+ *  Like:    cuDeviceGetDefaultMemPool, hipDeviceGetDefaultMemPool.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_pool_default(rill_device device, rill_pool *out);
+
+/** Adds a reference.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE.
+ *  Threads: any.
+ *  Like:    Py_INCREF of a cuda.core.MemoryResource.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_pool_retain(rill_pool pool);
+
+/** Takes a reference away.  With the last one the pool ends: allocations of it stay good until they are freed, and
+ *  its memory goes back to the driver when it is unused, at a later call.  The null handle: nothing happens.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE.
+ *  Threads: any.
+ *  Like:    cuMemPoolDestroy, hipMemPoolDestroy.      Since: 0.1 */
+RILL_API rill_status rill_pool_release(rill_pool pool);
+
+/** As rill_alloc_async, from this pool.  A pool with a limit marks the stream at each free, so that another stream
+ *  waits for no later work when it takes the memory over; one without a limit does so from the first time on that
+ *  memory runs out, and before that may mark a later point.
+ *
+ *  Errors:  as rill_alloc_async; WRONG_DEVICE, WRONG_BACKEND.  OUT_OF_MEMORY also where the limit would be passed.
+ *  Threads: any.
+ *  Like:    cuMemAllocFromPoolAsync, hipMallocFromPoolAsync.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_pool_alloc_async(rill_pool pool, rill_stream stream, size_t size, void **out);
+
+/** Gives unused memory back to the driver until the pool has no more than `keep` bytes of it, as far as whole pieces
+ *  are free and the work before their last free is complete.  May block, as drivers do when they take memory back.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, DEVICE_LOST, BACKEND.
+ *  Threads: any.
+ *  Like:    cuMemPoolTrimTo, hipMemPoolTrimTo.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_pool_trim(rill_pool pool, uint64_t keep);
+
+/** The pool's numbers.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (NULL, struct_size).
+ *  Threads: any.  Numbers taken while others allocate may belong to slightly different moments.
+ *  Like:    cuMemPoolGetAttribute, hipMemPoolGetAttribute.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_pool_get_info(rill_pool pool, rill_pool_info *info);
+
+/** The limit that the pool was created with, in bytes; 0: none.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (NULL).
+ *  Threads: any.
+ *  Like:    cuMemPoolGetAttribute, hipMemPoolGetAttribute.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_pool_max_size(rill_pool pool, uint64_t *out);
+
+/** The pool's release threshold in bytes; 0: no limit.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (NULL).
+ *  Threads: any.
+ *  Like:    CU_MEMPOOL_ATTR_RELEASE_THRESHOLD.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_pool_release_threshold(rill_pool pool, uint64_t *out);
+
+/** Sets the release threshold: from then on, when the host synchronizes with the device or with a stream while
+ *  nothing else runs, unused memory goes back to the driver until the pool has no more than so many bytes.  0: never.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE.
+ *  Threads: any.
+ *  Like:    CU_MEMPOOL_ATTR_RELEASE_THRESHOLD.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_pool_set_release_threshold(rill_pool pool, uint64_t bytes);
+
+/** The pool that `p`, an address in an allocation, comes from.  Borrowed: retain it to keep it.  Null for memory of
+ *  rill_alloc.
+ *
+ *  Errors:  INVALID_ARGUMENT (NULL), NOT_FOUND (no allocation of rill).
+ *  Threads: any.
+ *  Like:    CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_memory_pool(const void *p, rill_pool *out);
+
+/** Tells that work of `stream` submitted so far uses the allocation that begins at `p`: after its free it is not used
+ *  again before that work is complete.  Memory of rill_alloc: nothing has to be noted, rill_free waits.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (NULL, inside an allocation), NOT_FOUND (no allocation of
+ *           rill, or freed already), WRONG_BACKEND, OUT_OF_MEMORY, CAPTURE_ACTIVE, DEVICE_LOST, BACKEND.
+ *  Threads: any.
+ *  Like:    torch.Tensor.record_stream.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_memory_record_use(void *p, rill_stream stream);
+
+RILL_EXTERN_C_END
+
+#endif

@@ -1,0 +1,108 @@
+/* rill_memory_record_use */
+#include "support/testing.h"
+
+static rill_status call_with_stream(uint64_t id) { return rill_memory_record_use(dut.memory, (rill_stream){ id }); }
+
+static void refuses_bad_handles(void) { refuses_bad_streams("rill_memory_record_use", call_with_stream); }
+
+/* C1.6 */
+static void refuses_what_is_no_allocation(void) {
+  rill_stream stream = new_stream("stream");
+  int local = 0;
+  char *p;
+  assert_fails(rill_memory_record_use(NULL, stream), RILL_ERROR_INVALID_ARGUMENT);
+  assert_fails(rill_memory_record_use(&local, stream), RILL_ERROR_NOT_FOUND);
+  assert_fails(rill_memory_record_use(dut.memory + 1, stream), RILL_ERROR_INVALID_ARGUMENT);
+  assert_ok(rill_alloc_async(stream, 5000, (void **)&p));
+  assert_fails(rill_memory_record_use(p + 4, stream), RILL_ERROR_INVALID_ARGUMENT);
+  assert_ok(rill_free_async(stream, p));
+  assert_fails(rill_memory_record_use(p, stream), RILL_ERROR_NOT_FOUND);
+  assert_ok(rill_memory_record_use(dut.memory, stream));
+}
+
+static void refuses_streams_of_other_backends(void) {
+  needs_foreign_device();
+  assert_fails(rill_memory_record_use(dut.memory, new_stream_on(dut.foreign, "there")), RILL_ERROR_WRONG_BACKEND);
+}
+
+/* C5.2, M11: while the use is open nobody gets the memory, the stream of the free neither; then everybody. */
+static void a_use_keeps_memory_from_being_used_again(void) {
+  enum { BYTES = 1 << 20 };
+  rill_stream stream = new_stream("stream"), user = new_stream("user");
+  rill_pool pool;
+  void *first, *second, *third;
+  assert_ok(rill_pool_create(dut.device, NULL, &pool));
+  assert_ok(rill_pool_alloc_async(pool, stream, BYTES, &first));
+  struct gate *gate = gate_close(user);
+  assert_ok(rill_memory_record_use(first, user));
+  assert_ok(rill_free_async(stream, first));
+  assert_ok(rill_pool_alloc_async(pool, stream, BYTES, &second));
+  assert_ptr_not_equal(first, second);
+  gate_open(gate);
+  assert_completes(user);
+  assert_ok(rill_pool_alloc_async(pool, stream, BYTES, &third));
+  assert_ok(rill_free_async(stream, second));
+  assert_ok(rill_free_async(stream, third));
+  assert_completes(stream);
+  assert_ok(rill_pool_trim(pool, 0));
+  rill_pool_info info = RILL_POOL_INFO_INIT;
+  assert_ok(rill_pool_get_info(pool, &info));
+  assert_int_equal(info.reserved, 0);
+  assert_ok(rill_pool_release(pool));
+}
+
+/* Where nothing else fits, the stream is made to wait for the use. */
+static void a_use_is_waited_for_under_a_limit(void) {
+  enum { BYTES = 1 << 20 };
+  rill_stream stream = new_stream("stream"), user = new_stream("user");
+  rill_pool pool;
+  uint32_t *first, *second;
+  const uint32_t one = 1, two = 2;
+  assert_ok(rill_pool_create(dut.device, RILL_POOL_OPTIONS(.max_size = BYTES), &pool));
+  assert_ok(rill_pool_alloc_async(pool, stream, BYTES, (void **)&first));
+  struct gate *gate = gate_close(user);
+  assert_ok(rill_fill_async(user, first, &one, 4, BYTES / 4));
+  assert_ok(rill_copy_async(user, dut.host, first, 4));
+  assert_ok(rill_memory_record_use(first, user));
+  assert_ok(rill_free_async(stream, first));
+  assert_ok(rill_pool_alloc_async(pool, stream, BYTES, (void **)&second));
+  assert_ptr_equal(first, second);
+  assert_ok(rill_fill_async(stream, second, &two, 4, BYTES / 4));
+  assert_false(is_complete(stream));
+  gate_open(gate);
+  assert_completes(stream);
+  assert_int_equal(dut.host[0], one);
+  assert_ok(rill_free_async(stream, second));
+  assert_ok(rill_pool_release(pool));
+}
+
+/* C3.8: a use on a held stream. */
+static void a_held_use_counts(void) {
+  enum { BYTES = 1 << 20 };
+  rill_stream stream = new_stream("stream"), held = new_stream("held");
+  rill_event event = new_event("later");
+  void *first, *second;
+  const uint32_t one = 1;
+  assert_ok(rill_alloc_async(stream, BYTES, &first));
+  assert_ok(rill_stream_wait_event(held, event, 0));
+  assert_ok(rill_fill_async(held, first, &one, 4, BYTES / 4));
+  assert_ok(rill_memory_record_use(first, held));
+  assert_ok(rill_free_async(stream, first));
+  assert_ok(rill_alloc_async(stream, BYTES, &second));
+  assert_ptr_not_equal(first, second);
+  assert_ok(rill_stream_record_event(stream, event, 0));
+  assert_completes(held);
+  assert_ok(rill_free_async(stream, second));
+}
+
+int main(void) {
+  static const struct test tests[] = {
+    TEST(refuses_bad_handles),
+    TEST(refuses_what_is_no_allocation),
+    TEST(refuses_streams_of_other_backends),
+    TEST(a_use_keeps_memory_from_being_used_again),
+    TEST(a_use_is_waited_for_under_a_limit),
+    TEST(a_held_use_counts),
+  };
+  return RUN_ON_EACH_DEVICE("rill_memory_record_use", tests);
+}

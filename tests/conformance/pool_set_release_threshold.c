@@ -1,0 +1,56 @@
+/* rill_pool_set_release_threshold */
+#include "support/testing.h"
+
+static rill_status call_with_pool(uint64_t id) { return rill_pool_set_release_threshold((rill_pool){ id }, 0); }
+
+static void refuses_bad_handles(void) { refuses_bad_pools("rill_pool_set_release_threshold", call_with_pool); }
+
+static uint64_t reserved(rill_pool pool) {
+  rill_pool_info info = RILL_POOL_INFO_INIT;
+  assert_ok(rill_pool_get_info(pool, &info));
+  return info.reserved;
+}
+
+/* M12: free memory above it goes back when the host synchronizes; without one it stays. */
+static void memory_above_goes_back(void) {
+  rill_pool pool;
+  rill_stream stream = new_stream("stream");
+  void *p;
+  uint64_t threshold = 0;
+  assert_ok(rill_pool_create(dut.device, NULL, &pool));
+  assert_ok(rill_pool_alloc_async(pool, stream, 100 << 20, &p));
+  assert_ok(rill_free_async(stream, p));
+  assert_completes(stream);
+  assert_ok(rill_device_synchronize(dut.device));
+  assert_true(reserved(pool) >= 100 << 20);
+  assert_ok(rill_pool_set_release_threshold(pool, 1 << 20));
+  assert_ok(rill_pool_release_threshold(pool, &threshold));
+  assert_int_equal(threshold, 1 << 20);
+  assert_ok(rill_device_synchronize(dut.device));
+  assert_true(reserved(pool) <= 1 << 20);
+  assert_ok(rill_pool_release(pool));
+}
+
+/* A synchronize does not come to wait for other streams by this. */
+static void other_streams_are_not_waited_for(void) {
+  rill_pool pool;
+  rill_stream stream = new_stream("stream"), busy = new_stream("busy");
+  void *p;
+  assert_ok(rill_pool_create(dut.device, RILL_POOL_OPTIONS(.release_threshold = 1), &pool));
+  assert_ok(rill_pool_alloc_async(pool, stream, 1 << 20, &p));
+  assert_ok(rill_free_async(stream, p));
+  struct gate *gate = gate_close(busy);
+  write_cell(stream, 0, 1);
+  assert_completes(stream);
+  assert_false(is_complete(busy));
+  gate_open(gate);
+  assert_ok(rill_device_synchronize(dut.device));
+  assert_int_equal(reserved(pool), 0);
+  assert_ok(rill_pool_release(pool));
+}
+
+int main(void) {
+  static const struct test tests[] = { TEST(refuses_bad_handles), TEST(memory_above_goes_back),
+                                       TEST(other_streams_are_not_waited_for) };
+  return RUN_ON_EACH_DEVICE("rill_pool_set_release_threshold", tests);
+}
