@@ -63,7 +63,7 @@ static bool wait_for_change(const struct timespec *until, uint64_t ns) {
 rill_status rill__held_wait_for_stream(struct rill__stream *stream, uint64_t *ns) {
   struct timespec until = { 0 };
   if (*ns != RILL__FOREVER) deadline_after(&until, *ns);
-  const struct rill__device *device = stream->base.device;
+  struct rill__device *device = stream->base.device;
   bool in_time = true;
   rill__held_lock();
   const struct rill__held *held = atomic_load(&stream->held);
@@ -73,6 +73,7 @@ rill_status rill__held_wait_for_stream(struct rill__stream *stream, uint64_t *ns
     held = atomic_load(&stream->held);
   }
   rill__held_unlock();
+  RILL_TRY(rill__check_usable(device)); /* a lost device ends the wait, and fails what was held, in either order */
   RILL_REQUIRE(in_time, RILL_ERROR_TIMEOUT, "%s is still held after %llu ns", rill__name_of(&stream->base).text,
                (unsigned long long)*ns);
   if (*ns != RILL__FOREVER) *ns = time_left(&until);
@@ -90,6 +91,7 @@ rill_status rill__held_failure(struct rill__stream *stream) {
 }
 
 rill_status rill__held_wait_for_event(struct rill__event *event, uint64_t *ns) {
+  struct rill__device *device = event->base.device;
   struct timespec until = { 0 };
   if (*ns != RILL__FOREVER) deadline_after(&until, *ns);
   bool in_time = true, failed = false;
@@ -97,7 +99,6 @@ rill_status rill__held_wait_for_event(struct rill__event *event, uint64_t *ns) {
   struct rill__point *const point = atomic_load(&event->held_point);
   if (point != NULL) {
     rill__point_use(point);
-    const struct rill__device *device = event->base.device;
     while (point->state == POINT_HELD && in_time && atomic_load(&device->lost) == RILL_OK) {
       in_time = wait_for_change(&until, *ns);
     }
@@ -105,6 +106,7 @@ rill_status rill__held_wait_for_event(struct rill__event *event, uint64_t *ns) {
     rill__point_unuse(point);
   }
   rill__held_unlock();
+  RILL_TRY(rill__check_usable(device)); /* a lost device ends the wait, and fails what was held, in either order */
   RILL_REQUIRE(in_time, RILL_ERROR_TIMEOUT, "%s is still held after %llu ns", rill__name_of(&event->base).text,
                (unsigned long long)*ns);
   RILL_REQUIRE(!failed, RILL_ERROR_NOT_RECORDED, "%s was recorded on a held stream, whose work failed",
