@@ -26,7 +26,7 @@ static unsigned pick(struct lane *lane, unsigned below) {
 }
 
 static const char *begin(struct lane *lane, struct live *live, rill_pool pool, uint32_t pattern) {
-  live->words = LEAST_WORDS << pick(lane, 12);
+  live->words = (size_t)LEAST_WORDS << pick(lane, 12);
   live->words += pick(lane, 64);
   live->pattern = pattern;
   const rill_status status = rill_pool_alloc_async(pool, lane->stream, live->words * 4, (void **)&live->memory);
