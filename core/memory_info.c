@@ -2,9 +2,13 @@
 #include "core/options.h"
 #include "core/pool.h"
 
+#include <string.h>
+
 rill_status rill_memory_get_info(const void *p, rill_memory_info *info) {
   RILL_ENTER();
-  rill_memory_info found = RILL_MEMORY_INFO_INIT;
+  rill_memory_info found;
+  memset(&found, 0, sizeof found); /* what lies between its fields too */
+  found.struct_size = sizeof found;
   if (info != NULL && info->struct_size >= sizeof(size_t)) rill__options_write(info, &found, sizeof found);
   struct rill__allocation *allocation = rill__ranges_find(p);
   uintptr_t begin = allocation != NULL ? allocation->begin : 0;

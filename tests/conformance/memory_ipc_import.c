@@ -160,6 +160,7 @@ static void opens_several_times(void) {
   if (!shares_memory()) return;
   struct peer *peer = peer_start("child_opens_twice");
   assert_ok(RILL_NEW(dut.device, RILL_MEMORY_DEVICE, WORDS, &p));
+  fill_words(p, 11); /* memory checkers do not see what the other process writes */
   assert_ok(rill_memory_ipc_export(p, &handles[0]));
   assert_ok(rill_memory_ipc_export(p + AT, &handles[1]));
   peer_send(peer, handles, sizeof handles);
@@ -300,6 +301,7 @@ static void waits_for_work_before_it_closes(void) {
   if (!shares_memory()) return;
   struct peer *peer = peer_start("child_closes_while_work_uses_it");
   assert_ok(RILL_NEW(dut.device, RILL_MEMORY_DEVICE, WORDS, &p));
+  fill_words(p, 11);
   assert_ok(rill_memory_ipc_export(p, &handle));
   peer_send(peer, &handle, sizeof handle);
   peer_ends(peer);
