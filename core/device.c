@@ -360,7 +360,7 @@ rill_status rill_device_of_native_stream(uint32_t backend, uintptr_t native, ril
   RILL_REQUIRE(backends[i]->device->of_native_stream != NULL, RILL_ERROR_UNSUPPORTED,
                "streams of %s have no native form, in any version", backends[i]->name);
   uint32_t ordinal = 0;
-  RILL_TRY(backends[i]->device->of_native_stream(native, &ordinal));
+  RILL_TRY(RILL_DOOR(found.devices[found.first[i]], device, of_native_stream, native, &ordinal));
   RILL_REQUIRE(ordinal < found.counts[i], RILL_ERROR_NOT_FOUND, "native stream 0x%llx is of %s:%u, which is not here",
                (unsigned long long)native, backends[i]->name, ordinal);
   out->id = found.devices[found.first[i] + ordinal]->base.id;
