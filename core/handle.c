@@ -18,6 +18,11 @@ static _Atomic(struct rill__object *) retired;
 static _Atomic uint32_t retired_urgent, retired_recyclable; /* how many of `retired` are which, about */
 enum { RECYCLABLE_BATCH = 64 };
 
+/* How many calls of rill__reclaim still look away.  A call that stands still (its thread was preempted) holds up what
+ * was retired since; to walk that for each release would cost the square of its length. */
+static _Atomic uint32_t looks_away;
+enum { SHORT_LIST = 64 };
+
 static pthread_mutex_t reclaim_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static enum rill__kind kind_of(uint64_t id) { return (enum rill__kind)(id >> 56); }
@@ -214,12 +219,15 @@ void rill__reclaim(void) {
       atomic_load_explicit(&retired_recyclable, memory_order_relaxed) < RECYCLABLE_BATCH) {
     return;
   }
+  uint32_t away = atomic_load_explicit(&looks_away, memory_order_relaxed);
+  if (away != 0 && atomic_compare_exchange_strong(&looks_away, &away, away - 1)) return;
   if (pthread_mutex_trylock(&reclaim_lock) != 0) return;
   atomic_store(&retired_urgent, 0);
   atomic_store(&retired_recyclable, 0);
   struct rill__object *list = atomic_exchange(&retired, NULL);
   const uint64_t oldest = rill__oldest_epoch();
   struct rill__object *unused = NULL;
+  uint32_t held_up = 0;
   while (list != NULL) {
     struct rill__object *object = list;
     list = object->next_retired;
@@ -228,8 +236,10 @@ void rill__reclaim(void) {
       unused = object;
     } else {
       push_retired(object);
+      held_up++;
     }
   }
+  atomic_store(&looks_away, held_up > SHORT_LIST ? held_up / 8 : 0);
   pthread_mutex_unlock(&reclaim_lock);
   while (unused != NULL) {
     struct rill__object *object = unused;
