@@ -71,14 +71,15 @@ static rill_status fail_system(const char *call) {
                     "%s: %s, where memory was to be shared between processes", call, strerror(code));
 }
 
-/* Maps the file, fills it with what is at `p`, and puts the mapping there.  Its length is sealed: no process can make
- * another's mapping end early.  NULL, or what failed. */
-static const char *replace_by_file(int fd, void *p, size_t size) {
+/* Maps the file, fills it with the `used` bytes at `p`, and puts the mapping there: what lay behind them is nobody
+ * else's business.  Its length is sealed: no process can make another's mapping end early.  NULL, or what failed. */
+static const char *replace_by_file(int fd, void *p, size_t used) {
+  const size_t size = whole_pages(used);
   if (fallocate(fd, 0, 0, (off_t)size) != 0) return "fallocate"; /* rather than a signal at a page that is not there */
   if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) return "fcntl";
   void *mapped = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (mapped == MAP_FAILED) return "mmap";
-  memcpy(mapped, p, size);
+  memcpy(mapped, p, used);
   if (mremap(mapped, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, p) == p) return NULL;
   const int code = errno;
   (void)munmap(mapped, size);
@@ -86,14 +87,14 @@ static const char *replace_by_file(int fd, void *p, size_t size) {
   return "mremap";
 }
 
-static rill_status move_into_file(void *p, struct shared_file *file) {
+static rill_status move_into_file(void *p, size_t size, struct shared_file *file) {
   struct stat status;
   char name[32];
   if (getrandom(&file->chance, sizeof file->chance, 0) != (ssize_t)sizeof file->chance) return fail_system("getrandom");
   name_file(file->chance, name);
   const int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (fd < 0) return fail_system("memfd_create");
-  const char *failed = fstat(fd, &status) != 0 ? "fstat" : replace_by_file(fd, p, file->size);
+  const char *failed = fstat(fd, &status) != 0 ? "fstat" : replace_by_file(fd, p, size);
   if (failed != NULL) {
     const rill_status result = fail_system(failed);
     (void)close(fd);
@@ -114,7 +115,7 @@ static rill_status export_first(void *p, size_t size, struct export **out) {
   export->next = atomic_load(&exports);
   cpu_queues_synchronize(); /* what writes the memory would write into what it was */
   atomic_store(&exports, export);
-  const rill_status status = move_into_file(p, &export->file);
+  const rill_status status = move_into_file(p, size, &export->file);
   if (status != RILL_OK) {
     take_out(export);
     free(export);
