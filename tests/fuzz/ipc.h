@@ -1,0 +1,30 @@
+/* Handles that another process has exported, for the targets that open them. */
+#ifndef RILL_TESTS_FUZZ_IPC_H
+#define RILL_TESTS_FUZZ_IPC_H
+
+#include "core/ipc.h"
+#include "fuzz.h"
+
+#include <rill/rill.h>
+
+enum {
+  FUZZ_IPC_HANDLES = 6,
+  FUZZ_IPC_BYTE = 0x6b /* all memory behind them */
+};
+
+struct fuzz_ipc {
+  rill_device device; /* RILL_TEST_DEVICE, or the CPU */
+  bool gpu;
+};
+extern struct fuzz_ipc fuzz_ipc;
+
+/* The handle that an input stands for: one cut off has zeros at its end. */
+rill_ipc_handle fuzz_ipc_handle(const uint8_t *data, size_t size);
+
+/* Is it one that was exported, of this kind?  Then it opens. */
+bool fuzz_ipc_is_good(const rill_ipc_handle *handle, uint8_t kind);
+
+/* The last error is `status`, and tells the call and what was wrong. */
+void fuzz_ipc_check_error(const char *api, rill_status status);
+
+#endif
