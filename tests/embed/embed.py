@@ -101,7 +101,7 @@ def with_cmake(work):
         "target_link_libraries(program PRIVATE PkgConfig::RILL)\n"
     )
     flags = " ".join(sanitizer_flags())
-    run("cmake", "-S", project, "-B", project / "build", f"-DCMAKE_C_FLAGS={flags}", env=environment)
+    run("cmake", "-G", "Ninja", "-S", project, "-B", project / "build", f"-DCMAKE_C_FLAGS={flags}", env=environment)
     run("cmake", "--build", project / "build", env=environment)
     run(project / "build/program", env=environment, expect=r"^rill 0\.1 says 42$")
 
