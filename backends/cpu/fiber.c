@@ -26,7 +26,22 @@ enum {
 /* At the top of its own stack. */
 struct fiber {
   struct context context;
-  struct fiber *next, *previous; /* in the ring; next in the list of spare ones */
+  struct fiber *next; /* in its line, or in the list of spare ones */
+  uint32_t thread;    /* the number in the block of the thread that it runs */
+};
+
+struct line {
+  struct fiber *first, *last;
+};
+
+/* The threads of a warp.  A lane that has not yet read the values of an exchange keeps the next but one from
+ * completing, so two sets of values are enough. */
+struct warp {
+  uint32_t live; /* lanes that have not ended, those that have not begun among them */
+  uint32_t arrived;
+  uint32_t turn; /* which set of values the next exchange fills */
+  struct line line;
+  rill_cpu_warp values[2];
 };
 
 /* The start of a mapping of `count` slots: head, guard, stack, fiber. */
@@ -39,13 +54,20 @@ struct slab {
 struct cpu_fibers {
   struct slab *slabs;
   struct fiber *spare;
-  uint32_t count;
+  struct warp *warps;
+  uint32_t count, warp_count;
 
   /* the block that runs */
   const rill_cpu_kernel *kernel;
   const rill_cpu_block *block;
   uint32_t begun, threads;
   uint32_t index[3]; /* of the next thread to begin */
+  uint32_t live;     /* threads that have not ended, those that have not begun among them */
+  struct line ready;
+  struct line barrier;
+  uint32_t arrived, said_true; /* at the barrier */
+  uint32_t last_count;         /* what the last barrier counted */
+  bool given_up;
   struct fiber *current;
   struct context *left; /* what was switched away from, for a fiber that begins */
   struct context worker;
@@ -91,10 +113,20 @@ static bool add_stacks(struct cpu_fibers *fibers, uint32_t count) {
   return true;
 }
 
+static bool add_warps(struct cpu_fibers *fibers, uint32_t count) {
+  struct warp *warps = realloc(fibers->warps, count * sizeof *warps);
+  if (warps == NULL) return false;
+  fibers->warps = warps;
+  fibers->warp_count = count;
+  return true;
+}
+
 struct cpu_fibers *cpu_fibers_for(struct cpu_fibers **own, uint32_t threads) {
+  const uint32_t warps = (threads + CPU_WARP_SIZE - 1) / CPU_WARP_SIZE;
   if (*own == NULL) *own = calloc(1, sizeof **own);
   struct cpu_fibers *fibers = *own;
   if (fibers == NULL) return NULL;
+  if (fibers->warp_count < warps && !add_warps(fibers, warps)) return NULL;
   if (fibers->count < threads && !add_stacks(fibers, threads - fibers->count)) return NULL;
   return fibers;
 }
@@ -107,7 +139,58 @@ void cpu_fibers_free(struct cpu_fibers *fibers) {
     (void)munmap(slab, (size_t)slab->count * SLOT_BYTES);
     slab = next;
   }
+  free(fibers->warps);
   free(fibers);
+}
+
+/* ---- lines ---- */
+
+static void append(struct line *line, struct fiber *fiber) {
+  fiber->next = NULL;
+  if (line->first == NULL) {
+    line->first = fiber;
+  } else {
+    line->last->next = fiber;
+  }
+  line->last = fiber;
+}
+
+/* Moves all of `from` to the end of `to`. */
+static void append_line(struct line *to, struct line *from) {
+  if (to->first == NULL) {
+    to->first = from->first;
+  } else {
+    to->last->next = from->first;
+  }
+  to->last = from->last;
+  from->first = NULL;
+}
+
+static struct fiber *take_ready(struct cpu_fibers *fibers) {
+  struct fiber *fiber = fibers->ready.first;
+  if (fiber != NULL) fibers->ready.first = fiber->next;
+  return fiber;
+}
+
+static struct fiber *take_spare(struct cpu_fibers *fibers) {
+  struct fiber *fiber = fibers->spare;
+  fibers->spare = fiber->next;
+  return fiber;
+}
+
+/* If all have come that the barrier waits for, they are ready. */
+static void complete_barrier(struct cpu_fibers *fibers) {
+  if (fibers->arrived == 0 || fibers->arrived < fibers->live) return;
+  fibers->last_count = fibers->said_true;
+  fibers->arrived = fibers->said_true = 0;
+  append_line(&fibers->ready, &fibers->barrier);
+}
+
+static void complete_exchange(struct cpu_fibers *fibers, struct warp *warp) {
+  if (warp->arrived == 0 || warp->arrived < warp->live) return;
+  warp->arrived = 0;
+  warp->turn ^= 1;
+  append_line(&fibers->ready, &warp->line);
 }
 
 /* ---- threads ---- */
@@ -118,12 +201,21 @@ static void switch_to(struct cpu_fibers *fibers, struct context *from, struct fi
   fiber_switch(from, &to->context);
 }
 
+static void begin_warp(struct cpu_fibers *fibers, uint32_t first) {
+  struct warp *warp = &fibers->warps[first / CPU_WARP_SIZE];
+  const uint32_t left = fibers->threads - first;
+  warp->live = left < CPU_WARP_SIZE ? left : CPU_WARP_SIZE;
+  warp->arrived = warp->turn = 0;
+  warp->line.first = NULL;
+}
+
 /* Runs the next thread that has not begun. */
-static void run_thread(struct cpu_fibers *fibers) {
+static void run_thread(struct cpu_fibers *fibers, struct fiber *me) {
   const uint32_t *const size = fibers->block->grid->block;
   uint32_t *const next = fibers->index;
   const uint32_t index[3] = { next[0], next[1], next[2] };
-  fibers->begun++;
+  me->thread = fibers->begun++;
+  if (me->thread % CPU_WARP_SIZE == 0) begin_warp(fibers, me->thread);
   if (++next[0] == size[0]) {
     next[0] = 0;
     if (++next[1] == size[1]) {
@@ -132,6 +224,12 @@ static void run_thread(struct cpu_fibers *fibers) {
     }
   }
   fibers->kernel->run_thread(fibers->block, index);
+
+  struct warp *const warp = &fibers->warps[me->thread / CPU_WARP_SIZE];
+  fibers->live--;
+  warp->live--;
+  complete_exchange(fibers, warp);
+  complete_barrier(fibers);
 }
 
 /* What every fiber runs, over and over: threads of a block, then it is spare until it is switched to again. */
@@ -140,54 +238,89 @@ static void body(void) {
   struct fiber *const me = fibers->current;
   fiber_begin(fibers->left);
   for (;;) {
-    while (fibers->begun < fibers->threads) run_thread(fibers);
-    struct fiber *const next = me->next;
-    me->previous->next = next;
-    next->previous = me->previous;
+    while (fibers->ready.first == NULL && fibers->begun < fibers->threads) run_thread(fibers, me);
+    struct fiber *const next = take_ready(fibers);
     me->next = fibers->spare;
     fibers->spare = me;
-    if (next == me) {
-      fiber_switch(&me->context, &fibers->worker); /* it was the last one */
+    if (next == NULL) {
+      fiber_switch(&me->context, &fibers->worker); /* all have ended, or wait for ever */
     } else {
       switch_to(fibers, &me->context, next);
     }
   }
 }
 
-static struct fiber *take_spare(struct cpu_fibers *fibers) {
-  struct fiber *fiber = fibers->spare;
-  fibers->spare = fiber->next;
-  return fiber;
-}
-
-static void barrier(void) {
-  struct cpu_fibers *const fibers = running;
-  struct fiber *const me = fibers->current;
-  struct fiber *next = me->next;
-  if (fibers->begun < fibers->threads) { /* the last in the ring is the one that runs */
-    next = take_spare(fibers);
-    next->previous = me;
-    next->next = me->next;
-    me->next->previous = next;
-    me->next = next;
+/* Has others run until the caller, which stands in a line, is ready and its turn has come. */
+static void wait_in_line(struct cpu_fibers *fibers, struct fiber *me) {
+  struct fiber *next = take_ready(fibers);
+  if (next == me) return;
+  if (next == NULL && fibers->begun < fibers->threads) next = take_spare(fibers);
+  if (next == NULL) {
+    fiber_switch(&me->context, &fibers->worker); /* for ever */
+  } else {
+    switch_to(fibers, &me->context, next);
   }
-  if (next != me) switch_to(fibers, &me->context, next);
 }
 
-const rill_cpu_services cpu_services = { .barrier = barrier };
-
-void cpu_fibers_run(struct cpu_fibers *fibers, const rill_cpu_kernel *kernel, const rill_cpu_block *block) {
+struct cpu_fibers_end cpu_fibers_run(struct cpu_fibers *fibers, const rill_cpu_kernel *kernel,
+                                     const rill_cpu_block *block) {
   const uint32_t *const size = block->grid->block;
   running = fibers;
   fibers->kernel = kernel;
   fibers->block = block;
-  fibers->threads = size[0] * size[1] * size[2];
+  fibers->threads = fibers->live = size[0] * size[1] * size[2];
   fibers->begun = 0;
   fibers->index[0] = fibers->index[1] = fibers->index[2] = 0;
 #ifdef FIBER_TSAN
   fibers->worker.tsan = __tsan_get_current_fiber();
 #endif
-  struct fiber *first = take_spare(fibers);
-  first->next = first->previous = first;
-  switch_to(fibers, &fibers->worker, first);
+  switch_to(fibers, &fibers->worker, take_spare(fibers));
+  if (fibers->live == 0) return (struct cpu_fibers_end){ .given_up = false };
+  struct cpu_fibers_end end = { .given_up = true };
+  if (!fibers->given_up) {
+    end.at_barrier = fibers->arrived;
+    end.in_warp = fibers->live - fibers->arrived;
+  }
+  return end;
 }
+
+_Noreturn void cpu_fibers_give_up(void) {
+  struct cpu_fibers *const fibers = running;
+  fibers->given_up = true;
+  fiber_switch(&fibers->current->context, &fibers->worker);
+  abort(); /* nobody switches back */
+}
+
+/* ---- services ---- */
+
+uint32_t cpu_fibers_barrier_count(uint32_t predicate) {
+  struct cpu_fibers *const fibers = running;
+  struct fiber *const me = fibers->current;
+  fibers->arrived++;
+  fibers->said_true += predicate != 0;
+  append(&fibers->barrier, me);
+  complete_barrier(fibers);
+  wait_in_line(fibers, me);
+  return fibers->last_count; /* until the caller comes to another barrier */
+}
+
+void cpu_fibers_barrier(void) { (void)cpu_fibers_barrier_count(0); }
+
+const rill_cpu_warp *cpu_fibers_exchange(uint64_t value) {
+  struct cpu_fibers *const fibers = running;
+  struct fiber *const me = fibers->current;
+  struct warp *const warp = &fibers->warps[me->thread / CPU_WARP_SIZE];
+  rill_cpu_warp *const values = &warp->values[warp->turn];
+  const uint32_t lane = me->thread % CPU_WARP_SIZE;
+  const uint64_t bit = UINT64_C(1) << lane;
+  if (warp->arrived++ == 0) values->live = values->nonzero = 0;
+  values->values[lane] = value;
+  values->live |= bit;
+  if (value != 0) values->nonzero |= bit;
+  append(&warp->line, me);
+  complete_exchange(fibers, warp);
+  wait_in_line(fibers, me);
+  return values;
+}
+
+uint32_t cpu_fibers_lane(void) { return running->current->thread % CPU_WARP_SIZE; }

@@ -1,9 +1,14 @@
-/* Runs the threads of a block that may meet barriers, as fibers on one worker.
+/* Runs the threads of a block that may wait for one another, as fibers on one worker.
  *
- * Threads run in order.  One that ends without having met a barrier leaves its stack to the next one, so a kernel
- * whose barriers are not reached runs as a plain loop.  A thread that meets a barrier switches to the next thread
- * that has not begun; when all have, to the next one in the ring of threads that have not ended.  Once around the
- * ring every thread in it has come to the barrier, which is what a barrier waits for.
+ * One thread runs at a time.  A thread that comes to a barrier or to an exchange of its warp is put in line there; who
+ * completes the line, by coming last or by ending, puts all of it into the line of those that are ready.  Then the
+ * first that is ready goes on; if none is, the next thread of the block begins, on a stack of its own.  A thread that
+ * ends without having waited leaves its stack to the next one, so a kernel that does not come to its barriers runs as
+ * a plain loop.
+ *
+ * Invariant: every thread that has begun and not ended is the running one, is ready, or is in one line; a line never
+ * holds all that it waits for.  So if nobody is ready and all have begun, the threads wait for each other for ever:
+ * some at a barrier, others in their warp.
  */
 #ifndef RILL_CPU_FIBER_H
 #define RILL_CPU_FIBER_H
@@ -11,17 +16,33 @@
 #include <rill/device/cpu_image.h>
 #include <stdbool.h>
 
-struct cpu_fibers;
+enum { CPU_WARP_SIZE = 32 };
 
-extern const rill_cpu_services cpu_services;
+struct cpu_fibers;
 
 /* The calling worker's fibers, made at the first use, with stacks for `threads` of them; NULL when memory for the
  * stacks ran out. */
 struct cpu_fibers *cpu_fibers_for(struct cpu_fibers **own, uint32_t threads);
 
+/* How the threads of a block came to their end. */
+struct cpu_fibers_end {
+  bool given_up;                /* they did not; the fibers cannot be used again, only freed */
+  uint32_t at_barrier, in_warp; /* how many wait there for ever; 0 if cpu_fibers_give_up was called */
+};
+
 /* Runs all threads of a block of at most as many threads. */
-void cpu_fibers_run(struct cpu_fibers *fibers, const rill_cpu_kernel *kernel, const rill_cpu_block *block);
+struct cpu_fibers_end cpu_fibers_run(struct cpu_fibers *fibers, const rill_cpu_kernel *kernel,
+                                     const rill_cpu_block *block);
+
+/* Called by a thread of a block that runs on fibers: its block is not run to the end. */
+_Noreturn void cpu_fibers_give_up(void);
 
 void cpu_fibers_free(struct cpu_fibers *fibers);
+
+/* Services for the threads. */
+void cpu_fibers_barrier(void);
+uint32_t cpu_fibers_barrier_count(uint32_t predicate);
+const rill_cpu_warp *cpu_fibers_exchange(uint64_t value);
+uint32_t cpu_fibers_lane(void);
 
 #endif

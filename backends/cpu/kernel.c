@@ -1,6 +1,7 @@
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/fiber.h"
 
+#include <setjmp.h>
 #include <string.h>
 
 /* ---- finding ---- */
@@ -48,21 +49,59 @@ struct launch {
   void *args[]; /* pointers to the values, which follow */
 };
 
-static void run_on_fibers(const struct launch *launch, struct cpu_worker *worker, const rill_cpu_block *block) {
-  const uint32_t *const size = launch->grid.block;
-  const uint32_t threads = size[0] * size[1] * size[2];
-  struct cpu_fibers *fibers = cpu_fibers_for(&worker->fibers, threads);
-  if (RILL__LIKELY(fibers != NULL)) {
-    cpu_fibers_run(fibers, launch->code, block);
-  } else {
-    (void)rill__device_lost(launch->device, 0, "", "no memory for the stacks of a block of %u threads", threads);
-  }
+/* The block that this worker runs, for the services, which have no argument to tell it. */
+struct running {
+  const struct launch *launch;
+  bool on_fibers;
+  jmp_buf out;
+};
+static _Thread_local struct running running;
+
+/* An assertion ends its block, as on a GPU; what else runs of the launch goes on. */
+static void assert_failed(const char *expression, const char *file, uint32_t line, const uint32_t block[3],
+                          const uint32_t thread[3]) {
+  const struct launch *launch = running.launch;
+  (void)rill__device_lost(
+      launch->device, 0, "", "%s:%u: kernel \"%s\", block (%u, %u, %u), thread (%u, %u, %u): assertion \"%s\" failed",
+      file, line, launch->code->name, block[0], block[1], block[2], thread[0], thread[1], thread[2], expression);
+  if (running.on_fibers) cpu_fibers_give_up();
+  longjmp(running.out, 1);
 }
 
-static void run_blocks(struct cpu_op *op, uint64_t first, uint64_t end) {
-  const struct launch *launch = (const struct launch *)op;
+static const rill_cpu_services services = {
+  .barrier = cpu_fibers_barrier,
+  .warp_size = CPU_WARP_SIZE,
+  .barrier_count = cpu_fibers_barrier_count,
+  .exchange = cpu_fibers_exchange,
+  .lane = cpu_fibers_lane,
+  .assert_failed = assert_failed,
+};
+
+/* Whether the block came to its end. */
+static bool run_on_fibers(const struct launch *launch, struct cpu_worker *worker, const rill_cpu_block *block) {
+  const uint32_t *const size = launch->grid.block, *const at = block->index;
+  const uint32_t threads = size[0] * size[1] * size[2];
+  struct cpu_fibers *fibers = cpu_fibers_for(&worker->fibers, threads);
+  if (RILL__UNLIKELY(fibers == NULL)) {
+    (void)rill__device_lost(launch->device, 0, "", "no memory for the stacks of a block of %u threads", threads);
+    return false;
+  }
+  const struct cpu_fibers_end end = cpu_fibers_run(fibers, launch->code, block);
+  if (RILL__LIKELY(!end.given_up)) return true;
+  cpu_fibers_free(fibers);
+  worker->fibers = NULL;
+  if (end.at_barrier + end.in_warp > 0) { /* else assert_failed has said it */
+    (void)rill__device_lost(
+        launch->device, 0, "",
+        "kernel \"%s\", block (%u, %u, %u): threads wait for each other for ever, %u at a barrier of "
+        "the block and %u in a function of their warp",
+        launch->code->name, at[0], at[1], at[2], end.at_barrier, end.in_warp);
+  }
+  return false;
+}
+
+static void run_each_block(const struct launch *launch, struct cpu_worker *worker, uint64_t first, uint64_t end) {
   const uint32_t *const size = launch->grid.grid;
-  struct cpu_worker *worker = cpu_worker_self();
   rill_cpu_block block = { .grid = &launch->grid };
   if (launch->grid.shared_mem_bytes > 0) block.shared = worker->shared;
   block.index[0] = (uint32_t)(first % size[0]);
@@ -71,8 +110,8 @@ static void run_blocks(struct cpu_op *op, uint64_t first, uint64_t end) {
   for (uint64_t i = first; i < end; i++) {
     if (launch->code->run_block != NULL) {
       launch->code->run_block(&block);
-    } else {
-      run_on_fibers(launch, worker, &block);
+    } else if (!run_on_fibers(launch, worker, &block)) {
+      return;
     }
     if (++block.index[0] < size[0]) continue;
     block.index[0] = 0;
@@ -80,6 +119,13 @@ static void run_blocks(struct cpu_op *op, uint64_t first, uint64_t end) {
     block.index[1] = 0;
     block.index[2]++;
   }
+}
+
+static void run_blocks(struct cpu_op *op, uint64_t first, uint64_t end) {
+  const struct launch *launch = (const struct launch *)op;
+  running.launch = launch;
+  running.on_fibers = launch->code->run_block == NULL;
+  if (running.on_fibers || _setjmp(running.out) == 0) run_each_block(launch, cpu_worker_self(), first, end);
 }
 
 static bool run_launch(struct cpu_queue *queue, struct cpu_op *op) {
@@ -115,7 +161,7 @@ static rill_status launch(struct rill__stream *stream, const struct rill__launch
   memcpy(op->grid.grid, asked->grid, sizeof op->grid.grid);
   memcpy(op->grid.block, asked->block, sizeof op->grid.block);
   op->grid.shared_mem_bytes = asked->shared_mem_bytes;
-  op->grid.services = &cpu_services;
+  op->grid.services = &services;
   size_t offset = values;
   for (uint32_t i = 0; i < code->arg_count; i++) {
     offset = place(offset, code->arg_sizes[i]);

@@ -140,8 +140,19 @@ class BundleData(ctypes.Structure):
     ]
 
 
+class Warp(ctypes.Structure):
+    _fields_ = [("values", ctypes.c_uint64 * 64), ("live", ctypes.c_uint64), ("nonzero", ctypes.c_uint64)]
+
+
 class Services(ctypes.Structure):
-    _fields_ = [("barrier", ctypes.CFUNCTYPE(None))]
+    _fields_ = [
+        ("barrier", ctypes.CFUNCTYPE(None)),
+        ("warp_size", ctypes.c_uint32),
+        ("barrier_count", ctypes.CFUNCTYPE(ctypes.c_uint32, ctypes.c_uint32)),
+        ("exchange", ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_uint64)),
+        ("lane", ctypes.CFUNCTYPE(ctypes.c_uint32)),
+        ("assert_failed", ctypes.c_void_p),
+    ]
 
 
 class Grid(ctypes.Structure):
@@ -231,7 +242,7 @@ class HostImage:
         """Runs all blocks: as loops if the kernel has that form, else each thread by itself.
 
         Then a thread that reaches a barrier runs the next one before it goes on.  That is right for kernels
-        that have one barrier, and for any kernel in blocks of one thread."""
+        that have one barrier, and for any kernel in blocks of one thread, which is a warp of one lane."""
         kernel = self.kernels[name]
         pointers = (ctypes.c_void_p * max(len(values), 1))(*[ctypes.addressof(value) for value in values])
         threads = [(x, y, z) for z in range(block[2]) for y in range(block[1]) for x in range(block[0])]
@@ -242,7 +253,19 @@ class HostImage:
                 thread = (ctypes.c_uint32 * 3)(*remaining.pop(0))
                 kernel.run_thread(ctypes.byref(state), thread)
 
-        services = Services(ctypes.CFUNCTYPE(None)(run_next))
+        def exchange(value):
+            self.warp = Warp((value,), 1, value != 0)
+            return ctypes.addressof(self.warp)
+
+        types = dict(Services._fields_)
+        services = Services(
+            types["barrier"](run_next),
+            32,
+            types["barrier_count"](lambda predicate: int(predicate != 0)),
+            types["exchange"](exchange),
+            types["lane"](lambda: 0),
+            None,
+        )
         launch = Grid(pointers, grid, block, shared, ctypes.pointer(services))
         memory = (ctypes.c_ulonglong * (shared // 8 + 1))()
         for z in range(grid[2]):

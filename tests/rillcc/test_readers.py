@@ -31,6 +31,15 @@ class Scan(unittest.TestCase):
         self.assertEqual(self.barriers(system + quiet), [True])
         self.assertEqual(self.barriers('# 1 "own.h" 1\nvoid f() { __syncthreads(); }\n# 2 "k.cu" 2\n' + quiet), [True])
 
+    def test_all_that_waits_for_other_threads(self):
+        for call in (
+            "__syncthreads_count(1) __syncthreads_and(1) __syncthreads_or(1) rill_warp_sync() rill_lane() "
+            "rill_ballot(1) rill_vote_all(1) rill_vote_any(1) rill_shuffle(1,2) rill_shuffle_up(1,2) "
+            "rill_shuffle_down(1,2) rill_shuffle_xor(1,2)"
+        ).split():
+            self.assertEqual(self.barriers("RILL_KERNEL(k) { %s; }" % call), [True], call)
+        self.assertEqual(self.barriers("RILL_KERNEL(k) { rill_warp_size(); my_rill_lane(); }"), [False])
+
     def test_what_only_looks_like_a_barrier(self):
         self.assertEqual(self.barriers('RILL_KERNEL(k) { f("__syncthreads(); }"); }\n'), [False])
         self.assertEqual(self.barriers('RILL_KERNEL(k) { f(R"x(__syncthreads)" )x"); }\n'), [False])

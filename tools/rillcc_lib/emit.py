@@ -96,7 +96,8 @@ def launch_function(names, kernel):
     stream, launch, args = free("stream"), free("launch"), free("args")
     parameters = ["rill_stream " + stream, "const rill_launch *" + launch] + [declare(p) for p in kernel.parameters]
     start = "RILL_NODISCARD static inline rill_status %s(" % names.launch(kernel)
-    lines = textwrap.wrap(", ".join(p.replace(" ", "\0") for p in parameters), COLUMNS - len(start) - 3)
+    text = ", ".join(p.replace(" ", "\0") for p in parameters)
+    lines = textwrap.wrap(text, max(COLUMNS - len(start) - 3, 1), break_long_words=False, break_on_hyphens=False)
     out = [
         "/** Launches `%s`: rill_stream_launch_ref with arguments that the compiler checks. */" % kernel.name,
         start + ("\n" + " " * len(start)).join(lines).replace("\0", " ") + ") {",

@@ -11,8 +11,11 @@ from dataclasses import dataclass, field
 from .errors import RillccError
 
 # A kernel has no barrier only if neither it nor any function of the source mentions one of these.
-# Whatever device function of rill may call services->barrier belongs here.
-BARRIER = re.compile(r"__syncthreads|rill_services|rill_cpu_\w+")
+# Whatever device function of rill may call a service for threads on fibers belongs here.
+BARRIER = re.compile(
+    r"__syncthreads(?:_count|_and|_or)?|rill_services|rill_cpu_\w+"
+    r"|rill_(?:lane|shuffle(?:_up|_down|_xor|_from_)?|vote_all|vote_any|ballot|warp_sync|exchange)"
+)
 INDEX = {"threadIdx", "blockIdx", "blockDim", "gridDim", "RILL_DYNAMIC_SHARED", "rill_dynamic_shared"}
 
 TOKEN = re.compile(

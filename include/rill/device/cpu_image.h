@@ -4,9 +4,11 @@
  * grid on one worker thread, so static shared memory can be thread-local.  A kernel is there in two forms:
  *
  *   run_block   all threads of a block as loops that the compiler can vectorize; NULL for a kernel that may
- *               meet a barrier
+ *               meet a barrier or a function of its warp
  *   run_thread  one thread of a block; the backend calls it on a fiber for each thread, all on the worker
- *               thread that runs the block, and `services->barrier` switches between them
+ *               thread that runs the block, and `services` switches between them
+ *
+ * A version of the table adds to what the one before has: a library runs images of its own version and older.
  */
 #ifndef RILL_DEVICE_CPU_IMAGE_H
 #define RILL_DEVICE_CPU_IMAGE_H
@@ -14,17 +16,40 @@
 #include <stdint.h>
 
 #define RILL_CPU_IMAGE_MAGIC 0x43504c52u /* "RLPC", little endian */
-#define RILL_CPU_IMAGE_VERSION 1u
+#define RILL_CPU_IMAGE_VERSION 2u
 #define RILL_CPU_IMAGE_SYMBOL "rill_cpu_image"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/** What the backend does for a running thread of a block. */
+/** What the lanes of a warp gave to one exchange; bit i of the masks is lane i. */
+typedef struct rill_cpu_warp {
+  uint64_t values[64];
+  uint64_t live;    /**< the lanes that took part: all that had not ended */
+  uint64_t nonzero; /**< those of them whose value is not 0 */
+} rill_cpu_warp;
+
+/** What the backend does for a running thread of a block.  Threads of a warp, and a thread's lane:
+ *  rill/device/warp.h.  All but assert_failed are for threads that run on fibers. */
 typedef struct rill_cpu_services {
-  /** Returns when every thread of the block that has not ended has called it. */
+  /** Returns when every thread of the block that has not ended has called it, or barrier_count. */
   void (*barrier)(void);
+
+  /* from image version 2 on */
+
+  /** Lanes of a warp, 32 or 64. */
+  uint32_t warp_size;
+  /** A barrier that gives how many threads called it with another value than 0. */
+  uint32_t (*barrier_count)(uint32_t predicate);
+  /** Returns when every thread of the warp that has not ended has called it, and gives what all gave.  The result
+   *  stays until the thread's next call. */
+  const rill_cpu_warp *(*exchange)(uint64_t value);
+  /** The caller's place in its warp. */
+  uint32_t (*lane)(void);
+  /** An assertion is false: the device is lost.  Does not return. */
+  void (*assert_failed)(const char *expression, const char *file, uint32_t line, const uint32_t block_index[3],
+                        const uint32_t thread_index[3]);
 } rill_cpu_services;
 
 /** One launch: the same for all its blocks. */

@@ -55,6 +55,25 @@ static __device__ __forceinline__ void __syncthreads() {
   __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
 }
 
+/* How many threads of the block say true.  The first barrier waits for those that still read the last count, the
+ * second for the 0, the third for the sum. */
+static __device__ inline int __syncthreads_count(int p) {
+  static __shared__ unsigned count;
+  __syncthreads();
+  __hip_atomic_store(&count, 0u, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_WORKGROUP);
+  __syncthreads();
+  const unsigned long long all = __builtin_amdgcn_uicmp(1u, 0u, 33), said = __builtin_amdgcn_uicmp(p != 0, 0u, 33);
+  const unsigned lane = __builtin_amdgcn_mbcnt_hi(~0u, __builtin_amdgcn_mbcnt_lo(~0u, 0u));
+  if (lane == static_cast<unsigned>(__builtin_ctzll(all))) {
+    __hip_atomic_fetch_add(&count, static_cast<unsigned>(__builtin_popcountll(said)), __ATOMIC_RELAXED,
+                           __HIP_MEMORY_SCOPE_WORKGROUP);
+  }
+  __syncthreads();
+  return static_cast<int>(__hip_atomic_load(&count, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_WORKGROUP));
+}
+static __device__ __forceinline__ int __syncthreads_and(int p) { return __syncthreads_count(p == 0) == 0; }
+static __device__ __forceinline__ int __syncthreads_or(int p) { return __syncthreads_count(p) != 0; }
+
 #define RILL_ATOMIC_(NAME, BUILTIN, TYPE)                             \
   static __device__ __forceinline__ TYPE NAME(TYPE *p, TYPE v) {      \
     return BUILTIN(p, v, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT); \

@@ -25,9 +25,10 @@ template <class T> static __forceinline__ T rill_host_arg(const rill_cpu_block *
   return value;
 }
 
-static __forceinline__ void rill_host_enter_block([[maybe_unused]] const rill_cpu_block *block) {
-#if RILL_HELPERS_READ_INDEX
+static __forceinline__ void rill_host_enter_block(const rill_cpu_block *block) {
   const rill_cpu_grid *const grid = block->grid;
+  rill_services = grid->services;
+#if RILL_HELPERS_READ_INDEX
   blockIdx = { block->index[0], block->index[1], block->index[2] };
   blockDim = { grid->block[0], grid->block[1], grid->block[2] };
   gridDim = { grid->grid[0], grid->grid[1], grid->grid[2] };
@@ -71,7 +72,6 @@ template <auto Body, size_t... I, class... P> struct rill_host_forms<Body, std::
   static void run_thread(const rill_cpu_block *block, const uint32_t thread_index[3]) {
     const rill_cpu_grid *const grid = block->grid;
     const uint3 thread = { thread_index[0], thread_index[1], thread_index[2] };
-    rill_services = grid->services;
     rill_host_enter_block(block);
     rill_host_enter_thread(thread);
     Body(thread, { block->index[0], block->index[1], block->index[2] },

@@ -46,6 +46,7 @@
 #include <math.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #if defined(RILL_SCAN) /* rillcc reads kernels, variables and the use of barriers from the source */
 #include <rill/device/on_scan.h>

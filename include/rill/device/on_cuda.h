@@ -10,6 +10,42 @@
   extern __shared__ __align__(16) unsigned char rill_dynamic_shared[]; \
   TYPE *const NAME = reinterpret_cast<TYPE *>(rill_dynamic_shared)
 
+/* ---- warps: rill/device/warp.h ----
+ *
+ * All lanes are named to the _sync forms: those that have ended count as arrived.  What __activemask gives would be
+ * wrong, since lanes that have parted at a branch need not have met again. */
+
+static __device__ __forceinline__ unsigned rill_lane() {
+  unsigned lane;
+  asm("mov.u32 %0, %%laneid;" : "=r"(lane));
+  return lane;
+}
+static __device__ __forceinline__ constexpr unsigned rill_warp_size() { return 32; }
+static __device__ __forceinline__ unsigned long long rill_ballot(bool p) { return __ballot_sync(~0u, p); }
+static __device__ __forceinline__ bool rill_vote_all(bool p) { return __all_sync(~0u, p) != 0; }
+static __device__ __forceinline__ bool rill_vote_any(bool p) { return __any_sync(~0u, p) != 0; }
+static __device__ __forceinline__ void rill_warp_sync() { __syncwarp(); }
+
+template <class T> static __device__ __forceinline__ T rill_shuffle_from_(T v, unsigned lane) {
+  static_assert(__is_trivially_copyable(T) && (sizeof(T) == 1 || sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8),
+                "a plain value of 1, 2, 4 or 8 bytes");
+  const bool there = lane < 32 && (__ballot_sync(~0u, 1) >> lane & 1) != 0;
+  const unsigned from = there ? lane : rill_lane();
+  if constexpr (sizeof(T) == 8) {
+    unsigned long long bits;
+    memcpy(&bits, &v, sizeof bits);
+    bits = __shfl_sync(~0u, bits, static_cast<int>(from));
+    memcpy(&v, &bits, sizeof v);
+  } else {
+    unsigned bits = 0;
+    memcpy(&bits, &v, sizeof v);
+    bits = __shfl_sync(~0u, bits, static_cast<int>(from));
+    memcpy(&v, &bits, sizeof v);
+  }
+  return v;
+}
+#include <rill/device/warp.h>
+
 /** Reads a value that the host or another device writes; what was written before it is seen after it. */
 template <class T> static __device__ __forceinline__ T rill_load_acquire(const T *p) {
   static_assert(sizeof(T) == 4 || sizeof(T) == 8, "4 or 8 bytes");

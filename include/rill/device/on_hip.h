@@ -19,6 +19,58 @@
   extern __shared__ __attribute__((aligned(16))) unsigned char rill_dynamic_shared[]; \
   TYPE *const NAME = reinterpret_cast<TYPE *>(rill_dynamic_shared)
 
+/* ---- warps: rill/device/warp.h ---- */
+
+static __device__ __forceinline__ unsigned rill_lane() {
+  return __builtin_amdgcn_mbcnt_hi(~0u, __builtin_amdgcn_mbcnt_lo(~0u, 0u));
+}
+static __device__ __forceinline__ unsigned rill_warp_size() {
+#if !defined(__AMDGCN__)
+  return 64; /* the host's half of a HIP compile */
+#elif __has_builtin(__builtin_amdgcn_wavefrontsize)
+  return __builtin_amdgcn_wavefrontsize();
+#else
+  return __AMDGCN_WAVEFRONT_SIZE;
+#endif
+}
+static __device__ __forceinline__ unsigned long long rill_ballot(bool p) {
+  return __builtin_amdgcn_uicmp(static_cast<unsigned>(p), 0u, 33 /* not equal */);
+}
+static __device__ __forceinline__ bool rill_vote_all(bool p) { return rill_ballot(!p) == 0; }
+static __device__ __forceinline__ bool rill_vote_any(bool p) { return rill_ballot(p) != 0; }
+static __device__ __forceinline__ void rill_warp_sync() {
+  __builtin_amdgcn_fence(__ATOMIC_RELEASE, "wavefront");
+  __builtin_amdgcn_wave_barrier();
+  __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "wavefront");
+}
+
+static __device__ __forceinline__ int rill_word_from_(int word, unsigned lane) {
+#if defined(__GFX10__) || defined(__GFX11__)
+  if (rill_warp_size() == 64) { /* there ds_bpermute reaches 32 lanes */
+    int found = word;
+    for (unsigned i = 0; i < 64; i++) {
+      const int other = __builtin_amdgcn_readlane(word, static_cast<int>(i));
+      if (i == lane) found = other;
+    }
+    return found;
+  }
+#endif
+  return __builtin_amdgcn_ds_bpermute(static_cast<int>(4 * lane), word);
+}
+
+template <class T> static __device__ __forceinline__ T rill_shuffle_from_(T v, unsigned lane) {
+  static_assert(__is_trivially_copyable(T) && (sizeof(T) == 1 || sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8),
+                "a plain value of 1, 2, 4 or 8 bytes");
+  const bool there = lane < rill_warp_size() && (rill_ballot(true) >> lane & 1) != 0;
+  const unsigned from = there ? lane : rill_lane();
+  int words[sizeof(T) == 8 ? 2 : 1] = {};
+  __builtin_memcpy(words, &v, sizeof v);
+  for (int &word : words) word = rill_word_from_(word, from);
+  __builtin_memcpy(&v, words, sizeof v);
+  return v;
+}
+#include <rill/device/warp.h>
+
 /* The __atomic builtins have system scope in AMD code. */
 
 /** Reads a value that the host or another device writes; what was written before it is seen after it. */

@@ -54,15 +54,50 @@ static thread_local dim3 blockDim, gridDim;
 static thread_local void *rill_dynamic_shared;
 #endif
 
-static inline void __syncthreads() {
+/* Around a service in which other threads of the block run: they have other indices. */
+struct rill_keep_thread {
 #if RILL_HELPERS_READ_INDEX
-  const uint3 mine = threadIdx; /* other threads of the block run here in between */
-  rill_services->barrier();
-  threadIdx = mine;
+  const uint3 mine = threadIdx;
+  ~rill_keep_thread() { threadIdx = mine; }
 #else
-  rill_services->barrier();
+  ~rill_keep_thread() {}
 #endif
+};
+
+static inline void __syncthreads() {
+  const rill_keep_thread keep;
+  rill_services->barrier();
 }
+static inline int __syncthreads_count(int p) {
+  const rill_keep_thread keep;
+  return static_cast<int>(rill_services->barrier_count(p != 0));
+}
+static inline int __syncthreads_and(int p) { return __syncthreads_count(!p) == 0; }
+static inline int __syncthreads_or(int p) { return __syncthreads_count(p) != 0; }
+
+/* ---- warps: rill/device/warp.h ---- */
+
+static inline const rill_cpu_warp *rill_exchange(uint64_t value) {
+  const rill_keep_thread keep;
+  return rill_services->exchange(value);
+}
+static inline unsigned rill_lane() { return rill_services->lane(); }
+static inline unsigned rill_warp_size() { return rill_services->warp_size; }
+static inline unsigned long long rill_ballot(bool p) { return rill_exchange(p)->nonzero; }
+static inline bool rill_vote_all(bool p) { return rill_exchange(!p)->nonzero == 0; }
+static inline bool rill_vote_any(bool p) { return rill_exchange(p)->nonzero != 0; }
+static inline void rill_warp_sync() { rill_exchange(0); }
+
+template <class T> static inline T rill_shuffle_from_(T v, unsigned lane) {
+  static_assert(__is_trivially_copyable(T) && (sizeof(T) == 1 || sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8),
+                "a plain value of 1, 2, 4 or 8 bytes");
+  uint64_t bits = 0;
+  __builtin_memcpy(&bits, &v, sizeof v);
+  const rill_cpu_warp *const warp = rill_exchange(bits);
+  if (lane < 64 && (warp->live >> lane & 1) != 0) __builtin_memcpy(&v, &warp->values[lane], sizeof v);
+  return v;
+}
+#include <rill/device/warp.h>
 
 static inline void __threadfence_block() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 static inline void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }

@@ -1,9 +1,10 @@
-/* Runs a grid, one block after the other, on the thread of its stream.  A kernel with barriers runs as one
- * fiber for each thread of the block, each in turn until its next barrier. */
+/* Runs a grid, one block after the other, on the thread of its stream.  A kernel whose threads may wait for one another
+ * runs as one fiber for each thread of the block, each in turn until it waits. */
 #include "engine.h"
 
 #include <setjmp.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <ucontext.h>
 
@@ -21,10 +22,16 @@
 
 enum { STACK = 64 * 1024 };
 
+enum waits { NO_WAIT, AT_BARRIER, IN_WARP };
+
 struct fiber {
   ucontext_t context; /* where it begins; with the thread sanitizer, where it goes on */
   jmp_buf here;       /* where it goes on: a jump costs no system call */
   bool started, ended;
+  enum waits waits;
+  uint64_t given;     /* to the barrier: whether it counts; to the warp: a value */
+  uint32_t count;     /* what the barrier said */
+  rill_cpu_warp warp; /* what the warp said */
 #ifdef FAKE_TSAN
   void *tsan;
 #endif
@@ -33,9 +40,11 @@ struct fiber {
 struct team {
   struct fiber scheduler, *fibers;
   size_t count, current;
+  bool failed; /* an assertion did */
   char *stacks;
   const rill_cpu_kernel *kernel;
   const rill_cpu_block *block;
+  jmp_buf out; /* where a failed assertion goes on */
 };
 
 static _Thread_local struct team *team; /* of the block that this thread runs */
@@ -54,7 +63,33 @@ static void switch_to(struct fiber *from, struct fiber *to) {
 }
 #endif
 
-static void barrier(void) { switch_to(&team->fibers[team->current], &team->scheduler); }
+uint32_t fake_warp_size(void) { return strncmp(fake_options()->target, "gfx9", 4) == 0 ? 64 : 32; }
+
+/* ---- services ---- */
+
+static struct fiber *wait_for_others(enum waits what, uint64_t given) {
+  struct fiber *me = &team->fibers[team->current];
+  me->waits = what;
+  me->given = given;
+  switch_to(me, &team->scheduler);
+  return me;
+}
+
+static void barrier(void) { (void)wait_for_others(AT_BARRIER, 0); }
+static uint32_t barrier_count(uint32_t predicate) { return wait_for_others(AT_BARRIER, predicate != 0)->count; }
+static const rill_cpu_warp *exchange(uint64_t value) { return &wait_for_others(IN_WARP, value)->warp; }
+static uint32_t lane(void) { return (uint32_t)(team->current % fake_warp_size()); }
+
+static void assert_failed(const char *expression, const char *file, uint32_t line, const uint32_t block[3],
+                          const uint32_t thread[3]) {
+  fake_say("%s:%u: block (%u, %u, %u), thread (%u, %u, %u): assertion `%s' failed", file, line, block[0], block[1],
+           block[2], thread[0], thread[1], thread[2], expression);
+  if (team->kernel->run_block != NULL) longjmp(team->out, 1);
+  team->failed = true;
+  switch_to(&team->fibers[team->current], &team->scheduler);
+}
+
+/* ---- fibers ---- */
 
 /* One thread of a block, then the same one of the next block. */
 static void fiber_main(void) {
@@ -100,22 +135,76 @@ static void free_fibers(struct team *t) {
   free(t->fibers);
 }
 
-/* Each thread runs to its next barrier or its end; and again, until all have ended. */
-static void run_block_of_fibers(struct team *t) {
-  for (size_t i = 0; i < t->count; i++) t->fibers[i].ended = false;
-  for (bool left = true; left;) {
-    left = false;
-    for (t->current = 0; t->current < t->count; t->current++) {
-      struct fiber *fiber = &t->fibers[t->current];
-      if (!fiber->ended) switch_to(&t->scheduler, fiber);
-      left |= !fiber->ended;
-    }
+/* Lets those go on that wait for one thing, from `first` up to `end`, if all in that range that have not ended do. */
+static bool let_go(struct team *t, enum waits what, size_t first, size_t end) {
+  rill_cpu_warp said = { .live = 0 };
+  uint32_t count = 0, live = 0;
+  for (size_t i = first; i < end; i++) {
+    const struct fiber *fiber = &t->fibers[i];
+    if (fiber->ended) continue;
+    if (fiber->waits != what) return false;
+    live++;
+    count += fiber->given != 0;
+    if (what != IN_WARP) continue;
+    const uint64_t bit = UINT64_C(1) << (i - first);
+    said.values[i - first] = fiber->given;
+    said.live |= bit;
+    if (fiber->given != 0) said.nonzero |= bit;
   }
+  for (size_t i = first; i < end; i++) {
+    t->fibers[i].waits = NO_WAIT;
+    t->fibers[i].count = count;
+    t->fibers[i].warp = said;
+  }
+  return live > 0;
 }
 
-void fake_run_grid(const rill_cpu_kernel *kernel, const uint32_t grid[3], const uint32_t block[3], uint32_t shared,
-                   void *const *args) {
-  static const rill_cpu_services services = { .barrier = barrier };
+static bool let_some_go(struct team *t) {
+  bool any = let_go(t, AT_BARRIER, 0, t->count);
+  const size_t warp = fake_warp_size();
+  for (size_t i = 0; i < t->count; i += warp) {
+    any |= let_go(t, IN_WARP, i, i + warp < t->count ? i + warp : t->count);
+  }
+  return any;
+}
+
+/* Each thread runs until it waits or ends; and again, until all have ended or one has failed. */
+static void run_block_of_fibers(struct team *t) {
+  for (size_t i = 0; i < t->count; i++) {
+    t->fibers[i].ended = false;
+    t->fibers[i].waits = NO_WAIT;
+  }
+  bool left;
+  do {
+    left = false;
+    for (t->current = 0; t->current < t->count && !t->failed; t->current++) {
+      struct fiber *fiber = &t->fibers[t->current];
+      if (!fiber->ended && fiber->waits == NO_WAIT) switch_to(&t->scheduler, fiber);
+      left |= !fiber->ended;
+    }
+    if (left && !t->failed && !let_some_go(t)) fake_die("the threads of a block wait for each other for ever");
+  } while (left && !t->failed);
+}
+
+static void run_blocks(struct team *t, rill_cpu_block *block) {
+  const uint32_t *grid = block->grid->grid;
+  for (block->index[2] = 0; block->index[2] < grid[2]; block->index[2]++)
+    for (block->index[1] = 0; block->index[1] < grid[1]; block->index[1]++)
+      for (block->index[0] = 0; block->index[0] < grid[0]; block->index[0]++) {
+        if (t->kernel->run_block != NULL) t->kernel->run_block(block);
+        else run_block_of_fibers(t);
+        if (t->failed) return;
+      }
+}
+
+int fake_run_grid(const rill_cpu_kernel *kernel, const uint32_t grid[3], const uint32_t block[3], uint32_t shared,
+                  void *const *args) {
+  const rill_cpu_services services = { .barrier = barrier,
+                                       .warp_size = fake_warp_size(),
+                                       .barrier_count = barrier_count,
+                                       .exchange = exchange,
+                                       .lane = lane,
+                                       .assert_failed = assert_failed };
   const rill_cpu_grid launch = { .args = args,
                                  .grid = { grid[0], grid[1], grid[2] },
                                  .block = { block[0], block[1], block[2] },
@@ -127,13 +216,10 @@ void fake_run_grid(const rill_cpu_kernel *kernel, const uint32_t grid[3], const 
     fake_die("no memory for a kernel's shared memory");
   if (kernel->run_block == NULL && !make_fibers(&t)) fake_die("no memory for the threads of a block");
   team = &t;
-  for (values.index[2] = 0; values.index[2] < grid[2]; values.index[2]++)
-    for (values.index[1] = 0; values.index[1] < grid[1]; values.index[1]++)
-      for (values.index[0] = 0; values.index[0] < grid[0]; values.index[0]++) {
-        if (kernel->run_block != NULL) kernel->run_block(&values);
-        else run_block_of_fibers(&t);
-      }
+  if (_setjmp(t.out) == 0) run_blocks(&t, &values);
+  else t.failed = true;
   team = NULL;
   if (kernel->run_block == NULL) free_fibers(&t);
   free(values.shared);
+  return t.failed ? FAKE_ASSERT : FAKE_OK;
 }

@@ -34,6 +34,7 @@ enum {
   FAKE_PEER_ALREADY_ENABLED = 704,
   FAKE_PEER_NOT_ENABLED = 705,
   FAKE_CONTEXT_IS_DESTROYED = 709,
+  FAKE_ASSERT = 710,
   FAKE_ALREADY_REGISTERED = 712,
   FAKE_NOT_REGISTERED = 713,
   FAKE_NOT_PERMITTED = 800,
@@ -388,8 +389,12 @@ int fake_launch(const void *function, const void *stream, const struct fake_laun
 
 /* ---- blocks.c: runs a kernel's host code; no lock ---- */
 
-void fake_run_grid(const rill_cpu_kernel *kernel, const uint32_t grid[3], const uint32_t block[3], uint32_t shared,
-                   void *const *args);
+/* Lanes of a warp: gfx9 has 64, all others 32. */
+uint32_t fake_warp_size(void);
+
+/* FAKE_OK, or FAKE_ASSERT if an assertion failed in one of its threads. */
+int fake_run_grid(const rill_cpu_kernel *kernel, const uint32_t grid[3], const uint32_t block[3], uint32_t shared,
+                  void *const *args);
 
 /* ---- for missing.c, from the front end; no lock ---- */
 

@@ -145,12 +145,9 @@ static int total_memory(size_t *out, int device) {
 
 hipError_t hipDeviceTotalMem(size_t *out, hipDevice_t device) { HIP_CALL(total_memory(out, device)); }
 
-/* gfx9 has wavefronts of 64, later ones of 32. */
-static int warp_size(void) { return strncmp(fake_options()->target, "gfx9", 4) == 0 ? 64 : 32; }
-
 static int attribute_value(hipDeviceAttribute_t attribute, int device) {
   switch ((int)attribute) {
-    case hipDeviceAttributeWarpSize: return warp_size();
+    case hipDeviceAttributeWarpSize: return (int)fake_warp_size();
     case hipDeviceAttributeMaxThreadsPerBlock: return FAKE_MAX_THREADS_PER_BLOCK;
     case hipDeviceAttributeMaxBlockDimX:
     case hipDeviceAttributeMaxBlockDimY: return 1024;

@@ -240,12 +240,11 @@ struct work {
 static void run_kernel(void *data, int status) {
   (void)status;
   const struct work *work = data;
-  if (work->fault == FAKE_OK) {
-    fake_run_grid(work->kernel, work->grid, work->block, work->shared, work->args);
-    return;
-  }
+  int fault = work->fault;
+  if (fault == FAKE_OK) fault = fake_run_grid(work->kernel, work->grid, work->block, work->shared, work->args);
+  if (fault == FAKE_OK) return;
   fake_lock();
-  fake_device_fault(work->device, work->fault);
+  fake_device_fault(work->device, fault);
   fake_unlock();
 }
 
