@@ -94,6 +94,7 @@ rill_status rill__memory_take_out(void *p, bool registered, struct rill__allocat
 }
 
 void rill__memory_put_back(struct rill__allocation *allocation) {
+  atomic_store(&allocation->holders, 0);
   pthread_mutex_lock(&ranges_lock);
   const bool inserted = allocation->imported ? rill__import_put_in(allocation) : rill__ranges_insert(allocation);
   pthread_mutex_unlock(&ranges_lock);
@@ -133,6 +134,38 @@ static void free_put_off(struct rill__device *device) {
   }
 }
 
+static rill_status end_free(struct rill__allocation *allocation) {
+  struct rill__device *device = allocation->base.device;
+  free_put_off(device);
+  rill__staging_give_back();
+  if (atomic_load(&device->lost) == RILL_OK && rill__held_put_off(&allocation->base)) return RILL_OK;
+  const rill_status status = give_back(allocation);
+  rill__reclaim();
+  return status;
+}
+
+/* The word is the number of holders and whether the allocation has been freed.  No holder comes once it has; so one
+ * call sees it freed with nobody left, and that one ends the free: rill_free, or the last to let go. */
+enum { FREED = 1, HOLDER = 2 };
+
+bool rill__memory_hold(struct rill__allocation *allocation) {
+  uint32_t word = atomic_load(&allocation->holders);
+  while ((word & FREED) == 0) {
+    if (atomic_compare_exchange_weak(&allocation->holders, &word, word + HOLDER)) return true;
+  }
+  return false;
+}
+
+bool rill__memory_let_go(struct rill__allocation *allocation) {
+  const uint32_t word = atomic_fetch_sub(&allocation->holders, HOLDER) - HOLDER;
+  if (word == FREED) {
+    rill__errors_aside();
+    (void)end_free(allocation); /* on failure it is in the map again */
+    rill__errors_back();
+  }
+  return (word & FREED) != 0;
+}
+
 rill_status rill_alloc(rill_device device, size_t size, uint32_t kind, void **out) {
   rill__reclaim();
   RILL_ENTER();
@@ -155,13 +188,8 @@ rill_status rill_free(void *p) {
   if (allocation != NULL && allocation->pooled) return rill__pool_free(self, allocation, p);
   RILL_TRY(rill__memory_take_out(p, false, &allocation));
   rill__leave(&self); /* nobody else can free the allocation */
-  struct rill__device *device = allocation->base.device;
-  free_put_off(device);
-  rill__staging_give_back();
-  if (atomic_load(&device->lost) == RILL_OK && rill__held_put_off(&allocation->base)) return RILL_OK;
-  const rill_status status = give_back(allocation);
-  rill__reclaim();
-  return status;
+  if (atomic_fetch_or(&allocation->holders, FREED) >= HOLDER) return RILL_OK;
+  return end_free(allocation);
 }
 
 /* ---- copies and fills ---- */

@@ -18,4 +18,10 @@ bool rill__memory_insert(struct rill__allocation *allocation, struct rill__alloc
 rill_status rill__memory_take_out(void *p, bool registered, struct rill__allocation **out);
 void rill__memory_put_back(struct rill__allocation *allocation);
 
+/* For a call that goes on with an allocation outside its epoch: the memory stays until rill__memory_let_go, whoever
+ * frees it meanwhile.  hold: false if it is being freed.  let_go: true if it was freed meanwhile, and is gone if nobody
+ * else holds it. */
+bool rill__memory_hold(struct rill__allocation *allocation);
+bool rill__memory_let_go(struct rill__allocation *allocation);
+
 #endif

@@ -1,7 +1,7 @@
 /* Memory shared between processes. */
 #include "core/call.h"
 #include "core/ipc.h"
-#include "core/ranges.h"
+#include "core/memory.h"
 
 #include <string.h>
 
@@ -61,12 +61,15 @@ rill_status rill_memory_ipc_export(void *p, rill_ipc_handle *out) {
   RILL_TRY(rill__ipc_check_able(device, device->backend->memory->ipc_export != NULL, "memory"));
   struct rill__ipc_bytes content = { .kind = RILL__IPC_MEMORY, .size = allocation->size };
   content.offset = (uintptr_t)p - allocation->begin;
-  rill__keep_and_leave(self, &allocation->base);
+  RILL_REQUIRE(rill__memory_hold(allocation), RILL_ERROR_NOT_FOUND, "%p is being freed", p);
+  rill__leave(&self);
   const rill_status status =
       RILL_DOOR(device, memory, ipc_export, device, (void *)allocation->begin, allocation->size, &content.native);
-  if (status == RILL_OK) rill__ipc_write(&content, device, out);
-  rill__drop(&allocation->base);
-  return status;
+  const bool freed = rill__memory_let_go(allocation);
+  if (status != RILL_OK) return status;
+  RILL_REQUIRE(!freed, RILL_ERROR_NOT_FOUND, "%p was freed by another thread meanwhile", p);
+  rill__ipc_write(&content, device, out);
+  return RILL_OK;
 }
 
 /* Puts what was opened into the map.  `p` is what the user gets. */

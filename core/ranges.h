@@ -25,6 +25,7 @@ struct rill__allocation {
   uintptr_t begin;
   size_t size;
   uint32_t kind;                           /* RILL_MEMORY_* */
+  _Atomic uint32_t holders;                /* core/memory.c: calls that go on with it outside epochs */
   bool pooled;                             /* a segment of a pool: core/pool_blocks.h knows what of it is allocated */
   _Atomic(struct rill__allocation *) next; /* that begins in the same grain, before it; of the map */
   /* Of another process: what an import gave.  A driver may give one address several times; the map has one of these,

@@ -64,7 +64,7 @@ rill_status cpu_wait_status(struct rill__device *device, bool reached, uint64_t 
 rill_status cpu_ipc_export(struct rill__device *device, void *p, size_t size, struct rill__ipc_native *out);
 rill_status cpu_ipc_import(struct rill__device *device, const struct rill__ipc_native *from, size_t size, void **out);
 rill_status cpu_ipc_close(struct rill__device *device, void *p, size_t size);
-void cpu_ipc_forget(void *p);
+rill_status cpu_ipc_forget(void *p);
 
 /* machine.c */
 size_t cpu_page_bytes(void);

@@ -105,21 +105,32 @@ static rill_status move_into_file(void *p, size_t size, struct shared_file *file
   return RILL_OK;
 }
 
-/* In the list before anything is mapped, so that `forget` undoes it in the child of a fork that comes meanwhile. */
-static rill_status export_first(void *p, size_t size, struct export **out) {
+static struct export *add_export(void *p, size_t size) {
   struct export *export = calloc(1, sizeof *export);
-  RILL_REQUIRE(export != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory to share %zu bytes", size);
+  if (export == NULL) return NULL;
   export->p = p;
   export->file.fd = -1;
   export->file.size = whole_pages(size);
   export->next = atomic_load(&exports);
-  cpu_queues_synchronize(); /* what writes the memory would write into what it was */
   atomic_store(&exports, export);
-  const rill_status status = move_into_file(p, size, &export->file);
-  if (status != RILL_OK) {
-    take_out(export);
-    free(export);
-    return status;
+  return export;
+}
+
+/* In the list before anything is mapped, so that `forget` undoes it in the child of a fork that comes meanwhile.  There
+ * an export without a file is begun again. */
+static rill_status export_once(void *p, size_t size, struct export **out) {
+  struct export *const known = find_export(p);
+  struct export *export = known;
+  if (known == NULL || known->file.fd < 0) {
+    if (known == NULL) export = add_export(p, size);
+    RILL_REQUIRE(export != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory to share %zu bytes", size);
+    cpu_queues_synchronize(); /* what writes the memory would write into what it was */
+    const rill_status status = move_into_file(p, size, &export->file);
+    if (status != RILL_OK && known == NULL) {
+      take_out(export);
+      free(export);
+    }
+    RILL_TRY(status);
   }
   *out = export;
   return RILL_OK;
@@ -127,10 +138,9 @@ static rill_status export_first(void *p, size_t size, struct export **out) {
 
 rill_status cpu_ipc_export(struct rill__device *device, void *p, size_t size, struct rill__ipc_native *out) {
   (void)device;
-  rill_status status = RILL_OK;
+  struct export *export = NULL;
   cpu_acquire(&exports_lock);
-  struct export *export = find_export(p);
-  if (export == NULL) status = export_first(p, size, &export);
+  const rill_status status = export_once(p, size, &export);
   if (status == RILL_OK) {
     export->file.process = (int32_t)getpid();
     memcpy(out, &export->file, sizeof *out);
@@ -139,19 +149,26 @@ rill_status cpu_ipc_export(struct rill__device *device, void *p, size_t size, st
   return status;
 }
 
-/* Gives the allocator the kind of memory back that it gave. */
-void cpu_ipc_forget(void *p) {
-  if (atomic_load(&exports) == NULL) return;
+/* Gives the allocator the kind of memory back that it gave.  While that fails, the memory is shared as before, and not
+ * the allocator's. */
+rill_status cpu_ipc_forget(void *p) {
+  if (atomic_load(&exports) == NULL) return RILL_OK;
+  rill_status status = RILL_OK;
   cpu_acquire(&exports_lock);
   struct export *export = find_export(p);
   if (export != NULL) {
-    (void)mmap(p, export->file.size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
-    take_out(export);
+    const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED;
+    if (mmap(p, export->file.size, PROT_READ | PROT_WRITE, flags, -1, 0) == p) {
+      take_out(export);
+    } else {
+      status = fail_system("mmap");
+    }
   }
   cpu_release(&exports_lock);
-  if (export == NULL) return;
+  if (export == NULL || status != RILL_OK) return status;
   if (export->file.fd >= 0) (void)close(export->file.fd);
   free(export);
+  return RILL_OK;
 }
 
 /* ---- the importing process ---- */

@@ -23,7 +23,7 @@ static rill_status allocate(struct rill__device *device, size_t size, uint32_t k
 static rill_status release(struct rill__device *device, void *p, uint32_t kind) {
   (void)device;
   cpu_queues_synchronize();
-  if (kind == RILL_MEMORY_DEVICE) cpu_ipc_forget(p);
+  if (kind == RILL_MEMORY_DEVICE) RILL_TRY(cpu_ipc_forget(p));
   free(p);
   return RILL_OK;
 }

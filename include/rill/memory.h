@@ -51,7 +51,8 @@ RILL_API RILL_NODISCARD rill_status rill_alloc(rill_device device, size_t size, 
 /** Frees what rill_alloc or a pool (rill/pool.h) gave, or closes what rill_memory_ipc_import gave.  NULL: nothing
  *  happens.  May block: the memory does not go before the work submitted to its device is done.
  *
- *  Errors:  NOT_FOUND (no allocation of rill), INVALID_ARGUMENT (inside one), DEVICE_LOST, BACKEND.
+ *  Errors:  NOT_FOUND (no allocation of rill), INVALID_ARGUMENT (inside one), OUT_OF_MEMORY (the CPU's, that was
+ *           shared with other processes: it is not freed), DEVICE_LOST, BACKEND.
  *  Threads: any.
  *  Like:    cuMemFree, cuMemFreeHost, cuIpcCloseMemHandle, hipFree, hipHostFree.      Since: 0.1 */
 RILL_API rill_status rill_free(void *p);

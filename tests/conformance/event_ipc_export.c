@@ -1,7 +1,6 @@
 /* rill_event_ipc_export.  What another process does with the handle: event_ipc_import.c. */
+#include "ipc.h"
 #include "support/native.h"
-
-static bool shares_events(void) { return rill_device_supports(dut.device, RILL_FEATURE_IPC, NULL); }
 
 static rill_event new_shared(const char *label) {
   rill_event event;

@@ -1,7 +1,5 @@
 /* rill_event_ipc_import, with a second process that has what the first one exports. */
-#include "support/peer.h"
-
-static bool shares_events(void) { return rill_device_supports(dut.device, RILL_FEATURE_IPC, NULL); }
+#include "ipc.h"
 
 static rill_event new_shared(void) {
   rill_event event;
@@ -177,23 +175,13 @@ static void the_importer_records_too(void) {
   peer_ends(peer);
 }
 
-/* E36, I4, I6: refuses every single damage; imports twice; an import is not exported. */
+static void refuse_damaged(const rill_ipc_handle *damaged) { IMPORT_FAILS(damaged, RILL_ERROR_INVALID_ARGUMENT); }
+
+/* E36, E37, I4, I6: refuses every single damage; imports twice; an import is not exported. */
 static void child_looks_closely(void) {
-  rill_ipc_handle handle, damaged, out;
+  rill_ipc_handle handle, out;
   peer_receive(peer_parent(), &handle, sizeof handle);
-  for (size_t i = 0; i < sizeof handle; i++) {
-    const uint8_t flips[] = { 0x01, 0x80, 0xff };
-    for (size_t j = 0; j < sizeof flips; j++) {
-      damaged = handle;
-      damaged.bytes[i] ^= flips[j];
-      IMPORT_FAILS(&damaged, RILL_ERROR_INVALID_ARGUMENT);
-    }
-  }
-  for (size_t cut = 0; cut < sizeof handle; cut++) { /* truncated: the rest is zero */
-    memset(&damaged, 0, sizeof damaged);
-    memcpy(&damaged, &handle, cut);
-    if (memcmp(&damaged, &handle, sizeof handle) != 0) IMPORT_FAILS(&damaged, RILL_ERROR_INVALID_ARGUMENT);
-  }
+  with_each_damage(&handle, refuse_damaged);
   rill_event none;
   if (dut.second.id != 0) {
     assert_fails_in("rill_event_ipc_import", import_on(dut.second, &handle, &none), RILL_ERROR_WRONG_DEVICE);
@@ -229,6 +217,45 @@ static void refuses_damage_and_imports_twice(void) {
   assert_true(is_ready(event));
 }
 
+/* Several threads open and release one handle; a driver that opens it once at a time says so. */
+static const char *imports_and_releases(unsigned index, void *shared) {
+  (void)index;
+  for (unsigned i = 0; i < scaled(200); i++) {
+    rill_event event;
+    if (rill_event_ipc_import(dut.device, shared, &event) != RILL_OK) {
+      REQUIRE(event.id == 0 && strstr(rill_last_error_text(), "rill_event_ipc_import") != NULL);
+      continue;
+    }
+    bool ready = false;
+    REQUIRE_OK(rill_event_is_ready(event, &ready));
+    REQUIRE(ready);
+    REQUIRE_OK(rill_event_release(event));
+  }
+  return NULL;
+}
+
+static void child_imports_in_threads(void) {
+  rill_ipc_handle handle;
+  peer_receive(peer_parent(), &handle, sizeof handle);
+  run_threads(4, imports_and_releases, &handle);
+  const struct holdings before = holdings();
+  run_threads(4, imports_and_releases, &handle);
+  assert_holds_no_more_than(before, 800);
+  assert_true(is_ready(import(&handle)));
+}
+
+/* I10, I11 */
+static void serves_threads_at_once(void) {
+  rill_ipc_handle handle;
+  if (!shares_events()) return;
+  struct peer *peer = peer_start("child_imports_in_threads");
+  rill_event event = new_shared();
+  assert_ok(rill_event_ipc_export(event, &handle));
+  peer_send(peer, &handle, sizeof handle);
+  peer_ends(peer);
+  assert_true(is_ready(event));
+}
+
 static void child_exports_and_ends(void) {
   rill_ipc_handle handle;
   assert_ok(rill_event_ipc_export(new_shared(), &handle));
@@ -257,7 +284,7 @@ static void survives_the_end_of_the_exporter(void) {
 
 int main(int argc, char **argv) {
   static const struct test roles[] = { TEST(child_waits), TEST(child_records), TEST(child_looks_closely),
-                                       TEST(child_exports_and_ends) };
+                                       TEST(child_imports_in_threads), TEST(child_exports_and_ends) };
   static const struct test tests[] = {
     TEST(refuses_bad_handles),
     TEST(refuses_null),
@@ -268,6 +295,7 @@ int main(int argc, char **argv) {
     TEST(waits_for_the_exporters_record),
     TEST(the_importer_records_too),
     TEST(refuses_damage_and_imports_twice),
+    TEST(serves_threads_at_once),
     TEST(survives_the_end_of_the_exporter),
   };
   if (argc > 1) return PEER_MAIN(argv[1], roles);

@@ -1,10 +1,9 @@
 /* rill_memory_ipc_export.  What another process does with the handle: memory_ipc_import.c. */
-#include "support/testing.h"
+#include "ipc.h"
+
+#include <pthread.h>
 
 enum { BYTES = 3 * 4096 + 100 };
-
-/* The CPU shares memory and no events; of a GPU both or none. */
-static bool shares_memory(void) { return !dut.gpu || rill_device_supports(dut.device, RILL_FEATURE_IPC, NULL); }
 
 /* C1.1: on failure the handle is all zero. */
 static rill_status export_memory(void *p, rill_ipc_handle *out) {
@@ -46,6 +45,18 @@ static void refuses_other_kinds(void) {
     assert_says(names[i]);
     assert_ok(rill_free(p));
   }
+}
+
+/* I7 */
+static void refuses_memory_of_pools(void) {
+  rill_stream stream = new_stream("stream");
+  void *p;
+  if (!shares_memory() || rill_alloc_async(stream, BYTES, &p) != RILL_OK) return;
+  EXPORT_FAILS(p, RILL_ERROR_UNSUPPORTED);
+  assert_says("pool");
+  EXPORT_FAILS((char *)p + 1, RILL_ERROR_UNSUPPORTED);
+  assert_ok(rill_free_async(stream, p));
+  assert_completes(stream);
 }
 
 /* C1.8 */
@@ -133,16 +144,56 @@ static void serves_threads_at_once(void) {
   }
 }
 
+/* I2, I10: what one thread frees while another exports it is exported before, or is not found; never half. */
+struct race {
+  pthread_barrier_t barrier;
+  unsigned rounds;
+  unsigned char *p;
+};
+
+static const char *frees_or_exports(unsigned index, void *shared) {
+  struct race *race = shared;
+  for (unsigned i = 0; i < race->rounds; i++) {
+    rill_ipc_handle handle;
+    if (index == 0) REQUIRE_OK(RILL_NEW(dut.device, RILL_MEMORY_DEVICE, BYTES, &race->p));
+    (void)pthread_barrier_wait(&race->barrier);
+    unsigned char *const p = race->p;
+    (void)pthread_barrier_wait(&race->barrier);
+    if (index == 0) {
+      REQUIRE_OK(rill_free(p));
+    } else {
+      const rill_status status = rill_memory_ipc_export(p + index, &handle);
+      REQUIRE(status == RILL_OK || status == RILL_ERROR_NOT_FOUND);
+    }
+    (void)pthread_barrier_wait(&race->barrier);
+    REQUIRE(index != 0 || rill_memory_ipc_export(p, &handle) == RILL_ERROR_NOT_FOUND);
+  }
+  return NULL;
+}
+
+static void stands_frees_by_other_threads(void) {
+  struct race race = { .rounds = scaled(300) };
+  if (!shares_memory()) return;
+  assert_int_equal(pthread_barrier_init(&race.barrier, NULL, 3), 0);
+  run_threads(3, frees_or_exports, &race);
+  const struct holdings before = holdings();
+  run_threads(3, frees_or_exports, &race);
+  assert_true(holdings().files <= before.files + race.rounds / 10);
+  (void)pthread_barrier_destroy(&race.barrier);
+}
+
 int main(void) {
   static const struct test tests[] = {
     TEST(refuses_null),
     TEST(refuses_what_is_no_allocation),
     TEST(refuses_other_kinds),
+    TEST(refuses_memory_of_pools),
     TEST(says_why_it_cannot),
     TEST(gives_each_allocation_its_own),
     TEST(leaves_the_memory_as_it_was),
     TEST(frees_and_allocates_again),
     TEST(serves_threads_at_once),
+    TEST(stands_frees_by_other_threads),
   };
   return RUN_ON_EACH_DEVICE("rill_memory_ipc_export", tests);
 }

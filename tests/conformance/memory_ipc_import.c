@@ -1,12 +1,7 @@
 /* rill_memory_ipc_import, with a second process that has what the first one exports. */
-#include "support/peer.h"
-
-#include <dirent.h>
+#include "ipc.h"
 
 enum { WORDS = 5000, AT = 77 }; /* the pointer that is exported is AT words behind the begin */
-
-/* The CPU shares memory and no events; of a GPU both or none. */
-static bool shares_memory(void) { return !dut.gpu || rill_device_supports(dut.device, RILL_FEATURE_IPC, NULL); }
 
 static rill_status import_on(rill_device device, const rill_ipc_handle *handle, void *out) {
   void *p = &p;
@@ -169,34 +164,15 @@ static void opens_several_times(void) {
   assert_ok(rill_free(p));
 }
 
-static unsigned open_files(void) {
-  unsigned count = 0;
-  DIR *directory = opendir("/proc/self/fd");
-  assert_non_null(directory);
-  while (readdir(directory) != NULL) count++;
-  (void)closedir(directory);
-  return count;
-}
+static void refuse_damaged(const rill_ipc_handle *damaged) { IMPORT_FAILS(damaged, RILL_ERROR_INVALID_ARGUMENT); }
 
 /* I6: every single damage is refused, and nothing stays open of it; nor of what was opened and closed (I10). */
 static void child_looks_closely(void) {
-  rill_ipc_handle handle, damaged;
+  rill_ipc_handle handle;
   peer_receive(peer_parent(), &handle, sizeof handle);
   assert_ok(rill_free(import(&handle))); /* a driver may keep something for all later ones */
-  const unsigned before = open_files();
-  for (size_t i = 0; i < sizeof handle; i++) {
-    const uint8_t flips[] = { 0x01, 0x80, 0xff };
-    for (size_t j = 0; j < sizeof flips; j++) {
-      damaged = handle;
-      damaged.bytes[i] ^= flips[j];
-      IMPORT_FAILS(&damaged, RILL_ERROR_INVALID_ARGUMENT);
-    }
-  }
-  for (size_t cut = 0; cut < sizeof handle; cut++) { /* truncated: the rest is zero */
-    memset(&damaged, 0, sizeof damaged);
-    memcpy(&damaged, &handle, cut);
-    if (memcmp(&damaged, &handle, sizeof handle) != 0) IMPORT_FAILS(&damaged, RILL_ERROR_INVALID_ARGUMENT);
-  }
+  const struct holdings before = holdings();
+  with_each_damage(&handle, refuse_damaged);
   void *none;
   rill_event event;
   if (dut.second.id != 0) {
@@ -208,7 +184,7 @@ static void child_looks_closely(void) {
   ignore(rill_event_ipc_import(dut.device, &handle, &event));
   assert_int_equal(event.id, 0);
   for (unsigned i = 0; i < scaled(50); i++) assert_ok(rill_free(import(&handle)));
-  assert_true(open_files() < before + 5);
+  assert_holds_no_more_than(before, 50);
 }
 
 static void refuses_damage_and_leaves_nothing_open(void) {
@@ -220,9 +196,51 @@ static void refuses_damage_and_leaves_nothing_open(void) {
   assert_ok(rill_memory_ipc_export(p, &handle));
   peer_send(peer, &handle, sizeof handle);
   peer_ends(peer);
-  const unsigned before = open_files();
+  const struct holdings before = holdings();
   assert_ok(rill_free(p));
-  assert_true(open_files() <= before);
+  assert_true(holdings().files <= before.files);
+}
+
+/* I4, I10, I11: threads that open and close one handle do not close each other's. */
+static const char *imports_and_frees(unsigned index, void *shared) {
+  const rill_ipc_handle *handles = shared;
+  for (unsigned i = 0; i < scaled(200); i++) {
+    rill_memory_info info = RILL_MEMORY_INFO_INIT;
+    uint32_t *p;
+    REQUIRE_OK(rill_memory_ipc_import(dut.device, &handles[(index + i) % 2], (void **)&p));
+    REQUIRE_OK(rill_memory_get_info(p, &info));
+    REQUIRE(info.kind == RILL_MEMORY_DEVICE && info.size == WORDS * sizeof *p);
+    REQUIRE(dut.gpu || *p == 51); /* the CPU's is this process's memory like any other */
+    REQUIRE_OK(rill_free(p));
+  }
+  return NULL;
+}
+
+static void child_opens_in_threads(void) {
+  rill_ipc_handle handles[2];
+  peer_receive(peer_parent(), handles, sizeof handles);
+  run_threads(4, imports_and_frees, handles);
+  const struct holdings before = holdings();
+  run_threads(4, imports_and_frees, handles);
+  assert_holds_no_more_than(before, 800);
+  uint32_t *p = import(&handles[0]);
+  assert_words(p, 51);
+  assert_ok(rill_free(p));
+}
+
+static void serves_threads_at_once(void) {
+  rill_ipc_handle handles[2];
+  uint32_t *p;
+  if (!shares_memory()) return;
+  struct peer *peer = peer_start("child_opens_in_threads");
+  assert_ok(RILL_NEW(dut.device, RILL_MEMORY_DEVICE, WORDS, &p));
+  fill_words(p, 51);
+  assert_ok(rill_memory_ipc_export(p, &handles[0]));
+  assert_ok(rill_memory_ipc_export(p + AT, &handles[1]));
+  peer_send(peer, handles, sizeof handles);
+  peer_ends(peer);
+  assert_words(p, 51);
+  assert_ok(rill_free(p));
 }
 
 static void child_exports_and_ends(void) {
@@ -310,9 +328,11 @@ static void waits_for_work_before_it_closes(void) {
 }
 
 int main(int argc, char **argv) {
-  static const struct test roles[] = { TEST(child_reads_and_writes),     TEST(child_opens_twice),
-                                       TEST(child_looks_closely),        TEST(child_exports_and_ends),
-                                       TEST(child_opens_what_was_freed), TEST(child_closes_while_work_uses_it) };
+  static const struct test roles[] = {
+    TEST(child_reads_and_writes),         TEST(child_opens_twice),      TEST(child_looks_closely),
+    TEST(child_opens_in_threads),         TEST(child_exports_and_ends), TEST(child_opens_what_was_freed),
+    TEST(child_closes_while_work_uses_it)
+  };
   static const struct test tests[] = {
     TEST(refuses_bad_handles),
     TEST(refuses_null),
@@ -323,6 +343,7 @@ int main(int argc, char **argv) {
     TEST(both_see_the_same_memory),
     TEST(opens_several_times),
     TEST(refuses_damage_and_leaves_nothing_open),
+    TEST(serves_threads_at_once),
     TEST(refuses_memory_of_a_process_that_has_ended),
     TEST(does_not_find_what_was_freed),
     TEST(waits_for_work_before_it_closes),

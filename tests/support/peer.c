@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <sys/socket.h>
@@ -113,14 +114,25 @@ void peer_awaits(struct peer *peer, char letter) {
   assert_int_equal(received, letter);
 }
 
-void peer_ends(struct peer *peer) {
+/* Gives its wait status. */
+static int reap(struct peer *peer) {
   int status = 0;
-  const pid_t process = peer->process;
-  (void)shutdown(peer->socket, SHUT_WR); /* one that waits for more is told that there is none */
-  while (waitpid(process, &status, 0) < 0 && errno == EINTR) {
+  while (waitpid(peer->process, &status, 0) < 0 && errno == EINTR) {
   }
   (void)close(peer->socket);
   *peer = (struct peer){ 0, -1 };
+  return status;
+}
+
+void peer_dies(struct peer *peer) {
+  assert_int_equal(kill(peer->process, SIGKILL), 0);
+  const int status = reap(peer);
+  if (!WIFSIGNALED(status)) fail_msg("the other process ended by itself: wait status 0x%x", status);
+}
+
+void peer_ends(struct peer *peer) {
+  (void)shutdown(peer->socket, SHUT_WR); /* one that waits for more is told that there is none */
+  const int status = reap(peer);
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) fail_msg("the other process failed: wait status 0x%x", status);
 }
 

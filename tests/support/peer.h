@@ -38,6 +38,9 @@ void peer_awaits(struct peer *peer, char letter);
 /* Waits for its end; the test fails if the role did. */
 void peer_ends(struct peer *peer);
 
+/* Kills it, wherever it is, and waits for its end. */
+void peer_dies(struct peer *peer);
+
 int peer_main(const char *role, const struct test *roles, size_t count);
 #define PEER_MAIN(role, roles) peer_main((role), roles, sizeof(roles) / sizeof *(roles))
 

@@ -1,0 +1,57 @@
+/* What the tests of handles for other processes share. */
+#ifndef RILL_TESTS_CONFORMANCE_IPC_H
+#define RILL_TESTS_CONFORMANCE_IPC_H
+
+#include "support/peer.h"
+
+#include <dirent.h>
+#include <stdio.h>
+
+/* The CPU shares memory and no events; of a GPU both or none. */
+static inline bool shares_events(void) { return rill_device_supports(dut.device, RILL_FEATURE_IPC, NULL); }
+static inline bool shares_memory(void) { return !dut.gpu || shares_events(); }
+
+/* Gives `refuse` the handle with each byte damaged in several ways, and cut off at each length: the rest is zero. */
+static inline void with_each_damage(const rill_ipc_handle *handle, void (*refuse)(const rill_ipc_handle *damaged)) {
+  static const uint8_t flips[] = { 0x01, 0x80, 0xff };
+  rill_ipc_handle damaged;
+  for (size_t i = 0; i < sizeof *handle; i++) {
+    for (size_t j = 0; j < sizeof flips; j++) {
+      damaged = *handle;
+      damaged.bytes[i] ^= flips[j];
+      refuse(&damaged);
+    }
+  }
+  for (size_t cut = 0; cut < sizeof *handle; cut++) {
+    memset(&damaged, 0, sizeof damaged);
+    memcpy(&damaged, handle, cut);
+    if (memcmp(&damaged, handle, sizeof damaged) != 0) refuse(&damaged);
+  }
+}
+
+/* What the process holds (I10). */
+struct holdings {
+  unsigned files, mappings;
+};
+
+static inline struct holdings holdings(void) {
+  struct holdings now = { 0, 0 };
+  DIR *directory = opendir("/proc/self/fd");
+  FILE *maps = fopen("/proc/self/maps", "re");
+  assert_true(directory != NULL && maps != NULL);
+  while (readdir(directory) != NULL) now.files++;
+  for (int c = getc(maps); c != EOF; c = getc(maps)) now.mappings += c == '\n';
+  (void)closedir(directory);
+  (void)fclose(maps);
+  return now;
+}
+
+/* After `rounds` of something: allocators and drivers may have taken a little for ever. */
+static inline void assert_holds_no_more_than(struct holdings before, unsigned rounds) {
+  const struct holdings now = holdings();
+  assert_true(rounds > 20);
+  assert_true(now.files < before.files + rounds / 10);
+  assert_true(now.mappings < before.mappings + rounds / 2);
+}
+
+#endif
