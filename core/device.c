@@ -1,6 +1,7 @@
 #include "core/call.h"
 #include "core/event_pool.h"
 #include "core/held.h"
+#include "core/memory.h"
 #include "core/options.h"
 #include "core/pool.h"
 
@@ -154,6 +155,10 @@ static void find_devices(void) {
   }
   if (found.count == 0) found.status = RILL_ERROR_OUT_OF_MEMORY;
   (void)pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+}
+
+struct rill__device *rill__device_at(uint32_t index) {
+  return index < found.count ? found.devices[index] : NULL;
 }
 
 static rill_status need_devices(void) {
@@ -417,7 +422,7 @@ rill_status rill_device_synchronize(rill_device device) {
   rill__held_wait_for_device(d);
   RILL_TRY(RILL_DOOR(d, device, synchronize, d));
   rill__staging_give_back();
-  rill__pools_synchronized(d);
+  rill__memory_synchronized(d);
   return RILL_OK;
 }
 

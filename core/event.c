@@ -1,6 +1,7 @@
 #include "core/call.h"
 #include "core/event_pool.h"
 #include "core/held.h"
+#include "core/memory.h"
 #include "core/options.h"
 
 #include <string.h>
@@ -190,17 +191,20 @@ rill_status rill_event_is_ready(rill_event event, bool *out) {
 
 static rill_status synchronize(struct rill__thread *self, struct rill__event *event, uint64_t ns) {
   RILL_TRY(rill__check_usable(event->base.device));
-  if (rill__known_complete(event) || !atomic_load_explicit(&event->recorded, memory_order_acquire)) return RILL_OK;
+  struct rill__device *device = event->base.device;
+  const bool done = rill__known_complete(event) || !atomic_load_explicit(&event->recorded, memory_order_acquire);
+  if (done && RILL__LIKELY(!rill__memory_awaits_host(device))) return RILL_OK;
   rill__keep_and_leave(self, &event->base);
   rill_status status = RILL_OK;
   if (atomic_load_explicit(&event->held_point, memory_order_acquire) != NULL) {
     status = rill__held_wait_for_event(event, &ns);
   }
-  if (status == RILL_OK) {
+  if (status == RILL_OK && !done) {
     const uint64_t token = rill__memo_ask(&event->memo, self);
     status = RILL_DOOR(event, event, synchronize, event, ns);
     if (status == RILL_OK && atomic_load(&event->held_point) == NULL) rill__memo_seen(&event->memo, token);
   }
+  if (status == RILL_OK) rill__memory_synchronized(device);
   rill__drop(&event->base);
   return status;
 }

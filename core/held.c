@@ -70,6 +70,7 @@ rill_status rill__held_op_new(enum held_kind kind, size_t extra, struct held_op 
 /* Puts an operation at the end of a held stream's queue.  Under the lock. */
 void rill__held_append(struct rill__held *held, struct held_op *op) {
   op->position = ++held->stream->held_pushed;
+  op->serial = ++rill__held_serial;
   held->bytes += op->bytes;
   *held->last = op;
   held->last = &op->next;

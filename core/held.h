@@ -60,10 +60,8 @@ void rill__held_wait_for_device(struct rill__device *device);
 /* Gives back the pinned memory that held copies do not need any more.  May block; outside epochs. */
 void rill__staging_give_back(void);
 
-/* Puts off the freeing of memory that held work may be going to use; false if none is held.  What was put off is taken
- * back, to be freed, once nothing of the device is held any more. */
-bool rill__held_put_off(struct rill__object *allocation);
-struct rill__object *rill__held_take_back(struct rill__device *device);
+/* How many streams are held. */
+extern _Atomic uint32_t rill__held_count;
 
 /* What fork must not happen in the middle of. */
 void rill__held_lock(void);

@@ -1,6 +1,5 @@
-/* The lock of all that is held, and what blocks or is put off until nothing is. */
+/* The lock of all that is held, and the host's waits for it. */
 #include "core/held_queue.h"
-#include "core/ranges.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -8,6 +7,7 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed;
+uint64_t rill__held_progress;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void prepare(void) {
@@ -24,7 +24,11 @@ void rill__held_lock(void) {
 }
 
 void rill__held_unlock(void) { pthread_mutex_unlock(&lock); }
-void rill__held_changed(void) { pthread_cond_broadcast(&changed); }
+void rill__held_changed(void) {
+  rill__held_progress++;
+  pthread_cond_broadcast(&changed);
+}
+
 void rill__held_after_fork(void) {
   prepare(); /* the parent's waiters are not here */
   rill__held_drop_all();
@@ -122,61 +126,4 @@ void rill__held_wait_for_device(struct rill__device *device) {
     (void)wait_for_change(NULL, RILL__FOREVER);
   }
   rill__held_unlock();
-}
-
-/* ---- memory ---- */
-
-static struct rill__object *put_off; /* linked by next_retired; guarded by the lock */
-static _Atomic bool any_put_off;
-
-static bool overlaps(const struct rill__allocation *allocation, const void *p, size_t n) {
-  const uintptr_t begin = (uintptr_t)p;
-  return begin < allocation->begin + allocation->size && begin + n > allocation->begin;
-}
-
-/* A kernel may use anything.  Under the lock. */
-static bool may_use(const struct held_op *op, const struct rill__allocation *allocation) {
-  switch (op->kind) {
-    case HELD_LAUNCH: return true;
-    case HELD_COPY: /* a range that begins inside an allocation ends inside it */
-      return overlaps(allocation, op->copy.ends.dst, 1) || overlaps(allocation, op->copy.ends.src, 1);
-    case HELD_PREFETCH: return overlaps(allocation, op->prefetch.p, op->prefetch.size);
-    case HELD_FILL: return overlaps(allocation, op->fill.dst, op->fill.pattern_size * op->fill.count);
-    default: return false;
-  }
-}
-
-static bool held_work_may_use(const struct rill__allocation *allocation) {
-  for (const struct rill__held *held = rill__held_streams; held != NULL; held = held->next) {
-    if (held->running) return true; /* its next operation is in nobody's list */
-    for (const struct held_op *op = held->first; op != NULL; op = op->next) {
-      if (may_use(op, allocation)) return true;
-    }
-  }
-  return false;
-}
-
-bool rill__held_put_off(struct rill__object *allocation) {
-  if (atomic_load(&allocation->device->held_streams) == 0) return false;
-  rill__held_lock();
-  const bool held = held_work_may_use((struct rill__allocation *)allocation);
-  if (held) {
-    allocation->next_retired = put_off;
-    put_off = allocation;
-    atomic_store(&any_put_off, true);
-  }
-  rill__held_unlock();
-  return held;
-}
-
-struct rill__object *rill__held_take_back(struct rill__device *device) {
-  if (!atomic_load_explicit(&any_put_off, memory_order_relaxed) || atomic_load(&device->held_streams) != 0) return NULL;
-  rill__held_lock();
-  struct rill__object **link = &put_off;
-  while (*link != NULL && (*link)->device != device) link = &(*link)->next_retired;
-  struct rill__object *object = *link;
-  if (object != NULL) *link = object->next_retired;
-  atomic_store(&any_put_off, put_off != NULL);
-  rill__held_unlock();
-  return object;
 }

@@ -6,6 +6,8 @@
 #include <string.h>
 
 struct rill__held *rill__held_streams;
+_Atomic uint32_t rill__held_count;
+uint64_t rill__held_serial;
 
 /* A point of its own at what `event` marks in the driver now: a stream of no other use waits for the event and marks
  * that. */
@@ -192,6 +194,7 @@ static void begin_holding(struct rill__stream *stream, struct rill__held *held) 
   rill__held_streams = held;
   rill__keep(&stream->base);
   atomic_fetch_add(&stream->base.device->held_streams, 1);
+  atomic_fetch_add(&rill__held_count, 1);
   atomic_store(&stream->held, held);
 }
 

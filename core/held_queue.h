@@ -30,6 +30,7 @@ struct held_op {
   struct held_op *next;
   enum held_kind kind;
   uint64_t position; /* stream->held_pushed when it came */
+  uint64_t serial;   /* rill__held_serial when it came */
   size_t bytes;      /* of this struct and what it owns */
   rill_status told;  /* of a host call: what it is told when it does not run normally; RILL_OK if it does */
   union {
@@ -83,7 +84,8 @@ struct rill__held {
   struct rill__held *next, **link; /* of all held streams */
   struct held_op *first, **last;
   size_t bytes;
-  bool running;                  /* a thread is handing it to the driver */
+  bool running;                  /* a thread is handing it to the driver ... */
+  uint64_t giving;               /* ... the operation with this serial number; 0: none */
   struct rill__failure *failure; /* made beforehand */
 };
 
@@ -97,6 +99,8 @@ struct rill__failure {
 enum { HELD_BYTES_MAX = 64 << 20 }; /* of one stream */
 
 extern struct rill__held *rill__held_streams; /* guarded by the lock */
+extern uint64_t rill__held_serial;            /* of the last operation that was queued; guarded by the lock */
+extern uint64_t rill__held_progress;          /* changes with each rill__held_changed; guarded by the lock */
 
 /* A point with one user, and its end by one who does not have the lock. */
 rill_status rill__point_new(struct rill__device *device, struct rill__point **out);

@@ -79,6 +79,8 @@ void rill__held_drop_all(void) {
     atomic_store(&held->stream->base.device->held_streams, 0);
   }
   rill__held_streams = NULL;
+  atomic_store(&rill__held_count, 0);
+  rill__held_changed();
 }
 
 /* ---- handing over ---- */
@@ -187,11 +189,13 @@ static void give_first(struct rill__held *held) {
   held->first = op->next;
   if (held->first == NULL) held->last = &held->first;
   held->bytes -= op->bytes;
+  held->giving = op->serial;
   const bool failed_point = op->kind == HELD_WAIT_POINT && op->point->state == POINT_FAILED;
   rill__held_unlock();
   const rill_status status = failed_point ? RILL_ERROR_NOT_RECORDED : give(held->stream, op);
   rill__memo_changed(&held->stream->memo);
   rill__held_lock();
+  held->giving = 0;
   held->stream->held_popped = op->position;
   if (op->kind == HELD_RECORD) {
     struct rill__point *point = op->record.point;
@@ -226,6 +230,7 @@ static void end_holding(struct rill__held *held) {
   if (held->next != NULL) held->next->link = held->link;
   atomic_store(&stream->held, NULL);
   atomic_fetch_sub(&stream->base.device->held_streams, 1);
+  atomic_fetch_sub(&rill__held_count, 1);
   rill__held_changed();
   rill__held_unlock();
   free(held->failure);

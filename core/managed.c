@@ -9,9 +9,13 @@ static rill_status find_managed(const void *p, size_t size, struct rill__device 
   RILL_REQUIRE(allocation->kind == RILL_MEMORY_MANAGED, RILL_ERROR_INVALID_ARGUMENT,
                "%p is memory of kind %u, not managed" RILL_HINT "allocate it with RILL_MEMORY_MANAGED", p,
                allocation->kind);
-  const size_t offset = (uintptr_t)p - allocation->begin;
-  RILL_REQUIRE(size <= allocation->size - offset, RILL_ERROR_OUT_OF_RANGE,
-               "%zu bytes at offset %zu pass the end of an allocation of %zu bytes", size, offset, allocation->size);
+  uintptr_t begins = allocation->begin;
+  size_t all = allocation->size;
+  RILL_REQUIRE(!allocation->pooled || rill__pool_find(allocation, p, &begins, &all), RILL_ERROR_NOT_FOUND,
+               "%p lies in memory of a pool that is not allocated, or has been freed", p);
+  const size_t offset = (uintptr_t)p - begins;
+  RILL_REQUIRE(size <= all - offset, RILL_ERROR_OUT_OF_RANGE,
+               "%zu bytes at offset %zu pass the end of an allocation of %zu bytes", size, offset, all);
   *owner = allocation->base.device;
   return RILL_OK;
 }

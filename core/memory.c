@@ -2,6 +2,11 @@
 
 #include "core/held.h"
 #include "core/pool.h"
+#include "core/pool_blocks.h"
+#include "core/put_off.h"
+#include "core/use.h"
+
+#include <stdio.h>
 
 static pthread_mutex_t ranges_lock = PTHREAD_MUTEX_INITIALIZER; /* of those who change the map */
 
@@ -23,30 +28,55 @@ void rill__memory_forget(struct rill__allocation *allocation) {
 
 /* ---- allocation ---- */
 
-void rill__allocation_destroy(struct rill__object *object) { rill__object_free(object); }
+void rill__allocation_destroy(struct rill__object *object) {
+  rill__uses_free(((struct rill__allocation *)object)->uses);
+  rill__object_free(object);
+}
 
 /* OUT_OF_MEMORY with what was asked for and what there is. */
 static rill_status fail_memory(struct rill__device *device, size_t size) {
   uint64_t free_bytes = 0, total_bytes = 0;
+  char put_off[96] = "";
+  const uint64_t bytes = atomic_load(&device->put_off_bytes);
   if (RILL_DOOR(device, device, get_memory, device, &free_bytes, &total_bytes) != RILL_OK) free_bytes = total_bytes = 0;
-  return rill__fail(RILL_ERROR_OUT_OF_MEMORY, "%zu bytes asked for; %s has %llu bytes free of %llu", size, device->name,
-                    (unsigned long long)free_bytes, (unsigned long long)total_bytes);
+  if (bytes != 0) {
+    (void)snprintf(put_off, sizeof put_off, ", and %llu that were freed wait for work of held streams",
+                   (unsigned long long)bytes);
+  }
+  return rill__fail(RILL_ERROR_OUT_OF_MEMORY, "%zu bytes asked for; %s has %llu bytes free of %llu%s", size,
+                    device->name, (unsigned long long)free_bytes, (unsigned long long)total_bytes, put_off);
 }
 
-static rill_status allocate(struct rill__device *device, size_t size, uint32_t kind, void **out) {
+/* What the driver refuses is asked for again when what nobody uses any more has gone back. */
+static rill_status ask_driver(struct rill__device *device, size_t size, uint32_t kind, void **out) {
+  const rill_status status = RILL_DOOR(device, memory, alloc, device, size, kind, out);
+  if (RILL__LIKELY(status != RILL_ERROR_OUT_OF_MEMORY)) return status;
+  if (kind == RILL_MEMORY_DEVICE && size > device->info.memory_total) return status;
+  const uint64_t bytes = atomic_load(&device->put_off_bytes);
+  rill__put_off_free(device, true);
+  const bool any = rill__pools_give_back(device, kind);
+  if (!any && atomic_load(&device->put_off_bytes) == bytes) return status;
+  return RILL_DOOR(device, memory, alloc, device, size, kind, out);
+}
+
+/* Outside epochs. */
+static rill_status allocate(struct rill__device *device, size_t size, size_t alignment, uint32_t kind, void **out) {
   struct rill__allocation *allocation = NULL;
+  const size_t extra = alignment > RILL__LEAST_ALIGNMENT ? alignment - RILL__LEAST_ALIGNMENT : 0;
+  if (size > SIZE_MAX - extra) return fail_memory(device, size);
+  rill__put_off_free_idle(device);
+  RILL_TRY(rill__put_off_check(device, size + extra));
   RILL_TRY(rill__object_new(sizeof *allocation, device, NULL, rill__allocation_destroy, &allocation));
   void *p = NULL;
-  rill_status status = RILL_DOOR(device, memory, alloc, device, size, kind, &p);
-  if (status == RILL_ERROR_OUT_OF_MEMORY && size <= device->info.memory_total && rill__pools_give_back(device)) {
-    status = RILL_DOOR(device, memory, alloc, device, size, kind, &p);
-  }
+  rill_status status = ask_driver(device, size + extra, kind, &p);
   if (status == RILL_OK) {
-    allocation->begin = (uintptr_t)p;
+    allocation->native = (uintptr_t)p;
+    allocation->native_size = size + extra;
+    allocation->begin = ((uintptr_t)p + alignment - 1) & ~(uintptr_t)(alignment - 1);
     allocation->size = size;
     allocation->kind = kind;
     if (rill__memory_know(allocation)) {
-      *out = p;
+      *out = (void *)allocation->begin;
       return RILL_OK;
     }
     (void)RILL_DOOR(device, memory, free, device, p, kind);
@@ -109,37 +139,45 @@ bool rill__memory_insert(struct rill__allocation *allocation, struct rill__alloc
   return inserted;
 }
 
-/* Frees what was taken out of the map; outside epochs, since it may block for the device's work. */
-static rill_status give_back(struct rill__allocation *allocation) {
+rill_status rill__memory_end(struct rill__allocation **ended) {
+  struct rill__allocation *allocation = *ended;
   struct rill__device *device = allocation->base.device;
   rill_status status = rill__check_usable(device);
-  void *const begin = (void *)allocation->begin;
+  void *const native = (void *)allocation->native;
+  if (status == RILL_OK) status = rill__uses_wait(allocation->uses);
+  if (status == RILL_OK && allocation->used_elsewhere) status = rill__backend_synchronize(device);
   if (status == RILL_OK) {
-    status = allocation->imported ? RILL_DOOR(device, memory, ipc_close, device, begin, allocation->size)
-                                  : RILL_DOOR(device, memory, free, device, begin, allocation->kind);
+    status = allocation->imported ? RILL_DOOR(device, memory, ipc_close, device, native, allocation->native_size)
+                                  : RILL_DOOR(device, memory, free, device, native, allocation->kind);
   }
-  if (status != RILL_OK && atomic_load(&device->lost) == RILL_OK) {
-    rill__memory_put_back(allocation);
-  } else { /* of a lost device, the memory has gone with it */
-    rill__object_defer(&allocation->base);
-  }
+  if (status != RILL_OK && atomic_load(&device->lost) == RILL_OK) return status;
+  *ended = NULL;
+  rill__object_defer(&allocation->base); /* of a lost device, the memory has gone with it */
   return status;
 }
 
-/* Frees what could not be freed while streams of the device were held. */
-static void free_put_off(struct rill__device *device) {
-  for (struct rill__object *object = rill__held_take_back(device); object != NULL;
-       object = rill__held_take_back(device)) {
-    (void)give_back((struct rill__allocation *)object);
-  }
+static rill_status allocate_checked(struct rill__thread *self, rill_device device, size_t size, size_t alignment,
+                                    uint32_t kind, void **out) {
+  struct rill__device *d;
+  if (out != NULL) *out = NULL;
+  RILL_RESOLVE(RILL__DEVICE, device, "device", &d);
+  RILL_REQUIRE(out != NULL, RILL_ERROR_INVALID_ARGUMENT, "out is NULL");
+  RILL_REQUIRE(kind >= RILL_MEMORY_DEVICE && kind <= RILL_MEMORY_MANAGED, RILL_ERROR_INVALID_ARGUMENT,
+               "kind %u is none of RILL_MEMORY_DEVICE, _PINNED and _MANAGED", kind);
+  RILL_TRY(rill__check_alignment(alignment));
+  RILL_TRY(rill__device_activate(d));
+  if (size == 0) return RILL_OK;
+  rill__leave(&self); /* devices live for ever */
+  return allocate(d, size, alignment, kind, out);
 }
 
 static rill_status end_free(struct rill__allocation *allocation) {
   struct rill__device *device = allocation->base.device;
-  free_put_off(device);
+  rill__put_off_free(device, true);
   rill__staging_give_back();
-  if (atomic_load(&device->lost) == RILL_OK && rill__held_put_off(&allocation->base)) return RILL_OK;
-  const rill_status status = give_back(allocation);
+  if (atomic_load(&device->lost) == RILL_OK && rill__put_off(allocation)) return RILL_OK;
+  const rill_status status = rill__memory_end(&allocation);
+  if (allocation != NULL) rill__memory_put_back(allocation);
   rill__reclaim();
   return status;
 }
@@ -169,16 +207,13 @@ bool rill__memory_let_go(struct rill__allocation *allocation) {
 rill_status rill_alloc(rill_device device, size_t size, uint32_t kind, void **out) {
   rill__reclaim();
   RILL_ENTER();
-  if (out != NULL) *out = NULL;
-  struct rill__device *d;
-  RILL_RESOLVE(RILL__DEVICE, device, "device", &d);
-  RILL_REQUIRE(out != NULL, RILL_ERROR_INVALID_ARGUMENT, "out is NULL");
-  RILL_REQUIRE(kind >= RILL_MEMORY_DEVICE && kind <= RILL_MEMORY_MANAGED, RILL_ERROR_INVALID_ARGUMENT,
-               "kind %u is none of RILL_MEMORY_DEVICE, _PINNED and _MANAGED", kind);
-  RILL_TRY(rill__device_activate(d));
-  if (size == 0) return RILL_OK;
-  rill__leave(&self); /* devices live for ever */
-  return allocate(d, size, kind, out);
+  return allocate_checked(self, device, size, 1, kind, out);
+}
+
+rill_status rill_alloc_aligned(rill_device device, size_t size, size_t alignment, uint32_t kind, void **out) {
+  rill__reclaim();
+  RILL_ENTER();
+  return allocate_checked(self, device, size, alignment, kind, out);
 }
 
 rill_status rill_free(void *p) {

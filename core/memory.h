@@ -3,6 +3,8 @@
 #define RILL_CORE_MEMORY_H
 
 #include "core/call.h"
+#include "core/pool.h"
+#include "core/put_off.h"
 #include "core/ranges.h"
 
 /* Looks at `n` bytes at `p` that a stream of `stream`'s device is to use.  Memory that rill does not know is left to
@@ -23,5 +25,27 @@ void rill__memory_put_back(struct rill__allocation *allocation);
  * else holds it. */
 bool rill__memory_hold(struct rill__allocation *allocation);
 bool rill__memory_let_go(struct rill__allocation *allocation);
+
+/* Frees what was taken out of the map, or closes an import, when all uses are complete; outside epochs, since it may
+ * block for the device's work.  Sets the pointer to NULL, unless the driver refuses: then it is the caller's still. */
+rill_status rill__memory_end(struct rill__allocation **allocation);
+
+/* Whether memory goes back when the host synchronizes, for want of something else in use or because it is put off; and
+ * that, after it has, outside epochs. */
+static inline bool rill__memory_awaits_host(const struct rill__device *device) {
+  return atomic_load_explicit(&device->pool_thresholds, memory_order_relaxed) ||
+         atomic_load_explicit(&rill__any_put_off, memory_order_relaxed);
+}
+static inline void rill__memory_synchronized(struct rill__device *device) {
+  rill__put_off_free_idle(device);
+  rill__pools_synchronized(device);
+}
+
+/* Fails unless it is a power of two. */
+static inline rill_status rill__check_alignment(size_t alignment) {
+  RILL_REQUIRE(alignment != 0 && (alignment & (alignment - 1)) == 0, RILL_ERROR_INVALID_ARGUMENT,
+               "alignment %zu is no power of two", alignment);
+  return RILL_OK;
+}
 
 #endif

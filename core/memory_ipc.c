@@ -59,12 +59,12 @@ rill_status rill_memory_ipc_export(void *p, rill_ipc_handle *out) {
   RILL_TRY(check_exportable(allocation, p));
   struct rill__device *device = allocation->base.device;
   RILL_TRY(rill__ipc_check_able(device, device->backend->memory->ipc_export != NULL, "memory"));
-  struct rill__ipc_bytes content = { .kind = RILL__IPC_MEMORY, .size = allocation->size };
-  content.offset = (uintptr_t)p - allocation->begin;
+  struct rill__ipc_bytes content = { .kind = RILL__IPC_MEMORY, .size = allocation->native_size };
+  content.offset = (uintptr_t)p - allocation->native;
   RILL_REQUIRE(rill__memory_hold(allocation), RILL_ERROR_NOT_FOUND, "%p is being freed", p);
   rill__leave(&self);
-  const rill_status status =
-      RILL_DOOR(device, memory, ipc_export, device, (void *)allocation->begin, allocation->size, &content.native);
+  const rill_status status = RILL_DOOR(device, memory, ipc_export, device, (void *)allocation->native,
+                                       allocation->native_size, &content.native);
   const bool freed = rill__memory_let_go(allocation);
   if (status != RILL_OK) return status;
   RILL_REQUIRE(!freed, RILL_ERROR_NOT_FOUND, "%p was freed by another thread meanwhile", p);
@@ -74,7 +74,7 @@ rill_status rill_memory_ipc_export(void *p, rill_ipc_handle *out) {
 
 /* Puts what was opened into the map.  `p` is what the user gets. */
 static rill_status enter_import(struct rill__allocation *import, void *opened, void *p) {
-  import->begin = (uintptr_t)opened;
+  import->begin = import->native = (uintptr_t)opened;
   import->pointer = (uintptr_t)p;
   rill__memory_lock();
   const struct rill__allocation *first = rill__ranges_find(opened);
@@ -95,7 +95,7 @@ static rill_status open_import(struct rill__device *device, const struct rill__i
   RILL_REQUIRE(content->size <= SIZE_MAX && content->size <= device->info.memory_total, RILL_ERROR_INVALID_ARGUMENT,
                "the handle is forged: %llu bytes, and %s has %llu", (unsigned long long)content->size, device->name,
                (unsigned long long)device->info.memory_total);
-  import->size = (size_t)content->size;
+  import->size = import->native_size = (size_t)content->size;
   import->kind = RILL_MEMORY_DEVICE;
   import->imported = true;
   RILL_TRY(RILL_DOOR(device, memory, ipc_import, device, &content->native, import->size, &opened));

@@ -8,6 +8,10 @@
 /* The allocation in a segment of a pool that `p` lies in; false if the memory there is free.  Inside an epoch. */
 bool rill__pool_find(const struct rill__allocation *segment, const void *p, uintptr_t *begin, size_t *size);
 
+/* Notes a use of the allocation that begins at `begins`, and owns it from then on. */
+struct rill__use;
+rill_status rill__pool_note_use(struct rill__allocation *segment, uintptr_t begins, struct rill__use *use);
+
 /* rill_free of memory of a pool.  Leaves the epoch, since it may block. */
 rill_status rill__pool_free(struct rill__thread *self, struct rill__allocation *segment, void *p);
 
@@ -22,9 +26,9 @@ static inline void rill__pools_synchronized(struct rill__device *device) {
   }
 }
 
-/* Gives memory that no pool of the device uses back to the driver: where an allocation failed for want of it.  Outside
- * epochs.  False if there was none. */
-bool rill__pools_give_back(struct rill__device *device);
+/* Gives memory of a kind that no pool of the device uses back to the driver: where an allocation failed for want of it.
+ * Outside epochs.  False if there was none. */
+bool rill__pools_give_back(struct rill__device *device, uint32_t kind);
 
 /* What fork must not happen in the middle of. */
 void rill__pools_lock(struct rill__device *device);

@@ -70,11 +70,15 @@ void rill__heap_end(struct rill__heap *heap) {
 
 /* ---- segments ---- */
 
-bool rill__heap_round(size_t size, bool *large, size_t *rounded) {
-  *large = size > RILL__SMALL_MAX;
-  const size_t granule = (size_t)1 << (*large ? RILL__LARGE_SHIFT : RILL__SMALL_SHIFT);
-  *rounded = size > SIZE_MAX - granule ? 0 : (size + granule - 1) / granule * granule;
-  return *rounded != 0 && *rounded >> RILL__LARGE_SHIFT <= UINT32_MAX / 2;
+static size_t granule_bytes(unsigned shift) { return (size_t)1 << shift; }
+
+bool rill__wish_round(struct rill__wish *wish) {
+  const size_t extra = wish->alignment > RILL__LEAST_ALIGNMENT ? wish->alignment - RILL__LEAST_ALIGNMENT : 0;
+  const size_t size = wish->size > SIZE_MAX - extra ? SIZE_MAX : wish->size + extra;
+  wish->large = size > RILL__SMALL_MAX;
+  const size_t granule = granule_bytes(wish->large ? RILL__LARGE_SHIFT : RILL__SMALL_SHIFT);
+  wish->rounded = size > SIZE_MAX - granule ? 0 : (size + granule - 1) / granule * granule;
+  return wish->rounded != 0 && wish->rounded >> RILL__LARGE_SHIFT <= UINT32_MAX / 2;
 }
 
 static void destroy_segment(struct rill__object *object) {
@@ -86,13 +90,13 @@ static void destroy_segment(struct rill__object *object) {
   rill__object_free(object);
 }
 
-struct rill__segment *rill__segment_new(struct rill__device *device, size_t size, bool large) {
+struct rill__segment *rill__segment_new(struct rill__device *device, size_t size, bool large, uint32_t kind) {
   struct rill__segment *segment = NULL;
   if (rill__object_new(sizeof *segment, device, NULL, destroy_segment, &segment) != RILL_OK) return NULL;
   segment->shift = large ? RILL__LARGE_SHIFT : RILL__SMALL_SHIFT;
   segment->granules = (uint32_t)(size >> segment->shift);
   segment->allocation.size = size;
-  segment->allocation.kind = RILL_MEMORY_DEVICE;
+  segment->allocation.kind = kind;
   segment->allocation.pooled = true;
   segment->whole = calloc(1, sizeof *segment->whole);
   segment->block = calloc(segment->granules, sizeof *segment->block);
@@ -133,12 +137,11 @@ void rill__heap_remove(struct rill__segment *segment) {
 
 /* ---- taking and giving ---- */
 
-/* Gives what is behind the first `count` granules of a block that is in no bin back to the bins.  Without a struct for
- * it, the block stays too large. */
-static void cut(struct rill__heap *heap, struct rill__block *block, uint32_t count) {
-  if (block->count == count) return;
+/* What is behind the first `count` granules of a block that is in no bin becomes another one, in no bin either; NULL
+ * without a struct for it. */
+static struct rill__block *split(struct rill__heap *heap, struct rill__block *block, uint32_t count) {
   struct rill__block *rest = new_block(heap);
-  if (rest == NULL) return;
+  if (rest == NULL) return NULL;
   *rest = (struct rill__block){ .segment = block->segment,
                                 .left = block,
                                 .right = block->right,
@@ -148,7 +151,39 @@ static void cut(struct rill__heap *heap, struct rill__block *block, uint32_t cou
   if (rest->right != NULL) rest->right->left = rest;
   block->right = rest;
   block->count = count;
-  put_in_bin(heap, rest);
+  return rest;
+}
+
+/* Gives what is behind the first `count` granules back to the bins; if that cannot be, the block stays too large. */
+static void cut(struct rill__heap *heap, struct rill__block *block, uint32_t count) {
+  if (block->count == count) return;
+  struct rill__block *rest = split(heap, block, count);
+  if (rest != NULL) put_in_bin(heap, rest);
+}
+
+static uintptr_t begin_of(const struct rill__block *block) {
+  return block->segment->allocation.begin + ((uintptr_t)block->first << block->segment->shift);
+}
+
+/* How far behind the begin of a block an allocation begins in it. */
+static size_t offset_in(const struct rill__block *block, const struct rill__wish *wish) {
+  return wish->alignment <= RILL__LEAST_ALIGNMENT ? 0 : (size_t)(-begin_of(block) & (wish->alignment - 1));
+}
+
+/* Gives the granules in front of where the allocation will begin back, and those behind its end; the block in between.
+ * Without structs for that it stays as it is. */
+static struct rill__block *cut_aligned(struct rill__heap *heap, struct rill__block *block,
+                                       const struct rill__wish *wish) {
+  const unsigned shift = block->segment->shift;
+  const uint32_t front = (uint32_t)(offset_in(block, wish) >> shift);
+  if (front > 0) {
+    struct rill__block *rest = split(heap, block, front);
+    if (rest == NULL) return block;
+    put_in_bin(heap, block);
+    block = rest;
+  }
+  cut(heap, block, (uint32_t)((offset_in(block, wish) + wish->size + granule_bytes(shift) - 1) >> shift));
+  return block;
 }
 
 /* The bin of `count` itself has blocks that are too small beside those that fit; its first few are looked at for a
@@ -182,15 +217,19 @@ static struct rill__block *find_until(struct rill__heap *heap, unsigned shift, u
   return NULL;
 }
 
-struct rill__block *rill__heap_take(struct rill__heap *heap, bool large, size_t rounded, uint64_t until) {
-  const unsigned shift = large ? RILL__LARGE_SHIFT : RILL__SMALL_SHIFT;
-  const uint32_t count = (uint32_t)(rounded >> shift);
+struct rill__block *rill__heap_take(struct rill__heap *heap, const struct rill__wish *wish, uint64_t until) {
+  const unsigned shift = wish->large ? RILL__LARGE_SHIFT : RILL__SMALL_SHIFT;
+  const uint32_t count = (uint32_t)(wish->rounded >> shift);
   struct rill__block *block = until == UINT64_MAX ? find(heap, shift, count) : find_until(heap, shift, count, until);
   if (block == NULL) return NULL;
   take_from_bin(heap, block);
+  if (RILL__UNLIKELY(wish->alignment > RILL__LEAST_ALIGNMENT)) {
+    block = cut_aligned(heap, block, wish);
+  } else {
+    cut(heap, block, count);
+  }
   block->state = RILL__BLOCK_TAKEN;
   block->uses = NULL;
-  cut(heap, block, count);
   return block;
 }
 
@@ -223,19 +262,32 @@ void rill__heap_give(struct rill__heap *heap, struct rill__block *block, uint64_
 
 static uint64_t bit_of(uint32_t granule) { return UINT64_C(1) << granule % 64; }
 
-void *rill__block_begin(struct rill__block *block, size_t size) {
+/* `live`: the size below, the offset in least alignments above. */
+enum { LIVE_SIZE_BITS = 56 };
+
+static size_t live_size(uint64_t live) { return (size_t)(live & ((UINT64_C(1) << LIVE_SIZE_BITS) - 1)); }
+static size_t live_offset(uint64_t live) { return (size_t)(live >> LIVE_SIZE_BITS) * RILL__LEAST_ALIGNMENT; }
+
+static uintptr_t live_begin(const struct rill__segment *segment, uint32_t granule, uint64_t live) {
+  return segment->allocation.begin + ((uintptr_t)granule << segment->shift) + live_offset(live);
+}
+
+void *rill__block_begin(struct rill__block *block, const struct rill__wish *wish) {
   struct rill__segment *segment = block->segment;
-  _Atomic uint64_t *begins = &segment->begins[block->first / 64];
-  segment->block[block->first] = block;
-  atomic_store_explicit(&segment->live[block->first], size, memory_order_release);
-  atomic_store_explicit(begins, atomic_load_explicit(begins, memory_order_relaxed) | bit_of(block->first),
+  const size_t offset = offset_in(block, wish), inside = offset & (granule_bytes(segment->shift) - 1);
+  const uint64_t live = wish->size | (uint64_t)(inside / RILL__LEAST_ALIGNMENT) << LIVE_SIZE_BITS;
+  block->at = block->first + (uint32_t)(offset >> segment->shift);
+  _Atomic uint64_t *begins = &segment->begins[block->at / 64];
+  segment->block[block->at] = block;
+  atomic_store_explicit(&segment->live[block->at], live, memory_order_release);
+  atomic_store_explicit(begins, atomic_load_explicit(begins, memory_order_relaxed) | bit_of(block->at),
                         memory_order_release);
-  return (void *)(segment->allocation.begin + ((uintptr_t)block->first << segment->shift));
+  return (void *)live_begin(segment, block->at, live);
 }
 
 void rill__block_end(struct rill__block *block) {
-  _Atomic uint64_t *begins = &block->segment->begins[block->first / 64];
-  atomic_store_explicit(begins, atomic_load_explicit(begins, memory_order_relaxed) & ~bit_of(block->first),
+  _Atomic uint64_t *begins = &block->segment->begins[block->at / 64];
+  atomic_store_explicit(begins, atomic_load_explicit(begins, memory_order_relaxed) & ~bit_of(block->at),
                         memory_order_release);
 }
 
@@ -247,20 +299,24 @@ bool rill__segment_find(const struct rill__segment *segment, const void *p, uint
     const uint64_t bits = atomic_load_explicit(&segment->begins[word], memory_order_acquire) & mask;
     if (bits == 0) continue;
     const uint32_t first = word * 64 + 63 - (uint32_t)__builtin_clzll(bits);
-    *begin = segment->allocation.begin + ((uintptr_t)first << segment->shift);
-    *size = atomic_load_explicit(&segment->live[first], memory_order_acquire);
+    const uint64_t live = atomic_load_explicit(&segment->live[first], memory_order_acquire);
+    *begin = live_begin(segment, first, live);
+    *size = live_size(live);
     return (uintptr_t)p - *begin < *size;
   }
   return false;
 }
 
-size_t rill__segment_claim(struct rill__segment *segment, uintptr_t begin, struct rill__block **block) {
+uint64_t rill__segment_claim(struct rill__segment *segment, uintptr_t begin, struct rill__block **block) {
   const uint32_t granule = (uint32_t)((begin - segment->allocation.begin) >> segment->shift);
-  const size_t size = atomic_exchange(&segment->live[granule], 0);
-  *block = size != 0 ? segment->block[granule] : NULL;
-  return size;
+  uint64_t live = atomic_load(&segment->live[granule]);
+  *block = NULL;
+  if (live == 0 || live_begin(segment, granule, live) != begin) return 0;
+  if (!atomic_compare_exchange_strong(&segment->live[granule], &live, 0)) return 0;
+  *block = segment->block[granule];
+  return live;
 }
 
-void rill__segment_unclaim(struct rill__segment *segment, struct rill__block *block, size_t size) {
-  atomic_store(&segment->live[block->first], size);
+void rill__segment_unclaim(struct rill__segment *segment, struct rill__block *block, uint64_t live) {
+  atomic_store(&segment->live[block->at], live);
 }

@@ -5,75 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FOR_EACH_LANE(pool, lane)                                     \
-  for (unsigned bucket_ = 0; bucket_ < RILL__LANE_BUCKETS; bucket_++) \
-    for (struct rill__lane *lane = atomic_load(&(pool)->lanes[bucket_]); lane != NULL; lane = lane->next)
-
-/* ---- uses ---- */
-
-rill_status rill__pool_check_capture(struct rill__stream *stream) {
-  if (RILL__LIKELY(!atomic_load_explicit(&stream->foreign, memory_order_relaxed))) return RILL_OK;
-  bool capturing = false;
-  RILL_TRY(RILL_DOOR(stream, stream, is_capturing, stream, &capturing));
-  RILL_REQUIRE(
-      !capturing, RILL_ERROR_CAPTURE_ACTIVE,
-      "%s is capturing: a graph that is launched later would use memory that the pool has given to others" RILL_HINT
-      "allocate before the capture",
-      rill__name_of(&stream->base).text);
-  return RILL_OK;
-}
-
-rill_status rill__use_new(struct rill__stream *stream, struct rill__use **out) {
-  *out = NULL;
-  struct rill__use *use = calloc(1, sizeof *use);
-  RILL_REQUIRE(use != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory to note where memory is used");
-  rill_status status = rill__pool_check_capture(stream);
-  if (status == RILL_OK) status = rill__event_create(stream->base.device, NULL, &use->event);
-  if (status == RILL_OK) status = rill__stream_record(stream, use->event, 0);
-  if (status != RILL_OK) {
-    rill__uses_free(use);
-    return status;
-  }
-  *out = use;
-  return RILL_OK;
-}
-
-void rill__uses_free(struct rill__use *list) {
-  while (list != NULL) {
-    struct rill__use *use = list;
-    list = use->next;
-    if (use->event != NULL) rill__object_retire(&use->event->base);
-    free(use);
-  }
-}
-
-/* A device that is lost has no work: nothing uses memory any more. */
-static bool is_complete(const struct rill__use *use) {
-  bool ready = false;
-  if (atomic_load(&use->event->base.device->lost) != RILL_OK) return true;
-  rill__errors_aside();
-  const bool known = rill__event_is_ready(rill__self, use->event, &ready) == RILL_OK;
-  rill__errors_back();
-  return known && ready;
-}
-
-static bool all_complete(const struct rill__use *list) {
-  for (; list != NULL; list = list->next) {
-    if (!is_complete(list)) return false;
-  }
-  return true;
-}
-
-/* Makes the stream wait for a use; false if it would have to be held for that: what holds the one stream may be waiting
- * for the other. */
-static bool wait_for(struct rill__stream *stream, const struct rill__use *use) {
-  if (atomic_load(&use->event->held_point) != NULL) return false;
-  rill__errors_aside();
-  const bool done = rill__stream_wait(stream, use->event) == RILL_OK;
-  rill__errors_back();
-  return done;
-}
-
 /* ---- life ---- */
 
 /* A lane without a stream whose blocks any stream may use.  Under the pool's lock. */
@@ -203,7 +134,7 @@ static void take_complete_marks(struct rill__lane *lane) {
     if (event != NULL) rill__keep(&event->base);
     rill__lane_unlock(lane);
     if (event == NULL) return;
-    const bool complete = is_complete(&(const struct rill__use){ .event = event });
+    const bool complete = rill__use_is_complete(&(const struct rill__use){ .event = event });
     rill__drop(&event->base);
     if (!complete) return;
     rill__lane_lock(lane);
@@ -213,8 +144,7 @@ static void take_complete_marks(struct rill__lane *lane) {
   }
 }
 
-/* The lane's stream, kept, if it can be asked or recorded on; with the number of the last free. */
-static struct rill__stream *keep_stream(struct rill__lane *lane, uint64_t *number, bool *left) {
+struct rill__stream *rill__lane_keep_stream(struct rill__lane *lane, uint64_t *number, bool *left) {
   rill__lane_lock(lane);
   struct rill__stream *stream = lane->stream;
   *number = lane->freed;
@@ -243,7 +173,7 @@ void rill__lane_poll_marks(struct rill__lane *lane, bool ask) {
   uint64_t number = 0;
   bool left = false;
   take_complete_marks(lane);
-  struct rill__stream *stream = keep_stream(lane, &number, &left);
+  struct rill__stream *stream = rill__lane_keep_stream(lane, &number, &left);
   if (stream == NULL) return;
   const bool lost = atomic_load(&stream->base.device->lost) != RILL_OK;
   if (lost || stream_is_complete(stream, ask)) {
@@ -267,7 +197,7 @@ void rill__lane_poll(struct rill__lane *lane) {
   while (list != NULL) {
     struct rill__block *block = list;
     list = block->next;
-    struct rill__block **to = all_complete(block->uses) ? &complete : &waiting;
+    struct rill__block **to = rill__uses_are_complete(block->uses) ? &complete : &waiting;
     block->next = *to;
     *to = block;
   }
@@ -290,189 +220,4 @@ void rill__lane_poll(struct rill__lane *lane) {
   }
   rill__lane_unlock(lane);
   rill__uses_free(dead);
-}
-
-/* ---- taking from other lanes ---- */
-
-struct rill__block *rill__lanes_take_own_free(struct rill__pool *pool, const struct rill__stream *stream, bool large,
-                                              size_t rounded) {
-  const unsigned shift = large ? RILL__LARGE_SHIFT : RILL__SMALL_SHIFT;
-  FOR_EACH_LANE(pool, lane) {
-    rill__lane_lock(lane);
-    struct rill__block **link = &lane->waiting;
-    for (; *link != NULL; link = &(*link)->next) {
-      const struct rill__block *block = *link;
-      if (block->elsewhere && block->user == stream->number && block->uses->next == NULL &&
-          block->segment->shift == shift && rill__block_size(block) >= rounded) {
-        break;
-      }
-    }
-    struct rill__block *block = *link;
-    if (block != NULL) {
-      *link = block->next;
-      block->state = RILL__BLOCK_TAKEN;
-      /* What lies before the free, which only this stream is behind, stays with the block. */
-      block->uses->inherited = true;
-    }
-    rill__lane_unlock(lane);
-    if (block != NULL) return block;
-  }
-  return NULL;
-}
-
-/* Takes a whole segment out whose uses are complete. */
-static struct rill__segment *take_whole(struct rill__lane *lane, bool large, size_t rounded) {
-  const unsigned shift = large ? RILL__LARGE_SHIFT : RILL__SMALL_SHIFT;
-  struct rill__segment *segment = lane->heap.segments;
-  while (segment != NULL && (segment->shift != shift || segment->allocation.size < rounded ||
-                             !rill__segment_is_free(segment) || segment->whole->freed > lane->done)) {
-    segment = segment->next;
-  }
-  if (segment != NULL) rill__heap_remove(segment);
-  return segment;
-}
-
-struct rill__block *rill__lanes_take_complete(struct rill__pool *pool, struct rill__lane *own, bool large,
-                                              size_t rounded, bool ask) {
-  FOR_EACH_LANE(pool, lane) {
-    if (lane == own) continue;
-    if (ask) rill__lane_poll(lane);
-    rill__lane_poll_marks(lane, ask);
-    rill__lane_lock(lane);
-    struct rill__segment *segment = take_whole(lane, large, rounded);
-    struct rill__block *block = NULL;
-    if (segment == NULL) block = rill__heap_take(&lane->heap, large, rounded, lane->done);
-    rill__lane_unlock(lane);
-    if (segment != NULL) {
-      rill__lane_lock(own);
-      rill__heap_add(&own->heap, segment, 0);
-      block = rill__heap_take(&own->heap, large, rounded, 0);
-      rill__lane_unlock(own);
-    }
-    if (block != NULL) return block;
-  }
-  return NULL;
-}
-
-static void give_back(struct rill__lane *lane, struct rill__block *block) {
-  rill__lane_lock(lane);
-  rill__heap_give(&lane->heap, block, block->freed);
-  rill__lane_unlock(lane);
-}
-
-/* Makes the stream wait until the lane's frees up to `number` are made: for the first mark behind them, or one made
- * now. */
-static bool wait_for_lane(struct rill__stream *stream, struct rill__lane *lane, uint64_t number) {
-  uint64_t freed = 0;
-  bool left = false;
-  struct rill__stream *other = keep_stream(lane, &freed, &left);
-  struct rill__event *event = NULL;
-  rill__lane_lock(lane);
-  bool done = number <= lane->done;
-  for (struct rill__use *mark = lane->marks; mark != NULL && event == NULL; mark = mark->next) {
-    if (mark->number >= number) event = mark->event;
-  }
-  if (event != NULL) rill__keep(&event->base);
-  rill__lane_unlock(lane);
-  if (!done && event != NULL) {
-    done = wait_for(stream, &(const struct rill__use){ .event = event });
-  } else if (!done && other != NULL && other != stream && !rill__is_held(other)) {
-    struct rill__use *mark = NULL;
-    rill__errors_aside();
-    if (rill__use_new(other, &mark) == RILL_OK) {
-      done = wait_for(stream, mark);
-      rill__lane_lock(lane);
-      rill__lane_add_mark(lane, mark, freed);
-      rill__lane_unlock(lane);
-    }
-    rill__errors_back();
-  }
-  if (event != NULL) rill__drop(&event->base);
-  if (other != NULL) rill__drop(&other->base);
-  return done;
-}
-
-/* What the stream has been made to wait for stays with the block: a free on a third stream is not behind it. */
-static bool inherit(struct rill__stream *stream, struct rill__block *block) {
-  struct rill__use *use = NULL;
-  rill__errors_aside();
-  const bool made = rill__use_new(stream, &use) == RILL_OK;
-  rill__errors_back();
-  if (made) use->inherited = true;
-  block->uses = use;
-  return made;
-}
-
-/* A waiting block of the lane that is large enough; out of the list. */
-static struct rill__block *take_waiting(struct rill__lane *lane, bool large, size_t rounded) {
-  const unsigned shift = large ? RILL__LARGE_SHIFT : RILL__SMALL_SHIFT;
-  rill__lane_lock(lane);
-  struct rill__block **link = &lane->waiting;
-  while (*link != NULL && ((*link)->segment->shift != shift || rill__block_size(*link) < rounded)) {
-    link = &(*link)->next;
-  }
-  struct rill__block *block = *link;
-  if (block != NULL) *link = block->next;
-  rill__lane_unlock(lane);
-  return block;
-}
-
-static struct rill__block *take_waiting_and_wait(struct rill__lane *lane, struct rill__stream *stream, bool large,
-                                                 size_t rounded) {
-  struct rill__block *block = take_waiting(lane, large, rounded);
-  if (block == NULL) return NULL;
-  bool waits =
-      block->elsewhere || atomic_load(&lane->number) == stream->number || wait_for_lane(stream, lane, block->freed);
-  for (struct rill__use *use = block->uses; use != NULL && waits; use = use->next) waits = wait_for(stream, use);
-  struct rill__use *uses = block->uses;
-  if (waits && inherit(stream, block)) {
-    block->state = RILL__BLOCK_TAKEN;
-    rill__uses_free(uses);
-    return block;
-  }
-  rill__lane_lock(lane);
-  block->uses = uses;
-  block->next = lane->waiting;
-  lane->waiting = block;
-  rill__lane_unlock(lane);
-  return NULL;
-}
-
-struct rill__block *rill__lanes_take_and_wait(struct rill__pool *pool, struct rill__stream *stream, bool large,
-                                              size_t rounded) {
-  FOR_EACH_LANE(pool, lane) {
-    struct rill__block *block = take_waiting_and_wait(lane, stream, large, rounded);
-    if (block != NULL) return block;
-    rill__lane_lock(lane);
-    block = rill__heap_take(&lane->heap, large, rounded, UINT64_MAX);
-    rill__lane_unlock(lane);
-    if (block == NULL) continue;
-    if (atomic_load(&lane->number) == stream->number) return block;
-    if (wait_for_lane(stream, lane, block->freed) && inherit(stream, block)) return block;
-    give_back(lane, block);
-  }
-  return NULL;
-}
-
-/* ---- giving memory back ---- */
-
-struct rill__segment *rill__lanes_take_segments(struct rill__pool *pool, uint64_t enough) {
-  struct rill__segment *list = NULL;
-  uint64_t taken = 0;
-  FOR_EACH_LANE(pool, lane) {
-    rill__lane_poll(lane);
-    rill__lane_poll_marks(lane, true);
-    rill__lane_lock(lane);
-    for (struct rill__segment *segment = lane->heap.segments, *next; segment != NULL && taken < enough;
-         segment = next) {
-      next = segment->next;
-      if (!rill__segment_is_free(segment) || segment->whole->freed > lane->done) continue;
-      rill__heap_remove(segment);
-      taken += segment->allocation.size;
-      segment->next = list;
-      list = segment;
-    }
-    rill__lane_unlock(lane);
-  }
-  return list;
 }

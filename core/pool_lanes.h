@@ -1,8 +1,11 @@
 /* The lanes of a pool: for each stream that uses the pool, memory that only this stream's allocations take from.
  *
  * Invariants
- * - A lane's lock guards its heap, marks and waiting blocks, and is held for a few stores: never across a call into a
- *   backend.  The warm path takes the lock of its own stream's lane and no other.
+ * - A lane's lock guards its heap, marks and waiting blocks, and is held for a look through its lists at most: never
+ *   across a call into a backend, another lock or a wait.  The warm path of an allocation and of a free takes the lock
+ *   of one lane, its own stream's or the block's, and no other: no stream's allocation waits for another stream's. Only
+ *   who finds nothing in his own lane takes the others' locks, one at a time; who makes the first allocation of a
+ * stream takes the pool's, and who gets memory from the driver the map's (core/memory.c), each for a few stores.
  * - A FREE block of a lane may be used at once by work of the lane's stream: every use of it is ordered before, in that
  *   stream, or complete.
  * - Frees of a lane are numbered.  `done` is such that all uses before the frees up to that number are complete; any
@@ -17,17 +20,10 @@
 #ifndef RILL_CORE_POOL_LANES_H
 #define RILL_CORE_POOL_LANES_H
 
-#include "core/call.h"
 #include "core/pool_blocks.h"
+#include "core/use.h"
 
 #include <sched.h>
-
-struct rill__use {
-  struct rill__event *event; /* owned */
-  struct rill__use *next;
-  uint64_t number; /* of a mark */
-  bool inherited;
-};
 
 struct rill__lane {
   struct rill__heap heap; /* first: a segment knows its lane by it */
@@ -44,6 +40,9 @@ struct rill__lane {
 };
 
 enum { RILL__LANE_BUCKETS = 16 };
+#define RILL__FOR_EACH_LANE(pool, lane)                               \
+  for (unsigned bucket_ = 0; bucket_ < RILL__LANE_BUCKETS; bucket_++) \
+    for (struct rill__lane *lane = atomic_load(&(pool)->lanes[bucket_]); lane != NULL; lane = lane->next)
 
 struct rill__pool {
   struct rill__object base;
@@ -51,6 +50,7 @@ struct rill__pool {
   pthread_mutex_t lock;            /* of those who make, adopt and end lanes */
   _Atomic(struct rill__lane *) lanes[RILL__LANE_BUCKETS];
   uint64_t max_size;
+  uint32_t kind; /* of its memory */
   _Atomic uint64_t threshold;
   _Atomic bool marks_frees; /* each free records a mark */
   _Alignas(64) _Atomic uint64_t reserved, used, reserved_peak, used_peak;
@@ -89,29 +89,26 @@ void rill__lane_end(struct rill__pool *pool, struct rill__stream *stream);
 /* Frees the lanes of a pool whose segments are gone. */
 void rill__lanes_free(struct rill__pool *pool);
 
-/* An event recorded on the stream now; and its end. */
-rill_status rill__use_new(struct rill__stream *stream, struct rill__use **out);
-void rill__uses_free(struct rill__use *list);
-
-/* Refuses a stream that is capturing: memory of a captured free would be used again while the graph can still run. */
-rill_status rill__pool_check_capture(struct rill__stream *stream);
-
 /* Adds a mark for the frees up to `number`.  Under the lock. */
 void rill__lane_add_mark(struct rill__lane *lane, struct rill__use *mark, uint64_t number);
 
 /* The rest is called outside epochs or on a path that is not hot, without locks; all but `take` ask the driver. */
 
+/* The lane's stream, kept, if it can be asked or recorded on; with the number of the last free, and whether it has left
+ * the lane. */
+struct rill__stream *rill__lane_keep_stream(struct rill__lane *lane, uint64_t *number, bool *left);
+
 /* Takes a block that is waiting for nothing but its own free on `stream`. */
-struct rill__block *rill__lanes_take_own_free(struct rill__pool *pool, const struct rill__stream *stream, bool large,
-                                              size_t rounded);
+struct rill__block *rill__lanes_take_own_free(struct rill__pool *pool, const struct rill__stream *stream,
+                                              const struct rill__wish *wish);
 
 /* Takes a block for the lane's stream that other lanes have; `ask`: whether to ask the driver what is complete.  A
  * whole segment comes over to the lane. */
-struct rill__block *rill__lanes_take_complete(struct rill__pool *pool, struct rill__lane *own, bool large,
-                                              size_t rounded, bool ask);
+struct rill__block *rill__lanes_take_complete(struct rill__pool *pool, struct rill__lane *own,
+                                              const struct rill__wish *wish, bool ask);
 /* The same, but the stream is made to wait for it. */
-struct rill__block *rill__lanes_take_and_wait(struct rill__pool *pool, struct rill__stream *stream, bool large,
-                                              size_t rounded);
+struct rill__block *rill__lanes_take_and_wait(struct rill__pool *pool, struct rill__stream *stream,
+                                              const struct rill__wish *wish);
 
 /* Makes those waiting blocks FREE that need not wait any more. */
 void rill__lane_poll(struct rill__lane *lane);
@@ -121,5 +118,29 @@ void rill__lane_poll_marks(struct rill__lane *lane, bool ask);
 
 /* Takes segments out that are free and whose uses are complete, until `enough` bytes; linked by next. */
 struct rill__segment *rill__lanes_take_segments(struct rill__pool *pool, uint64_t enough);
+
+/* ---- what a pool has from the driver: core/pool_segments.c ---- */
+
+/* Gives unused memory back until the pool has no more than `keep` bytes, as far as it can be. */
+rill_status rill__pool_give_back(struct rill__pool *pool, uint64_t keep);
+
+/* Memory of the driver for the lane, and a block of it; OUT_OF_MEMORY, without a text, if the driver has no more or the
+ * limit is reached. */
+rill_status rill__pool_grow(struct rill__pool *pool, struct rill__lane *lane, const struct rill__wish *wish,
+                            struct rill__block **out);
+
+/* Counts `size` bytes as used while the pool is kept otherwise; and as unused: true if the caller has to drop the pool
+ * then, outside epochs. */
+void rill__pool_note_used(struct rill__pool *pool, uint64_t size);
+static inline bool rill__pool_note_unused(struct rill__pool *pool, uint64_t size) {
+  return atomic_fetch_sub_explicit(&pool->used, size, memory_order_acq_rel) == size;
+}
+
+/* The device's pools that are not being destroyed, each kept; NULL if memory ran out. */
+struct rill__pool **rill__pools_keep(struct rill__device *device, size_t *count);
+void rill__pools_drop(struct rill__pool **pools, size_t count);
+
+/* The device's default pool, made at the first use. */
+rill_status rill__pool_default(struct rill__device *device, struct rill__pool **out);
 
 #endif

@@ -20,6 +20,8 @@
 
 #include "core/handle.h"
 
+struct rill__use;
+
 struct rill__allocation {
   struct rill__object base; /* never published: no id */
   uintptr_t begin;
@@ -33,6 +35,13 @@ struct rill__allocation {
   bool imported;
   uintptr_t pointer;
   struct rill__allocation *same;
+  /* What the driver gave: the same range, or a larger one around it for the sake of alignment. */
+  uintptr_t native;
+  size_t native_size;
+  struct rill__use
+      *uses;           /* not of pools: what goes before rill_free; under the writers' lock, while it is in the map */
+  uint64_t serial;     /* core/put_off.h */
+  bool used_elsewhere; /* by held streams of other devices */
 };
 
 /* The allocation that `p` lies in, or NULL.  Only inside an epoch. */

@@ -1,5 +1,6 @@
 #include "core/call.h"
 #include "core/held.h"
+#include "core/memory.h"
 #include "core/options.h"
 #include "core/pool.h"
 
@@ -482,16 +483,17 @@ rill_status rill_stream_wait_device(rill_stream stream, rill_device device) {
 static rill_status synchronize(struct rill__thread *self, struct rill__stream *stream, uint64_t ns) {
   RILL_TRY(rill__check_usable(stream->base.device));
   const bool held = rill__is_held(stream) || atomic_load_explicit(&stream->failure, memory_order_relaxed) != NULL;
-  if (!held && rill__known_idle(stream)) return RILL_OK;
+  const bool idle = !held && rill__known_idle(stream);
+  if (idle && RILL__LIKELY(!rill__memory_awaits_host(stream->base.device))) return RILL_OK;
   rill__keep_and_leave(self, &stream->base);
   rill_status status = held ? rill__held_wait_for_stream(stream, &ns) : RILL_OK;
-  if (status == RILL_OK) {
+  if (status == RILL_OK && !idle) {
     const uint64_t token = rill__memo_ask(&stream->memo, self);
     status = RILL_DOOR(stream, stream, synchronize, stream, ns);
     if (status == RILL_OK && !rill__is_held(stream)) rill__memo_seen(&stream->memo, token);
   }
   if (status == RILL_OK) status = rill__held_failure(stream);
-  if (status == RILL_OK) rill__pools_synchronized(stream->base.device);
+  if (status == RILL_OK) rill__memory_synchronized(stream->base.device);
   rill__drop(&stream->base);
   return status;
 }

@@ -42,14 +42,30 @@ typedef struct rill_memory_info {
 
 /** Allocates `size` bytes.  They are not zeroed.  Size 0 is OK and gives NULL.
  *
+ *  Where the driver has no more, what the device's pools of the kind do not use goes back first, which may block.
+ *
  *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT (kind), UNSUPPORTED, OUT_OF_MEMORY (asked, free and total are
  *           in the text; the device stays usable), DEVICE_LOST, BACKEND.
  *  Threads: any.
  *  Like:    cuMemAlloc, cuMemHostAlloc, hipMalloc, hipHostMalloc.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_alloc(rill_device device, size_t size, uint32_t kind, void **out);
 
+/** As rill_alloc; the address is a multiple of `alignment`, which is a power of two.  What rill_alloc gives is aligned
+ * to 256 bytes.  More than that costs up to `alignment` bytes more.
+ *
+ *  Errors:  as rill_alloc; INVALID_ARGUMENT also where the alignment is no power of two.
+ *  Threads: any.
+ *  Like:    aligned_alloc.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_alloc_aligned(rill_device device, size_t size, size_t alignment, uint32_t kind,
+                                                       void **out);
+
 /** Frees what rill_alloc or a pool (rill/pool.h) gave, or closes what rill_memory_ipc_import gave.  NULL: nothing
- *  happens.  May block: the memory does not go before the work submitted to its device is done.
+ *  happens.
+ *
+ *  May block: the memory does not go before the work that is submitted to its device is done, pinned and managed memory
+ *  not before that of all devices of the backend; uses of device memory on another device are told to
+ *  rill_memory_record_use.  Work of held streams is not waited for: memory that it may use is put off, and goes in a
+ * later call when that work is done.  As long as more than half of the device's memory is put off so, rill_alloc fails.
  *
  *  Errors:  NOT_FOUND (no allocation of rill), INVALID_ARGUMENT (inside one), OUT_OF_MEMORY (the CPU's, that was
  *           shared with other processes: it is not freed), DEVICE_LOST, BACKEND.

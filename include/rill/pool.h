@@ -1,7 +1,8 @@
 /* rill/pool.h: memory that is allocated and freed in the order of a stream.
  *
- * A pool keeps device memory that was freed, and gives it out again without the driver: at once to the stream that it
- * was freed on, to another stream when the work before the free is complete.  Every device has a default pool.
+ * A pool keeps memory that was freed, and gives it out again without the driver: at once to the stream that it was
+ * freed on, to another stream when the work before the free is complete.  Every device has a default pool, of device
+ * memory; pools of pinned and of managed memory are made (rill_pool_options, kind).
  *
  *     float *x = NULL;
  *     if (rill_alloc_async(stream, bytes, (void **)&x) != RILL_OK) ...
@@ -9,7 +10,8 @@
  *     rill_free_async(stream, x);
  *
  * The pointer is good at once for work that is submitted to the stream it was allocated on, and for other streams'
- * work that is ordered behind the call.
+ * work that is ordered behind the call.  The host may touch pinned and managed memory of a pool when the stream has
+ * come to the call, as after a synchronize: earlier work of the stream may still use what was there.
  *
  * The thing people get wrong: rill_free_async says that all uses are ordered before this point of its stream.  Of a
  * use on another stream that is not, the pool must be told (rill_memory_record_use), or the memory is used again too
@@ -26,11 +28,12 @@ RILL_EXTERN_C_BEGIN
 typedef struct rill_pool_options {
   size_t struct_size;
   uint64_t max_size;          /**< bytes that it takes from the driver at most; 0: no limit */
-  uint64_t release_threshold; /**< free memory above this goes back when the host synchronizes; 0: never */
+  uint64_t release_threshold; /**< free memory above this goes back when the host synchronizes; 0: by itself never */
   const char *label;
+  uint32_t kind; /**< RILL_MEMORY_DEVICE, _PINNED or _MANAGED; 0: device memory */
 } rill_pool_options;
 #define RILL_POOL_OPTIONS_INIT \
-  { sizeof(rill_pool_options), 0, 0, NULL }
+  { sizeof(rill_pool_options), 0, 0, NULL, 0 }
 #ifndef __cplusplus
 #define RILL_POOL_OPTIONS(...) (&(const rill_pool_options){ .struct_size = sizeof(rill_pool_options), __VA_ARGS__ })
 #endif
@@ -45,7 +48,7 @@ typedef struct rill_pool_info {
   { sizeof(rill_pool_info), 0, 0, 0, 0 }
 
 /** Allocates `size` bytes from the default pool of the stream's device.  They are not zeroed; the address is a
- *  multiple of 512.  Size 0 is OK and gives NULL.
+ *  multiple of 256.  Size 0 is OK and gives NULL.
  *
  *  Does not block while the pool or the driver has memory.  Where both have none, the stream is made to wait for
  *  memory that was freed on another stream; where there is none either, memory that the pools of the device do not
@@ -69,11 +72,11 @@ RILL_API RILL_NODISCARD rill_status rill_alloc_async(rill_stream stream, size_t 
  *  Like:    cuMemFreeAsync, hipFreeAsync.      Since: 0.1 */
 RILL_API rill_status rill_free_async(rill_stream stream, void *p);
 
-/** Creates a pool of device memory.  It takes memory from the driver when it is needed.
+/** Creates a pool of memory of one kind.  It takes memory from the driver when it is needed.
  *
- *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT (NULL, options), OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
- *  Threads: any.
- *  Like:    cuMemPoolCreate, hipMemPoolCreate.      Since: 0.1 */
+ *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT (NULL, options, kind), UNSUPPORTED (managed memory that the device does
+ * not have), OUT_OF_MEMORY, DEVICE_LOST, BACKEND. Threads: any. Like:    cuMemPoolCreate, hipMemPoolCreate.      Since:
+ * 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_pool_create(rill_device device, const rill_pool_options *options,
                                                      rill_pool *out);
 
@@ -108,6 +111,14 @@ RILL_API rill_status rill_pool_release(rill_pool pool);
  *  Like:    cuMemAllocFromPoolAsync, hipMallocFromPoolAsync.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_pool_alloc_async(rill_pool pool, rill_stream stream, size_t size, void **out);
 
+/** As rill_pool_alloc_async; the address is a multiple of `alignment`, which is a power of two.
+ *
+ *  Errors:  as rill_pool_alloc_async; INVALID_ARGUMENT also where the alignment is no power of two.
+ *  Threads: any.
+ *  Like:    std::pmr::memory_resource::allocate.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_pool_alloc_aligned_async(rill_pool pool, rill_stream stream, size_t size,
+                                                                  size_t alignment, void **out);
+
 /** Gives unused memory back to the driver until the pool has no more than `keep` bytes of it, as far as whole pieces
  *  are free and the work before their last free is complete.  May block, as drivers do when they take memory back.
  *
@@ -130,6 +141,13 @@ RILL_API RILL_NODISCARD rill_status rill_pool_get_info(rill_pool pool, rill_pool
  *  Like:    cuMemPoolGetAttribute, hipMemPoolGetAttribute.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_pool_max_size(rill_pool pool, uint64_t *out);
 
+/** The kind of memory that the pool gives: RILL_MEMORY_DEVICE, _PINNED or _MANAGED.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (NULL).
+ *  Threads: any.
+ *  Like:    CUmemPoolProps::location.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_pool_kind(rill_pool pool, uint32_t *out);
+
 /** The pool's release threshold in bytes; 0: no limit.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (NULL).
@@ -137,8 +155,9 @@ RILL_API RILL_NODISCARD rill_status rill_pool_max_size(rill_pool pool, uint64_t 
  *  Like:    CU_MEMPOOL_ATTR_RELEASE_THRESHOLD.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_pool_release_threshold(rill_pool pool, uint64_t *out);
 
-/** Sets the release threshold: from then on, when the host synchronizes with the device or with a stream while
- *  nothing else runs, unused memory goes back to the driver until the pool has no more than so many bytes.  0: never.
+/** Sets the release threshold: from then on, when the host synchronizes with the device, or with a stream or an event
+ *  while nothing else runs, unused memory goes back to the driver until the pool has no more than so many bytes.  0: by
+ *  itself never; rill_pool_trim and an allocation for which there is no memory otherwise give back whatever it says.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE.
  *  Threads: any.
@@ -154,7 +173,8 @@ RILL_API RILL_NODISCARD rill_status rill_pool_set_release_threshold(rill_pool po
 RILL_API RILL_NODISCARD rill_status rill_memory_pool(const void *p, rill_pool *out);
 
 /** Tells that work of `stream` submitted so far uses the allocation that begins at `p`: after its free it is not used
- *  again before that work is complete.  Memory of rill_alloc: nothing has to be noted, rill_free waits.
+ *  again, and does not go, before that work is complete.  Memory of rill_alloc too: of streams of its own device
+ *  rill_free knows by itself, of those of another device that reach it as a peer's only what is told here.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (NULL, inside an allocation), NOT_FOUND (no allocation of
  *           rill, or freed already), WRONG_BACKEND, OUT_OF_MEMORY, CAPTURE_ACTIVE, DEVICE_LOST, BACKEND.

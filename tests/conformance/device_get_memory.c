@@ -28,7 +28,22 @@ static void free_is_at_most_total(void) {
   assert_true(free_bytes <= total_bytes);
 }
 
+/* M20: of a GPU; what the CPU's memory is used for is the system's affair. */
+static void an_allocation_leaves_less(void) {
+  const size_t bytes = (size_t)64 << 20;
+  uint64_t before = 0, now = 0, total_bytes = 0;
+  void *p = NULL;
+  assert_ok(rill_device_get_memory(dut.device, &before, &total_bytes));
+  assert_ok(rill_alloc(dut.device, bytes, RILL_MEMORY_DEVICE, &p));
+  assert_ok(rill_device_get_memory(dut.device, &now, &total_bytes));
+  if (dut.gpu) assert_true(now <= before - bytes);
+  assert_ok(rill_free(p));
+  assert_ok(rill_device_get_memory(dut.device, &now, &total_bytes));
+  if (dut.gpu) assert_true(now >= before);
+}
+
 int main(void) {
-  static const struct test tests[] = { TEST(refuses_bad_handles), TEST(refuses_null_out), TEST(free_is_at_most_total) };
+  static const struct test tests[] = { TEST(refuses_bad_handles), TEST(refuses_null_out), TEST(free_is_at_most_total),
+                                       TEST(an_allocation_leaves_less) };
   return RUN_ON_EACH_DEVICE("rill_device_get_memory", tests);
 }

@@ -69,6 +69,106 @@ static void waits_for_submitted_work(void) {
   }
 }
 
+/* C3.8, C5.1: nobody can wait for held work, so what it may use is put off.  Each kind of work that says what it uses
+ * finds the memory as it was. */
+static void memory_of_held_work_is_put_off(void) {
+  const uint32_t value = 21;
+  for (uint32_t kind = RILL_MEMORY_DEVICE; kind <= RILL_MEMORY_PINNED; kind++) {
+    rill_stream held = new_stream("held"), other = new_stream("other");
+    rill_event event = new_event("later");
+    uint32_t *p, *q;
+    assert_ok(RILL_NEW(dut.device, kind, CELLS, &p));
+    assert_ok(RILL_NEW(dut.device, kind, CELLS, &q));
+    assert_ok(rill_stream_wait_event(held, event, 0));
+    assert_ok(rill_fill_async(held, p, &value, sizeof value, CELLS));
+    assert_ok(rill_copy_async(held, q, p, CELLS * sizeof *p));
+    assert_ok(rill_copy_async(held, dut.host, q + CELLS - 1, sizeof value));
+    assert_ok(rill_free(p));
+    assert_ok(rill_free(q));
+    assert_fails(rill_free(p), RILL_ERROR_NOT_FOUND);
+    assert_ok(rill_stream_record_event(other, event, 0));
+    assert_completes(held);
+    assert_int_equal(dut.host[0], value);
+    dut.host[0] = 0;
+  }
+}
+
+static void read_pinned(void *user, rill_status status) {
+  const uint32_t *const *places = user;
+  if (status == RILL_OK) *(uint32_t *)(uintptr_t)places[1] = *places[0];
+}
+
+/* A host call may use whatever the host reaches. */
+static void memory_of_held_host_calls_is_put_off(void) {
+  rill_stream held = new_stream("held"), other = new_stream("other");
+  rill_event event = new_event("later");
+  uint32_t *p;
+  assert_ok(RILL_NEW(dut.device, RILL_MEMORY_PINNED, CELLS, &p));
+  const uint32_t *places[2] = { p, dut.host };
+  *p = 33;
+  assert_ok(rill_stream_wait_event(held, event, 0));
+  assert_ok(rill_stream_host_call(held, read_pinned, places));
+  assert_ok(rill_free(p));
+  assert_ok(rill_stream_record_event(other, event, 0));
+  assert_completes(held);
+  assert_int_equal(dut.host[0], 33);
+}
+
+/* Held streams of other devices use pinned memory as their own, and device memory as a peer's. */
+static void held_work_of_other_devices_counts(void) {
+  needs_second_device();
+  const uint32_t value = 8;
+  for (uint32_t kind = RILL_MEMORY_DEVICE; kind <= RILL_MEMORY_PINNED; kind++) {
+    rill_stream held = new_stream_on(dut.second, "held there"), other = new_stream_on(dut.second, "other there");
+    rill_event event = new_event_on(dut.second, "later");
+    uint32_t *p, *there;
+    assert_ok(RILL_NEW(dut.device, kind, CELLS, &p));
+    assert_ok(RILL_NEW(dut.second, RILL_MEMORY_DEVICE, CELLS, &there));
+    assert_ok(rill_fill_async(other, there, &value, sizeof value, CELLS));
+    assert_completes(other);
+    assert_ok(rill_stream_wait_event(held, event, 0));
+    assert_ok(rill_copy_async(held, p, there, CELLS * sizeof *p));
+    assert_ok(rill_copy_async(held, dut.host, p + CELLS - 1, sizeof value));
+    assert_ok(rill_free(p));
+    assert_ok(rill_stream_record_event(other, event, 0));
+    assert_completes(held);
+    assert_int_equal(dut.host[0], value);
+    dut.host[0] = 0;
+    assert_ok(rill_free(there));
+  }
+}
+
+static void do_nothing(void *user, rill_status status) { (void)user, (void)status; }
+
+/* C3.8: what is put off has a bound; then allocation fails, not the free, and the text says what to do.  Once the work
+ * is handed over, the memory is there again. */
+static void what_is_put_off_has_a_bound(void) {
+  rill_stream held = new_stream("held"), other = new_stream("other");
+  rill_event event = new_event("later");
+  uint64_t free_bytes = 0, total_bytes = 0;
+  void *p = NULL;
+  assert_ok(rill_device_get_memory(dut.device, &free_bytes, &total_bytes));
+  const size_t bytes = (size_t)total_bytes / 8;
+  assert_ok(rill_stream_wait_event(held, event, 0));
+  assert_ok(rill_stream_host_call(held, do_nothing, NULL)); /* may use anything */
+  unsigned rounds = 0;
+  rill_status status = RILL_OK;
+  for (; rounds < 8 && status == RILL_OK; rounds++) {
+    status = rill_alloc(dut.device, bytes, RILL_MEMORY_DEVICE, &p);
+    if (status == RILL_OK) assert_ok(rill_free(p));
+  }
+  assert_int_equal(status, RILL_ERROR_OUT_OF_MEMORY);
+  assert_null(p);
+  assert_true(rounds <= 5);
+  assert_says("held");
+  assert_ok(rill_stream_record_event(other, event, 0));
+  assert_completes(held);
+  for (rounds = 0; rounds < 8; rounds++) {
+    assert_ok(rill_alloc(dut.device, bytes, RILL_MEMORY_DEVICE, &p));
+    assert_ok(rill_free(p));
+  }
+}
+
 static const char *frees(unsigned index, void *shared) {
   void **pointers = shared;
   REQUIRE_OK(rill_free(pointers[index]));
@@ -108,9 +208,17 @@ static void one_of_many_threads_frees(void) {
 
 int main(void) {
   static const struct test tests[] = {
-    TEST(does_nothing_for_null),     TEST(refuses_foreign_pointers), TEST(refuses_pointers_inside),
-    TEST(refuses_a_second_time),     TEST(waits_for_submitted_work), TEST(serves_threads_that_did_not_allocate),
+    TEST(does_nothing_for_null),
+    TEST(refuses_foreign_pointers),
+    TEST(refuses_pointers_inside),
+    TEST(refuses_a_second_time),
+    TEST(waits_for_submitted_work),
+    TEST(serves_threads_that_did_not_allocate),
     TEST(one_of_many_threads_frees),
+    TEST(memory_of_held_work_is_put_off),
+    TEST(memory_of_held_host_calls_is_put_off),
+    TEST(held_work_of_other_devices_counts),
+    TEST(what_is_put_off_has_a_bound),
   };
   return RUN_ON_EACH_DEVICE("rill_free", tests);
 }

@@ -95,6 +95,91 @@ static void a_held_use_counts(void) {
   assert_ok(rill_free_async(stream, second));
 }
 
+static const char *opens_after_a_while(unsigned index, void *shared) {
+  (void)index;
+  let_pass_ns(10 * MILLISECOND);
+  gate_open(shared);
+  return NULL;
+}
+
+/* C5.1: memory of rill_alloc.  Work of its own device, without being told. */
+static void rill_free_waits_for_its_own_device(void) {
+  rill_stream user = new_stream("user");
+  void *p;
+  assert_ok(rill_alloc(dut.device, 4096, RILL_MEMORY_DEVICE, &p));
+  struct gate *gate = gate_close(user);
+  write_cell(user, 0, 1);
+  assert_ok(rill_memory_record_use(p, user));
+  struct background *opener = start_threads(1, opens_after_a_while, gate);
+  assert_ok(rill_free(p));
+  assert_true(is_complete(user));
+  join_threads(opener);
+}
+
+/* Work of another device, as a peer's, which the driver need not know of; each later use counts. */
+static void rill_free_waits_for_uses_elsewhere(void) {
+  needs_second_device();
+  for (uint32_t kind = RILL_MEMORY_DEVICE; kind <= RILL_MEMORY_PINNED; kind++) {
+    rill_stream user = new_stream_on(dut.second, "there"), idle = new_stream_on(dut.second, "idle there");
+    void *p;
+    assert_ok(rill_alloc(dut.device, 4096, kind, &p));
+    assert_ok(rill_memory_record_use(p, user));
+    assert_completes(user);
+    struct gate *gate = gate_close(user);
+    for (int i = 0; i < 3; i++) assert_ok(rill_memory_record_use(p, i == 1 ? idle : user));
+    struct background *opener = start_threads(1, opens_after_a_while, gate);
+    assert_ok(rill_free(p));
+    assert_true(is_complete(user));
+    join_threads(opener);
+  }
+}
+
+/* C3.8: nobody can wait for a use on a held stream, so the memory goes later. */
+static void rill_free_puts_held_uses_off(void) {
+  rill_stream held = new_stream("held"), other = new_stream("other");
+  rill_event event = new_event("later");
+  uint32_t *p;
+  const uint32_t value = 3;
+  assert_ok(RILL_NEW(dut.device, RILL_MEMORY_DEVICE, CELLS, &p));
+  assert_ok(rill_stream_wait_event(held, event, 0));
+  assert_ok(rill_fill_async(held, p, &value, sizeof value, CELLS));
+  assert_ok(rill_copy_async(held, dut.host, p + CELLS - 1, sizeof value));
+  assert_ok(rill_memory_record_use(p, held));
+  assert_ok(rill_free(p));
+  assert_fails(rill_memory_record_use(p, held), RILL_ERROR_NOT_FOUND);
+  assert_ok(rill_stream_record_event(other, event, 0));
+  assert_completes(held);
+  assert_int_equal(dut.host[0], value);
+}
+
+struct shared_memory {
+  void *pooled, *whole;
+};
+
+static const char *notes(unsigned index, void *shared) {
+  struct shared_memory *memory = shared;
+  rill_stream stream;
+  (void)index;
+  REQUIRE_OK(rill_stream_create(dut.device, NULL, &stream));
+  for (unsigned i = 0; i < scaled(300); i++) {
+    REQUIRE_OK(rill_memory_record_use(memory->pooled, stream));
+    REQUIRE_OK(rill_memory_record_use(memory->whole, stream));
+  }
+  REQUIRE_OK(rill_stream_release(stream));
+  return NULL;
+}
+
+/* C1.7 */
+static void serves_many_threads(void) {
+  rill_stream stream = new_stream("stream");
+  struct shared_memory memory;
+  assert_ok(rill_alloc_async(stream, 4096, &memory.pooled));
+  assert_ok(rill_alloc(dut.device, 4096, RILL_MEMORY_DEVICE, &memory.whole));
+  run_threads(4, notes, &memory);
+  assert_ok(rill_free_async(stream, memory.pooled));
+  assert_ok(rill_free(memory.whole));
+}
+
 int main(void) {
   static const struct test tests[] = {
     TEST(refuses_bad_handles),
@@ -103,6 +188,10 @@ int main(void) {
     TEST(a_use_keeps_memory_from_being_used_again),
     TEST(a_use_is_waited_for_under_a_limit),
     TEST(a_held_use_counts),
+    TEST(rill_free_waits_for_its_own_device),
+    TEST(rill_free_waits_for_uses_elsewhere),
+    TEST(rill_free_puts_held_uses_off),
+    TEST(serves_many_threads),
   };
   return RUN_ON_EACH_DEVICE("rill_memory_record_use", tests);
 }

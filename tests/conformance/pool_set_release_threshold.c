@@ -31,6 +31,59 @@ static void memory_above_goes_back(void) {
   assert_ok(rill_pool_release(pool));
 }
 
+/* M12: by whatever the host synchronizes with, though it be complete already; what is in use stays, and peaks too. */
+static void every_synchronize_counts(void) {
+  enum { BYTES = 3 << 20 };
+  for (int how = 0; how < 3; how++) {
+    rill_pool pool;
+    rill_stream stream = new_stream("stream");
+    rill_event event = new_event("event");
+    rill_pool_info info = RILL_POOL_INFO_INIT;
+    void *p, *q;
+    assert_ok(rill_pool_create(dut.device, RILL_POOL_OPTIONS(.release_threshold = 1), &pool));
+    assert_ok(rill_pool_alloc_async(pool, stream, BYTES, &p));
+    assert_ok(rill_pool_alloc_async(pool, stream, 64 * BYTES, &q));
+    assert_ok(rill_stream_record_event(stream, event, 0));
+    assert_completes(stream);
+    assert_becomes_ready(event);
+    const uint64_t both = reserved(pool);
+    assert_ok(rill_free_async(stream, q));
+    assert_int_equal(reserved(pool), both);
+    assert_ok(how == 0   ? rill_stream_synchronize(stream)
+              : how == 1 ? rill_event_synchronize(event)
+                         : rill_device_synchronize(dut.device));
+    assert_true(reserved(pool) >= BYTES && reserved(pool) < both);
+    assert_ok(rill_pool_get_info(pool, &info));
+    assert_int_equal(info.reserved_peak, both);
+    assert_true(info.used >= BYTES && info.used_peak >= 65 * (uint64_t)BYTES && info.used_peak <= both);
+    assert_ok(rill_free_async(stream, p));
+    assert_ok(rill_stream_synchronize(stream));
+    assert_int_equal(reserved(pool), 0);
+    assert_ok(rill_pool_release(pool));
+  }
+}
+
+/* M12: it is no floor: trim and an allocation that needs the memory give back below it. */
+static void keeps_nobody_from_giving_back(void) {
+  enum { MIB = 1 << 20 };
+  rill_pool pool;
+  rill_stream stream = new_stream("stream");
+  void *p;
+  assert_ok(rill_pool_create(dut.device, RILL_POOL_OPTIONS(.max_size = 8 * MIB, .release_threshold = 8 * MIB), &pool));
+  assert_ok(rill_pool_alloc_async(pool, stream, 5 * MIB, &p));
+  assert_ok(rill_free_async(stream, p));
+  assert_completes(stream);
+  assert_true(reserved(pool) >= 5 * MIB);
+  assert_ok(rill_pool_alloc_async(pool, stream, 8 * MIB, &p));
+  assert_int_equal(reserved(pool), 8 * MIB);
+  assert_ok(rill_free_async(stream, p));
+  assert_completes(stream);
+  assert_int_equal(reserved(pool), 8 * MIB);
+  assert_ok(rill_pool_trim(pool, 0));
+  assert_int_equal(reserved(pool), 0);
+  assert_ok(rill_pool_release(pool));
+}
+
 /* A synchronize does not come to wait for other streams by this. */
 static void other_streams_are_not_waited_for(void) {
   rill_pool pool;
@@ -51,6 +104,7 @@ static void other_streams_are_not_waited_for(void) {
 
 int main(void) {
   static const struct test tests[] = { TEST(refuses_bad_handles), TEST(memory_above_goes_back),
+                                       TEST(every_synchronize_counts), TEST(keeps_nobody_from_giving_back),
                                        TEST(other_streams_are_not_waited_for) };
   return RUN_ON_EACH_DEVICE("rill_pool_set_release_threshold", tests);
 }

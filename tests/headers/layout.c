@@ -64,6 +64,7 @@ AT(rill_event_options, label, 16);
 AT(rill_pool_options, max_size, 8);
 AT(rill_pool_options, release_threshold, 16);
 AT(rill_pool_options, label, 24);
+AT(rill_pool_options, kind, 32);
 
 AT(rill_pool_info, reserved, 8);
 AT(rill_pool_info, used, 16);

@@ -1,0 +1,151 @@
+/* rill_pool_kind, and what pools of each kind give */
+#include "support/testing.h"
+
+static rill_pool live;
+GETTER_TESTS(pool, rill_pool_kind, uint32_t, live)
+
+static void begins(void) { assert_ok(rill_pool_default(dut.device, &live)); }
+
+static const uint32_t kinds[] = { RILL_MEMORY_DEVICE, RILL_MEMORY_PINNED, RILL_MEMORY_MANAGED };
+
+static bool has_kind(uint32_t kind) {
+  return kind != RILL_MEMORY_MANAGED || rill_device_supports(dut.device, RILL_FEATURE_MANAGED, NULL);
+}
+
+static rill_pool new_pool(uint32_t kind) {
+  rill_pool pool;
+  assert_ok(rill_pool_create(dut.device, RILL_POOL_OPTIONS(.kind = kind, .label = "of a kind"), &pool));
+  return pool;
+}
+
+/* 0 is device memory, as the default pool's. */
+static void tells_what_was_asked_for(void) {
+  uint32_t out = 0;
+  assert_ok(rill_pool_kind(live, &out));
+  assert_int_equal(out, RILL_MEMORY_DEVICE);
+  for (size_t i = 0; i < 3; i++) {
+    if (!has_kind(kinds[i])) continue;
+    rill_pool pool = new_pool(kinds[i]);
+    assert_ok(rill_pool_kind(pool, &out));
+    assert_int_equal(out, kinds[i]);
+    assert_ok(rill_pool_release(pool));
+  }
+  rill_pool pool = new_pool(RILL_MEMORY_UNKNOWN);
+  assert_ok(rill_pool_kind(pool, &out));
+  assert_int_equal(out, RILL_MEMORY_DEVICE);
+  assert_ok(rill_pool_release(pool));
+}
+
+/* R8, C1.8: kinds that are none, and one that the device lacks. */
+static void refuses_kinds_that_are_none(void) {
+  const uint32_t bad[] = { RILL_MEMORY_REGISTERED, 5, UINT32_MAX };
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    rill_pool pool = { 1 };
+    assert_fails(rill_pool_create(dut.device, RILL_POOL_OPTIONS(.kind = bad[i]), &pool), RILL_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(pool.id, 0);
+  }
+  if (has_kind(RILL_MEMORY_MANAGED)) return;
+  rill_pool pool = { 1 };
+  assert_fails(rill_pool_create(dut.device, RILL_POOL_OPTIONS(.kind = RILL_MEMORY_MANAGED), &pool),
+               RILL_ERROR_UNSUPPORTED);
+  assert_int_equal(pool.id, 0);
+  assert_says(dut.name);
+}
+
+/* C5.2, M15, M17: the memory is of the pool's kind, and the host's own where that is so. */
+static void gives_memory_of_its_kind(void) {
+  enum { WORDS = 100000 };
+  for (size_t i = 0; i < 3; i++) {
+    if (!has_kind(kinds[i])) continue;
+    rill_pool pool = new_pool(kinds[i]), of;
+    rill_stream stream = new_stream("stream");
+    rill_memory_info info = RILL_MEMORY_INFO_INIT;
+    uint32_t *p = NULL;
+    const uint32_t value = 77;
+    assert_ok(rill_pool_alloc_async(pool, stream, WORDS * sizeof *p, (void **)&p));
+    assert_ok(rill_memory_get_info(p + WORDS - 1, &info));
+    assert_int_equal(info.kind, kinds[i]);
+    assert_ptr_equal(info.base, p);
+    assert_int_equal(info.size, WORDS * sizeof *p);
+    assert_true(rill_device_equal(info.device, dut.device));
+    assert_ok(rill_memory_pool(p, &of));
+    assert_true(rill_pool_equal(pool, of));
+    assert_ok(rill_fill_async(stream, p, &value, sizeof value, WORDS));
+    assert_ok(rill_copy_async(stream, dut.host, p + WORDS - 1, sizeof value));
+    assert_completes(stream);
+    assert_int_equal(dut.host[0], value);
+    if (kinds[i] != RILL_MEMORY_DEVICE) {
+      assert_int_equal(p[0], value);
+      p[1] = 5;
+      assert_ok(rill_copy_async(stream, dut.host, p + 1, sizeof value));
+      assert_completes(stream);
+      assert_int_equal(dut.host[0], 5);
+    }
+    assert_fails(rill_copy_async(stream, dut.host, p + WORDS - 1, 8), RILL_ERROR_OUT_OF_RANGE);
+    assert_ok(i == 1 ? rill_free(p) : rill_free_async(stream, p));
+    assert_fails(rill_free(p), RILL_ERROR_NOT_FOUND);
+    assert_completes(stream);
+    assert_ok(rill_pool_trim(pool, 0));
+    rill_pool_info now = RILL_POOL_INFO_INIT;
+    assert_ok(rill_pool_get_info(pool, &now));
+    assert_int_equal(now.reserved, 0);
+    assert_ok(rill_pool_release(pool));
+  }
+}
+
+/* M11: order of streams is the same for every kind. */
+static void memory_goes_from_stream_to_stream(void) {
+  enum { BYTES = 1 << 20 };
+  for (size_t i = 0; i < 3; i++) {
+    if (!has_kind(kinds[i])) continue;
+    rill_pool pool = new_pool(kinds[i]);
+    rill_stream first = new_stream("first"), second = new_stream("second");
+    void *p, *q, *r;
+    assert_ok(rill_pool_alloc_async(pool, first, BYTES, &p));
+    struct gate *gate = gate_close(first);
+    assert_ok(rill_free_async(first, p));
+    assert_ok(rill_pool_alloc_async(pool, second, BYTES, &q));
+    assert_ptr_not_equal(p, q);
+    assert_ok(rill_pool_alloc_async(pool, first, BYTES, &r));
+    assert_ptr_equal(p, r);
+    gate_open(gate);
+    assert_ok(rill_free_async(first, r));
+    assert_ok(rill_free_async(second, q));
+    assert_ok(rill_pool_release(pool));
+  }
+}
+
+/* C5.4, M24: managed memory of a pool is prefetched and advised about by allocation, not by what the pool has. */
+static void managed_memory_is_advised_about(void) {
+  if (!has_kind(RILL_MEMORY_MANAGED)) {
+    rill_pool pool;
+    assert_fails(rill_pool_create(dut.device, RILL_POOL_OPTIONS(.kind = RILL_MEMORY_MANAGED), &pool),
+                 RILL_ERROR_UNSUPPORTED);
+    return;
+  }
+  rill_pool pool = new_pool(RILL_MEMORY_MANAGED);
+  rill_stream stream = new_stream("stream");
+  char *p;
+  assert_ok(rill_pool_alloc_async(pool, stream, 100000, (void **)&p));
+  const rill_status status = rill_memory_prefetch_async(stream, p + 1, 99999);
+  assert_true(status == RILL_OK || status == RILL_ERROR_UNSUPPORTED);
+  assert_fails(rill_memory_prefetch_async(stream, p, 100001), RILL_ERROR_OUT_OF_RANGE);
+  assert_fails(rill_memory_advise(p + 1, 100000, dut.device, RILL_ADVICE_READ_MOSTLY), RILL_ERROR_OUT_OF_RANGE);
+  assert_ok(rill_free_async(stream, p));
+  assert_fails(rill_memory_prefetch_async(stream, p, 1), RILL_ERROR_NOT_FOUND);
+  assert_ok(rill_pool_release(pool));
+}
+
+int main(void) {
+  static const struct test tests[] = {
+    TEST(begins),
+    TEST(refuses_bad_handles),
+    TEST(refuses_null_out),
+    TEST(tells_what_was_asked_for),
+    TEST(refuses_kinds_that_are_none),
+    TEST(gives_memory_of_its_kind),
+    TEST(memory_goes_from_stream_to_stream),
+    TEST(managed_memory_is_advised_about),
+  };
+  return RUN_ON_EACH_DEVICE("rill_pool_kind", tests);
+}
