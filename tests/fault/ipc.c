@@ -1,6 +1,7 @@
 /* Each vendor call of imports and exports made to fail: an error that says which, no outputs, nothing left behind, and
  * the next try works. */
 #include "conformance/ipc.h"
+#include "core/ipc.h"
 #include "tour.h"
 
 #include <stdio.h>
@@ -46,6 +47,80 @@ static bool imports_with_refusal(const struct handles *handles, const char *func
   }
   return struck;
 }
+
+/* ---- handles that somebody made up who knows their form ---- */
+
+/* The handle with other fields, and the check that belongs to them: FNV-1a. */
+static rill_ipc_handle forged(const struct rill__ipc_bytes *content) {
+  rill_ipc_handle handle;
+  uint64_t check = UINT64_C(0xcbf29ce484222325);
+  memcpy(&handle, content, sizeof handle);
+  for (size_t i = 0; i < offsetof(struct rill__ipc_bytes, check); i++) {
+    check = (check ^ handle.bytes[i]) * UINT64_C(0x100000001b3);
+  }
+  memcpy(handle.bytes + offsetof(struct rill__ipc_bytes, check), &check, sizeof check);
+  return handle;
+}
+
+static void refuses_size(const rill_ipc_handle *handle, uint64_t size) {
+  struct rill__ipc_bytes content;
+  void *p = &content;
+  const size_t alive = settle(SIZE_MAX);
+  memcpy(&content, handle, sizeof content);
+  content.size = size;
+  const rill_ipc_handle other = forged(&content);
+  assert_fails_in("rill_memory_ipc_import", rill_memory_ipc_import(vendor.device, &other, &p),
+                  RILL_ERROR_INVALID_ARGUMENT);
+  assert_says("forged");
+  assert_null(p);
+  assert_int_equal(settle(alive), alive);
+}
+
+static void child_meets_other_sizes(void) {
+  struct handles handles;
+  rill_memory_info info = RILL_MEMORY_INFO_INIT;
+  void *p;
+  peer_receive(peer_parent(), &handles, sizeof handles);
+  refuses_size(&handles.memory, UINT64_C(1) << 26); /* more than the driver maps */
+  assert_ok(rill_memory_ipc_import(vendor.device, &handles.memory, &p));
+  refuses_size(&handles.memory, WORDS - 1); /* the driver opens it where another size is known */
+  assert_ok(rill_memory_get_info(p, &info));
+  assert_int_equal(info.size, WORDS);
+  assert_ok(rill_free(p));
+}
+
+/* As if another process had exported it, whose driver is this one's. */
+static void refuses_what_the_driver_refuses(const struct handles *handles) {
+  struct rill__ipc_bytes content;
+  rill_event event;
+  void *p;
+  memcpy(&content, &handles->memory, sizeof content);
+  content.exporter ^= UINT64_C(1) << 40;
+  rill_ipc_handle handle = forged(&content);
+  assert_fails_in("rill_memory_ipc_import", rill_memory_ipc_import(vendor.device, &handle, &p), RILL_ERROR_NOT_FOUND);
+  memcpy(&content, &handles->event, sizeof content);
+  content.exporter ^= UINT64_C(1) << 40;
+  handle = forged(&content);
+  assert_fails_in("rill_event_ipc_import", rill_event_ipc_import(vendor.device, &handle, &event), RILL_ERROR_NOT_FOUND);
+}
+
+static void handles_can_be_forged(void) {
+  struct handles handles;
+  rill_event event;
+  void *p;
+  struct peer *peer = peer_start("child_meets_other_sizes");
+  assert_ok(rill_event_create(vendor.device, RILL_EVENT_OPTIONS(.interprocess = true), &event));
+  assert_ok(rill_alloc(vendor.device, WORDS, RILL_MEMORY_DEVICE, &p));
+  assert_ok(rill_event_ipc_export(event, &handles.event));
+  assert_ok(rill_memory_ipc_export(p, &handles.memory));
+  peer_send(peer, &handles, sizeof handles);
+  peer_ends(peer);
+  refuses_what_the_driver_refuses(&handles);
+  assert_ok(rill_event_release(event));
+  assert_ok(rill_free(p));
+}
+
+/* ---- calls that fail ---- */
 
 static void child_meets_refusals(void) {
   struct handles handles;
@@ -149,8 +224,8 @@ static void a_lost_device_shares_nothing(void) {
 
 int main(int argc, char **argv) {
   static const struct test begin[] = { TEST(vendor_begin) };
-  static const struct test roles[] = { TEST(child_meets_refusals) };
-  static const struct test tests[] = { TEST(exports_can_fail), TEST(imports_can_fail) };
+  static const struct test roles[] = { TEST(child_meets_refusals), TEST(child_meets_other_sizes) };
+  static const struct test tests[] = { TEST(exports_can_fail), TEST(imports_can_fail), TEST(handles_can_be_forged) };
   static const struct test last[] = { TEST(a_lost_device_shares_nothing) };
   char device[32];
   (void)snprintf(device, sizeof device, "%s:0", getenv("RILL_TEST_VENDOR"));

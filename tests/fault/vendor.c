@@ -78,6 +78,8 @@ const char *vendor_name(const char *field) {
   return name;
 }
 
+bool vendor_has(const char *field) { return dlsym(native.library, vendor_name(field)) != NULL; }
+
 uint64_t vendor_calls(const char *field) {
   const char *name = name_of(field);
   return name == NULL ? 0 : vendor.fake->calls(name);

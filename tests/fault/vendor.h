@@ -35,6 +35,8 @@ void vendor_names(void);
 void vendor_begin(void);
 /* The name of a field's function; fails the test if there is no such field for this vendor. */
 const char *vendor_name(const char *field);
+/* Does the library that was loaded have it? */
+bool vendor_has(const char *field);
 /* Calls of it so far; 0 if this vendor has none. */
 uint64_t vendor_calls(const char *field);
 

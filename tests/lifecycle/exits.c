@@ -3,8 +3,10 @@
 #include "fault/children.h"
 #include "life.h"
 
+#include <limits.h>
 #include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -107,20 +109,35 @@ static void exit_from_another_thread(void) {
   (void)pthread_join(thread, NULL);
 }
 
-/* The first thread is gone; the last one ends the process. */
+/* The first thread ends, and the last one the process.  Nobody can rely on joining the first thread, so its end is told
+ * by a destructor, in the last of its rounds, behind those of others. */
+static pthread_key_t first_key;
+static unsigned first_rounds;
+static sem_t first_ends;
+
+static void tell_first_ends(void *value) {
+  if (++first_rounds < PTHREAD_DESTRUCTOR_ITERATIONS) {
+    (void)pthread_setspecific(first_key, value);
+  } else if (sem_post(&first_ends) != 0) {
+    die("no semaphore");
+  }
+}
+
 static void *last_thread(void *argument) {
-  pthread_t *first = argument;
-  (void)pthread_join(*first, NULL);
+  (void)argument;
+  while (sem_wait(&first_ends) != 0) {
+  }
   use(life.cpu);
   exit(GOOD);
 }
 
 static void first_thread_ends_first(void) {
-  static pthread_t first;
   pthread_t thread;
   begin();
-  first = pthread_self();
-  if (pthread_create(&thread, NULL, last_thread, &first) != 0) die("no thread");
+  if (sem_init(&first_ends, 0, 0) != 0 || pthread_key_create(&first_key, tell_first_ends) != 0 ||
+      pthread_setspecific(first_key, &first_rounds) != 0 || pthread_create(&thread, NULL, last_thread, NULL) != 0) {
+    die("no thread");
+  }
   pthread_exit(NULL);
 }
 

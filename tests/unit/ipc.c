@@ -39,12 +39,54 @@ static void looks_at_every_field(void) {
   FORGED(backend, 9, RILL_ERROR_WRONG_BACKEND, "backend 9");
   FORGED(native_size, 63, RILL_ERROR_INVALID_ARGUMENT, "forged");
   FORGED(reserved, 1, RILL_ERROR_INVALID_ARGUMENT, "forged");
-  FORGED(device[3], 0x5a, RILL_ERROR_WRONG_DEVICE, "5a");
+  FORGED(device[3], good(RILL__IPC_MEMORY).device[3] ^ 0x5a, RILL_ERROR_WRONG_DEVICE, "UUID");
+  FORGED(device[15], good(RILL__IPC_MEMORY).device[15] ^ 1, RILL_ERROR_WRONG_DEVICE, "UUID");
   FORGED(exporter, good(RILL__IPC_MEMORY).exporter ^ UINT64_C(1) << 40, RILL_ERROR_INVALID_ARGUMENT, "this process");
   FORGED(size, 0, RILL_ERROR_INVALID_ARGUMENT, "forged");
   FORGED(size, UINT64_MAX, RILL_ERROR_INVALID_ARGUMENT, "forged");
   FORGED(offset, 4096, RILL_ERROR_INVALID_ARGUMENT, "forged");
   FORGED(offset, UINT64_MAX, RILL_ERROR_INVALID_ARGUMENT, "forged");
+}
+
+static rill_status import_event(struct rill__ipc_bytes content) {
+  rill_ipc_handle handle;
+  rill_event event = { 1 };
+  content.check = rill__ipc_check(&content);
+  memcpy(&handle, &content, sizeof handle);
+  const rill_status status = rill_event_ipc_import(dut.device, &handle, &event);
+  assert_int_equal(event.id, 0);
+  return status;
+}
+
+#define FORGED_EVENT(field, value, status, text)                             \
+  do {                                                                       \
+    struct rill__ipc_bytes forged_ = good(RILL__IPC_EVENT);                  \
+    forged_.field = (value);                                                 \
+    assert_fails_in("rill_event_ipc_import", import_event(forged_), status); \
+    assert_says(text);                                                       \
+  } while (0)
+
+/* The CPU shares no events, and says so before it looks. */
+static void looks_at_every_field_of_events(void) {
+  if (!dut.gpu) {
+    FORGED_EVENT(size, 0, RILL_ERROR_UNSUPPORTED, "events of cpu");
+    return;
+  }
+  FORGED_EVENT(version, 0, RILL_ERROR_UNSUPPORTED, "version 0");
+  FORGED_EVENT(kind, RILL__IPC_MEMORY, RILL_ERROR_INVALID_ARGUMENT, "memory");
+  FORGED_EVENT(size, 1, RILL_ERROR_INVALID_ARGUMENT, "forged");
+  FORGED_EVENT(offset, 1, RILL_ERROR_INVALID_ARGUMENT, "forged");
+  FORGED_EVENT(backend, 9, RILL_ERROR_WRONG_BACKEND, "backend 9");
+  FORGED_EVENT(device[0], good(RILL__IPC_EVENT).device[0] ^ 0x5a, RILL_ERROR_WRONG_DEVICE, "UUID");
+  FORGED_EVENT(exporter, good(RILL__IPC_EVENT).exporter ^ UINT64_C(1) << 40, RILL_ERROR_INVALID_ARGUMENT,
+               "this process");
+  assert_int_not_equal(import_event(good(RILL__IPC_EVENT)), RILL_OK); /* nothing is behind it */
+}
+
+/* More than the device has. */
+static void looks_at_the_size(void) {
+  FORGED(size, dut.info.memory_total + 1, RILL_ERROR_INVALID_ARGUMENT, "forged");
+  assert_says(dut.name);
 }
 
 /* Native bytes of every sort, as whoever knows the form may make them up. */
@@ -94,7 +136,8 @@ static void the_check_sees_every_byte(void) {
 }
 
 int main(void) {
-  static const struct test tests[] = { TEST(looks_at_every_field), TEST(native_bytes_may_be_anything),
+  static const struct test tests[] = { TEST(looks_at_every_field),  TEST(looks_at_every_field_of_events),
+                                       TEST(looks_at_the_size),     TEST(native_bytes_may_be_anything),
                                        TEST(bytes_may_be_anything), TEST(the_check_sees_every_byte) };
   return RUN_ON_EACH_DEVICE("core/ipc", tests);
 }

@@ -127,6 +127,20 @@ static rill_status import(struct rill__ipc_bytes content, unsigned char **out) {
 
 static const int codes[] = { ENOMEM, EMFILE, EACCES };
 
+/* The first export of the process makes the number that tells it from others; without chance, of the time. */
+static void tells_processes_apart_without_chance(void) {
+  unsigned char *p = new_memory(), *again;
+  rill_ipc_handle handle;
+  fail_call(8, EAGAIN);
+  assert_ok(rill_memory_ipc_export(p, &handle));
+  assert_string_equal(failed_call(), "getrandom");
+  assert_fails(rill_memory_ipc_import(dut.device, &handle, (void **)&again), RILL_ERROR_INVALID_ARGUMENT);
+  assert_says("this process");
+  assert_ok(import(exported(p), &again));
+  assert_ok(rill_free(again));
+  assert_ok(rill_free(p));
+}
+
 /* Gives whether there is a call `nth`. */
 static bool export_fails_at(unsigned nth, int code) {
   static const rill_ipc_handle zero;
@@ -243,6 +257,22 @@ static void memory_that_a_call_holds_is_freed_behind_it(void) {
   assert_true(rill__memory_let_go(allocation)); /* the last one */
   assert_fails_in("rill_memory_ipc_import", import(content, &again), RILL_ERROR_NOT_FOUND);
   assert_holds(before);
+}
+
+/* In any order. */
+static void what_was_exported_is_freed_in_any_order(void) {
+  enum { COUNT = 3 };
+  static const unsigned orders[][COUNT] = { { 0, 1, 2 }, { 2, 1, 0 }, { 1, 0, 2 }, { 1, 2, 0 } };
+  for (size_t i = 0; i < sizeof orders / sizeof *orders; i++) {
+    unsigned char *p[COUNT];
+    const struct held before = held_now();
+    for (unsigned j = 0; j < COUNT; j++) {
+      p[j] = new_memory();
+      (void)exported(p[j]);
+    }
+    for (unsigned j = 0; j < COUNT; j++) assert_ok(rill_free(p[orders[i][j]]));
+    assert_holds(before);
+  }
 }
 
 /* ---- handles that are not what they were, or never were ---- */
@@ -393,10 +423,12 @@ int main(void) {
   size = 2 * page + 100;
   whole = 3 * page;
   static const struct test tests[] = {
+    TEST(tells_processes_apart_without_chance), /* the first */
     TEST(each_step_of_an_export_can_fail),
     TEST(each_step_of_an_import_can_fail),
     TEST(a_free_that_fails_can_be_made_again),
     TEST(memory_that_a_call_holds_is_freed_behind_it),
+    TEST(what_was_exported_is_freed_in_any_order),
     TEST(what_was_freed_is_not_found_in_what_came_after),
     TEST(looks_at_every_native_field),
     TEST(opens_nothing_else),
