@@ -1,0 +1,32 @@
+/* copy2d.kernel.cu: copies rows of a picture or a matrix: dst[row * dst_pitch + i] = src[row * src_pitch + i] for i
+ * below width and row below height.  Widths and pitches are in elements.
+ *
+ *   copy2d_f32 copy2d_f64   elements of 4 and of 8 bytes, whatever they mean
+ *
+ * Launch: tiles of a block's width, and four times its height, one tile a block, all in x and row after row of them
+ * (rill_kernels_grid2d); any block of two dimensions; 64 x 4 threads on a GPU.
+ * Limits: width, height > 0, since no launch is of 0 threads; src and dst do not overlap.
+ * Exact: bits are not looked at.
+ */
+#include <rill/device/kernel.h>
+
+enum { ROWS = 4 }; /* of a thread: so much more is under way at a time */
+
+#define COPY2D(NAME, T, BITS)                                                                                    \
+  RILL_KERNEL(NAME, int64_t width, int64_t height, const T *src, int64_t src_pitch, T *dst, int64_t dst_pitch) { \
+    const BITS *const from = reinterpret_cast<const BITS *>(src);                                                \
+    BITS *const to = reinterpret_cast<BITS *>(dst);                                                              \
+    const unsigned across = static_cast<unsigned>((width + blockDim.x - 1) / blockDim.x);                        \
+    const ptrdiff_t i = static_cast<ptrdiff_t>(blockIdx.x % across) * blockDim.x + threadIdx.x;                  \
+    const ptrdiff_t row = static_cast<ptrdiff_t>(blockIdx.x / across) * (ROWS * blockDim.y) + threadIdx.y;       \
+    const ptrdiff_t step = blockDim.y;                                                                           \
+    if (i >= width) return;                                                                                      \
+    BITS values[ROWS];                                                                                           \
+    for (int k = 0; k < ROWS; k++)                                                                               \
+      if (row + k * step < height) values[k] = from[(row + k * step) * src_pitch + i];                           \
+    for (int k = 0; k < ROWS; k++)                                                                               \
+      if (row + k * step < height) to[(row + k * step) * dst_pitch + i] = values[k];                             \
+  }
+
+COPY2D(copy2d_f32, float, uint32_t)
+COPY2D(copy2d_f64, double, uint64_t)

@@ -1,0 +1,49 @@
+/* histogram.kernel.cu: counts[bin] += how many x[i] are in that bin, for i below n.
+ *
+ *   histogram_i32                 bin = x[i] - low
+ *   histogram_f32 histogram_f64   bin = (x[i] - low) * scale, rounded down
+ *
+ * Values whose bin is not one of 0 ... bins - 1 are not counted; NaNs neither.
+ *
+ * Each block counts in its dynamic shared memory, and adds that to `counts` at its end.  So few blocks that each count
+ * much are fast, and many values in one bin slow.
+ *
+ * Launch: any grid and any block of one dimension (rill_kernels_histogram: 256 threads, 16384 values a block at
+ * least); bins * 4 bytes of dynamic shared memory, which limits `bins`.
+ * Limits: n, bins > 0; n of one launch below 2^32 times the number of blocks.
+ * Exact, in any order.  x[i] - low and its product round as T does; where that is exact, so is the bin.
+ */
+#include <rill/device/kernel.h>
+
+/* The bin, or -1.  Comparisons that are false for a NaN. */
+static __device__ __forceinline__ int bin_of(int32_t x, int32_t low, int32_t, int bins) {
+  const int64_t bin = static_cast<int64_t>(x) - low;
+  return bin >= 0 && bin < bins ? static_cast<int>(bin) : -1;
+}
+template <class T> static __device__ __forceinline__ int bin_of(T x, T low, T scale, int bins) {
+  const T bin = (x - low) * scale;
+  return bin >= T(0) && bin < static_cast<T>(bins) ? static_cast<int>(bin) : -1;
+}
+
+#define COUNT_INTO_SHARED(T, scale)                                                             \
+  RILL_DYNAMIC_SHARED(unsigned, mine);                                                          \
+  const int thread = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x);     \
+  for (int bin = thread; bin < bins; bin += threads) mine[bin] = 0;                             \
+  __syncthreads();                                                                              \
+  const ptrdiff_t step = static_cast<ptrdiff_t>(gridDim.x) * threads;                           \
+  for (ptrdiff_t i = static_cast<ptrdiff_t>(blockIdx.x) * threads + thread; i < n; i += step) { \
+    const int bin = bin_of(x[i], low, scale, bins);                                             \
+    if (bin >= 0) atomicAdd(&mine[bin], 1u);                                                    \
+  }                                                                                             \
+  __syncthreads();                                                                              \
+  for (int bin = thread; bin < bins; bin += threads)                                            \
+    if (mine[bin] != 0)                                                                         \
+      atomicAdd(reinterpret_cast<unsigned long long *>(&counts[bin]), static_cast<unsigned long long>(mine[bin]));
+
+RILL_KERNEL(histogram_i32, int64_t n, const int32_t *x, int32_t low, int bins, uint64_t *counts){
+  COUNT_INTO_SHARED(int32_t, 0)
+} RILL_KERNEL(histogram_f32, int64_t n, const float *x, float low, float scale, int bins, uint64_t *counts){
+  COUNT_INTO_SHARED(float, scale)
+} RILL_KERNEL(histogram_f64, int64_t n, const double *x, double low, double scale, int bins, uint64_t *counts) {
+  COUNT_INTO_SHARED(double, scale)
+}

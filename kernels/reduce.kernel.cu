@@ -1,0 +1,70 @@
+/* reduce.kernel.cu: one pass of a sum, a minimum, a maximum or a dot product: a result for each tile.
+ *
+ *   sum_i32 sum_f32 sum_f64   out[tile] = the sum of x[i]; of integers modulo 2^32
+ *   min_i32 min_f32 min_f64   the least;    of a number and a NaN the number, a NaN if there are only NaNs
+ *   max_i32 max_f32 max_f64   the greatest; likewise
+ *   dot_f32 dot_f64           the sum of x[i] * y[i]
+ *
+ * A tile is 64 bytes of x for each of 256 threads: 4096 elements of 4 bytes, 2048 of 8.  The last tile may be shorter.
+ * rill_kernels.h has functions that launch the passes until one result is left.
+ *
+ * Launch: a block of 256 threads for each tile (rill_kernels_tiles).
+ * Limits: n > 0, since no launch is of 0 threads; any alignment, multiples of 16 bytes are fastest; out is not x or y.
+ * Rounding: the shape of the sum depends on n alone (fold_tile of wide.h, then a tree of 256), and products are fused
+ * into their sums (fma): the same on every device to the last bit.  In a tile an element goes through at most 3 + 3 + 8
+ * sums in 4 bytes, 3 + 1 + 8 in 8 bytes.
+ */
+#include <rill/device/kernel.h>
+
+#include "wide.h"
+
+struct plus {
+  __device__ __forceinline__ int operator()(int a, int b) const {
+    return static_cast<int>(static_cast<unsigned>(a) + static_cast<unsigned>(b));
+  }
+  __device__ __forceinline__ float operator()(float a, float b) const { return a + b; }
+  __device__ __forceinline__ double operator()(double a, double b) const { return a + b; }
+  __device__ __forceinline__ float operator()(float sum, float x, float y) const { return fmaf(x, y, sum); }
+  __device__ __forceinline__ double operator()(double sum, double x, double y) const { return fma(x, y, sum); }
+};
+
+/* `a != a` is true for a NaN. */
+struct lesser {
+  template <class T> __device__ __forceinline__ T operator()(T a, T b) const { return b < a || a != a ? b : a; }
+};
+struct greater {
+  template <class T> __device__ __forceinline__ T operator()(T a, T b) const { return a < b || a != a ? b : a; }
+};
+
+/* `fold` gives a thread's part of the tile that begins at `base`. */
+#define REDUCE(T, OPERATION, fold)                                                  \
+  __shared__ T part[TILE_THREADS];                                                  \
+  const int thread = static_cast<int>(threadIdx.x);                                 \
+  const ptrdiff_t base = static_cast<ptrdiff_t>(blockIdx.x) * TILE<T>;              \
+  const OPERATION operation;                                                        \
+  part[thread] = fold;                                                              \
+  __syncthreads();                                                                  \
+  for (int half = TILE_THREADS / 2; half > 0; half /= 2) {                          \
+    if (thread < half) part[thread] = operation(part[thread], part[thread + half]); \
+    __syncthreads();                                                                \
+  }                                                                                 \
+  if (thread == 0) out[blockIdx.x] = part[0];
+
+#define KERNELS(SUFFIX, T)                                                           \
+  RILL_KERNEL_BOUNDED(TILE_THREADS, sum_##SUFFIX, int64_t n, const T *x, T *out){    \
+    REDUCE(T, plus, fold_tile(base, thread, n, T(0), operation, operation, x))       \
+  } RILL_KERNEL_BOUNDED(TILE_THREADS, min_##SUFFIX, int64_t n, const T *x, T *out){  \
+    REDUCE(T, lesser, fold_tile(base, thread, n, x[base], operation, operation, x))  \
+  } RILL_KERNEL_BOUNDED(TILE_THREADS, max_##SUFFIX, int64_t n, const T *x, T *out) { \
+    REDUCE(T, greater, fold_tile(base, thread, n, x[base], operation, operation, x)) \
+  }
+
+KERNELS(i32, int32_t)
+KERNELS(f32, float)
+KERNELS(f64, double)
+
+RILL_KERNEL_BOUNDED(TILE_THREADS, dot_f32, int64_t n, const float *x, const float *y, float *out){
+  REDUCE(float, plus, fold_tile(base, thread, n, 0.0f, operation, operation, x, y))
+} RILL_KERNEL_BOUNDED(TILE_THREADS, dot_f64, int64_t n, const double *x, const double *y, double *out) {
+  REDUCE(double, plus, fold_tile(base, thread, n, 0.0, operation, operation, x, y))
+}

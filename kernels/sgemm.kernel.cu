@@ -1,0 +1,156 @@
+/* sgemm.kernel.cu: c = alpha * a * b + beta * c, of matrices in rows: a is m x k, b is k x n, c is m x n; lda, ldb and
+ * ldc are the elements from a row to the next.  If beta is 0, c is not read.
+ *
+ *   sgemm         tiles of 128 x 128, 8 x 8 elements of c a thread: for large matrices on a GPU
+ *   sgemm_16x16   tiles of 16 x 16, one element of c a thread: the textbook's
+ *
+ * Launch: sgemm in blocks of 256 threads of one dimension, sgemm_16x16 in blocks of 16 x 16; one block for each tile of
+ * c, all in x and row after row of them (rill_kernels_sgemm, rill_kernels_sgemm_16x16).
+ * Limits: m, n > 0, since no launch is of 0 threads; k may be 0; c overlaps neither a nor b.  Any alignment; matrices
+ * and rows that begin at multiples of 16 bytes are fastest.
+ * Rounding: an element's products are summed from the first to the last, each product and sum rounded once (fmaf), then
+ * alpha * sum, or beta * c and alpha * sum + that (fmaf).  So both give the same on every device to the last bit, but
+ * for the sign of a zero.
+ */
+#include <rill/device/kernel.h>
+
+#include "wide.h"
+
+static __device__ __forceinline__ float blend(float alpha, float sum, float beta, const float *c) {
+  return beta == 0.0f ? alpha * sum : fmaf(alpha, sum, beta * *c);
+}
+
+/* ---- 16 x 16 ---- */
+
+enum { SMALL = 16 };
+
+RILL_KERNEL_BOUNDED(SMALL *SMALL, sgemm_16x16, int64_t m, int64_t n, int64_t k, float alpha, const float *a,
+                    int64_t lda, const float *b, int64_t ldb, float beta, float *c, int64_t ldc) {
+  __shared__ float tile_a[SMALL][SMALL], tile_b[SMALL][SMALL];
+  const int tx = static_cast<int>(threadIdx.x), ty = static_cast<int>(threadIdx.y);
+  const unsigned across = static_cast<unsigned>((n + SMALL - 1) / SMALL);
+  const ptrdiff_t row = static_cast<ptrdiff_t>(blockIdx.x / across) * SMALL + ty;
+  const ptrdiff_t column = static_cast<ptrdiff_t>(blockIdx.x % across) * SMALL + tx;
+  float sum = 0.0f;
+  for (ptrdiff_t first = 0; first < k; first += SMALL) {
+    tile_a[ty][tx] = row < m && first + tx < k ? a[row * lda + first + tx] : 0.0f;
+    tile_b[ty][tx] = first + ty < k && column < n ? b[(first + ty) * ldb + column] : 0.0f;
+    __syncthreads();
+    for (int i = 0; i < SMALL; i++) sum = fmaf(tile_a[ty][i], tile_b[i][tx], sum);
+    __syncthreads();
+  }
+  if (row < m && column < n) c[row * ldc + column] = blend(alpha, sum, beta, &c[row * ldc + column]);
+}
+
+/* ---- 128 x 128 ---- */
+
+/* 32 threads that run together share 32 x 64 elements of the tile: each has 4 x 4 of them in each of the four quarters,
+ * so that the 8 in a row read 128 bytes of shared memory that lie together, at a time. */
+enum { SIDE = 128, DEPTH = 8, THREADS = 256, QUARTER_ROWS = 16, QUARTER_COLUMNS = 32 };
+/* Four elements more in a row of a's tile, which is written down its columns. */
+enum { PITCH_A = SIDE + 4, PITCH_B = SIDE };
+
+/* How many of four elements are there, of those from `i` on that are below `end`; WHOLE if they are and can be loaded
+ * at once. */
+enum { WHOLE = 5 };
+static __device__ __forceinline__ int count_four(ptrdiff_t i, ptrdiff_t end, bool aligned) {
+  const ptrdiff_t count = end - i;
+  return count <= 0 ? 0 : count < 4 ? static_cast<int>(count) : aligned ? WHOLE : 4;
+}
+
+static __device__ __forceinline__ wide<float> load_four(const float *p, int count) {
+  if (count == WHOLE) return load_wide(p);
+  wide<float> four;
+#pragma unroll
+  for (int j = 0; j < 4; j++) four.at[j] = j < count ? p[j] : 0.0f;
+  return four;
+}
+
+static __device__ __forceinline__ void store_four(float *row, ptrdiff_t i, ptrdiff_t end, bool aligned,
+                                                  const float *sums, float alpha, float beta) {
+  if (aligned && i + 4 <= end) {
+    wide<float> four = {};
+    if (beta != 0.0f) four = load_wide(row + i);
+    for (int j = 0; j < 4; j++) four.at[j] = blend(alpha, sums[j], beta, &four.at[j]);
+    store_wide(row + i, four);
+    return;
+  }
+  for (int j = 0; j < 4; j++)
+    if (i + j < end) row[i + j] = blend(alpha, sums[j], beta, &row[i + j]);
+}
+
+/* sums += a column of 8 times a row of 8, for each depth of the tiles. */
+static __device__ __forceinline__ void multiply_tiles(const float (&tile_a)[DEPTH][PITCH_A],
+                                                      const float (&tile_b)[DEPTH][PITCH_B], int row, int column,
+                                                      float (&sums)[8][8]) {
+#pragma unroll 2 /* more takes so many registers that one block has a multiprocessor of an H100 to itself */
+  for (int d = 0; d < DEPTH; d++) {
+    const wide<float> a[2] = { load_wide(&tile_a[d][row]), load_wide(&tile_a[d][row + QUARTER_ROWS]) };
+    const wide<float> b[2] = { load_wide(&tile_b[d][column]), load_wide(&tile_b[d][column + QUARTER_COLUMNS]) };
+#pragma unroll
+    for (int i = 0; i < 8; i++)
+#pragma unroll
+      for (int j = 0; j < 8; j++) sums[i][j] = fmaf(a[i / 4].at[i % 4], b[j / 4].at[j % 4], sums[i][j]);
+  }
+}
+
+/* While the threads work on one pair of tiles, the next pair is on its way to registers; there are two pairs, so that
+ * it can be written while other threads still read the first. */
+RILL_KERNEL_BOUNDED(THREADS, sgemm, int64_t m, int64_t n, int64_t k, float alpha, const float *a, int64_t lda,
+                    const float *b, int64_t ldb, float beta, float *c, int64_t ldc) {
+  alignas(16) __shared__ float tile_a[2][DEPTH][PITCH_A];
+  alignas(16) __shared__ float tile_b[2][DEPTH][PITCH_B];
+  const int thread = static_cast<int>(threadIdx.x);
+  const unsigned across = static_cast<unsigned>((n + SIDE - 1) / SIDE);
+  const ptrdiff_t top = static_cast<ptrdiff_t>(blockIdx.x / across) * SIDE;
+  const ptrdiff_t left = static_cast<ptrdiff_t>(blockIdx.x % across) * SIDE;
+
+  /* What the thread loads: four elements of a row of a, and of a row of b.  The last pair of tiles may be smaller. */
+  const int a_row = thread / 2, a_depth = thread % 2 * 4, b_depth = thread / 32, b_column = thread % 32 * 4;
+  const bool a_aligned = lda % 4 == 0 && are_aligned(a), b_aligned = ldb % 4 == 0 && are_aligned(b);
+  const int steps = static_cast<int>((k + DEPTH - 1) / DEPTH);
+  const ptrdiff_t last = (k - 1) / DEPTH * DEPTH;
+  const int a_count = top + a_row < m ? count_four(a_depth, DEPTH, a_aligned) : 0;
+  const int a_last = top + a_row < m ? count_four(last + a_depth, k, a_aligned) : 0;
+  const int b_count = count_four(left + b_column, n, b_aligned);
+  const int b_last = last + b_depth < k ? b_count : 0;
+  const float *a_from = a + (top + a_row) * lda + a_depth;
+  const float *b_from = b + b_depth * ldb + left + b_column;
+  const ptrdiff_t b_step = DEPTH * ldb;
+
+  /* What it computes. */
+  const int row = thread / 64 * 32 + thread % 32 / 8 * 4, column = thread / 32 % 2 * 64 + thread % 8 * 4;
+  float sums[8][8];
+#pragma unroll
+  for (int i = 0; i < 8; i++)
+#pragma unroll
+    for (int j = 0; j < 8; j++) sums[i][j] = 0.0f;
+
+  wide<float> next_a = load_four(a_from, steps > 1 ? a_count : a_last);
+  wide<float> next_b = load_four(b_from, steps > 1 ? b_count : b_last);
+  int current = 0;
+  for (int remaining = steps; remaining > 0; remaining--) {
+#pragma unroll
+    for (int j = 0; j < 4; j++) tile_a[current][a_depth + j][a_row] = next_a.at[j];
+    store_wide(&tile_b[current][b_depth][b_column], next_b);
+    __syncthreads();
+    if (remaining > 1) {
+      a_from += DEPTH;
+      b_from += b_step;
+      next_a = load_four(a_from, remaining > 2 ? a_count : a_last);
+      next_b = load_four(b_from, remaining > 2 ? b_count : b_last);
+    }
+    multiply_tiles(tile_a[current], tile_b[current], row, column, sums);
+    current = 1 - current;
+  }
+
+  const bool c_aligned = ldc % 4 == 0 && are_aligned(c);
+#pragma unroll
+  for (int i = 0; i < 8; i++) {
+    const ptrdiff_t r = top + row + i / 4 * QUARTER_ROWS + i % 4;
+    if (r < m) {
+      store_four(c + r * ldc, left + column, n, c_aligned, &sums[i][0], alpha, beta);
+      store_four(c + r * ldc, left + column + QUARTER_COLUMNS, n, c_aligned, &sums[i][4], alpha, beta);
+    }
+  }
+}
