@@ -143,6 +143,16 @@ struct rill__copy_3d {
   size_t dst_pitch, dst_slice_pitch, src_pitch, src_slice_pitch; /* slice pitches mean nothing if depth is 1 */
 };
 
+/* A fill of `height` rows of `width` patterns of 1, 2, 4, 8 or 16 bytes each, neither 0; `dst` and the pitch, in bytes
+ * from row to row, are multiples of the pattern's size.  The kind is as in the `copy` slot of memory. */
+struct rill__fill_2d {
+  void *dst;
+  uint32_t dst_kind;
+  size_t pitch, width, height;
+  const void *pattern; /* read during the call */
+  size_t pattern_size;
+};
+
 /* What the backend of one process gives to that of another, inside a rill_ipc_handle: bytes that only it reads. */
 struct rill__ipc_native {
   unsigned char bytes[64];
@@ -243,10 +253,17 @@ struct rill__memory_table {
    * of managed memory of the backend to the stream's device.  `advise`: RILL_ADVICE_* about such a range; `at` is a
    * device of the backend, or NULL for the host. */
   rill_status (*prefetch)(struct rill__stream *stream, const void *p, size_t size);
+  rill_status (*may_prefetch)(struct rill__device *device); /* optional: UNSUPPORTED, as `prefetch` would say it */
   rill_status (*advise)(struct rill__device *device, const void *p, size_t size, struct rill__device *at,
                         uint32_t advice);
   /* count > 0; pattern_size 1, 2, 4, 8 or 16; dst aligned to it; the product does not overflow. */
-  rill_status (*fill)(struct rill__stream *stream, void *dst, const void *pattern, size_t pattern_size, size_t count);
+  rill_status (*fill)(struct rill__stream *stream, void *dst, uint32_t dst_kind, const void *pattern,
+                      size_t pattern_size, size_t count);
+  /* Rows that do not join into one: height > 1, and something between them. */
+  rill_status (*fill_2d)(struct rill__stream *stream, const struct rill__fill_2d *fill);
+  /* Optional.  Whether the driver knows the memory at `p`, of which rill knows nothing: then it is not pageable.  Not
+   * asked on the way of work that goes to the driver. */
+  rill_status (*is_known)(struct rill__device *device, const void *p, bool *out);
   /* Optional, all three or none: the same for memory.  `p` and `size` are an allocation of kind DEVICE.  May
    * block for submitted work. */
   rill_status (*ipc_export)(struct rill__device *device, void *p, size_t size, struct rill__ipc_native *out);

@@ -20,9 +20,11 @@ static inline rill_status rill__check_usable(struct rill__device *device) {
   return RILL_OK;
 }
 
-/* True if the stream is known to be idle without asking the driver. */
+/* True if the stream is known to be idle without asking the driver.  What it remembers is of work that the driver had:
+ * held work comes behind that. */
 static inline bool rill__known_idle(struct rill__stream *stream) {
-  return rill__memo_knows(&stream->memo) && !atomic_load_explicit(&stream->foreign, memory_order_relaxed);
+  return atomic_load_explicit(&stream->held, memory_order_acquire) == NULL && rill__memo_knows(&stream->memo) &&
+         !atomic_load_explicit(&stream->foreign, memory_order_relaxed);
 }
 
 /* True if the event's last record is known to be complete without asking the driver. */

@@ -108,14 +108,11 @@ rill_status rill__held_host_call(struct rill__stream *stream, rill_host_fn fn, v
   return rill__held_push(stream, op, taken);
 }
 
-rill_status rill__held_fill(struct rill__stream *stream, void *dst, const void *pattern, size_t pattern_size,
-                            size_t count, bool *taken) {
+rill_status rill__held_fill(struct rill__stream *stream, const struct rill__fill_2d *fill, bool *taken) {
   struct held_op *op = NULL;
   RILL_TRY(rill__held_op_new(HELD_FILL, 0, &op));
-  op->fill.dst = dst;
-  memcpy(op->fill.pattern, pattern, pattern_size);
-  op->fill.pattern_size = pattern_size;
-  op->fill.count = count;
+  op->fill.rows = *fill;
+  op->fill.rows.pattern = memcpy(op->fill.pattern, fill->pattern, fill->pattern_size);
   return rill__held_push(stream, op, taken);
 }
 

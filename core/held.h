@@ -30,8 +30,7 @@ rill_status rill__held_host_call(struct rill__stream *stream, rill_host_fn fn, v
 rill_status rill__held_copy(struct rill__stream *stream, void *dst, uint32_t dst_kind, const void *src,
                             uint32_t src_kind, size_t n, bool *taken);
 rill_status rill__held_copy_3d(struct rill__stream *stream, const struct rill__copy_3d *copy, bool *taken);
-rill_status rill__held_fill(struct rill__stream *stream, void *dst, const void *pattern, size_t pattern_size,
-                            size_t count, bool *taken);
+rill_status rill__held_fill(struct rill__stream *stream, const struct rill__fill_2d *fill, bool *taken);
 rill_status rill__held_prefetch(struct rill__stream *stream, const void *p, size_t size, bool *taken);
 rill_status rill__held_launch(struct rill__stream *stream, const struct rill__launch *launch, bool *taken);
 
@@ -62,6 +61,9 @@ void rill__staging_give_back(void);
 
 /* How many streams are held. */
 extern _Atomic uint32_t rill__held_count;
+
+/* Blocks, outside epochs, until no held work may be going to use the allocation or registered range. */
+void rill__held_wait_for_memory(struct rill__object *allocation);
 
 /* What fork must not happen in the middle of. */
 void rill__held_lock(void);

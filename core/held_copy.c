@@ -1,8 +1,10 @@
 /* Copies and prefetches of held streams, and the pinned memory that stands in for pageable memory in them. */
 #include "core/held_queue.h"
 
-/* Puts pinned memory, without anything between rows, between the ends of a copy, one of which is pageable. */
-static rill_status stage(struct rill__stream *stream, struct rill__copy_3d *copy, size_t n, struct held_staging **out) {
+/* Puts pinned memory, without anything between rows, between the ends of a copy, of which those that are pageable are
+ * named. */
+static rill_status stage(struct rill__stream *stream, struct rill__copy_3d *copy, bool from, bool to, size_t n,
+                         struct held_staging **out) {
   RILL_REQUIRE(n <= HELD_BYTES_MAX, RILL_ERROR_OUT_OF_MEMORY,
                "%s is held; a copy of %zu bytes of pageable memory passes the limit of %d" RILL_HINT
                "use pinned memory",
@@ -18,11 +20,11 @@ static rill_status stage(struct rill__stream *stream, struct rill__copy_3d *copy
   out_of.src_kind = RILL_MEMORY_PINNED;
   out_of.src_pitch = in.dst_pitch;
   out_of.src_slice_pitch = in.dst_slice_pitch;
-  if (copy->src_kind == RILL_MEMORY_UNKNOWN) { /* its source is taken at the call */
+  if (from) { /* its source is taken at the call */
     rill__copy_rows(&in, 0, copy->height * copy->depth);
     *copy = out_of;
   }
-  if (copy->dst_kind == RILL_MEMORY_UNKNOWN) {
+  if (to) {
     staging->down = true;
     staging->deliver = out_of;
     in.src = copy->src;
@@ -35,14 +37,28 @@ static rill_status stage(struct rill__stream *stream, struct rill__copy_3d *copy
   return RILL_OK;
 }
 
+/* Whether memory is pageable: nobody's that the driver knows.  What it knows is left to it, to be read and written in
+ * its turn, and may not even be the host's. */
+static rill_status ask_pageable(struct rill__device *device, const void *p, uint32_t kind, bool *out) {
+  bool known = false;
+  *out = kind == RILL_MEMORY_UNKNOWN;
+  if (!*out || device->backend->memory->is_known == NULL) return RILL_OK;
+  RILL_TRY(RILL_DOOR(device, memory, is_known, device, p, &known));
+  *out = !known;
+  return RILL_OK;
+}
+
 rill_status rill__held_copy_3d(struct rill__stream *stream, const struct rill__copy_3d *copy, bool *taken) {
-  const bool pageable = copy->dst_kind == RILL_MEMORY_UNKNOWN || copy->src_kind == RILL_MEMORY_UNKNOWN;
+  struct rill__device *device = stream->base.device;
+  bool from = false, to = false;
   const size_t n = copy->width * copy->height * copy->depth;
   struct rill__copy_3d wanted = *copy;
   struct held_staging *staging = NULL;
   struct held_op *op = NULL;
   *taken = false;
-  if (pageable) RILL_TRY(stage(stream, &wanted, n, &staging));
+  RILL_TRY(ask_pageable(device, copy->src, copy->src_kind, &from));
+  RILL_TRY(ask_pageable(device, copy->dst, copy->dst_kind, &to));
+  if (from || to) RILL_TRY(stage(stream, &wanted, from, to, n, &staging));
   const rill_status status = rill__held_op_new(HELD_COPY, 0, &op);
   if (status != RILL_OK) {
     if (staging != NULL) rill__staging_keep(staging);

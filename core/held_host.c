@@ -55,6 +55,8 @@ static uint64_t time_left(const struct timespec *until) {
   return left > 0 ? (uint64_t)left : 0;
 }
 
+void rill__held_await_change(void) { (void)pthread_cond_wait(&changed, &lock); }
+
 /* Waits for a change; false if the time is over.  Under the lock. */
 static bool wait_for_change(const struct timespec *until, uint64_t ns) {
   if (ns == RILL__FOREVER) {

@@ -50,9 +50,8 @@ struct held_op {
       struct held_staging *staging; /* pinned memory at one of the ends, owned; or NULL */
     } copy;
     struct {
-      void *dst;
+      struct rill__fill_2d rows; /* one, or several; its pattern is here: */
       uint64_t pattern[2];
-      size_t pattern_size, count;
     } fill;
     struct {
       const void *p;
@@ -119,6 +118,7 @@ void rill__held_append(struct rill__held *held, struct held_op *op);
 void rill__point_use(struct rill__point *point);
 void rill__point_unuse(struct rill__point *point);
 void rill__held_changed(void); /* wakes who waits for a change */
+void rill__held_await_change(void);
 
 /* Fails all work behind the waits for the first record of `event`. */
 void rill__held_fail_waits(struct rill__event *event, rill_status status, int32_t native_code, const char *native_name,

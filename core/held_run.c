@@ -1,4 +1,5 @@
 #include "core/held_queue.h"
+#include "core/memory.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -154,9 +155,7 @@ static rill_status give(struct rill__stream *stream, struct held_op *op) {
     case HELD_RECORD: return give_record(stream, op);
     case HELD_HOST_CALL: return give_host_call(stream, op);
     case HELD_COPY: return give_copy(stream, op);
-    case HELD_FILL:
-      return RILL_DOOR(stream, memory, fill, stream, op->fill.dst, op->fill.pattern, op->fill.pattern_size,
-                       op->fill.count);
+    case HELD_FILL: return rill__fill_rows(stream, &op->fill.rows);
     case HELD_PREFETCH: return RILL_DOOR(stream, memory, prefetch, stream, op->prefetch.p, op->prefetch.size);
     case HELD_LAUNCH: return RILL_DOOR(stream, kernel, launch, stream, &op->launch);
   }

@@ -32,7 +32,9 @@ rill_status rill_memory_prefetch_async(rill_stream stream, const void *p, size_t
   RILL_REQUIRE(s->base.device->backend->memory->prefetch != NULL, RILL_ERROR_UNSUPPORTED,
                "%s has no prefetch, in any version", s->base.device->name);
   if (rill__is_held(s)) {
+    struct rill__device *device = s->base.device;
     bool taken = false;
+    if (device->backend->memory->may_prefetch != NULL) RILL_TRY(RILL_DOOR(device, memory, may_prefetch, device));
     RILL_TRY(rill__held_prefetch(s, p, size, &taken));
     if (taken) return RILL_OK;
   }

@@ -298,10 +298,13 @@ rill_status rill_fill_async(rill_stream stream, void *dst, const void *pattern, 
   RILL_TRY(rill__check_usable(s->base.device));
   if (rill__is_held(s)) {
     bool taken = false;
-    RILL_TRY(rill__held_fill(s, dst, pattern, pattern_size, count, &taken));
+    const struct rill__fill_2d row = {
+      .dst = dst, .dst_kind = kind, .width = count, .height = 1, .pattern = pattern, .pattern_size = pattern_size
+    };
+    RILL_TRY(rill__held_fill(s, &row, &taken));
     if (taken) return RILL_OK;
   }
-  RILL_TRY(RILL_DOOR(s, memory, fill, s, dst, pattern, pattern_size, count));
+  RILL_TRY(RILL_DOOR(s, memory, fill, s, dst, kind, pattern, pattern_size, count));
   rill__memo_changed(&s->memo);
   return RILL_OK;
 }

@@ -12,6 +12,9 @@
 rill_status rill__memory_check(const struct rill__stream *stream, const void *p, size_t n, const char *what,
                                uint32_t *kind);
 
+/* Hands a fill of one or several rows to the backend. */
+rill_status rill__fill_rows(struct rill__stream *stream, const struct rill__fill_2d *fill);
+
 /* Puts an allocation into the map, unless it overlaps another one, which it then gives, or memory ran out. */
 bool rill__memory_insert(struct rill__allocation *allocation, struct rill__allocation **overlapping);
 

@@ -27,20 +27,25 @@ bool rill_device_can_access_peer(rill_device device, rill_device memory_of, cons
   return answer;
 }
 
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of those who change peers; nothing else waits for it */
+
+static bool is_on(struct rill__device *device, struct rill__device *memory_of) {
+  return (atomic_load(&device->peers[word_of(memory_of)]) & bit_of(memory_of)) != 0;
+}
+
 /* For two devices that can.  Both live for ever, so this runs outside epochs: the driver may take its time. */
 static rill_status set_peer(struct rill__device *device, struct rill__device *memory_of, bool on) {
-  _Atomic uint64_t *word = &device->peers[word_of(memory_of)];
   RILL_TRY(rill__check_usable(device));
-  if (!on && (atomic_load(word) & bit_of(memory_of)) == 0) return RILL_OK; /* without making contexts */
+  if (is_on(device, memory_of) == on) return RILL_OK; /* without making contexts, and without a wait */
   RILL_TRY(rill__device_activate(device));
   RILL_TRY(rill__device_activate(memory_of));
-  pthread_mutex_lock(&device->lock);
+  pthread_mutex_lock(&lock);
   rill_status status = RILL_OK;
-  if (((atomic_load(word) & bit_of(memory_of)) != 0) != on) {
+  if (is_on(device, memory_of) != on) {
     status = RILL_DOOR(device, device, set_peer, device, memory_of, on);
-    if (status == RILL_OK) atomic_fetch_xor(word, bit_of(memory_of));
+    if (status == RILL_OK) atomic_fetch_xor(&device->peers[word_of(memory_of)], bit_of(memory_of));
   }
-  pthread_mutex_unlock(&device->lock);
+  pthread_mutex_unlock(&lock);
   return status;
 }
 
@@ -80,7 +85,6 @@ rill_status rill_device_is_peer_enabled(rill_device device, rill_device memory_o
   RILL_RESOLVE(RILL__DEVICE, memory_of, "memory_of", &m);
   RILL_TRY(rill__check_same_backend(&d->base, &m->base));
   RILL_REQUIRE(out != NULL, RILL_ERROR_INVALID_ARGUMENT, "out is NULL");
-  const uint32_t word = word_of(m);
-  *out = d == m || (word < sizeof d->peers / sizeof *d->peers && (atomic_load(&d->peers[word]) & bit_of(m)) != 0);
+  *out = d == m || (word_of(m) < sizeof d->peers / sizeof *d->peers && is_on(d, m));
   return RILL_OK;
 }

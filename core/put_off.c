@@ -30,7 +30,7 @@ static bool may_use(const struct held_op *op, const struct rill__allocation *all
     case HELD_COPY: /* a range that begins inside an allocation ends inside it */
       return overlaps(allocation, op->copy.ends.dst, 1) || overlaps(allocation, op->copy.ends.src, 1);
     case HELD_PREFETCH: return overlaps(allocation, op->prefetch.p, op->prefetch.size);
-    case HELD_FILL: return overlaps(allocation, op->fill.dst, op->fill.pattern_size * op->fill.count);
+    case HELD_FILL: return overlaps(allocation, op->fill.rows.dst, 1);
     case HELD_RECORD: return is_use_of(op->record.event, allocation);
     case HELD_WAIT_EVENT:
     case HELD_WAIT_POINT: break;
@@ -57,6 +57,15 @@ static bool held_work_may_use(struct rill__allocation *allocation) {
     used = true;
   }
   return used;
+}
+
+void rill__held_wait_for_memory(struct rill__object *object) {
+  struct rill__allocation *allocation = (struct rill__allocation *)object;
+  if (atomic_load(&rill__held_count) == 0) return;
+  rill__held_lock();
+  allocation->serial = rill__held_serial;
+  while (held_work_may_use(allocation)) rill__held_await_change();
+  rill__held_unlock();
 }
 
 /* ---- putting off ---- */

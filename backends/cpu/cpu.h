@@ -56,6 +56,10 @@ rill_status cpu_event_wait(struct rill__stream *stream, struct rill__event *even
 
 /* A slot of the memory table; copy_pitched.c. */
 rill_status cpu_copy_3d(struct rill__stream *stream, const struct rill__copy_3d *copy);
+rill_status cpu_fill_2d(struct rill__stream *stream, const struct rill__fill_2d *fill);
+
+/* Writes the pattern again and again; the last one may be cut off. */
+void cpu_fill_bytes(char *dst, size_t size, const char pattern[16]);
 
 /* How a host wait ends: OK, TIMEOUT, or what the device was lost to. */
 rill_status cpu_wait_status(struct rill__device *device, bool reached, uint64_t ns);

@@ -125,17 +125,18 @@ struct fill {
   char pattern[16]; /* repeated to this length */
 };
 
-/* From a multiple of 16 bytes on. */
-static void fill_range(const struct fill *fill, size_t from, size_t to) {
-  char *const dst = fill->dst;
-  if (memcmp(fill->pattern, fill->pattern + 1, sizeof fill->pattern - 1) == 0) { /* all bytes are equal */
-    memset(dst + from, fill->pattern[0], to - from);
+void cpu_fill_bytes(char *dst, size_t size, const char pattern[16]) {
+  if (memcmp(pattern, pattern + 1, 15) == 0) { /* all bytes are equal */
+    memset(dst, pattern[0], size);
     return;
   }
-  for (; to - from >= sizeof fill->pattern; from += sizeof fill->pattern) {
-    memcpy(dst + from, fill->pattern, sizeof fill->pattern);
-  }
-  memcpy(dst + from, fill->pattern, to - from);
+  for (; size >= 16; size -= 16, dst += 16) memcpy(dst, pattern, 16);
+  memcpy(dst, pattern, size);
+}
+
+/* From a multiple of 16 bytes on. */
+static void fill_range(const struct fill *fill, size_t from, size_t to) {
+  cpu_fill_bytes(fill->dst + from, to - from, fill->pattern);
 }
 
 static void fill_parts(struct cpu_op *op, uint64_t first, uint64_t end) {
@@ -152,8 +153,9 @@ static bool run_fill(struct cpu_queue *queue, struct cpu_op *op) {
   return true;
 }
 
-static rill_status fill(struct rill__stream *stream, void *dst, const void *pattern, size_t pattern_size,
-                        size_t count) {
+static rill_status fill(struct rill__stream *stream, void *dst, uint32_t dst_kind, const void *pattern,
+                        size_t pattern_size, size_t count) {
+  (void)dst_kind;
   struct cpu_queue *queue = cpu_queue_of(stream);
   struct fill asked = { .op = { .run = run_fill }, .dst = dst, .size = pattern_size * count };
   for (size_t at = 0; at < sizeof asked.pattern; at += pattern_size) memcpy(asked.pattern + at, pattern, pattern_size);
@@ -180,6 +182,7 @@ const struct rill__memory_table cpu_memory_table = {
   .prefetch = prefetch,
   .advise = advise,
   .fill = fill,
+  .fill_2d = cpu_fill_2d,
   .ipc_export = cpu_ipc_export,
   .ipc_import = cpu_ipc_import,
   .ipc_close = cpu_ipc_close,

@@ -169,6 +169,7 @@ static inline gpu_result gpu_vendor_open(gpu_device_handle device, gpu_context *
 #define GPU_OPEN_TEXT "cuDevicePrimaryCtxRetain"
 #define GPU_OWNER_TEXT "cuStreamGetCtx"
 #define GPU_IDENTIFY_TEXT "cuDeviceGetAttribute"
+#define GPU_IS_KNOWN_TEXT gpu_symbols.pointer_attribute
 #define GPU_ALLOW_SHARED_TEXT "cuFuncSetAttribute"
 
 static inline gpu_result gpu_vendor_enter(struct gpu_scope *scope, gpu_device_handle device, gpu_context context) {
@@ -346,6 +347,14 @@ static inline gpu_result gpu_vendor_copy_3d(const struct rill__copy_3d *copy, gp
     .Depth = copy->depth,
   };
   return GPU_CALL(copy_3d(&values, stream));
+}
+
+/* Whether the driver knows the memory at `p`; of other host memory the question is invalid. */
+static inline gpu_result gpu_vendor_is_known(const void *p, bool *known) {
+  CUmemorytype type = (CUmemorytype)0;
+  const gpu_result result = GPU_CALL(pointer_attribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, GPU_POINTER(p)));
+  *known = result == GPU_SUCCESS;
+  return result == GPU_INVALID_VALUE ? GPU_SUCCESS : result;
 }
 
 static inline gpu_result gpu_vendor_ipc_open_memory(gpu_pointer *out, gpu_ipc_memory handle) {

@@ -33,6 +33,8 @@
 #define gpu_event_table GPU_NAME(event_table)
 #define gpu_fail GPU_NAME(fail)
 #define gpu_fail_unfinished GPU_NAME(fail_unfinished)
+#define gpu_fill GPU_NAME(fill)
+#define gpu_fill_2d GPU_NAME(fill_2d)
 #define gpu_forked GPU_NAME(forked)
 #define gpu_host_call GPU_NAME(host_call)
 #define gpu_ipc_close GPU_NAME(ipc_close)
@@ -134,6 +136,11 @@ rill_status gpu_set_peer(struct rill__device *device, struct rill__device *memor
 
 /* The copy_3d slot of memory. */
 rill_status gpu_copy_3d(struct rill__stream *stream, const struct rill__copy_3d *copy);
+
+/* The fill slots of memory. */
+rill_status gpu_fill(struct rill__stream *stream, void *dst, uint32_t dst_kind, const void *pattern,
+                     size_t pattern_size, size_t count);
+rill_status gpu_fill_2d(struct rill__stream *stream, const struct rill__fill_2d *fill);
 
 /* The host_call slot of streams. */
 rill_status gpu_host_call(struct rill__stream *stream, rill_host_fn fn, void *user);

@@ -77,6 +77,16 @@ static rill_status host_unregister(struct rill__device *device, void *p) {
   return result == GPU_SUCCESS ? RILL_OK : GPU_FAIL(device, result, host_unregister);
 }
 
+static rill_status is_known(struct rill__device *device, const void *p, bool *out) {
+  struct gpu_scope scope;
+  gpu_result result = gpu_enter(device, &scope);
+  if (result == GPU_SUCCESS) {
+    result = gpu_vendor_is_known(p, out);
+    gpu_leave(&scope);
+  }
+  return result == GPU_SUCCESS ? RILL_OK : gpu_fail(device, result, GPU_IS_KNOWN_TEXT);
+}
+
 /* ---- managed memory ---- */
 
 /* Without it memory moves as a whole at each launch, and neither prefetch nor advice means anything to the driver. */
@@ -91,11 +101,15 @@ static rill_status need_concurrent(struct rill__device *device, const char *symb
   return RILL_OK;
 }
 
+static rill_status may_prefetch(struct rill__device *device) {
+  return need_concurrent(device, gpu_symbols.prefetch, gpu_api.prefetch != NULL);
+}
+
 static rill_status prefetch(struct rill__stream *stream, const void *p, size_t size) {
   const struct gpu_stream *part = gpu_stream_of(stream);
   struct rill__device *device = stream->base.device;
   gpu_result result;
-  RILL_TRY(need_concurrent(device, gpu_symbols.prefetch, gpu_api.prefetch != NULL));
+  RILL_TRY(may_prefetch(device));
   GPU_RUN(result, device, part->work_inside, prefetch,
           (GPU_CONST_POINTER(p), size, gpu_device_of(device)->native, part->native));
   return result == GPU_SUCCESS ? RILL_OK : GPU_FAIL(device, result, prefetch);
@@ -164,88 +178,6 @@ static rill_status copy(struct rill__stream *stream, void *dst, uint32_t dst_kin
   return RILL__LIKELY(result == GPU_SUCCESS) ? RILL_OK : gpu_fail(device, result, symbol);
 }
 
-/* ---- fill ---- */
-
-static uint32_t word_at(const unsigned char *pattern, size_t offset) {
-  uint32_t word;
-  memcpy(&word, pattern + offset, sizeof word);
-  return word;
-}
-
-/* A pattern of several words as one fill of two dimensions for each word: a column of `rows` words, one pattern
- * apart.  In pieces, since the vendors do not say how many rows they take. */
-static rill_status fill_columns(struct rill__stream *stream, unsigned char *dst, const unsigned char *pattern,
-                                size_t pattern_size, size_t count) {
-  const struct gpu_stream *part = gpu_stream_of(stream);
-  struct rill__device *device = stream->base.device;
-  const size_t most = (size_t)1 << 24;
-  for (size_t done = 0; done < count;) {
-    const size_t rows = count - done < most ? count - done : most;
-    for (size_t offset = 0; offset < pattern_size; offset += 4) {
-      gpu_result result;
-      GPU_RUN(result, device, part->work_inside, fill_2d_32,
-              (GPU_POINTER(dst + done * pattern_size + offset), pattern_size, word_at(pattern, offset), 1, rows,
-               part->native));
-      if (result != GPU_SUCCESS) return GPU_FAIL(device, result, fill_2d_32);
-    }
-    done += rows;
-  }
-  return RILL_OK;
-}
-
-/* The same where there is no such fill: write the pattern once, word by word, and double what is there by copies
- * until it is all. */
-static rill_status fill_doubling(struct rill__stream *stream, unsigned char *dst, const unsigned char *pattern,
-                                 size_t pattern_size, size_t count) {
-  const struct gpu_stream *part = gpu_stream_of(stream);
-  struct rill__device *device = stream->base.device;
-  for (size_t offset = 0; offset < pattern_size; offset += 4) {
-    gpu_result result;
-    GPU_RUN(result, device, part->work_inside, fill_32,
-            (GPU_POINTER(dst + offset), (gpu_word)word_at(pattern, offset), 1, part->native));
-    if (result != GPU_SUCCESS) return GPU_FAIL(device, result, fill_32);
-  }
-  const size_t size = pattern_size * count;
-  for (size_t done = pattern_size; done < size;) {
-    const size_t n = size - done < done ? size - done : done;
-    RILL_TRY(copy(stream, dst + done, RILL_MEMORY_UNKNOWN, dst, RILL_MEMORY_UNKNOWN, n));
-    done += n;
-  }
-  return RILL_OK;
-}
-
-static rill_status fill(struct rill__stream *stream, void *dst, const void *pattern, size_t pattern_size,
-                        size_t count) {
-  const struct gpu_stream *part = gpu_stream_of(stream);
-  struct rill__device *device = stream->base.device;
-  const gpu_pointer to = GPU_POINTER(dst);
-  unsigned char bytes[16];
-  memcpy(bytes, pattern, pattern_size);
-  /* A long pattern that is a shorter one twice. */
-  while (pattern_size > 4 && memcmp(bytes, bytes + pattern_size / 2, pattern_size / 2) == 0) {
-    pattern_size /= 2;
-    count *= 2;
-  }
-  gpu_result result;
-  switch (pattern_size) {
-    case 1:
-      GPU_RUN(result, device, part->work_inside, fill_8, (to, bytes[0], count, part->native));
-      return RILL__LIKELY(result == GPU_SUCCESS) ? RILL_OK : GPU_FAIL(device, result, fill_8);
-    case 2: {
-      uint16_t half;
-      memcpy(&half, bytes, sizeof half);
-      GPU_RUN(result, device, part->work_inside, fill_16, (to, half, count, part->native));
-      return RILL__LIKELY(result == GPU_SUCCESS) ? RILL_OK : GPU_FAIL(device, result, fill_16);
-    }
-    case 4:
-      GPU_RUN(result, device, part->work_inside, fill_32, (to, (gpu_word)word_at(bytes, 0), count, part->native));
-      return RILL__LIKELY(result == GPU_SUCCESS) ? RILL_OK : GPU_FAIL(device, result, fill_32);
-    default:
-      return gpu_api.fill_2d_32 != NULL ? fill_columns(stream, dst, bytes, pattern_size, count)
-                                        : fill_doubling(stream, dst, bytes, pattern_size, count);
-  }
-}
-
 const struct rill__memory_table gpu_memory_table = {
   .alloc = alloc,
   .free = release,
@@ -254,8 +186,11 @@ const struct rill__memory_table gpu_memory_table = {
   .copy = copy,
   .copy_3d = gpu_copy_3d,
   .prefetch = prefetch,
+  .may_prefetch = may_prefetch,
   .advise = advise,
-  .fill = fill,
+  .fill = gpu_fill,
+  .fill_2d = gpu_fill_2d,
+  .is_known = is_known,
   .ipc_export = gpu_ipc_export_memory,
   .ipc_import = gpu_ipc_import_memory,
   .ipc_close = gpu_ipc_close,

@@ -41,6 +41,8 @@ hipError_t hipGetDevicePropertiesR0600(void *properties, int device);
 hipError_t hipStreamGetDevice(hipStream_t stream, hipDevice_t *device);                       /* 5.6 */
 hipError_t hipEventRecordWithFlags(hipEvent_t event, hipStream_t stream, unsigned int flags); /* 6.4 */
 hipError_t hipStreamGetId(hipStream_t stream, unsigned long long *streamId);                  /* 7.0 */
+hipError_t hipMemsetD2D16Async(hipDeviceptr_t dst, size_t dstPitch, unsigned short value, size_t width, size_t height,
+                               hipStream_t stream); /* 7.1 */
 hipError_t hipMemsetD2D32Async(hipDeviceptr_t dst, size_t dstPitch, unsigned int value, size_t width, size_t height,
                                hipStream_t stream); /* 7.1 */
 
@@ -181,6 +183,7 @@ static inline gpu_result gpu_vendor_open(gpu_device_handle device, gpu_context *
 #define GPU_OWNER_TEXT "hipStreamGetDevice"
 #define GPU_IDENTIFY_TEXT \
   (gpu_api.device_properties_r0600 != NULL ? gpu_symbols.device_properties_r0600 : gpu_symbols.device_properties_r0000)
+#define GPU_IS_KNOWN_TEXT gpu_symbols.pointer_attributes
 #define GPU_ALLOW_SHARED_TEXT ""
 
 /* Asked each time, since the user may call hipSetDevice at any time. */
@@ -341,6 +344,19 @@ static inline gpu_result gpu_vendor_copy_3d(const struct rill__copy_3d *copy, gp
     .kind = hipMemcpyDefault,
   };
   return GPU_CALL(copy_3d(&values, stream));
+}
+
+/* Whether the runtime knows the memory at `p`.  A pointer that it does not know is invalid up to 5, and later one
+ * without a device's address; the numbers of the types changed in between. */
+static inline gpu_result gpu_vendor_is_known(const void *p, bool *known) {
+  union {
+    hipPointerAttribute_t values;
+    char bytes[256]; /* more than any version's */
+  } room;
+  memset(&room, 0, sizeof room);
+  const gpu_result result = GPU_CALL(pointer_attributes(&room.values, p));
+  *known = result == GPU_SUCCESS && room.values.devicePointer != NULL;
+  return result == GPU_INVALID_VALUE ? GPU_SUCCESS : result;
 }
 
 /* The only flag there is was 0 in the first headers and is 1 in later ones, and a runtime refuses the other. */

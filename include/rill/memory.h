@@ -95,7 +95,8 @@ RILL_API RILL_NODISCARD rill_status rill_memory_get_info(const void *p, rill_mem
 RILL_API RILL_NODISCARD rill_status rill_host_register(rill_device device, void *p, size_t size);
 
 /** Takes back what rill_host_register did; `p` is what it was given.  May block: waits for the work submitted to all
- *  devices of the backend.  Work of held streams is not waited for, and uses the memory as pageable.
+ *  devices of the backend, and for work of held streams that may use the memory: copies and fills of it, kernels and
+ *  host calls.  So the event that such a stream waits for must be recorded by another thread, or before.
  *
  *  Errors:  NOT_FOUND (no registered memory, NULL included), INVALID_ARGUMENT (inside a registered range), DEVICE_LOST,
  *           BACKEND.
@@ -211,6 +212,19 @@ RILL_API RILL_NODISCARD rill_status rill_copy_3d_async(rill_stream stream, const
  *  Like:    cuMemsetD8Async, cuMemsetD16Async, cuMemsetD32Async, hipMemsetD32Async.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_fill_async(rill_stream stream, void *dst, const void *pattern,
                                                     size_t pattern_size, size_t count);
+
+/** Writes `height` rows of `width` copies of a pattern, as work of the stream, and leaves alone what lies between rows.
+ *  The pitch is the bytes from the begin of one row to the begin of the next, a multiple of the pattern's size.  No
+ *  patterns (a width or height of 0): nothing happens.  All else is as for rill_fill_async, the range being from its
+ *  first byte to its last.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (NULL, pattern size, alignment, a pitch less than a row),
+ *           OUT_OF_RANGE (past the end of an allocation, or sizes that overflow), DEVICE_LOST, BACKEND.
+ *  Threads: any; calls on one stream are ordered as they arrive.
+ *  Like:    cuMemsetD2D8Async, cuMemsetD2D16Async, cuMemsetD2D32Async, hipMemset2DAsync.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_fill_2d_async(rill_stream stream, void *dst, size_t dst_pitch,
+                                                       const void *pattern, size_t pattern_size, size_t width,
+                                                       size_t height);
 
 /* Allocation of `count` times `size` bytes with the product checked: what RILL_NEW calls. */
 static inline RILL_NODISCARD rill_status rill_alloc_array_(rill_device device, uint32_t kind, size_t count, size_t size,

@@ -131,6 +131,39 @@ static void takes_a_pageable_source_at_the_call(void) { check_source_is_taken(co
 /* C3.8 */
 static void waits_on_a_held_stream(void) { check_box_on_held_stream(copy, &sample); }
 
+/* C3 of the edge cases: the CPU moves rows that overlap as memmove does; on a GPU that is undefined. */
+static void overlapping_rows_are_moved_on_the_cpu(void) {
+  if (dut.gpu) return;
+  static const struct box overlapping[] = {
+    { 100, 50, 0, 0, 50, 0, 40, 200, 1 },      { 0, 50, 0, 100, 50, 0, 40, 200, 1 },
+    { 7, 50, 0, 0, 50, 0, 40, 200, 1 },        { 0, 50, 0, 0, 50, 0, 40, 200, 1 },
+    { 30, 60, 0, 0, 50, 0, 40, 200, 1 },       { 0, 50, 0, 30, 60, 0, 40, 200, 1 },
+    { 4000, 4000, 0, 0, 4000, 0, 3900, 8, 1 }, { 500, 4400, 0, 0, 4000, 0, 3900, 8, 1 },
+  };
+  const int kinds[] = { DEVICE, PAGEABLE };
+  rill_stream stream = new_stream("stream");
+  for (size_t k = 0; k < 2 * (sizeof overlapping / sizeof *overlapping); k++) {
+    static unsigned char before[PITCHED_BYTES], expected[PITCHED_BYTES], seen[PITCHED_BYTES];
+    const struct box *box = &overlapping[k / 2];
+    unsigned char *p = allocate_kind(kinds[k % 2], PITCHED_BYTES);
+    for (int behind = 0; behind < 2; behind++) { /* at once, and queued */
+      for (size_t i = 0; i < PITCHED_BYTES; i++) before[i] = pitched_byte(i);
+      memcpy(expected, before, PITCHED_BYTES);
+      copy_by_loops(expected, before, box);
+      assert_ok(rill_copy_async(stream, p, before, PITCHED_BYTES));
+      assert_completes(stream);
+      struct gate *gate = behind ? gate_close(stream) : NULL;
+      assert_ok(copy(stream, p, p, box));
+      if (gate != NULL) gate_open(gate);
+      assert_completes(stream); /* a pageable source is taken at the call */
+      assert_ok(rill_copy_async(stream, seen, p, PITCHED_BYTES));
+      assert_completes(stream);
+      assert_memory_equal(seen, expected, PITCHED_BYTES);
+    }
+    free_kind(kinds[k % 2], p);
+  }
+}
+
 /* C5.3, P8; C17 of the edge cases */
 static void copies_between_devices(void) { check_box_between_devices(copy, &sample); }
 
@@ -166,6 +199,7 @@ int main(void) {
     TEST(copies_many_megabytes),
     TEST(takes_a_pageable_source_at_the_call),
     TEST(waits_on_a_held_stream),
+    TEST(overlapping_rows_are_moved_on_the_cpu),
     TEST(copies_between_devices),
     TEST(runs_in_stream_order),
   };

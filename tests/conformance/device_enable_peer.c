@@ -1,6 +1,8 @@
 /* rill_device_enable_peer */
 #include "peers.h"
 
+#include "launch.rill.h"
+
 static rill_status call_with_first(uint64_t id) { return rill_device_enable_peer((rill_device){ id }, dut.device); }
 static rill_status call_with_second(uint64_t id) { return rill_device_enable_peer(dut.device, (rill_device){ id }); }
 
@@ -65,6 +67,39 @@ static void copies_work_off_and_on(void) {
   check_copies_between_devices();
 }
 
+/* A kernel on this device writes the other one's memory, and reads it. */
+static void check_kernels_reach(rill_stream stream, unsigned *far, unsigned value) {
+  rill_kernel store = new_kernel(&launch_bundle, "store"), increment = new_kernel(sample_bundle(), "increment");
+  const rill_launch one = rill_launch_1d(1, 1);
+  assert_ok(rill_stream_launch(stream, store, &one, RILL_ARGS(value, far)));
+  assert_ok(rill_stream_launch(stream, increment, &one, RILL_ARGS(far)));
+  assert_ok(rill_copy_async(stream, dut.host, far, sizeof *far));
+  assert_completes(stream);
+  assert_int_equal(dut.host[0], value + 1);
+}
+
+/* P6: memory of the other device is reached by kernels whether it was allocated before or after, and whether by
+ * rill_alloc, from its default pool or from one of its own. */
+static void kernels_reach_memory_of_either_age(void) {
+  needs_peer();
+  rill_stream here = new_stream("here"), there = new_stream_on(dut.second, "there");
+  rill_pool pool;
+  assert_ok(rill_device_disable_peer(dut.device, dut.second));
+  assert_ok(rill_pool_create(dut.second, NULL, &pool));
+  unsigned *memory[6] = { NULL };
+  for (unsigned i = 0; i < 6; i += 3) {
+    assert_ok(RILL_NEW(dut.second, RILL_MEMORY_DEVICE, CELLS, &memory[i]));
+    assert_ok(rill_alloc_async(there, (size_t)(1 << 20) << i, (void **)&memory[i + 1])); /* a segment of its own */
+    assert_ok(rill_pool_alloc_async(pool, there, (size_t)(1 << 20) << i, (void **)&memory[i + 2]));
+    assert_completes(there);
+    if (i == 0) assert_ok(rill_device_enable_peer(dut.device, dut.second));
+    for (unsigned k = 0; k < i + 3; k++) check_kernels_reach(here, memory[k], 10 * i + k);
+  }
+  for (unsigned i = 0; i < 6; i++) assert_ok(rill_free(memory[i]));
+  assert_ok(rill_pool_release(pool));
+  assert_ok(rill_device_disable_peer(dut.device, dut.second));
+}
+
 static const char *enables(unsigned index, void *shared) {
   (void)shared;
   for (unsigned i = 0; i < 20; i++) {
@@ -86,9 +121,13 @@ static void serves_many_threads(void) {
 
 int main(void) {
   static const struct test tests[] = {
-    TEST(refuses_bad_handles),        TEST(itself_is_fine),
-    TEST(refuses_another_backend),    TEST(is_directed_and_idempotent),
-    TEST(says_why_a_pair_is_refused), TEST(copies_work_off_and_on),
+    TEST(refuses_bad_handles),
+    TEST(itself_is_fine),
+    TEST(refuses_another_backend),
+    TEST(is_directed_and_idempotent),
+    TEST(says_why_a_pair_is_refused),
+    TEST(copies_work_off_and_on),
+    TEST(kernels_reach_memory_of_either_age),
     TEST(serves_many_threads),
   };
   return RUN_ON_EACH_DEVICE("rill_device_enable_peer", tests);

@@ -206,6 +206,32 @@ static void one_of_many_threads_frees(void) {
   }
 }
 
+/* C5.1, C3.8: work of a stream that is held on another device may be going to use it, too. */
+static void waits_for_held_work_of_another_device(void) {
+  needs_second_device();
+  rill_stream held = new_stream_on(dut.second, "held"), other = new_stream_on(dut.second, "other");
+  const uint32_t kinds[] = { RILL_MEMORY_DEVICE, RILL_MEMORY_PINNED };
+  for (size_t i = 0; i < 2; i++) {
+    rill_event event = new_event_on(dut.second, "awaited");
+    rill_stream here = new_stream("here");
+    uint32_t *memory = NULL, *again = NULL;
+    const uint32_t value = 77 + (uint32_t)i;
+    assert_ok(rill_alloc(dut.device, 4096, kinds[i], (void **)&memory));
+    assert_ok(rill_fill_async(here, memory, &value, sizeof value, 1024));
+    assert_completes(here);
+    assert_ok(rill_stream_wait_event(held, event, 0));
+    assert_ok(rill_copy_async(held, dut.host, memory, 4));
+    assert_ok(rill_free(memory));
+    assert_ok(rill_alloc(dut.device, 4096, kinds[i], (void **)&again)); /* where the other one was, if that is gone */
+    assert_ok(rill_fill_async(here, again, &(uint32_t){ 1 }, sizeof value, 1024));
+    assert_completes(here);
+    assert_ok(rill_stream_record_event(other, event, 0));
+    assert_completes(held);
+    assert_int_equal(dut.host[0], value);
+    assert_ok(rill_free(again));
+  }
+}
+
 int main(void) {
   static const struct test tests[] = {
     TEST(does_nothing_for_null),
@@ -219,6 +245,7 @@ int main(void) {
     TEST(memory_of_held_host_calls_is_put_off),
     TEST(held_work_of_other_devices_counts),
     TEST(what_is_put_off_has_a_bound),
+    TEST(waits_for_held_work_of_another_device),
   };
   return RUN_ON_EACH_DEVICE("rill_free", tests);
 }

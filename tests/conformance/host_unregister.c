@@ -74,6 +74,66 @@ static void waits_for_submitted_work(void) {
   free(heap);
 }
 
+struct release {
+  rill_stream other;
+  rill_event event;
+  _Atomic bool done;
+};
+
+static const char *records_after_a_while(unsigned index, void *shared) {
+  struct release *release = shared;
+  (void)index;
+  let_pass_ns(10 * MILLISECOND);
+  atomic_store(&release->done, true);
+  REQUIRE_OK(rill_stream_record_event(release->other, release->event, 0));
+  return NULL;
+}
+
+/* C3.8: and for held work that uses it, which the driver does not even have: copies both ways, of rows, and fills. */
+static void waits_for_held_work(void) {
+  unsigned char *heap = calloc(1, BYTES), *there = NULL;
+  assert_ok(RILL_NEW(dut.device, RILL_MEMORY_DEVICE, BYTES, &there));
+  for (int kind = 0; kind < 4; kind++) {
+    const uint8_t value = (uint8_t)(9 + kind);
+    struct release release = { new_stream("other"), new_event("awaited"), false };
+    rill_stream held = new_stream("held");
+    assert_ok(rill_host_register(dut.device, heap, BYTES));
+    assert_ok(rill_fill_async(release.other, there, &value, 1, BYTES));
+    assert_completes(release.other);
+    memset(heap, value, BYTES);
+    assert_ok(rill_stream_wait_event(held, release.event, 0));
+    if (kind == 0) assert_ok(rill_copy_async(held, heap, there, BYTES));
+    if (kind == 1) assert_ok(rill_copy_async(held, there, heap + 1, BYTES - 1));
+    if (kind == 2) assert_ok(rill_copy_2d_async(held, heap + 7, 100, there, 50, 50, 300));
+    if (kind == 3) assert_ok(rill_fill_2d_async(held, heap + 11, 100, &value, 1, 50, 300));
+    struct background *recorder = start_threads(1, records_after_a_while, &release);
+    assert_ok(rill_host_unregister(heap));
+    assert_true(atomic_load(&release.done));
+    assert_true(is_complete(held));
+    for (size_t i = 0; i < BYTES; i++) assert_int_equal(heap[i], value);
+    join_threads(recorder);
+  }
+  assert_ok(rill_free(there));
+  free(heap);
+}
+
+/* What is held but uses other memory is not waited for: this thread records the event afterwards. */
+static void does_not_wait_for_held_work_on_other_memory(void) {
+  rill_stream held = new_stream("held"), other = new_stream("other");
+  rill_event event = new_event("awaited");
+  void *heap = malloc(BYTES);
+  assert_ok(rill_host_register(dut.device, heap, BYTES));
+  assert_ok(rill_stream_wait_event(held, event, 0));
+  write_cell(held, 0, 5);
+  read_cell(held, 0);
+  assert_ok(rill_host_unregister(heap));
+  assert_false(is_complete(held));
+  assert_ok(rill_stream_record_event(other, event, 0));
+  assert_completes(held);
+  assert_int_equal(dut.host[0], 5);
+  free(heap);
+}
+
 /* From then on it is pageable memory, whose source is taken at the call. */
 static void memory_is_pageable_again(void) {
   rill_stream stream = new_stream("stream");
@@ -97,6 +157,8 @@ int main(void) {
     TEST(refuses_pointers_inside),
     TEST(allocations_and_registered_memory_are_told_apart),
     TEST(waits_for_submitted_work),
+    TEST(waits_for_held_work),
+    TEST(does_not_wait_for_held_work_on_other_memory),
     TEST(memory_is_pageable_again),
   };
   return RUN_ON_EACH_DEVICE("rill_host_unregister", tests);

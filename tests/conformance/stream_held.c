@@ -53,6 +53,23 @@ static void holds_until_the_recorded_point_is_complete(void) {
   assert_int_equal(dut.host[0], 2);
 }
 
+/* C3.11: that the stream was seen idle before says nothing of what is held. */
+static void idleness_seen_before_hides_nothing(void) {
+  rill_stream held = new_stream("held"), other = new_stream("other");
+  for (int i = 0; i < 3; i++) {
+    rill_event event = new_event("awaited");
+    write_cell(held, 0, 1);
+    assert_completes(held);
+    assert_true(is_complete(held));
+    wait_for(held, event);
+    assert_false(is_complete(held));
+    write_cell(held, 0, 2);
+    assert_false(is_complete(held));
+    record(other, event);
+    assert_completes(held);
+  }
+}
+
 static void leaves_earlier_work_alone(void) {
   rill_stream stream = new_stream("stream");
   rill_event before = new_event("before");
@@ -465,6 +482,7 @@ int main(void) {
   static const struct test tests[] = {
     TEST(holds_until_the_record),
     TEST(holds_until_the_recorded_point_is_complete),
+    TEST(idleness_seen_before_hides_nothing),
     TEST(leaves_earlier_work_alone),
     TEST(is_bound_to_the_first_record),
     TEST(holds_many_streams),

@@ -175,6 +175,79 @@ STEP(copy_down) { return rill_copy_async(t->stream, t->pinned, t->more, bytes); 
 STEP(copy_pageable_up) { return rill_copy_async(t->stream, t->memory, t->pageable, bytes); }
 STEP(copy_pageable_down) { return rill_copy_async(t->stream, t->pageable, t->memory, bytes); }
 
+/* Shapes with something between rows and slices, of which TOUR_WORDS hold several. */
+static rill_status fill_2d(rill_stream stream, void *dst, size_t pattern_size) {
+  static const uint32_t pattern[4] = { 0x01020304, 0x05060708, 0x090a0b0c, 0x0d0e0f10 };
+  return rill_fill_2d_async(stream, dst, 48, pattern, pattern_size, 32 / pattern_size, 5);
+}
+
+STEP(fill_2d_1) { return fill_2d(t->stream, t->memory, 1); }
+STEP(fill_2d_2) { return fill_2d(t->stream, t->memory, 2); }
+STEP(fill_2d_4) { return fill_2d(t->stream, t->memory, 4); }
+STEP(fill_2d_8) { return fill_2d(t->stream, t->memory, 8); }
+STEP(fill_2d_16) { return fill_2d(t->stream, t->memory, 16); }
+STEP(fill_2d_pinned) { return fill_2d(t->stream, t->pinned, 16); }
+STEP(fill_2d_on_null) { return fill_2d(t->null_stream, t->more, 4); }
+
+static rill_status copy_2d(rill_stream stream, void *dst, const void *src) {
+  return rill_copy_2d_async(stream, dst, 40, src, 48, 32, 5);
+}
+
+static rill_status copy_3d(rill_stream stream, void *dst, const void *src, size_t slice) {
+  rill_copy_3d box = RILL_COPY_3D_INIT;
+  box.dst = dst;
+  box.src = src;
+  box.dst_pitch = box.src_pitch = 20;
+  box.dst_slice_pitch = slice;
+  box.src_slice_pitch = 80;
+  box.width = 16;
+  box.height = box.depth = 3;
+  return rill_copy_3d_async(stream, &box);
+}
+
+STEP(copy_2d_up) { return copy_2d(t->stream, t->memory, t->pinned); }
+STEP(copy_2d_across) { return copy_2d(t->stream, t->more, t->memory); }
+STEP(copy_2d_pinned) { return copy_2d(t->stream, t->pinned + 4, t->pinned); }
+STEP(copy_2d_pageable) { return copy_2d(t->stream, t->memory, t->pageable); }
+STEP(copy_2d_on_null) { return copy_2d(t->null_stream, t->more, t->memory); }
+STEP(copy_3d_down) { return copy_3d(t->stream, t->pinned, t->more, 60); }
+STEP(copy_3d_uneven) { return copy_3d(t->stream, t->memory, t->more, 70); } /* slices of no whole rows */
+STEP(copy_peer) { return rill_copy_async(t->stream, t->second_memory, t->memory, bytes); }
+
+/* In one, for what is registered stays so until the end. */
+STEP(register_host) {
+  rill_status status = rill_host_register(vendor.device, t->registered, sizeof t->registered);
+  if (status != RILL_OK) return status;
+  status = rill_copy_async(t->stream, t->registered, t->memory, bytes);
+  const rill_status ended = rill_host_unregister(t->registered);
+  if (ended != RILL_OK && rill_host_unregister(t->registered) == RILL_ERROR_NOT_FOUND) t->spoiled = __func__;
+  return status != RILL_OK ? status : ended;
+}
+
+STEP(enable_peer) {
+  (void)t;
+  return rill_device_enable_peer(vendor.device, vendor.second);
+}
+STEP(disable_peer) {
+  (void)t;
+  return rill_device_disable_peer(vendor.device, vendor.second);
+}
+GETTING(is_peer_enabled, bool, ((void)t, rill_device_is_peer_enabled(vendor.device, vendor.second, &out)))
+/* Where there is none, another step has said so. */
+STEP(prefetch) { return t->managed == NULL ? RILL_OK : rill_memory_prefetch_async(t->stream, t->managed, bytes); }
+STEP(advise) {
+  return t->managed == NULL ? RILL_OK : rill_memory_advise(t->managed, bytes, vendor.device, RILL_ADVICE_ACCESSED_BY);
+}
+STEP(advise_host) {
+  return t->managed == NULL ? RILL_OK
+                            : rill_memory_advise(t->managed, bytes, vendor.cpu, RILL_ADVICE_PREFERRED_LOCATION);
+}
+
+STEP(memory_get_info) {
+  rill_memory_info info = RILL_MEMORY_INFO_INIT;
+  return rill_memory_get_info(t->memory, &info);
+}
+
 static rill_status launch(rill_stream stream, rill_kernel kernel, uint32_t *counter, uint32_t shared) {
   rill_launch shape = rill_launch_1d(1, 1);
   shape.shared_mem_bytes = shared;
@@ -254,6 +327,10 @@ STEP(hold) { return rill_stream_wait_event(t->stream, t->first, 0); }
 STEP(held_fill) { return fill(t->stream, t->memory, 4); }
 STEP(held_pageable_up) { return rill_copy_async(t->stream, t->more, t->pageable, bytes); }
 STEP(held_pageable_down) { return rill_copy_async(t->stream, t->pageable, t->more, bytes); }
+STEP(held_fill_2d) { return fill_2d(t->stream, t->memory, 16); }
+STEP(held_copy_2d) { return copy_2d(t->stream, t->memory, t->pageable); }
+STEP(held_copy_3d) { return copy_3d(t->stream, t->more, t->memory, 60); }
+STEP(held_prefetch) { return t->managed == NULL ? RILL_OK : rill_memory_prefetch_async(t->stream, t->managed, bytes); }
 STEP(held_launch) { return launch(t->stream, t->kernel, t->memory, 0); }
 STEP(held_record) { return rill_stream_record_event(t->stream, t->event, 0); }
 STEP(held_host_call) { return rill_stream_host_call(t->stream, note_call, t); }
@@ -380,6 +457,27 @@ const struct step steps[] = {
   U(copy_down, rill_copy_async, LOST),
   U(copy_pageable_up, rill_copy_async, LOST),
   U(copy_pageable_down, rill_copy_async, LOST),
+  U(fill_2d_1, rill_fill_2d_async, LOST),
+  U(fill_2d_2, rill_fill_2d_async, LOST),
+  U(fill_2d_4, rill_fill_2d_async, LOST),
+  U(fill_2d_8, rill_fill_2d_async, LOST),
+  U(fill_2d_16, rill_fill_2d_async, LOST),
+  U(fill_2d_pinned, rill_fill_2d_async, LOST),
+  U(copy_2d_up, rill_copy_2d_async, LOST),
+  U(copy_2d_across, rill_copy_2d_async, LOST),
+  U(copy_2d_pinned, rill_copy_2d_async, LOST),
+  U(copy_2d_pageable, rill_copy_2d_async, LOST),
+  U(copy_3d_down, rill_copy_3d_async, LOST),
+  U(copy_3d_uneven, rill_copy_3d_async, LOST),
+  U(enable_peer, rill_device_enable_peer, LOST),
+  U(is_peer_enabled, rill_device_is_peer_enabled, WORKS),
+  U(copy_peer, rill_copy_async, LOST),
+  U(disable_peer, rill_device_disable_peer, LOST),
+  U(prefetch, rill_memory_prefetch_async, LOST),
+  U(advise, rill_memory_advise, LOST),
+  U(advise_host, rill_memory_advise, LOST),
+  U(memory_get_info, rill_memory_get_info, WORKS),
+  { "register_host", "", step_register_host, USE, LOST }, /* two functions and a copy */
   U(launch_plain, rill_stream_launch, LOST),
   U(launch_with_shared, rill_stream_launch, LOST),
   U(launch_ref, rill_stream_launch_ref, LOST),
@@ -398,6 +496,8 @@ const struct step steps[] = {
   U(fill_on_imported, rill_fill_async, LOST),
   U(fill_on_null, rill_fill_async, LOST),
   U(fill_on_per_thread, rill_fill_async, LOST),
+  U(fill_2d_on_null, rill_fill_2d_async, LOST),
+  U(copy_2d_on_null, rill_copy_2d_async, LOST),
   U(launch_on_null, rill_stream_launch, LOST),
   U(record_on_null, rill_stream_record_event, LOST),
   U(wait_on_null, rill_stream_wait_stream, LOST),
@@ -424,6 +524,10 @@ const struct step steps[] = {
   U(held_fill, rill_fill_async, LOST),
   U(held_pageable_up, rill_copy_async, LOST),
   U(held_pageable_down, rill_copy_async, LOST),
+  U(held_fill_2d, rill_fill_2d_async, LOST),
+  U(held_copy_2d, rill_copy_2d_async, LOST),
+  U(held_copy_3d, rill_copy_3d_async, LOST),
+  U(held_prefetch, rill_memory_prefetch_async, LOST),
   U(held_launch, rill_stream_launch, LOST),
   U(held_wait, rill_stream_wait_event, LOST),
   U(held_record, rill_stream_record_event, LOST),

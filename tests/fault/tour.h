@@ -23,7 +23,7 @@ struct tour {
   rill_module module;
   rill_kernel kernel, second_kernel;
   uint32_t *memory, *more, *pinned, *managed, *second_memory; /* TOUR_WORDS each */
-  uint32_t pageable[TOUR_WORDS];
+  uint32_t pageable[TOUR_WORDS], registered[TOUR_WORDS];      /* the second within a step */
   rill_kernel_ref ref;
   float ms;
   _Atomic int called, told; /* host calls run, and the sum of what they were told */

@@ -78,7 +78,12 @@ const char *vendor_name(const char *field) {
   return name;
 }
 
-bool vendor_has(const char *field) { return dlsym(native.library, vendor_name(field)) != NULL; }
+/* The library may have a second version of it alone. */
+bool vendor_has(const char *field) {
+  char second[96];
+  (void)snprintf(second, sizeof second, "%s_v2", vendor_name(field));
+  return dlsym(native.library, vendor_name(field)) != NULL || dlsym(native.library, second) != NULL;
+}
 
 uint64_t vendor_calls(const char *field) {
   const char *name = name_of(field);

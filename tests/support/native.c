@@ -14,6 +14,10 @@ static struct {
   int (*event_create)(uintptr_t *event, unsigned flags);
   int (*event_record)(uintptr_t event, uintptr_t stream);
   int (*event_destroy)(uintptr_t event);
+  int (*memory_alloc)(uintptr_t *p, size_t size);
+  int (*memory_free)(uintptr_t p);
+  int (*host_alloc)(void **p, size_t size, unsigned flags);
+  int (*host_free)(void *p);
   /* CUDA's driver names a context, HIP a device. */
   int (*context_get)(uintptr_t *context);
   int (*context_set)(uintptr_t context);
@@ -50,6 +54,10 @@ bool native_available(void) {
   find(&vendor.event_create, "cuEventCreate", "hipEventCreateWithFlags");
   find(&vendor.event_record, "cuEventRecord", "hipEventRecord");
   find(&vendor.event_destroy, "cuEventDestroy_v2", "hipEventDestroy");
+  find(&vendor.memory_alloc, "cuMemAlloc_v2", "hipMalloc");
+  find(&vendor.memory_free, "cuMemFree_v2", "hipFree");
+  find(&vendor.host_alloc, "cuMemHostAlloc", "hipHostMalloc");
+  find(&vendor.host_free, "cuMemFreeHost", "hipHostFree");
   find(&vendor.context_get, "cuCtxGetCurrent", NULL);
   find(&vendor.context_set, "cuCtxSetCurrent", NULL);
   find(&vendor.device_get, NULL, "hipGetDevice");
@@ -111,3 +119,18 @@ uintptr_t native_event_create(rill_device device) {
 void native_event_record(uintptr_t event, uintptr_t stream) { assert_int_equal(vendor.event_record(event, stream), 0); }
 
 void native_event_destroy(uintptr_t event) { assert_int_equal(vendor.event_destroy(event), 0); }
+
+void *native_memory_alloc(rill_device device, size_t size, bool pinned) {
+  uintptr_t memory = 0;
+  void *host = NULL;
+  const uintptr_t before = enter(device);
+  assert_int_equal(pinned ? vendor.host_alloc(&host, size, 1) : vendor.memory_alloc(&memory, size), 0); /* portable */
+  set_current(before);
+  return pinned ? host : (void *)memory;
+}
+
+void native_memory_free(rill_device device, void *p, bool pinned) {
+  const uintptr_t before = enter(device);
+  assert_int_equal(pinned ? vendor.host_free(p) : vendor.memory_free((uintptr_t)p), 0);
+  set_current(before);
+}

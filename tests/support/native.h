@@ -19,6 +19,10 @@ uintptr_t native_event_create(rill_device device);
 void native_event_record(uintptr_t event, uintptr_t stream);
 void native_event_destroy(uintptr_t event);
 
+/* Memory of the vendor's, of the device or pinned. */
+void *native_memory_alloc(rill_device device, size_t size, bool pinned);
+void native_memory_free(rill_device device, void *p, bool pinned);
+
 /* The calling thread's current context (CUDA) or device (HIP), as a number to compare. */
 uintptr_t native_current(void);
 

@@ -131,7 +131,7 @@ int run_once(const char *subject, const struct test *tests, size_t count) {
   return report(count, run_group(subject, tests, count, false));
 }
 
-static void skip_because(const char *reason) {
+void skip_because(const char *reason) {
   print_message("%s: %s\n", dut.name, reason);
   skipped++;
   skip();

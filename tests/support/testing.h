@@ -69,6 +69,7 @@ extern struct device_under_test dut;
 /* End the test as skipped, with the reason, on a machine that lacks what it is about. */
 void needs_second_device(void);
 void needs_foreign_device(void);
+void skip_because(const char *reason);
 
 /* ---- asserts ---- */
 

@@ -60,6 +60,19 @@ static void reuse_handles(bool on) {
   fake_unlock();
 }
 
+static uint64_t bytes(void) {
+  fake_lock();
+  const uint64_t count = fake_memory_bytes;
+  fake_unlock();
+  return count;
+}
+
+static void weightless(bool on) {
+  fake_lock();
+  fake_memory_weightless = on;
+  fake_unlock();
+}
+
 static void print_summary(void) {
   for (int i = FAKE_FREE_SLOT + 1; i < FAKE_KINDS; i++)
     fake_say("%8zu live: %s", live(fake_kind_names[i]), fake_kind_names[i]);
@@ -85,6 +98,8 @@ const struct rill_fake *rill_fake_control(void) {
     .revive = revive,
     .live = live,
     .reuse_handles = reuse_handles,
+    .bytes = bytes,
+    .weightless = weightless,
     .print_summary = print_summary,
   };
   return &table;

@@ -190,7 +190,7 @@ CUresult CUDAAPI cuDeviceGetAttribute(int *out, CUdevice_attribute attribute, CU
 static int can_access_peer(int *out, CUdevice device, CUdevice other) {
   int code = look_at(device, out);
   if (code == FAKE_OK) code = look_at(other, out);
-  if (code == FAKE_OK) *out = device != other;
+  if (code == FAKE_OK) *out = device != other && fake_options()->peers;
   return code;
 }
 
@@ -280,6 +280,20 @@ static int memory_range(CUdeviceptr *base, size_t *size, CUdeviceptr p) {
 
 CUresult CUDAAPI cuMemGetAddressRange(CUdeviceptr *base, size_t *size, CUdeviceptr p) {
   CU_CALL(memory_range(base, size, p));
+}
+
+/* Of the attributes, this one alone. */
+static int pointer_attribute(void *out, CUpointer_attribute attribute, CUdeviceptr p) {
+  enum fake_memory kind;
+  if (out == NULL || attribute != CU_POINTER_ATTRIBUTE_MEMORY_TYPE || !fake_memory_kind(address(p), &kind))
+    return FAKE_INVALID_VALUE;
+  const bool host = kind == FAKE_HOST_MEMORY || kind == FAKE_REGISTERED;
+  *(CUmemorytype *)out = host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+  return FAKE_OK;
+}
+
+CUresult CUDAAPI cuPointerGetAttribute(void *out, CUpointer_attribute attribute, CUdeviceptr p) {
+  CU_CALL(pointer_attribute(out, attribute, p));
 }
 
 CUresult CUDAAPI cuIpcGetMemHandle(CUipcMemHandle *out, CUdeviceptr p) {
@@ -440,6 +454,16 @@ CUresult CUDAAPI cuMemsetD16Async(CUdeviceptr dst, unsigned short value, size_t 
 
 CUresult CUDAAPI cuMemsetD32Async(CUdeviceptr dst, unsigned int value, size_t count, CUstream stream) {
   CU_CALL(fake_fill(stream, address(dst), 0, value, 4, count, 1));
+}
+
+CUresult CUDAAPI cuMemsetD2D8Async(CUdeviceptr dst, size_t pitch, unsigned char value, size_t width, size_t height,
+                                   CUstream stream) {
+  CU_CALL(fake_fill(stream, address(dst), pitch, value, 1, width, height));
+}
+
+CUresult CUDAAPI cuMemsetD2D16Async(CUdeviceptr dst, size_t pitch, unsigned short value, size_t width, size_t height,
+                                    CUstream stream) {
+  CU_CALL(fake_fill(stream, address(dst), pitch, value, 2, width, height));
 }
 
 CUresult CUDAAPI cuMemsetD2D32Async(CUdeviceptr dst, size_t pitch, unsigned int value, size_t width, size_t height,

@@ -108,6 +108,7 @@ struct fake_options {
   char target[64];    /* RILL_FAKE_TARGET */
   bool reuse_handles; /* RILL_FAKE_REUSE */
   bool summary;       /* RILL_FAKE_SUMMARY */
+  bool peers;         /* RILL_FAKE_PEERS: devices reach each other's memory */
 };
 const struct fake_options *fake_options(void); /* no lock needed */
 
@@ -318,6 +319,8 @@ int fake_memory_add(struct fake_context *context, void *p, size_t size);
 void fake_memory_forget(void *p);
 /* The block that p lies in. */
 int fake_memory_range(const void *p, void **base, size_t *size);
+/* The kind of memory that p lies in; false: the driver does not know it. */
+bool fake_memory_kind(const void *p, enum fake_memory *kind);
 /* The file behind device memory that begins at p. */
 int fake_memory_file(const void *p, struct fake_file *out, struct fake_context **context);
 /* Memory of another process: takes the file over, in success only.  The same file again gives the same address, and
@@ -334,6 +337,10 @@ int fake_memory_unregister(void *p);
 int fake_memory_check_managed(const void *p, size_t size);
 /* An operation that does nothing but check its range. */
 int fake_prefetch(const void *stream, const void *p, size_t size);
+
+/* What tests look at and set: bytes that copies and fills were asked to write; whether they do. */
+extern uint64_t fake_memory_bytes;
+extern bool fake_memory_weightless;
 
 struct fake_copy {
   char *dst;

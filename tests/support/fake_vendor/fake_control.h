@@ -16,6 +16,7 @@
  *   RILL_FAKE_FAIL=name:3:700    the third call fails; 3+ from the third on; several with commas
  *   RILL_FAKE_HANG=a,b           calls of these block until released
  *   RILL_FAKE_REUSE=1            handles of ended objects are used again at once
+ *   RILL_FAKE_PEERS=0            no device reaches another one's memory
  *   RILL_FAKE_SUMMARY=1          at exit, objects still alive and calls made go to stderr
  *
  * With CUDA_ or HIP_ behind RILL_FAKE_ (RILL_FAKE_HIP_DEVICES) a variable is for one of the two alone.
@@ -55,6 +56,10 @@ struct rill_fake {
   /* Objects alive: "context", "stream", "event", "module", "function", "graph", "memory"; "*": all. */
   size_t (*live)(const char *kind);
   void (*reuse_handles)(bool on);
+  /* Bytes that copies and fills were asked to write so far. */
+  uint64_t (*bytes)(void);
+  /* Copies and fills that are submitted from now on are checked, counted and ordered, and move nothing. */
+  void (*weightless)(bool on);
   void (*print_summary)(void);
 };
 

@@ -30,6 +30,7 @@ int fake_first_version(const char *name) {
     { "hipGetDevicePropertiesR0600", 60000000 },
     { "hipEventRecordWithFlags", 60400000 },
     { "hipStreamGetId", 70000000 },
+    { "hipMemsetD2D16Async", 70100000 },
     { "hipMemsetD2D32Async", 70100000 },
   };
   for (size_t i = 0; i < sizeof since / sizeof *since; i++)
@@ -207,7 +208,7 @@ hipError_t hipGetDevicePropertiesR0600(hip_new_properties *out, int device) {
 static int can_access_peer(int *out, int device, int other) {
   int code = look_at(device, out);
   if (code == FAKE_OK) code = look_at(other, out);
-  if (code == FAKE_OK) *out = device != other;
+  if (code == FAKE_OK) *out = device != other && fake_options()->peers;
   return code;
 }
 
@@ -369,6 +370,29 @@ hipError_t hipMemsetD16Async(hipDeviceptr_t dst, unsigned short value, size_t co
 hipError_t hipMemsetD32Async(hipDeviceptr_t dst, int value, size_t count, hipStream_t stream) {
   HIP_CALL(fake_fill(stream, dst, 0, (uint32_t)value, 4, count, 1));
 }
+
+hipError_t hipMemset2DAsync(void *dst, size_t pitch, int value, size_t width, size_t height, hipStream_t stream) {
+  HIP_CALL(fake_fill(stream, dst, pitch, (unsigned char)value, 1, width, height));
+}
+
+hipError_t hipMemsetD2D16Async(hipDeviceptr_t dst, size_t pitch, unsigned short value, size_t width, size_t height,
+                               hipStream_t stream) {
+  HIP_CALL(fake_fill(stream, dst, pitch, value, 2, width, height));
+}
+
+/* A pointer that is not known is an error up to 5, and later one without addresses. */
+static int pointer_attributes(hipPointerAttribute_t *out, const void *p) {
+  enum fake_memory kind;
+  if (out == NULL || p == NULL) return FAKE_INVALID_VALUE;
+  const bool known = fake_memory_kind(p, &kind);
+  memset(out, 0, sizeof *out);
+  if (!known) return fake_options()->version < 60000000 ? FAKE_INVALID_VALUE : FAKE_OK;
+  out->devicePointer = (void *)(uintptr_t)p;
+  if (kind != FAKE_DEVICE_MEMORY && kind != FAKE_IMPORTED_MEMORY) out->hostPointer = out->devicePointer;
+  return FAKE_OK;
+}
+
+hipError_t hipPointerGetAttributes(hipPointerAttribute_t *out, const void *p) { HIP_CALL(pointer_attributes(out, p)); }
 
 hipError_t hipMemsetD2D32Async(hipDeviceptr_t dst, size_t pitch, unsigned int value, size_t width, size_t height,
                                hipStream_t stream) {

@@ -204,6 +204,13 @@ int fake_memory_range(const void *p, void **base, size_t *size) {
   return FAKE_OK;
 }
 
+bool fake_memory_kind(const void *p, enum fake_memory *kind) {
+  const size_t above = position(p);
+  if (above == 0 || !in_block(&blocks[above - 1], p)) return false;
+  *kind = blocks[above - 1].kind;
+  return true;
+}
+
 /* ---- other processes' memory ---- */
 
 int fake_memory_file(const void *p, struct fake_file *out, struct fake_context **context) {
@@ -294,6 +301,9 @@ int fake_prefetch(const void *handle, const void *p, size_t size) {
 }
 
 /* ---- copies and fills ---- */
+
+uint64_t fake_memory_bytes;
+bool fake_memory_weightless;
 
 /* Whether `n` bytes at `p` may be used; *pageable: they are host memory that the driver does not know. */
 static int check_range(const char *p, size_t n, bool *pageable) {
@@ -403,11 +413,13 @@ int fake_copy(const void *handle, const struct fake_copy *asked, bool blocking) 
   if (work == NULL) return FAKE_OUT_OF_MEMORY;
   work->copy = *copy;
   struct fake_op *op = NULL;
-  if (!pageable_src || stage(work) == FAKE_OK) op = fake_op_new(run_copy, finish_copy, work);
+  if (fake_memory_weightless) op = fake_op_new(NULL, finish_copy, work);
+  else if (!pageable_src || stage(work) == FAKE_OK) op = fake_op_new(run_copy, finish_copy, work);
   if (op == NULL) {
     finish_copy(work);
     return FAKE_OUT_OF_MEMORY;
   }
+  fake_memory_bytes += (uint64_t)copy->width * copy->height * copy->depth;
   return submit_and_wait(stream, op, blocking || pageable_dst);
 }
 
@@ -447,10 +459,11 @@ int fake_fill(const void *handle, void *dst, size_t pitch, uint32_t value, size_
   *work = (struct fill_work){
     .dst = dst, .pitch = pitch, .element = element, .count = count, .height = height, .value = value
   };
-  struct fake_op *op = fake_op_new(run_fill, free, work);
+  struct fake_op *op = fake_op_new(fake_memory_weightless ? NULL : run_fill, free, work);
   if (op == NULL) {
     free(work);
     return FAKE_OUT_OF_MEMORY;
   }
+  fake_memory_bytes += (uint64_t)count * element * height;
   return fake_submit(stream, op);
 }

@@ -37,6 +37,7 @@ static void read_all(void) {
   options.memory = (uint64_t)number("MEMORY", 1024, 1, 1 << 20) << 20;
   options.reuse_handles = number("REUSE", 0, 0, 1) != 0;
   options.summary = number("SUMMARY", 0, 0, 1) != 0;
+  options.peers = number("PEERS", 1, 0, 1) != 0;
   const char *target = fake_environment("TARGET");
   (void)snprintf(options.target, sizeof options.target, "%s", target != NULL ? target : fake_vendor.default_target);
   if (strpbrk(options.target, "0123456789") == NULL) fake_die("RILL_FAKE_TARGET=%s: expected sm_NN or gfxNNN", target);

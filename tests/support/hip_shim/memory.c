@@ -115,6 +115,30 @@ hipError_t hipMemsetD32Async(hipDeviceptr_t dst, int value, size_t count, hipStr
   SHIM_CALL(cuMemsetD32Async, shim_pointer(dst), (unsigned)value, count, shim_stream(stream));
 }
 
+hipError_t hipMemset2DAsync(void *dst, size_t pitch, int value, size_t width, size_t height, hipStream_t stream) {
+  SHIM_CALL(cuMemsetD2D8Async, shim_pointer(dst), pitch, (unsigned char)value, width, height, shim_stream(stream));
+}
+
+hipError_t hipMemsetD2D16Async(hipDeviceptr_t dst, size_t pitch, unsigned short value, size_t width, size_t height,
+                               hipStream_t stream) {
+  SHIM_CALL(cuMemsetD2D16Async, shim_pointer(dst), pitch, value, width, height, shim_stream(stream));
+}
+
+/* The two addresses are what the backend looks at.  A pointer that is not known is an error up to 5, and later one
+ * without addresses. */
+hipError_t hipPointerGetAttributes(hipPointerAttribute_t *out, const void *p) {
+  CUmemorytype type = (CUmemorytype)0;
+  hipError_t code = shim_enter();
+  if (code != hipSuccess) return shim_result((int)code);
+  code = (hipError_t)shim_cuda.cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, shim_pointer(p));
+  shim_leave();
+  memset(out, 0, sizeof *out);
+  if (code == hipErrorInvalidValue && SHIM_HIP_VERSION >= 60000000) return hipSuccess;
+  if (code == hipSuccess) out->devicePointer = (void *)(uintptr_t)p;
+  if (code == hipSuccess && type == CU_MEMORYTYPE_HOST) out->hostPointer = out->devicePointer;
+  return shim_result((int)code);
+}
+
 hipError_t hipMemsetD2D32Async(hipDeviceptr_t dst, size_t pitch, unsigned int value, size_t width, size_t height,
                                hipStream_t stream) {
   SHIM_CALL(cuMemsetD2D32Async, shim_pointer(dst), pitch, value, width, height, shim_stream(stream));

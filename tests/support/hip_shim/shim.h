@@ -97,7 +97,10 @@ CUresult CUDAAPI cuStreamGetId(CUstream stream, unsigned long long *id); /* of C
   X(cuMemsetD8Async)                   \
   X(cuMemsetD16Async)                  \
   X(cuMemsetD32Async)                  \
+  X(cuMemsetD2D8Async)                 \
+  X(cuMemsetD2D16Async)                \
   X(cuMemsetD2D32Async)                \
+  X(cuPointerGetAttribute)             \
   X(cuModuleLoadData)                  \
   X(cuModuleUnload)                    \
   X(cuModuleGetFunction)               \

@@ -1,0 +1,75 @@
+/* Fills of two dimensions. */
+#include "backends/cpu/cpu.h"
+
+#include <string.h>
+
+enum {
+  DIRECT_BYTES = 32 * 1024, /* as in memory.c, for the same reasons */
+  SHARE_BYTES = 1024 * 1024,
+  PART_BYTES = 256 * 1024
+};
+
+/* Parts are groups of short rows, or pieces of long ones: `pieces` of each. */
+struct fill {
+  struct cpu_op op;
+  char *dst;
+  size_t pitch, row_bytes, rows;
+  size_t rows_of_part, pieces;
+  char pattern[16]; /* repeated to this length */
+};
+
+static void fill_rows(const struct fill *fill, size_t first, size_t end) {
+  for (size_t row = first; row < end; row++)
+    cpu_fill_bytes(fill->dst + row * fill->pitch, fill->row_bytes, fill->pattern);
+}
+
+static void fill_parts(struct cpu_op *op, uint64_t first, uint64_t end) {
+  const struct fill *fill = (const struct fill *)op;
+  for (size_t part = (size_t)first; part < end; part++) {
+    if (fill->pieces == 1) {
+      const size_t row = part * fill->rows_of_part, left = fill->rows - row;
+      fill_rows(fill, row, row + (left < fill->rows_of_part ? left : fill->rows_of_part));
+    } else {
+      const size_t row = part / fill->pieces, from = part % fill->pieces * PART_BYTES, left = fill->row_bytes - from;
+      cpu_fill_bytes(fill->dst + row * fill->pitch + from, left < PART_BYTES ? left : PART_BYTES, fill->pattern);
+    }
+  }
+}
+
+static bool run(struct cpu_queue *queue, struct cpu_op *op) {
+  const struct fill *fill = (const struct fill *)op;
+  if (fill->rows * fill->row_bytes >= SHARE_BYTES) {
+    const size_t groups = (fill->rows + fill->rows_of_part - 1) / fill->rows_of_part;
+    return cpu_pool_share(queue, op, groups * fill->pieces, fill_parts);
+  }
+  fill_rows(fill, 0, fill->rows);
+  return true;
+}
+
+rill_status cpu_fill_2d(struct rill__stream *stream, const struct rill__fill_2d *wanted) {
+  struct cpu_queue *queue = cpu_queue_of(stream);
+  const size_t row_bytes = wanted->width * wanted->pattern_size;
+  struct fill asked = {
+    .op = { .run = run },
+    .dst = wanted->dst,
+    .pitch = wanted->pitch,
+    .row_bytes = row_bytes,
+    .rows = wanted->height,
+    .rows_of_part = row_bytes < PART_BYTES ? PART_BYTES / row_bytes : 1,
+    .pieces = (row_bytes + PART_BYTES - 1) / PART_BYTES,
+  };
+  for (size_t at = 0; at < sizeof asked.pattern; at += wanted->pattern_size) {
+    memcpy(asked.pattern + at, wanted->pattern, wanted->pattern_size);
+  }
+  if (row_bytes * asked.rows <= DIRECT_BYTES && cpu_queue_take(queue)) {
+    fill_rows(&asked, 0, asked.rows);
+    cpu_queue_give_back(queue);
+    return RILL_OK;
+  }
+  struct fill *op = NULL;
+  RILL_TRY(cpu_queue_begin(queue, sizeof *op, &op));
+  asked.op.size = op->op.size;
+  *op = asked;
+  (void)cpu_queue_commit(queue);
+  return RILL_OK;
+}

@@ -1,0 +1,238 @@
+#include "backends/gpu/gpu.h"
+
+#include <stdlib.h>
+
+/* The vendors fill with patterns of 1, 2 and 4 bytes, in one dimension and, not all of their versions, in two.  What is
+ * made up of several calls fails in the first for whatever is wrong with the arguments: later ones can only fail as the
+ * device does. */
+
+static uint32_t word_at(const unsigned char *pattern, size_t offset) {
+  uint32_t word;
+  memcpy(&word, pattern + offset, sizeof word);
+  return word;
+}
+
+static uint16_t half_at(const unsigned char *pattern) {
+  uint16_t half;
+  memcpy(&half, pattern, sizeof half);
+  return half;
+}
+
+/* A pattern that is a shorter one twice, as that one, of `least` bytes at least. */
+static size_t shorten(const unsigned char *pattern, size_t pattern_size, size_t least) {
+  while (pattern_size > least && memcmp(pattern, pattern + pattern_size / 2, pattern_size / 2) == 0) pattern_size /= 2;
+  return pattern_size;
+}
+
+/* ---- by the host ---- */
+
+struct host_fill {
+  unsigned char *dst;
+  size_t pitch, width, height, pattern_size;
+  unsigned char pattern[16];
+};
+
+static void fill_on_host(void *user, rill_status stream_status) {
+  const struct host_fill fill = *(struct host_fill *)user;
+  free(user);
+  if (stream_status != RILL_OK) return;
+  for (size_t row = 0; row < fill.height; row++) {
+    for (size_t i = 0; i < fill.width; i++) {
+      memcpy(fill.dst + row * fill.pitch + i * fill.pattern_size, fill.pattern, fill.pattern_size);
+    }
+  }
+}
+
+/* Pinned memory, where the vendors' fills do not do and their copies make the caller wait for the stream: the host
+ * fills it, in stream order.  False in a capture, where copies are nodes. */
+static rill_status try_host_fill(struct rill__stream *stream, const struct rill__fill_2d *asked, bool *done) {
+  bool capturing = false;
+  *done = false;
+  if (asked->dst_kind != RILL_MEMORY_PINNED) return RILL_OK;
+  RILL_TRY(gpu_stream_table.is_capturing(stream, &capturing));
+  if (capturing) return RILL_OK;
+  struct host_fill *fill = malloc(sizeof *fill);
+  RILL_REQUIRE(fill != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for a fill of pinned memory");
+  *fill = (struct host_fill){ .dst = asked->dst,
+                              .pitch = asked->pitch,
+                              .width = asked->width,
+                              .height = asked->height,
+                              .pattern_size = asked->pattern_size };
+  memcpy(fill->pattern, asked->pattern, asked->pattern_size);
+  const rill_status status = gpu_host_call(stream, fill_on_host, fill);
+  if (status != RILL_OK) free(fill);
+  *done = status == RILL_OK;
+  return status;
+}
+
+/* ---- one dimension ---- */
+
+/* `rows` words, one pitch apart.  In pieces, since the vendors do not say how many rows they take. */
+static rill_status fill_column(struct rill__stream *stream, unsigned char *dst, size_t pitch, uint32_t word,
+                               size_t rows) {
+  const struct gpu_stream *part = gpu_stream_of(stream);
+  struct rill__device *device = stream->base.device;
+  const size_t most = (size_t)1 << 24;
+  for (size_t done = 0; done < rows;) {
+    const size_t n = rows - done < most ? rows - done : most;
+    gpu_result result;
+    GPU_RUN(result, device, part->work_inside, fill_2d_32,
+            (GPU_POINTER(dst + done * pitch), pitch, word, 1, n, part->native));
+    if (result != GPU_SUCCESS) return GPU_FAIL(device, result, fill_2d_32);
+    done += n;
+  }
+  return RILL_OK;
+}
+
+/* Columns of patterns of several words: one fill of two dimensions for each word of a pattern. */
+static rill_status fill_columns(struct rill__stream *stream, const struct rill__fill_2d *fill) {
+  for (size_t offset = 0; offset < fill->width * fill->pattern_size; offset += 4) {
+    RILL_TRY(fill_column(stream, (unsigned char *)fill->dst + offset, fill->pitch,
+                         word_at(fill->pattern, offset % fill->pattern_size), fill->height));
+  }
+  return RILL_OK;
+}
+
+/* A row of patterns of several words without such a fill: write the pattern once, word by word, and double what is
+ * there by copies until it is all. */
+static rill_status fill_doubling(struct rill__stream *stream, unsigned char *dst, const unsigned char *pattern,
+                                 size_t pattern_size, size_t count) {
+  const struct gpu_stream *part = gpu_stream_of(stream);
+  struct rill__device *device = stream->base.device;
+  for (size_t offset = 0; offset < pattern_size; offset += 4) {
+    gpu_result result;
+    GPU_RUN(result, device, part->work_inside, fill_32,
+            (GPU_POINTER(dst + offset), (gpu_word)word_at(pattern, offset), 1, part->native));
+    if (result != GPU_SUCCESS) return GPU_FAIL(device, result, fill_32);
+  }
+  const size_t size = pattern_size * count;
+  for (size_t done = pattern_size; done < size;) {
+    const size_t n = size - done < done ? size - done : done;
+    RILL_TRY(gpu_memory_table.copy(stream, dst + done, RILL_MEMORY_UNKNOWN, dst, RILL_MEMORY_UNKNOWN, n));
+    done += n;
+  }
+  return RILL_OK;
+}
+
+static rill_status fill_wide(struct rill__stream *stream, void *dst, uint32_t dst_kind, const unsigned char *pattern,
+                             size_t pattern_size, size_t count) {
+  /* One pattern a row, as a column. */
+  const struct rill__fill_2d column = { dst, dst_kind, pattern_size, 1, count, pattern, pattern_size };
+  if (gpu_api.fill_2d_32 != NULL) return fill_columns(stream, &column);
+  bool done = false;
+  RILL_TRY(try_host_fill(stream, &column, &done));
+  return done ? RILL_OK : fill_doubling(stream, dst, pattern, pattern_size, count);
+}
+
+rill_status gpu_fill(struct rill__stream *stream, void *dst, uint32_t dst_kind, const void *pattern,
+                     size_t pattern_size, size_t count) {
+  const struct gpu_stream *part = gpu_stream_of(stream);
+  struct rill__device *device = stream->base.device;
+  const gpu_pointer to = GPU_POINTER(dst);
+  unsigned char bytes[16];
+  memcpy(bytes, pattern, pattern_size);
+  if (pattern_size > 4) {
+    const size_t all = pattern_size * count;
+    pattern_size = shorten(bytes, pattern_size, 4);
+    count = all / pattern_size;
+  }
+  gpu_result result;
+  switch (pattern_size) {
+    case 1:
+      GPU_RUN(result, device, part->work_inside, fill_8, (to, bytes[0], count, part->native));
+      return RILL__LIKELY(result == GPU_SUCCESS) ? RILL_OK : GPU_FAIL(device, result, fill_8);
+    case 2:
+      GPU_RUN(result, device, part->work_inside, fill_16, (to, half_at(bytes), count, part->native));
+      return RILL__LIKELY(result == GPU_SUCCESS) ? RILL_OK : GPU_FAIL(device, result, fill_16);
+    case 4:
+      GPU_RUN(result, device, part->work_inside, fill_32, (to, (gpu_word)word_at(bytes, 0), count, part->native));
+      return RILL__LIKELY(result == GPU_SUCCESS) ? RILL_OK : GPU_FAIL(device, result, fill_32);
+    default: return fill_wide(stream, dst, dst_kind, bytes, pattern_size, count);
+  }
+}
+
+/* ---- two dimensions ---- */
+
+static rill_status fill_by_rows(struct rill__stream *stream, const struct rill__fill_2d *fill) {
+  for (size_t row = 0; row < fill->height; row++) {
+    RILL_TRY(gpu_fill(stream, (unsigned char *)fill->dst + row * fill->pitch, fill->dst_kind, fill->pattern,
+                      fill->pattern_size, fill->width));
+  }
+  return RILL_OK;
+}
+
+/* The first row, then twice as many with each copy. */
+static rill_status double_rows(struct rill__stream *stream, const struct rill__fill_2d *fill) {
+  RILL_TRY(gpu_fill(stream, fill->dst, fill->dst_kind, fill->pattern, fill->pattern_size, fill->width));
+  const size_t row_bytes = fill->width * fill->pattern_size;
+  for (size_t done = 1; done < fill->height;) {
+    const size_t n = fill->height - done < done ? fill->height - done : done;
+    const struct rill__copy_3d copy = {
+      .dst = (unsigned char *)fill->dst + done * fill->pitch,
+      .src = fill->dst,
+      .dst_kind = fill->dst_kind,
+      .src_kind = fill->dst_kind,
+      .width = row_bytes,
+      .height = n,
+      .depth = 1,
+      .dst_pitch = fill->pitch,
+      .src_pitch = fill->pitch,
+    };
+    RILL_TRY(n > 1 ? gpu_copy_3d(stream, &copy)
+                   : gpu_memory_table.copy(stream, copy.dst, copy.dst_kind, copy.src, copy.src_kind, row_bytes));
+    done += n;
+  }
+  return RILL_OK;
+}
+
+/* Patterns that the vendor has no fill of two dimensions for. */
+static rill_status fill_composed(struct rill__stream *stream, const struct rill__fill_2d *fill) {
+  enum { FEW = 4 };
+  bool done = false;
+  if (gpu_api.fill_2d_32 != NULL && fill->pattern_size > 4 && fill->width <= FEW) return fill_columns(stream, fill);
+  RILL_TRY(try_host_fill(stream, fill, &done));
+  if (done) return RILL_OK;
+  const bool on_device = fill->dst_kind == RILL_MEMORY_DEVICE || fill->dst_kind == RILL_MEMORY_MANAGED;
+  return on_device ? double_rows(stream, fill) : fill_by_rows(stream, fill);
+}
+
+/* In pieces, as columns are. */
+static rill_status fill_at_once(struct rill__stream *stream, const struct rill__fill_2d *fill) {
+  const struct gpu_stream *part = gpu_stream_of(stream);
+  struct rill__device *device = stream->base.device;
+  const unsigned char *pattern = fill->pattern;
+  const size_t most = (size_t)1 << 24, pitch = fill->pitch, width = fill->width;
+  for (size_t done = 0; done < fill->height;) {
+    const size_t n = fill->height - done < most ? fill->height - done : most;
+    const gpu_pointer to = GPU_POINTER((unsigned char *)fill->dst + done * pitch);
+    gpu_result result;
+    const char *symbol = gpu_symbols.fill_2d_8;
+    if (fill->pattern_size == 1) {
+      GPU_RUN(result, device, part->work_inside, fill_2d_8, (to, pitch, pattern[0], width, n, part->native));
+    } else if (fill->pattern_size == 2) {
+      symbol = gpu_symbols.fill_2d_16;
+      GPU_RUN(result, device, part->work_inside, fill_2d_16, (to, pitch, half_at(pattern), width, n, part->native));
+    } else {
+      symbol = gpu_symbols.fill_2d_32;
+      GPU_RUN(result, device, part->work_inside, fill_2d_32, (to, pitch, word_at(pattern, 0), width, n, part->native));
+    }
+    if (RILL__UNLIKELY(result != GPU_SUCCESS)) return gpu_fail(device, result, symbol);
+    done += n;
+  }
+  return RILL_OK;
+}
+
+rill_status gpu_fill_2d(struct rill__stream *stream, const struct rill__fill_2d *asked) {
+  unsigned char bytes[16];
+  memcpy(bytes, asked->pattern, asked->pattern_size);
+  struct rill__fill_2d fill = *asked;
+  fill.pattern = bytes;
+  fill.pattern_size = shorten(bytes, asked->pattern_size, gpu_api.fill_2d_32 != NULL ? 4 : 1);
+  fill.width = asked->width * (asked->pattern_size / fill.pattern_size);
+  /* The limit is that of copies; nothing is said of fills.  Such rows are few. */
+  const size_t most = gpu_device_of(stream->base.device)->max_pitch;
+  if (most != 0 && fill.pitch > most) return fill_by_rows(stream, &fill);
+  const bool there = fill.pattern_size == 1 || (fill.pattern_size == 2 && gpu_api.fill_2d_16 != NULL) ||
+                     (fill.pattern_size == 4 && gpu_api.fill_2d_32 != NULL);
+  return there ? fill_at_once(stream, &fill) : fill_composed(stream, &fill);
+}

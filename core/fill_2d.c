@@ -1,0 +1,70 @@
+/* Fills of two dimensions. */
+#include "core/held.h"
+#include "core/memory.h"
+
+rill_status rill__fill_rows(struct rill__stream *stream, const struct rill__fill_2d *fill) {
+  if (fill->height == 1) {
+    return RILL_DOOR(stream, memory, fill, stream, fill->dst, fill->dst_kind, fill->pattern, fill->pattern_size,
+                     fill->width);
+  }
+  return RILL_DOOR(stream, memory, fill_2d, stream, fill);
+}
+
+/* Checks the shape and gives the bytes from the first to behind the last. */
+static rill_status extent(const struct rill__fill_2d *fill, size_t *out) {
+  size_t row = 0, rows = 0;
+  RILL_REQUIRE(!__builtin_mul_overflow(fill->width, fill->pattern_size, &row), RILL_ERROR_OUT_OF_RANGE,
+               "%zu patterns of %zu bytes overflow", fill->width, fill->pattern_size);
+  RILL_REQUIRE(row <= fill->pitch, RILL_ERROR_INVALID_ARGUMENT,
+               "dst: a row of %zu patterns of %zu bytes, %zu bytes, exceeds pitch %zu", fill->width, fill->pattern_size,
+               row, fill->pitch);
+  RILL_REQUIRE(fill->pitch % fill->pattern_size == 0, RILL_ERROR_INVALID_ARGUMENT,
+               "dst: pitch %zu is no multiple of the pattern's %zu bytes", fill->pitch, fill->pattern_size);
+  const bool overflows = __builtin_mul_overflow(fill->pitch, fill->height - 1, &rows);
+  RILL_REQUIRE(!__builtin_add_overflow(rows, row, out) && !overflows, RILL_ERROR_OUT_OF_RANGE,
+               "dst: %zu rows of pitch %zu overflow", fill->height, fill->pitch);
+  return RILL_OK;
+}
+
+static rill_status submit(struct rill__stream *s, struct rill__fill_2d *fill) {
+  const size_t pattern_size = fill->pattern_size;
+  RILL_REQUIRE(pattern_size != 0 && pattern_size <= 16 && (pattern_size & (pattern_size - 1)) == 0,
+               RILL_ERROR_INVALID_ARGUMENT, "pattern_size %zu is none of 1, 2, 4, 8 and 16", pattern_size);
+  if (fill->width == 0 || fill->height == 0) return RILL_OK;
+  RILL_REQUIRE(fill->dst != NULL && fill->pattern != NULL, RILL_ERROR_INVALID_ARGUMENT, "%s is NULL",
+               fill->dst == NULL ? "dst" : "pattern");
+  RILL_REQUIRE((uintptr_t)fill->dst % pattern_size == 0, RILL_ERROR_INVALID_ARGUMENT,
+               "dst %p is not aligned to the pattern's %zu bytes", fill->dst, pattern_size);
+  size_t size = 0;
+  RILL_TRY(extent(fill, &size));
+  RILL_TRY(rill__memory_check(s, fill->dst, size, "dst", &fill->dst_kind));
+  RILL_TRY(rill__check_usable(s->base.device));
+  if (fill->pitch == fill->width * pattern_size) { /* nothing lies between the rows */
+    fill->width *= fill->height;
+    fill->height = 1;
+  }
+  if (rill__is_held(s)) {
+    bool taken = false;
+    RILL_TRY(rill__held_fill(s, fill, &taken));
+    if (taken) return RILL_OK;
+  }
+  RILL_TRY(rill__fill_rows(s, fill));
+  rill__memo_changed(&s->memo);
+  return RILL_OK;
+}
+
+rill_status rill_fill_2d_async(rill_stream stream, void *dst, size_t dst_pitch, const void *pattern,
+                               size_t pattern_size, size_t width, size_t height) {
+  RILL_ENTER();
+  struct rill__stream *s;
+  RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
+  struct rill__fill_2d fill = {
+    .dst = dst,
+    .pitch = dst_pitch,
+    .width = width,
+    .height = height,
+    .pattern = pattern,
+    .pattern_size = pattern_size,
+  };
+  return submit(s, &fill);
+}

@@ -1,0 +1,252 @@
+/* How copies, fills and peers reach the driver: one call each, without a question about the pointers, nothing staged
+ * that the driver would stage itself, and sizes beyond 32 bits whole (C5.3, C8.1). */
+#include "children.h"
+#include "tour.h"
+
+static rill_stream new_one(void) {
+  rill_stream stream;
+  assert_ok(rill_stream_create(vendor.device, NULL, &stream));
+  return stream;
+}
+
+/* Every function that could tell what a pointer is, or make memory to stage in. */
+static uint64_t questions(void) {
+  return vendor_calls("pointer_attribute") + vendor_calls("pointer_attributes") + vendor_calls("memory_range") +
+         vendor_calls("host_alloc") + vendor_calls("host_register");
+}
+
+static uint64_t copy_calls(void) {
+  return vendor_calls("copy") + vendor_calls("copy_to_device") + vendor_calls("copy_from_device") +
+         vendor_calls("copy_2d") + vendor_calls("copy_3d");
+}
+
+static rill_status copy_box(rill_stream stream, void *dst, const void *src) {
+  rill_copy_3d box = RILL_COPY_3D_INIT;
+  box.dst = dst;
+  box.src = src;
+  box.dst_pitch = box.src_pitch = 20;
+  box.dst_slice_pitch = box.src_slice_pitch = 80;
+  box.width = 16;
+  box.height = box.depth = 3;
+  return rill_copy_3d_async(stream, &box);
+}
+
+enum { BIG = 1 << 20 };
+
+/* Pageable and pinned memory, and memory of others, small and large, up, down and of several dimensions. */
+static void goes_to_the_driver_in_one_call(void) {
+  static unsigned char pageable[BIG];
+  unsigned char *there = NULL, *pinned = NULL;
+  vendor_begin();
+  rill_stream stream = new_one();
+  assert_ok(RILL_NEW(vendor.device, RILL_MEMORY_DEVICE, BIG, &there));
+  assert_ok(RILL_NEW(vendor.device, RILL_MEMORY_PINNED, BIG, &pinned));
+  unsigned char *const hosts[] = { pageable, pinned };
+  const size_t sizes[] = { 1, 4096, 65536, 65537, BIG };
+  const uint64_t asked = questions(), before = copy_calls();
+  uint64_t copies = 0;
+  for (size_t h = 0; h < 2; h++) {
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+      assert_ok(rill_copy_async(stream, there, hosts[h], sizes[i]));
+      assert_ok(rill_copy_async(stream, hosts[h], there, sizes[i]));
+      copies += 2;
+    }
+    assert_ok(rill_copy_2d_async(stream, there, 4096, hosts[h], 4100, 4095, 200));
+    assert_ok(rill_copy_2d_async(stream, hosts[h], 4096, there, 4100, 4095, 200));
+    assert_ok(copy_box(stream, there, hosts[h]));
+    assert_ok(copy_box(stream, hosts[h], there));
+    copies += 4;
+  }
+  assert_ok(rill_stream_synchronize(stream));
+  assert_int_equal(copy_calls() - before, copies);
+  assert_int_equal(questions(), asked);
+  assert_ok(rill_free(there));
+  assert_ok(rill_free(pinned));
+  assert_ok(rill_stream_release(stream));
+}
+
+static void a_fill_is_one_call_where_the_driver_has_it(void) {
+  unsigned char *there = NULL;
+  const uint32_t pattern[4] = { 1, 2, 3, 4 };
+  vendor_begin();
+  rill_stream stream = new_one();
+  assert_ok(RILL_NEW(vendor.device, RILL_MEMORY_DEVICE, BIG, &there));
+  static const char *const of_1d[] = { "fill_8", "fill_16", "fill_32" };
+  static const char *const of_2d[] = { "fill_2d_8", "fill_2d_16", "fill_2d_32" };
+  for (size_t i = 0; i < 3; i++) {
+    const size_t size = (size_t)1 << i;
+    const uint64_t line = vendor_calls(of_1d[i]), rows = vendor_calls(of_2d[i]);
+    assert_ok(rill_fill_async(stream, there, pattern, size, BIG / size));
+    assert_ok(rill_fill_2d_async(stream, there, 1024, pattern, size, 1000 / size, 1024));
+    assert_ok(rill_fill_2d_async(stream, there, 1024, pattern, size, 1024 / size, 1024)); /* without gaps: a line */
+    assert_int_equal(vendor_calls(of_1d[i]) - line, 2);
+    assert_int_equal(vendor_calls(of_2d[i]) - rows, 1);
+  }
+  assert_ok(rill_stream_synchronize(stream));
+  assert_ok(rill_free(there));
+  assert_ok(rill_stream_release(stream));
+}
+
+/* A held stream has to know what it may read now: it asks, once for each pointer that rill does not know. */
+static void a_held_copy_asks_once(void) {
+  static unsigned char pageable[4096];
+  unsigned char *there = NULL;
+  rill_event event;
+  vendor_begin();
+  rill_stream stream = new_one(), other = new_one();
+  assert_ok(RILL_NEW(vendor.device, RILL_MEMORY_DEVICE, 4096, &there));
+  assert_ok(rill_event_create(vendor.device, NULL, &event));
+  assert_ok(rill_stream_wait_event(stream, event, 0));
+  const uint64_t asked = vendor_calls("pointer_attribute") + vendor_calls("pointer_attributes");
+  assert_ok(rill_copy_async(stream, there, pageable, 4096));
+  assert_ok(rill_copy_async(stream, pageable, there, 4096));
+  assert_int_equal(vendor_calls("pointer_attribute") + vendor_calls("pointer_attributes") - asked, 2);
+  assert_ok(rill_stream_record_event(other, event, 0));
+  assert_ok(rill_stream_synchronize(stream));
+  assert_ok(rill_event_release(event));
+  assert_ok(rill_free(there));
+  assert_ok(rill_stream_release(stream));
+  assert_ok(rill_stream_release(other));
+}
+
+/* ---- peers ---- */
+
+/* P5, C1.8: what is said of a pair without a way, and of one that the driver does not answer for. */
+static void a_pair_without_a_way_says_why(void) {
+  const char *why = NULL;
+  bool enabled = true;
+  vendor_begin();
+  assert_false(rill_device_can_access_peer(vendor.device, vendor.second, &why));
+  assert_string_equal(why, "the driver says that there is no way between the two");
+  assert_fails(rill_device_enable_peer(vendor.device, vendor.second), RILL_ERROR_UNSUPPORTED);
+  assert_says(why);
+  assert_ok(rill_device_is_peer_enabled(vendor.device, vendor.second, &enabled));
+  assert_false(enabled);
+  assert_ok(rill_device_disable_peer(vendor.device, vendor.second));
+  assert_int_equal(vendor_calls("enable_peer") + vendor_calls("disable_peer"), 0);
+  vendor.fake->fail_call(vendor_name("device_can_access_peer"), 0, 999);
+  assert_false(rill_device_can_access_peer(vendor.device, vendor.second, &why));
+  assert_string_equal(why, "the driver cannot say whether there is a way between the two");
+  vendor.fake->clear();
+}
+
+/* P2, P6: what others turned on or off before is no failure. */
+static void what_is_so_already_is_no_failure(void) {
+  enum { ALREADY_ENABLED = 704, NOT_ENABLED = 705 };
+  bool enabled = false;
+  vendor_begin();
+  vendor.fake->fail_call(vendor_name("enable_peer"), 1, ALREADY_ENABLED);
+  assert_ok(rill_device_enable_peer(vendor.device, vendor.second));
+  assert_ok(rill_device_is_peer_enabled(vendor.device, vendor.second, &enabled));
+  assert_true(enabled);
+  vendor.fake->fail_call(vendor_name("disable_peer"), 1, NOT_ENABLED);
+  assert_ok(rill_device_disable_peer(vendor.device, vendor.second));
+  assert_ok(rill_device_is_peer_enabled(vendor.device, vendor.second, &enabled));
+  assert_false(enabled);
+  vendor.fake->clear();
+}
+
+/* ---- beyond 32 bits ---- */
+
+static const size_t gib = (size_t)1 << 30;
+
+/* The bytes that the driver was asked for by `call`. */
+#define BYTES_OF(call) (counted = vendor.fake->bytes(), assert_ok(call), vendor.fake->bytes() - counted)
+
+static void sizes_reach_the_driver_whole(void) {
+  const size_t size = 5 * gib + 48;
+  unsigned char *from = NULL, *to = NULL, *pinned = NULL, pattern[16];
+  uint64_t counted = 0;
+  vendor_begin();
+  rill_stream stream = new_one();
+  for (unsigned i = 0; i < 16; i++) pattern[i] = (unsigned char)(i + 1);
+  assert_ok(RILL_NEW(vendor.device, RILL_MEMORY_DEVICE, size, &from));
+  assert_ok(RILL_NEW(vendor.device, RILL_MEMORY_DEVICE, size, &to));
+  assert_ok(RILL_NEW(vendor.device, RILL_MEMORY_PINNED, size, &pinned));
+  vendor.fake->weightless(true);
+  assert_int_equal(BYTES_OF(rill_copy_async(stream, to, from, size)), size);
+  assert_int_equal(BYTES_OF(rill_copy_async(stream, to + 3, from, size - 3)), size - 3);
+  assert_int_equal(BYTES_OF(rill_copy_async(stream, to, pinned, size)), size);
+  assert_int_equal(BYTES_OF(rill_copy_async(stream, pinned, from, size)), size);
+  for (size_t width = 1; width <= 16; width *= 2) {
+    assert_int_equal(BYTES_OF(rill_fill_async(stream, to, pattern, width, size / width)), size);
+    /* rows of 96 KiB, 128 KiB apart; and their doubling writes each byte once */
+    assert_int_equal(
+        BYTES_OF(rill_fill_2d_async(stream, to, 128 << 10, pattern, width, (size_t)(96 << 10) / width, 40960)),
+        (size_t)(96 << 10) * 40960);
+    /* two rows of 2 GiB and a little */
+    assert_int_equal(BYTES_OF(rill_fill_2d_async(stream, to, 5 * gib / 2, pattern, width, (2 * gib + 32) / width, 2)),
+                     4 * gib + 64);
+  }
+  assert_int_equal(BYTES_OF(rill_copy_2d_async(stream, to, 128 << 10, from, 128 << 10, 120 << 10, 40960)),
+                   (size_t)(120 << 10) * 40960);
+  assert_int_equal(BYTES_OF(rill_copy_2d_async(stream, to, 5 * gib / 2, from, 5 * gib / 2, 2 * gib + 32, 2)),
+                   4 * gib + 64);
+  assert_ok(rill_stream_synchronize(stream));
+  vendor.fake->weightless(false);
+  assert_ok(rill_free(from));
+  assert_ok(rill_free(to));
+  assert_ok(rill_free(pinned));
+  assert_ok(rill_stream_release(stream));
+}
+
+/* What lies at `at` and around it, by copies of one dimension. */
+static void check_bytes(rill_stream stream, const unsigned char *at, const unsigned char *expected, size_t n) {
+  unsigned char seen[66];
+  assert_ok(rill_copy_async(stream, seen, at, n + 2));
+  assert_ok(rill_stream_synchronize(stream));
+  assert_int_equal(seen[0], 0xee);
+  assert_memory_equal(seen + 1, expected, n);
+  assert_int_equal(seen[1 + n], 0xee);
+}
+
+/* Rows and slices that lie gigabytes apart, in memory of which only those pages are there. */
+static void far_rows_and_slices_are_reached(void) {
+  enum { WIDTH = 64 };
+  const size_t pitch = 4 * gib + 192, size = 2 * pitch + 4096;
+  unsigned char *from = NULL, *to = NULL, row[WIDTH], guard[WIDTH + 2], pattern[16];
+  vendor_begin();
+  rill_stream stream = new_one();
+  memset(guard, 0xee, sizeof guard);
+  assert_ok(RILL_NEW(vendor.device, RILL_MEMORY_DEVICE, size, &from));
+  assert_ok(RILL_NEW(vendor.device, RILL_MEMORY_DEVICE, size, &to));
+  for (int shape = 0; shape < 3; shape++) {
+    for (size_t i = 0; i < 3; i++) {
+      for (unsigned k = 0; k < WIDTH; k++) row[k] = (unsigned char)(k + 70 * i + 1);
+      assert_ok(rill_copy_async(stream, from + 64 + i * pitch, row, WIDTH));
+      assert_ok(rill_copy_async(stream, to + 127 + i * pitch, guard, sizeof guard));
+    }
+    rill_copy_3d box = RILL_COPY_3D_INIT;
+    box.dst = to + 128;
+    box.src = from + 64;
+    box.dst_pitch = box.src_pitch = WIDTH / 2;
+    box.dst_slice_pitch = box.src_slice_pitch = pitch;
+    box.width = WIDTH / 2;
+    box.height = 2;
+    box.depth = 3;
+    for (unsigned k = 0; k < 16; k++) pattern[k] = (unsigned char)(3 * k + 1);
+    if (shape == 0) assert_ok(rill_copy_2d_async(stream, to + 128, pitch, from + 64, pitch, WIDTH, 3));
+    if (shape == 1) assert_ok(rill_copy_3d_async(stream, &box));
+    if (shape == 2) assert_ok(rill_fill_2d_async(stream, to + 128, pitch, pattern, 16, WIDTH / 16, 3));
+    for (size_t i = 0; i < 3; i++) {
+      for (unsigned k = 0; k < WIDTH; k++) row[k] = shape == 2 ? pattern[k % 16] : (unsigned char)(k + 70 * i + 1);
+      check_bytes(stream, to + 127 + i * pitch, row, WIDTH);
+    }
+  }
+  assert_ok(rill_free(from));
+  assert_ok(rill_free(to));
+  assert_ok(rill_stream_release(stream));
+}
+
+int main(int argc, char **argv) {
+  static const struct mode modes[] = {
+    MODE(goes_to_the_driver_in_one_call),
+    MODE(a_fill_is_one_call_where_the_driver_has_it),
+    MODE(a_held_copy_asks_once),
+    MODE_WITH(a_pair_without_a_way_says_why, "RILL_FAKE_PEERS=0"),
+    MODE(what_is_so_already_is_no_failure),
+    MODE_WITH(sizes_reach_the_driver_whole, "RILL_FAKE_MEMORY=32768"),
+    MODE_WITH(far_rows_and_slices_are_reached, "RILL_FAKE_MEMORY=32768"),
+  };
+  return RUN_MODES("copies and fills", argc, argv, modes);
+}
