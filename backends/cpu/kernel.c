@@ -2,6 +2,7 @@
 #include "backends/cpu/fiber.h"
 
 #include <setjmp.h>
+#include <stdio.h>
 #include <string.h>
 
 /* ---- finding ---- */
@@ -61,9 +62,13 @@ static _Thread_local struct running running;
 static void assert_failed(const char *expression, const char *file, uint32_t line, const uint32_t block[3],
                           const uint32_t thread[3]) {
   const struct launch *launch = running.launch;
-  (void)rill__device_lost(
-      launch->device, 0, "", "%s:%u: kernel \"%s\", block (%u, %u, %u), thread (%u, %u, %u): assertion \"%s\" failed",
-      file, line, launch->code->name, block[0], block[1], block[2], thread[0], thread[1], thread[2], expression);
+  char at[96] = "";
+  if (block != NULL && thread != NULL) {
+    (void)snprintf(at, sizeof at, ", block (%u, %u, %u), thread (%u, %u, %u)", block[0], block[1], block[2], thread[0],
+                   thread[1], thread[2]);
+  }
+  (void)rill__device_lost(launch->device, 0, "", "%s:%u: kernel \"%s\"%s: assertion \"%s\" failed", file, line,
+                          launch->code->name, at, expression);
   if (running.on_fibers) cpu_fibers_give_up();
   longjmp(running.out, 1);
 }

@@ -17,6 +17,8 @@ BARRIER = re.compile(
     r"|rill_(?:lane|shuffle(?:_up|_down|_xor|_from_)?|vote_all|vote_any|ballot|warp_sync|exchange)"
 )
 INDEX = {"threadIdx", "blockIdx", "blockDim", "gridDim", "RILL_DYNAMIC_SHARED", "rill_dynamic_shared"}
+# What assert becomes: a function that tells the index of the thread, wherever it is called.
+ASSERT = "__assert_fail"
 
 TOKEN = re.compile(
     r"""(?P<raw>(?:u8|[uUL])?R"(?P<delimiter>[^()\\\s]{0,16})\([\s\S]*?\)(?P=delimiter)")
@@ -339,6 +341,7 @@ def read_unit(text, source, extra_types=False):
             unit.helpers_read_index = True
         elif token.text == "__global__":
             raise error_at(token, "write a kernel as RILL_KERNEL(name, parameters) { ... }, not with __global__")
+    unit.helpers_read_index |= any(token.text == ASSERT for token in tokens)
     if unit.helpers_have_barrier:
         for kernel in unit.kernels:
             kernel.has_barrier = True

@@ -47,7 +47,7 @@ typedef struct rill_cpu_services {
   const rill_cpu_warp *(*exchange)(uint64_t value);
   /** The caller's place in its warp. */
   uint32_t (*lane)(void);
-  /** An assertion is false: the device is lost.  Does not return. */
+  /** An assertion is false: the device is lost.  Does not return.  The indices may be NULL: unknown. */
   void (*assert_failed)(const char *expression, const char *file, uint32_t line, const uint32_t block_index[3],
                         const uint32_t thread_index[3]);
 } rill_cpu_services;

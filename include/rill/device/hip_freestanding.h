@@ -74,40 +74,20 @@ static __device__ inline int __syncthreads_count(int p) {
 static __device__ __forceinline__ int __syncthreads_and(int p) { return __syncthreads_count(p == 0) == 0; }
 static __device__ __forceinline__ int __syncthreads_or(int p) { return __syncthreads_count(p) != 0; }
 
-#define RILL_ATOMIC_(NAME, BUILTIN, TYPE)                             \
-  static __device__ __forceinline__ TYPE NAME(TYPE *p, TYPE v) {      \
-    return BUILTIN(p, v, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT); \
-  }
-#define RILL_ATOMIC_INTEGERS_(NAME, BUILTIN) \
-  RILL_ATOMIC_(NAME, BUILTIN, int)           \
-  RILL_ATOMIC_(NAME, BUILTIN, unsigned)      \
-  RILL_ATOMIC_(NAME, BUILTIN, unsigned long long)
-RILL_ATOMIC_INTEGERS_(atomicAdd, __hip_atomic_fetch_add)
-RILL_ATOMIC_INTEGERS_(atomicExch, __hip_atomic_exchange)
-RILL_ATOMIC_INTEGERS_(atomicMin, __hip_atomic_fetch_min)
-RILL_ATOMIC_INTEGERS_(atomicMax, __hip_atomic_fetch_max)
-RILL_ATOMIC_INTEGERS_(atomicAnd, __hip_atomic_fetch_and)
-RILL_ATOMIC_INTEGERS_(atomicOr, __hip_atomic_fetch_or)
-RILL_ATOMIC_INTEGERS_(atomicXor, __hip_atomic_fetch_xor)
-RILL_ATOMIC_(atomicAdd, __hip_atomic_fetch_add, float)
-RILL_ATOMIC_(atomicAdd, __hip_atomic_fetch_add, double)
-RILL_ATOMIC_(atomicExch, __hip_atomic_exchange, float)
-#undef RILL_ATOMIC_INTEGERS_
-#undef RILL_ATOMIC_
+/* What assert of <assert.h> calls.  There is nothing to write a text with. */
+static __device__ __forceinline__ void __assert_fail(const char *, const char *, unsigned, const char *) {
+  __builtin_trap();
+}
+template <class... T> static __device__ int printf(const char *, T...) {
+  static_assert(sizeof...(T) == ~size_t{ 0 }, "printf in a kernel needs hipcc: clang alone has no way to write");
+  return 0;
+}
 
-#define RILL_ATOMIC_(TYPE)                                                                    \
-  static __device__ __forceinline__ TYPE atomicCAS(TYPE *p, TYPE expected, TYPE v) {          \
-    __hip_atomic_compare_exchange_strong(p, &expected, v, __ATOMIC_RELAXED, __ATOMIC_RELAXED, \
-                                         __HIP_MEMORY_SCOPE_AGENT);                           \
-    return expected;                                                                          \
-  }
-RILL_ATOMIC_(int)
-RILL_ATOMIC_(unsigned)
-RILL_ATOMIC_(unsigned long long)
-#undef RILL_ATOMIC_
-static __device__ __forceinline__ unsigned atomicSub(unsigned *p, unsigned v) { return atomicAdd(p, 0u - v); }
-static __device__ __forceinline__ int atomicSub(int *p, int v) {
-  return atomicAdd(p, static_cast<int>(0u - static_cast<unsigned>(v)));
+static __device__ __forceinline__ void *memcpy(void *to, const void *from, size_t size) {
+  return __builtin_memcpy(to, from, size);
+}
+static __device__ __forceinline__ void *memset(void *to, int value, size_t size) {
+  return __builtin_memset(to, value, size);
 }
 
 /* The math that is exact to the last bit and one instruction or a few.  Clang lets a device function overload

@@ -87,6 +87,27 @@ template <auto Body, bool Loops, class... P> constexpr rill_cpu_kernel rill_host
   return kernel;
 }
 
+/* What assert of <assert.h> calls.  This one is the image's own, and nobody else's: the C library's would end the
+ * process.  rillcc sees to it that the indices are there where a source asserts anything. */
+#ifdef __GLIBC__
+extern "C" __attribute__((noreturn)) void __assert_fail(const char *expression, const char *file, unsigned line,
+                                                        const char *function) noexcept;
+extern "C" void __assert_fail(const char *expression, const char *file, unsigned line, const char *) noexcept {
+#else
+extern "C" __attribute__((noreturn)) void __assert_fail(const char *expression, const char *file, int line,
+                                                        const char *function);
+extern "C" void __assert_fail(const char *expression, const char *file, int line, const char *) {
+#endif
+#if RILL_HELPERS_READ_INDEX
+  const uint32_t block[3] = { blockIdx.x, blockIdx.y, blockIdx.z },
+                 thread[3] = { threadIdx.x, threadIdx.y, threadIdx.z };
+  rill_services->assert_failed(expression, file, static_cast<uint32_t>(line), block, thread);
+#else
+  rill_services->assert_failed(expression, file, static_cast<uint32_t>(line), nullptr, nullptr);
+#endif
+  __builtin_trap();
+}
+
 #define RILL_HOST_IMAGE(KERNELS, KERNEL_COUNT, VARIABLES, VARIABLE_COUNT)                          \
   extern "C" __attribute__((visibility("default"))) const rill_cpu_image_table rill_cpu_image;     \
   extern "C" const rill_cpu_image_table rill_cpu_image = {                                         \

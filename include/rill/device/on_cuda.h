@@ -10,6 +10,8 @@
   extern __shared__ __align__(16) unsigned char rill_dynamic_shared[]; \
   TYPE *const NAME = reinterpret_cast<TYPE *>(rill_dynamic_shared)
 
+#include <rill/device/cuda_atomic.h>
+
 /* ---- warps: rill/device/warp.h ----
  *
  * All lanes are named to the _sync forms: those that have ended count as arrived.  What __activemask gives would be

@@ -19,6 +19,8 @@
   extern __shared__ __attribute__((aligned(16))) unsigned char rill_dynamic_shared[]; \
   TYPE *const NAME = reinterpret_cast<TYPE *>(rill_dynamic_shared)
 
+#include <rill/device/hip_atomic.h>
+
 /* ---- warps: rill/device/warp.h ---- */
 
 static __device__ __forceinline__ unsigned rill_lane() {

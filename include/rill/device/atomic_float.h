@@ -1,0 +1,37 @@
+/* rill/device/atomic_float.h: the least and the greatest of floats, made of atomicCAS.  Included by
+ * rill/device/atomic.h and rill/device/on_cuda.h. */
+#ifndef RILL_DEVICE_ATOMIC_FLOAT_H
+#define RILL_DEVICE_ATOMIC_FLOAT_H
+
+template <size_t Bytes> struct rill_word_;
+template <> struct rill_word_<4> { typedef unsigned __attribute__((__may_alias__)) type; };
+template <> struct rill_word_<8> { typedef unsigned long long __attribute__((__may_alias__)) type; };
+
+/** Puts v in the place of *p if `goes_first(v, *p)` or *p is not a number; gives the old value. */
+template <class T, class Order> static __device__ __forceinline__ T rill_atomic_order_(T *p, T v, Order goes_first) {
+  using word = typename rill_word_<sizeof(T)>::type;
+  word *const at = reinterpret_cast<word *>(p);
+  word seen = *const_cast<volatile word *>(at), mine;
+  memcpy(&mine, &v, sizeof mine);
+  for (;;) {
+    T old;
+    memcpy(&old, &seen, sizeof old);
+    if (!goes_first(v, old) && old == old) return old;
+    const word found = atomicCAS(at, seen, mine);
+    if (found == seen) return old;
+    seen = found;
+  }
+}
+
+/** *p = the lesser of *p and v, the greater of them; a number goes before a NaN; for float and double.  They give the
+ *  old value, order nothing else, and hold for the threads of the device. */
+template <class T>
+static __device__ __forceinline__ RILL_FOR_(rill_is_floating) rill_atomic_min(T *p, rill_same_type<T> v) {
+  return rill_atomic_order_(p, v, [](T a, T b) { return a < b; });
+}
+template <class T>
+static __device__ __forceinline__ RILL_FOR_(rill_is_floating) rill_atomic_max(T *p, rill_same_type<T> v) {
+  return rill_atomic_order_(p, v, [](T a, T b) { return a > b; });
+}
+
+#endif

@@ -1,0 +1,28 @@
+/* rill/device/atomic_types.h: which types atomic functions are for.  Included by those that define them. */
+#ifndef RILL_DEVICE_ATOMIC_TYPES_H
+#define RILL_DEVICE_ATOMIC_TYPES_H
+
+template <class T> constexpr bool rill_is_integer = false;
+template <> constexpr bool rill_is_integer<int> = true;
+template <> constexpr bool rill_is_integer<unsigned> = true;
+template <> constexpr bool rill_is_integer<long> = true;
+template <> constexpr bool rill_is_integer<unsigned long> = true;
+template <> constexpr bool rill_is_integer<long long> = true;
+template <> constexpr bool rill_is_integer<unsigned long long> = true;
+template <class T> constexpr bool rill_is_floating = false;
+template <> constexpr bool rill_is_floating<float> = true;
+template <> constexpr bool rill_is_floating<double> = true;
+template <class T> constexpr bool rill_is_number = rill_is_integer<T> || rill_is_floating<T>;
+template <class T> constexpr bool rill_is_unsigned_int = false;
+template <> constexpr bool rill_is_unsigned_int<unsigned> = true;
+
+template <bool Condition, class T> struct rill_if_;
+template <class T> struct rill_if_<true, T> { using type = T; };
+/** The return type T of a function template that exists for some types alone. */
+#define RILL_FOR_(TYPES) typename rill_if_<TYPES<T>, T>::type
+
+/** T, but an argument of that type does not say what T is: a literal may be of another type. */
+template <class T> struct rill_same_ { using type = T; };
+template <class T> using rill_same_type = typename rill_same_<T>::type;
+
+#endif

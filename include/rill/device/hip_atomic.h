@@ -1,0 +1,32 @@
+/* rill/device/hip_atomic.h: what rill/device/atomic.h asks for, on AMD GPUs.  Included by rill/device/on_hip.h.
+ *
+ * With hipcc most of it comes from the HIP headers; they lack the scope of a block, and some types. */
+#ifndef RILL_DEVICE_HIP_ATOMIC_H
+#define RILL_DEVICE_HIP_ATOMIC_H
+
+#include <rill/device/atomic_types.h>
+
+#define RILL_SCOPE_BLOCK_ __HIP_MEMORY_SCOPE_WORKGROUP
+#define RILL_SCOPE_DEVICE_ __HIP_MEMORY_SCOPE_AGENT
+#define RILL_SCOPE_SYSTEM_ __HIP_MEMORY_SCOPE_SYSTEM
+
+template <int Scope, class T>
+static __device__ __forceinline__ bool rill_compare_exchange_(T *p, T *expected, rill_same_type<T> v) {
+  return __hip_atomic_compare_exchange_strong(p, expected, v, __ATOMIC_RELAXED, __ATOMIC_RELAXED, Scope);
+}
+#define RILL_FETCH_(NAME, BUILTIN)                                                    \
+  template <int Scope, class T> static __device__ __forceinline__ T NAME(T *p, T v) { \
+    return BUILTIN(p, v, __ATOMIC_RELAXED, Scope);                                    \
+  }
+RILL_FETCH_(rill_fetch_add_, __hip_atomic_fetch_add)
+RILL_FETCH_(rill_fetch_exchange_, __hip_atomic_exchange)
+RILL_FETCH_(rill_fetch_min_, __hip_atomic_fetch_min)
+RILL_FETCH_(rill_fetch_max_, __hip_atomic_fetch_max)
+RILL_FETCH_(rill_fetch_and_, __hip_atomic_fetch_and)
+RILL_FETCH_(rill_fetch_or_, __hip_atomic_fetch_or)
+RILL_FETCH_(rill_fetch_xor_, __hip_atomic_fetch_xor)
+#undef RILL_FETCH_
+
+#include <rill/device/atomic.h>
+
+#endif
