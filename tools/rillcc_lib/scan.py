@@ -39,6 +39,9 @@ DROPPED = {"__restrict__", "__restrict", "__grid_constant__"}
 BASIC_TYPES = set("void char short int long float double signed unsigned bool _Bool".split())
 BASIC_TYPES |= set("size_t ptrdiff_t intptr_t uintptr_t".split())
 BASIC_TYPES |= {"%sint%d_t" % (sign, bits) for sign in ("", "u") for bits in (8, 16, 32, 64)}
+# Types of rill's own, and the header that has them for C programs.
+OWN_TYPES = {"rill_half": "rill/device/half.h", "rill_bfloat16": "rill/device/half.h"}
+BASIC_TYPES |= OWN_TYPES.keys()
 
 
 @dataclass
@@ -75,6 +78,11 @@ class Unit:
     variables: list = field(default_factory=list)
     helpers_have_barrier: bool = False
     helpers_read_index: bool = False
+
+    def type_headers(self):
+        """Gives the headers of rill that declare types which the kernels take."""
+        words = {word for kernel in self.kernels for p in kernel.parameters for word in re.findall(r"\w+", p.type)}
+        return sorted({OWN_TYPES[word] for word in words & OWN_TYPES.keys()})
 
 
 def error_at(token, message):

@@ -58,4 +58,8 @@
 #include <rill/device/on_host.h>
 #endif
 
+#ifndef RILL_SCAN
+#include <rill/device/half.h>
+#endif
+
 #endif
