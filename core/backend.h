@@ -17,6 +17,7 @@
 #define RILL_CORE_BACKEND_H
 
 #include "core/handle.h"
+#include "core/image.h"
 #include "core/memo.h"
 
 #include <pthread.h>
@@ -101,9 +102,10 @@ struct rill__event {
 
 struct rill__module {
   struct rill__object base;
-  const rill_bundle *bundle;
-  const rill_bundle_image *image; /* the one that is loaded */
-  struct rill__event **marks;     /* while it waits to be unloaded: behind all work that may use it */
+  const rill_bundle *bundle; /* which one it was loaded from, never looked into; guarded by core/bundle.c's lock */
+  struct rill__image inside; /* its kernels */
+  bool loaded;
+  struct rill__event **marks; /* while it waits to be unloaded: behind all work that may use it */
   size_t mark_count;
   bool marked;
   struct rill__kernel *ref_kernels; /* those that rill_kernel_refs have found, linked by next_ref */
@@ -113,9 +115,11 @@ struct rill__module {
 struct rill__kernel {
   struct rill__object base;
   struct rill__module *module;      /* kept */
-  const rill_bundle_kernel *source; /* name and arguments */
+  struct rill__image own;           /* it alone */
+  const rill_bundle_kernel *source; /* own.kernels: name and arguments, which may be RILL__ARGS_UNKNOWN */
   bool found;                       /* `find` has succeeded */
   uint32_t max_threads;             /* of a block of this kernel */
+  uint32_t block[3];                /* the only shape of a block that it runs in; 0: any */
   uint64_t static_shared;           /* bytes; 0 if unknown */
   uint32_t registers;               /* of a thread; 0 if unknown */
   uint64_t local_bytes, constant_bytes;
@@ -129,7 +133,7 @@ struct rill__launch {
   uint32_t grid[3], block[3], shared_mem_bytes;
   bool clustered;      /* only if the device supports clusters */
   uint32_t cluster[3]; /* blocks, if clustered; the grid is a multiple */
-  void *const *args;   /* a pointer to each value; read during the call; sizes are in kernel->source */
+  void *const *args;   /* a pointer to each value; read during the call; sizes are in kernel->source, if known */
   const char *label;   /* may be NULL */
 };
 
@@ -279,16 +283,30 @@ struct rill__module_table {
   uint32_t (*fit)(struct rill__device *device, const rill_bundle_image *image);
   /* What the device needs, in the words of a target: "sm_90 or an older ptx". */
   void (*needs)(struct rill__device *device, char *text, size_t size);
+  /* The image's bytes are not needed after the call. */
   rill_status (*load)(struct rill__module *module, const rill_bundle_image *image);
   /* No work that was submitted through rill uses it any more. */
   void (*unload)(struct rill__module *module);
+  /* Images from elsewhere (core/image.h); these look at no device.  A zero lies behind the bytes.
+   * `takes`: what the backend loads, in words.  `recognize`: what these bytes are, in words, or NULL if the backend
+   * does not know.  `read_parts` takes bytes that it knows apart.  `read_kernels` adds the kernels of one part, as far
+   * as it tells; bundles' images come here, too. */
+  const char *takes;
+  const char *(*recognize)(const void *data, size_t size);
+  const char *(*read_parts)(const void *data, size_t size, struct rill__image *out);
+  const char *(*read_kernels)(const rill_bundle_image *part, struct rill__image *out);
+  /* Optional: adds all kernels of a module that is loaded, where read_kernels left some unknown. */
+  void (*list)(struct rill__module *module, struct rill__image *out);
 };
 
 struct rill__kernel_table {
-  /* Finds kernel->source->name in kernel->module and fills in the kernel's numbers; NOT_FOUND if it is not there. */
+  /* Finds kernel->source->name in kernel->module and fills in the kernel's numbers; NOT_FOUND if it is not there.  If
+   * arguments are unknown, adds them to kernel->own, if the driver tells. */
   rill_status (*find)(struct rill__kernel *kernel);
   /* Optional: frees what `find` made. */
   void (*forget)(struct rill__kernel *kernel);
+  /* Optional: does what the driver may have put off until the first launch. */
+  rill_status (*preload)(struct rill__kernel *kernel);
   /* Optional: opts in to more dynamic shared memory than shared_allowed, within the device's limit. */
   rill_status (*allow_shared)(struct rill__kernel *kernel, uint64_t bytes);
   rill_status (*launch)(struct rill__stream *stream, const struct rill__launch *launch);

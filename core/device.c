@@ -2,6 +2,7 @@
 #include "core/event_pool.h"
 #include "core/held.h"
 #include "core/memory.h"
+#include "core/module.h"
 #include "core/options.h"
 #include "core/pool.h"
 
@@ -26,6 +27,8 @@ static const struct rill__backend *const backends[] = {
 #undef ABSENT
 };
 enum { BACKENDS = sizeof backends / sizeof backends[0] };
+
+const struct rill__backend *rill__backend_at(size_t i) { return i < BACKENDS ? backends[i] : NULL; }
 
 /* Those that this build was made without. */
 static const struct {
@@ -391,7 +394,7 @@ bool rill_device_supports(rill_device device, uint32_t feature, const char **why
   struct rill__device *d = self == NULL ? NULL : rill__find(device.id, RILL__DEVICE);
   if (d == NULL) {
     reason = "the handle is no device";
-  } else if (feature < RILL_FEATURE_PEER || feature > RILL_FEATURE_STREAM_ID) {
+  } else if (feature < RILL_FEATURE_PEER || feature > RILL_FEATURE_KERNEL_ARGS) {
     reason = "the number is no feature";
   } else {
     answer = RILL_DOOR(d, device, supports, d, feature, &reason);

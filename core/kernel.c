@@ -3,6 +3,8 @@
 #include "core/module.h"
 #include "core/options.h"
 
+#include <string.h>
+
 rill_status rill_kernel_retain(rill_kernel kernel) {
   RILL_ENTER();
   return rill__object_retain(kernel.id, RILL__KERNEL);
@@ -27,7 +29,7 @@ rill_status rill_kernel_get_info(rill_kernel kernel, rill_kernel_info *info) {
   RILL_RESOLVE(RILL__KERNEL, kernel, "kernel", &k);
   RILL_TRY(rill__options_check_output(info, "info"));
   result.name = k->source->name;
-  result.arg_count = k->source->arg_count;
+  result.arg_count = k->source->arg_count == RILL__ARGS_UNKNOWN ? 0 : k->source->arg_count;
   result.registers = k->registers;
   result.max_threads = k->max_threads;
   result.shared_bytes = k->static_shared;
@@ -37,12 +39,21 @@ rill_status rill_kernel_get_info(rill_kernel kernel, rill_kernel_info *info) {
   return RILL_OK;
 }
 
+/* What was loaded does not tell the arguments; nor does the driver. */
+static rill_status fail_unknown_args(const struct rill__kernel *kernel) {
+  const char *why = "";
+  (void)RILL_DOOR(kernel, device, supports, kernel->base.device, RILL_FEATURE_KERNEL_ARGS, &why);
+  return rill__fail(RILL_ERROR_UNSUPPORTED, "the arguments of kernel \"%s\" are not known on %s: %s",
+                    kernel->source->name, kernel->base.device->name, why);
+}
+
 rill_status rill_kernel_arg_size(rill_kernel kernel, uint32_t index, size_t *size) {
   RILL_ENTER();
   if (size != NULL) *size = 0;
   struct rill__kernel *k;
   RILL_RESOLVE(RILL__KERNEL, kernel, "kernel", &k);
   RILL_REQUIRE(size != NULL, RILL_ERROR_INVALID_ARGUMENT, "size is NULL");
+  if (k->source->arg_count == RILL__ARGS_UNKNOWN) return fail_unknown_args(k);
   RILL_REQUIRE(index < k->source->arg_count, RILL_ERROR_OUT_OF_RANGE, "kernel \"%s\" has %u arguments, no number %u",
                k->source->name, k->source->arg_count, index);
   *size = k->source->args[index].size;
@@ -135,6 +146,13 @@ static rill_status check_cluster(struct rill__device *device, const rill_launch 
   return RILL_OK;
 }
 
+static rill_status fail_block(const struct rill__kernel *kernel, const uint32_t block[3]) {
+  return rill__fail(RILL_ERROR_INVALID_ARGUMENT,
+                    "kernel \"%s\": it was compiled for blocks of %u x %u x %u threads, not of %u x %u x %u",
+                    kernel->source->name, kernel->block[0], kernel->block[1], kernel->block[2], block[0], block[1],
+                    block[2]);
+}
+
 static rill_status check_shape(struct rill__kernel *kernel, const rill_launch *shape, struct rill__launch *out) {
   struct rill__device *device = kernel->base.device;
   const char *name = kernel->source->name;
@@ -144,6 +162,9 @@ static rill_status check_shape(struct rill__kernel *kernel, const rill_launch *s
   RILL_TRY(check_dimensions(kernel, "grid", out->grid, device->info.max_grid_dim));
   RILL_TRY(check_dimensions(kernel, "block", out->block, device->info.max_block_dim));
   const uint64_t threads = (uint64_t)out->block[0] * out->block[1] * out->block[2];
+  if (RILL__UNLIKELY(kernel->block[0] != 0) && memcmp(kernel->block, out->block, sizeof out->block) != 0) {
+    return fail_block(kernel, out->block);
+  }
   RILL_REQUIRE(threads <= kernel->max_threads, RILL_ERROR_OUT_OF_RANGE,
                "kernel \"%s\": a block of %u x %u x %u is %llu threads, the limit is %u", name, out->block[0],
                out->block[1], out->block[2], (unsigned long long)threads, kernel->max_threads);
@@ -166,7 +187,7 @@ static rill_status check_shape(struct rill__kernel *kernel, const rill_launch *s
 
 /* Before there is room for `count` values. */
 static rill_status check_arg_count(const rill_bundle_kernel *source, const rill_arg *args, size_t count) {
-  RILL_REQUIRE(count == source->arg_count, RILL_ERROR_INVALID_ARGUMENT,
+  RILL_REQUIRE(count == source->arg_count || source->arg_count == RILL__ARGS_UNKNOWN, RILL_ERROR_INVALID_ARGUMENT,
                "kernel \"%s\": %zu arguments passed, %u expected", source->name, count, source->arg_count);
   RILL_REQUIRE(args != NULL || count == 0, RILL_ERROR_INVALID_ARGUMENT, "kernel \"%s\": args is NULL, %zu expected",
                source->name, count);
@@ -175,13 +196,23 @@ static rill_status check_arg_count(const rill_bundle_kernel *source, const rill_
   return RILL_OK;
 }
 
+/* With the argument's name, if the image tells it. */
+static __attribute__((cold)) rill_status fail_arg(const rill_bundle_kernel *source, const rill_arg *arg, size_t i) {
+  const bool known = source->arg_count != RILL__ARGS_UNKNOWN;
+  const char *name = known ? source->args[i].name : "";
+  const char *open = name[0] != '\0' ? " (\"" : "", *close = name[0] != '\0' ? "\")" : "";
+  RILL_REQUIRE(!known || arg->size == source->args[i].size, RILL_ERROR_INVALID_ARGUMENT,
+               "kernel \"%s\": argument %zu%s%s%s: %zu bytes passed, %u expected", source->name, i + 1, open, name,
+               close, arg->size, source->args[i].size);
+  return rill__fail(RILL_ERROR_INVALID_ARGUMENT, "kernel \"%s\": argument %zu%s%s%s: data is NULL", source->name, i + 1,
+                    open, name, close);
+}
+
 static rill_status read_args(const rill_bundle_kernel *source, const rill_arg *args, size_t count, void **values) {
+  const bool known = source->arg_count != RILL__ARGS_UNKNOWN;
   for (size_t i = 0; i < count; i++) {
-    RILL_REQUIRE(args[i].size == source->args[i].size, RILL_ERROR_INVALID_ARGUMENT,
-                 "kernel \"%s\": argument %zu (\"%s\"): %zu bytes passed, %u expected", source->name, i + 1,
-                 source->args[i].name, args[i].size, source->args[i].size);
-    RILL_REQUIRE(args[i].data != NULL, RILL_ERROR_INVALID_ARGUMENT,
-                 "kernel \"%s\": argument %zu (\"%s\"): data is NULL", source->name, i + 1, source->args[i].name);
+    const bool right = !known || args[i].size == source->args[i].size;
+    if (RILL__UNLIKELY(!right || args[i].data == NULL)) return fail_arg(source, &args[i], i);
     values[i] = (void *)(uintptr_t)args[i].data;
   }
   values[count] = NULL;
@@ -212,6 +243,7 @@ static rill_status launch(struct rill__stream *stream, struct rill__kernel *kern
   l.args = values;
   if (rill__is_held(stream)) {
     bool taken = false;
+    if (kernel->source->arg_count == RILL__ARGS_UNKNOWN) return fail_unknown_args(kernel); /* they would be copied */
     RILL_TRY(rill__held_launch(stream, &l, &taken));
     if (taken) return RILL_OK;
   }

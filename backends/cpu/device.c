@@ -48,6 +48,7 @@ static bool supports(struct rill__device *device, uint32_t feature, const char *
     [RILL_FEATURE_GRAPH_UPDATE] = "the cpu backend runs operations as they are submitted",
     [RILL_FEATURE_RTC] = "the cpu backend runs images that rillcc has compiled",
     [RILL_FEATURE_STREAM_ID] = "streams of the cpu backend have no native form to import",
+    [RILL_FEATURE_KERNEL_ARGS] = "",
   };
   *why = reasons[feature];
   return reasons[feature][0] == '\0';

@@ -7,4 +7,8 @@
 /* Loads a copy of `data`; what for is told by `name` in texts.  dlclose ends it. */
 rill_status cpu_image_open(const char *name, const void *data, size_t size, void **library);
 
+/* Slots of the module table. */
+const char *cpu_recognize(const void *data, size_t size);
+const char *cpu_read_parts(const void *data, size_t size, struct rill__image *out);
+
 #endif

@@ -28,7 +28,7 @@ static void needs(struct rill__device *device, char *text, size_t size) {
 
 static rill_status load(struct rill__module *module, const rill_bundle_image *image) {
   struct cpu_module *part = rill__part(module);
-  const char *name = module->bundle != NULL ? module->bundle->name : image->target;
+  const char *name = module->base.label;
   void *library = NULL;
   RILL_TRY(cpu_image_open(name, image->data, image->size, &library));
   const rill_cpu_image_table *table = dlsym(library, RILL_CPU_IMAGE_SYMBOL);
@@ -59,9 +59,32 @@ static void unload(struct rill__module *module) {
   (void)dlclose(part->library);
 }
 
+/* What an image from outside holds is known when it is loaded. */
+static const char *read_kernels(const rill_bundle_image *part, struct rill__image *out) {
+  (void)part;
+  out->kernels_unknown = true;
+  return NULL;
+}
+
+static void list(struct rill__module *module, struct rill__image *out) {
+  const struct cpu_module *part = rill__part(module);
+  for (uint32_t i = 0; i < part->image->kernel_count; i++) {
+    const rill_cpu_kernel *kernel = &part->image->kernels[i];
+    if (!rill__image_add_kernel(out, kernel->name, strlen(kernel->name), 0)) return;
+    for (uint32_t k = 0; k < kernel->arg_count; k++) {
+      if (!rill__image_add_arg(out, "", 0, kernel->arg_sizes[k])) return;
+    }
+  }
+}
+
 const struct rill__module_table cpu_module_table = {
   .fit = fit,
   .needs = needs,
   .load = load,
   .unload = unload,
+  .takes = "an image for the cpu that rillcc made",
+  .recognize = cpu_recognize,
+  .read_parts = cpu_read_parts,
+  .read_kernels = read_kernels,
+  .list = list,
 };

@@ -22,6 +22,11 @@
 #define GPU_RTC_SYMBOL NULL /* never in the driver library itself */
 #define GPU_GRAPH_SYMBOL "cuGraphLaunch"
 #define GPU_GRAPH_UPDATE_SYMBOL "cuGraphExecUpdate"
+#define GPU_TAKES "a cubin, a fatbin or PTX"
+#define GPU_KNOWS_KERNEL_ARGS (gpu_api.function_parameter != NULL)
+#define GPU_KERNEL_ARGS_TEXT                                                                                          \
+  "the driver does not tell the arguments of kernels, as it does from CUDA 12.4 on: those of images that rillcc did " \
+  "not bundle are not checked"
 #define GPU_STREAM_ID_TEXT "the driver has no stream ids: they came with CUDA 12.0"
 
 /* CUDA 13 renames this to a _v2 that drivers older than 12.8 do not export.  The first one serves all. */
@@ -42,6 +47,10 @@ CUresult CUDAAPI cuMemAdvise(CUdeviceptr pointer, size_t size, CUmem_advise advi
 
 /* From 12.0 on; here again for the headers of 11.8. */
 CUresult CUDAAPI cuStreamGetId(CUstream hStream, unsigned long long *streamId);
+
+/* From 12.4 on; here again for older headers. */
+CUresult CUDAAPI cuFuncGetParamInfo(CUfunction func, size_t paramIndex, size_t *paramOffset, size_t *paramSize);
+CUresult CUDAAPI cuFuncLoad(CUfunction function);
 
 /* ---- types and constants ---- */
 
@@ -171,6 +180,8 @@ static inline gpu_result gpu_vendor_open(gpu_device_handle device, gpu_context *
 #define GPU_IDENTIFY_TEXT "cuDeviceGetAttribute"
 #define GPU_IS_KNOWN_TEXT gpu_symbols.pointer_attribute
 #define GPU_ALLOW_SHARED_TEXT "cuFuncSetAttribute"
+#define GPU_LOAD_FUNCTION_TEXT "cuFuncLoad"
+#define GPU_ARG_SIZE_TEXT "cuFuncGetParamInfo"
 
 static inline gpu_result gpu_vendor_enter(struct gpu_scope *scope, gpu_device_handle device, gpu_context context) {
   (void)scope, (void)device;
@@ -388,6 +399,18 @@ static inline gpu_result gpu_vendor_launch_clusters(gpu_function function, const
     .numAttrs = 1,
   };
   return GPU_CALL(launch_extended(&config, function, args, NULL));
+}
+
+/* The size of an argument, by number; GPU_INVALID_VALUE behind the last one, GPU_NOT_SUPPORTED if nobody knows. */
+static inline gpu_result gpu_vendor_arg_size(gpu_function function, size_t i, size_t *size) {
+  size_t offset;
+  if (gpu_api.function_parameter == NULL) return GPU_NOT_SUPPORTED;
+  return GPU_CALL(function_parameter(function, i, &offset, size));
+}
+
+/* A driver may put the loading of a function off until its first launch. */
+static inline gpu_result gpu_vendor_load_function(gpu_function function) {
+  return gpu_api.function_load == NULL ? GPU_SUCCESS : GPU_CALL(function_load(function));
 }
 
 /* Dynamic shared memory above the default must be asked for. */

@@ -207,6 +207,7 @@ static bool can(struct rill__device *device, uint32_t feature, const char **why)
       return gpu_has_symbol(GPU_GRAPH_UPDATE_SYMBOL);
     case RILL_FEATURE_RTC: return has_rtc(why);
     case RILL_FEATURE_STREAM_ID: *why = GPU_STREAM_ID_TEXT; return gpu_api.stream_id != NULL;
+    case RILL_FEATURE_KERNEL_ARGS: *why = GPU_KERNEL_ARGS_TEXT; return GPU_KNOWS_KERNEL_ARGS;
     default: *why = "there is no such feature"; return false;
   }
 }

@@ -48,6 +48,9 @@
 #define gpu_can_access_peer GPU_NAME(can_access_peer)
 #define gpu_patience_again GPU_NAME(patience_again)
 #define gpu_patience_begin GPU_NAME(patience_begin)
+#define gpu_read_kernels GPU_NAME(read_kernels)
+#define gpu_read_parts GPU_NAME(read_parts)
+#define gpu_recognize GPU_NAME(recognize)
 #define gpu_set_peer GPU_NAME(set_peer)
 #define gpu_status_of GPU_NAME(status_of)
 #define gpu_stream_table GPU_NAME(stream_table)
@@ -152,6 +155,11 @@ rill_status gpu_ipc_export_memory(struct rill__device *device, void *p, size_t s
 rill_status gpu_ipc_import_memory(struct rill__device *device, const struct rill__ipc_native *from, size_t size,
                                   void **out);
 rill_status gpu_ipc_close(struct rill__device *device, void *p, size_t size);
+
+/* Slots of modules; in the vendor's image.c. */
+const char *gpu_recognize(const void *data, size_t size);
+const char *gpu_read_parts(const void *data, size_t size, struct rill__image *out);
+const char *gpu_read_kernels(const rill_bundle_image *part, struct rill__image *out);
 
 /* Blocks until the work of all devices of the vendor is done. */
 rill_status gpu_wait_for_all(void);

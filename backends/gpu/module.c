@@ -40,6 +40,10 @@ const struct rill__module_table gpu_module_table = {
   .needs = needs,
   .load = load,
   .unload = unload,
+  .takes = GPU_TAKES,
+  .recognize = gpu_recognize,
+  .read_parts = gpu_read_parts,
+  .read_kernels = gpu_read_kernels,
 };
 
 /* ---- kernels ---- */
@@ -49,6 +53,24 @@ static uint32_t attribute(gpu_function function, gpu_function_attribute which) {
   int value = 0;
   if (GPU_CALL(function_attribute(&value, which, function)) != GPU_SUCCESS || value < 0) return 0;
   return (uint32_t)value;
+}
+
+/* Inside a scope.  Adds the arguments that the driver tells of; if it cannot, they stay unknown. */
+static gpu_result ask_for_args(struct rill__kernel *kernel) {
+  enum { MOST = 4096 }; /* more than fit any limit of a vendor */
+  rill_bundle_kernel *source = kernel->own.kernels;
+  for (size_t i = 0; i < MOST; i++) {
+    size_t size = 0;
+    const gpu_result result = gpu_vendor_arg_size(gpu_kernel_of(kernel)->native, i, &size);
+    if (result == GPU_NOT_SUPPORTED && i == 0) return GPU_SUCCESS;
+    if (result == GPU_INVALID_VALUE) { /* that was the last */
+      if (i == 0) source->arg_count = 0;
+      return GPU_SUCCESS;
+    }
+    if (result != GPU_SUCCESS) return result;
+    if (!rill__image_add_arg(&kernel->own, "", 0, (uint32_t)size)) return GPU_SUCCESS; /* core looks at no_memory */
+  }
+  return GPU_SUCCESS;
 }
 
 static rill_status find(struct rill__kernel *kernel) {
@@ -65,9 +87,12 @@ static rill_status find(struct rill__kernel *kernel) {
     kernel->local_bytes = attribute(part->native, GPU_FUNCTION_LOCAL);
     kernel->constant_bytes = attribute(part->native, GPU_FUNCTION_CONSTANT);
   }
+  const bool found = result == GPU_SUCCESS;
+  if (found && kernel->source->arg_count == RILL__ARGS_UNKNOWN) result = ask_for_args(kernel);
   gpu_leave(&scope);
   RILL_REQUIRE(result != GPU_NOT_FOUND, RILL_ERROR_NOT_FOUND, "the image that was loaded has no kernel \"%s\"",
                kernel->source->name);
+  if (found && result != GPU_SUCCESS) return gpu_fail(device, result, GPU_ARG_SIZE_TEXT);
   if (result != GPU_SUCCESS) return GPU_FAIL(device, result, module_function);
   if (kernel->max_threads == 0) kernel->max_threads = device->info.max_threads_per_block;
   const uint64_t shared = device->info.shared_per_block;
@@ -113,8 +138,19 @@ static rill_status launch(struct rill__stream *stream, const struct rill__launch
   return RILL__LIKELY(result == GPU_SUCCESS) ? RILL_OK : GPU_FAIL(device, result, launch);
 }
 
+static rill_status preload(struct rill__kernel *kernel) {
+  struct rill__device *device = kernel->base.device;
+  struct gpu_scope scope;
+  gpu_result result = gpu_enter(device, &scope);
+  if (result != GPU_SUCCESS) return gpu_fail(device, result, GPU_ENTER_TEXT);
+  result = gpu_vendor_load_function(gpu_kernel_of(kernel)->native);
+  gpu_leave(&scope);
+  return result == GPU_SUCCESS ? RILL_OK : gpu_fail(device, result, GPU_LOAD_FUNCTION_TEXT);
+}
+
 const struct rill__kernel_table gpu_kernel_table = {
   .find = find,
+  .preload = preload,
   .allow_shared = allow_shared,
   .launch = launch,
 };

@@ -26,6 +26,9 @@
 #define GPU_RTC_SYMBOL "hiprtcCompileProgram" /* inside libamdhip64 in 5 and 6 */
 #define GPU_GRAPH_SYMBOL "hipGraphLaunch"
 #define GPU_GRAPH_UPDATE_SYMBOL "hipGraphExecUpdate"
+#define GPU_TAKES "a code object or a clang offload bundle"
+#define GPU_KNOWS_KERNEL_ARGS true /* in the note that every code object has */
+#define GPU_KERNEL_ARGS_TEXT "the code object has no note that tells its kernels' arguments"
 #define GPU_STREAM_ID_TEXT "the runtime has no stream ids: they came with HIP 7.0"
 
 /* The struct of hipGetDeviceProperties grew in 6, which renames the function by macro.  What a library exports
@@ -185,6 +188,8 @@ static inline gpu_result gpu_vendor_open(gpu_device_handle device, gpu_context *
   (gpu_api.device_properties_r0600 != NULL ? gpu_symbols.device_properties_r0600 : gpu_symbols.device_properties_r0000)
 #define GPU_IS_KNOWN_TEXT gpu_symbols.pointer_attributes
 #define GPU_ALLOW_SHARED_TEXT ""
+#define GPU_LOAD_FUNCTION_TEXT ""
+#define GPU_ARG_SIZE_TEXT ""
 
 /* Asked each time, since the user may call hipSetDevice at any time. */
 static inline gpu_result gpu_vendor_enter(struct gpu_scope *scope, gpu_device_handle device, gpu_context context) {
@@ -280,22 +285,45 @@ static inline gpu_result gpu_vendor_identify(gpu_device_handle device, struct gp
   return result;
 }
 
-/* Code runs on its own architecture only.  A feature that the target names ("xnack+") must be set so on the
+/* Whether a name ends in "-generic" and stands for several architectures, of which this is one: of the same
+ * instructions and no others, as the compiler's documents list them. */
+static inline bool gpu_vendor_is_one_of(const char *arch, size_t arch_length, const char *generic, size_t length) {
+  static const struct {
+    const char *generic, *archs;
+  } families[] = {
+    { "gfx9-generic", " gfx900 gfx902 gfx904 gfx906 gfx909 gfx90c " },
+    { "gfx9-4-generic", " gfx940 gfx941 gfx942 gfx950 " },
+    { "gfx10-1-generic", " gfx1010 gfx1011 gfx1012 gfx1013 " },
+    { "gfx10-3-generic", " gfx1030 gfx1031 gfx1032 gfx1033 gfx1034 gfx1035 gfx1036 " },
+    { "gfx11-generic", " gfx1100 gfx1101 gfx1102 gfx1103 gfx1150 gfx1151 gfx1152 gfx1153 " },
+    { "gfx12-generic", " gfx1200 gfx1201 " },
+  };
+  for (size_t i = 0; i < sizeof families / sizeof families[0]; i++) {
+    if (strlen(families[i].generic) != length || memcmp(families[i].generic, generic, length) != 0) continue;
+    const char *found = memmem(families[i].archs, strlen(families[i].archs), arch, arch_length);
+    return found != NULL && found[-1] == ' ' && found[arch_length] == ' ';
+  }
+  return false;
+}
+
+/* Code runs on its own architecture only, or on those that a generic one stands for.  A feature that the target names ("xnack+") must be set so on the
  * device; one that it does not name may be either.  The target that names more was made for fewer. */
 static inline uint32_t gpu_vendor_fit(const struct gpu_target *device, const char *target) {
   const size_t length = strcspn(target, ":");
-  if (length == 0 || length != strcspn(device->name, ":") || strncmp(target, device->name, length) != 0) return 0;
+  const size_t own_length = strcspn(device->name, ":");
+  const bool same = length == own_length && strncmp(target, device->name, length) == 0;
+  if (own_length == 0 || (!same && !gpu_vendor_is_one_of(device->name, own_length, target, length))) return 0;
   uint32_t named = 0;
   for (const char *feature = target + length; *feature == ':'; named++) {
     const size_t size = 1 + strcspn(feature + 1, ":"); /* with its colon */
-    const char *set = device->name + length;
+    const char *set = device->name + own_length;
     while (*set == ':' && (1 + strcspn(set + 1, ":") != size || strncmp(set, feature, size) != 0)) {
       set += 1 + strcspn(set + 1, ":");
     }
     if (*set != ':') return 0;
     feature += size;
   }
-  return 1 + named;
+  return (same ? 100 : 1) + named;
 }
 
 static inline void gpu_vendor_needs(const struct gpu_target *device, char *text, size_t size) {
@@ -376,6 +404,18 @@ static inline gpu_result gpu_vendor_launch_clusters(gpu_function function, const
                                                     gpu_stream_handle stream, void **args) {
   (void)function, (void)grid, (void)block, (void)cluster, (void)shared, (void)stream, (void)args;
   return GPU_NOT_SUPPORTED;
+}
+
+/* The note of a code object tells them, or nobody does. */
+static inline gpu_result gpu_vendor_arg_size(gpu_function function, size_t i, size_t *size) {
+  (void)function, (void)i, (void)size;
+  return GPU_NOT_SUPPORTED;
+}
+
+/* Functions are loaded with their module. */
+static inline gpu_result gpu_vendor_load_function(gpu_function function) {
+  (void)function;
+  return GPU_SUCCESS;
 }
 
 /* Every launch may use all that a block can have. */

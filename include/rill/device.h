@@ -35,7 +35,8 @@ enum {
   RILL_FEATURE_GRAPH,        /**< capture and graphs */
   RILL_FEATURE_GRAPH_UPDATE, /**< changing an instantiated graph */
   RILL_FEATURE_RTC,          /**< compiling kernels at run time */
-  RILL_FEATURE_STREAM_ID     /**< rill_stream_validate can tell a reused native stream */
+  RILL_FEATURE_STREAM_ID,    /**< rill_stream_validate can tell a reused native stream */
+  RILL_FEATURE_KERNEL_ARGS   /**< the arguments of kernels are known, and checked, of every image */
 };
 
 /** What is known of a device without using it.  All text is inline: no lifetimes. */

@@ -12,6 +12,7 @@
 #include <rill/event.h>
 #include <rill/kernel.h>
 #include <rill/memory.h>
+#include <rill/module.h>
 #include <rill/pool.h>
 #include <rill/status.h>
 #include <rill/stream.h>

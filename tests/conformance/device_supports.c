@@ -25,7 +25,7 @@ static void unknown_features_are_not_there(void) {
 
 /* C2.3 */
 static void says_why_not(void) {
-  for (uint32_t feature = RILL_FEATURE_PEER; feature <= RILL_FEATURE_STREAM_ID; feature++) {
+  for (uint32_t feature = RILL_FEATURE_PEER; feature <= RILL_FEATURE_KERNEL_ARGS; feature++) {
     const char *why = NULL, *again = NULL;
     const bool supported = rill_device_supports(dut.device, feature, &why);
     assert_non_null(why);

@@ -14,7 +14,7 @@ static rill_status again(const struct step *step, struct tour *made, struct tour
 
 /* Steps that need what was made before in the same pass. */
 static bool stands_alone(const struct step *step) {
-  static const char *const chained[] = { "get_kernel" };
+  static const char *const chained[] = { "get_kernel", "get_image_kernel" };
   for (size_t i = 0; i < sizeof chained / sizeof *chained; i++) {
     if (strcmp(step->name, chained[i]) == 0) return false;
   }

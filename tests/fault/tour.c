@@ -22,7 +22,7 @@ static rill_status check_null(struct tour *tour, rill_status status, void *out, 
 }
 
 /* Copies of gate_bundle: what one has loaded is not there for the others. */
-static rill_bundle own_bundle, ref_bundle;
+static rill_bundle own_bundle, ref_bundle, preload_bundle;
 
 static const rill_bundle *bundle(rill_bundle *copy) {
   *copy = gate_bundle;
@@ -76,6 +76,20 @@ MAKING(alloc_second, t->second_memory, RILL_NEW(vendor.second, RILL_MEMORY_DEVIC
 MAKING(load_module, t->module, rill_module_load(vendor.device, bundle(&own_bundle), &t->module))
 MAKING(get_kernel, t->kernel, rill_module_get_kernel(t->module, "increment", &t->kernel))
 
+/* The image that the bundle has for the device. */
+static rill_status load_image(rill_module *out) {
+  rill_status status = RILL_ERROR_NOT_FOUND;
+  for (size_t i = 0; i < gate_bundle.image_count && status == RILL_ERROR_NOT_FOUND; i++) {
+    const rill_bundle_image *image = &gate_bundle.images[i];
+    if (strcmp(image->backend, vendor.backend) != 0) continue;
+    status = rill_module_load_image(vendor.device, image->data, image->size, out);
+  }
+  return status;
+}
+
+MAKING(load_image_module, t->image_module, load_image(&t->image_module))
+MAKING(get_image_kernel, t->image_kernel, rill_module_get_kernel(t->image_module, "increment", &t->image_kernel))
+
 STEP(load_second) {
   rill_module module;
   POISON(module);
@@ -124,7 +138,7 @@ STEP(kernel_get_info) {
 }
 
 STEP(ask_features) {
-  for (uint32_t feature = RILL_FEATURE_PEER; feature <= RILL_FEATURE_STREAM_ID; feature++) {
+  for (uint32_t feature = RILL_FEATURE_PEER; feature <= RILL_FEATURE_KERNEL_ARGS; feature++) {
     const char *why = NULL;
     const bool has = rill_device_supports(vendor.device, feature, &why);
     if (why == NULL || has != (why[0] == '\0')) t->spoiled = __func__;
@@ -270,6 +284,17 @@ STEP(launch_ref) {
   return rill_stream_launch_ref(t->stream, &t->ref, &shape, RILL_ARGS(counter));
 }
 
+STEP(preload_kernels) {
+  (void)t;
+  return rill_bundle_preload(vendor.device, bundle(&preload_bundle));
+}
+
+STEP(unload_kernels) {
+  (void)t;
+  return rill_bundle_unload(bundle(&preload_bundle));
+}
+
+STEP(launch_of_image) { return launch(t->stream, t->image_kernel, t->memory, 0); }
 STEP(host_call) { return rill_stream_host_call(t->stream, note_call, t); }
 
 /* ---- use: order ---- */
@@ -367,6 +392,8 @@ RELEASING(event, before_work)
 RELEASING(kernel, kernel)
 RELEASING(kernel, second_kernel)
 RELEASING(module, module)
+RELEASING(kernel, image_kernel)
+RELEASING(module, image_module)
 
 #define FREEING(member)                              \
   STEP(free_##member) {                              \
@@ -412,6 +439,8 @@ const struct step steps[] = {
   M(load_module, rill_module_load, LOST),
   M(get_kernel, rill_module_get_kernel, WORKS),
   { "load_second", "", step_load_second, MAKE, WORKS }, /* two functions */
+  M(load_image_module, rill_module_load_image, LOST),
+  M(get_image_kernel, rill_module_get_kernel, WORKS),
 
   U(cached_event, rill_stream_cached_event, WORKS), /* made before the device was lost */
   U(record_before_work, rill_stream_record_event, LOST),
@@ -481,6 +510,7 @@ const struct step steps[] = {
   U(launch_plain, rill_stream_launch, LOST),
   U(launch_with_shared, rill_stream_launch, LOST),
   U(launch_ref, rill_stream_launch_ref, LOST),
+  U(launch_of_image, rill_stream_launch, LOST),
   U(host_call, rill_stream_host_call, LOST),
   U(record_end, rill_stream_record_event, LOST),
   U(record_new_event, rill_stream_record_new_event, LOST),
@@ -537,6 +567,9 @@ const struct step steps[] = {
   U(synchronize_held, rill_stream_synchronize, LOST),
   U(synchronize_other, rill_stream_synchronize, LOST),
 
+  U(preload_kernels, rill_bundle_preload, LOST),
+
+  R(unload_kernels, rill_bundle_unload, WORKS),
   R(release_event, rill_event_release, WORKS),
   R(release_start, rill_event_release, WORKS),
   R(release_end, rill_event_release, WORKS),
@@ -548,6 +581,8 @@ const struct step steps[] = {
   R(release_kernel, rill_kernel_release, WORKS),
   R(release_second_kernel, rill_kernel_release, WORKS),
   R(release_module, rill_module_release, WORKS),
+  R(release_image_kernel, rill_kernel_release, WORKS),
+  R(release_image_module, rill_module_release, WORKS),
   R(release_stream, rill_stream_release, WORKS),
   R(release_high, rill_stream_release, WORKS),
   R(release_other, rill_stream_release, WORKS),

@@ -20,8 +20,8 @@ struct tour {
   rill_stream default_stream, second_stream;                               /* the first is borrowed */
   rill_event event, start, end, shared, from_vendor, fresh, cached, first; /* cached is borrowed; first: held for it */
   rill_event before_work; /* recorded on the idle stream, and seen complete */
-  rill_module module;
-  rill_kernel kernel, second_kernel;
+  rill_module module, image_module;
+  rill_kernel kernel, second_kernel, image_kernel;
   uint32_t *memory, *more, *pinned, *managed, *second_memory; /* TOUR_WORDS each */
   uint32_t pageable[TOUR_WORDS], registered[TOUR_WORDS];      /* the second within a step */
   rill_kernel_ref ref;

@@ -7,9 +7,11 @@ import platform
 import re
 import shlex
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
+import zlib
 from dataclasses import dataclass
 from typing import Optional
 
@@ -268,6 +270,8 @@ class Toolchain:
                 return Result(failure="what %s wrote cannot be read: %s" % (name, error))
         if target.name.startswith("ptx_"):
             data += b"\0"
+        if target.backend == "cpu":
+            data += seal(data, target.name)
         return Result(Image(target.backend, target.name, data), done.stderr, files=read_depfile(depfile))
 
     def compile_all(self, targets, dependencies):
@@ -287,6 +291,12 @@ class Toolchain:
         for result in results:
             dependencies |= without_cuda_headers(result.files)
         return [result.image for result in results]
+
+
+def seal(data, target):
+    """What goes behind a host image: rill_cpu_image_seal of rill/device/cpu_image.h."""
+    text = struct.pack("<40sQI", target.encode(), len(data), 1)
+    return text + struct.pack("<I8s", zlib.crc32(data + text), b"RILLseal")
 
 
 def host_source(source, unit):

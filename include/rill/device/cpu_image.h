@@ -18,6 +18,7 @@
 #define RILL_CPU_IMAGE_MAGIC 0x43504c52u /* "RLPC", little endian */
 #define RILL_CPU_IMAGE_VERSION 2u
 #define RILL_CPU_IMAGE_SYMBOL "rill_cpu_image"
+#define RILL_CPU_IMAGE_SEAL "RILLseal"
 
 #ifdef __cplusplus
 extern "C" {
@@ -88,6 +89,16 @@ typedef struct rill_cpu_image_table {
   const rill_cpu_variable *variables;
   uint32_t kernel_count, variable_count;
 } rill_cpu_image_table;
+
+/** What rillcc puts behind the shared object, in 64 bytes.  A loader of the system trusts what it loads; by this,
+ *  rill_module_load_image knows an image that was cut off or damaged. */
+typedef struct rill_cpu_image_seal {
+  char target[40]; /**< "x86-64-v3" */
+  uint64_t size;   /**< bytes of the shared object */
+  uint32_t version;
+  uint32_t check; /**< CRC-32, as of zlib and PNG, of all bytes before it, those of the shared object too */
+  char magic[8];  /**< RILL_CPU_IMAGE_SEAL, without its zero */
+} rill_cpu_image_seal;
 
 #ifdef __cplusplus
 }

@@ -384,6 +384,13 @@ CUresult CUDAAPI cuFuncGetParamInfo(CUfunction function, size_t index, size_t *o
   CU_CALL(fake_function_parameter(function, index, offset, size));
 }
 
+static int load_function(CUfunction handle) {
+  struct fake_function *function;
+  return fake_function_get(handle, &function);
+}
+
+CUresult CUDAAPI cuFuncLoad(CUfunction function) { CU_CALL(load_function(function)); }
+
 static int launch(CUfunction function, CUstream stream, struct fake_launch *values, void **extra) {
   const int code = fake_launch_extra(values, extra, CU_LAUNCH_PARAM_END);
   return code == FAKE_OK ? fake_launch(function, stream, values) : code;

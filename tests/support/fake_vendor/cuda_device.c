@@ -26,6 +26,7 @@ int fake_first_version(const char *name) {
   } since[] = {
     { "cuStreamGetId", 12000 },
     { "cuFuncGetParamInfo", 12040 },
+    { "cuFuncLoad", 12040 },
     { "cuCtxCreate_v4", 12050 },
     { "cuEventElapsedTime_v2", 12080 },
   };

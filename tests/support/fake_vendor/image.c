@@ -228,6 +228,39 @@ static int find_in_bundle(const char *src, const char *target, const void **out)
   return FAKE_NO_BINARY;
 }
 
+/* ---- CUDA's file of several ---- */
+
+static const uint32_t fatbin_magic = 0xba55ed50;
+
+/* The entry that a device of this target runs: the latest machine code, or else PTX.  Nothing compressed. */
+static int find_in_fatbin(const char *src, const char *target, const void **out) {
+  struct {
+    uint32_t magic;
+    uint16_t version, header_size;
+    uint64_t size;
+  } file;
+  struct {
+    uint16_t kind, version;
+    uint32_t header_size;
+    uint64_t size;
+    uint32_t compressed_size, unknown, language, target;
+  } entry;
+  if (copy_mapped(&file, src, sizeof file) != sizeof file || file.size > most_bytes) return FAKE_INVALID_IMAGE;
+  const unsigned own = (unsigned)strtoul(strpbrk(target, "0123456789"), NULL, 10);
+  unsigned best = 0;
+  for (uint64_t at = file.header_size; at < file.header_size + file.size; at += entry.header_size + entry.size) {
+    if (copy_mapped(&entry, src + at, sizeof entry) != sizeof entry || entry.header_size == 0 ||
+        entry.size > most_bytes)
+      return FAKE_INVALID_IMAGE;
+    const bool code = entry.kind == 2 && entry.target / 10 == own / 10, ptx = entry.kind == 1;
+    const unsigned fit = (code ? 10000 : 0) + entry.target;
+    if (entry.compressed_size != 0 || (!code && !ptx) || entry.target > own || fit <= best) continue;
+    best = fit;
+    *out = src + at + entry.header_size;
+  }
+  return best != 0 ? FAKE_OK : FAKE_NO_BINARY;
+}
+
 /* ---- PTX ---- */
 
 static bool is_name(char c) {
@@ -258,6 +291,10 @@ int fake_image_read(const void *data, const char *backend, const char *target, s
   if (!cuda && memcmp(start, bundle_magic, sizeof bundle_magic - 1) == 0) {
     code = find_in_bundle(data, target, &data);
     memcpy(start, ELFMAG, SELFMAG);
+  }
+  if (cuda && memcmp(start, &fatbin_magic, sizeof fatbin_magic) == 0) {
+    code = find_in_fatbin(data, target, &data);
+    if (code == FAKE_OK) (void)copy_mapped(start, data, sizeof start - 1);
   }
   if (code == FAKE_OK && memcmp(start, ELFMAG, SELFMAG) == 0)
     code = read_elf(data, cuda ? MACHINE_CUDA : MACHINE_AMD, out);

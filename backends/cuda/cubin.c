@@ -1,0 +1,37 @@
+#include "backends/cuda/formats.h"
+#include "backends/gpu/elf.h"
+
+#include <stdio.h>
+
+/* In st_other of a function: it is a kernel. */
+enum { ENTRY = 0x10 };
+
+bool cuda_is_cubin(const void *data, size_t size) { return gpu_elf_machine(data, size) == CUDA_ELF_MACHINE; }
+
+/* The number of the target moved up by 8 bits with version 8 of the ABI.  That the code is for one target alone
+ * ("sm_90a") is not told; the driver knows. */
+static unsigned capability(const Elf64_Ehdr *header) {
+  return header->e_ident[EI_ABIVERSION] >= 8 ? header->e_flags >> 8 & 0xff : header->e_flags & 0xff;
+}
+
+const char *cuda_cubin_check(const void *data, size_t size, char target[CUDA_TARGET_SIZE]) {
+  struct gpu_elf elf;
+  const char *fault = gpu_elf_open(&elf, data, size);
+  if (fault != NULL) return fault;
+  if (elf.header.e_machine != CUDA_ELF_MACHINE) return "it is an ELF file for another machine";
+  if (capability(&elf.header) < 10) return "it names no target";
+  (void)snprintf(target, CUDA_TARGET_SIZE, "sm_%u", capability(&elf.header));
+  return NULL;
+}
+
+static const char *take_kernel(const struct gpu_elf *elf, const Elf64_Sym *symbol, const char *name, void *user) {
+  (void)elf;
+  if (ELF64_ST_TYPE(symbol->st_info) != STT_FUNC || (symbol->st_other & ENTRY) == 0) return NULL;
+  return rill__image_add_kernel(user, name, strlen(name), RILL__ARGS_UNKNOWN) ? NULL : "no memory";
+}
+
+const char *cuda_cubin_kernels(const void *data, size_t size, struct rill__image *out) {
+  struct gpu_elf elf;
+  const char *fault = gpu_elf_open(&elf, data, size);
+  return fault != NULL ? fault : gpu_elf_symbols(&elf, SHT_SYMTAB, take_kernel, out);
+}

@@ -1,0 +1,36 @@
+/* The forms that code for NVIDIA GPUs comes in.  Pure functions over bytes that may be anything, as core/image.h has
+ * it; no vendor's header is needed here.
+ *
+ *   cubin.c    machine code for one target: an ELF file
+ *   ptx.c      text for one virtual architecture, which the driver compiles
+ *   fatbin.c   several of both, perhaps compressed
+ */
+#ifndef RILL_BACKENDS_CUDA_FORMATS_H
+#define RILL_BACKENDS_CUDA_FORMATS_H
+
+#include "core/backend.h"
+
+enum { CUDA_ELF_MACHINE = 190, CUDA_TARGET_SIZE = 24 };
+
+#pragma GCC visibility push(hidden)
+
+bool cuda_is_cubin(const void *data, size_t size);
+bool cuda_is_ptx(const void *data, size_t size);
+bool cuda_is_fatbin(const void *data, size_t size);
+
+/* Looks the whole file over, and gives its target: "sm_90". */
+const char *cuda_cubin_check(const void *data, size_t size, char target[CUDA_TARGET_SIZE]);
+/* The target of a text: "ptx_80", "ptx_90a". */
+const char *cuda_ptx_check(const void *data, size_t size, char target[CUDA_TARGET_SIZE]);
+
+/* Adds the kernels.  Of bytes that were checked. */
+const char *cuda_cubin_kernels(const void *data, size_t size, struct rill__image *out);
+const char *cuda_ptx_kernels(const void *data, size_t size, struct rill__image *out);
+
+/* Adds the parts, one for each entry that is code.  Compressed entries are for the driver to take out: their part is
+ * the whole file. */
+const char *cuda_fatbin_parts(const void *data, size_t size, struct rill__image *out);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,125 @@
+/* Reading a 64-bit little-endian ELF file that lies in memory and may be anything.
+ *
+ * gpu_elf_open checks that headers, sections and segments lie within the bytes: loaders of vendors are told no length
+ * and go by those numbers.  The rest is read through functions that check what they follow. */
+#ifndef RILL_BACKENDS_GPU_ELF_H
+#define RILL_BACKENDS_GPU_ELF_H
+
+#include "core/backend.h"
+
+#include <elf.h>
+#include <string.h>
+
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "images are read as numbers of a little-endian machine"
+#endif
+
+struct gpu_elf {
+  const unsigned char *data;
+  size_t size;
+  Elf64_Ehdr header;
+};
+
+/* The machine of an ELF file; 0 if it is none. */
+static inline unsigned gpu_elf_machine(const void *data, size_t size) {
+  uint16_t machine = 0;
+  if (size < offsetof(Elf64_Ehdr, e_version) || memcmp(data, ELFMAG, SELFMAG) != 0) return 0;
+  memcpy(&machine, (const char *)data + offsetof(Elf64_Ehdr, e_machine), sizeof machine);
+  return machine;
+}
+
+/* Section and segment headers, by numbers within e_shnum and e_phnum. */
+static inline Elf64_Shdr gpu_elf_section(const struct gpu_elf *elf, size_t i) {
+  Elf64_Shdr section;
+  memcpy(&section, elf->data + elf->header.e_shoff + i * sizeof section, sizeof section);
+  return section;
+}
+
+static inline Elf64_Phdr gpu_elf_segment(const struct gpu_elf *elf, size_t i) {
+  Elf64_Phdr segment;
+  memcpy(&segment, elf->data + elf->header.e_phoff + i * sizeof segment, sizeof segment);
+  return segment;
+}
+
+static inline const char *gpu_elf_check_sections(const struct gpu_elf *elf) {
+  const Elf64_Ehdr *h = &elf->header;
+  if (h->e_shnum == 0) return "it has no sections";
+  if (h->e_shentsize != sizeof(Elf64_Shdr)) return "its section headers have an impossible size";
+  if (!rill__inside(elf->size, h->e_shoff, (uint64_t)h->e_shnum * sizeof(Elf64_Shdr))) {
+    return "it ends before its section headers";
+  }
+  for (size_t i = 0; i < h->e_shnum; i++) {
+    const Elf64_Shdr section = gpu_elf_section(elf, i);
+    if (section.sh_type == SHT_NOBITS || section.sh_type == SHT_NULL) continue;
+    if (!rill__inside(elf->size, section.sh_offset, section.sh_size)) return "a section reaches past its end";
+    if (section.sh_type == SHT_STRTAB && section.sh_size > 0 &&
+        elf->data[section.sh_offset + section.sh_size - 1] != '\0')
+      return "a table of names has no end";
+  }
+  if (h->e_shstrndx >= h->e_shnum || gpu_elf_section(elf, h->e_shstrndx).sh_type != SHT_STRTAB) {
+    return "it has no names of sections";
+  }
+  return NULL;
+}
+
+static inline const char *gpu_elf_check_segments(const struct gpu_elf *elf) {
+  const Elf64_Ehdr *h = &elf->header;
+  if (h->e_phnum == 0) return NULL;
+  if (h->e_phentsize != sizeof(Elf64_Phdr)) return "its program headers have an impossible size";
+  if (!rill__inside(elf->size, h->e_phoff, (uint64_t)h->e_phnum * sizeof(Elf64_Phdr))) {
+    return "it ends before its program headers";
+  }
+  for (size_t i = 0; i < h->e_phnum; i++) {
+    const Elf64_Phdr segment = gpu_elf_segment(elf, i);
+    if (!rill__inside(elf->size, segment.p_offset, segment.p_filesz)) return "a segment reaches past its end";
+    if (segment.p_type == PT_LOAD && segment.p_memsz < segment.p_filesz) return "a segment has an impossible size";
+  }
+  return NULL;
+}
+
+/* NULL, or what is wrong. */
+static inline const char *gpu_elf_open(struct gpu_elf *elf, const void *data, size_t size) {
+  *elf = (struct gpu_elf){ .data = data, .size = size };
+  if (size < sizeof elf->header) return "it ends before its header does";
+  memcpy(&elf->header, data, sizeof elf->header);
+  const Elf64_Ehdr *h = &elf->header;
+  if (memcmp(h->e_ident, ELFMAG, SELFMAG) != 0) return "it does not begin as an ELF file";
+  if (h->e_ident[EI_CLASS] != ELFCLASS64) return "it is no 64-bit ELF file";
+  if (h->e_ident[EI_DATA] != ELFDATA2LSB) return "it is no little-endian ELF file";
+  if (h->e_ident[EI_VERSION] != EV_CURRENT) return "its ELF version is unknown";
+  if (h->e_ehsize != sizeof *h) return "its header has an impossible size";
+  const char *fault = gpu_elf_check_sections(elf);
+  return fault != NULL ? fault : gpu_elf_check_segments(elf);
+}
+
+/* A string of section number `table`, which ends within it; NULL if there is none. */
+static inline const char *gpu_elf_string(const struct gpu_elf *elf, size_t table, uint64_t offset) {
+  if (table >= elf->header.e_shnum) return NULL;
+  const Elf64_Shdr section = gpu_elf_section(elf, table);
+  if (section.sh_type != SHT_STRTAB || offset >= section.sh_size) return NULL;
+  return (const char *)elf->data + section.sh_offset + offset; /* the section ends with a zero */
+}
+
+/* Calls `take` for each symbol that has a name and is defined, of the first table of type `table`; stops where it gives
+ * a text, and gives that. */
+typedef const char *gpu_elf_taker(const struct gpu_elf *elf, const Elf64_Sym *symbol, const char *name, void *user);
+static inline const char *gpu_elf_symbols(const struct gpu_elf *elf, uint32_t table, gpu_elf_taker *take, void *user) {
+  for (size_t i = 0; i < elf->header.e_shnum; i++) {
+    const Elf64_Shdr section = gpu_elf_section(elf, i);
+    if (section.sh_type != table) continue;
+    for (uint64_t at = 0; rill__inside(section.sh_size, at, sizeof(Elf64_Sym)); at += sizeof(Elf64_Sym)) {
+      Elf64_Sym symbol;
+      memcpy(&symbol, elf->data + section.sh_offset + at, sizeof symbol);
+      const char *name = gpu_elf_string(elf, section.sh_link, symbol.st_name);
+      if (name == NULL) return "a symbol's name lies outside of the table of names";
+      if (name[0] == '\0' || symbol.st_shndx == SHN_UNDEF) continue;
+      if (strnlen(name, RILL__NAME_MOST + 1) > RILL__NAME_MOST) return "a symbol's name has no end";
+      const char *fault = take(elf, &symbol, name, user);
+      if (fault != NULL) return fault;
+    }
+    break;
+  }
+  return NULL;
+}
+
+#endif
