@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Uses rill as a stranger's project does.
 
-usage: embed.py pkgconfig|cmake|subproject|readme, with RILL_SOURCE, RILL_BUILD and CC in the environment
+usage: embed.py WAY, with RILL_SOURCE, RILL_BUILD and CC in the environment
 
 Everything happens in a temporary directory.  Exit code 77 (skipped): a tool that the way needs is not here.
 """
@@ -55,7 +55,11 @@ def install(work):
     """Installs the build below `work`; gives the environment that finds it there, and where it is."""
     run("meson", "install", "-C", build, "--no-rebuild", "--destdir", work / "root")
     (pc,) = (work / "root").rglob("rill.pc")
-    environment = dict(os.environ, PKG_CONFIG_PATH=str(pc.parent), PKG_CONFIG_SYSROOT_DIR=str(work / "root"))
+    # As if that were the prefix.
+    text = pc.read_text(encoding="utf-8")
+    prefix = re.search(r"^prefix=(.*)$", text, re.MULTILINE).group(1)
+    pc.write_text(text.replace(f"prefix={prefix}\n", f"prefix={work / 'root'}{prefix}\n"), encoding="utf-8")
+    environment = dict(os.environ, PKG_CONFIG_PATH=str(pc.parent))
     library = pc.parent.parent
     environment["LD_LIBRARY_PATH"] = f"{library}:{environment.get('LD_LIBRARY_PATH', '')}"
     return environment, library
@@ -71,6 +75,8 @@ def check_installed(library):
     expected = sorted(path.relative_to(source / "include") for path in (source / "include/rill").rglob("*.h"))
     missing = [str(path) for path in expected if not (prefix / "include" / path).exists()]
     missing += [name for name in ("librill.so", "librill.so.0") if not (library / name).exists()]
+    missing += [name for name in ("bin/rillcc", "share/rill/rillcc_lib/emit.py") if not (prefix / name).exists()]
+    missing += [name for name in ("rillConfig.cmake", "RillKernels.cmake") if not (library / "cmake/rill" / name).exists()]
     if missing:
         sys.exit(f"not installed: {missing}")
 
@@ -128,6 +134,108 @@ def with_subproject(work):
         sys.exit("the embedder's test run has rill's own tests in it")
 
 
+# ---- projects with kernels of their own ----
+
+
+def copy_kernels(project):
+    for name in ("kernels.c", "scale.kernel.cu", "factor.h"):
+        shutil.copy(here / name, project)
+
+
+def edit_and_build_again(project, program, environment, *build_command):
+    """What the kernel includes is a dependency; what it does not is none."""
+    run(program, env=environment, expect=r"^the kernel says 42$")
+    (project / "factor.h").write_text("#define FACTOR 3u\n", encoding="utf-8")
+    run(*build_command, env=environment, expect="scale")
+    run(program, env=environment, expect=r"^the kernel says 63$")
+    idle = run(*build_command, env=environment)
+    if "scale" in idle:
+        sys.exit("kernels are compiled again when nothing has changed")
+
+
+MESON_KERNELS = """
+rillcc = find_program(rill_dep.get_variable(pkgconfig: 'rillcc', internal: 'rillcc'))
+scale = custom_target('scale.rill',
+  input: 'scale.kernel.cu',
+  output: ['scale.rill.c', 'scale.rill.h'],
+  depfile: 'scale.rill.d',
+  command: [rillcc, '--target', 'cpu', '-o', '@OUTPUT0@', '--header', '@OUTPUT1@', '--depfile', '@DEPFILE@', '@INPUT@'],
+)
+executable('kernels', 'kernels.c', scale, dependencies: rill_dep)
+"""
+
+
+def with_meson_kernels(project, environment, *setup):
+    copy_kernels(project)
+    directory = project / "build"
+    flags = [f"-Dc_args={' '.join(sanitizer_flags())}", f"-Dc_link_args={' '.join(sanitizer_flags())}"]
+    run("meson", "setup", directory, project, *setup, *flags, env=environment)
+    run("ninja", "-C", directory, "-j2", env=environment)
+    edit_and_build_again(project, directory / "kernels", environment, "ninja", "-v", "-C", directory, "-j2")
+
+
+def with_pkgconfig_kernels(work):
+    need("pkg-config", "meson", "ninja")
+    environment, _ = install(work)
+    project = work / "project"
+    project.mkdir()
+    (project / "meson.build").write_text("project('stranger', 'c')\nrill_dep = dependency('rill')\n" + MESON_KERNELS)
+    with_meson_kernels(project, environment)
+
+
+def with_subproject_kernels(work):
+    need("meson", "ninja")
+    project = work / "project"
+    (project / "subprojects").mkdir(parents=True)
+    (project / "subprojects/rill").symlink_to(source, target_is_directory=True)
+    text = "project('stranger', 'c')\nrill_dep = dependency('rill', fallback: 'rill')\n"
+    (project / "meson.build").write_text(text + MESON_KERNELS)
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("MESON", "RILL_TEST"))}
+    with_meson_kernels(project, environment, "-Drill:rill_backend=cpu", "--wrap-mode=default")
+
+
+CMAKE_KERNELS = """cmake_minimum_required(VERSION 3.20)
+project(stranger C)
+find_package(rill 0.1 REQUIRED)
+add_executable(kernels kernels.c)
+rill_add_kernels(kernels scale.kernel.cu TARGETS cpu INCLUDE_DIRECTORIES . DEFINITIONS UNUSED=1)
+add_library(more SHARED)
+rill_add_kernels(more scale.kernel.cu TARGETS cpu PREFIX more_)
+"""
+
+
+def with_cmake_kernels(work, generator):
+    environment, library = install(work)
+    project = work / "project"
+    project.mkdir()
+    copy_kernels(project)
+    (project / "CMakeLists.txt").write_text(CMAKE_KERNELS)
+    flags = [f"-DCMAKE_C_FLAGS={' '.join(sanitizer_flags())}", f"-Drill_DIR={library / 'cmake/rill'}"]
+    directory = project / "build"
+    run("cmake", "-G", generator, "-S", project, "-B", directory, *flags, env=environment)
+    command = ["cmake", "--build", directory]
+    run(*command, env=environment)
+    header = (directory / "more.kernels/more_scale.rill.h").read_text(encoding="utf-8")
+    if "more_scale_launch" not in header:
+        sys.exit("PREFIX does nothing")
+    run(directory / "kernels", env=environment, expect=r"^the kernel says 42$")
+    (project / "factor.h").write_text("#define FACTOR 3u\n", encoding="utf-8")
+    run(*command, env=environment, expect="Compiling kernels of scale.kernel.cu")
+    run(directory / "kernels", env=environment, expect=r"^the kernel says 63$")
+    if "Compiling kernels" in run(*command, env=environment):
+        sys.exit("kernels are compiled again when nothing has changed")
+
+
+def with_cmake_ninja(work):
+    need("cmake", "ninja", "meson")
+    with_cmake_kernels(work, "Ninja")
+
+
+def with_cmake_make(work):
+    need("cmake", "make", "meson")
+    with_cmake_kernels(work, "Unix Makefiles")
+
+
 def with_readme(work):
     """The README's example, as it stands there."""
     readme = (source / "README.md").read_text(encoding="utf-8")
@@ -147,6 +255,15 @@ def with_readme(work):
     run(work / "example", env=environment)
 
 
-ways = {"pkgconfig": with_pkgconfig, "cmake": with_cmake, "subproject": with_subproject, "readme": with_readme}
+ways = {
+    "pkgconfig": with_pkgconfig,
+    "cmake": with_cmake,
+    "subproject": with_subproject,
+    "kernels-pkgconfig": with_pkgconfig_kernels,
+    "kernels-subproject": with_subproject_kernels,
+    "kernels-cmake-ninja": with_cmake_ninja,
+    "kernels-cmake-make": with_cmake_make,
+    "readme": with_readme,
+}
 with tempfile.TemporaryDirectory(prefix="rill-embed-") as directory:
     ways[sys.argv[1]](pathlib.Path(directory))

@@ -143,7 +143,7 @@ void image_seal(unsigned char *data, size_t size, const char *target) {
     memcpy(seal.target, target, strlen(target));
   }
   seal.size = size - sizeof seal;
-  seal.version = RILL_CPU_IMAGE_VERSION;
+  seal.version = RILL_CPU_IMAGE_SEAL_VERSION;
   memcpy(seal.magic, RILL_CPU_IMAGE_SEAL, sizeof seal.magic);
   memcpy(end, &seal, sizeof seal);
   seal.check = crc32_of(data, size - sizeof seal + offsetof(rill_cpu_image_seal, check));

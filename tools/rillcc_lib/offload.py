@@ -1,4 +1,4 @@
-"""Takes an AMD code object out of the container that hipcc writes (a clang offload bundle)."""
+"""Takes AMD code objects out of the container that hipcc writes (a clang offload bundle)."""
 
 import re
 import struct
@@ -7,15 +7,11 @@ MAGIC = b"__CLANG_OFFLOAD_BUNDLE__"
 ELF = b"\x7fELF"
 
 
-def extract(data, arch):
-    """Gives the code object for `arch`; raises ValueError if `data` is not a sound container with one inside.
+def entries(data):
+    """Gives target and bytes of each code object in a container; raises ValueError if it is not a sound one.
 
     The container: magic, 64-bit count, then per entry offset, size, length of its name and the name, such as
-    hipv4-amdgcn-amd-amdhsa--gfx90a:xnack+.  A bare code object is taken as it is."""
-    if data.startswith(ELF):
-        return data
-    if not data.startswith(MAGIC):
-        raise ValueError("neither a code object nor an offload bundle")
+    hipv4-amdgcn-amd-amdhsa--gfx90a:xnack+."""
 
     def number(at):
         if at + 8 > len(data):
@@ -34,8 +30,19 @@ def extract(data, arch):
         if offset > len(data) or size > len(data) - offset:
             raise ValueError('entry "%s" reaches past the end' % name)
         target = re.fullmatch(r"hip[^-]*-amdgcn-amd-amdhsa-[^-]*-(.+)", name)
-        if target and target.group(1).split(":")[0] == arch:
-            found.append(data[offset : offset + size])
+        if target:
+            found.append((target.group(1), data[offset : offset + size]))
+    return found
+
+
+def extract(data, arch):
+    """Gives the code object for `arch`; raises ValueError if `data` is not a sound container with one inside.  A bare
+    code object is taken as it is."""
+    if data.startswith(ELF):
+        return data
+    if not data.startswith(MAGIC):
+        raise ValueError("neither a code object nor an offload bundle")
+    found = [code for target, code in entries(data) if target.split(":")[0] == arch]
     if len(found) != 1:
         raise ValueError("%d entries for %s" % (len(found), arch))
     if not found[0].startswith(ELF):

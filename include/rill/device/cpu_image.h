@@ -19,6 +19,7 @@
 #define RILL_CPU_IMAGE_VERSION 2u
 #define RILL_CPU_IMAGE_SYMBOL "rill_cpu_image"
 #define RILL_CPU_IMAGE_SEAL "RILLseal"
+#define RILL_CPU_IMAGE_SEAL_VERSION 1u
 
 #ifdef __cplusplus
 extern "C" {

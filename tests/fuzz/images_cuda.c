@@ -1,0 +1,4 @@
+/* Images for the backend cuda. */
+#include "images.h"
+
+const char *const fuzz_images_backend = "cuda";
