@@ -8,7 +8,7 @@ _Static_assert(sizeof(gpu_ipc_event) == sizeof(struct rill__ipc_native) &&
 /* The codes in which drivers say that there is nothing behind a handle, or that they cannot reach it; a driver has no
  * other ones for a handle that was made up. */
 static rill_status fail_open(struct rill__device *device, gpu_result result, const char *symbol) {
-  enum { MAP_FAILED_ = 205, FILE_NOT_FOUND = 301, OPERATING_SYSTEM = 304 };
+  enum { MAP_FAILED_ = 205, ALREADY_MAPPED = 208, FILE_NOT_FOUND = 301, OPERATING_SYSTEM = 304 };
   switch (result) {
     case GPU_INVALID_CONTEXT:
     case GPU_INVALID_HANDLE:
@@ -17,6 +17,7 @@ static rill_status fail_open(struct rill__device *device, gpu_result result, con
     case GPU_INVALID_VALUE:
     case GPU_NOT_FOUND:
     case MAP_FAILED_:
+    case ALREADY_MAPPED:
     case FILE_NOT_FOUND:
     case OPERATING_SYSTEM: {
       const char *name = gpu_vendor_error_name(result);
