@@ -30,6 +30,7 @@ struct rill__event;
 struct rill__held;
 struct rill__point;
 struct rill__failure;
+struct rill__global;
 struct rill__event_pool;
 struct rill__pool;
 
@@ -110,6 +111,7 @@ struct rill__module {
   bool marked;
   struct rill__kernel *ref_kernels; /* those that rill_kernel_refs have found, linked by next_ref */
   struct rill__module *next_loaded;
+  struct rill__global *globals; /* variables that have been found (core/global.c) */
 };
 
 struct rill__kernel {
@@ -123,6 +125,7 @@ struct rill__kernel {
   uint64_t static_shared;           /* bytes; 0 if unknown */
   uint32_t registers;               /* of a thread; 0 if unknown */
   uint64_t local_bytes, constant_bytes;
+  uint32_t required_cluster[3];    /* blocks; 0, 0, 0: any */
   _Atomic uint64_t shared_allowed; /* dynamic bytes that a launch may ask for without allow_shared */
   struct rill__kernel *next_ref;
 };
@@ -297,6 +300,10 @@ struct rill__module_table {
   const char *(*read_kernels)(const rill_bundle_image *part, struct rill__image *out);
   /* Optional: adds all kernels of a module that is loaded, where read_kernels left some unknown. */
   void (*list)(struct rill__module *module, struct rill__image *out);
+  /* Address and size of a variable; *p NULL if there is none of that name, which is not "". */
+  rill_status (*global)(struct rill__module *module, const char *symbol, void **p, size_t *size);
+  /* Optional: the native handle.  Without it, 0. */
+  uintptr_t (*native)(struct rill__module *module);
 };
 
 struct rill__kernel_table {
@@ -310,6 +317,19 @@ struct rill__kernel_table {
   /* Optional: opts in to more dynamic shared memory than shared_allowed, within the device's limit. */
   rill_status (*allow_shared)(struct rill__kernel *kernel, uint64_t bytes);
   rill_status (*launch)(struct rill__stream *stream, const struct rill__launch *launch);
+  /* How many blocks of `threads` threads with `shared` bytes of dynamic shared memory run on a compute unit at a time.
+   * Each is what a block may have, and allowed. */
+  rill_status (*occupancy)(struct rill__kernel *kernel, uint32_t threads, uint64_t shared, uint32_t *blocks);
+  /* The size of a block, of `limit` threads at most, that lets most threads run at a time, and how many such blocks
+   * fill the device. */
+  rill_status (*suggest_block)(struct rill__kernel *kernel, uint64_t shared, uint32_t limit, uint32_t *threads,
+                               uint32_t *blocks);
+  /* Optional, both with clusters.  Of a launch that is clustered: the most blocks that its cluster may have; how many
+   * of its clusters run at a time. */
+  rill_status (*cluster_limit)(struct rill__kernel *kernel, const struct rill__launch *launch, uint32_t *blocks);
+  rill_status (*active_clusters)(struct rill__kernel *kernel, const struct rill__launch *launch, uint32_t *clusters);
+  /* Optional: the native handle.  Without it, 0. */
+  uintptr_t (*native)(struct rill__kernel *kernel);
 };
 
 struct rill__backend {

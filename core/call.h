@@ -100,5 +100,7 @@ void rill__memory_lock(void);
 void rill__memory_unlock(void);
 void rill__modules_lock(void);
 void rill__modules_unlock(void);
+void rill__globals_lock(void);
+void rill__globals_unlock(void);
 
 #endif

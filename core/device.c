@@ -95,6 +95,7 @@ static void before_fork(void) {
   }
   rill__held_lock();
   rill__modules_lock();
+  rill__globals_lock();
   rill__memory_lock();
   rill__handles_lock();
   for (int i = 0; i < BACKENDS; i++) {
@@ -105,6 +106,7 @@ static void before_fork(void) {
 static void unlock_all(void) {
   rill__handles_unlock();
   rill__memory_unlock();
+  rill__globals_unlock();
   rill__modules_unlock();
   rill__held_unlock();
   for (uint32_t i = found.count; i-- > 0;) {

@@ -74,6 +74,8 @@ bool rill__image_copy_kernel(struct rill__image *image, const rill_bundle_kernel
   for (uint32_t i = 0; known && i < kernel->arg_count; i++) {
     const char *name = kernel->args[i].name;
     if (!rill__image_add_arg(image, name, strlen(name), kernel->args[i].size)) return false;
+    rill_bundle_arg *args = without_const(image->kernels[image->kernel_count - 1].args);
+    args[i].offset = kernel->args[i].offset;
   }
   return true;
 }

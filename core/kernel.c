@@ -1,6 +1,4 @@
-#include "core/call.h"
-#include "core/held.h"
-#include "core/module.h"
+#include "core/launch.h"
 #include "core/options.h"
 
 #include <string.h>
@@ -35,16 +33,25 @@ rill_status rill_kernel_get_info(rill_kernel kernel, rill_kernel_info *info) {
   result.shared_bytes = k->static_shared;
   result.local_bytes = k->local_bytes;
   result.constant_bytes = k->constant_bytes;
+  result.warp_size = k->base.device->info.warp_size;
+  memcpy(result.required_block, k->block, sizeof result.required_block);
+  memcpy(result.required_cluster, k->required_cluster, sizeof result.required_cluster);
   rill__options_write(info, &result, sizeof result);
   return RILL_OK;
 }
 
-/* What was loaded does not tell the arguments; nor does the driver. */
-static rill_status fail_unknown_args(const struct rill__kernel *kernel) {
+rill_status rill__fail_unknown_args(const struct rill__kernel *kernel) {
   const char *why = "";
   (void)RILL_DOOR(kernel, device, supports, kernel->base.device, RILL_FEATURE_KERNEL_ARGS, &why);
   return rill__fail(RILL_ERROR_UNSUPPORTED, "the arguments of kernel \"%s\" are not known on %s: %s",
                     kernel->source->name, kernel->base.device->name, why);
+}
+
+static rill_status check_index(const struct rill__kernel *kernel, uint32_t index) {
+  if (kernel->source->arg_count == RILL__ARGS_UNKNOWN) return rill__fail_unknown_args(kernel);
+  RILL_REQUIRE(index < kernel->source->arg_count, RILL_ERROR_OUT_OF_RANGE,
+               "kernel \"%s\" has %u arguments, no number %u", kernel->source->name, kernel->source->arg_count, index);
+  return RILL_OK;
 }
 
 rill_status rill_kernel_arg_size(rill_kernel kernel, uint32_t index, size_t *size) {
@@ -53,236 +60,33 @@ rill_status rill_kernel_arg_size(rill_kernel kernel, uint32_t index, size_t *siz
   struct rill__kernel *k;
   RILL_RESOLVE(RILL__KERNEL, kernel, "kernel", &k);
   RILL_REQUIRE(size != NULL, RILL_ERROR_INVALID_ARGUMENT, "size is NULL");
-  if (k->source->arg_count == RILL__ARGS_UNKNOWN) return fail_unknown_args(k);
-  RILL_REQUIRE(index < k->source->arg_count, RILL_ERROR_OUT_OF_RANGE, "kernel \"%s\" has %u arguments, no number %u",
-               k->source->name, k->source->arg_count, index);
+  RILL_TRY(check_index(k, index));
   *size = k->source->args[index].size;
   return RILL_OK;
 }
 
-/* ---- launch ---- */
-
-static const char axes[] = { 'x', 'y', 'z' };
-
-enum { MAX_ARGS = 1024 }; /* more than any driver's 4 KiB of arguments can hold in practice */
-
-static rill_status check_dimensions(const struct rill__kernel *kernel, const char *what, const uint32_t size[3],
-                                    const uint32_t limit[3]) {
-  RILL_REQUIRE(size[0] != 0, RILL_ERROR_INVALID_ARGUMENT, "kernel \"%s\": %s.x is 0", kernel->source->name, what);
-  for (int i = 0; i < 3; i++) {
-    RILL_REQUIRE(size[i] <= limit[i], RILL_ERROR_OUT_OF_RANGE, "kernel \"%s\": %s.%c is %u, the limit of %s is %u",
-                 kernel->source->name, what, axes[i], size[i], kernel->base.device->name, limit[i]);
-  }
-  return RILL_OK;
-}
-
-static void read_dim3(uint32_t into[3], rill_dim3 from) {
-  into[0] = from.x;
-  into[1] = from.y == 0 ? 1 : from.y;
-  into[2] = from.z == 0 ? 1 : from.z;
-}
-
-static rill_status check_shared(struct rill__kernel *kernel, uint32_t bytes) {
-  if (RILL__LIKELY(bytes <= atomic_load_explicit(&kernel->shared_allowed, memory_order_relaxed))) return RILL_OK;
-  const struct rill__device *device = kernel->base.device;
-  const uint64_t limit = device->info.shared_per_block_optin, fixed = kernel->static_shared;
-  RILL_REQUIRE(fixed <= limit && bytes <= limit - fixed, RILL_ERROR_OUT_OF_RANGE,
-               "kernel \"%s\": %u bytes of dynamic shared memory and %llu of static, the limit of %s is %llu",
-               kernel->source->name, bytes, (unsigned long long)fixed, device->name, (unsigned long long)limit);
-  if (device->backend->kernel->allow_shared == NULL) return RILL_OK;
-  RILL_TRY(RILL_DOOR(kernel, kernel, allow_shared, kernel, bytes));
-  uint64_t allowed = atomic_load(&kernel->shared_allowed);
-  while (allowed < bytes && !atomic_compare_exchange_weak(&kernel->shared_allowed, &allowed, bytes)) {
-  }
-  return RILL_OK;
-}
-
-/* Attributes and constants: looked at for sense, then refused, since no backend has them. */
-static rill_status check_extensions(const struct rill__device *device, const rill_launch *shape) {
-  RILL_REQUIRE(shape->attribute_count == 0 || shape->attributes != NULL, RILL_ERROR_INVALID_ARGUMENT,
-               "rill_launch.attributes is NULL, attribute_count is %zu", shape->attribute_count);
-  RILL_REQUIRE(shape->constant_count == 0 || shape->constants != NULL, RILL_ERROR_INVALID_ARGUMENT,
-               "rill_launch.constants is NULL, constant_count is %zu", shape->constant_count);
-  for (size_t i = 0; i < shape->attribute_count; i++) {
-    const rill_launch_attribute *attribute = &shape->attributes[i];
-    RILL_REQUIRE(attribute->kind >= RILL_ATTR_COOPERATIVE && attribute->kind <= RILL_ATTR_CARVEOUT,
-                 RILL_ERROR_INVALID_ARGUMENT, "rill_launch.attributes[%zu]: kind %u is no attribute", i,
-                 attribute->kind);
-    RILL_REQUIRE(attribute->flags == 0, RILL_ERROR_INVALID_ARGUMENT,
-                 "rill_launch.attributes[%zu]: flags are 0x%x, not 0", i, attribute->flags);
-  }
-  for (size_t i = 0; i < shape->constant_count; i++) {
-    const rill_constant *constant = &shape->constants[i];
-    RILL_REQUIRE(constant->symbol != NULL && (constant->data != NULL || constant->size == 0),
-                 RILL_ERROR_INVALID_ARGUMENT, "rill_launch.constants[%zu]: %s is NULL", i,
-                 constant->symbol == NULL ? "symbol" : "data");
-  }
-  const char *extension = shape->attribute_count > 0 ? "attributes" : shape->constant_count > 0 ? "constants" : NULL;
-  RILL_REQUIRE(extension == NULL, RILL_ERROR_UNSUPPORTED,
-               "rill_launch.%s on %s: version %d.%d of rill launches plain grids and clusters only", extension,
-               device->name, RILL_VERSION_MAJOR, RILL_VERSION_MINOR);
-  return RILL_OK;
-}
-
-enum { MAX_CLUSTER = 8 }; /* blocks: what every device with clusters can do */
-
-static rill_status check_cluster(struct rill__device *device, const rill_launch *shape, struct rill__launch *out) {
-  const char *why = "";
-  read_dim3(out->cluster, shape->cluster);
-  RILL_REQUIRE(out->cluster[0] != 0, RILL_ERROR_INVALID_ARGUMENT, "rill_launch.cluster.x is 0, y is %u and z is %u",
-               shape->cluster.y, shape->cluster.z);
-  const uint64_t blocks = (uint64_t)out->cluster[0] * out->cluster[1] * out->cluster[2];
-  if (blocks == 1) return RILL_OK; /* what every launch has */
-  RILL_REQUIRE(RILL_DOOR(device, device, supports, device, RILL_FEATURE_CLUSTER, &why), RILL_ERROR_UNSUPPORTED,
-               "rill_launch.cluster on %s: %s", device->name, why);
-  for (int i = 0; i < 3; i++) {
-    RILL_REQUIRE(out->cluster[i] <= MAX_CLUSTER && blocks <= MAX_CLUSTER, RILL_ERROR_OUT_OF_RANGE,
-                 "a cluster of %u x %u x %u blocks, the limit of %s is %d blocks", out->cluster[0], out->cluster[1],
-                 out->cluster[2], device->name, MAX_CLUSTER);
-    RILL_REQUIRE(out->grid[i] % out->cluster[i] == 0, RILL_ERROR_INVALID_ARGUMENT,
-                 "grid.%c is %u blocks, no multiple of the cluster's %u", axes[i], out->grid[i], out->cluster[i]);
-  }
-  out->clustered = true;
-  return RILL_OK;
-}
-
-static rill_status fail_block(const struct rill__kernel *kernel, const uint32_t block[3]) {
-  return rill__fail(RILL_ERROR_INVALID_ARGUMENT,
-                    "kernel \"%s\": it was compiled for blocks of %u x %u x %u threads, not of %u x %u x %u",
-                    kernel->source->name, kernel->block[0], kernel->block[1], kernel->block[2], block[0], block[1],
-                    block[2]);
-}
-
-static rill_status check_shape(struct rill__kernel *kernel, const rill_launch *shape, struct rill__launch *out) {
-  struct rill__device *device = kernel->base.device;
-  const char *name = kernel->source->name;
-  RILL_REQUIRE(shape->reserved == 0, RILL_ERROR_INVALID_ARGUMENT, "rill_launch.reserved is %u, not 0", shape->reserved);
-  read_dim3(out->grid, shape->grid);
-  read_dim3(out->block, shape->block);
-  RILL_TRY(check_dimensions(kernel, "grid", out->grid, device->info.max_grid_dim));
-  RILL_TRY(check_dimensions(kernel, "block", out->block, device->info.max_block_dim));
-  const uint64_t threads = (uint64_t)out->block[0] * out->block[1] * out->block[2];
-  if (RILL__UNLIKELY(kernel->block[0] != 0) && memcmp(kernel->block, out->block, sizeof out->block) != 0) {
-    return fail_block(kernel, out->block);
-  }
-  RILL_REQUIRE(threads <= kernel->max_threads, RILL_ERROR_OUT_OF_RANGE,
-               "kernel \"%s\": a block of %u x %u x %u is %llu threads, the limit is %u", name, out->block[0],
-               out->block[1], out->block[2], (unsigned long long)threads, kernel->max_threads);
-  for (int i = 0; i < 3 && device->max_threads_per_dim != 0; i++) {
-    RILL_REQUIRE((uint64_t)out->grid[i] * out->block[i] <= device->max_threads_per_dim, RILL_ERROR_OUT_OF_RANGE,
-                 "kernel \"%s\": %u blocks of %u threads in %c, the limit of %s is %llu threads", name, out->grid[i],
-                 out->block[i], axes[i], device->name, (unsigned long long)device->max_threads_per_dim);
-  }
-  RILL_TRY(check_shared(kernel, shape->shared_mem_bytes));
-  out->shared_mem_bytes = shape->shared_mem_bytes;
-  if (RILL__UNLIKELY(shape->attribute_count != 0 || shape->constant_count != 0)) {
-    RILL_TRY(check_extensions(device, shape));
-  }
-  if (RILL__UNLIKELY(shape->cluster.x != 0 || shape->cluster.y != 0 || shape->cluster.z != 0)) {
-    RILL_TRY(check_cluster(device, shape, out));
-  }
-  out->label = shape->label;
-  return RILL_OK;
-}
-
-/* Before there is room for `count` values. */
-static rill_status check_arg_count(const rill_bundle_kernel *source, const rill_arg *args, size_t count) {
-  RILL_REQUIRE(count == source->arg_count || source->arg_count == RILL__ARGS_UNKNOWN, RILL_ERROR_INVALID_ARGUMENT,
-               "kernel \"%s\": %zu arguments passed, %u expected", source->name, count, source->arg_count);
-  RILL_REQUIRE(args != NULL || count == 0, RILL_ERROR_INVALID_ARGUMENT, "kernel \"%s\": args is NULL, %zu expected",
-               source->name, count);
-  RILL_REQUIRE(count <= MAX_ARGS, RILL_ERROR_OUT_OF_RANGE, "kernel \"%s\": %zu arguments, the limit is %d",
-               source->name, count, MAX_ARGS);
-  return RILL_OK;
-}
-
-/* With the argument's name, if the image tells it. */
-static __attribute__((cold)) rill_status fail_arg(const rill_bundle_kernel *source, const rill_arg *arg, size_t i) {
-  const bool known = source->arg_count != RILL__ARGS_UNKNOWN;
-  const char *name = known ? source->args[i].name : "";
-  const char *open = name[0] != '\0' ? " (\"" : "", *close = name[0] != '\0' ? "\")" : "";
-  RILL_REQUIRE(!known || arg->size == source->args[i].size, RILL_ERROR_INVALID_ARGUMENT,
-               "kernel \"%s\": argument %zu%s%s%s: %zu bytes passed, %u expected", source->name, i + 1, open, name,
-               close, arg->size, source->args[i].size);
-  return rill__fail(RILL_ERROR_INVALID_ARGUMENT, "kernel \"%s\": argument %zu%s%s%s: data is NULL", source->name, i + 1,
-                    open, name, close);
-}
-
-static rill_status read_args(const rill_bundle_kernel *source, const rill_arg *args, size_t count, void **values) {
-  const bool known = source->arg_count != RILL__ARGS_UNKNOWN;
-  for (size_t i = 0; i < count; i++) {
-    const bool right = !known || args[i].size == source->args[i].size;
-    if (RILL__UNLIKELY(!right || args[i].data == NULL)) return fail_arg(source, &args[i], i);
-    values[i] = (void *)(uintptr_t)args[i].data;
-  }
-  values[count] = NULL;
-  return RILL_OK;
-}
-
-/* The shape of an older or newer caller. */
-static __attribute__((noinline)) rill_status read_shape(rill_launch *into, const rill_launch *from) {
-  *into = (rill_launch)RILL_LAUNCH_INIT;
-  return rill__options_read(into, sizeof *into, from, "rill_launch");
-}
-
-static rill_status launch(struct rill__stream *stream, struct rill__kernel *kernel, const rill_launch *shape,
-                          const rill_arg *args, size_t count) {
-  RILL_TRY(rill__check_same_device(&stream->base, &kernel->base));
-  RILL_REQUIRE(shape != NULL, RILL_ERROR_INVALID_ARGUMENT, "launch is NULL");
-  rill_launch copy; /* filled in where it is needed: that costs more than the rest of the call */
-  if (RILL__UNLIKELY(shape->struct_size != sizeof copy)) {
-    RILL_TRY(read_shape(&copy, shape));
-    shape = &copy;
-  }
-  struct rill__launch l = { .kernel = kernel };
-  RILL_TRY(check_shape(kernel, shape, &l));
-  RILL_TRY(check_arg_count(kernel->source, args, count));
-  void *values[count + 1];
-  RILL_TRY(read_args(kernel->source, args, count, values));
-  RILL_TRY(rill__check_usable(stream->base.device));
-  l.args = values;
-  if (rill__is_held(stream)) {
-    bool taken = false;
-    if (kernel->source->arg_count == RILL__ARGS_UNKNOWN) return fail_unknown_args(kernel); /* they would be copied */
-    RILL_TRY(rill__held_launch(stream, &l, &taken));
-    if (taken) return RILL_OK;
-  }
-  RILL_TRY(RILL_DOOR(stream, kernel, launch, stream, &l));
-  rill__memo_changed(&stream->memo);
-  return RILL_OK;
-}
-
-rill_status rill_stream_launch(rill_stream stream, rill_kernel kernel, const rill_launch *shape, const rill_arg *args,
-                               size_t arg_count) {
+rill_status rill_kernel_arg_offset(rill_kernel kernel, uint32_t index, size_t *offset) {
   RILL_ENTER();
-  struct rill__stream *s;
+  if (offset != NULL) *offset = 0;
   struct rill__kernel *k;
-  RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
   RILL_RESOLVE(RILL__KERNEL, kernel, "kernel", &k);
-  return launch(s, k, shape, args, arg_count);
+  RILL_REQUIRE(offset != NULL, RILL_ERROR_INVALID_ARGUMENT, "offset is NULL");
+  RILL_TRY(check_index(k, index));
+  const uint32_t known = k->source->args[index].offset;
+  RILL_REQUIRE(known != 0 || index == 0, RILL_ERROR_UNSUPPORTED,
+               "kernel \"%s\" on %s: the image does not say where argument %u lies" RILL_HINT
+               "compile it with the rillcc of this version",
+               k->source->name, k->base.device->name, index);
+  *offset = known;
+  return RILL_OK;
 }
 
-/* A reference's cache holds the ids of the kernels it was last found as on two devices.  Each word stands by itself:
- * an id that is stale, or of another device's kernel, is looked up anew. */
-static struct rill__kernel *cached_kernel(const struct rill__device *device, rill_kernel_ref *ref) {
-  for (int i = 0; i < 2; i++) {
-    struct rill__kernel *kernel = rill__find(__atomic_load_n(&ref->cache[i], __ATOMIC_RELAXED), RILL__KERNEL);
-    if (kernel != NULL && kernel->base.device == device) return kernel;
-  }
-  return NULL;
-}
-
-rill_status rill_stream_launch_ref(rill_stream stream, rill_kernel_ref *ref, const rill_launch *shape,
-                                   const rill_arg *args, size_t arg_count) {
+rill_status rill_kernel_native(rill_kernel kernel, uintptr_t *out) {
   RILL_ENTER();
-  struct rill__stream *s;
-  RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
-  RILL_REQUIRE(ref != NULL, RILL_ERROR_INVALID_ARGUMENT, "ref is NULL");
-  struct rill__kernel *kernel = cached_kernel(s->base.device, ref);
-  if (RILL__UNLIKELY(kernel == NULL)) {
-    RILL_TRY(rill__check_usable(s->base.device));
-    RILL_TRY(rill__ref_resolve(s->base.device, ref, &kernel));
-    __atomic_store_n(&ref->cache[(unsigned)s->base.device->info.ordinal % 2], kernel->base.id, __ATOMIC_RELAXED);
-  }
-  return launch(s, kernel, shape, args, arg_count);
+  if (out != NULL) *out = 0;
+  struct rill__kernel *k;
+  RILL_RESOLVE(RILL__KERNEL, kernel, "kernel", &k);
+  RILL_REQUIRE(out != NULL, RILL_ERROR_INVALID_ARGUMENT, "out is NULL");
+  if (k->base.device->backend->kernel->native != NULL) *out = RILL_DOOR(k, kernel, native, k);
+  return RILL_OK;
 }

@@ -93,7 +93,7 @@ static rill_status allocate(struct rill__device *device, size_t size, size_t ali
 rill_status rill__memory_take_out(void *p, bool registered, struct rill__allocation **out) {
   pthread_mutex_lock(&ranges_lock);
   struct rill__allocation *found = rill__ranges_find(p);
-  const bool right = found != NULL && (found->kind == RILL_MEMORY_REGISTERED) == registered;
+  const bool right = found != NULL && !found->variable && (found->kind == RILL_MEMORY_REGISTERED) == registered;
   const size_t offset = right ? (uintptr_t)p - found->begin : 0;
   *out = NULL;
   if (right && found->imported) {
@@ -104,6 +104,8 @@ rill_status rill__memory_take_out(void *p, bool registered, struct rill__allocat
   }
   pthread_mutex_unlock(&ranges_lock);
   if (*out != NULL) return RILL_OK;
+  RILL_REQUIRE(found == NULL || !found->variable, RILL_ERROR_NOT_FOUND,
+               "%p is no allocation of rill, but a variable of a module" RILL_HINT "it goes with its module", p);
   if (registered) {
     RILL_REQUIRE(found == NULL || right, RILL_ERROR_NOT_FOUND,
                  "%p is not registered memory, but an allocation of rill" RILL_HINT "free it with rill_free", p);

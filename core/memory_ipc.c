@@ -40,6 +40,10 @@ static rill_status check_exportable(const struct rill__allocation *allocation, c
   RILL_REQUIRE(!allocation->imported, RILL_ERROR_INVALID_ARGUMENT,
                "%p is imported" RILL_HINT "export it where it was allocated; its handle serves any number of processes",
                p);
+  RILL_REQUIRE(!allocation->variable, RILL_ERROR_UNSUPPORTED,
+               "%p is a variable of a module on %s: no backend shares it between processes, in any version" RILL_HINT
+               "allocate memory with rill_alloc",
+               p, allocation->base.device->name);
   RILL_REQUIRE(!allocation->pooled, RILL_ERROR_UNSUPPORTED,
                "%p is memory of a pool on %s: a pool's memory serves one process, in any version" RILL_HINT
                "allocate it with rill_alloc",

@@ -1,5 +1,6 @@
 #include "core/module.h"
 #include "core/call.h"
+#include "core/global.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -83,6 +84,7 @@ static void destroy_module(struct rill__object *object) {
       rill__object_postpone(object);
       return;
     }
+    rill__globals_forget(module);
     RILL_DOOR(module, module, unload, module);
   }
   rill__image_free(&module->inside);

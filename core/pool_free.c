@@ -89,7 +89,8 @@ static void mark_free(struct rill__lane *lane, struct rill__stream *stream) {
 /* Inside an epoch. */
 static rill_status find_segment(void *p, struct rill__segment **out) {
   struct rill__allocation *allocation = rill__ranges_find(p);
-  RILL_REQUIRE(allocation != NULL, RILL_ERROR_NOT_FOUND, "%p is no allocation of rill, or has been freed", p);
+  RILL_REQUIRE(allocation != NULL && !allocation->variable, RILL_ERROR_NOT_FOUND,
+               "%p is no allocation of rill, or has been freed", p);
   RILL_REQUIRE(allocation->pooled, RILL_ERROR_INVALID_ARGUMENT,
                "%p is of rill_alloc, not of a pool" RILL_HINT "free it with rill_free", p);
   *out = (struct rill__segment *)allocation;

@@ -29,6 +29,7 @@ struct rill__allocation {
   uint32_t kind;                           /* RILL_MEMORY_* */
   _Atomic uint32_t holders;                /* core/memory.c: calls that go on with it outside epochs */
   bool pooled;                             /* a segment of a pool: core/pool_blocks.h knows what of it is allocated */
+  bool variable;                           /* of a module: not to be freed */
   _Atomic(struct rill__allocation *) next; /* that begins in the same grain, before it; of the map */
   /* Of another process: what an import gave.  A driver may give one address several times; the map has one of these,
    * from which the others are linked. */

@@ -35,3 +35,8 @@ RILL_KERNEL(spin, unsigned long long ns) {
 }
 
 RILL_KERNEL(increment, unsigned *counter) { atomicAdd(counter, 1u); }
+
+/* Adds what the host says. */
+__constant__ unsigned gate_step;
+
+RILL_KERNEL(add_step, unsigned *counter) { atomicAdd(counter, gate_step); }

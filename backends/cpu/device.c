@@ -23,6 +23,8 @@ static rill_status init(struct rill__device *device) {
   memcpy(info->max_grid_dim, (const uint32_t[]){ 2147483647, 65535, 65535 }, sizeof info->max_grid_dim);
   info->shared_per_block = 49152;
   info->shared_per_block_optin = CPU_SHARED_BYTES;
+  info->max_threads_per_unit = info->max_threads_per_block; /* a processor runs one block at a time */
+  info->shared_per_unit = CPU_SHARED_BYTES;
   info->core_clock_khz = cpu_clock_read();
   info->priority_least = CPU_LEVELS - 2;
   info->priority_greatest = -1;

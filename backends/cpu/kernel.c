@@ -177,7 +177,28 @@ static rill_status launch(struct rill__stream *stream, const struct rill__launch
   return RILL_OK;
 }
 
+/* ---- occupancy ---- */
+
+/* A processor runs one block at a time. */
+static rill_status occupancy(struct rill__kernel *kernel, uint32_t threads, uint64_t shared, uint32_t *blocks) {
+  (void)kernel, (void)threads, (void)shared;
+  *blocks = 1;
+  return RILL_OK;
+}
+
+/* Loops over a few hundred threads hide what a block costs; more only make the grid coarser. */
+static rill_status suggest_block(struct rill__kernel *kernel, uint64_t shared, uint32_t limit, uint32_t *threads,
+                                 uint32_t *blocks) {
+  enum { SUGGESTED = 256 };
+  (void)shared;
+  *threads = limit < SUGGESTED ? limit : SUGGESTED;
+  *blocks = kernel->base.device->info.compute_units;
+  return RILL_OK;
+}
+
 const struct rill__kernel_table cpu_kernel_table = {
   .find = find,
   .launch = launch,
+  .occupancy = occupancy,
+  .suggest_block = suggest_block,
 };

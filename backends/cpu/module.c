@@ -77,6 +77,18 @@ static void list(struct rill__module *module, struct rill__image *out) {
   }
 }
 
+static rill_status global(struct rill__module *module, const char *symbol, void **p, size_t *size) {
+  const struct cpu_module *part = rill__part(module);
+  *p = NULL;
+  for (uint32_t i = 0; i < part->image->variable_count; i++) {
+    const rill_cpu_variable *variable = &part->image->variables[i];
+    if (strcmp(variable->name, symbol) != 0) continue;
+    *p = variable->address;
+    *size = variable->size;
+  }
+  return RILL_OK;
+}
+
 const struct rill__module_table cpu_module_table = {
   .fit = fit,
   .needs = needs,
@@ -87,4 +99,5 @@ const struct rill__module_table cpu_module_table = {
   .read_parts = cpu_read_parts,
   .read_kernels = read_kernels,
   .list = list,
+  .global = global,
 };

@@ -110,6 +110,10 @@ typedef unsigned int gpu_word;
 #define GPU_ATTRIBUTE_POOLS CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED
 #define GPU_ATTRIBUTE_COOPERATIVE CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH
 
+#define GPU_ATTRIBUTE_THREADS_PER_UNIT CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR
+#define GPU_ATTRIBUTE_REGISTERS_PER_UNIT CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR
+#define GPU_ATTRIBUTE_SHARED_PER_UNIT CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR
+
 #define GPU_FUNCTION_MAX_THREADS CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK
 #define GPU_FUNCTION_SHARED CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES
 #define GPU_FUNCTION_CONSTANT CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES
@@ -289,7 +293,7 @@ static inline void gpu_vendor_needs(const struct gpu_target *device, char *text,
 static inline bool gpu_vendor_has_clusters(gpu_device_handle device, const char **why) {
   int value = 0;
   *why = "thread block clusters need compute capability 9.0 and a driver of CUDA 11.8 or later";
-  if (gpu_api.launch_extended == NULL) return false;
+  if (gpu_api.launch_extended == NULL || gpu_api.cluster_limit == NULL || gpu_api.active_clusters == NULL) return false;
   return GPU_CALL(device_attribute(&value, CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH, device)) == GPU_SUCCESS && value != 0;
 }
 
@@ -378,29 +382,6 @@ static inline gpu_result gpu_vendor_module_load(gpu_module_handle *module, const
   return GPU_CALL(module_load(module, data, 2, options, values));
 }
 
-/* One launch in clusters of blocks: an attribute of the extended launch, which came with them. */
-static inline gpu_result gpu_vendor_launch_clusters(gpu_function function, const uint32_t grid[3],
-                                                    const uint32_t block[3], const uint32_t cluster[3], uint32_t shared,
-                                                    gpu_stream_handle stream, void **args) {
-  CUlaunchAttribute attribute = { .id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION };
-  attribute.value.clusterDim.x = cluster[0];
-  attribute.value.clusterDim.y = cluster[1];
-  attribute.value.clusterDim.z = cluster[2];
-  const CUlaunchConfig config = {
-    .gridDimX = grid[0],
-    .gridDimY = grid[1],
-    .gridDimZ = grid[2],
-    .blockDimX = block[0],
-    .blockDimY = block[1],
-    .blockDimZ = block[2],
-    .sharedMemBytes = shared,
-    .hStream = stream,
-    .attrs = &attribute,
-    .numAttrs = 1,
-  };
-  return GPU_CALL(launch_extended(&config, function, args, NULL));
-}
-
 /* The size of an argument, by number; GPU_INVALID_VALUE behind the last one, GPU_NOT_SUPPORTED if nobody knows. */
 static inline gpu_result gpu_vendor_arg_size(gpu_function function, size_t i, size_t *size) {
   size_t offset;
@@ -417,5 +398,7 @@ static inline gpu_result gpu_vendor_load_function(gpu_function function) {
 static inline gpu_result gpu_vendor_allow_shared(gpu_function function, uint64_t bytes) {
   return GPU_CALL(function_set_attribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)bytes));
 }
+
+#include "backends/cuda/launch.h"
 
 #endif

@@ -99,6 +99,9 @@ static void fill_limits(rill_device_info *info, gpu_device_handle device) {
   info->shared_per_block = attribute(device, GPU_ATTRIBUTE_SHARED_PER_BLOCK);
   info->shared_per_block_optin = attribute(device, GPU_ATTRIBUTE_SHARED_PER_BLOCK_OPTIN);
   if (info->shared_per_block_optin < info->shared_per_block) info->shared_per_block_optin = info->shared_per_block;
+  info->max_threads_per_unit = attribute(device, GPU_ATTRIBUTE_THREADS_PER_UNIT);
+  info->registers_per_unit = attribute(device, GPU_ATTRIBUTE_REGISTERS_PER_UNIT);
+  info->shared_per_unit = attribute(device, GPU_ATTRIBUTE_SHARED_PER_UNIT);
   info->core_clock_khz = attribute(device, GPU_ATTRIBUTE_CORE_CLOCK);
   info->memory_clock_khz = attribute(device, GPU_ATTRIBUTE_MEMORY_CLOCK);
 }

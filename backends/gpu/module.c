@@ -35,6 +35,17 @@ static void unload(struct rill__module *module) {
   (void)result;
 }
 
+static rill_status global(struct rill__module *module, const char *symbol, void **p, size_t *size) {
+  gpu_result result;
+  gpu_pointer address = 0;
+  GPU_RUN_INSIDE(result, module->base.device, module_global, (&address, size, gpu_module_of(module)->native, symbol));
+  *p = result == GPU_SUCCESS ? (void *)(uintptr_t)address : NULL;
+  return result == GPU_SUCCESS || result == GPU_NOT_FOUND ? RILL_OK
+                                                          : GPU_FAIL(module->base.device, result, module_global);
+}
+
+static uintptr_t native(struct rill__module *module) { return (uintptr_t)gpu_module_of(module)->native; }
+
 const struct rill__module_table gpu_module_table = {
   .fit = fit,
   .needs = needs,
@@ -44,113 +55,6 @@ const struct rill__module_table gpu_module_table = {
   .recognize = gpu_recognize,
   .read_parts = gpu_read_parts,
   .read_kernels = gpu_read_kernels,
-};
-
-/* ---- kernels ---- */
-
-/* Inside a scope; 0 if the driver does not say. */
-static uint32_t attribute(gpu_function function, gpu_function_attribute which) {
-  int value = 0;
-  if (GPU_CALL(function_attribute(&value, which, function)) != GPU_SUCCESS || value < 0) return 0;
-  return (uint32_t)value;
-}
-
-/* Inside a scope.  Adds the arguments that the driver tells of; if it cannot, they stay unknown. */
-static gpu_result ask_for_args(struct rill__kernel *kernel) {
-  enum { MOST = 4096 }; /* more than fit any limit of a vendor */
-  rill_bundle_kernel *source = kernel->own.kernels;
-  for (size_t i = 0; i < MOST; i++) {
-    size_t size = 0;
-    const gpu_result result = gpu_vendor_arg_size(gpu_kernel_of(kernel)->native, i, &size);
-    if (result == GPU_NOT_SUPPORTED && i == 0) return GPU_SUCCESS;
-    if (result == GPU_INVALID_VALUE) { /* that was the last */
-      if (i == 0) source->arg_count = 0;
-      return GPU_SUCCESS;
-    }
-    if (result != GPU_SUCCESS) return result;
-    if (!rill__image_add_arg(&kernel->own, "", 0, (uint32_t)size)) return GPU_SUCCESS; /* core looks at no_memory */
-  }
-  return GPU_SUCCESS;
-}
-
-static rill_status find(struct rill__kernel *kernel) {
-  struct rill__device *device = kernel->base.device;
-  struct gpu_kernel *part = gpu_kernel_of(kernel);
-  struct gpu_scope scope;
-  gpu_result result = gpu_enter(device, &scope);
-  if (result != GPU_SUCCESS) return gpu_fail(device, result, GPU_ENTER_TEXT);
-  result = GPU_CALL(module_function(&part->native, gpu_module_of(kernel->module)->native, kernel->source->name));
-  if (result == GPU_SUCCESS) {
-    kernel->max_threads = attribute(part->native, GPU_FUNCTION_MAX_THREADS);
-    kernel->static_shared = attribute(part->native, GPU_FUNCTION_SHARED);
-    kernel->registers = attribute(part->native, GPU_FUNCTION_REGISTERS);
-    kernel->local_bytes = attribute(part->native, GPU_FUNCTION_LOCAL);
-    kernel->constant_bytes = attribute(part->native, GPU_FUNCTION_CONSTANT);
-  }
-  const bool found = result == GPU_SUCCESS;
-  if (found && kernel->source->arg_count == RILL__ARGS_UNKNOWN) result = ask_for_args(kernel);
-  gpu_leave(&scope);
-  RILL_REQUIRE(result != GPU_NOT_FOUND, RILL_ERROR_NOT_FOUND, "the image that was loaded has no kernel \"%s\"",
-               kernel->source->name);
-  if (found && result != GPU_SUCCESS) return gpu_fail(device, result, GPU_ARG_SIZE_TEXT);
-  if (result != GPU_SUCCESS) return GPU_FAIL(device, result, module_function);
-  if (kernel->max_threads == 0) kernel->max_threads = device->info.max_threads_per_block;
-  const uint64_t shared = device->info.shared_per_block;
-  atomic_store(&kernel->shared_allowed, shared > kernel->static_shared ? shared - kernel->static_shared : 0);
-  return RILL_OK;
-}
-
-/* All that a block can have, at once: a smaller request would take a larger one of another thread back. */
-static rill_status allow_shared(struct rill__kernel *kernel, uint64_t bytes) {
-  struct rill__device *device = kernel->base.device;
-  const uint64_t most = device->info.shared_per_block_optin - kernel->static_shared;
-  struct gpu_scope scope;
-  (void)bytes;
-  gpu_result result = gpu_enter(device, &scope);
-  if (result != GPU_SUCCESS) return gpu_fail(device, result, GPU_ENTER_TEXT);
-  result = gpu_vendor_allow_shared(gpu_kernel_of(kernel)->native, most);
-  gpu_leave(&scope);
-  if (result != GPU_SUCCESS) return gpu_fail(device, result, GPU_ALLOW_SHARED_TEXT);
-  atomic_store(&kernel->shared_allowed, most);
-  return RILL_OK;
-}
-
-static rill_status launch_clusters(struct rill__stream *stream, const struct rill__launch *shape) {
-  const struct gpu_stream *part = gpu_stream_of(stream);
-  struct rill__device *device = stream->base.device;
-  struct gpu_scope scope;
-  gpu_result result = gpu_enter(device, &scope);
-  if (result != GPU_SUCCESS) return gpu_fail(device, result, GPU_ENTER_TEXT);
-  result = gpu_vendor_launch_clusters(gpu_kernel_of(shape->kernel)->native, shape->grid, shape->block, shape->cluster,
-                                      shape->shared_mem_bytes, part->native, (void **)shape->args);
-  gpu_leave(&scope);
-  return result == GPU_SUCCESS ? RILL_OK : gpu_fail(device, result, "a launch in clusters");
-}
-
-static rill_status launch(struct rill__stream *stream, const struct rill__launch *shape) {
-  const struct gpu_stream *part = gpu_stream_of(stream);
-  struct rill__device *device = stream->base.device;
-  gpu_result result;
-  if (RILL__UNLIKELY(shape->clustered)) return launch_clusters(stream, shape);
-  GPU_RUN(result, device, part->work_inside, launch,
-          (gpu_kernel_of(shape->kernel)->native, shape->grid[0], shape->grid[1], shape->grid[2], shape->block[0],
-           shape->block[1], shape->block[2], shape->shared_mem_bytes, part->native, (void **)shape->args, NULL));
-  return RILL__LIKELY(result == GPU_SUCCESS) ? RILL_OK : GPU_FAIL(device, result, launch);
-}
-
-static rill_status preload(struct rill__kernel *kernel) {
-  struct rill__device *device = kernel->base.device;
-  struct gpu_scope scope;
-  gpu_result result = gpu_enter(device, &scope);
-  if (result != GPU_SUCCESS) return gpu_fail(device, result, GPU_ENTER_TEXT);
-  result = gpu_vendor_load_function(gpu_kernel_of(kernel)->native);
-  gpu_leave(&scope);
-  return result == GPU_SUCCESS ? RILL_OK : gpu_fail(device, result, GPU_LOAD_FUNCTION_TEXT);
-}
-
-const struct rill__kernel_table gpu_kernel_table = {
-  .find = find,
-  .preload = preload,
-  .allow_shared = allow_shared,
-  .launch = launch,
+  .global = global,
+  .native = native,
 };

@@ -107,6 +107,10 @@ typedef int gpu_word;
 #define GPU_ATTRIBUTE_POOLS hipDeviceAttributeMemoryPoolsSupported
 #define GPU_ATTRIBUTE_COOPERATIVE hipDeviceAttributeCooperativeLaunch
 
+#define GPU_ATTRIBUTE_THREADS_PER_UNIT hipDeviceAttributeMaxThreadsPerMultiProcessor
+#define GPU_ATTRIBUTE_REGISTERS_PER_UNIT hipDeviceAttributeMaxRegistersPerMultiprocessor
+#define GPU_ATTRIBUTE_SHARED_PER_UNIT hipDeviceAttributeMaxSharedMemoryPerMultiprocessor
+
 #define GPU_FUNCTION_MAX_THREADS HIP_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK
 #define GPU_FUNCTION_SHARED HIP_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES
 #define GPU_FUNCTION_CONSTANT HIP_FUNC_ATTRIBUTE_CONST_SIZE_BYTES
@@ -306,8 +310,9 @@ static inline bool gpu_vendor_is_one_of(const char *arch, size_t arch_length, co
   return false;
 }
 
-/* Code runs on its own architecture only, or on those that a generic one stands for.  A feature that the target names ("xnack+") must be set so on the
- * device; one that it does not name may be either.  The target that names more was made for fewer. */
+/* Code runs on its own architecture only, or on those that a generic one stands for.  A feature that the target names
+ * ("xnack+") must be set so on the device; one that it does not name may be either.  The target that names more was
+ * made for fewer. */
 static inline uint32_t gpu_vendor_fit(const struct gpu_target *device, const char *target) {
   const size_t length = strcspn(target, ":");
   const size_t own_length = strcspn(device->name, ":");
@@ -398,14 +403,6 @@ static inline gpu_result gpu_vendor_module_load(gpu_module_handle *module, const
   return GPU_CALL(module_load(module, data));
 }
 
-/* No device has clusters, so no launch gets here. */
-static inline gpu_result gpu_vendor_launch_clusters(gpu_function function, const uint32_t grid[3],
-                                                    const uint32_t block[3], const uint32_t cluster[3], uint32_t shared,
-                                                    gpu_stream_handle stream, void **args) {
-  (void)function, (void)grid, (void)block, (void)cluster, (void)shared, (void)stream, (void)args;
-  return GPU_NOT_SUPPORTED;
-}
-
 /* The note of a code object tells them, or nobody does. */
 static inline gpu_result gpu_vendor_arg_size(gpu_function function, size_t i, size_t *size) {
   (void)function, (void)i, (void)size;
@@ -423,5 +420,7 @@ static inline gpu_result gpu_vendor_allow_shared(gpu_function function, uint64_t
   (void)function, (void)bytes;
   return GPU_SUCCESS;
 }
+
+#include "backends/hip/launch.h"
 
 #endif

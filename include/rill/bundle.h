@@ -23,7 +23,8 @@ typedef struct rill_bundle_image {
 /** One argument of a kernel. */
 typedef struct rill_bundle_arg {
   const char *name;
-  uint32_t size; /**< bytes */
+  uint32_t size;   /**< bytes */
+  uint32_t offset; /**< bytes, in a struct of all arguments; 0 in bundles of older compilers, where it was padding */
 } rill_bundle_arg;
 
 /** One kernel. */

@@ -57,9 +57,11 @@ typedef struct rill_device_info {
   uint32_t core_clock_khz, memory_clock_khz;         /**< 0 if unknown */
   uint32_t driver_version, runtime_version;          /**< 13000 is 13.0; 0 if there is none */
   int32_t priority_least, priority_greatest;         /**< native; the greatest is the lowest number */
+  uint32_t max_threads_per_unit, registers_per_unit; /**< resident on a compute unit at once; 0 if unknown */
+  uint64_t shared_per_unit;                          /**< bytes of shared memory of a compute unit; 0 if unknown */
 } rill_device_info;
 #define RILL_DEVICE_INFO_INIT \
-  { sizeof(rill_device_info), 0, 0, "", "", "", { 0 }, 0, 0, 0, 0, { 0 }, { 0 }, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+  { sizeof(rill_device_info), 0, 0, "", "", "", { 0 }, 0, 0, 0, 0, { 0 }, { 0 }, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /** Gives the number of devices: at least 1, the CPU.
  *

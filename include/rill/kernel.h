@@ -90,11 +90,18 @@ typedef struct rill_launch {
 typedef struct rill_kernel_info {
   size_t struct_size;
   const char *name; /**< valid while a reference to the kernel is held */
-  uint32_t arg_count, registers, max_threads;
+  uint32_t arg_count;
+  uint32_t registers;   /**< of a thread */
+  uint32_t max_threads; /**< of a block of this kernel */
   uint64_t shared_bytes, local_bytes, constant_bytes;
+  uint32_t warp_size;           /**< threads that run in step on this device */
+  uint32_t required_block[3];   /**< threads: a block has this shape; 0, 0, 0: any */
+  uint32_t required_cluster[3]; /**< blocks: a cluster has this shape; 0, 0, 0: any */
 } rill_kernel_info;
-#define RILL_KERNEL_INFO_INIT \
-  { sizeof(rill_kernel_info), NULL, 0, 0, 0, 0, 0, 0 }
+#define RILL_KERNEL_INFO_INIT                                                     \
+  {                                                                               \
+    sizeof(rill_kernel_info), NULL, 0, 0, 0, 0, 0, 0, 0, { 0, 0, 0 }, { 0, 0, 0 } \
+  }
 
 /** Constant data that rillcc writes; opaque. */
 typedef struct rill_bundle rill_bundle;
@@ -164,6 +171,20 @@ RILL_API RILL_NODISCARD rill_status rill_kernel_get_info(rill_kernel kernel, ril
  *  Threads: any.
  *  Like:    cuFuncGetParamInfo.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_kernel_arg_size(rill_kernel kernel, uint32_t index, size_t *size);
+
+/** Gives the offset in bytes of argument `index`, counted from 0, where all arguments lie in one buffer, as a struct
+ *  with these members has them.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, OUT_OF_RANGE, UNSUPPORTED (an older rillcc made the
+ * bundle). Threads: any. Like:    cuFuncGetParamInfo.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_kernel_arg_offset(rill_kernel kernel, uint32_t index, size_t *offset);
+
+/** Gives the CUfunction or hipFunction_t behind a kernel; 0 on the CPU.  It stays the kernel's.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT.
+ *  Threads: any.
+ *  Like:    nothing.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_kernel_native(rill_kernel kernel, uintptr_t *out);
 
 /** Launches a kernel as work of the stream.  Arguments are read at the call.
  *

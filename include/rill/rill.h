@@ -13,6 +13,7 @@
 #include <rill/kernel.h>
 #include <rill/memory.h>
 #include <rill/module.h>
+#include <rill/occupancy.h>
 #include <rill/pool.h>
 #include <rill/status.h>
 #include <rill/stream.h>

@@ -48,6 +48,9 @@ static void gives_limits_that_make_sense(void) {
   }
   assert_true(info.shared_per_block >= 1024);
   assert_true(info.shared_per_block_optin >= info.shared_per_block);
+  assert_true(info.max_threads_per_unit >= info.max_threads_per_block);
+  assert_true(info.shared_per_unit >= info.shared_per_block_optin);
+  assert_int_equal(info.registers_per_unit > 0, dut.gpu);
   assert_true(info.memory_total > 0);
   assert_true(info.priority_greatest <= 0 && info.priority_least >= 0);
 }

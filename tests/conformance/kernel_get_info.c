@@ -13,6 +13,7 @@ static rill_status call_with_kernel(uint64_t id) {
   assert_null(info.name);
   assert_true(info.arg_count == 0 && info.registers == 0 && info.max_threads == 0);
   assert_true(info.shared_bytes == 0 && info.local_bytes == 0 && info.constant_bytes == 0);
+  assert_true(info.warp_size == 0 && info.required_block[0] == 0 && info.required_cluster[0] == 0);
   return status;
 }
 

@@ -1,7 +1,19 @@
 /* launch.kernel.cu: kernels that show what a launch gave them. */
 #include <rill/device/kernel.h>
 
+/* Variables that the host finds by name. */
+__constant__ unsigned factors[4];
+__constant__ double offset_of_all;
+__device__ unsigned total;
+
 RILL_KERNEL(nothing) {}
+
+/* Gives the constants, and counts in `total`. */
+RILL_KERNEL(give_constants, unsigned *out, double *offset) {
+  for (int i = 0; i < 4; i++) out[i] = factors[i];
+  *offset = offset_of_all;
+  atomicAdd(&total, 1u);
+}
 
 RILL_KERNEL(store, unsigned value, unsigned *out) { *out = value; }
 

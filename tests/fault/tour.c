@@ -137,6 +137,42 @@ STEP(kernel_get_info) {
   return rill_kernel_get_info(t->kernel, &info);
 }
 
+/* Asked of the driver the first time that a module is asked. */
+STEP(module_get_global) {
+  struct {
+    void *p;
+    size_t size;
+  } out;
+  POISON(out);
+  const rill_status status = rill_module_get_global(t->module, "gate_step", &out.p, &out.size);
+  if (status == RILL_OK && out.size != sizeof(unsigned)) t->spoiled = __func__;
+  return CHECKED(t, status, out);
+}
+
+GETTING(module_native, uintptr_t, rill_module_native(t->module, &out))
+GETTING(kernel_native, uintptr_t, rill_kernel_native(t->kernel, &out))
+GETTING(kernel_arg_offset, size_t, rill_kernel_arg_offset(t->kernel, 0, &out))
+GETTING(kernel_occupancy, uint32_t, rill_kernel_occupancy(t->kernel, 32, 0, &out))
+
+STEP(kernel_suggest_block) {
+  uint32_t out[2];
+  POISON(out);
+  const rill_status status = rill_kernel_suggest_block(t->kernel, 0, 0, &out[0], &out[1]);
+  return CHECKED(t, status, out);
+}
+
+GETTING(kernel_available_shared, size_t, rill_kernel_available_shared(t->kernel, 32, 1, &out))
+GETTING(kernel_cooperative_blocks, uint32_t, rill_kernel_cooperative_blocks(t->kernel, 32, 0, &out))
+
+STEP(kernel_active_clusters) {
+  uint32_t out;
+  rill_launch shape = rill_launch_1d(64, 32);
+  shape.cluster.x = 2;
+  POISON(out);
+  const rill_status status = rill_kernel_active_clusters(t->kernel, &shape, &out);
+  return CHECKED(t, status, out);
+}
+
 STEP(ask_features) {
   for (uint32_t feature = RILL_FEATURE_PEER; feature <= RILL_FEATURE_KERNEL_ARGS; feature++) {
     const char *why = NULL;
@@ -466,6 +502,15 @@ const struct step steps[] = {
   U(event_is_recorded, rill_event_is_recorded, WORKS),
   U(kernel_arg_size, rill_kernel_arg_size, WORKS),
   U(kernel_get_info, rill_kernel_get_info, WORKS),
+  U(module_get_global, rill_module_get_global, LOST),
+  U(module_native, rill_module_native, WORKS),
+  U(kernel_native, rill_kernel_native, WORKS),
+  U(kernel_arg_offset, rill_kernel_arg_offset, WORKS),
+  U(kernel_occupancy, rill_kernel_occupancy, LOST),
+  U(kernel_suggest_block, rill_kernel_suggest_block, LOST),
+  U(kernel_available_shared, rill_kernel_available_shared, LOST),
+  U(kernel_cooperative_blocks, rill_kernel_cooperative_blocks, LOST),
+  U(kernel_active_clusters, rill_kernel_active_clusters, LOST),
   U(retain_stream, rill_stream_retain, WORKS),
   U(unretain_stream, rill_stream_release, WORKS),
   U(retain_event, rill_event_retain, WORKS),
@@ -604,7 +649,7 @@ bool step_applies(const struct step *step) {
   for (size_t i = 0; i < sizeof of_kernels / sizeof *of_kernels && !vendor.has_kernels; i++) {
     if (strstr(step->name, of_kernels[i]) != NULL) return false;
   }
-  return true;
+  return vendor.cuda || strstr(step->name, "cluster") == NULL; /* the other has none */
 }
 
 const struct step *tour_walk(struct tour *tour, enum part first, enum part last) {

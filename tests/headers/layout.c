@@ -44,6 +44,9 @@ AT(rill_device_info, driver_version, 336);
 AT(rill_device_info, runtime_version, 340);
 AT(rill_device_info, priority_least, 344);
 AT(rill_device_info, priority_greatest, 348);
+AT(rill_device_info, max_threads_per_unit, 352);
+AT(rill_device_info, registers_per_unit, 356);
+AT(rill_device_info, shared_per_unit, 360);
 
 AT(rill_stream_options, priority, 8);
 AT(rill_stream_options, priority_policy, 12);
@@ -106,6 +109,9 @@ AT(rill_kernel_info, max_threads, 24);
 AT(rill_kernel_info, shared_bytes, 32);
 AT(rill_kernel_info, local_bytes, 40);
 AT(rill_kernel_info, constant_bytes, 48);
+AT(rill_kernel_info, warp_size, 56);
+AT(rill_kernel_info, required_block, 60);
+AT(rill_kernel_info, required_cluster, 72);
 
 CHECK(sizeof(rill_kernel_ref) == 32);
 

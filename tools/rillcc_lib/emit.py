@@ -69,7 +69,10 @@ def c_file(names, kernels, images, type_headers):
     rows = []
     for i, kernel in enumerate(kernels):
         if kernel.parameters:
-            args = ['  { "%s", (uint32_t)sizeof(%s) },' % (p.name, p.type) for p in kernel.parameters]
+            members = " ".join(declare(p) + ";" for p in kernel.parameters)
+            out.append("struct layout_%d { %s };" % (i, members))
+            row = '  { "%s", (uint32_t)sizeof(%s), (uint32_t)offsetof(struct layout_%d, %s) },'
+            args = [row % (p.name, p.type, i, p.name) for p in kernel.parameters]
             out.append("static const rill_bundle_arg args_%d[] = {\n%s\n};\n" % (i, "\n".join(args)))
         pointer = "args_%d" % i if kernel.parameters else "NULL"
         rows.append('  { "%s", %s, %d },' % (kernel.name, pointer, len(kernel.parameters)))

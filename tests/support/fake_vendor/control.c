@@ -84,6 +84,13 @@ __attribute__((destructor)) static void at_exit(void) {
   if (fake_options()->summary) print_summary();
 }
 
+static uint64_t launch_attributes(void) {
+  fake_lock();
+  const uint64_t carried = fake_launch_carried;
+  fake_unlock();
+  return carried;
+}
+
 const struct rill_fake *rill_fake_control(void) {
   static const struct rill_fake table = {
     .fail_call = fake_calls_fail,
@@ -101,6 +108,7 @@ const struct rill_fake *rill_fake_control(void) {
     .bytes = bytes,
     .weightless = weightless,
     .print_summary = print_summary,
+    .launch_attributes = launch_attributes,
   };
   return &table;
 }

@@ -15,6 +15,8 @@ const struct fake_vendor fake_vendor = {
   .needs_init = true,
   .shared_default = 48 << 10,
   .shared_optin = 227 << 10,
+  .shared_per_unit = 228 << 10,
+  .shared_reserved = 1 << 10,
   .priority_least = 0,
   .priority_greatest = -5,
 };
@@ -24,11 +26,8 @@ int fake_first_version(const char *name) {
     const char *name;
     int version;
   } since[] = {
-    { "cuStreamGetId", 12000 },
-    { "cuFuncGetParamInfo", 12040 },
-    { "cuFuncLoad", 12040 },
-    { "cuCtxCreate_v4", 12050 },
-    { "cuEventElapsedTime_v2", 12080 },
+    { "cuStreamGetId", 12000 },  { "cuFuncGetParamInfo", 12040 },    { "cuFuncLoad", 12040 },
+    { "cuCtxCreate_v4", 12050 }, { "cuEventElapsedTime_v2", 12080 },
   };
   for (size_t i = 0; i < sizeof since / sizeof *since; i++)
     if (strcmp(name, since[i].name) == 0) return since[i].version;
@@ -152,19 +151,24 @@ static int attribute_value(CUdevice_attribute attribute, CUdevice device) {
     case CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z: return 65535;
     case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK: return (int)fake_vendor.shared_default;
     case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN: return (int)fake_vendor.shared_optin;
-    case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR: return 228 << 10;
+    case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR: return (int)fake_vendor.shared_per_unit;
     case CU_DEVICE_ATTRIBUTE_TOTAL_CONSTANT_MEMORY: return 64 << 10;
     case CU_DEVICE_ATTRIBUTE_WARP_SIZE: return (int)fake_warp_size();
     case CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK:
-    case CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR: return 65536;
+    case CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR: return FAKE_REGISTERS_PER_UNIT;
     case CU_DEVICE_ATTRIBUTE_CLOCK_RATE: return 1000000;
     case CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE: return 2000000;
     case CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH: return 64;
-    case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT: return 4;
-    case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR: return 2048;
+    case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT: return FAKE_COMPUTE_UNITS;
+    case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR: return FAKE_THREADS_PER_UNIT;
     case CU_DEVICE_ATTRIBUTE_MAX_PITCH: return INT32_MAX;
     case CU_DEVICE_ATTRIBUTE_PCI_BUS_ID: return device + 1;
     case CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT: return 2;
+    case CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH: return capability() >= 90;
+    case CU_DEVICE_ATTRIBUTE_MAX_ACCESS_POLICY_WINDOW_SIZE: return capability() >= 80 ? FAKE_ACCESS_WINDOW : 0;
+    case 126: /* CU_DEVICE_ATTRIBUTE_MEM_SYNC_DOMAIN_COUNT, of 12 */
+      return capability() >= 90 && fake_options()->version >= 12000 ? 4 : 0;
+    case CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH:
     case CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY:
     case CU_DEVICE_ATTRIBUTE_CONCURRENT_KERNELS:
     case CU_DEVICE_ATTRIBUTE_STREAM_PRIORITIES_SUPPORTED:

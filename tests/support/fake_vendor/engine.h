@@ -37,12 +37,23 @@ enum {
   FAKE_ASSERT = 710,
   FAKE_ALREADY_REGISTERED = 712,
   FAKE_NOT_REGISTERED = 713,
+  FAKE_COOPERATIVE_TOO_LARGE = 720,
   FAKE_NOT_PERMITTED = 800,
+  FAKE_NOT_SUPPORTED = 801,
   FAKE_CAPTURE_UNSUPPORTED = 900,
   FAKE_CAPTURE_INVALIDATED = 901,
+  FAKE_INVALID_CLUSTER_SIZE = 912,
 };
 
 enum { FAKE_MAX_DEVICES = 16, FAKE_MAX_THREADS_PER_BLOCK = 1024 };
+enum {
+  FAKE_COMPUTE_UNITS = 4,
+  FAKE_THREADS_PER_UNIT = 2048,
+  FAKE_BLOCKS_PER_UNIT = 32,
+  FAKE_REGISTERS_PER_UNIT = 65536,
+  FAKE_REGISTERS = 32, /* of every kernel's threads */
+  FAKE_ACCESS_WINDOW = 4 << 20
+};
 
 /* ---- what a front end tells the engine (constants; defined in cuda.c and hip.c) ---- */
 
@@ -54,6 +65,8 @@ struct fake_vendor {
   int bad_shape;                         /* what a launch with an impossible shape answers */
   bool needs_init;                       /* calls before init fail */
   uint32_t shared_default, shared_optin; /* bytes of a block */
+  uint32_t shared_per_unit;              /* bytes of a compute unit ... */
+  uint32_t shared_reserved;              /* ... of which each block takes these besides its own */
   int priority_least, priority_greatest;
 };
 extern const struct fake_vendor fake_vendor;
@@ -361,6 +374,7 @@ struct fake_function {
   const char *name;
   const rill_cpu_kernel *host;
   uint32_t static_shared, dynamic_limit;
+  bool non_portable; /* clusters of more than 8 blocks are allowed */
   struct fake_function *next;
 };
 
@@ -382,6 +396,10 @@ int fake_module_global(const void *module, const char *name, void **p, size_t *s
 int fake_function_get(const void *handle, struct fake_function **out);
 /* Offset and size of an argument in a packed buffer; INVALID_VALUE past the last. */
 int fake_function_parameter(const void *function, size_t index, size_t *offset, size_t *size);
+/* Blocks that run on a compute unit at a time; and the size of block that lets most threads do so, with the number of
+ * such blocks that fill the device.  limit 0: none. */
+int fake_occupancy(const void *function, int threads, size_t shared, int *blocks);
+int fake_suggest_block(const void *function, size_t shared, int limit, int *threads, int *blocks);
 void fake_module_end(struct fake_module *module);
 
 struct fake_launch {
@@ -389,10 +407,16 @@ struct fake_launch {
   void **args;                 /* pointers to values, or */
   const unsigned char *packed; /* all values at their offsets */
   size_t packed_size;
+  bool cooperative;
+  uint32_t cluster[3]; /* 0, 0, 0: none */
+  void *event;         /* recorded behind the kernel; or NULL */
+  uint64_t carried;    /* bits of the numbers that CUDA gives to launch attributes */
 };
 /* Reads the `extra` argument of the vendors' launches into `packed`; `end` ends the list. */
 int fake_launch_extra(struct fake_launch *launch, void **extra, const void *end);
 int fake_launch(const void *function, const void *stream, const struct fake_launch *launch);
+/* What the last launch carried. */
+extern uint64_t fake_launch_carried;
 
 /* ---- blocks.c: runs a kernel's host code; no lock ---- */
 

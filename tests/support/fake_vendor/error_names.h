@@ -28,10 +28,12 @@
   X(709, "CUDA_ERROR_CONTEXT_IS_DESTROYED", "hipErrorContextIsDestroyed")                    \
   X(710, "CUDA_ERROR_ASSERT", "hipErrorAssert")                                              \
   X(719, "CUDA_ERROR_LAUNCH_FAILED", "hipErrorLaunchFailure")                                \
+  X(720, "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE", "hipErrorCooperativeLaunchTooLarge")     \
   X(800, "CUDA_ERROR_NOT_PERMITTED", "hipErrorNotPermitted")                                 \
   X(801, "CUDA_ERROR_NOT_SUPPORTED", "hipErrorNotSupported")                                 \
   X(900, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED", "hipErrorStreamCaptureUnsupported")        \
   X(901, "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED", "hipErrorStreamCaptureInvalidated")        \
   X(903, "CUDA_ERROR_STREAM_CAPTURE_UNMATCHED", "hipErrorStreamCaptureUnmatched")            \
   X(908, "CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD", "hipErrorStreamCaptureWrongThread")       \
+  X(912, "CUDA_ERROR_INVALID_CLUSTER_SIZE", "hipErrorUnknown")                               \
   X(999, "CUDA_ERROR_UNKNOWN", "hipErrorUnknown")

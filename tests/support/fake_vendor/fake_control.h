@@ -61,6 +61,9 @@ struct rill_fake {
   /* Copies and fills that are submitted from now on are checked, counted and ordered, and move nothing. */
   void (*weightless)(bool on);
   void (*print_summary)(void);
+
+  /* What the last launch carried: a bit for each of the numbers that CUDA gives to launch attributes. */
+  uint64_t (*launch_attributes)(void);
 };
 
 #define RILL_FAKE_CONTROL_SYMBOL "rill_fake_control"

@@ -286,7 +286,7 @@ static int function_attribute(int *out, hipFunction_attribute attribute, hipFunc
   *out = attribute == HIP_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK           ? FAKE_MAX_THREADS_PER_BLOCK
          : attribute == HIP_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES             ? (int)function->static_shared
          : attribute == HIP_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES ? (int)function->dynamic_limit
-         : attribute == HIP_FUNC_ATTRIBUTE_NUM_REGS                      ? 32
+         : attribute == HIP_FUNC_ATTRIBUTE_NUM_REGS                      ? FAKE_REGISTERS
                                                                          : 0;
   return FAKE_OK;
 }
@@ -295,12 +295,35 @@ hipError_t hipFuncGetAttribute(int *out, hipFunction_attribute attribute, hipFun
   HIP_CALL(function_attribute(out, attribute, function));
 }
 
+hipError_t hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, hipFunction_t function, int threads,
+                                                              size_t shared) {
+  HIP_CALL(fake_occupancy(function, threads, shared, blocks));
+}
+
+hipError_t hipModuleOccupancyMaxPotentialBlockSize(int *blocks, int *threads, hipFunction_t function, size_t shared,
+                                                   int limit) {
+  HIP_CALL(fake_suggest_block(function, shared, limit, threads, blocks));
+}
+
 /* The stream must be of the current device. */
 static int launch(hipFunction_t function, hipStream_t stream, struct fake_launch *values, void **extra) {
   int device, code = fake_launch_extra(values, extra, HIP_LAUNCH_PARAM_END);
   if (code == FAKE_OK) code = stream_device(stream, &device);
   if (code == FAKE_OK && device != current) code = FAKE_INVALID_HANDLE;
   return code == FAKE_OK ? fake_launch(function, stream, values) : code;
+}
+
+hipError_t hipModuleLaunchCooperativeKernel(hipFunction_t function, unsigned int grid_x, unsigned int grid_y,
+                                            unsigned int grid_z, unsigned int block_x, unsigned int block_y,
+                                            unsigned int block_z, unsigned int shared, hipStream_t stream,
+                                            void **arguments) {
+  struct fake_launch values = { .grid = { grid_x, grid_y, grid_z },
+                                .block = { block_x, block_y, block_z },
+                                .shared = shared,
+                                .args = arguments,
+                                .cooperative = true,
+                                .carried = 1u << 2 };
+  HIP_CALL(launch(function, stream, &values, NULL));
 }
 
 hipError_t hipModuleLaunchKernel(hipFunction_t function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,

@@ -16,6 +16,7 @@ const struct fake_vendor fake_vendor = {
   .needs_init = false,
   .shared_default = 64 << 10,
   .shared_optin = 64 << 10,
+  .shared_per_unit = 64 << 10,
   .priority_least = 1,
   .priority_greatest = -1,
 };
@@ -25,13 +26,10 @@ int fake_first_version(const char *name) {
     const char *name;
     int version;
   } since[] = {
-    { "hipLaunchHostFunc", 50300000 },
-    { "hipStreamGetDevice", 50600000 },
-    { "hipGetDevicePropertiesR0600", 60000000 },
-    { "hipEventRecordWithFlags", 60400000 },
-    { "hipStreamGetId", 70000000 },
-    { "hipMemsetD2D16Async", 70100000 },
-    { "hipMemsetD2D32Async", 70100000 },
+    { "hipLaunchHostFunc", 50300000 },       { "hipModuleLaunchCooperativeKernel", 50500000 },
+    { "hipStreamGetDevice", 50600000 },      { "hipGetDevicePropertiesR0600", 60000000 },
+    { "hipEventRecordWithFlags", 60400000 }, { "hipStreamGetId", 70000000 },
+    { "hipMemsetD2D16Async", 70100000 },     { "hipMemsetD2D32Async", 70100000 },
   };
   for (size_t i = 0; i < sizeof since / sizeof *since; i++)
     if (strcmp(name, since[i].name) == 0) return since[i].version;
@@ -158,9 +156,11 @@ static int attribute_value(hipDeviceAttribute_t attribute, int device) {
     case hipDeviceAttributeMaxGridDimZ: return 65535;
     case hipDeviceAttributeMaxSharedMemoryPerBlock: return (int)fake_vendor.shared_default;
     case hipDeviceAttributeSharedMemPerBlockOptin: return (int)fake_vendor.shared_optin;
-    case hipDeviceAttributeMaxRegistersPerBlock: return 65536;
-    case hipDeviceAttributeMultiprocessorCount: return 4;
-    case hipDeviceAttributeMaxThreadsPerMultiProcessor: return 2048;
+    case hipDeviceAttributeMaxSharedMemoryPerMultiprocessor: return (int)fake_vendor.shared_per_unit;
+    case hipDeviceAttributeMaxRegistersPerBlock:
+    case hipDeviceAttributeMaxRegistersPerMultiprocessor: return FAKE_REGISTERS_PER_UNIT;
+    case hipDeviceAttributeMultiprocessorCount: return FAKE_COMPUTE_UNITS;
+    case hipDeviceAttributeMaxThreadsPerMultiProcessor: return FAKE_THREADS_PER_UNIT;
     case hipDeviceAttributeClockRate: return 1000000;
     case hipDeviceAttributeMemoryClockRate: return 2000000;
     case hipDeviceAttributeMemoryBusWidth: return 64;
@@ -168,6 +168,7 @@ static int attribute_value(hipDeviceAttribute_t attribute, int device) {
     case hipDeviceAttributePciBusId: return device + 0x41;
     case hipDeviceAttributeAsyncEngineCount: return 2;
     case hipDeviceAttributeComputeCapabilityMajor: return 9;
+    case hipDeviceAttributeCooperativeLaunch:
     case hipDeviceAttributeConcurrentKernels:
     case hipDeviceAttributeManagedMemory:
     case hipDeviceAttributeConcurrentManagedAccess: return 1;

@@ -11,6 +11,10 @@
 
 /* Functions that the oldest headers do not have; the same in the newer ones. */
 hipError_t hipStreamGetDevice(hipStream_t stream, hipDevice_t *device);
+hipError_t hipModuleLaunchCooperativeKernel(hipFunction_t function, unsigned int grid_x, unsigned int grid_y,
+                                            unsigned int grid_z, unsigned int block_x, unsigned int block_y,
+                                            unsigned int block_z, unsigned int shared, hipStream_t stream,
+                                            void **arguments);
 hipError_t hipStreamGetId(hipStream_t stream, unsigned long long *id);
 hipError_t hipEventRecordWithFlags(hipEvent_t event, hipStream_t stream, unsigned int flags);
 hipError_t hipMemsetD2D16Async(hipDeviceptr_t dst, size_t pitch, unsigned short value, size_t width, size_t height,

@@ -199,6 +199,47 @@ int fake_function_get(const void *handle, struct fake_function **out) {
   return *out == NULL ? FAKE_INVALID_HANDLE : fake_context_check((*out)->module->context);
 }
 
+/* ---- occupancy ---- */
+
+static uint32_t least(uint32_t a, uint32_t b) { return a < b ? a : b; }
+
+/* A driver answers 0 for what a block cannot have. */
+static uint32_t resident(const struct fake_function *function, uint32_t threads, size_t shared) {
+  if (threads > FAKE_MAX_THREADS_PER_BLOCK || shared > function->dynamic_limit) return 0;
+  const uint32_t bytes = function->static_shared + (uint32_t)shared + fake_vendor.shared_reserved;
+  uint32_t blocks = least(FAKE_BLOCKS_PER_UNIT, FAKE_THREADS_PER_UNIT / threads);
+  blocks = least(blocks, FAKE_REGISTERS_PER_UNIT / (FAKE_REGISTERS * threads));
+  return bytes == 0 ? blocks : least(blocks, fake_vendor.shared_per_unit / bytes);
+}
+
+int fake_occupancy(const void *handle, int threads, size_t shared, int *blocks) {
+  struct fake_function *function;
+  const int code = fake_function_get(handle, &function);
+  if (code != FAKE_OK) return code;
+  if (blocks == NULL || threads <= 0) return FAKE_INVALID_VALUE;
+  *blocks = (int)resident(function, (uint32_t)threads, shared);
+  return FAKE_OK;
+}
+
+int fake_suggest_block(const void *handle, size_t shared, int limit, int *threads, int *blocks) {
+  enum { STEP = 32 };
+  struct fake_function *function;
+  const int code = fake_function_get(handle, &function);
+  if (code != FAKE_OK) return code;
+  if (threads == NULL || blocks == NULL || limit < 0) return FAKE_INVALID_VALUE;
+  const uint32_t most = limit == 0 ? FAKE_MAX_THREADS_PER_BLOCK : least((uint32_t)limit, FAKE_MAX_THREADS_PER_BLOCK);
+  uint32_t best = 0, best_size = 0;
+  for (uint32_t size = most < STEP ? most : most / STEP * STEP; size > 0; size -= least(size, STEP)) {
+    const uint32_t running = resident(function, size, shared) * size;
+    if (running <= best) continue;
+    best = running;
+    best_size = size;
+  }
+  *threads = (int)best_size;
+  *blocks = best_size == 0 ? 0 : (int)(best / best_size * FAKE_COMPUTE_UNITS);
+  return FAKE_OK;
+}
+
 /* ---- launches ---- */
 
 /* The greatest power of two up to 16 that divides the size: true of all but odd structs. */
@@ -294,6 +335,24 @@ static bool good_arguments(const rill_cpu_kernel *kernel, const struct fake_laun
   return true;
 }
 
+static int check_together(const void *handle, const struct fake_function *function, const struct fake_launch *launch) {
+  const uint64_t blocks = (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2];
+  uint32_t size = 1;
+  for (int i = 0; i < 3 && launch->cluster[0] != 0; i++) {
+    if (launch->cluster[i] == 0 || launch->grid[i] % launch->cluster[i] != 0) return FAKE_INVALID_VALUE;
+    size *= launch->cluster[i];
+  }
+  if (size > (function->non_portable ? 16u : 8u)) return FAKE_INVALID_CLUSTER_SIZE;
+  if (!launch->cooperative) return FAKE_OK;
+  int resident_blocks = 0;
+  const int threads = (int)(launch->block[0] * launch->block[1] * launch->block[2]);
+  const int code = fake_occupancy(handle, threads, launch->shared, &resident_blocks);
+  if (code != FAKE_OK) return code;
+  return blocks <= (uint64_t)resident_blocks * FAKE_COMPUTE_UNITS ? FAKE_OK : FAKE_COOPERATIVE_TOO_LARGE;
+}
+
+uint64_t fake_launch_carried;
+
 int fake_launch_extra(struct fake_launch *launch, void **extra, const void *end) {
   enum { BUFFER = 1, SIZE = 2 }; /* the same in both vendors' headers */
   for (; extra != NULL && *extra != end; extra += 2) {
@@ -313,6 +372,8 @@ int fake_launch(const void *function_handle, const void *stream_handle, const st
   if (stream->context != function->module->context) return FAKE_INVALID_HANDLE;
   if (!good_shape(function, launch)) return fake_vendor.bad_shape;
   if (!good_arguments(function->host, launch)) return FAKE_INVALID_VALUE;
+  code = check_together(function_handle, function, launch);
+  if (code != FAKE_OK) return code;
   struct fake_device *device = stream->context->device;
   const int fault = strcmp(function->name, "fault") == 0 ? FAKE_ILLEGAL_ADDRESS : device->fault_next_launch;
   if (fault == FAKE_OK && function->host == NULL) {
@@ -329,6 +390,8 @@ int fake_launch(const void *function_handle, const void *stream_handle, const st
     return FAKE_OUT_OF_MEMORY;
   }
   code = fake_submit(stream, op);
-  if (code == FAKE_OK) device->fault_next_launch = FAKE_OK;
-  return code;
+  if (code != FAKE_OK) return code;
+  device->fault_next_launch = FAKE_OK;
+  fake_launch_carried = launch->carried;
+  return launch->event == NULL ? FAKE_OK : fake_event_record(launch->event, stream_handle);
 }

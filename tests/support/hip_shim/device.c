@@ -210,6 +210,9 @@ static CUdevice_attribute cuda_attribute(hipDeviceAttribute_t attribute) {
     case hipDeviceAttributeMaxRegistersPerBlock: return CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK;
     case hipDeviceAttributeMultiprocessorCount: return CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT;
     case hipDeviceAttributeMaxThreadsPerMultiProcessor: return CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR;
+    case hipDeviceAttributeMaxRegistersPerMultiprocessor: return CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR;
+    case hipDeviceAttributeMaxSharedMemoryPerMultiprocessor:
+      return CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR;
     case hipDeviceAttributeClockRate: return CU_DEVICE_ATTRIBUTE_CLOCK_RATE;
     case hipDeviceAttributeMemoryClockRate: return CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE;
     case hipDeviceAttributeMemoryBusWidth: return CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH;

@@ -82,6 +82,16 @@ hipError_t hipFuncGetAttribute(int *out, hipFunction_attribute attribute, hipFun
   SHIM_CALL(cuFuncGetAttribute, out, (CUfunction_attribute)attribute, (CUfunction)(void *)function);
 }
 
+hipError_t hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, hipFunction_t function, int threads,
+                                                              size_t shared) {
+  SHIM_CALL(cuOccupancyMaxActiveBlocksPerMultiprocessor, blocks, (CUfunction)(void *)function, threads, shared);
+}
+
+hipError_t hipModuleOccupancyMaxPotentialBlockSize(int *blocks, int *threads, hipFunction_t function, size_t shared,
+                                                   int limit) {
+  SHIM_CALL(cuOccupancyMaxPotentialBlockSize, blocks, threads, (CUfunction)(void *)function, NULL, shared, limit);
+}
+
 /* HIP and CUDA end the list of `extra` with different marks, and refuse other shapes with different codes. */
 static CUresult launch(hipFunction_t function, const unsigned grid[3], const unsigned block[3], unsigned shared,
                        hipStream_t stream, void **arguments, void **extra) {

@@ -107,7 +107,12 @@ CUresult CUDAAPI cuStreamGetId(CUstream stream, unsigned long long *id); /* of C
   X(cuModuleGetGlobal)                 \
   X(cuFuncGetAttribute)                \
   X(cuFuncSetAttribute)                \
-  X(cuLaunchKernel)
+  X(cuLaunchKernel)                    \
+  SHIM_CUDA_FUNCTIONS_OF_KERNELS(X)
+
+#define SHIM_CUDA_FUNCTIONS_OF_KERNELS(X)        \
+  X(cuOccupancyMaxActiveBlocksPerMultiprocessor) \
+  X(cuOccupancyMaxPotentialBlockSize)
 
 /* They are fields named as the functions, so a renaming macro renames both alike. */
 extern struct shim_cuda {

@@ -1,0 +1,176 @@
+#include "backends/gpu/gpu.h"
+
+/* Inside a scope; 0 if the driver does not say. */
+static uint32_t attribute(gpu_function function, gpu_function_attribute which) {
+  int value = 0;
+  if (GPU_CALL(function_attribute(&value, which, function)) != GPU_SUCCESS || value < 0) return 0;
+  return (uint32_t)value;
+}
+
+/* Inside a scope.  What a kernel requires of its block stands in no attribute. */
+static void read_required_cluster(struct rill__kernel *kernel) {
+  if (!gpu_vendor_required_cluster(gpu_kernel_of(kernel)->native, kernel->required_cluster)) return;
+  for (int i = 1; i < 3; i++) {
+    if (kernel->required_cluster[i] == 0) kernel->required_cluster[i] = 1;
+  }
+}
+
+/* Inside a scope.  Adds the arguments that the driver tells of; if it cannot, they stay unknown. */
+static gpu_result ask_for_args(struct rill__kernel *kernel) {
+  enum { MOST = 4096 }; /* more than fit any limit of a vendor */
+  rill_bundle_kernel *source = kernel->own.kernels;
+  for (size_t i = 0; i < MOST; i++) {
+    size_t size = 0;
+    const gpu_result result = gpu_vendor_arg_size(gpu_kernel_of(kernel)->native, i, &size);
+    if (result == GPU_NOT_SUPPORTED && i == 0) return GPU_SUCCESS;
+    if (result == GPU_INVALID_VALUE) { /* that was the last */
+      if (i == 0) source->arg_count = 0;
+      return GPU_SUCCESS;
+    }
+    if (result != GPU_SUCCESS) return result;
+    if (!rill__image_add_arg(&kernel->own, "", 0, (uint32_t)size)) return GPU_SUCCESS; /* core looks at no_memory */
+  }
+  return GPU_SUCCESS;
+}
+
+static rill_status find(struct rill__kernel *kernel) {
+  struct rill__device *device = kernel->base.device;
+  struct gpu_kernel *part = gpu_kernel_of(kernel);
+  struct gpu_scope scope;
+  gpu_result result = gpu_enter(device, &scope);
+  if (result != GPU_SUCCESS) return gpu_fail(device, result, GPU_ENTER_TEXT);
+  result = GPU_CALL(module_function(&part->native, gpu_module_of(kernel->module)->native, kernel->source->name));
+  if (result == GPU_SUCCESS) {
+    kernel->max_threads = attribute(part->native, GPU_FUNCTION_MAX_THREADS);
+    kernel->static_shared = attribute(part->native, GPU_FUNCTION_SHARED);
+    kernel->registers = attribute(part->native, GPU_FUNCTION_REGISTERS);
+    kernel->local_bytes = attribute(part->native, GPU_FUNCTION_LOCAL);
+    kernel->constant_bytes = attribute(part->native, GPU_FUNCTION_CONSTANT);
+    read_required_cluster(kernel);
+  }
+  const bool found = result == GPU_SUCCESS;
+  if (found && kernel->source->arg_count == RILL__ARGS_UNKNOWN) result = ask_for_args(kernel);
+  gpu_leave(&scope);
+  RILL_REQUIRE(result != GPU_NOT_FOUND, RILL_ERROR_NOT_FOUND, "the image that was loaded has no kernel \"%s\"",
+               kernel->source->name);
+  if (found && result != GPU_SUCCESS) return gpu_fail(device, result, GPU_ARG_SIZE_TEXT);
+  if (result != GPU_SUCCESS) return GPU_FAIL(device, result, module_function);
+  if (kernel->max_threads == 0) kernel->max_threads = device->info.max_threads_per_block;
+  const uint64_t shared = device->info.shared_per_block;
+  atomic_store(&kernel->shared_allowed, shared > kernel->static_shared ? shared - kernel->static_shared : 0);
+  return RILL_OK;
+}
+
+/* All that a block can have, at once: a smaller request would take a larger one of another thread back. */
+static rill_status allow_shared(struct rill__kernel *kernel, uint64_t bytes) {
+  struct rill__device *device = kernel->base.device;
+  const uint64_t most = device->info.shared_per_block_optin - kernel->static_shared;
+  struct gpu_scope scope;
+  (void)bytes;
+  gpu_result result = gpu_enter(device, &scope);
+  if (result != GPU_SUCCESS) return gpu_fail(device, result, GPU_ENTER_TEXT);
+  result = gpu_vendor_allow_shared(gpu_kernel_of(kernel)->native, most);
+  gpu_leave(&scope);
+  if (result != GPU_SUCCESS) return gpu_fail(device, result, GPU_ALLOW_SHARED_TEXT);
+  atomic_store(&kernel->shared_allowed, most);
+  return RILL_OK;
+}
+
+static rill_status launch_clusters(struct rill__stream *stream, const struct rill__launch *shape) {
+  const struct gpu_stream *part = gpu_stream_of(stream);
+  struct rill__device *device = stream->base.device;
+  struct gpu_scope scope;
+  gpu_result result = gpu_enter(device, &scope);
+  if (result != GPU_SUCCESS) return gpu_fail(device, result, GPU_ENTER_TEXT);
+  result = gpu_vendor_launch_extended(gpu_kernel_of(shape->kernel)->native, shape, part->native);
+  gpu_leave(&scope);
+  return result == GPU_SUCCESS ? RILL_OK : gpu_fail(device, result, GPU_LAUNCH_EXTENDED_TEXT);
+}
+
+static rill_status launch(struct rill__stream *stream, const struct rill__launch *shape) {
+  const struct gpu_stream *part = gpu_stream_of(stream);
+  struct rill__device *device = stream->base.device;
+  gpu_result result;
+  if (RILL__UNLIKELY(shape->clustered)) return launch_clusters(stream, shape);
+  GPU_RUN(result, device, part->work_inside, launch,
+          (gpu_kernel_of(shape->kernel)->native, shape->grid[0], shape->grid[1], shape->grid[2], shape->block[0],
+           shape->block[1], shape->block[2], shape->shared_mem_bytes, part->native, (void **)shape->args, NULL));
+  return RILL__LIKELY(result == GPU_SUCCESS) ? RILL_OK : GPU_FAIL(device, result, launch);
+}
+
+static rill_status preload(struct rill__kernel *kernel) {
+  struct rill__device *device = kernel->base.device;
+  struct gpu_scope scope;
+  gpu_result result = gpu_enter(device, &scope);
+  if (result != GPU_SUCCESS) return gpu_fail(device, result, GPU_ENTER_TEXT);
+  result = gpu_vendor_load_function(gpu_kernel_of(kernel)->native);
+  gpu_leave(&scope);
+  return result == GPU_SUCCESS ? RILL_OK : gpu_fail(device, result, GPU_LOAD_FUNCTION_TEXT);
+}
+
+/* ---- what a kernel can use ---- */
+
+static rill_status occupancy(struct rill__kernel *kernel, uint32_t threads, uint64_t shared, uint32_t *blocks) {
+  gpu_result result;
+  int value = 0;
+  GPU_RUN_INSIDE(result, kernel->base.device, occupancy,
+                 (&value, gpu_kernel_of(kernel)->native, (int)threads, (size_t)shared));
+  if (result != GPU_SUCCESS) return GPU_FAIL(kernel->base.device, result, occupancy);
+  *blocks = value > 0 ? (uint32_t)value : 0;
+  return RILL_OK;
+}
+
+static rill_status suggest_block(struct rill__kernel *kernel, uint64_t shared, uint32_t limit, uint32_t *threads,
+                                 uint32_t *blocks) {
+  struct rill__device *device = kernel->base.device;
+  struct gpu_scope scope;
+  int size = 0, count = 0;
+  gpu_result result = gpu_enter(device, &scope);
+  if (result != GPU_SUCCESS) return gpu_fail(device, result, GPU_ENTER_TEXT);
+  result = gpu_vendor_suggest_block(&count, &size, gpu_kernel_of(kernel)->native, (size_t)shared, (int)limit);
+  gpu_leave(&scope);
+  if (result != GPU_SUCCESS) return GPU_FAIL(device, result, suggest_block);
+  *threads = size > 0 ? (uint32_t)size : 0;
+  *blocks = count > 0 ? (uint32_t)count : 0;
+  return RILL_OK;
+}
+
+static rill_status cluster_limit(struct rill__kernel *kernel, const struct rill__launch *shape, uint32_t *blocks) {
+  struct rill__device *device = kernel->base.device;
+  struct gpu_scope scope;
+  int value = 0;
+  gpu_result result = gpu_enter(device, &scope);
+  if (result != GPU_SUCCESS) return gpu_fail(device, result, GPU_ENTER_TEXT);
+  result = gpu_vendor_cluster_limit(gpu_kernel_of(kernel)->native, shape, &value);
+  gpu_leave(&scope);
+  if (result != GPU_SUCCESS) return gpu_fail(device, result, GPU_CLUSTER_LIMIT_TEXT);
+  *blocks = value > 0 ? (uint32_t)value : 0;
+  return RILL_OK;
+}
+
+static rill_status active_clusters(struct rill__kernel *kernel, const struct rill__launch *shape, uint32_t *clusters) {
+  struct rill__device *device = kernel->base.device;
+  struct gpu_scope scope;
+  int value = 0;
+  gpu_result result = gpu_enter(device, &scope);
+  if (result != GPU_SUCCESS) return gpu_fail(device, result, GPU_ENTER_TEXT);
+  result = gpu_vendor_active_clusters(gpu_kernel_of(kernel)->native, shape, &value);
+  gpu_leave(&scope);
+  if (result != GPU_SUCCESS) return gpu_fail(device, result, GPU_ACTIVE_CLUSTERS_TEXT);
+  *clusters = value > 0 ? (uint32_t)value : 0;
+  return RILL_OK;
+}
+
+static uintptr_t native(struct rill__kernel *kernel) { return (uintptr_t)gpu_kernel_of(kernel)->native; }
+
+const struct rill__kernel_table gpu_kernel_table = {
+  .find = find,
+  .preload = preload,
+  .allow_shared = allow_shared,
+  .launch = launch,
+  .occupancy = occupancy,
+  .suggest_block = suggest_block,
+  .cluster_limit = cluster_limit,
+  .active_clusters = active_clusters,
+  .native = native,
+};

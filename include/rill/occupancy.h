@@ -1,0 +1,74 @@
+/* rill/occupancy.h: how much of a device a launch can use: what fits on a compute unit at once, and what block size
+ * to choose.
+ *
+ *     uint32_t threads, blocks;
+ *     rill_kernel_suggest_block(kernel, 0, 0, &threads, &blocks);
+ *     rill_launch launch = rill_launch_1d(n, threads);
+ *
+ * Registers, shared memory and threads of a compute unit are shared by the blocks that run there.  The answers are the
+ * driver's, for one device; another one gives others.  On the CPU a compute unit is a processor, which runs one block
+ * at a time.
+ *
+ * The thing people get wrong: full units are not always faster.  A kernel with few, large blocks may be.
+ */
+#ifndef RILL_OCCUPANCY_H
+#define RILL_OCCUPANCY_H
+
+#include <rill/kernel.h>
+
+RILL_EXTERN_C_BEGIN
+
+/** Gives how many blocks of `block_threads` threads, each with `shared` bytes of dynamic shared memory, one compute
+ *  unit runs at a time.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, OUT_OF_RANGE (more than a block can have), DEVICE_LOST,
+ *           BACKEND.
+ *  Threads: any.
+ *  Like:    cuOccupancyMaxActiveBlocksPerMultiprocessor, hipModuleOccupancyMaxActiveBlocksPerMultiprocessor.
+ *  Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_kernel_occupancy(rill_kernel kernel, uint32_t block_threads, size_t shared,
+                                                          uint32_t *blocks_per_unit);
+
+/** Gives the number of threads of a block with which most threads of the kernel run at a time, and how many such blocks
+ *  it takes to fill the device.
+ *
+ *  `shared` is the dynamic shared memory of a block; `limit`, unless 0, the most threads that it may have.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, OUT_OF_RANGE, DEVICE_LOST, BACKEND.
+ *  Threads: any.
+ *  Like:    cuOccupancyMaxPotentialBlockSize, hipModuleOccupancyMaxPotentialBlockSize.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_kernel_suggest_block(rill_kernel kernel, size_t shared, uint32_t limit,
+                                                              uint32_t *block_threads, uint32_t *blocks);
+
+/** Gives the most dynamic shared memory in bytes with which a compute unit still runs `blocks_per_unit` blocks of
+ *  `block_threads` threads at a time.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, OUT_OF_RANGE (as many do not fit with none either),
+ *           DEVICE_LOST, BACKEND.
+ *  Threads: any.
+ *  Like:    cuOccupancyAvailableDynamicSMemPerBlock.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_kernel_available_shared(rill_kernel kernel, uint32_t block_threads,
+                                                                 uint32_t blocks_per_unit, size_t *shared);
+
+/** Gives how many blocks a cooperative launch (RILL_ATTR_COOPERATIVE) may have: as many as the whole device runs at a
+ *  time.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, OUT_OF_RANGE, UNSUPPORTED (RILL_FEATURE_COOPERATIVE),
+ *           DEVICE_LOST, BACKEND.
+ *  Threads: any.
+ *  Like:    cuLaunchCooperativeKernel, hipModuleLaunchCooperativeKernel.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_kernel_cooperative_blocks(rill_kernel kernel, uint32_t block_threads,
+                                                                   size_t shared, uint32_t *blocks);
+
+/** Gives how many clusters of a launch, whose shape is `launch`, the device runs at a time.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (no cluster, too), OUT_OF_RANGE, UNSUPPORTED
+ *           (RILL_FEATURE_CLUSTER), DEVICE_LOST, BACKEND.
+ *  Threads: any.
+ *  Like:    cuOccupancyMaxActiveClusters.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_kernel_active_clusters(rill_kernel kernel, const rill_launch *launch,
+                                                                uint32_t *clusters);
+
+RILL_EXTERN_C_END
+
+#endif

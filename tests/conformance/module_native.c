@@ -1,0 +1,28 @@
+/* rill_module_native */
+#include "support/testing.h"
+
+#include "launch.rill.h"
+
+static rill_module load(void) {
+  static rill_module module; /* kept until the program ends */
+  assert_ok(rill_module_load(dut.device, &launch_bundle, &module));
+  return module;
+}
+
+GETTER_TESTS(module, rill_module_native, uintptr_t, load())
+
+/* 0 where there is none: on the CPU. */
+static void is_the_same_every_time(void) {
+  rill_module module = load();
+  uintptr_t first = 1, second = 2;
+  assert_ok(rill_module_native(module, &first));
+  assert_ok(rill_module_native(module, &second));
+  assert_int_equal(first, second);
+  assert_int_equal(first != 0, dut.gpu);
+}
+
+int main(void) {
+  static const struct test tests[] = { TEST(refuses_bad_handles), TEST(refuses_null_out),
+                                       TEST(is_the_same_every_time) };
+  return RUN_ON_EACH_DEVICE("rill_module_native", tests);
+}
