@@ -15,6 +15,8 @@
  */
 #include <rill/device/kernel.h>
 
+#include "wide.h"
+
 /* The bin, or -1.  Comparisons that are false for a NaN. */
 static __device__ __forceinline__ int bin_of(int32_t x, int32_t low, int32_t, int bins) {
   const int64_t bin = static_cast<int64_t>(x) - low;
@@ -25,25 +27,36 @@ template <class T> static __device__ __forceinline__ int bin_of(T x, T low, T sc
   return bin >= T(0) && bin < static_cast<T>(bins) ? static_cast<int>(bin) : -1;
 }
 
-#define COUNT_INTO_SHARED(T, scale)                                                             \
-  RILL_DYNAMIC_SHARED(unsigned, mine);                                                          \
-  const int thread = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x);     \
-  for (int bin = thread; bin < bins; bin += threads) mine[bin] = 0;                             \
-  __syncthreads();                                                                              \
-  const ptrdiff_t step = static_cast<ptrdiff_t>(gridDim.x) * threads;                           \
-  for (ptrdiff_t i = static_cast<ptrdiff_t>(blockIdx.x) * threads + thread; i < n; i += step) { \
-    const int bin = bin_of(x[i], low, scale, bins);                                             \
-    if (bin >= 0) atomicAdd(&mine[bin], 1u);                                                    \
-  }                                                                                             \
-  __syncthreads();                                                                              \
-  for (int bin = thread; bin < bins; bin += threads)                                            \
-    if (mine[bin] != 0)                                                                         \
-      atomicAdd(reinterpret_cast<unsigned long long *>(&counts[bin]), static_cast<unsigned long long>(mine[bin]));
+static __device__ __forceinline__ void add_count(uint64_t *count, unsigned more) {
+  if (more != 0) atomicAdd(reinterpret_cast<unsigned long long *>(count), static_cast<unsigned long long>(more));
+}
 
-RILL_KERNEL(histogram_i32, int64_t n, const int32_t *x, int32_t low, int bins, uint64_t *counts){
-  COUNT_INTO_SHARED(int32_t, 0)
-} RILL_KERNEL(histogram_f32, int64_t n, const float *x, float low, float scale, int bins, uint64_t *counts){
-  COUNT_INTO_SHARED(float, scale)
-} RILL_KERNEL(histogram_f64, int64_t n, const double *x, double low, double scale, int bins, uint64_t *counts) {
-  COUNT_INTO_SHARED(double, scale)
+/* 16 bytes at a time, so that enough of x is on its way. */
+#define COUNT_INTO_SHARED(T, scale)                                                                      \
+  RILL_DYNAMIC_SHARED(unsigned, mine);                                                                   \
+  const int thread = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x);              \
+  for (int bin = thread; bin < bins; bin += threads) mine[bin] = 0;                                      \
+  __syncthreads();                                                                                       \
+  const int each = wide<T>::COUNT;                                                                       \
+  const bool aligned = are_aligned(x);                                                                   \
+  const ptrdiff_t step = static_cast<ptrdiff_t>(gridDim.x) * threads * each;                             \
+  for (ptrdiff_t i = (static_cast<ptrdiff_t>(blockIdx.x) * threads + thread) * each; i < n; i += step) { \
+    const wide<T> values = load_part(x + i, n - i, aligned);                                             \
+    const int count = n - i < each ? static_cast<int>(n - i) : each;                                     \
+    for (int k = 0; k < each; k++) {                                                                     \
+      const int bin = bin_of(values.at[k], low, scale, bins);                                            \
+      if (k < count && bin >= 0) atomicAdd(mine + bin, 1u);                                              \
+    }                                                                                                    \
+  }                                                                                                      \
+  __syncthreads();                                                                                       \
+  for (int bin = thread; bin < bins; bin += threads) add_count(&counts[bin], mine[bin])
+
+RILL_KERNEL(histogram_i32, int64_t n, const int32_t *x, int32_t low, int bins, uint64_t *counts) {
+  COUNT_INTO_SHARED(int32_t, 0);
+}
+RILL_KERNEL(histogram_f32, int64_t n, const float *x, float low, float scale, int bins, uint64_t *counts) {
+  COUNT_INTO_SHARED(float, scale);
+}
+RILL_KERNEL(histogram_f64, int64_t n, const double *x, double low, double scale, int bins, uint64_t *counts) {
+  COUNT_INTO_SHARED(double, scale);
 }

@@ -48,23 +48,26 @@ struct greater {
     if (thread < half) part[thread] = operation(part[thread], part[thread + half]); \
     __syncthreads();                                                                \
   }                                                                                 \
-  if (thread == 0) out[blockIdx.x] = part[0];
+  if (thread == 0) out[blockIdx.x] = part[0]
 
-#define KERNELS(SUFFIX, T)                                                           \
-  RILL_KERNEL_BOUNDED(TILE_THREADS, sum_##SUFFIX, int64_t n, const T *x, T *out){    \
-    REDUCE(T, plus, fold_tile(base, thread, n, T(0), operation, operation, x))       \
-  } RILL_KERNEL_BOUNDED(TILE_THREADS, min_##SUFFIX, int64_t n, const T *x, T *out){  \
-    REDUCE(T, lesser, fold_tile(base, thread, n, x[base], operation, operation, x))  \
-  } RILL_KERNEL_BOUNDED(TILE_THREADS, max_##SUFFIX, int64_t n, const T *x, T *out) { \
-    REDUCE(T, greater, fold_tile(base, thread, n, x[base], operation, operation, x)) \
+#define KERNELS(SUFFIX, T)                                                            \
+  RILL_KERNEL_BOUNDED(TILE_THREADS, sum_##SUFFIX, int64_t n, const T *x, T *out) {    \
+    REDUCE(T, plus, fold_tile(base, thread, n, T(0), operation, operation, x));       \
+  }                                                                                   \
+  RILL_KERNEL_BOUNDED(TILE_THREADS, min_##SUFFIX, int64_t n, const T *x, T *out) {    \
+    REDUCE(T, lesser, fold_tile(base, thread, n, x[base], operation, operation, x));  \
+  }                                                                                   \
+  RILL_KERNEL_BOUNDED(TILE_THREADS, max_##SUFFIX, int64_t n, const T *x, T *out) {    \
+    REDUCE(T, greater, fold_tile(base, thread, n, x[base], operation, operation, x)); \
   }
 
 KERNELS(i32, int32_t)
 KERNELS(f32, float)
 KERNELS(f64, double)
 
-RILL_KERNEL_BOUNDED(TILE_THREADS, dot_f32, int64_t n, const float *x, const float *y, float *out){
-  REDUCE(float, plus, fold_tile(base, thread, n, 0.0f, operation, operation, x, y))
-} RILL_KERNEL_BOUNDED(TILE_THREADS, dot_f64, int64_t n, const double *x, const double *y, double *out) {
-  REDUCE(double, plus, fold_tile(base, thread, n, 0.0, operation, operation, x, y))
+RILL_KERNEL_BOUNDED(TILE_THREADS, dot_f32, int64_t n, const float *x, const float *y, float *out) {
+  REDUCE(float, plus, fold_tile(base, thread, n, 0.0f, operation, operation, x, y));
+}
+RILL_KERNEL_BOUNDED(TILE_THREADS, dot_f64, int64_t n, const double *x, const double *y, double *out) {
+  REDUCE(double, plus, fold_tile(base, thread, n, 0.0, operation, operation, x, y));
 }

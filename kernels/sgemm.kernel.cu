@@ -44,11 +44,13 @@ RILL_KERNEL_BOUNDED(SMALL *SMALL, sgemm_16x16, int64_t m, int64_t n, int64_t k, 
 
 /* ---- 128 x 128 ---- */
 
-/* 32 threads that run together share 32 x 64 elements of the tile: each has 4 x 4 of them in each of the four quarters,
- * so that the 8 in a row read 128 bytes of shared memory that lie together, at a time. */
+/* 32 threads that run together share 32 x 64 elements of the tile, 4 in a column and 8 in a row: each has 4 x 4 of them
+ * in each of the four quarters.  What a row of threads reads of shared memory lies together, 128 bytes at a time.  And
+ * threads whose numbers differ by 1 share what they read of a, those whose numbers differ by 2 what they read of b:
+ * where that is so, NVIDIA GPUs read for twice as many of them at a time. */
 enum { SIDE = 128, DEPTH = 8, THREADS = 256, QUARTER_ROWS = 16, QUARTER_COLUMNS = 32 };
-/* Four elements more in a row of a's tile, which is written down its columns. */
-enum { PITCH_A = SIDE + 4, PITCH_B = SIDE };
+/* Of 4 elements each; one more in a row of a's tile, which is written down its columns. */
+enum { PITCH_A = SIDE / 4 + 1, PITCH_B = SIDE / 4 };
 
 /* How many of four elements are there, of those from `i` on that are below `end`; WHOLE if they are and can be loaded
  * at once. */
@@ -80,13 +82,13 @@ static __device__ __forceinline__ void store_four(float *row, ptrdiff_t i, ptrdi
 }
 
 /* sums += a column of 8 times a row of 8, for each depth of the tiles. */
-static __device__ __forceinline__ void multiply_tiles(const float (&tile_a)[DEPTH][PITCH_A],
-                                                      const float (&tile_b)[DEPTH][PITCH_B], int row, int column,
+static __device__ __forceinline__ void multiply_tiles(const wide<float> (&tile_a)[DEPTH][PITCH_A],
+                                                      const wide<float> (&tile_b)[DEPTH][PITCH_B], int row, int column,
                                                       float (&sums)[8][8]) {
 #pragma unroll 2 /* more takes so many registers that one block has a multiprocessor of an H100 to itself */
   for (int d = 0; d < DEPTH; d++) {
-    const wide<float> a[2] = { load_wide(&tile_a[d][row]), load_wide(&tile_a[d][row + QUARTER_ROWS]) };
-    const wide<float> b[2] = { load_wide(&tile_b[d][column]), load_wide(&tile_b[d][column + QUARTER_COLUMNS]) };
+    const wide<float> a[2] = { tile_a[d][row / 4], tile_a[d][(row + QUARTER_ROWS) / 4] };
+    const wide<float> b[2] = { tile_b[d][column / 4], tile_b[d][(column + QUARTER_COLUMNS) / 4] };
 #pragma unroll
     for (int i = 0; i < 8; i++)
 #pragma unroll
@@ -98,8 +100,7 @@ static __device__ __forceinline__ void multiply_tiles(const float (&tile_a)[DEPT
  * it can be written while other threads still read the first. */
 RILL_KERNEL_BOUNDED(THREADS, sgemm, int64_t m, int64_t n, int64_t k, float alpha, const float *a, int64_t lda,
                     const float *b, int64_t ldb, float beta, float *c, int64_t ldc) {
-  alignas(16) __shared__ float tile_a[2][DEPTH][PITCH_A];
-  alignas(16) __shared__ float tile_b[2][DEPTH][PITCH_B];
+  __shared__ wide<float> tile_a[2][DEPTH][PITCH_A], tile_b[2][DEPTH][PITCH_B];
   const int thread = static_cast<int>(threadIdx.x);
   const unsigned across = static_cast<unsigned>((n + SIDE - 1) / SIDE);
   const ptrdiff_t top = static_cast<ptrdiff_t>(blockIdx.x / across) * SIDE;
@@ -119,7 +120,8 @@ RILL_KERNEL_BOUNDED(THREADS, sgemm, int64_t m, int64_t n, int64_t k, float alpha
   const ptrdiff_t b_step = DEPTH * ldb;
 
   /* What it computes. */
-  const int row = thread / 64 * 32 + thread % 32 / 8 * 4, column = thread / 32 % 2 * 64 + thread % 8 * 4;
+  const int row = thread / 64 * 32 + (thread >> 1 & 1) * 4 + (thread >> 4 & 1) * 8;
+  const int column = thread / 32 % 2 * 64 + (thread & 1) * 4 + (thread >> 2 & 3) * 8;
   float sums[8][8];
 #pragma unroll
   for (int i = 0; i < 8; i++)
@@ -131,8 +133,8 @@ RILL_KERNEL_BOUNDED(THREADS, sgemm, int64_t m, int64_t n, int64_t k, float alpha
   int current = 0;
   for (int remaining = steps; remaining > 0; remaining--) {
 #pragma unroll
-    for (int j = 0; j < 4; j++) tile_a[current][a_depth + j][a_row] = next_a.at[j];
-    store_wide(&tile_b[current][b_depth][b_column], next_b);
+    for (int j = 0; j < 4; j++) tile_a[current][a_depth + j][a_row / 4].at[a_row % 4] = next_a.at[j];
+    tile_b[current][b_depth][b_column / 4] = next_b;
     __syncthreads();
     if (remaining > 1) {
       a_from += DEPTH;

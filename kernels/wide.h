@@ -29,6 +29,14 @@ template <class... P> static __device__ __forceinline__ bool are_aligned(const P
   return ((reinterpret_cast<uintptr_t>(p) | ...) & 15) == 0;
 }
 
+/** The first `count` of what 16 bytes hold, or all; 0 for the others. */
+template <class T> static __device__ __forceinline__ wide<T> load_part(const T *p, ptrdiff_t count, bool aligned) {
+  if (aligned && count >= wide<T>::COUNT) return load_wide(p);
+  wide<T> part;
+  for (int k = 0; k < wide<T>::COUNT; k++) part.at[k] = k < count ? p[k] : T(0);
+  return part;
+}
+
 /** f of the elements one by one. */
 template <class T, class F, class... In> static __device__ __forceinline__ wide<T> apply(F f, const wide<In> &...in) {
   wide<T> result;
