@@ -26,7 +26,10 @@ enum {
   RILL_KERNELS_HISTOGRAM_VALUES = 16384 /* of a block, at least */
 };
 
-static inline uint64_t rill_kernels_parts(uint64_t n, uint64_t part) { return n / part + (n % part != 0); }
+/** How many parts of that size hold n; 0 if the size is 0. */
+static inline uint64_t rill_kernels_parts(uint64_t n, uint64_t part) {
+  return part == 0 ? 0 : n / part + (n % part != 0);
+}
 
 /** A grid of a x b x c blocks, all of them in x; 0 if there are more than 32 bits count. */
 static inline rill_launch rill_kernels_grid(uint64_t a, uint64_t b, uint64_t c, uint32_t block_x, uint32_t block_y) {
@@ -87,7 +90,7 @@ static inline rill_launch rill_kernels_sgemm_16x16(uint64_t m, uint64_t n) {
 static inline rill_launch rill_kernels_histogram(uint64_t n, uint32_t bins, uint32_t compute_units) {
   const uint64_t wanted = rill_kernels_parts(n, RILL_KERNELS_HISTOGRAM_VALUES), most = (uint64_t)compute_units * 8;
   rill_launch launch = rill_kernels_grid(wanted < most ? wanted : most, 1, 1, 256, 1);
-  launch.shared_mem_bytes = bins * 4;
+  launch.shared_mem_bytes = bins > UINT32_MAX / 4 ? UINT32_MAX : bins * 4;
   return launch;
 }
 

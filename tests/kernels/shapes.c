@@ -1,0 +1,48 @@
+/* kernels/rill_kernels.h: the shapes of launches, at the ends of what fits. */
+#include "arrays.h"
+
+static void expect(rill_launch launch, uint32_t blocks, uint32_t block_x, uint32_t block_y) {
+  assert_int_equal(launch.struct_size, sizeof launch);
+  assert_int_equal(launch.grid.x, blocks);
+  assert_true(launch.grid.y <= 1 && launch.grid.z <= 1);
+  assert_int_equal(launch.block.x, block_x);
+  assert_true(launch.block.y == block_y || (launch.block.y == 0 && block_y == 1));
+}
+
+static void cover_everything(void) {
+  expect(rill_kernels_wide(1, 4, 256), 1, 256, 1);
+  expect(rill_kernels_wide(1024, 4, 256), 1, 256, 1);
+  expect(rill_kernels_wide(1025, 4, 256), 2, 256, 1);
+  expect(rill_kernels_wide(1025, 8, 256), 3, 256, 1);
+  expect(rill_kernels_tiles(4096, 4), 1, 256, 1);
+  expect(rill_kernels_tiles(4097, 4), 2, 256, 1);
+  expect(rill_kernels_tiles(4097, 8), 3, 256, 1);
+  expect(rill_kernels_grid2d(65, 9, 64, 4), 6, 64, 4);
+  expect(rill_kernels_grid3d(65, 9, 10, 64, 4), 60, 64, 4);
+  expect(rill_kernels_copy2d(65, 17, 64, 4), 4, 64, 4);
+  expect(rill_kernels_transpose(33, 64), 4, 32, 8);
+  expect(rill_kernels_sgemm(129, 1), 2, 256, 1);
+  expect(rill_kernels_sgemm_16x16(17, 33), 6, 16, 16);
+  expect(rill_kernels_histogram(16385, 10, 100), 2, 256, 1);
+  expect(rill_kernels_histogram(UINT64_MAX, 10, 100), 800, 256, 1);
+  assert_int_equal(rill_kernels_histogram(1, 10, 100).shared_mem_bytes, 40);
+}
+
+/* 0 blocks, or more than any device has: a launch refuses both. */
+static void too_much_and_nothing_have_no_grid(void) {
+  assert_int_equal(rill_kernels_wide(UINT64_MAX, 4, 32).grid.x, UINT32_MAX);
+  expect(rill_kernels_tiles(UINT64_MAX, 8), 0, 256, 1);
+  expect(rill_kernels_sgemm(UINT64_MAX, UINT64_MAX), 0, 256, 1);
+  expect(rill_kernels_grid3d(UINT64_C(1) << 31, 2, 2, 1, 1), 0, 1, 1);
+  expect(rill_kernels_grid3d((UINT64_C(1) << 32) - 1, 1, 1, 1, 1), UINT32_MAX, 1, 1);
+  expect(rill_kernels_grid2d(5, 0, 64, 4), 0, 64, 4);
+  expect(rill_kernels_grid2d(5, 5, 0, 4), 0, 0, 4);
+  expect(rill_kernels_copy2d(0, 5, 64, 4), 0, 64, 4);
+  assert_int_equal(rill_kernels_wide(5, 32, 256).grid.x, 0); /* an element larger than what a thread takes */
+  assert_int_equal(rill_kernels_histogram(1, UINT32_MAX, 1).shared_mem_bytes, UINT32_MAX);
+}
+
+int main(void) {
+  static const struct test tests[] = { TEST(cover_everything), TEST(too_much_and_nothing_have_no_grid) };
+  return RUN_ONCE("shapes of launches", tests);
+}
