@@ -18,7 +18,7 @@ static rill_status init(struct rill__device *device) {
   cpu_memory_read(&free_bytes, &info->memory_total);
   info->compute_units = cpu_count();
   info->warp_size = CPU_WARP_SIZE; /* what device functions that work across lanes are written for */
-  info->max_threads_per_block = 1024;
+  info->max_threads_per_block = RILL_CPU_MAX_THREADS;
   memcpy(info->max_block_dim, (const uint32_t[]){ 1024, 1024, 64 }, sizeof info->max_block_dim);
   memcpy(info->max_grid_dim, (const uint32_t[]){ 2147483647, 65535, 65535 }, sizeof info->max_grid_dim);
   info->shared_per_block = 49152;

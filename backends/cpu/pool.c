@@ -16,6 +16,7 @@ enum {
   SPIN_NS = 50000,            /* about what waking a sleeping worker costs */
   TICK_NS = 1000000,          /* of the watcher */
   EXTRA_IDLE_NS = 2000000000, /* after which a worker beyond the base number ends */
+  STACK_BYTES = 4 << 20,      /* at least: for what a block keeps for its threads (rill/device/host_split.h) */
   TURN = 32,                  /* operations of a queue before another one of its level gets its turn */
   CALL_HELPERS_NS = 4000,     /* what a job takes before sleeping workers are woken for it */
   JOBS_BIT = 1u << CPU_LEVELS /* in pool.work */
@@ -81,6 +82,9 @@ static int start_thread(void *(*run)(void *), void *arg) {
   pthread_attr_t attributes;
   int code = pthread_attr_init(&attributes);
   if (code != 0) return code;
+  size_t stack = 0;
+  if (pthread_attr_getstacksize(&attributes, &stack) == 0 && stack < STACK_BYTES)
+    (void)pthread_attr_setstacksize(&attributes, STACK_BYTES);
   (void)pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
   (void)pthread_sigmask(SIG_SETMASK, &blocked, &before);
   pthread_t thread;

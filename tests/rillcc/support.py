@@ -47,6 +47,11 @@ class TapResult(unittest.TestResult):
         for text in details.splitlines():
             print("#", text, flush=True)
 
+    def addSubTest(self, test, subtest, err):
+        super().addSubTest(test, subtest, err)
+        if err is not None:
+            self.line(test, "not ok", " " + subtest._subDescription(), self.failures[-1][1] if self.failures else "")
+
     def addSuccess(self, test):
         super().addSuccess(test)
         self.line(test, "ok")
@@ -201,8 +206,8 @@ class HostTable(ctypes.Structure):
 class Bundle:
     """What the C file holds, read back from an object that the C compiler made of it."""
 
-    def __init__(self, test, c_file, name):
-        library = test.path(name + ".so")
+    def __init__(self, test, c_file, name, library=None):
+        library = test.path(library or name + ".so")
         stub = test.write(
             "stub.c",
             "#include <rill/kernel.h>\n"

@@ -93,7 +93,7 @@ class Output(support.TestCase):
     def test_barriers_that_depend_on_the_target(self):
         text = "RILL_KERNEL(sometimes) {\n#ifdef __AVX2__\n__syncthreads();\n#endif\n}\n"
         text += "RILL_KERNEL(always) {\n#ifdef __shared__\n__syncthreads();\n#endif\n}\n"
-        c_file, _ = self.compile(self.write("k.kernel.cu", ONE + text), "--target", "cpu")
+        c_file, _ = self.compile(self.write("k.kernel.cu", ONE + text), "--target", "cpu", "--no-split")
         for label, data in Bundle(self, c_file, "k_bundle").images.items():
             if support.runnable(label.partition(":")[2]):
                 loops = [name for name, kernel in HostImage(self, label, data).kernels.items() if kernel.run_block]

@@ -15,7 +15,7 @@ import zlib
 from dataclasses import dataclass
 from typing import Optional
 
-from . import offload, scan
+from . import offload, scan, split, tree
 from .errors import RillccError
 
 DEFAULT_CUDA = ("sm_80", "sm_90", "ptx")
@@ -209,7 +209,7 @@ class Toolchain:
         """Reads the source as the compiler sees it for that host target: its #if may ask for instructions."""
         depfile = os.path.join(self.folder, "scan.d")
         flags = self.host_flags(name or self.host_targets()[0])
-        command = self.cxx + ["-E", "-DRILL_SCAN=1", *flags]
+        command = self.cxx + ["-E", "-dD", "-DRILL_SCAN=1", *flags]
         if name is None:
             command += ["-MMD", "-MF", depfile, "-MT", "x"]
         result = self.execute(command + [self.source])
@@ -245,7 +245,21 @@ class Toolchain:
         if "__clang__" not in self.macros:
             flags.append("-fno-gnu-unique")
         flags.append("-DRILL_HELPERS_READ_INDEX=%d" % unit.helpers_read_index)
-        return self.cxx + flags + ["-o", output, "-"], host_source(self.source, unit)
+        return self.cxx + flags + ["-o", output, "-"], unit
+
+    def compile_host(self, target, output, depfile):
+        """Compiles with the kernels split that can be; should the compiler refuse what came of one, without it."""
+        command, unit = self.host_command(target, output)
+        command += ["-MMD", "-MF", depfile]
+        forms = Forms(unit, not self.options.no_split)
+        while True:
+            done = self.execute(command, input=host_source(self.source, unit, forms.texts))
+            if done.returncode == 0 or not forms.drop(done.stderr):
+                break
+        if self.options.verbose:
+            notes = ["%s: kernel \"%s\": %s\n" % (target.label, *note) for note in forms.notes.items()]
+            sys.stderr.write("".join(notes))
+        return done, os.path.basename(command[0])
 
     def compile_one(self, number, target):
         output = os.path.join(self.folder, "%d.out" % number)
@@ -254,10 +268,11 @@ class Toolchain:
             command, text = self.cuda_command(target, output)
         elif target.backend == "hip":
             command, text = self.hip_command(target, output)
+        if target.backend == "cpu":
+            done, name = self.compile_host(target, output, depfile)
         else:
-            command, text = self.host_command(target, output)
-        done = self.execute(command + ["-MMD", "-MF", depfile], input=text)
-        name = os.path.basename(command[0])
+            done = self.execute(command + ["-MMD", "-MF", depfile], input=text)
+            name = os.path.basename(command[0])
         if done.returncode != 0:
             failure = "%s failed with exit status %d" % (name, done.returncode)
             return Result(messages=(done.stderr + done.stdout).rstrip() + "\n", failure=failure)
@@ -299,12 +314,48 @@ def seal(data, target):
     return text + struct.pack("<I8s", zlib.crc32(data + text), b"RILLseal")
 
 
-def host_source(source, unit):
+class Forms:
+    """How each kernel of a source runs on the cpu: `texts` has those that are split, `notes` says it in words."""
+
+    def __init__(self, unit, may_split):
+        self.texts = {}
+        self.notes = {}
+        for kernel in unit.kernels:
+            if not kernel.has_barrier:
+                self.notes[kernel.name] = "a loop over the threads"
+                continue
+            try:
+                if not may_split:
+                    raise tree.Refused("not to be split", None)
+                if unit.helpers_have_barrier:
+                    raise tree.Refused("a barrier in a function", None)
+                self.texts[kernel.name] = split.split(kernel, unit.constants)
+                self.notes[kernel.name] = "loops between barriers"
+            except tree.Refused as refused:
+                self.notes[kernel.name] = "fibers: %s" % refused
+
+    def drop(self, messages):
+        """Gives up those splits that the compiler complains about, or all if it does not say which; false if none
+        is left: then it is the source that is wrong."""
+        if not self.texts:
+            return False
+        named = [name for name in self.texts if re.search(r"\brill_split_(types_)?%s\b" % name, messages)]
+        for name in named or list(self.texts):
+            why = re.search(r"rill_split_%s: ([\w ]+)" % name, messages)
+            self.notes[name] = "fibers: %s" % (why.group(1) if why else "its split form does not compile")
+            del self.texts[name]
+        return True
+
+
+def host_source(source, unit, splits):
     """The program text that makes an image of a source: rill/device/host_image.h says how."""
-    lines = ['#include "%s"' % source, "#include <rill/device/host_image.h>"]
+    lines = ["#define RILL_SPLITS 1"]
+    lines += ["#define RILL_SPLIT_OF_%s %s" % (k.name, splits.get(k.name, "")) for k in unit.kernels]
+    lines += ['#include "%s"' % source, "#include <rill/device/host_image.h>"]
     lines.append("static constexpr rill_cpu_kernel rill_kernels[] = {")
     for kernel in unit.kernels:
         loops = "false" if kernel.has_barrier else "true"
+        loops = "rill_split_" + kernel.name if kernel.name in splits else loops
         types = ", ".join(["rill_body_" + kernel.name, loops] + [p.type for p in kernel.parameters])
         lines.append('  rill_host_kernel<%s>("%s"),' % (types, kernel.name))
     lines.append("};")

@@ -29,9 +29,10 @@ TOKEN = re.compile(
       | (?P<pragma>^[ \t]*\#[^\n]*)
       | (?P<newline>\n)
       | (?P<space>[^\S\n]+)
-      | (?P<mark>::|.)""",
+      | (?P<mark>::|\.\.\.|<<=|>>=|->\*?|\+\+|--|<<|>>|&&|\|\||[-+*/%&|^<>=!]=|.)""",
     re.VERBOSE | re.MULTILINE,
 )
+MACRO = re.compile(r"[ \t]*#[ \t]*(define|undef)[ \t]+(\w+)(\([^)]*\))?[ \t]*(.*)")
 LINE_MARKER = re.compile(r'^#(?:line)? (\d+) "((?:\\.|[^"\\])*)"([ \d]*)\n?', re.MULTILINE)
 
 QUALIFIERS = {"const", "volatile", "struct", "enum"}
@@ -50,6 +51,8 @@ class Token:
     kind: str
     file: str
     line: int
+    pragmas: list = field(default_factory=list)  # before it
+    is_macro: bool = False  # it has been expanded, and would be expanded again
 
     def is_word(self):
         return self.kind == "word"
@@ -68,6 +71,7 @@ class Kernel:
     has_barrier: bool
     file: str
     line: int
+    body: list = field(default_factory=list)  # tokens, the braces among them
 
 
 @dataclass
@@ -78,6 +82,7 @@ class Unit:
     variables: list = field(default_factory=list)
     helpers_have_barrier: bool = False
     helpers_read_index: bool = False
+    constants: set = field(default_factory=set)  # names of constant expressions
 
     def type_headers(self):
         """Gives the headers of rill that declare types which the kernels take."""
@@ -89,6 +94,23 @@ def error_at(token, message):
     return RillccError(message, token.file, token.line)
 
 
+MACRO_LINE = re.compile(r"^[ \t]*#[ \t]*(?:define|undef)\b.*", re.MULTILINE)
+
+
+def note_macro(line, macros):
+    """Keeps `macros` what is defined, but for macros that expand to themselves; false for other lines."""
+    match = MACRO.match(line)
+    if not match:
+        return False
+    kind, name, parameters, body = match.groups()
+    itself = name if not parameters else "%s(%s)" % (name, parameters[1:-1].replace("...", "__VA_ARGS__"))
+    if kind == "define" and body.strip() != itself:
+        macros.add(name)
+    else:
+        macros.discard(name)
+    return True
+
+
 def tokenize(text):
     """Gives the tokens of the user's files, and whether a system header mentions a barrier.
 
@@ -96,6 +118,8 @@ def tokenize(text):
     system_has_barrier = False
     own_files = set()
     tokens = []
+    macros = set()
+    pragmas = []
     file, line, position = "<source>", 1, 0
     system = False
     while position <= len(text):
@@ -103,15 +127,21 @@ def tokenize(text):
         end = marker.start() if marker else len(text)
         chunk = text[position:end]
         if system:
-            system_has_barrier = system_has_barrier or BARRIER.search(chunk) is not None
+            system_has_barrier = system_has_barrier or BARRIER.search(re.sub(r"(?m)^#.*", "", chunk)) is not None
+            for match in MACRO_LINE.finditer(chunk):
+                note_macro(match.group(), macros)
         else:
             at = line
             for match in TOKEN.finditer(chunk):
                 kind = match.lastgroup if match.lastgroup != "delimiter" else "raw"
                 if kind == "newline":
                     at += 1
-                elif kind not in ("space", "pragma"):
-                    tokens.append(Token(match.group(), kind, file, at))
+                elif kind == "pragma":
+                    if not note_macro(match.group(), macros):
+                        pragmas.append(match.group())
+                elif kind != "space":
+                    tokens.append(Token(match.group(), kind, file, at, pragmas, match.group() in macros))
+                    pragmas = []
                     at += match.group().count("\n")
         if not marker:
             break
@@ -227,7 +257,7 @@ def read_kernel(tokens, start, extra_types):
             raise error_at(token, "a kernel inside a kernel")
     check_shared(body)
     has_barrier = any(BARRIER.fullmatch(token.text) for token in body if token.is_word())
-    return Kernel(name.text, parameters, has_barrier, name.file, name.line), end + 1
+    return Kernel(name.text, parameters, has_barrier, name.file, name.line, body), end + 1
 
 
 def check_shared(tokens):
@@ -334,6 +364,26 @@ def read_variables(tokens):
     return names
 
 
+def read_constants(tokens):
+    """Names that stand for a constant expression wherever they are visible: constexpr variables, enumerators."""
+    names = set()
+    statement = []
+    for i, token in enumerate(tokens):
+        if token.text == "enum":
+            opening = next((j for j in range(i, len(tokens)) if tokens[j].text in ("{", ";")), len(tokens))
+            if opening < len(tokens) and tokens[opening].text == "{":
+                close = find_close(tokens, opening, "{", "}")
+                names |= {part[0].text for part in split_commas(tokens[opening + 1 : close]) if part}
+        if token.text in (";", "{", "}"):
+            statement = []
+            continue
+        if token.text == "=" and statement and statement[-1].is_word():
+            if any(word.text == "constexpr" for word in statement):
+                names.add(statement[-1].text)
+        statement.append(token)
+    return names
+
+
 def read_unit(text, source, extra_types=False):
     """Reads all of a preprocessed source."""
     unit = Unit()
@@ -354,4 +404,5 @@ def read_unit(text, source, extra_types=False):
         for kernel in unit.kernels:
             kernel.has_barrier = True
     unit.variables = read_variables(rest)
+    unit.constants = read_constants(rest)
     return unit

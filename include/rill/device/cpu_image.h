@@ -3,8 +3,8 @@
  * An image is a shared object that exports one constant, `rill_cpu_image`.  The backend runs each block of a
  * grid on one worker thread, so static shared memory can be thread-local.  A kernel is there in two forms:
  *
- *   run_block   all threads of a block as loops that the compiler can vectorize; NULL for a kernel that may
- *               meet a barrier or a function of its warp
+ *   run_block   all threads of a block as loops that the compiler can vectorize, one behind another for a
+ *               kernel that rillcc split at its barriers; NULL for a kernel that it did not split
  *   run_thread  one thread of a block; the backend calls it on a fiber for each thread, all on the worker
  *               thread that runs the block, and `services` switches between them
  *
@@ -20,6 +20,7 @@
 #define RILL_CPU_IMAGE_SYMBOL "rill_cpu_image"
 #define RILL_CPU_IMAGE_SEAL "RILLseal"
 #define RILL_CPU_IMAGE_SEAL_VERSION 1u
+#define RILL_CPU_MAX_THREADS 1024u /* of a block */
 
 #ifdef __cplusplus
 extern "C" {

@@ -4,11 +4,14 @@
  *
  *     static constexpr rill_cpu_kernel rill_kernels[] = {
  *       rill_host_kernel<rill_body_saxpy, true, int, float, const float *, float *>("saxpy"),
+ *       rill_host_kernel<rill_body_sum, rill_split_sum, int, const float *, float *>("sum"),
  *     };
- *     RILL_HOST_IMAGE(rill_kernels, 1, nullptr, 0)
+ *     RILL_HOST_IMAGE(rill_kernels, 2, nullptr, 0)
  *
- * `true`: no barrier can be met, so the kernel gets the run_block form.  That the types are those of the
- * source is checked here, since what rillcc writes for C callers is made from the same list.
+ * `true`: no barrier can be met, so the kernel gets the run_block form from its body.  A function: what rillcc
+ * made of a kernel with barriers, and the run_block form comes from that.  `false`: there is no such form.  That
+ * the types are those of the source is checked here, since what rillcc writes for C callers is made from the
+ * same list.
  */
 #ifndef RILL_DEVICE_HOST_IMAGE_H
 #define RILL_DEVICE_HOST_IMAGE_H
@@ -33,12 +36,6 @@ static __forceinline__ void rill_host_enter_block(const rill_cpu_block *block) {
   blockDim = { grid->block[0], grid->block[1], grid->block[2] };
   gridDim = { grid->grid[0], grid->grid[1], grid->grid[2] };
   rill_dynamic_shared = block->shared;
-#endif
-}
-
-static __forceinline__ void rill_host_enter_thread([[maybe_unused]] const uint3 &thread) {
-#if RILL_HELPERS_READ_INDEX
-  threadIdx = thread;
 #endif
 }
 
@@ -69,6 +66,21 @@ template <auto Body, size_t... I, class... P> struct rill_host_forms<Body, std::
     loop(block, rill_host_arg<P>(block, I)...);
   }
 
+  /* Most blocks have one dimension: then there is one loop, not three. */
+  template <auto Split> static __forceinline__ void split(const rill_cpu_block *block, P... args) {
+    const rill_cpu_grid *const grid = block->grid;
+    const uint3 index = { block->index[0], block->index[1], block->index[2] };
+    const dim3 size(grid->block[0], grid->block[1], grid->block[2]);
+    const dim3 grid_size(grid->grid[0], grid->grid[1], grid->grid[2]);
+    if (size.y == 1 && size.z == 1) Split(index, dim3(size.x, 1, 1), grid_size, block->shared, args...);
+    else Split(index, size, grid_size, block->shared, args...);
+  }
+
+  template <auto Split> static void run_split(const rill_cpu_block *block) {
+    rill_host_enter_block(block);
+    split<Split>(block, rill_host_arg<P>(block, I)...);
+  }
+
   static void run_thread(const rill_cpu_block *block, const uint32_t thread_index[3]) {
     const rill_cpu_grid *const grid = block->grid;
     const uint3 thread = { thread_index[0], thread_index[1], thread_index[2] };
@@ -80,10 +92,11 @@ template <auto Body, size_t... I, class... P> struct rill_host_forms<Body, std::
   }
 };
 
-template <auto Body, bool Loops, class... P> constexpr rill_cpu_kernel rill_host_kernel(const char *name) {
+template <auto Body, auto Loops, class... P> constexpr rill_cpu_kernel rill_host_kernel(const char *name) {
   using forms = rill_host_forms<Body, std::index_sequence_for<P...>, P...>;
   rill_cpu_kernel kernel = { name, nullptr, &forms::run_thread, forms::arg_sizes, sizeof...(P) };
-  if constexpr (Loops) kernel.run_block = &forms::run_block;
+  if constexpr (!std::is_same_v<decltype(Loops), bool>) kernel.run_block = &forms::template run_split<Loops>;
+  else if constexpr (Loops) kernel.run_block = &forms::run_block;
   return kernel;
 }
 

@@ -40,10 +40,17 @@ struct dim3 {
 #define RILL_JOIN_(A, B) RILL_JOIN_1_(A, B)
 #define RILL_JOIN_1_(A, B) A##B
 #define RILL_KERNEL(NAME, ...)                                                       \
+  RILL_SPLIT_(NAME)                                                                  \
   static __forceinline__ void RILL_JOIN_(rill_body_, NAME)(                          \
       [[maybe_unused]] const uint3 threadIdx, [[maybe_unused]] const uint3 blockIdx, \
       [[maybe_unused]] const dim3 blockDim, [[maybe_unused]] const dim3 gridDim,     \
       [[maybe_unused]] void *const rill_dynamic_shared, ##__VA_ARGS__)
+/* For each kernel, rillcc defines the text of its split form, or nothing. */
+#if RILL_SPLITS
+#define RILL_SPLIT_(NAME) RILL_JOIN_(RILL_SPLIT_OF_, NAME)
+#else
+#define RILL_SPLIT_(NAME)
+#endif
 #define RILL_KERNEL_BOUNDED(THREADS, NAME, ...) RILL_KERNEL(NAME, ##__VA_ARGS__)
 #define RILL_DYNAMIC_SHARED(TYPE, NAME) TYPE *const NAME = static_cast<TYPE *>(rill_dynamic_shared)
 
@@ -126,6 +133,7 @@ static inline unsigned long long rill_clock_ns() {
 }
 
 #include <rill/device/host_atomic.h>
+#include <rill/device/host_split.h>
 #include <rill/device/min_max.h>
 
 #endif

@@ -1,0 +1,44 @@
+/* cpu_kernels.kernel.cu: what cpu_kernels.c runs in three ways.  cpu_kernels.cl has the same for OpenCL. */
+#include <rill/device/kernel.h>
+
+RILL_KERNEL(saxpy, int n, float a, const float *x, float *y) {
+  const ptrdiff_t i = static_cast<ptrdiff_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i < n) y[i] = a * x[i] + y[i];
+}
+
+RILL_KERNEL(triad, int n, double a, const double *x, const double *y, double *z) {
+  const ptrdiff_t i = static_cast<ptrdiff_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i < n) z[i] = x[i] + a * y[i];
+}
+
+RILL_KERNEL(reduce, int n, const float *x, float *sums) {
+  __shared__ float s[256];
+  const unsigned t = threadIdx.x;
+  const ptrdiff_t i = static_cast<ptrdiff_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  s[t] = i < n ? x[i] : 0.0f;
+  __syncthreads();
+  for (unsigned half = blockDim.x / 2; half > 0; half /= 2) {
+    if (t < half) s[t] += s[t + half];
+    __syncthreads();
+  }
+  if (t == 0) sums[blockIdx.x] = s[0];
+}
+
+/* c = a * b, square, n a multiple of 16. */
+RILL_KERNEL(sgemm, int n, const float *a, const float *b, float *c) {
+  __shared__ float tile_a[16][16], tile_b[16][16];
+  const int row = blockIdx.y * 16 + threadIdx.y, column = blockIdx.x * 16 + threadIdx.x;
+  float sum = 0.0f;
+  for (int k = 0; k < n; k += 16) {
+    tile_a[threadIdx.y][threadIdx.x] = a[row * n + k + threadIdx.x];
+    tile_b[threadIdx.y][threadIdx.x] = b[(k + threadIdx.y) * n + column];
+    __syncthreads();
+    for (int i = 0; i < 16; i++) sum += tile_a[threadIdx.y][i] * tile_b[i][threadIdx.x];
+    __syncthreads();
+  }
+  c[row * n + column] = sum;
+}
+
+RILL_KERNEL(nothing, int n, float *y) {
+  if (n < 0) y[blockIdx.x] = threadIdx.x;
+}
