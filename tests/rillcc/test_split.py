@@ -6,6 +6,7 @@ import os
 import random
 import unittest
 
+import random_kernels
 import support  # finds rillcc_lib
 from support import CC, HERE, HOST, INCLUDE, STRICT_C, Bundle, HostImage, pointer_to
 
@@ -187,7 +188,10 @@ class Differential(support.TestCase):
     """Both forms of a kernel give the same bits, on blocks of many shapes."""
 
     def open(self, source, *arguments):
-        c_file, _ = self.compile(source, "--target", HOST, *arguments)
+        c_file = self.path("out.rill.c")
+        result = self.rillcc("-o", c_file, "--target", HOST, *arguments, source)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertNotIn("rill_split", result.stderr)  # only of what the user wrote
         name = "image%d" % len(os.listdir(self.folder))  # a library that is loaded is not to be written over
         stem = os.path.basename(source).split(".")[0]
         os.mkdir(self.path(name))
@@ -252,6 +256,30 @@ class Differential(support.TestCase):
             for block in ((16, 16, 1), (16, 4, 1), (16, 1, 1)):
                 self.compare(runner, image.kernels["transpose"], n, (tiles, tiles, 1), block, n * n)
             self.compare(runner, image.kernels["matmul"], n, (tiles, tiles, 1), (16, 16, 1), n * n)
+
+    def test_random_kernels(self):
+        """RILL_TEST_SEED and RILL_TEST_ROUNDS (of 12 kernels) run others, and more."""
+        runner, first = Runner(self), int(os.environ.get("RILL_TEST_SEED", "1"))
+        for seed in range(first, first + int(os.environ.get("RILL_TEST_ROUNDS", "2"))):
+            text = random_kernels.source(random.Random(seed), 12)
+            with self.subTest(seed=seed):
+                image = self.open(self.write("random%d.kernel.cu" % seed, text))
+                for name, kernel in image.kernels.items():
+                    for block in ((1, 1, 1), (67, 1, 1), (8, 4, 1), (3, 5, 3)):
+                        self.check_random(runner, "seed %d" % seed, kernel, block)
+
+    def check_random(self, runner, what, kernel, block):
+        threads = block[0] * block[1] * block[2]
+        count = 3 * threads
+        x = (ctypes.c_float * count)(*[(7 * i) % 97 for i in range(count)])
+        results = []
+        for as_loops in (1, 0):
+            y = (ctypes.c_uint * count)(*[123] * count)
+            values = ctypes.c_uint(5), ctypes.c_uint(count), pointer_to(x), pointer_to(y)
+            self.assertEqual(runner.run(kernel, as_loops, (3, 1, 1), block, 8 * threads, *values), 0, kernel.name)
+            results.append(list(y))
+        different = [i for i in range(count) if results[0][i] != results[1][i]]
+        self.assertEqual(different, [], "%s, %s, block %s" % (what, kernel.name.decode(), block))
 
 
 if __name__ == "__main__":

@@ -223,7 +223,7 @@ class Toolchain:
         arch = target.name.replace("ptx_", "compute_")
         contract = "-fmad=%s" % ("false" if self.options.fp_contract == "off" else "true")
         command = [self.nvcc, kind, "-arch=" + arch, "-x", "cu", "-O3", contract, "-Wno-deprecated-gpu-targets"]
-        return command + self.common + ["-o", output, self.source], None
+        return command + self.common + ["-o", output, self.source]
 
     def hip_command(self, target, output):
         # Newer compilers make version 5 or 6 unasked, which older runtimes refuse.
@@ -237,7 +237,7 @@ class Toolchain:
             flags += ["-DRILL_HIP_FREESTANDING=1", "-nogpulib", "-nogpuinc"]
             # Some versions have no use for this one, and say so.
             flags += ["-nohipwrapperinc", "-Wno-unused-command-line-argument"]
-        return command + flags + ["-o", output, self.source], None
+        return command + flags + ["-o", output, self.source]
 
     def host_command(self, target, output):
         unit, _ = self.read_source(target.name)
@@ -264,15 +264,12 @@ class Toolchain:
     def compile_one(self, number, target):
         output = os.path.join(self.folder, "%d.out" % number)
         depfile = os.path.join(self.folder, "%d.d" % number)
-        if target.backend == "cuda":
-            command, text = self.cuda_command(target, output)
-        elif target.backend == "hip":
-            command, text = self.hip_command(target, output)
         if target.backend == "cpu":
             done, name = self.compile_host(target, output, depfile)
         else:
-            done = self.execute(command + ["-MMD", "-MF", depfile], input=text)
-            name = os.path.basename(command[0])
+            make = self.cuda_command if target.backend == "cuda" else self.hip_command
+            command = make(target, output) + ["-MMD", "-MF", depfile]
+            done, name = self.execute(command), os.path.basename(command[0])
         if done.returncode != 0:
             failure = "%s failed with exit status %d" % (name, done.returncode)
             return Result(messages=(done.stderr + done.stdout).rstrip() + "\n", failure=failure)
@@ -349,9 +346,10 @@ class Forms:
 
 def host_source(source, unit, splits):
     """The program text that makes an image of a source: rill/device/host_image.h says how."""
-    lines = ["#define RILL_SPLITS 1"]
+    # As if from a system header: the compiler warns of the kernel itself, not once more of what was made of it.
+    lines = ['# 1 "rillcc" 3', "#define RILL_SPLITS 1"]
     lines += ["#define RILL_SPLIT_OF_%s %s" % (k.name, splits.get(k.name, "")) for k in unit.kernels]
-    lines += ['#include "%s"' % source, "#include <rill/device/host_image.h>"]
+    lines += ['# 1 "<stdin>"', '#include "%s"' % source, "#include <rill/device/host_image.h>"]
     lines.append("static constexpr rill_cpu_kernel rill_kernels[] = {")
     for kernel in unit.kernels:
         loops = "false" if kernel.has_barrier else "true"

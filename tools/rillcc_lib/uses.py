@@ -113,6 +113,8 @@ def binds_reference(tokens, i, variables):
 def may_change(tokens, i, variables):
     """Whether what tokens[i] names may be changed there, or its address kept.  `variables` is what else is one."""
     start = end = i
+    if text_at(tokens, i + 1) == "[":
+        return False  # what it points to may be changed, but not it
     bracket = opening(tokens, i)
     if (bracket is None or tokens[bracket].text != "[") and binds_reference(tokens, i, variables):
         return True

@@ -1,0 +1,335 @@
+"""Random kernels with barriers, of which every thread order gives the same result.
+
+Each has the parameters of the kernels in barriers.kernel.cu.  Threads write only their own element of shared memory
+or of the output, and read others' only behind a barrier, so any difference between two ways of running one is a
+mistake.  All arithmetic is on integers, wrapping, but for values that are loaded and stored.
+"""
+
+OPERATORS = ("+", "-", "*", "^", "&", "|")
+
+
+class Generator:
+    def __init__(self, numbers, name):
+        self.numbers = numbers
+        self.name = name
+        self.count = 0
+        self.lines = []
+        self.readable = False  # what is in shared memory was written before the last barrier
+        self.scopes = []  # lists of (name, kind): kind is thread, uniform, array or const
+        self.loops = []  # of each loop around: whether all threads agree about it, and whether it has barriers
+        self.shared = 0  # which of the two halves of shared memory is written now
+
+    # Small choices
+
+    def one_of(self, things):
+        return things[self.numbers.randrange(len(things))]
+
+    def chance(self, percent):
+        return self.numbers.randrange(100) < percent
+
+    def new_name(self):
+        # Sometimes a name that is there already, so that it is hidden.
+        if self.chance(8) and len(self.scopes) > 1:
+            known = [name for scope in self.scopes[:-1] for name, kind in scope if kind != "counter"]
+            taken = {name for name, _ in self.scopes[-1]}
+            known = [name for name in known if name not in taken]
+            if known:
+                return self.one_of(known)
+        self.count += 1
+        return "v%d" % self.count
+
+    def visible(self, kinds):
+        seen, found = set(), []
+        for scope in reversed(self.scopes):
+            for name, kind in reversed(scope):
+                if name not in seen:
+                    seen.add(name)
+                    if kind in kinds:
+                        found.append(name)
+        return found
+
+    def put(self, depth, text):
+        self.lines.append("  " * depth + text)
+
+    # Expressions
+
+    def uniform(self, level=2):
+        names = self.visible(("uniform", "counter"))
+        choice = self.numbers.randrange(10)
+        if level == 0 or choice < 3:
+            return self.one_of(["%d" % self.numbers.randrange(1, 9), "n", "bx", "threads"] + 2 * names)
+        if choice < 8:
+            return "(%s %s %s)" % (self.uniform(level - 1), self.one_of(OPERATORS), self.uniform(level - 1))
+        if choice == 8:
+            return "(%s %s %d)" % (self.uniform(level - 1), self.one_of(("/", "%", ">>")), self.numbers.randrange(1, 5))
+        return "min(%s, %s)" % (self.uniform(level - 1), self.uniform(level - 1))
+
+    def value(self, level=3):
+        names = self.visible(("thread", "const"))
+        arrays = self.visible(("array",))
+        choice = self.numbers.randrange(14)
+        if level == 0 or choice < 3:
+            return self.one_of(["t", "i", "threadIdx.x", "threadIdx.y"] + 3 * names)
+        if choice < 6:
+            return "(%s %s %s)" % (self.value(level - 1), self.one_of(OPERATORS), self.value(level - 1))
+        if choice == 6:
+            return "(%s %s %d)" % (self.value(level - 1), self.one_of(("/", "%", ">>")), self.numbers.randrange(1, 7))
+        if choice == 7:
+            return self.uniform(1)
+        if choice == 8 and arrays:
+            return "%s[(%s) & 3]" % (self.one_of(arrays), self.value(level - 1))
+        if choice == 9:
+            return "(%s ? %s : %s)" % (self.condition(level - 1), self.value(level - 1), self.value(level - 1))
+        if choice == 10:
+            return "twice(%s)" % self.value(level - 1)
+        if choice == 11:
+            return "static_cast<unsigned>(x[(%s) %% count])" % self.value(level - 1)
+        if choice == 12 and self.readable:
+            return "%s[(t + %s) %% threads]" % (self.other(), self.uniform(0))
+        return "max(%s, %s)" % (self.value(level - 1), self.value(level - 1))
+
+    def condition(self, level=2):
+        operator = self.one_of(("<", ">", "==", "!=", "<=", ">="))
+        if self.chance(25):
+            return "%s < %s" % (self.one_of(("t", "threadIdx.x")), self.uniform(1))
+        if self.chance(10):
+            return "threadIdx.x == %d" % self.numbers.randrange(3)
+        text = "(%s & 15) %s %d" % (self.value(level), operator, self.numbers.randrange(16))
+        if self.chance(15):
+            text += " %s (%s & 1) == 0" % (self.one_of(("&&", "||")), self.value(1))
+        return text
+
+    def agreed(self):
+        """A condition that all threads agree about."""
+        if self.readable and self.chance(30):
+            return "(%s[0] & 3) != 1" % self.other()  # and nobody can see that they do
+        return "(%s & 7) %s %d" % (self.uniform(), self.one_of(("<", ">", "!=")), self.numbers.randrange(8))
+
+    def mine(self):
+        return "ab"[self.shared]
+
+    def other(self):
+        return "ab"[1 - self.shared]
+
+    # Statements
+
+    def barrier(self, depth):
+        """Publishes something: who wrote one half reads it, and writes the other."""
+        self.put(depth, "%s[t] = %s;" % (self.mine(), self.value(2)))
+        self.put(depth, "__syncthreads();")
+        self.shared = 1 - self.shared
+        self.readable = True
+
+    def declare(self, depth, uniform):
+        name = self.new_name()
+        choice = self.numbers.randrange(8)
+        if choice == 0:
+            texts = [self.value(1) for _ in range(2)]
+            kind, text = "array", "unsigned %s[4] = { %s };" % (name, ", ".join(texts))
+        elif choice == 1:
+            kind, text = "thread", "unsigned %s(%s);" % (name, self.value())
+        elif choice == 2:
+            kind, text = "const", "const unsigned %s = %s;" % (name, self.value())
+        elif choice in (3, 4) and uniform:
+            kind, text = "uniform", "unsigned %s = %s;" % (name, self.uniform())
+        elif choice == 5:
+            second = "w%d" % self.count
+            kind, text = "thread", "unsigned %s = %s, %s = %s;" % (name, self.value(1), second, self.value(1))
+            if not any(known == second for known, _ in self.scopes[-1]):
+                if name not in text.split(",", 1)[1]:
+                    self.put(depth, text)
+                    self.scopes[-1] += [(name, "thread"), (second, "thread")]
+                    return
+            text = "unsigned %s = %s;" % (name, self.value(1))
+        else:
+            kind, text = "thread", "unsigned %s = %s;" % (name, self.value())
+        if name in text.split(name, 1)[1]:
+            text, kind = "unsigned %s = i;" % name, "thread"  # not of itself
+        self.put(depth, text)
+        self.scopes[-1].append((name, kind))
+
+    def assign(self, depth):
+        names, arrays = self.visible(("thread",)), self.visible(("array",))
+        choice = self.numbers.randrange(6)
+        if choice == 0 and arrays:
+            self.put(depth, "%s[(%s) & 3] %s= %s;" % (self.one_of(arrays), self.value(1), self.one_of("+-^"), self.value()))
+        elif choice == 1 and names:
+            self.put(depth, "%s%s;" % (self.one_of(names), self.one_of(("++", "--"))))
+        elif choice == 2:
+            self.put(depth, "out ^= %s;" % self.value())
+        elif choice == 3 and names:
+            self.put(depth, "bump(&%s, %s);" % (self.one_of(names), self.value(1)))
+        elif names:
+            operator = self.one_of(("=", "+=", "-=", "^=", "*="))
+            self.put(depth, "%s %s %s;" % (self.one_of(names), operator, self.value()))
+
+    def uniform_assign(self, depth):
+        names = self.visible(("uniform",))
+        if names:
+            self.put(depth, "%s %s %s;" % (self.one_of(names), self.one_of(("=", "+=", "^=")), self.uniform()))
+
+    def private(self, depth, level):
+        """A statement without barriers."""
+        choice = self.numbers.randrange(8)
+        if level == 0 or choice < 4:
+            self.assign(depth)
+        elif choice < 6:
+            self.put(depth, "if (%s) {" % self.condition())
+            self.private_block(depth + 1, level - 1)
+            if self.chance(40):
+                self.put(depth, "} else {")
+                self.private_block(depth + 1, level - 1)
+            self.put(depth, "}")
+        elif choice == 6:
+            self.count += 1
+            name = "k%d" % self.count
+            self.put(depth, "for (unsigned %s = 0; %s < (%s & 3); %s++) {" % (name, name, self.value(1), name))
+            self.scopes.append([(name, "const")])
+            self.private_block(depth + 1, level - 1)
+            if self.chance(30):
+                self.put(depth + 1, "if (%s) %s;" % (self.condition(1), self.one_of(("break", "continue"))))
+            self.scopes.pop()
+            self.put(depth, "}")
+        else:
+            self.put(depth, "switch (%s & 3) {" % self.value(1))
+            for label in ("case 0:", "case 2:", "default:"):
+                self.put(depth, label + " ;")
+                self.assign(depth + 1)
+                if self.chance(60):
+                    self.put(depth + 1, "break;")
+            self.put(depth, "}")
+
+    def private_block(self, depth, level):
+        self.scopes.append([])
+        for _ in range(self.numbers.randrange(1, 4)):
+            if self.chance(20):
+                self.declare(depth, False)
+            else:
+                self.private(depth, level)
+        self.scopes.pop()
+
+    def together(self, depth, level, agree, agreed_loops):
+        """A statement that all threads that are left execute.  `agree`: and it could be seen."""
+        choice = self.numbers.randrange(20)
+        if choice < 3:
+            self.declare(depth, agree)
+        elif choice < 7:
+            self.private(depth, 2)
+        elif choice < 10:
+            self.barrier(depth)
+        elif choice == 10 and agree:
+            self.uniform_assign(depth)
+        elif choice == 11 and level > 0:
+            self.block(depth, level, agree, "if (%s) {" % self.agreed(), with_else=True)
+        elif choice == 12 and level > 0:
+            self.block(depth, level, agree, "{")
+        elif choice < 15 and level > 0:
+            self.loop(depth, level, agree)
+        elif choice == 15 and self.loops:
+            jump = self.one_of(("break", "break", "continue"))
+            self.put(depth, "if (%s) %s;" % (self.agreed(), jump))
+        elif choice == 16 and self.chance(50):
+            self.put(depth, "if (%s) { y[i] = out; return; }" % self.condition())
+        elif choice == 17 and self.chance(20):
+            self.put(depth, "if (%s) { y[i] = out + 1; return; }" % self.agreed())
+        elif choice == 18 and self.chance(30):
+            self.put(depth, "if (t == threads + 5) return;")
+        else:
+            self.assign(depth)
+
+    def settle(self, depth):
+        """At a point that is reached in several ways, shared memory is in a known state."""
+        self.readable = False
+        self.put(depth, "__syncthreads();")
+        self.put(depth, "a[t] = b[t] = %s;" % self.value(1))
+        self.put(depth, "__syncthreads();")
+        self.shared, self.readable = 0, True
+
+    def block(self, depth, level, agree, opening, with_else=False):
+        self.settle(depth)
+        self.put(depth, opening)
+        self.statements(depth + 1, level - 1, agree)
+        if with_else and self.chance(50):
+            self.settle(depth + 1)
+            self.put(depth, "} else {")
+            self.shared, self.readable = 0, True
+            self.statements(depth + 1, level - 1, agree)
+        self.put(depth, "}")
+        self.settle(depth)
+
+    def loop(self, depth, level, agree):
+        self.count += 1
+        name = "k%d" % self.count
+        rounds = self.numbers.randrange(1, 4)
+        choice = self.numbers.randrange(5)
+        kind = "counter" if agree else "const"
+        self.settle(depth)
+        ending = "}"
+        if choice == 0:
+            header = "for (unsigned %s = 0; %s < %d; %s++) {" % (name, name, rounds, name)
+        elif choice == 1:
+            header = "for (unsigned %s = %d; %s > 0; %s >>= 1) {" % (name, 1 << rounds, name, name)
+        elif choice == 2:  # nobody can see that all go around as many times
+            self.put(depth, "unsigned %s = x[0] > 1000.0f ? 9 : 0;" % name)
+            header, kind = "while (%s++ < %d) {" % (name, rounds), "const"
+        elif choice == 3:
+            self.put(depth, "unsigned %s = 0;" % name)
+            header, ending = "do {", "} while (++%s < %d);" % (name, rounds)
+            kind = "const"
+        else:
+            header = "for (unsigned %s = 0; %s < (b[0] & 3); %s += 1) {" % (name, name, name)
+            self.put(depth, "__syncthreads();")
+            self.put(depth, "b[t] = %d;" % rounds)
+            self.put(depth, "__syncthreads();")
+            # The loop leaves b alone: it ends when it began.
+            self.put(depth, header)
+            self.put(depth + 1, "out += a[(t + %s) %% threads];" % name)
+            self.put(depth + 1, "__syncthreads();")
+            self.put(depth + 1, "a[t] ^= out;")
+            self.put(depth + 1, "__syncthreads();")
+            self.put(depth, "}")
+            self.settle(depth)
+            return
+        self.put(depth, header)
+        self.scopes.append([(name, kind)])
+        self.loops.append(True)
+        self.settle(depth + 1)
+        self.statements(depth + 1, level - 1, agree and choice < 2)
+        self.loops.pop()
+        self.scopes.pop()
+        self.put(depth, ending)
+        self.settle(depth)
+
+    def statements(self, depth, level, agree):
+        self.scopes.append([])
+        for _ in range(self.numbers.randrange(2, 6)):
+            self.together(depth, level, agree, True)
+        self.scopes.pop()
+
+    def kernel(self):
+        self.put(0, "RILL_KERNEL(%s, unsigned n, unsigned count, const float *x, unsigned *y) {" % self.name)
+        self.put(1, "RILL_DYNAMIC_SHARED(unsigned, a);")
+        self.put(1, "const unsigned threads = blockDim.x * blockDim.y * blockDim.z, bx = blockIdx.x;")
+        self.put(1, "unsigned *const b = a + threads;")
+        self.put(1, "const unsigned t = (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;")
+        self.put(1, "const unsigned i = blockIdx.x * threads + t;")
+        self.put(1, "unsigned out = i;")
+        self.scopes = [[]]
+        self.settle(1)
+        for _ in range(self.numbers.randrange(4, 12)):
+            self.together(1, 2, True, True)
+        for name in self.visible(("thread", "const", "uniform")):
+            self.put(1, "out = out * 31 + %s;" % name)
+        self.put(1, "y[i] = out;")
+        self.put(0, "}")
+        return "\n".join(self.lines) + "\n"
+
+
+HEAD = """#include <rill/device/kernel.h>
+static __device__ unsigned twice(unsigned v) { return 2 * v; }
+static __device__ void bump(unsigned *v, unsigned by) { *v += by; }
+"""
+
+
+def source(numbers, count):
+    return HEAD + "\n".join(Generator(numbers, "random_%d" % k).kernel() for k in range(count))
