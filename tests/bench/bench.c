@@ -61,7 +61,8 @@ bool bench_measure(const struct bench_side *const sides[BENCH_SIDES], void *cons
   size_t calls = 1, rounds = 0;
   for (size_t i = 0; i < BENCH_SIDES; i++) {
     times[i] = (struct bench_time){ -1, -1 };
-    batches[i] = sides[i] != NULL ? sides[i]->batches[operation] : NULL;
+    const bool there = sides[i] != NULL && (sides[i]->lacks == NULL || !sides[i]->lacks(operation));
+    batches[i] = there ? sides[i]->batches[operation] : NULL;
   }
   for (size_t i = 0; i < BENCH_SIDES; i++) {
     size_t least = calls;

@@ -64,7 +64,8 @@ struct bench_side {
   void *(*new_lane)(void); /* a stream and what the operations need beside it; NULL on failure; lives for ever */
   /* Puts the lane's event for query_pending behind an event, given as rill's and as the vendor's. */
   bool (*make_pending)(void *lane, rill_event gate, uintptr_t native_gate);
-  void (*explain)(char *text, size_t size); /* why the last call failed */
+  void (*explain)(char *text, size_t size);      /* why the last call failed */
+  bool (*lacks)(enum bench_operation operation); /* NULL, or: what this version of the side does not have */
   bench_batch *batches[BENCH_COUNT];
 };
 

@@ -3,6 +3,7 @@
 
 #include "backends/gpu/gpu.h"
 
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -71,6 +72,65 @@ static bool live_memory(void) {
   return FAILS(memory_alloc(&memory, BENCH_ALLOCATION_BYTES)) || FAILS(memory_free(memory));
 }
 
+/* The driver's own pool, which no backend uses.  Older drivers have none. */
+#ifdef GPU_VENDOR_IS_CUDA
+#define POOL_FUNCTIONS(X)                    \
+  X(pool_alloc, cuMemAllocAsync)             \
+  X(pool_free, cuMemFreeAsync)               \
+  X(default_pool, cuDeviceGetDefaultMemPool) \
+  X(set_pool_attribute, cuMemPoolSetAttribute)
+#define RELEASE_THRESHOLD CU_MEMPOOL_ATTR_RELEASE_THRESHOLD
+typedef CUmemoryPool native_pool;
+#else
+#define POOL_FUNCTIONS(X)                     \
+  X(pool_alloc, hipMallocAsync)               \
+  X(pool_free, hipFreeAsync)                  \
+  X(default_pool, hipDeviceGetDefaultMemPool) \
+  X(set_pool_attribute, hipMemPoolSetAttribute)
+#define RELEASE_THRESHOLD hipMemPoolAttrReleaseThreshold
+typedef hipMemPool_t native_pool;
+#endif
+
+static struct {
+#define POOL_FIELD(field, name) __typeof__(name) *field;
+  POOL_FUNCTIONS(POOL_FIELD)
+} driver_pool;
+
+/* It keeps what is freed, as rill's does; else each drain would give it back. */
+static bool open_pool(const char *library) {
+  static const struct {
+    const char *name;
+    void *field;
+  } functions[] = {
+#define POOL_ENTRY(field, name) { #name, &driver_pool.field },
+    POOL_FUNCTIONS(POOL_ENTRY)
+  };
+  void *opened = dlopen(library, RTLD_NOW | RTLD_NOLOAD);
+  for (size_t i = 0; i < sizeof functions / sizeof *functions && opened != NULL; i++) {
+    void *symbol = dlsym(opened, functions[i].name);
+    if (symbol == NULL) opened = NULL;
+    memcpy(functions[i].field, &symbol, sizeof symbol);
+  }
+  native_pool pool;
+  uint64_t all = UINT64_MAX;
+  if (opened != NULL && driver_pool.default_pool(&pool, driver.device) == 0 &&
+      driver_pool.set_pool_attribute(pool, RELEASE_THRESHOLD, &all) == 0) {
+    return true;
+  }
+  driver_pool.pool_alloc = NULL;
+  return false;
+}
+
+static bool lacks(enum bench_operation operation) {
+  return operation == BENCH_pool_life && driver_pool.pool_alloc == NULL;
+}
+
+static bool live_pool_memory(const struct lane *lane) {
+  gpu_pointer memory;
+  return fails((gpu_result)driver_pool.pool_alloc(&memory, BENCH_ALLOCATION_BYTES, lane->stream)) ||
+         fails((gpu_result)driver_pool.pool_free(memory, lane->stream));
+}
+
 /* Pending is no failure. */
 static bool query_fails(gpu_event_handle event) {
   const gpu_result result = (gpu_result)gpu_api.event_query(event);
@@ -105,7 +165,7 @@ BENCH_BATCH(host_function, FAILS(launch_host_function(lane->stream, on_host, NUL
 BENCH_BATCH(event_life, ((void)lane, live_event()))
 BENCH_BATCH(stream_life, ((void)lane, live_stream()))
 BENCH_BATCH(memory_life, ((void)lane, live_memory()))
-#define pool_life NULL /* not timed: its pool is another one than rill's */
+BENCH_BATCH(pool_life, live_pool_memory(lane))
 BENCH_BATCH(round_trip, FAILS(LAUNCH(driver.empty, NULL)) || FAILS(stream_synchronize(lane->stream)))
 BENCH_BATCH(idle_round_trip, FAILS(LAUNCH(driver.empty, NULL)) || FAILS(stream_synchronize(lane->stream)))
 BENCH_BATCH(hundred, launch_hundred(lane))
@@ -143,7 +203,8 @@ static bool open_side(const struct bench_target *target, char *text, size_t size
                       !fails(gpu_vendor_open(driver.device, &driver.context)) && enter() &&
                       (!target->launches || load_kernels(target->bundle));
   if (opened) {
-    (void)snprintf(text, size, "%s, version %u", library, target->info.driver_version);
+    (void)snprintf(text, size, "%s, version %u%s", library, target->info.driver_version,
+                   open_pool(library) ? "" : ", without pools");
   } else {
     explain(text, size);
   }
@@ -177,5 +238,6 @@ const struct bench_side bench_driver = {
   .new_lane = new_lane,
   .make_pending = make_pending,
   .explain = explain,
+  .lacks = lacks,
   .batches = BENCH_TABLE(),
 };

@@ -28,6 +28,8 @@
   X(cudaEventSynchronize)      \
   X(cudaMalloc)                \
   X(cudaFree)                  \
+  X(cudaMallocAsync)           \
+  X(cudaFreeAsync)             \
   X(cudaHostAlloc)             \
   X(cudaMemcpyAsync)           \
   X(cudaMemsetAsync)           \
@@ -96,6 +98,13 @@ static bool live_memory(void) {
   return FAILS(cudaMalloc(&memory, BENCH_ALLOCATION_BYTES)) || FAILS(cudaFree(memory));
 }
 
+/* Of the driver's default pool, which the driver's side has told to keep what is freed. */
+static bool live_pool_memory(const struct lane *lane) {
+  void *memory;
+  return FAILS(cudaMallocAsync(&memory, BENCH_ALLOCATION_BYTES, lane->stream)) ||
+         FAILS(cudaFreeAsync(memory, lane->stream));
+}
+
 static bool query_fails(cudaEvent_t event) {
   const cudaError_t result = runtime.cudaEventQuery(event);
   return result != cudaErrorNotReady && fails(result);
@@ -130,7 +139,7 @@ BENCH_BATCH(host_function, FAILS(cudaLaunchHostFunc(lane->stream, on_host, NULL)
 BENCH_BATCH(event_life, ((void)lane, live_event()))
 BENCH_BATCH(stream_life, ((void)lane, live_stream()))
 BENCH_BATCH(memory_life, ((void)lane, live_memory()))
-#define pool_life NULL /* not timed: its pool is another one than rill's */
+BENCH_BATCH(pool_life, live_pool_memory(lane))
 BENCH_BATCH(round_trip, LAUNCH_FAILS || FAILS(cudaStreamSynchronize(lane->stream)))
 BENCH_BATCH(idle_round_trip, LAUNCH_FAILS || FAILS(cudaStreamSynchronize(lane->stream)))
 BENCH_BATCH(hundred, launch_hundred(lane))

@@ -135,6 +135,24 @@ CUresult CUDAAPI cuMemFreeHost(void *p) {
   return CUDA_SUCCESS;
 }
 
+/* Of the driver's pool, which no backend uses but the benchmark. */
+CUresult CUDAAPI cuMemAllocAsync(CUdeviceptr *out, size_t size, CUstream stream) {
+  (void)stream;
+  GIVE(out, (uintptr_t)null_address(size));
+}
+CUresult CUDAAPI cuMemFreeAsync(CUdeviceptr p, CUstream stream) {
+  (void)p, (void)stream;
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI cuDeviceGetDefaultMemPool(CUmemoryPool *out, CUdevice device) {
+  (void)device;
+  GIVE(out, null_handle());
+}
+CUresult CUDAAPI cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute, void *value) {
+  (void)pool, (void)attribute, (void)value;
+  return CUDA_SUCCESS;
+}
+
 CUresult CUDAAPI cuModuleLoadDataEx(CUmodule *out, const void *image, unsigned int count, CUjit_option *options,
                                     void **values) {
   (void)image, (void)count, (void)options, (void)values;
