@@ -285,6 +285,134 @@ static void from_many_threads(void) {
   end_parent(&left);
 }
 
+/* ---- pools ---- */
+
+struct pooled {
+  rill_pool pool;
+  rill_stream stream;
+  uint32_t *live, *whole;
+};
+
+static void use_pool(rill_pool pool, uint32_t kind) {
+  enum { WORDS = 5000 };
+  rill_stream stream, other;
+  uint32_t *p = NULL, *q = NULL, seen[2] = { 0, 0 };
+  const uint32_t value = 90 + kind;
+  must(rill_stream_create(life.cpu, NULL, &stream));
+  must(rill_stream_create(life.cpu, NULL, &other));
+  must(rill_pool_alloc_async(pool, stream, WORDS * sizeof *p, (void **)&p));
+  must(rill_pool_alloc_aligned_async(pool, stream, WORDS * sizeof *q, 1 << 16, (void **)&q));
+  must(rill_fill_async(stream, p, &value, sizeof value, WORDS));
+  must(rill_copy_async(stream, q, p, WORDS * sizeof *p));
+  must(rill_copy_async(stream, seen, q + WORDS - 1, sizeof *seen));
+  must(rill_memory_record_use(p, other));
+  must(rill_free_async(stream, p));
+  must(rill_free_async(other, q));
+  must(rill_stream_synchronize(stream));
+  must(rill_stream_synchronize(other));
+  if (seen[0] != value) die("a pool of kind %u gave %u, not %u", kind, seen[0], value);
+  must(rill_stream_release(stream));
+  must(rill_stream_release(other));
+}
+
+static const char *allocates(unsigned index, void *shared) {
+  const struct pooled *pooled = shared;
+  rill_stream stream;
+  REQUIRE_OK(rill_stream_create(life.cpu, NULL, &stream));
+  while (!atomic_load(&stop)) {
+    void *p = NULL;
+    REQUIRE_OK(rill_pool_alloc_async(pooled->pool, stream, (size_t)1000 << index, &p));
+    REQUIRE_OK(rill_free_async(stream, p));
+    REQUIRE_OK(rill_alloc(life.cpu, 3000, RILL_MEMORY_PINNED, &p));
+    REQUIRE_OK(rill_free(p));
+    REQUIRE_OK(rill_pool_trim(pooled->pool, 0));
+  }
+  REQUIRE_OK(rill_stream_release(stream));
+  return NULL;
+}
+
+/* The parent's pool of the cpu, what is allocated in it, and new pools of each kind. */
+static void child_of_an_allocator(struct pooled *pooled) {
+  const uint32_t value = 4;
+  uint32_t seen = 0;
+  rill_stream stream;
+  must(rill_stream_create(life.cpu, NULL, &stream));
+  must(rill_fill_async(stream, pooled->live, &value, sizeof value, 100));
+  must(rill_copy_async(stream, &seen, pooled->live + 99, sizeof seen));
+  must(rill_stream_synchronize(stream));
+  if (seen != value) die("%u in the child, not %u", seen, value);
+  must(rill_free_async(stream, pooled->live));
+  must(rill_free(pooled->whole));
+  must(rill_stream_release(stream));
+  use_pool(pooled->pool, 0);
+  for (uint32_t kind = RILL_MEMORY_DEVICE; kind <= RILL_MEMORY_MANAGED; kind++) {
+    rill_pool pool;
+    must(rill_pool_create(life.cpu, RILL_POOL_OPTIONS(.kind = kind), &pool));
+    use_pool(pool, kind);
+    must(rill_pool_trim(pool, 0));
+    must(rill_pool_release(pool));
+  }
+  must(rill_pool_release(pooled->pool));
+  must(rill_device_synchronize(life.cpu));
+}
+
+/* C1.10: a lock of a pool that another thread had is free in the child. */
+static void with_pools_in_use(void) {
+  if (ADDRESSES_CHECKED || THREADS_CHECKED) return;
+  enum { THREADS = 3, FORKS = 8 };
+  struct pooled pooled;
+  life_begin();
+  assert_ok(rill_pool_create(life.cpu, NULL, &pooled.pool));
+  assert_ok(rill_stream_create(life.cpu, NULL, &pooled.stream));
+  assert_ok(rill_pool_alloc_async(pooled.pool, pooled.stream, 400, (void **)&pooled.live));
+  assert_ok(rill_alloc_aligned(life.cpu, 400, 4096, RILL_MEMORY_DEVICE, (void **)&pooled.whole));
+  struct background *working = start_threads(THREADS, allocates, &pooled);
+  for (unsigned i = 0; i < scaled(FORKS); i++) {
+    const pid_t pid = fork_child();
+    if (pid == 0) {
+      child_of_an_allocator(&pooled);
+      _exit(0);
+    }
+    reap(pid);
+  }
+  atomic_store(&stop, true);
+  join_threads(working);
+  assert_ok(rill_free_async(pooled.stream, pooled.live));
+  assert_ok(rill_free(pooled.whole));
+  use_pool(pooled.pool, 0);
+  assert_ok(rill_stream_release(pooled.stream));
+  assert_ok(rill_pool_release(pooled.pool));
+}
+
+/* What was put off in the parent, whose held work the child does not have, goes in the child. */
+static void with_memory_put_off(void) {
+  if (THREADS_CHECKED) return;
+  rill_stream held, recorder;
+  rill_event event;
+  uint32_t *p;
+  const uint32_t value = 4;
+  life_begin();
+  assert_ok(rill_stream_create(life.cpu, NULL, &held));
+  assert_ok(rill_stream_create(life.cpu, NULL, &recorder));
+  assert_ok(rill_event_create(life.cpu, NULL, &event));
+  assert_ok(RILL_NEW(life.cpu, RILL_MEMORY_DEVICE, 100, &p));
+  assert_ok(rill_stream_wait_event(held, event, 0));
+  assert_ok(rill_fill_async(held, p, &value, sizeof value, 100));
+  assert_ok(rill_free(p));
+  const pid_t pid = fork_child();
+  if (pid == 0) {
+    use(life.cpu);
+    must(rill_device_synchronize(life.cpu));
+    _exit(0);
+  }
+  reap(pid);
+  assert_ok(rill_stream_record_event(recorder, event, 0));
+  assert_ok(rill_stream_synchronize(held));
+  assert_ok(rill_event_release(event));
+  assert_ok(rill_stream_release(held));
+  assert_ok(rill_stream_release(recorder));
+}
+
 static const char *wait_for_it(unsigned index, void *shared) {
   const struct left_behind *left = shared;
   switch (index) {
@@ -346,9 +474,9 @@ static void from_a_fresh_thread(void) {
 
 int main(int argc, char **argv) {
   static const struct mode modes[] = {
-    MODE(before_the_first_use), MODE(after_a_look),         MODE(with_work_pending),
-    MODE(child_exits_in_order), MODE(children_of_children), MODE(errors_stay_apart),
-    MODE(from_many_threads),    MODE(while_threads_wait),   MODE(from_a_fresh_thread),
+    MODE(before_the_first_use), MODE(after_a_look),       MODE(with_work_pending),   MODE(child_exits_in_order),
+    MODE(children_of_children), MODE(errors_stay_apart),  MODE(with_pools_in_use),   MODE(with_memory_put_off),
+    MODE(from_many_threads),    MODE(while_threads_wait), MODE(from_a_fresh_thread),
   };
   return RUN_MODES("fork", argc, argv, modes);
 }
