@@ -74,6 +74,13 @@ rill_status rill__fail_handle(uint64_t id, enum rill__kind kind, const char *arg
                     argument, (unsigned long long)id, wanted);
 }
 
+void rill__object_init(struct rill__object *object, struct rill__device *device,
+                       void (*destroy)(struct rill__object *)) {
+  object->device = device;
+  object->destroy = destroy;
+  atomic_init(&object->keeps, 1);
+}
+
 rill_status rill__object_new(size_t size, struct rill__device *device, const char *label,
                              void (*destroy)(struct rill__object *), void *out) {
   /* Objects carry atomics that different threads write: whole cache lines of their own. */
@@ -86,10 +93,8 @@ rill_status rill__object_new(size_t size, struct rill__device *device, const cha
     return rill__fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory for an object of %zu bytes", size);
   }
   memset(object, 0, rounded);
-  object->device = device;
+  rill__object_init(object, device, destroy);
   object->label = copy;
-  object->destroy = destroy;
-  atomic_init(&object->keeps, 1);
   *(struct rill__object **)out = object;
   return RILL_OK;
 }

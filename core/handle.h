@@ -60,6 +60,11 @@ rill_status rill__fail_handle(uint64_t id, enum rill__kind kind, const char *arg
 rill_status rill__object_new(size_t size, struct rill__device *device, const char *label,
                              void (*destroy)(struct rill__object *), void *out);
 
+/* The same for `object`, zeroed bytes from calloc, without a label: what no two threads write needs no lines of its
+ * own. */
+void rill__object_init(struct rill__object *object, struct rill__device *device,
+                       void (*destroy)(struct rill__object *));
+
 /* Gives a recycled object the next generation of its slot, with one reference and one keep. */
 void rill__object_republish(struct rill__object *object);
 

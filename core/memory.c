@@ -7,6 +7,7 @@
 #include "core/use.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 static pthread_mutex_t ranges_lock = PTHREAD_MUTEX_INITIALIZER; /* of those who change the map */
 
@@ -61,12 +62,13 @@ static rill_status ask_driver(struct rill__device *device, size_t size, uint32_t
 
 /* Outside epochs. */
 static rill_status allocate(struct rill__device *device, size_t size, size_t alignment, uint32_t kind, void **out) {
-  struct rill__allocation *allocation = NULL;
   const size_t extra = alignment > RILL__LEAST_ALIGNMENT ? alignment - RILL__LEAST_ALIGNMENT : 0;
   if (size > SIZE_MAX - extra) return fail_memory(device, size);
   rill__put_off_free_idle(device);
   RILL_TRY(rill__put_off_check(device, size + extra));
-  RILL_TRY(rill__object_new(sizeof *allocation, device, NULL, rill__allocation_destroy, &allocation));
+  struct rill__allocation *allocation = calloc(1, sizeof *allocation);
+  RILL_REQUIRE(allocation != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory to keep track of %zu bytes", size);
+  rill__object_init(&allocation->base, device, rill__allocation_destroy);
   void *p = NULL;
   rill_status status = ask_driver(device, size + extra, kind, &p);
   if (status == RILL_OK) {
