@@ -42,6 +42,7 @@ struct rill__device {
   char name[24];                /* "cpu"; of GPUs with ":" and the ordinal */
   rill_device_info info;        /* filled in by the backend's init */
   uint64_t max_threads_per_dim; /* grid times block in one dimension; 0: no limit of its own */
+  uint64_t max_access_window;   /* bytes of RILL_ATTR_ACCESS_POLICY */
   _Atomic bool active;          /* `activate` has succeeded */
   pthread_mutex_t lock;         /* guards activation, `imported` and `streams` */
   _Atomic(struct rill__stream *) default_stream;
@@ -130,6 +131,33 @@ struct rill__kernel {
   struct rill__kernel *next_ref;
 };
 
+/* A value for a variable of the kernel's module, written before the kernel runs.  `from` is pinned memory that stays as
+ * it is until the stream has passed the launch. */
+struct rill__constant {
+  void *to;
+  const void *from;
+  size_t size; /* > 0 */
+};
+
+/* What few launches have.  A value counts if `set` has the bit 1 << RILL_ATTR_* of its attribute. */
+struct rill__launch_extras {
+  uint32_t set;
+  bool serialize;            /* RILL_ATTR_PROGRAMMATIC_SERIALIZATION: the kernel orders itself behind the one before */
+  int32_t priority;          /* native, in range */
+  struct rill__event *event; /* of the same device, without timing, not shared */
+  bool trigger_at_start;     /* of a block */
+  struct {
+    void *base;
+    size_t size;
+    float hit_ratio;
+    uint32_t hit, miss; /* RILL_ACCESS_* */
+  } access;
+  int32_t sync_domain; /* 0 or 1 */
+  int32_t carveout;    /* percent, or -1 */
+  const struct rill__constant *constants;
+  size_t constant_count;
+};
+
 /* A launch as a backend gets it: every dimension at least 1, limits checked. */
 struct rill__launch {
   struct rill__kernel *kernel;
@@ -138,6 +166,8 @@ struct rill__launch {
   uint32_t cluster[3]; /* blocks, if clustered; the grid is a multiple */
   void *const *args;   /* a pointer to each value; read during the call; sizes are in kernel->source, if known */
   const char *label;   /* may be NULL */
+  const struct rill__launch_extras
+      *extras; /* NULL: none.  No other work of the stream comes between constants and kernel */
 };
 
 /* A copy of `depth` slices of `height` rows of `width` bytes each; none is 0.  Each pitch is from row to row or slice
@@ -317,6 +347,8 @@ struct rill__kernel_table {
   /* Optional: opts in to more dynamic shared memory than shared_allowed, within the device's limit. */
   rill_status (*allow_shared)(struct rill__kernel *kernel, uint64_t bytes);
   rill_status (*launch)(struct rill__stream *stream, const struct rill__launch *launch);
+  /* Whether a launch may have RILL_ATTR_*; only then one gets here.  `why` as for supports. */
+  bool (*has_attribute)(struct rill__device *device, uint32_t kind, const char **why);
   /* How many blocks of `threads` threads with `shared` bytes of dynamic shared memory run on a compute unit at a time.
    * Each is what a block may have, and allowed. */
   rill_status (*occupancy)(struct rill__kernel *kernel, uint32_t threads, uint64_t shared, uint32_t *blocks);

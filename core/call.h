@@ -53,6 +53,7 @@ static inline void rill__keep_and_leave(struct rill__thread *self, struct rill__
 /* Of a stream for an event that has been recorded. */
 rill_status rill__stream_wait(struct rill__stream *stream, struct rill__event *event);
 rill_status rill__stream_record(struct rill__stream *stream, struct rill__event *event, uint32_t flags);
+void rill__event_was_recorded(struct rill__event *event); /* a record of it has reached the driver */
 rill_status rill__device_default_stream(struct rill__device *device, struct rill__stream **out);
 rill_status rill__stream_create(struct rill__device *device, const rill_stream_options *options,
                                 struct rill__stream **out);

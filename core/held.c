@@ -2,6 +2,7 @@
 #include "core/held.h"
 
 #include "core/held_queue.h"
+#include "core/launch_extras.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -46,8 +47,10 @@ void rill__held_op_free(struct held_op *op) {
       rill__point_free(op->record.point);
       break;
     case HELD_LAUNCH:
-      rill__drop(&op->launch.kernel->base);
-      free((void *)(uintptr_t)op->launch.label);
+      rill__constants_drop(op->launch.constants);
+      rill__drop(&op->launch.shape.kernel->base);
+      free((void *)(uintptr_t)op->launch.shape.label);
+      free((void *)(uintptr_t)op->launch.shape.extras);
       break;
     case HELD_COPY:
       if (op->copy.staging != NULL) rill__staging_keep(op->copy.staging);
@@ -88,15 +91,19 @@ rill_status rill__held_fail_full(const struct rill__held *held, const struct hel
                     rill__name_of(&held->stream->base).text, held->bytes, op->bytes, HELD_BYTES_MAX);
 }
 
-rill_status rill__held_push(struct rill__stream *stream, struct held_op *op, bool *taken) {
+/* As rill__held_push, but an operation that is not taken stays the caller's. */
+static rill_status push_or_keep(struct rill__stream *stream, struct held_op *op, bool *taken) {
   rill__held_lock();
   struct rill__held *held = atomic_load(&stream->held);
   *taken = held != NULL && rill__held_has_room(held, op);
   if (*taken) rill__held_append(held, op);
   rill__held_unlock();
-  if (*taken) return RILL_OK;
-  const rill_status status = held == NULL ? RILL_OK : rill__held_fail_full(held, op);
-  rill__held_op_free(op);
+  return *taken || held == NULL ? RILL_OK : rill__held_fail_full(held, op);
+}
+
+rill_status rill__held_push(struct rill__stream *stream, struct held_op *op, bool *taken) {
+  const rill_status status = push_or_keep(stream, op, taken);
+  if (!*taken) rill__held_op_free(op);
   return status;
 }
 
@@ -116,7 +123,23 @@ rill_status rill__held_fill(struct rill__stream *stream, const struct rill__fill
   return rill__held_push(stream, op, taken);
 }
 
-rill_status rill__held_launch(struct rill__stream *stream, const struct rill__launch *launch, bool *taken) {
+/* What of a launch lies behind pointers, its arguments aside; false if memory ran out. */
+static bool copy_strange_parts(struct held_op *op, const struct rill__launch *launch) {
+  if (launch->label != NULL) {
+    op->launch.shape.label = strdup(launch->label);
+    if (op->launch.shape.label == NULL) return false;
+  }
+  if (launch->extras != NULL) {
+    struct rill__launch_extras *extras = malloc(sizeof *extras);
+    if (extras == NULL) return false;
+    *extras = *launch->extras;
+    op->launch.shape.extras = extras;
+  }
+  return true;
+}
+
+rill_status rill__held_launch(struct rill__stream *stream, const struct rill__launch *launch,
+                              struct rill__constants **constants, bool *taken) {
   const rill_bundle_kernel *source = launch->kernel->source;
   size_t offset = source->arg_count * sizeof(void *);
   offset = (offset + 15) / 16 * 16;
@@ -124,10 +147,10 @@ rill_status rill__held_launch(struct rill__stream *stream, const struct rill__la
   for (uint32_t i = 0; i < source->arg_count; i++) end += (source->args[i].size + 15) / 16 * 16;
   struct held_op *op = NULL;
   RILL_TRY(rill__held_op_new(HELD_LAUNCH, end + 16, &op));
-  char *label = launch->label != NULL ? strdup(launch->label) : NULL;
-  op->launch = *launch;
-  op->launch.label = label;
-  op->launch.args = op->values;
+  op->launch.shape = *launch;
+  op->launch.shape.label = NULL;
+  op->launch.shape.extras = NULL;
+  op->launch.shape.args = op->values;
   rill__keep(&launch->kernel->base);
   char *bytes = (char *)(((uintptr_t)op->values + offset + 15) & ~(uintptr_t)15);
   for (uint32_t i = 0; i < source->arg_count; i++) {
@@ -135,9 +158,19 @@ rill_status rill__held_launch(struct rill__stream *stream, const struct rill__la
     memcpy(bytes, launch->args[i], source->args[i].size);
     bytes += (source->args[i].size + 15) / 16 * 16;
   }
-  if (label == NULL && launch->label != NULL) {
+  if (!copy_strange_parts(op, launch)) {
     rill__held_op_free(op);
-    return rill__fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory for a label");
+    return rill__fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory for a held launch");
   }
-  return rill__held_push(stream, op, taken);
+  if (constants == NULL) return rill__held_push(stream, op, taken);
+  op->bytes += rill__constants_bytes(*constants);
+  op->launch.constants = *constants;
+  const rill_status status = push_or_keep(stream, op, taken);
+  if (*taken) {
+    *constants = NULL;
+  } else {
+    op->launch.constants = NULL; /* they stay the caller's */
+    rill__held_op_free(op);
+  }
+  return status;
 }

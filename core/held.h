@@ -32,7 +32,10 @@ rill_status rill__held_copy(struct rill__stream *stream, void *dst, uint32_t dst
 rill_status rill__held_copy_3d(struct rill__stream *stream, const struct rill__copy_3d *copy, bool *taken);
 rill_status rill__held_fill(struct rill__stream *stream, const struct rill__fill_2d *fill, bool *taken);
 rill_status rill__held_prefetch(struct rill__stream *stream, const void *p, size_t size, bool *taken);
-rill_status rill__held_launch(struct rill__stream *stream, const struct rill__launch *launch, bool *taken);
+struct rill__constants;
+/* `constants`: those of the launch, NULL if it has none; taken over, and set to NULL, with the launch. */
+rill_status rill__held_launch(struct rill__stream *stream, const struct rill__launch *launch,
+                              struct rill__constants **constants, bool *taken);
 
 /* A wait that holds or may have to be queued: the event was never recorded, its point is held, or the stream is.
  * `taken` false: the driver can be given the wait. */

@@ -57,7 +57,10 @@ struct held_op {
       const void *p;
       size_t size;
     } prefetch;
-    struct rill__launch launch; /* its kernel is kept; its label is owned */
+    struct {
+      struct rill__launch shape;         /* its kernel is kept; its label and extras are owned */
+      struct rill__constants *constants; /* owned; or NULL */
+    } launch;
   };
   void *values[]; /* of a launch: pointers into the bytes behind them */
 };

@@ -1,4 +1,6 @@
 #include "core/held_queue.h"
+
+#include "core/launch_extras.h"
 #include "core/memory.h"
 
 #include <stdio.h>
@@ -148,6 +150,14 @@ static rill_status give_record(struct rill__stream *stream, const struct held_op
   return RILL_DOOR(stream, stream, record, stream, op->record.point->mark, 0);
 }
 
+static rill_status give_launch(struct rill__stream *stream, struct held_op *op) {
+  const rill_status status = RILL_DOOR(stream, kernel, launch, stream, &op->launch.shape);
+  struct rill__constants *constants = op->launch.constants;
+  op->launch.constants = NULL; /* the driver may use them from here on */
+  rill__constants_finish(stream, constants);
+  return status;
+}
+
 static rill_status give(struct rill__stream *stream, struct held_op *op) {
   switch (op->kind) {
     case HELD_WAIT_EVENT: return RILL_ERROR_INTERNAL; /* cannot go */
@@ -157,7 +167,7 @@ static rill_status give(struct rill__stream *stream, struct held_op *op) {
     case HELD_COPY: return give_copy(stream, op);
     case HELD_FILL: return rill__fill_rows(stream, &op->fill.rows);
     case HELD_PREFETCH: return RILL_DOOR(stream, memory, prefetch, stream, op->prefetch.p, op->prefetch.size);
-    case HELD_LAUNCH: return RILL_DOOR(stream, kernel, launch, stream, &op->launch);
+    case HELD_LAUNCH: return give_launch(stream, op);
   }
   return RILL_ERROR_INTERNAL;
 }

@@ -1,6 +1,7 @@
 #include "core/launch.h"
 
 #include "core/held.h"
+#include "core/launch_extras.h"
 #include "core/module.h"
 #include "core/options.h"
 
@@ -39,33 +40,6 @@ rill_status rill__launch_check_shared(struct rill__kernel *kernel, uint64_t byte
   uint64_t allowed = atomic_load(&kernel->shared_allowed);
   while (allowed < bytes && !atomic_compare_exchange_weak(&kernel->shared_allowed, &allowed, bytes)) {
   }
-  return RILL_OK;
-}
-
-/* Attributes and constants: looked at for sense, then refused, since no backend has them. */
-static rill_status check_extensions(const struct rill__device *device, const rill_launch *shape) {
-  RILL_REQUIRE(shape->attribute_count == 0 || shape->attributes != NULL, RILL_ERROR_INVALID_ARGUMENT,
-               "rill_launch.attributes is NULL, attribute_count is %zu", shape->attribute_count);
-  RILL_REQUIRE(shape->constant_count == 0 || shape->constants != NULL, RILL_ERROR_INVALID_ARGUMENT,
-               "rill_launch.constants is NULL, constant_count is %zu", shape->constant_count);
-  for (size_t i = 0; i < shape->attribute_count; i++) {
-    const rill_launch_attribute *attribute = &shape->attributes[i];
-    RILL_REQUIRE(attribute->kind >= RILL_ATTR_COOPERATIVE && attribute->kind <= RILL_ATTR_CARVEOUT,
-                 RILL_ERROR_INVALID_ARGUMENT, "rill_launch.attributes[%zu]: kind %u is no attribute", i,
-                 attribute->kind);
-    RILL_REQUIRE(attribute->flags == 0, RILL_ERROR_INVALID_ARGUMENT,
-                 "rill_launch.attributes[%zu]: flags are 0x%x, not 0", i, attribute->flags);
-  }
-  for (size_t i = 0; i < shape->constant_count; i++) {
-    const rill_constant *constant = &shape->constants[i];
-    RILL_REQUIRE(constant->symbol != NULL && (constant->data != NULL || constant->size == 0),
-                 RILL_ERROR_INVALID_ARGUMENT, "rill_launch.constants[%zu]: %s is NULL", i,
-                 constant->symbol == NULL ? "symbol" : "data");
-  }
-  const char *extension = shape->attribute_count > 0 ? "attributes" : shape->constant_count > 0 ? "constants" : NULL;
-  RILL_REQUIRE(extension == NULL, RILL_ERROR_UNSUPPORTED,
-               "rill_launch.%s on %s: version %d.%d of rill launches plain grids and clusters only", extension,
-               device->name, RILL_VERSION_MAJOR, RILL_VERSION_MINOR);
   return RILL_OK;
 }
 
@@ -191,6 +165,40 @@ __attribute__((noinline)) rill_status rill__launch_read(rill_launch *into, const
   return rill__options_read(into, sizeof *into, from, "rill_launch");
 }
 
+/* The driver has the launch, or the stream's queue. */
+static rill_status submit(struct rill__stream *stream, const struct rill__launch *launch,
+                          struct rill__constants **constants) {
+  if (rill__is_held(stream)) {
+    bool taken = false;
+    if (launch->kernel->source->arg_count == RILL__ARGS_UNKNOWN)
+      return rill__fail_unknown_args(launch->kernel); /* they would be copied */
+    RILL_REQUIRE(launch->extras == NULL || launch->extras->event == NULL, RILL_ERROR_UNSUPPORTED,
+                 "rill_launch.attributes: RILL_ATTR_PROGRAMMATIC_EVENT on %s: %s is held, and a record that only a "
+                 "kernel makes cannot be waited for there, up to version %d.%d" RILL_HINT
+                 "record the event behind the launch",
+                 stream->base.device->name, rill__name_of(&stream->base).text, RILL_VERSION_MAJOR, RILL_VERSION_MINOR);
+    RILL_TRY(rill__held_launch(stream, launch, constants, &taken));
+    if (taken) return RILL_OK;
+  }
+  RILL_TRY(RILL_DOOR(stream, kernel, launch, stream, launch));
+  rill__memo_changed(&stream->memo);
+  return RILL_OK;
+}
+
+/* The same with attributes and constants. */
+static __attribute__((noinline)) rill_status submit_with_extras(struct rill__stream *stream, const rill_launch *shape,
+                                                                struct rill__launch *launch) {
+  struct rill__launch_extras extras = { .set = 0 };
+  struct rill__constants *constants = NULL;
+  RILL_TRY(rill__attributes_read(stream, shape, launch, &extras));
+  RILL_TRY(rill__constants_take(stream, launch->kernel, shape, &extras, &constants));
+  if (extras.set != 0 || extras.constant_count != 0) launch->extras = &extras;
+  const rill_status status = submit(stream, launch, &constants);
+  rill__constants_finish(stream, constants);
+  if (status == RILL_OK && extras.event != NULL) rill__event_was_recorded(extras.event);
+  return status;
+}
+
 static rill_status launch(struct rill__stream *stream, struct rill__kernel *kernel, const rill_launch *shape,
                           const rill_arg *args, size_t count) {
   RILL_TRY(rill__check_same_device(&stream->base, &kernel->base));
@@ -202,25 +210,16 @@ static rill_status launch(struct rill__stream *stream, struct rill__kernel *kern
   }
   struct rill__launch l = { .kernel = kernel };
   RILL_TRY(rill__launch_check_shape(kernel, shape, &l));
-  if (RILL__UNLIKELY(shape->attribute_count != 0 || shape->constant_count != 0)) {
-    RILL_TRY(check_extensions(stream->base.device, shape));
-  }
   l.label = shape->label;
   RILL_TRY(check_arg_count(kernel->source, args, count));
   void *values[count + 1];
   RILL_TRY(read_args(kernel->source, args, count, values));
   RILL_TRY(rill__check_usable(stream->base.device));
   l.args = values;
-  if (rill__is_held(stream)) {
-    bool taken = false;
-    if (kernel->source->arg_count == RILL__ARGS_UNKNOWN)
-      return rill__fail_unknown_args(kernel); /* they would be copied */
-    RILL_TRY(rill__held_launch(stream, &l, &taken));
-    if (taken) return RILL_OK;
+  if (RILL__UNLIKELY(shape->attribute_count != 0 || shape->constant_count != 0)) {
+    return submit_with_extras(stream, shape, &l);
   }
-  RILL_TRY(RILL_DOOR(stream, kernel, launch, stream, &l));
-  rill__memo_changed(&stream->memo);
-  return RILL_OK;
+  return submit(stream, &l, NULL);
 }
 
 rill_status rill_stream_launch(rill_stream stream, rill_kernel kernel, const rill_launch *shape, const rill_arg *args,

@@ -342,15 +342,19 @@ rill_status rill__stream_record(struct rill__stream *stream, struct rill__event 
     if (taken) return RILL_OK;
   }
   RILL_TRY(RILL_DOOR(stream, stream, record, stream, event, flags));
-  rill__memo_changed(&event->memo);
   rill__memo_changed(&stream->memo);
+  rill__event_was_recorded(event);
+  return RILL_OK;
+}
+
+void rill__event_was_recorded(struct rill__event *event) {
+  rill__memo_changed(&event->memo);
   bool awaited = atomic_load_explicit(&event->held_point, memory_order_acquire) != NULL;
   if (RILL__UNLIKELY(!atomic_load_explicit(&event->recorded, memory_order_relaxed))) {
     atomic_store(&event->recorded, true);
     awaited |= atomic_load(&event->watched); /* core/held.h says why in this order */
   }
   if (RILL__UNLIKELY(awaited)) rill__held_recorded(event);
-  return RILL_OK;
 }
 
 rill_status rill_stream_record_event(rill_stream stream, rill_event event, uint32_t flags) {

@@ -13,6 +13,10 @@
 
 #include "backends/cpu/pool.h"
 
+/* A grid that waits for all of its blocks needs as many workers at a time, and a worker runs block after block. */
+#define CPU_NO_COOPERATIVE \
+  "the cpu backend runs blocks one after another on its workers, not all at a time, in any version"
+
 extern const struct rill__backend rill__cpu_backend;
 extern const struct rill__stream_table cpu_stream_table;
 extern const struct rill__event_table cpu_event_table;

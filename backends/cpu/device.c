@@ -45,7 +45,7 @@ static bool supports(struct rill__device *device, uint32_t feature, const char *
     [RILL_FEATURE_POOL] = "",
     [RILL_FEATURE_IPC] = "events of the cpu backend are marks in the memory of their process; its memory can be shared",
     [RILL_FEATURE_CLUSTER] = "the cpu backend runs blocks independently of one another",
-    [RILL_FEATURE_COOPERATIVE] = "the cpu backend runs blocks independently of one another",
+    [RILL_FEATURE_COOPERATIVE] = CPU_NO_COOPERATIVE,
     [RILL_FEATURE_GRAPH] = "the cpu backend runs operations as they are submitted",
     [RILL_FEATURE_GRAPH_UPDATE] = "the cpu backend runs operations as they are submitted",
     [RILL_FEATURE_RTC] = "the cpu backend runs images that rillcc has compiled",

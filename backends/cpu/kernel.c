@@ -47,7 +47,9 @@ struct launch {
   struct rill__device *device;
   const rill_cpu_kernel *code;
   rill_cpu_grid grid;
-  void *args[]; /* pointers to the values, which follow */
+  size_t constant_count;
+  const struct rill__constant *constants; /* behind the values */
+  void *args[];                           /* pointers to the values, which follow */
 };
 
 /* The block that this worker runs, for the services, which have no argument to tell it. */
@@ -134,7 +136,11 @@ static void run_blocks(struct cpu_op *op, uint64_t first, uint64_t end) {
 }
 
 static bool run_launch(struct cpu_queue *queue, struct cpu_op *op) {
-  const uint32_t *const size = ((const struct launch *)op)->grid.grid;
+  const struct launch *launch = (const struct launch *)op;
+  const uint32_t *const size = launch->grid.grid;
+  for (size_t i = 0; i < launch->constant_count; i++) {
+    memcpy(launch->constants[i].to, launch->constants[i].from, launch->constants[i].size);
+  }
   return cpu_pool_share(queue, op, (uint64_t)size[0] * size[1] * size[2], run_blocks);
 }
 
@@ -155,6 +161,8 @@ static rill_status launch(struct rill__stream *stream, const struct rill__launch
   const size_t values = sizeof(struct launch) + code->arg_count * sizeof(void *);
   size_t size = values;
   for (uint32_t i = 0; i < code->arg_count; i++) size = place(size, code->arg_sizes[i]) + code->arg_sizes[i];
+  const size_t constant_count = asked->extras != NULL ? asked->extras->constant_count : 0;
+  if (constant_count > 0) size = place(size, 64) + constant_count * sizeof(struct rill__constant);
 
   struct launch *op = NULL;
   RILL_TRY(cpu_queue_begin(queue, size, &op));
@@ -172,6 +180,11 @@ static rill_status launch(struct rill__stream *stream, const struct rill__launch
     offset = place(offset, code->arg_sizes[i]);
     op->args[i] = memcpy((char *)op + offset, asked->args[i], code->arg_sizes[i]);
     offset += code->arg_sizes[i];
+  }
+  op->constant_count = constant_count;
+  if (constant_count > 0) {
+    op->constants = memcpy((char *)op + place(offset, 64), asked->extras->constants,
+                           constant_count * sizeof(struct rill__constant));
   }
   (void)cpu_queue_commit(queue);
   return RILL_OK;
@@ -196,9 +209,28 @@ static rill_status suggest_block(struct rill__kernel *kernel, uint64_t shared, u
   return RILL_OK;
 }
 
+/* ---- attributes ---- */
+
+static bool has_attribute(struct rill__device *device, uint32_t kind, const char **why) {
+  static const char *const reasons[] = {
+    [RILL_ATTR_COOPERATIVE] = CPU_NO_COOPERATIVE,
+    [RILL_ATTR_PRIORITY] = "the cpu backend has priorities of streams, not of launches, in any version",
+    [RILL_ATTR_PROGRAMMATIC_SERIALIZATION] =
+        "on the cpu a kernel begins when the one in front has ended, in any version",
+    [RILL_ATTR_PROGRAMMATIC_EVENT] = "on the cpu the blocks of a kernel trigger no events, in any version",
+    [RILL_ATTR_ACCESS_POLICY] = "a processor decides by itself what its caches keep",
+    [RILL_ATTR_MEMORY_SYNC_DOMAIN] = "the memory of a processor is one domain",
+    [RILL_ATTR_CARVEOUT] = "on the cpu shared memory is memory like any other",
+  };
+  (void)device;
+  *why = reasons[kind];
+  return false;
+}
+
 const struct rill__kernel_table cpu_kernel_table = {
   .find = find,
   .launch = launch,
+  .has_attribute = has_attribute,
   .occupancy = occupancy,
   .suggest_block = suggest_block,
 };

@@ -5,12 +5,11 @@
 #include "backends/gpu/api.h"
 
 #define GPU_LAUNCH_EXTENDED_TEXT "cuLaunchKernelEx"
-#define GPU_CLUSTER_LIMIT_TEXT "cuOccupancyMaxPotentialClusterSize"
 #define GPU_ACTIVE_CLUSTERS_TEXT "cuOccupancyMaxActiveClusters"
 
 /* ---- launches with attributes ---- */
 
-enum { GPU_LAUNCH_ATTRIBUTES = 1 };
+enum { GPU_LAUNCH_ATTRIBUTES = 8 }; /* all that there are, and the cluster */
 
 struct gpu_launch_config {
   CUlaunchConfig config;
@@ -22,6 +21,46 @@ static inline CUlaunchAttributeValue *gpu_vendor_add_attribute(struct gpu_launch
   memset(attribute, 0, sizeof *attribute);
   attribute->id = (CUlaunchAttributeID)id;
   return &attribute->value;
+}
+
+/* Attributes that the oldest headers do not know. */
+enum { GPU_LAUNCH_SYNC_DOMAIN = 10, GPU_LAUNCH_CARVEOUT = 14 };
+
+static inline void gpu_vendor_add_number(struct gpu_launch_config *config, int id, int number) {
+  memcpy(gpu_vendor_add_attribute(config, id), &number, sizeof number);
+}
+
+_Static_assert((int)CU_ACCESS_PROPERTY_NORMAL == RILL_ACCESS_NORMAL &&
+                   (int)CU_ACCESS_PROPERTY_STREAMING == RILL_ACCESS_STREAMING &&
+                   (int)CU_ACCESS_PROPERTY_PERSISTING == RILL_ACCESS_PERSISTING,
+               "the numbers of access properties");
+
+static inline void gpu_vendor_add_extras(struct gpu_launch_config *config, const struct rill__launch_extras *extras,
+                                         gpu_event_handle event) {
+  const uint32_t set = extras->set;
+  if ((set & 1u << RILL_ATTR_COOPERATIVE) != 0) gpu_vendor_add_number(config, CU_LAUNCH_ATTRIBUTE_COOPERATIVE, 1);
+  if ((set & 1u << RILL_ATTR_PRIORITY) != 0) {
+    gpu_vendor_add_number(config, CU_LAUNCH_ATTRIBUTE_PRIORITY, extras->priority);
+  }
+  if (extras->serialize) gpu_vendor_add_number(config, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, 1);
+  if ((set & 1u << RILL_ATTR_PROGRAMMATIC_EVENT) != 0) {
+    CUlaunchAttributeValue *value = gpu_vendor_add_attribute(config, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT);
+    value->programmaticEvent.event = event;
+    value->programmaticEvent.triggerAtBlockStart = extras->trigger_at_start;
+  }
+  if ((set & 1u << RILL_ATTR_ACCESS_POLICY) != 0) {
+    CUaccessPolicyWindow *window =
+        &gpu_vendor_add_attribute(config, CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW)->accessPolicyWindow;
+    window->base_ptr = extras->access.base;
+    window->num_bytes = extras->access.size;
+    window->hitRatio = extras->access.hit_ratio;
+    window->hitProp = (CUaccessProperty)extras->access.hit;
+    window->missProp = (CUaccessProperty)extras->access.miss;
+  }
+  if ((set & 1u << RILL_ATTR_MEMORY_SYNC_DOMAIN) != 0) {
+    gpu_vendor_add_number(config, GPU_LAUNCH_SYNC_DOMAIN, extras->sync_domain);
+  }
+  if ((set & 1u << RILL_ATTR_CARVEOUT) != 0) gpu_vendor_add_number(config, GPU_LAUNCH_CARVEOUT, extras->carveout);
 }
 
 static inline void gpu_vendor_configure(struct gpu_launch_config *config, const struct rill__launch *launch,
@@ -46,13 +85,51 @@ static inline void gpu_vendor_configure(struct gpu_launch_config *config, const 
 }
 
 static inline gpu_result gpu_vendor_launch_extended(gpu_function function, const struct rill__launch *launch,
-                                                    gpu_stream_handle stream) {
+                                                    gpu_stream_handle stream, gpu_event_handle event) {
   struct gpu_launch_config config;
   gpu_vendor_configure(&config, launch, stream);
+  if (launch->extras != NULL) gpu_vendor_add_extras(&config, launch->extras, event);
   return GPU_CALL(launch_extended(&config.config, function, (void **)launch->args, NULL));
 }
 
 /* ---- questions ---- */
+
+static inline int gpu_vendor_attribute_of(gpu_device_handle device, int which) {
+  int value = 0;
+  return GPU_CALL(device_attribute(&value, (CUdevice_attribute)which, device)) == GPU_SUCCESS ? value : 0;
+}
+
+static inline uint64_t gpu_vendor_access_window(gpu_device_handle device) {
+  const int size = gpu_vendor_attribute_of(device, CU_DEVICE_ATTRIBUTE_MAX_ACCESS_POLICY_WINDOW_SIZE);
+  return size > 0 ? (uint64_t)size : 0;
+}
+
+static inline bool gpu_vendor_has_cooperative(const char **why) {
+  *why = "cooperative launches need a driver of CUDA 11.8 or later";
+  return gpu_api.launch_extended != NULL;
+}
+
+static inline bool gpu_vendor_has_attribute(gpu_device_handle device, uint32_t kind, const char **why) {
+  *why = "attributes of launches need a driver of CUDA 11.8 or later";
+  if (gpu_api.launch_extended == NULL) return false;
+  switch (kind) {
+    case RILL_ATTR_PRIORITY: return true;
+    case RILL_ATTR_PROGRAMMATIC_SERIALIZATION:
+    case RILL_ATTR_PROGRAMMATIC_EVENT:
+      *why = "the blocks of a kernel can trigger what depends on it from compute capability 9.0 on";
+      return gpu_vendor_attribute_of(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) >= 9;
+    case RILL_ATTR_ACCESS_POLICY:
+      *why = "windows of access need compute capability 8.0 or later";
+      return gpu_vendor_access_window(device) > 0;
+    case RILL_ATTR_MEMORY_SYNC_DOMAIN:
+      *why = "memory synchronization domains need compute capability 9.0 and a driver of CUDA 12.0 or later";
+      return gpu_vendor_attribute_of(device, 126) > 1; /* their number; the oldest headers do not name it */
+    case RILL_ATTR_CARVEOUT:
+      *why = "the carveout of one launch needs a driver of CUDA 12.5 or later";
+      return gpu_vendor_driver_version() >= 12050;
+    default: *why = "there is no such attribute"; return false;
+  }
+}
 
 static inline gpu_result gpu_vendor_suggest_block(int *blocks, int *threads, gpu_function function, size_t shared,
                                                   int limit) {
@@ -71,14 +148,16 @@ static inline bool gpu_vendor_required_cluster(gpu_function function, uint32_t c
 }
 
 /* More than eight blocks are not portable: the function has to be told that it may have them. */
-static inline gpu_result gpu_vendor_cluster_limit(gpu_function function, const struct rill__launch *launch,
-                                                  int *blocks) {
+static inline gpu_result gpu_vendor_cluster_limit(gpu_function function, const struct rill__launch *launch, int *blocks,
+                                                  const char **symbol) {
+  *symbol = gpu_symbols.function_set_attribute;
   const gpu_result result =
       GPU_CALL(function_set_attribute(function, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1));
   if (result != GPU_SUCCESS) return result;
   struct gpu_launch_config config;
   gpu_vendor_configure(&config, launch, NULL);
   config.config.numAttrs = 0; /* which cluster could be, not whether this one can */
+  *symbol = gpu_symbols.cluster_limit;
   return GPU_CALL(cluster_limit(blocks, function, &config.config));
 }
 

@@ -121,6 +121,7 @@ static rill_status init(struct rill__device *device) {
   fill_limits(info, part->native);
   part->max_pitch = attribute(part->native, GPU_ATTRIBUTE_MAX_PITCH);
   device->max_threads_per_dim = GPU_MAX_THREADS_PER_DIM;
+  device->max_access_window = gpu_vendor_access_window(part->native);
   info->driver_version = gpu_vendor_driver_version();
   info->runtime_version = gpu_vendor_runtime_version();
   /* Known beforehand; `activate` asks the driver, which may want a context for that. */
@@ -203,7 +204,7 @@ static bool can(struct rill__device *device, uint32_t feature, const char **why)
     case RILL_FEATURE_CLUSTER: return gpu_vendor_has_clusters(part->native, why);
     case RILL_FEATURE_COOPERATIVE:
       *why = "the driver says that the device has no cooperative launches";
-      return attribute(part->native, GPU_ATTRIBUTE_COOPERATIVE) != 0;
+      return attribute(part->native, GPU_ATTRIBUTE_COOPERATIVE) != 0 && gpu_vendor_has_cooperative(why);
     case RILL_FEATURE_GRAPH: *why = "the driver has no graphs"; return gpu_has_symbol(GPU_GRAPH_SYMBOL);
     case RILL_FEATURE_GRAPH_UPDATE:
       *why = "the driver cannot update graphs";

@@ -31,6 +31,9 @@ rill_status gpu_status_of(gpu_result result) {
     case GPU_PEER_UNSUPPORTED:
     case GPU_TOO_MANY_PEERS:
     case GPU_NOT_SUPPORTED: return RILL_ERROR_UNSUPPORTED;
+    case GPU_LAUNCH_TOO_LARGE:
+    case GPU_COOPERATIVE_TOO_LARGE:
+    case GPU_CLUSTER_TOO_LARGE: return RILL_ERROR_OUT_OF_RANGE;
     case GPU_CAPTURED_EVENT: return RILL_ERROR_NOT_RECORDED;
     case GPU_CAPTURE_UNSUPPORTED:
     case GPU_CAPTURE_MERGE:
@@ -60,6 +63,12 @@ static const char *reason_of(gpu_result result) {
     case GPU_TOO_MANY_PEERS: return "the device reaches as many others as the hardware allows";
     case GPU_HOST_MEMORY_REGISTERED:
       return "some of the memory's pages are pinned already: allocated so, or registered by other code";
+    case GPU_LAUNCH_TOO_LARGE:
+      return "a block needs more registers or shared memory than there are" RILL_HINT "launch smaller blocks";
+    case GPU_COOPERATIVE_TOO_LARGE:
+      return "the blocks of the cooperative grid do not all run at a time" RILL_HINT
+             "ask rill_kernel_cooperative_blocks how many do, with nothing else on the device";
+    case GPU_CLUSTER_TOO_LARGE: return "a cluster of so many blocks does not fit";
     case GPU_CAPTURED_EVENT: return "the event was last recorded in a capture";
     case GPU_CAPTURE_UNSUPPORTED: return "it is not permitted while a stream is being captured";
     case GPU_CAPTURE_INVALIDATED:

@@ -77,6 +77,7 @@ struct gpu_stream {
   bool work_inside; /* launches, copies and fills need one */
   bool has_id;
   unsigned long long id; /* asked for once: the question would break a capture */
+  pthread_mutex_t whole; /* held by a launch with constants */
 };
 
 struct gpu_event {

@@ -76,22 +76,58 @@ static rill_status allow_shared(struct rill__kernel *kernel, uint64_t bytes) {
   return RILL_OK;
 }
 
-static rill_status launch_clusters(struct rill__stream *stream, const struct rill__launch *shape) {
-  const struct gpu_stream *part = gpu_stream_of(stream);
+static gpu_result write_constants(const struct rill__launch_extras *extras, gpu_stream_handle stream,
+                                  const char **symbol) {
+  gpu_result result = GPU_SUCCESS;
+  for (size_t i = 0; i < extras->constant_count && result == GPU_SUCCESS; i++) {
+    const struct rill__constant *constant = &extras->constants[i];
+    result = gpu_vendor_copy(constant->to, RILL_MEMORY_DEVICE, constant->from, RILL_MEMORY_PINNED, constant->size,
+                             stream, symbol);
+  }
+  return result;
+}
+
+/* Inside a scope. */
+static gpu_result launch_whole(const struct gpu_stream *part, const struct rill__launch *shape, const char **symbol) {
+  const struct rill__launch_extras *extras = shape->extras;
+  const gpu_function function = gpu_kernel_of(shape->kernel)->native;
+  if (extras != NULL && extras->constant_count > 0) {
+    const gpu_result result = write_constants(extras, part->native, symbol);
+    if (result != GPU_SUCCESS) return result;
+  }
+  if (shape->clustered || (extras != NULL && extras->set != 0)) {
+    *symbol = GPU_LAUNCH_EXTENDED_TEXT;
+    const bool records = extras != NULL && extras->event != NULL;
+    return gpu_vendor_launch_extended(function, shape, part->native,
+                                      records ? gpu_event_of(extras->event)->native : (gpu_event_handle)NULL);
+  }
+  *symbol = gpu_symbols.launch;
+  return GPU_CALL(launch(function, shape->grid[0], shape->grid[1], shape->grid[2], shape->block[0], shape->block[1],
+                         shape->block[2], shape->shared_mem_bytes, part->native, (void **)shape->args, NULL));
+}
+
+/* With a cluster, attributes or constants.  Constants and their kernel are several calls: of two threads that launch so
+ * on one stream, the one waits for the other. */
+static rill_status launch_extended(struct rill__stream *stream, const struct rill__launch *shape) {
+  struct gpu_stream *part = gpu_stream_of(stream);
   struct rill__device *device = stream->base.device;
+  const bool several = shape->extras != NULL && shape->extras->constant_count > 0;
+  const char *symbol = "";
   struct gpu_scope scope;
   gpu_result result = gpu_enter(device, &scope);
   if (result != GPU_SUCCESS) return gpu_fail(device, result, GPU_ENTER_TEXT);
-  result = gpu_vendor_launch_extended(gpu_kernel_of(shape->kernel)->native, shape, part->native);
+  if (several) (void)pthread_mutex_lock(&part->whole);
+  result = launch_whole(part, shape, &symbol);
+  if (several) (void)pthread_mutex_unlock(&part->whole);
   gpu_leave(&scope);
-  return result == GPU_SUCCESS ? RILL_OK : gpu_fail(device, result, GPU_LAUNCH_EXTENDED_TEXT);
+  return result == GPU_SUCCESS ? RILL_OK : gpu_fail(device, result, symbol);
 }
 
 static rill_status launch(struct rill__stream *stream, const struct rill__launch *shape) {
   const struct gpu_stream *part = gpu_stream_of(stream);
   struct rill__device *device = stream->base.device;
   gpu_result result;
-  if (RILL__UNLIKELY(shape->clustered)) return launch_clusters(stream, shape);
+  if (RILL__UNLIKELY(shape->clustered || shape->extras != NULL)) return launch_extended(stream, shape);
   GPU_RUN(result, device, part->work_inside, launch,
           (gpu_kernel_of(shape->kernel)->native, shape->grid[0], shape->grid[1], shape->grid[2], shape->block[0],
            shape->block[1], shape->block[2], shape->shared_mem_bytes, part->native, (void **)shape->args, NULL));
@@ -108,7 +144,13 @@ static rill_status preload(struct rill__kernel *kernel) {
   return result == GPU_SUCCESS ? RILL_OK : gpu_fail(device, result, GPU_LOAD_FUNCTION_TEXT);
 }
 
-/* ---- what a kernel can use ---- */
+/* ---- what a launch can have and a kernel can use ---- */
+
+static bool has_attribute(struct rill__device *device, uint32_t kind, const char **why) {
+  *why = "";
+  if (kind == RILL_ATTR_COOPERATIVE) return gpu_device_table.supports(device, RILL_FEATURE_COOPERATIVE, why);
+  return gpu_vendor_has_attribute(gpu_device_of(device)->native, kind, why);
+}
 
 static rill_status occupancy(struct rill__kernel *kernel, uint32_t threads, uint64_t shared, uint32_t *blocks) {
   gpu_result result;
@@ -139,11 +181,12 @@ static rill_status cluster_limit(struct rill__kernel *kernel, const struct rill_
   struct rill__device *device = kernel->base.device;
   struct gpu_scope scope;
   int value = 0;
+  const char *symbol = "";
   gpu_result result = gpu_enter(device, &scope);
   if (result != GPU_SUCCESS) return gpu_fail(device, result, GPU_ENTER_TEXT);
-  result = gpu_vendor_cluster_limit(gpu_kernel_of(kernel)->native, shape, &value);
+  result = gpu_vendor_cluster_limit(gpu_kernel_of(kernel)->native, shape, &value, &symbol);
   gpu_leave(&scope);
-  if (result != GPU_SUCCESS) return gpu_fail(device, result, GPU_CLUSTER_LIMIT_TEXT);
+  if (result != GPU_SUCCESS) return gpu_fail(device, result, symbol);
   *blocks = value > 0 ? (uint32_t)value : 0;
   return RILL_OK;
 }
@@ -168,6 +211,7 @@ const struct rill__kernel_table gpu_kernel_table = {
   .preload = preload,
   .allow_shared = allow_shared,
   .launch = launch,
+  .has_attribute = has_attribute,
   .occupancy = occupancy,
   .suggest_block = suggest_block,
   .cluster_limit = cluster_limit,

@@ -23,6 +23,7 @@ static rill_status create(struct rill__stream *stream) {
   struct gpu_stream *part = gpu_stream_of(stream);
   const unsigned flags = stream->blocking ? 0 : GPU_STREAM_FLAG_NON_BLOCKING;
   gpu_result result;
+  (void)pthread_mutex_init(&part->whole, NULL);
   GPU_RUN_INSIDE(result, device, stream_create, (&part->native, flags, stream->priority));
   if (result != GPU_SUCCESS) return GPU_FAIL(device, result, stream_create);
   set_scopes(part, false);
@@ -58,6 +59,7 @@ static rill_status check_owner(struct rill__stream *stream, gpu_stream_handle na
 }
 
 static rill_status import(struct rill__stream *stream) {
+  (void)pthread_mutex_init(&gpu_stream_of(stream)->whole, NULL);
   if (stream->native <= 2) return import_special(stream);
   struct rill__device *device = stream->base.device;
   struct gpu_stream *part = gpu_stream_of(stream);

@@ -4,15 +4,34 @@
 
 #include "backends/gpu/api.h"
 
-#define GPU_LAUNCH_EXTENDED_TEXT ""
-#define GPU_CLUSTER_LIMIT_TEXT ""
+#define GPU_LAUNCH_EXTENDED_TEXT "hipModuleLaunchCooperativeKernel"
 #define GPU_ACTIVE_CLUSTERS_TEXT ""
 
-/* No device has clusters, so no such launch gets here. */
+/* No device has clusters, and the only attribute is the cooperative one. */
 static inline gpu_result gpu_vendor_launch_extended(gpu_function function, const struct rill__launch *launch,
-                                                    gpu_stream_handle stream) {
-  (void)function, (void)launch, (void)stream;
-  return GPU_NOT_SUPPORTED;
+                                                    gpu_stream_handle stream, gpu_event_handle event) {
+  (void)event;
+  return GPU_CALL(launch_cooperative(function, launch->grid[0], launch->grid[1], launch->grid[2], launch->block[0],
+                                     launch->block[1], launch->block[2], launch->shared_mem_bytes, stream,
+                                     (void **)launch->args));
+}
+
+static inline uint64_t gpu_vendor_access_window(gpu_device_handle device) {
+  (void)device;
+  return 0;
+}
+
+static inline bool gpu_vendor_has_cooperative(const char **why) {
+  *why = "the runtime has no hipModuleLaunchCooperativeKernel: HIP 5.2 has none, 5.7 has it";
+  return gpu_api.launch_cooperative != NULL;
+}
+
+/* hipDrvLaunchKernelEx, of 7, takes attributes, but honours none of these. */
+static inline bool gpu_vendor_has_attribute(gpu_device_handle device, uint32_t kind, const char **why) {
+  (void)device, (void)kind;
+  *why = kind == RILL_ATTR_CARVEOUT ? "the shared memory of AMD GPUs is no part of a cache"
+                                    : "the runtime has no such attribute of a launch, in any version up to HIP 7";
+  return false;
 }
 
 static inline gpu_result gpu_vendor_suggest_block(int *blocks, int *threads, gpu_function function, size_t shared,
@@ -25,9 +44,9 @@ static inline bool gpu_vendor_required_cluster(gpu_function function, uint32_t c
   return false;
 }
 
-static inline gpu_result gpu_vendor_cluster_limit(gpu_function function, const struct rill__launch *launch,
-                                                  int *blocks) {
-  (void)function, (void)launch, (void)blocks;
+static inline gpu_result gpu_vendor_cluster_limit(gpu_function function, const struct rill__launch *launch, int *blocks,
+                                                  const char **symbol) {
+  (void)function, (void)launch, (void)blocks, (void)symbol;
   return GPU_NOT_SUPPORTED;
 }
 

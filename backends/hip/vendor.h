@@ -41,6 +41,10 @@ hipError_t hipGetDevicePropertiesR0600(void *properties, int device);
 #endif
 
 /* Younger than the oldest headers; here again. */
+hipError_t hipModuleLaunchCooperativeKernel(hipFunction_t function, unsigned int gridX, unsigned int gridY,
+                                            unsigned int gridZ, unsigned int blockX, unsigned int blockY,
+                                            unsigned int blockZ, unsigned int shared, hipStream_t stream,
+                                            void **arguments);                                /* after 5.2 */
 hipError_t hipStreamGetDevice(hipStream_t stream, hipDevice_t *device);                       /* 5.6 */
 hipError_t hipEventRecordWithFlags(hipEvent_t event, hipStream_t stream, unsigned int flags); /* 6.4 */
 hipError_t hipStreamGetId(hipStream_t stream, unsigned long long *streamId);                  /* 7.0 */

@@ -43,16 +43,23 @@ typedef struct rill_constant {
   size_t size;
 } rill_constant;
 
-/** Kinds of launch attribute. */
+/** Kinds of launch attribute, with their values; docs/LAUNCH.md tells which device has which. */
 enum {
-  RILL_ATTR_COOPERATIVE = 1,
-  RILL_ATTR_PRIORITY,
-  RILL_ATTR_PROGRAMMATIC_SERIALIZATION,
-  RILL_ATTR_PROGRAMMATIC_EVENT,
-  RILL_ATTR_ACCESS_POLICY,
-  RILL_ATTR_MEMORY_SYNC_DOMAIN,
-  RILL_ATTR_CARVEOUT
+  RILL_ATTR_COOPERATIVE = 1,            /**< i32 0 or 1: all blocks run at a time (rill_kernel_cooperative_blocks) */
+  RILL_ATTR_PRIORITY,                   /**< i32: as of a stream, clamped, for this launch */
+  RILL_ATTR_PROGRAMMATIC_SERIALIZATION, /**< i32 0 or 1: may begin before the kernel in front has ended */
+  RILL_ATTR_PROGRAMMATIC_EVENT,         /**< event: recorded when all blocks have triggered it; without timing */
+  RILL_ATTR_ACCESS_POLICY,              /**< access: which part of memory the cache is to keep */
+  RILL_ATTR_MEMORY_SYNC_DOMAIN,         /**< i32 0 or 1: whose writes a fence of the kernel waits for */
+  RILL_ATTR_CARVEOUT                    /**< i32: percent of a unit's memory preferred as shared memory; -1: default */
 };
+
+/** In rill_launch_attribute.flags of RILL_ATTR_PROGRAMMATIC_EVENT: each block triggers the event as it begins.  The
+ *  others take no flags. */
+enum { RILL_ATTR_TRIGGER_AT_BLOCK_START = 1 };
+
+/** Values of rill_launch_attribute.value.access.hit and .miss; a miss cannot be persisting. */
+enum { RILL_ACCESS_NORMAL = 0, RILL_ACCESS_STREAMING = 1, RILL_ACCESS_PERSISTING = 2 };
 
 typedef struct rill_launch_attribute {
   uint32_t kind, flags;
@@ -62,7 +69,7 @@ typedef struct rill_launch_attribute {
     struct {
       void *base;
       size_t size;
-      float hit_ratio;
+      float hit_ratio; /* 0 to 1: how much of it is treated as a hit */
       uint32_t hit, miss;
     } access;
     uint8_t raw[32];

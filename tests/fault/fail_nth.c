@@ -37,7 +37,9 @@ static const struct {
   { "stream_query", "synchronize_other", 0 },
   { "event_query", "release_", 0 },
   { "event_query", "free_", 0 },
-  { "host_free", "free_memory", 0 }, /* of held copies: another call tries again */
+  { "host_free", "free_", 0 },               /* of held copies and of constants: another call tries again */
+  { "event_record", "launch_constants", 0 }, /* the mark behind constants: without it they are kept for longer */
+  { "event_record", "end_hold", 0 },
   { "event_create", "release_", 0 }, /* behind the work that may use a module */
   { "event_record", "release_", 0 },
   { "context_synchronize", "release_", 0 }, /* before a module goes */

@@ -91,8 +91,18 @@ static const struct {
   { "event_record_with_flags", "external record" },
   { "launch_host_function", "captured host call" },
   { "launch_extended", "kernel_active_clusters" },
+  { "launch_extended", "kernel_cooperative_blocks" },
+  { "launch_extended", "launch_cooperative" },
+  { "launch_extended", "launch_cluster_attributes" },
+  { "launch_extended", "launch_large_cluster" },
+  { "launch_cooperative", "kernel_cooperative_blocks" },
+  { "launch_cooperative", "launch_cooperative" },
   { "cluster_limit", "kernel_active_clusters" },
+  { "cluster_limit", "launch_cluster_attributes" },
+  { "cluster_limit", "launch_large_cluster" },
   { "active_clusters", "kernel_active_clusters" },
+  { "active_clusters", "launch_cluster_attributes" },
+  { "active_clusters", "launch_large_cluster" },
 };
 
 /* Of a function that this vendor has at all. */

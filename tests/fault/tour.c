@@ -305,6 +305,52 @@ static rill_status launch(rill_stream stream, rill_kernel kernel, uint32_t *coun
 }
 
 STEP(launch_plain) { return launch(t->stream, t->kernel, t->memory, 0); }
+/* What a launch may have on the vendor's devices: all but what another step has. */
+STEP(launch_cooperative) {
+  rill_launch shape = rill_launch_1d(1, 1);
+  const rill_launch_attribute attribute = { RILL_ATTR_COOPERATIVE, 0, { 1 } };
+  uint32_t *counter = t->memory;
+  shape.attributes = &attribute;
+  shape.attribute_count = 1;
+  return rill_stream_launch(t->stream, t->kernel, &shape, RILL_ARGS(counter));
+}
+
+STEP(launch_cluster_attributes) {
+  rill_launch shape = rill_launch_1d(2, 1);
+  rill_launch_attribute attributes[] = { { RILL_ATTR_PRIORITY, 0, { -1 } },
+                                         { RILL_ATTR_PROGRAMMATIC_SERIALIZATION, 0, { 1 } },
+                                         { RILL_ATTR_PROGRAMMATIC_EVENT, 0, { 0 } },
+                                         { RILL_ATTR_ACCESS_POLICY, 0, { 0 } } };
+  attributes[2].value.event = t->event;
+  memset(&attributes[3].value, 0, sizeof attributes[3].value);
+  attributes[3].value.access.base = t->memory;
+  attributes[3].value.access.size = TOUR_WORDS;
+  uint32_t *counter = t->memory;
+  shape.cluster.x = 2;
+  shape.attributes = attributes;
+  shape.attribute_count = 4;
+  return rill_stream_launch(t->stream, t->kernel, &shape, RILL_ARGS(counter));
+}
+
+STEP(launch_large_cluster) {
+  rill_launch shape = rill_launch_1d(16, 1);
+  uint32_t *counter = t->memory;
+  shape.cluster.x = 16;
+  return rill_stream_launch(t->stream, t->kernel, &shape, RILL_ARGS(counter));
+}
+
+static rill_status launch_constant(const struct tour *t) {
+  static const unsigned step = 3;
+  const rill_constant constant = { "gate_step", &step, sizeof step };
+  rill_launch shape = rill_launch_1d(1, 1);
+  uint32_t *counter = t->memory;
+  shape.constants = &constant;
+  shape.constant_count = 1;
+  return rill_stream_launch(t->stream, t->kernel, &shape, RILL_ARGS(counter));
+}
+
+STEP(launch_constants) { return launch_constant(t); }
+STEP(held_launch_constants) { return launch_constant(t); }
 STEP(launch_on_null) { return launch(t->legacy, t->kernel, t->more, 0); }
 STEP(launch_on_second) { return launch(t->second_stream, t->second_kernel, t->second_memory, 0); }
 
@@ -443,6 +489,13 @@ FREEING(more)
 FREEING(pinned)
 FREEING(managed)
 FREEING(second_memory)
+FREEING(scratch)
+
+/* What constants have used goes back to the driver with it. */
+STEP(free_something) {
+  const rill_status status = RILL_NEW(vendor.device, RILL_MEMORY_DEVICE, TOUR_WORDS, &t->scratch);
+  return status == RILL_OK ? step_free_scratch(t) : status;
+}
 
 #define M(name, api, lost) \
   { #name, #api, step_##name, MAKE, lost }
@@ -554,6 +607,10 @@ const struct step steps[] = {
   { "register_host", "", step_register_host, USE, LOST }, /* two functions and a copy */
   U(launch_plain, rill_stream_launch, LOST),
   U(launch_with_shared, rill_stream_launch, LOST),
+  U(launch_cooperative, rill_stream_launch, LOST),
+  U(launch_cluster_attributes, rill_stream_launch, LOST),
+  U(launch_large_cluster, rill_stream_launch, LOST),
+  U(launch_constants, rill_stream_launch, LOST),
   U(launch_ref, rill_stream_launch_ref, LOST),
   U(launch_of_image, rill_stream_launch, LOST),
   U(host_call, rill_stream_host_call, LOST),
@@ -593,6 +650,7 @@ const struct step steps[] = {
   U(synchronize_per_thread, rill_stream_synchronize, LOST),
   U(synchronize_imported_for, rill_stream_synchronize_for, LOST),
   U(synchronize_second, rill_stream_synchronize, WORKS),
+  { "free_something", "", step_free_something, USE, LOST }, /* two functions */
   U(device_synchronize, rill_device_synchronize, LOST),
 
   U(hold, rill_stream_wait_event, LOST),
@@ -604,6 +662,7 @@ const struct step steps[] = {
   U(held_copy_3d, rill_copy_3d_async, LOST),
   U(held_prefetch, rill_memory_prefetch_async, LOST),
   U(held_launch, rill_stream_launch, LOST),
+  U(held_launch_constants, rill_stream_launch, LOST),
   U(held_wait, rill_stream_wait_event, LOST),
   U(held_record, rill_stream_record_event, LOST),
   U(held_host_call, rill_stream_host_call, LOST),
@@ -640,6 +699,7 @@ const struct step steps[] = {
   R(free_more, rill_free, LOST),
   R(free_pinned, rill_free, LOST),
   R(free_managed, rill_free, LOST),
+  R(free_scratch, rill_free, WORKS), /* nothing, unless free_something failed */
   R(free_second_memory, rill_free, WORKS),
 };
 const size_t step_count = sizeof steps / sizeof *steps;

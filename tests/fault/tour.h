@@ -22,8 +22,8 @@ struct tour {
   rill_event before_work; /* recorded on the idle stream, and seen complete */
   rill_module module, image_module;
   rill_kernel kernel, second_kernel, image_kernel;
-  uint32_t *memory, *more, *pinned, *managed, *second_memory; /* TOUR_WORDS each */
-  uint32_t pageable[TOUR_WORDS], registered[TOUR_WORDS];      /* the second within a step */
+  uint32_t *memory, *more, *pinned, *managed, *second_memory, *scratch; /* TOUR_WORDS each */
+  uint32_t pageable[TOUR_WORDS], registered[TOUR_WORDS];                /* the second within a step */
   rill_kernel_ref ref;
   float ms;
   _Atomic int called, told; /* host calls run, and the sum of what they were told */

@@ -217,6 +217,19 @@ CUresult CUDAAPI cuOccupancyMaxActiveClusters(int *out, CUfunction function, con
   CU_CALL(active_clusters(out, function, config));
 }
 
+CUresult CUDAAPI cuLaunchCooperativeKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y,
+                                           unsigned int grid_z, unsigned int block_x, unsigned int block_y,
+                                           unsigned int block_z, unsigned int shared, CUstream stream,
+                                           void **arguments) {
+  struct fake_launch values = { .grid = { grid_x, grid_y, grid_z },
+                                .block = { block_x, block_y, block_z },
+                                .shared = shared,
+                                .args = arguments,
+                                .cooperative = true,
+                                .carried = 1u << CU_LAUNCH_ATTRIBUTE_COOPERATIVE };
+  CU_CALL(launch(function, stream, &values, NULL));
+}
+
 /* ---- launches without ---- */
 
 CUresult CUDAAPI cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,

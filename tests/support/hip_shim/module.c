@@ -82,6 +82,14 @@ hipError_t hipFuncGetAttribute(int *out, hipFunction_attribute attribute, hipFun
   SHIM_CALL(cuFuncGetAttribute, out, (CUfunction_attribute)attribute, (CUfunction)(void *)function);
 }
 
+hipError_t hipModuleLaunchCooperativeKernel(hipFunction_t function, unsigned int grid_x, unsigned int grid_y,
+                                            unsigned int grid_z, unsigned int block_x, unsigned int block_y,
+                                            unsigned int block_z, unsigned int shared, hipStream_t stream,
+                                            void **arguments) {
+  SHIM_CALL(cuLaunchCooperativeKernel, (CUfunction)(void *)function, grid_x, grid_y, grid_z, block_x, block_y, block_z,
+            shared, shim_stream(stream), arguments);
+}
+
 hipError_t hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, hipFunction_t function, int threads,
                                                               size_t shared) {
   SHIM_CALL(cuOccupancyMaxActiveBlocksPerMultiprocessor, blocks, (CUfunction)(void *)function, threads, shared);

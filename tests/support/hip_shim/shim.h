@@ -112,7 +112,8 @@ CUresult CUDAAPI cuStreamGetId(CUstream stream, unsigned long long *id); /* of C
 
 #define SHIM_CUDA_FUNCTIONS_OF_KERNELS(X)        \
   X(cuOccupancyMaxActiveBlocksPerMultiprocessor) \
-  X(cuOccupancyMaxPotentialBlockSize)
+  X(cuOccupancyMaxPotentialBlockSize)            \
+  X(cuLaunchCooperativeKernel)
 
 /* They are fields named as the functions, so a renaming macro renames both alike. */
 extern struct shim_cuda {
