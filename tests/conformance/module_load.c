@@ -1,6 +1,9 @@
 /* rill_module_load */
 #include "support/testing.h"
 
+#include <rill/device/cpu_image.h>
+#include <stdio.h>
+
 #include <rill/bundle.h>
 
 static rill_status call_with_device(uint64_t id) {
@@ -86,6 +89,47 @@ static void refuses_corrupt_images(void) {
   assert_ok(rill_module_release(module));
 }
 
+/* The cpu's images of the sample, with the version in their table replaced. */
+static rill_status load_version(uint32_t version) {
+  static const uint32_t wanted[] = { RILL_CPU_IMAGE_MAGIC, RILL_CPU_IMAGE_VERSION };
+  rill_bundle bundle = *sample_bundle();
+  rill_bundle_image *images = calloc(bundle.image_count, sizeof *images);
+  unsigned found = 0;
+  for (size_t i = 0; i < bundle.image_count; i++) {
+    images[i] = bundle.images[i];
+    if (strcmp(images[i].backend, "cpu") != 0) continue;
+    char *data = malloc(images[i].size);
+    images[i].data = memcpy(data, images[i].data, images[i].size);
+    for (size_t at = 0; at + sizeof wanted <= images[i].size; at += 4) {
+      if (memcmp(data + at, wanted, sizeof wanted) != 0) continue;
+      memcpy(data + at + sizeof *wanted, &version, sizeof version);
+      found++;
+    }
+  }
+  assert_true(found > 0);
+  bundle.images = images;
+  rill_module module = { 1 };
+  const rill_status status = rill_module_load(dut.device, &bundle, &module);
+  if (status == RILL_OK) assert_ok(rill_module_release(module));
+  else assert_int_equal(module.id, 0);
+  for (size_t i = 0; i < bundle.image_count; i++)
+    if (images[i].data != sample_bundle()->images[i].data) free((void *)(uintptr_t)images[i].data);
+  free(images);
+  return status;
+}
+
+/* Images that an older rillcc made still load; of a newer one's the library says that it is too old for them. */
+static void loads_images_of_older_versions(void) {
+  if (dut.gpu) return; /* versions of images are the cpu's */
+  for (uint32_t version = 1; version <= RILL_CPU_IMAGE_VERSION; version++) assert_ok(load_version(version));
+  assert_fails_in("rill_module_load", load_version(RILL_CPU_IMAGE_VERSION + 1), RILL_ERROR_BACKEND);
+  char text[64];
+  (void)snprintf(text, sizeof text, "has version %u, this library reads up to %u", RILL_CPU_IMAGE_VERSION + 1,
+                 RILL_CPU_IMAGE_VERSION);
+  assert_says(text);
+  assert_fails_in("rill_module_load", load_version(0), RILL_ERROR_BACKEND);
+}
+
 /* Each load is a reference of its own. */
 static void loads_the_same_bundle_again(void) {
   rill_module first, second;
@@ -117,10 +161,10 @@ static void serves_many_threads(void) { run_threads(8, loads, NULL); }
 
 int main(void) {
   static const struct test tests[] = {
-    TEST(refuses_bad_handles),       TEST(refuses_null),
-    TEST(refuses_what_is_no_bundle), TEST(says_what_is_inside_when_nothing_fits),
-    TEST(refuses_corrupt_images),    TEST(loads_the_same_bundle_again),
-    TEST(serves_many_threads),
+    TEST(refuses_bad_handles),         TEST(refuses_null),
+    TEST(refuses_what_is_no_bundle),   TEST(says_what_is_inside_when_nothing_fits),
+    TEST(refuses_corrupt_images),      TEST(loads_images_of_older_versions),
+    TEST(loads_the_same_bundle_again), TEST(serves_many_threads),
   };
   return RUN_ON_EACH_DEVICE("rill_module_load", tests);
 }

@@ -122,6 +122,25 @@ class Images(support.TestCase):
             for label, data in bundle.images.items():
                 self.check_code_object(bundle, data, label.partition(":")[2])
 
+    def conformance_kernels(self, *arguments, **environment):
+        """Compiles the sources that the conformance tests of the dialect run."""
+        folder = os.path.join(os.path.dirname(HERE), "conformance")
+        for name in ("dialect", "dialect_atomics", "dialect_faults", "dialect_half", "dialect_warps"):
+            source = os.path.join(folder, name + ".kernel.cu")
+            self.compile(source, "-I", folder, "--include", "dialect_types.h", *arguments, **environment)
+
+    @unittest.skipUnless(CLANG, "no clang 15 or later with lld")
+    def test_the_whole_dialect_without_hip_headers(self):
+        self.conformance_kernels("--target", "hip:gfx906,gfx1030", RILL_HIPCC="none")
+
+    @unittest.skipUnless(HIPCC, "no hipcc")
+    def test_the_whole_dialect_for_another_processor(self):
+        self.conformance_kernels("--target", "hip:gfx906")
+
+    @unittest.skipUnless(shutil.which("clang++"), "no clang++")
+    def test_the_whole_dialect_by_another_host_compiler(self):
+        self.conformance_kernels("--target", HOST, "--cxx", "clang++")
+
 
 if __name__ == "__main__":
     support.main()

@@ -180,7 +180,33 @@ class Errors(support.TestCase):
             self.refused(text, message % ("cuda", "nvcc"), "--target", "cuda:sm_90")
         if HIPCC:
             self.refused(text, message % ("hip", "hipcc"), "--target", "hip:gfx90a")
+        if CLANG:
+            clang = message % ("hip", re.escape(os.path.basename(CLANG)))
+            self.refused(text, clang, "--target", "hip:gfx90a", RILL_HIPCC="none")
+        other = shutil.which("clang++")
+        if other:
+            self.refused(text, message % ("cpu", r"clang\+\+"), "--target", HOST, "--cxx", other)
         self.refused('#include "nowhere.h"\n', r"(?s)k\.kernel\.cu: the preprocessor failed.*nowhere\.h")
+
+    def test_a_mistake_inside_a_function_of_rill_names_the_line_of_the_call(self):
+        text = self.kernel("struct three { int x, y, z; };\nRILL_KERNEL(k, int *x) {\n")
+        text += "  *x = rill_shuffle(three{ 1, 2, 3 }, 0).x;\n}\n"
+        message = r"(?s)(?=.*a plain value of 1, 2, 4 or 8 bytes)(?=.*(k\.kernel\.cu[:(]5|line 5 of k\.kernel\.cu))"
+        targets = [("--target", HOST, {})]
+        if NVCC:
+            targets.append(("--target", "cuda:sm_90", {}))
+        if HIPCC:
+            targets.append(("--target", "hip:gfx90a", {}))
+        if CLANG:
+            targets.append(("--target", "hip:gfx90a", {"RILL_HIPCC": "none"}))
+        for option, target, environment in targets:
+            self.refused(text, message, option, target, **environment)
+
+    @unittest.skipUnless(CLANG, "no clang 15 or later with lld")
+    def test_printing_without_hip_is_refused_in_words(self):
+        text = "#include <stdio.h>\n" + self.kernel('RILL_KERNEL(k, int x) {\n  printf("%d", x);\n}\n')
+        message = r"(?s)printf in a kernel needs hipcc.*k\.kernel\.cu:5"
+        self.refused(text, message, "--target", "hip:gfx90a", RILL_HIPCC="none")
 
     def test_undefined_function_is_found_at_build_time(self):
         self.refused(self.kernel("int far_away();\nRILL_KERNEL(k, int *x) { *x = far_away(); }\n"), "far_away")

@@ -55,6 +55,17 @@ class Scan(unittest.TestCase):
         self.assertTrue(scan_text("int f() { return blockIdx.x; }\n" + kernel).helpers_read_index)
         self.assertTrue(scan_text(kernel + "void f() { RILL_DYNAMIC_SHARED(int, t); }\n").helpers_read_index)
 
+    def test_assertions_tell_the_index(self):
+        system = '# 2 "k.cu" 3 4\n(x ? void(0) : __assert_fail("x", "k.cu", 2, 0))\n# 2 "k.cu"\n'
+        self.assertTrue(scan_text("RILL_KERNEL(k, int x) {\n" + system + ";}").helpers_read_index)
+        self.assertFalse(scan_text("RILL_KERNEL(k, int x) { ((void)0); }").helpers_read_index)
+
+    def test_types_of_rill(self):
+        unit = scan_text("RILL_KERNEL(k, const rill_half *x, rill_bfloat16 *y) {}")
+        self.assertEqual(unit.type_headers(), ["rill/device/half.h"])
+        self.assertEqual([p.type for p in unit.kernels[0].parameters], ["const rill_half *", "rill_bfloat16 *"])
+        self.assertEqual(scan_text("RILL_KERNEL(k, int half) {}").type_headers(), [])
+
     def test_parameters(self):
         text = "RILL_KERNEL(k, const unsigned char *__restrict__ a, unsigned long long const b,\n"
         text += "            _Bool c, void **d) {}\n"

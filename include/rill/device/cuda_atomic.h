@@ -16,50 +16,78 @@ template <class T> constexpr bool rill_is_double = false;
 template <> constexpr bool rill_is_double<double> = true;
 template <class T> constexpr bool rill_is_signed = static_cast<T>(-1) < static_cast<T>(0);
 
+/* One line for each, which compilers show when a call fits none. */
 #define RILL_ATOMIC_(NAME)                                                                                       \
   template <class T> static __device__ __forceinline__ RILL_FOR_(rill_is_wide) NAME(T *p, rill_same_type<T> v) { \
     using word = unsigned long long;                                                                             \
     return static_cast<T>(NAME(reinterpret_cast<word *>(p), static_cast<word>(v)));                              \
   }
-#define RILL_ATOMIC_ORDER_(NAME)                                                                                 \
+RILL_ATOMIC_(atomicAdd)
+RILL_ATOMIC_(atomicAdd_block)
+RILL_ATOMIC_(atomicAdd_system)
+RILL_ATOMIC_(atomicExch)
+RILL_ATOMIC_(atomicExch_block)
+RILL_ATOMIC_(atomicExch_system)
+RILL_ATOMIC_(atomicAnd)
+RILL_ATOMIC_(atomicAnd_block)
+RILL_ATOMIC_(atomicAnd_system)
+RILL_ATOMIC_(atomicOr)
+RILL_ATOMIC_(atomicOr_block)
+RILL_ATOMIC_(atomicOr_system)
+RILL_ATOMIC_(atomicXor)
+RILL_ATOMIC_(atomicXor_block)
+RILL_ATOMIC_(atomicXor_system)
+#undef RILL_ATOMIC_
+
+#define RILL_ATOMIC_(NAME)                                                                                       \
   template <class T> static __device__ __forceinline__ RILL_FOR_(rill_is_wide) NAME(T *p, rill_same_type<T> v) { \
-    if constexpr (rill_is_signed<T>)                                                                             \
+    if constexpr (rill_is_signed<T>) {                                                                           \
       return static_cast<T>(NAME(reinterpret_cast<long long *>(p), static_cast<long long>(v)));                  \
-    else {                                                                                                       \
+    } else {                                                                                                     \
       using word = unsigned long long;                                                                           \
       return static_cast<T>(NAME(reinterpret_cast<word *>(p), static_cast<word>(v)));                            \
     }                                                                                                            \
   }
-#define RILL_ATOMICS_(SUFFIX)                                                                                     \
-  RILL_ATOMIC_(atomicAdd##SUFFIX)                                                                                 \
-  RILL_ATOMIC_(atomicExch##SUFFIX)                                                                                \
-  RILL_ATOMIC_(atomicAnd##SUFFIX)                                                                                 \
-  RILL_ATOMIC_(atomicOr##SUFFIX)                                                                                  \
-  RILL_ATOMIC_(atomicXor##SUFFIX)                                                                                 \
-  RILL_ATOMIC_ORDER_(atomicMin##SUFFIX)                                                                           \
-  RILL_ATOMIC_ORDER_(atomicMax##SUFFIX)                                                                           \
-  template <class T>                                                                                              \
-  static __device__ __forceinline__ RILL_FOR_(rill_is_eight_bytes) atomicSub##SUFFIX(T *p, rill_same_type<T> v) { \
-    using word = unsigned long long;                                                                              \
-    return static_cast<T>(atomicAdd##SUFFIX(reinterpret_cast<word *>(p), 0 - static_cast<word>(v)));              \
-  }                                                                                                               \
-  template <class T>                                                                                              \
-  static __device__ __forceinline__ RILL_FOR_(rill_is_wide)                                                       \
-      atomicCAS##SUFFIX(T *p, rill_same_type<T> expected, rill_same_type<T> v) {                                  \
-    using word = unsigned long long;                                                                              \
-    return static_cast<T>(                                                                                        \
-        atomicCAS##SUFFIX(reinterpret_cast<word *>(p), static_cast<word>(expected), static_cast<word>(v)));       \
-  }                                                                                                               \
-  template <class T>                                                                                              \
-  static __device__ __forceinline__ RILL_FOR_(rill_is_double) atomicExch##SUFFIX(T *p, rill_same_type<T> v) {     \
-    return __longlong_as_double(static_cast<long long>(atomicExch##SUFFIX(                                        \
-        reinterpret_cast<unsigned long long *>(p), static_cast<unsigned long long>(__double_as_longlong(v)))));   \
+RILL_ATOMIC_(atomicMin)
+RILL_ATOMIC_(atomicMin_block)
+RILL_ATOMIC_(atomicMin_system)
+RILL_ATOMIC_(atomicMax)
+RILL_ATOMIC_(atomicMax_block)
+RILL_ATOMIC_(atomicMax_system)
+#undef RILL_ATOMIC_
+
+#define RILL_ATOMIC_(NAME, ADD)                                                                      \
+  template <class T>                                                                                 \
+  static __device__ __forceinline__ RILL_FOR_(rill_is_eight_bytes) NAME(T *p, rill_same_type<T> v) { \
+    using word = unsigned long long;                                                                 \
+    return static_cast<T>(ADD(reinterpret_cast<word *>(p), 0 - static_cast<word>(v)));               \
   }
-RILL_ATOMICS_()
-RILL_ATOMICS_(_block)
-RILL_ATOMICS_(_system)
-#undef RILL_ATOMICS_
-#undef RILL_ATOMIC_ORDER_
+RILL_ATOMIC_(atomicSub, atomicAdd)
+RILL_ATOMIC_(atomicSub_block, atomicAdd_block)
+RILL_ATOMIC_(atomicSub_system, atomicAdd_system)
+#undef RILL_ATOMIC_
+
+#define RILL_ATOMIC_(NAME)                                                                                       \
+  template <class T>                                                                                             \
+  static __device__ __forceinline__ RILL_FOR_(rill_is_wide)                                                      \
+      NAME(T *p, rill_same_type<T> expected, rill_same_type<T> v) {                                              \
+    using word = unsigned long long;                                                                             \
+    return static_cast<T>(NAME(reinterpret_cast<word *>(p), static_cast<word>(expected), static_cast<word>(v))); \
+  }
+RILL_ATOMIC_(atomicCAS)
+RILL_ATOMIC_(atomicCAS_block)
+RILL_ATOMIC_(atomicCAS_system)
+#undef RILL_ATOMIC_
+
+#define RILL_ATOMIC_(NAME)                                                                                         \
+  template <class T> static __device__ __forceinline__ RILL_FOR_(rill_is_double) NAME(T *p, rill_same_type<T> v) { \
+    using word = unsigned long long;                                                                               \
+    const word bits = static_cast<word>(__double_as_longlong(v));                                                  \
+    return __longlong_as_double(static_cast<long long>(NAME(reinterpret_cast<word *>(p), bits)));                  \
+  }
+RILL_ATOMIC_(atomicExch)
+RILL_ATOMIC_(atomicExch_block)
+RILL_ATOMIC_(atomicExch_system)
 #undef RILL_ATOMIC_
 
 #include <rill/device/atomic_float.h>

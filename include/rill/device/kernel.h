@@ -11,19 +11,22 @@
  *         y[i] = a * x[i] + y[i];
  *     }
  *
- * The same on all three:
+ * The same on all three (docs/KERNELS.md says it in full):
  *
  *   RILL_KERNEL(name, params...) { body }             a kernel; outside namespaces and classes
  *   RILL_KERNEL_BOUNDED(threads, name, params...)     one whose blocks have at most that many threads
  *   RILL_DYNAMIC_SHARED(float, tile);                 `float *tile`: the launch's shared_mem_bytes, aligned to 16
  *   __shared__ __constant__ __device__ __host__ __forceinline__ __noinline__ __restrict__ __launch_bounds__
  *   threadIdx blockIdx blockDim gridDim               in kernels and in the functions that they call
- *   __syncthreads __threadfence_block __threadfence __threadfence_system
- *   atomicAdd Exch CAS Min Max And Or Xor             on int, unsigned, unsigned long long; Add and Exch on float,
- *   atomicSub                                         Add on double; Sub on int, unsigned.  They order nothing
- *                                                     else, and hold for the threads of the device
+ *   __syncthreads __syncthreads_count _and _or __threadfence_block __threadfence __threadfence_system
+ *   atomicAdd Sub Exch CAS Min Max And Or Xor         on int, unsigned, integers of 8 bytes; Add and Exch on float and
+ *   atomicInc Dec                                     double; Inc and Dec on unsigned.  They order nothing else, and
+ *                                                     hold for the device; with _block and _system for those
+ *   rill_atomic_min rill_atomic_max                   on float and double
+ *   rill_shuffle rill_ballot rill_vote_all ...        among the 32 or 64 threads of a warp: rill/device/warp.h
+ *   rill_half rill_bfloat16                           numbers of 16 bits: rill/device/half.h
  *   min max, and sqrtf fabsf fminf fmaxf floorf ceilf truncf rintf fmaf, their double forms, and what else the
- *   three compilers have of <cmath>
+ *   three compilers have of <cmath>; assert and printf of the C headers
  *   rill_load_acquire(p) rill_store_release(p, v)     an integer of 4 or 8 bytes that host or others share
  *   rill_pause()                                      what a loop that polls does between looks
  *   rill_clock_ns()                                   a clock for time limits
