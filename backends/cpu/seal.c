@@ -38,7 +38,7 @@ const char *cpu_recognize(const void *data, size_t size) {
 const char *cpu_read_parts(const void *data, size_t size, struct rill__image *out) {
   rill_cpu_image_seal seal;
   _Static_assert(sizeof seal == 64 && offsetof(rill_cpu_image_seal, check) == 52, "no padding");
-  if (size < sizeof seal) return "it ends before its seal";
+  if (size < sizeof(Elf64_Ehdr) + sizeof seal) return "it ends before its seal";
   const unsigned char *at = (const unsigned char *)data + (size - sizeof seal);
   memcpy(&seal, at, sizeof seal);
   if (memcmp(seal.magic, RILL_CPU_IMAGE_SEAL, sizeof seal.magic) != 0) {

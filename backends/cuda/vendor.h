@@ -22,6 +22,7 @@
 #define GPU_RTC_SYMBOL NULL /* never in the driver library itself */
 #define GPU_GRAPH_SYMBOL "cuGraphLaunch"
 #define GPU_GRAPH_UPDATE_SYMBOL "cuGraphExecUpdate"
+#define GPU_MODULES_KEEP_IMAGES false /* the driver copies what it needs */
 #define GPU_TAKES "a cubin, a fatbin or PTX"
 #define GPU_KNOWS_KERNEL_ARGS (gpu_api.function_parameter != NULL)
 #define GPU_KERNEL_ARGS_TEXT                                                                                          \

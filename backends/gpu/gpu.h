@@ -86,6 +86,7 @@ struct gpu_event {
 
 struct gpu_module {
   gpu_module_handle native;
+  void *image; /* a copy of its own, where GPU_MODULES_KEEP_IMAGES */
 };
 
 struct gpu_kernel {

@@ -1,5 +1,7 @@
 #include "backends/gpu/gpu.h"
 
+#include <stdlib.h>
+
 static uint32_t fit(struct rill__device *device, const rill_bundle_image *image) {
   if (strcmp(image->backend, GPU_BACKEND_NAME) != 0) return 0;
   return gpu_vendor_fit(&gpu_device_of(device)->target, image->target);
@@ -9,13 +11,13 @@ static void needs(struct rill__device *device, char *text, size_t size) {
   gpu_vendor_needs(&gpu_device_of(device)->target, text, size);
 }
 
-static rill_status load(struct rill__module *module, const rill_bundle_image *image) {
+static rill_status load_from(struct rill__module *module, const rill_bundle_image *image, const void *data) {
   struct rill__device *device = module->base.device;
   char log[600] = ""; /* what the compiler of intermediate code has to say */
   struct gpu_scope scope;
   gpu_result result = gpu_enter(device, &scope);
   if (result != GPU_SUCCESS) return gpu_fail(device, result, GPU_ENTER_TEXT);
-  result = gpu_vendor_module_load(&gpu_module_of(module)->native, image->data, log, sizeof log);
+  result = gpu_vendor_module_load(&gpu_module_of(module)->native, data, log, sizeof log);
   gpu_leave(&scope);
   if (result == GPU_SUCCESS) return RILL_OK;
   log[sizeof log - 1] = '\0';
@@ -25,6 +27,18 @@ static rill_status load(struct rill__module *module, const rill_bundle_image *im
                            gpu_symbols.module_load, image->target, image->size, log[0] != '\0' ? ": " : "", log);
 }
 
+static rill_status load(struct rill__module *module, const rill_bundle_image *image) {
+  struct gpu_module *part = gpu_module_of(module);
+  if (!GPU_MODULES_KEEP_IMAGES) return load_from(module, image, image->data);
+  part->image = malloc(image->size);
+  RILL_REQUIRE(part->image != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for a copy of image %s of %zu bytes",
+               image->target, image->size);
+  memcpy(part->image, image->data, image->size);
+  const rill_status status = load_from(module, image, part->image);
+  if (status != RILL_OK) free(part->image);
+  return status;
+}
+
 /* A refusal leaves nothing to do: the driver has shut down at exit, or the device is lost. */
 static void unload(struct rill__module *module) {
   struct rill__device *device = module->base.device;
@@ -32,7 +46,7 @@ static void unload(struct rill__module *module) {
   if (gpu_forked || (lost && GPU_MAY_HANG_BEHIND_FAULT)) return;
   gpu_result result;
   GPU_RUN_INSIDE(result, device, module_unload, (gpu_module_of(module)->native));
-  (void)result;
+  if (result == GPU_SUCCESS) free(gpu_module_of(module)->image);
 }
 
 static rill_status global(struct rill__module *module, const char *symbol, void **p, size_t *size) {

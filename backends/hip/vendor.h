@@ -26,6 +26,8 @@
 #define GPU_RTC_SYMBOL "hiprtcCompileProgram" /* inside libamdhip64 in 5 and 6 */
 #define GPU_GRAPH_SYMBOL "hipGraphLaunch"
 #define GPU_GRAPH_UPDATE_SYMBOL "hipGraphExecUpdate"
+/* The runtime builds its program around the bytes as they lie, and nowhere says when it is done with them. */
+#define GPU_MODULES_KEEP_IMAGES true
 #define GPU_TAKES "a code object or a clang offload bundle"
 #define GPU_KNOWS_KERNEL_ARGS true /* in the note that every code object has */
 #define GPU_KERNEL_ARGS_TEXT "the code object has no note that tells its kernels' arguments"

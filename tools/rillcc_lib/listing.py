@@ -57,14 +57,16 @@ def size_of(text):
 
 
 def read_c_file(text):
-    found = re.search(r'^const rill_bundle (\w+) = \{\s*RILL_BUNDLE_MAGIC, RILL_BUNDLE_VERSION, "(\w+)"', text, re.MULTILINE)
+    start = r'^const rill_bundle (\w+) = \{\s*RILL_BUNDLE_MAGIC, RILL_BUNDLE_VERSION, "\w+"'
+    found = re.search(start, text, re.MULTILINE)
     if not found:
         return []
     listing = Listing(found.group(1))
     for backend, target, size in re.findall(r'^  \{ "(\w+)", "([^"]+)", image_\d+, (\d+) \},', text, re.MULTILINE):
         listing.images.append(("%s:%s" % (backend, target), int(size)))
     arguments = {}
-    for number, body in re.findall(r"^static const rill_bundle_arg args_(\d+)\[\] = \{\n(.*?)^\};", text, re.MULTILINE | re.DOTALL):
+    start = r"^static const rill_bundle_arg args_(\d+)\[\] = \{\n(.*?)^\};"
+    for number, body in re.findall(start, text, re.MULTILINE | re.DOTALL):
         pairs = re.findall(r'\{ "(\w+)", \(uint32_t\)sizeof\((.*)\) \},', body)
         arguments[number] = [(name, size_of(kind)) for name, kind in pairs]
     for name, number in re.findall(r'^  \{ "(\w+)", (?:args_(\d+)|NULL), \d+ \},', text, re.MULTILINE):
@@ -84,7 +86,9 @@ class Elf:
             raise ValueError("not a 64-bit little-endian ELF file")
         self.type, self.machine = self.unpack("<HH", 16)
         self.flags = self.unpack("<I", 48)[0]
-        offset = self.unpack("<Q", 40)[0]
+        segments, offset = self.unpack("<QQ", 32)
+        if segments > len(data) or 56 * self.unpack("<H", 56)[0] > len(data) - segments:
+            raise ValueError("cut off after %d bytes" % len(data))
         size, number, names = self.unpack("<HHH", 58)
         if number and size != 64:
             raise ValueError("section headers of %d bytes" % size)
