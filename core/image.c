@@ -66,6 +66,12 @@ bool rill__image_add_arg(struct rill__image *image, const char *name, size_t len
   return true;
 }
 
+void rill__image_set_offset(struct rill__image *image, uint32_t offset) {
+  const rill_bundle_kernel *kernel = &image->kernels[image->kernel_count - 1];
+  rill_bundle_arg *args = without_const(kernel->args);
+  args[kernel->arg_count - 1].offset = offset;
+}
+
 bool rill__image_copy_kernel(struct rill__image *image, const rill_bundle_kernel *kernel,
                              const struct rill__kernel_needs *needs) {
   const bool known = kernel->arg_count != RILL__ARGS_UNKNOWN;
@@ -74,8 +80,7 @@ bool rill__image_copy_kernel(struct rill__image *image, const rill_bundle_kernel
   for (uint32_t i = 0; known && i < kernel->arg_count; i++) {
     const char *name = kernel->args[i].name;
     if (!rill__image_add_arg(image, name, strlen(name), kernel->args[i].size)) return false;
-    rill_bundle_arg *args = without_const(image->kernels[image->kernel_count - 1].args);
-    args[i].offset = kernel->args[i].offset;
+    rill__image_set_offset(image, kernel->args[i].offset);
   }
   return true;
 }

@@ -40,6 +40,9 @@ bool rill__image_add_part(struct rill__image *image, const char *backend, const 
 bool rill__image_add_kernel(struct rill__image *image, const char *name, size_t length, uint32_t arg_count);
 bool rill__image_add_arg(struct rill__image *image, const char *name, size_t length, uint32_t size);
 
+/* Where the argument that was added last lies among the others, in bytes. */
+void rill__image_set_offset(struct rill__image *image, uint32_t offset);
+
 /* The number of a kernel; kernel_count if there is none of that name. */
 size_t rill__image_find(const struct rill__image *image, const char *name);
 

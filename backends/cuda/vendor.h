@@ -383,11 +383,11 @@ static inline gpu_result gpu_vendor_module_load(gpu_module_handle *module, const
   return GPU_CALL(module_load(module, data, 2, options, values));
 }
 
-/* The size of an argument, by number; GPU_INVALID_VALUE behind the last one, GPU_NOT_SUPPORTED if nobody knows. */
-static inline gpu_result gpu_vendor_arg_size(gpu_function function, size_t i, size_t *size) {
-  size_t offset;
+/* Offset and size of an argument, by number; GPU_INVALID_VALUE behind the last one, GPU_NOT_SUPPORTED if nobody knows.
+ */
+static inline gpu_result gpu_vendor_arg_place(gpu_function function, size_t i, size_t *offset, size_t *size) {
   if (gpu_api.function_parameter == NULL) return GPU_NOT_SUPPORTED;
-  return GPU_CALL(function_parameter(function, i, &offset, size));
+  return GPU_CALL(function_parameter(function, i, offset, size));
 }
 
 /* A driver may put the loading of a function off until its first launch. */

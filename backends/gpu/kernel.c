@@ -20,8 +20,8 @@ static gpu_result ask_for_args(struct rill__kernel *kernel) {
   enum { MOST = 4096 }; /* more than fit any limit of a vendor */
   rill_bundle_kernel *source = kernel->own.kernels;
   for (size_t i = 0; i < MOST; i++) {
-    size_t size = 0;
-    const gpu_result result = gpu_vendor_arg_size(gpu_kernel_of(kernel)->native, i, &size);
+    size_t offset = 0, size = 0;
+    const gpu_result result = gpu_vendor_arg_place(gpu_kernel_of(kernel)->native, i, &offset, &size);
     if (result == GPU_NOT_SUPPORTED && i == 0) return GPU_SUCCESS;
     if (result == GPU_INVALID_VALUE) { /* that was the last */
       if (i == 0) source->arg_count = 0;
@@ -29,6 +29,7 @@ static gpu_result ask_for_args(struct rill__kernel *kernel) {
     }
     if (result != GPU_SUCCESS) return result;
     if (!rill__image_add_arg(&kernel->own, "", 0, (uint32_t)size)) return GPU_SUCCESS; /* core looks at no_memory */
+    rill__image_set_offset(&kernel->own, (uint32_t)offset);
   }
   return GPU_SUCCESS;
 }

@@ -157,7 +157,10 @@ static const char *read_args(struct reader kernel, struct rill__image *out) {
     const struct value kind = get(at, ".value_kind"), size = get(at, ".size"), name = get(at, ".name");
     if (size.kind != NUMBER || size.number > UINT32_MAX) return "its note tells no size of an argument";
     const size_t length = name.kind == TEXT && name.length <= RILL__NAME_MOST ? name.length : 0;
-    if (!is_hidden(&kind) && !rill__image_add_arg(out, name.text, length, (uint32_t)size.number)) return "no memory";
+    if (!is_hidden(&kind)) {
+      if (!rill__image_add_arg(out, name.text, length, (uint32_t)size.number)) return "no memory";
+      rill__image_set_offset(out, (uint32_t)get_number(at, ".offset", UINT32_MAX));
+    }
     if (!skip(&at)) return "its note ends inside of a list of arguments";
   }
   return NULL;

@@ -410,8 +410,8 @@ static inline gpu_result gpu_vendor_module_load(gpu_module_handle *module, const
 }
 
 /* The note of a code object tells them, or nobody does. */
-static inline gpu_result gpu_vendor_arg_size(gpu_function function, size_t i, size_t *size) {
-  (void)function, (void)i, (void)size;
+static inline gpu_result gpu_vendor_arg_place(gpu_function function, size_t i, size_t *offset, size_t *size) {
+  (void)function, (void)i, (void)offset, (void)size;
   return GPU_NOT_SUPPORTED;
 }
 

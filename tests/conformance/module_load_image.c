@@ -288,6 +288,10 @@ static void checks_arguments(void) {
     for (uint32_t i = 0; i < 4; i++) {
       assert_ok(rill_kernel_arg_size(kernel, i, &size));
       assert_int_equal(size, sizes[i]);
+      if (dut.gpu) { /* the CPU takes each by itself */
+        assert_ok(rill_kernel_arg_offset(kernel, i, &size));
+        assert_int_equal(size, 8 * i);
+      }
     }
     assert_fails(rill_kernel_arg_size(kernel, 4, &size), RILL_ERROR_OUT_OF_RANGE);
     assert_fails(rill_stream_launch(stream, kernel, &shape, RILL_ARGS(size)), RILL_ERROR_INVALID_ARGUMENT);

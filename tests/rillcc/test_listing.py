@@ -33,7 +33,7 @@ class Listing(support.TestCase):
         self.assertEqual(lines[0], "gate_bundle: %d images, %d kernels" % (len(bundle.images), len(bundle.kernels)))
         for line, (target, data) in zip(lines[1:], bundle.images.items()):
             self.assertEqual(line.split(), [target, str(len(data)), "bytes"])
-        self.assertEqual(lines[-1], "  kernel increment(counter: 8)")
+        self.assertIn("  kernel increment(counter: 8)", lines)
         self.assertIn("  kernel wait_for_flag(flag: 8, value: 4, limit_ns: 8, timed_out: 8)", lines)
         stub, user = self.write("stub.c", STUB), self.write("main.c", "int main(void) { return 0; }\n")
         self.build("-c", "-o", "gate.o", c_file)
@@ -66,7 +66,7 @@ class Listing(support.TestCase):
             files.append(self.path(name + ".c"))
         self.build("-shared", "-o", "both.so", *files, self.write("stub.c", STUB))
         text = self.listed(self.path("both.so"))
-        self.assertIn("gate_bundle: 1 image, 4 kernels\n", text)
+        self.assertRegex(text, r"(?m)^gate_bundle: 1 image, \d+ kernels$")
         self.assertRegex(text, r"(?m)^basic_bundle: 1 image, \d+ kernels$")
 
     def images(self):
@@ -90,7 +90,9 @@ class Listing(support.TestCase):
         self.assertIn("cpu", seen)
 
     def test_containers(self):
-        images = self.images()
+        c_file, _ = self.compile(SOURCES["gate"])
+        bundle = Bundle(self, c_file, "gate_bundle")
+        images, kernels = bundle.images, len(bundle.kernels)
         hip = {target: data for target, data in images.items() if target.startswith("hip:")}
         if hip:
             table = b"__CLANG_OFFLOAD_BUNDLE__" + struct.pack("<Q", len(hip))
@@ -100,7 +102,7 @@ class Listing(support.TestCase):
                 table += struct.pack("<QQQ", at + len(body), len(data), len(name)) + name
                 body += data
             text = self.listed(self.write_bytes("bundle", table.ljust(at, b"\0") + body))
-            self.assertIn("%d images, 4 kernels" % len(hip), text)
+            self.assertIn("%d images, %d kernels" % (len(hip), kernels), text)
         cuda = {target: data for target, data in images.items() if target.startswith("cuda:sm")}
         if cuda:
             body = b""
@@ -109,7 +111,7 @@ class Listing(support.TestCase):
                 header = struct.pack("<HHIQIIHHI", 2, 0x101, 64, len(padded), 0, 0, 8, 1, int(target[8:]))
                 body += header.ljust(64, b"\0") + padded
             text = self.listed(self.write_bytes("fatbin", struct.pack("<IHHQ", 0xBA55ED50, 1, 16, len(body)) + body))
-            self.assertIn("%d images, 4 kernels" % len(cuda), text)
+            self.assertIn("%d images, %d kernels" % (len(cuda), kernels), text)
 
     def refused(self, path, message):
         result = self.rillcc("--list", path)

@@ -172,6 +172,14 @@ static void refuses_compressed_bundles(void) {
   assert_non_null(strstr(fault, "-no-offload-compress"));
 }
 
+/* One that is nothing but a seal, whose begin looks like an ELF file's. */
+static void refuses_a_seal_alone(void) {
+  unsigned char file[64] = "\177ELF\2\1\1";
+  file[16] = 3, file[18] = 62;
+  image_seal(file, sizeof file, NULL);
+  assert_string_equal(read_words("cpu", file, sizeof file), "it ends before its seal");
+}
+
 /* ---- the fit of targets ---- */
 
 /* Of the fake's device, a gfx906. */
@@ -203,6 +211,7 @@ int main(void) {
     TEST(reads_text_as_it_is_written),
     TEST(reads_an_empty_fatbin),
     TEST(refuses_compressed_bundles),
+    TEST(refuses_a_seal_alone),
     TEST(generic_targets_stand_for_others),
   };
   return RUN_ONCE("image formats", tests);

@@ -67,7 +67,7 @@ def read_c_file(text):
     arguments = {}
     start = r"^static const rill_bundle_arg args_(\d+)\[\] = \{\n(.*?)^\};"
     for number, body in re.findall(start, text, re.MULTILINE | re.DOTALL):
-        pairs = re.findall(r'\{ "(\w+)", \(uint32_t\)sizeof\((.*)\) \},', body)
+        pairs = re.findall(r'\{ "(\w+)", \(uint32_t\)sizeof\((.*?)\)(?: \}|, \(uint32_t\)offsetof)', body)
         arguments[number] = [(name, size_of(kind)) for name, kind in pairs]
     for name, number in re.findall(r'^  \{ "(\w+)", (?:args_(\d+)|NULL), \d+ \},', text, re.MULTILINE):
         listing.kernels.append((name, arguments.get(number, [])))
