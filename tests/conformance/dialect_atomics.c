@@ -196,7 +196,7 @@ static void shared_memory(void) {
     assert_int_equal(ints[3 * b], 2 * BLOCK);
     assert_int_equal(ints[3 * b + 1], 500 - (BLOCK - 1));
     assert_int_equal(ints[3 * b + 2], 1);
-    assert_true(floats[b] == 0.5f * BLOCK);
+    assert_true(floats[b] == 0.5f * (float)BLOCK);
   }
   assert_ok(rill_free(ints));
   assert_ok(rill_free(floats));

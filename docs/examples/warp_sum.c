@@ -1,9 +1,9 @@
 /* Adds up numbers of 16 bits with a kernel that works warp by warp.
  *
- *     rillcc -o reduce.rill.c --header reduce.rill.h reduce.kernel.cu
- *     cc reduce.c reduce.rill.c $(pkg-config --cflags --libs rill) && ./a.out
+ *     rillcc -o warp_sum.rill.c --header warp_sum.rill.h warp_sum.kernel.cu
+ *     cc warp_sum.c warp_sum.rill.c $(pkg-config --cflags --libs rill) && ./a.out
  */
-#include "reduce.rill.h"
+#include "warp_sum.rill.h"
 
 #include <rill/rill.h>
 #include <stdio.h>
@@ -36,7 +36,7 @@ int main(void) {
   *total = 0;
 
   const rill_launch launch = rill_launch_1d(2048, 256);
-  check(reduce_launch(stream, &launch, N, x, total));
+  check(warp_sum_launch(stream, &launch, N, x, total));
   check(rill_stream_synchronize(stream));
   (void)printf("sum %.2f, expected %.2f\n", (double)*total, (double)expected);
   const int code = *total == expected ? EXIT_SUCCESS : EXIT_FAILURE;

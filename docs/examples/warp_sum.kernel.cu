@@ -1,10 +1,10 @@
-/* reduce.kernel.cu: the sum of many numbers, in one kernel that warps of 32 and of 64 threads run. */
+/* warp_sum.kernel.cu: the sum of many numbers, in one kernel that warps of 32 and of 64 threads run. */
 #include <assert.h>
 
 #include <rill/device/kernel.h>
 
 /* Adds up x[0 .. n-1]; `*total` is 0 before.  One dimension; whole warps in a block. */
-RILL_KERNEL(reduce, int n, const rill_half *x, float *total) {
+RILL_KERNEL(warp_sum, int n, const rill_half *x, float *total) {
   __shared__ float sums[32]; /* one for each warp of a block: at most 1024 / 32 */
   const unsigned lane = rill_lane(), warp = threadIdx.x / rill_warp_size(), warps = blockDim.x / rill_warp_size();
   assert(blockDim.x % rill_warp_size() == 0);
