@@ -190,6 +190,26 @@ struct rill__fill_2d {
   size_t pattern_size;
 };
 
+/* A kernel source to be compiled, everything checked.  What stands here, with the compiler and the device's
+ * architecture, decides what comes out. */
+struct rill__compile {
+  const char *source;
+  const char *label;                  /* how messages name the source */
+  const char *const *definitions;     /* "-DNAME=VALUE" and "-UNAME" in their order */
+  const rill_compile_header *headers; /* those of the dialect, then the caller's */
+  size_t definition_count, header_count, dialect_header_count;
+  uint32_t standard; /* of C++: 17 or 20 */
+  bool fuse;         /* products and sums, where the backend does that */
+  bool debug;        /* lines for debuggers */
+};
+
+/* What came out; both from malloc, NULL if there is none. */
+struct rill__compiled {
+  void *image;
+  size_t size;
+  char *log;
+};
+
 /* What the backend of one process gives to that of another, inside a rill_ipc_handle: bytes that only it reads. */
 struct rill__ipc_native {
   unsigned char bytes[64];
@@ -334,6 +354,12 @@ struct rill__module_table {
   rill_status (*global)(struct rill__module *module, const char *symbol, void **p, size_t *size);
   /* Optional: the native handle.  Without it, 0. */
   uintptr_t (*native)(struct rill__module *module);
+  /* Both, if the device supports RILL_FEATURE_RTC (struct rill__compile).  `compiler` names
+   * the compiler and its version, for the key under which results are kept.  `compile` blocks; it is OK, with a log and
+   * no image, if the source has errors. */
+  rill_status (*compiler)(struct rill__device *device, char *identity, size_t size);
+  rill_status (*compile)(struct rill__device *device, const struct rill__compile *request,
+                         struct rill__compiled *result);
 };
 
 struct rill__kernel_table {

@@ -29,6 +29,12 @@ void rill__module_end(struct rill__module *module);
 /* A new kernel of a module, with one reference. */
 rill_status rill__module_kernel(struct rill__module *module, const char *name, struct rill__kernel **out);
 
+/* ---- core/module_image.c ---- */
+
+/* A new module of an image that no bundle holds; `label` names it in texts, NULL: its target does. */
+rill_status rill__module_load_image(struct rill__device *device, const void *data, size_t size, const char *label,
+                                    struct rill__module **out);
+
 /* ---- core/bundle.c ---- */
 
 /* The module of a bundle on a device, with a reference added. */

@@ -33,8 +33,8 @@ static rill_status fail_damaged(const char *words, size_t size, const char *faul
 }
 
 /* Of a copy with a zero behind it. */
-static rill_status load_copy(struct rill__device *device, const void *data, size_t size, struct rill__image *image,
-                             struct rill__module **out) {
+static rill_status load_copy(struct rill__device *device, const void *data, size_t size, const char *label,
+                             struct rill__image *image, struct rill__module **out) {
   const char *words = RILL_DOOR(device, module, recognize, data, size);
   if (words == NULL) return fail_unknown(device, data, size);
   const char *fault = RILL_DOOR(device, module, read_parts, data, size, image);
@@ -48,22 +48,23 @@ static rill_status load_copy(struct rill__device *device, const void *data, size
   fault = RILL_DOOR(device, module, read_kernels, part, image);
   if (fault != NULL || image->no_memory) return fail_damaged(words, size, fault, image);
   const rill_bundle_image chosen = *part;
-  char label[64];
-  (void)snprintf(label, sizeof label, "%s", chosen.target);
+  char target[64];
+  (void)snprintf(target, sizeof target, "%s", chosen.target);
   struct rill__image inside = *image;
   *image = (struct rill__image){ .parts = NULL };
-  const struct rill__module_source source = { label, NULL, &chosen, &inside };
+  const struct rill__module_source source = { label != NULL ? label : target, NULL, &chosen, &inside };
   return rill__module_new(device, &source, out);
 }
 
-static rill_status load_bytes(struct rill__device *device, const void *data, size_t size, struct rill__module **out) {
+rill_status rill__module_load_image(struct rill__device *device, const void *data, size_t size, const char *label,
+                                    struct rill__module **out) {
   RILL_REQUIRE(size < SIZE_MAX, RILL_ERROR_OUT_OF_RANGE, "an image of %zu bytes", size);
   char *copy = malloc(size + 1);
   RILL_REQUIRE(copy != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for a copy of an image of %zu bytes", size);
   memcpy(copy, data, size);
   copy[size] = '\0';
   struct rill__image image = { .parts = NULL };
-  const rill_status status = load_copy(device, copy, size, &image, out);
+  const rill_status status = load_copy(device, copy, size, label, &image, out);
   rill__image_free(&image);
   free(copy);
   return status;
@@ -79,7 +80,7 @@ rill_status rill_module_load_image(rill_device device, const void *data, size_t 
   RILL_REQUIRE(size > 0, RILL_ERROR_INVALID_ARGUMENT, "size is 0");
   RILL_TRY(rill__device_activate(d));
   struct rill__module *module = NULL;
-  RILL_TRY(load_bytes(d, data, size, &module));
+  RILL_TRY(rill__module_load_image(d, data, size, NULL, &module));
   out->id = module->base.id;
   return RILL_OK;
 }

@@ -6,7 +6,7 @@
  *   memory.c   allocation, copies, fills                   fiber.h    threads of a block that meet barriers
  *   kernel.c   launches                                    image.h    shared objects from memory
  *   module.c   images of kernels                           machine.c  what the system tells
- *   ipc.c      memory shared with other processes
+ *   ipc.c      memory shared with other processes         compile.c  the host's compiler, at run time
  */
 #ifndef RILL_CPU_CPU_H
 #define RILL_CPU_CPU_H
@@ -73,6 +73,12 @@ rill_status cpu_ipc_export(struct rill__device *device, void *p, size_t size, st
 rill_status cpu_ipc_import(struct rill__device *device, const struct rill__ipc_native *from, size_t size, void **out);
 rill_status cpu_ipc_close(struct rill__device *device, void *p, size_t size);
 rill_status cpu_ipc_forget(void *p);
+
+/* compile.c: slots of the module table, and whether there is a compiler. */
+bool cpu_can_compile(const char **why);
+rill_status cpu_compiler(struct rill__device *device, char *identity, size_t size);
+rill_status cpu_compile(struct rill__device *device, const struct rill__compile *request,
+                        struct rill__compiled *result);
 
 /* machine.c */
 size_t cpu_page_bytes(void);

@@ -39,6 +39,7 @@ static rill_status activate(struct rill__device *device) {
 
 static bool supports(struct rill__device *device, uint32_t feature, const char **why) {
   (void)device;
+  if (feature == RILL_FEATURE_RTC) return cpu_can_compile(why);
   static const char *const reasons[] = {
     [RILL_FEATURE_PEER] = "there is one cpu device, and no other memory than its own",
     [RILL_FEATURE_MANAGED] = "",
@@ -48,7 +49,6 @@ static bool supports(struct rill__device *device, uint32_t feature, const char *
     [RILL_FEATURE_COOPERATIVE] = CPU_NO_COOPERATIVE,
     [RILL_FEATURE_GRAPH] = "the cpu backend runs operations as they are submitted",
     [RILL_FEATURE_GRAPH_UPDATE] = "the cpu backend runs operations as they are submitted",
-    [RILL_FEATURE_RTC] = "the cpu backend runs images that rillcc has compiled",
     [RILL_FEATURE_STREAM_ID] = "streams of the cpu backend have no native form to import",
     [RILL_FEATURE_KERNEL_ARGS] = "",
   };

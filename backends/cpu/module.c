@@ -100,4 +100,6 @@ const struct rill__module_table cpu_module_table = {
   .read_kernels = read_kernels,
   .list = list,
   .global = global,
+  .compiler = cpu_compiler,
+  .compile = cpu_compile,
 };

@@ -3,6 +3,8 @@
 
 #include <elf.h>
 #include <rill/device/cpu_image.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static uint32_t crc32_of(const unsigned char *data, size_t size) {
@@ -51,4 +53,18 @@ const char *cpu_read_parts(const void *data, size_t size, struct rill__image *ou
   }
   if (memchr(seal.target, '\0', sizeof seal.target) == NULL) return "its seal names no target";
   return rill__image_add_part(out, "cpu", seal.target, data, seal.size) ? NULL : "no memory";
+}
+
+bool cpu_seal(void **image, size_t *size, const char *target) {
+  rill_cpu_image_seal seal = { .size = *size, .version = RILL_CPU_IMAGE_SEAL_VERSION };
+  unsigned char *grown = realloc(*image, *size + sizeof seal);
+  if (grown == NULL) return false;
+  (void)snprintf(seal.target, sizeof seal.target, "%s", target);
+  memcpy(seal.magic, RILL_CPU_IMAGE_SEAL, sizeof seal.magic);
+  memcpy(grown + *size, &seal, sizeof seal);
+  seal.check = crc32_of(grown, *size + offsetof(rill_cpu_image_seal, check));
+  memcpy(grown + *size, &seal, sizeof seal);
+  *image = grown;
+  *size += sizeof seal;
+  return true;
 }

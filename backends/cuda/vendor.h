@@ -4,6 +4,12 @@
 #define RILL_BACKENDS_CUDA_VENDOR_H
 
 #include <cuda.h>
+#if __has_include(<nvrtc.h>) /* a package of its own in some distributions */
+#include <nvrtc.h>
+#define GPU_HAS_RTC 1
+#else
+#define GPU_HAS_RTC 0
+#endif
 #include <rill/rill.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +26,10 @@
 #define GPU_RTC_LIBRARIES "libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2"
 #define GPU_RTC_LIBRARIES_TEXT "none of libnvrtc.so.13, .12 and .11.2 can be opened"
 #define GPU_RTC_SYMBOL NULL /* never in the driver library itself */
+#define GPU_RTC_HEADER "nvrtc.h"
+#define GPU_RTC_FUSE "-fmad=true"
+#define GPU_RTC_NO_FUSE "-fmad=false"
+#define GPU_RTC_DEBUG "-lineinfo"
 #define GPU_GRAPH_SYMBOL "cuGraphLaunch"
 #define GPU_GRAPH_UPDATE_SYMBOL "cuGraphExecUpdate"
 #define GPU_MODULES_KEEP_IMAGES false /* the driver copies what it needs */
@@ -401,5 +411,6 @@ static inline gpu_result gpu_vendor_allow_shared(gpu_function function, uint64_t
 }
 
 #include "backends/cuda/launch.h"
+#include "backends/cuda/rtc.h"
 
 #endif

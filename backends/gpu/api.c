@@ -49,4 +49,52 @@ const char *gpu_load(char *why, size_t why_size) {
   return name;
 }
 
+/* ---- the run-time compiler ---- */
+
+#if GPU_HAS_RTC
+struct gpu_rtc gpu_rtc;
+
+static const struct {
+  const char *name;
+  size_t offset;
+  int need;
+} rtc_functions[] = {
+#define GPU_RTC_FUNCTION(field, name, need) { #name, offsetof(struct gpu_rtc, field), need },
+#include "backends/gpu/gpu_api.def"
+};
+
+static bool fill_rtc(void *from) {
+  for (size_t i = 0; i < sizeof rtc_functions / sizeof rtc_functions[0]; i++) {
+    void *symbol = dlsym(from, rtc_functions[i].name);
+    if (symbol == NULL && rtc_functions[i].need == REQUIRED) return false;
+    memcpy((char *)&gpu_rtc + rtc_functions[i].offset, &symbol, sizeof symbol);
+  }
+  return true;
+}
+
+static bool rtc_found;
+
+/* The one inside the driver's library, where there is one, is of its version. */
+static void find_rtc(void) {
+  static const char *const names[] = { GPU_RTC_LIBRARIES };
+  if (GPU_RTC_SYMBOL != NULL && gpu_has_symbol(GPU_RTC_SYMBOL)) rtc_found = fill_rtc(library);
+  for (size_t i = 0; i < sizeof names / sizeof names[0] && !rtc_found; i++) {
+    void *opened = dlopen(names[i], RTLD_NOW | RTLD_LOCAL); /* stays open, as all of the vendor's do */
+    rtc_found = opened != NULL && fill_rtc(opened);
+  }
+}
+
+bool gpu_rtc_load(const char **why) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  (void)pthread_once(&once, find_rtc);
+  *why = GPU_RTC_LIBRARIES_TEXT;
+  return rtc_found;
+}
+#else
+bool gpu_rtc_load(const char **why) {
+  *why = "this library was built where " GPU_RTC_HEADER " was not installed";
+  return false;
+}
+#endif
+
 bool gpu_has_symbol(const char *name) { return library != NULL && dlsym(library, name) != NULL; }

@@ -10,6 +10,8 @@
 #define gpu_symbols GPU_NAME(symbols)
 #define gpu_load GPU_NAME(load)
 #define gpu_has_symbol GPU_NAME(has_symbol)
+#define gpu_rtc GPU_NAME(rtc)
+#define gpu_rtc_load GPU_NAME(rtc_load)
 
 #pragma GCC visibility push(hidden)
 
@@ -32,6 +34,16 @@ const char *gpu_load(char *why, size_t why_size);
 
 /* Whether the library that was opened exports a symbol. */
 bool gpu_has_symbol(const char *name);
+
+/* The run-time compiler's functions: filled in by the first gpu_rtc_load that finds it.  Gives a static sentence if
+ * there is none. */
+#if GPU_HAS_RTC
+extern struct gpu_rtc {
+#define GPU_RTC_FUNCTION(field, name, need) __typeof__(name) *field;
+#include "backends/gpu/gpu_api.def"
+} gpu_rtc;
+#endif
+bool gpu_rtc_load(const char **why);
 
 #pragma GCC visibility pop
 

@@ -1,7 +1,6 @@
 #include "backends/gpu/gpu.h"
 
 #include <ctype.h>
-#include <dlfcn.h>
 #include <stdlib.h>
 
 struct rill__device **gpu_devices;
@@ -169,22 +168,6 @@ static bool has_peers(const struct gpu_device *part, const char **why) {
   return false;
 }
 
-static bool find_rtc(void) {
-  static const char *const names[] = { GPU_RTC_LIBRARIES };
-  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-    if (dlopen(names[i], RTLD_LAZY | RTLD_LOCAL) != NULL) return true; /* stays open, as all of the vendor's do */
-  }
-  return GPU_RTC_SYMBOL != NULL && gpu_has_symbol(GPU_RTC_SYMBOL);
-}
-
-static bool has_rtc(const char **why) {
-  enum { UNKNOWN, ABSENT, PRESENT };
-  static _Atomic int known = UNKNOWN;
-  if (atomic_load(&known) == UNKNOWN) atomic_store(&known, find_rtc() ? PRESENT : ABSENT);
-  *why = GPU_RTC_LIBRARIES_TEXT;
-  return atomic_load(&known) == PRESENT;
-}
-
 static bool has_ipc_functions(void) {
   return gpu_api.ipc_export_event != NULL && gpu_api.ipc_open_event != NULL && gpu_api.ipc_export_memory != NULL &&
          gpu_api.ipc_open_memory != NULL && gpu_api.ipc_close_memory != NULL;
@@ -209,7 +192,7 @@ static bool can(struct rill__device *device, uint32_t feature, const char **why)
     case RILL_FEATURE_GRAPH_UPDATE:
       *why = "the driver cannot update graphs";
       return gpu_has_symbol(GPU_GRAPH_UPDATE_SYMBOL);
-    case RILL_FEATURE_RTC: return has_rtc(why);
+    case RILL_FEATURE_RTC: return gpu_rtc_load(why);
     case RILL_FEATURE_STREAM_ID: *why = GPU_STREAM_ID_TEXT; return gpu_api.stream_id != NULL;
     case RILL_FEATURE_KERNEL_ARGS: *why = GPU_KERNEL_ARGS_TEXT; return GPU_KNOWS_KERNEL_ARGS;
     default: *why = "there is no such feature"; return false;

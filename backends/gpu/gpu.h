@@ -26,6 +26,8 @@
 #include "backends/gpu/api.h"
 
 #define gpu_backend GPU_NAME(backend)
+#define gpu_compile GPU_NAME(compile)
+#define gpu_compiler GPU_NAME(compiler)
 #define gpu_copy_3d GPU_NAME(copy_3d)
 #define gpu_device_count GPU_NAME(device_count)
 #define gpu_device_table GPU_NAME(device_table)
@@ -138,6 +140,11 @@ rill_status gpu_fail_unfinished(const char *what, uint64_t ns) __attribute__((co
 /* Slots of devices. */
 bool gpu_can_access_peer(struct rill__device *device, struct rill__device *memory_of, const char **why);
 rill_status gpu_set_peer(struct rill__device *device, struct rill__device *memory_of, bool on);
+
+/* Slots of modules for compiling at run time. */
+rill_status gpu_compiler(struct rill__device *device, char *identity, size_t size);
+rill_status gpu_compile(struct rill__device *device, const struct rill__compile *request,
+                        struct rill__compiled *result);
 
 /* The copy_3d slot of memory. */
 rill_status gpu_copy_3d(struct rill__stream *stream, const struct rill__copy_3d *copy);

@@ -71,4 +71,8 @@ const struct rill__module_table gpu_module_table = {
   .read_kernels = gpu_read_kernels,
   .global = global,
   .native = native,
+#if GPU_HAS_RTC
+  .compiler = gpu_compiler,
+  .compile = gpu_compile,
+#endif
 };

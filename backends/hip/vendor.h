@@ -8,6 +8,12 @@
 #define __HIP_PLATFORM_AMD__ 1
 #endif
 #include <hip/hip_runtime_api.h>
+#if __has_include(<hip/hiprtc.h>)
+#include <hip/hiprtc.h>
+#define GPU_HAS_RTC 1
+#else
+#define GPU_HAS_RTC 0
+#endif
 #include <rill/rill.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,6 +30,10 @@
 #define GPU_RTC_LIBRARIES "libhiprtc.so.7", "libhiprtc.so.6"
 #define GPU_RTC_LIBRARIES_TEXT "neither libhiprtc.so.7 nor .6 can be opened, and libamdhip64 does not contain it"
 #define GPU_RTC_SYMBOL "hiprtcCompileProgram" /* inside libamdhip64 in 5 and 6 */
+#define GPU_RTC_HEADER "hip/hiprtc.h"
+#define GPU_RTC_FUSE "-ffp-contract=fast"
+#define GPU_RTC_NO_FUSE "-ffp-contract=off"
+#define GPU_RTC_DEBUG "-g"
 #define GPU_GRAPH_SYMBOL "hipGraphLaunch"
 #define GPU_GRAPH_UPDATE_SYMBOL "hipGraphExecUpdate"
 /* The runtime builds its program around the bytes as they lie, and nowhere says when it is done with them. */
@@ -428,5 +438,6 @@ static inline gpu_result gpu_vendor_allow_shared(gpu_function function, uint64_t
 }
 
 #include "backends/hip/launch.h"
+#include "backends/hip/rtc.h"
 
 #endif

@@ -8,6 +8,7 @@
 #define RILL_RILL_H
 
 #include <rill/base.h>
+#include <rill/compile.h>
 #include <rill/device.h>
 #include <rill/event.h>
 #include <rill/kernel.h>

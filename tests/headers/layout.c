@@ -64,6 +64,16 @@ AT(rill_event_options, interprocess, 10);
 AT(rill_event_options, signaled, 11);
 AT(rill_event_options, label, 16);
 
+AT(rill_compile_header, name, 0);
+AT(rill_compile_header, text, 8);
+
+AT(rill_compile_options, options, 8);
+AT(rill_compile_options, option_count, 16);
+AT(rill_compile_options, headers, 24);
+AT(rill_compile_options, header_count, 32);
+AT(rill_compile_options, label, 40);
+AT(rill_compile_options, no_cache, 48);
+
 AT(rill_pool_options, max_size, 8);
 AT(rill_pool_options, release_threshold, 16);
 AT(rill_pool_options, label, 24);

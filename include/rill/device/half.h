@@ -21,8 +21,12 @@
 #ifndef RILL_DEVICE_HALF_H
 #define RILL_DEVICE_HALF_H
 
+#if defined(__CUDACC_RTC__) || defined(__HIPCC_RTC__)
+#include <rill/device/on_rtc.h>
+#else
 #include <stdint.h>
 #include <string.h>
+#endif
 
 #if defined(__CUDACC__) || defined(__HIP__)
 #define RILL_HALF_ static __host__ __device__ inline

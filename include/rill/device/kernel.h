@@ -46,10 +46,14 @@
 #error "a kernel source is C++17: compile it with rillcc"
 #endif
 
+#if defined(__CUDACC_RTC__) || defined(__HIPCC_RTC__)
+#include <rill/device/on_rtc.h>
+#else
 #include <math.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#endif
 
 #if defined(RILL_SCAN) /* rillcc reads kernels, variables and the use of barriers from the source */
 #include <rill/device/on_scan.h>

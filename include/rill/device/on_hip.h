@@ -8,7 +8,7 @@
 
 #ifdef RILL_HIP_FREESTANDING
 #include <rill/device/hip_freestanding.h>
-#else
+#elif !defined(__HIPCC_RTC__) /* hipRTC has its own before every source */
 #include <hip/hip_runtime.h>
 #endif
 

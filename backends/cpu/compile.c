@@ -1,0 +1,327 @@
+/* Run-time compilation by the host's C++ compiler, in a process of its own, without a shell. */
+#include "backends/cpu/cpu.h"
+#include "backends/cpu/image.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <limits.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* ---- which compiler ---- */
+
+enum { MAX_WORDS = 16 };
+
+struct command {
+  char text[PATH_MAX]; /* RILL_CXX, cut at its spaces */
+  char path[PATH_MAX]; /* of the program */
+  const char *words[MAX_WORDS];
+  int count; /* 0: there is no compiler */
+};
+
+/* Looks a program up as a shell does, in the system's own folders only if the program has more rights than its user. */
+static bool find_program(const char *name, char path[PATH_MAX]) {
+  static const char safe[] = "/usr/local/bin:/usr/bin:/bin";
+  if (strchr(name, '/') != NULL) {
+    return snprintf(path, PATH_MAX, "%s", name) < PATH_MAX && access(path, X_OK) == 0;
+  }
+  const char *folders = getauxval(AT_SECURE) != 0 ? safe : getenv("PATH");
+  for (const char *at = folders != NULL ? folders : safe; at != NULL;) {
+    const size_t length = strcspn(at, ":");
+    struct stat about;
+    if (length > 0 && snprintf(path, PATH_MAX, "%.*s/%s", (int)length, at, name) < PATH_MAX &&
+        access(path, X_OK) == 0 && stat(path, &about) == 0 && S_ISREG(about.st_mode))
+      return true;
+    at = at[length] == ':' ? at + length + 1 : NULL;
+  }
+  return false;
+}
+
+static void find_compiler(struct command *command) {
+  static const char *const usual[] = { "c++", "g++", "clang++" };
+  const char *named = getauxval(AT_SECURE) != 0 ? NULL : getenv("RILL_CXX");
+  command->count = 0;
+  if (named != NULL && named[0] != '\0') {
+    if (snprintf(command->text, sizeof command->text, "%s", named) >= (int)sizeof command->text) return;
+    char *rest = NULL;
+    for (char *word = strtok_r(command->text, " ", &rest); word != NULL; word = strtok_r(NULL, " ", &rest)) {
+      if (command->count == MAX_WORDS) {
+        command->count = 0;
+        return;
+      }
+      command->words[command->count++] = word;
+    }
+    if (command->count > 0 && !find_program(command->words[0], command->path)) command->count = 0;
+  } else {
+    for (size_t i = 0; i < sizeof usual / sizeof usual[0] && command->count == 0; i++) {
+      command->words[0] = usual[i];
+      if (find_program(usual[i], command->path)) command->count = 1;
+    }
+  }
+}
+
+bool cpu_can_compile(const char **why) {
+  struct command command;
+  find_compiler(&command);
+  *why = "";
+  if (command.count != 0) return true;
+  *why = "there is no C++ compiler: none of c++, g++ and clang++ is on the PATH, or what RILL_CXX names is not there";
+  return false;
+}
+
+rill_status cpu_compiler(struct rill__device *device, char *identity, size_t size) {
+  struct command command;
+  struct stat about;
+  const char *why = "";
+  find_compiler(&command);
+  if (command.count == 0 || stat(command.path, &about) != 0) {
+    (void)cpu_can_compile(&why);
+    return rill__fail(RILL_ERROR_UNSUPPORTED, "compiling for %s: %s", device->name, why);
+  }
+  /* An update of the compiler is another file. */
+  const int used = snprintf(identity, size, "%lld:%lld.%09ld:%llu", (long long)about.st_size,
+                            (long long)about.st_mtim.tv_sec, about.st_mtim.tv_nsec, (unsigned long long)about.st_ino);
+  for (int i = 0, at = used; i < command.count && at >= 0 && (size_t)at < size; i++) {
+    at += snprintf(identity + at, size - (size_t)at, " %s", i == 0 ? command.path : command.words[i]);
+  }
+  return RILL_OK;
+}
+
+/* ---- files ---- */
+
+static bool write_text(const char *path, const char *before, const char *text, const char *after) {
+  FILE *file = fopen(path, "wxe");
+  if (file == NULL) return false;
+  const bool written = fputs(before, file) >= 0 && fputs(text, file) >= 0 && fputs(after, file) >= 0;
+  return fclose(file) == 0 && written;
+}
+
+/* A header's name may hold folders. */
+static bool write_header(const char *folder, const rill_compile_header *header) {
+  char path[PATH_MAX];
+  if (snprintf(path, sizeof path, "%s/include/%s", folder, header->name) >= (int)sizeof path) return false;
+  for (char *at = path + strlen(folder) + 1; *at != '\0'; at++) {
+    if (*at != '/') continue;
+    *at = '\0';
+    (void)mkdir(path, 0700);
+    *at = '/';
+  }
+  return write_text(path, "", header->text, "");
+}
+
+/* The whole of a file with a zero behind, or NULL; `most` bytes of it. */
+static char *read_file(const char *path, size_t most, size_t *size) {
+  *size = 0;
+  const int file = open(path, O_RDONLY | O_CLOEXEC);
+  struct stat about;
+  if (file < 0) return NULL;
+  char *data = NULL;
+  if (fstat(file, &about) == 0) {
+    const size_t wanted = (size_t)about.st_size < most ? (size_t)about.st_size : most;
+    data = malloc(wanted + 1);
+    while (data != NULL && *size < wanted) {
+      const ssize_t got = read(file, data + *size, wanted - *size);
+      if (got == 0 || (got < 0 && errno != EINTR)) break;
+      if (got > 0) *size += (size_t)got;
+    }
+    if (data != NULL) data[*size] = '\0';
+  }
+  (void)close(file);
+  return data;
+}
+
+static int remove_one(const char *path, const struct stat *about, int kind, struct FTW *place) {
+  (void)about, (void)kind, (void)place;
+  (void)remove(path);
+  return 0;
+}
+
+/* ---- running ---- */
+
+/* Runs the compiler with its words going into a file; its exit status, or -1 with errno.  The compiler gets no more of
+ * the environment than it needs: variables that add include folders would change what comes out. */
+static int run(const char *const *words, const char *path, const char *folder, const char *log) {
+  char search[PATH_MAX + 8], home[PATH_MAX + 8], temporary[PATH_MAX + 8];
+  const char *const search_now = getenv("PATH"), *const home_now = getenv("HOME");
+  (void)snprintf(search, sizeof search, "PATH=%s", search_now != NULL ? search_now : "/usr/local/bin:/usr/bin:/bin");
+  (void)snprintf(home, sizeof home, "HOME=%s", home_now != NULL ? home_now : "/");
+  (void)snprintf(temporary, sizeof temporary, "TMPDIR=%s", folder);
+  char locale[] = "LC_ALL=C.UTF-8";
+  char *const environment[] = { search, home, temporary, locale, NULL };
+
+  posix_spawn_file_actions_t files;
+  posix_spawnattr_t how;
+  sigset_t none, all;
+  (void)sigemptyset(&none);
+  (void)sigfillset(&all);
+  if ((errno = posix_spawn_file_actions_init(&files)) != 0) return -1;
+  if ((errno = posix_spawnattr_init(&how)) != 0) {
+    (void)posix_spawn_file_actions_destroy(&files);
+    return -1;
+  }
+  (void)posix_spawnattr_setsigmask(&how, &none);
+  (void)posix_spawnattr_setsigdefault(&how, &all);
+  (void)posix_spawnattr_setflags(&how, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  int code = posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
+  if (code == 0) code = posix_spawn_file_actions_addopen(&files, 1, log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  if (code == 0) code = posix_spawn_file_actions_adddup2(&files, 1, 2);
+  pid_t process = 0;
+  if (code == 0) code = posix_spawn(&process, path, &files, &how, (char *const *)(uintptr_t)words, environment);
+  (void)posix_spawnattr_destroy(&how);
+  (void)posix_spawn_file_actions_destroy(&files);
+  if (code != 0) {
+    errno = code;
+    return -1;
+  }
+  int status = 0;
+  pid_t ended = 0;
+  while ((ended = waitpid(process, &status, 0)) < 0 && errno == EINTR) {
+  }
+  if (ended < 0) return errno == ECHILD ? 0 : -1; /* the program takes its children's ends itself: the file tells */
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/* Whether the source or one of the caller's headers holds any of the words. */
+static bool mentions(const struct rill__compile *request, const char *const *words, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    if (strstr(request->source, words[i]) != NULL) return true;
+    for (size_t h = request->dialect_header_count; h < request->header_count; h++) {
+      if (strstr(request->headers[h].text, words[i]) != NULL) return true;
+    }
+  }
+  return false;
+}
+
+/* Whether the threads of a block may meet: then each runs on a stack of its own. */
+static bool may_meet(const struct rill__compile *request) {
+  static const char *const words[] = { "__sync", "rill_shuffle", "rill_vote", "rill_ballot", "rill_warp_sync", "##" };
+  return mentions(request, words, sizeof words / sizeof words[0]);
+}
+
+/* Whether there may be functions beside the kernels: they may look at the indices, which then have to be kept. */
+static bool may_have_helpers(const struct rill__compile *request) {
+  static const char *const words[] = { "__device__", "rill_lane", "##" };
+  return mentions(request, words, sizeof words / sizeof words[0]);
+}
+
+static const char *const flags[] = {
+  /* what rillcc passes, too: results do not depend on which of the two compiled */
+  "-x",
+  "c++",
+  "-O3",
+  "-ffp-contract=off",
+  "-fno-math-errno",
+  "-fno-trapping-math",
+  "-fPIC",
+  "-fvisibility=hidden",
+  "-fno-exceptions",
+  "-fno-rtti",
+  "-shared",
+  "-static-libgcc",
+  "-Wl,--as-needed",
+  "-Wl,-z,defs",
+  "-Wl,-z,noseparate-code",
+  "-Wl,--build-id=none"
+};
+enum { FLAGS = sizeof flags / sizeof flags[0], OTHER_WORDS = 12 };
+
+struct place {
+  char folder[PATH_MAX - 64]; /* private; removed at the end */
+  char include[PATH_MAX], source[PATH_MAX], image[PATH_MAX], log[PATH_MAX];
+};
+
+static bool make_place(struct place *place) {
+  const char *temporary = getauxval(AT_SECURE) != 0 ? NULL : getenv("TMPDIR");
+  if (temporary == NULL || temporary[0] != '/') temporary = "/tmp";
+  const int length = snprintf(place->folder, sizeof place->folder, "%s/rill-compile-XXXXXX", temporary);
+  if (length >= (int)sizeof place->folder) {
+    errno = ENAMETOOLONG;
+    return false;
+  }
+  if (mkdtemp(place->folder) == NULL) return false;
+  (void)snprintf(place->include, sizeof place->include, "%s/include", place->folder);
+  (void)snprintf(place->source, sizeof place->source, "%s/kernels.cpp", place->folder);
+  (void)snprintf(place->image, sizeof place->image, "%s/kernels.so", place->folder);
+  (void)snprintf(place->log, sizeof place->log, "%s/log", place->folder);
+  return true;
+}
+
+static bool write_files(const struct place *place, const struct rill__compile *request) {
+  char before[512];
+  (void)snprintf(before, sizeof before, "#include <rill/device/host_register.h>\n#line 1 \"%.400s\"\n", request->label);
+  bool written = mkdir(place->include, 0700) == 0;
+  for (size_t i = 0; i < request->header_count && written; i++) {
+    written = write_header(place->folder, &request->headers[i]);
+  }
+  return written && write_text(place->source, before, request->source, "\nRILL_REGISTERED_IMAGE()\n");
+}
+
+/* The words of the command; to be freed. */
+static const char **make_words(const struct command *command, const struct place *place,
+                               const struct rill__compile *request, const char *march) {
+  const char **words = calloc((size_t)command->count + FLAGS + request->definition_count + OTHER_WORDS, sizeof *words);
+  if (words == NULL) return NULL;
+  size_t n = 0;
+  words[n++] = command->path;
+  for (int i = 1; i < command->count; i++) words[n++] = command->words[i];
+  for (size_t i = 0; i < FLAGS; i++) words[n++] = flags[i];
+  if (march[0] != '\0') words[n++] = march;
+  words[n++] = request->standard == 20 ? "-std=c++20" : "-std=c++17";
+  words[n++] = may_meet(request) ? "-DRILL_REGISTERED_LOOPS=0" : "-DRILL_REGISTERED_LOOPS=1";
+  if (!may_have_helpers(request)) words[n++] = "-DRILL_HELPERS_READ_INDEX=0";
+  words[n++] = request->debug ? "-g" : "-s";
+  for (size_t i = 0; i < request->definition_count; i++) words[n++] = request->definitions[i];
+  words[n++] = "-I";
+  words[n++] = place->include;
+  words[n++] = "-o";
+  words[n++] = place->image;
+  words[n++] = place->source;
+  return words;
+}
+
+static rill_status compile_in(const struct place *place, struct rill__device *device,
+                              const struct rill__compile *request, struct rill__compiled *result) {
+  enum { MAX_LOG = 1 << 20 };
+  struct command command;
+  char march[80] = "";
+  size_t size = 0;
+  find_compiler(&command);
+  RILL_REQUIRE(write_files(place, request), RILL_ERROR_BACKEND, "writing the source to %s: %s", place->folder,
+               strerror(errno));
+  if (cpu_x86_level() != 0) (void)snprintf(march, sizeof march, "-march=%.64s", device->info.arch);
+  const char **words = make_words(&command, place, request, march);
+  RILL_REQUIRE(words != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for a compiler's options");
+  const int ended = run(words, command.path, place->folder, place->log);
+  free(words);
+  RILL_REQUIRE(ended >= 0, RILL_ERROR_BACKEND, "running %s: %s", command.path, strerror(errno));
+  result->log = read_file(place->log, MAX_LOG, &size);
+  if (ended == 0) result->image = read_file(place->image, SIZE_MAX - 1, &result->size);
+  RILL_REQUIRE(ended < 128, RILL_ERROR_BACKEND, "%s was ended by signal %d", command.path, ended - 128);
+  if (result->image == NULL || cpu_seal(&result->image, &result->size, device->info.arch)) return RILL_OK;
+  free(result->image);
+  result->image = NULL;
+  return rill__fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory for an image of %zu bytes", result->size);
+}
+
+rill_status cpu_compile(struct rill__device *device, const struct rill__compile *request,
+                        struct rill__compiled *result) {
+  struct place *place = malloc(sizeof *place);
+  RILL_REQUIRE(place != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for the names of %zu bytes", sizeof *place);
+  rill_status status = RILL_OK;
+  if (!make_place(place)) {
+    status = rill__fail(RILL_ERROR_BACKEND, "a folder for the compiler, %s: %s", place->folder, strerror(errno));
+  } else {
+    status = compile_in(place, device, request, result);
+    (void)nftw(place->folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+  }
+  free(place);
+  return status;
+}

@@ -1,0 +1,41 @@
+/* NVRTC: what is its own among run-time compilers.  Included by vendor.h. */
+#ifndef RILL_BACKENDS_CUDA_RTC_H
+#define RILL_BACKENDS_CUDA_RTC_H
+
+#if GPU_HAS_RTC
+typedef nvrtcResult gpu_rtc_result;
+typedef nvrtcProgram gpu_rtc_program;
+typedef const char *const *gpu_rtc_strings;
+
+/* The newest architecture up to the wanted one that the compiler knows.  For a device that is newer than the compiler,
+ * its intermediate code is what the driver can translate. */
+static inline int gpu_vendor_rtc_newest(int wanted) {
+  int count = 0, archs[128], newest = 0;
+  if (gpu_rtc.arch_count == NULL || gpu_rtc.archs == NULL || gpu_rtc.arch_count(&count) != NVRTC_SUCCESS) return wanted;
+  if (count <= 0 || count > 128 || gpu_rtc.archs(archs) != NVRTC_SUCCESS) return wanted;
+  for (int i = 0; i < count; i++) {
+    if (archs[i] > newest && archs[i] <= wanted) newest = archs[i];
+  }
+  return newest != 0 ? newest : wanted; /* older than all: the compiler will say so */
+}
+
+static inline void gpu_vendor_rtc_target(const struct gpu_target *device, char *option, size_t size) {
+  const int wanted = device->major * 10 + device->minor, newest = gpu_vendor_rtc_newest(wanted);
+  (void)snprintf(option, size, "--gpu-architecture=%s_%d", newest == wanted ? "sm" : "compute", newest);
+}
+
+/* How much came out, in bytes, and then the bytes: machine code, or intermediate code if there is none. */
+static inline int gpu_vendor_rtc_code_size(gpu_rtc_program program, size_t *size) {
+  *size = 0;
+  const nvrtcResult result = gpu_rtc.code_size(program, size);
+  return (int)(result == NVRTC_SUCCESS && *size == 0 ? gpu_rtc.text_size(program, size) : result);
+}
+
+static inline int gpu_vendor_rtc_code(gpu_rtc_program program, char *into) {
+  size_t size = 0;
+  const bool machine_code = gpu_rtc.code_size(program, &size) == NVRTC_SUCCESS && size != 0;
+  return (int)(machine_code ? gpu_rtc.code(program, into) : gpu_rtc.text(program, into));
+}
+#endif
+
+#endif

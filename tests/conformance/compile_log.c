@@ -1,0 +1,41 @@
+/* rill_compile_log (C6.7) */
+#include "support/testing.h"
+
+static rill_status compile(const char *source) {
+  rill_module module = RILL_NULL_MODULE;
+  rill_compile_options options = RILL_COMPILE_OPTIONS_INIT;
+  options.no_cache = true;
+  const rill_status status = rill_module_compile(dut.device, source, &options, &module);
+  rill_module_release(module);
+  return status;
+}
+
+static const char wrong[] = "#error \"all of it: first\"\n#error \"all of it: second\"\n";
+
+static const char *sees_an_empty_log(unsigned index, void *shared) {
+  (void)index, (void)shared;
+  REQUIRE(strcmp(rill_compile_log(), "") == 0);
+  return NULL;
+}
+
+/* Each thread has its own, and the whole of it. */
+static void holds_all_that_the_compiler_said(void) {
+  run_threads(1, sees_an_empty_log, NULL);
+  if (!rill_device_supports(dut.device, RILL_FEATURE_RTC, NULL)) {
+    assert_fails_in("rill_module_compile", compile(wrong), RILL_ERROR_UNSUPPORTED);
+    assert_string_equal(rill_compile_log(), "");
+    return;
+  }
+  assert_fails_in("rill_module_compile", compile(wrong), RILL_ERROR_INVALID_ARGUMENT);
+  assert_non_null(strstr(rill_compile_log(), "all of it: first"));
+  if (!dut.gpu) assert_non_null(strstr(rill_compile_log(), "all of it: second")); /* not every compiler goes on */
+  run_threads(1, sees_an_empty_log, NULL);
+  assert_ok(compile("#include <rill/device/kernel.h>\n"
+                    "RILL_KERNEL(scale, int n, float a, float *x) { if (n > 0) x[0] = a * x[0]; }\n"));
+  assert_null(strstr(rill_compile_log(), "all of it"));
+}
+
+int main(void) {
+  static const struct test tests[] = { TEST(holds_all_that_the_compiler_said) };
+  return RUN_ON_EACH_DEVICE("rill_compile_log", tests);
+}

@@ -1,0 +1,29 @@
+/* A run-time compiler for tests: the parts that NVRTC and hipRTC have in common.
+ *
+ * The host's preprocessor reads the source, so errors and conditions are real; what comes out is the list of the
+ * kernels in it, in a form that the fake driver loads.  The machine code is the fake driver's affair: it runs the
+ * host's code of kernels of the same names. */
+#ifndef RILL_TESTS_FAKE_RTC_H
+#define RILL_TESTS_FAKE_RTC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { RTC_OK = 0, RTC_NO_MEMORY = 1, RTC_BAD_INPUT = 3, RTC_BAD_PROGRAM = 4, RTC_BAD_OPTION = 5, RTC_HAS_ERRORS = 6 };
+
+struct rtc_program {
+  char *source, *name;
+  char **headers, **names;
+  int count;
+  char *log;     /* of the last compile; NULL: nothing was said */
+  char *kernels; /* their names with a line end behind each; NULL: not compiled */
+};
+
+int rtc_create(struct rtc_program **out, const char *source, const char *name, int count, const char *const *headers,
+               const char *const *names);
+int rtc_destroy(struct rtc_program **program);
+
+/* `words` are options of the host's compiler. */
+int rtc_preprocess(struct rtc_program *program, const char *const *words, int count);
+
+#endif
