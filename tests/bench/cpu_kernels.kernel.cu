@@ -1,4 +1,4 @@
-/* cpu_kernels.kernel.cu: what cpu_kernels.c runs in three ways.  cpu_kernels.cl has the same for OpenCL. */
+/* cpu_kernels.kernel.cu: what cpu_kernels.c runs in three ways.  cpu_opencl.c has the same in OpenCL C. */
 #include <rill/device/kernel.h>
 
 RILL_KERNEL(saxpy, int n, float a, const float *x, float *y) {
@@ -37,8 +37,4 @@ RILL_KERNEL(sgemm, int n, const float *a, const float *b, float *c) {
     __syncthreads();
   }
   c[row * n + column] = sum;
-}
-
-RILL_KERNEL(nothing, int n, float *y) {
-  if (n < 0) y[blockIdx.x] = threadIdx.x;
 }

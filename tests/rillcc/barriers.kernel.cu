@@ -467,3 +467,44 @@ RILL_KERNEL(steps, int n, const float *x, float *y) {
   }
   if (i < n) y[i] = v;
 }
+
+/* Without barriers: threads inside and outside, in blocks that are inside as a whole and others. */
+
+RILL_KERNEL(inside_int, int n, const float *x, float *y) {
+  const int i = blockIdx.x * blockDim.x * blockDim.y * blockDim.z + threadIdx.x;
+  if (i < n && threadIdx.y + threadIdx.z == 0) y[i] = 2 * x[i];
+}
+
+RILL_KERNEL(inside_returns, int n, const float *x, float *y) {
+  int tx = threadIdx.x, line = threadIdx.y + blockDim.y * threadIdx.z;
+  size_t i = (static_cast<size_t>(blockIdx.x) * blockDim.y * blockDim.z + line) * blockDim.x + tx;
+  if (i >= static_cast<size_t>(n) || n < 3) return;
+  const float v = x[i];
+  if (v < 20.0f) {
+    y[i] = -v;
+    return;
+  }
+  y[i] = v;
+}
+
+/* An index that goes past the largest number to 0 inside a row. */
+RILL_KERNEL(inside_wraps, int n, const float *x, float *y) {
+  const unsigned t = (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x;
+  const unsigned i = 4294967293u + t + threadIdx.x;
+  if (blockIdx.x == 0 && i < n) y[i] = 3 * x[i];
+}
+
+/* One that begins below 0, against a bound that makes it unsigned. */
+RILL_KERNEL(inside_below_zero, int n, const float *x, float *y) {
+  const int i = static_cast<int>(BLOCK * THREADS + threadIdx.y * blockDim.x + threadIdx.x) - 5;
+  const int j = -5 + static_cast<int>(threadIdx.x);
+  const unsigned end = n;
+  if (i < end) y[i] = x[i] + 1;
+  if (j < end && threadIdx.y + threadIdx.z + blockIdx.x == 0) y[j] = x[j] + 2;
+}
+
+RILL_KERNEL(inside_unsigned_bound, int n, const float *x, float *y) {
+  const int j = -3 + static_cast<int>(threadIdx.x);
+  const unsigned end = n;
+  if (j < end && threadIdx.y + threadIdx.z + blockIdx.x == 0) y[j] = x[j] + 2;
+}

@@ -127,6 +127,39 @@ class Splitting(unittest.TestCase):
             self.assertNotIn("rill_split_range", split_body(BEFORE + "if (%s) y[i] = 1;" % condition))
         self.assertNotIn("rill_split_range", split_body(BEFORE + "if (t < n) y[i] = 1; else y[i] = 2;"))
 
+    def test_inside(self):
+        """Kernels that ask whether a thread is inside, and need not in most blocks."""
+        inside = (
+            "if (i < n) y[i] = 1;",
+            "if (i >= n) return; y[i] = 1; y[i + n] = 2;",
+            "if (n < i) y[0] = 1; else y[1] = 1;",
+            "const size_t j = size_t(3); if (i <= n - 1 && blockIdx.y < 4 && threadIdx.y < n) { y[i] = 1; }",
+            "int row = blockIdx.y * 4 + threadIdx.y; if (i >= n || row > 7) { return; } y[i] = row;",
+            "unsigned j = blockIdx.x * (n + 3) - 2 + (threadIdx.x); if (j < 5) y[j] = 1;",
+        )
+        expected = (True, True, False, True, True, True)
+        for body, found in zip(inside, expected):
+            with self.subTest(body=body):
+                self.assertEqual("rill_inside" in split_body(body), found)
+        outside = (
+            "if (i < n || n > 3) y[i] = 1;",
+            "if (i < n) y[i] = 1; y[0] = 2;",
+            "if (i < x[0]) y[i] = 1;",
+            "if (2 * i < n) y[i] = 1;",
+            "if (i > 3) y[i] = 1;",
+            "int j = i; if (j++ < n) y[j] = 1;",
+            "short j = i + 1; if (j < n) y[j] = 1;",
+            "int j = n - threadIdx.x; if (j < n) y[j] = 1;",
+            "int j = n + threadIdx.x / 2; if (j < n) y[j] = 1;",
+            "int j = n << 1 + threadIdx.x; if (j < n) y[j] = 1;",
+            "if (i < n) return; y[0] = 1;",
+            "if (i >= n && n > 3) return; y[0] = 1;",
+            "if (i >= n) return;" + BEFORE + AFTER,
+        )
+        for body in outside:
+            with self.subTest(body=body):
+                self.assertNotIn("rill_inside", split_body(body))
+
     def test_refused(self):
         after = "__syncthreads();"
         cases = (

@@ -317,9 +317,14 @@ class Forms:
     def __init__(self, unit, may_split):
         self.texts = {}
         self.notes = {}
+        self.with_barrier = {kernel.name for kernel in unit.kernels if kernel.has_barrier}
         for kernel in unit.kernels:
             if not kernel.has_barrier:
                 self.notes[kernel.name] = "a loop over the threads"
+                text = split.guard(kernel, unit.constants) if may_split else None
+                if text:
+                    self.texts[kernel.name] = text
+                    self.notes[kernel.name] = "a loop over the threads, without a check in whole blocks"
                 continue
             try:
                 if not may_split:
@@ -340,6 +345,8 @@ class Forms:
         for name in named or list(self.texts):
             why = re.search(r"rill_split_%s: ([\w ]+)" % name, messages)
             self.notes[name] = "fibers: %s" % (why.group(1) if why else "its split form does not compile")
+            if name not in self.with_barrier:
+                self.notes[name] = "a loop over the threads"
             del self.texts[name]
         return True
 

@@ -1,9 +1,7 @@
 """Writes a kernel that split.py has cut into regions, as C++: rill/device/host_split.h has what it uses."""
 
-from . import uses
+from .guard import INTEGERS, Finder
 from .tree import Node
-
-INTEGERS = {"int", "unsigned", "long", "size_t", "ptrdiff_t", "auto", "const"}
 
 
 def join(tokens):
@@ -22,6 +20,14 @@ def shared(variable):
     """Its address is found once, not at each use."""
     name = "rill_s%d" % variable.number
     return "__shared__ %s auto &%s = %s;" % (declare(variable.declarator, name), variable.name, name)
+
+
+def find_guard(walk, region, may_return):
+    if any(isinstance(item, Node) and item.kind != "if" for item in region.items[:1]):
+        return None
+    if not all(variable.form in ("here", "again") for variable in region.items if not isinstance(variable, Node)):
+        return None
+    return Finder(region, walk).find(may_return)
 
 
 class Writer:
@@ -210,8 +216,50 @@ class Writer:
             self.put("if (rill_left == 0) return;")
             self.may_have_ended = True
 
+    def put_guarded(self, region, guard):
+        """First the ends of each row are asked whether they are inside."""
+        self.put("for (unsigned rill_z = 0; rill_z < blockDim.z; rill_z++)")
+        self.put("for (unsigned rill_y = 0; rill_y < blockDim.y; rill_y++) {")
+        self.put("bool rill_inside = true;")
+        for k in range(len(guard.indices)):
+            self.put("long long rill_from%d = 0;" % k)
+        self.put("for (unsigned rill_x = 0;; rill_x = blockDim.x - 1) {")
+        self.put_thread()
+        self.put_names(region)
+        for variable in guard.before:
+            self.put("[[maybe_unused]]", declare(variable.declarator))
+        self.put("rill_inside = rill_inside && %s(%s);" % ("!" if guard.inverse else "", join(guard.condition)))
+        for k, name in enumerate(guard.indices):
+            self.put("const long long rill_at%d = static_cast<long long>(%s);" % (k, name))
+            self.put("if (rill_x == 0) rill_from%d = rill_at%d;" % (k, k))
+            self.put("rill_inside = rill_inside && rill_at%d >= 0 && rill_at%d - rill_from%d == rill_x;" % (k, k, k))
+        self.put("if (rill_x == blockDim.x - 1) break;", "}")
+        for inside in (True, False):
+            self.put("if (rill_inside) {" if inside else "} else {")
+            self.put("for (unsigned rill_x = 0; rill_x < blockDim.x; rill_x++) {")
+            self.put_thread()
+            self.put_names(region)
+            self.put_items(region, guard.before + guard.inside if inside else region.items)
+            self.put("}")
+        self.put("}", "}")
+
+    def put_items(self, region, items):
+        self.put("{")
+        self.jumped = False
+        for item in items:
+            self.put_item(region, item)
+        self.put("}")
+        if self.jumped:
+            label = "rill_next%d_%d" % (region.number, len(self.out))
+            self.put(label + ":;")
+            self.out = [text.replace("rill_next_here", label) for text in self.out]
+
     def put_threads(self, region, mask):
         trimmed = self.trim(region)
+        guard = self.guard(region) if not mask and not trimmed else None
+        if guard is not None:
+            self.put_guarded(region, guard)
+            return
         item = region.items[0]
         if trimmed:
             self.put("{ %s" % trimmed[0])
@@ -219,21 +267,13 @@ class Writer:
         if mask:
             self.put("if (!%s[rill_t]) continue;" % mask)
         self.put_names(region)
-        self.put("{")
-        self.jumped = False
-        if trimmed:
-            self.put_node(region, item.children[0])
-        else:
-            for item in region.items:
-                self.put_item(region, item)
-        self.put("}")
-        if self.jumped:
-            self.put("rill_next:;".replace("next", "next%d_%d" % (region.number, len(self.out))))
-            label = self.out[-1].rstrip(":;")
-            self.out = [text.replace("rill_next_here", label) for text in self.out]
+        self.put_items(region, item.children if trimmed else region.items)
         self.close_threads()
         if trimmed:
             self.put("}")
+
+    def guard(self, region):
+        return find_guard(self.walk, region, region is self.last and not self.lives)
 
     def trim(self, region):
         """For a region that is nothing but `if (threadIdx.x < end) ...`: how to run only the threads that it is for.
@@ -259,6 +299,9 @@ class Writer:
         self.put("for (unsigned rill_z = 0; rill_z < blockDim.z; rill_z++)")
         self.put("for (unsigned rill_y = 0; rill_y < blockDim.y; rill_y++)")
         self.put("for (unsigned rill_x = %s, rill_end = %s; rill_x < rill_end; rill_x++) {" % (first, end))
+        self.put_thread()
+
+    def put_thread(self):
         self.put("[[maybe_unused]] const uint3 threadIdx = { rill_x, rill_y, rill_z };")
         self.put("[[maybe_unused]] const ptrdiff_t rill_t =")
         self.put("(static_cast<ptrdiff_t>(rill_z) * blockDim.y + rill_y) * blockDim.x + rill_x;")

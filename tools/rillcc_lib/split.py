@@ -110,7 +110,7 @@ class Splitter:
         self.masked = set()  # loops that threads leave at different times
 
     def split(self):
-        """Gives the text of the split kernel."""
+        """Gives the text of the split kernel, and whether it is one region that is inside for most blocks."""
         while True:
             try:
                 walk = Walk(self)
@@ -119,7 +119,9 @@ class Splitter:
             except Again:
                 pass
         choose_forms(walk)
-        return loops.Writer(self.kernel.name, self.tokens, walk).text()
+        last = walk.ops[-1] if walk.ops else None
+        guarded = len(walk.regions) == 1 and last is walk.regions[0] and loops.find_guard(walk, last, True) is not None
+        return loops.Writer(self.kernel.name, self.tokens, walk).text(), guarded
 
 
 class Walk:
@@ -550,6 +552,7 @@ class Walk:
 
 def choose_forms(walk):
     cheap = {variable for variable in walk.variables if variable.thread and is_cheap(variable, walk)}
+    walk.cheap = cheap
     more = True
     while more:  # what is computed again needs what it is computed from
         more = False
@@ -619,4 +622,13 @@ def check_type(variable, walk):
 
 def split(kernel, constants):
     """Gives the text of a split kernel; raises Refused."""
-    return Splitter(kernel, constants).split()
+    return Splitter(kernel, constants).split()[0]
+
+
+def guard(kernel, constants):
+    """The same for a kernel without barriers; None if that is no better than a loop over the whole kernel."""
+    try:
+        text, guarded = Splitter(kernel, constants).split()
+    except Refused:
+        return None
+    return text if guarded else None

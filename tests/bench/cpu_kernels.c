@@ -1,0 +1,157 @@
+/* How fast the cpu device runs kernels: the same work by rill, by plain loops with OpenMP and by an OpenCL CPU, if
+ * there are any, in turns in one run; GB/s or GFLOP/s, the fastest of many rounds.
+ *
+ *     cpu_kernels [ROUNDS]
+ *
+ * Nothing is judged: the exit status is 1 if something failed or the sides disagree about a result, else 0. */
+#include "cpu_kernels.h"
+
+#include "cpu_kernels.rill.h"
+
+#include <math.h>
+#include <rill/rill.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+static const struct {
+  const char *name, *unit;
+  double amount; /* bytes or operations */
+} works[WORKS] = {
+  [SAXPY] = { "saxpy, 256 threads a block", "GB/s", 12.0 * COUNT },
+  [TRIAD] = { "triad fp64, 256 threads a block", "GB/s", 24.0 * COUNT },
+  [REDUCE] = { "reduction with barriers, 256 threads a block", "GB/s", 4.0 * COUNT },
+  [SGEMM] = { "sgemm 512, tiles of 16 x 16 in shared memory", "GFLOP/s", 2.0 * ORDER *ORDER *ORDER },
+};
+
+static double now(void) { /* ns */
+  struct timespec t;
+  (void)clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+/* ---- rill ---- */
+
+static rill_device device;
+static rill_stream stream;
+static float *x, *y, *c, *sums;
+static double *dx, *dy, *dz;
+
+static void *allocate(size_t size) {
+  void *p = NULL;
+  return rill_alloc(device, size, RILL_MEMORY_DEVICE, &p) == RILL_OK ? p : NULL;
+}
+
+static const char *open_rill(void) {
+  if (rill_device_open("cpu", &device) != RILL_OK || rill_stream_create(device, NULL, &stream) != RILL_OK)
+    return rill_last_error_text();
+  x = allocate(COUNT * sizeof *x);
+  y = allocate(COUNT * sizeof *y);
+  c = allocate((size_t)ORDER * ORDER * sizeof *c);
+  sums = allocate(COUNT / THREADS * sizeof *sums);
+  dx = allocate(COUNT * sizeof *dx);
+  dy = allocate(COUNT * sizeof *dy);
+  dz = allocate(COUNT * sizeof *dz);
+  if (x == NULL || y == NULL || c == NULL || sums == NULL || dx == NULL || dy == NULL || dz == NULL)
+    return rill_last_error_text();
+  for (size_t i = 0; i < COUNT; i++) {
+    x[i] = fill_x(i);
+    y[i] = fill_y(i);
+    dx[i] = (double)fill_x(i);
+    dy[i] = (double)fill_y(i);
+    dz[i] = 0;
+  }
+  return NULL;
+}
+
+static bool run_rill(enum work work) {
+  const rill_launch line = rill_launch_1d(COUNT, THREADS);
+  rill_launch square = RILL_LAUNCH_INIT;
+  square.grid = (rill_dim3){ ORDER / TILE, ORDER / TILE, 1 };
+  square.block = (rill_dim3){ TILE, TILE, 1 };
+  rill_status status = RILL_OK;
+  switch (work) {
+    case SAXPY: status = saxpy_launch(stream, &line, COUNT, 0.0f, x, y); break;
+    case TRIAD: status = triad_launch(stream, &line, COUNT, 2.0, dx, dy, dz); break;
+    case REDUCE: status = reduce_launch(stream, &line, COUNT, x, sums); break;
+    default: status = sgemm_launch(stream, &square, ORDER, x, y, c); break;
+  }
+  return status == RILL_OK && rill_stream_synchronize(stream) == RILL_OK;
+}
+
+static double check_rill(enum work work) {
+  double total = 0;
+  for (size_t i = 0; work == SAXPY && i < COUNT; i++) total += (double)y[i];
+  for (size_t i = 0; work == TRIAD && i < COUNT; i++) total += dz[i];
+  for (size_t i = 0; work == REDUCE && i < COUNT / THREADS; i++) total += (double)sums[i];
+  for (size_t i = 0; work == SGEMM && i < (size_t)ORDER * ORDER; i++) total += (double)c[i];
+  return total;
+}
+
+const struct side rill_side = { "rill", open_rill, run_rill, check_rill };
+
+/* ---- all ---- */
+
+enum { SIDES = 3 };
+static const struct side *sides[SIDES] = {
+  &rill_side,
+#ifdef BENCH_OPENMP
+  &openmp_side,
+#else
+  NULL,
+#endif
+  &opencl_side,
+};
+
+static bool measure(enum work work, int rounds) {
+  double best[SIDES], results[SIDES];
+  for (int i = 0; i < SIDES; i++) best[i] = results[i] = INFINITY;
+  for (int round = 0; round <= rounds; round++) {
+    for (int i = 0; i < SIDES; i++) {
+      if (sides[i] == NULL) continue;
+      const double start = now();
+      if (!sides[i]->run(work)) {
+        (void)fprintf(stderr, "cpu_kernels: %s: %s failed\n", works[work].name, sides[i]->name);
+        return false;
+      }
+      const double ns = now() - start;
+      if (round > 0 && ns < best[i]) best[i] = ns;
+    }
+  }
+  (void)printf("%-46s", works[work].name);
+  bool agree = true;
+  for (int i = 0; i < SIDES; i++) {
+    if (sides[i] == NULL) {
+      (void)printf(" %9s", "-");
+      continue;
+    }
+    results[i] = sides[i]->check(work);
+    agree = agree && fabs(results[i] - results[0]) <= 1e-3 * fabs(results[0]);
+    (void)printf(" %9.2f", works[work].amount / best[i]);
+  }
+  (void)printf(" %-8s", works[work].unit);
+  for (int i = 1; i < SIDES; i++) {
+    if (sides[i] != NULL) (void)printf(" %9.2f", best[i] / best[0]);
+    else (void)printf(" %9s", "-");
+  }
+  (void)printf("\n");
+  if (!agree)
+    (void)fprintf(stderr, "cpu_kernels: %s: the results are %g, %g, %g\n", works[work].name, results[0], results[1],
+                  results[2]);
+  return agree;
+}
+
+int main(int count, char **arguments) {
+  const int rounds = count > 1 ? atoi(arguments[1]) : 30;
+  for (int i = 0; i < SIDES; i++) {
+    const char *why = sides[i] != NULL ? sides[i]->open() : "the compiler has no OpenMP";
+    if (why == NULL) continue;
+    (void)printf("# %s: %s\n", sides[i] != NULL ? sides[i]->name : "OpenMP", why);
+    if (i == 0) return 1;
+    sides[i] = NULL;
+  }
+  (void)printf("%-46s %9s %9s %9s %-8s %9s %9s\n", "", "rill", "OpenMP", "OpenCL", "", "/ OpenMP", "/ OpenCL");
+  bool good = true;
+  for (enum work work = 0; work < WORKS; work++) good = measure(work, rounds) && good;
+  return good ? 0 : 1;
+}

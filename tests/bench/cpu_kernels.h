@@ -1,0 +1,29 @@
+/* cpu_kernels.h: the four pieces of work of cpu_kernels.c, and who does them beside rill. */
+#ifndef RILL_TESTS_BENCH_CPU_KERNELS_H
+#define RILL_TESTS_BENCH_CPU_KERNELS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum work { SAXPY, TRIAD, REDUCE, SGEMM, WORKS };
+
+/* COUNT numbers; the matrices have ORDER rows and columns. */
+enum { COUNT = 1 << 24, THREADS = 256, ORDER = 512, TILE = 16 };
+
+/* A side does each work on arrays of its own that it filled with fill(), and returns when it is done. */
+struct side {
+  const char *name;
+  /* NULL, or why it is not here. */
+  const char *(*open)(void);
+  bool (*run)(enum work work);
+  /* Something that each result of the work goes into; equal on all sides but for rounding. */
+  double (*check)(enum work work);
+};
+
+extern const struct side rill_side, opencl_side;
+extern const struct side openmp_side; /* where the compiler has OpenMP */
+
+static inline float fill_x(size_t i) { return (float)(i % 7) * 0.25f; }
+static inline float fill_y(size_t i) { return (float)(i % 5) * 0.5f; }
+
+#endif

@@ -1,0 +1,75 @@
+/* The works of cpu_kernels.c as plain C loops with OpenMP. */
+#include "cpu_kernels.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static float *x, *y, *c;
+static double *dx, *dy, *dz, sum;
+
+static const char *open_side(void) {
+  x = malloc(COUNT * sizeof *x);
+  y = malloc(COUNT * sizeof *y);
+  c = calloc((size_t)ORDER * ORDER, sizeof *c);
+  dx = malloc(COUNT * sizeof *dx);
+  dy = malloc(COUNT * sizeof *dy);
+  dz = malloc(COUNT * sizeof *dz);
+  if (x == NULL || y == NULL || c == NULL || dx == NULL || dy == NULL || dz == NULL) return "no memory";
+#pragma omp parallel for
+  for (size_t i = 0; i < COUNT; i++) {
+    x[i] = fill_x(i);
+    y[i] = fill_y(i);
+    dx[i] = (double)fill_x(i);
+    dy[i] = (double)fill_y(i);
+    dz[i] = 0;
+  }
+  return NULL;
+}
+
+static void sgemm(void) {
+  enum { ROWS = 4, DEPTH = 64 };
+#pragma omp parallel for
+  for (size_t i = 0; i < ORDER; i += ROWS) {
+    memset(&c[i * ORDER], 0, ROWS * ORDER * sizeof *c);
+    for (size_t deep = 0; deep < ORDER; deep += DEPTH) {
+      for (size_t j = 0; j < ORDER; j += 64) {
+        for (size_t k = deep; k < deep + DEPTH; k++) {
+          for (size_t r = 0; r < ROWS; r++) {
+            const float a = x[(i + r) * ORDER + k];
+#pragma omp simd
+            for (size_t l = j; l < j + 64; l++) c[(i + r) * ORDER + l] += a * y[k * ORDER + l];
+          }
+        }
+      }
+    }
+  }
+}
+
+static bool run(enum work work) {
+  if (work == SAXPY) {
+#pragma omp parallel for simd
+    for (size_t i = 0; i < COUNT; i++) y[i] = 0.0f * x[i] + y[i];
+  } else if (work == TRIAD) {
+#pragma omp parallel for simd
+    for (size_t i = 0; i < COUNT; i++) dz[i] = dx[i] + 2.0 * dy[i];
+  } else if (work == REDUCE) {
+    float total = 0;
+#pragma omp parallel for simd reduction(+ : total)
+    for (size_t i = 0; i < COUNT; i++) total += x[i];
+    sum = (double)total;
+  } else {
+    sgemm();
+  }
+  return true;
+}
+
+static double check(enum work work) {
+  double total = 0;
+  if (work == REDUCE) return sum;
+  for (size_t i = 0; work == SAXPY && i < COUNT; i++) total += (double)y[i];
+  for (size_t i = 0; work == TRIAD && i < COUNT; i++) total += dz[i];
+  for (size_t i = 0; work == SGEMM && i < (size_t)ORDER * ORDER; i++) total += (double)c[i];
+  return total;
+}
+
+const struct side openmp_side = { "OpenMP", open_side, run, check };
