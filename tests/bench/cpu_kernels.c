@@ -18,10 +18,11 @@ static const struct {
   const char *name, *unit;
   double amount; /* bytes or operations */
 } works[WORKS] = {
-  [SAXPY] = { "saxpy, 256 threads a block", "GB/s", 12.0 * COUNT },
-  [TRIAD] = { "triad fp64, 256 threads a block", "GB/s", 24.0 * COUNT },
-  [REDUCE] = { "reduction with barriers, 256 threads a block", "GB/s", 4.0 * COUNT },
-  [SGEMM] = { "sgemm 512, tiles of 16 x 16 in shared memory", "GFLOP/s", 2.0 * ORDER *ORDER *ORDER },
+  [SAXPY] = { "saxpy, 256 threads a block", "GB/s", 12.0 * (double)COUNT },
+  [TRIAD] = { "triad fp64, 256 threads a block", "GB/s", 24.0 * (double)COUNT },
+  [REDUCE] = { "reduction with barriers, 256 threads a block", "GB/s", 4.0 * (double)COUNT },
+  [SGEMM] = { "sgemm 512, tiles of 16 x 16 in shared memory", "GFLOP/s",
+              2.0 * (double)ORDER *(double)ORDER *(double)ORDER },
 };
 
 static double now(void) { /* ns */

@@ -30,7 +30,7 @@ class Generator:
     def new_name(self):
         # Sometimes a name that is there already, so that it is hidden.
         if self.chance(8) and len(self.scopes) > 1:
-            known = [name for scope in self.scopes[:-1] for name, kind in scope if kind != "counter"]
+            known = [name for scope in self.scopes[:-1] for name, _ in scope if name[0] != "k"]
             taken = {name for name, _ in self.scopes[-1]}
             known = [name for name in known if name not in taken]
             if known:
@@ -220,9 +220,9 @@ class Generator:
         elif choice == 10 and agree:
             self.uniform_assign(depth)
         elif choice == 11 and level > 0:
-            self.block(depth, level, agree, "if (%s) {" % self.agreed(), with_else=True)
+            self.block(depth, level, agree, True)
         elif choice == 12 and level > 0:
-            self.block(depth, level, agree, "{")
+            self.block(depth, level, agree, False)
         elif choice < 15 and level > 0:
             self.loop(depth, level, agree)
         elif choice == 15 and self.loops:
@@ -245,11 +245,11 @@ class Generator:
         self.put(depth, "__syncthreads();")
         self.shared, self.readable = 0, True
 
-    def block(self, depth, level, agree, opening, with_else=False):
+    def block(self, depth, level, agree, conditional):
         self.settle(depth)
-        self.put(depth, opening)
+        self.put(depth, "if (%s) {" % self.agreed() if conditional else "{")
         self.statements(depth + 1, level - 1, agree)
-        if with_else and self.chance(50):
+        if conditional and self.chance(50):
             self.settle(depth + 1)
             self.put(depth, "} else {")
             self.shared, self.readable = 0, True

@@ -71,6 +71,8 @@ class Splitting(unittest.TestCase):
             ("float v[4]; for (int k = 0; k < 4; k++) v[k] = k;" + BEFORE + "y[i] = v[t % 4];", 1, "an array"),
             ("if (t) n--;" + BEFORE + "y[n] = 1;", 1, "a parameter that threads change"),
             ("n--;" + BEFORE + "y[n] = 1;", 0, "a parameter that all change"),
+            ("n--;" + BEFORE + "if (t) { n--; }" + "y[n] = 1;", 1, "that all change, and then some threads"),
+            ("int v = n; v++;" + BEFORE + "{ v++; }" + "y[v] = 1;", 1, "the same in a block"),
             ("int v = n; { int n = 3; " + BEFORE + "y[v] = n; } y[0] = v;", 0, "uniform, so kept once"),
             ("int v = n + t; { int n = 3; " + BEFORE + "y[v] = n; }", 1, "its names mean something else there"),
         )

@@ -202,7 +202,8 @@ class Walk:
                 continue
             region.uses[variable] = variable.uses[region] = True
             tracked = variable.scalar or variable.kind == "parameter"
-            if tracked and not variable.changed and uses.may_change(part, i, names):
+            known = variable.changed and variable.thread  # else it may have to be made a thread's
+            if tracked and not known and uses.may_change(part, i, names):
                 if variable.kind in ("parameter", "local") and not variable.thread:
                     self.demote(variable)
                 if variable.kind in ("dynamic", "constant"):
