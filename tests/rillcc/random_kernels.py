@@ -136,7 +136,7 @@ class Generator:
             second = "w%d" % self.count
             kind, text = "thread", "unsigned %s = %s, %s = %s;" % (name, self.value(1), second, self.value(1))
             if not any(known == second for known, _ in self.scopes[-1]):
-                if name not in text.split(",", 1)[1]:
+                if name not in text.split(name, 1)[1]:
                     self.put(depth, text)
                     self.scopes[-1] += [(name, "thread"), (second, "thread")]
                     return
