@@ -201,6 +201,7 @@ struct rill__compile {
   uint32_t standard; /* of C++: 17 or 20 */
   bool fuse;         /* products and sums, where the backend does that */
   bool debug;        /* lines for debuggers */
+  bool closed;       /* nothing else is read: no file but those and the compiler's own */
 };
 
 /* What came out; both from malloc, NULL if there is none. */

@@ -5,6 +5,7 @@
 #include "core/module.h"
 #include "core/options.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,8 +38,10 @@ const char *rill_compile_log(void) {
 
 /* ---- what is asked for ---- */
 
+static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
+static const char blanks[] = " \t\v\f";
+
 static bool is_name(const char *text, size_t length) {
-  static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
   return length > 0 && strspn(text, letters) >= length && (text[0] < '0' || text[0] > '9');
 }
 
@@ -121,7 +124,7 @@ static rill_status check_lists(const rill_compile_options *options) {
 
 /* ---- under what the result is kept ---- */
 
-enum { RECIPE = 1 }; /* grows with what backends add to a source and to the options of a compiler */
+enum { RECIPE = 2 }; /* grows with what backends add to a source and to the options of a compiler */
 
 static void hash_text(struct rill__sha256 *hash, const char *text) { rill__sha256_add(hash, text, strlen(text) + 1); }
 
@@ -164,14 +167,14 @@ static bool is_given(const struct rill__compile *request, const char *name, size
  * and the compiler's own.  What is written in an unusual way may. */
 static bool reads_file(const struct rill__compile *request, const char *word) {
   static const char *const words[] = { "include", "include_next", "embed", "import" };
-  const size_t length = strcspn(word, " \t\r\n\"<(");
-  if (word[0] == '/' || memchr(word, '\\', length) != NULL) return true;
+  const size_t length = strspn(word, letters);
+  if (word[0] == '/' || word[length] == '\\') return true;
   bool reads = false;
   for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
     reads = reads || (strlen(words[i]) == length && strncmp(word, words[i], length) == 0);
   }
   if (!reads) return false;
-  const char *target = word + length + strspn(word + length, " \t");
+  const char *target = word + length + strspn(word + length, blanks);
   const char *const name = target + 1;
   if (target[0] == '"') return !is_given(request, name, strcspn(name, "\"\n"));
   if (target[0] != '<' || name[0] == '/') return true;
@@ -179,15 +182,25 @@ static bool reads_file(const struct rill__compile *request, const char *word) {
   return memmem(name, size, "..", 2) != NULL;
 }
 
+/* Other ways to another file or to what changes by itself: '#' written otherwise, questions, the assembler, the clock.
+ */
+static const char *const unusual[] = { "%:", "\?\?=", "__has_include", "__has_embed", "incbin", "__DATE__", "__TIME" };
+
 static bool reads_files(const struct rill__compile *request, const char *text) {
   for (const char *at = strchr(text, '#'); at != NULL; at = strchr(at + 1, '#')) {
-    if (reads_file(request, at + 1 + strspn(at + 1, " \t"))) return true;
+    if (reads_file(request, at + 1 + strspn(at + 1, blanks))) return true;
   }
-  return strstr(text, "%:") != NULL || strstr(text, "\?\?=") != NULL;
+  for (size_t i = 0; i < sizeof unusual / sizeof unusual[0]; i++) {
+    if (strstr(text, unusual[i]) != NULL) return true;
+  }
+  return false;
 }
 
 static bool is_closed(const struct rill__compile *request) {
   if (reads_files(request, request->source)) return false;
+  for (size_t i = 0; i < request->definition_count; i++) {
+    if (reads_files(request, request->definitions[i])) return false;
+  }
   for (size_t i = request->dialect_header_count; i < request->header_count; i++) {
     if (reads_files(request, request->headers[i].text)) return false;
   }
@@ -198,7 +211,13 @@ static bool is_closed(const struct rill__compile *request) {
 
 /* The first line that tells of an error, or the first one at all. */
 static const char *first_error(const char *log, int *length) {
-  const char *line = strstr(log, "error");
+  static const char *const words[] = { "error:", "undefined reference", "undefined symbol" };
+  const char *line = NULL;
+  for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+    const char *found = strstr(log, words[i]);
+    if (found != NULL && (line == NULL || found < line)) line = found;
+  }
+  if (line == NULL) line = strstr(log, "error");
   while (line != NULL && line > log && line[-1] != '\n') line--;
   if (line == NULL) line = log;
   const size_t whole = strcspn(line, "\n");
@@ -225,30 +244,39 @@ static rill_status run_compiler(struct rill__device *device, const struct rill__
   return failure;
 }
 
-/* From disk, or from the compiler; then it is on disk. */
-static rill_status get_image(struct rill__device *device, const struct rill__compile *request, bool use_cache,
-                             struct rill__compiled *result) {
-  char compiler[256] = "";
-  uint8_t key[RILL__SHA256_BYTES];
-  RILL_TRY(RILL_DOOR(device, module, compiler, device, compiler, sizeof compiler));
-  const int folder = use_cache && is_closed(request) ? rill__cache_open() : -1;
-  if (folder < 0) return run_compiler(device, request, result);
-  key_of(device, request, compiler, key);
-  rill_status status = RILL_OK;
-  if (!rill__cache_get(folder, key, &result->image, &result->size)) {
-    status = run_compiler(device, request, result);
-    if (status == RILL_OK) rill__cache_put(folder, key, result->image, result->size, RILL__CACHE_BYTES);
-  }
-  (void)close(folder);
+/* The longest that a compiler may be called: a path and a command. */
+enum { COMPILER_SIZE = 2 * PATH_MAX + 256 };
+
+/* The key of what will come out, and the folder where it may be kept; -1 if it is not to be. */
+static rill_status open_cache(struct rill__device *device, const struct rill__compile *request, bool use_cache,
+                              uint8_t key[RILL__SHA256_BYTES], int *folder) {
+  char *compiler = malloc(COMPILER_SIZE);
+  RILL_REQUIRE(compiler != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for %d bytes", COMPILER_SIZE);
+  *folder = -1;
+  const rill_status status = RILL_DOOR(device, module, compiler, device, compiler, COMPILER_SIZE);
+  if (status == RILL_OK && use_cache && request->closed) *folder = rill__cache_open();
+  if (*folder >= 0) key_of(device, request, compiler, key);
+  free(compiler);
   return status;
 }
 
+/* From disk, or from the compiler; then it is on disk, if it can be loaded. */
 static rill_status compile(struct rill__device *device, const struct rill__compile *request, bool use_cache,
                            struct rill__module **out) {
   struct rill__compiled result = { .image = NULL };
-  RILL_TRY(get_image(device, request, use_cache, &result));
-  const rill_status status = rill__module_load_image(device, result.image, result.size, request->label, out);
+  uint8_t key[RILL__SHA256_BYTES];
+  int folder = -1;
+  RILL_TRY(open_cache(device, request, use_cache, key, &folder));
+  const bool kept = folder >= 0 && rill__cache_get(folder, key, &result.image, &result.size);
+  rill_status status = kept ? RILL_OK : run_compiler(device, request, &result);
+  if (status == RILL_OK) {
+    status = rill__module_load_image(device, result.image, result.size, request->label, out);
+    if (status == RILL_OK && folder >= 0 && !kept) {
+      rill__cache_put(folder, key, result.image, result.size, RILL__CACHE_BYTES);
+    }
+  }
   free(result.image);
+  if (folder >= 0) (void)close(folder);
   return status;
 }
 
@@ -264,6 +292,7 @@ static rill_status build_request(const rill_compile_options *options, struct ril
   request->header_count = rill__dialect_header_count + options->header_count;
   memcpy(headers, rill__dialect_headers, rill__dialect_header_count * sizeof *headers);
   for (size_t i = 0; i < options->header_count; i++) headers[rill__dialect_header_count + i] = options->headers[i];
+  request->closed = is_closed(request);
   return RILL_OK;
 }
 
@@ -281,6 +310,7 @@ rill_status rill_module_compile(rill_device device, const char *source, const ri
   rill__reclaim();
   RILL_ENTER();
   if (out != NULL) *out = RILL_NULL_MODULE;
+  keep_log(NULL);
   struct rill__device *d;
   RILL_RESOLVE(RILL__DEVICE, device, "device", &d);
   RILL_REQUIRE(source != NULL && out != NULL, RILL_ERROR_INVALID_ARGUMENT, "%s is NULL",
@@ -289,7 +319,6 @@ rill_status rill_module_compile(rill_device device, const char *source, const ri
   RILL_TRY(rill__options_read(&o, sizeof o, options, "rill_compile_options"));
   RILL_TRY(check_lists(&o));
   RILL_TRY(check_device(d));
-  keep_log(NULL);
 
   struct rill__compile request = {
     .source = source, .label = o.label != NULL ? o.label : "kernels", .standard = 17, .fuse = true

@@ -25,6 +25,12 @@ static const char unfinished[] = ".new-";
 
 /* ---- the folder ---- */
 
+/* The folder of someone else who is only named, as by sudo, is left alone: nothing is made in it. */
+static bool is_own(const char *folder) {
+  struct stat about;
+  return folder[0] == '/' && stat(folder, &about) == 0 && about.st_uid == geteuid();
+}
+
 static bool folder_path(char *path, size_t size) {
   const char *named = getenv("RILL_CACHE"), *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
   int length = 0;
@@ -32,8 +38,9 @@ static bool folder_path(char *path, size_t size) {
     if (named[0] != '/') return false; /* "off", nothing, and what depends on where the program stands */
     length = snprintf(path, size, "%s", named);
   } else if (base != NULL && base[0] == '/') {
+    if (access(base, F_OK) == 0 && !is_own(base)) return false;
     length = snprintf(path, size, "%s/rill/kernels", base);
-  } else if (home != NULL && home[0] == '/') {
+  } else if (home != NULL && is_own(home)) {
     length = snprintf(path, size, "%s/.cache/rill/kernels", home);
   }
   return length > 0 && (size_t)length < size;
@@ -195,9 +202,12 @@ void rill__cache_put(int folder, const uint8_t key[RILL__SHA256_BYTES], const vo
   memcpy(head.key, key, sizeof head.key);
   check_of(data, size, head.check);
   head.size = size;
-  char name[NAME_LENGTH + 1], temporary[64];
+  char name[NAME_LENGTH + 1], temporary[96];
+  struct timespec now = { 0 }; /* containers that share a folder have the same few process ids */
   name_of(key, name);
-  (void)snprintf(temporary, sizeof temporary, "%s%ld-%u", unfinished, (long)getpid(), atomic_fetch_add(&number, 1));
+  (void)clock_gettime(CLOCK_REALTIME, &now);
+  (void)snprintf(temporary, sizeof temporary, "%s%ld-%lld.%09ld-%u", unfinished, (long)getpid(), (long long)now.tv_sec,
+                 now.tv_nsec, atomic_fetch_add(&number, 1));
   const int file = openat(folder, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (file < 0) return;
   bool kept = write_all(file, &head, sizeof head) && write_all(file, data, size);

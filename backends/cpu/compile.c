@@ -27,19 +27,23 @@ struct command {
   int count; /* 0: there is no compiler */
 };
 
+static bool is_program(const char *path) {
+  struct stat about;
+  return access(path, X_OK) == 0 && stat(path, &about) == 0 && S_ISREG(about.st_mode);
+}
+
 /* Looks a program up as a shell does, in the system's own folders only if the program has more rights than its user. */
 static bool find_program(const char *name, char path[PATH_MAX]) {
   static const char safe[] = "/usr/local/bin:/usr/bin:/bin";
   if (strchr(name, '/') != NULL) {
-    return snprintf(path, PATH_MAX, "%s", name) < PATH_MAX && access(path, X_OK) == 0;
+    return snprintf(path, PATH_MAX, "%s", name) < PATH_MAX && is_program(path);
   }
   const char *folders = getauxval(AT_SECURE) != 0 ? safe : getenv("PATH");
   for (const char *at = folders != NULL ? folders : safe; at != NULL;) {
     const size_t length = strcspn(at, ":");
-    struct stat about;
-    if (length > 0 && snprintf(path, PATH_MAX, "%.*s/%s", (int)length, at, name) < PATH_MAX &&
-        access(path, X_OK) == 0 && stat(path, &about) == 0 && S_ISREG(about.st_mode))
+    if (length > 0 && snprintf(path, PATH_MAX, "%.*s/%s", (int)length, at, name) < PATH_MAX && is_program(path)) {
       return true;
+    }
     at = at[length] == ':' ? at + length + 1 : NULL;
   }
   return false;
@@ -87,11 +91,14 @@ rill_status cpu_compiler(struct rill__device *device, char *identity, size_t siz
     return rill__fail(RILL_ERROR_UNSUPPORTED, "compiling for %s: %s", device->name, why);
   }
   /* An update of the compiler is another file. */
-  const int used = snprintf(identity, size, "%lld:%lld.%09ld:%llu", (long long)about.st_size,
-                            (long long)about.st_mtim.tv_sec, about.st_mtim.tv_nsec, (unsigned long long)about.st_ino);
-  for (int i = 0, at = used; i < command.count && at >= 0 && (size_t)at < size; i++) {
-    at += snprintf(identity + at, size - (size_t)at, " %s", i == 0 ? command.path : command.words[i]);
+  size_t used =
+      (size_t)snprintf(identity, size, "%lld:%lld.%09ld:%llu", (long long)about.st_size,
+                       (long long)about.st_mtim.tv_sec, about.st_mtim.tv_nsec, (unsigned long long)about.st_ino);
+  for (int i = 0; i < command.count && used < size; i++) {
+    used += (size_t)snprintf(identity + used, size - used, " %s", i == 0 ? command.path : command.words[i]);
   }
+  RILL_REQUIRE(used < size, RILL_ERROR_UNSUPPORTED, "compiling for %s: RILL_CXX is longer than %zu bytes", device->name,
+               size);
   return RILL_OK;
 }
 
@@ -146,8 +153,11 @@ static int remove_one(const char *path, const struct stat *about, int kind, stru
 
 /* ---- running ---- */
 
-/* Runs the compiler with its words going into a file; its exit status, or -1 with errno.  The compiler gets no more of
- * the environment than it needs: variables that add include folders would change what comes out. */
+/* What run gives beside an exit status, which is 128 and more for a signal. */
+enum { DID_NOT_RUN = -1, NOBODY_KNOWS = -2 };
+
+/* Runs the compiler with its words going into a file; its exit status, or DID_NOT_RUN with errno.  The compiler gets no
+ * more of the environment than it needs: variables that add include folders would change what comes out. */
 static int run(const char *const *words, const char *path, const char *folder, const char *log) {
   char search[PATH_MAX + 8], home[PATH_MAX + 8], temporary[PATH_MAX + 8];
   const char *const search_now = getenv("PATH"), *const home_now = getenv("HOME");
@@ -162,10 +172,10 @@ static int run(const char *const *words, const char *path, const char *folder, c
   sigset_t none, all;
   (void)sigemptyset(&none);
   (void)sigfillset(&all);
-  if ((errno = posix_spawn_file_actions_init(&files)) != 0) return -1;
+  if ((errno = posix_spawn_file_actions_init(&files)) != 0) return DID_NOT_RUN;
   if ((errno = posix_spawnattr_init(&how)) != 0) {
     (void)posix_spawn_file_actions_destroy(&files);
-    return -1;
+    return DID_NOT_RUN;
   }
   (void)posix_spawnattr_setsigmask(&how, &none);
   (void)posix_spawnattr_setsigdefault(&how, &all);
@@ -179,36 +189,59 @@ static int run(const char *const *words, const char *path, const char *folder, c
   (void)posix_spawn_file_actions_destroy(&files);
   if (code != 0) {
     errno = code;
-    return -1;
+    return DID_NOT_RUN;
   }
   int status = 0;
   pid_t ended = 0;
   while ((ended = waitpid(process, &status, 0)) < 0 && errno == EINTR) {
   }
-  if (ended < 0) return errno == ECHILD ? 0 : -1; /* the program takes its children's ends itself: the file tells */
+  if (ended < 0) return NOBODY_KNOWS; /* the program takes its children's ends itself: the files tell */
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-/* Whether the source or one of the caller's headers holds any of the words. */
-static bool mentions(const struct rill__compile *request, const char *const *words, size_t count) {
-  for (size_t i = 0; i < count; i++) {
-    if (strstr(request->source, words[i]) != NULL) return true;
-    for (size_t h = request->dialect_header_count; h < request->header_count; h++) {
-      if (strstr(request->headers[h].text, words[i]) != NULL) return true;
-    }
+/* Whether a line ends within a word, which is then not found in one piece, or "##" is written otherwise. */
+static bool has_broken_words(const char *text) {
+  static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789#";
+  if (strstr(text, "%:") != NULL) return true;
+  for (const char *at = strchr(text, '\\'); at != NULL; at = strchr(at + 1, '\\')) {
+    const char *next = at + 1 + strspn(at + 1, " \t\r");
+    if (at > text && *next == '\n' && strchr(letters, at[-1]) != NULL && next[1] != '\0' &&
+        strchr(letters, next[1]) != NULL)
+      return true;
   }
   return false;
 }
 
+static bool has_any(const char *text, const char *const *words, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    if (strstr(text, words[i]) != NULL) return true;
+  }
+  return has_broken_words(text);
+}
+
+/* Whether any of the words may stand in what is compiled, apart from the dialect's own headers. */
+static bool mentions(const struct rill__compile *request, const char *const *words, size_t count) {
+  bool found = !request->closed || has_any(request->source, words, count);
+  for (size_t i = 0; i < request->definition_count; i++) {
+    found = found || has_any(request->definitions[i], words, count);
+  }
+  for (size_t i = request->dialect_header_count; i < request->header_count; i++) {
+    found = found || has_any(request->headers[i].text, words, count);
+  }
+  return found;
+}
+
 /* Whether the threads of a block may meet: then each runs on a stack of its own. */
 static bool may_meet(const struct rill__compile *request) {
-  static const char *const words[] = { "__sync", "rill_shuffle", "rill_vote", "rill_ballot", "rill_warp_sync", "##" };
+  static const char *const words[] = { "__sync",      "rill_shuffle",   "rill_vote",     "rill_lane",
+                                       "rill_ballot", "rill_warp_sync", "rill_exchange", "##" };
   return mentions(request, words, sizeof words / sizeof words[0]);
 }
 
-/* Whether there may be functions beside the kernels: they may look at the indices, which then have to be kept. */
+/* Whether there may be functions beside the kernels, or assertions: they may look at the indices, which then have to be
+ * kept. */
 static bool may_have_helpers(const struct rill__compile *request) {
-  static const char *const words[] = { "__device__", "rill_lane", "##" };
+  static const char *const words[] = { "__device__", "assert", "##" };
   return mentions(request, words, sizeof words / sizeof words[0]);
 }
 
@@ -261,7 +294,8 @@ static bool write_files(const struct place *place, const struct rill__compile *r
   for (size_t i = 0; i < request->header_count && written; i++) {
     written = write_header(place->folder, &request->headers[i]);
   }
-  return written && write_text(place->source, before, request->source, "\nRILL_REGISTERED_IMAGE()\n");
+  /* The source's last line may end in a backslash. */
+  return written && write_text(place->source, before, request->source, "\n\nRILL_REGISTERED_IMAGE()\n");
 }
 
 /* The words of the command; to be freed. */
@@ -277,7 +311,7 @@ static const char **make_words(const struct command *command, const struct place
   words[n++] = request->standard == 20 ? "-std=c++20" : "-std=c++17";
   words[n++] = may_meet(request) ? "-DRILL_REGISTERED_LOOPS=0" : "-DRILL_REGISTERED_LOOPS=1";
   if (!may_have_helpers(request)) words[n++] = "-DRILL_HELPERS_READ_INDEX=0";
-  words[n++] = request->debug ? "-g" : "-s";
+  words[n++] = request->debug ? "-g" : "-Wl,-S"; /* variables are found by their symbols: symbols.c */
   for (size_t i = 0; i < request->definition_count; i++) words[n++] = request->definitions[i];
   words[n++] = "-I";
   words[n++] = place->include;
@@ -285,6 +319,29 @@ static const char **make_words(const struct command *command, const struct place
   words[n++] = place->image;
   words[n++] = place->source;
   return words;
+}
+
+/* Takes what the compiler made; none is OK if the source has errors. */
+static rill_status take_image(const struct place *place, const char *compiler, int ended, const char *target,
+                              struct rill__compiled *result) {
+  RILL_REQUIRE(ended < 128, RILL_ERROR_BACKEND, "%s was ended by signal %d", compiler, ended - 128);
+  RILL_REQUIRE(ended != 126 && ended != 127, RILL_ERROR_BACKEND,
+               "%s ended with status %d: what it is made of cannot be run" RILL_HINT "rill_compile_log tells more",
+               compiler, ended);
+  const bool is_there = access(place->image, F_OK) == 0;
+  if (ended > 0 || (ended == NOBODY_KNOWS && !is_there)) return RILL_OK;
+  RILL_REQUIRE(is_there, RILL_ERROR_BACKEND, "%s ended with status 0, and made nothing", compiler);
+  result->image = read_file(place->image, SIZE_MAX - 1, &result->size);
+  RILL_REQUIRE(result->image != NULL, errno == ENOMEM ? RILL_ERROR_OUT_OF_MEMORY : RILL_ERROR_BACKEND,
+               "reading what %s made: %s", compiler, strerror(errno));
+  const char *fault = cpu_image_fault(result->image, result->size);
+  if (fault == NULL && cpu_seal(&result->image, &result->size, target)) return RILL_OK;
+  free(result->image);
+  result->image = NULL;
+  if (fault == NULL) {
+    return rill__fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory for an image of %zu bytes", result->size);
+  }
+  return rill__fail(RILL_ERROR_BACKEND, "%s made %zu bytes that cannot be loaded: %s", compiler, result->size, fault);
 }
 
 static rill_status compile_in(const struct place *place, struct rill__device *device,
@@ -301,14 +358,9 @@ static rill_status compile_in(const struct place *place, struct rill__device *de
   RILL_REQUIRE(words != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for a compiler's options");
   const int ended = run(words, command.path, place->folder, place->log);
   free(words);
-  RILL_REQUIRE(ended >= 0, RILL_ERROR_BACKEND, "running %s: %s", command.path, strerror(errno));
+  RILL_REQUIRE(ended != DID_NOT_RUN, RILL_ERROR_BACKEND, "running %s: %s", command.path, strerror(errno));
   result->log = read_file(place->log, MAX_LOG, &size);
-  if (ended == 0) result->image = read_file(place->image, SIZE_MAX - 1, &result->size);
-  RILL_REQUIRE(ended < 128, RILL_ERROR_BACKEND, "%s was ended by signal %d", command.path, ended - 128);
-  if (result->image == NULL || cpu_seal(&result->image, &result->size, device->info.arch)) return RILL_OK;
-  free(result->image);
-  result->image = NULL;
-  return rill__fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory for an image of %zu bytes", result->size);
+  return take_image(place, command.path, ended, device->info.arch, result);
 }
 
 rill_status cpu_compile(struct rill__device *device, const struct rill__compile *request,

@@ -11,6 +11,7 @@
 #ifndef RILL_CPU_CPU_H
 #define RILL_CPU_CPU_H
 
+#include "backends/cpu/image.h"
 #include "backends/cpu/pool.h"
 
 /* A grid that waits for all of its blocks needs as many workers at a time, and a worker runs block after block. */
@@ -43,6 +44,7 @@ struct cpu_event {
 struct cpu_module {
   void *library; /* of dlopen */
   const struct rill_cpu_image_table *image;
+  struct cpu_variables variables; /* if the image lists none */
 };
 
 struct cpu_kernel {

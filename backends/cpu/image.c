@@ -33,7 +33,8 @@ enum { MACHINE = EM_NONE }; /* the loader checks it */
 
 /* The loader maps what the headers say and does not look at the size of the file: touching what lies behind its
  * end would kill the process.  So a truncated image is found here.  Gives what is wrong, or NULL. */
-static const char *find_fault(const unsigned char *data, size_t size) {
+const char *cpu_image_fault(const void *bytes, size_t size) {
+  const unsigned char *data = bytes;
   ElfW(Ehdr) header;
   if (size < sizeof header) return "it is shorter than an ELF header";
   memcpy(&header, data, sizeof header);
@@ -132,7 +133,7 @@ static void *open_from_file(const void *data, size_t size, char *why, size_t why
 }
 
 rill_status cpu_image_open(const char *name, const void *data, size_t size, void **library) {
-  const char *fault = find_fault(data, size);
+  const char *fault = cpu_image_fault(data, size);
   RILL_REQUIRE(fault == NULL, RILL_ERROR_BACKEND, "image \"%s\" of %zu bytes cannot be loaded: %s", name, size, fault);
   char first[400] = "", second[400] = "";
   *library = open_in_memory(data, size, first, sizeof first);

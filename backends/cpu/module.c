@@ -2,8 +2,10 @@
 #include "backends/cpu/image.h"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <rill/device/cpu_image.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char *const x86_levels[] = { "x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4" };
@@ -26,6 +28,17 @@ static void needs(struct rill__device *device, char *text, size_t size) {
   (void)snprintf(text, size, "%s%s", device->info.arch, cpu_x86_level() > 1 ? " or a lower level" : "");
 }
 
+/* An image that lists no variables may have symbols. */
+static rill_status read_variables(struct cpu_module *part, const rill_bundle_image *image, const char *name) {
+  const struct link_map *map = NULL;
+  if (part->image->variable_count != 0) return RILL_OK;
+  RILL_REQUIRE(dlinfo(part->library, RTLD_DI_LINKMAP, &map) == 0, RILL_ERROR_BACKEND, "where \"%s\" is loaded: %s",
+               name, dlerror());
+  RILL_REQUIRE(cpu_variables_read(image->data, image->size, map->l_addr, &part->variables), RILL_ERROR_OUT_OF_MEMORY,
+               "no host memory for the variables of \"%s\"", name);
+  return RILL_OK;
+}
+
 static rill_status load(struct rill__module *module, const rill_bundle_image *image) {
   struct cpu_module *part = rill__part(module);
   const char *name = module->base.label;
@@ -45,17 +58,16 @@ static rill_status load(struct rill__module *module, const rill_bundle_image *im
                         "use a newer rill, or the rillcc that came with this one",
                         name, table->version, RILL_CPU_IMAGE_VERSION);
   }
-  if (status != RILL_OK) {
-    (void)dlclose(library);
-    return status;
-  }
   part->library = library;
   part->image = table;
-  return RILL_OK;
+  if (status == RILL_OK) status = read_variables(part, image, name);
+  if (status != RILL_OK) (void)dlclose(library);
+  return status;
 }
 
 static void unload(struct rill__module *module) {
   const struct cpu_module *part = rill__part(module);
+  free(part->variables.list);
   (void)dlclose(part->library);
 }
 
@@ -79,12 +91,14 @@ static void list(struct rill__module *module, struct rill__image *out) {
 
 static rill_status global(struct rill__module *module, const char *symbol, void **p, size_t *size) {
   const struct cpu_module *part = rill__part(module);
+  const bool listed = part->image->variable_count != 0;
+  const rill_cpu_variable *variables = listed ? part->image->variables : part->variables.list;
+  const size_t count = listed ? part->image->variable_count : part->variables.count;
   *p = NULL;
-  for (uint32_t i = 0; i < part->image->variable_count; i++) {
-    const rill_cpu_variable *variable = &part->image->variables[i];
-    if (strcmp(variable->name, symbol) != 0) continue;
-    *p = variable->address;
-    *size = variable->size;
+  for (size_t i = 0; i < count; i++) {
+    if (strcmp(variables[i].name, symbol) != 0) continue;
+    *p = variables[i].address;
+    *size = variables[i].size;
   }
   return RILL_OK;
 }

@@ -24,17 +24,16 @@ static inline void gpu_vendor_rtc_target(const struct gpu_target *device, char *
   (void)snprintf(option, size, "--gpu-architecture=%s_%d", newest == wanted ? "sm" : "compute", newest);
 }
 
-/* How much came out, in bytes, and then the bytes: machine code, or intermediate code if there is none. */
-static inline int gpu_vendor_rtc_code_size(gpu_rtc_program program, size_t *size) {
+/* How much came out, in bytes, and then the bytes: machine code, or intermediate code, a text, if there is none. */
+static inline int gpu_vendor_rtc_code_size(gpu_rtc_program program, size_t *size, bool *text) {
   *size = 0;
   const nvrtcResult result = gpu_rtc.code_size(program, size);
-  return (int)(result == NVRTC_SUCCESS && *size == 0 ? gpu_rtc.text_size(program, size) : result);
+  *text = result == NVRTC_SUCCESS && *size == 0;
+  return (int)(*text ? gpu_rtc.text_size(program, size) : result);
 }
 
-static inline int gpu_vendor_rtc_code(gpu_rtc_program program, char *into) {
-  size_t size = 0;
-  const bool machine_code = gpu_rtc.code_size(program, &size) == NVRTC_SUCCESS && size != 0;
-  return (int)(machine_code ? gpu_rtc.code(program, into) : gpu_rtc.text(program, into));
+static inline int gpu_vendor_rtc_code(gpu_rtc_program program, bool text, char *into) {
+  return (int)(text ? gpu_rtc.text(program, into) : gpu_rtc.code(program, into));
 }
 #endif
 

@@ -37,11 +37,12 @@ static char *read_log(gpu_rtc_program program) {
 
 static rill_status read_code(gpu_rtc_program program, struct rill__compiled *result) {
   size_t size = 0;
-  int code = gpu_vendor_rtc_code_size(program, &size);
+  bool text = false;
+  int code = gpu_vendor_rtc_code_size(program, &size, &text);
   if (code != RTC_SUCCESS) return fail(code, "asking for the size of the code");
   result->image = calloc(size + 1, 1);
   RILL_REQUIRE(result->image != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for %zu bytes of code", size);
-  code = gpu_vendor_rtc_code(program, result->image);
+  code = gpu_vendor_rtc_code(program, text, result->image);
   if (code != RTC_SUCCESS) {
     free(result->image);
     result->image = NULL;
@@ -72,18 +73,81 @@ static rill_status run(gpu_rtc_program program, const struct rill__device *devic
   return code == RTC_SUCCESS ? read_code(program, result) : fail(code, "compiling");
 }
 
+/* The compilers have no headers of C, and know by themselves what a kernel may use of them, not all of them assert. One
+ * that is built in takes no notice of NDEBUG, which counts at each inclusion. */
+static const char assert_header[] = "#ifdef NDEBUG\n"
+                                    "#ifndef RILL_NO_ASSERT\n"
+                                    "#define RILL_NO_ASSERT\n"
+                                    "#pragma push_macro(\"assert\")\n"
+                                    "#undef assert\n"
+                                    "#define assert(condition) (static_cast<void>(0))\n"
+                                    "#endif\n"
+                                    "#elif defined(RILL_NO_ASSERT)\n"
+                                    "#undef RILL_NO_ASSERT\n"
+                                    "#pragma pop_macro(\"assert\")\n"
+                                    "#endif\n"
+                                    "#if !defined(NDEBUG) && !defined(assert)\n"
+                                    "#define assert(condition) "
+                                    "((condition) ? static_cast<void>(0) : __builtin_trap())\n"
+                                    "#endif\n";
+static const rill_compile_header c_headers[] = {
+  { "assert.h", assert_header },
+  { "math.h", "" },
+  { "stddef.h", "#include <rill/device/on_rtc.h>\n" },
+  { "stdint.h", "#include <rill/device/on_rtc.h>\n" },
+  { "stdio.h", "" },
+  { "string.h", "" },
+};
+enum { C_HEADERS = sizeof c_headers / sizeof c_headers[0] };
+
+/* The caller may bring one of the same name. */
+static bool is_given(const struct rill__compile *request, const char *name) {
+  for (size_t i = request->dialect_header_count; i < request->header_count; i++) {
+    if (strcmp(request->headers[i].name, name) == 0) return true;
+  }
+  return false;
+}
+
+/* All headers, names behind texts; to be freed. */
+static const char **list_headers(const struct rill__compile *request, const char ***names, int *count) {
+  const size_t most = request->header_count + C_HEADERS;
+  const char **texts = calloc(2 * most, sizeof *texts);
+  if (texts == NULL) return NULL;
+  *names = texts + most;
+  *count = 0;
+  for (size_t i = 0; i < most; i++) {
+    const bool own = i >= request->header_count;
+    const rill_compile_header *header = own ? &c_headers[i - request->header_count] : &request->headers[i];
+    if (own && is_given(request, header->name)) continue;
+    texts[*count] = header->text[0] != '\0' ? header->text : "\n"; /* one of the compilers takes no empty text */
+    (*names)[(*count)++] = header->name;
+  }
+  return texts;
+}
+
+/* The source under its label, which not every compiler names in messages by itself; to be freed. */
+static char *named_source(const struct rill__compile *request) {
+  static const char form[] = "#line 1 \"%s\"\n%s";
+  const size_t size = sizeof form + strlen(request->label) + strlen(request->source);
+  char *source = malloc(size);
+  if (source != NULL) (void)snprintf(source, size, form, request->label, request->source);
+  return source;
+}
+
 rill_status gpu_compile(struct rill__device *device, const struct rill__compile *request,
                         struct rill__compiled *result) {
-  const char **texts = calloc(2 * request->header_count + 1, sizeof *texts);
+  const char **names = NULL;
+  int count = 0;
+  const char **texts = list_headers(request, &names, &count);
   RILL_REQUIRE(texts != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for %zu headers", request->header_count);
-  const char **names = texts + request->header_count;
-  for (size_t i = 0; i < request->header_count; i++) {
-    texts[i] = request->headers[i].text;
-    names[i] = request->headers[i].name;
-  }
+  char *source = named_source(request);
   gpu_rtc_program program = NULL;
-  const int code = (int)gpu_rtc.create(&program, request->source, request->label, (int)request->header_count,
-                                       (gpu_rtc_strings)texts, (gpu_rtc_strings)names);
+  if (source == NULL) {
+    free(texts);
+    return rill__fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory for a copy of the source");
+  }
+  const int code =
+      (int)gpu_rtc.create(&program, source, request->label, count, (gpu_rtc_strings)texts, (gpu_rtc_strings)names);
   rill_status status = RILL_OK;
   if (code != RTC_SUCCESS) {
     status = fail(code, "taking the source");
@@ -91,6 +155,7 @@ rill_status gpu_compile(struct rill__device *device, const struct rill__compile 
     status = run(program, device, request, result);
     (void)gpu_rtc.destroy(&program);
   }
+  free(source);
   free(texts);
   return status;
 }

@@ -11,11 +11,15 @@ static inline void gpu_vendor_rtc_target(const struct gpu_target *device, char *
   (void)snprintf(option, size, "--offload-arch=%s", device->name);
 }
 
-static inline int gpu_vendor_rtc_code_size(gpu_rtc_program program, size_t *size) {
+static inline int gpu_vendor_rtc_code_size(gpu_rtc_program program, size_t *size, bool *text) {
+  *text = false;
   return (int)gpu_rtc.code_size(program, size);
 }
 
-static inline int gpu_vendor_rtc_code(gpu_rtc_program program, char *into) { return (int)gpu_rtc.code(program, into); }
+static inline int gpu_vendor_rtc_code(gpu_rtc_program program, bool text, char *into) {
+  (void)text;
+  return (int)gpu_rtc.code(program, into);
+}
 #endif
 
 #endif

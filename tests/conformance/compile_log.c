@@ -35,7 +35,22 @@ static void holds_all_that_the_compiler_said(void) {
   assert_null(strstr(rill_compile_log(), "all of it"));
 }
 
+/* A call that comes to no compiler has no log. */
+static void is_empty_if_no_compiler_ran(void) {
+  rill_module module = RILL_NULL_MODULE;
+  rill_compile_options options = RILL_COMPILE_OPTIONS_INIT;
+  options.label = "a\"b";
+  if (!rill_device_supports(dut.device, RILL_FEATURE_RTC, NULL)) return; /* see above */
+  assert_fails_in("rill_module_compile", compile(wrong), RILL_ERROR_INVALID_ARGUMENT);
+  assert_true(rill_compile_log()[0] != '\0');
+  assert_fails(rill_module_compile(dut.device, wrong, &options, &module), RILL_ERROR_INVALID_ARGUMENT);
+  assert_string_equal(rill_compile_log(), "");
+  assert_fails_in("rill_module_compile", compile(wrong), RILL_ERROR_INVALID_ARGUMENT);
+  assert_fails(rill_module_compile(RILL_NULL_DEVICE, wrong, NULL, &module), RILL_ERROR_INVALID_HANDLE);
+  assert_string_equal(rill_compile_log(), "");
+}
+
 int main(void) {
-  static const struct test tests[] = { TEST(holds_all_that_the_compiler_said) };
+  static const struct test tests[] = { TEST(holds_all_that_the_compiler_said), TEST(is_empty_if_no_compiler_ran) };
   return RUN_ON_EACH_DEVICE("rill_compile_log", tests);
 }

@@ -58,6 +58,35 @@ static void compiles_the_dialect(void) {
   free(result.log);
 }
 
+/* The headers of C that a source may include for all compilers; what is asserted under NDEBUG is not even looked at. */
+static void knows_the_headers_of_c(void) {
+  const struct rill__compile request = request_for("#include <assert.h>\n"
+                                                   "#include <math.h>\n"
+                                                   "#include <stddef.h>\n"
+                                                   "#include <stdint.h>\n"
+                                                   "#include <stdio.h>\n"
+                                                   "#include <string.h>\n"
+                                                   "#include <rill/device/kernel.h>\n"
+                                                   "RILL_KERNEL(first, int n, float *x) {\n"
+                                                   "  assert(n != 3);\n"
+                                                   "  printf(\"%d\\n\", n);\n"
+                                                   "  memset(x, 0, sizeof *x);\n"
+                                                   "}\n"
+                                                   "#define NDEBUG\n"
+                                                   "#include <assert.h>\n"
+                                                   "RILL_KERNEL(second, int n) { assert(n.nothing); }\n"
+                                                   "#undef NDEBUG\n"
+                                                   "#include <assert.h>\n"
+                                                   "RILL_KERNEL(third, int n) { assert(n == 0); }\n");
+  struct rill__compiled result = { .image = NULL };
+  const rill_status status = gpu_compile(device, &request, &result);
+  if (result.image == NULL) print_message("%s\n", result.log != NULL ? result.log : "no log");
+  assert_ok(status);
+  assert_non_null(result.image);
+  free(result.image);
+  free(result.log);
+}
+
 static void tells_errors_by_line(void) {
   const struct rill__compile request =
       request_for("#include <rill/device/kernel.h>\n\nRILL_KERNEL(k) { undeclared(); }\n");
@@ -65,12 +94,14 @@ static void tells_errors_by_line(void) {
   assert_ok(gpu_compile(device, &request, &result));
   assert_null(result.image);
   assert_non_null(strstr(result.log, "undeclared"));
+  assert_non_null(strstr(result.log, "mine.cu"));
   assert_non_null(strstr(result.log, "3"));
   free(result.log);
 }
 
 int main(void) {
-  static const struct test tests[] = { TEST(compiles_the_dialect), TEST(tells_errors_by_line) };
+  static const struct test tests[] = { TEST(compiles_the_dialect), TEST(knows_the_headers_of_c),
+                                       TEST(tells_errors_by_line) };
   static const struct gpu_target target = TARGET;
   char driver[512] = "";
   const char *why = "";
