@@ -76,20 +76,39 @@ static bool is_mapped(struct rill__device *device, gpu_pointer pointer, size_t s
   return offset <= length && size <= length - offset;
 }
 
+/* Opening and closing memory of other processes, one call at a time: of threads that open the same at the same time, a
+ * driver may tell one that it is mapped already.  No call of these waits for work. */
+static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
+
+static gpu_result open_memory(struct rill__device *device, gpu_ipc_memory handle, gpu_pointer *out) {
+  struct gpu_scope scope;
+  pthread_mutex_lock(&opening);
+  gpu_result result = gpu_enter(device, &scope);
+  if (result == GPU_SUCCESS) {
+    result = gpu_vendor_ipc_open_memory(out, handle);
+    gpu_leave(&scope);
+  }
+  pthread_mutex_unlock(&opening);
+  return result;
+}
+
+static gpu_result close_memory(struct rill__device *device, gpu_pointer pointer) {
+  gpu_result result;
+  pthread_mutex_lock(&opening);
+  GPU_RUN_INSIDE(result, device, ipc_close_memory, (pointer));
+  pthread_mutex_unlock(&opening);
+  return result;
+}
+
 rill_status gpu_ipc_import_memory(struct rill__device *device, const struct rill__ipc_native *from, size_t size,
                                   void **out) {
   gpu_ipc_memory handle;
   gpu_pointer pointer = GPU_POINTER(NULL);
-  struct gpu_scope scope;
   memcpy(&handle, from, sizeof handle);
-  gpu_result result = gpu_enter(device, &scope);
-  if (result == GPU_SUCCESS) {
-    result = gpu_vendor_ipc_open_memory(&pointer, handle);
-    gpu_leave(&scope);
-  }
+  const gpu_result result = open_memory(device, handle, &pointer);
   if (result != GPU_SUCCESS) return fail_open(device, result, gpu_symbols.ipc_open_memory);
   if (!is_mapped(device, pointer, size)) {
-    GPU_RUN_INSIDE(result, device, ipc_close_memory, (pointer));
+    (void)close_memory(device, pointer);
     return rill__fail(RILL_ERROR_INVALID_ARGUMENT, "the handle is forged: it says %zu bytes, and there are fewer",
                       size);
   }
@@ -99,10 +118,9 @@ rill_status gpu_ipc_import_memory(struct rill__device *device, const struct rill
 
 /* No vendor says that closing waits for work, which may be of other devices that reach the memory. */
 rill_status gpu_ipc_close(struct rill__device *device, void *p, size_t size) {
-  gpu_result result;
   (void)size;
   if (gpu_forked) return rill__fail_lost(device);
   RILL_TRY(gpu_wait_for_all());
-  GPU_RUN_INSIDE(result, device, ipc_close_memory, (GPU_POINTER(p)));
+  const gpu_result result = close_memory(device, GPU_POINTER(p));
   return result == GPU_SUCCESS ? RILL_OK : GPU_FAIL(device, result, ipc_close_memory);
 }

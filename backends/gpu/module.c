@@ -54,8 +54,9 @@ static rill_status global(struct rill__module *module, const char *symbol, void 
   gpu_pointer address = 0;
   GPU_RUN_INSIDE(result, module->base.device, module_global, (&address, size, gpu_module_of(module)->native, symbol));
   *p = result == GPU_SUCCESS ? (void *)(uintptr_t)address : NULL;
-  return result == GPU_SUCCESS || result == GPU_NOT_FOUND ? RILL_OK
-                                                          : GPU_FAIL(module->base.device, result, module_global);
+  /* A name that is a kernel's, say, is an invalid value to some drivers. */
+  const bool none = result == GPU_NOT_FOUND || result == GPU_INVALID_VALUE;
+  return result == GPU_SUCCESS || none ? RILL_OK : GPU_FAIL(module->base.device, result, module_global);
 }
 
 static uintptr_t native(struct rill__module *module) { return (uintptr_t)gpu_module_of(module)->native; }

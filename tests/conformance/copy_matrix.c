@@ -148,13 +148,14 @@ static void sources_are_read_when_they_should_be(void) {
     if (!has(from) || from == MANAGED) continue; /* not every GPU lets the host write it meanwhile */
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
       rill_stream stream = new_stream("stream");
-      unsigned char *src = allocate(from), *dst = allocate(DEVICE);
+      unsigned char *src = allocate(from), *dst = allocate(DEVICE), *early = allocate(PINNED);
       const bool host = from == PAGEABLE || from == PINNED || from == REGISTERED || from == FAR_PINNED;
       assert_ok(rill_copy_async(stream, src, from == PAGEABLE ? pattern : guards, BYTES));
       assert_ok(rill_copy_async(stream, dst, guards, BYTES));
       assert_completes(stream);
+      memcpy(early, pattern, BYTES); /* a copy from pageable memory may wait for the gate */
       struct gate *gate = from == PAGEABLE ? gate_close_for(stream, 50 * MILLISECOND) : gate_close(stream);
-      if (!host) assert_ok(rill_copy_async(stream, src, pattern, BYTES));
+      if (!host) assert_ok(rill_copy_async(stream, src, early, BYTES));
       assert_ok(copy(stream, dst, src, of[i]));
       if (from == PAGEABLE) memset(src, 1, BYTES); /* too late to be seen */
       else if (host) memcpy(src, pattern, BYTES);
@@ -167,6 +168,7 @@ static void sources_are_read_when_they_should_be(void) {
       assert_memory_equal(seen, expected, n);
       end(from, src);
       end(DEVICE, dst);
+      end(PINNED, early);
     }
   }
 }

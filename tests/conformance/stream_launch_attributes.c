@@ -50,6 +50,7 @@ static bool works(rill_launch_attribute attribute, const char *name) {
     assert_int_equal(dut.host[0], 7);
     return true;
   }
+  if (status != RILL_ERROR_UNSUPPORTED) print_error("%s: %s\n", name, rill_last_error_text());
   assert_int_equal(status, RILL_ERROR_UNSUPPORTED);
   assert_says(name);
   assert_says(dut.name);

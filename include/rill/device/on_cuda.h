@@ -31,7 +31,8 @@ static __device__ __forceinline__ void rill_warp_sync() { __syncwarp(); }
 template <class T> static __device__ __forceinline__ T rill_shuffle_from_(T v, unsigned lane) {
   static_assert(__is_trivially_copyable(T) && (sizeof(T) == 1 || sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8),
                 "a plain value of 1, 2, 4 or 8 bytes");
-  const bool there = lane < 32 && (__ballot_sync(~0u, 1) >> lane & 1) != 0;
+  const unsigned live = __ballot_sync(~0u, 1); /* by all lanes, also those whose lane is none */
+  const bool there = lane < 32 && (live >> lane & 1) != 0;
   const unsigned from = there ? lane : rill_lane();
   if constexpr (sizeof(T) == 8) {
     unsigned long long bits;

@@ -63,7 +63,8 @@ static __device__ __forceinline__ int rill_word_from_(int word, unsigned lane) {
 template <class T> static __device__ __forceinline__ T rill_shuffle_from_(T v, unsigned lane) {
   static_assert(__is_trivially_copyable(T) && (sizeof(T) == 1 || sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8),
                 "a plain value of 1, 2, 4 or 8 bytes");
-  const bool there = lane < rill_warp_size() && (rill_ballot(true) >> lane & 1) != 0;
+  const unsigned long long live = rill_ballot(true); /* by all lanes, also those whose lane is none */
+  const bool there = lane < rill_warp_size() && (live >> lane & 1) != 0;
   const unsigned from = there ? lane : rill_lane();
   int words[sizeof(T) == 8 ? 2 : 1] = {};
   __builtin_memcpy(words, &v, sizeof v);
