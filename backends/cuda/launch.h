@@ -60,7 +60,10 @@ static inline void gpu_vendor_add_extras(struct gpu_launch_config *config, const
   if ((set & 1u << RILL_ATTR_MEMORY_SYNC_DOMAIN) != 0) {
     gpu_vendor_add_number(config, GPU_LAUNCH_SYNC_DOMAIN, extras->sync_domain);
   }
-  if ((set & 1u << RILL_ATTR_CARVEOUT) != 0) gpu_vendor_add_number(config, GPU_LAUNCH_CARVEOUT, extras->carveout);
+  /* -1, the driver's own choice, is what a launch without the attribute has; as a value the driver refuses it. */
+  if ((set & 1u << RILL_ATTR_CARVEOUT) != 0 && extras->carveout >= 0) {
+    gpu_vendor_add_number(config, GPU_LAUNCH_CARVEOUT, extras->carveout);
+  }
 }
 
 static inline void gpu_vendor_configure(struct gpu_launch_config *config, const struct rill__launch *launch,

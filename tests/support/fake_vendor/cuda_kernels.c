@@ -162,7 +162,7 @@ static int take_attribute(const CUlaunchAttribute *attribute, struct fake_launch
       if (fake_options()->version < 12000) return FAKE_INVALID_VALUE;
       return capability() < 90 ? FAKE_NOT_SUPPORTED : number == 0 || number == 1 ? FAKE_OK : FAKE_INVALID_VALUE;
     case 14: /* carveout, of 12.5 */
-      return fake_options()->version >= 12050 && number >= -1 && number <= 100 ? FAKE_OK : FAKE_INVALID_VALUE;
+      return fake_options()->version >= 12050 && number >= 0 && number <= 100 ? FAKE_OK : FAKE_INVALID_VALUE;
     default: return FAKE_INVALID_VALUE;
   }
 }
