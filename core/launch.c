@@ -27,8 +27,8 @@ static void read_dim3(uint32_t into[3], rill_dim3 from) {
   into[2] = from.z == 0 ? 1 : from.z;
 }
 
-rill_status rill__launch_check_shared(struct rill__kernel *kernel, uint64_t bytes) {
-  if (RILL__LIKELY(bytes <= atomic_load_explicit(&kernel->shared_allowed, memory_order_relaxed))) return RILL_OK;
+/* More than is allowed so far. */
+static __attribute__((noinline)) rill_status opt_in_to_shared(struct rill__kernel *kernel, uint64_t bytes) {
   const struct rill__device *device = kernel->base.device;
   const uint64_t limit = device->info.shared_per_block_optin, fixed = kernel->static_shared;
   RILL_REQUIRE(fixed <= limit && bytes <= limit - fixed, RILL_ERROR_OUT_OF_RANGE,
@@ -41,6 +41,15 @@ rill_status rill__launch_check_shared(struct rill__kernel *kernel, uint64_t byte
   while (allowed < bytes && !atomic_compare_exchange_weak(&kernel->shared_allowed, &allowed, bytes)) {
   }
   return RILL_OK;
+}
+
+static inline rill_status check_shared(struct rill__kernel *kernel, uint64_t bytes) {
+  if (RILL__LIKELY(bytes <= atomic_load_explicit(&kernel->shared_allowed, memory_order_relaxed))) return RILL_OK;
+  return opt_in_to_shared(kernel, bytes);
+}
+
+rill_status rill__launch_check_shared(struct rill__kernel *kernel, uint64_t bytes) {
+  return check_shared(kernel, bytes);
 }
 
 /* More blocks than every device with clusters can run: the driver says how many this launch may have. */
@@ -97,7 +106,9 @@ static rill_status fail_block(const struct rill__kernel *kernel, const uint32_t 
                     block[2]);
 }
 
-rill_status rill__launch_check_shape(struct rill__kernel *kernel, const rill_launch *shape, struct rill__launch *out) {
+/* Inlined: each launch goes through it. */
+static inline __attribute__((always_inline)) rill_status
+check_shape(struct rill__kernel *kernel, const rill_launch *shape, struct rill__launch *out) {
   struct rill__device *device = kernel->base.device;
   const char *name = kernel->source->name;
   RILL_REQUIRE(shape->reserved == 0, RILL_ERROR_INVALID_ARGUMENT, "rill_launch.reserved is %u, not 0", shape->reserved);
@@ -117,13 +128,17 @@ rill_status rill__launch_check_shape(struct rill__kernel *kernel, const rill_lau
                  "kernel \"%s\": %u blocks of %u threads in %c, the limit of %s is %llu threads", name, out->grid[i],
                  out->block[i], axes[i], device->name, (unsigned long long)device->max_threads_per_dim);
   }
-  RILL_TRY(rill__launch_check_shared(kernel, shape->shared_mem_bytes));
+  RILL_TRY(check_shared(kernel, shape->shared_mem_bytes));
   out->shared_mem_bytes = shape->shared_mem_bytes;
   if (RILL__UNLIKELY(shape->cluster.x != 0 || shape->cluster.y != 0 || shape->cluster.z != 0)) {
     RILL_TRY(check_cluster(kernel, shape, out));
   }
   if (RILL__UNLIKELY(kernel->required_cluster[0] != 0)) RILL_TRY(check_required_cluster(kernel, out));
   return RILL_OK;
+}
+
+rill_status rill__launch_check_shape(struct rill__kernel *kernel, const rill_launch *shape, struct rill__launch *out) {
+  return check_shape(kernel, shape, out);
 }
 
 /* Before there is room for `count` values. */
@@ -165,19 +180,25 @@ __attribute__((noinline)) rill_status rill__launch_read(rill_launch *into, const
   return rill__options_read(into, sizeof *into, from, "rill_launch");
 }
 
+/* Of a stream that is held, or was a moment ago. */
+static __attribute__((noinline)) rill_status submit_held(struct rill__stream *stream, const struct rill__launch *launch,
+                                                         struct rill__constants **constants, bool *taken) {
+  if (launch->kernel->source->arg_count == RILL__ARGS_UNKNOWN)
+    return rill__fail_unknown_args(launch->kernel); /* they would be copied */
+  RILL_REQUIRE(launch->extras == NULL || launch->extras->event == NULL, RILL_ERROR_UNSUPPORTED,
+               "rill_launch.attributes: RILL_ATTR_PROGRAMMATIC_EVENT on %s: %s is held, and a record that only a "
+               "kernel makes cannot be waited for there, up to version %d.%d" RILL_HINT
+               "record the event behind the launch",
+               stream->base.device->name, rill__name_of(&stream->base).text, RILL_VERSION_MAJOR, RILL_VERSION_MINOR);
+  return rill__held_launch(stream, launch, constants, taken);
+}
+
 /* The driver has the launch, or the stream's queue. */
-static rill_status submit(struct rill__stream *stream, const struct rill__launch *launch,
-                          struct rill__constants **constants) {
+static inline __attribute__((always_inline)) rill_status
+submit(struct rill__stream *stream, const struct rill__launch *launch, struct rill__constants **constants) {
   if (rill__is_held(stream)) {
     bool taken = false;
-    if (launch->kernel->source->arg_count == RILL__ARGS_UNKNOWN)
-      return rill__fail_unknown_args(launch->kernel); /* they would be copied */
-    RILL_REQUIRE(launch->extras == NULL || launch->extras->event == NULL, RILL_ERROR_UNSUPPORTED,
-                 "rill_launch.attributes: RILL_ATTR_PROGRAMMATIC_EVENT on %s: %s is held, and a record that only a "
-                 "kernel makes cannot be waited for there, up to version %d.%d" RILL_HINT
-                 "record the event behind the launch",
-                 stream->base.device->name, rill__name_of(&stream->base).text, RILL_VERSION_MAJOR, RILL_VERSION_MINOR);
-    RILL_TRY(rill__held_launch(stream, launch, constants, &taken));
+    RILL_TRY(submit_held(stream, launch, constants, &taken));
     if (taken) return RILL_OK;
   }
   RILL_TRY(RILL_DOOR(stream, kernel, launch, stream, launch));
@@ -208,8 +229,11 @@ static rill_status launch(struct rill__stream *stream, struct rill__kernel *kern
     RILL_TRY(rill__launch_read(&copy, shape));
     shape = &copy;
   }
-  struct rill__launch l = { .kernel = kernel };
-  RILL_TRY(rill__launch_check_shape(kernel, shape, &l));
+  struct rill__launch l; /* every field is set below but the cluster, which counts only if there is one */
+  l.kernel = kernel;
+  l.clustered = false;
+  l.extras = NULL;
+  RILL_TRY(check_shape(kernel, shape, &l));
   l.label = shape->label;
   RILL_TRY(check_arg_count(kernel->source, args, count));
   void *values[count + 1];

@@ -82,6 +82,21 @@ static bool may_ask(const struct step *step, const char *function) {
   return question && asks;
 }
 
+/* Pinned memory that constants and held copies do not need any more goes back with the first call that may block: here
+ * it is a free, and if that is left out, the synchronize behind it.  Until then those who need some look whether it is
+ * still in use. */
+static void note_what_is_put_off(bool *uses) {
+  static const char *const words[] = { "device_synchronize", "constants", "held_pageable" };
+  bool freeing = false;
+  for (size_t i = 0; i < step_count; i++)
+    freeing = freeing || (uses[i] && strcmp(steps[i].name, "free_something") == 0);
+  for (size_t i = 0; i < step_count; i++) {
+    for (size_t k = 0; k < sizeof words / sizeof *words; k++) {
+      uses[i] = uses[i] || (freeing && strstr(steps[i].name, words[k]) != NULL);
+    }
+  }
+}
+
 /* Whether each step may call the function; in several passes, since much is kept for the next time. */
 static bool find_users(const char *function, struct tour *made, bool *uses) {
   enum { PASSES = 3 };
@@ -97,6 +112,7 @@ static bool find_users(const char *function, struct tour *made, bool *uses) {
       any = any || uses[i];
     }
   }
+  note_what_is_put_off(uses);
   return any;
 }
 
