@@ -124,7 +124,7 @@ static bool write_header(const char *folder, const rill_compile_header *header) 
   return write_text(path, "", header->text, "");
 }
 
-/* The whole of a file with a zero behind, or NULL; `most` bytes of it. */
+/* The whole of a file with a zero behind, or NULL with errno; `most` bytes of it. */
 static char *read_file(const char *path, size_t most, size_t *size) {
   *size = 0;
   const int file = open(path, O_RDONLY | O_CLOEXEC);
@@ -134,14 +134,21 @@ static char *read_file(const char *path, size_t most, size_t *size) {
   if (fstat(file, &about) == 0) {
     const size_t wanted = (size_t)about.st_size < most ? (size_t)about.st_size : most;
     data = malloc(wanted + 1);
-    while (data != NULL && *size < wanted) {
-      const ssize_t got = read(file, data + *size, wanted - *size);
-      if (got == 0 || (got < 0 && errno != EINTR)) break;
+    ssize_t got = 1;
+    while (data != NULL && *size < wanted && got != 0) {
+      got = read(file, data + *size, wanted - *size);
+      if (got < 0 && errno != EINTR) break;
       if (got > 0) *size += (size_t)got;
+    }
+    if (data != NULL && got < 0) {
+      free(data);
+      data = NULL;
     }
     if (data != NULL) data[*size] = '\0';
   }
+  const int error = errno;
   (void)close(file);
+  errno = error;
   return data;
 }
 
@@ -329,8 +336,10 @@ static rill_status take_image(const struct place *place, const char *compiler, i
                "%s ended with status %d: what it is made of cannot be run" RILL_HINT "rill_compile_log tells more",
                compiler, ended);
   const bool is_there = access(place->image, F_OK) == 0;
-  if (ended > 0 || (ended == NOBODY_KNOWS && !is_there)) return RILL_OK;
-  RILL_REQUIRE(is_there, RILL_ERROR_BACKEND, "%s ended with status 0, and made nothing", compiler);
+  const bool says_why = result->log != NULL && result->log[0] != '\0';
+  if (ended > 0 || (ended == NOBODY_KNOWS && !is_there && says_why)) return RILL_OK;
+  RILL_REQUIRE(is_there, RILL_ERROR_BACKEND, "%s made nothing, and ended with %s", compiler,
+               ended == 0 ? "status 0" : "a status that this program did not let be seen (SIGCHLD)");
   result->image = read_file(place->image, SIZE_MAX - 1, &result->size);
   RILL_REQUIRE(result->image != NULL, errno == ENOMEM ? RILL_ERROR_OUT_OF_MEMORY : RILL_ERROR_BACKEND,
                "reading what %s made: %s", compiler, strerror(errno));
@@ -369,7 +378,7 @@ rill_status cpu_compile(struct rill__device *device, const struct rill__compile 
   RILL_REQUIRE(place != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for the names of %zu bytes", sizeof *place);
   rill_status status = RILL_OK;
   if (!make_place(place)) {
-    status = rill__fail(RILL_ERROR_BACKEND, "a folder for the compiler, %s: %s", place->folder, strerror(errno));
+    status = rill__fail(RILL_ERROR_BACKEND, "a folder for the compiler, %.200s: %s", place->folder, strerror(errno));
   } else {
     status = compile_in(place, device, request, result);
     (void)nftw(place->folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);

@@ -34,6 +34,7 @@ int rtc_create(struct rtc_program **out, const char *source, const char *name, i
   program->names = copy_texts(names, count);
   program->count = count;
   *out = program;
+  rtc_count(1);
   return RTC_OK;
 }
 
@@ -47,6 +48,7 @@ int rtc_destroy(struct rtc_program **program) {
   free((*program)->kernels);
   free(*program);
   *program = NULL;
+  rtc_count(-1);
   return RTC_OK;
 }
 

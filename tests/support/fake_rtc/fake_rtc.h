@@ -23,6 +23,11 @@ int rtc_create(struct rtc_program **out, const char *source, const char *name, i
                const char *const *names);
 int rtc_destroy(struct rtc_program **program);
 
+/* Begins each function of the vendor's: what it is to fail with, or RTC_OK (rtc_control.h). */
+int rtc_enter(const char *function);
+/* A program more, or one less. */
+void rtc_count(int change);
+
 /* `words` are options of the host's compiler. */
 int rtc_preprocess(struct rtc_program *program, const char *const *words, int count);
 

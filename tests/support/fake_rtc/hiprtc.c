@@ -24,6 +24,8 @@ const char *hiprtcGetErrorString(hiprtcResult result) {
 }
 
 hiprtcResult hiprtcVersion(int *major, int *minor) {
+  const int refused = rtc_enter(__func__);
+  if (refused != RTC_OK) return (hiprtcResult)refused;
   *major = 7;
   *minor = 1;
   return HIPRTC_SUCCESS;
@@ -31,6 +33,8 @@ hiprtcResult hiprtcVersion(int *major, int *minor) {
 
 hiprtcResult hiprtcCreateProgram(hiprtcProgram *out, const char *source, const char *name, int count,
                                  const char **headers, const char **names) {
+  const int refused = rtc_enter(__func__);
+  if (refused != RTC_OK) return (hiprtcResult)refused;
   struct rtc_program *program = NULL;
   const int result = rtc_create(&program, source, name, count, headers, names);
   if (result == RTC_OK) *out = (hiprtcProgram)(void *)program;
@@ -38,10 +42,13 @@ hiprtcResult hiprtcCreateProgram(hiprtcProgram *out, const char *source, const c
 }
 
 hiprtcResult hiprtcDestroyProgram(hiprtcProgram *program) {
-  return (hiprtcResult)rtc_destroy((struct rtc_program **)(void *)program);
+  const int refused = rtc_enter(__func__), result = rtc_destroy((struct rtc_program **)(void *)program);
+  return (hiprtcResult)(refused != RTC_OK ? refused : result);
 }
 
 hiprtcResult hiprtcCompileProgram(hiprtcProgram program, int count, const char **options) {
+  const int refused = rtc_enter(__func__);
+  if (refused != RTC_OK) return (hiprtcResult)refused;
   const char **words = calloc((size_t)count + 1, sizeof *words);
   int n = 0, result = RTC_OK;
   for (int i = 0; i < count; i++) {
@@ -59,12 +66,16 @@ hiprtcResult hiprtcCompileProgram(hiprtcProgram program, int count, const char *
 }
 
 hiprtcResult hiprtcGetProgramLogSize(hiprtcProgram program, size_t *size) {
+  const int refused = rtc_enter(__func__);
+  if (refused != RTC_OK) return (hiprtcResult)refused;
   const char *log = program_of(program)->log;
   *size = (log != NULL ? strlen(log) : 0) + 1;
   return HIPRTC_SUCCESS;
 }
 
 hiprtcResult hiprtcGetProgramLog(hiprtcProgram program, char *log) {
+  const int refused = rtc_enter(__func__);
+  if (refused != RTC_OK) return (hiprtcResult)refused;
   (void)strcpy(log, program_of(program)->log != NULL ? program_of(program)->log : "");
   return HIPRTC_SUCCESS;
 }
@@ -86,12 +97,16 @@ static struct layout lay_out(const struct rtc_program *program) {
 }
 
 hiprtcResult hiprtcGetCodeSize(hiprtcProgram program, size_t *size) {
+  const int refused = rtc_enter(__func__);
+  if (refused != RTC_OK) return (hiprtcResult)refused;
   if (program_of(program)->kernels == NULL) return (hiprtcResult)RTC_BAD_PROGRAM;
   *size = lay_out(program_of(program)).size;
   return HIPRTC_SUCCESS;
 }
 
 hiprtcResult hiprtcGetCode(hiprtcProgram program, char *code) {
+  const int refused = rtc_enter(__func__);
+  if (refused != RTC_OK) return (hiprtcResult)refused;
   if (program_of(program)->kernels == NULL) return (hiprtcResult)RTC_BAD_PROGRAM;
   const struct layout layout = lay_out(program_of(program));
   memset(code, 0, layout.size);

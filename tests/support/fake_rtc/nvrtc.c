@@ -24,17 +24,23 @@ const char *nvrtcGetErrorString(nvrtcResult result) {
 }
 
 nvrtcResult nvrtcVersion(int *major, int *minor) {
+  const int refused = rtc_enter(__func__);
+  if (refused != RTC_OK) return (nvrtcResult)refused;
   *major = 13;
   *minor = 0;
   return NVRTC_SUCCESS;
 }
 
 nvrtcResult nvrtcGetNumSupportedArchs(int *count) {
+  const int refused = rtc_enter(__func__);
+  if (refused != RTC_OK) return (nvrtcResult)refused;
   *count = 2;
   return NVRTC_SUCCESS;
 }
 
 nvrtcResult nvrtcGetSupportedArchs(int *archs) {
+  const int refused = rtc_enter(__func__);
+  if (refused != RTC_OK) return (nvrtcResult)refused;
   archs[0] = 75;
   archs[1] = 80;
   return NVRTC_SUCCESS;
@@ -42,6 +48,8 @@ nvrtcResult nvrtcGetSupportedArchs(int *archs) {
 
 nvrtcResult nvrtcCreateProgram(nvrtcProgram *out, const char *source, const char *name, int count,
                                const char *const *headers, const char *const *names) {
+  const int refused = rtc_enter(__func__);
+  if (refused != RTC_OK) return (nvrtcResult)refused;
   struct rtc_program *program = NULL;
   const int result = rtc_create(&program, source, name, count, headers, names);
   if (result == RTC_OK) *out = (nvrtcProgram)(void *)program;
@@ -49,11 +57,14 @@ nvrtcResult nvrtcCreateProgram(nvrtcProgram *out, const char *source, const char
 }
 
 nvrtcResult nvrtcDestroyProgram(nvrtcProgram *program) {
-  return (nvrtcResult)rtc_destroy((struct rtc_program **)(void *)program);
+  const int refused = rtc_enter(__func__), result = rtc_destroy((struct rtc_program **)(void *)program);
+  return (nvrtcResult)(refused != RTC_OK ? refused : result);
 }
 
 /* Options that are NVRTC's alone are looked at and left out. */
 nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int count, const char *const *options) {
+  const int refused = rtc_enter(__func__);
+  if (refused != RTC_OK) return (nvrtcResult)refused;
   const char **words = calloc((size_t)count + 1, sizeof *words);
   int n = 0, result = RTC_OK;
   for (int i = 0; i < count; i++) {
@@ -71,22 +82,30 @@ nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int count, const char *con
 }
 
 nvrtcResult nvrtcGetProgramLogSize(nvrtcProgram program, size_t *size) {
+  const int refused = rtc_enter(__func__);
+  if (refused != RTC_OK) return (nvrtcResult)refused;
   const char *log = program_of(program)->log;
   *size = (log != NULL ? strlen(log) : 0) + 1;
   return NVRTC_SUCCESS;
 }
 
 nvrtcResult nvrtcGetProgramLog(nvrtcProgram program, char *log) {
+  const int refused = rtc_enter(__func__);
+  if (refused != RTC_OK) return (nvrtcResult)refused;
   (void)strcpy(log, program_of(program)->log != NULL ? program_of(program)->log : "");
   return NVRTC_SUCCESS;
 }
 
 nvrtcResult nvrtcGetCUBINSize(nvrtcProgram program, size_t *size) {
+  const int refused = rtc_enter(__func__);
+  if (refused != RTC_OK) return (nvrtcResult)refused;
   *size = 0; /* as for every "compute" architecture */
   return program_of(program)->kernels != NULL ? NVRTC_SUCCESS : (nvrtcResult)RTC_BAD_PROGRAM;
 }
 
 nvrtcResult nvrtcGetCUBIN(nvrtcProgram program, char *code) {
+  const int refused = rtc_enter(__func__);
+  if (refused != RTC_OK) return (nvrtcResult)refused;
   (void)program, (void)code;
   return (nvrtcResult)RTC_BAD_PROGRAM;
 }
@@ -112,12 +131,16 @@ static size_t write_ptx(const struct rtc_program *program, char *into) {
 }
 
 nvrtcResult nvrtcGetPTXSize(nvrtcProgram program, size_t *size) {
+  const int refused = rtc_enter(__func__);
+  if (refused != RTC_OK) return (nvrtcResult)refused;
   if (program_of(program)->kernels == NULL) return (nvrtcResult)RTC_BAD_PROGRAM;
   *size = write_ptx(program_of(program), NULL);
   return NVRTC_SUCCESS;
 }
 
 nvrtcResult nvrtcGetPTX(nvrtcProgram program, char *ptx) {
+  const int refused = rtc_enter(__func__);
+  if (refused != RTC_OK) return (nvrtcResult)refused;
   if (program_of(program)->kernels == NULL) return (nvrtcResult)RTC_BAD_PROGRAM;
   (void)write_ptx(program_of(program), ptx);
   return NVRTC_SUCCESS;
