@@ -360,6 +360,8 @@ static rill_status compile_in(const struct place *place, struct rill__device *de
   char march[80] = "";
   size_t size = 0;
   find_compiler(&command);
+  RILL_REQUIRE(command.count != 0, RILL_ERROR_BACKEND, "the C++ compiler of %s has gone since it was looked for",
+               device->name);
   RILL_REQUIRE(write_files(place, request), RILL_ERROR_BACKEND, "writing the source to %s: %s", place->folder,
                strerror(errno));
   if (cpu_x86_level() != 0) (void)snprintf(march, sizeof march, "-march=%.64s", device->info.arch);

@@ -3,12 +3,6 @@
 
 #include <stdlib.h>
 
-enum {
-  DIRECT_BYTES = 32 * 1024, /* as in memory.c, for the same reasons */
-  SHARE_BYTES = 1024 * 1024,
-  PART_BYTES = 256 * 1024
-};
-
 struct pitched {
   struct cpu_op op;
   struct rill__copy_3d copy;
@@ -19,7 +13,7 @@ struct pitched {
 static size_t rows_of(const struct rill__copy_3d *copy) { return copy->height * copy->depth; }
 
 static size_t rows_of_part(const struct rill__copy_3d *copy) {
-  return copy->width < PART_BYTES ? PART_BYTES / copy->width : 1;
+  return copy->width < CPU_PART_BYTES ? CPU_PART_BYTES / copy->width : 1;
 }
 
 static size_t extent(const struct rill__copy_3d *copy, size_t pitch, size_t slice_pitch) {
@@ -71,7 +65,7 @@ static bool run(struct cpu_queue *queue, struct cpu_op *op) {
     move(copy, ((const struct pitched *)op)->staged);
     return true;
   }
-  if (rows * copy->width >= SHARE_BYTES) return cpu_pool_share(queue, op, (rows + part - 1) / part, copy_parts);
+  if (rows * copy->width >= CPU_SHARE_BYTES) return cpu_pool_share(queue, op, (rows + part - 1) / part, copy_parts);
   rill__copy_rows(copy, 0, rows);
   return true;
 }
@@ -90,7 +84,7 @@ rill_status cpu_copy_3d(struct rill__stream *stream, const struct rill__copy_3d 
     staged = malloc(size);
     RILL_REQUIRE(staged != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for an overlapping copy of %zu bytes", size);
   }
-  if ((pageable || size <= DIRECT_BYTES) && cpu_queue_take(queue)) {
+  if ((pageable || size <= CPU_DIRECT_BYTES) && cpu_queue_take(queue)) {
     if (inside) move(asked, staged);
     else rill__copy_rows(asked, 0, rows_of(asked));
     cpu_queue_give_back(queue);

@@ -3,10 +3,11 @@
  *   device.c   the device, and the backend as a whole      lock.h     lock, sleep, wake, time
  *   stream.c   streams and host calls                      queue.h    a stream's queue
  *   event.c    events: marks in queues                     pool.h     the workers
- *   memory.c   allocation, copies, fills                   fiber.h    threads of a block that meet barriers
- *   kernel.c   launches                                    image.h    shared objects from memory
- *   module.c   images of kernels                           machine.c  what the system tells
- *   ipc.c      memory shared with other processes         compile.c  the host's compiler, at run time
+ *   memory.c   allocation, and copies of a line            fiber.h    threads of a block that meet barriers
+ *   copy_pitched.c   copies of rows and slices             image.h    shared objects from memory, and their seal
+ *   fill.c     fills                                       machine.c  what the system tells
+ *   kernel.c   launches                                    compile.c  the host's compiler, at run time
+ *   module.c   images of kernels                           ipc.c      memory shared with other processes
  */
 #ifndef RILL_CPU_CPU_H
 #define RILL_CPU_CPU_H
@@ -60,12 +61,18 @@ static inline struct cpu_queue *cpu_queue_of(struct rill__stream *stream) {
 rill_status cpu_event_record(struct rill__stream *stream, struct rill__event *event, uint32_t flags);
 rill_status cpu_event_wait(struct rill__stream *stream, struct rill__event *event, uint32_t flags);
 
-/* A slot of the memory table; copy_pitched.c. */
+/* copy_pitched.c and fill.c: slots of the memory table. */
 rill_status cpu_copy_3d(struct rill__stream *stream, const struct rill__copy_3d *copy);
+rill_status cpu_fill(struct rill__stream *stream, void *dst, uint32_t dst_kind, const void *pattern,
+                     size_t pattern_size, size_t count);
 rill_status cpu_fill_2d(struct rill__stream *stream, const struct rill__fill_2d *fill);
 
-/* Writes the pattern again and again; the last one may be cut off. */
-void cpu_fill_bytes(char *dst, size_t size, const char pattern[16]);
+/* Of copies and fills. */
+enum {
+  CPU_DIRECT_BYTES = 32 * 1024,  /* less than waking a worker costs: done at the call if the stream is idle */
+  CPU_SHARE_BYTES = 1024 * 1024, /* from here on several workers do it, ... */
+  CPU_PART_BYTES = 256 * 1024    /* ... each a part of this size */
+};
 
 /* How a host wait ends: OK, TIMEOUT, or what the device was lost to. */
 rill_status cpu_wait_status(struct rill__device *device, bool reached, uint64_t ns);

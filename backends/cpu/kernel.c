@@ -14,7 +14,7 @@ static rill_status check_args(const rill_cpu_kernel *code, const rill_bundle_ker
                code->arg_count);
   for (uint32_t i = 0; i < code->arg_count; i++) {
     RILL_REQUIRE(code->arg_sizes[i] == source->args[i].size, RILL_ERROR_BACKEND,
-                 "kernel \"%s\": argument %u has %u bytes in the bundle, %u in its image", source->name, i,
+                 "kernel \"%s\": argument %u has %u bytes in the bundle, %u in its image", source->name, i + 1,
                  source->args[i].size, code->arg_sizes[i]);
   }
   RILL_REQUIRE(code->run_block != NULL || code->run_thread != NULL, RILL_ERROR_BACKEND,

@@ -5,10 +5,7 @@
 
 enum {
   ALIGNMENT = 256,
-  DIRECT_BYTES = 32 * 1024,  /* less than waking a worker costs: done at the call if the stream is idle */
-  INLINE_BYTES = 1024,       /* of a pageable source: kept in the operation itself */
-  SHARE_BYTES = 1024 * 1024, /* from here on several workers share a copy or fill */
-  PART_BYTES = 256 * 1024
+  INLINE_BYTES = 1024 /* of a pageable source: kept in the operation itself */
 };
 
 static rill_status allocate(struct rill__device *device, size_t size, uint32_t kind, void **out) {
@@ -65,8 +62,8 @@ struct copy {
 
 static void copy_parts(struct cpu_op *op, uint64_t first, uint64_t end) {
   const struct copy *copy = (const struct copy *)op;
-  const size_t from = (size_t)first * PART_BYTES;
-  const size_t to = end * PART_BYTES < copy->size ? (size_t)end * PART_BYTES : copy->size;
+  const size_t from = (size_t)first * CPU_PART_BYTES;
+  const size_t to = end * CPU_PART_BYTES < copy->size ? (size_t)end * CPU_PART_BYTES : copy->size;
   memcpy(copy->dst + from, copy->src + from, to - from);
 }
 
@@ -74,8 +71,8 @@ static bool run_copy(struct cpu_queue *queue, struct cpu_op *op) {
   const struct copy *copy = (const struct copy *)op;
   const uintptr_t dst = (uintptr_t)copy->dst, src = (uintptr_t)copy->src;
   const bool apart = dst > src ? dst - src >= copy->size : src - dst >= copy->size;
-  if (copy->size >= SHARE_BYTES && apart) {
-    return cpu_pool_share(queue, op, (copy->size + PART_BYTES - 1) / PART_BYTES, copy_parts);
+  if (copy->size >= CPU_SHARE_BYTES && apart) {
+    return cpu_pool_share(queue, op, (copy->size + CPU_PART_BYTES - 1) / CPU_PART_BYTES, copy_parts);
   }
   memmove(copy->dst, copy->src, copy->size);
   return true;
@@ -90,7 +87,7 @@ static rill_status copy(struct rill__stream *stream, void *dst, uint32_t dst_kin
   (void)dst_kind;
   struct cpu_queue *queue = cpu_queue_of(stream);
   const bool pageable = src_kind == RILL_MEMORY_UNKNOWN;
-  if ((pageable || n <= DIRECT_BYTES) && cpu_queue_take(queue)) {
+  if ((pageable || n <= CPU_DIRECT_BYTES) && cpu_queue_take(queue)) {
     memmove(dst, src, n);
     cpu_queue_give_back(queue);
     return RILL_OK;
@@ -116,62 +113,6 @@ static rill_status copy(struct rill__stream *stream, void *dst, uint32_t dst_kin
   return RILL_OK;
 }
 
-/* ---- fills ---- */
-
-struct fill {
-  struct cpu_op op;
-  char *dst;
-  size_t size;
-  char pattern[16]; /* repeated to this length */
-};
-
-void cpu_fill_bytes(char *dst, size_t size, const char pattern[16]) {
-  if (memcmp(pattern, pattern + 1, 15) == 0) { /* all bytes are equal */
-    memset(dst, pattern[0], size);
-    return;
-  }
-  for (; size >= 16; size -= 16, dst += 16) memcpy(dst, pattern, 16);
-  memcpy(dst, pattern, size);
-}
-
-/* From a multiple of 16 bytes on. */
-static void fill_range(const struct fill *fill, size_t from, size_t to) {
-  cpu_fill_bytes(fill->dst + from, to - from, fill->pattern);
-}
-
-static void fill_parts(struct cpu_op *op, uint64_t first, uint64_t end) {
-  const struct fill *fill = (const struct fill *)op;
-  fill_range(fill, (size_t)first * PART_BYTES, end * PART_BYTES < fill->size ? (size_t)end * PART_BYTES : fill->size);
-}
-
-static bool run_fill(struct cpu_queue *queue, struct cpu_op *op) {
-  const struct fill *fill = (const struct fill *)op;
-  if (fill->size >= SHARE_BYTES) {
-    return cpu_pool_share(queue, op, (fill->size + PART_BYTES - 1) / PART_BYTES, fill_parts);
-  }
-  fill_range(fill, 0, fill->size);
-  return true;
-}
-
-static rill_status fill(struct rill__stream *stream, void *dst, uint32_t dst_kind, const void *pattern,
-                        size_t pattern_size, size_t count) {
-  (void)dst_kind;
-  struct cpu_queue *queue = cpu_queue_of(stream);
-  struct fill asked = { .op = { .run = run_fill }, .dst = dst, .size = pattern_size * count };
-  for (size_t at = 0; at < sizeof asked.pattern; at += pattern_size) memcpy(asked.pattern + at, pattern, pattern_size);
-  if (asked.size <= DIRECT_BYTES && cpu_queue_take(queue)) {
-    fill_range(&asked, 0, asked.size);
-    cpu_queue_give_back(queue);
-    return RILL_OK;
-  }
-  struct fill *op = NULL;
-  RILL_TRY(cpu_queue_begin(queue, sizeof *op, &op));
-  asked.op.size = op->op.size;
-  *op = asked;
-  (void)cpu_queue_commit(queue);
-  return RILL_OK;
-}
-
 const struct rill__memory_table cpu_memory_table = {
   .alloc = allocate,
   .free = release,
@@ -181,7 +122,7 @@ const struct rill__memory_table cpu_memory_table = {
   .copy_3d = cpu_copy_3d,
   .prefetch = prefetch,
   .advise = advise,
-  .fill = fill,
+  .fill = cpu_fill,
   .fill_2d = cpu_fill_2d,
   .ipc_export = cpu_ipc_export,
   .ipc_import = cpu_ipc_import,

@@ -1,13 +1,7 @@
-/* Fills of two dimensions. */
+/* Fills of one and of two dimensions. */
 #include "backends/cpu/cpu.h"
 
 #include <string.h>
-
-enum {
-  DIRECT_BYTES = 32 * 1024, /* as in memory.c, for the same reasons */
-  SHARE_BYTES = 1024 * 1024,
-  PART_BYTES = 256 * 1024
-};
 
 /* Parts are groups of short rows, or pieces of long ones: `pieces` of each. */
 struct fill {
@@ -18,9 +12,18 @@ struct fill {
   char pattern[16]; /* repeated to this length */
 };
 
+/* The pattern begins anew at `dst`. */
+static void fill_bytes(char *dst, size_t size, const char pattern[16]) {
+  if (memcmp(pattern, pattern + 1, 15) == 0) { /* all bytes are equal */
+    memset(dst, pattern[0], size);
+    return;
+  }
+  for (; size >= 16; size -= 16, dst += 16) memcpy(dst, pattern, 16);
+  memcpy(dst, pattern, size);
+}
+
 static void fill_rows(const struct fill *fill, size_t first, size_t end) {
-  for (size_t row = first; row < end; row++)
-    cpu_fill_bytes(fill->dst + row * fill->pitch, fill->row_bytes, fill->pattern);
+  for (size_t row = first; row < end; row++) fill_bytes(fill->dst + row * fill->pitch, fill->row_bytes, fill->pattern);
 }
 
 static void fill_parts(struct cpu_op *op, uint64_t first, uint64_t end) {
@@ -30,15 +33,16 @@ static void fill_parts(struct cpu_op *op, uint64_t first, uint64_t end) {
       const size_t row = part * fill->rows_of_part, left = fill->rows - row;
       fill_rows(fill, row, row + (left < fill->rows_of_part ? left : fill->rows_of_part));
     } else {
-      const size_t row = part / fill->pieces, from = part % fill->pieces * PART_BYTES, left = fill->row_bytes - from;
-      cpu_fill_bytes(fill->dst + row * fill->pitch + from, left < PART_BYTES ? left : PART_BYTES, fill->pattern);
+      const size_t row = part / fill->pieces, from = part % fill->pieces * CPU_PART_BYTES,
+                   left = fill->row_bytes - from;
+      fill_bytes(fill->dst + row * fill->pitch + from, left < CPU_PART_BYTES ? left : CPU_PART_BYTES, fill->pattern);
     }
   }
 }
 
 static bool run(struct cpu_queue *queue, struct cpu_op *op) {
   const struct fill *fill = (const struct fill *)op;
-  if (fill->rows * fill->row_bytes >= SHARE_BYTES) {
+  if (fill->rows * fill->row_bytes >= CPU_SHARE_BYTES) {
     const size_t groups = (fill->rows + fill->rows_of_part - 1) / fill->rows_of_part;
     return cpu_pool_share(queue, op, groups * fill->pieces, fill_parts);
   }
@@ -55,13 +59,13 @@ rill_status cpu_fill_2d(struct rill__stream *stream, const struct rill__fill_2d 
     .pitch = wanted->pitch,
     .row_bytes = row_bytes,
     .rows = wanted->height,
-    .rows_of_part = row_bytes < PART_BYTES ? PART_BYTES / row_bytes : 1,
-    .pieces = (row_bytes + PART_BYTES - 1) / PART_BYTES,
+    .rows_of_part = row_bytes < CPU_PART_BYTES ? CPU_PART_BYTES / row_bytes : 1,
+    .pieces = (row_bytes + CPU_PART_BYTES - 1) / CPU_PART_BYTES,
   };
   for (size_t at = 0; at < sizeof asked.pattern; at += wanted->pattern_size) {
     memcpy(asked.pattern + at, wanted->pattern, wanted->pattern_size);
   }
-  if (row_bytes * asked.rows <= DIRECT_BYTES && cpu_queue_take(queue)) {
+  if (row_bytes * asked.rows <= CPU_DIRECT_BYTES && cpu_queue_take(queue)) {
     fill_rows(&asked, 0, asked.rows);
     cpu_queue_give_back(queue);
     return RILL_OK;
@@ -72,4 +76,12 @@ rill_status cpu_fill_2d(struct rill__stream *stream, const struct rill__fill_2d 
   *op = asked;
   (void)cpu_queue_commit(queue);
   return RILL_OK;
+}
+
+rill_status cpu_fill(struct rill__stream *stream, void *dst, uint32_t dst_kind, const void *pattern,
+                     size_t pattern_size, size_t count) {
+  const struct rill__fill_2d row = {
+    .dst = dst, .dst_kind = dst_kind, .width = count, .height = 1, .pattern = pattern, .pattern_size = pattern_size
+  };
+  return cpu_fill_2d(stream, &row);
 }
