@@ -131,29 +131,30 @@ static void compiles_with_definitions_and_headers(void) {
   assert_ok(rill_module_release(module));
 }
 
-/* The threads of a block meet, and share memory. */
-static void compiles_kernels_with_barriers(void) {
-  static const char source[] = "#include <rill/device/kernel.h>\n"
-                               "RILL_KERNEL(block_sum, int n, const float *x, float *sums) {\n"
-                               "  RILL_DYNAMIC_SHARED(float, partial);\n"
-                               "  const int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
-                               "  partial[threadIdx.x] = i < n ? x[i] : 0.0f;\n"
-                               "  __syncthreads();\n"
-                               "  for (unsigned half = blockDim.x / 2; half > 0; half /= 2) {\n"
-                               "    if (threadIdx.x < half) partial[threadIdx.x] += partial[threadIdx.x + half];\n"
-                               "    __syncthreads();\n"
-                               "  }\n"
-                               "  if (threadIdx.x == 0) sums[blockIdx.x] = partial[0];\n"
-                               "}\n";
+/* The threads of a block meet, and share memory; `meet` is how, with the words given. */
+static void check_block_sum(const char *meet, const char *const *words, size_t count) {
+  static const char form[] = "#include <rill/device/kernel.h>\n"
+                             "RILL_KERNEL(block_sum, int n, const float *x, float *sums) {\n"
+                             "  RILL_DYNAMIC_SHARED(float, partial);\n"
+                             "  const int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+                             "  partial[threadIdx.x] = i < n ? x[i] : 0.0f;\n"
+                             "  %s;\n"
+                             "  for (unsigned half = blockDim.x / 2; half > 0; half /= 2) {\n"
+                             "    if (threadIdx.x < half) partial[threadIdx.x] += partial[threadIdx.x + half];\n"
+                             "    %s;\n"
+                             "  }\n"
+                             "  if (threadIdx.x == 0) sums[blockIdx.x] = partial[0];\n"
+                             "}\n";
   enum { THREADS = 64, BLOCKS = 4, N = THREADS * BLOCKS };
   float values[N], sums[BLOCKS];
+  char source[2 * sizeof form];
   void *memory = NULL, *result = NULL;
   rill_module module = RILL_NULL_MODULE;
   rill_kernel kernel = RILL_NULL_KERNEL;
-  if (!can_compile()) return;
   rill_stream stream = new_stream("sum");
+  (void)snprintf(source, sizeof source, form, meet, meet);
   for (int i = 0; i < N; i++) values[i] = (float)(i % 7);
-  assert_ok(compile(source, NULL, 0, &module));
+  assert_ok(compile(source, words, count, &module));
   assert_ok(rill_module_get_kernel(module, "block_sum", &kernel));
   assert_ok(rill_alloc(dut.device, sizeof values, RILL_MEMORY_DEVICE, &memory));
   assert_ok(rill_alloc(dut.device, sizeof sums, RILL_MEMORY_DEVICE, &result));
@@ -173,6 +174,17 @@ static void compiles_kernels_with_barriers(void) {
   assert_ok(rill_free(result));
   assert_ok(rill_kernel_release(kernel));
   assert_ok(rill_module_release(module));
+}
+
+static void compiles_kernels_with_barriers(void) {
+  if (!can_compile()) return;
+  check_block_sum("__syncthreads()", NULL, 0);
+}
+
+/* Whoever looks for barriers in the source alone does not see one. */
+static void compiles_kernels_with_barriers_in_definitions(void) {
+  if (!can_compile()) return;
+  check_block_sum("MEET()", (const char *const[]){ "-DMEET=__syncthreads" }, 1);
 }
 
 /* The text has the compiler's words, with the label and the line. */
@@ -326,6 +338,7 @@ int main(void) {
     TEST(compiles_what_then_runs),
     TEST(compiles_with_definitions_and_headers),
     TEST(compiles_kernels_with_barriers),
+    TEST(compiles_kernels_with_barriers_in_definitions),
     TEST(tells_what_is_wrong_with_a_source),
     TEST(refuses_options_that_not_every_compiler_has),
     TEST(refuses_headers_outside_of_the_source),
