@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 enum { GUARD = 256, GUARD_BYTE = 0xfd, NEW_BYTE = 0xcd, FREED_BYTE = 0xdd, MARKED = 4096, QUARANTINE = 1024 };
 static const size_t quarantine_bytes = (size_t)64 << 20;
@@ -14,7 +15,7 @@ struct block {
   size_t size;
   enum fake_memory kind;
   struct fake_context *context;
-  struct fake_file file; /* address NULL: the block is from malloc */
+  struct fake_file file; /* address NULL: from malloc; without a file: of anonymous pages */
   unsigned opens;        /* of another process's memory */
 };
 
@@ -121,6 +122,18 @@ static void enter_quarantine(const struct block *block) {
 
 /* ---- allocation ---- */
 
+/* Large memory is not from malloc, which may be told to write all that it gives (MALLOC_PERTURB_): of gigabytes, only
+ * the pages that somebody uses are to be there. */
+static bool map_large(size_t size, struct fake_file *out) {
+  const size_t large = (size_t)16 << 20;
+  const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+  if (size < large) return false;
+  void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, flags, -1, 0);
+  if (p == MAP_FAILED) return false;
+  *out = (struct fake_file){ .fd = -1, .address = p, .size = size };
+  return true;
+}
+
 int fake_memory_alloc(enum fake_memory kind, size_t size, void **out) {
   struct fake_context *context;
   int code = fake_current_context(&context);
@@ -131,9 +144,12 @@ int fake_memory_alloc(enum fake_memory kind, size_t size, void **out) {
   const uint64_t room = fake_options()->memory - (kind == FAKE_HOST_MEMORY ? 0 : device->memory_used);
   if (size > room) return FAKE_OUT_OF_MEMORY;
   struct block block = { .size = size, .kind = kind, .context = context, .file = { .fd = -1 } };
+  const size_t whole = size + 2 * (size_t)GUARD;
   void *memory = NULL;
-  if (kind == FAKE_DEVICE_MEMORY && fake_file_new(size + 2 * (size_t)GUARD, &block.file)) memory = block.file.address;
-  else if (posix_memalign(&memory, GUARD, size + 2 * (size_t)GUARD) != 0) return FAKE_OUT_OF_MEMORY;
+  const bool mapped =
+      (kind == FAKE_DEVICE_MEMORY && fake_file_new(whole, &block.file)) || map_large(whole, &block.file);
+  if (mapped) memory = block.file.address;
+  else if (posix_memalign(&memory, GUARD, whole) != 0) return FAKE_OUT_OF_MEMORY;
   block.base = (char *)memory + GUARD;
   code = insert(&block);
   if (code != FAKE_OK) {
