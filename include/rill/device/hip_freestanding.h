@@ -15,6 +15,7 @@
 #define __constant__ __attribute__((constant))
 #define __forceinline__ inline __attribute__((always_inline))
 #define __launch_bounds__(...) __attribute__((launch_bounds(__VA_ARGS__)))
+#define __align__(N) __attribute__((aligned(N)))
 
 struct uint3 {
   unsigned x, y, z;
