@@ -29,7 +29,7 @@ static const struct rill__global *find_known(const struct rill__module *module, 
   return global;
 }
 
-/* One that has not been found before; `known` is for its place in the map. */
+/* One that has not been found before. */
 static rill_status new_global(struct rill__module *module, const char *symbol, void *p, size_t size,
                               struct rill__global **out) {
   const size_t length = strlen(symbol) + 1;

@@ -47,12 +47,7 @@ static rill_status load_copy(struct rill__device *device, const void *data, size
   }
   fault = RILL_DOOR(device, module, read_kernels, part, image);
   if (fault != NULL || image->no_memory) return fail_damaged(words, size, fault, image);
-  const rill_bundle_image chosen = *part;
-  char target[64];
-  (void)snprintf(target, sizeof target, "%s", chosen.target);
-  struct rill__image inside = *image;
-  *image = (struct rill__image){ .parts = NULL };
-  const struct rill__module_source source = { label != NULL ? label : target, NULL, &chosen, &inside };
+  const struct rill__module_source source = { label != NULL ? label : part->target, NULL, part, image };
   return rill__module_new(device, &source, out);
 }
 

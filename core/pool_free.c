@@ -68,17 +68,30 @@ static bool put_back(struct rill__lane *lane, struct rill__block *block, struct 
   return true;
 }
 
+/* Whether there is room for a mark of the stream's frees in its lane, and up to which of them.  Of a stream that is
+ * being released the lane may be another one's by now. */
+static bool may_mark(struct rill__lane *lane, const struct rill__stream *stream, uint64_t *number, bool *full) {
+  enum { MOST = 64 };
+  rill__lane_lock(lane);
+  *number = lane->freed;
+  *full = lane->mark_count >= MOST;
+  const bool own = atomic_load_explicit(&lane->number, memory_order_relaxed) == stream->number;
+  rill__lane_unlock(lane);
+  return own && !*full;
+}
+
 /* Records where the last frees of the lane are, so that another stream waits for no more than that. */
 static void mark_free(struct rill__lane *lane, struct rill__stream *stream) {
-  enum { MOST = 64 };
   struct rill__use *mark = NULL;
-  rill__lane_lock(lane);
-  const uint64_t number = lane->freed;
-  const bool full = lane->mark_count >= MOST;
-  rill__lane_unlock(lane);
-  if (full) rill__lane_poll_marks(lane, false);
+  uint64_t number = 0;
+  bool full = false;
+  bool may = may_mark(lane, stream, &number, &full);
+  if (full) {
+    rill__lane_poll_marks(lane, false);
+    may = may_mark(lane, stream, &number, &full);
+  }
   rill__errors_aside(); /* without it, a later point is marked when it is needed */
-  if ((!full || lane->mark_count < MOST) && rill__use_new(stream, &mark) == RILL_OK) {
+  if (may && rill__use_new(stream, &mark) == RILL_OK) {
     rill__lane_lock(lane);
     rill__lane_add_mark(lane, mark, number);
     rill__lane_unlock(lane);

@@ -3,9 +3,9 @@
  * Invariants
  * - A lane's lock guards its heap, marks and waiting blocks, and is held for a look through its lists at most: never
  *   across a call into a backend, another lock or a wait.  The warm path of an allocation and of a free takes the lock
- *   of one lane, its own stream's or the block's, and no other: no stream's allocation waits for another stream's. Only
- *   who finds nothing in his own lane takes the others' locks, one at a time; who makes the first allocation of a
- * stream takes the pool's, and who gets memory from the driver the map's (core/memory.c), each for a few stores.
+ *   of one lane, its own stream's or the block's, and no other: no stream's allocation waits for another stream's.
+ *   Only who finds nothing in his own lane takes the others' locks, one at a time; who makes the first allocation of
+ *   a stream takes the pool's, and who gets memory from the driver the map's (core/memory.c), each for a few stores.
  * - A FREE block of a lane may be used at once by work of the lane's stream: every use of it is ordered before, in that
  *   stream, or complete.
  * - Frees of a lane are numbered.  `done` is such that all uses before the frees up to that number are complete; any

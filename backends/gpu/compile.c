@@ -54,13 +54,13 @@ static rill_status read_code(gpu_rtc_program program, struct rill__compiled *res
 
 enum { OWN_OPTIONS = 4 };
 
-static rill_status run(gpu_rtc_program program, const struct rill__device *device, const struct rill__compile *request,
+static rill_status run(gpu_rtc_program program, struct rill__device *device, const struct rill__compile *request,
                        struct rill__compiled *result) {
   char target[128];
   const char **options = calloc(request->definition_count + OWN_OPTIONS, sizeof *options);
   RILL_REQUIRE(options != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for a compiler's options");
   int count = 0;
-  gpu_vendor_rtc_target(&gpu_device_of((struct rill__device *)(uintptr_t)device)->target, target, sizeof target);
+  gpu_vendor_rtc_target(&gpu_device_of(device)->target, target, sizeof target);
   options[count++] = target;
   options[count++] = request->standard == 20 ? "-std=c++20" : "-std=c++17";
   options[count++] = request->fuse ? GPU_RTC_FUSE : GPU_RTC_NO_FUSE;

@@ -149,7 +149,7 @@ RILL_API RILL_NODISCARD rill_status rill_event_elapsed_time(rill_event start, ri
 RILL_API RILL_NODISCARD rill_status rill_event_ipc_export(rill_event event, rill_ipc_handle *out);
 
 /** Opens the event of another process, of the same GPU.  It counts as recorded, and each process may record it, wait
- * for it and ask for it.  Releasing it leaves the exporter's event alone.
+ *  for it and ask for it.  Releasing it leaves the exporter's event alone.
  *
  *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT (bytes that are no handle or damaged, a handle of memory, one that this
  *           process itself exported: use the event), WRONG_BACKEND, WRONG_DEVICE (each naming the handle's),

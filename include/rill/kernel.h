@@ -96,8 +96,8 @@ typedef struct rill_launch {
 /** What is known of a kernel.  0 where the device does not say. */
 typedef struct rill_kernel_info {
   size_t struct_size;
-  const char *name; /**< valid while a reference to the kernel is held */
-  uint32_t arg_count;
+  const char *name;     /**< valid while a reference to the kernel is held */
+  uint32_t arg_count;   /**< 0 as well where nobody knows the arguments */
   uint32_t registers;   /**< of a thread */
   uint32_t max_threads; /**< of a block of this kernel */
   uint64_t shared_bytes, local_bytes, constant_bytes;
@@ -167,14 +167,15 @@ RILL_API rill_status rill_kernel_release(rill_kernel kernel);
 
 /** Fills in what is known of a kernel.
  *
- *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, BACKEND.
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT.
  *  Threads: any.
  *  Like:    cuFuncGetAttribute, hipFuncGetAttribute.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_kernel_get_info(rill_kernel kernel, rill_kernel_info *info);
 
 /** Gives the size in bytes of argument `index`, counted from 0.
  *
- *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, OUT_OF_RANGE.
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, OUT_OF_RANGE, UNSUPPORTED (nobody knows the arguments:
+ *           RILL_FEATURE_KERNEL_ARGS).
  *  Threads: any.
  *  Like:    cuFuncGetParamInfo.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_kernel_arg_size(rill_kernel kernel, uint32_t index, size_t *size);
@@ -182,8 +183,10 @@ RILL_API RILL_NODISCARD rill_status rill_kernel_arg_size(rill_kernel kernel, uin
 /** Gives the offset in bytes of argument `index`, counted from 0, where all arguments lie in one buffer, as a struct
  *  with these members has them.
  *
- *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, OUT_OF_RANGE, UNSUPPORTED (an older rillcc made the
- * bundle). Threads: any. Like:    cuFuncGetParamInfo.      Since: 0.1 */
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, OUT_OF_RANGE, UNSUPPORTED (nobody knows the arguments:
+ *           RILL_FEATURE_KERNEL_ARGS; or an older rillcc made the bundle).
+ *  Threads: any.
+ *  Like:    cuFuncGetParamInfo.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_kernel_arg_offset(rill_kernel kernel, uint32_t index, size_t *offset);
 
 /** Gives the CUfunction or hipFunction_t behind a kernel; 0 on the CPU.  It stays the kernel's.
@@ -199,8 +202,8 @@ RILL_API RILL_NODISCARD rill_status rill_kernel_native(rill_kernel kernel, uintp
  *  refusal names the argument, the sizes and the kernel.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, WRONG_DEVICE, WRONG_BACKEND, INVALID_ARGUMENT, OUT_OF_RANGE,
- *           UNSUPPORTED (an attribute, a cluster or constants that the device cannot do), OUT_OF_MEMORY,
- *           DEVICE_LOST, BACKEND.
+ *           UNSUPPORTED (an attribute, a cluster or constants that the device cannot do), NOT_FOUND (the variable of
+ *           a constant), OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
  *  Threads: any; calls on one stream are ordered as they arrive.
  *  Like:    cuLaunchKernelEx, hipModuleLaunchKernel, Mojo DeviceStream.enqueue_function.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_stream_launch(rill_stream stream, rill_kernel kernel,

@@ -51,7 +51,7 @@ typedef struct rill_memory_info {
 RILL_API RILL_NODISCARD rill_status rill_alloc(rill_device device, size_t size, uint32_t kind, void **out);
 
 /** As rill_alloc; the address is a multiple of `alignment`, which is a power of two.  What rill_alloc gives is aligned
- * to 256 bytes.  More than that costs up to `alignment` bytes more.
+ *  to 256 bytes.  More than that costs up to `alignment` bytes more.
  *
  *  Errors:  as rill_alloc; INVALID_ARGUMENT also where the alignment is no power of two.
  *  Threads: any.
@@ -65,7 +65,8 @@ RILL_API RILL_NODISCARD rill_status rill_alloc_aligned(rill_device device, size_
  *  May block: the memory does not go before the work that is submitted to its device is done, pinned and managed memory
  *  not before that of all devices of the backend; uses of device memory on another device are told to
  *  rill_memory_record_use.  Work of held streams is not waited for: memory that it may use is put off, and goes in a
- * later call when that work is done.  As long as more than half of the device's memory is put off so, rill_alloc fails.
+ *  later call when that work is done.  As long as more than half of the device's memory is put off so, rill_alloc
+ * fails.
  *
  *  Errors:  NOT_FOUND (no allocation of rill), INVALID_ARGUMENT (inside one), OUT_OF_MEMORY (the CPU's, that was
  *           shared with other processes: it is not freed), DEVICE_LOST, BACKEND.
@@ -132,6 +133,7 @@ enum {
  *  Threads: any.
  *  Like:    cuMemAdvise, hipMemAdvise.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_memory_advise(const void *p, size_t size, rill_device device, uint32_t advice);
+
 /** Gives what another process needs to share memory of kind RILL_MEMORY_DEVICE; `p` may be anywhere inside an
  *  allocation, and is what the other process gets a pointer to.  Free the memory after the others have closed it.
  *
@@ -163,7 +165,9 @@ RILL_API RILL_NODISCARD rill_status rill_memory_ipc_import(rill_device device, c
  *  block; a pageable source has been read when it returns.  Ranges that overlap: undefined on a GPU, as
  *  memmove on the CPU.
  *
- *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (NULL), OUT_OF_RANGE, DEVICE_LOST, BACKEND.
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (NULL), OUT_OF_RANGE, NOT_FOUND (memory of a pool that is
+ *           not allocated), WRONG_BACKEND (device or managed memory of another one), OUT_OF_MEMORY (on a held stream,
+ *           or on the CPU), DEVICE_LOST, BACKEND.
  *  Threads: any; calls on one stream are ordered as they arrive.
  *  Like:    cuMemcpyAsync, hipMemcpyAsync.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_copy_async(rill_stream stream, void *dst, const void *src, size_t n);
@@ -173,8 +177,8 @@ RILL_API RILL_NODISCARD rill_status rill_copy_async(rill_stream stream, void *ds
  *
  *  All else is as for rill_copy_async, the range of each end being from its first byte to its last.
  *
- *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (NULL, a pitch less than the width), OUT_OF_RANGE (past the
- *           end of an allocation, or sizes that overflow), DEVICE_LOST, BACKEND.
+ *  Errors:  those of rill_copy_async; INVALID_ARGUMENT also where a pitch is less than the width, OUT_OF_RANGE also
+ *           where sizes overflow.
  *  Threads: any; calls on one stream are ordered as they arrive.
  *  Like:    cuMemcpy2DAsync, hipMemcpy2DAsync.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_copy_2d_async(rill_stream stream, void *dst, size_t dst_pitch, const void *src,
@@ -196,9 +200,8 @@ typedef struct rill_copy_3d {
  *  width, height or depth of 0): nothing happens.  The struct is read at the call.  All else is as for
  *  rill_copy_2d_async.
  *
- *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (NULL, a pitch less than the width, a slice pitch less than
- *           the rows of a slice, the struct), OUT_OF_RANGE (past the end of an allocation, or sizes that overflow),
- *           DEVICE_LOST, BACKEND.
+ *  Errors:  those of rill_copy_2d_async; INVALID_ARGUMENT also where a slice pitch is less than the rows of a slice,
+ *           and of the struct.
  *  Threads: any; calls on one stream are ordered as they arrive.
  *  Like:    cuMemcpy3DAsync, hipMemcpy3DAsync.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_copy_3d_async(rill_stream stream, const rill_copy_3d *copy);
@@ -206,8 +209,7 @@ RILL_API RILL_NODISCARD rill_status rill_copy_3d_async(rill_stream stream, const
 /** Writes `count` copies of a pattern of 1, 2, 4, 8 or 16 bytes, as work of the stream.  The pattern is read
  *  at the call; `dst` must be aligned to its size.  Count 0: nothing happens.
  *
- *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (NULL, pattern size, alignment), OUT_OF_RANGE,
- *           DEVICE_LOST, BACKEND.
+ *  Errors:  those of rill_copy_async; INVALID_ARGUMENT also of the pattern's size and of alignment.
  *  Threads: any; calls on one stream are ordered as they arrive.
  *  Like:    cuMemsetD8Async, cuMemsetD16Async, cuMemsetD32Async, hipMemsetD32Async.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_fill_async(rill_stream stream, void *dst, const void *pattern,
@@ -218,8 +220,8 @@ RILL_API RILL_NODISCARD rill_status rill_fill_async(rill_stream stream, void *ds
  *  patterns (a width or height of 0): nothing happens.  All else is as for rill_fill_async, the range being from its
  *  first byte to its last.
  *
- *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (NULL, pattern size, alignment, a pitch less than a row),
- *           OUT_OF_RANGE (past the end of an allocation, or sizes that overflow), DEVICE_LOST, BACKEND.
+ *  Errors:  those of rill_fill_async; INVALID_ARGUMENT also where a pitch is less than a row, OUT_OF_RANGE also where
+ *           sizes overflow.
  *  Threads: any; calls on one stream are ordered as they arrive.
  *  Like:    cuMemsetD2D8Async, cuMemsetD2D16Async, cuMemsetD2D32Async, hipMemset2DAsync.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_fill_2d_async(rill_stream stream, void *dst, size_t dst_pitch,

@@ -75,8 +75,9 @@ RILL_API rill_status rill_free_async(rill_stream stream, void *p);
 /** Creates a pool of memory of one kind.  It takes memory from the driver when it is needed.
  *
  *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT (NULL, options, kind), UNSUPPORTED (managed memory that the device does
- * not have), OUT_OF_MEMORY, DEVICE_LOST, BACKEND. Threads: any. Like:    cuMemPoolCreate, hipMemPoolCreate.      Since:
- * 0.1 */
+ *           not have), OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
+ *  Threads: any.
+ *  Like:    cuMemPoolCreate, hipMemPoolCreate.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_pool_create(rill_device device, const rill_pool_options *options,
                                                      rill_pool *out);
 
