@@ -383,6 +383,14 @@ static inline gpu_result gpu_vendor_is_known(const void *p, bool *known) {
   return result == GPU_INVALID_VALUE ? GPU_SUCCESS : result;
 }
 
+/* Whether it is memory of a device; of other host memory the question is invalid. */
+static inline gpu_result gpu_vendor_is_on_device(const void *p, bool *on_device) {
+  CUmemorytype type = (CUmemorytype)0;
+  const gpu_result result = GPU_CALL(pointer_attribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, GPU_POINTER(p)));
+  *on_device = result == GPU_SUCCESS && type == CU_MEMORYTYPE_DEVICE;
+  return result;
+}
+
 static inline gpu_result gpu_vendor_ipc_open_memory(gpu_pointer *out, gpu_ipc_memory handle) {
   return GPU_CALL(ipc_open_memory(out, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS));
 }

@@ -93,10 +93,43 @@ static rill_status fill_columns(struct rill__stream *stream, const struct rill__
   return RILL_OK;
 }
 
-/* A row of patterns of several words without such a fill: write the pattern once, word by word, and double what is
- * there by copies until it is all. */
-static rill_status fill_doubling(struct rill__stream *stream, unsigned char *dst, const unsigned char *pattern,
-                                 size_t pattern_size, size_t count) {
+/* Whether the driver knows all of the memory as a device's: then a later call does not refuse what the first one took,
+ * and no copy within it makes the caller wait.  Of memory of several mappings it says no. */
+static bool is_on_device(struct rill__device *device, const void *p, size_t size) {
+  gpu_pointer base = GPU_POINTER(NULL);
+  size_t length = 0;
+  bool on_device = false;
+  struct gpu_scope scope;
+  if (gpu_api.memory_range == NULL || gpu_enter(device, &scope) != GPU_SUCCESS) return false;
+  struct gpu_aside aside = gpu_step_aside();
+  gpu_result result = gpu_vendor_is_on_device(p, &on_device);
+  if (result == GPU_SUCCESS && on_device) result = GPU_CALL(memory_range(&base, &length, GPU_POINTER(p)));
+  gpu_step_back(&aside);
+  gpu_leave(&scope);
+  const size_t offset = (size_t)((uintptr_t)p - (uintptr_t)base);
+  return result == GPU_SUCCESS && on_device && offset <= length && size <= length - offset;
+}
+
+/* Whether copies within the memory are asynchronous, and far faster than columns and rows one by one. */
+static bool may_double(struct rill__stream *stream, const struct rill__fill_2d *fill) {
+  if (fill->dst_kind != RILL_MEMORY_UNKNOWN) return fill->dst_kind != RILL_MEMORY_PINNED;
+  return is_on_device(stream->base.device, fill->dst,
+                      (fill->height - 1) * fill->pitch + fill->width * fill->pattern_size);
+}
+
+/* Copies what is in the first `done` bytes behind itself, twice as much each time, until it is all. */
+static rill_status double_bytes(struct rill__stream *stream, unsigned char *dst, size_t done, size_t size) {
+  while (done < size) {
+    const size_t n = size - done < done ? size - done : done;
+    RILL_TRY(gpu_memory_table.copy(stream, dst + done, RILL_MEMORY_UNKNOWN, dst, RILL_MEMORY_UNKNOWN, n));
+    done += n;
+  }
+  return RILL_OK;
+}
+
+/* One pattern, word by word. */
+static rill_status fill_words(struct rill__stream *stream, unsigned char *dst, const unsigned char *pattern,
+                              size_t pattern_size) {
   const struct gpu_stream *part = gpu_stream_of(stream);
   struct rill__device *device = stream->base.device;
   for (size_t offset = 0; offset < pattern_size; offset += 4) {
@@ -105,23 +138,27 @@ static rill_status fill_doubling(struct rill__stream *stream, unsigned char *dst
             (GPU_POINTER(dst + offset), (gpu_word)word_at(pattern, offset), 1, part->native));
     if (result != GPU_SUCCESS) return GPU_FAIL(device, result, fill_32);
   }
-  const size_t size = pattern_size * count;
-  for (size_t done = pattern_size; done < size;) {
-    const size_t n = size - done < done ? size - done : done;
-    RILL_TRY(gpu_memory_table.copy(stream, dst + done, RILL_MEMORY_UNKNOWN, dst, RILL_MEMORY_UNKNOWN, n));
-    done += n;
-  }
   return RILL_OK;
 }
 
+/* A row of patterns of several words.  Columns of words are hundreds of times slower than copies: so many as take about
+ * as long as a call does are columns (an H200 writes 6 GB/s of them), and from there on they double.  Without such a
+ * fill one pattern does. */
 static rill_status fill_wide(struct rill__stream *stream, void *dst, uint32_t dst_kind, const unsigned char *pattern,
                              size_t pattern_size, size_t count) {
-  /* One pattern a row, as a column. */
-  const struct rill__fill_2d column = { dst, dst_kind, pattern_size, 1, count, pattern, pattern_size };
-  if (gpu_api.fill_2d_32 != NULL) return fill_columns(stream, &column);
+  enum { FIRST = 16 << 10 };
+  const size_t size = pattern_size * count;
+  struct rill__fill_2d column = { dst, dst_kind, pattern_size, 1, count, pattern, pattern_size }; /* one a row */
+  if (gpu_api.fill_2d_32 != NULL) {
+    if (size > FIRST && may_double(stream, &column)) column.height = FIRST / pattern_size;
+    RILL_TRY(fill_columns(stream, &column));
+    return double_bytes(stream, dst, column.height * pattern_size, size);
+  }
   bool done = false;
   RILL_TRY(try_host_fill(stream, &column, &done));
-  return done ? RILL_OK : fill_doubling(stream, dst, pattern, pattern_size, count);
+  if (done) return RILL_OK;
+  RILL_TRY(fill_words(stream, dst, pattern, pattern_size));
+  return double_bytes(stream, dst, pattern_size, size);
 }
 
 rill_status gpu_fill(struct rill__stream *stream, void *dst, uint32_t dst_kind, const void *pattern,
@@ -185,15 +222,15 @@ static rill_status double_rows(struct rill__stream *stream, const struct rill__f
   return RILL_OK;
 }
 
-/* Patterns that the vendor has no fill of two dimensions for. */
+/* Patterns that the vendor has no fill of two dimensions for.  Rows of few patterns stay columns: copies of so narrow
+ * rows are not known to be faster. */
 static rill_status fill_composed(struct rill__stream *stream, const struct rill__fill_2d *fill) {
   enum { FEW = 4 };
   bool done = false;
   if (gpu_api.fill_2d_32 != NULL && fill->pattern_size > 4 && fill->width <= FEW) return fill_columns(stream, fill);
   RILL_TRY(try_host_fill(stream, fill, &done));
   if (done) return RILL_OK;
-  const bool on_device = fill->dst_kind == RILL_MEMORY_DEVICE || fill->dst_kind == RILL_MEMORY_MANAGED;
-  return on_device ? double_rows(stream, fill) : fill_by_rows(stream, fill);
+  return may_double(stream, fill) ? double_rows(stream, fill) : fill_by_rows(stream, fill);
 }
 
 /* In pieces, as columns are. */

@@ -395,17 +395,28 @@ static inline gpu_result gpu_vendor_copy_3d(const struct rill__copy_3d *copy, gp
   return GPU_CALL(copy_3d(&values, stream));
 }
 
+union gpu_pointer_room {
+  hipPointerAttribute_t values;
+  char bytes[256]; /* more than any version's */
+};
+
 /* Whether the runtime knows the memory at `p`.  A pointer that it does not know is invalid up to 5, and later one
  * without a device's address; the numbers of the types changed in between. */
 static inline gpu_result gpu_vendor_is_known(const void *p, bool *known) {
-  union {
-    hipPointerAttribute_t values;
-    char bytes[256]; /* more than any version's */
-  } room;
+  union gpu_pointer_room room;
   memset(&room, 0, sizeof room);
   const gpu_result result = GPU_CALL(pointer_attributes(&room.values, p));
   *known = result == GPU_SUCCESS && room.values.devicePointer != NULL;
   return result == GPU_INVALID_VALUE ? GPU_SUCCESS : result;
+}
+
+/* Whether it is memory of a device: what the host can use has an address there, too. */
+static inline gpu_result gpu_vendor_is_on_device(const void *p, bool *on_device) {
+  union gpu_pointer_room room;
+  memset(&room, 0, sizeof room);
+  const gpu_result result = GPU_CALL(pointer_attributes(&room.values, p));
+  *on_device = result == GPU_SUCCESS && room.values.devicePointer != NULL && room.values.hostPointer == NULL;
+  return result;
 }
 
 /* The only flag there is was 0 in the first headers and is 1 in later ones, and a runtime refuses the other. */

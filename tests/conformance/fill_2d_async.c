@@ -202,7 +202,10 @@ static void fills_with_patterns_that_repeat(void) {
 static void fills_many_megabytes(void) {
   static const struct {
     size_t pitch, width, height;
-  } shapes[] = { { 112, 80, 40000 }, { 1600016, 1500000, 3 }, { 4000000, 400000, 2 } };
+  } shapes[] = {
+    { 112, 80, 40000 },   { 1600016, 1500000, 3 }, { 4000000, 400000, 2 }, { 16400, 16368, 33 },
+    { 16400, 16384, 32 }, { 16416, 16400, 31 },    { 65552, 33000, 63 },   { 80, 48, 3000 },
+  };
   rill_stream stream = new_stream("stream");
   const size_t most = (size_t)5 << 20;
   unsigned char *dst = allocate_kind(DEVICE, most), *seen = allocate_kind(PINNED, most), pattern[16];
@@ -223,22 +226,26 @@ static void fills_many_megabytes(void) {
   free_kind(PINNED, seen);
 }
 
-/* The pattern is read at the call, and the call does not wait for the stream: in all memory that rill knows. */
+/* The pattern is read at the call, and the call does not wait for the stream: in all memory that rill knows.  A call
+ * that waits would find the gate open, and the work done. */
 static void takes_the_pattern_at_the_call(void) {
-  const int kinds[] = { PINNED, DEVICE };
+  const int kinds[] = { PINNED, DEVICE, MANAGED };
+  const struct region *const filled[] = { &regions[6], &regions[8] }; /* rows of few patterns, and of many */
   rill_stream stream = new_stream("stream");
-  for (size_t k = 0; k < 2; k++) {
+  for (size_t k = 0; k < 3; k++) {
+    if (!has_kind(kinds[k])) continue;
     unsigned char *dst = allocate_kind(kinds[k], PITCHED_BYTES), pattern[16], expected[16];
     make_pattern(expected);
-    for (size_t i = 0; i < SIZES; i++) {
+    for (size_t i = 0; i < 2 * SIZES; i++) {
+      const size_t size = sizes[i / 2];
       set_guards(stream, dst);
       make_pattern(pattern);
-      struct gate *gate = gate_close(stream);
-      assert_ok(fill_region(stream, dst, &regions[6], sizes[i], pattern));
+      struct gate *gate = gate_close_for(stream, (uint64_t)10000 * MILLISECOND);
+      assert_ok(fill_region(stream, dst, filled[i % 2], size, pattern));
       memset(pattern, 0x43, sizeof pattern);
       assert_false(is_complete(stream));
       gate_open(gate);
-      check_region(stream, dst, &regions[6], sizes[i], expected);
+      check_region(stream, dst, filled[i % 2], size, expected);
     }
     free_kind(kinds[k], dst);
   }

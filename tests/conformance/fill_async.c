@@ -64,21 +64,27 @@ static void refuses_ranges_past_the_end(void) {
   assert_completes(stream);
 }
 
+/* All bytes of the first `size` are different from one another. */
+static void make_pattern(unsigned char pattern[16]) {
+  for (unsigned i = 0; i < 16; i++) pattern[i] = (unsigned char)(0x11 * i + 3);
+}
+
 /* One fill in the middle of memory of `kind`, and what lies around it unhurt. */
 static void check_fill(rill_stream stream, uint32_t kind, size_t size, size_t count) {
   enum { BEFORE = 16, AFTER = 33 };
   const size_t n = size * count, all = BEFORE + n + AFTER;
   unsigned char pattern[16], *memory = NULL, *seen = malloc(all);
-  for (unsigned i = 0; i < 16; i++) pattern[i] = (unsigned char)(0x11 * i + 3);
+  make_pattern(pattern);
   assert_ok(RILL_NEW(dut.device, kind, all, &memory));
   memset(seen, 0xee, all);
   assert_ok(rill_copy_async(stream, memory, seen, all));
   assert_ok(rill_fill_async(stream, memory + BEFORE, pattern, size, count));
   assert_ok(rill_copy_async(stream, seen, memory, all));
   assert_completes(stream);
-  for (size_t i = 0; i < BEFORE; i++) assert_int_equal(seen[i], 0xee);
-  for (size_t i = 0; i < n; i++) assert_int_equal(seen[BEFORE + i], pattern[i % size]);
-  for (size_t i = BEFORE + n; i < all; i++) assert_int_equal(seen[i], 0xee);
+  for (size_t i = 0; i < all; i++) {
+    const unsigned char expected = i < BEFORE || i >= BEFORE + n ? 0xee : pattern[(i - BEFORE) % size];
+    if (seen[i] != expected) fail_msg("%zu patterns of %zu bytes: byte %zu is %u", count, size, i, seen[i]);
+  }
   assert_ok(rill_free(memory));
   free(seen);
 }
@@ -92,6 +98,70 @@ static void fills_with_every_pattern_size(void) {
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
       for (size_t j = 0; j < sizeof counts / sizeof *counts; j++) check_fill(stream, kinds[k], sizes[i], counts[j]);
     }
+  }
+}
+
+static bool has_kind(uint32_t kind) {
+  return kind != RILL_MEMORY_MANAGED || rill_device_supports(dut.device, RILL_FEATURE_MANAGED, NULL);
+}
+
+/* Large fills may be made up of pieces, of which each is as long as all before it: one pattern less than some of them,
+ * just so many, one more, and an odd rest behind several. */
+static void fills_that_are_made_of_pieces(void) {
+  const uint32_t kinds[] = { RILL_MEMORY_DEVICE, RILL_MEMORY_PINNED, RILL_MEMORY_MANAGED };
+  rill_stream stream = new_stream("stream");
+  for (size_t k = 0; k < 3; k++) {
+    if (!has_kind(kinds[k])) continue;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+      for (size_t piece = 4096; piece <= 65536; piece *= 2) {
+        const size_t count = piece / sizes[i];
+        check_fill(stream, kinds[k], sizes[i], count - 1);
+        check_fill(stream, kinds[k], sizes[i], count);
+        check_fill(stream, kinds[k], sizes[i], count + 1);
+      }
+      check_fill(stream, kinds[k], sizes[i], 3 * 65536 / sizes[i] + 7);
+      check_fill(stream, kinds[k], sizes[i], (1 << 20) / sizes[i] - 1);
+      check_fill(stream, kinds[k], sizes[i], (1 << 20) / sizes[i] + 4321);
+    }
+  }
+}
+
+/* In stream order, and without waiting for the stream: behind a gate, which opens itself if the call waits, and on a
+ * held stream (C3.8). */
+static void does_not_wait_for_the_stream(void) {
+  enum { PATTERNS = 12345 };
+  static unsigned char seen[PATTERNS * 16];
+  const uint32_t kinds[] = { RILL_MEMORY_DEVICE, RILL_MEMORY_PINNED, RILL_MEMORY_MANAGED };
+  unsigned char pattern[16], *memory = NULL;
+  rill_stream other = new_stream("other");
+  for (size_t k = 0; k < 3; k++) {
+    if (!has_kind(kinds[k])) continue;
+    assert_ok(RILL_NEW(dut.device, kinds[k], sizeof seen, &memory));
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+      for (int held = 0; held < 2; held++) {
+        const uint8_t before = 0xee;
+        const size_t n = PATTERNS * sizes[i];
+        rill_stream stream = new_stream("stream");
+        rill_event event = new_event("awaited");
+        make_pattern(pattern);
+        assert_ok(rill_fill_async(other, memory, &before, 1, sizeof seen));
+        assert_completes(other);
+        struct gate *gate = held ? NULL : gate_close_for(stream, (uint64_t)10000 * MILLISECOND);
+        if (held) assert_ok(rill_stream_wait_event(stream, event, 0));
+        assert_ok(rill_fill_async(stream, memory, pattern, sizes[i], PATTERNS));
+        assert_false(is_complete(stream));
+        memset(pattern, 0x43, sizeof pattern);
+        if (held) assert_ok(rill_stream_record_event(other, event, 0));
+        else gate_open(gate);
+        assert_ok(rill_copy_async(stream, seen, memory, sizeof seen));
+        assert_completes(stream);
+        make_pattern(pattern);
+        for (size_t at = 0; at < sizeof seen; at++) {
+          if (seen[at] != (at < n ? pattern[at % sizes[i]] : 0xee)) fail_msg("byte %zu: %u", at, seen[at]);
+        }
+      }
+    }
+    assert_ok(rill_free(memory));
   }
 }
 
@@ -149,6 +219,8 @@ int main(void) {
     TEST(does_nothing_for_count_zero),
     TEST(refuses_ranges_past_the_end),
     TEST(fills_with_every_pattern_size),
+    TEST(fills_that_are_made_of_pieces),
+    TEST(does_not_wait_for_the_stream),
     TEST(fills_with_patterns_that_repeat),
     TEST(takes_the_pattern_at_the_call),
     TEST(runs_in_stream_order),

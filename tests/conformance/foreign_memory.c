@@ -135,6 +135,53 @@ static void fills(void) {
   }
 }
 
+/* Large ones too: what lies around is unhurt, and the call waits for the stream in neither memory. */
+static void large_fills_do_not_wait(void) {
+  if (!native_available()) return;
+  static unsigned char expected[PITCHED_BYTES], seen[PITCHED_BYTES];
+  enum { FROM = 48, PATTERNS = 2222, PITCH = 6000, WIDTH = 300, HEIGHT = 6 };
+  rill_stream stream = new_stream("stream");
+  unsigned char pattern[16];
+  for (unsigned i = 0; i < 16; i++) pattern[i] = (unsigned char)(i * 9 + 1);
+  for (int kind = 0; kind < FOREIGN_KINDS; kind++) {
+    unsigned char *theirs = foreign(kind);
+    for (int rows = 0; rows < 2; rows++) {
+      const uint8_t guard = PITCHED_GUARD;
+      memset(expected, PITCHED_GUARD, sizeof expected);
+      for (size_t row = 0; row < (rows ? HEIGHT : 1); row++) {
+        for (size_t i = 0; i < 16 * (rows ? WIDTH : PATTERNS); i++) expected[FROM + row * PITCH + i] = pattern[i % 16];
+      }
+      assert_ok(rill_fill_async(stream, theirs, &guard, 1, PITCHED_BYTES));
+      assert_completes(stream);
+      struct gate *gate = gate_close_for(stream, (uint64_t)10000 * MILLISECOND);
+      if (rows) assert_ok(rill_fill_2d_async(stream, theirs + FROM, PITCH, pattern, 16, WIDTH, HEIGHT));
+      else assert_ok(rill_fill_async(stream, theirs + FROM, pattern, 16, PATTERNS));
+      assert_false(is_complete(stream));
+      gate_open(gate);
+      assert_ok(rill_copy_async(stream, seen, theirs, PITCHED_BYTES));
+      assert_completes(stream);
+      assert_memory_equal(seen, expected, PITCHED_BYTES);
+    }
+    free_foreign(kind, theirs);
+  }
+}
+
+/* C5.3, C1.1: what reaches past the end of it is refused by the driver, and nothing has been done. */
+static void fills_past_the_end_do_nothing(void) {
+  if (!native_available()) return;
+  static unsigned char seen[PITCHED_BYTES];
+  rill_stream stream = new_stream("stream");
+  const uint8_t guard = PITCHED_GUARD;
+  unsigned char pattern[16], *theirs = foreign(FOREIGN_DEVICE);
+  for (unsigned i = 0; i < 16; i++) pattern[i] = (unsigned char)(i * 9 + 1);
+  assert_ok(rill_fill_async(stream, theirs, &guard, 1, PITCHED_BYTES));
+  assert_fails(rill_fill_async(stream, theirs, pattern, 16, (size_t)1 << 36), RILL_ERROR_BACKEND);
+  assert_ok(rill_copy_async(stream, seen, theirs, PITCHED_BYTES));
+  assert_completes(stream);
+  for (size_t i = 0; i < PITCHED_BYTES; i++) assert_int_equal(seen[i], PITCHED_GUARD);
+  free_foreign(FOREIGN_DEVICE, theirs);
+}
+
 int main(void) {
   static const struct test tests[] = {
     TEST(is_not_rills),
@@ -142,6 +189,8 @@ int main(void) {
     TEST(copies_on_a_held_stream),
     TEST(a_pinned_source_is_read_in_stream_order),
     TEST(fills),
+    TEST(large_fills_do_not_wait),
+    TEST(fills_past_the_end_do_nothing),
   };
   return RUN_ON_EACH_DEVICE("memory of others", tests);
 }

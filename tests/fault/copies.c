@@ -1,6 +1,7 @@
 /* How copies, fills and peers reach the driver: one call each, without a question about the pointers, nothing staged
  * that the driver would stage itself, and sizes beyond 32 bits whole (C5.3, C8.1). */
 #include "children.h"
+#include "support/native.h"
 #include "tour.h"
 
 static rill_stream new_one(void) {
@@ -84,6 +85,88 @@ static void a_fill_is_one_call_where_the_driver_has_it(void) {
   }
   assert_ok(rill_stream_synchronize(stream));
   assert_ok(rill_free(there));
+  assert_ok(rill_stream_release(stream));
+}
+
+/* Patterns that the driver does not have: the first ones in columns of words where it can, one word of a pattern each,
+ * and then copies, each of as much as is there.  A pattern that is a shorter one twice is that one. */
+static void a_wide_fill_takes_few_calls(void) {
+  unsigned char *there = NULL;
+  const uint32_t pattern[4] = { 1, 2, 3, 4 }, twice[4] = { 5, 5, 5, 5 };
+  vendor_begin();
+  rill_stream stream = new_one();
+  assert_ok(RILL_NEW(vendor.device, RILL_MEMORY_DEVICE, BIG, &there));
+  const uint64_t asked = questions();
+  const bool columns = vendor_has("fill_2d_32");
+  const char *const words = columns ? "fill_2d_32" : "fill_32";
+  for (size_t size = 8; size <= 16; size *= 2) {
+    const struct {
+      size_t bytes;
+      uint64_t from_first, from_pattern; /* doublings of 16 KiB; of one pattern of 8 bytes */
+    } fills[] = { { 8, 0, 0 }, { 16384, 0, 11 }, { 16400, 1, 12 }, { 32768, 1, 12 }, { 32784, 2, 13 }, { BIG, 6, 17 } };
+    for (size_t i = size == 8 ? 0 : 1; i < sizeof fills / sizeof *fills; i++) {
+      const uint64_t before = vendor_calls(words), copies = copy_calls();
+      assert_ok(rill_fill_async(stream, there, pattern, size, fills[i].bytes / size));
+      assert_int_equal(vendor_calls(words) - before, size / 4);
+      assert_int_equal(copy_calls() - copies, columns ? fills[i].from_first : fills[i].from_pattern - (size == 16));
+    }
+    const uint64_t fills_32 = vendor_calls("fill_32"), copies = copy_calls();
+    assert_ok(rill_fill_async(stream, there, twice, size, BIG / size));
+    assert_int_equal(vendor_calls("fill_32") - fills_32, 1);
+    assert_int_equal(copy_calls(), copies);
+  }
+  assert_int_equal(questions(), asked);
+  assert_ok(rill_stream_synchronize(stream));
+  assert_ok(rill_free(there));
+  assert_ok(rill_stream_release(stream));
+}
+
+/* A copy that fails in the middle says so, and the stream goes on. */
+static void a_wide_fill_fails_as_its_copy_does(void) {
+  unsigned char *there = NULL, seen[16];
+  const uint32_t pattern[4] = { 1, 2, 3, 4 };
+  vendor_begin();
+  rill_stream stream = new_one();
+  assert_ok(RILL_NEW(vendor.device, RILL_MEMORY_DEVICE, BIG, &there));
+  for (unsigned nth = 1; nth <= 6; nth++) {
+    vendor.fake->fail_call(vendor_name("copy"), nth, 999);
+    assert_fails(rill_fill_async(stream, there, pattern, 16, BIG / 16), RILL_ERROR_BACKEND);
+    assert_says(vendor_name("copy"));
+    vendor.fake->clear();
+    assert_ok(rill_fill_async(stream, there, pattern, 16, BIG / 16));
+    assert_ok(rill_copy_async(stream, seen, there + BIG - 16, sizeof seen));
+    assert_ok(rill_stream_synchronize(stream));
+    assert_memory_equal(seen, pattern, sizeof seen);
+    assert_ok(rill_fill_async(stream, there, &(uint8_t){ 0 }, 1, BIG));
+  }
+  assert_ok(rill_stream_synchronize(stream));
+  assert_ok(rill_free(there));
+  assert_ok(rill_stream_release(stream));
+}
+
+/* In memory that rill does not know, large ones ask what it is, and disturb no capture. */
+static void a_wide_fill_of_foreign_memory_may_be_captured(void) {
+  vendor_begin();
+  dut.gpu = true;
+  dut.info = vendor.info;
+  assert_true(native_available());
+  rill_stream stream = new_one();
+  unsigned char *theirs = native_memory_alloc(vendor.device, BIG, false);
+  const uint32_t pattern[4] = { 1, 2, 3, 4 };
+  uint64_t copies = copy_calls();
+  assert_ok(rill_fill_async(stream, theirs, pattern, 16, BIG / 16));
+  assert_int_equal(copy_calls() - copies, vendor_has("fill_2d_32") ? 6 : 16);
+  if (native_begin_capture(stream)) {
+    bool capturing = false;
+    copies = copy_calls();
+    assert_ok(rill_fill_async(stream, theirs, pattern, 16, BIG / 16));
+    assert_int_equal(copy_calls() - copies, vendor_has("fill_2d_32") ? 6 : 16);
+    assert_ok(rill_stream_is_capturing(stream, &capturing));
+    assert_true(capturing);
+    native_end_capture(stream);
+  }
+  assert_ok(rill_stream_synchronize(stream));
+  native_memory_free(vendor.device, theirs, false);
   assert_ok(rill_stream_release(stream));
 }
 
@@ -242,6 +325,9 @@ int main(int argc, char **argv) {
   static const struct mode modes[] = {
     MODE(goes_to_the_driver_in_one_call),
     MODE(a_fill_is_one_call_where_the_driver_has_it),
+    MODE(a_wide_fill_takes_few_calls),
+    MODE(a_wide_fill_fails_as_its_copy_does),
+    MODE(a_wide_fill_of_foreign_memory_may_be_captured),
     MODE(a_held_copy_asks_once),
     MODE_WITH(a_pair_without_a_way_says_why, "RILL_FAKE_PEERS=0"),
     MODE(what_is_so_already_is_no_failure),

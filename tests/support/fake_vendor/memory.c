@@ -409,6 +409,13 @@ static bool good_pitch(const struct fake_copy *copy, size_t pitch, size_t slice)
   return copy->depth == 1 || (pitch >= copy->width && slice % pitch == 0 && slice >= copy->height * pitch);
 }
 
+/* Host memory that the driver knows. */
+static bool is_locked(const void *p) {
+  enum fake_memory kind;
+  return fake_memory_kind(p, &kind) && (kind == FAKE_HOST_MEMORY || kind == FAKE_REGISTERED);
+}
+
+/* As with real drivers, a copy between two such memories makes the caller wait for the stream. */
 int fake_copy(const void *handle, const struct fake_copy *asked, bool blocking) {
   struct fake_stream *stream;
   struct fake_copy values = *asked;
@@ -436,7 +443,7 @@ int fake_copy(const void *handle, const struct fake_copy *asked, bool blocking) 
     return FAKE_OUT_OF_MEMORY;
   }
   fake_memory_bytes += (uint64_t)copy->width * copy->height * copy->depth;
-  return submit_and_wait(stream, op, blocking || pageable_dst);
+  return submit_and_wait(stream, op, blocking || pageable_dst || (is_locked(copy->dst) && is_locked(copy->src)));
 }
 
 struct fill_work {
