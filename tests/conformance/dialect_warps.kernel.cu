@@ -98,7 +98,7 @@ RILL_KERNEL(hand_on, unsigned rounds, unsigned *out) {
 
 /* The sum of x as people write it: in each warp by shuffles, then of the warps' sums by the first warp. */
 RILL_KERNEL(block_total, const unsigned *x, unsigned *total) {
-  __shared__ unsigned sums[64];
+  __shared__ __align__(16) unsigned sums[64];
   const unsigned lane = rill_lane(), warp = thread_number() / rill_warp_size();
   const unsigned warps = (thread_count() + rill_warp_size() - 1) / rill_warp_size();
   unsigned sum = x[thread_number()];

@@ -433,7 +433,7 @@ RILL_KERNEL(variables, int n, const float *x, float *y) {
 
 /* Pointers to shared memory that change places. */
 RILL_KERNEL(ping_pong, int n, const float *x, float *y) {
-  __shared__ float one[LIMIT], two[LIMIT];
+  alignas(16) __shared__ float one[LIMIT], two[LIMIT];
   float *from = one, *to = two;
   const int t = THREAD, threads = THREADS, i = BLOCK * threads + t;
   from[t] = i < n ? x[i] : 0;

@@ -48,6 +48,11 @@ class Splitting(unittest.TestCase):
         self.assertEqual(self.regions("{ { " + BEFORE + "} y[i] = 1; }" + AFTER), 3)
         self.assertEqual(self.regions(";;" + BEFORE + ";"), 1)
 
+    def test_shared_variables(self):
+        for words in ("alignas(16) __shared__", "alignas(16) const __shared__", "alignas(2 * (4 + 4)) __shared__"):
+            text = split_body(words + " float aligned[4];" + BEFORE + "y[i] = aligned[0];" + AFTER)
+            self.assertRegex(text, r"alignas ?\([^_]+\) ?__shared__ (const )?float rill_s\d+ ", words)
+
     def test_variables(self):
         cases = (
             ("float v = x[i];" + BEFORE + "y[i] = v;", 1, "loaded: kept"),

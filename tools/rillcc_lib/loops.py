@@ -16,10 +16,24 @@ def declare(declarator, name=None, init=None):
     return " ".join(part for part in parts if part) + ";"
 
 
+def take_alignas(tokens):
+    """The alignas of a declaration, which has to stand in front of all else, and the other words."""
+    first, rest, depth = [], [], 0
+    for i, token in enumerate(tokens):
+        inside = depth > 0 or token.text == "alignas" or (i > 0 and tokens[i - 1].text == "alignas")
+        if inside:
+            depth += (token.text == "(") - (token.text == ")")
+        (first if inside else rest).append(token)
+    return join(first), rest
+
+
 def shared(variable):
     """Its address is found once, not at each use."""
     name = "rill_s%d" % variable.number
-    return "__shared__ %s auto &%s = %s;" % (declare(variable.declarator, name), variable.name, name)
+    declarator = variable.declarator
+    first, base = take_alignas(declarator.base)
+    parts = [first, "__shared__", join(base), join(declarator.pointer), name, join(declarator.dims)]
+    return "%s; auto &%s = %s;" % (" ".join(part for part in parts if part), variable.name, name)
 
 
 def find_guard(walk, region, may_return):

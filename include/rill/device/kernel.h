@@ -16,7 +16,7 @@
  *   RILL_KERNEL(name, params...) { body }             a kernel; outside namespaces and classes
  *   RILL_KERNEL_BOUNDED(threads, name, params...)     one whose blocks have at most that many threads
  *   RILL_DYNAMIC_SHARED(float, tile);                 `float *tile`: the launch's shared_mem_bytes, aligned to 16
- *   __shared__ __constant__ __device__ __host__ __forceinline__ __noinline__ __restrict__ __launch_bounds__
+ *   __shared__ __constant__ __device__ __host__ __forceinline__ __noinline__ __restrict__ __launch_bounds__ __align__
  *   threadIdx blockIdx blockDim gridDim               in kernels and in the functions that they call
  *   __syncthreads __syncthreads_count _and _or __threadfence_block __threadfence __threadfence_system
  *   atomicAdd Sub Exch CAS Min Max And Or Xor         on int, unsigned, integers of 8 bytes; Add and Exch on float and
