@@ -39,8 +39,10 @@ struct rill__pool;
 struct rill__device {
   struct rill__object base;
   const struct rill__backend *backend;
-  char name[24];                /* "cpu"; of GPUs with ":" and the ordinal */
-  rill_device_info info;        /* filled in by the backend's init */
+  char name[24];             /* "cpu"; of GPUs with ":" and the ordinal */
+  rill_device_info info;     /* filled in by the backend's init, but for the clocks */
+  _Atomic bool clocks_known; /* `clocks` has been called; what it gave stands in the next two */
+  _Atomic uint32_t core_clock_khz, memory_clock_khz;
   uint64_t max_threads_per_dim; /* grid times block in one dimension; 0: no limit of its own */
   uint64_t max_access_window;   /* bytes of RILL_ATTR_ACCESS_POLICY */
   _Atomic bool active;          /* `activate` has succeeded */
@@ -223,8 +225,10 @@ struct rill__ipc_native {
 struct rill__device_table {
   /* Looks for devices, once in the process.  Gives their number; if 0, `why` (a sentence with what was tried). */
   uint32_t (*count)(char *why, size_t why_size);
-  /* Fills in device->info for device number info.ordinal.  Creates no context. */
+  /* Fills in device->info, but for the clocks, for device number info.ordinal.  Creates no context. */
   rill_status (*init)(struct rill__device *device);
+  /* Both in kHz, 0 if unknown.  Called when somebody wants to know: it takes some drivers tens of milliseconds. */
+  void (*clocks)(struct rill__device *device, uint32_t *core, uint32_t *memory);
   /* Creates what the device needs before its first real use.  Called once, before any slot of the other tables,
    * or again if it failed. */
   rill_status (*activate)(struct rill__device *device);

@@ -377,6 +377,19 @@ rill_status rill_device_of_native_stream(uint32_t backend, uintptr_t native, ril
   return RILL_OK;
 }
 
+/* Threads that ask at the same time are told the same. */
+static void read_clocks(struct rill__device *device, rill_device_info *info) {
+  if (!atomic_load_explicit(&device->clocks_known, memory_order_acquire)) {
+    uint32_t core = 0, memory = 0;
+    RILL_DOOR(device, device, clocks, device, &core, &memory);
+    atomic_store_explicit(&device->core_clock_khz, core, memory_order_relaxed);
+    atomic_store_explicit(&device->memory_clock_khz, memory, memory_order_relaxed);
+    atomic_store_explicit(&device->clocks_known, true, memory_order_release);
+  }
+  info->core_clock_khz = atomic_load_explicit(&device->core_clock_khz, memory_order_relaxed);
+  info->memory_clock_khz = atomic_load_explicit(&device->memory_clock_khz, memory_order_relaxed);
+}
+
 rill_status rill_device_get_info(rill_device device, rill_device_info *info) {
   RILL_ENTER();
   const rill_device_info none = RILL_DEVICE_INFO_INIT;
@@ -385,7 +398,9 @@ rill_status rill_device_get_info(rill_device device, rill_device_info *info) {
   struct rill__device *d;
   RILL_RESOLVE(RILL__DEVICE, device, "device", &d);
   RILL_TRY(rill__options_check_output(info, "info"));
-  rill__options_write(info, &d->info, sizeof d->info);
+  rill_device_info result = d->info;
+  read_clocks(d, &result);
+  rill__options_write(info, &result, sizeof result);
   return RILL_OK;
 }
 

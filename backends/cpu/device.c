@@ -25,10 +25,14 @@ static rill_status init(struct rill__device *device) {
   info->shared_per_block_optin = CPU_SHARED_BYTES;
   info->max_threads_per_unit = info->max_threads_per_block; /* a processor runs one block at a time */
   info->shared_per_unit = CPU_SHARED_BYTES;
-  info->core_clock_khz = cpu_clock_read();
   info->priority_least = CPU_LEVELS - 2;
   info->priority_greatest = -1;
   return RILL_OK;
+}
+
+static void clocks(struct rill__device *device, uint32_t *core, uint32_t *memory) {
+  (void)device, (void)memory;
+  *core = cpu_clock_read();
 }
 
 /* The first submission starts the workers: a child of fork has to start them anew anyway. */
@@ -70,6 +74,7 @@ static rill_status get_memory(struct rill__device *device, uint64_t *free_bytes,
 static const struct rill__device_table device_table = {
   .count = count,
   .init = init,
+  .clocks = clocks,
   .activate = activate,
   .supports = supports,
   .synchronize = synchronize,

@@ -101,8 +101,12 @@ static void fill_limits(rill_device_info *info, gpu_device_handle device) {
   info->max_threads_per_unit = attribute(device, GPU_ATTRIBUTE_THREADS_PER_UNIT);
   info->registers_per_unit = attribute(device, GPU_ATTRIBUTE_REGISTERS_PER_UNIT);
   info->shared_per_unit = attribute(device, GPU_ATTRIBUTE_SHARED_PER_UNIT);
-  info->core_clock_khz = attribute(device, GPU_ATTRIBUTE_CORE_CLOCK);
-  info->memory_clock_khz = attribute(device, GPU_ATTRIBUTE_MEMORY_CLOCK);
+}
+
+static void clocks(struct rill__device *device, uint32_t *core, uint32_t *memory) {
+  if (gpu_forked) return;
+  *core = attribute(gpu_device_of(device)->native, GPU_ATTRIBUTE_CORE_CLOCK);
+  *memory = attribute(gpu_device_of(device)->native, GPU_ATTRIBUTE_MEMORY_CLOCK);
 }
 
 static rill_status init(struct rill__device *device) {
@@ -239,6 +243,7 @@ static rill_status of_native_stream(uintptr_t native, uint32_t *ordinal) {
 const struct rill__device_table gpu_device_table = {
   .count = count,
   .init = init,
+  .clocks = clocks,
   .activate = activate,
   .supports = supports,
   .synchronize = synchronize,
