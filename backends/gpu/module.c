@@ -43,10 +43,12 @@ static rill_status load(struct rill__module *module, const rill_bundle_image *im
 static void unload(struct rill__module *module) {
   struct rill__device *device = module->base.device;
   const bool lost = atomic_load_explicit(&device->lost, memory_order_acquire) != RILL_OK;
-  if (gpu_forked || (lost && GPU_MAY_HANG_BEHIND_FAULT)) return;
-  gpu_result result;
-  GPU_RUN_INSIDE(result, device, module_unload, (gpu_module_of(module)->native));
-  if (result == GPU_SUCCESS) free(gpu_module_of(module)->image);
+  gpu_result result = GPU_SUCCESS;
+  if (!gpu_forked && !(lost && GPU_MAY_HANG_BEHIND_FAULT)) {
+    GPU_RUN_INSIDE(result, device, module_unload, (gpu_module_of(module)->native));
+  }
+  (void)result;
+  free(gpu_module_of(module)->image); /* no call that could read it comes after this one */
 }
 
 static rill_status global(struct rill__module *module, const char *symbol, void **p, size_t *size) {

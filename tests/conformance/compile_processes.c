@@ -57,7 +57,10 @@ static int be_child(void) {
 }
 
 static pid_t start_child(const int gate[2], const int ready[2]) {
-  char name[] = "child", program[] = "/proc/self/exe";
+  char name[] = "child", program[4096];
+  const ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+  assert_true(length > 0);
+  program[length] = '\0';
   char *const arguments[] = { program, name, NULL };
   posix_spawn_file_actions_t files;
   pid_t child = -1;
