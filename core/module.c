@@ -77,10 +77,13 @@ static bool is_unused(struct rill__module *module) {
   return true;
 }
 
+/* Drivers of GPUs wait for all work there is when they unload, also for what came after the marks. */
+static bool may_unload(struct rill__device *device) { return !device->backend->gpu || rill__device_is_idle(device); }
+
 static void destroy_module(struct rill__object *object) {
   struct rill__module *module = (struct rill__module *)object;
   if (module->loaded) {
-    if (!is_unused(module)) {
+    if (!is_unused(module) || !may_unload(module->base.device)) {
       rill__object_postpone(object);
       return;
     }

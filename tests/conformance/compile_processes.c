@@ -137,7 +137,8 @@ static void compile_at_once(void) {
   }
   (void)close(ready[0]);
   assert_true(compile_and_run(dut.device)); /* what they left is right */
-  assert_int_equal(count_files(cache), 1);
+  const size_t kept = count_files(cache);   /* two under a checker that shows the parent another processor */
+  assert_true(kept == 1 || (kept == 2 && getenv("LD_PRELOAD") != NULL));
   assert_int_equal(rmdir(cache), 0);
   (void)unsetenv("RILL_CXX");
   (void)setenv("RILL_CACHE", "off", 1);
