@@ -137,8 +137,8 @@ static void compile_at_once(void) {
   }
   (void)close(ready[0]);
   assert_true(compile_and_run(dut.device)); /* what they left is right */
-  const size_t kept = count_files(cache);   /* two under a checker that shows the parent another processor */
-  assert_true(kept == 1 || (kept == 2 && getenv("LD_PRELOAD") != NULL));
+  const size_t kept = count_files(cache); /* two if a checker shows this process another processor than its children */
+  assert_true(kept == 1 || kept == 2);
   assert_int_equal(rmdir(cache), 0);
   (void)unsetenv("RILL_CXX");
   (void)setenv("RILL_CACHE", "off", 1);
