@@ -4,6 +4,19 @@
 
 #include <stdlib.h>
 
+struct rill__stream **rill__device_keep_streams(struct rill__device *device, size_t *count) {
+  size_t most = 1;
+  pthread_mutex_lock(&device->lock);
+  for (const struct rill__stream *stream = device->streams; stream != NULL; stream = stream->next) most++;
+  struct rill__stream **streams = malloc(most * sizeof *streams);
+  *count = 0;
+  for (struct rill__stream *stream = device->streams; stream != NULL && streams != NULL; stream = stream->next) {
+    if (rill__keep_if_kept(&stream->base)) streams[(*count)++] = stream;
+  }
+  pthread_mutex_unlock(&device->lock);
+  return streams;
+}
+
 bool rill__device_is_idle(struct rill__device *device) {
   if (atomic_load(&device->lost) != RILL_OK) return true;
   if (atomic_load(&device->held_streams) != 0) return false;

@@ -10,20 +10,7 @@
  *
  * Drivers wait for running kernels when they unload a module, some with all other calls locked out.  So a module that
  * is not needed any more first marks each stream of its device behind the work there, and is unloaded by a later call
- * that finds all marks complete. */
-
-struct rill__stream **rill__device_keep_streams(struct rill__device *device, size_t *count) {
-  size_t most = 1;
-  pthread_mutex_lock(&device->lock);
-  for (const struct rill__stream *stream = device->streams; stream != NULL; stream = stream->next) most++;
-  struct rill__stream **streams = malloc(most * sizeof *streams);
-  *count = 0;
-  for (struct rill__stream *stream = device->streams; stream != NULL && streams != NULL; stream = stream->next) {
-    if (rill__keep_if_kept(&stream->base)) streams[(*count)++] = stream;
-  }
-  pthread_mutex_unlock(&device->lock);
-  return streams;
-}
+ * that finds all marks complete; of a GPU, whose driver waits for newer work too, only while the device has none. */
 
 /* Marks one stream; false if it cannot be marked now. */
 static bool mark_stream(struct rill__module *module, struct rill__stream *stream) {
@@ -77,7 +64,6 @@ static bool is_unused(struct rill__module *module) {
   return true;
 }
 
-/* Drivers of GPUs wait for all work there is when they unload, also for what came after the marks. */
 static bool may_unload(struct rill__device *device) { return !device->backend->gpu || rill__device_is_idle(device); }
 
 static void destroy_module(struct rill__object *object) {

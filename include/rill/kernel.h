@@ -135,8 +135,9 @@ RILL_API RILL_NODISCARD rill_status rill_module_load(rill_device device, const r
  *  Like:    nothing.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_module_retain(rill_module module);
 
-/** Takes a reference away; the module goes when no kernel of it is left either and its work is done.  Zero:
- *  nothing happens.
+/** Takes a reference away; the module goes in a later call, when no kernel of it is left either and its work is
+ *  done: on a GPU when the device has no work at all, since drivers wait for all of it to unload.  Zero: nothing
+ *  happens.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE.
  *  Threads: any.
