@@ -23,7 +23,17 @@ enum { RECYCLABLE_BATCH = 64 };
 static _Atomic uint32_t looks_away;
 enum { SHORT_LIST = 64 };
 
+/* Objects whose native part could not go when they were destroyed, the one that was tried longest ago first.  Each try
+ * asks the driver, so a call tries few of them, and after tries in vain the next ones wait for ever more calls. */
+static struct {
+  struct rill__object *first, **last; /* linked by next_retired */
+  uint32_t pause;                     /* calls to the next try, after one in vain */
+} postponed = { NULL, &postponed.first, 1 };
+static _Atomic uint32_t postponed_count, calls_to_try;
+enum { TRIES = 2, LONGEST_PAUSE = 64 };
+
 static pthread_mutex_t reclaim_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t postponed_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static enum rill__kind kind_of(uint64_t id) { return (enum rill__kind)(id >> 56); }
 
@@ -203,7 +213,45 @@ void rill__object_retire(struct rill__object *object) {
 
 void rill__object_postpone(struct rill__object *object) {
   atomic_store(&object->keeps, 1);
-  push_retired(object);
+  object->next_retired = NULL;
+  pthread_mutex_lock(&postponed_lock);
+  *postponed.last = object;
+  postponed.last = &object->next_retired;
+  postponed.pause = 1;
+  atomic_store(&calls_to_try, 0);
+  atomic_fetch_add(&postponed_count, 1);
+  pthread_mutex_unlock(&postponed_lock);
+}
+
+static struct rill__object *take_postponed(void) {
+  pthread_mutex_lock(&postponed_lock);
+  struct rill__object *object = postponed.first;
+  if (object != NULL) {
+    postponed.first = object->next_retired;
+    if (postponed.first == NULL) postponed.last = &postponed.first;
+    atomic_fetch_sub(&postponed_count, 1);
+  }
+  pthread_mutex_unlock(&postponed_lock);
+  return object;
+}
+
+/* Tries to end a few of the postponed; what cannot go yet is postponed again. */
+static void try_postponed(void) {
+  const uint32_t before = atomic_load(&postponed_count);
+  pthread_mutex_lock(&postponed_lock);
+  const uint32_t pause = postponed.pause;
+  pthread_mutex_unlock(&postponed_lock);
+  rill__errors_aside();
+  for (uint32_t tries = 0; tries < TRIES && tries < before; tries++) {
+    struct rill__object *object = take_postponed();
+    if (object != NULL) rill__drop(object);
+  }
+  rill__errors_back();
+  pthread_mutex_lock(&postponed_lock);
+  const bool in_vain = atomic_load(&postponed_count) >= before;
+  postponed.pause = !in_vain ? 1 : pause < LONGEST_PAUSE ? 2 * pause : LONGEST_PAUSE;
+  atomic_store(&calls_to_try, in_vain ? postponed.pause : 0);
+  pthread_mutex_unlock(&postponed_lock);
 }
 
 static void free_slot(struct rill__object *object) {
@@ -220,6 +268,14 @@ static void free_slot(struct rill__object *object) {
 }
 
 void rill__reclaim(void) {
+  if (RILL__UNLIKELY(atomic_load_explicit(&postponed_count, memory_order_relaxed) != 0)) {
+    uint32_t calls = atomic_load_explicit(&calls_to_try, memory_order_relaxed);
+    if (calls == 0) {
+      try_postponed();
+    } else {
+      (void)atomic_compare_exchange_strong(&calls_to_try, &calls, calls - 1);
+    }
+  }
   if (RILL__LIKELY(atomic_load_explicit(&retired_urgent, memory_order_relaxed) == 0) &&
       atomic_load_explicit(&retired_recyclable, memory_order_relaxed) < RECYCLABLE_BATCH) {
     return;
@@ -280,10 +336,12 @@ void rill__drop(struct rill__object *object) {
 
 void rill__handles_lock(void) {
   pthread_mutex_lock(&reclaim_lock);
+  pthread_mutex_lock(&postponed_lock);
   pthread_mutex_lock(&slots_lock);
 }
 
 void rill__handles_unlock(void) {
   pthread_mutex_unlock(&slots_lock);
+  pthread_mutex_unlock(&postponed_lock);
   pthread_mutex_unlock(&reclaim_lock);
 }

@@ -751,7 +751,7 @@ static void fill_pools(rill_device device) {
 }
 
 size_t settle(size_t most) {
-  enum { ROUNDS = 8 }; /* all that is complete is gone by then */
+  enum { ROUNDS = 200 }; /* all that is complete is gone by then */
   const uint64_t end = now_ns() + PATIENCE_NS / 60;
   size_t live = SIZE_MAX;
   fill_pools(vendor.device);
