@@ -16,9 +16,9 @@
 #ifndef RILL_CORE_BACKEND_H
 #define RILL_CORE_BACKEND_H
 
+#include "core/completion.h"
 #include "core/handle.h"
 #include "core/image.h"
-#include "core/memo.h"
 
 #include <pthread.h>
 #include <rill/bundle.h>
@@ -27,8 +27,9 @@
 struct rill__backend;
 struct rill__stream;
 struct rill__event;
-struct rill__held;
-struct rill__point;
+struct rill__natives;
+struct rill__queue;
+struct rill__fence;
 struct rill__failure;
 struct rill__global;
 struct rill__event_pool;
@@ -46,9 +47,9 @@ struct rill__device {
   uint64_t max_threads_per_dim; /* grid times block in one dimension; 0: no limit of its own */
   uint64_t max_access_window;   /* bytes of RILL_ATTR_ACCESS_POLICY */
   _Atomic bool active;          /* `activate` has succeeded */
-  pthread_mutex_t lock;         /* guards activation, `imported` and `streams` */
+  pthread_mutex_t lock;         /* guards activation, `natives` and `streams` */
   _Atomic(struct rill__stream *) default_stream;
-  struct rill__stream *imported;         /* streams that were imported, linked by next_imported */
+  struct rill__natives *natives;         /* streams by native handle (core/stream_import.c); NULL: none */
   struct rill__stream *streams;          /* those whose native stream may have work, linked by next */
   _Atomic uint64_t peers[4];             /* a bit for each ordinal whose memory it may reach (core/peer.c) */
   _Atomic uint32_t held_streams;         /* how many of its streams are held */
@@ -72,19 +73,26 @@ struct rill__stream {
   int32_t priority; /* native, as the stream runs with it */
   bool blocking;
   bool imported, owned; /* owned: ends with the last reference */
-  uintptr_t native;     /* as imported; the backend's slot tells it for its own */
+  uintptr_t native;     /* of those in device->natives; the backend's slot tells it for others */
   void (*release)(void *user, uintptr_t native);
   void *release_user;
-  struct rill__stream *next_imported;
+  bool in_natives;
+  struct rill__stream *next_native;
   struct rill__stream *next, **link; /* of device->streams; link NULL: not there */
   _Atomic(struct rill__event *) cached_event;
-  _Atomic bool foreign;                    /* others may give it work: its completion is not remembered */
-  struct rill__memo memo;                  /* of all work given so far */
-  _Atomic(struct rill__held *) held;       /* its queue while it is held (core/held.h) */
-  uint64_t held_pushed, held_popped;       /* positions of the queues' operations; guarded by core/held.c's lock */
+  _Atomic bool foreign;                    /* others may submit to it: its completion is not remembered */
+  struct rill__completion work;            /* all that was submitted */
+  _Atomic bool held;                       /* submissions go through its queue (core/held/held.h) */
+  struct rill__queue *queue;               /* made when it is first held; guarded by the lock of held work */
   _Atomic(struct rill__failure *) failure; /* of held work, for the next synchronize */
   _Atomic bool pooled;                     /* pools may have a lane for it (core/pool_lanes.h) */
   _Atomic bool pools_closed;               /* it is ending: no pool makes a lane for it any more */
+};
+
+enum rill__event_state {
+  RILL__EVENT_UNRECORDED,
+  RILL__EVENT_RECORDED, /* in the driver; or others may have */
+  RILL__EVENT_FENCED    /* it stands for its fence */
 };
 
 struct rill__event {
@@ -96,12 +104,12 @@ struct rill__event {
   uintptr_t native;
   void (*release)(void *user, uintptr_t native);
   void *release_user;
-  _Atomic bool foreign;   /* others may record it: its completion is not remembered */
-  _Atomic bool recorded;  /* a record has succeeded, or it is foreign */
-  struct rill__memo memo; /* of the last record */
+  _Atomic bool foreign;                /* others may record it: its completion is not remembered */
+  _Atomic uint32_t state;              /* enum rill__event_state */
+  uint32_t awaited;                    /* queued waits for which it is the mark; guarded by the lock of held work */
+  _Atomic(struct rill__fence *) fence; /* FENCED: what it stands for (core/held/held.h) */
+  struct rill__completion work;        /* the last record */
   struct rill__event *next_spare;
-  _Atomic bool watched;                     /* a stream is or was held for its first record */
-  _Atomic(struct rill__point *) held_point; /* its last record, while that is held (core/held.h) */
 };
 
 struct rill__module {

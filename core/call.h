@@ -20,17 +20,26 @@ static inline rill_status rill__check_usable(struct rill__device *device) {
   return RILL_OK;
 }
 
-/* True if the stream is known to be idle without asking the driver.  What it remembers is of work that the driver had:
- * held work comes behind that. */
+/* True if the stream is known to be idle without asking the driver.  What is remembered is of work that the driver had:
+ * held work comes after that. */
 static inline bool rill__known_idle(struct rill__stream *stream) {
-  return atomic_load_explicit(&stream->held, memory_order_acquire) == NULL && rill__memo_knows(&stream->memo) &&
+  return !atomic_load_explicit(&stream->held, memory_order_acquire) && rill__completion_is_known(&stream->work) &&
          !atomic_load_explicit(&stream->foreign, memory_order_relaxed);
 }
 
-/* True if the event's last record is known to be complete without asking the driver. */
+/* True if the last record that the driver has of the event is known to be complete without asking the driver. */
 static inline bool rill__known_complete(struct rill__event *event) {
-  return rill__memo_knows(&event->memo) && !atomic_load_explicit(&event->foreign, memory_order_relaxed);
+  return rill__completion_is_known(&event->work) && !atomic_load_explicit(&event->foreign, memory_order_relaxed);
 }
+
+/* Work for a stream: one call into the backend, counted before and after it. */
+#define RILL_SUBMIT(status, stream, table, slot, ...)         \
+  do {                                                        \
+    struct rill__thread *const submitter_ = rill__self;       \
+    rill__submission_begin(&(stream)->work, submitter_);      \
+    (status) = RILL_DOOR((stream), table, slot, __VA_ARGS__); \
+    rill__submission_end(&(stream)->work, submitter_);        \
+  } while (0)
 
 /* Makes a device ready for its first real use; nothing if it is. */
 rill_status rill__device_activate(struct rill__device *device);
@@ -53,16 +62,22 @@ static inline void rill__keep_and_leave(struct rill__thread *self, struct rill__
 /* Of a stream for an event that has been recorded. */
 rill_status rill__stream_wait(struct rill__stream *stream, struct rill__event *event);
 rill_status rill__stream_record(struct rill__stream *stream, struct rill__event *event, uint32_t flags);
-void rill__event_was_recorded(struct rill__event *event); /* a record of it has reached the driver */
+/* The driver call alone, of a stream that is not held or whose queue is run. */
+rill_status rill__record_in_driver(struct rill__stream *stream, struct rill__event *event, uint32_t flags);
 rill_status rill__device_default_stream(struct rill__device *device, struct rill__stream **out);
 rill_status rill__stream_create(struct rill__device *device, const rill_stream_options *options,
                                 struct rill__stream **out);
 void rill__stream_end(struct rill__stream *stream); /* its last reference has gone; leaves the epoch */
+rill_status rill__stream_new(struct rill__device *device, const char *label, struct rill__stream **out); /* empty */
+void rill__stream_list(struct rill__stream *stream); /* it may have work from here on */
+/* Lets rill_stream_import find a stream of rill's own by its native handle; and ends that, when no call uses it. */
+rill_status rill__native_list(struct rill__stream *stream, uintptr_t native);
+void rill__native_unlist(struct rill__stream *stream);
 rill_status rill__import_options_read(rill_import_options *into, const rill_import_options *from, bool special);
 rill_status rill__event_new(struct rill__device *device, const char *label, struct rill__event **out); /* empty */
 rill_status rill__event_create(struct rill__device *device, const rill_event_options *options,
                                struct rill__event **out);
-rill_status rill__event_is_ready(struct rill__thread *self, struct rill__event *event, bool *out);
+rill_status rill__event_is_ready(struct rill__event *event, bool *out);
 
 /* All streams of the device that may have work, each kept; NULL if memory ran out. */
 struct rill__stream **rill__device_keep_streams(struct rill__device *device, size_t *count);

@@ -1,5 +1,5 @@
 /* Copies of two and three dimensions. */
-#include "core/held.h"
+#include "core/held/held.h"
 #include "core/memory.h"
 #include "core/options.h"
 
@@ -80,13 +80,14 @@ static rill_status submit(struct rill__thread *self, struct rill__stream *s, str
   flatten(copy);
   if (rill__is_held(s)) {
     bool taken = false;
-    RILL_TRY(rill__held_copy_3d(s, copy, &taken));
+    RILL_TRY(rill__held_copy(s, copy, &taken));
     if (taken) return RILL_OK;
   }
   const bool may_block = copy->dst_kind == RILL_MEMORY_UNKNOWN || copy->src_kind == RILL_MEMORY_UNKNOWN;
   if (may_block) rill__keep_and_leave(self, &s->base);
+  rill__submission_begin(&s->work, self);
   const rill_status status = give(s, copy);
-  if (RILL__LIKELY(status == RILL_OK)) rill__memo_changed(&s->memo);
+  rill__submission_end(&s->work, self);
   if (may_block) rill__drop(&s->base);
   return status;
 }

@@ -1,6 +1,6 @@
 #include "core/call.h"
 #include "core/event_pool.h"
-#include "core/held.h"
+#include "core/held/held.h"
 #include "core/memory.h"
 #include "core/module.h"
 #include "core/options.h"

@@ -1,6 +1,6 @@
 #include "core/call.h"
 #include "core/event_pool.h"
-#include "core/held.h"
+#include "core/held/held.h"
 #include "core/memory.h"
 #include "core/options.h"
 
@@ -10,6 +10,7 @@
 
 static void destroy_event(struct rill__object *object) {
   struct rill__event *event = (struct rill__event *)object;
+  rill__event_reset(event);
   if (event->owned) RILL_DOOR(event, event, destroy, event);
   rill__object_free(object);
 }
@@ -31,6 +32,7 @@ rill_status rill__event_create(struct rill__device *device, const rill_event_opt
   if (poolable && !o.signaled && (o.label == NULL || o.label[0] == '\0')) { /* `create` may note when it was */
     event = rill__event_pool_take(device, o.timing, o.blocking_sync);
     if (event != NULL) {
+      atomic_store_explicit(&event->work.owner, rill__self, memory_order_relaxed);
       rill__object_republish(&event->base);
       *out = event;
       return RILL_OK;
@@ -42,6 +44,7 @@ rill_status rill__event_create(struct rill__device *device, const rill_event_opt
   event->blocking_sync = o.blocking_sync;
   event->interprocess = o.interprocess;
   event->signaled = o.signaled;
+  atomic_init(&event->work.owner, rill__self);
   rill_status status = RILL_DOOR(event, event, create, event);
   if (status == RILL_OK) {
     event->owned = true;
@@ -110,7 +113,7 @@ rill_status rill_event_import(rill_device device, uintptr_t native, const rill_i
   event->release_user = o.user;
   atomic_store(&rill__is_shared, true);
   atomic_store(&event->foreign, true);
-  atomic_store(&event->recorded, true);
+  atomic_store(&event->state, RILL__EVENT_RECORDED);
   out->id = event->base.id;
   return RILL_OK;
 }
@@ -129,7 +132,7 @@ rill_status rill_event_release(rill_event event) {
     void (*const release)(void *, uintptr_t) = e->release;
     void *const user = e->release_user;
     const uintptr_t native = e->native;
-    if (atomic_load(&e->watched) && !atomic_load(&e->recorded)) rill__held_abandoned(e);
+    rill__event_abandon(e);
     rill__object_retire(last);
     rill__leave(&self);
     if (release != NULL) {
@@ -153,9 +156,12 @@ rill_status rill_event_release(rill_event event) {
 
 rill_status rill_event_native(rill_event event, uintptr_t *out) {
   RILL_ENTER_EVENT(0);
-  atomic_store(&rill__is_shared, true);
-  atomic_store(&e->foreign, true);
-  *out = RILL_DOOR(e, event, native, e);
+  const uintptr_t native = RILL_DOOR(e, event, native, e);
+  RILL_REQUIRE(native == 0 || atomic_load(&e->foreign) || rill__event_share(e), RILL_ERROR_NOT_READY,
+               "%s was recorded again while streams were held with waits for its record before, so that its native "
+               "event does not have the last one" RILL_HINT "record it again first",
+               rill__name_of(&e->base).text);
+  *out = native;
   return RILL_OK;
 }
 
@@ -167,24 +173,34 @@ rill_status rill_event_device(rill_event event, rill_device *out) {
 
 rill_status rill_event_is_recorded(rill_event event, bool *out) {
   RILL_ENTER_EVENT(false);
-  *out = e->signaled || atomic_load_explicit(&e->recorded, memory_order_acquire);
+  struct rill__event *point = NULL;
+  const enum rill__meaning meaning = rill__event_meaning(e, &point);
+  if (meaning == RILL__RECORD_FAILED) return rill__fail_failed_record(e);
+  *out = e->signaled || meaning != RILL__NO_RECORD;
   return RILL_OK;
 }
 
-rill_status rill__event_is_ready(struct rill__thread *self, struct rill__event *event, bool *out) {
+rill_status rill__event_is_ready(struct rill__event *event, bool *out) {
+  struct rill__event *point = NULL;
   *out = false;
   RILL_TRY(rill__check_usable(event->base.device));
-  *out = rill__known_complete(event) || !atomic_load_explicit(&event->recorded, memory_order_acquire);
-  if (*out || atomic_load_explicit(&event->held_point, memory_order_acquire) != NULL) return RILL_OK;
-  const uint64_t token = rill__memo_ask(&event->memo, self);
-  RILL_TRY(RILL_DOOR(event, event, is_ready, event, out));
-  if (*out) rill__memo_seen(&event->memo, token);
+  switch (rill__event_meaning(event, &point)) {
+    case RILL__NO_RECORD: *out = true; return RILL_OK;
+    case RILL__RECORD_HELD: return RILL_OK;
+    case RILL__RECORD_FAILED: return rill__fail_failed_record(event);
+    case RILL__RECORD_ISSUED: break;
+  }
+  *out = rill__known_complete(point);
+  if (*out) return RILL_OK;
+  const struct rill__question asked = rill__completion_ask(&point->work);
+  RILL_TRY(RILL_DOOR(point, event, is_ready, point, out));
+  if (*out) rill__completion_remember(&point->work, &asked);
   return RILL_OK;
 }
 
 rill_status rill_event_is_ready(rill_event event, bool *out) {
   RILL_ENTER_EVENT(false);
-  return rill__event_is_ready(self, e, out);
+  return rill__event_is_ready(e, out);
 }
 
 /* ---- the host ---- */
@@ -192,19 +208,22 @@ rill_status rill_event_is_ready(rill_event event, bool *out) {
 static rill_status synchronize(struct rill__thread *self, struct rill__event *event, uint64_t ns) {
   RILL_TRY(rill__check_usable(event->base.device));
   struct rill__device *device = event->base.device;
-  const bool done = rill__known_complete(event) || !atomic_load_explicit(&event->recorded, memory_order_acquire);
+  struct rill__event *point = NULL;
+  const enum rill__meaning meaning = rill__event_meaning(event, &point);
+  if (meaning == RILL__RECORD_FAILED) return rill__fail_failed_record(event);
+  const bool done = meaning == RILL__NO_RECORD || (meaning == RILL__RECORD_ISSUED && rill__known_complete(point));
   if (done && RILL__LIKELY(!rill__memory_awaits_host(device))) return RILL_OK;
-  rill__keep_and_leave(self, &event->base);
   rill_status status = RILL_OK;
-  if (atomic_load_explicit(&event->held_point, memory_order_acquire) != NULL) {
-    status = rill__held_wait_for_event(event, &ns);
-  }
-  if (status == RILL_OK && !done) {
-    const uint64_t token = rill__memo_ask(&event->memo, self);
-    status = RILL_DOOR(event, event, synchronize, event, ns);
-    if (status == RILL_OK && atomic_load(&event->held_point) == NULL) rill__memo_seen(&event->memo, token);
+  if (meaning == RILL__RECORD_ISSUED) rill__keep(&point->base);
+  rill__keep_and_leave(self, &event->base);
+  if (meaning == RILL__RECORD_HELD) status = rill__held_wait_for_event(event, &ns, &point);
+  if (status == RILL_OK && !done && point != NULL) {
+    const struct rill__question asked = rill__completion_ask(&point->work);
+    status = RILL_DOOR(point, event, synchronize, point, ns);
+    if (status == RILL_OK) rill__completion_remember(&point->work, &asked);
   }
   if (status == RILL_OK) rill__memory_synchronized(device);
+  if (meaning != RILL__NO_RECORD && point != NULL) rill__drop(&point->base);
   rill__drop(&event->base);
   return status;
 }
@@ -238,18 +257,19 @@ rill_status rill_event_elapsed_time(rill_event start, rill_event end, float *ms)
                  "%s, %s, was created without timing" RILL_HINT "create it with .timing = true", which[i],
                  rill__name_of(&pair[i]->base).text);
   }
+  struct rill__event *points[2];
   for (int i = 0; i < 2; i++) {
-    RILL_REQUIRE(atomic_load_explicit(&pair[i]->recorded, memory_order_acquire), RILL_ERROR_NOT_RECORDED,
+    RILL_REQUIRE(rill__event_meaning(pair[i], &points[i]) != RILL__NO_RECORD, RILL_ERROR_NOT_RECORDED,
                  "%s, %s, has not been recorded", which[i], rill__name_of(&pair[i]->base).text);
   }
   for (int i = 0; i < 2; i++) {
     bool ready = false;
-    RILL_TRY(rill__event_is_ready(self, pair[i], &ready));
+    RILL_TRY(rill__event_is_ready(pair[i], &ready));
     RILL_REQUIRE(ready, RILL_ERROR_NOT_READY,
                  "%s, %s, is not complete" RILL_HINT "call rill_event_synchronize on it first", which[i],
                  rill__name_of(&pair[i]->base).text);
   }
   RILL_TRY(rill__check_same_device(&pair[0]->base, &pair[1]->base));
   if (pair[0] == pair[1]) return RILL_OK;
-  return RILL_DOOR(pair[0], event, elapsed, pair[0], pair[1], ms);
+  return RILL_DOOR(points[0], event, elapsed, points[0], points[1], ms);
 }

@@ -1,16 +1,9 @@
 /* Events shared between processes. */
 #include "core/call.h"
-#include "core/held.h"
+#include "core/held/held.h"
 #include "core/ipc.h"
 
 #include <string.h>
-
-/* Another process may record it from now on.  What was held for its first record need not wait for one. */
-static void mark_shared(struct rill__event *event) {
-  atomic_store(&event->foreign, true);
-  if (atomic_exchange(&event->recorded, true)) return;
-  if (atomic_load(&event->watched)) rill__held_recorded(event);
-}
 
 rill_status rill_event_ipc_export(rill_event event, rill_ipc_handle *out) {
   RILL_ENTER();
@@ -28,7 +21,7 @@ rill_status rill_event_ipc_export(rill_event event, rill_ipc_handle *out) {
                rill__name_of(&e->base).text);
   struct rill__ipc_bytes content = { .kind = RILL__IPC_EVENT };
   RILL_TRY(RILL_DOOR(e, event, ipc_export, e, &content.native));
-  mark_shared(e);
+  rill__event_export(e);
   rill__ipc_write(&content, device, out);
   return RILL_OK;
 }
@@ -50,7 +43,7 @@ rill_status rill_event_ipc_import(rill_device device, const rill_ipc_handle *han
   event->imported = true;
   event->interprocess = true;
   atomic_store(&event->foreign, true);
-  atomic_store(&event->recorded, true);
+  atomic_store(&event->state, RILL__EVENT_RECORDED);
   rill_status status = RILL_DOOR(event, event, ipc_import, event, &content.native);
   if (status == RILL_OK) {
     event->owned = true;

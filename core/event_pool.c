@@ -1,5 +1,7 @@
 #include "core/event_pool.h"
 
+#include "core/held/held.h"
+
 #include <stdlib.h>
 
 enum { POOL_MAX = 256, POOLS = 4 };
@@ -60,9 +62,8 @@ bool rill__event_pool_give(struct rill__object *object) {
   object->borrowed = false;
   event->signaled = false;
   event->cached = false;
-  atomic_store_explicit(&event->recorded, false, memory_order_relaxed);
-  atomic_store_explicit(&event->watched, false, memory_order_relaxed);
-  rill__memo_changed(&event->memo);
+  rill__event_reset(event);
+  rill__completion_forget(&event->work);
   pthread_mutex_lock(&pool->lock);
   event->next_spare = pool->head;
   set_head(pool, event, 1);

@@ -1,5 +1,5 @@
 /* Fills of two dimensions. */
-#include "core/held.h"
+#include "core/held/held.h"
 #include "core/memory.h"
 
 rill_status rill__fill_rows(struct rill__stream *stream, const struct rill__fill_2d *fill) {
@@ -48,9 +48,10 @@ static rill_status submit(struct rill__stream *s, struct rill__fill_2d *fill) {
     RILL_TRY(rill__held_fill(s, fill, &taken));
     if (taken) return RILL_OK;
   }
-  RILL_TRY(rill__fill_rows(s, fill));
-  rill__memo_changed(&s->memo);
-  return RILL_OK;
+  rill__submission_begin(&s->work, rill__self);
+  const rill_status status = rill__fill_rows(s, fill);
+  rill__submission_end(&s->work, rill__self);
+  return status;
 }
 
 rill_status rill_fill_2d_async(rill_stream stream, void *dst, size_t dst_pitch, const void *pattern,

@@ -2,7 +2,8 @@
  *
  * Giving pinned memory back waits for the device, and records, waits and copies must not.  So what is not needed any
  * more is kept, used again, and given back by calls that may block. */
-#include "core/held_queue.h"
+#include "core/call.h"
+#include "core/held/queue.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* Host memory that others allocated, made pinned. */
-#include "core/held.h"
+#include "core/held/held.h"
 #include "core/memory.h"
 
 static rill_status fail_overlap(const struct rill__allocation *other, const void *p, size_t size) {

@@ -1,6 +1,6 @@
 /* Whether devices have work, and waiting until they have none. */
 #include "core/call.h"
-#include "core/held.h"
+#include "core/held/held.h"
 
 #include <stdlib.h>
 

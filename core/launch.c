@@ -1,6 +1,6 @@
 #include "core/launch.h"
 
-#include "core/held.h"
+#include "core/held/held.h"
 #include "core/launch_extras.h"
 #include "core/module.h"
 #include "core/options.h"
@@ -201,9 +201,23 @@ submit(struct rill__stream *stream, const struct rill__launch *launch, struct ri
     RILL_TRY(submit_held(stream, launch, constants, &taken));
     if (taken) return RILL_OK;
   }
-  RILL_TRY(RILL_DOOR(stream, kernel, launch, stream, launch));
-  rill__memo_changed(&stream->memo);
-  return RILL_OK;
+  rill_status status = RILL_OK;
+  RILL_SUBMIT(status, stream, kernel, launch, stream, launch);
+  return status;
+}
+
+/* A launch that records an event. */
+static rill_status submit_recording(struct rill__stream *stream, const struct rill__launch *launch,
+                                    struct rill__launch_extras *extras, struct rill__constants **constants) {
+  struct rill__thread *const self = rill__self;
+  struct rill__recording recording;
+  RILL_TRY(rill__recording_begin(&recording, stream, extras->event));
+  extras->event = recording.target;
+  rill__submission_begin(&recording.target->work, self);
+  const rill_status status = submit(stream, launch, constants);
+  rill__submission_end(&recording.target->work, self);
+  rill__recording_end(&recording, status);
+  return status;
 }
 
 /* The same with attributes and constants. */
@@ -214,9 +228,13 @@ static __attribute__((noinline)) rill_status submit_with_extras(struct rill__str
   RILL_TRY(rill__attributes_read(stream, shape, launch, &extras));
   RILL_TRY(rill__constants_take(stream, launch->kernel, shape, &extras, &constants));
   if (extras.set != 0 || extras.constant_count != 0) launch->extras = &extras;
-  const rill_status status = submit(stream, launch, &constants);
+  rill_status status = RILL_OK;
+  if (extras.event == NULL) {
+    status = submit(stream, launch, &constants);
+  } else {
+    status = submit_recording(stream, launch, &extras, &constants);
+  }
   rill__constants_finish(stream, constants);
-  if (status == RILL_OK && extras.event != NULL) rill__event_was_recorded(extras.event);
   return status;
 }
 

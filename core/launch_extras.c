@@ -1,7 +1,7 @@
 #include "core/launch_extras.h"
 
 #include "core/global.h"
-#include "core/held_queue.h"
+#include "core/held/queue.h"
 #include "core/launch.h"
 #include "core/memory.h"
 

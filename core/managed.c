@@ -1,5 +1,5 @@
 /* Where managed memory is to be. */
-#include "core/held.h"
+#include "core/held/held.h"
 #include "core/memory.h"
 
 /* Looks for `size` bytes at `p` inside managed memory. */
@@ -38,9 +38,9 @@ rill_status rill_memory_prefetch_async(rill_stream stream, const void *p, size_t
     RILL_TRY(rill__held_prefetch(s, p, size, &taken));
     if (taken) return RILL_OK;
   }
-  RILL_TRY(RILL_DOOR(s, memory, prefetch, s, p, size));
-  rill__memo_changed(&s->memo);
-  return RILL_OK;
+  rill_status status = RILL_OK;
+  RILL_SUBMIT(status, s, memory, prefetch, s, p, size);
+  return status;
 }
 
 rill_status rill_memory_advise(const void *p, size_t size, rill_device device, uint32_t advice) {

@@ -1,6 +1,6 @@
 #include "core/memory.h"
 
-#include "core/held.h"
+#include "core/held/held.h"
 #include "core/pool.h"
 #include "core/pool_blocks.h"
 #include "core/put_off.h"
@@ -274,12 +274,15 @@ rill_status rill_copy_async(rill_stream stream, void *dst, const void *src, size
   const bool may_block = dst_kind == RILL_MEMORY_UNKNOWN || src_kind == RILL_MEMORY_UNKNOWN;
   if (rill__is_held(s)) {
     bool taken = false;
-    RILL_TRY(rill__held_copy(s, dst, dst_kind, src, src_kind, n, &taken));
+    const struct rill__copy_3d line = {
+      .dst = dst, .src = src, .dst_kind = dst_kind, .src_kind = src_kind, .width = n, .height = 1, .depth = 1
+    };
+    RILL_TRY(rill__held_copy(s, &line, &taken));
     if (taken) return RILL_OK;
   }
   if (may_block) rill__keep_and_leave(self, &s->base);
-  const rill_status status = RILL_DOOR(s, memory, copy, s, dst, dst_kind, src, src_kind, n);
-  if (RILL__LIKELY(status == RILL_OK)) rill__memo_changed(&s->memo);
+  rill_status status = RILL_OK;
+  RILL_SUBMIT(status, s, memory, copy, s, dst, dst_kind, src, src_kind, n);
   if (may_block) rill__drop(&s->base);
   return status;
 }
@@ -308,7 +311,7 @@ rill_status rill_fill_async(rill_stream stream, void *dst, const void *pattern, 
     RILL_TRY(rill__held_fill(s, &row, &taken));
     if (taken) return RILL_OK;
   }
-  RILL_TRY(RILL_DOOR(s, memory, fill, s, dst, kind, pattern, pattern_size, count));
-  rill__memo_changed(&s->memo);
-  return RILL_OK;
+  rill_status status = RILL_OK;
+  RILL_SUBMIT(status, s, memory, fill, s, dst, kind, pattern, pattern_size, count);
+  return status;
 }

@@ -1,5 +1,5 @@
 /* What rill is told of uses of memory. */
-#include "core/held.h"
+#include "core/held/held.h"
 #include "core/memory.h"
 #include "core/pool.h"
 #include "core/use.h"

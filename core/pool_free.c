@@ -1,5 +1,5 @@
 /* Freeing of pools' memory, and what is told of its uses. */
-#include "core/held.h"
+#include "core/held/held.h"
 #include "core/pool.h"
 #include "core/pool_lanes.h"
 

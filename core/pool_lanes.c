@@ -1,6 +1,6 @@
 #include "core/pool_lanes.h"
 
-#include "core/held.h"
+#include "core/held/held.h"
 
 #include <stdlib.h>
 #include <string.h>

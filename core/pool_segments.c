@@ -4,7 +4,7 @@
  * - `reserved` is raised before memory comes from the driver and lowered after it has gone back, so it never passes
  *   max_size.
  * - The driver is called without any lock. */
-#include "core/held.h"
+#include "core/held/held.h"
 #include "core/pool.h"
 #include "core/pool_lanes.h"
 #include "core/put_off.h"

@@ -1,7 +1,7 @@
 /* Memory that other lanes have. */
 #include "core/pool_lanes.h"
 
-#include "core/held.h"
+#include "core/held/held.h"
 
 struct rill__block *rill__lanes_take_own_free(struct rill__pool *pool, const struct rill__stream *stream,
                                               const struct rill__wish *wish) {
@@ -65,7 +65,8 @@ struct rill__block *rill__lanes_take_complete(struct rill__pool *pool, struct ri
 /* Makes the stream wait for a use; false if it would have to be held for that: what holds the one stream may be waiting
  * for the other. */
 static bool wait_for(struct rill__stream *stream, const struct rill__use *use) {
-  if (atomic_load(&use->event->held_point) != NULL) return false;
+  struct rill__event *point = NULL;
+  if (rill__event_meaning(use->event, &point) == RILL__RECORD_HELD) return false;
   rill__errors_aside();
   const bool done = rill__stream_wait(stream, use->event) == RILL_OK;
   rill__errors_back();

@@ -1,6 +1,6 @@
 #include "core/put_off.h"
 
-#include "core/held_queue.h"
+#include "core/held/queue.h"
 #include "core/memory.h"
 #include "core/use.h"
 
@@ -32,16 +32,15 @@ static bool may_use(const struct held_op *op, const struct rill__allocation *all
     case HELD_PREFETCH: return overlaps(allocation, op->prefetch.p, op->prefetch.size);
     case HELD_FILL: return overlaps(allocation, op->fill.rows.dst, 1);
     case HELD_RECORD: return is_use_of(op->record.event, allocation);
-    case HELD_WAIT_EVENT:
-    case HELD_WAIT_POINT: break;
+    case HELD_WAIT: break;
   }
   return false;
 }
 
 /* The operation that is being handed over is in no list.  Under the lock. */
-static bool stream_may_use(const struct rill__held *held, const struct rill__allocation *allocation) {
-  if (held->giving != 0 && held->giving <= allocation->serial) return true;
-  for (const struct held_op *op = held->first; op != NULL && op->serial <= allocation->serial; op = op->next) {
+static bool queue_may_use(const struct rill__queue *queue, const struct rill__allocation *allocation) {
+  if (queue->giving != 0 && queue->giving <= allocation->serial) return true;
+  for (const struct held_op *op = queue->first; op != NULL && op->serial <= allocation->serial; op = op->next) {
     if (may_use(op, allocation)) return true;
   }
   return false;
@@ -50,9 +49,9 @@ static bool stream_may_use(const struct rill__held *held, const struct rill__all
 /* Streams of other devices may use it too: pinned and managed memory as their own, device memory as a peer's. */
 static bool held_work_may_use(struct rill__allocation *allocation) {
   bool used = false;
-  for (const struct rill__held *held = rill__held_streams; held != NULL; held = held->next) {
-    const struct rill__device *device = held->stream->base.device;
-    if (device->backend != allocation->base.device->backend || !stream_may_use(held, allocation)) continue;
+  for (const struct rill__queue *queue = rill__held_queues; queue != NULL; queue = queue->next_held) {
+    const struct rill__device *device = queue->stream->base.device;
+    if (device->backend != allocation->base.device->backend || !queue_may_use(queue, allocation)) continue;
     if (device != allocation->base.device) allocation->used_elsewhere = true;
     used = true;
   }

@@ -8,7 +8,7 @@
  * Invariants
  * - Every held operation has a serial number, in the order of submission; memory that is put off has that of the last
  *   one before.  No operation with a greater number keeps it.
- * - One lock, that of what is held (core/held.h), guards the lists. */
+ * - One lock, that of what is held (core/held/held.h), guards the lists. */
 #ifndef RILL_CORE_PUT_OFF_H
 #define RILL_CORE_PUT_OFF_H
 

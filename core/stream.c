@@ -1,5 +1,5 @@
 #include "core/call.h"
-#include "core/held.h"
+#include "core/held/held.h"
 #include "core/memory.h"
 #include "core/options.h"
 #include "core/pool.h"
@@ -11,7 +11,7 @@ static _Atomic uint64_t last_number;
 /* ---- life ---- */
 
 /* Puts a stream on its device's list, and takes it off. */
-static void list_stream(struct rill__stream *stream) {
+void rill__stream_list(struct rill__stream *stream) {
   struct rill__device *device = stream->base.device;
   pthread_mutex_lock(&device->lock);
   stream->next = device->streams;
@@ -38,14 +38,16 @@ static void destroy_stream(struct rill__object *object) {
     return;
   }
   unlist_stream(stream);
-  free(atomic_load(&stream->failure));
+  rill__native_unlist(stream);
+  rill__held_forget(stream);
   rill__object_free(object);
 }
 
-static rill_status new_stream(struct rill__device *device, const char *label, struct rill__stream **out) {
+rill_status rill__stream_new(struct rill__device *device, const char *label, struct rill__stream **out) {
   const size_t size = RILL__PART_OFFSET(struct rill__stream) + device->backend->stream_size;
   RILL_TRY(rill__object_new(size, device, label, destroy_stream, out));
   (*out)->number = atomic_fetch_add(&last_number, 1) + 1;
+  rill__completion_forget(&(*out)->work); /* the first question finds a fault of the device that nobody knows of yet */
   return RILL_OK;
 }
 
@@ -73,13 +75,13 @@ rill_status rill__stream_create(struct rill__device *device, const rill_stream_o
   int32_t priority = 0;
   RILL_TRY(choose_priority(device, o.priority, o.priority_policy, &priority));
   struct rill__stream *stream = NULL;
-  RILL_TRY(new_stream(device, o.label, &stream));
+  RILL_TRY(rill__stream_new(device, o.label, &stream));
   stream->priority = priority;
   stream->blocking = o.blocking;
   rill_status status = RILL_DOOR(stream, stream, create, stream);
   if (status == RILL_OK) {
     stream->owned = true;
-    list_stream(stream);
+    rill__stream_list(stream);
     status = rill__object_publish(&stream->base, RILL__STREAM);
   }
   if (status != RILL_OK) {
@@ -119,119 +121,13 @@ rill_status rill_stream_create(rill_device device, const rill_stream_options *op
   return RILL_OK;
 }
 
-/* A living import of `native`, with a reference added, or NULL.  Under device->lock. */
-static struct rill__stream *find_import(struct rill__device *device, uintptr_t native) {
-  for (struct rill__stream *stream = device->imported; stream != NULL; stream = stream->next_imported) {
-    if (stream->native == native && rill__object_revive(&stream->base)) return stream;
-  }
-  return NULL;
-}
-
-static rill_status import(struct rill__device *device, uintptr_t native, const rill_import_options *o,
-                          struct rill__stream **out) {
-  pthread_mutex_lock(&device->lock);
-  struct rill__stream *stream = find_import(device, native);
-  pthread_mutex_unlock(&device->lock);
-  if (stream == NULL) {
-    RILL_TRY(new_stream(device, o->label, &stream));
-    stream->native = native;
-    stream->imported = true;
-    atomic_store(&rill__is_shared, true);
-    atomic_store(&stream->foreign, true);
-    rill_status status = RILL_DOOR(stream, stream, import, stream);
-    if (status == RILL_OK) status = rill__object_publish(&stream->base, RILL__STREAM);
-    if (status != RILL_OK) {
-      rill__drop(&stream->base);
-      return status;
-    }
-    stream->release = o->release;
-    stream->release_user = o->user;
-    pthread_mutex_lock(&device->lock);
-    struct rill__stream *other = find_import(device, native);
-    if (other == NULL) {
-      stream->owned = o->ownership == RILL_IMPORT_ADOPT;
-      stream->next_imported = device->imported;
-      device->imported = stream;
-    }
-    pthread_mutex_unlock(&device->lock);
-    if (other == NULL) {
-      list_stream(stream);
-      *out = stream;
-      return RILL_OK;
-    }
-    rill__object_retire(&stream->base); /* another thread was first */
-    stream = other;
-  }
-  /* Imported before: the first import decided who ends the native stream. */
-  const bool adopt = o->ownership == RILL_IMPORT_ADOPT;
-  if (adopt != stream->owned || o->release != stream->release ||
-      (o->release != NULL && o->user != stream->release_user)) {
-    struct rill__object *last = NULL;
-    (void)rill__object_release(stream->base.id, RILL__STREAM, &last);
-    if (last != NULL) rill__stream_end(stream);
-    return rill__fail(RILL_ERROR_INVALID_ARGUMENT,
-                      "native stream 0x%llx is imported already, with another ownership or release function" RILL_HINT
-                      "retain the first handle instead",
-                      (unsigned long long)native);
-  }
-  *out = stream;
-  return RILL_OK;
-}
-
-rill_status rill_stream_import(rill_device device, uintptr_t native, const rill_import_options *options,
-                               rill_stream *out) {
-  rill__reclaim();
-  RILL_ENTER();
-  if (out != NULL) *out = RILL_NULL_STREAM;
-  struct rill__device *d;
-  RILL_RESOLVE(RILL__DEVICE, device, "device", &d);
-  RILL_REQUIRE(out != NULL, RILL_ERROR_INVALID_ARGUMENT, "out is NULL");
-  rill_import_options o = RILL_IMPORT_OPTIONS_INIT;
-  RILL_TRY(rill__import_options_read(&o, options, native <= 2));
-  RILL_REQUIRE(d->backend->stream->import != NULL, RILL_ERROR_UNSUPPORTED,
-               "streams of %s have no native form to import, in any version", d->name);
-  RILL_TRY(rill__device_activate(d));
-  struct rill__stream *stream = NULL;
-  RILL_TRY(import(d, native, &o, &stream));
-  out->id = stream->base.id;
-  return RILL_OK;
-}
-
-rill_status rill_stream_validate(rill_stream stream) {
-  RILL_ENTER();
-  struct rill__stream *s;
-  RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
-  if (!s->imported || s->native <= 2) return RILL_OK;
-  struct rill__device *device = s->base.device;
-  RILL_TRY(rill__check_usable(device));
-  const char *why = "";
-  RILL_REQUIRE(RILL_DOOR(device, device, supports, device, RILL_FEATURE_STREAM_ID, &why), RILL_ERROR_UNSUPPORTED,
-               "rill_stream_validate on %s: %s", device->name, why);
-  bool same = false;
-  RILL_TRY(RILL_DOOR(s, stream, validate, s, &same));
-  RILL_REQUIRE(
-      same, RILL_ERROR_STALE_HANDLE,
-      "native stream 0x%llx was destroyed since it was imported, and its value is used for another one" RILL_HINT
-      "release the handle, and import the new stream",
-      (unsigned long long)s->native);
-  return RILL_OK;
-}
-
 rill_status rill_stream_retain(rill_stream stream) {
   RILL_ENTER();
   return rill__object_retain(stream.id, RILL__STREAM);
 }
 
 void rill__stream_end(struct rill__stream *stream) {
-  struct rill__device *device = stream->base.device;
-  if (stream->imported) {
-    pthread_mutex_lock(&device->lock);
-    struct rill__stream **link = &device->imported;
-    while (*link != NULL && *link != stream) link = &(*link)->next_imported;
-    if (*link != NULL) *link = stream->next_imported;
-    pthread_mutex_unlock(&device->lock);
-    if (!stream->owned) unlist_stream(stream); /* from here on its owner may destroy it */
-  }
+  if (stream->imported && !stream->owned) unlist_stream(stream); /* from here on its owner may destroy it */
   rill__pools_stream_end(stream);
   struct rill__event *cached = atomic_load(&stream->cached_event);
   if (cached != NULL) rill__object_retire(&cached->base);
@@ -268,14 +164,14 @@ rill_status rill_stream_release(rill_stream stream) {
 
 rill_status rill_stream_native(rill_stream stream, uintptr_t *out) {
   RILL_ENTER_STREAM(0);
-  RILL_REQUIRE(!rill__is_held(s), RILL_ERROR_NOT_READY,
+  const uintptr_t native = RILL_DOOR(s, stream, native, s);
+  if (native != 0) atomic_store(&rill__is_shared, true);
+  RILL_REQUIRE(native == 0 ? !rill__is_held(s) : rill__stream_share(s), RILL_ERROR_NOT_READY,
                "%s is held: work given to its native stream would pass what is queued" RILL_HINT
-               "record the event that "
-               "it waits for first",
+               "record the event that it waits for first",
                rill__name_of(&s->base).text);
-  atomic_store(&rill__is_shared, true);
-  atomic_store(&s->foreign, true);
-  *out = RILL_DOOR(s, stream, native, s);
+  if (native != 0 && !s->imported) RILL_TRY(rill__native_list(s, native));
+  *out = native;
   return RILL_OK;
 }
 
@@ -320,9 +216,9 @@ rill_status rill_stream_is_complete(rill_stream stream, bool *out) {
   RILL_TRY(rill__check_usable(s->base.device));
   *out = rill__known_idle(s);
   if (*out || rill__is_held(s)) return RILL_OK;
-  const uint64_t token = rill__memo_ask(&s->memo, self);
+  const struct rill__question asked = rill__completion_ask(&s->work);
   RILL_TRY(RILL_DOOR(s, stream, is_complete, s, out));
-  if (*out) rill__memo_seen(&s->memo, token);
+  if (*out) rill__completion_remember(&s->work, &asked);
   return RILL_OK;
 }
 
@@ -334,6 +230,26 @@ rill_status rill_stream_is_capturing(rill_stream stream, bool *out) {
 
 /* ---- events ---- */
 
+rill_status rill__record_in_driver(struct rill__stream *stream, struct rill__event *event, uint32_t flags) {
+  struct rill__thread *const self = rill__self;
+  rill__submission_begin(&event->work, self);
+  rill__submission_begin(&stream->work, self);
+  const rill_status status = RILL_DOOR(stream, stream, record, stream, event, flags);
+  rill__submission_end(&stream->work, self);
+  rill__submission_end(&event->work, self);
+  return status;
+}
+
+/* A first record, or one of an event that stands for a fence. */
+static __attribute__((noinline)) rill_status record_claimed(struct rill__stream *stream, struct rill__event *event,
+                                                            uint32_t flags) {
+  struct rill__recording recording;
+  RILL_TRY(rill__recording_begin(&recording, stream, event));
+  const rill_status status = rill__record_in_driver(stream, recording.target, flags);
+  rill__recording_end(&recording, status);
+  return status;
+}
+
 rill_status rill__stream_record(struct rill__stream *stream, struct rill__event *event, uint32_t flags) {
   RILL_TRY(rill__check_usable(stream->base.device));
   if (rill__is_held(stream)) {
@@ -341,20 +257,10 @@ rill_status rill__stream_record(struct rill__stream *stream, struct rill__event 
     RILL_TRY(rill__held_record(stream, event, flags, &taken));
     if (taken) return RILL_OK;
   }
-  RILL_TRY(RILL_DOOR(stream, stream, record, stream, event, flags));
-  rill__memo_changed(&stream->memo);
-  rill__event_was_recorded(event);
-  return RILL_OK;
-}
-
-void rill__event_was_recorded(struct rill__event *event) {
-  rill__memo_changed(&event->memo);
-  bool awaited = atomic_load_explicit(&event->held_point, memory_order_acquire) != NULL;
-  if (RILL__UNLIKELY(!atomic_load_explicit(&event->recorded, memory_order_relaxed))) {
-    atomic_store(&event->recorded, true);
-    awaited |= atomic_load(&event->watched); /* core/held.h says why in this order */
+  if (RILL__LIKELY(atomic_load_explicit(&event->state, memory_order_acquire) == RILL__EVENT_RECORDED)) {
+    return rill__record_in_driver(stream, event, flags);
   }
-  if (RILL__UNLIKELY(awaited)) rill__held_recorded(event);
+  return record_claimed(stream, event, flags);
 }
 
 rill_status rill_stream_record_event(rill_stream stream, rill_event event, uint32_t flags) {
@@ -385,27 +291,39 @@ rill_status rill_stream_record_new_event(rill_stream stream, const rill_event_op
   return status;
 }
 
+/* Of a held stream, or for an event that is not RECORDED. */
+static __attribute__((noinline)) rill_status wait_slowly(struct rill__stream *stream, struct rill__event *event,
+                                                         uint32_t flags) {
+  struct rill__event *point = NULL;
+  rill_status status = RILL_OK;
+  bool taken = false;
+  RILL_TRY(rill__held_wait(stream, event, &point, &taken));
+  if (taken || rill__known_complete(point)) return RILL_OK;
+  RILL_SUBMIT(status, stream, stream, wait, stream, point, flags);
+  return status;
+}
+
 /* The event has been recorded, or the stream is to be held for it. */
 static rill_status wait(struct rill__stream *stream, struct rill__event *event, uint32_t flags) {
-  if (RILL__UNLIKELY(!atomic_load_explicit(&event->recorded, memory_order_acquire) ||
-                     atomic_load_explicit(&event->held_point, memory_order_acquire) != NULL || rill__is_held(stream))) {
-    bool taken = false;
-    RILL_TRY(rill__held_wait(stream, event, &taken));
-    if (taken) return RILL_OK;
+  if (RILL__UNLIKELY(atomic_load_explicit(&event->state, memory_order_acquire) != RILL__EVENT_RECORDED ||
+                     rill__is_held(stream))) {
+    return wait_slowly(stream, event, flags);
   }
-  RILL_TRY(RILL_DOOR(stream, stream, wait, stream, event, flags));
-  rill__memo_changed(&stream->memo);
-  return RILL_OK;
+  rill_status status = RILL_OK;
+  RILL_SUBMIT(status, stream, stream, wait, stream, event, flags);
+  return status;
 }
 
 rill_status rill__stream_wait(struct rill__stream *stream, struct rill__event *event) {
-  return rill__known_complete(event) ? RILL_OK : wait(stream, event, 0);
+  struct rill__event *point = NULL;
+  const bool complete = rill__event_meaning(event, &point) == RILL__RECORD_ISSUED && rill__known_complete(point);
+  return complete ? RILL_OK : wait(stream, event, 0);
 }
 
 rill_status rill_stream_wait_event(rill_stream stream, rill_event event, uint32_t flags) {
   RILL_ENTER();
   struct rill__stream *s;
-  struct rill__event *e;
+  struct rill__event *e, *point;
   RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
   RILL_RESOLVE(RILL__EVENT, event, "event", &e);
   RILL_TRY(rill__check_same_backend(&s->base, &e->base));
@@ -415,11 +333,12 @@ rill_status rill_stream_wait_event(rill_stream stream, rill_event event, uint32_
                flags);
   RILL_TRY(rill__check_usable(s->base.device));
   RILL_TRY(rill__check_usable(e->base.device));
-  if (RILL__UNLIKELY(!atomic_load_explicit(&e->recorded, memory_order_acquire))) {
+  const enum rill__meaning meaning = rill__event_meaning(e, &point);
+  if (RILL__UNLIKELY(meaning == RILL__NO_RECORD)) {
     if (e->signaled || (flags & RILL_WAIT_IF_RECORDED) != 0) return RILL_OK;
     RILL_REQUIRE((flags & RILL_WAIT_MUST_BE_RECORDED) == 0, RILL_ERROR_NOT_RECORDED, "%s has never been recorded",
                  rill__name_of(&e->base).text);
-  } else if (rill__known_complete(e) && (flags & RILL_EVENT_EXTERNAL) == 0) {
+  } else if (meaning == RILL__RECORD_ISSUED && (flags & RILL_EVENT_EXTERNAL) == 0 && rill__known_complete(point)) {
     return RILL_OK;
   }
   return wait(s, e, flags & RILL_EVENT_EXTERNAL);
@@ -492,9 +411,9 @@ static rill_status synchronize(struct rill__thread *self, struct rill__stream *s
   rill__keep_and_leave(self, &stream->base);
   rill_status status = held ? rill__held_wait_for_stream(stream, &ns) : RILL_OK;
   if (status == RILL_OK && !idle) {
-    const uint64_t token = rill__memo_ask(&stream->memo, self);
+    const struct rill__question asked = rill__completion_ask(&stream->work);
     status = RILL_DOOR(stream, stream, synchronize, stream, ns);
-    if (status == RILL_OK && !rill__is_held(stream)) rill__memo_seen(&stream->memo, token);
+    if (status == RILL_OK) rill__completion_remember(&stream->work, &asked);
   }
   if (status == RILL_OK) status = rill__held_failure(stream);
   if (status == RILL_OK) rill__memory_synchronized(stream->base.device);
@@ -529,7 +448,7 @@ rill_status rill_stream_host_call(rill_stream stream, rill_host_fn fn, void *use
     RILL_TRY(rill__held_host_call(s, fn, user, &taken));
     if (taken) return RILL_OK;
   }
-  RILL_TRY(RILL_DOOR(s, stream, host_call, s, fn, user));
-  rill__memo_changed(&s->memo);
-  return RILL_OK;
+  rill_status status = RILL_OK;
+  RILL_SUBMIT(status, s, stream, host_call, s, fn, user);
+  return status;
 }

@@ -12,7 +12,6 @@ _Atomic uint64_t rill__epoch = 1;
 bool rill__has_membarrier;
 
 static _Atomic(struct rill__thread *) all_threads;
-static _Atomic uint64_t records;
 static pthread_key_t thread_end;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -41,7 +40,6 @@ struct rill__thread *rill__thread_attach(void) {
     thread = calloc(1, sizeof *thread);
     if (thread == NULL) return NULL;
     atomic_init(&thread->in_use, true);
-    thread->next_token = (atomic_fetch_add(&records, 1) + 1) << 40;
     thread->next = atomic_load(&all_threads);
     while (!atomic_compare_exchange_weak(&all_threads, &thread->next, thread)) {
     }
@@ -76,7 +74,10 @@ uint64_t rill__oldest_epoch(void) {
 static bool uses(struct rill__thread *thread, uint64_t id, uint64_t before) {
   const uint64_t epoch = atomic_load(&thread->epoch);
   if (epoch == 0 || epoch > before) return false;
-  return atomic_load(&thread->ids[0]) == id || atomic_load(&thread->ids[1]) == id;
+  const uint32_t handles = atomic_load(&thread->handles);
+  bool found = false;
+  for (uint32_t i = 0; i < handles && i < 4; i++) found |= atomic_load(&thread->ids[i]) == id;
+  return found;
 }
 
 void rill__wait_for_users(uint64_t id) {

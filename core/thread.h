@@ -40,9 +40,8 @@ struct rill__thread {
   _Atomic uint64_t epoch;             /* 0 outside calls */
   const char *api;                    /* the public function that is running */
   const struct rill__object *subject; /* the first object it was given */
-  _Atomic uint64_t ids[2];            /* the handles that the call has looked up so far; 0: none */
-  uint32_t handles;                   /* how many */
-  uint64_t next_token;                /* for rill__memo_ask; no two threads share one */
+  _Atomic uint32_t handles;           /* how many the call has looked up so far ... */
+  _Atomic uint64_t ids[4];            /* ... and which; no call looks up more */
   struct rill__error_record error;
   struct rill__error_record aside; /* where failures go between rill__errors_aside and rill__errors_back */
   uint32_t aside_depth;
@@ -88,9 +87,7 @@ static inline struct rill__thread *rill__enter(const char *api) {
   }
   self->api = api;
   self->subject = NULL;
-  self->handles = 0;
-  atomic_store_explicit(&self->ids[0], 0, memory_order_relaxed);
-  atomic_store_explicit(&self->ids[1], 0, memory_order_relaxed);
+  atomic_store_explicit(&self->handles, 0, memory_order_relaxed);
   const uint64_t epoch = atomic_load_explicit(&rill__epoch, memory_order_acquire);
   if (RILL__LIKELY(RILL__MEMBARRIER_USABLE)) {
     atomic_store_explicit(&self->epoch, epoch, memory_order_release);
@@ -101,14 +98,15 @@ static inline struct rill__thread *rill__enter(const char *api) {
   return self;
 }
 
-/* Before a handle is looked up; no call looks up more than two. */
+/* Before a handle is looked up. */
 static inline void rill__announce(struct rill__thread *self, uint64_t id) {
-  _Atomic uint64_t *const place = &self->ids[self->handles++ & 1];
+  const uint32_t handles = atomic_load_explicit(&self->handles, memory_order_relaxed);
+  atomic_store_explicit(&self->ids[handles % 4], id, memory_order_relaxed);
   if (RILL__LIKELY(RILL__MEMBARRIER_USABLE)) {
-    atomic_store_explicit(place, id, memory_order_release);
+    atomic_store_explicit(&self->handles, handles + 1, memory_order_release);
     atomic_signal_fence(memory_order_seq_cst);
   } else {
-    atomic_store_explicit(place, id, memory_order_seq_cst);
+    atomic_store_explicit(&self->handles, handles + 1, memory_order_seq_cst);
   }
 }
 

@@ -1,6 +1,6 @@
 #include "core/use.h"
 
-#include "core/held.h"
+#include "core/held/held.h"
 
 #include <stdlib.h>
 
@@ -78,11 +78,19 @@ struct rill__use *rill__use_note(struct rill__use **list, struct rill__use *use)
   return before;
 }
 
+/* A record that failed, as what was held before it did, marks nothing: not even what the driver had before. */
+static bool is_failed(struct rill__event *event) {
+  struct rill__event *point = NULL;
+  return rill__event_meaning(event, &point) == RILL__RECORD_FAILED;
+}
+
 bool rill__use_is_complete(const struct rill__use *use) {
   bool ready = false;
-  if (atomic_load(&use->event->base.device->lost) != RILL_OK) return true;
+  struct rill__device *device = use->event->base.device;
+  if (atomic_load(&device->lost) != RILL_OK) return true;
+  if (is_failed(use->event)) return rill__device_is_idle(device);
   rill__errors_aside();
-  const bool known = rill__event_is_ready(rill__self, use->event, &ready) == RILL_OK;
+  const bool known = rill__event_is_ready(use->event, &ready) == RILL_OK;
   rill__errors_back();
   return known && ready;
 }
@@ -94,13 +102,15 @@ bool rill__uses_are_complete(const struct rill__use *list) {
   return true;
 }
 
-/* Work of a lost device is over; a record that failed with what was held before it is none. */
+/* Work of a lost device is over. */
 rill_status rill__uses_wait(const struct rill__use *list) {
   for (; list != NULL; list = list->next) {
-    struct rill__event *event = list->event;
-    const struct rill__device *device = event->base.device;
-    if (atomic_load(&device->lost) != RILL_OK || !atomic_load(&event->recorded)) continue;
-    const rill_status status = RILL_DOOR(event, event, synchronize, event, RILL__FOREVER);
+    struct rill__event *point = NULL;
+    struct rill__device *device = list->event->base.device;
+    if (atomic_load(&device->lost) != RILL_OK) continue;
+    const rill_status status = rill__event_meaning(list->event, &point) == RILL__RECORD_FAILED
+                                   ? RILL_DOOR(device, device, synchronize, device)
+                                   : RILL_DOOR(point, event, synchronize, point, RILL__FOREVER);
     if (status != RILL_OK && atomic_load(&device->lost) == RILL_OK) return status;
   }
   return RILL_OK;

@@ -1,5 +1,5 @@
 /* Copies and prefetches of held streams, and the pinned memory that stands in for pageable memory in them. */
-#include "core/held_queue.h"
+#include "core/held/queue.h"
 
 /* Puts pinned memory, without anything between rows, between the ends of a copy, of which those that are pageable are
  * named. */
@@ -48,7 +48,7 @@ static rill_status ask_pageable(struct rill__device *device, const void *p, uint
   return RILL_OK;
 }
 
-rill_status rill__held_copy_3d(struct rill__stream *stream, const struct rill__copy_3d *copy, bool *taken) {
+rill_status rill__held_copy(struct rill__stream *stream, const struct rill__copy_3d *copy, bool *taken) {
   struct rill__device *device = stream->base.device;
   bool from = false, to = false;
   const size_t n = copy->width * copy->height * copy->depth;
@@ -68,14 +68,6 @@ rill_status rill__held_copy_3d(struct rill__stream *stream, const struct rill__c
   op->copy.staging = staging;
   op->bytes += staging != NULL ? n : 0;
   return rill__held_push(stream, op, taken);
-}
-
-rill_status rill__held_copy(struct rill__stream *stream, void *dst, uint32_t dst_kind, const void *src,
-                            uint32_t src_kind, size_t n, bool *taken) {
-  const struct rill__copy_3d copy = {
-    .dst = dst, .src = src, .dst_kind = dst_kind, .src_kind = src_kind, .width = n, .height = 1, .depth = 1
-  };
-  return rill__held_copy_3d(stream, &copy, taken);
 }
 
 rill_status rill__held_prefetch(struct rill__stream *stream, const void *p, size_t size, bool *taken) {

@@ -1,0 +1,310 @@
+/* Fences, and what events stand for. */
+#include "core/call.h"
+#include "core/held/queue.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---- failures ---- */
+
+struct rill__failure *rill__failure_new(rill_status status, int32_t code, const char *name, const char *text) {
+  struct rill__failure *failure = calloc(1, sizeof *failure);
+  if (failure == NULL) return NULL;
+  failure->references = 1;
+  failure->status = status;
+  failure->native_code = code;
+  (void)snprintf(failure->native_name, sizeof failure->native_name, "%s", name);
+  (void)snprintf(failure->text, sizeof failure->text, "%.511s", text);
+  return failure;
+}
+
+void rill__failure_unref(struct rill__failure *failure) {
+  if (failure != NULL && --failure->references == 0) free(failure);
+}
+
+rill_status rill__fail_failed_record(struct rill__event *event) {
+  struct rill__failure copy = { .status = RILL_ERROR_NOT_RECORDED, .text = "no host memory was left to say why" };
+  rill__held_lock();
+  if (atomic_load(&event->state) == RILL__EVENT_FENCED) {
+    const struct rill__failure *failure = atomic_load(&event->fence)->failure;
+    if (failure != NULL) copy = *failure;
+  }
+  rill__held_unlock();
+  return rill__fail_native(copy.status, copy.native_code, copy.native_name,
+                           "%s was recorded on a held stream, whose work failed: %s" RILL_HINT "record it again",
+                           rill__name_of(&event->base).text, copy.text);
+}
+
+/* ---- fences ---- */
+
+static void destroy(struct rill__object *object) {
+  struct rill__fence *fence = (struct rill__fence *)object;
+  if (fence->mark_is_event) {
+    rill__drop(&fence->mark->base);
+  } else if (fence->mark != NULL) {
+    rill__object_retire(&fence->mark->base);
+  }
+  free(fence);
+}
+
+rill_status rill__fence_new(struct rill__event *event, struct rill__fence **out) {
+  *out = calloc(1, sizeof **out);
+  RILL_REQUIRE(*out != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory to wait for an event on the host");
+  rill__object_init(&(*out)->base, event->base.device, destroy);
+  (*out)->references = 1;
+  (*out)->event = rill__name_of(&event->base);
+  return RILL_OK;
+}
+
+rill_status rill__mark_new(struct rill__event *event, struct rill__event **out) {
+  rill_event_options options = RILL_EVENT_OPTIONS_INIT;
+  options.timing = event->timing;
+  options.blocking_sync = event->blocking_sync;
+  return rill__event_create(event->base.device, &options, out);
+}
+
+void rill__fence_unref(struct rill__fence *fence) {
+  if (--fence->references > 0) return;
+  rill__failure_unref(fence->failure);
+  rill__object_defer(&fence->base);
+}
+
+static void resolve(struct rill__fence *fence, enum fence_state state) {
+  atomic_store_explicit(&fence->state, state, memory_order_release);
+  while (fence->blocked != NULL) {
+    struct rill__queue *queue = fence->blocked;
+    rill__queue_unlink(queue);
+    rill__queue_link(queue, &rill__held_ready);
+  }
+  rill__held_changed();
+}
+
+void rill__fence_issue(struct rill__fence *fence, struct rill__event *mark, bool is_event) {
+  fence->mark = mark;
+  fence->mark_is_event = is_event;
+  if (is_event) {
+    rill__keep(&mark->base);
+    mark->awaited += fence->waits;
+  }
+  resolve(fence, FENCE_ISSUED);
+}
+
+void rill__fence_fail(struct rill__fence *fence, struct rill__failure *failure) {
+  fence->failure = failure;
+  if (failure != NULL) failure->references++;
+  resolve(fence, FENCE_FAILED);
+}
+
+void rill__fence_add_wait(struct rill__fence *fence) {
+  fence->references++;
+  fence->waits++;
+  if (fence->mark_is_event) fence->mark->awaited++;
+}
+
+/* Without waits, an event that is its own mark stands for itself again. */
+void rill__fence_remove_wait(struct rill__fence *fence) {
+  fence->waits--;
+  if (fence->mark_is_event && --fence->mark->awaited == 0 && rill__event_is_at(fence->mark, fence)) {
+    rill__event_detach(fence->mark, RILL__EVENT_RECORDED);
+  }
+  rill__fence_unref(fence);
+}
+
+/* ---- what an event stands for ---- */
+
+enum rill__meaning rill__fence_meaning(struct rill__event *event, struct rill__event **point) {
+  const uint32_t state = atomic_load_explicit(&event->state, memory_order_acquire);
+  if (state == RILL__EVENT_RECORDED) return RILL__RECORD_ISSUED;
+  if (state == RILL__EVENT_UNRECORDED) return RILL__NO_RECORD;
+  struct rill__fence *fence = atomic_load_explicit(&event->fence, memory_order_acquire);
+  switch ((enum fence_state)atomic_load_explicit(&fence->state, memory_order_acquire)) {
+    case FENCE_AWAITED: return RILL__NO_RECORD;
+    case FENCE_QUEUED: return RILL__RECORD_HELD;
+    case FENCE_FAILED: return RILL__RECORD_FAILED;
+    case FENCE_ISSUED: break;
+  }
+  *point = fence->mark;
+  return RILL__RECORD_ISSUED;
+}
+
+void rill__event_attach(struct rill__event *event, struct rill__fence *fence) {
+  struct rill__fence *const old = rill__event_fence(event);
+  fence->references++;
+  fence->created = rill__held_serial;
+  atomic_store_explicit(&event->fence, fence, memory_order_release);
+  atomic_store(&event->state, RILL__EVENT_FENCED);
+  if (old != NULL) rill__fence_unref(old);
+}
+
+/* The pointer stays for those who have just seen FENCED. */
+void rill__event_detach(struct rill__event *event, enum rill__event_state after) {
+  struct rill__fence *const fence = atomic_load(&event->fence);
+  atomic_store(&event->state, after);
+  rill__fence_unref(fence);
+}
+
+struct rill__fence *rill__event_claim(struct rill__event *event) {
+  struct rill__fence *fence;
+  while ((fence = rill__event_fence(event)) != NULL && fence->claimed) rill__held_await_change();
+  if (fence != NULL) fence->claimed = true;
+  return fence;
+}
+
+void rill__event_unclaim(struct rill__fence *fence) {
+  fence->claimed = false;
+  rill__held_changed();
+}
+
+bool rill__event_share(struct rill__event *event) {
+  rill__held_lock();
+  const struct rill__fence *fence = rill__event_fence(event);
+  const bool issued = fence != NULL && rill__fence_state(fence) == FENCE_ISSUED;
+  const bool elsewhere = issued && fence->mark != event;
+  if (issued && !elsewhere) rill__event_detach(event, RILL__EVENT_RECORDED);
+  if (!elsewhere) {
+    atomic_store(&rill__is_shared, true);
+    atomic_store(&event->foreign, true);
+  }
+  rill__held_unlock();
+  return !elsewhere;
+}
+
+void rill__event_export(struct rill__event *event) {
+  uint32_t state = RILL__EVENT_UNRECORDED;
+  atomic_store(&rill__is_shared, true);
+  atomic_store(&event->foreign, true);
+  (void)atomic_compare_exchange_strong(&event->state, &state, RILL__EVENT_RECORDED);
+  rill__held_lock();
+  struct rill__fence *const fence = rill__event_fence(event);
+  if (fence != NULL && rill__fence_state(fence) != FENCE_QUEUED) {
+    fence->references++;
+    rill__event_detach(event, RILL__EVENT_RECORDED);
+    if (rill__fence_state(fence) == FENCE_AWAITED) rill__fence_issue(fence, NULL, false);
+    rill__fence_unref(fence);
+  }
+  rill__held_unlock();
+  rill__held_run();
+}
+
+void rill__event_reset(struct rill__event *event) {
+  if (RILL__UNLIKELY(atomic_load(&event->state) == RILL__EVENT_FENCED)) {
+    rill__held_lock();
+    rill__event_detach(event, RILL__EVENT_UNRECORDED);
+    rill__held_unlock();
+  }
+  atomic_store_explicit(&event->state, RILL__EVENT_UNRECORDED, memory_order_relaxed);
+}
+
+void rill__event_abandon(struct rill__event *event) {
+  if (RILL__LIKELY(atomic_load(&event->state) != RILL__EVENT_FENCED)) return;
+  char text[300];
+  (void)snprintf(text, sizeof text, "%s was released without ever having been recorded, and work was held for it",
+                 rill__name_of(&event->base).text);
+  rill__held_lock();
+  struct rill__fence *const fence = rill__event_fence(event);
+  if (fence != NULL && rill__fence_state(fence) == FENCE_AWAITED) {
+    struct rill__failure *failure = rill__failure_new(RILL_ERROR_NOT_RECORDED, 0, "", text);
+    rill__fence_fail(fence, failure);
+    rill__failure_unref(failure);
+  }
+  rill__held_unlock();
+  rill__held_run();
+}
+
+/* ---- recording ---- */
+
+/* A capture would never complete the record. */
+static rill_status refuse_capture(const struct rill__event *event, struct rill__stream *stream) {
+  bool capturing = false;
+  if (!atomic_load(&rill__is_shared)) return RILL_OK;
+  RILL_TRY(RILL_DOOR(stream, stream, is_capturing, stream, &capturing));
+  RILL_REQUIRE(!capturing, RILL_ERROR_CAPTURE_ACTIVE,
+               "%s is capturing, and streams are held for %s, which a capture does not complete" RILL_HINT
+               "record the event outside captures first",
+               rill__name_of(&stream->base).text, rill__name_of(&event->base).text);
+  return RILL_OK;
+}
+
+/* Waits for the event's last record are queued: the new one goes to an event of its own, with a fence for it. */
+static rill_status set_apart(struct rill__recording *recording) {
+  struct rill__event *mark = NULL;
+  RILL_TRY(rill__mark_new(recording->event, &mark));
+  const rill_status status = rill__fence_new(recording->event, &recording->next);
+  if (status != RILL_OK) {
+    rill__object_retire(&mark->base);
+    return status;
+  }
+  recording->next->mark = mark;
+  recording->target = mark;
+  return RILL_OK;
+}
+
+rill_status rill__recording_begin(struct rill__recording *recording, struct rill__stream *stream,
+                                  struct rill__event *event) {
+  *recording = (struct rill__recording){ .event = event, .target = event };
+  if (RILL__LIKELY(atomic_load(&event->state) != RILL__EVENT_FENCED)) return RILL_OK;
+  rill__held_lock();
+  const bool shared = rill__event_is_shared(event);
+  struct rill__fence *const fence = shared ? rill__event_claim(event) : rill__event_fence(event);
+  const bool awaited = fence != NULL && rill__fence_state(fence) == FENCE_AWAITED;
+  const bool apart = fence != NULL && event->awaited > 0 && !shared;
+  if (fence != NULL) fence->references++;
+  recording->fence = fence;
+  recording->claimed = fence != NULL && shared;
+  rill__held_unlock();
+  rill_status status = RILL_OK;
+  if (awaited) status = refuse_capture(event, stream);
+  if (status == RILL_OK && apart) status = set_apart(recording);
+  if (status != RILL_OK) rill__recording_end(recording, status);
+  return status;
+}
+
+/* The first record of an event for which streams are held. */
+static void issue_awaited(struct rill__event *event, struct rill__fence *fence) {
+  rill__fence_issue(fence, event, true);
+  if (fence->waits == 0) rill__event_detach(event, RILL__EVENT_RECORDED);
+}
+
+static bool count_as_recorded(struct rill__event *event) {
+  uint32_t state = RILL__EVENT_UNRECORDED;
+  return atomic_compare_exchange_strong(&event->state, &state, RILL__EVENT_RECORDED);
+}
+
+/* A record of an event that stood for no fence when it began, and came before whatever it stands for meanwhile. */
+static void end_first(struct rill__event *event) {
+  if (RILL__LIKELY(count_as_recorded(event))) return;
+  rill__held_lock();
+  struct rill__fence *const fence = rill__event_fence(event);
+  if (fence == NULL) (void)count_as_recorded(event); /* the wait that gave it one was refused */
+  if (fence != NULL && rill__fence_state(fence) == FENCE_AWAITED) issue_awaited(event, fence);
+  rill__held_unlock();
+  rill__held_run();
+}
+
+/* The event stands for the record, unless another one was queued meanwhile.  Under the lock. */
+static void end_fenced(const struct rill__recording *recording) {
+  struct rill__event *event = recording->event;
+  if (!rill__event_is_at(event, recording->fence)) return;
+  if (recording->next != NULL) {
+    rill__fence_issue(recording->next, recording->target, false);
+    rill__event_attach(event, recording->next);
+  } else if (rill__fence_state(recording->fence) == FENCE_AWAITED) {
+    issue_awaited(event, recording->fence);
+  } else {
+    rill__event_detach(event, RILL__EVENT_RECORDED);
+  }
+}
+
+void rill__recording_end(struct rill__recording *recording, rill_status status) {
+  if (recording->fence == NULL) {
+    if (status == RILL_OK) end_first(recording->event);
+    return;
+  }
+  rill__held_lock();
+  if (status == RILL_OK) end_fenced(recording);
+  if (recording->claimed) rill__event_unclaim(recording->fence);
+  if (recording->next != NULL) rill__fence_unref(recording->next);
+  rill__fence_unref(recording->fence);
+  rill__held_unlock();
+  rill__held_run();
+}

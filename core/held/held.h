@@ -1,0 +1,138 @@
+/* Held streams.
+ *
+ * A stream that waits for an event which has never been recorded is held: what is submitted to it is checked and copied
+ * as ever, but queued on the host.  Whoever records the event hands the queue to the driver.
+ *
+ * A wait in such a queue is for a fence: one record of one event, made or still to come.
+ *
+ *   AWAITED   the event has never been recorded; streams are held for it
+ *   QUEUED    the record is in the queue of a held stream
+ *   ISSUED    the driver has it
+ *   FAILED    it failed, as the work before it did
+ *
+ * The driver waits for the fence's mark, an event.  A queued record goes to a mark of its own, never to the event's own
+ * native event, so nothing has to be ordered with other records of the event.  A record that streams were held for, or
+ * that the driver had before the wait, has the event itself as its mark; while waits for it are queued, the next record
+ * goes to another mark.  So an event stands for its native event (RECORDED) or for the mark of its fence (FENCED).
+ *
+ * Invariants
+ * - Work that the driver has never depends on work that is held.  So the driver always finishes what it has, and a
+ *   wait for an issued fence may be handed to it at any time.
+ * - One lock guards queues, fences and what a FENCED event stands for.  It is never held across a driver call.
+ * - A record changes what the event stands for if that is still what it was when the record began; if not, a later
+ * record has been queued.  The first record of an event without a fence takes no lock: the wait that gives it a fence
+ * does so by a compare-and-swap, and the record, when it is made, by another.
+ * - A queue that is held is blocked, in the list of one fence, or ready, in the list of those that can go on, or run by
+ *   one thread, which takes one operation out under the lock and hands it over without it.
+ * - While a stream is held, all submissions to it go through its queue; `held` becomes false under the lock when the
+ *   queue is empty and its last operation has reached the driver.
+ */
+#ifndef RILL_CORE_HELD_HELD_H
+#define RILL_CORE_HELD_HELD_H
+
+#include "core/backend.h"
+
+struct rill__constants;
+
+/* ---- streams ---- */
+
+static inline bool rill__is_held(struct rill__stream *stream) {
+  return RILL__UNLIKELY(atomic_load_explicit(&stream->held, memory_order_acquire));
+}
+
+/* Each takes the operation if the stream is held, and says so in `taken`; if it is held no more, the caller goes on to
+ * the driver.  On failure nothing was taken. */
+rill_status rill__held_record(struct rill__stream *stream, struct rill__event *event, uint32_t flags, bool *taken);
+rill_status rill__held_host_call(struct rill__stream *stream, rill_host_fn fn, void *user, bool *taken);
+rill_status rill__held_copy(struct rill__stream *stream, const struct rill__copy_3d *copy, bool *taken);
+rill_status rill__held_fill(struct rill__stream *stream, const struct rill__fill_2d *fill, bool *taken);
+rill_status rill__held_prefetch(struct rill__stream *stream, const void *p, size_t size, bool *taken);
+/* `constants`: those of the launch, NULL if it has none; taken over, and set to NULL, with the launch. */
+rill_status rill__held_launch(struct rill__stream *stream, const struct rill__launch *launch,
+                              struct rill__constants **constants, bool *taken);
+
+/* A wait of a held stream, or one for an event that is not RECORDED.  `taken` false: the driver can be given a wait for
+ * `*point`, which is valid inside the epoch. */
+rill_status rill__held_wait(struct rill__stream *stream, struct rill__event *event, struct rill__event **point,
+                            bool *taken);
+
+/* Others can submit to the stream from here on, so it cannot be held; false if it is held now. */
+bool rill__stream_share(struct rill__stream *stream);
+
+/* Fails, once, if held work of the stream has failed. */
+rill_status rill__held_failure(struct rill__stream *stream);
+
+/* The stream is destroyed. */
+void rill__held_forget(struct rill__stream *stream);
+
+/* ---- recording an event that is not RECORDED, on a stream that is not held ---- */
+
+struct rill__recording {
+  struct rill__event *event, *target; /* target: what the driver has to record for it */
+  struct rill__fence *fence, *next;   /* what the event stands for, and will, if that is not itself; or NULL */
+  bool claimed;
+};
+
+rill_status rill__recording_begin(struct rill__recording *recording, struct rill__stream *stream,
+                                  struct rill__event *event);
+
+/* `status`: of the record of the target. */
+void rill__recording_end(struct rill__recording *recording, rill_status status);
+
+/* ---- what an event stands for ---- */
+
+enum rill__meaning { RILL__NO_RECORD, RILL__RECORD_ISSUED, RILL__RECORD_HELD, RILL__RECORD_FAILED };
+
+/* Of an event that is not RECORDED. */
+enum rill__meaning rill__fence_meaning(struct rill__event *event, struct rill__event **point);
+
+/* `point`: the event to ask the driver about if it has the record; valid inside the epoch. */
+static inline enum rill__meaning rill__event_meaning(struct rill__event *event, struct rill__event **point) {
+  *point = event;
+  if (RILL__LIKELY(atomic_load_explicit(&event->state, memory_order_acquire) == RILL__EVENT_RECORDED)) {
+    return RILL__RECORD_ISSUED;
+  }
+  return rill__fence_meaning(event, point);
+}
+
+/* Fails with the reason why the event's last record failed. */
+rill_status rill__fail_failed_record(struct rill__event *event);
+
+/* Others may use and record the native event from here on.  False if it does not have the event's last record. */
+bool rill__event_share(struct rill__event *event);
+
+/* The same for other processes; the event counts as recorded. */
+void rill__event_export(struct rill__event *event);
+
+/* For an event that nobody uses: it has never been recorded. */
+void rill__event_reset(struct rill__event *event);
+
+/* The last reference to the event has gone: what waits for a first record of it fails. */
+void rill__event_abandon(struct rill__event *event);
+
+/* ---- devices and the host ---- */
+
+/* The device is lost: all that is held for it fails. */
+void rill__held_device_lost(struct rill__device *device);
+
+/* Block, outside epochs, until the driver has what was submitted before the call; `ns` is reduced by the time that
+ * took.  `point`: what to ask the driver about, kept; NULL if the event was never recorded. */
+rill_status rill__held_wait_for_stream(struct rill__stream *stream, uint64_t *ns);
+rill_status rill__held_wait_for_event(struct rill__event *event, uint64_t *ns, struct rill__event **point);
+void rill__held_wait_for_device(struct rill__device *device);
+
+/* Gives back the pinned memory that held copies do not need any more.  May block; outside epochs. */
+void rill__staging_give_back(void);
+
+/* How many streams are held. */
+extern _Atomic uint32_t rill__held_count;
+
+/* Blocks, outside epochs, until no held work may be going to use the allocation or registered range. */
+void rill__held_wait_for_memory(struct rill__object *allocation);
+
+/* For fork. */
+void rill__held_lock(void);
+void rill__held_unlock(void);
+void rill__held_after_fork(void);
+
+#endif

@@ -1,0 +1,189 @@
+/* The lock of all that is held, and what waits for it on the host. */
+#include "core/call.h"
+#include "core/held/queue.h"
+
+#include <errno.h>
+#include <time.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed;
+uint64_t rill__held_progress;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void prepare(void) {
+  pthread_condattr_t monotonic;
+  (void)pthread_condattr_init(&monotonic);
+  (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+  (void)pthread_cond_init(&changed, &monotonic);
+  (void)pthread_condattr_destroy(&monotonic);
+}
+
+void rill__held_lock(void) {
+  (void)pthread_once(&once, prepare);
+  pthread_mutex_lock(&lock);
+}
+
+void rill__held_unlock(void) { pthread_mutex_unlock(&lock); }
+
+void rill__held_changed(void) {
+  rill__held_progress++;
+  pthread_cond_broadcast(&changed);
+}
+
+void rill__held_await_change(void) { (void)pthread_cond_wait(&changed, &lock); }
+
+/* ---- fork ---- */
+
+/* The operations stay where they are: what they own may be another thread's, which is not here. */
+static void drop_all(void) {
+  for (struct rill__queue *queue = rill__held_queues; queue != NULL; queue = queue->next_held) {
+    for (struct held_op *op = queue->first; op != NULL; op = op->next) {
+      if (op->kind == HELD_RECORD) atomic_store(&op->record.fence->state, FENCE_FAILED);
+    }
+    struct rill__stream *stream = queue->stream;
+    queue->first = queue->last_wait = NULL;
+    queue->last = &queue->first;
+    if (queue->link != NULL) rill__queue_unlink(queue);
+    queue->bytes = 0;
+    queue->giving = 0;
+    queue->removed = queue->done = queue->pushed;
+    atomic_store(&stream->held, false);
+    atomic_store(&stream->base.device->held_streams, 0);
+  }
+  rill__held_queues = rill__held_ready = NULL;
+  atomic_store(&rill__held_count, 0);
+}
+
+void rill__held_after_fork(void) {
+  prepare(); /* the parent's waiters are not here */
+  drop_all();
+  rill__held_changed();
+}
+
+/* ---- waits of the host ---- */
+
+static void deadline_after(struct timespec *at, uint64_t ns) {
+  (void)clock_gettime(CLOCK_MONOTONIC, at);
+  const uint64_t limit = (uint64_t)INT32_MAX * 1000000000u; /* for ever, nearly */
+  if (ns > limit) ns = limit;
+  at->tv_sec += (time_t)(ns / 1000000000u);
+  at->tv_nsec += (long)(ns % 1000000000u);
+  if (at->tv_nsec >= 1000000000) {
+    at->tv_sec++;
+    at->tv_nsec -= 1000000000;
+  }
+}
+
+static uint64_t time_left(const struct timespec *until) {
+  struct timespec now;
+  (void)clock_gettime(CLOCK_MONOTONIC, &now);
+  const int64_t left = (until->tv_sec - now.tv_sec) * INT64_C(1000000000) + (until->tv_nsec - now.tv_nsec);
+  return left > 0 ? (uint64_t)left : 0;
+}
+
+/* Waits for a change; false if the time is over.  Under the lock. */
+static bool wait_for_change(const struct timespec *until, uint64_t ns) {
+  if (ns == RILL__FOREVER) {
+    (void)pthread_cond_wait(&changed, &lock);
+    return true;
+  }
+  return pthread_cond_timedwait(&changed, &lock, until) != ETIMEDOUT;
+}
+
+static rill_status fail_time_out(const struct rill__object *object, uint64_t ns, const struct held_chain *chain) {
+  return rill__fail(RILL_ERROR_TIMEOUT, "%s is still held after %llu ns%s" RILL_HINT "record the event first",
+                    rill__name_of(object).text, (unsigned long long)ns, chain->text);
+}
+
+rill_status rill__held_wait_for_stream(struct rill__stream *stream, uint64_t *ns) {
+  struct timespec until = { 0 };
+  struct held_chain chain = { "" };
+  if (*ns != RILL__FOREVER) deadline_after(&until, *ns);
+  struct rill__device *device = stream->base.device;
+  bool in_time = true;
+  rill__held_lock();
+  const struct rill__queue *queue = stream->queue;
+  const uint64_t target = queue != NULL ? queue->pushed : 0;
+  while (target > 0 && queue->done < target && in_time && atomic_load(&device->lost) == RILL_OK) {
+    in_time = wait_for_change(&until, *ns);
+  }
+  if (!in_time) rill__held_describe(queue, &chain);
+  rill__held_unlock();
+  RILL_TRY(rill__check_usable(device)); /* a lost device ends the wait, and fails what was held, in either order */
+  if (!in_time) return fail_time_out(&stream->base, *ns, &chain);
+  if (*ns != RILL__FOREVER) *ns = time_left(&until);
+  return RILL_OK;
+}
+
+rill_status rill__held_failure(struct rill__stream *stream) {
+  struct rill__failure *failure = atomic_exchange(&stream->failure, NULL);
+  if (failure == NULL) return RILL_OK;
+  const rill_status status =
+      rill__fail_native(failure->status, failure->native_code, failure->native_name, "held work of %s failed: %s",
+                        rill__name_of(&stream->base).text, failure->text);
+  rill__held_lock();
+  rill__failure_unref(failure);
+  rill__held_unlock();
+  return status;
+}
+
+/* Under the lock; the fence is referenced meanwhile.  False if the time is over. */
+static bool wait_for_fence(const struct rill__fence *fence, const struct timespec *until, uint64_t ns) {
+  bool in_time = true;
+  while (rill__fence_state(fence) == FENCE_QUEUED && in_time && atomic_load(&fence->base.device->lost) == RILL_OK) {
+    in_time = wait_for_change(until, ns);
+  }
+  return in_time;
+}
+
+rill_status rill__held_wait_for_event(struct rill__event *event, uint64_t *ns, struct rill__event **point) {
+  struct rill__device *device = event->base.device;
+  struct timespec until = { 0 };
+  struct held_chain chain = { "" };
+  bool in_time = true, failed = false;
+  if (*ns != RILL__FOREVER) deadline_after(&until, *ns);
+  *point = NULL;
+  rill__held_lock();
+  struct rill__fence *const fence = rill__event_fence(event);
+  if (atomic_load(&event->state) == RILL__EVENT_RECORDED) *point = event;
+  if (fence != NULL) {
+    fence->references++;
+    in_time = wait_for_fence(fence, &until, *ns);
+    if (!in_time) rill__held_describe(fence->queue, &chain);
+    failed = rill__fence_state(fence) == FENCE_FAILED;
+    if (rill__fence_state(fence) == FENCE_ISSUED) *point = fence->mark;
+  }
+  if (*point != NULL) rill__keep(&(*point)->base);
+  if (fence != NULL) rill__fence_unref(fence);
+  rill__held_unlock();
+  rill_status status = rill__check_usable(device);
+  if (status == RILL_OK && !in_time) status = fail_time_out(&event->base, *ns, &chain);
+  if (status == RILL_OK && failed) status = rill__fail_failed_record(event);
+  if (status != RILL_OK && *point != NULL) {
+    rill__drop(&(*point)->base);
+    *point = NULL;
+  }
+  if (*ns != RILL__FOREVER) *ns = time_left(&until);
+  return status;
+}
+
+/* A queue of the device with work up to the serial number. */
+static struct rill__queue *find_queue(const struct rill__device *device, uint64_t serial) {
+  struct rill__queue *queue = rill__held_queues;
+  while (queue != NULL &&
+         (queue->stream->base.device != device || !((queue->first != NULL && queue->first->serial <= serial) ||
+                                                    (queue->giving != 0 && queue->giving <= serial)))) {
+    queue = queue->next_held;
+  }
+  return queue;
+}
+
+void rill__held_wait_for_device(struct rill__device *device) {
+  if (atomic_load(&device->held_streams) == 0) return;
+  rill__held_lock();
+  const uint64_t serial = rill__held_serial;
+  while (find_queue(device, serial) != NULL && atomic_load(&device->lost) == RILL_OK) {
+    (void)wait_for_change(NULL, RILL__FOREVER);
+  }
+  rill__held_unlock();
+}

@@ -1,0 +1,95 @@
+/* The order of held work: what a queue waits for, and that no record is queued behind a wait for itself. */
+#include "core/held/queue.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* A wait depends on what comes before it in its queue, and on what comes before the record of its fence.  A cycle can
+ * only be closed by the record of an event for which streams wait already, so that is when it is looked for.
+ *
+ * Usually the record was queued before the wait, so that it has the smaller serial number.  The exceptions are the
+ * records that this file was asked about.  If the last of them came before the fence was made, everything that the
+ * record now depends on is older than what it depends on; then what is older than the fence needs no look. */
+static uint64_t last_exception; /* serial number of the last record that came after a wait for it */
+static uint64_t searches;
+
+/* Puts a wait on the stack, unless the search has been there. */
+static void visit(struct held_op *op, struct held_op *from, uint64_t oldest, struct held_op **stack) {
+  if (op == NULL || op->serial < oldest || op->wait.search == searches) return;
+  op->wait.search = searches;
+  op->wait.from = from;
+  op->wait.pending = *stack;
+  *stack = op;
+}
+
+/* A wait for `goal` that has to be over before the end of the queue is reached, or NULL.  Each wait is looked at once.
+ */
+static struct held_op *find_wait(const struct rill__queue *queue, const struct rill__fence *goal) {
+  const uint64_t oldest = goal->created >= last_exception ? goal->created : 0;
+  struct held_op *stack = NULL;
+  searches++;
+  visit(queue->last_wait, NULL, oldest, &stack);
+  while (stack != NULL) {
+    struct held_op *op = stack;
+    const struct rill__fence *fence = op->wait.fence;
+    stack = op->wait.pending;
+    if (fence == goal) return op;
+    visit(op->wait.older, op->wait.from, oldest, &stack);
+    if (rill__fence_state(fence) == FENCE_QUEUED && fence->wait_position > fence->queue->removed) {
+      visit(fence->wait_before, op, oldest, &stack);
+    }
+  }
+  return NULL;
+}
+
+/* ---- texts ---- */
+
+static void add_link(struct held_chain *chain, const struct rill__stream *stream, const struct rill__fence *fence) {
+  const size_t used = strlen(chain->text);
+  (void)snprintf(chain->text + used, sizeof chain->text - used, "%s%s waits for %s",
+                 used > 0 ? ", recorded where " : ": ", rill__name_of(&stream->base).text, fence->event.text);
+}
+
+static bool has_room(const struct held_chain *chain) { return strlen(chain->text) < sizeof chain->text - 1; }
+
+/* The way from `queue` to the wait that was found, which the search noted from its end. */
+static void describe_way(const struct rill__queue *queue, struct held_op *found, struct held_chain *chain) {
+  struct held_op *way = NULL;
+  for (struct held_op *op = found; op != NULL;) { /* turned round, with `pending` as the link */
+    struct held_op *from = op->wait.from;
+    op->wait.pending = way;
+    way = op;
+    op = from;
+  }
+  const struct rill__stream *stream = queue->stream;
+  for (; way != NULL && has_room(chain); way = way->wait.pending) {
+    add_link(chain, stream, way->wait.fence);
+    if (way->wait.pending != NULL) stream = way->wait.fence->queue->stream;
+  }
+}
+
+void rill__held_describe(const struct rill__queue *queue, struct held_chain *chain) {
+  chain->text[0] = '\0';
+  while (has_room(chain)) {
+    const struct held_op *op = queue->first;
+    if (op == NULL || op->kind != HELD_WAIT || !rill__fence_is_pending(op->wait.fence)) return;
+    add_link(chain, queue->stream, op->wait.fence);
+    if (rill__fence_state(op->wait.fence) == FENCE_AWAITED) break;
+    queue = op->wait.fence->queue;
+  }
+  const size_t used = strlen(chain->text);
+  (void)snprintf(chain->text + used, sizeof chain->text - used, ", which has never been recorded");
+}
+
+rill_status rill__held_check_order(struct rill__queue *queue, const struct rill__fence *fence,
+                                   const struct rill__event *event) {
+  struct held_op *found = find_wait(queue, fence);
+  if (RILL__LIKELY(found == NULL)) {
+    last_exception = rill__held_serial + 1; /* the record's */
+    return RILL_OK;
+  }
+  struct held_chain chain = { "" };
+  describe_way(queue, found, &chain);
+  return rill__fail(RILL_ERROR_INVALID_ARGUMENT, "a record of %s on %s could only be reached through itself%s",
+                    rill__name_of(&event->base).text, rill__name_of(&queue->stream->base).text, chain.text);
+}

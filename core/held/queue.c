@@ -1,0 +1,422 @@
+/* What is put into the queues of held streams. */
+#include "core/held/queue.h"
+#include "core/call.h"
+#include "core/launch_extras.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct rill__queue *rill__held_queues, *rill__held_ready;
+_Atomic uint32_t rill__held_count;
+uint64_t rill__held_serial;
+
+/* ---- operations ---- */
+
+static void free_op(struct held_op *op) {
+  switch (op->kind) {
+    case HELD_RECORD: rill__drop(&op->record.event->base); break;
+    case HELD_LAUNCH:
+      rill__constants_drop(op->launch.constants);
+      rill__drop(&op->launch.shape.kernel->base);
+      free((void *)(uintptr_t)op->launch.shape.label);
+      free((void *)(uintptr_t)op->launch.shape.extras);
+      break;
+    case HELD_COPY:
+      if (op->copy.staging != NULL) rill__staging_keep(op->copy.staging);
+      break;
+    case HELD_WAIT:
+    case HELD_HOST_CALL:
+    case HELD_FILL:
+    case HELD_PREFETCH: break;
+  }
+  free(op);
+}
+
+void rill__held_ops_free(struct held_op *list) {
+  while (list != NULL) {
+    struct held_op *op = list;
+    list = op->next;
+    free_op(op);
+  }
+}
+
+rill_status rill__held_op_new(enum held_kind kind, size_t extra, struct held_op **out) {
+  *out = extra > HELD_BYTES_MAX ? NULL : calloc(1, sizeof **out + extra);
+  RILL_REQUIRE(*out != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for %zu bytes of held work", extra);
+  (*out)->kind = kind;
+  (*out)->bytes = sizeof **out + extra;
+  return RILL_OK;
+}
+
+/* ---- queues; under the lock ---- */
+
+void rill__queue_link(struct rill__queue *queue, struct rill__queue **list) {
+  queue->next = *list;
+  queue->link = list;
+  if (queue->next != NULL) queue->next->link = &queue->next;
+  *list = queue;
+}
+
+void rill__queue_unlink(struct rill__queue *queue) {
+  *queue->link = queue->next;
+  if (queue->next != NULL) queue->next->link = queue->link;
+  queue->link = NULL;
+}
+
+static rill_status check_room(const struct rill__queue *queue, const struct held_op *op) {
+  RILL_REQUIRE(op->bytes <= HELD_BYTES_MAX - queue->bytes, RILL_ERROR_OUT_OF_MEMORY,
+               "%s is held with %zu bytes queued; %zu more pass the limit of %d" RILL_HINT
+               "record the event that it waits for",
+               rill__name_of(&queue->stream->base).text, queue->bytes, op->bytes, HELD_BYTES_MAX);
+  return RILL_OK;
+}
+
+static void append(struct rill__queue *queue, struct held_op *op) {
+  op->position = ++queue->pushed;
+  op->serial = ++rill__held_serial;
+  queue->bytes += op->bytes;
+  *queue->last = op;
+  queue->last = &op->next;
+  if (op->kind != HELD_WAIT) return;
+  op->wait.older = queue->last_wait;
+  if (op->wait.older != NULL) op->wait.older->wait.newer = op;
+  queue->last_wait = op;
+}
+
+static void remove_wait(struct rill__queue *queue, struct held_op *op) {
+  if (op->wait.newer != NULL) op->wait.newer->wait.older = op->wait.older;
+  if (op->wait.older != NULL) op->wait.older->wait.newer = op->wait.newer;
+  if (queue->last_wait == op) queue->last_wait = op->wait.older;
+}
+
+struct held_op *rill__queue_remove_first(struct rill__queue *queue) {
+  struct held_op *op = queue->first;
+  queue->first = op->next;
+  if (queue->first == NULL) queue->last = &queue->first;
+  queue->bytes -= op->bytes;
+  queue->removed = op->position;
+  if (op->kind == HELD_WAIT) remove_wait(queue, op);
+  return op;
+}
+
+void rill__queue_fail(struct rill__queue *queue, struct rill__failure *failure, struct held_op **dead) {
+  const rill_status status = failure != NULL ? failure->status : RILL_ERROR_OUT_OF_MEMORY;
+  for (struct held_op **link = &queue->first; *link != NULL;) {
+    struct held_op *op = *link;
+    if (op->kind == HELD_HOST_CALL) {
+      if (op->told == RILL_OK) op->told = status;
+      link = &op->next;
+      queue->last = link;
+      continue;
+    }
+    if (op->kind == HELD_WAIT) {
+      remove_wait(queue, op);
+      rill__fence_remove_wait(op->wait.fence);
+    }
+    if (op->kind == HELD_RECORD) {
+      rill__fence_fail(op->record.fence, failure);
+      rill__fence_unref(op->record.fence);
+    }
+    *link = op->next;
+    queue->last = link;
+    queue->bytes -= op->bytes;
+    op->next = *dead;
+    *dead = op;
+  }
+  if (queue->first == NULL) queue->last = &queue->first;
+  struct rill__failure *none = NULL;
+  if (failure != NULL && atomic_compare_exchange_strong(&queue->stream->failure, &none, failure)) failure->references++;
+}
+
+/* Takes the operation if the stream is held; if not, it stays the caller's. */
+static rill_status push(struct rill__stream *stream, struct held_op *op, bool *taken) {
+  rill_status status = RILL_OK;
+  *taken = false;
+  rill__held_lock();
+  if (atomic_load(&stream->held)) {
+    status = check_room(stream->queue, op);
+    *taken = status == RILL_OK;
+    if (*taken) append(stream->queue, op);
+  }
+  rill__held_unlock();
+  return status;
+}
+
+rill_status rill__held_push(struct rill__stream *stream, struct held_op *op, bool *taken) {
+  const rill_status status = push(stream, op, taken);
+  if (!*taken) free_op(op);
+  return status;
+}
+
+/* ---- host calls, fills and launches ---- */
+
+rill_status rill__held_host_call(struct rill__stream *stream, rill_host_fn fn, void *user, bool *taken) {
+  struct held_op *op = NULL;
+  RILL_TRY(rill__held_op_new(HELD_HOST_CALL, 0, &op));
+  op->host_call.fn = fn;
+  op->host_call.user = user;
+  return rill__held_push(stream, op, taken);
+}
+
+rill_status rill__held_fill(struct rill__stream *stream, const struct rill__fill_2d *fill, bool *taken) {
+  struct held_op *op = NULL;
+  RILL_TRY(rill__held_op_new(HELD_FILL, 0, &op));
+  op->fill.rows = *fill;
+  op->fill.rows.pattern = memcpy(op->fill.pattern, fill->pattern, fill->pattern_size);
+  return rill__held_push(stream, op, taken);
+}
+
+/* What of a launch lies behind pointers, its arguments aside; false if memory ran out. */
+static bool copy_optional_parts(struct held_op *op, const struct rill__launch *launch) {
+  if (launch->label != NULL) {
+    op->launch.shape.label = strdup(launch->label);
+    if (op->launch.shape.label == NULL) return false;
+  }
+  if (launch->extras != NULL) {
+    struct rill__launch_extras *extras = malloc(sizeof *extras);
+    if (extras == NULL) return false;
+    *extras = *launch->extras;
+    op->launch.shape.extras = extras;
+  }
+  return true;
+}
+
+static size_t padded(size_t size) { return (size + 15) / 16 * 16; }
+
+/* A launch with copies of the arguments. */
+static rill_status new_launch(const struct rill__launch *launch, struct held_op **out) {
+  const rill_bundle_kernel *source = launch->kernel->source;
+  const size_t pointers = padded(source->arg_count * sizeof(void *));
+  size_t size = pointers;
+  for (uint32_t i = 0; i < source->arg_count; i++) size += padded(source->args[i].size);
+  struct held_op *op = NULL;
+  RILL_TRY(rill__held_op_new(HELD_LAUNCH, size + 16, &op));
+  op->launch.shape = *launch;
+  op->launch.shape.label = NULL;
+  op->launch.shape.extras = NULL;
+  op->launch.shape.args = op->values;
+  rill__keep(&launch->kernel->base);
+  char *bytes = (char *)(((uintptr_t)op->values + pointers + 15) & ~(uintptr_t)15);
+  for (uint32_t i = 0; i < source->arg_count; i++) {
+    op->values[i] = memcpy(bytes, launch->args[i], source->args[i].size);
+    bytes += padded(source->args[i].size);
+  }
+  if (!copy_optional_parts(op, launch)) {
+    free_op(op);
+    return rill__fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory for a held launch");
+  }
+  *out = op;
+  return RILL_OK;
+}
+
+rill_status rill__held_launch(struct rill__stream *stream, const struct rill__launch *launch,
+                              struct rill__constants **constants, bool *taken) {
+  struct held_op *op = NULL;
+  RILL_TRY(new_launch(launch, &op));
+  if (constants != NULL) {
+    op->bytes += rill__constants_bytes(*constants);
+    op->launch.constants = *constants;
+  }
+  const rill_status status = push(stream, op, taken);
+  if (*taken) {
+    if (constants != NULL) *constants = NULL;
+  } else {
+    op->launch.constants = NULL; /* they stay the caller's */
+    free_op(op);
+  }
+  return status;
+}
+
+/* ---- records ---- */
+
+/* Queues the record for `fence`.  Under the lock. */
+static void append_record(struct rill__queue *queue, struct held_op *op, struct rill__fence *fence) {
+  op->record.fence = fence;
+  fence->references++;
+  fence->wait_before = queue->last_wait;
+  fence->wait_position = queue->last_wait != NULL ? queue->last_wait->position : 0;
+  append(queue, op);
+  fence->queue = queue;
+  atomic_store_explicit(&fence->state, FENCE_QUEUED, memory_order_release);
+}
+
+/* `fence`: a new one, for an event that is not awaited.  Under the lock. */
+static rill_status queue_record(struct rill__queue *queue, struct rill__event *event, struct held_op *op,
+                                struct rill__fence *fence) {
+  RILL_TRY(check_room(queue, op));
+  struct rill__fence *const before = rill__event_fence(event);
+  const bool awaited = before != NULL && rill__fence_state(before) == FENCE_AWAITED;
+  if (awaited) RILL_TRY(rill__held_check_order(queue, before, event));
+  append_record(queue, op, awaited ? before : fence);
+  if (!awaited) rill__event_attach(event, fence);
+  return RILL_OK;
+}
+
+rill_status rill__held_record(struct rill__stream *stream, struct rill__event *event, uint32_t flags, bool *taken) {
+  struct held_op *op = NULL;
+  struct rill__fence *fence = NULL;
+  *taken = false;
+  RILL_TRY(rill__held_op_new(HELD_RECORD, 0, &op));
+  rill__keep(&event->base);
+  op->record.event = event;
+  op->record.flags = flags;
+  rill_status status = rill__fence_new(event, &fence);
+  if (status == RILL_OK) {
+    rill__held_lock();
+    if (atomic_load(&stream->held)) {
+      status = queue_record(stream->queue, event, op, fence);
+      *taken = status == RILL_OK;
+    }
+    rill__fence_unref(fence);
+    rill__held_unlock();
+  }
+  if (!*taken) free_op(op);
+  return status;
+}
+
+/* ---- waits ---- */
+
+static rill_status check_may_hold(struct rill__stream *stream, const struct rill__event *event, bool capturing) {
+  const char *why = stream->imported ? "an imported stream cannot be held: others submit to it"
+                    : atomic_load(&stream->foreign)
+                        ? "a stream whose native handle was given out cannot be held: others may submit to it"
+                    : capturing ? "a capturing stream cannot be held"
+                                : NULL;
+  RILL_REQUIRE(why == NULL, RILL_ERROR_NOT_RECORDED,
+               "%s has never been recorded, or only on a held stream, and %s" RILL_HINT
+               "record it first, or pass RILL_WAIT_IF_RECORDED",
+               rill__name_of(&event->base).text, why);
+  return RILL_OK;
+}
+
+/* Under the lock. */
+static void hold(struct rill__stream *stream, struct rill__queue **fresh) {
+  if (stream->queue == NULL) {
+    stream->queue = *fresh;
+    stream->queue->stream = stream;
+    stream->queue->last = &stream->queue->first;
+    *fresh = NULL;
+  }
+  struct rill__queue *queue = stream->queue;
+  queue->next_held = rill__held_queues;
+  queue->link_held = &rill__held_queues;
+  if (queue->next_held != NULL) queue->next_held->link_held = &queue->next_held;
+  rill__held_queues = queue;
+  rill__keep(&stream->base);
+  atomic_fetch_add(&stream->base.device->held_streams, 1);
+  atomic_fetch_add(&rill__held_count, 1);
+  atomic_store(&stream->held, true);
+}
+
+/* What a wait needs, made before the lock is taken. */
+struct wait {
+  struct rill__stream *stream;
+  struct rill__event *event;
+  struct held_op *op;
+  struct rill__fence *fence; /* for an event that stands for none */
+  struct rill__queue *queue;
+  bool capturing;
+};
+
+/* Puts a wait for the fence into the stream's queue.  Under the lock. */
+static rill_status queue_wait(struct wait *wait, struct rill__fence *fence) {
+  struct rill__stream *stream = wait->stream;
+  if (!atomic_load(&stream->held)) {
+    RILL_TRY(check_may_hold(stream, wait->event, wait->capturing));
+    hold(stream, &wait->queue);
+    rill__queue_link(stream->queue, &fence->blocked);
+  } else {
+    RILL_TRY(check_room(stream->queue, wait->op));
+  }
+  wait->op->wait.fence = fence;
+  rill__fence_add_wait(fence);
+  append(stream->queue, wait->op);
+  wait->op = NULL;
+  return RILL_OK;
+}
+
+/* Makes the event stand for a fence until its first record; false if that has been made meanwhile.  The release of the
+ * last reference looks for the fence after it has made the handle stale. */
+static bool await_first(struct wait *wait, rill_status *status) {
+  struct rill__event *event = wait->event;
+  struct rill__fence *fence = wait->fence;
+  uint32_t state = RILL__EVENT_UNRECORDED;
+  fence->references++;
+  fence->created = rill__held_serial;
+  atomic_store(&event->fence, fence);
+  if (!atomic_compare_exchange_strong(&event->state, &state, RILL__EVENT_FENCED)) {
+    rill__fence_unref(fence);
+    return false;
+  }
+  if (rill__object_is_live(&event->base)) {
+    *status = queue_wait(wait, fence);
+  } else {
+    *status = rill__fail(RILL_ERROR_STALE_HANDLE, "event is released while a wait for its first record begins");
+  }
+  if (*status != RILL_OK) rill__event_detach(event, RILL__EVENT_UNRECORDED);
+  return true;
+}
+
+/* Under the lock.  `failed`: the event's last record is. */
+static rill_status submit_wait(struct wait *wait, struct rill__event **point, bool *taken, bool *failed) {
+  struct rill__event *event = wait->event;
+  rill_status status = RILL_OK;
+  *taken = true;
+  if (atomic_load(&event->state) == RILL__EVENT_UNRECORDED && await_first(wait, &status)) return status;
+  struct rill__fence *fence = rill__event_fence(event);
+  const enum fence_state state = fence == NULL ? FENCE_ISSUED : rill__fence_state(fence);
+  *failed = state == FENCE_FAILED;
+  if (*failed) return RILL_OK;
+  if (state == FENCE_ISSUED && !atomic_load(&wait->stream->held)) {
+    *point = fence == NULL ? event : fence->mark;
+    *taken = false;
+    return RILL_OK;
+  }
+  if (state == FENCE_QUEUED && fence->queue == wait->stream->queue) return RILL_OK; /* in order with itself */
+  if (fence != NULL) return queue_wait(wait, fence);
+  rill__fence_issue(wait->fence, event, true);
+  RILL_TRY(queue_wait(wait, wait->fence));
+  rill__event_attach(event, wait->fence);
+  return RILL_OK;
+}
+
+static rill_status prepare_wait(struct wait *wait) {
+  struct rill__stream *stream = wait->stream;
+  RILL_TRY(rill__held_op_new(HELD_WAIT, 0, &wait->op));
+  RILL_TRY(rill__fence_new(wait->event, &wait->fence));
+  if (atomic_load(&stream->held)) return RILL_OK;
+  wait->queue = calloc(1, sizeof *wait->queue);
+  RILL_REQUIRE(wait->queue != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory to hold a stream");
+  return RILL_DOOR(stream, stream, is_capturing, stream, &wait->capturing);
+}
+
+rill_status rill__held_wait(struct rill__stream *stream, struct rill__event *event, struct rill__event **point,
+                            bool *taken) {
+  struct wait wait = { .stream = stream, .event = event };
+  bool failed = false;
+  rill_status status = prepare_wait(&wait);
+  rill__held_lock();
+  if (status == RILL_OK) status = submit_wait(&wait, point, taken, &failed);
+  if (wait.fence != NULL) rill__fence_unref(wait.fence);
+  rill__held_unlock();
+  free(wait.op);
+  free(wait.queue);
+  return failed ? rill__fail_failed_record(event) : status;
+}
+
+/* ---- streams ---- */
+
+bool rill__stream_share(struct rill__stream *stream) {
+  rill__held_lock();
+  const bool held = atomic_load(&stream->held);
+  if (!held) atomic_store(&stream->foreign, true);
+  rill__held_unlock();
+  return !held;
+}
+
+void rill__held_forget(struct rill__stream *stream) {
+  free(stream->queue);
+  rill__held_lock();
+  rill__failure_unref(atomic_load(&stream->failure));
+  rill__held_unlock();
+}

@@ -1,0 +1,229 @@
+/* Handing held work to the driver. */
+#include "core/call.h"
+#include "core/held/queue.h"
+#include "core/launch_extras.h"
+#include "core/memory.h"
+
+#include <stdlib.h>
+
+/* ---- one operation; without the lock ---- */
+
+struct reported_call {
+  rill_host_fn fn;
+  void *user;
+  rill_status status;
+};
+
+static void report(void *user, rill_status stream_status) {
+  const struct reported_call call = *(struct reported_call *)user;
+  free(user);
+  (void)stream_status;
+  call.fn(call.user, call.status);
+}
+
+/* The call was accepted, so it runs in any case; where the driver cannot take it, here. */
+static rill_status give_host_call(struct rill__stream *stream, const struct held_op *op) {
+  if (op->told == RILL_OK) {
+    const rill_status status = RILL_DOOR(stream, stream, host_call, stream, op->host_call.fn, op->host_call.user);
+    if (status != RILL_OK) op->host_call.fn(op->host_call.user, status);
+    return status;
+  }
+  struct reported_call *call = malloc(sizeof *call);
+  if (call != NULL) {
+    *call = (struct reported_call){ op->host_call.fn, op->host_call.user, op->told };
+    if (RILL_DOOR(stream, stream, host_call, stream, report, call) == RILL_OK) return RILL_OK;
+  }
+  free(call);
+  op->host_call.fn(op->host_call.user, op->told);
+  return RILL_OK;
+}
+
+static void deliver(void *user, rill_status stream_status) {
+  const struct held_staging *staging = user;
+  const struct rill__copy_3d *copy = &staging->deliver;
+  if (stream_status == RILL_OK) rill__copy_rows(copy, 0, copy->height * copy->depth);
+}
+
+static rill_status give_copy(struct rill__stream *stream, struct held_op *op) {
+  struct held_staging *staging = op->copy.staging;
+  const struct rill__copy_3d *ends = &op->copy.ends;
+  if (ends->height == 1 && ends->depth == 1) {
+    RILL_TRY(
+        RILL_DOOR(stream, memory, copy, stream, ends->dst, ends->dst_kind, ends->src, ends->src_kind, ends->width));
+  } else {
+    RILL_TRY(RILL_DOOR(stream, memory, copy_3d, stream, ends));
+  }
+  if (staging == NULL) return RILL_OK;
+  op->copy.staging = NULL; /* the driver uses it from here on */
+  rill_status status = staging->down ? RILL_DOOR(stream, stream, host_call, stream, deliver, staging) : RILL_OK;
+  if (status == RILL_OK) status = RILL_DOOR(stream, stream, record, stream, staging->done, 0);
+  staging->state = status == RILL_OK ? STAGING_MARKED : STAGING_UNMARKED;
+  rill__staging_keep(staging);
+  return status;
+}
+
+static rill_status give_launch(struct rill__stream *stream, struct held_op *op) {
+  const rill_status status = RILL_DOOR(stream, kernel, launch, stream, &op->launch.shape);
+  struct rill__constants *constants = op->launch.constants;
+  op->launch.constants = NULL; /* the driver may use them from here on */
+  rill__constants_finish(stream, constants);
+  return status;
+}
+
+/* Where others may wait for the native event, and the fence is still what the event stands for, that is recorded, too.
+ */
+static rill_status record_shared(struct rill__stream *stream, const struct held_op *op) {
+  struct rill__event *event = op->record.event;
+  rill__held_lock();
+  struct rill__fence *fence = rill__event_claim(event);
+  rill__held_unlock();
+  if (fence == NULL) return RILL_OK;
+  const bool current = fence == op->record.fence;
+  const rill_status status = current ? rill__record_in_driver(stream, event, op->record.flags) : RILL_OK;
+  rill__held_lock();
+  rill__event_unclaim(fence);
+  if (current && status == RILL_OK) rill__event_detach(event, RILL__EVENT_RECORDED);
+  rill__held_unlock();
+  return status;
+}
+
+static rill_status give_record(struct rill__stream *stream, struct held_op *op) {
+  struct rill__event *event = op->record.event, *mark = NULL;
+  RILL_TRY(rill__mark_new(event, &mark));
+  rill_status status = rill__record_in_driver(stream, mark, op->record.flags);
+  if (status == RILL_OK && rill__event_is_shared(event)) status = record_shared(stream, op);
+  if (status != RILL_OK) {
+    rill__object_retire(&mark->base);
+    return status;
+  }
+  rill__held_lock();
+  rill__fence_issue(op->record.fence, mark, false);
+  rill__held_unlock();
+  return RILL_OK;
+}
+
+static rill_status give(struct rill__stream *stream, struct held_op *op) {
+  switch (op->kind) {
+    case HELD_WAIT:
+      if (op->wait.fence->mark == NULL) return RILL_OK;
+      return RILL_DOOR(stream, stream, wait, stream, op->wait.fence->mark, 0);
+    case HELD_HOST_CALL: return give_host_call(stream, op);
+    case HELD_COPY: return give_copy(stream, op);
+    case HELD_FILL: return rill__fill_rows(stream, &op->fill.rows);
+    case HELD_PREFETCH: return RILL_DOOR(stream, memory, prefetch, stream, op->prefetch.p, op->prefetch.size);
+    case HELD_LAUNCH: return give_launch(stream, op);
+    case HELD_RECORD: break; /* by give_record */
+  }
+  return RILL_ERROR_INTERNAL;
+}
+
+/* ---- queues; under the lock ---- */
+
+/* The driver refused an operation: what comes after it fails, too. */
+static void fail_rest(struct rill__queue *queue, const struct held_op *op, struct held_op **dead) {
+  const struct rill__error_record *error = rill__failure();
+  struct rill__failure *failure =
+      rill__failure_new(error->status, error->native_code, error->native_name, error->message);
+  if (op->kind == HELD_RECORD) rill__fence_fail(op->record.fence, failure);
+  rill__queue_fail(queue, failure, dead);
+  rill__failure_unref(failure);
+}
+
+/* Hands the first operation over, and gives the lock up meanwhile. */
+static void give_first(struct rill__queue *queue, struct held_op **dead) {
+  struct rill__stream *stream = queue->stream;
+  struct held_op *op = rill__queue_remove_first(queue);
+  queue->giving = op->serial;
+  rill__held_unlock();
+  rill__held_ops_free(*dead);
+  *dead = NULL;
+  rill_status status = RILL_OK;
+  if (op->kind == HELD_RECORD) {
+    status = give_record(stream, op);
+  } else {
+    rill__submission_begin(&stream->work, rill__self);
+    status = give(stream, op);
+    rill__submission_end(&stream->work, rill__self);
+  }
+  rill__held_lock();
+  queue->giving = 0;
+  queue->done = op->position;
+  if (status != RILL_OK) fail_rest(queue, op, dead);
+  if (op->kind == HELD_WAIT) rill__fence_remove_wait(op->wait.fence);
+  if (op->kind == HELD_RECORD) rill__fence_unref(op->record.fence);
+  op->next = *dead;
+  *dead = op;
+  rill__held_changed();
+}
+
+static void end_hold(struct rill__queue *queue, struct held_op **dead) {
+  struct rill__stream *stream = queue->stream;
+  *queue->link_held = queue->next_held;
+  if (queue->next_held != NULL) queue->next_held->link_held = queue->link_held;
+  queue->done = queue->pushed; /* what failed was taken out */
+  atomic_store(&stream->held, false);
+  atomic_fetch_sub(&stream->base.device->held_streams, 1);
+  atomic_fetch_sub(&rill__held_count, 1);
+  rill__held_changed();
+  rill__held_unlock();
+  rill__held_ops_free(*dead);
+  *dead = NULL;
+  rill__drop(&stream->base);
+  rill__held_lock();
+}
+
+/* Hands over what can go. */
+static void run(struct rill__queue *queue, struct held_op **dead) {
+  while (queue->first != NULL) {
+    const struct held_op *op = queue->first;
+    struct rill__fence *fence = op->kind == HELD_WAIT ? op->wait.fence : NULL;
+    if (fence != NULL && rill__fence_is_pending(fence)) {
+      rill__queue_link(queue, &fence->blocked);
+      return;
+    }
+    if (fence != NULL && rill__fence_state(fence) == FENCE_FAILED) {
+      struct rill__failure *failure = fence->failure; /* the wait's reference goes with it */
+      if (failure != NULL) failure->references++;
+      rill__queue_fail(queue, failure, dead);
+      rill__failure_unref(failure);
+      rill__held_changed();
+    } else {
+      give_first(queue, dead);
+    }
+  }
+  end_hold(queue, dead);
+}
+
+void rill__held_run(void) {
+  struct held_op *dead = NULL;
+  rill__errors_aside();
+  rill__held_lock();
+  while (rill__held_ready != NULL) {
+    struct rill__queue *queue = rill__held_ready;
+    rill__queue_unlink(queue);
+    run(queue, &dead);
+  }
+  rill__held_unlock();
+  rill__held_ops_free(dead);
+  rill__errors_back();
+}
+
+void rill__held_device_lost(struct rill__device *device) {
+  struct held_op *dead = NULL;
+  struct rill__failure *failure =
+      rill__failure_new(RILL_ERROR_DEVICE_LOST, device->cause.code, device->cause.name, device->cause.text);
+  rill__held_lock();
+  for (struct rill__queue *queue = rill__held_queues; queue != NULL; queue = queue->next_held) {
+    if (queue->stream->base.device != device) continue;
+    const bool blocked = queue->first != NULL && queue->link != NULL;
+    rill__queue_fail(queue, failure, &dead);
+    if (!blocked) continue; /* a thread runs it, or will */
+    rill__queue_unlink(queue);
+    rill__queue_link(queue, &rill__held_ready);
+  }
+  rill__failure_unref(failure);
+  rill__held_changed();
+  rill__held_unlock();
+  rill__held_ops_free(dead);
+  rill__held_run();
+}
