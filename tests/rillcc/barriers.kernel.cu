@@ -448,6 +448,49 @@ RILL_KERNEL(ping_pong, int n, const float *x, float *y) {
   if (i < n) y[i] = from[t];
 }
 
+struct two_pointers {
+  float *first, *second;
+};
+
+/* Pointers to a thread's own variables that live longer than the names do. */
+RILL_KERNEL(kept_pointers, int n, const float *x, float *y) {
+  RILL_DYNAMIC_SHARED(float, s);
+  const int t = THREAD, threads = THREADS, i = BLOCK * threads + t;
+  float first[4] = { i < n ? x[i] : 0, 2 }, second[4] = { 3.0f * t }, single = t;
+  two_pointers both = { first, &single };
+  float *p = t % 3 == 0 ? first : second;
+  float *const q[2] = { &first[1], p };
+  s[t] = both.first[0];
+  __syncthreads();
+  const float sum = p[0] + *q[0] + *both.second + q[1][0] + s[(t + 1) % threads];
+  __syncthreads();
+  s[t] = sum;
+  both.first[0] += sum;
+  __syncthreads();
+  if (i < n) y[i] = s[t] + p[0] + s[(t + 3) % threads];
+}
+
+/* What is loaded for the next round while this one's is used: pointers to a thread's own arrays change places. */
+RILL_KERNEL(register_buffers, int n, const float *x, float *y) {
+  RILL_DYNAMIC_SHARED(float, s);
+  const int t = THREAD, threads = THREADS, i = BLOCK * threads + t;
+  float one[2], two[2];
+  float *now = one, *next = two;
+  for (int k = 0; k < 2; k++) now[k] = i + k < n ? x[i + k] : 1;
+  float sum = 0;
+  for (int round = 0; round < 4; round++) {
+    for (int k = 0; k < 2; k++) next[k] = i + round < n ? x[i + round] + k : 2;
+    s[t] = now[0] * now[1];
+    __syncthreads();
+    sum += s[(t + round) % threads] + now[1];
+    __syncthreads();
+    float *const other = now;
+    now = next;
+    next = other;
+  }
+  if (i < n) y[i] = sum;
+}
+
 /* A step that all threads do at once in the middle of what each does by itself. */
 RILL_KERNEL(steps, int n, const float *x, float *y) {
   RILL_DYNAMIC_SHARED(float, s);

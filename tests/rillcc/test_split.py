@@ -79,6 +79,18 @@ class Splitting(unittest.TestCase):
             ("n--;" + BEFORE + "if (t) { n--; }" + "y[n] = 1;", 1, "that all change, and then some threads"),
             ("int v = n; v++;" + BEFORE + "{ v++; }" + "y[v] = 1;", 1, "the same in a block"),
             ("int v = n; { int n = 3; " + BEFORE + "y[v] = n; } y[0] = v;", 0, "uniform, so kept once"),
+            ("int v[4]; int *p = v;" + BEFORE + "y[i] = p[0];", 2, "an array that a pointer knows"),
+            ("int v[2][2]; int *p = v[1];" + BEFORE + "y[i] = p[0];", 2, "a row of one"),
+            ("int v[2], w[2]; int *p = n ? v : w;" + BEFORE + "y[i] = p[0];", 3, "one of two"),
+            ("int v[4]; int &r = v[1]; int *p = &r;" + BEFORE + "y[i] = *p;", 2, "through a reference"),
+            ("int v = t; int *p = &v;" + BEFORE + "y[i] = *p;", 2, "a number that a pointer knows"),
+            ("int v = t; int *p = &(v = 3);" + BEFORE + "y[i] = *p;", 2, "that is assigned to at once"),
+            ("int v = t; int *p = &++v;" + BEFORE + "y[i] = *p;", 2, "that is stepped at once"),
+            ("int v = t; int *p = keep(v);" + BEFORE + "y[i] = *p;", 2, "a function that may keep it"),
+            ("pair v; int *p = v.get();" + BEFORE + "y[i] = *p;", 2, "what has members"),
+            ("auto v = make(3); if (n) y[v] = 1;" + BEFORE + "y[i] = 1;", 0, "a number of a type that is not written"),
+            ("int v[4]; for (int k = 0; k < 4; k++) v[k] = k; y[v[1]] = v[2]++;" + BEFORE, 0, "an array's elements"),
+            ("int *v[4]; v[t] = &n; y[i] = v[t][1] + *v[2];" + BEFORE, 1, "pointers, and a parameter that they point to"),
             ("int v = n + t; { int n = 3; " + BEFORE + "y[v] = n; }", 1, "its names mean something else there"),
         )
         for body, count, why in cases:

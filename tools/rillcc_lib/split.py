@@ -33,6 +33,7 @@ class Variable:
     scalar: bool = True
     thread: bool = False  # each thread has its own
     changed: bool = False  # after it was declared, or its address was taken
+    leaks: bool = False  # something may keep its address: it stays where it is as long as the kernel runs
     region: Optional["Region"] = None  # where it is declared
     uses: dict = field(default_factory=dict)  # regions
     form: str = ""  # of one with `thread`: here, again, stored
@@ -201,6 +202,7 @@ class Walk:
             if variable is None:
                 continue
             region.uses[variable] = variable.uses[region] = True
+            self.note_leak(variable, part, i, names)
             tracked = variable.scalar or variable.kind == "parameter"
             known = variable.changed and variable.thread  # else it may have to be made a thread's
             if tracked and not known and uses.may_change(part, i, names):
@@ -209,6 +211,20 @@ class Walk:
                 if variable.kind in ("dynamic", "constant"):
                     self.refuse('the address of "%s" is taken' % variable.name, token)
                 variable.changed = True
+
+    def note_leak(self, variable, part, i, names):
+        """Takes down whether the address of a thread's variable may be kept.  What has members may keep its own."""
+        declarator = variable.declarator
+        if variable.kind == "parameter" and not variable.scalar and not variable.thread:
+            self.demote(variable)
+        if variable.kind != "local" or declarator.is_reference:
+            return  # what a reference is bound to leaks already
+        dims = [token.text for token in declarator.dims]
+        plain = declarator.pointer or all(token.text in scan.BASIC_TYPES | {"const"} for token in declarator.base)
+        dimensions = sum(dims[k] == "[" and uses.opening(declarator.dims, k) is None for k in range(len(dims)))
+        plain = plain or declarator.is_auto
+        if not plain or uses.may_leak(part, i, names, dimensions, declarator.is_auto):
+            variable.leaks = True
 
     # Statements
 
@@ -441,7 +457,10 @@ class Walk:
             variable = self.find(token.text) if uses.is_use(declarator.init, i) else None
             bracket = uses.opening(declarator.init, i)
             indexes = bracket is not None and declarator.init[bracket].text == "["
-            if variable is None or not variable.scalar or indexes:
+            if variable is None:
+                continue
+            variable.leaks = True
+            if not variable.scalar or indexes:
                 continue
             if variable.kind in ("parameter", "local") and not variable.thread:
                 self.demote(variable)
@@ -566,7 +585,7 @@ def choose_forms(walk):
         elsewhere = [region for region in variable.uses if region is not variable.region]
         if not variable.thread:
             continue
-        if variable.kind == "local" and not elsewhere:
+        if variable.kind == "local" and not elsewhere and not (variable.leaks and len(walk.regions) > 1):
             variable.form = "here"
         elif variable in cheap and means_the_same(variable, elsewhere):
             variable.form = "again"

@@ -141,6 +141,43 @@ def may_change(tokens, i, variables):
         start, end = bracket, closing(tokens, bracket)
 
 
+def may_leak(tokens, i, variables, dimensions, is_auto):
+    """Whether something may keep the address of what tokens[i] names, an array of so many dimensions.  In doubt it may:
+    only what is clearly read or written as a value is not."""
+    start = end = i
+    for _ in range(dimensions):
+        if text_at(tokens, end + 1) != "[":
+            return True  # it decays to a pointer
+        end = closing(tokens, end + 1)
+    if is_auto:
+        while text_at(tokens, end + 1) == "[":
+            end = closing(tokens, end + 1)
+        if text_at(tokens, end + 1) == ".":
+            return True
+    elif text_at(tokens, end + 1) in ("[", "->"):
+        return False  # what is left of it is a pointer, and is read
+    bracket = opening(tokens, i)
+    if (bracket is None or tokens[bracket].text != "[") and binds_reference(tokens, i, variables):
+        return True
+    while True:
+        before, after = text_at(tokens, start - 1), text_at(tokens, end + 1)
+        if before in STEP or (before == ")" and text_at(tokens, start - 2) == "&"):
+            return True
+        if after in ASSIGN and before not in ("", ";", "{", "}", ")", "else", "do", "(", ","):
+            return True
+        if before == "&" and takes_address(tokens, start - 1):
+            return True
+        bracket = opening(tokens, start)
+        if bracket is None or tokens[bracket].text == "[":
+            return False
+        whole = before in ("(", ",", "?", ":", "{") and (after in (")", ",", ":", "}") or after in ASSIGN)
+        if tokens[bracket].text == "{":
+            return before in ("{", ",") and after in (",", "}")
+        if whole and not calls_by_value(tokens, bracket):
+            return True
+        start, end = bracket, closing(tokens, bracket)
+
+
 def statement_target(tokens):
     """For `v op= value`, `v++` and the like, without a semicolon: (name, value tokens); else None."""
     texts = [token.text for token in tokens]
