@@ -15,6 +15,9 @@
  *
  * The thing people get wrong: an event that was never recorded is ready.  rill_event_is_recorded tells
  * the difference.
+ *
+ * An event that was recorded on a held stream (rill_stream_wait_event) whose work then failed is failed: each
+ * question and wait gives that status until the event is recorded again.
  */
 #ifndef RILL_EVENT_H
 #define RILL_EVENT_H
@@ -45,7 +48,7 @@ typedef struct rill_event_options {
   bool timing;        /**< rill_event_elapsed_time can be asked; costs a little at each record */
   bool blocking_sync; /**< host waits sleep instead of spinning */
   bool interprocess;  /**< can be exported to other processes; not with timing */
-  bool signaled;      /**< counts as recorded and complete from the start */
+  bool signaled;      /**< counts as recorded and complete from the start, but has no time until it is recorded */
   const char *label;  /**< copied; may be NULL */
 } rill_event_options;
 #define RILL_EVENT_OPTIONS_INIT \
@@ -87,9 +90,11 @@ RILL_API RILL_NODISCARD rill_status rill_event_retain(rill_event event);
  *  Like:    cuEventDestroy, hipEventDestroy.      Since: 0.1 */
 RILL_API rill_status rill_event_release(rill_event event);
 
-/** Gives the native event; 0 on the CPU.
+/** Gives the native event; 0 on the CPU.  Others may record it from then on, so its completion is asked of the driver
+ *  each time.
  *
- *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT.
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, NOT_READY (the event was last recorded on a held stream,
+ *           which went to another native event: record it again first).
  *  Threads: any.
  *  Like:    cuda.core Event.handle.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_event_native(rill_event event, uintptr_t *out);
@@ -104,21 +109,22 @@ RILL_API RILL_NODISCARD rill_status rill_event_device(rill_event event, rill_dev
 /** Tells whether the work that the event marks is done; true if it was never recorded.  Does not block.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, NOT_RECORDED (last recorded in a capture),
- *           DEVICE_LOST, BACKEND.  An error is never reported as false.
+ *           DEVICE_LOST, BACKEND; that of a failed record.  An error is never reported as false.
  *  Threads: any.
  *  Like:    cuEventQuery, hipEventQuery, max.driver.DeviceEvent.is_ready.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_event_is_ready(rill_event event, bool *out);
 
 /** Tells whether the event has ever been recorded; imported and signaled events have.
  *
- *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT.
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT; that of a failed record.
  *  Threads: any.
  *  Like:    nothing.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_event_is_recorded(rill_event event, bool *out);
 
 /** Blocks until the work that the event marks is done; returns at once if it was never recorded.
  *
- *  Errors:  INVALID_HANDLE, STALE_HANDLE, NOT_RECORDED (last recorded in a capture), DEVICE_LOST, BACKEND.
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, NOT_RECORDED (last recorded in a capture), DEVICE_LOST, BACKEND; that of
+ *           a failed record.
  *  Threads: any; blocks the calling thread only.
  *  Like:    cuEventSynchronize, hipEventSynchronize, max.driver.DeviceEvent.synchronize.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_event_synchronize(rill_event event);
@@ -133,7 +139,8 @@ RILL_API RILL_NODISCARD rill_status rill_event_synchronize_for(rill_event event,
 /** Gives the milliseconds on the device from `start` to `end`; negative if end came first.  Does not block.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, then in this order, each naming the event:
- *           TIMING_DISABLED, NOT_RECORDED, NOT_READY, WRONG_DEVICE; DEVICE_LOST, BACKEND.
+ *           TIMING_DISABLED, NOT_RECORDED (an event that is only signaled, too), NOT_READY, WRONG_DEVICE;
+ *           DEVICE_LOST, BACKEND; that of a failed record.
  *  Threads: any.
  *  Like:    cuEventElapsedTime, hipEventElapsedTime, max.driver.DeviceEvent.elapsed_time.
  *                                                                        Since: 0.1 */

@@ -67,8 +67,8 @@ RILL_API RILL_NODISCARD rill_status rill_stream_create(rill_device device, const
 /** Wraps a native stream (CUstream, cudaStream_t, hipStream_t) of that device's primary context.
  *
  *  Native 0, 1 and 2 are the null stream, the legacy one and the per-thread one, resolved at each call.
- *  Importing a native stream that is already imported gives the same handle, retained; its options must
- *  not ask for another ownership.  A borrowed stream must outlive the handle.
+ *  Importing a native stream that is already imported, or that rill_stream_native gave, gives the same handle,
+ *  retained; its options must not ask for another ownership.  A borrowed stream must outlive the handle.
  *
  *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT, WRONG_DEVICE, UNSUPPORTED (a context other than the primary
  *           one; a device whose streams have no native form), OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
@@ -101,9 +101,10 @@ RILL_API RILL_NODISCARD rill_status rill_stream_retain(rill_stream stream);
  *  Like:    cuStreamDestroy, hipStreamDestroy, cuda.core Stream.close.      Since: 0.1 */
 RILL_API rill_status rill_stream_release(rill_stream stream);
 
-/** Gives the native stream; 0 on the CPU.
+/** Gives the native stream; 0 on the CPU.  Others may submit to it from then on, so the stream cannot be held any more
+ *  (rill_stream_wait_event), and its completion is asked of the driver each time.
  *
- *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT.
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, NOT_READY (the stream is held), OUT_OF_MEMORY.
  *  Threads: any.
  *  Like:    cuda.core Stream.handle.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_stream_native(rill_stream stream, uintptr_t *out);
@@ -156,8 +157,10 @@ RILL_API RILL_NODISCARD rill_status rill_stream_id(rill_stream stream, uint64_t 
  *  Returns at once.  Waits made earlier keep their point; later work on the stream does not delay the
  *  event.  Flags: RILL_EVENT_EXTERNAL or 0.
  *
- *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (unknown flags; a stream's cached event),
- *           WRONG_DEVICE, WRONG_BACKEND, DEVICE_LOST, BACKEND.
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (unknown flags; a stream's cached event; a record on
+ *           a held stream that could only be reached through itself: the text names the chain), WRONG_DEVICE,
+ *           WRONG_BACKEND, CAPTURE_ACTIVE (the stream is capturing, and other streams are held for the event),
+ *           OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
  *  Threads: any; calls on one stream are ordered as they arrive.
  *  Like:    cuEventRecord, hipEventRecord, warp.Stream.record_event.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_stream_record_event(rill_stream stream, rill_event event, uint32_t flags);
@@ -174,10 +177,16 @@ RILL_API RILL_NODISCARD rill_status rill_stream_record_new_event(rill_stream str
  *
  *  Returns at once; the device does the waiting.  The point awaited is the one that `event` marks now:
  *  recording it again later changes nothing.  The event may be of another device of the same backend,
- *  and may be released right after.  An event never recorded: see RILL_WAIT_*.
+ *  and may be released right after.
  *
- *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, WRONG_BACKEND, NOT_RECORDED, DEVICE_LOST,
- *           BACKEND.
+ *  For an event that has never been recorded the stream is held: later work is checked and copied as ever,
+ *  and goes to the device when the event has been recorded, in the call that records it.  RILL_WAIT_* asks for
+ *  something else.  If the event is released without a record, held work fails with NOT_RECORDED: host calls
+ *  are told, the stream's next synchronize says so once, and the stream goes on.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, WRONG_BACKEND, NOT_RECORDED (asked for; or the stream
+ *           is capturing, imported, or its native handle was given out, so that it cannot be held), OUT_OF_MEMORY,
+ *           DEVICE_LOST, BACKEND; that of held work which failed before the event's last record.
  *  Threads: any; calls on one stream are ordered as they arrive.
  *  Like:    cuStreamWaitEvent, hipStreamWaitEvent, warp.Stream.wait_event.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_stream_wait_event(rill_stream stream, rill_event event, uint32_t flags);
@@ -210,14 +219,15 @@ RILL_API RILL_NODISCARD rill_status rill_stream_cached_event(rill_stream stream,
 /** Blocks until all work submitted to the stream before the call is done.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, DEVICE_LOST (the work faulted: reported here and from then on),
- *           BACKEND.
+ *           BACKEND; the status of held work that failed, once.
  *  Threads: any; blocks the calling thread only.
  *  Like:    cuStreamSynchronize, hipStreamSynchronize, synchronize in every seed.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_stream_synchronize(rill_stream stream);
 
 /** Blocks as rill_stream_synchronize does, for `ns` nanoseconds at most, never less.
  *
- *  Errors:  those of rill_stream_synchronize, TIMEOUT (the stream goes on and stays usable).
+ *  Errors:  those of rill_stream_synchronize, TIMEOUT (the stream goes on and stays usable; of a held stream the
+ *           text names the event that holds it, and the way there).
  *  Threads: any; blocks the calling thread only.
  *  Like:    nothing.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_stream_synchronize_for(rill_stream stream, uint64_t ns);

@@ -152,6 +152,41 @@ static void gives_the_same_handle_again(void) {
   native_stream_destroy(native);
 }
 
+/* C3.3: a stream that rill made itself is the same stream, and stays rill's to end. */
+static void finds_streams_of_its_own(void) {
+  if (!native_available()) return;
+  enum { STREAMS = 100 };
+  rill_stream streams[STREAMS], again, refused;
+  uintptr_t natives[STREAMS];
+  for (unsigned i = 0; i < STREAMS; i++) {
+    assert_ok(rill_stream_create(dut.device, NULL, &streams[i]));
+    assert_ok(rill_stream_native(streams[i], &natives[i]));
+    assert_ok(rill_stream_native(streams[i], &natives[i]));
+  }
+  for (unsigned i = 0; i < STREAMS; i++) {
+    assert_ok(import_on(dut.device, natives[i], NULL, &again));
+    assert_true(rill_stream_equal(again, streams[i]));
+    assert_ok(rill_stream_release(again));
+    check_that_it_works(streams[i], i);
+  }
+  assert_fails_in("rill_stream_import", import_on(dut.device, natives[0], &with_release, &refused),
+                  RILL_ERROR_INVALID_ARGUMENT);
+  const rill_import_options *adopt =
+      &(rill_import_options){ .struct_size = sizeof *adopt, .ownership = RILL_IMPORT_ADOPT };
+  assert_fails_in("rill_stream_import", import_on(dut.device, natives[0], adopt, &refused),
+                  RILL_ERROR_INVALID_ARGUMENT);
+  assert_ok(import_on(dut.device, natives[0], NULL, &again));
+  for (unsigned i = 0; i < STREAMS; i++) assert_ok(rill_stream_release(streams[i]));
+  check_that_it_works(again, 7);
+  assert_ok(rill_stream_release(again));
+  assert_fails(rill_stream_synchronize(again), RILL_ERROR_STALE_HANDLE);
+  rill_stream usual;
+  assert_ok(rill_device_default_stream(dut.device, &usual));
+  assert_ok(rill_stream_native(usual, &natives[0]));
+  assert_ok(import_on(dut.device, natives[0], NULL, &again));
+  assert_true(rill_stream_equal(again, usual));
+}
+
 /* C3.3: what the stream is, is read from it. */
 static void reads_what_the_stream_is(void) {
   if (!native_available()) return;
@@ -226,6 +261,7 @@ int main(void) {
     TEST(adopts),
     TEST(calls_release_once),
     TEST(gives_the_same_handle_again),
+    TEST(finds_streams_of_its_own),
     TEST(reads_what_the_stream_is),
     TEST(takes_the_special_values),
     TEST(the_per_thread_stream_is_each_threads_own),
