@@ -85,9 +85,6 @@ struct rill__stream **rill__device_keep_streams(struct rill__device *device, siz
 /* Whether the device has no work: taking memory back then waits for nothing. */
 bool rill__device_is_idle(struct rill__device *device);
 
-/* Device number `index` of the process, NULL past the last. */
-struct rill__device *rill__device_at(uint32_t index);
-
 /* The devices of the backend that are active and not lost: the next one behind `after`, NULL for the first. */
 struct rill__device *rill__next_active(const struct rill__device *like, const struct rill__device *after);
 #define RILL__FOR_EACH_ACTIVE(like, device)                                             \

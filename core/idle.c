@@ -1,6 +1,7 @@
 /* Whether devices have work, and waiting until they have none. */
 #include "core/call.h"
 #include "core/held/held.h"
+#include "core/registry.h"
 
 #include <stdlib.h>
 
@@ -40,13 +41,9 @@ bool rill__device_is_idle(struct rill__device *device) {
 }
 
 struct rill__device *rill__next_active(const struct rill__device *like, const struct rill__device *after) {
-  uint32_t index = 0;
-  while (after != NULL && rill__device_at(index++) != after) {
-  }
-  for (struct rill__device *device; (device = rill__device_at(index)) != NULL; index++) {
-    if (device->backend == like->backend && atomic_load(&device->active) && atomic_load(&device->lost) == RILL_OK) {
-      return device;
-    }
+  uint32_t ordinal = after == NULL ? 0 : (uint32_t)after->info.ordinal + 1;
+  for (struct rill__device *device; (device = rill__device_at(like->backend, ordinal)) != NULL; ordinal++) {
+    if (atomic_load(&device->active) && atomic_load(&device->lost) == RILL_OK) return device;
   }
   return NULL;
 }

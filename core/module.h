@@ -46,9 +46,4 @@ void rill__bundle_forget(struct rill__module *module);
 /* The kernel that a reference means on a device, found or loaded; it is not the caller's to release. */
 rill_status rill__ref_resolve(struct rill__device *device, const rill_kernel_ref *ref, struct rill__kernel **out);
 
-/* ---- core/device.c ---- */
-
-/* The backends of this build, in order; NULL behind the last. */
-const struct rill__backend *rill__backend_at(size_t i);
-
 #endif

@@ -4,6 +4,7 @@
  * the backend's readers look the copy over: nobody can change it afterwards. */
 #include "core/call.h"
 #include "core/module.h"
+#include "core/registry.h"
 
 #include <stdio.h>
 #include <stdlib.h>

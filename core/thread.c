@@ -45,6 +45,7 @@ struct rill__thread *rill__thread_attach(void) {
     }
   }
   thread->error.status = RILL_OK;
+  thread->aside_depth = 0; /* its last owner may not have come through a fork */
   (void)pthread_setspecific(thread_end, thread);
   rill__self = thread;
   return thread;

@@ -2,6 +2,7 @@
 #include "images.h"
 
 #include "core/module.h"
+#include "core/registry.h"
 #include "support/images.h"
 
 #include "gate.rill.h"

@@ -8,6 +8,18 @@
 
 #include "support/testing.h"
 
+/* Checkers of addresses and of threads have locks of their own, which other threads may hold when a process forks, and
+ * the second one ends the children of processes with threads. */
+#if defined(__SANITIZE_ADDRESS__)
+enum { ADDRESSES_CHECKED = 1, THREADS_CHECKED = 0 };
+#elif defined(__SANITIZE_THREAD__)
+enum { ADDRESSES_CHECKED = 0, THREADS_CHECKED = 1 };
+#elif defined(__has_feature)
+enum { ADDRESSES_CHECKED = __has_feature(address_sanitizer), THREADS_CHECKED = __has_feature(thread_sanitizer) };
+#else
+enum { ADDRESSES_CHECKED = 0, THREADS_CHECKED = 0 };
+#endif
+
 struct life {
   rill_device device, cpu;
   bool gpu;

@@ -1,6 +1,7 @@
 /* The readers of image formats: pure functions over bytes, with nothing of a device. */
 #include "support/images.h"
 #include "core/module.h"
+#include "core/registry.h"
 #include "support/testing.h"
 
 #include "gate.rill.h"

@@ -1,0 +1,83 @@
+/* fork: the forking thread takes every lock first, so that its child, which has no other thread, finds them all free;
+ * and each backend whose devices are known is told. */
+#include "core/call.h"
+#include "core/event_pool.h"
+#include "core/held/held.h"
+#include "core/pool.h"
+#include "core/registry.h"
+
+static void each_device(void (*visit)(struct rill__device *device)) {
+  const struct rill__backend *backend;
+  for (size_t i = 0; (backend = rill__backend_at(i)) != NULL; i++) {
+    struct rill__device *device;
+    for (uint32_t n = 0; (device = rill__device_at(backend, n)) != NULL; n++) visit(device);
+  }
+}
+
+static void lock_device(struct rill__device *device) {
+  pthread_mutex_lock(&device->lock);
+  rill__pools_lock(device);
+  rill__event_pool_lock(device);
+}
+
+static void unlock_device(struct rill__device *device) {
+  rill__event_pool_unlock(device);
+  rill__pools_unlock(device);
+  pthread_mutex_unlock(&device->lock);
+}
+
+static void lock_all(void) {
+  rill__registry_lock(); /* from here on no device is added */
+  each_device(lock_device);
+  rill__held_lock();
+  rill__modules_lock();
+  rill__globals_lock();
+  rill__memory_lock();
+  rill__handles_lock();
+}
+
+static void unlock_all(void) {
+  rill__handles_unlock();
+  rill__memory_unlock();
+  rill__globals_unlock();
+  rill__modules_unlock();
+  rill__held_unlock();
+  each_device(unlock_device);
+  rill__registry_unlock();
+}
+
+/* A slot of every backend that is known, where it has one. */
+#define TELL_BACKENDS(slot)                                                           \
+  for (size_t i_ = 0; rill__backend_at(i_) != NULL; i_++) {                           \
+    const struct rill__backend *const backend_ = rill__backend_at(i_);                \
+    if (rill__backend_is_known(backend_) && backend_->slot != NULL) backend_->slot(); \
+  }
+
+/* Handlers that run before a fork run in the opposite order of their registration.  Ours have to come before those of a
+ * vendor's library: a thread that has one of our locks may be inside a call of the vendor's, which waits for a lock
+ * that the vendor's handler has taken.  Vendors register theirs when they start, so ours are registered again after
+ * each search; of several registrations, the one that comes first before a fork and last after it counts. */
+static _Thread_local unsigned depth __attribute__((tls_model("initial-exec")));
+
+static void before_fork(void) {
+  if (depth++ != 0) return;
+  lock_all();
+  TELL_BACKENDS(before_fork)
+}
+
+static void after_fork_in_parent(void) {
+  if (depth == 0 || --depth != 0) return;
+  TELL_BACKENDS(after_fork_in_parent)
+  unlock_all();
+}
+
+static void after_fork_in_child(void) {
+  if (depth == 0 || --depth != 0) return;
+  rill__threads_after_fork();
+  rill__held_after_fork();
+  TELL_BACKENDS(after_fork_in_child)
+  rill__registry_after_fork();
+  unlock_all();
+}
+
+void rill__fork_watch(void) { (void)pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child); }

@@ -1,0 +1,354 @@
+#include "core/registry.h"
+
+#include "core/call.h"
+#include "core/event_pool.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BACKEND(name) extern const struct rill__backend rill__##name##_backend;
+#define ABSENT(name, id)
+#include "rill_backends.inc"
+#undef BACKEND
+#undef ABSENT
+
+enum state { UNKNOWN, SEARCHING, KNOWN };
+
+static struct search {
+  const struct rill__backend *backend;
+  _Atomic enum state state; /* changes under the lock; what follows is constant once it is KNOWN */
+  struct rill__device **devices;
+  uint32_t count;
+  uint32_t told; /* by the vendor; more than count if one could not be set up */
+  char why[512]; /* it has no more devices */
+} searches[] = {
+#define BACKEND(name) { .backend = &rill__##name##_backend },
+#define ABSENT(name, id)
+#include "rill_backends.inc"
+#undef BACKEND
+#undef ABSENT
+};
+enum { BACKENDS = sizeof searches / sizeof searches[0] };
+
+/* Those that this build was made without. */
+static const struct {
+  const char *name;
+  uint32_t id;
+} absent[] = {
+#define BACKEND(name)
+#define ABSENT(name, id) { #name, id },
+#include "rill_backends.inc"
+#undef BACKEND
+#undef ABSENT
+  { NULL, 0 },
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t known = PTHREAD_COND_INITIALIZER; /* a backend has become known */
+
+static bool is_known(const struct search *search) {
+  return atomic_load_explicit(&search->state, memory_order_acquire) == KNOWN;
+}
+
+static const struct search *search_of(const struct rill__backend *backend) {
+  size_t i = 0;
+  while (searches[i].backend != backend) i++;
+  return &searches[i];
+}
+
+const struct rill__backend *rill__backend_at(size_t i) { return i < BACKENDS ? searches[i].backend : NULL; }
+
+bool rill__backend_is_known(const struct rill__backend *backend) { return is_known(search_of(backend)); }
+
+struct rill__device *rill__device_at(const struct rill__backend *backend, uint32_t ordinal) {
+  const struct search *search = search_of(backend);
+  return is_known(search) && ordinal < search->count ? search->devices[ordinal] : NULL;
+}
+
+/* ---- a search ---- */
+
+static void destroy_device(struct rill__object *object) { rill__object_free(object); }
+
+static struct rill__device *make_device(const struct rill__backend *backend, uint32_t ordinal) {
+  struct rill__device *device = NULL;
+  const size_t size = RILL__PART_OFFSET(struct rill__device) + backend->device_size;
+  if (rill__object_new(size, NULL, NULL, destroy_device, &device) != RILL_OK) return NULL;
+  device->base.device = device;
+  device->base.borrowed = true;
+  device->backend = backend;
+  device->info = (rill_device_info)RILL_DEVICE_INFO_INIT;
+  device->info.backend = backend->id;
+  device->info.ordinal = (int32_t)ordinal;
+  device->info.numa_node = -1;
+  (void)pthread_mutex_init(&device->lock, NULL);
+  (void)pthread_mutex_init(&device->pools_lock, NULL);
+  if (backend->gpu) {
+    (void)snprintf(device->name, sizeof device->name, "%s:%u", backend->name, ordinal);
+  } else {
+    (void)snprintf(device->name, sizeof device->name, "%s", backend->name);
+  }
+  /* A device is called by its name in every text. */
+  device->base.label = strdup(device->name);
+  const bool room = device->base.label != NULL && rill__event_pool_init(device);
+  if (!room) (void)rill__fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory for a device");
+  if (!room || RILL_DOOR(device, device, init, device) != RILL_OK ||
+      rill__object_publish(&device->base, RILL__DEVICE) != RILL_OK) {
+    free(device->spare_events);
+    rill__object_free(&device->base);
+    return NULL;
+  }
+  return device;
+}
+
+/* The last failure's text, with the vendor's code. */
+static void explain_failed_setup(struct search *search) {
+  const struct rill__error_record *error = rill__failure();
+  const size_t size = sizeof search->why;
+  int used = snprintf(search->why, size, "%s:%u could not be set up: %.300s", search->backend->name, search->count,
+                      error->message);
+  if (error->native_name[0] == '\0' || used < 0 || (size_t)used >= size) return;
+  (void)snprintf(search->why + used, size - (size_t)used, " [%d %s]", (int)error->native_code, error->native_name);
+}
+
+static void find_devices(struct search *search) {
+  rill__fork_watch(); /* a fork may come during the first search */
+  rill__errors_aside();
+  search->told = search->backend->device->count(search->why, sizeof search->why);
+  if (search->told > 0) search->devices = calloc(search->told, sizeof(struct rill__device *));
+  if (search->told > 0 && search->devices == NULL) (void)rill__fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory");
+  while (search->count < search->told) {
+    struct rill__device *device = search->devices == NULL ? NULL : make_device(search->backend, search->count);
+    if (device == NULL) {
+      explain_failed_setup(search);
+      break; /* numbers must stay the vendor's */
+    }
+    search->devices[search->count++] = device;
+  }
+  rill__errors_back();
+  rill__fork_watch();
+}
+
+/* A backend that is known afterwards.  Outside epochs. */
+static const struct search *look(size_t i) {
+  struct search *search = &searches[i];
+  if (is_known(search)) return search;
+  pthread_mutex_lock(&lock);
+  while (search->state == SEARCHING) pthread_cond_wait(&known, &lock);
+  if (search->state == UNKNOWN) {
+    search->state = SEARCHING;
+    pthread_mutex_unlock(&lock);
+    find_devices(search);
+    pthread_mutex_lock(&lock);
+    search->state = KNOWN;
+    pthread_cond_broadcast(&known);
+  }
+  pthread_mutex_unlock(&lock);
+  return search;
+}
+
+/* ---- fork ---- */
+
+void rill__registry_lock(void) { pthread_mutex_lock(&lock); }
+void rill__registry_unlock(void) { pthread_mutex_unlock(&lock); }
+
+void rill__registry_after_fork(void) {
+  known = (pthread_cond_t)PTHREAD_COND_INITIALIZER; /* those that waited are not here */
+  for (int i = 0; i < BACKENDS; i++) {
+    struct search *search = &searches[i];
+    if (search->state != SEARCHING) continue;
+    search->devices = NULL;
+    search->count = search->told = 0;
+    search->state = search->backend->gpu ? KNOWN : UNKNOWN; /* a vendor's library does not start twice */
+    (void)snprintf(search->why, sizeof search->why,
+                   "the process was forked while another thread looked for devices; look for them in the child only, "
+                   "or start it with exec");
+  }
+}
+
+/* ---- devices by number ---- */
+
+/* Device number *index of all backends, or of the GPUs; NULL if there are fewer, which leaves by how many. */
+static struct rill__device *nth_device(uint64_t *index, bool gpus_only) {
+  for (size_t i = 0; i < BACKENDS; i++) {
+    if (gpus_only && !searches[i].backend->gpu) continue;
+    const struct search *search = look(i);
+    if (*index < search->count) return search->devices[*index];
+    *index -= search->count;
+  }
+  return NULL;
+}
+
+static uint32_t count_all(void) {
+  uint64_t left = UINT64_MAX;
+  (void)nth_device(&left, false);
+  return (uint32_t)(UINT64_MAX - left);
+}
+
+static rill_status fail_without_cpu(void) {
+  return rill__fail(RILL_ERROR_OUT_OF_MEMORY, "not even the CPU could be set up: %s", searches[BACKENDS - 1].why);
+}
+
+rill_status rill_device_count(int32_t *count) {
+  RILL_ENTER();
+  if (count != NULL) *count = 0;
+  RILL_REQUIRE(count != NULL, RILL_ERROR_INVALID_ARGUMENT, "count is NULL");
+  rill__leave(&self);
+  const uint32_t all = count_all();
+  if (all == 0) return fail_without_cpu();
+  *count = (int32_t)all;
+  return RILL_OK;
+}
+
+rill_status rill_device_get(int32_t index, rill_device *out) {
+  RILL_ENTER();
+  if (out != NULL) *out = RILL_NULL_DEVICE;
+  RILL_REQUIRE(out != NULL, RILL_ERROR_INVALID_ARGUMENT, "out is NULL");
+  rill__leave(&self);
+  uint64_t left = (uint64_t)index;
+  const struct rill__device *device = index < 0 ? NULL : nth_device(&left, false);
+  if (device == NULL) {
+    const uint32_t all = count_all();
+    if (all == 0) return fail_without_cpu();
+    return rill__fail(RILL_ERROR_NOT_FOUND, "there is no device %d: devices are 0 to %u", (int)index, all - 1);
+  }
+  out->id = device->base.id;
+  return RILL_OK;
+}
+
+/* ---- devices by name ---- */
+
+/* The part of `name` behind "backend", which must be "" or ":N".  False if it is neither. */
+static bool parse_ordinal(const char *text, uint64_t *ordinal) {
+  *ordinal = 0;
+  if (text[0] == '\0') return true;
+  if (text[0] != ':' || text[1] == '\0') return false;
+  for (const char *digit = text + 1; *digit != '\0'; digit++) {
+    if (*digit < '0' || *digit > '9') return false;
+    if (*ordinal < UINT32_MAX) *ordinal = *ordinal * 10 + (uint64_t)(*digit - '0'); /* more is no device either */
+  }
+  return true;
+}
+
+static bool starts_with(const char *name, const char *word) {
+  const size_t length = strlen(word);
+  return strncmp(name, word, length) == 0 && (name[length] == '\0' || name[length] == ':');
+}
+
+/* Why there is no GPU, for each backend that could have had one. */
+static rill_status fail_no_gpu(const char *name) {
+  char text[768] = "";
+  size_t used = 0;
+  for (size_t i = 0; i < BACKENDS; i++) {
+    if (!searches[i].backend->gpu || used >= sizeof text) continue;
+    used += (size_t)snprintf(text + used, sizeof text - used, "%s%s: %s", used > 0 ? "; " : "",
+                             searches[i].backend->name, look(i)->why);
+  }
+  for (int i = 0; absent[i].name != NULL && used < sizeof text; i++) {
+    used +=
+        (size_t)snprintf(text + used, sizeof text - used, "%s%s: not built in", used > 0 ? "; " : "", absent[i].name);
+  }
+  return rill__fail(RILL_ERROR_NO_DEVICE, "there is no GPU for \"%s\": %s", name, text);
+}
+
+static rill_status open_gpu(const char *name, const char *origin, struct rill__device **out) {
+  uint64_t ordinal = 0;
+  RILL_REQUIRE(parse_ordinal(name + strlen("gpu"), &ordinal), RILL_ERROR_NOT_FOUND, "%s\"%s\" is no device name",
+               origin, name);
+  uint64_t left = ordinal;
+  *out = nth_device(&left, true);
+  if (*out != NULL) return RILL_OK;
+  if (left == ordinal) return fail_no_gpu(name);
+  return rill__fail(RILL_ERROR_NOT_FOUND, "%s\"%s\": there are %u GPUs, from gpu:0 on", origin, name,
+                    (unsigned)(ordinal - left));
+}
+
+static rill_status open_of(size_t i, const char *name, const char *origin, struct rill__device **out) {
+  const char *const backend = searches[i].backend->name;
+  uint64_t ordinal = 0;
+  RILL_REQUIRE(parse_ordinal(name + strlen(backend), &ordinal), RILL_ERROR_NOT_FOUND, "%s\"%s\" is no device name",
+               origin, name);
+  const struct search *search = look(i);
+  const bool set_up = ordinal < search->count, there = ordinal < search->told;
+  if (search->count == 0 && !search->backend->gpu) return fail_without_cpu();
+  RILL_REQUIRE(search->count > 0 && (set_up || !there), RILL_ERROR_NO_DEVICE, "%s\"%s\": %s", origin, name,
+               search->why);
+  RILL_REQUIRE(set_up, RILL_ERROR_NOT_FOUND, "%s\"%s\": there are %u such devices, from %s:0 on", origin, name,
+               search->count, backend);
+  *out = search->devices[ordinal];
+  return RILL_OK;
+}
+
+static rill_status open_by_name(const char *name, const char *origin, struct rill__device **out) {
+  if (starts_with(name, "gpu")) return open_gpu(name, origin, out);
+  for (size_t i = 0; i < BACKENDS; i++) {
+    if (starts_with(name, searches[i].backend->name)) return open_of(i, name, origin, out);
+  }
+  for (int i = 0; absent[i].name != NULL; i++) {
+    RILL_REQUIRE(!starts_with(name, absent[i].name), RILL_ERROR_NO_DEVICE,
+                 "%s\"%s\": the %s backend is not built in" RILL_HINT "configure rill with -Drill_backend=%s", origin,
+                 name, absent[i].name, absent[i].name);
+  }
+  return rill__fail(RILL_ERROR_NOT_FOUND,
+                    "%s\"%s\" is no device name" RILL_HINT "names are \"gpu\" or a backend's, with "
+                    "\":N\" or without: \"%s\", \"%s:0\"",
+                    origin, name, searches[BACKENDS - 1].backend->name, searches[0].backend->name);
+}
+
+rill_status rill_device_open(const char *name, rill_device *out) {
+  RILL_ENTER();
+  if (out != NULL) *out = RILL_NULL_DEVICE;
+  RILL_REQUIRE(out != NULL, RILL_ERROR_INVALID_ARGUMENT, "out is NULL");
+  rill__leave(&self);
+  struct rill__device *device = NULL;
+  const char *origin = "";
+  if (name == NULL) {
+    name = getenv("RILL_DEVICE");
+    origin = "RILL_DEVICE=";
+  }
+  if (name == NULL || (name[0] == '\0' && origin[0] != '\0')) {
+    uint64_t first = 0; /* the first GPU, else the CPU */
+    device = nth_device(&first, false);
+    if (device == NULL) return fail_without_cpu();
+  } else {
+    RILL_TRY(open_by_name(name, origin, &device));
+  }
+  out->id = device->base.id;
+  return RILL_OK;
+}
+
+/* ---- devices of native streams ---- */
+
+/* The index of a backend by its public number. */
+static rill_status find_backend(uint32_t id, size_t *out) {
+  for (*out = 0; *out < BACKENDS; ++*out) {
+    if (searches[*out].backend->id == id) return RILL_OK;
+  }
+  for (int i = 0; absent[i].name != NULL; i++) {
+    RILL_REQUIRE(absent[i].id != id, RILL_ERROR_NO_DEVICE, "the %s backend is not built in", absent[i].name);
+  }
+  return rill__fail(RILL_ERROR_INVALID_ARGUMENT, "backend %u is none of RILL_BACKEND_*", id);
+}
+
+rill_status rill_device_of_native_stream(uint32_t backend, uintptr_t native, rill_device *out) {
+  RILL_ENTER();
+  size_t i = 0;
+  if (out != NULL) *out = RILL_NULL_DEVICE;
+  RILL_TRY(find_backend(backend, &i));
+  RILL_REQUIRE(native > 2, RILL_ERROR_INVALID_ARGUMENT,
+               "native is %u: a default stream of whichever device is current" RILL_HINT "name the device yourself",
+               (unsigned)native);
+  RILL_REQUIRE(out != NULL, RILL_ERROR_INVALID_ARGUMENT, "out is NULL");
+  rill__leave(&self);
+  const struct search *search = look(i);
+  const struct rill__backend *const found = search->backend;
+  RILL_REQUIRE(search->count > 0, RILL_ERROR_NO_DEVICE, "%s: %s", found->name, search->why);
+  RILL_REQUIRE(found->device->of_native_stream != NULL, RILL_ERROR_UNSUPPORTED,
+               "streams of %s have no native form, in any version", found->name);
+  uint32_t ordinal = 0;
+  RILL_TRY(RILL_DOOR(search->devices[0], device, of_native_stream, native, &ordinal));
+  RILL_REQUIRE(ordinal < search->count, RILL_ERROR_NOT_FOUND, "native stream 0x%llx is of %s:%u, which is not here",
+               (unsigned long long)native, found->name, ordinal);
+  out->id = search->devices[ordinal]->base.id;
+  return RILL_OK;
+}
