@@ -4,6 +4,10 @@
  * by name or index, costs nothing until it is used, and is borrowed for ever: there is nothing to
  * release, and the same device always gives the same handle.
  *
+ * A vendor's library is opened when one of its devices is asked for, not before: "cpu" opens none,
+ * "hip:0" AMD's, "gpu" and NULL those of the vendors up to the first that has a GPU, and
+ * rill_device_count all.
+ *
  *     rill_device device;
  *     if (rill_device_open(NULL, &device) != RILL_OK)          // RILL_DEVICE, else a GPU, else the CPU
  *       ...

@@ -4,6 +4,7 @@
 #include "fault/children.h"
 #include "life.h"
 
+#include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <sys/wait.h>
@@ -214,11 +215,53 @@ static void a_fork_meanwhile(void) {
   use(got);
 }
 
+/* ---- a fork while a vendor's call has a lock of rill's, and the vendor's own handlers ---- */
+
+static _Atomic bool forking;
+static void fork_begins(void) { atomic_store(&forking, true); }
+
+static const char *first_use(unsigned index, void *shared) {
+  rill_stream stream;
+  (void)index;
+  REQUIRE_OK(rill_device_default_stream(*(rill_device *)shared, &stream));
+  return NULL;
+}
+
+static const char *let_it_go_on(unsigned index, void *shared) {
+  const struct rill_fake *fake = shared;
+  (void)index;
+  while (!atomic_load(&forking)) (void)sched_yield();
+  for (int i = 0; i < 1000; i++) (void)sched_yield(); /* gives the handlers time to take what they should not */
+  fake->clear();
+  return NULL;
+}
+
+/* Calls of the vendor wait while the process forks, so whoever forks must wait for those that are under way first. */
+static void a_fork_while_a_device_starts(void) {
+  if (THREADS_CHECKED) return;
+  rill_device device;
+  assert_ok(rill_device_open("cpu", &device));
+  assert_ok(rill_device_open("cuda:0", &device));
+  struct background *using = start_threads(1, first_use, &device);
+  const struct rill_fake *fake = wait_until_it_starts();
+  struct background *helping = start_threads(1, let_it_go_on, (void *)(uintptr_t)fake);
+  assert_int_equal(pthread_atfork(fork_begins, NULL, NULL), 0);
+  const pid_t pid = fork();
+  if (pid == 0) _exit(0);
+  int status = -1;
+  assert_int_equal(waitpid(pid, &status, 0), pid);
+  assert_int_equal(status, 0);
+  join_threads(using);
+  join_threads(helping);
+  use(device);
+}
+
 int main(int argc, char **argv) {
   static const struct mode modes[] = {
     MODE(numbers_do_not_depend_on_the_order),
     MODE_WITH(other_devices_need_not_wait, "RILL_FAKE_HANG=cuInit"),
     MODE_WITH(a_fork_meanwhile, "RILL_FAKE_HANG=cuInit"),
+    MODE_WITH(a_fork_while_a_device_starts, "RILL_FAKE_HANG=cuDevicePrimaryCtxRetain"),
   };
   static const struct mode children[] = { MODE(opens_one), MODE(every_thread_asks_for_another) };
   static const struct test tests[] = { TEST(opens_no_more_than_it_needs), TEST(first_questions_at_once) };

@@ -199,7 +199,13 @@ void fake_calls_print(void) {
   fake_unlock();
 }
 
-/* Threads and their work are not in the child: nothing of the driver is usable there. */
-static void after_fork_in_child(void) { atomic_store(&forked, true); }
+/* As with AMD's runtime, calls wait while the process forks.  Threads and their work are not in the child: nothing of the
+ * driver is usable there. */
+static void after_fork_in_child(void) {
+  atomic_store(&forked, true);
+  fake_unlock();
+}
 
-__attribute__((constructor)) static void start(void) { (void)pthread_atfork(NULL, NULL, after_fork_in_child); }
+__attribute__((constructor)) static void start(void) {
+  (void)pthread_atfork(fake_lock, fake_unlock, after_fork_in_child);
+}
