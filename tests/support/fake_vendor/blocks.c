@@ -2,66 +2,38 @@
  * runs as one fiber for each thread of the block, each in turn until it waits. */
 #include "engine.h"
 
+#include "backends/cpu/fiber_switch.h"
+
 #include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <ucontext.h>
-
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define FAKE_TSAN 1
-#endif
-#endif
-#if defined(__SANITIZE_THREAD__)
-#define FAKE_TSAN 1
-#endif
-#ifdef FAKE_TSAN
-#include <sanitizer/tsan_interface.h>
-#endif
 
 enum { STACK = 64 * 1024 };
 
 enum waits { NO_WAIT, AT_BARRIER, IN_WARP };
 
 struct fiber {
-  ucontext_t context; /* where it begins; with the thread sanitizer, where it goes on */
-  jmp_buf here;       /* where it goes on: a jump costs no system call */
-  bool started, ended;
+  struct context context;
+  bool ended;
   enum waits waits;
   uint64_t given;     /* to the barrier: whether it counts; to the warp: a value */
   uint32_t count;     /* what the barrier said */
   rill_cpu_warp warp; /* what the warp said */
-#ifdef FAKE_TSAN
-  void *tsan;
-#endif
 };
 
 struct team {
-  struct fiber scheduler, *fibers;
+  struct context scheduler;
+  struct fiber *fibers;
   size_t count, current;
   bool failed; /* an assertion did */
   char *stacks;
   const rill_cpu_kernel *kernel;
   const rill_cpu_block *block;
-  jmp_buf out; /* where a failed assertion goes on */
+  jmp_buf out; /* where a failed assertion goes on, in a kernel that runs on its caller's stack */
 };
 
 static _Thread_local struct team *team; /* of the block that this thread runs */
-
-#ifdef FAKE_TSAN
-static void switch_to(struct fiber *from, struct fiber *to) {
-  __tsan_switch_to_fiber(to->tsan, 0);
-  (void)swapcontext(&from->context, &to->context);
-}
-#else
-static void switch_to(struct fiber *from, struct fiber *to) {
-  if (_setjmp(from->here) != 0) return;
-  if (to->started) _longjmp(to->here, 1);
-  to->started = true;
-  (void)setcontext(&to->context);
-}
-#endif
 
 uint32_t fake_warp_size(void) { return strncmp(fake_options()->target, "gfx9", 4) == 0 ? 64 : 32; }
 
@@ -71,7 +43,7 @@ static struct fiber *wait_for_others(enum waits what, uint64_t given) {
   struct fiber *me = &team->fibers[team->current];
   me->waits = what;
   me->given = given;
-  switch_to(me, &team->scheduler);
+  fiber_switch(&me->context, &team->scheduler);
   return me;
 }
 
@@ -86,7 +58,7 @@ static void assert_failed(const char *expression, const char *file, uint32_t lin
            block[2], thread[0], thread[1], thread[2], expression);
   if (team->kernel->run_block != NULL) longjmp(team->out, 1);
   team->failed = true;
-  switch_to(&team->fibers[team->current], &team->scheduler);
+  fiber_switch(&team->fibers[team->current].context, &team->scheduler);
 }
 
 /* ---- fibers ---- */
@@ -94,6 +66,7 @@ static void assert_failed(const char *expression, const char *file, uint32_t lin
 /* One thread of a block, then the same one of the next block. */
 static void fiber_main(void) {
   struct team *const own = team;
+  fiber_begin(&own->scheduler);
   const uint32_t *size = own->block->grid->block;
   const size_t n = own->current;
   const uint32_t index[3] = { (uint32_t)(n % size[0]), (uint32_t)(n / size[0] % size[1]),
@@ -101,36 +74,23 @@ static void fiber_main(void) {
   for (;;) {
     own->kernel->run_thread(own->block, index);
     own->fibers[n].ended = true;
-    switch_to(&own->fibers[n], &own->scheduler);
+    fiber_switch(&own->fibers[n].context, &own->scheduler);
   }
-}
-
-static void make_fiber(struct fiber *fiber, char *stack) {
-  (void)getcontext(&fiber->context);
-  fiber->context.uc_stack.ss_sp = stack;
-  fiber->context.uc_stack.ss_size = STACK;
-  makecontext(&fiber->context, fiber_main, 0);
-#ifdef FAKE_TSAN
-  fiber->tsan = __tsan_create_fiber(0);
-#endif
 }
 
 static bool make_fibers(struct team *t) {
   t->fibers = calloc(t->count, sizeof *t->fibers);
   t->stacks = mmap(NULL, t->count * STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (t->fibers == NULL || t->stacks == MAP_FAILED) return false;
-  t->scheduler.started = true;
-#ifdef FAKE_TSAN
+#ifdef FIBER_TSAN
   t->scheduler.tsan = __tsan_get_current_fiber();
 #endif
-  for (size_t i = 0; i < t->count; i++) make_fiber(&t->fibers[i], t->stacks + i * STACK);
+  for (size_t i = 0; i < t->count; i++) fiber_prepare(&t->fibers[i].context, t->stacks + i * STACK, STACK, fiber_main);
   return true;
 }
 
 static void free_fibers(struct team *t) {
-#ifdef FAKE_TSAN
-  for (size_t i = 0; i < t->count; i++) __tsan_destroy_fiber(t->fibers[i].tsan);
-#endif
+  for (size_t i = 0; i < t->count; i++) fiber_end(&t->fibers[i].context);
   (void)munmap(t->stacks, t->count * STACK);
   free(t->fibers);
 }
@@ -179,7 +139,7 @@ static void run_block_of_fibers(struct team *t) {
     left = false;
     for (t->current = 0; t->current < t->count && !t->failed; t->current++) {
       struct fiber *fiber = &t->fibers[t->current];
-      if (!fiber->ended && fiber->waits == NO_WAIT) switch_to(&t->scheduler, fiber);
+      if (!fiber->ended && fiber->waits == NO_WAIT) fiber_switch(&t->scheduler, &fiber->context);
       left |= !fiber->ended;
     }
     if (left && !t->failed && !let_some_go(t)) fake_die("the threads of a block wait for each other for ever");
