@@ -232,6 +232,23 @@ class Errors(support.TestCase):
         nothing = {"RILL_HIPCC": "none", "RILL_CLANG": "none"}
         self.refused(ONE, "no hipcc found, and no clang", "--target", "hip", **nothing)
 
+    def test_list_of_targets(self):
+        result = self.rillcc("--list-targets")
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        listed = dict(line.split(None, 1) for line in result.stdout.splitlines())
+        self.assertTrue(all(os.access(program, os.X_OK) for program in listed.values()))
+        self.assertIn(HOST, listed)
+        self.assertEqual("cuda:sm_90" in listed, bool(NVCC))
+        self.assertEqual("hip:gfx90a" in listed, bool(HIPCC or CLANG))
+        nothing = {"RILL_HIPCC": "none", "RILL_CLANG": "none", "RILL_NVCC": "none"}
+        result = self.rillcc("--list-targets", "--target", HOST, **nothing)
+        self.assertEqual(result.stdout.split()[0], HOST)
+        self.assertEqual(result.stdout.count("\n"), 1)
+        result = self.rillcc("--list-targets", "--target", "hip", **nothing)
+        self.assertEqual((result.returncode, result.stdout), (1, ""))
+        self.assertIn("no hipcc found", result.stderr)
+        self.assertEqual(self.rillcc("--list-targets", "-o", "k.c").returncode, 2)
+
     def test_compilers(self):
         self.refused(ONE, "no program nowhere-c", RILL_CXX="nowhere-c++")
         self.refused(ONE, "no program nowhere-nvcc", RILL_NVCC="nowhere-nvcc")

@@ -1,6 +1,7 @@
 /* Running tests, for each device. */
 #include "testing_internal.h"
 
+#include <rill/bundle.h>
 #include <stdio.h>
 
 struct device_under_test dut;
@@ -97,6 +98,18 @@ static int report(size_t total, size_t failed) {
   return failed != 0;
 }
 
+/* Whether the tests' kernels were compiled for devices like this one: there may have been no compiler. */
+static bool has_kernels(const rill_device_info *info) {
+  static const char *const names[] = {
+    [RILL_BACKEND_CPU] = "cpu", [RILL_BACKEND_CUDA] = "cuda", [RILL_BACKEND_HIP] = "hip"
+  };
+  const rill_bundle *bundle = sample_bundle();
+  for (size_t i = 0; i < bundle->image_count; i++) {
+    if (strcmp(bundle->images[i].backend, names[info->backend]) == 0) return true;
+  }
+  return false;
+}
+
 int run_on_each_device(const char *subject, const struct test *tests, size_t count) {
   int32_t devices = 0;
   if (rill_device_count(&devices) != RILL_OK) {
@@ -113,6 +126,12 @@ int run_on_each_device(const char *subject, const struct test *tests, size_t cou
     dut.gpu = dut.info.backend != RILL_BACKEND_CPU;
     name_device(&dut.info, dut.name, sizeof dut.name);
     if (!is_wanted(dut.name)) continue;
+    if (!has_kernels(&dut.info)) {
+      (void)printf("%s is left out: no compiler for its kernels was found when the tests were built\n", dut.name);
+      total++;
+      skipped++;
+      continue;
+    }
     find_companions(devices);
     char group[128];
     (void)snprintf(group, sizeof group, "%s on %s", subject, dut.name);

@@ -191,6 +191,10 @@ class Toolchain:
             targets += [Target(backend, name) for name in archs]
         return list({target.label: target for target in targets}.values())
 
+    def compiler_of(self, target):
+        """Its path."""
+        return {"cuda": self.nvcc, "hip": self.hipcc or self.clang, "cpu": self.cxx[0]}[target.backend]
+
     @staticmethod
     def cuda_arch(name, text):
         if name == "ptx":
