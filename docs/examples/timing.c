@@ -59,7 +59,7 @@ int main(void) {
       if (round == 1 || (round > 1 && ms < best)) best = ms;
     }
     (void)printf("%-9s %8.3f ms", jobs[job].name, (double)best);
-    if (best > 0) (void)printf("  %7.1f GB/s", BYTES / (double)best / 1e6);
+    if (best > 0) (void)printf("  %7.1f GB/s", (double)BYTES / (double)best / 1e6);
     (void)printf("\n");
   }
 

@@ -3,16 +3,8 @@
 #include <string.h>
 
 /* The drawing in its own units, which are pixels at its natural size. */
-enum {
-  WIDTH = 1280,
-  MARGIN = 32,
-  PLOT_LEFT = 136,
-  PLOT_RIGHT = WIDTH - MARGIN,
-  PLOT_TOP = 128,
-  LANE_HEIGHT = 40,
-  LANE_STEP = 56,
-  AXIS_HEIGHT = 56
-};
+static const double width = 1280, margin = 32, plot_left = 136, plot_right = 1280 - 32, plot_top = 128;
+static const double lane_height = 40, lane_step = 56, axis_height = 56;
 
 /* Told apart by people with any colour vision, and light enough for dark numbers on them. */
 static const char *const colours[TIMELINE_MAX_STAGES] = { "#7db7e8", "#f2b45a", "#7cc7a3", "#e88f7a",
@@ -35,17 +27,17 @@ static void put_text(FILE *file, const char *class, double x, double y, const ch
   (void)fputs("</text>\n", file);
 }
 
-static double plot_bottom(const struct timeline *t) { return PLOT_TOP + (double)t->lane_count * LANE_STEP; }
+static double plot_bottom(const struct timeline *t) { return plot_top + (double)t->lane_count * lane_step; }
 
 static double to_x(const struct timeline *t, double ms) {
-  const double x = PLOT_LEFT + ms / t->span * (PLOT_RIGHT - PLOT_LEFT);
-  return x < PLOT_LEFT ? PLOT_LEFT : x > PLOT_RIGHT ? PLOT_RIGHT : x;
+  const double x = plot_left + ms / t->span * (plot_right - plot_left);
+  return x < plot_left ? plot_left : x > plot_right ? plot_right : x;
 }
 
 static void put_head(const struct timeline *t, FILE *file) {
-  const int height = (int)plot_bottom(t) + AXIS_HEIGHT;
+  const double height = plot_bottom(t) + axis_height;
   (void)fprintf(file,
-                "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\">\n"
+                "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\">\n"
                 "<style>\n"
                 "text { font-family: 'DejaVu Sans', 'Segoe UI', Helvetica, Arial, sans-serif; fill: #24292f; }\n"
                 ".title { font-size: 20px; font-weight: bold; }\n"
@@ -57,14 +49,14 @@ static void put_head(const struct timeline *t, FILE *file) {
                 ".grid { stroke: #e3e7eb; }\n"
                 ".axis { stroke: #8c959f; }\n"
                 "</style>\n"
-                "<rect width=\"%d\" height=\"%d\" fill=\"#ffffff\"/>\n",
-                WIDTH, height, WIDTH, height, WIDTH, height);
-  put_text(file, "title", MARGIN, 42, t->title);
-  put_text(file, "subtitle", MARGIN, 66, t->subtitle);
+                "<rect width=\"%.0f\" height=\"%.0f\" fill=\"#ffffff\"/>\n",
+                width, height, width, height, width, height);
+  put_text(file, "title", margin, 42, t->title);
+  put_text(file, "subtitle", margin, 66, t->subtitle);
 }
 
 static void put_legend(const struct timeline *t, FILE *file) {
-  double x = MARGIN;
+  double x = margin;
   for (uint32_t i = 0; i < t->stage_count; i++) {
     (void)fprintf(file, "<rect x=\"%.1f\" y=\"85\" width=\"14\" height=\"14\" rx=\"2\" fill=\"%s\"/>\n", x,
                   colours[i % TIMELINE_MAX_STAGES]);
@@ -90,30 +82,30 @@ static void put_axis(const struct timeline *t, FILE *file) {
   for (int i = 0; i * step <= t->span * 1.000001; i++) {
     const double x = to_x(t, i * step);
     char text[32];
-    (void)fprintf(file, "<line class=\"grid\" x1=\"%.1f\" y1=\"%d\" x2=\"%.1f\" y2=\"%.1f\"/>\n", x, PLOT_TOP - 8, x,
+    (void)fprintf(file, "<line class=\"grid\" x1=\"%.1f\" y1=\"%.0f\" x2=\"%.1f\" y2=\"%.1f\"/>\n", x, plot_top - 8, x,
                   bottom);
     (void)snprintf(text, sizeof text, "%g%s", micro ? i * step * 1000 : i * step, micro ? " us" : " ms");
     put_text(file, "tick", x, bottom + 20, text);
   }
-  (void)fprintf(file, "<line class=\"axis\" x1=\"%d\" y1=\"%.1f\" x2=\"%d\" y2=\"%.1f\"/>\n", PLOT_LEFT, bottom,
-                PLOT_RIGHT, bottom);
+  (void)fprintf(file, "<line class=\"axis\" x1=\"%.0f\" y1=\"%.1f\" x2=\"%.0f\" y2=\"%.1f\"/>\n", plot_left, bottom,
+                plot_right, bottom);
 }
 
 static void put_bar(const struct timeline *t, const struct timeline_bar *bar, FILE *file) {
   const double left = to_x(t, bar->start), right = to_x(t, bar->end);
-  double width = right - left > 0.4 ? right - left : 0.4;
-  const double x = left + width > PLOT_RIGHT ? PLOT_RIGHT - width : left;
-  const double y = PLOT_TOP + (double)bar->lane * LANE_STEP + (LANE_STEP - LANE_HEIGHT) / 2.0 - 4;
-  if (width > 3) width -= 0.8; /* a gap between neighbours */
-  (void)fprintf(file, "<rect class=\"bar\" x=\"%.2f\" y=\"%.0f\" width=\"%.2f\" height=\"%d\" fill=\"%s\"><title>", x,
-                y, width, LANE_HEIGHT, colours[bar->stage % TIMELINE_MAX_STAGES]);
+  double shown = right - left > 0.4 ? right - left : 0.4;
+  const double x = left + shown > plot_right ? plot_right - shown : left;
+  const double y = plot_top + (double)bar->lane * lane_step + (lane_step - lane_height) / 2 - 4;
+  if (shown > 3) shown -= 0.8; /* a gap between neighbours */
+  (void)fprintf(file, "<rect class=\"bar\" x=\"%.2f\" y=\"%.0f\" width=\"%.2f\" height=\"%.0f\" fill=\"%s\"><title>", x,
+                y, shown, lane_height, colours[bar->stage % TIMELINE_MAX_STAGES]);
   put_escaped(file, t->stages[bar->stage]);
   (void)fprintf(file, ", tile %u: %.1f us, from %.1f us on</title></rect>\n", bar->tile, (bar->end - bar->start) * 1000,
                 bar->start * 1000);
   char text[16];
   const int length = snprintf(text, sizeof text, "%u", bar->tile);
-  if (width >= 4 + 7 * length) {
-    put_text(file, "number", x + width / 2, y + LANE_HEIGHT / 2.0 + 4, text);
+  if (shown >= 4 + 7 * length) {
+    put_text(file, "number", x + shown / 2, y + lane_height / 2 + 4, text);
   }
 }
 
@@ -122,7 +114,7 @@ void timeline_write(const struct timeline *t, FILE *file) {
   put_legend(t, file);
   put_axis(t, file);
   for (uint32_t i = 0; i < t->lane_count; i++) {
-    put_text(file, "lane", PLOT_LEFT - 16, PLOT_TOP + (double)i * LANE_STEP + LANE_STEP / 2.0, t->lanes[i]);
+    put_text(file, "lane", plot_left - 16, plot_top + (double)i * lane_step + lane_step / 2, t->lanes[i]);
   }
   for (size_t i = 0; i < t->bar_count; i++) put_bar(t, &t->bars[i], file);
   (void)fputs("</svg>\n", file);
