@@ -13,6 +13,8 @@ STAND_INS = {
     "cc": "#!/bin/sh\n",
     "c++": "#!/bin/sh\n",
     "python3": "#!/bin/sh\n",
+    "cmake": "#!/bin/sh\n",
+    "make": "#!/bin/sh\n",
     "pkg-config": "#!/bin/sh\n",
     "meson": NOTE
     + """[ "$1" = --version ] && echo "${MESON_VERSION:-1.3.0}"
@@ -139,6 +141,14 @@ class Quickstart(unittest.TestCase):
         self.assertEqual(self.called("apt-get")[0], "apt-get update")
         self.assertTrue(self.called("apt-get")[1].endswith(" ninja-build pkg-config libpng-dev"))
         self.assertEqual(self.calls[-1].split(" -o ")[0], "rill demo")
+
+    def test_tests_need_more(self):
+        self.hide("cmake")
+        self.assertEqual(self.run_it("demo").returncode, 0)
+        self.assertEqual(self.called("apt-get"), [])
+        done = self.run_it("test")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("installing cmake\n", done.stdout)
 
     def fail_with(self, code, last_line, *arguments, **variables):
         done = self.run_it(*arguments, **variables)
