@@ -131,6 +131,12 @@ static void run_file(const char *path) {
   run_input();
 }
 
+/* RILL_STRESS, in percent, of them. */
+static uint64_t scaled(uint64_t count) {
+  const char *text = getenv("RILL_STRESS");
+  return text != NULL ? count * strtoull(text, NULL, 10) / 100 : count;
+}
+
 static uint64_t argument(int argc, char **argv, int index, uint64_t otherwise) {
   return argc > index ? strtoull(argv[index], NULL, 10) : otherwise;
 }
@@ -143,7 +149,7 @@ int main(int argc, char **argv) {
     for (int i = 1; i < argc; i++) run_file(argv[i]);
   } else {
     now.seed = argument(argc, argv, 2, 1);
-    run_numbers(argument(argc, argv, 3, 0), argument(argc, argv, 1, 20000));
+    run_numbers(argument(argc, argv, 3, 0), scaled(argument(argc, argv, 1, 20000)));
   }
   fuzz_end();
   return 0;

@@ -7,7 +7,7 @@ import shutil
 import unittest
 
 import support
-from support import CC, CLANG, CXX, HERE, HIPCC, HOST, INCLUDE, NVCC, ONE, SOURCES, STRICT_C, STRICT_CXX
+from support import CC, CLANG, CXX, HERE, HIPCC, HOST, INCLUDE, NVCC, ONE, ONE_OF_EACH, SOURCES, STRICT_C, STRICT_CXX
 from support import Bundle, HostImage
 
 
@@ -72,7 +72,7 @@ class Output(support.TestCase):
         os.mkdir(folder)
         source = self.write("with space/k.kernel.cu", '#include "helper.h"\n' + ONE + "#include <stdlib.h>\n")
         self.write("with space/helper.h", "")
-        self.compile(source, "--depfile", "k.d")
+        self.compile(source, *ONE_OF_EACH, "--depfile", "k.d")
         text = self.read("k.d")
         self.assertTrue(text.startswith("%s %s:" % (self.path("out.rill.c"), self.path("out.rill.h"))))
         files = text.replace("\\ ", "\0").replace("\\\n", " ").split()[2:]
@@ -87,7 +87,8 @@ class Output(support.TestCase):
         self.write("lib.h", "#define SIZE float\n")
         text = "#include <lib.h>\n#include <rill/device/kernel.h>\nRILL_KERNEL(NAME, SIZE *x) { *x = VALUE; }\n"
         source = self.write("k.kernel.cu", text)
-        c_file, _ = self.compile(source, "-I", ".", "-D", "NAME=named", "-DVALUE=3", "--fp-contract", "off")
+        options = ("-I", ".", "-D", "NAME=named", "-DVALUE=3", "--fp-contract", "off")
+        c_file, _ = self.compile(source, *ONE_OF_EACH, *options)
         self.assertEqual(Bundle(self, c_file, "k_bundle").kernels, {"named": [("x", 8)]})
 
     def test_barriers_that_depend_on_the_target(self):
@@ -103,7 +104,7 @@ class Output(support.TestCase):
         outputs = []
         for name in ("a", "b"):
             os.mkdir(self.path(name))
-            c_file, header = self.compile(SOURCES["dialect"], TMPDIR=self.path(name))
+            c_file, header = self.compile(SOURCES["dialect"], *ONE_OF_EACH, TMPDIR=self.path(name))
             outputs.append([self.read(c_file), self.read(header)])
             self.assertEqual(os.listdir(self.path(name)), [])
         self.assertTrue(outputs[0] == outputs[1])
@@ -116,7 +117,7 @@ class Output(support.TestCase):
             os.mkdir(self.path(name))
             for source in (SOURCES["dialect"], os.path.join(HERE, "dialect_helpers.h")):
                 shutil.copy(source, self.path(name))
-            c_file, header = self.compile(self.path(name + "/dialect.kernel.cu"), "--target", "cpu", *hip)
+            c_file, header = self.compile(self.path(name + "/dialect.kernel.cu"), "--target", HOST, *hip)
             outputs.append([self.read(c_file), self.read(header)])
         self.assertTrue(outputs[0] == outputs[1])
 
@@ -215,7 +216,7 @@ class Errors(support.TestCase):
     def test_kernel_missing_from_an_image(self):
         condition = "#if !defined(__CUDACC__) && !defined(__HIP__)\n"
         text = ONE + condition + "RILL_KERNEL(only_here) {}\n#endif\n"
-        self.refused(text, r'rillcc: k\.kernel\.cu:4: kernel "only_here" is missing from the image for ', "-v")
+        self.refused(text, r'rillcc: k\.kernel\.cu:4: kernel "only_here" is missing from the image for ', "-v", *ONE_OF_EACH)
 
     def test_targets(self):
         cases = (
