@@ -16,7 +16,7 @@ problems = []
 
 def lines(folder, *patterns):
     """Path, number and text of each line of the files of a folder."""
-    for path in sorted(file for pattern in patterns for file in (root / folder).rglob(pattern)):
+    for path in sorted(file for pattern in patterns for file in (root / folder).rglob(pattern) if file.is_file()):
         for number, text in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
             yield path.relative_to(root), number, text
 
