@@ -13,7 +13,6 @@ git() { command git -c safe.directory="$PWD" "$@"; } # the checkout may be anoth
 begin() {
   rm -rf "$work"
   mkdir -p "$logs" || exit 1
-  before=$(git status --porcelain --untracked-files=all)
 }
 
 # The last line, and the exit code.
@@ -151,7 +150,9 @@ install() {
   [ ${#missing[@]} = 0 ] || apt-get install -y --no-install-recommends "${missing[@]}"
 }
 
-check_nothing_left() { # the stages so far leave no file in the checkout that git does not ignore
+# The stages between the two leave no file in the checkout that git does not ignore.
+note_files() { before=$(git status --porcelain --untracked-files=all); }
+check_nothing_left() {
   local left
   left=$(git status --porcelain --untracked-files=all) || return
   [ "$left" = "$before" ] || { diff <(echo "$before") <(echo "$left"); return 1; }
