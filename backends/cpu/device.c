@@ -1,5 +1,6 @@
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/fiber.h"
+#include "backends/cpu/pages.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -61,8 +62,7 @@ static bool supports(struct rill__device *device, uint32_t feature, const char *
 }
 
 static rill_status synchronize(struct rill__device *device) {
-  cpu_queues_synchronize();
-  return cpu_wait_status(device, true, 0);
+  return cpu_wait_status(device, cpu_queues_synchronize(), 0);
 }
 
 static rill_status get_memory(struct rill__device *device, uint64_t *free_bytes, uint64_t *total_bytes) {
@@ -97,6 +97,7 @@ static void after_fork_in_child(void) {
   atomic_fetch_add(&cpu_generation, CPU_GENERATION_STEP);
   cpu_pool_reset();
   cpu_queues_reset();
+  cpu_pages_reset();
 }
 
 const struct rill__backend rill__cpu_backend = {

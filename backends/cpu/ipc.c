@@ -36,27 +36,35 @@ struct export {
   struct export *next;
 };
 
-/* Unlike other locks of this backend it is held while work is waited for, which never takes it.  The list is right at
- * any moment: a fork may come. */
+/* By address, so that freeing memory costs the same beside many exports.  The lists are right at any moment: a fork may
+ * come. */
+enum { LISTS = 1024 };
 static struct cpu_lock exports_lock;
-static _Atomic(struct export *) exports;
+static _Atomic(struct export *) exports[LISTS];
+static _Atomic size_t export_count;
 
 static size_t whole_pages(size_t size) { return (size + cpu_page_bytes() - 1) / cpu_page_bytes() * cpu_page_bytes(); }
 
+static _Atomic(struct export *) *list_of(const void *p) {
+  return &exports[(uintptr_t)p / cpu_page_bytes() * UINT64_C(0x9e3779b97f4a7c15) >> 54];
+}
+
 static struct export *find_export(const void *p) {
-  struct export *export = atomic_load(&exports);
+  struct export *export = atomic_load(list_of(p));
   while (export != NULL && export->p != p) export = export->next;
   return export;
 }
 
 static void take_out(const struct export *export) {
-  if (atomic_load(&exports) == export) {
-    atomic_store(&exports, export->next);
-    return;
+  _Atomic(struct export *) *const list = list_of(export->p);
+  struct export *before = atomic_load(list);
+  if (before == export) {
+    atomic_store(list, export->next);
+  } else {
+    while (before->next != export) before = before->next;
+    before->next = export->next;
   }
-  struct export *before = atomic_load(&exports);
-  while (before->next != export) before = before->next;
-  before->next = export->next;
+  (void)atomic_fetch_sub(&export_count, 1);
 }
 
 static void name_file(uint64_t chance, char name[32]) {
@@ -111,8 +119,9 @@ static struct export *add_export(void *p, size_t size) {
   export->p = p;
   export->file.fd = -1;
   export->file.size = whole_pages(size);
-  export->next = atomic_load(&exports);
-  atomic_store(&exports, export);
+  export->next = atomic_load(list_of(p));
+  (void)atomic_fetch_add(&export_count, 1);
+  atomic_store(list_of(p), export);
   return export;
 }
 
@@ -124,7 +133,6 @@ static rill_status export_once(void *p, size_t size, struct export **out) {
   if (known == NULL || known->file.fd < 0) {
     if (known == NULL) export = add_export(p, size);
     RILL_REQUIRE(export != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory to share %zu bytes", size);
-    cpu_queues_synchronize(); /* what writes the memory would write into what it was */
     const rill_status status = move_into_file(p, size, &export->file);
     if (status != RILL_OK && known == NULL) {
       take_out(export);
@@ -137,8 +145,13 @@ static rill_status export_once(void *p, size_t size, struct export **out) {
 }
 
 rill_status cpu_ipc_export(struct rill__device *device, void *p, size_t size, struct rill__ipc_native *out) {
-  (void)device;
   struct export *export = NULL;
+  cpu_acquire(&exports_lock);
+  const struct export *const known = find_export(p);
+  const bool moves = known == NULL || known->file.fd < 0;
+  cpu_release(&exports_lock);
+  /* What writes the memory would write into what it was. */
+  if (moves) RILL_TRY(cpu_wait_status(device, cpu_queues_synchronize(), 0));
   cpu_acquire(&exports_lock);
   const rill_status status = export_once(p, size, &export);
   if (status == RILL_OK) {
@@ -152,7 +165,7 @@ rill_status cpu_ipc_export(struct rill__device *device, void *p, size_t size, st
 /* Gives the allocator the kind of memory back that it gave.  While that fails, the memory is shared as before, and not
  * the allocator's. */
 rill_status cpu_ipc_forget(void *p) {
-  if (atomic_load(&exports) == NULL) return RILL_OK;
+  if (atomic_load(&export_count) == 0) return RILL_OK;
   rill_status status = RILL_OK;
   cpu_acquire(&exports_lock);
   struct export *export = find_export(p);
@@ -226,8 +239,7 @@ rill_status cpu_ipc_import(struct rill__device *device, const struct rill__ipc_n
 }
 
 rill_status cpu_ipc_close(struct rill__device *device, void *p, size_t size) {
-  (void)device;
-  cpu_queues_synchronize();
+  RILL_TRY(cpu_wait_status(device, cpu_queues_synchronize(), 0));
   (void)munmap(p, whole_pages(size));
   return RILL_OK;
 }

@@ -18,8 +18,7 @@ static rill_status allocate(struct rill__device *device, size_t size, uint32_t k
 }
 
 static rill_status release(struct rill__device *device, void *p, uint32_t kind) {
-  (void)device;
-  cpu_queues_synchronize();
+  RILL_TRY(cpu_wait_status(device, cpu_queues_synchronize(), 0));
   if (kind == RILL_MEMORY_DEVICE) RILL_TRY(cpu_ipc_forget(p));
   free(p);
   return RILL_OK;
@@ -32,9 +31,8 @@ static rill_status host_register(struct rill__device *device, void *p, size_t si
 }
 
 static rill_status host_unregister(struct rill__device *device, void *p) {
-  (void)device, (void)p;
-  cpu_queues_synchronize();
-  return RILL_OK;
+  (void)p;
+  return cpu_wait_status(device, cpu_queues_synchronize(), 0);
 }
 
 /* There is one place only, where it is already. */

@@ -15,7 +15,15 @@
  * accesses at least one of them sees what the other one stored, and the exchange on `active` lets one go on.
  *
  * No wake-up lost: the owner stores `completed` and then looks at `wake_at`, the least number that is waited
- * for; who waits stores `wake_at` and then looks at `completed`.
+ * for; who waits stores `wake_at` and then looks at `completed`.  Those who wait are in a heap, so that a wait among
+ * many costs little more than a wait alone.
+ *
+ * A lost device: operations that have not begun are not run any more, only ended, but for those with `when_lost`.  So
+ * every queue comes to its end, unless an operation of it never does.  Nobody waits for that: cpu_queues_give_up wakes
+ * all who wait, and from then on no wait begins.
+ *
+ * Memory: a queue that stays short has one small chunk, which is filled from the start whenever the queue was empty.
+ * The others of a long one are large, and go back as it becomes empty.
  *
  * A queue outlives its stream while work, an event's mark or a wait refers to it.
  */
@@ -32,12 +40,13 @@ struct cpu_queue;
 struct cpu_op {
   bool (*run)(struct cpu_queue *queue, struct cpu_op *op);
   void (*end)(struct cpu_op *op);
-  size_t size; /* in the chunk */
+  size_t size;    /* in the chunk */
+  bool when_lost; /* it is run on a lost device, too */
 };
 
 struct cpu_chunk {
   struct cpu_chunk *next;
-  size_t capacity;
+  size_t size; /* with this head */
   _Alignas(64) unsigned char bytes[];
 };
 
@@ -53,11 +62,13 @@ struct cpu_job {
   _Alignas(64) _Atomic uint64_t taken;
 };
 
+/* In a pairing heap: a tree in which nobody waits for less than who is above. */
 struct cpu_waiter {
-  struct cpu_waiter *next;
   uint64_t number;
   struct cpu_queue *parked; /* the queue to make ready; NULL: a thread that sleeps on `woken` */
   _Atomic uint32_t woken;
+  struct cpu_waiter *below, *beside; /* the first of those below; the next below the same one */
+  struct cpu_waiter **link;          /* what points here: such a pointer, or the queue's; NULL: not in the heap */
 };
 
 struct cpu_queue {
@@ -68,7 +79,7 @@ struct cpu_queue {
   size_t tail_offset;
   size_t reserved; /* between begin and commit */
   _Atomic uint64_t submitted;
-  _Atomic(struct cpu_chunk *) spare; /* the last chunk used up */
+  _Atomic(struct cpu_chunk *) spare; /* the last small chunk used up */
 
   /* the owner */
   _Alignas(64) struct cpu_chunk *head;
@@ -76,17 +87,23 @@ struct cpu_queue {
   uint64_t seen; /* of `submitted` */
   uint64_t done; /* what `completed` says */
   _Atomic uint64_t completed, wake_at;
+  _Atomic uint64_t reading; /* the last operation that began to read memory of a caller who waits for it */
 
   /* rarely written */
   _Alignas(64) struct rill__device *device;
   uint32_t level; /* of priority; 0 is served first */
   _Atomic uint32_t references;
   struct cpu_lock waiters_lock;
-  struct cpu_waiter *waiters;        /* under waiters_lock */
-  struct cpu_waiter park;            /* for a wait at the head */
-  struct cpu_queue *next_ready;      /* under the pool's lock */
-  struct cpu_queue *next, *previous; /* of all queues, oldest first; under their lock */
-  uint64_t serial;
+  struct cpu_waiter *waiters;   /* the heap; under waiters_lock */
+  struct cpu_waiter park;       /* for a wait at the head */
+  struct cpu_queue *next_ready; /* under the pool's lock */
+
+  /* The lists of queues (queues.c), under their lock.  A queue with work is among the busy ones, or about to be. */
+  struct cpu_queue *next, *previous;
+  _Atomic bool busy;
+  uint32_t walkers; /* threads that go on from here, so it stays among the busy */
+  uint64_t serial;  /* of the busy, in their order */
+
   struct cpu_job job; /* of the operation at the head */
 };
 
@@ -113,6 +130,10 @@ void cpu_queue_run(struct cpu_queue *queue);
 /* The same, beginning with the end of the operation at the head: for the last participant of a job. */
 void cpu_queue_resume(struct cpu_queue *queue);
 
+static inline bool cpu_is_lost(const struct rill__device *device) {
+  return atomic_load_explicit(&device->lost, memory_order_acquire) != RILL_OK;
+}
+
 static inline bool cpu_queue_reached(struct cpu_queue *queue, uint64_t number) {
   return atomic_load_explicit(&queue->completed, memory_order_acquire) >= number;
 }
@@ -120,15 +141,38 @@ static inline uint64_t cpu_queue_submitted(struct cpu_queue *queue) {
   return atomic_load_explicit(&queue->submitted, memory_order_acquire);
 }
 
-/* Makes `waiter->parked` ready when the waiter's number is reached.  False, and nothing done, if it is. */
+/* In the child of a fork: gives up all that is queued. */
+void cpu_queue_forget_chunks(struct cpu_queue *queue);
+
+/* ---- waiting: wait.c ---- */
+
+/* Makes `waiter->parked` ready when the waiter's number is reached.  False, and nothing done, if it is, or if the
+ * device is lost. */
 bool cpu_queue_park(struct cpu_queue *queue, struct cpu_waiter *waiter);
 
-/* Blocks until `number` is reached, for `ns` at most; false if it was not.  `spin`: looks for a while before it
- * sleeps. */
+/* Blocks until `number` is reached, for `ns` at most; false if it was not, or the device is lost.  `spin`: looks for a
+ * while before it sleeps. */
 bool cpu_queue_wait(struct cpu_queue *queue, uint64_t number, uint64_t ns, bool spin);
 
-/* Blocks until all that was submitted to any queue before the call is done. */
-void cpu_queues_synchronize(void);
+/* For the owner: wakes who waits for `completed` or less; all who wait. */
+void cpu_queue_wake(struct cpu_queue *queue, uint64_t completed);
+
+/* ---- all queues: queues.c ---- */
+
+void cpu_queues_add(struct cpu_queue *queue);
+void cpu_queues_remove(struct cpu_queue *queue);
+
+/* After something was submitted. */
+void cpu_queues_add_busy(struct cpu_queue *queue);
+static inline void cpu_queue_is_busy(struct cpu_queue *queue) {
+  if (RILL__UNLIKELY(!atomic_load(&queue->busy))) cpu_queues_add_busy(queue);
+}
+
+/* Blocks until all that was submitted to any queue before the call is done; false if the device is lost. */
+bool cpu_queues_synchronize(void);
+
+/* Wakes all who wait: their device is lost. */
+void cpu_queues_give_up(void);
 
 /* For fork.  In the child what was pending counts as done, without having run. */
 void cpu_queues_lock(void);

@@ -1,0 +1,71 @@
+#include "backends/cpu/pages.h"
+
+#include "backends/cpu/lock.h"
+
+#include <sys/mman.h>
+
+enum {
+  KEPT_MOST = 64
+}; /* pages of CPU_PAGES bytes: queues that are long for a while give and take them all the time */
+
+/* The first bytes of pages that are kept. */
+struct kept {
+  struct kept *next;
+};
+static struct cpu_lock lock;
+static struct kept *kept;
+static unsigned kept_count;
+
+static struct kept *take_kept(void) {
+  cpu_acquire(&lock);
+  struct kept *pages = kept;
+  if (pages != NULL) {
+    kept = pages->next;
+    kept_count--;
+  }
+  cpu_release(&lock);
+  return pages;
+}
+
+static bool keep(struct kept *pages) {
+  cpu_acquire(&lock);
+  const bool room = kept_count < KEPT_MOST;
+  if (room) {
+    pages->next = kept;
+    kept = pages;
+    kept_count++;
+  }
+  cpu_release(&lock);
+  return room;
+}
+
+void *cpu_pages_take(size_t size) {
+  void *pages = size == CPU_PAGES ? take_kept() : NULL;
+  if (pages != NULL) return pages;
+  pages = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return pages != MAP_FAILED ? pages : NULL;
+}
+
+/* A process that has as many mappings as it may cannot cut one in two: then the memory goes back, and the addresses
+ * stay. */
+void cpu_pages_give(void *pages, size_t size) {
+  if (size == CPU_PAGES && keep(pages)) return;
+  if (munmap(pages, size) != 0) (void)madvise(pages, size, MADV_DONTNEED);
+}
+
+static _Atomic size_t staged;
+
+bool cpu_staged_add(size_t size) {
+  if (size > CPU_STAGED_MOST) return false;
+  if (atomic_fetch_add_explicit(&staged, size, memory_order_relaxed) <= CPU_STAGED_MOST - size) return true;
+  cpu_staged_remove(size);
+  return false;
+}
+
+void cpu_staged_remove(size_t size) { (void)atomic_fetch_sub_explicit(&staged, size, memory_order_relaxed); }
+
+void cpu_pages_reset(void) {
+  kept = NULL;
+  kept_count = 0;
+  atomic_store(&staged, 0);
+}

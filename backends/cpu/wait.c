@@ -1,0 +1,139 @@
+/* Waiting for a queue to reach a number. */
+#include "backends/cpu/pool.h"
+
+enum { SPIN_NS = 30000 };
+
+/* ---- the heap of those who wait, under waiters_lock ----
+ *
+ * Putting one in looks at the first alone.  Whoever takes the first out merges those below it in pairs, so a merge is
+ * paid for by one that came: log n in the mean. */
+
+static void place(struct cpu_waiter *waiter, struct cpu_waiter **link) {
+  waiter->beside = *link;
+  if (waiter->beside != NULL) waiter->beside->link = &waiter->beside;
+  waiter->link = link;
+  *link = waiter;
+}
+
+/* Puts the later one below the other, and gives that.  Neither is anywhere. */
+static struct cpu_waiter *merge(struct cpu_waiter *a, struct cpu_waiter *b) {
+  struct cpu_waiter *const first = b->number < a->number ? b : a;
+  place(first == a ? b : a, &first->below);
+  return first;
+}
+
+static struct cpu_waiter *merge_all(struct cpu_waiter *list) {
+  struct cpu_waiter *pairs = NULL, *all = NULL;
+  while (list != NULL) {
+    struct cpu_waiter *a = list, *b = list->beside;
+    list = b != NULL ? b->beside : NULL;
+    a = b != NULL ? merge(a, b) : a;
+    a->beside = pairs;
+    pairs = a;
+  }
+  while (pairs != NULL) {
+    struct cpu_waiter *const pair = pairs;
+    pairs = pair->beside;
+    all = all != NULL ? merge(all, pair) : pair;
+  }
+  return all;
+}
+
+static void put_in(struct cpu_queue *queue, struct cpu_waiter *waiter) {
+  struct cpu_waiter *const before = queue->waiters;
+  waiter->below = NULL;
+  queue->waiters = NULL;
+  place(before != NULL ? merge(before, waiter) : waiter, &queue->waiters);
+  atomic_store(&queue->wake_at, queue->waiters->number);
+}
+
+static void take_out(struct cpu_queue *queue, struct cpu_waiter *waiter) {
+  *waiter->link = waiter->beside;
+  if (waiter->beside != NULL) waiter->beside->link = waiter->link;
+  waiter->link = NULL;
+  struct cpu_waiter *rest = merge_all(waiter->below);
+  if (rest != NULL && queue->waiters != NULL) rest = merge(rest, queue->waiters);
+  if (rest != NULL) {
+    queue->waiters = NULL;
+    place(rest, &queue->waiters);
+  }
+  atomic_store(&queue->wake_at, queue->waiters != NULL ? queue->waiters->number : UINT64_MAX);
+}
+
+/* ---- waking ---- */
+
+void cpu_queue_wake(struct cpu_queue *queue, uint64_t completed) {
+  struct cpu_waiter *woken = NULL, **end = &woken;
+  cpu_acquire(&queue->waiters_lock);
+  while (queue->waiters != NULL && queue->waiters->number <= completed) {
+    struct cpu_waiter *const waiter = queue->waiters;
+    take_out(queue, waiter);
+    waiter->beside = NULL;
+    *end = waiter;
+    end = &waiter->beside;
+  }
+  cpu_release(&queue->waiters_lock);
+  while (woken != NULL) {
+    struct cpu_waiter *const waiter = woken;
+    woken = waiter->beside;
+    if (waiter->parked != NULL) {
+      cpu_pool_push(waiter->parked);
+    } else {
+      /* From the store on the waiter may be gone: waking what is at its address then is harmless. */
+      _Atomic uint32_t *const word = &waiter->woken;
+      atomic_store_explicit(word, 1, memory_order_release);
+      cpu_wake_one(word);
+    }
+  }
+}
+
+/* ---- waiting ---- */
+
+/* Puts a waiter into the heap; false, and it is not there, if there is nothing to wait for. */
+static bool add_waiter(struct cpu_queue *queue, struct cpu_waiter *waiter) {
+  cpu_acquire(&queue->waiters_lock);
+  put_in(queue, waiter);
+  /* Whoever loses the device comes here afterwards, to wake all who wait. */
+  const bool waits = atomic_load(&queue->completed) < waiter->number && !cpu_is_lost(queue->device);
+  if (!waits) take_out(queue, waiter);
+  cpu_release(&queue->waiters_lock);
+  return waits;
+}
+
+bool cpu_queue_park(struct cpu_queue *queue, struct cpu_waiter *waiter) { return add_waiter(queue, waiter); }
+
+/* Looks for a while; false if it took too long. */
+static bool spin_until(struct cpu_queue *queue, uint64_t number, uint64_t until) {
+  do {
+    for (int i = 0; i < 8; i++) {
+      if (cpu_queue_reached(queue, number)) return true;
+      cpu_relax();
+    }
+  } while (cpu_now() < until);
+  return false;
+}
+
+bool cpu_queue_wait(struct cpu_queue *queue, uint64_t number, uint64_t ns, bool spin) {
+  if (cpu_queue_reached(queue, number)) return true;
+  if (ns == 0) return false;
+  const uint64_t now = cpu_now();
+  const bool forever = ns > UINT64_MAX / 4; /* centuries */
+  const uint64_t until = forever ? UINT64_MAX : now + ns;
+  if (spin && cpu_pool_may_spin() && spin_until(queue, number, ns < SPIN_NS ? until : now + SPIN_NS)) return true;
+
+  struct cpu_waiter waiter = { .number = number };
+  if (!add_waiter(queue, &waiter)) return cpu_queue_reached(queue, number);
+  const struct timespec deadline = cpu_timespec(until);
+  while (atomic_load_explicit(&waiter.woken, memory_order_acquire) == 0) {
+    cpu_sleep(&waiter.woken, 0, forever ? NULL : &deadline);
+    if (forever || cpu_now() < until) continue;
+    cpu_acquire(&queue->waiters_lock);
+    const bool was_there = waiter.link != NULL;
+    if (was_there) take_out(queue, &waiter);
+    cpu_release(&queue->waiters_lock);
+    if (was_there) break;
+    /* It was taken out just now, and is being woken. */
+    while (atomic_load_explicit(&waiter.woken, memory_order_acquire) == 0) cpu_sleep(&waiter.woken, 0, NULL);
+  }
+  return cpu_queue_reached(queue, number);
+}
