@@ -90,6 +90,7 @@ rill_status cpu_compile(struct rill__device *device, const struct rill__compile 
                         struct rill__compiled *result);
 
 /* machine.c */
+uint32_t cpu_count(void); /* processors that this process may use */
 size_t cpu_page_bytes(void);
 void cpu_name_read(char *name, size_t size);
 uint32_t cpu_clock_read(void); /* kHz; 0 if unknown */

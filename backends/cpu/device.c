@@ -1,4 +1,5 @@
 #include "backends/cpu/cpu.h"
+#include "backends/cpu/fault.h"
 #include "backends/cpu/fiber.h"
 #include "backends/cpu/pages.h"
 
@@ -11,7 +12,10 @@ static uint32_t count(char *why, size_t why_size) {
   return 1;
 }
 
+static struct rill__device *the_device;
+
 static rill_status init(struct rill__device *device) {
+  the_device = device;
   rill_device_info *info = &device->info;
   uint64_t free_bytes = 0;
   cpu_name_read(info->name, sizeof info->name);
@@ -97,7 +101,11 @@ static void after_fork_in_child(void) {
   atomic_fetch_add(&cpu_generation, CPU_GENERATION_STEP);
   cpu_pool_reset();
   cpu_queues_reset();
+  cpu_faults_reset();
   cpu_pages_reset();
+  if (the_device == NULL) return;
+  atomic_store(&the_device->losing, false); /* what was lost, the parent has lost */
+  atomic_store(&the_device->lost, RILL_OK);
 }
 
 const struct rill__backend rill__cpu_backend = {

@@ -143,6 +143,15 @@ void cpu_fibers_free(struct cpu_fibers *fibers) {
   free(fibers);
 }
 
+bool cpu_fibers_guard(const struct cpu_fibers *fibers, uintptr_t address) {
+  for (const struct slab *slab = fibers != NULL ? fibers->slabs : NULL; slab != NULL; slab = slab->next) {
+    const uintptr_t offset = address - (uintptr_t)slab;
+    if (address < (uintptr_t)slab || offset >= (uintptr_t)slab->count * SLOT_BYTES) continue;
+    return offset % SLOT_BYTES >= HEAD_BYTES && offset % SLOT_BYTES < HEAD_BYTES + GUARD_BYTES;
+  }
+  return false;
+}
+
 /* ---- lines ---- */
 
 static void append(struct line *line, struct fiber *fiber) {

@@ -39,6 +39,9 @@ _Noreturn void cpu_fibers_give_up(void);
 
 void cpu_fibers_free(struct cpu_fibers *fibers);
 
+/* Whether an address lies in the guard of one of the stacks. */
+bool cpu_fibers_guard(const struct cpu_fibers *fibers, uintptr_t address);
+
 /* Services for the threads. */
 void cpu_fibers_barrier(void);
 uint32_t cpu_fibers_barrier_count(uint32_t predicate);

@@ -1,4 +1,5 @@
 #include "backends/cpu/cpu.h"
+#include "backends/cpu/fault.h"
 #include "backends/cpu/fiber.h"
 
 #include <setjmp.h>
@@ -44,7 +45,7 @@ static rill_status find(struct rill__kernel *kernel) {
 /* Core unloads a module only when no submitted work uses it, so the code stays. */
 struct launch {
   struct cpu_op op;
-  struct rill__device *device;
+  struct cpu_inside inside;
   const rill_cpu_kernel *code;
   rill_cpu_grid grid;
   size_t constant_count;
@@ -60,7 +61,14 @@ struct running {
 };
 static _Thread_local struct running running;
 
-/* An assertion ends its block, as on a GPU; what else runs of the launch goes on. */
+/* The device is lost, and nobody waits for it any more. */
+#define LOSE(launch, ...)                                                 \
+  do {                                                                    \
+    (void)rill__device_lost((launch)->inside.device, 0, "", __VA_ARGS__); \
+    cpu_queues_give_up();                                                 \
+  } while (0)
+
+/* An assertion ends its block, as on a GPU; blocks of the launch that have begun go on. */
 static void assert_failed(const char *expression, const char *file, uint32_t line, const uint32_t block[3],
                           const uint32_t thread[3]) {
   const struct launch *launch = running.launch;
@@ -69,8 +77,7 @@ static void assert_failed(const char *expression, const char *file, uint32_t lin
     (void)snprintf(at, sizeof at, ", block (%u, %u, %u), thread (%u, %u, %u)", block[0], block[1], block[2], thread[0],
                    thread[1], thread[2]);
   }
-  (void)rill__device_lost(launch->device, 0, "", "%s:%u: kernel \"%s\"%s: assertion \"%s\" failed", file, line,
-                          launch->code->name, at, expression);
+  LOSE(launch, "%s:%u: kernel \"%s\"%s: assertion \"%s\" failed", file, line, launch->code->name, at, expression);
   if (running.on_fibers) cpu_fibers_give_up();
   longjmp(running.out, 1);
 }
@@ -90,7 +97,7 @@ static bool run_on_fibers(const struct launch *launch, struct cpu_worker *worker
   const uint32_t threads = size[0] * size[1] * size[2];
   struct cpu_fibers *fibers = cpu_fibers_for(&worker->fibers, threads);
   if (RILL__UNLIKELY(fibers == NULL)) {
-    (void)rill__device_lost(launch->device, 0, "", "no memory for the stacks of a block of %u threads", threads);
+    LOSE(launch, "no memory for the stacks of a block of %u threads", threads);
     return false;
   }
   const struct cpu_fibers_end end = cpu_fibers_run(fibers, launch->code, block);
@@ -98,11 +105,10 @@ static bool run_on_fibers(const struct launch *launch, struct cpu_worker *worker
   cpu_fibers_free(fibers);
   worker->fibers = NULL;
   if (end.at_barrier + end.in_warp > 0) { /* else assert_failed has said it */
-    (void)rill__device_lost(
-        launch->device, 0, "",
-        "kernel \"%s\", block (%u, %u, %u): threads wait for each other for ever, %u at a barrier of "
-        "the block and %u in a function of their warp",
-        launch->code->name, at[0], at[1], at[2], end.at_barrier, end.in_warp);
+    LOSE(launch,
+         "kernel \"%s\", block (%u, %u, %u): threads wait for each other for ever, %u at a barrier of "
+         "the block and %u in a function of their warp",
+         launch->code->name, at[0], at[1], at[2], end.at_barrier, end.in_warp);
   }
   return false;
 }
@@ -130,9 +136,13 @@ static void run_each_block(const struct launch *launch, struct cpu_worker *worke
 
 static void run_blocks(struct cpu_op *op, uint64_t first, uint64_t end) {
   const struct launch *launch = (const struct launch *)op;
+  struct cpu_worker *const worker = cpu_worker_self();
+  if (RILL__UNLIKELY(cpu_is_lost(launch->inside.device))) return;
   running.launch = launch;
   running.on_fibers = launch->code->run_block == NULL;
-  if (running.on_fibers || _setjmp(running.out) == 0) run_each_block(launch, cpu_worker_self(), first, end);
+  cpu_enter_kernel(worker, &launch->inside);
+  if (running.on_fibers || _setjmp(running.out) == 0) run_each_block(launch, worker, first, end);
+  cpu_leave_kernel(worker);
 }
 
 static bool run_launch(struct cpu_queue *queue, struct cpu_op *op) {
@@ -154,6 +164,8 @@ static size_t place(size_t offset, size_t size) {
   return (offset + alignment - 1) / alignment * alignment;
 }
 
+enum { LABEL_MOST = 60 }; /* of what a fault tells */
+
 static rill_status launch(struct rill__stream *stream, const struct rill__launch *asked) {
   struct cpu_queue *queue = cpu_queue_of(stream);
   const struct cpu_kernel *part = rill__part(asked->kernel);
@@ -163,12 +175,15 @@ static rill_status launch(struct rill__stream *stream, const struct rill__launch
   for (uint32_t i = 0; i < code->arg_count; i++) size = place(size, code->arg_sizes[i]) + code->arg_sizes[i];
   const size_t constant_count = asked->extras != NULL ? asked->extras->constant_count : 0;
   if (constant_count > 0) size = place(size, 64) + constant_count * sizeof(struct rill__constant);
+  const size_t label = asked->label != NULL ? strnlen(asked->label, LABEL_MOST) + 1 : 0;
 
+  RILL_TRY(cpu_faults_catch());
   struct launch *op = NULL;
-  RILL_TRY(cpu_queue_begin(queue, size, &op));
+  RILL_TRY(cpu_queue_begin(queue, size + label, &op));
   op->op.run = run_launch;
   op->op.end = NULL;
-  op->device = stream->base.device;
+  op->inside = (struct cpu_inside){ stream->base.device, code->name, label > 0 ? (char *)op + size : NULL };
+  if (label > 0) (void)snprintf((char *)op + size, label, "%s", asked->label);
   op->code = code;
   op->grid.args = op->args;
   memcpy(op->grid.grid, asked->grid, sizeof op->grid.grid);

@@ -1,6 +1,7 @@
 /* What the system tells of this machine. */
 #include "backends/cpu/cpu.h"
 
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,6 +45,13 @@ void cpu_target(char *text, size_t size) {
   } else {
     (void)snprintf(text, size, "%.60s", uname(&machine) == 0 ? machine.machine : "unknown");
   }
+}
+
+uint32_t cpu_count(void) {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) == 0) return (uint32_t)CPU_COUNT(&set);
+  const long online = sysconf(_SC_NPROCESSORS_ONLN); /* more processors than the set has bits for */
+  return online > 0 ? (uint32_t)online : 1;
 }
 
 size_t cpu_page_bytes(void) { return (size_t)sysconf(_SC_PAGESIZE); }

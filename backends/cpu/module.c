@@ -65,10 +65,11 @@ static rill_status load(struct rill__module *module, const rill_bundle_image *im
   return status;
 }
 
+/* Of a lost device, kernels may still be running. */
 static void unload(struct rill__module *module) {
   const struct cpu_module *part = rill__part(module);
   free(part->variables.list);
-  (void)dlclose(part->library);
+  if (!cpu_is_lost(module->base.device)) (void)dlclose(part->library);
 }
 
 /* What an image from outside holds is known when it is loaded. */

@@ -10,6 +10,10 @@
  *     the watcher starts another one.  It stops at 252 more than the base number: so many operations may block at once.
  * Workers beyond the base number end when they have had nothing to do for a while.
  *
+ * A worker whose kernel faults is parked for ever, inside the handler of the signal (fault.c).  The watcher does what
+ * the worker cannot: it loses the device, leaves the worker's job for it, and if that was the last in the job, or the
+ * only one with its queue, ends the operation and hands the queue on.  So faults leave no trace in the pool.
+ *
  * No lock is held while a queue or a job is run.
  */
 #ifndef RILL_CPU_POOL_H
@@ -21,18 +25,31 @@ enum { CPU_LEVELS = 3 }; /* of priority */
 
 struct cpu_fibers;
 
+/* The kernel that a worker is in. */
+struct cpu_inside {
+  struct rill__device *device;
+  const char *kernel, *label; /* label: of the launch; may be NULL */
+};
+
 /* What a worker has for the blocks that it runs. */
 struct cpu_worker {
   void *shared;              /* dynamic shared memory of a block: CPU_SHARED_BYTES */
   struct cpu_fibers *fibers; /* made at the first use */
+
+  /* For a fault. */
+  _Atomic(const struct cpu_inside *) inside; /* NULL: not in a kernel */
+  struct cpu_queue *queue;                   /* of the operation that it runs, or helps with: */
+  struct cpu_job *job;                       /* NULL: it runs the operation alone */
+  uintptr_t stack, stack_guard;              /* where its own stack ends, and the guard below that begins */
+  struct {
+    int number, code; /* of the signal */
+    uintptr_t address;
+  } fault;
 };
 enum { CPU_SHARED_BYTES = 232448 };
 
-/* The calling worker. */
+/* The calling worker; NULL for other threads. */
 struct cpu_worker *cpu_worker_self(void);
-
-/* How many processors this process may use. */
-uint32_t cpu_count(void);
 
 /* Starts the first worker, unless that has been done.  What makes a queue ready calls it first. */
 rill_status cpu_pool_start(void);
@@ -46,12 +63,20 @@ bool cpu_pool_wants_other(uint32_t level, uint32_t count);
 /* Whether a thread that waits may spin: not on a single processor. */
 bool cpu_pool_may_spin(void);
 
+/* Starts the watcher, unless that has been done: faults of kernels are its business. */
+rill_status cpu_pool_start_watcher(void);
+
+/* The calling worker, in the handler of a signal, is never heard of again. */
+_Noreturn void cpu_pool_fall(struct cpu_worker *worker);
+
+/* In the child of a fork: no worker exists. */
+void cpu_pool_reset(void);
+
+/* ---- jobs: job.c ---- */
+
 /* What an operation returns that shares its parts 0 to `parts` - 1 with other workers: `run` is called for ranges
  * of them, each part once, on several workers at once. */
 bool cpu_pool_share(struct cpu_queue *queue, struct cpu_op *op, uint64_t parts,
                     void (*run)(struct cpu_op *op, uint64_t first, uint64_t end));
-
-/* In the child of a fork: no worker exists. */
-void cpu_pool_reset(void);
 
 #endif

@@ -232,3 +232,8 @@ void cpu_queue_resume(struct cpu_queue *queue) {
   finish(queue, queue->job.op);
   cpu_queue_run(queue);
 }
+
+void cpu_queue_hand_on(struct cpu_queue *queue) {
+  finish(queue, first_op(queue));
+  cpu_pool_push(queue);
+}

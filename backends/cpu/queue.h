@@ -130,6 +130,9 @@ void cpu_queue_run(struct cpu_queue *queue);
 /* The same, beginning with the end of the operation at the head: for the last participant of a job. */
 void cpu_queue_resume(struct cpu_queue *queue);
 
+/* The same for an owner that is no worker: ends the operation and leaves the rest to the workers. */
+void cpu_queue_hand_on(struct cpu_queue *queue);
+
 static inline bool cpu_is_lost(const struct rill__device *device) {
   return atomic_load_explicit(&device->lost, memory_order_acquire) != RILL_OK;
 }
