@@ -175,7 +175,8 @@ struct rill__launch {
   bool clustered;      /* only if the device supports clusters */
   uint32_t cluster[3]; /* blocks, if clustered; the grid is a multiple */
   void *const *args;   /* a pointer to each value; read during the call; sizes are in kernel->source, if known */
-  const char *label;   /* may be NULL */
+  bool reaches_out;  /* if the backend has `may_be_address`: an argument has an address that rill does not know in it */
+  const char *label; /* may be NULL */
   const struct rill__launch_extras
       *extras; /* NULL: none.  No other work of the stream comes between constants and kernel */
 };
@@ -334,6 +335,9 @@ struct rill__memory_table {
   /* Optional.  Whether the driver knows the memory at `p`, of which rill knows nothing: then it is not pageable.  Not
    * asked on the way of work that goes to the driver. */
   rill_status (*is_known)(struct rill__device *device, const void *p, bool *out);
+  /* Optional, of a backend that takes pageable sources itself, and so has to know what may still write them: whether a
+   * number may be an address at all.  Any thread, without a handle. */
+  bool (*may_be_address)(uint64_t number);
   /* Optional, all three or none: the same for memory.  `p` and `size` are an allocation of kind DEVICE.  May
    * block for submitted work. */
   rill_status (*ipc_export)(struct rill__device *device, void *p, size_t size, struct rill__ipc_native *out);

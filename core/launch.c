@@ -2,6 +2,7 @@
 
 #include "core/held/held.h"
 #include "core/launch_extras.h"
+#include "core/memory.h"
 #include "core/module.h"
 #include "core/options.h"
 
@@ -175,6 +176,21 @@ static rill_status read_args(const rill_bundle_kernel *source, const rill_arg *a
   return RILL_OK;
 }
 
+/* Whether one of the arguments, or a member of one, may point to memory that rill does not know.  What the memory that
+ * it points to has in it, nobody looks at. */
+static __attribute__((noinline)) bool reaches_out(const struct rill__device *device, const rill_arg *args,
+                                                  size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    for (size_t at = 0; at + sizeof(uint64_t) <= args[i].size; at += sizeof(uint64_t)) {
+      uint64_t word = 0;
+      memcpy(&word, (const char *)args[i].data + at, sizeof word);
+      if (device->backend->memory->may_be_address(word) && rill__ranges_find((void *)(uintptr_t)word) == NULL)
+        return true;
+    }
+  }
+  return false;
+}
+
 __attribute__((noinline)) rill_status rill__launch_read(rill_launch *into, const rill_launch *from) {
   *into = (rill_launch)RILL_LAUNCH_INIT;
   return rill__options_read(into, sizeof *into, from, "rill_launch");
@@ -258,6 +274,8 @@ static rill_status launch(struct rill__stream *stream, struct rill__kernel *kern
   RILL_TRY(read_args(kernel->source, args, count, values));
   RILL_TRY(rill__check_usable(stream->base.device));
   l.args = values;
+  l.reaches_out =
+      stream->base.device->backend->memory->may_be_address != NULL && reaches_out(stream->base.device, args, count);
   if (RILL__UNLIKELY(shape->attribute_count != 0 || shape->constant_count != 0)) {
     return submit_with_extras(stream, shape, &l);
   }

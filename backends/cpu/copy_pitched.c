@@ -1,13 +1,14 @@
 /* Copies of two and three dimensions. */
 #include "backends/cpu/cpu.h"
-
-#include <stdlib.h>
+#include "backends/cpu/pages.h"
 
 struct pitched {
   struct cpu_op op;
   struct rill__copy_3d copy;
   bool overlaps;
-  void *staged; /* a copy of the source to free, or room for one, or NULL */
+  bool reads_caller; /* the source is the memory of a caller who waits */
+  struct cpu_staged staged;
+  void *room; /* for an overlapping copy that cannot go row by row; or NULL */
 };
 
 static size_t rows_of(const struct rill__copy_3d *copy) { return copy->height * copy->depth; }
@@ -61,8 +62,9 @@ static void copy_parts(struct cpu_op *op, uint64_t first, uint64_t end) {
 static bool run(struct cpu_queue *queue, struct cpu_op *op) {
   const struct rill__copy_3d *copy = &((const struct pitched *)op)->copy;
   const size_t rows = rows_of(copy), part = rows_of_part(copy);
+  if (((const struct pitched *)op)->reads_caller && !cpu_queue_begin_reading(queue)) return true;
   if (((const struct pitched *)op)->overlaps) {
-    move(copy, ((const struct pitched *)op)->staged);
+    move(copy, ((const struct pitched *)op)->room);
     return true;
   }
   if (rows * copy->width >= CPU_SHARE_BYTES) return cpu_pool_share(queue, op, (rows + part - 1) / part, copy_parts);
@@ -70,42 +72,58 @@ static bool run(struct cpu_queue *queue, struct cpu_op *op) {
   return true;
 }
 
-static void end(struct cpu_op *op) { free(((struct pitched *)op)->staged); }
+static size_t bytes_of(const struct rill__copy_3d *copy) { return rows_of(copy) * copy->width; }
 
-/* As `copy` in memory.c.  A source that is taken at the call does not overlap any more. */
-rill_status cpu_copy_3d(struct rill__stream *stream, const struct rill__copy_3d *asked) {
-  struct cpu_queue *queue = cpu_queue_of(stream);
-  struct rill__copy_3d copy = *asked;
-  const size_t size = rows_of(asked) * asked->width;
-  const bool pageable = asked->src_kind == RILL_MEMORY_UNKNOWN, inside = overlaps(asked);
-  const bool irregular = inside && !is_regular(asked);
-  void *staged = NULL;
-  if (irregular) {
-    staged = malloc(size);
-    RILL_REQUIRE(staged != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for an overlapping copy of %zu bytes", size);
-  }
-  if ((pageable || size <= CPU_DIRECT_BYTES) && cpu_queue_take(queue)) {
-    if (inside) move(asked, staged);
-    else rill__copy_rows(asked, 0, rows_of(asked));
-    cpu_queue_give_back(queue);
-    free(staged);
-    return RILL_OK;
-  }
-  if (pageable && staged == NULL) staged = malloc(size);
-  const bool taken = pageable && staged != NULL;
-  if (taken) take(&copy, staged);
+static void end(struct cpu_op *op) {
+  const struct pitched *pitched = (const struct pitched *)op;
+  cpu_unstage(&pitched->staged);
+  if (pitched->room != NULL) cpu_pages_give(pitched->room, bytes_of(&pitched->copy));
+}
+
+/* `what` is the operation but for its head; what it has staged is the source without what lies between its rows. */
+static rill_status submit(struct cpu_queue *queue, struct pitched *what, bool pageable, bool stages) {
   struct pitched *op = NULL;
   const rill_status status = cpu_queue_begin(queue, sizeof *op, &op);
   if (status != RILL_OK) {
-    free(staged);
+    end(&what->op);
     return status;
   }
-  op->op.run = run;
-  op->op.end = end;
-  op->copy = copy;
-  op->overlaps = inside && !taken;
-  op->staged = staged;
+  const size_t size = op->op.size;
+  *op = *what;
+  op->op = (struct cpu_op){ .run = run, .end = end, .size = size };
+  op->reads_caller = pageable && !(stages && cpu_queue_is_settled(queue)); /* others may have submitted meanwhile */
+  if (pageable && !op->reads_caller) {
+    op->copy.src = what->staged.pages;
+    op->copy.src_pitch = what->copy.width;
+    op->copy.src_slice_pitch = what->copy.width * what->copy.height;
+    op->overlaps = false;
+  }
+  if (what->copy.dst_kind == RILL_MEMORY_UNKNOWN) cpu_queue_unsettle(queue);
+  const bool waits = op->reads_caller;
   const uint64_t number = cpu_queue_commit(queue);
-  if (pageable && !taken) (void)cpu_queue_wait(queue, number, RILL__FOREVER, true);
-  return RILL_OK;
+  return waits ? cpu_queue_wait_for_reading(queue, number) : RILL_OK;
+}
+
+/* As `copy` in memory.c. */
+rill_status cpu_copy_3d(struct rill__stream *stream, const struct rill__copy_3d *asked) {
+  struct cpu_queue *queue = cpu_queue_of(stream);
+  const size_t size = bytes_of(asked);
+  const bool pageable = asked->src_kind == RILL_MEMORY_UNKNOWN;
+  struct pitched what = { .copy = *asked, .overlaps = overlaps(asked) };
+  if (what.overlaps && !is_regular(asked)) {
+    what.room = cpu_pages_take(size);
+    RILL_REQUIRE(what.room != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for an overlapping copy of %zu bytes",
+                 size);
+  }
+  if ((pageable || size <= CPU_DIRECT_BYTES) && cpu_queue_take(queue)) {
+    if (what.overlaps) move(asked, what.room);
+    else rill__copy_rows(asked, 0, rows_of(asked));
+    cpu_queue_give_back(queue);
+    end(&what.op);
+    return RILL_OK;
+  }
+  const bool stages = pageable && cpu_queue_is_settled(queue) && cpu_stage(&what.staged, size, 0);
+  struct rill__copy_3d copy = *asked;
+  if (stages) take(&copy, what.staged.pages);
+  return submit(queue, &what, pageable, stages);
 }

@@ -95,6 +95,9 @@ size_t cpu_page_bytes(void);
 void cpu_name_read(char *name, size_t size);
 uint32_t cpu_clock_read(void); /* kHz; 0 if unknown */
 
+/* Whether a number may be the address of something in this process. */
+bool cpu_may_be_address(uint64_t number);
+
 /* What memory this process may use, the limits of its control group included. */
 void cpu_memory_read(uint64_t *free_bytes, uint64_t *total_bytes);
 

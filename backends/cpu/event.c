@@ -146,6 +146,7 @@ rill_status cpu_event_wait(struct rill__stream *stream, struct rill__event *even
   wait->op.end = end_wait;
   wait->awaited = awaited;
   wait->number = number;
+  if (!cpu_queue_is_settled(awaited)) cpu_queue_unsettle(queue);
   (void)cpu_queue_commit(queue);
   return RILL_OK;
 }

@@ -74,6 +74,7 @@ rill_status cpu_fill_2d(struct rill__stream *stream, const struct rill__fill_2d 
   RILL_TRY(cpu_queue_begin(queue, sizeof *op, &op));
   asked.op.size = op->op.size;
   *op = asked;
+  if (wanted->dst_kind == RILL_MEMORY_UNKNOWN) cpu_queue_unsettle(queue);
   (void)cpu_queue_commit(queue);
   return RILL_OK;
 }

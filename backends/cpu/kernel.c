@@ -201,6 +201,7 @@ static rill_status launch(struct rill__stream *stream, const struct rill__launch
     op->constants = memcpy((char *)op + place(offset, 64), asked->extras->constants,
                            constant_count * sizeof(struct rill__constant));
   }
+  if (asked->reaches_out) cpu_queue_unsettle(queue);
   (void)cpu_queue_commit(queue);
   return RILL_OK;
 }

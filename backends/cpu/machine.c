@@ -8,6 +8,9 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#define LEAST_ADDRESS UINT64_C(0x10000)
+#define GREATEST_ADDRESS UINT64_C(0xffffffffffff) /* 48 bits */
+
 #if defined(__x86_64__)
 #include <cpuid.h>
 
@@ -99,6 +102,20 @@ uint32_t cpu_clock_read(void) {
   }
   if (read_value("/proc/cpuinfo", "cpu MHz", text, sizeof text)) return (uint32_t)(strtod(text, NULL) * 1000.0);
   return 0;
+}
+
+/* Below all that is mapped when this is asked for the first time nothing comes later, but what a program puts there on
+ * purpose; and sizes are not taken for addresses. */
+bool cpu_may_be_address(uint64_t number) {
+  static _Atomic uint64_t lowest;
+  uint64_t known = atomic_load_explicit(&lowest, memory_order_relaxed);
+  if (RILL__UNLIKELY(known == 0)) {
+    char line[256];
+    known = read_line("/proc/self/maps", line, sizeof line) ? strtoull(line, NULL, 16) : 0;
+    if (known < LEAST_ADDRESS) known = LEAST_ADDRESS;
+    atomic_store_explicit(&lowest, known, memory_order_relaxed);
+  }
+  return number >= known && number <= GREATEST_ADDRESS;
 }
 
 /* A number of bytes in a file of a control group; "max" and nonsense are no limit. */

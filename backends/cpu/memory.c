@@ -1,11 +1,12 @@
 #include "backends/cpu/cpu.h"
+#include "backends/cpu/pages.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum {
   ALIGNMENT = 256,
-  INLINE_BYTES = 1024 /* of a pageable source: kept in the operation itself */
+  INLINE_BYTES = 8192 /* of a pageable source: kept in the operation itself */
 };
 
 static rill_status allocate(struct rill__device *device, size_t size, uint32_t kind, void **out) {
@@ -54,8 +55,9 @@ struct copy {
   char *dst;
   const char *src;
   size_t size;
-  void *staged;              /* a copy of the source to free, or NULL */
-  _Alignas(16) char bytes[]; /* or the copy itself */
+  struct cpu_staged staged;
+  bool reads_caller;         /* `src` is the memory of a caller who waits */
+  _Alignas(16) char bytes[]; /* or a copy of it */
 };
 
 static void copy_parts(struct cpu_op *op, uint64_t first, uint64_t end) {
@@ -69,6 +71,7 @@ static bool run_copy(struct cpu_queue *queue, struct cpu_op *op) {
   const struct copy *copy = (const struct copy *)op;
   const uintptr_t dst = (uintptr_t)copy->dst, src = (uintptr_t)copy->src;
   const bool apart = dst > src ? dst - src >= copy->size : src - dst >= copy->size;
+  if (copy->reads_caller && !cpu_queue_begin_reading(queue)) return true;
   if (copy->size >= CPU_SHARE_BYTES && apart) {
     return cpu_pool_share(queue, op, (copy->size + CPU_PART_BYTES - 1) / CPU_PART_BYTES, copy_parts);
   }
@@ -76,13 +79,12 @@ static bool run_copy(struct cpu_queue *queue, struct cpu_op *op) {
   return true;
 }
 
-static void end_copy(struct cpu_op *op) { free(((struct copy *)op)->staged); }
+static void end_copy(struct cpu_op *op) { cpu_unstage(&((struct copy *)op)->staged); }
 
-/* The source of a pageable copy is taken at the call: right into place if the stream is idle, else into a copy of
- * it.  Only if there is no memory for that the call blocks until the stream has read the source. */
+/* A pageable source is taken at the call: right into place if the stream is idle, else into a copy of it.  If work of
+ * the stream may still write it, or much is staged already, the call blocks until the stream has read the source. */
 static rill_status copy(struct rill__stream *stream, void *dst, uint32_t dst_kind, const void *src, uint32_t src_kind,
                         size_t n) {
-  (void)dst_kind;
   struct cpu_queue *queue = cpu_queue_of(stream);
   const bool pageable = src_kind == RILL_MEMORY_UNKNOWN;
   if ((pageable || n <= CPU_DIRECT_BYTES) && cpu_queue_take(queue)) {
@@ -90,25 +92,29 @@ static rill_status copy(struct rill__stream *stream, void *dst, uint32_t dst_kin
     cpu_queue_give_back(queue);
     return RILL_OK;
   }
-  const size_t kept = pageable && n <= INLINE_BYTES ? n : 0;
-  void *staged = pageable && kept == 0 ? malloc(n) : NULL;
-  if (staged != NULL) memcpy(staged, src, n);
+  struct cpu_staged staged = { .pages = NULL };
+  const bool stages = pageable && cpu_queue_is_settled(queue) && cpu_stage(&staged, n, INLINE_BYTES);
+  if (staged.pages != NULL) memcpy(staged.pages, src, n);
+  const size_t kept = stages && staged.pages == NULL ? n : 0;
   struct copy *op = NULL;
   const rill_status status = cpu_queue_begin(queue, sizeof *op + kept, &op);
   if (status != RILL_OK) {
-    free(staged);
+    cpu_unstage(&staged);
     return status;
   }
   op->op.run = run_copy;
   op->op.end = end_copy;
   op->dst = dst;
-  op->src = staged != NULL ? staged : src;
   op->size = n;
   op->staged = staged;
-  if (kept > 0) op->src = memcpy(op->bytes, src, kept);
+  op->reads_caller = pageable && !(stages && cpu_queue_is_settled(queue)); /* others may have submitted meanwhile */
+  op->src = src;
+  if (!op->reads_caller && staged.pages != NULL) op->src = staged.pages;
+  if (!op->reads_caller && kept > 0) op->src = memcpy(op->bytes, src, kept);
+  if (dst_kind == RILL_MEMORY_UNKNOWN) cpu_queue_unsettle(queue);
+  const bool waits = op->reads_caller;
   const uint64_t number = cpu_queue_commit(queue);
-  if (pageable && kept == 0 && staged == NULL) (void)cpu_queue_wait(queue, number, RILL__FOREVER, true);
-  return RILL_OK;
+  return waits ? cpu_queue_wait_for_reading(queue, number) : RILL_OK;
 }
 
 const struct rill__memory_table cpu_memory_table = {
@@ -122,6 +128,7 @@ const struct rill__memory_table cpu_memory_table = {
   .advise = advise,
   .fill = cpu_fill,
   .fill_2d = cpu_fill_2d,
+  .may_be_address = cpu_may_be_address,
   .ipc_export = cpu_ipc_export,
   .ipc_import = cpu_ipc_import,
   .ipc_close = cpu_ipc_close,

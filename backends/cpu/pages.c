@@ -53,19 +53,27 @@ void cpu_pages_give(void *pages, size_t size) {
   if (munmap(pages, size) != 0) (void)madvise(pages, size, MADV_DONTNEED);
 }
 
-static _Atomic size_t staged;
+static _Atomic size_t all_staged;
 
-bool cpu_staged_add(size_t size) {
+bool cpu_stage(struct cpu_staged *staged, size_t size, size_t inside) {
   if (size > CPU_STAGED_MOST) return false;
-  if (atomic_fetch_add_explicit(&staged, size, memory_order_relaxed) <= CPU_STAGED_MOST - size) return true;
-  cpu_staged_remove(size);
+  const bool room =
+      atomic_fetch_add_explicit(&all_staged, size, memory_order_relaxed) <= (size_t)CPU_STAGED_MOST - size;
+  void *const pages = room && size > inside ? cpu_pages_take(size) : NULL;
+  *staged = (struct cpu_staged){ pages, size };
+  if (room && (size <= inside || pages != NULL)) return true;
+  cpu_unstage(staged);
+  *staged = (struct cpu_staged){ NULL, 0 };
   return false;
 }
 
-void cpu_staged_remove(size_t size) { (void)atomic_fetch_sub_explicit(&staged, size, memory_order_relaxed); }
+void cpu_unstage(const struct cpu_staged *staged) {
+  if (staged->pages != NULL) cpu_pages_give(staged->pages, staged->size);
+  (void)atomic_fetch_sub_explicit(&all_staged, staged->size, memory_order_relaxed);
+}
 
 void cpu_pages_reset(void) {
   kept = NULL;
   kept_count = 0;
-  atomic_store(&staged, 0);
+  atomic_store(&all_staged, 0);
 }

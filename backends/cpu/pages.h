@@ -16,9 +16,14 @@ enum { CPU_PAGES = 65536 };
 void *cpu_pages_take(size_t size);
 void cpu_pages_give(void *pages, size_t size);
 
-/* Whether `size` more bytes may be staged; and their end. */
-bool cpu_staged_add(size_t size);
-void cpu_staged_remove(size_t size);
+/* Whether `size` bytes may be staged: then they are counted, and there are pages for them if they are more than
+ * `inside`, which the caller has room for.  And their end. */
+struct cpu_staged {
+  void *pages; /* or NULL */
+  size_t size; /* 0: nothing is staged */
+};
+bool cpu_stage(struct cpu_staged *staged, size_t size, size_t inside);
+void cpu_unstage(const struct cpu_staged *staged);
 
 /* In the child of a fork: nothing is on its way, and what was kept may have been half taken. */
 void cpu_pages_reset(void);

@@ -79,6 +79,7 @@ struct cpu_queue {
   size_t tail_offset;
   size_t reserved; /* between begin and commit */
   _Atomic uint64_t submitted;
+  _Atomic uint64_t unsettled;        /* the last operation that may write memory that rill does not know */
   _Atomic(struct cpu_chunk *) spare; /* the last small chunk used up */
 
   /* the owner */
@@ -119,6 +120,17 @@ void cpu_queue_release(struct cpu_queue *queue);
 rill_status cpu_queue_begin(struct cpu_queue *queue, size_t size, void *out);
 uint64_t cpu_queue_commit(struct cpu_queue *queue);
 
+/* Between the two: the operation may write memory that rill does not know.  Settled: all those are done, so the memory
+ * of the caller is as the stream's work so far leaves it. */
+static inline void cpu_queue_unsettle(struct cpu_queue *queue) {
+  const uint64_t number = atomic_load_explicit(&queue->submitted, memory_order_relaxed) + 1;
+  atomic_store_explicit(&queue->unsettled, number, memory_order_release);
+}
+static inline bool cpu_queue_is_settled(struct cpu_queue *queue) {
+  const uint64_t number = atomic_load_explicit(&queue->unsettled, memory_order_acquire);
+  return atomic_load_explicit(&queue->completed, memory_order_acquire) >= number;
+}
+
 /* Makes the calling thread the owner of an idle queue and submits an operation that it does by itself, up to
  * cpu_queue_give_back.  False if the queue is not idle. */
 bool cpu_queue_take(struct cpu_queue *queue);
@@ -156,6 +168,12 @@ bool cpu_queue_park(struct cpu_queue *queue, struct cpu_waiter *waiter);
 /* Blocks until `number` is reached, for `ns` at most; false if it was not, or the device is lost.  `spin`: looks for a
  * while before it sleeps. */
 bool cpu_queue_wait(struct cpu_queue *queue, uint64_t number, uint64_t ns, bool spin);
+
+/* For an operation that reads memory of a caller, who waits until it is done: called before it does, false if it must
+ * not, since the caller has been woken.  The caller: blocks until the operation is done; when the device is lost, only
+ * as long as the memory is being read. */
+bool cpu_queue_begin_reading(struct cpu_queue *queue);
+rill_status cpu_queue_wait_for_reading(struct cpu_queue *queue, uint64_t number);
 
 /* For the owner: wakes who waits for `completed` or less; all who wait. */
 void cpu_queue_wake(struct cpu_queue *queue, uint64_t completed);

@@ -78,6 +78,7 @@ static rill_status host_call(struct rill__stream *stream, rill_host_fn fn, void 
   call->op.end = NULL;
   call->fn = fn;
   call->user = user;
+  cpu_queue_unsettle(queue);
   (void)cpu_queue_commit(queue);
   return RILL_OK;
 }

@@ -137,3 +137,21 @@ bool cpu_queue_wait(struct cpu_queue *queue, uint64_t number, uint64_t ns, bool 
   }
   return cpu_queue_reached(queue, number);
 }
+
+/* ---- memory of the caller ---- */
+
+/* Of the two accesses to `reading` one is the first.  If the operation's, the caller sees it; if the caller's, who has
+ * seen that the device is lost, the operation sees that too. */
+bool cpu_queue_begin_reading(struct cpu_queue *queue) {
+  (void)atomic_exchange(&queue->reading, queue->done + 1);
+  return !cpu_is_lost(queue->device);
+}
+
+rill_status cpu_queue_wait_for_reading(struct cpu_queue *queue, uint64_t number) {
+  if (cpu_queue_wait(queue, number, RILL__FOREVER, true)) return RILL_OK;
+  while (atomic_fetch_add(&queue->reading, 0) == number && !cpu_queue_reached(queue, number)) {
+    const struct timespec shortly = cpu_timespec(50000);
+    (void)nanosleep(&shortly, NULL);
+  }
+  return rill__fail_lost(queue->device);
+}

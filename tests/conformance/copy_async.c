@@ -1,6 +1,9 @@
 /* rill_copy_async */
 #include "support/testing.h"
 
+#include "gate.rill.h"
+#include "launch.rill.h"
+
 enum { BYTES = 20000 }; /* several pages, and no multiple of one */
 
 /* Memory of three kinds; pageable is the C library's. */
@@ -137,6 +140,103 @@ static void takes_a_pageable_source_at_the_call(void) {
   free(seen);
 }
 
+/* A host call that takes its time and then fills memory of the C library's. */
+struct late_fill {
+  unsigned char *to;
+  size_t size;
+  unsigned char value;
+};
+static void fill_late(void *user, rill_status status) {
+  const struct late_fill *fill = user;
+  let_pass_ns(3 * MILLISECOND);
+  if (status == RILL_OK) memset(fill->to, fill->value, fill->size);
+}
+
+/* The source has been filled when it was read, and was not read again: nothing of what comes after the call shows.
+ * `copying` waits for `filling` through `between`, or is the same stream. */
+static void check_late_fill(rill_stream filling, rill_stream between, rill_stream copying, unsigned char *source,
+                            size_t n) {
+  unsigned char *const there = allocate(DEVICE), *const seen = malloc(BYTES);
+  memset(source, 1, BYTES);
+  struct late_fill fill = { source, n, 2 };
+  assert_ok(rill_stream_host_call(filling, fill_late, &fill));
+  assert_ok(rill_stream_wait_stream(between, filling));
+  assert_ok(rill_stream_wait_stream(copying, between));
+  assert_ok(rill_copy_async(copying, there, source, n));
+  memset(source, 3, BYTES);
+  move(copying, seen, there, n);
+  for (size_t i = 0; i < n; i++) assert_int_equal(seen[i], 2);
+  assert_ok(rill_free(there));
+  free(seen);
+}
+
+/* C5.3: in order means in order.  A source that earlier work of the stream writes is read after that, be it written by
+ * a host call here or on a stream that was waited for ... */
+static void reads_a_pageable_source_after_host_calls(void) {
+  const size_t sizes[] = { 1, 64, 8192, 8193, BYTES };
+  rill_stream stream = new_stream("stream"), other = new_stream("other"), third = new_stream("third");
+  unsigned char *source = malloc(BYTES);
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+    check_late_fill(stream, stream, stream, source, sizes[i]);
+    check_late_fill(other, stream, stream, source, sizes[i]);
+    check_late_fill(other, third, stream, source, sizes[i]);
+  }
+  free(source);
+}
+
+/* ... or by a copy: from the device to the host and back.  What runs in front takes some time. */
+static void reads_a_pageable_source_after_copies(void) {
+  rill_stream stream = new_stream("stream"), other = new_stream("other");
+  unsigned char *here = malloc(BYTES), *there = allocate(DEVICE), *back = allocate(DEVICE), *seen = malloc(BYTES);
+  for (unsigned round = 0; round < 6; round++) {
+    const size_t n = round % 2 == 0 ? 64 : BYTES;
+    const unsigned char value = (unsigned char)(10 + round);
+    memset(here, 0, BYTES);
+    struct gate *const gate = gate_close_for(stream, 20 * MILLISECOND);
+    assert_ok(rill_fill_async(stream, there, &value, 1, n));
+    assert_ok(rill_copy_async(stream, here, there, n));
+    if (round >= 2) assert_ok(rill_fill_async(stream, there, &(unsigned char){ 99 }, 1, n));
+    const rill_stream last = round >= 4 ? other : stream;
+    if (round >= 4) assert_ok(rill_stream_wait_stream(other, stream));
+    assert_ok(rill_copy_async(last, back, here, n));
+    gate_open(gate);
+    move(last, seen, back, n);
+    for (size_t i = 0; i < n; i++) assert_int_equal(seen[i], value);
+    assert_completes(stream);
+  }
+  assert_ok(rill_free(there));
+  assert_ok(rill_free(back));
+  free(here);
+  free(seen);
+}
+
+/* A kernel of the cpu may write any memory: one that was given none of the caller's holds nothing up, another one does.
+ * The gate opens itself if the call waits. */
+static void reads_a_pageable_source_after_kernels_that_may_write_it(void) {
+  if (dut.gpu) return;
+  rill_stream stream = new_stream("stream");
+  const rill_launch one = rill_launch_1d(1, 1);
+  unsigned source = 1;
+  gate_close_for(stream, 20 * MILLISECOND);
+  assert_ok(store_launch(stream, &one, 7, &source)); /* conformance/launch.kernel.cu */
+  assert_ok(rill_copy_async(stream, dut.memory, &source, sizeof source));
+  source = 2;
+  read_cell(stream, 0);
+  assert_completes(stream);
+  assert_int_equal(dut.host[0], 7);
+
+  uint32_t *const flag = dut.host + 2, *const timed_out = dut.host + 3; /* pinned */
+  assert_ok(wait_for_flag_launch(stream, &one, flag, 1, PATIENCE_NS, timed_out));
+  assert_ok(store_launch(stream, &one, 8, dut.memory));
+  assert_ok(rill_copy_async(stream, dut.memory + 1, &source, sizeof source));
+  source = 3;
+  __atomic_store_n(flag, 1, __ATOMIC_SEQ_CST);
+  read_cell(stream, 1);
+  assert_completes(stream);
+  assert_int_equal(dut.host[1], 2);
+  assert_int_equal(*timed_out, 0);
+}
+
 /* C6 of the edge cases: a pinned source is read when the copy's turn comes. */
 static void reads_a_pinned_source_in_stream_order(void) {
   rill_stream stream = new_stream("stream");
@@ -217,6 +317,9 @@ int main(void) {
     TEST(refuses_ranges_past_the_end),
     TEST(copies_in_every_direction),
     TEST(takes_a_pageable_source_at_the_call),
+    TEST(reads_a_pageable_source_after_host_calls),
+    TEST(reads_a_pageable_source_after_copies),
+    TEST(reads_a_pageable_source_after_kernels_that_may_write_it),
     TEST(reads_a_pinned_source_in_stream_order),
     TEST(runs_in_stream_order),
     TEST(takes_thousands_before_one_synchronize),

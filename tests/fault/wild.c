@@ -179,7 +179,7 @@ static void open_gate(void) { __atomic_store_n(&flags[0], 1, __ATOMIC_SEQ_CST); 
 static rill_event mark;
 static rill_stream endless, behind;
 static void *memory;
-enum { WAITS = 7 };
+enum { WAITS = 8 };
 static rill_status wait_in_some_way(unsigned way) {
   switch (way) {
     case 0: return rill_stream_synchronize(stream);
@@ -188,6 +188,10 @@ static rill_status wait_in_some_way(unsigned way) {
     case 3: return rill_stream_synchronize_for(stream, PATIENCE_NS);
     case 4: return rill_stream_synchronize(endless);
     case 5: return rill_event_synchronize_for(mark, PATIENCE_NS);
+    case 6: { /* a pageable source that the kernel in front may write */
+      unsigned source = 1;
+      return rill_copy_async(endless, out, &source, sizeof source);
+    }
     default: return rill_free(memory);
   }
 }

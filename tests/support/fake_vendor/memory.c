@@ -415,7 +415,8 @@ static bool is_locked(const void *p) {
   return fake_memory_kind(p, &kind) && (kind == FAKE_HOST_MEMORY || kind == FAKE_REGISTERED);
 }
 
-/* As with real drivers, a copy between two such memories makes the caller wait for the stream. */
+/* As with real drivers, a copy between two such memories makes the caller wait for the stream, and a pageable source is
+ * read after the host functions that come before. */
 int fake_copy(const void *handle, const struct fake_copy *asked, bool blocking) {
   struct fake_stream *stream;
   struct fake_copy values = *asked;
@@ -432,6 +433,7 @@ int fake_copy(const void *handle, const struct fake_copy *asked, bool blocking) 
   if ((code = check_range(copy->dst, dst_size, &pageable_dst)) != FAKE_OK ||
       (code = check_range(copy->src, src_size, &pageable_src)) != FAKE_OK)
     return code;
+  if (pageable_src && stream->capture == 0) fake_stream_settle(stream);
   struct copy_work *work = calloc(1, sizeof *work);
   if (work == NULL) return FAKE_OUT_OF_MEMORY;
   work->copy = *copy;
