@@ -152,7 +152,7 @@ static void overlapping_rows_are_moved_on_the_cpu(void) {
       copy_by_loops(expected, before, box);
       assert_ok(rill_copy_async(stream, p, before, PITCHED_BYTES));
       assert_completes(stream);
-      struct gate *gate = behind ? gate_close(stream) : NULL;
+      struct gate *gate = behind ? gate_close_for(stream, 20 * MILLISECOND) : NULL; /* the call may wait */
       assert_ok(copy(stream, p, p, box));
       if (gate != NULL) gate_open(gate);
       assert_completes(stream); /* a pageable source is taken at the call */
