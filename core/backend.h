@@ -279,6 +279,7 @@ struct rill__stream_table {
   rill_status (*synchronize)(struct rill__stream *stream, uint64_t ns);
   rill_status (*is_complete)(struct rill__stream *stream, bool *out);
   rill_status (*is_capturing)(struct rill__stream *stream, bool *out);
+  /* Runs fn by rill__call_host. */
   rill_status (*host_call)(struct rill__stream *stream, rill_host_fn fn, void *user);
 };
 
@@ -444,6 +445,14 @@ rill_status rill__device_lost(struct rill__device *device, int32_t code, const c
 
 /* The same with a status and no vendor code: for a device that cannot be used for another reason. */
 void rill__device_close(struct rill__device *device, rill_status status, const char *text);
+
+/* Calls what was given to a host call: every such call goes through here. */
+static inline void rill__call_host(rill_host_fn fn, void *user, rill_status status) {
+  const bool before = rill__in_host_call;
+  rill__in_host_call = true;
+  fn(user, status);
+  rill__in_host_call = before;
+}
 
 /* Copies rows `first` to `end` - 1, counted through all slices, on the host. */
 void rill__copy_rows(const struct rill__copy_3d *copy, size_t first, size_t end);

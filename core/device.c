@@ -133,7 +133,7 @@ rill_status rill_device_default_stream(rill_device device, rill_stream *out) {
 
 rill_status rill_device_synchronize(rill_device device) {
   rill__reclaim();
-  RILL_ENTER();
+  RILL_ENTER_TO_BLOCK();
   struct rill__device *d;
   RILL_RESOLVE(RILL__DEVICE, device, "device", &d);
   RILL_TRY(rill__device_activate(d));

@@ -46,6 +46,12 @@ rill_status rill__fail_native(rill_status status, int32_t code, const char *name
   return status;
 }
 
+rill_status rill__fail_in_host_call(void) {
+  return rill__fail(RILL_ERROR_INVALID_ARGUMENT,
+                    "called inside a host call: it may wait for work that comes after that one, for ever" RILL_HINT
+                    "let another thread call it");
+}
+
 void rill__errors_aside(void) {
   struct rill__thread *self = rill__self != NULL ? rill__self : rill__thread_attach();
   if (self != NULL) self->aside_depth++;

@@ -230,7 +230,7 @@ static rill_status synchronize(struct rill__thread *self, struct rill__event *ev
 
 rill_status rill_event_synchronize(rill_event event) {
   rill__reclaim();
-  RILL_ENTER();
+  RILL_ENTER_TO_BLOCK();
   struct rill__event *e;
   RILL_RESOLVE(RILL__EVENT, event, "event", &e);
   return synchronize(self, e, RILL__FOREVER);
@@ -238,7 +238,7 @@ rill_status rill_event_synchronize(rill_event event) {
 
 rill_status rill_event_synchronize_for(rill_event event, uint64_t ns) {
   rill__reclaim();
-  RILL_ENTER();
+  RILL_ENTER_TO_BLOCK();
   struct rill__event *e;
   RILL_RESOLVE(RILL__EVENT, event, "event", &e);
   return synchronize(self, e, ns);

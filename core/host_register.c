@@ -47,7 +47,7 @@ rill_status rill_host_register(rill_device device, void *p, size_t size) {
 }
 
 rill_status rill_host_unregister(void *p) {
-  RILL_ENTER();
+  RILL_ENTER_TO_BLOCK();
   struct rill__allocation *range = NULL;
   RILL_TRY(rill__memory_take_out(p, true, &range));
   rill__leave(&self); /* nobody else can unregister the range */

@@ -53,6 +53,7 @@ static rill_status ask_driver(struct rill__device *device, size_t size, uint32_t
   const rill_status status = RILL_DOOR(device, memory, alloc, device, size, kind, out);
   if (RILL__LIKELY(status != RILL_ERROR_OUT_OF_MEMORY)) return status;
   if (kind == RILL_MEMORY_DEVICE && size > device->info.memory_total) return status;
+  if (rill__in_host_call) return status; /* what follows may block */
   const uint64_t bytes = atomic_load(&device->put_off_bytes);
   rill__put_off_free(device, true);
   const bool any = rill__pools_give_back(device, kind);
@@ -221,8 +222,8 @@ rill_status rill_alloc_aligned(rill_device device, size_t size, size_t alignment
 }
 
 rill_status rill_free(void *p) {
-  RILL_ENTER();
   if (p == NULL) return RILL_OK;
+  RILL_ENTER_TO_BLOCK();
   struct rill__allocation *allocation = rill__ranges_find(p);
   if (allocation != NULL && allocation->pooled) return rill__pool_free(self, allocation, p);
   RILL_TRY(rill__memory_take_out(p, false, &allocation));

@@ -56,7 +56,7 @@ static rill_status check_exportable(const struct rill__allocation *allocation, c
 }
 
 rill_status rill_memory_ipc_export(void *p, rill_ipc_handle *out) {
-  RILL_ENTER();
+  RILL_ENTER_TO_BLOCK();
   if (out != NULL) memset(out, 0, sizeof *out);
   RILL_REQUIRE(out != NULL && p != NULL, RILL_ERROR_INVALID_ARGUMENT, "%s is NULL", out == NULL ? "out" : "p");
   struct rill__allocation *allocation = rill__ranges_find(p);

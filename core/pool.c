@@ -183,7 +183,7 @@ rill_status rill_pool_release(rill_pool pool) {
 
 rill_status rill_pool_trim(rill_pool pool, uint64_t keep) {
   rill__reclaim();
-  RILL_ENTER();
+  RILL_ENTER_TO_BLOCK();
   struct rill__pool *p;
   RILL_RESOLVE(RILL__POOL, pool, "pool", &p);
   RILL_TRY(rill__check_usable(p->base.device));

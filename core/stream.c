@@ -423,7 +423,7 @@ static rill_status synchronize(struct rill__thread *self, struct rill__stream *s
 
 rill_status rill_stream_synchronize(rill_stream stream) {
   rill__reclaim();
-  RILL_ENTER();
+  RILL_ENTER_TO_BLOCK();
   struct rill__stream *s;
   RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
   return synchronize(self, s, RILL__FOREVER);
@@ -431,7 +431,7 @@ rill_status rill_stream_synchronize(rill_stream stream) {
 
 rill_status rill_stream_synchronize_for(rill_stream stream, uint64_t ns) {
   rill__reclaim();
-  RILL_ENTER();
+  RILL_ENTER_TO_BLOCK();
   struct rill__stream *s;
   RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
   return synchronize(self, s, ns);

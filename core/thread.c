@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 _Thread_local struct rill__thread *rill__self __attribute__((tls_model("initial-exec")));
+_Thread_local bool rill__in_host_call __attribute__((tls_model("initial-exec")));
 _Atomic uint64_t rill__epoch = 1;
 bool rill__has_membarrier;
 
@@ -90,6 +91,7 @@ void rill__wait_for_users(uint64_t id) {
 }
 
 void rill__threads_after_fork(void) {
+  rill__in_host_call = false; /* of the parent's stream */
   for (struct rill__thread *thread = atomic_load(&all_threads); thread != NULL; thread = thread->next) {
     if (thread == rill__self) continue;
     atomic_store(&thread->epoch, 0);

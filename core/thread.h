@@ -18,6 +18,7 @@
 #include <rill/status.h>
 
 #include <stdatomic.h>
+#include <stdbool.h>
 
 #define RILL__LIKELY(x) __builtin_expect(!!(x), 1)
 #define RILL__UNLIKELY(x) __builtin_expect(!!(x), 0)
@@ -52,6 +53,7 @@ struct rill__thread {
 /* The initial-exec model saves a call on every use; one pointer fits the space that loaders reserve for
  * libraries that are loaded late. */
 extern _Thread_local struct rill__thread *rill__self __attribute__((tls_model("initial-exec")));
+extern _Thread_local bool rill__in_host_call __attribute__((tls_model("initial-exec"))); /* is in a caller's fn */
 extern _Atomic uint64_t rill__epoch;
 extern bool rill__has_membarrier; /* set before the first record exists */
 
@@ -119,5 +121,12 @@ static inline void rill__leave(struct rill__thread *const *self) {
 #define RILL_ENTER()                                                                             \
   struct rill__thread *const self __attribute__((cleanup(rill__leave))) = rill__enter(__func__); \
   if (RILL__UNLIKELY(self == NULL)) return RILL_ERROR_OUT_OF_MEMORY
+
+/* The same for one that blocks.  Inside a host call it would wait for work that comes after that, or for the thread
+ * that runs it. */
+#define RILL_ENTER_TO_BLOCK() \
+  RILL_ENTER();               \
+  if (RILL__UNLIKELY(rill__in_host_call)) return rill__fail_in_host_call()
+rill_status rill__fail_in_host_call(void) __attribute__((cold));
 
 #endif

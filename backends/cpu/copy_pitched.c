@@ -123,6 +123,10 @@ rill_status cpu_copy_3d(struct rill__stream *stream, const struct rill__copy_3d 
     return RILL_OK;
   }
   const bool stages = pageable && cpu_queue_is_settled(queue) && cpu_stage(&what.staged, size, 0);
+  if (pageable && !stages && rill__in_host_call) {
+    end(&what.op);
+    return rill__fail_in_host_call();
+  }
   struct rill__copy_3d copy = *asked;
   if (stages) take(&copy, what.staged.pages);
   return submit(queue, &what, pageable, stages);

@@ -77,6 +77,9 @@ enum {
 /* How a host wait ends: OK, TIMEOUT, or what the device was lost to. */
 rill_status cpu_wait_status(struct rill__device *device, bool reached, uint64_t ns);
 
+/* Waits for all work of the device, outside host calls. */
+rill_status cpu_wait_for_all(struct rill__device *device);
+
 /* ipc.c: slots of the memory table, and what comes before memory of kind DEVICE is freed. */
 rill_status cpu_ipc_export(struct rill__device *device, void *p, size_t size, struct rill__ipc_native *out);
 rill_status cpu_ipc_import(struct rill__device *device, const struct rill__ipc_native *from, size_t size, void **out);

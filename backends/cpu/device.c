@@ -66,7 +66,7 @@ static bool supports(struct rill__device *device, uint32_t feature, const char *
 }
 
 static rill_status synchronize(struct rill__device *device) {
-  return cpu_wait_status(device, cpu_queues_synchronize(), 0);
+  return cpu_wait_for_all(device);
 }
 
 static rill_status get_memory(struct rill__device *device, uint64_t *free_bytes, uint64_t *total_bytes) {

@@ -151,7 +151,7 @@ rill_status cpu_ipc_export(struct rill__device *device, void *p, size_t size, st
   const bool moves = known == NULL || known->file.fd < 0;
   cpu_release(&exports_lock);
   /* What writes the memory would write into what it was. */
-  if (moves) RILL_TRY(cpu_wait_status(device, cpu_queues_synchronize(), 0));
+  if (moves) RILL_TRY(cpu_wait_for_all(device));
   cpu_acquire(&exports_lock);
   const rill_status status = export_once(p, size, &export);
   if (status == RILL_OK) {
@@ -239,7 +239,7 @@ rill_status cpu_ipc_import(struct rill__device *device, const struct rill__ipc_n
 }
 
 rill_status cpu_ipc_close(struct rill__device *device, void *p, size_t size) {
-  RILL_TRY(cpu_wait_status(device, cpu_queues_synchronize(), 0));
+  RILL_TRY(cpu_wait_for_all(device));
   (void)munmap(p, whole_pages(size));
   return RILL_OK;
 }

@@ -18,8 +18,14 @@ static rill_status allocate(struct rill__device *device, size_t size, uint32_t k
   return *out != NULL ? RILL_OK : RILL_ERROR_OUT_OF_MEMORY;
 }
 
+/* Backs core up: what is not refused inside a host call at once is where it would block. */
+rill_status cpu_wait_for_all(struct rill__device *device) {
+  if (RILL__UNLIKELY(rill__in_host_call)) return rill__fail_in_host_call();
+  return cpu_wait_status(device, cpu_queues_synchronize(), 0);
+}
+
 static rill_status release(struct rill__device *device, void *p, uint32_t kind) {
-  RILL_TRY(cpu_wait_status(device, cpu_queues_synchronize(), 0));
+  RILL_TRY(cpu_wait_for_all(device));
   if (kind == RILL_MEMORY_DEVICE) RILL_TRY(cpu_ipc_forget(p));
   free(p);
   return RILL_OK;
@@ -33,7 +39,7 @@ static rill_status host_register(struct rill__device *device, void *p, size_t si
 
 static rill_status host_unregister(struct rill__device *device, void *p) {
   (void)p;
-  return cpu_wait_status(device, cpu_queues_synchronize(), 0);
+  return cpu_wait_for_all(device);
 }
 
 /* There is one place only, where it is already. */
@@ -94,6 +100,7 @@ static rill_status copy(struct rill__stream *stream, void *dst, uint32_t dst_kin
   }
   struct cpu_staged staged = { .pages = NULL };
   const bool stages = pageable && cpu_queue_is_settled(queue) && cpu_stage(&staged, n, INLINE_BYTES);
+  if (pageable && !stages && rill__in_host_call) return rill__fail_in_host_call();
   if (staged.pages != NULL) memcpy(staged.pages, src, n);
   const size_t kept = stages && staged.pages == NULL ? n : 0;
   struct copy *op = NULL;

@@ -63,7 +63,7 @@ struct host_call {
 static bool run_host_call(struct cpu_queue *queue, struct cpu_op *op) {
   const struct host_call *call = (const struct host_call *)op;
   const uint32_t generation = atomic_load_explicit(&cpu_generation, memory_order_relaxed);
-  call->fn(call->user, atomic_load_explicit(&queue->device->lost, memory_order_acquire));
+  rill__call_host(call->fn, call->user, atomic_load_explicit(&queue->device->lost, memory_order_acquire));
   /* In the child of a fork inside fn this worker is the only thread and its queue has been reset. */
   if (atomic_load_explicit(&cpu_generation, memory_order_relaxed) != generation) pthread_exit(NULL);
   return true;

@@ -42,13 +42,13 @@ static void GPU_CALLBACK call_from_stream(gpu_stream_handle stream, gpu_native_r
   (void)stream;
   const struct gpu_closure closure = *(struct gpu_closure *)data;
   end_closure(data);
-  closure.fn(closure.user, gpu_status_of((gpu_result)result));
+  rill__call_host(closure.fn, closure.user, gpu_status_of((gpu_result)result));
 }
 
 /* Once for each launch of the graph, so the closure stays. */
 static void GPU_CALLBACK call_from_graph(void *data) {
   const struct gpu_closure *closure = data;
-  closure->fn(closure->user, RILL_OK);
+  rill__call_host(closure->fn, closure->user, RILL_OK);
 }
 
 static rill_status capture_call(struct rill__stream *stream, struct gpu_closure *closure) {

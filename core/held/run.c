@@ -25,7 +25,7 @@ static void report(void *user, rill_status stream_status) {
 static rill_status give_host_call(struct rill__stream *stream, const struct held_op *op) {
   if (op->told == RILL_OK) {
     const rill_status status = RILL_DOOR(stream, stream, host_call, stream, op->host_call.fn, op->host_call.user);
-    if (status != RILL_OK) op->host_call.fn(op->host_call.user, status);
+    if (status != RILL_OK) rill__call_host(op->host_call.fn, op->host_call.user, status);
     return status;
   }
   struct reported_call *call = malloc(sizeof *call);
@@ -34,7 +34,7 @@ static rill_status give_host_call(struct rill__stream *stream, const struct held
     if (RILL_DOOR(stream, stream, host_call, stream, report, call) == RILL_OK) return RILL_OK;
   }
   free(call);
-  op->host_call.fn(op->host_call.user, op->told);
+  rill__call_host(op->host_call.fn, op->host_call.user, op->told);
   return RILL_OK;
 }
 

@@ -111,6 +111,107 @@ static void blocks_its_own_stream_only(void) {
   assert_false(ready);
 }
 
+/* What a host call was told by calls that would have blocked. */
+struct blocked {
+  rill_stream own, other;
+  rill_event event;
+  rill_pool pool;
+  void *memory, *registered;
+  unsigned refused, others;
+  char text[256];
+};
+
+static void note_refusal(struct blocked *blocked, rill_status status) {
+  const char *const text = rill_last_error_text();
+  if (status != RILL_ERROR_INVALID_ARGUMENT || strstr(text, "inside a host call") == NULL) {
+    blocked->others++;
+    (void)strncpy(blocked->text, text, sizeof blocked->text - 1);
+  } else {
+    blocked->refused++;
+  }
+}
+
+static void block_in_every_way(void *user, rill_status status) {
+  struct blocked *const b = user;
+  rill_ipc_handle handle;
+  (void)status;
+  note_refusal(b, rill_stream_synchronize(b->own));
+  note_refusal(b, rill_stream_synchronize(b->other));
+  note_refusal(b, rill_stream_synchronize_for(b->own, 1));
+  note_refusal(b, rill_event_synchronize(b->event));
+  note_refusal(b, rill_event_synchronize_for(b->event, 1));
+  note_refusal(b, rill_device_synchronize(dut.device));
+  note_refusal(b, rill_free(b->memory));
+  note_refusal(b, rill_host_unregister(b->registered));
+  note_refusal(b, rill_pool_trim(b->pool, 0));
+  note_refusal(b, rill_memory_ipc_export(b->memory, &handle));
+  if (rill_free(NULL) != RILL_OK) b->others++;
+}
+
+/* C3.13: a call that may block is refused there, in words, and nothing hangs.  Afterwards all is as it was. */
+static void refuses_to_block_inside(void) {
+  struct blocked b = { .own = new_stream("own"), .other = new_stream("other"), .event = new_event("event") };
+  b.registered = aligned_alloc(4096, 4096);
+  assert_non_null(b.registered);
+  assert_ok(rill_alloc(dut.device, 4096, RILL_MEMORY_DEVICE, &b.memory));
+  assert_ok(rill_host_register(dut.device, b.registered, 4096));
+  assert_ok(rill_pool_default(dut.device, &b.pool));
+  assert_ok(rill_stream_host_call(b.own, block_in_every_way, &b));
+  assert_ok(rill_stream_record_event(b.own, b.event, 0));
+  assert_completes(b.own);
+  if (b.others != 0) print_error("%s\n", b.text);
+  assert_int_equal(b.others, 0);
+  assert_int_equal(b.refused, 10);
+  assert_becomes_ready(b.event);
+  assert_ok(rill_host_unregister(b.registered));
+  assert_ok(rill_free(b.memory));
+  free(b.registered);
+}
+
+/* A held stream's, too, and one that is told that its event will never be recorded. */
+static void refuses_to_block_inside_of_held_streams(void) {
+  struct blocked b = { .own = new_stream("own"), .other = new_stream("other"), .event = new_event("event") };
+  rill_event never, later = new_event("later");
+  b.registered = aligned_alloc(4096, 4096);
+  assert_non_null(b.registered);
+  assert_ok(rill_alloc(dut.device, 4096, RILL_MEMORY_DEVICE, &b.memory));
+  assert_ok(rill_host_register(dut.device, b.registered, 4096));
+  assert_ok(rill_pool_default(dut.device, &b.pool));
+  assert_ok(rill_stream_wait_event(b.own, later, 0));
+  assert_ok(rill_stream_host_call(b.own, block_in_every_way, &b));
+  assert_ok(rill_stream_record_event(b.other, later, 0));
+  assert_completes(b.own);
+  assert_ok(rill_event_create(dut.device, NULL, &never));
+  assert_ok(rill_stream_wait_event(b.own, never, 0));
+  assert_ok(rill_stream_host_call(b.own, block_in_every_way, &b));
+  assert_ok(rill_event_release(never));
+  assert_fails(rill_stream_synchronize(b.own), RILL_ERROR_NOT_RECORDED);
+  assert_completes(b.own);
+  assert_int_equal(b.others, 0);
+  assert_int_equal(b.refused, 20);
+  assert_ok(rill_host_unregister(b.registered));
+  assert_ok(rill_free(b.memory));
+  free(b.registered);
+}
+
+static void copy_inside(void *user, rill_status status) {
+  struct blocked *const b = user;
+  unsigned char source[64] = { 0 };
+  (void)status;
+  note_refusal(b, rill_copy_async(b->own, dut.memory, source, sizeof source));
+  note_refusal(b, rill_copy_2d_async(b->own, dut.memory, 16, source, 16, 8, 3));
+}
+
+/* On the cpu a copy blocks for a pageable source that work may still write: here, this call. */
+static void refuses_copies_that_would_block_inside(void) {
+  if (dut.gpu) return;
+  struct blocked b = { .own = new_stream("own") };
+  assert_ok(rill_stream_host_call(b.own, copy_inside, &b));
+  assert_completes(b.own);
+  assert_int_equal(b.others, 0);
+  assert_int_equal(b.refused, 2);
+}
+
 struct shared {
   rill_stream streams[8];
   unsigned calls;
@@ -182,6 +283,9 @@ int main(void) {
     TEST(accepts_null_user_data),
     TEST(comes_before_later_work),
     TEST(blocks_its_own_stream_only),
+    TEST(refuses_to_block_inside),
+    TEST(refuses_to_block_inside_of_held_streams),
+    TEST(refuses_copies_that_would_block_inside),
     TEST(runs_exactly_once_from_many_threads),
     TEST(keeps_the_order_of_one_stream),
     TEST(runs_when_the_stream_has_been_released),
