@@ -251,6 +251,10 @@ struct rill__device_table {
   bool (*can_access_peer)(struct rill__device *device, struct rill__device *memory_of, const char **why);
   /* Both are active.  Turns on what can_access_peer says is possible, or off; what is so already is no failure. */
   rill_status (*set_peer)(struct rill__device *device, struct rill__device *memory_of, bool on);
+  /* Optional, both or none: how many threads of this process run the device's work at a time.  `set_workers`: up to
+   * 1024; 0: the default. */
+  void (*set_workers)(struct rill__device *device, uint32_t count);
+  uint32_t (*get_workers)(struct rill__device *device);
   /* Optional.  The number of the device that a native stream other than 0, 1 and 2 belongs to.  Called before any
    * device has been activated, too. */
   rill_status (*of_native_stream)(uintptr_t native, uint32_t *ordinal);

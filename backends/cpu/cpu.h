@@ -77,6 +77,10 @@ enum {
 /* How a host wait ends: OK, TIMEOUT, or what the device was lost to. */
 rill_status cpu_wait_status(struct rill__device *device, bool reached, uint64_t ns);
 
+/* quota.c: how many processors the control groups leave to this process, UINT32_MAX if they say nothing.  `system` is
+ * where the files of the system are: "" but in tests. */
+uint32_t cpu_quota_read(const char *system);
+
 /* Waits for all work of the device, outside host calls. */
 rill_status cpu_wait_for_all(struct rill__device *device);
 
@@ -93,7 +97,7 @@ rill_status cpu_compile(struct rill__device *device, const struct rill__compile 
                         struct rill__compiled *result);
 
 /* machine.c */
-uint32_t cpu_count(void); /* processors that this process may use */
+uint32_t cpu_count(void); /* processors that this process may use; the first answer counts */
 size_t cpu_page_bytes(void);
 void cpu_name_read(char *name, size_t size);
 uint32_t cpu_clock_read(void); /* kHz; 0 if unknown */

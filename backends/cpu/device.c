@@ -21,7 +21,8 @@ static rill_status init(struct rill__device *device) {
   cpu_name_read(info->name, sizeof info->name);
   cpu_target(info->arch, sizeof info->arch);
   cpu_memory_read(&free_bytes, &info->memory_total);
-  info->compute_units = cpu_count();
+  RILL_TRY(cpu_pool_read_workers());
+  info->compute_units = cpu_pool_workers();
   info->warp_size = CPU_WARP_SIZE; /* what device functions that work across lanes are written for */
   info->max_threads_per_block = RILL_CPU_MAX_THREADS;
   memcpy(info->max_block_dim, (const uint32_t[]){ 1024, 1024, 64 }, sizeof info->max_block_dim);
@@ -65,8 +66,16 @@ static bool supports(struct rill__device *device, uint32_t feature, const char *
   return reasons[feature][0] == '\0';
 }
 
-static rill_status synchronize(struct rill__device *device) {
-  return cpu_wait_for_all(device);
+static rill_status synchronize(struct rill__device *device) { return cpu_wait_for_all(device); }
+
+static void set_workers(struct rill__device *device, uint32_t count) {
+  (void)device;
+  cpu_pool_set_workers(count);
+}
+
+static uint32_t get_workers(struct rill__device *device) {
+  (void)device;
+  return cpu_pool_workers();
 }
 
 static rill_status get_memory(struct rill__device *device, uint64_t *free_bytes, uint64_t *total_bytes) {
@@ -83,6 +92,8 @@ static const struct rill__device_table device_table = {
   .supports = supports,
   .synchronize = synchronize,
   .get_memory = get_memory,
+  .set_workers = set_workers,
+  .get_workers = get_workers,
 };
 
 /* ---- fork ----

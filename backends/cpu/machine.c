@@ -51,10 +51,20 @@ void cpu_target(char *text, size_t size) {
 }
 
 uint32_t cpu_count(void) {
+  static _Atomic uint32_t known;
+  uint32_t count = atomic_load_explicit(&known, memory_order_relaxed);
+  if (count != 0) return count;
   cpu_set_t set;
-  if (sched_getaffinity(0, sizeof set, &set) == 0) return (uint32_t)CPU_COUNT(&set);
-  const long online = sysconf(_SC_NPROCESSORS_ONLN); /* more processors than the set has bits for */
-  return online > 0 ? (uint32_t)online : 1;
+  if (sched_getaffinity(0, sizeof set, &set) == 0) {
+    count = (uint32_t)CPU_COUNT(&set);
+  } else { /* more processors than the set has bits for */
+    const long online = sysconf(_SC_NPROCESSORS_ONLN);
+    count = online > 0 ? (uint32_t)online : 1;
+  }
+  const uint32_t quota = cpu_quota_read("");
+  if (quota < count) count = quota;
+  atomic_store_explicit(&known, count, memory_order_relaxed);
+  return count;
 }
 
 size_t cpu_page_bytes(void) { return (size_t)sysconf(_SC_PAGESIZE); }

@@ -8,12 +8,13 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 enum {
-  BASE_WORKERS = 4,           /* at least, so that a few operations that block hold nothing up */
+  BASE_WORKERS = 4,           /* at least, unless somebody has chosen */
   SPIN_NS = 50000,            /* about what waking a sleeping worker costs */
   EXTRA_IDLE_NS = 2000000000, /* after which a worker beyond the base number ends */
   STACK_BYTES = 4 << 20,      /* at least: for what a block keeps for its threads (rill/device/host_split.h) */
@@ -79,15 +80,71 @@ static int start_worker(void) {
   return code;
 }
 
+/* ---- how many ---- */
+
+static struct cpu_pool_option {
+  _Atomic uint32_t asked;      /* by the program; 0: nothing */
+  _Atomic uint32_t by_default; /* of the environment; 0: nothing */
+} option;
+
+rill_status cpu_pool_read_workers(void) {
+  const char *text = getenv("RILL_CPU_WORKERS");
+  if (text == NULL || text[0] == '\0') return RILL_OK;
+  char *end = NULL;
+  const unsigned long count = strtoul(text, &end, 10);
+  RILL_REQUIRE(text[0] >= '0' && text[0] <= '9' && *end == '\0' && count >= 1 && count <= CPU_WORKERS_MOST,
+               RILL_ERROR_INVALID_ARGUMENT, "RILL_CPU_WORKERS=%.40s is no number from 1 to %d", text, CPU_WORKERS_MOST);
+  atomic_store(&option.by_default, (uint32_t)count);
+  return RILL_OK;
+}
+
+/* 0 if it is neither set nor in the environment. */
+static uint32_t chosen_workers(void) {
+  const uint32_t asked = atomic_load(&option.asked);
+  return asked != 0 ? asked : atomic_load(&option.by_default);
+}
+
+uint32_t cpu_pool_workers(void) {
+  const uint32_t chosen = chosen_workers();
+  return chosen != 0 ? chosen : cpu_count();
+}
+
+/* Whoever has not chosen gets a few more, so that a few operations that block hold nothing up.  Under the lock. */
+static void apply_workers(void) {
+  const uint32_t count = cpu_pool_workers();
+  atomic_store(&cpu_pool.processors, count);
+  cpu_pool.base = chosen_workers() == 0 && count < BASE_WORKERS ? BASE_WORKERS : count;
+}
+
+void cpu_pool_set_workers(uint32_t count) {
+  cpu_acquire(&cpu_pool.lock);
+  atomic_store(&option.asked, count);
+  apply_workers();
+  /* Those that are too many find that out before they sleep again. */
+  struct cpu_pool_worker *list = cpu_pool.asleep;
+  cpu_pool.asleep = NULL;
+  for (struct cpu_pool_worker *worker = list; worker != NULL; worker = worker->next_asleep) {
+    worker->asleep = false;
+    cpu_pool.coming++;
+  }
+  cpu_release(&cpu_pool.lock);
+  while (list != NULL) {
+    struct cpu_pool_worker *const worker = list;
+    list = worker->next_asleep; /* until it is woken */
+    atomic_store_explicit(&worker->woken, 1, memory_order_release);
+    cpu_wake_one(&worker->woken);
+  }
+}
+
 rill_status cpu_pool_start(void) {
   if (RILL__LIKELY(atomic_load_explicit(&cpu_pool.started, memory_order_acquire))) return RILL_OK;
   int code = 0;
   cpu_acquire(&cpu_pool.start_lock);
   if (!atomic_load(&cpu_pool.started)) {
-    const uint32_t count = cpu_count();
-    atomic_store(&cpu_pool.processors, count);
-    cpu_pool.base = count > BASE_WORKERS ? count : BASE_WORKERS;
+    cpu_acquire(&cpu_pool.lock);
+    apply_workers();
     cpu_pool.workers = cpu_pool.coming = 1;
+    cpu_release(&cpu_pool.lock);
     code = start_worker();
     atomic_store_explicit(&cpu_pool.started, code == 0, memory_order_release);
   }

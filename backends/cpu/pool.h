@@ -54,6 +54,15 @@ struct cpu_worker *cpu_worker_self(void);
 /* Starts the first worker, unless that has been done.  What makes a queue ready calls it first. */
 rill_status cpu_pool_start(void);
 
+/* How many workers run operations at a time: what was set, else RILL_CPU_WORKERS, else as many as processors.  0 sets
+ * the default. */
+enum { CPU_WORKERS_MOST = 1024 };
+void cpu_pool_set_workers(uint32_t count);
+uint32_t cpu_pool_workers(void);
+
+/* Reads RILL_CPU_WORKERS; fails if it is no number from 1 to CPU_WORKERS_MOST. */
+rill_status cpu_pool_read_workers(void);
+
 /* Hands a queue that the caller owns to the workers. */
 void cpu_pool_push(struct cpu_queue *queue);
 

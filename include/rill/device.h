@@ -144,6 +144,25 @@ RILL_API RILL_NODISCARD rill_status rill_device_synchronize(rill_device device);
 RILL_API RILL_NODISCARD rill_status rill_device_get_memory(rill_device device, uint64_t *free_bytes,
                                                            uint64_t *total_bytes);
 
+/** Sets how many threads run the work of the CPU: a kernel, a large copy or a fill is shared by as many.  0: as many as
+ *  the program may use processors, which is what the environment variable RILL_CPU_WORKERS changes (1 to 1024).
+ *
+ *  For a program with threads of its own, so that both together are as many as there are processors.  It holds for
+ *  operations that begin later.  While all of them are in operations that take long, a host call that blocks among
+ *  them, further threads run what else is ready.
+ *
+ *  Errors:  INVALID_HANDLE, OUT_OF_RANGE (more than 1024), UNSUPPORTED (a GPU).
+ *  Threads: any.
+ *  Like:    omp_set_num_threads.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_device_set_workers(rill_device device, uint32_t count);
+
+/** Gives how many threads run the work of the CPU.
+ *
+ *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT, UNSUPPORTED (a GPU).
+ *  Threads: any.
+ *  Like:    omp_get_max_threads.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_device_get_workers(rill_device device, uint32_t *out);
+
 /** Tells whether work of `device` can be let reach the memory of another device in place.  A device reaches its own.
  *  `why` may be NULL; it gets a static sentence when the answer is false, "" when it is true.
  *

@@ -1,0 +1,156 @@
+/* How many processors control groups leave: files of several systems, in a folder of the test's. */
+#include "support/testing.h"
+
+#include "backends/cpu/cpu.h"
+
+#include <ftw.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char root[64];
+
+static int remove_one(const char *path, const struct stat *about, int kind, struct FTW *place) {
+  (void)about, (void)kind, (void)place;
+  return remove(path);
+}
+
+static void make_file(const char *path, const char *text) {
+  char full[512];
+  (void)snprintf(full, sizeof full, "%s%s", root, path);
+  for (char *at = full + strlen(root) + 1; *at != '\0'; at++) {
+    if (*at != '/') continue;
+    *at = '\0';
+    (void)mkdir(full, 0700);
+    *at = '/';
+  }
+  FILE *const file = fopen(full, "w");
+  assert_non_null(file);
+  assert_true(fputs(text, file) >= 0);
+  assert_int_equal(fclose(file), 0);
+}
+
+static void begin(const char *mounts, const char *groups) {
+  (void)snprintf(root, sizeof root, "/tmp/rill-quota-XXXXXX");
+  assert_non_null(mkdtemp(root));
+  make_file("/proc/self/mountinfo", mounts);
+  make_file("/proc/self/cgroup", groups);
+}
+
+static void check(uint32_t expected) {
+  assert_int_equal(cpu_quota_read(root), expected);
+  assert_int_equal(nftw(root, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
+}
+
+#define SYSTEM "22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n23 22 0:20 / /proc rw - proc proc rw\n"
+#define VERSION_2 SYSTEM "30 22 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n"
+
+static void nothing_is_known(void) {
+  begin(SYSTEM, "");
+  check(UINT32_MAX);
+  (void)snprintf(root, sizeof root, "/nowhere/at/all");
+  assert_int_equal(cpu_quota_read(root), UINT32_MAX);
+}
+
+static void version_2_without_a_limit(void) {
+  begin(VERSION_2, "0::/user.slice\n");
+  make_file("/sys/fs/cgroup/user.slice/cpu.max", "max 100000\n");
+  check(UINT32_MAX);
+}
+
+static void version_2_rounds_up(void) {
+  begin(VERSION_2, "0::/a\n");
+  make_file("/sys/fs/cgroup/a/cpu.max", "150000 100000\n");
+  check(2);
+  begin(VERSION_2, "0::/a\n");
+  make_file("/sys/fs/cgroup/a/cpu.max", "1000 100000\n");
+  check(1);
+  begin(VERSION_2, "0::/a\n");
+  make_file("/sys/fs/cgroup/a/cpu.max", "300000 100000\n");
+  check(3);
+}
+
+/* Inside a container that has its own view of the groups, the group is the mount's. */
+static void a_container_of_version_2(void) {
+  begin(VERSION_2, "0::/\n");
+  make_file("/sys/fs/cgroup/cpu.max", "400000 100000\n");
+  check(4);
+}
+
+/* The least of all groups on the way counts, wherever it is; files that are not there say nothing. */
+static void nested_groups(void) {
+  begin(VERSION_2, "0::/pods/one/box\n");
+  make_file("/sys/fs/cgroup/pods/one/box/cpu.max", "max 100000\n");
+  make_file("/sys/fs/cgroup/pods/one/cpu.max", "200000 50000\n");
+  make_file("/sys/fs/cgroup/pods/cpu.max", "1600000 100000\n");
+  check(4);
+  begin(VERSION_2, "0::/pods/one/box\n");
+  make_file("/sys/fs/cgroup/pods/one/box/cpu.max", "700000 100000\n");
+  make_file("/sys/fs/cgroup/pods/cpu.max", "300000 100000\n");
+  check(3);
+}
+
+/* The mount shows a part of the groups, which the path is seen from outside of. */
+static void a_part_that_is_mounted(void) {
+  begin(SYSTEM "30 22 0:26 /docker/abc /sys/fs/cgroup rw - cgroup2 cgroup rw\n", "0::/docker/abc\n");
+  make_file("/sys/fs/cgroup/cpu.max", "200000 100000\n");
+  check(2);
+  begin(SYSTEM "30 22 0:26 /docker/abc /sys/fs/cgroup rw - cgroup2 cgroup rw\n", "0::/docker/abc/inner\n");
+  make_file("/sys/fs/cgroup/cpu.max", "max 100000\n");
+  make_file("/sys/fs/cgroup/inner/cpu.max", "500000 100000\n");
+  check(5);
+  begin(SYSTEM "30 22 0:26 /docker/abc /sys/fs/cgroup rw - cgroup2 cgroup rw\n", "0::/docker/abcdef\n");
+  make_file("/sys/fs/cgroup/cpu.max", "600000 100000\n");
+  check(6);
+  begin(VERSION_2, "0::/../../other\n");
+  make_file("/sys/fs/cgroup/cpu.max", "700000 100000\n");
+  check(7);
+}
+
+#define VERSION_1                                                            \
+  SYSTEM "31 22 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw\n"                 \
+         "32 31 0:29 / /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset\n" \
+         "33 31 0:30 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n"
+#define GROUPS_1 "5:cpuset:/elsewhere\n4:cpuacct,cpu:/docker/abc\n1:name=systemd:/\n"
+
+static void version_1(void) {
+  begin(VERSION_1, GROUPS_1);
+  make_file("/sys/fs/cgroup/cpu,cpuacct/docker/abc/cpu.cfs_quota_us", "250000\n");
+  make_file("/sys/fs/cgroup/cpu,cpuacct/docker/abc/cpu.cfs_period_us", "100000\n");
+  make_file("/sys/fs/cgroup/cpu,cpuacct/docker/cpu.cfs_quota_us", "-1\n");
+  make_file("/sys/fs/cgroup/cpu,cpuacct/docker/cpu.cfs_period_us", "100000\n");
+  check(3);
+  begin(VERSION_1, GROUPS_1);
+  make_file("/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "-1\n");
+  make_file("/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us", "100000\n");
+  check(UINT32_MAX);
+}
+
+/* Both versions side by side, the limit in either. */
+static void both_versions(void) {
+  begin(VERSION_1 "41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n", GROUPS_1 "0::/a\n");
+  make_file("/sys/fs/cgroup/cpu,cpuacct/docker/cpu.cfs_quota_us", "200000\n");
+  make_file("/sys/fs/cgroup/cpu,cpuacct/docker/cpu.cfs_period_us", "100000\n");
+  make_file("/sys/fs/cgroup/unified/a/cpu.max", "800000 100000\n");
+  check(2);
+}
+
+/* What no kernel writes is no limit. */
+static void nonsense(void) {
+  static const char *const texts[] = { "",           "\n",          "x y\n", "0 100000\n",
+                                       "100000 0\n", "-5 100000\n", "max\n", "99999999999999999999999999 1\n" };
+  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+    begin(VERSION_2 "garbage\n - cgroup2\n1 2 - cgroup2 x\n", "0::/a\nnonsense\n:\n");
+    make_file("/sys/fs/cgroup/a/cpu.max", texts[i]);
+    check(UINT32_MAX);
+  }
+}
+
+int main(void) {
+  static const struct test tests[] = {
+    TEST(nothing_is_known), TEST(version_2_without_a_limit), TEST(version_2_rounds_up), TEST(a_container_of_version_2),
+    TEST(nested_groups),    TEST(a_part_that_is_mounted),    TEST(version_1),           TEST(both_versions),
+    TEST(nonsense)
+  };
+  return RUN_ONCE("processors of control groups", tests);
+}
