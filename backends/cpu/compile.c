@@ -264,6 +264,9 @@ static const char *const flags[] = {
   "-fvisibility=hidden",
   "-fno-exceptions",
   "-fno-rtti",
+  "-fno-lto",
+  "-fstack-clash-protection",
+  "-fstack-usage",
   "-shared",
   "-static-libgcc",
   "-Wl,--as-needed",
@@ -328,6 +331,36 @@ static const char **make_words(const struct command *command, const struct place
   return words;
 }
 
+/* Writes into the image what its kernels need of stack; false, and the log says why instead, if that has no bound.  A
+ * compiler that does not tell leaves things as they are. */
+static bool note_stacks(const char *folder, struct rill__compiled *result) {
+  enum { MAX_SIZES = 1 << 24 };
+  static const char *const names[] = { "kernels.su", "kernels.so-kernels.su" }; /* of clang, and of gcc */
+  char path[PATH_MAX], why[256] = "";
+  size_t size = 0;
+  char *sizes = NULL;
+  for (size_t i = 0; i < sizeof names / sizeof names[0] && sizes == NULL; i++) {
+    if (snprintf(path, sizeof path, "%s/%s", folder, names[i]) < (int)sizeof path)
+      sizes = read_file(path, MAX_SIZES, &size);
+  }
+  uint64_t need = 0;
+  const bool bounded = sizes == NULL || cpu_stacks_read(sizes, &need, why, sizeof why);
+  free(sizes);
+  if (bounded) {
+    cpu_stacks_write(result->image, result->size, need);
+    return true;
+  }
+  char *log = NULL;
+  if (asprintf(&log, "%s%s\n", result->log != NULL ? result->log : "", why) < 0) log = NULL;
+  if (log != NULL) {
+    free(result->log);
+    result->log = log;
+  }
+  free(result->image);
+  result->image = NULL;
+  return false;
+}
+
 /* Takes what the compiler made; none is OK if the source has errors. */
 static rill_status take_image(const struct place *place, const char *compiler, int ended, const char *target,
                               struct rill__compiled *result) {
@@ -344,6 +377,7 @@ static rill_status take_image(const struct place *place, const char *compiler, i
   RILL_REQUIRE(result->image != NULL, errno == ENOMEM ? RILL_ERROR_OUT_OF_MEMORY : RILL_ERROR_BACKEND,
                "reading what %s made: %s", compiler, strerror(errno));
   const char *fault = cpu_image_fault(result->image, result->size);
+  if (fault == NULL && !note_stacks(place->folder, result)) return RILL_OK;
   if (fault == NULL && cpu_seal(&result->image, &result->size, target)) return RILL_OK;
   free(result->image);
   result->image = NULL;

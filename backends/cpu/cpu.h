@@ -50,6 +50,7 @@ struct cpu_module {
 
 struct cpu_kernel {
   const struct rill_cpu_kernel *code;
+  size_t stack; /* bytes that a thread of it needs; 0 if unknown */
 };
 
 static inline struct cpu_queue *cpu_queue_of(struct rill__stream *stream) {

@@ -10,14 +10,14 @@
 #endif
 
 #if defined(FIBER_ASAN) || defined(FIBER_TSAN)
-enum { STACK_BYTES = 256 * 1024 }; /* instrumented frames are larger */
+enum { STACK_LEAST = 256 * 1024 }; /* instrumented frames are larger */
 #else
-enum { STACK_BYTES = 64 * 1024 };
+enum { STACK_LEAST = 64 * 1024 };
 #endif
 enum {
-  GUARD_BYTES = 8192,
-  HEAD_BYTES = 8192, /* below the guard; of the first stack of a slab it holds the slab */
-  SLOT_BYTES = HEAD_BYTES + GUARD_BYTES + STACK_BYTES,
+  GUARD_BYTES = 65536, /* more than any frame of a function that does not look at each page of it */
+  HEAD_BYTES = 8192,   /* below the guard; of the first stack of a slab it holds the slab */
+  OTHER_BYTES = 8192,  /* of a stack: the fiber, its colour */
   /* Stacks begin at different cache sets: the fibers of a block all use the first few lines of theirs. */
   COLOURS = 64,
   COLOUR_BYTES = 64
@@ -47,11 +47,14 @@ struct warp {
 /* The start of a mapping of `count` slots: head, guard, stack, fiber. */
 struct slab {
   struct slab *next;
+  size_t slot; /* bytes */
   uint32_t count;
 };
 
-/* One for each worker. */
+/* One for each worker and size of stacks that it has had use for. */
 struct cpu_fibers {
+  struct cpu_fibers *next; /* of the same worker */
+  size_t stack;            /* bytes of each: STACK_LEAST, twice that, and so on */
   struct slab *slabs;
   struct fiber *spare;
   struct warp *warps;
@@ -81,7 +84,7 @@ static _Thread_local struct cpu_fibers *running __attribute__((tls_model("initia
 static void body(void);
 
 static struct fiber *fiber_in(struct slab *slab, uint32_t i) {
-  char *const end = (char *)slab + (size_t)(i + 1) * SLOT_BYTES - (size_t)(i % COLOURS) * COLOUR_BYTES;
+  char *const end = (char *)slab + (i + 1) * slab->slot - (size_t)(i % COLOURS) * COLOUR_BYTES;
   return (struct fiber *)(void *)(end - (sizeof(struct fiber) + 63) / 64 * 64);
 }
 
@@ -92,16 +95,18 @@ static void guard(char *page) {
 }
 
 static bool add_stacks(struct cpu_fibers *fibers, uint32_t count) {
-  void *memory = mmap(NULL, (size_t)count * SLOT_BYTES, PROT_READ | PROT_WRITE,
+  const size_t slot_bytes = HEAD_BYTES + GUARD_BYTES + fibers->stack;
+  void *memory = mmap(NULL, count * slot_bytes, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
   if (memory == MAP_FAILED) return false;
-  (void)madvise(memory, (size_t)count * SLOT_BYTES, MADV_NOHUGEPAGE); /* little of each stack is ever touched */
+  (void)madvise(memory, count * slot_bytes, MADV_NOHUGEPAGE); /* little of each stack is ever touched */
   struct slab *slab = memory;
   slab->next = fibers->slabs;
+  slab->slot = slot_bytes;
   slab->count = count;
   fibers->slabs = slab;
   for (uint32_t i = count; i-- > 0;) {
-    char *const slot = (char *)memory + (size_t)i * SLOT_BYTES;
+    char *const slot = (char *)memory + i * slot_bytes;
     char *const stack = slot + HEAD_BYTES + GUARD_BYTES;
     struct fiber *fiber = fiber_in(slab, i);
     guard(slot + HEAD_BYTES);
@@ -121,33 +126,61 @@ static bool add_warps(struct cpu_fibers *fibers, uint32_t count) {
   return true;
 }
 
-struct cpu_fibers *cpu_fibers_for(struct cpu_fibers **own, uint32_t threads) {
+struct cpu_fibers *cpu_fibers_for(struct cpu_fibers **own, uint32_t threads, size_t stack) {
   const uint32_t warps = (threads + CPU_WARP_SIZE - 1) / CPU_WARP_SIZE;
-  if (*own == NULL) *own = calloc(1, sizeof **own);
+  size_t bytes = STACK_LEAST;
+  while (bytes - OTHER_BYTES < stack) bytes *= 2;
   struct cpu_fibers *fibers = *own;
-  if (fibers == NULL) return NULL;
+  while (fibers != NULL && fibers->stack != bytes) fibers = fibers->next;
+  if (fibers == NULL) {
+    fibers = calloc(1, sizeof *fibers);
+    if (fibers == NULL) return NULL;
+    fibers->stack = bytes;
+    fibers->next = *own;
+    *own = fibers;
+  }
   if (fibers->warp_count < warps && !add_warps(fibers, warps)) return NULL;
   if (fibers->count < threads && !add_stacks(fibers, threads - fibers->count)) return NULL;
   return fibers;
 }
 
-void cpu_fibers_free(struct cpu_fibers *fibers) {
-  if (fibers == NULL) return;
+static void free_one(struct cpu_fibers *fibers) {
   for (struct slab *slab = fibers->slabs; slab != NULL;) {
     struct slab *next = slab->next;
     for (uint32_t i = 0; i < slab->count; i++) fiber_end(&fiber_in(slab, i)->context);
-    (void)munmap(slab, (size_t)slab->count * SLOT_BYTES);
+    (void)munmap(slab, slab->count * slab->slot);
     slab = next;
   }
   free(fibers->warps);
   free(fibers);
 }
 
+void cpu_fibers_free(struct cpu_fibers **own, size_t above) {
+  for (struct cpu_fibers **link = own; *link != NULL;) {
+    struct cpu_fibers *const fibers = *link;
+    if (fibers->stack > above || fibers->given_up) {
+      *link = fibers->next;
+      free_one(fibers);
+    } else {
+      link = &fibers->next;
+    }
+  }
+}
+
+void cpu_fibers_trim(struct cpu_fibers **own) { cpu_fibers_free(own, STACK_LEAST); }
+
+bool cpu_fibers_are_large(const struct cpu_fibers *fibers) {
+  while (fibers != NULL && fibers->stack == STACK_LEAST) fibers = fibers->next;
+  return fibers != NULL;
+}
+
 bool cpu_fibers_guard(const struct cpu_fibers *fibers, uintptr_t address) {
-  for (const struct slab *slab = fibers != NULL ? fibers->slabs : NULL; slab != NULL; slab = slab->next) {
-    const uintptr_t offset = address - (uintptr_t)slab;
-    if (address < (uintptr_t)slab || offset >= (uintptr_t)slab->count * SLOT_BYTES) continue;
-    return offset % SLOT_BYTES >= HEAD_BYTES && offset % SLOT_BYTES < HEAD_BYTES + GUARD_BYTES;
+  for (; fibers != NULL; fibers = fibers->next) {
+    for (const struct slab *slab = fibers->slabs; slab != NULL; slab = slab->next) {
+      const uintptr_t offset = address - (uintptr_t)slab;
+      if (address < (uintptr_t)slab || offset >= slab->count * slab->slot) continue;
+      return offset % slab->slot >= HEAD_BYTES && offset % slab->slot < HEAD_BYTES + GUARD_BYTES;
+    }
   }
   return false;
 }
@@ -290,6 +323,7 @@ struct cpu_fibers_end cpu_fibers_run(struct cpu_fibers *fibers, const rill_cpu_k
     end.at_barrier = fibers->arrived;
     end.in_warp = fibers->live - fibers->arrived;
   }
+  fibers->given_up = true;
   return end;
 }
 

@@ -15,18 +15,26 @@
 
 #include <rill/device/cpu_image.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 enum { CPU_WARP_SIZE = 32 };
 
 struct cpu_fibers;
 
-/* The calling worker's fibers, made at the first use, with stacks for `threads` of them; NULL when memory for the
- * stacks ran out. */
-struct cpu_fibers *cpu_fibers_for(struct cpu_fibers **own, uint32_t threads);
+/* The calling worker's fibers with stacks for `threads` of them, made at the first use, each with room for `stack`
+ * bytes of the kernel's; NULL when memory for the stacks ran out. */
+struct cpu_fibers *cpu_fibers_for(struct cpu_fibers **own, uint32_t threads, size_t stack);
+
+/* Frees those whose stacks are larger than `above`, and those that have been given up. */
+void cpu_fibers_free(struct cpu_fibers **own, size_t above);
+
+/* The same of those that few kernels need; whether there are any. */
+void cpu_fibers_trim(struct cpu_fibers **own);
+bool cpu_fibers_are_large(const struct cpu_fibers *fibers);
 
 /* How the threads of a block came to their end. */
 struct cpu_fibers_end {
-  bool given_up;                /* they did not; the fibers cannot be used again, only freed */
+  bool given_up;                /* they did not; the fibers cannot be used again: cpu_fibers_free */
   uint32_t at_barrier, in_warp; /* how many wait there for ever; 0 if cpu_fibers_give_up was called */
 };
 
@@ -36,8 +44,6 @@ struct cpu_fibers_end cpu_fibers_run(struct cpu_fibers *fibers, const rill_cpu_k
 
 /* Called by a thread of a block that runs on fibers: its block is not run to the end. */
 _Noreturn void cpu_fibers_give_up(void);
-
-void cpu_fibers_free(struct cpu_fibers *fibers);
 
 /* Whether an address lies in the guard of one of the stacks. */
 bool cpu_fibers_guard(const struct cpu_fibers *fibers, uintptr_t address);

@@ -23,6 +23,11 @@ bool cpu_variables_read(const void *data, size_t size, uintptr_t base, struct cp
 /* Puts the seal behind a shared object; `image` is from malloc.  False if there is no memory. */
 bool cpu_seal(void **image, size_t *size, const char *target);
 
+/* stacks.c.  What a compiler's -fstack-usage says of an image: the bytes that a thread of any of its kernels needs, or
+ * false, and why that has no bound or is too much; and where that is noted in the image. */
+bool cpu_stacks_read(const char *sizes, uint64_t *need, char *why, size_t why_size);
+void cpu_stacks_write(void *image, size_t size, uint64_t need);
+
 /* Slots of the module table. */
 const char *cpu_recognize(const void *data, size_t size);
 const char *cpu_read_parts(const void *data, size_t size, struct rill__image *out);

@@ -23,6 +23,13 @@ static rill_status check_args(const rill_cpu_kernel *code, const rill_bundle_ker
   return RILL_OK;
 }
 
+/* What the image says of the stack that kernel number `i` needs; 0 if nothing. */
+static size_t stack_of(const rill_cpu_image_table *image, uint32_t i) {
+  const uint64_t *stacks = image->version >= 3 ? image->stacks : NULL;
+  if (stacks == NULL || stacks[0] == 0) return 0;
+  return (size_t)stacks[1 + (i < stacks[0] ? i : stacks[0] - 1)];
+}
+
 static rill_status find(struct rill__kernel *kernel) {
   const struct cpu_module *module = rill__part(kernel->module);
   struct cpu_kernel *part = rill__part(kernel);
@@ -32,6 +39,7 @@ static rill_status find(struct rill__kernel *kernel) {
     RILL_TRY(check_args(code, kernel->source));
     const rill_device_info *info = &kernel->base.device->info;
     part->code = code;
+    part->stack = stack_of(module->image, i);
     kernel->max_threads = info->max_threads_per_block;
     atomic_store(&kernel->shared_allowed, info->shared_per_block_optin); /* there is nothing to opt in to */
     return RILL_OK;
@@ -47,6 +55,7 @@ struct launch {
   struct cpu_op op;
   struct cpu_inside inside;
   const rill_cpu_kernel *code;
+  size_t stack; /* of a thread of it */
   rill_cpu_grid grid;
   size_t constant_count;
   const struct rill__constant *constants; /* behind the values */
@@ -95,15 +104,15 @@ static const rill_cpu_services services = {
 static bool run_on_fibers(const struct launch *launch, struct cpu_worker *worker, const rill_cpu_block *block) {
   const uint32_t *const size = launch->grid.block, *const at = block->index;
   const uint32_t threads = size[0] * size[1] * size[2];
-  struct cpu_fibers *fibers = cpu_fibers_for(&worker->fibers, threads);
+  struct cpu_fibers *fibers = cpu_fibers_for(&worker->fibers, threads, launch->stack);
   if (RILL__UNLIKELY(fibers == NULL)) {
-    LOSE(launch, "no memory for the stacks of a block of %u threads", threads);
+    LOSE(launch, "kernel \"%s\": no memory for the stacks of a block of %u threads, each of %zu bytes",
+         launch->code->name, threads, launch->stack);
     return false;
   }
   const struct cpu_fibers_end end = cpu_fibers_run(fibers, launch->code, block);
   if (RILL__LIKELY(!end.given_up)) return true;
-  cpu_fibers_free(fibers);
-  worker->fibers = NULL;
+  cpu_fibers_free(&worker->fibers, SIZE_MAX);
   if (end.at_barrier + end.in_warp > 0) { /* else assert_failed has said it */
     LOSE(launch,
          "kernel \"%s\", block (%u, %u, %u): threads wait for each other for ever, %u at a barrier of "
@@ -185,6 +194,7 @@ static rill_status launch(struct rill__stream *stream, const struct rill__launch
   op->inside = (struct cpu_inside){ stream->base.device, code->name, label > 0 ? (char *)op + size : NULL };
   if (label > 0) (void)snprintf((char *)op + size, label, "%s", asked->label);
   op->code = code;
+  op->stack = part->stack;
   op->grid.args = op->args;
   memcpy(op->grid.grid, asked->grid, sizeof op->grid.grid);
   memcpy(op->grid.block, asked->block, sizeof op->grid.block);

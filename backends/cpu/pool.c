@@ -14,11 +14,12 @@
 #include <unistd.h>
 
 enum {
-  BASE_WORKERS = 4,           /* at least, unless somebody has chosen */
-  SPIN_NS = 50000,            /* about what waking a sleeping worker costs */
-  EXTRA_IDLE_NS = 2000000000, /* after which a worker beyond the base number ends */
-  STACK_BYTES = 4 << 20,      /* at least: for what a block keeps for its threads (rill/device/host_split.h) */
-  TURN = 32                   /* operations of a queue before another one of its level gets its turn */
+  BASE_WORKERS = 4,      /* at least, unless somebody has chosen */
+  SPIN_NS = 50000,       /* about what waking a sleeping worker costs */
+  IDLE_NS = 2000000000,  /* after which a worker beyond the base number ends, and large stacks go */
+  STACK_BYTES = 9 << 20, /* for kernels, which need up to 8 MiB (tools/rillcc_lib/stacks.py) */
+  GUARD_BYTES = 65536,   /* below it */
+  TURN = 32              /* operations of a queue before another one of its level gets its turn */
 };
 
 struct cpu_pool cpu_pool;
@@ -48,8 +49,9 @@ int cpu_thread_start(void *(*run)(void *), void *arg) {
   int code = pthread_attr_init(&attributes);
   if (code != 0) return code;
   size_t stack = 0;
-  if (pthread_attr_getstacksize(&attributes, &stack) == 0 && stack < STACK_BYTES)
-    (void)pthread_attr_setstacksize(&attributes, STACK_BYTES);
+  if (pthread_attr_getstacksize(&attributes, &stack) == 0 && stack < STACK_BYTES + GUARD_BYTES)
+    (void)pthread_attr_setstacksize(&attributes, STACK_BYTES + GUARD_BYTES);
+  (void)pthread_attr_setguardsize(&attributes, GUARD_BYTES);
   (void)pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
   (void)pthread_sigmask(SIG_SETMASK, &blocked, &before);
   pthread_t thread;
@@ -253,21 +255,22 @@ static bool ends(void) {
 
 /* Sleeps until called; false if the worker is to end.  Called and returns under the lock. */
 static bool sleep_until_called(void) {
-  bool extra = cpu_pool.workers > cpu_pool.base;
+  bool for_a_while = cpu_pool.workers > cpu_pool.base || cpu_fibers_are_large(self->public.fibers);
   atomic_store_explicit(&self->woken, 0, memory_order_relaxed);
   self->asleep = true;
   self->next_asleep = cpu_pool.asleep;
   cpu_pool.asleep = self;
   cpu_release(&cpu_pool.lock);
-  const uint64_t until = cpu_now() + EXTRA_IDLE_NS;
+  const uint64_t until = cpu_now() + IDLE_NS;
   const struct timespec deadline = cpu_timespec(until);
   while (atomic_load_explicit(&self->woken, memory_order_acquire) == 0) {
-    cpu_sleep(&self->woken, 0, extra ? &deadline : NULL);
-    if (!extra || cpu_now() < until) continue;
+    cpu_sleep(&self->woken, 0, for_a_while ? &deadline : NULL);
+    if (!for_a_while || cpu_now() < until) continue;
+    cpu_fibers_trim(&self->public.fibers);
     cpu_acquire(&cpu_pool.lock);
     if (ends()) return false;
     cpu_release(&cpu_pool.lock);
-    extra = false;
+    for_a_while = false;
   }
   cpu_acquire(&cpu_pool.lock);
   cpu_pool.coming--;
@@ -314,7 +317,7 @@ static void *work(void *worker) {
     }
   }
   cpu_release(&cpu_pool.lock);
-  cpu_fibers_free(self->public.fibers);
+  cpu_fibers_free(&self->public.fibers, 0);
   (void)munmap(self, MAPPING_BYTES);
   return NULL;
 }

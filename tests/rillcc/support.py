@@ -215,6 +215,7 @@ class HostTable(ctypes.Structure):
         ("variables", ctypes.POINTER(HostVariable)),
         ("kernel_count", ctypes.c_uint32),
         ("variable_count", ctypes.c_uint32),
+        ("stacks", ctypes.POINTER(ctypes.c_uint64)),
     ]
 
 

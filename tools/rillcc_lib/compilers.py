@@ -15,7 +15,7 @@ import zlib
 from dataclasses import dataclass
 from typing import Optional
 
-from . import offload, scan, split, tree
+from . import offload, scan, split, stacks, tree
 from .errors import RillccError
 
 DEFAULT_CUDA = ("sm_80", "sm_90", "ptx")
@@ -29,6 +29,9 @@ OLDEST_CLANG, NEWEST_CLANG = 15, 40
 HOST_FLAGS = (
     "-O3 -ffp-contract=off -fno-math-errno -fno-trapping-math -fPIC -fvisibility=hidden -fno-exceptions -fno-rtti"
 ).split()
+# A frame that is larger than a stack's guard touches every page of it, so that the guard stops it.  How large frames are
+# is told in files beside the output.
+STACK_FLAGS = "-fstack-clash-protection -fno-lto".split()
 # What is missing is an error now, not when the image loads; the C++ library is wanted only by kernels that use it.
 HOST_LINK_FLAGS = (
     "-shared -s -static-libgcc -Wl,--as-needed -Wl,-z,defs -Wl,-z,noseparate-code -Wl,--build-id=none"
@@ -245,15 +248,27 @@ class Toolchain:
 
     def host_command(self, target, output):
         unit, _ = self.read_source(target.name)
-        flags = self.host_flags(target.name) + HOST_LINK_FLAGS
-        if "__clang__" not in self.macros:
-            flags.append("-fno-gnu-unique")
+        flags = self.host_flags(target.name) + STACK_FLAGS
+        if "__clang__" in self.macros:
+            flags.append("-fstack-usage")
+        else:
+            flags += ["-fcallgraph-info=su", "-fno-gnu-unique"]
         flags.append("-DRILL_HELPERS_READ_INDEX=%d" % unit.helpers_read_index)
-        return self.cxx + flags + ["-o", output, "-"], unit
+        return self.cxx + flags + ["-S", "-o", output, "-"], unit
+
+    def link_host(self, target, unit, assembly, output):
+        """Makes the image of what was compiled, with a table of the stacks that its kernels need."""
+        sizes = "".join(read_text(assembly[:-1] + suffix) for suffix in ("ci", "su"))
+        table = stacks.table(unit.kernels, read_text(assembly), sizes)
+        with open(assembly, "a", encoding="utf-8") as file:
+            file.write(table)
+        march = [flag for flag in self.host_flags(target.name) if flag.startswith("-march=")]
+        return self.execute(self.cxx + march + HOST_LINK_FLAGS + ["-o", output, assembly])
 
     def compile_host(self, target, output, depfile):
         """Compiles with the kernels split that can be; should the compiler refuse what came of one, without it."""
-        command, unit = self.host_command(target, output)
+        assembly = output + ".s"
+        command, unit = self.host_command(target, assembly)
         command += ["-MMD", "-MF", depfile]
         forms = Forms(unit, not self.options.no_split)
         while True:
@@ -263,6 +278,10 @@ class Toolchain:
         if self.options.verbose:
             notes = ["%s: kernel \"%s\": %s\n" % (target.label, *note) for note in forms.notes.items()]
             sys.stderr.write("".join(notes))
+        if done.returncode == 0:
+            linked = self.link_host(target, unit, assembly, output)
+            done.returncode = linked.returncode
+            done.stderr += linked.stderr
         return done, os.path.basename(command[0])
 
     def compile_one(self, number, target):
@@ -376,6 +395,15 @@ def host_source(source, unit, splits):
         lines.append("};")
     lines.append("RILL_HOST_IMAGE(rill_kernels, %d, %s, %d)" % (len(unit.kernels), variables, len(unit.variables)))
     return "\n".join(lines) + "\n"
+
+
+def read_text(path):
+    """The text of a file, nothing if there is none."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read()
+    except FileNotFoundError:
+        return ""
 
 
 def without_cuda_headers(files):

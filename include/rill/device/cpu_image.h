@@ -16,10 +16,11 @@
 #include <stdint.h>
 
 #define RILL_CPU_IMAGE_MAGIC 0x43504c52u /* "RLPC", little endian */
-#define RILL_CPU_IMAGE_VERSION 2u
+#define RILL_CPU_IMAGE_VERSION 3u
 #define RILL_CPU_IMAGE_SYMBOL "rill_cpu_image"
 #define RILL_CPU_IMAGE_SEAL "RILLseal"
 #define RILL_CPU_IMAGE_SEAL_VERSION 1u
+#define RILL_CPU_STACKS_MARK "rill stacks of:"
 #define RILL_CPU_MAX_THREADS 1024u /* of a block */
 
 #ifdef __cplusplus
@@ -90,6 +91,12 @@ typedef struct rill_cpu_image_table {
   const rill_cpu_kernel *kernels;
   const rill_cpu_variable *variables;
   uint32_t kernel_count, variable_count;
+
+  /* from image version 3 on */
+
+  /** The bytes of stack that a thread of each kernel needs: how many numbers there are, then these, of which the last
+   *  stands for all further kernels.  NULL: they are not known. */
+  const uint64_t *stacks;
 } rill_cpu_image_table;
 
 /** What rillcc puts behind the shared object, in 64 bytes.  A loader of the system trusts what it loads; by this,

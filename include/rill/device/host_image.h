@@ -121,10 +121,13 @@ extern "C" void __assert_fail(const char *expression, const char *file, int line
   __builtin_trap();
 }
 
-#define RILL_HOST_IMAGE(KERNELS, KERNEL_COUNT, VARIABLES, VARIABLE_COUNT)                          \
-  extern "C" __attribute__((visibility("default"))) const rill_cpu_image_table rill_cpu_image;     \
-  extern "C" const rill_cpu_image_table rill_cpu_image = {                                         \
-    RILL_CPU_IMAGE_MAGIC, RILL_CPU_IMAGE_VERSION, KERNELS, VARIABLES, KERNEL_COUNT, VARIABLE_COUNT \
+/* For the table of an image.  Who compiles it puts this behind what the compiler made, which tells the numbers. */
+extern "C" const uint64_t rill_cpu_stacks[] __attribute__((weak, visibility("hidden")));
+
+#define RILL_HOST_IMAGE(KERNELS, KERNEL_COUNT, VARIABLES, VARIABLE_COUNT)                                           \
+  extern "C" __attribute__((visibility("default"))) const rill_cpu_image_table rill_cpu_image;                      \
+  extern "C" const rill_cpu_image_table rill_cpu_image = {                                                          \
+    RILL_CPU_IMAGE_MAGIC, RILL_CPU_IMAGE_VERSION, KERNELS, VARIABLES, KERNEL_COUNT, VARIABLE_COUNT, rill_cpu_stacks \
   };
 
 #endif

@@ -34,14 +34,23 @@ template <auto Body, class... P> struct rill_registered<Body, void (*)(uint3, ui
 extern "C" const rill_cpu_kernel __start_rill_kernels[] __attribute__((weak, visibility("hidden")));
 extern "C" const rill_cpu_kernel __stop_rill_kernels[] __attribute__((weak, visibility("hidden")));
 
-#define RILL_REGISTERED_IMAGE()                                                                         \
-  extern "C" __attribute__((visibility("default"))) const rill_cpu_image_table rill_cpu_image;          \
-  extern "C" const rill_cpu_image_table rill_cpu_image = { RILL_CPU_IMAGE_MAGIC,                        \
-                                                           RILL_CPU_IMAGE_VERSION,                      \
-                                                           __start_rill_kernels,                        \
-                                                           nullptr,                                     \
-                                                           static_cast<uint32_t>(__stop_rill_kernels -  \
-                                                                                 __start_rill_kernels), \
-                                                           0 };
+/* Where the run-time compiler writes the stack that each kernel of the image needs (rill/device/cpu_image.h): it finds
+ * the place by its mark, once the compiler has told the number. */
+struct rill_stacks_place {
+  char mark[16];
+  uint64_t stacks[2];
+};
+
+#define RILL_REGISTERED_IMAGE()                                                                          \
+  __attribute__((used)) static const rill_stacks_place rill_stacks = { RILL_CPU_STACKS_MARK, { 1, 0 } }; \
+  extern "C" __attribute__((visibility("default"))) const rill_cpu_image_table rill_cpu_image;           \
+  extern "C" const rill_cpu_image_table rill_cpu_image = { RILL_CPU_IMAGE_MAGIC,                         \
+                                                           RILL_CPU_IMAGE_VERSION,                       \
+                                                           __start_rill_kernels,                         \
+                                                           nullptr,                                      \
+                                                           static_cast<uint32_t>(__stop_rill_kernels -   \
+                                                                                 __start_rill_kernels),  \
+                                                           0,                                            \
+                                                           rill_stacks.stacks };
 
 #endif

@@ -1,0 +1,152 @@
+"""How much stack each kernel needs on the cpu: what the compiler says of each function, along the calls between them.
+
+The sizes are those of -fstack-usage (clang) or -fcallgraph-info=su (gcc, whose other list does not have the names that
+the linker sees).  Who calls whom is read off the assembly, where both are alike: a function needs its own frame and
+the most that one of those needs which it calls or takes the address of.  What a call through a pointer comes to, when
+the pointer is not seen there, and what functions of other libraries need, is what RESERVE is for; the stack's guard
+stops the rest.
+"""
+
+import re
+
+from .errors import RillccError
+
+LIMIT = 8 << 20
+RESERVE = 16 << 10  # for the C library's functions, and rill's own
+FRAME = 128  # what the numbers leave out: return addresses, saved registers, alignment
+
+GCC_NODE = re.compile(r'^node: \{ title: "(?:[^":]*:)?([\w.$]+)" label: "([^"]*)\\n(\d+) bytes \(([\w,]+)\)', re.M)
+CLANG_LINE = re.compile(r"^.*:([\w.$]+)\t(\d+)\t(\S+)$", re.M)
+FUNCTION = re.compile(r"^\s*\.type\s+([\w.$]+),\s*[@%]function", re.M)
+ALIAS = re.compile(r"^\s*\.set\s+([\w.$]+),\s*([\w.$]+)\s*$", re.M)  # of functions that are alike, for one
+LABEL = re.compile(r'"?([\w.$]+)"?:')
+SECTION = re.compile(r"\s*\.(text|data|bss|section\s+\"?([\w.$-]+))")
+CALL = re.compile(r"\s+(?:callq?|bl)\s+\*?([\w.$]+)")
+WORD = re.compile(r"[A-Za-z_.$][\w.$]*")
+NO_REFERENCE = re.compile(r"\s*\.(?!quad|xword|8byte|long|word|4byte)")  # directives but those of data
+
+
+class Symbol:
+    """A function, or an object in data, which may hold addresses of functions."""
+
+    def __init__(self):
+        self.size = 0
+        self.bounded = True
+        self.text = ""
+        self.calls = set()
+        self.uses = set()  # calls among them
+
+
+def read(assembly, sizes):
+    """Gives the symbols of a program by their names."""
+    functions = set(FUNCTION.findall(assembly))
+    aliases = dict(ALIAS.findall(assembly))
+    symbols = {}
+    current, in_code = Symbol(), True
+    for line in assembly.splitlines():
+        section, label, call = SECTION.match(line), LABEL.match(line), CALL.match(line)
+        if section:
+            in_code = (section.group(2) or section.group(1)).lstrip(".").startswith("text")
+        elif label and (label.group(1) in functions or not in_code):
+            current = symbols.setdefault(whole(label.group(1)), Symbol())
+        elif not label and not NO_REFERENCE.match(line):
+            current.uses.update(WORD.findall(line))
+            if call:
+                current.calls.add(call.group(1))
+    for symbol in symbols.values():
+        symbol.uses = {aliases.get(name, name) for name in symbol.uses} & symbols.keys()
+        symbol.calls = {aliases.get(name, name) for name in symbol.calls} & symbols.keys()
+    gcc = [(name, size, kind, text) for name, text, size, kind in GCC_NODE.findall(sizes)]
+    for name, size, kind, text in gcc or [(*found, "") for found in CLANG_LINE.findall(sizes)]:
+        symbol = symbols.setdefault(whole(name), Symbol())
+        symbol.size = max(symbol.size, int(size) + FRAME)
+        symbol.bounded = symbol.bounded and kind != "dynamic"
+        symbol.text = text.partition("\\n")[0]
+    return symbols
+
+
+def whole(name):
+    """The name of a function of which this may be the part that seldom runs."""
+    return re.sub(r"\.cold(\.\d+)?$", "", name)
+
+
+def say(name, symbol):
+    """A function's name as its author wrote it, as far as it can be told."""
+    if symbol.text.endswith(")"):
+        return symbol.text
+    parts = []
+    rest = re.sub(r"^_ZN?[KL]*", "", name)
+    while match := re.match(r"(\d+)", rest):
+        end = match.end() + int(match.group(1))
+        parts.append(rest[match.end() : end])
+        rest = rest[end:].lstrip("L")
+    return "::".join(parts) or name
+
+
+def components(symbols, root):
+    """Lists of symbols that reach each other, those that others use first, of all that `root` reaches (Tarjan)."""
+    numbers, low, waiting, found = {}, {}, [], []
+    work = [(root, iter(sorted(symbols[root].uses)))]
+    numbers[root] = low[root] = 0
+    waiting.append(root)
+    while work:
+        name, rest = work[-1]
+        for used in rest:
+            if used not in numbers:
+                numbers[used] = low[used] = len(numbers)
+                waiting.append(used)
+                work.append((used, iter(sorted(symbols[used].uses))))
+                break
+            if used in waiting:
+                low[name] = min(low[name], numbers[used])
+        else:
+            work.pop()
+            if work:
+                low[work[-1][0]] = min(low[work[-1][0]], low[name])
+            if low[name] == numbers[name]:
+                at = waiting.index(name)
+                found.append(waiting[at:])
+                del waiting[at:]
+    return found
+
+
+def need(symbols, root, kernel):
+    """The bytes that a form of a kernel needs; refuses what has no bound."""
+
+    def refuse(name, why):
+        where = "" if name == root else 'function "%s": ' % say(name, symbols[name])
+        raise RillccError('kernel "%s" cannot run on the cpu: %s%s' % (kernel.name, where, why), kernel.file, kernel.line)
+
+    needs = {}
+    for group in components(symbols, root):
+        for name in group:
+            if not symbols[name].bounded:
+                refuse(name, "its stack frame has no bound: alloca, or an array whose size is known at run time only")
+            if any(called in group for called in symbols[name].calls):
+                refuse(name, "it calls itself, maybe through others: how much stack that takes is not known")
+        below = [needs[used] for name in group for used in symbols[name].uses if used not in group]
+        total = sum(symbols[name].size for name in group) + max(below, default=0)
+        needs.update(dict.fromkeys(group, total))
+    if needs[root] + RESERVE > LIMIT:
+        refuse(root, "it needs %d bytes of stack, %d are the most: an array of its own is too large"
+               % (needs[root] + RESERVE, LIMIT))
+    return needs[root] + RESERVE
+
+
+def find_forms(symbols, kernel):
+    """The functions that the library may call for a kernel: for whole blocks, if there is such a one."""
+    body = "%drill_body_%s" % (len("rill_body_" + kernel.name), kernel.name)
+    names = [name for name in symbols if body in name and symbols[name].size != 0]
+    blocks = [name for name in names if re.search(r"\d(run_block|run_split)(?![a-z_])", name)]
+    return blocks or [name for name in names if "10run_thread" in name]
+
+
+def table(kernels, assembly, sizes):
+    """Assembly for the table of what each kernel needs, in the order of the kernels; nothing if the compiler does not
+    tell sizes.  rill/device/cpu_image.h says how it is read."""
+    symbols = read(assembly, sizes)
+    if all(symbol.size == 0 for symbol in symbols.values()):
+        return ""
+    needs = [max([need(symbols, form, kernel) for form in find_forms(symbols, kernel)], default=0) for kernel in kernels]
+    words = "".join("\t.quad %d\n" % number for number in [len(needs)] + needs)
+    return '\t.section .rodata.rill_stacks,"a"\n\t.balign 8\nrill_cpu_stacks:\n' + words
