@@ -1,13 +1,14 @@
 /* The cpu backend: what its files know of each other.
  *
  *   device.c   the device, and the backend as a whole      lock.h     lock, sleep, wake, time
- *   stream.c   streams and host calls                      queue.h    a stream's queue
- *   event.c    events: marks in queues                     pool.h     the workers
- *   memory.c   allocation, and copies of a line            fiber.h    threads of a block that meet barriers
- *   copy_pitched.c   copies of rows and slices             image.h    shared objects from memory, and their seal
- *   fill.c     fills                                       machine.c  what the system tells
- *   kernel.c   launches                                    compile.c  the host's compiler, at run time
- *   module.c   images of kernels                           ipc.c      memory shared with other processes
+ *   stream.c   streams and host calls                      queue.h    a stream's queue: queue.c, wait.c, queues.c
+ *   event.c    events: marks in queues                     pool.h     the workers: pool.c, job.c, watch.c
+ *   memory.c   allocation, and copies of a line            fault.h    kernels that fault
+ *   copy_pitched.c   copies of rows and slices             fiber.h    threads of a block that meet barriers
+ *   fill.c     fills                                       pages.h    memory for what is on its way
+ *   kernel.c   launches                                    image.h    shared objects from memory: their seal, stacks
+ *   module.c   images of kernels                           machine.c, quota.c   what the system tells
+ *   compile.c  the host's compiler, at run time            ipc.c      memory shared with other processes
  */
 #ifndef RILL_CPU_CPU_H
 #define RILL_CPU_CPU_H

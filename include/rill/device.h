@@ -131,7 +131,7 @@ RILL_API RILL_NODISCARD rill_status rill_device_default_stream(rill_device devic
 
 /** Blocks until all work of the device's context is done, foreign streams too.
  *
- *  Errors:  INVALID_HANDLE, DEVICE_LOST, BACKEND.
+ *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT (called in a host call), DEVICE_LOST, BACKEND.
  *  Threads: any.
  *  Like:    cuCtxSynchronize, hipDeviceSynchronize, max.driver.Device.synchronize.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_device_synchronize(rill_device device);

@@ -123,8 +123,8 @@ RILL_API RILL_NODISCARD rill_status rill_event_is_recorded(rill_event event, boo
 
 /** Blocks until the work that the event marks is done; returns at once if it was never recorded.
  *
- *  Errors:  INVALID_HANDLE, STALE_HANDLE, NOT_RECORDED (last recorded in a capture), DEVICE_LOST, BACKEND; that of
- *           a failed record.
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (called in a host call), NOT_RECORDED (last recorded in a
+ *           capture), DEVICE_LOST, BACKEND; that of a failed record.
  *  Threads: any; blocks the calling thread only.
  *  Like:    cuEventSynchronize, hipEventSynchronize, max.driver.DeviceEvent.synchronize.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_event_synchronize(rill_event event);

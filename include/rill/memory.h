@@ -68,8 +68,8 @@ RILL_API RILL_NODISCARD rill_status rill_alloc_aligned(rill_device device, size_
  *  later call when that work is done.  As long as more than half of the device's memory is put off so, rill_alloc
  * fails.
  *
- *  Errors:  NOT_FOUND (no allocation of rill), INVALID_ARGUMENT (inside one), OUT_OF_MEMORY (the CPU's, that was
- *           shared with other processes: it is not freed), DEVICE_LOST, BACKEND.
+ *  Errors:  NOT_FOUND (no allocation of rill), INVALID_ARGUMENT (inside one; called in a host call), OUT_OF_MEMORY
+ *           (the CPU's, that was shared with other processes: it is not freed), DEVICE_LOST, BACKEND.
  *  Threads: any.
  *  Like:    cuMemFree, cuMemFreeHost, cuIpcCloseMemHandle, hipFree, hipHostFree.      Since: 0.1 */
 RILL_API rill_status rill_free(void *p);
@@ -99,8 +99,8 @@ RILL_API RILL_NODISCARD rill_status rill_host_register(rill_device device, void 
  *  devices of the backend, and for work of held streams that may use the memory: copies and fills of it, kernels and
  *  host calls.  So the event that such a stream waits for must be recorded by another thread, or before.
  *
- *  Errors:  NOT_FOUND (no registered memory, NULL included), INVALID_ARGUMENT (inside a registered range), DEVICE_LOST,
- *           BACKEND.
+ *  Errors:  NOT_FOUND (no registered memory, NULL included), INVALID_ARGUMENT (inside a registered range; called in a
+ *           host call), DEVICE_LOST, BACKEND.
  *  Threads: any.
  *  Like:    cuMemHostUnregister, hipHostUnregister.      Since: 0.1 */
 RILL_API rill_status rill_host_unregister(void *p);
@@ -141,8 +141,8 @@ RILL_API RILL_NODISCARD rill_status rill_memory_advise(const void *p, size_t siz
  *  them, at the same address: until the call returns, nothing may write them.  From then on a child made by fork shares
  *  them with its parent.
  *
- *  Errors:  INVALID_ARGUMENT (NULL, imported memory), NOT_FOUND (no allocation of rill), UNSUPPORTED (another kind, a
- *           device that cannot: with the reason), OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
+ *  Errors:  INVALID_ARGUMENT (NULL, imported memory; called in a host call), NOT_FOUND (no allocation of rill),
+ *           UNSUPPORTED (another kind, a device that cannot: with the reason), OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
  *  Threads: any.
  *  Like:    cuIpcGetMemHandle, hipIpcGetMemHandle.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_memory_ipc_export(void *p, rill_ipc_handle *out);
@@ -162,14 +162,13 @@ RILL_API RILL_NODISCARD rill_status rill_memory_ipc_import(rill_device device, c
 /** Copies `n` bytes from `src` to `dst`, in any direction, as work of the stream.  0 bytes: nothing happens.
  *
  *  A range that starts inside an allocation of rill must end inside it.  Pageable memory may make the call
- *  block; a pageable source has been read when it returns.  Ranges that overlap: undefined on a GPU, as
- *  memmove on the CPU.
+ *  block; a pageable source has been read when it returns, and after earlier work of the stream that writes it.
+ *  Ranges that overlap: undefined on a GPU, as memmove on the CPU.
  *
- *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (NULL), OUT_OF_RANGE, NOT_FOUND (memory of a pool that is
- *           not allocated), WRONG_BACKEND (device or managed memory of another one), OUT_OF_MEMORY (on a held stream,
- *           or on the CPU), DEVICE_LOST, BACKEND.
- *  Threads: any; calls on one stream are ordered as they arrive.
- *  Like:    cuMemcpyAsync, hipMemcpyAsync.      Since: 0.1 */
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (NULL; it would block, in a host call), OUT_OF_RANGE,
+ *           NOT_FOUND (memory of a pool that is not allocated), WRONG_BACKEND (device or managed memory of another
+ * one), OUT_OF_MEMORY (on a held stream, or on the CPU), DEVICE_LOST, BACKEND. Threads: any; calls on one stream are
+ * ordered as they arrive. Like:    cuMemcpyAsync, hipMemcpyAsync.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_copy_async(rill_stream stream, void *dst, const void *src, size_t n);
 
 /** Copies `height` rows of `width` bytes, as work of the stream, and leaves alone what lies between rows.  A pitch is

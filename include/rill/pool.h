@@ -123,7 +123,7 @@ RILL_API RILL_NODISCARD rill_status rill_pool_alloc_aligned_async(rill_pool pool
 /** Gives unused memory back to the driver until the pool has no more than `keep` bytes of it, as far as whole pieces
  *  are free and the work before their last free is complete.  May block, as drivers do when they take memory back.
  *
- *  Errors:  INVALID_HANDLE, STALE_HANDLE, DEVICE_LOST, BACKEND.
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (called in a host call), DEVICE_LOST, BACKEND.
  *  Threads: any.
  *  Like:    cuMemPoolTrimTo, hipMemPoolTrimTo.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_pool_trim(rill_pool pool, uint64_t keep);

@@ -218,8 +218,8 @@ RILL_API RILL_NODISCARD rill_status rill_stream_cached_event(rill_stream stream,
 
 /** Blocks until all work submitted to the stream before the call is done.
  *
- *  Errors:  INVALID_HANDLE, STALE_HANDLE, DEVICE_LOST (the work faulted: reported here and from then on),
- *           BACKEND; the status of held work that failed, once.
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (called in a host call), DEVICE_LOST (the work faulted:
+ *           reported here and from then on), BACKEND; the status of held work that failed, once.
  *  Threads: any; blocks the calling thread only.
  *  Like:    cuStreamSynchronize, hipStreamSynchronize, synchronize in every seed.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_stream_synchronize(rill_stream stream);
@@ -249,7 +249,8 @@ RILL_API RILL_NODISCARD rill_status rill_stream_is_capturing(rill_stream stream,
 /** Runs `fn(user, status)` on another thread, in stream order, exactly once.
  *
  *  Behind a fault fn is told the status; it cannot fail the stream.  fn must not call rill nor wait for
- *  other work of the device: host calls of different streams may be run one after the other.
+ *  other work of the device: host calls of different streams may be run one after the other.  Calls that block
+ *  are refused there with INVALID_ARGUMENT.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (fn is NULL), OUT_OF_MEMORY, DEVICE_LOST (fn
  *           does not run), BACKEND.

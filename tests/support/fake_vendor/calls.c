@@ -199,8 +199,8 @@ void fake_calls_print(void) {
   fake_unlock();
 }
 
-/* As with AMD's runtime, calls wait while the process forks.  Threads and their work are not in the child: nothing of the
- * driver is usable there. */
+/* As with AMD's runtime, calls wait while the process forks.  Threads and their work are not in the child: nothing of
+ * the driver is usable there. */
 static void after_fork_in_child(void) {
   atomic_store(&forked, true);
   fake_unlock();
