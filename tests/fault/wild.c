@@ -101,9 +101,11 @@ static void at_null_and_an_offset(void) {
   check_lost(texts);
 }
 
+/* Far from where the system maps anything by itself, such as the stack of a thread that starts meanwhile. */
 static uintptr_t unmapped(void) {
-  void *page = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  REQUIRE_OR_DIE(page != MAP_FAILED && munmap(page, 4096) == 0);
+  void *const far = (void *)(UINT64_C(1) << 44);
+  void *page = mmap(far, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+  REQUIRE_OR_DIE(page == far && munmap(page, 4096) == 0);
   return (uintptr_t)page;
 }
 
