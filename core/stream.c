@@ -452,3 +452,13 @@ rill_status rill_stream_host_call(rill_stream stream, rill_host_fn fn, void *use
   RILL_SUBMIT(status, s, stream, host_call, s, fn, user);
   return status;
 }
+
+rill_status rill_stream_fail(rill_stream stream, rill_status status, const char *text) {
+  RILL_ENTER();
+  struct rill__stream *s;
+  RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
+  RILL_REQUIRE(status > RILL_OK && status <= RILL_ERROR_INTERNAL, RILL_ERROR_INVALID_ARGUMENT,
+               "status %d is that of no failure", (int)status);
+  RILL_REQUIRE(text != NULL, RILL_ERROR_INVALID_ARGUMENT, "text is NULL");
+  return rill__stream_note_failure(s, status, text);
+}

@@ -59,7 +59,10 @@ rill_status rill__held_wait(struct rill__stream *stream, struct rill__event *eve
 /* Others can submit to the stream from here on, so it cannot be held; false if it is held now. */
 bool rill__stream_share(struct rill__stream *stream);
 
-/* Fails, once, if held work of the stream has failed. */
+/* Keeps a failure for the stream's next synchronize, unless one is kept already. */
+rill_status rill__stream_note_failure(struct rill__stream *stream, rill_status status, const char *text);
+
+/* Fails, once, if one is kept, of held work or of another library's. */
 rill_status rill__held_failure(struct rill__stream *stream);
 
 /* The stream is destroyed. */

@@ -115,11 +115,18 @@ rill_status rill__held_wait_for_stream(struct rill__stream *stream, uint64_t *ns
   return RILL_OK;
 }
 
+rill_status rill__stream_note_failure(struct rill__stream *stream, rill_status status, const char *text) {
+  struct rill__failure *failure = rill__failure_new(status, 0, "", text), *none = NULL;
+  RILL_REQUIRE(failure != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory to keep a failure");
+  if (!atomic_compare_exchange_strong(&stream->failure, &none, failure)) rill__failure_unref(failure);
+  return RILL_OK;
+}
+
 rill_status rill__held_failure(struct rill__stream *stream) {
   struct rill__failure *failure = atomic_exchange(&stream->failure, NULL);
   if (failure == NULL) return RILL_OK;
   const rill_status status =
-      rill__fail_native(failure->status, failure->native_code, failure->native_name, "held work of %s failed: %s",
+      rill__fail_native(failure->status, failure->native_code, failure->native_name, "work of %s failed: %s",
                         rill__name_of(&stream->base).text, failure->text);
   rill__held_lock();
   rill__failure_unref(failure);

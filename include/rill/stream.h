@@ -258,6 +258,17 @@ RILL_API RILL_NODISCARD rill_status rill_stream_is_capturing(rill_stream stream,
  *  Like:    cuLaunchHostFunc, cuStreamAddCallback, hipStreamAddCallback.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_stream_host_call(rill_stream stream, rill_host_fn fn, void *user);
 
+/** Reports a failure of work that another library has put on the stream: the stream's next synchronize waits as ever,
+ *  and then fails with `status` and `text`, once.  The stream goes on.  Of several failures the first is told.
+ *
+ *  For libraries that enqueue through the native handle, or that hold the stream with an event of their own, and learn
+ *  later that their work failed.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (a status that is OK or none; NULL), OUT_OF_MEMORY.
+ *  Threads: any.
+ *  Like:    nothing.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_stream_fail(rill_stream stream, rill_status status, const char *text);
+
 RILL_EXTERN_C_END
 
 #endif

@@ -1,0 +1,87 @@
+/* rill_stream_fail */
+#include "support/testing.h"
+
+static rill_status call_with_stream(uint64_t id) {
+  return rill_stream_fail((rill_stream){ id }, RILL_ERROR_BACKEND, "text");
+}
+
+static void refuses_bad_handles(void) { refuses_bad_streams("rill_stream_fail", call_with_stream); }
+
+static void refuses_what_is_no_failure(void) {
+  rill_stream stream = new_stream("stream");
+  assert_fails(rill_stream_fail(stream, RILL_OK, "text"), RILL_ERROR_INVALID_ARGUMENT);
+  assert_fails(rill_stream_fail(stream, RILL_ERROR_INTERNAL + 1, "text"), RILL_ERROR_INVALID_ARGUMENT);
+  assert_fails(rill_stream_fail(stream, -1, "text"), RILL_ERROR_INVALID_ARGUMENT);
+  assert_fails(rill_stream_fail(stream, RILL_ERROR_BACKEND, NULL), RILL_ERROR_INVALID_ARGUMENT);
+  assert_ok(rill_stream_synchronize(stream));
+}
+
+static void is_told_once_and_the_stream_goes_on(void) {
+  rill_stream stream = new_stream("stream"), other = new_stream("other");
+  assert_ok(rill_stream_synchronize(stream));
+  assert_ok(rill_stream_fail(stream, RILL_ERROR_TIMEOUT, "rank 3 of 4 is late"));
+  assert_ok(rill_stream_synchronize(other));
+  assert_fails(rill_stream_synchronize(stream), RILL_ERROR_TIMEOUT);
+  assert_says("stream");
+  assert_says("rank 3 of 4 is late");
+  assert_ok(rill_stream_synchronize(stream));
+  write_cell(stream, 0, 4);
+  read_cell(stream, 0);
+  assert_completes(stream);
+  assert_int_equal(dut.host[0], 4);
+}
+
+static void the_first_of_several_is_told(void) {
+  rill_stream stream = new_stream("stream");
+  assert_ok(rill_stream_fail(stream, RILL_ERROR_BACKEND, "first"));
+  assert_ok(rill_stream_fail(stream, RILL_ERROR_TIMEOUT, "second"));
+  assert_fails(rill_stream_synchronize(stream), RILL_ERROR_BACKEND);
+  assert_says("first");
+  assert_ok(rill_stream_synchronize(stream));
+}
+
+/* The work before it is waited for: a time limit that passes first says so, and the failure is still to come. */
+static void comes_after_the_wait(void) {
+  rill_stream stream = new_stream("stream");
+  struct gate *gate = gate_close(stream);
+  assert_ok(rill_stream_fail(stream, RILL_ERROR_BACKEND, "the cause"));
+  assert_fails(rill_stream_synchronize_for(stream, MILLISECOND), RILL_ERROR_TIMEOUT);
+  gate_open(gate);
+  assert_fails(rill_stream_synchronize_for(stream, PATIENCE_NS), RILL_ERROR_BACKEND);
+  assert_says("the cause");
+  assert_ok(rill_stream_synchronize(stream));
+}
+
+/* A synchronize that blocks already tells it too. */
+static const char *synchronize(unsigned index, void *shared) {
+  (void)index;
+  const rill_status status = rill_stream_synchronize(*(rill_stream *)shared);
+  REQUIRE(status == RILL_ERROR_BACKEND);
+  REQUIRE(strstr(rill_last_error_text(), "meanwhile") != NULL);
+  return NULL;
+}
+
+static void is_told_to_who_waits(void) {
+  rill_stream stream = new_stream("stream");
+  struct gate *gate = gate_close(stream);
+  struct background *waiting = start_threads(1, synchronize, &stream);
+  assert_ok(rill_stream_fail(stream, RILL_ERROR_BACKEND, "meanwhile"));
+  gate_open(gate);
+  join_threads(waiting);
+}
+
+static void is_forgotten_with_the_stream(void) {
+  rill_stream stream = RILL_NULL_STREAM;
+  assert_ok(rill_stream_create(dut.device, NULL, &stream));
+  assert_ok(rill_stream_fail(stream, RILL_ERROR_BACKEND, "nobody asks"));
+  assert_ok(rill_stream_release(stream));
+}
+
+int main(void) {
+  static const struct test tests[] = {
+    TEST(refuses_bad_handles),          TEST(refuses_what_is_no_failure), TEST(is_told_once_and_the_stream_goes_on),
+    TEST(the_first_of_several_is_told), TEST(comes_after_the_wait),       TEST(is_told_to_who_waits),
+    TEST(is_forgotten_with_the_stream),
+  };
+  return RUN_ON_EACH_DEVICE("rill_stream_fail", tests);
+}
