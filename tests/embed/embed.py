@@ -54,11 +54,11 @@ def sanitizer_flags():
 def install(work):
     """Installs the build below `work`; gives the environment that finds it there, and where it is."""
     run("meson", "install", "-C", build, "--no-rebuild", "--destdir", work / "root")
-    (pc,) = (work / "root").rglob("rill.pc")
-    # As if that were the prefix.
-    text = pc.read_text(encoding="utf-8")
-    prefix = re.search(r"^prefix=(.*)$", text, re.MULTILINE).group(1)
-    pc.write_text(text.replace(f"prefix={prefix}\n", f"prefix={work / 'root'}{prefix}\n"), encoding="utf-8")
+    for pc in sorted((work / "root").rglob("rill*.pc")):
+        # As if that were the prefix.
+        text = pc.read_text(encoding="utf-8")
+        prefix = re.search(r"^prefix=(.*)$", text, re.MULTILINE).group(1)
+        pc.write_text(text.replace(f"prefix={prefix}\n", f"prefix={work / 'root'}{prefix}\n"), encoding="utf-8")
     environment = dict(os.environ, PKG_CONFIG_PATH=str(pc.parent))
     library = pc.parent.parent
     environment["LD_LIBRARY_PATH"] = f"{library}:{environment.get('LD_LIBRARY_PATH', '')}"
@@ -90,6 +90,11 @@ def with_pkgconfig(work):
     strict = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
     run(*compiler, *strict, here / "program.c", "-o", program, *flags, *sanitizer_flags(), env=environment)
     run(program, env=environment, expect=r"^rill 0\.1 says 42$")
+    if (library / "librill_comm.so.0").exists():
+        flags = run("pkg-config", "--cflags", "--libs", "rill_comm", env=environment).split()
+        example = source / "docs/examples/all_devices.c"
+        run(*compiler, *strict, example, "-o", program, *flags, *sanitizer_flags(), env=environment)
+        run(program, env=environment, expect="GPU")
 
 
 def with_cmake(work):

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Who may know whom: core knows no vendor and no backend, backends know core through core/backend.h alone, the
-shared GPU source names a vendor in gpu_api.def only, and public headers are the same whatever was built in."""
+shared GPU source names a vendor in gpu_api.def only, rill_comm stands on the public headers alone, and those are the
+same whatever was built in."""
 
 import pathlib
 import re
@@ -50,6 +51,11 @@ for backend in ("cpu", "gpu", "cuda", "hip"):
         lambda name, own=own: name == "core/backend.h" or name.startswith(own),
         "a backend knows core/backend.h and itself",
     )
+check_includes("backends/comm", lambda name: name.startswith("backends/comm/"), "rill_comm is a user of the public headers")
+for folder in ("core", "backends/cpu", "backends/gpu", "backends/cuda", "backends/hip"):
+    for path, number, text in lines(folder, "*"):
+        if "rill_comm" in text or "rill/comm" in text:
+            problem(path, number, "names rill_comm, which stands beside the library")
 check_includes("tools", lambda name: False, "tools are users of the public headers")
 check_includes("include", lambda name: False, "public headers know their siblings alone")
 

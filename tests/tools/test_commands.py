@@ -11,7 +11,7 @@ class Commands(ToolTest):
 
     def test_help_names_every_option(self):
         text = self.succeed("--help")
-        for word in ("info", "demo", "-o", "--device", "--streams", "--tile", "--timeline", "--version"):
+        for word in ("info", "--topology", "demo", "-o", "--device", "--streams", "--tile", "--timeline", "--version"):
             self.assertIn(word, text)
 
     def test_info_lists_the_cpu_last(self):
@@ -42,7 +42,7 @@ class Commands(ToolTest):
         self.fail_with(2, 'unknown command "fly"', "fly")
 
     def test_info_takes_no_arguments(self):
-        self.fail_with(2, "info takes no arguments", "info", "cpu")
+        self.fail_with(2, "info takes --topology or nothing", "info", "cpu")
 
 
 if __name__ == "__main__":

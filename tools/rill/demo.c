@@ -1,5 +1,6 @@
 /* rill demo: filters a picture on a device, checks the result, and tells where the time went. */
 #include "output.h"
+#include "ranks.h"
 #include "reference.h"
 #include "report.h"
 #include "tool.h"
@@ -12,13 +13,14 @@
 #include <unistd.h>
 
 static const char usage[] = "usage: rill demo [PICTURE.png] [-o OUT.png] [--device NAME] [--streams N] [--tile N] "
-                            "[--timeline FILE.svg]";
+                            "[--timeline FILE.svg] [--ranks] [--passes N]";
 
 enum { PATH_SIZE = 4096 };
 
 struct options {
   const char *picture, *output, *device, *timeline;
-  uint32_t streams, tile;
+  uint32_t streams, tile, passes;
+  bool ranks;                                           /* one of several processes; `passes` goes with it */
   char own_picture[PATH_SIZE], own_timeline[PATH_SIZE]; /* what picture and timeline are when not given */
 };
 
@@ -46,6 +48,8 @@ static bool set_option(struct options *options, const char *name, const char *va
     options->timeline = value;
   } else if (strcmp(name, "--streams") == 0) {
     return read_number(name, value, 1, PIPELINE_MAX_STREAMS, &options->streams);
+  } else if (strcmp(name, "--passes") == 0) {
+    return read_number(name, value, 1, RANKS_MAX_PASSES, &options->passes);
   } else {
     return read_number(name, value, PIPELINE_MIN_TILE, PIPELINE_MAX_TILE, &options->tile);
   }
@@ -53,7 +57,7 @@ static bool set_option(struct options *options, const char *name, const char *va
 }
 
 static bool is_option(const char *name) {
-  static const char *const names[] = { "-o", "--output", "--device", "--timeline", "--streams", "--tile" };
+  static const char *const names[] = { "-o", "--output", "--device", "--timeline", "--streams", "--tile", "--passes" };
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
     if (strcmp(name, names[i]) == 0) return true;
   }
@@ -69,6 +73,8 @@ static bool read_options(int argc, char **argv, struct options *options) {
       options->picture = argument;
     } else if (strcmp(argument, "--") == 0) {
       only_names = true;
+    } else if (strcmp(argument, "--ranks") == 0) {
+      options->ranks = true;
     } else if (!is_option(argument)) {
       return misuse("unknown option", argument);
     } else if (i + 1 == argc) {
@@ -168,6 +174,16 @@ static bool filter(const struct options *options, const struct pipeline_options 
   return ok;
 }
 
+static bool demo_with_ranks(const struct options *options, bool *says) {
+  const struct ranks_options how = { options->picture, options->output, options->timeline, options->device,
+                                     options->streams, options->tile,   options->passes };
+  struct picture in = { 0 };
+  const bool ok = picture_read(options->picture, &in) && output_check(options->output) &&
+                  (options->timeline == NULL || output_check(options->timeline)) && ranks_demo(&how, &in, says);
+  picture_free(&in);
+  return ok;
+}
+
 static bool demo(const struct options *options) {
   struct pipeline_options how = { .streams = options->streams, .tile = options->tile };
   rill_device_info info = RILL_DEVICE_INFO_INIT;
@@ -187,7 +203,8 @@ static bool demo(const struct options *options) {
 }
 
 int demo_command(int argc, char **argv) {
-  struct options options = { .output = "rill-demo.png", .streams = 4, .tile = 256 };
+  struct options options = { .output = "rill-demo.png", .streams = 4, .tile = 256, .passes = 1 };
+  bool says = true;
   if (!read_options(argc, argv, &options)) return EXIT_USAGE;
   if (options.picture == NULL) find_own_picture(&options);
   if (options.timeline == NULL) name_timeline(&options);
@@ -195,7 +212,12 @@ int demo_command(int argc, char **argv) {
     (void)misuse("picture and timeline cannot both be", options.output);
     return EXIT_USAGE;
   }
-  if (!demo(&options)) return EXIT_WORK;
+  if (options.passes > 1 && !options.ranks) {
+    (void)complain("--passes goes with --ranks; %s", usage);
+    return EXIT_USAGE;
+  }
+  if (!(options.ranks ? demo_with_ranks(&options, &says) : demo(&options))) return EXIT_WORK;
+  if (!says) return 0;
   (void)printf("wrote      %s%s%s\n", options.output, options.timeline != NULL ? " and " : "",
                options.timeline != NULL ? options.timeline : "");
   return fflush(stdout) == 0 ? 0 : EXIT_WORK;

@@ -1,4 +1,5 @@
 /* rill info: the devices, and why the other backends have none. */
+#include "table.h"
 #include "tool.h"
 
 #include <inttypes.h>
@@ -6,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COLUMNS = 9, CELL = 128 };
+enum { COLUMNS = 9, CELL = TABLE_CELL };
 
 static const char *const headings[COLUMNS] = { "device", "name",   "arch",    "units",     "memory",
                                                "shared", "driver", "runtime", "priorities" };
@@ -49,27 +50,6 @@ static void fill_row(struct row *row, const rill_device_info *info) {
   (void)snprintf(row->cell[8], CELL, "%" PRId32 " to %" PRId32, info->priority_least, info->priority_greatest);
 }
 
-static void print_table(const struct row *rows, size_t count) {
-  int width[COLUMNS];
-  for (int column = 0; column < COLUMNS; column++) {
-    width[column] = (int)strlen(headings[column]);
-    for (size_t i = 0; i < count; i++) {
-      const int length = (int)strlen(rows[i].cell[column]);
-      if (length > width[column]) width[column] = length;
-    }
-  }
-  for (size_t i = 0; i <= count; i++) {
-    for (int column = 0; column < COLUMNS; column++) {
-      const char *text = i == 0 ? headings[column] : rows[i - 1].cell[column];
-      if (column + 1 == COLUMNS) {
-        (void)printf("%s\n", text);
-      } else {
-        (void)printf("%-*s  ", width[column], text);
-      }
-    }
-  }
-}
-
 static bool read_devices(struct row *rows, int32_t count, bool *present) {
   for (int32_t i = 0; i < count; i++) {
     rill_device device;
@@ -92,8 +72,9 @@ static void print_absent(const char *backend) {
 }
 
 int info_command(int argc, char **argv) {
+  if (argc == 2 && strcmp(argv[1], "--topology") == 0) return print_topology() && fflush(stdout) == 0 ? 0 : EXIT_WORK;
   if (argc > 1) {
-    (void)complain("info takes no arguments, not \"%s\"; usage: rill info", argv[1]);
+    (void)complain("info takes --topology or nothing, not \"%s\"; usage: rill info [--topology]", argv[argc - 1]);
     return EXIT_USAGE;
   }
   int32_t count = 0;
@@ -101,11 +82,12 @@ int info_command(int argc, char **argv) {
     (void)complain_of_rill();
     return EXIT_WORK;
   }
-  struct row *rows = calloc((size_t)count, sizeof *rows);
+  struct row *rows = calloc((size_t)count + 1, sizeof *rows);
   bool present[RILL_BACKEND_HIP + 1] = { false };
-  const bool ok = rows != NULL ? read_devices(rows, count, present) : complain("memory ran out");
+  const bool ok = rows != NULL ? read_devices(rows + 1, count, present) : complain("memory ran out");
   if (ok) {
-    print_table(rows, (size_t)count);
+    for (int i = 0; i < COLUMNS; i++) (void)snprintf(rows->cell[i], CELL, "%s", headings[i]);
+    table_print((const char(*)[CELL])rows->cell, (size_t)count + 1, COLUMNS);
     if (!present[RILL_BACKEND_CUDA]) print_absent("cuda");
     if (!present[RILL_BACKEND_HIP]) print_absent("hip");
   }

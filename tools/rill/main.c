@@ -6,11 +6,13 @@
 #include <string.h>
 
 static const char help[] =
-    "usage: rill info\n"
+    "usage: rill info [--topology]\n"
     "       rill demo [PICTURE.png] [-o OUT.png] [--device NAME] [--streams N] [--tile N] [--timeline FILE.svg]\n"
+    "                 [--ranks] [--passes N]\n"
     "       rill --version | --help\n"
     "\n"
-    "rill info lists the devices of this machine, and why other backends have none.\n"
+    "rill info lists the devices of this machine, and why other backends have none; with --topology how its GPUs are\n"
+    "joined (NVLink, XGMI, PCIe, NUMA), and which reaches the memory of which.\n"
     "\n"
     "rill demo filters a picture tile by tile: upload, kernels and download run on several streams that events\n"
     "alone keep in order.  It compares the result with a plain C filter and tells where the time went.\n"
@@ -21,7 +23,10 @@ static const char help[] =
     "  --streams N          1: one for all; 2: copies, kernels; 3 and more: upload, download, N - 2 for kernels\n"
     "                       (default: 4)\n"
     "  --tile N             edge of a tile in pixels, 16 to 4096 (default: 256)\n"
-    "  --timeline FILE.svg  where the drawing of what ran when goes (default: the output's name with .svg)\n";
+    "  --timeline FILE.svg  where the drawing of what ran when goes (default: the output's name with .svg)\n"
+    "  --ranks              one of the processes that mpirun started: each filters a band of the picture on a device\n"
+    "                       of its own, and exchanges the rows at the edges with its neighbours meanwhile\n"
+    "  --passes N           with --ranks: how often the picture is filtered, 1 to 64 (default: 1)\n";
 
 bool complain(const char *format, ...) {
   va_list list;

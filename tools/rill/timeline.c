@@ -95,17 +95,18 @@ static void put_bar(const struct timeline *t, const struct timeline_bar *bar, FI
   const double left = to_x(t, bar->start), right = to_x(t, bar->end);
   double shown = right - left > 0.4 ? right - left : 0.4;
   const double x = left + shown > plot_right ? plot_right - shown : left;
-  const double y = plot_top + (double)bar->lane * lane_step + (lane_step - lane_height) / 2 - 4;
+  const double height = lane_height / (t->slices > 0 ? (double)t->slices : 1.0);
+  const double y = plot_top + (double)bar->lane * lane_step + (lane_step - lane_height) / 2 - 4 + height * bar->slice;
   if (shown > 3) shown -= 0.8; /* a gap between neighbours */
-  (void)fprintf(file, "<rect class=\"bar\" x=\"%.2f\" y=\"%.0f\" width=\"%.2f\" height=\"%.0f\" fill=\"%s\"><title>", x,
-                y, shown, lane_height, colours[bar->stage % TIMELINE_MAX_STAGES]);
+  (void)fprintf(file, "<rect class=\"bar\" x=\"%.2f\" y=\"%g\" width=\"%.2f\" height=\"%g\" fill=\"%s\"><title>", x, y,
+                shown, height, colours[bar->stage % TIMELINE_MAX_STAGES]);
   put_escaped(file, t->stages[bar->stage]);
   (void)fprintf(file, ", tile %u: %.1f us, from %.1f us on</title></rect>\n", bar->tile, (bar->end - bar->start) * 1000,
                 bar->start * 1000);
   char text[16];
   const int length = snprintf(text, sizeof text, "%u", bar->tile);
-  if (shown >= 4 + 7 * length) {
-    put_text(file, "number", x + shown / 2, y + lane_height / 2 + 4, text);
+  if (shown >= 4 + 7 * length && height >= 14) {
+    put_text(file, "number", x + shown / 2, y + height / 2 + 4, text);
   }
 }
 

@@ -11,6 +11,7 @@ enum { TIMELINE_MAX_STAGES = 8 };
 
 struct timeline_bar {
   uint32_t lane, stage, tile;
+  uint32_t slice;    /* which part of the lane, from the top; 0 where lanes have one */
   double start, end; /* milliseconds from the left edge */
 };
 
@@ -18,6 +19,7 @@ struct timeline {
   const char *title, *subtitle;
   const char *const *lanes;
   uint32_t lane_count;
+  uint32_t slices; /* of each lane; 0: one */
   const char *const *stages;
   uint32_t stage_count;
   const struct timeline_bar *bars;

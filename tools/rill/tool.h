@@ -19,6 +19,9 @@ struct device_name {
 };
 struct device_name device_name(const rill_device_info *info);
 
+/* What rill info --topology prints; false if it failed and complained. */
+bool print_topology(void);
+
 /* The commands.  argv[0] is the command's own name; the result is the exit code. */
 int info_command(int argc, char **argv);
 int demo_command(int argc, char **argv);

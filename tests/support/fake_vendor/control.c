@@ -91,6 +91,35 @@ static uint64_t launch_attributes(void) {
   return carried;
 }
 
+/* ---- for other libraries over this one ---- */
+
+static int enqueue(void *handle, void (*run)(void *data, int status), void *data) {
+  fake_lock();
+  struct fake_stream *stream;
+  int code = fake_stream_get(handle, &stream);
+  struct fake_op *op = code == FAKE_OK ? fake_op_new(run, NULL, data) : NULL;
+  if (op != NULL) op->after_fault = true;
+  if (code == FAKE_OK) code = fake_submit(stream, op);
+  fake_unlock();
+  return code;
+}
+
+static int current_device(void) {
+  fake_lock();
+  struct fake_context *context;
+  const int device = fake_current_context(&context) == FAKE_OK ? context->device->ordinal : -1;
+  fake_unlock();
+  return device;
+}
+
+static int device_of_stream(void *handle) {
+  fake_lock();
+  struct fake_stream *stream;
+  const int device = fake_stream_get(handle, &stream) == FAKE_OK ? stream->context->device->ordinal : -1;
+  fake_unlock();
+  return device;
+}
+
 const struct rill_fake *rill_fake_control(void) {
   static const struct rill_fake table = {
     .fail_call = fake_calls_fail,
@@ -109,6 +138,9 @@ const struct rill_fake *rill_fake_control(void) {
     .weightless = weightless,
     .print_summary = print_summary,
     .launch_attributes = launch_attributes,
+    .enqueue = enqueue,
+    .current_device = current_device,
+    .device_of_stream = device_of_stream,
   };
   return &table;
 }

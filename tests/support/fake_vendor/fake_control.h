@@ -64,6 +64,12 @@ struct rill_fake {
 
   /* What the last launch carried: a bit for each of the numbers that CUDA gives to launch attributes. */
   uint64_t (*launch_attributes)(void);
+
+  /* For libraries over the driver.  `run` runs in the stream's order, and may block as a kernel may; after a fault of
+   * the device it is told the code.  The calling thread's current device, or that of a stream; -1: there is none. */
+  int (*enqueue)(void *stream, void (*run)(void *data, int status), void *data);
+  int (*current_device)(void);
+  int (*device_of_stream)(void *stream);
 };
 
 #define RILL_FAKE_CONTROL_SYMBOL "rill_fake_control"

@@ -1,0 +1,254 @@
+/* What the parts of rill_comm share, and the contract of an engine.
+ *
+ * rill_comm stands on rill's public interface alone.  An engine (NCCL, RCCL, MPI) joins ranks and takes operations;
+ * comm.c keeps the handles, operation.c checks and groups, watch.c keeps the deadlines of engines that have none.
+ *
+ * A communicator, in the order of its life: joined; broken (once, by whoever is first: a deadline, an error of the
+ * engine, rill_comm_abort), which calls engine->abort once; ended by its last reference, which calls engine->end once,
+ * after abort has returned.
+ */
+#ifndef RILL_COMM_ENGINE_H
+#define RILL_COMM_ENGINE_H
+
+#include <rill/comm.h>
+#include <rill/comm_mpi.h>
+#include <rill/event.h>
+#include <rill/memory.h>
+
+#include <pthread.h>
+#include <time.h>
+
+/* ---- failures ---- */
+
+/* In a format: ends what was wrong, begins what to do about it. */
+#define COMM_HINT "\x1f"
+
+/* What the last error tells, and what ended a communicator. */
+struct comm_error {
+  rill_status status;
+  int32_t native_code;
+  const char *api;
+  char object[96], native_name[48], message[640], hint[256];
+};
+
+rill_status comm_fail(rill_status status, const char *format, ...) __attribute__((cold, format(printf, 2, 3)));
+rill_status comm_fail_native(rill_status status, int32_t code, const char *name, const char *format, ...)
+    __attribute__((cold, format(printf, 4, 5)));
+/* After a call of rill has failed: what rill says of it becomes the last error.  `what` was it for. */
+rill_status comm_fail_rill(rill_status status, const char *what) __attribute__((cold));
+/* Makes `error` the last error, told of the function that runs. */
+rill_status comm_fail_as(const struct comm_error *error) __attribute__((cold));
+
+/* The calling thread's last error. */
+extern _Thread_local struct comm_error comm_last_error;
+
+#define COMM_REQUIRE(condition, status, ...)                   \
+  do {                                                         \
+    if (!(condition)) return comm_fail((status), __VA_ARGS__); \
+  } while (0)
+#define COMM_TRY(call)                              \
+  do {                                              \
+    const rill_status try_status_ = (call);         \
+    if (try_status_ != RILL_OK) return try_status_; \
+  } while (0)
+/* The same of a call of rill. */
+#define COMM_TRY_RILL(call, what)                                           \
+  do {                                                                      \
+    const rill_status try_status_ = (call);                                 \
+    if (try_status_ != RILL_OK) return comm_fail_rill(try_status_, (what)); \
+  } while (0)
+
+/* Opens a public function: its name, and the object that errors name. */
+void comm_enter(const char *api);
+void comm_about(const char *object);
+
+/* ---- communicators and operations ---- */
+
+enum { COMM_ID_BYTES = 128 };
+
+enum comm_kind {
+  COMM_ALL_REDUCE,
+  COMM_REDUCE,
+  COMM_BROADCAST,
+  COMM_ALL_GATHER,
+  COMM_REDUCE_SCATTER,
+  COMM_ALL_TO_ALL,
+  COMM_SEND,
+  COMM_RECEIVE,
+  COMM_BARRIER,
+  COMM_KINDS
+};
+
+static inline const char *comm_kind_name(uint64_t kind) {
+  static const char *const names[COMM_KINDS] = { "all_reduce", "reduce", "broadcast", "all_gather", "reduce_scatter",
+                                                 "all_to_all", "send",   "receive",   "barrier" };
+  return kind < COMM_KINDS ? names[kind] : "?";
+}
+
+struct comm_op {
+  struct comm *comm;
+  rill_comm handle;
+  rill_stream stream;
+  void *dst;
+  const void *src;
+  size_t count, size; /* size: bytes of an element */
+  enum comm_kind kind;
+  uint32_t type, op, peer; /* RILL_COMM_*; peer: root, or the other one */
+};
+
+/* An operation, or several of one stream, that a deadline runs for (watch.c). */
+struct comm_flight {
+  struct comm_flight *next;
+  struct comm *comm;
+  rill_stream stream; /* retained */
+  rill_event start, end;
+  uint64_t since; /* when its stream was first seen to have come to it; 0: not yet */
+  enum comm_kind kind;
+};
+
+struct comm {
+  const struct comm_engine *engine;
+  rill_comm handle;
+  struct comm *next; /* comm.c's, as the next two are */
+  uint32_t references, pins;
+  rill_device device;
+  int32_t ordinal;
+  uintptr_t context; /* of the device, for its driver; 0 where there is none */
+  uint32_t ranks, rank;
+  uint64_t timeout;
+  char label[64];
+  void *native;             /* the engine's */
+  void *scratch;            /* 8 bytes of the device's memory, for barriers; NULL if the engine needs none */
+  rill_stream check_stream; /* of RILL_CHECK=comm (check.c), as the next three are */
+  void *check_memory, *check_device_memory;
+  uint64_t checked;
+
+  pthread_mutex_t submitting; /* orders submissions; an engine's call may be waited for under it, by its users alone */
+
+  pthread_mutex_t lock; /* guards the rest; never held across a call of the engine's or of rill's */
+  pthread_cond_t changed;
+  bool broken, aborted; /* aborted: engine->abort has returned */
+  struct comm_error failure;
+  uint32_t inside;           /* calls of the engine's that run */
+  uint64_t submitting_since; /* when the one that submits began; 0: there is none */
+  struct comm_flight *first, **last;
+  struct comm *next_watched;
+  bool watched_now;
+};
+
+/* ---- engines ---- */
+
+struct comm_engine {
+  const char *name;
+  uint32_t backend; /* RILL_BACKEND_* of its devices */
+  size_t max_count; /* elements of an operation */
+  bool keeps_deadlines, needs_scratch;
+
+  /* Makes the engine usable; at each use, on the caller's thread.  Fails with what was tried. */
+  rill_status (*start)(void);
+  uint32_t (*version)(void);
+  rill_status (*make_id)(uint8_t bytes[COMM_ID_BYTES]);
+  /* Joins ranks of this process; may block for as long as others do not come, on any thread. */
+  rill_status (*join)(struct comm *const *comms, uint32_t count, const uint8_t id[COMM_ID_BYTES]);
+  /* Takes operations, at least one.  Their communicators are not broken, and no other submission runs for them.  A
+   * failure that leaves one unusable goes through comm_break. */
+  rill_status (*submit)(const struct comm_op *ops, size_t count);
+  /* Fails if the engine knows of an error; optional. */
+  rill_status (*poll)(struct comm *comm);
+  /* Makes a submission that is inside the engine return; false if it cannot.  Optional. */
+  bool (*interrupt)(struct comm *comm);
+  /* Ends the operations under way.  A submission may still be inside, if the engine cannot be interrupted. */
+  void (*abort)(struct comm *comm);
+  /* Frees what the engine has, after abort too; may block until all that was submitted has ended. */
+  void (*end)(struct comm *comm);
+  /* The thread that keeps deadlines begins: its queries must not disturb captures; optional. */
+  void (*begin_watch)(void);
+
+  /* Of MPI alone: all processes, a communicator by its handle, and passing bytes from rank 0 to all. */
+  rill_status (*world)(uint32_t *ranks, uint32_t *rank);
+  rill_status (*of_handle)(int32_t handle, const char *library, uint8_t id[COMM_ID_BYTES], uint32_t *ranks,
+                           uint32_t *rank);
+  rill_status (*pass)(const uint8_t id[COMM_ID_BYTES], uint32_t ranks, uint32_t rank, bool have,
+                      uint8_t bytes[COMM_ID_BYTES]);
+};
+
+extern const struct comm_engine comm_nccl, comm_rccl;
+
+/* What the MPI engine, a library of its own, needs of this one. */
+struct comm_services {
+  rill_status (*fail)(rill_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+  rill_status (*fail_native)(rill_status status, int32_t code, const char *name, const char *format, ...)
+      __attribute__((format(printf, 4, 5)));
+  rill_status (*fail_rill)(rill_status status, const char *what);
+  const struct comm_error *(*last_error)(void);
+  void (*break_comm)(struct comm *comm, const struct comm_error *why, bool apart);
+};
+
+/* What it exports; NULL if it was built for another version. */
+#define COMM_MPI_SYMBOL rill_comm_mpi_engine
+typedef const struct comm_engine *comm_mpi_engine_fn(const struct comm_services *services, uint32_t version);
+
+/* ---- between the files ---- */
+
+/* The engine of a backend's devices, started. */
+rill_status comm_engine_start(uint32_t backend, const struct comm_engine **out);
+void comm_id_write(rill_comm_id *id, uint32_t backend, const uint8_t bytes[COMM_ID_BYTES]);
+
+/* Nanoseconds of a clock that only goes forward; a time on it, `ns` from now or as good as never; conditions for it. */
+static inline uint64_t comm_now(void) {
+  struct timespec time;
+  (void)clock_gettime(CLOCK_MONOTONIC, &time);
+  return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+static inline struct timespec comm_after(uint64_t ns) {
+  const uint64_t most = UINT64_C(1) << 60, at = comm_now() + (ns < most ? ns : most);
+  return (struct timespec){ (time_t)(at / 1000000000u), (long)(at % 1000000000u) };
+}
+static inline void comm_init_condition(pthread_cond_t *condition) {
+  pthread_condattr_t monotonic;
+  (void)pthread_condattr_init(&monotonic);
+  (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+  (void)pthread_cond_init(condition, &monotonic);
+  (void)pthread_condattr_destroy(&monotonic);
+}
+
+/* Finds the communicator of a handle and keeps it; comm_unpin ends that. */
+rill_status comm_pin(rill_comm handle, struct comm **out);
+void comm_unpin(struct comm *comm);
+
+/* Around each call of the engine's with the communicator, so that it is not aborted meanwhile; fails if it is broken.
+ */
+rill_status comm_go_inside(struct comm *comm, bool submits);
+void comm_come_out(struct comm *comm, bool submits);
+
+/* Asks the engine, and breaks the communicator if it knows of an error. */
+rill_status comm_poll(struct comm *comm);
+/* Fails with what broke it. */
+rill_status comm_check_whole(struct comm *comm);
+/* Breaks the communicator, unless it is: its streams are told, and the engine's abort runs; on a thread of its own if
+ * `apart`. */
+void comm_break(struct comm *comm, const struct comm_error *why, bool apart);
+
+/* Submits operations that have been checked; changes them. */
+rill_status comm_submit(struct comm_op *ops, size_t count);
+
+/* Runs a function on a detached thread; false if there can be none. */
+bool comm_run_apart(void *(*run)(void *), void *argument);
+
+/* Deadlines of engines that keep none.  Nothing, for a communicator without one. */
+rill_status comm_watch_add(struct comm *comm);
+void comm_watch_remove(struct comm *comm); /* waits until its flights have ended */
+void comm_watch_wake(struct comm *comm);   /* a submission begins */
+void comm_watch_stop(void);
+/* Before operations are submitted to a communicator's stream, adds a flight to the list; afterwards, lets them count,
+ * or frees them if nothing was submitted. */
+rill_status comm_flight_begin(const struct comm_op *op, struct comm_flight **flights);
+void comm_flights_end(struct comm_flight *flights, bool submitted);
+/* Tells the streams of flights that have not ended, and frees the flights. */
+void comm_watch_tell(struct comm_flight *flights, const struct comm_error *why);
+
+/* RILL_CHECK=comm: whether it is on; compares what the ranks are about to do, nothing if it is off. */
+bool comm_checks(void);
+rill_status comm_check(const struct comm_op *ops, size_t count);
+
+#endif

@@ -1,0 +1,89 @@
+/* Which engine serves which devices, and what of MPI is public. */
+#include "backends/comm/engine.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MPI_LIBRARY "librill_comm_mpi.so.0"
+#define TEXT_OF(x) TEXT_OF_(x)
+#define TEXT_OF_(x) #x
+
+static const struct comm_engine *mpi; /* NULL: it could not be had, and why */
+static char mpi_why[320];
+
+static const struct comm_error *last_error(void) { return &comm_last_error; }
+
+/* Its plugins look for the symbols of the MPI library, so that is opened for all to see. */
+static void open_mpi(void) {
+  static const struct comm_services services = { comm_fail, comm_fail_native, comm_fail_rill, last_error, comm_break };
+  void *library = dlopen(MPI_LIBRARY, RTLD_NOW | RTLD_GLOBAL);
+  if (library == NULL) {
+    const char *said = dlerror();
+    (void)snprintf(mpi_why, sizeof mpi_why, "%s", said != NULL ? said : MPI_LIBRARY);
+    return;
+  }
+  void *symbol = dlsym(library, TEXT_OF(COMM_MPI_SYMBOL));
+  comm_mpi_engine_fn *get = NULL;
+  memcpy(&get, &symbol, sizeof get);
+  mpi = get != NULL ? get(&services, rill_version()) : NULL;
+  if (mpi == NULL) (void)snprintf(mpi_why, sizeof mpi_why, MPI_LIBRARY " is of another version of rill");
+}
+
+static rill_status start_mpi(void) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  (void)pthread_once(&once, open_mpi);
+  COMM_REQUIRE(mpi != NULL, RILL_ERROR_UNSUPPORTED,
+               "the CPU communicates through MPI, whose engine could not be loaded: %s" COMM_HINT
+               "install libopenmpi-dev or libmpich-dev and build rill again, or put its folder into LD_LIBRARY_PATH",
+               mpi_why);
+  return mpi->start();
+}
+
+rill_status comm_engine_start(uint32_t backend, const struct comm_engine **out) {
+  if (backend == RILL_BACKEND_CPU) {
+    COMM_TRY(start_mpi());
+    *out = mpi;
+    return RILL_OK;
+  }
+  static const struct comm_engine *const engines[] = { &comm_nccl, &comm_rccl };
+  for (size_t i = 0; i < sizeof engines / sizeof *engines; i++) {
+    if (engines[i]->backend != backend) continue;
+    *out = engines[i];
+    return engines[i]->start();
+  }
+  return comm_fail(RILL_ERROR_UNSUPPORTED, "no engine serves devices of backend %u", backend);
+}
+
+rill_status rill_comm_mpi_world(rill_comm_id *id, uint32_t *ranks, uint32_t *rank) {
+  comm_enter(__func__);
+  COMM_REQUIRE(id != NULL && ranks != NULL && rank != NULL, RILL_ERROR_INVALID_ARGUMENT, "%s is NULL",
+               id == NULL      ? "id"
+               : ranks == NULL ? "ranks"
+                               : "rank");
+  memset(id, 0, sizeof *id);
+  *ranks = *rank = 0;
+  const uint8_t bytes[COMM_ID_BYTES] = { 0 }; /* of all processes */
+  COMM_TRY(start_mpi());
+  COMM_TRY(mpi->world(ranks, rank));
+  comm_id_write(id, RILL_BACKEND_CPU, bytes);
+  return RILL_OK;
+}
+
+rill_status rill_comm_mpi_handle_id(int32_t handle, const char *library, rill_comm_id *id, uint32_t *ranks,
+                                    uint32_t *rank) {
+  comm_enter(__func__);
+  COMM_REQUIRE(library != NULL && id != NULL && ranks != NULL && rank != NULL, RILL_ERROR_INVALID_ARGUMENT,
+               "%s is NULL",
+               library == NULL ? "library"
+               : id == NULL    ? "id"
+               : ranks == NULL ? "ranks"
+                               : "rank");
+  memset(id, 0, sizeof *id);
+  *ranks = *rank = 0;
+  uint8_t bytes[COMM_ID_BYTES] = { 0 };
+  COMM_TRY(start_mpi());
+  COMM_TRY(mpi->of_handle(handle, library, bytes, ranks, rank));
+  comm_id_write(id, RILL_BACKEND_CPU, bytes);
+  return RILL_OK;
+}

@@ -1,0 +1,273 @@
+/* NCCL and RCCL: one source, built once for each with its vendor's header (ENGINE_HEADER). */
+#include "backends/comm/gpu_comm.h"
+
+#include "backends/comm/engine.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+#include ENGINE_HEADER
+
+static struct gpu_comm_api api;
+static struct driver driver;
+static int version;
+static char why[320]; /* the engine cannot be used; "": it can */
+
+/* ---- opening ---- */
+
+struct symbol {
+  const char *name;
+  size_t offset;
+  bool required;
+};
+
+static bool fill(void *into, void *library, const struct symbol *symbols, size_t count, const char *what) {
+  for (size_t i = 0; i < count; i++) {
+    void *symbol = dlsym(library, symbols[i].name);
+    if (symbol == NULL && symbols[i].required) {
+      (void)snprintf(why, sizeof why, "%s does not export %s: it is too old", what, symbols[i].name);
+      return false;
+    }
+    memcpy((char *)into + symbols[i].offset, &symbol, sizeof symbol);
+  }
+  return true;
+}
+
+static void open_engine(void) {
+  static const struct symbol symbols[] = {
+#define GPU_COMM_FN(field, name, required, result, parameters) \
+  { #name, offsetof(struct gpu_comm_api, field), required },
+    GPU_COMM_FUNCTIONS
+#undef GPU_COMM_FN
+  };
+  static const struct symbol driver_symbols[] = {
+#define DRIVER_FN(field, name) { name, offsetof(struct driver, field), true },
+    DRIVER_FUNCTIONS
+#undef DRIVER_FN
+  };
+  static const char *const drivers[] = { DRIVER_LIBRARIES };
+  void *vendor = NULL; /* rill has it open */
+  for (size_t i = 0; i < sizeof drivers / sizeof *drivers && vendor == NULL; i++) {
+    vendor = dlopen(drivers[i], RTLD_NOW | RTLD_NOLOAD);
+  }
+  void *library = dlopen(ENGINE_LIBRARY, RTLD_NOW | RTLD_LOCAL); /* stays open, as all of the vendor's do */
+  const char *said = library == NULL ? dlerror() : NULL;
+  if (library == NULL) {
+    (void)snprintf(why, sizeof why, "%s", said != NULL ? said : ENGINE_LIBRARY);
+  } else if (vendor == NULL) {
+    (void)snprintf(why, sizeof why, "the driver's library is not loaded");
+  } else if (fill(&api, library, symbols, sizeof symbols / sizeof *symbols, ENGINE_LIBRARY) &&
+             fill(&driver, vendor, driver_symbols, sizeof driver_symbols / sizeof *driver_symbols, "the driver")) {
+    if (api.get_version(&version) != GPU_COMM_SUCCESS) (void)snprintf(why, sizeof why, "it does not tell its version");
+  }
+}
+
+static rill_status start(void) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  (void)pthread_once(&once, open_engine);
+  COMM_REQUIRE(why[0] == '\0', RILL_ERROR_UNSUPPORTED, "%s cannot be used: %s" COMM_HINT ENGINE_INSTALL, ENGINE_LIBRARY,
+               why);
+  return RILL_OK;
+}
+
+static uint32_t engine_version(void) { return (uint32_t)version; }
+
+/* ---- failures ---- */
+
+static const char *name_of(int code) {
+  static const char *const names[] = { "ncclSuccess",       "ncclUnhandledCudaError", "ncclSystemError",
+                                       "ncclInternalError", "ncclInvalidArgument",    "ncclInvalidUsage",
+                                       "ncclRemoteError",   "ncclInProgress" };
+  return code >= 0 && (size_t)code < sizeof names / sizeof *names ? names[code] : "ncclResult_t";
+}
+
+static rill_status fail(int code, const char *call) {
+  const char *more = api.get_last_error != NULL ? api.get_last_error(NULL) : NULL;
+  const bool arguments = code == GPU_COMM_INVALID_ARGUMENT || code == GPU_COMM_INVALID_USAGE;
+  return comm_fail_native(arguments ? RILL_ERROR_INVALID_ARGUMENT : RILL_ERROR_BACKEND, code, name_of(code),
+                          "%s: %s%s%.400s" COMM_HINT "NCCL_DEBUG=WARN in the environment makes it say more", call,
+                          api.get_error_string(code), more != NULL && more[0] != '\0' ? ": " : "",
+                          more != NULL ? more : "");
+}
+
+#define CALL(what, call)                                       \
+  do {                                                         \
+    const int code_ = (call);                                  \
+    if (code_ != GPU_COMM_SUCCESS) return fail(code_, (what)); \
+  } while (0)
+
+/* Makes the device of a communicator current for calls of the engine, which leave_device ends. */
+static rill_status enter(const struct comm *comm, int *before) {
+  const int code = enter_device(&driver, comm, before);
+  COMM_REQUIRE(code == 0, RILL_ERROR_BACKEND, "the driver cannot make the device of rank %u current: error %d",
+               comm->rank, code);
+  return RILL_OK;
+}
+
+/* ---- life ---- */
+
+static rill_status make_id(uint8_t bytes[COMM_ID_BYTES]) {
+  struct gpu_comm_id id;
+  _Static_assert(sizeof id == COMM_ID_BYTES, "an id is its bytes");
+  CALL("ncclGetUniqueId", api.get_unique_id(&id));
+  memcpy(bytes, &id, sizeof id);
+  return RILL_OK;
+}
+
+/* With the communicator's device current, where that can be had. */
+static void call_with(struct comm *comm, int (*function)(void *native)) {
+  int before;
+  const bool entered = enter_device(&driver, comm, &before) == 0;
+  (void)function(comm->native);
+  if (entered) leave_device(&driver, before);
+}
+
+static void abort_comm(struct comm *comm) {
+  call_with(comm, api.abort);
+  comm->native = NULL;
+}
+
+static void end(struct comm *comm) {
+  if (comm->native != NULL) call_with(comm, api.destroy);
+  comm->native = NULL;
+}
+
+static rill_status join_one(struct comm *comm, const struct gpu_comm_id *id) {
+  int before;
+  COMM_TRY(enter(comm, &before));
+  const int code = api.init_rank(&comm->native, (int)comm->ranks, *id, (int)comm->rank);
+  leave_device(&driver, before);
+  return code == GPU_COMM_SUCCESS ? RILL_OK : fail(code, "ncclCommInitRank");
+}
+
+static rill_status join_group(struct comm *const *comms, uint32_t count, const struct gpu_comm_id *id) {
+  CALL("ncclGroupStart", api.group_start());
+  rill_status status = RILL_OK;
+  for (uint32_t i = 0; i < count && status == RILL_OK; i++) status = join_one(comms[i], id);
+  const struct comm_error first = comm_last_error;
+  int before = 0; /* the group's end works on all devices, and goes back to this one */
+  const rill_status entered = enter(comms[0], &before);
+  const int code = api.group_end();
+  if (entered == RILL_OK) leave_device(&driver, before);
+  if (status != RILL_OK) return comm_fail_as(&first);
+  return code == GPU_COMM_SUCCESS ? entered : fail(code, "ncclGroupEnd");
+}
+
+static rill_status join(struct comm *const *comms, uint32_t count, const uint8_t bytes[COMM_ID_BYTES]) {
+  struct gpu_comm_id id;
+  memcpy(&id, bytes, sizeof id);
+  const rill_status status = count == 1 ? join_one(comms[0], &id) : join_group(comms, count, &id);
+  if (status == RILL_OK) return RILL_OK;
+  const struct comm_error error = comm_last_error;
+  for (uint32_t i = 0; i < count; i++) { /* what has begun to join */
+    if (comms[i]->native != NULL) abort_comm(comms[i]);
+  }
+  return comm_fail_as(&error);
+}
+
+static rill_status poll_error(struct comm *comm) {
+  int error = GPU_COMM_SUCCESS;
+  CALL("ncclCommGetAsyncError", api.get_async_error(comm->native, &error));
+  return error == GPU_COMM_SUCCESS || error == GPU_COMM_IN_PROGRESS ? RILL_OK : fail(error, "asynchronous error");
+}
+
+static int revoke(void *native) { return api.revoke(native, 0); }
+
+/* Older versions have no call for it: their submission and the abort then meet inside the engine. */
+static bool interrupt(struct comm *comm) {
+  if (api.revoke != NULL) call_with(comm, revoke);
+  return api.revoke != NULL;
+}
+
+static void begin_watch(void) {
+  int relaxed = 2;
+  (void)driver.exchange_capture_mode(&relaxed);
+}
+
+/* ---- operations ---- */
+
+static int submit_all_to_all(const struct comm_op *op, int type, void *stream) {
+  const struct comm *comm = op->comm;
+  const size_t part = op->count * op->size;
+  int code = api.group_start();
+  for (uint32_t i = 0; i < comm->ranks && code == GPU_COMM_SUCCESS; i++) {
+    code = api.send((const char *)op->src + part * i, op->count, type, (int)i, comm->native, stream);
+    if (code == GPU_COMM_SUCCESS) {
+      code = api.receive((char *)op->dst + part * i, op->count, type, (int)i, comm->native, stream);
+    }
+  }
+  const int ended = api.group_end();
+  return code == GPU_COMM_SUCCESS ? ended : code;
+}
+
+static int submit_one(const struct comm_op *op, void *stream) {
+  void *const native = op->comm->native;
+  const int type = gpu_comm_number(op->type), reduction = gpu_comm_number(op->op), peer = (int)op->peer;
+  void *const scratch = op->comm->scratch;
+  switch (op->kind) {
+    case COMM_ALL_REDUCE: return api.all_reduce(op->src, op->dst, op->count, type, reduction, native, stream);
+    case COMM_REDUCE: return api.reduce(op->src, op->dst, op->count, type, reduction, peer, native, stream);
+    case COMM_BROADCAST: return api.broadcast(op->src, op->dst, op->count, type, peer, native, stream);
+    case COMM_ALL_GATHER: return api.all_gather(op->src, op->dst, op->count, type, native, stream);
+    case COMM_REDUCE_SCATTER: return api.reduce_scatter(op->src, op->dst, op->count, type, reduction, native, stream);
+    case COMM_ALL_TO_ALL: return submit_all_to_all(op, type, stream);
+    case COMM_SEND: return api.send(op->src, op->count, type, peer, native, stream);
+    case COMM_RECEIVE: return api.receive(op->dst, op->count, type, peer, native, stream);
+    case COMM_BARRIER: return api.all_reduce(scratch, scratch, 1, type, reduction, native, stream);
+    case COMM_KINDS: break;
+  }
+  return GPU_COMM_INVALID_ARGUMENT;
+}
+
+/* What the engine took for wrong arguments it has not begun; after anything else nobody knows. */
+static rill_status give_up(const struct comm_op *ops, size_t count, int code, const char *call) {
+  const rill_status status = fail(code, call);
+  const struct comm_error error = comm_last_error;
+  for (size_t i = 0; i < count && status != RILL_ERROR_INVALID_ARGUMENT; i++) comm_break(ops[i].comm, &error, true);
+  return comm_fail_as(&error);
+}
+
+static rill_status submit(const struct comm_op *ops, size_t count) {
+  for (size_t i = 0; i < count; i++) { /* all of them, before anything begins */
+    uintptr_t native;
+    COMM_TRY_RILL(rill_stream_native(ops[i].stream, &native), "stream");
+  }
+  int before;
+  COMM_TRY(enter(ops[0].comm, &before));
+  const bool grouped = count > 1;
+  int code = grouped ? api.group_start() : GPU_COMM_SUCCESS;
+  const char *call = comm_kind_name(ops[0].kind);
+  for (size_t i = 0; i < count && code == GPU_COMM_SUCCESS; i++) {
+    uintptr_t native = 0;
+    call = comm_kind_name(ops[i].kind);
+    code = rill_stream_native(ops[i].stream, &native) == RILL_OK ? submit_one(&ops[i], (void *)native)
+                                                                 : GPU_COMM_INVALID_ARGUMENT;
+  }
+  if (grouped) {
+    const int ended = api.group_end();
+    if (code == GPU_COMM_SUCCESS) {
+      code = ended;
+      call = "ncclGroupEnd";
+    }
+  }
+  leave_device(&driver, before);
+  return code == GPU_COMM_SUCCESS ? RILL_OK : give_up(ops, count, code, call);
+}
+
+const struct comm_engine ENGINE = {
+  .name = ENGINE_NAME,
+  .backend = ENGINE_BACKEND,
+  .max_count = SIZE_MAX,
+  .needs_scratch = true,
+  .start = start,
+  .version = engine_version,
+  .make_id = make_id,
+  .join = join,
+  .submit = submit,
+  .poll = poll_error,
+  .interrupt = interrupt,
+  .abort = abort_comm,
+  .end = end,
+  .begin_watch = begin_watch,
+};

@@ -1,0 +1,35 @@
+/* What is NVIDIA's: where NCCL is, and how a device is made current for its calls. */
+#ifndef RILL_COMM_NCCL_H
+#define RILL_COMM_NCCL_H
+
+#define ENGINE comm_nccl
+#define ENGINE_NAME "nccl"
+#define ENGINE_BACKEND RILL_BACKEND_CUDA
+#define ENGINE_LIBRARY "libnccl.so.2"
+#define ENGINE_INSTALL                                                                                           \
+  "install libnccl2 from NVIDIA's package repository, or nvidia-nccl-cu13 with pip and put its lib folder into " \
+  "LD_LIBRARY_PATH"
+
+#define DRIVER_LIBRARIES "libcuda.so.1"
+struct driver {
+  int (*push)(void *context);
+  int (*pop)(void **context);
+  int (*exchange_capture_mode)(int *mode);
+};
+#define DRIVER_FUNCTIONS                 \
+  DRIVER_FN(push, "cuCtxPushCurrent_v2") \
+  DRIVER_FN(pop, "cuCtxPopCurrent_v2")   \
+  DRIVER_FN(exchange_capture_mode, "cuThreadExchangeStreamCaptureMode")
+
+/* NCCL looks at the thread's current context, and puts its own notion of it back. */
+static inline int enter_device(const struct driver *driver, const struct comm *comm, int *before) {
+  (void)before;
+  return driver->push((void *)comm->context);
+}
+static inline void leave_device(const struct driver *driver, int before) {
+  void *context;
+  (void)before;
+  (void)driver->pop(&context);
+}
+
+#endif

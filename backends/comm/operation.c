@@ -1,0 +1,315 @@
+/* Operations: what is checked before an engine has them, and groups. */
+#include "backends/comm/engine.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- checks ---- */
+
+static const uint8_t sizes[] = { 0, 1, 1, 4, 4, 8, 8, 2, 4, 8, 2 };
+
+/* How many parts of `count` elements a buffer has. */
+static size_t parts_of_dst(const struct comm_op *op) {
+  return op->kind == COMM_ALL_GATHER || op->kind == COMM_ALL_TO_ALL ? op->comm->ranks : 1;
+}
+static size_t parts_of_src(const struct comm_op *op) {
+  return op->kind == COMM_REDUCE_SCATTER || op->kind == COMM_ALL_TO_ALL ? op->comm->ranks : 1;
+}
+
+/* Whether this rank's buffer is looked at. */
+static bool has_dst(const struct comm_op *op) {
+  return op->kind == COMM_REDUCE ? op->comm->rank == op->peer : op->kind != COMM_SEND && op->kind != COMM_BARRIER;
+}
+static bool has_src(const struct comm_op *op) {
+  return op->kind == COMM_BROADCAST ? op->comm->rank == op->peer : op->kind != COMM_RECEIVE && op->kind != COMM_BARRIER;
+}
+
+/* Buffers that overlap do so as the operation allows. */
+static rill_status check_overlap(const struct comm_op *op) {
+  const size_t part = op->count * op->size, own = part * op->comm->rank;
+  const uintptr_t dst = (uintptr_t)op->dst, src = (uintptr_t)op->src;
+  const uintptr_t dst_end = dst + part * parts_of_dst(op), src_end = src + part * parts_of_src(op);
+  if (dst_end <= src || src_end <= dst) return RILL_OK;
+  bool in_place = dst == src;
+  if (op->kind == COMM_ALL_GATHER) in_place = src == dst + own;
+  if (op->kind == COMM_REDUCE_SCATTER) in_place = dst == src + own;
+  if (op->kind == COMM_ALL_TO_ALL) in_place = false;
+  COMM_REQUIRE(in_place, RILL_ERROR_INVALID_ARGUMENT,
+               "dst, %zu bytes at %p, and src, %zu bytes at %p, overlap in another way than in place",
+               (size_t)(dst_end - dst), op->dst, (size_t)(src_end - src), op->src);
+  return RILL_OK;
+}
+
+static rill_status check_arguments(struct comm_op *op) {
+  const struct comm *comm = op->comm;
+  rill_device device;
+  COMM_TRY_RILL(rill_stream_device(op->stream, &device), "stream");
+  COMM_REQUIRE(rill_device_equal(device, comm->device), RILL_ERROR_WRONG_DEVICE,
+               "the stream is of another device than rank %u" COMM_HINT "each rank's work is of its own device",
+               comm->rank);
+  COMM_REQUIRE(op->type >= RILL_COMM_INT8 && op->type <= RILL_COMM_BFLOAT16, RILL_ERROR_INVALID_ARGUMENT,
+               "type %u is none of RILL_COMM_INT8 ... RILL_COMM_BFLOAT16", op->type);
+  COMM_REQUIRE(op->op >= RILL_COMM_SUM && op->op <= RILL_COMM_MIN, RILL_ERROR_INVALID_ARGUMENT,
+               "op %u is none of RILL_COMM_SUM, _PRODUCT, _MAX, _MIN", op->op);
+  const bool pair = op->kind == COMM_SEND || op->kind == COMM_RECEIVE;
+  COMM_REQUIRE(op->peer < comm->ranks, RILL_ERROR_OUT_OF_RANGE, "%s %u of %u ranks", pair ? "peer" : "root", op->peer,
+               comm->ranks);
+  COMM_REQUIRE(op->count <= SIZE_MAX / 2 / sizes[op->type] / comm->ranks, RILL_ERROR_OUT_OF_RANGE,
+               "%zu elements of %u bytes for %u ranks overflow", op->count, sizes[op->type], comm->ranks);
+  COMM_REQUIRE(op->count <= comm->engine->max_count, RILL_ERROR_OUT_OF_RANGE,
+               "%zu elements; %s takes %zu at a time" COMM_HINT "use several operations", op->count, comm->engine->name,
+               comm->engine->max_count);
+  op->size = sizes[op->type];
+  if (op->count == 0) return RILL_OK;
+  COMM_REQUIRE(!has_dst(op) || op->dst != NULL, RILL_ERROR_INVALID_ARGUMENT, "dst is NULL");
+  COMM_REQUIRE(!has_src(op) || op->src != NULL, RILL_ERROR_INVALID_ARGUMENT, "src is NULL");
+  return has_dst(op) && has_src(op) ? check_overlap(op) : RILL_OK;
+}
+
+/* ---- submitting ---- */
+
+/* Is it the first of its communicator? */
+static bool is_first(const struct comm_op *ops, size_t i) {
+  for (size_t j = i; j-- > 0;) {
+    if (ops[j].comm == ops[i].comm) return false;
+  }
+  return true;
+}
+
+static int by_address(const void *a, const void *b) {
+  const uintptr_t x = (uintptr_t) * (struct comm *const *)a, y = (uintptr_t) * (struct comm *const *)b;
+  return (x > y) - (x < y);
+}
+
+/* The communicators' locks, in one order for all threads; each is let inside. */
+static rill_status lock_all(struct comm **comms, size_t count) {
+  qsort(comms, count, sizeof *comms, by_address);
+  for (size_t i = 0; i < count; i++) pthread_mutex_lock(&comms[i]->submitting);
+  rill_status status = RILL_OK;
+  size_t inside = 0;
+  while (inside < count && status == RILL_OK) {
+    status = comm_go_inside(comms[inside], true);
+    if (status == RILL_OK) inside++;
+  }
+  if (status == RILL_OK) return RILL_OK;
+  for (size_t i = 0; i < inside; i++) comm_come_out(comms[i], true);
+  for (size_t i = 0; i < count; i++) pthread_mutex_unlock(&comms[i]->submitting);
+  return status;
+}
+
+static void unlock_all(struct comm **comms, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    comm_come_out(comms[i], true);
+    pthread_mutex_unlock(&comms[i]->submitting);
+  }
+}
+
+/* One flight for each communicator and stream that differ from those of the operation before. */
+static rill_status submit_watched(const struct comm_op *ops, size_t count) {
+  struct comm_flight *flights = NULL;
+  rill_status status = RILL_OK;
+  for (size_t i = 0; i < count && status == RILL_OK; i++) {
+    const bool same = i > 0 && ops[i].comm == ops[i - 1].comm && rill_stream_equal(ops[i].stream, ops[i - 1].stream);
+    if (!same) status = comm_flight_begin(&ops[i], &flights);
+  }
+  if (status == RILL_OK) status = ops[0].comm->engine->submit(ops, count);
+  comm_flights_end(flights, status == RILL_OK);
+  return status;
+}
+
+/* Takes out what has no elements: it was kept to be compared. */
+static size_t take_out_empty(struct comm_op *ops, size_t count) {
+  size_t left = 0;
+  for (size_t i = 0; i < count; i++) {
+    if (ops[i].count > 0) ops[left++] = ops[i];
+  }
+  return left;
+}
+
+rill_status comm_submit(struct comm_op *ops, size_t count) {
+  count = take_out_empty(ops, count);
+  if (count == 0) return RILL_OK;
+  struct comm *few[8], **comms = few;
+  size_t distinct = 0;
+  for (size_t i = 0; i < count; i++) distinct += is_first(ops, i);
+  if (distinct > sizeof few / sizeof *few) comms = malloc(distinct * sizeof(struct comm *));
+  COMM_REQUIRE(comms != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for a group of %zu communicators", distinct);
+  distinct = 0;
+  for (size_t i = 0; i < count; i++) {
+    if (is_first(ops, i)) comms[distinct++] = ops[i].comm;
+  }
+  rill_status status = lock_all(comms, distinct);
+  if (status == RILL_OK) {
+    status = submit_watched(ops, count);
+    unlock_all(comms, distinct);
+  }
+  if (comms != few) free(comms);
+  return status;
+}
+
+static rill_status submit(struct comm_op *ops, size_t count) {
+  COMM_TRY(comm_check(ops, count));
+  return comm_submit(ops, count);
+}
+
+/* ---- groups ---- */
+
+/* A thread's open group.  Its communicators are pinned. */
+struct group {
+  uint32_t depth;
+  struct comm_op *ops;
+  size_t count, capacity;
+  struct comm_error failure; /* of the first operation that was refused */
+};
+
+static pthread_key_t group_key;
+static pthread_once_t group_once = PTHREAD_ONCE_INIT;
+
+static void free_group(void *argument) { /* the thread ends */
+  struct group *group = argument;
+  for (size_t i = 0; i < group->count; i++) comm_unpin(group->ops[i].comm);
+  free(group->ops);
+  free(group);
+}
+
+static void make_group_key(void) { (void)pthread_key_create(&group_key, free_group); }
+
+/* The calling thread's; NULL if it never had one. */
+static struct group *own_group(void) {
+  (void)pthread_once(&group_once, make_group_key);
+  return pthread_getspecific(group_key);
+}
+
+/* Takes an operation with its pin. */
+static rill_status add_to_group(struct group *group, const struct comm_op *op) {
+  const struct comm_engine *first = group->count > 0 ? group->ops[0].comm->engine : op->comm->engine;
+  COMM_REQUIRE(op->comm->engine == first, RILL_ERROR_WRONG_BACKEND, "the group has operations of %s, this one is of %s",
+               first->name, op->comm->engine->name);
+  if (group->count == group->capacity) {
+    const size_t capacity = group->capacity * 2 + 16;
+    struct comm_op *ops = realloc(group->ops, capacity * sizeof *ops);
+    COMM_REQUIRE(ops != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for a group of %zu operations", capacity);
+    group->ops = ops;
+    group->capacity = capacity;
+  }
+  group->ops[group->count++] = *op;
+  return RILL_OK;
+}
+
+rill_status rill_comm_group_begin(void) {
+  comm_enter(__func__);
+  struct group *group = own_group();
+  if (group == NULL) {
+    group = calloc(1, sizeof *group);
+    const bool kept = group != NULL && pthread_setspecific(group_key, group) == 0;
+    if (!kept) free(group);
+    COMM_REQUIRE(kept, RILL_ERROR_OUT_OF_MEMORY, "no host memory for a group");
+  }
+  group->depth++;
+  return RILL_OK;
+}
+
+rill_status rill_comm_group_end(void) {
+  comm_enter(__func__);
+  struct group *group = own_group();
+  COMM_REQUIRE(group != NULL && group->depth > 0, RILL_ERROR_INVALID_ARGUMENT,
+               "this thread has no group" COMM_HINT "call rill_comm_group_begin first");
+  if (--group->depth > 0) return RILL_OK;
+  struct group ended = *group; /* so that the thread may begin another one */
+  *group = (struct group){ .depth = 0 };
+  struct comm_op *ops = malloc(ended.count * sizeof *ops + 1); /* `submit` changes them, and each has a pin */
+  rill_status status = RILL_OK;
+  if (ended.failure.status != RILL_OK) {
+    status = comm_fail_as(&ended.failure);
+  } else if (ops == NULL) {
+    status = comm_fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory for a group of %zu operations", ended.count);
+  } else if (ended.count > 0) {
+    memcpy(ops, ended.ops, ended.count * sizeof *ops);
+    status = submit(ops, ended.count);
+  }
+  for (size_t i = 0; i < ended.count; i++) comm_unpin(ended.ops[i].comm);
+  free(ended.ops);
+  free(ops);
+  return status;
+}
+
+/* ---- the operations ---- */
+
+static rill_status take(struct comm_op *op, struct group *group, bool *grouped) {
+  COMM_TRY(check_arguments(op));
+  if (op->count == 0 && !comm_checks()) return comm_check_whole(op->comm);
+  *grouped = group != NULL;
+  return *grouped ? add_to_group(group, op) : submit(op, 1);
+}
+
+static rill_status enqueue(rill_comm handle, struct comm_op op, const char *api) {
+  comm_enter(api);
+  struct group *group = own_group();
+  if (group != NULL && group->depth == 0) group = NULL;
+  bool grouped = false;
+  rill_status status = comm_pin(handle, &op.comm);
+  if (status == RILL_OK) {
+    struct comm *const comm = op.comm;
+    status = take(&op, group, &grouped);
+    if (status != RILL_OK || !grouped) comm_unpin(comm);
+  }
+  if (group != NULL && status != RILL_OK && group->failure.status == RILL_OK) group->failure = comm_last_error;
+  return status;
+}
+
+/* One of a function's own `comm` and `stream`. */
+#define ENQUEUE(KIND, DST, SRC, COUNT, TYPE, OPERATOR, PEER) \
+  enqueue(comm,                                              \
+          (struct comm_op){ .stream = stream,                \
+                            .dst = (DST),                    \
+                            .src = (SRC),                    \
+                            .count = (COUNT),                \
+                            .kind = (KIND),                  \
+                            .type = (TYPE),                  \
+                            .op = (OPERATOR),                \
+                            .peer = (PEER) },                \
+          __func__)
+
+rill_status rill_comm_all_reduce(rill_comm comm, rill_stream stream, void *dst, const void *src, size_t count,
+                                 uint32_t type, uint32_t op) {
+  return ENQUEUE(COMM_ALL_REDUCE, dst, src, count, type, op, 0);
+}
+
+rill_status rill_comm_reduce(rill_comm comm, rill_stream stream, void *dst, const void *src, size_t count,
+                             uint32_t type, uint32_t op, uint32_t root) {
+  return ENQUEUE(COMM_REDUCE, dst, src, count, type, op, root);
+}
+
+rill_status rill_comm_broadcast(rill_comm comm, rill_stream stream, void *dst, const void *src, size_t count,
+                                uint32_t type, uint32_t root) {
+  return ENQUEUE(COMM_BROADCAST, dst, src, count, type, RILL_COMM_SUM, root);
+}
+
+rill_status rill_comm_all_gather(rill_comm comm, rill_stream stream, void *dst, const void *src, size_t count,
+                                 uint32_t type) {
+  return ENQUEUE(COMM_ALL_GATHER, dst, src, count, type, RILL_COMM_SUM, 0);
+}
+
+rill_status rill_comm_reduce_scatter(rill_comm comm, rill_stream stream, void *dst, const void *src, size_t count,
+                                     uint32_t type, uint32_t op) {
+  return ENQUEUE(COMM_REDUCE_SCATTER, dst, src, count, type, op, 0);
+}
+
+rill_status rill_comm_all_to_all(rill_comm comm, rill_stream stream, void *dst, const void *src, size_t count,
+                                 uint32_t type) {
+  return ENQUEUE(COMM_ALL_TO_ALL, dst, src, count, type, RILL_COMM_SUM, 0);
+}
+
+rill_status rill_comm_send(rill_comm comm, rill_stream stream, const void *src, size_t count, uint32_t type,
+                           uint32_t peer) {
+  return ENQUEUE(COMM_SEND, NULL, src, count, type, RILL_COMM_SUM, peer);
+}
+
+rill_status rill_comm_receive(rill_comm comm, rill_stream stream, void *dst, size_t count, uint32_t type,
+                              uint32_t peer) {
+  return ENQUEUE(COMM_RECEIVE, dst, NULL, count, type, RILL_COMM_SUM, peer);
+}
+
+rill_status rill_comm_barrier(rill_comm comm, rill_stream stream) {
+  return ENQUEUE(COMM_BARRIER, NULL, NULL, 1, RILL_COMM_INT32, RILL_COMM_SUM, 0);
+}

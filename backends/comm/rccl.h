@@ -1,0 +1,28 @@
+/* What is AMD's: where RCCL is, and how a device is made current for its calls. */
+#ifndef RILL_COMM_RCCL_H
+#define RILL_COMM_RCCL_H
+
+#define ENGINE comm_rccl
+#define ENGINE_NAME "rccl"
+#define ENGINE_BACKEND RILL_BACKEND_HIP
+#define ENGINE_LIBRARY "librccl.so.1"
+#define ENGINE_INSTALL "install librccl1 (Debian, Ubuntu) or rccl (ROCm's package repository)"
+
+#define DRIVER_LIBRARIES "libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5"
+struct driver {
+  int (*get)(int *device);
+  int (*set)(int device);
+  int (*exchange_capture_mode)(int *mode);
+};
+#define DRIVER_FUNCTIONS         \
+  DRIVER_FN(get, "hipGetDevice") \
+  DRIVER_FN(set, "hipSetDevice") \
+  DRIVER_FN(exchange_capture_mode, "hipThreadExchangeStreamCaptureMode")
+
+static inline int enter_device(const struct driver *driver, const struct comm *comm, int *before) {
+  const int code = driver->get(before);
+  return code == 0 && *before != comm->ordinal ? driver->set(comm->ordinal) : code;
+}
+static inline void leave_device(const struct driver *driver, int before) { (void)driver->set(before); }
+
+#endif

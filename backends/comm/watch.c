@@ -1,0 +1,260 @@
+/* Deadlines and asynchronous errors, for engines that keep none themselves.
+ *
+ * A flight is what a communicator submitted to one stream at one time: an event before it, one behind it.  One thread
+ * looks at the oldest flight of each communicator, since an engine runs a communicator's operations in order: its time
+ * counts from when the stream was seen to have come to it.  A communicator without a deadline has no flights. */
+#include "backends/comm/engine.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { LEAST_TICK_NS = 1000000, MOST_TICK_NS = 100000000, TICKS = 20 }; /* looks for each deadline */
+
+static struct {
+  pthread_mutex_t lock; /* before a communicator's */
+  pthread_cond_t changed;
+  struct comm *first; /* by next_watched */
+  bool started, stopped, asleep;
+} watch = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
+
+/* ---- flights ---- */
+
+static bool is_watched(const struct comm *comm) { return comm->timeout != 0 && !comm->engine->keeps_deadlines; }
+
+static void free_flights(struct comm_flight *flight) {
+  while (flight != NULL) {
+    struct comm_flight *next = flight->next;
+    (void)rill_event_release(flight->start);
+    (void)rill_event_release(flight->end);
+    (void)rill_stream_release(flight->stream);
+    free(flight);
+    flight = next;
+  }
+}
+
+rill_status comm_flight_begin(const struct comm_op *op, struct comm_flight **flights) {
+  bool capturing = false; /* what is captured runs later, and any number of times */
+  if (!is_watched(op->comm)) return RILL_OK;
+  COMM_TRY_RILL(rill_stream_is_capturing(op->stream, &capturing), "stream");
+  if (capturing) return RILL_OK;
+  struct comm_flight *flight = calloc(1, sizeof *flight);
+  COMM_REQUIRE(flight != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory to watch an operation");
+  flight->next = *flights;
+  flight->comm = op->comm;
+  flight->kind = op->kind;
+  *flights = flight;
+  COMM_TRY_RILL(rill_stream_retain(op->stream), "stream");
+  flight->stream = op->stream;
+  COMM_TRY_RILL(rill_event_create(op->comm->device, NULL, &flight->end), "watching an operation");
+  COMM_TRY_RILL(rill_stream_record_new_event(op->stream, NULL, &flight->start), "watching an operation");
+  return RILL_OK;
+}
+
+/* The operations have been submitted: appends the flight to its communicator's. */
+static void take_off(struct comm_flight *flight) {
+  struct comm *comm = flight->comm;
+  flight->next = NULL;
+  /* If the device is lost, every later call says so. */
+  (void)!rill_stream_record_event(flight->stream, flight->end, 0);
+  pthread_mutex_lock(&comm->lock);
+  const bool broken = comm->broken;
+  if (!broken) {
+    *comm->last = flight;
+    comm->last = &flight->next;
+  }
+  const struct comm_error why = comm->failure;
+  pthread_mutex_unlock(&comm->lock);
+  if (broken) comm_watch_tell(flight, &why);
+}
+
+void comm_flights_end(struct comm_flight *flights, bool submitted) {
+  if (!submitted) {
+    free_flights(flights);
+    return;
+  }
+  while (flights != NULL) {
+    struct comm_flight *flight = flights;
+    flights = flight->next;
+    take_off(flight);
+  }
+}
+
+void comm_watch_tell(struct comm_flight *flights, const struct comm_error *why) {
+  for (struct comm_flight *flight = flights; flight != NULL; flight = flight->next) {
+    bool ended = false;
+    if (rill_event_is_ready(flight->end, &ended) == RILL_OK && ended) continue;
+    (void)!rill_stream_fail(flight->stream, why->status, why->message);
+  }
+  free_flights(flights);
+}
+
+/* ---- looking ----
+ *
+ * Whoever breaks a communicator frees its flights.  So what is looked at is a copy, whose handles may be stale, and
+ * what was seen counts only if that flight is still the oldest. */
+
+static bool is_oldest(const struct comm *comm, const struct comm_flight *copy) { /* under the lock */
+  return comm->first != NULL && rill_event_equal(comm->first->end, copy->end);
+}
+
+static bool copy_oldest(struct comm *comm, struct comm_flight *copy) {
+  pthread_mutex_lock(&comm->lock);
+  const bool any = comm->first != NULL;
+  if (any) *copy = *comm->first;
+  pthread_mutex_unlock(&comm->lock);
+  return any;
+}
+
+static void land(struct comm *comm, const struct comm_flight *copy) {
+  pthread_mutex_lock(&comm->lock);
+  struct comm_flight *flight = is_oldest(comm, copy) ? comm->first : NULL;
+  if (flight != NULL) {
+    comm->first = flight->next;
+    if (comm->first == NULL) comm->last = &comm->first;
+    flight->next = NULL;
+    pthread_cond_broadcast(&comm->changed);
+  }
+  pthread_mutex_unlock(&comm->lock);
+  free_flights(flight);
+}
+
+static void start_clock(struct comm *comm, struct comm_flight *copy) {
+  copy->since = comm_now();
+  pthread_mutex_lock(&comm->lock);
+  if (is_oldest(comm, copy)) comm->first->since = copy->since;
+  pthread_mutex_unlock(&comm->lock);
+}
+
+static bool is_ready(rill_event event) {
+  bool ready = false;
+  return rill_event_is_ready(event, &ready) == RILL_OK && ready;
+}
+
+/* True if the deadline has passed. */
+static bool is_late(struct comm *comm) {
+  struct comm_flight oldest;
+  while (copy_oldest(comm, &oldest) && is_ready(oldest.end)) land(comm, &oldest);
+  pthread_mutex_lock(&comm->lock);
+  uint64_t since = comm->submitting_since; /* the engine may wait for a peer before it lets the host go */
+  pthread_mutex_unlock(&comm->lock);
+  const char *what = "a call of the engine";
+  if (copy_oldest(comm, &oldest)) {
+    if (oldest.since == 0 && is_ready(oldest.start)) start_clock(comm, &oldest);
+    if (oldest.since != 0 && (since == 0 || oldest.since < since)) {
+      since = oldest.since;
+      what = comm_kind_name(oldest.kind);
+    }
+  }
+  if (since == 0 || comm_now() - since <= comm->timeout) return false;
+  (void)comm_fail(RILL_ERROR_TIMEOUT,
+                  "%s of rank %u of %u has not ended within %llu ns" COMM_HINT
+                  "look for a rank that died, stalled or called something else (RILL_CHECK=comm)",
+                  what, comm->rank, comm->ranks, (unsigned long long)comm->timeout);
+  return true;
+}
+
+static void look_at(struct comm *comm) {
+  if (is_late(comm)) {
+    comm_break(comm, &comm_last_error, true);
+  } else {
+    (void)!comm_poll(comm);
+  }
+}
+
+/* ---- the thread ---- */
+
+/* The least tick of communicators that are at work; 0 if none is.  Under the watch's lock. */
+static uint64_t choose_tick(void) {
+  uint64_t least = 0;
+  for (struct comm *comm = watch.first; comm != NULL; comm = comm->next_watched) {
+    pthread_mutex_lock(&comm->lock);
+    const bool at_work = !comm->broken && (comm->first != NULL || comm->submitting_since != 0);
+    pthread_mutex_unlock(&comm->lock);
+    uint64_t tick = comm->timeout / TICKS;
+    if (tick < LEAST_TICK_NS) tick = LEAST_TICK_NS;
+    if (tick > MOST_TICK_NS) tick = MOST_TICK_NS;
+    if (at_work && (least == 0 || tick < least)) least = tick;
+  }
+  return least;
+}
+
+/* Waits for work, or for the next look.  Under the watch's lock. */
+static void rest(void) {
+  const uint64_t tick = choose_tick();
+  if (tick == 0) {
+    watch.asleep = true;
+    (void)pthread_cond_wait(&watch.changed, &watch.lock);
+    watch.asleep = false;
+    return;
+  }
+  const struct timespec until = comm_after(tick);
+  while (!watch.stopped && pthread_cond_timedwait(&watch.changed, &watch.lock, &until) != ETIMEDOUT) continue;
+}
+
+static void *run_watch(void *unused) {
+  (void)unused;
+  const struct comm_engine *begun = NULL;
+  comm_enter("rill_comm");
+  pthread_mutex_lock(&watch.lock);
+  while (!watch.stopped) {
+    for (struct comm *comm = watch.first; comm != NULL && !watch.stopped; comm = comm->next_watched) {
+      comm->watched_now = true; /* it stays on the list meanwhile */
+      pthread_mutex_unlock(&watch.lock);
+      if (begun != comm->engine && comm->engine->begin_watch != NULL) comm->engine->begin_watch();
+      begun = comm->engine;
+      look_at(comm);
+      pthread_mutex_lock(&watch.lock);
+      comm->watched_now = false;
+      pthread_cond_broadcast(&watch.changed);
+    }
+    if (!watch.stopped) rest();
+  }
+  pthread_mutex_unlock(&watch.lock);
+  return NULL;
+}
+
+void comm_watch_wake(struct comm *comm) {
+  if (!is_watched(comm)) return;
+  pthread_mutex_lock(&watch.lock);
+  if (watch.asleep) pthread_cond_broadcast(&watch.changed);
+  pthread_mutex_unlock(&watch.lock);
+}
+
+rill_status comm_watch_add(struct comm *comm) {
+  if (!is_watched(comm)) return RILL_OK;
+  pthread_mutex_lock(&watch.lock);
+  if (!watch.started) {
+    comm_init_condition(&watch.changed);
+    watch.started = comm_run_apart(run_watch, NULL);
+  }
+  const bool started = watch.started;
+  if (started) {
+    comm->next_watched = watch.first;
+    watch.first = comm;
+  }
+  pthread_mutex_unlock(&watch.lock);
+  COMM_REQUIRE(started, RILL_ERROR_OUT_OF_MEMORY, "no thread to keep deadlines with");
+  return RILL_OK;
+}
+
+void comm_watch_remove(struct comm *comm) {
+  if (!is_watched(comm)) return;
+  pthread_mutex_lock(&comm->lock);
+  while (comm->first != NULL) (void)pthread_cond_wait(&comm->changed, &comm->lock);
+  pthread_mutex_unlock(&comm->lock);
+  pthread_mutex_lock(&watch.lock);
+  while (comm->watched_now) (void)pthread_cond_wait(&watch.changed, &watch.lock);
+  struct comm **link = &watch.first;
+  while (*link != NULL && *link != comm) link = &(*link)->next_watched;
+  if (*link != NULL) *link = comm->next_watched;
+  pthread_mutex_unlock(&watch.lock);
+}
+
+void comm_watch_stop(void) {
+  pthread_mutex_lock(&watch.lock);
+  watch.stopped = true;
+  pthread_cond_broadcast(&watch.changed);
+  pthread_mutex_unlock(&watch.lock);
+}

@@ -1,0 +1,104 @@
+/* RILL_CHECK=comm: what the ranks do is compared; what differs is refused on all of them, and nothing hangs. */
+#include "ranks.h"
+
+#include <stdio.h>
+
+enum { DIFFERENCES = 6 };
+
+/* Rank 1 calls something else than the others. */
+static rill_status call_differently(const struct rank *r, const struct buffer *b, int what) {
+  const bool odd = r->rank == 1;
+  const uint32_t type = what == 0 && odd ? RILL_COMM_UINT32 : RILL_COMM_INT32;
+  const uint32_t op = what == 1 && odd ? RILL_COMM_MAX : RILL_COMM_SUM;
+  const size_t count = what == 2 && odd ? 5 : 4;
+  char *const dst = b->device;
+  switch (what) {
+    case 0:
+    case 1:
+    case 2: return rill_comm_all_reduce(r->comm, r->stream, dst, dst, count, type, op);
+    case 3: return rill_comm_broadcast(r->comm, r->stream, dst, dst, count, type, odd ? 1 : 0);
+    case 4:
+      return odd ? rill_comm_barrier(r->comm, r->stream)
+                 : rill_comm_all_reduce(r->comm, r->stream, dst, dst, count, type, op);
+    default: return rill_comm_reduce(r->comm, r->stream, dst, dst, odd ? 0 : count, type, op, 0);
+  }
+}
+
+static const char *differ(struct rank *r) {
+  static const char *const says[DIFFERENCES] = { "type 4", "op 3", "of 5", "root 1", "barrier", "of 0" };
+  struct buffer b;
+  RUN(buffer_new(r, 64, &b));
+  for (int what = 0; what < DIFFERENCES; what++) {
+    ((int32_t *)b.host)[0] = 1;
+    RUN(buffer_upload(r, &b));
+    COMM_FAILS(call_differently(r, &b, what), RILL_ERROR_INVALID_ARGUMENT, says[what]);
+    COMM(rill_comm_validate(r->comm));
+    COMM(rill_comm_all_reduce(r->comm, r->stream, b.device, b.device, 1, RILL_COMM_INT32, RILL_COMM_SUM));
+    RUN(buffer_download(r, &b));
+    RUN(rill_stream_synchronize(r->stream));
+    REQUIRE(((int32_t *)b.host)[0] == (int32_t)r->ranks);
+  }
+  buffer_free(&b);
+  return NULL;
+}
+static void what_differs_is_refused(void) { run_ranks(differ, PATIENCE_NS); }
+
+/* Groups are compared operation by operation. */
+static const char *differ_in_group(struct rank *r) {
+  struct buffer b;
+  RUN(buffer_new(r, 64, &b));
+  ((int32_t *)b.host)[0] = ((int32_t *)b.host)[1] = 1;
+  RUN(buffer_upload(r, &b));
+  for (int differs = 1; differs >= 0; differs--) {
+    int32_t *p = b.device;
+    COMM(rill_comm_group_begin());
+    COMM(rill_comm_all_reduce(r->comm, r->stream, p, p, 1, RILL_COMM_INT32, RILL_COMM_SUM));
+    COMM(rill_comm_all_reduce(r->comm, r->stream, p + 1, p + 1, 1, RILL_COMM_INT32,
+                              differs && r->rank == 0 ? RILL_COMM_MIN : RILL_COMM_SUM));
+    if (differs) COMM_FAILS(rill_comm_group_end(), RILL_ERROR_INVALID_ARGUMENT, "op 4");
+    else COMM(rill_comm_group_end());
+  }
+  RUN(buffer_download(r, &b));
+  RUN(rill_stream_synchronize(r->stream));
+  REQUIRE(((int32_t *)b.host)[0] == (int32_t)r->ranks && ((int32_t *)b.host)[1] == (int32_t)r->ranks);
+  buffer_free(&b);
+  return NULL;
+}
+static void groups_are_compared(void) { run_ranks(differ_in_group, PATIENCE_NS); }
+
+/* One thread for all ranks, where a process can have several. */
+static void one_thread_for_all(void) {
+  rill_device gpus[MAX_RANKS];
+  rill_comm comms[MAX_RANKS];
+  rill_stream streams[MAX_RANKS];
+  int32_t *memory[MAX_RANKS];
+  if (with_mpi()) return;
+  const uint32_t count = find_gpus(gpus);
+  assert_comm(rill_comm_create_all(gpus, count, NULL, comms));
+  for (uint32_t i = 0; i < count; i++) {
+    assert_ok(rill_stream_create(gpus[i], NULL, &streams[i]));
+    assert_ok(rill_alloc(gpus[i], 64, RILL_MEMORY_DEVICE, (void **)&memory[i]));
+  }
+  for (int differs = 1; differs >= 0; differs--) {
+    assert_comm(rill_comm_group_begin());
+    for (uint32_t i = 0; i < count; i++) {
+      const size_t n = differs && i == 1 ? 3 : 2;
+      assert_comm(rill_comm_all_reduce(comms[i], streams[i], memory[i], memory[i], n, RILL_COMM_INT32, RILL_COMM_SUM));
+    }
+    if (differs) assert_comm_fails(rill_comm_group_end(), RILL_ERROR_INVALID_ARGUMENT, "of 3");
+    else assert_comm(rill_comm_group_end());
+  }
+  for (uint32_t i = 0; i < count; i++) {
+    assert_ok(rill_stream_synchronize(streams[i]));
+    assert_ok(rill_stream_release(streams[i]));
+    assert_comm(rill_comm_release(comms[i]));
+    assert_ok(rill_free(memory[i]));
+  }
+}
+
+int main(void) {
+  if (setenv("RILL_CHECK", "something,comm", 1) != 0) return EXIT_FAILURE;
+  static const struct test tests[] = { TEST(what_differs_is_refused), TEST(groups_are_compared),
+                                       TEST(one_thread_for_all) };
+  return RUN_ONCE("RILL_CHECK=comm", tests);
+}

@@ -1,0 +1,421 @@
+/* What goes wrong below rill_comm, over the fake NCCL and RCCL: calls that fail, ranks that stall or die, calls that do
+ * not return.  Each time an error with a text, nothing that leaks, and a communicator that can be made anew. */
+#include "ranks.h"
+
+#include <comm_control.h>
+#include <fake_control.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { RANKS = 3 };
+static const uint64_t deadline = 200 * UINT64_C(1000000);
+
+static const struct rill_fake_comm *engine;
+static const struct rill_fake *driver;
+static rill_device gpus[MAX_RANKS];
+static rill_comm comms[RANKS];
+static rill_stream streams[RANKS];
+static int64_t *memory[RANKS];
+
+/* ---- before and after each test ---- */
+
+static void make_comms(uint64_t timeout_ns) {
+  assert_comm(rill_comm_create_all(gpus, RANKS, RILL_COMM_OPTIONS(.timeout_ns = timeout_ns, .label = "trio"), comms));
+}
+
+static void release_comms(void) {
+  for (int i = 0; i < RANKS; i++) {
+    assert_comm(rill_comm_release(comms[i]));
+    comms[i] = RILL_NULL_COMM;
+  }
+}
+
+/* Ending goes on apart: waits until it is over. */
+static void engine_has(size_t live) {
+  const uint64_t until = now_ns() + PATIENCE_NS;
+  while (engine->live() != live && now_ns() < until) let_pass_ns(MILLISECOND);
+  assert_int_equal(engine->live(), live);
+}
+
+static void begin(void) {
+  if (engine == NULL) {
+    assert_true(find_gpus(gpus) >= RANKS);
+    const bool cuda = strcmp(getenv("RILL_TEST_DEVICE"), "cuda") == 0;
+    make_comms(0); /* opens the engine */
+    release_comms();
+    driver = rill_fake_find(cuda ? "libcuda.so.1" : "libamdhip64.so.7");
+    engine = rill_fake_comm_find(cuda ? "libnccl.so.2" : "librccl.so.1");
+    assert_non_null(engine);
+  }
+  for (int i = 0; i < RANKS; i++) {
+    assert_ok(rill_stream_create(gpus[i], RILL_STREAM_OPTIONS(.label = "work"), &streams[i]));
+    assert_ok(rill_alloc(gpus[i], 64, RILL_MEMORY_DEVICE, (void **)&memory[i]));
+  }
+}
+
+static void end(void) {
+  engine->clear();
+  engine_has(0);
+  for (int i = 0; i < RANKS; i++) {
+    assert_ok(rill_stream_synchronize(streams[i]));
+    assert_ok(rill_stream_release(streams[i]));
+    assert_ok(rill_free(memory[i]));
+  }
+}
+
+static rill_status sum(int rank, size_t count) {
+  return rill_comm_all_reduce(comms[rank], streams[rank], memory[rank], memory[rank], count, RILL_COMM_INT64,
+                              RILL_COMM_SUM);
+}
+
+/* The communicators work: each rank's number becomes their sum. */
+static void works(void) {
+  assert_comm(rill_comm_group_begin());
+  for (int64_t i = 0; i < RANKS; i++) {
+    assert_ok(rill_fill_async(streams[i], memory[i], &i, sizeof i, 1));
+    assert_comm(sum((int)i, 1));
+  }
+  assert_comm(rill_comm_group_end());
+  for (int i = 0; i < RANKS; i++) {
+    int64_t *seen = NULL;
+    assert_ok(rill_alloc(gpus[i], sizeof *seen, RILL_MEMORY_PINNED, (void **)&seen));
+    assert_ok(rill_copy_async(streams[i], seen, memory[i], sizeof *seen));
+    assert_ok(rill_stream_synchronize(streams[i]));
+    assert_int_equal(*seen, 0 + 1 + 2);
+    assert_ok(rill_free(seen));
+  }
+}
+
+static void works_anew(void) {
+  make_comms(0);
+  works();
+  release_comms();
+}
+
+/* The stream's synchronize reports once what ended its operation, with this in the text; then it goes on. */
+static void is_told(int rank, rill_status status, const char *says) {
+  rill_status got = RILL_OK;
+  const uint64_t until = now_ns() + PATIENCE_NS;
+  while ((got = rill_stream_synchronize_for(streams[rank], 10 * MILLISECOND)) == RILL_ERROR_TIMEOUT) {
+    rill_error error = RILL_ERROR_INIT;
+    assert_ok(rill_last_error(&error));
+    if (strstr(error.message, "failed") != NULL) break; /* told: a deadline's status is the same */
+    assert_true(now_ns() < until);
+  }
+  assert_int_equal(got, status);
+  if (strstr(rill_last_error_text(), says) == NULL) fail_msg("\"%s\" lacks \"%s\"", rill_last_error_text(), says);
+  assert_ok(rill_stream_synchronize(streams[rank]));
+}
+
+/* ---- tests ---- */
+
+static void a_call_that_fails(void) {
+  static const char *const calls[] = { "ncclGetUniqueId", "ncclCommInitRank", "ncclGroupStart", "ncclGroupEnd" };
+  begin();
+  for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+    engine->fail_call(calls[i], 1, 3);
+    assert_comm_fails(rill_comm_create_all(gpus, RANKS, NULL, comms), RILL_ERROR_BACKEND, "[3 ncclInternalError]");
+    for (int k = 0; k < RANKS; k++) assert_int_equal(comms[k].id, 0);
+    engine->clear();
+    works_anew();
+  }
+  end();
+}
+
+static void a_submission_that_fails(void) {
+  begin();
+  make_comms(0);
+  engine->fail_call("ncclAllReduce", 1, 4); /* of the arguments: nothing has begun, the communicator lives */
+  assert_comm_fails(sum(0, 1), RILL_ERROR_INVALID_ARGUMENT, "ncclInvalidArgument");
+  works();
+  engine->fail_call("ncclAllReduce", 1, 1); /* of the device: nobody knows */
+  assert_comm_fails(sum(1, 1), RILL_ERROR_BACKEND, "ncclUnhandledCudaError");
+  assert_comm_fails(sum(1, 1), RILL_ERROR_BACKEND, "ncclUnhandledCudaError");
+  assert_comm_fails(rill_comm_validate(comms[1]), RILL_ERROR_BACKEND, "rill_comm_validate");
+  assert_comm(rill_comm_validate(comms[0]));
+  release_comms();
+  works_anew();
+  end();
+}
+
+static void a_rank_that_stalls(void) {
+  begin();
+  make_comms(deadline);
+  const uint64_t start = now_ns();
+  assert_comm(sum(0, 1));
+  assert_comm(sum(2, 1));
+  is_told(0, RILL_ERROR_TIMEOUT, "all_reduce of rank 0 of 3 has not ended within 200000000 ns");
+  is_told(2, RILL_ERROR_TIMEOUT, "rank 2 of 3");
+  assert_true(now_ns() - start >= deadline);
+  assert_comm_fails(sum(0, 1), RILL_ERROR_TIMEOUT, "trio");
+  assert_comm_fails(rill_comm_barrier(comms[2], streams[2]), RILL_ERROR_TIMEOUT, "rill_comm_barrier");
+  assert_comm(rill_comm_validate(comms[1])); /* it has noticed nothing */
+  release_comms();
+  works_anew();
+  end();
+}
+
+/* The deadline counts from when the stream comes to the operation, not from the call. */
+static void a_stream_that_is_late(void) {
+  begin();
+  make_comms(deadline);
+  driver->pause(0);
+  assert_comm(sum(0, 1));
+  let_pass_ns(2 * deadline);
+  assert_comm(rill_comm_validate(comms[0]));
+  driver->resume(0);
+  assert_comm(sum(1, 1));
+  assert_comm(sum(2, 1));
+  for (int i = 0; i < RANKS; i++) assert_ok(rill_stream_synchronize(streams[i]));
+  release_comms();
+  end();
+}
+
+static void another_count(void) {
+  begin();
+  make_comms(deadline);
+  for (int i = 0; i < RANKS; i++) assert_comm(sum(i, i == 1 ? 2 : 1));
+  for (int i = 0; i < RANKS; i++) is_told(i, RILL_ERROR_TIMEOUT, "all_reduce");
+  release_comms();
+  works_anew();
+  end();
+}
+
+static void a_rank_that_dies(void) {
+  begin();
+  make_comms(60 * UINT64_C(1000000000));
+  assert_comm(sum(0, 1));
+  assert_comm(sum(2, 1));
+  engine->kill(1);
+  is_told(0, RILL_ERROR_BACKEND, "a rank has gone");
+  is_told(2, RILL_ERROR_BACKEND, "a rank has gone");
+  assert_comm_fails(sum(0, 1), RILL_ERROR_BACKEND, "[6 ncclRemoteError]");
+  release_comms();
+  works_anew();
+  end();
+}
+
+/* Without a deadline nobody watches: the next question finds it, and an abort ends what runs. */
+static void a_rank_that_dies_unwatched(void) {
+  begin();
+  make_comms(0);
+  assert_comm(sum(0, 1));
+  engine->kill(1);
+  assert_comm_fails(rill_comm_validate(comms[0]), RILL_ERROR_BACKEND, "ncclRemoteError");
+  assert_ok(rill_stream_synchronize(streams[0]));
+  release_comms();
+  works_anew();
+  end();
+}
+
+static void an_abort(void) {
+  begin();
+  for (int watched = 0; watched < 2; watched++) {
+    make_comms(watched != 0 ? 60 * UINT64_C(1000000000) : 0);
+    assert_comm(sum(0, 1));
+    assert_comm(rill_comm_abort(comms[0]));
+    assert_comm(rill_comm_abort(comms[0]));
+    if (watched != 0) is_told(0, RILL_ERROR_BACKEND, "rill_comm_abort");
+    assert_ok(rill_stream_synchronize(streams[0]));
+    assert_comm_fails(sum(0, 1), RILL_ERROR_BACKEND, "rill_comm_abort ended");
+    release_comms();
+  }
+  works_anew();
+  end();
+}
+
+/* ---- calls that do not return ---- */
+
+static const char *submit_and_block(unsigned index, void *shared) {
+  (void)shared;
+  COMM_FAILS(sum((int)index, 1), RILL_ERROR_BACKEND, "all_reduce");
+  COMM_FAILS(sum((int)index, 1), RILL_ERROR_TIMEOUT, "a call of the engine");
+  return NULL;
+}
+
+static void a_submission_that_blocks(void) {
+  begin();
+  make_comms(deadline);
+  engine->block_submissions(1);
+  run_threads(2, submit_and_block, NULL);
+  engine->block_submissions(0);
+  release_comms();
+  works_anew();
+  end();
+}
+
+static rill_comm_id id;
+
+static const char *join_alone(unsigned index, void *shared) {
+  (void)shared;
+  rill_comm comm = { 1 };
+  COMM_FAILS(rill_comm_create(gpus[index], &id, 2, index, RILL_COMM_OPTIONS(.timeout_ns = deadline), &comm),
+             RILL_ERROR_TIMEOUT, "the others have not joined within 200000000 ns");
+  REQUIRE(comm.id == 0);
+  return NULL;
+}
+
+/* Who gave up waiting is not left behind when the other comes at last. */
+static void nobody_else_joins(void) {
+  begin();
+  assert_comm(rill_comm_id_create(gpus[0], &id));
+  run_threads(1, join_alone, NULL);
+  rill_comm late = RILL_NULL_COMM;
+  assert_comm(rill_comm_create(gpus[1], &id, 2, 1, NULL, &late));
+  assert_comm(rill_comm_release(late));
+  works_anew();
+  end();
+}
+
+static const char *join_together(unsigned index, void *shared) {
+  rill_comm *out = shared;
+  COMM(rill_comm_create(gpus[index], &id, RANKS, index, NULL, &out[index]));
+  return NULL;
+}
+
+static void threads_join(void) {
+  begin();
+  assert_comm(rill_comm_id_create(gpus[0], &id));
+  run_threads(RANKS, join_together, comms);
+  works();
+  release_comms();
+  end();
+}
+
+/* ---- what rill has to do with it ---- */
+
+static void a_held_stream(void) {
+  begin();
+  make_comms(0);
+  rill_event never = RILL_NULL_EVENT;
+  assert_ok(rill_event_create(gpus[0], NULL, &never));
+  assert_ok(rill_stream_wait_event(streams[0], never, 0));
+  assert_comm_fails(sum(0, 1), RILL_ERROR_NOT_READY, "held");
+  rill_stream other = RILL_NULL_STREAM;
+  assert_ok(rill_stream_create(gpus[0], NULL, &other));
+  assert_ok(rill_stream_record_event(other, never, 0));
+  assert_ok(rill_stream_synchronize(streams[0]));
+  works();
+  assert_ok(rill_stream_release(other));
+  assert_ok(rill_event_release(never));
+  release_comms();
+  end();
+}
+
+static void the_current_device_stays(void) {
+  begin();
+  const int before = driver->current_device();
+  make_comms(deadline);
+  works();
+  assert_comm(rill_comm_abort(comms[0]));
+  assert_int_equal(driver->current_device(), before);
+  release_comms();
+  end();
+}
+
+static void bad_ids_and_devices(void) {
+  begin();
+  rill_comm comm;
+  rill_comm_id good, bad;
+  rill_device cpu;
+  assert_ok(rill_device_open("cpu", &cpu));
+  assert_comm(rill_comm_id_create(gpus[0], &good));
+  bad = good;
+  bad.bytes[0] ^= 1;
+  assert_comm_fails(rill_comm_create(gpus[0], &bad, 2, 0, NULL, &comm), RILL_ERROR_INVALID_ARGUMENT, "id is none");
+  bad = good;
+  bad.bytes[191] = 1;
+  assert_comm_fails(rill_comm_create(gpus[0], &bad, 2, 0, NULL, &comm), RILL_ERROR_INVALID_ARGUMENT, "id is none");
+  assert_comm_fails(rill_comm_create(cpu, &good, 2, 0, NULL, &comm), RILL_ERROR_WRONG_BACKEND, "backend");
+  assert_comm_fails(rill_comm_create(gpus[0], NULL, 2, 0, NULL, &comm), RILL_ERROR_INVALID_ARGUMENT, "id is NULL");
+  assert_comm_fails(rill_comm_create(gpus[0], &good, 2, 0, NULL, NULL), RILL_ERROR_INVALID_ARGUMENT, "out is NULL");
+  assert_comm_fails(rill_comm_create(gpus[0], &good, 2, 2, NULL, &comm), RILL_ERROR_OUT_OF_RANGE, "rank 2 of 2");
+  assert_comm_fails(rill_comm_create((rill_device){ 9 }, &good, 2, 0, NULL, &comm), RILL_ERROR_INVALID_HANDLE,
+                    "device");
+  rill_comm_options options = { 0 };
+  assert_comm_fails(rill_comm_create(gpus[0], &good, 2, 0, &options, &comm), RILL_ERROR_INVALID_ARGUMENT,
+                    "struct_size");
+  const rill_device twice[] = { gpus[0], gpus[0] }, mixed[] = { gpus[0], cpu };
+  assert_comm_fails(rill_comm_create_all(twice, 2, NULL, comms), RILL_ERROR_INVALID_ARGUMENT, "are the same");
+  assert_comm_fails(rill_comm_create_all(mixed, 2, NULL, comms), RILL_ERROR_WRONG_BACKEND, "devices[1]");
+  assert_comm_fails(rill_comm_create_all(&cpu, 1, NULL, comms), RILL_ERROR_UNSUPPORTED, "process");
+  assert_comm_fails(rill_comm_create_all(gpus, 0, NULL, comms), RILL_ERROR_OUT_OF_RANGE, "count 0");
+  make_comms(0);
+  assert_comm_fails(rill_comm_barrier(comms[0], streams[1]), RILL_ERROR_WRONG_DEVICE, "another device");
+  release_comms();
+  end();
+}
+
+static void a_thousand_communicators(void) {
+  begin();
+  const size_t before = driver->live("*");
+  const unsigned rounds = scaled(1000);
+  for (unsigned i = 0; i < rounds; i++) {
+    make_comms(i % 2 == 0 ? 0 : deadline);
+    if (i % 50 == 0) works();
+    release_comms();
+  }
+  engine_has(0);
+  const uint64_t until = now_ns() + PATIENCE_NS; /* what ends apart frees its memory a moment later */
+  while (driver->live("*") > before + 16 && now_ns() < until) let_pass_ns(MILLISECOND);
+  assert_true(driver->live("*") <= before + 16);
+  end();
+}
+
+static void after_a_fork(void) {
+  begin();
+  make_comms(0);
+  const pid_t child = fork();
+  if (child == 0) {
+    rill_comm comm;
+    const bool refused = rill_comm_barrier(comms[0], streams[0]) == RILL_ERROR_NO_DEVICE &&
+                         rill_comm_create(gpus[0], &id, 1, 0, NULL, &comm) != RILL_OK;
+    _exit(refused ? 0 : 1);
+  }
+  int result = 1;
+  assert_int_equal(waitpid(child, &result, 0), child);
+  assert_int_equal(result, 0);
+  works();
+  release_comms();
+  end();
+}
+
+/* Exit with everything under way: a child, since it is a process's end. */
+static void exits_in_the_middle(void) {
+  begin();
+  assert_int_equal(system("\"$RILL_COMM_SELF\" exit"), 0);
+  end();
+}
+
+static int leave_in_the_middle(void) {
+  begin();
+  make_comms(deadline);
+  (void)!sum(0, 1); /* nobody else comes */
+  (void)rill_comm_release(comms[1]);
+  return 0;
+}
+
+int main(int argc, char **argv) {
+  if (argc > 1) return leave_in_the_middle();
+  if (setenv("RILL_COMM_SELF", argv[0], 1) != 0) return EXIT_FAILURE;
+  static const struct test tests[] = {
+    TEST(a_call_that_fails),
+    TEST(a_submission_that_fails),
+    TEST(a_rank_that_stalls),
+    TEST(a_stream_that_is_late),
+    TEST(another_count),
+    TEST(a_rank_that_dies),
+    TEST(a_rank_that_dies_unwatched),
+    TEST(an_abort),
+    TEST(a_submission_that_blocks),
+    TEST(nobody_else_joins),
+    TEST(threads_join),
+    TEST(a_held_stream),
+    TEST(the_current_device_stays),
+    TEST(bad_ids_and_devices),
+    TEST(a_thousand_communicators),
+    TEST(after_a_fork),
+    TEST(exits_in_the_middle),
+  };
+  return RUN_ONCE("faults of rill_comm", tests);
+}

@@ -1,0 +1,266 @@
+/* Programs that use MPI themselves, and jobs that go wrong: one case a run, named on the command line.  Each rank says
+ * on stdout what it saw; test_mpi.py, which starts mpirun, knows what that has to be. */
+#include <mpi.h> /* before rill/comm_mpi.h, which then has more */
+
+#include "ranks.h"
+
+#include <sched.h>
+#include <semaphore.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static rill_device cpu;
+static rill_stream stream;
+static uint32_t ranks, rank;
+
+static void check(rill_status status, const char *call) {
+  if (status == RILL_OK) return;
+  (void)printf("%s failed: %s; %s\n", call, rill_last_error_text(), rill_comm_last_error_text());
+  (void)fflush(stdout);
+  _exit(2);
+}
+#define CHECK(call) check((call), #call)
+
+static void say(const char *what, const char *text) {
+  (void)printf("%s: %s\n", what, text);
+  (void)fflush(stdout);
+}
+
+static rill_comm join(uint64_t timeout_ns) {
+  rill_comm_id id;
+  rill_comm comm;
+  CHECK(rill_comm_mpi_world(&id, &ranks, &rank));
+  CHECK(rill_comm_create(cpu, &id, ranks, rank, RILL_COMM_OPTIONS(.timeout_ns = timeout_ns, .label = "job"), &comm));
+  return comm;
+}
+
+static int64_t sum_of(rill_comm comm, int64_t value) {
+  static int64_t cell;
+  cell = value;
+  CHECK(rill_comm_all_reduce(comm, stream, &cell, &cell, 1, RILL_COMM_INT64, RILL_COMM_SUM));
+  CHECK(rill_stream_synchronize(stream));
+  return cell;
+}
+
+/* Waits until the others are through, for as long as a test waits for anything. */
+static void meet(void) { (void)MPI_Barrier(MPI_COMM_WORLD); }
+
+/* ---- MPI of the program's own ---- */
+
+static int own_communicator(void) {
+  int level = 0;
+  (void)MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &level);
+  int me = 0;
+  (void)MPI_Comm_rank(MPI_COMM_WORLD, &me);
+  MPI_Comm half;
+  (void)MPI_Comm_split(MPI_COMM_WORLD, me % 2, -me, &half); /* the even and the odd ones, backwards */
+  rill_comm_id id;
+  rill_comm comm;
+  if (rill_comm_mpi_handle_id(MPI_Comm_c2f(half), "another MPI", &id, &ranks, &rank) == RILL_OK) return 3;
+  say("another", rill_comm_last_error_text());
+  if (rill_comm_mpi_handle_id(MPI_Comm_c2f(half), NULL, &id, &ranks, &rank) == RILL_OK) return 3;
+  CHECK(rill_comm_mpi_id(half, &id, &ranks, &rank));
+  CHECK(rill_comm_create(cpu, &id, ranks, rank, NULL, &comm));
+  (void)MPI_Comm_free(&half);
+  const int64_t sum = sum_of(comm, me);
+  const bool right = ranks == 2 && rank == (me < 2 ? 1 : 0) && sum == (me % 2 == 0 ? 2 : 4);
+  say("half", right ? "right" : "wrong");
+  CHECK(rill_comm_release(comm));
+  (void)MPI_Finalize();
+  rill_comm_id none;
+  if (rill_comm_mpi_world(&none, &ranks, &rank) == RILL_OK) return 3;
+  say("after MPI_Finalize", rill_comm_last_error_text());
+  return 0;
+}
+
+static int too_few_threads(void) {
+  int level = 0;
+  (void)MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &level);
+  rill_comm_id id;
+  if (rill_comm_mpi_world(&id, &ranks, &rank) == RILL_OK && level < MPI_THREAD_MULTIPLE) return 3;
+  say("level", rill_comm_last_error_text());
+  (void)MPI_Finalize();
+  return 0;
+}
+
+/* ---- one id for all, or not ---- */
+
+static int other_ids(void) {
+  rill_comm_id id;
+  rill_comm comm;
+  (void)join(0);
+  CHECK(rill_comm_id_create(cpu, &id)); /* each has its own */
+  if (rill_comm_create(cpu, &id, ranks, rank, NULL, &comm) == RILL_OK) return 3;
+  say("ids", rill_comm_last_error_text());
+  if (rill_comm_create(cpu, &id, ranks + 1, rank, NULL, &comm) == RILL_OK) return 3;
+  say("ranks", rill_comm_last_error_text());
+  CHECK(rill_comm_mpi_world(&id, &ranks, &rank));
+  if (rill_comm_create(cpu, &id, ranks, rank / 2, NULL, &comm) == RILL_OK) return 3;
+  say("same rank", rill_comm_last_error_text());
+  return 0;
+}
+
+/* ---- jobs that go wrong ---- */
+
+static void say_end(rill_comm comm) {
+  (void)!rill_stream_synchronize(stream);
+  say("stream", rill_last_error_text());
+  while (rill_comm_validate(comm) == RILL_OK) (void)sched_yield(); /* the test has a time limit */
+  (void)!rill_comm_barrier(comm, stream);
+  say("comm", rill_comm_last_error_text());
+}
+
+/* Rank 1 does not come in time.  What was behind the operation does not run. */
+static int stall(void) {
+  const rill_comm comm = join(300 * MILLISECOND);
+  uint32_t behind = 5, written = 7;
+  if (rank != 1) {
+    CHECK(rill_comm_barrier(comm, stream));
+    CHECK(rill_fill_async(stream, &behind, &written, sizeof written, 1));
+    say_end(comm);
+    say("behind", behind == 5 ? "not run" : "run");
+    CHECK(rill_stream_synchronize(stream)); /* told once */
+  }
+  meet();
+  return 0;
+}
+
+/* An operation whose stream failed before it. */
+static int fail_before(void) {
+  const rill_comm comm = join(300 * MILLISECOND);
+  rill_event never;
+  if (rank == 1) {
+    CHECK(rill_event_create(cpu, RILL_EVENT_OPTIONS(.label = "never"), &never));
+    CHECK(rill_stream_wait_event(stream, never, 0));
+  }
+  CHECK(rill_comm_barrier(comm, stream));
+  if (rank == 1) CHECK(rill_event_release(never));
+  say_end(comm);
+  meet();
+  return 0;
+}
+
+static int receive_less(void) {
+  const rill_comm comm = join(PATIENCE_NS);
+  static int32_t cells[4];
+  if (rank == 0) CHECK(rill_comm_send(comm, stream, cells, 2, RILL_COMM_INT32, 1));
+  if (rank == 1) {
+    CHECK(rill_comm_receive(comm, stream, cells, 3, RILL_COMM_INT32, 0));
+    say_end(comm);
+  }
+  CHECK(rill_stream_synchronize(stream));
+  meet();
+  return 0;
+}
+
+static int die(void) {
+  const rill_comm comm = join(0);
+  if (rank == 1) _exit(7);
+  CHECK(rill_comm_barrier(comm, stream));
+  CHECK(rill_stream_synchronize(stream));
+  say("barrier", "passed");
+  return 0;
+}
+
+static int abort_it(void) {
+  const rill_comm comm = join(0);
+  if (rank != 1) {
+    CHECK(rill_comm_barrier(comm, stream));
+    CHECK(rill_comm_abort(comm));
+    say_end(comm);
+  }
+  meet();
+  return 0;
+}
+
+/* ---- no worker waits ---- */
+
+static int threads_of_process(void) {
+  FILE *file = fopen("/proc/self/status", "r");
+  char line[256];
+  int threads = -1;
+  while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+    if (sscanf(line, "Threads: %d", &threads) == 1) break;
+  }
+  if (file != NULL) (void)fclose(file);
+  return threads;
+}
+
+static void count(void *user, rill_status stream_status) {
+  (void)stream_status;
+  (void)sem_post(user);
+}
+
+/* Receives that wait on 400 streams, and other streams that go on with no thread more. */
+static int wait_on_many_streams(void) {
+  enum { WAITING = 400, OTHERS = 200 };
+  static rill_stream waiting[WAITING];
+  static int32_t cells[WAITING];
+  const rill_comm comm = join(PATIENCE_NS);
+  sem_t done;
+  (void)sem_init(&done, 0, 0);
+  (void)sum_of(comm, 1);
+  const int before = threads_of_process();
+  for (int32_t i = 0; i < WAITING; i++) {
+    CHECK(rill_stream_create(cpu, NULL, &waiting[i]));
+    if (rank % 2 == 0) CHECK(rill_comm_receive(comm, waiting[i], &cells[i], 1, RILL_COMM_INT32, rank + 1));
+  }
+  for (int i = 0; i < OTHERS; i++) CHECK(rill_stream_host_call(stream, count, &done));
+  for (int i = 0; i < OTHERS; i++) (void)sem_wait(&done);
+  const int during = threads_of_process();
+  say("threads", during - before <= 4 ? "few" : "many");
+  meet();
+  for (int32_t i = 0; i < WAITING; i++) {
+    cells[i] = rank % 2 == 1 ? i : cells[i];
+    if (rank % 2 == 1) CHECK(rill_comm_send(comm, waiting[i], &cells[i], 1, RILL_COMM_INT32, rank - 1));
+  }
+  bool right = true;
+  for (int32_t i = 0; i < WAITING; i++) {
+    CHECK(rill_stream_synchronize(waiting[i]));
+    right &= cells[i] == i;
+  }
+  say("received", right ? "right" : "wrong");
+  return 0;
+}
+
+/* Many communicators, one after the other and several at a time, more than MPICH has room for. */
+static int many_communicators(void) {
+  enum { ROUNDS = 2500, KEPT = 8 };
+  rill_comm kept[KEPT] = { RILL_NULL_COMM };
+  bool right = true;
+  for (int i = 0; i < ROUNDS; i++) {
+    CHECK(rill_comm_release(kept[i % KEPT]));
+    kept[i % KEPT] = join(0);
+    if (i % 100 == 0) right &= sum_of(kept[i % KEPT], 1) == ranks;
+  }
+  for (int i = 0; i < KEPT; i++) {
+    right &= sum_of(kept[i], i) == (int64_t)ranks * i;
+    CHECK(rill_comm_release(kept[i]));
+  }
+  say("many", right ? "right" : "wrong");
+  return 0;
+}
+
+int main(int argc, char **argv) {
+  static const struct {
+    const char *name;
+    int (*run)(void);
+  } cases[] = {
+    { "own_communicator", own_communicator },
+    { "too_few_threads", too_few_threads },
+    { "other_ids", other_ids },
+    { "stall", stall },
+    { "fail_before", fail_before },
+    { "receive_less", receive_less },
+    { "die", die },
+    { "abort", abort_it },
+    { "wait_on_many_streams", wait_on_many_streams },
+    { "many_communicators", many_communicators },
+  };
+  CHECK(rill_device_open("cpu", &cpu));
+  CHECK(rill_stream_create(cpu, NULL, &stream));
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    if (argc > 1 && strcmp(argv[1], cases[i].name) == 0) return cases[i].run();
+  }
+  return 4;
+}

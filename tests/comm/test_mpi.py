@@ -1,0 +1,101 @@
+"""Programs that use MPI themselves, jobs that go wrong, and jobs without what they need.
+
+usage: test_mpi.py LAUNCHER PROGRAM OTHER_ENGINES, in the environment of one MPI; OTHER_ENGINES is a folder with the engine
+of another implementation, or "".
+"""
+import collections
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+launcher, other_engines = sys.argv[1], sys.argv[3]
+program = os.path.abspath(sys.argv[2])
+
+
+def run(case, ranks=4, **variables):
+    """Runs a case; gives the exit status, and each kind of line with what the ranks said."""
+    done = subprocess.run([launcher, "-n", str(ranks), program, case], env={**os.environ, **variables}, text=True,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=200)
+    said = collections.defaultdict(list)
+    for line in done.stdout.splitlines():
+        kind, _, text = line.partition(": ")
+        said[kind].append(text)
+    return done.returncode, said, done.stdout
+
+
+class Mpi(unittest.TestCase):
+    def case(self, name, expected, ranks=4, fails=False, **variables):
+        """`expected`: for each kind of line, how many ranks say it and what it has in it."""
+        status, said, output = run(name, ranks, **variables)
+        with self.subTest(name=name, output=output):
+            self.assertNotRegex(output, r"\) failed: ")
+            for kind, (count, pattern) in expected.items():
+                self.assertEqual(len(said[kind]), count, kind)
+                for text in said[kind]:
+                    self.assertRegex(text, pattern)
+            if not fails:
+                self.assertEqual(status, 0)
+            return status
+
+    def test_communicator_of_the_program(self):
+        self.case("own_communicator", {"half": (4, "^right$"), "another": (4, '"another MPI".*INVALID_ARGUMENT'), "after MPI_Finalize": (4, "has been finalized.*UNSUPPORTED")})
+
+    def test_thread_level(self):
+        self.case("too_few_threads", {"level": (4, "MPI_THREAD_MULTIPLE.*MPI_Init_thread.*UNSUPPORTED")})
+
+    def test_ids(self):
+        self.case("other_ids", {"ids": (4, "same id.*INVALID_ARGUMENT"), "ranks": (4, "5 ranks.*of 4.*UNSUPPORTED"),
+                                "same rank": (4, "same rank.*INVALID_ARGUMENT")})
+
+    def test_stalled_rank(self):
+        late = "barrier of rank [023] of 4 has not ended within 300000000 ns.*TIMEOUT"
+        self.case("stall", {"stream": (3, late), "comm": (3, "^rill_comm_barrier: job: " + late), "behind": (3, "^not run$")},
+                  fails=True)
+
+    def test_stream_that_failed_before(self):
+        status, said, output = run("fail_before")
+        with self.subTest(output=output):
+            # The one whose stream failed knows why; the others' deadline passes.
+            self.assertEqual(len([t for t in said["comm"] if "the work before it failed" in t]), 1)
+            self.assertEqual(len([t for t in said["comm"] if "TIMEOUT" in t]), 3)
+
+    def test_receive_of_another_count(self):
+        self.case("receive_less", {"stream": (1, "receives 3 elements, rank 0 sent 2"),
+                                   "comm": (1, "receives 3 elements.*INVALID_ARGUMENT")}, fails=True)
+
+    def test_dead_rank_ends_the_job(self):
+        status = self.case("die", {"barrier": (0, "")}, fails=True)
+        self.assertNotEqual(status, 0)
+
+    def test_abort(self):
+        ended = "rill_comm_abort ended the communicator"
+        self.case("abort", {"stream": (3, ended), "comm": (3, ended)}, fails=True)
+
+    def test_no_worker_waits(self):
+        self.case("wait_on_many_streams", {"threads": (4, "^few$"), "received": (4, "^right$")})
+
+    def test_many_communicators(self):
+        self.case("many_communicators", {"many": (1, "^right$")}, ranks=1)
+
+    def test_missing_engine(self):
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "librill_comm_mpi.so.0"), "wb"):
+                pass  # found before the real one, and no library
+            folders = folder + ":" + os.environ["LD_LIBRARY_PATH"]
+            status, said, output = run("stall", 1, LD_LIBRARY_PATH=folders)
+        self.assertNotEqual(status, 0)
+        self.assertRegex(output, r"librill_comm_mpi\.so\.0: file too short; install libopenmpi-dev or libmpich-dev.*UNSUPPORTED")
+
+    def test_engine_of_another_mpi(self):
+        if other_engines == "":
+            self.skipTest("one MPI is here")
+        status, said, output = run("own_communicator", 1, LD_LIBRARY_PATH=other_engines)
+        self.assertNotEqual(status, 0)
+        self.assertRegex(output, r"this process has .*, and librill_comm_mpi was built for.*UNSUPPORTED")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1] + sys.argv[4:])

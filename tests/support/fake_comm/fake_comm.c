@@ -1,0 +1,421 @@
+/* NCCL's functions, for ranks that are threads or devices of one process. */
+#include "fake_comm.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define EXPORT __attribute__((visibility("default")))
+
+/* ---- communicators ---- */
+
+struct meeting { /* of one collective operation of all ranks */
+  struct meeting *next;
+  uint64_t number;
+  int come;
+  struct fake_comm_op *ops[];
+};
+
+struct clique {
+  struct clique *next;
+  struct gpu_comm_id id;
+  int ranks, joined, left;
+  struct meeting *meetings;
+  struct fake_comm_op *mail; /* sends and receives that wait for their match, oldest first */
+  struct ncclComm *members[];
+};
+
+struct ncclComm {
+  struct clique *clique;
+  int rank, device, error;
+  bool ended;          /* aborted, revoked or destroyed: what runs or is queued gives up */
+  unsigned references; /* the user's, and of bundles that are queued or run */
+  uint64_t collectives, bundles, bundles_done;
+};
+
+/* What one group gives one stream of one communicator. */
+struct bundle {
+  struct bundle *next;
+  struct ncclComm *comm;
+  void *stream;
+  uint64_t number;
+  struct fake_comm_op *first, **last;
+};
+
+static struct clique *cliques;
+static size_t live;
+static _Thread_local struct {
+  int depth, error;
+  struct bundle *first, **last;
+  struct clique *joining[64];
+  int joining_count;
+} group;
+
+size_t fake_comm_live(void) {
+  pthread_mutex_lock(&fake_comm_lock);
+  const size_t count = live;
+  (void)fake_comm_leave(0);
+  return count;
+}
+
+void fake_comm_kill(int rank) {
+  pthread_mutex_lock(&fake_comm_lock);
+  for (struct clique *clique = cliques; clique != NULL; clique = clique->next) {
+    for (int i = 0; i < clique->ranks; i++) {
+      if (i != rank && rank < clique->ranks && clique->members[i] != NULL) clique->members[i]->error = 6;
+    }
+  }
+  (void)fake_comm_leave(0);
+}
+
+static void wait(void) { pthread_cond_wait(&fake_comm_changed, &fake_comm_lock); }
+
+static void drop(struct ncclComm *comm) {
+  if (--comm->references > 0) return;
+  struct clique *clique = comm->clique;
+  if (++clique->left == clique->ranks) {
+    struct clique **link = &cliques;
+    while (*link != clique) link = &(*link)->next;
+    *link = clique->next;
+    while (clique->meetings != NULL) {
+      struct meeting *meeting = clique->meetings;
+      clique->meetings = meeting->next;
+      free(meeting);
+    }
+    free(clique);
+  }
+  free(comm);
+}
+
+/* ---- running ---- */
+
+static bool same_shape(const struct fake_comm_op *a, const struct fake_comm_op *b) {
+  return a->kind == b->kind && a->count == b->count && a->type == b->type && a->peer == b->peer &&
+         a->reduction == b->reduction;
+}
+
+static void post_collective(struct fake_comm_op *op) {
+  struct clique *clique = op->comm->clique;
+  struct meeting **link = &clique->meetings;
+  while (*link != NULL && (*link)->number != op->number) link = &(*link)->next;
+  if (*link == NULL) *link = calloc(1, sizeof **link + (size_t)clique->ranks * sizeof(struct fake_comm_op *));
+  struct meeting *meeting = *link;
+  meeting->number = op->number;
+  meeting->ops[op->comm->rank] = op;
+  if (++meeting->come < clique->ranks) return;
+  for (int i = 1; i < clique->ranks; i++) {
+    if (meeting->ops[i] == NULL || !same_shape(meeting->ops[0], meeting->ops[i])) return; /* for ever, as kernels do */
+  }
+  fake_comm_compute(meeting->ops, clique->ranks);
+  for (int i = 0; i < clique->ranks; i++) meeting->ops[i]->done = true;
+  *link = meeting->next;
+  free(meeting);
+}
+
+static bool matches(const struct fake_comm_op *a, const struct fake_comm_op *b) {
+  return a->kind != b->kind && a->peer == b->comm->rank && b->peer == a->comm->rank;
+}
+
+static void post_mail(struct fake_comm_op *op) {
+  struct fake_comm_op **link = &op->comm->clique->mail;
+  while (*link != NULL && !matches(*link, op)) link = &(*link)->next;
+  struct fake_comm_op *other = *link;
+  if (other == NULL) {
+    op->next = NULL;
+    *link = op;
+    return;
+  }
+  *link = other->next;
+  if (other->count != op->count || other->type != op->type) return; /* for ever */
+  const struct fake_comm_op *send = op->kind == FAKE_SEND ? op : other;
+  memcpy(op->kind == FAKE_SEND ? other->dst : op->dst, send->src, op->count * fake_comm_size_of(op->type));
+  op->done = other->done = true;
+}
+
+/* Takes operations that gave up out of what others may still look at. */
+static void take_back(struct fake_comm_op *op) {
+  struct clique *clique = op->comm->clique;
+  for (struct meeting *meeting = clique->meetings; meeting != NULL; meeting = meeting->next) {
+    if (meeting->ops[op->comm->rank] == op) meeting->ops[op->comm->rank] = NULL;
+  }
+  for (struct fake_comm_op **link = &clique->mail; *link != NULL;) {
+    if (*link == op) {
+      *link = op->next;
+    } else {
+      link = &(*link)->next;
+    }
+  }
+}
+
+static bool all_done(const struct fake_comm_op *const *ops, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    if (!ops[i]->done) return false;
+  }
+  return true;
+}
+
+/* In the stream's thread.  Bundles of a communicator run one after the other, as the vendor's kernels do. */
+static void run_bundle(void *data, int status) {
+  struct bundle *bundle = data;
+  struct ncclComm *comm = bundle->comm;
+  size_t count = 0;
+  pthread_mutex_lock(&fake_comm_lock);
+  for (struct fake_comm_op *op = bundle->first; op != NULL; op = op->next) count++;
+  struct fake_comm_op **ops = calloc(count, sizeof(struct fake_comm_op *));
+  count = 0;
+  for (struct fake_comm_op *op = bundle->first; op != NULL; op = op->next) ops[count++] = op;
+  while (comm->bundles_done != bundle->number && !comm->ended) wait();
+  for (size_t i = 0; i < count && status == 0 && !comm->ended; i++) {
+    if (ops[i]->kind == FAKE_SEND || ops[i]->kind == FAKE_RECEIVE) post_mail(ops[i]);
+    else post_collective(ops[i]);
+  }
+  pthread_cond_broadcast(&fake_comm_changed);
+  while (status == 0 && !all_done((const struct fake_comm_op *const *)ops, count) && !comm->ended) wait();
+  for (size_t i = 0; i < count; i++) {
+    if (!ops[i]->done) take_back(ops[i]);
+    free(ops[i]);
+  }
+  free(ops);
+  comm->bundles_done++;
+  drop(comm);
+  free(bundle);
+  (void)fake_comm_leave(0);
+}
+
+/* ---- groups ---- */
+
+static struct bundle *bundle_of(struct ncclComm *comm, void *stream) {
+  for (struct bundle *bundle = group.first; bundle != NULL; bundle = bundle->next) {
+    if (bundle->comm == comm && bundle->stream == stream) return bundle;
+  }
+  struct bundle *bundle = calloc(1, sizeof *bundle);
+  bundle->comm = comm;
+  comm->references++;
+  bundle->stream = stream;
+  bundle->last = &bundle->first;
+  if (group.first == NULL) group.last = &group.first;
+  *group.last = bundle;
+  group.last = &bundle->next;
+  return bundle;
+}
+
+/* Hands all bundles of the group to their streams, or forgets them.  Takes and gives up the lock. */
+static int end_group(void) {
+  int code = group.error;
+  struct bundle *bundle = group.first;
+  group.first = NULL;
+  group.error = 0;
+  while (bundle != NULL) {
+    struct bundle *next = bundle->next;
+    pthread_mutex_lock(&fake_comm_lock);
+    while (code == 0 && fake_comm_blocks() && !bundle->comm->ended) wait();
+    if (code == 0 && bundle->comm->ended) code = 3;
+    bundle->number = bundle->comm->bundles;
+    if (code == 0) bundle->comm->bundles++;
+    else drop(bundle->comm);
+    (void)fake_comm_leave(0);
+    if (code == 0 && fake_comm_enqueue(bundle->stream, run_bundle, bundle) == 0) {
+      bundle = next;
+      continue;
+    }
+    if (code == 0) abort(); /* the fake driver never refuses a stream that was looked at */
+    while (bundle->first != NULL) {
+      struct fake_comm_op *op = bundle->first;
+      bundle->first = op->next;
+      free(op);
+    }
+    free(bundle);
+    bundle = next;
+  }
+  pthread_mutex_lock(&fake_comm_lock);
+  for (int i = 0; i < group.joining_count; i++) {
+    while (code == 0 && group.joining[i]->joined < group.joining[i]->ranks) wait();
+  }
+  group.joining_count = 0;
+  return fake_comm_leave(code);
+}
+
+EXPORT int ncclGroupStart(void);
+int ncclGroupStart(void) {
+  const int code = fake_comm_enter(__func__);
+  if (code != 0) return code;
+  group.depth++;
+  return fake_comm_leave(0);
+}
+
+EXPORT int ncclGroupEnd(void);
+int ncclGroupEnd(void) {
+  const int code = fake_comm_enter(__func__);
+  if (code == 0) (void)fake_comm_leave(0);
+  if (group.depth == 0) return 5;
+  if (group.error == 0) group.error = code;
+  return --group.depth > 0 ? 0 : end_group();
+}
+
+static int submit(const char *function, struct fake_comm_op values) {
+  int code = fake_comm_enter(function);
+  if (code == 0) {
+    struct ncclComm *comm = values.comm;
+    if (comm->ended || comm->device != fake_comm_device_of_stream(values.stream)) code = 4;
+    struct fake_comm_op *op = malloc(sizeof *op);
+    *op = values;
+    op->next = NULL;
+    if (values.kind != FAKE_SEND && values.kind != FAKE_RECEIVE && code == 0) op->number = comm->collectives++;
+    struct bundle *bundle = bundle_of(comm, values.stream);
+    *bundle->last = op;
+    bundle->last = &op->next;
+    (void)fake_comm_leave(0);
+  }
+  if (group.error == 0) group.error = code;
+  if (group.depth > 0) return code;
+  return end_group();
+}
+
+/* ---- life ---- */
+
+EXPORT int ncclGetVersion(int *version);
+int ncclGetVersion(int *version) {
+  *version = FAKE_COMM_VERSION;
+  return 0;
+}
+
+EXPORT const char *ncclGetErrorString(int result);
+const char *ncclGetErrorString(int result) {
+  return result == 6 ? "a rank has gone" : "an error that a test asked for";
+}
+
+EXPORT const char *ncclGetLastError(void *comm);
+const char *ncclGetLastError(void *comm) {
+  (void)comm;
+  return "";
+}
+
+EXPORT int ncclGetUniqueId(struct gpu_comm_id *id);
+int ncclGetUniqueId(struct gpu_comm_id *id) {
+  static uint64_t last;
+  const int code = fake_comm_enter(__func__);
+  if (code != 0) return code;
+  memset(id, 0, sizeof *id);
+  ++last;
+  memcpy(id, &last, sizeof last);
+  return fake_comm_leave(0);
+}
+
+static struct clique *find_clique(const struct gpu_comm_id *id, int ranks) {
+  for (struct clique *clique = cliques; clique != NULL; clique = clique->next) {
+    if (memcmp(&clique->id, id, sizeof *id) == 0) return clique;
+  }
+  struct clique *clique = calloc(1, sizeof *clique + (size_t)ranks * sizeof(struct ncclComm *));
+  clique->id = *id;
+  clique->ranks = ranks;
+  clique->next = cliques;
+  cliques = clique;
+  return clique;
+}
+
+EXPORT int ncclCommInitRank(void **out, int ranks, struct gpu_comm_id id, int rank);
+int ncclCommInitRank(void **out, int ranks, struct gpu_comm_id id, int rank) {
+  const int device = fake_comm_current_device();
+  int code = fake_comm_enter(__func__);
+  if (code != 0) return code;
+  struct clique *clique = find_clique(&id, ranks);
+  if (device < 0 || clique->ranks != ranks || rank < 0 || rank >= ranks || clique->members[rank] != NULL) {
+    return fake_comm_leave(5);
+  }
+  struct ncclComm *comm = calloc(1, sizeof *comm);
+  comm->clique = clique;
+  comm->rank = rank;
+  comm->device = device;
+  comm->references = 1;
+  clique->members[rank] = comm;
+  clique->joined++;
+  live++;
+  *out = comm;
+  pthread_cond_broadcast(&fake_comm_changed);
+  if (group.depth > 0) {
+    group.joining[group.joining_count++] = clique;
+  } else {
+    while (clique->joined < ranks) wait();
+  }
+  return fake_comm_leave(0);
+}
+
+/* Ends the communicator when what runs has ended. */
+static int end(struct ncclComm *comm, bool gives_up, bool frees) {
+  if (gives_up) comm->ended = true;
+  pthread_cond_broadcast(&fake_comm_changed);
+  while (!gives_up && comm->bundles_done < comm->bundles) wait();
+  if (!frees) return fake_comm_leave(0);
+  comm->ended = true;
+  comm->clique->members[comm->rank] = NULL;
+  live--;
+  drop(comm);
+  return fake_comm_leave(0);
+}
+
+EXPORT int ncclCommDestroy(void *comm);
+int ncclCommDestroy(void *comm) {
+  const int code = fake_comm_enter(__func__);
+  return code != 0 ? code : end(comm, false, true);
+}
+
+EXPORT int ncclCommAbort(void *comm);
+int ncclCommAbort(void *comm) {
+  const int code = fake_comm_enter(__func__);
+  return code != 0 ? code : end(comm, true, true);
+}
+
+#if FAKE_COMM_HAS_REVOKE
+EXPORT int ncclCommRevoke(void *comm, int flags);
+int ncclCommRevoke(void *comm, int flags) {
+  (void)flags;
+  const int code = fake_comm_enter(__func__);
+  return code != 0 ? code : end(comm, true, false);
+}
+#endif
+
+EXPORT int ncclCommGetAsyncError(void *comm, int *error);
+int ncclCommGetAsyncError(void *comm, int *error) {
+  const int code = fake_comm_enter(__func__);
+  if (code != 0) return code;
+  *error = ((struct ncclComm *)comm)->error;
+  return fake_comm_leave(0);
+}
+
+/* ---- operations ---- */
+
+#define OP(...) submit(__func__, (struct fake_comm_op){ .comm = comm, .stream = stream, __VA_ARGS__ })
+
+EXPORT int ncclAllReduce(const void *src, void *dst, size_t count, int type, int op, void *comm, void *stream);
+int ncclAllReduce(const void *src, void *dst, size_t count, int type, int op, void *comm, void *stream) {
+  return OP(.kind = FAKE_ALL_REDUCE, .src = src, .dst = dst, .count = count, .type = type, .reduction = op);
+}
+
+EXPORT int ncclReduce(const void *src, void *dst, size_t count, int type, int op, int root, void *comm, void *stream);
+int ncclReduce(const void *src, void *dst, size_t count, int type, int op, int root, void *comm, void *stream) {
+  return OP(.kind = FAKE_REDUCE, .src = src, .dst = dst, .count = count, .type = type, .reduction = op, .peer = root);
+}
+
+EXPORT int ncclBroadcast(const void *src, void *dst, size_t count, int type, int root, void *comm, void *stream);
+int ncclBroadcast(const void *src, void *dst, size_t count, int type, int root, void *comm, void *stream) {
+  return OP(.kind = FAKE_BROADCAST, .src = src, .dst = dst, .count = count, .type = type, .peer = root);
+}
+
+EXPORT int ncclAllGather(const void *src, void *dst, size_t count, int type, void *comm, void *stream);
+int ncclAllGather(const void *src, void *dst, size_t count, int type, void *comm, void *stream) {
+  return OP(.kind = FAKE_ALL_GATHER, .src = src, .dst = dst, .count = count, .type = type);
+}
+
+EXPORT int ncclReduceScatter(const void *src, void *dst, size_t count, int type, int op, void *comm, void *stream);
+int ncclReduceScatter(const void *src, void *dst, size_t count, int type, int op, void *comm, void *stream) {
+  return OP(.kind = FAKE_REDUCE_SCATTER, .src = src, .dst = dst, .count = count, .type = type, .reduction = op);
+}
+
+EXPORT int ncclSend(const void *src, size_t count, int type, int peer, void *comm, void *stream);
+int ncclSend(const void *src, size_t count, int type, int peer, void *comm, void *stream) {
+  return OP(.kind = FAKE_SEND, .src = src, .count = count, .type = type, .peer = peer);
+}
+
+EXPORT int ncclRecv(void *dst, size_t count, int type, int peer, void *comm, void *stream);
+int ncclRecv(void *dst, size_t count, int type, int peer, void *comm, void *stream) {
+  return OP(.kind = FAKE_RECEIVE, .dst = dst, .count = count, .type = type, .peer = peer);
+}
