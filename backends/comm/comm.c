@@ -2,6 +2,7 @@
 #include "backends/comm/engine.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -220,7 +221,15 @@ static void at_exit(void) {
 static void first_use(void) {
   comm_init_condition(&all.ended);
   (void)pthread_atfork(NULL, NULL, forked);
-  (void)atexit(at_exit);
+  (void)atexit(at_exit); /* of a joining that was given up */
+}
+
+/* Handlers run in reverse order: what an engine needs at exit is there only before those of its own libraries run,
+ * which have all been loaded when it has joined. */
+static void handle_exit(const struct comm_engine *engine) {
+  static atomic_uint handled; /* a bit for each backend */
+  const unsigned bit = 1u << engine->backend;
+  if ((atomic_fetch_or(&handled, bit) & bit) == 0) (void)atexit(at_exit);
 }
 
 static rill_status begin_use(void) {
@@ -363,6 +372,7 @@ static rill_status run(struct join *join, rill_comm *out) {
     join->error = comm_last_error;
   }
   const bool joined = join->status == RILL_OK;
+  if (joined) handle_exit(join->comms[0]->engine);
   rill_status status = joined ? RILL_OK : comm_fail_as(&join->error);
   for (uint32_t i = 0; i < join->count && status == RILL_OK; i++) status = comm_watch_add(join->comms[i]);
   for (uint32_t i = 0; i < join->count && status == RILL_OK; i++) out[i] = join->comms[i]->handle;
