@@ -55,8 +55,8 @@ struct rill__device {
   _Atomic uint32_t held_streams;         /* how many of its streams are held */
   struct rill__event_pool *spare_events; /* by timing and blocking_sync (core/event_pool.h) */
   pthread_mutex_t pools_lock;            /* guards `pools` */
-  struct rill__pool *pools;              /* core/pool_lanes.h; linked by next */
-  _Atomic(struct rill__pool *) default_pool;
+  struct rill__pool *pools;              /* core/pool_cache.h; linked by next */
+  _Atomic(struct rill__pool *) default_pool, staging_pool;
   _Atomic bool pool_thresholds;   /* a pool has or had a release threshold */
   _Atomic uint64_t put_off_bytes; /* of core/put_off.h */
   _Atomic bool losing;
@@ -85,8 +85,9 @@ struct rill__stream {
   _Atomic bool held;                       /* submissions go through its queue (core/held/held.h) */
   struct rill__queue *queue;               /* made when it is first held; guarded by the lock of held work */
   _Atomic(struct rill__failure *) failure; /* of held work, for the next synchronize */
-  _Atomic bool pooled;                     /* pools may have a lane for it (core/pool_lanes.h) */
-  _Atomic bool pools_closed;               /* it is ending: no pool makes a lane for it any more */
+  _Atomic uint32_t visitors;               /* threads that use its native stream without its handle */
+  _Atomic uint32_t caches;                 /* how many pools have one for it (core/pool_cache.h) */
+  _Atomic bool pools_closed;               /* it is ending: no pool makes one any more */
 };
 
 enum rill__event_state {

@@ -27,6 +27,11 @@ static inline bool rill__known_idle(struct rill__stream *stream) {
          !atomic_load_explicit(&stream->foreign, memory_order_relaxed);
 }
 
+/* True if no work has been submitted to the stream. */
+static inline bool rill__never_had_work(const struct rill__stream *stream) {
+  return !atomic_load_explicit(&stream->held, memory_order_acquire) && rill__completion_is_unused(&stream->work);
+}
+
 /* True if the last record that the driver has of the event is known to be complete without asking the driver. */
 static inline bool rill__known_complete(struct rill__event *event) {
   return rill__completion_is_known(&event->work) && !atomic_load_explicit(&event->foreign, memory_order_relaxed);
@@ -79,8 +84,22 @@ rill_status rill__event_create(struct rill__device *device, const rill_event_opt
                                struct rill__event **out);
 rill_status rill__event_is_ready(struct rill__event *event, bool *out);
 
-/* All streams of the device that may have work, each kept; NULL if memory ran out. */
-struct rill__stream **rill__device_keep_streams(struct rill__device *device, size_t *count);
+/* For who uses a stream without its handle: the owner of an imported stream may destroy the native one when the handle
+ * is released, which waits for visitors.  A visit is as short as a call that does not block. */
+static inline void rill__stream_visit(struct rill__stream *stream) {
+  rill__keep(&stream->base);
+  atomic_fetch_add(&stream->visitors, 1);
+}
+static inline void rill__stream_leave(struct rill__stream *stream) {
+  atomic_fetch_sub(&stream->visitors, 1);
+  rill__drop(&stream->base);
+}
+
+/* All streams of the device that may have work, each visited; NULL if memory ran out. */
+struct rill__stream **rill__device_visit_streams(struct rill__device *device, size_t *count);
+
+/* Makes it the first of the device's streams that is looked at. */
+void rill__stream_to_front(struct rill__stream *stream);
 
 /* Whether the device has no work: taking memory back then waits for nothing. */
 bool rill__device_is_idle(struct rill__device *device);

@@ -57,6 +57,11 @@ static inline void rill__submission_end(struct rill__completion *work, struct ri
   }
 }
 
+/* Nobody has ever submitted: the first who does is the owner. */
+static inline bool rill__completion_is_unused(const struct rill__completion *work) {
+  return atomic_load_explicit(&work->owner, memory_order_acquire) == NULL;
+}
+
 static inline bool rill__completion_is_known(const struct rill__completion *work) {
   return atomic_load_explicit(&work->own, memory_order_acquire) ==
              atomic_load_explicit(&work->known_own, memory_order_acquire) &&

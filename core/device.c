@@ -2,6 +2,8 @@
 #include "core/held/held.h"
 #include "core/memory.h"
 #include "core/options.h"
+#include "core/pool.h"
+#include "core/staging.h"
 
 #include <sched.h>
 #include <stdarg.h>
@@ -140,7 +142,7 @@ rill_status rill_device_synchronize(rill_device device) {
   rill__leave(&self); /* devices live for ever */
   rill__held_wait_for_device(d);
   RILL_TRY(RILL_DOOR(d, device, synchronize, d));
-  rill__staging_give_back();
+  rill__staging_give_back(d, true);
   rill__memory_synchronized(d);
   return RILL_OK;
 }

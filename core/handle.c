@@ -187,7 +187,7 @@ rill_status rill__object_release(uint64_t id, enum rill__kind kind, struct rill_
 }
 
 static void push_retired(struct rill__object *object) {
-  _Atomic uint32_t *const count = object->recycle == NULL ? &retired_urgent : &retired_recyclable;
+  _Atomic uint32_t *const count = object->recycle == NULL && !object->host_only ? &retired_urgent : &retired_recyclable;
   object->next_retired = atomic_load(&retired);
   while (!atomic_compare_exchange_weak(&retired, &object->next_retired, object)) {
   }

@@ -25,6 +25,7 @@ struct rill__object {
   _Atomic uint32_t keeps;
   bool borrowed; /* retain and release do nothing */
   bool slot_freed;
+  bool host_only; /* nothing but host memory goes with it, which can wait for more of the same */
   void (*destroy)(struct rill__object *); /* frees all, or postpones; on any thread, outside epochs */
   bool (*recycle)(struct rill__object *); /* NULL, or: keeps the object, with its slot, for rill__object_republish */
   uint64_t retired_at;
@@ -40,6 +41,11 @@ struct rill__slot {
 enum { RILL__CHUNK_SLOTS = 1024, RILL__CHUNKS = (1 << 24) / RILL__CHUNK_SLOTS };
 
 extern _Atomic(struct rill__slot *) rill__chunks[RILL__KIND_END][RILL__CHUNKS];
+
+/* The slot of a published object: no two objects of a kind have the same at a time. */
+static inline uint32_t rill__object_slot(const struct rill__object *object) {
+  return (uint32_t)(object->id >> 32) & 0xffffffu;
+}
 
 /* The object of an id, or NULL.  Only inside an epoch. */
 static inline void *rill__find(uint64_t id, enum rill__kind kind) {
@@ -99,7 +105,7 @@ bool rill__keep_if_kept(struct rill__object *object); /* false if the last keep 
 void rill__drop(struct rill__object *object);
 
 /* Destroys what nobody can be using any more.  Called outside epochs by calls that are not hot.  Looking at all threads
- * costs microseconds, so objects that are merely recycled wait until there are many. */
+ * costs microseconds, so objects that are recycled or host_only wait until there are many. */
 void rill__reclaim(void);
 
 /* "stream "copy"", or "stream 0x200000000000001" for an object without a label. */

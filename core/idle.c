@@ -5,38 +5,64 @@
 
 #include <stdlib.h>
 
-struct rill__stream **rill__device_keep_streams(struct rill__device *device, size_t *count) {
+struct rill__stream **rill__device_visit_streams(struct rill__device *device, size_t *count) {
   size_t most = 1;
   pthread_mutex_lock(&device->lock);
   for (const struct rill__stream *stream = device->streams; stream != NULL; stream = stream->next) most++;
   struct rill__stream **streams = malloc(most * sizeof *streams);
   *count = 0;
   for (struct rill__stream *stream = device->streams; stream != NULL && streams != NULL; stream = stream->next) {
-    if (rill__keep_if_kept(&stream->base)) streams[(*count)++] = stream;
+    if (!rill__keep_if_kept(&stream->base)) continue;
+    atomic_fetch_add(&stream->visitors, 1);
+    streams[(*count)++] = stream;
   }
   pthread_mutex_unlock(&device->lock);
   return streams;
 }
 
+/* Remembers it, so that a stream is asked again only when it has had more work. */
+static bool is_idle(struct rill__stream *stream) {
+  bool capturing = false, complete = false;
+  if (rill__known_idle(stream)) return true;
+  if (rill__self == NULL) return false; /* no host memory */
+  const struct rill__question asked = rill__completion_ask(&stream->work);
+  if (RILL_DOOR(stream, stream, is_capturing, stream, &capturing) != RILL_OK || capturing ||
+      RILL_DOOR(stream, stream, is_complete, stream, &complete) != RILL_OK || !complete) {
+    return false;
+  }
+  rill__completion_remember(&stream->work, &asked);
+  return true;
+}
+
+/* The one that had work the last time, if it still has. */
+static bool first_has_work(struct rill__device *device) {
+  pthread_mutex_lock(&device->lock);
+  struct rill__stream *stream = device->streams;
+  if (stream != NULL && !rill__keep_if_kept(&stream->base)) stream = NULL;
+  if (stream != NULL) atomic_fetch_add(&stream->visitors, 1);
+  pthread_mutex_unlock(&device->lock);
+  if (stream == NULL) return false;
+  const bool idle = is_idle(stream);
+  rill__stream_leave(stream);
+  return !idle;
+}
+
 bool rill__device_is_idle(struct rill__device *device) {
   if (atomic_load(&device->lost) != RILL_OK) return true;
   if (atomic_load(&device->held_streams) != 0) return false;
-  size_t count = 0;
-  struct rill__stream **streams = rill__device_keep_streams(device, &count);
-  bool idle = streams != NULL;
   rill__errors_aside();
+  size_t count = 0;
+  struct rill__stream **streams = first_has_work(device) ? NULL : rill__device_visit_streams(device, &count);
+  bool idle = streams != NULL;
   for (size_t i = 0; i < count; i++) {
-    bool capturing = false, complete = rill__known_idle(streams[i]);
-    if (idle && !complete &&
-        (RILL_DOOR(streams[i], stream, is_capturing, streams[i], &capturing) != RILL_OK || capturing ||
-         RILL_DOOR(streams[i], stream, is_complete, streams[i], &complete) != RILL_OK)) {
-      complete = false;
+    if (idle && !is_idle(streams[i])) {
+      rill__stream_to_front(streams[i]);
+      idle = false;
     }
-    idle = idle && complete;
-    rill__drop(&streams[i]->base);
+    rill__stream_leave(streams[i]);
   }
-  rill__errors_back();
   free(streams);
+  rill__errors_back();
   return idle;
 }
 

@@ -229,7 +229,7 @@ rill_status rill__constants_take(struct rill__stream *stream, struct rill__kerne
   rill_status status = check_constants(kernel, shape, constants);
   if (status == RILL_OK) status = refuse_capture(stream);
   if (status == RILL_OK && constants->count > 0) {
-    status = rill__staging_take(stream->base.device, constants->bytes, &constants->staging);
+    status = rill__staging_take(stream, constants->bytes, &constants->staging);
   }
   if (status != RILL_OK) {
     free(constants);
@@ -253,13 +253,8 @@ size_t rill__constants_bytes(const struct rill__constants *constants) {
 
 void rill__constants_finish(struct rill__stream *stream, struct rill__constants *constants) {
   if (constants == NULL) return;
-  struct held_staging *staging = constants->staging;
-  if (staging != NULL) {
-    rill__errors_aside(); /* without a mark it is kept until the device is idle */
-    const rill_status status = RILL_DOOR(stream, stream, record, stream, staging->done, 0);
-    rill__errors_back();
-    staging->state = status == RILL_OK ? STAGING_MARKED : STAGING_UNMARKED;
-    rill__staging_keep(staging);
+  if (constants->staging != NULL) {
+    rill__staging_finish(stream, constants->staging);
   }
   free(constants);
 }

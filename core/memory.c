@@ -1,10 +1,11 @@
 #include "core/memory.h"
 
 #include "core/held/held.h"
+#include "core/last_use.h"
 #include "core/pool.h"
 #include "core/pool_blocks.h"
 #include "core/put_off.h"
-#include "core/use.h"
+#include "core/staging.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +31,7 @@ void rill__memory_forget(struct rill__allocation *allocation) {
 /* ---- allocation ---- */
 
 void rill__allocation_destroy(struct rill__object *object) {
-  rill__uses_free(((struct rill__allocation *)object)->uses);
+  rill__last_uses_free(((struct rill__allocation *)object)->uses);
   rill__object_free(object);
 }
 
@@ -70,6 +71,7 @@ static rill_status allocate(struct rill__device *device, size_t size, size_t ali
   struct rill__allocation *allocation = calloc(1, sizeof *allocation);
   RILL_REQUIRE(allocation != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory to keep track of %zu bytes", size);
   rill__object_init(&allocation->base, device, rill__allocation_destroy);
+  allocation->base.host_only = true;
   void *p = NULL;
   rill_status status = ask_driver(device, size + extra, kind, &p);
   if (status == RILL_OK) {
@@ -114,7 +116,7 @@ rill_status rill__memory_take_out(void *p, bool registered, struct rill__allocat
                  "%p is not registered memory, but an allocation of rill" RILL_HINT "free it with rill_free", p);
     RILL_REQUIRE(right, RILL_ERROR_NOT_FOUND, "%p is not registered, or has been unregistered", p);
     return rill__fail(RILL_ERROR_INVALID_ARGUMENT,
-                      "%p lies inside a registered range, %zu bytes behind its begin" RILL_HINT
+                      "%p lies inside a registered range, %zu bytes after its start" RILL_HINT
                       "unregister it by its first address",
                       p, offset);
   }
@@ -123,7 +125,7 @@ rill_status rill__memory_take_out(void *p, bool registered, struct rill__allocat
                p);
   RILL_REQUIRE(right, RILL_ERROR_NOT_FOUND, "%p is no allocation of rill, or has been freed", p);
   return rill__fail(RILL_ERROR_INVALID_ARGUMENT,
-                    "%p lies inside an allocation, %zu bytes behind its begin" RILL_HINT
+                    "%p lies inside an allocation, %zu bytes after its start" RILL_HINT
                     "free it by the address that rill_alloc or rill_memory_ipc_import gave",
                     p, offset);
 }
@@ -149,7 +151,7 @@ rill_status rill__memory_end(struct rill__allocation **ended) {
   struct rill__device *device = allocation->base.device;
   rill_status status = rill__check_usable(device);
   void *const native = (void *)allocation->native;
-  if (status == RILL_OK) status = rill__uses_wait(allocation->uses);
+  if (status == RILL_OK) status = rill__last_uses_wait(allocation->uses);
   if (status == RILL_OK && allocation->used_elsewhere) status = rill__backend_synchronize(device);
   if (status == RILL_OK) {
     status = allocation->imported ? RILL_DOOR(device, memory, ipc_close, device, native, allocation->native_size)
@@ -179,7 +181,7 @@ static rill_status allocate_checked(struct rill__thread *self, rill_device devic
 static rill_status end_free(struct rill__allocation *allocation) {
   struct rill__device *device = allocation->base.device;
   rill__put_off_free(device, true);
-  rill__staging_give_back();
+  rill__staging_give_back(device, false);
   if (atomic_load(&device->lost) == RILL_OK && rill__put_off(allocation)) return RILL_OK;
   const rill_status status = rill__memory_end(&allocation);
   if (allocation != NULL) rill__memory_put_back(allocation);

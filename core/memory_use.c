@@ -1,8 +1,8 @@
 /* What rill is told of uses of memory. */
 #include "core/held/held.h"
+#include "core/last_use.h"
 #include "core/memory.h"
 #include "core/pool.h"
-#include "core/use.h"
 
 #include <rill/pool.h>
 
@@ -14,13 +14,13 @@ static bool has_to_note(const struct rill__allocation *allocation, struct rill__
 }
 
 /* rill_free takes the allocation out of the map first, and then looks at its uses. */
-static rill_status note_use(struct rill__allocation *allocation, struct rill__use *use) {
-  struct rill__use *dead = use;
+static rill_status note_use(struct rill__allocation *allocation, struct rill__last_use *use) {
+  struct rill__last_use *dead = use;
   rill__memory_lock();
   const bool still = rill__ranges_find((void *)allocation->begin) == allocation;
-  if (still) dead = rill__use_note(&allocation->uses, use);
+  if (still) dead = rill__last_use_note(&allocation->uses, use);
   rill__memory_unlock();
-  rill__uses_free(dead);
+  rill__last_uses_free(dead);
   RILL_REQUIRE(still, RILL_ERROR_NOT_FOUND, "%p was freed during the call", (void *)allocation->begin);
   return RILL_OK;
 }
@@ -39,10 +39,10 @@ rill_status rill_memory_record_use(void *p, rill_stream stream) {
   const bool live = !allocation->pooled || rill__pool_find(allocation, p, &begins, &size);
   RILL_REQUIRE(live, RILL_ERROR_NOT_FOUND, "%p lies in memory of a pool that is not allocated, or has been freed", p);
   RILL_REQUIRE(begins == (uintptr_t)p, RILL_ERROR_INVALID_ARGUMENT,
-               "%p lies inside an allocation, %zu bytes behind its begin" RILL_HINT "name it by its first address", p,
+               "%p lies inside an allocation, %zu bytes after its start" RILL_HINT "name it by its first address", p,
                (size_t)((uintptr_t)p - begins));
   if (!allocation->pooled && !has_to_note(allocation, s)) return RILL_OK;
-  struct rill__use *use = NULL;
-  RILL_TRY(rill__use_new(s, &use));
+  struct rill__last_use *use = NULL;
+  RILL_TRY(rill__last_use_new(s, &use));
   return allocation->pooled ? rill__pool_note_use(allocation, begins, use) : note_use(allocation, use);
 }

@@ -36,13 +36,13 @@ static void remove_marks(struct rill__module *module) {
 
 static bool mark_streams(struct rill__module *module) {
   size_t count = 0;
-  struct rill__stream **streams = rill__device_keep_streams(module->base.device, &count);
+  struct rill__stream **streams = rill__device_visit_streams(module->base.device, &count);
   if (streams == NULL) return false;
   module->marks = malloc((count + 1) * sizeof *module->marks);
   bool marked = module->marks != NULL;
   for (size_t i = 0; i < count; i++) {
     marked = marked && mark_stream(module, streams[i]);
-    rill__drop(&streams[i]->base);
+    rill__stream_leave(streams[i]);
   }
   free(streams);
   if (!marked) remove_marks(module);

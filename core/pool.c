@@ -1,12 +1,12 @@
-/* Pools: their life.  core/pool_blocks.h cuts memory up, core/pool_lanes.h says who may take it when; pool_alloc.c,
- * pool_free.c and pool_segments.c are the allocator, pool_info.c is what a pool tells.
+/* Pools: their life.  core/pool_blocks.h cuts memory up, core/pool_cache.h says who may take it when;
+ * pool_alloc.c, pool_free.c and pool_segments.c are the allocator, pool_info.c is what a pool tells.
  *
- * Invariant.  A pool is kept by its handle, and while `used` is not 0; it is destroyed by a later call, when the device
- * has no work, since drivers wait for all work when they take memory back. */
+ * Invariant.  A pool whose handle has gone is destroyed by a later call, when nothing of it is allocated.  Who holds an
+ * allocation of it, or has found one of its segments in this epoch, may use it. */
 #include "core/pool.h"
 
 #include "core/options.h"
-#include "core/pool_lanes.h"
+#include "core/pool_cache.h"
 
 #include <rill/memory.h>
 #include <rill/pool.h>
@@ -32,52 +32,72 @@ void rill__pools_drop(struct rill__pool **pools, size_t count) {
   free(pools);
 }
 
-void rill__pools_stream_end(struct rill__stream *stream) {
-  struct rill__device *device = stream->base.device;
-  atomic_store(&stream->pools_closed, true);
-  if (!atomic_load(&stream->pooled)) return;
-  size_t count = 0;
-  struct rill__pool **pools = rill__pools_keep(device, &count);
-  for (size_t i = 0; i < count; i++) rill__lane_end(pools[i], stream);
-  rill__pools_drop(pools, count);
+/* The pool after one of the list; of NULL the first.  In one epoch: a pool that has left the list meanwhile is still
+ * there, and leads to those that have not. */
+static struct rill__pool *next_pool(struct rill__device *device, const struct rill__pool *pool) {
+  pthread_mutex_lock(&device->pools_lock);
+  struct rill__pool *const next = pool == NULL ? device->pools : pool->next;
+  pthread_mutex_unlock(&device->pools_lock);
+  return next;
 }
 
-#define FOR_EACH_LOCK(device, pool, lane)                                          \
-  for (struct rill__pool *pool = (device)->pools; pool != NULL; pool = pool->next) \
-    for (unsigned bucket_ = 0; bucket_ < RILL__LANE_BUCKETS; bucket_++)            \
-      for (struct rill__lane *lane = atomic_load(&pool->lanes[bucket_]); lane != NULL; lane = lane->next)
+void rill__pools_stream_end(struct rill__stream *stream) {
+  struct rill__pool *pool = NULL;
+  atomic_store(&stream->pools_closed, true);
+  while (atomic_load(&stream->caches) != 0 && (pool = next_pool(stream->base.device, pool)) != NULL) {
+    rill__pool_cache_end(pool, stream);
+  }
+}
 
 void rill__pools_lock(struct rill__device *device) {
   pthread_mutex_lock(&device->pools_lock);
-  for (struct rill__pool *pool = device->pools; pool != NULL; pool = pool->next) pthread_mutex_lock(&pool->lock);
-  FOR_EACH_LOCK(device, pool, lane) rill__lane_lock(lane);
+  for (struct rill__pool *pool = device->pools; pool != NULL; pool = pool->next) rill__pool_lock(pool);
 }
 
 void rill__pools_unlock(struct rill__device *device) {
-  FOR_EACH_LOCK(device, pool, lane) rill__lane_unlock(lane);
-  for (struct rill__pool *pool = device->pools; pool != NULL; pool = pool->next) pthread_mutex_unlock(&pool->lock);
+  for (struct rill__pool *pool = device->pools; pool != NULL; pool = pool->next) rill__pool_unlock(pool);
   pthread_mutex_unlock(&device->pools_lock);
 }
 
 /* ---- life ---- */
 
+static void free_pool(struct rill__object *object) {
+  struct rill__pool *pool = (struct rill__pool *)object;
+  rill__pool_caches_free(pool);
+  rill__spares_free(&pool->spares);
+  (void)pthread_mutex_destroy(&pool->lock);
+  rill__object_free(object);
+}
+
+/* Whether nothing is left of the driver's.  Not before the device has no work: drivers wait for all work when they take
+ * memory back. */
+static bool give_all_back(struct rill__pool *pool) {
+  rill__pool_lock(pool);
+  const bool used = pool->used != 0;
+  rill__pool_unlock(pool);
+  if (used || atomic_load(&pool->reserved) == 0 || !rill__device_is_idle(pool->base.device)) return !used;
+  rill__pool_lock(pool);
+  rill__pool_settle(pool);
+  rill__pool_unlock(pool);
+  (void)rill__pool_shrink(pool, 0);
+  return true;
+}
+
 static void destroy_pool(struct rill__object *object) {
   struct rill__pool *pool = (struct rill__pool *)object;
   struct rill__device *device = object->device;
-  if (atomic_load(&pool->reserved) != 0) {
-    if (rill__device_is_idle(device)) (void)rill__pool_give_back(pool, 0);
-    if (atomic_load(&pool->reserved) != 0) {
-      rill__object_postpone(object);
-      return;
-    }
+  if (!give_all_back(pool) || atomic_load(&pool->reserved) != 0) {
+    rill__object_postpone(object);
+    return;
   }
   pthread_mutex_lock(&device->pools_lock);
   *pool->link = pool->next;
   if (pool->next != NULL) pool->next->link = pool->link;
   pthread_mutex_unlock(&device->pools_lock);
-  rill__lanes_free(pool);
-  (void)pthread_mutex_destroy(&pool->lock);
-  rill__object_free(object);
+  /* A call that has found a segment of it may still be about to find that nothing is allocated there. */
+  object->destroy = free_pool;
+  atomic_store(&object->keeps, 1);
+  rill__object_defer(object);
 }
 
 static void list_pool(struct rill__pool *pool) {
@@ -101,6 +121,8 @@ static rill_status choose_kind(struct rill__device *device, uint32_t asked, uint
   return RILL_OK;
 }
 
+enum { LEAST_SEGMENT = 2 << 20, LEAST_STAGING_SEGMENT = 64 << 10 };
+
 static rill_status create_pool(struct rill__device *device, const rill_pool_options *options, struct rill__pool **out) {
   rill_pool_options o = RILL_POOL_OPTIONS_INIT;
   RILL_TRY(rill__options_read(&o, sizeof o, options, "rill_pool_options"));
@@ -112,8 +134,11 @@ static rill_status create_pool(struct rill__device *device, const rill_pool_opti
   (void)pthread_mutex_init(&pool->lock, NULL);
   pool->max_size = o.max_size;
   pool->kind = kind;
+  pool->least_segment = LEAST_SEGMENT;
+  pool->complete.spares = &pool->spares;
+  pool->last_waiting = &pool->waiting;
   atomic_init(&pool->threshold, o.release_threshold);
-  atomic_init(&pool->marks_frees, o.max_size != 0);
+  atomic_init(&pool->batches_frees, o.max_size != 0);
   list_pool(pool);
   const rill_status status = rill__object_publish(&pool->base, RILL__POOL);
   if (status != RILL_OK) {
@@ -125,19 +150,30 @@ static rill_status create_pool(struct rill__device *device, const rill_pool_opti
   return RILL_OK;
 }
 
-rill_status rill__pool_default(struct rill__device *device, struct rill__pool **out) {
-  *out = atomic_load_explicit(&device->default_pool, memory_order_acquire);
+/* A pool of the device's own. */
+static rill_status make_once(struct rill__device *device, _Atomic(struct rill__pool *) *place, uint32_t kind,
+                             size_t least_segment, struct rill__pool **out) {
+  *out = atomic_load_explicit(place, memory_order_acquire);
   if (RILL__LIKELY(*out != NULL)) return RILL_OK;
   struct rill__pool *pool = NULL, *none = NULL;
-  RILL_TRY(create_pool(device, NULL, &pool));
+  RILL_TRY(create_pool(device, RILL_POOL_OPTIONS(.kind = kind), &pool));
   pool->base.borrowed = true; /* nobody has the handle yet */
-  if (atomic_compare_exchange_strong(&device->default_pool, &none, pool)) {
+  pool->least_segment = least_segment;
+  if (atomic_compare_exchange_strong(place, &none, pool)) {
     *out = pool;
   } else { /* another thread was first */
     rill__object_retire(&pool->base);
     *out = none;
   }
   return RILL_OK;
+}
+
+rill_status rill__pool_default(struct rill__device *device, struct rill__pool **out) {
+  return make_once(device, &device->default_pool, RILL_MEMORY_DEVICE, LEAST_SEGMENT, out);
+}
+
+rill_status rill__pool_of_staging(struct rill__device *device, struct rill__pool **out) {
+  return make_once(device, &device->staging_pool, RILL_MEMORY_PINNED, LEAST_STAGING_SEGMENT, out);
 }
 
 rill_status rill_pool_create(rill_device device, const rill_pool_options *options, rill_pool *out) {
@@ -188,7 +224,7 @@ rill_status rill_pool_trim(rill_pool pool, uint64_t keep) {
   RILL_RESOLVE(RILL__POOL, pool, "pool", &p);
   RILL_TRY(rill__check_usable(p->base.device));
   rill__keep_and_leave(self, &p->base);
-  const rill_status status = rill__pool_give_back(p, keep);
+  const rill_status status = rill__pool_trim(p, keep);
   rill__drop(&p->base);
   return status;
 }

@@ -8,14 +8,14 @@
 /* The allocation in a segment of a pool that `p` lies in; false if the memory there is free.  Inside an epoch. */
 bool rill__pool_find(const struct rill__allocation *segment, const void *p, uintptr_t *begin, size_t *size);
 
-/* Notes a use of the allocation that begins at `begins`, and owns it from then on. */
-struct rill__use;
-rill_status rill__pool_note_use(struct rill__allocation *segment, uintptr_t begins, struct rill__use *use);
+/* Notes a last use of the allocation that starts at `begin`, and owns it from then on. */
+struct rill__last_use;
+rill_status rill__pool_note_use(struct rill__allocation *segment, uintptr_t begin, struct rill__last_use *use);
 
 /* rill_free of memory of a pool.  Leaves the epoch, since it may block. */
 rill_status rill__pool_free(struct rill__thread *self, struct rill__allocation *segment, void *p);
 
-/* The stream's last reference has gone, and it can still be recorded on. */
+/* The stream's last reference has gone, and it can still be recorded on.  Inside an epoch. */
 void rill__pools_stream_end(struct rill__stream *stream);
 
 /* After the host has synchronized, outside epochs: gives memory above the pools' thresholds back. */

@@ -20,7 +20,6 @@ static struct rill__bins *bins_of(struct rill__heap *heap, unsigned shift) {
 static void put_in_bin(struct rill__heap *heap, struct rill__block *block) {
   struct rill__bins *bins = bins_of(heap, block->segment->shift);
   const unsigned bin = bin_of(block->count);
-  block->state = RILL__BLOCK_FREE;
   block->next = bins->first[bin];
   block->link = &bins->first[bin];
   if (block->next != NULL) block->next->link = &block->next;
@@ -36,7 +35,43 @@ static void take_from_bin(struct rill__heap *heap, struct rill__block *block) {
   if (bins->first[bin] == NULL) bins->map[bin / 64] &= ~(UINT64_C(1) << bin % 64);
 }
 
-/* The first bin at or behind `bin` that is not empty, or RILL__BINS. */
+/* Puts a block into a heap, next to `older` in age: NULL if it is older than all. */
+static void attach(struct rill__heap *heap, struct rill__block *block, struct rill__block *older) {
+  block->state = RILL__BLOCK_FREE;
+  block->heap = heap;
+  put_in_bin(heap, block);
+  struct rill__block **const after = older != NULL ? &older->newer : &heap->oldest;
+  block->older = older;
+  block->newer = *after;
+  *after = block;
+  if (block->newer != NULL) {
+    block->newer->older = block;
+  } else {
+    heap->newest = block;
+  }
+  heap->count++;
+  struct rill__segment *segment = block->segment;
+  if (RILL__LIKELY(block->count != segment->granules)) return;
+  segment->next = heap->segments;
+  segment->link = &heap->segments;
+  if (segment->next != NULL) segment->next->link = &segment->next;
+  heap->segments = segment;
+}
+
+void rill__heap_detach(struct rill__block *block) {
+  struct rill__heap *heap = block->heap;
+  take_from_bin(heap, block);
+  *(block->older != NULL ? &block->older->newer : &heap->oldest) = block->newer;
+  *(block->newer != NULL ? &block->newer->older : &heap->newest) = block->older;
+  heap->count--;
+  block->state = RILL__BLOCK_TAKEN;
+  struct rill__segment *segment = block->segment;
+  if (RILL__LIKELY(block->count != segment->granules)) return;
+  *segment->link = segment->next;
+  if (segment->next != NULL) segment->next->link = segment->link;
+}
+
+/* The first bin at or after `bin` that is not empty, or RILL__BINS. */
 static unsigned next_bin(const struct rill__bins *bins, unsigned bin) {
   for (unsigned word = bin / 64; word < RILL__BINS / 64; word++) {
     uint64_t bits = bins->map[word];
@@ -49,21 +84,21 @@ static unsigned next_bin(const struct rill__bins *bins, unsigned bin) {
 /* ---- block structs ---- */
 
 static struct rill__block *new_block(struct rill__heap *heap) {
-  struct rill__block *block = heap->spare;
+  struct rill__block *block = *heap->spares;
   if (block == NULL) return calloc(1, sizeof *block);
-  heap->spare = block->next;
+  *heap->spares = block->next;
   return block;
 }
 
 static void free_block(struct rill__heap *heap, struct rill__block *block) {
-  block->next = heap->spare;
-  heap->spare = block;
+  block->next = *heap->spares;
+  *heap->spares = block;
 }
 
-void rill__heap_end(struct rill__heap *heap) {
-  while (heap->spare != NULL) {
-    struct rill__block *block = heap->spare;
-    heap->spare = block->next;
+void rill__spares_free(struct rill__block **spares) {
+  while (*spares != NULL) {
+    struct rill__block *block = *spares;
+    *spares = block->next;
     free(block);
   }
 }
@@ -72,21 +107,21 @@ void rill__heap_end(struct rill__heap *heap) {
 
 static size_t granule_bytes(unsigned shift) { return (size_t)1 << shift; }
 
-bool rill__wish_round(struct rill__wish *wish) {
-  const size_t extra = wish->alignment > RILL__LEAST_ALIGNMENT ? wish->alignment - RILL__LEAST_ALIGNMENT : 0;
-  const size_t size = wish->size > SIZE_MAX - extra ? SIZE_MAX : wish->size + extra;
-  wish->large = size > RILL__SMALL_MAX;
-  const size_t granule = granule_bytes(wish->large ? RILL__LARGE_SHIFT : RILL__SMALL_SHIFT);
-  wish->rounded = size > SIZE_MAX - granule ? 0 : (size + granule - 1) / granule * granule;
-  return wish->rounded != 0 && wish->rounded >> RILL__LARGE_SHIFT <= UINT32_MAX / 2;
+bool rill__request_round(struct rill__request *request) {
+  const size_t extra = request->alignment > RILL__LEAST_ALIGNMENT ? request->alignment - RILL__LEAST_ALIGNMENT : 0;
+  const size_t size = request->size > SIZE_MAX - extra ? SIZE_MAX : request->size + extra;
+  request->large = size > RILL__SMALL_MAX;
+  const size_t granule = granule_bytes(request->large ? RILL__LARGE_SHIFT : RILL__SMALL_SHIFT);
+  request->rounded = size > SIZE_MAX - granule ? 0 : (size + granule - 1) / granule * granule;
+  return request->rounded != 0 && request->rounded >> RILL__LARGE_SHIFT <= UINT32_MAX / 2;
 }
 
 static void destroy_segment(struct rill__object *object) {
   struct rill__segment *segment = (struct rill__segment *)object;
-  free(segment->whole);
+  free(segment->leftmost);
   free(segment->block);
   free((void *)segment->live);
-  free((void *)segment->begins);
+  free((void *)segment->starts);
   rill__object_free(object);
 }
 
@@ -98,11 +133,11 @@ struct rill__segment *rill__segment_new(struct rill__device *device, size_t size
   segment->allocation.size = size;
   segment->allocation.kind = kind;
   segment->allocation.pooled = true;
-  segment->whole = calloc(1, sizeof *segment->whole);
+  segment->leftmost = calloc(1, sizeof *segment->leftmost);
   segment->block = calloc(segment->granules, sizeof *segment->block);
   segment->live = calloc(segment->granules, sizeof *segment->live);
-  segment->begins = calloc(segment->granules / 64 + 1, sizeof *segment->begins);
-  if (segment->whole != NULL && segment->block != NULL && segment->live != NULL && segment->begins != NULL) {
+  segment->starts = calloc(segment->granules / 64 + 1, sizeof *segment->starts);
+  if (segment->leftmost != NULL && segment->block != NULL && segment->live != NULL && segment->starts != NULL) {
     return segment;
   }
   rill__segment_free(segment);
@@ -111,34 +146,19 @@ struct rill__segment *rill__segment_new(struct rill__device *device, size_t size
 
 void rill__segment_free(struct rill__segment *segment) { rill__drop(&segment->allocation.base); }
 
-void rill__heap_add(struct rill__heap *heap, struct rill__segment *segment, uint64_t freed) {
-  struct rill__block *block = segment->whole;
+void rill__heap_add(struct rill__heap *heap, struct rill__segment *segment) {
+  struct rill__block *block = segment->leftmost;
   block->segment = segment;
-  block->first = 0;
   block->count = segment->granules;
-  block->freed = freed;
-  segment->heap = heap;
-  segment->next = heap->segments;
-  segment->link = &heap->segments;
-  if (segment->next != NULL) segment->next->link = &segment->next;
-  heap->segments = segment;
-  put_in_bin(heap, block);
+  attach(heap, block, heap->newest);
 }
 
-bool rill__segment_is_free(const struct rill__segment *segment) {
-  return segment->whole->state == RILL__BLOCK_FREE && segment->whole->count == segment->granules;
-}
-
-void rill__heap_remove(struct rill__segment *segment) {
-  take_from_bin(atomic_load(&segment->heap), segment->whole);
-  *segment->link = segment->next;
-  if (segment->next != NULL) segment->next->link = segment->link;
-}
+void rill__heap_remove(struct rill__segment *segment) { rill__heap_detach(segment->leftmost); }
 
 /* ---- taking and giving ---- */
 
-/* What is behind the first `count` granules of a block that is in no bin becomes another one, in no bin either; NULL
- * without a struct for it. */
+/* What comes after the first `count` granules of a block becomes another one; both are in no heap.  NULL without a
+ * struct for it. */
 static struct rill__block *split(struct rill__heap *heap, struct rill__block *block, uint32_t count) {
   struct rill__block *rest = new_block(heap);
   if (rest == NULL) return NULL;
@@ -147,6 +167,8 @@ static struct rill__block *split(struct rill__heap *heap, struct rill__block *bl
                                 .right = block->right,
                                 .first = block->first + count,
                                 .count = block->count - count,
+                                .state = RILL__BLOCK_TAKEN,
+                                .heap = heap,
                                 .freed = block->freed };
   if (rest->right != NULL) rest->right->left = rest;
   block->right = rest;
@@ -154,42 +176,42 @@ static struct rill__block *split(struct rill__heap *heap, struct rill__block *bl
   return rest;
 }
 
-/* Gives what is behind the first `count` granules back to the bins; if that cannot be, the block stays too large. */
-static void cut(struct rill__heap *heap, struct rill__block *block, uint32_t count) {
-  if (block->count == count) return;
-  struct rill__block *rest = split(heap, block, count);
-  if (rest != NULL) put_in_bin(heap, rest);
-}
-
 static uintptr_t begin_of(const struct rill__block *block) {
   return block->segment->allocation.begin + ((uintptr_t)block->first << block->segment->shift);
 }
 
-/* How far behind the begin of a block an allocation begins in it. */
-static size_t offset_in(const struct rill__block *block, const struct rill__wish *wish) {
-  return wish->alignment <= RILL__LEAST_ALIGNMENT ? 0 : (size_t)(-begin_of(block) & (wish->alignment - 1));
+void *rill__block_address(const struct rill__block *block) { return (void *)begin_of(block); }
+
+/* How far after the start of a block an allocation starts in it. */
+static size_t offset_in(const struct rill__block *block, const struct rill__request *request) {
+  return request->alignment <= RILL__LEAST_ALIGNMENT ? 0 : (size_t)(-begin_of(block) & (request->alignment - 1));
 }
 
-/* Gives the granules in front of where the allocation will begin back, and those behind its end; the block in between.
- * Without structs for that it stays as it is. */
-static struct rill__block *cut_aligned(struct rill__heap *heap, struct rill__block *block,
-                                       const struct rill__wish *wish) {
+/* What is before the start of an allocation in the block and after its end stays in the heap; without structs for that,
+ * with the block. */
+struct rill__block *rill__block_take(struct rill__block *block, const struct rill__request *request) {
   const unsigned shift = block->segment->shift;
-  const uint32_t front = (uint32_t)(offset_in(block, wish) >> shift);
-  if (front > 0) {
-    struct rill__block *rest = split(heap, block, front);
-    if (rest == NULL) return block;
-    put_in_bin(heap, block);
+  struct rill__heap *const heap = block->heap;
+  struct rill__block *const older = block->older;
+  struct rill__block *rest = NULL;
+  rill__heap_detach(block);
+  const uint32_t front = (uint32_t)(offset_in(block, request) >> shift);
+  if (RILL__UNLIKELY(front > 0) && (rest = split(heap, block, front)) != NULL) {
+    attach(heap, block, older);
     block = rest;
   }
-  cut(heap, block, (uint32_t)((offset_in(block, wish) + wish->size + granule_bytes(shift) - 1) >> shift));
+  const size_t bytes = offset_in(block, request) + request->size;
+  const uint32_t count = (uint32_t)((bytes + granule_bytes(shift) - 1) >> shift);
+  if (block->count > count && (rest = split(heap, block, count)) != NULL) attach(heap, rest, older);
   return block;
 }
 
-/* The bin of `count` itself has blocks that are too small beside those that fit; its first few are looked at for a
+/* The bin of `count` itself has blocks that are too small beside those that fit: its first few are looked at for a
  * good fit.  From the next bin on all fit. */
-static struct rill__block *find(struct rill__heap *heap, unsigned shift, uint32_t count) {
+struct rill__block *rill__heap_find(struct rill__heap *heap, const struct rill__request *request, bool thorough) {
   enum { LOOKS = 8 };
+  const unsigned shift = request->large ? RILL__LARGE_SHIFT : RILL__SMALL_SHIFT;
+  const uint32_t count = (uint32_t)(request->rounded >> shift);
   const struct rill__bins *bins = bins_of(heap, shift);
   const unsigned bin = bin_of(count);
   struct rill__block *best = NULL;
@@ -201,61 +223,37 @@ static struct rill__block *find(struct rill__heap *heap, unsigned shift, uint32_
   if (best != NULL) return best;
   const unsigned next = next_bin(bins, bin + 1);
   if (next < RILL__BINS) return bins->first[next];
-  for (struct rill__block *block = bins->first[bin]; block != NULL; block = block->next) {
+  for (struct rill__block *block = bins->first[bin]; block != NULL && thorough; block = block->next) {
     if (block->count >= count) return block;
   }
   return NULL;
 }
 
-static struct rill__block *find_until(struct rill__heap *heap, unsigned shift, uint32_t count, uint64_t until) {
-  const struct rill__bins *bins = bins_of(heap, shift);
-  for (unsigned bin = next_bin(bins, bin_of(count)); bin < RILL__BINS; bin = next_bin(bins, bin + 1)) {
-    for (struct rill__block *block = bins->first[bin]; block != NULL; block = block->next) {
-      if (block->count >= count && block->freed <= until) return block;
-    }
-  }
-  return NULL;
-}
-
-struct rill__block *rill__heap_take(struct rill__heap *heap, const struct rill__wish *wish, uint64_t until) {
-  const unsigned shift = wish->large ? RILL__LARGE_SHIFT : RILL__SMALL_SHIFT;
-  const uint32_t count = (uint32_t)(wish->rounded >> shift);
-  struct rill__block *block = until == UINT64_MAX ? find(heap, shift, count) : find_until(heap, shift, count, until);
-  if (block == NULL) return NULL;
-  take_from_bin(heap, block);
-  if (RILL__UNLIKELY(wish->alignment > RILL__LEAST_ALIGNMENT)) {
-    block = cut_aligned(heap, block, wish);
-  } else {
-    cut(heap, block, count);
-  }
-  block->state = RILL__BLOCK_TAKEN;
-  block->uses = NULL;
-  return block;
-}
-
-/* Joins a block with the one to its right, whose struct goes. */
+/* Joins a block with the one to its right, whose struct goes; both are in no heap. */
 static void join(struct rill__heap *heap, struct rill__block *block, struct rill__block *right) {
   block->count += right->count;
   block->right = right->right;
   if (right->right != NULL) right->right->left = block;
-  if (block->freed < right->freed) block->freed = right->freed;
   free_block(heap, right);
 }
 
+static bool is_free_in(const struct rill__block *block, const struct rill__heap *heap) {
+  return block != NULL && block->state == RILL__BLOCK_FREE && block->heap == heap;
+}
+
 void rill__heap_give(struct rill__heap *heap, struct rill__block *block, uint64_t freed) {
-  struct rill__block *left = block->left, *right = block->right;
-  block->freed = freed;
-  block->uses = NULL;
-  if (right != NULL && right->state == RILL__BLOCK_FREE) {
-    take_from_bin(heap, right);
+  struct rill__block *const left = block->left, *const right = block->right;
+  if (is_free_in(right, heap)) {
+    rill__heap_detach(right);
     join(heap, block, right);
   }
-  if (left != NULL && left->state == RILL__BLOCK_FREE) {
-    take_from_bin(heap, left);
+  if (is_free_in(left, heap)) {
+    rill__heap_detach(left);
     join(heap, left, block);
     block = left;
   }
-  put_in_bin(heap, block);
+  block->freed = freed;
+  attach(heap, block, heap->newest);
 }
 
 /* ---- addresses ---- */
@@ -272,22 +270,22 @@ static uintptr_t live_begin(const struct rill__segment *segment, uint32_t granul
   return segment->allocation.begin + ((uintptr_t)granule << segment->shift) + live_offset(live);
 }
 
-void *rill__block_begin(struct rill__block *block, const struct rill__wish *wish) {
+void *rill__block_begin(struct rill__block *block, const struct rill__request *request) {
   struct rill__segment *segment = block->segment;
-  const size_t offset = offset_in(block, wish), inside = offset & (granule_bytes(segment->shift) - 1);
-  const uint64_t live = wish->size | (uint64_t)(inside / RILL__LEAST_ALIGNMENT) << LIVE_SIZE_BITS;
-  block->at = block->first + (uint32_t)(offset >> segment->shift);
-  _Atomic uint64_t *begins = &segment->begins[block->at / 64];
-  segment->block[block->at] = block;
-  atomic_store_explicit(&segment->live[block->at], live, memory_order_release);
-  atomic_store_explicit(begins, atomic_load_explicit(begins, memory_order_relaxed) | bit_of(block->at),
+  const size_t offset = offset_in(block, request), inside = offset & (granule_bytes(segment->shift) - 1);
+  const uint64_t live = request->size | (uint64_t)(inside / RILL__LEAST_ALIGNMENT) << LIVE_SIZE_BITS;
+  block->start = block->first + (uint32_t)(offset >> segment->shift);
+  _Atomic uint64_t *starts = &segment->starts[block->start / 64];
+  segment->block[block->start] = block;
+  atomic_store_explicit(&segment->live[block->start], live, memory_order_release);
+  atomic_store_explicit(starts, atomic_load_explicit(starts, memory_order_relaxed) | bit_of(block->start),
                         memory_order_release);
-  return (void *)live_begin(segment, block->at, live);
+  return (void *)live_begin(segment, block->start, live);
 }
 
 void rill__block_end(struct rill__block *block) {
-  _Atomic uint64_t *begins = &block->segment->begins[block->at / 64];
-  atomic_store_explicit(begins, atomic_load_explicit(begins, memory_order_relaxed) & ~bit_of(block->at),
+  _Atomic uint64_t *starts = &block->segment->starts[block->start / 64];
+  atomic_store_explicit(starts, atomic_load_explicit(starts, memory_order_relaxed) & ~bit_of(block->start),
                         memory_order_release);
 }
 
@@ -296,7 +294,7 @@ bool rill__segment_find(const struct rill__segment *segment, const void *p, uint
   const uint32_t granule = (uint32_t)(offset >> segment->shift);
   uint64_t mask = bit_of(granule) | (bit_of(granule) - 1);
   for (uint32_t word = granule / 64 + 1; word-- > 0; mask = ~UINT64_C(0)) {
-    const uint64_t bits = atomic_load_explicit(&segment->begins[word], memory_order_acquire) & mask;
+    const uint64_t bits = atomic_load_explicit(&segment->starts[word], memory_order_acquire) & mask;
     if (bits == 0) continue;
     const uint32_t first = word * 64 + 63 - (uint32_t)__builtin_clzll(bits);
     const uint64_t live = atomic_load_explicit(&segment->live[first], memory_order_acquire);
@@ -305,6 +303,12 @@ bool rill__segment_find(const struct rill__segment *segment, const void *p, uint
     return (uintptr_t)p - *begin < *size;
   }
   return false;
+}
+
+struct rill__block *rill__segment_block(const struct rill__segment *segment, uintptr_t begin) {
+  const uint32_t granule = (uint32_t)((begin - segment->allocation.begin) >> segment->shift);
+  const uint64_t live = atomic_load(&segment->live[granule]);
+  return live != 0 && live_begin(segment, granule, live) == begin ? segment->block[granule] : NULL;
 }
 
 uint64_t rill__segment_claim(struct rill__segment *segment, uintptr_t begin, struct rill__block **block) {
@@ -318,5 +322,5 @@ uint64_t rill__segment_claim(struct rill__segment *segment, uintptr_t begin, str
 }
 
 void rill__segment_unclaim(struct rill__segment *segment, struct rill__block *block, uint64_t live) {
-  atomic_store(&segment->live[block->at], live);
+  atomic_store(&segment->live[block->start], live);
 }

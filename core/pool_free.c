@@ -1,102 +1,70 @@
-/* Freeing of pools' memory, and what is told of its uses. */
+/* Freeing of pools' memory, and its last uses. */
 #include "core/held/held.h"
 #include "core/pool.h"
-#include "core/pool_lanes.h"
+#include "core/pool_cache.h"
 
 #include <rill/pool.h>
 
-/* Ends the allocation that begins at `p`. */
+/* Ends the allocation that starts at `p`. */
 static rill_status claim(struct rill__segment *segment, void *p, struct rill__block **block, uint64_t *live) {
-  uintptr_t begins = 0;
-  size_t is = 0;
-  const bool found = rill__segment_find(segment, p, &begins, &is);
-  if (found && begins == (uintptr_t)p) {
-    *live = rill__segment_claim(segment, begins, block);
-    if (*live != 0) return RILL_OK;
-  }
-  RILL_REQUIRE(!found || begins == (uintptr_t)p, RILL_ERROR_INVALID_ARGUMENT,
-               "%p lies inside an allocation, %zu bytes behind its begin" RILL_HINT "free it by its first address", p,
-               (size_t)((uintptr_t)p - begins));
+  uintptr_t begin = 0;
+  size_t size = 0;
+  *live = rill__segment_claim(segment, (uintptr_t)p, block);
+  if (RILL__LIKELY(*live != 0)) return RILL_OK;
+  RILL_REQUIRE(!rill__segment_find(segment, p, &begin, &size) || begin == (uintptr_t)p, RILL_ERROR_INVALID_ARGUMENT,
+               "%p lies inside an allocation, %zu bytes after its start" RILL_HINT "free it by its first address", p,
+               (size_t)((uintptr_t)p - begin));
   return rill__fail(RILL_ERROR_NOT_FOUND, "%p is no allocation of rill, or has been freed", p);
 }
 
-/* Takes the inherited uses out of the list. */
-static struct rill__use *take_inherited(struct rill__use **list) {
-  struct rill__use *taken = NULL;
-  while (*list != NULL) {
-    struct rill__use *use = *list;
-    if (use->inherited) {
-      *list = use->next;
-      use->next = taken;
-      taken = use;
-    } else {
-      list = &use->next;
-    }
-  }
-  return taken;
+/* The heap that a free on the stream puts a block into: the complete one if nothing of the stream's runs, else its
+ * cache.  NULL if it can have none, or the free does not come after what the block names.  Under the lock. */
+static struct rill__heap *heap_for(struct rill__pool *pool, struct rill__block *block, struct rill__stream *stream) {
+  if (RILL__UNLIKELY(block->stream != stream->number) && !rill__block_is_complete(pool, block)) return NULL;
+  if (rill__stream_is_drained(stream)) return &pool->complete;
+  struct rill__pool_cache *cache = rill__pool_cache_get(pool, stream);
+  return RILL__LIKELY(cache != NULL) ? &cache->heap : NULL;
 }
 
-/* A block that has been claimed goes back to its lane; `number`: of the stream that it is freed on, 0 if of none, and
- * `use` where it is freed, NULL if that is the lane's own stream.  False if it is that no more. */
-static bool put_back(struct rill__lane *lane, struct rill__block *block, struct rill__use *use, uint64_t number) {
-  struct rill__use *dead = NULL;
-  rill__lane_lock(lane);
-  const bool own = use == NULL && number != 0;
-  if (own && RILL__UNLIKELY(atomic_load_explicit(&lane->number, memory_order_relaxed) != number)) {
-    rill__lane_unlock(lane);
-    return false;
+/* Numbers a free of so many bytes into a heap. */
+static uint64_t number_free(struct rill__pool *pool, struct rill__heap *heap, size_t size) {
+  if (heap == &pool->complete) return 0;
+  struct rill__pool_cache *cache = rill__pool_cache_of(heap);
+  if (RILL__UNLIKELY(cache->largest < size)) {
+    pool->largest_sum += size - cache->largest;
+    cache->largest = size;
   }
+  return ++cache->freed;
+}
+
+/* Gives back a block that has been claimed, after its last use or into a heap.  Under the lock. */
+static void put_back(struct rill__pool *pool, struct rill__block *block, struct rill__last_use *use,
+                     struct rill__heap *heap) {
+  const size_t size = rill__block_size(block);
+  pool->used -= size;
   rill__block_end(block);
-  if (RILL__UNLIKELY(block->uses != NULL) && block->user == number) dead = take_inherited(&block->uses);
-  if (use != NULL) {
-    use->next = block->uses;
-    block->uses = use;
-  }
-  const uint64_t freed = own ? ++lane->freed : 0;
-  if (RILL__LIKELY(block->uses == NULL)) {
-    rill__heap_give(&lane->heap, block, freed);
-  } else {
-    block->state = RILL__BLOCK_WAITING;
-    block->freed = freed;
-    block->user = number;
-    block->elsewhere = !own;
-    block->next = lane->waiting;
-    lane->waiting = block;
-  }
-  rill__lane_unlock(lane);
-  if (RILL__UNLIKELY(dead != NULL)) rill__uses_free(dead);
-  return true;
+  rill__last_uses_append(&block->uses, use);
+  if (heap != NULL) rill__block_name(pool, block, heap, number_free(pool, heap, size));
+  rill__pool_give(pool, block);
 }
 
-/* Whether there is room for a mark of the stream's frees in its lane, and up to which of them.  Of a stream that is
- * being released the lane may be another one's by now. */
-static bool may_mark(struct rill__lane *lane, const struct rill__stream *stream, uint64_t *number, bool *full) {
-  enum { MOST = 64 };
-  rill__lane_lock(lane);
-  *number = lane->freed;
-  *full = lane->mark_count >= MOST;
-  const bool own = atomic_load_explicit(&lane->number, memory_order_relaxed) == stream->number;
-  rill__lane_unlock(lane);
-  return own && !*full;
-}
-
-/* Records where the last frees of the lane are, so that another stream waits for no more than that. */
-static void mark_free(struct rill__lane *lane, struct rill__stream *stream) {
-  struct rill__use *mark = NULL;
-  uint64_t number = 0;
-  bool full = false;
-  bool may = may_mark(lane, stream, &number, &full);
-  if (full) {
-    rill__lane_poll_marks(lane, false);
-    may = may_mark(lane, stream, &number, &full);
+/* `recorded`: events may be there to be used again. */
+static rill_status free_in_order(struct rill__pool *pool, struct rill__block *block, struct rill__stream *stream,
+                                 bool *recorded) {
+  struct rill__last_use *use = NULL;
+  rill__pool_lock(pool);
+  struct rill__heap *heap = heap_for(pool, block, stream);
+  if (RILL__UNLIKELY(heap == NULL)) {
+    rill__pool_unlock(pool);
+    RILL_TRY(rill__last_use_new(stream, &use));
+    rill__pool_lock(pool);
   }
-  rill__errors_aside(); /* without it, a later point is marked when it is needed */
-  if (may && rill__use_new(stream, &mark) == RILL_OK) {
-    rill__lane_lock(lane);
-    rill__lane_add_mark(lane, mark, number);
-    rill__lane_unlock(lane);
-  }
-  rill__errors_back();
+  put_back(pool, block, use, heap);
+  const bool batches = atomic_load_explicit(&pool->batches_frees, memory_order_relaxed);
+  *recorded = use != NULL || (batches && heap != &pool->complete);
+  if (RILL__UNLIKELY(*recorded) && use == NULL) rill__pool_cache_record(pool, rill__pool_cache_of(heap));
+  rill__pool_unlock(pool);
+  return RILL_OK;
 }
 
 /* Inside an epoch. */
@@ -120,33 +88,19 @@ rill_status rill_free_async(rill_stream stream, void *p) {
   if (p == NULL) return RILL_OK;
   RILL_TRY(rill__check_usable(s->base.device));
   RILL_TRY(find_segment(p, &segment));
-  RILL_TRY(rill__check_same_device(&((struct rill__lane *)atomic_load(&segment->heap))->pool->base, &s->base));
+  struct rill__pool *pool = segment->pool;
+  RILL_TRY(rill__check_same_device(&pool->base, &s->base));
   RILL_TRY(rill__pool_check_capture(s));
   RILL_TRY(claim(segment, p, &block, &live));
-  struct rill__lane *lane = rill__lane_of(block);
-  struct rill__pool *pool = lane->pool;
-  const bool own = atomic_load_explicit(&lane->number, memory_order_relaxed) == s->number;
-  struct rill__use *use = NULL;
-  if (!own) {
-    const rill_status status = rill__use_new(s, &use);
-    if (status != RILL_OK) {
-      rill__segment_unclaim(segment, block, live);
-      return status;
-    }
+  bool recorded = false;
+  const rill_status status = free_in_order(pool, block, s, &recorded);
+  if (RILL__UNLIKELY(status != RILL_OK)) {
+    rill__segment_unclaim(segment, block, live);
+    return status;
   }
-  const uint64_t bytes = rill__block_size(block);
-  if (RILL__UNLIKELY(!put_back(lane, block, use, s->number))) { /* the stream is being released meanwhile */
-    const rill_status status = rill__use_new(s, &use);
-    if (status != RILL_OK) {
-      rill__segment_unclaim(segment, block, live);
-      return status;
-    }
-    (void)put_back(lane, block, use, s->number);
-  }
-  if (use == NULL && RILL__UNLIKELY(atomic_load_explicit(&pool->marks_frees, memory_order_relaxed))) mark_free(lane, s);
-  if (rill__pool_note_unused(pool, bytes)) {
+  if (RILL__UNLIKELY(recorded)) {
     rill__leave(&self);
-    rill__drop(&pool->base);
+    rill__reclaim(); /* perhaps no other call does */
   }
   return RILL_OK;
 }
@@ -156,20 +110,20 @@ bool rill__pool_find(const struct rill__allocation *segment, const void *p, uint
 }
 
 /* What submitted work may use pinned and managed memory on: all devices of the backend. */
-static rill_status use_everywhere(struct rill__pool *pool, struct rill__use **list) {
-  if (pool->kind == RILL_MEMORY_DEVICE) return rill__use_everywhere(pool->base.device, list);
-  RILL__FOR_EACH_ACTIVE(pool->base.device, device) { RILL_TRY(rill__use_everywhere(device, list)); }
+static rill_status use_everywhere(struct rill__pool *pool, struct rill__last_use **list) {
+  if (pool->kind == RILL_MEMORY_DEVICE) return rill__last_uses_everywhere(pool->base.device, list);
+  RILL__FOR_EACH_ACTIVE(pool->base.device, device) { RILL_TRY(rill__last_uses_everywhere(device, list)); }
   return RILL_OK;
 }
 
 /* While streams are held, what they hold may be going to use the memory, and may be waiting for the caller: it then
  * goes when all streams have passed this point. */
-static rill_status wait_or_note(struct rill__pool *pool, struct rill__use **list) {
+static rill_status wait_or_note(struct rill__pool *pool, bool *waited, struct rill__last_use **list) {
   struct rill__device *device = pool->base.device;
   RILL_TRY(rill__check_usable(device));
   const bool wide = pool->kind != RILL_MEMORY_DEVICE;
-  const bool held = wide ? rill__backend_holds(device) : atomic_load(&device->held_streams) != 0;
-  if (held) return use_everywhere(pool, list);
+  *waited = !(wide ? rill__backend_holds(device) : atomic_load(&device->held_streams) != 0);
+  if (!*waited) return use_everywhere(pool, list);
   return wide ? rill__backend_synchronize(device) : RILL_DOOR(device, device, synchronize, device);
 }
 
@@ -177,40 +131,34 @@ rill_status rill__pool_free(struct rill__thread *self, struct rill__allocation *
   struct rill__segment *segment = (struct rill__segment *)allocation;
   struct rill__device *device = allocation->base.device;
   struct rill__block *block = NULL;
-  struct rill__use *uses = NULL;
+  struct rill__last_use *uses = NULL;
   uint64_t live = 0;
+  bool waited = true;
   RILL_TRY(claim(segment, p, &block, &live));
   rill__leave(&self); /* the block keeps its segment and pool */
-  struct rill__lane *lane = rill__lane_of(block);
-  struct rill__pool *pool = lane->pool;
-  const rill_status status = wait_or_note(pool, &uses);
+  struct rill__pool *pool = segment->pool;
+  const rill_status status = wait_or_note(pool, &waited, &uses);
   if (status != RILL_OK && atomic_load(&device->lost) == RILL_OK) {
-    rill__uses_free(uses);
+    rill__last_uses_free(uses);
     rill__segment_unclaim(segment, block, live);
     return status;
   }
-  const uint64_t bytes = rill__block_size(block);
-  rill__lane_lock(lane);
-  struct rill__use **end = &block->uses;
-  while (*end != NULL) end = &(*end)->next;
-  *end = uses;
-  rill__lane_unlock(lane);
-  (void)put_back(lane, block, NULL, 0);
-  if (rill__pool_note_unused(pool, bytes)) rill__drop(&pool->base);
+  rill__pool_lock(pool);
+  put_back(pool, block, uses, waited ? &pool->complete : NULL);
+  rill__pool_unlock(pool);
   return status;
 }
 
-/* The pool's memory that begins at `begins` is used by the stream up to here. */
-rill_status rill__pool_note_use(struct rill__allocation *allocation, uintptr_t begins, struct rill__use *use) {
+/* The pool's memory that starts at `begin` is used by the stream up to here. */
+rill_status rill__pool_note_use(struct rill__allocation *allocation, uintptr_t begin, struct rill__last_use *use) {
   struct rill__segment *segment = (struct rill__segment *)allocation;
-  struct rill__lane *lane = (struct rill__lane *)atomic_load(&segment->heap);
-  const uint32_t granule = (uint32_t)((begins - allocation->begin) >> segment->shift);
-  struct rill__use *dead = use;
-  rill__lane_lock(lane);
-  const bool still = atomic_load(&segment->heap) == &lane->heap && atomic_load(&segment->live[granule]) != 0;
-  if (still) dead = rill__use_note(&segment->block[granule]->uses, use);
-  rill__lane_unlock(lane);
-  rill__uses_free(dead);
-  RILL_REQUIRE(still, RILL_ERROR_NOT_FOUND, "%p was freed during the call", (void *)begins);
+  struct rill__pool *pool = segment->pool;
+  struct rill__last_use *dead = use;
+  rill__pool_lock(pool);
+  struct rill__block *block = rill__segment_block(segment, begin);
+  if (block != NULL) dead = rill__last_use_note(&block->uses, use);
+  rill__pool_unlock(pool);
+  rill__last_uses_free(dead);
+  RILL_REQUIRE(block != NULL, RILL_ERROR_NOT_FOUND, "%p was freed during the call", (void *)begin);
   return RILL_OK;
 }

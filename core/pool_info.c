@@ -1,7 +1,7 @@
 /* What a pool tells, and the pool of a pointer. */
 #include "core/options.h"
 #include "core/pool.h"
-#include "core/pool_lanes.h"
+#include "core/pool_cache.h"
 
 #include <rill/pool.h>
 
@@ -12,11 +12,12 @@ rill_status rill_pool_get_info(rill_pool pool, rill_pool_info *info) {
   struct rill__pool *p;
   RILL_RESOLVE(RILL__POOL, pool, "pool", &p);
   RILL_TRY(rill__options_check_output(info, "info"));
-  /* In this order, used <= reserved and each <= its peak whatever others do meanwhile, but for frees. */
-  now.used = atomic_load(&p->used);
+  rill__pool_lock(p);
+  now.used = p->used;
   now.reserved = atomic_load(&p->reserved);
-  now.used_peak = atomic_load(&p->used_peak);
-  now.reserved_peak = atomic_load(&p->reserved_peak);
+  now.used_peak = p->used_peak;
+  now.reserved_peak = p->reserved_peak;
+  rill__pool_unlock(p);
   rill__options_write(info, &now, sizeof now);
   return RILL_OK;
 }
@@ -65,6 +66,6 @@ rill_status rill_memory_pool(const void *p, rill_pool *out) {
   RILL_REQUIRE(allocation != NULL && (!allocation->pooled || rill__pool_find(allocation, p, &begins, &size)),
                RILL_ERROR_NOT_FOUND, "%p is no allocation of rill, or has been freed", p);
   if (!allocation->pooled) return RILL_OK;
-  out->id = ((const struct rill__lane *)atomic_load(&((const struct rill__segment *)allocation)->heap))->pool->base.id;
+  out->id = ((const struct rill__segment *)allocation)->pool->base.id;
   return RILL_OK;
 }

@@ -6,40 +6,14 @@
  * - The driver is called without any lock. */
 #include "core/held/held.h"
 #include "core/pool.h"
-#include "core/pool_lanes.h"
-#include "core/put_off.h"
+#include "core/pool_cache.h"
 
 #include <rill/memory.h>
 #include <stdlib.h>
 
-/* ---- numbers ---- */
+/* ---- giving back ---- */
 
-static void raise_peak(_Atomic uint64_t *peak, uint64_t value) {
-  uint64_t before = atomic_load_explicit(peak, memory_order_relaxed);
-  while (before < value &&
-         !atomic_compare_exchange_weak_explicit(peak, &before, value, memory_order_relaxed, memory_order_relaxed)) {
-  }
-}
-
-/* Reserves `size` bytes under the limit. */
-static bool reserve(struct rill__pool *pool, uint64_t size) {
-  uint64_t before = atomic_load(&pool->reserved);
-  do {
-    if (pool->max_size != 0 && (before > pool->max_size || size > pool->max_size - before)) return false;
-  } while (!atomic_compare_exchange_weak(&pool->reserved, &before, before + size));
-  raise_peak(&pool->reserved_peak, before + size);
-  return true;
-}
-
-void rill__pool_note_used(struct rill__pool *pool, uint64_t size) {
-  const uint64_t before = atomic_fetch_add_explicit(&pool->used, size, memory_order_relaxed);
-  if (before == 0) rill__keep(&pool->base);
-  raise_peak(&pool->used_peak, before + size);
-}
-
-/* ---- segments ---- */
-
-/* Gives segments that are in no lane any more back to the driver. */
+/* Gives segments that are in no heap any more back to the driver. */
 static rill_status release_segments(struct rill__pool *pool, struct rill__segment *list) {
   struct rill__device *device = pool->base.device;
   rill_status status = RILL_OK;
@@ -52,25 +26,38 @@ static rill_status release_segments(struct rill__pool *pool, struct rill__segmen
     if (atomic_load(&device->lost) == RILL_OK) {
       freed = RILL_DOOR(device, memory, free, device, (void *)allocation->begin, allocation->kind);
     }
-    if (freed != RILL_OK && atomic_load(&device->lost) == RILL_OK) {
-      struct rill__lane *lane = (struct rill__lane *)atomic_load(&segment->heap);
-      (void)rill__memory_know(allocation); /* its nodes are there */
-      rill__lane_lock(lane);
-      rill__heap_add(&lane->heap, segment, 0);
-      rill__lane_unlock(lane);
-      status = freed;
-      continue;
-    }
-    atomic_fetch_sub(&pool->reserved, allocation->size);
-    rill__object_defer(&allocation->base);
+    const bool kept = freed != RILL_OK && atomic_load(&device->lost) == RILL_OK;
+    if (kept) (void)rill__memory_know(allocation); /* its nodes are there */
+    rill__pool_lock(pool);
+    if (kept) rill__heap_add(&pool->complete, segment);
+    if (!kept) atomic_fetch_sub(&pool->reserved, allocation->size);
+    rill__pool_unlock(pool);
+    if (kept) status = freed;
+    if (!kept) rill__object_defer(&allocation->base);
   }
   return status;
 }
 
-rill_status rill__pool_give_back(struct rill__pool *pool, uint64_t keep) {
-  const uint64_t reserved = atomic_load(&pool->reserved);
-  if (reserved <= keep) return RILL_OK;
-  return release_segments(pool, rill__lanes_take_segments(pool, reserved - keep));
+rill_status rill__pool_shrink(struct rill__pool *pool, uint64_t keep) {
+  struct rill__segment *list = NULL;
+  rill__pool_lock(pool);
+  uint64_t reserved = atomic_load(&pool->reserved);
+  for (struct rill__segment *segment; reserved > keep && (segment = pool->complete.segments) != NULL;) {
+    rill__heap_remove(segment);
+    reserved -= segment->allocation.size;
+    segment->next = list;
+    list = segment;
+  }
+  rill__pool_unlock(pool);
+  return release_segments(pool, list);
+}
+
+rill_status rill__pool_trim(struct rill__pool *pool, uint64_t keep) {
+  if (atomic_load(&pool->reserved) <= keep) return RILL_OK;
+  rill__pool_lock(pool);
+  (void)rill__pool_share(pool, NULL, NULL, RILL__ALL_LOOKS);
+  rill__pool_unlock(pool);
+  return rill__pool_shrink(pool, keep);
 }
 
 bool rill__pools_give_back(struct rill__device *device, uint32_t kind) {
@@ -81,11 +68,23 @@ bool rill__pools_give_back(struct rill__device *device, uint32_t kind) {
   for (size_t i = 0; i < count; i++) {
     if (pools[i]->kind != kind) continue;
     const uint64_t before = atomic_load(&pools[i]->reserved);
-    (void)rill__pool_give_back(pools[i], 0);
+    (void)rill__pool_trim(pools[i], 0);
     any |= atomic_load(&pools[i]->reserved) < before;
   }
   rill__errors_back();
   rill__pools_drop(pools, count);
+  return any;
+}
+
+/* Looks on as long as there is something to drain: each look but the last few has been paid for by a free. */
+static bool drain(struct rill__pool *pool) {
+  rill__pool_lock(pool);
+  for (size_t before = SIZE_MAX, left; (left = pool->ring_count + pool->waiting_count) < before && left > 0;) {
+    before = left;
+    (void)rill__pool_share(pool, NULL, NULL, RILL__LOOKS);
+  }
+  const bool any = pool->complete.segments != NULL;
+  rill__pool_unlock(pool);
   return any;
 }
 
@@ -96,10 +95,10 @@ void rill__pools_synchronized_(struct rill__device *device) {
   rill__errors_aside();
   for (size_t i = 0; i < count; i++) {
     const uint64_t threshold = atomic_load(&pools[i]->threshold);
-    if (threshold == 0 || atomic_load(&pools[i]->reserved) <= threshold) continue;
+    if (threshold == 0 || atomic_load(&pools[i]->reserved) <= threshold || !drain(pools[i])) continue;
     if (!looked) idle = rill__device_is_idle(device);
     looked = true;
-    if (idle) (void)rill__pool_give_back(pools[i], threshold);
+    if (idle) (void)rill__pool_shrink(pools[i], threshold);
   }
   rill__errors_back();
   rill__pools_drop(pools, count);
@@ -107,54 +106,66 @@ void rill__pools_synchronized_(struct rill__device *device) {
 
 /* ---- growing ---- */
 
-enum { SEGMENT_LEAST = 2 << 20, SEGMENT_USUAL_MOST = 64 << 20 };
+enum { SEGMENT_USUAL_MOST = 64 << 20 };
 
 /* What to ask the driver for: more than is needed now, and more each time. */
-static size_t segment_size(const struct rill__lane *lane, size_t rounded) {
-  size_t size = lane->grown < SEGMENT_LEAST ? SEGMENT_LEAST : lane->grown * 2;
+static size_t segment_size(const struct rill__pool *pool, size_t rounded) {
+  const size_t least = pool->least_segment;
+  size_t size = pool->grown < least ? least : pool->grown * 2;
   if (size > SEGMENT_USUAL_MOST) size = SEGMENT_USUAL_MOST;
-  if (size < rounded) size = rounded > SIZE_MAX - SEGMENT_LEAST ? rounded : rounded + SEGMENT_LEAST - 1;
-  return size < SEGMENT_LEAST ? size : size / SEGMENT_LEAST * SEGMENT_LEAST;
+  if (size < rounded) size = rounded > SIZE_MAX - least ? rounded : rounded + least - 1;
+  return size < least ? size : size / least * least;
 }
 
-static rill_status add_segment(struct rill__pool *pool, struct rill__lane *lane, size_t size,
-                               const struct rill__wish *wish, struct rill__block **out) {
+/* Reserves bytes under the limit. */
+static bool reserve(struct rill__pool *pool, uint64_t size) {
+  rill__pool_lock(pool);
+  const uint64_t reserved = atomic_load(&pool->reserved) + size;
+  const bool room = pool->max_size == 0 || (reserved >= size && reserved <= pool->max_size);
+  if (room) atomic_store(&pool->reserved, reserved);
+  if (room && pool->reserved_peak < reserved) pool->reserved_peak = reserved;
+  rill__pool_unlock(pool);
+  return room;
+}
+
+static rill_status add_segment(struct rill__pool *pool, size_t size, const struct rill__request *request,
+                               struct rill__block **out) {
   struct rill__device *device = pool->base.device;
   if (!reserve(pool, size)) return RILL_ERROR_OUT_OF_MEMORY;
-  struct rill__segment *segment = rill__segment_new(device, size, wish->large, pool->kind);
+  struct rill__segment *segment = rill__segment_new(device, size, request->large, pool->kind);
   void *p = NULL;
   rill_status status =
       segment == NULL ? RILL_ERROR_OUT_OF_MEMORY : RILL_DOOR(device, memory, alloc, device, size, pool->kind, &p);
   if (status == RILL_OK) {
     segment->allocation.begin = (uintptr_t)p;
-    atomic_store(&segment->heap, &lane->heap);
+    segment->pool = pool;
     if (rill__memory_know(&segment->allocation)) {
-      rill__lane_lock(lane);
-      rill__heap_add(&lane->heap, segment, 0);
-      lane->grown = size;
-      /* Of a segment that nobody else knows, so it is there. */
-      *out = rill__heap_take(&lane->heap, wish, UINT64_MAX);
-      rill__lane_unlock(lane);
+      rill__pool_lock(pool);
+      rill__heap_add(&pool->complete, segment);
+      pool->grown = size;
+      *out = rill__pool_take(pool, NULL, request, true);
+      rill__pool_unlock(pool);
       return RILL_OK;
     }
     (void)RILL_DOOR(device, memory, free, device, p, pool->kind);
     status = RILL_ERROR_OUT_OF_MEMORY;
   }
   if (segment != NULL) rill__segment_free(segment);
+  rill__pool_lock(pool);
   atomic_fetch_sub(&pool->reserved, size);
+  rill__pool_unlock(pool);
   return status;
 }
 
-rill_status rill__pool_grow(struct rill__pool *pool, struct rill__lane *lane, const struct rill__wish *wish,
-                            struct rill__block **out) {
-  const size_t rounded = wish->rounded;
+rill_status rill__pool_grow(struct rill__pool *pool, const struct rill__request *request, struct rill__block **out) {
+  const size_t rounded = request->rounded;
   if (pool->kind == RILL_MEMORY_DEVICE && rounded > pool->base.device->info.memory_total) {
     return RILL_ERROR_OUT_OF_MEMORY;
   }
-  rill__lane_lock(lane);
-  const size_t usual = segment_size(lane, rounded);
-  rill__lane_unlock(lane);
-  rill_status status = add_segment(pool, lane, usual, wish, out);
-  if (status == RILL_ERROR_OUT_OF_MEMORY && rounded < usual) status = add_segment(pool, lane, rounded, wish, out);
+  rill__pool_lock(pool);
+  const size_t usual = segment_size(pool, rounded);
+  rill__pool_unlock(pool);
+  rill_status status = add_segment(pool, usual, request, out);
+  if (status == RILL_ERROR_OUT_OF_MEMORY && rounded < usual) status = add_segment(pool, rounded, request, out);
   return status;
 }

@@ -1,8 +1,8 @@
 #include "core/put_off.h"
 
 #include "core/held/queue.h"
+#include "core/last_use.h"
 #include "core/memory.h"
-#include "core/use.h"
 
 /* Linked by base.next_retired; guarded by the lock. */
 static struct rill__object *waiting, *ready;
@@ -17,7 +17,7 @@ static bool overlaps(const struct rill__allocation *allocation, const void *p, s
 }
 
 static bool is_use_of(const struct rill__event *event, const struct rill__allocation *allocation) {
-  const struct rill__use *use = allocation->uses;
+  const struct rill__last_use *use = allocation->uses;
   while (use != NULL && use->event != event) use = use->next;
   return use != NULL;
 }

@@ -20,7 +20,7 @@
 
 #include "core/handle.h"
 
-struct rill__use;
+struct rill__last_use;
 
 struct rill__allocation {
   struct rill__object base; /* never published: no id */
@@ -39,7 +39,7 @@ struct rill__allocation {
   /* What the driver gave: the same range, or a larger one around it for the sake of alignment. */
   uintptr_t native;
   size_t native_size;
-  struct rill__use
+  struct rill__last_use
       *uses;           /* not of pools: what goes before rill_free; under the writers' lock, while it is in the map */
   uint64_t serial;     /* core/put_off.h */
   bool used_elsewhere; /* by held streams of other devices */

@@ -4,29 +4,45 @@
 #include "core/options.h"
 #include "core/pool.h"
 
+#include <sched.h>
 #include <stdlib.h>
 
 static _Atomic uint64_t last_number;
 
 /* ---- life ---- */
 
-/* Puts a stream on its device's list, and takes it off. */
-void rill__stream_list(struct rill__stream *stream) {
+/* Puts a stream on its device's list, and takes it off.  Under device->lock. */
+static void link_stream(struct rill__stream *stream) {
   struct rill__device *device = stream->base.device;
-  pthread_mutex_lock(&device->lock);
   stream->next = device->streams;
   stream->link = &device->streams;
   if (stream->next != NULL) stream->next->link = &stream->next;
   device->streams = stream;
-  pthread_mutex_unlock(&device->lock);
+}
+
+static void unlink_stream(struct rill__stream *stream) {
+  *stream->link = stream->next;
+  if (stream->next != NULL) stream->next->link = stream->link;
+  stream->link = NULL;
+}
+
+void rill__stream_list(struct rill__stream *stream) {
+  pthread_mutex_lock(&stream->base.device->lock);
+  link_stream(stream);
+  pthread_mutex_unlock(&stream->base.device->lock);
 }
 
 static void unlist_stream(struct rill__stream *stream) {
   pthread_mutex_lock(&stream->base.device->lock);
+  if (stream->link != NULL) unlink_stream(stream);
+  pthread_mutex_unlock(&stream->base.device->lock);
+}
+
+void rill__stream_to_front(struct rill__stream *stream) {
+  pthread_mutex_lock(&stream->base.device->lock);
   if (stream->link != NULL) {
-    *stream->link = stream->next;
-    if (stream->next != NULL) stream->next->link = stream->link;
-    stream->link = NULL;
+    unlink_stream(stream);
+    link_stream(stream);
   }
   pthread_mutex_unlock(&stream->base.device->lock);
 }
@@ -129,6 +145,8 @@ rill_status rill_stream_retain(rill_stream stream) {
 void rill__stream_end(struct rill__stream *stream) {
   if (stream->imported && !stream->owned) unlist_stream(stream); /* from here on its owner may destroy it */
   rill__pools_stream_end(stream);
+  const bool borrowed = stream->imported && !stream->owned;
+  while (borrowed && atomic_load(&stream->visitors) != 0) (void)sched_yield();
   struct rill__event *cached = atomic_load(&stream->cached_event);
   if (cached != NULL) rill__object_retire(&cached->base);
   void (*const release)(void *, uintptr_t) = stream->release;

@@ -10,7 +10,7 @@ static rill_status stage(struct rill__stream *stream, struct rill__copy_3d *copy
                "use pinned memory",
                rill__name_of(&stream->base).text, n, HELD_BYTES_MAX);
   struct held_staging *staging = NULL;
-  RILL_TRY(rill__staging_take(stream->base.device, n, &staging));
+  RILL_TRY(rill__staging_take(stream, n, &staging));
   struct rill__copy_3d in = *copy, out_of = *copy;
   in.dst = staging->memory;
   in.dst_kind = RILL_MEMORY_PINNED;

@@ -124,9 +124,6 @@ rill_status rill__held_wait_for_stream(struct rill__stream *stream, uint64_t *ns
 rill_status rill__held_wait_for_event(struct rill__event *event, uint64_t *ns, struct rill__event **point);
 void rill__held_wait_for_device(struct rill__device *device);
 
-/* Gives back the pinned memory that held copies do not need any more.  May block; outside epochs. */
-void rill__staging_give_back(void);
-
 /* How many streams are held. */
 extern _Atomic uint32_t rill__held_count;
 

@@ -4,6 +4,7 @@
 #define RILL_CORE_HELD_QUEUE_H
 
 #include "core/held/held.h"
+#include "core/staging.h"
 
 enum { HELD_BYTES_MAX = 64 << 20 }; /* queued for one stream */
 
@@ -186,26 +187,5 @@ void rill__held_changed(void); /* wakes who waits for a change */
 void rill__held_await_change(void);
 void rill__held_drop_all(
     void); /* in the child of a fork: nothing is held, as nothing that was submitted is under way */
-
-/* ---- core/held_staging.c: pinned memory that stands in for pageable memory; without the lock ---- */
-
-struct held_staging {
-  struct held_staging *next;
-  struct rill__device *device;
-  void *memory;
-  size_t capacity;
-  bool down;                    /* what is copied to here ... */
-  struct rill__copy_3d deliver; /* ... goes on so, on the host */
-  enum {
-    STAGING_UNUSED,
-    STAGING_MARKED,  /* the driver uses it until `done` */
-    STAGING_UNMARKED /* the driver may use it until the device is idle */
-  } state;
-  struct rill__event *done;
-};
-
-/* Memory for n bytes, and back: it is kept. */
-rill_status rill__staging_take(struct rill__device *device, size_t n, struct held_staging **out);
-void rill__staging_keep(struct held_staging *staging);
 
 #endif

@@ -55,10 +55,8 @@ static rill_status give_copy(struct rill__stream *stream, struct held_op *op) {
   }
   if (staging == NULL) return RILL_OK;
   op->copy.staging = NULL; /* the driver uses it from here on */
-  rill_status status = staging->down ? RILL_DOOR(stream, stream, host_call, stream, deliver, staging) : RILL_OK;
-  if (status == RILL_OK) status = RILL_DOOR(stream, stream, record, stream, staging->done, 0);
-  staging->state = status == RILL_OK ? STAGING_MARKED : STAGING_UNMARKED;
-  rill__staging_keep(staging);
+  const rill_status status = staging->down ? RILL_DOOR(stream, stream, host_call, stream, deliver, staging) : RILL_OK;
+  rill__staging_finish(stream, staging);
   return status;
 }
 

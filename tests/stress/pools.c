@@ -1,103 +1,239 @@
-/* Threads and streams that allocate, use and free memory of one pool, in their own stream's order and across (C5.2).
+/* Threads that allocate, use and free memory of one pool on many streams that come and go, in the order of one stream
+ * and across (C5.2, C3.8).
  *
- * What is live is filled with its owner's pattern by work of the stream, and looked at by work of the stream right
- * before its free.  Memory that two allocations have at once, or that is given out before the work of an earlier stream
- * is done, shows as a foreign pattern. */
+ * What is live is filled with its owner's pattern by work of a stream, and looked at by work before its free.  Host
+ * calls that take a while let the streams fall behind the threads, each in its own way.  So memory that two allocations
+ * have at once, or that is given out before the work of an earlier stream is done, shows as a foreign pattern. */
 #include "support/testing.h"
 
-enum { THREADS = 6, LIVE = 12, CHECKS = 4096, LEAST_WORDS = 64 };
+#include <pthread.h>
+#include <stdlib.h>
+
+enum { THREADS = 6, STREAMS = 6, LIVE = 16, CHECKS = 4096, LEAST_WORDS = 64, GIVEN = 8 };
 
 struct live {
   uint32_t *memory;
   size_t words;
   uint32_t pattern;
+  unsigned stream; /* of its allocation and fill */
+  bool filled;
 };
 
 struct lane {
-  rill_stream stream, other;
+  rill_stream streams[STREAMS], recorder;
+  rill_event awaited[STREAMS]; /* what holds the stream; null: nothing */
   struct live live[LIVE];
   uint32_t *seen, expected[CHECKS];
   unsigned checks, random;
 };
+
+static struct {
+  rill_pool pool;
+  uint64_t max_size;
+  unsigned keeps_stream; /* for about so many steps */
+  unsigned seed;
+} storm;
+
+/* Allocations that one thread has left for another, with an event after their fills. */
+static struct {
+  pthread_mutex_t lock;
+  struct live live[GIVEN];
+  rill_event filled[GIVEN];
+  unsigned count;
+} given = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static unsigned pick(struct lane *lane, unsigned below) {
   lane->random = lane->random * 1664525 + 1013904223;
   return (lane->random >> 8) % below;
 }
 
-static const char *begin(struct lane *lane, struct live *live, rill_pool pool, uint32_t pattern) {
-  live->words = (size_t)LEAST_WORDS << pick(lane, 12);
-  live->words += pick(lane, 64);
-  live->pattern = pattern;
-  const rill_status status = rill_pool_alloc_async(pool, lane->stream, live->words * 4, (void **)&live->memory);
-  if (status == RILL_ERROR_OUT_OF_MEMORY) return NULL; /* the pool has a limit */
-  REQUIRE_OK(status);
-  REQUIRE_OK(rill_fill_async(lane->stream, live->memory, &live->pattern, 4, live->words));
+/* ---- streams ---- */
+
+static void take_a_while(void *user, rill_status status) {
+  (void)status;
+  let_pass_ns((uintptr_t)user);
+}
+
+static const char *fall_behind(struct lane *lane, unsigned stream) {
+  const uintptr_t ns = (uintptr_t)1 << pick(lane, 18);
+  REQUIRE_OK(rill_stream_host_call(lane->streams[stream], take_a_while, (void *)ns));
   return NULL;
 }
 
-/* The first and the last word as the stream finds them. */
-static const char *look(struct lane *lane, rill_stream stream, const struct live *live) {
-  if (lane->checks + 2 > CHECKS) return NULL;
-  REQUIRE_OK(rill_copy_async(stream, lane->seen + lane->checks, live->memory, 4));
-  REQUIRE_OK(rill_copy_async(stream, lane->seen + lane->checks + 1, live->memory + live->words - 1, 4));
-  lane->expected[lane->checks++] = live->pattern;
-  lane->expected[lane->checks++] = live->pattern;
+static const char *hold(struct lane *lane, unsigned stream) {
+  REQUIRE_OK(rill_event_create(dut.device, NULL, &lane->awaited[stream]));
+  REQUIRE_OK(rill_stream_wait_event(lane->streams[stream], lane->awaited[stream], 0));
   return NULL;
 }
 
-static const char *end(struct lane *lane, struct live *live) {
-  const char *failure = NULL;
-  switch (pick(lane, 8)) {
-    case 0: /* another stream reads it, and the pool is told */
-      REQUIRE_OK(rill_stream_wait_stream(lane->other, lane->stream));
-      failure = look(lane, lane->other, live);
-      REQUIRE_OK(rill_memory_record_use(live->memory, lane->other));
-      REQUIRE_OK(rill_free_async(lane->stream, live->memory));
-      break;
-    case 1: /* another stream reads and frees it */
-      REQUIRE_OK(rill_stream_wait_stream(lane->other, lane->stream));
-      failure = look(lane, lane->other, live);
-      REQUIRE_OK(rill_free_async(lane->other, live->memory));
-      break;
-    case 2:
-      failure = look(lane, lane->stream, live);
-      if (pick(lane, 8) == 0) {
-        REQUIRE_OK(rill_free(live->memory));
-      } else {
-        REQUIRE_OK(rill_free_async(lane->stream, live->memory));
-      }
-      break;
-    default:
-      failure = look(lane, lane->stream, live);
-      REQUIRE_OK(rill_free_async(lane->stream, live->memory));
-      break;
-  }
-  live->memory = NULL;
+static const char *release_held(struct lane *lane, unsigned stream) {
+  if (lane->awaited[stream].id == 0) return NULL;
+  REQUIRE_OK(rill_stream_record_event(lane->recorder, lane->awaited[stream], 0));
+  REQUIRE_OK(rill_event_release(lane->awaited[stream]));
+  lane->awaited[stream] = RILL_NULL_EVENT;
+  return NULL;
+}
+
+/* A new stream in place of one, after all of its work, with what was allocated on it. */
+static const char *replace(struct lane *lane, unsigned stream) {
+  rill_stream fresh;
+  REQUIRE_OK(rill_stream_create(dut.device, NULL, &fresh));
+  REQUIRE_OK(rill_stream_wait_stream(fresh, lane->streams[stream])); /* which holds it, too, if that is held */
+  const char *failure = release_held(lane, stream);
+  REQUIRE_OK(rill_stream_release(lane->streams[stream]));
+  lane->streams[stream] = fresh;
   return failure;
 }
 
+/* ---- what is seen ---- */
+
+/* The first word, the last one, and one between, as the stream finds them. */
+static const char *look(struct lane *lane, unsigned stream, const struct live *live) {
+  if (!live->filled || lane->checks + 3 > CHECKS) return NULL;
+  const size_t places[] = { 0, live->words - 1, pick(lane, (unsigned)live->words) };
+  for (size_t i = 0; i < 3; i++) {
+    REQUIRE_OK(rill_copy_async(lane->streams[stream], lane->seen + lane->checks, live->memory + places[i], 4));
+    lane->expected[lane->checks++] = live->pattern;
+  }
+  return NULL;
+}
+
 static const char *compare(struct lane *lane) {
-  REQUIRE_OK(rill_stream_synchronize(lane->stream));
-  REQUIRE_OK(rill_stream_synchronize(lane->other));
+  const char *failure = NULL;
+  for (unsigned i = 0; i < STREAMS && failure == NULL; i++) failure = release_held(lane, i);
+  if (failure != NULL) return failure;
+  for (unsigned i = 0; i < STREAMS; i++) REQUIRE_OK(rill_stream_synchronize(lane->streams[i]));
+  REQUIRE_OK(rill_stream_synchronize(lane->recorder));
   for (unsigned i = 0; i < lane->checks; i++) REQUIRE(lane->seen[i] == lane->expected[i]);
   lane->checks = 0;
   return NULL;
 }
 
-static const char *runs(struct lane *lane, unsigned index, rill_pool pool) {
+static const char *check_info(void) {
+  rill_pool_info info = RILL_POOL_INFO_INIT;
+  REQUIRE_OK(rill_pool_get_info(storm.pool, &info));
+  REQUIRE(info.used <= info.reserved && info.used <= info.used_peak);
+  REQUIRE(info.used_peak <= info.reserved_peak && info.reserved <= info.reserved_peak);
+  REQUIRE(storm.max_size == 0 || info.reserved_peak <= storm.max_size);
+  return NULL;
+}
+
+/* ---- memory ---- */
+
+static const char *begin(struct lane *lane, struct live *live, uint32_t pattern) {
+  live->words = ((size_t)LEAST_WORDS << pick(lane, 12)) + pick(lane, 64);
+  live->pattern = pattern;
+  live->stream = pick(lane, STREAMS);
+  live->filled = pick(lane, 8) != 0;
+  const rill_stream stream = lane->streams[live->stream];
+  const rill_status status = rill_pool_alloc_async(storm.pool, stream, live->words * 4, (void **)&live->memory);
+  if (status == RILL_ERROR_OUT_OF_MEMORY && storm.max_size != 0) return NULL;
+  REQUIRE_OK(status);
+  if (live->filled) REQUIRE_OK(rill_fill_async(stream, live->memory, &live->pattern, 4, live->words));
+  return NULL;
+}
+
+/* Another stream waits for the fill, and looks. */
+static const char *look_elsewhere(struct lane *lane, unsigned other, const struct live *live) {
+  REQUIRE_OK(rill_stream_wait_stream(lane->streams[other], lane->streams[live->stream]));
+  return look(lane, other, live);
+}
+
+static const char *give_away(struct lane *lane, const struct live *live) {
+  rill_event filled;
+  REQUIRE_OK(rill_stream_record_new_event(lane->streams[live->stream], NULL, &filled));
+  pthread_mutex_lock(&given.lock);
+  const bool room = given.count < GIVEN;
+  if (room) given.live[given.count] = *live;
+  if (room) given.filled[given.count++] = filled;
+  pthread_mutex_unlock(&given.lock);
+  if (room) return NULL;
+  REQUIRE_OK(rill_event_release(filled));
+  REQUIRE_OK(rill_free_async(lane->streams[live->stream], live->memory));
+  return NULL;
+}
+
+static const char *end_given(struct lane *lane) {
+  struct live live = { .memory = NULL };
+  rill_event filled = RILL_NULL_EVENT;
+  pthread_mutex_lock(&given.lock);
+  if (given.count > 0) {
+    live = given.live[--given.count];
+    filled = given.filled[given.count];
+  }
+  pthread_mutex_unlock(&given.lock);
+  if (live.memory == NULL) return NULL;
+  const unsigned stream = pick(lane, STREAMS);
+  REQUIRE_OK(rill_stream_wait_event(lane->streams[stream], filled, 0));
+  REQUIRE_OK(rill_event_release(filled));
+  const char *failure = look(lane, stream, &live);
+  REQUIRE_OK(rill_free_async(lane->streams[stream], live.memory));
+  return failure;
+}
+
+/* A free on a stream that is ordered after no use, where there was none. */
+static const char *end_unused(struct lane *lane, const struct live *live) {
+  REQUIRE_OK(rill_free_async(lane->streams[pick(lane, STREAMS)], live->memory));
+  return NULL;
+}
+
+static const char *end(struct lane *lane, struct live *live) {
+  const unsigned own = live->stream, other = pick(lane, STREAMS);
   const char *failure = NULL;
-  for (unsigned i = 0; i < scaled(3000) && failure == NULL; i++) {
-    struct live *live = &lane->live[pick(lane, LIVE)];
-    failure = live->memory == NULL ? begin(lane, live, pool, index << 24 | i) : end(lane, live);
-    if (failure == NULL && lane->checks + 2 > CHECKS) failure = compare(lane);
-    if (failure == NULL && pick(lane, 200) == 0) REQUIRE_OK(rill_pool_trim(pool, 1 << 20));
-    if (pick(lane, 100) == 0) { /* a stream may go with its memory still allocated */
-      failure = failure != NULL ? failure : compare(lane);
-      REQUIRE_OK(rill_stream_release(lane->stream));
-      REQUIRE_OK(rill_stream_create(dut.device, NULL, &lane->stream));
+  if (!live->filled) {
+    failure = end_unused(lane, live);
+  } else {
+    switch (pick(lane, 12)) {
+      case 0: /* read elsewhere, and the pool is told */
+        failure = look_elsewhere(lane, other, live);
+        REQUIRE_OK(rill_memory_record_use(live->memory, lane->streams[other]));
+        REQUIRE_OK(rill_free_async(lane->streams[own], live->memory));
+        break;
+      case 1: /* read and freed elsewhere */
+      case 2:
+        failure = look_elsewhere(lane, other, live);
+        REQUIRE_OK(rill_free_async(lane->streams[other], live->memory));
+        break;
+      case 3: failure = give_away(lane, live); break;
+      case 4:
+        failure = look(lane, own, live);
+        if (pick(lane, 8) == 0) {
+          REQUIRE_OK(rill_free(live->memory));
+        } else {
+          REQUIRE_OK(rill_free_async(lane->streams[own], live->memory));
+        }
+        break;
+      default:
+        failure = look(lane, own, live);
+        REQUIRE_OK(rill_free_async(lane->streams[own], live->memory));
+        break;
     }
   }
+  live->memory = NULL;
+  return failure;
+}
+
+/* ---- the storms ---- */
+
+static const char *step(struct lane *lane, uint32_t pattern) {
+  struct live *live = &lane->live[pick(lane, LIVE)];
+  const unsigned stream = pick(lane, STREAMS);
+  const char *failure = live->memory == NULL ? begin(lane, live, pattern) : end(lane, live);
+  if (failure == NULL && lane->checks + 3 > CHECKS) failure = compare(lane);
+  if (failure == NULL && pick(lane, 6) == 0) failure = fall_behind(lane, stream);
+  if (failure == NULL && pick(lane, 4) == 0) failure = end_given(lane);
+  if (failure == NULL && pick(lane, 60) == 0) {
+    failure = lane->awaited[stream].id == 0 ? hold(lane, stream) : release_held(lane, stream);
+  }
+  if (failure == NULL && pick(lane, storm.keeps_stream) == 0) failure = replace(lane, stream);
+  if (failure == NULL && pick(lane, 200) == 0) failure = compare(lane);
+  if (failure == NULL && pick(lane, 200) == 0) REQUIRE_OK(rill_pool_trim(storm.pool, 1 << 20));
+  return failure != NULL ? failure : check_info();
+}
+
+static const char *runs(struct lane *lane, unsigned index) {
+  const char *failure = NULL;
+  for (unsigned i = 0; i < scaled(2000) && failure == NULL; i++) failure = step(lane, index << 24 | i);
   for (unsigned i = 0; i < LIVE && failure == NULL; i++) {
     if (lane->live[i].memory != NULL) failure = end(lane, &lane->live[i]);
   }
@@ -107,39 +243,57 @@ static const char *runs(struct lane *lane, unsigned index, rill_pool pool) {
 static const char *allocates(unsigned index, void *shared) {
   static struct lane lanes[THREADS];
   struct lane *lane = &lanes[index];
+  (void)shared;
   memset(lane, 0, sizeof *lane);
-  lane->random = index * 2654435761u + 17;
-  REQUIRE_OK(rill_stream_create(dut.device, NULL, &lane->stream));
-  REQUIRE_OK(rill_stream_create(dut.device, NULL, &lane->other));
+  lane->random = index * 2654435761u + storm.seed;
+  for (unsigned i = 0; i < STREAMS; i++) REQUIRE_OK(rill_stream_create(dut.device, NULL, &lane->streams[i]));
+  REQUIRE_OK(rill_stream_create(dut.device, NULL, &lane->recorder));
   REQUIRE_OK(RILL_NEW(dut.device, RILL_MEMORY_PINNED, CHECKS, &lane->seen));
-  const char *failure = runs(lane, index, *(const rill_pool *)shared);
-  REQUIRE_OK(rill_stream_release(lane->stream));
-  REQUIRE_OK(rill_stream_release(lane->other));
+  const char *failure = runs(lane, index);
+  for (unsigned i = 0; i < STREAMS; i++) REQUIRE_OK(rill_stream_release(lane->streams[i]));
+  REQUIRE_OK(rill_stream_release(lane->recorder));
   REQUIRE_OK(rill_free(lane->seen));
   return failure;
 }
 
-static void storm(uint64_t max_size) {
-  rill_pool pool;
-  rill_pool_info info = RILL_POOL_INFO_INIT;
-  assert_ok(rill_pool_create(dut.device, RILL_POOL_OPTIONS(.max_size = max_size, .label = "storm"), &pool));
-  run_threads(THREADS, allocates, &pool);
-  assert_ok(rill_pool_get_info(pool, &info));
-  assert_int_equal(info.used, 0);
-  assert_true(max_size == 0 || info.reserved_peak <= max_size);
-  assert_ok(rill_device_synchronize(dut.device));
-  assert_ok(rill_pool_trim(pool, 0));
-  assert_ok(rill_pool_get_info(pool, &info));
-  assert_int_equal(info.reserved, 0);
-  assert_ok(rill_pool_release(pool));
+/* What threads left for others that were done. */
+static void end_all_given(void) {
+  rill_stream stream = new_stream("last");
+  for (; given.count > 0; given.count--) {
+    assert_ok(rill_stream_wait_event(stream, given.filled[given.count - 1], 0));
+    assert_ok(rill_event_release(given.filled[given.count - 1]));
+    assert_ok(rill_free_async(stream, given.live[given.count - 1].memory));
+  }
+  assert_completes(stream);
 }
 
-static void memory_is_one_allocations_at_a_time(void) { storm(0); }
+static void run_storm(uint64_t max_size, unsigned keeps_stream) {
+  rill_pool_info info = RILL_POOL_INFO_INIT;
+  storm.max_size = max_size;
+  storm.keeps_stream = keeps_stream;
+  assert_ok(rill_pool_create(dut.device, RILL_POOL_OPTIONS(.max_size = max_size, .label = "storm"), &storm.pool));
+  run_threads(THREADS, allocates, NULL);
+  end_all_given();
+  assert_ok(rill_pool_get_info(storm.pool, &info));
+  assert_int_equal(info.used, 0);
+  assert_ok(rill_device_synchronize(dut.device));
+  assert_ok(rill_pool_trim(storm.pool, 0));
+  assert_ok(rill_pool_get_info(storm.pool, &info));
+  assert_int_equal(info.reserved, 0);
+  assert_ok(rill_pool_release(storm.pool));
+}
+
+static void memory_is_one_allocations_at_a_time(void) { run_storm(0, 200); }
 
 /* So little that streams take it from one another all the time. */
-static void and_so_it_is_under_pressure(void) { storm(6 << 20); }
+static void and_so_it_is_under_pressure(void) { run_storm(6 << 20, 200); }
+
+static void and_with_streams_that_come_and_go(void) { run_storm(0, 4); }
 
 int main(void) {
-  static const struct test tests[] = { TEST(memory_is_one_allocations_at_a_time), TEST(and_so_it_is_under_pressure) };
+  const char *seed = getenv("RILL_STRESS_SEED");
+  storm.seed = seed != NULL ? (unsigned)strtoul(seed, NULL, 0) : 17;
+  static const struct test tests[] = { TEST(memory_is_one_allocations_at_a_time), TEST(and_so_it_is_under_pressure),
+                                       TEST(and_with_streams_that_come_and_go) };
   return RUN_ON_EACH_DEVICE("stress: pools", tests);
 }

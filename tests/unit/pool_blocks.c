@@ -8,6 +8,7 @@
 enum { PLACES = 48, GRANULES = 512 };
 
 static struct rill__heap heap;
+static struct rill__block *spares;
 static struct rill__segment *segment;
 static struct {
   uintptr_t begin;
@@ -18,29 +19,35 @@ static uintptr_t skew; /* of where the segment begins */
 
 static void open_heap(bool large) {
   memset(&heap, 0, sizeof heap);
+  heap.spares = &spares;
   const size_t size = (size_t)GRANULES << (large ? RILL__LARGE_SHIFT : RILL__SMALL_SHIFT);
   segment = rill__segment_new(NULL, size, large, RILL_MEMORY_DEVICE);
   assert_non_null(segment);
   segment->allocation.begin = UINT64_C(0x7f0000000000) + skew; /* nothing is there; only numbers */
-  rill__heap_add(&heap, segment, 0);
+  rill__heap_add(&heap, segment);
+  assert_ptr_equal(heap.segments, segment);
 }
 
 static void close_heap(void) {
-  assert_true(rill__segment_is_free(segment));
+  assert_ptr_equal(heap.segments, segment);
+  assert_int_equal(heap.count, 1);
   rill__heap_remove(segment);
   assert_null(heap.segments);
+  assert_null(heap.oldest);
+  assert_null(heap.newest);
+  assert_int_equal(heap.count, 0);
   rill__segment_free(segment);
-  rill__heap_end(&heap);
+  rill__spares_free(&spares);
 }
 
 static uintptr_t take(size_t size, size_t alignment) {
-  struct rill__wish wish = { .size = size, .alignment = alignment };
-  assert_true(rill__wish_round(&wish));
-  wish.large = segment->shift == RILL__LARGE_SHIFT;
+  struct rill__request request = { .size = size, .alignment = alignment };
+  assert_true(rill__request_round(&request));
+  request.large = segment->shift == RILL__LARGE_SHIFT;
   const size_t granule = (size_t)1 << segment->shift;
-  wish.rounded = (wish.rounded + granule - 1) / granule * granule;
-  struct rill__block *block = rill__heap_take(&heap, &wish, UINT64_MAX);
-  return block == NULL ? 0 : (uintptr_t)rill__block_begin(block, &wish);
+  request.rounded = (request.rounded + granule - 1) / granule * granule;
+  struct rill__block *block = rill__heap_find(&heap, &request, false);
+  return block == NULL ? 0 : (uintptr_t)rill__block_begin(rill__block_take(block, &request), &request);
 }
 
 static void give(uintptr_t begin, size_t size) {
@@ -60,7 +67,7 @@ static void check_order(void) {
   uint32_t at = 0;
   bool free_before = false;
   const struct rill__block *left = NULL;
-  for (const struct rill__block *block = segment->whole; block != NULL; left = block, block = block->right) {
+  for (const struct rill__block *block = segment->leftmost; block != NULL; left = block, block = block->right) {
     assert_int_equal(block->first, at);
     assert_ptr_equal(block->left, left);
     assert_true(block->count > 0);
@@ -137,42 +144,92 @@ static void segments_may_begin_anywhere(void) {
 static void sizes_that_overflow_are_refused(void) {
   const size_t sizes[] = { SIZE_MAX, SIZE_MAX - 1, SIZE_MAX / 2 };
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-    assert_false(rill__wish_round(&(struct rill__wish){ .size = sizes[i], .alignment = 1 }));
-    assert_false(rill__wish_round(&(struct rill__wish){ .size = 1, .alignment = sizes[i] / 2 + 1 }));
-    assert_false(rill__wish_round(&(struct rill__wish){ .size = sizes[i], .alignment = 4096 }));
+    assert_false(rill__request_round(&(struct rill__request){ .size = sizes[i], .alignment = 1 }));
+    assert_false(rill__request_round(&(struct rill__request){ .size = 1, .alignment = sizes[i] / 2 + 1 }));
+    assert_false(rill__request_round(&(struct rill__request){ .size = sizes[i], .alignment = 4096 }));
   }
-  struct rill__wish wish = { .size = 1, .alignment = 256 };
-  assert_true(rill__wish_round(&wish));
-  assert_true(!wish.large && wish.rounded == 512);
-  wish.size = RILL__SMALL_MAX + 1;
-  assert_true(rill__wish_round(&wish));
-  assert_true(wish.large && wish.rounded == RILL__SMALL_MAX + (1 << RILL__LARGE_SHIFT));
+  struct rill__request request = { .size = 1, .alignment = 256 };
+  assert_true(rill__request_round(&request));
+  assert_true(!request.large && request.rounded == 512);
+  request.size = RILL__SMALL_MAX + 1;
+  assert_true(rill__request_round(&request));
+  assert_true(request.large && request.rounded == RILL__SMALL_MAX + (1 << RILL__LARGE_SHIFT));
 }
 
-static struct rill__block *take_until(size_t size, uint64_t until) {
-  const struct rill__wish wish = { .size = size, .alignment = 1, .rounded = size };
-  return rill__heap_take(&heap, &wish, until);
+static struct rill__block *take_block(struct rill__heap *from, size_t granules, bool thorough) {
+  const struct rill__request request = { .size = granules * 512, .alignment = 1, .rounded = granules * 512 };
+  struct rill__block *block = rill__heap_find(from, &request, thorough);
+  return block == NULL ? NULL : rill__block_take(block, &request);
 }
 
-/* A block is taken only if it was last freed early enough, and joined blocks are as old as the younger one. */
-static void the_last_free_counts(void) {
+/* Blocks are joined with those of their own heap alone, and are as old as the last of them that was freed. */
+static void heaps_stay_apart(void) {
+  struct rill__heap other = { .spares = &spares };
   open_heap(false);
-  struct rill__block *first = take_until(1024, UINT64_MAX);
-  struct rill__block *second = take_until((GRANULES - 2) * 512, UINT64_MAX);
-  assert_non_null(second);
-  assert_null(take_until(512, UINT64_MAX));
-  rill__heap_give(&heap, first, 5);
-  assert_null(take_until(1024, 4));
-  first = take_until(1024, 5);
-  assert_non_null(first);
-  rill__heap_give(&heap, second, 3);
-  rill__heap_give(&heap, first, 7);
-  assert_true(rill__segment_is_free(segment));
-  assert_null(take_until(512, 6));
+  struct rill__block *blocks[4];
+  for (int i = 0; i < 3; i++) blocks[i] = take_block(&heap, 4, false);
+  blocks[3] = take_block(&heap, GRANULES - 12, false);
+  assert_null(heap.oldest);
+  rill__heap_give(&other, blocks[0], 5);
+  rill__heap_give(&heap, blocks[1], 0);
+  rill__heap_give(&other, blocks[3], 6);
+  assert_int_equal(other.count, 2);
+  assert_int_equal(heap.count, 1);
+  assert_ptr_equal(other.oldest, blocks[0]);
+  assert_ptr_equal(other.newest, blocks[3]);
+  assert_null(take_block(&heap, 5, false));
+  assert_ptr_equal(take_block(&heap, 4, false), blocks[1]);
+  rill__heap_give(&other, blocks[1], 7); /* right of 0 */
+  assert_int_equal(other.count, 2);
+  assert_ptr_equal(other.oldest, blocks[3]);
+  assert_int_equal(other.newest->count, 8);
+  assert_int_equal(other.newest->freed, 7);
+  rill__heap_give(&other, blocks[2], 8); /* between all of them */
+  assert_int_equal(other.count, 1);
+  assert_ptr_equal(other.segments, segment);
+  rill__heap_detach(segment->leftmost);
+  assert_null(other.segments);
+  rill__heap_give(&heap, segment->leftmost, 0);
   close_heap();
 }
 
-/* What lies in front of an aligned allocation, and behind it, serves others. */
+/* What is cut off a block is as old as the block: no newer one is passed, and it passes none. */
+static void parts_keep_their_age(void) {
+  open_heap(false);
+  struct rill__block *first = take_block(&heap, 8, false), *between = take_block(&heap, 1, false);
+  struct rill__block *second = take_block(&heap, 100, false), *rest = take_block(&heap, GRANULES - 109, false);
+  rill__heap_give(&heap, second, 1);
+  rill__heap_give(&heap, first, 2);
+  assert_ptr_equal(take_block(&heap, 60, false), second);
+  assert_int_equal(heap.oldest->count, 40);
+  assert_int_equal(heap.oldest->freed, 1);
+  assert_ptr_equal(heap.newest, first);
+  rill__heap_give(&heap, second, 3);
+  rill__heap_give(&heap, rest, 4);
+  rill__heap_give(&heap, between, 5);
+  close_heap();
+}
+
+/* Among many blocks that are nearly large enough, one that is may be passed over, but not for ever. */
+static void a_thorough_look_finds_what_there_is(void) {
+  enum { PAIRS = 10 };
+  struct rill__block *blocks[PAIRS], *between[PAIRS];
+  open_heap(false);
+  for (unsigned i = 0; i < PAIRS; i++) {
+    blocks[i] = take_block(&heap, i == 0 ? 19 : 16, false);
+    between[i] = take_block(&heap, 1, false);
+  }
+  struct rill__block *rest = take_block(&heap, GRANULES - 17 * PAIRS - 3, false);
+  for (unsigned i = 0; i < PAIRS; i++) rill__heap_give(&heap, blocks[i], i);
+  assert_null(take_block(&heap, 19, false));
+  assert_ptr_equal(take_block(&heap, 19, true), blocks[0]);
+  rill__heap_give(&heap, blocks[0], 0);
+  rill__heap_give(&heap, rest, 0);
+  for (unsigned i = 0; i < PAIRS; i++) rill__heap_give(&heap, between[i], 0);
+  close_heap();
+}
+
+/* What lies before an aligned allocation, and after it, serves others. */
 static void alignment_wastes_less_than_a_granule(void) {
   open_heap(false);
   const uintptr_t first = take(512, 1), aligned = take(512, 65536), between = take(65536 - 512, 1);
@@ -186,9 +243,14 @@ static void alignment_wastes_less_than_a_granule(void) {
 
 int main(void) {
   static const struct test tests[] = {
-    TEST(small_blocks_agree_with_a_list), TEST(large_blocks_agree_with_a_list),
-    TEST(segments_may_begin_anywhere),    TEST(sizes_that_overflow_are_refused),
-    TEST(the_last_free_counts),           TEST(alignment_wastes_less_than_a_granule),
+    TEST(small_blocks_agree_with_a_list),
+    TEST(large_blocks_agree_with_a_list),
+    TEST(segments_may_begin_anywhere),
+    TEST(sizes_that_overflow_are_refused),
+    TEST(heaps_stay_apart),
+    TEST(parts_keep_their_age),
+    TEST(a_thorough_look_finds_what_there_is),
+    TEST(alignment_wastes_less_than_a_granule),
   };
   return RUN_ONCE("core/pool_blocks.h", tests);
 }
