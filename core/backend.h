@@ -57,8 +57,9 @@ struct rill__device {
   pthread_mutex_t pools_lock;            /* guards `pools` */
   struct rill__pool *pools;              /* core/pool_cache.h; linked by next */
   _Atomic(struct rill__pool *) default_pool, staging_pool;
-  _Atomic bool pool_thresholds;   /* a pool has or had a release threshold */
-  _Atomic uint64_t put_off_bytes; /* of core/put_off.h */
+  _Atomic bool pool_thresholds;                               /* a pool has or had a release threshold */
+  struct rill__deferred_free *first_deferred, *last_deferred; /* core/deferred_free.h, which says what guards them */
+  _Atomic uint64_t deferred_bytes;
   _Atomic bool losing;
   _Atomic rill_status lost; /* not RILL_OK: what every submission, wait and query gives */
   struct {

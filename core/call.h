@@ -104,16 +104,15 @@ void rill__stream_to_front(struct rill__stream *stream);
 /* Whether the device has no work: taking memory back then waits for nothing. */
 bool rill__device_is_idle(struct rill__device *device);
 
-/* The devices of the backend that are active and not lost: the next one behind `after`, NULL for the first. */
+/* The devices of the backend that are active and not lost: the next one after `after`, NULL for the first. */
 struct rill__device *rill__next_active(const struct rill__device *like, const struct rill__device *after);
 #define RILL__FOR_EACH_ACTIVE(like, device)                                             \
   for (struct rill__device *device = rill__next_active((like), NULL); (device) != NULL; \
        (device) = rill__next_active((like), (device)))
 
-/* Of all devices of the backend that are active: whether they have no work, whether streams are held, and waiting until
- * the driver has no work of theirs.  Outside epochs, but for `holds`. */
+/* Of all devices of the backend that are active: whether they have no work, and waiting until the driver has no work of
+ * theirs.  Outside epochs. */
 bool rill__backend_is_idle(const struct rill__device *like);
-bool rill__backend_holds(const struct rill__device *like);
 rill_status rill__backend_synchronize(const struct rill__device *like);
 
 /* Puts memory into the map of core/ranges.h, and takes it out; false if host memory ran out. */

@@ -52,7 +52,7 @@ rill_status rill_host_unregister(void *p) {
   RILL_TRY(rill__memory_take_out(p, true, &range));
   rill__leave(&self); /* nobody else can unregister the range */
   struct rill__device *device = range->base.device;
-  rill__held_wait_for_memory(&range->base); /* the driver waits for what it has; this is not there yet */
+  rill__held_wait_for_range(range); /* the driver waits for what it has; this is not there yet */
   rill_status status = rill__check_usable(device);
   if (status == RILL_OK) status = RILL_DOOR(device, memory, host_unregister, device, p);
   if (status != RILL_OK && atomic_load(&device->lost) == RILL_OK) {

@@ -81,13 +81,6 @@ bool rill__backend_is_idle(const struct rill__device *like) {
   return true;
 }
 
-bool rill__backend_holds(const struct rill__device *like) {
-  RILL__FOR_EACH_ACTIVE(like, device) {
-    if (atomic_load(&device->held_streams) != 0) return true;
-  }
-  return false;
-}
-
 rill_status rill__backend_synchronize(const struct rill__device *like) {
   RILL__FOR_EACH_ACTIVE(like, device) {
     const rill_status status = RILL_DOOR(device, device, synchronize, device);

@@ -44,25 +44,6 @@ void rill__last_uses_free(struct rill__last_use *list) {
   }
 }
 
-rill_status rill__last_uses_everywhere(struct rill__device *device, struct rill__last_use **list) {
-  size_t count = 0;
-  rill_status status = RILL_OK;
-  struct rill__stream **streams = rill__device_visit_streams(device, &count);
-  RILL_REQUIRE(streams != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for a list of streams");
-  for (size_t i = 0; i < count; i++) {
-    struct rill__last_use *use = NULL;
-    const bool idle = rill__known_idle(streams[i]);
-    if (status == RILL_OK && !idle) status = rill__last_use_new(streams[i], &use);
-    if (use != NULL) {
-      use->next = *list;
-      *list = use;
-    }
-    rill__stream_leave(streams[i]);
-  }
-  free(streams);
-  return status;
-}
-
 struct rill__last_use *rill__last_use_note(struct rill__last_use **list, struct rill__last_use *use) {
   struct rill__last_use **link = list;
   while (*link != NULL && ((*link)->stream != use->stream || (*link)->recorded > use->started)) link = &(*link)->next;

@@ -19,10 +19,6 @@ struct rill__last_use {
 rill_status rill__last_use_new(struct rill__stream *stream, struct rill__last_use **out);
 void rill__last_uses_free(struct rill__last_use *list);
 
-/* One at the end of each stream of the device that is not known to be idle.  On failure some have been added, which
- * does no harm. */
-rill_status rill__last_uses_everywhere(struct rill__device *device, struct rill__last_use **list);
-
 /* Puts a last use into a list; gives back the one of the same stream that it stands for too, or NULL.  The list is of
  * no more than a few a stream, however often one is noted. */
 struct rill__last_use *rill__last_use_note(struct rill__last_use **list, struct rill__last_use *use);

@@ -4,9 +4,9 @@
 #include "core/last_use.h"
 #include "core/pool.h"
 #include "core/pool_blocks.h"
-#include "core/put_off.h"
 #include "core/staging.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -38,15 +38,15 @@ void rill__allocation_destroy(struct rill__object *object) {
 /* OUT_OF_MEMORY with what was asked for and what there is. */
 static rill_status fail_memory(struct rill__device *device, size_t size) {
   uint64_t free_bytes = 0, total_bytes = 0;
-  char put_off[96] = "";
-  const uint64_t bytes = atomic_load(&device->put_off_bytes);
+  char deferred[96] = "";
+  const uint64_t bytes = atomic_load(&device->deferred_bytes);
   if (RILL_DOOR(device, device, get_memory, device, &free_bytes, &total_bytes) != RILL_OK) free_bytes = total_bytes = 0;
   if (bytes != 0) {
-    (void)snprintf(put_off, sizeof put_off, ", and %llu that were freed wait for work of held streams",
+    (void)snprintf(deferred, sizeof deferred, ", and %llu that were freed wait for work of held streams",
                    (unsigned long long)bytes);
   }
   return rill__fail(RILL_ERROR_OUT_OF_MEMORY, "%zu bytes asked for; %s has %llu bytes free of %llu%s", size,
-                    device->name, (unsigned long long)free_bytes, (unsigned long long)total_bytes, put_off);
+                    device->name, (unsigned long long)free_bytes, (unsigned long long)total_bytes, deferred);
 }
 
 /* What the driver refuses is asked for again when what nobody uses any more has gone back. */
@@ -55,10 +55,10 @@ static rill_status ask_driver(struct rill__device *device, size_t size, uint32_t
   if (RILL__LIKELY(status != RILL_ERROR_OUT_OF_MEMORY)) return status;
   if (kind == RILL_MEMORY_DEVICE && size > device->info.memory_total) return status;
   if (rill__in_host_call) return status; /* what follows may block */
-  const uint64_t bytes = atomic_load(&device->put_off_bytes);
-  rill__put_off_free(device, true);
+  const uint64_t bytes = atomic_load(&device->deferred_bytes);
+  rill__deferred_frees_end(device, true);
   const bool any = rill__pools_give_back(device, kind);
-  if (!any && atomic_load(&device->put_off_bytes) == bytes) return status;
+  if (!any && atomic_load(&device->deferred_bytes) == bytes) return status;
   return RILL_DOOR(device, memory, alloc, device, size, kind, out);
 }
 
@@ -66,8 +66,8 @@ static rill_status ask_driver(struct rill__device *device, size_t size, uint32_t
 static rill_status allocate(struct rill__device *device, size_t size, size_t alignment, uint32_t kind, void **out) {
   const size_t extra = alignment > RILL__LEAST_ALIGNMENT ? alignment - RILL__LEAST_ALIGNMENT : 0;
   if (size > SIZE_MAX - extra) return fail_memory(device, size);
-  rill__put_off_free_idle(device);
-  RILL_TRY(rill__put_off_check(device, size + extra));
+  rill__deferred_frees_end_idle(device);
+  RILL_TRY(rill__deferred_frees_check(device, size + extra));
   struct rill__allocation *allocation = calloc(1, sizeof *allocation);
   RILL_REQUIRE(allocation != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory to keep track of %zu bytes", size);
   rill__object_init(&allocation->base, device, rill__allocation_destroy);
@@ -152,7 +152,6 @@ rill_status rill__memory_end(struct rill__allocation **ended) {
   rill_status status = rill__check_usable(device);
   void *const native = (void *)allocation->native;
   if (status == RILL_OK) status = rill__last_uses_wait(allocation->uses);
-  if (status == RILL_OK && allocation->used_elsewhere) status = rill__backend_synchronize(device);
   if (status == RILL_OK) {
     status = allocation->imported ? RILL_DOOR(device, memory, ipc_close, device, native, allocation->native_size)
                                   : RILL_DOOR(device, memory, free, device, native, allocation->kind);
@@ -178,11 +177,21 @@ static rill_status allocate_checked(struct rill__thread *self, rill_device devic
   return allocate(d, size, alignment, kind, out);
 }
 
+static bool end_deferred(struct rill__deferred_free *deferred) {
+  struct rill__allocation *allocation =
+      (struct rill__allocation *)((char *)deferred - offsetof(struct rill__allocation, deferred));
+  (void)rill__memory_end(&allocation);
+  return allocation == NULL;
+}
+
 static rill_status end_free(struct rill__allocation *allocation) {
   struct rill__device *device = allocation->base.device;
-  rill__put_off_free(device, true);
+  rill__deferred_frees_end(device, true);
   rill__staging_give_back(device, false);
-  if (atomic_load(&device->lost) == RILL_OK && rill__put_off(allocation)) return RILL_OK;
+  if (atomic_load(&device->lost) == RILL_OK &&
+      rill__free_defer(device, &allocation->deferred, allocation->native_size, end_deferred)) {
+    return RILL_OK;
+  }
   const rill_status status = rill__memory_end(&allocation);
   if (allocation != NULL) rill__memory_put_back(allocation);
   rill__reclaim();

@@ -3,8 +3,8 @@
 #define RILL_CORE_MEMORY_H
 
 #include "core/call.h"
+#include "core/deferred_free.h"
 #include "core/pool.h"
-#include "core/put_off.h"
 #include "core/ranges.h"
 
 /* Looks at `n` bytes at `p` that a stream of `stream`'s device is to use.  Memory that rill does not know is left to
@@ -33,14 +33,13 @@ bool rill__memory_let_go(struct rill__allocation *allocation);
  * block for the device's work.  Sets the pointer to NULL, unless the driver refuses: then it is the caller's still. */
 rill_status rill__memory_end(struct rill__allocation **allocation);
 
-/* Whether memory goes back when the host synchronizes, for want of something else in use or because it is put off; and
- * that, after it has, outside epochs. */
+/* Whether memory goes back when the host synchronizes, for want of something else in use or because its free is
+ * deferred; and that, after it has, outside epochs. */
 static inline bool rill__memory_awaits_host(const struct rill__device *device) {
-  return atomic_load_explicit(&device->pool_thresholds, memory_order_relaxed) ||
-         atomic_load_explicit(&rill__any_put_off, memory_order_relaxed);
+  return atomic_load_explicit(&device->pool_thresholds, memory_order_relaxed) || rill__frees_are_deferred(device);
 }
 static inline void rill__memory_synchronized(struct rill__device *device) {
-  rill__put_off_free_idle(device);
+  rill__deferred_frees_end_idle(device);
   rill__pools_synchronized(device);
 }
 

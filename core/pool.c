@@ -5,6 +5,7 @@
  * allocation of it, or has found one of its segments in this epoch, may use it. */
 #include "core/pool.h"
 
+#include "core/deferred_free.h"
 #include "core/options.h"
 #include "core/pool_cache.h"
 
@@ -76,6 +77,7 @@ static bool give_all_back(struct rill__pool *pool) {
   const bool used = pool->used != 0;
   rill__pool_unlock(pool);
   if (used || atomic_load(&pool->reserved) == 0 || !rill__device_is_idle(pool->base.device)) return !used;
+  rill__deferred_frees_end_idle(pool->base.device);
   rill__pool_lock(pool);
   rill__pool_settle(pool);
   rill__pool_unlock(pool);
@@ -224,6 +226,7 @@ rill_status rill_pool_trim(rill_pool pool, uint64_t keep) {
   RILL_RESOLVE(RILL__POOL, pool, "pool", &p);
   RILL_TRY(rill__check_usable(p->base.device));
   rill__keep_and_leave(self, &p->base);
+  rill__deferred_frees_end_idle(p->base.device);
   const rill_status status = rill__pool_trim(p, keep);
   rill__drop(&p->base);
   return status;

@@ -1,8 +1,8 @@
 /* Allocation from pools: what the stream itself freed, what is complete, then from the driver. */
+#include "core/deferred_free.h"
 #include "core/memory.h"
 #include "core/pool.h"
 #include "core/pool_cache.h"
-#include "core/put_off.h"
 
 #include <rill/memory.h>
 #include <rill/pool.h>
@@ -30,10 +30,10 @@ static rill_status fail_memory(struct rill__pool *pool, size_t size) {
  * kind.  False if there was none. */
 static bool give_back(struct rill__pool *pool, const struct rill__request *request) {
   struct rill__device *device = pool->base.device;
-  const uint64_t before = atomic_load(&pool->reserved), put_off = atomic_load(&device->put_off_bytes);
+  const uint64_t before = atomic_load(&pool->reserved), deferred = atomic_load(&device->deferred_bytes);
   if (pool->max_size == 0 || request->rounded <= pool->max_size - before) {
-    rill__put_off_free(device, true);
-    return rill__pools_give_back(device, pool->kind) || atomic_load(&device->put_off_bytes) != put_off;
+    rill__deferred_frees_end(device, true);
+    return rill__pools_give_back(device, pool->kind) || atomic_load(&device->deferred_bytes) != deferred;
   }
   if (request->rounded > pool->max_size) return false;
   rill__errors_aside();

@@ -1,9 +1,11 @@
 /* Freeing of pools' memory, and its last uses. */
+#include "core/deferred_free.h"
 #include "core/held/held.h"
 #include "core/pool.h"
 #include "core/pool_cache.h"
 
 #include <rill/pool.h>
+#include <stdlib.h>
 
 /* Ends the allocation that starts at `p`. */
 static rill_status claim(struct rill__segment *segment, void *p, struct rill__block **block, uint64_t *live) {
@@ -37,14 +39,11 @@ static uint64_t number_free(struct rill__pool *pool, struct rill__heap *heap, si
   return ++cache->freed;
 }
 
-/* Gives back a block that has been claimed, after its last use or into a heap.  Under the lock. */
-static void put_back(struct rill__pool *pool, struct rill__block *block, struct rill__last_use *use,
-                     struct rill__heap *heap) {
-  const size_t size = rill__block_size(block);
-  pool->used -= size;
+/* Gives back a block that has been claimed, into a heap; NULL: after its last uses into the one that it names.  Under
+ * the lock. */
+static void give_back(struct rill__pool *pool, struct rill__block *block, struct rill__heap *heap) {
   rill__block_end(block);
-  rill__last_uses_append(&block->uses, use);
-  if (heap != NULL) rill__block_name(pool, block, heap, number_free(pool, heap, size));
+  if (heap != NULL) rill__block_name(pool, block, heap, number_free(pool, heap, rill__block_size(block)));
   rill__pool_give(pool, block);
 }
 
@@ -59,7 +58,9 @@ static rill_status free_in_order(struct rill__pool *pool, struct rill__block *bl
     RILL_TRY(rill__last_use_new(stream, &use));
     rill__pool_lock(pool);
   }
-  put_back(pool, block, use, heap);
+  pool->used -= rill__block_size(block);
+  rill__last_uses_append(&block->uses, use);
+  give_back(pool, block, heap);
   const bool batches = atomic_load_explicit(&pool->batches_frees, memory_order_relaxed);
   *recorded = use != NULL || (batches && heap != &pool->complete);
   if (RILL__UNLIKELY(*recorded) && use == NULL) rill__pool_cache_record(pool, rill__pool_cache_of(heap));
@@ -109,45 +110,78 @@ bool rill__pool_find(const struct rill__allocation *segment, const void *p, uint
   return rill__segment_find((const struct rill__segment *)segment, p, begins, size);
 }
 
-/* What submitted work may use pinned and managed memory on: all devices of the backend. */
-static rill_status use_everywhere(struct rill__pool *pool, struct rill__last_use **list) {
-  if (pool->kind == RILL_MEMORY_DEVICE) return rill__last_uses_everywhere(pool->base.device, list);
-  RILL__FOR_EACH_ACTIVE(pool->base.device, device) { RILL_TRY(rill__last_uses_everywhere(device, list)); }
-  return RILL_OK;
-}
+/* ---- rill_free ---- */
 
-/* While streams are held, what they hold may be going to use the memory, and may be waiting for the caller: it then
- * goes when all streams have passed this point. */
-static rill_status wait_or_note(struct rill__pool *pool, bool *waited, struct rill__last_use **list) {
+/* Work on pinned and managed memory may be that of all devices of the backend. */
+static rill_status wait_for_work(struct rill__pool *pool) {
   struct rill__device *device = pool->base.device;
   RILL_TRY(rill__check_usable(device));
-  const bool wide = pool->kind != RILL_MEMORY_DEVICE;
-  *waited = !(wide ? rill__backend_holds(device) : atomic_load(&device->held_streams) != 0);
-  if (!*waited) return use_everywhere(pool, list);
-  return wide ? rill__backend_synchronize(device) : RILL_DOOR(device, device, synchronize, device);
+  return pool->kind == RILL_MEMORY_DEVICE ? RILL_DOOR(device, device, synchronize, device)
+                                          : rill__backend_synchronize(device);
+}
+
+struct deferred {
+  struct rill__deferred_free base;
+  struct rill__block *block;
+};
+
+static bool end_deferred(struct rill__deferred_free *base) {
+  struct deferred *deferred = (struct deferred *)base;
+  struct rill__block *block = deferred->block;
+  struct rill__pool *pool = block->segment->pool;
+  rill__pool_lock(pool);
+  give_back(pool, block, &pool->complete);
+  rill__pool_unlock(pool);
+  free(deferred);
+  return true;
+}
+
+/* What is held may be going to use the memory, and may be waiting for the caller.  The block counts as free at once:
+ * who ends the free may be another thread, at any time from here on. */
+static rill_status defer(struct rill__pool *pool, struct rill__block *block, bool *out) {
+  struct rill__device *device = pool->base.device;
+  const size_t size = rill__block_size(block);
+  *out = false;
+  if (atomic_load(&rill__held_count) == 0 || atomic_load(&device->lost) != RILL_OK) return RILL_OK;
+  struct deferred *deferred = malloc(sizeof *deferred);
+  RILL_REQUIRE(deferred != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for a free while work is held");
+  deferred->block = block;
+  rill__pool_lock(pool);
+  pool->used -= size;
+  rill__pool_unlock(pool);
+  *out = rill__free_defer(device, &deferred->base, size, end_deferred);
+  if (*out) return RILL_OK;
+  free(deferred);
+  rill__pool_lock(pool);
+  pool->used += size;
+  rill__pool_unlock(pool);
+  return RILL_OK;
 }
 
 rill_status rill__pool_free(struct rill__thread *self, struct rill__allocation *allocation, void *p) {
   struct rill__segment *segment = (struct rill__segment *)allocation;
   struct rill__device *device = allocation->base.device;
   struct rill__block *block = NULL;
-  struct rill__last_use *uses = NULL;
   uint64_t live = 0;
-  bool waited = true;
+  bool deferred = false;
   RILL_TRY(claim(segment, p, &block, &live));
   rill__leave(&self); /* the block keeps its segment and pool */
   struct rill__pool *pool = segment->pool;
-  const rill_status status = wait_or_note(pool, &waited, &uses);
+  rill_status status = defer(pool, block, &deferred);
+  if (deferred) return RILL_OK;
+  if (status == RILL_OK) status = wait_for_work(pool);
   if (status != RILL_OK && atomic_load(&device->lost) == RILL_OK) {
-    rill__last_uses_free(uses);
     rill__segment_unclaim(segment, block, live);
     return status;
   }
   rill__pool_lock(pool);
-  put_back(pool, block, uses, waited ? &pool->complete : NULL);
+  pool->used -= rill__block_size(block);
+  give_back(pool, block, &pool->complete);
   rill__pool_unlock(pool);
   return status;
 }
+
+/* ---- last uses ---- */
 
 /* The pool's memory that starts at `begin` is used by the stream up to here. */
 rill_status rill__pool_note_use(struct rill__allocation *allocation, uintptr_t begin, struct rill__last_use *use) {

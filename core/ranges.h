@@ -21,6 +21,17 @@
 #include "core/handle.h"
 
 struct rill__last_use;
+struct rill__deferred_free;
+
+/* False if that cannot be now: it is tried again later. */
+typedef bool rill__end_free_fn(struct rill__deferred_free *deferred);
+
+/* Of a free that was made while work is held: core/deferred_free.h. */
+struct rill__deferred_free {
+  struct rill__deferred_free *next;
+  uint64_t serial, bytes;
+  rill__end_free_fn *end;
+};
 
 struct rill__allocation {
   struct rill__object base; /* never published: no id */
@@ -40,9 +51,8 @@ struct rill__allocation {
   uintptr_t native;
   size_t native_size;
   struct rill__last_use
-      *uses;           /* not of pools: what goes before rill_free; under the writers' lock, while it is in the map */
-  uint64_t serial;     /* core/put_off.h */
-  bool used_elsewhere; /* by held streams of other devices */
+      *uses; /* not of pools: what goes before rill_free; under the writers' lock, while it is in the map */
+  struct rill__deferred_free deferred;
 };
 
 /* The allocation that `p` lies in, or NULL.  Only inside an epoch. */

@@ -32,6 +32,7 @@
 
 #include "core/backend.h"
 
+struct rill__allocation;
 struct rill__constants;
 
 /* ---- streams ---- */
@@ -127,8 +128,8 @@ void rill__held_wait_for_device(struct rill__device *device);
 /* How many streams are held. */
 extern _Atomic uint32_t rill__held_count;
 
-/* Blocks, outside epochs, until no held work may be going to use the allocation or registered range. */
-void rill__held_wait_for_memory(struct rill__object *allocation);
+/* Blocks, outside epochs, until no held work may be going to use registered memory. */
+void rill__held_wait_for_range(const struct rill__allocation *range);
 
 /* For fork. */
 void rill__held_lock(void);

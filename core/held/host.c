@@ -1,6 +1,8 @@
 /* The lock of all that is held, and what waits for it on the host. */
 #include "core/call.h"
 #include "core/held/queue.h"
+#include "core/last_use.h"
+#include "core/ranges.h"
 
 #include <errno.h>
 #include <time.h>
@@ -51,6 +53,7 @@ static void drop_all(void) {
     atomic_store(&stream->base.device->held_streams, 0);
   }
   rill__held_queues = rill__held_ready = NULL;
+  rill__held_oldest = NULL;
   atomic_store(&rill__held_count, 0);
 }
 
@@ -192,5 +195,47 @@ void rill__held_wait_for_device(struct rill__device *device) {
   while (find_queue(device, serial) != NULL && atomic_load(&device->lost) == RILL_OK) {
     (void)wait_for_change(NULL, RILL__FOREVER);
   }
+  rill__held_unlock();
+}
+
+/* ---- what held work may use ---- */
+
+static bool overlaps(const struct rill__allocation *range, const void *p, size_t n) {
+  const uintptr_t begin = (uintptr_t)p;
+  return begin < range->begin + range->size && begin + n > range->begin;
+}
+
+static bool is_use_of(const struct rill__event *event, const struct rill__allocation *range) {
+  const struct rill__last_use *use = range->uses;
+  while (use != NULL && use->event != event) use = use->next;
+  return use != NULL;
+}
+
+/* A kernel and a function of the host may use anything. */
+static bool may_use(const struct held_op *op, const struct rill__allocation *range) {
+  switch (op->kind) {
+    case HELD_LAUNCH:
+    case HELD_HOST_CALL: return true;
+    case HELD_COPY: /* one that starts inside registered memory ends inside it */
+      return overlaps(range, op->copy.ends.dst, 1) || overlaps(range, op->copy.ends.src, 1);
+    case HELD_PREFETCH: return overlaps(range, op->prefetch.p, op->prefetch.size);
+    case HELD_FILL: return overlaps(range, op->fill.rows.dst, 1);
+    case HELD_RECORD: return is_use_of(op->record.event, range);
+    case HELD_WAIT: break;
+  }
+  return false;
+}
+
+static bool any_may_use(const struct rill__allocation *range, uint64_t serial) {
+  const struct held_op *op = rill__held_oldest;
+  while (op != NULL && op->serial <= serial && !may_use(op, range)) op = op->newer;
+  return op != NULL && op->serial <= serial;
+}
+
+void rill__held_wait_for_range(const struct rill__allocation *range) {
+  if (atomic_load(&rill__held_count) == 0) return;
+  rill__held_lock();
+  const uint64_t serial = rill__held_serial;
+  while (any_may_use(range, serial)) rill__held_await_change();
   rill__held_unlock();
 }

@@ -9,6 +9,8 @@
 struct rill__queue *rill__held_queues, *rill__held_ready;
 _Atomic uint32_t rill__held_count;
 uint64_t rill__held_serial;
+struct held_op *rill__held_oldest;
+static struct held_op *newest;
 
 /* ---- operations ---- */
 
@@ -71,9 +73,24 @@ static rill_status check_room(const struct rill__queue *queue, const struct held
   return RILL_OK;
 }
 
+/* A wait uses no memory. */
+static void list_op(struct held_op *op) {
+  if (op->kind == HELD_WAIT) return;
+  op->older = rill__held_oldest != NULL ? newest : NULL;
+  *(op->older != NULL ? &op->older->newer : &rill__held_oldest) = op;
+  newest = op;
+}
+
+void rill__held_op_end(struct held_op *op) {
+  if (op->kind == HELD_WAIT) return;
+  *(op->older != NULL ? &op->older->newer : &rill__held_oldest) = op->newer;
+  *(op->newer != NULL ? &op->newer->older : &newest) = op->older;
+}
+
 static void append(struct rill__queue *queue, struct held_op *op) {
   op->position = ++queue->pushed;
   op->serial = ++rill__held_serial;
+  list_op(op);
   queue->bytes += op->bytes;
   *queue->last = op;
   queue->last = &op->next;
@@ -117,6 +134,7 @@ void rill__queue_fail(struct rill__queue *queue, struct rill__failure *failure, 
       rill__fence_fail(op->record.fence, failure);
       rill__fence_unref(op->record.fence);
     }
+    rill__held_op_end(op);
     *link = op->next;
     queue->last = link;
     queue->bytes -= op->bytes;

@@ -39,10 +39,11 @@ enum held_kind { HELD_WAIT, HELD_RECORD, HELD_HOST_CALL, HELD_COPY, HELD_FILL, H
 struct held_op {
   struct held_op *next;
   enum held_kind kind;
-  uint64_t position; /* in the queue, from 1 on */
-  uint64_t serial;   /* among the operations of all queues */
-  size_t bytes;      /* of this struct and what it owns */
-  rill_status told;  /* of a host call: what it is told when it does not run normally; RILL_OK if it does */
+  uint64_t position;             /* in the queue, from 1 on */
+  uint64_t serial;               /* among the operations of all queues */
+  struct held_op *older, *newer; /* of all queues, but waits; until it has been handed over or has failed */
+  size_t bytes;                  /* of this struct and what it owns */
+  rill_status told;              /* of a host call: what it is told when it does not run normally; RILL_OK if it does */
   union {
     struct {
       struct rill__fence *fence;      /* referenced */
@@ -93,8 +94,9 @@ struct rill__queue {
 };
 
 extern struct rill__queue *rill__held_queues, *rill__held_ready;
-extern uint64_t rill__held_serial;   /* of the last operation that was queued */
-extern uint64_t rill__held_progress; /* changes with each rill__held_changed */
+extern struct held_op *rill__held_oldest; /* that may use memory */
+extern uint64_t rill__held_serial;        /* of the last operation that was queued */
+extern uint64_t rill__held_progress;      /* changes with each rill__held_changed */
 
 /* ---- core/held/queue.c ---- */
 
@@ -104,8 +106,9 @@ rill_status rill__held_op_new(enum held_kind kind, size_t extra, struct held_op 
 void rill__held_ops_free(struct held_op *list);
 rill_status rill__held_push(struct rill__stream *stream, struct held_op *op, bool *taken);
 
-/* Takes the first operation out. */
+/* Takes the first operation out; and out of the list of all, when it has been handed over. */
 struct held_op *rill__queue_remove_first(struct rill__queue *queue);
+void rill__held_op_end(struct held_op *op);
 
 /* Takes all operations out but host calls, which will be told; those taken out are put on `dead`.  The stream's next
  * synchronize reports `failure`, if it is not NULL. */

@@ -146,6 +146,7 @@ static void give_first(struct rill__queue *queue, struct held_op **dead) {
   rill__held_lock();
   queue->giving = 0;
   queue->done = op->position;
+  rill__held_op_end(op);
   if (status != RILL_OK) fail_rest(queue, op, dead);
   if (op->kind == HELD_WAIT) rill__fence_remove_wait(op->wait.fence);
   if (op->kind == HELD_RECORD) rill__fence_unref(op->record.fence);

@@ -64,9 +64,9 @@ RILL_API RILL_NODISCARD rill_status rill_alloc_aligned(rill_device device, size_
  *
  *  May block: the memory does not go before the work that is submitted to its device is done, pinned and managed memory
  *  not before that of all devices of the backend; uses of device memory on another device are told to
- *  rill_memory_record_use.  Work of held streams is not waited for: memory that it may use is put off, and goes in a
- *  later call when that work is done.  As long as more than half of the device's memory is put off so, rill_alloc
- * fails.
+ *  rill_memory_record_use.  Work of held streams is not waited for: while there is any, the free is deferred
+ *  until what was held before it is done, and the memory goes in a later call.  As long as that is more than half of
+ * the device's memory, rill_alloc fails.
  *
  *  Errors:  NOT_FOUND (no allocation of rill), INVALID_ARGUMENT (inside one; called in a host call), OUT_OF_MEMORY
  *           (the CPU's, that was shared with other processes: it is not freed), DEVICE_LOST, BACKEND.

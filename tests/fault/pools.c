@@ -240,8 +240,8 @@ static void a_stream_waits_when_there_is_no_more(void) {
   assert_ok(rill_stream_release(second));
 }
 
-/* What is put off counts in the text, and is taken back when there is no other memory and its work is done. */
-static void what_is_put_off_is_taken_back(void) {
+/* What deferred frees have counts in the text, and is taken back when there is no other memory and the work is done. */
+static void deferred_frees_are_taken_back(void) {
   rill_stream held, other;
   rill_event event;
   void *p = NULL, *q = NULL;
@@ -253,9 +253,9 @@ static void what_is_put_off_is_taken_back(void) {
   assert_ok(rill_alloc(vendor.device, 30 * MIB, RILL_MEMORY_DEVICE, &p));
   assert_ok(rill_alloc(vendor.device, 20 * MIB, RILL_MEMORY_DEVICE, &q));
   assert_ok(rill_stream_wait_event(held, event, 0));
+  assert_ok(rill_free(q)); /* while nothing is held that uses memory: it is there at once */
   assert_ok(rill_fill_async(held, p, &value, 4, 1));
   assert_ok(rill_free(p));
-  assert_ok(rill_free(q)); /* which nothing held uses: it is there at once */
   assert_ok(rill_alloc(vendor.device, 2 * MIB, RILL_MEMORY_DEVICE, &q));
   assert_fails(rill_alloc(vendor.device, 30 * MIB, RILL_MEMORY_DEVICE, &p), RILL_ERROR_OUT_OF_MEMORY);
   assert_null(p);
@@ -272,7 +272,7 @@ static void what_is_put_off_is_taken_back(void) {
   assert_ok(rill_stream_release(other));
 }
 
-/* ---- when what is put off goes ---- */
+/* ---- when deferred frees end ---- */
 
 struct pair {
   rill_stream stream;
@@ -294,41 +294,41 @@ static void end_pair(struct pair *pair) {
   assert_ok(rill_stream_release(pair->stream));
 }
 
-/* Each with the work that uses it, though other streams are held still: memory that nothing held uses goes at once, and
- * work that came after the free keeps nothing. */
-static void it_goes_with_its_own_work(void) {
+static void free_one(void) {
+  uint32_t *memory = NULL;
+  assert_ok(RILL_NEW(vendor.device, RILL_MEMORY_DEVICE, 64, &memory));
+  assert_ok(rill_free(memory)); /* a call that may block */
+}
+
+/* Frees wait for what was held before them, and for nothing that was held later, on the same stream or another. */
+static void it_goes_after_the_work_before_it(void) {
   struct pair first, second;
   rill_stream recorder;
-  uint32_t *third = NULL, *other = NULL;
+  rill_event again = RILL_NULL_EVENT;
+  uint32_t *other = NULL;
   const uint32_t value = 7;
   vendor_begin();
   assert_ok(rill_stream_create(vendor.device, NULL, &recorder));
   assert_ok(RILL_NEW(vendor.device, RILL_MEMORY_DEVICE, 64, &other));
   const size_t before = vendor.fake->live("memory");
   hold(&first);
-  hold(&second);
-  assert_ok(RILL_NEW(vendor.device, RILL_MEMORY_DEVICE, 64, &third));
-  assert_int_equal(vendor.fake->live("memory"), before + 3);
-  assert_ok(rill_free(third));
-  assert_int_equal(vendor.fake->live("memory"), before + 2);
   assert_ok(rill_free(first.memory));
+  hold(&second);
   assert_ok(rill_free(second.memory));
   assert_int_equal(vendor.fake->live("memory"), before + 2);
   assert_ok(rill_stream_record_event(recorder, first.event, 0));
-  assert_ok(RILL_NEW(vendor.device, RILL_MEMORY_DEVICE, 64, &third));
-  assert_ok(rill_free(third)); /* a call that may block */
-  assert_int_equal(vendor.fake->live("memory"), before + 1);
-  rill_event again = RILL_NULL_EVENT;
+  free_one();
+  assert_int_equal(vendor.fake->live("memory"), before + 2); /* the second one, and this */
   assert_ok(rill_event_create(vendor.device, NULL, &again));
-  assert_ok(rill_stream_wait_event(first.stream, again, 0)); /* held once more, behind the free */
+  assert_ok(rill_stream_wait_event(first.stream, again, 0)); /* held once more */
   assert_ok(rill_fill_async(first.stream, other, &value, sizeof value, 64));
   assert_ok(rill_stream_record_event(recorder, second.event, 0));
-  assert_ok(RILL_NEW(vendor.device, RILL_MEMORY_DEVICE, 64, &third));
-  assert_ok(rill_free(third));
-  assert_int_equal(vendor.fake->live("memory"), before);
+  free_one();
+  assert_int_equal(vendor.fake->live("memory"), before + 1);
   assert_ok(rill_event_release(again));
   ignore(rill_stream_synchronize(first.stream)); /* its work failed with the event */
   assert_ok(rill_free(other));
+  assert_int_equal(vendor.fake->live("memory"), before - 1);
   end_pair(&first);
   end_pair(&second);
   assert_ok(rill_stream_release(recorder));
@@ -390,8 +390,8 @@ int main(int argc, char **argv) {
     MODE(every_allocation_can_find_no_memory),
     MODE_WITH(unused_memory_serves_others, "RILL_FAKE_MEMORY=64"),
     MODE_WITH(a_stream_waits_when_there_is_no_more, "RILL_FAKE_MEMORY=64"),
-    MODE_WITH(what_is_put_off_is_taken_back, "RILL_FAKE_MEMORY=64"),
-    MODE(it_goes_with_its_own_work),
+    MODE_WITH(deferred_frees_are_taken_back, "RILL_FAKE_MEMORY=64"),
+    MODE(it_goes_after_the_work_before_it),
     MODE(a_synchronize_gives_it_back),
     MODE(uses_do_not_pile_up),
   };
