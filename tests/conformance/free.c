@@ -95,6 +95,29 @@ static void memory_of_held_work_is_put_off(void) {
   }
 }
 
+/* And so is memory of a pool: nobody else gets it meanwhile. */
+static void pool_memory_of_held_work_is_deferred(void) {
+  enum { BYTES = 1 << 20 };
+  const uint32_t value = 22, wrong = 23;
+  rill_stream held = new_stream("held"), other = new_stream("other");
+  rill_event event = new_event("later");
+  uint32_t *p, *again;
+  assert_ok(rill_alloc_async(other, BYTES, (void **)&p));
+  assert_ok(rill_fill_async(other, p, &value, sizeof value, BYTES / sizeof *p));
+  assert_completes(other);
+  assert_ok(rill_stream_wait_event(held, event, 0));
+  assert_ok(rill_copy_async(held, dut.host, p, sizeof *p));
+  assert_ok(rill_free(p));
+  assert_fails(rill_free(p), RILL_ERROR_NOT_FOUND);
+  assert_ok(rill_alloc_async(other, BYTES, (void **)&again));
+  assert_ok(rill_fill_async(other, again, &wrong, sizeof wrong, BYTES / sizeof *p));
+  assert_completes(other);
+  assert_ok(rill_stream_record_event(other, event, 0));
+  assert_completes(held);
+  assert_int_equal(dut.host[0], value);
+  assert_ok(rill_free(again));
+}
+
 static void read_pinned(void *user, rill_status status) {
   const uint32_t *const *places = user;
   if (status == RILL_OK) *(uint32_t *)(uintptr_t)places[1] = *places[0];
@@ -245,6 +268,7 @@ int main(void) {
     TEST(serves_threads_that_did_not_allocate),
     TEST(one_of_many_threads_frees),
     TEST(memory_of_held_work_is_put_off),
+    TEST(pool_memory_of_held_work_is_deferred),
     TEST(memory_of_held_host_calls_is_put_off),
     TEST(held_work_of_other_devices_counts),
     TEST(what_is_put_off_has_a_bound),

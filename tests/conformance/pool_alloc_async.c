@@ -155,6 +155,30 @@ static void complete_memory_goes_to_any_stream(void) {
   assert_ok(rill_pool_release(pool));
 }
 
+/* M11: what a stream has once got of another's memory is its own when it frees it: it has it again at once, with work
+ * before that is not done, where there is no other memory. */
+static void memory_of_another_stream_becomes_its_own(void) {
+  enum { BYTES = 2 << 20 };
+  rill_stream first = new_stream("first"), second = new_stream("second");
+  rill_pool pool;
+  void *p, *q, *again;
+  assert_ok(rill_pool_create(dut.device, RILL_POOL_OPTIONS(.max_size = BYTES), &pool));
+  assert_ok(rill_pool_alloc_async(pool, first, BYTES, &p));
+  assert_ok(rill_free_async(first, p));
+  assert_completes(first);
+  assert_ok(rill_pool_alloc_async(pool, second, BYTES, &q));
+  assert_ptr_equal(p, q);
+  struct gate *gate = gate_close(second);
+  for (int i = 0; i < 3; i++) {
+    assert_ok(rill_free_async(second, q));
+    assert_ok(rill_pool_alloc_async(pool, second, BYTES, &again));
+    assert_ptr_equal(again, q);
+  }
+  gate_open(gate);
+  assert_ok(rill_free_async(second, q));
+  assert_ok(rill_pool_release(pool));
+}
+
 /* What a held stream freed is not waited for: who holds it may be waiting for the other stream. */
 static void held_memory_is_not_waited_for(void) {
   enum { BYTES = 1 << 20 };
@@ -202,6 +226,7 @@ int main(void) {
     TEST(later_work_of_the_other_stream_is_not_waited_for),
     TEST(a_free_elsewhere_does_not_forget_the_first_stream),
     TEST(complete_memory_goes_to_any_stream),
+    TEST(memory_of_another_stream_becomes_its_own),
     TEST(held_memory_is_not_waited_for),
     TEST(memory_outlives_streams),
   };
