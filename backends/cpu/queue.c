@@ -67,6 +67,7 @@ void cpu_queue_forget_chunks(struct cpu_queue *queue) {
   }
   queue->head = queue->tail = NULL;
   queue->head_offset = queue->tail_offset = queue->reserved = 0;
+  queue->used = false;
 }
 
 /* ---- submission ---- */
@@ -140,17 +141,18 @@ static void complete(struct cpu_queue *queue) {
   if (RILL__UNLIKELY(atomic_load(&queue->wake_at) <= done)) cpu_queue_wake(queue, done);
 }
 
-/* Gives back what a long queue has left, if it is empty indeed. */
+/* Gives back what a long queue has left, if it is empty indeed.  Of a queue of which nothing was taken since, `head`
+ * may be another thread's, which grows it. */
 static void shrink(struct cpu_queue *queue) {
   struct cpu_chunk *spare = NULL, *large = NULL;
+  queue->used = false;
+  if (!is_large(queue->head)) return;
   cpu_acquire(&queue->lock);
   if (atomic_load(&queue->submitted) == queue->done) {
     spare = atomic_exchange_explicit(&queue->spare, NULL, memory_order_acquire);
-    if (is_large(queue->head)) {
-      large = queue->head;
-      queue->head = queue->tail = NULL;
-      queue->head_offset = queue->tail_offset = 0;
-    }
+    large = queue->head;
+    queue->head = queue->tail = NULL;
+    queue->head_offset = queue->tail_offset = 0;
   }
   cpu_release(&queue->lock);
   free_chunk(spare);
@@ -160,7 +162,6 @@ static void shrink(struct cpu_queue *queue) {
 /* Ends ownership of a queue that was found empty.  True if work has come and the caller is the owner again. */
 static bool go_on(struct cpu_queue *queue) {
   const uint64_t done = queue->done; /* the next owner changes it */
-  if (queue->head != NULL && is_large(queue->head)) shrink(queue);
   atomic_store(&queue->active, false);
   if (atomic_load(&queue->submitted) != done && !atomic_exchange(&queue->active, true)) return true;
   cpu_queue_release(queue);
@@ -209,6 +210,7 @@ static void finish(struct cpu_queue *queue, struct cpu_op *op) {
   const size_t size = op->size;
   if (op->end != NULL) op->end(op);
   queue->head_offset += size;
+  queue->used = true;
   complete(queue);
 }
 
@@ -216,6 +218,7 @@ void cpu_queue_run(struct cpu_queue *queue) {
   for (uint32_t count = 0;; count++) {
     struct cpu_op *op = first_op(queue);
     if (op == NULL) {
+      if (queue->used) shrink(queue);
       if (!go_on(queue)) return;
       continue;
     }

@@ -85,6 +85,7 @@ struct cpu_queue {
   /* the owner */
   _Alignas(64) struct cpu_chunk *head;
   size_t head_offset;
+  bool used;     /* operations were taken from the chunks since `shrink` looked at them */
   uint64_t seen; /* of `submitted` */
   uint64_t done; /* what `completed` says */
   _Atomic uint64_t completed, wake_at;
