@@ -151,7 +151,7 @@ void rill__stream_end(struct rill__stream *stream) {
   if (cached != NULL) rill__object_retire(&cached->base);
   void (*const release)(void *, uintptr_t) = stream->release;
   void *const user = stream->release_user;
-  const uintptr_t native = stream->native;
+  const uintptr_t native = release != NULL ? stream->native : 0; /* else another thread may be writing it */
   const uint64_t id = stream->base.id;
   rill__object_retire(&stream->base);
   if (release != NULL) {
