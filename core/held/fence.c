@@ -281,14 +281,18 @@ static void end_first(struct rill__event *event) {
   rill__held_run();
 }
 
-/* The event stands for the record, unless another one was queued meanwhile.  Under the lock. */
+/* The event stands for the record, unless another one was queued meanwhile.  A record that went to another event is the
+ * last in any case: what came meanwhile came at the same time, and may just be that nothing waits for the fence any
+ * more.  Under the lock. */
 static void end_fenced(const struct rill__recording *recording) {
   struct rill__event *event = recording->event;
-  if (!rill__event_is_at(event, recording->fence)) return;
   if (recording->next != NULL) {
     rill__fence_issue(recording->next, recording->target, false);
     rill__event_attach(event, recording->next);
-  } else if (rill__fence_state(recording->fence) == FENCE_AWAITED) {
+    return;
+  }
+  if (!rill__event_is_at(event, recording->fence)) return;
+  if (rill__fence_state(recording->fence) == FENCE_AWAITED) {
     issue_awaited(event, recording->fence);
   } else {
     rill__event_detach(event, RILL__EVENT_RECORDED);

@@ -20,8 +20,10 @@
  *   wait for an issued fence may be handed to it at any time.
  * - One lock guards queues, fences and what a FENCED event stands for.  It is never held across a driver call.
  * - A record changes what the event stands for if that is still what it was when the record began; if not, a later
- * record has been queued.  The first record of an event without a fence takes no lock: the wait that gives it a fence
- * does so by a compare-and-swap, and the record, when it is made, by another.
+ *   record has been queued.  One that goes to another mark always does: without waits, the event stands for its native
+ *   event again, which that record has not reached.
+ * - The first record of an event without a fence takes no lock: the wait that gives it a fence does so by a
+ *   compare-and-swap, and the record, when it is made, by another.
  * - A queue that is held is blocked, in the list of one fence, or ready, in the list of those that can go on, or run by
  *   one thread, which takes one operation out under the lock and hands it over without it.
  * - While a stream is held, all submissions to it go through its queue; `held` becomes false under the lock when the
