@@ -25,7 +25,7 @@ static int init_rank(void **comm, int ranks, struct gpu_comm_id id, int rank) {
 }
 static int destroy(void *comm) { return (int)ncclCommDestroy(COMM); }
 static int abort_comm(void *comm) { return (int)ncclCommAbort(COMM); }
-#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 28, 0)
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 29, 2)
 static int revoke(void *comm, int flags) { return (int)ncclCommRevoke(COMM, flags); }
 #else
 #define revoke NULL

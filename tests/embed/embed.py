@@ -6,6 +6,7 @@ usage: embed.py WAY, with RILL_SOURCE, RILL_BUILD and CC in the environment
 Everything happens in a temporary directory.  Exit code 77 (skipped): a tool that the way needs is not here.
 """
 
+import json
 import os
 import pathlib
 import re
@@ -45,9 +46,10 @@ def need(*tools):
 
 def sanitizer_flags():
     """What this build links for a sanitizer, its users need too."""
-    options = run("meson", "introspect", "--buildoptions", build)
-    value = re.search(r'"name": "b_sanitize".*?"value": "(.*?)"|"value": "([^"]*?)"[^{}]*"name": "b_sanitize"', options)
-    chosen = next((group for group in value.groups() if group), "none") if value else "none"
+    options = json.loads(run("meson", "introspect", "--buildoptions", build))
+    (chosen,) = (option["value"] for option in options if option["name"] == "b_sanitize")
+    chosen = ",".join(chosen) if isinstance(chosen, list) else chosen  # newer versions of meson give a list
+    chosen = chosen or "none"
     return [] if chosen == "none" else [f"-fsanitize={chosen}"]
 
 
