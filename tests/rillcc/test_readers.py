@@ -119,6 +119,11 @@ class Offload(unittest.TestCase):
         self.assertEqual(offload.extract(data, "gfx90a"), self.ELF)
         for other in (name + b":xnack+", name.replace(b"--", b"-unknown-"), name.replace(b"v4", b"")):
             self.assertEqual(offload.extract(self.container(other), "gfx90a"), self.ELF)
+        both = self.container(name + b":xnack+", name + b":sramecc+:xnack-")
+        self.assertEqual(offload.extract(both, "gfx90a:xnack+"), self.ELF)
+        self.assertEqual(offload.extract(both, "gfx90a:sramecc+"), self.ELF)
+        with self.assertRaises(ValueError):
+            offload.extract(both, "gfx90a:sramecc-")
         generic = b"hipv4-amdgcn-amd-amdhsa--gfx9-generic"
         self.assertEqual(offload.extract(self.container(generic), "gfx9-generic"), self.ELF)
 

@@ -1,6 +1,7 @@
 """Finds the compilers, and runs them on one source: one run for each target, as many at a time as there are CPUs."""
 
 import concurrent.futures
+import functools
 import glob
 import os
 import platform
@@ -32,6 +33,9 @@ HOST_FLAGS = (
 # A frame that is larger than a stack's guard touches every page of it, so that the guard stops it.  How large frames are
 # is told in files beside the output.
 STACK_FLAGS = "-fstack-clash-protection -fno-lto".split()
+# Newer clangs take it that floating-point atomics are for the GPU's own memory, and make instructions that pinned
+# memory drops.  With these they make loops, as earlier versions do, which do not know the options.
+HIP_ATOMIC_FLAGS = ["-fatomic-fine-grained-memory", "-fatomic-remote-memory"]
 # What is missing is an error now, not when the image loads; the C++ library is wanted only by kernels that use it.
 HOST_LINK_FLAGS = (
     "-shared -s -static-libgcc -Wl,--as-needed -Wl,-z,defs -Wl,-z,noseparate-code -Wl,--build-id=none"
@@ -179,10 +183,7 @@ class Toolchain:
                         "--target %s: no hipcc found, and no clang %d or later with lld; name one with --hipcc or "
                         "--clang, RILL_HIPCC or RILL_CLANG" % (text, OLDEST_CLANG)
                     )
-                archs = list(archs or DEFAULT_HIP)
-                for name in archs:
-                    if not re.fullmatch(r"gfx[0-9a-f]+(-[a-z0-9-]+)?", name):
-                        raise RillccError('--target %s: "%s" is not gfxNNN' % (text, name))
+                archs = [self.hip_arch(name, text) for name in archs or DEFAULT_HIP]
             elif backend == "cpu":
                 archs = list(archs or self.host_targets())
                 for name in archs:
@@ -205,6 +206,13 @@ class Toolchain:
         if not re.fullmatch(r"(sm|ptx)_[0-9]+[af]?", name):
             raise RillccError('--target %s: "%s" is none of sm_NN, ptx and ptx_NN' % (text, name))
         return name
+
+    @staticmethod
+    def hip_arch(name, text):
+        arch = offload.canonical(name)
+        if not arch:
+            raise RillccError('--target %s: "%s" is not gfxNNN, alone or with :xnack and :sramecc, + or -' % (text, name))
+        return arch
 
     # Compiling
 
@@ -232,9 +240,18 @@ class Toolchain:
         command = [self.nvcc, kind, "-arch=" + arch, "-x", "cu", "-O3", contract, "-Wno-deprecated-gpu-targets"]
         return command + self.common + ["-o", output, self.source]
 
+    @functools.cached_property
+    def hip_atomic_flags(self):
+        """HIP_ATOMIC_FLAGS if the compiler knows them."""
+        command = [self.hipcc or self.clang, "-x", "hip", "--cuda-device-only", "--offload-arch=gfx90a", "-nogpulib"]
+        known = self.execute(command + ["-nogpuinc", "-fsyntax-only", *HIP_ATOMIC_FLAGS, os.devnull]).returncode == 0
+        return HIP_ATOMIC_FLAGS if known else []
+
     def hip_command(self, target, output):
-        # Newer compilers make version 5 or 6 unasked, which older runtimes refuse.
-        flags = ["--offload-arch=" + target.name, "-mcode-object-version=4", "-O3", *self.common]
+        # Newer compilers make version 5 or 6 unasked, which older runtimes refuse; generic code has no older one.
+        version = 6 if target.name.endswith("-generic") else 4
+        flags = ["--offload-arch=" + target.name, "-mcode-object-version=%d" % version, "-O3", *self.common]
+        flags += self.hip_atomic_flags
         if self.options.fp_contract == "off":
             flags.append("-ffp-contract=off")
         if self.hipcc:

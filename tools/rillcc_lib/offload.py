@@ -6,6 +6,12 @@ import struct
 MAGIC = b"__CLANG_OFFLOAD_BUNDLE__"
 ELF = b"\x7fELF"
 
+def canonical(target):
+    """Gives a target as AMD writes it, its features in their order: gfx90a:sramecc+:xnack-; None if it is none."""
+    name, *features = target.split(":")
+    text = ":".join([name, *sorted(features)])
+    return text if re.fullmatch(r"gfx[0-9a-f]+(-[a-z0-9-]+)?(:sramecc[+-])?(:xnack[+-])?", text) else None
+
 
 def entries(data):
     """Gives target and bytes of each code object in a container; raises ValueError if it is not a sound one.
@@ -36,13 +42,18 @@ def entries(data):
 
 
 def extract(data, arch):
-    """Gives the code object for `arch`; raises ValueError if `data` is not a sound container with one inside.  A bare
-    code object is taken as it is."""
+    """Gives the code object for `arch`, and for its features if it names some; raises ValueError if `data` is not a
+    sound container with one inside.  A bare code object is taken as it is."""
     if data.startswith(ELF):
         return data
     if not data.startswith(MAGIC):
         raise ValueError("neither a code object nor an offload bundle")
-    found = [code for target, code in entries(data) if target.split(":")[0] == arch]
+    name, *features = arch.split(":")
+    found = []
+    for target, code in entries(data):
+        parts = target.split(":")
+        if parts[0] == name and set(features) <= set(parts[1:]):
+            found.append(code)
     if len(found) != 1:
         raise ValueError("%d entries for %s" % (len(found), arch))
     if not found[0].startswith(ELF):

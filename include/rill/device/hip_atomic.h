@@ -18,7 +18,7 @@ static __device__ __forceinline__ bool rill_compare_exchange_(T *p, T *expected,
   template <int Scope, class T> static __device__ __forceinline__ T NAME(T *p, T v) { \
     return BUILTIN(p, v, __ATOMIC_RELAXED, Scope);                                    \
   }
-RILL_FETCH_(rill_fetch_add_, __hip_atomic_fetch_add)
+RILL_FETCH_(rill_add_, __hip_atomic_fetch_add)
 RILL_FETCH_(rill_fetch_exchange_, __hip_atomic_exchange)
 RILL_FETCH_(rill_fetch_min_, __hip_atomic_fetch_min)
 RILL_FETCH_(rill_fetch_max_, __hip_atomic_fetch_max)
@@ -26,6 +26,15 @@ RILL_FETCH_(rill_fetch_and_, __hip_atomic_fetch_and)
 RILL_FETCH_(rill_fetch_or_, __hip_atomic_fetch_or)
 RILL_FETCH_(rill_fetch_xor_, __hip_atomic_fetch_xor)
 #undef RILL_FETCH_
+
+/* PCIe has no sums of floats.  Of instructions for them the host's memory sees nothing, or no more than that the GPU's
+ * own threads agree: for the whole system it is a loop, whatever the compiler would make of it. */
+template <int Scope, class T> static __device__ __forceinline__ T rill_fetch_add_(T *p, T v) {
+  if (Scope != RILL_SCOPE_SYSTEM_ || !rill_is_floating<T>) return rill_add_<Scope>(p, v);
+  T old = *const_cast<volatile T *>(p);
+  while (!rill_compare_exchange_<Scope>(p, &old, old + v)) continue;
+  return old;
+}
 
 #include <rill/device/atomic.h>
 

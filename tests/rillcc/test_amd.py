@@ -1,0 +1,132 @@
+#!/usr/bin/env python3
+"""What rillcc asks of the compilers for AMD GPUs, and what comes of it."""
+
+import argparse
+import os
+import re
+import struct
+import unittest
+
+import support
+from support import CLANG, HIPCC, INCLUDE, Bundle, compilers
+
+ATOMIC_FLAGS = ("-fatomic-fine-grained-memory", "-fatomic-remote-memory")
+CODE_OBJECT = {4: 2, 6: 4}  # version: what stands in the ELF header
+
+SUMS = """
+#include <rill/device/kernel.h>
+RILL_KERNEL(sums, float *f, double *d) {
+  atomicAdd%s(f, 1.0f);
+  atomicAdd%s(d, 1.0);
+}
+"""
+
+# A compiler that takes every option, or all but those for atomics.  It notes its calls, and "compiles" by a copy.
+FAKE = """#!/bin/sh
+echo "$@" >> calls
+for word; do
+  case $word in
+  -fatomic-*) %s ;;
+  esac
+done
+while [ $# -gt 1 ]; do
+  if [ "$1" = -o ]; then cp code "$2"; fi
+  shift
+done
+"""
+
+
+def clang_version(path):
+    return int(re.search(r"(\d+)$", path + "15").group(1))
+
+
+class Amd(support.TestCase):
+    def toolchain(self, **given):
+        options = dict(source=self.path("sums.kernel.cu"), defines=[], fp_contract="fast", verbose=False)
+        options.update(cxx=None, nvcc="none", hipcc=None, clang=None, no_split=False, type_headers=[])
+        options.update(given)
+        toolchain = compilers.Toolchain(argparse.Namespace(**options), [INCLUDE])
+        self.addCleanup(toolchain.close)
+        return toolchain
+
+    def write_sums(self, suffix=""):
+        return self.write("sums.kernel.cu", SUMS % (suffix, suffix))
+
+    def assembly(self, target, **given):
+        toolchain = self.toolchain(**given)
+        command = toolchain.hip_command(compilers.Target("hip", target), self.path("sums.s"))
+        done = toolchain.execute([word for word in command if word != "--no-gpu-bundle-output"] + ["-S"])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return self.read("sums.s")
+
+    def check_loops(self, suffix, targets, **given):
+        self.write_sums(suffix)
+        for target in targets:
+            with self.subTest(target=target, suffix=suffix):
+                text = self.assembly(target, **given)
+                self.assertRegex(text, r"_atomic_cmpswap")
+                self.assertEqual(re.findall(r"\w+_atomic_(?:pk_add|f?add|f?min|f?max)\w*_f\w+", text), [])
+
+    # The instructions for sums of floats are lost in pinned memory, or others than the GPU do not see them whole.
+
+    @unittest.skipUnless(CLANG, "no clang 15 or later with lld")
+    def test_sums_of_floats_are_loops(self):
+        old, new = ("gfx908", "gfx90a", "gfx1030"), ("gfx942", "gfx1100", "gfx1201")
+        self.check_loops("", old, hipcc="none", clang=CLANG)
+        self.check_loops("_system", old, hipcc="none", clang=CLANG)
+        if clang_version(CLANG) >= 18:
+            self.check_loops("_system", new, hipcc="none", clang=CLANG)
+
+    @unittest.skipUnless(HIPCC, "no hipcc")
+    def test_sums_of_floats_are_loops_with_hipcc(self):
+        for suffix in ("", "_system"):
+            self.check_loops(suffix, ("gfx908", "gfx90a", "gfx1030"), hipcc=HIPCC)
+
+    def calls_of_a_compiler(self, on_flags):
+        """Runs rillcc for two targets with a compiler that does that for the options of atomics; gives its calls."""
+        fake = self.write("clang++", FAKE % on_flags)
+        os.chmod(fake, 0o755)
+        with open(self.path("code"), "wb") as file:
+            file.write(b"\x7fELF" + b"\0sums.kd\0")
+        self.write_sums()
+        self.compile("sums.kernel.cu", "--target", "hip:gfx90a,gfx1030", "--clang", fake, RILL_HIPCC="none")
+        return [line.split() for line in self.read("calls").splitlines() if "-o" in line.split()]
+
+    def test_options_for_atomics_if_they_are_known(self):
+        for call in self.calls_of_a_compiler(":"):
+            self.assertTrue(set(ATOMIC_FLAGS) <= set(call), call)
+        for call in self.calls_of_a_compiler('echo "unknown argument: $word" >&2; exit 1')[2:]:
+            self.assertFalse(set(ATOMIC_FLAGS) & set(call), call)
+
+    def check_targets(self, targets, version):
+        label = "hip:" + ",".join(targets)
+        result = self.rillcc("-o", "out.rill.c", "--target", label, self.write_sums(), RILL_HIPCC="none")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        bundle = Bundle(self, self.path("out.rill.c"), "sums_bundle")
+        self.assertEqual(list(bundle.images), ["hip:" + target for target in targets])
+        for label, data in bundle.images.items():
+            flags = struct.unpack_from("<I", data, 48)[0]
+            self.assertEqual(data[8], CODE_OBJECT[version], label)
+            for feature, shift in (("xnack", 8), ("sramecc", 10)):
+                asked = {"-": (2,), "+": (3,)}.get((label + ":").partition(":%s" % feature)[2][:1], (0, 1))
+                self.assertIn(flags >> shift & 3, asked, label)
+
+    @unittest.skipUnless(CLANG, "no clang 15 or later with lld")
+    def test_features(self):
+        self.check_targets(["gfx90a:xnack+", "gfx90a:sramecc-:xnack-", "gfx90a"], 4)
+
+    @unittest.skipUnless(CLANG and clang_version(CLANG) >= 19, "no clang 19 or later with lld")
+    def test_generic_targets(self):
+        """They have version 6, and others do not."""
+        self.check_targets(["gfx9-generic", "gfx10-3-generic", "gfx11-generic"], 6)
+
+    def test_bad_targets(self):
+        self.write_sums()
+        for name in ("gfx90a:xnack", "gfx90a:", "gfx90a:xnack+:xnack-", "gfx90a:xnack+xnack-", "gfx90a:ecc+", "90a"):
+            result = self.rillcc("-o", "o.c", "--target", "hip:" + name, "--clang", "true", "sums.kernel.cu")
+            self.assertIn('"%s" is not gfxNNN' % name, result.stderr)
+            self.assertEqual(result.returncode, 1)
+
+
+if __name__ == "__main__":
+    support.main()
