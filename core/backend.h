@@ -268,8 +268,8 @@ struct rill__stream_table {
   /* Optional.  Takes stream->native, of this device and its primary context or refused; 0, 1 and 2 are the null,
    * legacy and per-thread streams, to be resolved at each later call.  Reads priority and blocking back. */
   rill_status (*import)(struct rill__stream *stream);
-  /* Ends a stream that `create` or an adopting `import` made; submitted work still completes.  Returns false if
-   * that would block: core asks again later. */
+  /* Ends a stream that `create` or `import` made, the native one only if stream->owned; submitted work still completes.
+   * Returns false if that would block: core asks again later. */
   bool (*destroy)(struct rill__stream *stream);
   uintptr_t (*native)(struct rill__stream *stream);
   rill_status (*context)(struct rill__stream *stream, uintptr_t *out);
@@ -304,8 +304,7 @@ struct rill__event_table {
   rill_status (*synchronize)(struct rill__event *event, uint64_t ns);
   /* Both have timing, have been recorded and are complete; same device.  NOT_READY if one was recorded again. */
   rill_status (*elapsed)(struct rill__event *start, struct rill__event *end, float *ms);
-  /* Optional, both or none: sharing with other processes; of a GPU, called only if it supports RILL_FEATURE_IPC.  The
-   * event was created with interprocess. */
+  /* With RILL_FEATURE_EVENT_IPC: sharing with other processes.  The event was created with interprocess. */
   rill_status (*ipc_export)(struct rill__event *event, struct rill__ipc_native *out);
   /* Makes `event` another process's, of the same device; `destroy` ends it.  The bytes may be anything: NOT_FOUND if
    * there is nothing behind them. */
@@ -345,8 +344,8 @@ struct rill__memory_table {
   /* Optional, of a backend that takes pageable sources itself, and so has to know what may still write them: whether a
    * number may be an address at all.  Any thread, without a handle. */
   bool (*may_be_address)(uint64_t number);
-  /* Optional, all three or none: the same for memory.  `p` and `size` are an allocation of kind DEVICE.  May
-   * block for submitted work. */
+  /* With RILL_FEATURE_IPC: the same for memory.  `p` and `size` are an allocation of kind DEVICE.  May block for
+   * submitted work. */
   rill_status (*ipc_export)(struct rill__device *device, void *p, size_t size, struct rill__ipc_native *out);
   /* The bytes may be anything: NOT_FOUND if there is nothing behind them, INVALID_ARGUMENT if it is smaller than
    * `size`. The address is a multiple of 256; it may be one that was given before, and each import has its close. */

@@ -12,7 +12,7 @@ rill_status rill_event_ipc_export(rill_event event, rill_ipc_handle *out) {
   RILL_RESOLVE(RILL__EVENT, event, "event", &e);
   RILL_REQUIRE(out != NULL, RILL_ERROR_INVALID_ARGUMENT, "out is NULL");
   struct rill__device *device = e->base.device;
-  RILL_TRY(rill__ipc_check_able(device, device->backend->event->ipc_export != NULL, "events"));
+  RILL_TRY(rill__ipc_check_able(device, RILL_FEATURE_EVENT_IPC));
   RILL_REQUIRE(!e->imported, RILL_ERROR_INVALID_ARGUMENT,
                "%s is imported" RILL_HINT "export it where it was created; its handle serves any number of processes",
                rill__name_of(&e->base).text);
@@ -34,7 +34,7 @@ rill_status rill_event_ipc_import(rill_device device, const rill_ipc_handle *han
   RILL_RESOLVE(RILL__DEVICE, device, "device", &d);
   RILL_REQUIRE(out != NULL && handle != NULL, RILL_ERROR_INVALID_ARGUMENT, "%s is NULL",
                out == NULL ? "out" : "handle");
-  RILL_TRY(rill__ipc_check_able(d, d->backend->event->ipc_import != NULL, "events"));
+  RILL_TRY(rill__ipc_check_able(d, RILL_FEATURE_EVENT_IPC));
   struct rill__ipc_bytes content;
   RILL_TRY(rill__ipc_read(handle, d, RILL__IPC_EVENT, &content));
   RILL_TRY(rill__device_activate(d));

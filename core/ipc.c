@@ -121,13 +121,11 @@ rill_status rill__ipc_read(const rill_ipc_handle *handle, const struct rill__dev
   return RILL_OK;
 }
 
-/* The feature is that of sharing both.  A GPU's driver may lack it though the backend has the slots; other backends
- * have a slot exactly for what they share. */
-rill_status rill__ipc_check_able(struct rill__device *device, bool has_slot, const char *what) {
+rill_status rill__ipc_check_able(struct rill__device *device, uint32_t feature) {
+  const char *const what = feature == RILL_FEATURE_IPC ? "memory" : "events";
   const char *why = "";
   RILL_TRY(rill__check_usable(device));
-  if (has_slot && !device->backend->gpu) return RILL_OK;
-  RILL_REQUIRE(RILL_DOOR(device, device, supports, device, RILL_FEATURE_IPC, &why) && has_slot, RILL_ERROR_UNSUPPORTED,
+  RILL_REQUIRE(RILL_DOOR(device, device, supports, device, feature, &why), RILL_ERROR_UNSUPPORTED,
                "%s of %s cannot be shared between processes: %s", what, device->name, why);
   return RILL_OK;
 }

@@ -33,8 +33,8 @@ rill_status rill__ipc_read(const rill_ipc_handle *handle, const struct rill__dev
 /* The check of bytes as they stand. */
 uint64_t rill__ipc_check(const struct rill__ipc_bytes *content);
 
-/* Fails if the device is lost, or cannot share: UNSUPPORTED with the reason that it gives.  `what`: "events";
- * `has_slot`: whether its backend can share them at all. */
-rill_status rill__ipc_check_able(struct rill__device *device, bool has_slot, const char *what);
+/* Fails if the device is lost, or lacks the feature, RILL_FEATURE_IPC or RILL_FEATURE_EVENT_IPC: UNSUPPORTED with the
+ * reason that it gives. */
+rill_status rill__ipc_check_able(struct rill__device *device, uint32_t feature);
 
 #endif

@@ -62,7 +62,7 @@ rill_status rill_memory_ipc_export(void *p, rill_ipc_handle *out) {
   struct rill__allocation *allocation = rill__ranges_find(p);
   RILL_TRY(check_exportable(allocation, p));
   struct rill__device *device = allocation->base.device;
-  RILL_TRY(rill__ipc_check_able(device, device->backend->memory->ipc_export != NULL, "memory"));
+  RILL_TRY(rill__ipc_check_able(device, RILL_FEATURE_IPC));
   struct rill__ipc_bytes content = { .kind = RILL__IPC_MEMORY, .size = allocation->native_size };
   content.offset = (uintptr_t)p - allocation->native;
   RILL_REQUIRE(rill__memory_hold(allocation), RILL_ERROR_NOT_FOUND, "%p is being freed", p);
@@ -123,7 +123,7 @@ rill_status rill_memory_ipc_import(rill_device device, const rill_ipc_handle *ha
   RILL_RESOLVE(RILL__DEVICE, device, "device", &d);
   RILL_REQUIRE(out != NULL && handle != NULL, RILL_ERROR_INVALID_ARGUMENT, "%s is NULL",
                out == NULL ? "out" : "handle");
-  RILL_TRY(rill__ipc_check_able(d, d->backend->memory->ipc_import != NULL, "memory"));
+  RILL_TRY(rill__ipc_check_able(d, RILL_FEATURE_IPC));
   struct rill__ipc_bytes content;
   RILL_TRY(rill__ipc_read(handle, d, RILL__IPC_MEMORY, &content));
   RILL_TRY(rill__device_activate(d));

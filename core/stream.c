@@ -49,14 +49,22 @@ void rill__stream_to_front(struct rill__stream *stream) {
 
 static void destroy_stream(struct rill__object *object) {
   struct rill__stream *stream = (struct rill__stream *)object;
-  if (stream->owned && !RILL_DOOR(stream, stream, destroy, stream)) {
+  unlist_stream(stream); /* who looks at the list looks at the native streams, too */
+  if ((stream->owned || stream->imported) && !RILL_DOOR(stream, stream, destroy, stream)) {
+    rill__stream_list(stream);
     rill__object_postpone(object);
     return;
   }
-  unlist_stream(stream);
   rill__native_unlist(stream);
   rill__held_forget(stream);
   rill__object_free(object);
+}
+
+/* rill__object.recycle of streams that nobody else knows: they are destroyed, but many at a time, since to look at all
+ * threads costs microseconds (rill__reclaim). */
+static bool ends_with_others(struct rill__object *object) {
+  (void)object;
+  return false;
 }
 
 rill_status rill__stream_new(struct rill__device *device, const char *label, struct rill__stream **out) {
@@ -97,6 +105,7 @@ rill_status rill__stream_create(struct rill__device *device, const rill_stream_o
   rill_status status = RILL_DOOR(stream, stream, create, stream);
   if (status == RILL_OK) {
     stream->owned = true;
+    stream->base.recycle = ends_with_others;
     rill__stream_list(stream);
     status = rill__object_publish(&stream->base, RILL__STREAM);
   }
@@ -153,6 +162,7 @@ void rill__stream_end(struct rill__stream *stream) {
   void *const user = stream->release_user;
   const uintptr_t native = release != NULL ? stream->native : 0; /* else another thread may be writing it */
   const uint64_t id = stream->base.id;
+  if (atomic_load(&stream->foreign)) stream->base.recycle = NULL;
   rill__object_retire(&stream->base);
   if (release != NULL) {
     rill__leave(&rill__self);

@@ -70,9 +70,11 @@ static rill_status import_anew(struct rill__device *device, uintptr_t native, co
   stream->imported = true;
   atomic_store(&rill__is_shared, true);
   atomic_store(&stream->foreign, true);
+  stream->owned = o->ownership == RILL_IMPORT_ADOPT;
   rill_status status = RILL_DOOR(stream, stream, import, stream);
   if (status == RILL_OK) status = rill__object_publish(&stream->base, RILL__STREAM);
   if (status != RILL_OK) {
+    stream->owned = false;
     rill__drop(&stream->base);
     return status;
   }
@@ -81,16 +83,14 @@ static rill_status import_anew(struct rill__device *device, uintptr_t native, co
   pthread_mutex_lock(&device->lock);
   const bool made = make_table(device);
   struct rill__stream *other = made ? find(device, native) : NULL;
-  if (made && other == NULL) {
-    stream->owned = o->ownership == RILL_IMPORT_ADOPT;
-    put(stream);
-  }
+  if (made && other == NULL) put(stream);
   pthread_mutex_unlock(&device->lock);
   *out = other != NULL ? other : stream;
   if (made && other == NULL) {
     rill__stream_list(stream);
     return RILL_OK;
   }
+  stream->owned = false;
   rill__object_retire(&stream->base); /* another thread was first */
   RILL_REQUIRE(made, RILL_ERROR_OUT_OF_MEMORY, "no host memory for a table of native streams");
   return RILL_OK;

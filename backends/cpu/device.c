@@ -54,13 +54,14 @@ static bool supports(struct rill__device *device, uint32_t feature, const char *
     [RILL_FEATURE_PEER] = "there is one cpu device, and no other memory than its own",
     [RILL_FEATURE_MANAGED] = "",
     [RILL_FEATURE_POOL] = "",
-    [RILL_FEATURE_IPC] = "events of the cpu backend are marks in the memory of their process; its memory can be shared",
+    [RILL_FEATURE_IPC] = "",
     [RILL_FEATURE_CLUSTER] = "the cpu backend runs blocks independently of one another",
     [RILL_FEATURE_COOPERATIVE] = CPU_NO_COOPERATIVE,
     [RILL_FEATURE_GRAPH] = "the cpu backend runs operations as they are submitted",
     [RILL_FEATURE_GRAPH_UPDATE] = "the cpu backend runs operations as they are submitted",
     [RILL_FEATURE_STREAM_ID] = "streams of the cpu backend have no native form to import",
     [RILL_FEATURE_KERNEL_ARGS] = "",
+    [RILL_FEATURE_EVENT_IPC] = "events of the cpu backend are marks in the memory of their process",
   };
   *why = reasons[feature];
   return reasons[feature][0] == '\0';

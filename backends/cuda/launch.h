@@ -92,14 +92,14 @@ static inline gpu_result gpu_vendor_launch_extended(gpu_function function, const
   struct gpu_launch_config config;
   gpu_vendor_configure(&config, launch, stream);
   if (launch->extras != NULL) gpu_vendor_add_extras(&config, launch->extras, event);
-  return GPU_CALL(launch_extended(&config.config, function, (void **)launch->args, NULL));
+  return GPU_CALL(launch_extended, (&config.config, function, (void **)launch->args, NULL));
 }
 
 /* ---- questions ---- */
 
 static inline int gpu_vendor_attribute_of(gpu_device_handle device, int which) {
   int value = 0;
-  return GPU_CALL(device_attribute(&value, (CUdevice_attribute)which, device)) == GPU_SUCCESS ? value : 0;
+  return GPU_CALL(device_attribute, (&value, (CUdevice_attribute)which, device)) == GPU_SUCCESS ? value : 0;
 }
 
 static inline uint64_t gpu_vendor_access_window(gpu_device_handle device) {
@@ -136,7 +136,7 @@ static inline bool gpu_vendor_has_attribute(gpu_device_handle device, uint32_t k
 
 static inline gpu_result gpu_vendor_suggest_block(int *blocks, int *threads, gpu_function function, size_t shared,
                                                   int limit) {
-  return GPU_CALL(suggest_block(blocks, threads, function, NULL, shared, limit));
+  return GPU_CALL(suggest_block, (blocks, threads, function, NULL, shared, limit));
 }
 
 /* A driver older than clusters does not know the attributes. */
@@ -144,7 +144,7 @@ static inline bool gpu_vendor_required_cluster(gpu_function function, uint32_t c
   for (int i = 0; i < 3; i++) {
     int value = 0;
     const CUfunction_attribute which = (CUfunction_attribute)(CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH + i);
-    if (GPU_CALL(function_attribute(&value, which, function)) != GPU_SUCCESS) value = 0;
+    if (GPU_CALL(function_attribute, (&value, which, function)) != GPU_SUCCESS) value = 0;
     cluster[i] = value > 0 ? (uint32_t)value : 0;
   }
   return cluster[0] > 0;
@@ -155,20 +155,20 @@ static inline gpu_result gpu_vendor_cluster_limit(gpu_function function, const s
                                                   const char **symbol) {
   *symbol = gpu_symbols.function_set_attribute;
   const gpu_result result =
-      GPU_CALL(function_set_attribute(function, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1));
+      GPU_CALL(function_set_attribute, (function, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1));
   if (result != GPU_SUCCESS) return result;
   struct gpu_launch_config config;
   gpu_vendor_configure(&config, launch, NULL);
   config.config.numAttrs = 0; /* which cluster could be, not whether this one can */
   *symbol = gpu_symbols.cluster_limit;
-  return GPU_CALL(cluster_limit(blocks, function, &config.config));
+  return GPU_CALL(cluster_limit, (blocks, function, &config.config));
 }
 
 static inline gpu_result gpu_vendor_active_clusters(gpu_function function, const struct rill__launch *launch,
                                                     int *clusters) {
   struct gpu_launch_config config;
   gpu_vendor_configure(&config, launch, NULL);
-  return GPU_CALL(active_clusters(clusters, function, &config.config));
+  return GPU_CALL(active_clusters, (clusters, function, &config.config));
 }
 
 #endif

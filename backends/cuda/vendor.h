@@ -30,6 +30,7 @@
 #define GPU_RTC_FUSE "-fmad=true"
 #define GPU_RTC_NO_FUSE "-fmad=false"
 #define GPU_RTC_DEBUG "-lineinfo"
+#define GPU_RTC_ATOMICS
 #define GPU_GRAPH_SYMBOL "cuGraphLaunch"
 #define GPU_GRAPH_UPDATE_SYMBOL "cuGraphExecUpdate"
 #define GPU_MODULES_KEEP_IMAGES false /* the driver copies what it needs */
@@ -140,6 +141,10 @@ typedef unsigned int gpu_word;
 /* Work on a stream's handle needs no current context, and every call behind a fault returns at once. */
 #define GPU_WORK_NEEDS_CURRENT false
 #define GPU_MAY_HANG_BEHIND_FAULT false
+#define GPU_EVENTS_LOOK_AT_STREAMS false
+#define GPU_MAY_IGNORE_RELAXED false
+#define GPU_SYNCHRONIZE_BREAKS_ALL false
+#define GPU_PITCHED_COPIES_READ_LATE false
 
 #include "backends/gpu/api.h"
 
@@ -173,7 +178,7 @@ static inline const char *gpu_vendor_error_name(gpu_result result) {
 
 static inline uint32_t gpu_vendor_driver_version(void) {
   int version = 0;
-  return GPU_CALL(driver_version(&version)) == GPU_SUCCESS ? (uint32_t)version : 0;
+  return GPU_CALL(driver_version, (&version)) == GPU_SUCCESS ? (uint32_t)version : 0;
 }
 
 static inline uint32_t gpu_vendor_runtime_version(void) { return 0; }
@@ -185,7 +190,7 @@ struct gpu_scope {
 };
 
 static inline gpu_result gpu_vendor_open(gpu_device_handle device, gpu_context *context) {
-  return *context != NULL ? GPU_SUCCESS : GPU_CALL(primary_context_retain(context, device));
+  return *context != NULL ? GPU_SUCCESS : GPU_CALL(primary_context_retain, (context, device));
 }
 
 /* The vendor's calls behind functions of other names, for texts. */
@@ -200,10 +205,10 @@ static inline gpu_result gpu_vendor_open(gpu_device_handle device, gpu_context *
 
 static inline gpu_result gpu_vendor_enter(struct gpu_scope *scope, gpu_device_handle device, gpu_context context) {
   (void)scope, (void)device;
-  return GPU_CALL(context_push(context));
+  return GPU_CALL(context_push, (context));
 }
 
-static inline void gpu_vendor_leave(struct gpu_scope *scope) { (void)GPU_CALL(context_pop(&scope->context)); }
+static inline void gpu_vendor_leave(struct gpu_scope *scope) { (void)GPU_CALL(context_pop, (&scope->context)); }
 
 /* The codes of a context that is gone also come from a handle that others have destroyed. */
 #define GPU_NEEDS_WITNESS false
@@ -211,22 +216,29 @@ static inline bool gpu_vendor_context_is_gone(gpu_device_handle device, gpu_stre
   (void)witness;
   unsigned int flags = 0;
   int active = 1;
-  return GPU_CALL(primary_context_state(device, &flags, &active)) == GPU_SUCCESS && active == 0;
+  return GPU_CALL(primary_context_state, (device, &flags, &active)) == GPU_SUCCESS && active == 0;
 }
+
+static inline bool gpu_vendor_stream_is_alive(gpu_stream_handle stream) {
+  (void)stream;
+  return true;
+}
+
+static inline bool gpu_vendor_questions_break_captures(void) { return false; }
 
 static inline gpu_stream_handle gpu_vendor_special_stream(uintptr_t native) { return (CUstream)native; }
 
 static inline gpu_result gpu_vendor_context_device(CUcontext context, gpu_device_handle *device) {
-  gpu_result result = GPU_CALL(context_push(context));
+  gpu_result result = GPU_CALL(context_push, (context));
   if (result != GPU_SUCCESS) return result;
-  result = GPU_CALL(context_device(device));
-  (void)GPU_CALL(context_pop(&context));
+  result = GPU_CALL(context_device, (device));
+  (void)GPU_CALL(context_pop, (&context));
   return result;
 }
 
 static inline gpu_result gpu_vendor_stream_device(gpu_stream_handle stream, gpu_device_handle *device) {
   CUcontext context = NULL;
-  const gpu_result result = GPU_CALL(stream_context(stream, &context));
+  const gpu_result result = GPU_CALL(stream_context, (stream, &context));
   return result == GPU_SUCCESS ? gpu_vendor_context_device(context, device) : result;
 }
 
@@ -234,7 +246,7 @@ static inline gpu_result gpu_vendor_stream_owner(gpu_stream_handle stream, gpu_d
                                                  enum gpu_owner *owner) {
   CUcontext context = NULL;
   CUdevice other = device;
-  gpu_result result = GPU_CALL(stream_context(stream, &context));
+  gpu_result result = GPU_CALL(stream_context, (stream, &context));
   *owner = GPU_OWNER_THIS;
   if (result != GPU_SUCCESS || context == own) return result;
   result = gpu_vendor_context_device(context, &other);
@@ -244,12 +256,12 @@ static inline gpu_result gpu_vendor_stream_owner(gpu_stream_handle stream, gpu_d
 
 static inline gpu_result gpu_vendor_enable_peer(gpu_device_handle other, gpu_context context) {
   (void)other;
-  return GPU_CALL(enable_peer(context, 0));
+  return GPU_CALL(enable_peer, (context, 0));
 }
 
 static inline gpu_result gpu_vendor_disable_peer(gpu_device_handle other, gpu_context context) {
   (void)other;
-  return GPU_CALL(disable_peer(context));
+  return GPU_CALL(disable_peer, (context));
 }
 
 /* ---- what the device is, and which code it runs ---- */
@@ -260,9 +272,10 @@ struct gpu_target {
 
 static inline gpu_result gpu_vendor_identify(gpu_device_handle device, struct gpu_target *target, char *arch,
                                              size_t size) {
-  gpu_result result = GPU_CALL(device_attribute(&target->major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device));
+  gpu_result result =
+      GPU_CALL(device_attribute, (&target->major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device));
   if (result == GPU_SUCCESS) {
-    result = GPU_CALL(device_attribute(&target->minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device));
+    result = GPU_CALL(device_attribute, (&target->minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device));
   }
   (void)snprintf(arch, size, "sm_%d%d", target->major, target->minor);
   return result;
@@ -305,14 +318,14 @@ static inline bool gpu_vendor_has_clusters(gpu_device_handle device, const char 
   int value = 0;
   *why = "thread block clusters need compute capability 9.0 and a driver of CUDA 11.8 or later";
   if (gpu_api.launch_extended == NULL || gpu_api.cluster_limit == NULL || gpu_api.active_clusters == NULL) return false;
-  return GPU_CALL(device_attribute(&value, CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH, device)) == GPU_SUCCESS && value != 0;
+  return GPU_CALL(device_attribute, (&value, CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH, device)) == GPU_SUCCESS && value != 0;
 }
 
 /* The attribute came with CUDA 12; an older driver refuses it, and shares events on every Linux machine. */
-static inline bool gpu_vendor_has_ipc(gpu_device_handle device, const char **why) {
+static inline bool gpu_vendor_has_event_ipc(gpu_device_handle device, const char **why) {
   int value = 0;
   *why = "the driver says that this device does not share events between processes";
-  const gpu_result result = GPU_CALL(device_attribute(&value, (CUdevice_attribute)125, device));
+  const gpu_result result = GPU_CALL(device_attribute, (&value, (CUdevice_attribute)125, device));
   return result == GPU_SUCCESS ? value != 0 : true;
 }
 
@@ -324,14 +337,14 @@ static inline gpu_result gpu_vendor_copy(void *dst, uint32_t dst_kind, const voi
                                          gpu_stream_handle stream, const char **symbol) {
   if (dst_kind == RILL_MEMORY_DEVICE && src_kind == RILL_MEMORY_PINNED) {
     *symbol = gpu_symbols.copy_to_device;
-    return GPU_CALL(copy_to_device(GPU_POINTER(dst), src, n, stream));
+    return GPU_CALL(copy_to_device, (GPU_POINTER(dst), src, n, stream));
   }
   if (dst_kind == RILL_MEMORY_PINNED && src_kind == RILL_MEMORY_DEVICE) {
     *symbol = gpu_symbols.copy_from_device;
-    return GPU_CALL(copy_from_device(dst, GPU_POINTER(src), n, stream));
+    return GPU_CALL(copy_from_device, (dst, GPU_POINTER(src), n, stream));
   }
   *symbol = gpu_symbols.copy;
-  return GPU_CALL(copy(GPU_POINTER(dst), GPU_POINTER(src), n, stream));
+  return GPU_CALL(copy, (GPU_POINTER(dst), GPU_POINTER(src), n, stream));
 }
 
 /* What is not known to be host memory is looked up by the driver, which then knows its device, too. */
@@ -352,7 +365,7 @@ static inline gpu_result gpu_vendor_copy_2d(const struct rill__copy_3d *copy, gp
     .WidthInBytes = copy->width,
     .Height = copy->height,
   };
-  return GPU_CALL(copy_2d(&values, stream));
+  return GPU_CALL(copy_2d, (&values, stream));
 }
 
 /* Slice pitches are multiples of pitches. */
@@ -372,13 +385,13 @@ static inline gpu_result gpu_vendor_copy_3d(const struct rill__copy_3d *copy, gp
     .Height = copy->height,
     .Depth = copy->depth,
   };
-  return GPU_CALL(copy_3d(&values, stream));
+  return GPU_CALL(copy_3d, (&values, stream));
 }
 
 /* Whether the driver knows the memory at `p`; of other host memory the question is invalid. */
 static inline gpu_result gpu_vendor_is_known(const void *p, bool *known) {
   CUmemorytype type = (CUmemorytype)0;
-  const gpu_result result = GPU_CALL(pointer_attribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, GPU_POINTER(p)));
+  const gpu_result result = GPU_CALL(pointer_attribute, (&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, GPU_POINTER(p)));
   *known = result == GPU_SUCCESS;
   return result == GPU_INVALID_VALUE ? GPU_SUCCESS : result;
 }
@@ -386,36 +399,36 @@ static inline gpu_result gpu_vendor_is_known(const void *p, bool *known) {
 /* Whether it is memory of a device; of other host memory the question is invalid. */
 static inline gpu_result gpu_vendor_is_on_device(const void *p, bool *on_device) {
   CUmemorytype type = (CUmemorytype)0;
-  const gpu_result result = GPU_CALL(pointer_attribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, GPU_POINTER(p)));
+  const gpu_result result = GPU_CALL(pointer_attribute, (&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, GPU_POINTER(p)));
   *on_device = result == GPU_SUCCESS && type == CU_MEMORYTYPE_DEVICE;
   return result;
 }
 
 static inline gpu_result gpu_vendor_ipc_open_memory(gpu_pointer *out, gpu_ipc_memory handle) {
-  return GPU_CALL(ipc_open_memory(out, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS));
+  return GPU_CALL(ipc_open_memory, (out, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS));
 }
 
 static inline gpu_result gpu_vendor_module_load(gpu_module_handle *module, const void *data, char *log, size_t size) {
   CUjit_option options[] = { CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES };
   void *values[] = { log, (void *)(uintptr_t)size };
-  return GPU_CALL(module_load(module, data, 2, options, values));
+  return GPU_CALL(module_load, (module, data, 2, options, values));
 }
 
 /* Offset and size of an argument, by number; GPU_INVALID_VALUE behind the last one, GPU_NOT_SUPPORTED if nobody knows.
  */
 static inline gpu_result gpu_vendor_arg_place(gpu_function function, size_t i, size_t *offset, size_t *size) {
   if (gpu_api.function_parameter == NULL) return GPU_NOT_SUPPORTED;
-  return GPU_CALL(function_parameter(function, i, offset, size));
+  return GPU_CALL(function_parameter, (function, i, offset, size));
 }
 
 /* A driver may put the loading of a function off until its first launch. */
 static inline gpu_result gpu_vendor_load_function(gpu_function function) {
-  return gpu_api.function_load == NULL ? GPU_SUCCESS : GPU_CALL(function_load(function));
+  return gpu_api.function_load == NULL ? GPU_SUCCESS : GPU_CALL(function_load, (function));
 }
 
 /* Dynamic shared memory above the default must be asked for. */
 static inline gpu_result gpu_vendor_allow_shared(gpu_function function, uint64_t bytes) {
-  return GPU_CALL(function_set_attribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)bytes));
+  return GPU_CALL(function_set_attribute, (function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)bytes));
 }
 
 #include "backends/cuda/launch.h"

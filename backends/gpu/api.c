@@ -5,7 +5,7 @@
 struct gpu_api gpu_api;
 
 const struct gpu_symbols gpu_symbols = {
-#define GPU_FUNCTION(field, name, need) .field = #name,
+#define GPU_FUNCTION(field, name, need, capture) .field = #name,
 #include "backends/gpu/gpu_api.def"
 };
 
@@ -16,7 +16,7 @@ static const struct {
   size_t offset;
   int need;
 } functions[] = {
-#define GPU_FUNCTION(field, name, need) { #name, offsetof(struct gpu_api, field), need },
+#define GPU_FUNCTION(field, name, need, capture) { #name, offsetof(struct gpu_api, field), need },
 #include "backends/gpu/gpu_api.def"
 };
 

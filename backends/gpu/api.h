@@ -18,15 +18,23 @@
 /* One pointer for each function of gpu_api.def, typed by the vendor's own declaration: hand-written prototypes
  * drift.  Filled in once, by gpu_load; constant afterwards. */
 extern struct gpu_api {
-#define GPU_FUNCTION(field, name, need) __typeof__(name) *field;
+#define GPU_FUNCTION(field, name, need, capture) __typeof__(name) *field;
 #include "backends/gpu/gpu_api.def"
 } gpu_api;
 
 /* The names of the same, as the library exports them. */
 extern const struct gpu_symbols {
-#define GPU_FUNCTION(field, name, need) const char *field;
+#define GPU_FUNCTION(field, name, need, capture) const char *field;
 #include "backends/gpu/gpu_api.def"
 } gpu_symbols;
+
+/* Which of them captures forbid. */
+enum {
+  GPU_CAPTURE_SAFE = 0,
+  GPU_CAPTURE_UNSAFE = 1,
+#define GPU_FUNCTION(field, name, need, capture) GPU_CAPTURE_OF_##field = GPU_CAPTURE_##capture,
+#include "backends/gpu/gpu_api.def"
+};
 
 /* Opens the first of the vendor's libraries that there is, fills in gpu_api, and gives the library's name.  If that
  * fails, NULL, and `why`: what was tried, and what the loader said. */
@@ -81,8 +89,36 @@ enum {
 /* What a vendor call gave: its code as a plain number. */
 typedef int gpu_result;
 
-/* One vendor call: GPU_CALL(event_record(event, stream)). */
-#define GPU_CALL(call) gpu_vendor_result(gpu_api.call)
+/* The vendor's code as a plain number; in vendor.h. */
+static inline gpu_result gpu_vendor_result(gpu_native_result result);
+
+/* Between the two this thread is in relaxed mode, if the call is one that captures forbid. */
+struct gpu_relaxed {
+  gpu_capture_mode mode;
+  bool changed;
+};
+
+static inline struct gpu_relaxed gpu_relax(int capture) {
+  struct gpu_relaxed relaxed = { GPU_CAPTURE_RELAXED, false };
+  if (capture == GPU_CAPTURE_UNSAFE && gpu_api.exchange_capture_mode != NULL) {
+    relaxed.changed = gpu_vendor_result(gpu_api.exchange_capture_mode(&relaxed.mode)) == GPU_SUCCESS;
+  }
+  return relaxed;
+}
+
+static inline void gpu_unrelax(struct gpu_relaxed *relaxed) {
+  if (relaxed->changed) (void)gpu_vendor_result(gpu_api.exchange_capture_mode(&relaxed->mode));
+}
+
+/* One vendor call: GPU_CALL(event_record, (event, stream)).  No other way leads to the vendor, so that none disturbs a
+ * capture that this thread or, in global mode, others have under way (gpu_api.def). */
+#define GPU_CALL(field, arguments)                                         \
+  __extension__({                                                          \
+    struct gpu_relaxed relaxed_ = gpu_relax(GPU_CAPTURE_OF_##field);       \
+    const gpu_result called_ = gpu_vendor_result(gpu_api.field arguments); \
+    gpu_unrelax(&relaxed_);                                                \
+    called_;                                                               \
+  })
 
 /* Whose a native stream is. */
 enum gpu_owner { GPU_OWNER_THIS, GPU_OWNER_OTHER_DEVICE, GPU_OWNER_OTHER_CONTEXT };

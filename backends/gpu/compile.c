@@ -52,10 +52,14 @@ static rill_status read_code(gpu_rtc_program program, struct rill__compiled *res
   return RILL_OK;
 }
 
-enum { OWN_OPTIONS = 4 };
+/* Options that older compilers do not know (GPU_RTC_ATOMICS).  Until a compile has succeeded, one that fails with them
+ * is tried without. */
+static const char *const newer_options[] = { GPU_RTC_ATOMICS NULL };
+static _Atomic enum { NOT_TRIED, KNOWN, UNKNOWN } newer;
+enum { OWN_OPTIONS = 4 + sizeof newer_options / sizeof newer_options[0] };
 
 static rill_status run(gpu_rtc_program program, struct rill__device *device, const struct rill__compile *request,
-                       struct rill__compiled *result) {
+                       bool with_newer, int *code) {
   char target[128];
   const char **options = calloc(request->definition_count + OWN_OPTIONS, sizeof *options);
   RILL_REQUIRE(options != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for a compiler's options");
@@ -65,12 +69,11 @@ static rill_status run(gpu_rtc_program program, struct rill__device *device, con
   options[count++] = request->standard == 20 ? "-std=c++20" : "-std=c++17";
   options[count++] = request->fuse ? GPU_RTC_FUSE : GPU_RTC_NO_FUSE;
   if (request->debug) options[count++] = GPU_RTC_DEBUG;
+  for (size_t i = 0; with_newer && newer_options[i] != NULL; i++) options[count++] = newer_options[i];
   for (size_t i = 0; i < request->definition_count; i++) options[count++] = request->definitions[i];
-  const int code = (int)gpu_rtc.compile(program, count, (gpu_rtc_strings)options);
+  *code = (int)gpu_rtc.compile(program, count, (gpu_rtc_strings)options);
   free(options);
-  result->log = read_log(program);
-  if (code == RTC_SOURCE_HAS_ERRORS) return RILL_OK;
-  return code == RTC_SUCCESS ? read_code(program, result) : fail(code, "compiling");
+  return RILL_OK;
 }
 
 /* The compilers have no headers of C, and know by themselves what a kernel may use of them, not all of them assert. One
@@ -134,29 +137,54 @@ static char *named_source(const struct rill__compile *request) {
   return source;
 }
 
+/* The texts that a program is made of; to be freed. */
+struct texts {
+  char *source;
+  const char **headers, **names;
+  int count;
+};
+
+static rill_status compile_once(struct rill__device *device, const struct rill__compile *request,
+                                const struct texts *texts, bool with_newer, int *code, struct rill__compiled *result) {
+  gpu_rtc_program program = NULL;
+  *code = (int)gpu_rtc.create(&program, texts->source, request->label, texts->count, (gpu_rtc_strings)texts->headers,
+                              (gpu_rtc_strings)texts->names);
+  if (*code != RTC_SUCCESS) return fail(*code, "taking the source");
+  rill_status status = run(program, device, request, with_newer, code);
+  if (status == RILL_OK) result->log = read_log(program);
+  if (status == RILL_OK && *code == RTC_SUCCESS) status = read_code(program, result);
+  (void)gpu_rtc.destroy(&program);
+  return status;
+}
+
+static rill_status compile(struct rill__device *device, const struct rill__compile *request, const struct texts *texts,
+                           struct rill__compiled *result) {
+  int code = RTC_SUCCESS;
+  const bool with_newer = atomic_load(&newer) != UNKNOWN;
+  RILL_TRY(compile_once(device, request, texts, with_newer, &code, result));
+  if (code != RTC_SUCCESS && newer_options[0] != NULL && atomic_load(&newer) == NOT_TRIED) {
+    free(result->log);
+    result->log = NULL;
+    RILL_TRY(compile_once(device, request, texts, false, &code, result));
+    if (code == RTC_SUCCESS) atomic_store(&newer, UNKNOWN);
+  } else if (code == RTC_SUCCESS && with_newer) {
+    atomic_store(&newer, KNOWN);
+  }
+  return code == RTC_SUCCESS || code == RTC_SOURCE_HAS_ERRORS ? RILL_OK : fail(code, "compiling");
+}
+
 rill_status gpu_compile(struct rill__device *device, const struct rill__compile *request,
                         struct rill__compiled *result) {
-  const char **names = NULL;
-  int count = 0;
-  const char **texts = list_headers(request, &names, &count);
-  RILL_REQUIRE(texts != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for %zu headers", request->header_count);
-  char *source = named_source(request);
-  gpu_rtc_program program = NULL;
-  if (source == NULL) {
-    free(texts);
-    return rill__fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory for a copy of the source");
-  }
-  const int code =
-      (int)gpu_rtc.create(&program, source, request->label, count, (gpu_rtc_strings)texts, (gpu_rtc_strings)names);
-  rill_status status = RILL_OK;
-  if (code != RTC_SUCCESS) {
-    status = fail(code, "taking the source");
-  } else {
-    status = run(program, device, request, result);
-    (void)gpu_rtc.destroy(&program);
-  }
-  free(source);
-  free(texts);
+  struct texts texts = { .source = NULL };
+  texts.headers = list_headers(request, &texts.names, &texts.count);
+  RILL_REQUIRE(texts.headers != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for %zu headers",
+               request->header_count);
+  texts.source = named_source(request);
+  const rill_status status = texts.source != NULL
+                                 ? compile(device, request, &texts, result)
+                                 : rill__fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory for a copy of the source");
+  free(texts.source);
+  free(texts.headers);
   return status;
 }
 

@@ -70,6 +70,15 @@ static rill_status copy_by_slices(struct rill__stream *stream, const struct rill
   return RILL_OK;
 }
 
+/* Waits until the source has been read, if it is pageable.  In a capture it is read when the graph runs. */
+static rill_status wait_for_pageable(struct rill__stream *stream, const void *src) {
+  bool capturing = false, known = false;
+  RILL_TRY(gpu_stream_table.is_capturing(stream, &capturing));
+  if (capturing) return RILL_OK;
+  RILL_TRY(gpu_memory_table.is_known(stream->base.device, src, &known));
+  return known ? RILL_OK : gpu_stream_table.synchronize(stream, RILL__FOREVER);
+}
+
 /* Where one call does not do it, the first of several fails for whatever is wrong with the arguments: later ones can
  * only fail as the device does. */
 rill_status gpu_copy_3d(struct rill__stream *stream, const struct rill__copy_3d *copy) {
@@ -82,6 +91,7 @@ rill_status gpu_copy_3d(struct rill__stream *stream, const struct rill__copy_3d 
   const bool by_rows = is_too_wide(device, copy->dst_pitch) || is_too_wide(device, copy->src_pitch);
   const bool uneven =
       copy->depth > 1 && (copy->dst_slice_pitch % copy->dst_pitch != 0 || copy->src_slice_pitch % copy->src_pitch != 0);
-  if (by_rows || uneven) return copy_by_slices(stream, copy, by_rows);
-  return copy_at_once(stream, copy);
+  RILL_TRY(by_rows || uneven ? copy_by_slices(stream, copy, by_rows) : copy_at_once(stream, copy));
+  if (!GPU_PITCHED_COPIES_READ_LATE || copy->src_kind != RILL_MEMORY_UNKNOWN) return RILL_OK;
+  return wait_for_pageable(stream, copy->src);
 }

@@ -31,9 +31,9 @@ static uint32_t count(char *why, size_t why_size) {
   const char *library = gpu_load(why, why_size);
   if (library == NULL) return 0;
   int number = 0;
-  gpu_result result = GPU_CALL(init(0));
+  gpu_result result = GPU_CALL(init, (0));
   if (result != GPU_SUCCESS) return fail_count(why, why_size, library, result, gpu_symbols.init);
-  result = GPU_CALL(device_count(&number));
+  result = GPU_CALL(device_count, (&number));
   if (result != GPU_SUCCESS) return fail_count(why, why_size, library, result, gpu_symbols.device_count);
   if (number <= 0) {
     (void)snprintf(why, why_size, "%s was opened, but counts no device", library);
@@ -54,7 +54,7 @@ static uint32_t count(char *why, size_t why_size) {
 /* 0 if the driver does not know. */
 static uint32_t attribute(gpu_device_handle device, gpu_attribute which) {
   int value = 0;
-  if (GPU_CALL(device_attribute(&value, which, device)) != GPU_SUCCESS || value < 0) return 0;
+  if (GPU_CALL(device_attribute, (&value, which, device)) != GPU_SUCCESS || value < 0) return 0;
   return (uint32_t)value;
 }
 
@@ -71,13 +71,13 @@ static int32_t numa_node_of(const char *pci_bus_id) {
 
 static void fill_place(rill_device_info *info, gpu_device_handle device) {
   gpu_uuid uuid;
-  if (gpu_api.device_uuid != NULL && GPU_CALL(device_uuid(&uuid, device)) == GPU_SUCCESS) {
+  if (gpu_api.device_uuid != NULL && GPU_CALL(device_uuid, (&uuid, device)) == GPU_SUCCESS) {
     _Static_assert(sizeof uuid.bytes == sizeof info->uuid, "16 bytes each");
     memcpy(info->uuid, uuid.bytes, sizeof info->uuid);
   }
   if (gpu_api.device_pci_bus_id != NULL) {
     const int size = sizeof info->pci_bus_id;
-    if (GPU_CALL(device_pci_bus_id(info->pci_bus_id, size, device)) != GPU_SUCCESS) info->pci_bus_id[0] = '\0';
+    if (GPU_CALL(device_pci_bus_id, (info->pci_bus_id, size, device)) != GPU_SUCCESS) info->pci_bus_id[0] = '\0';
   }
   info->pci_bus_id[sizeof info->pci_bus_id - 1] = '\0';
   for (char *c = info->pci_bus_id; *c != '\0'; c++) *c = (char)tolower((unsigned char)*c); /* as in sysfs */
@@ -130,16 +130,15 @@ static rill_status init(struct rill__device *device) {
   /* Known beforehand; `activate` asks the driver, which may want a context for that. */
   info->priority_least = GPU_PRIORITY_LEAST;
   info->priority_greatest = GPU_PRIORITY_GREATEST;
+  (void)pthread_mutex_init(&part->pools_lock, NULL);
   gpu_devices[info->ordinal] = device;
   return RILL_OK;
 }
 
 static rill_status activate(struct rill__device *device) {
   struct gpu_device *part = gpu_device_of(device);
-  struct gpu_aside aside = gpu_step_aside();
   gpu_result result = gpu_vendor_open(part->native, &part->context);
   if (result != GPU_SUCCESS) {
-    gpu_step_back(&aside);
     return gpu_fail(device, result, GPU_OPEN_TEXT);
   }
   int least = 0, greatest = 0;
@@ -149,7 +148,6 @@ static rill_status activate(struct rill__device *device) {
     symbol = gpu_symbols.stream_create;
     GPU_RUN_INSIDE(result, device, stream_create, (&part->witness, GPU_STREAM_FLAG_NON_BLOCKING, 0));
   }
-  gpu_step_back(&aside);
   if (result != GPU_SUCCESS) return gpu_fail(device, result, symbol);
   /* Others may be reading: leave alone what was right. */
   if (device->info.priority_least != least) device->info.priority_least = least;
@@ -167,14 +165,9 @@ static bool has_peers(const struct gpu_device *part, const char **why) {
     if (gpu_devices[i] == NULL) continue;
     const gpu_device_handle other = gpu_device_of(gpu_devices[i])->native;
     if (other == part->native) continue;
-    if (GPU_CALL(device_can_access_peer(&can, part->native, other)) == GPU_SUCCESS && can != 0) return true;
+    if (GPU_CALL(device_can_access_peer, (&can, part->native, other)) == GPU_SUCCESS && can != 0) return true;
   }
   return false;
-}
-
-static bool has_ipc_functions(void) {
-  return gpu_api.ipc_export_event != NULL && gpu_api.ipc_open_event != NULL && gpu_api.ipc_export_memory != NULL &&
-         gpu_api.ipc_open_memory != NULL && gpu_api.ipc_close_memory != NULL;
 }
 
 static bool can(struct rill__device *device, uint32_t feature, const char **why) {
@@ -186,8 +179,8 @@ static bool can(struct rill__device *device, uint32_t feature, const char **why)
       return gpu_api.managed_alloc != NULL && attribute(part->native, GPU_ATTRIBUTE_MANAGED) != 0;
     case RILL_FEATURE_POOL: return true; /* core's own */
     case RILL_FEATURE_IPC:
-      *why = "the driver lacks functions to share events and memory between processes";
-      return has_ipc_functions() && gpu_vendor_has_ipc(part->native, why);
+      *why = "the driver lacks functions to share memory between processes";
+      return gpu_api.ipc_export_memory != NULL && gpu_api.ipc_open_memory != NULL && gpu_api.ipc_close_memory != NULL;
     case RILL_FEATURE_CLUSTER: return gpu_vendor_has_clusters(part->native, why);
     case RILL_FEATURE_COOPERATIVE:
       *why = "the driver says that the device has no cooperative launches";
@@ -198,6 +191,10 @@ static bool can(struct rill__device *device, uint32_t feature, const char **why)
       return gpu_has_symbol(GPU_GRAPH_UPDATE_SYMBOL);
     case RILL_FEATURE_RTC: return gpu_rtc_load(why);
     case RILL_FEATURE_STREAM_ID: *why = GPU_STREAM_ID_TEXT; return gpu_api.stream_id != NULL;
+    case RILL_FEATURE_EVENT_IPC:
+      *why = "the driver lacks functions to share events between processes";
+      return gpu_api.ipc_export_event != NULL && gpu_api.ipc_open_event != NULL &&
+             gpu_vendor_has_event_ipc(part->native, why);
     case RILL_FEATURE_KERNEL_ARGS: *why = GPU_KERNEL_ARGS_TEXT; return GPU_KNOWS_KERNEL_ARGS;
     default: *why = "there is no such feature"; return false;
   }
@@ -212,8 +209,34 @@ static bool supports(struct rill__device *device, uint32_t feature, const char *
 
 /* ---- the device as a whole ---- */
 
+/* Fails if one of its streams is capturing, as far as rill can know of it: of those that others have a handle of.  What
+ * the driver does not say is no capture. */
+static rill_status refuse_in_capture_of(struct rill__device *device, const struct rill__device *waits_for) {
+  rill_status status = RILL_OK;
+  if (device == NULL || atomic_load(&device->lost) != RILL_OK) return RILL_OK;
+  (void)pthread_mutex_lock(&device->lock);
+  for (struct rill__stream *stream = device->streams; stream != NULL && status == RILL_OK; stream = stream->next) {
+    if (!atomic_load_explicit(&stream->foreign, memory_order_relaxed) || !gpu_is_captured(stream)) continue;
+    status = rill__fail(RILL_ERROR_CAPTURE_ACTIVE,
+                        "%s is capturing: waiting for all work of %s would break the capture" RILL_HINT
+                        "end the capture first, or wait for streams and events",
+                        rill__name_of(&stream->base).text, waits_for->name);
+  }
+  (void)pthread_mutex_unlock(&device->lock);
+  return status;
+}
+
+/* Waiting for a device breaks the captures of its streams in whatever mode, with one vendor those of all devices. */
+static rill_status refuse_in_capture(struct rill__device *device) {
+  if (!atomic_load(&rill__is_shared)) return RILL_OK;
+  if (!GPU_SYNCHRONIZE_BREAKS_ALL) return refuse_in_capture_of(device, device);
+  for (uint32_t i = 0; i < gpu_device_count; i++) RILL_TRY(refuse_in_capture_of(gpu_devices[i], device));
+  return RILL_OK;
+}
+
 static rill_status synchronize(struct rill__device *device) {
   gpu_result result;
+  RILL_TRY(refuse_in_capture(device));
   GPU_RUN_INSIDE(result, device, context_synchronize, ());
   return result == GPU_SUCCESS ? RILL_OK : GPU_FAIL(device, result, context_synchronize);
 }

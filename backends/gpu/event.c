@@ -7,7 +7,7 @@ static rill_status create(struct rill__event *event) {
                          (event->interprocess ? GPU_EVENT_FLAG_INTERPROCESS : 0);
   if (event->interprocess) {
     const char *why = "";
-    RILL_REQUIRE(gpu_device_table.supports(device, RILL_FEATURE_IPC, &why), RILL_ERROR_UNSUPPORTED,
+    RILL_REQUIRE(gpu_device_table.supports(device, RILL_FEATURE_EVENT_IPC, &why), RILL_ERROR_UNSUPPORTED,
                  "interprocess on %s: %s", device->name, why);
   }
   gpu_result result;
@@ -22,7 +22,7 @@ static rill_status import(struct rill__event *event) {
 
 /* Waits made for the event stay good.  A refusal leaves nothing to do, as with streams. */
 static void destroy(struct rill__event *event) {
-  if (!gpu_forked) (void)GPU_CALL(event_destroy(gpu_event_of(event)->native));
+  if (!gpu_forked) (void)GPU_CALL(event_destroy, (gpu_event_of(event)->native));
 }
 
 /* Core asks nothing of an event before its next record, and that replaces whatever it marks. */
@@ -41,29 +41,90 @@ static rill_status fail_question(struct rill__event *event, gpu_result result, c
   return gpu_fail(event->base.device, result, symbol);
 }
 
+/* A runtime that looks at the stream of the last record would break what that captures, if it is another record. */
+static rill_status fail_captured(const struct rill__event *event) {
+  return rill__fail(RILL_ERROR_CAPTURE_ACTIVE,
+                    "%s was last recorded on a stream that is capturing: a question about it, or waiting for it, would "
+                    "break the capture" RILL_HINT "end the capture first",
+                    rill__name_of(&event->base).text);
+}
+
+/* Whether the stream of the last record has ended, and so the event is complete; its handle if not.  An event that
+ * others may record is asked as long as that is safe; an imported one always, since its owner records it. */
+static bool is_over(struct rill__event *event, gpu_stream_handle *stream) {
+  const uint64_t place = atomic_load_explicit(&gpu_event_of(event)->place, memory_order_acquire);
+  const enum gpu_place_state state = gpu_look_at_place(place, stream);
+  if (RILL__LIKELY(state == GPU_PLACE_LIVES) || event->imported) return false;
+  return state == GPU_PLACE_DESTROYED || !atomic_load(&event->foreign);
+}
+
+bool gpu_event_is_over(struct rill__event *event) {
+  gpu_stream_handle stream;
+  return GPU_EVENTS_LOOK_AT_STREAMS && is_over(event, &stream);
+}
+
+/* Where GPU_EVENTS_LOOK_AT_STREAMS: what is known of an event without the runtime, and may it be asked?  Between
+ * gpu_look_begin and gpu_look_end. */
+enum answer { ASK, COMPLETE, REFUSED };
+static enum answer look(struct rill__event *event) {
+  gpu_stream_handle stream = (gpu_stream_handle)NULL;
+  gpu_capture_status capture = GPU_CAPTURE_NONE;
+  if (is_over(event, &stream)) return COMPLETE;
+  if (stream == (gpu_stream_handle)NULL || !atomic_load_explicit(&rill__is_shared, memory_order_relaxed) ||
+      !gpu_vendor_questions_break_captures()) {
+    return ASK;
+  }
+  const bool capturing =
+      GPU_CALL(stream_is_capturing, (stream, &capture)) == GPU_SUCCESS && capture != GPU_CAPTURE_NONE;
+  return capturing ? REFUSED : ASK;
+}
+
+/* GPU_SUCCESS if it is complete; `refused` instead of asking. */
+static gpu_result query(struct rill__event *event, bool *refused) {
+  gpu_result result = GPU_SUCCESS;
+  const int looking = GPU_EVENTS_LOOK_AT_STREAMS ? gpu_look_begin() : -1;
+  const enum answer answer = GPU_EVENTS_LOOK_AT_STREAMS ? look(event) : ASK;
+  *refused = answer == REFUSED;
+  if (RILL__LIKELY(answer == ASK)) {
+    GPU_RUN(result, event->base.device, false, event_query, (gpu_event_of(event)->native));
+  }
+  if (GPU_EVENTS_LOOK_AT_STREAMS) gpu_look_end(looking);
+  return result;
+}
+
 static rill_status is_ready(struct rill__event *event, bool *out) {
-  gpu_result result;
-  GPU_RUN(result, event->base.device, false, event_query, (gpu_event_of(event)->native));
+  bool refused = false;
+  const gpu_result result = query(event, &refused);
+  if (RILL__UNLIKELY(refused)) return fail_captured(event);
   *out = result == GPU_SUCCESS;
   if (*out || result == GPU_NOT_READY) return RILL_OK;
   return fail_question(event, result, gpu_symbols.event_query);
 }
 
-static rill_status synchronize(struct rill__event *event, uint64_t ns) {
-  const gpu_event_handle handle = gpu_event_of(event)->native;
-  struct rill__device *device = event->base.device;
+static rill_status synchronize_for(struct rill__event *event, uint64_t ns) {
+  bool refused = false;
   gpu_result result;
-  if (ns == RILL__FOREVER) {
-    GPU_RUN(result, device, false, event_synchronize, (handle));
-    return result == GPU_SUCCESS ? RILL_OK : fail_question(event, result, gpu_symbols.event_synchronize);
-  }
   struct gpu_patience patience = gpu_patience_begin(ns);
-  for (;;) {
-    GPU_RUN(result, device, false, event_query, (handle));
-    if (result == GPU_SUCCESS) return RILL_OK;
-    if (result != GPU_NOT_READY) return fail_question(event, result, gpu_symbols.event_query);
+  while ((result = query(event, &refused)) == GPU_NOT_READY) {
     if (!gpu_patience_again(&patience)) return gpu_fail_unfinished("event", ns);
   }
+  if (refused) return fail_captured(event);
+  return result == GPU_SUCCESS ? RILL_OK : fail_question(event, result, gpu_symbols.event_query);
+}
+
+static rill_status synchronize(struct rill__event *event, uint64_t ns) {
+  gpu_result result = GPU_SUCCESS;
+  if (ns != RILL__FOREVER) return synchronize_for(event, ns);
+  const int looking = GPU_EVENTS_LOOK_AT_STREAMS ? gpu_look_begin() : -1;
+  const enum answer answer = GPU_EVENTS_LOOK_AT_STREAMS ? look(event) : ASK;
+  if (answer == ASK) {
+    GPU_RUN(result, event->base.device, false, event_synchronize, (gpu_event_of(event)->native));
+  }
+  if (GPU_EVENTS_LOOK_AT_STREAMS) gpu_look_end(looking);
+  if (answer == REFUSED) return fail_captured(event);
+  /* In relaxed mode, so there is no harm: as in ask_by_event (stream.c). */
+  if (GPU_MAY_IGNORE_RELAXED && result == GPU_CAPTURE_UNSUPPORTED) return synchronize_for(event, RILL__FOREVER);
+  return result == GPU_SUCCESS ? RILL_OK : fail_question(event, result, gpu_symbols.event_synchronize);
 }
 
 /* Of its own events core knows whether they have timing and were recorded.  Of imported ones the driver does, and

@@ -43,12 +43,22 @@ static void fill_on_host(void *user, rill_status stream_status) {
   }
 }
 
+static bool is_on_device(struct rill__device *device, const void *p, size_t size);
+
+/* Whether it is pinned memory of others, all of which a fill has been enqueued for: so it is there. */
+static bool is_pinned(struct rill__device *device, const struct rill__fill_2d *fill) {
+  bool known = false;
+  if (fill->dst_kind != RILL_MEMORY_UNKNOWN) return fill->dst_kind == RILL_MEMORY_PINNED;
+  return gpu_api.fill_2d_32 == NULL && !is_on_device(device, fill->dst, 1) &&
+         gpu_memory_table.is_known(device, fill->dst, &known) == RILL_OK && known;
+}
+
 /* Pinned memory, where the vendors' fills do not do and their copies make the caller wait for the stream: the host
  * fills it, in stream order.  False in a capture, where copies are nodes. */
 static rill_status try_host_fill(struct rill__stream *stream, const struct rill__fill_2d *asked, bool *done) {
   bool capturing = false;
   *done = false;
-  if (asked->dst_kind != RILL_MEMORY_PINNED) return RILL_OK;
+  if (!is_pinned(stream->base.device, asked)) return RILL_OK;
   RILL_TRY(gpu_stream_table.is_capturing(stream, &capturing));
   if (capturing) return RILL_OK;
   struct host_fill *fill = malloc(sizeof *fill);
@@ -101,10 +111,8 @@ static bool is_on_device(struct rill__device *device, const void *p, size_t size
   bool on_device = false;
   struct gpu_scope scope;
   if (gpu_api.memory_range == NULL || gpu_enter(device, &scope) != GPU_SUCCESS) return false;
-  struct gpu_aside aside = gpu_step_aside();
   gpu_result result = gpu_vendor_is_on_device(p, &on_device);
-  if (result == GPU_SUCCESS && on_device) result = GPU_CALL(memory_range(&base, &length, GPU_POINTER(p)));
-  gpu_step_back(&aside);
+  if (result == GPU_SUCCESS && on_device) result = GPU_CALL(memory_range, (&base, &length, GPU_POINTER(p)));
   gpu_leave(&scope);
   const size_t offset = (size_t)((uintptr_t)p - (uintptr_t)base);
   return result == GPU_SUCCESS && on_device && offset <= length && size <= length - offset;
@@ -127,18 +135,12 @@ static rill_status double_bytes(struct rill__stream *stream, unsigned char *dst,
   return RILL_OK;
 }
 
-/* One pattern, word by word. */
-static rill_status fill_words(struct rill__stream *stream, unsigned char *dst, const unsigned char *pattern,
-                              size_t pattern_size) {
+static rill_status fill_word(struct rill__stream *stream, unsigned char *dst, uint32_t word, size_t count) {
   const struct gpu_stream *part = gpu_stream_of(stream);
   struct rill__device *device = stream->base.device;
-  for (size_t offset = 0; offset < pattern_size; offset += 4) {
-    gpu_result result;
-    GPU_RUN(result, device, part->work_inside, fill_32,
-            (GPU_POINTER(dst + offset), (gpu_word)word_at(pattern, offset), 1, part->native));
-    if (result != GPU_SUCCESS) return GPU_FAIL(device, result, fill_32);
-  }
-  return RILL_OK;
+  gpu_result result;
+  GPU_RUN(result, device, part->work_inside, fill_32, (GPU_POINTER(dst), (gpu_word)word, count, part->native));
+  return result == GPU_SUCCESS ? RILL_OK : GPU_FAIL(device, result, fill_32);
 }
 
 /* A row of patterns of several words.  Columns of words are hundreds of times slower than copies: so many as take about
@@ -155,9 +157,13 @@ static rill_status fill_wide(struct rill__stream *stream, void *dst, uint32_t ds
     return double_bytes(stream, dst, column.height * pattern_size, size);
   }
   bool done = false;
+  /* The first call is for all of it where only the vendor knows what there is: then the others are not refused. */
+  if (dst_kind == RILL_MEMORY_UNKNOWN) RILL_TRY(fill_word(stream, dst, word_at(pattern, 0), size / 4));
   RILL_TRY(try_host_fill(stream, &column, &done));
   if (done) return RILL_OK;
-  RILL_TRY(fill_words(stream, dst, pattern, pattern_size));
+  for (size_t i = 0; i < pattern_size; i += 4) {
+    RILL_TRY(fill_word(stream, (unsigned char *)dst + i, word_at(pattern, i), 1));
+  }
   return double_bytes(stream, dst, pattern_size, size);
 }
 
@@ -222,17 +228,6 @@ static rill_status double_rows(struct rill__stream *stream, const struct rill__f
   return RILL_OK;
 }
 
-/* Patterns that the vendor has no fill of two dimensions for.  Rows of few patterns stay columns: copies of so narrow
- * rows are not known to be faster. */
-static rill_status fill_composed(struct rill__stream *stream, const struct rill__fill_2d *fill) {
-  enum { FEW = 4 };
-  bool done = false;
-  if (gpu_api.fill_2d_32 != NULL && fill->pattern_size > 4 && fill->width <= FEW) return fill_columns(stream, fill);
-  RILL_TRY(try_host_fill(stream, fill, &done));
-  if (done) return RILL_OK;
-  return may_double(stream, fill) ? double_rows(stream, fill) : fill_by_rows(stream, fill);
-}
-
 /* In pieces, as columns are. */
 static rill_status fill_at_once(struct rill__stream *stream, const struct rill__fill_2d *fill) {
   const struct gpu_stream *part = gpu_stream_of(stream);
@@ -257,6 +252,24 @@ static rill_status fill_at_once(struct rill__stream *stream, const struct rill__
     done += n;
   }
   return RILL_OK;
+}
+
+/* Patterns that the vendor has no fill of two dimensions for.  Rows of few patterns stay columns: copies of so narrow
+ * rows are not known to be faster. */
+static rill_status fill_composed(struct rill__stream *stream, const struct rill__fill_2d *fill) {
+  enum { FEW = 4 };
+  bool done = false;
+  if (gpu_api.fill_2d_32 != NULL && fill->pattern_size > 4 && fill->width <= FEW) return fill_columns(stream, fill);
+  if (gpu_api.fill_2d_32 == NULL && fill->dst_kind == RILL_MEMORY_UNKNOWN) {
+    const unsigned char byte = ((const unsigned char *)fill->pattern)[0];
+    const struct rill__fill_2d bytes = {
+      fill->dst, fill->dst_kind, fill->pitch, fill->width * fill->pattern_size, fill->height, &byte, 1
+    };
+    RILL_TRY(fill_at_once(stream, &bytes)); /* as in fill_wide */
+  }
+  RILL_TRY(try_host_fill(stream, fill, &done));
+  if (done) return RILL_OK;
+  return may_double(stream, fill) ? double_rows(stream, fill) : fill_by_rows(stream, fill);
 }
 
 rill_status gpu_fill_2d(struct rill__stream *stream, const struct rill__fill_2d *asked) {

@@ -32,6 +32,7 @@
 #define gpu_device_count GPU_NAME(device_count)
 #define gpu_device_table GPU_NAME(device_table)
 #define gpu_devices GPU_NAME(devices)
+#define gpu_event_is_over GPU_NAME(event_is_over)
 #define gpu_event_table GPU_NAME(event_table)
 #define gpu_fail GPU_NAME(fail)
 #define gpu_fail_unfinished GPU_NAME(fail_unfinished)
@@ -46,7 +47,15 @@
 #define gpu_ipc_import_memory GPU_NAME(ipc_import_memory)
 #define gpu_kernel_table GPU_NAME(kernel_table)
 #define gpu_memory_table GPU_NAME(memory_table)
+#define gpu_is_captured GPU_NAME(is_captured)
+#define gpu_look_at_place GPU_NAME(look_at_place)
+#define gpu_look_begin GPU_NAME(look_begin)
+#define gpu_look_end GPU_NAME(look_end)
 #define gpu_module_table GPU_NAME(module_table)
+#define gpu_native_create GPU_NAME(native_create)
+#define gpu_native_end GPU_NAME(native_end)
+#define gpu_native_forget GPU_NAME(native_forget)
+#define gpu_native_new GPU_NAME(native_new)
 #define gpu_can_access_peer GPU_NAME(can_access_peer)
 #define gpu_patience_again GPU_NAME(patience_again)
 #define gpu_patience_begin GPU_NAME(patience_begin)
@@ -61,7 +70,23 @@
 /* ---- this backend's parts of the objects ---- */
 
 struct gpu_closure;
-enum { GPU_SPARE_CLOSURES = 8 };
+enum { GPU_SPARE_CLOSURES = 8, GPU_POOL_LEVELS = 8 };
+
+/* A native stream that is rill's to destroy (native.c). */
+struct gpu_native {
+  gpu_stream_handle handle;
+  uint32_t index;
+  uint32_t ended_turn; /* of gpu_look_begin */
+  uint64_t ended_at;   /* the epoch in which its rill stream ended, if it waits for its destruction; else 0 */
+  _Atomic uint64_t generation;
+  _Atomic uint64_t first; /* the generation that the handle came with; UINT64_MAX from before its destruction on */
+  struct gpu_native *next;
+};
+
+struct gpu_native_pool {
+  struct gpu_native *first; /* linked by next */
+  uint32_t count;
+};
 
 struct gpu_device {
   gpu_device_handle native;
@@ -69,6 +94,8 @@ struct gpu_device {
   gpu_stream_handle witness; /* NULL, or a stream that nobody uses: it ends only if the device is reset */
   struct gpu_target target;
   size_t max_pitch;                                        /* of the vendor's copies of two and three dimensions */
+  pthread_mutex_t pools_lock;                              /* guards `pools` */
+  struct gpu_native_pool pools[2][GPU_POOL_LEVELS];        /* by blocking and priority, the least first */
   _Atomic(struct gpu_closure *) spare[GPU_SPARE_CLOSURES]; /* for the next host calls */
   _Atomic(struct gpu_closure *) captured;                  /* those that graphs may still call */
 };
@@ -78,13 +105,26 @@ struct gpu_stream {
   bool inside;      /* calls on it need a scope: one of the default streams */
   bool work_inside; /* launches, copies and fills need one */
   bool has_id;
-  unsigned long long id; /* asked for once: the question would break a capture */
-  pthread_mutex_t whole; /* held by a launch with constants */
+  unsigned long long id;  /* of an imported one */
+  pthread_mutex_t whole;  /* held by a launch with constants */
+  struct gpu_native *own; /* NULL: borrowed */
+  uint64_t place;         /* what events recorded on it note; 0: nothing */
 };
 
+/* `place`: which stream it was last recorded on, if GPU_EVENTS_LOOK_AT_STREAMS.  Two threads may record an event at
+ * once, on two streams: the places that they write differ in the turn, too. */
 struct gpu_event {
   gpu_event_handle native;
+  _Atomic uint64_t place;
 };
+
+enum { GPU_PLACE_BORROWED = 1, GPU_PLACE_TURN = 2, GPU_PLACE_TURNS = 0x1fe, GPU_PLACE_SHIFT = 9 };
+enum { GPU_INDEX_BITS = 20, GPU_GENERATION_BITS = 35 };
+#define GPU_PLACE_OF(native)                                                           \
+  (((uint64_t)(native)->index << GPU_GENERATION_BITS |                                 \
+    (atomic_load(&(native)->generation) & ((UINT64_C(1) << GPU_GENERATION_BITS) - 1))) \
+   << GPU_PLACE_SHIFT)
+#define GPU_PLACE_OF_BORROWED(handle) ((uint64_t)(uintptr_t)(handle) << GPU_PLACE_SHIFT | GPU_PLACE_BORROWED)
 
 struct gpu_module {
   gpu_module_handle native;
@@ -173,6 +213,27 @@ const char *gpu_read_kernels(const rill_bundle_image *part, struct rill__image *
 /* Blocks until the work of all devices of the vendor is done. */
 rill_status gpu_wait_for_all(void);
 
+/* Whether a capture involves the stream; false if the driver does not say. */
+bool gpu_is_captured(struct rill__stream *stream);
+
+/* A native stream of the device's: one that was used before, or a new one. */
+rill_status gpu_native_create(struct rill__device *device, int32_t priority, bool blocking, struct gpu_native **out);
+/* For a native stream of others that rill is to destroy; NULL: no host memory.  And the reverse. */
+struct gpu_native *gpu_native_new(gpu_stream_handle handle);
+void gpu_native_forget(struct gpu_native *native);
+/* The stream has ended, and its work is complete.  `reuse`: nobody else has its handle.  False if the native stream may
+ * still be looked at by a call that is under way: to be called again. */
+bool gpu_native_end(struct rill__stream *stream, struct gpu_native *native, bool reuse);
+
+/* Around a look at an event's place and a call of the vendor's about that event. */
+int gpu_look_begin(void);
+void gpu_look_end(int slot);
+/* Whether the stream of the event's last record has ended: with it, the event is complete. */
+bool gpu_event_is_over(struct rill__event *event);
+/* What has become of the stream of a place, and the handle of its native stream; NULL if the place does not say. */
+enum gpu_place_state { GPU_PLACE_LIVES, GPU_PLACE_USED_AGAIN, GPU_PLACE_DESTROYED };
+enum gpu_place_state gpu_look_at_place(uint64_t place, gpu_stream_handle *handle);
+
 #pragma GCC visibility pop
 
 /* ---- calling the vendor ---- */
@@ -183,7 +244,7 @@ rill_status gpu_wait_for_all(void);
 /* One vendor call, or the calling function fails: GPU_TRY(device, device_get, (&native, ordinal)). */
 #define GPU_TRY(device, field, arguments)                                                        \
   do {                                                                                           \
-    const gpu_result try_result_ = GPU_CALL(field arguments);                                    \
+    const gpu_result try_result_ = GPU_CALL(field, arguments);                                   \
     if (RILL__UNLIKELY(try_result_ != GPU_SUCCESS)) return GPU_FAIL(device, try_result_, field); \
   } while (0)
 
@@ -202,7 +263,7 @@ static inline void gpu_leave(struct gpu_scope *scope) { gpu_vendor_leave(scope);
     struct gpu_scope scope_;                             \
     (result) = gpu_enter((device), &scope_);             \
     if (RILL__LIKELY((result) == GPU_SUCCESS)) {         \
-      (result) = GPU_CALL(field arguments);              \
+      (result) = GPU_CALL(field, arguments);             \
       gpu_leave(&scope_);                                \
     }                                                    \
   } while (0)
@@ -213,28 +274,10 @@ static inline void gpu_leave(struct gpu_scope *scope) { gpu_vendor_leave(scope);
   do {                                                                             \
     bool inside_ = (inside);                                                       \
     if (RILL__LIKELY(!inside_)) {                                                  \
-      (result) = GPU_CALL(field arguments);                                        \
+      (result) = GPU_CALL(field, arguments);                                       \
       inside_ = (result) == GPU_INVALID_CONTEXT;                                   \
     }                                                                              \
     if (RILL__UNLIKELY(inside_)) GPU_RUN_INSIDE(result, device, field, arguments); \
   } while (0)
-
-/* Between the two, this thread's calls do not disturb captures that it or, in global mode, others have under way. */
-struct gpu_aside {
-  gpu_capture_mode mode;
-  bool changed;
-};
-
-static inline struct gpu_aside gpu_step_aside(void) {
-  struct gpu_aside aside = { GPU_CAPTURE_RELAXED, false };
-  if (gpu_api.exchange_capture_mode != NULL) {
-    aside.changed = GPU_CALL(exchange_capture_mode(&aside.mode)) == GPU_SUCCESS;
-  }
-  return aside;
-}
-
-static inline void gpu_step_back(struct gpu_aside *aside) {
-  if (aside->changed) (void)GPU_CALL(exchange_capture_mode(&aside->mode));
-}
 
 #endif

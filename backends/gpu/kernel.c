@@ -3,7 +3,7 @@
 /* Inside a scope; 0 if the driver does not say. */
 static uint32_t attribute(gpu_function function, gpu_function_attribute which) {
   int value = 0;
-  if (GPU_CALL(function_attribute(&value, which, function)) != GPU_SUCCESS || value < 0) return 0;
+  if (GPU_CALL(function_attribute, (&value, which, function)) != GPU_SUCCESS || value < 0) return 0;
   return (uint32_t)value;
 }
 
@@ -40,7 +40,7 @@ static rill_status find(struct rill__kernel *kernel) {
   struct gpu_scope scope;
   gpu_result result = gpu_enter(device, &scope);
   if (result != GPU_SUCCESS) return gpu_fail(device, result, GPU_ENTER_TEXT);
-  result = GPU_CALL(module_function(&part->native, gpu_module_of(kernel->module)->native, kernel->source->name));
+  result = GPU_CALL(module_function, (&part->native, gpu_module_of(kernel->module)->native, kernel->source->name));
   if (result == GPU_SUCCESS) {
     kernel->max_threads = attribute(part->native, GPU_FUNCTION_MAX_THREADS);
     kernel->static_shared = attribute(part->native, GPU_FUNCTION_SHARED);
@@ -103,8 +103,8 @@ static gpu_result launch_whole(const struct gpu_stream *part, const struct rill_
                                       records ? gpu_event_of(extras->event)->native : (gpu_event_handle)NULL);
   }
   *symbol = gpu_symbols.launch;
-  return GPU_CALL(launch(function, shape->grid[0], shape->grid[1], shape->grid[2], shape->block[0], shape->block[1],
-                         shape->block[2], shape->shared_mem_bytes, part->native, (void **)shape->args, NULL));
+  return GPU_CALL(launch, (function, shape->grid[0], shape->grid[1], shape->grid[2], shape->block[0], shape->block[1],
+                           shape->block[2], shape->shared_mem_bytes, part->native, (void **)shape->args, NULL));
 }
 
 /* With a cluster, attributes or constants.  Constants and their kernel are several calls: of two threads that launch so

@@ -95,7 +95,7 @@ static rill_status need_concurrent(struct rill__device *device, const char *symb
   int value = 0;
   const gpu_device_handle native = gpu_device_of(device)->native;
   RILL_REQUIRE(
-      GPU_CALL(device_attribute(&value, GPU_ATTRIBUTE_CONCURRENT_MANAGED, native)) == GPU_SUCCESS && value != 0,
+      GPU_CALL(device_attribute, (&value, GPU_ATTRIBUTE_CONCURRENT_MANAGED, native)) == GPU_SUCCESS && value != 0,
       RILL_ERROR_UNSUPPORTED,
       "%s: the driver says that host and device cannot use managed memory at once, in any version", device->name);
   return RILL_OK;

@@ -10,7 +10,7 @@ bool gpu_can_access_peer(struct rill__device *device, struct rill__device *memor
   }
   *why = "the driver cannot say whether there is a way between the two";
   const gpu_device_handle from = gpu_device_of(device)->native, to = gpu_device_of(memory_of)->native;
-  if (GPU_CALL(device_can_access_peer(&can, from, to)) != GPU_SUCCESS) return false;
+  if (GPU_CALL(device_can_access_peer, (&can, from, to)) != GPU_SUCCESS) return false;
   *why = "the driver says that there is no way between the two";
   if (can == 0) return false;
   *why = "";
@@ -21,14 +21,12 @@ bool gpu_can_access_peer(struct rill__device *device, struct rill__device *memor
 rill_status gpu_set_peer(struct rill__device *device, struct rill__device *memory_of, bool on) {
   const struct gpu_device *other = gpu_device_of(memory_of);
   struct gpu_scope scope;
-  struct gpu_aside aside = gpu_step_aside();
   gpu_result result = gpu_enter(device, &scope);
   if (result == GPU_SUCCESS) {
     result = on ? gpu_vendor_enable_peer(other->native, other->context)
                 : gpu_vendor_disable_peer(other->native, other->context);
     gpu_leave(&scope);
   }
-  gpu_step_back(&aside);
   if (result == GPU_SUCCESS || result == (on ? GPU_PEER_ALREADY_ENABLED : GPU_PEER_NOT_ENABLED)) return RILL_OK;
   return gpu_fail(device, result, on ? gpu_symbols.enable_peer : gpu_symbols.disable_peer);
 }

@@ -2,14 +2,11 @@
 
 /* ---- life ---- */
 
-/* The driver's number of the stream, where it has one.  Asking in the usual mode would break a capture that is under
- * way, so it happens once, now and aside. */
+/* The driver's number of the stream, where it has one. */
 static void read_id(struct rill__device *device, struct gpu_stream *part) {
   if (gpu_api.stream_id == NULL) return;
   gpu_result result;
-  struct gpu_aside aside = gpu_step_aside();
   GPU_RUN(result, device, part->inside, stream_id, (part->native, &part->id));
-  gpu_step_back(&aside);
   part->has_id = result == GPU_SUCCESS;
 }
 
@@ -19,15 +16,12 @@ static void set_scopes(struct gpu_stream *part, bool special) {
 }
 
 static rill_status create(struct rill__stream *stream) {
-  struct rill__device *device = stream->base.device;
   struct gpu_stream *part = gpu_stream_of(stream);
-  const unsigned flags = stream->blocking ? 0 : GPU_STREAM_FLAG_NON_BLOCKING;
-  gpu_result result;
   (void)pthread_mutex_init(&part->whole, NULL);
-  GPU_RUN_INSIDE(result, device, stream_create, (&part->native, flags, stream->priority));
-  if (result != GPU_SUCCESS) return GPU_FAIL(device, result, stream_create);
+  RILL_TRY(gpu_native_create(stream->base.device, stream->priority, stream->blocking, &part->own));
+  part->native = part->own->handle;
+  part->place = GPU_PLACE_OF(part->own);
   set_scopes(part, false);
-  read_id(device, part);
   return RILL_OK;
 }
 
@@ -75,31 +69,43 @@ static rill_status import(struct rill__stream *stream) {
   stream->priority = priority;
   stream->blocking = (flags & GPU_STREAM_FLAG_NON_BLOCKING) == 0;
   part->native = native;
+  part->place = GPU_PLACE_OF_BORROWED(native);
   set_scopes(part, false);
   read_id(device, part);
+  if (!stream->owned) return RILL_OK;
+  part->own = gpu_native_new(native);
+  RILL_REQUIRE(part->own != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for a stream");
+  part->place = GPU_PLACE_OF(part->own);
   return RILL_OK;
 }
 
-/* A stream in a capture is not asked about its work: that would break the capture. */
-static bool has_work(const struct gpu_stream *part) {
-  gpu_capture_status capture = GPU_CAPTURE_NONE;
-  if (GPU_CALL(stream_is_capturing(part->native, &capture)) == GPU_SUCCESS && capture != GPU_CAPTURE_NONE) return true;
-  struct gpu_aside aside = gpu_step_aside();
-  const gpu_result result = GPU_CALL(stream_query(part->native));
-  gpu_step_back(&aside);
-  return result == GPU_NOT_READY;
+/* As the is_capturing slot, but without an error: what the driver does not say is no capture. */
+bool gpu_is_captured(struct rill__stream *stream) {
+  const struct gpu_stream *part = gpu_stream_of(stream);
+  gpu_capture_status status = GPU_CAPTURE_NONE;
+  gpu_result result;
+  GPU_RUN(result, stream->base.device, part->inside, stream_is_capturing, (part->native, &status));
+  return result == GPU_CAPTURE_IMPLICIT || (result == GPU_SUCCESS && status != GPU_CAPTURE_NONE);
 }
 
 /* Ends with its work, not before: one vendor would wait for it here, and core looks among its streams for what may
- * still use a module. */
+ * still use a module.  A stream in a capture is not asked: that would break the capture. */
 static bool destroy(struct rill__stream *stream) {
   const struct gpu_stream *part = gpu_stream_of(stream);
   if (gpu_forked) return true;
-  const bool lost = atomic_load_explicit(&stream->base.device->lost, memory_order_acquire) != RILL_OK;
-  if (!lost && has_work(part)) return false;
-  /* A refusal leaves nothing to do: the driver has shut down at exit, or the device is lost. */
-  if (!lost || !GPU_MAY_HANG_BEHIND_FAULT) (void)GPU_CALL(stream_destroy(part->native));
-  return true;
+  if (part->own == NULL) return true;
+  if (!stream->owned) {
+    gpu_native_forget(part->own);
+    return true;
+  }
+  gpu_result result = GPU_INVALID_HANDLE;
+  if (atomic_load_explicit(&stream->base.device->lost, memory_order_acquire) == RILL_OK) {
+    if (gpu_is_captured(stream)) return false;
+    result = GPU_CALL(stream_query, (part->native));
+  }
+  if (result == GPU_NOT_READY || result == GPU_CAPTURE_UNSUPPORTED) return false; /* the latter: see ask_by_event */
+  const bool reuse = result == GPU_SUCCESS && !stream->imported && !atomic_load(&stream->foreign);
+  return gpu_native_end(stream, part->own, reuse);
 }
 
 /* ---- what a stream tells ---- */
@@ -113,9 +119,11 @@ static rill_status context(struct rill__stream *stream, uintptr_t *out) {
   return RILL_OK;
 }
 
+/* Native streams are used again, and their ids with them.  The numbers of rill and the drivers', which count from 1 on,
+ * do not meet. */
 static rill_status id(struct rill__stream *stream, uint64_t *out) {
   const struct gpu_stream *part = gpu_stream_of(stream);
-  *out = part->has_id ? part->id : stream->number;
+  *out = part->has_id ? part->id : stream->number | UINT64_C(1) << 63;
   return RILL_OK;
 }
 
@@ -127,9 +135,7 @@ static rill_status validate(struct rill__stream *stream, bool *same) {
                device->name, (unsigned long long)stream->native);
   unsigned long long now = 0;
   gpu_result result;
-  struct gpu_aside aside = gpu_step_aside();
   GPU_RUN(result, device, false, stream_id, (part->native, &now));
-  gpu_step_back(&aside);
   *same = result == GPU_SUCCESS && now == part->id;
   if (result == GPU_SUCCESS) return RILL_OK;
   const rill_status status = GPU_FAIL(device, result, stream_id);
@@ -153,14 +159,61 @@ static rill_status is_capturing(struct rill__stream *stream, bool *out) {
   return result == GPU_SUCCESS ? RILL_OK : GPU_FAIL(device, result, stream_is_capturing);
 }
 
-static rill_status is_complete(struct rill__stream *stream, bool *out) {
+/* A stream that others capture is not asked and not waited for: that would break the capture. */
+static rill_status refuse_captured(struct rill__stream *stream) {
+  bool capturing = false;
+  if (RILL__LIKELY(!atomic_load_explicit(&stream->foreign, memory_order_relaxed))) return RILL_OK;
+  RILL_TRY(is_capturing(stream, &capturing));
+  RILL_REQUIRE(!capturing, RILL_ERROR_CAPTURE_ACTIVE,
+               "%s is capturing: a question about its work, or waiting for it, would break the capture" RILL_HINT
+               "end the capture first",
+               rill__name_of(&stream->base).text);
+  return RILL_OK;
+}
+
+static gpu_result query(struct rill__stream *stream) {
   const struct gpu_stream *part = gpu_stream_of(stream);
-  struct rill__device *device = stream->base.device;
   gpu_result result;
-  GPU_RUN(result, device, part->inside, stream_query, (part->native));
+  GPU_RUN(result, stream->base.device, part->inside, stream_query, (part->native));
+  return result;
+}
+
+/* Such a runtime refuses questions about streams while anybody captures in global mode, also in relaxed mode, but
+ * without harm to the capture. */
+static bool is_refused_anyway(gpu_result result) {
+  return GPU_MAY_IGNORE_RELAXED && RILL__UNLIKELY(result == GPU_CAPTURE_UNSUPPORTED);
+}
+
+/* Then an event is recorded and asked instead, until the work before it is complete or the time is over: one event,
+ * since a new one for each question might never be complete when it is asked. */
+static gpu_result ask_by_event(struct rill__stream *stream, struct gpu_patience *patience) {
+  const struct gpu_stream *part = gpu_stream_of(stream);
+  gpu_event_handle event;
+  gpu_result result;
+  if (gpu_is_captured(stream)) return GPU_CAPTURE_UNSUPPORTED;
+  GPU_RUN_INSIDE(result, stream->base.device, event_create, (&event, GPU_EVENT_FLAG_DISABLE_TIMING));
+  if (result != GPU_SUCCESS) return result;
+  GPU_RUN(result, stream->base.device, part->inside, event_record, (event, part->native));
+  if (result == GPU_SUCCESS) {
+    do {
+      result = GPU_CALL(event_query, (event));
+    } while (result == GPU_NOT_READY && gpu_patience_again(patience));
+  }
+  (void)GPU_CALL(event_destroy, (event));
+  return result;
+}
+
+static rill_status is_complete(struct rill__stream *stream, bool *out) {
+  enum { LONGEST = 100000 }; /* ns: until an event of an idle stream is complete, as a rule */
+  RILL_TRY(refuse_captured(stream));
+  gpu_result result = query(stream);
+  if (is_refused_anyway(result)) {
+    struct gpu_patience patience = gpu_patience_begin(LONGEST);
+    result = ask_by_event(stream, &patience);
+  }
   *out = result == GPU_SUCCESS;
   if (RILL__LIKELY(*out) || result == GPU_NOT_READY) return RILL_OK;
-  return GPU_FAIL(device, result, stream_query);
+  return GPU_FAIL(stream->base.device, result, stream_query);
 }
 
 /* ---- ordering ---- */
@@ -171,29 +224,60 @@ static rill_status external_applies(struct rill__stream *stream, uint32_t flags,
   return (flags & RILL_EVENT_EXTERNAL) == 0 ? RILL_OK : is_capturing(stream, out);
 }
 
-static rill_status record_external(struct rill__stream *stream, struct rill__event *event) {
+static gpu_result record_external(struct rill__stream *stream, struct rill__event *event) {
   const struct gpu_stream *part = gpu_stream_of(stream);
-  struct rill__device *device = stream->base.device;
-  RILL_REQUIRE(gpu_api.event_record_with_flags != NULL, RILL_ERROR_UNSUPPORTED,
-               "RILL_EVENT_EXTERNAL in a capture: the driver of %s cannot record with flags: %s came later",
-               device->name, gpu_symbols.event_record_with_flags);
   gpu_result result;
-  GPU_RUN(result, device, part->inside, event_record_with_flags,
+  GPU_RUN(result, stream->base.device, part->inside, event_record_with_flags,
           (gpu_event_of(event)->native, part->native, GPU_RECORD_FLAG_EXTERNAL));
-  return result == GPU_SUCCESS ? RILL_OK : GPU_FAIL(device, result, event_record_with_flags);
+  return result;
+}
+
+/* Notes where the event was recorded, of which it said `before` when the record began.  False if another thread has
+ * recorded it meanwhile: which of the two the runtime remembers is not known then. */
+static bool note_place(struct gpu_event *event, uint64_t before, uint64_t place) {
+  if (RILL__LIKELY(((before ^ place) & ~(uint64_t)GPU_PLACE_TURNS) == 0)) {
+    return atomic_load_explicit(&event->place, memory_order_acquire) == before;
+  }
+  place |= (before + GPU_PLACE_TURN) & GPU_PLACE_TURNS;
+  return atomic_compare_exchange_strong(&event->place, &before, place);
 }
 
 static rill_status record(struct rill__stream *stream, struct rill__event *event, uint32_t flags) {
   const struct gpu_stream *part = gpu_stream_of(stream);
+  struct gpu_event *event_part = gpu_event_of(event);
   struct rill__device *device = stream->base.device;
+  bool external = false;
   if (RILL__UNLIKELY(flags != 0)) {
-    bool external = false;
     RILL_TRY(external_applies(stream, flags, &external));
-    if (external) return record_external(stream, event);
+    RILL_REQUIRE(!external || gpu_api.event_record_with_flags != NULL, RILL_ERROR_UNSUPPORTED,
+                 "RILL_EVENT_EXTERNAL in a capture: the driver of %s cannot record with flags: %s came later",
+                 device->name, gpu_symbols.event_record_with_flags);
   }
-  gpu_result result;
-  GPU_RUN(result, device, part->inside, event_record, (gpu_event_of(event)->native, part->native));
-  return RILL__LIKELY(result == GPU_SUCCESS) ? RILL_OK : GPU_FAIL(device, result, event_record);
+  uint64_t before;
+  do {
+    gpu_result result;
+    before = GPU_EVENTS_LOOK_AT_STREAMS ? atomic_load_explicit(&event_part->place, memory_order_acquire) : 0;
+    if (RILL__UNLIKELY(external)) {
+      result = record_external(stream, event);
+    } else {
+      GPU_RUN(result, device, part->inside, event_record, (event_part->native, part->native));
+    }
+    if (RILL__UNLIKELY(result != GPU_SUCCESS)) {
+      return gpu_fail(device, result, external ? gpu_symbols.event_record_with_flags : gpu_symbols.event_record);
+    }
+  } while (GPU_EVENTS_LOOK_AT_STREAMS && RILL__UNLIKELY(!note_place(event_part, before, part->place)));
+  return RILL_OK;
+}
+
+/* A runtime that refuses waits for an event because the stream of its last record, or another one at its address, is
+ * capturing by now: an event that is complete needs no wait. */
+static bool is_complete_anyway(struct rill__stream *stream, struct rill__event *event, gpu_result result) {
+  bool ready = false;
+  if (!GPU_EVENTS_LOOK_AT_STREAMS || result != GPU_CAPTURE_ISOLATION || gpu_is_captured(stream)) return false;
+  rill__errors_aside();
+  const rill_status status = gpu_event_table.is_ready(event, &ready);
+  rill__errors_back();
+  return status == RILL_OK && ready;
 }
 
 static rill_status wait(struct rill__stream *stream, struct rill__event *event, uint32_t flags) {
@@ -205,9 +289,14 @@ static rill_status wait(struct rill__stream *stream, struct rill__event *event, 
     RILL_TRY(external_applies(stream, flags, &external));
     if (external) native_flags = GPU_WAIT_FLAG_EXTERNAL;
   }
-  gpu_result result;
-  GPU_RUN(result, device, part->inside, stream_wait_event, (part->native, gpu_event_of(event)->native, native_flags));
-  return RILL__LIKELY(result == GPU_SUCCESS) ? RILL_OK : GPU_FAIL(device, result, stream_wait_event);
+  gpu_result result = GPU_SUCCESS;
+  const int looking = GPU_EVENTS_LOOK_AT_STREAMS ? gpu_look_begin() : -1;
+  if (native_flags != 0 || RILL__LIKELY(!gpu_event_is_over(event))) {
+    GPU_RUN(result, device, part->inside, stream_wait_event, (part->native, gpu_event_of(event)->native, native_flags));
+  }
+  if (GPU_EVENTS_LOOK_AT_STREAMS) gpu_look_end(looking);
+  if (RILL__LIKELY(result == GPU_SUCCESS) || is_complete_anyway(stream, event, result)) return RILL_OK;
+  return GPU_FAIL(device, result, stream_wait_event);
 }
 
 /* ---- the host ---- */
@@ -216,17 +305,21 @@ static rill_status synchronize(struct rill__stream *stream, uint64_t ns) {
   const struct gpu_stream *part = gpu_stream_of(stream);
   struct rill__device *device = stream->base.device;
   gpu_result result;
+  RILL_TRY(refuse_captured(stream));
   if (ns == RILL__FOREVER) {
     GPU_RUN(result, device, part->inside, stream_synchronize, (part->native));
-    return result == GPU_SUCCESS ? RILL_OK : GPU_FAIL(device, result, stream_synchronize);
+    if (!is_refused_anyway(result)) {
+      return result == GPU_SUCCESS ? RILL_OK : GPU_FAIL(device, result, stream_synchronize);
+    }
   }
   struct gpu_patience patience = gpu_patience_begin(ns);
-  for (;;) {
-    GPU_RUN(result, device, part->inside, stream_query, (part->native));
+  do {
+    result = query(stream);
+    if (is_refused_anyway(result)) result = ask_by_event(stream, &patience);
     if (result == GPU_SUCCESS) return RILL_OK;
     if (result != GPU_NOT_READY) return GPU_FAIL(device, result, stream_query);
-    if (!gpu_patience_again(&patience)) return gpu_fail_unfinished("stream", ns);
-  }
+  } while (gpu_patience_again(&patience));
+  return gpu_fail_unfinished("stream", ns);
 }
 
 const struct rill__stream_table gpu_stream_table = {

@@ -11,9 +11,9 @@
 static inline gpu_result gpu_vendor_launch_extended(gpu_function function, const struct rill__launch *launch,
                                                     gpu_stream_handle stream, gpu_event_handle event) {
   (void)event;
-  return GPU_CALL(launch_cooperative(function, launch->grid[0], launch->grid[1], launch->grid[2], launch->block[0],
-                                     launch->block[1], launch->block[2], launch->shared_mem_bytes, stream,
-                                     (void **)launch->args));
+  return GPU_CALL(launch_cooperative,
+                  (function, launch->grid[0], launch->grid[1], launch->grid[2], launch->block[0], launch->block[1],
+                   launch->block[2], launch->shared_mem_bytes, stream, (void **)launch->args));
 }
 
 static inline uint64_t gpu_vendor_access_window(gpu_device_handle device) {
@@ -36,7 +36,7 @@ static inline bool gpu_vendor_has_attribute(gpu_device_handle device, uint32_t k
 
 static inline gpu_result gpu_vendor_suggest_block(int *blocks, int *threads, gpu_function function, size_t shared,
                                                   int limit) {
-  return GPU_CALL(suggest_block(blocks, threads, function, shared, limit));
+  return GPU_CALL(suggest_block, (blocks, threads, function, shared, limit));
 }
 
 static inline bool gpu_vendor_required_cluster(gpu_function function, uint32_t cluster[3]) {

@@ -26,7 +26,8 @@
 /* ---- libraries and symbols, by name only ---- */
 
 #define GPU_LIBRARIES "libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5"
-#define GPU_MASK_VARIABLES "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"
+/* The last one counts where the first one is empty (rocdevice.cpp, Device::init). */
+#define GPU_MASK_VARIABLES "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"
 #define GPU_RTC_LIBRARIES "libhiprtc.so.7", "libhiprtc.so.6"
 #define GPU_RTC_LIBRARIES_TEXT "neither libhiprtc.so.7 nor .6 can be opened, and libamdhip64 does not contain it"
 #define GPU_RTC_SYMBOL "hiprtcCompileProgram" /* inside libamdhip64 in 5 and 6 */
@@ -34,6 +35,9 @@
 #define GPU_RTC_FUSE "-ffp-contract=fast"
 #define GPU_RTC_NO_FUSE "-ffp-contract=off"
 #define GPU_RTC_DEBUG "-g"
+/* Newer compilers take it that floating-point atomics are for the GPU's own memory, and make instructions that pinned
+ * memory drops; with these it is loops again.  hipRTC 7.2.53211 knows them; that of 5.2.21153 calls them unknown. */
+#define GPU_RTC_ATOMICS "-fatomic-fine-grained-memory", "-fatomic-remote-memory",
 #define GPU_GRAPH_SYMBOL "hipGraphLaunch"
 #define GPU_GRAPH_UPDATE_SYMBOL "hipGraphExecUpdate"
 /* The runtime builds its program around the bytes as they lie, and nowhere says when it is done with them. */
@@ -144,6 +148,26 @@ typedef int gpu_word;
 #define GPU_WORK_NEEDS_CURRENT true
 #define GPU_MAY_HANG_BEHIND_FAULT true
 
+/* The runtime looks at the stream of an event's last record, which may have been destroyed: hipEventSynchronize
+ * from 5.7 on and hipEventQuery from 6.2 on (hip_event.cpp: `s->GetCaptureStatus()`), hipStreamWaitEvent from 5.6
+ * to 6.1 (hip_stream.cpp: `eventStream->IsEventCaptured`; later ones look whether it still exists). hipEventElapsedTime
+ * does not look at it. */
+#define GPU_EVENTS_LOOK_AT_STREAMS true
+
+/* Of streams the runtime answers no question, from 5.5 on, while any thread captures in global mode; up to 6.0 in
+ * relaxed mode too (hip_stream.cpp, StreamCaptureOngoing).  hipEventSynchronize is so from 5.7 on.  Up to 6.1 that does
+ * not invalidate the capture. */
+#define GPU_MAY_IGNORE_RELAXED true
+
+/* hipDeviceSynchronize invalidates every capture of the process, from 6.2 on (hip_internal.hpp,
+ * CHECK_SUPPORTED_DURING_CAPTURE). */
+#define GPU_SYNCHRONIZE_BREAKS_ALL true
+
+/* A copy of two or three dimensions from pageable memory pins the pages, returns, and reads them when its turn comes
+ * (6.4.3: hip_memory.cpp, ihipMemcpyParam3D, and rocblit.cpp; 5.7.1 is the same).  One of one dimension stages the
+ * bytes, or waits. */
+#define GPU_PITCHED_COPIES_READ_LATE true
+
 #include "backends/gpu/api.h"
 
 _Static_assert((int)hipErrorInvalidValue == GPU_INVALID_VALUE && (int)hipErrorOutOfMemory == GPU_OUT_OF_MEMORY &&
@@ -180,13 +204,19 @@ static inline uint32_t gpu_vendor_plain_version(int version) {
 
 static inline uint32_t gpu_vendor_driver_version(void) {
   int version = 0;
-  return GPU_CALL(driver_version(&version)) == GPU_SUCCESS ? gpu_vendor_plain_version(version) : 0;
+  return GPU_CALL(driver_version, (&version)) == GPU_SUCCESS ? gpu_vendor_plain_version(version) : 0;
 }
 
 static inline uint32_t gpu_vendor_runtime_version(void) {
   int version = 0;
-  if (gpu_api.runtime_version == NULL || GPU_CALL(runtime_version(&version)) != GPU_SUCCESS) return 0;
+  if (gpu_api.runtime_version == NULL || GPU_CALL(runtime_version, (&version)) != GPU_SUCCESS) return 0;
   return gpu_vendor_plain_version(version);
+}
+
+/* Of the library that was opened: 5020 is 5.2, 7020 is 7.2; 0: it does not say. */
+static inline uint32_t gpu_vendor_library_version(void) {
+  const uint32_t version = gpu_vendor_runtime_version();
+  return version != 0 ? version : gpu_vendor_driver_version();
 }
 
 /* ---- the current device ---- */
@@ -215,27 +245,48 @@ static inline gpu_result gpu_vendor_open(gpu_device_handle device, gpu_context *
 static inline gpu_result gpu_vendor_enter(struct gpu_scope *scope, gpu_device_handle device, gpu_context context) {
   (void)context;
   int current = -1;
-  const gpu_result result = GPU_CALL(get_device(&current));
+  const gpu_result result = GPU_CALL(get_device, (&current));
   scope->previous = current == device ? -1 : current;
   if (result != GPU_SUCCESS || current == device) return result;
-  return GPU_CALL(set_device(device));
+  return GPU_CALL(set_device, (device));
 }
 
 static inline void gpu_vendor_leave(struct gpu_scope *scope) {
   if (scope->previous >= 0) {
-    (void)GPU_CALL(set_device(scope->previous));
+    (void)GPU_CALL(set_device, (scope->previous));
   }
+}
+
+/* Whether a native stream, which may have been destroyed, still exists: the one question that every version answers for
+ * any handle.  The getters of versions after 7.2 do not look first (hip_stream.cpp, hipStreamGetFlags_common), and
+ * hipStreamGetDevice came with 5.6. */
+static inline bool gpu_vendor_stream_is_alive(gpu_stream_handle stream) {
+  hipDevice_t device = 0;
+  unsigned int flags = 0;
+  const gpu_result result = gpu_api.stream_device != NULL ? GPU_CALL(stream_device, (stream, &device))
+                                                          : GPU_CALL(stream_flags, (stream, &flags));
+  return result != GPU_INVALID_HANDLE && result != GPU_CONTEXT_DESTROYED;
+}
+
+/* From 6.2 to 6.4 a question about an event breaks the capture that the stream of its last record has under way by now,
+ * though the event is not part of it (hip_event.cpp, hipEventQuery and hipEventSynchronize). */
+static inline bool gpu_vendor_questions_break_captures(void) {
+  static _Atomic int answer; /* 0: not looked yet */
+  int known = atomic_load_explicit(&answer, memory_order_relaxed);
+  if (RILL__UNLIKELY(known == 0)) {
+    const uint32_t version = gpu_vendor_library_version();
+    known = version >= 6020 && version < 7000 ? 1 : -1;
+    atomic_store_explicit(&answer, known, memory_order_relaxed);
+  }
+  return known > 0;
 }
 
 /* There is no context that could be asked about.  A bad handle may be one that others have destroyed, but nobody
  * destroys the witness: if it is gone, the device was reset. */
 #define GPU_NEEDS_WITNESS true
 static inline bool gpu_vendor_context_is_gone(gpu_device_handle device, gpu_stream_handle witness) {
-  unsigned int flags = 0;
   (void)device;
-  if (witness == NULL) return false;
-  const gpu_result result = GPU_CALL(stream_flags(witness, &flags));
-  return result == GPU_INVALID_HANDLE || result == GPU_CONTEXT_DESTROYED;
+  return witness != NULL && !gpu_vendor_stream_is_alive(witness);
 }
 
 /* hipStreamLegacy came late, and is the null stream. */
@@ -244,7 +295,7 @@ static inline gpu_stream_handle gpu_vendor_special_stream(uintptr_t native) {
 }
 
 static inline gpu_result gpu_vendor_stream_device(gpu_stream_handle stream, gpu_device_handle *device) {
-  if (gpu_api.stream_device != NULL) return GPU_CALL(stream_device(stream, device));
+  if (gpu_api.stream_device != NULL) return GPU_CALL(stream_device, (stream, device));
   if (gpu_api.stream_device_id == NULL) return GPU_NOT_SUPPORTED;
   *device = gpu_api.stream_device_id(stream); /* what 5.2 has instead */
   return *device >= 0 ? GPU_SUCCESS : GPU_INVALID_HANDLE;
@@ -261,12 +312,12 @@ static inline gpu_result gpu_vendor_stream_owner(gpu_stream_handle stream, gpu_d
 
 static inline gpu_result gpu_vendor_enable_peer(gpu_device_handle other, gpu_context context) {
   (void)context;
-  return GPU_CALL(enable_peer(other, 0));
+  return GPU_CALL(enable_peer, (other, 0));
 }
 
 static inline gpu_result gpu_vendor_disable_peer(gpu_device_handle other, gpu_context context) {
   (void)context;
-  return GPU_CALL(disable_peer(other));
+  return GPU_CALL(disable_peer, (other));
 }
 
 /* ---- what the device is, and which code it runs ---- */
@@ -293,10 +344,10 @@ static inline gpu_result gpu_vendor_identify(gpu_device_handle device, struct gp
   gpu_result result = GPU_NOT_SUPPORTED;
   const char *name = properties.bytes;
   if (gpu_api.device_properties_r0600 != NULL) {
-    result = GPU_CALL(device_properties_r0600((void *)&properties, device));
+    result = GPU_CALL(device_properties_r0600, ((void *)&properties, device));
     name += GPU_ARCH_OFFSET_R0600;
   } else if (gpu_api.device_properties_r0000 != NULL) {
-    result = GPU_CALL(device_properties_r0000((void *)&properties, device));
+    result = GPU_CALL(device_properties_r0000, ((void *)&properties, device));
     name += GPU_ARCH_OFFSET_R0000;
   }
   if (result != GPU_SUCCESS) return result;
@@ -357,9 +408,18 @@ static inline bool gpu_vendor_has_clusters(gpu_device_handle device, const char 
   return false;
 }
 
-static inline bool gpu_vendor_has_ipc(gpu_device_handle device, const char **why) {
-  (void)device, (void)why;
-  return true;
+/* Where the runtime's events do not synchronize processes, as its source has it (hip_event.hpp, hip_event_ipc.cpp):
+ * - rocm-5.5.0 to 6.4.3: an event begins as recorded (`unrecorded_` is false), so IPCEvent::enqueueRecordCommand never
+ *   writes to the shared memory, and other processes' questions and waits find nothing to wait for.
+ * - 7: IPCEvent::streamWait takes signal[read_index] without % 32, so from the 33rd record on a stream waits for memory
+ *   behind the array, which is 0.  In libamdhip64.so.7.2.53211 it is the same.
+ * Up to 5.4 it works, but a stream's wait blocks the host. */
+static inline bool gpu_vendor_has_event_ipc(gpu_device_handle device, const char **why) {
+  (void)device;
+  const uint32_t version = gpu_vendor_library_version();
+  *why = "events of HIP do not synchronize processes: from 5.5 to 6.4 a record does not reach the others, and from 7.0 "
+         "on, 7.2 being the latest that was looked at, streams do not wait for records after the 32nd";
+  return version != 0 && version < 5050;
 }
 
 /* ---- calls whose arguments differ ---- */
@@ -370,12 +430,12 @@ static inline gpu_result gpu_vendor_copy(void *dst, uint32_t dst_kind, const voi
                                          gpu_stream_handle stream, const char **symbol) {
   (void)dst_kind, (void)src_kind;
   *symbol = gpu_symbols.copy;
-  return GPU_CALL(copy(dst, src, n, hipMemcpyDefault, stream));
+  return GPU_CALL(copy, (dst, src, n, hipMemcpyDefault, stream));
 }
 
 static inline gpu_result gpu_vendor_copy_2d(const struct rill__copy_3d *copy, gpu_stream_handle stream) {
-  return GPU_CALL(copy_2d(copy->dst, copy->dst_pitch, copy->src, copy->src_pitch, copy->width, copy->height,
-                          hipMemcpyDefault, stream));
+  return GPU_CALL(copy_2d, (copy->dst, copy->dst_pitch, copy->src, copy->src_pitch, copy->width, copy->height,
+                            hipMemcpyDefault, stream));
 }
 
 /* Slice pitches are multiples of pitches. */
@@ -392,7 +452,7 @@ static inline gpu_result gpu_vendor_copy_3d(const struct rill__copy_3d *copy, gp
     .extent = { .width = copy->width, .height = copy->height, .depth = copy->depth },
     .kind = hipMemcpyDefault,
   };
-  return GPU_CALL(copy_3d(&values, stream));
+  return GPU_CALL(copy_3d, (&values, stream));
 }
 
 union gpu_pointer_room {
@@ -405,7 +465,7 @@ union gpu_pointer_room {
 static inline gpu_result gpu_vendor_is_known(const void *p, bool *known) {
   union gpu_pointer_room room;
   memset(&room, 0, sizeof room);
-  const gpu_result result = GPU_CALL(pointer_attributes(&room.values, p));
+  const gpu_result result = GPU_CALL(pointer_attributes, (&room.values, p));
   *known = result == GPU_SUCCESS && room.values.devicePointer != NULL;
   return result == GPU_INVALID_VALUE ? GPU_SUCCESS : result;
 }
@@ -414,20 +474,20 @@ static inline gpu_result gpu_vendor_is_known(const void *p, bool *known) {
 static inline gpu_result gpu_vendor_is_on_device(const void *p, bool *on_device) {
   union gpu_pointer_room room;
   memset(&room, 0, sizeof room);
-  const gpu_result result = GPU_CALL(pointer_attributes(&room.values, p));
+  const gpu_result result = GPU_CALL(pointer_attributes, (&room.values, p));
   *on_device = result == GPU_SUCCESS && room.values.devicePointer != NULL && room.values.hostPointer == NULL;
   return result;
 }
 
 /* The only flag there is was 0 in the first headers and is 1 in later ones, and a runtime refuses the other. */
 static inline gpu_result gpu_vendor_ipc_open_memory(gpu_pointer *out, gpu_ipc_memory handle) {
-  const gpu_result result = GPU_CALL(ipc_open_memory(out, handle, 1));
-  return result == GPU_INVALID_VALUE ? GPU_CALL(ipc_open_memory(out, handle, 0)) : result;
+  const gpu_result result = GPU_CALL(ipc_open_memory, (out, handle, 1));
+  return result == GPU_INVALID_VALUE ? GPU_CALL(ipc_open_memory, (out, handle, 0)) : result;
 }
 
 static inline gpu_result gpu_vendor_module_load(gpu_module_handle *module, const void *data, char *log, size_t size) {
   (void)log, (void)size; /* it only loads machine code: there is no log */
-  return GPU_CALL(module_load(module, data));
+  return GPU_CALL(module_load, (module, data));
 }
 
 /* The note of a code object tells them, or nobody does. */

@@ -33,14 +33,15 @@ enum {
   RILL_FEATURE_PEER = 1,     /**< reading another device's memory */
   RILL_FEATURE_MANAGED,      /**< memory that moves between host and device by itself */
   RILL_FEATURE_POOL,         /**< allocation in stream order */
-  RILL_FEATURE_IPC,          /**< memory and events shared with other processes */
+  RILL_FEATURE_IPC,          /**< memory shared with other processes */
   RILL_FEATURE_CLUSTER,      /**< thread block clusters */
   RILL_FEATURE_COOPERATIVE,  /**< grids that synchronize as a whole */
   RILL_FEATURE_GRAPH,        /**< capture and graphs */
   RILL_FEATURE_GRAPH_UPDATE, /**< changing an instantiated graph */
   RILL_FEATURE_RTC,          /**< compiling kernels at run time */
   RILL_FEATURE_STREAM_ID,    /**< rill_stream_validate can tell a reused native stream */
-  RILL_FEATURE_KERNEL_ARGS   /**< the arguments of kernels are known, and checked, of every image */
+  RILL_FEATURE_KERNEL_ARGS,  /**< the arguments of kernels are known, and checked, of every image */
+  RILL_FEATURE_EVENT_IPC     /**< events shared with other processes */
 };
 
 /** What is known of a device without using it.  All text is inline: no lifetimes. */

@@ -144,8 +144,8 @@ RILL_API RILL_NODISCARD rill_status rill_stream_is_blocking(rill_stream stream, 
  *  Like:    nvtxNameCuStreamA, read back.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_stream_label(rill_stream stream, const char **out);
 
-/** Gives a number that no other stream of this process has had: what the driver calls its stream id
- *  where there is one, else one of rill's own.
+/** Gives a number that no other stream of this process has had: of an imported stream what the driver calls its
+ *  stream id, where there is one; else one of rill's own, since native streams are used again.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, BACKEND.
  *  Threads: any.
@@ -248,9 +248,9 @@ RILL_API RILL_NODISCARD rill_status rill_stream_is_capturing(rill_stream stream,
 
 /** Runs `fn(user, status)` on another thread, in stream order, exactly once.
  *
- *  Behind a fault fn is told the status; it cannot fail the stream.  fn must not call rill nor wait for
- *  other work of the device: host calls of different streams may be run one after the other.  Calls that block
- *  are refused there with INVALID_ARGUMENT.
+ *  Behind a fault fn is told the status (not on AMD GPUs, whose runtime does not tell); it cannot fail the stream.  fn
+ * must not call rill nor wait for other work of the device: host calls of different streams may be run one after the
+ * other.  Calls that block are refused there with INVALID_ARGUMENT.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (fn is NULL), OUT_OF_MEMORY, DEVICE_LOST (fn
  *           does not run), BACKEND.

@@ -45,7 +45,7 @@ static void refuses_interprocess_with_timing(void) {
 static void interprocess_is_as_the_device_supports(void) {
   rill_event out = { 1 };
   const rill_event_options *options = RILL_EVENT_OPTIONS(.interprocess = true);
-  if (rill_device_supports(dut.device, RILL_FEATURE_IPC, NULL)) {
+  if (rill_device_supports(dut.device, RILL_FEATURE_EVENT_IPC, NULL)) {
     assert_ok(rill_event_create(dut.device, options, &out));
     keep_event_until_end(out);
   } else {

@@ -33,7 +33,7 @@ static void refuses_null_out(void) {
 static void says_why_it_cannot(void) {
   const char *why = "";
   rill_ipc_handle out;
-  if (rill_device_supports(dut.device, RILL_FEATURE_IPC, &why)) return;
+  if (rill_device_supports(dut.device, RILL_FEATURE_EVENT_IPC, &why)) return;
   assert_fails_in("rill_event_ipc_export", export_event(new_event("event"), &out), RILL_ERROR_UNSUPPORTED);
   assert_says(why);
   assert_says(dut.name);

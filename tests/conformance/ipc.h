@@ -7,9 +7,8 @@
 #include <dirent.h>
 #include <stdio.h>
 
-/* The CPU shares memory and no events; of a GPU both or none. */
-static inline bool shares_events(void) { return rill_device_supports(dut.device, RILL_FEATURE_IPC, NULL); }
-static inline bool shares_memory(void) { return !dut.gpu || shares_events(); }
+static inline bool shares_events(void) { return rill_device_supports(dut.device, RILL_FEATURE_EVENT_IPC, NULL); }
+static inline bool shares_memory(void) { return rill_device_supports(dut.device, RILL_FEATURE_IPC, NULL); }
 
 /* Gives `refuse` the handle with each byte damaged in several ways, and cut off at each length: the rest is zero. */
 static inline void with_each_damage(const rill_ipc_handle *handle, void (*refuse)(const rill_ipc_handle *damaged)) {

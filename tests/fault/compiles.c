@@ -22,9 +22,9 @@ static const char source[] = "#include <rill/device/kernel.h>\n"
 static const char *const compiler_functions[][2] = {
 #define GPU_RTC_FN(field, cuda_name, hip_name, need) { #cuda_name, #hip_name },
 #define GPU_RTC_FN_CUDA(field, cuda_name, need) { #cuda_name, NULL },
-#define GPU_FN(field, cuda_name, hip_name, need)
-#define GPU_FN_CUDA(field, cuda_name, need)
-#define GPU_FN_HIP(field, hip_name, need)
+#define GPU_FN(field, cuda_name, hip_name, need, capture)
+#define GPU_FN_CUDA(field, cuda_name, need, capture)
+#define GPU_FN_HIP(field, hip_name, need, capture)
 #include "backends/gpu/gpu_api.def"
 };
 enum { COMPILER_FUNCTIONS = sizeof compiler_functions / sizeof *compiler_functions };
@@ -189,14 +189,31 @@ static void each_call_of_the_driver(void) {
   assert_true(refusals >= 2);
 }
 
+/* The first compile opens the compiler, and finds out which options it knows; others know. */
 static void begin(void) {
   rill_module module = RILL_NULL_MODULE;
+  const char *version = getenv("RILL_FAKE_VERSION");
   vendor_begin();
-  assert_ok(rill_module_compile(vendor.device, source, NULL, &module)); /* opens the compiler */
-  assert_ok(rill_module_release(module));
+  const bool newer = !vendor.cuda && (version == NULL || version[0] == '7');
+  assert_int_equal(rill_module_compile(vendor.device, "#error this is wrong\n", NULL, &module),
+                   RILL_ERROR_INVALID_ARGUMENT);
+  assert_says("this is wrong");
   rtc = rill_fake_rtc_find(vendor.cuda ? "libnvrtc.so.13" : "libhiprtc.so.7");
   assert_non_null(rtc);
-  assert_int_equal(empty_folder(), 1);
+  for (uint64_t i = 0; i < 2; i++) {
+    const char *function = vendor.cuda ? "nvrtcCompileProgram" : "hiprtcCompileProgram";
+    const uint64_t before = rtc->calls(function);
+    assert_ok(rill_module_compile(vendor.device, source, NULL, &module));
+    assert_int_equal(rtc->calls(function) - before, i == 0 && !vendor.cuda && !newer ? 2 : 1);
+    assert_true(rtc->had_option("-fatomic-fine-grained-memory") == newer);
+    assert_true(rtc->had_option("-fatomic-remote-memory") == newer);
+    assert_string_equal(rill_compile_log(), "");
+    assert_ok(rill_module_release(module));
+    assert_int_equal(empty_folder(), 1);
+  }
+  assert_int_equal(rill_module_compile(vendor.device, "#error this is wrong\n", NULL, &module),
+                   RILL_ERROR_INVALID_ARGUMENT);
+  assert_says("this is wrong");
 }
 
 int main(void) {

@@ -45,7 +45,7 @@ static void goes_to_the_driver_in_one_call(void) {
   unsigned char *const hosts[] = { pageable, pinned };
   const size_t sizes[] = { 1, 4096, 65536, 65537, BIG };
   const uint64_t asked = questions(), before = copy_calls();
-  uint64_t copies = 0;
+  uint64_t copies = 0, questions_allowed = 0;
   for (size_t h = 0; h < 2; h++) {
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
       assert_ok(rill_copy_async(stream, there, hosts[h], sizes[i]));
@@ -57,10 +57,11 @@ static void goes_to_the_driver_in_one_call(void) {
     assert_ok(copy_box(stream, there, hosts[h]));
     assert_ok(copy_box(stream, hosts[h], there));
     copies += 4;
+    if (!vendor.cuda && h == 0) questions_allowed = 2; /* HIP reads such pageable sources late: is it one? */
   }
   assert_ok(rill_stream_synchronize(stream));
   assert_int_equal(copy_calls() - before, copies);
-  assert_int_equal(questions(), asked);
+  assert_int_equal(questions() - asked, questions_allowed);
   assert_ok(rill_free(there));
   assert_ok(rill_free(pinned));
   assert_ok(rill_stream_release(stream));
@@ -75,6 +76,7 @@ static void a_fill_is_one_call_where_the_driver_has_it(void) {
   static const char *const of_1d[] = { "fill_8", "fill_16", "fill_32" };
   static const char *const of_2d[] = { "fill_2d_8", "fill_2d_16", "fill_2d_32" };
   for (size_t i = 0; i < 3; i++) {
+    if (!vendor_has(of_2d[i])) continue;
     const size_t size = (size_t)1 << i;
     const uint64_t line = vendor_calls(of_1d[i]), rows = vendor_calls(of_2d[i]);
     assert_ok(rill_fill_async(stream, there, pattern, size, BIG / size));

@@ -27,6 +27,19 @@ static const struct {
   { "stream_destroy", "", 1 },
   { "event_destroy", "", 1 },
   { "module_unload", "", 7 },
+  { "runtime_version", "", 0 },       /* the driver's stands in */
+  { "stream_device", "release_", 0 }, /* whether the stream of an event still exists */
+  { "stream_device", "unload_", 0 },
+  { "stream_device", "free_", 0 },
+  { "stream_device", "synchronize_", 0 },
+  { "stream_is_capturing", "make_", 0 }, /* of a stream that has ended */
+  { "stream_query", "make_", 0 },
+  { "stream_is_capturing", "device_synchronize", 0 }, /* whether a capture would be broken: it goes to the driver */
+  { "stream_is_capturing", "register_host", 0 },
+  { "context_push", "device_synchronize", 0 },
+  { "context_push", "register_host", 0 },
+  { "get_device", "device_synchronize", 0 },
+  { "get_device", "register_host", 0 },
   { "stream_is_capturing", "release_", 0 },
   { "stream_is_capturing", "free_", 0 },
   { "stream_is_capturing", "synchronize_held", 0 },
@@ -154,9 +167,10 @@ static bool tour_with_refusal(const struct vendor_function *f, unsigned nth) {
 }
 
 static void refusals_of(const struct vendor_function *f) {
-  for (unsigned nth = 1; tour_with_refusal(f, nth); nth++) {
+  const unsigned step = strcmp(f->field, "exchange_capture_mode") == 0 ? 23 : 1; /* it is around most others */
+  for (unsigned nth = 1; tour_with_refusal(f, nth); nth += step) {
     tour_runs_clean();
-    if (nth == MOST_CALLS) fail_msg("%s is called %u times and more", f->name, nth);
+    if (nth >= step * MOST_CALLS) fail_msg("%s is called %u times and more", f->name, nth);
   }
   (void)settle(alive);
 }

@@ -60,7 +60,7 @@ static const struct step *step_named(const char *name) {
   return NULL;
 }
 
-/* Takes all events that are kept for the next use, so that a step that makes one asks the vendor. */
+/* Takes all events that are kept for the next use, so that a step that makes one asks the vendor; and all streams. */
 static void drain_pools(void) {
   for (int kind = 0; kind < 4; kind++) {
     const rill_event_options options = { .struct_size = sizeof options, .timing = kind & 1, .blocking_sync = kind & 2 };
@@ -70,15 +70,25 @@ static void drain_pools(void) {
   }
 }
 
+static void drain_stream_pools(void) {
+  for (int kind = 0; kind < 3; kind++) {
+    const rill_stream_options options = { .struct_size = sizeof options,
+                                          .priority = kind == 1 ? RILL_PRIORITY_HIGH : 0,
+                                          .blocking = kind == 2 };
+    const uint64_t calls = vendor_calls("stream_create");
+    rill_stream stream;
+    while (vendor_calls("stream_create") == calls) assert_ok(rill_stream_create(vendor.device, &options, &stream));
+  }
+}
+
 /* Questions and waits go to the driver unless the answer is known already, which depends on how far work has come. */
 static bool may_ask(const struct step *step, const char *function) {
   static const char *const words[] = { "synchronize", "is_complete", "is_ready", "elapsed" };
-  static const char *const fields[] = { "stream_query", "stream_synchronize", "event_query", "event_synchronize" };
+  static const char *const fields[] = { "stream_query", "stream_synchronize", "event_query", "event_synchronize",
+                                        "exchange_capture_mode" };
   bool question = false, asks = false;
-  for (int i = 0; i < 4; i++) {
-    question = question || strstr(step->name, words[i]) != NULL;
-    asks = asks || strcmp(vendor_name(fields[i]), function) == 0;
-  }
+  for (int i = 0; i < 4; i++) question = question || strstr(step->name, words[i]) != NULL;
+  for (int i = 0; i < 5; i++) asks = asks || strcmp(vendor_name(fields[i]), function) == 0;
   return question && asks;
 }
 
@@ -102,6 +112,7 @@ static bool find_users(const char *function, struct tour *made, bool *uses) {
   enum { PASSES = 3 };
   static struct tour fresh;
   bool any = false;
+  drain_stream_pools(); /* no step of these gives one back */
   for (int pass = 0; pass < PASSES; pass++) {
     for (size_t i = 0; i < step_count; i++) {
       if (!stands_alone(&steps[i])) continue;

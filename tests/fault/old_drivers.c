@@ -246,7 +246,7 @@ static void no_way_to_the_architecture(void) {
 
 static void old_versions(void) {
   static const char *const cuda[] = { "11080", "12000", "12040", "13000" };
-  static const char *const hip[] = { "50221153", "50631061", "60443484", "70151831" };
+  static const char *const hip[] = { "50221153", "50731921", "60443484", "70253211" };
   unsigned failed = 0;
   for (int i = 0; i < 4; i++) {
     static struct child child;

@@ -174,7 +174,7 @@ STEP(kernel_active_clusters) {
 }
 
 STEP(ask_features) {
-  for (uint32_t feature = RILL_FEATURE_PEER; feature <= RILL_FEATURE_KERNEL_ARGS; feature++) {
+  for (uint32_t feature = RILL_FEATURE_PEER; feature <= RILL_FEATURE_EVENT_IPC; feature++) {
     const char *why = NULL;
     const bool has = rill_device_supports(vendor.device, feature, &why);
     if (why == NULL || has != (why[0] == '\0')) t->spoiled = __func__;
@@ -734,10 +734,22 @@ void tour_runs_clean(void) {
   if (failed != NULL) fail_msg("%s: %s", failed->name, rill_last_error_text());
 }
 
-/* Released events are kept for the next ones, up to a limit: with all kinds there, what else is alive shows. */
+/* Released streams and events are kept for the next ones, up to a limit: with all kinds there, what else is alive
+ * shows. */
 static void fill_pools(rill_device device) {
-  enum { MORE_THAN_KEPT = 300 };
+  enum { MORE_THAN_KEPT = 300, MORE_STREAMS_THAN_KEPT = 70 };
+  static rill_stream streams[MORE_STREAMS_THAN_KEPT];
   static rill_event events[MORE_THAN_KEPT];
+  for (int kind = 0; kind < 3; kind++) {
+    for (int i = 0; i < MORE_STREAMS_THAN_KEPT; i++) {
+      const rill_stream_options options = { .struct_size = sizeof options,
+                                            .priority = kind == 1 ? RILL_PRIORITY_HIGH : 0,
+                                            .blocking = kind == 2 };
+      streams[i] = RILL_NULL_STREAM;
+      ignore(rill_stream_create(device, &options, &streams[i]));
+    }
+    for (int i = 0; i < MORE_STREAMS_THAN_KEPT; i++) ignore(rill_stream_release(streams[i]));
+  }
   for (int kind = 0; kind < 4; kind++) {
     for (int i = 0; i < MORE_THAN_KEPT; i++) {
       const rill_event_options options = { .struct_size = sizeof options,
@@ -757,8 +769,13 @@ size_t settle(size_t most) {
   fill_pools(vendor.device);
   fill_pools(vendor.second);
   for (int round = 0; round < ROUNDS || (live > most && now_ns() < end); round++) {
-    rill_stream stream;
-    if (rill_stream_create(vendor.second, NULL, &stream) == RILL_OK) ignore(rill_stream_release(stream));
+    const rill_device devices[] = { vendor.device, vendor.second };
+    for (int i = 0; i < 2; i++) {
+      rill_stream stream;
+      rill_pool pool;
+      if (rill_stream_create(devices[i], NULL, &stream) == RILL_OK) ignore(rill_stream_release(stream));
+      if (rill_pool_create(devices[i], NULL, &pool) == RILL_OK) ignore(rill_pool_release(pool)); /* goes at once */
+    }
     live = vendor.fake->live("*");
     if (live > most) (void)sched_yield();
   }

@@ -15,9 +15,9 @@ static const struct {
 } both[] = {
 #define REQUIRED true
 #define OPTIONAL false
-#define GPU_FN(field, cuda_name, hip_name, need) { #field, #cuda_name, #hip_name, need },
-#define GPU_FN_CUDA(field, cuda_name, need) { #field, #cuda_name, NULL, need },
-#define GPU_FN_HIP(field, hip_name, need) { #field, NULL, #hip_name, need },
+#define GPU_FN(field, cuda_name, hip_name, need, capture) { #field, #cuda_name, #hip_name, need },
+#define GPU_FN_CUDA(field, cuda_name, need, capture) { #field, #cuda_name, NULL, need },
+#define GPU_FN_HIP(field, hip_name, need, capture) { #field, NULL, #hip_name, need },
 #include "backends/gpu/gpu_api.def"
 };
 enum { FUNCTIONS = sizeof both / sizeof *both };
@@ -34,6 +34,9 @@ static struct {
   int (*event_record)(uintptr_t event, uintptr_t stream);
   int (*event_destroy)(uintptr_t event);
   int (*exchange_capture_mode)(int *mode);
+  int (*stream_priority)(uintptr_t stream, int *priority);
+  int (*stream_flags)(uintptr_t stream, unsigned *flags);
+  int (*event_query)(uintptr_t event);
   /* CUDA */
   int (*context_get)(uintptr_t *context);
   int (*context_set)(uintptr_t context);
@@ -104,6 +107,9 @@ static void find_all(void) {
   find(&native.event_create, cuda ? "cuEventCreate" : "hipEventCreateWithFlags");
   find(&native.event_record, cuda ? "cuEventRecord" : "hipEventRecord");
   find(&native.event_destroy, cuda ? "cuEventDestroy_v2" : "hipEventDestroy");
+  find(&native.stream_priority, cuda ? "cuStreamGetPriority" : "hipStreamGetPriority");
+  find(&native.stream_flags, cuda ? "cuStreamGetFlags" : "hipStreamGetFlags");
+  find(&native.event_query, cuda ? "cuEventQuery" : "hipEventQuery");
   const char *exchange = cuda ? "cuThreadExchangeStreamCaptureMode" : "hipThreadExchangeStreamCaptureMode";
   find(&native.exchange_capture_mode, dlsym(native.library, exchange) != NULL ? exchange : NULL);
   find(&native.context_get, cuda ? "cuCtxGetCurrent" : NULL);
@@ -135,6 +141,45 @@ static bool bundle_has_backend(const rill_bundle *bundle, const char *backend) {
   return false;
 }
 
+uintptr_t native_new_stream(void) {
+  uintptr_t before = 0, context = 0, stream = 0;
+  int device = 0;
+  if (vendor.cuda) {
+    assert_int_equal(native.context_get(&before), 0);
+    assert_int_equal(native.primary_retain(&context, 0), 0);
+    assert_int_equal(native.context_set(context), 0);
+  } else {
+    assert_int_equal(native.device_get(&device), 0);
+    assert_int_equal(native.device_set(0), 0);
+  }
+  assert_int_equal(native.stream_create(&stream, 1), 0); /* non-blocking */
+  assert_int_equal(vendor.cuda ? native.context_set(before) : native.device_set(device), 0);
+  return stream;
+}
+
+void native_destroy_stream(uintptr_t stream) { assert_int_equal(native.stream_destroy(stream), 0); }
+
+bool native_event_is_ready(uintptr_t event) {
+  const int code = native.event_query(event);
+  assert_true(code == 0 || code == 600);
+  if (native.get_error != NULL) (void)native.get_error();
+  return code == 0;
+}
+
+void native_record_event(uintptr_t event, uintptr_t stream) { assert_int_equal(native.event_record(event, stream), 0); }
+
+int native_priority(uintptr_t stream) {
+  int priority = 99;
+  assert_int_equal(native.stream_priority(stream, &priority), 0);
+  return priority;
+}
+
+bool native_is_blocking(uintptr_t stream) {
+  unsigned flags = 0;
+  assert_int_equal(native.stream_flags(stream, &flags), 0);
+  return (flags & 1) == 0;
+}
+
 void vendor_begin(void) {
   char name[16];
   vendor_names();
@@ -150,6 +195,7 @@ void vendor_begin(void) {
   vendor.has_kernels = bundle_has_backend(&gate_bundle, vendor.backend);
   uintptr_t before = 0, context = 0;
   int device = 0;
+  vendor.native_stream = native_new_stream();
   if (vendor.cuda) {
     assert_int_equal(native.context_get(&before), 0);
     assert_int_equal(native.primary_retain(&context, 0), 0);
@@ -158,7 +204,6 @@ void vendor_begin(void) {
     assert_int_equal(native.device_get(&device), 0);
     assert_int_equal(native.device_set(0), 0);
   }
-  assert_int_equal(native.stream_create(&vendor.native_stream, 1), 0);
   assert_int_equal(native.event_create(&vendor.native_event, 0), 0);
   assert_int_equal(native.event_record(vendor.native_event, vendor.native_stream), 0);
   assert_int_equal(vendor.cuda ? native.context_set(before) : native.device_set(device), 0);

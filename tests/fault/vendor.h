@@ -56,6 +56,13 @@ void native_set_foreign(void);
 void native_put_back(struct native_state state);
 /* Leaves an error of the owner's as the thread's last one, where the vendor keeps such. */
 void native_leave_error(void);
+/* A stream of the vendor's on vendor.device, and what it says of one. */
+uintptr_t native_new_stream(void);
+void native_destroy_stream(uintptr_t stream);
+int native_priority(uintptr_t stream);
+bool native_is_blocking(uintptr_t stream);
+bool native_event_is_ready(uintptr_t event);
+void native_record_event(uintptr_t event, uintptr_t stream);
 /* Resets the device, as other code of the process may. */
 void native_reset(void);
 

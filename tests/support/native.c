@@ -23,6 +23,9 @@ static struct {
   int (*context_set)(uintptr_t context);
   int (*device_get)(int *device);
   int (*device_set)(int device);
+  int (*capture_begin)(uintptr_t stream, int mode);
+  int (*capture_end)(uintptr_t stream, uintptr_t *graph);
+  int (*graph_destroy)(uintptr_t graph);
 } vendor;
 
 static void *open_library(bool cuda) {
@@ -62,6 +65,9 @@ bool native_available(void) {
   find(&vendor.context_set, "cuCtxSetCurrent", NULL);
   find(&vendor.device_get, NULL, "hipGetDevice");
   find(&vendor.device_set, NULL, "hipSetDevice");
+  find(&vendor.capture_begin, "cuStreamBeginCapture_v2", "hipStreamBeginCapture");
+  find(&vendor.capture_end, "cuStreamEndCapture", "hipStreamEndCapture");
+  find(&vendor.graph_destroy, "cuGraphDestroy", "hipGraphDestroy");
   return true;
 }
 
@@ -106,6 +112,14 @@ void native_stream_destroy(uintptr_t stream) { assert_int_equal(vendor.stream_de
 bool native_stream_is_alive(uintptr_t stream) {
   const int status = vendor.stream_query(stream);
   return status == 0 || status == NOT_READY;
+}
+
+int native_capture_begin(uintptr_t stream, bool global) { return vendor.capture_begin(stream, global ? 0 : 2); }
+
+bool native_capture_end(uintptr_t stream) {
+  uintptr_t graph = 0;
+  if (vendor.capture_end(stream, &graph) != 0) return false;
+  return graph == 0 || vendor.graph_destroy(graph) == 0;
 }
 
 uintptr_t native_event_create(rill_device device) {

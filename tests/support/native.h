@@ -15,6 +15,11 @@ bool native_available(void);
 uintptr_t native_stream_create(rill_device device);
 void native_stream_destroy(uintptr_t stream);
 bool native_stream_is_alive(uintptr_t stream); /* the vendor takes a query of it */
+/* Captures of the stream's owner, in global or in relaxed mode.  The beginning gives the vendor's code; the end, on the
+ * same thread, whether the capture was valid. */
+int native_capture_begin(uintptr_t stream, bool global);
+bool native_capture_end(uintptr_t stream);
+
 uintptr_t native_event_create(rill_device device);
 void native_event_record(uintptr_t event, uintptr_t stream);
 void native_event_destroy(uintptr_t event);

@@ -18,6 +18,7 @@ static struct {
   int code;
 } rule;
 static size_t programs;
+static char options[4096]; /* of the last compile, a line end behind each */
 
 int rtc_enter(const char *function) {
   int code = RTC_OK;
@@ -37,6 +38,25 @@ void rtc_count(int change) {
   pthread_mutex_lock(&lock);
   programs = change > 0 ? programs + 1 : programs - 1;
   pthread_mutex_unlock(&lock);
+}
+
+void rtc_note_options(const char *const *list, int count) {
+  pthread_mutex_lock(&lock);
+  options[0] = '\0';
+  for (int i = 0; i < count; i++) {
+    (void)strncat(options, list[i], sizeof options - strlen(options) - 2);
+    (void)strcat(options, "\n");
+  }
+  pthread_mutex_unlock(&lock);
+}
+
+static bool had_option(const char *option) {
+  char line[256];
+  (void)snprintf(line, sizeof line, "%s\n", option);
+  pthread_mutex_lock(&lock);
+  const bool had = strstr(options, line) != NULL;
+  pthread_mutex_unlock(&lock);
+  return had;
 }
 
 static void fail_call(const char *function, unsigned nth, int code) {
@@ -69,7 +89,7 @@ static size_t count_live(void) {
 __attribute__((visibility("default"))) const struct rill_fake_rtc *rill_fake_rtc_control(void);
 const struct rill_fake_rtc *rill_fake_rtc_control(void) {
   static const struct rill_fake_rtc control = {
-    .fail_call = fail_call, .clear = clear, .calls = count_calls, .live = count_live
+    .fail_call = fail_call, .clear = clear, .calls = count_calls, .live = count_live, .had_option = had_option
   };
   return &control;
 }

@@ -27,6 +27,8 @@ int rtc_destroy(struct rtc_program **program);
 int rtc_enter(const char *function);
 /* A program more, or one less. */
 void rtc_count(int change);
+/* The options of a compile. */
+void rtc_note_options(const char *const *options, int count);
 
 /* `words` are options of the host's compiler. */
 int rtc_preprocess(struct rtc_program *program, const char *const *words, int count);

@@ -76,6 +76,7 @@ nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int count, const char *con
     if (!own && !shared) result = RTC_BAD_OPTION;
     if (shared) words[n++] = option;
   }
+  rtc_note_options(options, count);
   if (result == RTC_OK) result = rtc_preprocess(program_of(program), words, n);
   free(words);
   return (nvrtcResult)result;

@@ -3,12 +3,15 @@
  *     const struct rill_fake_rtc *rtc = rill_fake_rtc_find("libnvrtc.so.13");
  *     rtc->fail_call("nvrtcCreateProgram", 2, 7);     the second call from now gives 7
  *
+ * hipRTC is of the HIP version RILL_FAKE_VERSION, 7.2 if there is none: others have fewer options.
+ *
  * Functions are named as the vendor does.  Every function may be called from any thread.  One call can be made to fail
  * at a time; a call that ends a program ends it all the same. */
 #ifndef RTC_CONTROL_H
 #define RTC_CONTROL_H
 
 #include <dlfcn.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,6 +23,8 @@ struct rill_fake_rtc {
   uint64_t (*calls)(const char *function);
   /* Programs that were not destroyed. */
   size_t (*live)(void);
+  /* Whether the last compile had this option. */
+  bool (*had_option)(const char *option);
 };
 
 #define RILL_FAKE_RTC_SYMBOL "rill_fake_rtc_control"

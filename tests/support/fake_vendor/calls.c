@@ -1,6 +1,7 @@
 /* The way into every entry point: one lock, counted calls, calls made to fail or to hang. */
 #include "calls.h"
 
+#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -136,6 +137,7 @@ int fake_enter(struct fake_call *call) {
   if (!environment_read) read_environment();
   if (!call->known) {
     call->known = true;
+    call->safety = fake_safety_of(call->name);
     call->next = calls;
     calls = call;
   }
@@ -143,11 +145,13 @@ int fake_enter(struct fake_call *call) {
   total++;
   int code = rule_count == 0 ? FAKE_OK : apply_rules(call->name);
   if (code == FAKE_OK && fake_vendor.needs_init && !initialized && !call->free_of_init) code = FAKE_NOT_INITIALIZED;
+  if (code == FAKE_OK) code = fake_capture_check(call->safety);
   return code == FAKE_OK ? FAKE_OK : fake_leave(code);
 }
 
 int fake_leave(int code) {
   fake_unlock();
+  if (fake_options()->yields) (void)sched_yield();
   return code;
 }
 

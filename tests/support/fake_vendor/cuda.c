@@ -193,7 +193,7 @@ CUresult CUDAAPI cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *out
 }
 
 CUresult CUDAAPI cuStreamBeginCapture(CUstream stream, CUstreamCaptureMode mode) {
-  CU_CALL((int)mode < 0 || mode > CU_STREAM_CAPTURE_MODE_RELAXED ? FAKE_INVALID_VALUE : fake_capture_begin(stream));
+  CU_CALL(fake_capture_begin(stream, (int)mode));
 }
 
 static int end_capture(CUstream stream, CUgraph *out) {
@@ -214,12 +214,10 @@ static int destroy_graph(CUgraph graph) {
 CUresult CUDAAPI cuGraphDestroy(CUgraph graph) { CU_CALL(destroy_graph(graph)); }
 
 static int exchange_capture_mode(CUstreamCaptureMode *mode) {
-  static _Thread_local CUstreamCaptureMode current = CU_STREAM_CAPTURE_MODE_GLOBAL;
-  if (mode == NULL) return FAKE_INVALID_VALUE;
-  const CUstreamCaptureMode before = current;
-  current = *mode;
-  *mode = before;
-  return FAKE_OK;
+  int value = mode == NULL ? -1 : (int)*mode;
+  const int code = fake_capture_exchange(&value);
+  if (code == FAKE_OK) *mode = (CUstreamCaptureMode)value;
+  return code;
 }
 
 CUresult CUDAAPI cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode) { CU_CALL(exchange_capture_mode(mode)); }

@@ -34,6 +34,47 @@ int fake_first_version(const char *name) {
   return 0;
 }
 
+const char *fake_device_mask(void) { return NULL; } /* not modelled */
+
+const struct fake_quirks *fake_quirks(void) {
+  static const struct fake_quirks none;
+  return &none;
+}
+
+/* The driver's documents name no calls.  As far as they describe them, these are not potentially unsafe: plain
+ * questions to the library, contexts, captures themselves, and work on a stream. */
+enum fake_safety fake_safety_of(const char *function) {
+  static const char *const safe[] = {
+    "cuInit",
+    "cuDriverGetVersion",
+    "cuDeviceGet",
+    "cuDeviceTotalMem",
+    "cuDeviceCanAccessPeer",
+    "cuDevicePrimaryCtxGetState",
+    "cuDevicePrimaryCtxReset",
+    "cuCtxPushCurrent",
+    "cuCtxPopCurrent",
+    "cuCtxGetCurrent",
+    "cuCtxSetCurrent",
+    "cuCtxGetDevice",
+    "cuStreamWaitEvent",
+    "cuStreamIsCapturing",
+    "cuStreamBeginCapture",
+    "cuStreamEndCapture",
+    "cuThreadExchangeStreamCaptureMode",
+    "cuGraphDestroy",
+    "cuStreamAddCallback",
+    "cuLaunch",
+    "cuEventRecord",
+    "cuMemPrefetchAsync",
+  };
+  if (strcmp(function, "cuCtxSynchronize") == 0) return FAKE_WAITS_FOR_CONTEXT;
+  if (strncmp(function, "cuMem", 5) == 0 && strstr(function, "Async") != NULL) return FAKE_SAFE; /* copies, fills */
+  for (size_t i = 0; i < sizeof safe / sizeof *safe; i++)
+    if (strncmp(function, safe[i], strlen(safe[i])) == 0) return FAKE_SAFE;
+  return FAKE_UNSAFE;
+}
+
 /* ---- init, version, errors ---- */
 
 static int initialize(unsigned flags) {

@@ -42,6 +42,9 @@ enum {
   FAKE_NOT_SUPPORTED = 801,
   FAKE_CAPTURE_UNSUPPORTED = 900,
   FAKE_CAPTURE_INVALIDATED = 901,
+  FAKE_CAPTURE_ISOLATION = 905,
+  FAKE_CAPTURED_EVENT = 907,
+  FAKE_CAPTURE_WRONG_THREAD = 908,
   FAKE_INVALID_CLUSTER_SIZE = 912,
 };
 
@@ -71,6 +74,36 @@ struct fake_vendor {
 };
 extern const struct fake_vendor fake_vendor;
 
+/* Where versions of a vendor's library behave differently; all false: as the newest CUDA driver does. */
+struct fake_quirks {
+  bool captures_survive; /* calls that a capture forbids are refused, and invalidate nothing */
+  /* What looks at the stream of an event's last record, which must not have ended (it is memory that was freed):
+   * questions, hipEventSynchronize, waits, and a stream's own getters. */
+  bool query_looks, synchronize_looks, wait_looks, getters_look;
+  bool questions_break_captures; /* of an event last recorded on a stream that captures now, before that */
+  bool waits_are_isolated;       /* waiting for such an event is refused */
+  bool shared_records_are_lost;  /* other processes never see a record of a shared event, nor does this one */
+  bool shared_waits_end;         /* streams do not wait for the 33rd record of a shared event and later ones */
+  bool late_pitched_sources;     /* copies of 2 and 3 dimensions read pageable memory when their turn comes */
+  bool silent_callbacks;         /* stream callbacks are not told of faults */
+  bool registers_twice;          /* host memory that is registered already */
+  bool leaks_events;             /* that could not be opened */
+};
+const struct fake_quirks *fake_quirks(void); /* no lock needed */
+
+/* What captures forbid. */
+enum fake_safety {
+  FAKE_SAFE,
+  FAKE_UNSAFE,            /* while a capture in global mode is under way, unless the thread is in relaxed mode */
+  FAKE_UNSAFE_ALWAYS,     /* the same, in relaxed mode too */
+  FAKE_WAITS_FOR_CONTEXT, /* as FAKE_UNSAFE, and every capture of the current context in any mode */
+  FAKE_WAITS_FOR_ALL      /* every capture, in any mode */
+};
+enum fake_safety fake_safety_of(const char *function);
+
+/* The devices that an environment variable of the vendor's leaves; NULL: no such variable is set. */
+const char *fake_device_mask(void);
+
 /* The context that creation calls and special streams use on this thread. */
 struct fake_context;
 int fake_current_context(struct fake_context **out);
@@ -82,6 +115,7 @@ struct fake_call {
   bool free_of_init; /* may be called before init, in a forked child too */
   bool known;        /* in the list of calls */
   uint64_t count;
+  enum fake_safety safety;
   struct fake_call *next;
 };
 
@@ -122,6 +156,7 @@ struct fake_options {
   bool reuse_handles; /* RILL_FAKE_REUSE */
   bool summary;       /* RILL_FAKE_SUMMARY */
   bool peers;         /* RILL_FAKE_PEERS: devices reach each other's memory */
+  bool yields;        /* RILL_FAKE_YIELD: other threads run after each call */
 };
 const struct fake_options *fake_options(void); /* no lock needed */
 
@@ -213,7 +248,10 @@ struct fake_stream {
   int priority;
   unsigned flags;
   bool null, blocking, ended, has_thread;
-  int capture;                         /* 0: none, 1: active, 2: invalidated */
+  int capture;                /* FAKE_CAPTURE_NONE ... */
+  int capture_mode;           /* FAKE_CAPTURE_GLOBAL ... */
+  const void *capture_thread; /* which began it */
+  struct fake_stream *next_capturing;
   uint64_t owner;                      /* a per-thread stream: its thread's number, else 0 */
   struct fake_op *first, *last_queued; /* queue */
   struct fake_op *last;                /* the latest operation, done or not */
@@ -227,6 +265,8 @@ int fake_stream_create(unsigned flags, int priority, void **out);
 int fake_stream_destroy(void *handle);
 /* Any stream handle, 0, 1 and 2 included; checks context and fault. */
 int fake_stream_get(const void *handle, struct fake_stream **out);
+/* Ends the program if the stream has ended: the library would read memory that it has freed. */
+void fake_stream_look(const void *handle, const char *what);
 int fake_stream_query(const void *handle);
 int fake_stream_synchronize(const void *handle);
 
@@ -244,11 +284,6 @@ void fake_stream_settle(struct fake_stream *stream);
 void fake_stream_end(struct fake_stream *stream);
 struct fake_stream *fake_null_stream_new(struct fake_context *context);
 
-int fake_capture_begin(void *stream);
-int fake_capture_end(void *stream, void **graph);
-/* FAKE_OK if no capture is active; else invalidates it, as a query or synchronize does. */
-int fake_capture_refuse(struct fake_stream *stream);
-
 /* A function of the caller's, in stream order.  The front end knows its type. */
 struct fake_host_call {
   void (*invoke)(const struct fake_host_call *call, int status);
@@ -257,6 +292,22 @@ struct fake_host_call {
   bool told_of_faults; /* runs behind a fault too, as stream callbacks do; a host function then never runs */
 };
 int fake_host_call(const struct fake_host_call *call);
+
+/* ---- captures.c ---- */
+
+enum { FAKE_CAPTURE_NONE, FAKE_CAPTURE_ACTIVE, FAKE_CAPTURE_BROKEN };
+enum { FAKE_CAPTURE_GLOBAL, FAKE_CAPTURE_THREAD, FAKE_CAPTURE_RELAXED };
+
+int fake_capture_begin(void *stream, int mode);
+int fake_capture_end(void *stream, void **graph);
+/* Sets the calling thread's mode, and gives the one before. */
+int fake_capture_exchange(int *mode);
+/* The stream ends, with what it captures. */
+void fake_capture_drop(struct fake_stream *stream);
+/* FAKE_OK if the stream is not in a capture; else invalidates it, as a query or synchronize does. */
+int fake_capture_refuse(struct fake_stream *stream);
+/* FAKE_OK if no capture forbids such a call of this thread; else invalidates those that do. */
+int fake_capture_check(enum fake_safety safety);
 
 /* ---- events.c ---- */
 
@@ -269,6 +320,7 @@ struct fake_event {
   struct fake_shared_event *shared; /* NULL: this process's alone */
   bool in_capture;                  /* last recorded in a capture */
   struct fake_op *recorded;         /* NULL: never */
+  const void *stream;               /* of the last record: its handle, NULL for special ones */
   struct fake_event *next;
 };
 
@@ -307,6 +359,7 @@ void fake_shared_end(struct fake_shared_event *event);
  * memory. */
 struct fake_op *fake_shared_record(struct fake_shared_event *event);
 struct fake_op *fake_shared_wait(struct fake_shared_event *event);
+uint32_t fake_shared_records(const struct fake_shared_event *event);
 bool fake_shared_is_done(const struct fake_shared_event *event);
 void fake_shared_synchronize(struct fake_shared_event *event);
 

@@ -65,9 +65,11 @@ int fake_event_record(void *handle, const void *stream_handle) {
   if (code == FAKE_OK) code = fake_stream_get(stream_handle, &stream);
   if (code != FAKE_OK) return code;
   if (stream->context != event->context) return FAKE_INVALID_HANDLE;
-  event->in_capture = stream->capture != 0;
+  event->in_capture = stream->capture != FAKE_CAPTURE_NONE;
+  event->stream = (uintptr_t)stream_handle > 2 ? stream_handle : NULL;
   if (event->in_capture) return FAKE_OK;
-  struct fake_op *op = event->shared != NULL ? fake_shared_record(event->shared) : fake_op_new(NULL, NULL, NULL);
+  const bool shared = event->shared != NULL && !fake_quirks()->shared_records_are_lost;
+  struct fake_op *op = shared ? fake_shared_record(event->shared) : fake_op_new(NULL, NULL, NULL);
   if (op == NULL) return FAKE_OUT_OF_MEMORY;
   op->refs++;
   code = fake_submit(stream, op);
@@ -80,9 +82,20 @@ int fake_event_record(void *handle, const void *stream_handle) {
   return FAKE_OK;
 }
 
+/* What an event's last record has left behind: a stream that has ended, or that captures by now. */
+static int look_at_stream(const struct fake_event *event, bool looks, const char *what) {
+  const struct fake_stream *last = event->stream == NULL ? NULL : fake_handle_get(FAKE_STREAM, event->stream);
+  if (looks && event->stream != NULL) fake_stream_look(event->stream, what);
+  if (!looks || last == NULL || last->capture != FAKE_CAPTURE_ACTIVE || event->in_capture) return FAKE_OK;
+  if (!fake_quirks()->questions_break_captures) return FAKE_OK;
+  (void)fake_capture_refuse((struct fake_stream *)(uintptr_t)last);
+  return FAKE_CAPTURED_EVENT;
+}
+
 int fake_event_query(const void *handle) {
   struct fake_event *event;
-  const int code = get_event(handle, &event);
+  int code = get_event(handle, &event);
+  if (code == FAKE_OK) code = look_at_stream(event, fake_quirks()->query_looks, "a question about an event");
   if (code != FAKE_OK) return code;
   if (event->in_capture) return FAKE_INVALID_VALUE;
   const bool done =
@@ -92,7 +105,8 @@ int fake_event_query(const void *handle) {
 
 int fake_event_synchronize(const void *handle) {
   struct fake_event *event;
-  const int code = get_event(handle, &event);
+  int code = get_event(handle, &event);
+  if (code == FAKE_OK) code = look_at_stream(event, fake_quirks()->synchronize_looks, "synchronizing an event");
   if (code != FAKE_OK) return code;
   if (event->in_capture) return FAKE_INVALID_VALUE;
   const struct fake_context *context = event->context;
@@ -122,6 +136,12 @@ int fake_stream_wait(const void *stream_handle, const void *event_handle) {
   int code = fake_stream_get(stream_handle, &stream);
   if (code == FAKE_OK) code = get_event(event_handle, &event);
   if (code != FAKE_OK) return code;
+  const struct fake_quirks *quirks = fake_quirks();
+  if (quirks->wait_looks && event->stream != NULL) fake_stream_look(event->stream, "a wait for an event");
+  const struct fake_stream *last = event->stream == NULL ? NULL : fake_handle_get(FAKE_STREAM, event->stream);
+  if (quirks->waits_are_isolated && last != NULL && last->capture == FAKE_CAPTURE_ACTIVE && !event->in_capture)
+    return FAKE_CAPTURE_ISOLATION;
+  if (event->shared != NULL && quirks->shared_waits_end && fake_shared_records(event->shared) > 32) return FAKE_OK;
   if (event->shared != NULL ? fake_shared_is_done(event->shared) : event->recorded == NULL) return FAKE_OK;
   struct fake_op *op = event->shared != NULL ? fake_shared_wait(event->shared) : fake_op_new(NULL, NULL, NULL);
   if (op == NULL) return FAKE_OUT_OF_MEMORY;

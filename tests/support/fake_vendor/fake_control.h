@@ -17,6 +17,7 @@
  *   RILL_FAKE_HANG=a,b           calls of these block until released
  *   RILL_FAKE_REUSE=1            handles of ended objects are used again at once
  *   RILL_FAKE_PEERS=0            no device reaches another one's memory
+ *   RILL_FAKE_YIELD=1            other threads run after each call, before it returns
  *   RILL_FAKE_SUMMARY=1          at exit, objects still alive and calls made go to stderr
  *
  * With CUDA_ or HIP_ behind RILL_FAKE_ (RILL_FAKE_HIP_DEVICES) a variable is for one of the two alone.

@@ -94,6 +94,7 @@ static int look_at(hipStream_t handle, const void *out, struct fake_stream **str
 
 static int stream_priority(hipStream_t handle, int *out) {
   struct fake_stream *stream;
+  if (fake_quirks()->getters_look) fake_stream_look(handle, __func__);
   const int code = look_at(handle, out, &stream);
   if (code == FAKE_OK) *out = stream->priority;
   return code;
@@ -103,6 +104,7 @@ hipError_t hipStreamGetPriority(hipStream_t stream, int *out) { HIP_CALL(stream_
 
 static int stream_flags(hipStream_t handle, unsigned *out) {
   struct fake_stream *stream;
+  if (fake_quirks()->getters_look) fake_stream_look(handle, __func__);
   const int code = look_at(handle, out, &stream);
   if (code == FAKE_OK) *out = stream->flags;
   return code;
@@ -151,7 +153,7 @@ hipError_t hipStreamIsCapturing(hipStream_t stream, hipStreamCaptureStatus *out)
 }
 
 hipError_t hipStreamBeginCapture(hipStream_t stream, hipStreamCaptureMode mode) {
-  HIP_CALL((int)mode < 0 || mode > hipStreamCaptureModeRelaxed ? FAKE_INVALID_VALUE : fake_capture_begin(stream));
+  HIP_CALL(fake_capture_begin(stream, (int)mode));
 }
 
 static int end_capture(hipStream_t stream, hipGraph_t *out) {
@@ -172,12 +174,10 @@ static int destroy_graph(hipGraph_t graph) {
 hipError_t hipGraphDestroy(hipGraph_t graph) { HIP_CALL(destroy_graph(graph)); }
 
 static int exchange_capture_mode(hipStreamCaptureMode *mode) {
-  static _Thread_local hipStreamCaptureMode own = hipStreamCaptureModeGlobal;
-  if (mode == NULL) return FAKE_INVALID_VALUE;
-  const hipStreamCaptureMode before = own;
-  own = *mode;
-  *mode = before;
-  return FAKE_OK;
+  int value = mode == NULL ? -1 : (int)*mode;
+  const int code = fake_capture_exchange(&value);
+  if (code == FAKE_OK) *mode = (hipStreamCaptureMode)value;
+  return code;
 }
 
 hipError_t hipThreadExchangeStreamCaptureMode(hipStreamCaptureMode *mode) { HIP_CALL(exchange_capture_mode(mode)); }

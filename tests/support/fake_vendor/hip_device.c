@@ -36,6 +36,49 @@ int fake_first_version(const char *name) {
   return 0;
 }
 
+/* As versions of AMD's runtime have it; 50731921 is 5.7.  Where nothing else is said: hipamd rocm-5.2.3 to 5.6.1, clr
+ * rocm-5.7.1 to 6.4.3 and the one after 7.2. */
+static int version(void) { return fake_options()->version / 100000; }
+
+const char *fake_device_mask(void) { /* rocdevice.cpp: the one of CUDA if its own is empty */
+  const char *mask = getenv("HIP_VISIBLE_DEVICES");
+  return mask != NULL && mask[0] != '\0' ? mask : getenv("CUDA_VISIBLE_DEVICES");
+}
+
+const struct fake_quirks *fake_quirks(void) {
+  static struct fake_quirks quirks;
+  const int v = version();
+  quirks.captures_survive = v < 602;                     /* hip_internal.hpp, CHECK_STREAM_CAPTURE_SUPPORTED */
+  quirks.query_looks = v >= 602;                         /* hip_event.cpp, ihipEventQuery */
+  quirks.synchronize_looks = v >= 507;                   /* the same, hipEventSynchronize */
+  quirks.wait_looks = v >= 506 && v < 602;               /* hip_stream.cpp, hipStreamWaitEvent_common */
+  quirks.getters_look = v >= 700;                        /* the same, hipStreamGetFlags_common, after 7.2 */
+  quirks.questions_break_captures = v >= 602 && v < 700; /* hip_event.cpp */
+  quirks.waits_are_isolated = v >= 506;                  /* hip_stream.cpp, hipStreamWaitEvent_common */
+  quirks.shared_records_are_lost = v >= 505 && v < 700;  /* hip_event_ipc.cpp, enqueueRecordCommand */
+  quirks.shared_waits_end = v >= 700;                    /* the same, streamWait */
+  quirks.late_pitched_sources = true;                    /* hip_memory.cpp, ihipMemcpyParam3D; rocblit.cpp */
+  quirks.silent_callbacks = true;                        /* hip_event.hpp, StreamAddCallback */
+  quirks.registers_twice = true;                         /* hip_memory.cpp, ihipHostRegister */
+  quirks.leaks_events = true;                            /* hip_event_ipc.cpp, hipIpcOpenEventHandle */
+  return &quirks;
+}
+
+enum fake_safety fake_safety_of(const char *function) {
+  static const char *const unsafe[] = { "hipMalloc",       "hipHostMalloc",     "hipFree",       "hipHostFree",
+                                        "hipHostRegister", "hipHostUnregister", "hipMemcpyDtoH", "hipMemcpyHtoD" };
+  for (size_t i = 0; i < sizeof unsafe / sizeof *unsafe; i++)
+    if (strcmp(function, unsafe[i]) == 0) return FAKE_UNSAFE;
+  /* hip_stream.cpp, StreamCaptureOngoing: asked from 5.5 on, the thread's mode from 6.1 on */
+  const enum fake_safety asked = version() >= 601 ? FAKE_UNSAFE : FAKE_UNSAFE_ALWAYS;
+  if (strcmp(function, "hipStreamQuery") == 0 || strcmp(function, "hipStreamSynchronize") == 0)
+    return version() >= 505 ? asked : FAKE_SAFE;
+  if (strcmp(function, "hipEventSynchronize") == 0) return version() >= 507 ? asked : FAKE_SAFE; /* hip_event.cpp */
+  if (strcmp(function, "hipEventQuery") == 0) return version() >= 700 ? FAKE_UNSAFE : FAKE_SAFE;
+  if (strcmp(function, "hipDeviceSynchronize") == 0) return version() >= 602 ? FAKE_WAITS_FOR_ALL : FAKE_SAFE;
+  return FAKE_SAFE;
+}
+
 /* ---- init, version, errors ---- */
 
 static _Thread_local int last_error;
@@ -266,7 +309,7 @@ hipError_t hipIpcGetMemHandle(hipIpcMemHandle_t *out, void *p) { HIP_CALL(fake_i
 
 /* The flag was 0 in 5 and is 1 from 6 on. */
 hipError_t hipIpcOpenMemHandle(void **out, hipIpcMemHandle_t handle, unsigned int flags) {
-  HIP_CALL(flags != (FAKE_HIP_VERSION >= 60000000) ? FAKE_INVALID_VALUE : fake_ipc_open_memory(&handle, out));
+  HIP_CALL(flags != (version() >= 600) ? FAKE_INVALID_VALUE : fake_ipc_open_memory(&handle, out));
 }
 
 hipError_t hipIpcCloseMemHandle(void *p) { HIP_CALL(fake_memory_close(p)); }

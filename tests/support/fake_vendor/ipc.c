@@ -200,6 +200,8 @@ struct fake_op *fake_shared_wait(struct fake_shared_event *event) {
   return new_op(event, atomic_load(&shared_of(event)->recorded), run_wait);
 }
 
+uint32_t fake_shared_records(const struct fake_shared_event *event) { return atomic_load(&shared_of(event)->recorded); }
+
 bool fake_shared_is_done(const struct fake_shared_event *event) {
   return reached(shared_of(event), atomic_load(&shared_of(event)->recorded));
 }
@@ -252,6 +254,10 @@ int fake_ipc_open_event(const void *bytes, void **out) {
   int code = out == NULL ? FAKE_INVALID_VALUE : read_handle(HANDLE_EVENT, bytes, &context, &handle);
   if (code == FAKE_OK && handle.size != sizeof(struct shared)) code = FAKE_INVALID_VALUE;
   if (code == FAKE_OK) code = map_file(&handle, &file);
+  if (code != FAKE_OK && fake_quirks()->leaks_events && fake_current_context(&context) == FAKE_OK) {
+    void *leaked;
+    (void)fake_event_of(context, FAKE_EVENT_DISABLE_TIMING, NULL, &leaked);
+  }
   if (code != FAKE_OK) return code;
   struct fake_shared_event *shared = new_shared(&file);
   if (shared == NULL) {

@@ -287,7 +287,8 @@ int fake_memory_register(void *p, size_t size) {
   if (p == NULL || size == 0 || (uintptr_t)p > UINTPTR_MAX - size) return FAKE_INVALID_VALUE;
   for (size_t i = 0; i < block_count; i++) {
     const struct block *block = &blocks[i];
-    if (in_block(block, p) || (uintptr_t)block->base - (uintptr_t)p < size) return FAKE_ALREADY_REGISTERED;
+    if (!in_block(block, p) && (uintptr_t)block->base - (uintptr_t)p >= size) continue;
+    return fake_quirks()->registers_twice ? FAKE_OK : FAKE_ALREADY_REGISTERED; /* and forgets one of the two */
   }
   return insert(&(struct block){ .base = p, .size = size, .kind = FAKE_REGISTERED, .context = context });
 }
@@ -438,8 +439,9 @@ int fake_copy(const void *handle, const struct fake_copy *asked, bool blocking) 
   if (work == NULL) return FAKE_OUT_OF_MEMORY;
   work->copy = *copy;
   struct fake_op *op = NULL;
+  const bool late = fake_quirks()->late_pitched_sources && (copy->height > 1 || copy->depth > 1);
   if (fake_memory_weightless) op = fake_op_new(NULL, finish_copy, work);
-  else if (!pageable_src || stage(work) == FAKE_OK) op = fake_op_new(run_copy, finish_copy, work);
+  else if (!pageable_src || late || stage(work) == FAKE_OK) op = fake_op_new(run_copy, finish_copy, work);
   if (op == NULL) {
     finish_copy(work);
     return FAKE_OUT_OF_MEMORY;

@@ -30,13 +30,29 @@ static long number(const char *name, long otherwise, long least, long most) {
   return value;
 }
 
+/* How many devices a mask leaves: up to the first number that there is none of. */
+static int count_masked(const char *mask, int devices) {
+  int count = 0;
+  if (mask == NULL || *mask == '\0') return devices;
+  while (*mask != '\0') {
+    char *end;
+    const long ordinal = strtol(mask, &end, 10);
+    if (end == mask || ordinal < 0 || ordinal >= devices) return count;
+    count++;
+    mask = end + (*end == ',');
+  }
+  return count;
+}
+
 static void read_all(void) {
   options.devices = (int)number("DEVICES", 2, 0, FAKE_MAX_DEVICES);
+  options.devices = count_masked(fake_device_mask(), options.devices);
   options.version = (int)number("VERSION", fake_vendor.default_version, 1, 999999999);
   options.init_code = (int)number("INIT", FAKE_OK, 0, 9999);
   options.memory = (uint64_t)number("MEMORY", 1024, 1, 1 << 20) << 20;
   options.reuse_handles = number("REUSE", 0, 0, 1) != 0;
   options.summary = number("SUMMARY", 0, 0, 1) != 0;
+  options.yields = number("YIELD", 0, 0, 1) != 0;
   options.peers = number("PEERS", 1, 0, 1) != 0;
   const char *target = fake_environment("TARGET");
   (void)snprintf(options.target, sizeof options.target, "%s", target != NULL ? target : fake_vendor.default_target);

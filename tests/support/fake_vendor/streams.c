@@ -153,7 +153,7 @@ static void discard(struct fake_op *op) {
 
 int fake_submit(struct fake_stream *stream, struct fake_op *op) {
   if (op == NULL) return FAKE_OUT_OF_MEMORY;
-  if (stream->capture != 0) { /* part of a graph that never runs */
+  if (stream->capture != FAKE_CAPTURE_NONE) { /* part of a graph that never runs */
     discard(op);
     return FAKE_OK;
   }
@@ -219,6 +219,7 @@ int fake_stream_create(unsigned flags, int priority, void **out) {
 }
 
 void fake_stream_end(struct fake_stream *stream) {
+  fake_capture_drop(stream);
   if (stream->handle != NULL) fake_handle_end(stream->handle);
   stream->handle = NULL;
   stream->ended = true;
@@ -248,6 +249,10 @@ static int per_thread_stream(struct fake_context *context, struct fake_stream **
   }
   *out = stream;
   return FAKE_OK;
+}
+
+void fake_stream_look(const void *handle, const char *what) {
+  if (fake_handle_was(FAKE_STREAM, handle)) fake_die("%s looks at a stream that has ended: freed memory", what);
 }
 
 int fake_stream_get(const void *handle, struct fake_stream **out) {
@@ -306,7 +311,7 @@ int fake_stream_synchronize(const void *handle) {
 
 static void run_host_call(void *data, int status) {
   const struct fake_host_call *call = data;
-  call->invoke(call, status);
+  call->invoke(call, fake_quirks()->silent_callbacks ? FAKE_OK : status);
 }
 
 int fake_host_call(const struct fake_host_call *values) {
@@ -314,7 +319,7 @@ int fake_host_call(const struct fake_host_call *values) {
   const int code = fake_stream_get(values->stream, &stream);
   if (code != FAKE_OK) return code;
   if (values->function == NULL) return FAKE_INVALID_VALUE;
-  if (values->told_of_faults && stream->capture != 0) return FAKE_CAPTURE_UNSUPPORTED;
+  if (values->told_of_faults && stream->capture != FAKE_CAPTURE_NONE) return FAKE_CAPTURE_UNSUPPORTED;
   struct fake_host_call *call = malloc(sizeof *call);
   if (call == NULL) return FAKE_OUT_OF_MEMORY;
   *call = *values;
@@ -326,35 +331,4 @@ int fake_host_call(const struct fake_host_call *values) {
   op->host_function = true;
   op->after_fault = call->told_of_faults;
   return fake_submit(stream, op);
-}
-
-/* ---- captures: begun, noticed and ended, never built ---- */
-
-int fake_capture_begin(void *handle) {
-  struct fake_stream *stream;
-  const int code = fake_stream_get(handle, &stream);
-  if (code != FAKE_OK) return code;
-  if (stream->null) return FAKE_CAPTURE_UNSUPPORTED;
-  if (stream->capture != 0) return FAKE_INVALID_VALUE;
-  stream->capture = 1;
-  return FAKE_OK;
-}
-
-int fake_capture_end(void *handle, void **graph) {
-  struct fake_stream *stream;
-  const int code = fake_stream_get(handle, &stream);
-  if (code != FAKE_OK) return code;
-  if (stream->capture == 0) return FAKE_INVALID_VALUE;
-  const bool valid = stream->capture == 1;
-  stream->capture = 0;
-  *graph = NULL;
-  if (!valid) return FAKE_CAPTURE_INVALIDATED;
-  *graph = fake_handle_new(FAKE_GRAPH, stream->context);
-  return *graph != NULL ? FAKE_OK : FAKE_OUT_OF_MEMORY;
-}
-
-int fake_capture_refuse(struct fake_stream *stream) {
-  if (stream->capture == 0) return FAKE_OK;
-  stream->capture = 2;
-  return FAKE_CAPTURE_UNSUPPORTED;
 }

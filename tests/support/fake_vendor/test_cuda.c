@@ -500,7 +500,7 @@ static void every_function_of_the_backend_is_there(void **state) {
 #undef cuMemPrefetchAsync
 #undef cuMemAdvise
 #define TEXT(name) #name
-#define GPU_FUNCTION(field, name, need) TEXT(name),
+#define GPU_FUNCTION(field, name, need, capture) TEXT(name),
   static const char *const functions[] = {
 #include "backends/gpu/gpu_api.def"
   };

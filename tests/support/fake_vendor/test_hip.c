@@ -153,7 +153,7 @@ static void every_function_of_the_backend_is_there(void **state) {
 #undef hipGetDeviceProperties
 #define REQUIRED true
 #define OPTIONAL false
-#define GPU_FUNCTION(field, name, need) { #name, need },
+#define GPU_FUNCTION(field, name, need, capture) { #name, need },
 #include "backends/gpu/gpu_api.def"
   };
   int version;

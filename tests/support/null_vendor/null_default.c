@@ -15,5 +15,5 @@ int null_success(void) { return 0; }
 /* An assembler alias, since in C it would have to have each function's type. */
 #define TEXT(name) #name
 #define ALIAS(name) __asm__(".weak " TEXT(name) "\n.type " TEXT(name) ", %function\n.set " TEXT(name) ", null_success");
-#define GPU_FUNCTION(field, name, need) ALIAS(name)
+#define GPU_FUNCTION(field, name, need, capture) ALIAS(name)
 #include "backends/gpu/gpu_api.def"

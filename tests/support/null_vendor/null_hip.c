@@ -22,8 +22,8 @@ hipError_t hipGetDevicePropertiesR0600(new_properties *properties, int device);
 /* Gives a value and succeeds. */
 #define GIVE(out, value) return *(out) = (value), hipSuccess
 
-hipError_t hipDriverGetVersion(int *out) { GIVE(out, 70151831); }
-hipError_t hipRuntimeGetVersion(int *out) { GIVE(out, 70151831); }
+hipError_t hipDriverGetVersion(int *out) { GIVE(out, 70253211); }
+hipError_t hipRuntimeGetVersion(int *out) { GIVE(out, 70253211); }
 const char *hipGetErrorName(hipError_t error) {
   (void)error;
   return "hipSuccess";

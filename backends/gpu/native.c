@@ -1,0 +1,180 @@
+/* Native streams, which are used again: creating one costs microseconds.
+ *
+ * One that rill made, and whose handle nobody else has, goes into a pool of its device when its rill stream has ended
+ * and its work is done; the next rill stream of that priority and kind takes it.  All others that are rill's to end are
+ * destroyed.
+ *
+ * Where GPU_EVENTS_LOOK_AT_STREAMS, the runtime looks at the stream that an event was last recorded on, whether that
+ * still exists or not.  So each event notes it, and rill itself answers for events of streams that have ended, whose
+ * work was complete then.
+ *
+ * Invariant.  `generation` is that of the rill stream that has the native stream now.  It goes up when that stream has
+ * ended and its work is complete, before the native stream is destroyed or used again.  A native stream is destroyed
+ * only after every call has ended that may have seen the generation before: it looked from inside of an epoch
+ * (core/thread.h), or, if it blocks, between gpu_look_begin and gpu_look_end.
+ *
+ * Those that block are counted, by the turn in which they began.  The turn goes on when nobody is left of the one
+ * before, so two turns after the generation went up, all who were there at that time have gone. */
+#include "backends/gpu/gpu.h"
+
+#include <stdlib.h>
+
+enum { CHUNK = 256, CHUNKS = 1 << (GPU_INDEX_BITS - 8), POOL_MAX = 64 };
+
+/* By number; never freed or moved, for events name them. */
+static _Atomic(struct gpu_native *) chunks[CHUNKS];
+static uint32_t used;
+static struct gpu_native *unused; /* linked by next */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static _Atomic uint32_t turn;
+static _Atomic uint32_t looking[2]; /* by the turn, even or odd */
+
+static struct gpu_native *at(uint32_t index) {
+  struct gpu_native *chunk = atomic_load_explicit(&chunks[index / CHUNK], memory_order_acquire);
+  return &chunk[index % CHUNK];
+}
+
+/* Under the lock. */
+static struct gpu_native *make_more(void) {
+  if (used == CHUNKS * CHUNK) return NULL;
+  if (used % CHUNK == 0) {
+    struct gpu_native *chunk = calloc(CHUNK, sizeof *chunk);
+    if (chunk == NULL) return NULL;
+    for (uint32_t i = 0; i < CHUNK; i++) chunk[i].index = used + i;
+    atomic_store_explicit(&chunks[used / CHUNK], chunk, memory_order_release);
+  }
+  return at(used++);
+}
+
+struct gpu_native *gpu_native_new(gpu_stream_handle handle) {
+  (void)pthread_mutex_lock(&lock);
+  struct gpu_native *native = unused;
+  if (native != NULL) {
+    unused = native->next;
+  } else {
+    native = make_more();
+  }
+  (void)pthread_mutex_unlock(&lock);
+  if (native == NULL) return NULL;
+  native->handle = handle;
+  atomic_store(&native->first, atomic_fetch_add(&native->generation, 1) + 1);
+  return native;
+}
+
+void gpu_native_forget(struct gpu_native *native) {
+  (void)pthread_mutex_lock(&lock);
+  native->next = unused;
+  unused = native;
+  (void)pthread_mutex_unlock(&lock);
+}
+
+/* ---- the pool ---- */
+
+/* NULL: streams of this priority are not kept. */
+static struct gpu_native_pool *pool_of(struct rill__device *device, int32_t priority, bool blocking) {
+  const int32_t level = device->info.priority_least - priority;
+  if (level < 0 || level >= GPU_POOL_LEVELS) return NULL;
+  return &gpu_device_of(device)->pools[blocking][level];
+}
+
+static struct gpu_native *take(struct rill__device *device, struct gpu_native_pool *pool) {
+  struct gpu_device *part = gpu_device_of(device);
+  (void)pthread_mutex_lock(&part->pools_lock);
+  struct gpu_native *native = pool->first;
+  if (native != NULL) {
+    pool->first = native->next;
+    pool->count--;
+  }
+  (void)pthread_mutex_unlock(&part->pools_lock);
+  return native;
+}
+
+static bool give(struct rill__device *device, struct gpu_native_pool *pool, struct gpu_native *native) {
+  struct gpu_device *part = gpu_device_of(device);
+  (void)pthread_mutex_lock(&part->pools_lock);
+  const bool room = pool->count < POOL_MAX;
+  if (room) {
+    native->next = pool->first;
+    pool->first = native;
+    pool->count++;
+  }
+  (void)pthread_mutex_unlock(&part->pools_lock);
+  return room;
+}
+
+rill_status gpu_native_create(struct rill__device *device, int32_t priority, bool blocking, struct gpu_native **out) {
+  struct gpu_native_pool *pool = pool_of(device, priority, blocking);
+  const unsigned flags = blocking ? 0 : GPU_STREAM_FLAG_NON_BLOCKING;
+  gpu_result result;
+  *out = pool == NULL ? NULL : take(device, pool);
+  if (*out != NULL) return RILL_OK;
+  struct gpu_native *native = gpu_native_new((gpu_stream_handle)NULL);
+  RILL_REQUIRE(native != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for a stream");
+  GPU_RUN_INSIDE(result, device, stream_create, (&native->handle, flags, priority));
+  if (result != GPU_SUCCESS) {
+    gpu_native_forget(native);
+    return GPU_FAIL(device, result, stream_create);
+  }
+  *out = native;
+  return RILL_OK;
+}
+
+/* Whether no call is under way that may have seen the generation before it went up. */
+static bool nobody_looks(const struct gpu_native *native) {
+  if (!GPU_EVENTS_LOOK_AT_STREAMS) return true;
+  if (rill__oldest_epoch() <= native->ended_at) return false;
+  (void)pthread_mutex_lock(&lock);
+  for (int i = 0; i < 2 && atomic_load(&looking[(atomic_load(&turn) + 1) % 2]) == 0; i++) atomic_fetch_add(&turn, 1);
+  const bool nobody = atomic_load(&turn) - native->ended_turn >= 2;
+  (void)pthread_mutex_unlock(&lock);
+  return nobody;
+}
+
+bool gpu_native_end(struct rill__stream *stream, struct gpu_native *native, bool reuse) {
+  struct rill__device *device = stream->base.device;
+  struct gpu_native_pool *pool = pool_of(device, stream->priority, stream->blocking);
+  const bool lost = atomic_load_explicit(&device->lost, memory_order_acquire) != RILL_OK;
+  if (native->ended_at == 0) {
+    (void)atomic_fetch_add(&native->generation, 1);
+    if (reuse && !lost && pool != NULL && give(device, pool, native)) return true;
+    atomic_store(&native->first, UINT64_MAX);
+    native->ended_turn = atomic_load(&turn);
+    native->ended_at = atomic_fetch_add(&rill__epoch, 1);
+  }
+  if (!nobody_looks(native)) return false;
+  native->ended_at = 0;
+  /* A refusal leaves nothing to do: the driver has shut down at exit, or the device is lost. */
+  if (!lost || !GPU_MAY_HANG_BEHIND_FAULT) (void)GPU_CALL(stream_destroy, (native->handle));
+  gpu_native_forget(native);
+  return true;
+}
+
+/* ---- what events note ---- */
+
+int gpu_look_begin(void) {
+  const struct rill__thread *self = rill__self;
+  if (self != NULL && atomic_load_explicit(&self->epoch, memory_order_relaxed) != 0) return -1;
+  const int slot = (int)(atomic_load(&turn) % 2);
+  (void)atomic_fetch_add(&looking[slot], 1);
+  return slot;
+}
+
+void gpu_look_end(int slot) {
+  if (slot >= 0) (void)atomic_fetch_sub(&looking[slot], 1);
+}
+
+enum gpu_place_state gpu_look_at_place(uint64_t place, gpu_stream_handle *handle) {
+  const uint64_t content = place >> GPU_PLACE_SHIFT;
+  *handle = (gpu_stream_handle)NULL;
+  if (content == 0) return GPU_PLACE_LIVES;
+  if ((place & GPU_PLACE_BORROWED) != 0) {
+    *handle = (gpu_stream_handle)(uintptr_t)content;
+    return gpu_vendor_stream_is_alive(*handle) ? GPU_PLACE_LIVES : GPU_PLACE_DESTROYED;
+  }
+  const struct gpu_native *native = at((uint32_t)(content >> GPU_GENERATION_BITS));
+  *handle = native->handle;
+  if (GPU_PLACE_OF(native) >> GPU_PLACE_SHIFT == content) return GPU_PLACE_LIVES;
+  const uint64_t generation = content & ((UINT64_C(1) << GPU_GENERATION_BITS) - 1);
+  return generation >= atomic_load(&native->first) ? GPU_PLACE_USED_AGAIN : GPU_PLACE_DESTROYED;
+}
