@@ -34,6 +34,8 @@ static const struct {
   { "stream_device", "synchronize_", 0 },
   { "stream_is_capturing", "make_", 0 }, /* of a stream that has ended */
   { "stream_query", "make_", 0 },
+  { "stream_is_capturing", "load_second", 0 }, /* it releases a module, and with it what has ended */
+  { "stream_query", "load_second", 0 },
   { "stream_is_capturing", "device_synchronize", 0 }, /* whether a capture would be broken: it goes to the driver */
   { "stream_is_capturing", "register_host", 0 },
   { "context_push", "device_synchronize", 0 },
