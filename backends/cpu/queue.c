@@ -94,10 +94,11 @@ static bool grow(struct cpu_queue *queue, size_t size) {
   return true;
 }
 
-/* Of a queue that has no owner, and gets none under its lock: its memory is filled from the start again. */
+/* Of a queue that has no owner, or one that has done all and finds nothing under the lock: its memory is filled from
+ * the start again. */
 static void rewind_if_empty(struct cpu_queue *queue) {
   if (queue->tail_offset == 0 || atomic_load(&queue->active)) return;
-  if (atomic_load(&queue->submitted) != queue->done) return; /* its last owner is about to take it again */
+  if (atomic_load(&queue->submitted) != atomic_load(&queue->completed)) return; /* its last owner may take it again */
   queue->tail_offset = queue->head_offset = 0;
 }
 
