@@ -22,7 +22,8 @@ uint64_t mix_tick(void) {
 
 static void print_object(FILE *file, const struct object *o) {
   if (o != NULL)
-    (void)fprintf(file, ", %s %u (0x%llx)", o->is_stream ? "stream" : "event", o->number, (unsigned long long)o->id);
+    (void)fprintf(file, ", %s%s %u (0x%llx)", o->imported ? "imported " : "", o->is_stream ? "stream" : "event",
+                  o->number, (unsigned long long)o->id);
 }
 
 void mix_complain(const struct call *call, const char *format, ...) {

@@ -166,12 +166,41 @@ static bool may_fail(const struct call *call) {
   return false;
 }
 
-/* Certain to fail: a wait for what went unrecorded, if it is the first of its stream that may fail; what was recorded
- * behind it, and nothing else that may fail, before that happened; and who waited for such a record. */
+/* Certain to fail: a wait for what went unrecorded, if it is the first of its stream that may fail, and those before it
+ * are over; what was recorded behind it, and nothing else that may fail, before that happened; and who waited for such
+ * a record. */
 static bool fails_with(struct call *call, const struct call *cause) {
   call->known.fails_from = cause->known.fails_from;
   call->known.fails_until = cause->known.fails_until;
   call->known.cause = cause;
+  return true;
+}
+
+/* Nothing of the stream was held before the tick. */
+static bool is_free(const struct object *stream, uint64_t tick) {
+  const struct line *line = &lines[stream->number];
+  for (size_t i = 0; i < line->wait_count; i++) {
+    if (line->waits[i]->start < tick) return false;
+  }
+  return true;
+}
+
+/* A wait is surely over at a tick. */
+static bool is_over(const struct call *wait, uint64_t tick) {
+  if (wait->kind != CALL_WAIT) return is_free(wait->other, wait->end);
+  for (size_t i = 0; i < wait->known.record_count; i++) {
+    const struct call *record = wait->known.records[i];
+    if (record->end > tick || !is_free(record->object, record->end)) return false;
+  }
+  return wait->known.record_count > 0;
+}
+
+static bool comes_to_it(const struct call *wait, uint64_t tick) {
+  const struct line *line = &lines[wait->object->number];
+  for (size_t i = 0; i < line->wait_count; i++) {
+    const struct call *other = line->waits[i];
+    if (other != wait && other->start < wait->end && !is_over(other, tick)) return false;
+  }
   return true;
 }
 
@@ -191,10 +220,12 @@ static bool fails(struct call *call) {
   if (call->kind != CALL_WAIT || call->known.may_pass || line->unsure_from < call->start) return false;
   const struct object *event = call->other;
   const struct call *record = call->known.record_count == 1 ? call->known.records[0] : NULL;
-  if (record != NULL && record->known.fails && call->end < record->known.fails_from) return fails_with(call, record);
+  if (record != NULL && record->known.fails && call->end < record->known.fails_from)
+    return comes_to_it(call, record->known.fails_from) && fails_with(call, record);
   call->known.fails_from = atomic_load(&event->release_start);
   call->known.fails_until = atomic_load(&event->release_end);
-  return recordings[event->number].count == 0 && call->known.fails_until != 0 && call->end < call->known.fails_from;
+  return recordings[event->number].count == 0 && call->known.fails_until != 0 && call->end < call->known.fails_from &&
+         comes_to_it(call, call->known.fails_from);
 }
 
 static bool find_may_fail(struct call *call) {
