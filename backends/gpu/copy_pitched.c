@@ -88,6 +88,9 @@ rill_status gpu_copy_3d(struct rill__stream *stream, const struct rill__copy_3d 
     RILL_TRY(try_host_copy(stream, copy, &done));
     if (done) return RILL_OK;
   }
+  if (RILL__UNLIKELY(copy->src_kind == RILL_MEMORY_UNKNOWN && gpu_has_host_calls(gpu_stream_of(stream)))) {
+    RILL_TRY(gpu_wait_for_host_calls(stream, copy->src));
+  }
   const bool by_rows = is_too_wide(device, copy->dst_pitch) || is_too_wide(device, copy->src_pitch);
   const bool uneven =
       copy->depth > 1 && (copy->dst_slice_pitch % copy->dst_pitch != 0 || copy->src_slice_pitch % copy->src_pitch != 0);

@@ -66,6 +66,7 @@
 #define gpu_status_of GPU_NAME(status_of)
 #define gpu_stream_table GPU_NAME(stream_table)
 #define gpu_wait_for_all GPU_NAME(wait_for_all)
+#define gpu_wait_for_host_calls GPU_NAME(wait_for_host_calls)
 
 /* ---- this backend's parts of the objects ---- */
 
@@ -108,7 +109,9 @@ struct gpu_stream {
   unsigned long long id;  /* of an imported one */
   pthread_mutex_t whole;  /* held by a launch with constants */
   struct gpu_native *own; /* NULL: borrowed */
-  uint64_t place;         /* what events recorded on it note; 0: nothing */
+  /* How many host calls the stream has had, or waits for events that come after one; and as many of them are done. */
+  _Atomic uint32_t host_calls, host_calls_done;
+  uint64_t place; /* what events recorded on it note; 0: nothing */
 };
 
 /* `place`: which stream it was last recorded on, if GPU_EVENTS_LOOK_AT_STREAMS.  Two threads may record an event at
@@ -116,6 +119,7 @@ struct gpu_stream {
 struct gpu_event {
   gpu_event_handle native;
   _Atomic uint64_t place;
+  _Atomic bool after_host_calls; /* its last record may come after some that are not done */
 };
 
 enum { GPU_PLACE_BORROWED = 1, GPU_PLACE_TURN = 2, GPU_PLACE_TURNS = 0x1fe, GPU_PLACE_SHIFT = 9 };
@@ -212,6 +216,14 @@ const char *gpu_read_kernels(const rill_bundle_image *part, struct rill__image *
 
 /* Blocks until the work of all devices of the vendor is done. */
 rill_status gpu_wait_for_all(void);
+
+/* Before a copy: the vendors read a pageable source at the call, so earlier host calls, which may write it, are waited
+ * for first. */
+rill_status gpu_wait_for_host_calls(struct rill__stream *stream, const void *src);
+static inline bool gpu_has_host_calls(const struct gpu_stream *part) {
+  return atomic_load_explicit(&part->host_calls, memory_order_relaxed) !=
+         atomic_load_explicit(&part->host_calls_done, memory_order_relaxed);
+}
 
 /* Whether a capture involves the stream; false if the driver does not say. */
 bool gpu_is_captured(struct rill__stream *stream);

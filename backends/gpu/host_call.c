@@ -73,7 +73,7 @@ static rill_status capture_call(struct rill__stream *stream, struct gpu_closure 
 }
 
 rill_status gpu_host_call(struct rill__stream *stream, rill_host_fn fn, void *user) {
-  const struct gpu_stream *part = gpu_stream_of(stream);
+  struct gpu_stream *part = gpu_stream_of(stream);
   struct rill__device *device = stream->base.device;
   bool capturing = false;
   if (atomic_load_explicit(&rill__is_shared, memory_order_relaxed)) {
@@ -83,6 +83,7 @@ rill_status gpu_host_call(struct rill__stream *stream, rill_host_fn fn, void *us
   RILL_REQUIRE(closure != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for the call");
   *closure = (struct gpu_closure){ fn, user, gpu_device_of(device), NULL };
   if (RILL__UNLIKELY(capturing)) return capture_call(stream, closure);
+  (void)atomic_fetch_add_explicit(&part->host_calls, 1, memory_order_relaxed);
   gpu_result result;
   GPU_RUN(result, device, part->inside, stream_add_callback, (part->native, call_from_stream, closure, 0));
   if (RILL__LIKELY(result == GPU_SUCCESS)) return RILL_OK;

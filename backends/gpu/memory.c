@@ -163,6 +163,9 @@ static rill_status copy(struct rill__stream *stream, void *dst, uint32_t dst_kin
     RILL_TRY(try_host_copy(stream, dst, src, n, &done));
     if (done) return RILL_OK;
   }
+  if (RILL__UNLIKELY(src_kind == RILL_MEMORY_UNKNOWN && gpu_has_host_calls(part))) {
+    RILL_TRY(gpu_wait_for_host_calls(stream, src));
+  }
   gpu_result result = GPU_INVALID_CONTEXT;
   const char *symbol = gpu_symbols.copy;
   if (RILL__LIKELY(!part->work_inside))

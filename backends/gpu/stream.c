@@ -266,6 +266,7 @@ static rill_status record(struct rill__stream *stream, struct rill__event *event
       return gpu_fail(device, result, external ? gpu_symbols.event_record_with_flags : gpu_symbols.event_record);
     }
   } while (GPU_EVENTS_LOOK_AT_STREAMS && RILL__UNLIKELY(!note_place(event_part, before, part->place)));
+  atomic_store_explicit(&event_part->after_host_calls, gpu_has_host_calls(part), memory_order_relaxed);
   return RILL_OK;
 }
 
@@ -281,13 +282,16 @@ static bool is_complete_anyway(struct rill__stream *stream, struct rill__event *
 }
 
 static rill_status wait(struct rill__stream *stream, struct rill__event *event, uint32_t flags) {
-  const struct gpu_stream *part = gpu_stream_of(stream);
+  struct gpu_stream *part = gpu_stream_of(stream);
   struct rill__device *device = stream->base.device;
   unsigned native_flags = 0;
   if (RILL__UNLIKELY(flags != 0)) {
     bool external = false;
     RILL_TRY(external_applies(stream, flags, &external));
     if (external) native_flags = GPU_WAIT_FLAG_EXTERNAL;
+  }
+  if (RILL__UNLIKELY(atomic_load_explicit(&gpu_event_of(event)->after_host_calls, memory_order_relaxed))) {
+    (void)atomic_fetch_add_explicit(&part->host_calls, 1, memory_order_relaxed);
   }
   gpu_result result = GPU_SUCCESS;
   const int looking = GPU_EVENTS_LOOK_AT_STREAMS ? gpu_look_begin() : -1;
@@ -320,6 +324,20 @@ static rill_status synchronize(struct rill__stream *stream, uint64_t ns) {
     if (result != GPU_NOT_READY) return GPU_FAIL(device, result, stream_query);
   } while (gpu_patience_again(&patience));
   return gpu_fail_unfinished("stream", ns);
+}
+
+rill_status gpu_wait_for_host_calls(struct rill__stream *stream, const void *src) {
+  struct gpu_stream *part = gpu_stream_of(stream);
+  const uint32_t calls = atomic_load_explicit(&part->host_calls, memory_order_relaxed);
+  bool known = false, complete = false;
+  if (gpu_is_captured(stream)) return RILL_OK; /* the source is read when the graph runs */
+  RILL_TRY(gpu_memory_table.is_known(stream->base.device, src, &known));
+  if (known) return RILL_OK; /* page-locked by others: read in stream order */
+  RILL_TRY(is_complete(stream, &complete));
+  if (!complete && rill__in_host_call) return rill__fail_in_host_call();
+  if (!complete) RILL_TRY(synchronize(stream, RILL__FOREVER));
+  atomic_store_explicit(&part->host_calls_done, calls, memory_order_relaxed);
+  return RILL_OK;
 }
 
 const struct rill__stream_table gpu_stream_table = {

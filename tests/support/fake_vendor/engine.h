@@ -235,7 +235,6 @@ struct fake_op {
   void (*finish)(void *data);
   void *data;
   bool after_fault, host_function; /* after_fault: runs behind a fault too */
-  bool unsettled;                  /* a host function, or after one, maybe of another stream, that was not done */
   size_t after_count;
   struct fake_op **after; /* operations of other streams */
   struct fake_op *next;
@@ -278,8 +277,6 @@ int fake_op_after(struct fake_op *op, struct fake_op *other);
 int fake_submit(struct fake_stream *stream, struct fake_op *op);
 /* Blocks until `op` is done. */
 void fake_op_wait(struct fake_op *op);
-/* Blocks until no host function that the stream's work is after can still be running. */
-void fake_stream_settle(struct fake_stream *stream);
 /* Ends a stream with its context: work still queued has been waited for. */
 void fake_stream_end(struct fake_stream *stream);
 struct fake_stream *fake_null_stream_new(struct fake_context *context);

@@ -417,7 +417,7 @@ static bool is_locked(const void *p) {
 }
 
 /* As with real drivers, a copy between two such memories makes the caller wait for the stream, and a pageable source is
- * read after the host functions that come before. */
+ * read at the call, host functions that come before or not. */
 int fake_copy(const void *handle, const struct fake_copy *asked, bool blocking) {
   struct fake_stream *stream;
   struct fake_copy values = *asked;
@@ -434,7 +434,6 @@ int fake_copy(const void *handle, const struct fake_copy *asked, bool blocking) 
   if ((code = check_range(copy->dst, dst_size, &pageable_dst)) != FAKE_OK ||
       (code = check_range(copy->src, src_size, &pageable_src)) != FAKE_OK)
     return code;
-  if (pageable_src && stream->capture == 0) fake_stream_settle(stream);
   struct copy_work *work = calloc(1, sizeof *work);
   if (work == NULL) return FAKE_OUT_OF_MEMORY;
   work->copy = *copy;

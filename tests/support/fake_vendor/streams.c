@@ -47,19 +47,6 @@ void fake_op_wait(struct fake_op *op) {
   fake_op_release(op);
 }
 
-static bool comes_after_host_functions(const struct fake_op *op) {
-  bool unsettled = op->host_function;
-  for (size_t i = 0; i < op->after_count; i++) unsettled |= !op->after[i]->done && op->after[i]->unsettled;
-  return unsettled;
-}
-
-void fake_stream_settle(struct fake_stream *stream) {
-  struct fake_op *last = NULL;
-  for (struct fake_op *op = stream->first; op != NULL; op = op->next)
-    if (comes_after_host_functions(op)) last = op;
-  if (last != NULL) fake_op_wait(last);
-}
-
 static uint64_t now_ns(void) {
   struct timespec t;
   (void)clock_gettime(CLOCK_MONOTONIC, &t);
@@ -163,7 +150,6 @@ int fake_submit(struct fake_stream *stream, struct fake_op *op) {
     discard(op);
     return code;
   }
-  op->unsettled = comes_after_host_functions(op) || (stream->last_queued != NULL && stream->last_queued->unsettled);
   if (stream->last_queued != NULL) stream->last_queued->next = op;
   else stream->first = op;
   stream->last_queued = op;
