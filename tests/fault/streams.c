@@ -212,10 +212,12 @@ static void asking_breaks_no_later_capture(void) {
   vendor_begin();
   rill_stream stream = new_one(), waiting = new_one();
   rill_event event = new_recorded(stream, false), other = new_recorded(stream, false);
+  rill_event never_asked = new_recorded(stream, false);
+  assert_ok(rill_stream_synchronize(stream));
   if (native_begin_capture(stream)) {
     const rill_status asked = rill_event_is_ready(event, &ready);
     const rill_status waited = rill_event_synchronize_for(other, PATIENCE_NS);
-    const rill_status ordered = rill_stream_wait_event(waiting, other, 0);
+    const rill_status ordered = rill_stream_wait_event(waiting, never_asked, 0);
     if (ordered != RILL_OK) {
       assert_int_equal(ordered, RILL_ERROR_CAPTURE_ACTIVE);
       assert_int_equal(waited, RILL_ERROR_CAPTURE_ACTIVE);
@@ -232,6 +234,7 @@ static void asking_breaks_no_later_capture(void) {
   assert_ok(rill_event_synchronize(other));
   assert_ok(rill_event_release(event));
   assert_ok(rill_event_release(other));
+  assert_ok(rill_event_release(never_asked));
   assert_ok(rill_stream_release(waiting));
   assert_ok(rill_stream_release(stream));
 }
