@@ -173,8 +173,9 @@ enum gpu_place_state gpu_look_at_place(uint64_t place, gpu_stream_handle *handle
     return gpu_vendor_stream_is_alive(*handle) ? GPU_PLACE_LIVES : GPU_PLACE_DESTROYED;
   }
   const struct gpu_native *native = at((uint32_t)(content >> GPU_GENERATION_BITS));
-  *handle = native->handle;
-  if (GPU_PLACE_OF(native) >> GPU_PLACE_SHIFT == content) return GPU_PLACE_LIVES;
   const uint64_t generation = content & ((UINT64_C(1) << GPU_GENERATION_BITS) - 1);
-  return generation >= atomic_load(&native->first) ? GPU_PLACE_USED_AGAIN : GPU_PLACE_DESTROYED;
+  const bool lives = GPU_PLACE_OF(native) >> GPU_PLACE_SHIFT == content;
+  if (!lives && generation < atomic_load(&native->first)) return GPU_PLACE_DESTROYED;
+  *handle = native->handle; /* which stays as long as somebody looks */
+  return lives ? GPU_PLACE_LIVES : GPU_PLACE_USED_AGAIN;
 }
