@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define MPI_LIBRARY "librill_comm_mpi.so.0"
@@ -17,7 +18,8 @@ static const struct comm_error *last_error(void) { return &comm_last_error; }
 /* Its plugins look for the symbols of the MPI library, so that is opened for all to see. */
 static void open_mpi(void) {
   static const struct comm_services services = { comm_fail, comm_fail_native, comm_fail_rill, last_error, comm_break };
-  void *library = dlopen(MPI_LIBRARY, RTLD_NOW | RTLD_GLOBAL);
+  const char *chosen = secure_getenv("RILL_COMM_MPI");
+  void *library = dlopen(chosen != NULL && chosen[0] != '\0' ? chosen : MPI_LIBRARY, RTLD_NOW | RTLD_GLOBAL);
   if (library == NULL) {
     const char *said = dlerror();
     (void)snprintf(mpi_why, sizeof mpi_why, "%s", said != NULL ? said : MPI_LIBRARY);
@@ -35,7 +37,7 @@ static rill_status start_mpi(void) {
   (void)pthread_once(&once, open_mpi);
   COMM_REQUIRE(mpi != NULL, RILL_ERROR_UNSUPPORTED,
                "the CPU communicates through MPI, whose engine could not be loaded: %s" COMM_HINT
-               "install libopenmpi-dev or libmpich-dev and build rill again, or put its folder into LD_LIBRARY_PATH",
+               "install libopenmpi-dev or libmpich-dev and build rill again, or name the library in RILL_COMM_MPI",
                mpi_why);
   return mpi->start();
 }

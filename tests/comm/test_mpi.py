@@ -1,7 +1,7 @@
 """Programs that use MPI themselves, jobs that go wrong, and jobs without what they need.
 
-usage: test_mpi.py LAUNCHER PROGRAM OTHER_ENGINES, in the environment of one MPI; OTHER_ENGINES is a folder with the engine
-of another implementation, or "".
+usage: test_mpi.py LAUNCHER PROGRAM OTHER_ENGINE, in the environment of one MPI; OTHER_ENGINE is the engine of
+another implementation, or "".
 """
 import collections
 import os
@@ -11,7 +11,7 @@ import sys
 import tempfile
 import unittest
 
-launcher, other_engines = sys.argv[1], sys.argv[3]
+launcher, other_engine = sys.argv[1], sys.argv[3]
 program = os.path.abspath(sys.argv[2])
 
 
@@ -82,17 +82,17 @@ class Mpi(unittest.TestCase):
 
     def test_missing_engine(self):
         with tempfile.TemporaryDirectory() as folder:
-            with open(os.path.join(folder, "librill_comm_mpi.so.0"), "wb"):
-                pass  # found before the real one, and no library
-            folders = folder + ":" + os.environ["LD_LIBRARY_PATH"]
-            status, said, output = run("stall", 1, LD_LIBRARY_PATH=folders)
+            library = os.path.join(folder, "librill_comm_mpi.so.0")
+            with open(library, "wb"):
+                pass
+            status, said, output = run("stall", 1, RILL_COMM_MPI=library)
         self.assertNotEqual(status, 0)
         self.assertRegex(output, r"librill_comm_mpi\.so\.0: file too short; install libopenmpi-dev or libmpich-dev.*UNSUPPORTED")
 
     def test_engine_of_another_mpi(self):
-        if other_engines == "":
+        if other_engine == "":
             self.skipTest("one MPI is here")
-        status, said, output = run("own_communicator", 1, LD_LIBRARY_PATH=other_engines)
+        status, said, output = run("own_communicator", 1, RILL_COMM_MPI=other_engine)
         self.assertNotEqual(status, 0)
         self.assertRegex(output, r"this process has .*, and librill_comm_mpi was built for.*UNSUPPORTED")
 

@@ -100,7 +100,9 @@ static void borrows(void) {
   check_that_it_works(stream, 1);
   assert_ok(rill_stream_release(stream));
   assert_true(native_stream_is_alive(native));
-  check_that_it_works(import(native, NULL), 2);
+  stream = import(native, NULL);
+  check_that_it_works(stream, 2);
+  assert_ok(rill_stream_release(stream));
   assert_ok(rill_device_synchronize(dut.device));
   native_stream_destroy(native);
 }

@@ -5,6 +5,7 @@ import argparse
 import os
 import re
 import struct
+import subprocess
 import unittest
 
 import support
@@ -37,7 +38,8 @@ done
 
 
 def clang_version(path):
-    return int(re.search(r"(\d+)$", path + "15").group(1))
+    said = subprocess.run([path, "--version"], capture_output=True, text=True, check=True).stdout
+    return int(re.search(r"version (\d+)", said).group(1))
 
 
 class Amd(support.TestCase):

@@ -45,8 +45,9 @@ const char *fake_device_mask(void) { /* rocdevice.cpp: the one of CUDA if its ow
   return mask != NULL && mask[0] != '\0' ? mask : getenv("CUDA_VISIBLE_DEVICES");
 }
 
-const struct fake_quirks *fake_quirks(void) {
-  static struct fake_quirks quirks;
+static struct fake_quirks quirks;
+
+static void read_quirks(void) {
   const int v = version();
   quirks.captures_survive = v < 602;                     /* hip_internal.hpp, CHECK_STREAM_CAPTURE_SUPPORTED */
   quirks.query_looks = v >= 602;                         /* hip_event.cpp, ihipEventQuery */
@@ -61,6 +62,11 @@ const struct fake_quirks *fake_quirks(void) {
   quirks.silent_callbacks = true;                        /* hip_event.hpp, StreamAddCallback */
   quirks.registers_twice = true;                         /* hip_memory.cpp, ihipHostRegister */
   quirks.leaks_events = true;                            /* hip_event_ipc.cpp, hipIpcOpenEventHandle */
+}
+
+const struct fake_quirks *fake_quirks(void) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  (void)pthread_once(&once, read_quirks);
   return &quirks;
 }
 
