@@ -329,8 +329,9 @@ static rill_status synchronize(struct rill__stream *stream, uint64_t ns) {
 rill_status gpu_wait_for_host_calls(struct rill__stream *stream, const void *src) {
   struct gpu_stream *part = gpu_stream_of(stream);
   const uint32_t calls = atomic_load_explicit(&part->host_calls, memory_order_relaxed);
-  bool known = false, complete = false;
-  if (gpu_is_captured(stream)) return RILL_OK; /* the source is read when the graph runs */
+  bool capturing = false, known = false, complete = false;
+  RILL_TRY(is_capturing(stream, &capturing));
+  if (capturing) return RILL_OK; /* the source is read when the graph runs */
   RILL_TRY(gpu_memory_table.is_known(stream->base.device, src, &known));
   if (known) return RILL_OK; /* page-locked by others: read in stream order */
   RILL_TRY(is_complete(stream, &complete));
