@@ -172,7 +172,12 @@ struct worker {
  * at by themselves, and `allowed` has a bit 1 << status for each other one that would be right. */
 struct call *mix_begin(struct worker *w, enum call_kind kind, struct object *object, struct object *other);
 rill_status mix_end(struct call *call, const char *text, rill_status status, uint32_t allowed);
-#define MIX_END(call, expression, allowed) mix_end((call), #expression, (expression), (allowed))
+/* What is allowed is looked up after the call: another thread may have changed it meanwhile. */
+#define MIX_END(call, expression, allowed)            \
+  __extension__({                                     \
+    const rill_status status_ = (expression);         \
+    mix_end((call), #expression, status_, (allowed)); \
+  })
 #define MIX_MAY(status) (UINT32_C(1) << RILL_ERROR_##status)
 
 /* Something is wrong: says so, with the call if it is not NULL, and ends the round. */
