@@ -92,6 +92,23 @@ static bool may_ask(const struct step *step, const char *function) {
   return question && asks;
 }
 
+/* A copy from pageable memory waits for the host calls before it, if they are not known to be done, which depends on
+ * the steps before. */
+static bool may_wait(const struct step *step, const char *function) {
+  static const char *const words[] = { "pageable_up", "2d_pageable", "held_copy_2d" };
+  static const char *const fields[] = { "capturing", "query",   "synchronize",      "exchange_capture_mode",
+                                        "context_",  "_device", "pointer_attribute" };
+  const char *field = "";
+  bool copies = false, needs = false;
+  for (size_t i = 0; i < vendor_function_count; i++) {
+    if (vendor_functions[i].name != NULL && strcmp(vendor_functions[i].name, function) == 0)
+      field = vendor_functions[i].field;
+  }
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++) copies = copies || strstr(step->name, words[i]) != NULL;
+  for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) needs = needs || strstr(field, fields[i]) != NULL;
+  return copies && needs;
+}
+
 /* Pinned memory that constants and held copies do not need any more goes back with the first call that may block: here
  * it is a free, and if that is left out, the synchronize behind it.  Until then those who need some look whether it is
  * still in use. */
@@ -119,7 +136,8 @@ static bool find_users(const char *function, struct tour *made, bool *uses) {
       drain_pools();
       const uint64_t calls = vendor.fake->calls(function);
       assert_ok(again(&steps[i], made, &fresh));
-      uses[i] = uses[i] || may_ask(&steps[i], function) || vendor.fake->calls(function) != calls;
+      uses[i] = uses[i] || may_ask(&steps[i], function) || may_wait(&steps[i], function) ||
+                vendor.fake->calls(function) != calls;
       any = any || uses[i];
     }
   }
