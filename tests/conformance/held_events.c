@@ -95,6 +95,7 @@ static void times_are_of_the_last_record(void) {
   wait_for(s.held, start);
   let_pass_ns(3 * MILLISECOND);
   record(s.other, start); /* while a wait for its first record is queued */
+  assert_ok(rill_event_synchronize(start));
   let_pass_ns(3 * MILLISECOND);
   record(s.other, s.event);
   assert_completes(s.held);

@@ -62,7 +62,8 @@ static void nothing_is_lost_or_found_wrongly(void) {
     while (release_thing(atomic_load(&ids[i])) == RILL_OK) {
     }
   }
-  rill__reclaim();
+  /* Not every call looks, while a thread that stood still has held many objects up. */
+  for (unsigned i = 0; i < made && things_destroyed - before != made; i++) rill__reclaim();
   assert_int_equal(things_destroyed - before, made);
 }
 
