@@ -16,9 +16,9 @@
 #ifndef RILL_CORE_BACKEND_H
 #define RILL_CORE_BACKEND_H
 
-#include "core/completion.h"
-#include "core/handle.h"
-#include "core/image.h"
+#include "core/kernel/image.h"
+#include "core/object/handle.h"
+#include "core/sync/completion.h"
 
 #include <pthread.h>
 #include <rill/bundle.h>
@@ -53,12 +53,13 @@ struct rill__device {
   struct rill__stream *streams;          /* those whose native stream may have work, linked by next */
   _Atomic uint64_t peers[4];             /* a bit for each ordinal whose memory it may reach (core/peer.c) */
   _Atomic uint32_t held_streams;         /* how many of its streams are held */
-  struct rill__event_pool *spare_events; /* by timing and blocking_sync (core/event_pool.h) */
+  struct rill__event_pool *spare_events; /* by timing and blocking_sync (core/sync/event_pool.h) */
   pthread_mutex_t pools_lock;            /* guards `pools` */
-  struct rill__pool *pools;              /* core/pool_cache.h; linked by next */
+  struct rill__pool *pools;              /* core/pool/cache.h; linked by next */
   _Atomic(struct rill__pool *) default_pool, staging_pool;
-  _Atomic bool pool_thresholds;                               /* a pool has or had a release threshold */
-  struct rill__deferred_free *first_deferred, *last_deferred; /* core/deferred_free.h, which says what guards them */
+  _Atomic bool pool_thresholds; /* a pool has or had a release threshold */
+  struct rill__deferred_free *first_deferred,
+      *last_deferred; /* core/memory/deferred_free.h, which says what guards them */
   _Atomic uint64_t deferred_bytes;
   _Atomic bool losing;
   _Atomic rill_status lost; /* not RILL_OK: what every submission, wait and query gives */
@@ -87,7 +88,7 @@ struct rill__stream {
   struct rill__queue *queue;               /* made when it is first held; guarded by the lock of held work */
   _Atomic(struct rill__failure *) failure; /* of held work, for the next synchronize */
   _Atomic uint32_t visitors;               /* threads that use its native stream without its handle */
-  _Atomic uint32_t caches;                 /* how many pools have one for it (core/pool_cache.h) */
+  _Atomic uint32_t caches;                 /* how many pools have one for it (core/pool/cache.h) */
   _Atomic bool pools_closed;               /* it is ending: no pool makes one any more */
 };
 
@@ -116,7 +117,8 @@ struct rill__event {
 
 struct rill__module {
   struct rill__object base;
-  const rill_bundle *bundle; /* which one it was loaded from, never looked into; guarded by core/bundle.c's lock */
+  const rill_bundle
+      *bundle; /* which one it was loaded from, never looked into; guarded by core/kernel/bundle.c's lock */
   struct rill__image inside; /* its kernels */
   bool loaded;
   struct rill__event **marks; /* while it waits to be unloaded: behind all work that may use it */
@@ -124,7 +126,7 @@ struct rill__module {
   bool marked;
   struct rill__kernel *ref_kernels; /* those that rill_kernel_refs have found, linked by next_ref */
   struct rill__module *next_loaded;
-  struct rill__global *globals; /* variables that have been found (core/global.c) */
+  struct rill__global *globals; /* variables that have been found (core/kernel/global.c) */
 };
 
 struct rill__kernel {
@@ -363,7 +365,7 @@ struct rill__module_table {
   rill_status (*load)(struct rill__module *module, const rill_bundle_image *image);
   /* No work that was submitted through rill uses it any more. */
   void (*unload)(struct rill__module *module);
-  /* Images from elsewhere (core/image.h); these look at no device.  A zero lies behind the bytes.
+  /* Images from elsewhere (core/kernel/image.h); these look at no device.  A zero lies behind the bytes.
    * `takes`: what the backend loads, in words.  `recognize`: what these bytes are, in words, or NULL if the backend
    * does not know.  `read_parts` takes bytes that it knows apart.  `read_kernels` adds the kernels of one part, as far
    * as it tells; bundles' images come here, too. */

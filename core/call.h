@@ -115,7 +115,7 @@ struct rill__device *rill__next_active(const struct rill__device *like, const st
 bool rill__backend_is_idle(const struct rill__device *like);
 rill_status rill__backend_synchronize(const struct rill__device *like);
 
-/* Puts memory into the map of core/ranges.h, and takes it out; false if host memory ran out. */
+/* Puts memory into the map of core/memory/ranges.h, and takes it out; false if host memory ran out. */
 struct rill__allocation;
 bool rill__memory_know(struct rill__allocation *allocation);
 void rill__memory_forget(struct rill__allocation *allocation);

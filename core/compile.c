@@ -1,9 +1,9 @@
 #include "core/compile.h"
 
 #include "core/call.h"
-#include "core/compile_cache.h"
-#include "core/module.h"
-#include "core/options.h"
+#include "core/kernel/compile_cache.h"
+#include "core/kernel/module.h"
+#include "core/object/options.h"
 
 #include <limits.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* Copies of two and three dimensions. */
 #include "core/held/held.h"
 #include "core/memory.h"
-#include "core/options.h"
+#include "core/object/options.h"
 
 #include <string.h>
 

@@ -1,9 +1,9 @@
 #include "core/call.h"
 #include "core/held/held.h"
 #include "core/memory.h"
-#include "core/options.h"
-#include "core/pool.h"
-#include "core/staging.h"
+#include "core/object/options.h"
+#include "core/pool/pool.h"
+#include "core/pool/staging.h"
 
 #include <sched.h>
 #include <stdarg.h>

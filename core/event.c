@@ -1,8 +1,8 @@
 #include "core/call.h"
-#include "core/event_pool.h"
 #include "core/held/held.h"
 #include "core/memory.h"
-#include "core/options.h"
+#include "core/object/options.h"
+#include "core/sync/event_pool.h"
 
 #include <string.h>
 

@@ -1,10 +1,10 @@
 /* fork: the forking thread takes every lock first, so that its child, which has no other thread, finds them all free;
  * and each backend whose devices are known is told. */
 #include "core/call.h"
-#include "core/event_pool.h"
 #include "core/held/held.h"
-#include "core/pool.h"
+#include "core/pool/pool.h"
 #include "core/registry.h"
+#include "core/sync/event_pool.h"
 
 static void each_device(void (*visit)(struct rill__device *device)) {
   const struct rill__backend *backend;

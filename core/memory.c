@@ -1,10 +1,10 @@
 #include "core/memory.h"
 
 #include "core/held/held.h"
-#include "core/last_use.h"
-#include "core/pool.h"
-#include "core/pool_blocks.h"
-#include "core/staging.h"
+#include "core/memory/last_use.h"
+#include "core/pool/blocks.h"
+#include "core/pool/pool.h"
+#include "core/pool/staging.h"
 
 #include <stddef.h>
 #include <stdio.h>

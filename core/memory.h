@@ -3,9 +3,9 @@
 #define RILL_CORE_MEMORY_H
 
 #include "core/call.h"
-#include "core/deferred_free.h"
-#include "core/pool.h"
-#include "core/ranges.h"
+#include "core/memory/deferred_free.h"
+#include "core/memory/ranges.h"
+#include "core/pool/pool.h"
 
 /* Looks at `n` bytes at `p` that a stream of `stream`'s device is to use.  Memory that rill does not know is left to
  * the driver: kind UNKNOWN.  Registered memory is pinned. */

@@ -1,6 +1,6 @@
 #include "core/memory.h"
-#include "core/options.h"
-#include "core/pool.h"
+#include "core/object/options.h"
+#include "core/pool/pool.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* What rill is told of uses of memory. */
 #include "core/held/held.h"
-#include "core/last_use.h"
 #include "core/memory.h"
-#include "core/pool.h"
+#include "core/memory/last_use.h"
+#include "core/pool/pool.h"
 
 #include <rill/pool.h>
 

@@ -1,7 +1,7 @@
 /* What a pool tells, and the pool of a pointer. */
-#include "core/options.h"
-#include "core/pool.h"
-#include "core/pool_cache.h"
+#include "core/object/options.h"
+#include "core/pool/cache.h"
+#include "core/pool/pool.h"
 
 #include <rill/pool.h>
 

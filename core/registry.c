@@ -1,7 +1,7 @@
 #include "core/registry.h"
 
 #include "core/call.h"
-#include "core/event_pool.h"
+#include "core/sync/event_pool.h"
 
 #include <stdio.h>
 #include <stdlib.h>

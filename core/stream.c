@@ -1,8 +1,8 @@
 #include "core/call.h"
 #include "core/held/held.h"
 #include "core/memory.h"
-#include "core/options.h"
-#include "core/pool.h"
+#include "core/object/options.h"
+#include "core/pool/pool.h"
 
 #include <sched.h>
 #include <stdlib.h>

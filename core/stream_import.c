@@ -1,6 +1,6 @@
 /* Streams by their native handles: those that were imported, and rill's own whose handle was given out. */
 #include "core/call.h"
-#include "core/options.h"
+#include "core/object/options.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
-/* The forms that code for NVIDIA GPUs comes in.  Pure functions over bytes that may be anything, as core/image.h has
- * it; no vendor's header is needed here.
+/* The forms that code for NVIDIA GPUs comes in.  Pure functions over bytes that may be anything, as core/kernel/image.h
+ * has it; no vendor's header is needed here.
  *
  *   cubin.c    machine code for one target: an ELF file
  *   ptx.c      text for one virtual architecture, which the driver compiles

@@ -11,7 +11,7 @@
  * Invariant.  `generation` is that of the rill stream that has the native stream now.  It goes up when that stream has
  * ended and its work is complete, before the native stream is destroyed or used again.  A native stream is destroyed
  * only after every call has ended that may have seen the generation before: it looked from inside of an epoch
- * (core/thread.h), or, if it blocks, between gpu_look_begin and gpu_look_end.
+ * (core/object/thread.h), or, if it blocks, between gpu_look_begin and gpu_look_end.
  *
  * Those that block are counted, by the turn in which they began.  The turn goes on when nobody is left of the one
  * before, so two turns after the generation went up, all who were there at that time have gone. */

@@ -1,5 +1,5 @@
-/* The forms that code for AMD GPUs comes in.  Pure functions over bytes that may be anything, as core/image.h has it;
- * no vendor's header is needed here.
+/* The forms that code for AMD GPUs comes in.  Pure functions over bytes that may be anything, as core/kernel/image.h
+ * has it; no vendor's header is needed here.
  *
  *   code_object.c   machine code for one target: an ELF file, with a note that describes its kernels
  *   metadata.c      that note

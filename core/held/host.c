@@ -1,8 +1,8 @@
 /* The lock of all that is held, and what waits for it on the host. */
 #include "core/call.h"
 #include "core/held/queue.h"
-#include "core/last_use.h"
-#include "core/ranges.h"
+#include "core/memory/last_use.h"
+#include "core/memory/ranges.h"
 
 #include <errno.h>
 #include <time.h>

@@ -1,7 +1,7 @@
 /* What is put into the queues of held streams. */
 #include "core/held/queue.h"
 #include "core/call.h"
-#include "core/launch_extras.h"
+#include "core/kernel/launch_extras.h"
 
 #include <stdlib.h>
 #include <string.h>

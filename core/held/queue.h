@@ -4,7 +4,7 @@
 #define RILL_CORE_HELD_QUEUE_H
 
 #include "core/held/held.h"
-#include "core/staging.h"
+#include "core/pool/staging.h"
 
 enum { HELD_BYTES_MAX = 64 << 20 }; /* queued for one stream */
 

@@ -1,7 +1,7 @@
 /* Handing held work to the driver. */
 #include "core/call.h"
 #include "core/held/queue.h"
-#include "core/launch_extras.h"
+#include "core/kernel/launch_extras.h"
 #include "core/memory.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* The readers of one backend: parts and kernels of an image that may be anything.  What they tell must be whole. */
 #include "images.h"
 
-#include "core/module.h"
+#include "core/kernel/module.h"
 #include "core/registry.h"
 #include "support/images.h"
 

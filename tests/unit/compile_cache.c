@@ -1,5 +1,5 @@
 /* What run-time compilers made, on disk: found again, never believed, never more than allowed. */
-#include "core/compile_cache.h"
+#include "core/kernel/compile_cache.h"
 #include "support/testing.h"
 
 #include <dirent.h>

@@ -1,7 +1,7 @@
-/* core/error.h: how a failure becomes text. */
-#include "core/error.h"
+/* core/object/error.h: how a failure becomes text. */
+#include "core/object/error.h"
 
-#include "core/handle.h"
+#include "core/object/handle.h"
 #include "support/testing.h"
 
 static rill_error last_error(void) {
@@ -85,5 +85,5 @@ int main(void) {
     TEST(may_quote_the_last_error),
     TEST(long_texts_are_cut_and_ended),
   };
-  return RUN_ONCE("core/error.h", tests);
+  return RUN_ONCE("core/object/error.h", tests);
 }

@@ -1,4 +1,4 @@
-/* core/handle.h: generations, references, keeps, and when objects go. */
+/* core/object/handle.h: generations, references, keeps, and when objects go. */
 #include "objects.h"
 
 static struct thing *new_thing(const char *label) {
@@ -266,5 +266,5 @@ int main(void) {
     TEST(many_live_at_once),
     TEST(names_are_labels_or_ids),
   };
-  return RUN_ONCE("core/handle.h", tests);
+  return RUN_ONCE("core/object/handle.h", tests);
 }

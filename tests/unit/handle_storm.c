@@ -1,4 +1,4 @@
-/* core/handle.h under threads: retain, release and find on shared handles, while slots are used again and again. */
+/* core/object/handle.h under threads: retain, release and find on shared handles, while slots are used again and again. */
 #include "objects.h"
 
 enum { THREADS = 8, SHARED = 16 };
@@ -93,5 +93,5 @@ static void one_of_many_releases_wins(void) {
 
 int main(void) {
   static const struct test tests[] = { TEST(nothing_is_lost_or_found_wrongly), TEST(one_of_many_releases_wins) };
-  return RUN_ONCE("core/handle.h, under threads", tests);
+  return RUN_ONCE("core/object/handle.h, under threads", tests);
 }

@@ -1,6 +1,6 @@
 /* The readers of image formats: pure functions over bytes, with nothing of a device. */
 #include "support/images.h"
-#include "core/module.h"
+#include "core/kernel/module.h"
 #include "core/registry.h"
 #include "support/testing.h"
 

@@ -1,8 +1,8 @@
-/* Objects for tests of core/handle.h: they count how often they are destroyed.  Events stand for every kind. */
+/* Objects for tests of core/object/handle.h: they count how often they are destroyed.  Events stand for every kind. */
 #ifndef RILL_TESTS_UNIT_OBJECTS_H
 #define RILL_TESTS_UNIT_OBJECTS_H
 
-#include "core/handle.h"
+#include "core/object/handle.h"
 #include "support/testing.h"
 
 struct thing {

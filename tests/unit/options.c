@@ -1,5 +1,5 @@
-/* core/options.h: structs of older and newer callers. */
-#include "core/options.h"
+/* core/object/options.h: structs of older and newer callers. */
+#include "core/object/options.h"
 
 #include "support/testing.h"
 
@@ -87,5 +87,5 @@ int main(void) {
     TEST(reads_a_shorter_struct),      TEST(reads_a_longer_struct_if_it_knows_it_all),
     TEST(refuses_sizes_that_are_none), TEST(writes_as_far_as_there_is_room),
   };
-  return RUN_ONCE("core/options.h", tests);
+  return RUN_ONCE("core/object/options.h", tests);
 }

@@ -1,5 +1,5 @@
-/* core/pool_blocks.h: cutting and joining, against the list of what is allocated. */
-#include "core/pool_blocks.h"
+/* core/pool/blocks.h: cutting and joining, against the list of what is allocated. */
+#include "core/pool/blocks.h"
 
 #include "support/testing.h"
 
@@ -252,5 +252,5 @@ int main(void) {
     TEST(a_thorough_look_finds_what_there_is),
     TEST(alignment_wastes_less_than_a_granule),
   };
-  return RUN_ONCE("core/pool_blocks.h", tests);
+  return RUN_ONCE("core/pool/blocks.h", tests);
 }

@@ -1,5 +1,5 @@
 /* SHA-256 against the examples of the standard, in one piece and in many. */
-#include "core/sha256.h"
+#include "core/object/sha256.h"
 #include "support/testing.h"
 
 #include <stdio.h>

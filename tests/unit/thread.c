@@ -1,7 +1,7 @@
-/* core/thread.h: per-thread records and epochs. */
-#include "core/thread.h"
+/* core/object/thread.h: per-thread records and epochs. */
+#include "core/object/thread.h"
 
-#include "core/handle.h"
+#include "core/object/handle.h"
 #include "support/testing.h"
 
 static void an_epoch_shows_while_a_call_runs(void) {
@@ -93,5 +93,5 @@ int main(void) {
     TEST(waiting_for_users_waits),
     TEST(records_are_used_again),
   };
-  return RUN_ONCE("core/thread.h", tests);
+  return RUN_ONCE("core/object/thread.h", tests);
 }

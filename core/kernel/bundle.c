@@ -1,0 +1,280 @@
+/* Bundles: what rillcc writes into a program.  A bundle has one module a device, however it was loaded, and the kernels
+ * that references have found there.
+ *
+ * A bundle is the memory of a program or library that may be unloaded.  It is looked into while it is loaded and while
+ * a reference to it is looked up, both in a call that was given it; else it is an address that modules are known by.
+ * Under the lock: a module that is on the list has a bundle, and a module with kernels of references is on the list and
+ * has one reference for them, and each of them has one.  rill_bundle_unload takes all that away at once. */
+#include "core/call.h"
+#include "core/kernel/module.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Not held across a call into a backend. */
+static pthread_mutex_t loaded_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct rill__module *loaded; /* linked by next_loaded */
+
+void rill__modules_lock(void) { pthread_mutex_lock(&loaded_lock); }
+void rill__modules_unlock(void) { pthread_mutex_unlock(&loaded_lock); }
+
+/* ---- loading ---- */
+
+/* A living module of this bundle on this device, with a reference added, or NULL.  Under the lock. */
+static struct rill__module *find_loaded(const struct rill__device *device, const rill_bundle *bundle) {
+  for (struct rill__module *module = loaded; module != NULL; module = module->next_loaded) {
+    if (module->bundle == bundle && module->base.device == device && rill__object_revive(&module->base)) return module;
+  }
+  return NULL;
+}
+
+void rill__bundle_forget(struct rill__module *module) {
+  pthread_mutex_lock(&loaded_lock);
+  struct rill__module **link = &loaded;
+  while (*link != NULL && *link != module) link = &(*link)->next_loaded;
+  if (*link != NULL) *link = module->next_loaded;
+  pthread_mutex_unlock(&loaded_lock);
+}
+
+static rill_status check_bundle(const rill_bundle *bundle) {
+  RILL_REQUIRE(bundle != NULL, RILL_ERROR_INVALID_ARGUMENT, "bundle is NULL");
+  RILL_REQUIRE(bundle->magic == RILL_BUNDLE_MAGIC, RILL_ERROR_INVALID_ARGUMENT, "bundle begins with 0x%08x, not 0x%08x",
+               bundle->magic, RILL_BUNDLE_MAGIC);
+  RILL_REQUIRE(bundle->version == RILL_BUNDLE_VERSION, RILL_ERROR_INVALID_ARGUMENT,
+               "bundle \"%s\" has layout %u, this library reads layout %u" RILL_HINT
+               "compile the kernels with the rillcc "
+               "of this library",
+               bundle->name, bundle->version, RILL_BUNDLE_VERSION);
+  return RILL_OK;
+}
+
+/* Whether the bundle says the same of a kernel as the image itself, which may say nothing. */
+static rill_status check_kernel(const rill_bundle_kernel *kernel, const rill_bundle_kernel *told) {
+  if (told->arg_count == RILL__ARGS_UNKNOWN) return RILL_OK;
+  RILL_REQUIRE(kernel->arg_count == told->arg_count, RILL_ERROR_BACKEND,
+               "kernel \"%s\": the bundle says %u arguments, its image %u", kernel->name, kernel->arg_count,
+               told->arg_count);
+  for (uint32_t i = 0; i < told->arg_count; i++) {
+    RILL_REQUIRE(kernel->args[i].size == told->args[i].size, RILL_ERROR_BACKEND,
+                 "kernel \"%s\": argument %u (\"%s\") has %u bytes in the bundle, %u in its image", kernel->name, i + 1,
+                 kernel->args[i].name, kernel->args[i].size, told->args[i].size);
+  }
+  return RILL_OK;
+}
+
+/* The kernels, by the bundle's word; what they need, by the image's, if it tells. */
+static rill_status copy_kernels(const rill_bundle *bundle, const rill_bundle_image *part, struct rill__device *device,
+                                struct rill__image *out) {
+  struct rill__image told = { .parts = NULL };
+  rill_status status = RILL_OK;
+  if (RILL_DOOR(device, module, read_kernels, part, &told) != NULL) rill__image_free(&told);
+  for (size_t i = 0; i < bundle->kernel_count && status == RILL_OK; i++) {
+    const rill_bundle_kernel *kernel = &bundle->kernels[i];
+    const size_t k = rill__image_find(&told, kernel->name);
+    if (k < told.kernel_count) status = check_kernel(kernel, &told.kernels[k]);
+    if (!rill__image_copy_kernel(out, kernel, k < told.kernel_count ? &told.needs[k] : NULL)) {
+      status = rill__fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory for the kernels of bundle \"%s\"", bundle->name);
+    }
+  }
+  rill__image_free(&told);
+  return status;
+}
+
+/* A module of its own. */
+static rill_status load_new(struct rill__device *device, const rill_bundle *bundle, struct rill__module **out) {
+  const rill_bundle_image *part = rill__module_best(device, bundle->images, bundle->image_count);
+  if (part == NULL) {
+    char what[128];
+    (void)snprintf(what, sizeof what, "bundle \"%s\"", bundle->name);
+    return rill__fail_no_part(device, what, bundle->images, bundle->image_count);
+  }
+  struct rill__image inside = { .parts = NULL };
+  rill_status status = copy_kernels(bundle, part, device, &inside);
+  if (status == RILL_OK) {
+    const struct rill__module_source source = { bundle->name, bundle, part, &inside };
+    status = rill__module_new(device, &source, out);
+  }
+  rill__image_free(&inside);
+  return status;
+}
+
+rill_status rill__module_load(struct rill__device *device, const rill_bundle *bundle, struct rill__module **out) {
+  RILL_TRY(check_bundle(bundle));
+  RILL_TRY(rill__device_activate(device));
+  pthread_mutex_lock(&loaded_lock);
+  *out = find_loaded(device, bundle);
+  pthread_mutex_unlock(&loaded_lock);
+  if (*out != NULL) return RILL_OK;
+
+  struct rill__module *module = NULL;
+  RILL_TRY(load_new(device, bundle, &module));
+  pthread_mutex_lock(&loaded_lock);
+  *out = find_loaded(device, bundle);
+  if (*out == NULL) {
+    module->next_loaded = loaded;
+    loaded = module;
+    *out = module;
+    module = NULL;
+  }
+  pthread_mutex_unlock(&loaded_lock);
+  if (module != NULL) rill__object_retire(&module->base); /* another thread was first */
+  return RILL_OK;
+}
+
+rill_status rill_module_load(rill_device device, const rill_bundle *bundle, rill_module *out) {
+  rill__reclaim();
+  RILL_ENTER();
+  if (out != NULL) *out = RILL_NULL_MODULE;
+  struct rill__device *d;
+  RILL_RESOLVE(RILL__DEVICE, device, "device", &d);
+  RILL_REQUIRE(out != NULL, RILL_ERROR_INVALID_ARGUMENT, "out is NULL");
+  struct rill__module *module = NULL;
+  RILL_TRY(rill__module_load(d, bundle, &module));
+  out->id = module->base.id;
+  return RILL_OK;
+}
+
+/* ---- references ---- */
+
+/* Takes a reference away from each of these, linked by next_ref. */
+static void release_kernels(struct rill__kernel *kernels) {
+  while (kernels != NULL) {
+    struct rill__kernel *kernel = kernels;
+    struct rill__object *last = NULL;
+    kernels = kernel->next_ref;
+    (void)rill__object_release(kernel->base.id, RILL__KERNEL, &last);
+    if (last != NULL) rill__object_retire(last);
+  }
+}
+
+/* The kernel of a reference on one device.  Under the lock. */
+static struct rill__kernel *find_ref(const struct rill__device *device, const rill_bundle *bundle, const char *name) {
+  for (struct rill__module *module = loaded; module != NULL; module = module->next_loaded) {
+    if (module->bundle != bundle || module->base.device != device) continue;
+    for (struct rill__kernel *kernel = module->ref_kernels; kernel != NULL; kernel = kernel->next_ref) {
+      if (strcmp(kernel->source->name, name) == 0) return kernel;
+    }
+  }
+  return NULL;
+}
+
+/* Puts kernels, linked by next_ref, where references find them, and takes over the caller's references to them and to
+ * the module.  Kernels that another thread put there before, and all if the bundle was unloaded meanwhile, go: they are
+ * good until the end of the call, as every object that a call has found.  Gives the one of that name, or the first. */
+static struct rill__kernel *keep_for_refs(struct rill__module *module, const rill_bundle *bundle,
+                                          struct rill__kernel *kernels, const char *name) {
+  struct rill__kernel *left = NULL, *wanted = kernels;
+  bool first = false;
+  pthread_mutex_lock(&loaded_lock);
+  while (kernels != NULL) {
+    struct rill__kernel *kernel = kernels;
+    kernels = kernel->next_ref;
+    const bool keep = module->bundle == bundle && find_ref(module->base.device, bundle, kernel->source->name) == NULL;
+    struct rill__kernel **list = keep ? &module->ref_kernels : &left;
+    first = first || (keep && *list == NULL);
+    kernel->next_ref = *list;
+    *list = kernel;
+  }
+  struct rill__kernel *found = name != NULL ? find_ref(module->base.device, bundle, name) : NULL;
+  pthread_mutex_unlock(&loaded_lock);
+  release_kernels(left);
+  if (!first) rill__module_release(module); /* else it is the list's */
+  return found != NULL ? found : wanted;
+}
+
+static rill_status resolve(struct rill__device *device, const rill_bundle *bundle, const char *name,
+                           struct rill__kernel **out) {
+  pthread_mutex_lock(&loaded_lock);
+  *out = find_ref(device, bundle, name);
+  pthread_mutex_unlock(&loaded_lock);
+  if (*out != NULL) return RILL_OK;
+
+  struct rill__module *module = NULL;
+  struct rill__kernel *kernel = NULL;
+  RILL_TRY(rill__module_load(device, bundle, &module));
+  const rill_status status = rill__module_kernel(module, name, &kernel);
+  if (status == RILL_OK) {
+    *out = keep_for_refs(module, bundle, kernel, name);
+  } else {
+    rill__module_release(module);
+  }
+  return status;
+}
+
+rill_status rill__ref_resolve(struct rill__device *device, const rill_kernel_ref *ref, struct rill__kernel **out) {
+  RILL_REQUIRE(ref->bundle != NULL && ref->name != NULL, RILL_ERROR_INVALID_ARGUMENT, "ref->%s is NULL",
+               ref->bundle == NULL ? "bundle" : "name");
+  return resolve(device, ref->bundle, ref->name, out);
+}
+
+/* ---- ahead of time ---- */
+
+/* Adds the kernel of that name to `kernels`, unless references find it already. */
+static rill_status preload(struct rill__module *module, const rill_bundle *bundle, const char *name,
+                           struct rill__kernel **kernels) {
+  struct rill__device *device = module->base.device;
+  pthread_mutex_lock(&loaded_lock);
+  struct rill__kernel *kernel = find_ref(device, bundle, name);
+  pthread_mutex_unlock(&loaded_lock);
+  if (kernel == NULL) {
+    RILL_TRY(rill__module_kernel(module, name, &kernel));
+    kernel->next_ref = *kernels;
+    *kernels = kernel;
+  }
+  if (device->backend->kernel->preload == NULL) return RILL_OK;
+  return RILL_DOOR(kernel, kernel, preload, kernel);
+}
+
+rill_status rill_bundle_preload(rill_device device, const rill_bundle *bundle) {
+  rill__reclaim();
+  RILL_ENTER();
+  struct rill__device *d;
+  RILL_RESOLVE(RILL__DEVICE, device, "device", &d);
+  struct rill__module *module = NULL;
+  struct rill__kernel *kernels = NULL;
+  RILL_TRY(rill__module_load(d, bundle, &module));
+  for (size_t i = 0; i < bundle->kernel_count; i++) {
+    const rill_status status = preload(module, bundle, bundle->kernels[i].name, &kernels);
+    if (status == RILL_OK) continue;
+    release_kernels(kernels);
+    rill__module_release(module);
+    return status;
+  }
+  (void)keep_for_refs(module, bundle, kernels, NULL);
+  return RILL_OK;
+}
+
+/* Takes the modules of a bundle off the list; they are linked by next_loaded. */
+static struct rill__module *take_modules(const rill_bundle *bundle) {
+  struct rill__module *taken = NULL;
+  pthread_mutex_lock(&loaded_lock);
+  for (struct rill__module **link = &loaded; *link != NULL;) {
+    struct rill__module *module = *link;
+    if (module->bundle != bundle) {
+      link = &module->next_loaded;
+      continue;
+    }
+    *link = module->next_loaded;
+    module->bundle = NULL;
+    if (module->ref_kernels == NULL) continue; /* others hold it */
+    module->next_loaded = taken;
+    taken = module;
+  }
+  pthread_mutex_unlock(&loaded_lock);
+  return taken;
+}
+
+rill_status rill_bundle_unload(const rill_bundle *bundle) {
+  RILL_ENTER();
+  RILL_TRY(check_bundle(bundle));
+  for (struct rill__module *module = take_modules(bundle); module != NULL;) {
+    struct rill__module *next = module->next_loaded;
+    release_kernels(module->ref_kernels);
+    module->ref_kernels = NULL;
+    rill__module_release(module);
+    module = next;
+  }
+  rill__leave(&self);
+  rill__reclaim();
+  return RILL_OK;
+}

@@ -1,0 +1,149 @@
+/* Variables of modules.
+ *
+ * One that has been found is memory of the device that rill knows of: it stands in the map of allocations, so that
+ * copies check their ranges and know that it is not the host's.  It leaves the map before its module is unloaded. */
+#include "core/kernel/global.h"
+
+#include "core/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct rill__global {
+  struct rill__global *next;
+  struct rill__allocation *allocation; /* NULL: it has no bytes */
+  void *p;
+  size_t size;
+  char symbol[];
+};
+
+static pthread_mutex_t globals_lock = PTHREAD_MUTEX_INITIALIZER; /* guards the lists of all modules */
+
+void rill__globals_lock(void) { pthread_mutex_lock(&globals_lock); }
+void rill__globals_unlock(void) { pthread_mutex_unlock(&globals_lock); }
+
+/* Under the lock. */
+static const struct rill__global *find_known(const struct rill__module *module, const char *symbol) {
+  const struct rill__global *global = module->globals;
+  while (global != NULL && strcmp(global->symbol, symbol) != 0) global = global->next;
+  return global;
+}
+
+/* One that has not been found before. */
+static rill_status new_global(struct rill__module *module, const char *symbol, void *p, size_t size,
+                              struct rill__global **out) {
+  const size_t length = strlen(symbol) + 1;
+  struct rill__global *global = calloc(1, sizeof *global + length);
+  RILL_REQUIRE(global != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory to keep track of variable \"%s\"", symbol);
+  memcpy(global->symbol, symbol, length);
+  global->p = p;
+  global->size = size;
+  rill_status status = RILL_OK;
+  if (size > 0) {
+    status = rill__object_new(sizeof *global->allocation, module->base.device, symbol, rill__allocation_destroy,
+                              &global->allocation);
+  }
+  if (status != RILL_OK) {
+    free(global);
+    return status;
+  }
+  if (size > 0) {
+    global->allocation->begin = (uintptr_t)p;
+    global->allocation->size = size;
+    global->allocation->kind = RILL_MEMORY_DEVICE;
+    global->allocation->variable = true;
+  }
+  *out = global;
+  return RILL_OK;
+}
+
+static void free_global(struct rill__global *global) {
+  if (global->allocation != NULL) rill__drop(&global->allocation->base); /* nobody has found it */
+  free(global);
+}
+
+/* Puts it into the list and the map, unless another thread was first. */
+static rill_status enter(struct rill__module *module, struct rill__global *global) {
+  struct rill__allocation *other = NULL;
+  rill__globals_lock();
+  const bool first = find_known(module, global->symbol) == NULL;
+  const bool mapped = first && (global->allocation == NULL || rill__memory_insert(global->allocation, &other));
+  if (mapped) {
+    global->next = module->globals;
+    module->globals = global;
+  }
+  rill__globals_unlock();
+  if (mapped) return RILL_OK;
+  rill_status status = RILL_OK;
+  if (first && other != NULL) {
+    status = rill__fail(RILL_ERROR_BACKEND, "variable \"%s\": %zu bytes at %p, where other memory is", global->symbol,
+                        global->size, global->p);
+  } else if (first) {
+    status = rill__fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory to keep track of variable \"%s\"", global->symbol);
+  }
+  free_global(global);
+  return status;
+}
+
+rill_status rill__global_find(struct rill__module *module, const char *symbol, void **p, size_t *size) {
+  rill__globals_lock();
+  const struct rill__global *known = find_known(module, symbol);
+  if (known != NULL) {
+    *p = known->p;
+    *size = known->size;
+  }
+  rill__globals_unlock();
+  if (known != NULL) return RILL_OK;
+  void *found = NULL;
+  size_t bytes = 0;
+  if (symbol[0] != '\0') RILL_TRY(RILL_DOOR(module, module, global, module, symbol, &found, &bytes));
+  RILL_REQUIRE(found != NULL, RILL_ERROR_NOT_FOUND,
+               "there is no variable \"%s\" in %s on %s" RILL_HINT
+               "declare it __constant__ or __device__ outside namespaces, and use it in a kernel",
+               symbol, rill__name_of(&module->base).text, module->base.device->name);
+  struct rill__global *global = NULL;
+  RILL_TRY(new_global(module, symbol, found, bytes, &global));
+  RILL_TRY(enter(module, global));
+  *p = found;
+  *size = bytes;
+  return RILL_OK;
+}
+
+void rill__globals_forget(struct rill__module *module) {
+  while (module->globals != NULL) { /* nobody else has the module any more */
+    struct rill__global *global = module->globals;
+    module->globals = global->next;
+    if (global->allocation != NULL) {
+      rill__memory_forget(global->allocation);
+      rill__object_defer(&global->allocation->base);
+    }
+    free(global);
+  }
+}
+
+rill_status rill_module_get_global(rill_module module, const char *symbol, void **p, size_t *size) {
+  rill__reclaim();
+  RILL_ENTER();
+  if (p != NULL) *p = NULL;
+  if (size != NULL) *size = 0;
+  struct rill__module *m;
+  RILL_RESOLVE(RILL__MODULE, module, "module", &m);
+  RILL_REQUIRE(symbol != NULL && p != NULL, RILL_ERROR_INVALID_ARGUMENT, "%s is NULL", symbol == NULL ? "symbol" : "p");
+  RILL_TRY(rill__check_usable(m->base.device));
+  void *found = NULL;
+  size_t bytes = 0;
+  RILL_TRY(rill__global_find(m, symbol, &found, &bytes));
+  *p = found;
+  if (size != NULL) *size = bytes;
+  return RILL_OK;
+}
+
+rill_status rill_module_native(rill_module module, uintptr_t *out) {
+  RILL_ENTER();
+  if (out != NULL) *out = 0;
+  struct rill__module *m;
+  RILL_RESOLVE(RILL__MODULE, module, "module", &m);
+  RILL_REQUIRE(out != NULL, RILL_ERROR_INVALID_ARGUMENT, "out is NULL");
+  if (m->base.device->backend->module->native != NULL) *out = RILL_DOOR(m, module, native, m);
+  return RILL_OK;
+}

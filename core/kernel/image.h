@@ -1,0 +1,65 @@
+/* What an image of kernels holds: its parts, each of one target, and its kernels with their arguments.
+ *
+ * A module has one of these of its own, copied from a bundle or read from the bytes of an image that rillcc did not
+ * bundle, and needs neither the bundle nor the bytes once it is loaded.
+ *
+ * Readers of formats are pure functions over bytes that may be anything.  They look at nothing outside of them, trust
+ * no number in them, and give NULL or what is wrong, as a static text.  Where memory runs out they note it in
+ * `no_memory`, and go on or give any text. */
+#ifndef RILL_CORE_KERNEL_IMAGE_H
+#define RILL_CORE_KERNEL_IMAGE_H
+
+#include <rill/bundle.h>
+#include <rill/rill.h>
+
+/* In rill_bundle_kernel.arg_count: the image does not tell. */
+#define RILL__ARGS_UNKNOWN UINT32_MAX
+
+/* What an image says of a kernel beside its arguments; 0 where it says nothing. */
+struct rill__kernel_needs {
+  uint32_t block[3]; /* the only shape of a block that it runs in */
+  uint32_t max_threads, warp_size;
+  uint64_t static_shared;
+};
+
+struct rill__image {
+  rill_bundle_image *parts; /* their data belong to others */
+  rill_bundle_kernel *kernels;
+  struct rill__kernel_needs *needs; /* of each kernel */
+  size_t part_count, kernel_count;
+  bool kernels_unknown; /* there may be others than the image tells */
+  bool no_memory;
+};
+
+#pragma GCC visibility push(hidden)
+
+/* Each adds a copy of its strings; false, and no_memory, if there is no memory for it.  An argument belongs to the
+ * kernel that was added last, which then has known ones. */
+bool rill__image_add_part(struct rill__image *image, const char *backend, const char *target, const void *data,
+                          size_t size);
+bool rill__image_add_kernel(struct rill__image *image, const char *name, size_t length, uint32_t arg_count);
+bool rill__image_add_arg(struct rill__image *image, const char *name, size_t length, uint32_t size);
+
+/* Where the argument that was added last lies among the others, in bytes. */
+void rill__image_set_offset(struct rill__image *image, uint32_t offset);
+
+/* The number of a kernel; kernel_count if there is none of that name. */
+size_t rill__image_find(const struct rill__image *image, const char *name);
+
+/* Adds a kernel as another image, or a bundle, has it. */
+bool rill__image_copy_kernel(struct rill__image *image, const rill_bundle_kernel *kernel,
+                             const struct rill__kernel_needs *needs);
+
+void rill__image_free(struct rill__image *image); /* what it points to */
+
+#pragma GCC visibility pop
+
+/* A name longer than this is taken for damage. */
+enum { RILL__NAME_MOST = 4095 };
+
+/* Are the `n` bytes from `offset` within `size`? */
+static inline bool rill__inside(uint64_t size, uint64_t offset, uint64_t n) {
+  return offset <= size && n <= size - offset;
+}
+
+#endif

@@ -1,0 +1,318 @@
+#include "core/kernel/launch.h"
+
+#include "core/held/held.h"
+#include "core/kernel/launch_extras.h"
+#include "core/kernel/module.h"
+#include "core/memory.h"
+#include "core/object/options.h"
+
+#include <string.h>
+
+static const char axes[] = { 'x', 'y', 'z' };
+
+enum { MAX_ARGS = 1024 }; /* more than any driver's 4 KiB of arguments can hold in practice */
+
+static rill_status check_dimensions(const struct rill__kernel *kernel, const char *what, const uint32_t size[3],
+                                    const uint32_t limit[3]) {
+  RILL_REQUIRE(size[0] != 0, RILL_ERROR_INVALID_ARGUMENT, "kernel \"%s\": %s.x is 0", kernel->source->name, what);
+  for (int i = 0; i < 3; i++) {
+    RILL_REQUIRE(size[i] <= limit[i], RILL_ERROR_OUT_OF_RANGE, "kernel \"%s\": %s.%c is %u, the limit of %s is %u",
+                 kernel->source->name, what, axes[i], size[i], kernel->base.device->name, limit[i]);
+  }
+  return RILL_OK;
+}
+
+static void read_dim3(uint32_t into[3], rill_dim3 from) {
+  into[0] = from.x;
+  into[1] = from.y == 0 ? 1 : from.y;
+  into[2] = from.z == 0 ? 1 : from.z;
+}
+
+/* More than is allowed so far. */
+static __attribute__((noinline)) rill_status opt_in_to_shared(struct rill__kernel *kernel, uint64_t bytes) {
+  const struct rill__device *device = kernel->base.device;
+  const uint64_t limit = device->info.shared_per_block_optin, fixed = kernel->static_shared;
+  RILL_REQUIRE(fixed <= limit && bytes <= limit - fixed, RILL_ERROR_OUT_OF_RANGE,
+               "kernel \"%s\": %llu bytes of dynamic shared memory and %llu of static, the limit of %s is %llu",
+               kernel->source->name, (unsigned long long)bytes, (unsigned long long)fixed, device->name,
+               (unsigned long long)limit);
+  if (device->backend->kernel->allow_shared == NULL) return RILL_OK;
+  RILL_TRY(RILL_DOOR(kernel, kernel, allow_shared, kernel, bytes));
+  uint64_t allowed = atomic_load(&kernel->shared_allowed);
+  while (allowed < bytes && !atomic_compare_exchange_weak(&kernel->shared_allowed, &allowed, bytes)) {
+  }
+  return RILL_OK;
+}
+
+static inline rill_status check_shared(struct rill__kernel *kernel, uint64_t bytes) {
+  if (RILL__LIKELY(bytes <= atomic_load_explicit(&kernel->shared_allowed, memory_order_relaxed))) return RILL_OK;
+  return opt_in_to_shared(kernel, bytes);
+}
+
+rill_status rill__launch_check_shared(struct rill__kernel *kernel, uint64_t bytes) {
+  return check_shared(kernel, bytes);
+}
+
+/* More blocks than every device with clusters can run: the driver says how many this launch may have. */
+static rill_status check_large_cluster(struct rill__kernel *kernel, const struct rill__launch *launch,
+                                       uint64_t blocks) {
+  uint32_t limit = RILL__PORTABLE_CLUSTER;
+  if (kernel->base.device->backend->kernel->cluster_limit != NULL) {
+    RILL_TRY(RILL_DOOR(kernel, kernel, cluster_limit, kernel, launch, &limit));
+  }
+  RILL_REQUIRE(blocks <= limit, RILL_ERROR_OUT_OF_RANGE,
+               "kernel \"%s\": a cluster of %u x %u x %u blocks, the limit of %s is %u blocks", kernel->source->name,
+               launch->cluster[0], launch->cluster[1], launch->cluster[2], kernel->base.device->name, limit);
+  return RILL_OK;
+}
+
+static rill_status check_cluster(struct rill__kernel *kernel, const rill_launch *shape, struct rill__launch *out) {
+  struct rill__device *device = kernel->base.device;
+  const char *why = "";
+  read_dim3(out->cluster, shape->cluster);
+  RILL_REQUIRE(out->cluster[0] != 0, RILL_ERROR_INVALID_ARGUMENT, "rill_launch.cluster.x is 0, y is %u and z is %u",
+               shape->cluster.y, shape->cluster.z);
+  uint64_t blocks = out->cluster[0];
+  for (int i = 1; i < 3 && blocks <= UINT32_MAX; i++) blocks *= out->cluster[i]; /* past that it is too many anyway */
+  if (blocks == 1) return RILL_OK;                                               /* what every launch has */
+  RILL_REQUIRE(RILL_DOOR(device, device, supports, device, RILL_FEATURE_CLUSTER, &why), RILL_ERROR_UNSUPPORTED,
+               "rill_launch.cluster on %s: %s", device->name, why);
+  for (int i = 0; i < 3; i++) {
+    RILL_REQUIRE(out->grid[i] % out->cluster[i] == 0, RILL_ERROR_INVALID_ARGUMENT,
+                 "grid.%c is %u blocks, no multiple of the cluster's %u", axes[i], out->grid[i], out->cluster[i]);
+  }
+  out->clustered = true;
+  return blocks <= RILL__PORTABLE_CLUSTER ? RILL_OK : check_large_cluster(kernel, out, blocks);
+}
+
+/* Of a kernel that was compiled for one shape of cluster. */
+static rill_status check_required_cluster(const struct rill__kernel *kernel, const struct rill__launch *launch) {
+  const uint32_t *cluster = kernel->required_cluster;
+  RILL_REQUIRE(
+      !launch->clustered || memcmp(cluster, launch->cluster, sizeof launch->cluster) == 0, RILL_ERROR_INVALID_ARGUMENT,
+      "kernel \"%s\": it was compiled for clusters of %u x %u x %u blocks, not of %u x %u x %u", kernel->source->name,
+      cluster[0], cluster[1], cluster[2], launch->cluster[0], launch->cluster[1], launch->cluster[2]);
+  for (int i = 0; i < 3; i++) {
+    RILL_REQUIRE(launch->grid[i] % cluster[i] == 0, RILL_ERROR_INVALID_ARGUMENT,
+                 "grid.%c is %u blocks, no multiple of the %u of the cluster that kernel \"%s\" requires", axes[i],
+                 launch->grid[i], cluster[i], kernel->source->name);
+  }
+  return RILL_OK;
+}
+
+static rill_status fail_block(const struct rill__kernel *kernel, const uint32_t block[3]) {
+  return rill__fail(RILL_ERROR_INVALID_ARGUMENT,
+                    "kernel \"%s\": it was compiled for blocks of %u x %u x %u threads, not of %u x %u x %u",
+                    kernel->source->name, kernel->block[0], kernel->block[1], kernel->block[2], block[0], block[1],
+                    block[2]);
+}
+
+/* Inlined: each launch goes through it. */
+static inline __attribute__((always_inline)) rill_status
+check_shape(struct rill__kernel *kernel, const rill_launch *shape, struct rill__launch *out) {
+  struct rill__device *device = kernel->base.device;
+  const char *name = kernel->source->name;
+  RILL_REQUIRE(shape->reserved == 0, RILL_ERROR_INVALID_ARGUMENT, "rill_launch.reserved is %u, not 0", shape->reserved);
+  read_dim3(out->grid, shape->grid);
+  read_dim3(out->block, shape->block);
+  RILL_TRY(check_dimensions(kernel, "grid", out->grid, device->info.max_grid_dim));
+  RILL_TRY(check_dimensions(kernel, "block", out->block, device->info.max_block_dim));
+  const uint64_t threads = (uint64_t)out->block[0] * out->block[1] * out->block[2];
+  if (RILL__UNLIKELY(kernel->block[0] != 0) && memcmp(kernel->block, out->block, sizeof out->block) != 0) {
+    return fail_block(kernel, out->block);
+  }
+  RILL_REQUIRE(threads <= kernel->max_threads, RILL_ERROR_OUT_OF_RANGE,
+               "kernel \"%s\": a block of %u x %u x %u is %llu threads, the limit is %u", name, out->block[0],
+               out->block[1], out->block[2], (unsigned long long)threads, kernel->max_threads);
+  for (int i = 0; i < 3 && device->max_threads_per_dim != 0; i++) {
+    RILL_REQUIRE((uint64_t)out->grid[i] * out->block[i] <= device->max_threads_per_dim, RILL_ERROR_OUT_OF_RANGE,
+                 "kernel \"%s\": %u blocks of %u threads in %c, the limit of %s is %llu threads", name, out->grid[i],
+                 out->block[i], axes[i], device->name, (unsigned long long)device->max_threads_per_dim);
+  }
+  RILL_TRY(check_shared(kernel, shape->shared_mem_bytes));
+  out->shared_mem_bytes = shape->shared_mem_bytes;
+  if (RILL__UNLIKELY(shape->cluster.x != 0 || shape->cluster.y != 0 || shape->cluster.z != 0)) {
+    RILL_TRY(check_cluster(kernel, shape, out));
+  }
+  if (RILL__UNLIKELY(kernel->required_cluster[0] != 0)) RILL_TRY(check_required_cluster(kernel, out));
+  return RILL_OK;
+}
+
+rill_status rill__launch_check_shape(struct rill__kernel *kernel, const rill_launch *shape, struct rill__launch *out) {
+  return check_shape(kernel, shape, out);
+}
+
+/* Before there is room for `count` values. */
+static rill_status check_arg_count(const rill_bundle_kernel *source, const rill_arg *args, size_t count) {
+  RILL_REQUIRE(count == source->arg_count || source->arg_count == RILL__ARGS_UNKNOWN, RILL_ERROR_INVALID_ARGUMENT,
+               "kernel \"%s\": %zu arguments passed, %u expected", source->name, count, source->arg_count);
+  RILL_REQUIRE(args != NULL || count == 0, RILL_ERROR_INVALID_ARGUMENT, "kernel \"%s\": args is NULL, %zu expected",
+               source->name, count);
+  RILL_REQUIRE(count <= MAX_ARGS, RILL_ERROR_OUT_OF_RANGE, "kernel \"%s\": %zu arguments, the limit is %d",
+               source->name, count, MAX_ARGS);
+  return RILL_OK;
+}
+
+/* With the argument's name, if the image tells it. */
+static __attribute__((cold)) rill_status fail_arg(const rill_bundle_kernel *source, const rill_arg *arg, size_t i) {
+  const bool known = source->arg_count != RILL__ARGS_UNKNOWN;
+  const char *name = known ? source->args[i].name : "";
+  const char *open = name[0] != '\0' ? " (\"" : "", *close = name[0] != '\0' ? "\")" : "";
+  RILL_REQUIRE(!known || arg->size == source->args[i].size, RILL_ERROR_INVALID_ARGUMENT,
+               "kernel \"%s\": argument %zu%s%s%s: %zu bytes passed, %u expected", source->name, i + 1, open, name,
+               close, arg->size, source->args[i].size);
+  return rill__fail(RILL_ERROR_INVALID_ARGUMENT, "kernel \"%s\": argument %zu%s%s%s: data is NULL", source->name, i + 1,
+                    open, name, close);
+}
+
+static rill_status read_args(const rill_bundle_kernel *source, const rill_arg *args, size_t count, void **values) {
+  const bool known = source->arg_count != RILL__ARGS_UNKNOWN;
+  for (size_t i = 0; i < count; i++) {
+    const bool right = !known || args[i].size == source->args[i].size;
+    if (RILL__UNLIKELY(!right || args[i].data == NULL)) return fail_arg(source, &args[i], i);
+    values[i] = (void *)(uintptr_t)args[i].data;
+  }
+  values[count] = NULL;
+  return RILL_OK;
+}
+
+/* Whether one of the arguments, or a member of one, may point to memory that rill does not know.  What the memory that
+ * it points to has in it, nobody looks at. */
+static __attribute__((noinline)) bool reaches_out(const struct rill__device *device, const rill_arg *args,
+                                                  size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    for (size_t at = 0; at + sizeof(uint64_t) <= args[i].size; at += sizeof(uint64_t)) {
+      uint64_t word = 0;
+      memcpy(&word, (const char *)args[i].data + at, sizeof word);
+      if (device->backend->memory->may_be_address(word) && rill__ranges_find((void *)(uintptr_t)word) == NULL)
+        return true;
+    }
+  }
+  return false;
+}
+
+__attribute__((noinline)) rill_status rill__launch_read(rill_launch *into, const rill_launch *from) {
+  *into = (rill_launch)RILL_LAUNCH_INIT;
+  return rill__options_read(into, sizeof *into, from, "rill_launch");
+}
+
+/* Of a stream that is held, or was a moment ago. */
+static __attribute__((noinline)) rill_status submit_held(struct rill__stream *stream, const struct rill__launch *launch,
+                                                         struct rill__constants **constants, bool *taken) {
+  if (launch->kernel->source->arg_count == RILL__ARGS_UNKNOWN)
+    return rill__fail_unknown_args(launch->kernel); /* they would be copied */
+  RILL_REQUIRE(launch->extras == NULL || launch->extras->event == NULL, RILL_ERROR_UNSUPPORTED,
+               "rill_launch.attributes: RILL_ATTR_PROGRAMMATIC_EVENT on %s: %s is held, and a record that only a "
+               "kernel makes cannot be waited for there, up to version %d.%d" RILL_HINT
+               "record the event behind the launch",
+               stream->base.device->name, rill__name_of(&stream->base).text, RILL_VERSION_MAJOR, RILL_VERSION_MINOR);
+  return rill__held_launch(stream, launch, constants, taken);
+}
+
+/* The driver has the launch, or the stream's queue. */
+static inline __attribute__((always_inline)) rill_status
+submit(struct rill__stream *stream, const struct rill__launch *launch, struct rill__constants **constants) {
+  if (rill__is_held(stream)) {
+    bool taken = false;
+    RILL_TRY(submit_held(stream, launch, constants, &taken));
+    if (taken) return RILL_OK;
+  }
+  rill_status status = RILL_OK;
+  RILL_SUBMIT(status, stream, kernel, launch, stream, launch);
+  return status;
+}
+
+/* A launch that records an event. */
+static rill_status submit_recording(struct rill__stream *stream, const struct rill__launch *launch,
+                                    struct rill__launch_extras *extras, struct rill__constants **constants) {
+  struct rill__thread *const self = rill__self;
+  struct rill__recording recording;
+  RILL_TRY(rill__recording_begin(&recording, stream, extras->event));
+  extras->event = recording.target;
+  rill__submission_begin(&recording.target->work, self);
+  const rill_status status = submit(stream, launch, constants);
+  rill__submission_end(&recording.target->work, self);
+  rill__recording_end(&recording, status);
+  return status;
+}
+
+/* The same with attributes and constants. */
+static __attribute__((noinline)) rill_status submit_with_extras(struct rill__stream *stream, const rill_launch *shape,
+                                                                struct rill__launch *launch) {
+  struct rill__launch_extras extras = { .set = 0 };
+  struct rill__constants *constants = NULL;
+  RILL_TRY(rill__attributes_read(stream, shape, launch, &extras));
+  RILL_TRY(rill__constants_take(stream, launch->kernel, shape, &extras, &constants));
+  if (extras.set != 0 || extras.constant_count != 0) launch->extras = &extras;
+  rill_status status = RILL_OK;
+  if (extras.event == NULL) {
+    status = submit(stream, launch, &constants);
+  } else {
+    status = submit_recording(stream, launch, &extras, &constants);
+  }
+  rill__constants_finish(stream, constants);
+  return status;
+}
+
+static rill_status launch(struct rill__stream *stream, struct rill__kernel *kernel, const rill_launch *shape,
+                          const rill_arg *args, size_t count) {
+  RILL_TRY(rill__check_same_device(&stream->base, &kernel->base));
+  RILL_REQUIRE(shape != NULL, RILL_ERROR_INVALID_ARGUMENT, "launch is NULL");
+  rill_launch copy; /* filled in where it is needed: that costs more than the rest of the call */
+  if (RILL__UNLIKELY(shape->struct_size != sizeof copy)) {
+    RILL_TRY(rill__launch_read(&copy, shape));
+    shape = &copy;
+  }
+  struct rill__launch l; /* every field is set below but the cluster, which counts only if there is one */
+  l.kernel = kernel;
+  l.clustered = false;
+  l.extras = NULL;
+  RILL_TRY(check_shape(kernel, shape, &l));
+  l.label = shape->label;
+  RILL_TRY(check_arg_count(kernel->source, args, count));
+  void *values[count + 1];
+  RILL_TRY(read_args(kernel->source, args, count, values));
+  RILL_TRY(rill__check_usable(stream->base.device));
+  l.args = values;
+  l.reaches_out =
+      stream->base.device->backend->memory->may_be_address != NULL && reaches_out(stream->base.device, args, count);
+  if (RILL__UNLIKELY(shape->attribute_count != 0 || shape->constant_count != 0)) {
+    return submit_with_extras(stream, shape, &l);
+  }
+  return submit(stream, &l, NULL);
+}
+
+rill_status rill_stream_launch(rill_stream stream, rill_kernel kernel, const rill_launch *shape, const rill_arg *args,
+                               size_t arg_count) {
+  RILL_ENTER();
+  struct rill__stream *s;
+  struct rill__kernel *k;
+  RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
+  RILL_RESOLVE(RILL__KERNEL, kernel, "kernel", &k);
+  return launch(s, k, shape, args, arg_count);
+}
+
+/* A reference's cache holds the ids of the kernels it was last found as on two devices.  Each word stands by itself:
+ * an id that is stale, or of another device's kernel, is looked up anew. */
+static struct rill__kernel *cached_kernel(const struct rill__device *device, rill_kernel_ref *ref) {
+  for (int i = 0; i < 2; i++) {
+    struct rill__kernel *kernel = rill__find(__atomic_load_n(&ref->cache[i], __ATOMIC_RELAXED), RILL__KERNEL);
+    if (kernel != NULL && kernel->base.device == device) return kernel;
+  }
+  return NULL;
+}
+
+rill_status rill_stream_launch_ref(rill_stream stream, rill_kernel_ref *ref, const rill_launch *shape,
+                                   const rill_arg *args, size_t arg_count) {
+  RILL_ENTER();
+  struct rill__stream *s;
+  RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
+  RILL_REQUIRE(ref != NULL, RILL_ERROR_INVALID_ARGUMENT, "ref is NULL");
+  struct rill__kernel *kernel = cached_kernel(s->base.device, ref);
+  if (RILL__UNLIKELY(kernel == NULL)) {
+    RILL_TRY(rill__check_usable(s->base.device));
+    RILL_TRY(rill__ref_resolve(s->base.device, ref, &kernel));
+    __atomic_store_n(&ref->cache[(unsigned)s->base.device->info.ordinal % 2], kernel->base.id, __ATOMIC_RELAXED);
+  }
+  return launch(s, kernel, shape, args, arg_count);
+}

@@ -1,0 +1,244 @@
+#include "core/kernel/module.h"
+#include "core/call.h"
+#include "core/kernel/global.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- unloading ----
+ *
+ * Drivers wait for running kernels when they unload a module, some with all other calls locked out.  So a module that
+ * is not needed any more first marks each stream of its device behind the work there, and is unloaded by a later call
+ * that finds all marks complete; of a GPU, whose driver waits for newer work too, only while the device has none. */
+
+/* Marks one stream; false if it cannot be marked now. */
+static bool mark_stream(struct rill__module *module, struct rill__stream *stream) {
+  if (rill__known_idle(stream)) return true;
+  bool capturing = false;
+  struct rill__event *mark = NULL;
+  if (RILL_DOOR(stream, stream, is_capturing, stream, &capturing) != RILL_OK || capturing) return false;
+  if (rill__event_create(module->base.device, NULL, &mark) != RILL_OK) return false;
+  if (RILL_DOOR(stream, stream, record, stream, mark, 0) != RILL_OK) {
+    rill__object_retire(&mark->base);
+    return false;
+  }
+  module->marks[module->mark_count++] = mark;
+  return true;
+}
+
+static void remove_marks(struct rill__module *module) {
+  for (size_t i = 0; i < module->mark_count; i++) rill__object_retire(&module->marks[i]->base);
+  free(module->marks);
+  module->marks = NULL;
+  module->mark_count = 0;
+}
+
+static bool mark_streams(struct rill__module *module) {
+  size_t count = 0;
+  struct rill__stream **streams = rill__device_visit_streams(module->base.device, &count);
+  if (streams == NULL) return false;
+  module->marks = malloc((count + 1) * sizeof *module->marks);
+  bool marked = module->marks != NULL;
+  for (size_t i = 0; i < count; i++) {
+    marked = marked && mark_stream(module, streams[i]);
+    rill__stream_leave(streams[i]);
+  }
+  free(streams);
+  if (!marked) remove_marks(module);
+  return marked;
+}
+
+/* Whether no submitted work uses the module.  A lost device has no work, and answers nothing. */
+static bool is_unused(struct rill__module *module) {
+  if (atomic_load(&module->base.device->lost) == RILL_OK) {
+    if (!module->marked) module->marked = mark_streams(module);
+    if (!module->marked) return false;
+    for (size_t i = 0; i < module->mark_count; i++) {
+      bool complete = false;
+      const rill_status status = RILL_DOOR(module->marks[i], event, is_ready, module->marks[i], &complete);
+      if (status == RILL_OK && !complete) return false;
+    }
+  }
+  remove_marks(module);
+  return true;
+}
+
+static bool may_unload(struct rill__device *device) { return !device->backend->gpu || rill__device_is_idle(device); }
+
+static void destroy_module(struct rill__object *object) {
+  struct rill__module *module = (struct rill__module *)object;
+  if (module->loaded) {
+    if (!is_unused(module) || !may_unload(module->base.device)) {
+      rill__object_postpone(object);
+      return;
+    }
+    rill__globals_forget(module);
+    RILL_DOOR(module, module, unload, module);
+  }
+  rill__image_free(&module->inside);
+  rill__object_free(object);
+}
+
+/* ---- loading ---- */
+
+/* How much of the list of kernels a text has room for. */
+enum { LIST_SIZE = 600 };
+
+const rill_bundle_image *rill__module_best(struct rill__device *device, const rill_bundle_image *parts, size_t count) {
+  const rill_bundle_image *best = NULL;
+  uint32_t best_fit = 0;
+  for (size_t i = 0; i < count; i++) {
+    if (strcmp(parts[i].backend, device->backend->name) != 0) continue;
+    const uint32_t fit = RILL_DOOR(device, module, fit, device, &parts[i]);
+    if (fit > best_fit) {
+      best = &parts[i];
+      best_fit = fit;
+    }
+  }
+  return best;
+}
+
+rill_status rill__fail_no_part(struct rill__device *device, const char *what, const rill_bundle_image *parts,
+                               size_t count) {
+  char inside[400] = "nothing", needs[128] = "";
+  size_t used = 0;
+  for (size_t i = 0; i < count && used < sizeof inside; i++) {
+    used += (size_t)snprintf(inside + used, sizeof inside - used, "%s%s:%s", i > 0 ? ", " : "", parts[i].backend,
+                             parts[i].target);
+  }
+  RILL_DOOR(device, module, needs, device, needs, sizeof needs);
+  return rill__fail(RILL_ERROR_NOT_FOUND,
+                    "%s has no image for %s: it holds %s; needed is %s:%s" RILL_HINT "compile the kernels for that "
+                    "target, too",
+                    what, device->name, inside, device->backend->name, needs);
+}
+
+static rill_status load(struct rill__module *module, const rill_bundle_image *part) {
+  RILL_TRY(RILL_DOOR(module, module, load, module, part));
+  module->loaded = true;
+  for (size_t i = 0; i < module->inside.part_count; i++) module->inside.parts[i].data = NULL; /* going away */
+  if (module->inside.kernels_unknown && module->base.device->backend->module->list != NULL) {
+    RILL_DOOR(module, module, list, module, &module->inside);
+    module->inside.kernels_unknown = false;
+  }
+  RILL_REQUIRE(!module->inside.no_memory, RILL_ERROR_OUT_OF_MEMORY, "no host memory for the names of the kernels");
+  return rill__object_publish(&module->base, RILL__MODULE);
+}
+
+rill_status rill__module_new(struct rill__device *device, const struct rill__module_source *source,
+                             struct rill__module **out) {
+  struct rill__module *module = NULL;
+  const size_t size = RILL__PART_OFFSET(struct rill__module) + device->backend->module_size;
+  RILL_TRY(rill__object_new(size, device, source->label, destroy_module, &module));
+  module->bundle = source->bundle;
+  module->inside = *source->inside;
+  *source->inside = (struct rill__image){ .parts = NULL };
+  const rill_status status = load(module, source->part);
+  if (status != RILL_OK) {
+    rill__drop(&module->base);
+    return status;
+  }
+  *out = module;
+  return RILL_OK;
+}
+
+void rill__module_end(struct rill__module *module) {
+  rill__bundle_forget(module);
+  rill__object_retire(&module->base);
+}
+
+void rill__module_release(struct rill__module *module) {
+  struct rill__object *last = NULL;
+  (void)rill__object_release(module->base.id, RILL__MODULE, &last);
+  if (last != NULL) rill__module_end((struct rill__module *)last);
+}
+
+rill_status rill_module_retain(rill_module module) {
+  RILL_ENTER();
+  return rill__object_retain(module.id, RILL__MODULE);
+}
+
+rill_status rill_module_release(rill_module module) {
+  RILL_ENTER();
+  struct rill__object *last = NULL;
+  const rill_status status = rill__object_release(module.id, RILL__MODULE, &last);
+  if (last != NULL) rill__module_end((struct rill__module *)last);
+  rill__leave(&self);
+  rill__reclaim();
+  return status;
+}
+
+/* ---- kernels ---- */
+
+static void destroy_kernel(struct rill__object *object) {
+  struct rill__kernel *kernel = (struct rill__kernel *)object;
+  if (kernel->found && object->device->backend->kernel->forget != NULL) RILL_DOOR(kernel, kernel, forget, kernel);
+  rill__drop(&kernel->module->base);
+  rill__image_free(&kernel->own);
+  rill__object_free(object);
+}
+
+static rill_status fail_no_kernel(const struct rill__image *image, const char *name) {
+  char inside[LIST_SIZE] = "none";
+  size_t used = 0;
+  for (size_t i = 0; i < image->kernel_count && used < sizeof inside; i++) {
+    used += (size_t)snprintf(inside + used, sizeof inside - used, "%s%s", i > 0 ? ", " : "", image->kernels[i].name);
+  }
+  return rill__fail(RILL_ERROR_NOT_FOUND, "there is no kernel \"%s\"; the kernels are: %s", name, inside);
+}
+
+/* Fills in what its module knows of the kernel. */
+static rill_status describe(struct rill__kernel *kernel, size_t i, const char *name) {
+  const struct rill__image *image = &kernel->module->inside;
+  const bool made = i < image->kernel_count
+                        ? rill__image_copy_kernel(&kernel->own, &image->kernels[i], &image->needs[i])
+                        : rill__image_add_kernel(&kernel->own, name, strlen(name), RILL__ARGS_UNKNOWN);
+  RILL_REQUIRE(made, RILL_ERROR_OUT_OF_MEMORY, "no host memory for the kernel \"%s\"", name);
+  kernel->source = kernel->own.kernels;
+  memcpy(kernel->block, kernel->own.needs->block, sizeof kernel->block);
+  return RILL_OK;
+}
+
+static rill_status find(struct rill__kernel *kernel) {
+  RILL_TRY(RILL_DOOR(kernel, kernel, find, kernel));
+  kernel->found = true;
+  RILL_REQUIRE(!kernel->own.no_memory, RILL_ERROR_OUT_OF_MEMORY, "no host memory for the arguments of \"%s\"",
+               kernel->source->name);
+  const struct rill__kernel_needs *needs = kernel->own.needs;
+  if (needs->max_threads != 0 && needs->max_threads < kernel->max_threads) kernel->max_threads = needs->max_threads;
+  return rill__object_publish(&kernel->base, RILL__KERNEL);
+}
+
+rill_status rill__module_kernel(struct rill__module *module, const char *name, struct rill__kernel **out) {
+  const size_t i = rill__image_find(&module->inside, name);
+  if (i == module->inside.kernel_count && !module->inside.kernels_unknown) return fail_no_kernel(&module->inside, name);
+  struct rill__device *device = module->base.device;
+  struct rill__kernel *kernel = NULL;
+  const size_t size = RILL__PART_OFFSET(struct rill__kernel) + device->backend->kernel_size;
+  RILL_TRY(rill__object_new(size, device, name, destroy_kernel, &kernel));
+  rill__keep(&module->base);
+  kernel->module = module;
+  rill_status status = describe(kernel, i, name);
+  if (status == RILL_OK) status = find(kernel);
+  if (status != RILL_OK) {
+    rill__drop(&kernel->base);
+    return status;
+  }
+  *out = kernel;
+  return RILL_OK;
+}
+
+rill_status rill_module_get_kernel(rill_module module, const char *name, rill_kernel *out) {
+  rill__reclaim();
+  RILL_ENTER();
+  if (out != NULL) *out = RILL_NULL_KERNEL;
+  struct rill__module *m;
+  RILL_RESOLVE(RILL__MODULE, module, "module", &m);
+  RILL_REQUIRE(name != NULL && out != NULL, RILL_ERROR_INVALID_ARGUMENT, "%s is NULL", name == NULL ? "name" : "out");
+  RILL_TRY(rill__check_usable(m->base.device));
+  struct rill__kernel *kernel = NULL;
+  RILL_TRY(rill__module_kernel(m, name, &kernel));
+  out->id = kernel->base.id;
+  return RILL_OK;
+}

@@ -1,0 +1,36 @@
+#include "core/object/options.h"
+
+#include <string.h>
+
+rill_status rill__options_read(void *into, size_t size, const void *from, const char *what) {
+  if (from == NULL) return RILL_OK;
+  size_t given;
+  memcpy(&given, from, sizeof given);
+  RILL_REQUIRE(given >= sizeof given, RILL_ERROR_INVALID_ARGUMENT,
+               "%s.struct_size is %zu" RILL_HINT "initialize the struct with its _INIT macro", what, given);
+  const unsigned char *bytes = from;
+  for (size_t i = size; i < given; i++) {
+    RILL_REQUIRE(bytes[i] == 0, RILL_ERROR_INVALID_ARGUMENT,
+                 "%s has a field at byte %zu that this library of %zu bytes does not know" RILL_HINT
+                 "leave newer fields zero, or use a newer library",
+                 what, i, size);
+  }
+  memcpy(into, from, given < size ? given : size);
+  memcpy(into, &size, sizeof size);
+  return RILL_OK;
+}
+
+void rill__options_write(void *to, const void *from, size_t size) {
+  size_t given;
+  memcpy(&given, to, sizeof given);
+  memcpy((char *)to + sizeof given, (const char *)from + sizeof given, (given < size ? given : size) - sizeof given);
+}
+
+rill_status rill__options_check_output(const void *to, const char *what) {
+  RILL_REQUIRE(to != NULL, RILL_ERROR_INVALID_ARGUMENT, "%s is NULL", what);
+  size_t given;
+  memcpy(&given, to, sizeof given);
+  RILL_REQUIRE(given >= sizeof given, RILL_ERROR_INVALID_ARGUMENT,
+               "%s.struct_size is %zu" RILL_HINT "initialize the struct with its _INIT macro", what, given);
+  return RILL_OK;
+}

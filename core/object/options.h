@@ -1,0 +1,17 @@
+/* Structs that grow: the caller's may be older (shorter) or newer (longer) than this library's. */
+#ifndef RILL_CORE_OBJECT_OPTIONS_H
+#define RILL_CORE_OBJECT_OPTIONS_H
+
+#include "core/object/error.h"
+
+/* Reads the caller's struct at `from` into `into`, of `size` bytes and holding the defaults.  NULL leaves the
+ * defaults.  `what` is the struct's name. */
+rill_status rill__options_read(void *into, size_t size, const void *from, const char *what);
+
+/* Writes the first bytes of `from`, as many as the caller's struct has room for; its struct_size stays. */
+void rill__options_write(void *to, const void *from, size_t size);
+
+/* Looks at the struct_size of a struct that is to be written; NULL is refused too. */
+rill_status rill__options_check_output(const void *to, const char *what);
+
+#endif

@@ -1,0 +1,101 @@
+#include "core/object/thread.h"
+
+#include <linux/membarrier.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+_Thread_local struct rill__thread *rill__self __attribute__((tls_model("initial-exec")));
+_Thread_local bool rill__in_host_call __attribute__((tls_model("initial-exec")));
+_Atomic uint64_t rill__epoch = 1;
+bool rill__has_membarrier;
+
+static _Atomic(struct rill__thread *) all_threads;
+static pthread_key_t thread_end;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static int membarrier(int command) { return (int)syscall(SYS_membarrier, command, 0, 0); }
+
+static void give_record_back(void *record) {
+  struct rill__thread *thread = record;
+  rill__self = NULL;
+  atomic_store(&thread->epoch, 0);
+  atomic_store(&thread->in_use, false);
+}
+
+static void prepare(void) {
+  (void)pthread_key_create(&thread_end, give_record_back); /* without a key, a record is used once */
+  rill__has_membarrier = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0;
+}
+
+struct rill__thread *rill__thread_attach(void) {
+  pthread_once(&once, prepare);
+  struct rill__thread *thread = atomic_load(&all_threads);
+  for (; thread != NULL; thread = thread->next) {
+    bool in_use = false;
+    if (atomic_compare_exchange_strong(&thread->in_use, &in_use, true)) break;
+  }
+  if (thread == NULL) {
+    thread = calloc(1, sizeof *thread);
+    if (thread == NULL) return NULL;
+    atomic_init(&thread->in_use, true);
+    thread->next = atomic_load(&all_threads);
+    while (!atomic_compare_exchange_weak(&all_threads, &thread->next, thread)) {
+    }
+  }
+  thread->error.status = RILL_OK;
+  thread->aside_depth = 0; /* its last owner may not have come through a fork */
+  (void)pthread_setspecific(thread_end, thread);
+  rill__self = thread;
+  return thread;
+}
+
+/* Whether any thread but the calling one could be inside a call.  One that attaches after this look orders itself, by
+ * the exchange that it attaches with, before its first look at a slot. */
+static bool are_others(void) {
+  for (struct rill__thread *thread = atomic_load(&all_threads); thread != NULL; thread = thread->next) {
+    if (thread != rill__self && atomic_load(&thread->in_use)) return true;
+  }
+  return false;
+}
+
+uint64_t rill__oldest_epoch(void) {
+  if (RILL__MEMBARRIER_USABLE && are_others()) {
+    (void)membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+  }
+  uint64_t oldest = UINT64_MAX;
+  for (struct rill__thread *thread = atomic_load(&all_threads); thread != NULL; thread = thread->next) {
+    const uint64_t epoch = atomic_load_explicit(&thread->epoch, memory_order_seq_cst);
+    if (epoch != 0 && epoch < oldest) oldest = epoch;
+  }
+  return oldest;
+}
+
+static bool uses(struct rill__thread *thread, uint64_t id, uint64_t before) {
+  const uint64_t epoch = atomic_load(&thread->epoch);
+  if (epoch == 0 || epoch > before) return false;
+  const uint32_t handles = atomic_load(&thread->handles);
+  bool found = false;
+  for (uint32_t i = 0; i < handles && i < 4; i++) found |= atomic_load(&thread->ids[i]) == id;
+  return found;
+}
+
+void rill__wait_for_users(uint64_t id) {
+  const uint64_t before = atomic_fetch_add(&rill__epoch, 1);
+  (void)rill__oldest_epoch(); /* for its order: what a call announced before it found the handle alive is seen */
+  for (struct rill__thread *thread = atomic_load(&all_threads); thread != NULL; thread = thread->next) {
+    while (thread != rill__self && uses(thread, id, before)) (void)sched_yield();
+  }
+}
+
+void rill__threads_after_fork(void) {
+  rill__in_host_call = false; /* of the parent's stream */
+  for (struct rill__thread *thread = atomic_load(&all_threads); thread != NULL; thread = thread->next) {
+    if (thread == rill__self) continue;
+    atomic_store(&thread->epoch, 0);
+    atomic_store(&thread->in_use, false);
+  }
+  rill__has_membarrier = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0;
+}

@@ -1,0 +1,132 @@
+/* Per-thread state: the call epoch that keeps objects alive while a call uses them, and the last error.
+ *
+ * Looking a handle up is not yet using it: another thread may release it in between.  So every public call
+ * runs inside an epoch, and an object whose last reference went is destroyed only when every call that could
+ * have seen it has left.
+ *
+ * Invariant.  Let T be the value of rill__epoch that a retiring thread increments after making the object's
+ * slot dead.  A call that entered with an epoch greater than T read the counter after that increment, so it
+ * finds the slot dead.  A call that entered with T or less and is still inside shows in its thread's `epoch`,
+ * and holds the object's destruction up.  The reader's store of its epoch must be ordered before its look at
+ * the slot: where the kernel has membarrier(2) the destroying side pays for that, else each call does.
+ *
+ * Nothing that runs inside an epoch blocks.  A call that blocks takes a reference (rill__keep) and leaves.
+ */
+#ifndef RILL_CORE_OBJECT_THREAD_H
+#define RILL_CORE_OBJECT_THREAD_H
+
+#include <rill/status.h>
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#define RILL__LIKELY(x) __builtin_expect(!!(x), 1)
+#define RILL__UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+struct rill__object;
+
+/* What rill_last_error tells.  api is a string constant of this library. */
+struct rill__error_record {
+  rill_status status;
+  int32_t native_code;
+  const char *api;
+  char object[112];
+  char native_name[80];
+  char message[832];
+  char hint[304];
+  char line[1536];
+};
+
+struct rill__thread {
+  _Atomic uint64_t epoch;             /* 0 outside calls */
+  const char *api;                    /* the public function that is running */
+  const struct rill__object *subject; /* the first object it was given */
+  _Atomic uint32_t handles;           /* how many the call has looked up so far ... */
+  _Atomic uint64_t ids[4];            /* ... and which; no call looks up more */
+  struct rill__error_record error;
+  struct rill__error_record aside; /* where failures go between rill__errors_aside and rill__errors_back */
+  uint32_t aside_depth;
+  _Atomic bool in_use;
+  struct rill__thread *next; /* of all records ever made; they are reused, never freed */
+};
+
+/* The initial-exec model saves a call on every use; one pointer fits the space that loaders reserve for
+ * libraries that are loaded late. */
+extern _Thread_local struct rill__thread *rill__self __attribute__((tls_model("initial-exec")));
+extern _Thread_local bool rill__in_host_call __attribute__((tls_model("initial-exec"))); /* is in a caller's fn */
+extern _Atomic uint64_t rill__epoch;
+extern bool rill__has_membarrier; /* set before the first record exists */
+
+/* Makes this thread's record; NULL when memory ran out. */
+struct rill__thread *rill__thread_attach(void);
+
+/* Waits for no one: the oldest epoch that a call of any thread is in, UINT64_MAX if there is none.  Orders the
+ * caller's earlier stores before the look at the other threads. */
+uint64_t rill__oldest_epoch(void);
+
+/* Blocks until every call of another thread has ended that began before and looked up the handle `id`. */
+void rill__wait_for_users(uint64_t id);
+
+/* In the child of a fork: only the calling thread exists. */
+void rill__threads_after_fork(void);
+
+#if defined(__SANITIZE_THREAD__)
+#define RILL__MEMBARRIER_USABLE false /* the race detector does not know of it */
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define RILL__MEMBARRIER_USABLE false
+#endif
+#endif
+#ifndef RILL__MEMBARRIER_USABLE
+#define RILL__MEMBARRIER_USABLE rill__has_membarrier
+#endif
+
+static inline struct rill__thread *rill__enter(const char *api) {
+  struct rill__thread *self = rill__self;
+  if (RILL__UNLIKELY(self == NULL)) {
+    self = rill__thread_attach();
+    if (self == NULL) return NULL;
+  }
+  self->api = api;
+  self->subject = NULL;
+  atomic_store_explicit(&self->handles, 0, memory_order_relaxed);
+  const uint64_t epoch = atomic_load_explicit(&rill__epoch, memory_order_acquire);
+  if (RILL__LIKELY(RILL__MEMBARRIER_USABLE)) {
+    atomic_store_explicit(&self->epoch, epoch, memory_order_release);
+    atomic_signal_fence(memory_order_seq_cst);
+  } else {
+    atomic_store_explicit(&self->epoch, epoch, memory_order_seq_cst);
+  }
+  return self;
+}
+
+/* Before a handle is looked up. */
+static inline void rill__announce(struct rill__thread *self, uint64_t id) {
+  const uint32_t handles = atomic_load_explicit(&self->handles, memory_order_relaxed);
+  atomic_store_explicit(&self->ids[handles % 4], id, memory_order_relaxed);
+  if (RILL__LIKELY(RILL__MEMBARRIER_USABLE)) {
+    atomic_store_explicit(&self->handles, handles + 1, memory_order_release);
+    atomic_signal_fence(memory_order_seq_cst);
+  } else {
+    atomic_store_explicit(&self->handles, handles + 1, memory_order_seq_cst);
+  }
+}
+
+static inline void rill__leave(struct rill__thread *const *self) {
+  if (RILL__LIKELY(*self != NULL)) atomic_store_explicit(&(*self)->epoch, 0, memory_order_release);
+}
+
+/* Opens a public function that returns a status: names it for errors and enters an epoch, which every way out
+ * leaves. */
+#define RILL_ENTER()                                                                             \
+  struct rill__thread *const self __attribute__((cleanup(rill__leave))) = rill__enter(__func__); \
+  if (RILL__UNLIKELY(self == NULL)) return RILL_ERROR_OUT_OF_MEMORY
+
+/* The same for one that blocks.  Inside a host call it would wait for work that comes after that, or for the thread
+ * that runs it. */
+#define RILL_ENTER_TO_BLOCK() \
+  RILL_ENTER();               \
+  if (RILL__UNLIKELY(rill__in_host_call)) return rill__fail_in_host_call()
+rill_status rill__fail_in_host_call(void) __attribute__((cold));
+
+#endif

@@ -1,0 +1,153 @@
+/* Allocation from pools: what the stream itself freed, what is complete, then from the driver. */
+#include "core/memory.h"
+#include "core/memory/deferred_free.h"
+#include "core/pool/cache.h"
+#include "core/pool/pool.h"
+
+#include <rill/memory.h>
+#include <rill/pool.h>
+#include <stdio.h>
+
+static rill_status fail_memory(struct rill__pool *pool, size_t size) {
+  struct rill__device *device = pool->base.device;
+  uint64_t free_bytes = 0, total_bytes = 0;
+  if (RILL_DOOR(device, device, get_memory, device, &free_bytes, &total_bytes) != RILL_OK) free_bytes = total_bytes = 0;
+  char limit[48] = "no limit";
+  if (pool->max_size != 0) {
+    (void)snprintf(limit, sizeof limit, "a limit of %llu", (unsigned long long)pool->max_size);
+  }
+  rill__pool_lock(pool);
+  const uint64_t used = pool->used, reserved = atomic_load(&pool->reserved);
+  rill__pool_unlock(pool);
+  return rill__fail(RILL_ERROR_OUT_OF_MEMORY,
+                    "%zu bytes asked for; %s has %llu bytes free of %llu; %s has %s, %llu reserved and %llu of them "
+                    "in use" RILL_HINT "free memory, or synchronize with the streams that still use what was freed",
+                    size, device->name, (unsigned long long)free_bytes, (unsigned long long)total_bytes,
+                    rill__name_of(&pool->base).text, limit, (unsigned long long)reserved, (unsigned long long)used);
+}
+
+/* Memory goes back to the driver: the pool's own if its limit is in the way, else that of all the device's pools of the
+ * kind.  False if there was none. */
+static bool give_back(struct rill__pool *pool, const struct rill__request *request) {
+  struct rill__device *device = pool->base.device;
+  const uint64_t before = atomic_load(&pool->reserved), deferred = atomic_load(&device->deferred_bytes);
+  if (pool->max_size == 0 || request->rounded <= pool->max_size - before) {
+    rill__deferred_frees_end(device, true);
+    return rill__pools_give_back(device, pool->kind) || atomic_load(&device->deferred_bytes) != deferred;
+  }
+  if (request->rounded > pool->max_size) return false;
+  rill__errors_aside();
+  (void)rill__pool_trim(pool, 0);
+  rill__errors_back();
+  return atomic_load(&pool->reserved) < before;
+}
+
+/* What the limit or the driver refuses: what is complete; then what can be waited for in the device.  Only then memory
+ * goes back to the driver, since drivers wait for all work meanwhile. */
+static rill_status find_under_pressure(struct rill__pool *pool, struct rill__stream *stream,
+                                       const struct rill__request *request, struct rill__block **out) {
+  rill__pool_lock(pool);
+  *out = rill__pool_share(pool, stream, request, RILL__ALL_LOOKS);
+  if (*out == NULL && stream != NULL) {
+    atomic_store(&pool->batches_frees, true);
+    *out = rill__pool_share_and_wait(pool, stream, request);
+  }
+  rill__pool_unlock(pool);
+  if (*out != NULL) return RILL_OK;
+  if (stream == NULL) return RILL_ERROR_OUT_OF_MEMORY; /* the call must not block */
+  if (pool->kind == RILL_MEMORY_DEVICE && request->rounded > pool->base.device->info.memory_total) {
+    return RILL_ERROR_OUT_OF_MEMORY;
+  }
+  return give_back(pool, request) ? rill__pool_grow(pool, request, out) : RILL_ERROR_OUT_OF_MEMORY;
+}
+
+rill_status rill__pool_find_memory(struct rill__pool *pool, struct rill__stream *stream,
+                                   const struct rill__request *request, struct rill__block **out) {
+  bool grows = false; /* before it looks at others */
+  rill__pool_lock(pool);
+  struct rill__pool_cache *cache = stream != NULL ? rill__pool_cache_find(pool, stream) : NULL;
+  if (cache != NULL) {
+    if (rill__stream_is_drained(stream)) rill__pool_cache_complete(pool, cache, cache->freed);
+    grows = cache->drained && atomic_load(&pool->reserved) < pool->largest_sum + pool->used_peak;
+    cache->drained = false;
+  }
+  *out = rill__pool_take(pool, cache, request, false);
+  if (*out == NULL && !grows) {
+    *out = rill__pool_share(pool, stream, request, RILL__LOOKS);
+  }
+  rill__pool_unlock(pool);
+  if (*out != NULL) return RILL_OK;
+  const rill_status status = rill__pool_grow(pool, request, out);
+  return status == RILL_ERROR_OUT_OF_MEMORY ? find_under_pressure(pool, stream, request, out) : status;
+}
+
+/* Under the lock. */
+static void *begin(struct rill__pool *pool, const struct rill__stream *stream, struct rill__block *block,
+                   const struct rill__request *request) {
+  block->stream = stream->number;
+  pool->used += rill__block_size(block);
+  if (pool->used_peak < pool->used) pool->used_peak = pool->used;
+  return rill__block_begin(block, request);
+}
+
+static rill_status allocate(struct rill__thread *self, struct rill__pool *pool, struct rill__stream *stream,
+                            struct rill__request *request, void **out) {
+  RILL_TRY(rill__check_usable(stream->base.device));
+  RILL_TRY(rill__pool_check_capture(stream));
+  if (request->size == 0) return RILL_OK;
+  if (!rill__request_round(request)) return fail_memory(pool, request->size);
+  rill__pool_lock(pool);
+  struct rill__block *block = rill__pool_take(pool, rill__pool_cache_find(pool, stream), request, false);
+  if (RILL__LIKELY(block != NULL)) *out = begin(pool, stream, block, request);
+  rill__pool_unlock(pool);
+  if (RILL__LIKELY(block != NULL)) return RILL_OK;
+  rill__keep(&pool->base);
+  rill__keep_and_leave(self, &stream->base);
+  rill_status status = rill__pool_find_memory(pool, stream, request, &block);
+  if (status == RILL_OK) {
+    rill__pool_lock(pool);
+    *out = begin(pool, stream, block, request);
+    rill__pool_unlock(pool);
+  } else if (status == RILL_ERROR_OUT_OF_MEMORY) {
+    status = fail_memory(pool, request->size);
+  }
+  rill__drop(&stream->base);
+  rill__drop(&pool->base);
+  rill__reclaim(); /* events that were asked about are used again */
+  return status;
+}
+
+/* ---- the calls ---- */
+
+rill_status rill_alloc_async(rill_stream stream, size_t size, void **out) {
+  RILL_ENTER();
+  if (out != NULL) *out = NULL;
+  struct rill__stream *s;
+  RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
+  RILL_REQUIRE(out != NULL, RILL_ERROR_INVALID_ARGUMENT, "out is NULL");
+  struct rill__pool *pool = NULL;
+  RILL_TRY(rill__pool_default(s->base.device, &pool));
+  return allocate(self, pool, s, &(struct rill__request){ .size = size, .alignment = 1 }, out);
+}
+
+#define RILL_ENTER_POOL_AND_STREAM()                                     \
+  RILL_ENTER();                                                          \
+  if (out != NULL) *out = NULL;                                          \
+  struct rill__pool *p;                                                  \
+  struct rill__stream *s;                                                \
+  RILL_RESOLVE(RILL__POOL, pool, "pool", &p);                            \
+  RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);                      \
+  RILL_REQUIRE(out != NULL, RILL_ERROR_INVALID_ARGUMENT, "out is NULL"); \
+  RILL_TRY(rill__check_same_device(&p->base, &s->base))
+
+rill_status rill_pool_alloc_async(rill_pool pool, rill_stream stream, size_t size, void **out) {
+  RILL_ENTER_POOL_AND_STREAM();
+  return allocate(self, p, s, &(struct rill__request){ .size = size, .alignment = 1 }, out);
+}
+
+rill_status rill_pool_alloc_aligned_async(rill_pool pool, rill_stream stream, size_t size, size_t alignment,
+                                          void **out) {
+  RILL_ENTER_POOL_AND_STREAM();
+  RILL_TRY(rill__check_alignment(alignment));
+  return allocate(self, p, s, &(struct rill__request){ .size = size, .alignment = alignment }, out);
+}

@@ -1,0 +1,233 @@
+#include "core/pool/cache.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Few instructions are ever inside: to sleep at once would cost more. */
+void rill__pool_lock(struct rill__pool *pool) {
+  enum { TRIES = 100 };
+  for (unsigned tries = 0; tries < TRIES; tries++) {
+    if (RILL__LIKELY(pthread_mutex_trylock(&pool->lock) == 0)) return;
+  }
+  pthread_mutex_lock(&pool->lock);
+}
+
+/* ---- the streams' caches ---- */
+
+struct rill__pool_cache *rill__pool_cache_find(struct rill__pool *pool, struct rill__stream *stream) {
+  const uint32_t slot = rill__object_slot(&stream->base);
+  return slot < pool->slots ? pool->caches[slot] : NULL;
+}
+
+static bool make_room(struct rill__pool *pool, size_t slot) {
+  if (slot < pool->slots) return true;
+  const size_t slots = slot < 8 ? 16 : 2 * slot;
+  struct rill__pool_cache **grown = realloc(pool->caches, slots * sizeof *grown);
+  if (grown == NULL) return false;
+  memset(grown + pool->slots, 0, (slots - pool->slots) * sizeof *grown);
+  pool->caches = grown;
+  pool->slots = slots;
+  return true;
+}
+
+/* The native per-thread stream is another one on each thread: it has no order of its own. */
+static bool has_order(const struct rill__stream *stream) { return !stream->imported || stream->native != 2; }
+
+struct rill__pool_cache *rill__pool_cache_get(struct rill__pool *pool, struct rill__stream *stream) {
+  struct rill__pool_cache *cache = rill__pool_cache_find(pool, stream);
+  const uint32_t slot = rill__object_slot(&stream->base);
+  if (RILL__LIKELY(cache != NULL) || !has_order(stream) || !make_room(pool, slot)) return cache;
+  atomic_fetch_add(&stream->caches,
+                   1); /* before the look at pools_closed; rill__pools_stream_end the other way round */
+  if (!atomic_load(&stream->pools_closed)) cache = calloc(1, sizeof *cache);
+  if (cache == NULL) {
+    atomic_fetch_sub(&stream->caches, 1);
+    return NULL;
+  }
+  rill__keep(&stream->base);
+  cache->pool = pool;
+  cache->heap.spares = &pool->spares;
+  cache->stream = stream;
+  cache->last_batch = &cache->batches;
+  pool->caches[slot] = cache;
+  return cache;
+}
+
+/* ---- the ring ---- */
+
+static void enter_ring(struct rill__pool *pool, struct rill__pool_cache *cache) {
+  if (cache->next != NULL) return;
+  if (pool->ring == NULL) pool->ring = cache->next = cache->prev = cache;
+  cache->next = pool->ring;
+  cache->prev = pool->ring->prev;
+  cache->prev->next = cache->next->prev = cache;
+  pool->ring_count++;
+}
+
+static void leave_ring(struct rill__pool *pool, struct rill__pool_cache *cache) {
+  if (cache->next == NULL) return;
+  if (pool->ring == cache) pool->ring = cache->next != cache ? cache->next : NULL;
+  cache->prev->next = cache->next;
+  cache->next->prev = cache->prev;
+  cache->next = cache->prev = NULL;
+  pool->ring_count--;
+}
+
+/* Caches that have become empty leave here, rather than whenever their stream takes its block back. */
+struct rill__pool_cache *rill__pool_cache_visit(struct rill__pool *pool) {
+  struct rill__pool_cache *cache;
+  while ((cache = pool->ring) != NULL && cache->heap.count == 0) leave_ring(pool, cache);
+  if (cache == NULL) return NULL;
+  pool->ring = cache->next; /* it is the last from here on */
+  cache->refs++;
+  return cache;
+}
+
+static void free_cache(struct rill__pool *pool, struct rill__pool_cache *cache) {
+  leave_ring(pool, cache);
+  rill__last_uses_free(cache->batches);
+  free(cache);
+}
+
+/* An ended cache lets its stream go when a batch answers for all frees, or nobody asks.  The owner of an imported
+ * stream may destroy it from here on: what could not be marked then waits until the pool ends. */
+void rill__pool_cache_leave(struct rill__pool *pool, struct rill__pool_cache *cache) {
+  struct rill__stream *stream = NULL;
+  const bool unused = --cache->refs == 0 && cache->heap.count == 0;
+  if (cache->ended && cache->stream != NULL) {
+    const bool answered = cache->batched >= cache->freed || cache->complete >= cache->freed;
+    if (unused || answered || !cache->postponed || (cache->stream->imported && !cache->stream->owned)) {
+      stream = cache->stream;
+      cache->stream = NULL;
+    }
+  }
+  if (unused && cache->stream == NULL) free_cache(pool, cache);
+  if (stream == NULL) return;
+  rill__pool_unlock(pool);
+  rill__drop(&stream->base);
+  rill__pool_lock(pool);
+}
+
+/* ---- blocks ---- */
+
+void rill__block_name(struct rill__pool *pool, struct rill__block *block, struct rill__heap *heap, uint64_t freed) {
+  struct rill__heap *const before = block->heap;
+  block->heap = heap;
+  block->freed = freed;
+  if (heap != &pool->complete) rill__pool_cache_of(heap)->refs++;
+  if (before == &pool->complete) return;
+  struct rill__pool_cache *cache = rill__pool_cache_of(before);
+  if (--cache->refs == 0 && cache->heap.count == 0 && cache->stream == NULL) free_cache(pool, cache);
+}
+
+bool rill__block_is_complete(struct rill__pool *pool, struct rill__block *block) {
+  if (block->heap == &pool->complete) return true;
+  const struct rill__pool_cache *cache = rill__pool_cache_of(block->heap);
+  return block->freed <= cache->complete || (cache->stream != NULL && rill__stream_is_drained(cache->stream));
+}
+
+/* Of the two that are found the better fit: to cut a large block of one heap while the other has a small one would
+ * fragment it. */
+struct rill__block *rill__pool_take(struct rill__pool *pool, struct rill__pool_cache *cache,
+                                    const struct rill__request *request, bool thorough) {
+  struct rill__block *own = cache != NULL ? rill__heap_find(&cache->heap, request, thorough) : NULL, *block = own;
+  if (own == NULL || rill__block_size(own) > request->rounded) {
+    block = rill__heap_find(&pool->complete, request, thorough);
+    if (block == NULL || (own != NULL && own->count <= block->count)) block = own;
+  }
+  if (block == NULL) return NULL;
+  if (block == own) cache->refs++;
+  return rill__block_take(block, request);
+}
+
+void rill__pool_give(struct rill__pool *pool, struct rill__block *block) {
+  if (RILL__UNLIKELY(block->uses != NULL)) {
+    block->state = RILL__BLOCK_WAITING;
+    block->next = NULL;
+    *pool->last_waiting = block;
+    pool->last_waiting = &block->next;
+    pool->waiting_count++;
+    return;
+  }
+  if (rill__block_is_complete(pool, block)) {
+    rill__block_name(pool, block, &pool->complete, 0);
+    rill__heap_give(&pool->complete, block, 0);
+    return;
+  }
+  struct rill__pool_cache *cache = rill__pool_cache_of(block->heap);
+  cache->refs--;
+  rill__heap_give(&cache->heap, block, cache->freed); /* as late as any: the oldest are drained first */
+  enter_ring(pool, cache);
+}
+
+/* ---- completion ---- */
+
+void rill__pool_cache_complete(struct rill__pool *pool, struct rill__pool_cache *cache, uint64_t number) {
+  if (cache->complete < number) cache->complete = number;
+  for (struct rill__last_use *batch; (batch = cache->batches) != NULL && batch->freed <= cache->complete;) {
+    cache->batches = batch->next;
+    if (batch->next == NULL) cache->last_batch = &cache->batches;
+    cache->batch_count--;
+    batch->next = NULL;
+    rill__last_uses_free(batch);
+  }
+  for (struct rill__block *block; (block = cache->heap.oldest) != NULL && block->freed <= cache->complete;) {
+    rill__heap_detach(block);
+    rill__heap_give(&pool->complete, block, 0);
+  }
+}
+
+/* ---- the end ---- */
+
+/* Of an ended cache, with a reference to it: tries again later if there is something to ask about. */
+static void finish_or_postpone(struct rill__object *object) {
+  struct rill__pool_cache *cache = (struct rill__pool_cache *)object;
+  struct rill__pool *pool = cache->pool;
+  rill__pool_lock(pool);
+  rill__pool_cache_look(pool, cache);
+  const bool waits = cache->complete < cache->freed && (cache->batches != NULL || cache->stream != NULL);
+  cache->postponed = waits;
+  if (!waits) rill__pool_cache_leave(pool, cache);
+  rill__pool_unlock(pool);
+  if (waits) {
+    rill__object_postpone(object);
+  } else {
+    rill__drop(&pool->base);
+  }
+}
+
+/* Of a pool that is being destroyed nothing is tried again: it asks by itself. */
+void rill__pool_cache_end(struct rill__pool *pool, struct rill__stream *stream) {
+  rill__pool_lock(pool);
+  struct rill__pool_cache *cache = rill__pool_cache_find(pool, stream);
+  bool waits = false;
+  if (cache != NULL) {
+    pool->caches[rill__object_slot(&stream->base)] = NULL;
+    pool->largest_sum -= cache->largest;
+    atomic_fetch_sub(&stream->caches, 1);
+    rill__object_init(&cache->base, pool->base.device, finish_or_postpone);
+    cache->ended = true;
+    const bool unused = cache->refs++ == 0 && cache->heap.count == 0;
+    if (rill__stream_is_drained(stream)) rill__pool_cache_complete(pool, cache, cache->freed);
+    if (!unused) rill__pool_cache_record(pool, cache);
+    waits = !unused && cache->complete < cache->freed && rill__keep_if_kept(&pool->base);
+    cache->postponed = waits;
+    if (waits) cache->refs++;
+    rill__pool_cache_leave(pool, cache);
+  }
+  rill__pool_unlock(pool);
+  if (waits) rill__object_postpone(&cache->base);
+}
+
+void rill__pool_caches_free(struct rill__pool *pool) {
+  for (size_t i = 0; i < pool->slots; i++) {
+    if (pool->caches[i] == NULL) continue;
+    atomic_fetch_sub(&pool->caches[i]->stream->caches, 1);
+    enter_ring(pool, pool->caches[i]);
+  }
+  for (struct rill__pool_cache *cache; (cache = pool->ring) != NULL;) {
+    if (cache->stream != NULL) rill__drop(&cache->stream->base);
+    free_cache(pool, cache);
+  }
+  free(pool->caches);
+}

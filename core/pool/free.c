@@ -1,0 +1,198 @@
+/* Freeing of pools' memory, and its last uses. */
+#include "core/held/held.h"
+#include "core/memory/deferred_free.h"
+#include "core/pool/cache.h"
+#include "core/pool/pool.h"
+
+#include <rill/pool.h>
+#include <stdlib.h>
+
+/* Ends the allocation that starts at `p`. */
+static rill_status claim(struct rill__segment *segment, void *p, struct rill__block **block, uint64_t *live) {
+  uintptr_t begin = 0;
+  size_t size = 0;
+  *live = rill__segment_claim(segment, (uintptr_t)p, block);
+  if (RILL__LIKELY(*live != 0)) return RILL_OK;
+  RILL_REQUIRE(!rill__segment_find(segment, p, &begin, &size) || begin == (uintptr_t)p, RILL_ERROR_INVALID_ARGUMENT,
+               "%p lies inside an allocation, %zu bytes after its start" RILL_HINT "free it by its first address", p,
+               (size_t)((uintptr_t)p - begin));
+  return rill__fail(RILL_ERROR_NOT_FOUND, "%p is no allocation of rill, or has been freed", p);
+}
+
+/* The heap that a free on the stream puts a block into: the complete one if nothing of the stream's runs, else its
+ * cache.  NULL if it can have none, or the free does not come after what the block names.  Under the lock. */
+static struct rill__heap *heap_for(struct rill__pool *pool, struct rill__block *block, struct rill__stream *stream) {
+  if (RILL__UNLIKELY(block->stream != stream->number) && !rill__block_is_complete(pool, block)) return NULL;
+  if (rill__stream_is_drained(stream)) return &pool->complete;
+  struct rill__pool_cache *cache = rill__pool_cache_get(pool, stream);
+  return RILL__LIKELY(cache != NULL) ? &cache->heap : NULL;
+}
+
+/* Numbers a free of so many bytes into a heap. */
+static uint64_t number_free(struct rill__pool *pool, struct rill__heap *heap, size_t size) {
+  if (heap == &pool->complete) return 0;
+  struct rill__pool_cache *cache = rill__pool_cache_of(heap);
+  if (RILL__UNLIKELY(cache->largest < size)) {
+    pool->largest_sum += size - cache->largest;
+    cache->largest = size;
+  }
+  return ++cache->freed;
+}
+
+/* Gives back a block that has been claimed, into a heap; NULL: after its last uses into the one that it names.  Under
+ * the lock. */
+static void give_back(struct rill__pool *pool, struct rill__block *block, struct rill__heap *heap) {
+  rill__block_end(block);
+  if (heap != NULL) rill__block_name(pool, block, heap, number_free(pool, heap, rill__block_size(block)));
+  rill__pool_give(pool, block);
+}
+
+/* `recorded`: events may be there to be used again. */
+static rill_status free_in_order(struct rill__pool *pool, struct rill__block *block, struct rill__stream *stream,
+                                 bool *recorded) {
+  struct rill__last_use *use = NULL;
+  rill__pool_lock(pool);
+  struct rill__heap *heap = heap_for(pool, block, stream);
+  if (RILL__UNLIKELY(heap == NULL)) {
+    rill__pool_unlock(pool);
+    RILL_TRY(rill__last_use_new(stream, &use));
+    rill__pool_lock(pool);
+  }
+  pool->used -= rill__block_size(block);
+  rill__last_uses_append(&block->uses, use);
+  give_back(pool, block, heap);
+  const bool batches = atomic_load_explicit(&pool->batches_frees, memory_order_relaxed);
+  *recorded = use != NULL || (batches && heap != &pool->complete);
+  if (RILL__UNLIKELY(*recorded) && use == NULL) rill__pool_cache_record(pool, rill__pool_cache_of(heap));
+  rill__pool_unlock(pool);
+  return RILL_OK;
+}
+
+/* Inside an epoch. */
+static rill_status find_segment(void *p, struct rill__segment **out) {
+  struct rill__allocation *allocation = rill__ranges_find(p);
+  RILL_REQUIRE(allocation != NULL && !allocation->variable, RILL_ERROR_NOT_FOUND,
+               "%p is no allocation of rill, or has been freed", p);
+  RILL_REQUIRE(allocation->pooled, RILL_ERROR_INVALID_ARGUMENT,
+               "%p is of rill_alloc, not of a pool" RILL_HINT "free it with rill_free", p);
+  *out = (struct rill__segment *)allocation;
+  return RILL_OK;
+}
+
+rill_status rill_free_async(rill_stream stream, void *p) {
+  RILL_ENTER();
+  struct rill__stream *s;
+  struct rill__segment *segment = NULL;
+  struct rill__block *block = NULL;
+  uint64_t live = 0;
+  RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
+  if (p == NULL) return RILL_OK;
+  RILL_TRY(rill__check_usable(s->base.device));
+  RILL_TRY(find_segment(p, &segment));
+  struct rill__pool *pool = segment->pool;
+  RILL_TRY(rill__check_same_device(&pool->base, &s->base));
+  RILL_TRY(rill__pool_check_capture(s));
+  RILL_TRY(claim(segment, p, &block, &live));
+  bool recorded = false;
+  const rill_status status = free_in_order(pool, block, s, &recorded);
+  if (RILL__UNLIKELY(status != RILL_OK)) {
+    rill__segment_unclaim(segment, block, live);
+    return status;
+  }
+  if (RILL__UNLIKELY(recorded)) {
+    rill__leave(&self);
+    rill__reclaim(); /* perhaps no other call does */
+  }
+  return RILL_OK;
+}
+
+bool rill__pool_find(const struct rill__allocation *segment, const void *p, uintptr_t *begins, size_t *size) {
+  return rill__segment_find((const struct rill__segment *)segment, p, begins, size);
+}
+
+/* ---- rill_free ---- */
+
+/* Work on pinned and managed memory may be that of all devices of the backend. */
+static rill_status wait_for_work(struct rill__pool *pool) {
+  struct rill__device *device = pool->base.device;
+  RILL_TRY(rill__check_usable(device));
+  return pool->kind == RILL_MEMORY_DEVICE ? RILL_DOOR(device, device, synchronize, device)
+                                          : rill__backend_synchronize(device);
+}
+
+struct deferred {
+  struct rill__deferred_free base;
+  struct rill__block *block;
+};
+
+static bool end_deferred(struct rill__deferred_free *base) {
+  struct deferred *deferred = (struct deferred *)base;
+  struct rill__block *block = deferred->block;
+  struct rill__pool *pool = block->segment->pool;
+  rill__pool_lock(pool);
+  give_back(pool, block, &pool->complete);
+  rill__pool_unlock(pool);
+  free(deferred);
+  return true;
+}
+
+/* What is held may be going to use the memory, and may be waiting for the caller.  The block counts as free at once:
+ * who ends the free may be another thread, at any time from here on. */
+static rill_status defer(struct rill__pool *pool, struct rill__block *block, bool *out) {
+  struct rill__device *device = pool->base.device;
+  const size_t size = rill__block_size(block);
+  *out = false;
+  if (atomic_load(&rill__held_count) == 0 || atomic_load(&device->lost) != RILL_OK) return RILL_OK;
+  struct deferred *deferred = malloc(sizeof *deferred);
+  RILL_REQUIRE(deferred != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for a free while work is held");
+  deferred->block = block;
+  rill__pool_lock(pool);
+  pool->used -= size;
+  rill__pool_unlock(pool);
+  *out = rill__free_defer(device, &deferred->base, size, end_deferred);
+  if (*out) return RILL_OK;
+  free(deferred);
+  rill__pool_lock(pool);
+  pool->used += size;
+  rill__pool_unlock(pool);
+  return RILL_OK;
+}
+
+rill_status rill__pool_free(struct rill__thread *self, struct rill__allocation *allocation, void *p) {
+  struct rill__segment *segment = (struct rill__segment *)allocation;
+  struct rill__device *device = allocation->base.device;
+  struct rill__block *block = NULL;
+  uint64_t live = 0;
+  bool deferred = false;
+  RILL_TRY(claim(segment, p, &block, &live));
+  rill__leave(&self); /* the block keeps its segment and pool */
+  struct rill__pool *pool = segment->pool;
+  rill_status status = defer(pool, block, &deferred);
+  if (deferred) return RILL_OK;
+  if (status == RILL_OK) status = wait_for_work(pool);
+  if (status != RILL_OK && atomic_load(&device->lost) == RILL_OK) {
+    rill__segment_unclaim(segment, block, live);
+    return status;
+  }
+  rill__pool_lock(pool);
+  pool->used -= rill__block_size(block);
+  give_back(pool, block, &pool->complete);
+  rill__pool_unlock(pool);
+  return status;
+}
+
+/* ---- last uses ---- */
+
+/* The pool's memory that starts at `begin` is used by the stream up to here. */
+rill_status rill__pool_note_use(struct rill__allocation *allocation, uintptr_t begin, struct rill__last_use *use) {
+  struct rill__segment *segment = (struct rill__segment *)allocation;
+  struct rill__pool *pool = segment->pool;
+  struct rill__last_use *dead = use;
+  rill__pool_lock(pool);
+  struct rill__block *block = rill__segment_block(segment, begin);
+  if (block != NULL) dead = rill__last_use_note(&block->uses, use);
+  rill__pool_unlock(pool);
+  rill__last_uses_free(dead);
+  RILL_REQUIRE(block != NULL, RILL_ERROR_NOT_FOUND, "%p was freed during the call", (void *)begin);
+  return RILL_OK;
+}

@@ -1,0 +1,171 @@
+/* What a pool has from the driver: getting more, and giving it back.
+ *
+ * Invariants
+ * - `reserved` is raised before memory comes from the driver and lowered after it has gone back, so it never passes
+ *   max_size.
+ * - The driver is called without any lock. */
+#include "core/held/held.h"
+#include "core/pool/cache.h"
+#include "core/pool/pool.h"
+
+#include <rill/memory.h>
+#include <stdlib.h>
+
+/* ---- giving back ---- */
+
+/* Gives segments that are in no heap any more back to the driver. */
+static rill_status release_segments(struct rill__pool *pool, struct rill__segment *list) {
+  struct rill__device *device = pool->base.device;
+  rill_status status = RILL_OK;
+  while (list != NULL) {
+    struct rill__segment *segment = list;
+    list = segment->next;
+    struct rill__allocation *allocation = &segment->allocation;
+    rill__memory_forget(allocation);
+    rill_status freed = RILL_OK; /* of a lost device, the memory has gone with it */
+    if (atomic_load(&device->lost) == RILL_OK) {
+      freed = RILL_DOOR(device, memory, free, device, (void *)allocation->begin, allocation->kind);
+    }
+    const bool kept = freed != RILL_OK && atomic_load(&device->lost) == RILL_OK;
+    if (kept) (void)rill__memory_know(allocation); /* its nodes are there */
+    rill__pool_lock(pool);
+    if (kept) rill__heap_add(&pool->complete, segment);
+    if (!kept) atomic_fetch_sub(&pool->reserved, allocation->size);
+    rill__pool_unlock(pool);
+    if (kept) status = freed;
+    if (!kept) rill__object_defer(&allocation->base);
+  }
+  return status;
+}
+
+rill_status rill__pool_shrink(struct rill__pool *pool, uint64_t keep) {
+  struct rill__segment *list = NULL;
+  rill__pool_lock(pool);
+  uint64_t reserved = atomic_load(&pool->reserved);
+  for (struct rill__segment *segment; reserved > keep && (segment = pool->complete.segments) != NULL;) {
+    rill__heap_remove(segment);
+    reserved -= segment->allocation.size;
+    segment->next = list;
+    list = segment;
+  }
+  rill__pool_unlock(pool);
+  return release_segments(pool, list);
+}
+
+rill_status rill__pool_trim(struct rill__pool *pool, uint64_t keep) {
+  if (atomic_load(&pool->reserved) <= keep) return RILL_OK;
+  rill__pool_lock(pool);
+  (void)rill__pool_share(pool, NULL, NULL, RILL__ALL_LOOKS);
+  rill__pool_unlock(pool);
+  return rill__pool_shrink(pool, keep);
+}
+
+bool rill__pools_give_back(struct rill__device *device, uint32_t kind) {
+  size_t count = 0;
+  bool any = false;
+  struct rill__pool **pools = rill__pools_keep(device, &count);
+  rill__errors_aside();
+  for (size_t i = 0; i < count; i++) {
+    if (pools[i]->kind != kind) continue;
+    const uint64_t before = atomic_load(&pools[i]->reserved);
+    (void)rill__pool_trim(pools[i], 0);
+    any |= atomic_load(&pools[i]->reserved) < before;
+  }
+  rill__errors_back();
+  rill__pools_drop(pools, count);
+  return any;
+}
+
+/* Looks on as long as there is something to drain: each look but the last few has been paid for by a free. */
+static bool drain(struct rill__pool *pool) {
+  rill__pool_lock(pool);
+  for (size_t before = SIZE_MAX, left; (left = pool->ring_count + pool->waiting_count) < before && left > 0;) {
+    before = left;
+    (void)rill__pool_share(pool, NULL, NULL, RILL__LOOKS);
+  }
+  const bool any = pool->complete.segments != NULL;
+  rill__pool_unlock(pool);
+  return any;
+}
+
+void rill__pools_synchronized_(struct rill__device *device) {
+  size_t count = 0;
+  struct rill__pool **pools = rill__pools_keep(device, &count);
+  bool looked = false, idle = false;
+  rill__errors_aside();
+  for (size_t i = 0; i < count; i++) {
+    const uint64_t threshold = atomic_load(&pools[i]->threshold);
+    if (threshold == 0 || atomic_load(&pools[i]->reserved) <= threshold || !drain(pools[i])) continue;
+    if (!looked) idle = rill__device_is_idle(device);
+    looked = true;
+    if (idle) (void)rill__pool_shrink(pools[i], threshold);
+  }
+  rill__errors_back();
+  rill__pools_drop(pools, count);
+}
+
+/* ---- growing ---- */
+
+enum { SEGMENT_USUAL_MOST = 64 << 20 };
+
+/* What to ask the driver for: more than is needed now, and more each time. */
+static size_t segment_size(const struct rill__pool *pool, size_t rounded) {
+  const size_t least = pool->least_segment;
+  size_t size = pool->grown < least ? least : pool->grown * 2;
+  if (size > SEGMENT_USUAL_MOST) size = SEGMENT_USUAL_MOST;
+  if (size < rounded) size = rounded > SIZE_MAX - least ? rounded : rounded + least - 1;
+  return size < least ? size : size / least * least;
+}
+
+/* Reserves bytes under the limit. */
+static bool reserve(struct rill__pool *pool, uint64_t size) {
+  rill__pool_lock(pool);
+  const uint64_t reserved = atomic_load(&pool->reserved) + size;
+  const bool room = pool->max_size == 0 || (reserved >= size && reserved <= pool->max_size);
+  if (room) atomic_store(&pool->reserved, reserved);
+  if (room && pool->reserved_peak < reserved) pool->reserved_peak = reserved;
+  rill__pool_unlock(pool);
+  return room;
+}
+
+static rill_status add_segment(struct rill__pool *pool, size_t size, const struct rill__request *request,
+                               struct rill__block **out) {
+  struct rill__device *device = pool->base.device;
+  if (!reserve(pool, size)) return RILL_ERROR_OUT_OF_MEMORY;
+  struct rill__segment *segment = rill__segment_new(device, size, request->large, pool->kind);
+  void *p = NULL;
+  rill_status status =
+      segment == NULL ? RILL_ERROR_OUT_OF_MEMORY : RILL_DOOR(device, memory, alloc, device, size, pool->kind, &p);
+  if (status == RILL_OK) {
+    segment->allocation.begin = (uintptr_t)p;
+    segment->pool = pool;
+    if (rill__memory_know(&segment->allocation)) {
+      rill__pool_lock(pool);
+      rill__heap_add(&pool->complete, segment);
+      pool->grown = size;
+      *out = rill__pool_take(pool, NULL, request, true);
+      rill__pool_unlock(pool);
+      return RILL_OK;
+    }
+    (void)RILL_DOOR(device, memory, free, device, p, pool->kind);
+    status = RILL_ERROR_OUT_OF_MEMORY;
+  }
+  if (segment != NULL) rill__segment_free(segment);
+  rill__pool_lock(pool);
+  atomic_fetch_sub(&pool->reserved, size);
+  rill__pool_unlock(pool);
+  return status;
+}
+
+rill_status rill__pool_grow(struct rill__pool *pool, const struct rill__request *request, struct rill__block **out) {
+  const size_t rounded = request->rounded;
+  if (pool->kind == RILL_MEMORY_DEVICE && rounded > pool->base.device->info.memory_total) {
+    return RILL_ERROR_OUT_OF_MEMORY;
+  }
+  rill__pool_lock(pool);
+  const size_t usual = segment_size(pool, rounded);
+  rill__pool_unlock(pool);
+  rill_status status = add_segment(pool, usual, request, out);
+  if (status == RILL_ERROR_OUT_OF_MEMORY && rounded < usual) status = add_segment(pool, rounded, request, out);
+  return status;
+}

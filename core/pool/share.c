@@ -1,0 +1,191 @@
+/* Memory that a stream has freed and another one takes. */
+#include "core/held/held.h"
+#include "core/pool/cache.h"
+
+/* ---- batches ---- */
+
+/* Not of an imported stream that ends: who ends it has recorded. */
+static bool may_record(const struct rill__pool_cache *cache) {
+  const struct rill__stream *stream = cache->stream;
+  return stream != NULL && !(cache->ended && stream->imported && !stream->owned);
+}
+
+/* Asks about the oldest batch.  With a reference to the cache. */
+static bool ask(struct rill__pool *pool, struct rill__pool_cache *cache) {
+  if (cache->batches == NULL) return false;
+  const uint64_t number = cache->batches->freed;
+  struct rill__event *event = cache->batches->event;
+  rill__keep(&event->base);
+  rill__pool_unlock(pool);
+  const bool complete = rill__last_use_is_complete(event);
+  rill__drop(&event->base);
+  rill__pool_lock(pool);
+  if (complete) rill__pool_cache_complete(pool, cache, number);
+  return complete;
+}
+
+void rill__pool_cache_record(struct rill__pool *pool, struct rill__pool_cache *cache) {
+  enum { MOST = 64 };
+  const uint64_t number = cache->freed;
+  struct rill__last_use *batch = NULL;
+  cache->refs++;
+  while (cache->batch_count >= MOST && ask(pool, cache)) {
+  }
+  struct rill__stream *stream = cache->stream;
+  const bool asked = cache->batched >= number || cache->complete >= number || cache->batch_count >= MOST;
+  if (!asked && stream != NULL) {
+    rill__stream_visit(stream);
+    rill__pool_unlock(pool);
+    rill__errors_aside(); /* without it, a later one is recorded when it is needed */
+    (void)rill__last_use_new(stream, &batch);
+    rill__errors_back();
+    rill__stream_leave(stream);
+    rill__pool_lock(pool);
+  }
+  if (batch != NULL) {
+    batch->freed = number;
+    *cache->last_batch = batch;
+    cache->last_batch = &batch->next;
+    cache->batch_count++;
+    if (cache->batched < number) cache->batched = number;
+  }
+  rill__pool_cache_leave(pool, cache);
+}
+
+/* ---- memory that is complete ---- */
+
+void rill__pool_cache_look(struct rill__pool *pool, struct rill__pool_cache *cache) {
+  if (cache->stream != NULL && rill__stream_is_drained(cache->stream)) {
+    rill__pool_cache_complete(pool, cache, cache->freed);
+    return;
+  }
+  if ((cache->batches == NULL || cache->ended) && may_record(cache)) rill__pool_cache_record(pool, cache);
+  while (ask(pool, cache)) {
+  }
+}
+
+static void look_at_cache(struct rill__pool *pool, const struct rill__stream *own) {
+  struct rill__pool_cache *cache = rill__pool_cache_visit(pool);
+  if (cache == NULL) return;
+  const size_t before = cache->heap.count;
+  rill__pool_cache_look(pool, cache);
+  if (cache->heap.count < before && cache->stream != own) cache->drained = true;
+  rill__pool_cache_leave(pool, cache);
+}
+
+/* The block that has waited longest for its uses. */
+static struct rill__block *take_waiting(struct rill__pool *pool) {
+  struct rill__block *block = pool->waiting;
+  if (block == NULL) return NULL;
+  pool->waiting = block->next;
+  if (pool->waiting == NULL) pool->last_waiting = &pool->waiting;
+  pool->waiting_count--;
+  block->state = RILL__BLOCK_TAKEN;
+  return block;
+}
+
+static void look_at_waiting(struct rill__pool *pool) {
+  struct rill__block *block = take_waiting(pool);
+  if (block == NULL) return;
+  for (struct rill__last_use *use; (use = block->uses) != NULL;) {
+    rill__pool_unlock(pool); /* nobody else has the block */
+    const bool complete = rill__last_use_is_complete(use->event);
+    rill__pool_lock(pool);
+    if (!complete) break;
+    block->uses = use->next;
+    use->next = NULL;
+    rill__last_uses_free(use);
+  }
+  rill__pool_give(pool, block);
+}
+
+struct rill__block *rill__pool_share(struct rill__pool *pool, const struct rill__stream *stream,
+                                     const struct rill__request *request, size_t looks) {
+  const bool thorough = looks == RILL__ALL_LOOKS;
+  const size_t all = pool->ring_count > pool->waiting_count ? pool->ring_count : pool->waiting_count;
+  if (looks > all) looks = all;
+  struct rill__block *block = NULL;
+  for (; looks > 0 && block == NULL; looks--) {
+    look_at_waiting(pool);
+    look_at_cache(pool, stream);
+    if (request != NULL) block = rill__pool_take(pool, NULL, request, thorough);
+  }
+  return block;
+}
+
+void rill__pool_settle(struct rill__pool *pool) {
+  struct rill__pool_cache *cache;
+  for (size_t looks = pool->ring_count; looks > 0 && (cache = rill__pool_cache_visit(pool)) != NULL; looks--) {
+    rill__pool_cache_complete(pool, cache, cache->freed);
+    rill__pool_cache_leave(pool, cache);
+  }
+  (void)rill__pool_share(pool, NULL, NULL, RILL__ALL_LOOKS);
+}
+
+/* ---- memory to wait for ---- */
+
+/* Makes the stream wait for the cache's frees up to `number`: for the first batch that answers for them, or one that is
+ * recorded now.  With a reference to the cache. */
+static bool order_after(struct rill__pool *pool, struct rill__pool_cache *cache, uint64_t number,
+                        struct rill__stream *stream) {
+  if (cache->stream == stream) return true;
+  if (cache->batched < number && may_record(cache) && !rill__is_held(cache->stream)) {
+    rill__pool_cache_record(pool, cache);
+  }
+  const struct rill__last_use *batch = cache->batches;
+  while (batch != NULL && batch->freed < number) batch = batch->next;
+  if (batch == NULL) return number <= cache->complete;
+  struct rill__event *event = batch->event;
+  rill__keep(&event->base);
+  rill__pool_unlock(pool);
+  const bool ordered = rill__last_use_order(stream, event);
+  rill__drop(&event->base);
+  rill__pool_lock(pool);
+  return ordered;
+}
+
+/* Makes the stream wait for all that a block waits for, which nobody else has.  From then on it names the stream's own
+ * cache, as if the stream had freed it.  If that cannot be, the block goes back. */
+static bool take_over(struct rill__pool *pool, struct rill__block *block, struct rill__stream *stream) {
+  bool ordered = true;
+  if (!rill__block_is_complete(pool, block)) {
+    ordered = order_after(pool, rill__pool_cache_of(block->heap), block->freed, stream);
+  }
+  rill__pool_unlock(pool);
+  for (struct rill__last_use *use = block->uses; use != NULL && ordered; use = use->next) {
+    ordered = rill__last_use_order(stream, use->event);
+  }
+  rill__pool_lock(pool);
+  struct rill__pool_cache *own = ordered ? rill__pool_cache_get(pool, stream) : NULL;
+  if (own == NULL) {
+    rill__pool_give(pool, block);
+    return false;
+  }
+  rill__last_uses_free(block->uses);
+  block->uses = NULL;
+  rill__block_name(pool, block, &own->heap, ++own->freed);
+  return true;
+}
+
+struct rill__block *rill__pool_share_and_wait(struct rill__pool *pool, struct rill__stream *stream,
+                                              const struct rill__request *request) {
+  for (size_t looks = pool->ring_count; looks > 0; looks--) {
+    struct rill__pool_cache *cache = rill__pool_cache_visit(pool);
+    if (cache == NULL) break;
+    struct rill__block *block = rill__heap_find(&cache->heap, request, true);
+    if (block != NULL) cache->refs++;
+    if (block != NULL) block = rill__block_take(block, request);
+    rill__pool_cache_leave(pool, cache);
+    if (block != NULL && take_over(pool, block, stream)) return block;
+  }
+  for (size_t looks = pool->waiting_count; looks > 0; looks--) {
+    struct rill__block *block = take_waiting(pool);
+    if (block == NULL) break;
+    if (!rill__block_fits(block, request)) {
+      rill__pool_give(pool, block);
+    } else if (take_over(pool, block, stream)) {
+      return block;
+    }
+  }
+  return NULL;
+}

@@ -1,0 +1,82 @@
+#include "core/pool/staging.h"
+
+#include "core/pool/cache.h"
+#include "core/pool/pool.h"
+
+enum { HEADER = (sizeof(struct held_staging) + 63) / 64 * 64, KEPT_BYTES = 1 << 20 };
+
+/* What the stream itself has used comes first: it is in the processor's caches, and among many of the pool its turn
+ * would come late.  If little of that is complete, so that the next call would look again, more memory is taken. */
+static rill_status find_memory(struct rill__pool *pool, struct rill__stream *stream,
+                               const struct rill__request *request, struct rill__block **out) {
+  enum { FEW_FREES = 16 };
+  bool few = false;
+  rill__pool_lock(pool);
+  struct rill__pool_cache *own = rill__pool_cache_find(pool, stream);
+  if (own != NULL && rill__stream_is_drained(stream)) rill__pool_cache_complete(pool, own, own->freed);
+  *out = rill__pool_take(pool, NULL, request, false);
+  if (*out == NULL && own != NULL) {
+    const uint64_t before = own->complete;
+    own->refs++;
+    rill__pool_cache_look(pool, own);
+    few = own->complete - before < FEW_FREES && !request->large;
+    if (!few) *out = rill__pool_take(pool, NULL, request, false);
+    rill__pool_cache_leave(pool, own);
+  }
+  rill__pool_unlock(pool);
+  if (*out != NULL || (few && rill__pool_grow(pool, request, out) == RILL_OK)) return RILL_OK;
+  return rill__pool_find_memory(pool, NULL, request, out);
+}
+
+rill_status rill__staging_take(struct rill__stream *stream, size_t n, struct held_staging **out) {
+  struct rill__device *device = stream->base.device;
+  struct rill__request request = { .size = n > SIZE_MAX - HEADER ? SIZE_MAX : HEADER + n, .alignment = 1 };
+  struct rill__pool *pool = NULL;
+  RILL_TRY(rill__pool_of_staging(device, &pool));
+  struct rill__block *block = NULL;
+  rill_status status = RILL_ERROR_OUT_OF_MEMORY;
+  if (rill__request_round(&request)) status = find_memory(pool, stream, &request, &block);
+  if (status == RILL_ERROR_OUT_OF_MEMORY) {
+    return rill__fail(status, "no pinned memory for a staging buffer of %zu bytes on %s", n, device->name);
+  }
+  RILL_TRY(status);
+  struct held_staging *staging = rill__block_address(block);
+  staging->block = block;
+  staging->memory = (char *)staging + HEADER;
+  staging->down = false;
+  *out = staging;
+  return RILL_OK;
+}
+
+/* A stream without a cache marks the place itself.  If it cannot, the buffer is never used again: nobody knows when the
+ * driver has done with it. */
+void rill__staging_finish(struct rill__stream *stream, struct held_staging *staging) {
+  struct rill__block *block = staging->block;
+  struct rill__pool *pool = block->segment->pool;
+  rill__pool_lock(pool);
+  struct rill__pool_cache *cache = rill__pool_cache_get(pool, stream);
+  if (cache != NULL) rill__block_name(pool, block, &cache->heap, ++cache->freed);
+  if (cache != NULL) rill__pool_give(pool, block);
+  rill__pool_unlock(pool);
+  if (cache != NULL) return;
+  rill__errors_aside();
+  const bool marked = rill__last_use_new(stream, &block->uses) == RILL_OK;
+  rill__errors_back();
+  if (marked) rill__staging_keep(staging);
+}
+
+void rill__staging_keep(struct held_staging *staging) {
+  struct rill__block *block = staging->block;
+  struct rill__pool *pool = block->segment->pool;
+  rill__pool_lock(pool);
+  rill__pool_give(pool, block);
+  rill__pool_unlock(pool);
+}
+
+void rill__staging_give_back(struct rill__device *device, bool synchronized) {
+  struct rill__pool *pool = atomic_load_explicit(&device->staging_pool, memory_order_acquire);
+  if (RILL__LIKELY(pool == NULL) || atomic_load(&pool->reserved) <= KEPT_BYTES) return;
+  rill__errors_aside(); /* what cannot be given back now is no failure of the call */
+  (void)(synchronized ? rill__pool_trim(pool, KEPT_BYTES) : rill__pool_shrink(pool, KEPT_BYTES));
+  rill__errors_back();
+}

@@ -1,0 +1,29 @@
+/* Staging buffers: pinned memory that stands in for pageable memory which work of a stream reads or writes later.
+ *
+ * Each device has a pool of its own for them (core/pool/cache.h).  The host writes a buffer at once, so it is taken
+ * from what is complete; after the work that uses it, the stream frees it in order, as it would free memory of any
+ * pool.  So a buffer costs neither an event nor a look at other buffers, and what a peak has left goes back to the
+ * driver. */
+#ifndef RILL_CORE_POOL_STAGING_H
+#define RILL_CORE_POOL_STAGING_H
+
+#include "core/backend.h"
+
+struct held_staging {
+  struct rill__block *block;    /* that this struct is at the start of */
+  void *memory;                 /* after it */
+  bool down;                    /* what is copied to here ... */
+  struct rill__copy_3d deliver; /* ... goes on so, on the host */
+};
+
+/* A buffer of n bytes for work of the stream.  It goes back when the work that uses it has been given to the driver;
+ * or, without any, at once. */
+rill_status rill__staging_take(struct rill__stream *stream, size_t n, struct held_staging **out);
+void rill__staging_finish(struct rill__stream *stream, struct held_staging *staging);
+void rill__staging_keep(struct held_staging *staging);
+
+/* Gives memory that no buffer uses back to the driver, but for a little.  May block; outside epochs.  `synchronized`:
+ * the device has just done all its work. */
+void rill__staging_give_back(struct rill__device *device, bool synchronized);
+
+#endif

@@ -1,0 +1,72 @@
+#include "core/sync/event_pool.h"
+
+#include "core/held/held.h"
+
+#include <stdlib.h>
+
+enum { POOL_MAX = 256, POOLS = 4 };
+
+struct rill__event_pool {
+  pthread_mutex_t lock;
+  struct rill__event *head; /* linked by next_spare */
+  _Atomic uint32_t count;   /* written under the lock; read without it by those whom about is enough */
+};
+
+static struct rill__event_pool *pool_of(struct rill__device *device, bool timing, bool blocking_sync) {
+  return &device->spare_events[(timing ? 1 : 0) + (blocking_sync ? 2 : 0)];
+}
+
+bool rill__event_pool_init(struct rill__device *device) {
+  device->spare_events = calloc(POOLS, sizeof *device->spare_events);
+  for (int i = 0; i < POOLS && device->spare_events != NULL; i++) {
+    (void)pthread_mutex_init(&device->spare_events[i].lock, NULL);
+  }
+  return device->spare_events != NULL;
+}
+
+void rill__event_pool_lock(struct rill__device *device) {
+  for (int i = 0; i < POOLS; i++) pthread_mutex_lock(&device->spare_events[i].lock);
+}
+
+void rill__event_pool_unlock(struct rill__device *device) {
+  for (int i = POOLS; i-- > 0;) pthread_mutex_unlock(&device->spare_events[i].lock);
+}
+
+/* Under the lock, so that a load and a store do. */
+static void set_head(struct rill__event_pool *pool, struct rill__event *head, int more) {
+  const uint32_t count = atomic_load_explicit(&pool->count, memory_order_relaxed);
+  atomic_store_explicit(&pool->count, count + (uint32_t)more, memory_order_relaxed);
+  pool->head = head;
+}
+
+struct rill__event *rill__event_pool_take(struct rill__device *device, bool timing, bool blocking_sync) {
+  struct rill__event_pool *pool = pool_of(device, timing, blocking_sync);
+  pthread_mutex_lock(&pool->lock);
+  struct rill__event *event = pool->head;
+  if (event != NULL) set_head(pool, event->next_spare, -1);
+  pthread_mutex_unlock(&pool->lock);
+  return event;
+}
+
+bool rill__event_pool_give(struct rill__object *object) {
+  struct rill__event *event = (struct rill__event *)object;
+  struct rill__device *device = object->device;
+  struct rill__event_pool *pool = pool_of(device, event->timing, event->blocking_sync);
+  if (atomic_load(&object->keeps) != 1) return false; /* a call that blocks still uses it */
+  if (atomic_load(&event->foreign) || atomic_load(&device->lost) != RILL_OK) return false;
+  if ((uint32_t)object->id >= UINT32_MAX - 1) return false; /* its slot's generations are used up */
+  if (atomic_load_explicit(&pool->count, memory_order_relaxed) >= POOL_MAX) return false;
+  RILL_DOOR(event, event, recycle, event);
+  free(object->label);
+  object->label = NULL;
+  object->borrowed = false;
+  event->signaled = false;
+  event->cached = false;
+  rill__event_reset(event);
+  rill__completion_forget(&event->work);
+  pthread_mutex_lock(&pool->lock);
+  event->next_spare = pool->head;
+  set_head(pool, event, 1);
+  pthread_mutex_unlock(&pool->lock);
+  return true;
+}
