@@ -1,6 +1,6 @@
 #include "core/compile.h"
 
-#include "core/call.h"
+#include "core/device/life.h"
 #include "core/kernel/compile_cache.h"
 #include "core/kernel/module.h"
 #include "core/object/options.h"

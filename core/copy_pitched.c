@@ -1,17 +1,9 @@
 /* Copies of two and three dimensions. */
+#include "core/device/life.h"
 #include "core/held/held.h"
-#include "core/memory.h"
 #include "core/object/options.h"
-
-#include <string.h>
-
-void rill__copy_rows(const struct rill__copy_3d *copy, size_t first, size_t end) {
-  for (size_t i = first; i < end; i++) {
-    const size_t slice = i / copy->height, row = i % copy->height;
-    memmove((char *)copy->dst + slice * copy->dst_slice_pitch + row * copy->dst_pitch,
-            (const char *)copy->src + slice * copy->src_slice_pitch + row * copy->src_pitch, copy->width);
-  }
-}
+#include "core/pool/pool.h"
+#include "core/pool/staging.h"
 
 /* Checks one end and gives the bytes from its first to behind its last. */
 static rill_status extent(const struct rill__copy_3d *copy, size_t pitch, size_t slice_pitch, const char *what,

@@ -1,78 +1,14 @@
-#include "core/call.h"
+#include "core/device/life.h"
 #include "core/held/held.h"
 #include "core/memory.h"
 #include "core/object/options.h"
 #include "core/pool/pool.h"
 #include "core/pool/staging.h"
+#include "core/stream.h"
 
 #include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
-
-/* The first to come writes the cause, then publishes it; the others wait for those few stores. */
-static bool first_to_lose(struct rill__device *device) {
-  if (!atomic_exchange(&device->losing, true)) return true;
-  while (atomic_load_explicit(&device->lost, memory_order_acquire) == RILL_OK) (void)sched_yield();
-  return false;
-}
-
-rill_status rill__device_lost(struct rill__device *device, int32_t code, const char *name, const char *format, ...) {
-  if (first_to_lose(device)) {
-    va_list list;
-    va_start(list, format);
-    (void)vsnprintf(device->cause.text, sizeof device->cause.text, format, list);
-    va_end(list);
-    device->cause.code = code;
-    (void)snprintf(device->cause.name, sizeof device->cause.name, "%s", name);
-    atomic_store_explicit(&device->lost, RILL_ERROR_DEVICE_LOST, memory_order_release);
-  }
-  if (atomic_load(&device->held_streams) != 0) rill__held_device_lost(device);
-  return rill__fail_lost(device);
-}
-
-void rill__device_close(struct rill__device *device, rill_status status, const char *text) {
-  if (!first_to_lose(device)) return;
-  (void)snprintf(device->cause.text, sizeof device->cause.text, "%s", text);
-  atomic_store_explicit(&device->lost, status, memory_order_release);
-}
-
-rill_status rill__fail_lost(struct rill__device *device) {
-  const rill_status status = atomic_load_explicit(&device->lost, memory_order_acquire);
-  if (status != RILL_ERROR_DEVICE_LOST) return rill__fail(status, "%s: %s", device->name, device->cause.text);
-  return rill__fail_native(status, device->cause.code, device->cause.name,
-                           "%s is lost: %s" RILL_HINT
-                           "the process cannot use this device again; end it, or use another "
-                           "device",
-                           device->name, device->cause.text);
-}
-
-_Atomic bool rill__is_shared;
-
-rill_status rill__device_activate(struct rill__device *device) {
-  RILL_TRY(rill__check_usable(device));
-  if (atomic_load_explicit(&device->active, memory_order_acquire)) return RILL_OK;
-  rill_status status = RILL_OK;
-  pthread_mutex_lock(&device->lock);
-  if (!atomic_load(&device->active)) {
-    status = RILL_DOOR(device, device, activate, device);
-    if (status == RILL_OK) atomic_store_explicit(&device->active, true, memory_order_release);
-  }
-  pthread_mutex_unlock(&device->lock);
-  return status;
-}
-
-rill_status rill__check_same_backend(const struct rill__object *a, const struct rill__object *b) {
-  RILL_REQUIRE(a->device->backend == b->device->backend, RILL_ERROR_WRONG_BACKEND,
-               "%s is of %s, %s of %s" RILL_HINT "order work across backends with host waits", rill__name_of(a).text,
-               a->device->name, rill__name_of(b).text, b->device->name);
-  return RILL_OK;
-}
-
-rill_status rill__fail_other_device(const struct rill__object *a, const struct rill__object *b) {
-  RILL_TRY(rill__check_same_backend(a, b));
-  return rill__fail(RILL_ERROR_WRONG_DEVICE, "%s is of %s, %s of %s", rill__name_of(a).text, a->device->name,
-                    rill__name_of(b).text, b->device->name);
-}
 
 uint32_t rill_version(void) {
   return (uint32_t)RILL_VERSION_MAJOR << 16 | (uint32_t)RILL_VERSION_MINOR << 8 | (uint32_t)RILL_VERSION_PATCH;

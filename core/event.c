@@ -1,62 +1,15 @@
-#include "core/call.h"
+#include "core/device/life.h"
 #include "core/held/held.h"
+#include "core/held/record.h"
 #include "core/memory.h"
 #include "core/object/options.h"
 #include "core/sync/event_pool.h"
+#include "core/sync/events.h"
+#include "core/sync/submit.h"
 
 #include <string.h>
 
 /* ---- life ---- */
-
-static void destroy_event(struct rill__object *object) {
-  struct rill__event *event = (struct rill__event *)object;
-  rill__event_reset(event);
-  if (event->owned) RILL_DOOR(event, event, destroy, event);
-  rill__object_free(object);
-}
-
-rill_status rill__event_new(struct rill__device *device, const char *label, struct rill__event **out) {
-  const size_t size = RILL__PART_OFFSET(struct rill__event) + device->backend->event_size;
-  return rill__object_new(size, device, label, destroy_event, out);
-}
-
-rill_status rill__event_create(struct rill__device *device, const rill_event_options *options,
-                               struct rill__event **out) {
-  rill_event_options o = RILL_EVENT_OPTIONS_INIT;
-  RILL_TRY(rill__options_read(&o, sizeof o, options, "rill_event_options"));
-  RILL_REQUIRE(!(o.interprocess && o.timing), RILL_ERROR_INVALID_ARGUMENT,
-               "interprocess and timing are both set: no driver shares timing events");
-  RILL_TRY(rill__device_activate(device));
-  struct rill__event *event = NULL;
-  const bool poolable = !o.interprocess && device->backend->event->recycle != NULL;
-  if (poolable && !o.signaled && (o.label == NULL || o.label[0] == '\0')) { /* `create` may note when it was */
-    event = rill__event_pool_take(device, o.timing, o.blocking_sync);
-    if (event != NULL) {
-      atomic_store_explicit(&event->work.owner, rill__self, memory_order_relaxed);
-      rill__object_republish(&event->base);
-      *out = event;
-      return RILL_OK;
-    }
-  }
-  RILL_TRY(rill__event_new(device, o.label, &event));
-  if (poolable) event->base.recycle = rill__event_pool_give;
-  event->timing = o.timing;
-  event->blocking_sync = o.blocking_sync;
-  event->interprocess = o.interprocess;
-  event->signaled = o.signaled;
-  atomic_init(&event->work.owner, rill__self);
-  rill_status status = RILL_DOOR(event, event, create, event);
-  if (status == RILL_OK) {
-    event->owned = true;
-    status = rill__object_publish(&event->base, RILL__EVENT);
-  }
-  if (status != RILL_OK) {
-    rill__drop(&event->base);
-    return status;
-  }
-  *out = event;
-  return RILL_OK;
-}
 
 rill_status rill_event_create(rill_device device, const rill_event_options *options, rill_event *out) {
   rill__reclaim();
@@ -68,18 +21,6 @@ rill_status rill_event_create(rill_device device, const rill_event_options *opti
   struct rill__event *event = NULL;
   RILL_TRY(rill__event_create(d, options, &event));
   out->id = event->base.id;
-  return RILL_OK;
-}
-
-rill_status rill__import_options_read(rill_import_options *into, const rill_import_options *from, bool special) {
-  RILL_TRY(rill__options_read(into, sizeof *into, from, "rill_import_options"));
-  RILL_REQUIRE(into->ownership == RILL_IMPORT_BORROW || into->ownership == RILL_IMPORT_ADOPT,
-               RILL_ERROR_INVALID_ARGUMENT, "ownership %u is neither RILL_IMPORT_BORROW nor RILL_IMPORT_ADOPT",
-               into->ownership);
-  RILL_REQUIRE(into->ownership == RILL_IMPORT_BORROW || into->release == NULL, RILL_ERROR_INVALID_ARGUMENT,
-               "a release function goes with RILL_IMPORT_BORROW only");
-  RILL_REQUIRE(into->ownership == RILL_IMPORT_BORROW || !special, RILL_ERROR_INVALID_ARGUMENT,
-               "the vendor's default streams cannot be adopted: nobody may destroy them");
   return RILL_OK;
 }
 
@@ -177,24 +118,6 @@ rill_status rill_event_is_recorded(rill_event event, bool *out) {
   const enum rill__meaning meaning = rill__event_meaning(e, &point);
   if (meaning == RILL__RECORD_FAILED) return rill__fail_failed_record(e);
   *out = e->signaled || meaning != RILL__NO_RECORD;
-  return RILL_OK;
-}
-
-rill_status rill__event_is_ready(struct rill__event *event, bool *out) {
-  struct rill__event *point = NULL;
-  *out = false;
-  RILL_TRY(rill__check_usable(event->base.device));
-  switch (rill__event_meaning(event, &point)) {
-    case RILL__NO_RECORD: *out = true; return RILL_OK;
-    case RILL__RECORD_HELD: return RILL_OK;
-    case RILL__RECORD_FAILED: return rill__fail_failed_record(event);
-    case RILL__RECORD_ISSUED: break;
-  }
-  *out = rill__known_complete(point);
-  if (*out) return RILL_OK;
-  const struct rill__question asked = rill__completion_ask(&point->work);
-  RILL_TRY(RILL_DOOR(point, event, is_ready, point, out));
-  if (*out) rill__completion_remember(&point->work, &asked);
   return RILL_OK;
 }
 

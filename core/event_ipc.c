@@ -1,7 +1,8 @@
 /* Events shared between processes. */
-#include "core/call.h"
+#include "core/device/life.h"
 #include "core/held/held.h"
 #include "core/ipc.h"
+#include "core/sync/events.h"
 
 #include <string.h>
 

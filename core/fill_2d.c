@@ -1,14 +1,8 @@
 /* Fills of two dimensions. */
+#include "core/device/life.h"
 #include "core/held/held.h"
-#include "core/memory.h"
-
-rill_status rill__fill_rows(struct rill__stream *stream, const struct rill__fill_2d *fill) {
-  if (fill->height == 1) {
-    return RILL_DOOR(stream, memory, fill, stream, fill->dst, fill->dst_kind, fill->pattern, fill->pattern_size,
-                     fill->width);
-  }
-  return RILL_DOOR(stream, memory, fill_2d, stream, fill);
-}
+#include "core/pool/pool.h"
+#include "core/sync/submit.h"
 
 /* Checks the shape and gives the bytes from the first to behind the last. */
 static rill_status extent(const struct rill__fill_2d *fill, size_t *out) {

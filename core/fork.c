@@ -1,7 +1,10 @@
 /* fork: the forking thread takes every lock first, so that its child, which has no other thread, finds them all free;
  * and each backend whose devices are known is told. */
-#include "core/call.h"
+#include "core/device/backends.h"
 #include "core/held/held.h"
+#include "core/kernel/global.h"
+#include "core/kernel/module.h"
+#include "core/memory/map.h"
 #include "core/pool/pool.h"
 #include "core/registry.h"
 #include "core/sync/event_pool.h"

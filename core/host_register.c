@@ -1,6 +1,7 @@
 /* Host memory that others allocated, made pinned. */
+#include "core/device/life.h"
 #include "core/held/held.h"
-#include "core/memory.h"
+#include "core/memory/map.h"
 
 static rill_status fail_overlap(const struct rill__allocation *other, const void *p, size_t size) {
   return rill__fail(RILL_ERROR_INVALID_ARGUMENT, "%zu bytes at %p overlap %zu bytes at %p, %s", size, p, other->size,

@@ -1,6 +1,6 @@
 #include "core/ipc.h"
 
-#include "core/call.h"
+#include "core/device/life.h"
 
 #include <string.h>
 #include <sys/random.h>

@@ -1,6 +1,9 @@
 /* Where managed memory is to be. */
+#include "core/device/life.h"
 #include "core/held/held.h"
-#include "core/memory.h"
+#include "core/memory/ranges.h"
+#include "core/pool/pool.h"
+#include "core/sync/submit.h"
 
 /* Looks for `size` bytes at `p` inside managed memory. */
 static rill_status find_managed(const void *p, size_t size, struct rill__device **owner) {

@@ -1,39 +1,21 @@
 #include "core/memory.h"
 
+#include "core/device/life.h"
 #include "core/held/held.h"
+#include "core/memory/deferred_free.h"
 #include "core/memory/last_use.h"
+#include "core/memory/map.h"
+#include "core/memory/ranges.h"
 #include "core/pool/blocks.h"
 #include "core/pool/pool.h"
 #include "core/pool/staging.h"
+#include "core/sync/submit.h"
 
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-static pthread_mutex_t ranges_lock = PTHREAD_MUTEX_INITIALIZER; /* of those who change the map */
-
-void rill__memory_lock(void) { pthread_mutex_lock(&ranges_lock); }
-void rill__memory_unlock(void) { pthread_mutex_unlock(&ranges_lock); }
-
-bool rill__memory_know(struct rill__allocation *allocation) {
-  pthread_mutex_lock(&ranges_lock);
-  const bool inserted = rill__ranges_insert(allocation);
-  pthread_mutex_unlock(&ranges_lock);
-  return inserted;
-}
-
-void rill__memory_forget(struct rill__allocation *allocation) {
-  pthread_mutex_lock(&ranges_lock);
-  rill__ranges_remove(allocation);
-  pthread_mutex_unlock(&ranges_lock);
-}
-
 /* ---- allocation ---- */
-
-void rill__allocation_destroy(struct rill__object *object) {
-  rill__last_uses_free(((struct rill__allocation *)object)->uses);
-  rill__object_free(object);
-}
 
 /* OUT_OF_MEMORY with what was asked for and what there is. */
 static rill_status fail_memory(struct rill__device *device, size_t size) {
@@ -93,60 +75,9 @@ static rill_status allocate(struct rill__device *device, size_t size, size_t ali
   return status;
 }
 
-/* Takes the allocation that begins at `p`, or the import that gave it, or the registered range, out of the map.
- * Registered memory is none of rill's allocations, and the reverse. */
-rill_status rill__memory_take_out(void *p, bool registered, struct rill__allocation **out) {
-  pthread_mutex_lock(&ranges_lock);
-  struct rill__allocation *found = rill__ranges_find(p);
-  const bool right = found != NULL && !found->variable && (found->kind == RILL_MEMORY_REGISTERED) == registered;
-  const size_t offset = right ? (uintptr_t)p - found->begin : 0;
-  *out = NULL;
-  if (right && found->imported) {
-    *out = rill__import_take_out(found, p);
-  } else if (right && offset == 0) {
-    rill__ranges_remove(found);
-    *out = found;
-  }
-  pthread_mutex_unlock(&ranges_lock);
-  if (*out != NULL) return RILL_OK;
-  RILL_REQUIRE(found == NULL || !found->variable, RILL_ERROR_NOT_FOUND,
-               "%p is no allocation of rill, but a variable of a module" RILL_HINT "it goes with its module", p);
-  if (registered) {
-    RILL_REQUIRE(found == NULL || right, RILL_ERROR_NOT_FOUND,
-                 "%p is not registered memory, but an allocation of rill" RILL_HINT "free it with rill_free", p);
-    RILL_REQUIRE(right, RILL_ERROR_NOT_FOUND, "%p is not registered, or has been unregistered", p);
-    return rill__fail(RILL_ERROR_INVALID_ARGUMENT,
-                      "%p lies inside a registered range, %zu bytes after its start" RILL_HINT
-                      "unregister it by its first address",
-                      p, offset);
-  }
-  RILL_REQUIRE(found == NULL || right, RILL_ERROR_NOT_FOUND,
-               "%p is no allocation of rill, but registered memory" RILL_HINT "unregister it with rill_host_unregister",
-               p);
-  RILL_REQUIRE(right, RILL_ERROR_NOT_FOUND, "%p is no allocation of rill, or has been freed", p);
-  return rill__fail(RILL_ERROR_INVALID_ARGUMENT,
-                    "%p lies inside an allocation, %zu bytes after its start" RILL_HINT
-                    "free it by the address that rill_alloc or rill_memory_ipc_import gave",
-                    p, offset);
-}
-
-void rill__memory_put_back(struct rill__allocation *allocation) {
-  atomic_store(&allocation->holders, 0);
-  pthread_mutex_lock(&ranges_lock);
-  const bool inserted = allocation->imported ? rill__import_put_in(allocation) : rill__ranges_insert(allocation);
-  pthread_mutex_unlock(&ranges_lock);
-  if (!inserted) rill__object_defer(&allocation->base); /* no memory for a node: rill knows it no more */
-}
-
-bool rill__memory_insert(struct rill__allocation *allocation, struct rill__allocation **overlapping) {
-  pthread_mutex_lock(&ranges_lock);
-  *overlapping = rill__ranges_overlapping(allocation->begin, allocation->size);
-  const bool inserted = *overlapping == NULL && rill__ranges_insert(allocation);
-  pthread_mutex_unlock(&ranges_lock);
-  return inserted;
-}
-
-rill_status rill__memory_end(struct rill__allocation **ended) {
+/* Frees what was taken out of the map, or closes an import, when all uses are complete; outside epochs, since it may
+ * block for the device's work.  Sets the pointer to NULL, unless the driver refuses: then it is the caller's still. */
+static rill_status end_allocation(struct rill__allocation **ended) {
   struct rill__allocation *allocation = *ended;
   struct rill__device *device = allocation->base.device;
   rill_status status = rill__check_usable(device);
@@ -180,7 +111,7 @@ static rill_status allocate_checked(struct rill__thread *self, rill_device devic
 static bool end_deferred(struct rill__deferred_free *deferred) {
   struct rill__allocation *allocation =
       (struct rill__allocation *)((char *)deferred - offsetof(struct rill__allocation, deferred));
-  (void)rill__memory_end(&allocation);
+  (void)end_allocation(&allocation);
   return allocation == NULL;
 }
 
@@ -192,7 +123,7 @@ static rill_status end_free(struct rill__allocation *allocation) {
       rill__free_defer(device, &allocation->deferred, allocation->native_size, end_deferred)) {
     return RILL_OK;
   }
-  const rill_status status = rill__memory_end(&allocation);
+  const rill_status status = end_allocation(&allocation);
   if (allocation != NULL) rill__memory_put_back(allocation);
   rill__reclaim();
   return status;
@@ -244,34 +175,6 @@ rill_status rill_free(void *p) {
 }
 
 /* ---- copies and fills ---- */
-
-rill_status rill__memory_check(const struct rill__stream *stream, const void *p, size_t n, const char *what,
-                               uint32_t *kind) {
-  const struct rill__allocation *allocation = rill__ranges_find(p);
-  *kind = RILL_MEMORY_UNKNOWN;
-  if (allocation == NULL) {
-    RILL_REQUIRE((uintptr_t)p <= UINTPTR_MAX - n, RILL_ERROR_OUT_OF_RANGE, "%s: %zu bytes at %p pass the end of memory",
-                 what, n, p);
-    return RILL_OK;
-  }
-  uintptr_t begin = allocation->begin;
-  size_t size = allocation->size;
-  RILL_REQUIRE(!allocation->pooled || rill__pool_find(allocation, p, &begin, &size), RILL_ERROR_NOT_FOUND,
-               "%s: %p lies in memory of a pool that is not allocated, or has been freed", what, p);
-  const bool registered = allocation->kind == RILL_MEMORY_REGISTERED;
-  const size_t offset = (uintptr_t)p - begin;
-  RILL_REQUIRE(n <= size - offset, RILL_ERROR_OUT_OF_RANGE,
-               "%s: %zu bytes at offset %zu pass the end of an allocation of %zu bytes", what, n, offset, size);
-  if (allocation->base.device->backend == stream->base.device->backend) {
-    *kind = registered ? (uint32_t)RILL_MEMORY_PINNED : allocation->kind;
-    return RILL_OK;
-  }
-  /* Another backend's pinned memory is host memory like any other. */
-  RILL_REQUIRE(allocation->kind == RILL_MEMORY_PINNED || registered, RILL_ERROR_WRONG_BACKEND,
-               "%s %p is memory of %s, which %s cannot reach" RILL_HINT "copy through host memory", what, p,
-               allocation->base.device->name, stream->base.device->name);
-  return RILL_OK;
-}
 
 rill_status rill_copy_async(rill_stream stream, void *dst, const void *src, size_t n) {
   RILL_ENTER();

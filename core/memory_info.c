@@ -1,4 +1,4 @@
-#include "core/memory.h"
+#include "core/memory/ranges.h"
 #include "core/object/options.h"
 #include "core/pool/pool.h"
 

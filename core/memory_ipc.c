@@ -1,37 +1,11 @@
 /* Memory shared between processes. */
-#include "core/call.h"
+#include "core/device/life.h"
 #include "core/ipc.h"
 #include "core/memory.h"
+#include "core/memory/map.h"
+#include "core/memory/ranges.h"
 
 #include <string.h>
-
-/* ---- the map ---- */
-
-struct rill__allocation *rill__import_take_out(struct rill__allocation *first, const void *p) {
-  struct rill__allocation **at = &first;
-  while (*at != NULL && (*at)->pointer != (uintptr_t)p) at = &(*at)->same;
-  struct rill__allocation *import = *at;
-  if (import == NULL) return NULL;
-  if (at != &first) {
-    *at = import->same;
-  } else if (import->same != NULL) {
-    rill__ranges_replace(import, import->same);
-  } else {
-    rill__ranges_remove(import);
-  }
-  import->same = NULL;
-  return import;
-}
-
-bool rill__import_put_in(struct rill__allocation *import) {
-  struct rill__allocation *first = rill__ranges_find((void *)import->begin);
-  if (first == NULL) return rill__ranges_insert(import);
-  import->same = first->same;
-  first->same = import;
-  return true;
-}
-
-/* ---- the calls ---- */
 
 static rill_status check_exportable(const struct rill__allocation *allocation, const void *p) {
   static const char *const kinds[] = { "RILL_MEMORY_UNKNOWN", "RILL_MEMORY_DEVICE", "RILL_MEMORY_PINNED",

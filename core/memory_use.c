@@ -1,7 +1,9 @@
 /* What rill is told of uses of memory. */
+#include "core/device/life.h"
 #include "core/held/held.h"
-#include "core/memory.h"
 #include "core/memory/last_use.h"
+#include "core/memory/map.h"
+#include "core/memory/ranges.h"
 #include "core/pool/pool.h"
 
 #include <rill/pool.h>

@@ -1,5 +1,5 @@
 /* Which devices reach each other's memory. */
-#include "core/call.h"
+#include "core/device/life.h"
 
 static uint32_t word_of(const struct rill__device *device) { return (uint32_t)device->info.ordinal / 64; }
 static uint64_t bit_of(const struct rill__device *device) { return UINT64_C(1) << (uint32_t)device->info.ordinal % 64; }

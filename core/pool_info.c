@@ -1,4 +1,5 @@
 /* What a pool tells, and the pool of a pointer. */
+#include "core/memory/ranges.h"
 #include "core/object/options.h"
 #include "core/pool/cache.h"
 #include "core/pool/pool.h"

@@ -1,35 +1,11 @@
 #include "core/registry.h"
 
-#include "core/call.h"
+#include "core/device/backends.h"
 #include "core/sync/event_pool.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define BACKEND(name) extern const struct rill__backend rill__##name##_backend;
-#define ABSENT(name, id)
-#include "rill_backends.inc"
-#undef BACKEND
-#undef ABSENT
-
-enum state { UNKNOWN, SEARCHING, KNOWN };
-
-static struct search {
-  const struct rill__backend *backend;
-  _Atomic enum state state; /* changes under the lock; what follows is constant once it is KNOWN */
-  struct rill__device **devices;
-  uint32_t count;
-  uint32_t told; /* by the vendor; more than count if one could not be set up */
-  char why[512]; /* it has no more devices */
-} searches[] = {
-#define BACKEND(name) { .backend = &rill__##name##_backend },
-#define ABSENT(name, id)
-#include "rill_backends.inc"
-#undef BACKEND
-#undef ABSENT
-};
-enum { BACKENDS = sizeof searches / sizeof searches[0] };
 
 /* Those that this build was made without. */
 static const struct {
@@ -46,25 +22,6 @@ static const struct {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t known = PTHREAD_COND_INITIALIZER; /* a backend has become known */
-
-static bool is_known(const struct search *search) {
-  return atomic_load_explicit(&search->state, memory_order_acquire) == KNOWN;
-}
-
-static const struct search *search_of(const struct rill__backend *backend) {
-  size_t i = 0;
-  while (searches[i].backend != backend) i++;
-  return &searches[i];
-}
-
-const struct rill__backend *rill__backend_at(size_t i) { return i < BACKENDS ? searches[i].backend : NULL; }
-
-bool rill__backend_is_known(const struct rill__backend *backend) { return is_known(search_of(backend)); }
-
-struct rill__device *rill__device_at(const struct rill__backend *backend, uint32_t ordinal) {
-  const struct search *search = search_of(backend);
-  return is_known(search) && ordinal < search->count ? search->devices[ordinal] : NULL;
-}
 
 /* ---- a search ---- */
 
@@ -102,7 +59,7 @@ static struct rill__device *make_device(const struct rill__backend *backend, uin
 }
 
 /* The last failure's text, with the vendor's code. */
-static void explain_failed_setup(struct search *search) {
+static void explain_failed_setup(struct rill__search *search) {
   const struct rill__error_record *error = rill__failure();
   const size_t size = sizeof search->why;
   int used = snprintf(search->why, size, "%s:%u could not be set up: %.300s", search->backend->name, search->count,
@@ -111,7 +68,7 @@ static void explain_failed_setup(struct search *search) {
   (void)snprintf(search->why + used, size - (size_t)used, " [%d %s]", (int)error->native_code, error->native_name);
 }
 
-static void find_devices(struct search *search) {
+static void find_devices(struct rill__search *search) {
   rill__fork_watch(); /* a fork may come during the first search */
   rill__errors_aside();
   search->told = search->backend->device->count(search->why, sizeof search->why);
@@ -130,17 +87,17 @@ static void find_devices(struct search *search) {
 }
 
 /* A backend that is known afterwards.  Outside epochs. */
-static const struct search *look(size_t i) {
-  struct search *search = &searches[i];
-  if (is_known(search)) return search;
+static const struct rill__search *look(size_t i) {
+  struct rill__search *search = &rill__searches[i];
+  if (rill__search_is_done(search)) return search;
   pthread_mutex_lock(&lock);
-  while (search->state == SEARCHING) pthread_cond_wait(&known, &lock);
-  if (search->state == UNKNOWN) {
-    search->state = SEARCHING;
+  while (search->state == RILL__SEARCHING) pthread_cond_wait(&known, &lock);
+  if (search->state == RILL__UNKNOWN) {
+    search->state = RILL__SEARCHING;
     pthread_mutex_unlock(&lock);
     find_devices(search);
     pthread_mutex_lock(&lock);
-    search->state = KNOWN;
+    search->state = RILL__KNOWN;
     pthread_cond_broadcast(&known);
   }
   pthread_mutex_unlock(&lock);
@@ -154,12 +111,12 @@ void rill__registry_unlock(void) { pthread_mutex_unlock(&lock); }
 
 void rill__registry_after_fork(void) {
   known = (pthread_cond_t)PTHREAD_COND_INITIALIZER; /* those that waited are not here */
-  for (int i = 0; i < BACKENDS; i++) {
-    struct search *search = &searches[i];
-    if (search->state != SEARCHING) continue;
+  for (int i = 0; i < RILL__BACKENDS; i++) {
+    struct rill__search *search = &rill__searches[i];
+    if (search->state != RILL__SEARCHING) continue;
     search->devices = NULL;
     search->count = search->told = 0;
-    search->state = search->backend->gpu ? KNOWN : UNKNOWN; /* a vendor's library does not start twice */
+    search->state = search->backend->gpu ? RILL__KNOWN : RILL__UNKNOWN; /* a vendor's library does not start twice */
     (void)snprintf(search->why, sizeof search->why,
                    "the process was forked while another thread looked for devices; look for them in the child only, "
                    "or start it with exec");
@@ -170,9 +127,9 @@ void rill__registry_after_fork(void) {
 
 /* Device number *index of all backends, or of the GPUs; NULL if there are fewer, which leaves by how many. */
 static struct rill__device *nth_device(uint64_t *index, bool gpus_only) {
-  for (size_t i = 0; i < BACKENDS; i++) {
-    if (gpus_only && !searches[i].backend->gpu) continue;
-    const struct search *search = look(i);
+  for (size_t i = 0; i < RILL__BACKENDS; i++) {
+    if (gpus_only && !rill__searches[i].backend->gpu) continue;
+    const struct rill__search *search = look(i);
     if (*index < search->count) return search->devices[*index];
     *index -= search->count;
   }
@@ -186,7 +143,8 @@ static uint32_t count_all(void) {
 }
 
 static rill_status fail_without_cpu(void) {
-  return rill__fail(RILL_ERROR_OUT_OF_MEMORY, "not even the CPU could be set up: %s", searches[BACKENDS - 1].why);
+  return rill__fail(RILL_ERROR_OUT_OF_MEMORY, "not even the CPU could be set up: %s",
+                    rill__searches[RILL__BACKENDS - 1].why);
 }
 
 rill_status rill_device_count(int32_t *count) {
@@ -239,10 +197,10 @@ static bool starts_with(const char *name, const char *word) {
 static rill_status fail_no_gpu(const char *name) {
   char text[768] = "";
   size_t used = 0;
-  for (size_t i = 0; i < BACKENDS; i++) {
-    if (!searches[i].backend->gpu || used >= sizeof text) continue;
+  for (size_t i = 0; i < RILL__BACKENDS; i++) {
+    if (!rill__searches[i].backend->gpu || used >= sizeof text) continue;
     used += (size_t)snprintf(text + used, sizeof text - used, "%s%s: %s", used > 0 ? "; " : "",
-                             searches[i].backend->name, look(i)->why);
+                             rill__searches[i].backend->name, look(i)->why);
   }
   for (int i = 0; absent[i].name != NULL && used < sizeof text; i++) {
     used +=
@@ -264,11 +222,11 @@ static rill_status open_gpu(const char *name, const char *origin, struct rill__d
 }
 
 static rill_status open_of(size_t i, const char *name, const char *origin, struct rill__device **out) {
-  const char *const backend = searches[i].backend->name;
+  const char *const backend = rill__searches[i].backend->name;
   uint64_t ordinal = 0;
   RILL_REQUIRE(parse_ordinal(name + strlen(backend), &ordinal), RILL_ERROR_NOT_FOUND, "%s\"%s\" is no device name",
                origin, name);
-  const struct search *search = look(i);
+  const struct rill__search *search = look(i);
   const bool set_up = ordinal < search->count, there = ordinal < search->told;
   if (search->count == 0 && !search->backend->gpu) return fail_without_cpu();
   RILL_REQUIRE(search->count > 0 && (set_up || !there), RILL_ERROR_NO_DEVICE, "%s\"%s\": %s", origin, name,
@@ -281,8 +239,8 @@ static rill_status open_of(size_t i, const char *name, const char *origin, struc
 
 static rill_status open_by_name(const char *name, const char *origin, struct rill__device **out) {
   if (starts_with(name, "gpu")) return open_gpu(name, origin, out);
-  for (size_t i = 0; i < BACKENDS; i++) {
-    if (starts_with(name, searches[i].backend->name)) return open_of(i, name, origin, out);
+  for (size_t i = 0; i < RILL__BACKENDS; i++) {
+    if (starts_with(name, rill__searches[i].backend->name)) return open_of(i, name, origin, out);
   }
   for (int i = 0; absent[i].name != NULL; i++) {
     RILL_REQUIRE(!starts_with(name, absent[i].name), RILL_ERROR_NO_DEVICE,
@@ -292,7 +250,7 @@ static rill_status open_by_name(const char *name, const char *origin, struct ril
   return rill__fail(RILL_ERROR_NOT_FOUND,
                     "%s\"%s\" is no device name" RILL_HINT "names are \"gpu\" or a backend's, with "
                     "\":N\" or without: \"%s\", \"%s:0\"",
-                    origin, name, searches[BACKENDS - 1].backend->name, searches[0].backend->name);
+                    origin, name, rill__searches[RILL__BACKENDS - 1].backend->name, rill__searches[0].backend->name);
 }
 
 rill_status rill_device_open(const char *name, rill_device *out) {
@@ -321,8 +279,8 @@ rill_status rill_device_open(const char *name, rill_device *out) {
 
 /* The index of a backend by its public number. */
 static rill_status find_backend(uint32_t id, size_t *out) {
-  for (*out = 0; *out < BACKENDS; ++*out) {
-    if (searches[*out].backend->id == id) return RILL_OK;
+  for (*out = 0; *out < RILL__BACKENDS; ++*out) {
+    if (rill__searches[*out].backend->id == id) return RILL_OK;
   }
   for (int i = 0; absent[i].name != NULL; i++) {
     RILL_REQUIRE(absent[i].id != id, RILL_ERROR_NO_DEVICE, "the %s backend is not built in", absent[i].name);
@@ -340,7 +298,7 @@ rill_status rill_device_of_native_stream(uint32_t backend, uintptr_t native, ril
                (unsigned)native);
   RILL_REQUIRE(out != NULL, RILL_ERROR_INVALID_ARGUMENT, "out is NULL");
   rill__leave(&self);
-  const struct search *search = look(i);
+  const struct rill__search *search = look(i);
   const struct rill__backend *const found = search->backend;
   RILL_REQUIRE(search->count > 0, RILL_ERROR_NO_DEVICE, "%s: %s", found->name, search->why);
   RILL_REQUIRE(found->device->of_native_stream != NULL, RILL_ERROR_UNSUPPORTED,

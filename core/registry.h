@@ -10,20 +10,13 @@
 #ifndef RILL_CORE_REGISTRY_H
 #define RILL_CORE_REGISTRY_H
 
-#include "core/backend.h"
-
-/* The backends of this build, in the order in which their devices are counted; NULL past the last. */
-const struct rill__backend *rill__backend_at(size_t i);
-
-/* A device of a backend; NULL past the last, or if nobody has asked for any yet. */
-struct rill__device *rill__device_at(const struct rill__backend *backend, uint32_t ordinal);
+#include "core/device/backends.h"
 
 /* ---- fork: core/fork.c ---- */
 
 /* Called before and after each search, outside the lock. */
 void rill__fork_watch(void);
 
-bool rill__backend_is_known(const struct rill__backend *backend);
 void rill__registry_lock(void);
 void rill__registry_unlock(void);
 

@@ -1,8 +1,13 @@
-#include "core/call.h"
+#include "core/stream.h"
+#include "core/device/life.h"
 #include "core/held/held.h"
+#include "core/held/record.h"
 #include "core/memory.h"
 #include "core/object/options.h"
 #include "core/pool/pool.h"
+#include "core/sync/events.h"
+#include "core/sync/streams.h"
+#include "core/sync/submit.h"
 
 #include <sched.h>
 #include <stdlib.h>
@@ -11,45 +16,9 @@ static _Atomic uint64_t last_number;
 
 /* ---- life ---- */
 
-/* Puts a stream on its device's list, and takes it off.  Under device->lock. */
-static void link_stream(struct rill__stream *stream) {
-  struct rill__device *device = stream->base.device;
-  stream->next = device->streams;
-  stream->link = &device->streams;
-  if (stream->next != NULL) stream->next->link = &stream->next;
-  device->streams = stream;
-}
-
-static void unlink_stream(struct rill__stream *stream) {
-  *stream->link = stream->next;
-  if (stream->next != NULL) stream->next->link = stream->link;
-  stream->link = NULL;
-}
-
-void rill__stream_list(struct rill__stream *stream) {
-  pthread_mutex_lock(&stream->base.device->lock);
-  link_stream(stream);
-  pthread_mutex_unlock(&stream->base.device->lock);
-}
-
-static void unlist_stream(struct rill__stream *stream) {
-  pthread_mutex_lock(&stream->base.device->lock);
-  if (stream->link != NULL) unlink_stream(stream);
-  pthread_mutex_unlock(&stream->base.device->lock);
-}
-
-void rill__stream_to_front(struct rill__stream *stream) {
-  pthread_mutex_lock(&stream->base.device->lock);
-  if (stream->link != NULL) {
-    unlink_stream(stream);
-    link_stream(stream);
-  }
-  pthread_mutex_unlock(&stream->base.device->lock);
-}
-
 static void destroy_stream(struct rill__object *object) {
   struct rill__stream *stream = (struct rill__stream *)object;
-  unlist_stream(stream); /* who looks at the list looks at the native streams, too */
+  rill__stream_unlist(stream); /* who looks at the list looks at the native streams, too */
   if ((stream->owned || stream->imported) && !RILL_DOOR(stream, stream, destroy, stream)) {
     rill__stream_list(stream);
     rill__object_postpone(object);
@@ -91,8 +60,8 @@ static rill_status choose_priority(const struct rill__device *device, int32_t as
   return RILL_OK;
 }
 
-rill_status rill__stream_create(struct rill__device *device, const rill_stream_options *options,
-                                struct rill__stream **out) {
+static rill_status create_stream(struct rill__device *device, const rill_stream_options *options,
+                                 struct rill__stream **out) {
   rill_stream_options o = RILL_STREAM_OPTIONS_INIT;
   RILL_TRY(rill__options_read(&o, sizeof o, options, "rill_stream_options"));
   RILL_TRY(rill__device_activate(device));
@@ -121,7 +90,7 @@ rill_status rill__device_default_stream(struct rill__device *device, struct rill
   *out = atomic_load_explicit(&device->default_stream, memory_order_acquire);
   if (RILL__LIKELY(*out != NULL)) return rill__check_usable(device);
   struct rill__stream *stream = NULL;
-  RILL_TRY(rill__stream_create(device, NULL, &stream));
+  RILL_TRY(create_stream(device, NULL, &stream));
   stream->base.borrowed = true; /* nobody has the handle yet */
   struct rill__stream *none = NULL;
   if (atomic_compare_exchange_strong(&device->default_stream, &none, stream)) {
@@ -141,7 +110,7 @@ rill_status rill_stream_create(rill_device device, const rill_stream_options *op
   RILL_RESOLVE(RILL__DEVICE, device, "device", &d);
   RILL_REQUIRE(out != NULL, RILL_ERROR_INVALID_ARGUMENT, "out is NULL");
   struct rill__stream *stream = NULL;
-  RILL_TRY(rill__stream_create(d, options, &stream));
+  RILL_TRY(create_stream(d, options, &stream));
   out->id = stream->base.id;
   return RILL_OK;
 }
@@ -152,7 +121,7 @@ rill_status rill_stream_retain(rill_stream stream) {
 }
 
 void rill__stream_end(struct rill__stream *stream) {
-  if (stream->imported && !stream->owned) unlist_stream(stream); /* from here on its owner may destroy it */
+  if (stream->imported && !stream->owned) rill__stream_unlist(stream); /* from here on its owner may destroy it */
   rill__pools_stream_end(stream);
   const bool borrowed = stream->imported && !stream->owned;
   while (borrowed && atomic_load(&stream->visitors) != 0) (void)sched_yield();
@@ -258,39 +227,6 @@ rill_status rill_stream_is_capturing(rill_stream stream, bool *out) {
 
 /* ---- events ---- */
 
-rill_status rill__record_in_driver(struct rill__stream *stream, struct rill__event *event, uint32_t flags) {
-  struct rill__thread *const self = rill__self;
-  rill__submission_begin(&event->work, self);
-  rill__submission_begin(&stream->work, self);
-  const rill_status status = RILL_DOOR(stream, stream, record, stream, event, flags);
-  rill__submission_end(&stream->work, self);
-  rill__submission_end(&event->work, self);
-  return status;
-}
-
-/* A first record, or one of an event that stands for a fence. */
-static __attribute__((noinline)) rill_status record_claimed(struct rill__stream *stream, struct rill__event *event,
-                                                            uint32_t flags) {
-  struct rill__recording recording;
-  RILL_TRY(rill__recording_begin(&recording, stream, event));
-  const rill_status status = rill__record_in_driver(stream, recording.target, flags);
-  rill__recording_end(&recording, status);
-  return status;
-}
-
-rill_status rill__stream_record(struct rill__stream *stream, struct rill__event *event, uint32_t flags) {
-  RILL_TRY(rill__check_usable(stream->base.device));
-  if (rill__is_held(stream)) {
-    bool taken = false;
-    RILL_TRY(rill__held_record(stream, event, flags, &taken));
-    if (taken) return RILL_OK;
-  }
-  if (RILL__LIKELY(atomic_load_explicit(&event->state, memory_order_acquire) == RILL__EVENT_RECORDED)) {
-    return rill__record_in_driver(stream, event, flags);
-  }
-  return record_claimed(stream, event, flags);
-}
-
 rill_status rill_stream_record_event(rill_stream stream, rill_event event, uint32_t flags) {
   RILL_ENTER();
   struct rill__stream *s;
@@ -319,35 +255,6 @@ rill_status rill_stream_record_new_event(rill_stream stream, const rill_event_op
   return status;
 }
 
-/* Of a held stream, or for an event that is not RECORDED. */
-static __attribute__((noinline)) rill_status wait_slowly(struct rill__stream *stream, struct rill__event *event,
-                                                         uint32_t flags) {
-  struct rill__event *point = NULL;
-  rill_status status = RILL_OK;
-  bool taken = false;
-  RILL_TRY(rill__held_wait(stream, event, &point, &taken));
-  if (taken || rill__known_complete(point)) return RILL_OK;
-  RILL_SUBMIT(status, stream, stream, wait, stream, point, flags);
-  return status;
-}
-
-/* The event has been recorded, or the stream is to be held for it. */
-static rill_status wait(struct rill__stream *stream, struct rill__event *event, uint32_t flags) {
-  if (RILL__UNLIKELY(atomic_load_explicit(&event->state, memory_order_acquire) != RILL__EVENT_RECORDED ||
-                     rill__is_held(stream))) {
-    return wait_slowly(stream, event, flags);
-  }
-  rill_status status = RILL_OK;
-  RILL_SUBMIT(status, stream, stream, wait, stream, event, flags);
-  return status;
-}
-
-rill_status rill__stream_wait(struct rill__stream *stream, struct rill__event *event) {
-  struct rill__event *point = NULL;
-  const bool complete = rill__event_meaning(event, &point) == RILL__RECORD_ISSUED && rill__known_complete(point);
-  return complete ? RILL_OK : wait(stream, event, 0);
-}
-
 rill_status rill_stream_wait_event(rill_stream stream, rill_event event, uint32_t flags) {
   RILL_ENTER();
   struct rill__stream *s;
@@ -369,7 +276,7 @@ rill_status rill_stream_wait_event(rill_stream stream, rill_event event, uint32_
   } else if (meaning == RILL__RECORD_ISSUED && (flags & RILL_EVENT_EXTERNAL) == 0 && rill__known_complete(point)) {
     return RILL_OK;
   }
-  return wait(s, e, flags & RILL_EVENT_EXTERNAL);
+  return rill__stream_wait_for(s, e, flags & RILL_EVENT_EXTERNAL);
 }
 
 /* The stream's cached event, made at the first use. */
@@ -407,7 +314,7 @@ static rill_status wait_stream(struct rill__stream *stream, struct rill__stream 
   struct rill__event *event = NULL;
   RILL_TRY(cached_event(other, &event));
   RILL_TRY(rill__stream_record(other, event, 0));
-  return wait(stream, event, 0);
+  return rill__stream_wait_for(stream, event, 0);
 }
 
 rill_status rill_stream_wait_stream(rill_stream stream, rill_stream other) {

@@ -1,6 +1,8 @@
 /* Streams by their native handles: those that were imported, and rill's own whose handle was given out. */
-#include "core/call.h"
+#include "core/device/life.h"
 #include "core/object/options.h"
+#include "core/stream.h"
+#include "core/sync/streams.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* The threads of a device that is the host itself. */
-#include "core/call.h"
+#include "core/backend.h"
 
 enum { WORKERS_MOST = 1024 };
 

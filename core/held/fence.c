@@ -1,6 +1,6 @@
 /* Fences, and what events stand for. */
-#include "core/call.h"
 #include "core/held/queue.h"
+#include "core/sync/events.h"
 
 #include <stdio.h>
 #include <stdlib.h>

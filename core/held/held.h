@@ -35,7 +35,14 @@
 #include "core/backend.h"
 
 struct rill__allocation;
-struct rill__constants;
+
+/* What a held operation owns besides its own struct, such as memory that bytes were copied to.  finish: when the driver
+ * has the work that uses it; drop: when nothing will use it. */
+struct rill__payload {
+  void (*finish)(struct rill__stream *stream, struct rill__payload *payload);
+  void (*drop)(struct rill__payload *payload);
+  size_t bytes;
+};
 
 /* ---- streams ---- */
 
@@ -47,12 +54,11 @@ static inline bool rill__is_held(struct rill__stream *stream) {
  * the driver.  On failure nothing was taken. */
 rill_status rill__held_record(struct rill__stream *stream, struct rill__event *event, uint32_t flags, bool *taken);
 rill_status rill__held_host_call(struct rill__stream *stream, rill_host_fn fn, void *user, bool *taken);
-rill_status rill__held_copy(struct rill__stream *stream, const struct rill__copy_3d *copy, bool *taken);
 rill_status rill__held_fill(struct rill__stream *stream, const struct rill__fill_2d *fill, bool *taken);
 rill_status rill__held_prefetch(struct rill__stream *stream, const void *p, size_t size, bool *taken);
-/* `constants`: those of the launch, NULL if it has none; taken over, and set to NULL, with the launch. */
+/* `payload`: what the launch owns, NULL if there is nothing; taken over, and set to NULL, with the launch. */
 rill_status rill__held_launch(struct rill__stream *stream, const struct rill__launch *launch,
-                              struct rill__constants **constants, bool *taken);
+                              struct rill__payload **payload, bool *taken);
 
 /* A wait of a held stream, or one for an event that is not RECORDED.  `taken` false: the driver can be given a wait for
  * `*point`, which is valid inside the epoch. */

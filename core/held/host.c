@@ -1,5 +1,5 @@
 /* The lock of all that is held, and what waits for it on the host. */
-#include "core/call.h"
+#include "core/device/life.h"
 #include "core/held/queue.h"
 #include "core/memory/last_use.h"
 #include "core/memory/ranges.h"

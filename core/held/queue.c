@@ -1,7 +1,5 @@
 /* What is put into the queues of held streams. */
 #include "core/held/queue.h"
-#include "core/call.h"
-#include "core/kernel/launch_extras.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,17 +13,15 @@ static struct held_op *newest;
 /* ---- operations ---- */
 
 static void free_op(struct held_op *op) {
+  if (op->payload != NULL) op->payload->drop(op->payload);
   switch (op->kind) {
     case HELD_RECORD: rill__drop(&op->record.event->base); break;
     case HELD_LAUNCH:
-      rill__constants_drop(op->launch.constants);
       rill__drop(&op->launch.shape.kernel->base);
       free((void *)(uintptr_t)op->launch.shape.label);
       free((void *)(uintptr_t)op->launch.shape.extras);
       break;
     case HELD_COPY:
-      if (op->copy.staging != NULL) rill__staging_keep(op->copy.staging);
-      break;
     case HELD_WAIT:
     case HELD_HOST_CALL:
     case HELD_FILL:
@@ -227,19 +223,28 @@ static rill_status new_launch(const struct rill__launch *launch, struct held_op 
   return RILL_OK;
 }
 
+rill_status rill__held_prefetch(struct rill__stream *stream, const void *p, size_t size, bool *taken) {
+  struct held_op *op = NULL;
+  *taken = false;
+  RILL_TRY(rill__held_op_new(HELD_PREFETCH, 0, &op));
+  op->prefetch.p = p;
+  op->prefetch.size = size;
+  return push(stream, op, taken);
+}
+
 rill_status rill__held_launch(struct rill__stream *stream, const struct rill__launch *launch,
-                              struct rill__constants **constants, bool *taken) {
+                              struct rill__payload **payload, bool *taken) {
   struct held_op *op = NULL;
   RILL_TRY(new_launch(launch, &op));
-  if (constants != NULL) {
-    op->bytes += rill__constants_bytes(*constants);
-    op->launch.constants = *constants;
+  if (payload != NULL && *payload != NULL) {
+    op->bytes += (*payload)->bytes;
+    op->payload = *payload;
   }
   const rill_status status = push(stream, op, taken);
   if (*taken) {
-    if (constants != NULL) *constants = NULL;
+    if (payload != NULL) *payload = NULL;
   } else {
-    op->launch.constants = NULL; /* they stay the caller's */
+    op->payload = NULL; /* it stays the caller's */
     free_op(op);
   }
   return status;

@@ -4,7 +4,6 @@
 #define RILL_CORE_HELD_QUEUE_H
 
 #include "core/held/held.h"
-#include "core/pool/staging.h"
 
 enum { HELD_BYTES_MAX = 64 << 20 }; /* queued for one stream */
 
@@ -43,6 +42,7 @@ struct held_op {
   uint64_t serial;               /* among the operations of all queues */
   struct held_op *older, *newer; /* of all queues, but waits; until it has been handed over or has failed */
   size_t bytes;                  /* of this struct and what it owns */
+  struct rill__payload *payload; /* owned; or NULL */
   rill_status told;              /* of a host call: what it is told when it does not run normally; RILL_OK if it does */
   union {
     struct {
@@ -62,7 +62,7 @@ struct held_op {
     } host_call;
     struct {
       struct rill__copy_3d ends;
-      struct held_staging *staging; /* pinned memory at one of the ends, owned; or NULL */
+      struct rill__copy_3d *deliver; /* goes on so, on the host; in the payload, or NULL */
     } copy;
     struct {
       struct rill__fill_2d rows; /* one, or several; its pattern is here: */
@@ -73,8 +73,7 @@ struct held_op {
       size_t size;
     } prefetch;
     struct {
-      struct rill__launch shape;         /* its kernel is kept; its label and extras are owned */
-      struct rill__constants *constants; /* owned; or NULL */
+      struct rill__launch shape; /* its kernel is kept; its label and extras are owned */
     } launch;
   };
   void *values[]; /* of a launch: pointers into the bytes after them */

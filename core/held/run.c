@@ -1,8 +1,6 @@
 /* Handing held work to the driver. */
-#include "core/call.h"
 #include "core/held/queue.h"
-#include "core/kernel/launch_extras.h"
-#include "core/memory.h"
+#include "core/sync/submit.h"
 
 #include <stdlib.h>
 
@@ -38,14 +36,19 @@ static rill_status give_host_call(struct rill__stream *stream, const struct held
   return RILL_OK;
 }
 
-static void deliver(void *user, rill_status stream_status) {
-  const struct held_staging *staging = user;
-  const struct rill__copy_3d *copy = &staging->deliver;
+static void deliver_rows(void *user, rill_status stream_status) {
+  const struct rill__copy_3d *copy = user;
   if (stream_status == RILL_OK) rill__copy_rows(copy, 0, copy->height * copy->depth);
 }
 
+/* The driver uses from here on what the operation owned. */
+static void finish_payload(struct rill__stream *stream, struct held_op *op) {
+  struct rill__payload *payload = op->payload;
+  op->payload = NULL;
+  if (payload != NULL) payload->finish(stream, payload);
+}
+
 static rill_status give_copy(struct rill__stream *stream, struct held_op *op) {
-  struct held_staging *staging = op->copy.staging;
   const struct rill__copy_3d *ends = &op->copy.ends;
   if (ends->height == 1 && ends->depth == 1) {
     RILL_TRY(
@@ -53,18 +56,16 @@ static rill_status give_copy(struct rill__stream *stream, struct held_op *op) {
   } else {
     RILL_TRY(RILL_DOOR(stream, memory, copy_3d, stream, ends));
   }
-  if (staging == NULL) return RILL_OK;
-  op->copy.staging = NULL; /* the driver uses it from here on */
-  const rill_status status = staging->down ? RILL_DOOR(stream, stream, host_call, stream, deliver, staging) : RILL_OK;
-  rill__staging_finish(stream, staging);
+  struct rill__copy_3d *deliver = op->copy.deliver;
+  const rill_status status =
+      deliver != NULL ? RILL_DOOR(stream, stream, host_call, stream, deliver_rows, deliver) : RILL_OK;
+  finish_payload(stream, op);
   return status;
 }
 
 static rill_status give_launch(struct rill__stream *stream, struct held_op *op) {
   const rill_status status = RILL_DOOR(stream, kernel, launch, stream, &op->launch.shape);
-  struct rill__constants *constants = op->launch.constants;
-  op->launch.constants = NULL; /* the driver may use them from here on */
-  rill__constants_finish(stream, constants);
+  finish_payload(stream, op);
   return status;
 }
 

@@ -5,7 +5,7 @@
  * a reference to it is looked up, both in a call that was given it; else it is an address that modules are known by.
  * Under the lock: a module that is on the list has a bundle, and a module with kernels of references is on the list and
  * has one reference for them, and each of them has one.  rill_bundle_unload takes all that away at once. */
-#include "core/call.h"
+#include "core/device/life.h"
 #include "core/kernel/module.h"
 
 #include <stdio.h>

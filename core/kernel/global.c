@@ -4,7 +4,8 @@
  * copies check their ranges and know that it is not the host's.  It leaves the map before its module is unloaded. */
 #include "core/kernel/global.h"
 
-#include "core/memory.h"
+#include "core/device/life.h"
+#include "core/memory/map.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,10 +1,12 @@
 #include "core/kernel/launch.h"
 
+#include "core/device/life.h"
 #include "core/held/held.h"
 #include "core/kernel/launch_extras.h"
 #include "core/kernel/module.h"
-#include "core/memory.h"
+#include "core/memory/ranges.h"
 #include "core/object/options.h"
+#include "core/sync/submit.h"
 
 #include <string.h>
 
@@ -198,7 +200,7 @@ __attribute__((noinline)) rill_status rill__launch_read(rill_launch *into, const
 
 /* Of a stream that is held, or was a moment ago. */
 static __attribute__((noinline)) rill_status submit_held(struct rill__stream *stream, const struct rill__launch *launch,
-                                                         struct rill__constants **constants, bool *taken) {
+                                                         struct rill__payload **payload, bool *taken) {
   if (launch->kernel->source->arg_count == RILL__ARGS_UNKNOWN)
     return rill__fail_unknown_args(launch->kernel); /* they would be copied */
   RILL_REQUIRE(launch->extras == NULL || launch->extras->event == NULL, RILL_ERROR_UNSUPPORTED,
@@ -206,15 +208,15 @@ static __attribute__((noinline)) rill_status submit_held(struct rill__stream *st
                "kernel makes cannot be waited for there, up to version %d.%d" RILL_HINT
                "record the event behind the launch",
                stream->base.device->name, rill__name_of(&stream->base).text, RILL_VERSION_MAJOR, RILL_VERSION_MINOR);
-  return rill__held_launch(stream, launch, constants, taken);
+  return rill__held_launch(stream, launch, payload, taken);
 }
 
 /* The driver has the launch, or the stream's queue. */
 static inline __attribute__((always_inline)) rill_status
-submit(struct rill__stream *stream, const struct rill__launch *launch, struct rill__constants **constants) {
+submit(struct rill__stream *stream, const struct rill__launch *launch, struct rill__payload **payload) {
   if (rill__is_held(stream)) {
     bool taken = false;
-    RILL_TRY(submit_held(stream, launch, constants, &taken));
+    RILL_TRY(submit_held(stream, launch, payload, &taken));
     if (taken) return RILL_OK;
   }
   rill_status status = RILL_OK;
@@ -224,13 +226,13 @@ submit(struct rill__stream *stream, const struct rill__launch *launch, struct ri
 
 /* A launch that records an event. */
 static rill_status submit_recording(struct rill__stream *stream, const struct rill__launch *launch,
-                                    struct rill__launch_extras *extras, struct rill__constants **constants) {
+                                    struct rill__launch_extras *extras, struct rill__payload **payload) {
   struct rill__thread *const self = rill__self;
   struct rill__recording recording;
   RILL_TRY(rill__recording_begin(&recording, stream, extras->event));
   extras->event = recording.target;
   rill__submission_begin(&recording.target->work, self);
-  const rill_status status = submit(stream, launch, constants);
+  const rill_status status = submit(stream, launch, payload);
   rill__submission_end(&recording.target->work, self);
   rill__recording_end(&recording, status);
   return status;
@@ -240,17 +242,17 @@ static rill_status submit_recording(struct rill__stream *stream, const struct ri
 static __attribute__((noinline)) rill_status submit_with_extras(struct rill__stream *stream, const rill_launch *shape,
                                                                 struct rill__launch *launch) {
   struct rill__launch_extras extras = { .set = 0 };
-  struct rill__constants *constants = NULL;
+  struct rill__payload *payload = NULL;
   RILL_TRY(rill__attributes_read(stream, shape, launch, &extras));
-  RILL_TRY(rill__constants_take(stream, launch->kernel, shape, &extras, &constants));
+  RILL_TRY(rill__constants_take(stream, launch->kernel, shape, &extras, &payload));
   if (extras.set != 0 || extras.constant_count != 0) launch->extras = &extras;
   rill_status status = RILL_OK;
   if (extras.event == NULL) {
-    status = submit(stream, launch, &constants);
+    status = submit(stream, launch, &payload);
   } else {
-    status = submit_recording(stream, launch, &extras, &constants);
+    status = submit_recording(stream, launch, &extras, &payload);
   }
-  rill__constants_finish(stream, constants);
+  if (payload != NULL) payload->finish(stream, payload);
   return status;
 }
 

@@ -2,7 +2,7 @@
 #ifndef RILL_CORE_KERNEL_LAUNCH_H
 #define RILL_CORE_KERNEL_LAUNCH_H
 
-#include "core/call.h"
+#include "core/backend.h"
 
 /* Blocks of a cluster that every device with clusters can run. */
 enum { RILL__PORTABLE_CLUSTER = 8 };

@@ -1,9 +1,11 @@
 #include "core/kernel/launch_extras.h"
 
+#include "core/device/life.h"
 #include "core/held/queue.h"
 #include "core/kernel/global.h"
 #include "core/kernel/launch.h"
-#include "core/memory.h"
+#include "core/pool/pool.h"
+#include "core/pool/staging.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -168,9 +170,9 @@ rill_status rill__attributes_read(struct rill__stream *stream, const rill_launch
 
 /* ---- constants ---- */
 
-struct rill__constants {
+struct constants {
+  struct rill__payload payload;
   struct held_staging *staging; /* NULL: they have no bytes */
-  size_t bytes;
   size_t count;
   struct rill__constant items[];
 };
@@ -192,14 +194,13 @@ static rill_status check_constant(struct rill__kernel *kernel, const rill_consta
 }
 
 /* All of them, and how many bytes they take. */
-static rill_status check_constants(struct rill__kernel *kernel, const rill_launch *shape,
-                                   struct rill__constants *constants) {
+static rill_status check_constants(struct rill__kernel *kernel, const rill_launch *shape, struct constants *constants) {
   for (size_t i = 0; i < shape->constant_count; i++) {
     struct rill__constant *item = &constants->items[constants->count];
     RILL_TRY(check_constant(kernel, &shape->constants[i], i, item));
     if (item->size == 0) continue;
     item->from = shape->constants[i].data;
-    constants->bytes += padded(item->size); /* each within a variable, so the sum is far from overflowing */
+    constants->payload.bytes += padded(item->size); /* each within a variable, so the sum is far from overflowing */
     constants->count++;
   }
   return RILL_OK;
@@ -215,21 +216,35 @@ static rill_status refuse_capture(struct rill__stream *stream) {
   return RILL_OK;
 }
 
+/* They are ended after the stream's driver may have read them, or unused. */
+static void finish_constants(struct rill__stream *stream, struct rill__payload *payload) {
+  struct constants *constants = (struct constants *)payload;
+  if (constants->staging != NULL) rill__staging_finish(stream, constants->staging);
+  free(constants);
+}
+
+static void drop_constants(struct rill__payload *payload) {
+  struct constants *constants = (struct constants *)payload;
+  if (constants->staging != NULL) rill__staging_keep(constants->staging);
+  free(constants);
+}
+
 rill_status rill__constants_take(struct rill__stream *stream, struct rill__kernel *kernel, const rill_launch *shape,
-                                 struct rill__launch_extras *extras, struct rill__constants **out) {
+                                 struct rill__launch_extras *extras, struct rill__payload **out) {
   *out = NULL;
   RILL_REQUIRE(shape->constant_count == 0 || shape->constants != NULL, RILL_ERROR_INVALID_ARGUMENT,
                "rill_launch.constants is NULL, constant_count is %zu", shape->constant_count);
   if (shape->constant_count == 0) return RILL_OK;
-  struct rill__constants *constants = NULL;
+  struct constants *constants = NULL;
   if (shape->constant_count <= (SIZE_MAX - sizeof *constants) / sizeof constants->items[0]) {
     constants = calloc(1, sizeof *constants + shape->constant_count * sizeof constants->items[0]);
   }
   RILL_REQUIRE(constants != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for %zu constants", shape->constant_count);
+  constants->payload = (struct rill__payload){ finish_constants, drop_constants, 0 };
   rill_status status = check_constants(kernel, shape, constants);
   if (status == RILL_OK) status = refuse_capture(stream);
   if (status == RILL_OK && constants->count > 0) {
-    status = rill__staging_take(stream, constants->bytes, &constants->staging);
+    status = rill__staging_take(stream, constants->payload.bytes, &constants->staging);
   }
   if (status != RILL_OK) {
     free(constants);
@@ -243,24 +258,6 @@ rill_status rill__constants_take(struct rill__stream *stream, struct rill__kerne
   }
   extras->constants = constants->items;
   extras->constant_count = constants->count;
-  *out = constants;
+  *out = &constants->payload;
   return RILL_OK;
-}
-
-size_t rill__constants_bytes(const struct rill__constants *constants) {
-  return constants != NULL ? constants->bytes : 0;
-}
-
-void rill__constants_finish(struct rill__stream *stream, struct rill__constants *constants) {
-  if (constants == NULL) return;
-  if (constants->staging != NULL) {
-    rill__staging_finish(stream, constants->staging);
-  }
-  free(constants);
-}
-
-void rill__constants_drop(struct rill__constants *constants) {
-  if (constants == NULL) return;
-  if (constants->staging != NULL) rill__staging_keep(constants->staging);
-  free(constants);
 }

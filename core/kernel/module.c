@@ -1,6 +1,9 @@
 #include "core/kernel/module.h"
-#include "core/call.h"
+#include "core/device/life.h"
 #include "core/kernel/global.h"
+#include "core/sync/events.h"
+#include "core/sync/streams.h"
+#include "core/sync/submit.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -46,4 +46,8 @@ void rill__bundle_forget(struct rill__module *module);
 /* The kernel that a reference means on a device, found or loaded; it is not the caller's to release. */
 rill_status rill__ref_resolve(struct rill__device *device, const rill_kernel_ref *ref, struct rill__kernel **out);
 
+/* What fork must not happen in the middle of. */
+void rill__modules_lock(void);
+void rill__modules_unlock(void);
+
 #endif

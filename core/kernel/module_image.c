@@ -2,9 +2,9 @@
  *
  * What loads them at last is told no length and trusts what they say of themselves.  So the bytes are first copied, and
  * the backend's readers look the copy over: nobody can change it afterwards. */
-#include "core/call.h"
+#include "core/device/backends.h"
+#include "core/device/life.h"
 #include "core/kernel/module.h"
-#include "core/registry.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 /* How much of a device a kernel can use. */
+#include "core/device/life.h"
 #include "core/kernel/launch.h"
 
 /* A block of so many threads, with so much dynamic shared memory. */

@@ -1,7 +1,7 @@
 #include "core/memory/deferred_free.h"
 
-#include "core/call.h"
 #include "core/held/queue.h"
+#include "core/sync/streams.h"
 
 bool rill__free_defer(struct rill__device *device, struct rill__deferred_free *deferred, uint64_t bytes,
                       rill__end_free_fn *end) {

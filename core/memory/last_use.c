@@ -1,6 +1,9 @@
 #include "core/memory/last_use.h"
 
 #include "core/held/held.h"
+#include "core/held/record.h"
+#include "core/sync/events.h"
+#include "core/sync/streams.h"
 
 #include <stdlib.h>
 

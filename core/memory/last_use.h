@@ -5,7 +5,8 @@
 #ifndef RILL_CORE_MEMORY_LAST_USE_H
 #define RILL_CORE_MEMORY_LAST_USE_H
 
-#include "core/call.h"
+#include "core/backend.h"
+#include "core/sync/submit.h"
 
 struct rill__last_use {
   struct rill__event *event; /* owned */

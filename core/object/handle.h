@@ -62,6 +62,16 @@ static inline void *rill__find(uint64_t id, enum rill__kind kind) {
 /* Fails with what is wrong with an id that rill__find does not find. */
 rill_status rill__fail_handle(uint64_t id, enum rill__kind kind, const char *argument) __attribute__((cold));
 
+/* Finds the object of a handle for a local pointer, or returns from the calling function.  The first object found
+ * is the one that an error names. */
+#define RILL_RESOLVE(kind, handle, argument, object)                                                  \
+  do {                                                                                                \
+    rill__announce(self, (handle).id);                                                                \
+    *(object) = rill__find((handle).id, (kind));                                                      \
+    if (RILL__UNLIKELY(*(object) == NULL)) return rill__fail_handle((handle).id, (kind), (argument)); \
+    if (self->subject == NULL) self->subject = &(*(object))->base;                                    \
+  } while (0)
+
 /* Allocates an object of `size` zeroed bytes with a copy of the label and one keep, its handle's. */
 rill_status rill__object_new(size_t size, struct rill__device *device, const char *label,
                              void (*destroy)(struct rill__object *), void *out);
@@ -103,6 +113,12 @@ bool rill__object_revive(struct rill__object *object);
 void rill__keep(struct rill__object *object);
 bool rill__keep_if_kept(struct rill__object *object); /* false if the last keep has gone */
 void rill__drop(struct rill__object *object);
+
+/* Leaves the epoch for a call that may block, keeping `object` alive; rill__drop ends that. */
+static inline void rill__keep_and_leave(struct rill__thread *self, struct rill__object *object) {
+  rill__keep(object);
+  rill__leave(&self);
+}
 
 /* Destroys what nobody can be using any more.  Called outside epochs by calls that are not hot.  Looking at all threads
  * costs microseconds, so objects that are recycled or host_only wait until there are many. */

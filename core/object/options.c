@@ -34,3 +34,15 @@ rill_status rill__options_check_output(const void *to, const char *what) {
                "%s.struct_size is %zu" RILL_HINT "initialize the struct with its _INIT macro", what, given);
   return RILL_OK;
 }
+
+rill_status rill__import_options_read(rill_import_options *into, const rill_import_options *from, bool special) {
+  RILL_TRY(rill__options_read(into, sizeof *into, from, "rill_import_options"));
+  RILL_REQUIRE(into->ownership == RILL_IMPORT_BORROW || into->ownership == RILL_IMPORT_ADOPT,
+               RILL_ERROR_INVALID_ARGUMENT, "ownership %u is neither RILL_IMPORT_BORROW nor RILL_IMPORT_ADOPT",
+               into->ownership);
+  RILL_REQUIRE(into->ownership == RILL_IMPORT_BORROW || into->release == NULL, RILL_ERROR_INVALID_ARGUMENT,
+               "a release function goes with RILL_IMPORT_BORROW only");
+  RILL_REQUIRE(into->ownership == RILL_IMPORT_BORROW || !special, RILL_ERROR_INVALID_ARGUMENT,
+               "the vendor's default streams cannot be adopted: nobody may destroy them");
+  return RILL_OK;
+}

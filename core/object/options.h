@@ -4,6 +4,8 @@
 
 #include "core/object/error.h"
 
+#include <rill/event.h>
+
 /* Reads the caller's struct at `from` into `into`, of `size` bytes and holding the defaults.  NULL leaves the
  * defaults.  `what` is the struct's name. */
 rill_status rill__options_read(void *into, size_t size, const void *from, const char *what);
@@ -13,5 +15,8 @@ void rill__options_write(void *to, const void *from, size_t size);
 
 /* Looks at the struct_size of a struct that is to be written; NULL is refused too. */
 rill_status rill__options_check_output(const void *to, const char *what);
+
+/* Reads and checks the options of an import; `special`: of one of the vendor's default streams. */
+rill_status rill__import_options_read(rill_import_options *into, const rill_import_options *from, bool special);
 
 #endif

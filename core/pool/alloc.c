@@ -1,6 +1,7 @@
 /* Allocation from pools: what the stream itself freed, what is complete, then from the driver. */
-#include "core/memory.h"
+#include "core/device/life.h"
 #include "core/memory/deferred_free.h"
+#include "core/memory/map.h"
 #include "core/pool/cache.h"
 #include "core/pool/pool.h"
 

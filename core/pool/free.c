@@ -1,8 +1,11 @@
 /* Freeing of pools' memory, and its last uses. */
+#include "core/device/life.h"
 #include "core/held/held.h"
 #include "core/memory/deferred_free.h"
+#include "core/memory/ranges.h"
 #include "core/pool/cache.h"
 #include "core/pool/pool.h"
+#include "core/sync/streams.h"
 
 #include <rill/pool.h>
 #include <stdlib.h>

@@ -5,9 +5,11 @@
  * allocation of it, or has found one of its segments in this epoch, may use it. */
 #include "core/pool/pool.h"
 
+#include "core/device/life.h"
 #include "core/memory/deferred_free.h"
 #include "core/object/options.h"
 #include "core/pool/cache.h"
+#include "core/sync/streams.h"
 
 #include <rill/memory.h>
 #include <rill/pool.h>

@@ -2,8 +2,13 @@
 #ifndef RILL_CORE_POOL_POOL_H
 #define RILL_CORE_POOL_POOL_H
 
-#include "core/call.h"
+#include "core/backend.h"
 #include "core/memory/ranges.h"
+
+/* Looks at `n` bytes at `p` that a stream of `stream`'s device is to use.  Memory that rill does not know is left to
+ * the driver: kind UNKNOWN.  Registered memory is pinned. */
+rill_status rill__memory_check(const struct rill__stream *stream, const void *p, size_t n, const char *what,
+                               uint32_t *kind);
 
 /* The allocation in a segment of a pool that `p` lies in; false if the memory there is free.  Inside an epoch. */
 bool rill__pool_find(const struct rill__allocation *segment, const void *p, uintptr_t *begin, size_t *size);

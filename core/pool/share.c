@@ -1,6 +1,7 @@
 /* Memory that a stream has freed and another one takes. */
 #include "core/held/held.h"
 #include "core/pool/cache.h"
+#include "core/sync/streams.h"
 
 /* ---- batches ---- */
 

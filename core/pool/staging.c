@@ -28,6 +28,12 @@ static rill_status find_memory(struct rill__pool *pool, struct rill__stream *str
   return rill__pool_find_memory(pool, NULL, request, out);
 }
 
+static void finish_payload(struct rill__stream *stream, struct rill__payload *payload) {
+  rill__staging_finish(stream, (struct held_staging *)payload);
+}
+
+static void drop_payload(struct rill__payload *payload) { rill__staging_keep((struct held_staging *)payload); }
+
 rill_status rill__staging_take(struct rill__stream *stream, size_t n, struct held_staging **out) {
   struct rill__device *device = stream->base.device;
   struct rill__request request = { .size = n > SIZE_MAX - HEADER ? SIZE_MAX : HEADER + n, .alignment = 1 };
@@ -41,6 +47,7 @@ rill_status rill__staging_take(struct rill__stream *stream, size_t n, struct hel
   }
   RILL_TRY(status);
   struct held_staging *staging = rill__block_address(block);
+  staging->payload = (struct rill__payload){ finish_payload, drop_payload, n };
   staging->block = block;
   staging->memory = (char *)staging + HEADER;
   staging->down = false;

@@ -7,9 +7,10 @@
 #ifndef RILL_CORE_POOL_STAGING_H
 #define RILL_CORE_POOL_STAGING_H
 
-#include "core/backend.h"
+#include "core/held/held.h"
 
 struct held_staging {
+  struct rill__payload payload; /* that a held copy owns; `bytes` of `memory` */
   struct rill__block *block;    /* that this struct is at the start of */
   void *memory;                 /* after it */
   bool down;                    /* what is copied to here ... */
@@ -21,6 +22,9 @@ struct held_staging {
 rill_status rill__staging_take(struct rill__stream *stream, size_t n, struct held_staging **out);
 void rill__staging_finish(struct rill__stream *stream, struct held_staging *staging);
 void rill__staging_keep(struct held_staging *staging);
+
+/* rill__held_* of a copy, whose pageable ends are staged. */
+rill_status rill__held_copy(struct rill__stream *stream, const struct rill__copy_3d *copy, bool *taken);
 
 /* Gives memory that no buffer uses back to the driver, but for a little.  May block; outside epochs.  `synchronized`:
  * the device has just done all its work. */

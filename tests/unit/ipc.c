@@ -1,6 +1,5 @@
 /* core/ipc: bytes that were made up, with a check that is right. */
 #include "core/ipc.h"
-#include "core/call.h"
 #include "support/testing.h"
 
 static struct rill__ipc_bytes good(uint8_t kind) {

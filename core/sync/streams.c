@@ -1,9 +1,46 @@
-/* Whether devices have work, and waiting until they have none. */
-#include "core/call.h"
-#include "core/held/held.h"
-#include "core/registry.h"
+/* The streams of a device that may have work, and waiting until there is none. */
+#include "core/sync/streams.h"
+
+#include "core/device/backends.h"
+#include "core/sync/submit.h"
 
 #include <stdlib.h>
+
+/* Puts a stream on its device's list, and takes it off.  Under device->lock. */
+static void link_stream(struct rill__stream *stream) {
+  struct rill__device *device = stream->base.device;
+  stream->next = device->streams;
+  stream->link = &device->streams;
+  if (stream->next != NULL) stream->next->link = &stream->next;
+  device->streams = stream;
+}
+
+static void unlink_stream(struct rill__stream *stream) {
+  *stream->link = stream->next;
+  if (stream->next != NULL) stream->next->link = stream->link;
+  stream->link = NULL;
+}
+
+void rill__stream_list(struct rill__stream *stream) {
+  pthread_mutex_lock(&stream->base.device->lock);
+  link_stream(stream);
+  pthread_mutex_unlock(&stream->base.device->lock);
+}
+
+void rill__stream_unlist(struct rill__stream *stream) {
+  pthread_mutex_lock(&stream->base.device->lock);
+  if (stream->link != NULL) unlink_stream(stream);
+  pthread_mutex_unlock(&stream->base.device->lock);
+}
+
+void rill__stream_to_front(struct rill__stream *stream) {
+  pthread_mutex_lock(&stream->base.device->lock);
+  if (stream->link != NULL) {
+    unlink_stream(stream);
+    link_stream(stream);
+  }
+  pthread_mutex_unlock(&stream->base.device->lock);
+}
 
 struct rill__stream **rill__device_visit_streams(struct rill__device *device, size_t *count) {
   size_t most = 1;

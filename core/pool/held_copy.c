@@ -1,5 +1,6 @@
-/* Copies and prefetches of held streams, and the pinned memory that stands in for pageable memory in them. */
+/* Copies of held streams, and the pinned memory that stands in for pageable memory in them. */
 #include "core/held/queue.h"
+#include "core/pool/staging.h"
 
 /* Puts pinned memory, without anything between rows, between the ends of a copy, of which those that are pageable are
  * named. */
@@ -65,16 +66,10 @@ rill_status rill__held_copy(struct rill__stream *stream, const struct rill__copy
     return status;
   }
   op->copy.ends = wanted;
-  op->copy.staging = staging;
-  op->bytes += staging != NULL ? n : 0;
-  return rill__held_push(stream, op, taken);
-}
-
-rill_status rill__held_prefetch(struct rill__stream *stream, const void *p, size_t size, bool *taken) {
-  struct held_op *op = NULL;
-  *taken = false;
-  RILL_TRY(rill__held_op_new(HELD_PREFETCH, 0, &op));
-  op->prefetch.p = p;
-  op->prefetch.size = size;
+  if (staging != NULL) {
+    op->payload = &staging->payload;
+    op->bytes += staging->payload.bytes;
+    if (staging->down) op->copy.deliver = &staging->deliver;
+  }
   return rill__held_push(stream, op, taken);
 }

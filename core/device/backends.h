@@ -1,0 +1,40 @@
+/* The backends of this build, and the devices that have been found.  core/registry.c looks for them. */
+#ifndef RILL_CORE_DEVICE_BACKENDS_H
+#define RILL_CORE_DEVICE_BACKENDS_H
+
+#include "core/backend.h"
+
+enum rill__search_state { RILL__UNKNOWN, RILL__SEARCHING, RILL__KNOWN };
+
+enum {
+#define BACKEND(name) RILL__INDEX_OF_##name,
+#define ABSENT(name, id)
+#include "rill_backends.inc"
+#undef BACKEND
+#undef ABSENT
+  RILL__BACKENDS
+};
+
+/* In the order in which their devices are counted. */
+extern struct rill__search {
+  const struct rill__backend *backend;
+  _Atomic enum rill__search_state state; /* changes under the lock; what follows is constant once it is done */
+  struct rill__device **devices;
+  uint32_t count;
+  uint32_t told; /* by the vendor; more than count if one could not be set up */
+  char why[512]; /* it has no more devices */
+} rill__searches[RILL__BACKENDS];
+
+static inline bool rill__search_is_done(const struct rill__search *search) {
+  return atomic_load_explicit(&search->state, memory_order_acquire) == RILL__KNOWN;
+}
+
+/* The backends of this build, in that order; NULL past the last. */
+const struct rill__backend *rill__backend_at(size_t i);
+
+bool rill__backend_is_known(const struct rill__backend *backend);
+
+/* A device of a backend; NULL past the last, or if nobody has asked for any yet. */
+struct rill__device *rill__device_at(const struct rill__backend *backend, uint32_t ordinal);
+
+#endif
