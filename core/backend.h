@@ -270,8 +270,10 @@ struct rill__stream_table {
   /* Optional.  Takes stream->native, of this device and its primary context or refused; 0, 1 and 2 are the null,
    * legacy and per-thread streams, to be resolved at each later call.  Reads priority and blocking back. */
   rill_status (*import)(struct rill__stream *stream);
-  /* Ends a stream that `create` or `import` made, the native one only if stream->owned; submitted work still completes.
-   * Returns false if that would block: core asks again later. */
+  /* Whether a released stream's work is done.  Core asks again later if it is not. */
+  bool (*may_destroy)(struct rill__stream *stream);
+  /* Ends a stream that `create` or `import` made, the native one only if stream->owned.  After `may_destroy`, when no
+   * other thread finds the stream any more.  Returns false if that would block: core tries again later. */
   bool (*destroy)(struct rill__stream *stream);
   uintptr_t (*native)(struct rill__stream *stream);
   rill_status (*context)(struct rill__stream *stream, uintptr_t *out);

@@ -18,9 +18,11 @@ static _Atomic uint64_t last_number;
 
 static void destroy_stream(struct rill__object *object) {
   struct rill__stream *stream = (struct rill__stream *)object;
-  rill__stream_unlist(stream); /* who looks at the list looks at the native streams, too */
-  if ((stream->owned || stream->imported) && !RILL_DOOR(stream, stream, destroy, stream)) {
-    rill__stream_list(stream);
+  const bool native = stream->owned || stream->imported;
+  bool ended = !native || RILL_DOOR(stream, stream, may_destroy, stream);
+  if (ended) rill__stream_unlist(stream); /* not before, since it has work; not after: others look at its native stream */
+  if (ended && native) ended = RILL_DOOR(stream, stream, destroy, stream);
+  if (!ended) {
     rill__object_postpone(object);
     return;
   }

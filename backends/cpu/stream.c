@@ -8,11 +8,13 @@ static rill_status create(struct rill__stream *stream) {
   return cpu_queue_new(stream->base.device, (uint32_t)(stream->priority + 1), &part->queue);
 }
 
-/* Not before its work is done: until then core counts on the stream to tell whether a module is in use. */
-static bool destroy(struct rill__stream *stream) {
+static bool may_destroy(struct rill__stream *stream) {
   struct cpu_queue *queue = cpu_queue_of(stream);
-  if (!cpu_queue_reached(queue, cpu_queue_submitted(queue))) return false;
-  cpu_queue_release(queue);
+  return cpu_queue_reached(queue, cpu_queue_submitted(queue));
+}
+
+static bool destroy(struct rill__stream *stream) {
+  cpu_queue_release(cpu_queue_of(stream));
   return true;
 }
 
@@ -85,6 +87,7 @@ static rill_status host_call(struct rill__stream *stream, rill_host_fn fn, void 
 
 const struct rill__stream_table cpu_stream_table = {
   .create = create,
+  .may_destroy = may_destroy,
   .destroy = destroy,
   .native = native,
   .context = context,

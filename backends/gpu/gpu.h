@@ -106,6 +106,7 @@ struct gpu_stream {
   bool inside;      /* calls on it need a scope: one of the default streams */
   bool work_inside; /* launches, copies and fills need one */
   bool has_id;
+  bool drained;           /* when it was last asked, to be destroyed */
   unsigned long long id;  /* of an imported one */
   pthread_mutex_t whole;  /* held by a launch with constants */
   struct gpu_native *own; /* NULL: borrowed */

@@ -88,23 +88,26 @@ bool gpu_is_captured(struct rill__stream *stream) {
   return result == GPU_CAPTURE_IMPLICIT || (result == GPU_SUCCESS && status != GPU_CAPTURE_NONE);
 }
 
-/* Ends with its work, not before: one vendor would wait for it here, and core looks among its streams for what may
- * still use a module.  A stream in a capture is not asked: that would break the capture. */
+/* Ends with its work, not before: one vendor would wait for it there.  A stream in a capture is not asked: that would
+ * break the capture. */
+static bool may_destroy(struct rill__stream *stream) {
+  struct gpu_stream *part = gpu_stream_of(stream);
+  if (gpu_forked || part->own == NULL || !stream->owned) return true;
+  if (atomic_load_explicit(&stream->base.device->lost, memory_order_acquire) != RILL_OK) return true;
+  if (gpu_is_captured(stream)) return false;
+  const gpu_result result = GPU_CALL(stream_query, (part->native));
+  part->drained = result == GPU_SUCCESS;
+  return result != GPU_NOT_READY && result != GPU_CAPTURE_UNSUPPORTED; /* the latter: see ask_by_event */
+}
+
 static bool destroy(struct rill__stream *stream) {
   const struct gpu_stream *part = gpu_stream_of(stream);
-  if (gpu_forked) return true;
-  if (part->own == NULL) return true;
+  if (gpu_forked || part->own == NULL) return true;
   if (!stream->owned) {
     gpu_native_forget(part->own);
     return true;
   }
-  gpu_result result = GPU_INVALID_HANDLE;
-  if (atomic_load_explicit(&stream->base.device->lost, memory_order_acquire) == RILL_OK) {
-    if (gpu_is_captured(stream)) return false;
-    result = GPU_CALL(stream_query, (part->native));
-  }
-  if (result == GPU_NOT_READY || result == GPU_CAPTURE_UNSUPPORTED) return false; /* the latter: see ask_by_event */
-  const bool reuse = result == GPU_SUCCESS && !stream->imported && !atomic_load(&stream->foreign);
+  const bool reuse = part->drained && !stream->imported && !atomic_load(&stream->foreign);
   return gpu_native_end(stream, part->own, reuse);
 }
 
@@ -344,6 +347,7 @@ rill_status gpu_wait_for_host_calls(struct rill__stream *stream, const void *src
 const struct rill__stream_table gpu_stream_table = {
   .create = create,
   .import = import,
+  .may_destroy = may_destroy,
   .destroy = destroy,
   .native = native,
   .context = context,

@@ -48,13 +48,18 @@ struct rill__stream **rill__device_visit_streams(struct rill__device *device, si
   for (const struct rill__stream *stream = device->streams; stream != NULL; stream = stream->next) most++;
   struct rill__stream **streams = malloc(most * sizeof *streams);
   *count = 0;
-  for (struct rill__stream *stream = device->streams; stream != NULL && streams != NULL; stream = stream->next) {
-    if (!rill__keep_if_kept(&stream->base)) continue;
+  bool all = streams != NULL;
+  for (struct rill__stream *stream = device->streams; stream != NULL && all; stream = stream->next) {
+    all = rill__keep_if_kept(&stream->base);
+    if (!all) break;
     atomic_fetch_add(&stream->visitors, 1);
     streams[(*count)++] = stream;
   }
   pthread_mutex_unlock(&device->lock);
-  return streams;
+  if (all) return streams;
+  for (size_t i = 0; i < *count; i++) rill__stream_leave(streams[i]);
+  free(streams);
+  return NULL;
 }
 
 /* Remembers it, so that a stream is asked again only when it has had more work. */
@@ -75,10 +80,10 @@ static bool is_idle(struct rill__stream *stream) {
 static bool first_has_work(struct rill__device *device) {
   pthread_mutex_lock(&device->lock);
   struct rill__stream *stream = device->streams;
-  if (stream != NULL && !rill__keep_if_kept(&stream->base)) stream = NULL;
-  if (stream != NULL) atomic_fetch_add(&stream->visitors, 1);
+  const bool kept = stream != NULL && rill__keep_if_kept(&stream->base);
+  if (kept) atomic_fetch_add(&stream->visitors, 1);
   pthread_mutex_unlock(&device->lock);
-  if (stream == NULL) return false;
+  if (!kept) return stream != NULL;
   const bool idle = is_idle(stream);
   rill__stream_leave(stream);
   return !idle;

@@ -22,7 +22,8 @@ static inline void rill__stream_leave(struct rill__stream *stream) {
   rill__drop(&stream->base);
 }
 
-/* All streams of the device that may have work, each visited; NULL if memory ran out. */
+/* All streams of the device that may have work, each visited.  NULL if memory ran out, or if another thread is looking
+ * whether one of them can be destroyed. */
 struct rill__stream **rill__device_visit_streams(struct rill__device *device, size_t *count);
 
 /* Whether the device has no work: taking memory back then waits for nothing. */
