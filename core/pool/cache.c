@@ -14,9 +14,11 @@ void rill__pool_lock(struct rill__pool *pool) {
 
 /* ---- the streams' caches ---- */
 
+/* A stream that is held outlives its handle, whose slot may be another stream's by then. */
 struct rill__pool_cache *rill__pool_cache_find(struct rill__pool *pool, struct rill__stream *stream) {
   const uint32_t slot = rill__object_slot(&stream->base);
-  return slot < pool->slots ? pool->caches[slot] : NULL;
+  struct rill__pool_cache *cache = slot < pool->slots ? pool->caches[slot] : NULL;
+  return RILL__LIKELY(cache != NULL) && RILL__LIKELY(cache->stream == stream) ? cache : NULL;
 }
 
 static bool make_room(struct rill__pool *pool, size_t slot) {
