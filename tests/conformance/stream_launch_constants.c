@@ -102,6 +102,34 @@ static void end_with_held_work(void) {
   assert_int_equal(dut.host[0], 0);
 }
 
+/* C3.8: the stream works on when it has no handle any more, and another one may have its handle's slot. */
+static void outlive_their_stream(void) {
+  enum { OTHERS = 8 };
+  const unsigned values[4] = { 1, 2, 3, 4 }, other_values[4] = { 5, 6, 7, 8 };
+  rill_stream others[OTHERS], held;
+  rill_pool pool;
+  set_scene();
+  rill_event event = new_event("never recorded before");
+  struct gate *gate = gate_close(stream);
+  assert_ok(rill_stream_create(dut.device, NULL, &held));
+  assert_ok(rill_stream_wait_event(held, event, 0));
+  assert_ok(launch(held, 0, &(rill_constant){ "factors", values, sizeof values }, 1));
+  assert_ok(rill_stream_release(held));
+  assert_ok(rill_pool_create(dut.device, NULL, &pool));
+  assert_ok(rill_pool_release(pool)); /* with it, the slots of all that was released are free */
+  for (int round = 0; round < 2; round++) {
+    for (int i = 0; i < OTHERS; i++) {
+      if (round == 0) others[i] = new_stream("other");
+      assert_ok(launch(others[i], 4, &(rill_constant){ "factors", other_values, sizeof other_values }, 1));
+      assert_completes(others[i]);
+    }
+    if (round == 0) assert_ok(rill_stream_record_event(stream, event, 0));
+  }
+  gate_open(gate);
+  assert_ok(rill_device_synchronize(dut.device));
+  assert_memory_equal(dut.host, values, sizeof values);
+}
+
 static unsigned (*results)[4];
 enum { THREADS = 4, ROUNDS = 40 };
 
@@ -133,8 +161,8 @@ static void come_with_their_launch(void) {
 }
 
 int main(void) {
-  static const struct test tests[] = { TEST(refuses_what_is_none), TEST(are_taken_at_the_call),
+  static const struct test tests[] = { TEST(refuses_what_is_none),      TEST(are_taken_at_the_call),
                                        TEST(are_taken_by_held_streams), TEST(end_with_held_work),
-                                       TEST(come_with_their_launch) };
+                                       TEST(outlive_their_stream),      TEST(come_with_their_launch) };
   return RUN_ON_EACH_DEVICE("rill_stream_launch with constants", tests);
 }
