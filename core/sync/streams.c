@@ -57,7 +57,7 @@ struct rill__stream **rill__device_visit_streams(struct rill__device *device, si
   }
   pthread_mutex_unlock(&device->lock);
   if (all) return streams;
-  for (size_t i = 0; i < *count; i++) rill__stream_leave(streams[i]);
+  while (*count > 0) rill__stream_leave(streams[--*count]);
   free(streams);
   return NULL;
 }
