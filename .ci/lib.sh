@@ -51,8 +51,11 @@ PYTHON
   tests_failed=$f tests_total=$((p + f + s))
 }
 
-# Seconds of processor time that ended children have taken.
-processor_seconds() { times | awk 'NR == 2 { gsub(/[ms]/, " "); print int($1 * 60 + $2 + $3 * 60 + $4) }'; }
+# Leaves in $processor_seconds what ended children have taken; a subshell would count its own.
+count_processor_seconds() {
+  times >"$logs/times"
+  processor_seconds=$(awk 'NR == 2 { gsub(/[ms]/, " "); print int($1 * 60 + $2 + $3 * 60 + $4) }' "$logs/times")
+}
 
 # stage NAME [LOG OF TESTS] -- COMMAND ...  The log is what meson writes as JSON; without one the stage is one test.
 # Exit code 77 means skipped, for the reason in the last line.
@@ -65,10 +68,12 @@ stage() {
     rm -f "$log"
   fi
   shift
-  used=$(processor_seconds)
+  count_processor_seconds
+  used=$processor_seconds
   "$@" >"$logs/$name.log" 2>&1
   code=$?
-  used="$((SECONDS - start)) s, $(($(processor_seconds) - used)) s of processors"
+  count_processor_seconds
+  used="$((SECONDS - start)) s, $((processor_seconds - used)) s of processors"
   tests="" tests_failed=0 tests_total=0
   [ -n "$log" ] && count_tests "$log"
   if [ $code = 77 ] && [ "$tests_total" = 0 ]; then

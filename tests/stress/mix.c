@@ -11,6 +11,8 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/syscall.h>
@@ -155,7 +157,7 @@ static _Thread_local volatile sig_atomic_t was_struck;
 static void stand_still(int signal_number) {
   (void)signal_number;
   const int kept_errno = errno;
-  (void)nanosleep(&(struct timespec){ 0, 20000 }, NULL);
+  for (const uint64_t until = now_ns() + 20000; now_ns() < until;) (void)sched_yield();
   errno = kept_errno;
   was_struck = true;
 }
@@ -173,6 +175,18 @@ static void strike_later(timer_t timer, uint64_t random) {
   was_struck = false;
   (void)timer_settime(timer, 0, &at, NULL);
 }
+
+/* Whether somebody posts within the time. */
+static bool is_posted_within(sem_t *post, uint64_t ns) {
+  struct timespec until;
+  (void)clock_gettime(CLOCK_REALTIME, &until);
+  ns += (uint64_t)until.tv_nsec;
+  until.tv_sec += (time_t)(ns / (1000 * MILLISECOND));
+  until.tv_nsec = (long)(ns % (1000 * MILLISECOND));
+  return sem_timedwait(post, &until) == 0;
+}
+
+static sem_t thread_ended; /* posted by each */
 
 static void *work(void *argument) {
   struct worker *w = argument;
@@ -192,6 +206,7 @@ static void *work(void *argument) {
   (void)timer_delete(timer);
   atomic_store(&w->ended, true);
   (void)sigaltstack(&before, NULL);
+  (void)sem_post(&thread_ended);
   return NULL;
 }
 
@@ -200,9 +215,7 @@ static void attend(void) {
   struct worker *main_worker = &mix.workers[mix.round.threads];
   uint64_t seen = 0, since = now_ns();
   for (unsigned left = mix.round.threads; left > 0;) {
-    left = 0;
-    for (unsigned i = 0; i < mix.round.threads; i++) left += !atomic_load(&mix.workers[i].ended);
-    (void)nanosleep(&(struct timespec){ 0, MILLISECOND / 2 }, NULL);
+    if (is_posted_within(&thread_ended, MILLISECOND / 2)) left--;
     const uint64_t progress = atomic_load_explicit(&mix.progress, memory_order_relaxed);
     if (progress != seen) {
       seen = progress;
@@ -229,7 +242,7 @@ static void run_threads_of_round(void) {
 
 /* ---- the watchdog ---- */
 
-static _Atomic bool watching;
+static sem_t test_ended;
 
 static void print_state(void) {
   (void)fprintf(stderr, "mix: nothing has ended for %llu s: seed %llu; again: mix --seed %llu --rounds 1%s\n",
@@ -248,8 +261,7 @@ static void print_state(void) {
 
 static void *watch(void *nothing) {
   uint64_t seen = 0, since = now_ns();
-  while (atomic_load(&watching)) {
-    (void)nanosleep(&(struct timespec){ 0, 50 * MILLISECOND }, NULL);
+  while (!is_posted_within(&test_ended, 50 * MILLISECOND)) {
     const uint64_t progress = atomic_load_explicit(&mix.progress, memory_order_relaxed);
     if (progress != seen) {
       seen = progress;
@@ -419,11 +431,12 @@ static void any_calls_in_any_order(void) {
   if (!options.print) allocate_all();
   (void)signal(SIGUSR1, stand_still);
   catch_ends();
-  atomic_store(&watching, true);
+  (void)sem_init(&thread_ended, 0, 0);
+  (void)sem_init(&test_ended, 0, 0);
   assert_int_equal(pthread_create(&watchdog, NULL, watch, NULL), 0);
   uint64_t round = 0;
   for (; options.rounds != 0 ? round < options.rounds : now_ns() < end; round++) run_round(options.seed + round);
-  atomic_store(&watching, false);
+  (void)sem_post(&test_ended);
   (void)pthread_join(watchdog, NULL);
   if (!options.print) free_all();
   print_message("mix on %s: seeds %llu to %llu\n", dut.name, (unsigned long long)options.seed,
