@@ -20,7 +20,8 @@ static void destroy_stream(struct rill__object *object) {
   struct rill__stream *stream = (struct rill__stream *)object;
   const bool native = stream->owned || stream->imported;
   bool ended = !native || RILL_DOOR(stream, stream, may_destroy, stream);
-  if (ended) rill__stream_unlist(stream); /* not before, since it has work; not after: others look at its native stream */
+  if (ended)
+    rill__stream_unlist(stream); /* not before, since it has work; not after: others look at its native stream */
   if (ended && native) ended = RILL_DOOR(stream, stream, destroy, stream);
   if (!ended) {
     rill__object_postpone(object);
@@ -307,16 +308,34 @@ rill_status rill_stream_cached_event(rill_stream stream, rill_event *out) {
   return RILL_OK;
 }
 
-/* Another thread may record the cached event between the two calls: the wait then takes a later point of the same
- * stream, which includes the earlier one. */
+/* Another thread may record the cached event between the two calls: the driver's wait then takes a later point of the
+ * same stream, which includes the earlier one.  Where anything is held that is not so: the wait may be queued, and take
+ * whatever the event stands for by then.  So it gets an event that nobody else records. */
+static rill_status wait_stream_held(struct rill__stream *stream, struct rill__stream *other) {
+  struct rill__event *event = NULL;
+  RILL_TRY(rill__event_create(other->base.device, NULL, &event));
+  rill_status status = rill__stream_record(other, event, 0);
+  if (status == RILL_OK) status = rill__stream_wait_for(stream, event, 0);
+  rill__object_retire(&event->base);
+  return status;
+}
+
 static rill_status wait_stream(struct rill__stream *stream, struct rill__stream *other) {
   if (stream == other) return RILL_OK;
   RILL_TRY(rill__check_same_backend(&stream->base, &other->base));
   RILL_TRY(rill__check_usable(stream->base.device));
   struct rill__event *event = NULL;
   RILL_TRY(cached_event(other, &event));
-  RILL_TRY(rill__stream_record(other, event, 0));
-  return rill__stream_wait_for(stream, event, 0);
+  if (RILL__UNLIKELY(atomic_load_explicit(&event->state, memory_order_acquire) != RILL__EVENT_RECORDED ||
+                     rill__is_held(stream) || rill__is_held(other))) {
+    RILL_TRY(rill__stream_record(other, event, 0)); /* for who waits for the cached event */
+    return wait_stream_held(stream, other);
+  }
+  RILL_TRY(rill__check_usable(other->base.device));
+  RILL_TRY(rill__record_in_driver(other, event, 0));
+  rill_status status = RILL_OK;
+  RILL_SUBMIT(status, stream, stream, wait, stream, event, 0);
+  return status;
 }
 
 rill_status rill_stream_wait_stream(rill_stream stream, rill_stream other) {

@@ -37,6 +37,11 @@ rill_status rill__fail_failed_record(struct rill__event *event) {
 
 /* ---- fences ---- */
 
+/* What was claimed before a fork is not in the child. */
+static uint32_t claims = 1;
+static bool is_claimed(const struct rill__fence *fence) { return fence->claim == claims; }
+void rill__held_claims_end(void) { claims++; }
+
 static void destroy(struct rill__object *object) {
   struct rill__fence *fence = (struct rill__fence *)object;
   if (fence->mark_is_event) {
@@ -101,12 +106,17 @@ void rill__fence_add_wait(struct rill__fence *fence) {
   if (fence->mark_is_event) fence->mark->awaited++;
 }
 
-/* Without waits, an event that is its own mark stands for itself again. */
+/* An event that is its own mark stands for itself again when nothing waits for it and nobody is recording it. */
+static void detach_unawaited(struct rill__event *event) {
+  const struct rill__fence *fence = rill__event_fence(event);
+  if (fence == NULL || !fence->mark_is_event || event->awaited > 0 || is_claimed(fence)) return;
+  rill__event_detach(event, RILL__EVENT_RECORDED);
+}
+
+/* The last wait for a mark may be for an older fence than the event's. */
 void rill__fence_remove_wait(struct rill__fence *fence) {
   fence->waits--;
-  if (fence->mark_is_event && --fence->mark->awaited == 0 && rill__event_is_at(fence->mark, fence)) {
-    rill__event_detach(fence->mark, RILL__EVENT_RECORDED);
-  }
+  if (fence->mark_is_event && --fence->mark->awaited == 0) detach_unawaited(fence->mark);
   rill__fence_unref(fence);
 }
 
@@ -145,21 +155,22 @@ void rill__event_detach(struct rill__event *event, enum rill__event_state after)
 
 struct rill__fence *rill__event_claim(struct rill__event *event) {
   struct rill__fence *fence;
-  while ((fence = rill__event_fence(event)) != NULL && fence->claimed) rill__held_await_change();
-  if (fence != NULL) fence->claimed = true;
+  while ((fence = rill__event_fence(event)) != NULL && is_claimed(fence)) rill__held_await_change();
+  if (fence != NULL) fence->claim = claims;
   return fence;
 }
 
 void rill__event_unclaim(struct rill__fence *fence) {
-  fence->claimed = false;
+  fence->claim = 0;
   rill__held_changed();
 }
 
 bool rill__event_share(struct rill__event *event) {
   rill__held_lock();
-  const struct rill__fence *fence = rill__event_fence(event);
+  struct rill__fence *const fence = rill__event_claim(event);
   const bool issued = fence != NULL && rill__fence_state(fence) == FENCE_ISSUED;
   const bool elsewhere = issued && fence->mark != event;
+  if (fence != NULL) rill__event_unclaim(fence);
   if (issued && !elsewhere) rill__event_detach(event, RILL__EVENT_RECORDED);
   if (!elsewhere) {
     atomic_store(&rill__is_shared, true);
@@ -239,35 +250,39 @@ static rill_status set_apart(struct rill__recording *recording) {
   return RILL_OK;
 }
 
+/* The stream has to be looked at under the lock: an older look may have been before it was held, and what was recorded
+ * since then, in its queue, is later than what the driver would record now. */
 rill_status rill__recording_begin(struct rill__recording *recording, struct rill__stream *stream,
                                   struct rill__event *event) {
   *recording = (struct rill__recording){ .event = event, .target = event };
   if (RILL__LIKELY(atomic_load(&event->state) != RILL__EVENT_FENCED)) return RILL_OK;
   rill__held_lock();
-  const bool shared = rill__event_is_shared(event);
-  struct rill__fence *const fence = shared ? rill__event_claim(event) : rill__event_fence(event);
-  const bool awaited = fence != NULL && rill__fence_state(fence) == FENCE_AWAITED;
-  const bool apart = fence != NULL && event->awaited > 0 && !shared;
-  if (fence != NULL) fence->references++;
-  recording->fence = fence;
-  recording->claimed = fence != NULL && shared;
+  struct rill__fence *const fence = rill__event_claim(event);
+  const enum fence_state state = fence != NULL ? rill__fence_state(fence) : FENCE_ISSUED;
+  const bool apart = fence != NULL && event->awaited > 0 && !rill__event_is_shared(event);
+  recording->held = atomic_load(&stream->held);
+  if (fence != NULL) {
+    fence->references++;
+    recording->fence = fence;
+    recording->replaces_queued = state == FENCE_QUEUED;
+  }
   rill__held_unlock();
   rill_status status = RILL_OK;
-  if (awaited) status = refuse_capture(event, stream);
-  if (status == RILL_OK && apart) status = set_apart(recording);
-  if (status != RILL_OK) rill__recording_end(recording, status);
+  if (state == FENCE_AWAITED && !recording->held) status = refuse_capture(event, stream);
+  if (status == RILL_OK && apart && !recording->held) status = set_apart(recording);
+  if (status != RILL_OK || recording->held) rill__recording_end(recording, RILL_ERROR_NOT_READY);
   return status;
-}
-
-/* The first record of an event for which streams are held. */
-static void issue_awaited(struct rill__event *event, struct rill__fence *fence) {
-  rill__fence_issue(fence, event, true);
-  if (fence->waits == 0) rill__event_detach(event, RILL__EVENT_RECORDED);
 }
 
 static bool count_as_recorded(struct rill__event *event) {
   uint32_t state = RILL__EVENT_UNRECORDED;
   return atomic_compare_exchange_strong(&event->state, &state, RILL__EVENT_RECORDED);
+}
+
+/* The first record of an event for which streams are held. */
+static void issue_awaited(struct rill__event *event, struct rill__fence *fence) {
+  rill__fence_issue(fence, event, true);
+  detach_unawaited(event);
 }
 
 /* A record of an event that stood for no fence when it began, and came before whatever it stands for meanwhile. */
@@ -281,20 +296,19 @@ static void end_first(struct rill__event *event) {
   rill__held_run();
 }
 
-/* The event stands for the record, unless another one was queued meanwhile.  A record that went to another event is the
- * last in any case: what came meanwhile came at the same time, and may just be that nothing waits for the fence any
- * more.  Under the lock. */
+/* The event stands for the record, unless a later one was queued meanwhile: for the same fence, if that was awaited, or
+ * for another one.  Under the lock. */
 static void end_fenced(const struct rill__recording *recording) {
   struct rill__event *event = recording->event;
+  struct rill__fence *fence = recording->fence;
+  const enum fence_state state = rill__fence_state(fence);
+  if (recording->next != NULL) rill__fence_issue(recording->next, recording->target, false);
+  if (!rill__event_is_at(event, fence) || (state == FENCE_QUEUED && !recording->replaces_queued)) return;
   if (recording->next != NULL) {
-    rill__fence_issue(recording->next, recording->target, false);
     rill__event_attach(event, recording->next);
-    return;
-  }
-  if (!rill__event_is_at(event, recording->fence)) return;
-  if (rill__fence_state(recording->fence) == FENCE_AWAITED) {
-    issue_awaited(event, recording->fence);
-  } else {
+  } else if (state == FENCE_AWAITED) {
+    issue_awaited(event, fence);
+  } else if (!fence->mark_is_event) {
     rill__event_detach(event, RILL__EVENT_RECORDED);
   }
 }
@@ -306,7 +320,8 @@ void rill__recording_end(struct rill__recording *recording, rill_status status) 
   }
   rill__held_lock();
   if (status == RILL_OK) end_fenced(recording);
-  if (recording->claimed) rill__event_unclaim(recording->fence);
+  rill__event_unclaim(recording->fence);
+  detach_unawaited(recording->event);
   if (recording->next != NULL) rill__fence_unref(recording->next);
   rill__fence_unref(recording->fence);
   rill__held_unlock();

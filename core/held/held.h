@@ -19,9 +19,10 @@
  * - Work that the driver has never depends on work that is held.  So the driver always finishes what it has, and a
  *   wait for an issued fence may be handed to it at any time.
  * - One lock guards queues, fences and what a FENCED event stands for.  It is never held across a driver call.
- * - A record changes what the event stands for if that is still what it was when the record began; if not, a later
- *   record has been queued.  One that goes to another mark always does: without waits, the event stands for its native
- *   event again, which that record has not reached.
+ * - Records by the driver of a FENCED event exclude each other: one claims the fence, under the lock and of a stream
+ *   that is not held, and then calls the driver without the lock.  It changes what the event stands for if that is
+ * still what it was; if not, a later record has been queued.  A claimed fence stays the event's when its last wait
+ * goes.
  * - The first record of an event without a fence takes no lock: the wait that gives it a fence does so by a
  *   compare-and-swap, and the record, when it is made, by another.
  * - A queue that is held is blocked, in the list of one fence, or ready, in the list of those that can go on, or run by
@@ -82,7 +83,8 @@ void rill__held_forget(struct rill__stream *stream);
 struct rill__recording {
   struct rill__event *event, *target; /* target: what the driver has to record for it */
   struct rill__fence *fence, *next;   /* what the event stands for, and will, if that is not itself; or NULL */
-  bool claimed;
+  bool replaces_queued;               /* the fence was QUEUED when the record began */
+  bool held;                          /* the stream is: nothing has begun, and the record has to be queued */
 };
 
 rill_status rill__recording_begin(struct rill__recording *recording, struct rill__stream *stream,

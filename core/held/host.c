@@ -60,6 +60,7 @@ static void drop_all(void) {
 void rill__held_after_fork(void) {
   prepare(); /* the parent's waiters are not here */
   drop_all();
+  rill__held_claims_end();
   rill__held_changed();
 }
 
@@ -110,6 +111,7 @@ rill_status rill__held_wait_for_stream(struct rill__stream *stream, uint64_t *ns
   while (target > 0 && queue->done < target && in_time && atomic_load(&device->lost) == RILL_OK) {
     in_time = wait_for_change(&until, *ns);
   }
+  in_time |= target == 0 || queue->done >= target;
   if (!in_time) rill__held_describe(queue, &chain);
   rill__held_unlock();
   RILL_TRY(rill__check_usable(device)); /* a lost device ends the wait, and fails what was held, in either order */
@@ -137,13 +139,13 @@ rill_status rill__held_failure(struct rill__stream *stream) {
   return status;
 }
 
-/* Under the lock; the fence is referenced meanwhile.  False if the time is over. */
+/* Under the lock; the fence is referenced meanwhile.  False if the time is over, and the record is still queued. */
 static bool wait_for_fence(const struct rill__fence *fence, const struct timespec *until, uint64_t ns) {
   bool in_time = true;
   while (rill__fence_state(fence) == FENCE_QUEUED && in_time && atomic_load(&fence->base.device->lost) == RILL_OK) {
     in_time = wait_for_change(until, ns);
   }
-  return in_time;
+  return in_time || rill__fence_state(fence) != FENCE_QUEUED;
 }
 
 rill_status rill__held_wait_for_event(struct rill__event *event, uint64_t *ns, struct rill__event **point) {

@@ -21,7 +21,7 @@ struct rill__fence {
   struct rill__object base;      /* never published: memory that goes when no call can be reading it */
   _Atomic uint32_t state;        /* written under the lock */
   uint32_t references, waits;    /* waits: how many are queued for it */
-  bool claimed;                  /* a thread records the event, which is shared */
+  uint32_t claim;                /* of a thread that records the event; counted, so that a fork ends all */
   bool mark_is_event;            /* the mark is the event itself, which is kept; else it is owned */
   struct rill__event *mark;      /* ISSUED; NULL: there is nothing to wait for */
   uint64_t created;              /* serial number of the last operation when the event got it */
@@ -155,10 +155,11 @@ static inline bool rill__event_is_shared(const struct rill__event *event) {
   return event->interprocess || atomic_load(&event->foreign);
 }
 
-/* Records of rill that go to the native event of a shared event through a fence exclude each other.  The fence, NULL if
- * the event has none, when nobody else has claimed it. */
+/* Records through a fence exclude each other.  The fence, NULL if the event has none, when nobody else has claimed
+ * it. */
 struct rill__fence *rill__event_claim(struct rill__event *event);
 void rill__event_unclaim(struct rill__fence *fence);
+void rill__held_claims_end(void); /* in the child of a fork */
 
 /* NULL if memory ran out. */
 struct rill__failure *rill__failure_new(rill_status status, int32_t code, const char *name, const char *text);

@@ -2,9 +2,16 @@
 
 #include "core/sync/submit.h"
 
-rill_status rill__record_claimed(struct rill__stream *stream, struct rill__event *event, uint32_t flags) {
+rill_status rill__record_slowly(struct rill__stream *stream, struct rill__event *event, uint32_t flags) {
   struct rill__recording recording;
-  RILL_TRY(rill__recording_begin(&recording, stream, event));
+  do {
+    if (rill__is_held(stream)) {
+      bool taken = false;
+      RILL_TRY(rill__held_record(stream, event, flags, &taken));
+      if (taken) return RILL_OK;
+    }
+    RILL_TRY(rill__recording_begin(&recording, stream, event));
+  } while (recording.held);
   const rill_status status = rill__record_in_driver(stream, recording.target, flags);
   rill__recording_end(&recording, status);
   return status;

@@ -6,23 +6,19 @@
 #include "core/held/held.h"
 #include "core/sync/submit.h"
 
-/* A first record, or one of an event that stands for a fence. */
-rill_status rill__record_claimed(struct rill__stream *stream, struct rill__event *event, uint32_t flags);
+/* Of a held stream, a first record, or one of an event that stands for a fence. */
+rill_status rill__record_slowly(struct rill__stream *stream, struct rill__event *event, uint32_t flags);
 
 /* Of a held stream, or for an event that is not RECORDED. */
 rill_status rill__wait_slowly(struct rill__stream *stream, struct rill__event *event, uint32_t flags);
 
 static inline rill_status rill__stream_record(struct rill__stream *stream, struct rill__event *event, uint32_t flags) {
   RILL_TRY(rill__check_usable(stream->base.device));
-  if (rill__is_held(stream)) {
-    bool taken = false;
-    RILL_TRY(rill__held_record(stream, event, flags, &taken));
-    if (taken) return RILL_OK;
+  if (RILL__UNLIKELY(atomic_load_explicit(&event->state, memory_order_acquire) != RILL__EVENT_RECORDED ||
+                     rill__is_held(stream))) {
+    return rill__record_slowly(stream, event, flags);
   }
-  if (RILL__LIKELY(atomic_load_explicit(&event->state, memory_order_acquire) == RILL__EVENT_RECORDED)) {
-    return rill__record_in_driver(stream, event, flags);
-  }
-  return rill__record_claimed(stream, event, flags);
+  return rill__record_in_driver(stream, event, flags);
 }
 
 /* The event has been recorded, or the stream is to be held for it. */
@@ -44,22 +40,28 @@ static inline rill_status rill__stream_wait(struct rill__stream *stream, struct 
   return complete ? RILL_OK : rill__stream_wait_for(stream, event, 0);
 }
 
-static inline rill_status rill__event_is_ready(struct rill__event *event, bool *out) {
-  struct rill__event *point = NULL;
+/* `point`: the event that was asked about. */
+static inline rill_status rill__event_ask(struct rill__event *event, struct rill__event **point, bool *out) {
   *out = false;
   RILL_TRY(rill__check_usable(event->base.device));
-  switch (rill__event_meaning(event, &point)) {
+  switch (rill__event_meaning(event, point)) {
     case RILL__NO_RECORD: *out = true; return RILL_OK;
     case RILL__RECORD_HELD: return RILL_OK;
     case RILL__RECORD_FAILED: return rill__fail_failed_record(event);
     case RILL__RECORD_ISSUED: break;
   }
-  *out = rill__known_complete(point);
+  struct rill__event *const asked_about = *point;
+  *out = rill__known_complete(asked_about);
   if (*out) return RILL_OK;
-  const struct rill__question asked = rill__completion_ask(&point->work);
-  RILL_TRY(RILL_DOOR(point, event, is_ready, point, out));
-  if (*out) rill__completion_remember(&point->work, &asked);
+  const struct rill__question asked = rill__completion_ask(&asked_about->work);
+  RILL_TRY(RILL_DOOR(asked_about, event, is_ready, asked_about, out));
+  if (*out) rill__completion_remember(&asked_about->work, &asked);
   return RILL_OK;
+}
+
+static inline rill_status rill__event_is_ready(struct rill__event *event, bool *out) {
+  struct rill__event *point = NULL;
+  return rill__event_ask(event, &point, out);
 }
 
 #endif

@@ -230,6 +230,10 @@ static rill_status submit_recording(struct rill__stream *stream, const struct ri
   struct rill__thread *const self = rill__self;
   struct rill__recording recording;
   RILL_TRY(rill__recording_begin(&recording, stream, extras->event));
+  if (recording.held) {
+    bool taken = false;
+    return submit_held(stream, launch, payload, &taken); /* which refuses it */
+  }
   extras->event = recording.target;
   rill__submission_begin(&recording.target->work, self);
   const rill_status status = submit(stream, launch, payload);
