@@ -187,7 +187,7 @@ rill_status rill_event_elapsed_time(rill_event start, rill_event end, float *ms)
   }
   for (int i = 0; i < 2; i++) {
     bool ready = false;
-    RILL_TRY(rill__event_is_ready(pair[i], &ready));
+    RILL_TRY(rill__event_ask(pair[i], &points[i], &ready)); /* the record may have been held until now */
     RILL_REQUIRE(ready, RILL_ERROR_NOT_READY,
                  "%s, %s, is not complete" RILL_HINT "call rill_event_synchronize on it first", which[i],
                  rill__name_of(&pair[i]->base).text);
