@@ -9,7 +9,6 @@
  * --keep: only the operations in the file, lines of a thread and a number.  --print: the program, and nothing runs. */
 #include "mix_operations.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
@@ -151,14 +150,14 @@ static void catch_ends(void) {
 
 /* ---- threads ---- */
 
-/* A thread is struck at random moments, wherever it is, and stands still while the others go on. */
-static _Thread_local volatile sig_atomic_t was_struck;
+/* A thread is struck at random moments, wherever it is, and stands still while the others go on, now and then for so
+ * long that they can do many operations. */
+static _Thread_local volatile sig_atomic_t was_struck, strikes;
 
 static void stand_still(int signal_number) {
   (void)signal_number;
-  const int kept_errno = errno;
-  for (const uint64_t until = now_ns() + 20000; now_ns() < until;) (void)sched_yield();
-  errno = kept_errno;
+  strikes = (strikes + 1) % 16;
+  for (int yields = strikes == 0 ? 400 : 40; yields > 0; yields--) (void)sched_yield(); /* which leaves errno alone */
   was_struck = true;
 }
 
