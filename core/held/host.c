@@ -54,6 +54,7 @@ static void drop_all(void) {
   }
   rill__held_queues = rill__held_ready = NULL;
   rill__held_oldest = NULL;
+  rill__held_cursors = NULL;
   atomic_store(&rill__held_count, 0);
 }
 
@@ -228,16 +229,23 @@ static bool may_use(const struct held_op *op, const struct rill__allocation *ran
   return false;
 }
 
-static bool any_may_use(const struct rill__allocation *range, uint64_t serial) {
-  const struct held_op *op = rill__held_oldest;
-  while (op != NULL && op->serial <= serial && !may_use(op, range)) op = op->newer;
-  return op != NULL && op->serial <= serial;
+/* Goes on to the next operation that may use the range; false if none up to the serial number does. */
+static bool find_use(struct held_cursor *cursor, const struct rill__allocation *range, uint64_t serial) {
+  while (cursor->op != NULL && cursor->op->serial <= serial && !may_use(cursor->op, range)) {
+    cursor->op = cursor->op->newer;
+  }
+  return cursor->op != NULL && cursor->op->serial <= serial;
 }
 
 void rill__held_wait_for_range(const struct rill__allocation *range) {
   if (atomic_load(&rill__held_count) == 0) return;
   rill__held_lock();
   const uint64_t serial = rill__held_serial;
-  while (any_may_use(range, serial)) rill__held_await_change();
+  struct held_cursor cursor = { .op = rill__held_oldest, .next = rill__held_cursors };
+  rill__held_cursors = &cursor;
+  while (find_use(&cursor, range, serial)) rill__held_await_change();
+  struct held_cursor **link = &rill__held_cursors;
+  while (*link != &cursor) link = &(*link)->next;
+  *link = cursor.next;
   rill__held_unlock();
 }

@@ -8,6 +8,7 @@ struct rill__queue *rill__held_queues, *rill__held_ready;
 _Atomic uint32_t rill__held_count;
 uint64_t rill__held_serial;
 struct held_op *rill__held_oldest;
+struct held_cursor *rill__held_cursors;
 static struct held_op *newest;
 
 /* ---- operations ---- */
@@ -79,6 +80,9 @@ static void list_op(struct held_op *op) {
 
 void rill__held_op_end(struct held_op *op) {
   if (op->kind == HELD_WAIT) return;
+  for (struct held_cursor *cursor = rill__held_cursors; cursor != NULL; cursor = cursor->next) {
+    if (cursor->op == op) cursor->op = op->newer;
+  }
   *(op->older != NULL ? &op->older->newer : &rill__held_oldest) = op->newer;
   *(op->newer != NULL ? &op->newer->older : &newest) = op->older;
 }

@@ -94,8 +94,16 @@ struct rill__queue {
 
 extern struct rill__queue *rill__held_queues, *rill__held_ready;
 extern struct held_op *rill__held_oldest; /* that may use memory */
-extern uint64_t rill__held_serial;        /* of the last operation that was queued */
-extern uint64_t rill__held_progress;      /* changes with each rill__held_changed */
+
+/* Of a thread that goes through those in order, waiting for the end of some: never at one that has ended. */
+struct held_cursor {
+  struct held_op *op;
+  struct held_cursor *next;
+};
+extern struct held_cursor *rill__held_cursors;
+
+extern uint64_t rill__held_serial;   /* of the last operation that was queued */
+extern uint64_t rill__held_progress; /* changes with each rill__held_changed */
 
 /* ---- core/held/queue.c ---- */
 
