@@ -231,6 +231,8 @@ static rill_status open_of(size_t i, const char *name, const char *origin, struc
   if (search->count == 0 && !search->backend->gpu) return fail_without_cpu();
   RILL_REQUIRE(search->count > 0 && (set_up || !there), RILL_ERROR_NO_DEVICE, "%s\"%s\": %s", origin, name,
                search->why);
+  RILL_REQUIRE(set_up || search->count != 1, RILL_ERROR_NOT_FOUND, "%s\"%s\": there is 1 such device, %s:0", origin,
+               name, backend);
   RILL_REQUIRE(set_up, RILL_ERROR_NOT_FOUND, "%s\"%s\": there are %u such devices, from %s:0 on", origin, name,
                search->count, backend);
   *out = search->devices[ordinal];
