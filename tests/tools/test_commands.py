@@ -7,12 +7,25 @@ from tool_test import ToolTest
 
 class Commands(ToolTest):
     def test_version(self):
-        self.assertRegex(self.succeed("--version"), r"^rill \d+\.\d+\.\d+\n$")
+        for word in ("--version", "version"):
+            self.assertRegex(self.succeed(word), r"^rill \d+\.\d+\.\d+\n$")
 
     def test_help_names_every_option(self):
         text = self.succeed("--help")
         for word in ("info", "--topology", "demo", "-o", "--device", "--streams", "--tile", "--timeline", "--version"):
             self.assertIn(word, text)
+
+    def test_help_of_each_command(self):
+        text = self.succeed("help")
+        self.assertEqual(self.succeed("-h"), text)
+        for command in ("info", "demo"):
+            part = self.succeed("help", command)
+            self.assertTrue(part.startswith(f"usage: rill {command} "), part)
+            self.assertIn(part, text)
+            self.assertEqual(self.succeed(command, "--help"), part)
+            self.assertEqual(self.succeed(command, "--tile", "-h"), part)
+        self.fail_with(2, 'unknown command "fly"', "help", "fly")
+        self.fail_with(2, 'not also "demo"', "help", "info", "demo")
 
     def test_info_lists_the_cpu_last(self):
         lines = self.succeed("info").split("\n")

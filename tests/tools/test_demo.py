@@ -258,10 +258,12 @@ class BadOutput(ToolTest):
         self.assertEqual(self.read("out.png"), b"old")
 
     def test_over_its_own_input(self):
-        self.succeed("demo", "in.png", "-o", "in.png", "--device", "cpu")
-        expected = filters.demo(30, 20, pattern(30, 20))
-        self.assertEqual(png.decode(self.read("in.png")), (30, 20, expected))
-        self.assertEqual(sorted(os.listdir(self.folder)), ["in.png", "in.svg"])
+        os.link(self.path("in.png"), self.path("other.png"))
+        before = self.read("in.png")
+        for arguments in (("-o", "in.png"), ("-o", "./in.png"), ("-o", "other.png"), ("--timeline", "in.png")):
+            self.fail_with(2, "would be written over", "demo", "in.png", "--device", "cpu", *arguments)
+        self.assertEqual(self.read("in.png"), before)
+        self.assertEqual(sorted(os.listdir(self.folder)), ["in.png", "other.png"])
 
     def test_link_is_followed(self):
         os.mkdir(self.path("there"))
@@ -283,14 +285,22 @@ class BadUse(ToolTest):
 
     def test_command_lines(self):
         self.refuse('unknown option "--fast"', "--fast")
-        self.refuse('unknown option "-"', "-")
         self.refuse('a value is missing after "-o"', "-o")
         self.refuse('a second picture, "b.png"', "a.png", "b.png")
         for value in ("0", "17", "-1", "x", "", "3x", "99999999999999999999"):
             self.refuse("--streams takes a number from 1 to 16", "--streams", value)
         for value in ("15", "4097", "abc"):
             self.refuse("--tile takes a number from 16 to 4096", "--tile", value)
+        self.refuse("--tile takes a number from 16 to 4096", "--tile=15")
+        self.refuse('unknown option "--ranks=2"', "--ranks=2")
         self.refuse("cannot both be", "-o", "x.png", "--timeline", "x.png")
+        for name in ("x.svg", "x.SVG"):
+            self.refuse(f'a PNG file, .* not -o "{name}"', "-o", name)
+
+    def test_values_after_an_equals_sign(self):
+        self.write("in.png", rgba(40, 40))
+        self.assertIn("9", self.succeed("demo", "in.png", "--device=cpu", "--tile=16", "--output=out.png"))
+        self.assertEqual(png.decode(self.read("out.png"))[:2], (40, 40))
 
     def test_name_that_looks_like_an_option(self):
         self.fail_with(1, "cannot open -x.png", "demo", "--device", "cpu", "--", "-x.png")

@@ -69,7 +69,7 @@ class Quickstart(unittest.TestCase):
         if os.path.exists(calls):
             os.remove(calls)
         environment = {"PATH": self.bin, "CALLS": calls, "BIN": self.bin, "LATER": self.later, "HOME": self.folder}
-        environment.update(RILL_BUILD_DIR=self.path("build dir"), CC="cc", CXX="c++", **variables)
+        environment.update({"RILL_BUILD_DIR": self.path("build dir"), "CC": "cc", "CXX": "c++"} | variables)
         done = subprocess.run(
             [os.path.join(self.bin, "bash"), SCRIPT, *arguments],
             cwd=self.folder,
@@ -156,6 +156,14 @@ class Quickstart(unittest.TestCase):
         self.assertRegex(done.stderr.splitlines()[-1], last_line)
         return done
 
+    def test_help(self):
+        for arguments in (("--help",), ("-h",), ("help",), ("demo", "--help"), ("test", "-h")):
+            done = self.run_it(*arguments)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertRegex(done.stdout, r"^usage: tools/quickstart demo\|test .*\n.*(?s:.*)-Dbackend=auto\|cpu")
+            self.assertNotIn("set -u", done.stdout)
+        self.assertEqual(self.calls, [])
+
     def test_bad_use(self):
         for arguments in ((), ("fly",), ("demo", "picture.png")):
             done = self.fail_with(2, r"^usage: tools/quickstart demo\|test", *arguments)
@@ -166,6 +174,11 @@ class Quickstart(unittest.TestCase):
     def test_nothing_to_install_with(self):
         self.hide("ninja", "apt-get")
         self.fail_with(1, "missing, and there is no apt-get to install them: ninja-build", "demo")
+
+    def test_chosen_compiler_is_missing(self):
+        self.fail_with(1, 'CC is "clang -m64", and there is no clang here: apt-get install clang,', "demo", CC="clang -m64")
+        self.fail_with(1, r'"clang\+\+-99", and there is no clang\+\+-99 here: apt-get install clang-99,', "demo", CXX="clang++-99")
+        self.assertEqual(self.calls, [])
 
     def test_installation_fails(self):
         self.hide("ninja")

@@ -7,8 +7,11 @@
 #include "tool_config.h"
 
 #include <errno.h>
+#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -39,48 +42,57 @@ static bool read_number(const char *name, const char *text, uint32_t least, uint
   return true;
 }
 
-static bool set_option(struct options *options, const char *name, const char *value) {
-  if (strcmp(name, "-o") == 0 || strcmp(name, "--output") == 0) {
-    options->output = value;
-  } else if (strcmp(name, "--device") == 0) {
-    options->device = value;
-  } else if (strcmp(name, "--timeline") == 0) {
-    options->timeline = value;
-  } else if (strcmp(name, "--streams") == 0) {
-    return read_number(name, value, 1, PIPELINE_MAX_STREAMS, &options->streams);
-  } else if (strcmp(name, "--passes") == 0) {
-    return read_number(name, value, 1, RANKS_MAX_PASSES, &options->passes);
-  } else {
-    return read_number(name, value, PIPELINE_MIN_TILE, PIPELINE_MAX_TILE, &options->tile);
+static bool set_option(struct options *options, int option, const char *value) {
+  switch (option) {
+    case 'o': options->output = value; return true;
+    case 'd': options->device = value; return true;
+    case 'l': options->timeline = value; return true;
+    case 'r': options->ranks = true; return true;
+    case 's': return read_number("--streams", value, 1, PIPELINE_MAX_STREAMS, &options->streams);
+    case 'p': return read_number("--passes", value, 1, RANKS_MAX_PASSES, &options->passes);
+    default: return read_number("--tile", value, PIPELINE_MIN_TILE, PIPELINE_MAX_TILE, &options->tile);
   }
-  return true;
-}
-
-static bool is_option(const char *name) {
-  static const char *const names[] = { "-o", "--output", "--device", "--timeline", "--streams", "--tile", "--passes" };
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-    if (strcmp(name, names[i]) == 0) return true;
-  }
-  return false;
 }
 
 static bool read_options(int argc, char **argv, struct options *options) {
-  bool only_names = false;
-  for (int i = 1; i < argc; i++) {
-    const char *argument = argv[i];
-    if (only_names || argument[0] != '-') {
-      if (options->picture != NULL) return misuse("a second picture,", argument);
-      options->picture = argument;
-    } else if (strcmp(argument, "--") == 0) {
-      only_names = true;
-    } else if (strcmp(argument, "--ranks") == 0) {
-      options->ranks = true;
-    } else if (!is_option(argument)) {
-      return misuse("unknown option", argument);
-    } else if (i + 1 == argc) {
-      return misuse("a value is missing after", argument);
-    } else if (!set_option(options, argument, argv[++i])) {
-      return false;
+  static const struct option names[] = {
+    { "output", required_argument, NULL, 'o' },   { "device", required_argument, NULL, 'd' },
+    { "timeline", required_argument, NULL, 'l' }, { "streams", required_argument, NULL, 's' },
+    { "passes", required_argument, NULL, 'p' },   { "tile", required_argument, NULL, 't' },
+    { "ranks", no_argument, NULL, 'r' },          { NULL, 0, NULL, 0 },
+  };
+  opterr = 0;
+  for (int option; (option = getopt_long(argc, argv, ":o:", names, NULL)) != -1;) {
+    if (option == '?') return misuse("unknown option", argv[optind - 1]);
+    if (option == ':') return misuse("a value is missing after", argv[optind - 1]);
+    if (!set_option(options, option, optarg)) return false;
+  }
+  if (optind < argc) options->picture = argv[optind];
+  return optind + 1 >= argc || misuse("a second picture,", argv[optind + 1]);
+}
+
+static bool has_ending(const char *path, const char *ending) {
+  const size_t length = strlen(path), end = strlen(ending);
+  return length >= end && strcasecmp(path + length - end, ending) == 0;
+}
+
+static bool is_same_file(const char *a, const char *b) {
+  struct stat one, two;
+  return stat(a, &one) == 0 && stat(b, &two) == 0 && one.st_dev == two.st_dev && one.st_ino == two.st_ino;
+}
+
+/* That no file is two things at once. */
+static bool check_names(const struct options *options) {
+  if (options->timeline != NULL && strcmp(options->timeline, options->output) == 0) {
+    return misuse("picture and timeline cannot both be", options->output);
+  }
+  if (has_ending(options->output, ".svg")) {
+    return misuse("the filtered picture is a PNG file, and --timeline takes the drawing, not -o", options->output);
+  }
+  const char *const written[] = { options->output, options->timeline };
+  for (int i = 0; i < 2; i++) {
+    if (written[i] != NULL && is_same_file(options->picture, written[i])) {
+      return misuse("the picture itself would be written over:", written[i]);
     }
   }
   return true;
@@ -208,10 +220,7 @@ int demo_command(int argc, char **argv) {
   if (!read_options(argc, argv, &options)) return EXIT_USAGE;
   if (options.picture == NULL) find_own_picture(&options);
   if (options.timeline == NULL) name_timeline(&options);
-  if (options.timeline != NULL && strcmp(options.timeline, options.output) == 0) {
-    (void)misuse("picture and timeline cannot both be", options.output);
-    return EXIT_USAGE;
-  }
+  if (!check_names(&options)) return EXIT_USAGE;
   if (options.passes > 1 && !options.ranks) {
     (void)complain("--passes goes with --ranks; %s", usage);
     return EXIT_USAGE;

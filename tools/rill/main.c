@@ -5,17 +5,20 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char help[] =
+static const char usage[] = "usage: rill info | demo | help [COMMAND] | --version";
+
+static const char help_of_info[] =
     "usage: rill info [--topology]\n"
-    "       rill demo [PICTURE.png] [-o OUT.png] [--device NAME] [--streams N] [--tile N] [--timeline FILE.svg]\n"
+    "\n"
+    "Lists the devices of this machine, and why other backends have none; with --topology how its GPUs are joined\n"
+    "(NVLink, XGMI, PCIe, NUMA), and which reaches the memory of which.\n";
+
+static const char help_of_demo[] =
+    "usage: rill demo [PICTURE.png] [-o OUT.png] [--device NAME] [--streams N] [--tile N] [--timeline FILE.svg]\n"
     "                 [--ranks] [--passes N]\n"
-    "       rill --version | --help\n"
     "\n"
-    "rill info lists the devices of this machine, and why other backends have none; with --topology how its GPUs are\n"
-    "joined (NVLink, XGMI, PCIe, NUMA), and which reaches the memory of which.\n"
-    "\n"
-    "rill demo filters a picture tile by tile: upload, kernels and download run on several streams that events\n"
-    "alone keep in order.  It compares the result with a plain C filter and tells where the time went.\n"
+    "Filters a picture tile by tile: upload, kernels and download run on several streams that events alone keep in\n"
+    "order.  Compares the result with a plain C filter and tells where the time went.\n"
     "\n"
     "  PICTURE.png          the picture to filter (default: one that comes with rill)\n"
     "  -o, --output FILE    where the filtered picture goes (default: rill-demo.png)\n"
@@ -58,16 +61,55 @@ static int print_version(void) {
   return print(text);
 }
 
-int main(int argc, char **argv) {
-  const char *command = argc > 1 ? argv[1] : "";
-  if (strcmp(command, "info") == 0) return info_command(argc - 1, argv + 1);
-  if (strcmp(command, "demo") == 0) return demo_command(argc - 1, argv + 1);
-  if (strcmp(command, "--version") == 0) return print_version();
-  if (strcmp(command, "--help") == 0 || strcmp(command, "-h") == 0) return print(help);
-  if (command[0] == '\0') {
-    (void)complain("a command is missing; usage: rill info | demo | --version | --help");
-  } else {
-    (void)complain("unknown command \"%s\"; usage: rill info | demo | --version | --help", command);
-  }
+static const struct {
+  const char *name, *help;
+  int (*run)(int argc, char **argv);
+} commands[] = {
+  { "info", help_of_info, info_command },
+  { "demo", help_of_demo, demo_command },
+};
+enum { COMMANDS = sizeof commands / sizeof *commands };
+
+/* The command's number, or COMMANDS. */
+static int find_command(const char *name) {
+  int i = 0;
+  while (i < COMMANDS && strcmp(commands[i].name, name) != 0) i++;
+  return i;
+}
+
+static bool asks_for_help(const char *argument) {
+  return strcmp(argument, "--help") == 0 || strcmp(argument, "-h") == 0;
+}
+
+static int misuse(const char *what, const char *argument) {
+  (void)complain("%s \"%s\"; %s", what, argument, usage);
   return EXIT_USAGE;
+}
+
+/* Of one command, or of all. */
+static int print_help(int argc, char **argv) {
+  if (argc > 1) return misuse("help takes one command, not also", argv[1]);
+  if (argc == 1) {
+    const int i = find_command(argv[0]);
+    return i < COMMANDS ? print(commands[i].help) : misuse("unknown command", argv[0]);
+  }
+  int failed = print(usage) | print("\n");
+  for (int i = 0; i < COMMANDS; i++) failed |= print("\n") | print(commands[i].help);
+  return failed;
+}
+
+int main(int argc, char **argv) {
+  if (argc < 2) {
+    (void)complain("a command is missing; %s", usage);
+    return EXIT_USAGE;
+  }
+  const char *command = argv[1];
+  if (strcmp(command, "help") == 0 || asks_for_help(command)) return print_help(argc - 2, argv + 2);
+  if (strcmp(command, "version") == 0 || strcmp(command, "--version") == 0) return print_version();
+  const int i = find_command(command);
+  if (i == COMMANDS) return misuse("unknown command", command);
+  for (int j = 2; j < argc && strcmp(argv[j], "--") != 0; j++) {
+    if (asks_for_help(argv[j])) return print(commands[i].help);
+  }
+  return commands[i].run(argc - 1, argv + 1);
 }
