@@ -274,7 +274,7 @@ static const char *const flags[] = {
   "-Wl,-z,noseparate-code",
   "-Wl,--build-id=none"
 };
-enum { FLAGS = sizeof flags / sizeof flags[0], OTHER_WORDS = 12 };
+enum { FLAGS = sizeof flags / sizeof flags[0], OTHER_WORDS = 13 };
 
 struct place {
   char folder[PATH_MAX - 64]; /* private; removed at the end */
@@ -299,13 +299,12 @@ static bool make_place(struct place *place) {
 
 static bool write_files(const struct place *place, const struct rill__compile *request) {
   char before[512];
-  (void)snprintf(before, sizeof before, "#include <rill/device/host_register.h>\n#line 1 \"%.400s\"\n", request->label);
+  (void)snprintf(before, sizeof before, "#include <rill/device/kernel.h>\n#line 1 \"%.400s\"\n", request->label);
   bool written = mkdir(place->include, 0700) == 0;
   for (size_t i = 0; i < request->header_count && written; i++) {
     written = write_header(place->folder, &request->headers[i]);
   }
-  /* The source's last line may end in a backslash. */
-  return written && write_text(place->source, before, request->source, "\n\nRILL_REGISTERED_IMAGE()\n");
+  return written && write_text(place->source, before, request->source, "\n");
 }
 
 /* The words of the command; to be freed. */
@@ -319,7 +318,8 @@ static const char **make_words(const struct command *command, const struct place
   for (size_t i = 0; i < FLAGS; i++) words[n++] = flags[i];
   if (march[0] != '\0') words[n++] = march;
   words[n++] = request->standard == 20 ? "-std=c++20" : "-std=c++17";
-  words[n++] = may_meet(request) ? "-DRILL_REGISTERED_LOOPS=0" : "-DRILL_REGISTERED_LOOPS=1";
+  words[n++] = may_meet(request) ? "-DRILL_LOOPS=0" : "-DRILL_LOOPS=1";
+  words[n++] = "-DRILL_STACKS_LATER=1";
   if (!may_have_helpers(request)) words[n++] = "-DRILL_HELPERS_READ_INDEX=0";
   words[n++] = request->debug ? "-g" : "-Wl,-S"; /* variables are found by their symbols: symbols.c */
   for (size_t i = 0; i < request->definition_count; i++) words[n++] = request->definitions[i];

@@ -65,6 +65,7 @@ struct launch {
 /* The block that this worker runs, for the services, which have no argument to tell it. */
 struct running {
   const struct launch *launch;
+  const rill_cpu_block *block; /* of one that runs as loops */
   bool on_fibers;
   jmp_buf out;
 };
@@ -91,6 +92,19 @@ static void assert_failed(const char *expression, const char *file, uint32_t lin
   longjmp(running.out, 1);
 }
 
+/* `at`: the index of the block. */
+static void lose_what_waits(const struct launch *launch, const uint32_t at[3], uint32_t at_barrier, uint32_t in_warp) {
+  LOSE(launch,
+       "kernel \"%s\", block (%u, %u, %u): threads wait for each other for ever, %u at a barrier of "
+       "the block and %u in a function of their warp",
+       launch->code->name, at[0], at[1], at[2], at_barrier, in_warp);
+}
+
+static void wait_for_ever(uint32_t at_barrier, uint32_t in_warp) {
+  lose_what_waits(running.launch, running.block->index, at_barrier, in_warp);
+  longjmp(running.out, 1);
+}
+
 static const rill_cpu_services services = {
   .barrier = cpu_fibers_barrier,
   .warp_size = CPU_WARP_SIZE,
@@ -98,11 +112,12 @@ static const rill_cpu_services services = {
   .exchange = cpu_fibers_exchange,
   .lane = cpu_fibers_lane,
   .assert_failed = assert_failed,
+  .waits_for_ever = wait_for_ever,
 };
 
 /* Whether the block came to its end. */
 static bool run_on_fibers(const struct launch *launch, struct cpu_worker *worker, const rill_cpu_block *block) {
-  const uint32_t *const size = launch->grid.block, *const at = block->index;
+  const uint32_t *const size = launch->grid.block;
   const uint32_t threads = size[0] * size[1] * size[2];
   struct cpu_fibers *fibers = cpu_fibers_for(&worker->fibers, threads, launch->stack);
   if (RILL__UNLIKELY(fibers == NULL)) {
@@ -114,10 +129,7 @@ static bool run_on_fibers(const struct launch *launch, struct cpu_worker *worker
   if (RILL__LIKELY(!end.given_up)) return true;
   cpu_fibers_free(&worker->fibers, SIZE_MAX);
   if (end.at_barrier + end.in_warp > 0) { /* else assert_failed has said it */
-    LOSE(launch,
-         "kernel \"%s\", block (%u, %u, %u): threads wait for each other for ever, %u at a barrier of "
-         "the block and %u in a function of their warp",
-         launch->code->name, at[0], at[1], at[2], end.at_barrier, end.in_warp);
+    lose_what_waits(launch, block->index, end.at_barrier, end.in_warp);
   }
   return false;
 }
@@ -129,6 +141,7 @@ static void run_each_block(const struct launch *launch, struct cpu_worker *worke
   block.index[0] = (uint32_t)(first % size[0]);
   block.index[1] = (uint32_t)(first / size[0] % size[1]);
   block.index[2] = (uint32_t)(first / size[0] / size[1]);
+  running.block = &block;
   for (uint64_t i = first; i < end; i++) {
     if (launch->code->run_block != NULL) {
       launch->code->run_block(&block);

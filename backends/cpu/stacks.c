@@ -32,7 +32,7 @@ bool cpu_stacks_read(const char *sizes, uint64_t *need, char *why, size_t why_si
                        name < 100 ? (int)name : 100, line);
         return false;
       }
-      if (contains(line, name, "host_image.h:") || contains(line, name, "rill_host_forms")) {
+      if (contains(line, name, "rill_host_forms")) {
         kernel = bytes > kernel ? bytes : kernel;
       } else {
         others += bytes;

@@ -15,7 +15,7 @@ class Generator:
         self.count = 0
         self.lines = []
         self.readable = False  # what is in shared memory was written before the last barrier
-        self.scopes = []  # lists of (name, kind): kind is thread, uniform, array or const
+        self.scopes = []  # lists of (name, kind): kind is thread, uniform, array, const, pointer or pointers
         self.loops = []  # of each loop around: whether all threads agree about it, and whether it has barriers
         self.shared = 0  # which of the two halves of shared memory is written now
 
@@ -39,14 +39,28 @@ class Generator:
         return "v%d" % self.count
 
     def visible(self, kinds):
+        return [name for name, _, _ in self.placed(kinds)]
+
+    def placed(self, kinds):
+        """(name, kind, number of its scope) of what can be named here."""
         seen, found = set(), []
-        for scope in reversed(self.scopes):
+        for number, scope in reversed(list(enumerate(self.scopes))):
             for name, kind in reversed(scope):
                 if name not in seen:
                     seen.add(name)
                     if kind in kinds:
-                        found.append(name)
+                        found.append((name, kind, number))
         return found
+
+    def address(self, scope):
+        """The address of something that lives as long as a scope; None if there is nothing."""
+        known = [(name, kind) for name, kind, number in self.placed(("thread", "array", "pointer")) if number <= scope]
+        if not known:
+            return None
+        name, kind = self.one_of(known)
+        if kind == "array":
+            return self.one_of((name, "%s + 3" % name, "&%s[(%s) & 3]" % (name, self.value(1))))
+        return name if kind == "pointer" else "&" + name
 
     def put(self, depth, text):
         self.lines.append("  " * depth + text)
@@ -57,7 +71,7 @@ class Generator:
         names = self.visible(("uniform", "counter"))
         choice = self.numbers.randrange(10)
         if level == 0 or choice < 3:
-            return self.one_of(["%d" % self.numbers.randrange(1, 9), "n", "bx", "threads"] + 2 * names)
+            return self.one_of(["0x%x" % self.numbers.randrange(1, 9), "n", "bx", "threads"] + 2 * names)
         if choice < 8:
             return "(%s %s %s)" % (self.uniform(level - 1), self.one_of(OPERATORS), self.uniform(level - 1))
         if choice == 8:
@@ -66,6 +80,8 @@ class Generator:
 
     def value(self, level=3):
         names = self.visible(("thread", "const"))
+        names += ["*" + name for name in self.visible(("pointer",))]
+        names += ["*%s[%s & 1]" % (name, self.one_of(("t", "n", "i"))) for name in self.visible(("pointers",))]
         arrays = self.visible(("array",))
         choice = self.numbers.randrange(14)
         if level == 0 or choice < 3:
@@ -119,6 +135,64 @@ class Generator:
         self.put(depth, "__syncthreads();")
         self.shared = 1 - self.shared
         self.readable = True
+
+    def point(self, depth):
+        """Declares a pointer to a thread's own variables, or makes one point elsewhere, or changes two."""
+        pointers = self.placed(("pointer",))
+        here = len(self.scopes) - 1
+        choice = self.numbers.randrange(8)
+        if choice == 0 and pointers:
+            name, _, scope = self.one_of(pointers)
+            self.put_address(depth, "%s = %%s;" % name, scope)
+        elif choice == 1 and len({scope for _, _, scope in pointers}) == 1 and len(pointers) > 1:
+            (one, _, _), (two, _, _) = pointers[:2]
+            self.put(depth, "{ unsigned *const swapped = %s; %s = %s; %s = swapped; }" % (one, one, two, two))
+        elif choice == 2:
+            self.count += 1
+            if self.put_address(depth, "unsigned *q%d[2] = { %%s, %%s };" % self.count, here):
+                self.scopes[-1].append(("q%d" % self.count, "pointers"))
+        elif choice == 4:  # what only a pointer knows
+            self.count += 1
+            names = tuple("h%d%s" % (self.count, letter) for letter in "ab")
+            self.put(depth, "unsigned %s[2] = { %s }, %s = %s;" % (names[0], self.value(1), names[1], self.value(1)))
+            self.put(depth, "unsigned *q%d[2] = { %s, &%s };" % (self.count, *names))
+            self.scopes[-1].append(("q%d" % self.count, "pointers"))
+        elif choice == 3 and pointers:
+            self.put(depth, "*%s %s= %s;" % (self.one_of(pointers)[0], self.one_of("+-^"), self.value()))
+        else:
+            self.count += 1
+            text = self.one_of(("%s", "(%s) ? %%s : %%s" % self.condition(1).replace("%", "%%")))
+            if self.put_address(depth, "unsigned *p%d = %s;" % (self.count, text), here):
+                self.scopes[-1].append(("p%d" % self.count, "pointer"))
+
+    def put_address(self, depth, text, scope):
+        addresses = [self.address(scope) for _ in range(text.replace("%%", "").count("%s"))]
+        if None in addresses:
+            return False
+        self.put(depth, text % tuple(addresses))
+        return True
+
+    def meet(self, depth):
+        """Something that all threads that are left do at once."""
+        names = self.visible(("thread",))
+        text = self.one_of(
+            (
+                "sum_around<%d>(%s, a, t, threads)" % (self.numbers.randrange(1, 4), self.value(2)),
+                "rill_shuffle_xor(%s, %d)" % (self.value(2), 1 << self.numbers.randrange(5)),
+                "rill_shuffle_down(%s, %d)" % (self.value(2), self.numbers.randrange(1, 32)),
+                "rill_shuffle_up(%s, %d)" % (self.value(2), self.numbers.randrange(1, 32)),
+                "rill_shuffle(%s, %s & 31)" % (self.value(2), self.value(1)),
+                "__syncthreads_count(%s)" % self.condition(1),
+                "static_cast<unsigned>(rill_ballot(%s))" % self.condition(1),
+            )
+        )
+        if "sum_around" in text:
+            self.readable = False
+            self.put(depth, "__syncthreads();")
+        self.put(depth, "%s ^= %s;" % (self.one_of(["out"] + names), text))
+        if "sum_around" in text:
+            self.shared = 0
+            self.settle(depth)
 
     def declare(self, depth, uniform):
         name = self.new_name()
@@ -210,9 +284,13 @@ class Generator:
 
     def together(self, depth, level, agree, agreed_loops):
         """A statement that all threads that are left execute.  `agree`: and it could be seen."""
-        choice = self.numbers.randrange(20)
+        choice = self.numbers.randrange(24)
         if choice < 3:
             self.declare(depth, agree)
+        elif choice in (20, 21):
+            self.point(depth)
+        elif choice == 22:
+            self.meet(depth)
         elif choice < 7:
             self.private(depth, 2)
         elif choice < 10:
@@ -328,6 +406,20 @@ class Generator:
 HEAD = """#include <rill/device/kernel.h>
 static __device__ unsigned twice(unsigned v) { return 2 * v; }
 static __device__ void bump(unsigned *v, unsigned by) { *v += by; }
+template <int ROUNDS>
+static __device__ unsigned sum_around(unsigned v, unsigned *a, unsigned t, unsigned threads) {
+  unsigned seen[2] = { v, 1 }, *now = &seen[0], *next = &seen[1];
+  for (int k = 0; k < ROUNDS; k++) {
+    a[t] = *now;
+    __syncthreads();
+    *next = *now + a[(t + k + 1) % threads];
+    __syncthreads();
+    unsigned *const last = now;
+    now = next;
+    next = last;
+  }
+  return *now;
+}
 """
 
 

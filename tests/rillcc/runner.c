@@ -1,71 +1,129 @@
 /* Runs a kernel of a host image without the library: as the loops that it has, or each thread of a block on a stack
- * of its own.  Threads run in order, each up to its next barrier. */
+ * of its own.  Threads run in order, each up to its next barrier or exchange. */
 #include <rill/device/cpu_image.h>
 
 #include <stdlib.h>
 #include <string.h>
 #include <ucontext.h>
 
-enum { STACK_BYTES = 256 * 1024 };
+enum { STACK_BYTES = 256 * 1024, WARP = 32 };
+enum { READY, AT_BARRIER, IN_WARP, ENDED };
 
 struct thread {
   ucontext_t context;
   uint32_t index[3];
-  int ended;
+  int state;
+  uint64_t value;
   void *stack;
 };
 
 static struct {
   ucontext_t main;
-  struct thread *current;
+  struct thread *threads, *current;
+  uint32_t count, said_true;
   const rill_cpu_kernel *kernel;
   const rill_cpu_block *block;
+  rill_cpu_warp *warps; /* of each thread: what it was given last */
 } run;
 
-static void barrier(void) { (void)swapcontext(&run.current->context, &run.main); }
+static void wait(int state, uint64_t value) {
+  run.current->state = state;
+  run.current->value = value;
+  (void)swapcontext(&run.current->context, &run.main);
+}
 
-static const rill_cpu_services services = { .barrier = barrier };
+static uint32_t barrier_count(uint32_t predicate) {
+  wait(AT_BARRIER, predicate != 0);
+  return run.said_true;
+}
+static void barrier(void) { (void)barrier_count(0); }
+static const rill_cpu_warp *exchange(uint64_t value) {
+  wait(IN_WARP, value);
+  return &run.warps[run.current - run.threads];
+}
+static uint32_t lane(void) { return (uint32_t)(run.current - run.threads) % WARP; }
+static const rill_cpu_services services = {
+  .barrier = barrier, .warp_size = WARP, .barrier_count = barrier_count, .exchange = exchange, .lane = lane
+};
 
 static void body(void) {
   run.kernel->run_thread(run.block, run.current->index);
-  run.current->ended = 1;
+  run.current->state = ENDED;
 }
 
-static void run_on_stacks(const rill_cpu_block *block, struct thread *threads, uint32_t count) {
+/* Lets those go on that wait for nobody any more; whether there are any. */
+static int release(void) {
+  uint32_t ready = 0, at_barrier = 0, live = 0, said_true = 0;
+  for (uint32_t first = 0; first < run.count; first += WARP) {
+    rill_cpu_warp warp = { .live = 0 };
+    uint32_t lanes = run.count - first < WARP ? run.count - first : WARP, in_warp = 0, alive = 0;
+    for (uint32_t i = 0; i < lanes; i++) {
+      const struct thread *thread = &run.threads[first + i];
+      alive += thread->state != ENDED;
+      at_barrier += thread->state == AT_BARRIER;
+      said_true += thread->state == AT_BARRIER && thread->value != 0;
+      if (thread->state != IN_WARP) continue;
+      in_warp++;
+      warp.values[i] = thread->value;
+      warp.live |= UINT64_C(1) << i;
+      if (thread->value != 0) warp.nonzero |= UINT64_C(1) << i;
+    }
+    live += alive;
+    if (in_warp == 0 || in_warp < alive) continue;
+    for (uint32_t i = 0; i < lanes; i++) {
+      if (run.threads[first + i].state != IN_WARP) continue;
+      run.warps[first + i] = warp;
+      run.threads[first + i].state = READY;
+      ready++;
+    }
+  }
+  if (ready > 0 || at_barrier == 0 || at_barrier < live) return ready > 0;
+  run.said_true = said_true;
+  for (uint32_t i = 0; i < run.count; i++) {
+    if (run.threads[i].state == AT_BARRIER) run.threads[i].state = READY;
+  }
+  return 1;
+}
+
+/* Whether all came to their end. */
+static int run_on_stacks(const rill_cpu_block *block) {
   const uint32_t *const size = block->grid->block;
   run.block = block;
-  for (uint32_t i = 0; i < count; i++) {
-    struct thread *const thread = &threads[i];
+  for (uint32_t i = 0; i < run.count; i++) {
+    struct thread *const thread = &run.threads[i];
     const uint32_t index[3] = { i % size[0], i / size[0] % size[1], i / size[0] / size[1] };
     memcpy(thread->index, index, sizeof index);
-    thread->ended = 0;
+    thread->state = READY;
     (void)getcontext(&thread->context);
     thread->context.uc_stack.ss_sp = thread->stack;
     thread->context.uc_stack.ss_size = STACK_BYTES;
     thread->context.uc_link = &run.main;
     makecontext(&thread->context, body, 0);
   }
-  for (uint32_t left = count; left > 0;) {
-    for (uint32_t i = 0; i < count; i++) {
-      if (threads[i].ended) continue;
-      run.current = &threads[i];
-      (void)swapcontext(&run.main, &threads[i].context);
-      left -= (uint32_t)threads[i].ended;
+  uint32_t ended = 0;
+  do {
+    for (uint32_t i = 0; i < run.count; i++) {
+      run.current = &run.threads[i];
+      if (run.current->state != READY) continue;
+      (void)swapcontext(&run.main, &run.current->context);
+      ended += run.current->state == ENDED;
     }
-  }
+  } while (release());
+  return ended == run.count;
 }
 
-/* Gives 0, or 1 if there is no such form, 2 if there is no memory. */
+/* Gives 0, or 1 if there is no such form, 2 if there is no memory, 3 if threads wait for ever. */
 int run_grid(const rill_cpu_kernel *kernel, rill_cpu_grid *grid, int as_loops);
 int run_grid(const rill_cpu_kernel *kernel, rill_cpu_grid *grid, int as_loops) {
-  if (as_loops && kernel->run_block == NULL) return 1;
-  const uint32_t count = grid->block[0] * grid->block[1] * grid->block[2];
-  struct thread *threads = calloc(count, sizeof *threads);
+  if (as_loops ? kernel->run_block == NULL : kernel->run_thread == NULL) return 1;
+  run.count = grid->block[0] * grid->block[1] * grid->block[2];
+  run.threads = calloc(run.count, sizeof *run.threads);
+  run.warps = calloc(run.count, sizeof *run.warps);
   void *shared = grid->shared_mem_bytes > 0 ? aligned_alloc(64, (grid->shared_mem_bytes + 63) / 64 * 64) : NULL;
-  int failed = threads == NULL;
-  for (uint32_t i = 0; !failed && !as_loops && i < count; i++) {
-    threads[i].stack = malloc(STACK_BYTES);
-    failed = threads[i].stack == NULL;
+  int failed = run.threads == NULL || run.warps == NULL ? 2 : 0;
+  for (uint32_t i = 0; !failed && !as_loops && i < run.count; i++) {
+    run.threads[i].stack = malloc(STACK_BYTES);
+    if (run.threads[i].stack == NULL) failed = 2;
   }
   grid->services = &services;
   run.kernel = kernel;
@@ -77,12 +135,13 @@ int run_grid(const rill_cpu_kernel *kernel, rill_cpu_grid *grid, int as_loops) {
     block.index[2] = (uint32_t)(i / grid->grid[0] / grid->grid[1]);
     if (as_loops) {
       kernel->run_block(&block);
-    } else {
-      run_on_stacks(&block, threads, count);
+    } else if (!run_on_stacks(&block)) {
+      failed = 3;
     }
   }
-  for (uint32_t i = 0; threads != NULL && i < count; i++) free(threads[i].stack);
-  free(threads);
+  for (uint32_t i = 0; run.threads != NULL && i < run.count; i++) free(run.threads[i].stack);
+  free(run.threads);
+  free(run.warps);
   free(shared);
-  return failed ? 2 : 0;
+  return failed;
 }

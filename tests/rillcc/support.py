@@ -1,5 +1,6 @@
 """What the tests of rillcc share: running it, reading the bundles that it makes, running host images."""
 
+import collections
 import ctypes
 import os
 import shutil
@@ -22,7 +23,7 @@ STRICT_CXX = STRICT + ["-std=c++17"]
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(ROOT, "tools"))
 
-from rillcc_lib import compilers  # noqa: E402
+from rillcc_lib import compilers, listing  # noqa: E402
 
 SOURCES = {name: os.path.join(KERNELS, name + ".kernel.cu") for name in ("basic", "gate", "image")}
 SOURCES["dialect"] = os.path.join(HERE, "dialect.kernel.cu")
@@ -246,6 +247,9 @@ class Bundle:
             self.kernels[kernel.name.decode()] = [(arg.name.decode(), arg.size) for arg in args]
 
 
+Variable = collections.namedtuple("Variable", "address size")
+
+
 class HostImage:
     """A host image, loaded, and its kernels run as the cpu backend would."""
 
@@ -256,8 +260,21 @@ class HostImage:
         self.library = ctypes.CDLL(path)
         self.table = HostTable.in_dll(self.library, "rill_cpu_image")
         self.kernels = {k.name.decode(): k for k in self.table.kernels[: self.table.kernel_count]}
-        variables = self.table.variables[: self.table.variable_count] if self.table.variable_count else []
-        self.variables = {v.name.decode(): v for v in variables}
+        self.variables = self.find_variables(data)
+
+    def find_variables(self, data):
+        """The address and size of each variable that the host may ask for, as the backend finds them."""
+        elf = listing.Elf(data)
+        found, place = {}, 0
+        for section in elf.sections:
+            if section[1] != listing.SHT_SYMTAB:
+                continue
+            for name, info, _, index, value, size in elf.sized_symbols(section):
+                if name == "rill_cpu_image":
+                    place = ctypes.addressof(self.table) - value
+                elif info & 15 == 1 and name.isidentifier() and not name.startswith("_") and elf.is_writable(index):
+                    found[name] = (value, size)
+        return {name: Variable(place + value, size) for name, (value, size) in found.items()}
 
     def run(self, name, grid, block, *values, shared=0):
         """Runs all blocks: as loops if the kernel has that form, else each thread by itself.

@@ -79,12 +79,11 @@ class Images(support.TestCase):
         if not support.runnable(target):
             return
         image = HostImage(self, target, data)
-        self.assertEqual((image.table.magic, image.table.version), (0x43504C52, 3))
+        self.assertEqual((image.table.magic, image.table.version), (0x43504C52, 4))
         self.assertEqual(list(image.kernels), list(bundle.kernels))
         for name, kernel in image.kernels.items():
             self.assertEqual(list(kernel.arg_sizes[: kernel.arg_count]), [size for _, size in bundle.kernels[name]])
             self.assertTrue(kernel.run_block, name)
-            self.assertTrue(kernel.run_thread, name)
 
     def check_headers(self, header, c_file):
         text = '#include "%s"\n#include "%s"\n' % (os.path.basename(header), os.path.basename(header))

@@ -1,100 +1,55 @@
 #!/usr/bin/env python3
 """The parts of rillcc that read: sources, and AMD's containers."""
 
+import re
 import struct
 import unittest
 
-import support  # finds rillcc_lib
+import support
 
-from rillcc_lib import offload, scan
-from rillcc_lib.errors import RillccError
-
-
-def scan_text(text):
-    return scan.read_unit('# 1 "k.cu"\n' + text, "k.cu")
+from rillcc_lib import notes, offload
 
 
-class Scan(unittest.TestCase):
-    """Reading kernels from preprocessed text."""
+class Notes(support.TestCase):
+    """What rillcc knows of a source, by the compiler's word."""
 
-    def barriers(self, text):
-        return [kernel.has_barrier for kernel in scan_text(text).kernels]
+    COMPILERS = ((), ("--clang", "none"))
 
-    def test_barriers(self):
-        quiet = "RILL_KERNEL(k, int *x) { *x = 1; }\n"
-        self.assertEqual(self.barriers(quiet), [False])
-        self.assertEqual(self.barriers("RILL_KERNEL(b) { if (1) { __syncthreads(); } }\n" + quiet), [True, False])
-        self.assertEqual(self.barriers("static void f() { __syncthreads(); }\n" + quiet), [True])
-        self.assertEqual(self.barriers(quiet + "struct s { s() { __syncthreads(); } };\n"), [True])
-        self.assertEqual(self.barriers("static auto f = &rill_services;\n" + quiet), [True])
-        system = '# 1 "/usr/include/s.h" 1 3 4\nvoid f() { __syncthreads(); }\n# 2 "k.cu" 2\n'
-        self.assertEqual(self.barriers(system + quiet), [True])
-        self.assertEqual(self.barriers('# 1 "own.h" 1\nvoid f() { __syncthreads(); }\n# 2 "k.cu" 2\n' + quiet), [True])
-
-    def test_all_that_waits_for_other_threads(self):
-        for call in (
-            "__syncthreads_count(1) __syncthreads_and(1) __syncthreads_or(1) rill_warp_sync() rill_lane() "
-            "rill_ballot(1) rill_vote_all(1) rill_vote_any(1) rill_shuffle(1,2) rill_shuffle_up(1,2) "
-            "rill_shuffle_down(1,2) rill_shuffle_xor(1,2)"
-        ).split():
-            self.assertEqual(self.barriers("RILL_KERNEL(k) { %s; }" % call), [True], call)
-        self.assertEqual(self.barriers("RILL_KERNEL(k) { rill_warp_size(); my_rill_lane(); }"), [False])
-
-    def test_what_only_looks_like_a_barrier(self):
-        self.assertEqual(self.barriers('RILL_KERNEL(k) { f("__syncthreads(); }"); }\n'), [False])
-        self.assertEqual(self.barriers('RILL_KERNEL(k) { f(R"x(__syncthreads)" )x"); }\n'), [False])
-        self.assertEqual(self.barriers("RILL_KERNEL(k) { my__syncthreads(); f('{'); }\n"), [False])
-
-    def test_macros_of_system_headers_in_a_users_file(self):
-        text = 'RILL_KERNEL(k, int *x) {\n# 2 "k.cu" 3 4\n  __syncthreads()\n# 2 "k.cu"\n;}\nRILL_KERNEL(l) {}\n'
-        self.assertEqual(self.barriers(text), [True, False])
-
-    def test_indices_in_functions(self):
-        kernel = "RILL_KERNEL(k) { threadIdx.x; RILL_DYNAMIC_SHARED(int, t); }\n"
-        self.assertFalse(scan_text(kernel).helpers_read_index)
-        self.assertTrue(scan_text("int f() { return blockIdx.x; }\n" + kernel).helpers_read_index)
-        self.assertTrue(scan_text(kernel + "void f() { RILL_DYNAMIC_SHARED(int, t); }\n").helpers_read_index)
-
-    def test_assertions_tell_the_index(self):
-        system = '# 2 "k.cu" 3 4\n(x ? void(0) : __assert_fail("x", "k.cu", 2, 0))\n# 2 "k.cu"\n'
-        self.assertTrue(scan_text("RILL_KERNEL(k, int x) {\n" + system + ";}").helpers_read_index)
-        self.assertFalse(scan_text("RILL_KERNEL(k, int x) { ((void)0); }").helpers_read_index)
-
-    def test_types_of_rill(self):
-        unit = scan_text("RILL_KERNEL(k, const rill_half *x, rill_bfloat16 *y) {}")
-        self.assertEqual(unit.type_headers(), ["rill/device/half.h"])
-        self.assertEqual([p.type for p in unit.kernels[0].parameters], ["const rill_half *", "rill_bfloat16 *"])
-        self.assertEqual(scan_text("RILL_KERNEL(k, int half) {}").type_headers(), [])
+    def parameters(self, text, *arguments):
+        """(type, name) of the parameters of the kernel k, as the header that rillcc writes has them."""
+        source = self.write("k.kernel.cu", "#include <rill/device/kernel.h>\n" + text)
+        _, header = self.compile(source, "--target", support.HOST, *arguments)
+        launch = re.search(r"k_launch\(rill_stream \w+,\s*const rill_launch \*\w+(.*?)\) \{", self.read(header), re.DOTALL)
+        found = [" ".join(part.split()) for part in launch.group(1).split(",")[1:]]
+        return [re.fullmatch(r"(.*?) ?(\w+)", part).groups() for part in found]
 
     def test_parameters(self):
-        text = "RILL_KERNEL(k, const unsigned char *__restrict__ a, unsigned long long const b,\n"
-        text += "            _Bool c, void **d) {}\n"
-        parameters = [(p.type, p.name) for p in scan_text(text).kernels[0].parameters]
+        text = "using real = float; template <class T> struct list { using item = T; };\n#define COUNT unsigned\n"
+        text += "enum color : short { RED };\n"
+        text += "RILL_KERNEL(k, const unsigned char *__restrict__ a, unsigned long long const b, bool c, void **d,\n"
+        text += "            const int e, float *const f, real g, list<double>::item *h, COUNT i, size_t j, int64_t l[3]) {}\n"
         expected = [("const unsigned char *", "a"), ("unsigned long long const", "b"), ("bool", "c"), ("void **", "d")]
-        self.assertEqual(parameters, expected)
-        self.assertEqual(scan_text("RILL_KERNEL(k, void) {}").kernels[0].parameters, [])
-        self.assertEqual(scan_text("RILL_KERNEL_BOUNDED(2 * f(1, 2), k, int n) {}").kernels[0].name, "k")
+        expected += [("const int", "e"), ("float *const", "f"), ("float", "g"), ("double *", "h"), ("unsigned", "i")]
+        expected += [("size_t", "j"), ("long *", "l")]
+        for compiler in self.COMPILERS:
+            with self.subTest(compiler=compiler):
+                self.assertEqual(self.parameters(text, *compiler), expected)
+                self.assertEqual(self.parameters("RILL_KERNEL(k) {}", *compiler), [])
+                self.assertEqual(self.parameters("RILL_KERNEL_BOUNDED(2 * 32, k, int n) {}", *compiler), [("int", "n")])
+                self.assertEqual(self.parameters("RILL_KERNEL(k, int, float *) {}"), [("int", "arg1"), ("float *", "arg2")])
 
-    def test_variables(self):
-        text = """
-          extern "C" { __constant__ int a[2][3]; }
-          __device__ __align__(16) float b = 1.0f;
-          alignas(8) __device__ struct { int x; } c;
-          __constant__ float d[2] = { 1, 2 }, e;
-        """
-        with self.assertRaisesRegex(RillccError, "k.cu:5: declare one device variable at a time"):
-            scan_text(text + "RILL_KERNEL(k) {}")
-        text = text.replace(", e;", ";") + """
-          __constant__ double f[] { 1, 2 };
-          static __device__ int s1; __constant__ const int s2 = 1; extern __device__ int s3;
-          __device__ int g1(int x = 3); __device__ __forceinline__ int g2() { return 1; }
-          template <class T> __device__ T s4;
-          namespace n { __device__ int s5; }
-          struct t { __device__ int m() { int y; return y; } };
-          RILL_KERNEL(k) { int local; }
-          __device__ int h;
-        """
-        self.assertEqual(scan_text(text).variables, ["a", "b", "c", "d", "f", "h"])
+    def test_types_of_rill(self):
+        text = "RILL_KERNEL(k, const rill_half *x, rill_bfloat16 *y) {}\n"
+        self.assertEqual(self.parameters(text), [("const rill_half *", "x"), ("rill_bfloat16 *", "y")])
+        self.assertIn('#include "rill/device/half.h"', self.read("out.rill.h"))
+
+    def test_a_damaged_note(self):
+        for text in ("int a", "int a, int b, int c"):
+            data = notes.HEAD.pack(notes.MAGIC, 0, 1, 2, b"k", b"k.cu", text.encode()) + bytes(2 * notes.TYPE.size)
+            with self.assertRaisesRegex(ValueError, "2 parameters of kernel k, not [13]"):
+                notes.read_note(data, 0, False)
+        with self.assertRaisesRegex(ValueError, "begins with 0x0"):
+            notes.read_note(bytes(notes.HEAD.size), 0, False)
 
 
 class Offload(unittest.TestCase):

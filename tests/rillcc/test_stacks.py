@@ -45,7 +45,7 @@ class Stacks(support.TestCase):
         source = self.write("k.kernel.cu", HEAD + text)
         bundle = Bundle(self, self.compile(source, "--target", HOST, "--cxx", cxx)[0], "k_bundle", cxx + ".so")
         image = HostImage(self, cxx, bundle.images[HOST])
-        self.assertEqual(image.table.version, 3)
+        self.assertEqual(image.table.version, 4)
         names = [k.name.decode() for k in image.table.kernels[: image.table.kernel_count]]
         self.assertEqual(image.table.stacks[0], len(names))
         return dict(zip(names, image.table.stacks[1 : 1 + len(names)]))
@@ -159,7 +159,7 @@ class Stacks(support.TestCase):
                 self.within(self.stacks(text, cxx)["small"], 0)
 
     def test_a_compiler_that_tells_nothing(self):
-        self.assertEqual(stacks.table([], "\t.text\nf:\n\tret\n", ""), "")
+        self.assertNotIn("rill_cpu_stacks", stacks.table([], "\t.text\nf:\n\tret\n", ""))
 
 
 support.main()

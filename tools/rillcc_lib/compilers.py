@@ -4,7 +4,6 @@ import concurrent.futures
 import functools
 import glob
 import os
-import platform
 import re
 import shlex
 import shutil
@@ -16,30 +15,17 @@ import zlib
 from dataclasses import dataclass
 from typing import Optional
 
-from . import offload, scan, split, stacks, tree
+from . import host, offload
 from .errors import RillccError
 
 DEFAULT_CUDA = ("sm_80", "sm_90", "ptx")
 DEFAULT_PTX = "80"
 DEFAULT_HIP = ("gfx90a", "gfx1030")
-X86_TARGETS = ("x86-64", "x86-64-v3", "x86-64-v4")
 OLDEST_CLANG, NEWEST_CLANG = 15, 40
 
-# Results on the cpu do not depend on which image runs: no fused products, no reordering.  math-errno and
-# trapping-math only say that nobody looks at errno and at the exception flags, which lets loops vectorize.
-HOST_FLAGS = (
-    "-O3 -ffp-contract=off -fno-math-errno -fno-trapping-math -fPIC -fvisibility=hidden -fno-exceptions -fno-rtti"
-).split()
-# A frame that is larger than a stack's guard touches every page of it, so that the guard stops it.  How large frames are
-# is told in files beside the output.
-STACK_FLAGS = "-fstack-clash-protection -fno-lto".split()
 # Newer clangs take it that floating-point atomics are for the GPU's own memory, and make instructions that pinned
 # memory drops.  With these they make loops, as earlier versions do, which do not know the options.
 HIP_ATOMIC_FLAGS = ["-fatomic-fine-grained-memory", "-fatomic-remote-memory"]
-# What is missing is an error now, not when the image loads; the C++ library is wanted only by kernels that use it.
-HOST_LINK_FLAGS = (
-    "-shared -s -static-libgcc -Wl,--as-needed -Wl,-z,defs -Wl,-z,noseparate-code -Wl,--build-id=none"
-).split()
 
 
 @dataclass
@@ -112,13 +98,21 @@ class Toolchain:
         self.source = options.source
         self.common = ["-std=c++17"]
         self.common += [flag for folder in include_dirs for flag in ("-I", os.path.normpath(folder))]
-        self.common += ["-D" + define for define in options.defines]
         self.cxx = self.find_cxx(options.cxx)
         self.nvcc = find_program(options.nvcc, "nvcc", ("CUDA_HOME", "CUDA_PATH"), "/usr/local/cuda/bin")
         self.hipcc = find_program(options.hipcc, "hipcc", ("HIP_PATH", "ROCM_PATH"), "/opt/rocm/bin")
         self.clang = None if self.hipcc else find_clang(options.clang)
         self.folder = tempfile.mkdtemp(prefix="rillcc-")
-        self.macros = set()
+        self.common += self.included_first()
+        self.unit = None
+        self.host = host.Host(self)
+
+    def included_first(self):
+        """The dialect comes before the source, and before the macros that the user defines, which might be names in it."""
+        lines = [define.partition("=") for define in self.options.defines]
+        with open(self.path("defines.h"), "w", encoding="utf-8") as file:
+            file.writelines("#define %s %s\n" % (name, value if equals else "1") for name, equals, value in lines)
+        return ["-include", "rill/device/kernel.h", "-include", self.path("defines.h")]
 
     @staticmethod
     def find_cxx(given):
@@ -149,17 +143,10 @@ class Toolchain:
         except OSError as error:
             raise RillccError("cannot run %s: %s" % (command[0], error.strerror)) from error
 
-    def ask_host(self):
-        """Learns what compiler the host's is, and for what machine."""
-        result = self.execute(self.cxx + ["-dM", "-E", "-x", "c++", os.devnull])
-        if result.returncode != 0:
-            raise RillccError("%s does not work:\n%s" % (self.cxx[0], result.stderr.rstrip()))
-        self.macros = set(re.findall(r"#define (\w+)", result.stdout))
+    def path(self, name):
+        return os.path.join(self.folder, name)
 
     # Targets
-
-    def host_targets(self):
-        return X86_TARGETS if "__x86_64__" in self.macros else (platform.machine(),)
 
     def choose_targets(self, wanted):
         """Gives the targets for the --target options; for none of them, every one whose compiler is there."""
@@ -185,10 +172,10 @@ class Toolchain:
                     )
                 archs = [self.hip_arch(name, text) for name in archs or DEFAULT_HIP]
             elif backend == "cpu":
-                archs = list(archs or self.host_targets())
+                archs = list(archs or self.host.targets())
                 for name in archs:
-                    if name not in self.host_targets():
-                        known = ", ".join(self.host_targets())
+                    if name not in self.host.targets():
+                        known = ", ".join(self.host.targets())
                         raise RillccError('--target %s: "%s" is none of %s' % (text, name, known))
             else:
                 raise RillccError("--target %s: the backends are cuda, hip and cpu" % text)
@@ -197,7 +184,7 @@ class Toolchain:
 
     def compiler_of(self, target):
         """Its path."""
-        return {"cuda": self.nvcc, "hip": self.hipcc or self.clang, "cpu": self.cxx[0]}[target.backend]
+        return {"cuda": self.nvcc, "hip": self.hipcc or self.clang, "cpu": self.host.cxx[0]}[target.backend]
 
     @staticmethod
     def cuda_arch(name, text):
@@ -216,22 +203,14 @@ class Toolchain:
 
     # Compiling
 
-    def host_flags(self, name):
-        flags = ["-march=" + name] if name in X86_TARGETS else []
-        return ["-x", "c++", *HOST_FLAGS, *flags, *self.common]
+    def read_source(self):
+        """What the source holds, and the files that it is made of."""
+        self.unit, files = self.host.read()
+        return self.unit, files
 
-    def read_source(self, name=None):
-        """Reads the source as the compiler sees it for that host target: its #if may ask for instructions."""
-        depfile = os.path.join(self.folder, "scan.d")
-        flags = self.host_flags(name or self.host_targets()[0])
-        command = self.cxx + ["-E", "-dD", "-DRILL_SCAN=1", *flags]
-        if name is None:
-            command += ["-MMD", "-MF", depfile, "-MT", "x"]
-        result = self.execute(command + [self.source])
-        if result.returncode != 0:
-            raise RillccError("the preprocessor failed:\n%s" % result.stderr.rstrip(), self.source)
-        unit = scan.read_unit(result.stdout, self.source, extra_types=bool(self.options.type_headers))
-        return unit, read_depfile(depfile)
+    @staticmethod
+    def read_depfile(path):
+        return read_depfile(path)
 
     def cuda_command(self, target, output):
         kind = "-ptx" if target.name.startswith("ptx_") else "-cubin"
@@ -263,43 +242,12 @@ class Toolchain:
             flags += ["-nohipwrapperinc", "-Wno-unused-command-line-argument"]
         return command + flags + ["-o", output, self.source]
 
-    def host_command(self, target, output):
-        unit, _ = self.read_source(target.name)
-        flags = self.host_flags(target.name) + STACK_FLAGS
-        if "__clang__" in self.macros:
-            flags.append("-fstack-usage")
-        else:
-            flags += ["-fcallgraph-info=su", "-fno-gnu-unique"]
-        flags.append("-DRILL_HELPERS_READ_INDEX=%d" % unit.helpers_read_index)
-        return self.cxx + flags + ["-S", "-o", output, "-"], unit
-
-    def link_host(self, target, unit, assembly, output):
-        """Makes the image of what was compiled, with a table of the stacks that its kernels need."""
-        sizes = "".join(read_text(assembly[:-1] + suffix) for suffix in ("ci", "su"))
-        table = stacks.table(unit.kernels, read_text(assembly), sizes)
-        with open(assembly, "a", encoding="utf-8") as file:
-            file.write(table)
-        march = [flag for flag in self.host_flags(target.name) if flag.startswith("-march=")]
-        return self.execute(self.cxx + march + HOST_LINK_FLAGS + ["-o", output, assembly])
-
     def compile_host(self, target, output, depfile):
-        """Compiles with the kernels split that can be; should the compiler refuse what came of one, without it."""
-        assembly = output + ".s"
-        command, unit = self.host_command(target, assembly)
-        command += ["-MMD", "-MF", depfile]
-        forms = Forms(unit, not self.options.no_split)
-        while True:
-            done = self.execute(command, input=host_source(self.source, unit, forms.texts))
-            if done.returncode == 0 or not forms.drop(done.stderr):
-                break
+        done, forms = self.host.compile(target.name, output, depfile)
         if self.options.verbose:
-            notes = ["%s: kernel \"%s\": %s\n" % (target.label, *note) for note in forms.notes.items()]
+            notes = ["%s: kernel \"%s\": %s\n" % (target.label, *form) for form in forms.items()]
             sys.stderr.write("".join(notes))
-        if done.returncode == 0:
-            linked = self.link_host(target, unit, assembly, output)
-            done.returncode = linked.returncode
-            done.stderr += linked.stderr
-        return done, os.path.basename(command[0])
+        return done, os.path.basename(self.host.cxx[0])
 
     def compile_one(self, number, target):
         output = os.path.join(self.folder, "%d.out" % number)
@@ -342,6 +290,7 @@ class Toolchain:
             raise RillccError("; ".join(failed), self.source)
         for result in results:
             dependencies |= without_cuda_headers(result.files)
+        dependencies.discard(self.path("defines.h"))
         return [result.image for result in results]
 
 
@@ -349,78 +298,6 @@ def seal(data, target):
     """What goes behind a host image: rill_cpu_image_seal of rill/device/cpu_image.h."""
     text = struct.pack("<40sQI", target.encode(), len(data), 1)
     return text + struct.pack("<I8s", zlib.crc32(data + text), b"RILLseal")
-
-
-class Forms:
-    """How each kernel of a source runs on the cpu: `texts` has those that are split, `notes` says it in words."""
-
-    def __init__(self, unit, may_split):
-        self.texts = {}
-        self.notes = {}
-        self.with_barrier = {kernel.name for kernel in unit.kernels if kernel.has_barrier}
-        for kernel in unit.kernels:
-            if not kernel.has_barrier:
-                self.notes[kernel.name] = "a loop over the threads"
-                text = split.guard(kernel, unit.constants) if may_split else None
-                if text:
-                    self.texts[kernel.name] = text
-                    self.notes[kernel.name] = "a loop over the threads, without a check in whole blocks"
-                continue
-            try:
-                if not may_split:
-                    raise tree.Refused("not to be split", None)
-                if unit.helpers_have_barrier:
-                    raise tree.Refused("a barrier in a function", None)
-                self.texts[kernel.name] = split.split(kernel, unit.constants)
-                self.notes[kernel.name] = "loops between barriers"
-            except tree.Refused as refused:
-                self.notes[kernel.name] = "fibers: %s" % refused
-
-    def drop(self, messages):
-        """Gives up those splits that the compiler complains about, or all if it does not say which; false if none
-        is left: then it is the source that is wrong."""
-        if not self.texts:
-            return False
-        named = [name for name in self.texts if re.search(r"\brill_split_(types_)?%s\b" % name, messages)]
-        for name in named or list(self.texts):
-            why = re.search(r"rill_split_%s: ([\w ]+)" % name, messages)
-            self.notes[name] = "fibers: %s" % (why.group(1) if why else "its split form does not compile")
-            if name not in self.with_barrier:
-                self.notes[name] = "a loop over the threads"
-            del self.texts[name]
-        return True
-
-
-def host_source(source, unit, splits):
-    """The program text that makes an image of a source: rill/device/host_image.h says how."""
-    # As if from a system header: the compiler warns of the kernel itself, not once more of what was made of it.
-    lines = ['# 1 "rillcc" 3', "#define RILL_SPLITS 1"]
-    lines += ["#define RILL_SPLIT_OF_%s %s" % (k.name, splits.get(k.name, "")) for k in unit.kernels]
-    lines += ['# 1 "<stdin>"', '#include "%s"' % source, "#include <rill/device/host_image.h>"]
-    lines.append("static constexpr rill_cpu_kernel rill_kernels[] = {")
-    for kernel in unit.kernels:
-        loops = "false" if kernel.has_barrier else "true"
-        loops = "rill_split_" + kernel.name if kernel.name in splits else loops
-        types = ", ".join(["rill_body_" + kernel.name, loops] + [p.type for p in kernel.parameters])
-        lines.append('  rill_host_kernel<%s>("%s"),' % (types, kernel.name))
-    lines.append("};")
-    variables = "nullptr"
-    if unit.variables:
-        variables = "rill_variables"
-        lines.append("static const rill_cpu_variable rill_variables[] = {")
-        lines.extend('  { "%s", &%s, sizeof(%s) },' % (name, name, name) for name in unit.variables)
-        lines.append("};")
-    lines.append("RILL_HOST_IMAGE(rill_kernels, %d, %s, %d)" % (len(unit.kernels), variables, len(unit.variables)))
-    return "\n".join(lines) + "\n"
-
-
-def read_text(path):
-    """The text of a file, nothing if there is none."""
-    try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return file.read()
-    except FileNotFoundError:
-        return ""
 
 
 def without_cuda_headers(files):

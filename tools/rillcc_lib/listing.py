@@ -11,7 +11,7 @@ MAGIC, VERSION = 0x4C4C4952, 1
 MOST = 4096  # of images, kernels or arguments: more is taken for something else
 TYPES = {"REL": 1, "EXEC": 2, "DYN": 3}
 SHT_SYMTAB, SHT_RELA, SHT_NOBITS, SHT_DYNSYM = 2, 4, 8, 11
-SHF_ALLOC = 2
+SHF_WRITE, SHF_ALLOC = 1, 2
 MACHINES = {62: "x86-64", 183: "aarch64", 190: "cuda", 224: "hip", 243: "riscv64", 21: "ppc64le"}
 RELATIVE = {62: 8, 183: 1027, 243: 3, 21: 22}
 ABSOLUTE = {62: 1, 183: 257, 243: 2, 21: 38}
@@ -115,12 +115,28 @@ class Elf:
     def content(self, section):
         return b"" if section[1] == SHT_NOBITS else self.data[section[4] : section[4] + section[5]]
 
+    def name_of(self, section):
+        names = self.content(self.sections[self.names])
+        return names[section[0] :].split(b"\0")[0].decode("utf-8", "replace")
+
+    def contents(self, name):
+        """The bytes of each section of that name."""
+        return [self.content(section) for section in self.sections if self.name_of(section) == name]
+
+    def is_writable(self, index):
+        return index < len(self.sections) and bool(self.sections[index][2] & SHF_WRITE)
+
+    def sized_symbols(self, table):
+        """(name, info, other, section, value, size) of each symbol of a table."""
+        strings = self.content(self.sections[table[6]]) if table[6] < len(self.sections) else b""
+        for name, *rest in struct.iter_unpack("<IBBHQQ", trim(self.content(table), 24)):
+            end = strings.find(b"\0", name)
+            yield strings[name : max(end, name)].decode("utf-8", "replace"), *rest
+
     def symbols(self, table):
         """(name, info, other, section, value) of each symbol of a table."""
-        strings = self.content(self.sections[table[6]]) if table[6] < len(self.sections) else b""
-        for name, info, other, index, value, _ in struct.iter_unpack("<IBBHQQ", trim(self.content(table), 24)):
-            end = strings.find(b"\0", name)
-            yield strings[name : max(end, name)].decode("utf-8", "replace"), info, other, index, value
+        for symbol in self.sized_symbols(table):
+            yield symbol[:5]
 
     def relocate(self):
         for section in self.sections:

@@ -1,396 +1,211 @@
-"""Writes a kernel that split.py has cut into regions, as C++: rill/device/host_split.h has what it uses."""
+"""The loop over the threads of a block that a region becomes, row by row of the block."""
 
-from .guard import INTEGERS, Finder
-from .tree import Node
+from . import llvm
+from .ir import PURE
+from .regions import SYNC_POINTS, THREAD
+from .slots import Slots
 
-
-def join(tokens):
-    return " ".join(token.text for token in tokens)
-
-
-def declare(declarator, name=None, init=None):
-    """A declaration of one name."""
-    name = name or declarator.name.text
-    init = declarator.init if init is None else init
-    parts = [join(declarator.base), join(declarator.pointer), name, join(declarator.dims), join(init)]
-    return " ".join(part for part in parts if part) + ";"
+SWAPPED = {llvm.ULT: llvm.UGT, llvm.UGT: llvm.ULT, llvm.SLT: llvm.SGT, llvm.SGT: llvm.SLT, llvm.EQ: llvm.EQ}
+SWAPPED.update({llvm.NE: llvm.NE, llvm.ULE: llvm.UGE, llvm.UGE: llvm.ULE, llvm.SLE: llvm.SGE, llvm.SGE: llvm.SLE})
+INVERTED = {llvm.ULT: llvm.UGE, llvm.UGE: llvm.ULT, llvm.SLT: llvm.SGE, llvm.SGE: llvm.SLT, llvm.NE: llvm.EQ, llvm.EQ: llvm.NE}
+INVERTED.update({llvm.UGT: llvm.ULE, llvm.ULE: llvm.UGT, llvm.SGT: llvm.SLE, llvm.SLE: llvm.SGT})
 
 
-def take_alignas(tokens):
-    """The alignas of a declaration, which has to stand in front of all else, and the other words."""
-    first, rest, depth = [], [], 0
-    for i, token in enumerate(tokens):
-        inside = depth > 0 or token.text == "alignas" or (i > 0 and tokens[i - 1].text == "alignas")
-        if inside:
-            depth += (token.text == "(") - (token.text == ")")
-        (first if inside else rest).append(token)
-    return join(first), rest
+class Loops(Slots):
+    # The loop over the threads
 
-
-def shared(variable):
-    """Its address is found once, not at each use."""
-    name = "rill_s%d" % variable.number
-    declarator = variable.declarator
-    first, base = take_alignas(declarator.base)
-    parts = [first, "__shared__", join(base), join(declarator.pointer), name, join(declarator.dims)]
-    return "%s; auto &%s = %s;" % (" ".join(part for part in parts if part), variable.name, name)
-
-
-def find_guard(walk, region, may_return):
-    if any(isinstance(item, Node) and item.kind != "if" for item in region.items[:1]):
-        return None
-    if not all(variable.form in ("here", "again") for variable in region.items if not isinstance(variable, Node)):
-        return None
-    return Finder(region, walk).find(may_return)
-
-
-class Writer:
-    def __init__(self, name, tokens, walk):
-        self.name = name
-        self.tokens = tokens
-        self.walk = walk
-        self.stored = [variable for variable in walk.variables if variable.form == "stored"]
-        self.out = []
-        self.may_have_ended = False  # some threads, where we write
-        self.last = self.last_region(walk.ops)
-        self.lives = any(region.returns and region is not self.last for region in walk.regions)
-        self.types = "rill_split_types_%s" % name
-
-    @staticmethod
-    def last_region(ops):
-        """The region after which nothing comes on any way."""
-        last = ops[-1] if ops else None
-        return last if type(last).__name__ == "Region" else None
-
-    def put(self, *lines):
-        self.out.extend(lines)
-
-    # The whole
-
-    def text(self):
-        self.put_types()
-        parameters = ["%s %s" % (p.type, p.name) for p in self.walk.splitter.kernel.parameters]
-        hidden = ["[[maybe_unused]] const uint3 blockIdx", "[[maybe_unused]] const dim3 blockDim"]
-        hidden += ["[[maybe_unused]] const dim3 gridDim", "[[maybe_unused]] void *const rill_dynamic_shared"]
-        self.put("static __forceinline__ void rill_split_%s(%s) {" % (self.name, ", ".join(hidden + parameters)))
-        for variable in self.stored:
-            self.put("alignas(64) %s::v%d rill_v%d[RILL_SPLIT_THREADS];" % (self.types, variable.number, variable.number))
-        for number in range(1, self.walk.masks + 1):
-            self.put("unsigned char rill_m%d[RILL_SPLIT_THREADS];" % number)
-        changed = [variable for variable in self.stored if variable.kind == "parameter"]
-        self.put("const ptrdiff_t rill_threads = rill_split_threads(blockDim);")
-        if self.lives:
-            self.put("unsigned char rill_live[RILL_SPLIT_THREADS];", "ptrdiff_t rill_left = rill_threads;")
-            self.put("rill_split_set(rill_live, nullptr, rill_threads);")
-        if changed:
-            copies = ["rill_v%d[t] = %s;" % (variable.number, variable.name) for variable in changed]
-            self.put("for (ptrdiff_t t = 0; t < rill_threads; t++) { %s }" % " ".join(copies))
-        self.put_ops(self.walk.ops)
-        self.put("}")
-        return " ".join(self.out)
-
-    def put_types(self):
-        """What is kept for each thread; and the compiler's word that it can be."""
-        self.put("struct %s {" % self.types)
-        sizes, plain = ["0"], ["true"]
-        for variable in self.stored:
-            written = variable.type
-            if variable.declarator is not None:
-                d = variable.declarator
-                written = " ".join(filter(None, (join(d.base), join(d.pointer), join(d.dims))))
-            self.put("using v%d = std::remove_cv_t<%s>;" % (variable.number, written))
-            sizes.append("sizeof(v%d)" % variable.number)
-            plain.append("rill_split_is_plain<v%d>" % variable.number)
-        self.put("static_assert(%s <= RILL_SPLIT_BYTES, " % " + ".join(sizes))
-        self.put('"rill_split_%s: its variables are large");' % self.name)
-        self.put('static_assert(%s, "rill_split_%s: a variable has constructors");' % (" && ".join(plain), self.name))
-        self.put("};")
-
-    # Statements around regions
-
-    def put_ops(self, ops):
-        for op in ops:
-            getattr(self, "put_" + type(op).__name__.lower())(op)
-
-    def put_text(self, op):
-        self.put(op.text)
-
-    def put_branch(self, op):
-        ended = self.may_have_ended
-        for i, part in enumerate(op.parts):
-            before, self.may_have_ended = self.may_have_ended, ended
-            self.put("else {" if i > 0 else op.condition + " {")
-            self.put_ops(part)
-            self.put("}")
-            self.may_have_ended = before or self.may_have_ended
-
-    def put_loop(self, loop):
-        if self.has_return(loop.body):
-            self.may_have_ended = True  # the second time around
-        if loop.uniform:
-            if loop.node.kind == "do":
-                self.put("do {")
-                self.put_ops(loop.body)
-                self.put("} %s;" % loop.header)
-            else:
-                self.put(loop.header + " {")
-                self.put_ops(loop.body)
-                self.put("}")
+    def open_region(self, region):
+        """Makes the blocks in front of a region: its head, and what counts the threads."""
+        m = self.m
+        region.head = self.new_block("region%d" % region.number)
+        region.tail = self.new_block("region%d.tail" % region.number)
+        region.acts = {}
+        if region.scalar:
+            self.at_end(region.head)
+            region.import_end = self.branch(region.entry)
             return
-        self.put("rill_split_set(%s, %s, rill_threads);" % (loop.mask, self.mask_of(loop.parent) or "nullptr"))
-        self.put("for (;;) {")
-        if loop.node.kind != "do":
-            self.put_loop_condition(loop)
-        self.put("rill_split_set(%s, %s, rill_threads);" % (loop.body_mask, loop.mask))
-        self.put_ops(loop.body)
-        if loop.increment is not None:
-            self.put_region(loop.increment)
-        if loop.node.kind == "do":
-            self.put_loop_condition(loop)
-        self.put("}")
-
-    def put_loop_condition(self, loop):
-        if loop.condition is None:
-            self.put("if (!rill_split_any(%s, rill_threads)) break;" % loop.mask)
-            return
-        region = loop.condition
-        self.put("{ bool rill_any = false;")
-        self.open_threads(region)
-        self.put("if (!%s[rill_t]) continue;" % loop.mask)
-        self.put_names(region)
-        self.put("const bool rill_c = static_cast<bool>(%s);" % join(self.tokens[slice(*region.condition)]))
-        self.put("%s[rill_t] = rill_c; rill_any |= rill_c;" % loop.mask)
-        self.close_threads()
-        self.put("if (!rill_any) break; }")
-
-    def put_maskedbranch(self, op):
-        region = op.condition
-        names = ["rill_any%d" % i for i in range(len(op.masks))]
-        self.put("{ bool %s;" % ", ".join(name + " = false" for name in names))
-        self.open_threads(region)
-        for mask in op.masks:
-            self.put("%s[rill_t] = 0;" % mask)
-        parent = self.mask_of(op.parent)
-        if parent:
-            self.put("if (!%s[rill_t]) continue;" % parent)
-        self.put_names(region)
-        self.put("const bool rill_c = static_cast<bool>(%s);" % join(self.tokens[slice(*region.condition)]))
-        for mask, name, value in zip(op.masks, names, ("rill_c", "!rill_c")):
-            self.put("%s[rill_t] = %s; %s |= %s;" % (mask, value, name, value))
-        self.close_threads()
-        ended = self.may_have_ended
-        for name, part in zip(names, op.parts):
-            self.put("if (%s) {" % name)
-            self.put_ops(part)
-            self.put("}")
-            ended = ended or self.may_have_ended
-        self.may_have_ended = ended
-        self.put("}")
-
-    def has_return(self, ops):
-        for op in ops:
-            kind = type(op).__name__
-            if kind == "Region" and op.returns:
-                return True
-            if kind in ("Branch", "MaskedBranch") and any(self.has_return(part) for part in op.parts):
-                return True
-            if kind == "Loop" and self.has_return(op.body):
-                return True
-        return False
-
-    def mask_of(self, context):
-        if context.mask:
-            return context.mask
-        return "rill_live" if self.lives and self.may_have_ended else ""
-
-    # Regions
-
-    @staticmethod
-    def does_nothing(region):
-        """Whether it only declares what is computed elsewhere."""
-        return all(
-            not isinstance(item, Node) and (item.form == "again" or (item.form == "stored" and not item.declarator.init))
-            for item in region.items
-        )
-
-    def put_region(self, region):
-        if self.does_nothing(region):
-            return
-        mask = self.mask_of(region.context)
-        if mask == "rill_live":
-            # Mostly all threads are there, and then nothing need be looked up.
-            self.put("if (rill_left == rill_threads) {")
-            self.put_threads(region, "")
-            self.put("} else {")
-            self.put_threads(region, mask)
-            self.put("}")
+        rows, row, loop = [self.new_block("region%d.%s" % (region.number, name)) for name in ("rows", "row", "loop")]
+        region.latch = self.new_block("region%d.latch" % region.number)
+        size_x, size_y, _ = self.c.size
+        zero = m.number(0)
+        self.at_end(region.head)
+        if self.needs_next and region.uniform:
+            self.call("rill_sched_first", self.next, self.threads, *self.state)
+        self.branch(rows)
+        self.at_end(rows)
+        if self.needs_next:
+            first, end = self.load(m.i32, self.state[0]), self.load(m.i32, self.state[1])
+            line = self.build("UDiv", first, size_x)
+            starts = [first, self.build("URem", first, size_x), self.build("URem", line, size_y)]
+            starts.append(self.build("UDiv", line, size_y))
         else:
-            self.put_threads(region, mask)
-        if region.returns and region is not self.last:
-            self.put("if (rill_left == 0) return;")
-            self.may_have_ended = True
+            end, starts = self.threads, [zero] * 4
+        few = self.find_few(region)
+        most = self.limit(region, *few[1:]) if few else None
+        self.branch(row)
+        self.at_end(row)
+        t, x, y, z = [self.build("Phi", m.i32) for _ in range(4)]
+        left, room = self.build("Sub", end, t), self.build("Sub", size_x, x)
+        count = self.build("Select", self.build("ICmp", llvm.ULT, left, room), left, room)
+        stop = self.nowrap(self.build("Add", x, count))
+        base = self.nowrap(self.build("Sub", t, x))
+        wide_base = self.build("ZExt", base, m.i64)
+        row_end = self.new_block("region%d.row_end" % region.number)
+        if few:
+            stop = self.build("Select", self.build("ICmp", llvm.ULT, stop, most), stop, most)
+            self.branch_if(self.build("ICmp", llvm.ULT, x, stop), loop, row_end)
+            self.lib.SetOperand(m.terminator(region.entry), 0, m.number(few[0], m.i1))
+        else:
+            self.branch(loop)
+        self.at_end(loop)
+        own_x = self.build("Phi", m.i32)
+        own_t = self.nowrap(self.build("Add", base, own_x))
+        region.wide_index = self.nowrap(self.build("Add", wide_base, self.build("ZExt", own_x, m.i64)))
+        region.index = [own_x, y, z, own_t]
+        region.import_end = self.branch(region.entry)
+        self.at_end(region.latch)
+        following = self.nowrap(self.build("Add", own_x, m.number(1)))
+        again = self.branch_if(self.build("ICmp", llvm.ULT, following, stop), loop, row_end)
+        self.mark_loop(again)
+        self.at_end(row_end)
+        next_t = self.nowrap(self.build("Add", t, count))
+        next_y = self.nowrap(self.build("Add", y, m.number(1)))
+        wraps = self.build("ICmp", llvm.EQ, next_y, size_y)
+        next_z = self.nowrap(self.build("Add", z, self.build("ZExt", wraps, m.i32)))
+        next_y = self.build("Select", wraps, zero, next_y)
+        after = region.tail
+        if self.needs_next and region.uniform:
+            after = self.new_block("region%d.more" % region.number)
+        self.branch_if(self.build("ICmp", llvm.ULT, next_t, end), row, after)
+        for phi, start, following_value in zip((t, x, y, z), starts, (next_t, zero, next_y, next_z)):
+            self.lib.AddIncoming(phi, llvm.array([start, following_value]), llvm.array([rows, row_end]), 2)
+        self.lib.AddIncoming(own_x, llvm.array([x, following]), llvm.array([row, region.latch]), 2)
+        if after != region.tail:
+            self.at_end(after)
+            more = self.call("rill_sched_more", self.next, self.threads, *self.state)
+            self.branch_if(self.build("ICmp", llvm.NE, more, self.m.number(0)), rows, region.tail)
 
-    def put_guarded(self, region, guard):
-        """First the ends of each row are asked whether they are inside."""
-        self.put("for (unsigned rill_z = 0; rill_z < blockDim.z; rill_z++)")
-        self.put("for (unsigned rill_y = 0; rill_y < blockDim.y; rill_y++) {")
-        self.put("bool rill_inside = true;")
-        for k in range(len(guard.indices)):
-            self.put("long long rill_from%d = 0;" % k)
-        self.put("for (unsigned rill_x = 0;; rill_x = blockDim.x - 1) {")
-        self.put_thread()
-        self.put_names(region)
-        for variable in guard.before:
-            self.put("[[maybe_unused]]", declare(variable.declarator))
-        self.put("rill_inside = rill_inside && %s(%s);" % ("!" if guard.inverse else "", join(guard.condition)))
-        for k, name in enumerate(guard.indices):
-            self.put("const long long rill_at%d = static_cast<long long>(%s);" % (k, name))
-            self.put("if (rill_x == 0) rill_from%d = rill_at%d;" % (k, k))
-            self.put("rill_inside = rill_inside && rill_at%d >= 0 && rill_at%d - rill_from%d == rill_x;" % (k, k, k))
-        self.put("if (rill_x == blockDim.x - 1) break;", "}")
-        for inside in (True, False):
-            self.put("if (rill_inside) {" if inside else "} else {")
-            self.put("for (unsigned rill_x = 0; rill_x < blockDim.x; rill_x++) {")
-            self.put_thread()
-            self.put_names(region)
-            self.put_items(region, guard.before + guard.inside if inside else region.items)
-            self.put("}")
-        self.put("}", "}")
-
-    def put_items(self, region, items):
-        self.put("{")
-        self.jumped = False
-        for item in items:
-            self.put_item(region, item)
-        self.put("}")
-        if self.jumped:
-            label = "rill_next%d_%d" % (region.number, len(self.out))
-            self.put(label + ":;")
-            self.out = [text.replace("rill_next_here", label) for text in self.out]
-
-    def put_threads(self, region, mask):
-        trimmed = self.trim(region)
-        guard = self.guard(region) if not mask and not trimmed else None
-        if guard is not None:
-            self.put_guarded(region, guard)
-            return
-        item = region.items[0]
-        if trimmed:
-            self.put("{ %s" % trimmed[0])
-        self.open_threads(region, *(trimmed[1:3] if trimmed else ()))
-        if mask:
-            self.put("if (!%s[rill_t]) continue;" % mask)
-        self.put_names(region)
-        self.put_items(region, item.children if trimmed else region.items)
-        self.close_threads()
-        if trimmed:
-            self.put("}")
-
-    def guard(self, region):
-        return find_guard(self.walk, region, region is self.last and not self.lives)
-
-    def trim(self, region):
-        """For a region that is nothing but `if (threadIdx.x < end) ...`: how to run only the threads that it is for.
-        Gives the declarations, the first thread and the end."""
-        if region.alone is None or len(region.items) != 1 or not isinstance(region.items[0], Node):
+    def find_few(self, region):
+        """Of a region that is nothing but `if (threadIdx.x < e)` with a uniform e: which way the threads go that are
+        below, the comparison, e, and uniform values that the others would compute.  None else."""
+        c, lib = self.c, self.lib
+        entry, end = region.entry, self.m.terminator(region.entry)
+        if not region.uniform or (region.ends and region.exits) or not self.is_static(region):
             return None
-        name, operator, bound = region.alone
-        kind = "unsigned"
-        if name is not None:
-            variable = region.scope.get(name)
-            if variable is None or variable.form != "again":
-                return None
-            init = variable.declarator.init
-            words = [token.text for token in variable.declarator.base]
-            if [t.text for t in init] != ["=", "threadIdx", ".", "x"] or not set(words) <= INTEGERS:
-                return None
-            kind = "unsigned" if "auto" in words else " ".join(words)
-        function = {"<": "rill_split_below", "==": "rill_split_at"}[operator]
-        text = "const rill_split_range rill_r = %s<%s>(blockDim.x, %s);" % (function, kind, join(bound))
-        return text, "rill_r.first", "rill_r.end"
-
-    def open_threads(self, region, first="0", end="blockDim.x"):
-        self.put("for (unsigned rill_z = 0; rill_z < blockDim.z; rill_z++)")
-        self.put("for (unsigned rill_y = 0; rill_y < blockDim.y; rill_y++)")
-        self.put("for (unsigned rill_x = %s, rill_end = %s; rill_x < rill_end; rill_x++) {" % (first, end))
-        self.put_thread()
-
-    def put_thread(self):
-        self.put("[[maybe_unused]] const uint3 threadIdx = { rill_x, rill_y, rill_z };")
-        self.put("[[maybe_unused]] const ptrdiff_t rill_t =")
-        self.put("(static_cast<ptrdiff_t>(rill_z) * blockDim.y + rill_y) * blockDim.x + rill_x;")
-        self.put("rill_host_enter_thread(threadIdx);")
-
-    def close_threads(self):
-        self.put("}")
-
-    def put_names(self, region):
-        """What the region calls by the kernel's names, but for what it declares itself."""
-        for variable in sorted(region.uses, key=lambda v: v.number):
-            if variable.region is region or not variable.thread:
-                continue
-            if variable.form == "again":
-                self.put("[[maybe_unused]]", declare(variable.declarator))
+        if len(c.successors[entry]) != 2 or self.m.opcode(end) != llvm.BR:
+            return None
+        condition = lib.GetCondition(end)
+        if not lib.IsAInstruction(condition) or self.m.opcode(condition) != llvm.ICMP:
+            return None
+        index, limit = self.m.operands(condition)
+        predicate = lib.GetICmpPredicate(condition)
+        if c.marker(index) != "rill_ir_thread_x":
+            index, limit, predicate = limit, index, SWAPPED.get(predicate)
+        if not lib.IsAInstruction(index) or c.marker(index) != "rill_ir_thread_x" or not self.is_early(region, limit):
+            return None
+        yes, no = self.m.successors(entry)
+        way = 1
+        if self.idle(region, yes) is not None:
+            yes, no, way, predicate = no, yes, 0, INVERTED.get(predicate)
+        if predicate == llvm.EQ and self.m.constant(limit) == 0:
+            predicate, limit = llvm.ULT, self.m.number(1)
+        idle = self.idle(region, no)
+        if predicate not in (llvm.ULT, llvm.SLT) or idle is None:
+            return None
+        for i in c.instructions[entry][:-1]:
+            if i in self.cut_phis or self.stays_inside(i, region):
+                if self.m.opcode(i) not in PURE and i not in self.cut_phis and c.marker(i) not in THREAD:
+                    if not c.is_pure_call(i):
+                        return None
+            elif self.is_early(region, i):
+                idle.append(i)
             else:
-                self.put(self.reference(variable))
+                return None
+        return way, predicate, limit, [i for i in idle if not self.stays_inside(i, region)]
 
-    def reference(self, variable):
-        const = "const " if self.is_const(variable) else ""
-        number = variable.number
-        return "[[maybe_unused]] %s%s::v%d &%s = rill_v%d[rill_t];" % (const, self.types, number, variable.name, number)
+    def idle(self, region, block):
+        """Of a block in which a thread leaves a region with no trace but values that are uniform: these.  None else."""
+        c = self.c
+        plain = []
+        if c.owner[block] is region and block != region.entry:
+            call = c.sync_points.get(block)
+            plain = [i for i in c.instructions[block][:-1] if i != call]
+            if (call and SYNC_POINTS[c.marker(call)].helper) or not all(self.is_early(region, i) for i in plain):
+                return None
+            if self.m.opcode(self.m.terminator(block)) == llvm.RET:
+                return plain
+            if len(c.successors[block]) != 1:
+                return None
+            block = c.successors[block][0]
+        if c.owner[block].entry != block or any(phi in c.varying for phi in self.m.phis(block)):
+            return None
+        return plain
 
-    @staticmethod
-    def is_const(variable):
-        if variable.declarator is None:
+    def stays_inside(self, value, region):
+        """Whether a value is used in a region only, and by no other one's phis."""
+        c = self.c
+        users = [user for user in self.m.users(value) if user in c.block_of]
+        return all(c.owner[c.block_of[user]] is region and user not in self.cut_phis for user in users)
+
+    def is_early(self, region, value):
+        """Whether a value can be computed before the threads of a region begin."""
+        c = self.c
+        if value not in c.block_of:
+            return value not in c.varying
+        if value in c.varying:
             return False
-        texts = [token.text for token in variable.declarator.pointer]
-        last = "".join(texts).rpartition("*")[2] if "*" in texts else ""
-        if "*" in texts:
-            return "const" in last
-        return "const" in [token.text for token in variable.declarator.base]
+        if value in self.cut_phis or c.owner[c.block_of[value]] is not region:
+            return True
+        return self.m.opcode(value) in PURE and all(self.is_early(region, o) for o in self.m.operands(value))
 
-    def put_item(self, region, item):
-        if isinstance(item, Node):
-            self.put_node(region, item)
-        elif item.form != "stored":
-            self.put(declare(item.declarator))
-        else:
-            self.put_stored(item)
+    def early(self, region, value):
+        """That value; the builder stands where it is wanted."""
+        c = self.c
+        if value not in c.block_of:
+            return value
+        if value in self.cut_phis or c.owner[c.block_of[value]] is not region:
+            here = self.lib.GetInsertBlock(self.builder)
+            slot, kind, _ = self.slot(value)
+            self.at_end(here)
+            loaded = self.load(kind, slot)
+            return self.build("Trunc", loaded, self.m.i1) if self.lib.TypeOf(value) == self.m.i1 else loaded
+        operands = [self.early(region, operand) for operand in self.m.operands(value)]
+        copy = self.lib.InstructionClone(value)
+        self.lib.InsertIntoBuilder(self.builder, copy)
+        for i, operand in enumerate(operands):
+            self.lib.SetOperand(copy, i, operand)
+        return copy
 
-    def put_stored(self, variable):
-        if variable.declarator.init:
-            written = declare(variable.declarator, "rill_init")
-            self.put("{ %s rill_split_store(rill_v%d[rill_t], rill_init); }" % (written, variable.number))
-        self.put(self.reference(variable))
+    def limit(self, region, predicate, value, others):
+        """Up to which index threads are below; the builder stands where it is wanted."""
+        for other in others:
+            early = self.early(region, other)
+            here = self.lib.GetInsertBlock(self.builder)
+            slot = self.slot(other)[0]
+            self.at_end(here)
+            self.store_value(early, slot)
+        value = self.early(region, value)
+        if predicate == llvm.SLT:
+            zero = self.m.number(0)
+            value = self.build("Select", self.build("ICmp", llvm.SLT, value, zero), zero, value)
+        return value
 
-    def put_node(self, region, node):
-        """The source's text, with jumps out of the region replaced."""
-        jumps = {jump.start: jump for jump in node.jumps if jump.target is None or jump.target.start < node.start}
-        i = node.start
-        while i < node.end:
-            if i in jumps:
-                self.put(self.leave(region, jumps[i]))
-                i = jumps[i].end
-            else:
-                self.put(self.tokens[i].text)
-                i += 1
-        if node.kind == "expr" and self.tokens[node.end - 1].text != ";":
-            self.put(";")
+    def nowrap(self, sum_):
+        """Tells the compiler that a sum of small numbers stays small."""
+        if self.lib.IsAInstruction(sum_):
+            self.lib.SetNUW(sum_, 1)
+            self.lib.SetNSW(sum_, 1)
+        return sum_
 
-    def leave(self, region, jump):
-        self.jumped = True
-        chain = list(region.context.chain)
-        loop = region.context.loop
-        clear = []
-        if jump.kind == "return":
-            clear = chain
-            if self.lives and region is not self.last:
-                clear = chain + ["rill_live"]
-        elif jump.kind == "break":
-            clear = chain[chain.index(loop.mask) :]
-        else:
-            clear = chain[chain.index(loop.body_mask) :]
-        text = " ".join("%s[rill_t] = 0;" % mask for mask in clear)
-        if jump.kind == "return" and self.lives and region is not self.last:
-            text += " rill_left--;"
-        return "{ %s goto rill_next_here; }" % text
+    def mark_loop(self, branch):
+        """Rows of threads are short: more than one vector of them at a time would leave most of a row to the rest."""
+        if not self.c.sync_points:
+            return
+        lib, context = self.lib, self.m.context
+        text = b"llvm.loop.interleave.count"
+        hint = [lib.MDStringInContext2(context, text, len(text)), lib.ValueAsMetadata(self.m.number(1))]
+        hint = lib.MDNodeInContext2(context, llvm.array(hint), 2)
+        itself = lib.TemporaryMDNode(context, llvm.array([]), 0)  # a loop is named by a node that contains itself
+        node = lib.MDNodeInContext2(context, llvm.array([itself, hint]), 2)
+        lib.MetadataReplaceAllUsesWith(itself, node)
+        lib.SetMetadata(branch, lib.GetMDKindIDInContext(context, b"llvm.loop", 9), lib.MetadataAsValue(context, node))

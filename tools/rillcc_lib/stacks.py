@@ -12,6 +12,7 @@ import re
 from .errors import RillccError
 
 LIMIT = 8 << 20
+MAGIC, VERSION = 0x43504C52, 4  # of rill/device/cpu_image.h
 RESERVE = 16 << 10  # for the C library's functions, and rill's own
 FRAME = 128  # what the numbers leave out: return addresses, saved registers, alignment
 
@@ -19,11 +20,34 @@ GCC_NODE = re.compile(r'^node: \{ title: "(?:[^":]*:)?([\w.$]+)" label: "([^"]*)
 CLANG_LINE = re.compile(r"^.*:([\w.$]+)\t(\d+)\t(\S+)$", re.M)
 FUNCTION = re.compile(r"^\s*\.type\s+([\w.$]+),\s*[@%]function", re.M)
 ALIAS = re.compile(r"^\s*\.set\s+([\w.$]+),\s*([\w.$]+)\s*$", re.M)  # of functions that are alike, for one
+OBJECT_SIZE = re.compile(r"^\s*\.size\s+([\w.$]+),\s*(\d+)\s*$", re.M)
 LABEL = re.compile(r'"?([\w.$]+)"?:')
 SECTION = re.compile(r"\s*\.(text|data|bss|section\s+\"?([\w.$-]+))")
 CALL = re.compile(r"\s+(?:callq?|bl)\s+\*?([\w.$]+)")
+ENTRY = re.compile(r'^"?[\w.$]*?rill_entry_([\w.$]+)"?:', re.M)
 WORD = re.compile(r"[A-Za-z_.$][\w.$]*")
 NO_REFERENCE = re.compile(r"\s*\.(?!quad|xword|8byte|long|word|4byte)")  # directives but those of data
+
+# rill_cpu_image_table, with the kernels that noted themselves in a section (rill/device/host_kernels.h).
+IMAGE = """
+\t.hidden __start_rill_kernels
+\t.section .data.rel.ro.rill_image,"aw"
+\t.balign 8
+\t.globl rill_cpu_image
+\t.type rill_cpu_image, %%object
+\t.size rill_cpu_image, 40
+rill_cpu_image:
+\t.long 0x%x, %d
+\t.quad __start_rill_kernels, rill_cpu_variables
+\t.long %d, %d
+\t.quad %s
+"""
+VARIABLE = """
+\t.section .rodata.rill_names,"a"
+1:\t.string "%s"
+\t.section .data.rel.ro.rill_variables,"aw"
+\t.quad 1b, %s, %d
+"""
 
 
 class Symbol:
@@ -31,6 +55,7 @@ class Symbol:
 
     def __init__(self):
         self.size = 0
+        self.is_function = False
         self.bounded = True
         self.text = ""
         self.calls = set()
@@ -49,6 +74,7 @@ def read(assembly, sizes):
             in_code = (section.group(2) or section.group(1)).lstrip(".").startswith("text")
         elif label and (label.group(1) in functions or not in_code):
             current = symbols.setdefault(whole(label.group(1)), Symbol())
+            current.is_function |= label.group(1) in functions
         elif not label and not NO_REFERENCE.match(line):
             current.uses.update(WORD.findall(line))
             if call:
@@ -72,8 +98,11 @@ def whole(name):
 
 def say(name, symbol):
     """A function's name as its author wrote it, as far as it can be told."""
-    if symbol.text.endswith(")"):
-        return symbol.text
+    return symbol.text if symbol.text.endswith(")") else readable(name)
+
+
+def readable(name):
+    """The names in a mangled one."""
     parts = []
     rest = re.sub(r"^_ZN?[KL]*", "", name)
     while match := re.match(r"(\d+)", rest):
@@ -136,17 +165,49 @@ def need(symbols, root, kernel):
 def find_forms(symbols, kernel):
     """The functions that the library may call for a kernel: for whole blocks, if there is such a one."""
     body = "%drill_body_%s" % (len("rill_body_" + kernel.name), kernel.name)
-    names = [name for name in symbols if body in name and symbols[name].size != 0]
-    blocks = [name for name in names if re.search(r"\d(run_block|run_split)(?![a-z_])", name)]
+    names = [name for name in symbols if body in name and symbols[name].is_function]
+    blocks = [name for name in names if re.search(r"\drun_block(?![a-z_])", name)]
     return blocks or [name for name in names if "10run_thread" in name]
 
 
-def table(kernels, assembly, sizes):
-    """Assembly for the table of what each kernel needs, in the order of the kernels; nothing if the compiler does not
-    tell sizes.  rill/device/cpu_image.h says how it is read."""
+def table(kernels, assembly, sizes, arrays=None):
+    """Assembly for the table of what each kernel needs, in the order of the image's table; nothing if the compiler does not
+    tell sizes, and then that of the image.  `arrays` has the bytes of the arrays that rillcc gave the threads of a block of some kernels, which the
+    compiler does not count.  rill/device/cpu_image.h says how it is read."""
     symbols = read(assembly, sizes)
+    names = ENTRY.findall(assembly)
     if all(symbol.size == 0 for symbol in symbols.values()):
-        return ""
+        return image(assembly, len(names), "0")
+    for kernel in kernels:
+        for form in find_forms(symbols, kernel) if kernel.name in (arrays or {}) else ():
+            symbols[form].size += arrays[kernel.name]
+            symbols[form].bounded = True
+    order = {name: i for i, name in enumerate(names)}
+    kernels = sorted(kernels, key=lambda kernel: order.get(kernel.name, len(order)))
     needs = [max([need(symbols, form, kernel) for form in find_forms(symbols, kernel)], default=0) for kernel in kernels]
     words = "".join("\t.quad %d\n" % number for number in [len(needs)] + needs)
-    return '\t.section .rodata.rill_stacks,"a"\n\t.balign 8\nrill_cpu_stacks:\n' + words
+    text = '\t.section .rodata.rill_stacks,"a"\n\t.balign 8\nrill_cpu_stacks:\n' + words
+    return text + image(assembly, len(names), "rill_cpu_stacks")
+
+
+def variables(assembly):
+    """(name, size) of the variables that the host may ask for: those of the source, not static, not constant."""
+    sizes = dict(OBJECT_SIZE.findall(assembly))
+    found, section = [], ""
+    for line in assembly.splitlines():
+        start, label = SECTION.match(line), LABEL.match(line)
+        if start:
+            section = "." + (start.group(2) or start.group(1)).lstrip(".")
+        elif label and label.group(1) in sizes and re.match(r"\.(data|bss)(?!\.rel\.ro)", section):
+            name = label.group(1)
+            if name.isidentifier() and not name.startswith(("_", "rill_")):
+                found.append((name, int(sizes[name])))
+    return found
+
+
+def image(assembly, kernel_count, stacks):
+    """The table of the image, and the list of its variables."""
+    found = variables(assembly)
+    text = '\t.section .data.rel.ro.rill_variables,"aw"\n\t.balign 8\nrill_cpu_variables:\n'
+    text += "".join(VARIABLE % (name, name, size) for name, size in found)
+    return text + IMAGE % (MAGIC, VERSION, kernel_count, len(found), stacks)

@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #define RILL_CPU_IMAGE_MAGIC 0x43504c52u /* "RLPC", little endian */
-#define RILL_CPU_IMAGE_VERSION 3u
+#define RILL_CPU_IMAGE_VERSION 4u
 #define RILL_CPU_IMAGE_SYMBOL "rill_cpu_image"
 #define RILL_CPU_IMAGE_SEAL "RILLseal"
 #define RILL_CPU_IMAGE_SEAL_VERSION 1u
@@ -54,6 +54,12 @@ typedef struct rill_cpu_services {
   /** An assertion is false: the device is lost.  Does not return.  The indices may be NULL: unknown. */
   void (*assert_failed)(const char *expression, const char *file, uint32_t line, const uint32_t block_index[3],
                         const uint32_t thread_index[3]);
+
+  /* from image version 4 on */
+
+  /** The threads of a block that runs as loops wait for each other for ever, so many at a barrier of the block, the
+   *  others in a function of their warp: the device is lost.  Does not return. */
+  void (*waits_for_ever)(uint32_t at_barrier, uint32_t in_warp);
 } rill_cpu_services;
 
 /** One launch: the same for all its blocks. */

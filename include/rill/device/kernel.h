@@ -55,9 +55,7 @@
 #include <string.h>
 #endif
 
-#if defined(RILL_SCAN) /* rillcc reads kernels, variables and the use of barriers from the source */
-#include <rill/device/on_scan.h>
-#elif defined(__CUDACC__)
+#if defined(__CUDACC__)
 #include <rill/device/on_cuda.h>
 #elif defined(__HIP__)
 #include <rill/device/on_hip.h>
@@ -65,8 +63,6 @@
 #include <rill/device/on_host.h>
 #endif
 
-#ifndef RILL_SCAN
 #include <rill/device/half.h>
-#endif
 
 #endif

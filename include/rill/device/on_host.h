@@ -1,9 +1,13 @@
 /* rill/device/on_host.h: the kernel dialect under the host's C++ compiler.  Included by rill/device/kernel.h.
  *
- * A kernel becomes an inlined function with hidden parameters that are called threadIdx, blockIdx, blockDim
- * and gridDim, so that the loop over the threads of a block (rill/device/host_image.h) is a plain loop, which
- * the compiler can vectorize.  The functions that a kernel calls have no such parameters: there the names mean
- * thread-local variables, which exist only if RILL_HELPERS_READ_INDEX says that some function uses them.
+ * With clang, rillcc passes RILL_REGIONS: a kernel is compiled as one thread's program, and rillcc makes loops over the
+ * threads of a block of it (rill/device/host_regions.h).
+ *
+ * Any other compiler makes an inlined function with hidden parameters that are called threadIdx, blockIdx, blockDim
+ * and gridDim, so that the loop over the threads of a block (rill/device/host_fibers.h) is a plain loop, which the
+ * compiler can vectorize; a kernel with barriers runs on fibers.  The functions that a kernel calls have no such
+ * parameters: there the names mean thread-local variables, which exist only if RILL_HELPERS_READ_INDEX says that some
+ * function may use them.
  *
  * A block stays on one worker thread, and blocks follow one another there, so shared memory is thread-local.
  */
@@ -15,9 +19,21 @@
 #include <sched.h>
 #include <time.h>
 
-/* rillcc passes 0 for a source whose functions do not use the indices: setting them costs a store a thread. */
-#ifndef RILL_HELPERS_READ_INDEX
-#define RILL_HELPERS_READ_INDEX 1
+#include <utility>
+
+#ifndef RILL_REGIONS
+#define RILL_REGIONS 0
+#endif
+#ifndef RILL_NOTES
+#define RILL_NOTES 0
+#endif
+#ifndef RILL_STACKS_LATER
+#define RILL_STACKS_LATER 0
+#endif
+#if RILL_REGIONS
+#define RILL_HIDDEN_ /* parameters of a kernel's function before its own */
+#else
+#define RILL_HIDDEN_ uint3, uint3, dim3, dim3, void *,
 #endif
 
 #define __host__
@@ -39,71 +55,27 @@ struct dim3 {
 
 #define RILL_JOIN_(A, B) RILL_JOIN_1_(A, B)
 #define RILL_JOIN_1_(A, B) A##B
-#define RILL_KERNEL(NAME, ...)                                                       \
-  RILL_SPLIT_(NAME)                                                                  \
-  static __forceinline__ void RILL_JOIN_(rill_body_, NAME)(                          \
-      [[maybe_unused]] const uint3 threadIdx, [[maybe_unused]] const uint3 blockIdx, \
-      [[maybe_unused]] const dim3 blockDim, [[maybe_unused]] const dim3 gridDim,     \
-      [[maybe_unused]] void *const rill_dynamic_shared, ##__VA_ARGS__)
-/* For each kernel, rillcc defines the text of its split form, or nothing. */
-#if RILL_SPLITS
-#define RILL_SPLIT_(NAME) RILL_JOIN_(RILL_SPLIT_OF_, NAME)
-#else
-#define RILL_SPLIT_(NAME)
-#endif
+#define RILL_TEXT_(...) RILL_TEXT_1_(__VA_ARGS__)
+#define RILL_TEXT_1_(...) #__VA_ARGS__
+#define RILL_KERNEL(NAME, ...)                                                \
+  RILL_BODY_(RILL_JOIN_(rill_body_, NAME), ##__VA_ARGS__);                    \
+  RILL_REGISTER_(NAME, RILL_JOIN_(rill_body_, NAME), RILL_TEXT_(__VA_ARGS__)) \
+  RILL_BODY_(RILL_JOIN_(rill_body_, NAME), ##__VA_ARGS__)
 #define RILL_KERNEL_BOUNDED(THREADS, NAME, ...) RILL_KERNEL(NAME, ##__VA_ARGS__)
-#define RILL_DYNAMIC_SHARED(TYPE, NAME) TYPE *const NAME = static_cast<TYPE *>(rill_dynamic_shared)
 
 static thread_local const rill_cpu_services *rill_services;
-#if RILL_HELPERS_READ_INDEX
-static thread_local uint3 threadIdx, blockIdx;
-static thread_local dim3 blockDim, gridDim;
-static thread_local void *rill_dynamic_shared;
-#endif
+#include <rill/device/host_kernels.h>
 
-/* Around a service in which other threads of the block run: they have other indices. */
-struct rill_keep_thread {
-#if RILL_HELPERS_READ_INDEX
-  const uint3 mine = threadIdx;
-  ~rill_keep_thread() { threadIdx = mine; }
+#if RILL_REGIONS
+#include <rill/device/host_regions.h>
 #else
-  ~rill_keep_thread() {}
+#include <rill/device/host_fibers.h>
 #endif
-};
 
-static inline void __syncthreads() {
-  const rill_keep_thread keep;
-  rill_services->barrier();
-}
-static inline int __syncthreads_count(int p) {
-  const rill_keep_thread keep;
-  return static_cast<int>(rill_services->barrier_count(p != 0));
-}
-static inline int __syncthreads_and(int p) { return __syncthreads_count(!p) == 0; }
+static inline int __syncthreads_and(int p) { return __syncthreads_count(p == 0) == 0; }
 static inline int __syncthreads_or(int p) { return __syncthreads_count(p) != 0; }
-
-/* ---- warps: rill/device/warp.h ---- */
-
-static inline const rill_cpu_warp *rill_exchange(uint64_t value) {
-  const rill_keep_thread keep;
-  return rill_services->exchange(value);
-}
-static inline unsigned rill_lane() { return rill_services->lane(); }
-static inline unsigned rill_warp_size() { return rill_services->warp_size; }
-static inline unsigned long long rill_ballot(bool p) { return rill_exchange(p)->nonzero; }
-static inline bool rill_vote_all(bool p) { return rill_exchange(!p)->nonzero == 0; }
-static inline bool rill_vote_any(bool p) { return rill_exchange(p)->nonzero != 0; }
-static inline void rill_warp_sync() { rill_exchange(0); }
-
-template <class T> static inline T rill_shuffle_from_(T v, unsigned lane) {
-  static_assert(__is_trivially_copyable(T) && (sizeof(T) == 1 || sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8),
-                "a plain value of 1, 2, 4 or 8 bytes");
-  uint64_t bits = 0;
-  __builtin_memcpy(&bits, &v, sizeof v);
-  const rill_cpu_warp *const warp = rill_exchange(bits);
-  if (lane < 64 && (warp->live >> lane & 1) != 0) __builtin_memcpy(&v, &warp->values[lane], sizeof v);
-  return v;
-}
+static inline bool rill_vote_all(bool p) { return rill_ballot(!p) == 0; }
+static inline bool rill_vote_any(bool p) { return rill_ballot(p) != 0; }
 #include <rill/device/warp.h>
 
 static inline void __threadfence_block() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
@@ -133,7 +105,6 @@ static inline unsigned long long rill_clock_ns() {
 }
 
 #include <rill/device/host_atomic.h>
-#include <rill/device/host_split.h>
 #include <rill/device/min_max.h>
 
 #endif

@@ -33,38 +33,37 @@
 
 /* The file that includes this one has rill_lane, rill_warp_size, rill_ballot, rill_vote_all, rill_vote_any,
  * rill_warp_sync, and rill_shuffle_from_(v, lane): the v of a lane of the warp, the caller's own if it takes no part.
- */
+ * Or, with RILL_HAS_SHUFFLE_, rill_shuffle_ itself: whose v is the business of what runs the lanes. */
 
-template <class T> static __device__ __forceinline__ T rill_shuffle(T v, unsigned lane, unsigned width) {
-  const unsigned self = rill_lane();
-  return rill_shuffle_from_(v, lane < width ? (self & ~(width - 1)) + lane : self);
-}
-template <class T> static __device__ __forceinline__ T rill_shuffle(T v, unsigned lane) {
-  return rill_shuffle_from_(v, lane);
-}
+#ifndef RILL_HAS_SHUFFLE_
+enum { RILL_SHUFFLE_FROM_, RILL_SHUFFLE_UP_, RILL_SHUFFLE_DOWN_, RILL_SHUFFLE_XOR_ };
 
-template <class T> static __device__ __forceinline__ T rill_shuffle_up(T v, unsigned delta, unsigned width) {
+/* The v of the lane that is `by` away, as the kind says; a width above the warp's size is the whole warp. */
+template <class T>
+static __device__ __forceinline__ T rill_shuffle_(T v, unsigned kind, unsigned by, unsigned width, unsigned) {
   const unsigned self = rill_lane();
-  return rill_shuffle_from_(v, delta <= (self & (width - 1)) ? self - delta : self);
+  if (width > rill_warp_size()) width = rill_warp_size();
+  const unsigned inside = self & (width - 1);
+  switch (kind) {
+    case RILL_SHUFFLE_FROM_: return rill_shuffle_from_(v, by < width ? self - inside + by : self);
+    case RILL_SHUFFLE_UP_: return rill_shuffle_from_(v, by <= inside ? self - by : self);
+    case RILL_SHUFFLE_DOWN_: return rill_shuffle_from_(v, by < width - inside ? self + by : self);
+    default: return rill_shuffle_from_(v, by < width ? self ^ by : self);
+  }
 }
-template <class T> static __device__ __forceinline__ T rill_shuffle_up(T v, unsigned delta) {
-  return rill_shuffle_up(v, delta, rill_warp_size());
-}
+#endif
 
-template <class T> static __device__ __forceinline__ T rill_shuffle_down(T v, unsigned delta, unsigned width) {
-  const unsigned self = rill_lane();
-  return rill_shuffle_from_(v, delta < width - (self & (width - 1)) ? self + delta : self);
-}
-template <class T> static __device__ __forceinline__ T rill_shuffle_down(T v, unsigned delta) {
-  return rill_shuffle_down(v, delta, rill_warp_size());
-}
-
-template <class T> static __device__ __forceinline__ T rill_shuffle_xor(T v, unsigned mask, unsigned width) {
-  const unsigned self = rill_lane();
-  return rill_shuffle_from_(v, mask < width ? self ^ mask : self);
-}
-template <class T> static __device__ __forceinline__ T rill_shuffle_xor(T v, unsigned mask) {
-  return rill_shuffle_from_(v, rill_lane() ^ mask);
-}
+#define RILL_SHUFFLE_FUNCTION_(NAME, KIND, BY)                                               \
+  template <class T> static __device__ __forceinline__ T NAME(T v, unsigned BY, unsigned width) { \
+    return rill_shuffle_(v, KIND, BY, width, ~0u);                                           \
+  }                                                                                          \
+  template <class T> static __device__ __forceinline__ T NAME(T v, unsigned BY) {            \
+    return rill_shuffle_(v, KIND, BY, rill_warp_size(), ~0u);                                \
+  }
+RILL_SHUFFLE_FUNCTION_(rill_shuffle, RILL_SHUFFLE_FROM_, lane)
+RILL_SHUFFLE_FUNCTION_(rill_shuffle_up, RILL_SHUFFLE_UP_, delta)
+RILL_SHUFFLE_FUNCTION_(rill_shuffle_down, RILL_SHUFFLE_DOWN_, delta)
+RILL_SHUFFLE_FUNCTION_(rill_shuffle_xor, RILL_SHUFFLE_XOR_, mask)
+#undef RILL_SHUFFLE_FUNCTION_
 
 #endif

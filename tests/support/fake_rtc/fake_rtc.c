@@ -101,7 +101,6 @@ static int run_preprocessor(const char *folder, const char *const *words, int co
   all[n++] = "c++";
   all[n++] = "-E";
   all[n++] = "-P";
-  all[n++] = "-DRILL_SCAN=1";
   for (int i = 0; i < count; i++) all[n++] = words[i];
   all[n++] = include;
   all[n++] = "-o";
@@ -140,6 +139,7 @@ int rtc_preprocess(struct rtc_program *program, const char *const *words, int co
   if (mkdtemp(folder) == NULL) return RTC_NO_MEMORY;
   (void)snprintf(first, sizeof first, "#line 1 \"%.400s\"\n", program->name);
   for (int i = 0; i < program->count; i++) (void)write_text(folder, program->names[i], "", program->headers[i]);
+  (void)write_text(folder, "rill/device/on_host.h", "", ""); /* RILL_KERNEL stays what it is */
   (void)write_text(folder, "source.cpp", first, program->source);
   const int status = run_preprocessor(folder, words, count);
   free(program->log);

@@ -1,0 +1,151 @@
+/* rill/device/host_fibers.h: indices and meetings of threads where each thread of a block with barriers runs on a stack
+ * of its own.  Included by rill/device/on_host.h. */
+#ifndef RILL_DEVICE_HOST_FIBERS_H
+#define RILL_DEVICE_HOST_FIBERS_H
+
+/* 0 for a source whose functions do not use the indices: setting them costs a store a thread. */
+#ifndef RILL_HELPERS_READ_INDEX
+#define RILL_HELPERS_READ_INDEX 1
+#endif
+
+/* 1 if a kernel runs as loops unless RILL_MEETS_name says that it may come to a barrier, 0 if none does. */
+#ifndef RILL_LOOPS
+#define RILL_LOOPS 0
+#endif
+
+#if RILL_HELPERS_READ_INDEX
+static thread_local uint3 threadIdx, blockIdx;
+static thread_local dim3 blockDim, gridDim;
+static thread_local void *rill_dynamic_shared;
+#endif
+
+#define RILL_BODY_(NAME, ...)                                                                                     \
+  static __forceinline__ void NAME([[maybe_unused]] const uint3 threadIdx, [[maybe_unused]] const uint3 blockIdx, \
+                                   [[maybe_unused]] const dim3 blockDim, [[maybe_unused]] const dim3 gridDim,     \
+                                   [[maybe_unused]] void *const rill_dynamic_shared, ##__VA_ARGS__)
+#define RILL_DYNAMIC_SHARED(TYPE, NAME) TYPE *const NAME = static_cast<TYPE *>(rill_dynamic_shared)
+
+/* Around a service in which other threads of the block run: they have other indices. */
+struct rill_keep_thread {
+#if RILL_HELPERS_READ_INDEX
+  const uint3 mine = threadIdx;
+  ~rill_keep_thread() { threadIdx = mine; }
+#else
+  ~rill_keep_thread() {}
+#endif
+};
+
+/* rillcc knows by these functions, which are calls in what the compiler made, which kernels cannot be loops. */
+#ifdef __clang__
+#define RILL_CALLED_ __attribute__((noinline))
+#else
+#define RILL_CALLED_ __attribute__((noipa))
+#endif
+RILL_CALLED_ static void rill_host_meet_barrier() {
+  const rill_keep_thread keep;
+  rill_services->barrier();
+}
+RILL_CALLED_ static int rill_host_meet_count(int p) {
+  const rill_keep_thread keep;
+  return static_cast<int>(rill_services->barrier_count(p != 0));
+}
+RILL_CALLED_ static const rill_cpu_warp *rill_host_meet_exchange(uint64_t value) {
+  const rill_keep_thread keep;
+  return rill_services->exchange(value);
+}
+RILL_CALLED_ static unsigned rill_host_meet_lane() { return rill_services->lane(); }
+
+static inline void __syncthreads() { rill_host_meet_barrier(); }
+static inline int __syncthreads_count(int p) { return rill_host_meet_count(p); }
+static inline const rill_cpu_warp *rill_exchange(uint64_t value) { return rill_host_meet_exchange(value); }
+static inline unsigned rill_lane() { return rill_host_meet_lane(); }
+static inline unsigned rill_warp_size() { return rill_services->warp_size; }
+static inline unsigned long long rill_ballot(bool p) { return rill_exchange(p)->nonzero; }
+static inline void rill_warp_sync() { rill_exchange(0); }
+
+template <class T> static inline T rill_shuffle_from_(T v, unsigned lane) {
+  static_assert(__is_trivially_copyable(T) && (sizeof(T) == 1 || sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8),
+                "a plain value of 1, 2, 4 or 8 bytes");
+  uint64_t bits = 0;
+  __builtin_memcpy(&bits, &v, sizeof v);
+  const rill_cpu_warp *const warp = rill_exchange(bits);
+  if (lane < 64 && (warp->live >> lane & 1) != 0) __builtin_memcpy(&v, &warp->values[lane], sizeof v);
+  return v;
+}
+
+/* ---- the loops over a block without barriers ---- */
+
+static __forceinline__ void rill_host_enter_thread([[maybe_unused]] const uint3 &thread) {
+#if RILL_HELPERS_READ_INDEX
+  threadIdx = thread;
+#endif
+}
+
+static __forceinline__ void rill_host_enter_block(const rill_cpu_block *block) {
+  rill_services = block->grid->services;
+#if RILL_HELPERS_READ_INDEX
+  const rill_cpu_grid *const grid = block->grid;
+  blockIdx = { block->index[0], block->index[1], block->index[2] };
+  blockDim = { grid->block[0], grid->block[1], grid->block[2] };
+  gridDim = { grid->grid[0], grid->grid[1], grid->grid[2] };
+  rill_dynamic_shared = block->shared;
+#endif
+}
+
+/** The forms of the kernel Body, a function with the hidden parameters and then P. */
+template <auto Body, class Type = decltype(Body)> struct rill_host_forms;
+template <auto Body, class... P> struct rill_host_forms<Body, void (*)(uint3, uint3, dim3, dim3, void *, P...)> {
+  /* The arguments are parameters here so that they stay in registers through the loops. */
+  static __forceinline__ void loop(const rill_cpu_block *block, P... args) {
+    const rill_cpu_grid *const grid = block->grid;
+    const uint3 index = { block->index[0], block->index[1], block->index[2] };
+    const dim3 block_size(grid->block[0], grid->block[1], grid->block[2]);
+    const dim3 grid_size(grid->grid[0], grid->grid[1], grid->grid[2]);
+    void *const shared = block->shared;
+    for (unsigned z = 0; z < block_size.z; z++)
+      for (unsigned y = 0; y < block_size.y; y++)
+        for (unsigned x = 0; x < block_size.x; x++) {
+          rill_host_enter_thread({ x, y, z });
+          Body({ x, y, z }, index, block_size, grid_size, shared, args...);
+        }
+  }
+  template <size_t... I> static __forceinline__ void loop_with(const rill_cpu_block *block, std::index_sequence<I...>) {
+    loop(block, rill_host_arg<P>(block, I)...);
+  }
+  static void run_block(const rill_cpu_block *block) {
+    rill_host_enter_block(block);
+    loop_with(block, std::index_sequence_for<P...>{});
+  }
+
+  template <size_t... I>
+  static __forceinline__ void thread(const rill_cpu_block *block, const uint3 &index, std::index_sequence<I...>) {
+    const rill_cpu_grid *const grid = block->grid;
+    Body(index, { block->index[0], block->index[1], block->index[2] },
+         dim3(grid->block[0], grid->block[1], grid->block[2]), dim3(grid->grid[0], grid->grid[1], grid->grid[2]),
+         block->shared, rill_host_arg<P>(block, I)...);
+  }
+  static void run_thread(const rill_cpu_block *block, const uint32_t index[3]) {
+    rill_host_enter_block(block);
+    rill_host_enter_thread({ index[0], index[1], index[2] });
+    thread(block, { index[0], index[1], index[2] }, std::index_sequence_for<P...>{});
+  }
+
+  static constexpr rill_cpu_kernel kernel(const char *name, bool meets) {
+    return { name, RILL_LOOPS != 0 && !meets ? &run_block : nullptr, &run_thread, rill_host_sizes<P...>::list,
+             sizeof...(P) };
+  }
+};
+
+extern "C" void __assert_fail(const char *expression, const char *file, RILL_ASSERT_LINE_ line,
+                              const char *) RILL_ASSERT_THROWS_ {
+#if RILL_HELPERS_READ_INDEX
+  const uint32_t block[3] = { blockIdx.x, blockIdx.y, blockIdx.z },
+                 thread[3] = { threadIdx.x, threadIdx.y, threadIdx.z };
+  rill_services->assert_failed(expression, file, static_cast<uint32_t>(line), block, thread);
+#else
+  rill_services->assert_failed(expression, file, static_cast<uint32_t>(line), nullptr, nullptr);
+#endif
+  __builtin_trap();
+}
+
+#endif

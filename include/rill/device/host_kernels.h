@@ -1,0 +1,124 @@
+/* rill/device/host_kernels.h: how the kernels of a source become an image (rill/device/cpu_image.h).
+ * Included by rill/device/on_host.h.
+ *
+ * Each kernel notes itself in a section of its own, and the image's table is what is there.  With RILL_NOTES it leaves
+ * a note for rillcc to read in an object instead: the compiler's word for its name, and for the types and sizes of its
+ * parameters.
+ */
+#ifndef RILL_DEVICE_HOST_KERNELS_H
+#define RILL_DEVICE_HOST_KERNELS_H
+
+#include <type_traits>
+
+/* ---- arguments ---- */
+
+template <class T> static __forceinline__ const T &rill_host_arg(const rill_cpu_block *block, size_t i) {
+  static_assert(!std::is_reference_v<T>, "a kernel cannot take a reference; take a value or a pointer");
+  static_assert(std::is_trivially_copyable_v<T>, "a kernel parameter is a plain value");
+  return *static_cast<const T *>(block->grid->args[i]);
+}
+
+template <class... P> struct rill_host_sizes {
+  static constexpr uint32_t list[sizeof...(P) + 1] = { static_cast<uint32_t>(sizeof(P))..., 0 };
+};
+
+/* ---- notes for rillcc ---- */
+
+#if RILL_NOTES
+enum { RILL_NOTE_TEXT = 512, RILL_NOTE_PARAMETERS = 4096, RILL_NOTE_MAGIC = 0x45544f4e };
+enum { RILL_NOTE_PLAIN = 0, RILL_NOTE_CLASS = 1, RILL_NOTE_ENUM = 2, RILL_NOTE_REFUSED = 3 };
+struct rill_note_type {
+  uint32_t size, kind;
+  char text[RILL_NOTE_TEXT];
+};
+template <size_t COUNT> struct rill_note {
+  uint32_t magic, size, line, count;
+  char name[RILL_NOTE_TEXT], file[RILL_NOTE_TEXT], parameters[RILL_NOTE_PARAMETERS];
+  rill_note_type types[COUNT == 0 ? 1 : COUNT];
+};
+template <size_t SIZE> static constexpr void rill_note_copy(char (&to)[SIZE], const char *from) {
+  for (size_t i = 0; i + 1 < SIZE && from[i] != '\0'; i++) to[i] = from[i];
+}
+template <class T> static constexpr rill_note_type rill_note_of() {
+  rill_note_type note = {};
+  note.size = sizeof(T);
+  note.kind = std::is_reference_v<T> || !std::is_trivially_copyable_v<T> ? RILL_NOTE_REFUSED
+              : std::is_class_v<T> || std::is_union_v<T>                 ? RILL_NOTE_CLASS
+              : std::is_enum_v<T>                                        ? RILL_NOTE_ENUM
+                                                                         : RILL_NOTE_PLAIN;
+  rill_note_copy(note.text, __PRETTY_FUNCTION__);
+  return note;
+}
+template <class... P>
+static constexpr rill_note<sizeof...(P)> rill_note_kernel(const char *name, const char *file, uint32_t line,
+                                                          const char *parameters, void (*)(RILL_HIDDEN_ P...)) {
+  rill_note<sizeof...(P)> note = {};
+  note.magic = RILL_NOTE_MAGIC;
+  note.size = sizeof note;
+  note.line = line;
+  note.count = sizeof...(P);
+  rill_note_copy(note.name, name);
+  rill_note_copy(note.file, file);
+  rill_note_copy(note.parameters, parameters);
+  [[maybe_unused]] size_t i = 0;
+  ((note.types[i++] = rill_note_of<P>()), ...);
+  return note;
+}
+#endif
+
+/* ---- the table ---- */
+
+#if RILL_NOTES
+#define RILL_REGISTER_(NAME, FUNCTION, PARAMETERS)                                                              \
+  __attribute__((section("rill_notes"), used, aligned(4))) static constexpr auto RILL_JOIN_(rill_note_, NAME) = \
+      rill_note_kernel(#NAME, __FILE__, __LINE__, PARAMETERS, FUNCTION);
+#else
+#define RILL_REGISTER_(NAME, FUNCTION, PARAMETERS)                                                                \
+  __attribute__((section("rill_kernels"), used, aligned(8))) static const rill_cpu_kernel RILL_JOIN_(rill_entry_, \
+                                                                                                     NAME) =      \
+      rill_host_forms<FUNCTION>::kernel(#NAME, RILL_TEXT_(RILL_JOIN_(RILL_MEETS_, NAME))[0] == '1');
+#endif
+
+/* rillcc writes the table itself, behind what the compiler made (rillcc_lib/stacks.py). */
+#if RILL_STACKS_LATER
+/* Where the run-time compiler writes the stack that each kernel of the image needs (rill/device/cpu_image.h): it finds
+ * the place by its mark, once the compiler has told the number. */
+struct rill_stacks_place {
+  char mark[16];
+  uint64_t stacks[2];
+};
+__attribute__((used)) static const rill_stacks_place rill_stacks = { RILL_CPU_STACKS_MARK, { 1, 0 } };
+
+/* The linker's names for the ends of the section; without kernels there is none. */
+extern "C" const rill_cpu_kernel __start_rill_kernels[] __attribute__((weak, visibility("hidden")));
+extern "C" const rill_cpu_kernel __stop_rill_kernels[] __attribute__((weak, visibility("hidden")));
+
+extern "C" __attribute__((visibility("default"))) const rill_cpu_image_table rill_cpu_image;
+
+extern "C" const rill_cpu_image_table rill_cpu_image = { RILL_CPU_IMAGE_MAGIC,
+                                                         RILL_CPU_IMAGE_VERSION,
+                                                         __start_rill_kernels,
+                                                         nullptr,
+                                                         static_cast<uint32_t>(__stop_rill_kernels -
+                                                                               __start_rill_kernels),
+                                                         0,
+                                                         rill_stacks.stacks };
+#endif
+
+/* ---- assertions ---- */
+
+#ifdef __GLIBC__
+#define RILL_ASSERT_LINE_ unsigned
+#define RILL_ASSERT_THROWS_ noexcept
+#else
+#define RILL_ASSERT_LINE_ int
+#define RILL_ASSERT_THROWS_
+#endif
+
+/* What assert of <assert.h> calls.  This one is the image's own, and nobody else's: the C library's would end the
+ * process. */
+extern "C" __attribute__((noreturn)) void __assert_fail(const char *expression, const char *file,
+                                                        RILL_ASSERT_LINE_ line,
+                                                        const char *function) RILL_ASSERT_THROWS_;
+
+#endif

@@ -1,0 +1,184 @@
+/* rill/device/host_schedule.h: what the loops that rillcc made of a kernel's regions call at run time.
+ * Included by rill/device/host_regions.h.
+ *
+ * Where it is not known that all threads of a block go on to the same region, each thread has a number in an array
+ * `next`: the region where it goes on.  What region runs, and for which threads, is decided here.
+ */
+#ifndef RILL_DEVICE_HOST_SCHEDULE_H
+#define RILL_DEVICE_HOST_SCHEDULE_H
+
+/* Numbers in `next`: a region, with WAITS if the thread may not go on by itself, or ENDED. */
+enum { RILL_SCHED_WAITS = 0x8000, RILL_SCHED_ACTS = 0x4000, RILL_SCHED_ENDED = 0xffff, RILL_SCHED_NUMBER = 0x3fff };
+/* What a region's begin waits for: nothing, the block at any barrier, the lanes of a warp, all of them that can come;
+ * with TOGETHER: that all threads are there. */
+enum {
+  RILL_SCHED_FREE = 0,
+  RILL_SCHED_BARRIER = 1,
+  RILL_SCHED_WARP = 2,
+  RILL_SCHED_WARP_ANY = 3,
+  RILL_SCHED_TOGETHER = 8
+};
+
+extern "C" {
+RILL_USED_ void rill_sched_begin(uint16_t *next, unsigned threads) {
+  for (unsigned t = 0; t < threads; t++) next[t] = 0;
+}
+
+/* Threads from `first` on that have not ended, in one piece; 0 if there are none. */
+RILL_USED_ unsigned rill_sched_find(const uint16_t *next, unsigned threads, unsigned from, unsigned *first,
+                                    unsigned *end) {
+  while (from < threads && next[from] == RILL_SCHED_ENDED) from++;
+  *first = from;
+  while (from < threads && next[from] != RILL_SCHED_ENDED) from++;
+  *end = from;
+  return *first < *end;
+}
+RILL_USED_ void rill_sched_first(const uint16_t *next, unsigned threads, unsigned *first, unsigned *end,
+                                 const bool *whole) {
+  *first = 0;
+  *end = threads;
+  if (!*whole) rill_sched_find(next, threads, 0, first, end);
+}
+RILL_USED_ unsigned rill_sched_more(const uint16_t *next, unsigned threads, unsigned *first, unsigned *end,
+                                    const bool *whole) {
+  return *whole ? 0 : rill_sched_find(next, threads, *end, first, end);
+}
+
+/* How many threads have not ended. */
+RILL_USED_ unsigned rill_sched_left(const uint16_t *next, unsigned threads, bool *whole) {
+  unsigned left = 0;
+  for (unsigned t = 0; t < threads; t++) left += next[t] != RILL_SCHED_ENDED;
+  *whole = left == threads;
+  return left;
+}
+
+/* Who takes part: nullptr for all. */
+RILL_USED_ const uint16_t *rill_sched_those(const uint16_t *next, const bool *whole) { return *whole ? nullptr : next; }
+RILL_USED_ unsigned rill_sched_is_warps(unsigned first, unsigned end, unsigned threads) {
+  return first % 32 == 0 && (end % 32 == 0 || end == threads);
+}
+RILL_USED_ void rill_sched_note(uint16_t *next, unsigned first, unsigned end, uint16_t number) {
+  for (unsigned t = first; t < end; t++) next[t] = number;
+}
+
+static inline bool rill_sched_has(const uint16_t *those, unsigned t, unsigned number) {
+  return those == nullptr || (number == RILL_SCHED_ENDED ? those[t] != number : those[t] == number);
+}
+
+RILL_USED_ void rill_sched_count(unsigned *result, unsigned each, unsigned first, unsigned end, const uint16_t *those,
+                                 unsigned number, const unsigned *p, unsigned p_each) {
+  unsigned count = 0;
+  for (unsigned t = first; t < end; t++) count += rill_sched_has(those, t, number) && p[t * p_each] != 0;
+  if (each == 0) *result = count;
+  else
+    for (unsigned t = first; t < end; t++)
+      if (rill_sched_has(those, t, number)) result[t] = count;
+}
+
+RILL_USED_ void rill_sched_ballot(unsigned *result, unsigned, unsigned first, unsigned end, const uint16_t *those,
+                                  unsigned number, const unsigned *p, unsigned p_each, const unsigned *, unsigned) {
+  for (unsigned warp = first & ~31u; warp < end; warp += 32) {
+    unsigned bits = 0;
+    for (unsigned t = warp < first ? first : warp; t < end && t < warp + 32; t++)
+      if (rill_sched_has(those, t, number)) bits |= (p[t * p_each] != 0 ? 1u : 0u) << (t - warp);
+    for (unsigned t = warp < first ? first : warp; t < end && t < warp + 32; t++)
+      if (rill_sched_has(those, t, number)) result[t] = bits;
+  }
+}
+RILL_USED_ void rill_sched_active(unsigned *result, unsigned each, unsigned first, unsigned end, const uint16_t *those,
+                                  unsigned number) {
+  const unsigned one = 1;
+  rill_sched_ballot(result, each, first, end, those, number, &one, 0, nullptr, 0);
+}
+}
+
+template <class T>
+static inline void rill_sched_shuffle(T *result, unsigned first, unsigned end, const uint16_t *those, unsigned number,
+                                      const T *v, unsigned v_each, const unsigned *kind, const unsigned *by,
+                                      unsigned by_each, const unsigned *width, unsigned width_each) {
+  for (unsigned t = first; t < end; t++) {
+    if (!rill_sched_has(those, t, number)) continue;
+    const unsigned warp = t & ~31u;
+    const unsigned from = warp + rill_shuffle_source(t & 31, *kind, by[t * by_each], width[t * width_each]);
+    const bool there = from >= first && from < end && rill_sched_has(those, from, number);
+    result[t] = v[(there ? from : t) * v_each];
+  }
+}
+extern "C" {
+RILL_USED_ void rill_sched_shuffle32(unsigned *result, unsigned, unsigned first, unsigned end, const uint16_t *those,
+                                     unsigned number, const unsigned *v, unsigned v_each, const unsigned *kind,
+                                     unsigned, const unsigned *by, unsigned by_each, const unsigned *width,
+                                     unsigned width_each, const unsigned *, unsigned) {
+  rill_sched_shuffle(result, first, end, those, number, v, v_each, kind, by, by_each, width, width_each);
+}
+RILL_USED_ void rill_sched_shuffle64(unsigned long long *result, unsigned, unsigned first, unsigned end,
+                                     const uint16_t *those, unsigned number, const unsigned long long *v,
+                                     unsigned v_each, const unsigned *kind, unsigned, const unsigned *by,
+                                     unsigned by_each, const unsigned *width, unsigned width_each, const unsigned *,
+                                     unsigned) {
+  rill_sched_shuffle(result, first, end, those, number, v, v_each, kind, by, by_each, width, width_each);
+}
+
+/* Threads that wait for what has come about may go on: gives the number of a region, or -1 if all wait for ever. */
+static int rill_sched_release(uint16_t *next, unsigned threads, const uint8_t *waits, const uint32_t *masks) {
+  bool all_wait = true, same = true;
+  int any = -1;
+  for (unsigned warp = 0; warp < threads; warp += 32) {
+    const unsigned lanes = threads - warp < 32 ? threads - warp : 32;
+    unsigned live = 0;
+    for (unsigned l = 0; l < lanes; l++) live |= (next[warp + l] != RILL_SCHED_ENDED ? 1u : 0u) << l;
+    for (unsigned l = 0; l < lanes; l++) {
+      const unsigned at = next[warp + l];
+      if (at == RILL_SCHED_ENDED) continue;
+      if (any >= 0 && static_cast<unsigned>(any) != at) same = false;
+      any = static_cast<int>(at);
+      const unsigned kind = waits[at & RILL_SCHED_NUMBER];
+      if (kind != RILL_SCHED_BARRIER) all_wait = false;
+      if (kind != RILL_SCHED_WARP && kind != RILL_SCHED_WARP_ANY) continue;
+      unsigned there = 0, wanted = live;
+      if (masks != nullptr && kind == RILL_SCHED_WARP) wanted &= masks[warp + l];
+      for (unsigned k = 0; k < lanes; k++) there |= (next[warp + k] == at ? 1u : 0u) << k;
+      if (kind == RILL_SCHED_WARP && (wanted & ~there) != 0) continue;
+      if (kind == RILL_SCHED_WARP_ANY) wanted = there;
+      for (unsigned k = 0; k < lanes; k++)
+        if (wanted >> k & 1) next[warp + k] = static_cast<uint16_t>(at & ~RILL_SCHED_WAITS);
+      return static_cast<int>(at & RILL_SCHED_NUMBER) | RILL_SCHED_ACTS;
+    }
+  }
+  if (any < 0 || !(all_wait || (same && (waits[any & RILL_SCHED_NUMBER] & RILL_SCHED_TOGETHER)))) return -1;
+  for (unsigned t = 0; t < threads; t++)
+    if (next[t] != RILL_SCHED_ENDED) next[t] = static_cast<uint16_t>(next[t] & ~RILL_SCHED_WAITS);
+  return (any & RILL_SCHED_NUMBER) | RILL_SCHED_ACTS;
+}
+
+/* Chooses the region that runs next, and threads that are there; ENDED if there are no threads left. */
+RILL_USED_ unsigned rill_sched_next(uint16_t *next, unsigned threads, const uint8_t *waits, const uint32_t *masks,
+                                    unsigned *first, unsigned *end, bool *whole) {
+  int found = -1;
+  unsigned left = 0;
+  for (unsigned t = 0; t < threads; t++) {
+    if (next[t] == RILL_SCHED_ENDED) continue;
+    left++;
+    if (found < 0 && (next[t] & RILL_SCHED_WAITS) == 0) found = next[t];
+  }
+  *whole = left == threads;
+  if (left == 0) return RILL_SCHED_ENDED;
+  if (found < 0) found = rill_sched_release(next, threads, waits, masks);
+  if (found < 0) {
+    unsigned at_barrier = 0;
+    for (unsigned t = 0; t < threads; t++)
+      at_barrier += next[t] != RILL_SCHED_ENDED && waits[next[t] & RILL_SCHED_NUMBER] % 8 == RILL_SCHED_BARRIER;
+    rill_services->waits_for_ever(at_barrier, left - at_barrier);
+    __builtin_trap();
+  }
+  const unsigned number = static_cast<unsigned>(found) & RILL_SCHED_NUMBER;
+  unsigned t = 0;
+  while (next[t] != number) t++;
+  *first = t;
+  while (t < threads && next[t] == number) t++;
+  *end = t;
+  return static_cast<unsigned>(found);
+}
+}
+
+#endif

@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+"""Kernels with barriers on the host: split into loops, and thread by thread, to the same last bit."""
+
+import ctypes
+import os
+import random
+import unittest
+
+import random_kernels
+import support
+from support import CC, HERE, HOST, INCLUDE, STRICT_C, Bundle, HostImage, pointer_to
+
+
+SHAPES = ((1, 1, 1), (32, 1, 1), (33, 1, 1), (100, 1, 1), (1024, 1, 1), (16, 16, 1), (7, 5, 1), (3, 4, 5), (1, 1, 9))
+POWERS = ((1, 1, 1), (2, 1, 1), (32, 1, 1), (256, 1, 1), (1024, 1, 1))
+
+
+class Runner:
+    """Runs the kernels of a host image in both forms."""
+
+    def __init__(self, test):
+        path = test.path("runner.so")
+        command = CC + STRICT_C + ["-D_GNU_SOURCE", "-O1", "-shared", "-I", INCLUDE, "-o", path]
+        test.assertEqual(test.run_compiler(command + [os.path.join(HERE, "runner.c")]), (0, ""))
+        self.library = ctypes.CDLL(path)
+
+    def run(self, kernel, as_loops, grid, block, shared, *values):
+        pointers = (ctypes.c_void_p * max(len(values), 1))(*[ctypes.addressof(value) for value in values])
+        launch = support.Grid(pointers, grid, block, shared, None)
+        return self.library.run_grid(ctypes.byref(kernel), ctypes.byref(launch), as_loops)
+
+
+class Differential(support.TestCase):
+    """Both forms of a kernel give the same bits, on blocks of many shapes."""
+
+    def open(self, source, *arguments):
+        c_file = self.path("out.rill.c")
+        result = self.rillcc("-o", c_file, "--target", HOST, *arguments, source)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        name = "image%d" % len(os.listdir(self.folder))  # a library that is loaded is not to be written over
+        stem = os.path.basename(source).split(".")[0]
+        os.mkdir(self.path(name))
+        bundle = Bundle(self, c_file, stem + "_bundle", name + "/bundle.so")
+        return HostImage(self, name + "/host", bundle.images[HOST])
+
+    def open_all(self, source):
+        """Each kernel's name, and the two forms of it: loops by clang, and fibers by the usual compiler."""
+        self.images = [self.open(source, *options) for options in ((), ("--fibers",))]
+        names = sorted(self.images[0].kernels)
+        for image in self.images:  # their code must stay
+            self.assertEqual(sorted(image.kernels), names)
+        return {name: [image.kernels[name] for image in self.images] for name in names}
+
+    def compare(self, runner, forms, n, grid, block, count=None):
+        threads = block[0] * block[1] * block[2]
+        count = count or n
+        numbers = random.Random(n * 31 + threads)
+        x = (ctypes.c_float * count)(*[numbers.uniform(-4, 60) for _ in range(count)])
+        results = []
+        for kernel, as_loops in zip(forms, (1, 0)):
+            y = (ctypes.c_float * (count + 8))(*([0.5] * count + [7.0] * 8))
+            values = ctypes.c_int(n), pointer_to(x), pointer_to(y)
+            outcome = runner.run(kernel, as_loops, grid, block, 8 * threads, *values)
+            self.assertEqual(outcome, 0, kernel.name)
+            self.assertEqual(list(y[count:]), [7.0] * 8)
+            results.append(bytes(y))
+        self.assertTrue(results[0] == results[1], "%s, n %d, block %s" % (forms[0].name, n, block))
+        return y
+
+    def test_notes(self):
+        text = support.ONE + "RILL_KERNEL(two, float *x) { __shared__ float s[1]; s[0] = 1; __syncthreads(); x[0] = s[0]; }\n"
+        text += "struct big { float at[300]; };\n"
+        text += "RILL_KERNEL(three, int n, float *x) { big b; for (int i = 0; i < n; i++) b.at[i] = x[i]; "
+        text += "__syncthreads(); x[0] = b.at[n / 2]; }\n"
+        text += "static __device__ __attribute__((noinline)) void meet() { __syncthreads(); }\n"
+        text += "RILL_KERNEL(four, float *x) { meet(); meet(); x[0] = 1; }\n"
+        text += "RILL_KERNEL(five, int n, float *x) { void (*volatile f)() = meet; f(); x[0] = 1; }\n"
+        source = self.write("k.kernel.cu", text)
+        expected = {
+            "one": (True, "a loop over the threads"),
+            "two": (True, "loops between barriers"),
+            "three": (False, "fibers: its variables are large: more than 1024 bytes of each thread live across barriers"),
+            "four": (True, "loops between barriers"),
+            "five": (False, "fibers: it may call \"meet\" by a pointer"),
+        }
+        result = self.rillcc("-v", "--target", HOST, "-o", "out.rill.c", source)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        for name, (_, note) in expected.items():
+            self.assertIn('%s: kernel "%s": %s\n' % (HOST, name, note), result.stderr)
+        image = self.open(source)
+        self.assertEqual({k: bool(v.run_block) for k, v in image.kernels.items()}, {k: v[0] for k, v in expected.items()})
+        image = self.open(source, "--fibers")
+        self.assertEqual([name for name, kernel in image.kernels.items() if kernel.run_block], [])
+
+    def test_kernels(self):
+        runner, kernels = Runner(self), self.open_all(os.path.join(HERE, "barriers.kernel.cu"))
+        powers = {"reduce_halves", "reduce_neighbours", "scan_blelloch", "bitonic_sort"}
+        special = {"transpose", "matmul"}
+        for name, forms in kernels.items():
+            if name in special:
+                continue
+            for block in POWERS if name in powers else SHAPES:
+                threads = block[0] * block[1] * block[2]
+                for n in (1, 5 * threads // 2 + 1, 4 * threads):
+                    grid = ((n + threads - 1) // threads, 1, 1)
+                    with self.subTest(kernel=name, block=block, n=n):
+                        self.compare(runner, forms, n, grid, block)
+        for n in (1, 16, 45):
+            tiles = (n + 15) // 16
+            for block in ((16, 16, 1), (16, 4, 1), (16, 1, 1)):
+                self.compare(runner, kernels["transpose"], n, (tiles, tiles, 1), block, n * n)
+            self.compare(runner, kernels["matmul"], n, (tiles, tiles, 1), (16, 16, 1), n * n)
+
+    def test_random_kernels(self):
+        """RILL_TEST_SEED and RILL_TEST_ROUNDS (of 12 kernels) run others, and more."""
+        runner, first = Runner(self), int(os.environ.get("RILL_TEST_SEED", "1"))
+        for seed in range(first, first + int(os.environ.get("RILL_TEST_ROUNDS", "2"))):
+            text = random_kernels.source(random.Random(seed), 12)
+            with self.subTest(seed=seed):
+                kernels = self.open_all(self.write("random%d.kernel.cu" % seed, text))
+                for forms in kernels.values():
+                    for block in ((1, 1, 1), (67, 1, 1), (8, 4, 1), (3, 5, 3)):
+                        self.check_random(runner, "seed %d" % seed, forms, block)
+
+    def check_random(self, runner, what, forms, block):
+        threads = block[0] * block[1] * block[2]
+        count = 3 * threads
+        x = (ctypes.c_float * count)(*[(7 * i) % 97 for i in range(count)])
+        results = []
+        for kernel, as_loops in zip(forms, (1, 0)):
+            y = (ctypes.c_uint * count)(*[123] * count)
+            values = ctypes.c_uint(5), ctypes.c_uint(count), pointer_to(x), pointer_to(y)
+            self.assertEqual(runner.run(kernel, as_loops, (3, 1, 1), block, 8 * threads, *values), 0, kernel.name)
+            results.append(list(y))
+        different = [i for i in range(count) if len({result[i] for result in results}) != 1]
+        self.assertEqual(different, [], "%s, %s, block %s" % (what, forms[0].name.decode(), block))
+
+
+if __name__ == "__main__":
+    support.main()

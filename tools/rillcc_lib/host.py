@@ -1,0 +1,193 @@
+"""Compiles kernels for the cpu: by clang and LLVM, which make loops over the threads of a block of any kernel, or by any
+other C++ compiler, with which kernels that have barriers run on fibers."""
+
+import os
+import platform
+import re
+import shutil
+import sys
+
+from . import llvm, notes, spmd, stacks
+from .errors import RillccError
+
+X86_TARGETS = ("x86-64", "x86-64-v3", "x86-64-v4")
+OLDEST, NEWEST = 15, 40  # versions of clang whose LLVM is known to do
+
+# Results on the cpu do not depend on which image runs: no fused products, no reordering.  math-errno and
+# trapping-math only say that nobody looks at errno and at the exception flags, which lets loops vectorize.
+FLAGS = (
+    "-O3 -ffp-contract=off -fno-math-errno -fno-trapping-math -fPIC -fvisibility=hidden -fno-exceptions -fno-rtti"
+).split()
+# A frame that is larger than a stack's guard touches every page of it, so that the guard stops it.  How large frames are
+# is told in files beside the output.
+STACK_FLAGS = "-fstack-clash-protection -fno-lto".split()
+# What is missing is an error now, not when the image loads; the C++ library is wanted only by kernels that use it.
+# The variables of a source are found by their symbols, which therefore stay.
+LINK_FLAGS = (
+    "-shared -Wl,-S -static-libgcc -Wl,--as-needed -Wl,-z,defs -Wl,-z,noseparate-code -Wl,--build-id=none"
+).split()
+# Words of a source without which no function beside the kernels knows an index.
+HELPER = re.compile(r"__device__|\bassert\b|##")
+
+
+def find_clang(options):
+    """A clang++ whose LLVM can be loaded, and that LLVM; or why there is none."""
+    if options.fibers:
+        return None, None, "asked for"
+    if options.cxx:
+        candidates = options.cxx.split()
+        why = "%s is no clang" % options.cxx
+    elif options.clang == "none":
+        return None, None, "clang is not to be used"
+    else:
+        candidates = ["clang++-%d" % n for n in range(NEWEST, OLDEST - 1, -1)] + ["clang++"]
+        candidates = [options.clang] if options.clang else candidates
+        why = "there is no clang++ of %d or later" % OLDEST
+    for name in candidates:
+        path = shutil.which(name)
+        if not path or "clang" not in os.path.basename(os.path.realpath(path)):
+            continue
+        place = llvm.find_library(path)
+        if not place:
+            why = "%s comes without a libLLVM that can be loaded" % name
+            continue
+        library = llvm.Library(place)
+        if library.version() >= OLDEST:
+            return path, library, ""
+        why = "%s is older than %d" % (name, OLDEST)
+    return None, None, why
+
+
+def read_text(path):
+    """The text of a file, nothing if there is none."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read()
+    except FileNotFoundError:
+        return ""
+
+
+class Host:
+    """The compiler for the cpu, and what it makes of a source."""
+
+    def __init__(self, toolchain):
+        self.toolchain = toolchain
+        self.cxx = toolchain.cxx
+        self.macros = set()
+        self.files = set()
+        self.clang, self.library, self.why_not = find_clang(toolchain.options)
+        if self.clang and not toolchain.options.cxx:
+            self.cxx = [self.clang]
+
+    def ask(self):
+        """Learns what machine the compiler makes code for."""
+        result = self.toolchain.execute(self.cxx + ["-dM", "-E", "-x", "c++", os.devnull])
+        if result.returncode != 0:
+            raise RillccError("%s does not work:\n%s" % (self.cxx[0], result.stderr.rstrip()))
+        self.macros = set(re.findall(r"#define (\w+)", result.stdout))
+
+    def targets(self):
+        return X86_TARGETS if "__x86_64__" in self.macros else (platform.machine(),)
+
+    def flags(self, target):
+        flags = self.march(target)
+        if self.clang:
+            flags += ["-fdeclspec", "-DRILL_REGIONS=1", "-Werror=undefined-internal"]
+        return ["-x", "c++", *FLAGS, *flags, *self.toolchain.common]
+
+    def read(self):
+        """What the source holds, by the compiler's word; and the files that it is made of."""
+        toolchain = self.toolchain
+        output, depfile = toolchain.path("notes.o"), toolchain.path("notes.d")
+        flags = ["-O0" if flag == "-O3" else flag for flag in self.flags(self.targets()[0])]
+        command = self.cxx + flags + ["-w", "-DRILL_NOTES=1", "-c", "-MMD", "-MF", depfile, "-MT", "x", "-o", output]
+        result = toolchain.execute(command + [toolchain.source])
+        if result.returncode != 0:
+            sys.stderr.write(result.stderr)
+            raise RillccError("%s refuses it" % os.path.basename(self.cxx[0]), toolchain.source)
+        headers = bool(toolchain.options.type_headers)
+        self.files = toolchain.read_depfile(depfile)
+        return notes.read(output, toolchain.source, headers), self.files
+
+    def compile(self, target, output, depfile):
+        """Compiles the image for one target; gives the compiler's result, and a note for each kernel."""
+        if self.clang:
+            return self.compile_regions(target, output, depfile)
+        return self.compile_loops(target, output, depfile)
+
+    # With clang
+
+    def compile_regions(self, target, output, depfile):
+        toolchain = self.toolchain
+        source, cut = output + ".bc", output + ".cut.bc"
+        flags = self.flags(target) + STACK_FLAGS + ["-Xclang", "-disable-llvm-passes", "-emit-llvm", "-c"]
+        done = toolchain.execute(self.cxx + flags + ["-MMD", "-MF", depfile, "-o", source, toolchain.source])
+        if done.returncode != 0:
+            return done, {}
+        forms, arrays = spmd.rewrite(self.library, source, cut)
+        assembly = output + ".s"
+        flags = [*FLAGS, *self.march(target), *STACK_FLAGS, "-fstack-usage", "-S", "-o", assembly, "-x", "ir", cut]
+        made = toolchain.execute(self.cxx + flags)
+        made.stderr = done.stderr + made.stderr
+        if made.returncode != 0:
+            return made, {}
+        return self.link(target, assembly, output, made, arrays), forms
+
+    # Without
+
+    def compile_loops(self, target, output, depfile):
+        toolchain = self.toolchain
+        assembly = output + ".s"
+        flags = self.flags(target) + STACK_FLAGS + ["-S", "-MMD", "-MF", depfile]
+        flags.append("-DRILL_HELPERS_READ_INDEX=%d" % self.mentions(HELPER))
+        flags += ["-fstack-usage"] if "__clang__" in self.macros else ["-fcallgraph-info=su", "-fno-gnu-unique"]
+        command = self.cxx + flags + ["-o", assembly, toolchain.source, "-DRILL_LOOPS=%d" % (not toolchain.options.fibers)]
+        done = toolchain.execute(command)
+        meeting = set()
+        if done.returncode == 0 and not toolchain.options.fibers:
+            meeting = self.find_meeting(assembly)
+        if meeting:
+            done = toolchain.execute(command + ["-DRILL_MEETS_%s=1" % name for name in sorted(meeting)])
+        if done.returncode != 0:
+            return done, {}
+        if toolchain.options.fibers:
+            meeting = {kernel.name for kernel in toolchain.unit.kernels}
+        forms = {kernel.name: "a loop over the threads" for kernel in toolchain.unit.kernels}
+        forms.update(dict.fromkeys(meeting, "fibers: %s" % self.why_not))
+        return self.link(target, assembly, output, done, {}), forms
+
+    def find_meeting(self, assembly):
+        """The kernels whose threads may meet, by what the compiler made of them."""
+        symbols = stacks.read(read_text(assembly), "")
+        meeting = set()
+        for kernel in self.toolchain.unit.kernels:
+            for form in stacks.find_forms(symbols, kernel):
+                reached = (name for group in stacks.components(symbols, form) for name in group)
+                if any("rill_host_meet" in name for name in reached):
+                    meeting.add(kernel.name)
+        return meeting
+
+    # Both
+
+    def march(self, target):
+        return ["-march=" + target] if target in X86_TARGETS else []
+
+    def link(self, target, assembly, output, done, arrays):
+        """Makes the image of what was compiled, with a table of the stacks that its kernels need."""
+        sizes = "".join(read_text(assembly[:-1] + suffix) for suffix in ("ci", "su"))
+        table = stacks.table(self.toolchain.unit.kernels, read_text(assembly), sizes, arrays)
+        with open(assembly, "a", encoding="utf-8") as file:
+            file.write(table)
+        linked = self.toolchain.execute(self.cxx + self.march(target) + LINK_FLAGS + ["-o", output, assembly])
+        linked.stderr = done.stderr + linked.stderr
+        return linked
+
+    def mentions(self, words):
+        """Whether the source, or a header that is neither the system's nor this dialect's, has one of these words."""
+        for path in self.files:
+            if os.sep + os.path.join("rill", "device") + os.sep in path:
+                continue
+            with open(path, encoding="utf-8", errors="replace") as file:
+                if words.search(file.read()):
+                    return True
+        return False

@@ -1,0 +1,173 @@
+"""A function of LLVM's: its blocks and instructions, and the few ways in which rillcc changes them."""
+
+import ctypes
+
+from . import llvm
+
+PURE = {llvm.ADD, llvm.SUB, llvm.MUL, llvm.SHL, llvm.LSHR, llvm.ASHR, llvm.AND, llvm.OR, llvm.XOR, llvm.GEP}
+PURE |= set(range(30, 42)) | {60, llvm.ICMP, 43, llvm.SELECT, llvm.FREEZE}  # casts, both comparisons
+PURE |= {9, 11, 13, 16, 19, 66, 50, 51, 52, 53, 54}  # of floats, of vectors and structs
+DIVISIONS = {llvm.UDIV, llvm.SDIV, llvm.UREM, llvm.SREM}
+
+
+class Module:
+    """Bitcode that was read, and what is often needed of it."""
+
+    def __init__(self, library, path):
+        self.lib = library
+        self.context = library.ContextCreate()
+        buffer, message, module = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
+        if library.CreateMemoryBufferWithContentsOfFile(path.encode(), ctypes.byref(buffer), ctypes.byref(message)):
+            raise OSError(ctypes.string_at(message.value).decode())
+        if library.ParseBitcodeInContext2(self.context, buffer, ctypes.byref(module)):
+            raise ValueError("what clang wrote is no bitcode")
+        self.handle = module.value
+        self.i1 = library.Int1TypeInContext(self.context)
+        self.i8 = library.Int8TypeInContext(self.context)
+        self.i16 = library.Int16TypeInContext(self.context)
+        self.i32 = library.Int32TypeInContext(self.context)
+        self.i64 = library.Int64TypeInContext(self.context)
+        self.pointer = library.PointerTypeInContext(self.context, 0)
+        self.void = library.VoidTypeInContext(self.context)
+        self.layout = library.GetModuleDataLayout(self.handle)
+
+    def close(self):
+        self.lib.DisposeModule(self.handle)
+        self.lib.ContextDispose(self.context)
+
+    def run_passes(self, text):
+        options = self.lib.CreatePassBuilderOptions()
+        error = self.lib.RunPasses(self.handle, text.encode(), None, options)
+        self.lib.DisposePassBuilderOptions(options)
+        if error:
+            raise ValueError(ctypes.string_at(self.lib.GetErrorMessage(error)).decode())
+
+    def functions(self):
+        return self.chain(self.lib.GetFirstFunction(self.handle), self.lib.GetNextFunction)
+
+    def function(self, name):
+        return self.lib.GetNamedFunction(self.handle, name.encode())
+
+    def write(self, path):
+        if self.lib.WriteBitcodeToFile(self.handle, path.encode()):
+            raise OSError("cannot write %s" % path)
+
+    def number(self, value, kind=None):
+        return self.lib.ConstInt(kind or self.i32, value & (2**64 - 1), 0)
+
+    def attribute(self, name, value=0):
+        kind = self.lib.GetEnumAttributeKindForName(name.encode(), len(name))
+        return self.lib.CreateEnumAttribute(self.context, kind, value)
+
+    @staticmethod
+    def chain(first, following):
+        found = []
+        while first:
+            found.append(first)
+            first = following(first)
+        return found
+
+    # Values
+
+    def name(self, value):
+        size = ctypes.c_size_t()
+        return self.lib.GetValueName2(value, ctypes.addressof(size)).decode()
+
+    def users(self, value):
+        uses = self.chain(self.lib.GetFirstUse(value), self.lib.GetNextUse)
+        return [self.lib.GetUser(use) for use in uses]
+
+    def opcode(self, instruction):
+        return self.lib.GetInstructionOpcode(instruction)
+
+    def operands(self, instruction):
+        return [self.lib.GetOperand(instruction, i) for i in range(self.lib.GetNumOperands(instruction))]
+
+    def arguments(self, call):
+        return [self.lib.GetOperand(call, i) for i in range(self.lib.GetNumArgOperands(call))]
+
+    def callee(self, call):
+        """The function that a call names, or None."""
+        return self.lib.IsAFunction(self.lib.GetCalledValue(call))
+
+    def constant(self, value):
+        """The number that a value is, or None."""
+        return self.lib.ConstIntGetZExtValue(value) if self.lib.IsAConstantInt(value) else None
+
+    def text(self, value):
+        pointer = self.lib.PrintValueToString(value)
+        text = ctypes.string_at(pointer).decode()
+        self.lib.DisposeMessage(pointer)
+        return text
+
+    # Blocks
+
+    def blocks(self, function):
+        return self.chain(self.lib.GetFirstBasicBlock(function), self.lib.GetNextBasicBlock)
+
+    def instructions(self, block):
+        return self.chain(self.lib.GetFirstInstruction(block), self.lib.GetNextInstruction)
+
+    def phis(self, block):
+        found = []
+        for instruction in self.instructions(block):
+            if self.opcode(instruction) != llvm.PHI:
+                break
+            found.append(instruction)
+        return found
+
+    def incoming(self, phi):
+        """(value, block) for each way into a phi's block."""
+        numbers = range(self.lib.CountIncoming(phi))
+        return [(self.lib.GetIncomingValue(phi, i), self.lib.GetIncomingBlock(phi, i)) for i in numbers]
+
+    def terminator(self, block):
+        return self.lib.GetBasicBlockTerminator(block)
+
+    def successors(self, block):
+        end = self.terminator(block)
+        return [self.lib.GetSuccessor(end, i) for i in range(self.lib.GetNumSuccessors(end))]
+
+    def predecessors(self, block):
+        ends = set(self.users(self.lib.BasicBlockAsValue(block)))
+        return [self.lib.GetInstructionParent(end) for end in ends if self.lib.IsATerminatorInst(end)]
+
+    def redirect(self, block, old, new):
+        """Makes what went from a block to `old` go to `new`; phis are the caller's."""
+        end = self.terminator(block)
+        for i in range(self.lib.GetNumSuccessors(end)):
+            if self.lib.GetSuccessor(end, i) == old:
+                self.lib.SetSuccessor(end, i, new)
+
+    def new_block(self, function, name, before=None):
+        if before:
+            return self.lib.InsertBasicBlockInContext(self.context, before, name.encode())
+        return self.lib.AppendBasicBlockInContext(self.context, function, name.encode())
+
+    def split(self, block, last, builder):
+        """Moves what a block begins with, up to the instruction `last`, into a new block in front of it, which gets
+        what went to the block; gives the new one.  (Phis of what comes after name the block, so the end stays.)"""
+        head = self.new_block(None, "", before=block)
+        for other in self.predecessors(block):
+            self.redirect(other, block, head)
+        for instruction in self.instructions(block):
+            self.lib.InstructionRemoveFromParent(instruction)
+            self.lib.PositionBuilderAtEnd(builder, head)
+            self.lib.InsertIntoBuilder(builder, instruction)
+            if instruction == last:
+                break
+        self.lib.PositionBuilderAtEnd(builder, head)
+        self.lib.BuildBr(builder, block)
+        return head
+
+    def replace_phi(self, phi, changes, builder):
+        """Makes a phi anew with the ways that `changes`, a function of (value, block), gives."""
+        lib = self.lib
+        lib.PositionBuilderBefore(builder, phi)
+        new = lib.BuildPhi(builder, lib.TypeOf(phi), b"")
+        ways = [changes(value, block) for value, block in self.incoming(phi)]
+        ways = [(new if value == phi else value, block) for value, block in ways]
+        lib.AddIncoming(new, llvm.array([v for v, _ in ways]), llvm.array([b for _, b in ways]), len(ways))
+        lib.ReplaceAllUsesWith(phi, new)
+        lib.InstructionEraseFromParent(phi)
+        return new

@@ -1,0 +1,278 @@
+"""LLVM's C interface, as much of it as rillcc needs: reading bitcode, walking through it, changing it, writing it.
+
+Values, types, blocks and modules are numbers (addresses of LLVM's own objects).  The library is the one that the clang in
+use is linked with, so that both speak the same version of bitcode.
+"""
+
+import ctypes
+import glob
+import os
+import re
+
+from .errors import RillccError
+
+# Opcodes, of llvm-c/Core.h.
+RET, BR, SWITCH, INDIRECT_BR, UNREACHABLE, CALL_BR, INVOKE, RESUME = 1, 2, 3, 4, 7, 67, 5, 58
+ADD, SUB, MUL, UDIV, SDIV, UREM, SREM = 8, 10, 12, 14, 15, 17, 18
+SHL, LSHR, ASHR, AND, OR, XOR = 20, 21, 22, 23, 24, 25
+ALLOCA, LOAD, STORE, GEP = 26, 27, 28, 29
+TRUNC, ZEXT, SEXT = 30, 31, 32
+BIT_CAST, ADDR_SPACE_CAST = 41, 60
+ICMP, PHI, CALL, SELECT, FREEZE = 42, 44, 45, 46, 68
+FENCE, ATOMIC_CMPXCHG, ATOMIC_RMW = 55, 56, 57
+EQ, NE, UGT, UGE, ULT, ULE, SGT, SGE, SLT, SLE = range(32, 42)
+FUNCTION_INDEX = -1 & 0xFFFFFFFF
+INTERNAL_LINKAGE = 8
+
+POINTER, INT, UINT, BOOL, TEXT = ctypes.c_void_p, ctypes.c_ulonglong, ctypes.c_uint, ctypes.c_int, ctypes.c_char_p
+
+# name: (result, arguments), in letters: p pointer, u unsigned, i 64 bits, b bool, s text, v nothing
+SIGNATURES = {
+    "AddAttributeAtIndex": "vpup",
+    "AddCallSiteAttribute": "vpup",
+    "AddCase": "vppp",
+    "AddFunction": "ppsp",
+    "AddIncoming": "vpppu",
+    "AppendBasicBlockInContext": "ppps",
+    "ArrayType2": "ppi",
+    "BasicBlockAsValue": "pp",
+    "BlockAddress": "ppp",
+    "BuildAdd": "pppps",
+    "BuildAlloca": "ppps",
+    "BuildAnd": "pppps",
+    "BuildArrayAlloca": "pppps",
+    "BuildBr": "ppp",
+    "BuildCall2": "ppppp" + "us",
+    "BuildCondBr": "ppppp",
+    "BuildFreeze": "ppps",
+    "BuildGEP2": "pppppus",
+    "BuildICmp": "ppupps",
+    "BuildLoad2": "pppps",
+    "BuildMul": "pppps",
+    "BuildNSWAdd": "pppps",
+    "BuildNUWAdd": "pppps",
+    "BuildOr": "pppps",
+    "BuildPhi": "ppps",
+    "BuildRetVoid": "pp",
+    "BuildSExt": "pppps",
+    "BuildSelect": "ppppps",
+    "BuildStore": "pppp",
+    "BuildSub": "pppps",
+    "BuildSwitch": "ppppu",
+    "BuildTrunc": "pppps",
+    "BuildUDiv": "pppps",
+    "BuildURem": "pppps",
+    "BuildUnreachable": "pp",
+    "BuildXor": "pppps",
+    "BuildZExt": "pppps",
+    "ConstInt": "ppib",
+    "ConstIntGetZExtValue": "ip",
+    "ConstNull": "pp",
+    "ContextCreate": "p",
+    "ContextDispose": "vp",
+    "CountBasicBlocks": "up",
+    "CountIncoming": "up",
+    "CountParams": "up",
+    "CreateBuilderInContext": "pp",
+    "CreateEnumAttribute": "ppui",
+    "CreateMemoryBufferWithContentsOfFile": "bspp",
+    "CreatePassBuilderOptions": "p",
+    "CreateStringAttribute": "ppsusu",
+    "DeleteBasicBlock": "vp",
+    "DisposeBuilder": "vp",
+    "DisposeErrorMessage": "vp",
+    "DisposeMemoryBuffer": "vp",
+    "DisposeMessage": "vp",
+    "DisposeModule": "vp",
+    "DisposePassBuilderOptions": "vp",
+    "DoubleTypeInContext": "pp",
+    "FloatTypeInContext": "pp",
+    "FunctionType": "pppub",
+    "GetAllocatedType": "pp",
+    "GetAlignment": "up",
+    "GetArrayLength2": "ip",
+    "GetBasicBlockName": "sp",
+    "GetBasicBlockParent": "pp",
+    "GetBasicBlockTerminator": "pp",
+    "GetCalledFunctionType": "pp",
+    "GetCalledValue": "pp",
+    "GetCondition": "pp",
+    "GetConstOpcode": "up",
+    "GetDebugLocFilename": "spp",
+    "GetDebugLocLine": "up",
+    "GetElementType": "pp",
+    "GetEntryBasicBlock": "pp",
+    "GetEnumAttributeAtIndex": "ppuu",
+    "GetEnumAttributeKindForName": "usi",
+    "GetEnumAttributeValue": "ip",
+    "GetErrorMessage": "pp",
+    "GetFirstBasicBlock": "pp",
+    "GetFirstFunction": "pp",
+    "GetFirstGlobal": "pp",
+    "GetFirstInstruction": "pp",
+    "GetFirstUse": "pp",
+    "GetGlobalParent": "pp",
+    "GetICmpPredicate": "up",
+    "GetIncomingBlock": "ppu",
+    "GetIncomingValue": "ppu",
+    "GetInitializer": "pp",
+    "GetInsertBlock": "pp",
+    "GetInstructionCallConv": "up",
+    "GetInstructionOpcode": "up",
+    "GetInstructionParent": "pp",
+    "GetIntTypeWidth": "up",
+    "GetIntrinsicID": "up",
+    "GetLinkage": "up",
+    "GetMDKindIDInContext": "upsu",
+    "GetMetadata": "ppu",
+    "GetModuleContext": "pp",
+    "GetModuleDataLayout": "pp",
+    "GetNamedFunction": "pps",
+    "GetNamedGlobal": "pps",
+    "GetNextBasicBlock": "pp",
+    "GetNextFunction": "pp",
+    "GetNextGlobal": "pp",
+    "GetNextInstruction": "pp",
+    "GetNextUse": "pp",
+    "GetNumArgOperands": "up",
+    "GetNumOperands": "bp",
+    "GetNumSuccessors": "up",
+    "GetOperand": "ppu",
+    "GetOrdering": "up",
+    "GetParam": "ppu",
+    "GetReturnType": "pp",
+    "GetSection": "sp",
+    "GetSuccessor": "ppu",
+    "GetTypeKind": "up",
+    "GetUndef": "pp",
+    "GetUser": "pp",
+    "GetValueName2": "spp",
+    "GlobalGetValueType": "pp",
+    "InsertBasicBlockInContext": "ppps",
+    "InsertIntoBuilder": "vpp",
+    "InstructionClone": "pp",
+    "InstructionEraseFromParent": "vp",
+    "InstructionRemoveFromParent": "vp",
+    "Int16TypeInContext": "pp",
+    "Int1TypeInContext": "pp",
+    "Int32TypeInContext": "pp",
+    "Int64TypeInContext": "pp",
+    "Int8TypeInContext": "pp",
+    "IsAAllocaInst": "pp",
+    "IsAArgument": "pp",
+    "IsABasicBlock": "pp",
+    "IsACallInst": "pp",
+    "IsAConstant": "pp",
+    "IsAConstantExpr": "pp",
+    "IsAConstantInt": "pp",
+    "IsAFunction": "pp",
+    "IsAGlobalValue": "pp",
+    "IsAGlobalVariable": "pp",
+    "IsAInlineAsm": "pp",
+    "IsAInstruction": "pp",
+    "AddGlobal": "ppps",
+    "SetGlobalConstant": "vpb",
+    "ConstStringInContext2": "ppsib",
+    "ConstReal": "ppd",
+    "BuildURem": "pppps",
+    "SetNUW": "vpb",
+    "SetNSW": "vpb",
+    "SetCurrentDebugLocation2": "vpp",
+    "InstructionGetDebugLoc": "pp",
+    "DeleteFunction": "vp",
+    "BuildMemSet": "ppppp" + "u",
+    "IsATerminatorInst": "pp",
+    "IsConditional": "bp",
+    "IsConstant": "bp",
+    "IsDeclaration": "bp",
+    "IsThreadLocal": "bp",
+    "GetVolatile": "bp",
+    "MDNodeInContext2": "pppi",
+    "MetadataReplaceAllUsesWith": "vpp",
+    "MDStringInContext2": "ppsi",
+    "MetadataAsValue": "ppp",
+    "MoveBasicBlockAfter": "vpp",
+    "MoveBasicBlockBefore": "vpp",
+    "ParseBitcodeInContext2": "bppp",
+    "PointerTypeInContext": "ppu",
+    "PositionBuilderAtEnd": "vpp",
+    "PositionBuilderBefore": "vpp",
+    "PrintModuleToString": "pp",
+    "PrintValueToString": "pp",
+    "RemoveEnumAttributeAtIndex": "vpuu",
+    "ReplaceAllUsesWith": "vpp",
+    "RunPasses": "ppspp",
+    "SetAlignment": "vpu",
+    "SetInitializer": "vpp",
+    "SetLinkage": "vpu",
+    "SetMetadata": "vpup",
+    "SetOperand": "vpup",
+    "SetSuccessor": "vpup",
+    "SizeOfTypeInBits": "ipp",
+    "StoreSizeOfType": "ipp",
+    "ABISizeOfType": "ipp",
+    "ABIAlignmentOfType": "upp",
+    "TemporaryMDNode": "pppi",
+    "TypeOf": "pp",
+    "ValueAsMetadata": "pp",
+    "VerifyFunction": "bpu",
+    "VerifyModule": "bpup",
+    "VoidTypeInContext": "pp",
+    "WriteBitcodeToFile": "bps",
+}
+LETTERS = {"p": POINTER, "u": UINT, "i": INT, "b": BOOL, "s": TEXT, "v": None, "d": ctypes.c_double}
+
+
+def find_library(clang):
+    """The libLLVM that this clang is linked with, or None: some are linked with all of it inside."""
+    folder = os.path.dirname(os.path.dirname(os.path.realpath(clang)))
+    version = re.search(r"-(\d+)$", os.path.realpath(clang)) or re.search(r"llvm-(\d+)", folder)
+    places = [os.path.join(folder, "lib", "libLLVM*.so*"), os.path.join(folder, "lib64", "libLLVM*.so*")]
+    if version:
+        for name in ("libLLVM.so.%s.*", "libLLVM-%s.so*"):
+            places.append(os.path.join("/usr/lib*/*-linux-gnu*", name % version.group(1)))
+            places.append(os.path.join("/usr/lib*", name % version.group(1)))
+    for place in places:
+        found = sorted(glob.glob(place))
+        if found:
+            return found[0]
+    return None
+
+
+# What LLVM 15 has under another name, or not at all: then it is only the optimizer that knows less.
+OLD = {"ArrayType2": "ArrayType", "ConstStringInContext2": "ConstStringInContext", "SetNUW": None, "SetNSW": None}
+
+
+class Library:
+    """The functions, without the LLVM before their names, as attributes."""
+
+    def __init__(self, path):
+        self.path = path
+        try:
+            self.library = ctypes.CDLL(path)
+        except OSError as error:
+            raise RillccError("cannot load %s: %s" % (path, error)) from error
+
+    def __getattr__(self, name):
+        there = name if hasattr(self.library, "LLVM" + name) else OLD.get(name, name)
+        if there is None:
+            function = lambda *arguments: None  # noqa: E731
+        else:
+            function = getattr(self.library, "LLVM" + there)
+            letters = SIGNATURES[name]
+            function.restype = LETTERS[letters[0]]
+            function.argtypes = [LETTERS[letter] for letter in letters[1:]]
+        setattr(self, name, function)
+        return function
+
+    def version(self):
+        if not hasattr(self.library, "LLVMGetVersion"):  # before 16
+            found = re.search(r"libLLVM-(\d+)", os.path.realpath(self.path))
+            return int(found.group(1)) if found else 0
+        numbers = [ctypes.c_uint() for _ in range(3)]
+        self.library.LLVMGetVersion(*[ctypes.byref(number) for number in numbers])
+        return numbers[0].value
+
+
+def array(values):
+    return (POINTER * max(len(values), 1))(*values)

@@ -1,0 +1,403 @@
+"""Cuts what one thread of a block does into regions, each of which the threads of a block can execute one after another.
+
+The function is one thread's program.  At some points, *sync_points*, threads wait for one another: barriers, and what the
+lanes of a warp do uniform.  A *cut* is a block where a region begins; a region is what can be reached from its cut
+without coming to another one.  Cuts are
+
+- where the program begins, and what follows a sync;
+- branches around sync_points that all threads take alike, and what they lead to: executed once for the block;
+- blocks that are reached from two regions: so each block is in one region, and a region is entered at its cut only.
+
+A cut where there is no sync changes nothing: any order of the threads between two sync_points is a right one, and each
+thread's own order stays.
+
+A block is *uniform* if all threads that have not ended come to it at the same time: what decides about coming there is
+the same for all.  A value is *uniform* if it is the same for all threads: it is kept once.  docs/ARCHITECTURE.md has
+the argument.
+"""
+
+from dataclasses import dataclass, field
+from typing import Optional
+
+from . import flow, llvm
+from .ir import DIVISIONS, PURE
+
+FREE, BARRIER, WARP, WARP_ANY = range(4)  # what a cut waits for: the numbers of rill/device/host_regions.h
+
+# What the header gives up to be replaced here.
+BEGIN = "rill_ir_begin"
+THREAD = ("rill_ir_thread_x", "rill_ir_thread_y", "rill_ir_thread_z", "rill_ir_thread")
+BLOCK = tuple("rill_ir_%s_%s" % (what, axis) for what in ("block", "block_dim", "grid_dim") for axis in "xyz")
+BLOCK += ("rill_ir_shared",)
+
+
+@dataclass(frozen=True)
+class SyncPoint:
+    waits: int
+    helper: str = ""  # of the header: what is done when they have met
+    mask: Optional[int] = None  # the argument that says which lanes
+
+
+SYNC_POINTS = {
+    "rill_ir_barrier": SyncPoint(BARRIER),
+    "rill_ir_barrier_count": SyncPoint(BARRIER, "rill_sched_count"),
+    "rill_ir_warp_sync": SyncPoint(WARP, "", 0),
+    "rill_ir_ballot": SyncPoint(WARP, "rill_sched_ballot", 1),
+    "rill_ir_active": SyncPoint(WARP_ANY, "rill_sched_active"),
+    "rill_ir_shuffle32": SyncPoint(WARP, "rill_sched_shuffle32", 4),
+    "rill_ir_shuffle64": SyncPoint(WARP, "rill_sched_shuffle64", 4),
+}
+MARKERS = set(THREAD) | set(BLOCK) | set(SYNC_POINTS) | {BEGIN}
+
+
+class Refused(Exception):
+    """Why a kernel cannot be cut."""
+
+
+@dataclass(eq=False)
+class Region:
+    number: int
+    entry: int
+    blocks: list
+    uniform: bool
+    sync: Optional[int] = None  # the call behind which it begins
+    waits: int = FREE
+    exits: list = field(default_factory=list)  # regions, each once
+    ends: bool = False  # a thread may end in it
+    scalar: bool = False  # executed once for the block
+
+
+class Finder:
+    def __init__(self, module, function):
+        self.m = module
+        self.lib = module.lib
+        self.function = function
+        self.builder = self.lib.CreateBuilderInContext(module.context)
+        self.sync_points = {}  # block that ends in one: the call
+        self.prologue = set()  # values that are computed before the threads begin
+        self.varying = set()
+        self.divergent = set()  # blocks that threads come to at different times
+        self.branches = set()  # blocks that are a branch, executed once
+
+    def close(self):
+        self.lib.DisposeBuilder(self.builder)
+
+    def find(self):
+        self.find_prologue()
+        self.find_sync_points()
+        self.read()
+        self.find_uniform()
+        for block in [b for b in self.order if self.is_hoisted(b)]:
+            self.hoist(block)
+        self.read()
+        self.find_uniform()
+        self.separate()
+        self.read()
+        self.find_uniform()
+        self.find_regions()
+
+    # What every thread starts from
+
+    def calls(self, name):
+        marker = self.m.function(name)
+        inside = self.function
+        users = self.m.users(marker) if marker else []
+        return [call for call in users if self.lib.GetBasicBlockParent(self.lib.GetInstructionParent(call)) == inside]
+
+    def find_prologue(self):
+        begins = self.calls(BEGIN)
+        entry = self.lib.GetEntryBasicBlock(self.function)
+        if len(begins) != 1 or self.lib.GetInstructionParent(begins[0]) != entry:
+            raise Refused("its arguments are not read in one piece")
+        self.start = self.m.split(entry, begins[0], self.builder)
+        values = self.m.arguments(begins[0])
+        for name, value in zip(BLOCK, values):
+            for call in self.calls(name):
+                self.lib.ReplaceAllUsesWith(call, value)
+                self.lib.InstructionEraseFromParent(call)
+        self.size = values[3:6]
+        self.dynamic_shared = values[9]
+        self.lib.InstructionEraseFromParent(begins[0])
+        for block in self.m.blocks(self.function):
+            for instruction in self.m.instructions(block):
+                if self.lib.IsAAllocaInst(instruction) and block != self.start:
+                    raise Refused("it takes memory of its stack as it goes")
+        self.prologue = set(self.m.instructions(self.start))
+
+    def find_sync_points(self):
+        for block in self.m.blocks(self.function):
+            for instruction in self.m.instructions(block):
+                name = self.marker(instruction)
+                if name in SYNC_POINTS:
+                    self.own_arguments(instruction)
+                    self.sync_points[self.m.split(block, instruction, self.builder)] = instruction
+
+    def own_arguments(self, call):
+        """Makes values of indices that are exchanged: only values have places where others can look."""
+        for i, argument in enumerate(self.m.arguments(call)):
+            if self.lib.IsAInstruction(argument) and self.marker(argument) in THREAD:
+                self.lib.PositionBuilderBefore(self.builder, call)
+                self.lib.SetOperand(call, i, self.lib.BuildFreeze(self.builder, argument, b""))
+
+    def marker(self, instruction):
+        """The name of the function of MARKERS that is called; else None."""
+        if not self.lib.IsACallInst(instruction):
+            return None
+        callee = self.m.callee(instruction)
+        name = self.m.name(callee) if callee else ""
+        return name if name in MARKERS else None
+
+    # The graph
+
+    def read(self):
+        self.body = self.m.successors(self.start)[0]
+        blocks = [block for block in self.m.blocks(self.function) if block != self.start]
+        self.successors = {block: list(dict.fromkeys(self.m.successors(block))) for block in blocks}
+        for block in blocks:
+            if self.m.opcode(self.m.terminator(block)) not in (llvm.BR, llvm.SWITCH, llvm.RET, llvm.UNREACHABLE):
+                raise Refused("it has a jump that cannot be followed")
+        self.order = list(reversed(flow.postorder(self.successors, self.body)))
+        self.successors = {block: self.successors[block] for block in self.order}
+        self.predecessors = flow.reverse(self.successors)
+        self.instructions = {block: self.m.instructions(block) for block in self.order}
+        self.block_of = {i: block for block, inside in self.instructions.items() for i in inside}
+        self.sync_points = {block: call for block, call in self.sync_points.items() if block in self.successors}
+        # Blocks from which threads may come to a sync.
+        self.syncing = flow.reachable(self.predecessors, list(self.sync_points))
+
+    def postdominators(self, graph):
+        """Of a graph in which some go around for ever, which is left at its sync_points then."""
+        exits = [block for block, others in graph.items() if not others]
+        leaving = flow.reachable(flow.reverse(graph), exits)
+        exits += [block for block in graph if block not in leaving and block in self.sync_points]
+        return flow.postdominators(graph, exits)
+
+    # What is the same for all threads
+
+    def is_outside(self, value):
+        """Whether a value was there before the threads began, or is a constant."""
+        return value not in self.block_of
+
+    def is_pure_call(self, call):
+        """Whether a call gives the same for the same, and does nothing else."""
+        callee = self.m.callee(call)
+        if not callee or self.marker(call):
+            return False
+        kind = self.lib.GetEnumAttributeKindForName(b"memory", 6)
+        found = self.lib.GetEnumAttributeAtIndex(callee, llvm.FUNCTION_INDEX, kind) if kind else None
+        if found is not None:
+            return self.lib.GetEnumAttributeValue(found) == 0
+        kind = self.lib.GetEnumAttributeKindForName(b"readnone", 8)
+        return bool(kind and self.lib.GetEnumAttributeAtIndex(callee, llvm.FUNCTION_INDEX, kind))
+
+    def is_argument_load(self, instruction):
+        """Whether it reads the memory of the arguments, which nobody writes while the kernel runs."""
+        if self.m.opcode(instruction) != llvm.LOAD or self.lib.GetVolatile(instruction):
+            return False
+        return self.base(self.lib.GetOperand(instruction, 0)) in self.argument_memory
+
+    def base(self, pointer):
+        while self.lib.IsAInstruction(pointer) and self.m.opcode(pointer) == llvm.GEP:
+            pointer = self.lib.GetOperand(pointer, 0)
+        return pointer
+
+    def find_argument_memory(self):
+        """The block, its grid, the array of pointers to arguments, and what those point to; not the block's dynamic
+        shared memory, whose place stands beside them."""
+        depths = {self.lib.GetParam(self.function, 0): 0}
+        for value in self.m.instructions(self.start):
+            if value == self.dynamic_shared:
+                continue
+            if self.m.opcode(value) == llvm.LOAD and self.lib.TypeOf(value) == self.m.pointer:
+                depth = depths.get(self.base(self.lib.GetOperand(value, 0)))
+                if depth is not None and depth < 3:
+                    depths[value] = depth + 1
+        return set(depths)
+
+    def is_varying(self, instruction, block):
+        opcode = self.m.opcode(instruction)
+        if opcode == llvm.PHI:
+            ways = self.m.incoming(instruction)
+            if block in self.divergent or any(other in self.divergent for _, other in ways):
+                return True
+            return any(value in self.varying for value, _ in ways)
+        if block in self.sync_points and self.sync_points[block] == instruction:
+            return self.marker(instruction) != "rill_ir_barrier_count" or block in self.divergent
+        if opcode == llvm.CALL:
+            if not self.is_pure_call(instruction):
+                return True
+        elif opcode == llvm.LOAD:
+            if not self.is_argument_load(instruction):
+                return True
+        elif opcode not in PURE and opcode not in DIVISIONS and opcode not in (llvm.BR, llvm.SWITCH):
+            return opcode not in (llvm.RET, llvm.UNREACHABLE)
+        return any(operand in self.varying for operand in self.m.operands(instruction))
+
+    def find_uniform(self):
+        self.argument_memory = self.find_argument_memory()
+        self.varying, self.divergent = set(self.private_memory()), set()
+        parted = set()
+        syncing = {block: [s for s in self.successors[block] if s in self.syncing] for block in self.syncing}
+        self.after = (self.postdominators(self.successors), self.postdominators(syncing))
+        changed = True
+        while changed:
+            changed = False
+            for block in self.order:
+                for instruction in self.instructions[block]:
+                    if instruction not in self.varying and self.is_varying(instruction, block):
+                        self.varying.add(instruction)
+                        changed = True
+                end = self.instructions[block][-1]
+                if end in self.varying and len(self.successors[block]) > 1 and block not in parted:
+                    parted.add(block)
+                    self.part(block, syncing)
+                    changed = True
+            more = {b for b in flow.reachable(self.successors, self.ways_out()) if b not in self.syncing} - self.divergent
+            if more:
+                self.divergent |= more
+                changed = True
+
+    def ways_out(self):
+        """Where threads that are divergent leave what leads to sync_points: they come there one by one."""
+        return [s for b in self.divergent & self.syncing for s in self.successors[b] if s not in self.syncing]
+
+    def part(self, block, syncing):
+        """Threads part here: they are divergent until all must come uniform again."""
+        whole, sync = self.after
+        if block not in self.syncing:
+            end = whole.get(block, flow.EXIT)
+            self.divergent |= flow.reachable(self.successors, self.successors[block], {end}) - {end}
+            return
+        if len(syncing[block]) > 1:
+            end = sync.get(block, flow.EXIT)
+            between = flow.reachable(syncing, syncing[block], {end}) - {end}
+            if any(self.is_barrier(other) for other in between):
+                # Some may wait here for others that do not come.
+                between = flow.reachable(self.successors, syncing[block])
+            self.divergent |= between
+        leave = [s for s in self.successors[block] if s not in self.syncing]
+        self.divergent |= flow.reachable(self.successors, leave)
+
+    def private_memory(self):
+        """The variables on the stack, of which each thread has its own, and what points into them."""
+        found = {}
+        for value in self.m.instructions(self.start):
+            if self.lib.IsAAllocaInst(value):
+                found[value] = True
+            elif any(operand in found for operand in self.m.operands(value)):
+                if self.m.opcode(value) not in PURE:
+                    raise Refused("something is stored before the threads begin")
+                found[value] = True
+        return found
+
+    def is_barrier(self, block):
+        """Whether a block ends where the whole block of threads waits."""
+        call = self.sync_points.get(block)
+        return call is not None and SYNC_POINTS[self.marker(call)].waits == BARRIER
+
+    # Branches that are executed once
+
+    def is_hoisted(self, block):
+        if len(self.successors[block]) < 2 or block in self.divergent or block not in self.syncing:
+            return False
+        if self.instructions[block][-1] in self.varying:
+            return False
+        end = self.after[0].get(block, flow.EXIT)
+        inside = flow.reachable(self.successors, self.successors[block], {end}) - {end}
+        return any(other in self.sync_points for other in inside)
+
+    def hoist(self, block):
+        inside = self.instructions[block]
+        if len(inside) > 1:
+            self.m.split(block, inside[-2], self.builder)
+        self.branches.add(block)
+
+    # Regions
+
+    def find_cuts(self):
+        cuts = [self.body]
+        cuts += [self.successors[block][0] for block in self.sync_points]
+        cuts += [block for block in self.branches]
+        cuts += [s for block in self.branches for s in self.successors[block]]
+        cuts = list(dict.fromkeys(cuts))
+        while True:
+            known, owner, more = set(cuts), {}, []
+            for cut in cuts:
+                work = [cut]
+                while work:
+                    block = work.pop()
+                    if owner.setdefault(block, cut) != cut:
+                        more.append(block)
+                    elif block in self.sync_points or block in self.branches:
+                        continue
+                    else:
+                        work += [s for s in self.successors[block] if s not in known and owner.get(s) != cut]
+            if not more:
+                return cuts, owner
+            cuts += list(dict.fromkeys(more))
+
+    def separate(self):
+        """Sees to it that copies for the phis of a cut have a place: from each region one way leads to each cut, and
+        none from a branch that is executed once."""
+        cuts, owner = self.find_cuts()
+        for cut in cuts:
+            phis = self.m.phis(cut)
+            if not phis:
+                continue
+            ways = {}
+            for block in self.predecessors[cut]:
+                ways.setdefault(owner[block], []).append(block)
+            for region, blocks in ways.items():
+                if region in self.branches or len(blocks) > 1 or len(self.successors[blocks[0]]) > 1:
+                    self.insert(cut, blocks)
+
+    def insert(self, cut, blocks):
+        """Puts a block between some blocks and a cut."""
+        middle = self.m.new_block(None, "", before=cut)
+        lib, builder = self.lib, self.builder
+        for phi in self.m.phis(cut):
+            ways = [(value, block) for value, block in self.m.incoming(phi) if block in blocks]
+            if len({value for value, _ in ways}) == 1:
+                joined = ways[0][0]
+            else:
+                lib.PositionBuilderAtEnd(builder, middle)
+                joined = lib.BuildPhi(builder, lib.TypeOf(phi), b"")
+                lib.AddIncoming(joined, llvm.array([v for v, _ in ways]), llvm.array([b for _, b in ways]), len(ways))
+            others = [(value, block) for value, block in self.m.incoming(phi) if block not in blocks]
+            lib.PositionBuilderBefore(builder, phi)
+            new = lib.BuildPhi(builder, lib.TypeOf(phi), b"")
+            others = [(new if value == phi else value, block) for value, block in others + [(joined, middle)]]
+            lib.AddIncoming(new, llvm.array([v for v, _ in others]), llvm.array([b for _, b in others]), len(others))
+            lib.ReplaceAllUsesWith(phi, new)
+            lib.InstructionEraseFromParent(phi)
+        for block in blocks:
+            self.m.redirect(block, cut, middle)
+        lib.PositionBuilderAtEnd(builder, middle)
+        lib.BuildBr(builder, cut)
+
+    def find_regions(self):
+        cuts, owner = self.find_cuts()
+        self.owner = {}
+        self.regions = []
+        for cut in cuts:
+            region = Region(len(self.regions), cut, [b for b in self.order if owner.get(b) == cut], cut not in self.divergent)
+            self.regions.append(region)
+            for block in region.blocks:
+                self.owner[block] = region
+        for block, call in self.sync_points.items():
+            region = self.owner[self.successors[block][0]]
+            region.sync = call
+            region.waits = SYNC_POINTS[self.marker(call)].waits
+        known = set(cuts)
+        for region in self.regions:
+            for block in region.blocks:
+                leads = [s for s in self.successors[block] if s in known]
+                region.exits += [self.owner[s] for s in leads if self.owner[s] not in region.exits]
+                region.ends |= self.m.opcode(self.instructions[block][-1]) == llvm.RET
+            region.scalar = region.uniform and all(self.is_scalar(i) for b in region.blocks for i in self.instructions[b])
+
+    def is_scalar(self, instruction):
+        """Whether executing it once is as good as executing it for each thread."""
+        if self.marker(instruction):
+            return not any(argument in self.varying for argument in self.m.arguments(instruction))
+        return instruction not in self.varying

@@ -1,0 +1,320 @@
+"""Where the values of a thread's program live when its regions become loops: in registers while one region runs; in an
+element of an array of each thread, or once for the block, when another region needs them; some are computed again.
+"""
+
+from . import flow, llvm
+from .ir import PURE
+from .regions import THREAD, Refused
+
+MOST_AGAIN = 12  # instructions that are executed again rather than a value kept
+MOST_BYTES = 1024  # that a thread keeps
+MOST_THREADS = 1024  # RILL_CPU_MAX_THREADS
+
+
+class Slots:
+    def __init__(self, cutter):
+        self.c, self.m, self.lib = cutter, cutter.m, cutter.lib
+        self.function, self.builder = cutter.function, cutter.builder
+        self.regions = cutter.regions
+        self.setup_end = None  # what is to be there before the threads begin is built in front of this
+        self.cut_phis = {phi: region for region in self.regions for phi in self.m.phis(region.entry)}
+        self.slots = {}  # value: (array or variable, its type, whether each thread has one)
+        self.shared_slots = {}  # value: the phi whose slot it has
+        self.private = {}  # variable on the stack: (array, its type)
+        self.imports = {}
+        self.bytes = 0  # of each thread in arrays
+        self.padding = 0  # between them
+        self.local = self.find_local_memory()
+        self.liveness()
+        self.join_slots()
+
+    # Short forms
+
+    def at_end(self, block):
+        self.lib.PositionBuilderAtEnd(self.builder, block)
+
+    def before(self, instruction):
+        self.lib.PositionBuilderBefore(self.builder, instruction)
+
+    def build(self, what, *arguments):
+        return getattr(self.lib, "Build" + what)(self.builder, *arguments, b"")
+
+    def load(self, kind, pointer):
+        return self.build("Load2", kind, pointer)
+
+    def store(self, value, pointer):
+        return self.lib.BuildStore(self.builder, value, pointer)
+
+    def branch(self, block):
+        return self.lib.BuildBr(self.builder, block)
+
+    def branch_if(self, condition, yes, no):
+        return self.lib.BuildCondBr(self.builder, condition, yes, no)
+
+    def new_block(self, name):
+        return self.m.new_block(self.function, name)
+
+    def call(self, name, *arguments):
+        function = self.m.function(name)
+        kind = self.lib.GlobalGetValueType(function)
+        return self.lib.BuildCall2(self.builder, kind, function, llvm.array(arguments), len(arguments), b"")
+
+    def element(self, kind, base, index):
+        return self.build("GEP2", kind, base, llvm.array([index]), 1)
+
+    # Where values live
+
+    def find_local_memory(self):
+        """Variables on the stack that live in one region only: from where the compiler says that they begin to live."""
+        found = {}
+        for variable in self.c.private_memory():
+            if not self.lib.IsAAllocaInst(variable):
+                continue
+            users = self.derived_users(variable)
+            regions = {self.c.owner.get(self.lib.GetInstructionParent(user)) for user in users}
+            if len(regions) != 1 or None in regions:
+                continue
+            region = regions.pop()
+            starts = [u for u in users if self.intrinsic(u).startswith("llvm.lifetime.start")]
+            if region and len(starts) == 1 and self.is_first(starts[0], users, region):
+                if not self.is_captured(variable, users) or self.ends_inside(starts[0], users, region):
+                    found[variable] = region
+        return found
+
+    def is_captured(self, variable, users):
+        """Whether something may keep the address of a variable."""
+        pointers = {variable} | {user for user in users if self.lib.TypeOf(user) == self.m.pointer}
+        for user in users:
+            opcode = self.m.opcode(user)
+            if opcode == llvm.STORE and self.lib.GetOperand(user, 0) not in pointers:
+                continue
+            if opcode in (llvm.LOAD, llvm.ICMP, llvm.GEP, llvm.PHI, llvm.SELECT):
+                continue
+            if not self.intrinsic(user).startswith(("llvm.lifetime.", "llvm.memset.", "llvm.memcpy.", "llvm.memmove.")):
+                return True
+        return False
+
+    def ends_inside(self, start, users, region):
+        """Whether a variable's life ends before the region is left, whatever way is taken."""
+        inside = set(region.blocks)
+        graph = {b: [s for s in self.c.successors[b] if s in inside and s != region.entry] for b in region.blocks}
+        ends = {self.lib.GetInstructionParent(u) for u in users if self.intrinsic(u).startswith("llvm.lifetime.end")}
+        home = self.lib.GetInstructionParent(start)
+        order = self.c.instructions[home]
+        if home in ends and not any(u in users for u in order[order.index(start) + 1 :]
+                                    if self.intrinsic(u).startswith("llvm.lifetime.end")):
+            ends.discard(home)
+        left = flow.reachable(graph, [home], ends) - ends
+        return all(len(graph[b]) == len(self.c.successors[b]) for b in left)
+
+    def intrinsic(self, instruction):
+        if not self.lib.IsACallInst(instruction):
+            return ""
+        callee = self.m.callee(instruction)
+        return self.m.name(callee) if callee else ""
+
+    def derived_users(self, variable):
+        """All instructions that work on a variable or on a pointer that was made of its address."""
+        seen, work = set(), [variable]
+        while work:
+            for user in self.m.users(work.pop()):
+                if user not in seen:
+                    seen.add(user)
+                    if self.m.opcode(user) in PURE or self.m.opcode(user) == llvm.PHI:
+                        work.append(user)
+        return seen
+
+    def is_first(self, start, users, region):
+        """Whether `start` comes before all others whenever the region is executed."""
+        inside = set(region.blocks)
+        graph = {b: [s for s in self.c.successors[b] if s in inside and s != region.entry] for b in region.blocks}
+        above = flow.dominators(graph, region.entry)
+        home = self.lib.GetInstructionParent(start)
+        for user in users:
+            block = self.lib.GetInstructionParent(user)
+            if block == home:
+                order = self.c.instructions[block]
+                if order.index(user) < order.index(start) and self.m.opcode(user) not in PURE:
+                    return False
+            elif block not in above or not flow.dominates(above, home, block):
+                if self.m.opcode(user) not in PURE:
+                    return False
+        return True
+
+    def liveness(self):
+        """For each block the values of other blocks that are needed where it ends, or in it."""
+        c = self.c
+        uses, defined, edge_uses = {}, {}, {}
+        for block in c.order:
+            used = set()
+            for instruction in c.instructions[block]:
+                if self.m.opcode(instruction) == llvm.PHI:
+                    for value, other in self.m.incoming(instruction):
+                        if value in c.block_of:
+                            edge_uses.setdefault(other, set()).add(value)
+                else:
+                    used |= {v for v in self.m.operands(instruction) if v in c.block_of and c.block_of[v] != block}
+            uses[block], defined[block] = used, set(c.instructions[block])
+        self.live_in = {block: set(uses[block]) for block in c.order}
+        changed = True
+        while changed:
+            changed = False
+            for block in reversed(c.order):
+                out = set(edge_uses.get(block, ()))
+                for other in c.successors[block]:
+                    out |= self.live_in[other]
+                more = (out - defined[block]) | uses[block]
+                if more - self.live_in[block]:
+                    self.live_in[block] |= more
+                    changed = True
+        self.live_out = {}
+        for block in c.order:
+            self.live_out[block] = set(edge_uses.get(block, ()))
+            for other in c.successors[block]:
+                self.live_out[block] |= self.live_in[other]
+
+    def is_live_after(self, value, instruction):
+        """Whether a value may still be needed behind an instruction."""
+        block = self.c.block_of[instruction]
+        if value in self.live_out[block]:
+            return True
+        inside = self.c.instructions[block]
+        behind = set(inside[inside.index(instruction) + 1 :])
+        return any(user in behind and self.m.opcode(user) != llvm.PHI for user in self.m.users(value))
+
+    def interfere(self, a, b):
+        return self.is_live_after(a, b) or self.is_live_after(b, a)
+
+    def join_slots(self):
+        """Lets a phi and what comes into it share a slot where they are never needed at once."""
+        groups = {phi: [phi] for phi in self.cut_phis}
+        for phi in self.cut_phis:
+            if phi not in self.c.varying:
+                continue
+            for value, _ in self.m.incoming(phi):
+                if value not in self.c.varying or value not in self.c.block_of or value in self.shared_slots:
+                    continue
+                if value in self.cut_phis or self.is_again(value) or self.c.marker(value):
+                    continue
+                if all(not self.interfere(value, other) for other in groups[phi]):
+                    groups[phi].append(value)
+                    self.shared_slots[value] = phi
+
+    # Slots
+
+    def slot(self, value):
+        """Where a value is kept from region to region."""
+        value = self.shared_slots.get(value, value)
+        if value not in self.slots:
+            each = value in self.c.varying
+            kind = self.lib.TypeOf(value)
+            if kind == self.m.i1:
+                kind = self.m.i8
+            self.slots[value] = (self.allocate(kind, each), kind, each)
+        return self.slots[value]
+
+    def allocate(self, kind, each, alignment=0):
+        """Memory for one, or for one of each thread."""
+        self.before(self.setup_end)
+        size = self.lib.ABISizeOfType(self.m.layout, kind)
+        if not each:
+            return self.build("Alloca", kind)
+        self.bytes += size
+        if self.bytes > MOST_BYTES:
+            raise Refused("its variables are large: more than %d bytes of each thread live across barriers" % MOST_BYTES)
+        return self.allocate_array(kind, alignment)
+
+    def most_bytes(self):
+        """The most that the arrays of a block take."""
+        return self.bytes * MOST_THREADS + self.padding
+
+    def is_again(self, value):
+        """Whether a value is rather computed again than kept."""
+        cost = self.cost(value, {})
+        return cost is not None and cost <= MOST_AGAIN
+
+    def cost(self, value, seen):
+        c = self.c
+        if value in c.prologue:
+            return 0 if value not in c.varying else 1
+        if value not in c.block_of:
+            return 0
+        if value in seen:
+            return 0
+        if c.marker(value) in THREAD:
+            return 0
+        if self.lib.TypeOf(value) == self.m.void:
+            return None
+        opcode = self.m.opcode(value)
+        pure = (opcode in PURE and opcode != llvm.FREEZE) or (opcode in (llvm.UDIV, llvm.UREM) and self.m.constant(self.lib.GetOperand(value, 1)))
+        if opcode == llvm.CALL and c.is_pure_call(value):
+            pure = self.intrinsic(value).startswith(("llvm.threadlocal", "llvm.smin", "llvm.smax", "llvm.umin", "llvm.umax"))
+        if not pure:
+            return 0 if value not in c.varying else None
+        seen[value] = True
+        total = 1
+        for operand in self.m.operands(value):
+            more = self.cost(operand, seen)
+            if more is None:
+                return None
+            total += more
+        return total
+
+    def allocate_array(self, kind, alignment=0):
+        self.padding += 2 * max(64, alignment)
+        array = self.build("ArrayAlloca", kind, self.threads)
+        self.lib.SetAlignment(array, max(64, alignment))
+        return array
+
+    # Values in a region
+
+    def need(self, region, value):
+        """What a value is in a region, which may not be the one where it is computed."""
+        c = self.c
+        if not self.lib.IsAInstruction(value):
+            return value
+        if value in c.prologue and (value not in c.varying or self.local.get(value) is region):
+            return value
+        own = value in c.block_of and c.owner[c.block_of[value]] is region
+        if own and value not in self.cut_phis and c.marker(value) is None:
+            return value
+        key = (region, value)
+        if key not in self.imports:
+            self.imports[key] = self.bring(region, value)
+        return self.imports[key]
+
+    def bring(self, region, value):
+        c, lib = self.c, self.lib
+        marker = c.marker(value)
+        if marker in THREAD:
+            return region.index[THREAD.index(marker)]
+        if lib.IsAAllocaInst(value):
+            return self.bring_memory(region, value)
+        if value not in self.cut_phis and marker is None and value not in self.slots and self.is_again(value):
+            operands = [self.need(region, operand) for operand in self.m.operands(value)]
+            copy = lib.InstructionClone(value)
+            self.before(region.import_end)
+            lib.InsertIntoBuilder(self.builder, copy)
+            for i, operand in enumerate(operands):
+                lib.SetOperand(copy, i, operand)
+            return copy
+        place, kind = self.place(region, value)
+        loaded = self.load(kind, place)
+        return self.build("Trunc", loaded, self.m.i1) if lib.TypeOf(value) == self.m.i1 else loaded
+
+    def place(self, region, value):
+        """The slot of a value, and its type; the builder comes to stand at the end of the region's imports."""
+        slot, kind, each = self.slot(value)
+        self.before(region.import_end)
+        return (self.element(kind, slot, region.wide_index) if each else slot), kind
+
+    def bring_memory(self, region, variable):
+        if variable not in self.private:
+            kind = self.lib.GetAllocatedType(variable)
+            alignment, size = self.lib.GetAlignment(variable), self.lib.ABISizeOfType(self.m.layout, kind)
+            if size % alignment:
+                kind = self.lib.ArrayType2(self.m.i8, (size + alignment - 1) // alignment * alignment)
+            self.private[variable] = (self.allocate(kind, True, alignment), kind)
+        array, kind = self.private[variable]
+        self.before(region.import_end)
+        return self.element(kind, array, region.wide_index)

@@ -1,0 +1,159 @@
+"""Makes functions that run blocks of one-thread programs: what rillcc does to a module between clang's two halves.
+
+The module has, for each kernel, a function run_block, which is one thread's program behind rill_ir_begin, and one
+run_thread, the same for a thread on a fiber; a table entry points to both.  Of each kernel that can be cut, run_block is
+rewritten and run_thread goes; of the others, run_block goes.
+"""
+
+import os
+from dataclasses import dataclass
+
+from . import ir, llvm, regions, stacks, threads
+
+RETURN_STATUS = 2  # of LLVMVerifyFunction
+# In front of the cut: what the caller of a function does is known, variables are registers, small loops are written out.
+PREPARE = "always-inline,default<O1>,function(jump-threading,simplifycfg,loop-simplify,lcssa)"
+
+
+@dataclass
+class Entry:
+    """A kernel in the image's table."""
+
+    name: str
+    run_block: int
+    run_thread: int
+
+
+class Rewriter:
+    def __init__(self, library, module):
+        self.lib, self.m = library, module
+        self.arrays = {}  # kernel: the most bytes that its threads have in arrays
+
+    # What there is
+
+    def entries(self):
+        found = []
+        for variable in self.m.chain(self.lib.GetFirstGlobal(self.m.handle), self.lib.GetNextGlobal):
+            name = self.m.name(variable)
+            if "rill_entry_" in name and (self.lib.GetSection(variable) or b"") == b"rill_kernels":
+                start = self.lib.GetInitializer(variable)
+                functions = [self.lib.GetOperand(start, i) for i in (1, 2)]
+                found.append(Entry(name.split("rill_entry_", 1)[1], *functions))
+        return found
+
+    def callers(self, functions):
+        """The functions that call one of these, or one that calls one, and so on."""
+        found, work = set(), list(functions)
+        while work:
+            for user in self.m.users(work.pop()):
+                if not self.lib.IsAInstruction(user):
+                    continue
+                function = self.lib.GetBasicBlockParent(self.lib.GetInstructionParent(user))
+                if function not in found:
+                    found.add(function)
+                    work.append(function)
+        return found
+
+    def markers(self):
+        return [self.m.function(name) for name in regions.MARKERS if self.m.function(name)]
+
+    # Before the cut
+
+    def prepare(self):
+        """Whatever needs the thread's place, or meets others, becomes part of the kernel."""
+        lib, m = self.lib, self.m
+        kernels = {f for entry in self.entries() for f in (entry.run_block, entry.run_thread)}
+        always = m.attribute("alwaysinline")
+        for function in self.callers(self.markers()) - kernels:
+            for name in ("noinline", "optnone"):
+                kind = lib.GetEnumAttributeKindForName(name.encode(), len(name))
+                lib.RemoveEnumAttributeAtIndex(function, llvm.FUNCTION_INDEX, kind)
+            lib.AddAttributeAtIndex(function, llvm.FUNCTION_INDEX, always)
+        m.run_passes(PREPARE)
+
+    # After it
+
+    def address_taken(self, functions):
+        """Whether one of these may be called by a pointer."""
+        for function in functions:
+            for user in self.m.users(function):
+                if not self.lib.IsACallInst(user) or self.m.callee(user) != function:
+                    return function
+        return None
+
+    def cut(self, entry, syncing_functions):
+        kernel = entry.run_block
+        for block in self.m.blocks(kernel):
+            for instruction in self.m.instructions(block):
+                if not self.lib.IsACallInst(instruction):
+                    continue
+                callee = self.m.callee(instruction)
+                if callee in syncing_functions:
+                    raise regions.Refused('"%s" cannot be made a part of it: it calls itself' % stacks.readable(self.m.name(callee)))
+                if not callee and not self.lib.IsAInlineAsm(self.lib.GetCalledValue(instruction)):
+                    taken = self.address_taken(syncing_functions)
+                    if taken:
+                        raise regions.Refused('it may call "%s" by a pointer' % stacks.readable(self.m.name(taken)))
+        finder = regions.Finder(self.m, kernel)
+        try:
+            finder.find()
+            writer = threads.Writer(finder)
+            writer.write()
+            if self.lib.VerifyFunction(kernel, RETURN_STATUS):
+                raise regions.Refused("the loops that rillcc made of it are wrong, which is a mistake of rillcc")
+            return finder, writer.most_bytes()
+        finally:
+            finder.close()
+
+    def remove(self, function):
+        self.lib.ReplaceAllUsesWith(function, self.lib.ConstNull(self.m.pointer))
+        self.lib.DeleteFunction(function)
+
+    def rewrite(self, refused):
+        """Cuts all kernels but those of `refused`, a dictionary of names, to which those are added that cannot be: then
+        the module is spoilt.  Gives a note for each kernel."""
+        notes = {}
+        kernels = {f for entry in self.entries() for f in (entry.run_block, entry.run_thread)}
+        syncing = self.callers(self.markers()) - kernels
+        for entry in self.entries():
+            if entry.name in refused:
+                self.remove(entry.run_block)
+                notes[entry.name] = "fibers: %s" % refused[entry.name]
+                continue
+            try:
+                finder, most = self.cut(entry, syncing)
+            except regions.Refused as why:
+                refused[entry.name] = str(why)
+                return None
+            self.remove(entry.run_thread)
+            self.arrays[entry.name] = most
+            notes[entry.name] = "loops between barriers" if finder.sync_points else "a loop over the threads"
+        for marker in self.markers():
+            fiber = self.m.function(self.m.name(marker).replace("rill_ir_", "rill_fiber_"))
+            if fiber:
+                self.lib.ReplaceAllUsesWith(marker, fiber)
+        return notes
+
+
+def rewrite(library, source, output):
+    """Rewrites the bitcode of one file into another; gives a note for each kernel on how it runs, and the most bytes
+    that its threads have in arrays on the stack."""
+    prepared = output + ".prepared"
+    module = ir.Module(library, source)
+    try:
+        Rewriter(library, module).prepare()
+        module.write(prepared)
+    finally:
+        module.close()
+    refused = {}
+    while True:
+        module = ir.Module(library, prepared)
+        try:
+            rewriter = Rewriter(library, module)
+            notes = rewriter.rewrite(refused)
+            if notes is not None:
+                module.write(output)
+                os.unlink(prepared)
+                return notes, rewriter.arrays
+        finally:
+            module.close()

@@ -1,0 +1,381 @@
+"""Makes of the regions that regions.py found a function that executes them for the threads of a block.
+
+Each region becomes a loop over the threads.  What a thread has in a variable when it leaves a region, and needs in
+another one, it keeps in an element of an array; what is uniform is kept once.  What is cheap to compute from the
+thread's index is computed again where it is needed.
+
+Where all threads go on to the same region, that is known here, and written down as a branch.  Where it is not, each
+thread notes where it goes on, in `next`, and a function of the header (rill_sched_next) chooses what runs then.
+"""
+
+from . import llvm
+from .loops import Loops
+from .regions import FREE, SYNC_POINTS, THREAD, WARP, Refused
+
+WAITS, ACTS, ENDED = 0x8000, 0x4000, 0xFFFF
+
+
+class Writer(Loops):
+    def write(self):
+        for region in self.regions:
+            region.scalar &= all(other.uniform for other in region.exits) and not self.copies_for_threads(region)
+        self.needs_next = not all(self.is_static(region) and (not region.ends or not region.exits) for region in self.regions)
+        self.prepare()
+        for region in self.regions:
+            self.open_region(region)
+        for call in self.c.sync_points.values():
+            self.take_operands(call)
+        changes = [change for region in self.regions for change in self.collect(region)]
+        for instruction, i, value in changes:
+            self.lib.SetOperand(instruction, i, value)
+        for value in list(self.slots):
+            self.store_slot(value)
+        self.store_shared_slots()
+        for region in self.regions:
+            self.close_region(region)
+        if self.needs_next:
+            self.dispatch()
+        self.clean()
+
+    def is_static(self, region):
+        """Whether it is known where all threads that leave it go on, uniform."""
+        if region.scalar:
+            return True
+        return region.uniform and (not region.exits or (len(region.exits) == 1 and region.exits[0].uniform))
+
+    def copies_for_threads(self, region):
+        """Whether a way out of a region leads to a phi of which each thread has its own, in another slot."""
+        blocks = set(region.blocks)
+        for other in region.exits:
+            for phi in self.m.phis(other.entry):
+                if phi not in self.c.varying:
+                    continue
+                ways = [value for value, block in self.m.incoming(phi) if block in blocks]
+                if any(self.shared_slots.get(value, value) != phi for value in ways):
+                    return True
+        return False
+
+    # Before the threads
+
+    def prepare(self):
+        m = self.m
+        self.c.prologue.discard(m.terminator(self.c.start))
+        self.lib.InstructionEraseFromParent(m.terminator(self.c.start))
+        self.at_end(self.c.start)
+        x, y, z = self.c.size
+        self.threads = self.build("Mul", self.build("Mul", x, y), z)
+        self.setup_end = self.lib.BuildUnreachable(self.builder)
+        self.masks = None
+        if self.needs_next:
+            self.before(self.setup_end)
+            self.bytes += 2
+            self.next = self.allocate_array(m.i16)
+            self.call("rill_sched_begin", self.next, self.threads)
+            self.state = [self.build("Alloca", kind) for kind in (m.i32, m.i32, m.i8)]  # first, end, whole
+            self.store(m.number(1, m.i8), self.state[2])
+            self.origin = self.build("Alloca", m.i32)
+            self.dispatcher = self.new_block("next")
+        self.ended = self.new_block("ended")
+        self.at_end(self.ended)
+        self.lib.BuildRetVoid(self.builder)
+
+    # What a region needs, and what it leaves behind
+
+    def collect(self, region):
+        """What is to be changed in the instructions of a region: (instruction, number of the operand, value)."""
+        changes = []
+        region.ways = []  # (block, region it leads to or None, [(phi, value)])
+        for block in region.blocks:
+            for instruction in self.c.instructions[block]:
+                if instruction in self.cut_phis or self.c.marker(instruction):
+                    continue
+                if self.is_lifetime(instruction):
+                    continue
+                for i, operand in enumerate(self.m.operands(instruction)):
+                    if self.lib.IsABasicBlock(operand):
+                        continue
+                    new = self.need(region, operand)
+                    if new != operand:
+                        changes.append((instruction, i, new))
+            self.collect_ways(region, block)
+        return changes
+
+    def is_lifetime(self, instruction):
+        return self.intrinsic(instruction).startswith("llvm.lifetime.")
+
+    def collect_ways(self, region, block):
+        for other in self.c.successors[block]:
+            target = self.c.owner[other]
+            if other != target.entry:
+                continue
+            copies = []
+            for phi in self.m.phis(other):
+                value = next(value for value, way in self.m.incoming(phi) if way == block)
+                if phi in self.c.varying:
+                    if self.shared_slots.get(value, value) != phi:
+                        copies.append((phi, self.need(region, value)))
+                else:
+                    self.slot(phi)
+                    if not region.scalar and value in self.c.block_of:
+                        self.slot(value)
+                    elif region.scalar:
+                        value = self.need(region, value)
+                    copies.append((phi, value))
+            region.ways.append((block, target, copies))
+
+    def take_operands(self, call):
+        """Puts what is given to a sync where the function that it stands for finds it."""
+        for argument in self.m.arguments(call):
+            if argument in self.c.block_of:
+                if self.c.marker(argument) in THREAD:
+                    raise Refused("a thread's index is exchanged as it is")
+                self.slot(argument)
+        if self.lib.TypeOf(call) != self.m.void:
+            self.slot(call)
+
+    def store_slot(self, value):
+        if value in self.cut_phis or self.c.marker(value) in SYNC_POINTS:
+            return
+        if value not in self.c.block_of:
+            raise Refused("a pointer to a variable is exchanged")
+        self.store_after(value, value)
+
+    def store_shared_slots(self):
+        for value in self.shared_slots:
+            self.store_after(value, value)
+
+    def store_after(self, value, slot_of):
+        region = self.c.owner[self.c.block_of[value]]
+        block = self.c.block_of[value]
+        slot, kind, each = self.slot(slot_of)
+        inside = self.m.instructions(block)
+        at = inside.index(value) + 1
+        while self.m.opcode(inside[at]) == llvm.PHI:
+            at += 1
+        self.before(inside[at])
+        place = self.element(kind, slot, region.wide_index) if each else slot
+        self.store_value(value, place)
+
+    def store_value(self, value, place):
+        if self.lib.TypeOf(value) == self.m.i1:
+            value = self.build("ZExt", value, self.m.i8)
+        return self.store(value, place)
+
+    # Where threads go on
+
+    def close_region(self, region):
+        if region.scalar:
+            self.close_scalar(region)
+            return
+        static = self.is_static(region)
+        notes = self.needs_next and (not static or (region.ends and region.exits)) and not self.follows(region)
+        for block, target, copies in region.ways:
+            way = self.new_block("")
+            self.m.redirect(block, target.entry, way)
+            self.at_end(way)
+            values = [(phi, value) for phi, value in copies if phi in self.c.varying]
+            for phi, value in values:
+                slot, kind, _ = self.slot(phi)
+                self.store_value(value, self.element(kind, slot, region.wide_index))
+            if notes and not static:
+                self.note(region, self.number(target))
+            self.branch(region.latch)
+        for block in region.blocks:
+            end = self.m.terminator(block)
+            if self.m.opcode(end) == llvm.RET:
+                self.lib.InstructionEraseFromParent(end)
+                self.at_end(block)
+                if notes:
+                    self.note(region, ENDED)
+                self.branch(region.latch)
+        self.at_end(region.tail)
+        if static:
+            self.go_on(region)
+        elif self.follows(region):
+            self.follow(region, region.exits[0] if region.exits else None)
+        else:
+            if region.uniform:
+                self.store(self.m.number(region.number), self.origin)
+            self.branch(self.dispatcher)
+
+    def follows(self, region):
+        """Whether a part of the threads that is executing goes one way, and may go on without looking for others."""
+        return not region.uniform and len(region.exits) + region.ends == 1
+
+    def number(self, target):
+        return target.number | (WAITS if target.uniform or target.waits != FREE else 0)
+
+    def note(self, region, number):
+        self.store(self.m.number(number, self.m.i16), self.element(self.m.i16, self.next, region.wide_index))
+
+    def close_scalar(self, region):
+        for block, target, copies in region.ways:
+            way = self.new_block("")
+            self.m.redirect(block, target.entry, way)
+            self.at_end(way)
+            self.copy_uniform([(phi, value) for phi, value in copies if phi not in self.c.varying])
+            self.enter(target)
+        self.at_end(region.tail)
+        self.lib.BuildUnreachable(self.builder)
+
+    def copy_uniform(self, copies):
+        """Sets the phis that are kept once, all at the same time."""
+        for phi, value in copies:
+            self.store_value(value, self.slot(phi)[0])
+
+    def go_on(self, region):
+        """All threads are through a region, and those that are left go on to the next one."""
+        if not region.exits:
+            self.branch(self.ended)
+            return
+        target = region.exits[0]
+        if region.ends:
+            left = self.call("rill_sched_left", self.next, self.threads, self.state[2])
+            some = self.new_block("")
+            self.branch_if(self.build("ICmp", llvm.NE, left, self.m.number(0)), some, self.ended)
+            self.at_end(some)
+        self.copy_from(region, target)
+        self.enter(target)
+
+    def copy_from(self, region, target):
+        """Sets the uniform phis of a region when all threads have come there from another one."""
+        for _, other, copies in region.ways:
+            values = []
+            for phi, value in copies if other is target else ():
+                if phi in self.c.varying:
+                    continue
+                if value in self.c.block_of:
+                    slot, kind, _ = self.slot(value)
+                    value = self.load(kind, slot)
+                    values.append((phi, value, False))
+                else:
+                    values.append((phi, value, True))
+            for phi, value, whole in values:
+                if whole:
+                    self.store_value(value, self.slot(phi)[0])
+                else:
+                    self.store(value, self.slot(phi)[0])
+
+    def copy_by_origin(self, target):
+        """The same where it is only known at run time where they came from."""
+        ways = [r for r in self.regions if r.uniform and not r.scalar and not self.is_static(r) and target in r.exits]
+        if all(phi in self.c.varying for phi in self.m.phis(target.entry)):
+            return
+        done = self.new_block("")
+        origin = self.load(self.m.i32, self.origin)
+        switch = self.lib.BuildSwitch(self.builder, origin, done, len(ways))
+        for region in ways:
+            way = self.new_block("")
+            self.lib.AddCase(switch, self.m.number(region.number), way)
+            self.at_end(way)
+            self.copy_from(region, target)
+            self.branch(done)
+        self.at_end(done)
+
+    def enter(self, target):
+        """Goes on to a region that all threads come to uniform."""
+        if target.sync is not None:
+            zero = self.m.number(0)
+            some = self.lib.ConstNull(self.m.pointer)
+            if self.needs_next:
+                some = self.call("rill_sched_those", self.next, self.state[2])
+            self.act(target, zero, self.threads, some, self.m.number(ENDED))
+        self.branch(target.head)
+
+    def act(self, target, first, end, those, number):
+        """Does what a sync is for: exchanges values."""
+        sync = SYNC_POINTS[self.c.marker(target.sync)]
+        if not sync.helper:
+            return
+        slot, _, each = self.slot(target.sync)
+        arguments = [slot, self.m.number(1 if each else 0), first, end, those, number]
+        for argument in self.m.arguments(target.sync):
+            if argument in self.c.block_of:
+                slot, _, each = self.slot(argument)
+            else:
+                slot, each = self.fixed(argument), False
+            arguments += [slot, self.m.number(1 if each else 0)]
+        self.call(sync.helper, *arguments)
+
+    def fixed(self, value):
+        """Memory with a value that never changes."""
+        here = self.lib.GetInsertBlock(self.builder)
+        self.before(self.setup_end)
+        place = self.build("Alloca", self.lib.TypeOf(value))
+        self.store(value, place)
+        self.at_end(here)
+        return place
+
+    def follow(self, region, target):
+        m = self.m
+        first, end = self.load(m.i32, self.state[0]), self.load(m.i32, self.state[1])
+        number = m.number(self.number(target) if target else ENDED, m.i16)
+        stay = self.new_block("")
+        if target is not None and not target.uniform and target.waits == FREE:
+            self.branch(target.head)
+            self.lib.DeleteBasicBlock(stay)
+            return
+        if target is not None and not target.uniform and target.waits == WARP:
+            whole = self.call("rill_sched_is_warps", first, end, self.threads)
+            go = self.new_block("")
+            self.branch_if(self.build("ICmp", llvm.NE, whole, m.number(0)), go, stay)
+            self.at_end(go)
+            self.act(target, first, end, self.lib.ConstNull(m.pointer), m.number(ENDED))
+            self.branch(target.head)
+        else:
+            self.branch(stay)
+        self.at_end(stay)
+        self.call("rill_sched_note", self.next, first, end, number)
+        self.branch(self.dispatcher)
+
+    def dispatch(self):
+        m, lib = self.m, self.lib
+        self.at_end(self.dispatcher)
+        kinds = bytes(region.waits | (8 if region.uniform else 0) for region in self.regions)
+        table = lib.AddGlobal(m.handle, lib.TypeOf(self.text(kinds)), b"rill_waits")
+        lib.SetInitializer(table, self.text(kinds))
+        lib.SetGlobalConstant(table, 1)
+        lib.SetLinkage(table, llvm.INTERNAL_LINKAGE)
+        masks = self.masks or lib.ConstNull(m.pointer)
+        found = self.call("rill_sched_next", self.next, self.threads, table, masks, *self.state)
+        switch = lib.BuildSwitch(self.builder, found, self.ended, len(self.regions))
+        for region in self.regions:
+            if region.uniform:
+                act = self.new_block("")
+                lib.AddCase(switch, m.number(region.number | ACTS), act)
+                self.at_end(act)
+                self.copy_by_origin(region)
+                self.enter(region)
+                continue
+            lib.AddCase(switch, m.number(region.number), region.head)
+            act = self.new_block("")
+            lib.AddCase(switch, m.number(region.number | ACTS), act)
+            self.at_end(act)
+            if region.sync is None:
+                self.branch(region.head)
+            else:
+                self.act(region, m.number(0), self.threads, self.next, m.number(region.number))
+                self.branch(region.head)
+
+    def text(self, data):
+        return self.lib.ConstStringInContext2(self.m.context, data, len(data), 1)
+
+    def clean(self):
+        """Takes away what has been replaced."""
+        lib = self.lib
+        start = self.regions[0]
+        self.before(self.setup_end)
+        self.branch(start.head)
+        lib.InstructionEraseFromParent(self.setup_end)
+        doomed = list(self.c.sync_points.values()) + list(self.cut_phis)
+        # Those that are there: what close_region erased may not be looked at any more.
+        for instruction in [i for block in self.m.blocks(self.function) for i in self.m.instructions(block)]:
+            if self.c.marker(instruction) in THREAD or self.is_lifetime(instruction) and not self.is_local_life(instruction):
+                doomed.append(instruction)
+        for instruction in doomed:
+            if lib.TypeOf(instruction) != self.m.void:
+                lib.ReplaceAllUsesWith(instruction, lib.GetUndef(lib.TypeOf(instruction)))
+            lib.InstructionEraseFromParent(instruction)
+
+    def is_local_life(self, instruction):
+        return any(self.c.base(operand) in self.local for operand in self.m.operands(instruction))
