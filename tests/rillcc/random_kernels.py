@@ -326,9 +326,9 @@ class Generator:
     def block(self, depth, level, agree, conditional):
         self.settle(depth)
         self.put(depth, "if (%s) {" % self.agreed() if conditional else "{")
-        self.statements(depth + 1, level - 1, agree)
-        if conditional and self.chance(50):
-            self.settle(depth + 1)
+        both = conditional and self.chance(50)
+        self.statements(depth + 1, level - 1, agree, both)
+        if both:
             self.put(depth, "} else {")
             self.shared, self.readable = 0, True
             self.statements(depth + 1, level - 1, agree)
@@ -378,10 +378,12 @@ class Generator:
         self.put(depth, ending)
         self.settle(depth)
 
-    def statements(self, depth, level, agree):
+    def statements(self, depth, level, agree, settled=False):
         self.scopes.append([])
         for _ in range(self.numbers.randrange(2, 6)):
             self.together(depth, level, agree, True)
+        if settled:
+            self.settle(depth)
         self.scopes.pop()
 
     def kernel(self):

@@ -164,9 +164,7 @@ class Loops(Slots):
         if value not in c.block_of:
             return value
         if value in self.cut_phis or c.owner[c.block_of[value]] is not region:
-            here = self.lib.GetInsertBlock(self.builder)
             slot, kind, _ = self.slot(value)
-            self.at_end(here)
             loaded = self.load(kind, slot)
             return self.build("Trunc", loaded, self.m.i1) if self.lib.TypeOf(value) == self.m.i1 else loaded
         operands = [self.early(region, operand) for operand in self.m.operands(value)]
@@ -179,11 +177,7 @@ class Loops(Slots):
     def limit(self, region, predicate, value, others):
         """Up to which index threads are below; the builder stands where it is wanted."""
         for other in others:
-            early = self.early(region, other)
-            here = self.lib.GetInsertBlock(self.builder)
-            slot = self.slot(other)[0]
-            self.at_end(here)
-            self.store_value(early, slot)
+            self.store_value(self.early(region, other), self.slot(other)[0])
         value = self.early(region, value)
         if predicate == llvm.SLT:
             zero = self.m.number(0)

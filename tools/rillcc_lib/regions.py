@@ -73,6 +73,7 @@ class Finder:
         self.lib = module.lib
         self.function = function
         self.builder = self.lib.CreateBuilderInContext(module.context)
+        self.setup_builder = self.lib.CreateBuilderInContext(module.context)
         self.sync_points = {}  # block that ends in one: the call
         self.prologue = set()  # values that are computed before the threads begin
         self.varying = set()
@@ -81,6 +82,7 @@ class Finder:
 
     def close(self):
         self.lib.DisposeBuilder(self.builder)
+        self.lib.DisposeBuilder(self.setup_builder)
 
     def find(self):
         self.find_prologue()

@@ -2,6 +2,8 @@
 element of an array of each thread, or once for the block, when another region needs them; some are computed again.
 """
 
+import contextlib
+
 from . import flow, llvm
 from .ir import PURE
 from .regions import THREAD, Refused
@@ -213,12 +215,20 @@ class Slots:
             self.slots[value] = (self.allocate(kind, each), kind, each)
         return self.slots[value]
 
+    @contextlib.contextmanager
+    def in_front(self):
+        """Builds what is to be there before the threads begin; the builder stays where it is."""
+        usual, self.builder = self.builder, self.c.setup_builder
+        self.before(self.setup_end)
+        yield
+        self.builder = usual
+
     def allocate(self, kind, each, alignment=0):
         """Memory for one, or for one of each thread."""
-        self.before(self.setup_end)
         size = self.lib.ABISizeOfType(self.m.layout, kind)
         if not each:
-            return self.build("Alloca", kind)
+            with self.in_front():
+                return self.build("Alloca", kind)
         self.bytes += size
         if self.bytes > MOST_BYTES:
             raise Refused("its variables are large: more than %d bytes of each thread live across barriers" % MOST_BYTES)
@@ -262,7 +272,8 @@ class Slots:
 
     def allocate_array(self, kind, alignment=0):
         self.padding += 2 * max(64, alignment)
-        array = self.build("ArrayAlloca", kind, self.threads)
+        with self.in_front():
+            array = self.build("ArrayAlloca", kind, self.threads)
         self.lib.SetAlignment(array, max(64, alignment))
         return array
 

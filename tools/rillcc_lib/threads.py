@@ -299,11 +299,9 @@ class Writer(Loops):
 
     def fixed(self, value):
         """Memory with a value that never changes."""
-        here = self.lib.GetInsertBlock(self.builder)
-        self.before(self.setup_end)
-        place = self.build("Alloca", self.lib.TypeOf(value))
-        self.store(value, place)
-        self.at_end(here)
+        with self.in_front():
+            place = self.build("Alloca", self.lib.TypeOf(value))
+            self.store(value, place)
         return place
 
     def follow(self, region, target):
