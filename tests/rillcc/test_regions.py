@@ -43,9 +43,9 @@ class Differential(support.TestCase):
         bundle = Bundle(self, c_file, stem + "_bundle", name + "/bundle.so")
         return HostImage(self, name + "/host", bundle.images[HOST])
 
-    def open_all(self, source):
+    def open_all(self, source, *more):
         """Each kernel's name, and the two forms of it: loops by clang, and fibers by the usual compiler."""
-        self.images = [self.open(source, *options) for options in ((), ("--fibers",))]
+        self.images = [self.open(source, *options, *more) for options in ((), ("--fibers",))]
         names = sorted(self.images[0].kernels)
         for image in self.images:  # their code must stay
             self.assertEqual(sorted(image.kernels), names)
@@ -87,7 +87,12 @@ class Differential(support.TestCase):
         self.assertEqual(result.returncode, 0, result.stderr)
         for name, (_, note) in expected.items():
             self.assertIn('%s: kernel "%s": %s\n' % (HOST, name, note), result.stderr)
-        image = self.open(source)
+            self.assertEqual(' warning: kernel "%s" is slow on the cpu' % name in result.stderr, "fibers" in note)
+        self.assertIn("k.kernel.cu:5: warning: kernel \"three\"", result.stderr)
+        result = self.rillcc("-Werror=fibers", "--target", HOST, "-o", "out.rill.c", source)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("k.kernel.cu:5: error: kernel \"three\" is slow on the cpu", result.stderr)
+        image = self.open(source, "-Wno-fibers")
         self.assertEqual({k: bool(v.run_block) for k, v in image.kernels.items()}, {k: v[0] for k, v in expected.items()})
         image = self.open(source, "--fibers")
         self.assertEqual([name for name, kernel in image.kernels.items() if kernel.run_block], [])
@@ -112,15 +117,21 @@ class Differential(support.TestCase):
             self.compare(runner, kernels["matmul"], n, (tiles, tiles, 1), (16, 16, 1), n * n)
 
     def test_random_kernels(self):
-        """RILL_TEST_SEED and RILL_TEST_ROUNDS (of 12 kernels) run others, and more."""
-        runner, first = Runner(self), int(os.environ.get("RILL_TEST_SEED", "1"))
-        for seed in range(first, first + int(os.environ.get("RILL_TEST_ROUNDS", "2"))):
-            text = random_kernels.source(random.Random(seed), 12)
-            with self.subTest(seed=seed):
-                kernels = self.open_all(self.write("random%d.kernel.cu" % seed, text))
-                for forms in kernels.values():
-                    for block in ((1, 1, 1), (67, 1, 1), (8, 4, 1), (3, 5, 3)):
-                        self.check_random(runner, "seed %d" % seed, forms, block)
+        """A few that the compiler optimizes, and many in one source that it does not.  RILL_TEST_SEED and
+        RILL_TEST_ROUNDS run others, and more."""
+        first = int(os.environ.get("RILL_TEST_SEED", "1"))
+        for seed in range(first, first + int(os.environ.get("RILL_TEST_ROUNDS", "1"))):
+            self.check_source(seed, 12)
+            self.check_source(-seed, 150, "--cpu-option=-O0")
+
+    def check_source(self, seed, count, *options):
+        runner = Runner(self)
+        text = random_kernels.source(random.Random(seed), count)
+        with self.subTest(seed=seed):
+            kernels = self.open_all(self.write("random%d.kernel.cu" % abs(seed), text), *options)
+            for forms in kernels.values():
+                for block in ((1, 1, 1), (67, 1, 1), (8, 4, 1), (3, 5, 3)):
+                    self.check_random(runner, "seed %d" % seed, forms, block)
 
     def check_random(self, runner, what, forms, block):
         threads = block[0] * block[1] * block[2]

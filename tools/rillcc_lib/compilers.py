@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Optional
 
 from . import host, offload
@@ -64,6 +64,7 @@ class Result:
     messages: str = ""
     failure: str = ""
     files: frozenset = frozenset()
+    forms: dict = field(default_factory=dict)  # on the cpu: how each kernel runs
 
 
 def find_program(given, name, variables=(), default_folder=""):
@@ -217,7 +218,7 @@ class Toolchain:
         arch = target.name.replace("ptx_", "compute_")
         contract = "-fmad=%s" % ("false" if self.options.fp_contract == "off" else "true")
         command = [self.nvcc, kind, "-arch=" + arch, "-x", "cu", "-O3", contract, "-Wno-deprecated-gpu-targets"]
-        return command + self.common + ["-o", output, self.source]
+        return command + self.common + self.options.cuda_options + ["-o", output, self.source]
 
     @functools.cached_property
     def hip_atomic_flags(self):
@@ -240,20 +241,35 @@ class Toolchain:
             flags += ["-DRILL_HIP_FREESTANDING=1", "-nogpulib", "-nogpuinc"]
             # Some versions have no use for this one, and say so.
             flags += ["-nohipwrapperinc", "-Wno-unused-command-line-argument"]
-        return command + flags + ["-o", output, self.source]
+        return command + flags + self.options.hip_options + ["-o", output, self.source]
 
     def compile_host(self, target, output, depfile):
         done, forms = self.host.compile(target.name, output, depfile)
         if self.options.verbose:
             notes = ["%s: kernel \"%s\": %s\n" % (target.label, *form) for form in forms.items()]
             sys.stderr.write("".join(notes))
-        return done, os.path.basename(self.host.cxx[0])
+        return done, forms
+
+    def warn_of_fibers(self, results):
+        """Says which kernels would run much faster if they could be loops."""
+        if self.options.fibers or "no-fibers" in self.options.warnings:
+            return
+        slow = {name: note for result in results for name, note in result.forms.items() if note.startswith("fibers")}
+        for kernel in self.unit.kernels:
+            if kernel.name in slow:
+                why = slow[kernel.name].partition(": ")[2]
+                text = 'kernel "%s" is slow on the cpu, where each thread has a stack of its own: %s' % (kernel.name, why)
+                if "error=fibers" in self.options.warnings:
+                    raise RillccError("error: " + text, kernel.file, kernel.line)
+                print("%s:%d: warning: %s" % (kernel.file, kernel.line, text), file=sys.stderr)
 
     def compile_one(self, number, target):
         output = os.path.join(self.folder, "%d.out" % number)
         depfile = os.path.join(self.folder, "%d.d" % number)
+        forms = {}
         if target.backend == "cpu":
-            done, name = self.compile_host(target, output, depfile)
+            done, forms = self.compile_host(target, output, depfile)
+            name = os.path.basename(self.host.cxx[0])
         else:
             make = self.cuda_command if target.backend == "cuda" else self.hip_command
             command = make(target, output) + ["-MMD", "-MF", depfile]
@@ -272,7 +288,7 @@ class Toolchain:
             data += b"\0"
         if target.backend == "cpu":
             data += seal(data, target.name)
-        return Result(Image(target.backend, target.name, data), done.stderr, files=read_depfile(depfile))
+        return Result(Image(target.backend, target.name, data), done.stderr, files=read_depfile(depfile), forms=forms)
 
     def compile_all(self, targets, dependencies):
         """Gives the images in the order of `targets`; adds the files that went into them to `dependencies`."""
@@ -288,6 +304,7 @@ class Toolchain:
         failed = ["for %s %s" % (t.label, result.failure) for t, result in zip(targets, results) if not result.image]
         if failed:
             raise RillccError("; ".join(failed), self.source)
+        self.warn_of_fibers(results)
         for result in results:
             dependencies |= without_cuda_headers(result.files)
         dependencies.discard(self.path("defines.h"))

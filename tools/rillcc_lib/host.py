@@ -93,14 +93,13 @@ class Host:
         flags = self.march(target)
         if self.clang:
             flags += ["-fdeclspec", "-DRILL_REGIONS=1", "-Werror=undefined-internal"]
-        return ["-x", "c++", *FLAGS, *flags, *self.toolchain.common]
+        return ["-x", "c++", *FLAGS, *flags, *self.toolchain.common, *self.toolchain.options.cpu_options]
 
     def read(self):
         """What the source holds, by the compiler's word; and the files that it is made of."""
         toolchain = self.toolchain
         output, depfile = toolchain.path("notes.o"), toolchain.path("notes.d")
-        flags = ["-O0" if flag == "-O3" else flag for flag in self.flags(self.targets()[0])]
-        command = self.cxx + flags + ["-w", "-DRILL_NOTES=1", "-c", "-MMD", "-MF", depfile, "-MT", "x", "-o", output]
+        command = self.cxx + self.flags(self.targets()[0]) + ["-O0", "-w", "-DRILL_NOTES=1", "-c", "-MMD", "-MF", depfile, "-MT", "x", "-o", output]
         result = toolchain.execute(command + [toolchain.source])
         if result.returncode != 0:
             sys.stderr.write(result.stderr)
@@ -120,13 +119,15 @@ class Host:
     def compile_regions(self, target, output, depfile):
         toolchain = self.toolchain
         source, cut = output + ".bc", output + ".cut.bc"
-        flags = self.flags(target) + STACK_FLAGS + ["-Xclang", "-disable-llvm-passes", "-emit-llvm", "-c"]
+        # What is not optimized here is written as if it were to be, whatever the user's options say.
+        flags = self.flags(target) + STACK_FLAGS + ["-O3", "-Xclang", "-disable-llvm-passes", "-emit-llvm", "-c"]
         done = toolchain.execute(self.cxx + flags + ["-MMD", "-MF", depfile, "-o", source, toolchain.source])
         if done.returncode != 0:
             return done, {}
         forms, arrays = spmd.rewrite(self.library, source, cut)
         assembly = output + ".s"
         flags = [*FLAGS, *self.march(target), *STACK_FLAGS, "-fstack-usage", "-S", "-o", assembly, "-x", "ir", cut]
+        flags += ["-Wno-unused-command-line-argument", *toolchain.options.cpu_options]
         made = toolchain.execute(self.cxx + flags)
         made.stderr = done.stderr + made.stderr
         if made.returncode != 0:
