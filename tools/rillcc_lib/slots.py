@@ -240,35 +240,31 @@ class Slots:
 
     def is_again(self, value):
         """Whether a value is rather computed again than kept."""
-        cost = self.cost(value, {})
-        return cost is not None and cost <= MOST_AGAIN
+        return self.repeats(value) and self.cost(value, set()) <= MOST_AGAIN
+
+    def repeats(self, value):
+        """Whether an instruction gives the same for the same operands, at little cost."""
+        if self.lib.TypeOf(value) == self.m.void or self.c.marker(value) in THREAD:
+            return False
+        opcode = self.m.opcode(value)
+        if opcode in (llvm.UDIV, llvm.UREM):
+            return self.m.constant(self.lib.GetOperand(value, 1)) is not None
+        if opcode == llvm.CALL and self.c.is_pure_call(value):
+            names = ("threadlocal", "smin", "smax", "umin", "umax")
+            return self.intrinsic(value).startswith(tuple("llvm." + name for name in names))
+        return opcode in PURE and opcode != llvm.FREEZE
 
     def cost(self, value, seen):
+        """How many instructions a value takes that is computed again; too many if it cannot be."""
         c = self.c
         if value in c.prologue:
-            return 0 if value not in c.varying else 1
-        if value not in c.block_of:
+            return 1 if value in c.varying else 0
+        if value not in c.block_of or value in seen or c.marker(value) in THREAD:
             return 0
-        if value in seen:
-            return 0
-        if c.marker(value) in THREAD:
-            return 0
-        if self.lib.TypeOf(value) == self.m.void:
-            return None
-        opcode = self.m.opcode(value)
-        pure = (opcode in PURE and opcode != llvm.FREEZE) or (opcode in (llvm.UDIV, llvm.UREM) and self.m.constant(self.lib.GetOperand(value, 1)))
-        if opcode == llvm.CALL and c.is_pure_call(value):
-            pure = self.intrinsic(value).startswith(("llvm.threadlocal", "llvm.smin", "llvm.smax", "llvm.umin", "llvm.umax"))
-        if not pure:
-            return 0 if value not in c.varying else None
-        seen[value] = True
-        total = 1
-        for operand in self.m.operands(value):
-            more = self.cost(operand, seen)
-            if more is None:
-                return None
-            total += more
-        return total
+        if not self.repeats(value):
+            return MOST_AGAIN + 1 if value in c.varying else 0
+        seen.add(value)
+        return 1 + sum(self.cost(operand, seen) for operand in self.m.operands(value))
 
     def allocate_array(self, kind, alignment=0):
         self.padding += 2 * max(64, alignment)
