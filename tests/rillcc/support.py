@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import types
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -23,7 +24,7 @@ STRICT_CXX = STRICT + ["-std=c++17"]
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(ROOT, "tools"))
 
-from rillcc_lib import compilers, listing  # noqa: E402
+from rillcc_lib import compilers, host, listing  # noqa: E402
 
 SOURCES = {name: os.path.join(KERNELS, name + ".kernel.cu") for name in ("basic", "gate", "image")}
 SOURCES["dialect"] = os.path.join(HERE, "dialect.kernel.cu")
@@ -31,6 +32,8 @@ SOURCES["dialect"] = os.path.join(HERE, "dialect.kernel.cu")
 NVCC = compilers.find_program(os.environ.get("RILL_NVCC"), "nvcc", ("CUDA_HOME", "CUDA_PATH"), "/usr/local/cuda/bin")
 HIPCC = compilers.find_program(os.environ.get("RILL_HIPCC"), "hipcc", ("HIP_PATH", "ROCM_PATH"), "/opt/rocm/bin")
 CLANG = compilers.find_clang(os.environ.get("RILL_CLANG"))
+# Whether the compiler for the cpu makes loops of kernels with barriers.
+LOOPS = host.find_clang(types.SimpleNamespace(fibers=False, cxx=None, clang=os.environ.get("RILL_CLANG")))[0]
 X86 = os.uname().machine == "x86_64"
 HOST = "cpu:x86-64" if X86 else "cpu:" + os.uname().machine
 # Arguments for a target of each kind of compiler that is here, where the others would show nothing more.

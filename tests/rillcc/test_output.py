@@ -145,14 +145,14 @@ class Errors(support.TestCase):
         for parameters in ("half h", "x", "void v", "int n = 3", "int n, , int m", "int n, float n"):
             with self.subTest(parameters=parameters):
                 text = self.kernel("RILL_KERNEL(k, %s) {}\n" % parameters)
-                self.refused(text, r"k\.kernel\.cu:3:\d+: error: (?s:.*)rillcc: k\.kernel\.cu: \S+ refuses it")
+                self.refused(text, r"k\.kernel\.cu:3:\d+: (error|note): (?s:.*)rillcc: k\.kernel\.cu: \S+ refuses it")
 
     def test_form(self):
-        at = r"k\.kernel\.cu:3:\d+: error: .*"
+        at = r"(?s)k\.kernel\.cu:3:\d+: (error|note): .*"
         self.refused(self.kernel("int x;\n"), r"rillcc: k\.kernel\.cu: no kernel in it")
         self.refused(self.kernel("RILL_KERNEL(k, int n);\n"), at)
         self.refused(self.kernel("RILL_KERNEL() {}\n"), r"rillcc: k\.kernel\.cu:3: RILL_KERNEL needs a name")
-        self.refused(self.kernel("RILL_KERNEL(k) {} RILL_KERNEL(k, int n) {}\n"), at + "redefinition")
+        self.refused(self.kernel("RILL_KERNEL(k) {} RILL_KERNEL(k, int n) {}\n"), r"redefinition|conflicting declaration")
         self.refused(self.kernel("__launch_bounds__(64) RILL_KERNEL(k) { nowhere(); }\n"), at)
         self.refused(self.kernel("RILL_KERNEL(k) { {\n"), r"k\.kernel\.cu:\d:\d+: error: ")
 

@@ -30,6 +30,7 @@ class Runner:
         return self.library.run_grid(ctypes.byref(kernel), ctypes.byref(launch), as_loops)
 
 
+@unittest.skipUnless(support.LOOPS, "no clang 15 or later whose LLVM can be loaded")
 class Differential(support.TestCase):
     """Both forms of a kernel give the same bits, on blocks of many shapes."""
 

@@ -14,6 +14,8 @@ STAND_INS = {
     "c++": "#!/bin/sh\n",
     "python3": "#!/bin/sh\n",
     "cmake": "#!/bin/sh\n",
+    "clang++-19": "#!/bin/sh\n",
+    "apt-cache": '#!/bin/sh\n[ -z "${NO_CLANG:-}" ]\n',
     "make": "#!/bin/sh\n",
     "pkg-config": "#!/bin/sh\n",
     "meson": NOTE
@@ -141,6 +143,20 @@ class Quickstart(unittest.TestCase):
         self.assertEqual(self.called("apt-get")[0], "apt-get update")
         self.assertTrue(self.called("apt-get")[1].endswith(" ninja-build pkg-config libpng-dev"))
         self.assertEqual(self.calls[-1].split(" -o ")[0], "rill demo")
+
+    def test_clang_is_installed_where_the_system_has_it(self):
+        self.hide("clang++-19")
+        done = self.run_it("demo", NO_CLANG="1")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(self.called("apt-get"), ["apt-get update"])
+        self.assertIn("kernels with barriers will be slow", done.stdout)
+        done = self.run_it("demo")
+        self.assertTrue(self.called("apt-get")[1].endswith(" install -y --no-install-recommends clang-19"))
+        self.assertNotIn("slow", done.stdout)
+        self.hide("clang++-19", "apt-get")
+        done = self.run_it("demo")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("kernels with barriers will be slow", done.stdout)
 
     def test_tests_need_more(self):
         self.hide("cmake")
