@@ -18,7 +18,6 @@
 
 #include "core/kernel/image.h"
 #include "core/object/handle.h"
-#include "core/sync/completion.h"
 
 #include <pthread.h>
 #include <rill/bundle.h>
@@ -27,46 +26,23 @@
 struct rill__backend;
 struct rill__stream;
 struct rill__event;
-struct rill__natives;
-struct rill__queue;
-struct rill__fence;
-struct rill__failure;
 struct rill__global;
-struct rill__event_pool;
-struct rill__pool;
 
 /* ---- objects, as core and backends share them ---- */
+
+/* Bytes for core's own fields of an object (core/object/core.h). */
+#define RILL__OF_CORE(bytes) _Alignas(8) unsigned char of_core[bytes]
 
 struct rill__device {
   struct rill__object base;
   const struct rill__backend *backend;
-  char name[24];             /* "cpu"; of GPUs with ":" and the ordinal */
-  rill_device_info info;     /* filled in by the backend's init, but for the clocks */
-  _Atomic bool clocks_known; /* `clocks` has been called; what it gave stands in the next two */
-  _Atomic uint32_t core_clock_khz, memory_clock_khz;
+  char name[24];                /* "cpu"; of GPUs with ":" and the ordinal */
+  rill_device_info info;        /* filled in by the backend's init, but for the clocks */
   uint64_t max_threads_per_dim; /* grid times block in one dimension; 0: no limit of its own */
   uint64_t max_access_window;   /* bytes of RILL_ATTR_ACCESS_POLICY */
   _Atomic bool active;          /* `activate` has succeeded */
-  pthread_mutex_t lock;         /* guards activation, `natives` and `streams` */
-  _Atomic(struct rill__stream *) default_stream;
-  struct rill__natives *natives;         /* streams by native handle (core/stream_import.c); NULL: none */
-  struct rill__stream *streams;          /* those whose native stream may have work, linked by next */
-  _Atomic uint64_t peers[4];             /* a bit for each ordinal whose memory it may reach (core/peer.c) */
-  _Atomic uint32_t held_streams;         /* how many of its streams are held */
-  struct rill__event_pool *spare_events; /* by timing and blocking_sync (core/sync/event_pool.h) */
-  pthread_mutex_t pools_lock;            /* guards `pools` */
-  struct rill__pool *pools;              /* core/pool/cache.h; linked by next */
-  _Atomic(struct rill__pool *) default_pool, staging_pool;
-  _Atomic bool pool_thresholds; /* a pool has or had a release threshold */
-  struct rill__deferred_free *first_deferred,
-      *last_deferred; /* core/memory/deferred_free.h, which says what guards them */
-  _Atomic uint64_t deferred_bytes;
-  _Atomic bool losing;
-  _Atomic rill_status lost; /* not RILL_OK: what every submission, wait and query gives */
-  struct {
-    int32_t code;
-    char name[80], text[256];
-  } cause; /* why; constant once `lost` is set */
+  _Atomic rill_status lost;     /* not RILL_OK: what every submission, wait and query gives */
+  RILL__OF_CORE(1024);
 };
 
 struct rill__stream {
@@ -75,27 +51,9 @@ struct rill__stream {
   int32_t priority; /* native, as the stream runs with it */
   bool blocking;
   bool imported, owned; /* owned: ends with the last reference */
-  uintptr_t native;     /* of those in device->natives; the backend's slot tells it for others */
-  void (*release)(void *user, uintptr_t native);
-  void *release_user;
-  bool in_natives;
-  struct rill__stream *next_native;
-  struct rill__stream *next, **link; /* of device->streams; link NULL: not there */
-  _Atomic(struct rill__event *) cached_event;
-  _Atomic bool foreign;                    /* others may submit to it: its completion is not remembered */
-  struct rill__completion work;            /* all that was submitted */
-  _Atomic bool held;                       /* submissions go through its queue (core/held/held.h) */
-  struct rill__queue *queue;               /* made when it is first held; guarded by the lock of held work */
-  _Atomic(struct rill__failure *) failure; /* of held work, for the next synchronize */
-  _Atomic uint32_t visitors;               /* threads that use its native stream without its handle */
-  _Atomic uint32_t caches;                 /* how many pools have one for it (core/pool/cache.h) */
-  _Atomic bool pools_closed;               /* it is ending: no pool makes one any more */
-};
-
-enum rill__event_state {
-  RILL__EVENT_UNRECORDED,
-  RILL__EVENT_RECORDED, /* in the driver; or others may have */
-  RILL__EVENT_FENCED    /* it stands for its fence */
+  uintptr_t native;     /* of an imported one, and of one whose native handle was given out */
+  _Atomic bool foreign; /* others may submit to it: its completion is not remembered */
+  RILL__OF_CORE(256);
 };
 
 struct rill__event {
@@ -103,16 +61,9 @@ struct rill__event {
   bool timing, blocking_sync, interprocess;
   bool signaled; /* created as recorded and complete */
   bool imported, owned;
-  bool cached; /* a stream's cached event: its users may not record it */
   uintptr_t native;
-  void (*release)(void *user, uintptr_t native);
-  void *release_user;
-  _Atomic bool foreign;                /* others may record it: its completion is not remembered */
-  _Atomic uint32_t state;              /* enum rill__event_state */
-  uint32_t awaited;                    /* queued waits for which it is the mark; guarded by the lock of held work */
-  _Atomic(struct rill__fence *) fence; /* FENCED: what it stands for (core/held/held.h) */
-  struct rill__completion work;        /* the last record */
-  struct rill__event *next_spare;
+  _Atomic bool foreign; /* others may record it: its completion is not remembered */
+  RILL__OF_CORE(128);
 };
 
 struct rill__module {
@@ -454,6 +405,14 @@ rill_status rill__device_lost(struct rill__device *device, int32_t code, const c
 
 /* The same with a status and no vendor code: for a device that cannot be used for another reason. */
 void rill__device_close(struct rill__device *device, rill_status status, const char *text);
+
+/* The device is lost no more: in the child of a fork, for a device that works there. */
+void rill__device_renew(struct rill__device *device);
+
+/* Whether a test holds for a stream of the device that others may have a native handle of, and the name of that one.
+ * The test runs under a lock, and calls nothing of core. */
+bool rill__device_any_shared_stream(struct rill__device *device, bool (*test)(struct rill__stream *stream),
+                                    struct rill__name *out);
 
 /* Calls what was given to a host call: every such call goes through here. */
 static inline void rill__call_host(rill_host_fn fn, void *user, rill_status status) {

@@ -1,30 +1,107 @@
+#include "core/device/registry.h"
+#include "core/fork.h"
+
 #include "core/device/life.h"
+#include "core/device/peer.h"
 #include "core/held/held.h"
-#include "core/memory.h"
+#include "core/memory/memory.h"
 #include "core/object/options.h"
-#include "core/pool/pool.h"
 #include "core/pool/staging.h"
-#include "core/stream.h"
+#include "core/stream/stream.h"
 
-#include <sched.h>
-#include <stdarg.h>
-#include <stdio.h>
+#include <stdlib.h>
 
-uint32_t rill_version(void) {
-  return (uint32_t)RILL_VERSION_MAJOR << 16 | (uint32_t)RILL_VERSION_MINOR << 8 | (uint32_t)RILL_VERSION_PATCH;
+/* ---- looking for devices ---- */
+
+rill_status rill_device_count(int32_t *count) {
+  RILL_ENTER();
+  atomic_store_explicit(&rill__around_search, rill__fork_watch, memory_order_relaxed);
+  if (count != NULL) *count = 0;
+  RILL_REQUIRE(count != NULL, RILL_ERROR_INVALID_ARGUMENT, "count is NULL");
+  rill__leave(&self);
+  const uint32_t all = rill__device_count();
+  if (all == 0) return rill__fail_without_cpu();
+  *count = (int32_t)all;
+  return RILL_OK;
 }
+
+rill_status rill_device_get(int32_t index, rill_device *out) {
+  RILL_ENTER();
+  atomic_store_explicit(&rill__around_search, rill__fork_watch, memory_order_relaxed);
+  if (out != NULL) *out = RILL_NULL_DEVICE;
+  RILL_REQUIRE(out != NULL, RILL_ERROR_INVALID_ARGUMENT, "out is NULL");
+  rill__leave(&self);
+  uint64_t left = (uint64_t)index;
+  const struct rill__device *device = index < 0 ? NULL : rill__device_nth(&left, false);
+  if (device == NULL) {
+    const uint32_t all = rill__device_count();
+    if (all == 0) return rill__fail_without_cpu();
+    return rill__fail(RILL_ERROR_NOT_FOUND, "there is no device %d: devices are 0 to %u", (int)index, all - 1);
+  }
+  out->id = device->base.id;
+  return RILL_OK;
+}
+
+rill_status rill_device_open(const char *name, rill_device *out) {
+  RILL_ENTER();
+  atomic_store_explicit(&rill__around_search, rill__fork_watch, memory_order_relaxed);
+  if (out != NULL) *out = RILL_NULL_DEVICE;
+  RILL_REQUIRE(out != NULL, RILL_ERROR_INVALID_ARGUMENT, "out is NULL");
+  rill__leave(&self);
+  struct rill__device *device = NULL;
+  const char *origin = "";
+  if (name == NULL) {
+    name = getenv("RILL_DEVICE");
+    origin = "RILL_DEVICE=";
+  }
+  if (name == NULL || (name[0] == '\0' && origin[0] != '\0')) {
+    uint64_t first = 0; /* the first GPU, else the CPU */
+    device = rill__device_nth(&first, false);
+    if (device == NULL) return rill__fail_without_cpu();
+  } else {
+    RILL_TRY(rill__device_open(name, origin, &device));
+  }
+  out->id = device->base.id;
+  return RILL_OK;
+}
+
+rill_status rill_device_of_native_stream(uint32_t backend, uintptr_t native, rill_device *out) {
+  RILL_ENTER();
+  atomic_store_explicit(&rill__around_search, rill__fork_watch, memory_order_relaxed);
+  size_t i = 0;
+  if (out != NULL) *out = RILL_NULL_DEVICE;
+  RILL_TRY(rill__backend_find(backend, &i));
+  RILL_REQUIRE(native > 2, RILL_ERROR_INVALID_ARGUMENT,
+               "native is %u: a default stream of whichever device is current" RILL_HINT "name the device yourself",
+               (unsigned)native);
+  RILL_REQUIRE(out != NULL, RILL_ERROR_INVALID_ARGUMENT, "out is NULL");
+  rill__leave(&self);
+  const struct rill__search *search = rill__backend_look(i);
+  const struct rill__backend *const found = search->backend;
+  RILL_REQUIRE(search->count > 0, RILL_ERROR_NO_DEVICE, "%s: %s", found->name, search->why);
+  RILL_REQUIRE(found->device->of_native_stream != NULL, RILL_ERROR_UNSUPPORTED,
+               "streams of %s have no native form, in any version", found->name);
+  uint32_t ordinal = 0;
+  RILL_TRY(RILL_DOOR(search->devices[0], device, of_native_stream, native, &ordinal));
+  RILL_REQUIRE(ordinal < search->count, RILL_ERROR_NOT_FOUND, "native stream 0x%llx is of %s:%u, which is not here",
+               (unsigned long long)native, found->name, ordinal);
+  out->id = search->devices[ordinal]->base.id;
+  return RILL_OK;
+}
+
+/* ---- one device ---- */
 
 /* Threads that ask at the same time are told the same. */
 static void read_clocks(struct rill__device *device, rill_device_info *info) {
-  if (!atomic_load_explicit(&device->clocks_known, memory_order_acquire)) {
+  if (!atomic_load_explicit(&rill__core(device)->clocks_known, memory_order_acquire)) {
     uint32_t core = 0, memory = 0;
     RILL_DOOR(device, device, clocks, device, &core, &memory);
-    atomic_store_explicit(&device->core_clock_khz, core, memory_order_relaxed);
-    atomic_store_explicit(&device->memory_clock_khz, memory, memory_order_relaxed);
-    atomic_store_explicit(&device->clocks_known, true, memory_order_release);
+    atomic_store_explicit(&rill__core(device)->core_clock_khz, core, memory_order_relaxed);
+    atomic_store_explicit(&rill__core(device)->memory_clock_khz, memory, memory_order_relaxed);
+    atomic_store_explicit(&rill__core(device)->clocks_known, true, memory_order_release);
   }
-  info->core_clock_khz = atomic_load_explicit(&device->core_clock_khz, memory_order_relaxed);
-  info->memory_clock_khz = atomic_load_explicit(&device->memory_clock_khz, memory_order_relaxed);
+  info->core_clock_khz = atomic_load_explicit(&rill__core(device)->core_clock_khz, memory_order_relaxed);
+  info->memory_clock_khz = atomic_load_explicit(&rill__core(device)->memory_clock_khz, memory_order_relaxed);
 }
 
 rill_status rill_device_get_info(rill_device device, rill_device_info *info) {
@@ -93,4 +170,86 @@ rill_status rill_device_get_memory(rill_device device, uint64_t *free_bytes, uin
                free_bytes == NULL ? "free" : "total");
   RILL_TRY(rill__device_activate(d));
   return RILL_DOOR(d, device, get_memory, d, free_bytes, total_bytes);
+}
+
+enum { WORKERS_MOST = 1024 };
+
+static rill_status check_has_workers(const struct rill__device *device) {
+  RILL_REQUIRE(device->backend->device->get_workers != NULL, RILL_ERROR_UNSUPPORTED,
+               "%s runs its work by itself, without threads of this process, in every version", device->name);
+  return RILL_OK;
+}
+
+rill_status rill_device_set_workers(rill_device device, uint32_t count) {
+  RILL_ENTER();
+  struct rill__device *d;
+  RILL_RESOLVE(RILL__DEVICE, device, "device", &d);
+  RILL_REQUIRE(count <= WORKERS_MOST, RILL_ERROR_OUT_OF_RANGE, "%u workers, the limit is %d", count, WORKERS_MOST);
+  RILL_TRY(check_has_workers(d));
+  RILL_DOOR(d, device, set_workers, d, count);
+  return RILL_OK;
+}
+
+rill_status rill_device_get_workers(rill_device device, uint32_t *out) {
+  RILL_ENTER();
+  if (out != NULL) *out = 0;
+  struct rill__device *d;
+  RILL_RESOLVE(RILL__DEVICE, device, "device", &d);
+  RILL_REQUIRE(out != NULL, RILL_ERROR_INVALID_ARGUMENT, "out is NULL");
+  RILL_TRY(check_has_workers(d));
+  *out = RILL_DOOR(d, device, get_workers, d);
+  return RILL_OK;
+}
+
+/* ---- each other's memory ---- */
+
+bool rill_device_can_access_peer(rill_device device, rill_device memory_of, const char **why) {
+  const char *reason = "the handle is no device";
+  bool answer = false;
+  struct rill__thread *const self __attribute__((cleanup(rill__leave))) = rill__enter(__func__);
+  struct rill__device *d = self == NULL ? NULL : rill__find(device.id, RILL__DEVICE);
+  struct rill__device *m = self == NULL ? NULL : rill__find(memory_of.id, RILL__DEVICE);
+  if (d != NULL && m != NULL) answer = rill__peer_can_access(d, m, &reason);
+  if (why != NULL) *why = reason;
+  return answer;
+}
+
+rill_status rill_device_enable_peer(rill_device device, rill_device memory_of) {
+  RILL_ENTER();
+  struct rill__device *d, *m;
+  RILL_RESOLVE(RILL__DEVICE, device, "device", &d);
+  RILL_RESOLVE(RILL__DEVICE, memory_of, "memory_of", &m);
+  RILL_TRY(rill__check_same_backend(&d->base, &m->base));
+  if (d == m) return RILL_OK;
+  const char *why = "";
+  RILL_REQUIRE(rill__peer_can_access(d, m, &why), RILL_ERROR_UNSUPPORTED,
+               "memory_of: %s cannot reach the memory of %s, in any version: %s" RILL_HINT
+               "copies between them work all the same",
+               d->name, m->name, why);
+  rill__leave(&self);
+  return rill__peer_set(d, m, true);
+}
+
+rill_status rill_device_disable_peer(rill_device device, rill_device memory_of) {
+  RILL_ENTER();
+  struct rill__device *d, *m;
+  RILL_RESOLVE(RILL__DEVICE, device, "device", &d);
+  RILL_RESOLVE(RILL__DEVICE, memory_of, "memory_of", &m);
+  RILL_TRY(rill__check_same_backend(&d->base, &m->base));
+  const char *why = "";
+  if (d == m || !rill__peer_can_access(d, m, &why)) return RILL_OK; /* nothing can be on */
+  rill__leave(&self);
+  return rill__peer_set(d, m, false);
+}
+
+rill_status rill_device_is_peer_enabled(rill_device device, rill_device memory_of, bool *out) {
+  RILL_ENTER();
+  if (out != NULL) *out = false;
+  struct rill__device *d, *m;
+  RILL_RESOLVE(RILL__DEVICE, device, "device", &d);
+  RILL_RESOLVE(RILL__DEVICE, memory_of, "memory_of", &m);
+  RILL_TRY(rill__check_same_backend(&d->base, &m->base));
+  RILL_REQUIRE(out != NULL, RILL_ERROR_INVALID_ARGUMENT, "out is NULL");
+  *out = d == m || rill__peer_is_on(d, m);
+  return RILL_OK;
 }

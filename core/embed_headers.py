@@ -9,7 +9,7 @@ import sys
 
 folder, output, depfile = map(pathlib.Path, sys.argv[1:])
 headers = sorted(folder.glob("*.h"))
-lines = ['#include "core/compile.h"', "", "/* Made by embed_headers.py. */"]
+lines = ['#include "core/kernel/compile.h"', "", "/* Made by embed_headers.py. */"]
 for number, path in enumerate(headers):
     data = path.read_bytes() + b"\0"
     lines.append("static const char text_%d[] = {" % number)

@@ -1,9 +1,9 @@
+#include "core/device/ipc.h"
 #include "core/device/life.h"
 #include "core/held/held.h"
 #include "core/held/record.h"
-#include "core/memory.h"
+#include "core/memory/memory.h"
 #include "core/object/options.h"
-#include "core/sync/event_pool.h"
 #include "core/sync/events.h"
 #include "core/sync/submit.h"
 
@@ -50,11 +50,11 @@ rill_status rill_event_import(rill_device device, uintptr_t native, const rill_i
     return status;
   }
   event->owned = o.ownership == RILL_IMPORT_ADOPT;
-  event->release = o.release;
-  event->release_user = o.user;
+  rill__core(event)->release = o.release;
+  rill__core(event)->release_user = o.user;
   atomic_store(&rill__is_shared, true);
   atomic_store(&event->foreign, true);
-  atomic_store(&event->state, RILL__EVENT_RECORDED);
+  atomic_store(&rill__core(event)->state, RILL__EVENT_RECORDED);
   out->id = event->base.id;
   return RILL_OK;
 }
@@ -70,8 +70,8 @@ rill_status rill_event_release(rill_event event) {
   const rill_status status = rill__object_release(event.id, RILL__EVENT, &last);
   if (last != NULL) {
     struct rill__event *e = (struct rill__event *)last;
-    void (*const release)(void *, uintptr_t) = e->release;
-    void *const user = e->release_user;
+    void (*const release)(void *, uintptr_t) = rill__core(e)->release;
+    void *const user = rill__core(e)->release_user;
     const uintptr_t native = e->native;
     rill__event_abandon(e);
     rill__object_retire(last);
@@ -141,9 +141,9 @@ static rill_status synchronize(struct rill__thread *self, struct rill__event *ev
   rill__keep_and_leave(self, &event->base);
   if (meaning == RILL__RECORD_HELD) status = rill__held_wait_for_event(event, &ns, &point);
   if (status == RILL_OK && !done && point != NULL) {
-    const struct rill__question asked = rill__completion_ask(&point->work);
+    const struct rill__question asked = rill__completion_ask(&rill__core(point)->work);
     status = RILL_DOOR(point, event, synchronize, point, ns);
-    if (status == RILL_OK) rill__completion_remember(&point->work, &asked);
+    if (status == RILL_OK) rill__completion_remember(&rill__core(point)->work, &asked);
   }
   if (status == RILL_OK) rill__memory_synchronized(device);
   if (meaning != RILL__NO_RECORD && point != NULL) rill__drop(&point->base);
@@ -195,4 +195,58 @@ rill_status rill_event_elapsed_time(rill_event start, rill_event end, float *ms)
   RILL_TRY(rill__check_same_device(&pair[0]->base, &pair[1]->base));
   if (pair[0] == pair[1]) return RILL_OK;
   return RILL_DOOR(points[0], event, elapsed, points[0], points[1], ms);
+}
+
+/* ---- other processes ---- */
+
+rill_status rill_event_ipc_export(rill_event event, rill_ipc_handle *out) {
+  RILL_ENTER();
+  if (out != NULL) memset(out, 0, sizeof *out);
+  struct rill__event *e;
+  RILL_RESOLVE(RILL__EVENT, event, "event", &e);
+  RILL_REQUIRE(out != NULL, RILL_ERROR_INVALID_ARGUMENT, "out is NULL");
+  struct rill__device *device = e->base.device;
+  RILL_TRY(rill__ipc_check_able(device, RILL_FEATURE_EVENT_IPC));
+  RILL_REQUIRE(!e->imported, RILL_ERROR_INVALID_ARGUMENT,
+               "%s is imported" RILL_HINT "export it where it was created; its handle serves any number of processes",
+               rill__name_of(&e->base).text);
+  RILL_REQUIRE(e->interprocess, RILL_ERROR_INVALID_ARGUMENT,
+               "%s was created without interprocess" RILL_HINT "create it with .interprocess = true",
+               rill__name_of(&e->base).text);
+  struct rill__ipc_bytes content = { .kind = RILL__IPC_EVENT };
+  RILL_TRY(RILL_DOOR(e, event, ipc_export, e, &content.native));
+  rill__event_export(e);
+  rill__ipc_write(&content, device, out);
+  return RILL_OK;
+}
+
+rill_status rill_event_ipc_import(rill_device device, const rill_ipc_handle *handle, rill_event *out) {
+  rill__reclaim();
+  RILL_ENTER();
+  if (out != NULL) *out = RILL_NULL_EVENT;
+  struct rill__device *d;
+  RILL_RESOLVE(RILL__DEVICE, device, "device", &d);
+  RILL_REQUIRE(out != NULL && handle != NULL, RILL_ERROR_INVALID_ARGUMENT, "%s is NULL",
+               out == NULL ? "out" : "handle");
+  RILL_TRY(rill__ipc_check_able(d, RILL_FEATURE_EVENT_IPC));
+  struct rill__ipc_bytes content;
+  RILL_TRY(rill__ipc_read(handle, d, RILL__IPC_EVENT, &content));
+  RILL_TRY(rill__device_activate(d));
+  struct rill__event *event = NULL;
+  RILL_TRY(rill__event_new(d, NULL, &event));
+  event->imported = true;
+  event->interprocess = true;
+  atomic_store(&event->foreign, true);
+  atomic_store(&rill__core(event)->state, RILL__EVENT_RECORDED);
+  rill_status status = RILL_DOOR(event, event, ipc_import, event, &content.native);
+  if (status == RILL_OK) {
+    event->owned = true;
+    status = rill__object_publish(&event->base, RILL__EVENT);
+  }
+  if (status != RILL_OK) {
+    rill__drop(&event->base);
+    return status;
+  }
+  out->id = event->base.id;
+  return RILL_OK;
 }

@@ -1,13 +1,14 @@
 /* fork: the forking thread takes every lock first, so that its child, which has no other thread, finds them all free;
  * and each backend whose devices are known is told. */
+#include "core/fork.h"
 #include "core/device/backends.h"
+#include "core/device/registry.h"
 #include "core/held/held.h"
 #include "core/kernel/global.h"
 #include "core/kernel/module.h"
-#include "core/memory/map.h"
 #include "core/pool/pool.h"
-#include "core/registry.h"
 #include "core/sync/event_pool.h"
+#include "core/tracking/map.h"
 
 static void each_device(void (*visit)(struct rill__device *device)) {
   const struct rill__backend *backend;
@@ -18,7 +19,7 @@ static void each_device(void (*visit)(struct rill__device *device)) {
 }
 
 static void lock_device(struct rill__device *device) {
-  pthread_mutex_lock(&device->lock);
+  pthread_mutex_lock(&rill__core(device)->lock);
   rill__pools_lock(device);
   rill__event_pool_lock(device);
 }
@@ -26,7 +27,7 @@ static void lock_device(struct rill__device *device) {
 static void unlock_device(struct rill__device *device) {
   rill__event_pool_unlock(device);
   rill__pools_unlock(device);
-  pthread_mutex_unlock(&device->lock);
+  pthread_mutex_unlock(&rill__core(device)->lock);
 }
 
 static void lock_all(void) {

@@ -1,97 +1,16 @@
-#include "core/memory.h"
+#include "core/memory/memory.h"
 
+#include "core/device/ipc.h"
 #include "core/device/life.h"
 #include "core/held/held.h"
-#include "core/memory/deferred_free.h"
-#include "core/memory/last_use.h"
-#include "core/memory/map.h"
-#include "core/memory/ranges.h"
-#include "core/pool/blocks.h"
-#include "core/pool/pool.h"
-#include "core/pool/staging.h"
+#include "core/object/options.h"
 #include "core/sync/submit.h"
+#include "core/tracking/last_use.h"
+#include "core/tracking/map.h"
 
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include <string.h>
 
 /* ---- allocation ---- */
-
-/* OUT_OF_MEMORY with what was asked for and what there is. */
-static rill_status fail_memory(struct rill__device *device, size_t size) {
-  uint64_t free_bytes = 0, total_bytes = 0;
-  char deferred[96] = "";
-  const uint64_t bytes = atomic_load(&device->deferred_bytes);
-  if (RILL_DOOR(device, device, get_memory, device, &free_bytes, &total_bytes) != RILL_OK) free_bytes = total_bytes = 0;
-  if (bytes != 0) {
-    (void)snprintf(deferred, sizeof deferred, ", and %llu that were freed wait for work of held streams",
-                   (unsigned long long)bytes);
-  }
-  return rill__fail(RILL_ERROR_OUT_OF_MEMORY, "%zu bytes asked for; %s has %llu bytes free of %llu%s", size,
-                    device->name, (unsigned long long)free_bytes, (unsigned long long)total_bytes, deferred);
-}
-
-/* What the driver refuses is asked for again when what nobody uses any more has gone back. */
-static rill_status ask_driver(struct rill__device *device, size_t size, uint32_t kind, void **out) {
-  const rill_status status = RILL_DOOR(device, memory, alloc, device, size, kind, out);
-  if (RILL__LIKELY(status != RILL_ERROR_OUT_OF_MEMORY)) return status;
-  if (kind == RILL_MEMORY_DEVICE && size > device->info.memory_total) return status;
-  if (rill__in_host_call) return status; /* what follows may block */
-  const uint64_t bytes = atomic_load(&device->deferred_bytes);
-  rill__deferred_frees_end(device, true);
-  const bool any = rill__pools_give_back(device, kind);
-  if (!any && atomic_load(&device->deferred_bytes) == bytes) return status;
-  return RILL_DOOR(device, memory, alloc, device, size, kind, out);
-}
-
-/* Outside epochs. */
-static rill_status allocate(struct rill__device *device, size_t size, size_t alignment, uint32_t kind, void **out) {
-  const size_t extra = alignment > RILL__LEAST_ALIGNMENT ? alignment - RILL__LEAST_ALIGNMENT : 0;
-  if (size > SIZE_MAX - extra) return fail_memory(device, size);
-  rill__deferred_frees_end_idle(device);
-  RILL_TRY(rill__deferred_frees_check(device, size + extra));
-  struct rill__allocation *allocation = calloc(1, sizeof *allocation);
-  RILL_REQUIRE(allocation != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory to keep track of %zu bytes", size);
-  rill__object_init(&allocation->base, device, rill__allocation_destroy);
-  allocation->base.host_only = true;
-  void *p = NULL;
-  rill_status status = ask_driver(device, size + extra, kind, &p);
-  if (status == RILL_OK) {
-    allocation->native = (uintptr_t)p;
-    allocation->native_size = size + extra;
-    allocation->begin = ((uintptr_t)p + alignment - 1) & ~(uintptr_t)(alignment - 1);
-    allocation->size = size;
-    allocation->kind = kind;
-    if (rill__memory_know(allocation)) {
-      *out = (void *)allocation->begin;
-      return RILL_OK;
-    }
-    (void)RILL_DOOR(device, memory, free, device, p, kind);
-    status = rill__fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory to keep track of %zu bytes at %p", size, p);
-  } else if (status == RILL_ERROR_OUT_OF_MEMORY) {
-    status = fail_memory(device, size);
-  }
-  rill__drop(&allocation->base);
-  return status;
-}
-
-/* Frees what was taken out of the map, or closes an import, when all uses are complete; outside epochs, since it may
- * block for the device's work.  Sets the pointer to NULL, unless the driver refuses: then it is the caller's still. */
-static rill_status end_allocation(struct rill__allocation **ended) {
-  struct rill__allocation *allocation = *ended;
-  struct rill__device *device = allocation->base.device;
-  rill_status status = rill__check_usable(device);
-  void *const native = (void *)allocation->native;
-  if (status == RILL_OK) status = rill__last_uses_wait(allocation->uses);
-  if (status == RILL_OK) {
-    status = allocation->imported ? RILL_DOOR(device, memory, ipc_close, device, native, allocation->native_size)
-                                  : RILL_DOOR(device, memory, free, device, native, allocation->kind);
-  }
-  if (status != RILL_OK && atomic_load(&device->lost) == RILL_OK) return status;
-  *ended = NULL;
-  rill__object_defer(&allocation->base); /* of a lost device, the memory has gone with it */
-  return status;
-}
 
 static rill_status allocate_checked(struct rill__thread *self, rill_device device, size_t size, size_t alignment,
                                     uint32_t kind, void **out) {
@@ -105,50 +24,7 @@ static rill_status allocate_checked(struct rill__thread *self, rill_device devic
   RILL_TRY(rill__device_activate(d));
   if (size == 0) return RILL_OK;
   rill__leave(&self); /* devices live for ever */
-  return allocate(d, size, alignment, kind, out);
-}
-
-static bool end_deferred(struct rill__deferred_free *deferred) {
-  struct rill__allocation *allocation =
-      (struct rill__allocation *)((char *)deferred - offsetof(struct rill__allocation, deferred));
-  (void)end_allocation(&allocation);
-  return allocation == NULL;
-}
-
-static rill_status end_free(struct rill__allocation *allocation) {
-  struct rill__device *device = allocation->base.device;
-  rill__deferred_frees_end(device, true);
-  rill__staging_give_back(device, false);
-  if (atomic_load(&device->lost) == RILL_OK &&
-      rill__free_defer(device, &allocation->deferred, allocation->native_size, end_deferred)) {
-    return RILL_OK;
-  }
-  const rill_status status = end_allocation(&allocation);
-  if (allocation != NULL) rill__memory_put_back(allocation);
-  rill__reclaim();
-  return status;
-}
-
-/* The word is the number of holders and whether the allocation has been freed.  No holder comes once it has; so one
- * call sees it freed with nobody left, and that one ends the free: rill_free, or the last to let go. */
-enum { FREED = 1, HOLDER = 2 };
-
-bool rill__memory_hold(struct rill__allocation *allocation) {
-  uint32_t word = atomic_load(&allocation->holders);
-  while ((word & FREED) == 0) {
-    if (atomic_compare_exchange_weak(&allocation->holders, &word, word + HOLDER)) return true;
-  }
-  return false;
-}
-
-bool rill__memory_let_go(struct rill__allocation *allocation) {
-  const uint32_t word = atomic_fetch_sub(&allocation->holders, HOLDER) - HOLDER;
-  if (word == FREED) {
-    rill__errors_aside();
-    (void)end_free(allocation); /* on failure it is in the map again */
-    rill__errors_back();
-  }
-  return (word & FREED) != 0;
+  return rill__memory_alloc(d, size, alignment, kind, out);
 }
 
 rill_status rill_alloc(rill_device device, size_t size, uint32_t kind, void **out) {
@@ -170,8 +46,27 @@ rill_status rill_free(void *p) {
   if (allocation != NULL && allocation->pooled) return rill__pool_free(self, allocation, p);
   RILL_TRY(rill__memory_take_out(p, false, &allocation));
   rill__leave(&self); /* nobody else can free the allocation */
-  if (atomic_fetch_or(&allocation->holders, FREED) >= HOLDER) return RILL_OK;
-  return end_free(allocation);
+  return rill__memory_free(allocation);
+}
+
+rill_status rill_memory_get_info(const void *p, rill_memory_info *info) {
+  RILL_ENTER();
+  rill_memory_info found;
+  memset(&found, 0, sizeof found); /* what lies between its fields too */
+  found.struct_size = sizeof found;
+  if (info != NULL && info->struct_size >= sizeof(size_t)) rill__options_write(info, &found, sizeof found);
+  struct rill__allocation *allocation = rill__ranges_find(p);
+  uintptr_t begin = allocation != NULL ? allocation->begin : 0;
+  size_t size = allocation != NULL ? allocation->size : 0;
+  const bool known = allocation != NULL && (!allocation->pooled || rill__pool_find(allocation, p, &begin, &size));
+  RILL_REQUIRE(known, RILL_ERROR_NOT_FOUND, "%p is no allocation of rill, or has been freed", p);
+  RILL_TRY(rill__options_check_output(info, "info"));
+  found.kind = allocation->kind;
+  found.device.id = allocation->base.device->base.id;
+  found.base = (void *)begin;
+  found.size = size;
+  rill__options_write(info, &found, sizeof found);
+  return RILL_OK;
 }
 
 /* ---- copies and fills ---- */
@@ -202,6 +97,44 @@ rill_status rill_copy_async(rill_stream stream, void *dst, const void *src, size
   return status;
 }
 
+rill_status rill_copy_2d_async(rill_stream stream, void *dst, size_t dst_pitch, const void *src, size_t src_pitch,
+                               size_t width, size_t height) {
+  RILL_ENTER();
+  struct rill__stream *s;
+  RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
+  struct rill__copy_3d copy = {
+    .dst = dst,
+    .src = src,
+    .width = width,
+    .height = height,
+    .depth = 1,
+    .dst_pitch = dst_pitch,
+    .src_pitch = src_pitch,
+  };
+  return rill__copy_submit(self, s, &copy);
+}
+
+rill_status rill_copy_3d_async(rill_stream stream, const rill_copy_3d *copy) {
+  RILL_ENTER();
+  struct rill__stream *s;
+  RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
+  RILL_REQUIRE(copy != NULL, RILL_ERROR_INVALID_ARGUMENT, "copy is NULL");
+  rill_copy_3d given = RILL_COPY_3D_INIT;
+  RILL_TRY(rill__options_read(&given, sizeof given, copy, "copy"));
+  struct rill__copy_3d asked = {
+    .dst = given.dst,
+    .src = given.src,
+    .width = given.width,
+    .height = given.height,
+    .depth = given.depth,
+    .dst_pitch = given.dst_pitch,
+    .dst_slice_pitch = given.dst_slice_pitch,
+    .src_pitch = given.src_pitch,
+    .src_slice_pitch = given.src_slice_pitch,
+  };
+  return rill__copy_submit(self, s, &asked);
+}
+
 rill_status rill_fill_async(rill_stream stream, void *dst, const void *pattern, size_t pattern_size, size_t count) {
   RILL_ENTER();
   struct rill__stream *s;
@@ -228,5 +161,128 @@ rill_status rill_fill_async(rill_stream stream, void *dst, const void *pattern, 
   }
   rill_status status = RILL_OK;
   RILL_SUBMIT(status, s, memory, fill, s, dst, kind, pattern, pattern_size, count);
+  return status;
+}
+
+rill_status rill_fill_2d_async(rill_stream stream, void *dst, size_t dst_pitch, const void *pattern,
+                               size_t pattern_size, size_t width, size_t height) {
+  RILL_ENTER();
+  struct rill__stream *s;
+  RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
+  struct rill__fill_2d fill = {
+    .dst = dst,
+    .pitch = dst_pitch,
+    .width = width,
+    .height = height,
+    .pattern = pattern,
+    .pattern_size = pattern_size,
+  };
+  return rill__fill_submit(s, &fill);
+}
+
+/* ---- registered and managed memory ---- */
+
+rill_status rill_host_register(rill_device device, void *p, size_t size) {
+  rill__reclaim();
+  RILL_ENTER();
+  struct rill__device *d;
+  RILL_RESOLVE(RILL__DEVICE, device, "device", &d);
+  RILL_REQUIRE(p != NULL, RILL_ERROR_INVALID_ARGUMENT, "p is NULL");
+  RILL_REQUIRE(size != 0, RILL_ERROR_INVALID_ARGUMENT, "size is 0: there is nothing to register");
+  RILL_REQUIRE((uintptr_t)p <= UINTPTR_MAX - size, RILL_ERROR_OUT_OF_RANGE, "%zu bytes at %p pass the end of memory",
+               size, p);
+  RILL_REQUIRE(d->backend->memory->host_register != NULL, RILL_ERROR_UNSUPPORTED,
+               "%s cannot register memory, in any version", d->name);
+  RILL_TRY(rill__device_activate(d));
+  return rill__memory_register(d, p, size);
+}
+
+rill_status rill_host_unregister(void *p) {
+  RILL_ENTER_TO_BLOCK();
+  struct rill__allocation *range = NULL;
+  RILL_TRY(rill__memory_take_out(p, true, &range));
+  rill__leave(&self); /* nobody else can unregister the range */
+  return rill__memory_unregister(range);
+}
+
+rill_status rill_memory_prefetch_async(rill_stream stream, const void *p, size_t size) {
+  RILL_ENTER();
+  struct rill__stream *s;
+  struct rill__device *owner = NULL;
+  RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
+  if (size == 0) return RILL_OK;
+  RILL_TRY(rill__memory_find_managed(p, size, &owner));
+  RILL_TRY(rill__check_same_backend(&s->base, &owner->base));
+  RILL_TRY(rill__check_usable(s->base.device));
+  RILL_REQUIRE(s->base.device->backend->memory->prefetch != NULL, RILL_ERROR_UNSUPPORTED,
+               "%s has no prefetch, in any version", s->base.device->name);
+  if (rill__is_held(s)) {
+    struct rill__device *device = s->base.device;
+    bool taken = false;
+    if (device->backend->memory->may_prefetch != NULL) RILL_TRY(RILL_DOOR(device, memory, may_prefetch, device));
+    RILL_TRY(rill__held_prefetch(s, p, size, &taken));
+    if (taken) return RILL_OK;
+  }
+  rill_status status = RILL_OK;
+  RILL_SUBMIT(status, s, memory, prefetch, s, p, size);
+  return status;
+}
+
+rill_status rill_memory_advise(const void *p, size_t size, rill_device device, uint32_t advice) {
+  RILL_ENTER();
+  struct rill__device *d, *owner = NULL;
+  RILL_RESOLVE(RILL__DEVICE, device, "device", &d);
+  RILL_REQUIRE(advice >= RILL_ADVICE_READ_MOSTLY && advice <= RILL_ADVICE_NOT_ACCESSED_BY, RILL_ERROR_INVALID_ARGUMENT,
+               "advice %u is none of RILL_ADVICE_*", advice);
+  if (size == 0) return RILL_OK;
+  RILL_TRY(rill__memory_find_managed(p, size, &owner));
+  if (d->backend->gpu) RILL_TRY(rill__check_same_backend(&d->base, &owner->base));
+  RILL_TRY(rill__check_usable(owner));
+  RILL_REQUIRE(owner->backend->memory->advise != NULL, RILL_ERROR_UNSUPPORTED, "%s takes no advice, in any version",
+               owner->name);
+  struct rill__device *at = d->backend == owner->backend ? d : NULL; /* the CPU stands for the host */
+  if (at != NULL) RILL_TRY(rill__device_activate(at));
+  return RILL_DOOR(owner, memory, advise, owner, p, size, at, advice);
+}
+
+/* ---- other processes ---- */
+
+rill_status rill_memory_ipc_export(void *p, rill_ipc_handle *out) {
+  RILL_ENTER_TO_BLOCK();
+  if (out != NULL) memset(out, 0, sizeof *out);
+  RILL_REQUIRE(out != NULL && p != NULL, RILL_ERROR_INVALID_ARGUMENT, "%s is NULL", out == NULL ? "out" : "p");
+  struct rill__allocation *allocation = rill__ranges_find(p);
+  RILL_TRY(rill__memory_check_exportable(allocation, p));
+  struct rill__device *device = allocation->base.device;
+  RILL_TRY(rill__ipc_check_able(device, RILL_FEATURE_IPC));
+  struct rill__ipc_bytes content = { .kind = RILL__IPC_MEMORY, .size = allocation->native_size };
+  content.offset = (uintptr_t)p - allocation->native;
+  RILL_REQUIRE(rill__memory_hold(allocation), RILL_ERROR_NOT_FOUND, "%p is being freed", p);
+  rill__leave(&self);
+  const rill_status status = RILL_DOOR(device, memory, ipc_export, device, (void *)allocation->native,
+                                       allocation->native_size, &content.native);
+  const bool freed = rill__memory_let_go(allocation);
+  if (status != RILL_OK) return status;
+  RILL_REQUIRE(!freed, RILL_ERROR_NOT_FOUND, "%p was freed by another thread meanwhile", p);
+  rill__ipc_write(&content, device, out);
+  return RILL_OK;
+}
+
+rill_status rill_memory_ipc_import(rill_device device, const rill_ipc_handle *handle, void **out) {
+  rill__reclaim();
+  RILL_ENTER();
+  if (out != NULL) *out = NULL;
+  struct rill__device *d;
+  RILL_RESOLVE(RILL__DEVICE, device, "device", &d);
+  RILL_REQUIRE(out != NULL && handle != NULL, RILL_ERROR_INVALID_ARGUMENT, "%s is NULL",
+               out == NULL ? "out" : "handle");
+  RILL_TRY(rill__ipc_check_able(d, RILL_FEATURE_IPC));
+  struct rill__ipc_bytes content;
+  RILL_TRY(rill__ipc_read(handle, d, RILL__IPC_MEMORY, &content));
+  RILL_TRY(rill__device_activate(d));
+  struct rill__allocation *import = NULL;
+  RILL_TRY(rill__object_new(sizeof *import, d, NULL, rill__allocation_destroy, &import));
+  const rill_status status = rill__memory_open_import(d, &content, import, out);
+  if (status != RILL_OK) rill__drop(&import->base);
   return status;
 }

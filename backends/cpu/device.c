@@ -116,8 +116,7 @@ static void after_fork_in_child(void) {
   cpu_faults_reset();
   cpu_pages_reset();
   if (the_device == NULL) return;
-  atomic_store(&the_device->losing, false); /* what was lost, the parent has lost */
-  atomic_store(&the_device->lost, RILL_OK);
+  rill__device_renew(the_device); /* what was lost, the parent has lost */
 }
 
 const struct rill__backend rill__cpu_backend = {

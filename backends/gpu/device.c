@@ -212,18 +212,13 @@ static bool supports(struct rill__device *device, uint32_t feature, const char *
 /* Fails if one of its streams is capturing, as far as rill can know of it: of those that others have a handle of.  What
  * the driver does not say is no capture. */
 static rill_status refuse_in_capture_of(struct rill__device *device, const struct rill__device *waits_for) {
-  rill_status status = RILL_OK;
+  struct rill__name capturing;
   if (device == NULL || atomic_load(&device->lost) != RILL_OK) return RILL_OK;
-  (void)pthread_mutex_lock(&device->lock);
-  for (struct rill__stream *stream = device->streams; stream != NULL && status == RILL_OK; stream = stream->next) {
-    if (!atomic_load_explicit(&stream->foreign, memory_order_relaxed) || !gpu_is_captured(stream)) continue;
-    status = rill__fail(RILL_ERROR_CAPTURE_ACTIVE,
-                        "%s is capturing: waiting for all work of %s would break the capture" RILL_HINT
-                        "end the capture first, or wait for streams and events",
-                        rill__name_of(&stream->base).text, waits_for->name);
-  }
-  (void)pthread_mutex_unlock(&device->lock);
-  return status;
+  RILL_REQUIRE(!rill__device_any_shared_stream(device, gpu_is_captured, &capturing), RILL_ERROR_CAPTURE_ACTIVE,
+               "%s is capturing: waiting for all work of %s would break the capture" RILL_HINT
+               "end the capture first, or wait for streams and events",
+               capturing.text, waits_for->name);
+  return RILL_OK;
 }
 
 /* Waiting for a device breaks the captures of its streams in whatever mode, with one vendor those of all devices. */

@@ -2,7 +2,7 @@
 #ifndef RILL_CORE_DEVICE_BACKENDS_H
 #define RILL_CORE_DEVICE_BACKENDS_H
 
-#include "core/backend.h"
+#include "core/object/core.h"
 
 enum rill__search_state { RILL__UNKNOWN, RILL__SEARCHING, RILL__KNOWN };
 

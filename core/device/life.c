@@ -1,15 +1,15 @@
 /* From a device's first use to its loss. */
 #include "core/device/life.h"
 
-#include "core/held/held.h"
-
 #include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 
+void (*_Atomic rill__device_lost_held)(struct rill__device *device);
+
 /* The first to come writes the cause, then publishes it; the others wait for those few stores. */
 static bool first_to_lose(struct rill__device *device) {
-  if (!atomic_exchange(&device->losing, true)) return true;
+  if (!atomic_exchange(&rill__core(device)->losing, true)) return true;
   while (atomic_load_explicit(&device->lost, memory_order_acquire) == RILL_OK) (void)sched_yield();
   return false;
 }
@@ -18,30 +18,36 @@ rill_status rill__device_lost(struct rill__device *device, int32_t code, const c
   if (first_to_lose(device)) {
     va_list list;
     va_start(list, format);
-    (void)vsnprintf(device->cause.text, sizeof device->cause.text, format, list);
+    (void)vsnprintf(rill__core(device)->cause.text, sizeof rill__core(device)->cause.text, format, list);
     va_end(list);
-    device->cause.code = code;
-    (void)snprintf(device->cause.name, sizeof device->cause.name, "%s", name);
+    rill__core(device)->cause.code = code;
+    (void)snprintf(rill__core(device)->cause.name, sizeof rill__core(device)->cause.name, "%s", name);
     atomic_store_explicit(&device->lost, RILL_ERROR_DEVICE_LOST, memory_order_release);
   }
-  if (atomic_load(&device->held_streams) != 0) rill__held_device_lost(device);
+  if (atomic_load(&rill__core(device)->held_streams) != 0) atomic_load (&rill__device_lost_held)(device);
   return rill__fail_lost(device);
 }
 
 void rill__device_close(struct rill__device *device, rill_status status, const char *text) {
   if (!first_to_lose(device)) return;
-  (void)snprintf(device->cause.text, sizeof device->cause.text, "%s", text);
+  (void)snprintf(rill__core(device)->cause.text, sizeof rill__core(device)->cause.text, "%s", text);
   atomic_store_explicit(&device->lost, status, memory_order_release);
+}
+
+void rill__device_renew(struct rill__device *device) {
+  atomic_store(&rill__core(device)->losing, false);
+  atomic_store(&device->lost, RILL_OK);
 }
 
 rill_status rill__fail_lost(struct rill__device *device) {
   const rill_status status = atomic_load_explicit(&device->lost, memory_order_acquire);
-  if (status != RILL_ERROR_DEVICE_LOST) return rill__fail(status, "%s: %s", device->name, device->cause.text);
-  return rill__fail_native(status, device->cause.code, device->cause.name,
+  if (status != RILL_ERROR_DEVICE_LOST)
+    return rill__fail(status, "%s: %s", device->name, rill__core(device)->cause.text);
+  return rill__fail_native(status, rill__core(device)->cause.code, rill__core(device)->cause.name,
                            "%s is lost: %s" RILL_HINT
                            "the process cannot use this device again; end it, or use another "
                            "device",
-                           device->name, device->cause.text);
+                           device->name, rill__core(device)->cause.text);
 }
 
 _Atomic bool rill__is_shared;
@@ -50,12 +56,12 @@ rill_status rill__device_activate(struct rill__device *device) {
   RILL_TRY(rill__check_usable(device));
   if (atomic_load_explicit(&device->active, memory_order_acquire)) return RILL_OK;
   rill_status status = RILL_OK;
-  pthread_mutex_lock(&device->lock);
+  pthread_mutex_lock(&rill__core(device)->lock);
   if (!atomic_load(&device->active)) {
     status = RILL_DOOR(device, device, activate, device);
     if (status == RILL_OK) atomic_store_explicit(&device->active, true, memory_order_release);
   }
-  pthread_mutex_unlock(&device->lock);
+  pthread_mutex_unlock(&rill__core(device)->lock);
   return status;
 }
 

@@ -2,7 +2,7 @@
 #ifndef RILL_CORE_DEVICE_LIFE_H
 #define RILL_CORE_DEVICE_LIFE_H
 
-#include "core/backend.h"
+#include "core/object/core.h"
 
 static inline rill_status rill__check_usable(struct rill__device *device) {
   if (RILL__UNLIKELY(atomic_load_explicit(&device->lost, memory_order_acquire) != RILL_OK))
@@ -12,6 +12,9 @@ static inline rill_status rill__check_usable(struct rill__device *device) {
 
 /* Makes a device ready for its first real use; nothing if it is. */
 rill_status rill__device_activate(struct rill__device *device);
+
+/* Set when a stream is first held: the device is lost, so what is held for it fails. */
+extern void (*_Atomic rill__device_lost_held)(struct rill__device *device);
 
 /* Refuses objects of two backends, or of two devices. */
 rill_status rill__check_same_backend(const struct rill__object *a, const struct rill__object *b);

@@ -25,8 +25,8 @@ void rill__failure_unref(struct rill__failure *failure) {
 rill_status rill__fail_failed_record(struct rill__event *event) {
   struct rill__failure copy = { .status = RILL_ERROR_NOT_RECORDED, .text = "no host memory was left to say why" };
   rill__held_lock();
-  if (atomic_load(&event->state) == RILL__EVENT_FENCED) {
-    const struct rill__failure *failure = atomic_load(&event->fence)->failure;
+  if (atomic_load(&rill__core(event)->state) == RILL__EVENT_FENCED) {
+    const struct rill__failure *failure = atomic_load(&rill__core(event)->fence)->failure;
     if (failure != NULL) copy = *failure;
   }
   rill__held_unlock();
@@ -89,7 +89,7 @@ void rill__fence_issue(struct rill__fence *fence, struct rill__event *mark, bool
   fence->mark_is_event = is_event;
   if (is_event) {
     rill__keep(&mark->base);
-    mark->awaited += fence->waits;
+    rill__core(mark)->awaited += fence->waits;
   }
   resolve(fence, FENCE_ISSUED);
 }
@@ -103,30 +103,30 @@ void rill__fence_fail(struct rill__fence *fence, struct rill__failure *failure) 
 void rill__fence_add_wait(struct rill__fence *fence) {
   fence->references++;
   fence->waits++;
-  if (fence->mark_is_event) fence->mark->awaited++;
+  if (fence->mark_is_event) rill__core(fence->mark)->awaited++;
 }
 
 /* An event that is its own mark stands for itself again when nothing waits for it and nobody is recording it. */
 static void detach_unawaited(struct rill__event *event) {
   const struct rill__fence *fence = rill__event_fence(event);
-  if (fence == NULL || !fence->mark_is_event || event->awaited > 0 || is_claimed(fence)) return;
+  if (fence == NULL || !fence->mark_is_event || rill__core(event)->awaited > 0 || is_claimed(fence)) return;
   rill__event_detach(event, RILL__EVENT_RECORDED);
 }
 
 /* The last wait for a mark may be for an older fence than the event's. */
 void rill__fence_remove_wait(struct rill__fence *fence) {
   fence->waits--;
-  if (fence->mark_is_event && --fence->mark->awaited == 0) detach_unawaited(fence->mark);
+  if (fence->mark_is_event && --rill__core(fence->mark)->awaited == 0) detach_unawaited(fence->mark);
   rill__fence_unref(fence);
 }
 
 /* ---- what an event stands for ---- */
 
 enum rill__meaning rill__fence_meaning(struct rill__event *event, struct rill__event **point) {
-  const uint32_t state = atomic_load_explicit(&event->state, memory_order_acquire);
+  const uint32_t state = atomic_load_explicit(&rill__core(event)->state, memory_order_acquire);
   if (state == RILL__EVENT_RECORDED) return RILL__RECORD_ISSUED;
   if (state == RILL__EVENT_UNRECORDED) return RILL__NO_RECORD;
-  struct rill__fence *fence = atomic_load_explicit(&event->fence, memory_order_acquire);
+  struct rill__fence *fence = atomic_load_explicit(&rill__core(event)->fence, memory_order_acquire);
   switch ((enum fence_state)atomic_load_explicit(&fence->state, memory_order_acquire)) {
     case FENCE_AWAITED: return RILL__NO_RECORD;
     case FENCE_QUEUED: return RILL__RECORD_HELD;
@@ -141,15 +141,15 @@ void rill__event_attach(struct rill__event *event, struct rill__fence *fence) {
   struct rill__fence *const old = rill__event_fence(event);
   fence->references++;
   fence->created = rill__held_serial;
-  atomic_store_explicit(&event->fence, fence, memory_order_release);
-  atomic_store(&event->state, RILL__EVENT_FENCED);
+  atomic_store_explicit(&rill__core(event)->fence, fence, memory_order_release);
+  atomic_store(&rill__core(event)->state, RILL__EVENT_FENCED);
   if (old != NULL) rill__fence_unref(old);
 }
 
 /* The pointer stays for those who have just seen FENCED. */
 void rill__event_detach(struct rill__event *event, enum rill__event_state after) {
-  struct rill__fence *const fence = atomic_load(&event->fence);
-  atomic_store(&event->state, after);
+  struct rill__fence *const fence = atomic_load(&rill__core(event)->fence);
+  atomic_store(&rill__core(event)->state, after);
   rill__fence_unref(fence);
 }
 
@@ -184,7 +184,7 @@ void rill__event_export(struct rill__event *event) {
   uint32_t state = RILL__EVENT_UNRECORDED;
   atomic_store(&rill__is_shared, true);
   atomic_store(&event->foreign, true);
-  (void)atomic_compare_exchange_strong(&event->state, &state, RILL__EVENT_RECORDED);
+  (void)atomic_compare_exchange_strong(&rill__core(event)->state, &state, RILL__EVENT_RECORDED);
   rill__held_lock();
   struct rill__fence *const fence = rill__event_fence(event);
   if (fence != NULL && rill__fence_state(fence) != FENCE_QUEUED) {
@@ -197,17 +197,14 @@ void rill__event_export(struct rill__event *event) {
   rill__held_run();
 }
 
-void rill__event_reset(struct rill__event *event) {
-  if (RILL__UNLIKELY(atomic_load(&event->state) == RILL__EVENT_FENCED)) {
-    rill__held_lock();
-    rill__event_detach(event, RILL__EVENT_UNRECORDED);
-    rill__held_unlock();
-  }
-  atomic_store_explicit(&event->state, RILL__EVENT_UNRECORDED, memory_order_relaxed);
+void rill__held_leave_fence(struct rill__event *event) {
+  rill__held_lock();
+  rill__event_detach(event, RILL__EVENT_UNRECORDED);
+  rill__held_unlock();
 }
 
 void rill__event_abandon(struct rill__event *event) {
-  if (RILL__LIKELY(atomic_load(&event->state) != RILL__EVENT_FENCED)) return;
+  if (RILL__LIKELY(atomic_load(&rill__core(event)->state) != RILL__EVENT_FENCED)) return;
   char text[300];
   (void)snprintf(text, sizeof text, "%s was released without ever having been recorded, and work was held for it",
                  rill__name_of(&event->base).text);
@@ -255,12 +252,12 @@ static rill_status set_apart(struct rill__recording *recording) {
 rill_status rill__recording_begin(struct rill__recording *recording, struct rill__stream *stream,
                                   struct rill__event *event) {
   *recording = (struct rill__recording){ .event = event, .target = event };
-  if (RILL__LIKELY(atomic_load(&event->state) != RILL__EVENT_FENCED)) return RILL_OK;
+  if (RILL__LIKELY(atomic_load(&rill__core(event)->state) != RILL__EVENT_FENCED)) return RILL_OK;
   rill__held_lock();
   struct rill__fence *const fence = rill__event_claim(event);
   const enum fence_state state = fence != NULL ? rill__fence_state(fence) : FENCE_ISSUED;
-  const bool apart = fence != NULL && event->awaited > 0 && !rill__event_is_shared(event);
-  recording->held = atomic_load(&stream->held);
+  const bool apart = fence != NULL && rill__core(event)->awaited > 0 && !rill__event_is_shared(event);
+  recording->held = atomic_load(&rill__core(stream)->held);
   if (fence != NULL) {
     fence->references++;
     recording->fence = fence;
@@ -276,7 +273,7 @@ rill_status rill__recording_begin(struct rill__recording *recording, struct rill
 
 static bool count_as_recorded(struct rill__event *event) {
   uint32_t state = RILL__EVENT_UNRECORDED;
-  return atomic_compare_exchange_strong(&event->state, &state, RILL__EVENT_RECORDED);
+  return atomic_compare_exchange_strong(&rill__core(event)->state, &state, RILL__EVENT_RECORDED);
 }
 
 /* The first record of an event for which streams are held. */

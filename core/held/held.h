@@ -33,9 +33,7 @@
 #ifndef RILL_CORE_HELD_HELD_H
 #define RILL_CORE_HELD_HELD_H
 
-#include "core/backend.h"
-
-struct rill__allocation;
+#include "core/object/core.h"
 
 /* What a held operation owns besides its own struct, such as memory that bytes were copied to.  finish: when the driver
  * has the work that uses it; drop: when nothing will use it. */
@@ -48,7 +46,7 @@ struct rill__payload {
 /* ---- streams ---- */
 
 static inline bool rill__is_held(struct rill__stream *stream) {
-  return RILL__UNLIKELY(atomic_load_explicit(&stream->held, memory_order_acquire));
+  return RILL__UNLIKELY(atomic_load_explicit(&rill__core(stream)->held, memory_order_acquire));
 }
 
 /* Each takes the operation if the stream is held, and says so in `taken`; if it is held no more, the caller goes on to
@@ -103,7 +101,7 @@ enum rill__meaning rill__fence_meaning(struct rill__event *event, struct rill__e
 /* `point`: the event to ask the driver about if it has the record; valid inside the epoch. */
 static inline enum rill__meaning rill__event_meaning(struct rill__event *event, struct rill__event **point) {
   *point = event;
-  if (RILL__LIKELY(atomic_load_explicit(&event->state, memory_order_acquire) == RILL__EVENT_RECORDED)) {
+  if (RILL__LIKELY(atomic_load_explicit(&rill__core(event)->state, memory_order_acquire) == RILL__EVENT_RECORDED)) {
     return RILL__RECORD_ISSUED;
   }
   return rill__fence_meaning(event, point);
@@ -118,16 +116,10 @@ bool rill__event_share(struct rill__event *event);
 /* The same for other processes; the event counts as recorded. */
 void rill__event_export(struct rill__event *event);
 
-/* For an event that nobody uses: it has never been recorded. */
-void rill__event_reset(struct rill__event *event);
-
 /* The last reference to the event has gone: what waits for a first record of it fails. */
 void rill__event_abandon(struct rill__event *event);
 
 /* ---- devices and the host ---- */
-
-/* The device is lost: all that is held for it fails. */
-void rill__held_device_lost(struct rill__device *device);
 
 /* Block, outside epochs, until the driver has what was submitted before the call; `ns` is reduced by the time that
  * took.  `point`: what to ask the driver about, kept; NULL if the event was never recorded. */
@@ -138,8 +130,10 @@ void rill__held_wait_for_device(struct rill__device *device);
 /* How many streams are held. */
 extern _Atomic uint32_t rill__held_count;
 
-/* Blocks, outside epochs, until no held work may be going to use registered memory. */
-void rill__held_wait_for_range(const struct rill__allocation *range);
+/* Blocks, outside epochs, until no held work may be going to use `size` bytes at `p`.  `records_use`, under the lock:
+ * whether a record of the event stands for a use of them. */
+void rill__held_wait_for_range(const void *p, size_t size,
+                               bool (*records_use)(const struct rill__event *, const void *), const void *user);
 
 /* For fork. */
 void rill__held_lock(void);

@@ -1,8 +1,7 @@
 /* The lock of all that is held, and what waits for it on the host. */
 #include "core/device/life.h"
 #include "core/held/queue.h"
-#include "core/memory/last_use.h"
-#include "core/memory/ranges.h"
+#include "core/sync/events.h"
 
 #include <errno.h>
 #include <time.h>
@@ -13,6 +12,8 @@ uint64_t rill__held_progress;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void prepare(void) {
+  atomic_store(&rill__device_lost_held, rill__held_device_lost);
+  atomic_store(&rill__event_leave_fence, rill__held_leave_fence);
   pthread_condattr_t monotonic;
   (void)pthread_condattr_init(&monotonic);
   (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
@@ -49,8 +50,8 @@ static void drop_all(void) {
     queue->bytes = 0;
     queue->giving = 0;
     queue->removed = queue->done = queue->pushed;
-    atomic_store(&stream->held, false);
-    atomic_store(&stream->base.device->held_streams, 0);
+    atomic_store(&rill__core(stream)->held, false);
+    atomic_store(&rill__core(stream->base.device)->held_streams, 0);
   }
   rill__held_queues = rill__held_ready = NULL;
   rill__held_oldest = NULL;
@@ -107,7 +108,7 @@ rill_status rill__held_wait_for_stream(struct rill__stream *stream, uint64_t *ns
   struct rill__device *device = stream->base.device;
   bool in_time = true;
   rill__held_lock();
-  const struct rill__queue *queue = stream->queue;
+  const struct rill__queue *queue = rill__core(stream)->queue;
   const uint64_t target = queue != NULL ? queue->pushed : 0;
   while (target > 0 && queue->done < target && in_time && atomic_load(&device->lost) == RILL_OK) {
     in_time = wait_for_change(&until, *ns);
@@ -124,12 +125,12 @@ rill_status rill__held_wait_for_stream(struct rill__stream *stream, uint64_t *ns
 rill_status rill__stream_note_failure(struct rill__stream *stream, rill_status status, const char *text) {
   struct rill__failure *failure = rill__failure_new(status, 0, "", text), *none = NULL;
   RILL_REQUIRE(failure != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory to keep a failure");
-  if (!atomic_compare_exchange_strong(&stream->failure, &none, failure)) rill__failure_unref(failure);
+  if (!atomic_compare_exchange_strong(&rill__core(stream)->failure, &none, failure)) rill__failure_unref(failure);
   return RILL_OK;
 }
 
 rill_status rill__held_failure(struct rill__stream *stream) {
-  struct rill__failure *failure = atomic_exchange(&stream->failure, NULL);
+  struct rill__failure *failure = atomic_exchange(&rill__core(stream)->failure, NULL);
   if (failure == NULL) return RILL_OK;
   const rill_status status =
       rill__fail_native(failure->status, failure->native_code, failure->native_name, "work of %s failed: %s",
@@ -158,7 +159,7 @@ rill_status rill__held_wait_for_event(struct rill__event *event, uint64_t *ns, s
   *point = NULL;
   rill__held_lock();
   struct rill__fence *const fence = rill__event_fence(event);
-  if (atomic_load(&event->state) == RILL__EVENT_RECORDED) *point = event;
+  if (atomic_load(&rill__core(event)->state) == RILL__EVENT_RECORDED) *point = event;
   if (fence != NULL) {
     fence->references++;
     in_time = wait_for_fence(fence, &until, *ns);
@@ -192,7 +193,7 @@ static struct rill__queue *find_queue(const struct rill__device *device, uint64_
 }
 
 void rill__held_wait_for_device(struct rill__device *device) {
-  if (atomic_load(&device->held_streams) == 0) return;
+  if (atomic_load(&rill__core(device)->held_streams) == 0) return;
   rill__held_lock();
   const uint64_t serial = rill__held_serial;
   while (find_queue(device, serial) != NULL && atomic_load(&device->lost) == RILL_OK) {
@@ -203,47 +204,45 @@ void rill__held_wait_for_device(struct rill__device *device) {
 
 /* ---- what held work may use ---- */
 
-static bool overlaps(const struct rill__allocation *range, const void *p, size_t n) {
-  const uintptr_t begin = (uintptr_t)p;
-  return begin < range->begin + range->size && begin + n > range->begin;
-}
+struct range {
+  uintptr_t begin, size;
+  bool (*records_use)(const struct rill__event *event, const void *user);
+  const void *user;
+};
 
-static bool is_use_of(const struct rill__event *event, const struct rill__allocation *range) {
-  const struct rill__last_use *use = range->uses;
-  while (use != NULL && use->event != event) use = use->next;
-  return use != NULL;
-}
+static bool lies_in(const void *p, const struct range *range) { return (uintptr_t)p - range->begin < range->size; }
 
-/* A kernel and a function of the host may use anything. */
-static bool may_use(const struct held_op *op, const struct rill__allocation *range) {
+/* A kernel and a function of the host may use anything.  What starts inside registered memory ends inside it. */
+static bool may_use(const struct held_op *op, const struct range *range) {
   switch (op->kind) {
     case HELD_LAUNCH:
     case HELD_HOST_CALL: return true;
-    case HELD_COPY: /* one that starts inside registered memory ends inside it */
-      return overlaps(range, op->copy.ends.dst, 1) || overlaps(range, op->copy.ends.src, 1);
-    case HELD_PREFETCH: return overlaps(range, op->prefetch.p, op->prefetch.size);
-    case HELD_FILL: return overlaps(range, op->fill.rows.dst, 1);
-    case HELD_RECORD: return is_use_of(op->record.event, range);
+    case HELD_COPY: return lies_in(op->copy.ends.dst, range) || lies_in(op->copy.ends.src, range);
+    case HELD_PREFETCH: return lies_in(op->prefetch.p, range);
+    case HELD_FILL: return lies_in(op->fill.rows.dst, range);
+    case HELD_RECORD: return range->records_use(op->record.event, range->user);
     case HELD_WAIT: break;
   }
   return false;
 }
 
 /* Goes on to the next operation that may use the range; false if none up to the serial number does. */
-static bool find_use(struct held_cursor *cursor, const struct rill__allocation *range, uint64_t serial) {
+static bool find_use(struct held_cursor *cursor, const struct range *range, uint64_t serial) {
   while (cursor->op != NULL && cursor->op->serial <= serial && !may_use(cursor->op, range)) {
     cursor->op = cursor->op->newer;
   }
   return cursor->op != NULL && cursor->op->serial <= serial;
 }
 
-void rill__held_wait_for_range(const struct rill__allocation *range) {
+void rill__held_wait_for_range(const void *p, size_t size,
+                               bool (*records_use)(const struct rill__event *, const void *), const void *user) {
   if (atomic_load(&rill__held_count) == 0) return;
+  const struct range range = { (uintptr_t)p, size, records_use, user };
   rill__held_lock();
   const uint64_t serial = rill__held_serial;
   struct held_cursor cursor = { .op = rill__held_oldest, .next = rill__held_cursors };
   rill__held_cursors = &cursor;
-  while (find_use(&cursor, range, serial)) rill__held_await_change();
+  while (find_use(&cursor, &range, serial)) rill__held_await_change();
   struct held_cursor **link = &rill__held_cursors;
   while (*link != &cursor) link = &(*link)->next;
   *link = cursor.next;

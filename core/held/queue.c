@@ -143,7 +143,8 @@ void rill__queue_fail(struct rill__queue *queue, struct rill__failure *failure, 
   }
   if (queue->first == NULL) queue->last = &queue->first;
   struct rill__failure *none = NULL;
-  if (failure != NULL && atomic_compare_exchange_strong(&queue->stream->failure, &none, failure)) failure->references++;
+  if (failure != NULL && atomic_compare_exchange_strong(&rill__core(queue->stream)->failure, &none, failure))
+    failure->references++;
 }
 
 /* Takes the operation if the stream is held; if not, it stays the caller's. */
@@ -151,10 +152,10 @@ static rill_status push(struct rill__stream *stream, struct held_op *op, bool *t
   rill_status status = RILL_OK;
   *taken = false;
   rill__held_lock();
-  if (atomic_load(&stream->held)) {
-    status = check_room(stream->queue, op);
+  if (atomic_load(&rill__core(stream)->held)) {
+    status = check_room(rill__core(stream)->queue, op);
     *taken = status == RILL_OK;
-    if (*taken) append(stream->queue, op);
+    if (*taken) append(rill__core(stream)->queue, op);
   }
   rill__held_unlock();
   return status;
@@ -290,8 +291,8 @@ rill_status rill__held_record(struct rill__stream *stream, struct rill__event *e
   rill_status status = rill__fence_new(event, &fence);
   if (status == RILL_OK) {
     rill__held_lock();
-    if (atomic_load(&stream->held)) {
-      status = queue_record(stream->queue, event, op, fence);
+    if (atomic_load(&rill__core(stream)->held)) {
+      status = queue_record(rill__core(stream)->queue, event, op, fence);
       *taken = status == RILL_OK;
     }
     rill__fence_unref(fence);
@@ -318,21 +319,21 @@ static rill_status check_may_hold(struct rill__stream *stream, const struct rill
 
 /* Under the lock. */
 static void hold(struct rill__stream *stream, struct rill__queue **fresh) {
-  if (stream->queue == NULL) {
-    stream->queue = *fresh;
-    stream->queue->stream = stream;
-    stream->queue->last = &stream->queue->first;
+  if (rill__core(stream)->queue == NULL) {
+    rill__core(stream)->queue = *fresh;
+    rill__core(stream)->queue->stream = stream;
+    rill__core(stream)->queue->last = &rill__core(stream)->queue->first;
     *fresh = NULL;
   }
-  struct rill__queue *queue = stream->queue;
+  struct rill__queue *queue = rill__core(stream)->queue;
   queue->next_held = rill__held_queues;
   queue->link_held = &rill__held_queues;
   if (queue->next_held != NULL) queue->next_held->link_held = &queue->next_held;
   rill__held_queues = queue;
   rill__keep(&stream->base);
-  atomic_fetch_add(&stream->base.device->held_streams, 1);
+  atomic_fetch_add(&rill__core(stream->base.device)->held_streams, 1);
   atomic_fetch_add(&rill__held_count, 1);
-  atomic_store(&stream->held, true);
+  atomic_store(&rill__core(stream)->held, true);
 }
 
 /* What a wait needs, made before the lock is taken. */
@@ -348,16 +349,16 @@ struct wait {
 /* Puts a wait for the fence into the stream's queue.  Under the lock. */
 static rill_status queue_wait(struct wait *wait, struct rill__fence *fence) {
   struct rill__stream *stream = wait->stream;
-  if (!atomic_load(&stream->held)) {
+  if (!atomic_load(&rill__core(stream)->held)) {
     RILL_TRY(check_may_hold(stream, wait->event, wait->capturing));
     hold(stream, &wait->queue);
-    rill__queue_link(stream->queue, &fence->blocked);
+    rill__queue_link(rill__core(stream)->queue, &fence->blocked);
   } else {
-    RILL_TRY(check_room(stream->queue, wait->op));
+    RILL_TRY(check_room(rill__core(stream)->queue, wait->op));
   }
   wait->op->wait.fence = fence;
   rill__fence_add_wait(fence);
-  append(stream->queue, wait->op);
+  append(rill__core(stream)->queue, wait->op);
   wait->op = NULL;
   return RILL_OK;
 }
@@ -370,8 +371,8 @@ static bool await_first(struct wait *wait, rill_status *status) {
   uint32_t state = RILL__EVENT_UNRECORDED;
   fence->references++;
   fence->created = rill__held_serial;
-  atomic_store(&event->fence, fence);
-  if (!atomic_compare_exchange_strong(&event->state, &state, RILL__EVENT_FENCED)) {
+  atomic_store(&rill__core(event)->fence, fence);
+  if (!atomic_compare_exchange_strong(&rill__core(event)->state, &state, RILL__EVENT_FENCED)) {
     rill__fence_unref(fence);
     return false;
   }
@@ -389,17 +390,18 @@ static rill_status submit_wait(struct wait *wait, struct rill__event **point, bo
   struct rill__event *event = wait->event;
   rill_status status = RILL_OK;
   *taken = true;
-  if (atomic_load(&event->state) == RILL__EVENT_UNRECORDED && await_first(wait, &status)) return status;
+  if (atomic_load(&rill__core(event)->state) == RILL__EVENT_UNRECORDED && await_first(wait, &status)) return status;
   struct rill__fence *fence = rill__event_fence(event);
   const enum fence_state state = fence == NULL ? FENCE_ISSUED : rill__fence_state(fence);
   *failed = state == FENCE_FAILED;
   if (*failed) return RILL_OK;
-  if (state == FENCE_ISSUED && !atomic_load(&wait->stream->held)) {
+  if (state == FENCE_ISSUED && !atomic_load(&rill__core(wait->stream)->held)) {
     *point = fence == NULL ? event : fence->mark;
     *taken = false;
     return RILL_OK;
   }
-  if (state == FENCE_QUEUED && fence->queue == wait->stream->queue) return RILL_OK; /* in order with itself */
+  if (state == FENCE_QUEUED && fence->queue == rill__core(wait->stream)->queue)
+    return RILL_OK; /* in order with itself */
   if (fence != NULL) return queue_wait(wait, fence);
   rill__fence_issue(wait->fence, event, true);
   RILL_TRY(queue_wait(wait, wait->fence));
@@ -411,7 +413,7 @@ static rill_status prepare_wait(struct wait *wait) {
   struct rill__stream *stream = wait->stream;
   RILL_TRY(rill__held_op_new(HELD_WAIT, 0, &wait->op));
   RILL_TRY(rill__fence_new(wait->event, &wait->fence));
-  if (atomic_load(&stream->held)) return RILL_OK;
+  if (atomic_load(&rill__core(stream)->held)) return RILL_OK;
   wait->queue = calloc(1, sizeof *wait->queue);
   RILL_REQUIRE(wait->queue != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory to hold a stream");
   return RILL_DOOR(stream, stream, is_capturing, stream, &wait->capturing);
@@ -435,15 +437,15 @@ rill_status rill__held_wait(struct rill__stream *stream, struct rill__event *eve
 
 bool rill__stream_share(struct rill__stream *stream) {
   rill__held_lock();
-  const bool held = atomic_load(&stream->held);
+  const bool held = atomic_load(&rill__core(stream)->held);
   if (!held) atomic_store(&stream->foreign, true);
   rill__held_unlock();
   return !held;
 }
 
 void rill__held_forget(struct rill__stream *stream) {
-  free(stream->queue);
+  free(rill__core(stream)->queue);
   rill__held_lock();
-  rill__failure_unref(atomic_load(&stream->failure));
+  rill__failure_unref(atomic_load(&rill__core(stream)->failure));
   rill__held_unlock();
 }

@@ -124,6 +124,11 @@ void rill__queue_fail(struct rill__queue *queue, struct rill__failure *failure, 
 void rill__queue_link(struct rill__queue *queue, struct rill__queue **list);
 void rill__queue_unlink(struct rill__queue *queue);
 
+/* ---- what lower layers call (core/device/life.h, core/sync/events.h) ---- */
+
+void rill__held_device_lost(struct rill__device *device);
+void rill__held_leave_fence(struct rill__event *event);
+
 /* ---- core/held/fence.c ---- */
 
 /* Without the lock: a fence for a record of the event, with one reference, AWAITED; and a mark. */
@@ -148,7 +153,7 @@ void rill__fence_remove_wait(struct rill__fence *fence);
 
 /* What the event stands for, NULL if it is not FENCED; and whether it is this. */
 static inline struct rill__fence *rill__event_fence(struct rill__event *event) {
-  return atomic_load(&event->state) == RILL__EVENT_FENCED ? atomic_load(&event->fence) : NULL;
+  return atomic_load(&rill__core(event)->state) == RILL__EVENT_FENCED ? atomic_load(&rill__core(event)->fence) : NULL;
 }
 static inline bool rill__event_is_at(struct rill__event *event, const struct rill__fence *fence) {
   return rill__event_fence(event) == fence;

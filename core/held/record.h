@@ -14,7 +14,7 @@ rill_status rill__wait_slowly(struct rill__stream *stream, struct rill__event *e
 
 static inline rill_status rill__stream_record(struct rill__stream *stream, struct rill__event *event, uint32_t flags) {
   RILL_TRY(rill__check_usable(stream->base.device));
-  if (RILL__UNLIKELY(atomic_load_explicit(&event->state, memory_order_acquire) != RILL__EVENT_RECORDED ||
+  if (RILL__UNLIKELY(atomic_load_explicit(&rill__core(event)->state, memory_order_acquire) != RILL__EVENT_RECORDED ||
                      rill__is_held(stream))) {
     return rill__record_slowly(stream, event, flags);
   }
@@ -24,7 +24,7 @@ static inline rill_status rill__stream_record(struct rill__stream *stream, struc
 /* The event has been recorded, or the stream is to be held for it. */
 static inline rill_status rill__stream_wait_for(struct rill__stream *stream, struct rill__event *event,
                                                 uint32_t flags) {
-  if (RILL__UNLIKELY(atomic_load_explicit(&event->state, memory_order_acquire) != RILL__EVENT_RECORDED ||
+  if (RILL__UNLIKELY(atomic_load_explicit(&rill__core(event)->state, memory_order_acquire) != RILL__EVENT_RECORDED ||
                      rill__is_held(stream))) {
     return rill__wait_slowly(stream, event, flags);
   }
@@ -53,9 +53,9 @@ static inline rill_status rill__event_ask(struct rill__event *event, struct rill
   struct rill__event *const asked_about = *point;
   *out = rill__known_complete(asked_about);
   if (*out) return RILL_OK;
-  const struct rill__question asked = rill__completion_ask(&asked_about->work);
+  const struct rill__question asked = rill__completion_ask(&rill__core(asked_about)->work);
   RILL_TRY(RILL_DOOR(asked_about, event, is_ready, asked_about, out));
-  if (*out) rill__completion_remember(&asked_about->work, &asked);
+  if (*out) rill__completion_remember(&rill__core(asked_about)->work, &asked);
   return RILL_OK;
 }
 

@@ -140,9 +140,9 @@ static void give_first(struct rill__queue *queue, struct held_op **dead) {
   if (op->kind == HELD_RECORD) {
     status = give_record(stream, op);
   } else {
-    rill__submission_begin(&stream->work, rill__self);
+    rill__submission_begin(&rill__core(stream)->work, rill__self);
     status = give(stream, op);
-    rill__submission_end(&stream->work, rill__self);
+    rill__submission_end(&rill__core(stream)->work, rill__self);
   }
   rill__held_lock();
   queue->giving = 0;
@@ -161,8 +161,8 @@ static void end_hold(struct rill__queue *queue, struct held_op **dead) {
   *queue->link_held = queue->next_held;
   if (queue->next_held != NULL) queue->next_held->link_held = queue->link_held;
   queue->done = queue->pushed; /* what failed was taken out */
-  atomic_store(&stream->held, false);
-  atomic_fetch_sub(&stream->base.device->held_streams, 1);
+  atomic_store(&rill__core(stream)->held, false);
+  atomic_fetch_sub(&rill__core(stream->base.device)->held_streams, 1);
   atomic_fetch_sub(&rill__held_count, 1);
   rill__held_changed();
   rill__held_unlock();
@@ -210,8 +210,8 @@ void rill__held_run(void) {
 
 void rill__held_device_lost(struct rill__device *device) {
   struct held_op *dead = NULL;
-  struct rill__failure *failure =
-      rill__failure_new(RILL_ERROR_DEVICE_LOST, device->cause.code, device->cause.name, device->cause.text);
+  struct rill__failure *failure = rill__failure_new(RILL_ERROR_DEVICE_LOST, rill__core(device)->cause.code,
+                                                    rill__core(device)->cause.name, rill__core(device)->cause.text);
   rill__held_lock();
   for (struct rill__queue *queue = rill__held_queues; queue != NULL; queue = queue->next_held) {
     if (queue->stream->base.device != device) continue;

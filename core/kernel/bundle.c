@@ -121,19 +121,6 @@ rill_status rill__module_load(struct rill__device *device, const rill_bundle *bu
   return RILL_OK;
 }
 
-rill_status rill_module_load(rill_device device, const rill_bundle *bundle, rill_module *out) {
-  rill__reclaim();
-  RILL_ENTER();
-  if (out != NULL) *out = RILL_NULL_MODULE;
-  struct rill__device *d;
-  RILL_RESOLVE(RILL__DEVICE, device, "device", &d);
-  RILL_REQUIRE(out != NULL, RILL_ERROR_INVALID_ARGUMENT, "out is NULL");
-  struct rill__module *module = NULL;
-  RILL_TRY(rill__module_load(d, bundle, &module));
-  out->id = module->base.id;
-  return RILL_OK;
-}
-
 /* ---- references ---- */
 
 /* Takes a reference away from each of these, linked by next_ref. */
@@ -225,25 +212,6 @@ static rill_status preload(struct rill__module *module, const rill_bundle *bundl
   return RILL_DOOR(kernel, kernel, preload, kernel);
 }
 
-rill_status rill_bundle_preload(rill_device device, const rill_bundle *bundle) {
-  rill__reclaim();
-  RILL_ENTER();
-  struct rill__device *d;
-  RILL_RESOLVE(RILL__DEVICE, device, "device", &d);
-  struct rill__module *module = NULL;
-  struct rill__kernel *kernels = NULL;
-  RILL_TRY(rill__module_load(d, bundle, &module));
-  for (size_t i = 0; i < bundle->kernel_count; i++) {
-    const rill_status status = preload(module, bundle, bundle->kernels[i].name, &kernels);
-    if (status == RILL_OK) continue;
-    release_kernels(kernels);
-    rill__module_release(module);
-    return status;
-  }
-  (void)keep_for_refs(module, bundle, kernels, NULL);
-  return RILL_OK;
-}
-
 /* Takes the modules of a bundle off the list; they are linked by next_loaded. */
 static struct rill__module *take_modules(const rill_bundle *bundle) {
   struct rill__module *taken = NULL;
@@ -264,8 +232,22 @@ static struct rill__module *take_modules(const rill_bundle *bundle) {
   return taken;
 }
 
-rill_status rill_bundle_unload(const rill_bundle *bundle) {
-  RILL_ENTER();
+rill_status rill__bundle_preload(struct rill__device *device, const rill_bundle *bundle) {
+  struct rill__module *module = NULL;
+  struct rill__kernel *kernels = NULL;
+  RILL_TRY(rill__module_load(device, bundle, &module));
+  for (size_t i = 0; i < bundle->kernel_count; i++) {
+    const rill_status status = preload(module, bundle, bundle->kernels[i].name, &kernels);
+    if (status == RILL_OK) continue;
+    release_kernels(kernels);
+    rill__module_release(module);
+    return status;
+  }
+  (void)keep_for_refs(module, bundle, kernels, NULL);
+  return RILL_OK;
+}
+
+rill_status rill__bundle_unload(const rill_bundle *bundle) {
   RILL_TRY(check_bundle(bundle));
   for (struct rill__module *module = take_modules(bundle); module != NULL;) {
     struct rill__module *next = module->next_loaded;
@@ -274,7 +256,5 @@ rill_status rill_bundle_unload(const rill_bundle *bundle) {
     rill__module_release(module);
     module = next;
   }
-  rill__leave(&self);
-  rill__reclaim();
   return RILL_OK;
 }

@@ -5,7 +5,7 @@
 #include "core/kernel/global.h"
 
 #include "core/device/life.h"
-#include "core/memory/map.h"
+#include "core/tracking/map.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -120,31 +120,4 @@ void rill__globals_forget(struct rill__module *module) {
     }
     free(global);
   }
-}
-
-rill_status rill_module_get_global(rill_module module, const char *symbol, void **p, size_t *size) {
-  rill__reclaim();
-  RILL_ENTER();
-  if (p != NULL) *p = NULL;
-  if (size != NULL) *size = 0;
-  struct rill__module *m;
-  RILL_RESOLVE(RILL__MODULE, module, "module", &m);
-  RILL_REQUIRE(symbol != NULL && p != NULL, RILL_ERROR_INVALID_ARGUMENT, "%s is NULL", symbol == NULL ? "symbol" : "p");
-  RILL_TRY(rill__check_usable(m->base.device));
-  void *found = NULL;
-  size_t bytes = 0;
-  RILL_TRY(rill__global_find(m, symbol, &found, &bytes));
-  *p = found;
-  if (size != NULL) *size = bytes;
-  return RILL_OK;
-}
-
-rill_status rill_module_native(rill_module module, uintptr_t *out) {
-  RILL_ENTER();
-  if (out != NULL) *out = 0;
-  struct rill__module *m;
-  RILL_RESOLVE(RILL__MODULE, module, "module", &m);
-  RILL_REQUIRE(out != NULL, RILL_ERROR_INVALID_ARGUMENT, "out is NULL");
-  if (m->base.device->backend->module->native != NULL) *out = RILL_DOOR(m, module, native, m);
-  return RILL_OK;
 }

@@ -2,7 +2,7 @@
 #ifndef RILL_CORE_KERNEL_GLOBAL_H
 #define RILL_CORE_KERNEL_GLOBAL_H
 
-#include "core/backend.h"
+#include "core/object/core.h"
 
 /* Address and size of a variable, which stands in the map of allocations from then on; NOT_FOUND with a text. */
 rill_status rill__global_find(struct rill__module *module, const char *symbol, void **p, size_t *size);

@@ -4,9 +4,9 @@
 #include "core/held/held.h"
 #include "core/kernel/launch_extras.h"
 #include "core/kernel/module.h"
-#include "core/memory/ranges.h"
 #include "core/object/options.h"
 #include "core/sync/submit.h"
+#include "core/tracking/ranges.h"
 
 #include <string.h>
 
@@ -144,6 +144,13 @@ rill_status rill__launch_check_shape(struct rill__kernel *kernel, const rill_lau
   return check_shape(kernel, shape, out);
 }
 
+rill_status rill__fail_unknown_args(const struct rill__kernel *kernel) {
+  const char *why = "";
+  (void)RILL_DOOR(kernel, device, supports, kernel->base.device, RILL_FEATURE_KERNEL_ARGS, &why);
+  return rill__fail(RILL_ERROR_UNSUPPORTED, "the arguments of kernel \"%s\" are not known on %s: %s",
+                    kernel->source->name, kernel->base.device->name, why);
+}
+
 /* Before there is room for `count` values. */
 static rill_status check_arg_count(const rill_bundle_kernel *source, const rill_arg *args, size_t count) {
   RILL_REQUIRE(count == source->arg_count || source->arg_count == RILL__ARGS_UNKNOWN, RILL_ERROR_INVALID_ARGUMENT,
@@ -235,9 +242,9 @@ static rill_status submit_recording(struct rill__stream *stream, const struct ri
     return submit_held(stream, launch, payload, &taken); /* which refuses it */
   }
   extras->event = recording.target;
-  rill__submission_begin(&recording.target->work, self);
+  rill__submission_begin(&rill__core(recording.target)->work, self);
   const rill_status status = submit(stream, launch, payload);
-  rill__submission_end(&recording.target->work, self);
+  rill__submission_end(&rill__core(recording.target)->work, self);
   rill__recording_end(&recording, status);
   return status;
 }
@@ -260,8 +267,8 @@ static __attribute__((noinline)) rill_status submit_with_extras(struct rill__str
   return status;
 }
 
-static rill_status launch(struct rill__stream *stream, struct rill__kernel *kernel, const rill_launch *shape,
-                          const rill_arg *args, size_t count) {
+rill_status rill__launch(struct rill__stream *stream, struct rill__kernel *kernel, const rill_launch *shape,
+                         const rill_arg *args, size_t count) {
   RILL_TRY(rill__check_same_device(&stream->base, &kernel->base));
   RILL_REQUIRE(shape != NULL, RILL_ERROR_INVALID_ARGUMENT, "launch is NULL");
   rill_launch copy; /* filled in where it is needed: that costs more than the rest of the call */
@@ -286,39 +293,4 @@ static rill_status launch(struct rill__stream *stream, struct rill__kernel *kern
     return submit_with_extras(stream, shape, &l);
   }
   return submit(stream, &l, NULL);
-}
-
-rill_status rill_stream_launch(rill_stream stream, rill_kernel kernel, const rill_launch *shape, const rill_arg *args,
-                               size_t arg_count) {
-  RILL_ENTER();
-  struct rill__stream *s;
-  struct rill__kernel *k;
-  RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
-  RILL_RESOLVE(RILL__KERNEL, kernel, "kernel", &k);
-  return launch(s, k, shape, args, arg_count);
-}
-
-/* A reference's cache holds the ids of the kernels it was last found as on two devices.  Each word stands by itself:
- * an id that is stale, or of another device's kernel, is looked up anew. */
-static struct rill__kernel *cached_kernel(const struct rill__device *device, rill_kernel_ref *ref) {
-  for (int i = 0; i < 2; i++) {
-    struct rill__kernel *kernel = rill__find(__atomic_load_n(&ref->cache[i], __ATOMIC_RELAXED), RILL__KERNEL);
-    if (kernel != NULL && kernel->base.device == device) return kernel;
-  }
-  return NULL;
-}
-
-rill_status rill_stream_launch_ref(rill_stream stream, rill_kernel_ref *ref, const rill_launch *shape,
-                                   const rill_arg *args, size_t arg_count) {
-  RILL_ENTER();
-  struct rill__stream *s;
-  RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
-  RILL_REQUIRE(ref != NULL, RILL_ERROR_INVALID_ARGUMENT, "ref is NULL");
-  struct rill__kernel *kernel = cached_kernel(s->base.device, ref);
-  if (RILL__UNLIKELY(kernel == NULL)) {
-    RILL_TRY(rill__check_usable(s->base.device));
-    RILL_TRY(rill__ref_resolve(s->base.device, ref, &kernel));
-    __atomic_store_n(&ref->cache[(unsigned)s->base.device->info.ordinal % 2], kernel->base.id, __ATOMIC_RELAXED);
-  }
-  return launch(s, kernel, shape, args, arg_count);
 }

@@ -2,10 +2,14 @@
 #ifndef RILL_CORE_KERNEL_LAUNCH_H
 #define RILL_CORE_KERNEL_LAUNCH_H
 
-#include "core/backend.h"
+#include "core/object/core.h"
 
 /* Blocks of a cluster that every device with clusters can run. */
 enum { RILL__PORTABLE_CLUSTER = 8 };
+
+/* Checks and submits. */
+rill_status rill__launch(struct rill__stream *stream, struct rill__kernel *kernel, const rill_launch *shape,
+                         const rill_arg *args, size_t count);
 
 /* Reads and checks grid, block, cluster and dynamic shared memory, which is opted in to if it has to be. */
 rill_status rill__launch_check_shape(struct rill__kernel *kernel, const rill_launch *shape, struct rill__launch *out);

@@ -4,6 +4,7 @@
 #include "core/held/queue.h"
 #include "core/kernel/global.h"
 #include "core/kernel/launch.h"
+#include "core/memory/memory.h"
 #include "core/pool/pool.h"
 #include "core/pool/staging.h"
 
@@ -80,10 +81,10 @@ static rill_status read_event(const struct reading *reading, const rill_launch_a
   struct rill__event *event;
   RILL_RESOLVE(RILL__EVENT, attribute->value.event, "rill_launch.attributes: value.event", &event);
   RILL_TRY(rill__check_same_device(&reading->stream->base, &event->base));
-  const char *fault = event->cached         ? "is the cached event of a stream"
-                      : event->timing       ? "was created with timing"
-                      : event->interprocess ? "is shared with other processes"
-                                            : NULL;
+  const char *fault = rill__core(event)->cached ? "is the cached event of a stream"
+                      : event->timing           ? "was created with timing"
+                      : event->interprocess     ? "is shared with other processes"
+                                                : NULL;
   RILL_REQUIRE(fault == NULL, RILL_ERROR_INVALID_ARGUMENT,
                "rill_launch.attributes: RILL_ATTR_PROGRAMMATIC_EVENT: %s %s" RILL_HINT
                "use an event of your own, made with the default options",

@@ -157,21 +157,6 @@ void rill__module_release(struct rill__module *module) {
   if (last != NULL) rill__module_end((struct rill__module *)last);
 }
 
-rill_status rill_module_retain(rill_module module) {
-  RILL_ENTER();
-  return rill__object_retain(module.id, RILL__MODULE);
-}
-
-rill_status rill_module_release(rill_module module) {
-  RILL_ENTER();
-  struct rill__object *last = NULL;
-  const rill_status status = rill__object_release(module.id, RILL__MODULE, &last);
-  if (last != NULL) rill__module_end((struct rill__module *)last);
-  rill__leave(&self);
-  rill__reclaim();
-  return status;
-}
-
 /* ---- kernels ---- */
 
 static void destroy_kernel(struct rill__object *object) {
@@ -229,19 +214,5 @@ rill_status rill__module_kernel(struct rill__module *module, const char *name, s
     return status;
   }
   *out = kernel;
-  return RILL_OK;
-}
-
-rill_status rill_module_get_kernel(rill_module module, const char *name, rill_kernel *out) {
-  rill__reclaim();
-  RILL_ENTER();
-  if (out != NULL) *out = RILL_NULL_KERNEL;
-  struct rill__module *m;
-  RILL_RESOLVE(RILL__MODULE, module, "module", &m);
-  RILL_REQUIRE(name != NULL && out != NULL, RILL_ERROR_INVALID_ARGUMENT, "%s is NULL", name == NULL ? "name" : "out");
-  RILL_TRY(rill__check_usable(m->base.device));
-  struct rill__kernel *kernel = NULL;
-  RILL_TRY(rill__module_kernel(m, name, &kernel));
-  out->id = kernel->base.id;
   return RILL_OK;
 }

@@ -2,7 +2,7 @@
 #ifndef RILL_CORE_KERNEL_MODULE_H
 #define RILL_CORE_KERNEL_MODULE_H
 
-#include "core/backend.h"
+#include "core/object/core.h"
 
 /* ---- core/kernel/module.c ---- */
 
@@ -39,6 +39,10 @@ rill_status rill__module_load_image(struct rill__device *device, const void *dat
 
 /* The module of a bundle on a device, with a reference added. */
 rill_status rill__module_load(struct rill__device *device, const rill_bundle *bundle, struct rill__module **out);
+
+/* Loads it, with the kernels that references find later; and takes its modules and those kernels away. */
+rill_status rill__bundle_preload(struct rill__device *device, const rill_bundle *bundle);
+rill_status rill__bundle_unload(const rill_bundle *bundle);
 
 /* No bundle finds this module any more. */
 void rill__bundle_forget(struct rill__module *module);

@@ -65,18 +65,3 @@ rill_status rill__module_load_image(struct rill__device *device, const void *dat
   free(copy);
   return status;
 }
-
-rill_status rill_module_load_image(rill_device device, const void *data, size_t size, rill_module *out) {
-  rill__reclaim();
-  RILL_ENTER();
-  if (out != NULL) *out = RILL_NULL_MODULE;
-  struct rill__device *d;
-  RILL_RESOLVE(RILL__DEVICE, device, "device", &d);
-  RILL_REQUIRE(data != NULL && out != NULL, RILL_ERROR_INVALID_ARGUMENT, "%s is NULL", data == NULL ? "data" : "out");
-  RILL_REQUIRE(size > 0, RILL_ERROR_INVALID_ARGUMENT, "size is 0");
-  RILL_TRY(rill__device_activate(d));
-  struct rill__module *module = NULL;
-  RILL_TRY(rill__module_load_image(d, data, size, NULL, &module));
-  out->id = module->base.id;
-  return RILL_OK;
-}

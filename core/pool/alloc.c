@@ -1,9 +1,9 @@
 /* Allocation from pools: what the stream itself freed, what is complete, then from the driver. */
 #include "core/device/life.h"
-#include "core/memory/deferred_free.h"
-#include "core/memory/map.h"
 #include "core/pool/cache.h"
 #include "core/pool/pool.h"
+#include "core/tracking/deferred_free.h"
+#include "core/tracking/map.h"
 
 #include <rill/memory.h>
 #include <rill/pool.h>
@@ -31,10 +31,10 @@ static rill_status fail_memory(struct rill__pool *pool, size_t size) {
  * kind.  False if there was none. */
 static bool give_back(struct rill__pool *pool, const struct rill__request *request) {
   struct rill__device *device = pool->base.device;
-  const uint64_t before = atomic_load(&pool->reserved), deferred = atomic_load(&device->deferred_bytes);
+  const uint64_t before = atomic_load(&pool->reserved), deferred = atomic_load(&rill__core(device)->deferred_bytes);
   if (pool->max_size == 0 || request->rounded <= pool->max_size - before) {
     rill__deferred_frees_end(device, true);
-    return rill__pools_give_back(device, pool->kind) || atomic_load(&device->deferred_bytes) != deferred;
+    return rill__pools_give_back(device, pool->kind) || atomic_load(&rill__core(device)->deferred_bytes) != deferred;
   }
   if (request->rounded > pool->max_size) return false;
   rill__errors_aside();
@@ -91,8 +91,8 @@ static void *begin(struct rill__pool *pool, const struct rill__stream *stream, s
   return rill__block_begin(block, request);
 }
 
-static rill_status allocate(struct rill__thread *self, struct rill__pool *pool, struct rill__stream *stream,
-                            struct rill__request *request, void **out) {
+rill_status rill__pool_alloc(struct rill__thread *self, struct rill__pool *pool, struct rill__stream *stream,
+                             struct rill__request *request, void **out) {
   RILL_TRY(rill__check_usable(stream->base.device));
   RILL_TRY(rill__pool_check_capture(stream));
   if (request->size == 0) return RILL_OK;
@@ -116,39 +116,4 @@ static rill_status allocate(struct rill__thread *self, struct rill__pool *pool, 
   rill__drop(&pool->base);
   rill__reclaim(); /* events that were asked about are used again */
   return status;
-}
-
-/* ---- the calls ---- */
-
-rill_status rill_alloc_async(rill_stream stream, size_t size, void **out) {
-  RILL_ENTER();
-  if (out != NULL) *out = NULL;
-  struct rill__stream *s;
-  RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
-  RILL_REQUIRE(out != NULL, RILL_ERROR_INVALID_ARGUMENT, "out is NULL");
-  struct rill__pool *pool = NULL;
-  RILL_TRY(rill__pool_default(s->base.device, &pool));
-  return allocate(self, pool, s, &(struct rill__request){ .size = size, .alignment = 1 }, out);
-}
-
-#define RILL_ENTER_POOL_AND_STREAM()                                     \
-  RILL_ENTER();                                                          \
-  if (out != NULL) *out = NULL;                                          \
-  struct rill__pool *p;                                                  \
-  struct rill__stream *s;                                                \
-  RILL_RESOLVE(RILL__POOL, pool, "pool", &p);                            \
-  RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);                      \
-  RILL_REQUIRE(out != NULL, RILL_ERROR_INVALID_ARGUMENT, "out is NULL"); \
-  RILL_TRY(rill__check_same_device(&p->base, &s->base))
-
-rill_status rill_pool_alloc_async(rill_pool pool, rill_stream stream, size_t size, void **out) {
-  RILL_ENTER_POOL_AND_STREAM();
-  return allocate(self, p, s, &(struct rill__request){ .size = size, .alignment = 1 }, out);
-}
-
-rill_status rill_pool_alloc_aligned_async(rill_pool pool, rill_stream stream, size_t size, size_t alignment,
-                                          void **out) {
-  RILL_ENTER_POOL_AND_STREAM();
-  RILL_TRY(rill__check_alignment(alignment));
-  return allocate(self, p, s, &(struct rill__request){ .size = size, .alignment = alignment }, out);
 }

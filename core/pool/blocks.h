@@ -13,7 +13,7 @@
 #ifndef RILL_CORE_POOL_BLOCKS_H
 #define RILL_CORE_POOL_BLOCKS_H
 
-#include "core/memory/ranges.h"
+#include "core/tracking/ranges.h"
 
 struct rill__heap;
 struct rill__last_use;
@@ -33,7 +33,7 @@ struct rill__block {
   struct rill__last_use *uses;       /* TAKEN and WAITING: core/pool/cache.h */
 };
 
-/* Memory of one call of the driver.  It starts with what core/memory/ranges.h knows of it. */
+/* Memory of one call of the driver.  It starts with what core/tracking/ranges.h knows of it. */
 struct rill__segment {
   struct rill__allocation allocation;
   struct rill__pool *pool;
@@ -74,7 +74,7 @@ bool rill__request_round(struct rill__request *request);
 /* A segment that is in no heap yet, without memory; NULL if there is no host memory.  `size` is a multiple of its
  * granule. */
 struct rill__segment *rill__segment_new(struct rill__device *device, size_t size, bool large, uint32_t kind);
-void rill__segment_free(struct rill__segment *segment); /* never registered in core/memory/ranges.h */
+void rill__segment_free(struct rill__segment *segment); /* never registered in core/tracking/ranges.h */
 
 /* Puts a segment, whose memory starts at allocation.begin, into a heap as one FREE block, and takes one that is one out
  * of its heap. */

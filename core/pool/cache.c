@@ -39,11 +39,11 @@ struct rill__pool_cache *rill__pool_cache_get(struct rill__pool *pool, struct ri
   struct rill__pool_cache *cache = rill__pool_cache_find(pool, stream);
   const uint32_t slot = rill__object_slot(&stream->base);
   if (RILL__LIKELY(cache != NULL) || !has_order(stream) || !make_room(pool, slot)) return cache;
-  atomic_fetch_add(&stream->caches,
-                   1); /* before the look at pools_closed; rill__pools_stream_end the other way round */
-  if (!atomic_load(&stream->pools_closed)) cache = calloc(1, sizeof *cache);
+  atomic_fetch_add(&rill__core(stream)->caches,
+                   1); /* before the look at pools_closed; rill__stream_end the other way round */
+  if (!atomic_load(&rill__core(stream)->pools_closed)) cache = calloc(1, sizeof *cache);
   if (cache == NULL) {
-    atomic_fetch_sub(&stream->caches, 1);
+    atomic_fetch_sub(&rill__core(stream)->caches, 1);
     return NULL;
   }
   rill__keep(&stream->base);
@@ -206,7 +206,7 @@ void rill__pool_cache_end(struct rill__pool *pool, struct rill__stream *stream) 
   if (cache != NULL) {
     pool->caches[rill__object_slot(&stream->base)] = NULL;
     pool->largest_sum -= cache->largest;
-    atomic_fetch_sub(&stream->caches, 1);
+    atomic_fetch_sub(&rill__core(stream)->caches, 1);
     rill__object_init(&cache->base, pool->base.device, finish_or_postpone);
     cache->ended = true;
     const bool unused = cache->refs++ == 0 && cache->heap.count == 0;
@@ -224,7 +224,7 @@ void rill__pool_cache_end(struct rill__pool *pool, struct rill__stream *stream) 
 void rill__pool_caches_free(struct rill__pool *pool) {
   for (size_t i = 0; i < pool->slots; i++) {
     if (pool->caches[i] == NULL) continue;
-    atomic_fetch_sub(&pool->caches[i]->stream->caches, 1);
+    atomic_fetch_sub(&rill__core(pool->caches[i]->stream)->caches, 1);
     enter_ring(pool, pool->caches[i]);
   }
   for (struct rill__pool_cache *cache; (cache = pool->ring) != NULL;) {

@@ -31,8 +31,8 @@
 #ifndef RILL_CORE_POOL_CACHE_H
 #define RILL_CORE_POOL_CACHE_H
 
-#include "core/memory/last_use.h"
 #include "core/pool/blocks.h"
+#include "core/tracking/last_use.h"
 
 #include <stddef.h>
 
@@ -157,9 +157,5 @@ rill_status rill__pool_grow(struct rill__pool *pool, const struct rill__request 
 /* The device's pools that are not being destroyed, each kept; NULL if memory ran out. */
 struct rill__pool **rill__pools_keep(struct rill__device *device, size_t *count);
 void rill__pools_drop(struct rill__pool **pools, size_t count);
-
-/* The device's default pool, and that of its staging buffers, each made at the first use. */
-rill_status rill__pool_default(struct rill__device *device, struct rill__pool **out);
-rill_status rill__pool_of_staging(struct rill__device *device, struct rill__pool **out);
 
 #endif

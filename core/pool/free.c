@@ -1,11 +1,11 @@
 /* Freeing of pools' memory, and its last uses. */
 #include "core/device/life.h"
 #include "core/held/held.h"
-#include "core/memory/deferred_free.h"
-#include "core/memory/ranges.h"
 #include "core/pool/cache.h"
 #include "core/pool/pool.h"
 #include "core/sync/streams.h"
+#include "core/tracking/deferred_free.h"
+#include "core/tracking/ranges.h"
 
 #include <rill/pool.h>
 #include <stdlib.h>
@@ -82,22 +82,18 @@ static rill_status find_segment(void *p, struct rill__segment **out) {
   return RILL_OK;
 }
 
-rill_status rill_free_async(rill_stream stream, void *p) {
-  RILL_ENTER();
-  struct rill__stream *s;
+rill_status rill__pool_free_async(struct rill__thread *self, struct rill__stream *stream, void *p) {
   struct rill__segment *segment = NULL;
   struct rill__block *block = NULL;
   uint64_t live = 0;
-  RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
-  if (p == NULL) return RILL_OK;
-  RILL_TRY(rill__check_usable(s->base.device));
+  RILL_TRY(rill__check_usable(stream->base.device));
   RILL_TRY(find_segment(p, &segment));
   struct rill__pool *pool = segment->pool;
-  RILL_TRY(rill__check_same_device(&pool->base, &s->base));
-  RILL_TRY(rill__pool_check_capture(s));
+  RILL_TRY(rill__check_same_device(&pool->base, &stream->base));
+  RILL_TRY(rill__pool_check_capture(stream));
   RILL_TRY(claim(segment, p, &block, &live));
   bool recorded = false;
-  const rill_status status = free_in_order(pool, block, s, &recorded);
+  const rill_status status = free_in_order(pool, block, stream, &recorded);
   if (RILL__UNLIKELY(status != RILL_OK)) {
     rill__segment_unclaim(segment, block, live);
     return status;

@@ -1,15 +1,16 @@
 /* Pools: their life.  core/pool/blocks.h cuts memory up, core/pool/cache.h says who may take it when;
- * alloc.c, free.c and segments.c are the allocator, core/pool_info.c is what a pool tells.
+ * alloc.c, free.c and segments.c are the allocator, core/pool.c has the public functions.
  *
  * Invariant.  A pool whose handle has gone is destroyed by a later call, when nothing of it is allocated.  Who holds an
  * allocation of it, or has found one of its segments in this epoch, may use it. */
 #include "core/pool/pool.h"
 
 #include "core/device/life.h"
-#include "core/memory/deferred_free.h"
 #include "core/object/options.h"
 #include "core/pool/cache.h"
+#include "core/stream/stream.h"
 #include "core/sync/streams.h"
+#include "core/tracking/deferred_free.h"
 
 #include <rill/memory.h>
 #include <rill/pool.h>
@@ -20,13 +21,13 @@
 struct rill__pool **rill__pools_keep(struct rill__device *device, size_t *count) {
   size_t most = 1;
   *count = 0;
-  pthread_mutex_lock(&device->pools_lock);
-  for (const struct rill__pool *pool = device->pools; pool != NULL; pool = pool->next) most++;
+  pthread_mutex_lock(&rill__core(device)->pools_lock);
+  for (const struct rill__pool *pool = rill__core(device)->pools; pool != NULL; pool = pool->next) most++;
   struct rill__pool **pools = malloc(most * sizeof *pools);
-  for (struct rill__pool *pool = device->pools; pool != NULL && pools != NULL; pool = pool->next) {
+  for (struct rill__pool *pool = rill__core(device)->pools; pool != NULL && pools != NULL; pool = pool->next) {
     if (rill__keep_if_kept(&pool->base)) pools[(*count)++] = pool;
   }
-  pthread_mutex_unlock(&device->pools_lock);
+  pthread_mutex_unlock(&rill__core(device)->pools_lock);
   return pools;
 }
 
@@ -38,28 +39,28 @@ void rill__pools_drop(struct rill__pool **pools, size_t count) {
 /* The pool after one of the list; of NULL the first.  In one epoch: a pool that has left the list meanwhile is still
  * there, and leads to those that have not. */
 static struct rill__pool *next_pool(struct rill__device *device, const struct rill__pool *pool) {
-  pthread_mutex_lock(&device->pools_lock);
-  struct rill__pool *const next = pool == NULL ? device->pools : pool->next;
-  pthread_mutex_unlock(&device->pools_lock);
+  pthread_mutex_lock(&rill__core(device)->pools_lock);
+  struct rill__pool *const next = pool == NULL ? rill__core(device)->pools : pool->next;
+  pthread_mutex_unlock(&rill__core(device)->pools_lock);
   return next;
 }
 
-void rill__pools_stream_end(struct rill__stream *stream) {
+/* Under an epoch. */
+static void end_caches(struct rill__stream *stream) {
   struct rill__pool *pool = NULL;
-  atomic_store(&stream->pools_closed, true);
-  while (atomic_load(&stream->caches) != 0 && (pool = next_pool(stream->base.device, pool)) != NULL) {
+  while (atomic_load(&rill__core(stream)->caches) != 0 && (pool = next_pool(stream->base.device, pool)) != NULL) {
     rill__pool_cache_end(pool, stream);
   }
 }
 
 void rill__pools_lock(struct rill__device *device) {
-  pthread_mutex_lock(&device->pools_lock);
-  for (struct rill__pool *pool = device->pools; pool != NULL; pool = pool->next) rill__pool_lock(pool);
+  pthread_mutex_lock(&rill__core(device)->pools_lock);
+  for (struct rill__pool *pool = rill__core(device)->pools; pool != NULL; pool = pool->next) rill__pool_lock(pool);
 }
 
 void rill__pools_unlock(struct rill__device *device) {
-  for (struct rill__pool *pool = device->pools; pool != NULL; pool = pool->next) rill__pool_unlock(pool);
-  pthread_mutex_unlock(&device->pools_lock);
+  for (struct rill__pool *pool = rill__core(device)->pools; pool != NULL; pool = pool->next) rill__pool_unlock(pool);
+  pthread_mutex_unlock(&rill__core(device)->pools_lock);
 }
 
 /* ---- life ---- */
@@ -94,10 +95,10 @@ static void destroy_pool(struct rill__object *object) {
     rill__object_postpone(object);
     return;
   }
-  pthread_mutex_lock(&device->pools_lock);
+  pthread_mutex_lock(&rill__core(device)->pools_lock);
   *pool->link = pool->next;
   if (pool->next != NULL) pool->next->link = pool->link;
-  pthread_mutex_unlock(&device->pools_lock);
+  pthread_mutex_unlock(&rill__core(device)->pools_lock);
   /* A call that has found a segment of it may still be about to find that nothing is allocated there. */
   object->destroy = free_pool;
   atomic_store(&object->keeps, 1);
@@ -106,12 +107,12 @@ static void destroy_pool(struct rill__object *object) {
 
 static void list_pool(struct rill__pool *pool) {
   struct rill__device *device = pool->base.device;
-  pthread_mutex_lock(&device->pools_lock);
-  pool->next = device->pools;
-  pool->link = &device->pools;
+  pthread_mutex_lock(&rill__core(device)->pools_lock);
+  pool->next = rill__core(device)->pools;
+  pool->link = &rill__core(device)->pools;
   if (pool->next != NULL) pool->next->link = &pool->next;
-  device->pools = pool;
-  pthread_mutex_unlock(&device->pools_lock);
+  rill__core(device)->pools = pool;
+  pthread_mutex_unlock(&rill__core(device)->pools_lock);
 }
 
 /* Of the kind asked for, 0 for device memory, if the device has it. */
@@ -127,7 +128,7 @@ static rill_status choose_kind(struct rill__device *device, uint32_t asked, uint
 
 enum { LEAST_SEGMENT = 2 << 20, LEAST_STAGING_SEGMENT = 64 << 10 };
 
-static rill_status create_pool(struct rill__device *device, const rill_pool_options *options, struct rill__pool **out) {
+rill_status rill__pool_create(struct rill__device *device, const rill_pool_options *options, struct rill__pool **out) {
   rill_pool_options o = RILL_POOL_OPTIONS_INIT;
   RILL_TRY(rill__options_read(&o, sizeof o, options, "rill_pool_options"));
   uint32_t kind = 0;
@@ -143,13 +144,14 @@ static rill_status create_pool(struct rill__device *device, const rill_pool_opti
   pool->last_waiting = &pool->waiting;
   atomic_init(&pool->threshold, o.release_threshold);
   atomic_init(&pool->batches_frees, o.max_size != 0);
+  atomic_store(&rill__stream_end_caches, end_caches);
   list_pool(pool);
   const rill_status status = rill__object_publish(&pool->base, RILL__POOL);
   if (status != RILL_OK) {
     rill__drop(&pool->base);
     return status;
   }
-  if (o.release_threshold != 0) atomic_store(&device->pool_thresholds, true);
+  if (o.release_threshold != 0) atomic_store(&rill__core(device)->pool_thresholds, true);
   *out = pool;
   return RILL_OK;
 }
@@ -160,7 +162,7 @@ static rill_status make_once(struct rill__device *device, _Atomic(struct rill__p
   *out = atomic_load_explicit(place, memory_order_acquire);
   if (RILL__LIKELY(*out != NULL)) return RILL_OK;
   struct rill__pool *pool = NULL, *none = NULL;
-  RILL_TRY(create_pool(device, RILL_POOL_OPTIONS(.kind = kind), &pool));
+  RILL_TRY(rill__pool_create(device, RILL_POOL_OPTIONS(.kind = kind), &pool));
   pool->base.borrowed = true; /* nobody has the handle yet */
   pool->least_segment = least_segment;
   if (atomic_compare_exchange_strong(place, &none, pool)) {
@@ -173,63 +175,9 @@ static rill_status make_once(struct rill__device *device, _Atomic(struct rill__p
 }
 
 rill_status rill__pool_default(struct rill__device *device, struct rill__pool **out) {
-  return make_once(device, &device->default_pool, RILL_MEMORY_DEVICE, LEAST_SEGMENT, out);
+  return make_once(device, &rill__core(device)->default_pool, RILL_MEMORY_DEVICE, LEAST_SEGMENT, out);
 }
 
 rill_status rill__pool_of_staging(struct rill__device *device, struct rill__pool **out) {
-  return make_once(device, &device->staging_pool, RILL_MEMORY_PINNED, LEAST_STAGING_SEGMENT, out);
-}
-
-rill_status rill_pool_create(rill_device device, const rill_pool_options *options, rill_pool *out) {
-  rill__reclaim();
-  RILL_ENTER();
-  if (out != NULL) *out = RILL_NULL_POOL;
-  struct rill__device *d;
-  RILL_RESOLVE(RILL__DEVICE, device, "device", &d);
-  RILL_REQUIRE(out != NULL, RILL_ERROR_INVALID_ARGUMENT, "out is NULL");
-  struct rill__pool *pool = NULL;
-  RILL_TRY(create_pool(d, options, &pool));
-  out->id = pool->base.id;
-  return RILL_OK;
-}
-
-rill_status rill_pool_default(rill_device device, rill_pool *out) {
-  RILL_ENTER();
-  if (out != NULL) *out = RILL_NULL_POOL;
-  struct rill__device *d;
-  RILL_RESOLVE(RILL__DEVICE, device, "device", &d);
-  RILL_REQUIRE(out != NULL, RILL_ERROR_INVALID_ARGUMENT, "out is NULL");
-  RILL_TRY(rill__check_usable(d));
-  struct rill__pool *pool = NULL;
-  RILL_TRY(rill__pool_default(d, &pool));
-  out->id = pool->base.id;
-  return RILL_OK;
-}
-
-rill_status rill_pool_retain(rill_pool pool) {
-  RILL_ENTER();
-  return rill__object_retain(pool.id, RILL__POOL);
-}
-
-rill_status rill_pool_release(rill_pool pool) {
-  RILL_ENTER();
-  struct rill__object *last = NULL;
-  const rill_status status = rill__object_release(pool.id, RILL__POOL, &last);
-  if (last != NULL) rill__object_retire(last);
-  rill__leave(&self);
-  rill__reclaim();
-  return status;
-}
-
-rill_status rill_pool_trim(rill_pool pool, uint64_t keep) {
-  rill__reclaim();
-  RILL_ENTER_TO_BLOCK();
-  struct rill__pool *p;
-  RILL_RESOLVE(RILL__POOL, pool, "pool", &p);
-  RILL_TRY(rill__check_usable(p->base.device));
-  rill__keep_and_leave(self, &p->base);
-  rill__deferred_frees_end_idle(p->base.device);
-  const rill_status status = rill__pool_trim(p, keep);
-  rill__drop(&p->base);
-  return status;
+  return make_once(device, &rill__core(device)->staging_pool, RILL_MEMORY_PINNED, LEAST_STAGING_SEGMENT, out);
 }

@@ -2,13 +2,22 @@
 #ifndef RILL_CORE_POOL_POOL_H
 #define RILL_CORE_POOL_POOL_H
 
-#include "core/backend.h"
-#include "core/memory/ranges.h"
+#include "core/object/core.h"
+#include "core/tracking/ranges.h"
 
-/* Looks at `n` bytes at `p` that a stream of `stream`'s device is to use.  Memory that rill does not know is left to
- * the driver: kind UNKNOWN.  Registered memory is pinned. */
-rill_status rill__memory_check(const struct rill__stream *stream, const void *p, size_t n, const char *what,
-                               uint32_t *kind);
+#include <rill/pool.h>
+
+rill_status rill__pool_create(struct rill__device *device, const rill_pool_options *options, struct rill__pool **out);
+
+/* The device's default pool, and that of its staging buffers, each made at the first use. */
+rill_status rill__pool_default(struct rill__device *device, struct rill__pool **out);
+rill_status rill__pool_of_staging(struct rill__device *device, struct rill__pool **out);
+
+/* Of the same device.  Leaves the epoch if it has to look further than the stream's own cache. */
+struct rill__request;
+rill_status rill__pool_alloc(struct rill__thread *self, struct rill__pool *pool, struct rill__stream *stream,
+                             struct rill__request *request, void **out);
+rill_status rill__pool_free_async(struct rill__thread *self, struct rill__stream *stream, void *p);
 
 /* The allocation in a segment of a pool that `p` lies in; false if the memory there is free.  Inside an epoch. */
 bool rill__pool_find(const struct rill__allocation *segment, const void *p, uintptr_t *begin, size_t *size);
@@ -20,13 +29,10 @@ rill_status rill__pool_note_use(struct rill__allocation *segment, uintptr_t begi
 /* rill_free of memory of a pool.  Leaves the epoch, since it may block. */
 rill_status rill__pool_free(struct rill__thread *self, struct rill__allocation *segment, void *p);
 
-/* The stream's last reference has gone, and it can still be recorded on.  Inside an epoch. */
-void rill__pools_stream_end(struct rill__stream *stream);
-
 /* After the host has synchronized, outside epochs: gives memory above the pools' thresholds back. */
 void rill__pools_synchronized_(struct rill__device *device);
 static inline void rill__pools_synchronized(struct rill__device *device) {
-  if (RILL__UNLIKELY(atomic_load_explicit(&device->pool_thresholds, memory_order_relaxed))) {
+  if (RILL__UNLIKELY(atomic_load_explicit(&rill__core(device)->pool_thresholds, memory_order_relaxed))) {
     rill__pools_synchronized_(device);
   }
 }

@@ -5,10 +5,10 @@
  *   max_size.
  * - The driver is called without any lock. */
 #include "core/held/held.h"
-#include "core/memory/map.h"
 #include "core/pool/cache.h"
 #include "core/pool/pool.h"
 #include "core/sync/streams.h"
+#include "core/tracking/map.h"
 
 #include <rill/memory.h>
 #include <stdlib.h>

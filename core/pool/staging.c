@@ -81,7 +81,7 @@ void rill__staging_keep(struct held_staging *staging) {
 }
 
 void rill__staging_give_back(struct rill__device *device, bool synchronized) {
-  struct rill__pool *pool = atomic_load_explicit(&device->staging_pool, memory_order_acquire);
+  struct rill__pool *pool = atomic_load_explicit(&rill__core(device)->staging_pool, memory_order_acquire);
   if (RILL__LIKELY(pool == NULL) || atomic_load(&pool->reserved) <= KEPT_BYTES) return;
   rill__errors_aside(); /* what cannot be given back now is no failure of the call */
   (void)(synchronized ? rill__pool_trim(pool, KEPT_BYTES) : rill__pool_shrink(pool, KEPT_BYTES));

@@ -23,9 +23,6 @@ rill_status rill__staging_take(struct rill__stream *stream, size_t n, struct hel
 void rill__staging_finish(struct rill__stream *stream, struct held_staging *staging);
 void rill__staging_keep(struct held_staging *staging);
 
-/* rill__held_* of a copy, whose pageable ends are staged. */
-rill_status rill__held_copy(struct rill__stream *stream, const struct rill__copy_3d *copy, bool *taken);
-
 /* Gives memory that no buffer uses back to the driver, but for a little.  May block; outside epochs.  `synchronized`:
  * the device has just done all its work. */
 void rill__staging_give_back(struct rill__device *device, bool synchronized);

@@ -1,35 +1,21 @@
 #include "core/sync/event_pool.h"
 
-#include "core/held/held.h"
+#include "core/sync/events.h"
 
 #include <stdlib.h>
 
-enum { POOL_MAX = 256, POOLS = 4 };
-
-struct rill__event_pool {
-  pthread_mutex_t lock;
-  struct rill__event *head; /* linked by next_spare */
-  _Atomic uint32_t count;   /* written under the lock; read without it by those whom about is enough */
-};
+enum { POOL_MAX = 256 };
 
 static struct rill__event_pool *pool_of(struct rill__device *device, bool timing, bool blocking_sync) {
-  return &device->spare_events[(timing ? 1 : 0) + (blocking_sync ? 2 : 0)];
-}
-
-bool rill__event_pool_init(struct rill__device *device) {
-  device->spare_events = calloc(POOLS, sizeof *device->spare_events);
-  for (int i = 0; i < POOLS && device->spare_events != NULL; i++) {
-    (void)pthread_mutex_init(&device->spare_events[i].lock, NULL);
-  }
-  return device->spare_events != NULL;
+  return &rill__core(device)->spare_events[(timing ? 1 : 0) + (blocking_sync ? 2 : 0)];
 }
 
 void rill__event_pool_lock(struct rill__device *device) {
-  for (int i = 0; i < POOLS; i++) pthread_mutex_lock(&device->spare_events[i].lock);
+  for (int i = 0; i < RILL__EVENT_POOLS; i++) pthread_mutex_lock(&rill__core(device)->spare_events[i].lock);
 }
 
 void rill__event_pool_unlock(struct rill__device *device) {
-  for (int i = POOLS; i-- > 0;) pthread_mutex_unlock(&device->spare_events[i].lock);
+  for (int i = RILL__EVENT_POOLS; i-- > 0;) pthread_mutex_unlock(&rill__core(device)->spare_events[i].lock);
 }
 
 /* Under the lock, so that a load and a store do. */
@@ -43,7 +29,7 @@ struct rill__event *rill__event_pool_take(struct rill__device *device, bool timi
   struct rill__event_pool *pool = pool_of(device, timing, blocking_sync);
   pthread_mutex_lock(&pool->lock);
   struct rill__event *event = pool->head;
-  if (event != NULL) set_head(pool, event->next_spare, -1);
+  if (event != NULL) set_head(pool, rill__core(event)->next_spare, -1);
   pthread_mutex_unlock(&pool->lock);
   return event;
 }
@@ -61,11 +47,11 @@ bool rill__event_pool_give(struct rill__object *object) {
   object->label = NULL;
   object->borrowed = false;
   event->signaled = false;
-  event->cached = false;
+  rill__core(event)->cached = false;
   rill__event_reset(event);
-  rill__completion_forget(&event->work);
+  rill__completion_forget(&rill__core(event)->work);
   pthread_mutex_lock(&pool->lock);
-  event->next_spare = pool->head;
+  rill__core(event)->next_spare = pool->head;
   set_head(pool, event, 1);
   pthread_mutex_unlock(&pool->lock);
   return true;

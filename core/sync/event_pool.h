@@ -2,10 +2,7 @@
 #ifndef RILL_CORE_SYNC_EVENT_POOL_H
 #define RILL_CORE_SYNC_EVENT_POOL_H
 
-#include "core/backend.h"
-
-/* Makes the device's pools; false if memory ran out. */
-bool rill__event_pool_init(struct rill__device *device);
+#include "core/object/core.h"
 
 /* A spare event of these options, unpublished and as just created, or NULL. */
 struct rill__event *rill__event_pool_take(struct rill__device *device, bool timing, bool blocking_sync);

@@ -2,9 +2,10 @@
 #include "core/sync/events.h"
 
 #include "core/device/life.h"
-#include "core/held/held.h"
 #include "core/object/options.h"
 #include "core/sync/event_pool.h"
+
+void (*_Atomic rill__event_leave_fence)(struct rill__event *event);
 
 static void destroy_event(struct rill__object *object) {
   struct rill__event *event = (struct rill__event *)object;
@@ -30,7 +31,7 @@ rill_status rill__event_create(struct rill__device *device, const rill_event_opt
   if (poolable && !o.signaled && (o.label == NULL || o.label[0] == '\0')) { /* `create` may note when it was */
     event = rill__event_pool_take(device, o.timing, o.blocking_sync);
     if (event != NULL) {
-      atomic_store_explicit(&event->work.owner, rill__self, memory_order_relaxed);
+      atomic_store_explicit(&rill__core(event)->work.owner, rill__self, memory_order_relaxed);
       rill__object_republish(&event->base);
       *out = event;
       return RILL_OK;
@@ -42,7 +43,7 @@ rill_status rill__event_create(struct rill__device *device, const rill_event_opt
   event->blocking_sync = o.blocking_sync;
   event->interprocess = o.interprocess;
   event->signaled = o.signaled;
-  atomic_init(&event->work.owner, rill__self);
+  atomic_init(&rill__core(event)->work.owner, rill__self);
   rill_status status = RILL_DOOR(event, event, create, event);
   if (status == RILL_OK) {
     event->owned = true;

@@ -2,10 +2,21 @@
 #ifndef RILL_CORE_SYNC_EVENTS_H
 #define RILL_CORE_SYNC_EVENTS_H
 
-#include "core/backend.h"
+#include "core/object/core.h"
 
 rill_status rill__event_new(struct rill__device *device, const char *label, struct rill__event **out); /* empty */
 rill_status rill__event_create(struct rill__device *device, const rill_event_options *options,
                                struct rill__event **out);
+
+/* Set when a stream is first held: an event that stands for a fence does so no more. */
+extern void (*_Atomic rill__event_leave_fence)(struct rill__event *event);
+
+/* For an event that nobody uses: it has never been recorded. */
+static inline void rill__event_reset(struct rill__event *event) {
+  if (RILL__UNLIKELY(atomic_load(&rill__core(event)->state) == RILL__EVENT_FENCED)) {
+    atomic_load (&rill__event_leave_fence)(event);
+  }
+  atomic_store_explicit(&rill__core(event)->state, RILL__EVENT_UNRECORDED, memory_order_relaxed);
+}
 
 #endif

@@ -9,53 +9,68 @@
 /* Puts a stream on its device's list, and takes it off.  Under device->lock. */
 static void link_stream(struct rill__stream *stream) {
   struct rill__device *device = stream->base.device;
-  stream->next = device->streams;
-  stream->link = &device->streams;
-  if (stream->next != NULL) stream->next->link = &stream->next;
-  device->streams = stream;
+  rill__core(stream)->next = rill__core(device)->streams;
+  rill__core(stream)->link = &rill__core(device)->streams;
+  if (rill__core(stream)->next != NULL) rill__core(rill__core(stream)->next)->link = &rill__core(stream)->next;
+  rill__core(device)->streams = stream;
 }
 
 static void unlink_stream(struct rill__stream *stream) {
-  *stream->link = stream->next;
-  if (stream->next != NULL) stream->next->link = stream->link;
-  stream->link = NULL;
+  *rill__core(stream)->link = rill__core(stream)->next;
+  if (rill__core(stream)->next != NULL) rill__core(rill__core(stream)->next)->link = rill__core(stream)->link;
+  rill__core(stream)->link = NULL;
 }
 
 void rill__stream_list(struct rill__stream *stream) {
-  pthread_mutex_lock(&stream->base.device->lock);
+  pthread_mutex_lock(&rill__core(stream->base.device)->lock);
   link_stream(stream);
-  pthread_mutex_unlock(&stream->base.device->lock);
+  pthread_mutex_unlock(&rill__core(stream->base.device)->lock);
 }
 
 void rill__stream_unlist(struct rill__stream *stream) {
-  pthread_mutex_lock(&stream->base.device->lock);
-  if (stream->link != NULL) unlink_stream(stream);
-  pthread_mutex_unlock(&stream->base.device->lock);
+  pthread_mutex_lock(&rill__core(stream->base.device)->lock);
+  if (rill__core(stream)->link != NULL) unlink_stream(stream);
+  pthread_mutex_unlock(&rill__core(stream->base.device)->lock);
 }
 
 void rill__stream_to_front(struct rill__stream *stream) {
-  pthread_mutex_lock(&stream->base.device->lock);
-  if (stream->link != NULL) {
+  pthread_mutex_lock(&rill__core(stream->base.device)->lock);
+  if (rill__core(stream)->link != NULL) {
     unlink_stream(stream);
     link_stream(stream);
   }
-  pthread_mutex_unlock(&stream->base.device->lock);
+  pthread_mutex_unlock(&rill__core(stream->base.device)->lock);
+}
+
+bool rill__device_any_shared_stream(struct rill__device *device, bool (*test)(struct rill__stream *stream),
+                                    struct rill__name *out) {
+  pthread_mutex_lock(&rill__core(device)->lock);
+  struct rill__stream *stream = rill__core(device)->streams;
+  while (stream != NULL && !(atomic_load_explicit(&stream->foreign, memory_order_relaxed) && test(stream))) {
+    stream = rill__core(stream)->next;
+  }
+  if (stream != NULL) *out = rill__name_of(&stream->base);
+  pthread_mutex_unlock(&rill__core(device)->lock);
+  return stream != NULL;
 }
 
 struct rill__stream **rill__device_visit_streams(struct rill__device *device, size_t *count) {
   size_t most = 1;
-  pthread_mutex_lock(&device->lock);
-  for (const struct rill__stream *stream = device->streams; stream != NULL; stream = stream->next) most++;
+  pthread_mutex_lock(&rill__core(device)->lock);
+  for (const struct rill__stream *stream = rill__core(device)->streams; stream != NULL;
+       stream = rill__core(stream)->next)
+    most++;
   struct rill__stream **streams = malloc(most * sizeof *streams);
   *count = 0;
   bool all = streams != NULL;
-  for (struct rill__stream *stream = device->streams; stream != NULL && all; stream = stream->next) {
+  for (struct rill__stream *stream = rill__core(device)->streams; stream != NULL && all;
+       stream = rill__core(stream)->next) {
     all = rill__keep_if_kept(&stream->base);
     if (!all) break;
-    atomic_fetch_add(&stream->visitors, 1);
+    atomic_fetch_add(&rill__core(stream)->visitors, 1);
     streams[(*count)++] = stream;
   }
-  pthread_mutex_unlock(&device->lock);
+  pthread_mutex_unlock(&rill__core(device)->lock);
   if (all) return streams;
   while (*count > 0) rill__stream_leave(streams[--*count]);
   free(streams);
@@ -67,22 +82,22 @@ static bool is_idle(struct rill__stream *stream) {
   bool capturing = false, complete = false;
   if (rill__known_idle(stream)) return true;
   if (rill__self == NULL) return false; /* no host memory */
-  const struct rill__question asked = rill__completion_ask(&stream->work);
+  const struct rill__question asked = rill__completion_ask(&rill__core(stream)->work);
   if (RILL_DOOR(stream, stream, is_capturing, stream, &capturing) != RILL_OK || capturing ||
       RILL_DOOR(stream, stream, is_complete, stream, &complete) != RILL_OK || !complete) {
     return false;
   }
-  rill__completion_remember(&stream->work, &asked);
+  rill__completion_remember(&rill__core(stream)->work, &asked);
   return true;
 }
 
 /* The one that had work the last time, if it still has. */
 static bool first_has_work(struct rill__device *device) {
-  pthread_mutex_lock(&device->lock);
-  struct rill__stream *stream = device->streams;
+  pthread_mutex_lock(&rill__core(device)->lock);
+  struct rill__stream *stream = rill__core(device)->streams;
   const bool kept = stream != NULL && rill__keep_if_kept(&stream->base);
-  if (kept) atomic_fetch_add(&stream->visitors, 1);
-  pthread_mutex_unlock(&device->lock);
+  if (kept) atomic_fetch_add(&rill__core(stream)->visitors, 1);
+  pthread_mutex_unlock(&rill__core(device)->lock);
   if (!kept) return stream != NULL;
   const bool idle = is_idle(stream);
   rill__stream_leave(stream);
@@ -91,7 +106,7 @@ static bool first_has_work(struct rill__device *device) {
 
 bool rill__device_is_idle(struct rill__device *device) {
   if (atomic_load(&device->lost) != RILL_OK) return true;
-  if (atomic_load(&device->held_streams) != 0) return false;
+  if (atomic_load(&rill__core(device)->held_streams) != 0) return false;
   rill__errors_aside();
   size_t count = 0;
   struct rill__stream **streams = first_has_work(device) ? NULL : rill__device_visit_streams(device, &count);

@@ -2,7 +2,7 @@
 #ifndef RILL_CORE_SYNC_STREAMS_H
 #define RILL_CORE_SYNC_STREAMS_H
 
-#include "core/backend.h"
+#include "core/object/core.h"
 
 /* From list to unlist the stream may have work. */
 void rill__stream_list(struct rill__stream *stream);
@@ -15,10 +15,10 @@ void rill__stream_to_front(struct rill__stream *stream);
  * is released, which waits for visitors.  A visit is as short as a call that does not block. */
 static inline void rill__stream_visit(struct rill__stream *stream) {
   rill__keep(&stream->base);
-  atomic_fetch_add(&stream->visitors, 1);
+  atomic_fetch_add(&rill__core(stream)->visitors, 1);
 }
 static inline void rill__stream_leave(struct rill__stream *stream) {
-  atomic_fetch_sub(&stream->visitors, 1);
+  atomic_fetch_sub(&rill__core(stream)->visitors, 1);
   rill__drop(&stream->base);
 }
 

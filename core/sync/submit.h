@@ -2,43 +2,46 @@
 #ifndef RILL_CORE_SYNC_SUBMIT_H
 #define RILL_CORE_SYNC_SUBMIT_H
 
-#include "core/backend.h"
+#include "core/object/core.h"
 
 /* True if the stream is known to be idle without asking the driver.  What is remembered is of work that the driver had:
  * held work comes after that. */
 static inline bool rill__known_idle(struct rill__stream *stream) {
-  return !atomic_load_explicit(&stream->held, memory_order_acquire) && rill__completion_is_known(&stream->work) &&
+  return !atomic_load_explicit(&rill__core(stream)->held, memory_order_acquire) &&
+         rill__completion_is_known(&rill__core(stream)->work) &&
          !atomic_load_explicit(&stream->foreign, memory_order_relaxed);
 }
 
 /* True if no work has been submitted to the stream. */
 static inline bool rill__never_had_work(const struct rill__stream *stream) {
-  return !atomic_load_explicit(&stream->held, memory_order_acquire) && rill__completion_is_unused(&stream->work);
+  return !atomic_load_explicit(&rill__core(stream)->held, memory_order_acquire) &&
+         rill__completion_is_unused(&rill__core(stream)->work);
 }
 
 /* True if the last record that the driver has of the event is known to be complete without asking the driver. */
 static inline bool rill__known_complete(struct rill__event *event) {
-  return rill__completion_is_known(&event->work) && !atomic_load_explicit(&event->foreign, memory_order_relaxed);
+  return rill__completion_is_known(&rill__core(event)->work) &&
+         !atomic_load_explicit(&event->foreign, memory_order_relaxed);
 }
 
 /* Work for a stream: one call into the backend, counted before and after it. */
-#define RILL_SUBMIT(status, stream, table, slot, ...)         \
-  do {                                                        \
-    struct rill__thread *const submitter_ = rill__self;       \
-    rill__submission_begin(&(stream)->work, submitter_);      \
-    (status) = RILL_DOOR((stream), table, slot, __VA_ARGS__); \
-    rill__submission_end(&(stream)->work, submitter_);        \
+#define RILL_SUBMIT(status, stream, table, slot, ...)              \
+  do {                                                             \
+    struct rill__thread *const submitter_ = rill__self;            \
+    rill__submission_begin(&rill__core(stream)->work, submitter_); \
+    (status) = RILL_DOOR((stream), table, slot, __VA_ARGS__);      \
+    rill__submission_end(&rill__core(stream)->work, submitter_);   \
   } while (0)
 
 /* A record of a stream that is not held, or whose queue is run. */
 static inline rill_status rill__record_in_driver(struct rill__stream *stream, struct rill__event *event,
                                                  uint32_t flags) {
   struct rill__thread *const self = rill__self;
-  rill__submission_begin(&event->work, self);
-  rill__submission_begin(&stream->work, self);
+  rill__submission_begin(&rill__core(event)->work, self);
+  rill__submission_begin(&rill__core(stream)->work, self);
   const rill_status status = RILL_DOOR(stream, stream, record, stream, event, flags);
-  rill__submission_end(&stream->work, self);
-  rill__submission_end(&event->work, self);
+  rill__submission_end(&rill__core(stream)->work, self);
+  rill__submission_end(&rill__core(event)->work, self);
   return status;
 }
 

@@ -1,7 +1,7 @@
 /* Each vendor call of imports and exports made to fail: an error that says which, no outputs, nothing left behind, and
  * the next try works. */
 #include "conformance/ipc.h"
-#include "core/ipc.h"
+#include "core/device/ipc.h"
 #include "tour.h"
 
 #include <stdio.h>

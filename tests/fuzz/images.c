@@ -2,7 +2,7 @@
 #include "images.h"
 
 #include "core/kernel/module.h"
-#include "core/registry.h"
+#include "core/device/registry.h"
 #include "support/images.h"
 
 #include "gate.rill.h"

@@ -2,7 +2,7 @@
 #ifndef RILL_TESTS_FUZZ_IPC_H
 #define RILL_TESTS_FUZZ_IPC_H
 
-#include "core/ipc.h"
+#include "core/device/ipc.h"
 #include "fuzz.h"
 
 #include <rill/rill.h>

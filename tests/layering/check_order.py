@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The folders of core are layers: what is in one uses its own folder and those before it, by the symbols that its
-objects refer to and by the headers that it includes.  Core's own files, the public functions, come last, and nothing in
-core calls one of those functions.
+objects refer to and by the headers that it includes.  Core's own files come last: each has the public functions of the
+header of its name, and nothing in core calls one of those functions.
 
 usage: check_order.py NM LIBRARY ROOT"""
 
@@ -10,26 +10,11 @@ import re
 import subprocess
 import sys
 
-LAYERS = ["object", "device", "sync", "held", "memory", "pool", "kernel", ""]
+LAYERS = ["object", "device", "sync", "held", "stream", "tracking", "pool", "memory", "kernel", ""]
 
-# A file, and what it may use of a later layer.  One that is no longer needed is a fault, too.
-SYMBOLS = {
-    # When a device is lost, what is held for it fails in the same call.
-    ("device/life.c", "rill__held_device_lost"),
-    # An event that goes, or is to be used again, leaves the fence that it stands for.
-    ("sync/events.c", "rill__event_reset"),
-    ("sync/event_pool.c", "rill__event_reset"),
-}
-INCLUDES = {
-    ("device/life.c", "held/held.h"),
-    ("sync/events.c", "held/held.h"),
-    ("sync/event_pool.c", "held/held.h"),
-    # Whether a held record marks a use of a registered range stands in the range.
-    ("held/host.c", "memory/last_use.h"),
-    ("held/host.c", "memory/ranges.h"),
-}
 # The contract with backends names the parts of every object.
 EVERYWHERE = "backend.h"
+PUBLIC = re.compile(r"rill_(?!_)")
 
 nm, library, root = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3])
 core = root / "core"
@@ -60,13 +45,6 @@ def read_objects():
     return defined, used
 
 
-def check_exceptions(found, allowed, what):
-    for name, other in sorted(found - allowed):
-        problems.append(f"core/{name} {what} {other}, of a later layer")
-    for name, other in sorted(allowed - found):
-        problems.append(f"core/{name} {what} {other} no longer: take that out of the exceptions")
-
-
 for folder in sorted({name.rpartition("/")[0] for name in sources} - set(LAYERS)):
     problems.append(f"core/{folder} has no place among the layers")
 
@@ -78,19 +56,24 @@ if not problems:
         sys.exit(77)
     missing = sorted(name for name in sources if name.endswith(".c") and name not in used)
     problems += [f"core/{name} is not in the library" for name in missing]
-    upward = {(name, symbol) for name, symbol in references if layer(defined[symbol]) > layer(name)}
-    check_exceptions(upward, SYMBOLS, "refers to")
     for name, symbol in sorted(references):
-        if re.match(r"rill_(?!_)", symbol):
+        if layer(defined[symbol]) > layer(name):
+            problems.append(f"core/{name} refers to {symbol}, of core/{defined[symbol]}, a later layer")
+        if PUBLIC.match(symbol):
             problems.append(f"core/{name} calls {symbol}, a public function")
 
-    included = set()
-    for name in sources:
+    declared = {}
+    for header in sorted((root / "include/rill").glob("*.h")):
+        for symbol in re.findall(r"RILL_API\b[^;{]*?\b(rill_\w+)\s*\(", header.read_text(encoding="utf-8")):
+            declared[symbol] = f"{header.stem}.c"
+    for symbol, name in sorted(defined.items()):
+        if PUBLIC.match(symbol) and declared.get(symbol) != name:
+            problems.append(f"core/{name} has {symbol}, which belongs into core/{declared.get(symbol, '?')}")
+
+    for name in sorted(sources - {EVERYWHERE}):
         for header in re.findall(r'^\s*#\s*include\s*"core/([^"]+)"', (core / name).read_text(encoding="utf-8"), re.M):
             if header != EVERYWHERE and layer(header) > layer(name):
-                included.add((name, header))
-    included = {pair for pair in included if pair[0] != EVERYWHERE}
-    check_exceptions(included, INCLUDES, "includes")
+                problems.append(f"core/{name} includes core/{header}, of a later layer")
 
-print("\n".join(problems) or f"{len(references)} references between {len(used)} files, {len(upward)} of them to a later layer")
+print("\n".join(problems) or f"{len(references)} references between {len(used)} files, none to a later layer")
 sys.exit(bool(problems))

@@ -1,5 +1,5 @@
-/* core/sync/completion.h: what is remembered of completion, step by step in every order that matters. */
-#include "core/sync/completion.h"
+/* core/object/completion.h: what is remembered of completion, step by step in every order that matters. */
+#include "core/object/completion.h"
 
 #include "support/testing.h"
 
@@ -113,5 +113,5 @@ int main(void) {
     TEST(an_older_question_does_not_answer_for_a_newer_one),
     TEST(forgets_on_request),
   };
-  return RUN_ONCE("core/sync/completion.h", tests);
+  return RUN_ONCE("core/object/completion.h", tests);
 }

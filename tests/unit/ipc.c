@@ -1,5 +1,5 @@
 /* core/ipc: bytes that were made up, with a check that is right. */
-#include "core/ipc.h"
+#include "core/device/ipc.h"
 #include "support/testing.h"
 
 static struct rill__ipc_bytes good(uint8_t kind) {

@@ -1,9 +1,9 @@
 /* backends/cpu/ipc: the files behind exported memory, with every system call made to fail, and with handles that
  * somebody made up who knows their form.  The linker puts the functions below in place of the system's (meson.build).
  */
-#include "core/ipc.h"
-#include "core/memory.h"
-#include "core/memory/ranges.h"
+#include "core/device/ipc.h"
+#include "core/memory/memory.h"
+#include "core/tracking/ranges.h"
 #include "support/testing.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
-/* core/memory/ranges.h: the map of allocations, against a plain list. */
-#include "core/memory/ranges.h"
+/* core/tracking/ranges.h: the map of allocations, against a plain list. */
+#include "core/tracking/ranges.h"
 
 #include "support/testing.h"
 
@@ -309,5 +309,5 @@ int main(void) {
     TEST(one_is_put_in_place_of_another),
     TEST(what_stays_is_always_found),
   };
-  return RUN_ONCE("core/memory/ranges.h", tests);
+  return RUN_ONCE("core/tracking/ranges.h", tests);
 }

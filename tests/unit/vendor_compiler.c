@@ -1,7 +1,7 @@
 /* The vendor's own run-time compiler, where it is installed, makes code of the dialect without a device: it has all
  * that the dialect's headers want.  Built once for each vendor. */
 #include "backends/gpu/gpu.h"
-#include "core/compile.h"
+#include "core/kernel/compile.h"
 #include "support/testing.h"
 
 #include <stdio.h>

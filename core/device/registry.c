@@ -1,0 +1,243 @@
+#include "core/device/registry.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Those that this build was made without. */
+static const struct {
+  const char *name;
+  uint32_t id;
+} absent[] = {
+#define BACKEND(name)
+#define ABSENT(name, id) { #name, id },
+#include "rill_backends.inc"
+#undef BACKEND
+#undef ABSENT
+  { NULL, 0 },
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static pthread_cond_t known = PTHREAD_COND_INITIALIZER; /* a backend has become known */
+
+/* ---- a search ---- */
+
+static void destroy_device(struct rill__object *object) { rill__object_free(object); }
+
+static struct rill__device *make_device(const struct rill__backend *backend, uint32_t ordinal) {
+  struct rill__device *device = NULL;
+  const size_t size = RILL__PART_OFFSET(struct rill__device) + backend->device_size;
+  if (rill__object_new(size, NULL, NULL, destroy_device, &device) != RILL_OK) return NULL;
+  device->base.device = device;
+  device->base.borrowed = true;
+  device->backend = backend;
+  device->info = (rill_device_info)RILL_DEVICE_INFO_INIT;
+  device->info.backend = backend->id;
+  device->info.ordinal = (int32_t)ordinal;
+  device->info.numa_node = -1;
+  (void)pthread_mutex_init(&rill__core(device)->lock, NULL);
+  (void)pthread_mutex_init(&rill__core(device)->pools_lock, NULL);
+  for (int i = 0; i < RILL__EVENT_POOLS; i++) {
+    (void)pthread_mutex_init(&rill__core(device)->spare_events[i].lock, NULL);
+  }
+  if (backend->gpu) {
+    (void)snprintf(device->name, sizeof device->name, "%s:%u", backend->name, ordinal);
+  } else {
+    (void)snprintf(device->name, sizeof device->name, "%s", backend->name);
+  }
+  /* A device is called by its name in every text. */
+  device->base.label = strdup(device->name);
+  const bool named = device->base.label != NULL;
+  if (!named) (void)rill__fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory for a device");
+  if (!named || RILL_DOOR(device, device, init, device) != RILL_OK ||
+      rill__object_publish(&device->base, RILL__DEVICE) != RILL_OK) {
+    rill__object_free(&device->base);
+    return NULL;
+  }
+  return device;
+}
+
+/* The last failure's text, with the vendor's code. */
+static void explain_failed_setup(struct rill__search *search) {
+  const struct rill__error_record *error = rill__failure();
+  const size_t size = sizeof search->why;
+  int used = snprintf(search->why, size, "%s:%u could not be set up: %.300s", search->backend->name, search->count,
+                      error->message);
+  if (error->native_name[0] == '\0' || used < 0 || (size_t)used >= size) return;
+  (void)snprintf(search->why + used, size - (size_t)used, " [%d %s]", (int)error->native_code, error->native_name);
+}
+
+static void find_devices(struct rill__search *search) {
+  atomic_load (&rill__around_search)(); /* a fork may come during the first search */
+  rill__errors_aside();
+  search->told = search->backend->device->count(search->why, sizeof search->why);
+  if (search->told > 0) search->devices = calloc(search->told, sizeof(struct rill__device *));
+  if (search->told > 0 && search->devices == NULL) (void)rill__fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory");
+  while (search->count < search->told) {
+    struct rill__device *device = search->devices == NULL ? NULL : make_device(search->backend, search->count);
+    if (device == NULL) {
+      explain_failed_setup(search);
+      break; /* numbers must stay the vendor's */
+    }
+    search->devices[search->count++] = device;
+  }
+  rill__errors_back();
+  atomic_load (&rill__around_search)();
+}
+
+const struct rill__search *rill__backend_look(size_t i) {
+  struct rill__search *search = &rill__searches[i];
+  if (rill__search_is_done(search)) return search;
+  pthread_mutex_lock(&lock);
+  while (search->state == RILL__SEARCHING) pthread_cond_wait(&known, &lock);
+  if (search->state == RILL__UNKNOWN) {
+    search->state = RILL__SEARCHING;
+    pthread_mutex_unlock(&lock);
+    find_devices(search);
+    pthread_mutex_lock(&lock);
+    search->state = RILL__KNOWN;
+    pthread_cond_broadcast(&known);
+  }
+  pthread_mutex_unlock(&lock);
+  return search;
+}
+
+/* ---- fork ---- */
+
+void (*_Atomic rill__around_search)(void);
+
+void rill__registry_lock(void) { pthread_mutex_lock(&lock); }
+
+void rill__registry_unlock(void) { pthread_mutex_unlock(&lock); }
+
+void rill__registry_after_fork(void) {
+  known = (pthread_cond_t)PTHREAD_COND_INITIALIZER; /* those that waited are not here */
+  for (int i = 0; i < RILL__BACKENDS; i++) {
+    struct rill__search *search = &rill__searches[i];
+    if (search->state != RILL__SEARCHING) continue;
+    search->devices = NULL;
+    search->count = search->told = 0;
+    search->state = search->backend->gpu ? RILL__KNOWN : RILL__UNKNOWN; /* a vendor's library does not start twice */
+    (void)snprintf(search->why, sizeof search->why,
+                   "the process was forked while another thread looked for devices; look for them in the child only, "
+                   "or start it with exec");
+  }
+}
+
+/* ---- devices by number ---- */
+
+struct rill__device *rill__device_nth(uint64_t *index, bool gpus_only) {
+  for (size_t i = 0; i < RILL__BACKENDS; i++) {
+    if (gpus_only && !rill__searches[i].backend->gpu) continue;
+    const struct rill__search *search = rill__backend_look(i);
+    if (*index < search->count) return search->devices[*index];
+    *index -= search->count;
+  }
+  return NULL;
+}
+
+uint32_t rill__device_count(void) {
+  uint64_t left = UINT64_MAX;
+  (void)rill__device_nth(&left, false);
+  return (uint32_t)(UINT64_MAX - left);
+}
+
+rill_status rill__fail_without_cpu(void) {
+  return rill__fail(RILL_ERROR_OUT_OF_MEMORY, "not even the CPU could be set up: %s",
+                    rill__searches[RILL__BACKENDS - 1].why);
+}
+
+/* ---- devices by name ---- */
+
+/* The part of `name` behind "backend", which must be "" or ":N".  False if it is neither. */
+static bool parse_ordinal(const char *text, uint64_t *ordinal) {
+  *ordinal = 0;
+  if (text[0] == '\0') return true;
+  if (text[0] != ':' || text[1] == '\0') return false;
+  for (const char *digit = text + 1; *digit != '\0'; digit++) {
+    if (*digit < '0' || *digit > '9') return false;
+    if (*ordinal < UINT32_MAX) *ordinal = *ordinal * 10 + (uint64_t)(*digit - '0'); /* more is no device either */
+  }
+  return true;
+}
+
+static bool starts_with(const char *name, const char *word) {
+  const size_t length = strlen(word);
+  return strncmp(name, word, length) == 0 && (name[length] == '\0' || name[length] == ':');
+}
+
+/* Why there is no GPU, for each backend that could have had one. */
+static rill_status fail_no_gpu(const char *name) {
+  char text[768] = "";
+  size_t used = 0;
+  for (size_t i = 0; i < RILL__BACKENDS; i++) {
+    if (!rill__searches[i].backend->gpu || used >= sizeof text) continue;
+    used += (size_t)snprintf(text + used, sizeof text - used, "%s%s: %s", used > 0 ? "; " : "",
+                             rill__searches[i].backend->name, rill__backend_look(i)->why);
+  }
+  for (int i = 0; absent[i].name != NULL && used < sizeof text; i++) {
+    used +=
+        (size_t)snprintf(text + used, sizeof text - used, "%s%s: not built in", used > 0 ? "; " : "", absent[i].name);
+  }
+  return rill__fail(RILL_ERROR_NO_DEVICE, "there is no GPU for \"%s\": %s", name, text);
+}
+
+static rill_status open_gpu(const char *name, const char *origin, struct rill__device **out) {
+  uint64_t ordinal = 0;
+  RILL_REQUIRE(parse_ordinal(name + strlen("gpu"), &ordinal), RILL_ERROR_NOT_FOUND, "%s\"%s\" is no device name",
+               origin, name);
+  uint64_t left = ordinal;
+  *out = rill__device_nth(&left, true);
+  if (*out != NULL) return RILL_OK;
+  if (left == ordinal) return fail_no_gpu(name);
+  return rill__fail(RILL_ERROR_NOT_FOUND, "%s\"%s\": there are %u GPUs, from gpu:0 on", origin, name,
+                    (unsigned)(ordinal - left));
+}
+
+static rill_status open_of(size_t i, const char *name, const char *origin, struct rill__device **out) {
+  const char *const backend = rill__searches[i].backend->name;
+  uint64_t ordinal = 0;
+  RILL_REQUIRE(parse_ordinal(name + strlen(backend), &ordinal), RILL_ERROR_NOT_FOUND, "%s\"%s\" is no device name",
+               origin, name);
+  const struct rill__search *search = rill__backend_look(i);
+  const bool set_up = ordinal < search->count, there = ordinal < search->told;
+  if (search->count == 0 && !search->backend->gpu) return rill__fail_without_cpu();
+  RILL_REQUIRE(search->count > 0 && (set_up || !there), RILL_ERROR_NO_DEVICE, "%s\"%s\": %s", origin, name,
+               search->why);
+  RILL_REQUIRE(set_up || search->count != 1, RILL_ERROR_NOT_FOUND, "%s\"%s\": there is 1 such device, %s:0", origin,
+               name, backend);
+  RILL_REQUIRE(set_up || search->count != 1, RILL_ERROR_NOT_FOUND, "%s\"%s\": there is 1 such device, %s:0", origin,
+               name, backend);
+  RILL_REQUIRE(set_up, RILL_ERROR_NOT_FOUND, "%s\"%s\": there are %u such devices, from %s:0 on", origin, name,
+               search->count, backend);
+  *out = search->devices[ordinal];
+  return RILL_OK;
+}
+
+rill_status rill__device_open(const char *name, const char *origin, struct rill__device **out) {
+  if (starts_with(name, "gpu")) return open_gpu(name, origin, out);
+  for (size_t i = 0; i < RILL__BACKENDS; i++) {
+    if (starts_with(name, rill__searches[i].backend->name)) return open_of(i, name, origin, out);
+  }
+  for (int i = 0; absent[i].name != NULL; i++) {
+    RILL_REQUIRE(!starts_with(name, absent[i].name), RILL_ERROR_NO_DEVICE,
+                 "%s\"%s\": the %s backend is not built in" RILL_HINT "configure rill with -Drill_backend=%s", origin,
+                 name, absent[i].name, absent[i].name);
+  }
+  return rill__fail(RILL_ERROR_NOT_FOUND,
+                    "%s\"%s\" is no device name" RILL_HINT "names are \"gpu\" or a backend's, with "
+                    "\":N\" or without: \"%s\", \"%s:0\"",
+                    origin, name, rill__searches[RILL__BACKENDS - 1].backend->name, rill__searches[0].backend->name);
+}
+
+/* The index of a backend by its public number. */
+rill_status rill__backend_find(uint32_t id, size_t *out) {
+  for (*out = 0; *out < RILL__BACKENDS; ++*out) {
+    if (rill__searches[*out].backend->id == id) return RILL_OK;
+  }
+  for (int i = 0; absent[i].name != NULL; i++) {
+    RILL_REQUIRE(absent[i].id != id, RILL_ERROR_NO_DEVICE, "the %s backend is not built in", absent[i].name);
+  }
+  return rill__fail(RILL_ERROR_INVALID_ARGUMENT, "backend %u is none of RILL_BACKEND_*", id);
+}

@@ -1,0 +1,134 @@
+/* Memory of rill_alloc: from the driver, and back to it. */
+#include "core/memory/memory.h"
+
+#include "core/device/life.h"
+#include "core/pool/blocks.h"
+#include "core/pool/staging.h"
+#include "core/tracking/last_use.h"
+#include "core/tracking/map.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* OUT_OF_MEMORY with what was asked for and what there is. */
+static rill_status fail_memory(struct rill__device *device, size_t size) {
+  uint64_t free_bytes = 0, total_bytes = 0;
+  char deferred[96] = "";
+  const uint64_t bytes = atomic_load(&rill__core(device)->deferred_bytes);
+  if (RILL_DOOR(device, device, get_memory, device, &free_bytes, &total_bytes) != RILL_OK) free_bytes = total_bytes = 0;
+  if (bytes != 0) {
+    (void)snprintf(deferred, sizeof deferred, ", and %llu that were freed wait for work of held streams",
+                   (unsigned long long)bytes);
+  }
+  return rill__fail(RILL_ERROR_OUT_OF_MEMORY, "%zu bytes asked for; %s has %llu bytes free of %llu%s", size,
+                    device->name, (unsigned long long)free_bytes, (unsigned long long)total_bytes, deferred);
+}
+
+/* What the driver refuses is asked for again when what nobody uses any more has gone back. */
+static rill_status ask_driver(struct rill__device *device, size_t size, uint32_t kind, void **out) {
+  const rill_status status = RILL_DOOR(device, memory, alloc, device, size, kind, out);
+  if (RILL__LIKELY(status != RILL_ERROR_OUT_OF_MEMORY)) return status;
+  if (kind == RILL_MEMORY_DEVICE && size > device->info.memory_total) return status;
+  if (rill__in_host_call) return status; /* what follows may block */
+  const uint64_t bytes = atomic_load(&rill__core(device)->deferred_bytes);
+  rill__deferred_frees_end(device, true);
+  const bool any = rill__pools_give_back(device, kind);
+  if (!any && atomic_load(&rill__core(device)->deferred_bytes) == bytes) return status;
+  return RILL_DOOR(device, memory, alloc, device, size, kind, out);
+}
+
+rill_status rill__memory_alloc(struct rill__device *device, size_t size, size_t alignment, uint32_t kind, void **out) {
+  const size_t extra = alignment > RILL__LEAST_ALIGNMENT ? alignment - RILL__LEAST_ALIGNMENT : 0;
+  if (size > SIZE_MAX - extra) return fail_memory(device, size);
+  rill__deferred_frees_end_idle(device);
+  RILL_TRY(rill__deferred_frees_check(device, size + extra));
+  struct rill__allocation *allocation = calloc(1, sizeof *allocation);
+  RILL_REQUIRE(allocation != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory to keep track of %zu bytes", size);
+  rill__object_init(&allocation->base, device, rill__allocation_destroy);
+  allocation->base.host_only = true;
+  void *p = NULL;
+  rill_status status = ask_driver(device, size + extra, kind, &p);
+  if (status == RILL_OK) {
+    allocation->native = (uintptr_t)p;
+    allocation->native_size = size + extra;
+    allocation->begin = ((uintptr_t)p + alignment - 1) & ~(uintptr_t)(alignment - 1);
+    allocation->size = size;
+    allocation->kind = kind;
+    if (rill__memory_know(allocation)) {
+      *out = (void *)allocation->begin;
+      return RILL_OK;
+    }
+    (void)RILL_DOOR(device, memory, free, device, p, kind);
+    status = rill__fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory to keep track of %zu bytes at %p", size, p);
+  } else if (status == RILL_ERROR_OUT_OF_MEMORY) {
+    status = fail_memory(device, size);
+  }
+  rill__drop(&allocation->base);
+  return status;
+}
+
+/* Frees what was taken out of the map, or closes an import, when all uses are complete; outside epochs, since it may
+ * block for the device's work.  Sets the pointer to NULL, unless the driver refuses: then it is the caller's still. */
+static rill_status end_allocation(struct rill__allocation **ended) {
+  struct rill__allocation *allocation = *ended;
+  struct rill__device *device = allocation->base.device;
+  rill_status status = rill__check_usable(device);
+  void *const native = (void *)allocation->native;
+  if (status == RILL_OK) status = rill__last_uses_wait(allocation->uses);
+  if (status == RILL_OK) {
+    status = allocation->imported ? RILL_DOOR(device, memory, ipc_close, device, native, allocation->native_size)
+                                  : RILL_DOOR(device, memory, free, device, native, allocation->kind);
+  }
+  if (status != RILL_OK && atomic_load(&device->lost) == RILL_OK) return status;
+  *ended = NULL;
+  rill__object_defer(&allocation->base); /* of a lost device, the memory has gone with it */
+  return status;
+}
+
+static bool end_deferred(struct rill__deferred_free *deferred) {
+  struct rill__allocation *allocation =
+      (struct rill__allocation *)((char *)deferred - offsetof(struct rill__allocation, deferred));
+  (void)end_allocation(&allocation);
+  return allocation == NULL;
+}
+
+static rill_status end_free(struct rill__allocation *allocation) {
+  struct rill__device *device = allocation->base.device;
+  rill__deferred_frees_end(device, true);
+  rill__staging_give_back(device, false);
+  if (atomic_load(&device->lost) == RILL_OK &&
+      rill__free_defer(device, &allocation->deferred, allocation->native_size, end_deferred)) {
+    return RILL_OK;
+  }
+  const rill_status status = end_allocation(&allocation);
+  if (allocation != NULL) rill__memory_put_back(allocation);
+  rill__reclaim();
+  return status;
+}
+
+/* The word is the number of holders and whether the allocation has been freed.  No holder comes once it has; so one
+ * call sees it freed with nobody left, and that one ends the free: rill_free, or the last to let go. */
+enum { FREED = 1, HOLDER = 2 };
+
+bool rill__memory_hold(struct rill__allocation *allocation) {
+  uint32_t word = atomic_load(&allocation->holders);
+  while ((word & FREED) == 0) {
+    if (atomic_compare_exchange_weak(&allocation->holders, &word, word + HOLDER)) return true;
+  }
+  return false;
+}
+
+bool rill__memory_let_go(struct rill__allocation *allocation) {
+  const uint32_t word = atomic_fetch_sub(&allocation->holders, HOLDER) - HOLDER;
+  if (word == FREED) {
+    rill__errors_aside();
+    (void)end_free(allocation); /* on failure it is in the map again */
+    rill__errors_back();
+  }
+  return (word & FREED) != 0;
+}
+
+rill_status rill__memory_free(struct rill__allocation *allocation) {
+  return atomic_fetch_or(&allocation->holders, FREED) >= HOLDER ? RILL_OK : end_free(allocation);
+}

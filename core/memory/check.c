@@ -1,0 +1,47 @@
+/* What rill knows of the memory that a call is given. */
+#include "core/memory/memory.h"
+
+rill_status rill__memory_check(const struct rill__stream *stream, const void *p, size_t n, const char *what,
+                               uint32_t *kind) {
+  const struct rill__allocation *allocation = rill__ranges_find(p);
+  *kind = RILL_MEMORY_UNKNOWN;
+  if (allocation == NULL) {
+    RILL_REQUIRE((uintptr_t)p <= UINTPTR_MAX - n, RILL_ERROR_OUT_OF_RANGE, "%s: %zu bytes at %p pass the end of memory",
+                 what, n, p);
+    return RILL_OK;
+  }
+  uintptr_t begin = allocation->begin;
+  size_t size = allocation->size;
+  RILL_REQUIRE(!allocation->pooled || rill__pool_find(allocation, p, &begin, &size), RILL_ERROR_NOT_FOUND,
+               "%s: %p lies in memory of a pool that is not allocated, or has been freed", what, p);
+  const bool registered = allocation->kind == RILL_MEMORY_REGISTERED;
+  const size_t offset = (uintptr_t)p - begin;
+  RILL_REQUIRE(n <= size - offset, RILL_ERROR_OUT_OF_RANGE,
+               "%s: %zu bytes at offset %zu pass the end of an allocation of %zu bytes", what, n, offset, size);
+  if (allocation->base.device->backend == stream->base.device->backend) {
+    *kind = registered ? (uint32_t)RILL_MEMORY_PINNED : allocation->kind;
+    return RILL_OK;
+  }
+  /* Another backend's pinned memory is host memory like any other. */
+  RILL_REQUIRE(allocation->kind == RILL_MEMORY_PINNED || registered, RILL_ERROR_WRONG_BACKEND,
+               "%s %p is memory of %s, which %s cannot reach" RILL_HINT "copy through host memory", what, p,
+               allocation->base.device->name, stream->base.device->name);
+  return RILL_OK;
+}
+
+rill_status rill__memory_find_managed(const void *p, size_t size, struct rill__device **owner) {
+  const struct rill__allocation *allocation = rill__ranges_find(p);
+  RILL_REQUIRE(allocation != NULL, RILL_ERROR_NOT_FOUND, "%p is no allocation of rill, or has been freed", p);
+  RILL_REQUIRE(allocation->kind == RILL_MEMORY_MANAGED, RILL_ERROR_INVALID_ARGUMENT,
+               "%p is memory of kind %u, not managed" RILL_HINT "allocate it with RILL_MEMORY_MANAGED", p,
+               allocation->kind);
+  uintptr_t begins = allocation->begin;
+  size_t all = allocation->size;
+  RILL_REQUIRE(!allocation->pooled || rill__pool_find(allocation, p, &begins, &all), RILL_ERROR_NOT_FOUND,
+               "%p lies in memory of a pool that is not allocated, or has been freed", p);
+  const size_t offset = (uintptr_t)p - begins;
+  RILL_REQUIRE(size <= all - offset, RILL_ERROR_OUT_OF_RANGE,
+               "%zu bytes at offset %zu pass the end of an allocation of %zu bytes", size, offset, all);
+  *owner = allocation->base.device;
+  return RILL_OK;
+}

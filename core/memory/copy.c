@@ -1,0 +1,84 @@
+/* Copies of two and three dimensions. */
+#include "core/memory/memory.h"
+
+#include "core/device/life.h"
+#include "core/held/held.h"
+#include "core/sync/submit.h"
+
+/* Checks one end and gives the bytes from its first to behind its last. */
+static rill_status copy_extent(const struct rill__copy_3d *copy, size_t pitch, size_t slice_pitch, const char *what,
+                               size_t *out) {
+  RILL_REQUIRE(copy->width <= pitch, RILL_ERROR_INVALID_ARGUMENT, "%s: width %zu exceeds pitch %zu", what, copy->width,
+               pitch);
+  size_t slices = 0, rows = 0, slice = 0;
+  bool overflows = __builtin_mul_overflow(pitch, copy->height, &slice);
+  if (copy->depth > 1) {
+    RILL_REQUIRE(overflows || slice <= slice_pitch, RILL_ERROR_INVALID_ARGUMENT,
+                 "%s: slice pitch %zu is less than %zu rows of pitch %zu", what, slice_pitch, copy->height, pitch);
+    overflows |= __builtin_mul_overflow(slice_pitch, copy->depth - 1, &slices);
+  }
+  overflows |= __builtin_mul_overflow(pitch, copy->height - 1, &rows);
+  overflows |= __builtin_add_overflow(slices, rows, out);
+  overflows |= __builtin_add_overflow(*out, copy->width, out);
+  RILL_REQUIRE(!overflows, RILL_ERROR_OUT_OF_RANGE, "%s: %zu rows of pitch %zu in %zu slices of pitch %zu overflow",
+               what, copy->height, pitch, copy->depth, slice_pitch);
+  return RILL_OK;
+}
+
+/* The same bytes in fewer dimensions, where there is nothing between rows or slices: the drivers are faster then, and
+ * have limits on pitches. */
+static void flatten(struct rill__copy_3d *copy) {
+  if (copy->depth > 1 && copy->height == 1) { /* slices of one row are rows */
+    copy->height = copy->depth;
+    copy->depth = 1;
+    copy->dst_pitch = copy->dst_slice_pitch;
+    copy->src_pitch = copy->src_slice_pitch;
+  }
+  if (copy->depth > 1 && copy->dst_slice_pitch == copy->dst_pitch * copy->height &&
+      copy->src_slice_pitch == copy->src_pitch * copy->height) {
+    copy->height *= copy->depth;
+    copy->depth = 1;
+  }
+  if (copy->height > 1 && copy->dst_pitch == copy->width && copy->src_pitch == copy->width) {
+    copy->width *= copy->height;
+    copy->height = 1;
+    if (copy->depth > 1) {
+      copy->height = copy->depth;
+      copy->depth = 1;
+      copy->dst_pitch = copy->dst_slice_pitch;
+      copy->src_pitch = copy->src_slice_pitch;
+    }
+  }
+}
+
+static rill_status hand_over(struct rill__stream *s, const struct rill__copy_3d *copy) {
+  if (copy->height == 1 && copy->depth == 1) {
+    return RILL_DOOR(s, memory, copy, s, copy->dst, copy->dst_kind, copy->src, copy->src_kind, copy->width);
+  }
+  return RILL_DOOR(s, memory, copy_3d, s, copy);
+}
+
+rill_status rill__copy_submit(struct rill__thread *self, struct rill__stream *s, struct rill__copy_3d *copy) {
+  if (copy->width == 0 || copy->height == 0 || copy->depth == 0) return RILL_OK;
+  RILL_REQUIRE(copy->dst != NULL && copy->src != NULL, RILL_ERROR_INVALID_ARGUMENT, "%s is NULL",
+               copy->dst == NULL ? "dst" : "src");
+  size_t dst_size = 0, src_size = 0;
+  RILL_TRY(copy_extent(copy, copy->dst_pitch, copy->dst_slice_pitch, "dst", &dst_size));
+  RILL_TRY(copy_extent(copy, copy->src_pitch, copy->src_slice_pitch, "src", &src_size));
+  RILL_TRY(rill__memory_check(s, copy->dst, dst_size, "dst", &copy->dst_kind));
+  RILL_TRY(rill__memory_check(s, copy->src, src_size, "src", &copy->src_kind));
+  RILL_TRY(rill__check_usable(s->base.device));
+  flatten(copy);
+  if (rill__is_held(s)) {
+    bool taken = false;
+    RILL_TRY(rill__held_copy(s, copy, &taken));
+    if (taken) return RILL_OK;
+  }
+  const bool may_block = copy->dst_kind == RILL_MEMORY_UNKNOWN || copy->src_kind == RILL_MEMORY_UNKNOWN;
+  if (may_block) rill__keep_and_leave(self, &s->base);
+  rill__submission_begin(&rill__core(s)->work, self);
+  const rill_status status = hand_over(s, copy);
+  rill__submission_end(&rill__core(s)->work, self);
+  if (may_block) rill__drop(&s->base);
+  return status;
+}

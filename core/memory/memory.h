@@ -1,0 +1,67 @@
+/* Memory that calls allocate, copy, fill, register and share.  The map of it is core/tracking/map.h. */
+#ifndef RILL_CORE_MEMORY_MEMORY_H
+#define RILL_CORE_MEMORY_MEMORY_H
+
+#include "core/object/core.h"
+#include "core/pool/pool.h"
+#include "core/tracking/deferred_free.h"
+#include "core/tracking/ranges.h"
+
+/* ---- core/memory/alloc.c; outside epochs ---- */
+
+rill_status rill__memory_alloc(struct rill__device *device, size_t size, size_t alignment, uint32_t kind, void **out);
+
+/* Frees what was taken out of the map, or closes an import.  May block. */
+rill_status rill__memory_free(struct rill__allocation *allocation);
+
+/* For a call that goes on with an allocation outside its epoch: the memory stays until rill__memory_let_go, whoever
+ * frees it meanwhile.  hold: false if it is being freed.  let_go: true if it was freed meanwhile, and is gone if nobody
+ * else holds it. */
+bool rill__memory_hold(struct rill__allocation *allocation);
+bool rill__memory_let_go(struct rill__allocation *allocation);
+
+/* Whether memory goes back when the host synchronizes, for want of something else in use or because its free is
+ * deferred; and that, after it has, outside epochs. */
+static inline bool rill__memory_awaits_host(const struct rill__device *device) {
+  return atomic_load_explicit(&rill__core(device)->pool_thresholds, memory_order_relaxed) ||
+         rill__frees_are_deferred(device);
+}
+static inline void rill__memory_synchronized(struct rill__device *device) {
+  rill__deferred_frees_end_idle(device);
+  rill__pools_synchronized(device);
+}
+
+/* ---- core/memory/check.c ---- */
+
+/* Looks at `n` bytes at `p` that a stream of `stream`'s device is to use.  Memory that rill does not know is left to
+ * the driver: kind UNKNOWN.  Registered memory is pinned. */
+rill_status rill__memory_check(const struct rill__stream *stream, const void *p, size_t n, const char *what,
+                               uint32_t *kind);
+
+/* The device of managed memory in which `size` bytes at `p` lie. */
+rill_status rill__memory_find_managed(const void *p, size_t size, struct rill__device **owner);
+
+/* ---- core/memory/copy.c, fill.c, held_copy.c ---- */
+
+/* Check and submit; a copy and a fill have everything but the kinds. */
+rill_status rill__copy_submit(struct rill__thread *self, struct rill__stream *stream, struct rill__copy_3d *copy);
+rill_status rill__fill_submit(struct rill__stream *stream, struct rill__fill_2d *fill);
+
+/* rill__held_* of a copy, whose pageable ends are staged. */
+rill_status rill__held_copy(struct rill__stream *stream, const struct rill__copy_3d *copy, bool *taken);
+
+/* ---- core/memory/register.c ---- */
+
+rill_status rill__memory_register(struct rill__device *device, void *p, size_t size);
+
+/* Of a range that was taken out of the map; outside epochs. */
+rill_status rill__memory_unregister(struct rill__allocation *range);
+
+/* ---- core/memory/share.c ---- */
+
+struct rill__ipc_bytes;
+rill_status rill__memory_check_exportable(const struct rill__allocation *allocation, const void *p);
+rill_status rill__memory_open_import(struct rill__device *device, const struct rill__ipc_bytes *content,
+                                     struct rill__allocation *import, void **out);
+
+#endif

@@ -1,0 +1,59 @@
+/* Host memory that others allocated, made pinned. */
+#include "core/memory/memory.h"
+
+#include "core/device/life.h"
+#include "core/held/held.h"
+#include "core/tracking/last_use.h"
+#include "core/tracking/map.h"
+
+static rill_status fail_overlap(const struct rill__allocation *other, const void *p, size_t size) {
+  return rill__fail(RILL_ERROR_INVALID_ARGUMENT, "%zu bytes at %p overlap %zu bytes at %p, %s", size, p, other->size,
+                    (void *)other->begin,
+                    other->kind == RILL_MEMORY_REGISTERED ? "which are registered already"
+                                                          : "which rill has allocated itself");
+}
+
+/* It is put into the map first, so that of two threads that register the same memory one is refused here; until the
+ * driver knows of it, no work can be using it as pinned unless the caller races against himself. */
+rill_status rill__memory_register(struct rill__device *device, void *p, size_t size) {
+  struct rill__allocation *range = NULL, *other = NULL;
+  RILL_TRY(rill__object_new(sizeof *range, device, NULL, rill__allocation_destroy, &range));
+  range->begin = (uintptr_t)p;
+  range->size = size;
+  range->kind = RILL_MEMORY_REGISTERED;
+  if (!rill__memory_insert(range, &other)) {
+    rill__drop(&range->base);
+    if (other != NULL) return fail_overlap(other, p, size); /* inside the epoch: it stays that long */
+    return rill__fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory to keep track of %zu bytes at %p", size, p);
+  }
+  const rill_status status = RILL_DOOR(device, memory, host_register, device, p, size);
+  if (status == RILL_OK) return RILL_OK;
+  rill__errors_aside();
+  const bool mine = rill__memory_take_out(p, true, &range) == RILL_OK;
+  rill__errors_back();
+  if (mine) rill__object_defer(&range->base);
+  return status;
+}
+
+/* What recorded work uses of it stands in its last uses. */
+static bool is_recorded_use(const struct rill__event *event, const void *range) {
+  const struct rill__last_use *use = ((const struct rill__allocation *)range)->uses;
+  while (use != NULL && use->event != event) use = use->next;
+  return use != NULL;
+}
+
+rill_status rill__memory_unregister(struct rill__allocation *range) {
+  struct rill__device *device = range->base.device;
+  void *const p = (void *)range->begin;
+  rill__held_wait_for_range(p, range->size, is_recorded_use,
+                            range); /* the driver waits for what it has; this is not there yet */
+  rill_status status = rill__check_usable(device);
+  if (status == RILL_OK) status = RILL_DOOR(device, memory, host_unregister, device, p);
+  if (status != RILL_OK && atomic_load(&device->lost) == RILL_OK) {
+    rill__memory_put_back(range);
+  } else { /* of a lost device, the registration has gone with it */
+    rill__object_defer(&range->base);
+  }
+  rill__reclaim();
+  return status;
+}

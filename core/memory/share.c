@@ -1,0 +1,67 @@
+/* Memory shared between processes. */
+#include "core/memory/memory.h"
+
+#include "core/device/ipc.h"
+
+#include "core/tracking/map.h"
+
+rill_status rill__memory_check_exportable(const struct rill__allocation *allocation, const void *p) {
+  static const char *const kinds[] = { "RILL_MEMORY_UNKNOWN", "RILL_MEMORY_DEVICE", "RILL_MEMORY_PINNED",
+                                       "RILL_MEMORY_MANAGED", "RILL_MEMORY_REGISTERED" };
+  RILL_REQUIRE(allocation != NULL, RILL_ERROR_NOT_FOUND, "%p is no allocation of rill, or has been freed", p);
+  RILL_REQUIRE(!allocation->imported, RILL_ERROR_INVALID_ARGUMENT,
+               "%p is imported" RILL_HINT "export it where it was allocated; its handle serves any number of processes",
+               p);
+  RILL_REQUIRE(!allocation->variable, RILL_ERROR_UNSUPPORTED,
+               "%p is a variable of a module on %s: no backend shares it between processes, in any version" RILL_HINT
+               "allocate memory with rill_alloc",
+               p, allocation->base.device->name);
+  RILL_REQUIRE(!allocation->pooled, RILL_ERROR_UNSUPPORTED,
+               "%p is memory of a pool on %s: a pool's memory serves one process, in any version" RILL_HINT
+               "allocate it with rill_alloc",
+               p, allocation->base.device->name);
+  RILL_REQUIRE(allocation->kind == RILL_MEMORY_DEVICE, RILL_ERROR_UNSUPPORTED,
+               "%p is of kind %s on %s: no backend shares it between processes, in any version" RILL_HINT
+               "allocate RILL_MEMORY_DEVICE",
+               p, kinds[allocation->kind], allocation->base.device->name);
+  return RILL_OK;
+}
+
+/* Puts what was opened into the map.  `p` is what the user gets. */
+static rill_status enter_import(struct rill__allocation *import, void *opened, void *p) {
+  import->begin = import->native = (uintptr_t)opened;
+  import->pointer = (uintptr_t)p;
+  rill__memory_lock();
+  const struct rill__allocation *first = rill__ranges_find(opened);
+  const bool fits = first == NULL || (first->imported && first->begin == import->begin && first->size == import->size);
+  const bool entered = fits && rill__import_put_in(import);
+  rill__memory_unlock();
+  RILL_REQUIRE(fits, RILL_ERROR_INVALID_ARGUMENT,
+               "the handle is forged: it says %zu bytes, and the driver opens them at %p, where other memory is",
+               import->size, opened);
+  RILL_REQUIRE(entered, RILL_ERROR_OUT_OF_MEMORY, "no host memory to keep track of %zu bytes at %p", import->size,
+               opened);
+  return RILL_OK;
+}
+
+rill_status rill__memory_open_import(struct rill__device *device, const struct rill__ipc_bytes *content,
+                                     struct rill__allocation *import, void **out) {
+  void *opened = NULL;
+  RILL_REQUIRE(content->size <= SIZE_MAX && content->size <= device->info.memory_total, RILL_ERROR_INVALID_ARGUMENT,
+               "the handle is forged: %llu bytes, and %s has %llu", (unsigned long long)content->size, device->name,
+               (unsigned long long)device->info.memory_total);
+  import->size = import->native_size = (size_t)content->size;
+  import->kind = RILL_MEMORY_DEVICE;
+  import->imported = true;
+  RILL_TRY(RILL_DOOR(device, memory, ipc_import, device, &content->native, import->size, &opened));
+  void *p = (char *)opened + content->offset;
+  const rill_status status = enter_import(import, opened, p);
+  if (status != RILL_OK) {
+    rill__errors_aside();
+    (void)RILL_DOOR(device, memory, ipc_close, device, opened, import->size);
+    rill__errors_back();
+    return status;
+  }
+  *out = p;
+  return RILL_OK;
+}

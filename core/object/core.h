@@ -1,0 +1,94 @@
+/* Core's own fields of devices, streams and events, which backends do not see: rill__core(stream)->held. */
+#ifndef RILL_CORE_OBJECT_CORE_H
+#define RILL_CORE_OBJECT_CORE_H
+
+#include "core/backend.h"
+#include "core/object/completion.h"
+
+struct rill__natives;
+struct rill__queue;
+struct rill__fence;
+struct rill__failure;
+struct rill__pool;
+struct rill__deferred_free;
+
+/* Spare events of one kind (core/sync/event_pool.h). */
+struct rill__event_pool {
+  pthread_mutex_t lock;
+  struct rill__event *head; /* linked by next_spare */
+  _Atomic uint32_t count;   /* written under the lock; read without it by those whom about is enough */
+};
+enum { RILL__EVENT_POOLS = 4 }; /* by timing and blocking_sync */
+
+struct rill__device_core {
+  _Atomic bool clocks_known; /* `clocks` has been called; what it gave stands in the next two */
+  _Atomic uint32_t core_clock_khz, memory_clock_khz;
+  pthread_mutex_t lock; /* guards activation, `natives` and `streams` */
+  _Atomic(struct rill__stream *) default_stream;
+  struct rill__natives *natives; /* streams by native handle (core/stream/native.c); NULL: none */
+  struct rill__stream *streams;  /* those whose native stream may have work, linked by next */
+  _Atomic uint64_t peers[4];     /* a bit for each ordinal whose memory it may access (core/device/peer.c) */
+  _Atomic uint32_t held_streams; /* how many of its streams are held */
+  struct rill__event_pool spare_events[RILL__EVENT_POOLS];
+  pthread_mutex_t pools_lock; /* guards `pools` */
+  struct rill__pool *pools;   /* core/pool/cache.h; linked by next */
+  _Atomic(struct rill__pool *) default_pool, staging_pool;
+  _Atomic bool pool_thresholds; /* a pool has or had a release threshold */
+  /* core/tracking/deferred_free.h, which says what guards them */
+  struct rill__deferred_free *first_deferred, *last_deferred;
+  _Atomic uint64_t deferred_bytes;
+  _Atomic bool losing;
+  struct {
+    int32_t code;
+    char name[80], text[256];
+  } cause; /* why the device is lost; constant once `lost` is set */
+};
+
+struct rill__stream_core {
+  void (*release)(void *user, uintptr_t native);
+  void *release_user;
+  struct rill__stream *next_native;  /* of device->natives */
+  struct rill__stream *next, **link; /* of device->streams; link NULL: not there */
+  _Atomic(struct rill__event *) cached_event;
+  struct rill__completion work;            /* all that was submitted */
+  struct rill__queue *queue;               /* made when it is first held; guarded by the lock of held work */
+  _Atomic(struct rill__failure *) failure; /* of held work, for the next synchronize */
+  _Atomic uint32_t visitors;               /* threads that use its native stream without its handle */
+  _Atomic uint32_t caches;                 /* how many pools have one for it (core/pool/cache.h) */
+  _Atomic bool held;                       /* submissions go through its queue (core/held/held.h) */
+  _Atomic bool pools_closed;               /* it is ending: no pool makes one any more */
+  bool in_natives;
+};
+
+enum rill__event_state {
+  RILL__EVENT_UNRECORDED,
+  RILL__EVENT_RECORDED, /* in the driver; or others may have */
+  RILL__EVENT_FENCED    /* it stands for its fence */
+};
+
+struct rill__event_core {
+  bool cached; /* a stream's cached event: its users may not record it */
+  void (*release)(void *user, uintptr_t native);
+  void *release_user;
+  _Atomic uint32_t state;              /* enum rill__event_state */
+  uint32_t awaited;                    /* queued waits for which it is the mark; guarded by the lock of held work */
+  _Atomic(struct rill__fence *) fence; /* FENCED: what it stands for (core/held/held.h) */
+  struct rill__completion work;        /* the last record */
+  struct rill__event *next_spare;
+};
+
+_Static_assert(sizeof(struct rill__device_core) <= sizeof((struct rill__device *)0)->of_core, "room for core's fields");
+_Static_assert(sizeof(struct rill__stream_core) <= sizeof((struct rill__stream *)0)->of_core, "room for core's fields");
+_Static_assert(sizeof(struct rill__event_core) <= sizeof((struct rill__event *)0)->of_core, "room for core's fields");
+
+/* Core's own fields of an object. */
+#define rill__core(object) \
+  ((__typeof__(_Generic((object),                                                              \
+       struct rill__device *: (struct rill__device_core *)NULL,                                \
+       const struct rill__device *: (const struct rill__device_core *)NULL,                    \
+       struct rill__stream *: (struct rill__stream_core *)NULL,                                \
+       const struct rill__stream *: (const struct rill__stream_core *)NULL,                    \
+       struct rill__event *: (struct rill__event_core *)NULL,                                  \
+       const struct rill__event *: (const struct rill__event_core *)NULL)))(void *)(uintptr_t)(object)->of_core)
+
+#endif

@@ -1,0 +1,205 @@
+#include "core/pool/pool.h"
+
+#include "core/device/life.h"
+#include "core/held/held.h"
+#include "core/object/options.h"
+#include "core/pool/cache.h"
+#include "core/tracking/deferred_free.h"
+#include "core/tracking/last_use.h"
+#include "core/tracking/map.h"
+
+#include <rill/pool.h>
+
+/* ---- life ---- */
+
+rill_status rill_pool_create(rill_device device, const rill_pool_options *options, rill_pool *out) {
+  rill__reclaim();
+  RILL_ENTER();
+  if (out != NULL) *out = RILL_NULL_POOL;
+  struct rill__device *d;
+  RILL_RESOLVE(RILL__DEVICE, device, "device", &d);
+  RILL_REQUIRE(out != NULL, RILL_ERROR_INVALID_ARGUMENT, "out is NULL");
+  struct rill__pool *pool = NULL;
+  RILL_TRY(rill__pool_create(d, options, &pool));
+  out->id = pool->base.id;
+  return RILL_OK;
+}
+
+rill_status rill_pool_default(rill_device device, rill_pool *out) {
+  RILL_ENTER();
+  if (out != NULL) *out = RILL_NULL_POOL;
+  struct rill__device *d;
+  RILL_RESOLVE(RILL__DEVICE, device, "device", &d);
+  RILL_REQUIRE(out != NULL, RILL_ERROR_INVALID_ARGUMENT, "out is NULL");
+  RILL_TRY(rill__check_usable(d));
+  struct rill__pool *pool = NULL;
+  RILL_TRY(rill__pool_default(d, &pool));
+  out->id = pool->base.id;
+  return RILL_OK;
+}
+
+rill_status rill_pool_retain(rill_pool pool) {
+  RILL_ENTER();
+  return rill__object_retain(pool.id, RILL__POOL);
+}
+
+rill_status rill_pool_release(rill_pool pool) {
+  RILL_ENTER();
+  struct rill__object *last = NULL;
+  const rill_status status = rill__object_release(pool.id, RILL__POOL, &last);
+  if (last != NULL) rill__object_retire(last);
+  rill__leave(&self);
+  rill__reclaim();
+  return status;
+}
+
+rill_status rill_pool_trim(rill_pool pool, uint64_t keep) {
+  rill__reclaim();
+  RILL_ENTER_TO_BLOCK();
+  struct rill__pool *p;
+  RILL_RESOLVE(RILL__POOL, pool, "pool", &p);
+  RILL_TRY(rill__check_usable(p->base.device));
+  rill__keep_and_leave(self, &p->base);
+  rill__deferred_frees_end_idle(p->base.device);
+  const rill_status status = rill__pool_trim(p, keep);
+  rill__drop(&p->base);
+  return status;
+}
+
+/* ---- what a pool tells ---- */
+
+rill_status rill_pool_get_info(rill_pool pool, rill_pool_info *info) {
+  RILL_ENTER();
+  rill_pool_info now = RILL_POOL_INFO_INIT;
+  if (info != NULL && info->struct_size >= sizeof(size_t)) rill__options_write(info, &now, sizeof now);
+  struct rill__pool *p;
+  RILL_RESOLVE(RILL__POOL, pool, "pool", &p);
+  RILL_TRY(rill__options_check_output(info, "info"));
+  rill__pool_lock(p);
+  now.used = p->used;
+  now.reserved = atomic_load(&p->reserved);
+  now.used_peak = p->used_peak;
+  now.reserved_peak = p->reserved_peak;
+  rill__pool_unlock(p);
+  rill__options_write(info, &now, sizeof now);
+  return RILL_OK;
+}
+
+#define RILL_ENTER_POOL()                     \
+  RILL_ENTER();                               \
+  if (out != NULL) *out = 0;                  \
+  struct rill__pool *p;                       \
+  RILL_RESOLVE(RILL__POOL, pool, "pool", &p); \
+  RILL_REQUIRE(out != NULL, RILL_ERROR_INVALID_ARGUMENT, "out is NULL")
+
+rill_status rill_pool_max_size(rill_pool pool, uint64_t *out) {
+  RILL_ENTER_POOL();
+  *out = p->max_size;
+  return RILL_OK;
+}
+
+rill_status rill_pool_release_threshold(rill_pool pool, uint64_t *out) {
+  RILL_ENTER_POOL();
+  *out = atomic_load(&p->threshold);
+  return RILL_OK;
+}
+
+rill_status rill_pool_kind(rill_pool pool, uint32_t *out) {
+  RILL_ENTER_POOL();
+  *out = p->kind;
+  return RILL_OK;
+}
+
+rill_status rill_pool_set_release_threshold(rill_pool pool, uint64_t bytes) {
+  RILL_ENTER();
+  struct rill__pool *p;
+  RILL_RESOLVE(RILL__POOL, pool, "pool", &p);
+  atomic_store(&p->threshold, bytes);
+  if (bytes != 0) atomic_store(&rill__core(p->base.device)->pool_thresholds, true);
+  return RILL_OK;
+}
+
+/* ---- allocations ---- */
+
+rill_status rill_alloc_async(rill_stream stream, size_t size, void **out) {
+  RILL_ENTER();
+  if (out != NULL) *out = NULL;
+  struct rill__stream *s;
+  RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
+  RILL_REQUIRE(out != NULL, RILL_ERROR_INVALID_ARGUMENT, "out is NULL");
+  struct rill__pool *pool = NULL;
+  RILL_TRY(rill__pool_default(s->base.device, &pool));
+  return rill__pool_alloc(self, pool, s, &(struct rill__request){ .size = size, .alignment = 1 }, out);
+}
+
+#define RILL_ENTER_POOL_AND_STREAM()                                     \
+  RILL_ENTER();                                                          \
+  if (out != NULL) *out = NULL;                                          \
+  struct rill__pool *p;                                                  \
+  struct rill__stream *s;                                                \
+  RILL_RESOLVE(RILL__POOL, pool, "pool", &p);                            \
+  RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);                      \
+  RILL_REQUIRE(out != NULL, RILL_ERROR_INVALID_ARGUMENT, "out is NULL"); \
+  RILL_TRY(rill__check_same_device(&p->base, &s->base))
+
+rill_status rill_pool_alloc_async(rill_pool pool, rill_stream stream, size_t size, void **out) {
+  RILL_ENTER_POOL_AND_STREAM();
+  return rill__pool_alloc(self, p, s, &(struct rill__request){ .size = size, .alignment = 1 }, out);
+}
+
+rill_status rill_pool_alloc_aligned_async(rill_pool pool, rill_stream stream, size_t size, size_t alignment,
+                                          void **out) {
+  RILL_ENTER_POOL_AND_STREAM();
+  RILL_TRY(rill__check_alignment(alignment));
+  return rill__pool_alloc(self, p, s, &(struct rill__request){ .size = size, .alignment = alignment }, out);
+}
+
+rill_status rill_free_async(rill_stream stream, void *p) {
+  RILL_ENTER();
+  struct rill__stream *s;
+  RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
+  return p == NULL ? RILL_OK : rill__pool_free_async(self, s, p);
+}
+
+rill_status rill_memory_pool(const void *p, rill_pool *out) {
+  RILL_ENTER();
+  if (out != NULL) *out = RILL_NULL_POOL;
+  RILL_REQUIRE(p != NULL && out != NULL, RILL_ERROR_INVALID_ARGUMENT, "%s is NULL", p == NULL ? "p" : "out");
+  const struct rill__allocation *allocation = rill__ranges_find(p);
+  uintptr_t begins = 0;
+  size_t size = 0;
+  RILL_REQUIRE(allocation != NULL && (!allocation->pooled || rill__pool_find(allocation, p, &begins, &size)),
+               RILL_ERROR_NOT_FOUND, "%p is no allocation of rill, or has been freed", p);
+  if (!allocation->pooled) return RILL_OK;
+  out->id = ((const struct rill__segment *)allocation)->pool->base.id;
+  return RILL_OK;
+}
+
+/* Memory of rill_alloc: rill_free waits for its own device, and looks at what is held; the rest is noted.  Host memory
+ * is all devices' own. */
+static bool has_to_note_use(const struct rill__allocation *allocation, struct rill__stream *stream) {
+  return rill__is_held(stream) ||
+         (allocation->kind == RILL_MEMORY_DEVICE && allocation->base.device != stream->base.device);
+}
+
+rill_status rill_memory_record_use(void *p, rill_stream stream) {
+  RILL_ENTER();
+  struct rill__stream *s;
+  RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
+  RILL_REQUIRE(p != NULL, RILL_ERROR_INVALID_ARGUMENT, "p is NULL");
+  RILL_TRY(rill__check_usable(s->base.device));
+  struct rill__allocation *allocation = rill__ranges_find(p);
+  RILL_REQUIRE(allocation != NULL, RILL_ERROR_NOT_FOUND, "%p is no allocation of rill, or has been freed", p);
+  RILL_TRY(rill__check_same_backend(&allocation->base, &s->base));
+  uintptr_t begins = allocation->imported ? (uintptr_t)p : allocation->begin;
+  size_t size = 0;
+  const bool live = !allocation->pooled || rill__pool_find(allocation, p, &begins, &size);
+  RILL_REQUIRE(live, RILL_ERROR_NOT_FOUND, "%p lies in memory of a pool that is not allocated, or has been freed", p);
+  RILL_REQUIRE(begins == (uintptr_t)p, RILL_ERROR_INVALID_ARGUMENT,
+               "%p lies inside an allocation, %zu bytes after its start" RILL_HINT "name it by its first address", p,
+               (size_t)((uintptr_t)p - begins));
+  if (!allocation->pooled && !has_to_note_use(allocation, s)) return RILL_OK;
+  struct rill__last_use *use = NULL;
+  RILL_TRY(rill__last_use_new(s, &use));
+  return allocation->pooled ? rill__pool_note_use(allocation, begins, use) : rill__memory_note_use(allocation, use);
+}

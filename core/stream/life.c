@@ -1,0 +1,175 @@
+/* Making and ending streams, and what each has of its own. */
+#include "core/stream/stream.h"
+
+#include "core/device/life.h"
+#include "core/held/held.h"
+#include "core/held/record.h"
+#include "core/object/options.h"
+#include "core/sync/events.h"
+#include "core/sync/streams.h"
+
+#include <sched.h>
+
+static _Atomic uint64_t last_number;
+
+void (*_Atomic rill__stream_end_caches)(struct rill__stream *stream);
+
+static void destroy_stream(struct rill__object *object) {
+  struct rill__stream *stream = (struct rill__stream *)object;
+  const bool native = stream->owned || stream->imported;
+  bool ended = !native || RILL_DOOR(stream, stream, may_destroy, stream);
+  if (ended)
+    rill__stream_unlist(stream); /* not before, since it has work; not after: others look at its native stream */
+  if (ended && native) ended = RILL_DOOR(stream, stream, destroy, stream);
+  if (!ended) {
+    rill__object_postpone(object);
+    return;
+  }
+  rill__native_unlist(stream);
+  rill__held_forget(stream);
+  rill__object_free(object);
+}
+
+/* rill__object.recycle of streams that nobody else knows: they are destroyed, but many at a time, since to look at all
+ * threads costs microseconds (rill__reclaim). */
+static bool ends_with_others(struct rill__object *object) {
+  (void)object;
+  return false;
+}
+
+rill_status rill__stream_new(struct rill__device *device, const char *label, struct rill__stream **out) {
+  const size_t size = RILL__PART_OFFSET(struct rill__stream) + device->backend->stream_size;
+  RILL_TRY(rill__object_new(size, device, label, destroy_stream, out));
+  (*out)->number = atomic_fetch_add(&last_number, 1) + 1;
+  rill__completion_forget(
+      &rill__core((*out))->work); /* the first question finds a fault of the device that nobody knows of yet */
+  return RILL_OK;
+}
+
+/* What a priority asked for is on a device. */
+static rill_status choose_priority(const struct rill__device *device, int32_t asked, uint32_t policy, int32_t *out) {
+  const int32_t least = device->info.priority_least, greatest = device->info.priority_greatest;
+  RILL_REQUIRE(policy == RILL_PRIORITY_CLAMP || policy == RILL_PRIORITY_STRICT, RILL_ERROR_INVALID_ARGUMENT,
+               "priority_policy %u is neither RILL_PRIORITY_CLAMP nor RILL_PRIORITY_STRICT", policy);
+  if (asked == RILL_PRIORITY_HIGH) asked = greatest;
+  if (asked == RILL_PRIORITY_LOW) asked = least;
+  if (policy == RILL_PRIORITY_STRICT) {
+    RILL_REQUIRE(asked >= greatest && asked <= least, RILL_ERROR_OUT_OF_RANGE,
+                 "priority %d is outside the range of %s, %d (greatest) to %d (least)", asked, device->name, greatest,
+                 least);
+  }
+  *out = asked < greatest ? greatest : asked > least ? least : asked;
+  return RILL_OK;
+}
+
+rill_status rill__stream_create(struct rill__device *device, const rill_stream_options *options,
+                                struct rill__stream **out) {
+  rill_stream_options o = RILL_STREAM_OPTIONS_INIT;
+  RILL_TRY(rill__options_read(&o, sizeof o, options, "rill_stream_options"));
+  RILL_TRY(rill__device_activate(device));
+  int32_t priority = 0;
+  RILL_TRY(choose_priority(device, o.priority, o.priority_policy, &priority));
+  struct rill__stream *stream = NULL;
+  RILL_TRY(rill__stream_new(device, o.label, &stream));
+  stream->priority = priority;
+  stream->blocking = o.blocking;
+  rill_status status = RILL_DOOR(stream, stream, create, stream);
+  if (status == RILL_OK) {
+    stream->owned = true;
+    stream->base.recycle = ends_with_others;
+    rill__stream_list(stream);
+    status = rill__object_publish(&stream->base, RILL__STREAM);
+  }
+  if (status != RILL_OK) {
+    rill__drop(&stream->base);
+    return status;
+  }
+  *out = stream;
+  return RILL_OK;
+}
+
+rill_status rill__device_default_stream(struct rill__device *device, struct rill__stream **out) {
+  *out = atomic_load_explicit(&rill__core(device)->default_stream, memory_order_acquire);
+  if (RILL__LIKELY(*out != NULL)) return rill__check_usable(device);
+  struct rill__stream *stream = NULL;
+  RILL_TRY(rill__stream_create(device, NULL, &stream));
+  stream->base.borrowed = true; /* nobody has the handle yet */
+  struct rill__stream *none = NULL;
+  if (atomic_compare_exchange_strong(&rill__core(device)->default_stream, &none, stream)) {
+    *out = stream;
+  } else { /* another thread was first */
+    rill__object_retire(&stream->base);
+    *out = none;
+  }
+  return RILL_OK;
+}
+
+void rill__stream_end(struct rill__stream *stream) {
+  if (stream->imported && !stream->owned) rill__stream_unlist(stream); /* from here on its owner may destroy it */
+  atomic_store(&rill__core(stream)->pools_closed,
+               true); /* before the look at its caches; core/pool/cache.c the other way round */
+  if (atomic_load(&rill__core(stream)->caches) != 0) atomic_load (&rill__stream_end_caches)(stream);
+  const bool borrowed = stream->imported && !stream->owned;
+  while (borrowed && atomic_load(&rill__core(stream)->visitors) != 0) (void)sched_yield();
+  struct rill__event *cached = atomic_load(&rill__core(stream)->cached_event);
+  if (cached != NULL) rill__object_retire(&cached->base);
+  void (*const release)(void *, uintptr_t) = rill__core(stream)->release;
+  void *const user = rill__core(stream)->release_user;
+  const uintptr_t native = release != NULL ? stream->native : 0; /* else another thread may be writing it */
+  const uint64_t id = stream->base.id;
+  if (atomic_load(&stream->foreign)) stream->base.recycle = NULL;
+  rill__object_retire(&stream->base);
+  if (release != NULL) {
+    rill__leave(&rill__self);
+    rill__wait_for_users(id); /* another thread's call may still be using the native stream */
+    release(user, native);
+  }
+}
+
+/* The stream's cached event, made at the first use. */
+rill_status rill__stream_cached_event(struct rill__stream *stream, struct rill__event **out) {
+  *out = atomic_load_explicit(&rill__core(stream)->cached_event, memory_order_acquire);
+  if (RILL__LIKELY(*out != NULL)) return RILL_OK;
+  struct rill__event *event = NULL;
+  RILL_TRY(rill__event_create(stream->base.device, NULL, &event));
+  event->base.borrowed = true; /* nobody has the handle yet */
+  rill__core(event)->cached = true;
+  struct rill__event *none = NULL;
+  if (atomic_compare_exchange_strong(&rill__core(stream)->cached_event, &none, event)) {
+    *out = event;
+  } else { /* another thread was first */
+    rill__object_retire(&event->base);
+    *out = none;
+  }
+  return RILL_OK;
+}
+
+/* Another thread may record the cached event between the two calls: the driver's wait then takes a later point of the
+ * same stream, which includes the earlier one.  Where anything is held that is not so: the wait may be queued, and take
+ * whatever the event stands for by then.  So it gets an event that nobody else records. */
+static rill_status wait_stream_held(struct rill__stream *stream, struct rill__stream *other) {
+  struct rill__event *event = NULL;
+  RILL_TRY(rill__event_create(other->base.device, NULL, &event));
+  rill_status status = rill__stream_record(other, event, 0);
+  if (status == RILL_OK) status = rill__stream_wait_for(stream, event, 0);
+  rill__object_retire(&event->base);
+  return status;
+}
+
+rill_status rill__stream_wait_stream(struct rill__stream *stream, struct rill__stream *other) {
+  if (stream == other) return RILL_OK;
+  RILL_TRY(rill__check_same_backend(&stream->base, &other->base));
+  RILL_TRY(rill__check_usable(stream->base.device));
+  struct rill__event *event = NULL;
+  RILL_TRY(rill__stream_cached_event(other, &event));
+  if (RILL__UNLIKELY(atomic_load_explicit(&rill__core(event)->state, memory_order_acquire) != RILL__EVENT_RECORDED ||
+                     rill__is_held(stream) || rill__is_held(other))) {
+    RILL_TRY(rill__stream_record(other, event, 0)); /* for who waits for the cached event */
+    return wait_stream_held(stream, other);
+  }
+  RILL_TRY(rill__check_usable(other->base.device));
+  RILL_TRY(rill__record_in_driver(other, event, 0));
+  rill_status status = RILL_OK;
+  RILL_SUBMIT(status, stream, stream, wait, stream, event, 0);
+  return status;
+}

@@ -1,0 +1,130 @@
+/* Streams by their native handles: those that were imported, and rill's own whose handle was given out. */
+#include "core/stream/stream.h"
+
+#include "core/sync/streams.h"
+
+#include <stdlib.h>
+
+/* ---- the table; guarded by device->lock ---- */
+
+enum { BUCKETS = 1024 };
+
+struct rill__natives {
+  struct rill__stream *first[BUCKETS]; /* linked by next_native */
+};
+
+static struct rill__stream **bucket_of(struct rill__device *device, uintptr_t native) {
+  return &rill__core(device)->natives->first[((uint64_t)native >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 54];
+}
+
+static bool make_table(struct rill__device *device) {
+  if (rill__core(device)->natives == NULL) rill__core(device)->natives = calloc(1, sizeof *rill__core(device)->natives);
+  return rill__core(device)->natives != NULL;
+}
+
+/* The stream that stands in the table for `native`, with a reference added, or NULL. */
+static struct rill__stream *find(struct rill__device *device, uintptr_t native) {
+  if (rill__core(device)->natives == NULL) return NULL;
+  for (struct rill__stream *stream = *bucket_of(device, native); stream != NULL;
+       stream = rill__core(stream)->next_native) {
+    if (stream->native == native && rill__object_revive(&stream->base)) return stream;
+  }
+  return NULL;
+}
+
+static void put(struct rill__stream *stream) {
+  struct rill__stream **bucket = bucket_of(stream->base.device, stream->native);
+  rill__core(stream)->next_native = *bucket;
+  *bucket = stream;
+  rill__core(stream)->in_natives = true;
+}
+
+rill_status rill__native_list(struct rill__stream *stream, uintptr_t native) {
+  struct rill__device *device = stream->base.device;
+  pthread_mutex_lock(&rill__core(device)->lock);
+  const bool made = make_table(device);
+  if (made && !rill__core(stream)->in_natives) {
+    stream->native = native;
+    put(stream);
+  }
+  pthread_mutex_unlock(&rill__core(device)->lock);
+  RILL_REQUIRE(made, RILL_ERROR_OUT_OF_MEMORY, "no host memory for a table of native streams");
+  return RILL_OK;
+}
+
+void rill__native_unlist(struct rill__stream *stream) {
+  struct rill__device *device = stream->base.device;
+  if (!rill__core(stream)->in_natives) return;
+  pthread_mutex_lock(&rill__core(device)->lock);
+  struct rill__stream **link = bucket_of(device, stream->native);
+  while (*link != stream) link = &rill__core((*link))->next_native;
+  *link = rill__core(stream)->next_native;
+  pthread_mutex_unlock(&rill__core(device)->lock);
+}
+
+/* ---- import ---- */
+
+static rill_status import_anew(struct rill__device *device, uintptr_t native, const rill_import_options *o,
+                               struct rill__stream **out) {
+  struct rill__stream *stream = NULL;
+  RILL_TRY(rill__stream_new(device, o->label, &stream));
+  stream->native = native;
+  stream->imported = true;
+  atomic_store(&rill__is_shared, true);
+  atomic_store(&stream->foreign, true);
+  stream->owned = o->ownership == RILL_IMPORT_ADOPT;
+  rill_status status = RILL_DOOR(stream, stream, import, stream);
+  if (status == RILL_OK) status = rill__object_publish(&stream->base, RILL__STREAM);
+  if (status != RILL_OK) {
+    stream->owned = false;
+    rill__drop(&stream->base);
+    return status;
+  }
+  rill__core(stream)->release = o->release;
+  rill__core(stream)->release_user = o->user;
+  pthread_mutex_lock(&rill__core(device)->lock);
+  const bool made = make_table(device);
+  struct rill__stream *other = made ? find(device, native) : NULL;
+  if (made && other == NULL) put(stream);
+  pthread_mutex_unlock(&rill__core(device)->lock);
+  *out = other != NULL ? other : stream;
+  if (made && other == NULL) {
+    rill__stream_list(stream);
+    return RILL_OK;
+  }
+  stream->owned = false;
+  rill__object_retire(&stream->base); /* another thread was first */
+  RILL_REQUIRE(made, RILL_ERROR_OUT_OF_MEMORY, "no host memory for a table of native streams");
+  return RILL_OK;
+}
+
+/* Whoever had the stream first decided who ends the native one. */
+static rill_status check_ownership(const struct rill__stream *stream, const rill_import_options *o) {
+  const bool adopt = o->ownership == RILL_IMPORT_ADOPT;
+  RILL_REQUIRE(stream->imported || (!adopt && o->release == NULL), RILL_ERROR_INVALID_ARGUMENT,
+               "native stream 0x%llx is one of rill's own, %s, which rill ends" RILL_HINT
+               "import it with the default options, or retain that handle",
+               (unsigned long long)stream->native, rill__name_of(&stream->base).text);
+  RILL_REQUIRE(!stream->imported || (adopt == stream->owned && o->release == rill__core(stream)->release &&
+                                     (o->release == NULL || o->user == rill__core(stream)->release_user)),
+               RILL_ERROR_INVALID_ARGUMENT,
+               "native stream 0x%llx is imported already, with another ownership or release function" RILL_HINT
+               "retain the first handle instead",
+               (unsigned long long)stream->native);
+  return RILL_OK;
+}
+
+rill_status rill__stream_import(struct rill__device *device, uintptr_t native, const rill_import_options *o,
+                                struct rill__stream **out) {
+  pthread_mutex_lock(&rill__core(device)->lock);
+  *out = find(device, native);
+  pthread_mutex_unlock(&rill__core(device)->lock);
+  if (*out == NULL) RILL_TRY(import_anew(device, native, o, out));
+  const rill_status status = check_ownership(*out, o);
+  if (status != RILL_OK) {
+    struct rill__object *last = NULL;
+    (void)rill__object_release((*out)->base.id, RILL__STREAM, &last);
+    if (last != NULL) rill__stream_end(*out);
+  }
+  return status;
+}

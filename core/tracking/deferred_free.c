@@ -1,0 +1,93 @@
+#include "core/tracking/deferred_free.h"
+
+#include "core/held/queue.h"
+#include "core/sync/streams.h"
+
+bool rill__free_defer(struct rill__device *device, struct rill__deferred_free *deferred, uint64_t bytes,
+                      rill__end_free_fn *end) {
+  if (atomic_load(&rill__held_count) == 0) return false;
+  rill__held_lock();
+  const bool used = rill__held_oldest != NULL;
+  if (used) {
+    *deferred = (struct rill__deferred_free){ .serial = rill__held_serial, .bytes = bytes, .end = end };
+    struct rill__deferred_free **const link = rill__core(device)->last_deferred != NULL
+                                                  ? &rill__core(device)->last_deferred->next
+                                                  : &rill__core(device)->first_deferred;
+    *link = rill__core(device)->last_deferred = deferred;
+    atomic_fetch_add(&rill__core(device)->deferred_bytes, bytes);
+  }
+  rill__held_unlock();
+  return used;
+}
+
+/* Under the lock. */
+static bool is_due(const struct rill__deferred_free *deferred) {
+  return deferred != NULL && (rill__held_oldest == NULL || rill__held_oldest->serial > deferred->serial);
+}
+
+static bool any_is_due(const struct rill__device *device) {
+  rill__held_lock();
+  const bool due = is_due(rill__core(device)->first_deferred);
+  rill__held_unlock();
+  return due;
+}
+
+static struct rill__deferred_free *take_due(struct rill__device *device) {
+  struct rill__deferred_free *list = NULL, **last = &list;
+  rill__held_lock();
+  while (is_due(rill__core(device)->first_deferred)) {
+    *last = rill__core(device)->first_deferred;
+    last = &(*last)->next;
+    rill__core(device)->first_deferred = *last;
+  }
+  *last = NULL;
+  if (rill__core(device)->first_deferred == NULL) rill__core(device)->last_deferred = NULL;
+  rill__held_unlock();
+  return list;
+}
+
+/* They are older than all that the device's list got meanwhile, or as old. */
+static void put_back(struct rill__device *device, struct rill__deferred_free *list) {
+  struct rill__deferred_free *last = list;
+  while (last->next != NULL) last = last->next;
+  rill__held_lock();
+  last->next = rill__core(device)->first_deferred;
+  if (last->next == NULL) rill__core(device)->last_deferred = last;
+  rill__core(device)->first_deferred = list;
+  rill__held_unlock();
+}
+
+void rill__deferred_frees_end(struct rill__device *device, bool may_block) {
+  if (RILL__LIKELY(!rill__frees_are_deferred(device)) || !any_is_due(device)) return;
+  if (!may_block && !rill__backend_is_idle(device)) return;
+  struct rill__deferred_free *list = take_due(device);
+  rill__errors_aside();                                      /* what cannot be freed now is no failure of the call */
+  bool ended = rill__backend_synchronize(device) == RILL_OK; /* streams of other devices may have used it, too */
+  while (list != NULL && ended) {
+    struct rill__deferred_free *const next = list->next;
+    const uint64_t bytes = list->bytes;
+    ended = list->end(list);
+    if (!ended) break;
+    atomic_fetch_sub(&rill__core(device)->deferred_bytes, bytes);
+    list = next;
+  }
+  if (list != NULL) put_back(device, list);
+  rill__errors_back();
+}
+
+/* The limit is far from what a program frees in one go, and near enough that it cannot take the machine down. */
+rill_status rill__deferred_frees_check(struct rill__device *device, size_t size) {
+  const uint64_t limit = device->info.memory_total / 2;
+  uint64_t bytes = atomic_load_explicit(&rill__core(device)->deferred_bytes, memory_order_relaxed);
+  if (RILL__LIKELY(bytes == 0)) return RILL_OK;
+  if (bytes <= limit && size <= limit - bytes) return RILL_OK;
+  rill__deferred_frees_end(device, true);
+  bytes = atomic_load(&rill__core(device)->deferred_bytes);
+  RILL_REQUIRE(
+      bytes == 0 || (bytes <= limit && size <= limit - bytes), RILL_ERROR_OUT_OF_MEMORY,
+      "%zu bytes asked for; %llu of %s have been freed and wait for work of held streams, and with them no more "
+      "than %llu of %llu are given" RILL_HINT "record the events that the streams wait for",
+      size, (unsigned long long)bytes, device->name, (unsigned long long)limit,
+      (unsigned long long)device->info.memory_total);
+  return RILL_OK;
+}

@@ -1,0 +1,106 @@
+#include "core/tracking/last_use.h"
+
+#include "core/held/held.h"
+#include "core/held/record.h"
+#include "core/sync/events.h"
+#include "core/sync/streams.h"
+
+#include <stdlib.h>
+
+rill_status rill__pool_check_capture(struct rill__stream *stream) {
+  if (RILL__LIKELY(!atomic_load_explicit(&stream->foreign, memory_order_relaxed))) return RILL_OK;
+  bool capturing = false;
+  RILL_TRY(RILL_DOOR(stream, stream, is_capturing, stream, &capturing));
+  RILL_REQUIRE(
+      !capturing, RILL_ERROR_CAPTURE_ACTIVE,
+      "%s is capturing: a graph that is launched later would use memory that the pool has given to others" RILL_HINT
+      "allocate before the capture",
+      rill__name_of(&stream->base).text);
+  return RILL_OK;
+}
+
+rill_status rill__last_use_new(struct rill__stream *stream, struct rill__last_use **out) {
+  static _Atomic uint64_t now;
+  *out = NULL;
+  struct rill__last_use *use = calloc(1, sizeof *use);
+  RILL_REQUIRE(use != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory to note where memory is used");
+  use->stream = stream->number;
+  use->started = atomic_fetch_add(&now, 1);
+  rill_status status = rill__pool_check_capture(stream);
+  if (status == RILL_OK) status = rill__event_create(stream->base.device, NULL, &use->event);
+  if (status == RILL_OK) status = rill__stream_record(stream, use->event, 0);
+  if (status != RILL_OK) {
+    rill__last_uses_free(use);
+    return status;
+  }
+  use->recorded = atomic_fetch_add(&now, 1);
+  *out = use;
+  return RILL_OK;
+}
+
+void rill__last_uses_free(struct rill__last_use *list) {
+  while (list != NULL) {
+    struct rill__last_use *use = list;
+    list = use->next;
+    if (use->event != NULL) rill__object_retire(&use->event->base);
+    free(use);
+  }
+}
+
+struct rill__last_use *rill__last_use_note(struct rill__last_use **list, struct rill__last_use *use) {
+  struct rill__last_use **link = list;
+  while (*link != NULL && ((*link)->stream != use->stream || (*link)->recorded > use->started)) link = &(*link)->next;
+  struct rill__last_use *before = *link;
+  if (before != NULL) {
+    *link = before->next;
+    before->next = NULL;
+  }
+  use->next = *list;
+  *list = use;
+  return before;
+}
+
+void rill__last_uses_append(struct rill__last_use **list, struct rill__last_use *more) {
+  while (*list != NULL) list = &(*list)->next;
+  *list = more;
+}
+
+/* A record that failed, as what was held before it did, marks nothing: not even what the driver had before. */
+static bool is_failed(struct rill__event *event) {
+  struct rill__event *point = NULL;
+  return rill__event_meaning(event, &point) == RILL__RECORD_FAILED;
+}
+
+bool rill__last_use_is_complete(struct rill__event *event) {
+  bool ready = false;
+  struct rill__device *device = event->base.device;
+  if (atomic_load(&device->lost) != RILL_OK) return true;
+  if (is_failed(event)) return rill__device_is_idle(device);
+  rill__errors_aside();
+  const bool known = rill__self != NULL && rill__event_is_ready(event, &ready) == RILL_OK;
+  rill__errors_back();
+  return known && ready;
+}
+
+bool rill__last_use_order(struct rill__stream *stream, struct rill__event *event) {
+  struct rill__event *point = NULL;
+  if (rill__event_meaning(event, &point) != RILL__RECORD_ISSUED) return false;
+  rill__errors_aside();
+  const bool ordered = rill__stream_wait(stream, event) == RILL_OK;
+  rill__errors_back();
+  return ordered;
+}
+
+/* Work of a lost device is over. */
+rill_status rill__last_uses_wait(const struct rill__last_use *list) {
+  for (; list != NULL; list = list->next) {
+    struct rill__event *point = NULL;
+    struct rill__device *device = list->event->base.device;
+    if (atomic_load(&device->lost) != RILL_OK) continue;
+    const rill_status status = rill__event_meaning(list->event, &point) == RILL__RECORD_FAILED
+                                   ? RILL_DOOR(device, device, synchronize, device)
+                                   : RILL_DOOR(point, event, synchronize, point, RILL__FOREVER);
+    if (status != RILL_OK && atomic_load(&device->lost) == RILL_OK) return status;
+  }
+  return RILL_OK;
+}

@@ -1,0 +1,121 @@
+#include "core/tracking/map.h"
+#include "core/tracking/last_use.h"
+
+#include "core/tracking/last_use.h"
+#include "core/tracking/ranges.h"
+
+static pthread_mutex_t ranges_lock = PTHREAD_MUTEX_INITIALIZER; /* of those who change the map */
+
+void rill__memory_lock(void) { pthread_mutex_lock(&ranges_lock); }
+void rill__memory_unlock(void) { pthread_mutex_unlock(&ranges_lock); }
+
+bool rill__memory_know(struct rill__allocation *allocation) {
+  pthread_mutex_lock(&ranges_lock);
+  const bool inserted = rill__ranges_insert(allocation);
+  pthread_mutex_unlock(&ranges_lock);
+  return inserted;
+}
+
+void rill__memory_forget(struct rill__allocation *allocation) {
+  pthread_mutex_lock(&ranges_lock);
+  rill__ranges_remove(allocation);
+  pthread_mutex_unlock(&ranges_lock);
+}
+
+void rill__allocation_destroy(struct rill__object *object) {
+  rill__last_uses_free(((struct rill__allocation *)object)->uses);
+  rill__object_free(object);
+}
+
+/* ---- imports of one address ---- */
+
+struct rill__allocation *rill__import_take_out(struct rill__allocation *first, const void *p) {
+  struct rill__allocation **at = &first;
+  while (*at != NULL && (*at)->pointer != (uintptr_t)p) at = &(*at)->same;
+  struct rill__allocation *import = *at;
+  if (import == NULL) return NULL;
+  if (at != &first) {
+    *at = import->same;
+  } else if (import->same != NULL) {
+    rill__ranges_replace(import, import->same);
+  } else {
+    rill__ranges_remove(import);
+  }
+  import->same = NULL;
+  return import;
+}
+
+bool rill__import_put_in(struct rill__allocation *import) {
+  struct rill__allocation *first = rill__ranges_find((void *)import->begin);
+  if (first == NULL) return rill__ranges_insert(import);
+  import->same = first->same;
+  first->same = import;
+  return true;
+}
+
+/* ---- out and back ---- */
+
+/* Takes the allocation that begins at `p`, or the import that gave it, or the registered range, out of the map.
+ * Registered memory is none of rill's allocations, and the reverse. */
+rill_status rill__memory_take_out(void *p, bool registered, struct rill__allocation **out) {
+  pthread_mutex_lock(&ranges_lock);
+  struct rill__allocation *found = rill__ranges_find(p);
+  const bool right = found != NULL && !found->variable && (found->kind == RILL_MEMORY_REGISTERED) == registered;
+  const size_t offset = right ? (uintptr_t)p - found->begin : 0;
+  *out = NULL;
+  if (right && found->imported) {
+    *out = rill__import_take_out(found, p);
+  } else if (right && offset == 0) {
+    rill__ranges_remove(found);
+    *out = found;
+  }
+  pthread_mutex_unlock(&ranges_lock);
+  if (*out != NULL) return RILL_OK;
+  RILL_REQUIRE(found == NULL || !found->variable, RILL_ERROR_NOT_FOUND,
+               "%p is no allocation of rill, but a variable of a module" RILL_HINT "it goes with its module", p);
+  if (registered) {
+    RILL_REQUIRE(found == NULL || right, RILL_ERROR_NOT_FOUND,
+                 "%p is not registered memory, but an allocation of rill" RILL_HINT "free it with rill_free", p);
+    RILL_REQUIRE(right, RILL_ERROR_NOT_FOUND, "%p is not registered, or has been unregistered", p);
+    return rill__fail(RILL_ERROR_INVALID_ARGUMENT,
+                      "%p lies inside a registered range, %zu bytes after its start" RILL_HINT
+                      "unregister it by its first address",
+                      p, offset);
+  }
+  RILL_REQUIRE(found == NULL || right, RILL_ERROR_NOT_FOUND,
+               "%p is no allocation of rill, but registered memory" RILL_HINT "unregister it with rill_host_unregister",
+               p);
+  RILL_REQUIRE(right, RILL_ERROR_NOT_FOUND, "%p is no allocation of rill, or has been freed", p);
+  return rill__fail(RILL_ERROR_INVALID_ARGUMENT,
+                    "%p lies inside an allocation, %zu bytes after its start" RILL_HINT
+                    "free it by the address that rill_alloc or rill_memory_ipc_import gave",
+                    p, offset);
+}
+
+void rill__memory_put_back(struct rill__allocation *allocation) {
+  atomic_store(&allocation->holders, 0);
+  pthread_mutex_lock(&ranges_lock);
+  const bool inserted = allocation->imported ? rill__import_put_in(allocation) : rill__ranges_insert(allocation);
+  pthread_mutex_unlock(&ranges_lock);
+  if (!inserted) rill__object_defer(&allocation->base); /* no memory for a node: rill knows it no more */
+}
+
+bool rill__memory_insert(struct rill__allocation *allocation, struct rill__allocation **overlapping) {
+  pthread_mutex_lock(&ranges_lock);
+  *overlapping = rill__ranges_overlapping(allocation->begin, allocation->size);
+  const bool inserted = *overlapping == NULL && rill__ranges_insert(allocation);
+  pthread_mutex_unlock(&ranges_lock);
+  return inserted;
+}
+
+/* rill_free takes the allocation out of the map first, and then looks at its uses. */
+rill_status rill__memory_note_use(struct rill__allocation *allocation, struct rill__last_use *use) {
+  struct rill__last_use *dead = use;
+  rill__memory_lock();
+  const bool still = rill__ranges_find((void *)allocation->begin) == allocation;
+  if (still) dead = rill__last_use_note(&allocation->uses, use);
+  rill__memory_unlock();
+  rill__last_uses_free(dead);
+  RILL_REQUIRE(still, RILL_ERROR_NOT_FOUND, "%p was freed during the call", (void *)allocation->begin);
+  return RILL_OK;
+}
