@@ -128,7 +128,7 @@ rill_status rill_event_is_ready(rill_event event, bool *out) {
 
 /* ---- the host ---- */
 
-static rill_status synchronize(struct rill__thread *self, struct rill__event *event, uint64_t ns) {
+static rill_status synchronize_event(struct rill__thread *self, struct rill__event *event, uint64_t ns) {
   RILL_TRY(rill__check_usable(event->base.device));
   struct rill__device *device = event->base.device;
   struct rill__event *point = NULL;
@@ -156,7 +156,7 @@ rill_status rill_event_synchronize(rill_event event) {
   RILL_ENTER_TO_BLOCK();
   struct rill__event *e;
   RILL_RESOLVE(RILL__EVENT, event, "event", &e);
-  return synchronize(self, e, RILL__FOREVER);
+  return synchronize_event(self, e, RILL__FOREVER);
 }
 
 rill_status rill_event_synchronize_for(rill_event event, uint64_t ns) {
@@ -164,7 +164,7 @@ rill_status rill_event_synchronize_for(rill_event event, uint64_t ns) {
   RILL_ENTER_TO_BLOCK();
   struct rill__event *e;
   RILL_RESOLVE(RILL__EVENT, event, "event", &e);
-  return synchronize(self, e, ns);
+  return synchronize_event(self, e, ns);
 }
 
 rill_status rill_event_elapsed_time(rill_event start, rill_event end, float *ms) {

@@ -63,19 +63,19 @@ static void unlock_all(void) {
  * each search; of several registrations, the one that comes first before a fork and last after it counts. */
 static _Thread_local unsigned depth __attribute__((tls_model("initial-exec")));
 
-static void before_fork(void) {
+static void lock_before_fork(void) {
   if (depth++ != 0) return;
   lock_all();
   TELL_BACKENDS(before_fork)
 }
 
-static void after_fork_in_parent(void) {
+static void unlock_in_parent(void) {
   if (depth == 0 || --depth != 0) return;
   TELL_BACKENDS(after_fork_in_parent)
   unlock_all();
 }
 
-static void after_fork_in_child(void) {
+static void unlock_in_child(void) {
   if (depth == 0 || --depth != 0) return;
   rill__threads_after_fork();
   rill__held_after_fork();
@@ -84,4 +84,4 @@ static void after_fork_in_child(void) {
   unlock_all();
 }
 
-void rill__fork_watch(void) { (void)pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child); }
+void rill__fork_watch(void) { (void)pthread_atfork(lock_before_fork, unlock_in_parent, unlock_in_child); }

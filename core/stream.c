@@ -235,7 +235,7 @@ rill_status rill_stream_wait_device(rill_stream stream, rill_device device) {
 
 /* ---- the host ---- */
 
-static rill_status synchronize(struct rill__thread *self, struct rill__stream *stream, uint64_t ns) {
+static rill_status synchronize_stream(struct rill__thread *self, struct rill__stream *stream, uint64_t ns) {
   RILL_TRY(rill__check_usable(stream->base.device));
   const bool held =
       rill__is_held(stream) || atomic_load_explicit(&rill__core(stream)->failure, memory_order_relaxed) != NULL;
@@ -259,7 +259,7 @@ rill_status rill_stream_synchronize(rill_stream stream) {
   RILL_ENTER_TO_BLOCK();
   struct rill__stream *s;
   RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
-  return synchronize(self, s, RILL__FOREVER);
+  return synchronize_stream(self, s, RILL__FOREVER);
 }
 
 rill_status rill_stream_synchronize_for(rill_stream stream, uint64_t ns) {
@@ -267,7 +267,7 @@ rill_status rill_stream_synchronize_for(rill_stream stream, uint64_t ns) {
   RILL_ENTER_TO_BLOCK();
   struct rill__stream *s;
   RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
-  return synchronize(self, s, ns);
+  return synchronize_stream(self, s, ns);
 }
 
 rill_status rill_stream_host_call(rill_stream stream, rill_host_fn fn, void *user) {

@@ -125,7 +125,7 @@ static bool write_header(const char *folder, const rill_compile_header *header) 
 }
 
 /* The whole of a file with a zero behind, or NULL with errno; `most` bytes of it. */
-static char *read_file(const char *path, size_t most, size_t *size) {
+static char *read_whole_file(const char *path, size_t most, size_t *size) {
   *size = 0;
   const int file = open(path, O_RDONLY | O_CLOEXEC);
   struct stat about;
@@ -165,7 +165,7 @@ enum { DID_NOT_RUN = -1, NOBODY_KNOWS = -2 };
 
 /* Runs the compiler with its words going into a file; its exit status, or DID_NOT_RUN with errno.  The compiler gets no
  * more of the environment than it needs: variables that add include folders would change what comes out. */
-static int run(const char *const *words, const char *path, const char *folder, const char *log) {
+static int run_command(const char *const *words, const char *path, const char *folder, const char *log) {
   char search[PATH_MAX + 8], home[PATH_MAX + 8], temporary[PATH_MAX + 8];
   const char *const search_now = getenv("PATH"), *const home_now = getenv("HOME");
   (void)snprintf(search, sizeof search, "PATH=%s", search_now != NULL ? search_now : "/usr/local/bin:/usr/bin:/bin");
@@ -341,7 +341,7 @@ static bool note_stacks(const char *folder, struct rill__compiled *result) {
   char *sizes = NULL;
   for (size_t i = 0; i < sizeof names / sizeof names[0] && sizes == NULL; i++) {
     if (snprintf(path, sizeof path, "%s/%s", folder, names[i]) < (int)sizeof path)
-      sizes = read_file(path, MAX_SIZES, &size);
+      sizes = read_whole_file(path, MAX_SIZES, &size);
   }
   uint64_t need = 0;
   const bool bounded = sizes == NULL || cpu_stacks_read(sizes, &need, why, sizeof why);
@@ -373,7 +373,7 @@ static rill_status take_image(const struct place *place, const char *compiler, i
   if (ended > 0 || (ended == NOBODY_KNOWS && !is_there && says_why)) return RILL_OK;
   RILL_REQUIRE(is_there, RILL_ERROR_BACKEND, "%s made nothing, and ended with %s", compiler,
                ended == 0 ? "status 0" : "a status that this program did not let be seen (SIGCHLD)");
-  result->image = read_file(place->image, SIZE_MAX - 1, &result->size);
+  result->image = read_whole_file(place->image, SIZE_MAX - 1, &result->size);
   RILL_REQUIRE(result->image != NULL, errno == ENOMEM ? RILL_ERROR_OUT_OF_MEMORY : RILL_ERROR_BACKEND,
                "reading what %s made: %s", compiler, strerror(errno));
   const char *fault = cpu_image_fault(result->image, result->size);
@@ -401,10 +401,10 @@ static rill_status compile_in(const struct place *place, struct rill__device *de
   if (cpu_x86_level() != 0) (void)snprintf(march, sizeof march, "-march=%.64s", device->info.arch);
   const char **words = make_words(&command, place, request, march);
   RILL_REQUIRE(words != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for a compiler's options");
-  const int ended = run(words, command.path, place->folder, place->log);
+  const int ended = run_command(words, command.path, place->folder, place->log);
   free(words);
   RILL_REQUIRE(ended != DID_NOT_RUN, RILL_ERROR_BACKEND, "running %s: %s", command.path, strerror(errno));
-  result->log = read_file(place->log, MAX_LOG, &size);
+  result->log = read_whole_file(place->log, MAX_LOG, &size);
   return take_image(place, command.path, ended, device->info.arch, result);
 }
 

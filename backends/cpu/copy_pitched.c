@@ -33,7 +33,7 @@ static bool is_regular(const struct rill__copy_3d *copy) {
 }
 
 /* Takes the source, without what lies between its rows. */
-static void take(struct rill__copy_3d *copy, void *staged) {
+static void copy_to_staging(struct rill__copy_3d *copy, void *staged) {
   struct rill__copy_3d into = *copy;
   into.dst = staged;
   into.dst_pitch = copy->width;
@@ -47,19 +47,19 @@ static void take(struct rill__copy_3d *copy, void *staged) {
 /* An overlapping copy as memmove would do it: through `room`, or row by row from the right end. */
 static void move(const struct rill__copy_3d *asked, void *room) {
   struct rill__copy_3d copy = *asked;
-  if (room != NULL) take(&copy, room);
+  if (room != NULL) copy_to_staging(&copy, room);
   const bool forward = room != NULL || (uintptr_t)copy.dst <= (uintptr_t)copy.src;
   if (forward) rill__copy_rows(&copy, 0, rows_of(&copy));
   for (size_t i = forward ? 0 : rows_of(&copy); i > 0; i--) rill__copy_rows(&copy, i - 1, i);
 }
 
-static void copy_parts(struct cpu_op *op, uint64_t first, uint64_t end) {
+static void copy_rows_of(struct cpu_op *op, uint64_t first, uint64_t end) {
   const struct rill__copy_3d *copy = &((const struct pitched *)op)->copy;
   const size_t rows = rows_of(copy), part = rows_of_part(copy);
   rill__copy_rows(copy, (size_t)first * part, (size_t)end * part < rows ? (size_t)end * part : rows);
 }
 
-static bool run(struct cpu_queue *queue, struct cpu_op *op) {
+static bool run_copy_rows(struct cpu_queue *queue, struct cpu_op *op) {
   const struct rill__copy_3d *copy = &((const struct pitched *)op)->copy;
   const size_t rows = rows_of(copy), part = rows_of_part(copy);
   if (((const struct pitched *)op)->reads_caller && !cpu_queue_begin_reading(queue)) return true;
@@ -67,7 +67,7 @@ static bool run(struct cpu_queue *queue, struct cpu_op *op) {
     move(copy, ((const struct pitched *)op)->room);
     return true;
   }
-  if (rows * copy->width >= CPU_SHARE_BYTES) return cpu_pool_share(queue, op, (rows + part - 1) / part, copy_parts);
+  if (rows * copy->width >= CPU_SHARE_BYTES) return cpu_pool_share(queue, op, (rows + part - 1) / part, copy_rows_of);
   rill__copy_rows(copy, 0, rows);
   return true;
 }
@@ -81,7 +81,7 @@ static void end(struct cpu_op *op) {
 }
 
 /* `what` is the operation but for its head; what it has staged is the source without what lies between its rows. */
-static rill_status submit(struct cpu_queue *queue, struct pitched *what, bool pageable, bool stages) {
+static rill_status submit_copy_rows(struct cpu_queue *queue, struct pitched *what, bool pageable, bool stages) {
   struct pitched *op = NULL;
   const rill_status status = cpu_queue_begin(queue, sizeof *op, &op);
   if (status != RILL_OK) {
@@ -90,7 +90,7 @@ static rill_status submit(struct cpu_queue *queue, struct pitched *what, bool pa
   }
   const size_t size = op->op.size;
   *op = *what;
-  op->op = (struct cpu_op){ .run = run, .end = end, .size = size };
+  op->op = (struct cpu_op){ .run = run_copy_rows, .end = end, .size = size };
   op->reads_caller = pageable && !(stages && cpu_queue_is_settled(queue)); /* others may have submitted meanwhile */
   if (pageable && !op->reads_caller) {
     op->copy.src = what->staged.pages;
@@ -128,6 +128,6 @@ rill_status cpu_copy_3d(struct rill__stream *stream, const struct rill__copy_3d 
     return rill__fail_in_host_call();
   }
   struct rill__copy_3d copy = *asked;
-  if (stages) take(&copy, what.staged.pages);
-  return submit(queue, &what, pageable, stages);
+  if (stages) copy_to_staging(&copy, what.staged.pages);
+  return submit_copy_rows(queue, &what, pageable, stages);
 }

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static uint32_t count(char *why, size_t why_size) {
+static uint32_t cpu_device_count(char *why, size_t why_size) {
   (void)why;
   (void)why_size;
   return 1;
@@ -14,7 +14,7 @@ static uint32_t count(char *why, size_t why_size) {
 
 static struct rill__device *the_device;
 
-static rill_status init(struct rill__device *device) {
+static rill_status cpu_device_init(struct rill__device *device) {
   the_device = device;
   rill_device_info *info = &device->info;
   uint64_t free_bytes = 0;
@@ -36,18 +36,18 @@ static rill_status init(struct rill__device *device) {
   return RILL_OK;
 }
 
-static void clocks(struct rill__device *device, uint32_t *core, uint32_t *memory) {
+static void cpu_device_clocks(struct rill__device *device, uint32_t *core, uint32_t *memory) {
   (void)device, (void)memory;
   *core = cpu_clock_read();
 }
 
 /* The first submission starts the workers: a child of fork has to start them anew anyway. */
-static rill_status activate(struct rill__device *device) {
+static rill_status cpu_device_activate(struct rill__device *device) {
   (void)device;
   return RILL_OK;
 }
 
-static bool supports(struct rill__device *device, uint32_t feature, const char **why) {
+static bool cpu_device_supports(struct rill__device *device, uint32_t feature, const char **why) {
   (void)device;
   if (feature == RILL_FEATURE_RTC) return cpu_can_compile(why);
   static const char *const reasons[] = {
@@ -67,7 +67,7 @@ static bool supports(struct rill__device *device, uint32_t feature, const char *
   return reasons[feature][0] == '\0';
 }
 
-static rill_status synchronize(struct rill__device *device) { return cpu_wait_for_all(device); }
+static rill_status cpu_device_synchronize(struct rill__device *device) { return cpu_wait_for_all(device); }
 
 static void set_workers(struct rill__device *device, uint32_t count) {
   (void)device;
@@ -79,20 +79,20 @@ static uint32_t get_workers(struct rill__device *device) {
   return cpu_pool_workers();
 }
 
-static rill_status get_memory(struct rill__device *device, uint64_t *free_bytes, uint64_t *total_bytes) {
+static rill_status cpu_device_get_memory(struct rill__device *device, uint64_t *free_bytes, uint64_t *total_bytes) {
   (void)device;
   cpu_memory_read(free_bytes, total_bytes);
   return RILL_OK;
 }
 
 static const struct rill__device_table device_table = {
-  .count = count,
-  .init = init,
-  .clocks = clocks,
-  .activate = activate,
-  .supports = supports,
-  .synchronize = synchronize,
-  .get_memory = get_memory,
+  .count = cpu_device_count,
+  .init = cpu_device_init,
+  .clocks = cpu_device_clocks,
+  .activate = cpu_device_activate,
+  .supports = cpu_device_supports,
+  .synchronize = cpu_device_synchronize,
+  .get_memory = cpu_device_get_memory,
   .set_workers = set_workers,
   .get_workers = get_workers,
 };
@@ -104,11 +104,11 @@ static const struct rill__device_table device_table = {
  * the next generation of the process (lock.h); the list of queues, which those threads may have been changing, is
  * locked around the fork. */
 
-static void before_fork(void) { cpu_queues_lock(); }
+static void cpu_before_fork(void) { cpu_queues_lock(); }
 
-static void after_fork_in_parent(void) { cpu_queues_unlock(); }
+static void cpu_after_fork_in_parent(void) { cpu_queues_unlock(); }
 
-static void after_fork_in_child(void) {
+static void cpu_after_fork_in_child(void) {
   cpu_queues_unlock();
   atomic_fetch_add(&cpu_generation, CPU_GENERATION_STEP);
   cpu_pool_reset();
@@ -132,7 +132,7 @@ const struct rill__backend rill__cpu_backend = {
   .memory = &cpu_memory_table,
   .module = &cpu_module_table,
   .kernel = &cpu_kernel_table,
-  .before_fork = before_fork,
-  .after_fork_in_parent = after_fork_in_parent,
-  .after_fork_in_child = after_fork_in_child,
+  .before_fork = cpu_before_fork,
+  .after_fork_in_parent = cpu_after_fork_in_parent,
+  .after_fork_in_child = cpu_after_fork_in_child,
 };

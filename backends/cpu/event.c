@@ -2,7 +2,7 @@
  * compares two numbers. */
 #include "backends/cpu/cpu.h"
 
-static rill_status create(struct rill__event *event) {
+static rill_status cpu_event_create(struct rill__event *event) {
   RILL_REQUIRE(!event->interprocess, RILL_ERROR_UNSUPPORTED,
                "interprocess: events of %s are marks in the memory of their process, in every version",
                event->base.device->name);
@@ -11,20 +11,20 @@ static rill_status create(struct rill__event *event) {
   return RILL_OK;
 }
 
-static void destroy(struct rill__event *event) {
+static void cpu_event_destroy(struct rill__event *event) {
   struct cpu_event *part = rill__part(event);
   if (part->queue != NULL) cpu_queue_release(part->queue);
 }
 
 /* No stamp is under way: one would keep the event. */
-static void recycle(struct rill__event *event) {
+static void cpu_event_recycle(struct rill__event *event) {
   struct cpu_event *part = rill__part(event);
   if (part->queue != NULL) cpu_queue_release(part->queue);
   part->queue = NULL;
   part->number = 0;
 }
 
-static uintptr_t native(struct rill__event *event) {
+static uintptr_t cpu_event_native(struct rill__event *event) {
   (void)event;
   return 0;
 }
@@ -151,7 +151,7 @@ rill_status cpu_event_wait(struct rill__stream *stream, struct rill__event *even
   return RILL_OK;
 }
 
-static rill_status is_ready(struct rill__event *event, bool *out) {
+static rill_status cpu_event_is_ready(struct rill__event *event, bool *out) {
   struct cpu_event *part = rill__part(event);
   cpu_acquire(&part->lock);
   *out = part->queue == NULL || cpu_queue_reached(part->queue, part->number);
@@ -159,7 +159,7 @@ static rill_status is_ready(struct rill__event *event, bool *out) {
   return RILL_OK;
 }
 
-static rill_status synchronize(struct rill__event *event, uint64_t ns) {
+static rill_status cpu_event_synchronize(struct rill__event *event, uint64_t ns) {
   uint64_t number = 0;
   bool reached = true;
   struct cpu_queue *queue = mark_of(event, &number);
@@ -181,7 +181,7 @@ static bool time_of(struct rill__event *event, uint64_t *time) {
   return known;
 }
 
-static rill_status elapsed(struct rill__event *start, struct rill__event *end, float *ms) {
+static rill_status cpu_event_elapsed(struct rill__event *start, struct rill__event *end, float *ms) {
   uint64_t from = 0, to = 0;
   RILL_REQUIRE(time_of(start, &from), RILL_ERROR_NOT_READY, "%s has been recorded again and is not complete",
                rill__name_of(&start->base).text);
@@ -192,11 +192,11 @@ static rill_status elapsed(struct rill__event *start, struct rill__event *end, f
 }
 
 const struct rill__event_table cpu_event_table = {
-  .create = create,
-  .destroy = destroy,
-  .recycle = recycle,
-  .native = native,
-  .is_ready = is_ready,
-  .synchronize = synchronize,
-  .elapsed = elapsed,
+  .create = cpu_event_create,
+  .destroy = cpu_event_destroy,
+  .recycle = cpu_event_recycle,
+  .native = cpu_event_native,
+  .is_ready = cpu_event_is_ready,
+  .synchronize = cpu_event_synchronize,
+  .elapsed = cpu_event_elapsed,
 };

@@ -77,7 +77,7 @@ static void handle(int number, siginfo_t *info, void *context) {
 
 /* ---- installing ---- */
 
-static struct cpu_lock lock;
+static struct cpu_lock fault_lock;
 static _Atomic bool ready; /* there is nothing to do before a launch */
 static _Atomic int wanted; /* 1: yes, -1: no, 0: not looked yet */
 
@@ -110,14 +110,14 @@ static void install(int i) {
 
 rill_status cpu_faults_catch(void) {
   if (RILL__LIKELY(atomic_load_explicit(&ready, memory_order_acquire))) return RILL_OK;
-  cpu_acquire(&lock);
+  cpu_acquire(&fault_lock);
   rill_status status = RILL_OK;
   if (!atomic_load(&ready)) {
     if (are_wanted()) status = cpu_pool_start_watcher();
     for (int i = 0; i < SIGNALS && status == RILL_OK && are_wanted(); i++) install(i);
     atomic_store_explicit(&ready, status == RILL_OK, memory_order_release);
   }
-  cpu_release(&lock);
+  cpu_release(&fault_lock);
   return status;
 }
 

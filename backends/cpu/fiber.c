@@ -187,7 +187,7 @@ bool cpu_fibers_guard(const struct cpu_fibers *fibers, uintptr_t address) {
 
 /* ---- lines ---- */
 
-static void append(struct line *line, struct fiber *fiber) {
+static void append_fiber(struct line *line, struct fiber *fiber) {
   fiber->next = NULL;
   if (line->first == NULL) {
     line->first = fiber;
@@ -208,7 +208,7 @@ static void append_line(struct line *to, struct line *from) {
   from->first = NULL;
 }
 
-static struct fiber *take_ready(struct cpu_fibers *fibers) {
+static struct fiber *take_ready_fiber(struct cpu_fibers *fibers) {
   struct fiber *fiber = fibers->ready.first;
   if (fiber != NULL) fibers->ready.first = fiber->next;
   return fiber;
@@ -281,7 +281,7 @@ static void body(void) {
   fiber_begin(fibers->left);
   for (;;) {
     while (fibers->ready.first == NULL && fibers->begun < fibers->threads) run_thread(fibers, me);
-    struct fiber *const next = take_ready(fibers);
+    struct fiber *const next = take_ready_fiber(fibers);
     me->next = fibers->spare;
     fibers->spare = me;
     if (next == NULL) {
@@ -294,7 +294,7 @@ static void body(void) {
 
 /* Has others run until the caller, which stands in a line, is ready and its turn has come. */
 static void wait_in_line(struct cpu_fibers *fibers, struct fiber *me) {
-  struct fiber *next = take_ready(fibers);
+  struct fiber *next = take_ready_fiber(fibers);
   if (next == me) return;
   if (next == NULL && fibers->begun < fibers->threads) next = take_spare(fibers);
   if (next == NULL) {
@@ -341,7 +341,7 @@ uint32_t cpu_fibers_barrier_count(uint32_t predicate) {
   struct fiber *const me = fibers->current;
   fibers->arrived++;
   fibers->said_true += predicate != 0;
-  append(&fibers->barrier, me);
+  append_fiber(&fibers->barrier, me);
   complete_barrier(fibers);
   wait_in_line(fibers, me);
   return fibers->last_count; /* until the caller comes to another barrier */
@@ -360,7 +360,7 @@ const rill_cpu_warp *cpu_fibers_exchange(uint64_t value) {
   values->values[lane] = value;
   values->live |= bit;
   if (value != 0) values->nonzero |= bit;
-  append(&warp->line, me);
+  append_fiber(&warp->line, me);
   complete_exchange(fibers, warp);
   wait_in_line(fibers, me);
   return values;

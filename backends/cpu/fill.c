@@ -40,7 +40,7 @@ static void fill_parts(struct cpu_op *op, uint64_t first, uint64_t end) {
   }
 }
 
-static bool run(struct cpu_queue *queue, struct cpu_op *op) {
+static bool run_fill(struct cpu_queue *queue, struct cpu_op *op) {
   const struct fill *fill = (const struct fill *)op;
   if (fill->rows * fill->row_bytes >= CPU_SHARE_BYTES) {
     const size_t groups = (fill->rows + fill->rows_of_part - 1) / fill->rows_of_part;
@@ -54,7 +54,7 @@ rill_status cpu_fill_2d(struct rill__stream *stream, const struct rill__fill_2d 
   struct cpu_queue *queue = cpu_queue_of(stream);
   const size_t row_bytes = wanted->width * wanted->pattern_size;
   struct fill asked = {
-    .op = { .run = run },
+    .op = { .run = run_fill },
     .dst = wanted->dst,
     .pitch = wanted->pitch,
     .row_bytes = row_bytes,

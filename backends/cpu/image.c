@@ -59,7 +59,7 @@ const char *cpu_image_fault(const void *bytes, size_t size) {
 
 /* ---- loading ---- */
 
-static bool write_all(int file, const char *data, size_t size) {
+static bool write_image(int file, const char *data, size_t size) {
   while (size > 0) {
     const ssize_t written = write(file, data, size);
     if (written < 0 && errno == EINTR) continue;
@@ -96,7 +96,7 @@ static void *open_in_memory(const void *data, size_t size, char *why, size_t why
   int file = memfd_create("rill kernels", MFD_CLOEXEC | MFD_EXEC);
   if (file < 0 && errno == EINVAL) file = memfd_create("rill kernels", MFD_CLOEXEC);
   void *library = NULL;
-  if (file < 0 || !write_all(file, data, size)) {
+  if (file < 0 || !write_image(file, data, size)) {
     (void)snprintf(why, why_size, "memfd: %s", strerror(errno));
   } else {
     char path[160];
@@ -121,7 +121,7 @@ static void *open_from_file(const void *data, size_t size, char *why, size_t why
     return NULL;
   }
   void *library = NULL;
-  if (!write_all(file, data, size)) {
+  if (!write_image(file, data, size)) {
     (void)snprintf(why, why_size, "%s: %s", folder, strerror(errno));
   } else {
     library = dlopen(path, RTLD_NOW | RTLD_LOCAL);

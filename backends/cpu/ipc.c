@@ -55,7 +55,7 @@ static struct export *find_export(const void *p) {
   return export;
 }
 
-static void take_out(const struct export *export) {
+static void take_export_out(const struct export *export) {
   _Atomic(struct export *) *const list = list_of(export->p);
   struct export *before = atomic_load(list);
   if (before == export) {
@@ -135,7 +135,7 @@ static rill_status export_once(void *p, size_t size, struct export **out) {
     RILL_REQUIRE(export != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory to share %zu bytes", size);
     const rill_status status = move_into_file(p, size, &export->file);
     if (status != RILL_OK && known == NULL) {
-      take_out(export);
+      take_export_out(export);
       free(export);
     }
     RILL_TRY(status);
@@ -172,7 +172,7 @@ rill_status cpu_ipc_forget(void *p) {
   if (export != NULL) {
     const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED;
     if (mmap(p, export->file.size, PROT_READ | PROT_WRITE, flags, -1, 0) == p) {
-      take_out(export);
+      take_export_out(export);
     } else {
       status = fail_system("mmap");
     }
@@ -186,7 +186,7 @@ rill_status cpu_ipc_forget(void *p) {
 
 /* ---- the importing process ---- */
 
-static rill_status fail_open(const struct shared_file *file, const char *why) {
+static rill_status cpu_fail_open(const struct shared_file *file, const char *why) {
   return rill__fail(RILL_ERROR_NOT_FOUND,
                     "there is nothing behind the handle: process %d %s" RILL_HINT
                     "keep what is exported until the others have opened and closed it",
@@ -201,19 +201,19 @@ static rill_status open_file(const struct shared_file *file, int *fd) {
   (void)snprintf(expected, sizeof expected, "/memfd:%s (deleted)", name);
   const ssize_t length = readlink(path, link, sizeof link - 1);
   if (length < 0) {
-    return fail_open(file, errno == EACCES ? "is another user's, or lets nobody look" : "has ended, or freed it");
+    return cpu_fail_open(file, errno == EACCES ? "is another user's, or lets nobody look" : "has ended, or freed it");
   }
   link[length] = '\0';
-  if (strcmp(link, expected) != 0) return fail_open(file, "has freed it, or is another one");
+  if (strcmp(link, expected) != 0) return cpu_fail_open(file, "has freed it, or is another one");
   *fd = open(path, O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-  return *fd >= 0 ? RILL_OK : fail_open(file, "cannot be reached from here");
+  return *fd >= 0 ? RILL_OK : cpu_fail_open(file, "cannot be reached from here");
 }
 
 static rill_status map_file(int fd, const struct shared_file *file, size_t size, void **out) {
   struct stat status;
   const int seals = fcntl(fd, F_GET_SEALS);
   if (seals < 0 || (seals & F_SEAL_SHRINK) == 0 || fstat(fd, &status) != 0 || (uint64_t)status.st_ino != file->inode) {
-    return fail_open(file, "has freed it, or is another one");
+    return cpu_fail_open(file, "has freed it, or is another one");
   }
   RILL_REQUIRE((uint64_t)status.st_size == file->size && whole_pages(size) == file->size, RILL_ERROR_INVALID_ARGUMENT,
                "the handle is forged: it says %zu bytes, and there are %llu", size, (unsigned long long)status.st_size);

@@ -30,7 +30,7 @@ static size_t stack_of(const rill_cpu_image_table *image, uint32_t i) {
   return (size_t)stacks[1 + (i < stacks[0] ? i : stacks[0] - 1)];
 }
 
-static rill_status find(struct rill__kernel *kernel) {
+static rill_status cpu_kernel_find(struct rill__kernel *kernel) {
   const struct cpu_module *module = rill__part(kernel->module);
   struct cpu_kernel *part = rill__part(kernel);
   for (uint32_t i = 0; i < module->image->kernel_count; i++) {
@@ -69,7 +69,7 @@ struct running {
   bool on_fibers;
   jmp_buf out;
 };
-static _Thread_local struct running running;
+static _Thread_local struct running running_kernel;
 
 /* The device is lost, and nobody waits for it any more. */
 #define LOSE(launch, ...)                                                 \
@@ -81,15 +81,15 @@ static _Thread_local struct running running;
 /* An assertion ends its block, as on a GPU; blocks of the launch that have begun go on. */
 static void assert_failed(const char *expression, const char *file, uint32_t line, const uint32_t block[3],
                           const uint32_t thread[3]) {
-  const struct launch *launch = running.launch;
+  const struct launch *launch = running_kernel.launch;
   char at[96] = "";
   if (block != NULL && thread != NULL) {
     (void)snprintf(at, sizeof at, ", block (%u, %u, %u), thread (%u, %u, %u)", block[0], block[1], block[2], thread[0],
                    thread[1], thread[2]);
   }
   LOSE(launch, "%s:%u: kernel \"%s\"%s: assertion \"%s\" failed", file, line, launch->code->name, at, expression);
-  if (running.on_fibers) cpu_fibers_give_up();
-  longjmp(running.out, 1);
+  if (running_kernel.on_fibers) cpu_fibers_give_up();
+  longjmp(running_kernel.out, 1);
 }
 
 /* `at`: the index of the block. */
@@ -101,8 +101,8 @@ static void lose_what_waits(const struct launch *launch, const uint32_t at[3], u
 }
 
 static void wait_for_ever(uint32_t at_barrier, uint32_t in_warp) {
-  lose_what_waits(running.launch, running.block->index, at_barrier, in_warp);
-  longjmp(running.out, 1);
+  lose_what_waits(running_kernel.launch, running_kernel.block->index, at_barrier, in_warp);
+  longjmp(running_kernel.out, 1);
 }
 
 static const rill_cpu_services services = {
@@ -141,7 +141,7 @@ static void run_each_block(const struct launch *launch, struct cpu_worker *worke
   block.index[0] = (uint32_t)(first % size[0]);
   block.index[1] = (uint32_t)(first / size[0] % size[1]);
   block.index[2] = (uint32_t)(first / size[0] / size[1]);
-  running.block = &block;
+  running_kernel.block = &block;
   for (uint64_t i = first; i < end; i++) {
     if (launch->code->run_block != NULL) {
       launch->code->run_block(&block);
@@ -160,10 +160,10 @@ static void run_blocks(struct cpu_op *op, uint64_t first, uint64_t end) {
   const struct launch *launch = (const struct launch *)op;
   struct cpu_worker *const worker = cpu_worker_self();
   if (RILL__UNLIKELY(cpu_is_lost(launch->inside.device))) return;
-  running.launch = launch;
-  running.on_fibers = launch->code->run_block == NULL;
+  running_kernel.launch = launch;
+  running_kernel.on_fibers = launch->code->run_block == NULL;
   cpu_enter_kernel(worker, &launch->inside);
-  if (running.on_fibers || _setjmp(running.out) == 0) run_each_block(launch, worker, first, end);
+  if (running_kernel.on_fibers || _setjmp(running_kernel.out) == 0) run_each_block(launch, worker, first, end);
   cpu_leave_kernel(worker);
 }
 
@@ -180,7 +180,7 @@ static bool run_launch(struct cpu_queue *queue, struct cpu_op *op) {
 
 /* A value's place behind `offset`.  An image does not say how arguments are aligned, but an alignment divides the
  * size of its type. */
-static size_t place(size_t offset, size_t size) {
+static size_t place_arg(size_t offset, size_t size) {
   const size_t divisor = size & (~size + 1);
   const size_t alignment = divisor == 0 || divisor > 64 ? 64 : divisor;
   return (offset + alignment - 1) / alignment * alignment;
@@ -188,15 +188,15 @@ static size_t place(size_t offset, size_t size) {
 
 enum { LABEL_MOST = 60 }; /* of what a fault tells */
 
-static rill_status launch(struct rill__stream *stream, const struct rill__launch *asked) {
+static rill_status cpu_kernel_launch(struct rill__stream *stream, const struct rill__launch *asked) {
   struct cpu_queue *queue = cpu_queue_of(stream);
   const struct cpu_kernel *part = rill__part(asked->kernel);
   const rill_cpu_kernel *code = part->code;
   const size_t values = sizeof(struct launch) + code->arg_count * sizeof(void *);
   size_t size = values;
-  for (uint32_t i = 0; i < code->arg_count; i++) size = place(size, code->arg_sizes[i]) + code->arg_sizes[i];
+  for (uint32_t i = 0; i < code->arg_count; i++) size = place_arg(size, code->arg_sizes[i]) + code->arg_sizes[i];
   const size_t constant_count = asked->extras != NULL ? asked->extras->constant_count : 0;
-  if (constant_count > 0) size = place(size, 64) + constant_count * sizeof(struct rill__constant);
+  if (constant_count > 0) size = place_arg(size, 64) + constant_count * sizeof(struct rill__constant);
   const size_t label = asked->label != NULL ? strnlen(asked->label, LABEL_MOST) + 1 : 0;
 
   RILL_TRY(cpu_faults_catch());
@@ -215,13 +215,13 @@ static rill_status launch(struct rill__stream *stream, const struct rill__launch
   op->grid.services = &services;
   size_t offset = values;
   for (uint32_t i = 0; i < code->arg_count; i++) {
-    offset = place(offset, code->arg_sizes[i]);
+    offset = place_arg(offset, code->arg_sizes[i]);
     op->args[i] = memcpy((char *)op + offset, asked->args[i], code->arg_sizes[i]);
     offset += code->arg_sizes[i];
   }
   op->constant_count = constant_count;
   if (constant_count > 0) {
-    op->constants = memcpy((char *)op + place(offset, 64), asked->extras->constants,
+    op->constants = memcpy((char *)op + place_arg(offset, 64), asked->extras->constants,
                            constant_count * sizeof(struct rill__constant));
   }
   if (asked->reaches_out) cpu_queue_unsettle(queue);
@@ -232,15 +232,16 @@ static rill_status launch(struct rill__stream *stream, const struct rill__launch
 /* ---- occupancy ---- */
 
 /* A processor runs one block at a time. */
-static rill_status occupancy(struct rill__kernel *kernel, uint32_t threads, uint64_t shared, uint32_t *blocks) {
+static rill_status cpu_kernel_occupancy(struct rill__kernel *kernel, uint32_t threads, uint64_t shared,
+                                        uint32_t *blocks) {
   (void)kernel, (void)threads, (void)shared;
   *blocks = 1;
   return RILL_OK;
 }
 
 /* Loops over a few hundred threads hide what a block costs; more only make the grid coarser. */
-static rill_status suggest_block(struct rill__kernel *kernel, uint64_t shared, uint32_t limit, uint32_t *threads,
-                                 uint32_t *blocks) {
+static rill_status cpu_kernel_suggest_block(struct rill__kernel *kernel, uint64_t shared, uint32_t limit,
+                                            uint32_t *threads, uint32_t *blocks) {
   enum { SUGGESTED = 256 };
   (void)shared;
   *threads = limit < SUGGESTED ? limit : SUGGESTED;
@@ -250,7 +251,7 @@ static rill_status suggest_block(struct rill__kernel *kernel, uint64_t shared, u
 
 /* ---- attributes ---- */
 
-static bool has_attribute(struct rill__device *device, uint32_t kind, const char **why) {
+static bool cpu_kernel_has_attribute(struct rill__device *device, uint32_t kind, const char **why) {
   static const char *const reasons[] = {
     [RILL_ATTR_COOPERATIVE] = CPU_NO_COOPERATIVE,
     [RILL_ATTR_PRIORITY] = "the cpu backend has priorities of streams, not of launches, in any version",
@@ -267,9 +268,9 @@ static bool has_attribute(struct rill__device *device, uint32_t kind, const char
 }
 
 const struct rill__kernel_table cpu_kernel_table = {
-  .find = find,
-  .launch = launch,
-  .has_attribute = has_attribute,
-  .occupancy = occupancy,
-  .suggest_block = suggest_block,
+  .find = cpu_kernel_find,
+  .launch = cpu_kernel_launch,
+  .has_attribute = cpu_kernel_has_attribute,
+  .occupancy = cpu_kernel_occupancy,
+  .suggest_block = cpu_kernel_suggest_block,
 };

@@ -24,7 +24,7 @@ rill_status cpu_wait_for_all(struct rill__device *device) {
   return cpu_wait_status(device, cpu_queues_synchronize(), 0);
 }
 
-static rill_status release(struct rill__device *device, void *p, uint32_t kind) {
+static rill_status cpu_memory_free(struct rill__device *device, void *p, uint32_t kind) {
   RILL_TRY(cpu_wait_for_all(device));
   if (kind == RILL_MEMORY_DEVICE) RILL_TRY(cpu_ipc_forget(p));
   free(p);
@@ -32,24 +32,24 @@ static rill_status release(struct rill__device *device, void *p, uint32_t kind) 
 }
 
 /* All host memory is the same to this device; unregistering waits, as freeing does. */
-static rill_status host_register(struct rill__device *device, void *p, size_t size) {
+static rill_status cpu_memory_host_register(struct rill__device *device, void *p, size_t size) {
   (void)device, (void)p, (void)size;
   return RILL_OK;
 }
 
-static rill_status host_unregister(struct rill__device *device, void *p) {
+static rill_status cpu_memory_host_unregister(struct rill__device *device, void *p) {
   (void)p;
   return cpu_wait_for_all(device);
 }
 
 /* There is one place only, where it is already. */
-static rill_status prefetch(struct rill__stream *stream, const void *p, size_t size) {
+static rill_status cpu_memory_prefetch(struct rill__stream *stream, const void *p, size_t size) {
   (void)stream, (void)p, (void)size;
   return RILL_OK;
 }
 
-static rill_status advise(struct rill__device *device, const void *p, size_t size, struct rill__device *at,
-                          uint32_t advice) {
+static rill_status cpu_memory_advise(struct rill__device *device, const void *p, size_t size, struct rill__device *at,
+                                     uint32_t advice) {
   (void)device, (void)p, (void)size, (void)at, (void)advice;
   return RILL_OK;
 }
@@ -66,7 +66,7 @@ struct copy {
   _Alignas(16) char bytes[]; /* or a copy of it */
 };
 
-static void copy_parts(struct cpu_op *op, uint64_t first, uint64_t end) {
+static void copy_bytes_of(struct cpu_op *op, uint64_t first, uint64_t end) {
   const struct copy *copy = (const struct copy *)op;
   const size_t from = (size_t)first * CPU_PART_BYTES;
   const size_t to = end * CPU_PART_BYTES < copy->size ? (size_t)end * CPU_PART_BYTES : copy->size;
@@ -79,7 +79,7 @@ static bool run_copy(struct cpu_queue *queue, struct cpu_op *op) {
   const bool apart = dst > src ? dst - src >= copy->size : src - dst >= copy->size;
   if (copy->reads_caller && !cpu_queue_begin_reading(queue)) return true;
   if (copy->size >= CPU_SHARE_BYTES && apart) {
-    return cpu_pool_share(queue, op, (copy->size + CPU_PART_BYTES - 1) / CPU_PART_BYTES, copy_parts);
+    return cpu_pool_share(queue, op, (copy->size + CPU_PART_BYTES - 1) / CPU_PART_BYTES, copy_bytes_of);
   }
   memmove(copy->dst, copy->src, copy->size);
   return true;
@@ -89,8 +89,8 @@ static void end_copy(struct cpu_op *op) { cpu_unstage(&((struct copy *)op)->stag
 
 /* A pageable source is taken at the call: right into place if the stream is idle, else into a copy of it.  If work of
  * the stream may still write it, or much is staged already, the call blocks until the stream has read the source. */
-static rill_status copy(struct rill__stream *stream, void *dst, uint32_t dst_kind, const void *src, uint32_t src_kind,
-                        size_t n) {
+static rill_status cpu_memory_copy(struct rill__stream *stream, void *dst, uint32_t dst_kind, const void *src,
+                                   uint32_t src_kind, size_t n) {
   struct cpu_queue *queue = cpu_queue_of(stream);
   const bool pageable = src_kind == RILL_MEMORY_UNKNOWN;
   if ((pageable || n <= CPU_DIRECT_BYTES) && cpu_queue_take(queue)) {
@@ -126,13 +126,13 @@ static rill_status copy(struct rill__stream *stream, void *dst, uint32_t dst_kin
 
 const struct rill__memory_table cpu_memory_table = {
   .alloc = allocate,
-  .free = release,
-  .host_register = host_register,
-  .host_unregister = host_unregister,
-  .copy = copy,
+  .free = cpu_memory_free,
+  .host_register = cpu_memory_host_register,
+  .host_unregister = cpu_memory_host_unregister,
+  .copy = cpu_memory_copy,
   .copy_3d = cpu_copy_3d,
-  .prefetch = prefetch,
-  .advise = advise,
+  .prefetch = cpu_memory_prefetch,
+  .advise = cpu_memory_advise,
   .fill = cpu_fill,
   .fill_2d = cpu_fill_2d,
   .may_be_address = cpu_may_be_address,

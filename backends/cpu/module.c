@@ -18,13 +18,13 @@ static uint32_t level_of(const char *target) {
   return 0;
 }
 
-static uint32_t fit(struct rill__device *device, const rill_bundle_image *image) {
+static uint32_t cpu_module_fit(struct rill__device *device, const rill_bundle_image *image) {
   const uint32_t level = level_of(image->target);
   if (level != 0) return level <= cpu_x86_level() ? level : 0;
   return strcmp(image->target, device->info.arch) == 0 ? 1 : 0;
 }
 
-static void needs(struct rill__device *device, char *text, size_t size) {
+static void cpu_module_needs(struct rill__device *device, char *text, size_t size) {
   (void)snprintf(text, size, "%s%s", device->info.arch, cpu_x86_level() > 1 ? " or a lower level" : "");
 }
 
@@ -39,7 +39,7 @@ static rill_status read_variables(struct cpu_module *part, const rill_bundle_ima
   return RILL_OK;
 }
 
-static rill_status load(struct rill__module *module, const rill_bundle_image *image) {
+static rill_status cpu_module_load(struct rill__module *module, const rill_bundle_image *image) {
   struct cpu_module *part = rill__part(module);
   const char *name = module->base.label;
   void *library = NULL;
@@ -66,7 +66,7 @@ static rill_status load(struct rill__module *module, const rill_bundle_image *im
 }
 
 /* Of a lost device, kernels may still be running. */
-static void unload(struct rill__module *module) {
+static void cpu_module_unload(struct rill__module *module) {
   const struct cpu_module *part = rill__part(module);
   free(part->variables.list);
   if (!cpu_is_lost(module->base.device)) (void)dlclose(part->library);
@@ -90,7 +90,7 @@ static void list(struct rill__module *module, struct rill__image *out) {
   }
 }
 
-static rill_status global(struct rill__module *module, const char *symbol, void **p, size_t *size) {
+static rill_status cpu_module_global(struct rill__module *module, const char *symbol, void **p, size_t *size) {
   const struct cpu_module *part = rill__part(module);
   const bool listed = part->image->variable_count != 0;
   const rill_cpu_variable *variables = listed ? part->image->variables : part->variables.list;
@@ -105,16 +105,16 @@ static rill_status global(struct rill__module *module, const char *symbol, void 
 }
 
 const struct rill__module_table cpu_module_table = {
-  .fit = fit,
-  .needs = needs,
-  .load = load,
-  .unload = unload,
+  .fit = cpu_module_fit,
+  .needs = cpu_module_needs,
+  .load = cpu_module_load,
+  .unload = cpu_module_unload,
   .takes = "an image for the cpu that rillcc made",
   .recognize = cpu_recognize,
   .read_parts = cpu_read_parts,
   .read_kernels = read_kernels,
   .list = list,
-  .global = global,
+  .global = cpu_module_global,
   .compiler = cpu_compiler,
   .compile = cpu_compile,
 };

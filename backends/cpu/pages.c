@@ -12,30 +12,30 @@ enum {
 struct kept {
   struct kept *next;
 };
-static struct cpu_lock lock;
+static struct cpu_lock pages_lock;
 static struct kept *kept;
 static unsigned kept_count;
 
 static struct kept *take_kept(void) {
-  cpu_acquire(&lock);
+  cpu_acquire(&pages_lock);
   struct kept *pages = kept;
   if (pages != NULL) {
     kept = pages->next;
     kept_count--;
   }
-  cpu_release(&lock);
+  cpu_release(&pages_lock);
   return pages;
 }
 
 static bool keep(struct kept *pages) {
-  cpu_acquire(&lock);
+  cpu_acquire(&pages_lock);
   const bool room = kept_count < KEPT_MOST;
   if (room) {
     pages->next = kept;
     kept = pages;
     kept_count++;
   }
-  cpu_release(&lock);
+  cpu_release(&pages_lock);
   return room;
 }
 

@@ -74,7 +74,7 @@ void cpu_queue_forget_chunks(struct cpu_queue *queue) {
 
 /* A chunk at the tail with room for `size` bytes and a marker.  False when memory ran out.  That there is no spare one
  * says that the queue is getting long. */
-static bool grow(struct cpu_queue *queue, size_t size) {
+static bool grow_ring(struct cpu_queue *queue, size_t size) {
   struct cpu_chunk *chunk = atomic_exchange_explicit(&queue->spare, NULL, memory_order_acquire);
   if (chunk == NULL || capacity(chunk) < size + MARKER_BYTES) {
     free_chunk(chunk);
@@ -108,7 +108,7 @@ rill_status cpu_queue_begin(struct cpu_queue *queue, size_t size, void *out) {
   cpu_acquire(&queue->lock);
   rewind_if_empty(queue);
   if (queue->tail == NULL || queue->tail_offset + size + MARKER_BYTES > capacity(queue->tail)) {
-    if (!grow(queue, size)) {
+    if (!grow_ring(queue, size)) {
       cpu_release(&queue->lock);
       return rill__fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory to queue an operation of %zu bytes", size);
     }

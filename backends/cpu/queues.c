@@ -11,43 +11,43 @@ struct list {
   struct cpu_queue *first, *last;
 };
 
-static struct cpu_lock lock;
+static struct cpu_lock queues_lock;
 static struct list idle, busy;
 static uint64_t last_serial;
 
-static void append(struct list *list, struct cpu_queue *queue) {
+static void append_queue(struct list *list, struct cpu_queue *queue) {
   queue->next = NULL;
   queue->previous = list->last;
   *(list->last != NULL ? &list->last->next : &list->first) = queue;
   list->last = queue;
 }
 
-static void take_out(struct list *list, struct cpu_queue *queue) {
+static void take_queue_out(struct list *list, struct cpu_queue *queue) {
   *(queue->previous != NULL ? &queue->previous->next : &list->first) = queue->next;
   *(queue->next != NULL ? &queue->next->previous : &list->last) = queue->previous;
 }
 
 void cpu_queues_add(struct cpu_queue *queue) {
-  cpu_acquire(&lock);
-  append(&idle, queue);
-  cpu_release(&lock);
+  cpu_acquire(&queues_lock);
+  append_queue(&idle, queue);
+  cpu_release(&queues_lock);
 }
 
 void cpu_queues_remove(struct cpu_queue *queue) {
-  cpu_acquire(&lock);
-  take_out(atomic_load(&queue->busy) ? &busy : &idle, queue);
-  cpu_release(&lock);
+  cpu_acquire(&queues_lock);
+  take_queue_out(atomic_load(&queue->busy) ? &busy : &idle, queue);
+  cpu_release(&queues_lock);
 }
 
 void cpu_queues_add_busy(struct cpu_queue *queue) {
-  cpu_acquire(&lock);
+  cpu_acquire(&queues_lock);
   if (!atomic_load(&queue->busy)) {
-    take_out(&idle, queue);
+    take_queue_out(&idle, queue);
     queue->serial = ++last_serial;
-    append(&busy, queue);
+    append_queue(&busy, queue);
     atomic_store(&queue->busy, true);
   }
-  cpu_release(&lock);
+  cpu_release(&queues_lock);
 }
 
 /* ---- waiting for all ---- */
@@ -57,14 +57,14 @@ static bool has_work(struct cpu_queue *queue) {
 }
 
 /* Puts it among the idle, if it is.  Under the lock. */
-static void put_back(struct cpu_queue *queue) {
+static void put_queue_back(struct cpu_queue *queue) {
   if (queue->walkers != 0 || has_work(queue)) return;
   atomic_store(&queue->busy, false);
   if (has_work(queue)) {
     atomic_store(&queue->busy, true);
   } else {
-    take_out(&busy, queue);
-    append(&idle, queue);
+    take_queue_out(&busy, queue);
+    append_queue(&idle, queue);
   }
 }
 
@@ -86,11 +86,11 @@ static bool wait_for(struct cpu_queue *queue, struct cpu_queue **kept) {
   if (!retain_listed(queue)) return true; /* it has no work */
   const uint64_t number = cpu_queue_submitted(queue);
   queue->walkers++;
-  cpu_release(&lock);
+  cpu_release(&queues_lock);
   if (*kept != NULL) cpu_queue_release(*kept);
   *kept = queue;
   const bool reached = cpu_queue_wait(queue, number, RILL__FOREVER, true);
-  cpu_acquire(&lock);
+  cpu_acquire(&queues_lock);
   queue->walkers--;
   return reached;
 }
@@ -98,15 +98,15 @@ static bool wait_for(struct cpu_queue *queue, struct cpu_queue **kept) {
 bool cpu_queues_synchronize(void) {
   struct cpu_queue *kept = NULL;
   bool reached = true;
-  cpu_acquire(&lock);
+  cpu_acquire(&queues_lock);
   const uint64_t last = last_serial;
   for (struct cpu_queue *queue = busy.first; queue != NULL && queue->serial <= last && reached;) {
     if (has_work(queue)) reached = wait_for(queue, &kept);
     struct cpu_queue *const next = queue->next;
-    put_back(queue);
+    put_queue_back(queue);
     queue = next;
   }
-  cpu_release(&lock);
+  cpu_release(&queues_lock);
   if (kept != NULL) cpu_queue_release(kept);
   return reached;
 }
@@ -116,19 +116,19 @@ bool cpu_queues_synchronize(void) {
 /* Of idle ones too: one may be about to be put among the busy. */
 void cpu_queues_give_up(void) {
   const struct list *const lists[] = { &busy, &idle };
-  cpu_acquire(&lock);
+  cpu_acquire(&queues_lock);
   for (int i = 0; i < 2; i++) {
     for (struct cpu_queue *queue = lists[i]->first; queue != NULL; queue = queue->next) {
       cpu_queue_wake(queue, UINT64_MAX);
     }
   }
-  cpu_release(&lock);
+  cpu_release(&queues_lock);
 }
 
 /* ---- fork ---- */
 
-void cpu_queues_lock(void) { cpu_acquire(&lock); }
-void cpu_queues_unlock(void) { cpu_release(&lock); }
+void cpu_queues_lock(void) { cpu_acquire(&queues_lock); }
+void cpu_queues_unlock(void) { cpu_release(&queues_lock); }
 
 /* Other threads may have been anywhere in a queue when the process was forked, so no more of it is trusted than the
  * links from the head on and the count of what was submitted.  What pending operations held is given up: one may have

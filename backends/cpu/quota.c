@@ -12,7 +12,7 @@
 
 enum { PATH_BYTES = 1024 };
 
-static bool read_file(const char *folder, const char *name, char *text, size_t size) {
+static bool read_number_file(const char *folder, const char *name, char *text, size_t size) {
   char path[PATH_BYTES];
   if (snprintf(path, sizeof path, "%s/%s", folder, name) >= (int)sizeof path) return false;
   FILE *file = fopen(path, "re");
@@ -34,10 +34,11 @@ static uint32_t processors(const char *quota, const char *period) {
 static uint32_t limit_of(const char *folder, bool version_2) {
   char quota[64] = "", period[64] = "";
   if (!version_2) {
-    if (!read_file(folder, "cpu.cfs_quota_us", quota, sizeof quota)) return UINT32_MAX;
-    return read_file(folder, "cpu.cfs_period_us", period, sizeof period) ? processors(quota, period) : UINT32_MAX;
+    if (!read_number_file(folder, "cpu.cfs_quota_us", quota, sizeof quota)) return UINT32_MAX;
+    return read_number_file(folder, "cpu.cfs_period_us", period, sizeof period) ? processors(quota, period)
+                                                                                : UINT32_MAX;
   }
-  if (!read_file(folder, "cpu.max", quota, sizeof quota)) return UINT32_MAX;
+  if (!read_number_file(folder, "cpu.max", quota, sizeof quota)) return UINT32_MAX;
   const char *space = strchr(quota, ' ');
   return processors(quota, space != NULL ? space + 1 : "100000");
 }

@@ -11,7 +11,7 @@
 
 enum { LIMIT = 8 << 20, RESERVE = 16 << 10, FRAME = 128 };
 
-static bool contains(const char *text, size_t length, const char *word) {
+static bool text_contains(const char *text, size_t length, const char *word) {
   const char *const found = strstr(text, word);
   return found != NULL && found + strlen(word) <= text + length;
 }
@@ -32,7 +32,7 @@ bool cpu_stacks_read(const char *sizes, uint64_t *need, char *why, size_t why_si
                        name < 100 ? (int)name : 100, line);
         return false;
       }
-      if (contains(line, name, "rill_host_forms")) {
+      if (text_contains(line, name, "rill_host_forms")) {
         kernel = bytes > kernel ? bytes : kernel;
       } else {
         others += bytes;

@@ -2,28 +2,28 @@
 
 #include <pthread.h>
 
-static rill_status create(struct rill__stream *stream) {
+static rill_status cpu_stream_create(struct rill__stream *stream) {
   struct cpu_stream *part = rill__part(stream);
   /* Nothing here is ordered against a null stream, so `blocking` asks for nothing. */
   return cpu_queue_new(stream->base.device, (uint32_t)(stream->priority + 1), &part->queue);
 }
 
-static bool may_destroy(struct rill__stream *stream) {
+static bool cpu_stream_may_destroy(struct rill__stream *stream) {
   struct cpu_queue *queue = cpu_queue_of(stream);
   return cpu_queue_reached(queue, cpu_queue_submitted(queue));
 }
 
-static bool destroy(struct rill__stream *stream) {
+static bool cpu_stream_destroy(struct rill__stream *stream) {
   cpu_queue_release(cpu_queue_of(stream));
   return true;
 }
 
-static uintptr_t native(struct rill__stream *stream) {
+static uintptr_t cpu_stream_native(struct rill__stream *stream) {
   (void)stream;
   return 0;
 }
 
-static rill_status context(struct rill__stream *stream, uintptr_t *out) {
+static rill_status cpu_stream_context(struct rill__stream *stream, uintptr_t *out) {
   (void)stream;
   *out = 0;
   return RILL_OK;
@@ -36,19 +36,19 @@ rill_status cpu_wait_status(struct rill__device *device, bool reached, uint64_t 
   return RILL_OK;
 }
 
-static rill_status synchronize(struct rill__stream *stream, uint64_t ns) {
+static rill_status cpu_stream_synchronize(struct rill__stream *stream, uint64_t ns) {
   struct cpu_queue *queue = cpu_queue_of(stream);
   const bool reached = cpu_queue_wait(queue, cpu_queue_submitted(queue), ns, true);
   return cpu_wait_status(stream->base.device, reached, ns);
 }
 
-static rill_status is_complete(struct rill__stream *stream, bool *out) {
+static rill_status cpu_stream_is_complete(struct rill__stream *stream, bool *out) {
   struct cpu_queue *queue = cpu_queue_of(stream);
   *out = cpu_queue_reached(queue, cpu_queue_submitted(queue));
   return RILL_OK;
 }
 
-static rill_status is_capturing(struct rill__stream *stream, bool *out) {
+static rill_status cpu_stream_is_capturing(struct rill__stream *stream, bool *out) {
   (void)stream;
   *out = false;
   return RILL_OK;
@@ -86,15 +86,15 @@ static rill_status host_call(struct rill__stream *stream, rill_host_fn fn, void 
 }
 
 const struct rill__stream_table cpu_stream_table = {
-  .create = create,
-  .may_destroy = may_destroy,
-  .destroy = destroy,
-  .native = native,
-  .context = context,
+  .create = cpu_stream_create,
+  .may_destroy = cpu_stream_may_destroy,
+  .destroy = cpu_stream_destroy,
+  .native = cpu_stream_native,
+  .context = cpu_stream_context,
   .record = cpu_event_record,
   .wait = cpu_event_wait,
-  .synchronize = synchronize,
-  .is_complete = is_complete,
-  .is_capturing = is_capturing,
+  .synchronize = cpu_stream_synchronize,
+  .is_complete = cpu_stream_is_complete,
+  .is_capturing = cpu_stream_is_capturing,
   .host_call = host_call,
 };

@@ -56,7 +56,7 @@ static bool is_writable(const struct file *file, const ElfW(Sym) * symbol) {
 }
 
 /* An identifier that is not the compiler's, nor this library's own. */
-static bool is_name(const char *name) {
+static bool is_symbol(const char *name) {
   static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
   const bool reserved = name[0] == '_' && (name[1] == '_' || (name[1] >= 'A' && name[1] <= 'Z'));
   return name[0] != '\0' && !reserved && name[strspn(name, letters)] == '\0' &&
@@ -70,7 +70,7 @@ static const char *variable_at(const struct file *file, size_t i, ElfW(Sym) * sy
       symbol->st_shndx >= SHN_LORESERVE || symbol->st_name >= file->strings.sh_size)
     return NULL;
   const char *name = (const char *)file->data + file->strings.sh_offset + symbol->st_name;
-  return is_name(name) && is_writable(file, symbol) ? name : NULL;
+  return is_symbol(name) && is_writable(file, symbol) ? name : NULL;
 }
 
 bool cpu_variables_read(const void *data, size_t size, uintptr_t base, struct cpu_variables *out) {

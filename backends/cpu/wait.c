@@ -8,7 +8,7 @@ enum { SPIN_NS = 30000 };
  * Putting one in looks at the first alone.  Whoever takes the first out merges those below it in pairs, so a merge is
  * paid for by one that came: log n in the mean. */
 
-static void place(struct cpu_waiter *waiter, struct cpu_waiter **link) {
+static void place_waiter(struct cpu_waiter *waiter, struct cpu_waiter **link) {
   waiter->beside = *link;
   if (waiter->beside != NULL) waiter->beside->link = &waiter->beside;
   waiter->link = link;
@@ -18,7 +18,7 @@ static void place(struct cpu_waiter *waiter, struct cpu_waiter **link) {
 /* Puts the later one below the other, and gives that.  Neither is anywhere. */
 static struct cpu_waiter *merge(struct cpu_waiter *a, struct cpu_waiter *b) {
   struct cpu_waiter *const first = b->number < a->number ? b : a;
-  place(first == a ? b : a, &first->below);
+  place_waiter(first == a ? b : a, &first->below);
   return first;
 }
 
@@ -43,11 +43,11 @@ static void put_in(struct cpu_queue *queue, struct cpu_waiter *waiter) {
   struct cpu_waiter *const before = queue->waiters;
   waiter->below = NULL;
   queue->waiters = NULL;
-  place(before != NULL ? merge(before, waiter) : waiter, &queue->waiters);
+  place_waiter(before != NULL ? merge(before, waiter) : waiter, &queue->waiters);
   atomic_store(&queue->wake_at, queue->waiters->number);
 }
 
-static void take_out(struct cpu_queue *queue, struct cpu_waiter *waiter) {
+static void take_waiter_out(struct cpu_queue *queue, struct cpu_waiter *waiter) {
   *waiter->link = waiter->beside;
   if (waiter->beside != NULL) waiter->beside->link = waiter->link;
   waiter->link = NULL;
@@ -55,7 +55,7 @@ static void take_out(struct cpu_queue *queue, struct cpu_waiter *waiter) {
   if (rest != NULL && queue->waiters != NULL) rest = merge(rest, queue->waiters);
   if (rest != NULL) {
     queue->waiters = NULL;
-    place(rest, &queue->waiters);
+    place_waiter(rest, &queue->waiters);
   }
   atomic_store(&queue->wake_at, queue->waiters != NULL ? queue->waiters->number : UINT64_MAX);
 }
@@ -67,7 +67,7 @@ void cpu_queue_wake(struct cpu_queue *queue, uint64_t completed) {
   cpu_acquire(&queue->waiters_lock);
   while (queue->waiters != NULL && queue->waiters->number <= completed) {
     struct cpu_waiter *const waiter = queue->waiters;
-    take_out(queue, waiter);
+    take_waiter_out(queue, waiter);
     waiter->beside = NULL;
     *end = waiter;
     end = &waiter->beside;
@@ -95,7 +95,7 @@ static bool add_waiter(struct cpu_queue *queue, struct cpu_waiter *waiter) {
   put_in(queue, waiter);
   /* Whoever loses the device comes here afterwards, to wake all who wait. */
   const bool waits = atomic_load(&queue->completed) < waiter->number && !cpu_is_lost(queue->device);
-  if (!waits) take_out(queue, waiter);
+  if (!waits) take_waiter_out(queue, waiter);
   cpu_release(&queue->waiters_lock);
   return waits;
 }
@@ -129,7 +129,7 @@ bool cpu_queue_wait(struct cpu_queue *queue, uint64_t number, uint64_t ns, bool 
     if (forever || cpu_now() < until) continue;
     cpu_acquire(&queue->waiters_lock);
     const bool was_there = waiter.link != NULL;
-    if (was_there) take_out(queue, &waiter);
+    if (was_there) take_waiter_out(queue, &waiter);
     cpu_release(&queue->waiters_lock);
     if (was_there) break;
     /* It was taken out just now, and is being woken. */

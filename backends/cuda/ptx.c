@@ -10,7 +10,7 @@ struct text {
 
 static bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
-static bool is_name(char c) {
+static bool is_ptx_name(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '$' || c == '%';
 }
 
@@ -36,7 +36,7 @@ static size_t take_word(struct text *text, const char **word) {
   skip_space(text);
   *word = text->at;
   if (text->at < text->end && *text->at == '.') text->at++;
-  while (text->at < text->end && is_name(*text->at)) text->at++;
+  while (text->at < text->end && is_ptx_name(*text->at)) text->at++;
   return (size_t)(text->at - *word);
 }
 
@@ -52,7 +52,7 @@ static bool next_directive(struct text *text, const char **word, size_t *length)
     if (*text->at == '"') {
       text->at++;
       skip_to(text, "\"");
-    } else if (*text->at == '.' || is_name(*text->at)) {
+    } else if (*text->at == '.' || is_ptx_name(*text->at)) {
       *length = take_word(text, word);
       if ((*word)[0] == '.') return true;
     } else {

@@ -1,7 +1,7 @@
 #include "backends/gpu/gpu.h"
 
 /* The driver's state does not survive a fork, and its calls may hang in the child. */
-static void after_fork_in_child(void) {
+static void gpu_after_fork_in_child(void) {
   gpu_forked = true;
   for (uint32_t i = 0; i < gpu_device_count; i++) {
     if (gpu_devices[i] == NULL) continue;
@@ -27,5 +27,5 @@ const struct rill__backend gpu_backend = {
   .memory = &gpu_memory_table,
   .module = &gpu_module_table,
   .kernel = &gpu_kernel_table,
-  .after_fork_in_child = after_fork_in_child,
+  .after_fork_in_child = gpu_after_fork_in_child,
 };

@@ -58,8 +58,8 @@ static const char *const newer_options[] = { GPU_RTC_ATOMICS NULL };
 static _Atomic enum { NOT_TRIED, KNOWN, UNKNOWN } newer;
 enum { OWN_OPTIONS = 4 + sizeof newer_options / sizeof newer_options[0] };
 
-static rill_status run(gpu_rtc_program program, struct rill__device *device, const struct rill__compile *request,
-                       bool with_newer, int *code) {
+static rill_status run_rtc(gpu_rtc_program program, struct rill__device *device, const struct rill__compile *request,
+                           bool with_newer, int *code) {
   char target[128];
   const char **options = calloc(request->definition_count + OWN_OPTIONS, sizeof *options);
   RILL_REQUIRE(options != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for a compiler's options");
@@ -104,7 +104,7 @@ static const rill_compile_header c_headers[] = {
 enum { C_HEADERS = sizeof c_headers / sizeof c_headers[0] };
 
 /* The caller may bring one of the same name. */
-static bool is_given(const struct rill__compile *request, const char *name) {
+static bool is_rtc_header(const struct rill__compile *request, const char *name) {
   for (size_t i = request->dialect_header_count; i < request->header_count; i++) {
     if (strcmp(request->headers[i].name, name) == 0) return true;
   }
@@ -121,7 +121,7 @@ static const char **list_headers(const struct rill__compile *request, const char
   for (size_t i = 0; i < most; i++) {
     const bool own = i >= request->header_count;
     const rill_compile_header *header = own ? &c_headers[i - request->header_count] : &request->headers[i];
-    if (own && is_given(request, header->name)) continue;
+    if (own && is_rtc_header(request, header->name)) continue;
     texts[*count] = header->text[0] != '\0' ? header->text : "\n"; /* one of the compilers takes no empty text */
     (*names)[(*count)++] = header->name;
   }
@@ -150,15 +150,15 @@ static rill_status compile_once(struct rill__device *device, const struct rill__
   *code = (int)gpu_rtc.create(&program, texts->source, request->label, texts->count, (gpu_rtc_strings)texts->headers,
                               (gpu_rtc_strings)texts->names);
   if (*code != RTC_SUCCESS) return fail(*code, "taking the source");
-  rill_status status = run(program, device, request, with_newer, code);
+  rill_status status = run_rtc(program, device, request, with_newer, code);
   if (status == RILL_OK) result->log = read_log(program);
   if (status == RILL_OK && *code == RTC_SUCCESS) status = read_code(program, result);
   (void)gpu_rtc.destroy(&program);
   return status;
 }
 
-static rill_status compile(struct rill__device *device, const struct rill__compile *request, const struct texts *texts,
-                           struct rill__compiled *result) {
+static rill_status gpu_module_compile(struct rill__device *device, const struct rill__compile *request,
+                                      const struct texts *texts, struct rill__compiled *result) {
   int code = RTC_SUCCESS;
   const bool with_newer = atomic_load(&newer) != UNKNOWN;
   RILL_TRY(compile_once(device, request, texts, with_newer, &code, result));
@@ -181,7 +181,7 @@ rill_status gpu_compile(struct rill__device *device, const struct rill__compile 
                request->header_count);
   texts.source = named_source(request);
   const rill_status status = texts.source != NULL
-                                 ? compile(device, request, &texts, result)
+                                 ? gpu_module_compile(device, request, &texts, result)
                                  : rill__fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory for a copy of the source");
   free(texts.source);
   free(texts.headers);

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-static void copy_on_host(void *user, rill_status stream_status) {
+static void copy_rows_on_host(void *user, rill_status stream_status) {
   struct rill__copy_3d *copy = user;
   if (stream_status == RILL_OK) rill__copy_rows(copy, 0, copy->height * copy->depth);
   free(copy);
@@ -11,7 +11,7 @@ static void copy_on_host(void *user, rill_status stream_status) {
 
 /* Between pinned memory the host copies, in stream order; why stands at the copy of one dimension (memory.c).  False in
  * a capture. */
-static rill_status try_host_copy(struct rill__stream *stream, const struct rill__copy_3d *asked, bool *done) {
+static rill_status try_host_copy_of_rows(struct rill__stream *stream, const struct rill__copy_3d *asked, bool *done) {
   bool capturing = false;
   RILL_TRY(gpu_stream_table.is_capturing(stream, &capturing));
   *done = !capturing;
@@ -19,7 +19,7 @@ static rill_status try_host_copy(struct rill__stream *stream, const struct rill_
   struct rill__copy_3d *copy = malloc(sizeof *copy);
   RILL_REQUIRE(copy != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for a copy between pinned memory");
   *copy = *asked;
-  const rill_status status = gpu_host_call(stream, copy_on_host, copy);
+  const rill_status status = gpu_host_call(stream, copy_rows_on_host, copy);
   if (status != RILL_OK) free(copy);
   return status;
 }
@@ -85,7 +85,7 @@ rill_status gpu_copy_3d(struct rill__stream *stream, const struct rill__copy_3d 
   const struct rill__device *device = stream->base.device;
   if (RILL__UNLIKELY(copy->dst_kind == RILL_MEMORY_PINNED && copy->src_kind == RILL_MEMORY_PINNED)) {
     bool done = false;
-    RILL_TRY(try_host_copy(stream, copy, &done));
+    RILL_TRY(try_host_copy_of_rows(stream, copy, &done));
     if (done) return RILL_OK;
   }
   if (RILL__UNLIKELY(copy->src_kind == RILL_MEMORY_UNKNOWN && gpu_has_host_calls(gpu_stream_of(stream)))) {

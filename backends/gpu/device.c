@@ -27,7 +27,7 @@ static uint32_t fail_count(char *why, size_t size, const char *library, gpu_resu
   return 0;
 }
 
-static uint32_t count(char *why, size_t why_size) {
+static uint32_t gpu_count_devices(char *why, size_t why_size) {
   const char *library = gpu_load(why, why_size);
   if (library == NULL) return 0;
   int number = 0;
@@ -52,7 +52,7 @@ static uint32_t count(char *why, size_t why_size) {
 /* ---- what a device is ---- */
 
 /* 0 if the driver does not know. */
-static uint32_t attribute(gpu_device_handle device, gpu_attribute which) {
+static uint32_t device_attribute(gpu_device_handle device, gpu_attribute which) {
   int value = 0;
   if (GPU_CALL(device_attribute, (&value, which, device)) != GPU_SUCCESS || value < 0) return 0;
   return (uint32_t)value;
@@ -85,31 +85,31 @@ static void fill_place(rill_device_info *info, gpu_device_handle device) {
 }
 
 static void fill_limits(rill_device_info *info, gpu_device_handle device) {
-  info->compute_units = attribute(device, GPU_ATTRIBUTE_COMPUTE_UNITS);
-  info->warp_size = attribute(device, GPU_ATTRIBUTE_WARP_SIZE);
-  info->max_threads_per_block = attribute(device, GPU_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
-  info->max_block_dim[0] = attribute(device, GPU_ATTRIBUTE_MAX_BLOCK_DIM_X);
-  info->max_block_dim[1] = attribute(device, GPU_ATTRIBUTE_MAX_BLOCK_DIM_Y);
-  info->max_block_dim[2] = attribute(device, GPU_ATTRIBUTE_MAX_BLOCK_DIM_Z);
-  info->max_grid_dim[0] = attribute(device, GPU_ATTRIBUTE_MAX_GRID_DIM_X);
-  info->max_grid_dim[1] = attribute(device, GPU_ATTRIBUTE_MAX_GRID_DIM_Y);
-  info->max_grid_dim[2] = attribute(device, GPU_ATTRIBUTE_MAX_GRID_DIM_Z);
-  info->registers_per_block = attribute(device, GPU_ATTRIBUTE_REGISTERS_PER_BLOCK);
-  info->shared_per_block = attribute(device, GPU_ATTRIBUTE_SHARED_PER_BLOCK);
-  info->shared_per_block_optin = attribute(device, GPU_ATTRIBUTE_SHARED_PER_BLOCK_OPTIN);
+  info->compute_units = device_attribute(device, GPU_ATTRIBUTE_COMPUTE_UNITS);
+  info->warp_size = device_attribute(device, GPU_ATTRIBUTE_WARP_SIZE);
+  info->max_threads_per_block = device_attribute(device, GPU_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
+  info->max_block_dim[0] = device_attribute(device, GPU_ATTRIBUTE_MAX_BLOCK_DIM_X);
+  info->max_block_dim[1] = device_attribute(device, GPU_ATTRIBUTE_MAX_BLOCK_DIM_Y);
+  info->max_block_dim[2] = device_attribute(device, GPU_ATTRIBUTE_MAX_BLOCK_DIM_Z);
+  info->max_grid_dim[0] = device_attribute(device, GPU_ATTRIBUTE_MAX_GRID_DIM_X);
+  info->max_grid_dim[1] = device_attribute(device, GPU_ATTRIBUTE_MAX_GRID_DIM_Y);
+  info->max_grid_dim[2] = device_attribute(device, GPU_ATTRIBUTE_MAX_GRID_DIM_Z);
+  info->registers_per_block = device_attribute(device, GPU_ATTRIBUTE_REGISTERS_PER_BLOCK);
+  info->shared_per_block = device_attribute(device, GPU_ATTRIBUTE_SHARED_PER_BLOCK);
+  info->shared_per_block_optin = device_attribute(device, GPU_ATTRIBUTE_SHARED_PER_BLOCK_OPTIN);
   if (info->shared_per_block_optin < info->shared_per_block) info->shared_per_block_optin = info->shared_per_block;
-  info->max_threads_per_unit = attribute(device, GPU_ATTRIBUTE_THREADS_PER_UNIT);
-  info->registers_per_unit = attribute(device, GPU_ATTRIBUTE_REGISTERS_PER_UNIT);
-  info->shared_per_unit = attribute(device, GPU_ATTRIBUTE_SHARED_PER_UNIT);
+  info->max_threads_per_unit = device_attribute(device, GPU_ATTRIBUTE_THREADS_PER_UNIT);
+  info->registers_per_unit = device_attribute(device, GPU_ATTRIBUTE_REGISTERS_PER_UNIT);
+  info->shared_per_unit = device_attribute(device, GPU_ATTRIBUTE_SHARED_PER_UNIT);
 }
 
-static void clocks(struct rill__device *device, uint32_t *core, uint32_t *memory) {
+static void gpu_device_clocks(struct rill__device *device, uint32_t *core, uint32_t *memory) {
   if (gpu_forked) return;
-  *core = attribute(gpu_device_of(device)->native, GPU_ATTRIBUTE_CORE_CLOCK);
-  *memory = attribute(gpu_device_of(device)->native, GPU_ATTRIBUTE_MEMORY_CLOCK);
+  *core = device_attribute(gpu_device_of(device)->native, GPU_ATTRIBUTE_CORE_CLOCK);
+  *memory = device_attribute(gpu_device_of(device)->native, GPU_ATTRIBUTE_MEMORY_CLOCK);
 }
 
-static rill_status init(struct rill__device *device) {
+static rill_status gpu_device_init(struct rill__device *device) {
   struct gpu_device *part = gpu_device_of(device);
   rill_device_info *info = &device->info;
   size_t memory = 0;
@@ -122,7 +122,7 @@ static rill_status init(struct rill__device *device) {
   info->memory_total = memory;
   fill_place(info, part->native);
   fill_limits(info, part->native);
-  part->max_pitch = attribute(part->native, GPU_ATTRIBUTE_MAX_PITCH);
+  part->max_pitch = device_attribute(part->native, GPU_ATTRIBUTE_MAX_PITCH);
   device->max_threads_per_dim = GPU_MAX_THREADS_PER_DIM;
   device->max_access_window = gpu_vendor_access_window(part->native);
   info->driver_version = gpu_vendor_driver_version();
@@ -135,7 +135,7 @@ static rill_status init(struct rill__device *device) {
   return RILL_OK;
 }
 
-static rill_status activate(struct rill__device *device) {
+static rill_status gpu_device_activate(struct rill__device *device) {
   struct gpu_device *part = gpu_device_of(device);
   gpu_result result = gpu_vendor_open(part->native, &part->context);
   if (result != GPU_SUCCESS) {
@@ -176,7 +176,7 @@ static bool can(struct rill__device *device, uint32_t feature, const char **why)
     case RILL_FEATURE_PEER: return has_peers(part, why);
     case RILL_FEATURE_MANAGED:
       *why = "the driver says that the device has no managed memory";
-      return gpu_api.managed_alloc != NULL && attribute(part->native, GPU_ATTRIBUTE_MANAGED) != 0;
+      return gpu_api.managed_alloc != NULL && device_attribute(part->native, GPU_ATTRIBUTE_MANAGED) != 0;
     case RILL_FEATURE_POOL: return true; /* core's own */
     case RILL_FEATURE_IPC:
       *why = "the driver lacks functions to share memory between processes";
@@ -184,7 +184,7 @@ static bool can(struct rill__device *device, uint32_t feature, const char **why)
     case RILL_FEATURE_CLUSTER: return gpu_vendor_has_clusters(part->native, why);
     case RILL_FEATURE_COOPERATIVE:
       *why = "the driver says that the device has no cooperative launches";
-      return attribute(part->native, GPU_ATTRIBUTE_COOPERATIVE) != 0 && gpu_vendor_has_cooperative(why);
+      return device_attribute(part->native, GPU_ATTRIBUTE_COOPERATIVE) != 0 && gpu_vendor_has_cooperative(why);
     case RILL_FEATURE_GRAPH: *why = "the driver has no graphs"; return gpu_has_symbol(GPU_GRAPH_SYMBOL);
     case RILL_FEATURE_GRAPH_UPDATE:
       *why = "the driver cannot update graphs";
@@ -200,7 +200,7 @@ static bool can(struct rill__device *device, uint32_t feature, const char **why)
   }
 }
 
-static bool supports(struct rill__device *device, uint32_t feature, const char **why) {
+static bool gpu_device_supports(struct rill__device *device, uint32_t feature, const char **why) {
   *why = "GPUs cannot be used in the child of a fork";
   if (gpu_forked || !can(device, feature, why)) return false;
   *why = "";
@@ -229,14 +229,14 @@ static rill_status refuse_in_capture(struct rill__device *device) {
   return RILL_OK;
 }
 
-static rill_status synchronize(struct rill__device *device) {
+static rill_status gpu_device_synchronize(struct rill__device *device) {
   gpu_result result;
   RILL_TRY(refuse_in_capture(device));
   GPU_RUN_INSIDE(result, device, context_synchronize, ());
   return result == GPU_SUCCESS ? RILL_OK : GPU_FAIL(device, result, context_synchronize);
 }
 
-static rill_status get_memory(struct rill__device *device, uint64_t *free_bytes, uint64_t *total_bytes) {
+static rill_status gpu_device_get_memory(struct rill__device *device, uint64_t *free_bytes, uint64_t *total_bytes) {
   size_t free_size = 0, total_size = 0;
   gpu_result result;
   GPU_RUN_INSIDE(result, device, memory_info, (&free_size, &total_size));
@@ -259,13 +259,13 @@ static rill_status of_native_stream(uintptr_t native, uint32_t *ordinal) {
 }
 
 const struct rill__device_table gpu_device_table = {
-  .count = count,
-  .init = init,
-  .clocks = clocks,
-  .activate = activate,
-  .supports = supports,
-  .synchronize = synchronize,
-  .get_memory = get_memory,
+  .count = gpu_count_devices,
+  .init = gpu_device_init,
+  .clocks = gpu_device_clocks,
+  .activate = gpu_device_activate,
+  .supports = gpu_device_supports,
+  .synchronize = gpu_device_synchronize,
+  .get_memory = gpu_device_get_memory,
   .can_access_peer = gpu_can_access_peer,
   .set_peer = gpu_set_peer,
   .of_native_stream = of_native_stream,

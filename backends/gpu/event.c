@@ -1,6 +1,6 @@
 #include "backends/gpu/gpu.h"
 
-static rill_status create(struct rill__event *event) {
+static rill_status gpu_event_create(struct rill__event *event) {
   struct rill__device *device = event->base.device;
   const unsigned flags = (event->timing ? 0 : GPU_EVENT_FLAG_DISABLE_TIMING) |
                          (event->blocking_sync ? GPU_EVENT_FLAG_BLOCKING_SYNC : 0) |
@@ -15,20 +15,20 @@ static rill_status create(struct rill__event *event) {
   return result == GPU_SUCCESS ? RILL_OK : GPU_FAIL(device, result, event_create);
 }
 
-static rill_status import(struct rill__event *event) {
+static rill_status gpu_event_import(struct rill__event *event) {
   gpu_event_of(event)->native = (gpu_event_handle)event->native;
   return RILL_OK;
 }
 
 /* Waits made for the event stay good.  A refusal leaves nothing to do, as with streams. */
-static void destroy(struct rill__event *event) {
+static void gpu_event_destroy(struct rill__event *event) {
   if (!gpu_forked) (void)GPU_CALL(event_destroy, (gpu_event_of(event)->native));
 }
 
 /* Core asks nothing of an event before its next record, and that replaces whatever it marks. */
-static void recycle(struct rill__event *event) { (void)event; }
+static void gpu_event_recycle(struct rill__event *event) { (void)event; }
 
-static uintptr_t native(struct rill__event *event) { return (uintptr_t)gpu_event_of(event)->native; }
+static uintptr_t gpu_event_native(struct rill__event *event) { return (uintptr_t)gpu_event_of(event)->native; }
 
 /* An event last recorded in a capture, which may have ended, has no state of its own to ask for: one driver says
  * so during the capture, and calls the question invalid afterwards. */
@@ -80,7 +80,7 @@ static enum answer look(struct rill__event *event) {
 }
 
 /* GPU_SUCCESS if it is complete; `refused` instead of asking. */
-static gpu_result query(struct rill__event *event, bool *refused) {
+static gpu_result gpu_event_query(struct rill__event *event, bool *refused) {
   gpu_result result = GPU_SUCCESS;
   const int looking = GPU_EVENTS_LOOK_AT_STREAMS ? gpu_look_begin() : -1;
   const enum answer answer = GPU_EVENTS_LOOK_AT_STREAMS ? look(event) : ASK;
@@ -92,9 +92,9 @@ static gpu_result query(struct rill__event *event, bool *refused) {
   return result;
 }
 
-static rill_status is_ready(struct rill__event *event, bool *out) {
+static rill_status gpu_event_is_ready(struct rill__event *event, bool *out) {
   bool refused = false;
-  const gpu_result result = query(event, &refused);
+  const gpu_result result = gpu_event_query(event, &refused);
   if (RILL__UNLIKELY(refused)) return fail_captured(event);
   *out = result == GPU_SUCCESS;
   if (*out || result == GPU_NOT_READY) return RILL_OK;
@@ -105,14 +105,14 @@ static rill_status synchronize_for(struct rill__event *event, uint64_t ns) {
   bool refused = false;
   gpu_result result;
   struct gpu_patience patience = gpu_patience_begin(ns);
-  while ((result = query(event, &refused)) == GPU_NOT_READY) {
+  while ((result = gpu_event_query(event, &refused)) == GPU_NOT_READY) {
     if (!gpu_patience_again(&patience)) return gpu_fail_unfinished("event", ns);
   }
   if (refused) return fail_captured(event);
   return result == GPU_SUCCESS ? RILL_OK : fail_question(event, result, gpu_symbols.event_query);
 }
 
-static rill_status synchronize(struct rill__event *event, uint64_t ns) {
+static rill_status gpu_event_synchronize(struct rill__event *event, uint64_t ns) {
   gpu_result result = GPU_SUCCESS;
   if (ns != RILL__FOREVER) return synchronize_for(event, ns);
   const int looking = GPU_EVENTS_LOOK_AT_STREAMS ? gpu_look_begin() : -1;
@@ -129,7 +129,7 @@ static rill_status synchronize(struct rill__event *event, uint64_t ns) {
 
 /* Of its own events core knows whether they have timing and were recorded.  Of imported ones the driver does, and
  * has one code for both. */
-static rill_status elapsed(struct rill__event *start, struct rill__event *end, float *ms) {
+static rill_status gpu_event_elapsed(struct rill__event *start, struct rill__event *end, float *ms) {
   struct rill__device *device = start->base.device;
   gpu_result result;
   GPU_RUN(result, device, false, event_elapsed_time, (ms, gpu_event_of(start)->native, gpu_event_of(end)->native));
@@ -144,14 +144,14 @@ static rill_status elapsed(struct rill__event *start, struct rill__event *end, f
 }
 
 const struct rill__event_table gpu_event_table = {
-  .create = create,
-  .import = import,
-  .destroy = destroy,
-  .recycle = recycle,
-  .native = native,
-  .is_ready = is_ready,
-  .synchronize = synchronize,
-  .elapsed = elapsed,
+  .create = gpu_event_create,
+  .import = gpu_event_import,
+  .destroy = gpu_event_destroy,
+  .recycle = gpu_event_recycle,
+  .native = gpu_event_native,
+  .is_ready = gpu_event_is_ready,
+  .synchronize = gpu_event_synchronize,
+  .elapsed = gpu_event_elapsed,
   .ipc_export = gpu_ipc_export_event,
   .ipc_import = gpu_ipc_import_event,
 };

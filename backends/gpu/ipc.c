@@ -7,7 +7,7 @@ _Static_assert(sizeof(gpu_ipc_event) == sizeof(struct rill__ipc_native) &&
 
 /* The codes in which drivers say that there is nothing behind a handle, or that they cannot reach it; a driver has no
  * other ones for a handle that was made up. */
-static rill_status fail_open(struct rill__device *device, gpu_result result, const char *symbol) {
+static rill_status gpu_fail_open(struct rill__device *device, gpu_result result, const char *symbol) {
   enum { MAP_FAILED_ = 205, ALREADY_MAPPED = 208, FILE_NOT_FOUND = 301, OPERATING_SYSTEM = 304 };
   switch (result) {
     case GPU_INVALID_CONTEXT:
@@ -50,7 +50,7 @@ rill_status gpu_ipc_import_event(struct rill__event *event, const struct rill__i
   gpu_result result;
   memcpy(&handle, from, sizeof handle);
   GPU_RUN_INSIDE(result, device, ipc_open_event, (&gpu_event_of(event)->native, handle));
-  return result == GPU_SUCCESS ? RILL_OK : fail_open(device, result, gpu_symbols.ipc_open_event);
+  return result == GPU_SUCCESS ? RILL_OK : gpu_fail_open(device, result, gpu_symbols.ipc_open_event);
 }
 
 /* ---- memory ---- */
@@ -106,7 +106,7 @@ rill_status gpu_ipc_import_memory(struct rill__device *device, const struct rill
   gpu_pointer pointer = GPU_POINTER(NULL);
   memcpy(&handle, from, sizeof handle);
   const gpu_result result = open_memory(device, handle, &pointer);
-  if (result != GPU_SUCCESS) return fail_open(device, result, gpu_symbols.ipc_open_memory);
+  if (result != GPU_SUCCESS) return gpu_fail_open(device, result, gpu_symbols.ipc_open_memory);
   if (!is_mapped(device, pointer, size)) {
     (void)close_memory(device, pointer);
     return rill__fail(RILL_ERROR_INVALID_ARGUMENT, "the handle is forged: it says %zu bytes, and there are fewer",

@@ -1,7 +1,7 @@
 #include "backends/gpu/gpu.h"
 
 /* Inside a scope; 0 if the driver does not say. */
-static uint32_t attribute(gpu_function function, gpu_function_attribute which) {
+static uint32_t kernel_attribute(gpu_function function, gpu_function_attribute which) {
   int value = 0;
   if (GPU_CALL(function_attribute, (&value, which, function)) != GPU_SUCCESS || value < 0) return 0;
   return (uint32_t)value;
@@ -34,7 +34,7 @@ static gpu_result ask_for_args(struct rill__kernel *kernel) {
   return GPU_SUCCESS;
 }
 
-static rill_status find(struct rill__kernel *kernel) {
+static rill_status gpu_kernel_find(struct rill__kernel *kernel) {
   struct rill__device *device = kernel->base.device;
   struct gpu_kernel *part = gpu_kernel_of(kernel);
   struct gpu_scope scope;
@@ -42,11 +42,11 @@ static rill_status find(struct rill__kernel *kernel) {
   if (result != GPU_SUCCESS) return gpu_fail(device, result, GPU_ENTER_TEXT);
   result = GPU_CALL(module_function, (&part->native, gpu_module_of(kernel->module)->native, kernel->source->name));
   if (result == GPU_SUCCESS) {
-    kernel->max_threads = attribute(part->native, GPU_FUNCTION_MAX_THREADS);
-    kernel->static_shared = attribute(part->native, GPU_FUNCTION_SHARED);
-    kernel->registers = attribute(part->native, GPU_FUNCTION_REGISTERS);
-    kernel->local_bytes = attribute(part->native, GPU_FUNCTION_LOCAL);
-    kernel->constant_bytes = attribute(part->native, GPU_FUNCTION_CONSTANT);
+    kernel->max_threads = kernel_attribute(part->native, GPU_FUNCTION_MAX_THREADS);
+    kernel->static_shared = kernel_attribute(part->native, GPU_FUNCTION_SHARED);
+    kernel->registers = kernel_attribute(part->native, GPU_FUNCTION_REGISTERS);
+    kernel->local_bytes = kernel_attribute(part->native, GPU_FUNCTION_LOCAL);
+    kernel->constant_bytes = kernel_attribute(part->native, GPU_FUNCTION_CONSTANT);
     read_required_cluster(kernel);
   }
   const bool found = result == GPU_SUCCESS;
@@ -124,7 +124,7 @@ static rill_status launch_extended(struct rill__stream *stream, const struct ril
   return result == GPU_SUCCESS ? RILL_OK : gpu_fail(device, result, symbol);
 }
 
-static rill_status launch(struct rill__stream *stream, const struct rill__launch *shape) {
+static rill_status gpu_kernel_launch(struct rill__stream *stream, const struct rill__launch *shape) {
   const struct gpu_stream *part = gpu_stream_of(stream);
   struct rill__device *device = stream->base.device;
   gpu_result result;
@@ -135,7 +135,7 @@ static rill_status launch(struct rill__stream *stream, const struct rill__launch
   return RILL__LIKELY(result == GPU_SUCCESS) ? RILL_OK : GPU_FAIL(device, result, launch);
 }
 
-static rill_status preload(struct rill__kernel *kernel) {
+static rill_status gpu_kernel_preload(struct rill__kernel *kernel) {
   struct rill__device *device = kernel->base.device;
   struct gpu_scope scope;
   gpu_result result = gpu_enter(device, &scope);
@@ -147,13 +147,14 @@ static rill_status preload(struct rill__kernel *kernel) {
 
 /* ---- what a launch can have and a kernel can use ---- */
 
-static bool has_attribute(struct rill__device *device, uint32_t kind, const char **why) {
+static bool gpu_kernel_has_attribute(struct rill__device *device, uint32_t kind, const char **why) {
   *why = "";
   if (kind == RILL_ATTR_COOPERATIVE) return gpu_device_table.supports(device, RILL_FEATURE_COOPERATIVE, why);
   return gpu_vendor_has_attribute(gpu_device_of(device)->native, kind, why);
 }
 
-static rill_status occupancy(struct rill__kernel *kernel, uint32_t threads, uint64_t shared, uint32_t *blocks) {
+static rill_status gpu_kernel_occupancy(struct rill__kernel *kernel, uint32_t threads, uint64_t shared,
+                                        uint32_t *blocks) {
   gpu_result result;
   int value = 0;
   GPU_RUN_INSIDE(result, kernel->base.device, occupancy,
@@ -163,8 +164,8 @@ static rill_status occupancy(struct rill__kernel *kernel, uint32_t threads, uint
   return RILL_OK;
 }
 
-static rill_status suggest_block(struct rill__kernel *kernel, uint64_t shared, uint32_t limit, uint32_t *threads,
-                                 uint32_t *blocks) {
+static rill_status gpu_kernel_suggest_block(struct rill__kernel *kernel, uint64_t shared, uint32_t limit,
+                                            uint32_t *threads, uint32_t *blocks) {
   struct rill__device *device = kernel->base.device;
   struct gpu_scope scope;
   int size = 0, count = 0;
@@ -205,17 +206,17 @@ static rill_status active_clusters(struct rill__kernel *kernel, const struct ril
   return RILL_OK;
 }
 
-static uintptr_t native(struct rill__kernel *kernel) { return (uintptr_t)gpu_kernel_of(kernel)->native; }
+static uintptr_t gpu_kernel_native(struct rill__kernel *kernel) { return (uintptr_t)gpu_kernel_of(kernel)->native; }
 
 const struct rill__kernel_table gpu_kernel_table = {
-  .find = find,
-  .preload = preload,
+  .find = gpu_kernel_find,
+  .preload = gpu_kernel_preload,
   .allow_shared = allow_shared,
-  .launch = launch,
-  .has_attribute = has_attribute,
-  .occupancy = occupancy,
-  .suggest_block = suggest_block,
+  .launch = gpu_kernel_launch,
+  .has_attribute = gpu_kernel_has_attribute,
+  .occupancy = gpu_kernel_occupancy,
+  .suggest_block = gpu_kernel_suggest_block,
   .cluster_limit = cluster_limit,
   .active_clusters = active_clusters,
-  .native = native,
+  .native = gpu_kernel_native,
 };

@@ -46,7 +46,7 @@ rill_status gpu_wait_for_all(void) {
 }
 
 /* Device memory is only given back once the device is idle: both vendors' functions wait for that themselves. */
-static rill_status release(struct rill__device *device, void *p, uint32_t kind) {
+static rill_status gpu_memory_free(struct rill__device *device, void *p, uint32_t kind) {
   if (gpu_forked) return rill__fail_lost(device);
   gpu_result result;
   if (kind == RILL_MEMORY_PINNED) {
@@ -61,7 +61,7 @@ static rill_status release(struct rill__device *device, void *p, uint32_t kind) 
 
 /* ---- memory of others ---- */
 
-static rill_status host_register(struct rill__device *device, void *p, size_t size) {
+static rill_status gpu_memory_host_register(struct rill__device *device, void *p, size_t size) {
   gpu_result result;
   RILL_REQUIRE(gpu_api.host_register != NULL && gpu_api.host_unregister != NULL, RILL_ERROR_UNSUPPORTED,
                "the driver of %s does not have %s", device->name, gpu_symbols.host_register);
@@ -69,7 +69,7 @@ static rill_status host_register(struct rill__device *device, void *p, size_t si
   return result == GPU_SUCCESS ? RILL_OK : GPU_FAIL(device, result, host_register);
 }
 
-static rill_status host_unregister(struct rill__device *device, void *p) {
+static rill_status gpu_memory_host_unregister(struct rill__device *device, void *p) {
   if (gpu_forked) return rill__fail_lost(device);
   gpu_result result;
   RILL_TRY(gpu_wait_for_all());
@@ -105,7 +105,7 @@ static rill_status may_prefetch(struct rill__device *device) {
   return need_concurrent(device, gpu_symbols.prefetch, gpu_api.prefetch != NULL);
 }
 
-static rill_status prefetch(struct rill__stream *stream, const void *p, size_t size) {
+static rill_status gpu_memory_prefetch(struct rill__stream *stream, const void *p, size_t size) {
   const struct gpu_stream *part = gpu_stream_of(stream);
   struct rill__device *device = stream->base.device;
   gpu_result result;
@@ -115,8 +115,8 @@ static rill_status prefetch(struct rill__stream *stream, const void *p, size_t s
   return result == GPU_SUCCESS ? RILL_OK : GPU_FAIL(device, result, prefetch);
 }
 
-static rill_status advise(struct rill__device *device, const void *p, size_t size, struct rill__device *at,
-                          uint32_t advice) {
+static rill_status gpu_memory_advise(struct rill__device *device, const void *p, size_t size, struct rill__device *at,
+                                     uint32_t advice) {
   gpu_result result;
   RILL_TRY(need_concurrent(at != NULL ? at : device, gpu_symbols.advise, gpu_api.advise != NULL));
   GPU_RUN_INSIDE(
@@ -154,8 +154,8 @@ static rill_status try_host_copy(struct rill__stream *stream, void *dst, const v
   return status;
 }
 
-static rill_status copy(struct rill__stream *stream, void *dst, uint32_t dst_kind, const void *src, uint32_t src_kind,
-                        size_t n) {
+static rill_status gpu_memory_copy(struct rill__stream *stream, void *dst, uint32_t dst_kind, const void *src,
+                                   uint32_t src_kind, size_t n) {
   const struct gpu_stream *part = gpu_stream_of(stream);
   struct rill__device *device = stream->base.device;
   if (RILL__UNLIKELY(dst_kind == RILL_MEMORY_PINNED && src_kind == RILL_MEMORY_PINNED)) {
@@ -183,14 +183,14 @@ static rill_status copy(struct rill__stream *stream, void *dst, uint32_t dst_kin
 
 const struct rill__memory_table gpu_memory_table = {
   .alloc = alloc,
-  .free = release,
-  .host_register = host_register,
-  .host_unregister = host_unregister,
-  .copy = copy,
+  .free = gpu_memory_free,
+  .host_register = gpu_memory_host_register,
+  .host_unregister = gpu_memory_host_unregister,
+  .copy = gpu_memory_copy,
   .copy_3d = gpu_copy_3d,
-  .prefetch = prefetch,
+  .prefetch = gpu_memory_prefetch,
   .may_prefetch = may_prefetch,
-  .advise = advise,
+  .advise = gpu_memory_advise,
   .fill = gpu_fill,
   .fill_2d = gpu_fill_2d,
   .is_known = is_known,

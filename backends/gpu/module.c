@@ -2,12 +2,12 @@
 
 #include <stdlib.h>
 
-static uint32_t fit(struct rill__device *device, const rill_bundle_image *image) {
+static uint32_t gpu_module_fit(struct rill__device *device, const rill_bundle_image *image) {
   if (strcmp(image->backend, GPU_BACKEND_NAME) != 0) return 0;
   return gpu_vendor_fit(&gpu_device_of(device)->target, image->target);
 }
 
-static void needs(struct rill__device *device, char *text, size_t size) {
+static void gpu_module_needs(struct rill__device *device, char *text, size_t size) {
   gpu_vendor_needs(&gpu_device_of(device)->target, text, size);
 }
 
@@ -27,7 +27,7 @@ static rill_status load_from(struct rill__module *module, const rill_bundle_imag
                            gpu_symbols.module_load, image->target, image->size, log[0] != '\0' ? ": " : "", log);
 }
 
-static rill_status load(struct rill__module *module, const rill_bundle_image *image) {
+static rill_status gpu_module_load(struct rill__module *module, const rill_bundle_image *image) {
   struct gpu_module *part = gpu_module_of(module);
   if (!GPU_MODULES_KEEP_IMAGES) return load_from(module, image, image->data);
   part->image = malloc(image->size);
@@ -40,7 +40,7 @@ static rill_status load(struct rill__module *module, const rill_bundle_image *im
 }
 
 /* A refusal leaves nothing to do: the driver has shut down at exit, or the device is lost. */
-static void unload(struct rill__module *module) {
+static void gpu_module_unload(struct rill__module *module) {
   struct rill__device *device = module->base.device;
   const bool lost = atomic_load_explicit(&device->lost, memory_order_acquire) != RILL_OK;
   gpu_result result = GPU_SUCCESS;
@@ -51,7 +51,7 @@ static void unload(struct rill__module *module) {
   free(gpu_module_of(module)->image); /* no call that could read it comes after this one */
 }
 
-static rill_status global(struct rill__module *module, const char *symbol, void **p, size_t *size) {
+static rill_status gpu_module_global(struct rill__module *module, const char *symbol, void **p, size_t *size) {
   gpu_result result;
   gpu_pointer address = 0;
   GPU_RUN_INSIDE(result, module->base.device, module_global, (&address, size, gpu_module_of(module)->native, symbol));
@@ -61,19 +61,19 @@ static rill_status global(struct rill__module *module, const char *symbol, void 
   return result == GPU_SUCCESS || none ? RILL_OK : GPU_FAIL(module->base.device, result, module_global);
 }
 
-static uintptr_t native(struct rill__module *module) { return (uintptr_t)gpu_module_of(module)->native; }
+static uintptr_t gpu_module_native(struct rill__module *module) { return (uintptr_t)gpu_module_of(module)->native; }
 
 const struct rill__module_table gpu_module_table = {
-  .fit = fit,
-  .needs = needs,
-  .load = load,
-  .unload = unload,
+  .fit = gpu_module_fit,
+  .needs = gpu_module_needs,
+  .load = gpu_module_load,
+  .unload = gpu_module_unload,
   .takes = GPU_TAKES,
   .recognize = gpu_recognize,
   .read_parts = gpu_read_parts,
   .read_kernels = gpu_read_kernels,
-  .global = global,
-  .native = native,
+  .global = gpu_module_global,
+  .native = gpu_module_native,
 #if GPU_HAS_RTC
   .compiler = gpu_compiler,
   .compile = gpu_compile,

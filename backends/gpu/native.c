@@ -25,7 +25,7 @@ enum { CHUNK = 256, CHUNKS = 1 << (GPU_INDEX_BITS - 8), POOL_MAX = 64 };
 static _Atomic(struct gpu_native *) chunks[CHUNKS];
 static uint32_t used;
 static struct gpu_native *unused; /* linked by next */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t natives_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static _Atomic uint32_t turn;
 static _Atomic uint32_t looking[2]; /* by the turn, even or odd */
@@ -48,14 +48,14 @@ static struct gpu_native *make_more(void) {
 }
 
 struct gpu_native *gpu_native_new(gpu_stream_handle handle) {
-  (void)pthread_mutex_lock(&lock);
+  (void)pthread_mutex_lock(&natives_lock);
   struct gpu_native *native = unused;
   if (native != NULL) {
     unused = native->next;
   } else {
     native = make_more();
   }
-  (void)pthread_mutex_unlock(&lock);
+  (void)pthread_mutex_unlock(&natives_lock);
   if (native == NULL) return NULL;
   native->handle = handle;
   atomic_store(&native->first, atomic_fetch_add(&native->generation, 1) + 1);
@@ -63,22 +63,22 @@ struct gpu_native *gpu_native_new(gpu_stream_handle handle) {
 }
 
 void gpu_native_forget(struct gpu_native *native) {
-  (void)pthread_mutex_lock(&lock);
+  (void)pthread_mutex_lock(&natives_lock);
   native->next = unused;
   unused = native;
-  (void)pthread_mutex_unlock(&lock);
+  (void)pthread_mutex_unlock(&natives_lock);
 }
 
 /* ---- the pool ---- */
 
 /* NULL: streams of this priority are not kept. */
-static struct gpu_native_pool *pool_of(struct rill__device *device, int32_t priority, bool blocking) {
+static struct gpu_native_pool *natives_of(struct rill__device *device, int32_t priority, bool blocking) {
   const int32_t level = device->info.priority_least - priority;
   if (level < 0 || level >= GPU_POOL_LEVELS) return NULL;
   return &gpu_device_of(device)->pools[blocking][level];
 }
 
-static struct gpu_native *take(struct rill__device *device, struct gpu_native_pool *pool) {
+static struct gpu_native *take_native(struct rill__device *device, struct gpu_native_pool *pool) {
   struct gpu_device *part = gpu_device_of(device);
   (void)pthread_mutex_lock(&part->pools_lock);
   struct gpu_native *native = pool->first;
@@ -90,7 +90,7 @@ static struct gpu_native *take(struct rill__device *device, struct gpu_native_po
   return native;
 }
 
-static bool give(struct rill__device *device, struct gpu_native_pool *pool, struct gpu_native *native) {
+static bool give_native(struct rill__device *device, struct gpu_native_pool *pool, struct gpu_native *native) {
   struct gpu_device *part = gpu_device_of(device);
   (void)pthread_mutex_lock(&part->pools_lock);
   const bool room = pool->count < POOL_MAX;
@@ -104,10 +104,10 @@ static bool give(struct rill__device *device, struct gpu_native_pool *pool, stru
 }
 
 rill_status gpu_native_create(struct rill__device *device, int32_t priority, bool blocking, struct gpu_native **out) {
-  struct gpu_native_pool *pool = pool_of(device, priority, blocking);
+  struct gpu_native_pool *pool = natives_of(device, priority, blocking);
   const unsigned flags = blocking ? 0 : GPU_STREAM_FLAG_NON_BLOCKING;
   gpu_result result;
-  *out = pool == NULL ? NULL : take(device, pool);
+  *out = pool == NULL ? NULL : take_native(device, pool);
   if (*out != NULL) return RILL_OK;
   struct gpu_native *native = gpu_native_new((gpu_stream_handle)NULL);
   RILL_REQUIRE(native != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for a stream");
@@ -124,20 +124,20 @@ rill_status gpu_native_create(struct rill__device *device, int32_t priority, boo
 static bool nobody_looks(const struct gpu_native *native) {
   if (!GPU_EVENTS_LOOK_AT_STREAMS) return true;
   if (rill__oldest_epoch() <= native->ended_at) return false;
-  (void)pthread_mutex_lock(&lock);
+  (void)pthread_mutex_lock(&natives_lock);
   for (int i = 0; i < 2 && atomic_load(&looking[(atomic_load(&turn) + 1) % 2]) == 0; i++) atomic_fetch_add(&turn, 1);
   const bool nobody = atomic_load(&turn) - native->ended_turn >= 2;
-  (void)pthread_mutex_unlock(&lock);
+  (void)pthread_mutex_unlock(&natives_lock);
   return nobody;
 }
 
 bool gpu_native_end(struct rill__stream *stream, struct gpu_native *native, bool reuse) {
   struct rill__device *device = stream->base.device;
-  struct gpu_native_pool *pool = pool_of(device, stream->priority, stream->blocking);
+  struct gpu_native_pool *pool = natives_of(device, stream->priority, stream->blocking);
   const bool lost = atomic_load_explicit(&device->lost, memory_order_acquire) != RILL_OK;
   if (native->ended_at == 0) {
     (void)atomic_fetch_add(&native->generation, 1);
-    if (reuse && !lost && pool != NULL && give(device, pool, native)) return true;
+    if (reuse && !lost && pool != NULL && give_native(device, pool, native)) return true;
     atomic_store(&native->first, UINT64_MAX);
     native->ended_turn = atomic_load(&turn);
     native->ended_at = atomic_fetch_add(&rill__epoch, 1);

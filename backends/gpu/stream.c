@@ -15,7 +15,7 @@ static void set_scopes(struct gpu_stream *part, bool special) {
   part->work_inside = special || (GPU_WORK_NEEDS_CURRENT && gpu_device_count > 1);
 }
 
-static rill_status create(struct rill__stream *stream) {
+static rill_status gpu_stream_create(struct rill__stream *stream) {
   struct gpu_stream *part = gpu_stream_of(stream);
   (void)pthread_mutex_init(&part->whole, NULL);
   RILL_TRY(gpu_native_create(stream->base.device, stream->priority, stream->blocking, &part->own));
@@ -52,7 +52,7 @@ static rill_status check_owner(struct rill__stream *stream, gpu_stream_handle na
   return RILL_OK;
 }
 
-static rill_status import(struct rill__stream *stream) {
+static rill_status gpu_stream_import(struct rill__stream *stream) {
   (void)pthread_mutex_init(&gpu_stream_of(stream)->whole, NULL);
   if (stream->native <= 2) return import_special(stream);
   struct rill__device *device = stream->base.device;
@@ -90,7 +90,7 @@ bool gpu_is_captured(struct rill__stream *stream) {
 
 /* Ends with its work, not before: one vendor would wait for it there.  A stream in a capture is not asked: that would
  * break the capture. */
-static bool may_destroy(struct rill__stream *stream) {
+static bool gpu_stream_may_destroy(struct rill__stream *stream) {
   struct gpu_stream *part = gpu_stream_of(stream);
   if (gpu_forked || part->own == NULL || !stream->owned) return true;
   if (atomic_load_explicit(&stream->base.device->lost, memory_order_acquire) != RILL_OK) return true;
@@ -100,7 +100,7 @@ static bool may_destroy(struct rill__stream *stream) {
   return result != GPU_NOT_READY && result != GPU_CAPTURE_UNSUPPORTED; /* the latter: see ask_by_event */
 }
 
-static bool destroy(struct rill__stream *stream) {
+static bool gpu_stream_destroy(struct rill__stream *stream) {
   const struct gpu_stream *part = gpu_stream_of(stream);
   if (gpu_forked || part->own == NULL) return true;
   if (!stream->owned) {
@@ -113,11 +113,11 @@ static bool destroy(struct rill__stream *stream) {
 
 /* ---- what a stream tells ---- */
 
-static uintptr_t native(struct rill__stream *stream) {
+static uintptr_t gpu_stream_native(struct rill__stream *stream) {
   return stream->imported ? stream->native : (uintptr_t)gpu_stream_of(stream)->native;
 }
 
-static rill_status context(struct rill__stream *stream, uintptr_t *out) {
+static rill_status gpu_stream_context(struct rill__stream *stream, uintptr_t *out) {
   *out = GPU_CONTEXT_VALUE(gpu_device_of(stream->base.device)->context);
   return RILL_OK;
 }
@@ -147,7 +147,7 @@ static rill_status validate(struct rill__stream *stream, bool *same) {
   return gone && status != RILL_ERROR_DEVICE_LOST ? RILL_OK : status;
 }
 
-static rill_status is_capturing(struct rill__stream *stream, bool *out) {
+static rill_status gpu_stream_is_capturing(struct rill__stream *stream, bool *out) {
   const struct gpu_stream *part = gpu_stream_of(stream);
   struct rill__device *device = stream->base.device;
   gpu_capture_status status = GPU_CAPTURE_NONE;
@@ -166,7 +166,7 @@ static rill_status is_capturing(struct rill__stream *stream, bool *out) {
 static rill_status refuse_captured(struct rill__stream *stream) {
   bool capturing = false;
   if (RILL__LIKELY(!atomic_load_explicit(&stream->foreign, memory_order_relaxed))) return RILL_OK;
-  RILL_TRY(is_capturing(stream, &capturing));
+  RILL_TRY(gpu_stream_is_capturing(stream, &capturing));
   RILL_REQUIRE(!capturing, RILL_ERROR_CAPTURE_ACTIVE,
                "%s is capturing: a question about its work, or waiting for it, would break the capture" RILL_HINT
                "end the capture first",
@@ -174,7 +174,7 @@ static rill_status refuse_captured(struct rill__stream *stream) {
   return RILL_OK;
 }
 
-static gpu_result query(struct rill__stream *stream) {
+static gpu_result gpu_stream_query(struct rill__stream *stream) {
   const struct gpu_stream *part = gpu_stream_of(stream);
   gpu_result result;
   GPU_RUN(result, stream->base.device, part->inside, stream_query, (part->native));
@@ -206,10 +206,10 @@ static gpu_result ask_by_event(struct rill__stream *stream, struct gpu_patience 
   return result;
 }
 
-static rill_status is_complete(struct rill__stream *stream, bool *out) {
+static rill_status gpu_stream_is_complete(struct rill__stream *stream, bool *out) {
   enum { LONGEST = 100000 }; /* ns: until an event of an idle stream is complete, as a rule */
   RILL_TRY(refuse_captured(stream));
-  gpu_result result = query(stream);
+  gpu_result result = gpu_stream_query(stream);
   if (is_refused_anyway(result)) {
     struct gpu_patience patience = gpu_patience_begin(LONGEST);
     result = ask_by_event(stream, &patience);
@@ -224,7 +224,7 @@ static rill_status is_complete(struct rill__stream *stream, bool *out) {
 /* The vendors take the external flags inside captures only; outside, rill's has no effect. */
 static rill_status external_applies(struct rill__stream *stream, uint32_t flags, bool *out) {
   *out = false;
-  return (flags & RILL_EVENT_EXTERNAL) == 0 ? RILL_OK : is_capturing(stream, out);
+  return (flags & RILL_EVENT_EXTERNAL) == 0 ? RILL_OK : gpu_stream_is_capturing(stream, out);
 }
 
 static gpu_result record_external(struct rill__stream *stream, struct rill__event *event) {
@@ -308,7 +308,7 @@ static rill_status wait(struct rill__stream *stream, struct rill__event *event, 
 
 /* ---- the host ---- */
 
-static rill_status synchronize(struct rill__stream *stream, uint64_t ns) {
+static rill_status gpu_stream_synchronize(struct rill__stream *stream, uint64_t ns) {
   const struct gpu_stream *part = gpu_stream_of(stream);
   struct rill__device *device = stream->base.device;
   gpu_result result;
@@ -321,7 +321,7 @@ static rill_status synchronize(struct rill__stream *stream, uint64_t ns) {
   }
   struct gpu_patience patience = gpu_patience_begin(ns);
   do {
-    result = query(stream);
+    result = gpu_stream_query(stream);
     if (is_refused_anyway(result)) result = ask_by_event(stream, &patience);
     if (result == GPU_SUCCESS) return RILL_OK;
     if (result != GPU_NOT_READY) return GPU_FAIL(device, result, stream_query);
@@ -333,30 +333,30 @@ rill_status gpu_wait_for_host_calls(struct rill__stream *stream, const void *src
   struct gpu_stream *part = gpu_stream_of(stream);
   const uint32_t calls = atomic_load_explicit(&part->host_calls, memory_order_relaxed);
   bool capturing = false, known = false, complete = false;
-  RILL_TRY(is_capturing(stream, &capturing));
+  RILL_TRY(gpu_stream_is_capturing(stream, &capturing));
   if (capturing) return RILL_OK; /* the source is read when the graph runs */
   RILL_TRY(gpu_memory_table.is_known(stream->base.device, src, &known));
   if (known) return RILL_OK; /* page-locked by others: read in stream order */
-  RILL_TRY(is_complete(stream, &complete));
+  RILL_TRY(gpu_stream_is_complete(stream, &complete));
   if (!complete && rill__in_host_call) return rill__fail_in_host_call();
-  if (!complete) RILL_TRY(synchronize(stream, RILL__FOREVER));
+  if (!complete) RILL_TRY(gpu_stream_synchronize(stream, RILL__FOREVER));
   atomic_store_explicit(&part->host_calls_done, calls, memory_order_relaxed);
   return RILL_OK;
 }
 
 const struct rill__stream_table gpu_stream_table = {
-  .create = create,
-  .import = import,
-  .may_destroy = may_destroy,
-  .destroy = destroy,
-  .native = native,
-  .context = context,
+  .create = gpu_stream_create,
+  .import = gpu_stream_import,
+  .may_destroy = gpu_stream_may_destroy,
+  .destroy = gpu_stream_destroy,
+  .native = gpu_stream_native,
+  .context = gpu_stream_context,
   .id = id,
   .validate = validate,
   .record = record,
   .wait = wait,
-  .synchronize = synchronize,
-  .is_complete = is_complete,
-  .is_capturing = is_capturing,
+  .synchronize = gpu_stream_synchronize,
+  .is_complete = gpu_stream_is_complete,
+  .is_capturing = gpu_stream_is_capturing,
   .host_call = gpu_host_call,
 };

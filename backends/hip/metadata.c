@@ -45,7 +45,7 @@ static bool take_elements(struct reader *r, size_t width, enum kind kind, struct
 }
 
 /* One value; of a list or map its beginning only, and the elements are the next values.  NOTHING is nil. */
-static bool take(struct reader *r, struct value *out) {
+static bool take_value(struct reader *r, struct value *out) {
   uint64_t head;
   *out = (struct value){ .kind = OTHER };
   if (!take_number(r, 1, &head)) return false;
@@ -96,7 +96,7 @@ static bool take(struct reader *r, struct value *out) {
 static bool skip(struct reader *r) {
   for (uint64_t left = 1; left > 0; left--) {
     struct value value;
-    if (!take(r, &value)) return false;
+    if (!take_value(r, &value)) return false;
     if (value.kind == LIST) left += value.number;
     if (value.kind == MAP) left += 2 * value.number;
   }
@@ -108,13 +108,13 @@ static bool is_text(const struct value *value, const char *text) {
 }
 
 /* Finds a key in the map that begins at `map`: the reader of its value.  false if it is not there. */
-static bool find(struct reader map, const char *name, struct reader *out) {
+static bool find_in_map(struct reader map, const char *name, struct reader *out) {
   struct value value;
-  if (!take(&map, &value) || value.kind != MAP) return false;
+  if (!take_value(&map, &value) || value.kind != MAP) return false;
   for (uint64_t i = value.number; i > 0; i--) {
     struct value key;
     struct reader at = map;
-    if (take(&at, &key) && is_text(&key, name)) {
+    if (take_value(&at, &key) && is_text(&key, name)) {
       *out = at;
       return true;
     }
@@ -127,7 +127,7 @@ static bool find(struct reader map, const char *name, struct reader *out) {
 static struct value get(struct reader map, const char *name) {
   struct value value = { .kind = NOTHING };
   struct reader at;
-  if (find(map, name, &at) && !take(&at, &value)) value.kind = NOTHING;
+  if (find_in_map(map, name, &at) && !take_value(&at, &value)) value.kind = NOTHING;
   return value;
 }
 
@@ -139,7 +139,7 @@ static uint64_t get_number(struct reader map, const char *name, uint64_t most) {
 /* Enters the list of a key; its number of elements. */
 static uint64_t enter_list(struct reader map, const char *name, struct reader *out) {
   struct value value;
-  if (!find(map, name, out) || !take(out, &value) || value.kind != LIST) return 0;
+  if (!find_in_map(map, name, out) || !take_value(out, &value) || value.kind != LIST) return 0;
   return value.number;
 }
 
@@ -151,7 +151,7 @@ static bool is_hidden(const struct value *kind) {
   return kind->kind == TEXT && kind->length >= sizeof hidden - 1 && memcmp(kind->text, hidden, sizeof hidden - 1) == 0;
 }
 
-static const char *read_args(struct reader kernel, struct rill__image *out) {
+static const char *read_metadata_args(struct reader kernel, struct rill__image *out) {
   struct reader at;
   for (uint64_t left = enter_list(kernel, ".args", &at); left > 0; left--) {
     const struct value kind = get(at, ".value_kind"), size = get(at, ".size"), name = get(at, ".name");
@@ -183,13 +183,13 @@ static const char *read_kernel(struct reader kernel, struct rill__image *out) {
   if (enter_list(kernel, ".reqd_workgroup_size", &at) == 3) {
     for (int i = 0; i < 3; i++) {
       struct value size;
-      if (!take(&at, &size) || size.kind != NUMBER || size.number == 0 || size.number > UINT32_MAX) {
+      if (!take_value(&at, &size) || size.kind != NUMBER || size.number == 0 || size.number > UINT32_MAX) {
         return "its note tells an impossible shape of a block";
       }
       needs->block[i] = (uint32_t)size.number;
     }
   }
-  return read_args(kernel, out);
+  return read_metadata_args(kernel, out);
 }
 
 const char *hip_metadata_read(const void *data, size_t size, char target[HIP_TARGET_SIZE],
@@ -197,7 +197,7 @@ const char *hip_metadata_read(const void *data, size_t size, char target[HIP_TAR
   const struct reader top = { data, (const unsigned char *)data + size };
   struct reader at = top;
   struct value value;
-  if (!take(&at, &value) || value.kind != MAP) return "its note is no map";
+  if (!take_value(&at, &value) || value.kind != MAP) return "its note is no map";
   at = top;
   if (!skip(&at)) return "its note ends too early";
   if (target != NULL) {

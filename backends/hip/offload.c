@@ -4,15 +4,15 @@
 
 #include <string.h>
 
-static const char magic[] = "__CLANG_OFFLOAD_BUNDLE__";
-enum { MAGIC_SIZE = sizeof magic - 1 };
+static const char offload_magic[] = "__CLANG_OFFLOAD_BUNDLE__";
+enum { MAGIC_SIZE = sizeof offload_magic - 1 };
 
 struct entry {
   uint64_t offset, size, name_size;
 };
 
 bool hip_is_offload_bundle(const void *data, size_t size) {
-  return size >= MAGIC_SIZE && memcmp(data, magic, MAGIC_SIZE) == 0;
+  return size >= MAGIC_SIZE && memcmp(data, offload_magic, MAGIC_SIZE) == 0;
 }
 
 bool hip_is_compressed_bundle(const void *data, size_t size) { return size >= 4 && memcmp(data, "CCOB", 4) == 0; }

@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static const char magic[8] = { 'r', 'i', 'l', 'l', '-', 'i', 'p', 'c' };
+static const char ipc_magic[8] = { 'r', 'i', 'l', 'l', '-', 'i', 'p', 'c' };
 
 _Static_assert(sizeof(struct rill__ipc_bytes) == sizeof(rill_ipc_handle) &&
                    offsetof(struct rill__ipc_bytes, check) == sizeof(rill_ipc_handle) - sizeof(uint64_t),
@@ -56,7 +56,7 @@ static void identify(const struct rill__device *device, uint8_t out[16]) {
 }
 
 void rill__ipc_write(struct rill__ipc_bytes *content, const struct rill__device *device, rill_ipc_handle *out) {
-  memcpy(content->magic, magic, sizeof magic);
+  memcpy(content->magic, ipc_magic, sizeof ipc_magic);
   content->version = RILL__IPC_VERSION;
   content->backend = (uint8_t)device->backend->id;
   content->native_size = sizeof content->native;
@@ -75,7 +75,7 @@ static const char *name_of_kind(uint8_t kind) {
 static rill_status check_whole(const struct rill__ipc_bytes *content) {
   RILL_REQUIRE(!all_zero(content, sizeof *content), RILL_ERROR_INVALID_ARGUMENT,
                "the handle is all zero: nothing has been exported into it");
-  RILL_REQUIRE(memcmp(content->magic, magic, sizeof magic) == 0, RILL_ERROR_INVALID_ARGUMENT,
+  RILL_REQUIRE(memcmp(content->magic, ipc_magic, sizeof ipc_magic) == 0, RILL_ERROR_INVALID_ARGUMENT,
                "the bytes are no handle of rill, or their begin is damaged" RILL_HINT
                "send all %zu bytes of the rill_ipc_handle",
                sizeof *content);

@@ -3,9 +3,11 @@
 
 #include "core/device/life.h"
 
-static uint32_t word_of(const struct rill__device *device) { return (uint32_t)device->info.ordinal / 64; }
+static uint32_t peer_word(const struct rill__device *device) { return (uint32_t)device->info.ordinal / 64; }
 
-static uint64_t bit_of(const struct rill__device *device) { return UINT64_C(1) << (uint32_t)device->info.ordinal % 64; }
+static uint64_t peer_bit(const struct rill__device *device) {
+  return UINT64_C(1) << (uint32_t)device->info.ordinal % 64;
+}
 
 bool rill__peer_can_access(struct rill__device *device, struct rill__device *memory_of, const char **why) {
   *why = "";
@@ -15,14 +17,15 @@ bool rill__peer_can_access(struct rill__device *device, struct rill__device *mem
   *why = "devices of this backend do not reach each other's memory";
   if (device->backend->device->can_access_peer == NULL) return false;
   *why = "more devices than rill can keep track of";
-  if (word_of(memory_of) >= sizeof rill__core(device)->peers / sizeof *rill__core(device)->peers) return false;
+  if (peer_word(memory_of) >= sizeof rill__core(device)->peers / sizeof *rill__core(device)->peers) return false;
   return RILL_DOOR(device, device, can_access_peer, device, memory_of, why);
 }
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of those who change peers; nothing else waits for it */
+static pthread_mutex_t peers_lock =
+    PTHREAD_MUTEX_INITIALIZER; /* of those who change peers; nothing else waits for it */
 
 bool rill__peer_is_on(struct rill__device *device, struct rill__device *memory_of) {
-  return (atomic_load(&rill__core(device)->peers[word_of(memory_of)]) & bit_of(memory_of)) != 0;
+  return (atomic_load(&rill__core(device)->peers[peer_word(memory_of)]) & peer_bit(memory_of)) != 0;
 }
 
 /* For two devices that can.  Both live for ever, so this runs outside epochs: the driver may take its time. */
@@ -31,12 +34,12 @@ rill_status rill__peer_set(struct rill__device *device, struct rill__device *mem
   if (rill__peer_is_on(device, memory_of) == on) return RILL_OK; /* without making contexts, and without a wait */
   RILL_TRY(rill__device_activate(device));
   RILL_TRY(rill__device_activate(memory_of));
-  pthread_mutex_lock(&lock);
+  pthread_mutex_lock(&peers_lock);
   rill_status status = RILL_OK;
   if (rill__peer_is_on(device, memory_of) != on) {
     status = RILL_DOOR(device, device, set_peer, device, memory_of, on);
-    if (status == RILL_OK) atomic_fetch_xor(&rill__core(device)->peers[word_of(memory_of)], bit_of(memory_of));
+    if (status == RILL_OK) atomic_fetch_xor(&rill__core(device)->peers[peer_word(memory_of)], peer_bit(memory_of));
   }
-  pthread_mutex_unlock(&lock);
+  pthread_mutex_unlock(&peers_lock);
   return status;
 }

@@ -17,7 +17,7 @@ static const struct {
   { NULL, 0 },
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static pthread_cond_t known = PTHREAD_COND_INITIALIZER; /* a backend has become known */
 
@@ -89,17 +89,17 @@ static void find_devices(struct rill__search *search) {
 const struct rill__search *rill__backend_look(size_t i) {
   struct rill__search *search = &rill__searches[i];
   if (rill__search_is_done(search)) return search;
-  pthread_mutex_lock(&lock);
-  while (search->state == RILL__SEARCHING) pthread_cond_wait(&known, &lock);
+  pthread_mutex_lock(&registry_lock);
+  while (search->state == RILL__SEARCHING) pthread_cond_wait(&known, &registry_lock);
   if (search->state == RILL__UNKNOWN) {
     search->state = RILL__SEARCHING;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&registry_lock);
     find_devices(search);
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&registry_lock);
     search->state = RILL__KNOWN;
     pthread_cond_broadcast(&known);
   }
-  pthread_mutex_unlock(&lock);
+  pthread_mutex_unlock(&registry_lock);
   return search;
 }
 
@@ -107,9 +107,9 @@ const struct rill__search *rill__backend_look(size_t i) {
 
 void (*_Atomic rill__around_search)(void);
 
-void rill__registry_lock(void) { pthread_mutex_lock(&lock); }
+void rill__registry_lock(void) { pthread_mutex_lock(&registry_lock); }
 
-void rill__registry_unlock(void) { pthread_mutex_unlock(&lock); }
+void rill__registry_unlock(void) { pthread_mutex_unlock(&registry_lock); }
 
 void rill__registry_after_fork(void) {
   known = (pthread_cond_t)PTHREAD_COND_INITIALIZER; /* those that waited are not here */

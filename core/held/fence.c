@@ -42,7 +42,7 @@ static uint32_t claims = 1;
 static bool is_claimed(const struct rill__fence *fence) { return fence->claim == claims; }
 void rill__held_claims_end(void) { claims++; }
 
-static void destroy(struct rill__object *object) {
+static void destroy_fence(struct rill__object *object) {
   struct rill__fence *fence = (struct rill__fence *)object;
   if (fence->mark_is_event) {
     rill__drop(&fence->mark->base);
@@ -55,7 +55,7 @@ static void destroy(struct rill__object *object) {
 rill_status rill__fence_new(struct rill__event *event, struct rill__fence **out) {
   *out = calloc(1, sizeof **out);
   RILL_REQUIRE(*out != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory to wait for an event on the host");
-  rill__object_init(&(*out)->base, event->base.device, destroy);
+  rill__object_init(&(*out)->base, event->base.device, destroy_fence);
   (*out)->references = 1;
   (*out)->event = rill__name_of(&event->base);
   return RILL_OK;
@@ -74,7 +74,7 @@ void rill__fence_unref(struct rill__fence *fence) {
   rill__object_defer(&fence->base);
 }
 
-static void resolve(struct rill__fence *fence, enum fence_state state) {
+static void resolve_fence(struct rill__fence *fence, enum fence_state state) {
   atomic_store_explicit(&fence->state, state, memory_order_release);
   while (fence->blocked != NULL) {
     struct rill__queue *queue = fence->blocked;
@@ -91,13 +91,13 @@ void rill__fence_issue(struct rill__fence *fence, struct rill__event *mark, bool
     rill__keep(&mark->base);
     rill__core(mark)->awaited += fence->waits;
   }
-  resolve(fence, FENCE_ISSUED);
+  resolve_fence(fence, FENCE_ISSUED);
 }
 
 void rill__fence_fail(struct rill__fence *fence, struct rill__failure *failure) {
   fence->failure = failure;
   if (failure != NULL) failure->references++;
-  resolve(fence, FENCE_FAILED);
+  resolve_fence(fence, FENCE_FAILED);
 }
 
 void rill__fence_add_wait(struct rill__fence *fence) {
@@ -222,7 +222,7 @@ void rill__event_abandon(struct rill__event *event) {
 /* ---- recording ---- */
 
 /* A capture would never complete the record. */
-static rill_status refuse_capture(const struct rill__event *event, struct rill__stream *stream) {
+static rill_status refuse_capture_of_record(const struct rill__event *event, struct rill__stream *stream) {
   bool capturing = false;
   if (!atomic_load(&rill__is_shared)) return RILL_OK;
   RILL_TRY(RILL_DOOR(stream, stream, is_capturing, stream, &capturing));
@@ -265,7 +265,7 @@ rill_status rill__recording_begin(struct rill__recording *recording, struct rill
   }
   rill__held_unlock();
   rill_status status = RILL_OK;
-  if (state == FENCE_AWAITED && !recording->held) status = refuse_capture(event, stream);
+  if (state == FENCE_AWAITED && !recording->held) status = refuse_capture_of_record(event, stream);
   if (status == RILL_OK && apart && !recording->held) status = set_apart(recording);
   if (status != RILL_OK || recording->held) rill__recording_end(recording, RILL_ERROR_NOT_READY);
   return status;

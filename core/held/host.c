@@ -6,12 +6,12 @@
 #include <errno.h>
 #include <time.h>
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t held_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed;
 uint64_t rill__held_progress;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_once_t held_once = PTHREAD_ONCE_INIT;
 
-static void prepare(void) {
+static void prepare_held(void) {
   atomic_store(&rill__device_lost_held, rill__held_device_lost);
   atomic_store(&rill__event_leave_fence, rill__held_leave_fence);
   pthread_condattr_t monotonic;
@@ -22,18 +22,18 @@ static void prepare(void) {
 }
 
 void rill__held_lock(void) {
-  (void)pthread_once(&once, prepare);
-  pthread_mutex_lock(&lock);
+  (void)pthread_once(&held_once, prepare_held);
+  pthread_mutex_lock(&held_lock);
 }
 
-void rill__held_unlock(void) { pthread_mutex_unlock(&lock); }
+void rill__held_unlock(void) { pthread_mutex_unlock(&held_lock); }
 
 void rill__held_changed(void) {
   rill__held_progress++;
   pthread_cond_broadcast(&changed);
 }
 
-void rill__held_await_change(void) { (void)pthread_cond_wait(&changed, &lock); }
+void rill__held_await_change(void) { (void)pthread_cond_wait(&changed, &held_lock); }
 
 /* ---- fork ---- */
 
@@ -60,7 +60,7 @@ static void drop_all(void) {
 }
 
 void rill__held_after_fork(void) {
-  prepare(); /* the parent's waiters are not here */
+  prepare_held(); /* the parent's waiters are not here */
   drop_all();
   rill__held_claims_end();
   rill__held_changed();
@@ -90,10 +90,10 @@ static uint64_t time_left(const struct timespec *until) {
 /* Waits for a change; false if the time is over.  Under the lock. */
 static bool wait_for_change(const struct timespec *until, uint64_t ns) {
   if (ns == RILL__FOREVER) {
-    (void)pthread_cond_wait(&changed, &lock);
+    (void)pthread_cond_wait(&changed, &held_lock);
     return true;
   }
-  return pthread_cond_timedwait(&changed, &lock, until) != ETIMEDOUT;
+  return pthread_cond_timedwait(&changed, &held_lock, until) != ETIMEDOUT;
 }
 
 static rill_status fail_time_out(const struct rill__object *object, uint64_t ns, const struct held_chain *chain) {

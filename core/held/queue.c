@@ -87,7 +87,7 @@ void rill__held_op_end(struct held_op *op) {
   *(op->newer != NULL ? &op->newer->older : &newest) = op->older;
 }
 
-static void append(struct rill__queue *queue, struct held_op *op) {
+static void append_op(struct rill__queue *queue, struct held_op *op) {
   op->position = ++queue->pushed;
   op->serial = ++rill__held_serial;
   list_op(op);
@@ -155,7 +155,7 @@ static rill_status push(struct rill__stream *stream, struct held_op *op, bool *t
   if (atomic_load(&rill__core(stream)->held)) {
     status = check_room(rill__core(stream)->queue, op);
     *taken = status == RILL_OK;
-    if (*taken) append(rill__core(stream)->queue, op);
+    if (*taken) append_op(rill__core(stream)->queue, op);
   }
   rill__held_unlock();
   return status;
@@ -200,14 +200,14 @@ static bool copy_optional_parts(struct held_op *op, const struct rill__launch *l
   return true;
 }
 
-static size_t padded(size_t size) { return (size + 15) / 16 * 16; }
+static size_t padded_op(size_t size) { return (size + 15) / 16 * 16; }
 
 /* A launch with copies of the arguments. */
 static rill_status new_launch(const struct rill__launch *launch, struct held_op **out) {
   const rill_bundle_kernel *source = launch->kernel->source;
-  const size_t pointers = padded(source->arg_count * sizeof(void *));
+  const size_t pointers = padded_op(source->arg_count * sizeof(void *));
   size_t size = pointers;
-  for (uint32_t i = 0; i < source->arg_count; i++) size += padded(source->args[i].size);
+  for (uint32_t i = 0; i < source->arg_count; i++) size += padded_op(source->args[i].size);
   struct held_op *op = NULL;
   RILL_TRY(rill__held_op_new(HELD_LAUNCH, size + 16, &op));
   op->launch.shape = *launch;
@@ -218,7 +218,7 @@ static rill_status new_launch(const struct rill__launch *launch, struct held_op 
   char *bytes = (char *)(((uintptr_t)op->values + pointers + 15) & ~(uintptr_t)15);
   for (uint32_t i = 0; i < source->arg_count; i++) {
     op->values[i] = memcpy(bytes, launch->args[i], source->args[i].size);
-    bytes += padded(source->args[i].size);
+    bytes += padded_op(source->args[i].size);
   }
   if (!copy_optional_parts(op, launch)) {
     free_op(op);
@@ -263,7 +263,7 @@ static void append_record(struct rill__queue *queue, struct held_op *op, struct 
   fence->references++;
   fence->wait_before = queue->last_wait;
   fence->wait_position = queue->last_wait != NULL ? queue->last_wait->position : 0;
-  append(queue, op);
+  append_op(queue, op);
   fence->queue = queue;
   atomic_store_explicit(&fence->state, FENCE_QUEUED, memory_order_release);
 }
@@ -358,7 +358,7 @@ static rill_status queue_wait(struct wait *wait, struct rill__fence *fence) {
   }
   wait->op->wait.fence = fence;
   rill__fence_add_wait(fence);
-  append(rill__core(stream)->queue, wait->op);
+  append_op(rill__core(stream)->queue, wait->op);
   wait->op = NULL;
   return RILL_OK;
 }

@@ -101,7 +101,7 @@ static rill_status give_record(struct rill__stream *stream, struct held_op *op) 
   return RILL_OK;
 }
 
-static rill_status give(struct rill__stream *stream, struct held_op *op) {
+static rill_status hand_over(struct rill__stream *stream, struct held_op *op) {
   switch (op->kind) {
     case HELD_WAIT:
       if (op->wait.fence->mark == NULL) return RILL_OK;
@@ -141,7 +141,7 @@ static void give_first(struct rill__queue *queue, struct held_op **dead) {
     status = give_record(stream, op);
   } else {
     rill__submission_begin(&rill__core(stream)->work, rill__self);
-    status = give(stream, op);
+    status = hand_over(stream, op);
     rill__submission_end(&rill__core(stream)->work, rill__self);
   }
   rill__held_lock();
@@ -173,7 +173,7 @@ static void end_hold(struct rill__queue *queue, struct held_op **dead) {
 }
 
 /* Hands over what can go. */
-static void run(struct rill__queue *queue, struct held_op **dead) {
+static void run_queue(struct rill__queue *queue, struct held_op **dead) {
   while (queue->first != NULL) {
     const struct held_op *op = queue->first;
     struct rill__fence *fence = op->kind == HELD_WAIT ? op->wait.fence : NULL;
@@ -201,7 +201,7 @@ void rill__held_run(void) {
   while (rill__held_ready != NULL) {
     struct rill__queue *queue = rill__held_ready;
     rill__queue_unlink(queue);
-    run(queue, &dead);
+    run_queue(queue, &dead);
   }
   rill__held_unlock();
   rill__held_ops_free(dead);

@@ -169,8 +169,8 @@ static struct rill__kernel *keep_for_refs(struct rill__module *module, const ril
   return found != NULL ? found : wanted;
 }
 
-static rill_status resolve(struct rill__device *device, const rill_bundle *bundle, const char *name,
-                           struct rill__kernel **out) {
+static rill_status resolve_ref(struct rill__device *device, const rill_bundle *bundle, const char *name,
+                               struct rill__kernel **out) {
   pthread_mutex_lock(&loaded_lock);
   *out = find_ref(device, bundle, name);
   pthread_mutex_unlock(&loaded_lock);
@@ -191,14 +191,14 @@ static rill_status resolve(struct rill__device *device, const rill_bundle *bundl
 rill_status rill__ref_resolve(struct rill__device *device, const rill_kernel_ref *ref, struct rill__kernel **out) {
   RILL_REQUIRE(ref->bundle != NULL && ref->name != NULL, RILL_ERROR_INVALID_ARGUMENT, "ref->%s is NULL",
                ref->bundle == NULL ? "bundle" : "name");
-  return resolve(device, ref->bundle, ref->name, out);
+  return resolve_ref(device, ref->bundle, ref->name, out);
 }
 
 /* ---- ahead of time ---- */
 
 /* Adds the kernel of that name to `kernels`, unless references find it already. */
-static rill_status preload(struct rill__module *module, const rill_bundle *bundle, const char *name,
-                           struct rill__kernel **kernels) {
+static rill_status preload_kernel(struct rill__module *module, const rill_bundle *bundle, const char *name,
+                                  struct rill__kernel **kernels) {
   struct rill__device *device = module->base.device;
   pthread_mutex_lock(&loaded_lock);
   struct rill__kernel *kernel = find_ref(device, bundle, name);
@@ -237,7 +237,7 @@ rill_status rill__bundle_preload(struct rill__device *device, const rill_bundle 
   struct rill__kernel *kernels = NULL;
   RILL_TRY(rill__module_load(device, bundle, &module));
   for (size_t i = 0; i < bundle->kernel_count; i++) {
-    const rill_status status = preload(module, bundle, bundle->kernels[i].name, &kernels);
+    const rill_status status = preload_kernel(module, bundle, bundle->kernels[i].name, &kernels);
     if (status == RILL_OK) continue;
     release_kernels(kernels);
     rill__module_release(module);

@@ -18,7 +18,7 @@ struct head {
   uint8_t key[RILL__SHA256_BYTES], check[RILL__SHA256_BYTES];
   uint64_t size;
 };
-static const char magic[8] = "RILLKRN1";
+static const char cache_magic[8] = "RILLKRN1";
 
 enum { NAME_LENGTH = 2 * RILL__SHA256_BYTES, STALE_SECONDS = 3600 };
 static const char unfinished[] = ".new-";
@@ -96,7 +96,7 @@ static void *read_verified(int file, const uint8_t key[RILL__SHA256_BYTES], size
   struct stat about;
   uint8_t check[RILL__SHA256_BYTES];
   if (fstat(file, &about) != 0 || !S_ISREG(about.st_mode) || about.st_uid != geteuid()) return NULL;
-  if (!read_all(file, &head, sizeof head) || memcmp(head.magic, magic, sizeof magic) != 0 ||
+  if (!read_all(file, &head, sizeof head) || memcmp(head.magic, cache_magic, sizeof cache_magic) != 0 ||
       memcmp(head.key, key, sizeof head.key) != 0 || head.size == 0 ||
       head.size != (uint64_t)about.st_size - sizeof head)
     return NULL;
@@ -185,7 +185,7 @@ static void trim(int folder, uint64_t most) {
   free(entries.list);
 }
 
-static bool write_all(int file, const void *from, size_t size) {
+static bool write_entry(int file, const void *from, size_t size) {
   for (size_t done = 0; done < size;) {
     const ssize_t put = write(file, (const char *)from + done, size - done);
     if (put < 0 && errno != EINTR) return false;
@@ -198,7 +198,7 @@ void rill__cache_put(int folder, const uint8_t key[RILL__SHA256_BYTES], const vo
   static _Atomic unsigned number;
   struct head head;
   if (size == 0 || most < sizeof head || size > most - sizeof head) return;
-  memcpy(head.magic, magic, sizeof magic);
+  memcpy(head.magic, cache_magic, sizeof cache_magic);
   memcpy(head.key, key, sizeof head.key);
   check_of(data, size, head.check);
   head.size = size;
@@ -210,7 +210,7 @@ void rill__cache_put(int folder, const uint8_t key[RILL__SHA256_BYTES], const vo
                  now.tv_nsec, atomic_fetch_add(&number, 1));
   const int file = openat(folder, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (file < 0) return;
-  bool kept = write_all(file, &head, sizeof head) && write_all(file, data, size);
+  bool kept = write_entry(file, &head, sizeof head) && write_entry(file, data, size);
   kept = close(file) == 0 && kept;
   if (!kept || renameat(folder, temporary, folder, name) != 0) (void)unlinkat(folder, temporary, 0);
   trim(folder, most);

@@ -8,7 +8,7 @@
 static void *without_const(const void *p) { return (void *)(uintptr_t)p; }
 
 /* Room for one more of `size` bytes in an array of `count`, zeroed: arrays double where the count is a power of two. */
-static bool grow(struct rill__image *image, void *array, size_t count, size_t size) {
+static bool grow_array(struct rill__image *image, void *array, size_t count, size_t size) {
   void **const place = array;
   if ((count & (count - 1)) == 0) {
     void *grown = realloc(*place, (count == 0 ? 1 : 2 * count) * size);
@@ -35,7 +35,7 @@ static char *copy_text(struct rill__image *image, const char *text, size_t lengt
 
 bool rill__image_add_part(struct rill__image *image, const char *backend, const char *target, const void *data,
                           size_t size) {
-  if (!grow(image, &image->parts, image->part_count, sizeof *image->parts)) return false;
+  if (!grow_array(image, &image->parts, image->part_count, sizeof *image->parts)) return false;
   char *copy = copy_text(image, target, strlen(target));
   if (copy == NULL) return false;
   image->parts[image->part_count++] =
@@ -44,8 +44,8 @@ bool rill__image_add_part(struct rill__image *image, const char *backend, const 
 }
 
 bool rill__image_add_kernel(struct rill__image *image, const char *name, size_t length, uint32_t arg_count) {
-  if (!grow(image, &image->kernels, image->kernel_count, sizeof *image->kernels) ||
-      !grow(image, &image->needs, image->kernel_count, sizeof *image->needs))
+  if (!grow_array(image, &image->kernels, image->kernel_count, sizeof *image->kernels) ||
+      !grow_array(image, &image->needs, image->kernel_count, sizeof *image->needs))
     return false;
   char *copy = copy_text(image, name, length);
   if (copy == NULL) return false;
@@ -57,7 +57,7 @@ bool rill__image_add_arg(struct rill__image *image, const char *name, size_t len
   rill_bundle_kernel *kernel = &image->kernels[image->kernel_count - 1];
   rill_bundle_arg *args = without_const(kernel->args);
   const uint32_t count = kernel->arg_count == RILL__ARGS_UNKNOWN ? 0 : kernel->arg_count;
-  if (!grow(image, &args, count, sizeof *args)) return false;
+  if (!grow_array(image, &args, count, sizeof *args)) return false;
   kernel->args = args;
   kernel->arg_count = count;
   char *copy = copy_text(image, name, length);

@@ -220,7 +220,7 @@ static __attribute__((noinline)) rill_status submit_held(struct rill__stream *st
 
 /* The driver has the launch, or the stream's queue. */
 static inline __attribute__((always_inline)) rill_status
-submit(struct rill__stream *stream, const struct rill__launch *launch, struct rill__payload **payload) {
+submit_launch(struct rill__stream *stream, const struct rill__launch *launch, struct rill__payload **payload) {
   if (rill__is_held(stream)) {
     bool taken = false;
     RILL_TRY(submit_held(stream, launch, payload, &taken));
@@ -243,7 +243,7 @@ static rill_status submit_recording(struct rill__stream *stream, const struct ri
   }
   extras->event = recording.target;
   rill__submission_begin(&rill__core(recording.target)->work, self);
-  const rill_status status = submit(stream, launch, payload);
+  const rill_status status = submit_launch(stream, launch, payload);
   rill__submission_end(&rill__core(recording.target)->work, self);
   rill__recording_end(&recording, status);
   return status;
@@ -259,7 +259,7 @@ static __attribute__((noinline)) rill_status submit_with_extras(struct rill__str
   if (extras.set != 0 || extras.constant_count != 0) launch->extras = &extras;
   rill_status status = RILL_OK;
   if (extras.event == NULL) {
-    status = submit(stream, launch, &payload);
+    status = submit_launch(stream, launch, &payload);
   } else {
     status = submit_recording(stream, launch, &extras, &payload);
   }
@@ -292,5 +292,5 @@ rill_status rill__launch(struct rill__stream *stream, struct rill__kernel *kerne
   if (RILL__UNLIKELY(shape->attribute_count != 0 || shape->constant_count != 0)) {
     return submit_with_extras(stream, shape, &l);
   }
-  return submit(stream, &l, NULL);
+  return submit_launch(stream, &l, NULL);
 }

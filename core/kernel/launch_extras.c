@@ -207,7 +207,7 @@ static rill_status check_constants(struct rill__kernel *kernel, const rill_launc
   return RILL_OK;
 }
 
-static rill_status refuse_capture(struct rill__stream *stream) {
+static rill_status refuse_in_capture_of_launch(struct rill__stream *stream) {
   bool capturing = false;
   RILL_TRY(RILL_DOOR(stream, stream, is_capturing, stream, &capturing));
   RILL_REQUIRE(!capturing, RILL_ERROR_UNSUPPORTED,
@@ -243,7 +243,7 @@ rill_status rill__constants_take(struct rill__stream *stream, struct rill__kerne
   RILL_REQUIRE(constants != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for %zu constants", shape->constant_count);
   constants->payload = (struct rill__payload){ finish_constants, drop_constants, 0 };
   rill_status status = check_constants(kernel, shape, constants);
-  if (status == RILL_OK) status = refuse_capture(stream);
+  if (status == RILL_OK) status = refuse_in_capture_of_launch(stream);
   if (status == RILL_OK && constants->count > 0) {
     status = rill__staging_take(stream, constants->payload.bytes, &constants->staging);
   }

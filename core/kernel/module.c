@@ -117,7 +117,7 @@ rill_status rill__fail_no_part(struct rill__device *device, const char *what, co
                     what, device->name, inside, device->backend->name, needs);
 }
 
-static rill_status load(struct rill__module *module, const rill_bundle_image *part) {
+static rill_status load_module(struct rill__module *module, const rill_bundle_image *part) {
   RILL_TRY(RILL_DOOR(module, module, load, module, part));
   module->loaded = true;
   for (size_t i = 0; i < module->inside.part_count; i++) module->inside.parts[i].data = NULL; /* going away */
@@ -137,7 +137,7 @@ rill_status rill__module_new(struct rill__device *device, const struct rill__mod
   module->bundle = source->bundle;
   module->inside = *source->inside;
   *source->inside = (struct rill__image){ .parts = NULL };
-  const rill_status status = load(module, source->part);
+  const rill_status status = load_module(module, source->part);
   if (status != RILL_OK) {
     rill__drop(&module->base);
     return status;
@@ -188,7 +188,7 @@ static rill_status describe(struct rill__kernel *kernel, size_t i, const char *n
   return RILL_OK;
 }
 
-static rill_status find(struct rill__kernel *kernel) {
+static rill_status find_kernel(struct rill__kernel *kernel) {
   RILL_TRY(RILL_DOOR(kernel, kernel, find, kernel));
   kernel->found = true;
   RILL_REQUIRE(!kernel->own.no_memory, RILL_ERROR_OUT_OF_MEMORY, "no host memory for the arguments of \"%s\"",
@@ -208,7 +208,7 @@ rill_status rill__module_kernel(struct rill__module *module, const char *name, s
   rill__keep(&module->base);
   kernel->module = module;
   rill_status status = describe(kernel, i, name);
-  if (status == RILL_OK) status = find(kernel);
+  if (status == RILL_OK) status = find_kernel(kernel);
   if (status != RILL_OK) {
     rill__drop(&kernel->base);
     return status;

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 /* OUT_OF_MEMORY with what was asked for and what there is. */
-static rill_status fail_memory(struct rill__device *device, size_t size) {
+static rill_status fail_memory_of_device(struct rill__device *device, size_t size) {
   uint64_t free_bytes = 0, total_bytes = 0;
   char deferred[96] = "";
   const uint64_t bytes = atomic_load(&rill__core(device)->deferred_bytes);
@@ -40,7 +40,7 @@ static rill_status ask_driver(struct rill__device *device, size_t size, uint32_t
 
 rill_status rill__memory_alloc(struct rill__device *device, size_t size, size_t alignment, uint32_t kind, void **out) {
   const size_t extra = alignment > RILL__LEAST_ALIGNMENT ? alignment - RILL__LEAST_ALIGNMENT : 0;
-  if (size > SIZE_MAX - extra) return fail_memory(device, size);
+  if (size > SIZE_MAX - extra) return fail_memory_of_device(device, size);
   rill__deferred_frees_end_idle(device);
   RILL_TRY(rill__deferred_frees_check(device, size + extra));
   struct rill__allocation *allocation = calloc(1, sizeof *allocation);
@@ -62,7 +62,7 @@ rill_status rill__memory_alloc(struct rill__device *device, size_t size, size_t 
     (void)RILL_DOOR(device, memory, free, device, p, kind);
     status = rill__fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory to keep track of %zu bytes at %p", size, p);
   } else if (status == RILL_ERROR_OUT_OF_MEMORY) {
-    status = fail_memory(device, size);
+    status = fail_memory_of_device(device, size);
   }
   rill__drop(&allocation->base);
   return status;
@@ -86,7 +86,7 @@ static rill_status end_allocation(struct rill__allocation **ended) {
   return status;
 }
 
-static bool end_deferred(struct rill__deferred_free *deferred) {
+static bool end_deferred_free(struct rill__deferred_free *deferred) {
   struct rill__allocation *allocation =
       (struct rill__allocation *)((char *)deferred - offsetof(struct rill__allocation, deferred));
   (void)end_allocation(&allocation);
@@ -98,7 +98,7 @@ static rill_status end_free(struct rill__allocation *allocation) {
   rill__deferred_frees_end(device, true);
   rill__staging_give_back(device, false);
   if (atomic_load(&device->lost) == RILL_OK &&
-      rill__free_defer(device, &allocation->deferred, allocation->native_size, end_deferred)) {
+      rill__free_defer(device, &allocation->deferred, allocation->native_size, end_deferred_free)) {
     return RILL_OK;
   }
   const rill_status status = end_allocation(&allocation);

@@ -51,7 +51,7 @@ static void flatten(struct rill__copy_3d *copy) {
   }
 }
 
-static rill_status hand_over(struct rill__stream *s, const struct rill__copy_3d *copy) {
+static rill_status submit_rows(struct rill__stream *s, const struct rill__copy_3d *copy) {
   if (copy->height == 1 && copy->depth == 1) {
     return RILL_DOOR(s, memory, copy, s, copy->dst, copy->dst_kind, copy->src, copy->src_kind, copy->width);
   }
@@ -77,7 +77,7 @@ rill_status rill__copy_submit(struct rill__thread *self, struct rill__stream *s,
   const bool may_block = copy->dst_kind == RILL_MEMORY_UNKNOWN || copy->src_kind == RILL_MEMORY_UNKNOWN;
   if (may_block) rill__keep_and_leave(self, &s->base);
   rill__submission_begin(&rill__core(s)->work, self);
-  const rill_status status = hand_over(s, copy);
+  const rill_status status = submit_rows(s, copy);
   rill__submission_end(&rill__core(s)->work, self);
   if (may_block) rill__drop(&s->base);
   return status;

@@ -14,7 +14,7 @@ bool rill__has_membarrier;
 
 static _Atomic(struct rill__thread *) all_threads;
 static pthread_key_t thread_end;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_once_t thread_once = PTHREAD_ONCE_INIT;
 
 static int membarrier(int command) { return (int)syscall(SYS_membarrier, command, 0, 0); }
 
@@ -25,13 +25,13 @@ static void give_record_back(void *record) {
   atomic_store(&thread->in_use, false);
 }
 
-static void prepare(void) {
+static void prepare_threads(void) {
   (void)pthread_key_create(&thread_end, give_record_back); /* without a key, a record is used once */
   rill__has_membarrier = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0;
 }
 
 struct rill__thread *rill__thread_attach(void) {
-  pthread_once(&once, prepare);
+  pthread_once(&thread_once, prepare_threads);
   struct rill__thread *thread = atomic_load(&all_threads);
   for (; thread != NULL; thread = thread->next) {
     bool in_use = false;

@@ -9,7 +9,7 @@
 #include <rill/pool.h>
 #include <stdio.h>
 
-static rill_status fail_memory(struct rill__pool *pool, size_t size) {
+static rill_status fail_memory_of_pool(struct rill__pool *pool, size_t size) {
   struct rill__device *device = pool->base.device;
   uint64_t free_bytes = 0, total_bytes = 0;
   if (RILL_DOOR(device, device, get_memory, device, &free_bytes, &total_bytes) != RILL_OK) free_bytes = total_bytes = 0;
@@ -29,7 +29,7 @@ static rill_status fail_memory(struct rill__pool *pool, size_t size) {
 
 /* Memory goes back to the driver: the pool's own if its limit is in the way, else that of all the device's pools of the
  * kind.  False if there was none. */
-static bool give_back(struct rill__pool *pool, const struct rill__request *request) {
+static bool give_back_to_driver(struct rill__pool *pool, const struct rill__request *request) {
   struct rill__device *device = pool->base.device;
   const uint64_t before = atomic_load(&pool->reserved), deferred = atomic_load(&rill__core(device)->deferred_bytes);
   if (pool->max_size == 0 || request->rounded <= pool->max_size - before) {
@@ -59,7 +59,7 @@ static rill_status find_under_pressure(struct rill__pool *pool, struct rill__str
   if (pool->kind == RILL_MEMORY_DEVICE && request->rounded > pool->base.device->info.memory_total) {
     return RILL_ERROR_OUT_OF_MEMORY;
   }
-  return give_back(pool, request) ? rill__pool_grow(pool, request, out) : RILL_ERROR_OUT_OF_MEMORY;
+  return give_back_to_driver(pool, request) ? rill__pool_grow(pool, request, out) : RILL_ERROR_OUT_OF_MEMORY;
 }
 
 rill_status rill__pool_find_memory(struct rill__pool *pool, struct rill__stream *stream,
@@ -96,7 +96,7 @@ rill_status rill__pool_alloc(struct rill__thread *self, struct rill__pool *pool,
   RILL_TRY(rill__check_usable(stream->base.device));
   RILL_TRY(rill__pool_check_capture(stream));
   if (request->size == 0) return RILL_OK;
-  if (!rill__request_round(request)) return fail_memory(pool, request->size);
+  if (!rill__request_round(request)) return fail_memory_of_pool(pool, request->size);
   rill__pool_lock(pool);
   struct rill__block *block = rill__pool_take(pool, rill__pool_cache_find(pool, stream), request, false);
   if (RILL__LIKELY(block != NULL)) *out = begin(pool, stream, block, request);
@@ -110,7 +110,7 @@ rill_status rill__pool_alloc(struct rill__thread *self, struct rill__pool *pool,
     *out = begin(pool, stream, block, request);
     rill__pool_unlock(pool);
   } else if (status == RILL_ERROR_OUT_OF_MEMORY) {
-    status = fail_memory(pool, request->size);
+    status = fail_memory_of_pool(pool, request->size);
   }
   rill__drop(&stream->base);
   rill__drop(&pool->base);

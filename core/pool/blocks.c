@@ -258,7 +258,7 @@ void rill__heap_give(struct rill__heap *heap, struct rill__block *block, uint64_
 
 /* ---- addresses ---- */
 
-static uint64_t bit_of(uint32_t granule) { return UINT64_C(1) << granule % 64; }
+static uint64_t size_class_bit(uint32_t granule) { return UINT64_C(1) << granule % 64; }
 
 /* `live`: the size below, the offset in least alignments above. */
 enum { LIVE_SIZE_BITS = 56 };
@@ -278,21 +278,21 @@ void *rill__block_begin(struct rill__block *block, const struct rill__request *r
   _Atomic uint64_t *starts = &segment->starts[block->start / 64];
   segment->block[block->start] = block;
   atomic_store_explicit(&segment->live[block->start], live, memory_order_release);
-  atomic_store_explicit(starts, atomic_load_explicit(starts, memory_order_relaxed) | bit_of(block->start),
+  atomic_store_explicit(starts, atomic_load_explicit(starts, memory_order_relaxed) | size_class_bit(block->start),
                         memory_order_release);
   return (void *)live_begin(segment, block->start, live);
 }
 
 void rill__block_end(struct rill__block *block) {
   _Atomic uint64_t *starts = &block->segment->starts[block->start / 64];
-  atomic_store_explicit(starts, atomic_load_explicit(starts, memory_order_relaxed) & ~bit_of(block->start),
+  atomic_store_explicit(starts, atomic_load_explicit(starts, memory_order_relaxed) & ~size_class_bit(block->start),
                         memory_order_release);
 }
 
 bool rill__segment_find(const struct rill__segment *segment, const void *p, uintptr_t *begin, size_t *size) {
   const uintptr_t offset = (uintptr_t)p - segment->allocation.begin;
   const uint32_t granule = (uint32_t)(offset >> segment->shift);
-  uint64_t mask = bit_of(granule) | (bit_of(granule) - 1);
+  uint64_t mask = size_class_bit(granule) | (size_class_bit(granule) - 1);
   for (uint32_t word = granule / 64 + 1; word-- > 0; mask = ~UINT64_C(0)) {
     const uint64_t bits = atomic_load_explicit(&segment->starts[word], memory_order_acquire) & mask;
     if (bits == 0) continue;

@@ -21,7 +21,7 @@ struct rill__pool_cache *rill__pool_cache_find(struct rill__pool *pool, struct r
   return RILL__LIKELY(cache != NULL) && RILL__LIKELY(cache->stream == stream) ? cache : NULL;
 }
 
-static bool make_room(struct rill__pool *pool, size_t slot) {
+static bool make_room_for_cache(struct rill__pool *pool, size_t slot) {
   if (slot < pool->slots) return true;
   const size_t slots = slot < 8 ? 16 : 2 * slot;
   struct rill__pool_cache **grown = realloc(pool->caches, slots * sizeof *grown);
@@ -38,7 +38,7 @@ static bool has_order(const struct rill__stream *stream) { return !stream->impor
 struct rill__pool_cache *rill__pool_cache_get(struct rill__pool *pool, struct rill__stream *stream) {
   struct rill__pool_cache *cache = rill__pool_cache_find(pool, stream);
   const uint32_t slot = rill__object_slot(&stream->base);
-  if (RILL__LIKELY(cache != NULL) || !has_order(stream) || !make_room(pool, slot)) return cache;
+  if (RILL__LIKELY(cache != NULL) || !has_order(stream) || !make_room_for_cache(pool, slot)) return cache;
   atomic_fetch_add(&rill__core(stream)->caches,
                    1); /* before the look at pools_closed; rill__stream_end the other way round */
   if (!atomic_load(&rill__core(stream)->pools_closed)) cache = calloc(1, sizeof *cache);

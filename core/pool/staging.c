@@ -28,7 +28,7 @@ static rill_status find_memory(struct rill__pool *pool, struct rill__stream *str
   return rill__pool_find_memory(pool, NULL, request, out);
 }
 
-static void finish_payload(struct rill__stream *stream, struct rill__payload *payload) {
+static void finish_staging(struct rill__stream *stream, struct rill__payload *payload) {
   rill__staging_finish(stream, (struct held_staging *)payload);
 }
 
@@ -47,7 +47,7 @@ rill_status rill__staging_take(struct rill__stream *stream, size_t n, struct hel
   }
   RILL_TRY(status);
   struct held_staging *staging = rill__block_address(block);
-  staging->payload = (struct rill__payload){ finish_payload, drop_payload, n };
+  staging->payload = (struct rill__payload){ finish_staging, drop_payload, n };
   staging->block = block;
   staging->memory = (char *)staging + HEADER;
   staging->down = false;

@@ -23,7 +23,7 @@ static bool make_table(struct rill__device *device) {
 }
 
 /* The stream that stands in the table for `native`, with a reference added, or NULL. */
-static struct rill__stream *find(struct rill__device *device, uintptr_t native) {
+static struct rill__stream *find_native(struct rill__device *device, uintptr_t native) {
   if (rill__core(device)->natives == NULL) return NULL;
   for (struct rill__stream *stream = *bucket_of(device, native); stream != NULL;
        stream = rill__core(stream)->next_native) {
@@ -32,7 +32,7 @@ static struct rill__stream *find(struct rill__device *device, uintptr_t native) 
   return NULL;
 }
 
-static void put(struct rill__stream *stream) {
+static void put_native(struct rill__stream *stream) {
   struct rill__stream **bucket = bucket_of(stream->base.device, stream->native);
   rill__core(stream)->next_native = *bucket;
   *bucket = stream;
@@ -45,7 +45,7 @@ rill_status rill__native_list(struct rill__stream *stream, uintptr_t native) {
   const bool made = make_table(device);
   if (made && !rill__core(stream)->in_natives) {
     stream->native = native;
-    put(stream);
+    put_native(stream);
   }
   pthread_mutex_unlock(&rill__core(device)->lock);
   RILL_REQUIRE(made, RILL_ERROR_OUT_OF_MEMORY, "no host memory for a table of native streams");
@@ -84,8 +84,8 @@ static rill_status import_anew(struct rill__device *device, uintptr_t native, co
   rill__core(stream)->release_user = o->user;
   pthread_mutex_lock(&rill__core(device)->lock);
   const bool made = make_table(device);
-  struct rill__stream *other = made ? find(device, native) : NULL;
-  if (made && other == NULL) put(stream);
+  struct rill__stream *other = made ? find_native(device, native) : NULL;
+  if (made && other == NULL) put_native(stream);
   pthread_mutex_unlock(&rill__core(device)->lock);
   *out = other != NULL ? other : stream;
   if (made && other == NULL) {
@@ -117,7 +117,7 @@ static rill_status check_ownership(const struct rill__stream *stream, const rill
 rill_status rill__stream_import(struct rill__device *device, uintptr_t native, const rill_import_options *o,
                                 struct rill__stream **out) {
   pthread_mutex_lock(&rill__core(device)->lock);
-  *out = find(device, native);
+  *out = find_native(device, native);
   pthread_mutex_unlock(&rill__core(device)->lock);
   if (*out == NULL) RILL_TRY(import_anew(device, native, o, out));
   const rill_status status = check_ownership(*out, o);

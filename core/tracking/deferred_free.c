@@ -47,7 +47,7 @@ static struct rill__deferred_free *take_due(struct rill__device *device) {
 }
 
 /* They are older than all that the device's list got meanwhile, or as old. */
-static void put_back(struct rill__device *device, struct rill__deferred_free *list) {
+static void put_deferred_back(struct rill__device *device, struct rill__deferred_free *list) {
   struct rill__deferred_free *last = list;
   while (last->next != NULL) last = last->next;
   rill__held_lock();
@@ -71,7 +71,7 @@ void rill__deferred_frees_end(struct rill__device *device, bool may_block) {
     atomic_fetch_sub(&rill__core(device)->deferred_bytes, bytes);
     list = next;
   }
-  if (list != NULL) put_back(device, list);
+  if (list != NULL) put_deferred_back(device, list);
   rill__errors_back();
 }
 

@@ -26,7 +26,7 @@ static void *below(uintptr_t entry) { return (void *)(entry & ~(uintptr_t)1); }
 /* The bits of address below one entry of a level. */
 static unsigned entry_bits(unsigned level) { return GRAIN_BITS + level * LEVEL_BITS; }
 
-static bool contains(const struct rill__allocation *allocation, uintptr_t address) {
+static bool range_contains(const struct rill__allocation *allocation, uintptr_t address) {
   return address - allocation->begin < allocation->size;
 }
 
@@ -62,7 +62,7 @@ static struct rill__allocation *find_begin(struct leaf *leaf, uintptr_t address)
 static struct rill__allocation *find_in_leaf(struct leaf *leaf, uintptr_t address) {
   struct rill__allocation *found = find_begin(leaf, address);
   if (found == NULL) found = atomic_load_explicit(&leaf->from_below, memory_order_acquire);
-  return found != NULL && contains(found, address) ? found : NULL;
+  return found != NULL && range_contains(found, address) ? found : NULL;
 }
 
 struct rill__allocation *rill__ranges_find(const void *p) {
@@ -75,7 +75,7 @@ struct rill__allocation *rill__ranges_find(const void *p) {
     if (entry == 0) return NULL;
     if ((entry & 1) == 0) {
       struct rill__allocation *allocation = (struct rill__allocation *)entry;
-      return contains(allocation, address) ? allocation : NULL;
+      return range_contains(allocation, address) ? allocation : NULL;
     }
     if (level == 1) return find_in_leaf(below(entry), address);
     node = below(entry);
@@ -151,8 +151,8 @@ static uintptr_t lesser(uintptr_t a, uintptr_t b) { return a < b ? a : b; }
          entry = NULL)
 
 /* Puts an allocation where there is room for it: every entry is empty, its own, or a node that has room. */
-static void put(struct node *node, unsigned level, uintptr_t begin, uintptr_t end,
-                struct rill__allocation *allocation) {
+static void put_range(struct node *node, unsigned level, uintptr_t begin, uintptr_t end,
+                      struct rill__allocation *allocation) {
   FOR_ENTRIES(node, level, begin, end, entry, low) {
     const uintptr_t value = atomic_load(entry);
     if ((value & 1) == 0) {
@@ -160,8 +160,8 @@ static void put(struct node *node, unsigned level, uintptr_t begin, uintptr_t en
     } else if (level == 1) {
       put_in_leaf(below(value), low, allocation);
     } else {
-      put(below(value), level - 1, greater(begin, low), lesser(end, low + ((uintptr_t)1 << entry_bits(level))),
-          allocation);
+      put_range(below(value), level - 1, greater(begin, low), lesser(end, low + ((uintptr_t)1 << entry_bits(level))),
+                allocation);
     }
   }
 }
@@ -175,27 +175,27 @@ static bool divide(_Atomic uintptr_t *entry, unsigned level, uintptr_t low) {
   if (level == 1) {
     put_in_leaf(made, low, held);
   } else {
-    put(made, level - 1, greater(held->begin, low), lesser(end_of(held), high), held);
+    put_range(made, level - 1, greater(held->begin, low), lesser(end_of(held), high), held);
   }
   atomic_store_explicit(entry, (uintptr_t)made | 1, memory_order_release);
   return true;
 }
 
 /* Makes room for another allocation in [begin, end). */
-static bool make_room(struct node *node, unsigned level, uintptr_t begin, uintptr_t end) {
+static bool make_room_in_node(struct node *node, unsigned level, uintptr_t begin, uintptr_t end) {
   FOR_ENTRIES(node, level, begin, end, entry, low) {
     if (atomic_load(entry) == 0) continue;
     if ((atomic_load(entry) & 1) == 0 && !divide(entry, level, low)) return false;
     const uintptr_t high = low + ((uintptr_t)1 << entry_bits(level));
-    if (level > 1 && !make_room(below(atomic_load(entry)), level - 1, greater(begin, low), lesser(end, high))) {
+    if (level > 1 && !make_room_in_node(below(atomic_load(entry)), level - 1, greater(begin, low), lesser(end, high))) {
       return false;
     }
   }
   return true;
 }
 
-static void take(struct node *node, unsigned level, uintptr_t begin, uintptr_t end, struct rill__allocation *allocation,
-                 struct rill__allocation *by) {
+static void take_range(struct node *node, unsigned level, uintptr_t begin, uintptr_t end,
+                       struct rill__allocation *allocation, struct rill__allocation *by) {
   FOR_ENTRIES(node, level, begin, end, entry, low) {
     const uintptr_t value = atomic_load(entry);
     if (value == (uintptr_t)allocation) {
@@ -203,8 +203,8 @@ static void take(struct node *node, unsigned level, uintptr_t begin, uintptr_t e
     } else if ((value & 1) != 0 && level == 1) {
       take_from_leaf(below(value), low, allocation, by);
     } else if ((value & 1) != 0) {
-      take(below(value), level - 1, greater(begin, low), lesser(end, low + ((uintptr_t)1 << entry_bits(level))),
-           allocation, by);
+      take_range(below(value), level - 1, greater(begin, low), lesser(end, low + ((uintptr_t)1 << entry_bits(level))),
+                 allocation, by);
     }
   }
 }
@@ -215,17 +215,17 @@ static bool has_address_bits(uintptr_t begin, size_t size) {
 
 bool rill__ranges_insert(struct rill__allocation *allocation) {
   if (!has_address_bits(allocation->begin, allocation->size)) return false;
-  if (!make_room(&root, LEVELS - 1, allocation->begin, end_of(allocation))) return false;
-  put(&root, LEVELS - 1, allocation->begin, end_of(allocation), allocation);
+  if (!make_room_in_node(&root, LEVELS - 1, allocation->begin, end_of(allocation))) return false;
+  put_range(&root, LEVELS - 1, allocation->begin, end_of(allocation), allocation);
   return true;
 }
 
 void rill__ranges_remove(struct rill__allocation *allocation) {
-  take(&root, LEVELS - 1, allocation->begin, end_of(allocation), allocation, NULL);
+  take_range(&root, LEVELS - 1, allocation->begin, end_of(allocation), allocation, NULL);
 }
 
 void rill__ranges_replace(struct rill__allocation *allocation, struct rill__allocation *by) {
-  take(&root, LEVELS - 1, allocation->begin, end_of(allocation), allocation, by);
+  take_range(&root, LEVELS - 1, allocation->begin, end_of(allocation), allocation, by);
 }
 
 /* ---- overlaps ---- */
