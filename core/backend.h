@@ -2,7 +2,7 @@
  *
  * A backend is one `struct rill__backend`: a name, the sizes of its own parts of the objects, and a table of
  * functions for each kind of object.  Core allocates an object with the backend's part behind it (reached with
- * rill__part), validates every call, and enters the backend through RILL_DOOR only.  Backends trust core: what
+ * rill__part), validates every call, and enters the backend through RILL_DISPATCH only.  Backends trust core: what
  * a slot's comment says of its arguments holds.
  *
  * Rules for every slot
@@ -386,8 +386,19 @@ struct rill__backend {
   void (*after_fork_in_child)(void);
 };
 
-/* The one door from core into a backend, where tracing and fault injection belong. */
-#define RILL_DOOR(object, table, slot, ...) ((object)->base.device->backend->table->slot(__VA_ARGS__))
+/* The one way from core into a backend: calls a slot of a table for an object of a device.  RILL_TRACE in the
+ * environment has each such call printed (core/device/trace.c); what is to look at calls, or to make some fail, hooks
+ * in here. */
+#define RILL_DISPATCH(object, table, slot, ...) \
+  RILL__DISPATCH(rill__trace(&(object)->base, #table "." #slot, NULL), object, table, slot, __VA_ARGS__)
+#define RILL_DISPATCH_LAUNCH(stream, launched) \
+  RILL__DISPATCH(rill__trace(&(stream)->base, "kernel.launch", launched), stream, kernel, launch, stream, launched)
+#define RILL__DISPATCH(trace, object, table, slot, ...) \
+  ((RILL__UNLIKELY(rill__is_traced) ? trace : (void)0), (object)->base.device->backend->table->slot(__VA_ARGS__))
+
+extern bool rill__is_traced; /* constant once a device has been found */
+void rill__trace(const struct rill__object *object, const char *slot, const struct rill__launch *launch)
+    __attribute__((cold));
 
 /* The backend's own part of an object, zeroed when the object is made; aligned to 64. */
 #define RILL__PART_OFFSET(type) ((sizeof(type) + 63) / 64 * 64)

@@ -82,7 +82,7 @@ rill_status rill_device_of_native_stream(uint32_t backend, uintptr_t native, ril
   RILL_REQUIRE(found->device->of_native_stream != NULL, RILL_ERROR_UNSUPPORTED,
                "streams of %s have no native form, in any version", found->name);
   uint32_t ordinal = 0;
-  RILL_TRY(RILL_DOOR(search->devices[0], device, of_native_stream, native, &ordinal));
+  RILL_TRY(RILL_DISPATCH(search->devices[0], device, of_native_stream, native, &ordinal));
   RILL_REQUIRE(ordinal < search->count, RILL_ERROR_NOT_FOUND, "native stream 0x%llx is of %s:%u, which is not here",
                (unsigned long long)native, found->name, ordinal);
   out->id = search->devices[ordinal]->base.id;
@@ -95,7 +95,7 @@ rill_status rill_device_of_native_stream(uint32_t backend, uintptr_t native, ril
 static void read_clocks(struct rill__device *device, rill_device_info *info) {
   if (!atomic_load_explicit(&rill__core(device)->clocks_known, memory_order_acquire)) {
     uint32_t core = 0, memory = 0;
-    RILL_DOOR(device, device, clocks, device, &core, &memory);
+    RILL_DISPATCH(device, device, clocks, device, &core, &memory);
     atomic_store_explicit(&rill__core(device)->core_clock_khz, core, memory_order_relaxed);
     atomic_store_explicit(&rill__core(device)->memory_clock_khz, memory, memory_order_relaxed);
     atomic_store_explicit(&rill__core(device)->clocks_known, true, memory_order_release);
@@ -128,7 +128,7 @@ bool rill_device_supports(rill_device device, uint32_t feature, const char **why
   } else if (feature < RILL_FEATURE_PEER || feature > RILL_FEATURE_EVENT_IPC) {
     reason = "the number is no feature";
   } else {
-    answer = RILL_DOOR(d, device, supports, d, feature, &reason);
+    answer = RILL_DISPATCH(d, device, supports, d, feature, &reason);
   }
   if (why != NULL) *why = reason;
   return answer;
@@ -154,7 +154,7 @@ rill_status rill_device_synchronize(rill_device device) {
   RILL_TRY(rill__device_activate(d));
   rill__leave(&self); /* devices live for ever */
   rill__held_wait_for_device(d);
-  RILL_TRY(RILL_DOOR(d, device, synchronize, d));
+  RILL_TRY(RILL_DISPATCH(d, device, synchronize, d));
   rill__staging_give_back(d, true);
   rill__memory_synchronized(d);
   return RILL_OK;
@@ -169,7 +169,7 @@ rill_status rill_device_get_memory(rill_device device, uint64_t *free_bytes, uin
   RILL_REQUIRE(free_bytes != NULL && total_bytes != NULL, RILL_ERROR_INVALID_ARGUMENT, "%s is NULL",
                free_bytes == NULL ? "free" : "total");
   RILL_TRY(rill__device_activate(d));
-  return RILL_DOOR(d, device, get_memory, d, free_bytes, total_bytes);
+  return RILL_DISPATCH(d, device, get_memory, d, free_bytes, total_bytes);
 }
 
 enum { WORKERS_MOST = 1024 };
@@ -186,7 +186,7 @@ rill_status rill_device_set_workers(rill_device device, uint32_t count) {
   RILL_RESOLVE(RILL__DEVICE, device, "device", &d);
   RILL_REQUIRE(count <= WORKERS_MOST, RILL_ERROR_OUT_OF_RANGE, "%u workers, the limit is %d", count, WORKERS_MOST);
   RILL_TRY(check_has_workers(d));
-  RILL_DOOR(d, device, set_workers, d, count);
+  RILL_DISPATCH(d, device, set_workers, d, count);
   return RILL_OK;
 }
 
@@ -197,7 +197,7 @@ rill_status rill_device_get_workers(rill_device device, uint32_t *out) {
   RILL_RESOLVE(RILL__DEVICE, device, "device", &d);
   RILL_REQUIRE(out != NULL, RILL_ERROR_INVALID_ARGUMENT, "out is NULL");
   RILL_TRY(check_has_workers(d));
-  *out = RILL_DOOR(d, device, get_workers, d);
+  *out = RILL_DISPATCH(d, device, get_workers, d);
   return RILL_OK;
 }
 

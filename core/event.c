@@ -43,7 +43,7 @@ rill_status rill_event_import(rill_device device, uintptr_t native, const rill_i
   event->native = native;
   event->imported = true;
   event->timing = true; /* the driver knows better, and is asked */
-  rill_status status = RILL_DOOR(event, event, import, event);
+  rill_status status = RILL_DISPATCH(event, event, import, event);
   if (status == RILL_OK) status = rill__object_publish(&event->base, RILL__EVENT);
   if (status != RILL_OK) {
     rill__drop(&event->base);
@@ -97,7 +97,7 @@ rill_status rill_event_release(rill_event event) {
 
 rill_status rill_event_native(rill_event event, uintptr_t *out) {
   RILL_ENTER_EVENT(0);
-  const uintptr_t native = RILL_DOOR(e, event, native, e);
+  const uintptr_t native = RILL_DISPATCH(e, event, native, e);
   RILL_REQUIRE(native == 0 || atomic_load(&e->foreign) || rill__event_share(e), RILL_ERROR_NOT_READY,
                "%s was recorded again while streams were held with waits for its record before, so that its native "
                "event does not have the last one" RILL_HINT "record it again first",
@@ -142,7 +142,7 @@ static rill_status synchronize_event(struct rill__thread *self, struct rill__eve
   if (meaning == RILL__RECORD_HELD) status = rill__held_wait_for_event(event, &ns, &point);
   if (status == RILL_OK && !done && point != NULL) {
     const struct rill__question asked = rill__completion_ask(&rill__core(point)->work);
-    status = RILL_DOOR(point, event, synchronize, point, ns);
+    status = RILL_DISPATCH(point, event, synchronize, point, ns);
     if (status == RILL_OK) rill__completion_remember(&rill__core(point)->work, &asked);
   }
   if (status == RILL_OK) rill__memory_synchronized(device);
@@ -194,7 +194,7 @@ rill_status rill_event_elapsed_time(rill_event start, rill_event end, float *ms)
   }
   RILL_TRY(rill__check_same_device(&pair[0]->base, &pair[1]->base));
   if (pair[0] == pair[1]) return RILL_OK;
-  return RILL_DOOR(points[0], event, elapsed, points[0], points[1], ms);
+  return RILL_DISPATCH(points[0], event, elapsed, points[0], points[1], ms);
 }
 
 /* ---- other processes ---- */
@@ -214,7 +214,7 @@ rill_status rill_event_ipc_export(rill_event event, rill_ipc_handle *out) {
                "%s was created without interprocess" RILL_HINT "create it with .interprocess = true",
                rill__name_of(&e->base).text);
   struct rill__ipc_bytes content = { .kind = RILL__IPC_EVENT };
-  RILL_TRY(RILL_DOOR(e, event, ipc_export, e, &content.native));
+  RILL_TRY(RILL_DISPATCH(e, event, ipc_export, e, &content.native));
   rill__event_export(e);
   rill__ipc_write(&content, device, out);
   return RILL_OK;
@@ -238,7 +238,7 @@ rill_status rill_event_ipc_import(rill_device device, const rill_ipc_handle *han
   event->interprocess = true;
   atomic_store(&event->foreign, true);
   atomic_store(&rill__core(event)->state, RILL__EVENT_RECORDED);
-  rill_status status = RILL_DOOR(event, event, ipc_import, event, &content.native);
+  rill_status status = RILL_DISPATCH(event, event, ipc_import, event, &content.native);
   if (status == RILL_OK) {
     event->owned = true;
     status = rill__object_publish(&event->base, RILL__EVENT);

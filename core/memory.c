@@ -219,7 +219,7 @@ rill_status rill_memory_prefetch_async(rill_stream stream, const void *p, size_t
   if (rill__is_held(s)) {
     struct rill__device *device = s->base.device;
     bool taken = false;
-    if (device->backend->memory->may_prefetch != NULL) RILL_TRY(RILL_DOOR(device, memory, may_prefetch, device));
+    if (device->backend->memory->may_prefetch != NULL) RILL_TRY(RILL_DISPATCH(device, memory, may_prefetch, device));
     RILL_TRY(rill__held_prefetch(s, p, size, &taken));
     if (taken) return RILL_OK;
   }
@@ -242,7 +242,7 @@ rill_status rill_memory_advise(const void *p, size_t size, rill_device device, u
                owner->name);
   struct rill__device *at = d->backend == owner->backend ? d : NULL; /* the CPU stands for the host */
   if (at != NULL) RILL_TRY(rill__device_activate(at));
-  return RILL_DOOR(owner, memory, advise, owner, p, size, at, advice);
+  return RILL_DISPATCH(owner, memory, advise, owner, p, size, at, advice);
 }
 
 /* ---- other processes ---- */
@@ -259,8 +259,8 @@ rill_status rill_memory_ipc_export(void *p, rill_ipc_handle *out) {
   content.offset = (uintptr_t)p - allocation->native;
   RILL_REQUIRE(rill__memory_hold(allocation), RILL_ERROR_NOT_FOUND, "%p is being freed", p);
   rill__leave(&self);
-  const rill_status status = RILL_DOOR(device, memory, ipc_export, device, (void *)allocation->native,
-                                       allocation->native_size, &content.native);
+  const rill_status status = RILL_DISPATCH(device, memory, ipc_export, device, (void *)allocation->native,
+                                           allocation->native_size, &content.native);
   const bool freed = rill__memory_let_go(allocation);
   if (status != RILL_OK) return status;
   RILL_REQUIRE(!freed, RILL_ERROR_NOT_FOUND, "%p was freed by another thread meanwhile", p);

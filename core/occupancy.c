@@ -19,7 +19,7 @@ rill_status rill_kernel_occupancy(rill_kernel kernel, uint32_t block_threads, si
   RILL_REQUIRE(blocks_per_unit != NULL, RILL_ERROR_INVALID_ARGUMENT, "blocks_per_unit is NULL");
   RILL_TRY(rill__check_usable(k->base.device));
   RILL_TRY(check_block(k, block_threads, shared));
-  return RILL_DOOR(k, kernel, occupancy, k, block_threads, shared, blocks_per_unit);
+  return RILL_DISPATCH(k, kernel, occupancy, k, block_threads, shared, blocks_per_unit);
 }
 
 rill_status rill_kernel_suggest_block(rill_kernel kernel, size_t shared, uint32_t limit, uint32_t *block_threads,
@@ -35,7 +35,7 @@ rill_status rill_kernel_suggest_block(rill_kernel kernel, size_t shared, uint32_
   RILL_TRY(rill__launch_check_shared(k, shared));
   const uint32_t most = limit == 0 || limit > k->max_threads ? k->max_threads : limit;
   uint32_t threads = 0, filling = 0;
-  RILL_TRY(RILL_DOOR(k, kernel, suggest_block, k, shared, most, &threads, &filling));
+  RILL_TRY(RILL_DISPATCH(k, kernel, suggest_block, k, shared, most, &threads, &filling));
   *block_threads = threads;
   *blocks = filling;
   return RILL_OK;
@@ -56,14 +56,14 @@ rill_status rill_kernel_available_shared(rill_kernel kernel, uint32_t block_thre
   const uint64_t most = limit > k->static_shared ? limit - k->static_shared : 0;
   RILL_TRY(check_block(k, block_threads, most));
   uint32_t blocks = 0;
-  RILL_TRY(RILL_DOOR(k, kernel, occupancy, k, block_threads, 0, &blocks));
+  RILL_TRY(RILL_DISPATCH(k, kernel, occupancy, k, block_threads, 0, &blocks));
   RILL_REQUIRE(blocks >= blocks_per_unit, RILL_ERROR_OUT_OF_RANGE,
                "kernel \"%s\": a compute unit of %s runs %u blocks of %u threads at a time, not %u", k->source->name,
                k->base.device->name, blocks, block_threads, blocks_per_unit);
   uint64_t fits = 0, too_much = most + 1;
   while (too_much - fits > 1) {
     const uint64_t middle = fits + (too_much - fits) / 2;
-    RILL_TRY(RILL_DOOR(k, kernel, occupancy, k, block_threads, middle, &blocks));
+    RILL_TRY(RILL_DISPATCH(k, kernel, occupancy, k, block_threads, middle, &blocks));
     if (blocks >= blocks_per_unit) {
       fits = middle;
     } else {
@@ -98,7 +98,7 @@ rill_status rill_kernel_active_clusters(rill_kernel kernel, const rill_launch *l
                launch == NULL ? "launch" : "clusters");
   struct rill__device *device = k->base.device;
   const char *why = "";
-  RILL_REQUIRE(RILL_DOOR(device, device, supports, device, RILL_FEATURE_CLUSTER, &why), RILL_ERROR_UNSUPPORTED,
+  RILL_REQUIRE(RILL_DISPATCH(device, device, supports, device, RILL_FEATURE_CLUSTER, &why), RILL_ERROR_UNSUPPORTED,
                "rill_launch.cluster on %s: %s", device->name, why);
   rill_launch shape;
   RILL_TRY(rill__launch_read(&shape, launch));
@@ -109,5 +109,5 @@ rill_status rill_kernel_active_clusters(rill_kernel kernel, const rill_launch *l
                shape.cluster.x, shape.cluster.y, shape.cluster.z);
   RILL_REQUIRE(device->backend->kernel->active_clusters != NULL, RILL_ERROR_UNSUPPORTED,
                "%s does not tell how many clusters run at a time", device->name);
-  return RILL_DOOR(k, kernel, active_clusters, k, &l, clusters);
+  return RILL_DISPATCH(k, kernel, active_clusters, k, &l, clusters);
 }

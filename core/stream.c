@@ -68,7 +68,7 @@ rill_status rill_stream_release(rill_stream stream) {
 
 rill_status rill_stream_native(rill_stream stream, uintptr_t *out) {
   RILL_ENTER_STREAM(0);
-  const uintptr_t native = RILL_DOOR(s, stream, native, s);
+  const uintptr_t native = RILL_DISPATCH(s, stream, native, s);
   if (native != 0) atomic_store(&rill__is_shared, true);
   RILL_REQUIRE(native == 0 ? !rill__is_held(s) : rill__stream_share(s), RILL_ERROR_NOT_READY,
                "%s is held: work given to its native stream would pass what is queued" RILL_HINT
@@ -81,7 +81,7 @@ rill_status rill_stream_native(rill_stream stream, uintptr_t *out) {
 
 rill_status rill_stream_context(rill_stream stream, uintptr_t *out) {
   RILL_ENTER_STREAM(0);
-  return RILL_DOOR(s, stream, context, s, out);
+  return RILL_DISPATCH(s, stream, context, s, out);
 }
 
 rill_status rill_stream_device(rill_stream stream, rill_device *out) {
@@ -112,7 +112,7 @@ rill_status rill_stream_id(rill_stream stream, uint64_t *out) {
   RILL_ENTER_STREAM(0);
   *out = s->number;
   if (s->base.device->backend->stream->id == NULL) return RILL_OK;
-  return RILL_DOOR(s, stream, id, s, out);
+  return RILL_DISPATCH(s, stream, id, s, out);
 }
 
 rill_status rill_stream_is_complete(rill_stream stream, bool *out) {
@@ -121,7 +121,7 @@ rill_status rill_stream_is_complete(rill_stream stream, bool *out) {
   *out = rill__known_idle(s);
   if (*out || rill__is_held(s)) return RILL_OK;
   const struct rill__question asked = rill__completion_ask(&rill__core(s)->work);
-  RILL_TRY(RILL_DOOR(s, stream, is_complete, s, out));
+  RILL_TRY(RILL_DISPATCH(s, stream, is_complete, s, out));
   if (*out) rill__completion_remember(&rill__core(s)->work, &asked);
   return RILL_OK;
 }
@@ -129,7 +129,7 @@ rill_status rill_stream_is_complete(rill_stream stream, bool *out) {
 rill_status rill_stream_is_capturing(rill_stream stream, bool *out) {
   RILL_ENTER_STREAM(false);
   RILL_TRY(rill__check_usable(s->base.device));
-  return RILL_DOOR(s, stream, is_capturing, s, out);
+  return RILL_DISPATCH(s, stream, is_capturing, s, out);
 }
 
 rill_status rill_stream_validate(rill_stream stream) {
@@ -140,10 +140,10 @@ rill_status rill_stream_validate(rill_stream stream) {
   struct rill__device *device = s->base.device;
   RILL_TRY(rill__check_usable(device));
   const char *why = "";
-  RILL_REQUIRE(RILL_DOOR(device, device, supports, device, RILL_FEATURE_STREAM_ID, &why), RILL_ERROR_UNSUPPORTED,
+  RILL_REQUIRE(RILL_DISPATCH(device, device, supports, device, RILL_FEATURE_STREAM_ID, &why), RILL_ERROR_UNSUPPORTED,
                "rill_stream_validate on %s: %s", device->name, why);
   bool same = false;
-  RILL_TRY(RILL_DOOR(s, stream, validate, s, &same));
+  RILL_TRY(RILL_DISPATCH(s, stream, validate, s, &same));
   RILL_REQUIRE(
       same, RILL_ERROR_STALE_HANDLE,
       "native stream 0x%llx was destroyed since it was imported, and its value is used for another one" RILL_HINT
@@ -245,7 +245,7 @@ static rill_status synchronize_stream(struct rill__thread *self, struct rill__st
   rill_status status = held ? rill__held_wait_for_stream(stream, &ns) : RILL_OK;
   if (status == RILL_OK && !idle) {
     const struct rill__question asked = rill__completion_ask(&rill__core(stream)->work);
-    status = RILL_DOOR(stream, stream, synchronize, stream, ns);
+    status = RILL_DISPATCH(stream, stream, synchronize, stream, ns);
     if (status == RILL_OK) rill__completion_remember(&rill__core(stream)->work, &asked);
   }
   if (status == RILL_OK) status = rill__held_failure(stream);

@@ -150,14 +150,21 @@ static const char *what_of(const struct cpu_worker *worker) {
   }
 }
 
+struct cpu_name cpu_name_of(const struct cpu_inside *inside) {
+  struct cpu_name name;
+  const char *const label = inside->label;
+  (void)snprintf(name.text, sizeof name.text, "kernel \"%.60s\"%s%.60s%s", inside->kernel,
+                 label != NULL ? ", launch \"" : "", label != NULL ? label : "", label != NULL ? "\"" : "");
+  return name;
+}
+
 void cpu_fault_report(const struct cpu_worker *worker) {
   const struct cpu_inside *const inside = atomic_load(&worker->inside);
-  char address[32] = "", label[80] = "";
+  char address[32] = "";
   const int number = worker->fault.number;
   if (number != SIGSEGV || worker->fault.code != SI_KERNEL)
     (void)snprintf(address, sizeof address, " 0x%llx", (unsigned long long)worker->fault.address);
-  if (inside->label != NULL) (void)snprintf(label, sizeof label, ", launch \"%.60s\",", inside->label);
   (void)rill__device_lost(inside->device, number, signals[index_of(number)].name,
-                          "kernel \"%.60s\"%s %s%s (RILL_CPU_CATCH_FAULTS=0 lets a debugger see it)", inside->kernel,
-                          label, what_of(worker), address);
+                          "%s %s%s (RILL_CPU_CATCH_FAULTS=0 lets a debugger see it)", cpu_name_of(inside).text,
+                          what_of(worker), address);
 }

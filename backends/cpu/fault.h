@@ -25,6 +25,12 @@ void cpu_fault_stack(void *stack);
 /* Marks the device of the kernel that a fallen worker was in as lost. */
 void cpu_fault_report(const struct cpu_worker *worker);
 
+/* The kernel, and the label of the launch if it has one, for texts. */
+struct cpu_name {
+  char text[160];
+};
+struct cpu_name cpu_name_of(const struct cpu_inside *inside);
+
 /* In the child of a fork: there is no watcher. */
 void cpu_faults_reset(void);
 

@@ -87,7 +87,7 @@ static void assert_failed(const char *expression, const char *file, uint32_t lin
     (void)snprintf(at, sizeof at, ", block (%u, %u, %u), thread (%u, %u, %u)", block[0], block[1], block[2], thread[0],
                    thread[1], thread[2]);
   }
-  LOSE(launch, "%s:%u: kernel \"%s\"%s: assertion \"%s\" failed", file, line, launch->code->name, at, expression);
+  LOSE(launch, "%s:%u: %s%s: assertion \"%s\" failed", file, line, cpu_name_of(&launch->inside).text, at, expression);
   if (running_kernel.on_fibers) cpu_fibers_give_up();
   longjmp(running_kernel.out, 1);
 }
@@ -95,9 +95,9 @@ static void assert_failed(const char *expression, const char *file, uint32_t lin
 /* `at`: the index of the block. */
 static void lose_what_waits(const struct launch *launch, const uint32_t at[3], uint32_t at_barrier, uint32_t in_warp) {
   LOSE(launch,
-       "kernel \"%s\", block (%u, %u, %u): threads wait for each other for ever, %u at a barrier of "
+       "%s, block (%u, %u, %u): threads wait for each other for ever, %u at a barrier of "
        "the block and %u in a function of their warp",
-       launch->code->name, at[0], at[1], at[2], at_barrier, in_warp);
+       cpu_name_of(&launch->inside).text, at[0], at[1], at[2], at_barrier, in_warp);
 }
 
 static void wait_for_ever(uint32_t at_barrier, uint32_t in_warp) {
@@ -121,8 +121,8 @@ static bool run_on_fibers(const struct launch *launch, struct cpu_worker *worker
   const uint32_t threads = size[0] * size[1] * size[2];
   struct cpu_fibers *fibers = cpu_fibers_for(&worker->fibers, threads, launch->stack);
   if (RILL__UNLIKELY(fibers == NULL)) {
-    LOSE(launch, "kernel \"%s\": no memory for the stacks of a block of %u threads, each of %zu bytes",
-         launch->code->name, threads, launch->stack);
+    LOSE(launch, "%s: no memory for the stacks of a block of %u threads, each of %zu bytes",
+         cpu_name_of(&launch->inside).text, threads, launch->stack);
     return false;
   }
   const struct cpu_fibers_end end = cpu_fibers_run(fibers, launch->code, block);

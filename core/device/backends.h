@@ -1,4 +1,4 @@
-/* The backends of this build, and the devices that have been found.  core/registry.c looks for them. */
+/* The backends of this build, and the devices that have been found.  core/device/registry.c looks for them. */
 #ifndef RILL_CORE_DEVICE_BACKENDS_H
 #define RILL_CORE_DEVICE_BACKENDS_H
 

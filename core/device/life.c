@@ -58,7 +58,7 @@ rill_status rill__device_activate(struct rill__device *device) {
   rill_status status = RILL_OK;
   pthread_mutex_lock(&rill__core(device)->lock);
   if (!atomic_load(&device->active)) {
-    status = RILL_DOOR(device, device, activate, device);
+    status = RILL_DISPATCH(device, device, activate, device);
     if (status == RILL_OK) atomic_store_explicit(&device->active, true, memory_order_release);
   }
   pthread_mutex_unlock(&rill__core(device)->lock);

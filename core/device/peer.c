@@ -18,7 +18,7 @@ bool rill__peer_can_access(struct rill__device *device, struct rill__device *mem
   if (device->backend->device->can_access_peer == NULL) return false;
   *why = "more devices than rill can keep track of";
   if (peer_word(memory_of) >= sizeof rill__core(device)->peers / sizeof *rill__core(device)->peers) return false;
-  return RILL_DOOR(device, device, can_access_peer, device, memory_of, why);
+  return RILL_DISPATCH(device, device, can_access_peer, device, memory_of, why);
 }
 
 static pthread_mutex_t peers_lock =
@@ -37,7 +37,7 @@ rill_status rill__peer_set(struct rill__device *device, struct rill__device *mem
   pthread_mutex_lock(&peers_lock);
   rill_status status = RILL_OK;
   if (rill__peer_is_on(device, memory_of) != on) {
-    status = RILL_DOOR(device, device, set_peer, device, memory_of, on);
+    status = RILL_DISPATCH(device, device, set_peer, device, memory_of, on);
     if (status == RILL_OK) atomic_fetch_xor(&rill__core(device)->peers[peer_word(memory_of)], peer_bit(memory_of));
   }
   pthread_mutex_unlock(&peers_lock);

@@ -1,5 +1,7 @@
 #include "core/device/registry.h"
 
+#include "core/device/trace.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,7 +52,7 @@ static struct rill__device *make_device(const struct rill__backend *backend, uin
   device->base.label = strdup(device->name);
   const bool named = device->base.label != NULL;
   if (!named) (void)rill__fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory for a device");
-  if (!named || RILL_DOOR(device, device, init, device) != RILL_OK ||
+  if (!named || RILL_DISPATCH(device, device, init, device) != RILL_OK ||
       rill__object_publish(&device->base, RILL__DEVICE) != RILL_OK) {
     rill__object_free(&device->base);
     return NULL;
@@ -69,6 +71,8 @@ static void explain_failed_setup(struct rill__search *search) {
 }
 
 static void find_devices(struct rill__search *search) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  (void)pthread_once(&once, rill__trace_start);
   atomic_load (&rill__around_search)(); /* a fork may come during the first search */
   rill__errors_aside();
   search->told = search->backend->device->count(search->why, sizeof search->why);

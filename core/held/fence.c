@@ -225,7 +225,7 @@ void rill__event_abandon(struct rill__event *event) {
 static rill_status refuse_capture_of_record(const struct rill__event *event, struct rill__stream *stream) {
   bool capturing = false;
   if (!atomic_load(&rill__is_shared)) return RILL_OK;
-  RILL_TRY(RILL_DOOR(stream, stream, is_capturing, stream, &capturing));
+  RILL_TRY(RILL_DISPATCH(stream, stream, is_capturing, stream, &capturing));
   RILL_REQUIRE(!capturing, RILL_ERROR_CAPTURE_ACTIVE,
                "%s is capturing, and streams are held for %s, which a capture does not complete" RILL_HINT
                "record the event outside captures first",

@@ -416,7 +416,7 @@ static rill_status prepare_wait(struct wait *wait) {
   if (atomic_load(&rill__core(stream)->held)) return RILL_OK;
   wait->queue = calloc(1, sizeof *wait->queue);
   RILL_REQUIRE(wait->queue != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory to hold a stream");
-  return RILL_DOOR(stream, stream, is_capturing, stream, &wait->capturing);
+  return RILL_DISPATCH(stream, stream, is_capturing, stream, &wait->capturing);
 }
 
 rill_status rill__held_wait(struct rill__stream *stream, struct rill__event *event, struct rill__event **point,

@@ -54,7 +54,7 @@ static inline rill_status rill__event_ask(struct rill__event *event, struct rill
   *out = rill__known_complete(asked_about);
   if (*out) return RILL_OK;
   const struct rill__question asked = rill__completion_ask(&rill__core(asked_about)->work);
-  RILL_TRY(RILL_DOOR(asked_about, event, is_ready, asked_about, out));
+  RILL_TRY(RILL_DISPATCH(asked_about, event, is_ready, asked_about, out));
   if (*out) rill__completion_remember(&rill__core(asked_about)->work, &asked);
   return RILL_OK;
 }

@@ -22,14 +22,14 @@ static void report(void *user, rill_status stream_status) {
 /* The call was accepted, so it runs in any case; where the driver cannot take it, here. */
 static rill_status give_host_call(struct rill__stream *stream, const struct held_op *op) {
   if (op->told == RILL_OK) {
-    const rill_status status = RILL_DOOR(stream, stream, host_call, stream, op->host_call.fn, op->host_call.user);
+    const rill_status status = RILL_DISPATCH(stream, stream, host_call, stream, op->host_call.fn, op->host_call.user);
     if (status != RILL_OK) rill__call_host(op->host_call.fn, op->host_call.user, status);
     return status;
   }
   struct reported_call *call = malloc(sizeof *call);
   if (call != NULL) {
     *call = (struct reported_call){ op->host_call.fn, op->host_call.user, op->told };
-    if (RILL_DOOR(stream, stream, host_call, stream, report, call) == RILL_OK) return RILL_OK;
+    if (RILL_DISPATCH(stream, stream, host_call, stream, report, call) == RILL_OK) return RILL_OK;
   }
   free(call);
   rill__call_host(op->host_call.fn, op->host_call.user, op->told);
@@ -52,19 +52,21 @@ static rill_status give_copy(struct rill__stream *stream, struct held_op *op) {
   const struct rill__copy_3d *ends = &op->copy.ends;
   if (ends->height == 1 && ends->depth == 1) {
     RILL_TRY(
-        RILL_DOOR(stream, memory, copy, stream, ends->dst, ends->dst_kind, ends->src, ends->src_kind, ends->width));
+        RILL_DISPATCH(stream, memory, copy, stream, ends->dst, ends->dst_kind, ends->src, ends->src_kind, ends->width));
   } else {
-    RILL_TRY(RILL_DOOR(stream, memory, copy_3d, stream, ends));
+    RILL_TRY(RILL_DISPATCH(stream, memory, copy_3d, stream, ends));
   }
   struct rill__copy_3d *deliver = op->copy.deliver;
   const rill_status status =
-      deliver != NULL ? RILL_DOOR(stream, stream, host_call, stream, deliver_rows, deliver) : RILL_OK;
+      deliver != NULL ? RILL_DISPATCH(stream, stream, host_call, stream, deliver_rows, deliver) : RILL_OK;
   finish_payload(stream, op);
   return status;
 }
 
 static rill_status give_launch(struct rill__stream *stream, struct held_op *op) {
-  const rill_status status = RILL_DOOR(stream, kernel, launch, stream, &op->launch.shape);
+  const struct rill__launch *const launch = &op->launch.shape;
+  const rill_status status = RILL_DISPATCH_LAUNCH(stream, launch);
+  if (status != RILL_OK && launch->label != NULL) rill__error_of_launch(launch->label);
   finish_payload(stream, op);
   return status;
 }
@@ -105,11 +107,11 @@ static rill_status hand_over(struct rill__stream *stream, struct held_op *op) {
   switch (op->kind) {
     case HELD_WAIT:
       if (op->wait.fence->mark == NULL) return RILL_OK;
-      return RILL_DOOR(stream, stream, wait, stream, op->wait.fence->mark, 0);
+      return RILL_DISPATCH(stream, stream, wait, stream, op->wait.fence->mark, 0);
     case HELD_HOST_CALL: return give_host_call(stream, op);
     case HELD_COPY: return give_copy(stream, op);
     case HELD_FILL: return rill__fill_rows(stream, &op->fill.rows);
-    case HELD_PREFETCH: return RILL_DOOR(stream, memory, prefetch, stream, op->prefetch.p, op->prefetch.size);
+    case HELD_PREFETCH: return RILL_DISPATCH(stream, memory, prefetch, stream, op->prefetch.p, op->prefetch.size);
     case HELD_LAUNCH: return give_launch(stream, op);
     case HELD_RECORD: break; /* by give_record */
   }

@@ -67,7 +67,7 @@ static rill_status copy_kernels(const rill_bundle *bundle, const rill_bundle_ima
                                 struct rill__image *out) {
   struct rill__image told = { .parts = NULL };
   rill_status status = RILL_OK;
-  if (RILL_DOOR(device, module, read_kernels, part, &told) != NULL) rill__image_free(&told);
+  if (RILL_DISPATCH(device, module, read_kernels, part, &told) != NULL) rill__image_free(&told);
   for (size_t i = 0; i < bundle->kernel_count && status == RILL_OK; i++) {
     const rill_bundle_kernel *kernel = &bundle->kernels[i];
     const size_t k = rill__image_find(&told, kernel->name);
@@ -209,7 +209,7 @@ static rill_status preload_kernel(struct rill__module *module, const rill_bundle
     *kernels = kernel;
   }
   if (device->backend->kernel->preload == NULL) return RILL_OK;
-  return RILL_DOOR(kernel, kernel, preload, kernel);
+  return RILL_DISPATCH(kernel, kernel, preload, kernel);
 }
 
 /* Takes the modules of a bundle off the list; they are linked by next_loaded. */

@@ -220,7 +220,7 @@ static const char *first_error(const char *log, int *length) {
 
 static rill_status run_compiler(struct rill__device *device, const struct rill__compile *request,
                                 struct rill__compiled *result) {
-  const rill_status status = RILL_DOOR(device, module, compile, device, request, result);
+  const rill_status status = RILL_DISPATCH(device, module, compile, device, request, result);
   char *log = result->log;
   result->log = NULL;
   if (status != RILL_OK || result->image != NULL) {
@@ -246,7 +246,7 @@ static rill_status open_cache(struct rill__device *device, const struct rill__co
   char *compiler = malloc(COMPILER_SIZE);
   RILL_REQUIRE(compiler != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for %d bytes", COMPILER_SIZE);
   *folder = -1;
-  const rill_status status = RILL_DOOR(device, module, compiler, device, compiler, COMPILER_SIZE);
+  const rill_status status = RILL_DISPATCH(device, module, compiler, device, compiler, COMPILER_SIZE);
   if (status == RILL_OK && use_cache && request->closed) *folder = rill__cache_open();
   if (*folder >= 0) key_of(device, request, compiler, key);
   free(compiler);
@@ -293,7 +293,7 @@ rill_status rill__compile_check_device(struct rill__device *device) {
   const char *why = "";
   RILL_TRY(rill__device_activate(device));
   RILL_TRY(rill__check_usable(device));
-  RILL_REQUIRE(RILL_DOOR(device, device, supports, device, RILL_FEATURE_RTC, &why), RILL_ERROR_UNSUPPORTED,
+  RILL_REQUIRE(RILL_DISPATCH(device, device, supports, device, RILL_FEATURE_RTC, &why), RILL_ERROR_UNSUPPORTED,
                "compiling for %s: %s", device->name, why);
   return RILL_OK;
 }

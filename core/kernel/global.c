@@ -97,7 +97,7 @@ rill_status rill__global_find(struct rill__module *module, const char *symbol, v
   if (known != NULL) return RILL_OK;
   void *found = NULL;
   size_t bytes = 0;
-  if (symbol[0] != '\0') RILL_TRY(RILL_DOOR(module, module, global, module, symbol, &found, &bytes));
+  if (symbol[0] != '\0') RILL_TRY(RILL_DISPATCH(module, module, global, module, symbol, &found, &bytes));
   RILL_REQUIRE(found != NULL, RILL_ERROR_NOT_FOUND,
                "there is no variable \"%s\" in %s on %s" RILL_HINT
                "declare it __constant__ or __device__ outside namespaces, and use it in a kernel",

@@ -39,7 +39,7 @@ static __attribute__((noinline)) rill_status opt_in_to_shared(struct rill__kerne
                kernel->source->name, (unsigned long long)bytes, (unsigned long long)fixed, device->name,
                (unsigned long long)limit);
   if (device->backend->kernel->allow_shared == NULL) return RILL_OK;
-  RILL_TRY(RILL_DOOR(kernel, kernel, allow_shared, kernel, bytes));
+  RILL_TRY(RILL_DISPATCH(kernel, kernel, allow_shared, kernel, bytes));
   uint64_t allowed = atomic_load(&kernel->shared_allowed);
   while (allowed < bytes && !atomic_compare_exchange_weak(&kernel->shared_allowed, &allowed, bytes)) {
   }
@@ -60,7 +60,7 @@ static rill_status check_large_cluster(struct rill__kernel *kernel, const struct
                                        uint64_t blocks) {
   uint32_t limit = RILL__PORTABLE_CLUSTER;
   if (kernel->base.device->backend->kernel->cluster_limit != NULL) {
-    RILL_TRY(RILL_DOOR(kernel, kernel, cluster_limit, kernel, launch, &limit));
+    RILL_TRY(RILL_DISPATCH(kernel, kernel, cluster_limit, kernel, launch, &limit));
   }
   RILL_REQUIRE(blocks <= limit, RILL_ERROR_OUT_OF_RANGE,
                "kernel \"%s\": a cluster of %u x %u x %u blocks, the limit of %s is %u blocks", kernel->source->name,
@@ -77,7 +77,7 @@ static rill_status check_cluster(struct rill__kernel *kernel, const rill_launch 
   uint64_t blocks = out->cluster[0];
   for (int i = 1; i < 3 && blocks <= UINT32_MAX; i++) blocks *= out->cluster[i]; /* past that it is too many anyway */
   if (blocks == 1) return RILL_OK;                                               /* what every launch has */
-  RILL_REQUIRE(RILL_DOOR(device, device, supports, device, RILL_FEATURE_CLUSTER, &why), RILL_ERROR_UNSUPPORTED,
+  RILL_REQUIRE(RILL_DISPATCH(device, device, supports, device, RILL_FEATURE_CLUSTER, &why), RILL_ERROR_UNSUPPORTED,
                "rill_launch.cluster on %s: %s", device->name, why);
   for (int i = 0; i < 3; i++) {
     RILL_REQUIRE(out->grid[i] % out->cluster[i] == 0, RILL_ERROR_INVALID_ARGUMENT,
@@ -146,7 +146,7 @@ rill_status rill__launch_check_shape(struct rill__kernel *kernel, const rill_lau
 
 rill_status rill__fail_unknown_args(const struct rill__kernel *kernel) {
   const char *why = "";
-  (void)RILL_DOOR(kernel, device, supports, kernel->base.device, RILL_FEATURE_KERNEL_ARGS, &why);
+  (void)RILL_DISPATCH(kernel, device, supports, kernel->base.device, RILL_FEATURE_KERNEL_ARGS, &why);
   return rill__fail(RILL_ERROR_UNSUPPORTED, "the arguments of kernel \"%s\" are not known on %s: %s",
                     kernel->source->name, kernel->base.device->name, why);
 }
@@ -226,8 +226,10 @@ submit_launch(struct rill__stream *stream, const struct rill__launch *launch, st
     RILL_TRY(submit_held(stream, launch, payload, &taken));
     if (taken) return RILL_OK;
   }
-  rill_status status = RILL_OK;
-  RILL_SUBMIT(status, stream, kernel, launch, stream, launch);
+  struct rill__thread *const self = rill__self;
+  rill__submission_begin(&rill__core(stream)->work, self);
+  const rill_status status = RILL_DISPATCH_LAUNCH(stream, launch);
+  rill__submission_end(&rill__core(stream)->work, self);
   return status;
 }
 
@@ -267,8 +269,10 @@ static __attribute__((noinline)) rill_status submit_with_extras(struct rill__str
   return status;
 }
 
-rill_status rill__launch(struct rill__stream *stream, struct rill__kernel *kernel, const rill_launch *shape,
-                         const rill_arg *args, size_t count) {
+static inline __attribute__((always_inline)) rill_status launch_checked(struct rill__stream *stream,
+                                                                        struct rill__kernel *kernel,
+                                                                        const rill_launch *shape, const rill_arg *args,
+                                                                        size_t count) {
   RILL_TRY(rill__check_same_device(&stream->base, &kernel->base));
   RILL_REQUIRE(shape != NULL, RILL_ERROR_INVALID_ARGUMENT, "launch is NULL");
   rill_launch copy; /* filled in where it is needed: that costs more than the rest of the call */
@@ -293,4 +297,21 @@ rill_status rill__launch(struct rill__stream *stream, struct rill__kernel *kerne
     return submit_with_extras(stream, shape, &l);
   }
   return submit_launch(stream, &l, NULL);
+}
+
+/* A refusal says which launch it was. */
+static __attribute__((cold, noinline)) rill_status fail_launch(const rill_launch *shape, rill_status status) {
+  rill_launch copy;
+  if (shape == NULL || shape->struct_size < sizeof shape->struct_size) return status;
+  const size_t size = shape->struct_size < sizeof copy ? shape->struct_size : sizeof copy;
+  memset(&copy, 0, sizeof copy);
+  memcpy(&copy, shape, size);
+  if (copy.label != NULL) rill__error_of_launch(copy.label);
+  return status;
+}
+
+rill_status rill__launch(struct rill__stream *stream, struct rill__kernel *kernel, const rill_launch *shape,
+                         const rill_arg *args, size_t count) {
+  const rill_status status = launch_checked(stream, kernel, shape, args, count);
+  return RILL__LIKELY(status == RILL_OK) ? RILL_OK : fail_launch(shape, status);
 }

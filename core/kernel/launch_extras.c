@@ -33,7 +33,7 @@ struct reading {
 static rill_status check_supported(const struct reading *reading, uint32_t kind) {
   struct rill__device *device = reading->stream->base.device;
   const char *why = "";
-  RILL_REQUIRE(RILL_DOOR(device, kernel, has_attribute, device, kind, &why), RILL_ERROR_UNSUPPORTED,
+  RILL_REQUIRE(RILL_DISPATCH(device, kernel, has_attribute, device, kind, &why), RILL_ERROR_UNSUPPORTED,
                "rill_launch.attributes: %s on %s: %s", names[kind], device->name, why);
   reading->out->set |= 1u << kind;
   return RILL_OK;
@@ -57,7 +57,7 @@ static rill_status check_cooperative(const struct reading *reading) {
   RILL_TRY(rill__cooperative_blocks(kernel, l->block[0] * l->block[1] * l->block[2], l->shared_mem_bytes, &most));
   if (l->clustered && kernel->base.device->backend->kernel->active_clusters != NULL) {
     uint32_t clusters = 0;
-    RILL_TRY(RILL_DOOR(kernel, kernel, active_clusters, kernel, l, &clusters));
+    RILL_TRY(RILL_DISPATCH(kernel, kernel, active_clusters, kernel, l, &clusters));
     const uint64_t in_clusters = (uint64_t)clusters * l->cluster[0] * l->cluster[1] * l->cluster[2];
     if (in_clusters < most) most = in_clusters;
   }
@@ -209,7 +209,7 @@ static rill_status check_constants(struct rill__kernel *kernel, const rill_launc
 
 static rill_status refuse_in_capture_of_launch(struct rill__stream *stream) {
   bool capturing = false;
-  RILL_TRY(RILL_DOOR(stream, stream, is_capturing, stream, &capturing));
+  RILL_TRY(RILL_DISPATCH(stream, stream, is_capturing, stream, &capturing));
   RILL_REQUIRE(!capturing, RILL_ERROR_UNSUPPORTED,
                "rill_launch.constants on %s: %s is capturing, and a graph would keep no copy of them, up to version "
                "%d.%d" RILL_HINT "copy to the variable's address (rill_module_get_global)",

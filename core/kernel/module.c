@@ -20,9 +20,9 @@ static bool mark_stream(struct rill__module *module, struct rill__stream *stream
   if (rill__known_idle(stream)) return true;
   bool capturing = false;
   struct rill__event *mark = NULL;
-  if (RILL_DOOR(stream, stream, is_capturing, stream, &capturing) != RILL_OK || capturing) return false;
+  if (RILL_DISPATCH(stream, stream, is_capturing, stream, &capturing) != RILL_OK || capturing) return false;
   if (rill__event_create(module->base.device, NULL, &mark) != RILL_OK) return false;
-  if (RILL_DOOR(stream, stream, record, stream, mark, 0) != RILL_OK) {
+  if (RILL_DISPATCH(stream, stream, record, stream, mark, 0) != RILL_OK) {
     rill__object_retire(&mark->base);
     return false;
   }
@@ -59,7 +59,7 @@ static bool is_unused(struct rill__module *module) {
     if (!module->marked) return false;
     for (size_t i = 0; i < module->mark_count; i++) {
       bool complete = false;
-      const rill_status status = RILL_DOOR(module->marks[i], event, is_ready, module->marks[i], &complete);
+      const rill_status status = RILL_DISPATCH(module->marks[i], event, is_ready, module->marks[i], &complete);
       if (status == RILL_OK && !complete) return false;
     }
   }
@@ -77,7 +77,7 @@ static void destroy_module(struct rill__object *object) {
       return;
     }
     rill__globals_forget(module);
-    RILL_DOOR(module, module, unload, module);
+    RILL_DISPATCH(module, module, unload, module);
   }
   rill__image_free(&module->inside);
   rill__object_free(object);
@@ -93,7 +93,7 @@ const rill_bundle_image *rill__module_best(struct rill__device *device, const ri
   uint32_t best_fit = 0;
   for (size_t i = 0; i < count; i++) {
     if (strcmp(parts[i].backend, device->backend->name) != 0) continue;
-    const uint32_t fit = RILL_DOOR(device, module, fit, device, &parts[i]);
+    const uint32_t fit = RILL_DISPATCH(device, module, fit, device, &parts[i]);
     if (fit > best_fit) {
       best = &parts[i];
       best_fit = fit;
@@ -110,7 +110,7 @@ rill_status rill__fail_no_part(struct rill__device *device, const char *what, co
     used += (size_t)snprintf(inside + used, sizeof inside - used, "%s%s:%s", i > 0 ? ", " : "", parts[i].backend,
                              parts[i].target);
   }
-  RILL_DOOR(device, module, needs, device, needs, sizeof needs);
+  RILL_DISPATCH(device, module, needs, device, needs, sizeof needs);
   return rill__fail(RILL_ERROR_NOT_FOUND,
                     "%s has no image for %s: it holds %s; needed is %s:%s" RILL_HINT "compile the kernels for that "
                     "target, too",
@@ -118,11 +118,11 @@ rill_status rill__fail_no_part(struct rill__device *device, const char *what, co
 }
 
 static rill_status load_module(struct rill__module *module, const rill_bundle_image *part) {
-  RILL_TRY(RILL_DOOR(module, module, load, module, part));
+  RILL_TRY(RILL_DISPATCH(module, module, load, module, part));
   module->loaded = true;
   for (size_t i = 0; i < module->inside.part_count; i++) module->inside.parts[i].data = NULL; /* going away */
   if (module->inside.kernels_unknown && module->base.device->backend->module->list != NULL) {
-    RILL_DOOR(module, module, list, module, &module->inside);
+    RILL_DISPATCH(module, module, list, module, &module->inside);
     module->inside.kernels_unknown = false;
   }
   RILL_REQUIRE(!module->inside.no_memory, RILL_ERROR_OUT_OF_MEMORY, "no host memory for the names of the kernels");
@@ -161,7 +161,7 @@ void rill__module_release(struct rill__module *module) {
 
 static void destroy_kernel(struct rill__object *object) {
   struct rill__kernel *kernel = (struct rill__kernel *)object;
-  if (kernel->found && object->device->backend->kernel->forget != NULL) RILL_DOOR(kernel, kernel, forget, kernel);
+  if (kernel->found && object->device->backend->kernel->forget != NULL) RILL_DISPATCH(kernel, kernel, forget, kernel);
   rill__drop(&kernel->module->base);
   rill__image_free(&kernel->own);
   rill__object_free(object);
@@ -189,7 +189,7 @@ static rill_status describe(struct rill__kernel *kernel, size_t i, const char *n
 }
 
 static rill_status find_kernel(struct rill__kernel *kernel) {
-  RILL_TRY(RILL_DOOR(kernel, kernel, find, kernel));
+  RILL_TRY(RILL_DISPATCH(kernel, kernel, find, kernel));
   kernel->found = true;
   RILL_REQUIRE(!kernel->own.no_memory, RILL_ERROR_OUT_OF_MEMORY, "no host memory for the arguments of \"%s\"",
                kernel->source->name);

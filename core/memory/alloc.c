@@ -16,7 +16,8 @@ static rill_status fail_memory_of_device(struct rill__device *device, size_t siz
   uint64_t free_bytes = 0, total_bytes = 0;
   char deferred[96] = "";
   const uint64_t bytes = atomic_load(&rill__core(device)->deferred_bytes);
-  if (RILL_DOOR(device, device, get_memory, device, &free_bytes, &total_bytes) != RILL_OK) free_bytes = total_bytes = 0;
+  if (RILL_DISPATCH(device, device, get_memory, device, &free_bytes, &total_bytes) != RILL_OK)
+    free_bytes = total_bytes = 0;
   if (bytes != 0) {
     (void)snprintf(deferred, sizeof deferred, ", and %llu that were freed wait for work of held streams",
                    (unsigned long long)bytes);
@@ -27,7 +28,7 @@ static rill_status fail_memory_of_device(struct rill__device *device, size_t siz
 
 /* What the driver refuses is asked for again when what nobody uses any more has gone back. */
 static rill_status ask_driver(struct rill__device *device, size_t size, uint32_t kind, void **out) {
-  const rill_status status = RILL_DOOR(device, memory, alloc, device, size, kind, out);
+  const rill_status status = RILL_DISPATCH(device, memory, alloc, device, size, kind, out);
   if (RILL__LIKELY(status != RILL_ERROR_OUT_OF_MEMORY)) return status;
   if (kind == RILL_MEMORY_DEVICE && size > device->info.memory_total) return status;
   if (rill__in_host_call) return status; /* what follows may block */
@@ -35,7 +36,7 @@ static rill_status ask_driver(struct rill__device *device, size_t size, uint32_t
   rill__deferred_frees_end(device, true);
   const bool any = rill__pools_give_back(device, kind);
   if (!any && atomic_load(&rill__core(device)->deferred_bytes) == bytes) return status;
-  return RILL_DOOR(device, memory, alloc, device, size, kind, out);
+  return RILL_DISPATCH(device, memory, alloc, device, size, kind, out);
 }
 
 rill_status rill__memory_alloc(struct rill__device *device, size_t size, size_t alignment, uint32_t kind, void **out) {
@@ -59,7 +60,7 @@ rill_status rill__memory_alloc(struct rill__device *device, size_t size, size_t 
       *out = (void *)allocation->begin;
       return RILL_OK;
     }
-    (void)RILL_DOOR(device, memory, free, device, p, kind);
+    (void)RILL_DISPATCH(device, memory, free, device, p, kind);
     status = rill__fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory to keep track of %zu bytes at %p", size, p);
   } else if (status == RILL_ERROR_OUT_OF_MEMORY) {
     status = fail_memory_of_device(device, size);
@@ -77,8 +78,8 @@ static rill_status end_allocation(struct rill__allocation **ended) {
   void *const native = (void *)allocation->native;
   if (status == RILL_OK) status = rill__last_uses_wait(allocation->uses);
   if (status == RILL_OK) {
-    status = allocation->imported ? RILL_DOOR(device, memory, ipc_close, device, native, allocation->native_size)
-                                  : RILL_DOOR(device, memory, free, device, native, allocation->kind);
+    status = allocation->imported ? RILL_DISPATCH(device, memory, ipc_close, device, native, allocation->native_size)
+                                  : RILL_DISPATCH(device, memory, free, device, native, allocation->kind);
   }
   if (status != RILL_OK && atomic_load(&device->lost) == RILL_OK) return status;
   *ended = NULL;

@@ -53,9 +53,9 @@ static void flatten(struct rill__copy_3d *copy) {
 
 static rill_status submit_rows(struct rill__stream *s, const struct rill__copy_3d *copy) {
   if (copy->height == 1 && copy->depth == 1) {
-    return RILL_DOOR(s, memory, copy, s, copy->dst, copy->dst_kind, copy->src, copy->src_kind, copy->width);
+    return RILL_DISPATCH(s, memory, copy, s, copy->dst, copy->dst_kind, copy->src, copy->src_kind, copy->width);
   }
-  return RILL_DOOR(s, memory, copy_3d, s, copy);
+  return RILL_DISPATCH(s, memory, copy_3d, s, copy);
 }
 
 rill_status rill__copy_submit(struct rill__thread *self, struct rill__stream *s, struct rill__copy_3d *copy) {

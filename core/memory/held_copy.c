@@ -45,7 +45,7 @@ static rill_status ask_pageable(struct rill__device *device, const void *p, uint
   bool known = false;
   *out = kind == RILL_MEMORY_UNKNOWN;
   if (!*out || device->backend->memory->is_known == NULL) return RILL_OK;
-  RILL_TRY(RILL_DOOR(device, memory, is_known, device, p, &known));
+  RILL_TRY(RILL_DISPATCH(device, memory, is_known, device, p, &known));
   *out = !known;
   return RILL_OK;
 }

@@ -26,7 +26,7 @@ rill_status rill__memory_register(struct rill__device *device, void *p, size_t s
     if (other != NULL) return fail_overlap(other, p, size); /* inside the epoch: it stays that long */
     return rill__fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory to keep track of %zu bytes at %p", size, p);
   }
-  const rill_status status = RILL_DOOR(device, memory, host_register, device, p, size);
+  const rill_status status = RILL_DISPATCH(device, memory, host_register, device, p, size);
   if (status == RILL_OK) return RILL_OK;
   rill__errors_aside();
   const bool mine = rill__memory_take_out(p, true, &range) == RILL_OK;
@@ -48,7 +48,7 @@ rill_status rill__memory_unregister(struct rill__allocation *range) {
   rill__held_wait_for_range(p, range->size, is_recorded_use,
                             range); /* the driver waits for what it has; this is not there yet */
   rill_status status = rill__check_usable(device);
-  if (status == RILL_OK) status = RILL_DOOR(device, memory, host_unregister, device, p);
+  if (status == RILL_OK) status = RILL_DISPATCH(device, memory, host_unregister, device, p);
   if (status != RILL_OK && atomic_load(&device->lost) == RILL_OK) {
     rill__memory_put_back(range);
   } else { /* of a lost device, the registration has gone with it */

@@ -53,12 +53,12 @@ rill_status rill__memory_open_import(struct rill__device *device, const struct r
   import->size = import->native_size = (size_t)content->size;
   import->kind = RILL_MEMORY_DEVICE;
   import->imported = true;
-  RILL_TRY(RILL_DOOR(device, memory, ipc_import, device, &content->native, import->size, &opened));
+  RILL_TRY(RILL_DISPATCH(device, memory, ipc_import, device, &content->native, import->size, &opened));
   void *p = (char *)opened + content->offset;
   const rill_status status = enter_import(import, opened, p);
   if (status != RILL_OK) {
     rill__errors_aside();
-    (void)RILL_DOOR(device, memory, ipc_close, device, opened, import->size);
+    (void)RILL_DISPATCH(device, memory, ipc_close, device, opened, import->size);
     rill__errors_back();
     return status;
   }

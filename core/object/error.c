@@ -45,6 +45,16 @@ rill_status rill__fail_native(rill_status status, int32_t code, const char *name
   return status;
 }
 
+void rill__error_of_launch(const char *label) {
+  struct rill__thread *self = rill__self;
+  if (self == NULL) return;
+  struct rill__error_record *error = self->aside_depth == 0 ? &self->error : &self->aside;
+  char text[sizeof error->message];
+  (void)snprintf(text, sizeof text, "launch \"%.60s\": %.*s", label, (int)sizeof text - 80, error->message);
+  memcpy(error->message, text, sizeof text);
+  error->line[0] = '\0';
+}
+
 rill_status rill__fail_in_host_call(void) {
   return rill__fail(RILL_ERROR_INVALID_ARGUMENT,
                     "called inside a host call: it may wait for work that comes after that one, for ever" RILL_HINT

@@ -15,6 +15,9 @@ rill_status rill__fail(rill_status status, const char *format, ...) __attribute_
 rill_status rill__fail_native(rill_status status, int32_t code, const char *name, const char *format, ...)
     __attribute__((cold, format(printf, 4, 5)));
 
+/* Adds to the calling thread's error which launch failed. */
+void rill__error_of_launch(const char *label) __attribute__((cold));
+
 /* Between the two, failures inside a call that will succeed do not touch the last error. */
 void rill__errors_aside(void);
 void rill__errors_back(void);

@@ -12,7 +12,8 @@
 static rill_status fail_memory_of_pool(struct rill__pool *pool, size_t size) {
   struct rill__device *device = pool->base.device;
   uint64_t free_bytes = 0, total_bytes = 0;
-  if (RILL_DOOR(device, device, get_memory, device, &free_bytes, &total_bytes) != RILL_OK) free_bytes = total_bytes = 0;
+  if (RILL_DISPATCH(device, device, get_memory, device, &free_bytes, &total_bytes) != RILL_OK)
+    free_bytes = total_bytes = 0;
   char limit[48] = "no limit";
   if (pool->max_size != 0) {
     (void)snprintf(limit, sizeof limit, "a limit of %llu", (unsigned long long)pool->max_size);

@@ -115,7 +115,7 @@ bool rill__pool_find(const struct rill__allocation *segment, const void *p, uint
 static rill_status wait_for_work(struct rill__pool *pool) {
   struct rill__device *device = pool->base.device;
   RILL_TRY(rill__check_usable(device));
-  return pool->kind == RILL_MEMORY_DEVICE ? RILL_DOOR(device, device, synchronize, device)
+  return pool->kind == RILL_MEMORY_DEVICE ? RILL_DISPATCH(device, device, synchronize, device)
                                           : rill__backend_synchronize(device);
 }
 

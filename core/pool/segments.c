@@ -26,7 +26,7 @@ static rill_status release_segments(struct rill__pool *pool, struct rill__segmen
     rill__memory_forget(allocation);
     rill_status freed = RILL_OK; /* of a lost device, the memory has gone with it */
     if (atomic_load(&device->lost) == RILL_OK) {
-      freed = RILL_DOOR(device, memory, free, device, (void *)allocation->begin, allocation->kind);
+      freed = RILL_DISPATCH(device, memory, free, device, (void *)allocation->begin, allocation->kind);
     }
     const bool kept = freed != RILL_OK && atomic_load(&device->lost) == RILL_OK;
     if (kept) (void)rill__memory_know(allocation); /* its nodes are there */
@@ -137,7 +137,7 @@ static rill_status add_segment(struct rill__pool *pool, size_t size, const struc
   struct rill__segment *segment = rill__segment_new(device, size, request->large, pool->kind);
   void *p = NULL;
   rill_status status =
-      segment == NULL ? RILL_ERROR_OUT_OF_MEMORY : RILL_DOOR(device, memory, alloc, device, size, pool->kind, &p);
+      segment == NULL ? RILL_ERROR_OUT_OF_MEMORY : RILL_DISPATCH(device, memory, alloc, device, size, pool->kind, &p);
   if (status == RILL_OK) {
     segment->allocation.begin = (uintptr_t)p;
     segment->pool = pool;
@@ -149,7 +149,7 @@ static rill_status add_segment(struct rill__pool *pool, size_t size, const struc
       rill__pool_unlock(pool);
       return RILL_OK;
     }
-    (void)RILL_DOOR(device, memory, free, device, p, pool->kind);
+    (void)RILL_DISPATCH(device, memory, free, device, p, pool->kind);
     status = RILL_ERROR_OUT_OF_MEMORY;
   }
   if (segment != NULL) rill__segment_free(segment);

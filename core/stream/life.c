@@ -17,10 +17,10 @@ void (*_Atomic rill__stream_end_caches)(struct rill__stream *stream);
 static void destroy_stream(struct rill__object *object) {
   struct rill__stream *stream = (struct rill__stream *)object;
   const bool native = stream->owned || stream->imported;
-  bool ended = !native || RILL_DOOR(stream, stream, may_destroy, stream);
+  bool ended = !native || RILL_DISPATCH(stream, stream, may_destroy, stream);
   if (ended)
     rill__stream_unlist(stream); /* not before, since it has work; not after: others look at its native stream */
-  if (ended && native) ended = RILL_DOOR(stream, stream, destroy, stream);
+  if (ended && native) ended = RILL_DISPATCH(stream, stream, destroy, stream);
   if (!ended) {
     rill__object_postpone(object);
     return;
@@ -73,7 +73,7 @@ rill_status rill__stream_create(struct rill__device *device, const rill_stream_o
   RILL_TRY(rill__stream_new(device, o.label, &stream));
   stream->priority = priority;
   stream->blocking = o.blocking;
-  rill_status status = RILL_DOOR(stream, stream, create, stream);
+  rill_status status = RILL_DISPATCH(stream, stream, create, stream);
   if (status == RILL_OK) {
     stream->owned = true;
     stream->base.recycle = ends_with_others;

@@ -73,7 +73,7 @@ static rill_status import_anew(struct rill__device *device, uintptr_t native, co
   atomic_store(&rill__is_shared, true);
   atomic_store(&stream->foreign, true);
   stream->owned = o->ownership == RILL_IMPORT_ADOPT;
-  rill_status status = RILL_DOOR(stream, stream, import, stream);
+  rill_status status = RILL_DISPATCH(stream, stream, import, stream);
   if (status == RILL_OK) status = rill__object_publish(&stream->base, RILL__STREAM);
   if (status != RILL_OK) {
     stream->owned = false;

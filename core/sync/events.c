@@ -10,7 +10,7 @@ void (*_Atomic rill__event_leave_fence)(struct rill__event *event);
 static void destroy_event(struct rill__object *object) {
   struct rill__event *event = (struct rill__event *)object;
   rill__event_reset(event);
-  if (event->owned) RILL_DOOR(event, event, destroy, event);
+  if (event->owned) RILL_DISPATCH(event, event, destroy, event);
   rill__object_free(object);
 }
 
@@ -44,7 +44,7 @@ rill_status rill__event_create(struct rill__device *device, const rill_event_opt
   event->interprocess = o.interprocess;
   event->signaled = o.signaled;
   atomic_init(&rill__core(event)->work.owner, rill__self);
-  rill_status status = RILL_DOOR(event, event, create, event);
+  rill_status status = RILL_DISPATCH(event, event, create, event);
   if (status == RILL_OK) {
     event->owned = true;
     status = rill__object_publish(&event->base, RILL__EVENT);

@@ -83,8 +83,8 @@ static bool is_idle(struct rill__stream *stream) {
   if (rill__known_idle(stream)) return true;
   if (rill__self == NULL) return false; /* no host memory */
   const struct rill__question asked = rill__completion_ask(&rill__core(stream)->work);
-  if (RILL_DOOR(stream, stream, is_capturing, stream, &capturing) != RILL_OK || capturing ||
-      RILL_DOOR(stream, stream, is_complete, stream, &complete) != RILL_OK || !complete) {
+  if (RILL_DISPATCH(stream, stream, is_capturing, stream, &capturing) != RILL_OK || capturing ||
+      RILL_DISPATCH(stream, stream, is_complete, stream, &complete) != RILL_OK || !complete) {
     return false;
   }
   rill__completion_remember(&rill__core(stream)->work, &asked);
@@ -140,7 +140,7 @@ bool rill__backend_is_idle(const struct rill__device *like) {
 
 rill_status rill__backend_synchronize(const struct rill__device *like) {
   RILL__FOR_EACH_ACTIVE(like, device) {
-    const rill_status status = RILL_DOOR(device, device, synchronize, device);
+    const rill_status status = RILL_DISPATCH(device, device, synchronize, device);
     if (status != RILL_OK && atomic_load(&device->lost) == RILL_OK) return status;
   }
   return RILL_OK;

@@ -29,7 +29,7 @@ static inline bool rill__known_complete(struct rill__event *event) {
   do {                                                             \
     struct rill__thread *const submitter_ = rill__self;            \
     rill__submission_begin(&rill__core(stream)->work, submitter_); \
-    (status) = RILL_DOOR((stream), table, slot, __VA_ARGS__);      \
+    (status) = RILL_DISPATCH((stream), table, slot, __VA_ARGS__);  \
     rill__submission_end(&rill__core(stream)->work, submitter_);   \
   } while (0)
 
@@ -39,7 +39,7 @@ static inline rill_status rill__record_in_driver(struct rill__stream *stream, st
   struct rill__thread *const self = rill__self;
   rill__submission_begin(&rill__core(event)->work, self);
   rill__submission_begin(&rill__core(stream)->work, self);
-  const rill_status status = RILL_DOOR(stream, stream, record, stream, event, flags);
+  const rill_status status = RILL_DISPATCH(stream, stream, record, stream, event, flags);
   rill__submission_end(&rill__core(stream)->work, self);
   rill__submission_end(&rill__core(event)->work, self);
   return status;

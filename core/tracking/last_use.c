@@ -10,7 +10,7 @@
 rill_status rill__pool_check_capture(struct rill__stream *stream) {
   if (RILL__LIKELY(!atomic_load_explicit(&stream->foreign, memory_order_relaxed))) return RILL_OK;
   bool capturing = false;
-  RILL_TRY(RILL_DOOR(stream, stream, is_capturing, stream, &capturing));
+  RILL_TRY(RILL_DISPATCH(stream, stream, is_capturing, stream, &capturing));
   RILL_REQUIRE(
       !capturing, RILL_ERROR_CAPTURE_ACTIVE,
       "%s is capturing: a graph that is launched later would use memory that the pool has given to others" RILL_HINT
@@ -98,8 +98,8 @@ rill_status rill__last_uses_wait(const struct rill__last_use *list) {
     struct rill__device *device = list->event->base.device;
     if (atomic_load(&device->lost) != RILL_OK) continue;
     const rill_status status = rill__event_meaning(list->event, &point) == RILL__RECORD_FAILED
-                                   ? RILL_DOOR(device, device, synchronize, device)
-                                   : RILL_DOOR(point, event, synchronize, point, RILL__FOREVER);
+                                   ? RILL_DISPATCH(device, device, synchronize, device)
+                                   : RILL_DISPATCH(point, event, synchronize, point, RILL__FOREVER);
     if (status != RILL_OK && atomic_load(&device->lost) == RILL_OK) return status;
   }
   return RILL_OK;

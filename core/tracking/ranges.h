@@ -38,7 +38,7 @@ struct rill__allocation {
   uintptr_t begin;
   size_t size;
   uint32_t kind;                           /* RILL_MEMORY_* */
-  _Atomic uint32_t holders;                /* core/memory.c: calls that go on with it outside epochs */
+  _Atomic uint32_t holders;                /* core/memory/alloc.c: calls that go on with it outside epochs */
   bool pooled;                             /* a segment of a pool: core/pool/blocks.h knows what of it is allocated */
   bool variable;                           /* of a module: not to be freed */
   _Atomic(struct rill__allocation *) next; /* that begins in the same grain, before it; of the map */

@@ -88,7 +88,7 @@ typedef struct rill_launch {
   size_t attribute_count;
   const rill_constant *constants;
   size_t constant_count;
-  const char *label; /**< names the launch in graphs, traces and faults; may be NULL */
+  const char *label; /**< names the launch in error texts, in RILL_TRACE, and on the CPU in faults; may be NULL */
 } rill_launch;
 #define RILL_LAUNCH_INIT \
   { sizeof(rill_launch), { 0, 0, 0 }, { 0, 0, 0 }, { 0, 0, 0 }, 0, 0, NULL, 0, NULL, 0, NULL }

@@ -27,8 +27,9 @@ RILL_EXTERN_C_BEGIN
 
 typedef struct rill_pool_options {
   size_t struct_size;
-  uint64_t max_size;          /**< bytes that it takes from the driver at most; 0: no limit */
-  uint64_t release_threshold; /**< free memory above this goes back when the host synchronizes; 0: by itself never */
+  uint64_t max_size; /**< bytes that it takes from the driver at most; 0: no limit */
+  uint64_t
+      release_threshold; /**< free memory above this is released when the host synchronizes; 0: never automatically */
   const char *label;
   uint32_t kind; /**< RILL_MEMORY_DEVICE, _PINNED or _MANAGED; 0: device memory */
 } rill_pool_options;
@@ -149,20 +150,21 @@ RILL_API RILL_NODISCARD rill_status rill_pool_max_size(rill_pool pool, uint64_t 
  *  Like:    CUmemPoolProps::location.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_pool_kind(rill_pool pool, uint32_t *out);
 
-/** The pool's release threshold in bytes; 0: no limit.
+/** The pool's release threshold in bytes; 0: never released automatically.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (NULL).
  *  Threads: any.
- *  Like:    CU_MEMPOOL_ATTR_RELEASE_THRESHOLD.      Since: 0.1 */
+ *  Like:    CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, where 0 means the opposite: all is released.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_pool_release_threshold(rill_pool pool, uint64_t *out);
 
 /** Sets the release threshold: from then on, when the host synchronizes with the device, or with a stream or an event
- *  while nothing else runs, unused memory goes back to the driver until the pool has no more than so many bytes.  0: by
- *  itself never; rill_pool_trim and an allocation for which there is no memory otherwise give back whatever it says.
+ *  while nothing else runs, unused memory goes back to the driver until the pool has no more than so many bytes.  0:
+ *  never released automatically.  Whatever it says, rill_pool_trim and an allocation that finds no memory otherwise
+ *  release unused memory.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE.
  *  Threads: any.
- *  Like:    CU_MEMPOOL_ATTR_RELEASE_THRESHOLD.      Since: 0.1 */
+ *  Like:    CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, where 0 means the opposite: all is released.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_pool_set_release_threshold(rill_pool pool, uint64_t bytes);
 
 /** The pool that `p`, an address in an allocation, comes from.  Borrowed: retain it to keep it.  Null for memory of

@@ -4,6 +4,7 @@
 #include "launch.rill.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static const rill_launch one_thread = {
   sizeof one_thread, { 1, 1, 1 }, { 1, 1, 1 }, { 0, 0, 0 }, 0, 0, NULL, 0, NULL, 0, NULL
@@ -106,6 +107,19 @@ static void takes_older_and_newer_structs(void) {
   takes_grown_options("rill_stream_launch", launch_with, &one_thread, sizeof one_thread,
                       offsetof(rill_launch, cluster));
   takes_grown_options("rill_stream_launch", launch_with, &one_thread, sizeof one_thread, offsetof(rill_launch, label));
+}
+
+/* kernel.h: the label names the launch in error texts, of an older struct that has one, too. */
+static void says_which_launch_it_refused(void) {
+  set_scene();
+  rill_launch launch = one_thread;
+  launch.grid.x = 0;
+  launch.label = "step 3";
+  refuses_launch(launch, RILL_ERROR_INVALID_ARGUMENT, "launch \"step 3\": kernel \"store\": grid.x is 0");
+  launch.struct_size = 0;
+  assert_fails_in("rill_stream_launch", launch_store(stream, store, &launch), RILL_ERROR_INVALID_ARGUMENT);
+  assert_null(strstr(rill_last_error_text(), "step 3"));
+  expect_unused_stream();
 }
 
 /* C1.6 */
@@ -288,6 +302,7 @@ int main(void) {
     TEST(checks_arguments),
     TEST(refuses_null),
     TEST(takes_older_and_newer_structs),
+    TEST(says_which_launch_it_refused),
     TEST(refuses_reserved_bits),
     TEST(checks_for_empty_shapes),
     TEST(checks_limits_of_dimensions),

@@ -48,6 +48,21 @@ class Commands(ToolTest):
             excused = re.search(rf"^no {backend} device: .+", text, re.M)
             self.assertTrue(bool(listed) != bool(excused), text)
 
+    def test_rill_trace_prints_each_call_of_a_backend(self):
+        done = self.run_tool("info", RILL_TRACE="1")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stderr, r"(?m)^rill: cpu device\.init in rill_device_\w+$")
+        for line in done.stderr.splitlines():
+            self.assertRegex(line, r"^rill: \w+(:\d+)? \w+\.\w+( of .+)? in rill_\w+$")
+        done = self.run_tool("demo", "--device", "cpu", "--tile", "64", "-o", self.path("out.png"), RILL_TRACE="1")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        launch = r'in rill_stream_launch\w*: "image_blur" as "blur", \d+ x \d+ x 1 blocks of \d+ x \d+ x 1 threads$'
+        self.assertRegex(done.stderr, '(?m)^rill: cpu kernel.launch of stream ".+" ' + launch)
+        self.assertRegex(done.stderr, r"(?m)^rill: cpu stream\.record of .+ in rill_stream_record_event$")
+
+    def test_rill_trace_is_off(self):
+        self.assertEqual(self.run_tool("info", RILL_TRACE="0").stderr, "")
+
     def test_nothing(self):
         self.fail_with(2, "a command is missing")
 

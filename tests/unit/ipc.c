@@ -1,4 +1,4 @@
-/* core/ipc: bytes that were made up, with a check that is right. */
+/* core/device/ipc: bytes that were made up, with a check that is right. */
 #include "core/device/ipc.h"
 #include "support/testing.h"
 
@@ -138,5 +138,5 @@ int main(void) {
   static const struct test tests[] = { TEST(looks_at_every_field),  TEST(looks_at_every_field_of_events),
                                        TEST(looks_at_the_size),     TEST(native_bytes_may_be_anything),
                                        TEST(bytes_may_be_anything), TEST(the_check_sees_every_byte) };
-  return RUN_ON_EACH_DEVICE("core/ipc", tests);
+  return RUN_ON_EACH_DEVICE("core/device/ipc", tests);
 }
