@@ -1,8 +1,8 @@
 /* The readers of one backend: parts and kernels of an image that may be anything.  What they tell must be whole. */
 #include "images.h"
 
-#include "core/kernel/module.h"
 #include "core/device/registry.h"
+#include "core/kernel/module.h"
 #include "support/images.h"
 
 #include "gate.rill.h"
