@@ -1,7 +1,7 @@
 /* The contract of a backend: all that the author of one reads.
  *
  * A backend is one `struct rill__backend`: a name, the sizes of its own parts of the objects, and a table of
- * functions for each kind of object.  Core allocates an object with the backend's part behind it (reached with
+ * functions for each kind of object.  Core allocates an object with the backend's part after it (reached with
  * rill__part), validates every call, and enters the backend through RILL_DISPATCH only.  Backends trust core: what
  * a slot's comment says of its arguments holds.
  *
@@ -72,7 +72,7 @@ struct rill__module {
       *bundle; /* which one it was loaded from, never looked into; guarded by core/kernel/bundle.c's lock */
   struct rill__image inside; /* its kernels */
   bool loaded;
-  struct rill__event **marks; /* while it waits to be unloaded: behind all work that may use it */
+  struct rill__event **marks; /* while it waits to be unloaded: after all work that may use it */
   size_t mark_count;
   bool marked;
   struct rill__kernel *ref_kernels; /* those that rill_kernel_refs have found, linked by next_ref */
@@ -107,7 +107,7 @@ struct rill__constant {
 /* What few launches have.  A value counts if `set` has the bit 1 << RILL_ATTR_* of its attribute. */
 struct rill__launch_extras {
   uint32_t set;
-  bool serialize;            /* RILL_ATTR_PROGRAMMATIC_SERIALIZATION: the kernel orders itself behind the one before */
+  bool serialize;            /* RILL_ATTR_PROGRAMMATIC_SERIALIZATION: the kernel orders itself after the one before */
   int32_t priority;          /* native, in range */
   struct rill__event *event; /* of the same device, without timing, not shared */
   bool trigger_at_start;     /* of a block */
@@ -201,7 +201,7 @@ struct rill__device_table {
   /* Blocks until all work of the device is done, foreign streams too. */
   rill_status (*synchronize)(struct rill__device *device);
   rill_status (*get_memory)(struct rill__device *device, uint64_t *free_bytes, uint64_t *total_bytes);
-  /* Optional: without them no device reaches another one's memory.  Of two different devices of the backend.
+  /* Optional: without them no device accesses another one's memory.  Of two different devices of the backend.
    * `can_access_peer`: `why` as for supports. */
   bool (*can_access_peer)(struct rill__device *device, struct rill__device *memory_of, const char **why);
   /* Both are active.  Turns on what can_access_peer says is possible, or off; what is so already is no failure. */
@@ -262,7 +262,7 @@ struct rill__event_table {
   /* With RILL_FEATURE_EVENT_IPC: sharing with other processes.  The event was created with interprocess. */
   rill_status (*ipc_export)(struct rill__event *event, struct rill__ipc_native *out);
   /* Makes `event` another process's, of the same device; `destroy` ends it.  The bytes may be anything: NOT_FOUND if
-   * there is nothing behind them. */
+   * they refer to nothing. */
   rill_status (*ipc_import)(struct rill__event *event, const struct rill__ipc_native *from);
 };
 
@@ -302,7 +302,7 @@ struct rill__memory_table {
   /* With RILL_FEATURE_IPC: the same for memory.  `p` and `size` are an allocation of kind DEVICE.  May block for
    * submitted work. */
   rill_status (*ipc_export)(struct rill__device *device, void *p, size_t size, struct rill__ipc_native *out);
-  /* The bytes may be anything: NOT_FOUND if there is nothing behind them, INVALID_ARGUMENT if it is smaller than
+  /* The bytes may be anything: NOT_FOUND if they refer to nothing, INVALID_ARGUMENT if it is smaller than
    * `size`. The address is a multiple of 256; it may be one that was given before, and each import has its close. */
   rill_status (*ipc_import)(struct rill__device *device, const struct rill__ipc_native *from, size_t size, void **out);
   /* As `free`. */
@@ -318,7 +318,7 @@ struct rill__module_table {
   rill_status (*load)(struct rill__module *module, const rill_bundle_image *image);
   /* No work that was submitted through rill uses it any more. */
   void (*unload)(struct rill__module *module);
-  /* Images from elsewhere (core/kernel/image.h); these look at no device.  A zero lies behind the bytes.
+  /* Images from elsewhere (core/kernel/image.h); these look at no device.  A zero follows the bytes.
    * `takes`: what the backend loads, in words.  `recognize`: what these bytes are, in words, or NULL if the backend
    * does not know.  `read_parts` takes bytes that it knows apart.  `read_kernels` adds the kernels of one part, as far
    * as it tells; bundles' images come here, too. */
@@ -346,7 +346,7 @@ struct rill__kernel_table {
   rill_status (*find)(struct rill__kernel *kernel);
   /* Optional: frees what `find` made. */
   void (*forget)(struct rill__kernel *kernel);
-  /* Optional: does what the driver may have put off until the first launch. */
+  /* Optional: does what the driver may have deferred until the first launch. */
   rill_status (*preload)(struct rill__kernel *kernel);
   /* Optional: opts in to more dynamic shared memory than shared_allowed, within the device's limit. */
   rill_status (*allow_shared)(struct rill__kernel *kernel, uint64_t bytes);

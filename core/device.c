@@ -79,8 +79,8 @@ rill_status rill_device_of_native_stream(uint32_t backend, uintptr_t native, ril
   const struct rill__search *search = rill__backend_look(i);
   const struct rill__backend *const found = search->backend;
   RILL_REQUIRE(search->count > 0, RILL_ERROR_NO_DEVICE, "%s: %s", found->name, search->why);
-  RILL_REQUIRE(found->device->of_native_stream != NULL, RILL_ERROR_UNSUPPORTED,
-               "streams of %s have no native form, in any version", found->name);
+  RILL_REQUIRE(found->device->of_native_stream != NULL, RILL_ERROR_UNSUPPORTED, "streams of %s have no native form",
+               found->name);
   uint32_t ordinal = 0;
   RILL_TRY(RILL_DISPATCH(search->devices[0], device, of_native_stream, native, &ordinal));
   RILL_REQUIRE(ordinal < search->count, RILL_ERROR_NOT_FOUND, "native stream 0x%llx is of %s:%u, which is not here",
@@ -91,7 +91,7 @@ rill_status rill_device_of_native_stream(uint32_t backend, uintptr_t native, ril
 
 /* ---- one device ---- */
 
-/* Threads that ask at the same time are told the same. */
+/* Threads that ask at the same time get the same answer. */
 static void read_clocks(struct rill__device *device, rill_device_info *info) {
   if (!atomic_load_explicit(&rill__core(device)->clocks_known, memory_order_acquire)) {
     uint32_t core = 0, memory = 0;
@@ -155,7 +155,7 @@ rill_status rill_device_synchronize(rill_device device) {
   rill__leave(&self); /* devices live for ever */
   rill__held_wait_for_device(d);
   RILL_TRY(RILL_DISPATCH(d, device, synchronize, d));
-  rill__staging_give_back(d, true);
+  rill__staging_release(d, true);
   rill__memory_synchronized(d);
   return RILL_OK;
 }
@@ -176,7 +176,7 @@ enum { WORKERS_MOST = 1024 };
 
 static rill_status check_has_workers(const struct rill__device *device) {
   RILL_REQUIRE(device->backend->device->get_workers != NULL, RILL_ERROR_UNSUPPORTED,
-               "%s runs its work by itself, without threads of this process, in every version", device->name);
+               "%s runs its work by itself, without threads of this process", device->name);
   return RILL_OK;
 }
 
@@ -223,8 +223,7 @@ rill_status rill_device_enable_peer(rill_device device, rill_device memory_of) {
   if (d == m) return RILL_OK;
   const char *why = "";
   RILL_REQUIRE(rill__peer_can_access(d, m, &why), RILL_ERROR_UNSUPPORTED,
-               "memory_of: %s cannot reach the memory of %s, in any version: %s" RILL_HINT
-               "copies between them work all the same",
+               "memory_of: %s cannot access the memory of %s: %s" RILL_HINT "copies between them work all the same",
                d->name, m->name, why);
   rill__leave(&self);
   return rill__peer_set(d, m, true);

@@ -34,8 +34,8 @@ rill_status rill_event_import(rill_device device, uintptr_t native, const rill_i
   RILL_REQUIRE(out != NULL, RILL_ERROR_INVALID_ARGUMENT, "out is NULL");
   rill_import_options o = RILL_IMPORT_OPTIONS_INIT;
   RILL_TRY(rill__import_options_read(&o, options, false));
-  RILL_REQUIRE(d->backend->event->import != NULL, RILL_ERROR_UNSUPPORTED,
-               "events of %s have no native form to import, in any version", d->name);
+  RILL_REQUIRE(d->backend->event->import != NULL, RILL_ERROR_UNSUPPORTED, "events of %s have no native form to import",
+               d->name);
   RILL_REQUIRE(native != 0, RILL_ERROR_INVALID_ARGUMENT, "native is 0");
   RILL_TRY(rill__device_activate(d));
   struct rill__event *event = NULL;
@@ -46,7 +46,7 @@ rill_status rill_event_import(rill_device device, uintptr_t native, const rill_i
   rill_status status = RILL_DISPATCH(event, event, import, event);
   if (status == RILL_OK) status = rill__object_publish(&event->base, RILL__EVENT);
   if (status != RILL_OK) {
-    rill__drop(&event->base);
+    rill__unref(&event->base);
     return status;
   }
   event->owned = o.ownership == RILL_IMPORT_ADOPT;
@@ -137,8 +137,8 @@ static rill_status synchronize_event(struct rill__thread *self, struct rill__eve
   const bool done = meaning == RILL__NO_RECORD || (meaning == RILL__RECORD_ISSUED && rill__known_complete(point));
   if (done && RILL__LIKELY(!rill__memory_awaits_host(device))) return RILL_OK;
   rill_status status = RILL_OK;
-  if (meaning == RILL__RECORD_ISSUED) rill__keep(&point->base);
-  rill__keep_and_leave(self, &event->base);
+  if (meaning == RILL__RECORD_ISSUED) rill__ref(&point->base);
+  rill__ref_and_leave(self, &event->base);
   if (meaning == RILL__RECORD_HELD) status = rill__held_wait_for_event(event, &ns, &point);
   if (status == RILL_OK && !done && point != NULL) {
     const struct rill__question asked = rill__completion_ask(&rill__core(point)->work);
@@ -146,8 +146,8 @@ static rill_status synchronize_event(struct rill__thread *self, struct rill__eve
     if (status == RILL_OK) rill__completion_remember(&rill__core(point)->work, &asked);
   }
   if (status == RILL_OK) rill__memory_synchronized(device);
-  if (meaning != RILL__NO_RECORD && point != NULL) rill__drop(&point->base);
-  rill__drop(&event->base);
+  if (meaning != RILL__NO_RECORD && point != NULL) rill__unref(&point->base);
+  rill__unref(&event->base);
   return status;
 }
 
@@ -244,7 +244,7 @@ rill_status rill_event_ipc_import(rill_device device, const rill_ipc_handle *han
     status = rill__object_publish(&event->base, RILL__EVENT);
   }
   if (status != RILL_OK) {
-    rill__drop(&event->base);
+    rill__unref(&event->base);
     return status;
   }
   out->id = event->base.id;

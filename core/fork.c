@@ -1,5 +1,5 @@
 /* fork: the forking thread takes every lock first, so that its child, which has no other thread, finds them all free;
- * and each backend whose devices are known is told. */
+ * and each backend whose devices are known is called. */
 #include "core/fork.h"
 #include "core/device/backends.h"
 #include "core/device/registry.h"
@@ -7,7 +7,7 @@
 #include "core/kernel/global.h"
 #include "core/kernel/module.h"
 #include "core/pool/pool.h"
-#include "core/sync/event_pool.h"
+#include "core/sync/event_cache.h"
 #include "core/tracking/map.h"
 
 static void each_device(void (*visit)(struct rill__device *device)) {
@@ -21,11 +21,11 @@ static void each_device(void (*visit)(struct rill__device *device)) {
 static void lock_device(struct rill__device *device) {
   pthread_mutex_lock(&rill__core(device)->lock);
   rill__pools_lock(device);
-  rill__event_pool_lock(device);
+  rill__event_cache_lock(device);
 }
 
 static void unlock_device(struct rill__device *device) {
-  rill__event_pool_unlock(device);
+  rill__event_cache_unlock(device);
   rill__pools_unlock(device);
   pthread_mutex_unlock(&rill__core(device)->lock);
 }

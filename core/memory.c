@@ -90,10 +90,10 @@ rill_status rill_copy_async(rill_stream stream, void *dst, const void *src, size
     RILL_TRY(rill__held_copy(s, &line, &taken));
     if (taken) return RILL_OK;
   }
-  if (may_block) rill__keep_and_leave(self, &s->base);
+  if (may_block) rill__ref_and_leave(self, &s->base);
   rill_status status = RILL_OK;
   RILL_SUBMIT(status, s, memory, copy, s, dst, dst_kind, src, src_kind, n);
-  if (may_block) rill__drop(&s->base);
+  if (may_block) rill__unref(&s->base);
   return status;
 }
 
@@ -191,8 +191,7 @@ rill_status rill_host_register(rill_device device, void *p, size_t size) {
   RILL_REQUIRE(size != 0, RILL_ERROR_INVALID_ARGUMENT, "size is 0: there is nothing to register");
   RILL_REQUIRE((uintptr_t)p <= UINTPTR_MAX - size, RILL_ERROR_OUT_OF_RANGE, "%zu bytes at %p pass the end of memory",
                size, p);
-  RILL_REQUIRE(d->backend->memory->host_register != NULL, RILL_ERROR_UNSUPPORTED,
-               "%s cannot register memory, in any version", d->name);
+  RILL_REQUIRE(d->backend->memory->host_register != NULL, RILL_ERROR_UNSUPPORTED, "%s cannot register memory", d->name);
   RILL_TRY(rill__device_activate(d));
   return rill__memory_register(d, p, size);
 }
@@ -214,8 +213,8 @@ rill_status rill_memory_prefetch_async(rill_stream stream, const void *p, size_t
   RILL_TRY(rill__memory_find_managed(p, size, &owner));
   RILL_TRY(rill__check_same_backend(&s->base, &owner->base));
   RILL_TRY(rill__check_usable(s->base.device));
-  RILL_REQUIRE(s->base.device->backend->memory->prefetch != NULL, RILL_ERROR_UNSUPPORTED,
-               "%s has no prefetch, in any version", s->base.device->name);
+  RILL_REQUIRE(s->base.device->backend->memory->prefetch != NULL, RILL_ERROR_UNSUPPORTED, "%s has no prefetch",
+               s->base.device->name);
   if (rill__is_held(s)) {
     struct rill__device *device = s->base.device;
     bool taken = false;
@@ -238,8 +237,7 @@ rill_status rill_memory_advise(const void *p, size_t size, rill_device device, u
   RILL_TRY(rill__memory_find_managed(p, size, &owner));
   if (d->backend->gpu) RILL_TRY(rill__check_same_backend(&d->base, &owner->base));
   RILL_TRY(rill__check_usable(owner));
-  RILL_REQUIRE(owner->backend->memory->advise != NULL, RILL_ERROR_UNSUPPORTED, "%s takes no advice, in any version",
-               owner->name);
+  RILL_REQUIRE(owner->backend->memory->advise != NULL, RILL_ERROR_UNSUPPORTED, "%s takes no advice", owner->name);
   struct rill__device *at = d->backend == owner->backend ? d : NULL; /* the CPU stands for the host */
   if (at != NULL) RILL_TRY(rill__device_activate(at));
   return RILL_DISPATCH(owner, memory, advise, owner, p, size, at, advice);
@@ -283,6 +281,6 @@ rill_status rill_memory_ipc_import(rill_device device, const rill_ipc_handle *ha
   struct rill__allocation *import = NULL;
   RILL_TRY(rill__object_new(sizeof *import, d, NULL, rill__allocation_destroy, &import));
   const rill_status status = rill__memory_open_import(d, &content, import, out);
-  if (status != RILL_OK) rill__drop(&import->base);
+  if (status != RILL_OK) rill__unref(&import->base);
   return status;
 }

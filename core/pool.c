@@ -59,10 +59,10 @@ rill_status rill_pool_trim(rill_pool pool, uint64_t keep) {
   struct rill__pool *p;
   RILL_RESOLVE(RILL__POOL, pool, "pool", &p);
   RILL_TRY(rill__check_usable(p->base.device));
-  rill__keep_and_leave(self, &p->base);
+  rill__ref_and_leave(self, &p->base);
   rill__deferred_frees_end_idle(p->base.device);
   const rill_status status = rill__pool_trim(p, keep);
-  rill__drop(&p->base);
+  rill__unref(&p->base);
   return status;
 }
 

@@ -34,7 +34,7 @@ rill_status rill_stream_import(rill_device device, uintptr_t native, const rill_
   rill_import_options o = RILL_IMPORT_OPTIONS_INIT;
   RILL_TRY(rill__import_options_read(&o, options, native <= 2));
   RILL_REQUIRE(d->backend->stream->import != NULL, RILL_ERROR_UNSUPPORTED,
-               "streams of %s have no native form to import, in any version", d->name);
+               "streams of %s have no native form to import", d->name);
   RILL_TRY(rill__device_activate(d));
   struct rill__stream *stream = NULL;
   RILL_TRY(rill__stream_import(d, native, &o, &stream));
@@ -241,7 +241,7 @@ static rill_status synchronize_stream(struct rill__thread *self, struct rill__st
       rill__is_held(stream) || atomic_load_explicit(&rill__core(stream)->failure, memory_order_relaxed) != NULL;
   const bool idle = !held && rill__known_idle(stream);
   if (idle && RILL__LIKELY(!rill__memory_awaits_host(stream->base.device))) return RILL_OK;
-  rill__keep_and_leave(self, &stream->base);
+  rill__ref_and_leave(self, &stream->base);
   rill_status status = held ? rill__held_wait_for_stream(stream, &ns) : RILL_OK;
   if (status == RILL_OK && !idle) {
     const struct rill__question asked = rill__completion_ask(&rill__core(stream)->work);
@@ -250,7 +250,7 @@ static rill_status synchronize_stream(struct rill__thread *self, struct rill__st
   }
   if (status == RILL_OK) status = rill__held_failure(stream);
   if (status == RILL_OK) rill__memory_synchronized(stream->base.device);
-  rill__drop(&stream->base);
+  rill__unref(&stream->base);
   return status;
 }
 

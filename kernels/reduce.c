@@ -15,7 +15,7 @@ static rill_status reduce(rill_stream stream, pass *first, pass *later, size_t e
   rill_launch launch = rill_kernels_tiles(n, element_size);
   if (tiles <= 1) return first(stream, &launch, (int64_t)n, x, y, out);
 
-  /* The results of a pass, and behind them those of the next, which are fewer than a tile's part of them. */
+  /* The results of a pass, and after them those of the next, which are fewer than a tile's part of them. */
   void *scratch = NULL;
   const uint64_t second = rill_kernels_parts(tiles, tile);
   rill_status status = rill_alloc_async(stream, (size_t)(tiles + second) * element_size, &scratch);

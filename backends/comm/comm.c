@@ -61,7 +61,7 @@ static void forget(struct comm *comm) {
 
 static void end(struct comm *comm);
 
-/* After a count went down.  Gives up the lock. */
+/* After a count went down.  Releases the lock. */
 static void unlock_and_end(struct comm *comm) {
   const bool last = comm->references == 0 && comm->pins == 0;
   if (last) forget(comm);
@@ -221,7 +221,7 @@ static void at_exit(void) {
 static void first_use(void) {
   comm_init_condition(&all.ended);
   (void)pthread_atfork(NULL, NULL, forked);
-  (void)atexit(at_exit); /* of a joining that was given up */
+  (void)atexit(at_exit); /* of a joining that was abandoned */
 }
 
 /* Handlers run in reverse order: what an engine needs at exit is there only before those of its own libraries run,
@@ -285,7 +285,7 @@ rill_status rill_comm_id_create(rill_device device, rill_comm_id *out) {
 
 /* ---- joining ---- */
 
-/* One joining, on a thread of its own where there is a deadline: the engines cannot be told to give up.  Whoever
+/* One joining, on a thread of its own where there is a deadline: the engines cannot be interrupted.  Whoever
  * comes last, the thread or the one who waits for it, frees it. */
 struct join {
   pthread_mutex_t lock;
@@ -470,7 +470,7 @@ rill_status rill_comm_create_all(const rill_device *devices, uint32_t count, con
   rill_comm_options o = RILL_COMM_OPTIONS_INIT;
   COMM_TRY(check_devices(devices, count, &first));
   COMM_REQUIRE(first.backend != RILL_BACKEND_CPU, RILL_ERROR_UNSUPPORTED,
-               "on the CPU each rank is a process, in any version" COMM_HINT "see rill/comm_mpi.h");
+               "on the CPU each rank is a process" COMM_HINT "see rill/comm_mpi.h");
   COMM_TRY(read_options(options, &o));
   COMM_TRY(begin_use());
   const struct comm_engine *engine = NULL;

@@ -36,7 +36,7 @@ rill_status comm_fail_native(rill_status status, int32_t code, const char *name,
     __attribute__((cold, format(printf, 4, 5)));
 /* After a call of rill has failed: what rill says of it becomes the last error.  `what` was it for. */
 rill_status comm_fail_rill(rill_status status, const char *what) __attribute__((cold));
-/* Makes `error` the last error, told of the function that runs. */
+/* Makes `error` the last error, of the function that runs. */
 rill_status comm_fail_as(const struct comm_error *error) __attribute__((cold));
 
 /* The calling thread's last error. */
@@ -225,7 +225,7 @@ void comm_come_out(struct comm *comm, bool submits);
 rill_status comm_poll(struct comm *comm);
 /* Fails with what broke it. */
 rill_status comm_check_whole(struct comm *comm);
-/* Breaks the communicator, unless it is: its streams are told, and the engine's abort runs; on a thread of its own if
+/* Breaks the communicator, unless it is: its streams are failed, and the engine's abort runs; on a thread of its own if
  * `apart`. */
 void comm_break(struct comm *comm, const struct comm_error *why, bool apart);
 

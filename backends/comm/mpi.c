@@ -5,7 +5,7 @@
  * the device waits.  One thread makes MPI progress.  It begins the operations of each communicator in the order of
  * their submission, as soon as their streams have come, and when the last one of a part has ended it records the gate.
  *
- * A broken communicator's parts are dropped: their streams are told, and the gates go without a record, which fails
+ * A broken communicator's parts are dropped: their streams are failed, and the gates go without a record, which fails
  * what the streams are held with.
  *
  * No call of MPI's is made after MPI_Finalize, whoever calls it: it begins with the attributes of MPI_COMM_SELF, and
@@ -27,11 +27,11 @@ struct part {
   struct part *next;  /* of one submission */
   rill_stream stream; /* retained */
   rill_event gate;
-  uint32_t left;       /* operations that have not ended; after the submission the progress thread's */
-  bool failed;         /* the same */
-  uint32_t references; /* the host call, and whoever has the operations: the last one frees the struct */
-  bool reached, armed; /* the host call has run; the stream has both, or never will */
-  rill_status told;    /* by the host call, or why it is not there */
+  uint32_t left;        /* operations that have not ended; after the submission the progress thread's */
+  bool failed;          /* the same */
+  uint32_t references;  /* the host call, and whoever has the operations: the last one frees the struct */
+  bool reached, armed;  /* the host call has run; the stream has both, or never will */
+  rill_status reported; /* by the host call, or why it is not there */
 };
 
 struct work {
@@ -341,7 +341,7 @@ static void end(struct comm *comm) {
 
 /* ---- submitting ---- */
 
-/* Gives up what the engine has of a part. */
+/* Releases what the engine has of a part. */
 static void leave_part(struct part *part) {
   (void)rill_event_release(part->gate);
   (void)rill_stream_release(part->stream);
@@ -356,7 +356,7 @@ static void reach(void *user, rill_status stream_status) {
   struct part *part = user;
   pthread_mutex_lock(&engine.lock);
   part->reached = true;
-  if (part->told == RILL_OK) part->told = stream_status;
+  if (part->reported == RILL_OK) part->reported = stream_status;
   const bool last = --part->references == 0;
   pthread_cond_broadcast(&engine.changed);
   pthread_mutex_unlock(&engine.lock);
@@ -366,7 +366,7 @@ static void reach(void *user, rill_status stream_status) {
 static rill_status new_part(const struct comm_op *op, struct part **list, struct part **out) {
   bool capturing = false;
   COMM_TRY_RILL(rill_stream_is_capturing(op->stream, &capturing), "stream");
-  COMM_REQUIRE(!capturing, RILL_ERROR_UNSUPPORTED, "a graph of the CPU cannot hold communication, in any version");
+  COMM_REQUIRE(!capturing, RILL_ERROR_UNSUPPORTED, "a graph of the CPU cannot hold communication");
   struct part *part = calloc(1, sizeof *part);
   COMM_REQUIRE(part != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for an operation");
   part->references = 2;
@@ -433,7 +433,7 @@ static void queue_all(struct work *works) {
 /* Lets the progress thread have a part, whose stream has what belongs to it or, with a failure, has not. */
 static void arm(struct part *part, rill_status failure, bool called) {
   pthread_mutex_lock(&engine.lock);
-  if (failure != RILL_OK) part->told = failure;
+  if (failure != RILL_OK) part->reported = failure;
   if (!called) part->references--;
   part->armed = true;
   pthread_cond_broadcast(&engine.changed);
@@ -538,8 +538,8 @@ static void begin(struct work *work) {
   const char *name = comm_kind_name(work->op.kind);
   if (joined->dead) return;
   work->since = comm_now();
-  if (work->part->told != RILL_OK) {
-    (void)comm_fail(work->part->told, "%s of rank %u did not begin: the work before it failed", name,
+  if (work->part->reported != RILL_OK) {
+    (void)comm_fail(work->part->reported, "%s of rank %u did not begin: the work before it failed", name,
                     work->op.comm->rank);
     get_stuck(work);
     return;
@@ -587,7 +587,7 @@ static void finish(struct work *work) {
   struct joined *joined = work->op.comm->native;
   if (work->own_dst != NULL && !part->failed) memcpy(work->op.dst, work->own_dst, work->op.count * work->op.size);
   if (--part->left == 0) {
-    /* What it cannot record, the stream is told: the gate goes, and what it holds fails. */
+    /* What it cannot record, the stream is failed: the gate goes, and what it holds fails. */
     if (!part->failed) (void)!rill_stream_record_event(engine.stream, part->gate, 0);
     leave_part(part);
   }

@@ -1,6 +1,6 @@
 /* Deadlines and asynchronous errors, for engines that keep none themselves.
  *
- * A flight is what a communicator submitted to one stream at one time: an event before it, one behind it.  One thread
+ * A flight is what a communicator submitted to one stream at one time: an event before it, one after it.  One thread
  * looks at the oldest flight of each communicator, since an engine runs a communicator's operations in order: its time
  * counts from when the stream was seen to have come to it.  A communicator without a deadline has no flights. */
 #include "backends/comm/engine.h"

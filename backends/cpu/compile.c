@@ -124,7 +124,7 @@ static bool write_header(const char *folder, const rill_compile_header *header) 
   return write_text(path, "", header->text, "");
 }
 
-/* The whole of a file with a zero behind, or NULL with errno; `most` bytes of it. */
+/* The whole of a file with a zero after it, or NULL with errno; `most` bytes of it. */
 static char *read_whole_file(const char *path, size_t most, size_t *size) {
   *size = 0;
   const int file = open(path, O_RDONLY | O_CLOEXEC);

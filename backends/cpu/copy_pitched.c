@@ -67,7 +67,8 @@ static bool run_copy_rows(struct cpu_queue *queue, struct cpu_op *op) {
     move(copy, ((const struct pitched *)op)->room);
     return true;
   }
-  if (rows * copy->width >= CPU_SHARE_BYTES) return cpu_pool_share(queue, op, (rows + part - 1) / part, copy_rows_of);
+  if (rows * copy->width >= CPU_SHARE_BYTES)
+    return cpu_workers_share(queue, op, (rows + part - 1) / part, copy_rows_of);
   rill__copy_rows(copy, 0, rows);
   return true;
 }
@@ -77,7 +78,7 @@ static size_t bytes_of(const struct rill__copy_3d *copy) { return rows_of(copy) 
 static void end(struct cpu_op *op) {
   const struct pitched *pitched = (const struct pitched *)op;
   cpu_unstage(&pitched->staged);
-  if (pitched->room != NULL) cpu_pages_give(pitched->room, bytes_of(&pitched->copy));
+  if (pitched->room != NULL) cpu_pages_free(pitched->room, bytes_of(&pitched->copy));
 }
 
 /* `what` is the operation but for its head; what it has staged is the source without what lies between its rows. */
@@ -118,7 +119,7 @@ rill_status cpu_copy_3d(struct rill__stream *stream, const struct rill__copy_3d 
   if ((pageable || size <= CPU_DIRECT_BYTES) && cpu_queue_take(queue)) {
     if (what.overlaps) move(asked, what.room);
     else rill__copy_rows(asked, 0, rows_of(asked));
-    cpu_queue_give_back(queue);
+    cpu_queue_cancel(queue);
     end(&what.op);
     return RILL_OK;
   }

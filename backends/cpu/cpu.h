@@ -2,7 +2,7 @@
  *
  *   device.c   the device, and the backend as a whole      lock.h     lock, sleep, wake, time
  *   stream.c   streams and host calls                      queue.h    a stream's queue: queue.c, wait.c, queues.c
- *   event.c    events: marks in queues                     pool.h     the workers: pool.c, job.c, watch.c
+ *   event.c    events: marks in queues                     workers.h  the workers: workers.c, job.c, watch.c
  *   memory.c   allocation, and copies of a line            fault.h    kernels that fault
  *   copy_pitched.c   copies of rows and slices             fiber.h    threads of a block that meet barriers
  *   fill.c     fills                                       pages.h    memory for what is on its way
@@ -14,11 +14,10 @@
 #define RILL_CPU_CPU_H
 
 #include "backends/cpu/image.h"
-#include "backends/cpu/pool.h"
+#include "backends/cpu/workers.h"
 
 /* A grid that waits for all of its blocks needs as many workers at a time, and a worker runs block after block. */
-#define CPU_NO_COOPERATIVE \
-  "the cpu backend runs blocks one after another on its workers, not all at a time, in any version"
+#define CPU_NO_COOPERATIVE "the cpu backend runs blocks one after another on its workers, not all at a time"
 
 extern const struct rill__backend rill__cpu_backend;
 extern const struct rill__stream_table cpu_stream_table;

@@ -4,8 +4,7 @@
 
 static rill_status cpu_event_create(struct rill__event *event) {
   RILL_REQUIRE(!event->interprocess, RILL_ERROR_UNSUPPORTED,
-               "interprocess: events of %s are marks in the memory of their process, in every version",
-               event->base.device->name);
+               "interprocess: events of %s are marks in the memory of their process", event->base.device->name);
   struct cpu_event *part = rill__part(event);
   if (event->timing && event->signaled) part->time = cpu_now(); /* it counts as recorded: now */
   return RILL_OK;
@@ -51,12 +50,12 @@ static bool run_stamp(struct cpu_queue *queue, struct cpu_op *op) {
   return true;
 }
 
-static void end_stamp(struct cpu_op *op) { rill__drop(&((struct stamp *)op)->event->base); }
+static void end_stamp(struct cpu_op *op) { rill__unref(&((struct stamp *)op)->event->base); }
 
 static rill_status submit_stamp(struct cpu_queue *queue, struct rill__event *event, uint64_t record, uint64_t *number) {
   struct stamp *stamp = NULL;
   RILL_TRY(cpu_queue_begin(queue, sizeof *stamp, &stamp));
-  rill__keep(&event->base);
+  rill__ref(&event->base);
   stamp->op.run = run_stamp;
   stamp->op.end = end_stamp;
   stamp->event = event;

@@ -70,7 +70,7 @@ static void handle(int number, siginfo_t *info, void *context) {
     worker->fault.number = number;
     worker->fault.code = info->si_code;
     worker->fault.address = (uintptr_t)info->si_addr;
-    cpu_pool_fall(worker);
+    cpu_workers_fall(worker);
   }
   pass_on(number, info, context);
 }
@@ -113,7 +113,7 @@ rill_status cpu_faults_catch(void) {
   cpu_acquire(&fault_lock);
   rill_status status = RILL_OK;
   if (!atomic_load(&ready)) {
-    if (are_wanted()) status = cpu_pool_start_watcher();
+    if (are_wanted()) status = cpu_workers_start_watcher();
     for (int i = 0; i < SIGNALS && status == RILL_OK && are_wanted(); i++) install(i);
     atomic_store_explicit(&ready, status == RILL_OK, memory_order_release);
   }
@@ -142,7 +142,7 @@ static const char *what_of(const struct cpu_worker *worker) {
       if (code == SI_KERNEL) return "used an address that no memory can have";
       if (ran_out_of_stack(worker)) return "ran out of stack, at";
       return code == SEGV_ACCERR ? "used protected memory, at" : "used memory that is not there, at";
-    case SIGBUS: return code == BUS_ADRALN ? "used a misaligned address," : "used memory with nothing behind it, at";
+    case SIGBUS: return code == BUS_ADRALN ? "used a misaligned address," : "used memory past the end of its file, at";
     case SIGFPE:
       if (code == FPE_INTDIV) return "divided an integer by zero, at the instruction";
       return "raised an arithmetic exception, at the instruction";

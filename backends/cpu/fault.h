@@ -2,7 +2,7 @@
  *
  * It is installed at the first launch, chained to whoever was there before, and runs on a stack of its own on workers.
  * A fault of a worker inside a kernel is noted, and the worker parked for ever: from there on it is the watcher's
- * business (pool.h).  The handler takes no lock and no memory, since the kernel may have stopped anywhere, inside
+ * business (workers.h).  The handler takes no lock and no memory, since the kernel may have stopped anywhere, inside
  * malloc too.  All other faults, those of host calls among them, and signals that somebody sent, go on to the handler
  * that was there before, or to what the system does without one.
  *
@@ -12,7 +12,7 @@
 #ifndef RILL_CPU_FAULT_H
 #define RILL_CPU_FAULT_H
 
-#include "backends/cpu/pool.h"
+#include "backends/cpu/workers.h"
 
 enum { CPU_FAULT_STACK_BYTES = 65536 };
 

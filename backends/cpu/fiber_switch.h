@@ -1,4 +1,4 @@
-/* Switching between stacks: what a processor needs for it, and what the tools that watch stacks are told.
+/* Switching between stacks: what a processor needs for it, and what the tools that watch stacks need.
  *
  * `fiber_switch(from, to)` saves the running context in `from` and resumes `to`; `fiber_prepare` makes a context
  * that begins with `entry` on a new stack.  Rounding modes and the like are not switched: kernels have no way to

@@ -44,7 +44,7 @@ static bool run_fill(struct cpu_queue *queue, struct cpu_op *op) {
   const struct fill *fill = (const struct fill *)op;
   if (fill->rows * fill->row_bytes >= CPU_SHARE_BYTES) {
     const size_t groups = (fill->rows + fill->rows_of_part - 1) / fill->rows_of_part;
-    return cpu_pool_share(queue, op, groups * fill->pieces, fill_parts);
+    return cpu_workers_share(queue, op, groups * fill->pieces, fill_parts);
   }
   fill_rows(fill, 0, fill->rows);
   return true;
@@ -67,7 +67,7 @@ rill_status cpu_fill_2d(struct rill__stream *stream, const struct rill__fill_2d 
   }
   if (row_bytes * asked.rows <= CPU_DIRECT_BYTES && cpu_queue_take(queue)) {
     fill_rows(&asked, 0, asked.rows);
-    cpu_queue_give_back(queue);
+    cpu_queue_cancel(queue);
     return RILL_OK;
   }
   struct fill *op = NULL;

@@ -9,7 +9,7 @@
 /* What is wrong with bytes that should be a shared object of this machine, or NULL. */
 const char *cpu_image_fault(const void *data, size_t size);
 
-/* Loads a copy of `data`; what for is told by `name` in texts.  dlclose ends it. */
+/* Loads a copy of `data`; `name` says in texts what for.  dlclose ends it. */
 rill_status cpu_image_open(const char *name, const void *data, size_t size, void **library);
 
 /* The variables among the symbols of a shared object that is loaded at `base`; the list is to be freed, and has
@@ -20,7 +20,7 @@ struct cpu_variables {
 };
 bool cpu_variables_read(const void *data, size_t size, uintptr_t base, struct cpu_variables *out);
 
-/* Puts the seal behind a shared object; `image` is from malloc.  False if there is no memory. */
+/* Puts the seal after a shared object; `image` is from malloc.  False if there is no memory. */
 bool cpu_seal(void **image, size_t *size, const char *target);
 
 /* stacks.c.  What a compiler's -fstack-usage says of an image: the bytes that a thread of any of its kernels needs, or

@@ -79,7 +79,7 @@ static rill_status fail_system(const char *call) {
                     "%s: %s, where memory was to be shared between processes", call, strerror(code));
 }
 
-/* Maps the file, fills it with the `used` bytes at `p`, and puts the mapping there: what lay behind them is nobody
+/* Maps the file, fills it with the `used` bytes at `p`, and puts the mapping there: what lay after them is nobody
  * else's business.  Its length is sealed: no process can make another's mapping end early.  NULL, or what failed. */
 static const char *replace_by_file(int fd, void *p, size_t used) {
   const size_t size = whole_pages(used);
@@ -188,7 +188,7 @@ rill_status cpu_ipc_forget(void *p) {
 
 static rill_status cpu_fail_open(const struct shared_file *file, const char *why) {
   return rill__fail(RILL_ERROR_NOT_FOUND,
-                    "there is nothing behind the handle: process %d %s" RILL_HINT
+                    "the handle refers to nothing: process %d %s" RILL_HINT
                     "keep what is exported until the others have opened and closed it",
                     (int)file->process, why);
 }

@@ -6,7 +6,7 @@
  * the owner can be the last.  The owner leaves when all parts are taken, and from then on nobody opens it again.  A
  * participant that falls takes what parts there are with it: the device is lost, and nobody is to begin them.
  */
-#include "backends/cpu/pool_state.h"
+#include "backends/cpu/workers_state.h"
 
 enum { CALL_HELPERS_NS = 4000 /* what a job takes before sleeping workers are woken for it */ };
 
@@ -19,10 +19,10 @@ static void open_job(struct cpu_job *job) {
   if (job->open) return;
   job->open = true;
   job->previous = NULL;
-  job->next = cpu_pool.jobs;
-  if (cpu_pool.jobs != NULL) cpu_pool.jobs->previous = job;
-  cpu_pool.jobs = job;
-  atomic_fetch_or_explicit(&cpu_pool.work, CPU_JOBS_BIT, memory_order_relaxed);
+  job->next = cpu_workers.jobs;
+  if (cpu_workers.jobs != NULL) cpu_workers.jobs->previous = job;
+  cpu_workers.jobs = job;
+  atomic_fetch_or_explicit(&cpu_workers.work, CPU_JOBS_BIT, memory_order_relaxed);
 }
 
 /* Under the lock. */
@@ -33,48 +33,50 @@ static void close_job(struct cpu_job *job) {
   if (job->previous != NULL) {
     job->previous->next = job->next;
   } else {
-    cpu_pool.jobs = job->next;
+    cpu_workers.jobs = job->next;
   }
-  if (cpu_pool.jobs == NULL) atomic_fetch_and_explicit(&cpu_pool.work, ~(uint32_t)CPU_JOBS_BIT, memory_order_relaxed);
+  if (cpu_workers.jobs == NULL)
+    atomic_fetch_and_explicit(&cpu_workers.work, ~(uint32_t)CPU_JOBS_BIT, memory_order_relaxed);
 }
 
 struct cpu_job *cpu_job_join(void) {
-  struct cpu_job *job = cpu_pool.jobs;
+  struct cpu_job *job = cpu_workers.jobs;
   if (job == NULL) return NULL;
   const uint32_t participants = atomic_fetch_add_explicit(&job->participants, 1, memory_order_relaxed) + 1;
-  if (participants >= cpu_pool_processors()) close_job(job);
+  if (participants >= cpu_workers_processors()) close_job(job);
   return job;
 }
 
 /* Wakes two workers for a job; each of them does the same, so that many are there soon. */
 static void call_helpers(struct cpu_job *job) {
-  const uint32_t processors = cpu_pool_processors();
+  const uint32_t processors = cpu_workers_processors();
   for (int i = 0; i < 2; i++) {
-    cpu_acquire(&cpu_pool.lock);
-    struct cpu_pool_call call = { NULL, false };
-    const uint32_t there = atomic_load_explicit(&job->participants, memory_order_relaxed) + cpu_pool.coming;
-    if (job->open && has_parts(job) && there < processors && cpu_pool.coming < 2) call = cpu_pool_find(processors);
-    cpu_release(&cpu_pool.lock);
-    cpu_pool_make(call);
+    cpu_acquire(&cpu_workers.lock);
+    struct cpu_workers_call call = { NULL, false };
+    const uint32_t there = atomic_load_explicit(&job->participants, memory_order_relaxed) + cpu_workers.coming;
+    if (job->open && has_parts(job) && there < processors && cpu_workers.coming < 2)
+      call = cpu_workers_find(processors);
+    cpu_release(&cpu_workers.lock);
+    cpu_workers_make(call);
   }
 }
 
 /* True if the caller was the last participant. */
 static bool leave_job(struct cpu_job *job) {
-  cpu_acquire(&cpu_pool.lock);
+  cpu_acquire(&cpu_workers.lock);
   if (!has_parts(job)) {
     close_job(job);
   } else {
     open_job(job); /* there is room again */
   }
-  cpu_release(&cpu_pool.lock);
+  cpu_release(&cpu_workers.lock);
   return atomic_fetch_sub_explicit(&job->participants, 1, memory_order_acq_rel) == 1;
 }
 
 /* How many parts to take next: few enough that all participants end at about the same time. */
 static uint64_t range_size(const struct cpu_job *job, uint64_t taken) {
   const uint64_t left = taken < job->parts ? job->parts - taken : 0;
-  const uint64_t size = left / (4 * (uint64_t)cpu_pool_processors());
+  const uint64_t size = left / (4 * (uint64_t)cpu_workers_processors());
   return size > 0 ? size : 1;
 }
 
@@ -86,12 +88,12 @@ static bool run_range(struct cpu_job *job, uint64_t size) {
   return true;
 }
 
-bool cpu_pool_share(struct cpu_queue *queue, struct cpu_op *op, uint64_t parts,
-                    void (*run)(struct cpu_op *op, uint64_t first, uint64_t end)) {
+bool cpu_workers_share(struct cpu_queue *queue, struct cpu_op *op, uint64_t parts,
+                       void (*run)(struct cpu_op *op, uint64_t first, uint64_t end)) {
   struct cpu_worker *const self = cpu_worker_self();
   self->queue = queue;
   self->job = NULL;
-  if (parts == 1 || cpu_pool_processors() == 1) {
+  if (parts == 1 || cpu_workers_processors() == 1) {
     run(op, 0, parts);
     return true;
   }
@@ -102,9 +104,9 @@ bool cpu_pool_share(struct cpu_queue *queue, struct cpu_op *op, uint64_t parts,
   job->parts = parts;
   atomic_store_explicit(&job->participants, 1, memory_order_relaxed);
   atomic_store_explicit(&job->taken, 0, memory_order_relaxed);
-  cpu_acquire(&cpu_pool.lock);
+  cpu_acquire(&cpu_workers.lock);
   open_job(job); /* whoever is awake may help */
-  cpu_release(&cpu_pool.lock);
+  cpu_release(&cpu_workers.lock);
 
   /* Waking others is worth it only if this takes a while: try with 1 part, 2, 4, ... */
   const uint64_t begin = cpu_now();
@@ -126,7 +128,7 @@ void cpu_job_help(struct cpu_job *job) {
   self->job = job;
   call_helpers(job);
   while (run_range(job, range_size(job, atomic_load_explicit(&job->taken, memory_order_relaxed)))) {
-    const uint32_t queues = atomic_load_explicit(&cpu_pool.work, memory_order_relaxed) & ~(uint32_t)CPU_JOBS_BIT;
+    const uint32_t queues = atomic_load_explicit(&cpu_workers.work, memory_order_relaxed) & ~(uint32_t)CPU_JOBS_BIT;
     if (queues != 0) break; /* the owner goes on with the job; nobody else may be there for them */
   }
   if (leave_job(job)) cpu_queue_resume(job->queue);

@@ -58,7 +58,7 @@ struct launch {
   size_t stack; /* of a thread of it */
   rill_cpu_grid grid;
   size_t constant_count;
-  const struct rill__constant *constants; /* behind the values */
+  const struct rill__constant *constants; /* after the values */
   void *args[];                           /* pointers to the values, which follow */
 };
 
@@ -173,12 +173,12 @@ static bool run_launch(struct cpu_queue *queue, struct cpu_op *op) {
   for (size_t i = 0; i < launch->constant_count; i++) {
     memcpy(launch->constants[i].to, launch->constants[i].from, launch->constants[i].size);
   }
-  return cpu_pool_share(queue, op, (uint64_t)size[0] * size[1] * size[2], run_blocks);
+  return cpu_workers_share(queue, op, (uint64_t)size[0] * size[1] * size[2], run_blocks);
 }
 
 /* ---- submitting ---- */
 
-/* A value's place behind `offset`.  An image does not say how arguments are aligned, but an alignment divides the
+/* A value's place after `offset`.  An image does not say how arguments are aligned, but an alignment divides the
  * size of its type. */
 static size_t place_arg(size_t offset, size_t size) {
   const size_t divisor = size & (~size + 1);
@@ -254,10 +254,9 @@ static rill_status cpu_kernel_suggest_block(struct rill__kernel *kernel, uint64_
 static bool cpu_kernel_has_attribute(struct rill__device *device, uint32_t kind, const char **why) {
   static const char *const reasons[] = {
     [RILL_ATTR_COOPERATIVE] = CPU_NO_COOPERATIVE,
-    [RILL_ATTR_PRIORITY] = "the cpu backend has priorities of streams, not of launches, in any version",
-    [RILL_ATTR_PROGRAMMATIC_SERIALIZATION] =
-        "on the cpu a kernel begins when the one in front has ended, in any version",
-    [RILL_ATTR_PROGRAMMATIC_EVENT] = "on the cpu the blocks of a kernel trigger no events, in any version",
+    [RILL_ATTR_PRIORITY] = "the cpu backend has priorities of streams, not of launches",
+    [RILL_ATTR_PROGRAMMATIC_SERIALIZATION] = "on the cpu a kernel begins when the one in front has ended",
+    [RILL_ATTR_PROGRAMMATIC_EVENT] = "on the cpu the blocks of a kernel trigger no events",
     [RILL_ATTR_ACCESS_POLICY] = "a processor decides by itself what its caches keep",
     [RILL_ATTR_MEMORY_SYNC_DOMAIN] = "the memory of a processor is one domain",
     [RILL_ATTR_CARVEOUT] = "on the cpu shared memory is memory like any other",

@@ -79,7 +79,7 @@ static bool run_copy(struct cpu_queue *queue, struct cpu_op *op) {
   const bool apart = dst > src ? dst - src >= copy->size : src - dst >= copy->size;
   if (copy->reads_caller && !cpu_queue_begin_reading(queue)) return true;
   if (copy->size >= CPU_SHARE_BYTES && apart) {
-    return cpu_pool_share(queue, op, (copy->size + CPU_PART_BYTES - 1) / CPU_PART_BYTES, copy_bytes_of);
+    return cpu_workers_share(queue, op, (copy->size + CPU_PART_BYTES - 1) / CPU_PART_BYTES, copy_bytes_of);
   }
   memmove(copy->dst, copy->src, copy->size);
   return true;
@@ -95,7 +95,7 @@ static rill_status cpu_memory_copy(struct rill__stream *stream, void *dst, uint3
   const bool pageable = src_kind == RILL_MEMORY_UNKNOWN;
   if ((pageable || n <= CPU_DIRECT_BYTES) && cpu_queue_take(queue)) {
     memmove(dst, src, n);
-    cpu_queue_give_back(queue);
+    cpu_queue_cancel(queue);
     return RILL_OK;
   }
   struct cpu_staged staged = { .pages = NULL };

@@ -48,7 +48,7 @@ void *cpu_pages_take(size_t size) {
 
 /* A process that has as many mappings as it may cannot cut one in two: then the memory goes back, and the addresses
  * stay. */
-void cpu_pages_give(void *pages, size_t size) {
+void cpu_pages_free(void *pages, size_t size) {
   if (size == CPU_PAGES && keep(pages)) return;
   if (munmap(pages, size) != 0) (void)madvise(pages, size, MADV_DONTNEED);
 }
@@ -68,7 +68,7 @@ bool cpu_stage(struct cpu_staged *staged, size_t size, size_t inside) {
 }
 
 void cpu_unstage(const struct cpu_staged *staged) {
-  if (staged->pages != NULL) cpu_pages_give(staged->pages, staged->size);
+  if (staged->pages != NULL) cpu_pages_free(staged->pages, staged->size);
   (void)atomic_fetch_sub_explicit(&all_staged, staged->size, memory_order_relaxed);
 }
 

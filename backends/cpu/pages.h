@@ -14,7 +14,7 @@ enum { CPU_STAGED_MOST = 256 << 20 };
 /* Pages for `size` > 0 bytes, NULL when memory ran out; and their end.  A few of CPU_PAGES bytes are kept. */
 enum { CPU_PAGES = 65536 };
 void *cpu_pages_take(size_t size);
-void cpu_pages_give(void *pages, size_t size);
+void cpu_pages_free(void *pages, size_t size);
 
 /* Whether `size` bytes may be staged: then they are counted, and there are pages for them if they are more than
  * `inside`, which the caller has room for.  And their end. */

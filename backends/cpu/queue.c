@@ -1,7 +1,7 @@
 #include "backends/cpu/queue.h"
 
 #include "backends/cpu/pages.h"
-#include "backends/cpu/pool.h"
+#include "backends/cpu/workers.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -45,7 +45,7 @@ static void free_chunk(struct cpu_chunk *chunk) {
   if (chunk == NULL || !is_large(chunk)) {
     free(chunk);
   } else {
-    cpu_pages_give(chunk, chunk->size);
+    cpu_pages_free(chunk, chunk->size);
   }
 }
 
@@ -103,7 +103,7 @@ static void rewind_if_empty(struct cpu_queue *queue) {
 }
 
 rill_status cpu_queue_begin(struct cpu_queue *queue, size_t size, void *out) {
-  RILL_TRY(cpu_pool_start());
+  RILL_TRY(cpu_workers_start());
   size = (size + OP_ALIGNMENT - 1) / OP_ALIGNMENT * OP_ALIGNMENT;
   cpu_acquire(&queue->lock);
   rewind_if_empty(queue);
@@ -129,7 +129,7 @@ uint64_t cpu_queue_commit(struct cpu_queue *queue) {
   if (start) cpu_queue_retain(queue);
   cpu_release(&queue->lock);
   cpu_queue_is_busy(queue);
-  if (start) cpu_pool_push(queue);
+  if (start) cpu_workers_push(queue);
   return number;
 }
 
@@ -183,13 +183,13 @@ bool cpu_queue_take(struct cpu_queue *queue) {
   }
   cpu_release(&queue->lock);
   if (taken) cpu_queue_is_busy(queue);
-  if (push) cpu_pool_push(queue);
+  if (push) cpu_workers_push(queue);
   return taken;
 }
 
-void cpu_queue_give_back(struct cpu_queue *queue) {
+void cpu_queue_cancel(struct cpu_queue *queue) {
   complete(queue);
-  if (go_on(queue)) cpu_pool_push(queue);
+  if (go_on(queue)) cpu_workers_push(queue);
 }
 
 /* The operation at the head, or NULL. */
@@ -223,8 +223,8 @@ void cpu_queue_run(struct cpu_queue *queue) {
       if (!go_on(queue)) return;
       continue;
     }
-    if (cpu_pool_wants_other(queue->level, count)) {
-      cpu_pool_push(queue);
+    if (cpu_workers_wants_other(queue->level, count)) {
+      cpu_workers_push(queue);
       return;
     }
     if ((RILL__LIKELY(!cpu_is_lost(queue->device)) || op->when_lost) && !op->run(queue, op)) return;
@@ -239,5 +239,5 @@ void cpu_queue_resume(struct cpu_queue *queue) {
 
 void cpu_queue_hand_on(struct cpu_queue *queue) {
   finish(queue, first_op(queue));
-  cpu_pool_push(queue);
+  cpu_workers_push(queue);
 }

@@ -1,12 +1,12 @@
 /* A stream's queue: operations in order, how far they are done, and who waits for that.
  *
- * Operations lie one behind the other in chunks.  Threads that submit add them at the tail, under `lock`; one
+ * Operations lie one after another in chunks.  Threads that submit add them at the tail, under `lock`; one
  * thread at a time, the owner, takes them from the head, without a lock.
  *
  *   submitted   operations ever submitted; published after the operation is written
  *   completed   operations done, always a prefix of those submitted.  A mark (queue, number) is complete exactly
  *               if completed >= number; this is all that an event remembers.
- *   active      whether the queue has an owner: it is in the ready list, run by a worker, parked behind another
+ *   active      whether the queue has an owner: it is in the ready list, run by a worker, parked after another
  *               queue, or taken by a thread that submits.  Whoever turns it from false to true is the owner and
  *               holds a reference.
  *
@@ -50,7 +50,7 @@ struct cpu_chunk {
   _Alignas(64) unsigned char bytes[];
 };
 
-/* Work of one operation that several workers share; see pool.h. */
+/* Work of one operation that several workers share; see workers.h. */
 struct cpu_job {
   struct cpu_queue *queue;
   struct cpu_op *op;
@@ -133,9 +133,9 @@ static inline bool cpu_queue_is_settled(struct cpu_queue *queue) {
 }
 
 /* Makes the calling thread the owner of an idle queue and submits an operation that it does by itself, up to
- * cpu_queue_give_back.  False if the queue is not idle. */
+ * cpu_queue_cancel.  False if the queue is not idle. */
 bool cpu_queue_take(struct cpu_queue *queue);
-void cpu_queue_give_back(struct cpu_queue *queue);
+void cpu_queue_cancel(struct cpu_queue *queue);
 
 /* For the owner on a worker: runs operations until there are none or the queue was handed on. */
 void cpu_queue_run(struct cpu_queue *queue);

@@ -88,7 +88,7 @@ bool cpu_variables_read(const void *data, size_t size, uintptr_t base, struct cp
     count++;
   }
   if (count == 0) return true;
-  out->list = malloc(count * sizeof *out->list + letters); /* the names are behind it */
+  out->list = malloc(count * sizeof *out->list + letters); /* the names are after it */
   if (out->list == NULL) return false;
   char *text = (char *)&out->list[count];
   for (size_t i = 0; i < symbols; i++) {

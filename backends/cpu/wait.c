@@ -1,5 +1,5 @@
 /* Waiting for a queue to reach a number. */
-#include "backends/cpu/pool.h"
+#include "backends/cpu/workers.h"
 
 enum { SPIN_NS = 30000 };
 
@@ -77,7 +77,7 @@ void cpu_queue_wake(struct cpu_queue *queue, uint64_t completed) {
     struct cpu_waiter *const waiter = woken;
     woken = waiter->beside;
     if (waiter->parked != NULL) {
-      cpu_pool_push(waiter->parked);
+      cpu_workers_push(waiter->parked);
     } else {
       /* From the store on the waiter may be gone: waking what is at its address then is harmless. */
       _Atomic uint32_t *const word = &waiter->woken;
@@ -119,7 +119,7 @@ bool cpu_queue_wait(struct cpu_queue *queue, uint64_t number, uint64_t ns, bool 
   const uint64_t now = cpu_now();
   const bool forever = ns > UINT64_MAX / 4; /* centuries */
   const uint64_t until = forever ? UINT64_MAX : now + ns;
-  if (spin && cpu_pool_may_spin() && spin_until(queue, number, ns < SPIN_NS ? until : now + SPIN_NS)) return true;
+  if (spin && cpu_workers_may_spin() && spin_until(queue, number, ns < SPIN_NS ? until : now + SPIN_NS)) return true;
 
   struct cpu_waiter waiter = { .number = number };
   if (!add_waiter(queue, &waiter)) return cpu_queue_reached(queue, number);

@@ -1,7 +1,7 @@
-/* The watcher: a thread that sees to it that no ready queue waits behind workers that block, and does for workers that
+/* The watcher: a thread that sees to it that no ready queue waits for workers that block, and does for workers that
  * fell what they cannot do themselves. */
 #include "backends/cpu/fault.h"
-#include "backends/cpu/pool_state.h"
+#include "backends/cpu/workers_state.h"
 
 #include <string.h>
 
@@ -12,9 +12,9 @@ enum {
 
 /* ---- calling it ---- */
 
-bool cpu_pool_needs_watcher(void) {
-  if (atomic_load_explicit(&cpu_pool.watch, memory_order_relaxed) != 0) return false;
-  atomic_store_explicit(&cpu_pool.watch, 1, memory_order_release);
+bool cpu_workers_needs_watcher(void) {
+  if (atomic_load_explicit(&cpu_workers.watch, memory_order_relaxed) != 0) return false;
+  atomic_store_explicit(&cpu_workers.watch, 1, memory_order_release);
   return true;
 }
 
@@ -22,24 +22,24 @@ static void *watch(void *unused);
 
 /* 0, or why it could not be started. */
 static int start(void) {
-  cpu_acquire(&cpu_pool.lock);
-  const bool exists = cpu_pool.watcher_exists;
-  cpu_pool.watcher_exists = true;
-  cpu_release(&cpu_pool.lock);
+  cpu_acquire(&cpu_workers.lock);
+  const bool exists = cpu_workers.watcher_exists;
+  cpu_workers.watcher_exists = true;
+  cpu_release(&cpu_workers.lock);
   const int code = exists ? 0 : cpu_thread_start(watch, NULL);
   if (code == 0) return 0;
-  cpu_acquire(&cpu_pool.lock);
-  cpu_pool.watcher_exists = false; /* the next one to find all workers busy tries again */
-  atomic_store_explicit(&cpu_pool.watch, 0, memory_order_relaxed);
-  cpu_release(&cpu_pool.lock);
+  cpu_acquire(&cpu_workers.lock);
+  cpu_workers.watcher_exists = false; /* the next one to find all workers busy tries again */
+  atomic_store_explicit(&cpu_workers.watch, 0, memory_order_relaxed);
+  cpu_release(&cpu_workers.lock);
   return code;
 }
 
-void cpu_pool_call_watcher(void) {
-  if (start() == 0) cpu_wake_one(&cpu_pool.watch);
+void cpu_workers_call_watcher(void) {
+  if (start() == 0) cpu_wake_one(&cpu_workers.watch);
 }
 
-rill_status cpu_pool_start_watcher(void) {
+rill_status cpu_workers_start_watcher(void) {
   const int code = start();
   RILL_REQUIRE(code == 0, RILL_ERROR_OUT_OF_MEMORY, "no thread that looks after faults could be started: %s",
                strerror(code));
@@ -50,32 +50,32 @@ rill_status cpu_pool_start_watcher(void) {
 
 /* From here on the worker is the watcher's.  What it pushed is seen: the watcher clears `watch` and then looks at
  * `fallen`. */
-_Noreturn void cpu_pool_fall(struct cpu_worker *public) {
+_Noreturn void cpu_workers_fall(struct cpu_worker *public) {
   static _Atomic uint32_t never;
-  struct cpu_pool_worker *const worker = (struct cpu_pool_worker *)public;
-  worker->next_fallen = atomic_load(&cpu_pool.fallen);
-  while (!atomic_compare_exchange_weak(&cpu_pool.fallen, &worker->next_fallen, worker)) {
+  struct cpu_workers_worker *const worker = (struct cpu_workers_worker *)public;
+  worker->next_fallen = atomic_load(&cpu_workers.fallen);
+  while (!atomic_compare_exchange_weak(&cpu_workers.fallen, &worker->next_fallen, worker)) {
   }
-  atomic_store(&cpu_pool.watch, 1);
-  cpu_wake_one(&cpu_pool.watch);
+  atomic_store(&cpu_workers.watch, 1);
+  cpu_wake_one(&cpu_workers.watch);
   for (;;) cpu_sleep(&never, 0, NULL);
 }
 
 static void bury(struct cpu_worker *worker) {
   cpu_fault_report(worker);
-  cpu_acquire(&cpu_pool.lock);
-  cpu_pool.workers--;
-  cpu_release(&cpu_pool.lock);
+  cpu_acquire(&cpu_workers.lock);
+  cpu_workers.workers--;
+  cpu_release(&cpu_workers.lock);
   const bool last = worker->job == NULL || cpu_job_give_up(worker->job);
   if (last) cpu_queue_hand_on(worker->queue);
 }
 
 /* The first fault is the cause. */
 static void bury_fallen(void) {
-  struct cpu_pool_worker *list = atomic_exchange(&cpu_pool.fallen, NULL), *fallen = NULL;
+  struct cpu_workers_worker *list = atomic_exchange(&cpu_workers.fallen, NULL), *fallen = NULL;
   if (list == NULL) return;
   while (list != NULL) {
-    struct cpu_pool_worker *const worker = list;
+    struct cpu_workers_worker *const worker = list;
     list = worker->next_fallen;
     worker->next_fallen = fallen;
     fallen = worker;
@@ -89,27 +89,27 @@ static void bury_fallen(void) {
 /* Starts workers if nothing has moved since the last tick: a quarter more each time, so that many operations that
  * block are soon outnumbered.  False if nothing is ready any more. */
 static bool look_after(uint64_t *turns) {
-  cpu_acquire(&cpu_pool.lock);
-  const bool ready = cpu_pool.ready_count > 0;
-  uint32_t more = ready && cpu_pool.turns == *turns ? cpu_pool.workers / 4 + 1 : 0;
-  *turns = cpu_pool.turns;
-  if (!ready) atomic_store(&cpu_pool.watch, 0);
-  for (; more > 0 && cpu_pool.ready_count > cpu_pool.coming; more--) {
-    const struct cpu_pool_call call = cpu_pool_find(cpu_pool.base + EXTRA_WORKERS);
-    cpu_release(&cpu_pool.lock);
-    cpu_pool_make(call);
-    cpu_acquire(&cpu_pool.lock);
+  cpu_acquire(&cpu_workers.lock);
+  const bool ready = cpu_workers.ready_count > 0;
+  uint32_t more = ready && cpu_workers.turns == *turns ? cpu_workers.workers / 4 + 1 : 0;
+  *turns = cpu_workers.turns;
+  if (!ready) atomic_store(&cpu_workers.watch, 0);
+  for (; more > 0 && cpu_workers.ready_count > cpu_workers.coming; more--) {
+    const struct cpu_workers_call call = cpu_workers_find(cpu_workers.base + EXTRA_WORKERS);
+    cpu_release(&cpu_workers.lock);
+    cpu_workers_make(call);
+    cpu_acquire(&cpu_workers.lock);
   }
-  cpu_release(&cpu_pool.lock);
+  cpu_release(&cpu_workers.lock);
   return ready;
 }
 
 static void *watch(void *unused) {
   (void)unused;
-  rill__errors_aside(); /* its record is made now: malloc may not be usable any more when a kernel has faulted */
+  rill__errors_suspend(); /* its record is made now: malloc may not be usable any more when a kernel has faulted */
   for (;;) {
     bury_fallen();
-    while (atomic_load_explicit(&cpu_pool.watch, memory_order_acquire) == 0) cpu_sleep(&cpu_pool.watch, 0, NULL);
+    while (atomic_load_explicit(&cpu_workers.watch, memory_order_acquire) == 0) cpu_sleep(&cpu_workers.watch, 0, NULL);
     bury_fallen();
     uint64_t turns = UINT64_MAX;
     do {

@@ -9,7 +9,7 @@ enum { ENTRY = 0x10 };
 bool cuda_is_cubin(const void *data, size_t size) { return gpu_elf_machine(data, size) == CUDA_ELF_MACHINE; }
 
 /* The number of the target moved up by 8 bits with version 8 of the ABI.  That the code is for one target alone
- * ("sm_90a") is not told; the driver knows. */
+ * ("sm_90a") is not in it; the driver knows. */
 static unsigned capability(const Elf64_Ehdr *header) {
   return header->e_ident[EI_ABIVERSION] >= 8 ? header->e_flags >> 8 & 0xff : header->e_flags & 0xff;
 }

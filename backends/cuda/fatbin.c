@@ -1,5 +1,5 @@
 /* Fatbins.  Their form is not documented by the vendor, but has been the same since CUDA 5: a header with the size of
- * all that follows, then entries, each a header with the size of the code behind it.  Entries of a kind that is not
+ * all that follows, then entries, each a header with the size of the code after it.  Entries of a kind that is not
  * known here are the driver's. */
 #include "backends/cuda/formats.h"
 

@@ -150,7 +150,7 @@ static inline bool gpu_vendor_required_cluster(gpu_function function, uint32_t c
   return cluster[0] > 0;
 }
 
-/* More than eight blocks are not portable: the function has to be told that it may have them. */
+/* More than eight blocks are not portable: an attribute of the function has to allow them. */
 static inline gpu_result gpu_vendor_cluster_limit(gpu_function function, const struct rill__launch *launch, int *blocks,
                                                   const char **symbol) {
   *symbol = gpu_symbols.function_set_attribute;

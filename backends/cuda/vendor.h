@@ -138,9 +138,9 @@ typedef unsigned int gpu_word;
 #define GPU_PRIORITY_LEAST 0
 #define GPU_PRIORITY_GREATEST (-5)
 
-/* Work on a stream's handle needs no current context, and every call behind a fault returns at once. */
+/* Work on a stream's handle needs no current context, and every call after a fault returns at once. */
 #define GPU_WORK_NEEDS_CURRENT false
-#define GPU_MAY_HANG_BEHIND_FAULT false
+#define GPU_MAY_HANG_AFTER_FAULT false
 #define GPU_EVENTS_LOOK_AT_STREAMS false
 #define GPU_MAY_IGNORE_RELAXED false
 #define GPU_SYNCHRONIZE_BREAKS_ALL false
@@ -193,7 +193,7 @@ static inline gpu_result gpu_vendor_open(gpu_device_handle device, gpu_context *
   return *context != NULL ? GPU_SUCCESS : GPU_CALL(primary_context_retain, (context, device));
 }
 
-/* The vendor's calls behind functions of other names, for texts. */
+/* The vendor's calls for functions of other names, for texts. */
 #define GPU_ENTER_TEXT "cuCtxPushCurrent"
 #define GPU_OPEN_TEXT "cuDevicePrimaryCtxRetain"
 #define GPU_OWNER_TEXT "cuStreamGetCtx"
@@ -211,9 +211,9 @@ static inline gpu_result gpu_vendor_enter(struct gpu_scope *scope, gpu_device_ha
 static inline void gpu_vendor_leave(struct gpu_scope *scope) { (void)GPU_CALL(context_pop, (&scope->context)); }
 
 /* The codes of a context that is gone also come from a handle that others have destroyed. */
-#define GPU_NEEDS_WITNESS false
-static inline bool gpu_vendor_context_is_gone(gpu_device_handle device, gpu_stream_handle witness) {
-  (void)witness;
+#define GPU_NEEDS_SENTINEL false
+static inline bool gpu_vendor_context_is_gone(gpu_device_handle device, gpu_stream_handle sentinel) {
+  (void)sentinel;
   unsigned int flags = 0;
   int active = 1;
   return GPU_CALL(primary_context_state, (device, &flags, &active)) == GPU_SUCCESS && active == 0;
@@ -414,7 +414,7 @@ static inline gpu_result gpu_vendor_module_load(gpu_module_handle *module, const
   return GPU_CALL(module_load, (module, data, 2, options, values));
 }
 
-/* Offset and size of an argument, by number; GPU_INVALID_VALUE behind the last one, GPU_NOT_SUPPORTED if nobody knows.
+/* Offset and size of an argument, by number; GPU_INVALID_VALUE after the last one, GPU_NOT_SUPPORTED if nobody knows.
  */
 static inline gpu_result gpu_vendor_arg_place(gpu_function function, size_t i, size_t *offset, size_t *size) {
   if (gpu_api.function_parameter == NULL) return GPU_NOT_SUPPORTED;

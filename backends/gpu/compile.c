@@ -111,7 +111,7 @@ static bool is_rtc_header(const struct rill__compile *request, const char *name)
   return false;
 }
 
-/* All headers, names behind texts; to be freed. */
+/* All headers, names after texts; to be freed. */
 static const char **list_headers(const struct rill__compile *request, const char ***names, int *count) {
   const size_t most = request->header_count + C_HEADERS;
   const char **texts = calloc(2 * most, sizeof *texts);

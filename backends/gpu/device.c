@@ -144,9 +144,9 @@ static rill_status gpu_device_activate(struct rill__device *device) {
   int least = 0, greatest = 0;
   const char *symbol = gpu_symbols.context_priority_range;
   GPU_RUN_INSIDE(result, device, context_priority_range, (&least, &greatest));
-  if (result == GPU_SUCCESS && GPU_NEEDS_WITNESS && part->witness == NULL) {
+  if (result == GPU_SUCCESS && GPU_NEEDS_SENTINEL && part->sentinel == NULL) {
     symbol = gpu_symbols.stream_create;
-    GPU_RUN_INSIDE(result, device, stream_create, (&part->witness, GPU_STREAM_FLAG_NON_BLOCKING, 0));
+    GPU_RUN_INSIDE(result, device, stream_create, (&part->sentinel, GPU_STREAM_FLAG_NON_BLOCKING, 0));
   }
   if (result != GPU_SUCCESS) return gpu_fail(device, result, symbol);
   /* Others may be reading: leave alone what was right. */
@@ -158,7 +158,7 @@ static rill_status gpu_device_activate(struct rill__device *device) {
 /* ---- what a device can do ---- */
 
 static bool has_peers(const struct gpu_device *part, const char **why) {
-  *why = gpu_device_count > 1 ? "the driver says that it reaches the memory of no other device"
+  *why = gpu_device_count > 1 ? "the driver says that it can access no other device's memory"
                               : "there is no other device of this vendor";
   for (uint32_t i = 0; i < gpu_device_count && gpu_api.device_can_access_peer != NULL; i++) {
     int can = 0;

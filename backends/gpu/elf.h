@@ -1,6 +1,6 @@
 /* Reading a 64-bit little-endian ELF file that lies in memory and may be anything.
  *
- * gpu_elf_open checks that headers, sections and segments lie within the bytes: loaders of vendors are told no length
+ * gpu_elf_open checks that headers, sections and segments lie within the bytes: loaders of vendors get no length
  * and go by those numbers.  The rest is read through functions that check what they follow. */
 #ifndef RILL_BACKENDS_GPU_ELF_H
 #define RILL_BACKENDS_GPU_ELF_H

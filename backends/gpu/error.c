@@ -59,8 +59,8 @@ static const char *reason_of(gpu_result result) {
              "keep native streams and events alive for as long as rill uses them";
     case GPU_NOT_READY: return "the work is not complete";
     case GPU_NOT_SUPPORTED: return "the driver or the device cannot do this";
-    case GPU_PEER_UNSUPPORTED: return "the device cannot reach the other one's memory";
-    case GPU_TOO_MANY_PEERS: return "the device reaches as many others as the hardware allows";
+    case GPU_PEER_UNSUPPORTED: return "the device cannot access the other one's memory";
+    case GPU_TOO_MANY_PEERS: return "the device has access to as many others as the hardware allows";
     case GPU_HOST_MEMORY_REGISTERED:
       return "some of the memory's pages are pinned already: allocated so, or registered by other code";
     case GPU_LAUNCH_TOO_LARGE:
@@ -95,10 +95,11 @@ rill_status gpu_fail(struct rill__device *device, gpu_result result, const char 
   const bool bad_handle =
       result == GPU_CONTEXT_DESTROYED || result == GPU_INVALID_CONTEXT || result == GPU_INVALID_HANDLE;
   if (fault == NULL && bad_handle && device != NULL &&
-      gpu_vendor_context_is_gone(gpu_device_of(device)->native, gpu_device_of(device)->witness)) {
+      gpu_vendor_context_is_gone(gpu_device_of(device)->native, gpu_device_of(device)->sentinel)) {
     fault = "its context was destroyed or reset by other code of this process";
   }
-  if (fault != NULL && device != NULL) return rill__device_lost(device, result, name, "%s (told by %s)", fault, symbol);
+  if (fault != NULL && device != NULL)
+    return rill__device_lost(device, result, name, "%s (reported by %s)", fault, symbol);
   return rill__fail_native(gpu_status_of(result), result, name, "%s: %s", symbol, reason_of(result));
 }
 

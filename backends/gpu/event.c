@@ -104,9 +104,9 @@ static rill_status gpu_event_is_ready(struct rill__event *event, bool *out) {
 static rill_status synchronize_for(struct rill__event *event, uint64_t ns) {
   bool refused = false;
   gpu_result result;
-  struct gpu_patience patience = gpu_patience_begin(ns);
+  struct gpu_backoff backoff = gpu_backoff_start(ns);
   while ((result = gpu_event_query(event, &refused)) == GPU_NOT_READY) {
-    if (!gpu_patience_again(&patience)) return gpu_fail_unfinished("event", ns);
+    if (!gpu_backoff_again(&backoff)) return gpu_fail_unfinished("event", ns);
   }
   if (refused) return fail_captured(event);
   return result == GPU_SUCCESS ? RILL_OK : fail_question(event, result, gpu_symbols.event_query);

@@ -125,7 +125,7 @@ static bool may_double(struct rill__stream *stream, const struct rill__fill_2d *
                       (fill->height - 1) * fill->pitch + fill->width * fill->pattern_size);
 }
 
-/* Copies what is in the first `done` bytes behind itself, twice as much each time, until it is all. */
+/* Copies what is in the first `done` bytes after itself, twice as much each time, until it is all. */
 static rill_status double_bytes(struct rill__stream *stream, unsigned char *dst, size_t done, size_t size) {
   while (done < size) {
     const size_t n = size - done < done ? size - done : done;

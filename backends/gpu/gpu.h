@@ -12,7 +12,7 @@
  * streams, and on older drivers for everything, the call runs inside a scope that makes it current and puts
  * back what was there: gpu_enter and gpu_leave, always in pairs.
  *
- * Errors.  Every vendor call goes through gpu_vendor_result, which takes care that none stays behind as the
+ * Errors.  Every vendor call goes through gpu_vendor_result, which takes care that none remains as the
  * thread's "last error".  A failure becomes a status in gpu_fail alone; a fault of work that ran earlier makes
  * the device lost there.
  *
@@ -57,8 +57,8 @@
 #define gpu_native_forget GPU_NAME(native_forget)
 #define gpu_native_new GPU_NAME(native_new)
 #define gpu_can_access_peer GPU_NAME(can_access_peer)
-#define gpu_patience_again GPU_NAME(patience_again)
-#define gpu_patience_begin GPU_NAME(patience_begin)
+#define gpu_backoff_again GPU_NAME(backoff_again)
+#define gpu_backoff_start GPU_NAME(backoff_start)
 #define gpu_read_kernels GPU_NAME(read_kernels)
 #define gpu_read_parts GPU_NAME(read_parts)
 #define gpu_recognize GPU_NAME(recognize)
@@ -91,8 +91,8 @@ struct gpu_native_pool {
 
 struct gpu_device {
   gpu_device_handle native;
-  gpu_context context;       /* the primary one, from activation on */
-  gpu_stream_handle witness; /* NULL, or a stream that nobody uses: it ends only if the device is reset */
+  gpu_context context;        /* the primary one, from activation on */
+  gpu_stream_handle sentinel; /* NULL, or a stream that nobody uses: it ends only if the device is reset */
   struct gpu_target target;
   size_t max_pitch;                                        /* of the vendor's copies of two and three dimensions */
   pthread_mutex_t pools_lock;                              /* guards `pools` */
@@ -106,10 +106,10 @@ struct gpu_stream {
   bool inside;      /* calls on it need a scope: one of the default streams */
   bool work_inside; /* launches, copies and fills need one */
   bool has_id;
-  bool drained;           /* when it was last asked, to be destroyed */
-  unsigned long long id;  /* of an imported one */
-  pthread_mutex_t whole;  /* held by a launch with constants */
-  struct gpu_native *own; /* NULL: borrowed */
+  bool drained;                   /* when it was last asked, to be destroyed */
+  unsigned long long id;          /* of an imported one */
+  pthread_mutex_t constants_lock; /* held by a launch with constants */
+  struct gpu_native *own;         /* NULL: borrowed */
   /* How many host calls the stream has had, or waits for events that come after one; and as many of them are done. */
   _Atomic uint32_t host_calls, host_calls_done;
   uint64_t place; /* what events recorded on it note; 0: nothing */
@@ -170,16 +170,16 @@ rill_status gpu_status_of(gpu_result result);
 
 /* A host wait with a limit asks again and again, ever less often, and sleeps in between.
  *
- *     struct gpu_patience patience = gpu_patience_begin(ns);
+ *     struct gpu_backoff backoff = gpu_backoff_start(ns);
  *     while ((result = ask()) == GPU_NOT_READY) {
- *       if (!gpu_patience_again(&patience)) return gpu_fail_unfinished("stream", ns);
+ *       if (!gpu_backoff_again(&backoff)) return gpu_fail_unfinished("stream", ns);
  *     }
  */
-struct gpu_patience {
+struct gpu_backoff {
   uint64_t deadline, pause; /* ns */
 };
-struct gpu_patience gpu_patience_begin(uint64_t ns);
-bool gpu_patience_again(struct gpu_patience *patience); /* false once the limit has passed, never before */
+struct gpu_backoff gpu_backoff_start(uint64_t ns);
+bool gpu_backoff_again(struct gpu_backoff *backoff); /* false once the limit has passed, never before */
 rill_status gpu_fail_unfinished(const char *what, uint64_t ns) __attribute__((cold));
 
 /* Slots of devices. */

@@ -2,8 +2,8 @@
 
 #include <stdlib.h>
 
-/* The vendors have two ways to call the host from a stream.  A stream callback is called behind a fault too, and
- * told of it, but cannot be captured; a host function can, and is never called behind a fault.  So: callbacks
+/* The vendors have two ways to call the host from a stream.  A stream callback is called after a fault too, and
+ * gets its status, but cannot be captured; a host function can, and is never called after a fault.  So: callbacks
  * outside captures, host functions inside, where the contract promises nothing of faults. */
 
 /* What the vendor's one pointer has to carry. */

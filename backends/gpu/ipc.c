@@ -5,14 +5,14 @@ _Static_assert(sizeof(gpu_ipc_event) == sizeof(struct rill__ipc_native) &&
                    sizeof(gpu_ipc_memory) == sizeof(struct rill__ipc_native),
                "the vendors' handles are what core carries");
 
-/* The codes in which drivers say that there is nothing behind a handle, or that they cannot reach it; a driver has no
+/* The codes in which drivers say that there is nothing for a handle, or that they cannot reach it; a driver has no
  * other ones for a handle that was made up. */
 static rill_status gpu_fail_open(struct rill__device *device, gpu_result result, const char *symbol) {
   enum { MAP_FAILED_ = 205, ALREADY_MAPPED = 208, FILE_NOT_FOUND = 301, OPERATING_SYSTEM = 304 };
   switch (result) {
     case GPU_INVALID_CONTEXT:
     case GPU_INVALID_HANDLE:
-      if (gpu_vendor_context_is_gone(gpu_device_of(device)->native, gpu_device_of(device)->witness)) break;
+      if (gpu_vendor_context_is_gone(gpu_device_of(device)->native, gpu_device_of(device)->sentinel)) break;
       /* fallthrough */
     case GPU_INVALID_VALUE:
     case GPU_NOT_FOUND:
@@ -22,7 +22,7 @@ static rill_status gpu_fail_open(struct rill__device *device, gpu_result result,
     case OPERATING_SYSTEM: {
       const char *name = gpu_vendor_error_name(result);
       return rill__fail_native(RILL_ERROR_NOT_FOUND, result, name,
-                               "%s: the driver finds nothing behind the handle: its process has ended, or released or "
+                               "%s: the driver finds nothing for the handle: its process has ended, or released or "
                                "freed what it exported, or cannot be reached from here" RILL_HINT
                                "keep what is exported until the others have opened and closed it",
                                symbol);

@@ -117,9 +117,9 @@ static rill_status launch_extended(struct rill__stream *stream, const struct ril
   struct gpu_scope scope;
   gpu_result result = gpu_enter(device, &scope);
   if (result != GPU_SUCCESS) return gpu_fail(device, result, GPU_ENTER_TEXT);
-  if (several) (void)pthread_mutex_lock(&part->whole);
+  if (several) (void)pthread_mutex_lock(&part->constants_lock);
   result = launch_whole(part, shape, &symbol);
-  if (several) (void)pthread_mutex_unlock(&part->whole);
+  if (several) (void)pthread_mutex_unlock(&part->constants_lock);
   gpu_leave(&scope);
   return result == GPU_SUCCESS ? RILL_OK : gpu_fail(device, result, symbol);
 }

@@ -34,7 +34,7 @@ static rill_status alloc(struct rill__device *device, size_t size, uint32_t kind
   return gpu_fail(device, result, symbol);
 }
 
-/* Host and managed memory may be in use on every device of the vendor, and no vendor says that giving it back
+/* Host and managed memory may be in use on every device of the vendor, and no vendor says that freeing it
  * waits for them. */
 rill_status gpu_wait_for_all(void) {
   for (uint32_t i = 0; i < gpu_device_count; i++) {
@@ -45,7 +45,7 @@ rill_status gpu_wait_for_all(void) {
   return RILL_OK;
 }
 
-/* Device memory is only given back once the device is idle: both vendors' functions wait for that themselves. */
+/* Device memory is only freed once the device is idle: both vendors' functions wait for that themselves. */
 static rill_status gpu_memory_free(struct rill__device *device, void *p, uint32_t kind) {
   if (gpu_forked) return rill__fail_lost(device);
   gpu_result result;
@@ -94,10 +94,10 @@ static rill_status need_concurrent(struct rill__device *device, const char *symb
   RILL_REQUIRE(there, RILL_ERROR_UNSUPPORTED, "the driver of %s does not have %s", device->name, symbol);
   int value = 0;
   const gpu_device_handle native = gpu_device_of(device)->native;
-  RILL_REQUIRE(
-      GPU_CALL(device_attribute, (&value, GPU_ATTRIBUTE_CONCURRENT_MANAGED, native)) == GPU_SUCCESS && value != 0,
-      RILL_ERROR_UNSUPPORTED,
-      "%s: the driver says that host and device cannot use managed memory at once, in any version", device->name);
+  RILL_REQUIRE(GPU_CALL(device_attribute, (&value, GPU_ATTRIBUTE_CONCURRENT_MANAGED, native)) == GPU_SUCCESS &&
+                   value != 0,
+               RILL_ERROR_UNSUPPORTED, "%s: the driver says that host and device cannot use managed memory at once",
+               device->name);
   return RILL_OK;
 }
 

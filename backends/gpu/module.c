@@ -44,7 +44,7 @@ static void gpu_module_unload(struct rill__module *module) {
   struct rill__device *device = module->base.device;
   const bool lost = atomic_load_explicit(&device->lost, memory_order_acquire) != RILL_OK;
   gpu_result result = GPU_SUCCESS;
-  if (!gpu_forked && !(lost && GPU_MAY_HANG_BEHIND_FAULT)) {
+  if (!gpu_forked && !(lost && GPU_MAY_HANG_AFTER_FAULT)) {
     GPU_RUN_INSIDE(result, device, module_unload, (gpu_module_of(module)->native));
   }
   (void)result;

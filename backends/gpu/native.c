@@ -90,7 +90,7 @@ static struct gpu_native *take_native(struct rill__device *device, struct gpu_na
   return native;
 }
 
-static bool give_native(struct rill__device *device, struct gpu_native_pool *pool, struct gpu_native *native) {
+static bool cache_native(struct rill__device *device, struct gpu_native_pool *pool, struct gpu_native *native) {
   struct gpu_device *part = gpu_device_of(device);
   (void)pthread_mutex_lock(&part->pools_lock);
   const bool room = pool->count < POOL_MAX;
@@ -137,7 +137,7 @@ bool gpu_native_end(struct rill__stream *stream, struct gpu_native *native, bool
   const bool lost = atomic_load_explicit(&device->lost, memory_order_acquire) != RILL_OK;
   if (native->ended_at == 0) {
     (void)atomic_fetch_add(&native->generation, 1);
-    if (reuse && !lost && pool != NULL && give_native(device, pool, native)) return true;
+    if (reuse && !lost && pool != NULL && cache_native(device, pool, native)) return true;
     atomic_store(&native->first, UINT64_MAX);
     native->ended_turn = atomic_load(&turn);
     native->ended_at = atomic_fetch_add(&rill__epoch, 1);
@@ -145,7 +145,7 @@ bool gpu_native_end(struct rill__stream *stream, struct gpu_native *native, bool
   if (!nobody_looks(native)) return false;
   native->ended_at = 0;
   /* A refusal leaves nothing to do: the driver has shut down at exit, or the device is lost. */
-  if (!lost || !GPU_MAY_HANG_BEHIND_FAULT) (void)GPU_CALL(stream_destroy, (native->handle));
+  if (!lost || !GPU_MAY_HANG_AFTER_FAULT) (void)GPU_CALL(stream_destroy, (native->handle));
   gpu_native_forget(native);
   return true;
 }

@@ -17,7 +17,7 @@ static void set_scopes(struct gpu_stream *part, bool special) {
 
 static rill_status gpu_stream_create(struct rill__stream *stream) {
   struct gpu_stream *part = gpu_stream_of(stream);
-  (void)pthread_mutex_init(&part->whole, NULL);
+  (void)pthread_mutex_init(&part->constants_lock, NULL);
   RILL_TRY(gpu_native_create(stream->base.device, stream->priority, stream->blocking, &part->own));
   part->native = part->own->handle;
   part->place = GPU_PLACE_OF(part->own);
@@ -53,7 +53,7 @@ static rill_status check_owner(struct rill__stream *stream, gpu_stream_handle na
 }
 
 static rill_status gpu_stream_import(struct rill__stream *stream) {
-  (void)pthread_mutex_init(&gpu_stream_of(stream)->whole, NULL);
+  (void)pthread_mutex_init(&gpu_stream_of(stream)->constants_lock, NULL);
   if (stream->native <= 2) return import_special(stream);
   struct rill__device *device = stream->base.device;
   struct gpu_stream *part = gpu_stream_of(stream);
@@ -189,7 +189,7 @@ static bool is_refused_anyway(gpu_result result) {
 
 /* Then an event is recorded and asked instead, until the work before it is complete or the time is over: one event,
  * since a new one for each question might never be complete when it is asked. */
-static gpu_result ask_by_event(struct rill__stream *stream, struct gpu_patience *patience) {
+static gpu_result ask_by_event(struct rill__stream *stream, struct gpu_backoff *backoff) {
   const struct gpu_stream *part = gpu_stream_of(stream);
   gpu_event_handle event;
   gpu_result result;
@@ -200,7 +200,7 @@ static gpu_result ask_by_event(struct rill__stream *stream, struct gpu_patience 
   if (result == GPU_SUCCESS) {
     do {
       result = GPU_CALL(event_query, (event));
-    } while (result == GPU_NOT_READY && gpu_patience_again(patience));
+    } while (result == GPU_NOT_READY && gpu_backoff_again(backoff));
   }
   (void)GPU_CALL(event_destroy, (event));
   return result;
@@ -211,8 +211,8 @@ static rill_status gpu_stream_is_complete(struct rill__stream *stream, bool *out
   RILL_TRY(refuse_captured(stream));
   gpu_result result = gpu_stream_query(stream);
   if (is_refused_anyway(result)) {
-    struct gpu_patience patience = gpu_patience_begin(LONGEST);
-    result = ask_by_event(stream, &patience);
+    struct gpu_backoff backoff = gpu_backoff_start(LONGEST);
+    result = ask_by_event(stream, &backoff);
   }
   *out = result == GPU_SUCCESS;
   if (RILL__LIKELY(*out) || result == GPU_NOT_READY) return RILL_OK;
@@ -278,9 +278,9 @@ static rill_status record(struct rill__stream *stream, struct rill__event *event
 static bool is_complete_anyway(struct rill__stream *stream, struct rill__event *event, gpu_result result) {
   bool ready = false;
   if (!GPU_EVENTS_LOOK_AT_STREAMS || result != GPU_CAPTURE_ISOLATION || gpu_is_captured(stream)) return false;
-  rill__errors_aside();
+  rill__errors_suspend();
   const rill_status status = gpu_event_table.is_ready(event, &ready);
-  rill__errors_back();
+  rill__errors_resume();
   return status == RILL_OK && ready;
 }
 
@@ -319,13 +319,13 @@ static rill_status gpu_stream_synchronize(struct rill__stream *stream, uint64_t 
       return result == GPU_SUCCESS ? RILL_OK : GPU_FAIL(device, result, stream_synchronize);
     }
   }
-  struct gpu_patience patience = gpu_patience_begin(ns);
+  struct gpu_backoff backoff = gpu_backoff_start(ns);
   do {
     result = gpu_stream_query(stream);
-    if (is_refused_anyway(result)) result = ask_by_event(stream, &patience);
+    if (is_refused_anyway(result)) result = ask_by_event(stream, &backoff);
     if (result == GPU_SUCCESS) return RILL_OK;
     if (result != GPU_NOT_READY) return GPU_FAIL(device, result, stream_query);
-  } while (gpu_patience_again(&patience));
+  } while (gpu_backoff_again(&backoff));
   return gpu_fail_unfinished("stream", ns);
 }
 

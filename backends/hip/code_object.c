@@ -94,7 +94,7 @@ const char *hip_code_object_check(const void *data, size_t size, char target[HIP
 
 /* ---- kernels ---- */
 
-/* The descriptor of a kernel has its name with ".kd" behind. */
+/* The descriptor of a kernel has its name with ".kd" after it. */
 static const char *take_kernel(const struct gpu_elf *elf, const Elf64_Sym *symbol, const char *name, void *user) {
   (void)elf, (void)symbol;
   const size_t length = strlen(name);

@@ -145,7 +145,7 @@ static uint64_t enter_list(struct reader map, const char *name, struct reader *o
 
 /* ---- kernels ---- */
 
-/* What the compiler adds behind the source's own arguments. */
+/* What the compiler adds after the source's own arguments. */
 static bool is_hidden(const struct value *kind) {
   static const char hidden[] = "hidden_";
   return kind->kind == TEXT && kind->length >= sizeof hidden - 1 && memcmp(kind->text, hidden, sizeof hidden - 1) == 0;

@@ -144,9 +144,9 @@ typedef int gpu_word;
 
 /* The runtime finds the device of most work from the stream's handle, but refuses a launch on a stream of another
  * device than the thread's current one, and looks there for pointers that it does not know.  hipStreamDestroy
- * and hipModuleUnload wait for submitted work, which behind a fault may never end. */
+ * and hipModuleUnload wait for submitted work, which after a fault may never end. */
 #define GPU_WORK_NEEDS_CURRENT true
-#define GPU_MAY_HANG_BEHIND_FAULT true
+#define GPU_MAY_HANG_AFTER_FAULT true
 
 /* The runtime looks at the stream of an event's last record, which may have been destroyed: hipEventSynchronize
  * from 5.7 on and hipEventQuery from 6.2 on (hip_event.cpp: `s->GetCaptureStatus()`), hipStreamWaitEvent from 5.6
@@ -230,7 +230,7 @@ static inline gpu_result gpu_vendor_open(gpu_device_handle device, gpu_context *
   return GPU_SUCCESS;
 }
 
-/* The vendor's calls behind functions of other names, for texts; "" where none can fail. */
+/* The vendor's calls for functions of other names, for texts; "" where none can fail. */
 #define GPU_ENTER_TEXT "hipGetDevice or hipSetDevice"
 #define GPU_OPEN_TEXT ""
 #define GPU_OWNER_TEXT "hipStreamGetDevice"
@@ -282,11 +282,11 @@ static inline bool gpu_vendor_questions_break_captures(void) {
 }
 
 /* There is no context that could be asked about.  A bad handle may be one that others have destroyed, but nobody
- * destroys the witness: if it is gone, the device was reset. */
-#define GPU_NEEDS_WITNESS true
-static inline bool gpu_vendor_context_is_gone(gpu_device_handle device, gpu_stream_handle witness) {
+ * destroys the sentinel: if it is gone, the device was reset. */
+#define GPU_NEEDS_SENTINEL true
+static inline bool gpu_vendor_context_is_gone(gpu_device_handle device, gpu_stream_handle sentinel) {
   (void)device;
-  return witness != NULL && !gpu_vendor_stream_is_alive(witness);
+  return sentinel != NULL && !gpu_vendor_stream_is_alive(sentinel);
 }
 
 /* hipStreamLegacy came late, and is the null stream. */
@@ -412,7 +412,7 @@ static inline bool gpu_vendor_has_clusters(gpu_device_handle device, const char 
  * - rocm-5.5.0 to 6.4.3: an event begins as recorded (`unrecorded_` is false), so IPCEvent::enqueueRecordCommand never
  *   writes to the shared memory, and other processes' questions and waits find nothing to wait for.
  * - 7: IPCEvent::streamWait takes signal[read_index] without % 32, so from the 33rd record on a stream waits for memory
- *   behind the array, which is 0.  In libamdhip64.so.7.2.53211 it is the same.
+ *   after the array, which is 0.  In libamdhip64.so.7.2.53211 it is the same.
  * Up to 5.4 it works, but a stream's wait blocks the host. */
 static inline bool gpu_vendor_has_event_ipc(gpu_device_handle device, const char **why) {
   (void)device;

@@ -72,7 +72,7 @@ static const char *name_of_kind(uint8_t kind) {
 }
 
 /* Are these bytes that some process with rill has exported? */
-static rill_status check_whole(const struct rill__ipc_bytes *content) {
+static rill_status check_form(const struct rill__ipc_bytes *content) {
   RILL_REQUIRE(!all_zero(content, sizeof *content), RILL_ERROR_INVALID_ARGUMENT,
                "the handle is all zero: nothing has been exported into it");
   RILL_REQUIRE(memcmp(content->magic, ipc_magic, sizeof ipc_magic) == 0, RILL_ERROR_INVALID_ARGUMENT,
@@ -97,7 +97,7 @@ rill_status rill__ipc_read(const rill_ipc_handle *handle, const struct rill__dev
                            struct rill__ipc_bytes *out) {
   uint8_t identity[16];
   memcpy(out, handle, sizeof *out);
-  RILL_TRY(check_whole(out));
+  RILL_TRY(check_form(out));
   RILL_REQUIRE(out->kind == kind, RILL_ERROR_INVALID_ARGUMENT,
                "the handle is of %s, not of %s" RILL_HINT
                "memory goes to rill_memory_ipc_import, an event to rill_event_ipc_import",

@@ -45,8 +45,7 @@ rill_status rill__fail_lost(struct rill__device *device) {
     return rill__fail(status, "%s: %s", device->name, rill__core(device)->cause.text);
   return rill__fail_native(status, rill__core(device)->cause.code, rill__core(device)->cause.name,
                            "%s is lost: %s" RILL_HINT
-                           "the process cannot use this device again; end it, or use another "
-                           "device",
+                           "the process cannot use this device again; end it, or use another device",
                            device->name, rill__core(device)->cause.text);
 }
 

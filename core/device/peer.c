@@ -1,4 +1,4 @@
-/* Which devices reach each other's memory. */
+/* Which devices access each other's memory. */
 #include "core/device/peer.h"
 
 #include "core/device/life.h"
@@ -14,7 +14,7 @@ bool rill__peer_can_access(struct rill__device *device, struct rill__device *mem
   if (device == memory_of) return true;
   *why = "the devices are of two backends";
   if (device->backend != memory_of->backend) return false;
-  *why = "devices of this backend do not reach each other's memory";
+  *why = "devices of this backend do not access each other's memory";
   if (device->backend->device->can_access_peer == NULL) return false;
   *why = "more devices than rill can keep track of";
   if (peer_word(memory_of) >= sizeof rill__core(device)->peers / sizeof *rill__core(device)->peers) return false;

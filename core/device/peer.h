@@ -1,4 +1,4 @@
-/* Which devices reach each other's memory. */
+/* Which devices access each other's memory. */
 #ifndef RILL_CORE_DEVICE_PEER_H
 #define RILL_CORE_DEVICE_PEER_H
 

@@ -40,7 +40,7 @@ static struct rill__device *make_device(const struct rill__backend *backend, uin
   device->info.numa_node = -1;
   (void)pthread_mutex_init(&rill__core(device)->lock, NULL);
   (void)pthread_mutex_init(&rill__core(device)->pools_lock, NULL);
-  for (int i = 0; i < RILL__EVENT_POOLS; i++) {
+  for (int i = 0; i < RILL__EVENT_CACHES; i++) {
     (void)pthread_mutex_init(&rill__core(device)->spare_events[i].lock, NULL);
   }
   if (backend->gpu) {
@@ -74,11 +74,11 @@ static void find_devices(struct rill__search *search) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   (void)pthread_once(&once, rill__trace_start);
   atomic_load (&rill__around_search)(); /* a fork may come during the first search */
-  rill__errors_aside();
-  search->told = search->backend->device->count(search->why, sizeof search->why);
-  if (search->told > 0) search->devices = calloc(search->told, sizeof(struct rill__device *));
-  if (search->told > 0 && search->devices == NULL) (void)rill__fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory");
-  while (search->count < search->told) {
+  rill__errors_suspend();
+  search->reported = search->backend->device->count(search->why, sizeof search->why);
+  if (search->reported > 0) search->devices = calloc(search->reported, sizeof(struct rill__device *));
+  if (search->reported > 0 && search->devices == NULL) (void)rill__fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory");
+  while (search->count < search->reported) {
     struct rill__device *device = search->devices == NULL ? NULL : make_device(search->backend, search->count);
     if (device == NULL) {
       explain_failed_setup(search);
@@ -86,7 +86,7 @@ static void find_devices(struct rill__search *search) {
     }
     search->devices[search->count++] = device;
   }
-  rill__errors_back();
+  rill__errors_resume();
   atomic_load (&rill__around_search)();
 }
 
@@ -121,7 +121,7 @@ void rill__registry_after_fork(void) {
     struct rill__search *search = &rill__searches[i];
     if (search->state != RILL__SEARCHING) continue;
     search->devices = NULL;
-    search->count = search->told = 0;
+    search->count = search->reported = 0;
     search->state = search->backend->gpu ? RILL__KNOWN : RILL__UNKNOWN; /* a vendor's library does not start twice */
     (void)snprintf(search->why, sizeof search->why,
                    "the process was forked while another thread looked for devices; look for them in the child only, "
@@ -154,7 +154,7 @@ rill_status rill__fail_without_cpu(void) {
 
 /* ---- devices by name ---- */
 
-/* The part of `name` behind "backend", which must be "" or ":N".  False if it is neither. */
+/* The part of `name` after "backend", which must be "" or ":N".  False if it is neither. */
 static bool parse_ordinal(const char *text, uint64_t *ordinal) {
   *ordinal = 0;
   if (text[0] == '\0') return true;
@@ -205,7 +205,7 @@ static rill_status open_of(size_t i, const char *name, const char *origin, struc
   RILL_REQUIRE(parse_ordinal(name + strlen(backend), &ordinal), RILL_ERROR_NOT_FOUND, "%s\"%s\" is no device name",
                origin, name);
   const struct rill__search *search = rill__backend_look(i);
-  const bool set_up = ordinal < search->count, there = ordinal < search->told;
+  const bool set_up = ordinal < search->count, there = ordinal < search->reported;
   if (search->count == 0 && !search->backend->gpu) return rill__fail_without_cpu();
   RILL_REQUIRE(search->count > 0 && (set_up || !there), RILL_ERROR_NO_DEVICE, "%s\"%s\": %s", origin, name,
                search->why);

@@ -45,7 +45,7 @@ void rill__held_claims_end(void) { claims++; }
 static void destroy_fence(struct rill__object *object) {
   struct rill__fence *fence = (struct rill__fence *)object;
   if (fence->mark_is_event) {
-    rill__drop(&fence->mark->base);
+    rill__unref(&fence->mark->base);
   } else if (fence->mark != NULL) {
     rill__object_retire(&fence->mark->base);
   }
@@ -88,7 +88,7 @@ void rill__fence_issue(struct rill__fence *fence, struct rill__event *mark, bool
   fence->mark = mark;
   fence->mark_is_event = is_event;
   if (is_event) {
-    rill__keep(&mark->base);
+    rill__ref(&mark->base);
     rill__core(mark)->awaited += fence->waits;
   }
   resolve_fence(fence, FENCE_ISSUED);

@@ -48,7 +48,7 @@ static void drop_all(void) {
     queue->last = &queue->first;
     if (queue->link != NULL) rill__queue_unlink(queue);
     queue->bytes = 0;
-    queue->giving = 0;
+    queue->submitting = 0;
     queue->removed = queue->done = queue->pushed;
     atomic_store(&rill__core(stream)->held, false);
     atomic_store(&rill__core(stream->base.device)->held_streams, 0);
@@ -167,14 +167,14 @@ rill_status rill__held_wait_for_event(struct rill__event *event, uint64_t *ns, s
     failed = rill__fence_state(fence) == FENCE_FAILED;
     if (rill__fence_state(fence) == FENCE_ISSUED) *point = fence->mark;
   }
-  if (*point != NULL) rill__keep(&(*point)->base);
+  if (*point != NULL) rill__ref(&(*point)->base);
   if (fence != NULL) rill__fence_unref(fence);
   rill__held_unlock();
   rill_status status = rill__check_usable(device);
   if (status == RILL_OK && !in_time) status = fail_time_out(&event->base, *ns, &chain);
   if (status == RILL_OK && failed) status = rill__fail_failed_record(event);
   if (status != RILL_OK && *point != NULL) {
-    rill__drop(&(*point)->base);
+    rill__unref(&(*point)->base);
     *point = NULL;
   }
   if (*ns != RILL__FOREVER) *ns = time_left(&until);
@@ -186,7 +186,7 @@ static struct rill__queue *find_queue(const struct rill__device *device, uint64_
   struct rill__queue *queue = rill__held_queues;
   while (queue != NULL &&
          (queue->stream->base.device != device || !((queue->first != NULL && queue->first->serial <= serial) ||
-                                                    (queue->giving != 0 && queue->giving <= serial)))) {
+                                                    (queue->submitting != 0 && queue->submitting <= serial)))) {
     queue = queue->next_held;
   }
   return queue;

@@ -1,4 +1,4 @@
-/* The order of held work: what a queue waits for, and that no record is queued behind a wait for itself. */
+/* The order of held work: what a queue waits for, and that no record is queued after a wait for itself. */
 #include "core/held/queue.h"
 
 #include <stdio.h>

@@ -16,9 +16,9 @@ static struct held_op *newest;
 static void free_op(struct held_op *op) {
   if (op->payload != NULL) op->payload->drop(op->payload);
   switch (op->kind) {
-    case HELD_RECORD: rill__drop(&op->record.event->base); break;
+    case HELD_RECORD: rill__unref(&op->record.event->base); break;
     case HELD_LAUNCH:
-      rill__drop(&op->launch.shape.kernel->base);
+      rill__unref(&op->launch.shape.kernel->base);
       free((void *)(uintptr_t)op->launch.shape.label);
       free((void *)(uintptr_t)op->launch.shape.extras);
       break;
@@ -121,7 +121,7 @@ void rill__queue_fail(struct rill__queue *queue, struct rill__failure *failure, 
   for (struct held_op **link = &queue->first; *link != NULL;) {
     struct held_op *op = *link;
     if (op->kind == HELD_HOST_CALL) {
-      if (op->told == RILL_OK) op->told = status;
+      if (op->reported == RILL_OK) op->reported = status;
       link = &op->next;
       queue->last = link;
       continue;
@@ -185,7 +185,7 @@ rill_status rill__held_fill(struct rill__stream *stream, const struct rill__fill
   return rill__held_push(stream, op, taken);
 }
 
-/* What of a launch lies behind pointers, its arguments aside; false if memory ran out. */
+/* What of a launch lies after pointers, but for its arguments; false if memory ran out. */
 static bool copy_optional_parts(struct held_op *op, const struct rill__launch *launch) {
   if (launch->label != NULL) {
     op->launch.shape.label = strdup(launch->label);
@@ -214,7 +214,7 @@ static rill_status new_launch(const struct rill__launch *launch, struct held_op 
   op->launch.shape.label = NULL;
   op->launch.shape.extras = NULL;
   op->launch.shape.args = op->values;
-  rill__keep(&launch->kernel->base);
+  rill__ref(&launch->kernel->base);
   char *bytes = (char *)(((uintptr_t)op->values + pointers + 15) & ~(uintptr_t)15);
   for (uint32_t i = 0; i < source->arg_count; i++) {
     op->values[i] = memcpy(bytes, launch->args[i], source->args[i].size);
@@ -285,7 +285,7 @@ rill_status rill__held_record(struct rill__stream *stream, struct rill__event *e
   struct rill__fence *fence = NULL;
   *taken = false;
   RILL_TRY(rill__held_op_new(HELD_RECORD, 0, &op));
-  rill__keep(&event->base);
+  rill__ref(&event->base);
   op->record.event = event;
   op->record.flags = flags;
   rill_status status = rill__fence_new(event, &fence);
@@ -330,7 +330,7 @@ static void hold(struct rill__stream *stream, struct rill__queue **fresh) {
   queue->link_held = &rill__held_queues;
   if (queue->next_held != NULL) queue->next_held->link_held = &queue->next_held;
   rill__held_queues = queue;
-  rill__keep(&stream->base);
+  rill__ref(&stream->base);
   atomic_fetch_add(&rill__core(stream->base.device)->held_streams, 1);
   atomic_fetch_add(&rill__held_count, 1);
   atomic_store(&rill__core(stream)->held, true);

@@ -43,7 +43,7 @@ struct held_op {
   struct held_op *older, *newer; /* of all queues, but waits; until it has been handed over or has failed */
   size_t bytes;                  /* of this struct and what it owns */
   struct rill__payload *payload; /* owned; or NULL */
-  rill_status told;              /* of a host call: what it is told when it does not run normally; RILL_OK if it does */
+  rill_status reported;          /* of a host call: what it gets when it does not run normally; RILL_OK if it does */
   union {
     struct {
       struct rill__fence *fence;      /* referenced */
@@ -89,7 +89,7 @@ struct rill__queue {
   struct held_op *last_wait;
   size_t bytes;
   uint64_t pushed, removed, done; /* positions: the last one queued, taken out, and handed over */
-  uint64_t giving;                /* serial number of the operation that is being handed over; 0: none */
+  uint64_t submitting;            /* serial number of the operation that is being handed over; 0: none */
 };
 
 extern struct rill__queue *rill__held_queues, *rill__held_ready;
@@ -117,7 +117,7 @@ rill_status rill__held_push(struct rill__stream *stream, struct held_op *op, boo
 struct held_op *rill__queue_remove_first(struct rill__queue *queue);
 void rill__held_op_end(struct held_op *op);
 
-/* Takes all operations out but host calls, which will be told; those taken out are put on `dead`.  The stream's next
+/* Takes all operations out but host calls, which get the status; those taken out are put on `dead`.  The stream's next
  * synchronize reports `failure`, if it is not NULL. */
 void rill__queue_fail(struct rill__queue *queue, struct rill__failure *failure, struct held_op **dead);
 

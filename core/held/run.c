@@ -20,19 +20,19 @@ static void report(void *user, rill_status stream_status) {
 }
 
 /* The call was accepted, so it runs in any case; where the driver cannot take it, here. */
-static rill_status give_host_call(struct rill__stream *stream, const struct held_op *op) {
-  if (op->told == RILL_OK) {
+static rill_status submit_held_host_call(struct rill__stream *stream, const struct held_op *op) {
+  if (op->reported == RILL_OK) {
     const rill_status status = RILL_DISPATCH(stream, stream, host_call, stream, op->host_call.fn, op->host_call.user);
     if (status != RILL_OK) rill__call_host(op->host_call.fn, op->host_call.user, status);
     return status;
   }
   struct reported_call *call = malloc(sizeof *call);
   if (call != NULL) {
-    *call = (struct reported_call){ op->host_call.fn, op->host_call.user, op->told };
+    *call = (struct reported_call){ op->host_call.fn, op->host_call.user, op->reported };
     if (RILL_DISPATCH(stream, stream, host_call, stream, report, call) == RILL_OK) return RILL_OK;
   }
   free(call);
-  rill__call_host(op->host_call.fn, op->host_call.user, op->told);
+  rill__call_host(op->host_call.fn, op->host_call.user, op->reported);
   return RILL_OK;
 }
 
@@ -48,7 +48,7 @@ static void finish_payload(struct rill__stream *stream, struct held_op *op) {
   if (payload != NULL) payload->finish(stream, payload);
 }
 
-static rill_status give_copy(struct rill__stream *stream, struct held_op *op) {
+static rill_status submit_held_copy(struct rill__stream *stream, struct held_op *op) {
   const struct rill__copy_3d *ends = &op->copy.ends;
   if (ends->height == 1 && ends->depth == 1) {
     RILL_TRY(
@@ -63,7 +63,7 @@ static rill_status give_copy(struct rill__stream *stream, struct held_op *op) {
   return status;
 }
 
-static rill_status give_launch(struct rill__stream *stream, struct held_op *op) {
+static rill_status submit_held_launch(struct rill__stream *stream, struct held_op *op) {
   const struct rill__launch *const launch = &op->launch.shape;
   const rill_status status = RILL_DISPATCH_LAUNCH(stream, launch);
   if (status != RILL_OK && launch->label != NULL) rill__error_of_launch(launch->label);
@@ -88,7 +88,7 @@ static rill_status record_shared(struct rill__stream *stream, const struct held_
   return status;
 }
 
-static rill_status give_record(struct rill__stream *stream, struct held_op *op) {
+static rill_status submit_held_record(struct rill__stream *stream, struct held_op *op) {
   struct rill__event *event = op->record.event, *mark = NULL;
   RILL_TRY(rill__mark_new(event, &mark));
   rill_status status = rill__record_in_driver(stream, mark, op->record.flags);
@@ -108,12 +108,12 @@ static rill_status hand_over(struct rill__stream *stream, struct held_op *op) {
     case HELD_WAIT:
       if (op->wait.fence->mark == NULL) return RILL_OK;
       return RILL_DISPATCH(stream, stream, wait, stream, op->wait.fence->mark, 0);
-    case HELD_HOST_CALL: return give_host_call(stream, op);
-    case HELD_COPY: return give_copy(stream, op);
+    case HELD_HOST_CALL: return submit_held_host_call(stream, op);
+    case HELD_COPY: return submit_held_copy(stream, op);
     case HELD_FILL: return rill__fill_rows(stream, &op->fill.rows);
     case HELD_PREFETCH: return RILL_DISPATCH(stream, memory, prefetch, stream, op->prefetch.p, op->prefetch.size);
-    case HELD_LAUNCH: return give_launch(stream, op);
-    case HELD_RECORD: break; /* by give_record */
+    case HELD_LAUNCH: return submit_held_launch(stream, op);
+    case HELD_RECORD: break; /* by submit_held_record */
   }
   return RILL_ERROR_INTERNAL;
 }
@@ -131,23 +131,23 @@ static void fail_rest(struct rill__queue *queue, const struct held_op *op, struc
 }
 
 /* Hands the first operation over, and gives the lock up meanwhile. */
-static void give_first(struct rill__queue *queue, struct held_op **dead) {
+static void submit_first(struct rill__queue *queue, struct held_op **dead) {
   struct rill__stream *stream = queue->stream;
   struct held_op *op = rill__queue_remove_first(queue);
-  queue->giving = op->serial;
+  queue->submitting = op->serial;
   rill__held_unlock();
   rill__held_ops_free(*dead);
   *dead = NULL;
   rill_status status = RILL_OK;
   if (op->kind == HELD_RECORD) {
-    status = give_record(stream, op);
+    status = submit_held_record(stream, op);
   } else {
     rill__submission_begin(&rill__core(stream)->work, rill__self);
     status = hand_over(stream, op);
     rill__submission_end(&rill__core(stream)->work, rill__self);
   }
   rill__held_lock();
-  queue->giving = 0;
+  queue->submitting = 0;
   queue->done = op->position;
   rill__held_op_end(op);
   if (status != RILL_OK) fail_rest(queue, op, dead);
@@ -170,7 +170,7 @@ static void end_hold(struct rill__queue *queue, struct held_op **dead) {
   rill__held_unlock();
   rill__held_ops_free(*dead);
   *dead = NULL;
-  rill__drop(&stream->base);
+  rill__unref(&stream->base);
   rill__held_lock();
 }
 
@@ -190,7 +190,7 @@ static void run_queue(struct rill__queue *queue, struct held_op **dead) {
       rill__failure_unref(failure);
       rill__held_changed();
     } else {
-      give_first(queue, dead);
+      submit_first(queue, dead);
     }
   }
   end_hold(queue, dead);
@@ -198,7 +198,7 @@ static void run_queue(struct rill__queue *queue, struct held_op **dead) {
 
 void rill__held_run(void) {
   struct held_op *dead = NULL;
-  rill__errors_aside();
+  rill__errors_suspend();
   rill__held_lock();
   while (rill__held_ready != NULL) {
     struct rill__queue *queue = rill__held_ready;
@@ -207,7 +207,7 @@ void rill__held_run(void) {
   }
   rill__held_unlock();
   rill__held_ops_free(dead);
-  rill__errors_back();
+  rill__errors_resume();
 }
 
 void rill__held_device_lost(struct rill__device *device) {

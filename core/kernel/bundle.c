@@ -42,22 +42,21 @@ static rill_status check_bundle(const rill_bundle *bundle) {
                bundle->magic, RILL_BUNDLE_MAGIC);
   RILL_REQUIRE(bundle->version == RILL_BUNDLE_VERSION, RILL_ERROR_INVALID_ARGUMENT,
                "bundle \"%s\" has layout %u, this library reads layout %u" RILL_HINT
-               "compile the kernels with the rillcc "
-               "of this library",
+               "compile the kernels with the rillcc of this library",
                bundle->name, bundle->version, RILL_BUNDLE_VERSION);
   return RILL_OK;
 }
 
 /* Whether the bundle says the same of a kernel as the image itself, which may say nothing. */
-static rill_status check_kernel(const rill_bundle_kernel *kernel, const rill_bundle_kernel *told) {
-  if (told->arg_count == RILL__ARGS_UNKNOWN) return RILL_OK;
-  RILL_REQUIRE(kernel->arg_count == told->arg_count, RILL_ERROR_BACKEND,
+static rill_status check_kernel(const rill_bundle_kernel *kernel, const rill_bundle_kernel *listed) {
+  if (listed->arg_count == RILL__ARGS_UNKNOWN) return RILL_OK;
+  RILL_REQUIRE(kernel->arg_count == listed->arg_count, RILL_ERROR_BACKEND,
                "kernel \"%s\": the bundle says %u arguments, its image %u", kernel->name, kernel->arg_count,
-               told->arg_count);
-  for (uint32_t i = 0; i < told->arg_count; i++) {
-    RILL_REQUIRE(kernel->args[i].size == told->args[i].size, RILL_ERROR_BACKEND,
+               listed->arg_count);
+  for (uint32_t i = 0; i < listed->arg_count; i++) {
+    RILL_REQUIRE(kernel->args[i].size == listed->args[i].size, RILL_ERROR_BACKEND,
                  "kernel \"%s\": argument %u (\"%s\") has %u bytes in the bundle, %u in its image", kernel->name, i + 1,
-                 kernel->args[i].name, kernel->args[i].size, told->args[i].size);
+                 kernel->args[i].name, kernel->args[i].size, listed->args[i].size);
   }
   return RILL_OK;
 }
@@ -65,18 +64,18 @@ static rill_status check_kernel(const rill_bundle_kernel *kernel, const rill_bun
 /* The kernels, by the bundle's word; what they need, by the image's, if it tells. */
 static rill_status copy_kernels(const rill_bundle *bundle, const rill_bundle_image *part, struct rill__device *device,
                                 struct rill__image *out) {
-  struct rill__image told = { .parts = NULL };
+  struct rill__image listed = { .parts = NULL };
   rill_status status = RILL_OK;
-  if (RILL_DISPATCH(device, module, read_kernels, part, &told) != NULL) rill__image_free(&told);
+  if (RILL_DISPATCH(device, module, read_kernels, part, &listed) != NULL) rill__image_free(&listed);
   for (size_t i = 0; i < bundle->kernel_count && status == RILL_OK; i++) {
     const rill_bundle_kernel *kernel = &bundle->kernels[i];
-    const size_t k = rill__image_find(&told, kernel->name);
-    if (k < told.kernel_count) status = check_kernel(kernel, &told.kernels[k]);
-    if (!rill__image_copy_kernel(out, kernel, k < told.kernel_count ? &told.needs[k] : NULL)) {
+    const size_t k = rill__image_find(&listed, kernel->name);
+    if (k < listed.kernel_count) status = check_kernel(kernel, &listed.kernels[k]);
+    if (!rill__image_copy_kernel(out, kernel, k < listed.kernel_count ? &listed.needs[k] : NULL)) {
       status = rill__fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory for the kernels of bundle \"%s\"", bundle->name);
     }
   }
-  rill__image_free(&told);
+  rill__image_free(&listed);
   return status;
 }
 
@@ -148,8 +147,8 @@ static struct rill__kernel *find_ref(const struct rill__device *device, const ri
 /* Puts kernels, linked by next_ref, where references find them, and takes over the caller's references to them and to
  * the module.  Kernels that another thread put there before, and all if the bundle was unloaded meanwhile, go: they are
  * good until the end of the call, as every object that a call has found.  Gives the one of that name, or the first. */
-static struct rill__kernel *keep_for_refs(struct rill__module *module, const rill_bundle *bundle,
-                                          struct rill__kernel *kernels, const char *name) {
+static struct rill__kernel *add_for_refs(struct rill__module *module, const rill_bundle *bundle,
+                                         struct rill__kernel *kernels, const char *name) {
   struct rill__kernel *left = NULL, *wanted = kernels;
   bool first = false;
   pthread_mutex_lock(&loaded_lock);
@@ -181,7 +180,7 @@ static rill_status resolve_ref(struct rill__device *device, const rill_bundle *b
   RILL_TRY(rill__module_load(device, bundle, &module));
   const rill_status status = rill__module_kernel(module, name, &kernel);
   if (status == RILL_OK) {
-    *out = keep_for_refs(module, bundle, kernel, name);
+    *out = add_for_refs(module, bundle, kernel, name);
   } else {
     rill__module_release(module);
   }
@@ -243,7 +242,7 @@ rill_status rill__bundle_preload(struct rill__device *device, const rill_bundle 
     rill__module_release(module);
     return status;
   }
-  (void)keep_for_refs(module, bundle, kernels, NULL);
+  (void)add_for_refs(module, bundle, kernels, NULL);
   return RILL_OK;
 }
 

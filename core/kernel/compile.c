@@ -19,7 +19,7 @@ static pthread_once_t log_once = PTHREAD_ONCE_INIT;
 static void make_log_key(void) { log_key_made = pthread_key_create(&log_key, free) == 0; }
 
 /* Takes the text over. */
-static void keep_log(char *text) {
+static void set_log(char *text) {
   (void)pthread_once(&log_once, make_log_key);
   if (log_key_made) {
     free(pthread_getspecific(log_key));
@@ -149,14 +149,14 @@ static void key_of(const struct rill__device *device, const struct rill__compile
   rill__sha256_end(&hash, key);
 }
 
-static bool is_given(const struct rill__compile *request, const char *name, size_t length) {
+static bool has_header(const struct rill__compile *request, const char *name, size_t length) {
   for (size_t i = 0; i < request->header_count; i++) {
     if (strlen(request->headers[i].name) == length && strncmp(request->headers[i].name, name, length) == 0) return true;
   }
   return false;
 }
 
-/* Whether a directive, the text behind a '#', may read a file that the key says nothing of: another's than those given
+/* Whether a directive, the text after a '#', may read a file that the key says nothing of: another's than those given
  * and the compiler's own.  What is written in an unusual way may. */
 static bool reads_file(const struct rill__compile *request, const char *word) {
   static const char *const words[] = { "include", "include_next", "embed", "import" };
@@ -169,7 +169,7 @@ static bool reads_file(const struct rill__compile *request, const char *word) {
   if (!reads) return false;
   const char *target = word + length + strspn(word + length, blanks);
   const char *const name = target + 1;
-  if (target[0] == '"') return !is_given(request, name, strcspn(name, "\"\n"));
+  if (target[0] == '"') return !has_header(request, name, strcspn(name, "\"\n"));
   if (target[0] != '<' || name[0] == '/') return true;
   const size_t size = strcspn(name, ">\n");
   return memmem(name, size, "..", 2) != NULL;
@@ -224,7 +224,7 @@ static rill_status run_compiler(struct rill__device *device, const struct rill__
   char *log = result->log;
   result->log = NULL;
   if (status != RILL_OK || result->image != NULL) {
-    keep_log(log);
+    set_log(log);
     return status;
   }
   int length = 0;
@@ -233,7 +233,7 @@ static rill_status run_compiler(struct rill__device *device, const struct rill__
       rill__fail(RILL_ERROR_INVALID_ARGUMENT,
                  "the source \"%.80s\" has errors: %.*s" RILL_HINT "rill_compile_log tells all that the compiler said",
                  request->label, length, line);
-  keep_log(log);
+  set_log(log);
   return failure;
 }
 
@@ -273,7 +273,7 @@ static rill_status compile(struct rill__device *device, const struct rill__compi
   return status;
 }
 
-/* The caller's headers behind the dialect's; the caller's definitions. */
+/* The caller's headers after the dialect's; the caller's definitions. */
 static rill_status build_request(const rill_compile_options *options, struct rill__compile *request,
                                  const char **definitions, rill_compile_header *headers) {
   request->definitions = definitions;
@@ -304,7 +304,7 @@ const char *rill__compile_log(void) {
   return text != NULL ? text : "";
 }
 
-void rill__compile_log_clear(void) { keep_log(NULL); }
+void rill__compile_log_clear(void) { set_log(NULL); }
 
 rill_status rill__compile(struct rill__device *device, const char *source, const rill_compile_options *o,
                           struct rill__module **out) {

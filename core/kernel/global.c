@@ -59,7 +59,7 @@ static rill_status new_global(struct rill__module *module, const char *symbol, v
 }
 
 static void free_global(struct rill__global *global) {
-  if (global->allocation != NULL) rill__drop(&global->allocation->base); /* nobody has found it */
+  if (global->allocation != NULL) rill__unref(&global->allocation->base); /* nobody has found it */
   free(global);
 }
 

@@ -213,7 +213,7 @@ static __attribute__((noinline)) rill_status submit_held(struct rill__stream *st
   RILL_REQUIRE(launch->extras == NULL || launch->extras->event == NULL, RILL_ERROR_UNSUPPORTED,
                "rill_launch.attributes: RILL_ATTR_PROGRAMMATIC_EVENT on %s: %s is held, and a record that only a "
                "kernel makes cannot be waited for there, up to version %d.%d" RILL_HINT
-               "record the event behind the launch",
+               "record the event after the launch",
                stream->base.device->name, rill__name_of(&stream->base).text, RILL_VERSION_MAJOR, RILL_VERSION_MINOR);
   return rill__held_launch(stream, launch, payload, taken);
 }

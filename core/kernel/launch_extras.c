@@ -226,7 +226,7 @@ static void finish_constants(struct rill__stream *stream, struct rill__payload *
 
 static void drop_constants(struct rill__payload *payload) {
   struct constants *constants = (struct constants *)payload;
-  if (constants->staging != NULL) rill__staging_keep(constants->staging);
+  if (constants->staging != NULL) rill__staging_cancel(constants->staging);
   free(constants);
 }
 

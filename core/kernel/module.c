@@ -12,7 +12,7 @@
 /* ---- unloading ----
  *
  * Drivers wait for running kernels when they unload a module, some with all other calls locked out.  So a module that
- * is not needed any more first marks each stream of its device behind the work there, and is unloaded by a later call
+ * is not needed any more first marks each stream of its device after the work there, and is unloaded by a later call
  * that finds all marks complete; of a GPU, whose driver waits for newer work too, only while the device has none. */
 
 /* Marks one stream; false if it cannot be marked now. */
@@ -139,7 +139,7 @@ rill_status rill__module_new(struct rill__device *device, const struct rill__mod
   *source->inside = (struct rill__image){ .parts = NULL };
   const rill_status status = load_module(module, source->part);
   if (status != RILL_OK) {
-    rill__drop(&module->base);
+    rill__unref(&module->base);
     return status;
   }
   *out = module;
@@ -162,7 +162,7 @@ void rill__module_release(struct rill__module *module) {
 static void destroy_kernel(struct rill__object *object) {
   struct rill__kernel *kernel = (struct rill__kernel *)object;
   if (kernel->found && object->device->backend->kernel->forget != NULL) RILL_DISPATCH(kernel, kernel, forget, kernel);
-  rill__drop(&kernel->module->base);
+  rill__unref(&kernel->module->base);
   rill__image_free(&kernel->own);
   rill__object_free(object);
 }
@@ -205,12 +205,12 @@ rill_status rill__module_kernel(struct rill__module *module, const char *name, s
   struct rill__kernel *kernel = NULL;
   const size_t size = RILL__PART_OFFSET(struct rill__kernel) + device->backend->kernel_size;
   RILL_TRY(rill__object_new(size, device, name, destroy_kernel, &kernel));
-  rill__keep(&module->base);
+  rill__ref(&module->base);
   kernel->module = module;
   rill_status status = describe(kernel, i, name);
   if (status == RILL_OK) status = find_kernel(kernel);
   if (status != RILL_OK) {
-    rill__drop(&kernel->base);
+    rill__unref(&kernel->base);
     return status;
   }
   *out = kernel;

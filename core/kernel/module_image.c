@@ -1,6 +1,6 @@
 /* Images that rillcc did not bundle.
  *
- * What loads them at last is told no length and trusts what they say of themselves.  So the bytes are first copied, and
+ * What loads them at last gets no length and trusts what they say of themselves.  So the bytes are first copied, and
  * the backend's readers look the copy over: nobody can change it afterwards. */
 #include "core/device/backends.h"
 #include "core/device/life.h"
@@ -33,7 +33,7 @@ static rill_status fail_damaged(const char *words, size_t size, const char *faul
                     fault);
 }
 
-/* Of a copy with a zero behind it. */
+/* Of a copy with a zero after it. */
 static rill_status load_copy(struct rill__device *device, const void *data, size_t size, const char *label,
                              struct rill__image *image, struct rill__module **out) {
   const char *words = RILL_DISPATCH(device, module, recognize, data, size);

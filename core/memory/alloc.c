@@ -34,7 +34,7 @@ static rill_status ask_driver(struct rill__device *device, size_t size, uint32_t
   if (rill__in_host_call) return status; /* what follows may block */
   const uint64_t bytes = atomic_load(&rill__core(device)->deferred_bytes);
   rill__deferred_frees_end(device, true);
-  const bool any = rill__pools_give_back(device, kind);
+  const bool any = rill__pools_release(device, kind);
   if (!any && atomic_load(&rill__core(device)->deferred_bytes) == bytes) return status;
   return RILL_DISPATCH(device, memory, alloc, device, size, kind, out);
 }
@@ -65,7 +65,7 @@ rill_status rill__memory_alloc(struct rill__device *device, size_t size, size_t 
   } else if (status == RILL_ERROR_OUT_OF_MEMORY) {
     status = fail_memory_of_device(device, size);
   }
-  rill__drop(&allocation->base);
+  rill__unref(&allocation->base);
   return status;
 }
 
@@ -97,7 +97,7 @@ static bool end_deferred_free(struct rill__deferred_free *deferred) {
 static rill_status end_free(struct rill__allocation *allocation) {
   struct rill__device *device = allocation->base.device;
   rill__deferred_frees_end(device, true);
-  rill__staging_give_back(device, false);
+  rill__staging_release(device, false);
   if (atomic_load(&device->lost) == RILL_OK &&
       rill__free_defer(device, &allocation->deferred, allocation->native_size, end_deferred_free)) {
     return RILL_OK;
@@ -123,9 +123,9 @@ bool rill__memory_hold(struct rill__allocation *allocation) {
 bool rill__memory_let_go(struct rill__allocation *allocation) {
   const uint32_t word = atomic_fetch_sub(&allocation->holders, HOLDER) - HOLDER;
   if (word == FREED) {
-    rill__errors_aside();
+    rill__errors_suspend();
     (void)end_free(allocation); /* on failure it is in the map again */
-    rill__errors_back();
+    rill__errors_resume();
   }
   return (word & FREED) != 0;
 }

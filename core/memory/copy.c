@@ -5,7 +5,7 @@
 #include "core/held/held.h"
 #include "core/sync/submit.h"
 
-/* Checks one end and gives the bytes from its first to behind its last. */
+/* Checks one end and gives the bytes from its first to the one after its last. */
 static rill_status copy_extent(const struct rill__copy_3d *copy, size_t pitch, size_t slice_pitch, const char *what,
                                size_t *out) {
   RILL_REQUIRE(copy->width <= pitch, RILL_ERROR_INVALID_ARGUMENT, "%s: width %zu exceeds pitch %zu", what, copy->width,
@@ -75,10 +75,10 @@ rill_status rill__copy_submit(struct rill__thread *self, struct rill__stream *s,
     if (taken) return RILL_OK;
   }
   const bool may_block = copy->dst_kind == RILL_MEMORY_UNKNOWN || copy->src_kind == RILL_MEMORY_UNKNOWN;
-  if (may_block) rill__keep_and_leave(self, &s->base);
+  if (may_block) rill__ref_and_leave(self, &s->base);
   rill__submission_begin(&rill__core(s)->work, self);
   const rill_status status = submit_rows(s, copy);
   rill__submission_end(&rill__core(s)->work, self);
-  if (may_block) rill__drop(&s->base);
+  if (may_block) rill__unref(&s->base);
   return status;
 }

@@ -27,7 +27,7 @@ static rill_status stage(struct rill__stream *stream, struct rill__copy_3d *copy
     *copy = out_of;
   }
   if (to) {
-    staging->down = true;
+    staging->to_host = true;
     staging->deliver = out_of;
     in.src = copy->src;
     in.src_kind = copy->src_kind;
@@ -63,14 +63,14 @@ rill_status rill__held_copy(struct rill__stream *stream, const struct rill__copy
   if (from || to) RILL_TRY(stage(stream, &wanted, from, to, n, &staging));
   const rill_status status = rill__held_op_new(HELD_COPY, 0, &op);
   if (status != RILL_OK) {
-    if (staging != NULL) rill__staging_keep(staging);
+    if (staging != NULL) rill__staging_cancel(staging);
     return status;
   }
   op->copy.ends = wanted;
   if (staging != NULL) {
     op->payload = &staging->payload;
     op->bytes += staging->payload.bytes;
-    if (staging->down) op->copy.deliver = &staging->deliver;
+    if (staging->to_host) op->copy.deliver = &staging->deliver;
   }
   return rill__held_push(stream, op, taken);
 }

@@ -22,15 +22,15 @@ rill_status rill__memory_register(struct rill__device *device, void *p, size_t s
   range->size = size;
   range->kind = RILL_MEMORY_REGISTERED;
   if (!rill__memory_insert(range, &other)) {
-    rill__drop(&range->base);
+    rill__unref(&range->base);
     if (other != NULL) return fail_overlap(other, p, size); /* inside the epoch: it stays that long */
     return rill__fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory to keep track of %zu bytes at %p", size, p);
   }
   const rill_status status = RILL_DISPATCH(device, memory, host_register, device, p, size);
   if (status == RILL_OK) return RILL_OK;
-  rill__errors_aside();
+  rill__errors_suspend();
   const bool mine = rill__memory_take_out(p, true, &range) == RILL_OK;
-  rill__errors_back();
+  rill__errors_resume();
   if (mine) rill__object_defer(&range->base);
   return status;
 }

@@ -13,16 +13,15 @@ rill_status rill__memory_check_exportable(const struct rill__allocation *allocat
                "%p is imported" RILL_HINT "export it where it was allocated; its handle serves any number of processes",
                p);
   RILL_REQUIRE(!allocation->variable, RILL_ERROR_UNSUPPORTED,
-               "%p is a variable of a module on %s: no backend shares it between processes, in any version" RILL_HINT
+               "%p is a variable of a module on %s: no backend shares it between processes" RILL_HINT
                "allocate memory with rill_alloc",
                p, allocation->base.device->name);
   RILL_REQUIRE(!allocation->pooled, RILL_ERROR_UNSUPPORTED,
-               "%p is memory of a pool on %s: a pool's memory serves one process, in any version" RILL_HINT
+               "%p is memory of a pool on %s: a pool's memory serves one process" RILL_HINT
                "allocate it with rill_alloc",
                p, allocation->base.device->name);
   RILL_REQUIRE(allocation->kind == RILL_MEMORY_DEVICE, RILL_ERROR_UNSUPPORTED,
-               "%p is of kind %s on %s: no backend shares it between processes, in any version" RILL_HINT
-               "allocate RILL_MEMORY_DEVICE",
+               "%p is of kind %s on %s: no backend shares it between processes" RILL_HINT "allocate RILL_MEMORY_DEVICE",
                p, kinds[allocation->kind], allocation->base.device->name);
   return RILL_OK;
 }
@@ -57,9 +56,9 @@ rill_status rill__memory_open_import(struct rill__device *device, const struct r
   void *p = (char *)opened + content->offset;
   const rill_status status = enter_import(import, opened, p);
   if (status != RILL_OK) {
-    rill__errors_aside();
+    rill__errors_suspend();
     (void)RILL_DISPATCH(device, memory, ipc_close, device, opened, import->size);
-    rill__errors_back();
+    rill__errors_resume();
     return status;
   }
   *out = p;

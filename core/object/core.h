@@ -12,13 +12,13 @@ struct rill__failure;
 struct rill__pool;
 struct rill__deferred_free;
 
-/* Spare events of one kind (core/sync/event_pool.h). */
-struct rill__event_pool {
+/* Spare events of one kind (core/sync/event_cache.h). */
+struct rill__event_cache {
   pthread_mutex_t lock;
   struct rill__event *head; /* linked by next_spare */
   _Atomic uint32_t count;   /* written under the lock; read without it by those whom about is enough */
 };
-enum { RILL__EVENT_POOLS = 4 }; /* by timing and blocking_sync */
+enum { RILL__EVENT_CACHES = 4 }; /* by timing and blocking_sync */
 
 struct rill__device_core {
   _Atomic bool clocks_known; /* `clocks` has been called; what it gave stands in the next two */
@@ -29,7 +29,7 @@ struct rill__device_core {
   struct rill__stream *streams;  /* those whose native stream may have work, linked by next */
   _Atomic uint64_t peers[4];     /* a bit for each ordinal whose memory it may access (core/device/peer.c) */
   _Atomic uint32_t held_streams; /* how many of its streams are held */
-  struct rill__event_pool spare_events[RILL__EVENT_POOLS];
+  struct rill__event_cache spare_events[RILL__EVENT_CACHES];
   pthread_mutex_t pools_lock; /* guards `pools` */
   struct rill__pool *pools;   /* core/pool/cache.h; linked by next */
   _Atomic(struct rill__pool *) default_pool, staging_pool;

@@ -9,13 +9,13 @@
 static void set_error(rill_status status, int32_t code, const char *name, const char *format, va_list list) {
   struct rill__thread *self = rill__self != NULL ? rill__self : rill__thread_attach();
   if (self == NULL) return;
-  /* Formatted aside: an argument may be a string of the last error. */
+  /* Formatted elsewhere: an argument may be a string of the last error. */
   char text[sizeof self->error.message + sizeof self->error.hint];
   (void)vsnprintf(text, sizeof text, format, list);
   char *hint = strchr(text, RILL_HINT[0]);
   if (hint != NULL) *hint++ = '\0';
 
-  struct rill__error_record *error = self->aside_depth == 0 ? &self->error : &self->aside;
+  struct rill__error_record *error = self->suspend_depth == 0 ? &self->error : &self->suspended_error;
   error->status = status;
   error->native_code = code;
   error->api = self->api;
@@ -48,7 +48,7 @@ rill_status rill__fail_native(rill_status status, int32_t code, const char *name
 void rill__error_of_launch(const char *label) {
   struct rill__thread *self = rill__self;
   if (self == NULL) return;
-  struct rill__error_record *error = self->aside_depth == 0 ? &self->error : &self->aside;
+  struct rill__error_record *error = self->suspend_depth == 0 ? &self->error : &self->suspended_error;
   char text[sizeof error->message];
   (void)snprintf(text, sizeof text, "launch \"%.60s\": %.*s", label, (int)sizeof text - 80, error->message);
   memcpy(error->message, text, sizeof text);
@@ -61,12 +61,12 @@ rill_status rill__fail_in_host_call(void) {
                     "let another thread call it");
 }
 
-void rill__errors_aside(void) {
+void rill__errors_suspend(void) {
   struct rill__thread *self = rill__self != NULL ? rill__self : rill__thread_attach();
-  if (self != NULL) self->aside_depth++;
+  if (self != NULL) self->suspend_depth++;
 }
 
-void rill__errors_back(void) {
+void rill__errors_resume(void) {
   struct rill__thread *self = rill__self;
-  if (self != NULL) self->aside_depth--;
+  if (self != NULL) self->suspend_depth--;
 }

@@ -19,13 +19,13 @@ rill_status rill__fail_native(rill_status status, int32_t code, const char *name
 void rill__error_of_launch(const char *label) __attribute__((cold));
 
 /* Between the two, failures inside a call that will succeed do not touch the last error. */
-void rill__errors_aside(void);
-void rill__errors_back(void);
+void rill__errors_suspend(void);
+void rill__errors_resume(void);
 
-/* What the calling thread's latest rill__fail wrote, aside or not. */
+/* What the calling thread's latest rill__fail wrote, suspended or not. */
 static inline const struct rill__error_record *rill__failure(void) {
   const struct rill__thread *self = rill__self;
-  return self->aside_depth == 0 ? &self->error : &self->aside;
+  return self->suspend_depth == 0 ? &self->error : &self->suspended_error;
 }
 
 #define RILL_REQUIRE(condition, status, ...)                                    \

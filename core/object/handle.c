@@ -88,7 +88,7 @@ void rill__object_init(struct rill__object *object, struct rill__device *device,
                        void (*destroy)(struct rill__object *)) {
   object->device = device;
   object->destroy = destroy;
-  atomic_init(&object->keeps, 1);
+  atomic_init(&object->refs, 1);
 }
 
 rill_status rill__object_new(size_t size, struct rill__device *device, const char *label,
@@ -212,7 +212,7 @@ void rill__object_retire(struct rill__object *object) {
 }
 
 void rill__object_postpone(struct rill__object *object) {
-  atomic_store(&object->keeps, 1);
+  atomic_store(&object->refs, 1);
   object->next_retired = NULL;
   pthread_mutex_lock(&postponed_lock);
   *postponed.last = object;
@@ -241,12 +241,12 @@ static void try_postponed(void) {
   pthread_mutex_lock(&postponed_lock);
   const uint32_t pause = postponed.pause;
   pthread_mutex_unlock(&postponed_lock);
-  rill__errors_aside();
+  rill__errors_suspend();
   for (uint32_t tries = 0; tries < TRIES && tries < before; tries++) {
     struct rill__object *object = take_postponed();
-    if (object != NULL) rill__drop(object);
+    if (object != NULL) rill__unref(object);
   }
-  rill__errors_back();
+  rill__errors_resume();
   pthread_mutex_lock(&postponed_lock);
   const bool in_vain = atomic_load(&postponed_count) >= before;
   postponed.pause = !in_vain ? 1 : pause < LONGEST_PAUSE ? 2 * pause : LONGEST_PAUSE;
@@ -307,31 +307,31 @@ void rill__reclaim(void) {
     unused = object->next_retired;
     if (object->recycle != NULL && object->recycle(object)) continue;
     free_slot(object);
-    rill__errors_aside();
-    rill__drop(object);
-    rill__errors_back();
+    rill__errors_suspend();
+    rill__unref(object);
+    rill__errors_resume();
   }
 }
 
 void rill__object_republish(struct rill__object *object) {
   struct rill__slot *slot = slot_of(object);
   object->id++;
-  atomic_store_explicit(&object->keeps, 1, memory_order_relaxed); /* nobody else has it yet */
+  atomic_store_explicit(&object->refs, 1, memory_order_relaxed); /* nobody else has it yet */
   atomic_store_explicit(&slot->word, (uint64_t)(uint32_t)object->id << 32 | 1, memory_order_release);
 }
 
-void rill__keep(struct rill__object *object) { atomic_fetch_add_explicit(&object->keeps, 1, memory_order_relaxed); }
+void rill__ref(struct rill__object *object) { atomic_fetch_add_explicit(&object->refs, 1, memory_order_relaxed); }
 
-bool rill__keep_if_kept(struct rill__object *object) {
-  uint32_t keeps = atomic_load(&object->keeps);
-  while (keeps != 0) {
-    if (atomic_compare_exchange_weak(&object->keeps, &keeps, keeps + 1)) return true;
+bool rill__ref_if_alive(struct rill__object *object) {
+  uint32_t refs = atomic_load(&object->refs);
+  while (refs != 0) {
+    if (atomic_compare_exchange_weak(&object->refs, &refs, refs + 1)) return true;
   }
   return false;
 }
 
-void rill__drop(struct rill__object *object) {
-  if (atomic_fetch_sub_explicit(&object->keeps, 1, memory_order_acq_rel) == 1) object->destroy(object);
+void rill__unref(struct rill__object *object) {
+  if (atomic_fetch_sub_explicit(&object->refs, 1, memory_order_acq_rel) == 1) object->destroy(object);
 }
 
 void rill__handles_lock(void) {

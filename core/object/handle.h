@@ -1,4 +1,4 @@
-/* Handles and the objects behind them.
+/* Handles and their objects.
  *
  * An id is kind (8 bits), slot (24) and generation (32).  Slots live in chunks that are never freed or moved, so
  * any id is safe to look at.  A slot's generation and count of references share one atomic word: an object is
@@ -22,7 +22,7 @@ struct rill__object {
   uint64_t id;                 /* 0 until published */
   struct rill__device *device; /* of a device: itself */
   char *label;                 /* NULL if there is none */
-  _Atomic uint32_t keeps;
+  _Atomic uint32_t refs;
   bool borrowed; /* retain and release do nothing */
   bool slot_freed;
   bool host_only; /* nothing but host memory goes with it, which can wait for more of the same */
@@ -110,13 +110,13 @@ bool rill__object_is_live(const struct rill__object *object);
 /* Adds a reference for a new holder of the handle, from inside; false if the last one has gone already. */
 bool rill__object_revive(struct rill__object *object);
 
-void rill__keep(struct rill__object *object);
-bool rill__keep_if_kept(struct rill__object *object); /* false if the last keep has gone */
-void rill__drop(struct rill__object *object);
+void rill__ref(struct rill__object *object);
+bool rill__ref_if_alive(struct rill__object *object); /* false if the last keep has gone */
+void rill__unref(struct rill__object *object);
 
-/* Leaves the epoch for a call that may block, keeping `object` alive; rill__drop ends that. */
-static inline void rill__keep_and_leave(struct rill__thread *self, struct rill__object *object) {
-  rill__keep(object);
+/* Leaves the epoch for a call that may block, keeping `object` alive; rill__unref ends that. */
+static inline void rill__ref_and_leave(struct rill__thread *self, struct rill__object *object) {
+  rill__ref(object);
   rill__leave(&self);
 }
 
@@ -131,7 +131,7 @@ struct rill__name {
 struct rill__name rill__name_of(const struct rill__object *object);
 const char *rill__kind_name(enum rill__kind kind);
 
-/* For fork: takes and gives back what this file locks. */
+/* For fork: takes and releases what this file locks. */
 void rill__handles_lock(void);
 void rill__handles_unlock(void);
 

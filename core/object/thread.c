@@ -18,7 +18,7 @@ static pthread_once_t thread_once = PTHREAD_ONCE_INIT;
 
 static int membarrier(int command) { return (int)syscall(SYS_membarrier, command, 0, 0); }
 
-static void give_record_back(void *record) {
+static void put_record_back(void *record) {
   struct rill__thread *thread = record;
   rill__self = NULL;
   atomic_store(&thread->epoch, 0);
@@ -26,7 +26,7 @@ static void give_record_back(void *record) {
 }
 
 static void prepare_threads(void) {
-  (void)pthread_key_create(&thread_end, give_record_back); /* without a key, a record is used once */
+  (void)pthread_key_create(&thread_end, put_record_back); /* without a key, a record is used once */
   rill__has_membarrier = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0;
 }
 
@@ -46,7 +46,7 @@ struct rill__thread *rill__thread_attach(void) {
     }
   }
   thread->error.status = RILL_OK;
-  thread->aside_depth = 0; /* its last owner may not have come through a fork */
+  thread->suspend_depth = 0; /* its last owner may not have come through a fork */
   (void)pthread_setspecific(thread_end, thread);
   rill__self = thread;
   return thread;

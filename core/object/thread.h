@@ -10,7 +10,7 @@
  * and holds the object's destruction up.  The reader's store of its epoch must be ordered before its look at
  * the slot: where the kernel has membarrier(2) the destroying side pays for that, else each call does.
  *
- * Nothing that runs inside an epoch blocks.  A call that blocks takes a reference (rill__keep) and leaves.
+ * Nothing that runs inside an epoch blocks.  A call that blocks takes a reference (rill__ref) and leaves.
  */
 #ifndef RILL_CORE_OBJECT_THREAD_H
 #define RILL_CORE_OBJECT_THREAD_H
@@ -44,8 +44,9 @@ struct rill__thread {
   _Atomic uint32_t handles;           /* how many the call has looked up so far ... */
   _Atomic uint64_t ids[4];            /* ... and which; no call looks up more */
   struct rill__error_record error;
-  struct rill__error_record aside; /* where failures go between rill__errors_aside and rill__errors_back */
-  uint32_t aside_depth;
+  struct rill__error_record
+      suspended_error; /* where failures go between rill__errors_suspend and rill__errors_resume */
+  uint32_t suspend_depth;
   _Atomic bool in_use;
   struct rill__thread *next; /* of all records ever made; they are reused, never freed */
 };

@@ -30,17 +30,17 @@ static rill_status fail_memory_of_pool(struct rill__pool *pool, size_t size) {
 
 /* Memory goes back to the driver: the pool's own if its limit is in the way, else that of all the device's pools of the
  * kind.  False if there was none. */
-static bool give_back_to_driver(struct rill__pool *pool, const struct rill__request *request) {
+static bool release_to_driver(struct rill__pool *pool, const struct rill__request *request) {
   struct rill__device *device = pool->base.device;
   const uint64_t before = atomic_load(&pool->reserved), deferred = atomic_load(&rill__core(device)->deferred_bytes);
   if (pool->max_size == 0 || request->rounded <= pool->max_size - before) {
     rill__deferred_frees_end(device, true);
-    return rill__pools_give_back(device, pool->kind) || atomic_load(&rill__core(device)->deferred_bytes) != deferred;
+    return rill__pools_release(device, pool->kind) || atomic_load(&rill__core(device)->deferred_bytes) != deferred;
   }
   if (request->rounded > pool->max_size) return false;
-  rill__errors_aside();
+  rill__errors_suspend();
   (void)rill__pool_trim(pool, 0);
-  rill__errors_back();
+  rill__errors_resume();
   return atomic_load(&pool->reserved) < before;
 }
 
@@ -60,7 +60,7 @@ static rill_status find_under_pressure(struct rill__pool *pool, struct rill__str
   if (pool->kind == RILL_MEMORY_DEVICE && request->rounded > pool->base.device->info.memory_total) {
     return RILL_ERROR_OUT_OF_MEMORY;
   }
-  return give_back_to_driver(pool, request) ? rill__pool_grow(pool, request, out) : RILL_ERROR_OUT_OF_MEMORY;
+  return release_to_driver(pool, request) ? rill__pool_grow(pool, request, out) : RILL_ERROR_OUT_OF_MEMORY;
 }
 
 rill_status rill__pool_find_memory(struct rill__pool *pool, struct rill__stream *stream,
@@ -103,8 +103,8 @@ rill_status rill__pool_alloc(struct rill__thread *self, struct rill__pool *pool,
   if (RILL__LIKELY(block != NULL)) *out = begin(pool, stream, block, request);
   rill__pool_unlock(pool);
   if (RILL__LIKELY(block != NULL)) return RILL_OK;
-  rill__keep(&pool->base);
-  rill__keep_and_leave(self, &stream->base);
+  rill__ref(&pool->base);
+  rill__ref_and_leave(self, &stream->base);
   rill_status status = rill__pool_find_memory(pool, stream, request, &block);
   if (status == RILL_OK) {
     rill__pool_lock(pool);
@@ -113,8 +113,8 @@ rill_status rill__pool_alloc(struct rill__thread *self, struct rill__pool *pool,
   } else if (status == RILL_ERROR_OUT_OF_MEMORY) {
     status = fail_memory_of_pool(pool, request->size);
   }
-  rill__drop(&stream->base);
-  rill__drop(&pool->base);
+  rill__unref(&stream->base);
+  rill__unref(&pool->base);
   rill__reclaim(); /* events that were asked about are used again */
   return status;
 }

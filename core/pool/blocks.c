@@ -144,7 +144,7 @@ struct rill__segment *rill__segment_new(struct rill__device *device, size_t size
   return NULL;
 }
 
-void rill__segment_free(struct rill__segment *segment) { rill__drop(&segment->allocation.base); }
+void rill__segment_free(struct rill__segment *segment) { rill__unref(&segment->allocation.base); }
 
 void rill__heap_add(struct rill__heap *heap, struct rill__segment *segment) {
   struct rill__block *block = segment->leftmost;
@@ -241,7 +241,7 @@ static bool is_free_in(const struct rill__block *block, const struct rill__heap 
   return block != NULL && block->state == RILL__BLOCK_FREE && block->heap == heap;
 }
 
-void rill__heap_give(struct rill__heap *heap, struct rill__block *block, uint64_t freed) {
+void rill__heap_put(struct rill__heap *heap, struct rill__block *block, uint64_t freed) {
   struct rill__block *const left = block->left, *const right = block->right;
   if (is_free_in(right, heap)) {
     rill__heap_detach(right);

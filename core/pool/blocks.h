@@ -3,7 +3,7 @@
  *
  * Invariants
  * - The blocks of a segment, in the order of their addresses, cover it without gaps or overlaps, in whole granules.
- * - A FREE block is in one heap.  No two FREE blocks of one heap are neighbours: what is given back is joined at once.
+ * - A FREE block is in one heap.  No two FREE blocks of one heap are neighbours: what is freed is joined at once.
  * - `live` of a granule is not 0 exactly if an allocation starts there: the bytes asked for, and in its upper bits how
  *   far after the granule's start, as alignment wanted it.  Whoever exchanges it for 0 has freed the allocation, and
  *   nobody else has.  That needs no lock.
@@ -90,13 +90,13 @@ struct rill__block *rill__block_take(struct rill__block *block, const struct ril
 
 /* Makes a block that is not FREE so, in this heap, as the newest, and joins it with its neighbours; and takes a FREE
  * block as it is out of its heap. */
-void rill__heap_give(struct rill__heap *heap, struct rill__block *block, uint64_t freed);
+void rill__heap_put(struct rill__heap *heap, struct rill__block *block, uint64_t freed);
 void rill__heap_detach(struct rill__block *block);
 
 /* Where a block starts that was taken without alignment. */
 void *rill__block_address(const struct rill__block *block);
 
-/* A block that was taken for a request becomes an allocation, at the address given back. */
+/* A block that was taken for a request becomes an allocation, at the address that is returned. */
 void *rill__block_begin(struct rill__block *block, const struct rill__request *request);
 
 /* Its bit goes, when it has been claimed and before it becomes part of another block. */

@@ -46,7 +46,7 @@ struct rill__pool_cache *rill__pool_cache_get(struct rill__pool *pool, struct ri
     atomic_fetch_sub(&rill__core(stream)->caches, 1);
     return NULL;
   }
-  rill__keep(&stream->base);
+  rill__ref(&stream->base);
   cache->pool = pool;
   cache->heap.spares = &pool->spares;
   cache->stream = stream;
@@ -106,7 +106,7 @@ void rill__pool_cache_leave(struct rill__pool *pool, struct rill__pool_cache *ca
   if (unused && cache->stream == NULL) free_cache(pool, cache);
   if (stream == NULL) return;
   rill__pool_unlock(pool);
-  rill__drop(&stream->base);
+  rill__unref(&stream->base);
   rill__pool_lock(pool);
 }
 
@@ -142,7 +142,7 @@ struct rill__block *rill__pool_take(struct rill__pool *pool, struct rill__pool_c
   return rill__block_take(block, request);
 }
 
-void rill__pool_give(struct rill__pool *pool, struct rill__block *block) {
+void rill__pool_put(struct rill__pool *pool, struct rill__block *block) {
   if (RILL__UNLIKELY(block->uses != NULL)) {
     block->state = RILL__BLOCK_WAITING;
     block->next = NULL;
@@ -153,12 +153,12 @@ void rill__pool_give(struct rill__pool *pool, struct rill__block *block) {
   }
   if (rill__block_is_complete(pool, block)) {
     rill__block_name(pool, block, &pool->complete, 0);
-    rill__heap_give(&pool->complete, block, 0);
+    rill__heap_put(&pool->complete, block, 0);
     return;
   }
   struct rill__pool_cache *cache = rill__pool_cache_of(block->heap);
   cache->refs--;
-  rill__heap_give(&cache->heap, block, cache->freed); /* as late as any: the oldest are drained first */
+  rill__heap_put(&cache->heap, block, cache->freed); /* as late as any: the oldest are drained first */
   enter_ring(pool, cache);
 }
 
@@ -175,7 +175,7 @@ void rill__pool_cache_complete(struct rill__pool *pool, struct rill__pool_cache 
   }
   for (struct rill__block *block; (block = cache->heap.oldest) != NULL && block->freed <= cache->complete;) {
     rill__heap_detach(block);
-    rill__heap_give(&pool->complete, block, 0);
+    rill__heap_put(&pool->complete, block, 0);
   }
 }
 
@@ -194,7 +194,7 @@ static void finish_or_postpone(struct rill__object *object) {
   if (waits) {
     rill__object_postpone(object);
   } else {
-    rill__drop(&pool->base);
+    rill__unref(&pool->base);
   }
 }
 
@@ -212,7 +212,7 @@ void rill__pool_cache_end(struct rill__pool *pool, struct rill__stream *stream) 
     const bool unused = cache->refs++ == 0 && cache->heap.count == 0;
     if (rill__stream_is_drained(stream)) rill__pool_cache_complete(pool, cache, cache->freed);
     if (!unused) rill__pool_cache_record(pool, cache);
-    waits = !unused && cache->complete < cache->freed && rill__keep_if_kept(&pool->base);
+    waits = !unused && cache->complete < cache->freed && rill__ref_if_alive(&pool->base);
     cache->postponed = waits;
     if (waits) cache->refs++;
     rill__pool_cache_leave(pool, cache);
@@ -228,7 +228,7 @@ void rill__pool_caches_free(struct rill__pool *pool) {
     enter_ring(pool, pool->caches[i]);
   }
   for (struct rill__pool_cache *cache; (cache = pool->ring) != NULL;) {
-    if (cache->stream != NULL) rill__drop(&cache->stream->base);
+    if (cache->stream != NULL) rill__unref(&cache->stream->base);
     free_cache(pool, cache);
   }
   free(pool->caches);

@@ -24,8 +24,8 @@
  * - A block that is not FREE names a heap.  A TAKEN block may still be used by work before free number `freed` of the
  *   cache that it names, as far as that is not complete.  The stream that it was allocated on is ordered after that,
  * and so is a free on that stream; a free on any other stream is not.
- * - `uses` of a block are its last uses that were told (rill_memory_record_use), and frees that were not ordered after
- *   what the block names.  A WAITING block becomes FREE, in the heap that it names, when they are complete.
+ * - `uses` of a block are its last uses that were recorded (rill_memory_record_use), and frees that were not ordered
+ * after what the block names.  A WAITING block becomes FREE, in the heap that it names, when they are complete.
  * - A cache keeps its stream until that has ended and a batch answers for all frees; it is freed when no block is in
  * its heap or names it. */
 #ifndef RILL_CORE_POOL_CACHE_H
@@ -103,9 +103,9 @@ struct rill__block *rill__pool_take(struct rill__pool *pool, struct rill__pool_c
                                     const struct rill__request *request, bool thorough);
 
 /* Makes a block FREE in the heap that it names, or lets it wait for its uses. */
-void rill__pool_give(struct rill__pool *pool, struct rill__block *block);
+void rill__pool_put(struct rill__pool *pool, struct rill__block *block);
 
-/* ---- under the lock, which they give up meanwhile: core/pool/share.c ---- */
+/* ---- under the lock, which they release meanwhile: core/pool/share.c ---- */
 
 /* Looks for memory that is complete, a number of times, until there is a block for the request; NULL: to the end.
  * `stream`: who needs it, or NULL. */
@@ -143,7 +143,7 @@ rill_status rill__pool_find_memory(struct rill__pool *pool, struct rill__stream 
 
 /* ---- what a pool has from the driver: core/pool/segments.c ---- */
 
-/* Gives unused memory back until the pool has no more than `keep` bytes: what is known to be complete, and as far as it
+/* Releases unused memory until the pool has no more than `keep` bytes: what is known to be complete, and as far as it
  * can be. */
 rill_status rill__pool_shrink(struct rill__pool *pool, uint64_t keep);
 rill_status rill__pool_trim(struct rill__pool *pool, uint64_t keep);
@@ -155,7 +155,7 @@ rill_status rill__pool_grow(struct rill__pool *pool, const struct rill__request 
 /* ---- the pools of a device: core/pool/pool.c ---- */
 
 /* The device's pools that are not being destroyed, each kept; NULL if memory ran out. */
-struct rill__pool **rill__pools_keep(struct rill__device *device, size_t *count);
-void rill__pools_drop(struct rill__pool **pools, size_t count);
+struct rill__pool **rill__pools_ref(struct rill__device *device, size_t *count);
+void rill__pools_unref(struct rill__pool **pools, size_t count);
 
 #endif

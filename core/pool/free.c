@@ -42,12 +42,12 @@ static uint64_t number_free(struct rill__pool *pool, struct rill__heap *heap, si
   return ++cache->freed;
 }
 
-/* Gives back a block that has been claimed, into a heap; NULL: after its last uses into the one that it names.  Under
+/* Puts a block that has been claimed into a heap; NULL: after its last uses into the one that it names.  Under
  * the lock. */
-static void give_back_block(struct rill__pool *pool, struct rill__block *block, struct rill__heap *heap) {
+static void put_block(struct rill__pool *pool, struct rill__block *block, struct rill__heap *heap) {
   rill__block_end(block);
   if (heap != NULL) rill__block_name(pool, block, heap, number_free(pool, heap, rill__block_size(block)));
-  rill__pool_give(pool, block);
+  rill__pool_put(pool, block);
 }
 
 /* `recorded`: events may be there to be used again. */
@@ -63,7 +63,7 @@ static rill_status free_in_order(struct rill__pool *pool, struct rill__block *bl
   }
   pool->used -= rill__block_size(block);
   rill__last_uses_append(&block->uses, use);
-  give_back_block(pool, block, heap);
+  put_block(pool, block, heap);
   const bool batches = atomic_load_explicit(&pool->batches_frees, memory_order_relaxed);
   *recorded = use != NULL || (batches && heap != &pool->complete);
   if (RILL__UNLIKELY(*recorded) && use == NULL) rill__pool_cache_record(pool, rill__pool_cache_of(heap));
@@ -129,7 +129,7 @@ static bool end_deferred_block(struct rill__deferred_free *base) {
   struct rill__block *block = deferred->block;
   struct rill__pool *pool = block->segment->pool;
   rill__pool_lock(pool);
-  give_back_block(pool, block, &pool->complete);
+  put_block(pool, block, &pool->complete);
   rill__pool_unlock(pool);
   free(deferred);
   return true;
@@ -175,7 +175,7 @@ rill_status rill__pool_free(struct rill__thread *self, struct rill__allocation *
   }
   rill__pool_lock(pool);
   pool->used -= rill__block_size(block);
-  give_back_block(pool, block, &pool->complete);
+  put_block(pool, block, &pool->complete);
   rill__pool_unlock(pool);
   return status;
 }

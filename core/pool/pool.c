@@ -18,21 +18,21 @@
 
 /* ---- the pools of a device ---- */
 
-struct rill__pool **rill__pools_keep(struct rill__device *device, size_t *count) {
+struct rill__pool **rill__pools_ref(struct rill__device *device, size_t *count) {
   size_t most = 1;
   *count = 0;
   pthread_mutex_lock(&rill__core(device)->pools_lock);
   for (const struct rill__pool *pool = rill__core(device)->pools; pool != NULL; pool = pool->next) most++;
   struct rill__pool **pools = malloc(most * sizeof *pools);
   for (struct rill__pool *pool = rill__core(device)->pools; pool != NULL && pools != NULL; pool = pool->next) {
-    if (rill__keep_if_kept(&pool->base)) pools[(*count)++] = pool;
+    if (rill__ref_if_alive(&pool->base)) pools[(*count)++] = pool;
   }
   pthread_mutex_unlock(&rill__core(device)->pools_lock);
   return pools;
 }
 
-void rill__pools_drop(struct rill__pool **pools, size_t count) {
-  for (size_t i = 0; i < count; i++) rill__drop(&pools[i]->base);
+void rill__pools_unref(struct rill__pool **pools, size_t count) {
+  for (size_t i = 0; i < count; i++) rill__unref(&pools[i]->base);
   free(pools);
 }
 
@@ -75,7 +75,7 @@ static void free_pool(struct rill__object *object) {
 
 /* Whether nothing is left of the driver's.  Not before the device has no work: drivers wait for all work when they take
  * memory back. */
-static bool give_all_back(struct rill__pool *pool) {
+static bool release_all(struct rill__pool *pool) {
   rill__pool_lock(pool);
   const bool used = pool->used != 0;
   rill__pool_unlock(pool);
@@ -91,7 +91,7 @@ static bool give_all_back(struct rill__pool *pool) {
 static void destroy_pool(struct rill__object *object) {
   struct rill__pool *pool = (struct rill__pool *)object;
   struct rill__device *device = object->device;
-  if (!give_all_back(pool) || atomic_load(&pool->reserved) != 0) {
+  if (!release_all(pool) || atomic_load(&pool->reserved) != 0) {
     rill__object_postpone(object);
     return;
   }
@@ -101,7 +101,7 @@ static void destroy_pool(struct rill__object *object) {
   pthread_mutex_unlock(&rill__core(device)->pools_lock);
   /* A call that has found a segment of it may still be about to find that nothing is allocated there. */
   object->destroy = free_pool;
-  atomic_store(&object->keeps, 1);
+  atomic_store(&object->refs, 1);
   rill__object_defer(object);
 }
 
@@ -149,7 +149,7 @@ rill_status rill__pool_create(struct rill__device *device, const rill_pool_optio
   list_pool(pool);
   const rill_status status = rill__object_publish(&pool->base, RILL__POOL);
   if (status != RILL_OK) {
-    rill__drop(&pool->base);
+    rill__unref(&pool->base);
     return status;
   }
   if (o.release_threshold != 0) atomic_store(&rill__core(device)->pool_thresholds, true);

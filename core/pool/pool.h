@@ -29,7 +29,7 @@ rill_status rill__pool_note_use(struct rill__allocation *segment, uintptr_t begi
 /* rill_free of memory of a pool.  Leaves the epoch, since it may block. */
 rill_status rill__pool_free(struct rill__thread *self, struct rill__allocation *segment, void *p);
 
-/* After the host has synchronized, outside epochs: gives memory above the pools' thresholds back. */
+/* After the host has synchronized, outside epochs: releases memory above the pools' thresholds. */
 void rill__pools_synchronized_(struct rill__device *device);
 static inline void rill__pools_synchronized(struct rill__device *device) {
   if (RILL__UNLIKELY(atomic_load_explicit(&rill__core(device)->pool_thresholds, memory_order_relaxed))) {
@@ -37,9 +37,9 @@ static inline void rill__pools_synchronized(struct rill__device *device) {
   }
 }
 
-/* Gives memory of a kind that no pool of the device uses back to the driver: where an allocation failed for want of it.
+/* Releases memory of a kind that no pool of the device uses to the driver: where an allocation failed for want of it.
  * Outside epochs.  False if there was none. */
-bool rill__pools_give_back(struct rill__device *device, uint32_t kind);
+bool rill__pools_release(struct rill__device *device, uint32_t kind);
 
 /* What fork must not happen in the middle of. */
 void rill__pools_lock(struct rill__device *device);

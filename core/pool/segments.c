@@ -1,4 +1,4 @@
-/* What a pool has from the driver: getting more, and giving it back.
+/* What a pool has from the driver: getting more, and releasing it.
  *
  * Invariants
  * - `reserved` is raised before memory comes from the driver and lowered after it has gone back, so it never passes
@@ -13,7 +13,7 @@
 #include <rill/memory.h>
 #include <stdlib.h>
 
-/* ---- giving back ---- */
+/* ---- releasing ---- */
 
 /* Gives segments that are in no heap any more back to the driver. */
 static rill_status release_segments(struct rill__pool *pool, struct rill__segment *list) {
@@ -62,19 +62,19 @@ rill_status rill__pool_trim(struct rill__pool *pool, uint64_t keep) {
   return rill__pool_shrink(pool, keep);
 }
 
-bool rill__pools_give_back(struct rill__device *device, uint32_t kind) {
+bool rill__pools_release(struct rill__device *device, uint32_t kind) {
   size_t count = 0;
   bool any = false;
-  struct rill__pool **pools = rill__pools_keep(device, &count);
-  rill__errors_aside();
+  struct rill__pool **pools = rill__pools_ref(device, &count);
+  rill__errors_suspend();
   for (size_t i = 0; i < count; i++) {
     if (pools[i]->kind != kind) continue;
     const uint64_t before = atomic_load(&pools[i]->reserved);
     (void)rill__pool_trim(pools[i], 0);
     any |= atomic_load(&pools[i]->reserved) < before;
   }
-  rill__errors_back();
-  rill__pools_drop(pools, count);
+  rill__errors_resume();
+  rill__pools_unref(pools, count);
   return any;
 }
 
@@ -92,9 +92,9 @@ static bool drain(struct rill__pool *pool) {
 
 void rill__pools_synchronized_(struct rill__device *device) {
   size_t count = 0;
-  struct rill__pool **pools = rill__pools_keep(device, &count);
+  struct rill__pool **pools = rill__pools_ref(device, &count);
   bool looked = false, idle = false;
-  rill__errors_aside();
+  rill__errors_suspend();
   for (size_t i = 0; i < count; i++) {
     const uint64_t threshold = atomic_load(&pools[i]->threshold);
     if (threshold == 0 || atomic_load(&pools[i]->reserved) <= threshold || !drain(pools[i])) continue;
@@ -102,8 +102,8 @@ void rill__pools_synchronized_(struct rill__device *device) {
     looked = true;
     if (idle) (void)rill__pool_shrink(pools[i], threshold);
   }
-  rill__errors_back();
-  rill__pools_drop(pools, count);
+  rill__errors_resume();
+  rill__pools_unref(pools, count);
 }
 
 /* ---- growing ---- */

@@ -16,10 +16,10 @@ static bool ask(struct rill__pool *pool, struct rill__pool_cache *cache) {
   if (cache->batches == NULL) return false;
   const uint64_t number = cache->batches->freed;
   struct rill__event *event = cache->batches->event;
-  rill__keep(&event->base);
+  rill__ref(&event->base);
   rill__pool_unlock(pool);
   const bool complete = rill__last_use_is_complete(event);
-  rill__drop(&event->base);
+  rill__unref(&event->base);
   rill__pool_lock(pool);
   if (complete) rill__pool_cache_complete(pool, cache, number);
   return complete;
@@ -37,9 +37,9 @@ void rill__pool_cache_record(struct rill__pool *pool, struct rill__pool_cache *c
   if (!asked && stream != NULL) {
     rill__stream_visit(stream);
     rill__pool_unlock(pool);
-    rill__errors_aside(); /* without it, a later one is recorded when it is needed */
+    rill__errors_suspend(); /* without it, a later one is recorded when it is needed */
     (void)rill__last_use_new(stream, &batch);
-    rill__errors_back();
+    rill__errors_resume();
     rill__stream_leave(stream);
     rill__pool_lock(pool);
   }
@@ -97,7 +97,7 @@ static void look_at_waiting(struct rill__pool *pool) {
     use->next = NULL;
     rill__last_uses_free(use);
   }
-  rill__pool_give(pool, block);
+  rill__pool_put(pool, block);
 }
 
 struct rill__block *rill__pool_share(struct rill__pool *pool, const struct rill__stream *stream,
@@ -137,10 +137,10 @@ static bool order_after(struct rill__pool *pool, struct rill__pool_cache *cache,
   while (batch != NULL && batch->freed < number) batch = batch->next;
   if (batch == NULL) return number <= cache->complete;
   struct rill__event *event = batch->event;
-  rill__keep(&event->base);
+  rill__ref(&event->base);
   rill__pool_unlock(pool);
   const bool ordered = rill__last_use_order(stream, event);
-  rill__drop(&event->base);
+  rill__unref(&event->base);
   rill__pool_lock(pool);
   return ordered;
 }
@@ -159,7 +159,7 @@ static bool take_over(struct rill__pool *pool, struct rill__block *block, struct
   rill__pool_lock(pool);
   struct rill__pool_cache *own = ordered ? rill__pool_cache_get(pool, stream) : NULL;
   if (own == NULL) {
-    rill__pool_give(pool, block);
+    rill__pool_put(pool, block);
     return false;
   }
   rill__last_uses_free(block->uses);
@@ -183,7 +183,7 @@ struct rill__block *rill__pool_share_and_wait(struct rill__pool *pool, struct ri
     struct rill__block *block = take_waiting(pool);
     if (block == NULL) break;
     if (!rill__block_fits(block, request)) {
-      rill__pool_give(pool, block);
+      rill__pool_put(pool, block);
     } else if (take_over(pool, block, stream)) {
       return block;
     }

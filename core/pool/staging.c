@@ -32,7 +32,7 @@ static void finish_staging(struct rill__stream *stream, struct rill__payload *pa
   rill__staging_finish(stream, (struct held_staging *)payload);
 }
 
-static void drop_payload(struct rill__payload *payload) { rill__staging_keep((struct held_staging *)payload); }
+static void drop_payload(struct rill__payload *payload) { rill__staging_cancel((struct held_staging *)payload); }
 
 rill_status rill__staging_take(struct rill__stream *stream, size_t n, struct held_staging **out) {
   struct rill__device *device = stream->base.device;
@@ -50,7 +50,7 @@ rill_status rill__staging_take(struct rill__stream *stream, size_t n, struct hel
   staging->payload = (struct rill__payload){ finish_staging, drop_payload, n };
   staging->block = block;
   staging->memory = (char *)staging + HEADER;
-  staging->down = false;
+  staging->to_host = false;
   *out = staging;
   return RILL_OK;
 }
@@ -63,27 +63,27 @@ void rill__staging_finish(struct rill__stream *stream, struct held_staging *stag
   rill__pool_lock(pool);
   struct rill__pool_cache *cache = rill__pool_cache_get(pool, stream);
   if (cache != NULL) rill__block_name(pool, block, &cache->heap, ++cache->freed);
-  if (cache != NULL) rill__pool_give(pool, block);
+  if (cache != NULL) rill__pool_put(pool, block);
   rill__pool_unlock(pool);
   if (cache != NULL) return;
-  rill__errors_aside();
+  rill__errors_suspend();
   const bool marked = rill__last_use_new(stream, &block->uses) == RILL_OK;
-  rill__errors_back();
-  if (marked) rill__staging_keep(staging);
+  rill__errors_resume();
+  if (marked) rill__staging_cancel(staging);
 }
 
-void rill__staging_keep(struct held_staging *staging) {
+void rill__staging_cancel(struct held_staging *staging) {
   struct rill__block *block = staging->block;
   struct rill__pool *pool = block->segment->pool;
   rill__pool_lock(pool);
-  rill__pool_give(pool, block);
+  rill__pool_put(pool, block);
   rill__pool_unlock(pool);
 }
 
-void rill__staging_give_back(struct rill__device *device, bool synchronized) {
+void rill__staging_release(struct rill__device *device, bool synchronized) {
   struct rill__pool *pool = atomic_load_explicit(&rill__core(device)->staging_pool, memory_order_acquire);
   if (RILL__LIKELY(pool == NULL) || atomic_load(&pool->reserved) <= KEPT_BYTES) return;
-  rill__errors_aside(); /* what cannot be given back now is no failure of the call */
+  rill__errors_suspend(); /* what cannot be released now is no failure of the call */
   (void)(synchronized ? rill__pool_trim(pool, KEPT_BYTES) : rill__pool_shrink(pool, KEPT_BYTES));
-  rill__errors_back();
+  rill__errors_resume();
 }

@@ -13,7 +13,7 @@ struct held_staging {
   struct rill__payload payload; /* that a held copy owns; `bytes` of `memory` */
   struct rill__block *block;    /* that this struct is at the start of */
   void *memory;                 /* after it */
-  bool down;                    /* what is copied to here ... */
+  bool to_host;                 /* what is copied to here ... */
   struct rill__copy_3d deliver; /* ... goes on so, on the host */
 };
 
@@ -21,10 +21,10 @@ struct held_staging {
  * or, without any, at once. */
 rill_status rill__staging_take(struct rill__stream *stream, size_t n, struct held_staging **out);
 void rill__staging_finish(struct rill__stream *stream, struct held_staging *staging);
-void rill__staging_keep(struct held_staging *staging);
+void rill__staging_cancel(struct held_staging *staging);
 
-/* Gives memory that no buffer uses back to the driver, but for a little.  May block; outside epochs.  `synchronized`:
+/* Releases memory that no buffer uses to the driver, but for a little.  May block; outside epochs.  `synchronized`:
  * the device has just done all its work. */
-void rill__staging_give_back(struct rill__device *device, bool synchronized);
+void rill__staging_release(struct rill__device *device, bool synchronized);
 
 #endif

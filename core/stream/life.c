@@ -81,7 +81,7 @@ rill_status rill__stream_create(struct rill__device *device, const rill_stream_o
     status = rill__object_publish(&stream->base, RILL__STREAM);
   }
   if (status != RILL_OK) {
-    rill__drop(&stream->base);
+    rill__unref(&stream->base);
     return status;
   }
   *out = stream;

@@ -77,7 +77,7 @@ static rill_status import_anew(struct rill__device *device, uintptr_t native, co
   if (status == RILL_OK) status = rill__object_publish(&stream->base, RILL__STREAM);
   if (status != RILL_OK) {
     stream->owned = false;
-    rill__drop(&stream->base);
+    rill__unref(&stream->base);
     return status;
   }
   rill__core(stream)->release = o->release;

@@ -3,7 +3,7 @@
 
 #include "core/device/life.h"
 #include "core/object/options.h"
-#include "core/sync/event_pool.h"
+#include "core/sync/event_cache.h"
 
 void (*_Atomic rill__event_leave_fence)(struct rill__event *event);
 
@@ -29,7 +29,7 @@ rill_status rill__event_create(struct rill__device *device, const rill_event_opt
   struct rill__event *event = NULL;
   const bool poolable = !o.interprocess && device->backend->event->recycle != NULL;
   if (poolable && !o.signaled && (o.label == NULL || o.label[0] == '\0')) { /* `create` may note when it was */
-    event = rill__event_pool_take(device, o.timing, o.blocking_sync);
+    event = rill__event_cache_take(device, o.timing, o.blocking_sync);
     if (event != NULL) {
       atomic_store_explicit(&rill__core(event)->work.owner, rill__self, memory_order_relaxed);
       rill__object_republish(&event->base);
@@ -38,7 +38,7 @@ rill_status rill__event_create(struct rill__device *device, const rill_event_opt
     }
   }
   RILL_TRY(rill__event_new(device, o.label, &event));
-  if (poolable) event->base.recycle = rill__event_pool_give;
+  if (poolable) event->base.recycle = rill__event_cache_put;
   event->timing = o.timing;
   event->blocking_sync = o.blocking_sync;
   event->interprocess = o.interprocess;
@@ -50,7 +50,7 @@ rill_status rill__event_create(struct rill__device *device, const rill_event_opt
     status = rill__object_publish(&event->base, RILL__EVENT);
   }
   if (status != RILL_OK) {
-    rill__drop(&event->base);
+    rill__unref(&event->base);
     return status;
   }
   *out = event;

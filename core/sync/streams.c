@@ -65,7 +65,7 @@ struct rill__stream **rill__device_visit_streams(struct rill__device *device, si
   bool all = streams != NULL;
   for (struct rill__stream *stream = rill__core(device)->streams; stream != NULL && all;
        stream = rill__core(stream)->next) {
-    all = rill__keep_if_kept(&stream->base);
+    all = rill__ref_if_alive(&stream->base);
     if (!all) break;
     atomic_fetch_add(&rill__core(stream)->visitors, 1);
     streams[(*count)++] = stream;
@@ -95,7 +95,7 @@ static bool is_idle(struct rill__stream *stream) {
 static bool first_has_work(struct rill__device *device) {
   pthread_mutex_lock(&rill__core(device)->lock);
   struct rill__stream *stream = rill__core(device)->streams;
-  const bool kept = stream != NULL && rill__keep_if_kept(&stream->base);
+  const bool kept = stream != NULL && rill__ref_if_alive(&stream->base);
   if (kept) atomic_fetch_add(&rill__core(stream)->visitors, 1);
   pthread_mutex_unlock(&rill__core(device)->lock);
   if (!kept) return stream != NULL;
@@ -107,7 +107,7 @@ static bool first_has_work(struct rill__device *device) {
 bool rill__device_is_idle(struct rill__device *device) {
   if (atomic_load(&device->lost) != RILL_OK) return true;
   if (atomic_load(&rill__core(device)->held_streams) != 0) return false;
-  rill__errors_aside();
+  rill__errors_suspend();
   size_t count = 0;
   struct rill__stream **streams = first_has_work(device) ? NULL : rill__device_visit_streams(device, &count);
   bool idle = streams != NULL;
@@ -119,7 +119,7 @@ bool rill__device_is_idle(struct rill__device *device) {
     rill__stream_leave(streams[i]);
   }
   free(streams);
-  rill__errors_back();
+  rill__errors_resume();
   return idle;
 }
 

@@ -14,12 +14,12 @@ void rill__stream_to_front(struct rill__stream *stream);
 /* For who uses a stream without its handle: the owner of an imported stream may destroy the native one when the handle
  * is released, which waits for visitors.  A visit is as short as a call that does not block. */
 static inline void rill__stream_visit(struct rill__stream *stream) {
-  rill__keep(&stream->base);
+  rill__ref(&stream->base);
   atomic_fetch_add(&rill__core(stream)->visitors, 1);
 }
 static inline void rill__stream_leave(struct rill__stream *stream) {
   atomic_fetch_sub(&rill__core(stream)->visitors, 1);
-  rill__drop(&stream->base);
+  rill__unref(&stream->base);
 }
 
 /* All streams of the device that may have work, each visited.  NULL if memory ran out, or if another thread is looking

@@ -1,4 +1,4 @@
-/* Giving work to the driver, and what is remembered of its completion. */
+/* Submitting work to the driver, and what is remembered of its completion. */
 #ifndef RILL_CORE_SYNC_SUBMIT_H
 #define RILL_CORE_SYNC_SUBMIT_H
 

@@ -61,7 +61,7 @@ void rill__deferred_frees_end(struct rill__device *device, bool may_block) {
   if (RILL__LIKELY(!rill__frees_are_deferred(device)) || !any_is_due(device)) return;
   if (!may_block && !rill__backend_is_idle(device)) return;
   struct rill__deferred_free *list = take_due(device);
-  rill__errors_aside();                                      /* what cannot be freed now is no failure of the call */
+  rill__errors_suspend();                                    /* what cannot be freed now is no failure of the call */
   bool ended = rill__backend_synchronize(device) == RILL_OK; /* streams of other devices may have used it, too */
   while (list != NULL && ended) {
     struct rill__deferred_free *const next = list->next;
@@ -72,10 +72,10 @@ void rill__deferred_frees_end(struct rill__device *device, bool may_block) {
     list = next;
   }
   if (list != NULL) put_deferred_back(device, list);
-  rill__errors_back();
+  rill__errors_resume();
 }
 
-/* The limit is far from what a program frees in one go, and near enough that it cannot take the machine down. */
+/* The limit is far from what a program frees in one go, and near enough that it cannot exhaust the machine. */
 rill_status rill__deferred_frees_check(struct rill__device *device, size_t size) {
   const uint64_t limit = device->info.memory_total / 2;
   uint64_t bytes = atomic_load_explicit(&rill__core(device)->deferred_bytes, memory_order_relaxed);

@@ -76,18 +76,18 @@ bool rill__last_use_is_complete(struct rill__event *event) {
   struct rill__device *device = event->base.device;
   if (atomic_load(&device->lost) != RILL_OK) return true;
   if (is_failed(event)) return rill__device_is_idle(device);
-  rill__errors_aside();
+  rill__errors_suspend();
   const bool known = rill__self != NULL && rill__event_is_ready(event, &ready) == RILL_OK;
-  rill__errors_back();
+  rill__errors_resume();
   return known && ready;
 }
 
 bool rill__last_use_order(struct rill__stream *stream, struct rill__event *event) {
   struct rill__event *point = NULL;
   if (rill__event_meaning(event, &point) != RILL__RECORD_ISSUED) return false;
-  rill__errors_aside();
+  rill__errors_suspend();
   const bool ordered = rill__stream_wait(stream, event) == RILL_OK;
-  rill__errors_back();
+  rill__errors_resume();
   return ordered;
 }
 

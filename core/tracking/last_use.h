@@ -20,7 +20,7 @@ struct rill__last_use {
 rill_status rill__last_use_new(struct rill__stream *stream, struct rill__last_use **out);
 void rill__last_uses_free(struct rill__last_use *list);
 
-/* Puts a last use into a list; gives back the one of the same stream that it stands for too, or NULL.  The list is of
+/* Puts a last use into a list; returns the one of the same stream that it stands for too, or NULL.  The list is of
  * no more than a few a stream, however often one is noted. */
 struct rill__last_use *rill__last_use_note(struct rill__last_use **list, struct rill__last_use *use);
 

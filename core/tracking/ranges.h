@@ -2,7 +2,7 @@
  *
  * A tree over 48 bits of address, of four levels of 1024 entries.  An entry of the upper three is empty, or the only
  * allocation that lies in its span, be it wholly or in part, or a node of the level below: so an allocation that has a
- * span for itself costs one entry, and only neighbours are told apart further down.  A leaf, of 256 KiB in grains of
+ * span for itself costs one entry, and only neighbours are distinguished further down.  A leaf, of 256 KiB in grains of
  * 256 bytes, notes where allocations begin: in a bit for each grain, and for a grain with its bit set the list of those
  * that begin in it, the last one first.  The allocation that an address may lie in is the last one that begins at
  * or before it, or else the one that reaches into the leaf from below.  So putting an allocation in and taking it out
@@ -10,7 +10,7 @@
  * level.
  *
  * An allocation may begin anywhere and have any size; none overlaps another, except those whose memory went without
- * rill being told, which may be found for their address or not.
+ * rill's knowledge, which may be found for their address or not.
  *
  * Nodes are never freed.  Readers are inside an epoch; writers hold a lock of their own; an allocation that was taken
  * out is freed with rill__object_defer.  A reader that looks for an address in an allocation that is there all the

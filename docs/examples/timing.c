@@ -1,6 +1,6 @@
 /* How long work takes on the device: two timing events around it.
  *
- * The first round is not counted, since it wakes the device; of the others the fastest is told.
+ * The first round is not counted, since it wakes the device; of the others the fastest is reported.
  */
 #include <rill/rill.h>
 #include <stdio.h>

@@ -48,7 +48,7 @@ template <class... T> std::integral_constant<std::size_t, sizeof...(T)> count(T.
   { &(__typeof__(((void)0, (x)))){ (x) }, sizeof(__typeof__(((void)0, (x)))) }
 
 /* Counting, 0 included.  An argument list is empty exactly if it has no comma by itself, gets one when
- * RILL_ARGS_COMMA_ is put before it and () behind it, and gets none from either alone. */
+ * RILL_ARGS_COMMA_ is put before it and () after it, and gets none from either alone. */
 #define RILL_ARGS_COMMA_(...) ,
 #define RILL_ARGS_33RD_(a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, a16, a17, a18, a19, a20, \
                         a21, a22, a23, a24, a25, a26, a27, a28, a29, a30, a31, a32, n, ...)                        \

@@ -1,7 +1,7 @@
 /* rill/base.h: what every header of rill builds on: export macros, handles, small value types.
  *
  * A handle is a small value.  Copy it freely: copies name the same object.  Its 64 bits carry slot,
- * generation and kind, so a handle whose object is gone is told apart from every living one for as
+ * generation and kind, so a handle whose object is gone is distinguished from every living one for as
  * long as the process runs, and a foreign language may declare each handle as a plain uint64_t.
  *
  *     rill_stream stream = RILL_NULL_STREAM;

@@ -22,9 +22,9 @@
  * from an MPI_Comm, the ranks that mpirun started, and who initialises it.
  *
  * Deadlines.  With rill_comm_options.timeout_ns, an operation that has not ended so long after its stream came to it,
- * or a fault that the engine notices, ends the communicator: its streams are told, so that their next synchronize
+ * or a fault that the engine notices, ends the communicator: its streams are failed, so that their next synchronize
  * fails with what happened, and every later call on the communicator fails with it.  Release it, and create another
- * one with a new id.  What such a stream had behind the operation runs on a GPU, on buffers of unknown contents; on
+ * one with a new id.  What such a stream had after the operation runs on a GPU, on buffers of unknown contents; on
  * the CPU it is dropped, as C's held work is when its event goes.  Without a deadline nothing watches: a rank that
  * died is noticed in a later call of the communicator, or never.
  *
@@ -155,7 +155,7 @@ RILL_API RILL_NODISCARD rill_status rill_comm_create_all(const rill_device *devi
  *  Like:    nothing.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_comm_retain(rill_comm comm);
 
-/** Takes a reference away; the last one ends the rank.  Never blocks; operations that were submitted still complete.
+/** Drops a reference; the last one ends the rank.  Never blocks; operations that were submitted still complete.
  *  Zero: nothing happens.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE.
@@ -163,7 +163,7 @@ RILL_API RILL_NODISCARD rill_status rill_comm_retain(rill_comm comm);
  *  Like:    ncclCommDestroy.      Since: 0.1 */
 RILL_API rill_status rill_comm_release(rill_comm comm);
 
-/** Ends the communicator for this rank: operations under way end without a result, their streams are told if there
+/** Ends the communicator for this rank: operations under way end without a result, their streams are failed if there
  *  is a deadline, and later calls fail.  The others run into their deadlines.  Release it all the same.
  *
  *  MPI cannot take back what has begun: the buffers of such operations must stay where they are.

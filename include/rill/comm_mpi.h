@@ -26,7 +26,7 @@
 
 RILL_EXTERN_C_BEGIN
 
-/** Gives what rill_comm_create takes on the CPU to join all processes that mpirun started: a process that was started
+/** Returns what rill_comm_create takes on the CPU to join all processes that mpirun started: a process that was started
  *  by itself is rank 0 of 1.  The id need not be passed around.
  *
  *  Errors:  INVALID_ARGUMENT, UNSUPPORTED (no librill_comm_mpi; MPI was initialised without MPI_THREAD_MULTIPLE),
@@ -35,7 +35,7 @@ RILL_EXTERN_C_BEGIN
  *  Like:    MPI_COMM_WORLD, MPI_Comm_size, MPI_Comm_rank.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_comm_mpi_world(rill_comm_id *id, uint32_t *ranks, uint32_t *rank);
 
-/** Gives the id of an MPI communicator, in each of its processes: `handle` is what MPI_Comm_c2f says of it, and
+/** Returns the id of an MPI communicator, in each of its processes: `handle` is what MPI_Comm_c2f says of it, and
  *  `library` what MPI_Get_library_version gives.  rill_comm_mpi_id is simpler.
  *
  *  Errors:  INVALID_ARGUMENT (NULL; another MPI than that of librill_comm_mpi), UNSUPPORTED, BACKEND.

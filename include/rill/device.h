@@ -68,21 +68,21 @@ typedef struct rill_device_info {
 #define RILL_DEVICE_INFO_INIT \
   { sizeof(rill_device_info), 0, 0, "", "", "", { 0 }, 0, 0, 0, 0, { 0 }, { 0 }, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
-/** Gives the number of devices: at least 1, the CPU.
+/** Returns the number of devices: at least 1, the CPU.
  *
  *  Errors:  INVALID_ARGUMENT.
  *  Threads: any.
  *  Like:    cudaGetDeviceCount, hipGetDeviceCount.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_device_count(int32_t *count);
 
-/** Gives device number `index`, 0 <= index < count.
+/** Returns device number `index`, 0 <= index < count.
  *
  *  Errors:  INVALID_ARGUMENT, NOT_FOUND.
  *  Threads: any.
  *  Like:    cuDeviceGet, hipDeviceGet.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_device_get(int32_t index, rill_device *out);
 
-/** Gives the device of a name: "cuda:0", "hip:1", "cpu", "gpu" (the first GPU), or NULL.
+/** Returns the device of a name: "cuda:0", "hip:1", "cpu", "gpu" (the first GPU), or NULL.
  *
  *  NULL reads the environment variable RILL_DEVICE; if that is unset or empty it is the first GPU, else
  *  the CPU.  A backend's name without a number is its device 0.  N in "cuda:N" is what cudaSetDevice(N)
@@ -94,7 +94,7 @@ RILL_API RILL_NODISCARD rill_status rill_device_get(int32_t index, rill_device *
  *  Like:    max.driver.Accelerator, warp.get_device, cuda.core Device().      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_device_open(const char *name, rill_device *out);
 
-/** Gives the device that a native stream (CUstream, cudaStream_t, hipStream_t) belongs to.  `backend` is
+/** Returns the device that a native stream (CUstream, cudaStream_t, hipStream_t) belongs to.  `backend` is
  *  RILL_BACKEND_CUDA or RILL_BACKEND_HIP.
  *
  *  Native 0, 1 and 2 name a default stream of whichever device is current, so they belong to none.
@@ -112,7 +112,7 @@ RILL_API RILL_NODISCARD rill_status rill_device_of_native_stream(uint32_t backen
  *  Like:    cudaGetDeviceProperties, hipGetDeviceProperties.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_device_get_info(rill_device device, rill_device_info *info);
 
-/** Tells whether a device can do RILL_FEATURE_*.  Probed, not guessed from the vendor.  `why` may be
+/** Returns whether a device can do RILL_FEATURE_*.  Probed, not guessed from the vendor.  `why` may be
  *  NULL; it gets a static sentence when the answer is false, "" when it is true.
  *
  *  Errors:  none: a bad handle or feature is false, with the reason.
@@ -120,9 +120,9 @@ RILL_API RILL_NODISCARD rill_status rill_device_get_info(rill_device device, ril
  *  Like:    cuDeviceGetAttribute, hipDeviceGetAttribute.      Since: 0.1 */
 RILL_API RILL_NODISCARD bool rill_device_supports(rill_device device, uint32_t feature, const char **why);
 
-/** Gives the device's default stream: one per device, the same handle every time, borrowed.
+/** Returns the device's default stream: one per device, the same handle every time, borrowed.
  *
- *  It is a stream of rill's own, which does not wait for the vendor's null stream; that one is had by
+ *  It is a stream of rill's own, which does not wait for the vendor's null stream; that one is available by
  *  rill_stream_import of 0.  Created on first use.
  *
  *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT, OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
@@ -137,7 +137,7 @@ RILL_API RILL_NODISCARD rill_status rill_device_default_stream(rill_device devic
  *  Like:    cuCtxSynchronize, hipDeviceSynchronize, max.driver.Device.synchronize.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_device_synchronize(rill_device device);
 
-/** Gives the free and the whole memory of a device in bytes.  May create the context.
+/** Returns the free and the total memory of a device in bytes.  May create the context.
  *
  *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT, DEVICE_LOST, BACKEND.
  *  Threads: any.
@@ -157,14 +157,14 @@ RILL_API RILL_NODISCARD rill_status rill_device_get_memory(rill_device device, u
  *  Like:    omp_set_num_threads.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_device_set_workers(rill_device device, uint32_t count);
 
-/** Gives how many threads run the work of the CPU.
+/** Returns how many threads run the work of the CPU.
  *
  *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT, UNSUPPORTED (a GPU).
  *  Threads: any.
  *  Like:    omp_get_max_threads.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_device_get_workers(rill_device device, uint32_t *out);
 
-/** Tells whether work of `device` can be let reach the memory of another device in place.  A device reaches its own.
+/** Returns whether work of `device` can access another device's memory directly.  A device can always access its own.
  *  `why` may be NULL; it gets a static sentence when the answer is false, "" when it is true.
  *
  *  Copies between devices of one backend work in any case, if need be by way of the host.
@@ -174,7 +174,7 @@ RILL_API RILL_NODISCARD rill_status rill_device_get_workers(rill_device device, 
  *  Like:    cuDeviceCanAccessPeer, hipDeviceCanAccessPeer.      Since: 0.1 */
 RILL_API RILL_NODISCARD bool rill_device_can_access_peer(rill_device device, rill_device memory_of, const char **why);
 
-/** Lets work of `device` reach the memory of `memory_of`: its kernels in place, its copies without a detour.  One
+/** Lets work of `device` access the memory of `memory_of` directly: kernels without a copy, copies without staging. One
  *  direction only.  What is so already, or is the device's own memory, is OK.
  *
  *  For the whole process, other users of the devices included; it counts from the call on, for memory that is there
@@ -194,7 +194,7 @@ RILL_API RILL_NODISCARD rill_status rill_device_enable_peer(rill_device device, 
  *  Like:    cuCtxDisablePeerAccess, hipDeviceDisablePeerAccess.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_device_disable_peer(rill_device device, rill_device memory_of);
 
-/** Tells whether `device` may reach the memory of `memory_of`, as far as rill knows: it is its own, or
+/** Returns whether `device` may access the memory of `memory_of`, as far as rill knows: it is its own, or
  *  rill_device_enable_peer was the last call.  The drivers do not tell what others turned on.
  *
  *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT, WRONG_BACKEND.

@@ -82,7 +82,7 @@ RILL_API RILL_NODISCARD rill_status rill_event_import(rill_device device, uintpt
  *  Like:    a copy of a Mojo DeviceEvent.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_event_retain(rill_event event);
 
-/** Takes a reference away; the last one ends the event.  Never blocks; waits that streams have made for it
+/** Drops a reference; the last one ends the event.  Never blocks; waits that streams have made for it
  *  stay good.  Zero, and a stream's cached event: nothing happens.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE.
@@ -90,7 +90,7 @@ RILL_API RILL_NODISCARD rill_status rill_event_retain(rill_event event);
  *  Like:    cuEventDestroy, hipEventDestroy.      Since: 0.1 */
 RILL_API rill_status rill_event_release(rill_event event);
 
-/** Gives the native event; 0 on the CPU.  Others may record it from then on, so its completion is asked of the driver
+/** Returns the native event; 0 on the CPU.  Others may record it from then on, so its completion is asked of the driver
  *  each time.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, NOT_READY (the event was last recorded on a held stream,
@@ -99,14 +99,14 @@ RILL_API rill_status rill_event_release(rill_event event);
  *  Like:    cuda.core Event.handle.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_event_native(rill_event event, uintptr_t *out);
 
-/** Gives the event's device.
+/** Returns the event's device.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT.
  *  Threads: any.
  *  Like:    cuda.core Event.device.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_event_device(rill_event event, rill_device *out);
 
-/** Tells whether the work that the event marks is done; true if it was never recorded.  Does not block.
+/** Returns whether the work that the event marks is done; true if it was never recorded.  Does not block.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, NOT_RECORDED (last recorded in a capture),
  *           DEVICE_LOST, BACKEND; that of a failed record.  An error is never reported as false.
@@ -114,7 +114,7 @@ RILL_API RILL_NODISCARD rill_status rill_event_device(rill_event event, rill_dev
  *  Like:    cuEventQuery, hipEventQuery, max.driver.DeviceEvent.is_ready.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_event_is_ready(rill_event event, bool *out);
 
-/** Tells whether the event has ever been recorded; imported and signaled events have.
+/** Returns whether the event has ever been recorded; imported and signaled events have.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT; that of a failed record.
  *  Threads: any.
@@ -136,7 +136,7 @@ RILL_API RILL_NODISCARD rill_status rill_event_synchronize(rill_event event);
  *  Like:    nothing.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_event_synchronize_for(rill_event event, uint64_t ns);
 
-/** Gives the milliseconds on the device from `start` to `end`; negative if end came first.  Does not block.
+/** Returns the milliseconds on the device from `start` to `end`; negative if end came first.  Does not block.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, then in this order, each naming the event:
  *           TIMING_DISABLED, NOT_RECORDED (an event that is only signaled, too), NOT_READY, WRONG_DEVICE;
@@ -146,8 +146,9 @@ RILL_API RILL_NODISCARD rill_status rill_event_synchronize_for(rill_event event,
  *                                                                        Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_event_elapsed_time(rill_event start, rill_event end, float *ms);
 
-/** Gives what another process needs to share the event, which was created with `interprocess`.  From then on it counts
- *  as recorded: the other process may record it at any time.  Keep the event until the others have released theirs.
+/** Returns what another process needs to share the event, which was created with `interprocess`.  From then on it
+ * counts as recorded: the other process may record it at any time.  Keep the event until the others have released
+ * theirs.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (created without interprocess, or imported), UNSUPPORTED
  *           (the CPU, with the reason), DEVICE_LOST, BACKEND.

@@ -144,7 +144,7 @@ RILL_API RILL_NODISCARD rill_status rill_module_retain(rill_module module);
  *  Like:    cuModuleUnload, hipModuleUnload.      Since: 0.1 */
 RILL_API rill_status rill_module_release(rill_module module);
 
-/** Gives a kernel of a module.  It keeps the module.
+/** Returns a kernel of a module.  It keeps the module.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, NOT_FOUND (the text lists the kernels inside),
  *           OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
@@ -173,7 +173,7 @@ RILL_API rill_status rill_kernel_release(rill_kernel kernel);
  *  Like:    cuFuncGetAttribute, hipFuncGetAttribute.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_kernel_get_info(rill_kernel kernel, rill_kernel_info *info);
 
-/** Gives the size in bytes of argument `index`, counted from 0.
+/** Returns the size in bytes of argument `index`, counted from 0.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, OUT_OF_RANGE, UNSUPPORTED (nobody knows the arguments:
  *           RILL_FEATURE_KERNEL_ARGS).
@@ -181,7 +181,7 @@ RILL_API RILL_NODISCARD rill_status rill_kernel_get_info(rill_kernel kernel, ril
  *  Like:    cuFuncGetParamInfo.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_kernel_arg_size(rill_kernel kernel, uint32_t index, size_t *size);
 
-/** Gives the offset in bytes of argument `index`, counted from 0, where all arguments lie in one buffer, as a struct
+/** Returns the offset in bytes of argument `index`, counted from 0, where all arguments lie in one buffer, as a struct
  *  with these members has them.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, OUT_OF_RANGE, UNSUPPORTED (nobody knows the arguments:
@@ -190,7 +190,7 @@ RILL_API RILL_NODISCARD rill_status rill_kernel_arg_size(rill_kernel kernel, uin
  *  Like:    cuFuncGetParamInfo.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_kernel_arg_offset(rill_kernel kernel, uint32_t index, size_t *offset);
 
-/** Gives the CUfunction or hipFunction_t behind a kernel; 0 on the CPU.  It stays the kernel's.
+/** Returns the CUfunction or hipFunction_t of a kernel; 0 on the CPU.  It stays the kernel's.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT.
  *  Threads: any.

@@ -63,7 +63,7 @@ RILL_API RILL_NODISCARD rill_status rill_alloc_aligned(rill_device device, size_
  *  happens.
  *
  *  May block: the memory does not go before the work that is submitted to its device is done, pinned and managed memory
- *  not before that of all devices of the backend; uses of device memory on another device are told to
+ *  not before that of all devices of the backend; uses of device memory on another device are recorded with
  *  rill_memory_record_use.  Work of held streams is not waited for: while there is any, the free is deferred
  *  until what was held before it is done, and the memory goes in a later call.  As long as that is more than half of
  * the device's memory, rill_alloc fails.
@@ -134,7 +134,7 @@ enum {
  *  Like:    cuMemAdvise, hipMemAdvise.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_memory_advise(const void *p, size_t size, rill_device device, uint32_t advice);
 
-/** Gives what another process needs to share memory of kind RILL_MEMORY_DEVICE; `p` may be anywhere inside an
+/** Returns what another process needs to share memory of kind RILL_MEMORY_DEVICE; `p` may be anywhere inside an
  *  allocation, and is what the other process gets a pointer to.  Free the memory after the others have closed it.
  *
  *  The first export of an allocation on the CPU waits for all submitted work, and moves the bytes to where others reach

@@ -60,7 +60,7 @@ RILL_API RILL_NODISCARD rill_status rill_bundle_preload(rill_device device, cons
  *  Like:    cuLibraryUnload.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_bundle_unload(const rill_bundle *bundle);
 
-/** Gives the address and size in bytes of a `__constant__` or `__device__` variable of a module.  `size` may be
+/** Returns the address and size in bytes of a `__constant__` or `__device__` variable of a module.  `size` may be
  *  NULL.
  *
  *  The address is memory of the device, for copies, fills and kernels; it is valid for as long as the module is.  A
@@ -72,7 +72,7 @@ RILL_API RILL_NODISCARD rill_status rill_bundle_unload(const rill_bundle *bundle
 RILL_API RILL_NODISCARD rill_status rill_module_get_global(rill_module module, const char *symbol, void **p,
                                                            size_t *size);
 
-/** Gives the CUmodule or hipModule_t behind a module; 0 on the CPU.  It stays the module's.
+/** Returns the CUmodule or hipModule_t of a module; 0 on the CPU.  It stays the module's.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT.
  *  Threads: any.

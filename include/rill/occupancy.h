@@ -18,7 +18,7 @@
 
 RILL_EXTERN_C_BEGIN
 
-/** Gives how many blocks of `block_threads` threads, each with `shared` bytes of dynamic shared memory, one compute
+/** Returns how many blocks of `block_threads` threads, each with `shared` bytes of dynamic shared memory, one compute
  *  unit runs at a time.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, OUT_OF_RANGE (more than a block can have), DEVICE_LOST,
@@ -29,8 +29,8 @@ RILL_EXTERN_C_BEGIN
 RILL_API RILL_NODISCARD rill_status rill_kernel_occupancy(rill_kernel kernel, uint32_t block_threads, size_t shared,
                                                           uint32_t *blocks_per_unit);
 
-/** Gives the number of threads of a block with which most threads of the kernel run at a time, and how many such blocks
- *  it takes to fill the device.
+/** Returns the number of threads of a block with which most threads of the kernel run at a time, and how many such
+ * blocks it takes to fill the device.
  *
  *  `shared` is the dynamic shared memory of a block; `limit`, unless 0, the most threads that it may have.
  *
@@ -40,7 +40,7 @@ RILL_API RILL_NODISCARD rill_status rill_kernel_occupancy(rill_kernel kernel, ui
 RILL_API RILL_NODISCARD rill_status rill_kernel_suggest_block(rill_kernel kernel, size_t shared, uint32_t limit,
                                                               uint32_t *block_threads, uint32_t *blocks);
 
-/** Gives the most dynamic shared memory in bytes with which a compute unit still runs `blocks_per_unit` blocks of
+/** Returns the most dynamic shared memory in bytes with which a compute unit still runs `blocks_per_unit` blocks of
  *  `block_threads` threads at a time.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, OUT_OF_RANGE (as many do not fit with none either),
@@ -50,7 +50,7 @@ RILL_API RILL_NODISCARD rill_status rill_kernel_suggest_block(rill_kernel kernel
 RILL_API RILL_NODISCARD rill_status rill_kernel_available_shared(rill_kernel kernel, uint32_t block_threads,
                                                                  uint32_t blocks_per_unit, size_t *shared);
 
-/** Gives how many blocks a cooperative launch (RILL_ATTR_COOPERATIVE) may have: as many as the whole device runs at a
+/** Returns how many blocks a cooperative launch (RILL_ATTR_COOPERATIVE) may have: as many as the whole device runs at a
  *  time.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, OUT_OF_RANGE, UNSUPPORTED (RILL_FEATURE_COOPERATIVE),
@@ -60,7 +60,7 @@ RILL_API RILL_NODISCARD rill_status rill_kernel_available_shared(rill_kernel ker
 RILL_API RILL_NODISCARD rill_status rill_kernel_cooperative_blocks(rill_kernel kernel, uint32_t block_threads,
                                                                    size_t shared, uint32_t *blocks);
 
-/** Gives how many clusters of a launch, whose shape is `launch`, the device runs at a time.
+/** Returns how many clusters of a launch, whose shape is `launch`, the device runs at a time.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (no cluster, too), OUT_OF_RANGE, UNSUPPORTED
  *           (RILL_FEATURE_CLUSTER), DEVICE_LOST, BACKEND.

@@ -10,11 +10,11 @@
  *     rill_free_async(stream, x);
  *
  * The pointer is good at once for work that is submitted to the stream it was allocated on, and for other streams'
- * work that is ordered behind the call.  The host may touch pinned and managed memory of a pool when the stream has
+ * work that is ordered after the call.  The host may touch pinned and managed memory of a pool when the stream has
  * come to the call, as after a synchronize: earlier work of the stream may still use what was there.
  *
  * The thing people get wrong: rill_free_async says that all uses are ordered before this point of its stream.  Of a
- * use on another stream that is not, the pool must be told (rill_memory_record_use), or the memory is used again too
+ * use on another stream that is not, the use must be recorded (rill_memory_record_use), or the memory is used again too
  * early.
  */
 #ifndef RILL_POOL_H
@@ -61,7 +61,7 @@ typedef struct rill_pool_info {
  *  Like:    cuMemAllocAsync, hipMallocAsync.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_alloc_async(rill_stream stream, size_t size, void **out);
 
-/** Frees memory of a pool at this point of the stream: says that every use of it, but those told to
+/** Frees memory of a pool at this point of the stream: says that every use of it, but those recorded with
  *  rill_memory_record_use, is ordered before.  NULL: nothing happens.
  *
  *  The stream may be another one of the device than that of the allocation.  It may be released right after.
@@ -121,7 +121,7 @@ RILL_API RILL_NODISCARD rill_status rill_pool_alloc_async(rill_pool pool, rill_s
 RILL_API RILL_NODISCARD rill_status rill_pool_alloc_aligned_async(rill_pool pool, rill_stream stream, size_t size,
                                                                   size_t alignment, void **out);
 
-/** Gives unused memory back to the driver until the pool has no more than `keep` bytes of it, as far as whole pieces
+/** Releases unused memory to the driver until the pool has no more than `keep` bytes of it, as far as whole pieces
  *  are free and the work before their last free is complete.  May block, as drivers do when they take memory back.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (called in a host call), DEVICE_LOST, BACKEND.
@@ -177,7 +177,7 @@ RILL_API RILL_NODISCARD rill_status rill_memory_pool(const void *p, rill_pool *o
 
 /** Tells that work of `stream` submitted so far uses the allocation that begins at `p`: after its free it is not used
  *  again, and does not go, before that work is complete.  Memory of rill_alloc too: of streams of its own device
- *  rill_free knows by itself, of those of another device that reach it as a peer's only what is told here.
+ *  rill_free knows by itself, of those of another device that reach it as a peer's only what is recorded here.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (NULL, inside an allocation), NOT_FOUND (no allocation of
  *           rill, or freed already), WRONG_BACKEND, OUT_OF_MEMORY, CAPTURE_ACTIVE, DEVICE_LOST, BACKEND.

@@ -61,7 +61,7 @@ typedef struct rill_error {
 #define RILL_ERROR_INIT \
   { sizeof(rill_error), 0, 0, NULL, NULL, NULL, NULL, NULL }
 
-/** Gives the calling thread's last failure, and keeps it.
+/** Returns the calling thread's last failure, and keeps it.
  *
  *  Errors:  INVALID_ARGUMENT (out is NULL or its struct_size is 0), which does not become the last
  *           error itself.

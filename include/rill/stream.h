@@ -77,7 +77,7 @@ RILL_API RILL_NODISCARD rill_status rill_stream_create(rill_device device, const
 RILL_API RILL_NODISCARD rill_status rill_stream_import(rill_device device, uintptr_t native,
                                                        const rill_import_options *options, rill_stream *out);
 
-/** Tells whether an imported native stream is still the one that was imported.  The vendor's default streams and
+/** Returns whether an imported native stream is still the one that was imported.  The vendor's default streams and
  *  streams of rill's own always are.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE (the handle; or the native stream was destroyed and its value used again),
@@ -93,7 +93,7 @@ RILL_API RILL_NODISCARD rill_status rill_stream_validate(rill_stream stream);
  *  Like:    a copy of a Mojo DeviceStream.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_stream_retain(rill_stream stream);
 
-/** Takes a reference away; the last one ends the stream.  Never blocks; submitted work still completes.
+/** Drops a reference; the last one ends the stream.  Never blocks; submitted work still completes.
  *  Zero, and a device's default stream: nothing happens.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE.
@@ -101,50 +101,50 @@ RILL_API RILL_NODISCARD rill_status rill_stream_retain(rill_stream stream);
  *  Like:    cuStreamDestroy, hipStreamDestroy, cuda.core Stream.close.      Since: 0.1 */
 RILL_API rill_status rill_stream_release(rill_stream stream);
 
-/** Gives the native stream; 0 on the CPU.  Others may submit to it from then on, so the stream cannot be held any more
- *  (rill_stream_wait_event), and its completion is asked of the driver each time.
+/** Returns the native stream; 0 on the CPU.  Others may submit to it from then on, so the stream cannot be held any
+ * more (rill_stream_wait_event), and its completion is asked of the driver each time.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, NOT_READY (the stream is held), OUT_OF_MEMORY.
  *  Threads: any.
  *  Like:    cuda.core Stream.handle.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_stream_native(rill_stream stream, uintptr_t *out);
 
-/** Gives the native context of the stream; 0 where there is none.
+/** Returns the native context of the stream; 0 where there is none.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT.
  *  Threads: any.
  *  Like:    cuda.core Stream.context, cuStreamGetCtx.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_stream_context(rill_stream stream, uintptr_t *out);
 
-/** Gives the stream's device.
+/** Returns the stream's device.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT.
  *  Threads: any.
  *  Like:    max.driver.DeviceStream.device, cuda.core Stream.device.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_stream_device(rill_stream stream, rill_device *out);
 
-/** Gives the native priority that the stream runs with.
+/** Returns the native priority that the stream runs with.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT.
  *  Threads: any.
  *  Like:    cuStreamGetPriority, warp.Stream.priority.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_stream_priority(rill_stream stream, int32_t *native);
 
-/** Tells whether the stream orders itself against the vendor's legacy null stream.
+/** Returns whether the stream orders itself against the vendor's legacy null stream.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT.
  *  Threads: any.
  *  Like:    cuStreamGetFlags, cuda.core Stream.is_nonblocking (negated).      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_stream_is_blocking(rill_stream stream, bool *out);
 
-/** Gives the label of the stream; "" if it has none.  Valid while a reference is held.
+/** Returns the label of the stream; "" if it has none.  Valid while a reference is held.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT.
  *  Threads: any.
  *  Like:    nvtxNameCuStreamA, read back.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_stream_label(rill_stream stream, const char **out);
 
-/** Gives a number that no other stream of this process has had: of an imported stream what the driver calls its
+/** Returns a number that no other stream of this process has had: of an imported stream what the driver calls its
  *  stream id, where there is one; else one of rill's own, since native streams are used again.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, BACKEND.
@@ -182,7 +182,7 @@ RILL_API RILL_NODISCARD rill_status rill_stream_record_new_event(rill_stream str
  *  For an event that has never been recorded the stream is held: later work is checked and copied as ever,
  *  and goes to the device when the event has been recorded, in the call that records it.  RILL_WAIT_* asks for
  *  something else.  If the event is released without a record, held work fails with NOT_RECORDED: host calls
- *  are told, the stream's next synchronize says so once, and the stream goes on.
+ *  get the status, the stream's next synchronize says so once, and the stream goes on.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, WRONG_BACKEND, NOT_RECORDED (asked for; or the stream
  *           is capturing, imported, or its native handle was given out, so that it cannot be held), OUT_OF_MEMORY,
@@ -208,7 +208,7 @@ RILL_API RILL_NODISCARD rill_status rill_stream_wait_stream(rill_stream stream, 
  *  Like:    max.driver.DeviceStream.wait_for(device).      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_stream_wait_device(rill_stream stream, rill_device device);
 
-/** Gives the event that rill_stream_wait_stream records on this stream.  Borrowed: it lives as long as
+/** Returns the event that rill_stream_wait_stream records on this stream.  Borrowed: it lives as long as
  *  the stream, may be waited for and queried, and is not for others to record.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
@@ -232,14 +232,14 @@ RILL_API RILL_NODISCARD rill_status rill_stream_synchronize(rill_stream stream);
  *  Like:    nothing.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_stream_synchronize_for(rill_stream stream, uint64_t ns);
 
-/** Tells whether all work submitted to the stream so far is done.  Does not block.
+/** Returns whether all work submitted to the stream so far is done.  Does not block.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, DEVICE_LOST, BACKEND.
  *  Threads: any.
  *  Like:    cuStreamQuery, hipStreamQuery, warp.Stream.is_complete.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_stream_is_complete(rill_stream stream, bool *out);
 
-/** Tells whether a capture involves the stream, one that others began too.  Does not block.
+/** Returns whether a capture involves the stream, one that others began too.  Does not block.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, DEVICE_LOST, BACKEND.
  *  Threads: any.
@@ -248,7 +248,7 @@ RILL_API RILL_NODISCARD rill_status rill_stream_is_capturing(rill_stream stream,
 
 /** Runs `fn(user, status)` on another thread, in stream order, exactly once.
  *
- *  Behind a fault fn is told the status (not on AMD GPUs, whose runtime does not tell); it cannot fail the stream.  fn
+ *  After a fault fn gets the status (not on AMD GPUs, whose runtime does not tell); it cannot fail the stream.  fn
  * must not call rill nor wait for other work of the device: host calls of different streams may be run one after the
  * other.  Calls that block are refused there with INVALID_ARGUMENT.
  *
@@ -259,7 +259,7 @@ RILL_API RILL_NODISCARD rill_status rill_stream_is_capturing(rill_stream stream,
 RILL_API RILL_NODISCARD rill_status rill_stream_host_call(rill_stream stream, rill_host_fn fn, void *user);
 
 /** Reports a failure of work that another library has put on the stream: the stream's next synchronize waits as ever,
- *  and then fails with `status` and `text`, once.  The stream goes on.  Of several failures the first is told.
+ *  and then fails with `status` and `text`, once.  The stream goes on.  Of several failures the first is reported.
  *
  *  For libraries that enqueue through the native handle, or that hold the stream with an event of their own, and learn
  *  later that their work failed.

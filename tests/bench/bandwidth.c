@@ -26,15 +26,15 @@ static double now(void) { /* seconds */
 
 /* ---- through rill ---- */
 
-static rill_stream lanes[2], native_lanes[2];
+static rill_stream streams[2], native_streams[2];
 
 static bool fills(const struct transfer_memory *m, size_t size) {
   static const uint32_t pattern[4] = { 0x01020304, 0x05060708, 0x090a0b0c, 0x0d0e0f10 };
-  return rill_fill_async(lanes[0], m->device, pattern, size, m->size / size) == RILL_OK;
+  return rill_fill_async(streams[0], m->device, pattern, size, m->size / size) == RILL_OK;
 }
 
-static bool copies(void *dst, const void *src, size_t n, int lane) {
-  return rill_copy_async(lanes[lane], dst, src, n) == RILL_OK;
+static bool copies(void *dst, const void *src, size_t n, int which) {
+  return rill_copy_async(streams[which], dst, src, n) == RILL_OK;
 }
 
 static bool run_rill(enum transfer transfer, const struct transfer_memory *m) {
@@ -51,10 +51,10 @@ static bool run_rill(enum transfer transfer, const struct transfer_memory *m) {
     case FILL_8: return fills(m, 8);
     case FILL_16: return fills(m, 16);
     case COPY_2D:
-      return rill_copy_2d_async(lanes[0], m->other, ROW_PITCH, m->device, ROW_PITCH, ROW_BYTES, m->size / ROW_PITCH) ==
-             RILL_OK;
+      return rill_copy_2d_async(streams[0], m->other, ROW_PITCH, m->device, ROW_PITCH, ROW_BYTES,
+                                m->size / ROW_PITCH) == RILL_OK;
     case FILL_2D:
-      return rill_fill_2d_async(lanes[0], m->device, ROW_PITCH, &(uint32_t){ 7 }, 4, ROW_BYTES / 4,
+      return rill_fill_2d_async(streams[0], m->device, ROW_PITCH, &(uint32_t){ 7 }, 4, ROW_BYTES / 4,
                                 m->size / ROW_PITCH) == RILL_OK;
     case PEER:
     case PEER_ON: return copies(m->far, m->device, m->size, 0);
@@ -64,7 +64,7 @@ static bool run_rill(enum transfer transfer, const struct transfer_memory *m) {
 }
 
 static bool wait_rill(void) {
-  return rill_stream_synchronize(lanes[0]) == RILL_OK && rill_stream_synchronize(lanes[1]) == RILL_OK;
+  return rill_stream_synchronize(streams[0]) == RILL_OK && rill_stream_synchronize(streams[1]) == RILL_OK;
 }
 
 /* ---- plain C, for the CPU ---- */
@@ -211,9 +211,9 @@ static bool open_sides(const rill_device_info *info, struct transfer_side sides[
   uintptr_t natives[2] = { 0, 0 };
   sides[0] = (struct transfer_side){ run_rill, wait_rill };
   for (int i = 0; i < 2; i++) {
-    if (rill_stream_create(device, NULL, &lanes[i]) != RILL_OK) return false;
-    if (rill_stream_create(device, NULL, &native_lanes[i]) != RILL_OK) return false;
-    if (rill_stream_native(native_lanes[i], &natives[i]) != RILL_OK) return false;
+    if (rill_stream_create(device, NULL, &streams[i]) != RILL_OK) return false;
+    if (rill_stream_create(device, NULL, &native_streams[i]) != RILL_OK) return false;
+    if (rill_stream_native(native_streams[i], &natives[i]) != RILL_OK) return false;
   }
   const int far = has_far ? info->ordinal + 1 : -1;
 #ifdef BENCH_CUDA

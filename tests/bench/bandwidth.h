@@ -37,15 +37,15 @@ struct transfer_memory {
   unsigned char *device, *other, *pinned, *pinned_other, *pageable, *far; /* far: of another device, or NULL */
 };
 
-/* A side: each function is false if a call failed.  `run` submits one transfer, on lane 0, and what goes the other way
- * at once on lane 1; `wait` ends all. */
+/* A side: each function is false if a call failed.  `run` submits one transfer, on stream 0, and what goes the other
+ * way at once on stream 1; `wait` ends all. */
 struct transfer_side {
   bool (*run)(enum transfer transfer, const struct transfer_memory *memory);
   bool (*wait)(void);
 };
 
 /* Opens the driver's side on streams that rill made; `far`: the other device's number, or -1. */
-typedef bool open_raw(int ordinal, int far, const uintptr_t streams[2], struct transfer_side *out);
+typedef bool open_raw(int ordinal, int far, const uintptr_t natives[2], struct transfer_side *out);
 open_raw rill__cuda_open_raw, rill__hip_open_raw;
 
 #endif

@@ -5,7 +5,7 @@
 
 #include <dlfcn.h>
 
-static gpu_stream_handle lanes[2];
+static gpu_stream_handle streams[2];
 static gpu_device_handle device, far_device;
 static gpu_context context, far_context;
 
@@ -14,11 +14,11 @@ static gpu_context context, far_context;
 #ifdef GPU_VENDOR_IS_CUDA
 typedef CUresult peer_copy(CUdeviceptr dst, CUcontext to, CUdeviceptr src, CUcontext from, size_t n, CUstream stream);
 #define PEER_COPY "cuMemcpyPeerAsync"
-#define PEER_ARGUMENTS(dst, src, n) GPU_POINTER(dst), far_context, GPU_POINTER(src), context, n, lanes[0]
+#define PEER_ARGUMENTS(dst, src, n) GPU_POINTER(dst), far_context, GPU_POINTER(src), context, n, streams[0]
 #else
 typedef hipError_t peer_copy(void *dst, int to, const void *src, int from, size_t n, hipStream_t stream);
 #define PEER_COPY "hipMemcpyPeerAsync"
-#define PEER_ARGUMENTS(dst, src, n) dst, far_device, src, device, n, lanes[0]
+#define PEER_ARGUMENTS(dst, src, n) dst, far_device, src, device, n, streams[0]
 #endif
 
 static peer_copy *copy_to_peer;
@@ -29,9 +29,9 @@ static void find_peer_copy(const char *library) {
   memcpy(&copy_to_peer, &address, sizeof address);
 }
 
-static bool copies(void *dst, uint32_t dst_kind, const void *src, uint32_t src_kind, size_t n, int lane) {
+static bool copies(void *dst, uint32_t dst_kind, const void *src, uint32_t src_kind, size_t n, int which) {
   const char *symbol;
-  return gpu_vendor_copy(dst, dst_kind, src, src_kind, n, lanes[lane], &symbol) == GPU_SUCCESS;
+  return gpu_vendor_copy(dst, dst_kind, src, src_kind, n, streams[which], &symbol) == GPU_SUCCESS;
 }
 
 static bool copies_rows(const struct transfer_memory *m) {
@@ -44,7 +44,7 @@ static bool copies_rows(const struct transfer_memory *m) {
                                       .depth = 1,
                                       .dst_pitch = ROW_PITCH,
                                       .src_pitch = ROW_PITCH };
-  return gpu_vendor_copy_2d(&rows, lanes[0]) == GPU_SUCCESS;
+  return gpu_vendor_copy_2d(&rows, streams[0]) == GPU_SUCCESS;
 }
 
 static bool run(enum transfer transfer, const struct transfer_memory *m) {
@@ -58,16 +58,16 @@ static bool run(enum transfer transfer, const struct transfer_memory *m) {
     case UP_PAGEABLE: return copies(m->device, D, m->pageable, U, m->size, 0);
     case DOWN_PAGEABLE: return copies(m->pageable, U, m->device, D, m->size, 0);
     case ACROSS: return copies(m->other, D, m->device, D, m->size, 0);
-    case FILL_1: return !FAILS(fill_8(to, 7, m->size, lanes[0]));
-    case FILL_2: return !FAILS(fill_16(to, 7, m->size / 2, lanes[0]));
+    case FILL_1: return !FAILS(fill_8(to, 7, m->size, streams[0]));
+    case FILL_2: return !FAILS(fill_16(to, 7, m->size / 2, streams[0]));
     case FILL_4:
     case FILL_8:
-    case FILL_16: return !FAILS(fill_32(to, 7, m->size / 4, lanes[0]));
+    case FILL_16: return !FAILS(fill_32(to, 7, m->size / 4, streams[0]));
     case COPY_2D: return copies_rows(m);
     case FILL_2D:
       if (gpu_api.fill_2d_32 == NULL)
-        return !FAILS(fill_2d_8(to, ROW_PITCH, 7, ROW_BYTES, m->size / ROW_PITCH, lanes[0]));
-      return !FAILS(fill_2d_32(to, ROW_PITCH, 7, ROW_BYTES / 4, m->size / ROW_PITCH, lanes[0]));
+        return !FAILS(fill_2d_8(to, ROW_PITCH, 7, ROW_BYTES, m->size / ROW_PITCH, streams[0]));
+      return !FAILS(fill_2d_32(to, ROW_PITCH, 7, ROW_BYTES / 4, m->size / ROW_PITCH, streams[0]));
     case PEER:
     case PEER_ON:
       if (copy_to_peer == NULL) return copies(m->far, D, m->device, D, m->size, 0); /* a library that lacks it */
@@ -77,11 +77,11 @@ static bool run(enum transfer transfer, const struct transfer_memory *m) {
   return false;
 }
 
-static bool wait(void) { return !FAILS(stream_synchronize(lanes[0])) && !FAILS(stream_synchronize(lanes[1])); }
+static bool wait(void) { return !FAILS(stream_synchronize(streams[0])) && !FAILS(stream_synchronize(streams[1])); }
 
 open_raw GPU_NAME(open_raw);
 
-bool GPU_NAME(open_raw)(int ordinal, int far, const uintptr_t streams[2], struct transfer_side *out) {
+bool GPU_NAME(open_raw)(int ordinal, int far, const uintptr_t natives[2], struct transfer_side *out) {
   char why[512];
   const char *library = gpu_load(why, sizeof why);
   struct gpu_scope scope;
@@ -91,7 +91,7 @@ bool GPU_NAME(open_raw)(int ordinal, int far, const uintptr_t streams[2], struct
     return false;
   if (gpu_vendor_enter(&scope, device, context) != GPU_SUCCESS) return false; /* for good */
   find_peer_copy(library);
-  for (int i = 0; i < 2; i++) lanes[i] = (gpu_stream_handle)streams[i];
+  for (int i = 0; i < 2; i++) streams[i] = (gpu_stream_handle)natives[i];
   *out = (struct transfer_side){ run, wait };
   return true;
 }

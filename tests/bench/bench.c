@@ -20,20 +20,20 @@ enum { ENOUGH_CALLS = 32 };
 static const double short_ns = 20e3, long_ns = 2e6; /* mostly not interrupted */
 static const double budget_ns = 0.5e9;
 
-static bool time_batch(bench_batch *batch, void *lane, size_t n, bool (*drain)(void), double *ns) {
+static bool time_batch(bench_batch *batch, void *worker, size_t n, bool (*drain)(void), double *ns) {
   const double start = now();
-  if (!batch(lane, n)) return false;
+  if (!batch(worker, n)) return false;
   *ns = now() - start;
   return drain();
 }
 
 /* How many calls are a batch: some, that take long beside a look at the clock, once all is warm. */
-static bool choose_calls(bench_batch *batch, void *lane, bool (*drain)(void), size_t *calls) {
+static bool choose_calls(bench_batch *batch, void *worker, bool (*drain)(void), size_t *calls) {
   for (*calls = 1; *calls < MAX_CALLS; *calls *= 2) {
     double least = long_ns;
     for (int i = 0; i < 5; i++) {
       double ns = 0;
-      if (!time_batch(batch, lane, *calls, drain, &ns)) return false;
+      if (!time_batch(batch, worker, *calls, drain, &ns)) return false;
       if (ns < least) least = ns;
     }
     if (least >= long_ns || (least >= short_ns && *calls >= ENOUGH_CALLS)) break;
@@ -51,7 +51,7 @@ static struct bench_time summary(double *samples, size_t count) {
   return (struct bench_time){ samples[0], samples[count / 2] };
 }
 
-bool bench_measure(const struct bench_side *const sides[BENCH_SIDES], void *const lanes[BENCH_SIDES],
+bool bench_measure(const struct bench_side *const sides[BENCH_SIDES], void *const workers[BENCH_SIDES],
                    enum bench_operation operation, bool (*drain)(void), struct bench_time times[BENCH_SIDES],
                    size_t *failed) {
   static double samples[BENCH_SIDES][MAX_ROUNDS];
@@ -68,7 +68,7 @@ bool bench_measure(const struct bench_side *const sides[BENCH_SIDES], void *cons
     size_t least = calls;
     *failed = i;
     if (batches[i] == NULL) continue;
-    if (!from_idle && !choose_calls(batches[i], lanes[i], drain, &least)) return false;
+    if (!from_idle && !choose_calls(batches[i], workers[i], drain, &least)) return false;
     if (least > calls) calls = least;
   }
   const double start = now();
@@ -78,7 +78,7 @@ bool bench_measure(const struct bench_side *const sides[BENCH_SIDES], void *cons
       *failed = i;
       if (batches[i] == NULL) continue;
       if (from_idle) sleep_ms(1);
-      if (!time_batch(batches[i], lanes[i], calls, drain, &samples[i][rounds])) return false;
+      if (!time_batch(batches[i], workers[i], calls, drain, &samples[i][rounds])) return false;
       samples[i][rounds] /= (double)calls * parts;
     }
     rounds++;
@@ -102,7 +102,7 @@ struct crowd {
 
 struct member {
   struct crowd *crowd;
-  void *lane;
+  void *worker;
   pthread_t thread;
   double start, end;
   size_t calls;
@@ -111,18 +111,18 @@ struct member {
 static void *run_member(void *p) {
   struct member *me = p;
   struct crowd *crowd = me->crowd;
-  if (!crowd->side->enter() || !crowd->batch(me->lane, THREAD_CALLS)) atomic_store(&crowd->failed, true);
+  if (!crowd->side->enter() || !crowd->batch(me->worker, THREAD_CALLS)) atomic_store(&crowd->failed, true);
   (void)pthread_barrier_wait(&crowd->barrier);
   me->start = now();
   while (!atomic_load(&crowd->stop) && !atomic_load(&crowd->failed)) {
-    if (!crowd->batch(me->lane, THREAD_CALLS)) atomic_store(&crowd->failed, true);
+    if (!crowd->batch(me->worker, THREAD_CALLS)) atomic_store(&crowd->failed, true);
     me->calls += THREAD_CALLS;
   }
   me->end = now();
   return NULL;
 }
 
-bool bench_threads(const struct bench_side *side, void *const lanes[BENCH_THREADS], enum bench_operation operation,
+bool bench_threads(const struct bench_side *side, void *const workers[BENCH_THREADS], enum bench_operation operation,
                    double *per_second) {
   struct crowd crowd = { .side = side, .batch = side->batches[operation] };
   struct member members[BENCH_THREADS] = { 0 };
@@ -130,7 +130,7 @@ bool bench_threads(const struct bench_side *side, void *const lanes[BENCH_THREAD
   double start = 0, end = 0;
   (void)pthread_barrier_init(&crowd.barrier, NULL, BENCH_THREADS + 1);
   for (; started < BENCH_THREADS; started++) {
-    members[started] = (struct member){ .crowd = &crowd, .lane = lanes[started] };
+    members[started] = (struct member){ .crowd = &crowd, .worker = workers[started] };
     if (pthread_create(&members[started].thread, NULL, run_member, &members[started]) != 0) abort();
   }
   (void)pthread_barrier_wait(&crowd.barrier);

@@ -43,8 +43,8 @@ enum bench_operation {
       BENCH_COUNT
 };
 
-/* Does an operation n times; false if it failed.  Calls of one lane come from one thread at a time. */
-typedef bool bench_batch(void *lane, size_t n);
+/* Does an operation n times; false if it failed.  Calls of one worker come from one thread at a time. */
+typedef bool bench_batch(void *worker, size_t n);
 
 /* What all sides work on. */
 struct bench_target {
@@ -60,10 +60,10 @@ struct bench_side {
   const char *name;
   /* Gets ready, and says in `text` what it uses, or why it cannot. */
   bool (*open)(const struct bench_target *target, char *text, size_t size);
-  bool (*enter)(void);     /* on every thread but the one that opened it */
-  void *(*new_lane)(void); /* a stream and what the operations need beside it; NULL on failure; lives for ever */
-  /* Puts the lane's event for query_pending behind an event, given as rill's and as the vendor's. */
-  bool (*make_pending)(void *lane, rill_event gate, uintptr_t native_gate);
+  bool (*enter)(void);       /* on every thread but the one that opened it */
+  void *(*new_worker)(void); /* a stream and what the operations need beside it; NULL on failure; lives for ever */
+  /* Puts the worker's event for query_pending after an event, given as rill's and as the vendor's. */
+  bool (*make_pending)(void *worker, rill_event gate, uintptr_t native_gate);
   void (*explain)(char *text, size_t size);      /* why the last call failed */
   bool (*lacks)(enum bench_operation operation); /* NULL, or: what this version of the side does not have */
   bench_batch *batches[BENCH_COUNT];
@@ -73,14 +73,14 @@ extern const struct bench_side bench_rill;
 /* Built where the vendor's headers are. */
 extern const struct bench_side rill__cuda_bench_driver, rill__cuda_bench_runtime, rill__hip_bench_driver;
 
-/* Defines a batch of the side whose lane is a `struct lane`; `call` is true if it failed. */
-#define BENCH_BATCH(name, call)             \
-  static bool name(void *lane_, size_t n) { \
-    struct lane *lane = lane_;              \
-    for (; n > 0; n--) {                    \
-      if (call) return false;               \
-    }                                       \
-    return true;                            \
+/* Defines a batch of the side whose worker is a `struct worker`; `call` is true if it failed. */
+#define BENCH_BATCH(name, call)               \
+  static bool name(void *worker_, size_t n) { \
+    struct worker *worker = worker_;          \
+    for (; n > 0; n--) {                      \
+      if (call) return false;                 \
+    }                                         \
+    return true;                              \
   }
 
 /* The batches of a side, of the operations' names. */
@@ -99,14 +99,14 @@ enum { BENCH_SIDES = 3 };
 
 /* Times one operation on several sides, whose batches alternate; `drain` runs after each batch, untimed.  A side that
  * is NULL is left out.  If one fails, false, and `failed` is that side. */
-bool bench_measure(const struct bench_side *const sides[BENCH_SIDES], void *const lanes[BENCH_SIDES],
+bool bench_measure(const struct bench_side *const sides[BENCH_SIDES], void *const workers[BENCH_SIDES],
                    enum bench_operation operation, bool (*drain)(void), struct bench_time times[BENCH_SIDES],
                    size_t *failed);
 
 enum { BENCH_THREADS = 8 };
 
-/* Does an operation on as many threads as lanes for a moment; gives calls per second of all together. */
-bool bench_threads(const struct bench_side *side, void *const lanes[BENCH_THREADS], enum bench_operation operation,
+/* Does an operation on as many threads as workers for a moment; gives calls per second of all together. */
+bool bench_threads(const struct bench_side *side, void *const workers[BENCH_THREADS], enum bench_operation operation,
                    double *per_second);
 
 #endif

@@ -218,7 +218,7 @@ static void pass_gate(void *user, rill_status status) {
   pthread_mutex_unlock(user);
 }
 
-/* Their work is all behind a host call that waits, on the cpu; other devices have done theirs. */
+/* Their work is all after a host call that waits, on the cpu; other devices have done theirs. */
 static void block_others(size_t count) {
   if (bench.cpu) {
     pthread_mutex_lock(&bench.gate);
@@ -332,7 +332,7 @@ static void measure(const struct row *row) {
     const size_t level = i % LEVELS;
     have_others(levels[level]);
     row->before(levels[level]);
-    (void)time_calls(row); /* what the others have left behind is taken up */
+    (void)time_calls(row); /* what the others have left is taken up */
     const double least = time_calls(row);
     if (i < LEVELS || least < ns[level]) ns[level] = least;
     row->after(levels[level]);

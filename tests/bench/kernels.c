@@ -4,9 +4,9 @@
  *     kernels [--csv] [--only TEXT] [--mib N] [--order N] [--rounds N] [DEVICE ...]
  *
  * DEVICE: cuda:0, hip:0, cpu; none: the default device.  --mib: the size of an array (GPU: 1024, CPU: 64); --order:
- * the size of the matrices (GPU: 4096, CPU: 512).  Times on a GPU come from events around the work, which waits behind
+ * the size of the matrices (GPU: 4096, CPU: 512).  Times on a GPU come from events around the work, which waits after
  * a kernel that spins until all is enqueued; on the CPU from the clock, until the stream is done.  What counts is the
- * fastest of several rounds, and the first is left out.  Of several shapes the best one is told.
+ * fastest of several rounds, and the first is left out.  Of several shapes the best one is reported.
  * Nothing is judged: the exit status is 1 if a call failed, else 0.  */
 #include "kernels.h"
 

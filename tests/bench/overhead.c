@@ -27,7 +27,7 @@ struct bench {
   const char *only;   /* or NULL */
   bool csv;
   const struct bench_side *sides[BENCH_SIDES]; /* NULL: not here */
-  void *lanes[BENCH_SIDES][BENCH_THREADS];
+  void *workers[BENCH_SIDES][BENCH_THREADS];
   char used[BENCH_SIDES][512]; /* what the sides use, or why they are not here */
 };
 
@@ -79,8 +79,8 @@ static bool open_sides(struct bench *bench) {
       continue;
     }
     for (size_t k = 0; k < BENCH_THREADS; k++) {
-      bench->lanes[i][k] = bench->sides[i]->new_lane();
-      if (bench->lanes[i][k] == NULL) return complain_of_side(bench, i, "streams, events and memory");
+      bench->workers[i][k] = bench->sides[i]->new_worker();
+      if (bench->workers[i][k] == NULL) return complain_of_side(bench, i, "streams, events and memory");
     }
   }
   return true;
@@ -186,10 +186,10 @@ static bool needs_kernels(enum bench_operation operation) {
 }
 
 static bool measure(struct bench *bench, enum bench_operation operation, bool (*drain_with)(void)) {
-  void *const lanes[BENCH_SIDES] = { bench->lanes[DRIVER][0], bench->lanes[RILL][0], bench->lanes[RUNTIME][0] };
+  void *const workers[BENCH_SIDES] = { bench->workers[DRIVER][0], bench->workers[RILL][0], bench->workers[RUNTIME][0] };
   struct bench_time times[BENCH_SIDES];
   size_t failed = 0;
-  if (!bench_measure(bench->sides, lanes, operation, drain_with, times, &failed)) {
+  if (!bench_measure(bench->sides, workers, operation, drain_with, times, &failed)) {
     return complain_of_side(bench, failed, names[operation]);
   }
   print_row(bench, operation, times);
@@ -200,7 +200,7 @@ static bool measure(struct bench *bench, enum bench_operation operation, bool (*
 
 static bool leave_undrained(void) { return true; }
 
-/* While a kernel on a stream of its own waits for a flag, every side's event is behind it. */
+/* While a kernel on a stream of its own waits for a flag, every side's event is after it. */
 static bool measure_pending(struct bench *bench) {
   const uint64_t limit = UINT64_C(20000000000);
   rill_stream stream;
@@ -220,8 +220,8 @@ static bool measure_pending(struct bench *bench) {
   if (!ok) (void)complain_of_rill(bench, "a gate");
   for (size_t i = 0; i < BENCH_SIDES && ok; i++) {
     if (bench->sides[i] == NULL) continue;
-    ok = bench->sides[i]->make_pending(bench->lanes[i][0], gate, native);
-    if (!ok) (void)complain_of_side(bench, i, "an event behind a gate");
+    ok = bench->sides[i]->make_pending(bench->workers[i][0], gate, native);
+    if (!ok) (void)complain_of_side(bench, i, "an event after a gate");
   }
   ok = ok && measure(bench, BENCH_query_pending, leave_undrained);
   __atomic_store_n(&flags[0], 1, __ATOMIC_RELEASE);
@@ -240,7 +240,7 @@ static bool measure_threads(struct bench *bench, enum bench_operation operation)
     for (size_t i = 0; i < BENCH_SIDES; i++) {
       double per_second = 0;
       if (bench->sides[i] == NULL) continue;
-      if (!bench_threads(bench->sides[i], bench->lanes[i], operation, &per_second) || !drain()) {
+      if (!bench_threads(bench->sides[i], bench->workers[i], operation, &per_second) || !drain()) {
         return complain_of_side(bench, i, names[operation]);
       }
       if (per_second > best[i]) best[i] = per_second;

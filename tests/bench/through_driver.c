@@ -9,7 +9,7 @@
 
 #define bench_driver GPU_NAME(bench_driver)
 
-struct lane {
+struct worker {
   gpu_stream_handle stream, other;
   gpu_event_handle event, timing, pending;
   gpu_pointer memory;
@@ -35,12 +35,12 @@ static bool fails(gpu_result result) {
 
 /* ---- the operations ---- */
 
-#define LAUNCH(function, arguments) launch(function, 1, 1, 1, 1, 1, 1, 0, lane->stream, arguments, NULL)
+#define LAUNCH(function, arguments) launch(function, 1, 1, 1, 1, 1, 1, 0, worker->stream, arguments, NULL)
 
-static bool launch_five(const struct lane *lane) {
+static bool launch_five(const struct worker *worker) {
   int n = 1024;
   float a = 2;
-  gpu_pointer memory = lane->memory;
+  gpu_pointer memory = worker->memory;
   void *arguments[] = { &n, &a, &memory, &memory, &memory };
   return FAILS(LAUNCH(driver.five, arguments));
 }
@@ -51,10 +51,10 @@ static void GPU_CALLBACK on_callback(gpu_stream_handle stream, gpu_native_result
 
 static void GPU_CALLBACK on_host(void *user) { (void)user; }
 
-static bool copy_block(const struct lane *lane) {
+static bool copy_block(const struct worker *worker) {
   const char *symbol;
-  return fails(gpu_vendor_copy((void *)(uintptr_t)lane->memory, RILL_MEMORY_DEVICE, lane->host, RILL_MEMORY_PINNED,
-                               BENCH_BLOCK_BYTES, lane->stream, &symbol));
+  return fails(gpu_vendor_copy((void *)(uintptr_t)worker->memory, RILL_MEMORY_DEVICE, worker->host, RILL_MEMORY_PINNED,
+                               BENCH_BLOCK_BYTES, worker->stream, &symbol));
 }
 
 static bool live_event(void) {
@@ -125,10 +125,10 @@ static bool lacks(enum bench_operation operation) {
   return operation == BENCH_pool_life && driver_pool.pool_alloc == NULL;
 }
 
-static bool live_pool_memory(const struct lane *lane) {
+static bool live_pool_memory(const struct worker *worker) {
   gpu_pointer memory;
-  return fails((gpu_result)driver_pool.pool_alloc(&memory, BENCH_ALLOCATION_BYTES, lane->stream)) ||
-         fails((gpu_result)driver_pool.pool_free(memory, lane->stream));
+  return fails((gpu_result)driver_pool.pool_alloc(&memory, BENCH_ALLOCATION_BYTES, worker->stream)) ||
+         fails((gpu_result)driver_pool.pool_free(memory, worker->stream));
 }
 
 /* Pending is no failure. */
@@ -137,38 +137,38 @@ static bool query_fails(gpu_event_handle event) {
   return result != GPU_NOT_READY && fails(result);
 }
 
-static bool launch_hundred(const struct lane *lane) {
+static bool launch_hundred(const struct worker *worker) {
   for (int i = 0; i < 100; i++) {
     if (FAILS(LAUNCH(driver.empty, NULL))) return true;
   }
-  return FAILS(stream_synchronize(lane->stream));
+  return FAILS(stream_synchronize(worker->stream));
 }
 
 BENCH_BATCH(launch, FAILS(LAUNCH(driver.empty, NULL)))
-BENCH_BATCH(launch_5, launch_five(lane))
-BENCH_BATCH(launch_ref, launch_five(lane))
-BENCH_BATCH(record, FAILS(event_record(lane->event, lane->stream)))
-BENCH_BATCH(record_timing, FAILS(event_record(lane->timing, lane->stream)))
-BENCH_BATCH(wait, FAILS(stream_wait_event(lane->other, lane->event, 0)))
-BENCH_BATCH(wait_known, FAILS(stream_wait_event(lane->other, lane->event, 0)))
-BENCH_BATCH(wait_stream,
-            FAILS(event_record(lane->event, lane->stream)) || FAILS(stream_wait_event(lane->other, lane->event, 0)))
-BENCH_BATCH(query_pending, query_fails(lane->pending))
-BENCH_BATCH(query_known, query_fails(lane->event))
-BENCH_BATCH(query_stream, FAILS(stream_query(lane->stream)))
-BENCH_BATCH(synchronize_event, FAILS(event_synchronize(lane->event)))
-BENCH_BATCH(synchronize_stream, FAILS(stream_synchronize(lane->stream)))
-BENCH_BATCH(copy, copy_block(lane))
-BENCH_BATCH(fill, FAILS(fill_32(lane->memory, 7, BENCH_BLOCK_BYTES / 4, lane->stream)))
-BENCH_BATCH(host_call, FAILS(stream_add_callback(lane->stream, on_callback, NULL, 0)))
-BENCH_BATCH(host_function, FAILS(launch_host_function(lane->stream, on_host, NULL)))
-BENCH_BATCH(event_life, ((void)lane, live_event()))
-BENCH_BATCH(stream_life, ((void)lane, live_stream()))
-BENCH_BATCH(memory_life, ((void)lane, live_memory()))
-BENCH_BATCH(pool_life, live_pool_memory(lane))
-BENCH_BATCH(round_trip, FAILS(LAUNCH(driver.empty, NULL)) || FAILS(stream_synchronize(lane->stream)))
-BENCH_BATCH(idle_round_trip, FAILS(LAUNCH(driver.empty, NULL)) || FAILS(stream_synchronize(lane->stream)))
-BENCH_BATCH(hundred, launch_hundred(lane))
+BENCH_BATCH(launch_5, launch_five(worker))
+BENCH_BATCH(launch_ref, launch_five(worker))
+BENCH_BATCH(record, FAILS(event_record(worker->event, worker->stream)))
+BENCH_BATCH(record_timing, FAILS(event_record(worker->timing, worker->stream)))
+BENCH_BATCH(wait, FAILS(stream_wait_event(worker->other, worker->event, 0)))
+BENCH_BATCH(wait_known, FAILS(stream_wait_event(worker->other, worker->event, 0)))
+BENCH_BATCH(wait_stream, FAILS(event_record(worker->event, worker->stream)) ||
+                             FAILS(stream_wait_event(worker->other, worker->event, 0)))
+BENCH_BATCH(query_pending, query_fails(worker->pending))
+BENCH_BATCH(query_known, query_fails(worker->event))
+BENCH_BATCH(query_stream, FAILS(stream_query(worker->stream)))
+BENCH_BATCH(synchronize_event, FAILS(event_synchronize(worker->event)))
+BENCH_BATCH(synchronize_stream, FAILS(stream_synchronize(worker->stream)))
+BENCH_BATCH(copy, copy_block(worker))
+BENCH_BATCH(fill, FAILS(fill_32(worker->memory, 7, BENCH_BLOCK_BYTES / 4, worker->stream)))
+BENCH_BATCH(host_call, FAILS(stream_add_callback(worker->stream, on_callback, NULL, 0)))
+BENCH_BATCH(host_function, FAILS(launch_host_function(worker->stream, on_host, NULL)))
+BENCH_BATCH(event_life, ((void)worker, live_event()))
+BENCH_BATCH(stream_life, ((void)worker, live_stream()))
+BENCH_BATCH(memory_life, ((void)worker, live_memory()))
+BENCH_BATCH(pool_life, live_pool_memory(worker))
+BENCH_BATCH(round_trip, FAILS(LAUNCH(driver.empty, NULL)) || FAILS(stream_synchronize(worker->stream)))
+BENCH_BATCH(idle_round_trip, FAILS(LAUNCH(driver.empty, NULL)) || FAILS(stream_synchronize(worker->stream)))
+BENCH_BATCH(hundred, launch_hundred(worker))
 
 /* ---- the side ---- */
 
@@ -211,31 +211,31 @@ static bool open_side(const struct bench_target *target, char *text, size_t size
   return opened;
 }
 
-static void *new_lane(void) {
-  struct lane *lane = calloc(1, sizeof *lane);
-  const bool made = lane != NULL && !FAILS(stream_create(&lane->stream, GPU_STREAM_FLAG_NON_BLOCKING, 0)) &&
-                    !FAILS(stream_create(&lane->other, GPU_STREAM_FLAG_NON_BLOCKING, 0)) &&
-                    !FAILS(event_create(&lane->event, GPU_EVENT_FLAG_DISABLE_TIMING)) &&
-                    !FAILS(event_create(&lane->timing, 0)) &&
-                    !FAILS(event_create(&lane->pending, GPU_EVENT_FLAG_DISABLE_TIMING)) &&
-                    !FAILS(memory_alloc(&lane->memory, BENCH_BLOCK_BYTES)) &&
-                    !FAILS(host_alloc(&lane->host, BENCH_BLOCK_BYTES, GPU_HOST_ALLOC_FLAGS)) &&
-                    !FAILS(event_record(lane->event, lane->stream));
-  return made ? lane : NULL;
+static void *new_worker(void) {
+  struct worker *worker = calloc(1, sizeof *worker);
+  const bool made = worker != NULL && !FAILS(stream_create(&worker->stream, GPU_STREAM_FLAG_NON_BLOCKING, 0)) &&
+                    !FAILS(stream_create(&worker->other, GPU_STREAM_FLAG_NON_BLOCKING, 0)) &&
+                    !FAILS(event_create(&worker->event, GPU_EVENT_FLAG_DISABLE_TIMING)) &&
+                    !FAILS(event_create(&worker->timing, 0)) &&
+                    !FAILS(event_create(&worker->pending, GPU_EVENT_FLAG_DISABLE_TIMING)) &&
+                    !FAILS(memory_alloc(&worker->memory, BENCH_BLOCK_BYTES)) &&
+                    !FAILS(host_alloc(&worker->host, BENCH_BLOCK_BYTES, GPU_HOST_ALLOC_FLAGS)) &&
+                    !FAILS(event_record(worker->event, worker->stream));
+  return made ? worker : NULL;
 }
 
-static bool make_pending(void *lane_, rill_event gate, uintptr_t native_gate) {
-  const struct lane *lane = lane_;
+static bool make_pending(void *worker_, rill_event gate, uintptr_t native_gate) {
+  const struct worker *worker = worker_;
   (void)gate;
-  return !FAILS(stream_wait_event(lane->stream, (gpu_event_handle)native_gate, 0)) &&
-         !FAILS(event_record(lane->pending, lane->stream));
+  return !FAILS(stream_wait_event(worker->stream, (gpu_event_handle)native_gate, 0)) &&
+         !FAILS(event_record(worker->pending, worker->stream));
 }
 
 const struct bench_side bench_driver = {
   .name = "driver",
   .open = open_side,
   .enter = enter,
-  .new_lane = new_lane,
+  .new_worker = new_worker,
   .make_pending = make_pending,
   .explain = explain,
   .lacks = lacks,

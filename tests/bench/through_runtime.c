@@ -45,7 +45,7 @@ static struct {
 #undef DECLARE
 } runtime;
 
-struct lane {
+struct worker {
   cudaStream_t stream, other;
   cudaEvent_t event, timing, pending;
   void *memory, *host;
@@ -67,15 +67,15 @@ static bool fails(cudaError_t result) {
 
 static const dim3 one = { 1, 1, 1 };
 
-static bool launch_five(const struct lane *lane) {
+static bool launch_five(const struct worker *worker) {
   int n = 1024;
   float a = 2;
-  void *memory = lane->memory;
+  void *memory = worker->memory;
   void *arguments[] = { &n, &a, &memory, &memory, &memory };
-  return FAILS(cudaLaunchKernel(five_kernel, one, one, arguments, 0, lane->stream));
+  return FAILS(cudaLaunchKernel(five_kernel, one, one, arguments, 0, worker->stream));
 }
 
-#define LAUNCH_FAILS FAILS(cudaLaunchKernel(empty_kernel, one, one, NULL, 0, lane->stream))
+#define LAUNCH_FAILS FAILS(cudaLaunchKernel(empty_kernel, one, one, NULL, 0, worker->stream))
 
 static void CUDART_CB on_callback(cudaStream_t stream, cudaError_t result, void *user) {
   (void)stream, (void)result, (void)user;
@@ -98,11 +98,11 @@ static bool live_memory(void) {
   return FAILS(cudaMalloc(&memory, BENCH_ALLOCATION_BYTES)) || FAILS(cudaFree(memory));
 }
 
-/* Of the driver's default pool, which the driver's side has told to keep what is freed. */
-static bool live_pool_memory(const struct lane *lane) {
+/* Of the driver's default pool, which the driver's side has set to keep what is freed. */
+static bool live_pool_memory(const struct worker *worker) {
   void *memory;
-  return FAILS(cudaMallocAsync(&memory, BENCH_ALLOCATION_BYTES, lane->stream)) ||
-         FAILS(cudaFreeAsync(memory, lane->stream));
+  return FAILS(cudaMallocAsync(&memory, BENCH_ALLOCATION_BYTES, worker->stream)) ||
+         FAILS(cudaFreeAsync(memory, worker->stream));
 }
 
 static bool query_fails(cudaEvent_t event) {
@@ -110,39 +110,39 @@ static bool query_fails(cudaEvent_t event) {
   return result != cudaErrorNotReady && fails(result);
 }
 
-static bool launch_hundred(const struct lane *lane) {
+static bool launch_hundred(const struct worker *worker) {
   for (int i = 0; i < 100; i++) {
     if (LAUNCH_FAILS) return true;
   }
-  return FAILS(cudaStreamSynchronize(lane->stream));
+  return FAILS(cudaStreamSynchronize(worker->stream));
 }
 
 BENCH_BATCH(launch, LAUNCH_FAILS)
-BENCH_BATCH(launch_5, launch_five(lane))
-BENCH_BATCH(launch_ref, launch_five(lane))
-BENCH_BATCH(record, FAILS(cudaEventRecord(lane->event, lane->stream)))
-BENCH_BATCH(record_timing, FAILS(cudaEventRecord(lane->timing, lane->stream)))
-BENCH_BATCH(wait, FAILS(cudaStreamWaitEvent(lane->other, lane->event, 0)))
-BENCH_BATCH(wait_known, FAILS(cudaStreamWaitEvent(lane->other, lane->event, 0)))
-BENCH_BATCH(wait_stream, FAILS(cudaEventRecord(lane->event, lane->stream)) ||
-                             FAILS(cudaStreamWaitEvent(lane->other, lane->event, 0)))
-BENCH_BATCH(query_pending, query_fails(lane->pending))
-BENCH_BATCH(query_known, query_fails(lane->event))
-BENCH_BATCH(query_stream, FAILS(cudaStreamQuery(lane->stream)))
-BENCH_BATCH(synchronize_event, FAILS(cudaEventSynchronize(lane->event)))
-BENCH_BATCH(synchronize_stream, FAILS(cudaStreamSynchronize(lane->stream)))
-BENCH_BATCH(copy,
-            FAILS(cudaMemcpyAsync(lane->memory, lane->host, BENCH_BLOCK_BYTES, cudaMemcpyHostToDevice, lane->stream)))
-BENCH_BATCH(fill, FAILS(cudaMemsetAsync(lane->memory, 7, BENCH_BLOCK_BYTES, lane->stream)))
-BENCH_BATCH(host_call, FAILS(cudaStreamAddCallback(lane->stream, on_callback, NULL, 0)))
-BENCH_BATCH(host_function, FAILS(cudaLaunchHostFunc(lane->stream, on_host, NULL)))
-BENCH_BATCH(event_life, ((void)lane, live_event()))
-BENCH_BATCH(stream_life, ((void)lane, live_stream()))
-BENCH_BATCH(memory_life, ((void)lane, live_memory()))
-BENCH_BATCH(pool_life, live_pool_memory(lane))
-BENCH_BATCH(round_trip, LAUNCH_FAILS || FAILS(cudaStreamSynchronize(lane->stream)))
-BENCH_BATCH(idle_round_trip, LAUNCH_FAILS || FAILS(cudaStreamSynchronize(lane->stream)))
-BENCH_BATCH(hundred, launch_hundred(lane))
+BENCH_BATCH(launch_5, launch_five(worker))
+BENCH_BATCH(launch_ref, launch_five(worker))
+BENCH_BATCH(record, FAILS(cudaEventRecord(worker->event, worker->stream)))
+BENCH_BATCH(record_timing, FAILS(cudaEventRecord(worker->timing, worker->stream)))
+BENCH_BATCH(wait, FAILS(cudaStreamWaitEvent(worker->other, worker->event, 0)))
+BENCH_BATCH(wait_known, FAILS(cudaStreamWaitEvent(worker->other, worker->event, 0)))
+BENCH_BATCH(wait_stream, FAILS(cudaEventRecord(worker->event, worker->stream)) ||
+                             FAILS(cudaStreamWaitEvent(worker->other, worker->event, 0)))
+BENCH_BATCH(query_pending, query_fails(worker->pending))
+BENCH_BATCH(query_known, query_fails(worker->event))
+BENCH_BATCH(query_stream, FAILS(cudaStreamQuery(worker->stream)))
+BENCH_BATCH(synchronize_event, FAILS(cudaEventSynchronize(worker->event)))
+BENCH_BATCH(synchronize_stream, FAILS(cudaStreamSynchronize(worker->stream)))
+BENCH_BATCH(copy, FAILS(cudaMemcpyAsync(worker->memory, worker->host, BENCH_BLOCK_BYTES, cudaMemcpyHostToDevice,
+                                        worker->stream)))
+BENCH_BATCH(fill, FAILS(cudaMemsetAsync(worker->memory, 7, BENCH_BLOCK_BYTES, worker->stream)))
+BENCH_BATCH(host_call, FAILS(cudaStreamAddCallback(worker->stream, on_callback, NULL, 0)))
+BENCH_BATCH(host_function, FAILS(cudaLaunchHostFunc(worker->stream, on_host, NULL)))
+BENCH_BATCH(event_life, ((void)worker, live_event()))
+BENCH_BATCH(stream_life, ((void)worker, live_stream()))
+BENCH_BATCH(memory_life, ((void)worker, live_memory()))
+BENCH_BATCH(pool_life, live_pool_memory(worker))
+BENCH_BATCH(round_trip, LAUNCH_FAILS || FAILS(cudaStreamSynchronize(worker->stream)))
+BENCH_BATCH(idle_round_trip, LAUNCH_FAILS || FAILS(cudaStreamSynchronize(worker->stream)))
+BENCH_BATCH(hundred, launch_hundred(worker))
 
 /* ---- the side ---- */
 
@@ -220,31 +220,31 @@ static bool open_side(const struct bench_target *target, char *text, size_t size
   return false;
 }
 
-static void *new_lane(void) {
-  struct lane *lane = calloc(1, sizeof *lane);
-  const bool made = lane != NULL && !FAILS(cudaStreamCreateWithFlags(&lane->stream, cudaStreamNonBlocking)) &&
-                    !FAILS(cudaStreamCreateWithFlags(&lane->other, cudaStreamNonBlocking)) &&
-                    !FAILS(cudaEventCreateWithFlags(&lane->event, cudaEventDisableTiming)) &&
-                    !FAILS(cudaEventCreateWithFlags(&lane->timing, 0)) &&
-                    !FAILS(cudaEventCreateWithFlags(&lane->pending, cudaEventDisableTiming)) &&
-                    !FAILS(cudaMalloc(&lane->memory, BENCH_BLOCK_BYTES)) &&
-                    !FAILS(cudaHostAlloc(&lane->host, BENCH_BLOCK_BYTES, cudaHostAllocDefault)) &&
-                    !FAILS(cudaEventRecord(lane->event, lane->stream));
-  return made ? lane : NULL;
+static void *new_worker(void) {
+  struct worker *worker = calloc(1, sizeof *worker);
+  const bool made = worker != NULL && !FAILS(cudaStreamCreateWithFlags(&worker->stream, cudaStreamNonBlocking)) &&
+                    !FAILS(cudaStreamCreateWithFlags(&worker->other, cudaStreamNonBlocking)) &&
+                    !FAILS(cudaEventCreateWithFlags(&worker->event, cudaEventDisableTiming)) &&
+                    !FAILS(cudaEventCreateWithFlags(&worker->timing, 0)) &&
+                    !FAILS(cudaEventCreateWithFlags(&worker->pending, cudaEventDisableTiming)) &&
+                    !FAILS(cudaMalloc(&worker->memory, BENCH_BLOCK_BYTES)) &&
+                    !FAILS(cudaHostAlloc(&worker->host, BENCH_BLOCK_BYTES, cudaHostAllocDefault)) &&
+                    !FAILS(cudaEventRecord(worker->event, worker->stream));
+  return made ? worker : NULL;
 }
 
-static bool make_pending(void *lane_, rill_event gate, uintptr_t native_gate) {
-  const struct lane *lane = lane_;
+static bool make_pending(void *worker_, rill_event gate, uintptr_t native_gate) {
+  const struct worker *worker = worker_;
   (void)gate;
-  return !FAILS(cudaStreamWaitEvent(lane->stream, (cudaEvent_t)native_gate, 0)) &&
-         !FAILS(cudaEventRecord(lane->pending, lane->stream));
+  return !FAILS(cudaStreamWaitEvent(worker->stream, (cudaEvent_t)native_gate, 0)) &&
+         !FAILS(cudaEventRecord(worker->pending, worker->stream));
 }
 
 const struct bench_side rill__cuda_bench_runtime = {
   .name = "runtime",
   .open = open_side,
   .enter = enter,
-  .new_lane = new_lane,
+  .new_worker = new_worker,
   .make_pending = make_pending,
   .explain = explain,
   .batches = BENCH_TABLE(),

@@ -198,7 +198,7 @@ int main(int argc, char **argv) {
   }
   rill_comm_info info = RILL_COMM_INFO_INIT;
   CHECK_COMM(rill_comm_create_all(gpus, ranks, NULL, comms));
-  CHECK_COMM(rill_comm_create_all(gpus, ranks, RILL_COMM_OPTIONS(.timeout_ns = PATIENCE_NS), watched));
+  CHECK_COMM(rill_comm_create_all(gpus, ranks, RILL_COMM_OPTIONS(.timeout_ns = TIMEOUT_NS), watched));
   CHECK_COMM(rill_comm_get_info(comms[0], &info));
   open_plainly(hip ? "librccl.so.1" : "libnccl.so.2");
   (void)pthread_barrier_init(&met, NULL, ranks);

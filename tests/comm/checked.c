@@ -41,7 +41,7 @@ static const char *differ(struct rank *r) {
   buffer_free(&b);
   return NULL;
 }
-static void what_differs_is_refused(void) { run_ranks(differ, PATIENCE_NS); }
+static void what_differs_is_refused(void) { run_ranks(differ, TIMEOUT_NS); }
 
 /* Groups are compared operation by operation. */
 static const char *differ_in_group(struct rank *r) {
@@ -64,7 +64,7 @@ static const char *differ_in_group(struct rank *r) {
   buffer_free(&b);
   return NULL;
 }
-static void groups_are_compared(void) { run_ranks(differ_in_group, PATIENCE_NS); }
+static void groups_are_compared(void) { run_ranks(differ_in_group, TIMEOUT_NS); }
 
 /* One thread for all ranks, where a process can have several. */
 static void one_thread_for_all(void) {

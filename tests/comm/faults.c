@@ -32,7 +32,7 @@ static void release_comms(void) {
 
 /* Ending goes on apart: waits until it is over. */
 static void engine_has(size_t live) {
-  const uint64_t until = now_ns() + PATIENCE_NS;
+  const uint64_t until = now_ns() + TIMEOUT_NS;
   while (engine->live() != live && now_ns() < until) let_pass_ns(MILLISECOND);
   assert_int_equal(engine->live(), live);
 }
@@ -93,13 +93,13 @@ static void works_anew(void) {
 }
 
 /* The stream's synchronize reports once what ended its operation, with this in the text; then it goes on. */
-static void is_told(int rank, rill_status status, const char *says) {
+static void is_reported(int rank, rill_status status, const char *says) {
   rill_status got = RILL_OK;
-  const uint64_t until = now_ns() + PATIENCE_NS;
+  const uint64_t until = now_ns() + TIMEOUT_NS;
   while ((got = rill_stream_synchronize_for(streams[rank], 10 * MILLISECOND)) == RILL_ERROR_TIMEOUT) {
     rill_error error = RILL_ERROR_INIT;
     assert_ok(rill_last_error(&error));
-    if (strstr(error.message, "failed") != NULL) break; /* told: a deadline's status is the same */
+    if (strstr(error.message, "failed") != NULL) break; /* reported: a deadline's status is the same */
     assert_true(now_ns() < until);
   }
   assert_int_equal(got, status);
@@ -144,8 +144,8 @@ static void a_rank_that_stalls(void) {
   const uint64_t start = now_ns();
   assert_comm(sum(0, 1));
   assert_comm(sum(2, 1));
-  is_told(0, RILL_ERROR_TIMEOUT, "all_reduce of rank 0 of 3 has not ended within 200000000 ns");
-  is_told(2, RILL_ERROR_TIMEOUT, "rank 2 of 3");
+  is_reported(0, RILL_ERROR_TIMEOUT, "all_reduce of rank 0 of 3 has not ended within 200000000 ns");
+  is_reported(2, RILL_ERROR_TIMEOUT, "rank 2 of 3");
   assert_true(now_ns() - start >= deadline);
   assert_comm_fails(sum(0, 1), RILL_ERROR_TIMEOUT, "trio");
   assert_comm_fails(rill_comm_barrier(comms[2], streams[2]), RILL_ERROR_TIMEOUT, "rill_comm_barrier");
@@ -175,7 +175,7 @@ static void another_count(void) {
   begin();
   make_comms(deadline);
   for (int i = 0; i < RANKS; i++) assert_comm(sum(i, i == 1 ? 2 : 1));
-  for (int i = 0; i < RANKS; i++) is_told(i, RILL_ERROR_TIMEOUT, "all_reduce");
+  for (int i = 0; i < RANKS; i++) is_reported(i, RILL_ERROR_TIMEOUT, "all_reduce");
   release_comms();
   works_anew();
   end();
@@ -187,8 +187,8 @@ static void a_rank_that_dies(void) {
   assert_comm(sum(0, 1));
   assert_comm(sum(2, 1));
   engine->kill(1);
-  is_told(0, RILL_ERROR_BACKEND, "a rank has gone");
-  is_told(2, RILL_ERROR_BACKEND, "a rank has gone");
+  is_reported(0, RILL_ERROR_BACKEND, "a rank has gone");
+  is_reported(2, RILL_ERROR_BACKEND, "a rank has gone");
   assert_comm_fails(sum(0, 1), RILL_ERROR_BACKEND, "[6 ncclRemoteError]");
   release_comms();
   works_anew();
@@ -215,7 +215,7 @@ static void an_abort(void) {
     assert_comm(sum(0, 1));
     assert_comm(rill_comm_abort(comms[0]));
     assert_comm(rill_comm_abort(comms[0]));
-    if (watched != 0) is_told(0, RILL_ERROR_BACKEND, "rill_comm_abort");
+    if (watched != 0) is_reported(0, RILL_ERROR_BACKEND, "rill_comm_abort");
     assert_ok(rill_stream_synchronize(streams[0]));
     assert_comm_fails(sum(0, 1), RILL_ERROR_BACKEND, "rill_comm_abort ended");
     release_comms();
@@ -255,7 +255,7 @@ static const char *join_alone(unsigned index, void *shared) {
   return NULL;
 }
 
-/* Who gave up waiting is not left behind when the other comes at last. */
+/* Who gave up waiting is not left when the other comes at last. */
 static void nobody_else_joins(void) {
   begin();
   assert_comm(rill_comm_id_create(gpus[0], &id));
@@ -356,7 +356,7 @@ static void a_thousand_communicators(void) {
     release_comms();
   }
   engine_has(0);
-  const uint64_t until = now_ns() + PATIENCE_NS; /* what ends apart frees its memory a moment later */
+  const uint64_t until = now_ns() + TIMEOUT_NS; /* what ends apart frees its memory a moment later */
   while (driver->live("*") > before + 16 && now_ns() < until) let_pass_ns(MILLISECOND);
   assert_true(driver->live("*") <= before + 16);
   end();

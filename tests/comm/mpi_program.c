@@ -110,16 +110,16 @@ static void say_end(rill_comm comm) {
   say("comm", rill_comm_last_error_text());
 }
 
-/* Rank 1 does not come in time.  What was behind the operation does not run. */
+/* Rank 1 does not come in time.  What was after the operation does not run. */
 static int stall(void) {
   const rill_comm comm = join(300 * MILLISECOND);
-  uint32_t behind = 5, written = 7;
+  uint32_t later = 5, written = 7;
   if (rank != 1) {
     CHECK(rill_comm_barrier(comm, stream));
-    CHECK(rill_fill_async(stream, &behind, &written, sizeof written, 1));
+    CHECK(rill_fill_async(stream, &later, &written, sizeof written, 1));
     say_end(comm);
-    say("behind", behind == 5 ? "not run" : "run");
-    CHECK(rill_stream_synchronize(stream)); /* told once */
+    say("later", later == 5 ? "not run" : "run");
+    CHECK(rill_stream_synchronize(stream)); /* reported once */
   }
   meet();
   return 0;
@@ -141,7 +141,7 @@ static int fail_before(void) {
 }
 
 static int receive_less(void) {
-  const rill_comm comm = join(PATIENCE_NS);
+  const rill_comm comm = join(TIMEOUT_NS);
   static int32_t cells[4];
   if (rank == 0) CHECK(rill_comm_send(comm, stream, cells, 2, RILL_COMM_INT32, 1));
   if (rank == 1) {
@@ -196,7 +196,7 @@ static int wait_on_many_streams(void) {
   enum { WAITING = 400, OTHERS = 200 };
   static rill_stream waiting[WAITING];
   static int32_t cells[WAITING];
-  const rill_comm comm = join(PATIENCE_NS);
+  const rill_comm comm = join(TIMEOUT_NS);
   sem_t done;
   (void)sem_init(&done, 0, 0);
   (void)sum_of(comm, 1);

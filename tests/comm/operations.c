@@ -108,7 +108,7 @@ static const char *try_all(struct rank *r) {
 }
 
 static void every_operation_of_every_type(void) { run_ranks(try_all, 0); }
-static void every_operation_with_a_deadline(void) { run_ranks(try_all, PATIENCE_NS); }
+static void every_operation_with_a_deadline(void) { run_ranks(try_all, TIMEOUT_NS); }
 
 /* Of unsigned numbers with the highest bit, and of signed ones with a sign, the larger is the larger. */
 static const char *compare_signs(struct rank *r) {
@@ -432,7 +432,7 @@ static const char *release_early(struct rank *r) {
   return NULL;
 }
 static void submitted_work_outlives_the_handle(void) {
-  for (int i = 0; i < 5; i++) run_ranks(release_early, i % 2 == 0 ? 0 : PATIENCE_NS);
+  for (int i = 0; i < 5; i++) run_ranks(release_early, i % 2 == 0 ? 0 : TIMEOUT_NS);
 }
 
 int main(void) {

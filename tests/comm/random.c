@@ -252,7 +252,7 @@ static const char *run_programs(struct rank *r) {
   return failure != NULL ? where : NULL;
 }
 
-static void random_programs(void) { run_ranks(run_programs, PATIENCE_NS); }
+static void random_programs(void) { run_ranks(run_programs, TIMEOUT_NS); }
 
 int main(void) {
   const char *seed = getenv("RILL_SEED");

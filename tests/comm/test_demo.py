@@ -60,8 +60,8 @@ class Ranks(ToolTest):
         self.write("in.png", png.encode(64, 64, pattern(64, 64)))
         _, text = self.filtered(4, "--passes", "2", "--timeline", "t.svg")
         root = ElementTree.fromstring(self.read("t.svg"))
-        lanes = [node.text for node in root.iter(SVG + "text") if node.get("class") == "lane"]
-        self.assertEqual(lanes, ["rank 0", "rank 1", "rank 2", "rank 3"])
+        tracks = [node.text for node in root.iter(SVG + "text") if node.get("class") == "track"]
+        self.assertEqual(tracks, ["rank 0", "rank 1", "rank 2", "rank 3"])
         titles = [node.text for node in root.iter(SVG + "title")]
         self.assertEqual(len([t for t in titles if t.startswith("halo exchange")]), 4 * 2)
         for rank in range(4):

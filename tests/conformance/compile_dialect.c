@@ -271,7 +271,7 @@ static void sources_without_kernels(void) {
   }
 }
 
-/* Nothing that a source ends in reaches what stands behind it. */
+/* Nothing that a source ends in reaches what stands after it. */
 static void any_last_line(void) {
   static const char *const ends[] = { "", "// the end", "// the end \\", "#define LAST 1", "#define LAST 1 \\", "\n" };
   char source[512];

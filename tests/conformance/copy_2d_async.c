@@ -146,13 +146,13 @@ static void overlapping_rows_are_moved_on_the_cpu(void) {
     static unsigned char before[PITCHED_BYTES], expected[PITCHED_BYTES], seen[PITCHED_BYTES];
     const struct box *box = &overlapping[k / 2];
     unsigned char *p = allocate_kind(kinds[k % 2], PITCHED_BYTES);
-    for (int behind = 0; behind < 2; behind++) { /* at once, and queued */
+    for (int later = 0; later < 2; later++) { /* at once, and queued */
       for (size_t i = 0; i < PITCHED_BYTES; i++) before[i] = pitched_byte(i);
       memcpy(expected, before, PITCHED_BYTES);
       copy_by_loops(expected, before, box);
       assert_ok(rill_copy_async(stream, p, before, PITCHED_BYTES));
       assert_completes(stream);
-      struct gate *gate = behind ? gate_close_for(stream, 20 * MILLISECOND) : NULL; /* the call may wait */
+      struct gate *gate = later ? gate_close_for(stream, 20 * MILLISECOND) : NULL; /* the call may wait */
       assert_ok(copy(stream, p, p, box));
       if (gate != NULL) gate_open(gate);
       assert_completes(stream); /* a pageable source is taken at the call */

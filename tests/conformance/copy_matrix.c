@@ -177,13 +177,13 @@ static void sources_are_read_when_they_should_be(void) {
 
 enum { THREADS = 6 };
 
-struct lane {
+struct worker {
   rill_stream stream;
   unsigned char *src, *dst;
 };
 
 static const char *copies_again_and_again(unsigned index, void *shared) {
-  const struct lane *lane = (const struct lane *)shared + index;
+  const struct worker *worker = (const struct worker *)shared + index;
   unsigned char *mine = malloc(BYTES), *wanted = malloc(BYTES);
   const char *failed = NULL;
   for (unsigned round = 0; round < scaled(30) && failed == NULL; round++) {
@@ -191,10 +191,11 @@ static const char *copies_again_and_again(unsigned index, void *shared) {
     const size_t n = end_of(box, true) + 1;
     memcpy(wanted, guards, n);
     copy_by_loops(wanted, pattern, box);
-    if (rill_copy_async(lane->stream, lane->dst, guards, n) != RILL_OK ||
-        copy(lane->stream, lane->dst, lane->src, box) != RILL_OK || rill_stream_synchronize(lane->stream) != RILL_OK ||
-        rill_copy_async(lane->stream, mine, lane->dst, n) != RILL_OK ||
-        rill_stream_synchronize(lane->stream) != RILL_OK) {
+    if (rill_copy_async(worker->stream, worker->dst, guards, n) != RILL_OK ||
+        copy(worker->stream, worker->dst, worker->src, box) != RILL_OK ||
+        rill_stream_synchronize(worker->stream) != RILL_OK ||
+        rill_copy_async(worker->stream, mine, worker->dst, n) != RILL_OK ||
+        rill_stream_synchronize(worker->stream) != RILL_OK) {
       failed = rill_last_error_text();
     } else if (memcmp(mine, wanted, n) != 0) {
       failed = "a copy is wrong";
@@ -209,16 +210,16 @@ static const char *copies_again_and_again(unsigned index, void *shared) {
 static void threads_copy_at_once(void) {
   static const int kinds[THREADS][2] = { { PAGEABLE, DEVICE }, { PINNED, DEVICE },     { DEVICE, DEVICE },
                                          { DEVICE, PINNED },   { REGISTERED, PINNED }, { DEVICE, PAGEABLE } };
-  struct lane lanes[THREADS];
+  struct worker workers[THREADS];
   make_host_buffers();
   for (unsigned i = 0; i < THREADS; i++) {
-    lanes[i] = (struct lane){ new_stream("lane"), allocate(kinds[i][0]), allocate(kinds[i][1]) };
-    assert_ok(rill_copy_async(lanes[i].stream, lanes[i].src, pattern, BYTES));
+    workers[i] = (struct worker){ new_stream("worker"), allocate(kinds[i][0]), allocate(kinds[i][1]) };
+    assert_ok(rill_copy_async(workers[i].stream, workers[i].src, pattern, BYTES));
   }
-  run_threads(THREADS, copies_again_and_again, lanes);
+  run_threads(THREADS, copies_again_and_again, workers);
   for (unsigned i = 0; i < THREADS; i++) {
-    end(kinds[i][0], lanes[i].src);
-    end(kinds[i][1], lanes[i].dst);
+    end(kinds[i][0], workers[i].src);
+    end(kinds[i][1], workers[i].dst);
   }
 }
 

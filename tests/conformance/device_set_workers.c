@@ -32,7 +32,7 @@ static _Atomic unsigned inside;
 static void stay(void *user, rill_status status) {
   (void)status;
   (void)atomic_fetch_add(&inside, 1);
-  const uint64_t end = now_ns() + PATIENCE_NS;
+  const uint64_t end = now_ns() + TIMEOUT_NS;
   while (atomic_load(&inside) < *(const unsigned *)user && now_ns() < end) let_pass_ns(100000);
 }
 

@@ -16,7 +16,7 @@ static const char *opens_after_a_while(unsigned index, void *shared) {
   return NULL;
 }
 
-/* C2.5, Q10: all streams, the ones behind waits too. */
+/* C2.5, Q10: all streams, the ones after waits too. */
 static void waits_for_every_stream(void) {
   enum { STREAMS = 8 };
   rill_stream first = new_stream("gated");

@@ -41,7 +41,7 @@ static bool is_right(unsigned which, const unsigned *from) {
 }
 
 static void each_has_room(void) {
-  if (dut.gpu) return; /* a GPU sets memory aside for as many threads as it can hold */
+  if (dut.gpu) return; /* a GPU reserves memory for as many threads as it can hold */
   rill_stream stream = new_stream("stream");
   for (unsigned round = 0; round < 2; round++) {
     for (unsigned i = 0; i < KERNELS; i++) {

@@ -71,7 +71,7 @@ static void marks_what_its_owner_recorded(void) {
   assert_int_equal(dut.host[0], 6);
   assert_becomes_ready(event);
 
-  gate = gate_close(stream); /* recorded again behind rill's back: an imported event is always asked */
+  gate = gate_close(stream); /* recorded again without rill's knowledge: an imported event is always asked */
   native_event_record(native, native_stream);
   assert_false(is_ready(event));
   gate_open(gate);

@@ -39,7 +39,7 @@ static void becomes_true_by_polling(void) {
   rill_stream stream = new_stream("stream");
   rill_event event = new_event("event");
   for (uint32_t i = 1; i <= 20; i++) {
-    const uint64_t end = now_ns() + PATIENCE_NS;
+    const uint64_t end = now_ns() + TIMEOUT_NS;
     write_cell(stream, 0, i);
     read_cell(stream, 0);
     assert_ok(rill_stream_record_event(stream, event, 0));

@@ -106,7 +106,7 @@ static bool has_kind(uint32_t kind) {
 }
 
 /* Large fills may be made up of pieces, of which each is as long as all before it: one pattern less than some of them,
- * just so many, one more, and an odd rest behind several. */
+ * just so many, one more, and an odd rest after several. */
 static void fills_that_are_made_of_pieces(void) {
   const uint32_t kinds[] = { RILL_MEMORY_DEVICE, RILL_MEMORY_PINNED, RILL_MEMORY_MANAGED };
   rill_stream stream = new_stream("stream");
@@ -126,7 +126,7 @@ static void fills_that_are_made_of_pieces(void) {
   }
 }
 
-/* In stream order, and without waiting for the stream: behind a gate, which opens itself if the call waits, and on a
+/* In stream order, and without waiting for the stream: after a gate, which opens itself if the call waits, and on a
  * held stream (C3.8). */
 static void does_not_wait_for_the_stream(void) {
   enum { PATTERNS = 12345 };

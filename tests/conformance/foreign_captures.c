@@ -11,13 +11,13 @@
 
 /* ---- the thread that captures ---- */
 
-enum wish { NOTHING, BEGIN, END, LEAVE };
+enum request { NOTHING, BEGIN, END, LEAVE };
 
 static struct {
   pthread_t thread;
   pthread_mutex_t lock;
   pthread_cond_t changed;
-  enum wish wish;
+  enum request request;
   uintptr_t stream;
   int code;   /* of the beginning */
   bool valid; /* at the end */
@@ -27,22 +27,22 @@ static void *own_captures(void *argument) {
   (void)argument;
   (void)pthread_mutex_lock(&owner.lock);
   for (bool leaves = false; !leaves;) {
-    while (owner.wish == NOTHING) (void)pthread_cond_wait(&owner.changed, &owner.lock);
-    if (owner.wish == BEGIN) owner.code = native_capture_begin(owner.stream, true);
-    if (owner.wish == END) owner.valid = native_capture_end(owner.stream);
-    leaves = owner.wish == LEAVE;
-    owner.wish = NOTHING;
+    while (owner.request == NOTHING) (void)pthread_cond_wait(&owner.changed, &owner.lock);
+    if (owner.request == BEGIN) owner.code = native_capture_begin(owner.stream, true);
+    if (owner.request == END) owner.valid = native_capture_end(owner.stream);
+    leaves = owner.request == LEAVE;
+    owner.request = NOTHING;
     (void)pthread_cond_broadcast(&owner.changed);
   }
   (void)pthread_mutex_unlock(&owner.lock);
   return NULL;
 }
 
-static void ask_owner(enum wish wish) {
+static void ask_owner(enum request request) {
   (void)pthread_mutex_lock(&owner.lock);
-  owner.wish = wish;
+  owner.request = request;
   (void)pthread_cond_broadcast(&owner.changed);
-  while (owner.wish != NOTHING) (void)pthread_cond_wait(&owner.changed, &owner.lock);
+  while (owner.request != NOTHING) (void)pthread_cond_wait(&owner.changed, &owner.lock);
   (void)pthread_mutex_unlock(&owner.lock);
 }
 
@@ -165,7 +165,7 @@ static rill_status call_host(void) {
   return rill_stream_synchronize(scene.stream);
 }
 
-/* Behind a gate, so that the vendor is asked. */
+/* After a gate, so that the vendor is asked. */
 static rill_status ask_busy_streams(void) {
   bool out = true;
   struct gate *gate = gate_close(scene.stream);
@@ -184,11 +184,11 @@ static rill_status ask_idle_streams(void) {
   float ms = 0;
   bool out = false;
   TRY(rill_stream_record_event(scene.other, scene.event, 0));
-  TRY(rill_stream_synchronize_for(scene.other, PATIENCE_NS));
+  TRY(rill_stream_synchronize_for(scene.other, TIMEOUT_NS));
   TRY(rill_stream_is_complete(scene.other, &out));
   TRY(rill_stream_is_complete(scene.imported, &out));
   TRY(rill_stream_synchronize(scene.imported));
-  TRY(rill_event_synchronize_for(scene.event, PATIENCE_NS));
+  TRY(rill_event_synchronize_for(scene.event, TIMEOUT_NS));
   return rill_event_elapsed_time(scene.start, scene.end, &ms);
 }
 

@@ -71,7 +71,7 @@ static void waits_for_submitted_work(void) {
   }
 }
 
-/* C3.8, C5.1: nobody can wait for held work, so what it may use is put off.  Each kind of work that says what it uses
+/* C3.8, C5.1: nobody can wait for held work, so what it may use is deferred.  Each kind of work that says what it uses
  * finds the memory as it was. */
 static void memory_of_held_work_is_put_off(void) {
   const uint32_t value = 21;
@@ -165,7 +165,7 @@ static void held_work_of_other_devices_counts(void) {
 
 static void do_nothing(void *user, rill_status status) { (void)user, (void)status; }
 
-/* C3.8: what is put off has a bound; then allocation fails, not the free, and the text says what to do.  Once the work
+/* C3.8: what is deferred has a bound; then allocation fails, not the free, and the text says what to do.  Once the work
  * is handed over, the memory is there again. */
 static void what_is_put_off_has_a_bound(void) {
   rill_stream held = new_stream("held"), other = new_stream("other");

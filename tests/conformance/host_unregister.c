@@ -17,7 +17,7 @@ static void refuses_what_is_not_registered(void) {
   free(heap);
 }
 
-/* C1.6, M16: inside, and behind the end. */
+/* C1.6, M16: inside, and past the end. */
 static void refuses_pointers_inside(void) {
   char *heap = malloc(BYTES);
   assert_ok(rill_host_register(dut.device, heap, BYTES - 1));
@@ -30,7 +30,7 @@ static void refuses_pointers_inside(void) {
 }
 
 /* M7: of the wrong kind, both ways; the text says what would be right, and all stays as it was. */
-static void allocations_and_registered_memory_are_told_apart(void) {
+static void allocations_and_registered_memory_are_distinguished(void) {
   const uint32_t kinds[] = { RILL_MEMORY_DEVICE, RILL_MEMORY_PINNED };
   for (size_t i = 0; i < 2; i++) {
     void *p = NULL;
@@ -155,7 +155,7 @@ int main(void) {
   static const struct test tests[] = {
     TEST(refuses_what_is_not_registered),
     TEST(refuses_pointers_inside),
-    TEST(allocations_and_registered_memory_are_told_apart),
+    TEST(allocations_and_registered_memory_are_distinguished),
     TEST(waits_for_submitted_work),
     TEST(waits_for_held_work),
     TEST(does_not_wait_for_held_work_on_other_memory),

@@ -51,8 +51,8 @@ static void tells_of_each_kind(void) {
       rill_memory_info info = RILL_MEMORY_INFO_INIT;
       const bool before = rill_memory_get_info(p - 1, &info) == RILL_OK;
       assert_true(!before || info.base != p);
-      const bool behind = rill_memory_get_info(p + sizes[j], &info) == RILL_OK;
-      assert_true(!behind || info.base != p);
+      const bool later = rill_memory_get_info(p + sizes[j], &info) == RILL_OK;
+      assert_true(!later || info.base != p);
       assert_ok(rill_free(p));
       assert_fails(rill_memory_get_info(p, &info), RILL_ERROR_NOT_FOUND);
     }

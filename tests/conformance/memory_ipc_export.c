@@ -88,7 +88,7 @@ static void gives_each_allocation_its_own(void) {
   assert_ok(rill_free(p));
 }
 
-/* C5.4: the memory is what it was, before and behind the call, at both ends and for work that was submitted. */
+/* C5.4: the memory is what it was, before and after the call, at both ends and for work that was submitted. */
 static void leaves_the_memory_as_it_was(void) {
   static uint32_t back[BYTES / 4];
   rill_ipc_handle handle;

@@ -1,7 +1,7 @@
 /* rill_memory_ipc_import, with a second process that has what the first one exports. */
 #include "ipc.h"
 
-enum { WORDS = 5000, AT = 77 }; /* the pointer that is exported is AT words behind the begin */
+enum { WORDS = 5000, AT = 77 }; /* the pointer that is exported is AT words after the begin */
 
 static rill_status import_on(rill_device device, const rill_ipc_handle *handle, void *out) {
   void *p = &p;

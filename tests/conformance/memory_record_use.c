@@ -102,7 +102,7 @@ static const char *opens_after_a_while(unsigned index, void *shared) {
   return NULL;
 }
 
-/* C5.1: memory of rill_alloc.  Work of its own device, without being told. */
+/* C5.1: memory of rill_alloc.  Work of its own device, without a recorded use. */
 static void rill_free_waits_for_its_own_device(void) {
   rill_stream user = new_stream("user");
   void *p;

@@ -346,6 +346,6 @@ int main(void) {
     TEST(compiles_on_several_threads),
   };
   (void)host_code;
-  (void)setenv("RILL_CACHE", "off", 1); /* nothing is left behind in the home folder */
+  (void)setenv("RILL_CACHE", "off", 1); /* nothing is left in the home folder */
   return RUN_ON_EACH_DEVICE("rill_module_compile", tests);
 }

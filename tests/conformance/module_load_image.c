@@ -206,7 +206,7 @@ static void refuses_every_changed_byte(void) {
 
 /* ---- loading ---- */
 
-/* C6.2: each form of the same kernels, those for other targets aside.  K8: the bytes are not needed afterwards. */
+/* C6.2: each form of the same kernels, but for those for other targets.  K8: the bytes are not needed afterwards. */
 static void loads_every_form(void) {
   struct image_forms *forms = own_forms();
   size_t loaded = 0;

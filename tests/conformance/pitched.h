@@ -96,7 +96,7 @@ static inline void check_boxes(copy_box copy, const struct box *boxes, size_t co
   }
 }
 
-/* The same on a stream that is held while the copy is submitted; a pageable source is overwritten behind it (C3.8). */
+/* The same on a stream that is held while the copy is submitted; a pageable source is overwritten after it (C3.8). */
 static inline void check_box_on_held_stream(copy_box copy, const struct box *box) {
   rill_stream other = new_stream("other");
   for (int from = 0; from < MEMORY_KINDS; from++) {

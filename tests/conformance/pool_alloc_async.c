@@ -199,7 +199,7 @@ static void held_memory_is_not_waited_for(void) {
   assert_ok(rill_pool_release(pool));
 }
 
-/* Memory that a stream left behind serves later streams. */
+/* Memory that a stream left serves later streams. */
 static void memory_outlives_streams(void) {
   enum { BYTES = 1 << 20 };
   rill_pool pool = new_pool(BYTES);

@@ -16,7 +16,7 @@ static void refuses_what_is_no_failure(void) {
   assert_ok(rill_stream_synchronize(stream));
 }
 
-static void is_told_once_and_the_stream_goes_on(void) {
+static void is_reported_once_and_the_stream_goes_on(void) {
   rill_stream stream = new_stream("stream"), other = new_stream("other");
   assert_ok(rill_stream_synchronize(stream));
   assert_ok(rill_stream_fail(stream, RILL_ERROR_TIMEOUT, "rank 3 of 4 is late"));
@@ -31,7 +31,7 @@ static void is_told_once_and_the_stream_goes_on(void) {
   assert_int_equal(dut.host[0], 4);
 }
 
-static void the_first_of_several_is_told(void) {
+static void the_first_of_several_is_reported(void) {
   rill_stream stream = new_stream("stream");
   assert_ok(rill_stream_fail(stream, RILL_ERROR_BACKEND, "first"));
   assert_ok(rill_stream_fail(stream, RILL_ERROR_TIMEOUT, "second"));
@@ -47,7 +47,7 @@ static void comes_after_the_wait(void) {
   assert_ok(rill_stream_fail(stream, RILL_ERROR_BACKEND, "the cause"));
   assert_fails(rill_stream_synchronize_for(stream, MILLISECOND), RILL_ERROR_TIMEOUT);
   gate_open(gate);
-  assert_fails(rill_stream_synchronize_for(stream, PATIENCE_NS), RILL_ERROR_BACKEND);
+  assert_fails(rill_stream_synchronize_for(stream, TIMEOUT_NS), RILL_ERROR_BACKEND);
   assert_says("the cause");
   assert_ok(rill_stream_synchronize(stream));
 }
@@ -61,7 +61,7 @@ static const char *synchronize(unsigned index, void *shared) {
   return NULL;
 }
 
-static void is_told_to_who_waits(void) {
+static void is_reported_to_who_waits(void) {
   rill_stream stream = new_stream("stream");
   struct gate *gate = gate_close(stream);
   struct background *waiting = start_threads(1, synchronize, &stream);
@@ -79,8 +79,12 @@ static void is_forgotten_with_the_stream(void) {
 
 int main(void) {
   static const struct test tests[] = {
-    TEST(refuses_bad_handles),          TEST(refuses_what_is_no_failure), TEST(is_told_once_and_the_stream_goes_on),
-    TEST(the_first_of_several_is_told), TEST(comes_after_the_wait),       TEST(is_told_to_who_waits),
+    TEST(refuses_bad_handles),
+    TEST(refuses_what_is_no_failure),
+    TEST(is_reported_once_and_the_stream_goes_on),
+    TEST(the_first_of_several_is_reported),
+    TEST(comes_after_the_wait),
+    TEST(is_reported_to_who_waits),
     TEST(is_forgotten_with_the_stream),
   };
   return RUN_ON_EACH_DEVICE("rill_stream_fail", tests);

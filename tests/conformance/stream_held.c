@@ -121,7 +121,7 @@ static void holds_for_several_events_in_turn(void) {
   wait_for(stream, second);
   write_cell(stream, 0, 2);
   read_cell(stream, 0);
-  record(other, second); /* out of turn: still behind the first */
+  record(other, second); /* out of turn: still after the first */
   assert_false(is_ready(between));
   record(other, first);
   assert_becomes_ready(between);
@@ -326,7 +326,7 @@ static void a_stream_may_wait_for_its_own_held_record(void) {
 /* ---- cycles ---- */
 
 /* C3.8: refused at once, with the names; then another stream can do it. */
-static void refuses_a_record_behind_its_own_wait(void) {
+static void refuses_a_record_after_its_own_wait(void) {
   struct scene s = hold();
   assert_fails(rill_stream_record_event(s.held, s.event, 0), RILL_ERROR_INVALID_ARGUMENT);
   assert_says("held");
@@ -353,15 +353,15 @@ static void refuses_longer_cycles(void) {
 
 /* ---- events that go unrecorded ---- */
 
-/* C3.8: held work fails, host calls are told, synchronize says so once, the stream goes on. */
+/* C3.8: held work fails, host calls get the status, synchronize says so once, the stream goes on. */
 static void fails_when_the_event_goes_unrecorded(void) {
   struct scene s = hold();
-  rill_status told = RILL_OK;
+  rill_status reported = RILL_OK;
   write_cell(s.held, 0, 1);
-  assert_ok(rill_stream_host_call(s.held, take_status, &told));
+  assert_ok(rill_stream_host_call(s.held, take_status, &reported));
   assert_ok(rill_event_release(s.event));
   assert_fails(rill_stream_synchronize(s.held), RILL_ERROR_NOT_RECORDED);
-  assert_int_equal(told, RILL_ERROR_NOT_RECORDED);
+  assert_int_equal(reported, RILL_ERROR_NOT_RECORDED);
   assert_ok(rill_stream_synchronize(s.held));
   write_cell(s.held, 1, 2);
   read_cell(s.held, 1);
@@ -497,7 +497,7 @@ int main(void) {
     TEST(holding_goes_on_through_chains),
     TEST(a_wait_keeps_its_held_point),
     TEST(a_stream_may_wait_for_its_own_held_record),
-    TEST(refuses_a_record_behind_its_own_wait),
+    TEST(refuses_a_record_after_its_own_wait),
     TEST(refuses_longer_cycles),
     TEST(fails_when_the_event_goes_unrecorded),
     TEST(a_reference_keeps_the_event_awaited),

@@ -24,36 +24,36 @@ static void refuses_null(void) {
   assert_fails(rill_stream_host_call(new_stream("stream"), NULL, NULL), RILL_ERROR_INVALID_ARGUMENT);
 }
 
-struct told {
+struct reported {
   pthread_t thread;
   rill_status status;
   uint32_t cell;
 };
 
 static void tell(void *user, rill_status status) {
-  struct told *told = user;
-  told->thread = pthread_self();
-  told->status = status;
-  told->cell = dut.host[0];
+  struct reported *reported = user;
+  reported->thread = pthread_self();
+  reported->status = status;
+  reported->cell = dut.host[0];
 }
 
 /* C3.13, H2, H3, H12: on another thread, with the data that was given, RILL_OK, after the work before it. */
 static void runs_in_stream_order(void) {
-  struct told told = { pthread_self(), RILL_ERROR_INTERNAL, 0 }, later = told;
+  struct reported reported = { pthread_self(), RILL_ERROR_INTERNAL, 0 }, later = reported;
   rill_stream stream = new_stream("stream");
   struct gate *gate = gate_close(stream);
   write_cell(stream, 0, 6);
   read_cell(stream, 0);
-  assert_ok(rill_stream_host_call(stream, tell, &told));
+  assert_ok(rill_stream_host_call(stream, tell, &reported));
   write_cell(stream, 0, 7);
   read_cell(stream, 0);
   assert_ok(rill_stream_host_call(stream, tell, &later));
   assert_false(is_complete(stream));
   gate_open(gate);
   assert_completes(stream);
-  assert_false(pthread_equal(told.thread, pthread_self()));
-  assert_int_equal(told.status, RILL_OK);
-  assert_int_equal(told.cell, 6);
+  assert_false(pthread_equal(reported.thread, pthread_self()));
+  assert_int_equal(reported.status, RILL_OK);
+  assert_int_equal(reported.cell, 6);
   assert_int_equal(later.cell, 7);
 }
 
@@ -89,7 +89,7 @@ static void comes_before_later_work(void) {
 
 static void wait_for_flag(void *user, rill_status status) {
   (void)status;
-  const uint64_t end = now_ns() + PATIENCE_NS / 2;
+  const uint64_t end = now_ns() + TIMEOUT_NS / 2;
   while (__atomic_load_n((const unsigned *)user, __ATOMIC_SEQ_CST) == 0 && now_ns() < end)
     let_pass_ns(MILLISECOND / 10);
 }
@@ -111,7 +111,7 @@ static void blocks_its_own_stream_only(void) {
   assert_false(ready);
 }
 
-/* What a host call was told by calls that would have blocked. */
+/* What a host call got from calls that would have blocked. */
 struct blocked {
   rill_stream own, other;
   rill_event event;
@@ -168,7 +168,7 @@ static void refuses_to_block_inside(void) {
   free(b.registered);
 }
 
-/* A held stream's, too, and one that is told that its event will never be recorded. */
+/* A held stream's, too, and one that learns that its event will never be recorded. */
 static void refuses_to_block_inside_of_held_streams(void) {
   struct blocked b = { .own = new_stream("own"), .other = new_stream("other"), .event = new_event("event") };
   rill_event never, later = new_event("later");

@@ -47,16 +47,16 @@ static struct {
   pthread_t thread;
   unsigned calls;
   uintptr_t native;
-} told;
+} reported;
 
 static void tell_release(void *user, uintptr_t native) {
-  told.thread = pthread_self();
-  told.calls += user == &told;
-  told.native = native;
+  reported.thread = pthread_self();
+  reported.calls += user == &reported;
+  reported.native = native;
 }
 
 static const rill_import_options with_release = { sizeof with_release, RILL_IMPORT_BORROW, "borrowed", tell_release,
-                                                  &told };
+                                                  &reported };
 
 /* A release function belongs to borrowing; and nobody owns the vendor's default streams. */
 static void refuses_ownerships_that_contradict(void) {
@@ -122,19 +122,19 @@ static void adopts(void) {
 static void calls_release_once(void) {
   if (!native_available()) return;
   const uintptr_t native = native_stream_create(dut.device);
-  told.calls = 0;
+  reported.calls = 0;
   rill_stream stream = import(native, &with_release);
   check_that_it_works(stream, 4);
   assert_ok(rill_stream_retain(stream));
   assert_ok(rill_stream_release(stream));
-  assert_int_equal(told.calls, 0);
+  assert_int_equal(reported.calls, 0);
   assert_ok(rill_stream_release(stream));
-  assert_int_equal(told.calls, 1);
-  assert_true(pthread_equal(told.thread, pthread_self()));
-  assert_int_equal(told.native, native);
+  assert_int_equal(reported.calls, 1);
+  assert_true(pthread_equal(reported.thread, pthread_self()));
+  assert_int_equal(reported.native, native);
   assert_ok(rill_device_synchronize(dut.device));
   native_stream_destroy(native);
-  assert_int_equal(told.calls, 1);
+  assert_int_equal(reported.calls, 1);
 }
 
 /* C3.3, S16: the same handle, retained; and one owner. */

@@ -19,7 +19,7 @@ static void follows_the_work(void) {
 }
 
 static void poll(rill_stream stream) {
-  const uint64_t end = now_ns() + PATIENCE_NS;
+  const uint64_t end = now_ns() + TIMEOUT_NS;
   while (!is_complete(stream)) {
     assert_true(now_ns() < end);
     sched_yield();

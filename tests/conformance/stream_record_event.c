@@ -13,7 +13,7 @@ static void refuses_bad_handles(void) {
   refuses_bad_events("rill_stream_record_event", call_with_event);
 }
 
-/* C1.6: the first argument's fault is the one that is told. */
+/* C1.6: the first argument's fault is the one that is reported. */
 static void looks_at_the_stream_first(void) {
   rill_stream stale = new_stream("stale");
   assert_ok(rill_stream_release(stale));

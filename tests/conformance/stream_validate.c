@@ -44,7 +44,7 @@ static void imported_streams_are_valid_while_they_live(void) {
   native_stream_destroy(native);
 }
 
-/* C3.3: destroyed behind rill's back, and the value used again.  Whether that happens is the driver's affair. */
+/* C3.3: destroyed without rill's knowledge, and the value used again.  Whether that happens is the driver's affair. */
 static void finds_out_that_a_stream_was_replaced(void) {
   enum { TRIES = 64 };
   if (!native_available() || !rill_device_supports(dut.device, RILL_FEATURE_STREAM_ID, NULL)) return;

@@ -24,7 +24,7 @@ static rill_stream default_stream(rill_device device) {
 }
 
 /* C3.9, D9 */
-static void orders_behind_the_default_stream(void) {
+static void orders_after_the_default_stream(void) {
   rill_stream standard = default_stream(dut.device), stream = new_stream("stream");
   struct gate *gate = gate_close(standard);
   write_cell(standard, 0, 1);
@@ -74,7 +74,7 @@ int main(void) {
   static const struct test tests[] = {
     TEST(refuses_bad_handles),
     TEST(refuses_another_backend),
-    TEST(orders_behind_the_default_stream),
+    TEST(orders_after_the_default_stream),
     TEST(does_not_wait_for_other_streams),
     TEST(does_nothing_for_the_default_stream_itself),
     TEST(orders_across_devices),

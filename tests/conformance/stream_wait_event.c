@@ -83,7 +83,7 @@ static void passes_a_signaled_event(void) {
   }
 }
 
-/* The work of `first` behind a gate, an event after it, and a read on `second` that waits for the event. */
+/* The work of `first` after a gate, an event after it, and a read on `second` that waits for the event. */
 struct scene {
   rill_stream first, second;
   rill_event event;
@@ -111,7 +111,7 @@ static void open_and_expect(struct scene s, uint32_t value) {
 }
 
 /* C3.7: and the host does not block, or the gate would stay closed. */
-static void orders_later_work_behind_the_event(void) {
+static void orders_later_work_after_the_event(void) {
   struct scene s = set_scene(7);
   wait_and_read(s, 0);
   open_and_expect(s, 7);
@@ -141,7 +141,7 @@ static void leaves_earlier_work_alone(void) {
   open_and_expect(s, 8);
 }
 
-/* C3.7, W8: the wait is for the point at the call.  Recorded again behind something that does not come ... */
+/* C3.7, W8: the wait is for the point at the call.  Recorded again after something that does not come ... */
 static void is_not_delayed_by_a_later_record(void) {
   rill_stream first = new_stream("first"), second = new_stream("second");
   rill_event event = new_event("event");
@@ -341,7 +341,7 @@ int main(void) {
     TEST(passes_an_unrecorded_event_if_asked_to),
     TEST(refuses_an_unrecorded_event_if_asked_to),
     TEST(passes_a_signaled_event),
-    TEST(orders_later_work_behind_the_event),
+    TEST(orders_later_work_after_the_event),
     TEST(orders_with_every_flag),
     TEST(leaves_earlier_work_alone),
     TEST(is_not_delayed_by_a_later_record),

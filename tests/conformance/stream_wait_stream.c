@@ -37,7 +37,7 @@ static void does_nothing_for_idle_streams(void) {
 }
 
 /* C3.9, W11 */
-static void orders_behind_all_that_was_submitted(void) {
+static void orders_after_all_that_was_submitted(void) {
   rill_stream first = new_stream("first"), second = new_stream("second");
   struct gate *gate = gate_close(first);
   write_cell(first, 0, 1);
@@ -134,7 +134,7 @@ int main(void) {
     TEST(refuses_another_backend),
     TEST(does_nothing_for_the_same_stream),
     TEST(does_nothing_for_idle_streams),
-    TEST(orders_behind_all_that_was_submitted),
+    TEST(orders_after_all_that_was_submitted),
     TEST(does_not_wait_for_later_work),
     TEST(the_other_may_be_released),
     TEST(many_wait_for_one),

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Uses rill as a stranger's project does.
+"""Uses rill as another project does.
 
 usage: embed.py WAY, with RILL_SOURCE, RILL_BUILD and CC in the environment
 
@@ -107,7 +107,7 @@ def with_cmake(work):
     shutil.copy(here / "program.c", project)
     (project / "CMakeLists.txt").write_text(
         "cmake_minimum_required(VERSION 3.13)\n"
-        "project(stranger C)\n"
+        "project(consumer C)\n"
         "find_package(PkgConfig REQUIRED)\n"
         "pkg_check_modules(RILL REQUIRED IMPORTED_TARGET rill)\n"
         "add_executable(program program.c)\n"
@@ -126,7 +126,7 @@ def with_subproject(work):
     (project / "subprojects/rill").symlink_to(source, target_is_directory=True)
     shutil.copy(here / "program.c", project)
     (project / "meson.build").write_text(
-        "project('stranger', 'c')\n"
+        "project('consumer', 'c')\n"
         "rill_dep = dependency('rill', fallback: 'rill')\n"
         "test('program', executable('program', 'program.c', dependencies: rill_dep))\n"
     )
@@ -186,7 +186,7 @@ def with_pkgconfig_kernels(work):
     environment, _ = install(work)
     project = work / "project"
     project.mkdir()
-    (project / "meson.build").write_text("project('stranger', 'c')\nrill_dep = dependency('rill')\n" + MESON_KERNELS)
+    (project / "meson.build").write_text("project('consumer', 'c')\nrill_dep = dependency('rill')\n" + MESON_KERNELS)
     with_meson_kernels(project, environment)
 
 
@@ -195,14 +195,14 @@ def with_subproject_kernels(work):
     project = work / "project"
     (project / "subprojects").mkdir(parents=True)
     (project / "subprojects/rill").symlink_to(source, target_is_directory=True)
-    text = "project('stranger', 'c')\nrill_dep = dependency('rill', fallback: 'rill')\n"
+    text = "project('consumer', 'c')\nrill_dep = dependency('rill', fallback: 'rill')\n"
     (project / "meson.build").write_text(text + MESON_KERNELS)
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("MESON", "RILL_TEST"))}
     with_meson_kernels(project, environment, "-Drill:rill_backend=cpu", "--wrap-mode=default")
 
 
 CMAKE_KERNELS = """cmake_minimum_required(VERSION 3.20)
-project(stranger C)
+project(consumer C)
 find_package(rill 0.1 REQUIRED)
 add_executable(kernels kernels.c)
 rill_add_kernels(kernels scale.kernel.cu TARGETS cpu INCLUDE_DIRECTORIES . DEFINITIONS UNUSED=1)
@@ -248,7 +248,7 @@ def with_readme(work):
     readme = (source / "README.md").read_text(encoding="utf-8")
     example = re.search(r"<!-- example -->\s*```c\n(.*?)```", readme, re.DOTALL)
     if not example:
-        sys.exit("README.md has no ```c block behind <!-- example -->")
+        sys.exit("README.md has no ```c block after <!-- example -->")
     lines = example.group(1).count("\n")
     print(f"{lines} lines")
     if lines > 35:

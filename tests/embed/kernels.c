@@ -1,4 +1,4 @@
-/* A stranger's program with a kernel of its own. */
+/* Another project's program with a kernel of its own. */
 #include "scale.rill.h"
 
 #include <rill/rill.h>

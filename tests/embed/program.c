@@ -1,4 +1,4 @@
-/* What a stranger's first program does: a fill on one stream, a copy on another, an event between them. */
+/* What a user's first program does: a fill on one stream, a copy on another, an event between them. */
 #include <rill/rill.h>
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* A stranger's kernel. */
+/* A consumer's kernel. */
 #include <rill/device/kernel.h>
 
 #include "factor.h"

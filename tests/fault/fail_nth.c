@@ -22,7 +22,7 @@ static const struct {
   { "exchange_capture_mode", "", 0 },  /* an old driver has none either */
   { "context_push", "import_", 0 },    /* of the vendor's default streams: to ask for the id */
   { "get_device", "import_", 0 },
-  { "set_device", "", 7 }, /* every second one goes back to the owner's device; nobody could be told */
+  { "set_device", "", 7 }, /* every second one goes back to the owner's device; nobody could be notified */
   /* A release never fails; what it ends may have to be looked at first, and goes in any later call. */
   { "stream_destroy", "", 1 },
   { "event_destroy", "", 1 },
@@ -53,9 +53,9 @@ static const struct {
   { "event_query", "release_", 0 },
   { "event_query", "free_", 0 },
   { "host_free", "free_", 0 },               /* of held copies and of constants: another call tries again */
-  { "event_record", "launch_constants", 0 }, /* the mark behind constants: without it they are kept for longer */
+  { "event_record", "launch_constants", 0 }, /* the mark after constants: without it they are kept for longer */
   { "event_record", "end_hold", 0 },
-  { "event_create", "release_", 0 }, /* behind the work that may use a module */
+  { "event_create", "release_", 0 }, /* after the work that may use a module */
   { "event_record", "release_", 0 },
   { "context_synchronize", "release_", 0 }, /* before a module goes */
   { "context_synchronize", "free_", 0 },
@@ -85,7 +85,7 @@ static bool may_be_silent(const char *field, const char *step, size_t *leaves) {
 /* "event_record, call 3: make_event: " */
 static char place[160];
 
-/* All that is wrong is told, not the first thing only. */
+/* All that is wrong is reported, not the first thing only. */
 static unsigned problems;
 #define BAD(...) (problems++, print_error("%s", place), print_error(__VA_ARGS__), print_error("\n"))
 
@@ -94,7 +94,7 @@ static struct {
   unsigned nth;
   uint64_t calls;     /* before the tour */
   const char *struck; /* the step in which the call was refused; NULL: not yet */
-  bool told;
+  bool reported;
 } refusal;
 
 static void check_error(const struct step *step, const char *function) {
@@ -121,7 +121,7 @@ static bool run_step(struct tour *tour, const struct step *step) {
   if (status == RILL_OK) return true;
   (void)snprintf(place, sizeof place, "%s, call %u: %s: ", function, refusal.nth, step->name);
   check_error(step, function);
-  refusal.told = true;
+  refusal.reported = true;
   return false;
 }
 
@@ -147,13 +147,13 @@ static bool tour_with_refusal(const struct vendor_function *f, unsigned nth) {
   refusal.nth = nth;
   refusal.calls = vendor.fake->calls(f->name);
   refusal.struck = NULL;
-  refusal.told = false;
+  refusal.reported = false;
   vendor.fake->fail_call(f->name, nth, CODE);
   walk(&tour);
   vendor.fake->clear();
   if (tour.spoiled != NULL) BAD("%s left an output that is not null", tour.spoiled);
   const bool silence = refusal.struck != NULL && may_be_silent(f->field, refusal.struck, &leaves);
-  if (refusal.struck != NULL && !refusal.told && !silence) BAD("%s passes it over in silence", refusal.struck);
+  if (refusal.struck != NULL && !refusal.reported && !silence) BAD("%s passes it over in silence", refusal.struck);
   /* What puts the owner's state back can be refused as well. */
   if (strcmp(f->field, "set_device") == 0 || strcmp(f->field, "exchange_capture_mode") == 0) {
     native_put_back(before);

@@ -1,5 +1,5 @@
 /* A device that faults (C2.6): DEVICE_LOST with the first cause for good, whoever meets it first; what works then; the
- * other devices; host calls behind the fault (C3.13). */
+ * other devices; host calls after the fault (C3.13). */
 #include "children.h"
 #include "tour.h"
 
@@ -150,7 +150,7 @@ static void by_a_kernel(void) {
     if (strcmp(steps[i].name, "launch_plain") == 0)
       assert_ok(steps[i].run(&tour)); /* it is in the work, not in the call */
   }
-  check_cause("the wait behind the kernel", rill_stream_synchronize(tour.stream), "rill_stream_synchronize");
+  check_cause("the wait after the kernel", rill_stream_synchronize(tour.stream), "rill_stream_synchronize");
   assert_says("address");
   check_lost(&tour);
   check_others();
@@ -301,12 +301,12 @@ static void note(void *user, rill_status status) {
 }
 
 static void wait_for(struct call *call) {
-  const uint64_t end = now_ns() + PATIENCE_NS;
+  const uint64_t end = now_ns() + TIMEOUT_NS;
   while (atomic_load(&call->runs) == 0 && now_ns() < end) let_pass_ns(MILLISECOND / 10);
 }
 
-static void host_calls_behind_are_told_once(void) {
-  static struct call before, behind[3], after;
+static void later_host_calls_get_the_status_once(void) {
+  static struct call before, later[3], after;
   rill_stream stream, other;
   vendor_begin();
   assert_ok(rill_stream_create(vendor.device, NULL, &stream));
@@ -315,20 +315,20 @@ static void host_calls_behind_are_told_once(void) {
   assert_ok(rill_stream_synchronize(stream));
   assert_int_equal(atomic_load(&before.status), RILL_OK);
   vendor.fake->pause(0);
-  assert_ok(rill_stream_host_call(stream, note, &behind[0]));
-  assert_ok(rill_stream_host_call(stream, note, &behind[1]));
-  assert_ok(rill_stream_host_call(other, note, &behind[2]));
+  assert_ok(rill_stream_host_call(stream, note, &later[0]));
+  assert_ok(rill_stream_host_call(stream, note, &later[1]));
+  assert_ok(rill_stream_host_call(other, note, &later[2]));
   vendor.fake->fault(0, ILLEGAL_ADDRESS); /* and what stood still goes on */
   for (int i = 0; i < 3; i++) {
-    wait_for(&behind[i]);
-    assert_int_equal(atomic_load(&behind[i].status), vendor.cuda ? RILL_ERROR_DEVICE_LOST : RILL_OK); /* HIP: C3.13 */
+    wait_for(&later[i]);
+    assert_int_equal(atomic_load(&later[i].status), vendor.cuda ? RILL_ERROR_DEVICE_LOST : RILL_OK); /* HIP: C3.13 */
   }
   check_cause("synchronize", rill_stream_synchronize(stream), "rill_stream_synchronize");
   check_cause("a host call after", rill_stream_host_call(stream, note, &after), "rill_stream_host_call");
   check_cause("a host call after", rill_stream_host_call(other, note, &after), "rill_stream_host_call");
   assert_ok(rill_stream_release(stream));
   assert_ok(rill_stream_release(other));
-  for (int i = 0; i < 3; i++) assert_int_equal(atomic_load(&behind[i].runs), 1);
+  for (int i = 0; i < 3; i++) assert_int_equal(atomic_load(&later[i].runs), 1);
   assert_int_equal(atomic_load(&before.runs), 1);
   assert_int_equal(atomic_load(&after.runs), 0);
 }
@@ -370,7 +370,7 @@ static const char *wait_for_held(unsigned index, void *shared) {
   const struct tour *tour = shared;
   const rill_status status = index == 0   ? rill_stream_synchronize(tour->stream)
                              : index == 1 ? rill_event_synchronize(tour->event)
-                             : index == 2 ? rill_stream_synchronize_for(tour->stream, PATIENCE_NS)
+                             : index == 2 ? rill_stream_synchronize_for(tour->stream, TIMEOUT_NS)
                                           : rill_device_synchronize(vendor.device);
   REQUIRE(status == RILL_ERROR_DEVICE_LOST);
   return NULL;
@@ -396,8 +396,8 @@ static const char *wait_for_pending(unsigned index, void *shared) {
   const struct tour *tour = shared;
   const rill_status status = index == 0   ? rill_stream_synchronize(tour->stream)
                              : index == 1 ? rill_event_synchronize(tour->event)
-                             : index == 2 ? rill_stream_synchronize_for(tour->stream, PATIENCE_NS)
-                             : index == 3 ? rill_event_synchronize_for(tour->event, PATIENCE_NS)
+                             : index == 2 ? rill_stream_synchronize_for(tour->stream, TIMEOUT_NS)
+                             : index == 3 ? rill_event_synchronize_for(tour->event, TIMEOUT_NS)
                                           : rill_device_synchronize(vendor.device);
   REQUIRE(status == RILL_ERROR_DEVICE_LOST);
   return NULL;
@@ -466,7 +466,7 @@ int main(int argc, char **argv) {
     MODE(first_cause_is_kept),
     MODE(remembered_completions_are_lost),
     MODE(met_by_many_threads),
-    MODE(host_calls_behind_are_told_once),
+    MODE(later_host_calls_get_the_status_once),
     MODE(held_work_is_lost),
     MODE(waits_for_held_work_end),
     MODE(waits_for_work_end),

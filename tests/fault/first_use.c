@@ -18,7 +18,7 @@ static bool may_be_silent(const char *field) {
   return false;
 }
 
-/* A device that cannot be set up: the reason is told, and the cpu works. */
+/* A device that cannot be set up: the reason is reported, and the cpu works. */
 static bool opens(const char *name, const char *function) {
   rill_device device;
   spoil_last_error();

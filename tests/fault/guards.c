@@ -71,7 +71,7 @@ static void ask_unfinished(void) {
   check_state("the releases", "");
 }
 
-/* Whatever the vendor calls behind rill's back in another thread is that thread's. */
+/* Whatever the vendor calls without rill's knowledge in another thread is that thread's. */
 static const char *in_a_new_thread(unsigned index, void *shared) {
   (void)index, (void)shared;
   const struct native_state fresh = native_state();

@@ -36,7 +36,7 @@ static const char *call(unsigned index, void *shared) {
   struct caller *caller = shared;
   rill_status status = RILL_OK;
   (void)index;
-  for (size_t i = 0; i < 2 * step_count && status == RILL_OK; i++) { /* twice: what is put off goes in the next pass */
+  for (size_t i = 0; i < 2 * step_count && status == RILL_OK; i++) { /* twice: what is deferred goes in the next pass */
     const struct step *step = &steps[i % step_count];
     if (caller->only != NULL ? caller->only != step : !stands_alone(step)) continue;
     status = again(step, &caller->made, &caller->fresh);
@@ -110,7 +110,7 @@ static bool may_wait(const struct step *step, const char *function) {
 }
 
 /* Pinned memory that constants and held copies do not need any more goes back with the first call that may block: here
- * it is a free, and if that is left out, the synchronize behind it.  Until then those who need some look whether it is
+ * it is a free, and if that is left out, the synchronize after it.  Until then those who need some look whether it is
  * still in use. */
 static void note_what_is_put_off(bool *uses) {
   static const char *const words[] = { "device_synchronize", "constants", "held_pageable" };
@@ -310,8 +310,8 @@ static void limits_on_held_work_hold(void) {
 
 static const char *wait_long(unsigned index, void *shared) {
   const struct tour *tour = shared;
-  if (index % 2 == 0) REQUIRE_OK(rill_stream_synchronize_for(tour->stream, PATIENCE_NS));
-  REQUIRE_OK(rill_event_synchronize_for(tour->event, PATIENCE_NS));
+  if (index % 2 == 0) REQUIRE_OK(rill_stream_synchronize_for(tour->stream, TIMEOUT_NS));
+  REQUIRE_OK(rill_event_synchronize_for(tour->event, TIMEOUT_NS));
   return NULL;
 }
 

@@ -20,13 +20,13 @@ static void note(void *user, rill_status status) {
 
 /* Host calls run on another thread. */
 static void wait_for(struct call *call) {
-  const uint64_t end = now_ns() + PATIENCE_NS;
+  const uint64_t end = now_ns() + TIMEOUT_NS;
   while (atomic_load(&call->runs) == 0 && now_ns() < end) let_pass_ns(MILLISECOND / 10);
 }
 
 /* A stream that is held with one operation of each kind, and what releases it. */
 struct held {
-  rill_stream held, recorder, behind; /* behind: held for a record on `held` */
+  rill_stream held, recorder, later; /* later: held for a record on `held` */
   rill_event first, inner;
   uint32_t *memory, pageable[TOUR_WORDS];
   struct call call, last;
@@ -36,7 +36,7 @@ static void make(struct held *h) {
   memset(h, 0, sizeof *h);
   assert_ok(rill_stream_create(vendor.device, RILL_STREAM_OPTIONS(.label = "held"), &h->held));
   assert_ok(rill_stream_create(vendor.device, RILL_STREAM_OPTIONS(.label = "recorder"), &h->recorder));
-  assert_ok(rill_stream_create(vendor.device, RILL_STREAM_OPTIONS(.label = "behind"), &h->behind));
+  assert_ok(rill_stream_create(vendor.device, RILL_STREAM_OPTIONS(.label = "later"), &h->later));
   assert_ok(rill_event_create(vendor.device, NULL, &h->first));
   assert_ok(rill_event_create(vendor.device, NULL, &h->inner));
   assert_ok(RILL_NEW(vendor.device, RILL_MEMORY_DEVICE, TOUR_WORDS, &h->memory));
@@ -52,7 +52,7 @@ static void fill_queue(struct held *h) {
   assert_ok(rill_stream_host_call(h->held, note, &h->call));
   if (vendor.has_kernels) assert_ok(increment_launch(h->held, &shape, h->memory));
   assert_ok(rill_stream_record_event(h->held, h->inner, 0));
-  assert_ok(rill_stream_wait_event(h->behind, h->inner, 0));
+  assert_ok(rill_stream_wait_event(h->later, h->inner, 0));
   assert_ok(rill_stream_host_call(h->held, note, &h->last));
 }
 
@@ -61,7 +61,7 @@ static void end(struct held *h) {
   assert_ok(rill_event_release(h->inner));
   assert_ok(rill_stream_release(h->held));
   assert_ok(rill_stream_release(h->recorder));
-  assert_ok(rill_stream_release(h->behind));
+  assert_ok(rill_stream_release(h->later));
   assert_ok(rill_free(h->memory));
 }
 
@@ -76,8 +76,8 @@ static void check_goes_on(struct held *h) {
   assert_ok(rill_stream_synchronize(h->held));
   assert_ok(rill_event_synchronize(h->inner));
   assert_int_equal(value, pattern);
-  ignore(rill_stream_synchronize(h->behind)); /* may have failed with what it waited for */
-  assert_ok(rill_stream_synchronize(h->behind));
+  ignore(rill_stream_synchronize(h->later)); /* may have failed with what it waited for */
+  assert_ok(rill_stream_synchronize(h->later));
 }
 
 /* The nth call of a function during the flush is refused; false if there were not as many. */
@@ -114,7 +114,7 @@ static bool flush_with_refusal(const struct vendor_function *f, unsigned nth) {
     assert_says(f->name);
     assert_says("held");
   }
-  /* Each host call ran once, and was told if it was behind what failed. */
+  /* Each host call ran once, and got the status if it came after what failed. */
   assert_int_equal(atomic_load(&h.call.runs), 1);
   assert_int_equal(atomic_load(&h.last.runs), 1);
   if (held == RILL_OK) assert_int_equal(atomic_load(&h.last.status), RILL_OK);
@@ -153,9 +153,9 @@ static void a_record_after_the_failure_is_failed(void) {
   assert_fails(rill_event_synchronize(h.inner), RILL_ERROR_BACKEND);
   assert_fails(rill_event_synchronize_for(h.inner, 1), RILL_ERROR_BACKEND);
   assert_fails(rill_stream_wait_event(h.recorder, h.inner, 0), RILL_ERROR_BACKEND);
-  assert_fails(rill_stream_synchronize(h.behind), RILL_ERROR_BACKEND); /* it waited for that record */
-  assert_ok(rill_stream_synchronize(h.behind));
-  assert_fails(rill_stream_synchronize_for(h.held, PATIENCE_NS), RILL_ERROR_BACKEND);
+  assert_fails(rill_stream_synchronize(h.later), RILL_ERROR_BACKEND); /* it waited for that record */
+  assert_ok(rill_stream_synchronize(h.later));
+  assert_fails(rill_stream_synchronize_for(h.held, TIMEOUT_NS), RILL_ERROR_BACKEND);
   assert_says(vendor_name("fill_32"));
   assert_int_equal(atomic_load(&h.call.status), RILL_ERROR_BACKEND);
   assert_int_equal(atomic_load(&h.last.status), RILL_ERROR_BACKEND);
@@ -173,7 +173,7 @@ static void a_fault_is_found_at_the_flush(void) {
   assert_ok(rill_stream_record_event(h.recorder, h.first, 0)); /* the record was given to the driver before */
   assert_fails(rill_stream_synchronize(h.held), RILL_ERROR_DEVICE_LOST);
   assert_fails(rill_stream_synchronize(h.recorder), RILL_ERROR_DEVICE_LOST);
-  assert_fails(rill_stream_synchronize(h.behind), RILL_ERROR_DEVICE_LOST);
+  assert_fails(rill_stream_synchronize(h.later), RILL_ERROR_DEVICE_LOST);
   wait_for(&h.call);
   wait_for(&h.last);
   assert_int_equal(atomic_load(&h.call.runs), 1);
@@ -195,10 +195,10 @@ static void what_was_held_makes_nobody_wait(void) {
   assert_ok(rill_event_create(vendor.device, NULL, &never));
   assert_ok(RILL_NEW(vendor.device, RILL_MEMORY_DEVICE, TOUR_WORDS, &freed));
   fill_queue(&h);
-  assert_ok(rill_free(freed)); /* put off: held work might use it */
+  assert_ok(rill_free(freed)); /* deferred: held work might use it */
   assert_ok(rill_stream_record_event(h.recorder, h.first, 0));
   assert_ok(rill_stream_synchronize(h.held));
-  assert_ok(rill_stream_synchronize(h.behind));
+  assert_ok(rill_stream_synchronize(h.later));
   vendor.fake->pause(0);
   assert_ok(rill_stream_record_new_event(other, NULL, &pending)); /* the device is busy from here on */
   assert_ok(rill_stream_wait_event(h.held, never, 0));

@@ -141,7 +141,7 @@ static void makes_garbage(void) {
   check_script("echo 'int x;' | c++ -x c++ -shared -fPIC -o \"$out\" -", RILL_ERROR_BACKEND, "rill_cpu_image");
 }
 
-static void leaves_things_behind(void) {
+static void leaves_things(void) {
   check_script("mkdir -p \"$tmp/a/b/c\"; echo > \"$tmp/a/b/c/d\"; ln -s / \"$tmp/a/root\"; exit 1",
                RILL_ERROR_INVALID_ARGUMENT, "does not say why");
   check_script("echo > \"$TMPDIR/junk\"; exit 1", RILL_ERROR_INVALID_ARGUMENT, "does not say why");
@@ -234,7 +234,7 @@ int main(void) {
     TEST(make_folders),       TEST(works_again),
     TEST(ended_by_signals),   TEST(says_megabytes),
     TEST(says_nothing),       TEST(makes_nothing),
-    TEST(makes_garbage),      TEST(leaves_things_behind),
+    TEST(makes_garbage),      TEST(leaves_things),
     TEST(cannot_be_run),      TEST(has_no_temporary_folder),
     TEST(has_a_full_disk),    TEST(children_are_ignored),
     TEST(children_are_taken),

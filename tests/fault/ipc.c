@@ -1,4 +1,4 @@
-/* Each vendor call of imports and exports made to fail: an error that says which, no outputs, nothing left behind, and
+/* Each vendor call of imports and exports made to fail: an error that says which, no outputs, nothing left, and
  * the next try works. */
 #include "conformance/ipc.h"
 #include "core/device/ipc.h"
@@ -205,7 +205,7 @@ static void exports_can_fail(void) {
   }
 }
 
-/* Behind a lost device nothing is exported or imported, and the first cause is told (C2.6). */
+/* On a lost device nothing is exported or imported, and the first cause is reported (C2.6). */
 static void a_lost_device_shares_nothing(void) {
   rill_ipc_handle handle;
   rill_event event;

@@ -1,4 +1,4 @@
-/* Pools, aligned allocation and what is put off, with a vendor that refuses or has no more: each call of a round made
+/* Pools, aligned allocation and what is deferred, with a vendor that refuses or has no more: each call of a round made
  * to fail, memory that runs out (C5.1, C5.2), and when memory that held work may use goes (C3.8). */
 #include "children.h"
 #include "tour.h"
@@ -70,7 +70,7 @@ static rill_status use(struct round *r) {
   TRY(rill_stream_wait_event(r->held, r->event, 0));
   TRY(rill_fill_async(r->held, r->whole, &value, 4, 250));
   TRY(rill_memory_record_use(r->second, r->held));
-  TAKE(rill_free(r->whole), r->whole); /* both are put off */
+  TAKE(rill_free(r->whole), r->whole); /* both are deferred */
   TAKE(rill_free(r->second), r->second);
   TAKE(rill_free(r->pooled[2]), r->pooled[2]); /* waits for every stream, this one too */
   TRY(rill_stream_record_event(r->stream, r->event, 0));
@@ -338,26 +338,26 @@ static void it_goes_after_the_work_before_it(void) {
 static void a_synchronize_gives_it_back(void) {
   struct pair pair;
   rill_stream recorder;
-  rill_event behind;
+  rill_event later;
   vendor_begin();
   assert_ok(rill_stream_create(vendor.device, NULL, &recorder));
-  assert_ok(rill_event_create(vendor.device, NULL, &behind));
+  assert_ok(rill_event_create(vendor.device, NULL, &later));
   const size_t before = vendor.fake->live("memory");
   for (int how = 0; how < 3; how++) {
     hold(&pair);
     assert_ok(rill_free(pair.memory));
     assert_int_equal(vendor.fake->live("memory"), before + 1);
     assert_ok(rill_stream_record_event(recorder, pair.event, 0));
-    assert_ok(rill_stream_record_event(pair.stream, behind, 0));
+    assert_ok(rill_stream_record_event(pair.stream, later, 0));
     assert_ok(rill_stream_synchronize(recorder));
     assert_ok(how == 0   ? rill_stream_synchronize(pair.stream)
-              : how == 1 ? rill_event_synchronize(behind)
+              : how == 1 ? rill_event_synchronize(later)
                          : rill_device_synchronize(vendor.device));
     if (how == 1) assert_ok(rill_stream_synchronize(pair.stream)); /* the event is done before the stream is */
     assert_int_equal(vendor.fake->live("memory"), before);
     end_pair(&pair);
   }
-  assert_ok(rill_event_release(behind));
+  assert_ok(rill_event_release(later));
   assert_ok(rill_stream_release(recorder));
 }
 

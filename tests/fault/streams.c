@@ -216,7 +216,7 @@ static void asking_breaks_no_later_capture(void) {
   assert_ok(rill_stream_synchronize(stream));
   if (native_begin_capture(stream)) {
     const rill_status asked = rill_event_is_ready(event, &ready);
-    const rill_status waited = rill_event_synchronize_for(other, PATIENCE_NS);
+    const rill_status waited = rill_event_synchronize_for(other, TIMEOUT_NS);
     const rill_status ordered = rill_stream_wait_event(waiting, never_asked, 0);
     if (ordered != RILL_OK) {
       assert_int_equal(ordered, RILL_ERROR_CAPTURE_ACTIVE);

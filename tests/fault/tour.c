@@ -31,7 +31,7 @@ static const rill_bundle *bundle(rill_bundle *copy) {
 
 static void note_call(void *user, rill_status status) {
   struct tour *t = user;
-  (void)atomic_fetch_add(&t->told, (int)status);
+  (void)atomic_fetch_add(&t->reported, (int)status);
   (void)atomic_fetch_add(&t->called, 1);
 }
 
@@ -428,7 +428,7 @@ STEP(elapsed) {
   return CHECKED(t, status, t->ms);
 }
 
-/* ---- use: a held stream.  What goes wrong when it is handed over is told by its next synchronize ---- */
+/* ---- use: a held stream.  What goes wrong when it is handed over is reported by its next synchronize ---- */
 
 STEP(hold) { return rill_stream_wait_event(t->stream, t->first, 0); }
 STEP(held_fill) { return fill(t->stream, t->memory, 4); }
@@ -728,7 +728,7 @@ void tour_runs_clean(void) {
   if (failed != NULL) fail_msg("%s: %s", failed->name, rill_last_error_text());
   if (tour.spoiled != NULL) fail_msg("%s gave something wrong", tour.spoiled);
   assert_int_equal(atomic_load(&tour.called), 2);
-  assert_int_equal(atomic_load(&tour.told), RILL_OK);
+  assert_int_equal(atomic_load(&tour.reported), RILL_OK);
   assert_true(tour.ms >= 0);
   failed = tour_walk(&tour, RELEASE, RELEASE);
   if (failed != NULL) fail_msg("%s: %s", failed->name, rill_last_error_text());
@@ -764,7 +764,7 @@ static void fill_pools(rill_device device) {
 
 size_t settle(size_t most) {
   enum { ROUNDS = 200 }; /* all that is complete is gone by then */
-  const uint64_t end = now_ns() + PATIENCE_NS / 60;
+  const uint64_t end = now_ns() + TIMEOUT_NS / 60;
   size_t live = SIZE_MAX;
   fill_pools(vendor.device);
   fill_pools(vendor.second);

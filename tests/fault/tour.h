@@ -26,9 +26,9 @@ struct tour {
   uint32_t pageable[TOUR_WORDS], registered[TOUR_WORDS];                /* the second within a step */
   rill_kernel_ref ref;
   float ms;
-  _Atomic int called, told; /* host calls run, and the sum of what they were told */
-  const char *spoiled;      /* the step whose output was not null */
-  rill_status status;       /* of the step that failed */
+  _Atomic int called, reported; /* host calls run, and the sum of what statuses they got */
+  const char *spoiled;          /* the step whose output was not null */
+  rill_status status;           /* of the step that failed */
 };
 
 enum part { MAKE, USE, RELEASE };
@@ -55,7 +55,7 @@ bool step_applies(const struct step *step);
 /* The whole tour, which must run clean, its results right. */
 void tour_runs_clean(void);
 
-/* Lets rill give back what it put off until now, and waits until no more than `most` native objects are alive; their
+/* Lets rill give back what it deferred until now, and waits until no more than `most` native objects are alive; their
  * number. */
 size_t settle(size_t most);
 

@@ -121,7 +121,7 @@ static void at_a_read_only_page(void) {
   check_fault(store_at(stream, (uintptr_t)page), "\"store\"", "protected memory");
 }
 
-static void behind_the_end_of_a_file(void) {
+static void past_the_end_of_a_file(void) {
   FILE *file = tmpfile();
   REQUIRE_OR_DIE(file != NULL);
   void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fileno(file), 0);
@@ -163,23 +163,23 @@ static void a_stack_of_a_fiber_that_overflows(void) {
   check_fault(overflow_on_fibers_launch(stream, &launch, 1u << 20, out), "\"overflow_on_fibers\"", "out of stack");
 }
 
-/* ---- who waits, and what comes behind ---- */
+/* ---- who waits, and what comes after ---- */
 
-static _Atomic unsigned told_lost, told_other;
+static _Atomic unsigned reported_lost, reported_other;
 static void note(void *user, rill_status status) {
   (void)user;
-  (void)atomic_fetch_add(status == RILL_ERROR_DEVICE_LOST ? &told_lost : &told_other, 1);
+  (void)atomic_fetch_add(status == RILL_ERROR_DEVICE_LOST ? &reported_lost : &reported_other, 1);
 }
 
 static unsigned flags[2]; /* flag, timed out */
 static rill_status close_gate(rill_stream on) {
   const rill_launch one = rill_launch_1d(1, 1);
-  return wait_for_flag_launch(on, &one, &flags[0], 1, PATIENCE_NS, &flags[1]);
+  return wait_for_flag_launch(on, &one, &flags[0], 1, TIMEOUT_NS, &flags[1]);
 }
 static void open_gate(void) { __atomic_store_n(&flags[0], 1, __ATOMIC_SEQ_CST); }
 
 static rill_event mark;
-static rill_stream endless, behind;
+static rill_stream endless, later;
 static void *memory;
 enum { WAITS = 8 };
 static rill_status wait_in_some_way(unsigned way) {
@@ -187,9 +187,9 @@ static rill_status wait_in_some_way(unsigned way) {
     case 0: return rill_stream_synchronize(stream);
     case 1: return rill_event_synchronize(mark);
     case 2: return rill_device_synchronize(device);
-    case 3: return rill_stream_synchronize_for(stream, PATIENCE_NS);
+    case 3: return rill_stream_synchronize_for(stream, TIMEOUT_NS);
     case 4: return rill_stream_synchronize(endless);
-    case 5: return rill_event_synchronize_for(mark, PATIENCE_NS);
+    case 5: return rill_event_synchronize_for(mark, TIMEOUT_NS);
     case 6: { /* a pageable source that the kernel in front may write */
       unsigned source = 1;
       return rill_copy_async(endless, out, &source, sizeof source);
@@ -207,50 +207,50 @@ static void *wait_for_the_end(void *way) {
 }
 
 static void await(_Atomic unsigned *count, unsigned number) {
-  const uint64_t end = now_ns() + PATIENCE_NS;
+  const uint64_t end = now_ns() + TIMEOUT_NS;
   while (atomic_load(count) < number && now_ns() < end) let_pass_ns(100000);
   REQUIRE_OR_DIE(atomic_load(count) == number);
 }
 
-/* Whoever waits is woken, for work that never ends, too.  Host calls are told, those of streams that wait for the one
- * that faulted, too; and a stream whose kernel does not end holds up nobody but itself. */
+/* Whoever waits is woken, for work that never ends, too.  Host calls get the status, those of streams that wait for the
+ * one that faulted, too; and a stream whose kernel does not end holds up nobody but itself. */
 static void all_who_wait_are_woken(void) {
   pthread_t threads[WAITS];
   rill_event after;
   must(rill_stream_create(device, NULL, &endless));
-  must(rill_stream_create(device, NULL, &behind));
+  must(rill_stream_create(device, NULL, &later));
   must(rill_event_create(device, NULL, &mark));
   must(rill_event_create(device, NULL, &after));
   must(rill_alloc(device, 4096, RILL_MEMORY_DEVICE, &memory));
   const rill_launch one = rill_launch_1d(1, 1);
   static unsigned never[2];
-  must(wait_for_flag_launch(endless, &one, &never[0], 1, 100 * PATIENCE_NS, &never[1]));
+  must(wait_for_flag_launch(endless, &one, &never[0], 1, 100 * TIMEOUT_NS, &never[1]));
   must(close_gate(stream));
   must(store_at(stream, 0x40));
   for (int i = 0; i < 3; i++) must(rill_stream_host_call(stream, note, NULL));
   must(rill_stream_record_event(stream, mark, 0));
-  must(rill_stream_wait_event(behind, mark, 0));
-  must(store_at(behind, 0x40)); /* not run any more */
-  must(rill_stream_host_call(behind, note, NULL));
+  must(rill_stream_wait_event(later, mark, 0));
+  must(store_at(later, 0x40)); /* not run any more */
+  must(rill_stream_host_call(later, note, NULL));
   must(rill_stream_record_event(endless, after, 0));
-  must(rill_stream_wait_event(behind, after, 0));
-  must(rill_stream_host_call(behind, note, NULL));
+  must(rill_stream_wait_event(later, after, 0));
+  must(rill_stream_host_call(later, note, NULL));
   for (uintptr_t i = 0; i < WAITS; i++)
     REQUIRE_OR_DIE(pthread_create(&threads[i], NULL, wait_for_the_end, (void *)i) == 0);
   await(&waiting, WAITS);
   let_pass_ns(20 * MILLISECOND); /* they sleep by now, or it is no harm */
   open_gate();
   for (int i = 0; i < WAITS; i++) REQUIRE_OR_DIE(pthread_join(threads[i], NULL) == 0);
-  await(&told_lost, 5);
-  REQUIRE_OR_DIE(atomic_load(&told_other) == 0);
+  await(&reported_lost, 5);
+  REQUIRE_OR_DIE(atomic_load(&reported_other) == 0);
   const char *const texts[] = { "\"store\"", "0x40", NULL };
   check_lost(texts);
   must(rill_stream_release(endless));
-  must(rill_stream_release(behind));
+  must(rill_stream_release(later));
   must(rill_event_release(mark));
 }
 
-/* All workers fault at once, more than once: every host call is told. */
+/* All workers fault at once, more than once: every host call gets the status. */
 static void faults_of_many_workers(void) {
   enum { STREAMS = 40 };
   rill_stream streams[STREAMS];
@@ -265,7 +265,7 @@ static void faults_of_many_workers(void) {
     must(rill_stream_host_call(streams[i], note, NULL));
   }
   open_gate();
-  await(&told_lost, STREAMS);
+  await(&reported_lost, STREAMS);
   for (int i = 0; i < STREAMS; i++) is_lost(rill_stream_synchronize(streams[i]));
   for (int i = 0; i < STREAMS; i++) must(rill_stream_release(streams[i]));
   const char *const texts[] = { "\"store_everywhere\"", NULL };
@@ -413,7 +413,7 @@ static const struct {
   CASE(at_unmapped_memory),
   CASE(at_no_address),
   CASE(at_a_read_only_page),
-  CASE(behind_the_end_of_a_file),
+  CASE(past_the_end_of_a_file),
   CASE(in_a_function),
   CASE(on_fibers),
   CASE(a_division_by_zero),

@@ -83,7 +83,7 @@ static unsigned count_mappings(void) {
 /* ---- inputs ---- */
 
 static void run_input(void) {
-  /* A block of just this size: memory checkers see what is read behind it. */
+  /* A block of just this size: memory checkers see what is read after it. */
   uint8_t *exact = malloc(now.size == 0 ? 1 : now.size);
   FUZZ_REQUIRE(exact != NULL, "no memory");
   if (now.size > 0) memcpy(exact, now.bytes, now.size);

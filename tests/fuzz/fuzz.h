@@ -19,21 +19,21 @@ enum { FUZZ_MOST_BYTES = 256 * 1024 }; /* of one input */
 
 /* ---- what a target defines ---- */
 
-/* Once, before all: opens devices, makes the valid inputs.  A process of the target's own making is told by its first
- * argument what it is for, and does not return. */
+/* Once, before all: opens devices, makes the valid inputs.  A process of the target's own making is recognized by its
+ * first argument what it is for, and does not return. */
 void fuzz_begin(int argc, char **argv);
 
 /* Writes the valid input `index` and gives its size; 0 from the first index that there is none for. */
 size_t fuzz_seed(unsigned index, uint8_t *out, size_t capacity);
 
-/* Makes check sums, lengths and the like right again after a mutation, so that what lies behind them is reached.  Gives
+/* Makes check sums, lengths and the like right again after a mutation, so that what lies after them is reached.  Gives
  * the size. */
 size_t fuzz_repair(uint8_t *data, size_t size, size_t capacity);
 
 /* The target itself: gives 0, or aborts. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Once, behind all: gives back what fuzz_begin made.  Not called under libFuzzer. */
+/* Once, after all: gives back what fuzz_begin made.  Not called under libFuzzer. */
 void fuzz_end(void);
 
 /* ---- what it uses ---- */

@@ -1,4 +1,4 @@
-/* The readers of one backend: parts and kernels of an image that may be anything.  What they tell must be whole. */
+/* The readers of one backend: parts and kernels of an image that may be anything.  What they tell must be complete. */
 #include "images.h"
 
 #include "core/device/registry.h"
@@ -40,7 +40,7 @@ static void check_text(const char *text) { FUZZ_REQUIRE(strlen(text) <= RILL__NA
 static void check_part(const rill_bundle_image *part, const char *bytes, size_t size) {
   const size_t offset = (size_t)((const char *)part->data - bytes);
   FUZZ_REQUIRE(strcmp(part->backend, backend->name) == 0, "a part of %s", part->backend);
-  /* The zero behind the bytes is the end of a text. */
+  /* The zero after the bytes is the end of a text. */
   FUZZ_REQUIRE(offset < size && part->size > 0 && part->size <= size + 1 - offset, "%zu bytes at %zu of %zu",
                part->size, offset, size);
   check_text(part->target);

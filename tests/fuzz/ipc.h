@@ -9,7 +9,7 @@
 
 enum {
   FUZZ_IPC_HANDLES = 6,
-  FUZZ_IPC_BYTE = 0x6b /* all memory behind them */
+  FUZZ_IPC_BYTE = 0x6b /* all memory after them */
 };
 
 struct fuzz_ipc {

@@ -2,7 +2,7 @@
  * it. */
 #include "ipc.h"
 
-/* Nothing but the exporter's memory has this in it, from its begin to its end, and behind that nothing of its process
+/* Nothing but the exporter's memory has this in it, from its begin to its end, and after that nothing of its process
  * is seen; of a GPU's the map is asked only. */
 static void check_memory(const unsigned char *p) {
   rill_memory_info info = RILL_MEMORY_INFO_INIT;

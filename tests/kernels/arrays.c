@@ -51,7 +51,7 @@ void read_array(rill_stream stream, void *host, const void *array, size_t bytes)
   assert_ok(rill_copy_async(stream, guard, (const unsigned char *)array + bytes, GUARD_BYTES));
   assert_completes(stream);
   for (size_t i = 0; i < GUARD_BYTES; i++) {
-    if (guard[i] != GUARD) fail_msg("byte %zu behind the %zu of the array was written: 0x%02x", i, bytes, guard[i]);
+    if (guard[i] != GUARD) fail_msg("byte %zu after the %zu of the array was written: 0x%02x", i, bytes, guard[i]);
   }
 }
 

@@ -1,4 +1,4 @@
-/* What the tests of kernels share: fixed random numbers, arrays in device memory with something behind them that must
+/* What the tests of kernels share: fixed random numbers, arrays in device memory with something after them that must
  * not change, and kernels that compute each element by itself.
  */
 #ifndef RILL_TESTS_KERNELS_ARRAYS_H

@@ -149,7 +149,7 @@ SCANS(i32, int32_t, uint32_t)
 SCANS(f32, float, float)
 SCANS(f64, double, double)
 
-/* Work of another kind before and behind: the passes are on the stream, and nowhere else. */
+/* Work of another kind before and after: the passes are on the stream, and nowhere else. */
 static void passes_keep_the_order_of_the_stream(void) {
   enum { N = 10000 };
   rill_stream stream = new_stream("order");

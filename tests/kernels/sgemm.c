@@ -12,7 +12,7 @@ static const struct {
 
 /* One way to lie in memory. */
 struct layout {
-  size_t gap, skip; /* elements behind each row; bytes before the first */
+  size_t gap, skip; /* elements after each row; bytes before the first */
   float alpha, beta;
 };
 static const struct layout layouts[] = { { 0, 0, 1.0f, 0.0f }, { 3, 4, -0.5f, 2.0f }, { 4, 0, 0.3f, 0.7f } };

@@ -12,12 +12,12 @@
 
 enum { GOOD = 7 }; /* an exit code that nothing else gives */
 
-static struct left_behind left;
+static struct leftovers left;
 
 static void begin(void) {
   life_begin();
   use(life.device);
-  leave_behind(&left);
+  leave_leftovers(&left);
 }
 
 static void live_handles(void) {
@@ -109,8 +109,8 @@ static void exit_from_another_thread(void) {
   (void)pthread_join(thread, NULL);
 }
 
-/* The first thread ends, and the last one the process.  Nobody can rely on joining the first thread, so its end is told
- * by a destructor, in the last of its rounds, behind those of others. */
+/* The first thread ends, and the last one the process.  Nobody can rely on joining the first thread, so its end is seen
+ * by a destructor, in the last of its rounds, after those of others. */
 static pthread_key_t first_key;
 static unsigned first_rounds;
 static sem_t first_ends;

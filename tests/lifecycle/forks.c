@@ -40,7 +40,7 @@ static pid_t fork_child(void) {
 static void no_call(void *user, rill_status status) { (void)user, (void)status; }
 
 /* All kinds of calls on what the parent made: refused, but for getters and releases. */
-static void refuses_all(struct left_behind *left) {
+static void refuses_all(struct leftovers *left) {
   rill_stream stream;
   rill_event event;
   bool out;
@@ -84,7 +84,7 @@ static void refuses_all(struct left_behind *left) {
   refuses(rill_free(left->memory));
 }
 
-static void release_all(struct left_behind *left) {
+static void release_all(struct leftovers *left) {
   must(rill_event_release(left->event));
   must(rill_event_release(left->never));
   must(rill_stream_release(left->stream));
@@ -93,7 +93,7 @@ static void release_all(struct left_behind *left) {
 }
 
 /* What the child of a process that has used its device can do. */
-static void child_of_a_user(struct left_behind *left) {
+static void child_of_a_user(struct leftovers *left) {
   if (life.gpu) refuses_all(left);
   release_all(left);
   use(life.cpu);
@@ -101,7 +101,7 @@ static void child_of_a_user(struct left_behind *left) {
   must(rill_device_synchronize(life.cpu));
 }
 
-static void end_parent(struct left_behind *left) {
+static void end_parent(struct leftovers *left) {
   open_gates();
   assert_ok(rill_stream_synchronize(left->stream));
   assert_ok(rill_stream_synchronize(left->waiting));
@@ -161,9 +161,9 @@ static void after_the_cpu_alone(void) {
 
 static void with_work_pending(void) {
   if (THREADS_CHECKED) return;
-  struct left_behind left;
+  struct leftovers left;
   life_begin();
-  leave_behind(&left);
+  leave_leftovers(&left);
   const pid_t pid = fork_child();
   if (pid == 0) {
     child_of_a_user(&left);
@@ -176,9 +176,9 @@ static void with_work_pending(void) {
 /* The child ends as programs do, with the parent's handles still there. */
 static void child_exits_in_order(void) {
   if (THREADS_CHECKED) return;
-  struct left_behind left;
+  struct leftovers left;
   life_begin();
-  leave_behind(&left);
+  leave_leftovers(&left);
   const pid_t pid = fork_child();
   if (pid == 0) {
     use(life.cpu);
@@ -191,9 +191,9 @@ static void child_exits_in_order(void) {
 
 static void children_of_children(void) {
   if (THREADS_CHECKED) return;
-  struct left_behind left;
+  struct leftovers left;
   life_begin();
-  leave_behind(&left);
+  leave_leftovers(&left);
   const pid_t pid = fork_child();
   if (pid == 0) {
     use(life.cpu);
@@ -239,7 +239,7 @@ static void errors_stay_apart(void) {
 static _Atomic bool stop;
 
 static const char *keep_working(unsigned index, void *shared) {
-  const struct left_behind *left = shared;
+  const struct leftovers *left = shared;
   while (!atomic_load(&stop)) {
     bool out;
     switch (index % 4) {
@@ -269,9 +269,9 @@ static const char *keep_working(unsigned index, void *shared) {
 static void from_many_threads(void) {
   if (ADDRESSES_CHECKED || THREADS_CHECKED) return;
   enum { THREADS = 4, FORKS = 8 };
-  struct left_behind left;
+  struct leftovers left;
   life_begin();
-  leave_behind(&left);
+  leave_leftovers(&left);
   open_gates();                              /* freeing memory waits for work */
   assert_ok(rill_event_release(left.never)); /* memory that is freed while a stream is held would pile up */
   left.never = RILL_NULL_EVENT;
@@ -390,7 +390,7 @@ static void with_pools_in_use(void) {
   assert_ok(rill_pool_release(pooled.pool));
 }
 
-/* What was put off in the parent, whose held work the child does not have, goes in the child. */
+/* What was deferred in the parent, whose held work the child does not have, goes in the child. */
 static void with_memory_put_off(void) {
   if (THREADS_CHECKED) return;
   rill_stream held, recorder;
@@ -420,11 +420,11 @@ static void with_memory_put_off(void) {
 }
 
 static const char *wait_for_it(unsigned index, void *shared) {
-  const struct left_behind *left = shared;
+  const struct leftovers *left = shared;
   switch (index) {
     case 0: REQUIRE_OK(rill_stream_synchronize(left->waiting)); break;
     case 1: REQUIRE_OK(rill_event_synchronize(left->event)); break;
-    case 2: REQUIRE_OK(rill_stream_synchronize_for(left->stream, PATIENCE_NS)); break;
+    case 2: REQUIRE_OK(rill_stream_synchronize_for(left->stream, TIMEOUT_NS)); break;
     default: ignore(rill_stream_synchronize(left->held)); break; /* NOT_RECORDED at the end */
   }
   return NULL;
@@ -433,9 +433,9 @@ static const char *wait_for_it(unsigned index, void *shared) {
 /* Threads of the parent block in waits, which are not in the child. */
 static void while_threads_wait(void) {
   if (THREADS_CHECKED) return;
-  struct left_behind left;
+  struct leftovers left;
   life_begin();
-  leave_behind(&left);
+  leave_leftovers(&left);
   struct background *waiting = start_threads(4, wait_for_it, &left);
   for (int i = 0; i < 4; i++) {
     const pid_t pid = fork_child();
@@ -453,7 +453,7 @@ static void while_threads_wait(void) {
 }
 
 static void *fork_here(void *argument) {
-  struct left_behind *left = argument;
+  struct leftovers *left = argument;
   const pid_t pid = fork_child();
   if (pid == 0) {
     child_of_a_user(left);
@@ -467,11 +467,11 @@ static void *fork_here(void *argument) {
 /* The thread that forks is not the one that used rill, and has no state there yet. */
 static void from_a_fresh_thread(void) {
   if (THREADS_CHECKED) return;
-  struct left_behind left;
+  struct leftovers left;
   pthread_t thread;
   void *failed = NULL;
   life_begin();
-  leave_behind(&left);
+  leave_leftovers(&left);
   assert_int_equal(pthread_create(&thread, NULL, fork_here, &left), 0);
   assert_int_equal(pthread_join(thread, &failed), 0);
   assert_null(failed);

@@ -85,9 +85,9 @@ void open_gates(void) {
   pthread_mutex_unlock(&lock);
 }
 
-void leave_behind(struct left_behind *left) {
+void leave_leftovers(struct leftovers *left) {
   const uint32_t pattern = 1;
-  must(rill_stream_create(life.device, RILL_STREAM_OPTIONS(.label = "left behind"), &left->stream));
+  must(rill_stream_create(life.device, RILL_STREAM_OPTIONS(.label = "left"), &left->stream));
   must(rill_stream_create(life.device, NULL, &left->waiting));
   must(rill_stream_create(life.device, NULL, &left->held));
   must(rill_event_create(life.device, RILL_EVENT_OPTIONS(.label = "never"), &left->never));

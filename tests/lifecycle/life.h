@@ -46,12 +46,12 @@ void close_gate(rill_stream stream);
 void close_gates(void);
 void open_gates(void);
 
-/* Handles that nobody releases, with work that stands still behind a gate. */
-struct left_behind {
+/* Handles that nobody releases, with work that stands still after a gate. */
+struct leftovers {
   rill_stream stream, waiting, held;
   rill_event event, never;
   uint32_t *memory;
 };
-void leave_behind(struct left_behind *left);
+void leave_leftovers(struct leftovers *left);
 
 #endif

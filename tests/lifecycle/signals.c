@@ -14,10 +14,10 @@ static void handle(int number) {
   (void)atomic_fetch_add(&handled, 1);
 }
 
-/* Another thread that waits, and what it was told. */
+/* Another thread that waits, and what it got. */
 struct waiter {
   rill_status (*wait)(struct waiter *waiter);
-  struct left_behind left;
+  struct leftovers left;
   pthread_t thread;
   _Atomic bool waits, returned;
   rill_status status;
@@ -40,7 +40,7 @@ static rill_status wait_for_stream(struct waiter *w) { return rill_stream_synchr
 static rill_status wait_for_event(struct waiter *w) { return rill_event_synchronize(w->left.event); }
 static rill_status wait_for_device(struct waiter *w) { return (void)w, rill_device_synchronize(life.device); }
 static rill_status wait_for_held(struct waiter *w) { return rill_stream_synchronize(w->left.held); }
-static rill_status wait_long(struct waiter *w) { return rill_stream_synchronize_for(w->left.stream, PATIENCE_NS); }
+static rill_status wait_long(struct waiter *w) { return rill_stream_synchronize_for(w->left.stream, TIMEOUT_NS); }
 static rill_status wait_shortly(struct waiter *w) { return rill_stream_synchronize_for(w->left.stream, LIMIT_NS); }
 static rill_status wait_shortly_for_event(struct waiter *w) {
   return rill_event_synchronize_for(w->left.event, LIMIT_NS);
@@ -52,7 +52,7 @@ static rill_status wait_shortly_for_held(struct waiter *w) {
 static void start(struct waiter *waiter, rill_status (*wait)(struct waiter *)) {
   memset(waiter, 0, sizeof *waiter);
   waiter->wait = wait;
-  leave_behind(&waiter->left);
+  leave_leftovers(&waiter->left);
   atomic_store(&handled, 0);
   assert_int_equal(pthread_create(&waiter->thread, NULL, wait_here, waiter), 0);
   while (!atomic_load(&waiter->waits)) (void)sched_yield();

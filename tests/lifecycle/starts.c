@@ -137,7 +137,7 @@ static void libraries_of_another_kind(void) {
   check_search(directory, "does not export");
 }
 
-/* What the fake can be told, and what the reason then has to say. */
+/* What the fake can be set to, and what the reason then has to say. */
 static void refusals_at_the_start(void) {
   const char *init = strcmp(vendor(), "cuda") == 0 ? "cuInit" : "hipInit";
   const char *count = strcmp(vendor(), "cuda") == 0 ? "cuDeviceGetCount" : "hipGetDeviceCount";

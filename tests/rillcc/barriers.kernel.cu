@@ -1,6 +1,6 @@
 /* barriers.kernel.cu: kernels with barriers of every shape, to be run split and thread by thread.
  *
- * All have the same parameters: n numbers in, n numbers out (and more behind them that nobody should touch), blocks
+ * All have the same parameters: n numbers in, n numbers out (and more after them that nobody should touch), blocks
  * of any shape; dynamic shared memory of 2 floats a thread.  What they compute is written so that the result depends
  * on every barrier. */
 #include <rill/device/kernel.h>

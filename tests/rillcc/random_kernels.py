@@ -1,7 +1,7 @@
 """Random kernels with barriers, of which every thread order gives the same result.
 
 Each has the parameters of the kernels in barriers.kernel.cu.  Threads write only their own element of shared memory
-or of the output, and read others' only behind a barrier, so any difference between two ways of running one is a
+or of the output, and read others' only after a barrier, so any difference between two ways of running one is a
 mistake.  All arithmetic is on integers, wrapping, but for values that are loaded and stored.
 """
 

@@ -114,7 +114,7 @@ class Output(support.TestCase):
 
 
 class Errors(support.TestCase):
-    """Every refusal: what it says, and that it leaves nothing behind."""
+    """Every refusal: what it says, and that it leaves nothing."""
 
     def refused(self, text, expected, *arguments, **environment):
         source = self.write("k.kernel.cu", text)

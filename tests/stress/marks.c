@@ -5,8 +5,8 @@
 enum { MARKS = 400, STREAMS = 300, THREADS = 8, ROUNDS = 6 };
 
 static rill_event marks[MARKS];
-static _Atomic unsigned passed; /* marks that the source has passed */
-static _Atomic unsigned told;   /* waits of streams that ended */
+static _Atomic unsigned passed;   /* marks that the source has passed */
+static _Atomic unsigned reported; /* waits of streams that ended */
 static _Atomic unsigned too_soon;
 
 static void pass(void *user, rill_status status) {
@@ -17,7 +17,7 @@ static void pass(void *user, rill_status status) {
 /* `user` is the number of the mark that was waited for, from 1. */
 static void look(void *user, rill_status status) {
   if (status != RILL_OK || atomic_load(&passed) < (uintptr_t)user) (void)atomic_fetch_add(&too_soon, 1);
-  (void)atomic_fetch_add(&told, 1);
+  (void)atomic_fetch_add(&reported, 1);
 }
 
 static uint32_t next_random(uint32_t *state) { return (*state = *state * 1664525 + 1013904223) >> 8; }
@@ -50,7 +50,7 @@ static void marks_are_reached_in_their_order(void) {
     _Atomic bool opened = false;
     unsigned waits = 0;
     atomic_store(&passed, 0);
-    atomic_store(&told, 0);
+    atomic_store(&reported, 0);
     struct gate *const gate = gate_close(source);
     for (unsigned i = 0; i < MARKS; i++) {
       assert_ok(rill_stream_host_call(source, pass, NULL));
@@ -62,12 +62,12 @@ static void marks_are_reached_in_their_order(void) {
       assert_ok(rill_stream_wait_event(streams[i % STREAMS], marks[mark], 0));
       assert_ok(rill_stream_host_call(streams[i % STREAMS], look, (void *)(mark + 1)));
     }
-    assert_int_equal(atomic_load(&told), 0);
+    assert_int_equal(atomic_load(&reported), 0);
     gate_open(gate);
     atomic_store(&opened, true);
     join_threads(threads);
     assert_ok(rill_device_synchronize(dut.device));
-    assert_int_equal(atomic_load(&told), waits);
+    assert_int_equal(atomic_load(&reported), waits);
     assert_int_equal(atomic_load(&too_soon), 0);
   }
 }

@@ -2,7 +2,7 @@
  * and across (C5.2, C3.8).
  *
  * What is live is filled with its owner's pattern by work of a stream, and looked at by work before its free.  Host
- * calls that take a while let the streams fall behind the threads, each in its own way.  So memory that two allocations
+ * calls that take a while let the streams fall back, each in its own way.  So memory that two allocations
  * have at once, or that is given out before the work of an earlier stream is done, shows as a foreign pattern. */
 #include "support/testing.h"
 
@@ -19,7 +19,7 @@ struct live {
   bool filled;
 };
 
-struct lane {
+struct worker {
   rill_stream streams[STREAMS], recorder;
   rill_event awaited[STREAMS]; /* what holds the stream; null: nothing */
   struct live live[LIVE];
@@ -42,9 +42,9 @@ static struct {
   unsigned count;
 } given = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-static unsigned pick(struct lane *lane, unsigned below) {
-  lane->random = lane->random * 1664525 + 1013904223;
-  return (lane->random >> 8) % below;
+static unsigned pick(struct worker *worker, unsigned below) {
+  worker->random = worker->random * 1664525 + 1013904223;
+  return (worker->random >> 8) % below;
 }
 
 /* ---- streams ---- */
@@ -54,58 +54,58 @@ static void take_a_while(void *user, rill_status status) {
   let_pass_ns((uintptr_t)user);
 }
 
-static const char *fall_behind(struct lane *lane, unsigned stream) {
-  const uintptr_t ns = (uintptr_t)1 << pick(lane, 18);
-  REQUIRE_OK(rill_stream_host_call(lane->streams[stream], take_a_while, (void *)ns));
+static const char *delay(struct worker *worker, unsigned stream) {
+  const uintptr_t ns = (uintptr_t)1 << pick(worker, 18);
+  REQUIRE_OK(rill_stream_host_call(worker->streams[stream], take_a_while, (void *)ns));
   return NULL;
 }
 
-static const char *hold(struct lane *lane, unsigned stream) {
-  REQUIRE_OK(rill_event_create(dut.device, NULL, &lane->awaited[stream]));
-  REQUIRE_OK(rill_stream_wait_event(lane->streams[stream], lane->awaited[stream], 0));
+static const char *hold(struct worker *worker, unsigned stream) {
+  REQUIRE_OK(rill_event_create(dut.device, NULL, &worker->awaited[stream]));
+  REQUIRE_OK(rill_stream_wait_event(worker->streams[stream], worker->awaited[stream], 0));
   return NULL;
 }
 
-static const char *release_held(struct lane *lane, unsigned stream) {
-  if (lane->awaited[stream].id == 0) return NULL;
-  REQUIRE_OK(rill_stream_record_event(lane->recorder, lane->awaited[stream], 0));
-  REQUIRE_OK(rill_event_release(lane->awaited[stream]));
-  lane->awaited[stream] = RILL_NULL_EVENT;
+static const char *release_held(struct worker *worker, unsigned stream) {
+  if (worker->awaited[stream].id == 0) return NULL;
+  REQUIRE_OK(rill_stream_record_event(worker->recorder, worker->awaited[stream], 0));
+  REQUIRE_OK(rill_event_release(worker->awaited[stream]));
+  worker->awaited[stream] = RILL_NULL_EVENT;
   return NULL;
 }
 
 /* A new stream in place of one, after all of its work, with what was allocated on it. */
-static const char *replace(struct lane *lane, unsigned stream) {
+static const char *replace(struct worker *worker, unsigned stream) {
   rill_stream fresh;
   REQUIRE_OK(rill_stream_create(dut.device, NULL, &fresh));
-  REQUIRE_OK(rill_stream_wait_stream(fresh, lane->streams[stream])); /* which holds it, too, if that is held */
-  const char *failure = release_held(lane, stream);
-  REQUIRE_OK(rill_stream_release(lane->streams[stream]));
-  lane->streams[stream] = fresh;
+  REQUIRE_OK(rill_stream_wait_stream(fresh, worker->streams[stream])); /* which holds it, too, if that is held */
+  const char *failure = release_held(worker, stream);
+  REQUIRE_OK(rill_stream_release(worker->streams[stream]));
+  worker->streams[stream] = fresh;
   return failure;
 }
 
 /* ---- what is seen ---- */
 
 /* The first word, the last one, and one between, as the stream finds them. */
-static const char *look(struct lane *lane, unsigned stream, const struct live *live) {
-  if (!live->filled || lane->checks + 3 > CHECKS) return NULL;
-  const size_t places[] = { 0, live->words - 1, pick(lane, (unsigned)live->words) };
+static const char *look(struct worker *worker, unsigned stream, const struct live *live) {
+  if (!live->filled || worker->checks + 3 > CHECKS) return NULL;
+  const size_t places[] = { 0, live->words - 1, pick(worker, (unsigned)live->words) };
   for (size_t i = 0; i < 3; i++) {
-    REQUIRE_OK(rill_copy_async(lane->streams[stream], lane->seen + lane->checks, live->memory + places[i], 4));
-    lane->expected[lane->checks++] = live->pattern;
+    REQUIRE_OK(rill_copy_async(worker->streams[stream], worker->seen + worker->checks, live->memory + places[i], 4));
+    worker->expected[worker->checks++] = live->pattern;
   }
   return NULL;
 }
 
-static const char *compare(struct lane *lane) {
+static const char *compare(struct worker *worker) {
   const char *failure = NULL;
-  for (unsigned i = 0; i < STREAMS && failure == NULL; i++) failure = release_held(lane, i);
+  for (unsigned i = 0; i < STREAMS && failure == NULL; i++) failure = release_held(worker, i);
   if (failure != NULL) return failure;
-  for (unsigned i = 0; i < STREAMS; i++) REQUIRE_OK(rill_stream_synchronize(lane->streams[i]));
-  REQUIRE_OK(rill_stream_synchronize(lane->recorder));
-  for (unsigned i = 0; i < lane->checks; i++) REQUIRE(lane->seen[i] == lane->expected[i]);
-  lane->checks = 0;
+  for (unsigned i = 0; i < STREAMS; i++) REQUIRE_OK(rill_stream_synchronize(worker->streams[i]));
+  REQUIRE_OK(rill_stream_synchronize(worker->recorder));
+  for (unsigned i = 0; i < worker->checks; i++) REQUIRE(worker->seen[i] == worker->expected[i]);
+  worker->checks = 0;
   return NULL;
 }
 
@@ -120,12 +120,12 @@ static const char *check_info(void) {
 
 /* ---- memory ---- */
 
-static const char *begin(struct lane *lane, struct live *live, uint32_t pattern) {
-  live->words = ((size_t)LEAST_WORDS << pick(lane, 12)) + pick(lane, 64);
+static const char *begin(struct worker *worker, struct live *live, uint32_t pattern) {
+  live->words = ((size_t)LEAST_WORDS << pick(worker, 12)) + pick(worker, 64);
   live->pattern = pattern;
-  live->stream = pick(lane, STREAMS);
-  live->filled = pick(lane, 8) != 0;
-  const rill_stream stream = lane->streams[live->stream];
+  live->stream = pick(worker, STREAMS);
+  live->filled = pick(worker, 8) != 0;
+  const rill_stream stream = worker->streams[live->stream];
   const rill_status status = rill_pool_alloc_async(storm.pool, stream, live->words * 4, (void **)&live->memory);
   if (status == RILL_ERROR_OUT_OF_MEMORY && storm.max_size != 0) return NULL;
   REQUIRE_OK(status);
@@ -134,14 +134,14 @@ static const char *begin(struct lane *lane, struct live *live, uint32_t pattern)
 }
 
 /* Another stream waits for the fill, and looks. */
-static const char *look_elsewhere(struct lane *lane, unsigned other, const struct live *live) {
-  REQUIRE_OK(rill_stream_wait_stream(lane->streams[other], lane->streams[live->stream]));
-  return look(lane, other, live);
+static const char *look_elsewhere(struct worker *worker, unsigned other, const struct live *live) {
+  REQUIRE_OK(rill_stream_wait_stream(worker->streams[other], worker->streams[live->stream]));
+  return look(worker, other, live);
 }
 
-static const char *give_away(struct lane *lane, const struct live *live) {
+static const char *give_away(struct worker *worker, const struct live *live) {
   rill_event filled;
-  REQUIRE_OK(rill_stream_record_new_event(lane->streams[live->stream], NULL, &filled));
+  REQUIRE_OK(rill_stream_record_new_event(worker->streams[live->stream], NULL, &filled));
   pthread_mutex_lock(&given.lock);
   const bool room = given.count < GIVEN;
   if (room) given.live[given.count] = *live;
@@ -149,11 +149,11 @@ static const char *give_away(struct lane *lane, const struct live *live) {
   pthread_mutex_unlock(&given.lock);
   if (room) return NULL;
   REQUIRE_OK(rill_event_release(filled));
-  REQUIRE_OK(rill_free_async(lane->streams[live->stream], live->memory));
+  REQUIRE_OK(rill_free_async(worker->streams[live->stream], live->memory));
   return NULL;
 }
 
-static const char *end_given(struct lane *lane) {
+static const char *end_given(struct worker *worker) {
   struct live live = { .memory = NULL };
   rill_event filled = RILL_NULL_EVENT;
   pthread_mutex_lock(&given.lock);
@@ -163,49 +163,49 @@ static const char *end_given(struct lane *lane) {
   }
   pthread_mutex_unlock(&given.lock);
   if (live.memory == NULL) return NULL;
-  const unsigned stream = pick(lane, STREAMS);
-  REQUIRE_OK(rill_stream_wait_event(lane->streams[stream], filled, 0));
+  const unsigned stream = pick(worker, STREAMS);
+  REQUIRE_OK(rill_stream_wait_event(worker->streams[stream], filled, 0));
   REQUIRE_OK(rill_event_release(filled));
-  const char *failure = look(lane, stream, &live);
-  REQUIRE_OK(rill_free_async(lane->streams[stream], live.memory));
+  const char *failure = look(worker, stream, &live);
+  REQUIRE_OK(rill_free_async(worker->streams[stream], live.memory));
   return failure;
 }
 
 /* A free on a stream that is ordered after no use, where there was none. */
-static const char *end_unused(struct lane *lane, const struct live *live) {
-  REQUIRE_OK(rill_free_async(lane->streams[pick(lane, STREAMS)], live->memory));
+static const char *end_unused(struct worker *worker, const struct live *live) {
+  REQUIRE_OK(rill_free_async(worker->streams[pick(worker, STREAMS)], live->memory));
   return NULL;
 }
 
-static const char *end(struct lane *lane, struct live *live) {
-  const unsigned own = live->stream, other = pick(lane, STREAMS);
+static const char *end(struct worker *worker, struct live *live) {
+  const unsigned own = live->stream, other = pick(worker, STREAMS);
   const char *failure = NULL;
   if (!live->filled) {
-    failure = end_unused(lane, live);
+    failure = end_unused(worker, live);
   } else {
-    switch (pick(lane, 12)) {
-      case 0: /* read elsewhere, and the pool is told */
-        failure = look_elsewhere(lane, other, live);
-        REQUIRE_OK(rill_memory_record_use(live->memory, lane->streams[other]));
-        REQUIRE_OK(rill_free_async(lane->streams[own], live->memory));
+    switch (pick(worker, 12)) {
+      case 0: /* read elsewhere, and the use is recorded */
+        failure = look_elsewhere(worker, other, live);
+        REQUIRE_OK(rill_memory_record_use(live->memory, worker->streams[other]));
+        REQUIRE_OK(rill_free_async(worker->streams[own], live->memory));
         break;
       case 1: /* read and freed elsewhere */
       case 2:
-        failure = look_elsewhere(lane, other, live);
-        REQUIRE_OK(rill_free_async(lane->streams[other], live->memory));
+        failure = look_elsewhere(worker, other, live);
+        REQUIRE_OK(rill_free_async(worker->streams[other], live->memory));
         break;
-      case 3: failure = give_away(lane, live); break;
+      case 3: failure = give_away(worker, live); break;
       case 4:
-        failure = look(lane, own, live);
-        if (pick(lane, 8) == 0) {
+        failure = look(worker, own, live);
+        if (pick(worker, 8) == 0) {
           REQUIRE_OK(rill_free(live->memory));
         } else {
-          REQUIRE_OK(rill_free_async(lane->streams[own], live->memory));
+          REQUIRE_OK(rill_free_async(worker->streams[own], live->memory));
         }
         break;
       default:
-        failure = look(lane, own, live);
-        REQUIRE_OK(rill_free_async(lane->streams[own], live->memory));
+        failure = look(worker, own, live);
+        REQUIRE_OK(rill_free_async(worker->streams[own], live->memory));
         break;
     }
   }
@@ -215,44 +215,44 @@ static const char *end(struct lane *lane, struct live *live) {
 
 /* ---- the storms ---- */
 
-static const char *step(struct lane *lane, uint32_t pattern) {
-  struct live *live = &lane->live[pick(lane, LIVE)];
-  const unsigned stream = pick(lane, STREAMS);
-  const char *failure = live->memory == NULL ? begin(lane, live, pattern) : end(lane, live);
-  if (failure == NULL && lane->checks + 3 > CHECKS) failure = compare(lane);
-  if (failure == NULL && pick(lane, 6) == 0) failure = fall_behind(lane, stream);
-  if (failure == NULL && pick(lane, 4) == 0) failure = end_given(lane);
-  if (failure == NULL && pick(lane, 60) == 0) {
-    failure = lane->awaited[stream].id == 0 ? hold(lane, stream) : release_held(lane, stream);
+static const char *step(struct worker *worker, uint32_t pattern) {
+  struct live *live = &worker->live[pick(worker, LIVE)];
+  const unsigned stream = pick(worker, STREAMS);
+  const char *failure = live->memory == NULL ? begin(worker, live, pattern) : end(worker, live);
+  if (failure == NULL && worker->checks + 3 > CHECKS) failure = compare(worker);
+  if (failure == NULL && pick(worker, 6) == 0) failure = delay(worker, stream);
+  if (failure == NULL && pick(worker, 4) == 0) failure = end_given(worker);
+  if (failure == NULL && pick(worker, 60) == 0) {
+    failure = worker->awaited[stream].id == 0 ? hold(worker, stream) : release_held(worker, stream);
   }
-  if (failure == NULL && pick(lane, storm.keeps_stream) == 0) failure = replace(lane, stream);
-  if (failure == NULL && pick(lane, 200) == 0) failure = compare(lane);
-  if (failure == NULL && pick(lane, 200) == 0) REQUIRE_OK(rill_pool_trim(storm.pool, 1 << 20));
+  if (failure == NULL && pick(worker, storm.keeps_stream) == 0) failure = replace(worker, stream);
+  if (failure == NULL && pick(worker, 200) == 0) failure = compare(worker);
+  if (failure == NULL && pick(worker, 200) == 0) REQUIRE_OK(rill_pool_trim(storm.pool, 1 << 20));
   return failure != NULL ? failure : check_info();
 }
 
-static const char *runs(struct lane *lane, unsigned index) {
+static const char *runs(struct worker *worker, unsigned index) {
   const char *failure = NULL;
-  for (unsigned i = 0; i < scaled(2000) && failure == NULL; i++) failure = step(lane, index << 24 | i);
+  for (unsigned i = 0; i < scaled(2000) && failure == NULL; i++) failure = step(worker, index << 24 | i);
   for (unsigned i = 0; i < LIVE && failure == NULL; i++) {
-    if (lane->live[i].memory != NULL) failure = end(lane, &lane->live[i]);
+    if (worker->live[i].memory != NULL) failure = end(worker, &worker->live[i]);
   }
-  return failure != NULL ? failure : compare(lane);
+  return failure != NULL ? failure : compare(worker);
 }
 
 static const char *allocates(unsigned index, void *shared) {
-  static struct lane lanes[THREADS];
-  struct lane *lane = &lanes[index];
+  static struct worker workers[THREADS];
+  struct worker *worker = &workers[index];
   (void)shared;
-  memset(lane, 0, sizeof *lane);
-  lane->random = index * 2654435761u + storm.seed;
-  for (unsigned i = 0; i < STREAMS; i++) REQUIRE_OK(rill_stream_create(dut.device, NULL, &lane->streams[i]));
-  REQUIRE_OK(rill_stream_create(dut.device, NULL, &lane->recorder));
-  REQUIRE_OK(RILL_NEW(dut.device, RILL_MEMORY_PINNED, CHECKS, &lane->seen));
-  const char *failure = runs(lane, index);
-  for (unsigned i = 0; i < STREAMS; i++) REQUIRE_OK(rill_stream_release(lane->streams[i]));
-  REQUIRE_OK(rill_stream_release(lane->recorder));
-  REQUIRE_OK(rill_free(lane->seen));
+  memset(worker, 0, sizeof *worker);
+  worker->random = index * 2654435761u + storm.seed;
+  for (unsigned i = 0; i < STREAMS; i++) REQUIRE_OK(rill_stream_create(dut.device, NULL, &worker->streams[i]));
+  REQUIRE_OK(rill_stream_create(dut.device, NULL, &worker->recorder));
+  REQUIRE_OK(RILL_NEW(dut.device, RILL_MEMORY_PINNED, CHECKS, &worker->seen));
+  const char *failure = runs(worker, index);
+  for (unsigned i = 0; i < STREAMS; i++) REQUIRE_OK(rill_stream_release(worker->streams[i]));
+  REQUIRE_OK(rill_stream_release(worker->recorder));
+  REQUIRE_OK(rill_free(worker->seen));
   return failure;
 }
 

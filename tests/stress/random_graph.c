@@ -141,7 +141,7 @@ static void delay(unsigned stream) {
   assert_ok(spin_launch(model.streams[stream], &launch, pick(50000)));
 }
 
-/* A gate may have been closed by this: then the rest of the program piles up behind it. */
+/* A gate may have been closed by this: then the rest of the program piles up after it. */
 static void open_or_close(unsigned stream) {
   if (model.gate != NULL) {
     gate_open(model.gate);

@@ -189,7 +189,7 @@ void takes_grown_options(const char *api, call_with_options call, const void *op
   bytes[size + TAIL - 1] = 0x80;
   assert_fails_in(api, call(bytes), RILL_ERROR_INVALID_ARGUMENT);
 
-  /* shorter: what lies behind its end is not looked at */
+  /* shorter: what lies past its end is not looked at */
   memset(bytes, 0xa5, sizeof bytes);
   memcpy(bytes, options, shortest);
   set_struct_size(bytes, shortest);

@@ -137,11 +137,11 @@ bool is_ready(rill_event event) {
 }
 
 void check_completes(rill_stream stream, const char *name, const char *file, int line) {
-  check_ok(rill_stream_synchronize_for(stream, PATIENCE_NS), name, file, line);
+  check_ok(rill_stream_synchronize_for(stream, TIMEOUT_NS), name, file, line);
 }
 
 void check_becomes_ready(rill_event event, const char *name, const char *file, int line) {
-  check_ok(rill_event_synchronize_for(event, PATIENCE_NS), name, file, line);
+  check_ok(rill_event_synchronize_for(event, TIMEOUT_NS), name, file, line);
 }
 
 /* ---- around tests ---- */
@@ -157,7 +157,7 @@ static rill_status clear_cells(void) {
   return status;
 }
 
-/* A driver may load a kernel at its first launch, and wait for running ones to do so: not behind a gate, then. */
+/* A driver may load a kernel at its first launch, and wait for running ones to do so: not after a gate, then. */
 static rill_status load_gate(rill_device device) {
   rill_stream stream;
   const rill_launch launch = rill_launch_1d(1, 1);

@@ -95,7 +95,7 @@ void peer_receive(struct peer *peer, void *data, size_t size) {
   char *bytes = data;
   while (size > 0) {
     struct pollfd ready = { .fd = peer->socket, .events = POLLIN };
-    const int polled = poll(&ready, 1, (int)(PATIENCE_NS / MILLISECOND));
+    const int polled = poll(&ready, 1, (int)(TIMEOUT_NS / MILLISECOND));
     if (polled < 0 && errno == EINTR) continue;
     if (polled == 0) fail_msg("the other process sends nothing");
     const ssize_t received = recv(peer->socket, bytes, size, 0);
@@ -131,7 +131,7 @@ void peer_dies(struct peer *peer) {
 }
 
 void peer_ends(struct peer *peer) {
-  (void)shutdown(peer->socket, SHUT_WR); /* one that waits for more is told that there is none */
+  (void)shutdown(peer->socket, SHUT_WR); /* one that waits for more learns that there is none */
   const int status = reap(peer);
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) fail_msg("the other process failed: wait status 0x%x", status);
 }

@@ -75,7 +75,8 @@ void skip_because(const char *reason);
 
 #define assert_ok(call) check_ok((call), #call, __FILE__, __LINE__)
 
-/* The call fails with this status, and the last error is whole and names the call: assert_fails(rill_free(p), ...). */
+/* The call fails with this status, and the last error is complete and names the call: assert_fails(rill_free(p), ...).
+ */
 #define assert_fails(call, status) (spoil_last_error(), check_fails((call), (status), NULL, #call, __FILE__, __LINE__))
 /* The same where the text of `call` does not begin with the public function that fails. */
 #define assert_fails_in(api, call, status) \
@@ -194,7 +195,7 @@ uint64_t now_ns(void);
 void let_pass_ns(uint64_t ns); /* returns no earlier; for gaps of a known least length, never to order anything */
 
 enum { MILLISECOND = 1000000 };
-#define PATIENCE_NS (UINT64_C(60) * 1000 * MILLISECOND) /* how long a test waits for what must come */
+#define TIMEOUT_NS (UINT64_C(60) * 1000 * MILLISECOND) /* how long a test waits for what must come */
 
 /* How many rounds a loop makes: `rounds`, less where the build or RILL_STRESS (a percentage) says so. */
 unsigned scaled(unsigned rounds);

@@ -116,8 +116,8 @@ class Drawing(ToolTest):
         self.succeed("demo", "in.png", "-o", "out.png", "--device", "cpu", "--tile", "32", *arguments)
         return ElementTree.fromstring(self.read("out.svg"))
 
-    def test_bars_lie_in_their_lanes_and_inside_the_view(self):
-        for streams, lanes in ((1, 1), (2, 2), (4, 4)):
+    def test_bars_lie_in_their_tracks_and_inside_the_view(self):
+        for streams, tracks in ((1, 1), (2, 2), (4, 4)):
             root = self.draw("--streams", str(streams))
             left, top, width, height = (float(v) for v in root.get("viewBox").split())
             bars = [e for e in root.iter(SVG + "rect") if e.get("class") == "bar"]
@@ -126,7 +126,7 @@ class Drawing(ToolTest):
                 x, y, w, h = (float(bar.get(k)) for k in ("x", "y", "width", "height"))
                 self.assertGreater(w, 0)
                 self.assertTrue(left <= x and x + w <= left + width and top <= y and y + h <= top + height)
-            self.assertEqual(len({bar.get("y") for bar in bars}), lanes)
+            self.assertEqual(len({bar.get("y") for bar in bars}), tracks)
 
     def test_every_stage_of_every_tile_has_its_bar(self):
         titles = [e.text for e in self.draw().iter(SVG + "title")]
@@ -147,8 +147,8 @@ class Drawing(ToolTest):
 
     def test_by_name(self):
         self.write("in.png", rgba(20, 20))
-        self.succeed("demo", "in.png", "-o", "out.png", "--timeline", "lanes.svg", "--device", "cpu")
-        self.assertEqual(sorted(os.listdir(self.folder)), ["in.png", "lanes.svg", "out.png"])
+        self.succeed("demo", "in.png", "-o", "out.png", "--timeline", "tracks.svg", "--device", "cpu")
+        self.assertEqual(sorted(os.listdir(self.folder)), ["in.png", "out.png", "tracks.svg"])
 
 
 class BadInput(ToolTest):
@@ -201,7 +201,7 @@ class BadInput(ToolTest):
             self.write("big.png", png.SIGNATURE + png.header(width, height) + png.chunk(b"IEND", b""))
             self.refuse(f"too large: {width} x {height}", "big.png")
 
-    def test_large_claim_with_little_behind_it(self):
+    def test_large_claim_with_little_after_it(self):
         body = png.header(8000, 8000, color=png.GRAY) + png.chunk(b"IDAT", b"\x78\x9c") + png.chunk(b"IEND", b"")
         self.write("claim.png", png.SIGNATURE + body)
         self.refuse("claim.png is not a whole PNG file", "claim.png")

@@ -39,7 +39,7 @@ static void new_work_makes_it_forget(void) {
   }
 }
 
-/* C4.2: whoever has seen work run, which the driver can have before the call returns, is not told that it is done. */
+/* C4.2: whoever has seen work run, which the driver can have before the call returns, does not hear that it is done. */
 static void work_on_its_way_to_the_driver_counts(void) {
   struct rill__thread *const threads[] = { &owner, &other };
   for (unsigned i = 0; i < 2; i++) {

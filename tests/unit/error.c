@@ -35,7 +35,7 @@ static rill_status rill_vendor_example(void) {
 }
 
 /* C1.5 */
-static void native_codes_are_told(void) {
+static void native_codes_are_reported(void) {
   assert_int_equal(rill_vendor_example(), RILL_ERROR_BACKEND);
   assert_int_equal(last_error().native_code, 700);
   assert_string_equal(last_error().native_name, "ERROR_ILLEGAL_ADDRESS");
@@ -80,7 +80,7 @@ static void long_texts_are_cut_and_ended(void) {
 int main(void) {
   static const struct test tests[] = {
     TEST(require_names_function_message_and_hint),
-    TEST(native_codes_are_told),
+    TEST(native_codes_are_reported),
     TEST(try_passes_a_failure_on),
     TEST(may_quote_the_last_error),
     TEST(long_texts_are_cut_and_ended),

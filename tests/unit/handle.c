@@ -112,23 +112,23 @@ static void live_objects_can_be_revived_and_dead_ones_not(void) {
   assert_true(rill__object_is_live(&thing->base));
   assert_true(rill__object_revive(&thing->base));
   assert_int_equal(release_thing(id), RILL_OK);
-  rill__keep(&thing->base); /* its memory stays */
+  rill__ref(&thing->base); /* its memory stays */
   assert_int_equal(release_thing(id), RILL_OK);
   assert_false(rill__object_is_live(&thing->base));
   assert_false(rill__object_revive(&thing->base));
-  rill__drop(&thing->base);
+  rill__unref(&thing->base);
 }
 
-static void keeps_hold_the_memory(void) {
+static void refs_hold_the_memory(void) {
   const unsigned before = things_destroyed;
   struct thing *thing = new_thing("kept");
   const uint64_t id = thing->base.id;
-  rill__keep(&thing->base);
+  rill__ref(&thing->base);
   assert_int_equal(release_thing(id), RILL_OK);
   rill__reclaim();
   assert_int_equal(things_destroyed, before);
   assert_string_equal(thing->base.label, "kept");
-  rill__drop(&thing->base);
+  rill__unref(&thing->base);
   assert_int_equal(things_destroyed, before + 1);
 }
 
@@ -258,7 +258,7 @@ int main(void) {
     TEST(a_slot_whose_generations_are_used_up_retires),
     TEST(references_do_not_overflow),
     TEST(live_objects_can_be_revived_and_dead_ones_not),
-    TEST(keeps_hold_the_memory),
+    TEST(refs_hold_the_memory),
     TEST(nothing_is_destroyed_inside_an_epoch),
     TEST(later_calls_hold_nothing_up),
     TEST(an_object_may_postpone_its_end),

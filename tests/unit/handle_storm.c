@@ -1,4 +1,5 @@
-/* core/object/handle.h under threads: retain, release and find on shared handles, while slots are used again and again. */
+/* core/object/handle.h under threads: retain, release and find on shared handles, while slots are used again and again.
+ */
 #include "objects.h"
 
 enum { THREADS = 8, SHARED = 16 };
@@ -67,7 +68,7 @@ static void nothing_is_lost_or_found_wrongly(void) {
   assert_int_equal(things_destroyed - before, made);
 }
 
-/* One reference, many threads that release it: exactly one is told that it was the last. */
+/* One reference, many threads that release it: exactly one learns that it was the last. */
 static const char *releases_once(unsigned index, void *shared) {
   (void)index;
   struct {

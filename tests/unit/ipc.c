@@ -19,7 +19,7 @@ static rill_status import_memory(struct rill__ipc_bytes content) {
   content.check = rill__ipc_check(&content);
   memcpy(&handle, &content, sizeof handle);
   const rill_status status = rill_memory_ipc_import(dut.device, &handle, &p);
-  assert_null(p); /* nothing here is behind any of them */
+  assert_null(p); /* none of them refers to anything here */
   return status;
 }
 
@@ -79,7 +79,7 @@ static void looks_at_every_field_of_events(void) {
   FORGED_EVENT(device[0], good(RILL__IPC_EVENT).device[0] ^ 0x5a, RILL_ERROR_WRONG_DEVICE, "UUID");
   FORGED_EVENT(exporter, good(RILL__IPC_EVENT).exporter ^ UINT64_C(1) << 40, RILL_ERROR_INVALID_ARGUMENT,
                "this process");
-  assert_int_not_equal(import_event(good(RILL__IPC_EVENT)), RILL_OK); /* nothing is behind it */
+  assert_int_not_equal(import_event(good(RILL__IPC_EVENT)), RILL_OK); /* it refers to nothing */
 }
 
 /* More than the device has. */

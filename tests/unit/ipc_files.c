@@ -1,4 +1,4 @@
-/* backends/cpu/ipc: the files behind exported memory, with every system call made to fail, and with handles that
+/* backends/cpu/ipc: the files of exported memory, with every system call made to fail, and with handles that
  * somebody made up who knows their form.  The linker puts the functions below in place of the system's (meson.build).
  */
 #include "core/device/ipc.h"
@@ -236,7 +236,7 @@ static void a_free_that_fails_can_be_made_again(void) {
 }
 
 /* While a call goes on with memory, whoever frees it leaves that to the call. */
-static void memory_that_a_call_holds_is_freed_behind_it(void) {
+static void memory_that_a_call_holds_is_freed_after_it(void) {
   unsigned char *p = new_memory(), *again;
   rill_ipc_handle handle;
   const struct held before = held_now();
@@ -427,7 +427,7 @@ int main(void) {
     TEST(each_step_of_an_export_can_fail),
     TEST(each_step_of_an_import_can_fail),
     TEST(a_free_that_fails_can_be_made_again),
-    TEST(memory_that_a_call_holds_is_freed_behind_it),
+    TEST(memory_that_a_call_holds_is_freed_after_it),
     TEST(what_was_exported_is_freed_in_any_order),
     TEST(what_was_freed_is_not_found_in_what_came_after),
     TEST(looks_at_every_native_field),

@@ -28,7 +28,7 @@ static inline struct thing *make_thing(const char *label) {
   struct thing *thing = NULL;
   if (rill__object_new(sizeof *thing, NULL, label, destroy_thing, &thing) != RILL_OK) return NULL;
   if (rill__object_publish(&thing->base, RILL__EVENT) == RILL_OK) return thing;
-  rill__drop(&thing->base);
+  rill__unref(&thing->base);
   return NULL;
 }
 

@@ -25,11 +25,11 @@ static void reads_what_there_is(void) {
   assert_string_equal(into.text, "given");
 }
 
-/* An older caller's struct ends before `text`; nothing behind its end is looked at. */
+/* An older caller's struct ends before `text`; nothing past its end is looked at. */
 static void reads_a_shorter_struct(void) {
   const size_t size = offsetof(struct today, text);
   const struct today older = { size, 9, 0, NULL };
-  unsigned char *from = malloc(size); /* an address sanitizer sees a look behind its end */
+  unsigned char *from = malloc(size); /* an address sanitizer sees a look past its end */
   memcpy(from, &older, size);
   struct today into = defaults;
   assert_int_equal(rill__options_read(&into, sizeof into, from, "today"), RILL_OK);

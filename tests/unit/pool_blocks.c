@@ -59,7 +59,7 @@ static void give(uintptr_t begin, size_t size) {
   rill__segment_unclaim(segment, block, live);
   assert_int_equal(rill__segment_claim(segment, begin, &block), live);
   rill__block_end(block);
-  rill__heap_give(&heap, block, 0);
+  rill__heap_put(&heap, block, 0);
 }
 
 /* The blocks cover the segment, and no two free ones are neighbours. */
@@ -170,26 +170,26 @@ static void heaps_stay_apart(void) {
   for (int i = 0; i < 3; i++) blocks[i] = take_block(&heap, 4, false);
   blocks[3] = take_block(&heap, GRANULES - 12, false);
   assert_null(heap.oldest);
-  rill__heap_give(&other, blocks[0], 5);
-  rill__heap_give(&heap, blocks[1], 0);
-  rill__heap_give(&other, blocks[3], 6);
+  rill__heap_put(&other, blocks[0], 5);
+  rill__heap_put(&heap, blocks[1], 0);
+  rill__heap_put(&other, blocks[3], 6);
   assert_int_equal(other.count, 2);
   assert_int_equal(heap.count, 1);
   assert_ptr_equal(other.oldest, blocks[0]);
   assert_ptr_equal(other.newest, blocks[3]);
   assert_null(take_block(&heap, 5, false));
   assert_ptr_equal(take_block(&heap, 4, false), blocks[1]);
-  rill__heap_give(&other, blocks[1], 7); /* right of 0 */
+  rill__heap_put(&other, blocks[1], 7); /* right of 0 */
   assert_int_equal(other.count, 2);
   assert_ptr_equal(other.oldest, blocks[3]);
   assert_int_equal(other.newest->count, 8);
   assert_int_equal(other.newest->freed, 7);
-  rill__heap_give(&other, blocks[2], 8); /* between all of them */
+  rill__heap_put(&other, blocks[2], 8); /* between all of them */
   assert_int_equal(other.count, 1);
   assert_ptr_equal(other.segments, segment);
   rill__heap_detach(segment->leftmost);
   assert_null(other.segments);
-  rill__heap_give(&heap, segment->leftmost, 0);
+  rill__heap_put(&heap, segment->leftmost, 0);
   close_heap();
 }
 
@@ -198,15 +198,15 @@ static void parts_keep_their_age(void) {
   open_heap(false);
   struct rill__block *first = take_block(&heap, 8, false), *between = take_block(&heap, 1, false);
   struct rill__block *second = take_block(&heap, 100, false), *rest = take_block(&heap, GRANULES - 109, false);
-  rill__heap_give(&heap, second, 1);
-  rill__heap_give(&heap, first, 2);
+  rill__heap_put(&heap, second, 1);
+  rill__heap_put(&heap, first, 2);
   assert_ptr_equal(take_block(&heap, 60, false), second);
   assert_int_equal(heap.oldest->count, 40);
   assert_int_equal(heap.oldest->freed, 1);
   assert_ptr_equal(heap.newest, first);
-  rill__heap_give(&heap, second, 3);
-  rill__heap_give(&heap, rest, 4);
-  rill__heap_give(&heap, between, 5);
+  rill__heap_put(&heap, second, 3);
+  rill__heap_put(&heap, rest, 4);
+  rill__heap_put(&heap, between, 5);
   close_heap();
 }
 
@@ -220,12 +220,12 @@ static void a_thorough_look_finds_what_there_is(void) {
     between[i] = take_block(&heap, 1, false);
   }
   struct rill__block *rest = take_block(&heap, GRANULES - 17 * PAIRS - 3, false);
-  for (unsigned i = 0; i < PAIRS; i++) rill__heap_give(&heap, blocks[i], i);
+  for (unsigned i = 0; i < PAIRS; i++) rill__heap_put(&heap, blocks[i], i);
   assert_null(take_block(&heap, 19, false));
   assert_ptr_equal(take_block(&heap, 19, true), blocks[0]);
-  rill__heap_give(&heap, blocks[0], 0);
-  rill__heap_give(&heap, rest, 0);
-  for (unsigned i = 0; i < PAIRS; i++) rill__heap_give(&heap, between[i], 0);
+  rill__heap_put(&heap, blocks[0], 0);
+  rill__heap_put(&heap, rest, 0);
+  for (unsigned i = 0; i < PAIRS; i++) rill__heap_put(&heap, between[i], 0);
   close_heap();
 }
 

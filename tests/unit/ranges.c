@@ -50,7 +50,7 @@ static void take_out(unsigned place) {
   check_around(&allocations[place]);
 }
 
-/* Every size from a byte to terabytes, one behind the other, each grain and span boundary somewhere. */
+/* Every size from a byte to terabytes, one after another, each grain and span boundary somewhere. */
 static void finds_every_size(void) {
   uintptr_t begin = UINT64_C(0x7f0000000000);
   unsigned place = 0;
@@ -66,7 +66,7 @@ static void finds_every_size(void) {
   for (unsigned i = 1; i < place; i += 2) take_out(i);
 }
 
-static void neighbours_are_told_apart(void) {
+static void neighbours_are_distinguished(void) {
   const uintptr_t begin = UINT64_C(0x10000);
   for (unsigned i = 0; i < PLACES; i++) {
     allocations[i] = (struct rill__allocation){ .begin = begin + i * 256, .size = i % 2 == 0 ? 256 : 100 };
@@ -130,8 +130,8 @@ static void grains_are_shared(void) {
   }
 }
 
-/* Allocations of 1 MiB and of 300 MiB that begin where no span does, one behind the other. */
-static void large_neighbours_are_told_apart(void) {
+/* Allocations of 1 MiB and of 300 MiB that begin where no span does, one after another. */
+static void large_neighbours_are_distinguished(void) {
   const size_t sizes[] = { (size_t)1 << 20, (size_t)300 << 20 };
   for (int round = 0; round < 2; round++) {
     for (unsigned i = 0; i < 16; i++) {
@@ -196,8 +196,8 @@ static void refuses_what_has_no_place(void) {
   }
 }
 
-/* Memory that went without a word, and came again as another allocation's: nothing of either stays behind. */
-static void overlapping_ones_leave_nothing_behind(void) {
+/* Memory that went without a word, and came again as another allocation's: nothing of either remains. */
+static void overlapping_ones_leave_no_trace(void) {
   const struct {
     uintptr_t begin;
     size_t size;
@@ -226,20 +226,20 @@ static void one_is_put_in_place_of_another(void) {
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
     const uintptr_t begin = UINT64_C(0x610000001000) - sizes[i] / 3;
     struct rill__allocation before = { .begin = begin - 50, .size = 50 },
-                            behind = { .begin = begin + sizes[i], .size = 9 };
+                            after = { .begin = begin + sizes[i], .size = 9 };
     struct rill__allocation one = { .begin = begin, .size = sizes[i] }, other = one;
     for (int neighbours = 0; neighbours < 2; neighbours++) {
       assert_true(rill__ranges_insert(&one));
-      if (neighbours == 1) assert_true(rill__ranges_insert(&before) && rill__ranges_insert(&behind));
+      if (neighbours == 1) assert_true(rill__ranges_insert(&before) && rill__ranges_insert(&after));
       rill__ranges_replace(&one, &other);
       assert_ptr_equal(find(begin), &other);
       assert_ptr_equal(find(begin + sizes[i] / 2), &other);
       assert_ptr_equal(find(begin + sizes[i] - 1), &other);
       assert_ptr_equal(find(begin - 1), neighbours == 1 ? &before : NULL);
-      assert_ptr_equal(find(begin + sizes[i]), neighbours == 1 ? &behind : NULL);
+      assert_ptr_equal(find(begin + sizes[i]), neighbours == 1 ? &after : NULL);
       rill__ranges_remove(&other);
       if (neighbours == 1) rill__ranges_remove(&before);
-      if (neighbours == 1) rill__ranges_remove(&behind);
+      if (neighbours == 1) rill__ranges_remove(&after);
       assert_null(rill__ranges_overlapping(begin - 1000, sizes[i] + 2000));
     }
   }
@@ -297,15 +297,15 @@ static void what_stays_is_always_found(void) {
 int main(void) {
   static const struct test tests[] = {
     TEST(finds_every_size),
-    TEST(neighbours_are_told_apart),
+    TEST(neighbours_are_distinguished),
     TEST(there_is_nothing_elsewhere),
     TEST(an_address_is_used_again),
     TEST(agrees_with_a_list),
     TEST(grains_are_shared),
-    TEST(large_neighbours_are_told_apart),
+    TEST(large_neighbours_are_distinguished),
     TEST(overlaps_are_found),
     TEST(refuses_what_has_no_place),
-    TEST(overlapping_ones_leave_nothing_behind),
+    TEST(overlapping_ones_leave_no_trace),
     TEST(one_is_put_in_place_of_another),
     TEST(what_stays_is_always_found),
   };

@@ -20,12 +20,12 @@ struct tile {
 
 struct band {
   const struct band_options *options;
-  uint32_t width, rows;           /* its own ... */
-  uint32_t above, below;          /* ... and those of its neighbours, as far as it has some */
-  uint32_t columns, tiles, lanes; /* lanes: streams for tiles */
-  uint32_t *memory[2];            /* all rows: a pass reads one and writes the other */
+  uint32_t width, rows;            /* its own ... */
+  uint32_t above, below;           /* ... and those of its neighbours, as far as it has some */
+  uint32_t columns, tiles, tracks; /* tracks: streams for tiles */
+  uint32_t *memory[2];             /* all rows: a pass reads one and writes the other */
   uint32_t *blurred[MOST_STREAMS];
-  rill_stream exchange, lane[MOST_STREAMS];
+  rill_stream exchange, track[MOST_STREAMS];
   rill_event origin, exchanged, done[MOST_STREAMS]; /* marks between streams, recorded again in each pass */
   rill_event *points;                               /* start and end of each exchange and each tile */
 };
@@ -115,8 +115,8 @@ static rill_status make(struct band *b) {
   TRY(rill_stream_create(o->device, RILL_STREAM_OPTIONS(.label = "halo", .priority = RILL_PRIORITY_HIGH),
                          &b->exchange));
   for (uint32_t i = 0; i < 2; i++) TRY(RILL_NEW(o->device, RILL_MEMORY_DEVICE, all, &b->memory[i]));
-  for (uint32_t i = 0; i < b->lanes; i++) {
-    TRY(rill_stream_create(o->device, RILL_STREAM_OPTIONS(.label = "tiles"), &b->lane[i]));
+  for (uint32_t i = 0; i < b->tracks; i++) {
+    TRY(rill_stream_create(o->device, RILL_STREAM_OPTIONS(.label = "tiles"), &b->track[i]));
     TRY(rill_event_create(o->device, NULL, &b->done[i]));
     TRY(RILL_NEW(o->device, RILL_MEMORY_DEVICE, source, &b->blurred[i]));
   }
@@ -135,9 +135,9 @@ static void end(struct band *b) {
   (void)rill_event_release(b->origin);
   (void)rill_event_release(b->exchanged);
   (void)rill_stream_release(b->exchange);
-  for (uint32_t i = 0; i < b->lanes; i++) {
+  for (uint32_t i = 0; i < b->tracks; i++) {
     (void)rill_event_release(b->done[i]);
-    (void)rill_stream_release(b->lane[i]);
+    (void)rill_stream_release(b->track[i]);
     (void)rill_free(b->blurred[i]);
   }
   (void)rill_free(b->memory[0]);
@@ -173,13 +173,13 @@ static rill_launch pixels_launch(uint32_t width, uint32_t height, const char *la
   return launch;
 }
 
-static rill_status submit_tile(const struct band *b, const struct tile *t, uint32_t lane, uint32_t from) {
+static rill_status submit_tile(const struct band *b, const struct tile *t, uint32_t track, uint32_t from) {
   const size_t pitch = sizeof(uint32_t) * b->width, source_pitch = sizeof(uint32_t) * t->source_width;
   const int width = (int)t->width, height = (int)t->height;
   const int source_width = (int)t->source_width, source_height = (int)t->source_height;
   const uint32_t *source = row(b, from, t->source_y) + t->source_x;
-  uint32_t *result = row(b, !from, t->y) + t->x, *blurred = b->blurred[lane];
-  const rill_stream stream = b->lane[lane];
+  uint32_t *result = row(b, !from, t->y) + t->x, *blurred = b->blurred[track];
+  const rill_stream stream = b->track[track];
   rill_launch launch = pixels_launch(t->source_width, t->source_height, "blur");
   if (b->options->lone_threads) launch.block = (rill_dim3){ 1, 1, 1 };
   TRY(image_blur_launch(stream, &launch, blurred, source_pitch, source_width, source_height, source, pitch,
@@ -194,13 +194,13 @@ static rill_status submit_tile(const struct band *b, const struct tile *t, uint3
 
 /* The inner tiles need nothing of others, so they run beside the exchange; those at the edges come after it. */
 static rill_status submit_tiles(const struct band *b, uint32_t pass, bool edges) {
-  for (uint32_t i = 0, lane = 0; i < b->tiles; i++) {
+  for (uint32_t i = 0, track = 0; i < b->tiles; i++) {
     const struct tile t = tile_at(b, i);
     if (t.edge != edges) continue;
-    TRY(rill_stream_record_event(b->lane[lane], point(b, pass, i + 1, 0), 0));
-    TRY(submit_tile(b, &t, lane, pass % 2));
-    TRY(rill_stream_record_event(b->lane[lane], point(b, pass, i + 1, 1), 0));
-    lane = (lane + 1) % b->lanes;
+    TRY(rill_stream_record_event(b->track[track], point(b, pass, i + 1, 0), 0));
+    TRY(submit_tile(b, &t, track, pass % 2));
+    TRY(rill_stream_record_event(b->track[track], point(b, pass, i + 1, 1), 0));
+    track = (track + 1) % b->tracks;
   }
   return RILL_OK;
 }
@@ -211,20 +211,20 @@ static rill_status submit_pass(const struct band *b, uint32_t pass) {
   TRY(rill_stream_record_event(b->exchange, point(b, pass, 0, 1), 0));
   TRY(rill_stream_record_event(b->exchange, b->exchanged, 0));
   TRY(submit_tiles(b, pass, false));
-  for (uint32_t i = 0; i < b->lanes; i++) TRY(rill_stream_wait_event(b->lane[i], b->exchanged, 0));
+  for (uint32_t i = 0; i < b->tracks; i++) TRY(rill_stream_wait_event(b->track[i], b->exchanged, 0));
   TRY(submit_tiles(b, pass, true));
   /* The next pass reads what all streams wrote, and writes what they read. */
-  for (uint32_t i = 0; i < b->lanes; i++) TRY(rill_stream_record_event(b->lane[i], b->done[i], 0));
-  for (uint32_t i = 0; i < b->lanes; i++) {
+  for (uint32_t i = 0; i < b->tracks; i++) TRY(rill_stream_record_event(b->track[i], b->done[i], 0));
+  for (uint32_t i = 0; i < b->tracks; i++) {
     TRY(rill_stream_wait_event(b->exchange, b->done[i], 0));
-    for (uint32_t k = 0; k < b->lanes; k++) TRY(rill_stream_wait_event(b->lane[k], b->done[i], 0));
+    for (uint32_t k = 0; k < b->tracks; k++) TRY(rill_stream_wait_event(b->track[k], b->done[i], 0));
   }
   return RILL_OK;
 }
 
 static rill_status synchronize(const struct band *b) {
   TRY(rill_stream_synchronize(b->exchange));
-  for (uint32_t i = 0; i < b->lanes; i++) TRY(rill_stream_synchronize(b->lane[i]));
+  for (uint32_t i = 0; i < b->tracks; i++) TRY(rill_stream_synchronize(b->track[i]));
   return RILL_OK;
 }
 
@@ -237,7 +237,7 @@ static rill_status submit(const struct band *b, const uint32_t *own_rows) {
   TRY(of_comm(rill_comm_barrier(b->options->comm, b->exchange)));
   TRY(rill_stream_synchronize(b->exchange));
   TRY(rill_stream_record_event(b->exchange, b->origin, 0));
-  for (uint32_t i = 0; i < b->lanes; i++) TRY(rill_stream_wait_event(b->lane[i], b->origin, 0));
+  for (uint32_t i = 0; i < b->tracks; i++) TRY(rill_stream_wait_event(b->track[i], b->origin, 0));
   for (uint32_t pass = 0; pass < b->options->passes; pass++) TRY(submit_pass(b, pass));
   return synchronize(b);
 }
@@ -248,7 +248,7 @@ static rill_status read_bar(const struct band *b, uint32_t pass, uint32_t which,
   float start = 0, stop = 0;
   TRY(rill_event_elapsed_time(b->origin, point(b, pass, which, 0), &start));
   TRY(rill_event_elapsed_time(b->origin, point(b, pass, which, 1), &stop));
-  bar->lane = b->options->rank;
+  bar->track = b->options->rank;
   bar->tile = which == 0 ? pass : which - 1;
   bar->start = (double)start;
   bar->end = (double)stop;
@@ -259,14 +259,14 @@ static rill_status read_times(const struct band *b, struct band_result *result) 
   result->bar_count = 0;
   result->span = 1e-6;
   for (uint32_t pass = 0; pass < b->options->passes; pass++) {
-    uint32_t lanes[2] = { 0, 0 }; /* the next lane of inner tiles, and of those at the edges */
+    uint32_t tracks[2] = { 0, 0 }; /* the next track of inner tiles, and of those at the edges */
     for (uint32_t which = 0; which <= b->tiles; which++) {
       struct timeline_bar *bar = &result->bars[result->bar_count++];
       *bar = (struct timeline_bar){ .stage = BAND_EXCHANGE };
       if (which > 0) {
         const bool edge = tile_at(b, which - 1).edge;
         bar->stage = edge ? BAND_EDGE : BAND_INNER;
-        bar->slice = 1 + lanes[edge]++ % b->lanes;
+        bar->slice = 1 + tracks[edge]++ % b->tracks;
       }
       TRY(read_bar(b, pass, which, bar));
       if (bar->end > result->span) result->span = bar->end;
@@ -291,7 +291,7 @@ bool band_run(const struct band_options *o, const struct picture *in, struct ban
   struct band b = { .options = o, .width = in->width, .rows = band_rows(in->height, o->ranks, o->rank) };
   b.above = o->rank > 0 ? HALO : 0;
   b.below = o->rank + 1 < o->ranks ? HALO : 0;
-  b.lanes = o->streams > 1 ? smaller(o->streams, MOST_STREAMS) - 1 : 1;
+  b.tracks = o->streams > 1 ? smaller(o->streams, MOST_STREAMS) - 1 : 1;
   b.columns = across(b.width, o->tile);
   b.tiles = tiles_of(o, b.width, b.rows, b.above, b.below);
   b.points = calloc((size_t)o->passes * (b.tiles + 1) * 2, sizeof *b.points);

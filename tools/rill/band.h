@@ -30,7 +30,7 @@ size_t band_most_bars(const struct band_options *options, const struct picture *
 
 struct band_result {
   uint32_t *pixels;          /* of this rank's rows; in pinned memory, the caller's to free */
-  struct timeline_bar *bars; /* in memory of the caller's, for band_most_bars; lane is the rank */
+  struct timeline_bar *bars; /* in memory of the caller's, for band_most_bars; track is the rank */
   size_t bar_count;
   double span; /* milliseconds on the device */
 };

@@ -60,7 +60,7 @@ unsigned links_nvlink_count(const rill_device_info *info) {
 
 enum { PATH = 512, LINK_XGMI = 11 };
 
-/* The number behind a name in a file of "name number" lines; -1 if it is not there. */
+/* The number after a name in a file of "name number" lines; -1 if it is not there. */
 static long long property(const char *path, const char *name) {
   FILE *file = fopen(path, "r");
   char key[64];

@@ -17,7 +17,7 @@ bool output_open(struct output *output, const char *path);
 bool output_finish(struct output *output); /* all bytes are in the temporary file, which is closed */
 bool output_keep(struct output *output);   /* it takes its name */
 
-/* Ends an output in any state; one that was not kept leaves nothing behind.  A zeroed one is fine too. */
+/* Ends an output in any state; one that was not kept leaves nothing.  A zeroed one is fine too. */
 void output_drop(struct output *output);
 
 /* Finds out early whether a file could be written. */

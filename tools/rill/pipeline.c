@@ -85,25 +85,25 @@ static rill_event point(const struct pipeline *p, uint32_t tile, uint32_t which)
 
 /* The streams in order: upload first, download last, kernels between, as far as there are that many. */
 static uint32_t kernel_streams(uint32_t streams) { return streams > 2 ? streams - 2 : 1; }
-static uint32_t download_lane(uint32_t streams) { return streams > 2 ? streams - 1 : 0; }
-static uint32_t kernel_lane(uint32_t streams, uint32_t tile) {
+static uint32_t download_track(uint32_t streams) { return streams > 2 ? streams - 1 : 0; }
+static uint32_t kernel_track(uint32_t streams, uint32_t tile) {
   return streams == 1 ? 0 : 1 + tile % kernel_streams(streams);
 }
 
-static uint32_t lane_of(const struct pipeline *p, uint32_t stage, uint32_t tile) {
+static uint32_t track_of(const struct pipeline *p, uint32_t stage, uint32_t tile) {
   if (stage == STAGE_UPLOAD) return 0;
-  return stage == STAGE_DOWNLOAD ? download_lane(p->streams) : kernel_lane(p->streams, tile);
+  return stage == STAGE_DOWNLOAD ? download_track(p->streams) : kernel_track(p->streams, tile);
 }
 
-static const char *lane_name(uint32_t streams, uint32_t lane) {
+static const char *track_name(uint32_t streams, uint32_t track) {
   static const char *const kernels[PIPELINE_MAX_STREAMS - 2] = { "kernels 0",  "kernels 1", "kernels 2",  "kernels 3",
                                                                  "kernels 4",  "kernels 5", "kernels 6",  "kernels 7",
                                                                  "kernels 8",  "kernels 9", "kernels 10", "kernels 11",
                                                                  "kernels 12", "kernels 13" };
   if (streams == 1) return "all";
-  if (streams == 2) return lane == 0 ? "copies" : "kernels";
-  if (lane == 0) return "upload";
-  return lane == streams - 1 ? "download" : streams == 3 ? "kernels" : kernels[lane - 1];
+  if (streams == 2) return track == 0 ? "copies" : "kernels";
+  if (track == 0) return "upload";
+  return track == streams - 1 ? "download" : streams == 3 ? "kernels" : kernels[track - 1];
 }
 
 /* ---- making and ending ---- */
@@ -119,7 +119,7 @@ static rill_status make_events(struct pipeline *p) {
 static rill_status make_streams(struct pipeline *p) {
   rill_status status = RILL_OK;
   for (uint32_t i = 0; i < p->streams && status == RILL_OK; i++) {
-    const char *label = lane_name(p->streams, i);
+    const char *label = track_name(p->streams, i);
     status = rill_stream_create(p->options->device, RILL_STREAM_OPTIONS(.label = label), &p->stream[i]);
   }
   return status;
@@ -145,7 +145,7 @@ static bool make(struct pipeline *p) {
   return (make_streams(p) == RILL_OK && make_events(p) == RILL_OK && make_memory(p) == RILL_OK) || complain_of_rill();
 }
 
-/* Memory goes last: freeing waits for work that uses it, if a failure left some behind. */
+/* Memory goes last: freeing waits for work that uses it, if a failure left some. */
 static void end(struct pipeline *p) {
   for (size_t i = 0; p->points != NULL && i < (size_t)p->tiles * POINTS; i++) (void)rill_event_release(p->points[i]);
   (void)rill_event_release(p->origin);
@@ -193,7 +193,7 @@ static rill_status submit_upload(const struct pipeline *p, uint32_t index) {
 static rill_status submit_kernels(const struct pipeline *p, uint32_t index) {
   const struct tile t = tile_at(p, index);
   const struct slot *slot = &p->slot[index % p->slot_count];
-  const rill_stream stream = p->stream[kernel_lane(p->streams, index)];
+  const rill_stream stream = p->stream[kernel_track(p->streams, index)];
   const int width = (int)t.width, height = (int)t.height;
   const int source_width = (int)t.source_width, source_height = (int)t.source_height;
   const size_t source_pitch = sizeof(uint32_t) * t.source_width, pitch = sizeof(uint32_t) * t.width;
@@ -219,7 +219,7 @@ static rill_status submit_kernels(const struct pipeline *p, uint32_t index) {
 static rill_status submit_download(const struct pipeline *p, uint32_t index) {
   const struct tile t = tile_at(p, index);
   const struct slot *slot = &p->slot[index % p->slot_count];
-  const rill_stream stream = p->stream[download_lane(p->streams)];
+  const rill_stream stream = p->stream[download_track(p->streams)];
   TRY(rill_stream_wait_event(stream, point(p, index, TONE_END), RILL_WAIT_MUST_BE_RECORDED));
   TRY(rill_stream_record_event(stream, point(p, index, DOWNLOAD_START), 0));
   TRY(rill_copy_async(stream, p->results + result_pixels(p) * index, slot->result,
@@ -292,7 +292,7 @@ static rill_status read_times(const struct pipeline *p, struct pipeline_result *
     if (tile == 0) first = (double)at[UPLOAD_START];
     for (uint32_t stage = 0; stage < STAGES; stage++) {
       struct timeline_bar *bar = &result->bars[result->bar_count++];
-      *bar = (struct timeline_bar){ .lane = lane_of(p, stage, tile), .stage = stage, .tile = tile };
+      *bar = (struct timeline_bar){ .track = track_of(p, stage, tile), .stage = stage, .tile = tile };
       bar->start = (double)at[stage_points[stage].start] - first;
       bar->end = (double)at[stage_points[stage].end] - first;
       if (bar->end > last) last = bar->end;
@@ -320,8 +320,8 @@ bool pipeline_run(const struct pipeline_options *options, const struct picture *
   p.columns = across(in->width, options->tile);
   p.tiles = (uint32_t)pipeline_tile_count(in, options->tile);
   p.slot_count = smaller(p.streams == 1 ? 1 : 2 * kernel_streams(p.streams) + 2, p.tiles);
-  *result = (struct pipeline_result){ .tiles = p.tiles, .slots = p.slot_count, .lanes = p.streams };
-  for (uint32_t i = 0; i < p.streams; i++) result->lane_names[i] = lane_name(p.streams, i);
+  *result = (struct pipeline_result){ .tiles = p.tiles, .slots = p.slot_count, .tracks = p.streams };
+  for (uint32_t i = 0; i < p.streams; i++) result->track_names[i] = track_name(p.streams, i);
   result->bars = calloc((size_t)p.tiles * STAGES, sizeof *result->bars);
   bool ok = result->bars != NULL || complain("memory ran out");
   if (ok) ok = make(&p);

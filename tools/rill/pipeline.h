@@ -21,8 +21,8 @@ struct pipeline_options {
 
 struct pipeline_result {
   uint32_t tiles, slots;
-  uint32_t lanes; /* streams */
-  const char *lane_names[PIPELINE_MAX_STREAMS];
+  uint32_t tracks; /* streams */
+  const char *track_names[PIPELINE_MAX_STREAMS];
   struct timeline_bar *bars; /* STAGES for each tile; times count from the first upload's start */
   size_t bar_count;
   double span;   /* milliseconds on the device, from the first start to the last end */

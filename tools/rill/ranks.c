@@ -214,15 +214,15 @@ static bool draw(const struct team *team, FILE *file) {
   size_t count = 0;
   double span = 0;
   char(*names)[32] = calloc(band->ranks, sizeof *names);
-  const char **lanes = calloc(band->ranks, sizeof *lanes);
+  const char **tracks = calloc(band->ranks, sizeof *tracks);
   for (uint32_t i = 0; i < band->ranks; i++) count += summary_of(team, i)->bar_count;
   struct timeline_bar *bars = calloc(count, sizeof *bars);
-  const bool ok = names != NULL && lanes != NULL && bars != NULL;
+  const bool ok = names != NULL && tracks != NULL && bars != NULL;
   count = 0;
   for (uint32_t i = 0; i < band->ranks && ok; i++) {
     const struct summary *s = summary_of(team, i);
     (void)snprintf(names[i], sizeof names[i], "rank %u", i);
-    lanes[i] = names[i];
+    tracks[i] = names[i];
     memcpy(bars + count, bars_of(team, i), s->bar_count * sizeof *bars);
     count += s->bar_count;
     span = s->span > span ? s->span : span;
@@ -233,8 +233,8 @@ static bool draw(const struct team *team, FILE *file) {
                  band->passes, band->passes == 1 ? "" : "es", span);
   const struct timeline timeline = { .title = title,
                                      .subtitle = subtitle,
-                                     .lanes = lanes,
-                                     .lane_count = band->ranks,
+                                     .tracks = tracks,
+                                     .track_count = band->ranks,
                                      .slices = 1 + (band->streams > 1 ? band->streams - 1 : 1),
                                      .stages = band_stages,
                                      .stage_count = BAND_STAGES,
@@ -243,7 +243,7 @@ static bool draw(const struct team *team, FILE *file) {
                                      .span = span };
   if (ok) timeline_write(&timeline, file);
   free(bars);
-  free(lanes);
+  free(tracks);
   free(names);
   return ok || complain("memory ran out");
 }

@@ -77,15 +77,15 @@ bool report_print(const struct report *r) {
   (void)printf("picture    %s, %u x %u, in %u tile%s of at most %u x %u\n", r->picture, r->width, r->height, run->tiles,
                run->tiles == 1 ? "" : "s", r->tile, r->tile);
   (void)printf("device     %s, %s\n", device_name(&r->device).text, r->device.name);
-  (void)printf("streams    %u (", run->lanes);
-  for (uint32_t i = 0; i < run->lanes; i++) (void)printf("%s%s", i > 0 ? ", " : "", run->lane_names[i]);
+  (void)printf("streams    %u (", run->tracks);
+  for (uint32_t i = 0; i < run->tracks; i++) (void)printf("%s%s", i > 0 ? ", " : "", run->track_names[i]);
   (void)printf("), %u tile%s in flight\n", run->slots, run->slots == 1 ? "" : "s");
   (void)printf("result     equals that of the plain C filter in every byte\n");
   print_stages(r, &totals);
   const double pixels = (double)r->width * r->height;
   (void)printf("\ntime       %.3f ms from the first start to the last end, all stages together %.3f ms\n", run->span,
                totals.busy);
-  (void)printf("overlap    %.2f stages at a time; %.0f %% of the copy time is hidden behind kernels\n",
+  (void)printf("overlap    %.2f stages at a time; %.0f %% of the copy time is hidden by kernels\n",
                totals.busy / run->span, hidden_percent(&totals));
   (void)printf("host       %.3f ms to submit everything, %.3f ms until the end was seen\n", run->submit, run->host);
   (void)printf("throughput %.1f Mpixel/s; the plain C filter on one thread: %.1f Mpixel/s\n", pixels / run->span / 1e3,
@@ -100,15 +100,15 @@ bool report_draw(const struct report *r, FILE *file) {
   char title[192], subtitle[192];
   (void)snprintf(title, sizeof title, "rill demo on %s (%s)", device_name(&r->device).text, r->device.name);
   (void)snprintf(subtitle, sizeof subtitle,
-                 "%u x %u pixels in %u tile%s; %.3f ms; %.2f stages at a time; %.0f %% of the copy time hidden behind "
+                 "%u x %u pixels in %u tile%s; %.3f ms; %.2f stages at a time; %.0f %% of the copy time hidden by "
                  "kernels",
                  r->width, r->height, run->tiles, run->tiles == 1 ? "" : "s", run->span, totals.busy / run->span,
                  hidden_percent(&totals));
   const struct timeline timeline = {
     .title = title,
     .subtitle = subtitle,
-    .lanes = run->lane_names,
-    .lane_count = run->lanes,
+    .tracks = run->track_names,
+    .track_count = run->tracks,
     .stages = pipeline_stages,
     .stage_count = STAGES,
     .bars = run->bars,

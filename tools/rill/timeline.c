@@ -4,9 +4,9 @@
 
 /* The drawing in its own units, which are pixels at its natural size. */
 static const double width = 1280, margin = 32, plot_left = 136, plot_right = 1280 - 32, plot_top = 128;
-static const double lane_height = 40, lane_step = 56, axis_height = 56;
+static const double track_height = 40, track_step = 56, axis_height = 56;
 
-/* Told apart by people with any colour vision, and light enough for dark numbers on them. */
+/* Distinguishable for people with any colour vision, and light enough for dark numbers on them. */
 static const char *const colours[TIMELINE_MAX_STAGES] = { "#7db7e8", "#f2b45a", "#7cc7a3", "#e88f7a",
                                                           "#c3a2dc", "#d9cf63", "#9fb4bd", "#e5a3c4" };
 
@@ -27,7 +27,7 @@ static void put_text(FILE *file, const char *class, double x, double y, const ch
   (void)fputs("</text>\n", file);
 }
 
-static double plot_bottom(const struct timeline *t) { return plot_top + (double)t->lane_count * lane_step; }
+static double plot_bottom(const struct timeline *t) { return plot_top + (double)t->track_count * track_step; }
 
 static double to_x(const struct timeline *t, double ms) {
   const double x = plot_left + ms / t->span * (plot_right - plot_left);
@@ -43,7 +43,7 @@ static void put_head(const struct timeline *t, FILE *file) {
                 ".title { font-size: 20px; font-weight: bold; }\n"
                 ".subtitle { font-size: 13px; fill: #57606a; }\n"
                 ".legend { font-size: 13px; }\n"
-                ".lane { font-size: 13px; text-anchor: end; }\n"
+                ".track { font-size: 13px; text-anchor: end; }\n"
                 ".tick { font-size: 12px; text-anchor: middle; fill: #57606a; }\n"
                 ".number { font-size: 11px; text-anchor: middle; pointer-events: none; }\n"
                 ".grid { stroke: #e3e7eb; }\n"
@@ -95,8 +95,9 @@ static void put_bar(const struct timeline *t, const struct timeline_bar *bar, FI
   const double left = to_x(t, bar->start), right = to_x(t, bar->end);
   double shown = right - left > 0.4 ? right - left : 0.4;
   const double x = left + shown > plot_right ? plot_right - shown : left;
-  const double height = lane_height / (t->slices > 0 ? (double)t->slices : 1.0);
-  const double y = plot_top + (double)bar->lane * lane_step + (lane_step - lane_height) / 2 - 4 + height * bar->slice;
+  const double height = track_height / (t->slices > 0 ? (double)t->slices : 1.0);
+  const double y =
+      plot_top + (double)bar->track * track_step + (track_step - track_height) / 2 - 4 + height * bar->slice;
   if (shown > 3) shown -= 0.8; /* a gap between neighbours */
   (void)fprintf(file, "<rect class=\"bar\" x=\"%.2f\" y=\"%g\" width=\"%.2f\" height=\"%g\" fill=\"%s\"><title>", x, y,
                 shown, height, colours[bar->stage % TIMELINE_MAX_STAGES]);
@@ -114,8 +115,8 @@ void timeline_write(const struct timeline *t, FILE *file) {
   put_head(t, file);
   put_legend(t, file);
   put_axis(t, file);
-  for (uint32_t i = 0; i < t->lane_count; i++) {
-    put_text(file, "lane", plot_left - 16, plot_top + (double)i * lane_step + lane_step / 2, t->lanes[i]);
+  for (uint32_t i = 0; i < t->track_count; i++) {
+    put_text(file, "track", plot_left - 16, plot_top + (double)i * track_step + track_step / 2, t->tracks[i]);
   }
   for (size_t i = 0; i < t->bar_count; i++) put_bar(t, &t->bars[i], file);
   (void)fputs("</svg>\n", file);

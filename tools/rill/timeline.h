@@ -1,4 +1,4 @@
-/* A drawing of what ran when: one lane per stream, one bar per piece of work. */
+/* A drawing of what ran when: one track per stream, one bar per piece of work. */
 #ifndef RILL_TOOL_TIMELINE_H
 #define RILL_TOOL_TIMELINE_H
 
@@ -10,16 +10,16 @@
 enum { TIMELINE_MAX_STAGES = 8 };
 
 struct timeline_bar {
-  uint32_t lane, stage, tile;
-  uint32_t slice;    /* which part of the lane, from the top; 0 where lanes have one */
+  uint32_t track, stage, tile;
+  uint32_t slice;    /* which part of the track, from the top; 0 where tracks have one */
   double start, end; /* milliseconds from the left edge */
 };
 
 struct timeline {
   const char *title, *subtitle;
-  const char *const *lanes;
-  uint32_t lane_count;
-  uint32_t slices; /* of each lane; 0: one */
+  const char *const *tracks;
+  uint32_t track_count;
+  uint32_t slices; /* of each track; 0: one */
   const char *const *stages;
   uint32_t stage_count;
   const struct timeline_bar *bars;

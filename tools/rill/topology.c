@@ -50,7 +50,7 @@ static int folders(const char *at) {
  * NUMA node and of two. */
 static const char *pcie_between(const struct gpu *a, const struct gpu *b) {
   if (a->path[0] == '\0' || b->path[0] == '\0') return "?";
-  size_t same = 0, end = 0; /* end: behind the last folder that both are in */
+  size_t same = 0, end = 0; /* end: after the last folder that both are in */
   while (a->path[same] == b->path[same] && a->path[same] != '\0') {
     if (a->path[same] == '/') end = same;
     same++;

@@ -135,7 +135,7 @@ class Toolchain:
             print(shlex.join(command), file=sys.stderr)
         # Some leave things in the folder for temporary files; this one goes at the end.
         environment = dict(os.environ, LC_ALL="C.UTF-8", TMPDIR=self.folder)
-        # hipcc looks for a GPU, and complains at length, when it is not told of one.
+        # hipcc looks for a GPU, and complains at length, when it does not know of one.
         environment.setdefault("HCC_AMDGPU_TARGET", "gfx90a")
         try:
             return subprocess.run(
@@ -312,7 +312,7 @@ class Toolchain:
 
 
 def seal(data, target):
-    """What goes behind a host image: rill_cpu_image_seal of rill/device/cpu_image.h."""
+    """What goes after a host image: rill_cpu_image_seal of rill/device/cpu_image.h."""
     text = struct.pack("<40sQI", target.encode(), len(data), 1)
     return text + struct.pack("<I8s", zlib.crc32(data + text), b"RILLseal")
 

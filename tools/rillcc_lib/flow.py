@@ -79,7 +79,7 @@ def dominates(immediate, a, b):
 
 
 def postdominators(successors, exits):
-    """The immediate postdominator of each node from which one of `exits` is reached; EXIT stands behind all of them."""
+    """The immediate postdominator of each node from which one of `exits` is reached; EXIT stands after all of them."""
     backward = {node: list(others) for node, others in reverse(successors).items()}
     backward[EXIT] = list(exits)
     return dominators(backward, EXIT)

@@ -19,7 +19,7 @@ FLAGS = (
     "-O3 -ffp-contract=off -fno-math-errno -fno-trapping-math -fPIC -fvisibility=hidden -fno-exceptions -fno-rtti"
 ).split()
 # A frame that is larger than a stack's guard touches every page of it, so that the guard stops it.  How large frames are
-# is told in files beside the output.
+# is reported in files beside the output.
 STACK_FLAGS = "-fstack-clash-protection -fno-lto".split()
 # What is missing is an error now, not when the image loads; the C++ library is wanted only by kernels that use it.
 # The variables of a source are found by their symbols, which therefore stay.

@@ -54,7 +54,7 @@ def text_of(data):
 
 
 def split_commas(text):
-    """The parts of a list between its commas, those inside brackets aside."""
+    """The parts of a list between its commas, but for those inside brackets."""
     parts, depth = [""], 0
     for c in text:
         depth += (c in "([{<") - (c in ")]}>")

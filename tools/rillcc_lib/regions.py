@@ -60,7 +60,7 @@ class Region:
     entry: int
     blocks: list
     uniform: bool
-    sync: Optional[int] = None  # the call behind which it begins
+    sync: Optional[int] = None  # the call after which it begins
     waits: int = FREE
     exits: list = field(default_factory=list)  # regions, each once
     ends: bool = False  # a thread may end in it

@@ -176,13 +176,13 @@ class Slots:
                 self.live_out[block] |= self.live_in[other]
 
     def is_live_after(self, value, instruction):
-        """Whether a value may still be needed behind an instruction."""
+        """Whether a value may still be needed after an instruction."""
         block = self.c.block_of[instruction]
         if value in self.live_out[block]:
             return True
         inside = self.c.instructions[block]
-        behind = set(inside[inside.index(instruction) + 1 :])
-        return any(user in behind and self.m.opcode(user) != llvm.PHI for user in self.m.users(value))
+        after = set(inside[inside.index(instruction) + 1 :])
+        return any(user in after and self.m.opcode(user) != llvm.PHI for user in self.m.users(value))
 
     def interfere(self, a, b):
         return self.is_live_after(a, b) or self.is_live_after(b, a)

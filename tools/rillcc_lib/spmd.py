@@ -1,6 +1,6 @@
 """Makes functions that run blocks of one-thread programs: what rillcc does to a module between clang's two halves.
 
-The module has, for each kernel, a function run_block, which is one thread's program behind rill_ir_begin, and one
+The module has, for each kernel, a function run_block, which is one thread's program after rill_ir_begin, and one
 run_thread, the same for a thread on a fiber; a table entry points to both.  Of each kernel that can be cut, run_block is
 rewritten and run_thread goes; of the others, run_block goes.
 """

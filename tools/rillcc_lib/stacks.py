@@ -97,7 +97,7 @@ def whole(name):
 
 
 def say(name, symbol):
-    """A function's name as its author wrote it, as far as it can be told."""
+    """A function's name as its author wrote it, as far as it can be known."""
     return symbol.text if symbol.text.endswith(")") else readable(name)
 
 

@@ -79,7 +79,7 @@ class Writer(Loops):
         self.at_end(self.ended)
         self.lib.BuildRetVoid(self.builder)
 
-    # What a region needs, and what it leaves behind
+    # What a region needs and what it makes
 
     def collect(self, region):
         """What is to be changed in the instructions of a region: (instruction, number of the operand, value)."""

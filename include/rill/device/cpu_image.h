@@ -3,7 +3,7 @@
  * An image is a shared object that exports one constant, `rill_cpu_image`.  The backend runs each block of a
  * grid on one worker thread, so static shared memory can be thread-local.  A kernel is there in two forms:
  *
- *   run_block   all threads of a block as loops that the compiler can vectorize, one behind another for a
+ *   run_block   all threads of a block as loops that the compiler can vectorize, one after another for a
  *               kernel that rillcc split at its barriers; NULL for a kernel that it did not split
  *   run_thread  one thread of a block; the backend calls it on a fiber for each thread, all on the worker
  *               thread that runs the block, and `services` switches between them
@@ -105,7 +105,7 @@ typedef struct rill_cpu_image_table {
   const uint64_t *stacks;
 } rill_cpu_image_table;
 
-/** What rillcc puts behind the shared object, in 64 bytes.  A loader of the system trusts what it loads; by this,
+/** What rillcc puts after the shared object, in 64 bytes.  A loader of the system trusts what it loads; by this,
  *  rill_module_load_image knows an image that was cut off or damaged. */
 typedef struct rill_cpu_image_seal {
   char target[40]; /**< "x86-64-v3" */

@@ -79,10 +79,10 @@ static constexpr rill_note<sizeof...(P)> rill_note_kernel(const char *name, cons
       rill_host_forms<FUNCTION>::kernel(#NAME, RILL_TEXT_(RILL_JOIN_(RILL_MEETS_, NAME))[0] == '1');
 #endif
 
-/* rillcc writes the table itself, behind what the compiler made (rillcc_lib/stacks.py). */
+/* rillcc writes the table itself, after what the compiler made (rillcc_lib/stacks.py). */
 #if RILL_STACKS_LATER
 /* Where the run-time compiler writes the stack that each kernel of the image needs (rill/device/cpu_image.h): it finds
- * the place by its mark, once the compiler has told the number. */
+ * the place by its mark, once the compiler has reported the number. */
 struct rill_stacks_place {
   char mark[16];
   uint64_t stacks[2];

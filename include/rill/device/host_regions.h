@@ -24,7 +24,7 @@ RILL_INDICES_(RILL_DECLARE_, grid_dim)
 RILL_INDEX_ unsigned rill_ir_thread(); /* the thread's number in its block */
 RILL_INDEX_ void *rill_ir_shared();    /* dynamic shared memory */
 
-/* Behind this each thread of the block runs; the values are those of rill_ir_block_x and so on. */
+/* After this each thread of the block runs; the values are those of rill_ir_block_x and so on. */
 RILL_SYNC_ void rill_ir_begin(unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                               void *);
 RILL_SYNC_ void rill_ir_barrier();

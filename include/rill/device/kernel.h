@@ -37,7 +37,7 @@
  * barriers run one after the other: a thread that waits for another one of its block waits for ever.
  *
  * Rounding: on the cpu a product and a sum are never fused, whatever the processor; the GPU compilers fuse
- * them unless rillcc is told `--fp-contract off`.  Use fmaf where fusing matters.
+ * them unless rillcc gets `--fp-contract off`.  Use fmaf where fusing matters.
  */
 #ifndef RILL_DEVICE_KERNEL_H
 #define RILL_DEVICE_KERNEL_H

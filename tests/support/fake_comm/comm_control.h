@@ -24,7 +24,7 @@ struct rill_fake_comm {
   uint64_t (*calls)(const char *function);
   /* Communicators that were neither destroyed nor aborted. */
   size_t (*live)(void);
-  /* The process of this rank has died, as far as the others are told: an asynchronous error. */
+  /* The process of this rank has died, as far as the others know: an asynchronous error. */
   void (*kill)(int rank);
 };
 

@@ -18,7 +18,7 @@ static struct {
   int code;
 } rule;
 static size_t programs;
-static char options[4096]; /* of the last compile, a line end behind each */
+static char options[4096]; /* of the last compile, a line end after each */
 
 int rtc_enter(const char *function) {
   int code = RTC_OK;

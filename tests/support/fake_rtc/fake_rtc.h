@@ -16,7 +16,7 @@ struct rtc_program {
   char **headers, **names;
   int count;
   char *log;     /* of the last compile; NULL: nothing was said */
-  char *kernels; /* their names with a line end behind each; NULL: not compiled */
+  char *kernels; /* their names with a line end after each; NULL: not compiled */
 };
 
 int rtc_create(struct rtc_program **out, const char *source, const char *name, int count, const char *const *headers,

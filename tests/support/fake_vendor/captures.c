@@ -1,7 +1,7 @@
 /* Captures: begun, noticed, invalidated and ended, never built. */
 #include "engine.h"
 
-/* Streams that capture are linked; a thread is told apart by the address of its mode. */
+/* Streams that capture are linked; a thread is distinguished by the address of its mode. */
 static struct fake_stream *capturing;
 static _Thread_local int mode = FAKE_CAPTURE_GLOBAL;
 

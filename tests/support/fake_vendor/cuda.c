@@ -239,7 +239,7 @@ CUresult CUDAAPI cuStreamAddCallback(CUstream stream, CUstreamCallback callback,
                                                                 .function = (void (*)(void))callback,
                                                                 .stream = stream,
                                                                 .user = user,
-                                                                .told_of_faults = true }));
+                                                                .notified_of_faults = true }));
 }
 
 CUresult CUDAAPI cuLaunchHostFunc(CUstream stream, CUhostFn function, void *user) {

@@ -85,7 +85,7 @@ struct fake_quirks {
   bool shared_records_are_lost;  /* other processes never see a record of a shared event, nor does this one */
   bool shared_waits_end;         /* streams do not wait for the 33rd record of a shared event and later ones */
   bool late_pitched_sources;     /* copies of 2 and 3 dimensions read pageable memory when their turn comes */
-  bool silent_callbacks;         /* stream callbacks are not told of faults */
+  bool silent_callbacks;         /* stream callbacks do not get faults */
   bool registers_twice;          /* host memory that is registered already */
   bool leaks_events;             /* that could not be opened */
 };
@@ -234,7 +234,7 @@ struct fake_op {
   void (*run)(void *data, int status);
   void (*finish)(void *data);
   void *data;
-  bool after_fault, host_function; /* after_fault: runs behind a fault too */
+  bool after_fault, host_function; /* after_fault: runs after a fault too */
   size_t after_count;
   struct fake_op **after; /* operations of other streams */
   struct fake_op *next;
@@ -286,7 +286,7 @@ struct fake_host_call {
   void (*invoke)(const struct fake_host_call *call, int status);
   void (*function)(void); /* cast back by invoke */
   void *stream, *user;
-  bool told_of_faults; /* runs behind a fault too, as stream callbacks do; a host function then never runs */
+  bool notified_of_faults; /* runs after a fault too, as stream callbacks do; a host function then never runs */
 };
 int fake_host_call(const struct fake_host_call *call);
 
@@ -387,7 +387,7 @@ void fake_memory_forget(void *p);
 int fake_memory_range(const void *p, void **base, size_t *size);
 /* The kind of memory that p lies in; false: the driver does not know it. */
 bool fake_memory_kind(const void *p, enum fake_memory *kind);
-/* The file behind device memory that begins at p. */
+/* The file of device memory that begins at p. */
 int fake_memory_file(const void *p, struct fake_file *out, struct fake_context **context);
 /* Memory of another process: takes the file over, in success only.  The same file again gives the same address, and
  * each time has its close. */
@@ -462,7 +462,7 @@ struct fake_launch {
   size_t packed_size;
   bool cooperative;
   uint32_t cluster[3]; /* 0, 0, 0: none */
-  void *event;         /* recorded behind the kernel; or NULL */
+  void *event;         /* recorded after the kernel; or NULL */
   uint64_t carried;    /* bits of the numbers that CUDA gives to launch attributes */
 };
 /* Reads the `extra` argument of the vendors' launches into `packed`; `end` ends the list. */

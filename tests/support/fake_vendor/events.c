@@ -82,7 +82,7 @@ int fake_event_record(void *handle, const void *stream_handle) {
   return FAKE_OK;
 }
 
-/* What an event's last record has left behind: a stream that has ended, or that captures by now. */
+/* What an event's last record has left: a stream that has ended, or that captures by now. */
 static int look_at_stream(const struct fake_event *event, bool looks, const char *what) {
   const struct fake_stream *last = event->stream == NULL ? NULL : fake_handle_get(FAKE_STREAM, event->stream);
   if (looks && event->stream != NULL) fake_stream_look(event->stream, what);

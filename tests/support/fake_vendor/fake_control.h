@@ -20,7 +20,7 @@
  *   RILL_FAKE_YIELD=1            other threads run after each call, before it returns
  *   RILL_FAKE_SUMMARY=1          at exit, objects still alive and calls made go to stderr
  *
- * With CUDA_ or HIP_ behind RILL_FAKE_ (RILL_FAKE_HIP_DEVICES) a variable is for one of the two alone.
+ * With CUDA_ or HIP_ after RILL_FAKE_ (RILL_FAKE_HIP_DEVICES) a variable is for one of the two alone.
  * What runs for a kernel is the host code in its bundle, which the fake finds in the program or its libraries.
  * A kernel named "fault" does not run: it makes its device fault with 700 (illegal address).
  */
@@ -67,7 +67,7 @@ struct rill_fake {
   uint64_t (*launch_attributes)(void);
 
   /* For libraries over the driver.  `run` runs in the stream's order, and may block as a kernel may; after a fault of
-   * the device it is told the code.  The calling thread's current device, or that of a stream; -1: there is none. */
+   * the device it gets the code.  The calling thread's current device, or that of a stream; -1: there is none. */
   int (*enqueue)(void *stream, void (*run)(void *data, int status), void *data);
   int (*current_device)(void);
   int (*device_of_stream)(void *stream);

@@ -199,7 +199,7 @@ hipError_t hipStreamAddCallback(hipStream_t stream, hipStreamCallback_t callback
                                                                  .function = (void (*)(void))callback,
                                                                  .stream = stream,
                                                                  .user = user,
-                                                                 .told_of_faults = true }));
+                                                                 .notified_of_faults = true }));
 }
 
 hipError_t hipLaunchHostFunc(hipStream_t stream, hipHostFn_t function, void *user) {

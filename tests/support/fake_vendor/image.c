@@ -38,7 +38,7 @@ static size_t copy_mapped(void *dst, const void *src, size_t n) {
   return back;
 }
 
-/* A copy of exactly `n` bytes with a zero behind, or NULL. */
+/* A copy of exactly `n` bytes with a zero after it, or NULL. */
 static unsigned char *copy_of(const void *src, size_t n) {
   if (n > most_bytes) return NULL;
   unsigned char *copy = malloc(n + 1);

@@ -233,7 +233,7 @@ struct fake_shared_event *fake_shared_new(void) {
 }
 
 void fake_shared_end(struct fake_shared_event *event) {
-  fake_file_close(&event->file); /* from here on others find nothing behind the handle */
+  fake_file_close(&event->file); /* from here on others find nothing for the handle */
   release_event(event);
 }
 

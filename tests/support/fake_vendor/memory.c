@@ -1,5 +1,5 @@
 /* Device memory is host memory between two guards.  Copies and fills are checked against what is allocated;
- * freed memory is kept for a while, so that a use of it is told apart from host memory that the driver does not
+ * freed memory is kept for a while, so that a use of it is distinguished from host memory that the driver does not
  * know.  Damage to a guard or to freed memory ends the program with a message. */
 #include "engine.h"
 
@@ -84,7 +84,7 @@ static void check_guards(const struct block *block) {
   if (!all_bytes(block->base - GUARD, GUARD, GUARD_BYTE))
     fake_die("memory was written in front of the %zu bytes at %p", block->size, (void *)block->base);
   if (!all_bytes(block->base + block->size, GUARD, GUARD_BYTE))
-    fake_die("memory was written behind the %zu bytes at %p", block->size, (void *)block->base);
+    fake_die("memory was written after the %zu bytes at %p", block->size, (void *)block->base);
 }
 
 /* Fills the start and the end of a block. */
@@ -122,7 +122,7 @@ static void enter_quarantine(const struct block *block) {
 
 /* ---- allocation ---- */
 
-/* Large memory is not from malloc, which may be told to write all that it gives (MALLOC_PERTURB_): of gigabytes, only
+/* Large memory is not from malloc, which may be set to write all that it gives (MALLOC_PERTURB_): of gigabytes, only
  * the pages that somebody uses are to be there. */
 static bool map_large(size_t size, struct fake_file *out) {
   const size_t large = (size_t)16 << 20;

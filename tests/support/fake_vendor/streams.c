@@ -283,7 +283,7 @@ int fake_stream_synchronize(const void *handle) {
     if (stream->last != NULL) fake_op_wait(stream->last); /* the stream may end meanwhile: not looked at again */
     return fake_context_check(context);
   }
-  /* The null stream: a marker behind it is behind all blocking streams. */
+  /* The null stream: a marker after it is after all blocking streams. */
   struct fake_op *last = fake_op_new(NULL, NULL, NULL);
   if (last == NULL) return FAKE_OUT_OF_MEMORY;
   last->refs++;
@@ -305,7 +305,7 @@ int fake_host_call(const struct fake_host_call *values) {
   const int code = fake_stream_get(values->stream, &stream);
   if (code != FAKE_OK) return code;
   if (values->function == NULL) return FAKE_INVALID_VALUE;
-  if (values->told_of_faults && stream->capture != FAKE_CAPTURE_NONE) return FAKE_CAPTURE_UNSUPPORTED;
+  if (values->notified_of_faults && stream->capture != FAKE_CAPTURE_NONE) return FAKE_CAPTURE_UNSUPPORTED;
   struct fake_host_call *call = malloc(sizeof *call);
   if (call == NULL) return FAKE_OUT_OF_MEMORY;
   *call = *values;
@@ -315,6 +315,6 @@ int fake_host_call(const struct fake_host_call *values) {
     return FAKE_OUT_OF_MEMORY;
   }
   op->host_function = true;
-  op->after_fault = call->told_of_faults;
+  op->after_fault = call->notified_of_faults;
   return fake_submit(stream, op);
 }

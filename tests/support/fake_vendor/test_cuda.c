@@ -352,7 +352,7 @@ static void a_fault_is_sticky(void **state) {
   CUfunction fill;
   CUstream stream = new_stream(1);
   CUevent before = new_event(0);
-  CUresult told = CUDA_SUCCESS;
+  CUresult reported = CUDA_SUCCESS;
   CUdeviceptr p;
   int n = 1;
   float value = 1;
@@ -366,14 +366,14 @@ static void a_fault_is_sticky(void **state) {
   fake->pause(0);
   assert_ok(cuLaunchKernel(fill, 1, 1, 1, 1, 1, 1, 0, stream, arguments, NULL));
   assert_ok(cuLaunchHostFunc(stream, count_run, NULL));
-  assert_ok(cuStreamAddCallback(stream, keep_status, &told, 0));
+  assert_ok(cuStreamAddCallback(stream, keep_status, &reported, 0));
   fake->resume(0);
   assert_int_equal(cuStreamSynchronize(stream), CUDA_ERROR_ILLEGAL_ADDRESS);
-  assert_int_equal(told, CUDA_ERROR_ILLEGAL_ADDRESS);
+  assert_int_equal(reported, CUDA_ERROR_ILLEGAL_ADDRESS);
   assert_int_equal(ran, 0);
   assert_int_equal(cuEventQuery(before), CUDA_ERROR_ILLEGAL_ADDRESS);
   assert_int_equal(cuLaunchHostFunc(stream, count_run, NULL), CUDA_ERROR_ILLEGAL_ADDRESS);
-  assert_int_equal(cuStreamAddCallback(stream, keep_status, &told, 0), CUDA_ERROR_ILLEGAL_ADDRESS);
+  assert_int_equal(cuStreamAddCallback(stream, keep_status, &reported, 0), CUDA_ERROR_ILLEGAL_ADDRESS);
   assert_int_equal(cuMemFree(p), CUDA_ERROR_ILLEGAL_ADDRESS);
   assert_int_equal(cuStreamDestroy(stream), CUDA_ERROR_ILLEGAL_ADDRESS);
   CUcontext other;
@@ -400,7 +400,7 @@ static void a_reset_ends_everything(void **state) {
   assert_ok(cuDevicePrimaryCtxRetain(&context, 0));
 }
 
-static void captures_are_told_apart(void **state) {
+static void captures_are_distinguished(void **state) {
   (void)state;
   CUstream stream = new_stream(1);
   CUstreamCaptureStatus status;
@@ -542,7 +542,7 @@ int main(int argc, char **argv) {
     TEST(what_is_no_image_is_refused),
     TEST(a_fault_is_sticky),
     TEST(a_reset_ends_everything),
-    TEST(captures_are_told_apart),
+    TEST(captures_are_distinguished),
     TEST(handles_are_used_again_on_request),
     TEST(host_functions_may_not_call_the_driver),
     TEST(a_forked_child_has_no_driver),

@@ -45,7 +45,7 @@ hipError_t hipModuleLoadData(hipModule_t *out, const void *image) {
 
 hipError_t hipModuleUnload(hipModule_t module) { SHIM_CALL(cuModuleUnload, (CUmodule)(void *)module); }
 
-/* On AMD every launch may use all shared memory that a block can have; here a function must be told first. */
+/* On AMD every launch may use all shared memory that a block can have; here a function must be allowed to first. */
 static CUresult get_function(CUfunction *out, CUmodule module, const char *name) {
   int static_bytes = 0;
   CUresult code = shim_cuda.cuModuleGetFunction(out, module, name);

@@ -16,8 +16,8 @@
  *
  * No lock is held while a queue or a job is run.
  */
-#ifndef RILL_CPU_POOL_H
-#define RILL_CPU_POOL_H
+#ifndef RILL_CPU_WORKERS_H
+#define RILL_CPU_WORKERS_H
 
 #include "backends/cpu/queue.h"
 
@@ -52,40 +52,40 @@ enum { CPU_SHARED_BYTES = 232448 };
 struct cpu_worker *cpu_worker_self(void);
 
 /* Starts the first worker, unless that has been done.  What makes a queue ready calls it first. */
-rill_status cpu_pool_start(void);
+rill_status cpu_workers_start(void);
 
 /* How many workers run operations at a time: what was set, else RILL_CPU_WORKERS, else as many as processors.  0 sets
  * the default. */
 enum { CPU_WORKERS_MOST = 1024 };
-void cpu_pool_set_workers(uint32_t count);
-uint32_t cpu_pool_workers(void);
+void cpu_workers_set_workers(uint32_t count);
+uint32_t cpu_workers_workers(void);
 
 /* Reads RILL_CPU_WORKERS; fails if it is no number from 1 to CPU_WORKERS_MOST. */
-rill_status cpu_pool_read_workers(void);
+rill_status cpu_workers_read_workers(void);
 
 /* Hands a queue that the caller owns to the workers. */
-void cpu_pool_push(struct cpu_queue *queue);
+void cpu_workers_push(struct cpu_queue *queue);
 
 /* Whether the owner of a queue that has run `count` operations should let another queue go first. */
-bool cpu_pool_wants_other(uint32_t level, uint32_t count);
+bool cpu_workers_wants_other(uint32_t level, uint32_t count);
 
 /* Whether a thread that waits may spin: not on a single processor. */
-bool cpu_pool_may_spin(void);
+bool cpu_workers_may_spin(void);
 
 /* Starts the watcher, unless that has been done: faults of kernels are its business. */
-rill_status cpu_pool_start_watcher(void);
+rill_status cpu_workers_start_watcher(void);
 
 /* The calling worker, in the handler of a signal, is never heard of again. */
-_Noreturn void cpu_pool_fall(struct cpu_worker *worker);
+_Noreturn void cpu_workers_fall(struct cpu_worker *worker);
 
 /* In the child of a fork: no worker exists. */
-void cpu_pool_reset(void);
+void cpu_workers_reset(void);
 
 /* ---- jobs: job.c ---- */
 
 /* What an operation returns that shares its parts 0 to `parts` - 1 with other workers: `run` is called for ranges
  * of them, each part once, on several workers at once. */
-bool cpu_pool_share(struct cpu_queue *queue, struct cpu_op *op, uint64_t parts,
-                    void (*run)(struct cpu_op *op, uint64_t first, uint64_t end));
+bool cpu_workers_share(struct cpu_queue *queue, struct cpu_op *op, uint64_t parts,
+                       void (*run)(struct cpu_op *op, uint64_t first, uint64_t end));
 
 #endif

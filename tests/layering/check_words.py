@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+"""Names, comments and texts use the field's words (the glossary in docs/ARCHITECTURE.md), not private ones."""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+BANNED = {
+    r"memo": "completion cache",
+    r"told": "reported, notified",
+    r"behind": "after",
+    r"patience": "timeout, backoff",
+    r"witness": "what it is",
+    r"aside": "suspended, apart",
+    r"wish(es|ed)?": "request",
+    r"strange(r|rs)?": "foreign",
+    r"put(s|ting)? off": "defer",
+    r"doors?": "RILL_DISPATCH",
+    r"in any version": "nothing: it says nothing",
+    r"let reach": "access",
+}
+LANE = {r"lanes?": "stream, worker, track; a warp has lanes"}
+WARPS = re.compile(r"warp|dialect|KERNELS|COMPILING|CHANGELOG|EDGE_CASES|rillcc|include/rill/device|kernels/|cpu/(fiber|kernel|device|compile)|fake_vendor|vendor_compiler|topology")
+# Words of licences and of other people's formats.
+ELSEWHERE = re.compile(r"LICENSE|\.(png|svg)$|check_words\.py$|tests/stress/mix|docs/PERFORMANCE\.md|^\.ci/")
+FOLDERS = ("core", "backends", "include", "tools", "kernels", "tests", "docs", "README.md", "CONTRIBUTING.md")
+
+root = pathlib.Path(sys.argv[1])
+listed = subprocess.run(["git", "-C", root, "ls-files", *FOLDERS], capture_output=True, text=True, check=False)
+if listed.returncode != 0:
+    print("skipped: no git here")
+    sys.exit(77)
+problems = []
+
+
+def compiled(words):
+    # Of a name in snake case, each part is a word.
+    return [(re.compile(rf"(?<![a-zA-Z0-9]){word}(?![a-zA-Z0-9])", re.IGNORECASE), instead) for word, instead in words.items()]
+
+
+banned, lane = compiled(BANNED), compiled(LANE)
+count = 0
+for name in listed.stdout.split():
+    path = root / name
+    if ELSEWHERE.search(name) or not path.is_file():
+        continue
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except UnicodeDecodeError:
+        continue
+    count += 1
+    for number, line in enumerate(lines, 1):
+        for word, instead in banned + ([] if WARPS.search(name) or "warp" in line else lane):
+            found = word.search(line)
+            if found:
+                problems.append(f'{name}:{number}: "{found.group()}": write {instead}')
+if count < 300:
+    problems.append(f"only {count} files were read")
+print("\n".join(problems) or f"{count} files, no private word")
+sys.exit(bool(problems))
