@@ -146,6 +146,8 @@ struct rill__copy_3d {
   size_t dst_pitch, dst_slice_pitch, src_pitch, src_slice_pitch; /* slice pitches mean nothing if depth is 1 */
 };
 
+enum { RILL__PATTERN_BYTES = 16 }; /* of a fill, at most */
+
 /* A fill of `height` rows of `width` patterns of 1, 2, 4, 8 or 16 bytes each, neither 0; `dst` and the pitch, in bytes
  * from row to row, are multiples of the pattern's size.  The kind is as in the `copy` slot of memory. */
 struct rill__fill_2d {

@@ -83,12 +83,10 @@ rill_status rill_copy_async(rill_stream stream, void *dst, const void *src, size
   RILL_TRY(rill__check_usable(s->base.device));
   const bool may_block = dst_kind == RILL_MEMORY_UNKNOWN || src_kind == RILL_MEMORY_UNKNOWN;
   if (rill__is_held(s)) {
-    bool taken = false;
     const struct rill__copy_3d line = {
       .dst = dst, .src = src, .dst_kind = dst_kind, .src_kind = src_kind, .width = n, .height = 1, .depth = 1
     };
-    RILL_TRY(rill__held_copy(s, &line, &taken));
-    if (taken) return RILL_OK;
+    RILL_QUEUE_IF_HELD(s, rill__held_copy, &line);
   }
   if (may_block) rill__ref_and_leave(self, &s->base);
   rill_status status = RILL_OK;
@@ -139,8 +137,7 @@ rill_status rill_fill_async(rill_stream stream, void *dst, const void *pattern, 
   RILL_ENTER();
   struct rill__stream *s;
   RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
-  RILL_REQUIRE(pattern_size != 0 && pattern_size <= 16 && (pattern_size & (pattern_size - 1)) == 0,
-               RILL_ERROR_INVALID_ARGUMENT, "pattern_size %zu is none of 1, 2, 4, 8 and 16", pattern_size);
+  RILL_TRY(rill__memory_check_pattern(pattern_size));
   if (count == 0) return RILL_OK;
   RILL_REQUIRE(dst != NULL && pattern != NULL, RILL_ERROR_INVALID_ARGUMENT, "%s is NULL",
                dst == NULL ? "dst" : "pattern");
@@ -152,12 +149,10 @@ rill_status rill_fill_async(rill_stream stream, void *dst, const void *pattern, 
   RILL_TRY(rill__memory_check(s, dst, count * pattern_size, "dst", &kind));
   RILL_TRY(rill__check_usable(s->base.device));
   if (rill__is_held(s)) {
-    bool taken = false;
     const struct rill__fill_2d row = {
       .dst = dst, .dst_kind = kind, .width = count, .height = 1, .pattern = pattern, .pattern_size = pattern_size
     };
-    RILL_TRY(rill__held_fill(s, &row, &taken));
-    if (taken) return RILL_OK;
+    RILL_QUEUE_IF_HELD(s, rill__held_fill, &row);
   }
   rill_status status = RILL_OK;
   RILL_SUBMIT(status, s, memory, fill, s, dst, kind, pattern, pattern_size, count);
@@ -217,10 +212,8 @@ rill_status rill_memory_prefetch_async(rill_stream stream, const void *p, size_t
                s->base.device->name);
   if (rill__is_held(s)) {
     struct rill__device *device = s->base.device;
-    bool taken = false;
     if (device->backend->memory->may_prefetch != NULL) RILL_TRY(RILL_DISPATCH(device, memory, may_prefetch, device));
-    RILL_TRY(rill__held_prefetch(s, p, size, &taken));
-    if (taken) return RILL_OK;
+    RILL_QUEUE_IF_HELD(s, rill__held_prefetch, p, size);
   }
   rill_status status = RILL_OK;
   RILL_SUBMIT(status, s, memory, prefetch, s, p, size);

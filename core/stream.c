@@ -276,11 +276,7 @@ rill_status rill_stream_host_call(rill_stream stream, rill_host_fn fn, void *use
   RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
   RILL_REQUIRE(fn != NULL, RILL_ERROR_INVALID_ARGUMENT, "fn is NULL");
   RILL_TRY(rill__check_usable(s->base.device));
-  if (rill__is_held(s)) {
-    bool taken = false;
-    RILL_TRY(rill__held_host_call(s, fn, user, &taken));
-    if (taken) return RILL_OK;
-  }
+  RILL_QUEUE_IF_HELD(s, rill__held_host_call, fn, user);
   rill_status status = RILL_OK;
   RILL_SUBMIT(status, s, stream, host_call, s, fn, user);
   return status;

@@ -59,6 +59,16 @@ rill_status rill__held_prefetch(struct rill__stream *stream, const void *p, size
 rill_status rill__held_launch(struct rill__stream *stream, const struct rill__launch *launch,
                               struct rill__payload **payload, bool *taken);
 
+/* Passes work on to the queue of a held stream by one of these; goes on if the stream is not held. */
+#define RILL_QUEUE_IF_HELD(stream, function, ...)         \
+  do {                                                    \
+    if (rill__is_held(stream)) {                          \
+      bool taken_ = false;                                \
+      RILL_TRY(function((stream), __VA_ARGS__, &taken_)); \
+      if (taken_) return RILL_OK;                         \
+    }                                                     \
+  } while (0)
+
 /* A wait of a held stream, or one for an event that is not RECORDED.  `taken` false: the driver can be given a wait for
  * `*point`, which is valid inside the epoch. */
 rill_status rill__held_wait(struct rill__stream *stream, struct rill__event *event, struct rill__event **point,

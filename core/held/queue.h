@@ -66,7 +66,7 @@ struct held_op {
     } copy;
     struct {
       struct rill__fill_2d rows; /* one, or several; its pattern is here: */
-      uint64_t pattern[2];
+      _Alignas(RILL__PATTERN_BYTES) unsigned char pattern[RILL__PATTERN_BYTES];
     } fill;
     struct {
       const void *p;

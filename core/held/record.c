@@ -5,11 +5,7 @@
 rill_status rill__record_slowly(struct rill__stream *stream, struct rill__event *event, uint32_t flags) {
   struct rill__recording recording;
   do {
-    if (rill__is_held(stream)) {
-      bool taken = false;
-      RILL_TRY(rill__held_record(stream, event, flags, &taken));
-      if (taken) return RILL_OK;
-    }
+    RILL_QUEUE_IF_HELD(stream, rill__held_record, event, flags);
     RILL_TRY(rill__recording_begin(&recording, stream, event));
   } while (recording.held);
   const rill_status status = rill__record_in_driver(stream, recording.target, flags);

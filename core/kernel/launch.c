@@ -221,11 +221,7 @@ static __attribute__((noinline)) rill_status submit_held(struct rill__stream *st
 /* The driver has the launch, or the stream's queue. */
 static inline __attribute__((always_inline)) rill_status
 submit_launch(struct rill__stream *stream, const struct rill__launch *launch, struct rill__payload **payload) {
-  if (rill__is_held(stream)) {
-    bool taken = false;
-    RILL_TRY(submit_held(stream, launch, payload, &taken));
-    if (taken) return RILL_OK;
-  }
+  RILL_QUEUE_IF_HELD(stream, submit_held, launch, payload);
   struct rill__thread *const self = rill__self;
   rill__submission_begin(&rill__core(stream)->work, self);
   const rill_status status = RILL_DISPATCH_LAUNCH(stream, launch);

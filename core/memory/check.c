@@ -45,3 +45,9 @@ rill_status rill__memory_find_managed(const void *p, size_t size, struct rill__d
   *owner = allocation->base.device;
   return RILL_OK;
 }
+
+rill_status rill__memory_check_pattern(size_t size) {
+  RILL_REQUIRE(size != 0 && size <= RILL__PATTERN_BYTES && (size & (size - 1)) == 0, RILL_ERROR_INVALID_ARGUMENT,
+               "pattern_size %zu is none of 1, 2, 4, 8 and 16", size);
+  return RILL_OK;
+}

@@ -69,11 +69,7 @@ rill_status rill__copy_submit(struct rill__thread *self, struct rill__stream *s,
   RILL_TRY(rill__memory_check(s, copy->src, src_size, "src", &copy->src_kind));
   RILL_TRY(rill__check_usable(s->base.device));
   flatten(copy);
-  if (rill__is_held(s)) {
-    bool taken = false;
-    RILL_TRY(rill__held_copy(s, copy, &taken));
-    if (taken) return RILL_OK;
-  }
+  RILL_QUEUE_IF_HELD(s, rill__held_copy, copy);
   const bool may_block = copy->dst_kind == RILL_MEMORY_UNKNOWN || copy->src_kind == RILL_MEMORY_UNKNOWN;
   if (may_block) rill__ref_and_leave(self, &s->base);
   rill__submission_begin(&rill__core(s)->work, self);

@@ -23,8 +23,7 @@ static rill_status fill_extent(const struct rill__fill_2d *fill, size_t *out) {
 
 rill_status rill__fill_submit(struct rill__stream *s, struct rill__fill_2d *fill) {
   const size_t pattern_size = fill->pattern_size;
-  RILL_REQUIRE(pattern_size != 0 && pattern_size <= 16 && (pattern_size & (pattern_size - 1)) == 0,
-               RILL_ERROR_INVALID_ARGUMENT, "pattern_size %zu is none of 1, 2, 4, 8 and 16", pattern_size);
+  RILL_TRY(rill__memory_check_pattern(pattern_size));
   if (fill->width == 0 || fill->height == 0) return RILL_OK;
   RILL_REQUIRE(fill->dst != NULL && fill->pattern != NULL, RILL_ERROR_INVALID_ARGUMENT, "%s is NULL",
                fill->dst == NULL ? "dst" : "pattern");
@@ -38,11 +37,7 @@ rill_status rill__fill_submit(struct rill__stream *s, struct rill__fill_2d *fill
     fill->width *= fill->height;
     fill->height = 1;
   }
-  if (rill__is_held(s)) {
-    bool taken = false;
-    RILL_TRY(rill__held_fill(s, fill, &taken));
-    if (taken) return RILL_OK;
-  }
+  RILL_QUEUE_IF_HELD(s, rill__held_fill, fill);
   rill__submission_begin(&rill__core(s)->work, rill__self);
   const rill_status status = rill__fill_rows(s, fill);
   rill__submission_end(&rill__core(s)->work, rill__self);

@@ -41,6 +41,9 @@ rill_status rill__memory_check(const struct rill__stream *stream, const void *p,
 /* The device of managed memory in which `size` bytes at `p` lie. */
 rill_status rill__memory_find_managed(const void *p, size_t size, struct rill__device **owner);
 
+/* The size of a fill's pattern. */
+rill_status rill__memory_check_pattern(size_t size);
+
 /* ---- core/memory/copy.c, fill.c, held_copy.c ---- */
 
 /* Check and submit; a copy and a fill have everything but the kinds. */
