@@ -26,7 +26,15 @@
 RILL_EXTERN_C_BEGIN
 
 /** Values of rill_device_info.backend. */
-enum { RILL_BACKEND_CPU = 1, RILL_BACKEND_CUDA = 2, RILL_BACKEND_HIP = 3 };
+/** The backends: X(constant, number, what their devices' names begin with).  Numbers never change. */
+#define RILL_BACKEND_LIST(X)      \
+  X(RILL_BACKEND_CPU, 1, "cpu")   \
+  X(RILL_BACKEND_CUDA, 2, "cuda") \
+  X(RILL_BACKEND_HIP, 3, "hip")
+
+#define RILL_BACKEND_NUMBER_(constant, number, name) constant = number,
+enum { RILL_BACKEND_LIST(RILL_BACKEND_NUMBER_) };
+#undef RILL_BACKEND_NUMBER_
 
 /** What rill_device_supports can be asked about. */
 enum {

@@ -104,9 +104,9 @@ static int report(size_t total, size_t failed) {
 
 /* Whether the tests' kernels were compiled for devices like this one: there may have been no compiler. */
 static bool has_kernels(const rill_device_info *info) {
-  static const char *const names[] = {
-    [RILL_BACKEND_CPU] = "cpu", [RILL_BACKEND_CUDA] = "cuda", [RILL_BACKEND_HIP] = "hip"
-  };
+#define NAME(constant, number, name) [constant] = name,
+  static const char *const names[] = { RILL_BACKEND_LIST(NAME) };
+#undef NAME
   for (size_t i = 0; i < gate_bundle.image_count; i++) {
     if (strcmp(gate_bundle.images[i].backend, names[info->backend]) == 0) return true;
   }

@@ -50,6 +50,10 @@ static void fill_row(struct row *row, const rill_device_info *info) {
   (void)snprintf(row->cell[8], CELL, "%" PRId32 " to %" PRId32, info->priority_least, info->priority_greatest);
 }
 
+#define ONE(constant, number, name) +1
+enum { BACKENDS = 1 RILL_BACKEND_LIST(ONE) }; /* numbers start at 1 */
+#undef ONE
+
 static bool read_devices(struct row *rows, int32_t count, bool *present) {
   for (int32_t i = 0; i < count; i++) {
     rill_device device;
@@ -58,7 +62,7 @@ static bool read_devices(struct row *rows, int32_t count, bool *present) {
       return complain_of_rill();
     }
     fill_row(&rows[i], &info);
-    if (info.backend <= RILL_BACKEND_HIP) present[info.backend] = true;
+    if (info.backend < BACKENDS) present[info.backend] = true;
   }
   return true;
 }
@@ -83,13 +87,14 @@ int info_command(int argc, char **argv) {
     return EXIT_WORK;
   }
   struct row *rows = calloc((size_t)count + 1, sizeof *rows);
-  bool present[RILL_BACKEND_HIP + 1] = { false };
+  bool present[BACKENDS] = { false };
   const bool ok = rows != NULL ? read_devices(rows + 1, count, present) : complain("memory ran out");
   if (ok) {
     for (int i = 0; i < COLUMNS; i++) (void)snprintf(rows->cell[i], CELL, "%s", headings[i]);
     table_print((const char(*)[CELL])rows->cell, (size_t)count + 1, COLUMNS);
-    if (!present[RILL_BACKEND_CUDA]) print_absent("cuda");
-    if (!present[RILL_BACKEND_HIP]) print_absent("hip");
+    for (uint32_t i = 1; i < BACKENDS; i++) {
+      if (!present[i]) print_absent(backend_name(i));
+    }
   }
   free(rows);
   if (!ok) return EXIT_WORK;

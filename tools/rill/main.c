@@ -43,11 +43,18 @@ bool complain(const char *format, ...) {
 
 bool complain_of_rill(void) { return complain("%s", rill_last_error_text()); }
 
+const char *backend_name(uint32_t backend) {
+#define NAME(constant, number, name) \
+  if (backend == (number)) return name;
+  RILL_BACKEND_LIST(NAME)
+#undef NAME
+  return NULL;
+}
+
 struct device_name device_name(const rill_device_info *info) {
   struct device_name name = { "cpu" };
   if (info->backend != RILL_BACKEND_CPU) {
-    (void)snprintf(name.text, sizeof name.text, "%s:%d", info->backend == RILL_BACKEND_CUDA ? "cuda" : "hip",
-                   (int)info->ordinal);
+    (void)snprintf(name.text, sizeof name.text, "%s:%d", backend_name(info->backend), (int)info->ordinal);
   }
   return name;
 }
