@@ -53,12 +53,12 @@ static __device__ __forceinline__ T rill_shuffle_(T v, unsigned kind, unsigned b
 }
 #endif
 
-#define RILL_SHUFFLE_FUNCTION_(NAME, KIND, BY)                                               \
+#define RILL_SHUFFLE_FUNCTION_(NAME, KIND, BY)                                                    \
   template <class T> static __device__ __forceinline__ T NAME(T v, unsigned BY, unsigned width) { \
-    return rill_shuffle_(v, KIND, BY, width, ~0u);                                           \
-  }                                                                                          \
-  template <class T> static __device__ __forceinline__ T NAME(T v, unsigned BY) {            \
-    return rill_shuffle_(v, KIND, BY, rill_warp_size(), ~0u);                                \
+    return rill_shuffle_(v, KIND, BY, width, ~0u);                                                \
+  }                                                                                               \
+  template <class T> static __device__ __forceinline__ T NAME(T v, unsigned BY) {                 \
+    return rill_shuffle_(v, KIND, BY, rill_warp_size(), ~0u);                                     \
   }
 RILL_SHUFFLE_FUNCTION_(rill_shuffle, RILL_SHUFFLE_FROM_, lane)
 RILL_SHUFFLE_FUNCTION_(rill_shuffle_up, RILL_SHUFFLE_UP_, delta)
