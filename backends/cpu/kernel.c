@@ -146,7 +146,7 @@ static void run_each_block(const struct launch *launch, struct cpu_worker *worke
     if (launch->code->run_block != NULL) {
       launch->code->run_block(&block);
     } else if (!run_on_fibers(launch, worker, &block)) {
-      return;
+      break;
     }
     if (++block.index[0] < size[0]) continue;
     block.index[0] = 0;
@@ -154,6 +154,7 @@ static void run_each_block(const struct launch *launch, struct cpu_worker *worke
     block.index[1] = 0;
     block.index[2]++;
   }
+  running_kernel.block = NULL;
 }
 
 static void run_blocks(struct cpu_op *op, uint64_t first, uint64_t end) {
