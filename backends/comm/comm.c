@@ -120,7 +120,7 @@ struct apart {
 static void count_apart(int change) {
   pthread_mutex_lock(&all.lock);
   all.apart += (uint32_t)change;
-  if (all.apart == 0) pthread_cond_broadcast(&all.ended);
+  if (change < 0) pthread_cond_broadcast(&all.ended);
   pthread_mutex_unlock(&all.lock);
 }
 
@@ -208,14 +208,23 @@ static void forked(void) {
   all.forked = true;
 }
 
-/* Vendors' libraries do not like calls while they go: what runs apart is given a moment to end. */
-static void at_exit(void) {
-  if (all.forked) return;
-  comm_watch_stop();
-  const struct timespec until = comm_after(UINT64_C(2000000000));
+static void wait_for_apart(uint32_t left, uint64_t ns) {
+  const struct timespec until = comm_after(ns);
   pthread_mutex_lock(&all.lock);
-  while (all.apart > 0 && pthread_cond_timedwait(&all.ended, &all.lock, &until) != ETIMEDOUT) continue;
+  while (all.apart > left && pthread_cond_timedwait(&all.ended, &all.lock, &until) != ETIMEDOUT) continue;
   pthread_mutex_unlock(&all.lock);
+}
+
+/* Vendors' libraries crash when they are called while they are torn down, so what runs apart is given time to end: on a
+ * full machine the end of a communicator takes seconds.  The watch comes last, since communicators end when it has seen
+ * their operations end, or their deadlines pass.  One without a deadline that waits for a peer which never comes would
+ * take for ever. */
+static void at_exit(void) {
+  enum { FOR_ENDS = 10, FOR_WATCH = 2 };
+  if (all.forked) return;
+  wait_for_apart(comm_watch_is_started() ? 1 : 0, FOR_ENDS * UINT64_C(1000000000));
+  comm_watch_stop();
+  wait_for_apart(0, FOR_WATCH * UINT64_C(1000000000));
 }
 
 static void first_use(void) {

@@ -239,6 +239,7 @@ bool comm_run_apart(void *(*run)(void *), void *argument);
 rill_status comm_watch_add(struct comm *comm);
 void comm_watch_remove(struct comm *comm); /* waits until its flights have ended */
 void comm_watch_wake(struct comm *comm);   /* a submission begins */
+bool comm_watch_is_started(void);
 void comm_watch_stop(void);
 /* Before operations are submitted to a communicator's stream, adds a flight to the list; afterwards, lets them count,
  * or frees them if nothing was submitted. */

@@ -252,6 +252,13 @@ void comm_watch_remove(struct comm *comm) {
   pthread_mutex_unlock(&watch.lock);
 }
 
+bool comm_watch_is_started(void) {
+  pthread_mutex_lock(&watch.lock);
+  const bool started = watch.started;
+  pthread_mutex_unlock(&watch.lock);
+  return started;
+}
+
 void comm_watch_stop(void) {
   pthread_mutex_lock(&watch.lock);
   watch.stopped = true;
