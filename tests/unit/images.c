@@ -1,7 +1,7 @@
 /* The readers of image formats: pure functions over bytes, with nothing of a device. */
 #include "support/images.h"
-#include "core/kernel/module.h"
 #include "core/device/registry.h"
+#include "core/kernel/module.h"
 #include "support/testing.h"
 
 #include "gate.rill.h"
