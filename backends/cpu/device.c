@@ -21,8 +21,8 @@ static rill_status cpu_device_init(struct rill__device *device) {
   cpu_name_read(info->name, sizeof info->name);
   cpu_target(info->arch, sizeof info->arch);
   cpu_memory_read(&free_bytes, &info->memory_total);
-  RILL_TRY(cpu_workers_read_workers());
-  info->compute_units = cpu_workers_workers();
+  RILL_TRY(cpu_workers_read_count());
+  info->compute_units = cpu_workers_count();
   info->warp_size = CPU_WARP_SIZE; /* what device functions that work across lanes are written for */
   info->max_threads_per_block = RILL_CPU_MAX_THREADS;
   memcpy(info->max_block_dim, (const uint32_t[]){ 1024, 1024, 64 }, sizeof info->max_block_dim);
@@ -71,12 +71,12 @@ static rill_status cpu_device_synchronize(struct rill__device *device) { return 
 
 static void set_workers(struct rill__device *device, uint32_t count) {
   (void)device;
-  cpu_workers_set_workers(count);
+  cpu_workers_set_count(count);
 }
 
 static uint32_t get_workers(struct rill__device *device) {
   (void)device;
-  return cpu_workers_workers();
+  return cpu_workers_count();
 }
 
 static rill_status cpu_device_get_memory(struct rill__device *device, uint64_t *free_bytes, uint64_t *total_bytes) {

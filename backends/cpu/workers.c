@@ -89,7 +89,7 @@ static struct cpu_workers_option {
   _Atomic uint32_t by_default; /* of the environment; 0: nothing */
 } option;
 
-rill_status cpu_workers_read_workers(void) {
+rill_status cpu_workers_read_count(void) {
   const char *text = getenv("RILL_CPU_WORKERS");
   if (text == NULL || text[0] == '\0') return RILL_OK;
   char *end = NULL;
@@ -106,19 +106,19 @@ static uint32_t chosen_workers(void) {
   return asked != 0 ? asked : atomic_load(&option.by_default);
 }
 
-uint32_t cpu_workers_workers(void) {
+uint32_t cpu_workers_count(void) {
   const uint32_t chosen = chosen_workers();
   return chosen != 0 ? chosen : cpu_count();
 }
 
 /* Whoever has not chosen gets a few more, so that a few operations that block hold nothing up.  Under the lock. */
 static void apply_workers(void) {
-  const uint32_t count = cpu_workers_workers();
+  const uint32_t count = cpu_workers_count();
   atomic_store(&cpu_workers.processors, count);
   cpu_workers.base = chosen_workers() == 0 && count < BASE_WORKERS ? BASE_WORKERS : count;
 }
 
-void cpu_workers_set_workers(uint32_t count) {
+void cpu_workers_set_count(uint32_t count) {
   cpu_acquire(&cpu_workers.lock);
   atomic_store(&option.asked, count);
   apply_workers();

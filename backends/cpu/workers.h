@@ -57,11 +57,11 @@ rill_status cpu_workers_start(void);
 /* How many workers run operations at a time: what was set, else RILL_CPU_WORKERS, else as many as processors.  0 sets
  * the default. */
 enum { CPU_WORKERS_MOST = 1024 };
-void cpu_workers_set_workers(uint32_t count);
-uint32_t cpu_workers_workers(void);
+void cpu_workers_set_count(uint32_t count);
+uint32_t cpu_workers_count(void);
 
 /* Reads RILL_CPU_WORKERS; fails if it is no number from 1 to CPU_WORKERS_MOST. */
-rill_status cpu_workers_read_workers(void);
+rill_status cpu_workers_read_count(void);
 
 /* Hands a queue that the caller owns to the workers. */
 void cpu_workers_push(struct cpu_queue *queue);

@@ -18,8 +18,8 @@ static void destroy_stream(struct rill__object *object) {
   struct rill__stream *stream = (struct rill__stream *)object;
   const bool native = stream->owned || stream->imported;
   bool ended = !native || RILL_DISPATCH(stream, stream, may_destroy, stream);
-  if (ended)
-    rill__stream_unlist(stream); /* not before, since it has work; not after: others look at its native stream */
+  /* Not earlier, since it may have work, and not later, since others look at its native stream. */
+  if (ended) rill__stream_unlist(stream);
   if (ended && native) ended = RILL_DISPATCH(stream, stream, destroy, stream);
   if (!ended) {
     rill__object_postpone(object);
@@ -41,8 +41,8 @@ rill_status rill__stream_new(struct rill__device *device, const char *label, str
   const size_t size = RILL__PART_OFFSET(struct rill__stream) + device->backend->stream_size;
   RILL_TRY(rill__object_new(size, device, label, destroy_stream, out));
   (*out)->number = atomic_fetch_add(&last_number, 1) + 1;
-  rill__completion_forget(
-      &rill__core((*out))->work); /* the first question finds a fault of the device that nobody knows of yet */
+  /* The first question finds a fault of the device that nobody knows of yet. */
+  rill__completion_forget(&rill__core(*out)->work);
   return RILL_OK;
 }
 

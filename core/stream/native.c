@@ -57,7 +57,7 @@ void rill__native_unlist(struct rill__stream *stream) {
   if (!rill__core(stream)->in_natives) return;
   pthread_mutex_lock(&rill__core(device)->lock);
   struct rill__stream **link = bucket_of(device, stream->native);
-  while (*link != stream) link = &rill__core((*link))->next_native;
+  while (*link != stream) link = &rill__core(*link)->next_native;
   *link = rill__core(stream)->next_native;
   pthread_mutex_unlock(&rill__core(device)->lock);
 }
