@@ -238,15 +238,7 @@ rill_status rill_event_ipc_import(rill_device device, const rill_ipc_handle *han
   event->interprocess = true;
   atomic_store(&event->foreign, true);
   atomic_store(&rill__core(event)->state, RILL__EVENT_RECORDED);
-  rill_status status = RILL_DISPATCH(event, event, ipc_import, event, &content.native);
-  if (status == RILL_OK) {
-    event->owned = true;
-    status = rill__object_publish(&event->base, RILL__EVENT);
-  }
-  if (status != RILL_OK) {
-    rill__unref(&event->base);
-    return status;
-  }
+  RILL_TRY(rill__event_publish(event, RILL_DISPATCH(event, event, ipc_import, event, &content.native)));
   out->id = event->base.id;
   return RILL_OK;
 }

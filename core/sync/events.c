@@ -19,6 +19,13 @@ rill_status rill__event_new(struct rill__device *device, const char *label, stru
   return rill__object_new(size, device, label, destroy_event, out);
 }
 
+rill_status rill__event_publish(struct rill__event *event, rill_status status) {
+  event->owned = status == RILL_OK;
+  if (status == RILL_OK) status = rill__object_publish(&event->base, RILL__EVENT);
+  if (status != RILL_OK) rill__unref(&event->base);
+  return status;
+}
+
 rill_status rill__event_create(struct rill__device *device, const rill_event_options *options,
                                struct rill__event **out) {
   rill_event_options o = RILL_EVENT_OPTIONS_INIT;
@@ -44,15 +51,7 @@ rill_status rill__event_create(struct rill__device *device, const rill_event_opt
   event->interprocess = o.interprocess;
   event->signaled = o.signaled;
   atomic_init(&rill__core(event)->work.owner, rill__self);
-  rill_status status = RILL_DISPATCH(event, event, create, event);
-  if (status == RILL_OK) {
-    event->owned = true;
-    status = rill__object_publish(&event->base, RILL__EVENT);
-  }
-  if (status != RILL_OK) {
-    rill__unref(&event->base);
-    return status;
-  }
+  RILL_TRY(rill__event_publish(event, RILL_DISPATCH(event, event, create, event)));
   *out = event;
   return RILL_OK;
 }

@@ -5,6 +5,8 @@
 #include "core/object/core.h"
 
 rill_status rill__event_new(struct rill__device *device, const char *label, struct rill__event **out); /* empty */
+/* Publishes an event that the backend has made or taken over, `status` being its outcome; else the event ends. */
+rill_status rill__event_publish(struct rill__event *event, rill_status status);
 rill_status rill__event_create(struct rill__device *device, const rill_event_options *options,
                                struct rill__event **out);
 
