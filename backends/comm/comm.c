@@ -1,4 +1,4 @@
-/* Communicators: handles, joining, breaking, ending. */
+/* Communicators: handles, breaking, ending. */
 #include "backends/comm/engine.h"
 
 #include <errno.h>
@@ -175,8 +175,8 @@ static void end(struct comm *comm) {
   if (!comm_run_apart(end_apart, comm)) (void)end_apart(comm);
 }
 
-static rill_status new_comm(const struct comm_engine *engine, rill_device device, const rill_device_info *info,
-                            const rill_comm_options *options, struct comm **out) {
+rill_status comm_new(const struct comm_engine *engine, rill_device device, const rill_device_info *info,
+                     const rill_comm_options *options, struct comm **out) {
   struct comm *comm = calloc(1, sizeof *comm);
   COMM_REQUIRE(comm != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for a communicator");
   comm->engine = engine;
@@ -199,6 +199,13 @@ static rill_status new_comm(const struct comm_engine *engine, rill_device device
   publish(comm);
   *out = comm;
   return RILL_OK;
+}
+
+void comm_discard(struct comm *comm) {
+  pthread_mutex_lock(&all.lock);
+  forget(comm);
+  pthread_mutex_unlock(&all.lock);
+  free_comm(comm);
 }
 
 /* ---- at exit and fork ---- */
@@ -235,266 +242,17 @@ static void first_use(void) {
 
 /* Handlers run in reverse order: what an engine needs at exit is there only before those of its own libraries run,
  * which have all been loaded when it has joined. */
-static void handle_exit(const struct comm_engine *engine) {
+void comm_handle_exit(const struct comm_engine *engine) {
   static atomic_uint handled; /* a bit for each backend */
   const unsigned bit = 1u << engine->backend;
   if ((atomic_fetch_or(&handled, bit) & bit) == 0) (void)atexit(at_exit);
 }
 
-static rill_status begin_use(void) {
+rill_status comm_begin_use(void) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   (void)pthread_once(&once, first_use);
   COMM_REQUIRE(!all.forked, RILL_ERROR_NO_DEVICE, "communicators do not survive a fork");
   return RILL_OK;
-}
-
-/* ---- ids ---- */
-
-enum { ID_MAGIC = 0x6d6d6f63 }; /* "comm" */
-
-struct id {
-  uint32_t magic, backend; /* RILL_BACKEND_* of the engine that made it */
-  uint8_t bytes[COMM_ID_BYTES];
-  uint8_t spare[sizeof(rill_comm_id) - 8 - COMM_ID_BYTES];
-};
-_Static_assert(sizeof(struct id) == sizeof(rill_comm_id), "an id is its bytes");
-
-void comm_id_write(rill_comm_id *out, uint32_t backend, const uint8_t bytes[COMM_ID_BYTES]) {
-  struct id id = { .magic = ID_MAGIC, .backend = backend };
-  memcpy(id.bytes, bytes, COMM_ID_BYTES);
-  memcpy(out, &id, sizeof id);
-}
-
-/* An id of MPI serves GPUs too. */
-static rill_status read_id(const rill_comm_id *given, uint32_t backend, struct id *id) {
-  memcpy(id, given, sizeof *id);
-  bool clean = id->magic == ID_MAGIC;
-  for (size_t i = 0; i < sizeof id->spare; i++) clean &= id->spare[i] == 0;
-  COMM_REQUIRE(clean, RILL_ERROR_INVALID_ARGUMENT,
-               "id is none" COMM_HINT "pass all bytes that rill_comm_id_create gave, as they are");
-  COMM_REQUIRE(id->backend == backend || id->backend == RILL_BACKEND_CPU, RILL_ERROR_WRONG_BACKEND,
-               "id is for devices of backend %u, the device is of backend %u", id->backend, backend);
-  return RILL_OK;
-}
-
-rill_status rill_comm_id_create(rill_device device, rill_comm_id *out) {
-  comm_enter(__func__);
-  if (out != NULL) memset(out, 0, sizeof *out);
-  rill_device_info info = RILL_DEVICE_INFO_INIT;
-  COMM_TRY_RILL(rill_device_get_info(device, &info), "device");
-  COMM_REQUIRE(out != NULL, RILL_ERROR_INVALID_ARGUMENT, "out is NULL");
-  COMM_TRY(begin_use());
-  const struct comm_engine *engine = NULL;
-  uint8_t bytes[COMM_ID_BYTES] = { 0 };
-  COMM_TRY(comm_engine_start(info.backend, &engine));
-  COMM_TRY(engine->make_id(bytes));
-  comm_id_write(out, info.backend, bytes);
-  return RILL_OK;
-}
-
-/* ---- joining ---- */
-
-/* One joining, on a thread of its own where there is a deadline: the engines cannot be interrupted.  Whoever
- * comes last, the thread or the one who waits for it, frees it. */
-struct join {
-  pthread_mutex_t lock;
-  pthread_cond_t changed;
-  bool done, abandoned;
-  rill_status status;
-  struct comm_error error;
-  struct id id;
-  uint32_t count;
-  struct comm *comms[];
-};
-
-static void free_join(struct join *join) {
-  pthread_cond_destroy(&join->changed);
-  pthread_mutex_destroy(&join->lock);
-  free(join);
-}
-
-/* An id of MPI, for GPUs: rank 0 makes the engine's, which MPI passes around. */
-static rill_status translate_id(struct join *join) {
-  const struct comm *comm = join->comms[0];
-  if (join->id.backend == comm->engine->backend) return RILL_OK;
-  const struct comm_engine *mpi = NULL;
-  uint8_t bytes[COMM_ID_BYTES] = { 0 };
-  COMM_TRY(comm_engine_start(RILL_BACKEND_CPU, &mpi));
-  const rill_status made = comm->rank == 0 ? comm->engine->make_id(bytes) : RILL_OK;
-  COMM_TRY(mpi->pass(join->id.bytes, comm->ranks, comm->rank, made == RILL_OK, bytes));
-  memcpy(join->id.bytes, bytes, sizeof bytes);
-  return made;
-}
-
-static void drop_comms(struct join *join, bool joined) {
-  for (uint32_t i = 0; i < join->count; i++) {
-    comm_watch_remove(join->comms[i]);
-    if (joined) join->comms[i]->engine->abort(join->comms[i]);
-    if (joined) join->comms[i]->engine->end(join->comms[i]);
-    pthread_mutex_lock(&all.lock);
-    forget(join->comms[i]);
-    pthread_mutex_unlock(&all.lock);
-    free_comm(join->comms[i]);
-  }
-}
-
-static void *run_join(void *argument) {
-  struct join *join = argument;
-  rill_status status = translate_id(join);
-  if (status == RILL_OK) status = join->comms[0]->engine->join(join->comms, join->count, join->id.bytes);
-  pthread_mutex_lock(&join->lock);
-  join->status = status;
-  if (status != RILL_OK) join->error = comm_last_error;
-  join->done = true;
-  const bool abandoned = join->abandoned;
-  pthread_cond_broadcast(&join->changed);
-  pthread_mutex_unlock(&join->lock);
-  if (abandoned) { /* the deadline has passed, and then the others came */
-    drop_comms(join, status == RILL_OK);
-    free_join(join);
-  }
-  return NULL;
-}
-
-static rill_status wait_for_join(struct join *join, uint64_t timeout) {
-  const struct timespec until = comm_after(timeout);
-  pthread_mutex_lock(&join->lock);
-  while (!join->done && pthread_cond_timedwait(&join->changed, &join->lock, &until) != ETIMEDOUT) continue;
-  const bool done = join->done;
-  join->abandoned = !done;
-  const uint32_t rank = join->comms[0]->rank, ranks = join->comms[0]->ranks;
-  pthread_mutex_unlock(&join->lock);
-  COMM_REQUIRE(done, RILL_ERROR_TIMEOUT, "rank %u of %u: the others have not joined within %llu ns", rank, ranks,
-               (unsigned long long)timeout);
-  return RILL_OK;
-}
-
-/* Joins, and gives the handles; takes the join over. */
-static rill_status run(struct join *join, rill_comm *out) {
-  const uint64_t timeout = join->comms[0]->timeout;
-  if (timeout == 0) {
-    (void)run_join(join);
-  } else if (comm_run_apart(run_join, join)) {
-    COMM_TRY(wait_for_join(join, timeout));
-  } else {
-    join->status = comm_fail(RILL_ERROR_OUT_OF_MEMORY, "no thread to join with");
-    join->error = comm_last_error;
-  }
-  const bool joined = join->status == RILL_OK;
-  if (joined) handle_exit(join->comms[0]->engine);
-  rill_status status = joined ? RILL_OK : comm_fail_as(&join->error);
-  for (uint32_t i = 0; i < join->count && status == RILL_OK; i++) status = comm_watch_add(join->comms[i]);
-  for (uint32_t i = 0; i < join->count && status == RILL_OK; i++) out[i] = join->comms[i]->handle;
-  if (status != RILL_OK) drop_comms(join, joined);
-  free_join(join);
-  return status;
-}
-
-static rill_status read_options(const rill_comm_options *from, rill_comm_options *into) {
-  if (from == NULL) return RILL_OK;
-  size_t given;
-  memcpy(&given, from, sizeof given);
-  COMM_REQUIRE(given >= sizeof given, RILL_ERROR_INVALID_ARGUMENT,
-               "rill_comm_options.struct_size is %zu" COMM_HINT "initialize the struct with its _INIT macro", given);
-  for (size_t i = sizeof *into; i < given; i++) {
-    COMM_REQUIRE(((const unsigned char *)from)[i] == 0, RILL_ERROR_INVALID_ARGUMENT,
-                 "rill_comm_options has a field at byte %zu that this library of %zu bytes does not know", i,
-                 sizeof *into);
-  }
-  memcpy(into, from, given < sizeof *into ? given : sizeof *into);
-  return RILL_OK;
-}
-
-static rill_status new_join(uint32_t count, struct join **out) {
-  struct join *join = calloc(1, sizeof *join + count * sizeof *join->comms);
-  COMM_REQUIRE(join != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory to join with");
-  (void)pthread_mutex_init(&join->lock, NULL);
-  comm_init_condition(&join->changed);
-  *out = join;
-  return RILL_OK;
-}
-
-/* Adds the rank of a device to a joining. */
-static rill_status add_rank(struct join *join, const struct comm_engine *engine, rill_device device, uint32_t ranks,
-                            uint32_t rank, const rill_comm_options *options) {
-  rill_device_info info = RILL_DEVICE_INFO_INIT;
-  COMM_TRY_RILL(rill_device_get_info(device, &info), "device");
-  struct comm *comm = NULL;
-  COMM_TRY(new_comm(engine, device, &info, options, &comm));
-  comm->ranks = ranks;
-  comm->rank = rank;
-  (void)snprintf(comm->label, sizeof comm->label, "%s", options->label != NULL ? options->label : "");
-  join->comms[join->count++] = comm;
-  return RILL_OK;
-}
-
-rill_status rill_comm_create(rill_device device, const rill_comm_id *id, uint32_t ranks, uint32_t rank,
-                             const rill_comm_options *options, rill_comm *out) {
-  comm_enter(__func__);
-  if (out != NULL) *out = RILL_NULL_COMM;
-  rill_device_info info = RILL_DEVICE_INFO_INIT;
-  COMM_TRY_RILL(rill_device_get_info(device, &info), "device");
-  COMM_REQUIRE(id != NULL && out != NULL, RILL_ERROR_INVALID_ARGUMENT, "%s is NULL", id == NULL ? "id" : "out");
-  rill_comm_options o = RILL_COMM_OPTIONS_INIT;
-  struct id checked;
-  COMM_TRY(read_id(id, info.backend, &checked));
-  COMM_REQUIRE(ranks >= 1 && ranks <= INT32_MAX && rank < ranks, RILL_ERROR_OUT_OF_RANGE, "rank %u of %u", rank, ranks);
-  COMM_TRY(read_options(options, &o));
-  COMM_TRY(begin_use());
-  const struct comm_engine *engine = NULL;
-  struct join *join = NULL;
-  COMM_TRY(comm_engine_start(info.backend, &engine));
-  COMM_TRY(new_join(1, &join));
-  join->id = checked;
-  const rill_status status = add_rank(join, engine, device, ranks, rank, &o);
-  if (status == RILL_OK) return run(join, out);
-  free_join(join);
-  return status;
-}
-
-/* The devices are of one backend, each once. */
-static rill_status check_devices(const rill_device *devices, uint32_t count, rill_device_info *first) {
-  for (uint32_t i = 0; i < count; i++) {
-    rill_device_info info = RILL_DEVICE_INFO_INIT;
-    COMM_TRY_RILL(rill_device_get_info(devices[i], &info), "devices");
-    if (i == 0) *first = info;
-    COMM_REQUIRE(info.backend == first->backend, RILL_ERROR_WRONG_BACKEND,
-                 "devices[%u] is of backend %u, devices[0] of backend %u", i, info.backend, first->backend);
-    for (uint32_t j = 0; j < i; j++) {
-      COMM_REQUIRE(!rill_device_equal(devices[i], devices[j]), RILL_ERROR_INVALID_ARGUMENT,
-                   "devices[%u] and devices[%u] are the same", j, i);
-    }
-  }
-  return RILL_OK;
-}
-
-rill_status rill_comm_create_all(const rill_device *devices, uint32_t count, const rill_comm_options *options,
-                                 rill_comm *out) {
-  comm_enter(__func__);
-  COMM_REQUIRE(devices != NULL && out != NULL, RILL_ERROR_INVALID_ARGUMENT, "%s is NULL",
-               devices == NULL ? "devices" : "out");
-  COMM_REQUIRE(count >= 1 && count <= 4096, RILL_ERROR_OUT_OF_RANGE, "count %u is outside 1 to 4096", count);
-  memset(out, 0, count * sizeof *out);
-  rill_device_info first = RILL_DEVICE_INFO_INIT;
-  rill_comm_options o = RILL_COMM_OPTIONS_INIT;
-  COMM_TRY(check_devices(devices, count, &first));
-  COMM_REQUIRE(first.backend != RILL_BACKEND_CPU, RILL_ERROR_UNSUPPORTED,
-               "on the CPU each rank is a process" COMM_HINT "see rill/comm_mpi.h");
-  COMM_TRY(read_options(options, &o));
-  COMM_TRY(begin_use());
-  const struct comm_engine *engine = NULL;
-  struct join *join = NULL;
-  COMM_TRY(comm_engine_start(first.backend, &engine));
-  COMM_TRY(new_join(count, &join));
-  join->id.backend = first.backend;
-  rill_status status = engine->make_id(join->id.bytes);
-  for (uint32_t i = 0; i < count && status == RILL_OK; i++) {
-    status = add_rank(join, engine, devices[i], count, i, &o);
-  }
-  if (status == RILL_OK) return run(join, out);
-  drop_comms(join, false);
-  free_join(join);
-  return status;
 }
 
 /* ---- breaking ---- */

@@ -1,7 +1,8 @@
 /* What the parts of rill_comm share, and the contract of an engine.
  *
  * rill_comm stands on rill's public interface alone.  An engine (NCCL, RCCL, MPI) joins ranks and takes operations;
- * comm.c keeps the handles, operation.c checks and groups, watch.c keeps the deadlines of engines that have none.
+ * comm.c keeps the handles, join.c joins, operation.c checks and groups, watch.c keeps the deadlines of engines that
+ * have none.
  *
  * A communicator, in the order of its life: joined; broken (once, by whoever is first: a deadline, an error of the
  * engine, rill_comm_abort), which calls engine->abort once; ended by its last reference, which calls engine->end once,
@@ -211,6 +212,15 @@ static inline void comm_init_condition(pthread_cond_t *condition) {
   (void)pthread_cond_init(condition, &monotonic);
   (void)pthread_condattr_destroy(&monotonic);
 }
+
+/* Before anything else of the library; fails in a child of fork. */
+rill_status comm_begin_use(void);
+/* A communicator of a device, which has not joined; its handle is not known to anybody yet. */
+rill_status comm_new(const struct comm_engine *engine, rill_device device, const rill_device_info *info,
+                     const rill_comm_options *options, struct comm **out);
+void comm_discard(struct comm *comm); /* one whose handle nobody got */
+/* After the first joining of an engine: from here on its communicators are ended at exit. */
+void comm_handle_exit(const struct comm_engine *engine);
 
 /* Finds the communicator of a handle and keeps it; comm_unpin ends that. */
 rill_status comm_pin(rill_comm handle, struct comm **out);

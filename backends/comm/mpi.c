@@ -10,60 +10,18 @@
  *
  * No call of MPI's is made after MPI_Finalize, whoever calls it: it begins with the attributes of MPI_COMM_SELF, and
  * one of them is ours. */
-#include "backends/comm/engine.h"
+#include "backends/comm/mpi_engine.h"
 #include "backends/comm/mpi_types.h"
 
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const struct comm_services *services;
-#define comm_fail services->fail
-#define comm_fail_native services->fail_native
-#define comm_fail_rill services->fail_rill
+const struct comm_services *mpi_services;
 
-struct part {
-  struct part *next;  /* of one submission */
-  rill_stream stream; /* retained */
-  rill_event gate;
-  uint32_t left;        /* operations that have not ended; after the submission the progress thread's */
-  bool failed;          /* the same */
-  uint32_t references;  /* the host call, and whoever has the operations: the last one frees the struct */
-  bool reached, armed;  /* the host call has run; the stream has both, or never will */
-  rill_status reported; /* by the host call, or why it is not there */
-};
+struct mpi_engine mpi_engine = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
 
-struct work {
-  struct work *next;
-  struct comm_op op;
-  struct part *part;
-  MPI_Request request;
-  void *own_dst; /* where MPI does not work in place as asked */
-  uint64_t since;
-};
-
-/* What comm->native is. */
-struct joined {
-  struct joined *next;
-  struct comm *comm;
-  MPI_Comm mpi;
-  struct work *first, **last; /* submitted, not begun */
-  uint32_t outstanding;       /* submitted, not ended */
-  _Atomic bool dead;
-};
-
-static struct {
-  pthread_mutex_t lock; /* guards all of this, and all parts; never held across a call of MPI's or rill's */
-  pthread_cond_t changed;
-  struct joined *all;
-  bool started, stop, stopped, finalized, any_dead;
-  uint32_t calling;    /* threads inside MPI other than the one that makes progress */
-  rill_stream stream;  /* what gates are recorded on */
-  struct work *active; /* begun; only the progress thread's */
-} engine = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
-
-static rill_status fail_mpi(int code, const char *call) {
+rill_status mpi_fail(int code, const char *call) {
   char text[MPI_MAX_ERROR_STRING] = "";
   int length = 0, class = 0;
   (void)MPI_Error_string(code, text, &length);
@@ -73,18 +31,16 @@ static rill_status fail_mpi(int code, const char *call) {
 
 /* ---- MPI begins and ends ---- */
 
-static void *run_progress(void *unused);
-
 /* MPI_Finalize begins, or `engine` does it itself. */
 static int finalizing(MPI_Comm self, int key, void *value, void *extra) {
   (void)self, (void)key, (void)value, (void)extra;
-  pthread_mutex_lock(&engine.lock);
-  engine.stop = engine.finalized = true;
-  pthread_cond_broadcast(&engine.changed);
-  while ((engine.started && !engine.stopped) || engine.calling > 0) {
-    (void)pthread_cond_wait(&engine.changed, &engine.lock);
+  pthread_mutex_lock(&mpi_engine.lock);
+  mpi_engine.stop = mpi_engine.finalized = true;
+  pthread_cond_broadcast(&mpi_engine.changed);
+  while ((mpi_engine.started && !mpi_engine.stopped) || mpi_engine.calling > 0) {
+    (void)pthread_cond_wait(&mpi_engine.changed, &mpi_engine.lock);
   }
-  pthread_mutex_unlock(&engine.lock);
+  pthread_mutex_unlock(&mpi_engine.lock);
   mpi_types_free();
   return MPI_SUCCESS;
 }
@@ -92,9 +48,9 @@ static int finalizing(MPI_Comm self, int key, void *value, void *extra) {
 /* A process that fails leaves without a word, so that mpirun ends the others, which may be waiting for it. */
 static void at_exit(int status, void *unused) {
   (void)unused;
-  pthread_mutex_lock(&engine.lock);
-  const bool orderly = status == 0 && !engine.any_dead && !engine.finalized;
-  pthread_mutex_unlock(&engine.lock);
+  pthread_mutex_lock(&mpi_engine.lock);
+  const bool orderly = status == 0 && !mpi_engine.any_dead && !mpi_engine.finalized;
+  pthread_mutex_unlock(&mpi_engine.lock);
   if (orderly) (void)MPI_Finalize();
 }
 
@@ -141,14 +97,14 @@ static rill_status begin_mpi(void) {
                level, MPI_THREAD_MULTIPLE);
   rill_device cpu;
   COMM_TRY_RILL(rill_device_open("cpu", &cpu), "the CPU");
-  COMM_TRY_RILL(rill_stream_create(cpu, RILL_STREAM_OPTIONS(.label = "rill_comm"), &engine.stream), "a stream");
+  COMM_TRY_RILL(rill_stream_create(cpu, RILL_STREAM_OPTIONS(.label = "rill_comm"), &mpi_engine.stream), "a stream");
   mpi_types_make();
-  comm_init_condition(&engine.changed); /* nobody waits yet */
+  comm_init_condition(&mpi_engine.changed); /* nobody waits yet */
   (void)MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, finalizing, &key, NULL);
   (void)MPI_Comm_set_attr(MPI_COMM_SELF, key, NULL);
   pthread_t thread;
-  engine.started = pthread_create(&thread, NULL, run_progress, NULL) == 0;
-  COMM_REQUIRE(engine.started, RILL_ERROR_OUT_OF_MEMORY, "no thread to make progress with");
+  mpi_engine.started = pthread_create(&thread, NULL, mpi_progress, NULL) == 0;
+  COMM_REQUIRE(mpi_engine.started, RILL_ERROR_OUT_OF_MEMORY, "no thread to make progress with");
   (void)pthread_detach(thread);
   if (!initialized) (void)on_exit(at_exit, NULL);
   return RILL_OK;
@@ -166,19 +122,19 @@ static rill_status start(void) {
 
 /* Around MPI's calls of threads other than the one that makes progress. */
 static rill_status enter_mpi(void) {
-  pthread_mutex_lock(&engine.lock);
-  const bool finalized = engine.finalized;
-  if (!finalized) engine.calling++;
-  pthread_mutex_unlock(&engine.lock);
+  pthread_mutex_lock(&mpi_engine.lock);
+  const bool finalized = mpi_engine.finalized;
+  if (!finalized) mpi_engine.calling++;
+  pthread_mutex_unlock(&mpi_engine.lock);
   COMM_REQUIRE(!finalized, RILL_ERROR_UNSUPPORTED, "MPI has been finalized in this process");
   return RILL_OK;
 }
 
 static void leave_mpi(void) {
-  pthread_mutex_lock(&engine.lock);
-  engine.calling--;
-  pthread_cond_broadcast(&engine.changed);
-  pthread_mutex_unlock(&engine.lock);
+  pthread_mutex_lock(&mpi_engine.lock);
+  mpi_engine.calling--;
+  pthread_cond_broadcast(&mpi_engine.changed);
+  pthread_mutex_unlock(&mpi_engine.lock);
 }
 
 static uint32_t version(void) {
@@ -266,7 +222,7 @@ static rill_status open_id(const uint8_t bytes[COMM_ID_BYTES], uint32_t ranks, u
                "for a part of the processes make an MPI communicator and use rill_comm_mpi_id",
                ranks, n);
   const int code = MPI_Comm_split(from, 0, (int)rank, out);
-  if (code != MPI_SUCCESS) return fail_mpi(code, "MPI_Comm_split");
+  if (code != MPI_SUCCESS) return mpi_fail(code, "MPI_Comm_split");
   (void)MPI_Comm_set_errhandler(*out, MPI_ERRORS_RETURN);
   const rill_status status = check_same(*out, &id, ranks, rank);
   if (status != RILL_OK) (void)MPI_Comm_free(out);
@@ -289,10 +245,10 @@ static rill_status join(struct comm *const *comms, uint32_t count, const uint8_t
   joined->comm = comms[0];
   joined->last = &joined->first;
   comms[0]->native = joined;
-  pthread_mutex_lock(&engine.lock);
-  joined->next = engine.all;
-  engine.all = joined;
-  pthread_mutex_unlock(&engine.lock);
+  pthread_mutex_lock(&mpi_engine.lock);
+  joined->next = mpi_engine.all;
+  mpi_engine.all = joined;
+  pthread_mutex_unlock(&mpi_engine.lock);
   return RILL_OK;
 }
 
@@ -318,20 +274,20 @@ static rill_status pass(const uint8_t id[COMM_ID_BYTES], uint32_t ranks, uint32_
 
 static void abort_comm(struct comm *comm) {
   struct joined *joined = comm->native;
-  pthread_mutex_lock(&engine.lock);
-  joined->dead = engine.any_dead = true;
-  pthread_cond_broadcast(&engine.changed);
-  pthread_mutex_unlock(&engine.lock);
+  pthread_mutex_lock(&mpi_engine.lock);
+  joined->dead = mpi_engine.any_dead = true;
+  pthread_cond_broadcast(&mpi_engine.changed);
+  pthread_mutex_unlock(&mpi_engine.lock);
 }
 
 static void end(struct comm *comm) {
   struct joined *joined = comm->native;
-  pthread_mutex_lock(&engine.lock);
-  while (joined->outstanding > 0 && !engine.stopped) (void)pthread_cond_wait(&engine.changed, &engine.lock);
-  struct joined **link = &engine.all;
+  pthread_mutex_lock(&mpi_engine.lock);
+  while (joined->outstanding > 0 && !mpi_engine.stopped) (void)pthread_cond_wait(&mpi_engine.changed, &mpi_engine.lock);
+  struct joined **link = &mpi_engine.all;
   while (*link != joined) link = &(*link)->next;
   *link = joined->next;
-  pthread_mutex_unlock(&engine.lock);
+  pthread_mutex_unlock(&mpi_engine.lock);
   if (!joined->dead && enter_mpi() == RILL_OK) {
     (void)MPI_Comm_free(&joined->mpi);
     leave_mpi();
@@ -341,25 +297,24 @@ static void end(struct comm *comm) {
 
 /* ---- submitting ---- */
 
-/* Releases what the engine has of a part. */
-static void leave_part(struct part *part) {
+void mpi_leave_part(struct part *part) {
   (void)rill_event_release(part->gate);
   (void)rill_stream_release(part->stream);
-  pthread_mutex_lock(&engine.lock);
+  pthread_mutex_lock(&mpi_engine.lock);
   const bool last = --part->references == 0;
-  pthread_mutex_unlock(&engine.lock);
+  pthread_mutex_unlock(&mpi_engine.lock);
   if (last) free(part);
 }
 
 /* The host call: a stream has come to a part. */
 static void reach(void *user, rill_status stream_status) {
   struct part *part = user;
-  pthread_mutex_lock(&engine.lock);
+  pthread_mutex_lock(&mpi_engine.lock);
   part->reached = true;
   if (part->reported == RILL_OK) part->reported = stream_status;
   const bool last = --part->references == 0;
-  pthread_cond_broadcast(&engine.changed);
-  pthread_mutex_unlock(&engine.lock);
+  pthread_cond_broadcast(&mpi_engine.changed);
+  pthread_mutex_unlock(&mpi_engine.lock);
   if (last) free(part);
 }
 
@@ -412,12 +367,12 @@ static void free_all(struct work *works, struct part *parts) {
     struct part *part = parts;
     parts = part->next;
     part->references = 1;
-    leave_part(part);
+    mpi_leave_part(part);
   }
 }
 
 static void queue_all(struct work *works) {
-  pthread_mutex_lock(&engine.lock);
+  pthread_mutex_lock(&mpi_engine.lock);
   while (works != NULL) {
     struct work *work = works;
     works = work->next;
@@ -427,17 +382,17 @@ static void queue_all(struct work *works) {
     joined->last = &work->next;
     joined->outstanding++;
   }
-  pthread_mutex_unlock(&engine.lock);
+  pthread_mutex_unlock(&mpi_engine.lock);
 }
 
 /* Lets the progress thread have a part, whose stream has what belongs to it or, with a failure, has not. */
 static void arm(struct part *part, rill_status failure, bool called) {
-  pthread_mutex_lock(&engine.lock);
+  pthread_mutex_lock(&mpi_engine.lock);
   if (failure != RILL_OK) part->reported = failure;
   if (!called) part->references--;
   part->armed = true;
-  pthread_cond_broadcast(&engine.changed);
-  pthread_mutex_unlock(&engine.lock);
+  pthread_cond_broadcast(&mpi_engine.changed);
+  pthread_mutex_unlock(&mpi_engine.lock);
 }
 
 static rill_status submit_part(struct part *part) {
@@ -469,245 +424,9 @@ static rill_status submit(const struct comm_op *ops, size_t count) {
   }
   if (status == RILL_OK) return RILL_OK;
   /* The others have begun what this rank cannot: it is over. */
-  const struct comm_error why = *services->last_error();
-  for (size_t i = 0; i < count; i++) services->break_comm(ops[i].comm, &why, true);
+  const struct comm_error why = *mpi_services->last_error();
+  for (size_t i = 0; i < count; i++) mpi_services->break_comm(ops[i].comm, &why, true);
   return status;
-}
-
-/* ---- progress ---- */
-
-/* The operation of a work breaks its communicator, with the last error.  From here on none of it begins: the other
- * ranks would take the next one for this one. */
-static void get_stuck(struct work *work) {
-  struct joined *joined = work->op.comm->native;
-  services->break_comm(work->op.comm, services->last_error(), true);
-  joined->dead = true;
-}
-
-static int begin_reduction(struct work *work, MPI_Comm mpi) {
-  const struct comm_op *op = &work->op;
-  const MPI_Datatype type = mpi_type(op->type);
-  const MPI_Op reduction = mpi_operator(op->type, op->op);
-  const int count = (int)op->count, root = (int)op->peer;
-  const void *src = op->src == op->dst ? MPI_IN_PLACE : op->src;
-  void *dst = op->dst;
-  if (op->kind == COMM_ALL_REDUCE) return MPI_Iallreduce(src, dst, count, type, reduction, mpi, &work->request);
-  if (op->kind == COMM_REDUCE) {
-    if (op->peer != op->comm->rank) src = op->src;
-    return MPI_Ireduce(src, dst, count, type, reduction, root, mpi, &work->request);
-  }
-  /* MPI's own notion of in place would want the result elsewhere. */
-  const size_t part = op->count * op->size;
-  if ((const char *)op->dst == (const char *)op->src + part * op->comm->rank) {
-    work->own_dst = dst = malloc(part);
-    if (dst == NULL) return MPI_ERR_NO_MEM;
-  }
-  return MPI_Ireduce_scatter_block(op->src, dst, count, type, reduction, mpi, &work->request);
-}
-
-static int begin_operation(struct work *work, MPI_Comm mpi) {
-  const struct comm_op *op = &work->op;
-  const MPI_Datatype type = mpi_type(op->type);
-  const int count = (int)op->count, peer = (int)op->peer;
-  const size_t own = op->count * op->size * op->comm->rank;
-  MPI_Request *request = &work->request;
-  switch (op->kind) {
-    case COMM_ALL_REDUCE:
-    case COMM_REDUCE:
-    case COMM_REDUCE_SCATTER: return begin_reduction(work, mpi);
-    case COMM_BROADCAST: {
-      const bool root = op->peer == op->comm->rank;
-      if (root && op->dst != op->src) memcpy(op->dst, op->src, op->count * op->size);
-      return MPI_Ibcast(op->dst, count, type, peer, mpi, request);
-    }
-    case COMM_ALL_GATHER: {
-      const void *src = (const char *)op->src == (char *)op->dst + own ? MPI_IN_PLACE : op->src;
-      return MPI_Iallgather(src, count, type, op->dst, count, type, mpi, request);
-    }
-    case COMM_ALL_TO_ALL: return MPI_Ialltoall(op->src, count, type, op->dst, count, type, mpi, request);
-    case COMM_SEND: return MPI_Isend(op->src, count, type, peer, 0, mpi, request);
-    case COMM_RECEIVE: return MPI_Irecv(op->dst, count, type, peer, 0, mpi, request);
-    case COMM_BARRIER: return MPI_Ibarrier(mpi, request);
-    case COMM_KINDS: break;
-  }
-  return MPI_ERR_INTERN;
-}
-
-static void begin(struct work *work) {
-  const struct joined *joined = work->op.comm->native;
-  const char *name = comm_kind_name(work->op.kind);
-  if (joined->dead) return;
-  work->since = comm_now();
-  if (work->part->reported != RILL_OK) {
-    (void)comm_fail(work->part->reported, "%s of rank %u did not begin: the work before it failed", name,
-                    work->op.comm->rank);
-    get_stuck(work);
-    return;
-  }
-  const int code = begin_operation(work, joined->mpi);
-  if (code == MPI_SUCCESS) return;
-  (void)fail_mpi(code, name);
-  get_stuck(work);
-}
-
-/* True if it has ended, well or not. */
-static bool has_ended(struct work *work) {
-  const struct comm_op *op = &work->op;
-  int done = 0, received = 0;
-  MPI_Status result;
-  const int code = MPI_Test(&work->request, &done, &result);
-  if (code != MPI_SUCCESS) {
-    (void)fail_mpi(code, comm_kind_name(op->kind));
-  } else if (!done) {
-    return false;
-  } else {
-    if (op->kind != COMM_RECEIVE) return true;
-    (void)MPI_Get_count(&result, mpi_type(op->type), &received);
-    if ((size_t)received == op->count) return true;
-    (void)comm_fail(RILL_ERROR_INVALID_ARGUMENT, "rank %u receives %zu elements, rank %u sent %d", op->comm->rank,
-                    op->count, op->peer, received);
-  }
-  get_stuck(work);
-  return false;
-}
-
-static bool is_late(struct work *work) {
-  const struct comm *comm = work->op.comm;
-  if (comm->timeout == 0 || comm_now() - work->since <= comm->timeout) return false;
-  (void)comm_fail(RILL_ERROR_TIMEOUT,
-                  "%s of rank %u of %u has not ended within %llu ns" COMM_HINT
-                  "look for a rank that stalled or called something else (RILL_CHECK=comm)",
-                  comm_kind_name(work->op.kind), comm->rank, comm->ranks, (unsigned long long)comm->timeout);
-  return true;
-}
-
-/* A work that was taken out of all lists ends. */
-static void finish(struct work *work) {
-  struct part *part = work->part;
-  struct joined *joined = work->op.comm->native;
-  if (work->own_dst != NULL && !part->failed) memcpy(work->op.dst, work->own_dst, work->op.count * work->op.size);
-  if (--part->left == 0) {
-    /* What it cannot record, the stream is failed: the gate goes, and what it holds fails. */
-    if (!part->failed) (void)!rill_stream_record_event(engine.stream, part->gate, 0);
-    leave_part(part);
-  }
-  free(work->own_dst);
-  free(work);
-  pthread_mutex_lock(&engine.lock);
-  joined->outstanding--;
-  pthread_cond_broadcast(&engine.changed);
-  pthread_mutex_unlock(&engine.lock);
-}
-
-/* The same of a broken communicator's.  A receive can be taken back; of anything else MPI may still use the buffers. */
-static void drop(struct work *work) {
-  const struct comm *comm = work->op.comm;
-  if (!work->part->failed) (void)!rill_stream_fail(work->part->stream, comm->failure.status, comm->failure.message);
-  work->part->failed = true;
-  if (work->request != MPI_REQUEST_NULL && work->op.kind == COMM_RECEIVE) {
-    (void)MPI_Cancel(&work->request);
-    (void)MPI_Wait(&work->request, MPI_STATUS_IGNORE);
-  } else if (work->request != MPI_REQUEST_NULL) {
-    work->own_dst = NULL;
-  }
-  finish(work);
-}
-
-/* Takes what can begin out of the queues, and what is to be dropped.  Under the lock. */
-static void take_ready(struct work **ready, struct work **dead) {
-  struct work **last = ready, **last_dead = dead;
-  for (struct joined *joined = engine.all; joined != NULL; joined = joined->next) {
-    for (;;) {
-      struct work *work = joined->first;
-      if (work == NULL || !work->part->armed || (!work->part->reached && !joined->dead)) break;
-      joined->first = work->next;
-      if (joined->first == NULL) joined->last = &joined->first;
-      work->next = NULL;
-      struct work ***end = joined->dead ? &last_dead : &last;
-      **end = work;
-      *end = &work->next;
-    }
-  }
-}
-
-static bool is_dead(const struct work *work) { return ((const struct joined *)work->op.comm->native)->dead; }
-
-/* Looks at all that has begun; true if something has ended. */
-static bool look(void) {
-  bool any = false;
-  for (struct work **link = &engine.active; *link != NULL;) {
-    struct work *work = *link;
-    const bool dead = is_dead(work);
-    const bool ended = !dead && has_ended(work);
-    if (!dead && !ended) {
-      if (!is_dead(work) && is_late(work)) get_stuck(work);
-      link = &work->next;
-      continue;
-    }
-    *link = work->next;
-    any = true;
-    if (dead) {
-      drop(work);
-    } else {
-      finish(work);
-    }
-  }
-  return any;
-}
-
-/* Between looks that found nothing: goes on, lets others run, sleeps a little, sleeps; without work, until there is
- * some. Under the lock. */
-static void rest(uint32_t looks) {
-  enum { SPINS = 20, YIELDS = 200, SHORT = 2000, SHORT_NS = 50000, LONG_NS = 200000 };
-  if (looks < YIELDS) {
-    pthread_mutex_unlock(&engine.lock);
-    if (looks >= SPINS) (void)sched_yield();
-    pthread_mutex_lock(&engine.lock);
-  } else if (engine.active == NULL) {
-    (void)pthread_cond_wait(&engine.changed, &engine.lock);
-  } else {
-    const struct timespec until = comm_after(looks < SHORT ? SHORT_NS : LONG_NS);
-    (void)pthread_cond_timedwait(&engine.changed, &engine.lock, &until);
-  }
-}
-
-/* One round; true if something began or ended. */
-static bool go_round(struct work *ready, struct work *dead) {
-  const bool any = ready != NULL || dead != NULL;
-  while (dead != NULL) {
-    struct work *work = dead;
-    dead = work->next;
-    drop(work);
-  }
-  for (struct work *work = ready; work != NULL; work = work->next) begin(work);
-  struct work **last = &engine.active;
-  while (*last != NULL) last = &(*last)->next;
-  *last = ready;
-  return look() || any;
-}
-
-static void *run_progress(void *unused) {
-  (void)unused;
-  uint32_t looks = 0; /* since something happened */
-  bool rested = true;
-  pthread_mutex_lock(&engine.lock);
-  while (!engine.stop) {
-    struct work *ready = NULL, *dead = NULL;
-    take_ready(&ready, &dead);
-    if (ready == NULL && dead == NULL && !rested) {
-      rest(looks++);
-      rested = true;
-      continue;
-    }
-    pthread_mutex_unlock(&engine.lock);
-    rested = go_round(ready, dead);
-    if (rested) looks = 0;
-    pthread_mutex_lock(&engine.lock);
-  }
-  engine.stopped = true;
-  pthread_cond_broadcast(&engine.changed);
-  pthread_mutex_unlock(&engine.lock);
-  return NULL;
 }
 
 static const struct comm_engine comm_mpi = {
@@ -731,6 +450,6 @@ RILL_API comm_mpi_engine_fn COMM_MPI_SYMBOL;
 
 const struct comm_engine *COMM_MPI_SYMBOL(const struct comm_services *given, uint32_t rill_version_of_user) {
   if (rill_version_of_user != rill_version()) return NULL;
-  services = given;
+  mpi_services = given;
   return &comm_mpi;
 }

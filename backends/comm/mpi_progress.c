@@ -1,0 +1,242 @@
+/* The thread that makes MPI progress: begins the operations whose streams have come, looks at those under way, and
+ * records the gates of parts that have ended. */
+#include "backends/comm/mpi_engine.h"
+#include "backends/comm/mpi_types.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The operation of a work breaks its communicator, with the last error.  From here on none of it begins: the other
+ * ranks would take the next one for this one. */
+static void get_stuck(struct work *work) {
+  struct joined *joined = work->op.comm->native;
+  mpi_services->break_comm(work->op.comm, mpi_services->last_error(), true);
+  joined->dead = true;
+}
+
+static int begin_reduction(struct work *work, MPI_Comm mpi) {
+  const struct comm_op *op = &work->op;
+  const MPI_Datatype type = mpi_type(op->type);
+  const MPI_Op reduction = mpi_operator(op->type, op->op);
+  const int count = (int)op->count, root = (int)op->peer;
+  const void *src = op->src == op->dst ? MPI_IN_PLACE : op->src;
+  void *dst = op->dst;
+  if (op->kind == COMM_ALL_REDUCE) return MPI_Iallreduce(src, dst, count, type, reduction, mpi, &work->request);
+  if (op->kind == COMM_REDUCE) {
+    if (op->peer != op->comm->rank) src = op->src;
+    return MPI_Ireduce(src, dst, count, type, reduction, root, mpi, &work->request);
+  }
+  /* MPI's own notion of in place would want the result elsewhere. */
+  const size_t part = op->count * op->size;
+  if ((const char *)op->dst == (const char *)op->src + part * op->comm->rank) {
+    work->own_dst = dst = malloc(part);
+    if (dst == NULL) return MPI_ERR_NO_MEM;
+  }
+  return MPI_Ireduce_scatter_block(op->src, dst, count, type, reduction, mpi, &work->request);
+}
+
+static int begin_operation(struct work *work, MPI_Comm mpi) {
+  const struct comm_op *op = &work->op;
+  const MPI_Datatype type = mpi_type(op->type);
+  const int count = (int)op->count, peer = (int)op->peer;
+  const size_t own = op->count * op->size * op->comm->rank;
+  MPI_Request *request = &work->request;
+  switch (op->kind) {
+    case COMM_ALL_REDUCE:
+    case COMM_REDUCE:
+    case COMM_REDUCE_SCATTER: return begin_reduction(work, mpi);
+    case COMM_BROADCAST: {
+      const bool root = op->peer == op->comm->rank;
+      if (root && op->dst != op->src) memcpy(op->dst, op->src, op->count * op->size);
+      return MPI_Ibcast(op->dst, count, type, peer, mpi, request);
+    }
+    case COMM_ALL_GATHER: {
+      const void *src = (const char *)op->src == (char *)op->dst + own ? MPI_IN_PLACE : op->src;
+      return MPI_Iallgather(src, count, type, op->dst, count, type, mpi, request);
+    }
+    case COMM_ALL_TO_ALL: return MPI_Ialltoall(op->src, count, type, op->dst, count, type, mpi, request);
+    case COMM_SEND: return MPI_Isend(op->src, count, type, peer, 0, mpi, request);
+    case COMM_RECEIVE: return MPI_Irecv(op->dst, count, type, peer, 0, mpi, request);
+    case COMM_BARRIER: return MPI_Ibarrier(mpi, request);
+    case COMM_KINDS: break;
+  }
+  return MPI_ERR_INTERN;
+}
+
+static void begin(struct work *work) {
+  const struct joined *joined = work->op.comm->native;
+  const char *name = comm_kind_name(work->op.kind);
+  if (joined->dead) return;
+  work->since = comm_now();
+  if (work->part->reported != RILL_OK) {
+    (void)comm_fail(work->part->reported, "%s of rank %u did not begin: the work before it failed", name,
+                    work->op.comm->rank);
+    get_stuck(work);
+    return;
+  }
+  const int code = begin_operation(work, joined->mpi);
+  if (code == MPI_SUCCESS) return;
+  (void)mpi_fail(code, name);
+  get_stuck(work);
+}
+
+/* True if it has ended, well or not. */
+static bool has_ended(struct work *work) {
+  const struct comm_op *op = &work->op;
+  int done = 0, received = 0;
+  MPI_Status result;
+  const int code = MPI_Test(&work->request, &done, &result);
+  if (code != MPI_SUCCESS) {
+    (void)mpi_fail(code, comm_kind_name(op->kind));
+  } else if (!done) {
+    return false;
+  } else {
+    if (op->kind != COMM_RECEIVE) return true;
+    (void)MPI_Get_count(&result, mpi_type(op->type), &received);
+    if ((size_t)received == op->count) return true;
+    (void)comm_fail(RILL_ERROR_INVALID_ARGUMENT, "rank %u receives %zu elements, rank %u sent %d", op->comm->rank,
+                    op->count, op->peer, received);
+  }
+  get_stuck(work);
+  return false;
+}
+
+static bool is_late(struct work *work) {
+  const struct comm *comm = work->op.comm;
+  if (comm->timeout == 0 || comm_now() - work->since <= comm->timeout) return false;
+  (void)comm_fail(RILL_ERROR_TIMEOUT,
+                  "%s of rank %u of %u has not ended within %llu ns" COMM_HINT
+                  "look for a rank that stalled or called something else (RILL_CHECK=comm)",
+                  comm_kind_name(work->op.kind), comm->rank, comm->ranks, (unsigned long long)comm->timeout);
+  return true;
+}
+
+/* A work that was taken out of all lists ends. */
+static void finish(struct work *work) {
+  struct part *part = work->part;
+  struct joined *joined = work->op.comm->native;
+  if (work->own_dst != NULL && !part->failed) memcpy(work->op.dst, work->own_dst, work->op.count * work->op.size);
+  if (--part->left == 0) {
+    /* What it cannot record, the stream is failed: the gate goes, and what it holds fails. */
+    if (!part->failed) (void)!rill_stream_record_event(mpi_engine.stream, part->gate, 0);
+    mpi_leave_part(part);
+  }
+  free(work->own_dst);
+  free(work);
+  pthread_mutex_lock(&mpi_engine.lock);
+  joined->outstanding--;
+  pthread_cond_broadcast(&mpi_engine.changed);
+  pthread_mutex_unlock(&mpi_engine.lock);
+}
+
+/* The same of a broken communicator's.  A receive can be taken back; of anything else MPI may still use the buffers. */
+static void drop(struct work *work) {
+  const struct comm *comm = work->op.comm;
+  if (!work->part->failed) (void)!rill_stream_fail(work->part->stream, comm->failure.status, comm->failure.message);
+  work->part->failed = true;
+  if (work->request != MPI_REQUEST_NULL && work->op.kind == COMM_RECEIVE) {
+    (void)MPI_Cancel(&work->request);
+    (void)MPI_Wait(&work->request, MPI_STATUS_IGNORE);
+  } else if (work->request != MPI_REQUEST_NULL) {
+    work->own_dst = NULL;
+  }
+  finish(work);
+}
+
+/* Takes what can begin out of the queues, and what is to be dropped.  Under the lock. */
+static void take_ready(struct work **ready, struct work **dead) {
+  struct work **last = ready, **last_dead = dead;
+  for (struct joined *joined = mpi_engine.all; joined != NULL; joined = joined->next) {
+    for (;;) {
+      struct work *work = joined->first;
+      if (work == NULL || !work->part->armed || (!work->part->reached && !joined->dead)) break;
+      joined->first = work->next;
+      if (joined->first == NULL) joined->last = &joined->first;
+      work->next = NULL;
+      struct work ***end = joined->dead ? &last_dead : &last;
+      **end = work;
+      *end = &work->next;
+    }
+  }
+}
+
+static bool is_dead(const struct work *work) { return ((const struct joined *)work->op.comm->native)->dead; }
+
+/* Looks at all that has begun; true if something has ended. */
+static bool look(void) {
+  bool any = false;
+  for (struct work **link = &mpi_engine.active; *link != NULL;) {
+    struct work *work = *link;
+    const bool dead = is_dead(work);
+    const bool ended = !dead && has_ended(work);
+    if (!dead && !ended) {
+      if (!is_dead(work) && is_late(work)) get_stuck(work);
+      link = &work->next;
+      continue;
+    }
+    *link = work->next;
+    any = true;
+    if (dead) {
+      drop(work);
+    } else {
+      finish(work);
+    }
+  }
+  return any;
+}
+
+/* Between looks that found nothing: goes on, lets others run, sleeps a little, sleeps; without work, until there is
+ * some. Under the lock. */
+static void rest(uint32_t looks) {
+  enum { SPINS = 20, YIELDS = 200, SHORT = 2000, SHORT_NS = 50000, LONG_NS = 200000 };
+  if (looks < YIELDS) {
+    pthread_mutex_unlock(&mpi_engine.lock);
+    if (looks >= SPINS) (void)sched_yield();
+    pthread_mutex_lock(&mpi_engine.lock);
+  } else if (mpi_engine.active == NULL) {
+    (void)pthread_cond_wait(&mpi_engine.changed, &mpi_engine.lock);
+  } else {
+    const struct timespec until = comm_after(looks < SHORT ? SHORT_NS : LONG_NS);
+    (void)pthread_cond_timedwait(&mpi_engine.changed, &mpi_engine.lock, &until);
+  }
+}
+
+/* One round; true if something began or ended. */
+static bool go_round(struct work *ready, struct work *dead) {
+  const bool any = ready != NULL || dead != NULL;
+  while (dead != NULL) {
+    struct work *work = dead;
+    dead = work->next;
+    drop(work);
+  }
+  for (struct work *work = ready; work != NULL; work = work->next) begin(work);
+  struct work **last = &mpi_engine.active;
+  while (*last != NULL) last = &(*last)->next;
+  *last = ready;
+  return look() || any;
+}
+
+void *mpi_progress(void *unused) {
+  (void)unused;
+  uint32_t looks = 0; /* since something happened */
+  bool rested = true;
+  pthread_mutex_lock(&mpi_engine.lock);
+  while (!mpi_engine.stop) {
+    struct work *ready = NULL, *dead = NULL;
+    take_ready(&ready, &dead);
+    if (ready == NULL && dead == NULL && !rested) {
+      rest(looks++);
+      rested = true;
+      continue;
+    }
+    pthread_mutex_unlock(&mpi_engine.lock);
+    rested = go_round(ready, dead);
+    if (rested) looks = 0;
+    pthread_mutex_lock(&mpi_engine.lock);
+  }
+  mpi_engine.stopped = true;
+  pthread_cond_broadcast(&mpi_engine.changed);
+  pthread_mutex_unlock(&mpi_engine.lock);
+  return NULL;
+}
