@@ -1,12 +1,14 @@
 /* Random programs of any public calls on objects that up to 30 threads share (mix.h says how they are judged).
  *
  *     mix [--seed N] [--rounds N | --seconds N] [--threads N] [--operations N] [--only GROUP,...] [--patience SECONDS]
- *         [--keep FILE] [--print]
+ *         [--keep FILE] [--processes N] [--print]
  *
  * Each round has a seed of its own, which decides what is not given: the number of threads, streams and events, and
  * which operations there are and how often.  A round that fails prints how to have it again; mix_shrink.py leaves out
  * what is not needed for the failure.  Groups are the second column of MIX_OPERATIONS, and "abandon".
- * --keep: only the operations in the file, lines of a thread and a number.  --print: the program, and nothing runs. */
+ * --keep: only the operations in the file, lines of a thread and a number.  --processes: so many at once, a million
+ * seeds apart; on a machine with many processors they meet in places where one does not.  --print: the program, and
+ * nothing runs. */
 #include "mix_operations.h"
 
 #include <pthread.h>
@@ -15,6 +17,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -23,6 +26,7 @@ enum { STACK_BYTES = 256 << 10 }; /* of a thread: nothing needs much of it, howe
 static struct {
   uint64_t seed, seconds, rounds, patience;
   unsigned threads, operations; /* 0: the seed decides */
+  uint64_t processes;
   const char *only, *keep;
   bool print;
   char again[256]; /* the options, but for the seed */
@@ -455,7 +459,8 @@ static bool read_options(int argc, char **argv) {
     uint64_t number = 0;
     const bool seed = read_number("--seed", &options.seed, argc, argv, &i);
     if (seed || read_number("--rounds", &options.rounds, argc, argv, &i) ||
-        read_number("--seconds", &options.seconds, argc, argv, &i))
+        read_number("--seconds", &options.seconds, argc, argv, &i) ||
+        read_number("--processes", &options.processes, argc, argv, &i))
       continue;
     if (strcmp(argv[i], "--print") == 0) {
       options.print = true;
@@ -475,14 +480,38 @@ static bool read_options(int argc, char **argv) {
   return true;
 }
 
+/* This program again, in processes of their own; the exit code of the last one that failed. */
+static int run_processes(int argc, char **argv) {
+  int result = 0;
+  char **arguments = calloc((size_t)argc + 5, sizeof *arguments), seed[32];
+  memcpy(arguments, argv, (size_t)argc * sizeof *arguments);
+  memcpy(arguments + argc, (char *[]){ "--processes", "1", "--seed", seed },
+         4 * sizeof *arguments); /* the last count */
+  for (uint64_t i = 0; i < options.processes; i++) {
+    (void)snprintf(seed, sizeof seed, "%llu", (unsigned long long)(options.seed + i * 1000000));
+    const pid_t process = fork();
+    if (process == 0) {
+      (void)execv("/proc/self/exe", arguments);
+      _exit(127);
+    }
+    if (process < 0) result = 1;
+  }
+  for (int status; wait(&status) > 0;) {
+    if (status != 0) result = WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+  }
+  free(arguments);
+  return result;
+}
+
 int main(int argc, char **argv) {
   static const struct test tests[] = { TEST(any_calls_in_any_order) };
   if (!read_options(argc, argv)) {
     (void)fprintf(stderr,
                   "usage: mix [--seed N] [--rounds N | --seconds N] [--threads N] [--operations N] [--only GROUP,...]\n"
-                  "           [--patience SECONDS] [--keep FILE] [--print]\n");
+                  "           [--patience SECONDS] [--keep FILE] [--processes N] [--print]\n");
     return 2;
   }
+  if (options.processes > 1) return run_processes(argc, argv);
   if (options.print) {
     options.rounds = 1;
     any_calls_in_any_order();
