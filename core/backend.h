@@ -41,7 +41,7 @@ struct rill__device {
   uint64_t max_threads_per_dim; /* grid times block in one dimension; 0: no limit of its own */
   uint64_t max_access_window;   /* bytes of RILL_ATTR_ACCESS_POLICY */
   _Atomic bool active;          /* `activate` has succeeded */
-  _Atomic rill_status lost;     /* not RILL_OK: what every submission, wait and query gives */
+  _Atomic rill_status lost;     /* not RILL_OK: what every submission, wait and query returns */
   RILL__OF_CORE(1024);
 };
 
@@ -82,7 +82,7 @@ struct rill__module {
 
 struct rill__kernel {
   struct rill__object base;
-  struct rill__module *module;      /* kept */
+  struct rill__module *module;      /* referenced */
   struct rill__image own;           /* it alone */
   const rill_bundle_kernel *source; /* own.kernels: name and arguments, which may be RILL__ARGS_UNKNOWN */
   bool found;                       /* `find` has succeeded */
@@ -179,7 +179,7 @@ struct rill__compiled {
   char *log;
 };
 
-/* What the backend of one process gives to that of another, inside a rill_ipc_handle: bytes that only it reads. */
+/* What the backend of one process hands to that of another, inside a rill_ipc_handle: bytes that only it reads. */
 struct rill__ipc_native {
   unsigned char bytes[64];
 };
@@ -189,7 +189,7 @@ struct rill__ipc_native {
 #define RILL__FOREVER UINT64_MAX
 
 struct rill__device_table {
-  /* Looks for devices, once in the process.  Gives their number; if 0, `why` (a sentence with what was tried). */
+  /* Looks for devices, once in the process.  Returns their number; if 0, `why` (a sentence with what was tried). */
   uint32_t (*count)(char *why, size_t why_size);
   /* Fills in device->info, but for the clocks, for device number info.ordinal.  Creates no context. */
   rill_status (*init)(struct rill__device *device);

@@ -125,7 +125,7 @@ static rill_status wait_for_join(struct join *join, uint64_t timeout) {
   return RILL_OK;
 }
 
-/* Joins, and gives the handles; takes the join over. */
+/* Joins, and returns the handles; takes the join over. */
 static rill_status run(struct join *join, rill_comm *out) {
   const uint64_t timeout = join->comms[0]->timeout;
   if (timeout == 0) {

@@ -160,7 +160,7 @@ static int remove_one(const char *path, const struct stat *about, int kind, stru
 
 /* ---- running ---- */
 
-/* What run gives beside an exit status, which is 128 and more for a signal. */
+/* What run returns beside an exit status, which is 128 and more for a signal. */
 enum { DID_NOT_RUN = -1, NOBODY_KNOWS = -2 };
 
 /* Runs the compiler with its words going into a file; its exit status, or DID_NOT_RUN with errno.  The compiler gets no

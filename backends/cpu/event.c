@@ -32,7 +32,7 @@ static uintptr_t cpu_event_native(struct rill__event *event) {
 
 struct stamp {
   struct cpu_op op;
-  struct rill__event *event; /* kept */
+  struct rill__event *event; /* referenced */
   uint64_t record;
 };
 

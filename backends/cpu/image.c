@@ -32,7 +32,7 @@ enum { MACHINE = EM_NONE }; /* the loader checks it */
 /* ---- checking ---- */
 
 /* The loader maps what the headers say and does not look at the size of the file: touching what lies after its
- * end would kill the process.  So a truncated image is found here.  Gives what is wrong, or NULL. */
+ * end would kill the process.  So a truncated image is found here.  Returns what is wrong, or NULL. */
 const char *cpu_image_fault(const void *bytes, size_t size) {
   const unsigned char *data = bytes;
   ElfW(Ehdr) header;

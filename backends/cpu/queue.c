@@ -142,7 +142,7 @@ static void complete(struct cpu_queue *queue) {
   if (RILL__UNLIKELY(atomic_load(&queue->wake_at) <= done)) cpu_queue_wake(queue, done);
 }
 
-/* Gives back what a long queue has left, if it is empty indeed.  Of a queue of which nothing was taken since, `head`
+/* Frees what a long queue has left, if it is empty indeed.  Of a queue of which nothing was taken since, `head`
  * may be another thread's, which grows it. */
 static void shrink(struct cpu_queue *queue) {
   struct cpu_chunk *spare = NULL, *large = NULL;

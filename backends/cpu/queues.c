@@ -80,7 +80,7 @@ static bool retain_listed(struct cpu_queue *queue) {
   return false;
 }
 
-/* Gives the lock up meanwhile; the queue stays where it is, so that the way on from it is known.  Keeps the queue in
+/* Releases the lock meanwhile; the queue stays where it is, so that the way on from it is known.  Keeps the queue in
  * place of `kept`. */
 static bool wait_for(struct cpu_queue *queue, struct cpu_queue **kept) {
   if (!retain_listed(queue)) return true; /* it has no work */

@@ -15,7 +15,7 @@ static void place_waiter(struct cpu_waiter *waiter, struct cpu_waiter **link) {
   *link = waiter;
 }
 
-/* Puts the later one below the other, and gives that.  Neither is anywhere. */
+/* Puts the later one below the other, and returns that.  Neither is anywhere. */
 static struct cpu_waiter *merge(struct cpu_waiter *a, struct cpu_waiter *b) {
   struct cpu_waiter *const first = b->number < a->number ? b : a;
   place_waiter(first == a ? b : a, &first->below);

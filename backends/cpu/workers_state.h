@@ -59,7 +59,7 @@ void cpu_workers_make(struct cpu_workers_call call);
 bool cpu_workers_needs_watcher(void);
 void cpu_workers_call_watcher(void);
 
-/* job.c.  Joins an open job, or gives NULL.  Under the lock. */
+/* job.c.  Joins an open job, or returns NULL.  Under the lock. */
 struct cpu_job *cpu_job_join(void);
 
 /* Helps with a job that the caller has joined. */

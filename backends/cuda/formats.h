@@ -18,7 +18,7 @@ bool cuda_is_cubin(const void *data, size_t size);
 bool cuda_is_ptx(const void *data, size_t size);
 bool cuda_is_fatbin(const void *data, size_t size);
 
-/* Looks the whole file over, and gives its target: "sm_90". */
+/* Looks the whole file over, and returns its target: "sm_90". */
 const char *cuda_cubin_check(const void *data, size_t size, char target[CUDA_TARGET_SIZE]);
 /* The target of a text: "ptx_80", "ptx_90a". */
 const char *cuda_ptx_check(const void *data, size_t size, char target[CUDA_TARGET_SIZE]);

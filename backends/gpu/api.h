@@ -36,14 +36,14 @@ enum {
 #include "backends/gpu/gpu_api.def"
 };
 
-/* Opens the first of the vendor's libraries that there is, fills in gpu_api, and gives the library's name.  If that
+/* Opens the first of the vendor's libraries that there is, fills in gpu_api, and returns the library's name.  If that
  * fails, NULL, and `why`: what was tried, and what the loader said. */
 const char *gpu_load(char *why, size_t why_size);
 
 /* Whether the library that was opened exports a symbol. */
 bool gpu_has_symbol(const char *name);
 
-/* The run-time compiler's functions: filled in by the first gpu_rtc_load that finds it.  Gives a static sentence if
+/* The run-time compiler's functions: filled in by the first gpu_rtc_load that finds it.  Returns a static sentence if
  * there is none. */
 #if GPU_HAS_RTC
 extern struct gpu_rtc {

@@ -100,8 +100,8 @@ static inline const char *gpu_elf_string(const struct gpu_elf *elf, size_t table
   return (const char *)elf->data + section.sh_offset + offset; /* the section ends with a zero */
 }
 
-/* Calls `take` for each symbol that has a name and is defined, of the first table of type `table`; stops where it gives
- * a text, and gives that. */
+/* Calls `take` for each symbol that has a name and is defined, of the first table of type `table`; stops where it
+ * returns a text, and returns that. */
 typedef const char *gpu_elf_taker(const struct gpu_elf *elf, const Elf64_Sym *symbol, const char *name, void *user);
 static inline const char *gpu_elf_symbols(const struct gpu_elf *elf, uint32_t table, gpu_elf_taker *take, void *user) {
   for (size_t i = 0; i < elf->header.e_shnum; i++) {

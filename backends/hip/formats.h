@@ -18,7 +18,7 @@ bool hip_is_code_object(const void *data, size_t size);
 bool hip_is_offload_bundle(const void *data, size_t size);
 bool hip_is_compressed_bundle(const void *data, size_t size);
 
-/* Looks the whole file over, and gives its target: "gfx90a", "gfx90a:sramecc+:xnack-". */
+/* Looks the whole file over, and returns its target: "gfx90a", "gfx90a:sramecc+:xnack-". */
 const char *hip_code_object_check(const void *data, size_t size, char target[HIP_TARGET_SIZE]);
 
 /* Adds the kernels.  Of bytes that were checked. */

@@ -52,7 +52,7 @@ struct held_op {
       struct held_op *from, *pending; /* ... the wait that led to this queue, and the next to look at */
     } wait;
     struct {
-      struct rill__event *event; /* kept */
+      struct rill__event *event; /* referenced */
       struct rill__fence *fence; /* referenced */
       uint32_t flags;
     } record;

@@ -130,7 +130,7 @@ static void fail_rest(struct rill__queue *queue, const struct held_op *op, struc
   rill__failure_unref(failure);
 }
 
-/* Hands the first operation over, and gives the lock up meanwhile. */
+/* Hands the first operation over, and releases the lock meanwhile. */
 static void submit_first(struct rill__queue *queue, struct held_op **dead) {
   struct rill__stream *stream = queue->stream;
   struct held_op *op = rill__queue_remove_first(queue);

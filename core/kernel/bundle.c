@@ -146,7 +146,8 @@ static struct rill__kernel *find_ref(const struct rill__device *device, const ri
 
 /* Puts kernels, linked by next_ref, where references find them, and takes over the caller's references to them and to
  * the module.  Kernels that another thread put there before, and all if the bundle was unloaded meanwhile, go: they are
- * good until the end of the call, as every object that a call has found.  Gives the one of that name, or the first. */
+ * good until the end of the call, as every object that a call has found.  Returns the one of that name, or the first.
+ */
 static struct rill__kernel *add_for_refs(struct rill__module *module, const rill_bundle *bundle,
                                          struct rill__kernel *kernels, const char *name) {
   struct rill__kernel *left = NULL, *wanted = kernels;

@@ -19,7 +19,7 @@
  * rights than its user). */
 int rill__cache_open(void);
 
-/* Gives what is kept under a key, to be freed, or false. */
+/* Returns what is kept under a key, to be freed, or false. */
 bool rill__cache_get(int folder, const uint8_t key[RILL__SHA256_BYTES], void **data, size_t *size);
 
 /* Keeps something, if it can, and lets others go until all are at most `most` bytes. */

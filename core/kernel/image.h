@@ -4,8 +4,8 @@
  * bundle, and needs neither the bundle nor the bytes once it is loaded.
  *
  * Readers of formats are pure functions over bytes that may be anything.  They look at nothing outside of them, trust
- * no number in them, and give NULL or what is wrong, as a static text.  Where memory runs out they note it in
- * `no_memory`, and go on or give any text. */
+ * no number in them, and return NULL or what is wrong, as a static text.  Where memory runs out they note it in
+ * `no_memory`, and go on or return any text. */
 #ifndef RILL_CORE_KERNEL_IMAGE_H
 #define RILL_CORE_KERNEL_IMAGE_H
 

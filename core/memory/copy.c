@@ -5,7 +5,7 @@
 #include "core/held/held.h"
 #include "core/sync/submit.h"
 
-/* Checks one end and gives the bytes from its first to the one after its last. */
+/* Checks one end and returns the bytes from its first to the one after its last. */
 static rill_status copy_extent(const struct rill__copy_3d *copy, size_t pitch, size_t slice_pitch, const char *what,
                                size_t *out) {
   RILL_REQUIRE(copy->width <= pitch, RILL_ERROR_INVALID_ARGUMENT, "%s: width %zu exceeds pitch %zu", what, copy->width,

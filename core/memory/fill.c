@@ -5,7 +5,7 @@
 #include "core/held/held.h"
 #include "core/sync/submit.h"
 
-/* Checks the shape and gives the bytes from the first to the one after the last. */
+/* Checks the shape and returns the bytes from the first to the one after the last. */
 static rill_status fill_extent(const struct rill__fill_2d *fill, size_t *out) {
   size_t row = 0, rows = 0;
   RILL_REQUIRE(!__builtin_mul_overflow(fill->width, fill->pattern_size, &row), RILL_ERROR_OUT_OF_RANGE,

@@ -15,7 +15,7 @@
 
 /* ---- releasing ---- */
 
-/* Gives segments that are in no heap any more back to the driver. */
+/* Frees segments that are in no heap any more. */
 static rill_status release_segments(struct rill__pool *pool, struct rill__segment *list) {
   struct rill__device *device = pool->base.device;
   rill_status status = RILL_OK;
