@@ -68,16 +68,7 @@ struct rill__event {
 
 struct rill__module {
   struct rill__object base;
-  const rill_bundle
-      *bundle; /* which one it was loaded from, never looked into; guarded by core/kernel/bundle.c's lock */
-  struct rill__image inside; /* its kernels */
-  bool loaded;
-  struct rill__event **marks; /* while it waits to be unloaded: after all work that may use it */
-  size_t mark_count;
-  bool marked;
-  struct rill__kernel *ref_kernels; /* those that rill_kernel_refs have found, linked by next_ref */
-  struct rill__module *next_loaded;
-  struct rill__global *globals; /* variables that have been found (core/kernel/global.c) */
+  RILL__OF_CORE(256);
 };
 
 struct rill__kernel {
@@ -85,7 +76,6 @@ struct rill__kernel {
   struct rill__module *module;      /* referenced */
   struct rill__image own;           /* it alone */
   const rill_bundle_kernel *source; /* own.kernels: name and arguments, which may be RILL__ARGS_UNKNOWN */
-  bool found;                       /* `find` has succeeded */
   uint32_t max_threads;             /* of a block of this kernel */
   uint32_t block[3];                /* the only shape of a block that it runs in; 0: any */
   uint64_t static_shared;           /* bytes; 0 if unknown */
@@ -93,7 +83,7 @@ struct rill__kernel {
   uint64_t local_bytes, constant_bytes;
   uint32_t required_cluster[3];    /* blocks; 0, 0, 0: any */
   _Atomic uint64_t shared_allowed; /* dynamic bytes that a launch may ask for without allow_shared */
-  struct rill__kernel *next_ref;
+  RILL__OF_CORE(16);
 };
 
 /* A value for a variable of the kernel's module, written before the kernel runs.  `from` is pinned memory that stays as

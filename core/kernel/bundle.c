@@ -22,8 +22,9 @@ void rill__modules_unlock(void) { pthread_mutex_unlock(&loaded_lock); }
 
 /* A living module of this bundle on this device, with a reference added, or NULL.  Under the lock. */
 static struct rill__module *find_loaded(const struct rill__device *device, const rill_bundle *bundle) {
-  for (struct rill__module *module = loaded; module != NULL; module = module->next_loaded) {
-    if (module->bundle == bundle && module->base.device == device && rill__object_revive(&module->base)) return module;
+  for (struct rill__module *module = loaded; module != NULL; module = rill__core(module)->next_loaded) {
+    if (rill__core(module)->bundle == bundle && module->base.device == device && rill__object_revive(&module->base))
+      return module;
   }
   return NULL;
 }
@@ -31,8 +32,8 @@ static struct rill__module *find_loaded(const struct rill__device *device, const
 void rill__bundle_forget(struct rill__module *module) {
   pthread_mutex_lock(&loaded_lock);
   struct rill__module **link = &loaded;
-  while (*link != NULL && *link != module) link = &(*link)->next_loaded;
-  if (*link != NULL) *link = module->next_loaded;
+  while (*link != NULL && *link != module) link = &rill__core(*link)->next_loaded;
+  if (*link != NULL) *link = rill__core(module)->next_loaded;
   pthread_mutex_unlock(&loaded_lock);
 }
 
@@ -110,7 +111,7 @@ rill_status rill__module_load(struct rill__device *device, const rill_bundle *bu
   pthread_mutex_lock(&loaded_lock);
   *out = find_loaded(device, bundle);
   if (*out == NULL) {
-    module->next_loaded = loaded;
+    rill__core(module)->next_loaded = loaded;
     loaded = module;
     *out = module;
     module = NULL;
@@ -127,7 +128,7 @@ static void release_kernels(struct rill__kernel *kernels) {
   while (kernels != NULL) {
     struct rill__kernel *kernel = kernels;
     struct rill__object *last = NULL;
-    kernels = kernel->next_ref;
+    kernels = rill__core(kernel)->next_ref;
     (void)rill__object_release(kernel->base.id, RILL__KERNEL, &last);
     if (last != NULL) rill__object_retire(last);
   }
@@ -135,9 +136,10 @@ static void release_kernels(struct rill__kernel *kernels) {
 
 /* The kernel of a reference on one device.  Under the lock. */
 static struct rill__kernel *find_ref(const struct rill__device *device, const rill_bundle *bundle, const char *name) {
-  for (struct rill__module *module = loaded; module != NULL; module = module->next_loaded) {
-    if (module->bundle != bundle || module->base.device != device) continue;
-    for (struct rill__kernel *kernel = module->ref_kernels; kernel != NULL; kernel = kernel->next_ref) {
+  for (struct rill__module *module = loaded; module != NULL; module = rill__core(module)->next_loaded) {
+    if (rill__core(module)->bundle != bundle || module->base.device != device) continue;
+    for (struct rill__kernel *kernel = rill__core(module)->ref_kernels; kernel != NULL;
+         kernel = rill__core(kernel)->next_ref) {
       if (strcmp(kernel->source->name, name) == 0) return kernel;
     }
   }
@@ -155,11 +157,12 @@ static struct rill__kernel *add_for_refs(struct rill__module *module, const rill
   pthread_mutex_lock(&loaded_lock);
   while (kernels != NULL) {
     struct rill__kernel *kernel = kernels;
-    kernels = kernel->next_ref;
-    const bool keep = module->bundle == bundle && find_ref(module->base.device, bundle, kernel->source->name) == NULL;
-    struct rill__kernel **list = keep ? &module->ref_kernels : &left;
+    kernels = rill__core(kernel)->next_ref;
+    const bool keep =
+        rill__core(module)->bundle == bundle && find_ref(module->base.device, bundle, kernel->source->name) == NULL;
+    struct rill__kernel **list = keep ? &rill__core(module)->ref_kernels : &left;
     first = first || (keep && *list == NULL);
-    kernel->next_ref = *list;
+    rill__core(kernel)->next_ref = *list;
     *list = kernel;
   }
   struct rill__kernel *found = name != NULL ? find_ref(module->base.device, bundle, name) : NULL;
@@ -205,7 +208,7 @@ static rill_status preload_kernel(struct rill__module *module, const rill_bundle
   pthread_mutex_unlock(&loaded_lock);
   if (kernel == NULL) {
     RILL_TRY(rill__module_kernel(module, name, &kernel));
-    kernel->next_ref = *kernels;
+    rill__core(kernel)->next_ref = *kernels;
     *kernels = kernel;
   }
   if (device->backend->kernel->preload == NULL) return RILL_OK;
@@ -218,14 +221,14 @@ static struct rill__module *take_modules(const rill_bundle *bundle) {
   pthread_mutex_lock(&loaded_lock);
   for (struct rill__module **link = &loaded; *link != NULL;) {
     struct rill__module *module = *link;
-    if (module->bundle != bundle) {
-      link = &module->next_loaded;
+    if (rill__core(module)->bundle != bundle) {
+      link = &rill__core(module)->next_loaded;
       continue;
     }
-    *link = module->next_loaded;
-    module->bundle = NULL;
-    if (module->ref_kernels == NULL) continue; /* others hold it */
-    module->next_loaded = taken;
+    *link = rill__core(module)->next_loaded;
+    rill__core(module)->bundle = NULL;
+    if (rill__core(module)->ref_kernels == NULL) continue; /* others hold it */
+    rill__core(module)->next_loaded = taken;
     taken = module;
   }
   pthread_mutex_unlock(&loaded_lock);
@@ -250,9 +253,9 @@ rill_status rill__bundle_preload(struct rill__device *device, const rill_bundle 
 rill_status rill__bundle_unload(const rill_bundle *bundle) {
   RILL_TRY(check_bundle(bundle));
   for (struct rill__module *module = take_modules(bundle); module != NULL;) {
-    struct rill__module *next = module->next_loaded;
-    release_kernels(module->ref_kernels);
-    module->ref_kernels = NULL;
+    struct rill__module *next = rill__core(module)->next_loaded;
+    release_kernels(rill__core(module)->ref_kernels);
+    rill__core(module)->ref_kernels = NULL;
     rill__module_release(module);
     module = next;
   }

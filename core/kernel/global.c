@@ -25,7 +25,7 @@ void rill__globals_unlock(void) { pthread_mutex_unlock(&globals_lock); }
 
 /* Under the lock. */
 static const struct rill__global *find_known(const struct rill__module *module, const char *symbol) {
-  const struct rill__global *global = module->globals;
+  const struct rill__global *global = rill__core(module)->globals;
   while (global != NULL && strcmp(global->symbol, symbol) != 0) global = global->next;
   return global;
 }
@@ -70,8 +70,8 @@ static rill_status enter(struct rill__module *module, struct rill__global *globa
   const bool first = find_known(module, global->symbol) == NULL;
   const bool mapped = first && (global->allocation == NULL || rill__memory_insert(global->allocation, &other));
   if (mapped) {
-    global->next = module->globals;
-    module->globals = global;
+    global->next = rill__core(module)->globals;
+    rill__core(module)->globals = global;
   }
   rill__globals_unlock();
   if (mapped) return RILL_OK;
@@ -111,9 +111,9 @@ rill_status rill__global_find(struct rill__module *module, const char *symbol, v
 }
 
 void rill__globals_forget(struct rill__module *module) {
-  while (module->globals != NULL) { /* nobody else has the module any more */
-    struct rill__global *global = module->globals;
-    module->globals = global->next;
+  while (rill__core(module)->globals != NULL) { /* nobody else has the module any more */
+    struct rill__global *global = rill__core(module)->globals;
+    rill__core(module)->globals = global->next;
     if (global->allocation != NULL) {
       rill__memory_forget(global->allocation);
       rill__object_defer(&global->allocation->base);

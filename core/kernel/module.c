@@ -26,23 +26,23 @@ static bool mark_stream(struct rill__module *module, struct rill__stream *stream
     rill__object_retire(&mark->base);
     return false;
   }
-  module->marks[module->mark_count++] = mark;
+  rill__core(module)->marks[rill__core(module)->mark_count++] = mark;
   return true;
 }
 
 static void remove_marks(struct rill__module *module) {
-  for (size_t i = 0; i < module->mark_count; i++) rill__object_retire(&module->marks[i]->base);
-  free(module->marks);
-  module->marks = NULL;
-  module->mark_count = 0;
+  for (size_t i = 0; i < rill__core(module)->mark_count; i++) rill__object_retire(&rill__core(module)->marks[i]->base);
+  free(rill__core(module)->marks);
+  rill__core(module)->marks = NULL;
+  rill__core(module)->mark_count = 0;
 }
 
 static bool mark_streams(struct rill__module *module) {
   size_t count = 0;
   struct rill__stream **streams = rill__device_visit_streams(module->base.device, &count);
   if (streams == NULL) return false;
-  module->marks = malloc((count + 1) * sizeof *module->marks);
-  bool marked = module->marks != NULL;
+  rill__core(module)->marks = malloc((count + 1) * sizeof *rill__core(module)->marks);
+  bool marked = rill__core(module)->marks != NULL;
   for (size_t i = 0; i < count; i++) {
     marked = marked && mark_stream(module, streams[i]);
     rill__stream_leave(streams[i]);
@@ -55,11 +55,12 @@ static bool mark_streams(struct rill__module *module) {
 /* Whether no submitted work uses the module.  A lost device has no work, and answers nothing. */
 static bool is_unused(struct rill__module *module) {
   if (atomic_load(&module->base.device->lost) == RILL_OK) {
-    if (!module->marked) module->marked = mark_streams(module);
-    if (!module->marked) return false;
-    for (size_t i = 0; i < module->mark_count; i++) {
+    if (!rill__core(module)->marked) rill__core(module)->marked = mark_streams(module);
+    if (!rill__core(module)->marked) return false;
+    for (size_t i = 0; i < rill__core(module)->mark_count; i++) {
       bool complete = false;
-      const rill_status status = RILL_DISPATCH(module->marks[i], event, is_ready, module->marks[i], &complete);
+      const rill_status status =
+          RILL_DISPATCH(rill__core(module)->marks[i], event, is_ready, rill__core(module)->marks[i], &complete);
       if (status == RILL_OK && !complete) return false;
     }
   }
@@ -71,7 +72,7 @@ static bool may_unload(struct rill__device *device) { return !device->backend->g
 
 static void destroy_module(struct rill__object *object) {
   struct rill__module *module = (struct rill__module *)object;
-  if (module->loaded) {
+  if (rill__core(module)->loaded) {
     if (!is_unused(module) || !may_unload(module->base.device)) {
       rill__object_postpone(object);
       return;
@@ -79,7 +80,7 @@ static void destroy_module(struct rill__object *object) {
     rill__globals_forget(module);
     RILL_DISPATCH(module, module, unload, module);
   }
-  rill__image_free(&module->inside);
+  rill__image_free(&rill__core(module)->inside);
   rill__object_free(object);
 }
 
@@ -119,13 +120,15 @@ rill_status rill__fail_no_part(struct rill__device *device, const char *what, co
 
 static rill_status load_module(struct rill__module *module, const rill_bundle_image *part) {
   RILL_TRY(RILL_DISPATCH(module, module, load, module, part));
-  module->loaded = true;
-  for (size_t i = 0; i < module->inside.part_count; i++) module->inside.parts[i].data = NULL; /* going away */
-  if (module->inside.kernels_unknown && module->base.device->backend->module->list != NULL) {
-    RILL_DISPATCH(module, module, list, module, &module->inside);
-    module->inside.kernels_unknown = false;
+  rill__core(module)->loaded = true;
+  for (size_t i = 0; i < rill__core(module)->inside.part_count; i++)
+    rill__core(module)->inside.parts[i].data = NULL; /* going away */
+  if (rill__core(module)->inside.kernels_unknown && module->base.device->backend->module->list != NULL) {
+    RILL_DISPATCH(module, module, list, module, &rill__core(module)->inside);
+    rill__core(module)->inside.kernels_unknown = false;
   }
-  RILL_REQUIRE(!module->inside.no_memory, RILL_ERROR_OUT_OF_MEMORY, "no host memory for the names of the kernels");
+  RILL_REQUIRE(!rill__core(module)->inside.no_memory, RILL_ERROR_OUT_OF_MEMORY,
+               "no host memory for the names of the kernels");
   return rill__object_publish(&module->base, RILL__MODULE);
 }
 
@@ -134,8 +137,8 @@ rill_status rill__module_new(struct rill__device *device, const struct rill__mod
   struct rill__module *module = NULL;
   const size_t size = RILL__PART_OFFSET(struct rill__module) + device->backend->module_size;
   RILL_TRY(rill__object_new(size, device, source->label, destroy_module, &module));
-  module->bundle = source->bundle;
-  module->inside = *source->inside;
+  rill__core(module)->bundle = source->bundle;
+  rill__core(module)->inside = *source->inside;
   *source->inside = (struct rill__image){ .parts = NULL };
   const rill_status status = load_module(module, source->part);
   if (status != RILL_OK) {
@@ -161,7 +164,8 @@ void rill__module_release(struct rill__module *module) {
 
 static void destroy_kernel(struct rill__object *object) {
   struct rill__kernel *kernel = (struct rill__kernel *)object;
-  if (kernel->found && object->device->backend->kernel->forget != NULL) RILL_DISPATCH(kernel, kernel, forget, kernel);
+  if (rill__core(kernel)->found && object->device->backend->kernel->forget != NULL)
+    RILL_DISPATCH(kernel, kernel, forget, kernel);
   rill__unref(&kernel->module->base);
   rill__image_free(&kernel->own);
   rill__object_free(object);
@@ -178,7 +182,7 @@ static rill_status fail_no_kernel(const struct rill__image *image, const char *n
 
 /* Fills in what its module knows of the kernel. */
 static rill_status describe(struct rill__kernel *kernel, size_t i, const char *name) {
-  const struct rill__image *image = &kernel->module->inside;
+  const struct rill__image *image = &rill__core(kernel->module)->inside;
   const bool made = i < image->kernel_count
                         ? rill__image_copy_kernel(&kernel->own, &image->kernels[i], &image->needs[i])
                         : rill__image_add_kernel(&kernel->own, name, strlen(name), RILL__ARGS_UNKNOWN);
@@ -190,7 +194,7 @@ static rill_status describe(struct rill__kernel *kernel, size_t i, const char *n
 
 static rill_status find_kernel(struct rill__kernel *kernel) {
   RILL_TRY(RILL_DISPATCH(kernel, kernel, find, kernel));
-  kernel->found = true;
+  rill__core(kernel)->found = true;
   RILL_REQUIRE(!kernel->own.no_memory, RILL_ERROR_OUT_OF_MEMORY, "no host memory for the arguments of \"%s\"",
                kernel->source->name);
   const struct rill__kernel_needs *needs = kernel->own.needs;
@@ -199,8 +203,9 @@ static rill_status find_kernel(struct rill__kernel *kernel) {
 }
 
 rill_status rill__module_kernel(struct rill__module *module, const char *name, struct rill__kernel **out) {
-  const size_t i = rill__image_find(&module->inside, name);
-  if (i == module->inside.kernel_count && !module->inside.kernels_unknown) return fail_no_kernel(&module->inside, name);
+  const size_t i = rill__image_find(&rill__core(module)->inside, name);
+  if (i == rill__core(module)->inside.kernel_count && !rill__core(module)->inside.kernels_unknown)
+    return fail_no_kernel(&rill__core(module)->inside, name);
   struct rill__device *device = module->base.device;
   struct rill__kernel *kernel = NULL;
   const size_t size = RILL__PART_OFFSET(struct rill__kernel) + device->backend->kernel_size;

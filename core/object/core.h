@@ -1,4 +1,4 @@
-/* Core's own fields of devices, streams and events, which backends do not see: rill__core(stream)->held. */
+/* Core's own fields of objects, which backends do not see: rill__core(stream)->held. */
 #ifndef RILL_CORE_OBJECT_CORE_H
 #define RILL_CORE_OBJECT_CORE_H
 
@@ -77,9 +77,28 @@ struct rill__event_core {
   struct rill__event *next_spare;
 };
 
+struct rill__module_core {
+  const rill_bundle *bundle; /* it was loaded from; never looked into; guarded by core/kernel/bundle.c's lock */
+  struct rill__image inside; /* its kernels */
+  bool loaded;
+  bool marked;
+  struct rill__event **marks; /* while it waits to be unloaded: after all work that may use it */
+  size_t mark_count;
+  struct rill__kernel *ref_kernels; /* those that rill_kernel_refs have found, linked by next_ref */
+  struct rill__module *next_loaded;
+  struct rill__global *globals; /* variables that have been found (core/kernel/global.c) */
+};
+
+struct rill__kernel_core {
+  struct rill__kernel *next_ref;
+  bool found; /* the backend's `find` has succeeded */
+};
+
 _Static_assert(sizeof(struct rill__device_core) <= sizeof((struct rill__device *)0)->of_core, "room for core's fields");
 _Static_assert(sizeof(struct rill__stream_core) <= sizeof((struct rill__stream *)0)->of_core, "room for core's fields");
 _Static_assert(sizeof(struct rill__event_core) <= sizeof((struct rill__event *)0)->of_core, "room for core's fields");
+_Static_assert(sizeof(struct rill__module_core) <= sizeof((struct rill__module *)0)->of_core, "room for core's fields");
+_Static_assert(sizeof(struct rill__kernel_core) <= sizeof((struct rill__kernel *)0)->of_core, "room for core's fields");
 
 /* Core's own fields of an object. */
 #define rill__core(object) \
@@ -89,6 +108,10 @@ _Static_assert(sizeof(struct rill__event_core) <= sizeof((struct rill__event *)0
        struct rill__stream *: (struct rill__stream_core *)NULL,                                \
        const struct rill__stream *: (const struct rill__stream_core *)NULL,                    \
        struct rill__event *: (struct rill__event_core *)NULL,                                  \
-       const struct rill__event *: (const struct rill__event_core *)NULL)))(void *)(uintptr_t)(object)->of_core)
+       const struct rill__event *: (const struct rill__event_core *)NULL,                      \
+       struct rill__module *: (struct rill__module_core *)NULL,                                \
+       const struct rill__module *: (const struct rill__module_core *)NULL,                    \
+       struct rill__kernel *: (struct rill__kernel_core *)NULL,                                \
+       const struct rill__kernel *: (const struct rill__kernel_core *)NULL)))(void *)(uintptr_t)(object)->of_core)
 
 #endif
