@@ -1,0 +1,75 @@
+/* rill/device/cuda_groups.h: blocks and tiles of CUDA's cooperative groups.  Included by rill/device/cuda_names.h. */
+#ifndef RILL_DEVICE_CUDA_GROUPS_H
+#define RILL_DEVICE_CUDA_GROUPS_H
+
+namespace cooperative_groups {
+
+struct thread_block {
+  RILL_NAMED_ void sync() const { __syncthreads(); }
+  RILL_NAMED_ dim3 group_index() const { return dim3(blockIdx.x, blockIdx.y, blockIdx.z); }
+  RILL_NAMED_ dim3 thread_index() const { return dim3(threadIdx.x, threadIdx.y, threadIdx.z); }
+  RILL_NAMED_ dim3 dim_threads() const { return dim3(blockDim.x, blockDim.y, blockDim.z); }
+  RILL_NAMED_ dim3 group_dim() const { return dim_threads(); }
+  RILL_NAMED_ unsigned thread_rank() const {
+    return (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
+  }
+  RILL_NAMED_ unsigned num_threads() const { return blockDim.x * blockDim.y * blockDim.z; }
+  RILL_NAMED_ unsigned size() const { return num_threads(); }
+};
+RILL_NAME_ thread_block this_thread_block() { return {}; }
+
+/* `rill_lanes` of a warp: 1, 2, 4, 8, 16 or 32 threads that follow one another. */
+template <unsigned rill_lanes, class rill_parent = void> struct thread_block_tile {
+  static_assert(rill_lanes >= 1 && rill_lanes <= 32 && (rill_lanes & (rill_lanes - 1)) == 0,
+                "1, 2, 4, 8, 16 or 32 lanes");
+  RILL_NAMED_ unsigned rill_first_() const { return rill_cuda_lane_() & ~(rill_lanes - 1); }
+  RILL_NAMED_ unsigned rill_mask_() const { return (~0u >> (32 - rill_lanes)) << rill_first_(); }
+  RILL_NAMED_ void sync() const { rill_cuda_sync_(rill_mask_()); }
+  RILL_NAMED_ unsigned thread_rank() const { return rill_cuda_lane_() & (rill_lanes - 1); }
+  RILL_NAMED_ static constexpr unsigned size() { return rill_lanes; }
+  RILL_NAMED_ static constexpr unsigned num_threads() { return rill_lanes; }
+  RILL_NAMED_ unsigned meta_group_rank() const { return this_thread_block().thread_rank() / rill_lanes; }
+  RILL_NAMED_ unsigned meta_group_size() const { return (this_thread_block().size() + rill_lanes - 1) / rill_lanes; }
+  template <class RillT> RILL_NAMED_ RillT shfl(RillT v, int from) const {
+    return rill_cuda_shfl_(rill_mask_(), v, from, static_cast<int>(rill_lanes));
+  }
+  template <class RillT> RILL_NAMED_ RillT shfl_up(RillT v, int by) const {
+    return rill_cuda_shfl_up_(rill_mask_(), v, static_cast<unsigned>(by), static_cast<int>(rill_lanes));
+  }
+  template <class RillT> RILL_NAMED_ RillT shfl_down(RillT v, int by) const {
+    return rill_cuda_shfl_down_(rill_mask_(), v, static_cast<unsigned>(by), static_cast<int>(rill_lanes));
+  }
+  template <class RillT> RILL_NAMED_ RillT shfl_xor(RillT v, int by) const {
+    return rill_cuda_shfl_xor_(rill_mask_(), v, by, static_cast<int>(rill_lanes));
+  }
+  RILL_NAMED_ int any(int p) const { return rill_cuda_any_(rill_mask_(), p != 0); }
+  RILL_NAMED_ int all(int p) const { return rill_cuda_all_(rill_mask_(), p != 0); }
+  RILL_NAMED_ unsigned ballot(int p) const { return rill_cuda_ballot_(rill_mask_(), p != 0) >> rill_first_(); }
+};
+template <unsigned rill_lanes, class rill_parent>
+RILL_NAME_ thread_block_tile<rill_lanes, rill_parent> tiled_partition(const rill_parent &) {
+  return {};
+}
+
+/* ---- what is done with any group ---- */
+
+template <class rill_group> RILL_NAME_ void sync(const rill_group &group) { group.sync(); }
+template <class RillT> struct plus {
+  RILL_NAMED_ RillT operator()(const RillT &a, const RillT &b) const { return a + b; }
+};
+template <class RillT> struct less {
+  RILL_NAMED_ RillT operator()(const RillT &a, const RillT &b) const { return b < a ? b : a; }
+};
+template <class RillT> struct greater {
+  RILL_NAMED_ RillT operator()(const RillT &a, const RillT &b) const { return a < b ? b : a; }
+};
+/** The same result for all lanes of a tile. */
+template <unsigned rill_lanes, class rill_parent, class RillT, class rill_operation>
+RILL_NAME_ RillT reduce(const thread_block_tile<rill_lanes, rill_parent> &tile, RillT v, rill_operation operation) {
+  for (unsigned by = rill_lanes / 2; by > 0; by /= 2) v = operation(v, tile.shfl_xor(v, static_cast<int>(by)));
+  return v;
+}
+
+} // namespace cooperative_groups
+
+#endif

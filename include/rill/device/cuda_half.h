@@ -1,0 +1,117 @@
+/* rill/device/cuda_half.h: CUDA's half, half2 and bfloat16, where no vendor's header gives them.
+ * Included by rill/device/cuda_names.h.  Each operation is one of floats, rounded once (rill/device/half.h). */
+#ifndef RILL_DEVICE_CUDA_HALF_H
+#define RILL_DEVICE_CUDA_HALF_H
+
+#define RILL_NUMBER_(NAME, BITS, TO)                                                                    \
+  struct NAME {                                                                                         \
+    BITS number;                                                                                        \
+    NAME() = default;                                                                                   \
+    RILL_NAMED_ NAME(BITS x) : number(x) {}                                                             \
+    RILL_NAMED_ NAME(float x) : number(TO(x)) {}                                                        \
+    RILL_NAMED_ NAME(double x) : number(TO(static_cast<float>(x))) {}                                   \
+    RILL_NAMED_ NAME(int x) : number(TO(static_cast<float>(x))) {}                                      \
+    RILL_NAMED_ NAME(unsigned x) : number(TO(static_cast<float>(x))) {}                                 \
+    RILL_NAMED_ operator float() const { return rill_to_float(number); }                                \
+  };                                                                                                    \
+  RILL_NUMBER_OPERATOR_(NAME, +)                                                                        \
+  RILL_NUMBER_OPERATOR_(NAME, -)                                                                        \
+  RILL_NUMBER_OPERATOR_(NAME, *)                                                                        \
+  RILL_NUMBER_OPERATOR_(NAME, /)                                                                        \
+  RILL_NUMBER_COMPARES_(NAME, ==)                                                                       \
+  RILL_NUMBER_COMPARES_(NAME, !=)                                                                       \
+  RILL_NUMBER_COMPARES_(NAME, <)                                                                        \
+  RILL_NUMBER_COMPARES_(NAME, <=)                                                                       \
+  RILL_NUMBER_COMPARES_(NAME, >)                                                                        \
+  RILL_NUMBER_COMPARES_(NAME, >=)                                                                       \
+  RILL_NAME_ NAME operator-(NAME a) { return NAME(-static_cast<float>(a)); }                            \
+  RILL_NAME_ NAME __hadd(NAME a, NAME b) { return a + b; }                                              \
+  RILL_NAME_ NAME __hsub(NAME a, NAME b) { return a - b; }                                              \
+  RILL_NAME_ NAME __hmul(NAME a, NAME b) { return a * b; }                                              \
+  RILL_NAME_ NAME __hdiv(NAME a, NAME b) { return a / b; }                                              \
+  RILL_NAME_ NAME __hneg(NAME a) { return -a; }                                                         \
+  RILL_NAME_ NAME __habs(NAME a) { return NAME(__builtin_fabsf(a)); }                                   \
+  RILL_NAME_ NAME __hfma(NAME a, NAME b, NAME c) {                                                      \
+    return NAME(static_cast<float>(static_cast<double>(static_cast<float>(a)) * static_cast<float>(b) + \
+                                   static_cast<float>(c)));                                             \
+  }                                                                                                     \
+  RILL_NAME_ NAME __hmax(NAME a, NAME b) { return NAME(__builtin_fmaxf(a, b)); }                        \
+  RILL_NAME_ NAME __hmin(NAME a, NAME b) { return NAME(__builtin_fminf(a, b)); }                        \
+  RILL_NAME_ bool __heq(NAME a, NAME b) { return a == b; }                                              \
+  RILL_NAME_ bool __hne(NAME a, NAME b) { return a != b; }                                              \
+  RILL_NAME_ bool __hlt(NAME a, NAME b) { return a < b; }                                               \
+  RILL_NAME_ bool __hle(NAME a, NAME b) { return a <= b; }                                              \
+  RILL_NAME_ bool __hgt(NAME a, NAME b) { return a > b; }                                               \
+  RILL_NAME_ bool __hge(NAME a, NAME b) { return a >= b; }                                              \
+  RILL_NAME_ bool __hisnan(NAME a) { return a != a; }                                                   \
+  RILL_NAME_ NAME hsqrt(NAME a) { return NAME(__builtin_sqrtf(a)); }                                    \
+  struct alignas(4) NAME##2 {                                                                           \
+    NAME x, y;                                                                                          \
+    NAME##2() = default;                                                                                \
+    RILL_NAMED_ NAME##2(NAME x_, NAME y_) : x(x_), y(y_) {}                                             \
+  };                                                                                                    \
+  RILL_PAIR_OPERATOR_(NAME, +, __hadd2)                                                                 \
+  RILL_PAIR_OPERATOR_(NAME, -, __hsub2)                                                                 \
+  RILL_PAIR_OPERATOR_(NAME, *, __hmul2)                                                                 \
+  RILL_PAIR_OPERATOR_(NAME, /, __h2div)                                                                 \
+  RILL_NAME_ NAME##2 __hfma2(NAME##2 a, NAME##2 b, NAME##2 c) {                                         \
+    return NAME##2(__hfma(a.x, b.x, c.x), __hfma(a.y, b.y, c.y));                                       \
+  }
+#define RILL_NUMBER_OPERATOR_(NAME, OPERATOR)                          \
+  RILL_NAME_ NAME operator OPERATOR(NAME a, NAME b) {                  \
+    return NAME(static_cast<float>(a) OPERATOR static_cast<float>(b)); \
+  }                                                                    \
+  RILL_NAME_ NAME &operator OPERATOR##=(NAME &a, NAME b) { return a = a OPERATOR b; }
+#define RILL_NUMBER_COMPARES_(NAME, OPERATOR) \
+  RILL_NAME_ bool operator OPERATOR(NAME a, NAME b) { return static_cast<float>(a) OPERATOR static_cast<float>(b); }
+#define RILL_PAIR_OPERATOR_(NAME, OPERATOR, FUNCTION)                                                                \
+  RILL_NAME_ NAME##2 operator OPERATOR(NAME##2 a, NAME##2 b) { return NAME##2(a.x OPERATOR b.x, a.y OPERATOR b.y); } \
+  RILL_NAME_ NAME##2 FUNCTION(NAME##2 a, NAME##2 b) { return a OPERATOR b; }
+RILL_NUMBER_(__half, rill_half, rill_to_half)
+RILL_NUMBER_(__nv_bfloat16, rill_bfloat16, rill_to_bfloat16)
+#undef RILL_NUMBER_
+#undef RILL_NUMBER_OPERATOR_
+#undef RILL_NUMBER_COMPARES_
+#undef RILL_PAIR_OPERATOR_
+typedef __half half;
+typedef __half2 half2;
+typedef __nv_bfloat16 nv_bfloat16;
+typedef __nv_bfloat162 nv_bfloat162;
+
+RILL_NAME_ __half __float2half(float x) { return __half(x); }
+RILL_NAME_ __half __float2half_rn(float x) { return __half(x); }
+RILL_NAME_ float __half2float(__half x) { return x; }
+RILL_NAME_ __half2 __float2half2_rn(float x) { return __half2(__half(x), __half(x)); }
+RILL_NAME_ __half2 __floats2half2_rn(float x, float y) { return __half2(__half(x), __half(y)); }
+RILL_NAME_ __half2 __float22half2_rn(float2 x) { return __half2(__half(x.x), __half(x.y)); }
+RILL_NAME_ float2 __half22float2(__half2 x) { return make_float2(x.x, x.y); }
+RILL_NAME_ __half2 __half2half2(__half x) { return __half2(x, x); }
+RILL_NAME_ __half2 __halves2half2(__half x, __half y) { return __half2(x, y); }
+RILL_NAME_ __half2 make_half2(__half x, __half y) { return __half2(x, y); }
+RILL_NAME_ __half __low2half(__half2 x) { return x.x; }
+RILL_NAME_ __half __high2half(__half2 x) { return x.y; }
+RILL_NAME_ float __low2float(__half2 x) { return x.x; }
+RILL_NAME_ float __high2float(__half2 x) { return x.y; }
+RILL_NAME_ int __half2int_rn(__half x) { return static_cast<int>(__builtin_rintf(x)); }
+RILL_NAME_ int __half2int_rz(__half x) { return static_cast<int>(static_cast<float>(x)); }
+RILL_NAME_ __half __int2half_rn(int x) { return __half(x); }
+RILL_NAME_ unsigned short __half_as_ushort(__half x) { return x.number.bits; }
+RILL_NAME_ __half __ushort_as_half(unsigned short bits) {
+  rill_half number;
+  number.bits = bits;
+  return __half(number);
+}
+RILL_NAME_ __nv_bfloat16 __float2bfloat16(float x) { return __nv_bfloat16(x); }
+RILL_NAME_ __nv_bfloat16 __float2bfloat16_rn(float x) { return __nv_bfloat16(x); }
+RILL_NAME_ float __bfloat162float(__nv_bfloat16 x) { return x; }
+RILL_NAME_ __nv_bfloat162 __floats2bfloat162_rn(float x, float y) {
+  return __nv_bfloat162(__nv_bfloat16(x), __nv_bfloat16(y));
+}
+RILL_NAME_ float2 __bfloat1622float2(__nv_bfloat162 x) { return make_float2(x.x, x.y); }
+RILL_NAME_ __nv_bfloat162 __halves2bfloat162(__nv_bfloat16 x, __nv_bfloat16 y) { return __nv_bfloat162(x, y); }
+#if !defined(__HIP__)
+RILL_NAME_ __half hexp(__half x) { return __half(expf(x)); }
+RILL_NAME_ __half hlog(__half x) { return __half(logf(x)); }
+#endif
+
+#endif

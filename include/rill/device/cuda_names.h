@@ -1,0 +1,52 @@
+/* rill/device/cuda_names.h: names of CUDA's that HIP or the cpu spell otherwise or lack, with CUDA's meaning
+ * everywhere. For kernels that people have; include it after rill/device/kernel.h.
+ *
+ *   float2 int4 uchar4 ... make_float2(x, y) ...      vectors of 1 to 4 numbers, with CUDA's alignment
+ *   __shfl_sync __shfl_up_sync __shfl_down_sync __shfl_xor_sync __ballot_sync __all_sync __any_sync __syncwarp
+ *   __activemask __reduce_add_sync _min_ _max_ _and_ _or_ _xor_
+ *   __popc __popcll __clz __clzll __ffs __ffsll __brev __brevll __mul24 __umul24 __mulhi __umulhi __mul64hi __umul64hi
+ *   __byte_perm __funnelshift_l __funnelshift_r __sad __usad
+ *   __float_as_int and its family, __float2int_rn and its family
+ *   __ldg __ldca __ldcg __ldcs __ldcv __stwb __stcg __stcs __stwt           plain loads and stores, with the hint if
+ * there is one
+ *   __fmaf_rn __fadd_rn __fmul_rn ... __saturatef __fdividef __expf __logf __sinf ... rsqrtf rsqrt sincosf exp10f
+ *   half half2 __nv_bfloat16 and their functions       rill/device/cuda_half.h
+ *   cooperative_groups::this_thread_block, tiles       rill/device/cuda_groups.h
+ *
+ * A warp is 32 lanes here.  On AMD GPUs with waves of 64, each half of a wave is one: lane numbers, masks and ballots
+ * are of the half.  The lanes that a mask names make the call together, as in CUDA; where a kernel runs on fibers
+ * (docs/KERNELS.md) and on AMD, all lanes of the warp that have not ended do.
+ *
+ * With nvcc these are NVIDIA's own.
+ */
+#ifndef RILL_DEVICE_CUDA_NAMES_H
+#define RILL_DEVICE_CUDA_NAMES_H
+
+#include <rill/device/kernel.h>
+
+#if defined(__CUDACC_RTC__) || defined(__HIPCC_RTC__)
+#error "rill/device/cuda_names.h is for rillcc, not for kernels that are compiled at run time"
+#elif defined(__CUDACC__)
+#include <cooperative_groups.h>
+#include <cooperative_groups/reduce.h>
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#else
+/* What hipcc's headers have already. */
+#if defined(__HIP__) && !defined(RILL_HIP_FREESTANDING)
+#define RILL_HIP_HAS_ 1
+#include <hip/hip_fp16.h>
+#else
+#define RILL_HIP_HAS_ 0
+#include <rill/device/cuda_vectors.h>
+#endif
+#include <rill/device/cuda_bits.h>
+#include <rill/device/cuda_math.h>
+#include <rill/device/cuda_warp.h>
+#if !RILL_HIP_HAS_
+#include <rill/device/cuda_half.h>
+#endif
+#include <rill/device/cuda_groups.h>
+#endif
+
+#endif
