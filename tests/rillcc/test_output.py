@@ -14,13 +14,43 @@ from support import Bundle, HostImage
 class Output(support.TestCase):
     """Names, headers, dependencies."""
 
+    def test_macros_of_a_source_do_not_reach_the_dialect(self):
+        words = "T P I N M B F E R U value block name kernel used section begin call args index size thread lane mask"
+        words += " width result Body Tag Forms forms annotate note group tile number count first last line file text"
+        text = "".join("#define %s %d\n" % (word, i) for i, word in enumerate(words.split()))
+        text += "#include <cuda_runtime.h>\n#include <cooperative_groups/reduce.h>\n"
+        text += "RILL_KERNEL(own, const int n, float *x) {\n  RILL_DYNAMIC_SHARED(float, tile_);\n  __shared__ int s[4];\n"
+        text += "  s[threadIdx.x & 3] = T;\n  tile_[0] = n;\n  __syncthreads();\n  x[0] = tile_[0] + s[0] + rill_shuffle_down(n, 1);\n}\n"
+        text += "__global__ void plain(const int n, float *x) { x[0] = __shfl_xor_sync(~0u, n, 1) + P; }\n"
+        text += "template <class V> __global__ void form(V *x) { x[0] = V(value); }\n"
+        text += "RILL_KERNEL_INSTANCE(form_of_float, form<float>);\n"
+        source = self.write("k.kernel.cu", text)
+        _, header = self.compile(source, "--cuda-names", *ONE_OF_EACH)
+        for name in ("own", "plain", "form_of_float"):
+            self.assertIn("%s_launch(rill_stream" % name, self.read(header))
+        self.compile(source, "--cuda-names", "--target", HOST, "--fibers")
+
+    def test_plain_kernels(self):
+        at = r"rillcc: k\.kernel\.cu: "
+        twice = "__global__ void k(int *x) {}\n__global__ void k(float *x) {}\n"
+        source = self.write("k.kernel.cu", twice)
+        result = self.rillcc("--target", HOST, "-o", "k.rill.c", source)
+        self.assertRegex(result.stderr, "two kernels \"k\", _Z1kPi and _Z1kPf: name each with RILL_KERNEL_INSTANCE")
+        text = "struct line { double a; char b; };\n/* __global__ void k(*/\n"
+        text += "__global__ void __launch_bounds__(64, 2)\nk(const int count, line by, const line *many, // one\n  float *x) {}\n"
+        _, header = self.compile(self.write("k.kernel.cu", text), "--target", HOST)
+        found = " ".join(self.read(header).split())
+        self.assertIn("int count, const void *by, const void *many, float *x) {", found)
+        self.assertIn("`by` points to a value of 16 bytes, a `line`.", found)
+        self.assertIn("{ by, 16 }", found)
+
     def test_prefix(self):
         c_file, header = self.compile(SOURCES["gate"], "--target", HOST, "--prefix", "mine_")
         bundle = Bundle(self, c_file, "mine_gate_bundle")
         self.assertEqual(bundle.data.name, b"gate")
         with open(header, encoding="utf-8") as file:
             text = file.read()
-        for name in ("mine_gate_bundle", "mine_increment_ref", "mine_increment_launch"):
+        for name in ("mine_gate_bundle", "rill_ref_mine_increment", "mine_increment_launch"):
             self.assertIn(name, text)
         names = re.findall(r"\b(\w+_(?:bundle|ref|launch))\b", text)
         free = {"rill_kernel_ref", "rill_launch", "rill_stream_launch_ref", "rill_bundle"}
@@ -134,7 +164,6 @@ class Errors(support.TestCase):
         cases = (
             ("int &n", "a kernel cannot take a reference"),
             ("rill_atomic_probe s", "it is no plain value"),
-            ("const dim3 *v", '"const dim3 ?\\*" is not a C type that rillcc knows'),
             ("long double d", "GPUs have no long double"),
         )
         probe = "struct rill_atomic_probe { rill_atomic_probe(const rill_atomic_probe &) {} };\n"

@@ -28,6 +28,11 @@ OLDEST_CLANG, NEWEST_CLANG = 15, 40
 HIP_ATOMIC_FLAGS = ["-fatomic-fine-grained-memory", "-fatomic-remote-memory"]
 
 
+# What sources of CUDA's include; all that is meant is in rill/device/cuda_names.h.
+CUDA_HEADERS = "cuda.h cuda_runtime.h cuda_runtime_api.h device_launch_parameters.h device_functions.h vector_types.h".split()
+CUDA_HEADERS += "vector_functions.h cuda_fp16.h cuda_bf16.h cooperative_groups.h cooperative_groups/reduce.h".split()
+
+
 @dataclass
 class Target:
     backend: str
@@ -113,7 +118,21 @@ class Toolchain:
         lines = [define.partition("=") for define in self.options.defines]
         with open(self.path("defines.h"), "w", encoding="utf-8") as file:
             file.writelines("#define %s %s\n" % (name, value if equals else "1") for name, equals, value in lines)
-        return ["-include", "rill/device/kernel.h", "-include", self.path("defines.h")]
+        names = ["-include", "rill/device/cuda_names.h"] if self.options.cuda_names else []
+        return ["-include", "rill/device/kernel.h", *names, "-include", self.path("defines.h")]
+
+    def instead_of_cuda(self):
+        """With --cuda-names: a folder in which CUDA's own headers are empty, for the other compilers."""
+        if not self.options.cuda_names:
+            return []
+        folder = self.path("cuda")
+        for name in CUDA_HEADERS:
+            path = os.path.join(folder, name)
+            if not os.path.exists(path):
+                os.makedirs(os.path.dirname(path), exist_ok=True)
+                with open(path, "w", encoding="utf-8"):
+                    pass
+        return ["-I", folder]
 
     @staticmethod
     def find_cxx(given):
@@ -241,7 +260,7 @@ class Toolchain:
             flags += ["-DRILL_HIP_FREESTANDING=1", "-nogpulib", "-nogpuinc"]
             # Some versions have no use for this one, and say so.
             flags += ["-nohipwrapperinc", "-Wno-unused-command-line-argument"]
-        return command + flags + self.options.hip_options + ["-o", output, self.source]
+        return command + flags + self.instead_of_cuda() + self.options.hip_options + ["-o", output, self.source]
 
     def compile_host(self, target, output, depfile):
         done, forms = self.host.compile(target.name, output, depfile)
@@ -307,7 +326,7 @@ class Toolchain:
         self.warn_of_fibers(results)
         for result in results:
             dependencies |= without_cuda_headers(result.files)
-        dependencies.discard(self.path("defines.h"))
+        dependencies -= {file for file in dependencies if file.startswith(self.folder + os.sep)}
         return [result.image for result in results]
 
 

@@ -24,7 +24,7 @@ class Names:
         return "%s%s_bundle" % (self.prefix, self.stem)
 
     def ref(self, kernel):
-        return "%s%s_ref" % (self.prefix, kernel.name)
+        return "rill_ref_%s%s" % (self.prefix, kernel.name)  # reduce_ref would be a name that programs have
 
     def launch(self, kernel):
         return "%s%s_launch" % (self.prefix, kernel.name)
@@ -34,8 +34,21 @@ class Names:
 
 
 def declare(parameter):
+    """A parameter of a launch function: of a type that has no name in C, a pointer to one."""
+    if not parameter.type:
+        return "const void *" + parameter.name
     space = "" if parameter.type.endswith("*") else " "
     return parameter.type + space + parameter.name
+
+
+def member(parameter):
+    if not parameter.type:
+        return "_Alignas(%d) unsigned char %s[%d]" % (parameter.alignment, parameter.name, parameter.size)
+    return declare(parameter)
+
+
+def size(parameter):
+    return "sizeof(%s)" % parameter.type if parameter.type else "%d" % parameter.size
 
 
 def includes(headers):
@@ -69,13 +82,13 @@ def c_file(names, kernels, images, type_headers):
     rows = []
     for i, kernel in enumerate(kernels):
         if kernel.parameters:
-            members = " ".join(declare(p) + ";" for p in kernel.parameters)
+            members = " ".join(member(p) + ";" for p in kernel.parameters)
             out.append("struct layout_%d { %s };" % (i, members))
-            row = '  { "%s", (uint32_t)sizeof(%s), (uint32_t)offsetof(struct layout_%d, %s) },'
-            args = [row % (p.name, p.type, i, p.name) for p in kernel.parameters]
+            row = '  { "%s", (uint32_t)%s, (uint32_t)offsetof(struct layout_%d, %s) },'
+            args = [row % (p.name, size(p), i, p.name) for p in kernel.parameters]
             out.append("static const rill_bundle_arg args_%d[] = {\n%s\n};\n" % (i, "\n".join(args)))
         pointer = "args_%d" % i if kernel.parameters else "NULL"
-        rows.append('  { "%s", %s, %d },' % (kernel.name, pointer, len(kernel.parameters)))
+        rows.append('  { "%s", %s, %d },' % (kernel.symbol, pointer, len(kernel.parameters)))
     out.append("static const rill_bundle_kernel kernels[] = {\n%s\n};\n" % "\n".join(rows))
     out.append(
         "const rill_bundle %s = {\n  RILL_BUNDLE_MAGIC, RILL_BUNDLE_VERSION, \"%s\", images, %d, kernels, %d\n};\n"
@@ -83,7 +96,7 @@ def c_file(names, kernels, images, type_headers):
     )
     for kernel in kernels:
         out.append(
-            'rill_kernel_ref %s = { &%s, "%s", { 0, 0 } };' % (names.ref(kernel), names.bundle(), kernel.name)
+            'rill_kernel_ref %s = { &%s, "%s", { 0, 0 } };' % (names.ref(kernel), names.bundle(), kernel.symbol)
         )
     return "\n".join(out) + "\n"
 
@@ -101,12 +114,16 @@ def launch_function(names, kernel):
     start = "RILL_NODISCARD static inline rill_status %s(" % names.launch(kernel)
     text = ", ".join(p.replace(" ", "\0") for p in parameters)
     lines = textwrap.wrap(text, max(COLUMNS - len(start) - 3, 1), break_long_words=False, break_on_hyphens=False)
+    said = "Launches `%s`: rill_stream_launch_ref with arguments that the compiler checks." % kernel.name
+    opaque = [p for p in kernel.parameters if not p.type]
+    said += "".join("\n *  `%s` points to a value of %d bytes, a `%s`." % (p.name, p.size, p.said) for p in opaque)
     out = [
-        "/** Launches `%s`: rill_stream_launch_ref with arguments that the compiler checks. */" % kernel.name,
+        "/** %s */" % said,
         start + ("\n" + " " * len(start)).join(lines).replace("\0", " ") + ") {",
     ]
     if kernel.parameters:
-        values = ",\n".join("    { &%s, sizeof %s }" % (p.name, p.name) for p in kernel.parameters)
+        each = ("{ &%s, sizeof %s }" % (p.name, p.name) if p.type else "{ %s, %d }" % (p.name, p.size) for p in kernel.parameters)
+        values = ",\n".join("    " + text for text in each)
         out.append("  const rill_arg %s[] = {\n%s\n  };" % (args, values))
     pointer = args if kernel.parameters else "NULL"
     call = (stream, names.ref(kernel), launch, pointer, len(kernel.parameters))

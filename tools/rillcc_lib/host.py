@@ -27,7 +27,8 @@ LINK_FLAGS = (
     "-shared -Wl,-S -static-libgcc -Wl,--as-needed -Wl,-z,defs -Wl,-z,noseparate-code -Wl,--build-id=none"
 ).split()
 # Words of a source without which no function beside the kernels knows an index.
-HELPER = re.compile(r"__device__|\bassert\b|##")
+HELPER = re.compile(r"__device__|__global__|\bassert\b|##")
+DYNAMIC_SHARED = re.compile(r"\bextern\s+__shared__")
 
 
 def find_clang(options):
@@ -75,6 +76,8 @@ class Host:
         self.cxx = toolchain.cxx
         self.macros = set()
         self.files = set()
+        self.main = [toolchain.source]
+        self.symbols = []
         self.clang, self.library, self.why_not = find_clang(toolchain.options)
         if self.clang and not toolchain.options.cxx:
             self.cxx = [self.clang]
@@ -93,20 +96,67 @@ class Host:
         flags = self.march(target)
         if self.clang:
             flags += ["-fdeclspec", "-DRILL_REGIONS=1", "-Werror=undefined-internal"]
-        return ["-x", "c++", *FLAGS, *flags, *self.toolchain.common, *self.toolchain.options.cpu_options]
+        common = [*self.toolchain.common, *self.toolchain.instead_of_cuda(), *self.toolchain.options.cpu_options]
+        return ["-x", "c++", *FLAGS, *flags, *self.symbols, *common]
 
     def read(self):
         """What the source holds, by the compiler's word; and the files that it is made of."""
+        unit = self.read_notes()
+        if unit.plain:
+            self.register(unit.plain)
+            unit = self.read_notes()
+        if not unit.kernels:
+            why = "no kernel in it: RILL_KERNEL(name, parameters) { ... } or __global__ void name(parameters) { ... }"
+            raise RillccError(why, self.toolchain.source)
+        flags = ["-DRILL_SYMBOL_%s=%s" % (k.name, k.symbol) for k in unit.kernels if k.symbol != k.name]
+        self.symbols = flags
+        return unit, self.files
+
+    def read_notes(self):
         toolchain = self.toolchain
         output, depfile = toolchain.path("notes.o"), toolchain.path("notes.d")
-        command = self.cxx + self.flags(self.targets()[0]) + ["-O0", "-w", "-DRILL_NOTES=1", "-c", "-MMD", "-MF", depfile, "-MT", "x", "-o", output]
-        result = toolchain.execute(command + [toolchain.source])
+        command = self.cxx + self.flags(self.targets()[0]) + ["-O0", "-w", "-DRILL_NOTES=1", "-c"]
+        result = toolchain.execute(command + ["-MMD", "-MF", depfile, "-MT", "x", "-o", output] + self.main)
         if result.returncode != 0:
             sys.stderr.write(result.stderr)
             raise RillccError("%s refuses it" % os.path.basename(self.cxx[0]), toolchain.source)
-        headers = bool(toolchain.options.type_headers)
         self.files = toolchain.read_depfile(depfile)
-        return notes.read(output, toolchain.source, headers), self.files
+        return notes.read(output, toolchain.source, bool(toolchain.options.type_headers), self.names_of)
+
+    def register(self, symbols):
+        """Makes a file that includes the source and registers kernels which it only defines."""
+        toolchain, lines, taken = self.toolchain, [], {}
+        for symbol in symbols:
+            full = stacks.readable(symbol)
+            name = full.rpartition("::")[2]
+            if name in taken:
+                text = 'two kernels "%s", %s and %s: name each with RILL_KERNEL_INSTANCE(name, kernel)'
+                raise RillccError(text % (name, taken[name], symbol), toolchain.source)
+            taken[name] = symbol
+            file, line = self.find(name)
+            lines.append('#line %d "%s"\nRILL_KERNEL_INSTANCE(%s, %s);\n' % (line, file, name, full))
+        with open(toolchain.path("plain.cc"), "w", encoding="utf-8") as file:
+            file.writelines(lines)
+        self.main = ["-include", toolchain.source, toolchain.path("plain.cc")]
+
+    def find(self, name):
+        """The file and the line where a kernel seems to stand."""
+        words = re.compile(r"__global__[^;{}()]*(?:__launch_bounds__\s*\([^()]*\))?[^;{}()]*\b%s\s*\(" % name)
+        for path in [self.toolchain.source] + sorted(self.files - {self.toolchain.source}):
+            found = words.search(read_text(path))
+            if found:
+                return path, read_text(path)[: found.end()].count("\n") + 1
+        return self.toolchain.source, 1
+
+    def names_of(self, kernel, count):
+        """How the parameters of a plain kernel seem to be written; it is only their names that are taken from there."""
+        text = "\n".join(read_text(kernel.file).split("\n")[kernel.line - 1 :])
+        found = re.search(r"\b%s\s*\(([^()]*)\)" % kernel.name, re.sub(r"//[^\n]*|/\*.*?\*/", " ", text, flags=re.DOTALL))
+        parts = notes.split_commas(found.group(1)) if found else []
+        names = [re.search(r"(\w+)\s*$", part) for part in parts]
+        if len(parts) != count or not all(names) or len({name.group(1) for name in names}) != count:
+            return None
+        return ["auto " + name.group(1) for name in names]
 
     def compile(self, target, output, depfile):
         """Compiles the image for one target; gives the compiler's result, and a note for each kernel."""
@@ -121,7 +171,7 @@ class Host:
         source, cut = output + ".bc", output + ".cut.bc"
         # What is not optimized here is written as if it were to be, whatever the user's options say.
         flags = self.flags(target) + STACK_FLAGS + ["-O3", "-Xclang", "-disable-llvm-passes", "-emit-llvm", "-c"]
-        done = toolchain.execute(self.cxx + flags + ["-MMD", "-MF", depfile, "-o", source, toolchain.source])
+        done = toolchain.execute(self.cxx + flags + ["-MMD", "-MF", depfile, "-o", source, *self.main])
         if done.returncode != 0:
             return done, {}
         forms, arrays = spmd.rewrite(self.library, source, cut)
@@ -142,7 +192,7 @@ class Host:
         flags = self.flags(target) + STACK_FLAGS + ["-S", "-MMD", "-MF", depfile]
         flags.append("-DRILL_HELPERS_READ_INDEX=%d" % self.mentions(HELPER))
         flags += ["-fstack-usage"] if "__clang__" in self.macros else ["-fcallgraph-info=su", "-fno-gnu-unique"]
-        command = self.cxx + flags + ["-o", assembly, toolchain.source, "-DRILL_LOOPS=%d" % (not toolchain.options.fibers)]
+        command = self.cxx + flags + ["-o", assembly, *self.main, "-DRILL_LOOPS=%d" % (not toolchain.options.fibers)]
         done = toolchain.execute(command)
         meeting = set()
         if done.returncode == 0 and not toolchain.options.fibers:
@@ -180,6 +230,9 @@ class Host:
         with open(assembly, "a", encoding="utf-8") as file:
             file.write(table)
         linked = self.toolchain.execute(self.cxx + self.march(target) + LINK_FLAGS + ["-o", output, assembly])
+        if linked.returncode != 0 and not self.clang and self.mentions(DYNAMIC_SHARED):
+            text = "rillcc: `extern __shared__` is for clang (%s): RILL_DYNAMIC_SHARED(float, tile); is for all compilers\n"
+            linked.stderr += text % self.why_not
         linked.stderr = done.stderr + linked.stderr
         return linked
 

@@ -67,8 +67,8 @@ def read_c_file(text):
     arguments = {}
     start = r"^static const rill_bundle_arg args_(\d+)\[\] = \{\n(.*?)^\};"
     for number, body in re.findall(start, text, re.MULTILINE | re.DOTALL):
-        pairs = re.findall(r'\{ "(\w+)", \(uint32_t\)sizeof\((.*?)\)(?: \}|, \(uint32_t\)offsetof)', body)
-        arguments[number] = [(name, size_of(kind)) for name, kind in pairs]
+        pairs = re.findall(r'\{ "(\w+)", \(uint32_t\)(?:sizeof\((.*?)\)|(\d+))(?: \}|, \(uint32_t\)offsetof)', body)
+        arguments[number] = [(name, int(size) if size else size_of(kind)) for name, kind, size in pairs]
     for name, number in re.findall(r'^  \{ "(\w+)", (?:args_(\d+)|NULL), \d+ \},', text, re.MULTILINE):
         listing.kernels.append((name, arguments.get(number, [])))
     return [listing]

@@ -6,12 +6,13 @@ import struct
 from dataclasses import dataclass, field
 
 from .errors import RillccError
-from .listing import Elf
+from .listing import SHT_RELA, SHT_SYMTAB, Elf, trim
+from .stacks import readable
 
 MAGIC = 0x45544F4E
 TEXT, PARAMETERS = 512, 4096
 HEAD = struct.Struct("<4I%ds%ds%ds" % (TEXT, TEXT, PARAMETERS))
-TYPE = struct.Struct("<2I%ds" % TEXT)
+TYPE = struct.Struct("<3I%ds" % TEXT)
 PLAIN, CLASS, ENUM, REFUSED = range(4)
 
 # The types that a C program knows by these names.
@@ -26,7 +27,10 @@ C_TYPES |= OWN_TYPES.keys()
 @dataclass
 class Parameter:
     name: str
-    type: str  # for a C program
+    type: str  # for a C program; empty if that has no name for it
+    size: int = 0
+    alignment: int = 0
+    said: str = ""  # what the compiler calls its type
 
 
 @dataclass
@@ -35,6 +39,7 @@ class Kernel:
     parameters: list
     file: str
     line: int
+    symbol: str = ""  # its name in the images
 
 
 @dataclass
@@ -42,6 +47,7 @@ class Unit:
     """What one source holds."""
 
     kernels: list = field(default_factory=list)
+    plain: list = field(default_factory=list)  # symbols of kernels that nothing registers
 
     def type_headers(self):
         """Gives the headers of rill that declare types which the kernels take."""
@@ -65,13 +71,16 @@ def split_commas(text):
     return [part.strip() for part in parts]
 
 
-def read_parameter(number, written, kind, said, type_headers, refuse):
-    """One parameter: as it is written, and the type that the compiler says it has."""
+def read_parameter(number, written, note, type_headers, refuse):
+    """One parameter: as it is written, if that is known, and what the compiler says of its type."""
+    size, alignment, kind, said = note
     found = re.fullmatch(r"(.*?)\b([A-Za-z_]\w*)\s*((?:\[[^]]*\])*)", written, re.DOTALL)
     source = " ".join(re.sub(r"\b__restrict(?:__)?\b|\b__grid_constant__\b", " ", found.group(1) if found else "").split())
     if found and (found.group(2) in C_TYPES or not source):
         found, source = None, ""  # only a type
     name = found.group(2) if found else "arg%d" % number
+    if source == "auto":
+        source = ""  # only a name
     if "=" in written:
         raise refuse(number, written, "a kernel parameter has no default value")
     if not said:
@@ -81,17 +90,16 @@ def read_parameter(number, written, kind, said, type_headers, refuse):
         raise refuse(number, written, why)
     if "long double" in said:
         raise refuse(number, written, "GPUs have no long double")
-    if found and not found.group(3) and source and words_of(source) <= C_TYPES:
-        return Parameter(name, tidy(source))
-    if words_of(said) <= C_TYPES:
-        return Parameter(name, tidy(said))
-    if type_headers and source and not found.group(3):
-        return Parameter(name, tidy(source))
-    raise refuse(
-        number,
-        written,
-        '"%s" is not a C type that rillcc knows; use one, or name the C header that declares it: --include HEADER' % said,
-    )
+    simple = found and not found.group(3) and source
+    if simple and words_of(source) <= C_TYPES:
+        kind_of_c = tidy(source)
+    elif words_of(said) <= C_TYPES:
+        kind_of_c = tidy(said)
+    elif type_headers and simple:
+        kind_of_c = tidy(source)
+    else:
+        kind_of_c = ("const void *" if said.startswith("const ") else "void *") if said.endswith("*") else ""
+    return Parameter(name, kind_of_c, size, alignment, said)
 
 
 # What GCC calls the types of C, and what everybody else does.
@@ -112,11 +120,23 @@ def tidy(text):
     return re.sub(r"\*(?=[A-Za-z])", "* ", text).strip().replace("* const", "*const")
 
 
-def read_note(data, position, type_headers):
+def read_types(data, position, count):
+    """(size, alignment, kind, what the compiler says) of each parameter."""
+    for i in range(count):
+        size, alignment, kind, said = TYPE.unpack_from(data, position + i * TYPE.size)
+        found = re.search(r"\[(?:with )?T = (.*?)\]$", text_of(said))
+        said = found.group(1) if found else ""
+        for gcc, usual in GCC_TYPES:
+            said = re.sub(r"\b%s\b" % gcc, usual, said)
+        yield size, alignment, kind, said
+
+
+def read_note(data, position, type_headers, symbol="", names_of=None):
     magic, size, line, count, name, file, parameters = HEAD.unpack_from(data, position)
     if magic != MAGIC:
         raise ValueError("a note begins with 0x%x" % magic)
-    kernel = Kernel(text_of(name), [], text_of(file), line)
+    name = text_of(name)
+    kernel = Kernel(name, [], text_of(file), line, symbol or name)
 
     def refuse(number, written, why):
         text = 'kernel "%s", parameter %d (%s): %s' % (kernel.name, number, written, why)
@@ -128,15 +148,12 @@ def read_note(data, position, type_headers):
     if len(written) >= PARAMETERS - 1:
         raise RillccError('kernel "%s": more than %d letters of parameters' % (kernel.name, PARAMETERS), kernel.file, line)
     parts = [] if written in ("", "void") else split_commas(written)
+    if symbol:
+        parts = (names_of(kernel, count) if names_of else None) or [""] * count
     if len(parts) != count:
         raise ValueError("%d parameters of kernel %s, not %d: %s" % (count, kernel.name, len(parts), written))
-    for i, part in enumerate(parts):
-        _, kind, said = TYPE.unpack_from(data, position + HEAD.size + i * TYPE.size)
-        found = re.search(r"\[(?:with )?T = (.*?)\]$", text_of(said))
-        said = found.group(1) if found else ""
-        for gcc, usual in GCC_TYPES:
-            said = re.sub(r"\b%s\b" % gcc, usual, said)
-        kernel.parameters.append(read_parameter(i + 1, part, kind, said, type_headers, refuse))
+    for i, note in enumerate(read_types(data, position + HEAD.size, count)):
+        kernel.parameters.append(read_parameter(i + 1, parts[i] or note[3], note, type_headers, refuse))
     names = [parameter.name for parameter in kernel.parameters]
     for other in names:
         if names.count(other) > 1:
@@ -145,19 +162,47 @@ def read_note(data, position, type_headers):
     return kernel, position + size
 
 
-def read(path, source, type_headers):
-    """Reads an object file."""
+def pointers(elf, number):
+    """The symbol that each relocated word of a section points to: offset: symbol."""
+    found = {}
+    for section in elf.sections:
+        if section[1] != SHT_RELA or section[7] != number or section[6] >= len(elf.sections):
+            continue
+        symbols = list(elf.sized_symbols(elf.sections[section[6]]))
+        places = {(index, value): name for name, info, _, index, value, _ in symbols if info & 15 == 2}
+        for offset, info, addend in struct.iter_unpack("<QQq", trim(elf.content(section), 24)):
+            name, kind, _, index, value, _ = symbols[info >> 32]
+            found[offset] = places.get((index, value + addend), "") if kind & 15 == 3 else name
+    return found
+
+
+def plain_kernels(elf):
+    """Symbols of the functions that are in the section of __global__, but for those of RILL_KERNEL_INSTANCE."""
+    found = []
+    for table in (section for section in elf.sections if section[1] == SHT_SYMTAB):
+        for name, info, _, index, _ in elf.symbols(table):
+            if info & 15 == 2 and index < len(elf.sections) and elf.name_of(elf.sections[index]) == "rill_global":
+                found.append(name)
+    return found
+
+
+def read(path, source, type_headers, names_of=None):
+    """Reads an object file.  `names_of` may know how the parameters are written of a kernel without RILL_KERNEL."""
     with open(path, "rb") as file:
         elf = Elf(file.read())
     unit = Unit()
     try:
-        for data in elf.contents("rill_notes"):
-            position = 0
+        for number, section in enumerate(elf.sections):
+            if elf.name_of(section) != "rill_notes":
+                continue
+            data, symbols, position = elf.content(section), pointers(elf, number), 0
             while position + HEAD.size <= len(data):
-                kernel, position = read_note(data, position, type_headers)
+                size = HEAD.unpack_from(data, position)[1]
+                symbol = symbols.get(position + size - 8, "")
+                kernel, position = read_note(data, position, type_headers, symbol, names_of)
                 unit.kernels.append(kernel)
     except (ValueError, struct.error) as error:
         raise RillccError("what the host compiler wrote of the kernels cannot be read: %s" % error, source) from error
-    if not unit.kernels:
-        raise RillccError("no kernel in it: RILL_KERNEL(name, parameters) { ... }", source)
+    known = {kernel.symbol for kernel in unit.kernels}
+    unit.plain = [name for name in plain_kernels(elf) if name not in known and "<" not in readable(name)]
     return unit

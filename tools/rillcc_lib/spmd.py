@@ -62,6 +62,7 @@ class Rewriter:
     def prepare(self):
         """Whatever needs the thread's place, or meets others, becomes part of the kernel."""
         lib, m = self.lib, self.m
+        self.take_dynamic_shared()
         kernels = {f for entry in self.entries() for f in (entry.run_block, entry.run_thread)}
         always = m.attribute("alwaysinline")
         for function in self.callers(self.markers()) - kernels:
@@ -69,7 +70,38 @@ class Rewriter:
                 kind = lib.GetEnumAttributeKindForName(name.encode(), len(name))
                 lib.RemoveEnumAttributeAtIndex(function, llvm.FUNCTION_INDEX, kind)
             lib.AddAttributeAtIndex(function, llvm.FUNCTION_INDEX, always)
+        self.take_plain_kernels()
         m.run_passes(PREPARE)
+
+    def take_plain_kernels(self):
+        """A kernel that nobody registered is no code of the image's, nor one that has become part of its forms."""
+        for function in self.m.functions():
+            if (self.lib.GetSection(function) or b"") == b"rill_global":
+                self.lib.SetSection(function, b"")
+                self.lib.SetLinkage(function, llvm.INTERNAL_LINKAGE)
+                self.lib.SetComdat(function, None)
+
+    def take_dynamic_shared(self):
+        """`extern __shared__ float tile[]` is the block's dynamic shared memory."""
+        m, lib = self.m, self.lib
+        for variable in m.chain(lib.GetFirstGlobal(m.handle), lib.GetNextGlobal):
+            if not lib.IsThreadLocal(variable) or not lib.IsDeclaration(variable):
+                continue
+            kind = lib.FunctionType(m.pointer, llvm.array([]), 0, 0)
+            shared = m.function("rill_ir_shared") or lib.AddFunction(m.handle, b"rill_ir_shared", kind)
+            builder = lib.CreateBuilderInContext(m.context)
+            for user in m.users(variable):
+                if not lib.IsAInstruction(user):
+                    continue
+                lib.PositionBuilderBefore(builder, user)
+                place = lib.BuildCall2(builder, kind, shared, llvm.array([]), 0, b"")
+                if lib.IsACallInst(user) and m.callee(user) and m.name(m.callee(user)).startswith("llvm.threadlocal"):
+                    lib.ReplaceAllUsesWith(user, place)
+                    lib.InstructionEraseFromParent(user)
+                else:
+                    for i in (i for i, operand in enumerate(m.operands(user)) if operand == variable):
+                        lib.SetOperand(user, i, place)
+            lib.DisposeBuilder(builder)
 
     # After it
 

@@ -74,6 +74,9 @@ class Writer(Loops):
             self.state = [self.build("Alloca", kind) for kind in (m.i32, m.i32, m.i8)]  # first, end, whole
             self.store(m.number(1, m.i8), self.state[2])
             self.origin = self.build("Alloca", m.i32)
+            if any(self.mask(region) is not None for region in self.regions):
+                self.bytes += 4
+                self.masks = self.allocate_array(m.i32)
             self.dispatcher = self.new_block("next")
         self.ended = self.new_block("ended")
         self.at_end(self.ended)
@@ -85,6 +88,7 @@ class Writer(Loops):
         """What is to be changed in the instructions of a region: (instruction, number of the operand, value)."""
         changes = []
         region.ways = []  # (block, region it leads to or None, [(phi, value)])
+        region.masks = {}  # region: which lanes it waits for
         for block in region.blocks:
             for instruction in self.c.instructions[block]:
                 if instruction in self.cut_phis or self.c.marker(instruction):
@@ -122,6 +126,9 @@ class Writer(Loops):
                         value = self.need(region, value)
                     copies.append((phi, value))
             region.ways.append((block, target, copies))
+            if self.masks is not None and target.waits == WARP and not region.scalar:
+                mask = self.mask(target)
+                region.masks[target] = self.need(region, mask) if mask is not None else self.m.number(-1)
 
     def take_operands(self, call):
         """Puts what is given to a sync where the function that it stands for finds it."""
@@ -177,6 +184,7 @@ class Writer(Loops):
             for phi, value in values:
                 slot, kind, _ = self.slot(phi)
                 self.store_value(value, self.element(kind, slot, region.wide_index))
+            self.note_mask(region, region.masks.get(target))
             if notes and not static:
                 self.note(region, self.number(target))
             self.branch(region.latch)
@@ -204,6 +212,17 @@ class Writer(Loops):
 
     def number(self, target):
         return target.number | (WAITS if target.uniform or target.waits != FREE else 0)
+
+    def mask(self, region):
+        """What says which lanes a region waits for, if that may not be all of them."""
+        if region.sync is None or SYNC_POINTS[self.c.marker(region.sync)].mask is None:
+            return None
+        mask = self.m.arguments(region.sync)[SYNC_POINTS[self.c.marker(region.sync)].mask]
+        return None if self.m.constant(mask) == 0xFFFFFFFF else mask
+
+    def note_mask(self, region, mask):
+        if self.masks is not None and mask is not None:
+            self.store(mask, self.element(self.m.i32, self.masks, region.wide_index))
 
     def note(self, region, number):
         self.store(self.m.number(number, self.m.i16), self.element(self.m.i16, self.next, region.wide_index))

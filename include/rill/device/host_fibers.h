@@ -93,8 +93,9 @@ static __forceinline__ void rill_host_enter_block(const rill_cpu_block *block) {
 }
 
 /** The forms of the kernel Body, a function with the hidden parameters and then P. */
-template <auto Body, class Type = decltype(Body)> struct rill_host_forms;
-template <auto Body, class... P> struct rill_host_forms<Body, void (*)(uint3, uint3, dim3, dim3, void *, P...)> {
+template <auto Body, class Tag = void, class Type = decltype(Body)> struct rill_host_forms;
+template <auto Body, class Tag, class... P>
+struct rill_host_forms<Body, Tag, void (*)(uint3, uint3, dim3, dim3, void *, P...)> {
   /* The arguments are parameters here so that they stay in registers through the loops. */
   static __forceinline__ void loop(const rill_cpu_block *block, P... args) {
     const rill_cpu_grid *const grid = block->grid;
@@ -130,11 +131,18 @@ template <auto Body, class... P> struct rill_host_forms<Body, void (*)(uint3, ui
     thread(block, { index[0], index[1], index[2] }, std::index_sequence_for<P...>{});
   }
 
-  static constexpr rill_cpu_kernel kernel(const char *name, bool meets) {
+  static constexpr rill_cpu_kernel rill_kernel_(const char *name, bool meets) {
     return { name, RILL_LOOPS != 0 && !meets ? &run_block : nullptr, &run_thread, rill_host_sizes<P...>::list,
              sizeof...(P) };
   }
 };
+
+/** Those of a kernel without the hidden parameters: it sees the variables. */
+template <auto Body, class... P> struct rill_plain_body {
+  static __forceinline__ void call(uint3, uint3, dim3, dim3, void *, P... args) { Body(args...); }
+};
+template <auto Body, class Tag, class... P>
+struct rill_host_forms<Body, Tag, void (*)(P...)> : rill_host_forms<&rill_plain_body<Body, P...>::call, Tag> {};
 
 extern "C" void __assert_fail(const char *expression, const char *file, RILL_ASSERT_LINE_ line,
                               const char *) RILL_ASSERT_THROWS_ {

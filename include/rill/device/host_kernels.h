@@ -28,20 +28,23 @@ template <class... P> struct rill_host_sizes {
 enum { RILL_NOTE_TEXT = 512, RILL_NOTE_PARAMETERS = 4096, RILL_NOTE_MAGIC = 0x45544f4e };
 enum { RILL_NOTE_PLAIN = 0, RILL_NOTE_CLASS = 1, RILL_NOTE_ENUM = 2, RILL_NOTE_REFUSED = 3 };
 struct rill_note_type {
-  uint32_t size, kind;
+  uint32_t size, alignment, kind;
   char text[RILL_NOTE_TEXT];
 };
-template <size_t COUNT> struct rill_note {
+/* `function` is 0 for RILL_KERNEL; of others, rillcc reads off the relocation what symbol they have. */
+template <size_t COUNT, class Function> struct rill_note {
   uint32_t magic, size, line, count;
   char name[RILL_NOTE_TEXT], file[RILL_NOTE_TEXT], parameters[RILL_NOTE_PARAMETERS];
   rill_note_type types[COUNT == 0 ? 1 : COUNT];
+  Function function;
 };
 template <size_t SIZE> static constexpr void rill_note_copy(char (&to)[SIZE], const char *from) {
   for (size_t i = 0; i + 1 < SIZE && from[i] != '\0'; i++) to[i] = from[i];
 }
-template <class T> static constexpr rill_note_type rill_note_of() {
+template <class T> static constexpr rill_note_type rill_note_of_type() {
   rill_note_type note = {};
   note.size = sizeof(T);
+  note.alignment = alignof(T);
   note.kind = std::is_reference_v<T> || !std::is_trivially_copyable_v<T> ? RILL_NOTE_REFUSED
               : std::is_class_v<T> || std::is_union_v<T>                 ? RILL_NOTE_CLASS
               : std::is_enum_v<T>                                        ? RILL_NOTE_ENUM
@@ -49,10 +52,10 @@ template <class T> static constexpr rill_note_type rill_note_of() {
   rill_note_copy(note.text, __PRETTY_FUNCTION__);
   return note;
 }
-template <class... P>
-static constexpr rill_note<sizeof...(P)> rill_note_kernel(const char *name, const char *file, uint32_t line,
-                                                          const char *parameters, void (*)(RILL_HIDDEN_ P...)) {
-  rill_note<sizeof...(P)> note = {};
+template <class... P, class Function>
+static constexpr auto rill_note_of(const char *name, const char *file, uint32_t line, const char *parameters,
+                                   Function function) {
+  rill_note<sizeof...(P), Function> note = {};
   note.magic = RILL_NOTE_MAGIC;
   note.size = sizeof note;
   note.line = line;
@@ -61,22 +64,45 @@ static constexpr rill_note<sizeof...(P)> rill_note_kernel(const char *name, cons
   rill_note_copy(note.file, file);
   rill_note_copy(note.parameters, parameters);
   [[maybe_unused]] size_t i = 0;
-  ((note.types[i++] = rill_note_of<P>()), ...);
+  ((note.types[i++] = rill_note_of_type<P>()), ...);
+  note.function = function;
   return note;
+}
+template <class... P>
+static constexpr auto rill_note_kernel(const char *name, const char *file, uint32_t line, const char *parameters,
+                                       void (*)(RILL_HIDDEN_ P...)) {
+  return rill_note_of<P...>(name, file, line, parameters, 0L);
+}
+template <class... P>
+static constexpr auto rill_note_instance(const char *name, const char *file, uint32_t line, void (*function)(P...)) {
+  return rill_note_of<P...>(name, file, line, "", function);
 }
 #endif
 
 /* ---- the table ---- */
 
+/* A kernel has its own name, or the symbol that rillcc has read off the notes. */
+static constexpr const char *rill_symbol_or(const char *symbol, const char *name) {
+  return symbol[0] == 'R' && symbol[1] == 'I' && symbol[2] == 'L' && symbol[3] == 'L' ? name : symbol;
+}
+
 #if RILL_NOTES
-#define RILL_REGISTER_(NAME, FUNCTION, PARAMETERS)                                                              \
-  __attribute__((section("rill_notes"), used, aligned(4))) static constexpr auto RILL_JOIN_(rill_note_, NAME) = \
-      rill_note_kernel(#NAME, __FILE__, __LINE__, PARAMETERS, FUNCTION);
+#define RILL_NOTE_(NAME, NOTE) \
+  __attribute__((__section__("rill_notes"), __used__, __aligned__(8))) static constexpr auto RILL_JOIN_(rill_note_, NAME) = NOTE;
+#define RILL_REGISTER_(NAME, PARAMETERS) \
+  RILL_NOTE_(NAME, rill_note_kernel(#NAME, __FILE__, __LINE__, PARAMETERS, RILL_JOIN_(rill_body_, NAME)))
+#define RILL_KERNEL_INSTANCE(NAME, ...) \
+  RILL_NOTE_(NAME, rill_note_instance(#NAME, __FILE__, __LINE__, &__VA_ARGS__)) static_assert(true, "")
 #else
-#define RILL_REGISTER_(NAME, FUNCTION, PARAMETERS)                                                                \
-  __attribute__((section("rill_kernels"), used, aligned(8))) static const rill_cpu_kernel RILL_JOIN_(rill_entry_, \
-                                                                                                     NAME) =      \
-      rill_host_forms<FUNCTION>::kernel(#NAME, RILL_TEXT_(RILL_JOIN_(RILL_MEETS_, NAME))[0] == '1');
+#define RILL_ENTRY_(NAME, FORMS, SYMBOL)                                                              \
+  __attribute__((__section__("rill_kernels"), __used__, __aligned__(8))) static const rill_cpu_kernel RILL_JOIN_( \
+      rill_entry_, NAME) = FORMS::rill_kernel_(SYMBOL, RILL_TEXT_(RILL_JOIN_(RILL_MEETS_, NAME))[0] == '1');
+#define RILL_REGISTER_(NAME, PARAMETERS) RILL_ENTRY_(NAME, rill_host_forms<RILL_JOIN_(rill_body_, NAME)>, #NAME)
+#define RILL_KERNEL_INSTANCE(NAME, ...)                                                                               \
+  using RILL_JOIN_(rill_forms_, NAME) =                                                                               \
+      rill_host_forms<&__VA_ARGS__, struct RILL_JOIN_(rill_body_, NAME), decltype(&__VA_ARGS__)>;                     \
+  RILL_ENTRY_(NAME, RILL_JOIN_(rill_forms_, NAME), rill_symbol_or(RILL_TEXT_(RILL_JOIN_(RILL_SYMBOL_, NAME)), #NAME)) \
+  static_assert(true, "")
 #endif
 
 /* rillcc writes the table itself, after what the compiler made (rillcc_lib/stacks.py). */

@@ -177,8 +177,8 @@ RILL_USED_ unsigned rill_fiber_shuffle32(unsigned value, unsigned kind, unsigned
 /* A plain number or pointer is read once for the block, a struct by each thread, which has a copy of its own. */
 template <class T> using rill_ir_arg = std::conditional_t<std::is_class_v<T> || std::is_union_v<T>, const T &, T>;
 
-template <auto Body, class Type = decltype(Body)> struct rill_host_forms;
-template <auto Body, class... P> struct rill_host_forms<Body, void (*)(P...)> {
+template <auto Body, class Tag = void, class Type = decltype(Body)> struct rill_host_forms;
+template <auto Body, class Tag, class... P> struct rill_host_forms<Body, Tag, void (*)(P...)> {
   static __forceinline__ void begin(const rill_cpu_block *block, rill_ir_arg<P>... args) {
     const rill_cpu_grid *const grid = block->grid;
     rill_ir_begin(block->index[0], block->index[1], block->index[2], grid->block[0], grid->block[1], grid->block[2],
@@ -201,7 +201,7 @@ template <auto Body, class... P> struct rill_host_forms<Body, void (*)(P...)> {
     rill_fiber_enter(block, index);
     thread_with(block, std::index_sequence_for<P...>{});
   }
-  static constexpr rill_cpu_kernel kernel(const char *name, bool) {
+  static constexpr rill_cpu_kernel rill_kernel_(const char *name, bool) {
     return { name, &run_block, &run_thread, rill_host_sizes<P...>::list, sizeof...(P) };
   }
 };

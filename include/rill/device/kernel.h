@@ -15,6 +15,9 @@
  *
  *   RILL_KERNEL(name, params...) { body }             a kernel; outside namespaces and classes
  *   RILL_KERNEL_BOUNDED(threads, name, params...)     one whose blocks have at most that many threads
+ *   RILL_KERNEL_INSTANCE(name, kernel<float, 4>);     a name for an instance of a template, or for any kernel
+ *   __global__ void kernel(params...) { body }        one as CUDA and HIP have it, known by its own name
+ *   RILL_ON_CPU RILL_ON_CUDA RILL_ON_HIP              1 for the compiler that reads the source, else 0
  *   RILL_DYNAMIC_SHARED(float, tile);                 `float *tile`: the launch's shared_mem_bytes, aligned to 16
  *   __shared__ __constant__ __device__ __host__ __forceinline__ __noinline__ __restrict__ __launch_bounds__ __align__
  *   threadIdx blockIdx blockDim gridDim               in kernels and in the functions that they call
@@ -56,8 +59,24 @@
 #endif
 
 #if defined(__CUDACC__)
-#include <rill/device/on_cuda.h>
+#define RILL_ON_CUDA 1
 #elif defined(__HIP__)
+#define RILL_ON_HIP 1
+#else
+#define RILL_ON_CPU 1
+#endif
+#ifndef RILL_ON_CUDA
+#define RILL_ON_CUDA 0
+#endif
+#ifndef RILL_ON_HIP
+#define RILL_ON_HIP 0
+#endif
+#ifndef RILL_ON_CPU
+#define RILL_ON_CPU 0
+#endif
+#if RILL_ON_CUDA
+#include <rill/device/on_cuda.h>
+#elif RILL_ON_HIP
 #include <rill/device/on_hip.h>
 #else
 #include <rill/device/on_host.h>

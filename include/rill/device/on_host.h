@@ -39,7 +39,19 @@
 #define __host__
 #define __device__
 #define __constant__
+/* Kernels as CUDA and HIP write them: rillcc finds them by their section, and registers them. */
+#if RILL_NOTES
+#define __global__ __attribute__((__section__("rill_global"), __used__))
+#elif RILL_REGIONS
+#define __global__ __attribute__((__section__("rill_global")))
+#else
+#define __global__
+#endif
+#ifdef __clang__ /* nothing runs before a kernel: so a variable needs no function that sees to it first */
+#define __shared__ __attribute__((__require_constant_initialization__)) thread_local
+#else
 #define __shared__ thread_local
+#endif
 #define __forceinline__ inline __attribute__((always_inline))
 #define __noinline__ /* not the attribute: the C++ library writes __attribute__((__noinline__)) */
 #define __launch_bounds__(...)
@@ -57,9 +69,9 @@ struct dim3 {
 #define RILL_JOIN_1_(A, B) A##B
 #define RILL_TEXT_(...) RILL_TEXT_1_(__VA_ARGS__)
 #define RILL_TEXT_1_(...) #__VA_ARGS__
-#define RILL_KERNEL(NAME, ...)                                                \
-  RILL_BODY_(RILL_JOIN_(rill_body_, NAME), ##__VA_ARGS__);                    \
-  RILL_REGISTER_(NAME, RILL_JOIN_(rill_body_, NAME), RILL_TEXT_(__VA_ARGS__)) \
+#define RILL_KERNEL(NAME, ...)                             \
+  RILL_BODY_(RILL_JOIN_(rill_body_, NAME), ##__VA_ARGS__); \
+  RILL_REGISTER_(NAME, RILL_TEXT_(__VA_ARGS__))            \
   RILL_BODY_(RILL_JOIN_(rill_body_, NAME), ##__VA_ARGS__)
 #define RILL_KERNEL_BOUNDED(THREADS, NAME, ...) RILL_KERNEL(NAME, ##__VA_ARGS__)
 

@@ -1,0 +1,200 @@
+/* Kernels as CUDA programs have them mean the same on every device: rill/device/cuda_names.h (C6.1). */
+#include "support/testing.h"
+
+#include "dialect_cuda.rill.h"
+#include <rill/device/half.h>
+
+#include <math.h>
+
+enum { THREADS = 64 };
+
+static void *pinned(size_t bytes) {
+  void *p = NULL;
+  assert_ok(rill_alloc(dut.device, bytes, RILL_MEMORY_PINNED, &p));
+  memset(p, 0xee, bytes);
+  return p;
+}
+
+static rill_launch launch_of(uint32_t blocks) {
+  rill_launch launch = RILL_LAUNCH_INIT;
+  launch.grid = (rill_dim3){ blocks, 1, 1 };
+  launch.block = (rill_dim3){ THREADS, 1, 1 };
+  return launch;
+}
+
+/* ---- forms of kernels ---- */
+
+static void a_plain_kernel_takes_a_struct(void) {
+  rill_stream stream = new_stream("stream");
+  const struct {
+    float slope, offset;
+    int count;
+  } line = { 2.0f, 0.5f, 3 };
+  float *y = pinned(100 * sizeof *y);
+  const rill_launch launch = launch_of(2);
+  assert_ok(cuda_plain_launch(stream, &launch, 100, y, &line));
+  assert_completes(stream);
+  for (int i = 0; i < 100; i++) assert_true(y[i] == 2.0f * (float)i + 3.5f);
+  assert_ok(rill_free(y));
+}
+
+static void instances_of_a_template_have_names(void) {
+  rill_stream stream = new_stream("stream");
+  float *x = pinned(128 * sizeof *x), *y = pinned(128 * sizeof *y);
+  int *k = pinned(128 * sizeof *k), *l = pinned(128 * sizeof *l);
+  for (int i = 0; i < 128; i++) x[i] = (float)(k[i] = i * i);
+  const rill_launch launch = launch_of(2);
+  assert_ok(cuda_rotate_float_launch(stream, &launch, 128, x, y));
+  assert_ok(cuda_rotate_int_launch(stream, &launch, 128, k, l));
+  assert_completes(stream);
+  for (int i = 0; i < 128; i++) {
+    assert_true(y[i] == x[i / 64 * 64 + (i + 1) % 64]);
+    assert_int_equal(l[i], k[i / 64 * 64 + (i + 5) % 64]);
+  }
+  assert_ok(rill_free(x));
+  assert_ok(rill_free(y));
+  assert_ok(rill_free(k));
+  assert_ok(rill_free(l));
+}
+
+static void a_namespace_and_dynamic_shared_memory(void) {
+  rill_stream stream = new_stream("stream");
+  uint32_t *y = pinned(THREADS * sizeof *y);
+  rill_launch launch = launch_of(1);
+  assert_ok(cuda_named_launch(stream, &launch, y));
+  assert_completes(stream);
+  for (int i = 0; i < THREADS; i++) assert_int_equal(y[i], THREADS);
+  launch.shared_mem_bytes = THREADS * sizeof *y;
+  assert_ok(cuda_dynamic_launch(stream, &launch, y));
+  assert_completes(stream);
+  for (uint32_t i = 0; i < THREADS; i++) assert_int_equal(y[i], (THREADS - 1 - i) * (THREADS - 1 - i));
+  assert_ok(rill_free(y));
+}
+
+/* ---- warps of 32, whatever a wave is ---- */
+
+static uint32_t value(uint32_t thread) { return thread * UINT32_C(2654435761); }
+
+static void warps_have_32_lanes(void) {
+  rill_stream stream = new_stream("stream");
+  uint32_t *out = pinned(16 * THREADS * sizeof *out);
+  const rill_launch launch = launch_of(1);
+  assert_ok(cuda_warps_launch(stream, &launch, out));
+  assert_completes(stream);
+  for (uint32_t t = 0; t < THREADS; t++) {
+    const uint32_t lane = t % 32, first = t - lane, tile = t / 8 * 8, *o = out + 16 * t;
+    uint32_t odd = 0, twos = 0, tile_sum = 0;
+    double sum = 0;
+    for (uint32_t i = 0; i < 32; i++) odd |= (value(first + i) & 1) << i;
+    for (uint32_t i = 0; i < 8; i++) twos |= (value(tile + i) >> 1 & 1) << i, tile_sum += value(tile + i);
+    for (uint32_t i = 0; i < 32; i++) sum += (double)value(first + i);
+    assert_int_equal(o[0], value(first + lane * 7 % 32));
+    assert_int_equal(o[1], value(tile + 11 % 8));
+    assert_int_equal(o[2], value(lane >= 3 ? t - 3 : t));
+    assert_int_equal(o[3], value(lane % 16 + 5 < 16 ? t + 5 : t));
+    assert_int_equal(o[4], value(t ^ 9));
+    assert_int_equal(o[5], value(((lane ^ 9) <= (lane | 7)) ? first + (lane ^ 9) : t));
+    assert_int_equal(o[6], odd);
+    assert_int_equal(o[7], (first == 0 ? 1 : 0) + 2);
+    assert_int_equal(o[8], value(tile + 3) + t % 8);
+    assert_int_equal(o[9], twos);
+    assert_int_equal(o[10], tile_sum);
+    assert_int_equal(o[11], t + THREADS);
+    assert_int_equal(o[12], (uint32_t)(sum / 64.0));
+    assert_int_equal(o[13], 32);
+  }
+  assert_ok(rill_free(out));
+}
+
+static void masks_name_those_who_call(void) {
+  rill_stream stream = new_stream("stream");
+  uint32_t *out = pinned(THREADS * sizeof *out);
+  const rill_launch launch = launch_of(1);
+  assert_ok(cuda_masks_launch(stream, &launch, out));
+  assert_completes(stream);
+  for (uint32_t t = 0; t < THREADS; t++) {
+    const uint32_t lane = t % 32, first = t - lane;
+    uint32_t expected = 7 + (lane < 31 ? t + 1 : t);
+    if (lane < 16) expected = 16 * first + 120 + 1000 * UINT32_C(0xaaaa);
+    if (out[1] == 1) expected = t; /* the cpu without clang: all lanes of a warp make a call */
+    assert_int_equal(out[t], expected);
+  }
+  assert_ok(rill_free(out));
+}
+
+/* ---- bits and numbers ---- */
+
+static uint32_t reversed(uint32_t x) {
+  uint32_t y = 0;
+  for (int i = 0; i < 32; i++) y |= (x >> i & 1) << (31 - i);
+  return y;
+}
+
+static uint32_t bits_of(float f) {
+  uint32_t bits;
+  memcpy(&bits, &f, sizeof bits);
+  return bits;
+}
+
+static void check_bits(uint32_t x, uint32_t y, const uint32_t *o) {
+  const uint64_t wide = (uint64_t)x << 32 | y;
+  uint32_t ones = 0, wide_ones = 0, zeros = 0, first = 0, wide_first = 0;
+  for (int i = 0; i < 64; i++) wide_ones += wide >> i & 1, ones += i < 32 && (x >> i & 1);
+  while (zeros < 32 && (x >> (31 - zeros) & 1) == 0) zeros++;
+  uint32_t wide_zeros = 0;
+  while (wide_zeros < 64 && (wide >> (63 - wide_zeros) & 1) == 0) wide_zeros++;
+  while (x != 0 && (x >> first & 1) == 0) first++;
+  while (wide != 0 && (wide >> wide_first & 1) == 0) wide_first++;
+  assert_int_equal(o[0], ones + 100 * wide_ones);
+  assert_int_equal(o[1], zeros + 100 * wide_zeros);
+  assert_int_equal(o[2], (x == 0 ? 0 : first + 1) + 100 * (wide == 0 ? 0 : wide_first + 1));
+  assert_int_equal(o[3], reversed(x));
+  assert_int_equal(o[4], reversed(y));
+  assert_int_equal(o[5], (x & 0xfff) * (y & 0xfff));
+  assert_int_equal(o[6], (uint32_t)((uint64_t)x * y >> 32));
+  assert_int_equal(o[7], (uint32_t)(uint64_t)((int64_t)(int32_t)x * (int32_t)y >> 32));
+  const uint32_t f_bits = (x & 0x807fffffu) | 0x42000000u;
+  float f;
+  memcpy(&f, &f_bits, sizeof f);
+  assert_int_equal(o[9], f_bits);
+  assert_int_equal((int32_t)o[10], (int32_t)rintf(f));
+  assert_int_equal((int32_t)o[11], (int32_t)f);
+  assert_int_equal((int32_t)o[12], (int32_t)floorf(f));
+  assert_int_equal((int32_t)o[13], (int32_t)ceilf(f));
+  const float part = f * 0.03f;
+  assert_int_equal(o[14], bits_of(part > 0 ? (part < 1 ? part : 1.0f) : 0.0f));
+  assert_int_equal(o[15], bits_of(fmaf(f, f, 1.0f)));
+  const float square = f * f;
+  assert_int_equal(o[16], bits_of(square + 1.0f));
+  assert_int_equal(o[17], 2 * x);
+  assert_int_equal(o[18], x);
+  assert_int_equal(o[19], (x ^ y) + 32);
+  assert_int_equal(o[20], bits_of(rill_half_to_float(rill_to_half(f))));
+  const float low = rill_half_to_float(rill_to_half(rill_half_to_float(rill_to_half(f)) + 2.0f));
+  assert_int_equal(o[21], bits_of(low) ^ bits_of(3.0f));
+}
+
+static void functions_of_bits_and_numbers(void) {
+  enum { COUNT = 500 };
+  rill_stream stream = new_stream("stream");
+  uint32_t *in = pinned(COUNT * sizeof *in), *out = pinned(24 * COUNT * sizeof *out);
+  for (uint32_t i = 0; i < COUNT; i++) in[i] = i < 4 ? i : i < 8 ? ~i : value(i * i);
+  const rill_launch launch = launch_of((COUNT + THREADS - 1) / THREADS);
+  assert_ok(cuda_bits_launch(stream, &launch, COUNT, in, out));
+  assert_completes(stream);
+  for (uint32_t i = 0; i < COUNT; i++) check_bits(in[i], in[(i + 1) % COUNT], out + 24 * i);
+  assert_ok(rill_free(in));
+  assert_ok(rill_free(out));
+}
+
+int main(void) {
+  const struct test tests[] = {
+    TEST(a_plain_kernel_takes_a_struct),
+    TEST(instances_of_a_template_have_names),
+    TEST(a_namespace_and_dynamic_shared_memory),
+    TEST(warps_have_32_lanes),
+    TEST(masks_name_those_who_call),
+    TEST(functions_of_bits_and_numbers),
+  };
+  return RUN_ON_EACH_DEVICE("kernels as CUDA has them", tests);
+}

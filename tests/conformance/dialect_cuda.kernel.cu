@@ -1,0 +1,123 @@
+/* Kernels as CUDA programs have them: rill/device/cuda_names.h, and __global__ without RILL_KERNEL. */
+#include <rill/device/cuda_names.h>
+#include <rill/device/kernel.h>
+
+namespace cg = cooperative_groups;
+
+struct cuda_line {
+  float slope, offset;
+  int count;
+  __host__ __device__ float at(float x) const { return slope * x + offset; }
+};
+
+/* ---- forms ---- */
+
+__global__ void __launch_bounds__(256, 2) cuda_plain(const int n, float *const y, const cuda_line line) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] = line.at(static_cast<float>(i)) + static_cast<float>(line.count);
+}
+
+template <class T, int SHIFT> __global__ void cuda_rotate(int n, const T *__restrict__ x, T *__restrict__ y) {
+  __shared__ T tile[64];
+  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  tile[threadIdx.x] = i < n ? x[i] : T(0);
+  __syncthreads();
+  if (i < n) y[i] = tile[(threadIdx.x + SHIFT) % blockDim.x];
+}
+RILL_KERNEL_INSTANCE(cuda_rotate_float, cuda_rotate<float, 1>);
+RILL_KERNEL_INSTANCE(cuda_rotate_int, cuda_rotate<int, 5>);
+
+namespace inner {
+__global__ void cuda_named(unsigned *y) { y[blockIdx.x * blockDim.x + threadIdx.x] = blockDim.x; }
+} // namespace inner
+
+#if RILL_ON_CPU && !defined(__clang__)
+RILL_KERNEL(cuda_dynamic, unsigned *y) {
+  RILL_DYNAMIC_SHARED(unsigned, tile);
+#else
+extern __shared__ unsigned tile[];
+__global__ void cuda_dynamic(unsigned *y) {
+#endif
+  tile[threadIdx.x] = threadIdx.x * threadIdx.x;
+  __syncthreads();
+  y[threadIdx.x] = tile[blockDim.x - 1 - threadIdx.x];
+}
+
+/* ---- warps: what each thread sees, ROUNDS of them ---- */
+
+__global__ void cuda_warps(unsigned *out) {
+  const unsigned t = threadIdx.x, lane = t & 31, v = t * 2654435761u;
+  unsigned *const o = out + 16 * t;
+  o[0] = __shfl_sync(~0u, v, static_cast<int>(lane * 7));
+  o[1] = __shfl_sync(~0u, v, 11, 8);
+  o[2] = __shfl_up_sync(~0u, v, 3);
+  o[3] = __shfl_down_sync(~0u, v, 5, 16);
+  o[4] = __shfl_xor_sync(~0u, v, 9);
+  o[5] = __shfl_xor_sync(~0u, v, 9, 8);
+  o[6] = __ballot_sync(~0u, v & 1);
+  o[7] = static_cast<unsigned>(__any_sync(~0u, v == 0) + 2 * __all_sync(~0u, lane < 32));
+  __syncwarp();
+  const cg::thread_block block = cg::this_thread_block();
+  const auto tile = cg::tiled_partition<8>(block);
+  o[8] = tile.shfl(v, 3) + tile.thread_rank();
+  o[9] = tile.ballot(v & 2);
+  tile.sync();
+  o[10] = cg::reduce(tile, v, cg::plus<unsigned>());
+  o[11] = block.thread_rank() + block.size();
+  block.sync();
+  double sum = static_cast<double>(v);
+  for (int by = 16; by > 0; by /= 2) sum += __shfl_down_sync(~0u, sum, static_cast<unsigned>(by));
+  o[12] = static_cast<unsigned>(__shfl_sync(~0u, sum, 0) / 64.0);
+  o[13] = static_cast<unsigned>(__popc(__activemask()));
+}
+
+/* Lanes that go their own ways: each call is of those that its mask names. */
+__global__ void cuda_masks(unsigned *out) {
+  const unsigned t = threadIdx.x;
+  unsigned v = t;
+#if !RILL_ON_CPU || defined(__clang__)
+  if (t % 32 < 16) {
+    for (int by = 8; by > 0; by /= 2) v += __shfl_xor_sync(0xffffu, v, by, 16);
+    v += 1000 * __ballot_sync(0xffffu, t & 1);
+  } else {
+    v = 7 + __shfl_down_sync(0xffff0000u, v, 1);
+  }
+#endif
+  out[t] = v;
+}
+
+/* ---- numbers ---- */
+
+__global__ void cuda_bits(int count, const unsigned *in, unsigned *out) {
+  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  if (i >= count) return;
+  const unsigned x = in[i], y = in[(i + 1) % count];
+  const unsigned long long wide = static_cast<unsigned long long>(x) << 32 | y;
+  unsigned *const o = out + 24 * i;
+  o[0] = static_cast<unsigned>(__popc(x) + 100 * __popcll(wide));
+  o[1] = static_cast<unsigned>(__clz(static_cast<int>(x)) + 100 * __clzll(static_cast<long long>(wide)));
+  o[2] = static_cast<unsigned>(__ffs(static_cast<int>(x)) + 100 * __ffsll(static_cast<long long>(wide)));
+  o[3] = __brev(x);
+  o[4] = static_cast<unsigned>(__brevll(wide) >> 32);
+  o[5] = static_cast<unsigned>(__mul24(static_cast<int>(x & 0xfff), static_cast<int>(y & 0xfff)));
+  o[6] = __umulhi(x, y);
+  o[7] = static_cast<unsigned>(__mulhi(static_cast<int>(x), static_cast<int>(y)));
+  o[8] = static_cast<unsigned>(__umul64hi(wide, ~wide));
+  const float f = __uint_as_float((x & 0x807fffffu) | 0x42000000u);
+  o[9] = __float_as_uint(f);
+  o[10] = static_cast<unsigned>(__float2int_rn(f));
+  o[11] = static_cast<unsigned>(__float2int_rz(f));
+  o[12] = static_cast<unsigned>(__float2int_rd(f));
+  o[13] = static_cast<unsigned>(__float2int_ru(f));
+  o[14] = __float_as_uint(__saturatef(f * 0.03f));
+  o[15] = __float_as_uint(__fmaf_rn(f, f, 1.0f));
+  o[16] = __float_as_uint(__fadd_rn(__fmul_rn(f, f), 1.0f));
+  o[17] = __ldg(in + i) + __ldcs(in + i);
+  __stcs(out + 24 * i + 18, x);
+  const int2 pair = make_int2(static_cast<int>(x), static_cast<int>(y));
+  o[19] = static_cast<unsigned>(pair.x ^ pair.y) + static_cast<unsigned>(sizeof(float4) + alignof(float4));
+  const half h = __float2half(f);
+  o[20] = __float_as_uint(__half2float(h));
+  const half2 both = __hadd2(__floats2half2_rn(f, 1.0f), __float2half2_rn(2.0f));
+  o[21] = __float_as_uint(__low2float(both)) ^ __float_as_uint(__high2float(both));
+}
