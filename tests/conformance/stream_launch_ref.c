@@ -9,7 +9,7 @@ static const rill_launch one_thread = {
 
 static rill_status call_with_stream(uint64_t id) {
   uint32_t *out = dut.memory;
-  return rill_stream_launch_ref((rill_stream){ id }, &store_ref, &one_thread, RILL_ARGS(7u, out));
+  return rill_stream_launch_ref((rill_stream){ id }, &rill_ref_store, &one_thread, RILL_ARGS(7u, out));
 }
 
 static void refuses_bad_handles(void) { refuses_bad_streams("rill_stream_launch_ref", call_with_stream); }
@@ -22,7 +22,7 @@ static void refuses_null(void) {
   assert_fails(rill_stream_launch_ref(stream, &no_bundle, &one_thread, RILL_ARGS(7u, out)),
                RILL_ERROR_INVALID_ARGUMENT);
   assert_fails(rill_stream_launch_ref(stream, &no_name, &one_thread, RILL_ARGS(7u, out)), RILL_ERROR_INVALID_ARGUMENT);
-  assert_fails(rill_stream_launch_ref(stream, &store_ref, NULL, RILL_ARGS(7u, out)), RILL_ERROR_INVALID_ARGUMENT);
+  assert_fails(rill_stream_launch_ref(stream, &rill_ref_store, NULL, RILL_ARGS(7u, out)), RILL_ERROR_INVALID_ARGUMENT);
 }
 
 static void refuses_names_that_are_none(void) {
@@ -38,11 +38,13 @@ static void refuses_names_that_are_none(void) {
 static void checks_arguments_and_shape(void) {
   rill_stream stream = new_stream("stream");
   uint32_t *out = dut.memory;
-  assert_fails(rill_stream_launch_ref(stream, &store_ref, &one_thread, RILL_ARGS(7u)), RILL_ERROR_INVALID_ARGUMENT);
+  assert_fails(rill_stream_launch_ref(stream, &rill_ref_store, &one_thread, RILL_ARGS(7u)),
+               RILL_ERROR_INVALID_ARGUMENT);
   assert_says("kernel \"store\": 1 arguments passed, 2 expected");
   rill_launch empty = one_thread;
   empty.grid.x = 0;
-  assert_fails(rill_stream_launch_ref(stream, &store_ref, &empty, RILL_ARGS(7u, out)), RILL_ERROR_INVALID_ARGUMENT);
+  assert_fails(rill_stream_launch_ref(stream, &rill_ref_store, &empty, RILL_ARGS(7u, out)),
+               RILL_ERROR_INVALID_ARGUMENT);
 }
 
 /* C6.6 */

@@ -12,7 +12,7 @@ from . import ir, llvm, regions, stacks, threads
 
 RETURN_STATUS = 2  # of LLVMVerifyFunction
 # In front of the cut: what the caller of a function does is known, variables are registers, small loops are written out.
-PREPARE = "always-inline,default<O1>,function(jump-threading,simplifycfg,loop-simplify,lcssa)"
+PREPARE = "always-inline,globaldce,default<O1>,function(jump-threading,simplifycfg,loop-simplify,lcssa)"
 
 
 @dataclass
@@ -70,20 +70,25 @@ class Rewriter:
                 kind = lib.GetEnumAttributeKindForName(name.encode(), len(name))
                 lib.RemoveEnumAttributeAtIndex(function, llvm.FUNCTION_INDEX, kind)
             lib.AddAttributeAtIndex(function, llvm.FUNCTION_INDEX, always)
-        self.take_plain_kernels()
+        self.keep_what_kernels_need()
         m.run_passes(PREPARE)
 
-    def take_plain_kernels(self):
-        """A kernel that nobody registered is no code of the image's, nor one that has become part of its forms."""
+    def keep_what_kernels_need(self):
+        """Nobody calls into an image but by its table: a function that no kernel calls goes, and what it would want."""
         for function in self.m.functions():
+            if self.lib.IsDeclaration(function) or self.lib.GetLinkage(function) == llvm.AVAILABLE_EXTERNALLY_LINKAGE:
+                continue
             if (self.lib.GetSection(function) or b"") == b"rill_global":
                 self.lib.SetSection(function, b"")
-                self.lib.SetLinkage(function, llvm.INTERNAL_LINKAGE)
-                self.lib.SetComdat(function, None)
+            self.lib.SetLinkage(function, llvm.INTERNAL_LINKAGE)
+            self.lib.SetComdat(function, None)
 
     def take_dynamic_shared(self):
         """`extern __shared__ float tile[]` is the block's dynamic shared memory."""
         m, lib = self.m, self.lib
+        for function in m.functions():
+            if m.name(function).startswith("_ZTH") and lib.IsDeclaration(function):
+                lib.ReplaceAllUsesWith(function, lib.ConstNull(m.pointer))  # nobody initializes it
         for variable in m.chain(lib.GetFirstGlobal(m.handle), lib.GetNextGlobal):
             if not lib.IsThreadLocal(variable) or not lib.IsDeclaration(variable):
                 continue

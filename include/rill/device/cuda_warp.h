@@ -82,8 +82,10 @@ RILL_NAME_ int rill_cuda_reduce_add_(unsigned mask, int v) {
 #define __reduce_and_sync rill_cuda_reduce_and_
 #define __reduce_or_sync rill_cuda_reduce_or_
 #define __reduce_xor_sync rill_cuda_reduce_xor_
-#ifndef warpSize
+#if RILL_HIP_HAS_
 #define warpSize 32
+#else
+static constexpr int warpSize = 32;
 #endif
 
 #endif

@@ -47,11 +47,7 @@
 #else
 #define __global__
 #endif
-#ifdef __clang__ /* nothing runs before a kernel: so a variable needs no function that sees to it first */
-#define __shared__ __attribute__((__require_constant_initialization__)) thread_local
-#else
 #define __shared__ thread_local
-#endif
 #define __forceinline__ inline __attribute__((always_inline))
 #define __noinline__ /* not the attribute: the C++ library writes __attribute__((__noinline__)) */
 #define __launch_bounds__(...)
