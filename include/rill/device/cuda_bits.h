@@ -68,7 +68,7 @@ RILL_NAME_ double __hiloint2double(int high, int low) {
 template <class RillTo, class RillFrom> RILL_NAME_ RillTo rill_to_integer_(RillFrom x) {
   constexpr bool is_signed = static_cast<RillTo>(-1) < static_cast<RillTo>(0);
   constexpr int bits = static_cast<int>(8 * sizeof(RillTo)) - (is_signed ? 1 : 0);
-  constexpr RillTo most = static_cast<RillTo>(is_signed ? (~0ull >> (64 - bits)) : (~0ull >> (64 - bits)));
+  constexpr RillTo most = static_cast<RillTo>(~0ull >> (64 - bits));
   constexpr RillTo least = static_cast<RillTo>(is_signed ? -most - 1 : 0);
   const RillFrom limit = static_cast<RillFrom>(1ull << (bits - 1)) * 2;
   if (!(x == x)) return 0;
