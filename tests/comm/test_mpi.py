@@ -41,7 +41,12 @@ class Mpi(unittest.TestCase):
             return status
 
     def test_communicator_of_the_program(self):
-        self.case("own_communicator", {"half": (4, "^right$"), "another": (4, '"another MPI".*INVALID_ARGUMENT'), "after MPI_Finalize": (4, "has been finalized.*UNSUPPORTED")})
+        answers = {
+            "half": (4, "^right$"),
+            "another": (4, '"another MPI".*INVALID_ARGUMENT'),
+            "after MPI_Finalize": (4, "has been finalized.*UNSUPPORTED"),
+        }
+        self.case("own_communicator", answers)
 
     def test_thread_level(self):
         self.case("too_few_threads", {"level": (4, "MPI_THREAD_MULTIPLE.*MPI_Init_thread.*UNSUPPORTED")})
