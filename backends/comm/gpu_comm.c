@@ -1,4 +1,4 @@
-/* NCCL and RCCL: one source, built once for each with its vendor's header (ENGINE_HEADER). */
+/* NCCL and RCCL: one source, built once for each with a header of what is its own (ENGINE_HEADER). */
 #include "backends/comm/gpu_comm.h"
 
 #include "backends/comm/engine.h"

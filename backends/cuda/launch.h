@@ -23,9 +23,6 @@ static inline CUlaunchAttributeValue *gpu_vendor_add_attribute(struct gpu_launch
   return &attribute->value;
 }
 
-/* Attributes that the oldest headers do not know. */
-enum { GPU_LAUNCH_SYNC_DOMAIN = 10, GPU_LAUNCH_CARVEOUT = 14 };
-
 static inline void gpu_vendor_add_number(struct gpu_launch_config *config, int id, int number) {
   memcpy(gpu_vendor_add_attribute(config, id), &number, sizeof number);
 }
@@ -58,11 +55,11 @@ static inline void gpu_vendor_add_extras(struct gpu_launch_config *config, const
     window->missProp = (CUaccessProperty)extras->access.miss;
   }
   if ((set & 1u << RILL_ATTR_MEMORY_SYNC_DOMAIN) != 0) {
-    gpu_vendor_add_number(config, GPU_LAUNCH_SYNC_DOMAIN, extras->sync_domain);
+    gpu_vendor_add_number(config, CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN, extras->sync_domain);
   }
   /* -1, the driver's own choice, is what a launch without the attribute has; as a value the driver refuses it. */
   if ((set & 1u << RILL_ATTR_CARVEOUT) != 0 && extras->carveout >= 0) {
-    gpu_vendor_add_number(config, GPU_LAUNCH_CARVEOUT, extras->carveout);
+    gpu_vendor_add_number(config, CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, extras->carveout);
   }
 }
 
@@ -126,7 +123,7 @@ static inline bool gpu_vendor_has_attribute(gpu_device_handle device, uint32_t k
       return gpu_vendor_access_window(device) > 0;
     case RILL_ATTR_MEMORY_SYNC_DOMAIN:
       *why = "memory synchronization domains need compute capability 9.0 and a driver of CUDA 12.0 or later";
-      return gpu_vendor_attribute_of(device, 126) > 1; /* their number; the oldest headers do not name it */
+      return gpu_vendor_attribute_of(device, CU_DEVICE_ATTRIBUTE_MEM_SYNC_DOMAIN_COUNT) > 1;
     case RILL_ATTR_CARVEOUT:
       *why = "the carveout of one launch needs a driver of CUDA 12.5 or later";
       return gpu_vendor_driver_version() >= 12050;

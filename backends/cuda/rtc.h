@@ -2,7 +2,6 @@
 #ifndef RILL_BACKENDS_CUDA_RTC_H
 #define RILL_BACKENDS_CUDA_RTC_H
 
-#if GPU_HAS_RTC
 typedef nvrtcResult gpu_rtc_result;
 typedef nvrtcProgram gpu_rtc_program;
 typedef const char *const *gpu_rtc_strings;
@@ -35,6 +34,5 @@ static inline int gpu_vendor_rtc_code_size(gpu_rtc_program program, size_t *size
 static inline int gpu_vendor_rtc_code(gpu_rtc_program program, bool text, char *into) {
   return (int)(text ? gpu_rtc.text(program, into) : gpu_rtc.code(program, into));
 }
-#endif
 
 #endif

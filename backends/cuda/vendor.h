@@ -3,13 +3,8 @@
 #ifndef RILL_BACKENDS_CUDA_VENDOR_H
 #define RILL_BACKENDS_CUDA_VENDOR_H
 
-#include <cuda.h>
-#if __has_include(<nvrtc.h>) /* a package of its own in some distributions */
-#include <nvrtc.h>
-#define GPU_HAS_RTC 1
-#else
-#define GPU_HAS_RTC 0
-#endif
+#include "backends/cuda/cuda_api.h"
+
 #include <rill/rill.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +21,6 @@
 #define GPU_RTC_LIBRARIES "libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2"
 #define GPU_RTC_LIBRARIES_TEXT "none of libnvrtc.so.13, .12 and .11.2 can be opened"
 #define GPU_RTC_SYMBOL NULL /* never in the driver library itself */
-#define GPU_RTC_HEADER "nvrtc.h"
 #define GPU_RTC_FUSE "-fmad=true"
 #define GPU_RTC_NO_FUSE "-fmad=false"
 #define GPU_RTC_DEBUG "-lineinfo"
@@ -40,29 +34,6 @@
   "the driver does not tell the arguments of kernels, as it does from CUDA 12.4 on: those of images that rillcc did " \
   "not bundle are not checked"
 #define GPU_STREAM_ID_TEXT "the driver has no stream ids: they came with CUDA 12.0"
-
-/* CUDA 13 renames this to a _v2 that drivers older than 12.8 do not export.  The first one serves all. */
-#ifdef cuEventElapsedTime
-#undef cuEventElapsedTime
-extern __typeof__(cuEventElapsedTime_v2) cuEventElapsedTime;
-#endif
-
-/* The same with these: CUDA 13 takes a struct for the place.  The first ones are in every driver. */
-#ifdef cuMemPrefetchAsync
-#undef cuMemPrefetchAsync
-CUresult CUDAAPI cuMemPrefetchAsync(CUdeviceptr pointer, size_t size, CUdevice device, CUstream stream);
-#endif
-#ifdef cuMemAdvise
-#undef cuMemAdvise
-CUresult CUDAAPI cuMemAdvise(CUdeviceptr pointer, size_t size, CUmem_advise advice, CUdevice device);
-#endif
-
-/* From 12.0 on; here again for the headers of 11.8. */
-CUresult CUDAAPI cuStreamGetId(CUstream hStream, unsigned long long *streamId);
-
-/* From 12.4 on; here again for older headers. */
-CUresult CUDAAPI cuFuncGetParamInfo(CUfunction func, size_t paramIndex, size_t *paramOffset, size_t *paramSize);
-CUresult CUDAAPI cuFuncLoad(CUfunction function);
 
 /* ---- types and constants ---- */
 
@@ -83,7 +54,6 @@ typedef CUipcMemHandle gpu_ipc_memory;
 typedef CUstreamCaptureStatus gpu_capture_status;
 typedef CUstreamCaptureMode gpu_capture_mode;
 typedef unsigned int gpu_word;
-#define GPU_CALLBACK CUDA_CB
 
 #define GPU_POINTER(p) ((CUdeviceptr)(uintptr_t)(p))
 #define GPU_CONST_POINTER(p) GPU_POINTER(p)

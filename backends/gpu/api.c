@@ -51,7 +51,6 @@ const char *gpu_load(char *why, size_t why_size) {
 
 /* ---- the run-time compiler ---- */
 
-#if GPU_HAS_RTC
 struct gpu_rtc gpu_rtc;
 
 static const struct {
@@ -90,11 +89,5 @@ bool gpu_rtc_load(const char **why) {
   *why = GPU_RTC_LIBRARIES_TEXT;
   return rtc_found;
 }
-#else
-bool gpu_rtc_load(const char **why) {
-  *why = "this library was built where " GPU_RTC_HEADER " was not installed";
-  return false;
-}
-#endif
 
 bool gpu_has_symbol(const char *name) { return library != NULL && dlsym(library, name) != NULL; }

@@ -15,8 +15,8 @@
 
 #pragma GCC visibility push(hidden)
 
-/* One pointer for each function of gpu_api.def, typed by the vendor's own declaration: hand-written prototypes
- * drift.  Filled in once, by gpu_load; constant afterwards. */
+/* One pointer for each function of gpu_api.def, typed by the declarations that vendor.h includes.  Filled in once, by
+ * gpu_load; constant afterwards. */
 extern struct gpu_api {
 #define GPU_FUNCTION(field, name, need, capture) __typeof__(name) *field;
 #include "backends/gpu/gpu_api.def"
@@ -45,12 +45,10 @@ bool gpu_has_symbol(const char *name);
 
 /* The run-time compiler's functions: filled in by the first gpu_rtc_load that finds it.  Returns a static sentence if
  * there is none. */
-#if GPU_HAS_RTC
 extern struct gpu_rtc {
 #define GPU_RTC_FUNCTION(field, name, need) __typeof__(name) *field;
 #include "backends/gpu/gpu_api.def"
 } gpu_rtc;
-#endif
 bool gpu_rtc_load(const char **why);
 
 #pragma GCC visibility pop

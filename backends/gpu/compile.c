@@ -3,8 +3,6 @@
 
 #include <stdlib.h>
 
-#if GPU_HAS_RTC /* else the device does not support it */
-
 /* The compilers number alike what means something here. */
 enum { RTC_SUCCESS = 0, RTC_OUT_OF_MEMORY = 1, RTC_SOURCE_HAS_ERRORS = 6 };
 
@@ -187,5 +185,3 @@ rill_status gpu_compile(struct rill__device *device, const struct rill__compile 
   free(texts.headers);
   return status;
 }
-
-#endif

@@ -38,7 +38,7 @@ static void end_closure(struct gpu_closure *closure) {
   free(closure);
 }
 
-static void GPU_CALLBACK call_from_stream(gpu_stream_handle stream, gpu_native_result result, void *data) {
+static void call_from_stream(gpu_stream_handle stream, gpu_native_result result, void *data) {
   (void)stream;
   const struct gpu_closure closure = *(struct gpu_closure *)data;
   end_closure(data);
@@ -46,7 +46,7 @@ static void GPU_CALLBACK call_from_stream(gpu_stream_handle stream, gpu_native_r
 }
 
 /* Once for each launch of the graph, so the closure stays. */
-static void GPU_CALLBACK call_from_graph(void *data) {
+static void call_from_graph(void *data) {
   const struct gpu_closure *closure = data;
   rill__call_host(closure->fn, closure->user, RILL_OK);
 }

@@ -74,8 +74,6 @@ const struct rill__module_table gpu_module_table = {
   .read_kernels = gpu_read_kernels,
   .global = gpu_module_global,
   .native = gpu_module_native,
-#if GPU_HAS_RTC
   .compiler = gpu_compiler,
   .compile = gpu_compile,
-#endif
 };

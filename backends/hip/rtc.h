@@ -2,7 +2,6 @@
 #ifndef RILL_BACKENDS_HIP_RTC_H
 #define RILL_BACKENDS_HIP_RTC_H
 
-#if GPU_HAS_RTC
 typedef hiprtcResult gpu_rtc_result;
 typedef hiprtcProgram gpu_rtc_program;
 typedef const char **gpu_rtc_strings;
@@ -20,6 +19,5 @@ static inline int gpu_vendor_rtc_code(gpu_rtc_program program, bool text, char *
   (void)text;
   return (int)gpu_rtc.code(program, into);
 }
-#endif
 
 #endif

@@ -4,16 +4,8 @@
 #ifndef RILL_BACKENDS_HIP_VENDOR_H
 #define RILL_BACKENDS_HIP_VENDOR_H
 
-#ifndef __HIP_PLATFORM_AMD__
-#define __HIP_PLATFORM_AMD__ 1
-#endif
-#include <hip/hip_runtime_api.h>
-#if __has_include(<hip/hiprtc.h>)
-#include <hip/hiprtc.h>
-#define GPU_HAS_RTC 1
-#else
-#define GPU_HAS_RTC 0
-#endif
+#include "backends/hip/hip_api.h"
+
 #include <rill/rill.h>
 #include <stdio.h>
 #include <string.h>
@@ -31,7 +23,6 @@
 #define GPU_RTC_LIBRARIES "libhiprtc.so.7", "libhiprtc.so.6"
 #define GPU_RTC_LIBRARIES_TEXT "neither libhiprtc.so.7 nor .6 can be opened, and libamdhip64 does not contain it"
 #define GPU_RTC_SYMBOL "hiprtcCompileProgram" /* inside libamdhip64 in 5 and 6 */
-#define GPU_RTC_HEADER "hip/hiprtc.h"
 #define GPU_RTC_FUSE "-ffp-contract=fast"
 #define GPU_RTC_NO_FUSE "-ffp-contract=off"
 #define GPU_RTC_DEBUG "-g"
@@ -46,28 +37,6 @@
 #define GPU_KNOWS_KERNEL_ARGS true /* in the note that every code object has */
 #define GPU_KERNEL_ARGS_TEXT "the code object has no note that tells its kernels' arguments"
 #define GPU_STREAM_ID_TEXT "the runtime has no stream ids: they came with HIP 7.0"
-
-/* The struct of hipGetDeviceProperties grew in 6, which renames the function by macro.  What a library exports
- * under the plain name fills in the old struct, in every version; see gpu_vendor_identify. */
-#ifdef hipGetDeviceProperties
-#undef hipGetDeviceProperties
-hipError_t hipGetDeviceProperties(void *properties, int device);
-#else
-hipError_t hipGetDevicePropertiesR0600(void *properties, int device);
-#endif
-
-/* Younger than the oldest headers; here again. */
-hipError_t hipModuleLaunchCooperativeKernel(hipFunction_t function, unsigned int gridX, unsigned int gridY,
-                                            unsigned int gridZ, unsigned int blockX, unsigned int blockY,
-                                            unsigned int blockZ, unsigned int shared, hipStream_t stream,
-                                            void **arguments);                                /* after 5.2 */
-hipError_t hipStreamGetDevice(hipStream_t stream, hipDevice_t *device);                       /* 5.6 */
-hipError_t hipEventRecordWithFlags(hipEvent_t event, hipStream_t stream, unsigned int flags); /* 6.4 */
-hipError_t hipStreamGetId(hipStream_t stream, unsigned long long *streamId);                  /* 7.0 */
-hipError_t hipMemsetD2D16Async(hipDeviceptr_t dst, size_t dstPitch, unsigned short value, size_t width, size_t height,
-                               hipStream_t stream); /* 7.1 */
-hipError_t hipMemsetD2D32Async(hipDeviceptr_t dst, size_t dstPitch, unsigned int value, size_t width, size_t height,
-                               hipStream_t stream); /* 7.1 */
 
 /* ---- types and constants ---- */
 
@@ -88,7 +57,6 @@ typedef hipIpcMemHandle_t gpu_ipc_memory;
 typedef hipStreamCaptureStatus gpu_capture_status;
 typedef hipStreamCaptureMode gpu_capture_mode;
 typedef int gpu_word;
-#define GPU_CALLBACK
 
 #define GPU_POINTER(p) ((void *)(uintptr_t)(p))
 #define GPU_CONST_POINTER(p) (p)
@@ -101,8 +69,8 @@ typedef int gpu_word;
 #define GPU_EVENT_FLAG_BLOCKING_SYNC ((unsigned)hipEventBlockingSync)
 #define GPU_EVENT_FLAG_DISABLE_TIMING ((unsigned)hipEventDisableTiming)
 #define GPU_EVENT_FLAG_INTERPROCESS ((unsigned)hipEventInterprocess)
-#define GPU_RECORD_FLAG_EXTERNAL 1u /* hipEventRecordExternal, of 6.4 */
-#define GPU_WAIT_FLAG_EXTERNAL 1u   /* hipEventWaitExternal; 5.2 takes no flags and says so */
+#define GPU_RECORD_FLAG_EXTERNAL ((unsigned)hipEventRecordExternal)
+#define GPU_WAIT_FLAG_EXTERNAL ((unsigned)hipEventWaitExternal)
 #define GPU_HOST_ALLOC_FLAGS (hipHostMallocPortable | hipHostMallocMapped)
 #define GPU_HOST_REGISTER_FLAGS (hipHostRegisterPortable | hipHostRegisterMapped)
 #define GPU_MANAGED_ALLOC_FLAGS ((unsigned)hipMemAttachGlobal)
@@ -326,29 +294,24 @@ struct gpu_target {
   char name[64]; /* with features: "gfx90a:sramecc+:xnack-" */
 };
 
-/* The name is in no attribute, and the struct that holds it has two layouts. */
-enum { GPU_ARCH_OFFSET_R0600 = 1160, GPU_ARCH_OFFSET_R0000 = 396, GPU_ARCH_SIZE = 256 };
-#if HIP_VERSION < 60000000
-_Static_assert(offsetof(hipDeviceProp_t, gcnArchName) == GPU_ARCH_OFFSET_R0000, "layout of the old struct");
-#else
-_Static_assert(offsetof(hipDeviceProp_tR0600, gcnArchName) == GPU_ARCH_OFFSET_R0600, "layout of the new struct");
-#endif
-
+/* The name is in no attribute, and the struct that holds it has two layouts: which functions the library exports says
+ * which one. */
 static inline gpu_result gpu_vendor_identify(gpu_device_handle device, struct gpu_target *target, char *arch,
                                              size_t size) {
   union {
-    char bytes[8192]; /* more than any struct so far */
+    hipDeviceProp_tR0000 r0000;
+    hipDeviceProp_tR0600 r0600;
+    char room[8192]; /* more than any struct so far */
     max_align_t align;
   } properties;
   memset(&properties, 0, sizeof properties);
   gpu_result result = GPU_NOT_SUPPORTED;
-  const char *name = properties.bytes;
+  const char *name = properties.r0000.gcnArchName;
   if (gpu_api.device_properties_r0600 != NULL) {
-    result = GPU_CALL(device_properties_r0600, ((void *)&properties, device));
-    name += GPU_ARCH_OFFSET_R0600;
+    result = GPU_CALL(device_properties_r0600, (&properties.r0600, device));
+    name = properties.r0600.gcnArchName;
   } else if (gpu_api.device_properties_r0000 != NULL) {
-    result = GPU_CALL(device_properties_r0000, ((void *)&properties, device));
-    name += GPU_ARCH_OFFSET_R0000;
+    result = GPU_CALL(device_properties_r0000, (&properties.r0000, device));
   }
   if (result != GPU_SUCCESS) return result;
   (void)snprintf(target->name, sizeof target->name, "%.*s", (int)sizeof target->name - 1, name);

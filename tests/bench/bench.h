@@ -70,7 +70,7 @@ struct bench_side {
 };
 
 extern const struct bench_side bench_rill;
-/* Built where the vendor's headers are. */
+/* Built with the backends. */
 extern const struct bench_side rill__cuda_bench_driver, rill__cuda_bench_runtime, rill__hip_bench_driver;
 
 /* Defines a batch of the side whose worker is a `struct worker`; `call` is true if it failed. */

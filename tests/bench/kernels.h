@@ -30,7 +30,7 @@ struct peer {
   bool failed; /* a form that is there did not work */
 };
 
-/* Built where the vendor's headers are, and where the compiler has OpenMP. */
+/* Built with the backend of cuda, and where the compiler has OpenMP. */
 extern struct peer rill__cuda_bench_plain, rill__cuda_bench_cublas;
 extern struct peer bench_openmp;
 

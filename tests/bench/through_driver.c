@@ -2,6 +2,11 @@
 #include "bench.h"
 
 #include "backends/gpu/gpu.h"
+#if defined GPU_VENDOR_IS_CUDA
+#include "tests/support/vendor_api/cuda_for_tests.h"
+#else
+#include "tests/support/vendor_api/hip_for_tests.h"
+#endif
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -45,11 +50,11 @@ static bool launch_five(const struct worker *worker) {
   return FAILS(LAUNCH(driver.five, arguments));
 }
 
-static void GPU_CALLBACK on_callback(gpu_stream_handle stream, gpu_native_result result, void *user) {
+static void on_callback(gpu_stream_handle stream, gpu_native_result result, void *user) {
   (void)stream, (void)result, (void)user;
 }
 
-static void GPU_CALLBACK on_host(void *user) { (void)user; }
+static void on_host(void *user) { (void)user; }
 
 static bool copy_block(const struct worker *worker) {
   const char *symbol;

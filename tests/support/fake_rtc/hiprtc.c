@@ -2,7 +2,7 @@
 #include "fake_rtc.h"
 
 #pragma GCC visibility push(default)
-#include <hip/hiprtc.h>
+#include "backends/hip/hip_api.h"
 #pragma GCC visibility pop
 
 #include <elf.h>

@@ -2,7 +2,7 @@
 #include "fake_rtc.h"
 
 #pragma GCC visibility push(default)
-#include <nvrtc.h>
+#include "backends/cuda/cuda_api.h"
 #pragma GCC visibility pop
 
 #include <stdio.h>

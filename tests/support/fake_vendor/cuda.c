@@ -90,16 +90,9 @@ static int create_context(CUcontext *out, unsigned flags, CUdevice device) {
   return push(context->handle);
 }
 
-#if CUDA_VERSION >= 13000
-CUresult CUDAAPI cuCtxCreate(CUcontext *out, CUctxCreateParams *parameters, unsigned int flags, CUdevice device) {
-  (void)parameters;
-  CU_CALL(create_context(out, flags, device));
-}
-#else
 CUresult CUDAAPI cuCtxCreate(CUcontext *out, unsigned int flags, CUdevice device) {
   CU_CALL(create_context(out, flags, device));
 }
-#endif
 
 static int destroy_context(CUcontext handle) {
   struct fake_context *context;
@@ -286,12 +279,3 @@ CUresult CUDAAPI cuEventSynchronize(CUevent event) { CU_CALL(fake_event_synchron
 CUresult CUDAAPI cuEventElapsedTime(float *ms, CUevent start, CUevent end) {
   CU_CALL(fake_event_elapsed(start, end, ms));
 }
-
-/* CUDA 12.8 added a second version; the first stays for who asks for it by name. */
-#ifdef cuEventElapsedTime
-#undef cuEventElapsedTime
-__attribute__((visibility("default"))) CUresult CUDAAPI cuEventElapsedTime(float *ms, CUevent start, CUevent end);
-CUresult CUDAAPI cuEventElapsedTime(float *ms, CUevent start, CUevent end) {
-  CU_CALL(fake_event_elapsed(start, end, ms));
-}
-#endif

@@ -26,8 +26,9 @@ int fake_first_version(const char *name) {
     const char *name;
     int version;
   } since[] = {
-    { "cuStreamGetId", 12000 },  { "cuFuncGetParamInfo", 12040 },    { "cuFuncLoad", 12040 },
-    { "cuCtxCreate_v4", 12050 }, { "cuEventElapsedTime_v2", 12080 },
+    { "cuStreamGetId", 12000 },
+    { "cuFuncGetParamInfo", 12040 },
+    { "cuFuncLoad", 12040 },
   };
   for (size_t i = 0; i < sizeof since / sizeof *since; i++)
     if (strcmp(name, since[i].name) == 0) return since[i].version;
@@ -224,7 +225,7 @@ static int attribute_value(CUdevice_attribute attribute, CUdevice device) {
 static int get_attribute(int *out, CUdevice_attribute attribute, CUdevice device) {
   const int code = look_at(device, out);
   if (code != FAKE_OK) return code;
-  if ((int)attribute < 1 || attribute >= CU_DEVICE_ATTRIBUTE_MAX) return FAKE_INVALID_VALUE;
+  if ((int)attribute < 1 || attribute >= FAKE_DEVICE_ATTRIBUTE_MAX) return FAKE_INVALID_VALUE;
   *out = attribute_value(attribute, device);
   return FAKE_OK;
 }

@@ -6,7 +6,7 @@
 
 /* All else is hidden. */
 #pragma GCC visibility push(default)
-#include <cuda.h>
+#include "tests/support/vendor_api/cuda_for_tests.h"
 #pragma GCC visibility pop
 
 #define CU_CALL(expression) FAKE_CALL_AS(CUresult, false, expression)

@@ -55,7 +55,7 @@ static int function_attribute(int *out, CUfunction_attribute attribute, CUfuncti
   struct fake_function *function;
   const int code = fake_function_get(handle, &function);
   if (code != FAKE_OK) return code;
-  if (out == NULL || (int)attribute < 0 || attribute >= CU_FUNC_ATTRIBUTE_MAX) return FAKE_INVALID_VALUE;
+  if (out == NULL || (int)attribute < 0 || attribute >= FAKE_FUNC_ATTRIBUTE_MAX) return FAKE_INVALID_VALUE;
   *out = attribute == CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK           ? FAKE_MAX_THREADS_PER_BLOCK
          : attribute == CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES             ? (int)function->static_shared
          : attribute == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES ? (int)function->dynamic_limit

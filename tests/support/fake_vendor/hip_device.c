@@ -235,7 +235,7 @@ hipError_t hipDeviceGetAttribute(int *out, hipDeviceAttribute_t attribute, int d
   HIP_CALL(get_attribute(out, attribute, device));
 }
 
-/* Both structs by their offsets, which no header has side by side: name, memory, architecture. */
+/* Name, memory, architecture: at other offsets in each of the two structs. */
 static int properties(char *out, int device, size_t size, size_t memory_at, size_t arch_at) {
   const int code = look_at(device, out);
   if (code != FAKE_OK) return code;
@@ -247,12 +247,12 @@ static int properties(char *out, int device, size_t size, size_t memory_at, size
   return FAKE_OK;
 }
 
-hipError_t hipGetDeviceProperties(hip_old_properties *out, int device) {
-  HIP_CALL(properties((char *)out, device, 792, 256, 396));
+hipError_t hipGetDeviceProperties(hipDeviceProp_tR0000 *out, int device) {
+  HIP_CALL(properties((char *)out, device, sizeof *out, 256, offsetof(hipDeviceProp_tR0000, gcnArchName)));
 }
 
-hipError_t hipGetDevicePropertiesR0600(hip_new_properties *out, int device) {
-  HIP_CALL(properties((char *)out, device, 1472, 288, 1160));
+hipError_t hipGetDevicePropertiesR0600(hipDeviceProp_tR0600 *out, int device) {
+  HIP_CALL(properties((char *)out, device, sizeof *out, 288, offsetof(hipDeviceProp_tR0600, gcnArchName)));
 }
 
 static int can_access_peer(int *out, int device, int other) {

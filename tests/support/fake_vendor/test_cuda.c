@@ -1,8 +1,8 @@
 /* The fake CUDA driver by itself: what rill's tests take for granted of it. */
 #include "bundles_for_tests.h"
 #include "fake_control.h"
+#include "tests/support/vendor_api/cuda_for_tests.h"
 
-#include <cuda.h>
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>

@@ -2,8 +2,8 @@
  * driver (FAKE_CONTROL_SONAME is then libcuda.so.1, and RILL_TEST_SHIM is defined), since it is to do the same. */
 #include "bundles_for_tests.h"
 #include "fake_control.h"
+#include "tests/support/vendor_api/hip_for_tests.h"
 
-#include <hip/hip_runtime_api.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>

@@ -247,10 +247,10 @@ static hipError_t properties(char *out, int device, size_t size, size_t memory_a
   return hipSuccess;
 }
 
-hipError_t hipGetDeviceProperties(hip_old_properties *out, int device) {
+hipError_t hipGetDeviceProperties(hipDeviceProp_tR0000 *out, int device) {
   return properties((char *)out, device, 792, 256, 396);
 }
 
-hipError_t hipGetDevicePropertiesR0600(hip_new_properties *out, int device) {
+hipError_t hipGetDevicePropertiesR0600(hipDeviceProp_tR0600 *out, int device) {
   return properties((char *)out, device, 1472, 288, 1160);
 }

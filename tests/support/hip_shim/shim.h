@@ -13,24 +13,12 @@
 #define HIP_SHIM_SHIM_H
 
 #include "hip_front.h"
+#include "tests/support/vendor_api/cuda_for_tests.h"
 
-#include <cuda.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#ifdef cuEventElapsedTime
-#undef cuEventElapsedTime /* the first version is in every driver */
-extern __typeof__(cuEventElapsedTime_v2) cuEventElapsedTime;
-#endif
-#ifdef cuMemPrefetchAsync /* the same with these */
-#undef cuMemPrefetchAsync
-#undef cuMemAdvise
-CUresult CUDAAPI cuMemPrefetchAsync(CUdeviceptr p, size_t size, CUdevice device, CUstream stream);
-CUresult CUDAAPI cuMemAdvise(CUdeviceptr p, size_t size, CUmem_advise advice, CUdevice device);
-#endif
-CUresult CUDAAPI cuStreamGetId(CUstream stream, unsigned long long *id); /* of CUDA 12 */
 
 /* Every CUDA function that the shim calls. */
 #define SHIM_CUDA_FUNCTIONS(X)         \

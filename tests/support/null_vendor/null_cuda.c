@@ -2,12 +2,7 @@
 #include "null.h"
 
 #pragma GCC visibility push(default)
-#include <cuda.h>
-
-#ifdef cuEventElapsedTime
-#undef cuEventElapsedTime
-CUresult CUDAAPI cuEventElapsedTime(float *ms, CUevent start, CUevent end);
-#endif
+#include "tests/support/vendor_api/cuda_for_tests.h"
 #pragma GCC visibility pop
 
 #include <stdio.h>

@@ -1,12 +1,6 @@
 /* Every vendor function that a backend calls, as one that does nothing and succeeds: weak, so that null_cuda.c and
  * null_hip.c can define those that must give something.  The list is the backends' own. */
-#include NULL_VENDOR_HEADER /* renames by macro what it renames */
-
-/* But for these: older libraries do not know the new names, so the backends ask for the old ones. */
-#undef cuEventElapsedTime
-#undef cuMemPrefetchAsync
-#undef cuMemAdvise
-#undef hipGetDeviceProperties
+#include NULL_VENDOR_HEADER /* renames by macro */
 
 int null_success(void);
 

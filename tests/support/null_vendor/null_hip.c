@@ -2,17 +2,7 @@
 #include "null.h"
 
 #pragma GCC visibility push(default)
-#include <hip/hip_runtime_api.h>
-
-hipError_t hipStreamGetDevice(hipStream_t stream, hipDevice_t *device);
-hipError_t hipStreamGetId(hipStream_t stream, unsigned long long *id);
-#ifdef hipGetDeviceProperties
-#undef hipGetDeviceProperties
-typedef hipDeviceProp_tR0600 new_properties;
-#else
-typedef void new_properties;
-hipError_t hipGetDevicePropertiesR0600(new_properties *properties, int device);
-#endif
+#include "tests/support/vendor_api/hip_for_tests.h"
 #pragma GCC visibility pop
 
 #include <stdio.h>
@@ -61,11 +51,10 @@ hipError_t hipDeviceGetAttribute(int *out, hipDeviceAttribute_t attribute, int d
     default: GIVE(out, 65535);
   }
 }
-/* The architecture stands at this offset of the struct of HIP 6. */
-hipError_t hipGetDevicePropertiesR0600(new_properties *out, int device) {
+hipError_t hipGetDevicePropertiesR0600(hipDeviceProp_tR0600 *out, int device) {
   (void)device;
-  memset(out, 0, 1472);
-  (void)strcpy((char *)out + 1160, "gfx90a");
+  memset(out, 0, sizeof *out);
+  (void)strcpy(out->gcnArchName, "gfx90a");
   return hipSuccess;
 }
 

@@ -1,0 +1,300 @@
+/* AMD's HIP runtime and hipRTC, as far as rill uses them: the names, numbers and layouts of hip_runtime_api.h and
+ * hiprtc.h, declared here so that nothing of AMD's is needed to build.  tools/check-headers compares all of it with the
+ * real headers: constants, types, sizes and offsets, and functions' types.  It reads plain declarations only; a field
+ * that begins with rill_ is a place that rill does not look at, and a struct that ends in one may be longer.
+ *
+ * Enumerations are unsigned, as compilers make them.  What is not the same in every version (hipDeviceProp_t,
+ * hipMemoryType) is either not declared or has a name for each layout: the library that was opened decides. */
+#ifndef RILL_BACKENDS_HIP_API_H
+#define RILL_BACKENDS_HIP_API_H
+
+#include <stddef.h>
+
+/* ---- types ---- */
+
+typedef unsigned int hipError_t;
+typedef int hipDevice_t;
+typedef void *hipDeviceptr_t;
+typedef struct ihipStream_t *hipStream_t;
+typedef struct ihipEvent_t *hipEvent_t;
+typedef struct ihipModule_t *hipModule_t;
+typedef struct ihipModuleSymbol_t *hipFunction_t;
+typedef struct hipArray *hipArray_t;
+
+typedef unsigned int hipDeviceAttribute_t;
+typedef unsigned int hipFunction_attribute;
+typedef unsigned int hipMemoryAdvise;
+typedef unsigned int hipMemcpyKind;
+typedef unsigned int hipStreamCaptureMode;
+typedef unsigned int hipStreamCaptureStatus;
+
+typedef void (*hipHostFn_t)(void *user);
+typedef void (*hipStreamCallback_t)(hipStream_t stream, hipError_t status, void *user);
+
+typedef struct hipUUID {
+  char bytes[16];
+} hipUUID;
+
+typedef struct hipIpcEventHandle_t {
+  char reserved[64];
+} hipIpcEventHandle_t;
+
+typedef struct hipIpcMemHandle_t {
+  char reserved[64];
+} hipIpcMemHandle_t;
+
+/* The same in every version but for the numbers of the first field and its name. */
+typedef struct hipPointerAttribute_t {
+  unsigned int rill_type;
+  int device;
+  void *devicePointer;
+  void *hostPointer;
+  int isManaged;
+  unsigned int allocationFlags;
+} hipPointerAttribute_t;
+
+typedef struct hipPos {
+  size_t x;
+  size_t y;
+  size_t z;
+} hipPos;
+
+typedef struct hipExtent {
+  size_t width;
+  size_t height;
+  size_t depth;
+} hipExtent;
+
+typedef struct hipPitchedPtr {
+  void *ptr;
+  size_t pitch;
+  size_t xsize;
+  size_t ysize;
+} hipPitchedPtr;
+
+typedef struct hipMemcpy3DParms {
+  hipArray_t srcArray;
+  hipPos srcPos;
+  hipPitchedPtr srcPtr;
+  hipArray_t dstArray;
+  hipPos dstPos;
+  hipPitchedPtr dstPtr;
+  hipExtent extent;
+  hipMemcpyKind kind;
+} hipMemcpy3DParms;
+
+/* What hipGetDeviceProperties gives, in every version, to who asks the library for that name. */
+typedef struct hipDeviceProp_tR0000 {
+  char rill_before[396];
+  char gcnArchName[256];
+  char rill_after[140];
+} hipDeviceProp_tR0000;
+
+/* What hipGetDevicePropertiesR0600 gives, from 6.0 on. */
+typedef struct hipDeviceProp_tR0600 {
+  char rill_before[1160];
+  char gcnArchName[256];
+  char rill_after[56];
+} hipDeviceProp_tR0600;
+
+/* ---- numbers ---- */
+
+enum {
+  hipSuccess = 0,
+  hipErrorInvalidValue = 1,
+  hipErrorOutOfMemory = 2,
+  hipErrorDeinitialized = 4,
+  hipErrorInvalidContext = 201,
+  hipErrorPeerAccessUnsupported = 217,
+  hipErrorInvalidHandle = 400,
+  hipErrorNotFound = 500,
+  hipErrorNotReady = 600,
+  hipErrorLaunchOutOfResources = 701,
+  hipErrorPeerAccessAlreadyEnabled = 704,
+  hipErrorPeerAccessNotEnabled = 705,
+  hipErrorContextIsDestroyed = 709,
+  hipErrorHostMemoryAlreadyRegistered = 712,
+  hipErrorCooperativeLaunchTooLarge = 720,
+  hipErrorNotSupported = 801,
+  hipErrorStreamCaptureUnsupported = 900,
+  hipErrorStreamCaptureInvalidated = 901,
+  hipErrorStreamCaptureMerge = 902,
+  hipErrorStreamCaptureUnmatched = 903,
+  hipErrorStreamCaptureUnjoined = 904,
+  hipErrorStreamCaptureIsolation = 905,
+  hipErrorStreamCaptureImplicit = 906,
+  hipErrorCapturedEvent = 907,
+  hipErrorStreamCaptureWrongThread = 908,
+};
+
+enum {
+  hipDeviceAttributeClockRate = 5,
+  hipDeviceAttributeConcurrentManagedAccess = 9,
+  hipDeviceAttributeCooperativeLaunch = 10,
+  hipDeviceAttributeManagedMemory = 24,
+  hipDeviceAttributeMaxBlockDimX = 26,
+  hipDeviceAttributeMaxBlockDimY = 27,
+  hipDeviceAttributeMaxBlockDimZ = 28,
+  hipDeviceAttributeMaxGridDimX = 29,
+  hipDeviceAttributeMaxGridDimY = 30,
+  hipDeviceAttributeMaxGridDimZ = 31,
+  hipDeviceAttributeMaxThreadsPerBlock = 56,
+  hipDeviceAttributeMaxThreadsPerMultiProcessor = 57,
+  hipDeviceAttributeMaxPitch = 58,
+  hipDeviceAttributeMemoryClockRate = 60,
+  hipDeviceAttributeMultiprocessorCount = 63,
+  hipDeviceAttributeMaxRegistersPerBlock = 71,
+  hipDeviceAttributeMaxRegistersPerMultiprocessor = 72,
+  hipDeviceAttributeMaxSharedMemoryPerBlock = 74,
+  hipDeviceAttributeSharedMemPerBlockOptin = 75,
+  hipDeviceAttributeWarpSize = 87,
+  hipDeviceAttributeMemoryPoolsSupported = 88,
+  hipDeviceAttributeMaxSharedMemoryPerMultiprocessor = 10002,
+};
+
+enum {
+  HIP_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 0,
+  HIP_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES = 1,
+  HIP_FUNC_ATTRIBUTE_CONST_SIZE_BYTES = 2,
+  HIP_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES = 3,
+  HIP_FUNC_ATTRIBUTE_NUM_REGS = 4,
+};
+
+enum {
+  hipCpuDeviceId = -1,
+  hipStreamNonBlocking = 1,
+  hipEventBlockingSync = 1,
+  hipEventDisableTiming = 2,
+  hipEventInterprocess = 4,
+  hipEventRecordExternal = 1, /* from 6.4 on */
+  hipEventWaitExternal = 1,   /* from 6.4 on; 5.2 takes no flags and says so */
+  hipStreamCaptureModeRelaxed = 2,
+  hipStreamCaptureStatusNone = 0,
+  hipHostMallocPortable = 1,
+  hipHostMallocMapped = 2,
+  hipHostRegisterPortable = 1,
+  hipHostRegisterMapped = 2,
+  hipMemAttachGlobal = 1,
+  hipMemcpyDefault = 4,
+  hipMemAdviseSetReadMostly = 1,
+  hipMemAdviseUnsetReadMostly = 2,
+  hipMemAdviseSetPreferredLocation = 3,
+  hipMemAdviseUnsetPreferredLocation = 4,
+  hipMemAdviseSetAccessedBy = 5,
+  hipMemAdviseUnsetAccessedBy = 6,
+};
+
+/* ---- functions ---- */
+
+hipError_t hipInit(unsigned int flags);
+hipError_t hipDriverGetVersion(int *version);
+hipError_t hipRuntimeGetVersion(int *version);
+const char *hipGetErrorName(hipError_t error);
+hipError_t hipGetLastError(void);
+
+hipError_t hipGetDeviceCount(int *count);
+hipError_t hipDeviceGet(hipDevice_t *device, int ordinal);
+hipError_t hipDeviceGetName(char *name, int size, hipDevice_t device);
+hipError_t hipDeviceGetUuid(hipUUID *uuid, hipDevice_t device);
+hipError_t hipDeviceGetPCIBusId(char *id, int size, int device);
+hipError_t hipDeviceGetAttribute(int *value, hipDeviceAttribute_t attribute, int device);
+hipError_t hipDeviceTotalMem(size_t *bytes, hipDevice_t device);
+hipError_t hipGetDeviceProperties(hipDeviceProp_tR0000 *properties, int device);
+hipError_t hipGetDevicePropertiesR0600(hipDeviceProp_tR0600 *properties, int device); /* from 6.0 on */
+hipError_t hipDeviceCanAccessPeer(int *can, int device, int peer);
+hipError_t hipDeviceEnablePeerAccess(int peer, unsigned int flags);
+hipError_t hipDeviceDisablePeerAccess(int peer);
+hipError_t hipGetDevice(int *device);
+hipError_t hipSetDevice(int device);
+hipError_t hipDeviceGetStreamPriorityRange(int *least, int *greatest);
+hipError_t hipDeviceSynchronize(void);
+
+hipError_t hipStreamCreateWithPriority(hipStream_t *stream, unsigned int flags, int priority);
+hipError_t hipStreamDestroy(hipStream_t stream);
+hipError_t hipStreamQuery(hipStream_t stream);
+hipError_t hipStreamSynchronize(hipStream_t stream);
+hipError_t hipStreamWaitEvent(hipStream_t stream, hipEvent_t event, unsigned int flags);
+hipError_t hipStreamIsCapturing(hipStream_t stream, hipStreamCaptureStatus *status);
+hipError_t hipStreamGetPriority(hipStream_t stream, int *priority);
+hipError_t hipStreamGetFlags(hipStream_t stream, unsigned int *flags);
+hipError_t hipStreamGetId(hipStream_t stream, unsigned long long *id);  /* from 7.0 on */
+hipError_t hipStreamGetDevice(hipStream_t stream, hipDevice_t *device); /* from 5.6 on */
+int hipGetStreamDeviceId(hipStream_t stream);
+hipError_t hipStreamAddCallback(hipStream_t stream, hipStreamCallback_t callback, void *user, unsigned int flags);
+hipError_t hipLaunchHostFunc(hipStream_t stream, hipHostFn_t function, void *user);
+hipError_t hipThreadExchangeStreamCaptureMode(hipStreamCaptureMode *mode);
+
+hipError_t hipEventCreateWithFlags(hipEvent_t *event, unsigned int flags);
+hipError_t hipEventDestroy(hipEvent_t event);
+hipError_t hipEventRecord(hipEvent_t event, hipStream_t stream);
+hipError_t hipEventRecordWithFlags(hipEvent_t event, hipStream_t stream, unsigned int flags); /* from 6.4 on */
+hipError_t hipEventQuery(hipEvent_t event);
+hipError_t hipEventSynchronize(hipEvent_t event);
+hipError_t hipEventElapsedTime(float *ms, hipEvent_t start, hipEvent_t end);
+hipError_t hipIpcGetEventHandle(hipIpcEventHandle_t *handle, hipEvent_t event);
+hipError_t hipIpcOpenEventHandle(hipEvent_t *event, hipIpcEventHandle_t handle);
+
+hipError_t hipMemGetInfo(size_t *free, size_t *total);
+hipError_t hipMalloc(void **pointer, size_t size);
+hipError_t hipFree(void *pointer);
+hipError_t hipHostMalloc(void **pointer, size_t size, unsigned int flags);
+hipError_t hipHostFree(void *pointer);
+hipError_t hipMallocManaged(void **pointer, size_t size, unsigned int flags);
+hipError_t hipHostRegister(void *pointer, size_t size, unsigned int flags);
+hipError_t hipHostUnregister(void *pointer);
+hipError_t hipMemPrefetchAsync(const void *pointer, size_t size, int device, hipStream_t stream);
+hipError_t hipMemAdvise(const void *pointer, size_t size, hipMemoryAdvise advice, int device);
+hipError_t hipMemGetAddressRange(hipDeviceptr_t *base, size_t *size, hipDeviceptr_t pointer);
+hipError_t hipPointerGetAttributes(hipPointerAttribute_t *attributes, const void *pointer);
+hipError_t hipIpcGetMemHandle(hipIpcMemHandle_t *handle, void *pointer);
+hipError_t hipIpcOpenMemHandle(void **pointer, hipIpcMemHandle_t handle, unsigned int flags);
+hipError_t hipIpcCloseMemHandle(void *pointer);
+hipError_t hipMemcpyAsync(void *dst, const void *src, size_t size, hipMemcpyKind kind, hipStream_t stream);
+hipError_t hipMemcpy2DAsync(void *dst, size_t dst_pitch, const void *src, size_t src_pitch, size_t width, size_t height,
+                            hipMemcpyKind kind, hipStream_t stream);
+hipError_t hipMemcpy3DAsync(const hipMemcpy3DParms *copy, hipStream_t stream);
+hipError_t hipMemsetD8Async(hipDeviceptr_t dst, unsigned char value, size_t count, hipStream_t stream);
+hipError_t hipMemsetD16Async(hipDeviceptr_t dst, unsigned short value, size_t count, hipStream_t stream);
+hipError_t hipMemsetD32Async(hipDeviceptr_t dst, int value, size_t count, hipStream_t stream);
+hipError_t hipMemset2DAsync(void *dst, size_t pitch, int value, size_t width, size_t height, hipStream_t stream);
+hipError_t hipMemsetD2D16Async(hipDeviceptr_t dst, size_t pitch, unsigned short value, size_t width, size_t height,
+                               hipStream_t stream); /* from 7.1 on */
+hipError_t hipMemsetD2D32Async(hipDeviceptr_t dst, size_t pitch, unsigned int value, size_t width, size_t height,
+                               hipStream_t stream); /* from 7.1 on */
+
+hipError_t hipModuleLoadData(hipModule_t *module, const void *image);
+hipError_t hipModuleUnload(hipModule_t module);
+hipError_t hipModuleGetFunction(hipFunction_t *function, hipModule_t module, const char *name);
+hipError_t hipModuleGetGlobal(hipDeviceptr_t *pointer, size_t *size, hipModule_t module, const char *name);
+hipError_t hipFuncGetAttribute(int *value, hipFunction_attribute attribute, hipFunction_t function);
+hipError_t hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, hipFunction_t function, int block_size,
+                                                              size_t shared);
+hipError_t hipModuleOccupancyMaxPotentialBlockSize(int *grid, int *block, hipFunction_t function, size_t shared,
+                                                   int limit);
+hipError_t hipModuleLaunchKernel(hipFunction_t function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,
+                                 unsigned int block_x, unsigned int block_y, unsigned int block_z, unsigned int shared,
+                                 hipStream_t stream, void **arguments, void **extra);
+hipError_t hipModuleLaunchCooperativeKernel(hipFunction_t function, unsigned int grid_x, unsigned int grid_y,
+                                            unsigned int grid_z, unsigned int block_x, unsigned int block_y,
+                                            unsigned int block_z, unsigned int shared, hipStream_t stream,
+                                            void **arguments); /* after 5.2 */
+
+/* ---- hipRTC ---- */
+
+typedef unsigned int hiprtcResult;
+typedef struct _hiprtcProgram *hiprtcProgram;
+
+enum { HIPRTC_SUCCESS = 0 };
+
+const char *hiprtcGetErrorString(hiprtcResult result);
+hiprtcResult hiprtcVersion(int *major, int *minor);
+hiprtcResult hiprtcCreateProgram(hiprtcProgram *program, const char *source, const char *name, int count,
+                                 const char **headers, const char **names);
+hiprtcResult hiprtcDestroyProgram(hiprtcProgram *program);
+hiprtcResult hiprtcCompileProgram(hiprtcProgram program, int count, const char **options);
+hiprtcResult hiprtcGetProgramLogSize(hiprtcProgram program, size_t *size);
+hiprtcResult hiprtcGetProgramLog(hiprtcProgram program, char *log);
+hiprtcResult hiprtcGetCodeSize(hiprtcProgram program, size_t *size);
+hiprtcResult hiprtcGetCode(hiprtcProgram program, char *code);
+
+#endif

@@ -1,0 +1,92 @@
+"""tools/check-headers: agrees with what agrees, and says of each kind of difference what differs.  As a vendor's headers
+serve our own declarations, each time with one change."""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+TOOL = os.path.join(ROOT, "tools", "check-headers")
+
+
+def text_of(path):
+    with open(os.path.join(ROOT, path), encoding="utf-8") as file:
+        return re.sub(r"^#(include|ifndef RILL|define RILL).*$|^#endif$", "", file.read(), flags=re.M)
+
+
+OURS = {
+    "cuda.h": text_of("backends/cuda/cuda_api.h") + text_of("tests/support/vendor_api/cuda_for_tests.h") +
+    "\n#define CUDA_VERSION 13000\n",
+    "hip/hip_runtime_api.h": text_of("backends/hip/hip_api.h") + text_of("tests/support/vendor_api/hip_for_tests.h") +
+    "\n#define HIP_VERSION 70000000\n",
+}
+
+
+class CheckHeaders(unittest.TestCase):
+    def check(self, header, *changes):
+        text = OURS[header]
+        for before, after in changes:
+            self.assertEqual(len(re.findall(before, text)), 1, before)
+            text = re.sub(before, after, text)
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, header)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "w", encoding="utf-8") as file:
+                file.write("#include <stddef.h>\n" + text)
+            return subprocess.run([sys.executable, TOOL, folder], capture_output=True, text=True, check=False)
+
+    def differs(self, header, before, after, says):
+        result = self.check(header, (before, after))
+        self.assertEqual(result.returncode, 1, result.stdout)
+        self.assertRegex(result.stderr, says)
+
+    def test_what_agrees(self):
+        for header in OURS:
+            result = self.check(header)
+            self.assertEqual((result.returncode, result.stderr), (0, ""))
+            self.assertRegex(result.stdout, r"[12]\d\d declarations agree\n$")
+
+    def test_a_constant(self):
+        self.differs("cuda.h", "CUDA_ERROR_NOT_READY = 600", "CUDA_ERROR_NOT_READY = 601", "the value of CUDA_ERROR_NOT_READY")
+        self.differs("hip/hip_runtime_api.h", "hipMemcpyDefault = 4", "hipMemcpyDefault = 3", "the value of hipMemcpyDefault")
+
+    def test_a_macro(self):
+        self.differs("cuda.h", r"\(\(CUstream\)0x2\)", "((CUstream)0x3)", "CU_STREAM_PER_THREAD is")
+
+    def test_a_type(self):
+        self.differs("cuda.h", "typedef int CUdevice;", "typedef long CUdevice;", "the type CUdevice")
+        self.differs("hip/hip_runtime_api.h", "struct ihipStream_t", "struct other", "the type hipStream_t")
+
+    def test_a_struct(self):
+        self.differs("cuda.h", "  unsigned int numAttrs;\n", "  unsigned int numAttrs;\n  void *more;\n",
+                     "the size of CUlaunchConfig")
+        self.differs("hip/hip_runtime_api.h", r"  int isManaged;\n", "  size_t isManaged;\n",
+                     "the size of isManaged in hipPointerAttribute_t")
+        self.differs("hip/hip_runtime_api.h", r"rill_before\[1160\]", "rill_before[1168]",
+                     "the offset of gcnArchName in hipDeviceProp_tR0600")
+        self.differs("cuda.h", "    int flags;\n    int triggerAtBlockStart;", "    int triggerAtBlockStart;\n    int flags;",
+                     "the offset of programmaticEvent.flags in CUlaunchAttributeValue")
+
+    def test_a_function(self):
+        self.differs("cuda.h", r"CUresult cuMemAlloc\(CUdeviceptr \*pointer, size_t size\)",
+                     "CUresult cuMemAlloc(CUdeviceptr *pointer, int size)", "conflicting types for .cuMemAlloc_v2")
+        self.differs("hip/hip_runtime_api.h", r"hipError_t hipSetDevice\(int device\)", "void hipSetDevice(int device)",
+                     "conflicting types for .hipSetDevice")
+
+    def test_what_is_not_there(self):
+        self.differs("cuda.h", r"CUresult cuEventQuery\(CUevent event\);", "", "required.*cuEventQuery")
+        result = self.check("hip/hip_runtime_api.h", (r"hipError_t hipStreamGetId\(.*", ""))
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("not in these headers: hipStreamGetId", result.stdout)
+
+    def test_no_headers(self):
+        with tempfile.TemporaryDirectory() as folder:
+            result = subprocess.run([sys.executable, TOOL, folder], capture_output=True, text=True, check=False)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("neither cuda.h nor hip/hip_runtime_api.h", result.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
