@@ -8,6 +8,7 @@ import re
 import sys
 
 VENDOR = re.compile(r"(?<![a-z])(cuda|hip|nvidia|amd|rocm)", re.IGNORECASE)
+VENDORS_HEADER = re.compile(r'^\s*#\s*include\s*[<"](cuda|nv|hip|nccl|rccl|cublas|driver_types)[^>"]*\.h[>"]')
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')
 CONDITION = re.compile(r"^\s*#\s*(if|ifdef|ifndef|elif)\b")
 
@@ -56,6 +57,10 @@ for folder in ("core", "backends/cpu", "backends/gpu", "backends/cuda", "backend
     for path, number, text in lines(folder, "*"):
         if "rill_comm" in text or "rill/comm" in text:
             problem(path, number, "names rill_comm, which stands beside the library")
+for folder in ("core", "backends", "tools"):
+    for path, number, text in lines(folder, "*.[ch]"):
+        if VENDORS_HEADER.match(text):
+            problem(path, number, "needs a vendor's header: backends/*/*_api.h declare what is used")
 check_includes("tools", lambda name: False, "tools are users of the public headers")
 check_includes("include", lambda name: False, "public headers know their siblings alone")
 
