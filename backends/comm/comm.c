@@ -223,11 +223,11 @@ static void wait_for_apart(uint32_t left, uint64_t ns) {
 }
 
 /* Vendors' libraries crash when they are called while they are torn down, so what runs apart is given time to end: on a
- * full machine the end of a communicator takes seconds.  The watch comes last, since communicators end when it has seen
- * their operations end, or their deadlines pass.  One without a deadline that waits for a peer which never comes would
- * take for ever. */
+ * full machine the end of a communicator takes half a minute.  The watch comes last, since communicators end when it
+ * has seen their operations end, or their deadlines pass.  One without a deadline that waits for a peer which never
+ * comes would take for ever. */
 static void at_exit(void) {
-  enum { FOR_ENDS = 10, FOR_WATCH = 2 };
+  enum { FOR_ENDS = 60, FOR_WATCH = 2 };
   if (all.forked) return;
   wait_for_apart(comm_watch_is_started() ? 1 : 0, FOR_ENDS * UINT64_C(1000000000));
   comm_watch_stop();
