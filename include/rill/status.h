@@ -40,7 +40,7 @@
 
 enum {
 #define RILL_STATUS_ENUM_(name, number, text) RILL_##name = number,
-  RILL_STATUS_LIST(RILL_STATUS_ENUM_)
+  RILL_STATUS_LIST(RILL_STATUS_ENUM_) RILL_STATUS_END_ /* private: one past the last */
 #undef RILL_STATUS_ENUM_
 };
 

@@ -10,10 +10,18 @@ static void refuses_bad_handles(void) { refuses_bad_streams("rill_stream_fail", 
 static void refuses_what_is_no_failure(void) {
   rill_stream stream = new_stream("stream");
   assert_fails(rill_stream_fail(stream, RILL_OK, "text"), RILL_ERROR_INVALID_ARGUMENT);
-  assert_fails(rill_stream_fail(stream, RILL_ERROR_INTERNAL + 1, "text"), RILL_ERROR_INVALID_ARGUMENT);
+  assert_fails(rill_stream_fail(stream, RILL_STATUS_END_, "text"), RILL_ERROR_INVALID_ARGUMENT);
   assert_fails(rill_stream_fail(stream, -1, "text"), RILL_ERROR_INVALID_ARGUMENT);
   assert_fails(rill_stream_fail(stream, RILL_ERROR_BACKEND, NULL), RILL_ERROR_INVALID_ARGUMENT);
   assert_ok(rill_stream_synchronize(stream));
+}
+
+static void takes_every_failure(void) {
+  rill_stream stream = new_stream("stream");
+  for (rill_status status = RILL_OK + 1; status < RILL_STATUS_END_; status++) {
+    assert_ok(rill_stream_fail(stream, status, "text"));
+    assert_fails(rill_stream_synchronize(stream), status);
+  }
 }
 
 static void is_reported_once_and_the_stream_goes_on(void) {
@@ -81,6 +89,7 @@ int main(void) {
   static const struct test tests[] = {
     TEST(refuses_bad_handles),
     TEST(refuses_what_is_no_failure),
+    TEST(takes_every_failure),
     TEST(is_reported_once_and_the_stream_goes_on),
     TEST(the_first_of_several_is_reported),
     TEST(comes_after_the_wait),
