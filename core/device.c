@@ -125,7 +125,7 @@ bool rill_device_supports(rill_device device, uint32_t feature, const char **why
   struct rill__device *d = self == NULL ? NULL : rill__find(device.id, RILL__DEVICE);
   if (d == NULL) {
     reason = "the handle is no device";
-  } else if (feature < RILL_FEATURE_PEER || feature > RILL_FEATURE_EVENT_IPC) {
+  } else if (feature < RILL_FEATURE_PEER || feature >= RILL_FEATURE_END_) {
     reason = "the number is no feature";
   } else {
     answer = RILL_DISPATCH(d, device, supports, d, feature, &reason);

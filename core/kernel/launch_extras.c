@@ -22,6 +22,7 @@ static const char *const names[] = {
   [RILL_ATTR_MEMORY_SYNC_DOMAIN] = "RILL_ATTR_MEMORY_SYNC_DOMAIN",
   [RILL_ATTR_CARVEOUT] = "RILL_ATTR_CARVEOUT",
 };
+_Static_assert(sizeof names / sizeof *names == RILL_ATTR_END_, "a name for each attribute");
 
 /* The launch that is read. */
 struct reading {
@@ -155,7 +156,7 @@ rill_status rill__attributes_read(struct rill__stream *stream, const rill_launch
   for (size_t i = 0; i < shape->attribute_count; i++) {
     const rill_launch_attribute *attribute = &shape->attributes[i];
     const uint32_t kind = attribute->kind;
-    RILL_REQUIRE(kind >= RILL_ATTR_COOPERATIVE && kind <= RILL_ATTR_CARVEOUT, RILL_ERROR_INVALID_ARGUMENT,
+    RILL_REQUIRE(kind >= RILL_ATTR_COOPERATIVE && kind < RILL_ATTR_END_, RILL_ERROR_INVALID_ARGUMENT,
                  "rill_launch.attributes[%zu]: kind %u is no attribute", i, kind);
     const uint32_t flags = kind == RILL_ATTR_PROGRAMMATIC_EVENT ? RILL_ATTR_TRIGGER_AT_BLOCK_START : 0;
     RILL_REQUIRE((attribute->flags & ~flags) == 0, RILL_ERROR_INVALID_ARGUMENT,

@@ -25,15 +25,17 @@
 
 RILL_EXTERN_C_BEGIN
 
-/** Values of rill_device_info.backend. */
-/** The backends: X(constant, number, what their devices' names begin with).  Numbers never change. */
+/** The values of rill_device_info.backend: X(constant, number, what names of its devices begin with).  Numbers never
+ *  change. */
 #define RILL_BACKEND_LIST(X)      \
   X(RILL_BACKEND_CPU, 1, "cpu")   \
   X(RILL_BACKEND_CUDA, 2, "cuda") \
   X(RILL_BACKEND_HIP, 3, "hip")
 
 #define RILL_BACKEND_NUMBER_(constant, number, name) constant = number,
-enum { RILL_BACKEND_LIST(RILL_BACKEND_NUMBER_) };
+enum {
+  RILL_BACKEND_LIST(RILL_BACKEND_NUMBER_) RILL_BACKEND_END_ /* private: one past the last */
+};
 #undef RILL_BACKEND_NUMBER_
 
 /** What rill_device_supports can be asked about. */
@@ -49,7 +51,8 @@ enum {
   RILL_FEATURE_RTC,          /**< compiling kernels at run time */
   RILL_FEATURE_STREAM_ID,    /**< rill_stream_validate can tell a reused native stream */
   RILL_FEATURE_KERNEL_ARGS,  /**< the arguments of kernels are known, and checked, of every image */
-  RILL_FEATURE_EVENT_IPC     /**< events shared with other processes */
+  RILL_FEATURE_EVENT_IPC,    /**< events shared with other processes */
+  RILL_FEATURE_END_          /* private: one past the last */
 };
 
 /** What is known of a device without using it.  All text is inline: no lifetimes. */

@@ -51,7 +51,8 @@ enum {
   RILL_ATTR_PROGRAMMATIC_EVENT,         /**< event: recorded when all blocks have triggered it; without timing */
   RILL_ATTR_ACCESS_POLICY,              /**< access: which part of memory the cache is to keep */
   RILL_ATTR_MEMORY_SYNC_DOMAIN,         /**< i32 0 or 1: whose writes a fence of the kernel waits for */
-  RILL_ATTR_CARVEOUT                    /**< i32: percent of a unit's memory preferred as shared memory; -1: default */
+  RILL_ATTR_CARVEOUT,                   /**< i32: percent of a unit's memory preferred as shared memory; -1: default */
+  RILL_ATTR_END_                        /* private: one past the last */
 };
 
 /** In rill_launch_attribute.flags of RILL_ATTR_PROGRAMMATIC_EVENT: each block triggers the event as it begins.  The

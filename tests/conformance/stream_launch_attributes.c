@@ -66,7 +66,7 @@ static void refuses_what_makes_no_sense(void) {
   const rill_launch_attribute twice[] = { number(RILL_ATTR_COOPERATIVE, 0), number(RILL_ATTR_COOPERATIVE, 0) };
   assert_fails_in("rill_stream_launch", launch(twice, 2), RILL_ERROR_INVALID_ARGUMENT);
   assert_says("twice");
-  for (uint32_t kind = RILL_ATTR_COOPERATIVE; kind <= RILL_ATTR_CARVEOUT; kind++) {
+  for (uint32_t kind = RILL_ATTR_COOPERATIVE; kind < RILL_ATTR_END_; kind++) {
     rill_launch_attribute attribute = number(kind, 0);
     attribute.flags = 2;
     refuses(attribute, RILL_ERROR_INVALID_ARGUMENT, "flags");

@@ -174,7 +174,7 @@ STEP(kernel_active_clusters) {
 }
 
 STEP(ask_features) {
-  for (uint32_t feature = RILL_FEATURE_PEER; feature <= RILL_FEATURE_EVENT_IPC; feature++) {
+  for (uint32_t feature = RILL_FEATURE_PEER; feature < RILL_FEATURE_END_; feature++) {
     const char *why = NULL;
     const bool has = rill_device_supports(vendor.device, feature, &why);
     if (why == NULL || has != (why[0] == '\0')) t->spoiled = __func__;
