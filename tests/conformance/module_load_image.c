@@ -6,10 +6,6 @@
 
 #include <stdio.h>
 
-static const char *backend_name(uint32_t backend) {
-  return backend == RILL_BACKEND_CUDA ? "cuda" : backend == RILL_BACKEND_HIP ? "hip" : "cpu";
-}
-
 static struct image_forms *forms_of(const char *backend) { return image_forms_make(&gate_bundle, backend); }
 static struct image_forms *own_forms(void) { return forms_of(backend_name(dut.info.backend)); }
 

@@ -11,13 +11,18 @@ struct device_under_test dut;
 
 static unsigned skipped;
 
+const char *backend_name(uint32_t backend) {
+#define NAME(constant, number, name) \
+  if (backend == (number)) return name;
+  RILL_BACKEND_LIST(NAME)
+#undef NAME
+  return "no backend";
+}
+
 static void name_device(const rill_device_info *info, char *name, size_t size) {
-  switch (info->backend) {
-    case RILL_BACKEND_CPU: (void)snprintf(name, size, "cpu"); break;
-    case RILL_BACKEND_CUDA: (void)snprintf(name, size, "cuda:%d", (int)info->ordinal); break;
-    case RILL_BACKEND_HIP: (void)snprintf(name, size, "hip:%d", (int)info->ordinal); break;
-    default: (void)snprintf(name, size, "backend %u", (unsigned)info->backend); break;
-  }
+  const char *backend = backend_name(info->backend);
+  if (info->backend == RILL_BACKEND_CPU) (void)snprintf(name, size, "%s", backend);
+  else (void)snprintf(name, size, "%s:%d", backend, (int)info->ordinal);
 }
 
 static bool describe(int32_t index, rill_device *device, rill_device_info *info) {

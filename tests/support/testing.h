@@ -66,6 +66,9 @@ struct device_under_test {
 };
 extern struct device_under_test dut;
 
+/* "cuda": what the names of a backend's devices begin with. */
+const char *backend_name(uint32_t backend);
+
 /* End the test as skipped, with the reason, on a machine that lacks what it is about. */
 void needs_second_device(void);
 void needs_foreign_device(void);
