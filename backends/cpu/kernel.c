@@ -262,6 +262,7 @@ static bool cpu_kernel_has_attribute(struct rill__device *device, uint32_t kind,
     [RILL_ATTR_MEMORY_SYNC_DOMAIN] = "the memory of a processor is one domain",
     [RILL_ATTR_CARVEOUT] = "on the cpu shared memory is memory like any other",
   };
+  _Static_assert(sizeof reasons / sizeof *reasons == RILL_ATTR_END_, "an answer for each attribute");
   (void)device;
   *why = reasons[kind];
   return false;

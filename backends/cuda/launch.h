@@ -9,7 +9,7 @@
 
 /* ---- launches with attributes ---- */
 
-enum { GPU_LAUNCH_ATTRIBUTES = 8 }; /* all that there are, and the cluster */
+enum { GPU_LAUNCH_ATTRIBUTES = RILL_ATTR_END_ }; /* one of each, whose numbers start at 1, and the cluster */
 
 struct gpu_launch_config {
   CUlaunchConfig config;
