@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char usage[] = "usage: rill info | demo | help [COMMAND] | --version";
-
 static const char help_of_info[] =
     "usage: rill info [--topology]\n"
     "\n"
@@ -77,6 +75,16 @@ static const struct {
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
+static const char *usage(void) {
+  static char text[256];
+  size_t used = (size_t)snprintf(text, sizeof text, "usage: rill");
+  for (int i = 0; i < COMMANDS; i++) {
+    used += (size_t)snprintf(text + used, sizeof text - used, " %s |", commands[i].name);
+  }
+  (void)snprintf(text + used, sizeof text - used, " help [COMMAND] | --version");
+  return text;
+}
+
 /* The command's number, or COMMANDS. */
 static int find_command(const char *name) {
   int i = 0;
@@ -89,7 +97,7 @@ static bool asks_for_help(const char *argument) {
 }
 
 static int misuse(const char *what, const char *argument) {
-  (void)complain("%s \"%s\"; %s", what, argument, usage);
+  (void)complain("%s \"%s\"; %s", what, argument, usage());
   return EXIT_USAGE;
 }
 
@@ -100,14 +108,14 @@ static int print_help(int argc, char **argv) {
     const int i = find_command(argv[0]);
     return i < COMMANDS ? print(commands[i].help) : misuse("unknown command", argv[0]);
   }
-  int failed = print(usage) | print("\n");
+  int failed = print(usage()) | print("\n");
   for (int i = 0; i < COMMANDS; i++) failed |= print("\n") | print(commands[i].help);
   return failed;
 }
 
 int main(int argc, char **argv) {
   if (argc < 2) {
-    (void)complain("a command is missing; %s", usage);
+    (void)complain("a command is missing; %s", usage());
     return EXIT_USAGE;
   }
   const char *command = argv[1];

@@ -13,10 +13,10 @@ bool complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The same with the text of rill's last error. */
 bool complain_of_rill(void);
 
-/* "cuda:0": what rill_device_open takes for the device. */
 /* What the names of a backend's devices begin with; NULL if there is no such RILL_BACKEND_*. */
 const char *backend_name(uint32_t backend);
 
+/* "cuda:0": what rill_device_open takes for the device. */
 struct device_name {
   char text[24];
 };
