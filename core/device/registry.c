@@ -211,8 +211,6 @@ static rill_status open_of(size_t i, const char *name, const char *origin, struc
                search->why);
   RILL_REQUIRE(set_up || search->count != 1, RILL_ERROR_NOT_FOUND, "%s\"%s\": there is 1 such device, %s:0", origin,
                name, backend);
-  RILL_REQUIRE(set_up || search->count != 1, RILL_ERROR_NOT_FOUND, "%s\"%s\": there is 1 such device, %s:0", origin,
-               name, backend);
   RILL_REQUIRE(set_up, RILL_ERROR_NOT_FOUND, "%s\"%s\": there are %u such devices, from %s:0 on", origin, name,
                search->count, backend);
   *out = search->devices[ordinal];
