@@ -42,18 +42,21 @@ def check_includes(folder, may_include, rule):
                 problem(path, number, f"includes {include.group(1)}: {rule}")
 
 
+vendors = sorted(path.parent.name for path in root.glob("backends/*/vendor.h"))
+backends = sorted({path.parent.name for path in root.glob("backends/*/meson.build")} - {"comm"} | {"gpu"})
+
 check_words("core")
 check_words("backends/gpu", exceptions=("gpu_api.def",))
 check_includes("core", lambda name: name.startswith("core/"), "core knows no backend")
-for backend in ("cpu", "gpu", "cuda", "hip"):
-    own = (f"backends/{backend}/",) + (("backends/gpu/",) if backend in ("cuda", "hip") else ())
+for backend in backends:
+    own = (f"backends/{backend}/",) + (("backends/gpu/",) if backend in vendors else ())
     check_includes(
         f"backends/{backend}",
         lambda name, own=own: name == "core/backend.h" or name.startswith(own),
         "a backend knows core/backend.h and itself",
     )
 check_includes("backends/comm", lambda name: name.startswith("backends/comm/"), "rill_comm is a user of the public headers")
-for folder in ("core", "backends/cpu", "backends/gpu", "backends/cuda", "backends/hip"):
+for folder in ["core"] + [f"backends/{backend}" for backend in backends]:
     for path, number, text in lines(folder, "*"):
         if "rill_comm" in text or "rill/comm" in text:
             problem(path, number, "names rill_comm, which stands beside the library")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """A file-local name of core and of the backends is used in one file alone, so that a name in a backtrace or a profile
-tells where it is.  backends/cuda and backends/hip are two forms of one thing: what both have counts once."""
+tells where it is.  The folders that have a vendor.h are forms of one thing: what several have counts once."""
 
 import collections
 import pathlib
@@ -20,9 +20,9 @@ def names_of(path):
 
 
 places = collections.defaultdict(dict)
-for folder in ("core", "backends/cpu", "backends/gpu", "backends/cuda", "backends/hip"):
-    for path in sorted((root / folder).rglob("*.[ch]")):
-        vendor = folder in ("backends/cuda", "backends/hip")
+for folder in [root / "core"] + sorted(set(root.glob("backends/*")) - {root / "backends/comm"}):
+    for path in sorted(folder.rglob("*.[ch]")):
+        vendor = (folder / "vendor.h").exists()
         for name in names_of(path):
             places[name].setdefault("vendor" if vendor else path, path.relative_to(root))
 
