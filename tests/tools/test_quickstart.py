@@ -175,7 +175,7 @@ class Quickstart(unittest.TestCase):
         for arguments in (("--help",), ("-h",), ("help",), ("demo", "--help"), ("test", "-h")):
             done = self.run_it(*arguments)
             self.assertEqual((done.returncode, done.stderr), (0, ""))
-            self.assertRegex(done.stdout, r"^usage: tools/quickstart demo\|test .*\n.*(?s:.*)-Dbackend=auto\|cpu")
+            self.assertRegex(done.stdout, r"^usage: tools/quickstart demo\|test \[-Dbackend=auto\|cpu\|[a-z|]*\] ")
             self.assertNotIn("set -u", done.stdout)
         self.assertEqual(self.calls, [])
 
@@ -183,7 +183,7 @@ class Quickstart(unittest.TestCase):
         for arguments in ((), ("fly",), ("demo", "picture.png")):
             done = self.fail_with(2, r"^usage: tools/quickstart demo\|test", *arguments)
             self.assertEqual(done.stderr.count("\n"), 1)
-        self.fail_with(1, 'unknown backend "tpu": choose auto, cpu, cuda or hip', "demo", "-Dbackend=tpu")
+        self.fail_with(1, 'unknown backend "tpu": choose one of auto cpu cuda hip', "demo", "-Dbackend=tpu")
         self.assertEqual(self.calls, [])
 
     def test_nothing_to_install_with(self):
