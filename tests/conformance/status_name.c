@@ -38,6 +38,7 @@ static void numbers_never_change(void) {
                                   RILL_ERROR_DEVICE_LOST,
                                   RILL_ERROR_BACKEND,
                                   RILL_ERROR_INTERNAL };
+  assert_int_equal(sizeof numbers / sizeof *numbers, RILL_STATUS_END_); /* a new one stands here too */
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) assert_int_equal(numbers[i], i);
 }
 

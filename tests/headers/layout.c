@@ -47,6 +47,7 @@ AT(rill_device_info, priority_greatest, 348);
 AT(rill_device_info, max_threads_per_unit, 352);
 AT(rill_device_info, registers_per_unit, 356);
 AT(rill_device_info, shared_per_unit, 360);
+CHECK(sizeof(rill_device_info) == 368);
 
 AT(rill_stream_options, priority, 8);
 AT(rill_stream_options, priority_policy, 12);
@@ -125,16 +126,16 @@ AT(rill_kernel_info, required_cluster, 72);
 
 CHECK(sizeof(rill_kernel_ref) == 32);
 
-/* Constants whose numbers are part of the interface. */
-CHECK(RILL_BACKEND_CPU == 1 && RILL_BACKEND_CUDA == 2 && RILL_BACKEND_HIP == 3);
+/* Constants whose numbers are part of the interface.  What is new stands here too: the ends say so. */
+CHECK(RILL_BACKEND_CPU == 1 && RILL_BACKEND_CUDA == 2 && RILL_BACKEND_HIP == 3 && RILL_BACKEND_END_ == 4);
 CHECK(RILL_FEATURE_PEER == 1 && RILL_FEATURE_STREAM_ID == 10 && RILL_FEATURE_KERNEL_ARGS == 11 &&
-      RILL_FEATURE_EVENT_IPC == 12);
+      RILL_FEATURE_EVENT_IPC == 12 && RILL_FEATURE_END_ == 13);
 CHECK(RILL_PRIORITY_NORMAL == 0 && RILL_PRIORITY_HIGH == 0x40000001 && RILL_PRIORITY_LOW == 0x40000002);
 CHECK(RILL_PRIORITY_CLAMP == 0 && RILL_PRIORITY_STRICT == 1 && RILL_IMPORT_BORROW == 0 && RILL_IMPORT_ADOPT == 1);
 CHECK(RILL_WAIT_IF_RECORDED == 1 && RILL_WAIT_MUST_BE_RECORDED == 2 && RILL_EVENT_EXTERNAL == 4);
 CHECK(RILL_MEMORY_UNKNOWN == 0 && RILL_MEMORY_DEVICE == 1 && RILL_MEMORY_PINNED == 2 && RILL_MEMORY_MANAGED == 3);
 CHECK(RILL_MEMORY_REGISTERED == 4);
 CHECK(RILL_ATTR_TRIGGER_AT_BLOCK_START == 1 && RILL_ACCESS_NORMAL == 0 && RILL_ACCESS_PERSISTING == 2);
-CHECK(RILL_ATTR_COOPERATIVE == 1 && RILL_ATTR_CARVEOUT == 7);
+CHECK(RILL_ATTR_COOPERATIVE == 1 && RILL_ATTR_CARVEOUT == 7 && RILL_ATTR_END_ == 8);
 
 int main(void) { return 0; }
