@@ -223,7 +223,9 @@ rill_status rill__device_open(const char *name, const char *origin, struct rill_
     if (starts_with(name, rill__searches[i].backend->name)) return open_of(i, name, origin, out);
   }
   for (int i = 0; absent[i].name != NULL; i++) {
-    RILL_REQUIRE(!starts_with(name, absent[i].name), RILL_ERROR_NO_DEVICE,
+    uint64_t ordinal = 0;
+    if (!starts_with(name, absent[i].name)) continue;
+    RILL_REQUIRE(!parse_ordinal(name + strlen(absent[i].name), &ordinal), RILL_ERROR_NO_DEVICE,
                  "%s\"%s\": the %s backend is not built in" RILL_HINT "configure rill with -Drill_backend=%s", origin,
                  name, absent[i].name, absent[i].name);
   }

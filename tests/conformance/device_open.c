@@ -45,9 +45,9 @@ static void refuses_null_out(void) {
 /* C1.6: an unknown name of a device is NOT_FOUND. */
 static void refuses_names_that_are_none(void) {
   const char *const none[] = {
-    "",        " ",    "CPU",   "cpu ",   "cpu:",   "cpu:1",  "cpu:x",
-    "cpu:0x0", "gpux", "tpu:0", "gpu:0:", "cud",    "cudax",  "hipp",
-    ":",       ":0",   "0",     "cpu:-1", "cpu:+0", "cpu: 0", "cpu:00000000000000000000000000000000000001"
+    "",        " ",      "CPU",   "cpu ", "cpu:",   "cpu:1",  "cpu:x",  "cpu:0x0",
+    "cuda:0x", "hip:-1", "cuda:", "gpux", "tpu:0",  "gpu:0:", "cud",    "cudax",
+    "hipp",    ":",      ":0",    "0",    "cpu:-1", "cpu:+0", "cpu: 0", "cpu:00000000000000000000000000000000000001"
   };
   for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
     rill_device device = { 1 };
