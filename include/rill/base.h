@@ -26,7 +26,9 @@
 #define RILL_EXTERN_C_END
 #endif
 
+#ifndef RILL_API /* -DRILL_API= for a copy inside a program or plugin, which shows nobody its names */
 #define RILL_API __attribute__((visibility("default")))
+#endif
 #define RILL_NODISCARD __attribute__((warn_unused_result))
 
 #define RILL_VERSION_MAJOR 0

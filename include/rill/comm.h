@@ -41,6 +41,7 @@
 
 #include <rill/base.h>
 #include <rill/device.h>
+#include <rill/options.h>
 #include <rill/status.h>
 #include <rill/stream.h>
 
@@ -85,8 +86,8 @@ typedef struct rill_comm_options {
 } rill_comm_options;
 #define RILL_COMM_OPTIONS_INIT \
   { sizeof(rill_comm_options), 0, NULL }
-/** Options in place, in C: rill_comm_create(d, &id, n, i, RILL_COMM_OPTIONS(.timeout_ns = 1000000000), &c). */
-#define RILL_COMM_OPTIONS(...) (&(rill_comm_options){ .struct_size = sizeof(rill_comm_options), __VA_ARGS__ })
+/** Options in place, in C and C++: rill_comm_create(d, &id, n, i, RILL_COMM_OPTIONS(.timeout_ns = 1000000000), &c). */
+#define RILL_COMM_OPTIONS(...) RILL_OPTIONS_(rill_comm_options, __VA_ARGS__)
 
 typedef struct rill_comm_info {
   size_t struct_size; /**< kept as it is, on failure too */

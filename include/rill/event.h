@@ -23,6 +23,7 @@
 #define RILL_EVENT_H
 
 #include <rill/base.h>
+#include <rill/options.h>
 #include <rill/status.h>
 
 RILL_EXTERN_C_BEGIN
@@ -53,8 +54,8 @@ typedef struct rill_event_options {
 } rill_event_options;
 #define RILL_EVENT_OPTIONS_INIT \
   { sizeof(rill_event_options), false, false, false, false, NULL }
-/** Options in place, in C: rill_event_create(d, RILL_EVENT_OPTIONS(.timing = true), &e). */
-#define RILL_EVENT_OPTIONS(...) (&(rill_event_options){ .struct_size = sizeof(rill_event_options), __VA_ARGS__ })
+/** Options in place, in C and C++: rill_event_create(d, RILL_EVENT_OPTIONS(.timing = true), &e). */
+#define RILL_EVENT_OPTIONS(...) RILL_OPTIONS_(rill_event_options, __VA_ARGS__)
 
 /** Creates an event of a device.  NULL options are all defaults.
  *

@@ -21,6 +21,7 @@
 #define RILL_POOL_H
 
 #include <rill/base.h>
+#include <rill/options.h>
 #include <rill/status.h>
 
 RILL_EXTERN_C_BEGIN
@@ -35,9 +36,8 @@ typedef struct rill_pool_options {
 } rill_pool_options;
 #define RILL_POOL_OPTIONS_INIT \
   { sizeof(rill_pool_options), 0, 0, NULL, 0 }
-#ifndef __cplusplus
-#define RILL_POOL_OPTIONS(...) (&(const rill_pool_options){ .struct_size = sizeof(rill_pool_options), __VA_ARGS__ })
-#endif
+/** Options in place, in C and C++. */
+#define RILL_POOL_OPTIONS(...) RILL_OPTIONS_(rill_pool_options, __VA_ARGS__)
 
 /** Bytes.  `used` counts what is allocated and not freed yet, rounded up as the pool does; `reserved` what the pool
  *  has from the driver.  Peaks are since the pool was created. */

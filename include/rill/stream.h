@@ -20,6 +20,7 @@
 
 #include <rill/base.h>
 #include <rill/event.h>
+#include <rill/options.h>
 #include <rill/status.h>
 
 RILL_EXTERN_C_BEGIN
@@ -48,8 +49,8 @@ typedef struct rill_stream_options {
 } rill_stream_options;
 #define RILL_STREAM_OPTIONS_INIT \
   { sizeof(rill_stream_options), 0, 0, false, NULL }
-/** Options in place, in C: rill_stream_create(d, RILL_STREAM_OPTIONS(.label = "copy"), &s). */
-#define RILL_STREAM_OPTIONS(...) (&(rill_stream_options){ .struct_size = sizeof(rill_stream_options), __VA_ARGS__ })
+/** Options in place, in C and C++: rill_stream_create(d, RILL_STREAM_OPTIONS(.label = "copy"), &s). */
+#define RILL_STREAM_OPTIONS(...) RILL_OPTIONS_(rill_stream_options, __VA_ARGS__)
 
 /** What a host call runs.  `stream_status` is RILL_OK, or the fault of the work before it. */
 typedef void (*rill_host_fn)(void *user, rill_status stream_status);
