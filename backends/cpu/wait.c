@@ -1,7 +1,7 @@
 /* Waiting for a queue to reach a number. */
 #include "backends/cpu/workers.h"
 
-enum { SPIN_NS = 30000 };
+enum { WAIT_SPIN_NS = 30000 };
 
 /* ---- the heap of those who wait, under waiters_lock ----
  *
@@ -119,7 +119,8 @@ bool cpu_queue_wait(struct cpu_queue *queue, uint64_t number, uint64_t ns, bool 
   const uint64_t now = cpu_now();
   const bool forever = ns > UINT64_MAX / 4; /* centuries */
   const uint64_t until = forever ? UINT64_MAX : now + ns;
-  if (spin && cpu_workers_may_spin() && spin_until(queue, number, ns < SPIN_NS ? until : now + SPIN_NS)) return true;
+  if (spin && cpu_workers_may_spin() && spin_until(queue, number, ns < WAIT_SPIN_NS ? until : now + WAIT_SPIN_NS))
+    return true;
 
   struct cpu_waiter waiter = { .number = number };
   if (!add_waiter(queue, &waiter)) return cpu_queue_reached(queue, number);

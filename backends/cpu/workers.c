@@ -14,12 +14,12 @@
 #include <unistd.h>
 
 enum {
-  BASE_WORKERS = 4,      /* at least, unless somebody has chosen */
-  SPIN_NS = 50000,       /* about what waking a sleeping worker costs */
-  IDLE_NS = 2000000000,  /* after which a worker beyond the base number ends, and large stacks go */
-  STACK_BYTES = 9 << 20, /* for kernels, which need up to 8 MiB (tools/rillcc_lib/stacks.py) */
-  GUARD_BYTES = 65536,   /* below it */
-  TURN = 32              /* operations of a queue before another one of its level gets its turn */
+  BASE_WORKERS = 4,          /* at least, unless somebody has chosen */
+  SPIN_NS = 50000,           /* about what waking a sleeping worker costs */
+  IDLE_NS = 2000000000,      /* after which a worker beyond the base number ends, and large stacks go */
+  STACK_BYTES = 9 << 20,     /* for kernels, which need up to 8 MiB (tools/rillcc_lib/stacks.py) */
+  STACK_GUARD_BYTES = 65536, /* below it */
+  TURN = 32                  /* operations of a queue before another one of its level gets its turn */
 };
 
 struct cpu_workers cpu_workers;
@@ -49,9 +49,9 @@ int cpu_thread_start(void *(*run)(void *), void *arg) {
   int code = pthread_attr_init(&attributes);
   if (code != 0) return code;
   size_t stack = 0;
-  if (pthread_attr_getstacksize(&attributes, &stack) == 0 && stack < STACK_BYTES + GUARD_BYTES)
-    (void)pthread_attr_setstacksize(&attributes, STACK_BYTES + GUARD_BYTES);
-  (void)pthread_attr_setguardsize(&attributes, GUARD_BYTES);
+  if (pthread_attr_getstacksize(&attributes, &stack) == 0 && stack < STACK_BYTES + STACK_GUARD_BYTES)
+    (void)pthread_attr_setstacksize(&attributes, STACK_BYTES + STACK_GUARD_BYTES);
+  (void)pthread_attr_setguardsize(&attributes, STACK_GUARD_BYTES);
   (void)pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
   (void)pthread_sigmask(SIG_SETMASK, &blocked, &before);
   pthread_t thread;

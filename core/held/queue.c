@@ -337,7 +337,7 @@ static void hold(struct rill__stream *stream, struct rill__queue **fresh) {
 }
 
 /* What a wait needs, made before the lock is taken. */
-struct wait {
+struct new_wait {
   struct rill__stream *stream;
   struct rill__event *event;
   struct held_op *op;
@@ -347,7 +347,7 @@ struct wait {
 };
 
 /* Puts a wait for the fence into the stream's queue.  Under the lock. */
-static rill_status queue_wait(struct wait *wait, struct rill__fence *fence) {
+static rill_status queue_wait(struct new_wait *wait, struct rill__fence *fence) {
   struct rill__stream *stream = wait->stream;
   if (!atomic_load(&rill__core(stream)->held)) {
     RILL_TRY(check_may_hold(stream, wait->event, wait->capturing));
@@ -365,7 +365,7 @@ static rill_status queue_wait(struct wait *wait, struct rill__fence *fence) {
 
 /* Makes the event stand for a fence until its first record; false if that has been made meanwhile.  The release of the
  * last reference looks for the fence after it has made the handle stale. */
-static bool await_first(struct wait *wait, rill_status *status) {
+static bool await_first(struct new_wait *wait, rill_status *status) {
   struct rill__event *event = wait->event;
   struct rill__fence *fence = wait->fence;
   uint32_t state = RILL__EVENT_UNRECORDED;
@@ -386,7 +386,7 @@ static bool await_first(struct wait *wait, rill_status *status) {
 }
 
 /* Under the lock.  `failed`: the event's last record is. */
-static rill_status submit_wait(struct wait *wait, struct rill__event **point, bool *taken, bool *failed) {
+static rill_status submit_wait(struct new_wait *wait, struct rill__event **point, bool *taken, bool *failed) {
   struct rill__event *event = wait->event;
   rill_status status = RILL_OK;
   *taken = true;
@@ -409,7 +409,7 @@ static rill_status submit_wait(struct wait *wait, struct rill__event **point, bo
   return RILL_OK;
 }
 
-static rill_status prepare_wait(struct wait *wait) {
+static rill_status prepare_wait(struct new_wait *wait) {
   struct rill__stream *stream = wait->stream;
   RILL_TRY(rill__held_op_new(HELD_WAIT, 0, &wait->op));
   RILL_TRY(rill__fence_new(wait->event, &wait->fence));
@@ -421,7 +421,7 @@ static rill_status prepare_wait(struct wait *wait) {
 
 rill_status rill__held_wait(struct rill__stream *stream, struct rill__event *event, struct rill__event **point,
                             bool *taken) {
-  struct wait wait = { .stream = stream, .event = event };
+  struct new_wait wait = { .stream = stream, .event = event };
   bool failed = false;
   rill_status status = prepare_wait(&wait);
   rill__held_lock();
