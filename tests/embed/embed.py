@@ -19,6 +19,7 @@ import tempfile
 source = pathlib.Path(os.environ["RILL_SOURCE"])
 build = pathlib.Path(os.environ["RILL_BUILD"])
 compiler = shlex.split(os.environ["CC"])
+cxx = shlex.split(os.environ["CXX"])
 for name in ("DESTDIR", "LD_LIBRARY_PATH"):  # the second is of the tests of this build
     os.environ.pop(name, None)
 here = pathlib.Path(__file__).resolve().parent
@@ -42,6 +43,29 @@ def need(*tools):
         if shutil.which(tool) is None:
             print(f"{tool} is not here")
             sys.exit(77)
+
+
+def block(language, nth=0, page="EMBEDDING.md"):
+    """A block of code as it stands in the documents."""
+    text = (source / "docs" / page).read_text(encoding="utf-8")
+    return re.findall(rf"^```{language}\n(.*?)^```", text, re.DOTALL | re.MULTILINE)[nth]
+
+
+def clean_environment():
+    return {name: value for name, value in os.environ.items() if not name.startswith(("MESON", "RILL_TEST"))}
+
+
+def install_static(work):
+    """Builds the static library alone and installs it; gives the prefix."""
+    prefix = work / "static"
+    options = ["-Ddefault_library=static", "-Drill_tests=disabled", "-Drill_tools=false", "-Drill_comm=false", "--libdir=lib"]
+    flags = [f"-Db_sanitize={flag.split('=')[1]}" for flag in sanitizer_flags()]
+    run("meson", "setup", work / "build-static", source, f"--prefix={prefix}", *options, *flags, env=clean_environment())
+    run("ninja", "-C", work / "build-static", "-j2", env=clean_environment())
+    run("meson", "install", "-C", work / "build-static", "--no-rebuild", env=clean_environment())
+    if not (prefix / "lib/librill.a").exists() or list(prefix.rglob("librill.so*")):
+        sys.exit("a static build installs librill.a, and no shared library")
+    return prefix
 
 
 def sanitizer_flags():
@@ -92,6 +116,14 @@ def with_pkgconfig(work):
     strict = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
     run(*compiler, *strict, here / "program.c", "-o", program, *flags, *sanitizer_flags(), env=environment)
     run(program, env=environment, expect=r"^rill 0\.1 says 42$")
+    if cxx:
+        warnings = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
+        run(*cxx, "-std=c++17", *warnings, "-x", "c++", here / "program.c", "-o", program, *flags, *sanitizer_flags(),
+            env=environment)
+        run(program, env=environment, expect=r"^rill 0\.1 says 42$")
+        example = "#include <rill/rill.h>\n#include <stdexcept>\nrill_stream made(rill_device device) {\n" + block("cpp")
+        (work / "made.cpp").write_text(example + "return stream.id != 0 ? stream : other;\n}\n", encoding="utf-8")
+        run(*cxx, "-std=c++17", *warnings, "-c", work / "made.cpp", "-o", work / "made.o", *flags, env=environment)
     if (library / "librill_comm.so.0").exists():
         flags = run("pkg-config", "--cflags", "--libs", "rill_comm", env=environment).split()
         example = source / "docs/examples/all_devices.c"
@@ -99,24 +131,104 @@ def with_pkgconfig(work):
         run(program, env=environment, expect="GPU")
 
 
-def with_cmake(work):
-    need("cmake", "pkg-config", "meson")
-    environment, _ = install(work)
-    project = work / "project"
+CMAKE_PROGRAM = """cmake_minimum_required(VERSION 3.13)
+project(consumer C)
+find_package(rill 0.1 REQUIRED)
+get_target_property(type rill::rill TYPE)
+message(STATUS "rill is a ${type}")
+add_executable(program program.c)
+target_link_libraries(program PRIVATE rill::rill)
+"""
+
+
+def cmake_program(work, name, environment, prefix, expect):
+    project = work / name
     project.mkdir()
     shutil.copy(here / "program.c", project)
-    (project / "CMakeLists.txt").write_text(
-        "cmake_minimum_required(VERSION 3.13)\n"
-        "project(consumer C)\n"
-        "find_package(PkgConfig REQUIRED)\n"
-        "pkg_check_modules(RILL REQUIRED IMPORTED_TARGET rill)\n"
-        "add_executable(program program.c)\n"
-        "target_link_libraries(program PRIVATE PkgConfig::RILL)\n"
-    )
-    flags = " ".join(sanitizer_flags())
-    run("cmake", "-G", "Ninja", "-S", project, "-B", project / "build", f"-DCMAKE_C_FLAGS={flags}", env=environment)
+    (project / "CMakeLists.txt").write_text(CMAKE_PROGRAM)
+    flags = [f"-DCMAKE_C_FLAGS={' '.join(sanitizer_flags())}", f"-DCMAKE_PREFIX_PATH={prefix}"]
+    run("cmake", "-G", "Ninja", "-S", project, "-B", project / "build", *flags, env=environment, expect=expect)
     run("cmake", "--build", project / "build", env=environment)
     run(project / "build/program", env=environment, expect=r"^rill 0\.1 says 42$")
+
+
+def with_cmake(work):
+    """The installed package: where it is, moved, and with /lib a link to /usr/lib."""
+    need("cmake", "ninja", "meson")
+    environment, library = install(work)
+    environment.pop("PKG_CONFIG_PATH")
+    prefix = library
+    while not (prefix / "bin").exists():
+        prefix = prefix.parent
+    cmake_program(work, "as-installed", environment, prefix, "rill is a SHARED_LIBRARY")
+    moved = work / "elsewhere/usr"
+    moved.parent.mkdir()
+    prefix.rename(moved)
+    prefix.parent.mkdir(parents=True, exist_ok=True)
+    environment["LD_LIBRARY_PATH"] = str(moved / library.relative_to(prefix))
+    cmake_program(work, "moved", environment, moved, "rill is a SHARED_LIBRARY")
+    first = library.relative_to(prefix).parts[0]
+    (moved.parent / first).symlink_to(f"usr/{first}")
+    cmake_program(work, "merged", environment, moved.parent, "rill is a SHARED_LIBRARY")
+
+
+def with_static(work):
+    need("cmake", "ninja", "meson", "pkg-config")
+    prefix = install_static(work)
+    environment = dict(os.environ, PKG_CONFIG_PATH=str(prefix / "lib/pkgconfig"))
+    flags = run("pkg-config", "--cflags", "--libs", "--static", "rill", env=environment).split()
+    run(*compiler, here / "program.c", "-o", work / "program", *flags, *sanitizer_flags(), env=environment)
+    run(work / "program", env=environment, expect=r"^rill 0\.1 says 42$")
+    cmake_program(work, "cmake-static", environment, prefix, "rill is a STATIC_LIBRARY")
+
+
+def with_fetchcontent(work):
+    """The block of the documents, with the source that is here for what it would fetch."""
+    need("cmake", "ninja")
+    project = work / "project"
+    project.mkdir()
+    copy_kernels(project)
+    (project / "kernels.c").rename(project / "program.c")
+    start = "cmake_minimum_required(VERSION 3.20)\nproject(consumer C)\n"
+    (project / "CMakeLists.txt").write_text(start + block("cmake", 1), encoding="utf-8")
+    flags = [f"-DCMAKE_C_FLAGS={' '.join(sanitizer_flags())}", f"-DFETCHCONTENT_SOURCE_DIR_RILL={source}"]
+    for kind in ("OFF", "ON"):
+        directory = project / f"build-{kind}"
+        run("cmake", "-G", "Ninja", "-S", project, "-B", directory, f"-DBUILD_SHARED_LIBS={kind}", *flags)
+        run("cmake", "--build", directory, "-j2")
+        run(directory / "program", expect=r"^the kernel says 42$")
+
+
+def with_two_files(work):
+    """rill.h and rill.c by themselves, on each device that there is and on those of the fake vendors."""
+    run(sys.executable, source / "tools/amalgamate", work)
+    strict = ["-Wall", "-Wextra", "-Werror"]
+    run(*compiler, *strict, "-c", work / "rill.c", "-o", work / "rill.o", *sanitizer_flags())
+    shutil.copy(here / "program.c", work)
+    link = [work / "rill.o", "-lpthread", "-ldl", *sanitizer_flags()]
+    program = work / "program"
+    run(*compiler, *strict, "-DTWO_FILES", "-I", work, work / "program.c", *link, "-o", program)
+    run(program, expect=r"^rill 0\.1 says 42$")
+    for device, folder in (("cuda:0", os.environ["RILL_FAKE_CUDA"]), ("hip:0", os.environ["RILL_FAKE_HIP"])):
+        if folder:
+            run(program, device, env=dict(os.environ, LD_LIBRARY_PATH=folder), expect=r"^rill 0\.1 says 42$")
+    hidden = work / "hidden.so"
+    run(*compiler, "-DRILL_API=", "-DRILL_NO_CUDA", "-DRILL_NO_HIP", "-fPIC", "-shared", work / "rill.c", "-o", hidden,
+        *link[1:])
+    if re.search(r"\brill_", run("nm", "-D", "--defined-only", hidden)):
+        sys.exit("-DRILL_API= leaves names in what is exported")
+
+
+def with_make(work):
+    need("make", "meson", "pkg-config")
+    environment, _ = install(work)
+    copy_kernels(work)
+    (work / "kernels.c").rename(work / "program.c")
+    (work / "Makefile").write_text(block("make"), encoding="utf-8")
+    flags = " ".join(sanitizer_flags())
+    command = ["make", "-C", work, f"CC={' '.join(compiler)} {flags}".rstrip()]
+    run(*command, env=environment)
+    edit_and_build_again(work, work / "program", environment, *command)
 
 
 def with_subproject(work):
@@ -130,7 +242,7 @@ def with_subproject(work):
         "rill_dep = dependency('rill', fallback: 'rill')\n"
         "test('program', executable('program', 'program.c', dependencies: rill_dep))\n"
     )
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("MESON", "RILL_TEST"))}
+    environment = clean_environment()
     directory = project / "build"
     run("meson", "setup", directory, project, "-Drill:rill_backend=cpu", "--wrap-mode=default", env=environment)
     run("ninja", "-C", directory, "-j2", env=environment)
@@ -160,16 +272,11 @@ def edit_and_build_again(project, program, environment, *build_command):
         sys.exit("kernels are compiled again when nothing has changed")
 
 
-MESON_KERNELS = """
-rillcc = find_program(rill_dep.get_variable(pkgconfig: 'rillcc', internal: 'rillcc'))
-scale = custom_target('scale.rill',
-  input: 'scale.kernel.cu',
-  output: ['scale.rill.c', 'scale.rill.h'],
-  depfile: 'scale.rill.d',
-  command: [rillcc, '--target', 'cpu', '-o', '@OUTPUT0@', '--header', '@OUTPUT1@', '--depfile', '@DEPFILE@', '@INPUT@'],
-)
-executable('kernels', 'kernels.c', scale, dependencies: rill_dep)
-"""
+def meson_project(project):
+    """The block of the documents in a project of its own."""
+    text = block("meson").replace("'program.c'", "'kernels.c'").replace("executable('program'", "executable('kernels'")
+    text = text.replace("command: [rillcc,", "command: [rillcc, '--target', 'cpu',")
+    (project / "meson.build").write_text("project('consumer', 'c')\n" + text, encoding="utf-8")
 
 
 def with_meson_kernels(project, environment, *setup):
@@ -186,8 +293,39 @@ def with_pkgconfig_kernels(work):
     environment, _ = install(work)
     project = work / "project"
     project.mkdir()
-    (project / "meson.build").write_text("project('consumer', 'c')\nrill_dep = dependency('rill')\n" + MESON_KERNELS)
+    meson_project(project)
     with_meson_kernels(project, environment)
+
+
+def with_meson_and_cmake(work):
+    """Where there is no pkg-config, Meson finds rill with CMake."""
+    need("cmake", "meson", "ninja")
+    environment, library = install(work)
+    environment.update(PKG_CONFIG_PATH="", PKG_CONFIG_LIBDIR=str(work))
+    project = work / "project"
+    project.mkdir()
+    meson_project(project)
+    with_meson_kernels(project, environment, f"-Dcmake_prefix_path={library / 'cmake/rill'}")
+
+
+def with_wrap(work):
+    """The wrap of the documents, over a copy of what is committed here."""
+    need("meson", "ninja", "git")
+    if not (source / ".git").exists():
+        print("this is no checkout")
+        sys.exit(77)
+    project = work / "project"
+    (project / "subprojects").mkdir(parents=True)
+    wrap = block("ini").replace("URL", source.as_uri())
+    (project / "subprojects/rill.wrap").write_text(wrap, encoding="utf-8")
+    shutil.copy(here / "program.c", project)
+    (project / "meson.build").write_text(
+        "project('consumer', 'c')\nexecutable('program', 'program.c', dependencies: dependency('rill'))\n")
+    environment = dict(clean_environment(), GIT_CONFIG_COUNT="1", GIT_CONFIG_KEY_0="safe.directory", GIT_CONFIG_VALUE_0="*")
+    options = ["-Drill:rill_backend=cpu", "-Drill:rill_comm=false"]
+    run("meson", "setup", project / "build", project, *options, env=environment)
+    run("ninja", "-C", project / "build", "-j2", "program", env=environment)
+    run(project / "build/program", env=environment, expect=r"^rill 0\.1 says 42$")
 
 
 def with_subproject_kernels(work):
@@ -195,9 +333,8 @@ def with_subproject_kernels(work):
     project = work / "project"
     (project / "subprojects").mkdir(parents=True)
     (project / "subprojects/rill").symlink_to(source, target_is_directory=True)
-    text = "project('consumer', 'c')\nrill_dep = dependency('rill', fallback: 'rill')\n"
-    (project / "meson.build").write_text(text + MESON_KERNELS)
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("MESON", "RILL_TEST"))}
+    meson_project(project)
+    environment = clean_environment()
     with_meson_kernels(project, environment, "-Drill:rill_backend=cpu", "--wrap-mode=default")
 
 
@@ -270,6 +407,12 @@ ways = {
     "kernels-subproject": with_subproject_kernels,
     "kernels-cmake-ninja": with_cmake_ninja,
     "kernels-cmake-make": with_cmake_make,
+    "kernels-meson-and-cmake": with_meson_and_cmake,
+    "kernels-make": with_make,
+    "static": with_static,
+    "fetchcontent": with_fetchcontent,
+    "two-files": with_two_files,
+    "wrap": with_wrap,
     "readme": with_readme,
 }
 with tempfile.TemporaryDirectory(prefix="rill-embed-") as directory:

@@ -1,15 +1,19 @@
-/* What a user's first program does: a fill on one stream, a copy on another, an event between them. */
+/* What a user's first program does: a fill on one stream, a copy on another, an event between them.  C and C++. */
+#ifdef TWO_FILES
+#include "rill.h"
+#else
 #include <rill/rill.h>
+#endif
 
 #include <stdio.h>
 
-int main(void) {
+int main(int argc, char **argv) {
   rill_device device;
   rill_stream fill, copy;
   rill_event filled;
   uint32_t *memory = NULL, *host = NULL;
   const uint32_t pattern = 42;
-  if (rill_device_open("cpu", &device) != RILL_OK || rill_stream_create(device, NULL, &fill) != RILL_OK ||
+  if (rill_device_open(argc > 1 ? argv[1] : "cpu", &device) != RILL_OK || rill_stream_create(device, NULL, &fill) != RILL_OK ||
       rill_stream_create(device, NULL, &copy) != RILL_OK ||
       RILL_NEW(device, RILL_MEMORY_DEVICE, 1000, &memory) != RILL_OK ||
       RILL_NEW(device, RILL_MEMORY_PINNED, 1000, &host) != RILL_OK ||
