@@ -103,9 +103,18 @@ class Quickstart(unittest.TestCase):
     def test_test(self):
         done = self.run_it("test", "--", "--suite", "unit")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
-        self.assertTrue(self.calls[0].endswith("-Drill_backend=auto -Drill_tests=enabled"))
+        self.assertTrue(self.calls[0].endswith("-Drill_backend=auto -Drill_tests=enabled"), self.calls[0])
         self.assertRegex(self.calls[1], r"^ninja -C .*build dir$")
         self.assertRegex(self.calls[2], r"^meson test -C .*build dir .*--suite unit$")
+
+    def test_the_folder_of_libraries(self):
+        with open(os.path.join(self.bin, "cc"), "w", encoding="utf-8") as file:
+            file.write('#!/bin/sh\n[ "$1" = -print-multiarch ] && echo x86_64-linux-gnu || true\n')
+        known = os.path.isdir("/usr/lib/x86_64-linux-gnu")
+        self.assertEqual(self.run_it("demo").returncode, 0)
+        self.assertEqual(" -Dlibdir=lib/x86_64-linux-gnu" in self.calls[0], known)
+        self.assertEqual(self.run_it("demo", "-Dlibdir=lib").returncode, 0)
+        self.assertNotIn("x86_64", self.calls[0])
 
     def test_owners_spelling_of_the_backend(self):
         for given in ("-Dbackend=cuda,hip", "-Drill_backend=cuda,hip"):
