@@ -1,5 +1,6 @@
 #include "core/object/thread.h"
 
+#include <dlfcn.h>
 #include <linux/membarrier.h>
 #include <pthread.h>
 #include <sched.h>
@@ -30,7 +31,21 @@ static void prepare_threads(void) {
   rill__has_membarrier = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0;
 }
 
+/* From the first call on, the library or plugin that this copy of rill is in stays where it is, whatever dlclose is
+ * called: threads that end, exit and the vendors' threads come back to it.  Under no lock, since the loader has its own
+ * and may be running a constructor that calls rill. */
+static void stay_loaded(void) {
+  static _Atomic bool stays;
+  Dl_info self;
+  if (atomic_load(&stays)) return;
+  if (dladdr(&thread_once, &self) != 0 && self.dli_fname != NULL) {
+    (void)dlopen(self.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE); /* of a program itself: none */
+  }
+  atomic_store(&stays, true);
+}
+
 struct rill__thread *rill__thread_attach(void) {
+  stay_loaded();
   pthread_once(&thread_once, prepare_threads);
   struct rill__thread *thread = atomic_load(&all_threads);
   for (; thread != NULL; thread = thread->next) {

@@ -219,6 +219,28 @@ def with_two_files(work):
         sys.exit("-DRILL_API= leaves names in what is exported")
 
 
+def with_two_copies(work):
+    """Two plugins, each with a copy of rill in it, in a program that links the shared library."""
+    run(sys.executable, source / "tools/amalgamate", work)
+    flags = ["-fPIC", "-pthread", "-I", source / "include", *sanitizer_flags()]
+    run(*compiler, *flags, "-DRILL_API=", "-c", work / "rill.c", "-o", work / "hidden.o")
+    run(*compiler, *flags, "-c", work / "rill.c", "-o", work / "seen.o")
+    for name, copy in (("one", "hidden.o"), ("two", "hidden.o"), ("three", "seen.o")):
+        define = ["-DRILL_API="] if copy == "hidden.o" else []
+        run(*compiler, *flags, *define, "-shared", here / "copy.c", work / copy, "-ldl", "-o", work / f"{name}.so")
+    library = ["-L", build, "-lrill", f"-Wl,-rpath,{build}", "-ldl", *sanitizer_flags()]
+    strict = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-pthread", "-I", source / "include"]
+    run(*compiler, *strict, here / "copies.c", *library, "-o", work / "copies")
+    environment = dict(os.environ, ASAN_OPTIONS=os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0")
+    places = [("cpu", ""), ("cuda:0", os.environ["RILL_FAKE_CUDA"]), ("hip:0", os.environ["RILL_FAKE_HIP"])]
+    for device, folder in places:
+        if device == "cpu" or folder:
+            environment["LD_LIBRARY_PATH"] = folder
+            for way in ("stay", "close"):
+                run(work / "copies", device, way, *(work / f"{name}.so" for name in ("one", "two", "three")),
+                    env=environment, expect="^4 copies$")
+
+
 def with_make(work):
     need("make", "meson", "pkg-config")
     environment, _ = install(work)
@@ -412,6 +434,7 @@ ways = {
     "static": with_static,
     "fetchcontent": with_fetchcontent,
     "two-files": with_two_files,
+    "two-copies": with_two_copies,
     "wrap": with_wrap,
     "readme": with_readme,
 }

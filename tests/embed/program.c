@@ -13,8 +13,8 @@ int main(int argc, char **argv) {
   rill_event filled;
   uint32_t *memory = NULL, *host = NULL;
   const uint32_t pattern = 42;
-  if (rill_device_open(argc > 1 ? argv[1] : "cpu", &device) != RILL_OK || rill_stream_create(device, NULL, &fill) != RILL_OK ||
-      rill_stream_create(device, NULL, &copy) != RILL_OK ||
+  if (rill_device_open(argc > 1 ? argv[1] : "cpu", &device) != RILL_OK ||
+      rill_stream_create(device, NULL, &fill) != RILL_OK || rill_stream_create(device, NULL, &copy) != RILL_OK ||
       RILL_NEW(device, RILL_MEMORY_DEVICE, 1000, &memory) != RILL_OK ||
       RILL_NEW(device, RILL_MEMORY_PINNED, 1000, &host) != RILL_OK ||
       rill_fill_async(fill, memory, &pattern, sizeof pattern, 1000) != RILL_OK ||
