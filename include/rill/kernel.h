@@ -234,6 +234,23 @@ static inline rill_launch rill_launch_1d(uint64_t threads, uint32_t block) {
   return launch;
 }
 
+/** The same in three dimensions: at least `width` by `height` by `depth` threads.  A 0 anywhere gives a grid.x of 0. */
+static inline rill_launch rill_launch_3d(uint64_t width, uint64_t height, uint64_t depth, uint32_t block_x,
+                                         uint32_t block_y, uint32_t block_z) {
+  rill_launch launch = rill_launch_1d(width, block_x);
+  launch.grid.y = rill_launch_1d(height, block_y).grid.x;
+  launch.grid.z = rill_launch_1d(depth, block_z).grid.x;
+  launch.block.y = block_y;
+  launch.block.z = block_z;
+  if (launch.grid.y == 0 || launch.grid.z == 0) launch.grid.x = 0; /* in y and z a launch takes 0 for 1 */
+  return launch;
+}
+
+/** The same in two dimensions. */
+static inline rill_launch rill_launch_2d(uint64_t width, uint64_t height, uint32_t block_x, uint32_t block_y) {
+  return rill_launch_3d(width, height, 1, block_x, block_y, 1);
+}
+
 RILL_EXTERN_C_END
 
 #include <rill/args.h>
