@@ -218,6 +218,9 @@ class Errors(support.TestCase):
             self.refused(text, message, option, target, **environment)
 
     @unittest.skipUnless(CLANG, "no clang 15 or later with lld")
+    def test_cuda_names_with_any_compiler(self):
+        self.compile(self.write("k.kernel.cu", ONE), "--target", HOST, "--cuda-names", "--clang", "none")
+
     def test_printing_without_hip_is_refused_in_words(self):
         text = "#include <stdio.h>\n" + self.kernel('RILL_KERNEL(k, int x) {\n  printf("%d", x);\n}\n')
         message = r"(?s)printf in a kernel needs hipcc.*k\.kernel\.cu:5"

@@ -27,7 +27,7 @@ LINK_FLAGS = (
     "-shared -Wl,-S -static-libgcc -Wl,--as-needed -Wl,-z,defs -Wl,-z,noseparate-code -Wl,--build-id=none"
 ).split()
 # Words of a source without which no function beside the kernels knows an index.
-HELPER = re.compile(r"__device__|__global__|\bassert\b|##")
+HELPER = re.compile(r"__device__|__global__|\bassert\b|##|\bcuda_names\b|\brill_(warp|block)_(sum|min|max)\b")
 DYNAMIC_SHARED = re.compile(r"\bextern\s+__shared__")
 
 
@@ -190,7 +190,8 @@ class Host:
         toolchain = self.toolchain
         assembly = output + ".s"
         flags = self.flags(target) + STACK_FLAGS + ["-S", "-MMD", "-MF", depfile]
-        flags.append("-DRILL_HELPERS_READ_INDEX=%d" % self.mentions(HELPER))
+        helpers = toolchain.options.cuda_names or self.mentions(HELPER)
+        flags.append("-DRILL_HELPERS_READ_INDEX=%d" % helpers)
         flags += ["-fstack-usage"] if "__clang__" in self.macros else ["-fcallgraph-info=su", "-fno-gnu-unique"]
         command = self.cxx + flags + ["-o", assembly, *self.main, "-DRILL_LOOPS=%d" % (not toolchain.options.fibers)]
         done = toolchain.execute(command)

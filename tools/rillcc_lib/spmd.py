@@ -118,6 +118,17 @@ class Rewriter:
                     return function
         return None
 
+    def is_service(self, call):
+        """Whether a call by a pointer is one of the backend's, for which `rill_services` has the pointer."""
+        value = self.lib.GetCalledValue(call)
+        for _ in range(8):
+            if self.m.name(value).endswith("rill_services"):
+                return True
+            if not self.lib.IsAInstruction(value) or self.m.opcode(value) not in (llvm.LOAD, llvm.GEP, llvm.CALL):
+                return False
+            value = self.lib.GetOperand(value, 0)
+        return False
+
     def cut(self, entry, syncing_functions):
         kernel = entry.run_block
         for block in self.m.blocks(kernel):
@@ -127,7 +138,9 @@ class Rewriter:
                 callee = self.m.callee(instruction)
                 if callee in syncing_functions:
                     raise regions.Refused('"%s" cannot be made a part of it: it calls itself' % stacks.readable(self.m.name(callee)))
-                if not callee and not self.lib.IsAInlineAsm(self.lib.GetCalledValue(instruction)):
+                if callee or self.lib.IsAInlineAsm(self.lib.GetCalledValue(instruction)):
+                    continue
+                if not self.is_service(instruction):
                     taken = self.address_taken(syncing_functions)
                     if taken:
                         raise regions.Refused('it may call "%s" by a pointer' % stacks.readable(self.m.name(taken)))
