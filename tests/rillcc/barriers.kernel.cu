@@ -551,3 +551,30 @@ RILL_KERNEL(inside_unsigned_bound, int n, const float *x, float *y) {
   const unsigned end = n;
   if (j < end && threadIdx.y + threadIdx.z + blockIdx.x == 0) y[j] = x[j] + 2;
 }
+
+/* Reductions, of all threads and of those that a condition leaves; several in a row. */
+
+RILL_KERNEL(reductions_all, int n, const float *x, float *y) {
+  const int i = BLOCK * THREADS + THREAD;
+  const float v = i < n ? x[i] : 0.0f;
+  const float sum = rill_block_sum(v), least = rill_block_min(v), greatest = rill_block_max(v);
+  const float warp = rill_warp_sum(v) - rill_warp_max(v + sum);
+  if (i < n) y[i] = sum + least * greatest + warp + rill_warp_min(-v);
+}
+
+RILL_KERNEL(reductions_some, int n, const float *x, float *y) {
+  const int i = BLOCK * THREADS + THREAD;
+  if (i >= n || i % 5 == 3) return;
+  float v = x[i];
+  for (int k = 0; k < 3; k++) v = (rill_block_sum(v + k) - rill_warp_sum(v)) / (1 + rill_block_max(rill_warp_max(k * v)));
+  y[i] = v;
+}
+
+RILL_KERNEL(reductions_after_branch, int n, const float *x, float *y) {
+  const int i = BLOCK * THREADS + THREAD;
+  int count = 0;
+  for (int k = 0; i < n && k < static_cast<int>(x[i]) % 7; k++) count += k;
+  if (n % 2 == 0) count = rill_block_sum(count);
+  const unsigned long long most = rill_warp_max(static_cast<unsigned long long>(count) << 40);
+  if (i < n) y[i] = static_cast<float>(count) + static_cast<float>(most >> 40);
+}

@@ -26,7 +26,7 @@ RILL_KERNEL(arguments, signed char a, short b, int c, long long d, float e, doub
 
 RILL_KERNEL(no_arguments) { atomicAdd(&hits, 1ull); }
 
-RILL_KERNEL_BOUNDED(64, constants, int n, float *__restrict__ out) {
+RILL_KERNEL_BOUNDED(RILL_MIN_BLOCKS(64, 2), constants, int n, float *__restrict__ out) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) out[i] = gain * static_cast<float>(table[i % 4]);
 }
@@ -100,6 +100,13 @@ RILL_KERNEL(math, float x, double y, int i, float *f, double *d, int *n) {
   n[2] = static_cast<int>(min(5u, 3u) + max(5u, 3u));
   n[3] = static_cast<int>(min(5ull, 3ull) + max(5ull, 3ull));
   n[4] = next_hidden();
+}
+
+RILL_KERNEL_BOUNDED(64, hints, const int *from, int *to) {
+  __stwb(&to[0], __ldg(&from[0]));
+  __stcg(&to[1], __ldcg(&from[1]));
+  __stcs(&to[2], __ldcs(&from[2]));
+  __stwt(&to[3], __ldca(&from[3]) + __ldlu(&from[4]) + __ldcv(&from[5]));
 }
 
 RILL_KERNEL(wait_a_little, const unsigned *flag, unsigned long long *wide, unsigned long long *elapsed) {

@@ -115,6 +115,10 @@ class HostKernels(support.TestCase):
         self.assertEqual(list(d), [8.75, 1 + 6.25 + 6 + 7 + 6 + 6 + 40.0625, 8.25])
         self.assertEqual(list(k), [4, -1, 8, 8, 1])
 
+        source, target = (ctypes.c_int * 6)(1, 2, 3, 4, 50, 600), (ctypes.c_int * 4)()
+        image.run("hints", one, one, pointer_to(source), pointer_to(target))
+        self.assertEqual(list(target), [1, 2, 3, 654])
+
         flag, count, elapsed = ctypes.c_uint(0), ctypes.c_ulonglong(41), ctypes.c_ulonglong(0)
         image.run("wait_a_little", one, one, *map(pointer_to, (flag, count, elapsed)))
         self.assertEqual((count.value, elapsed.value >= 1000), (42, True))

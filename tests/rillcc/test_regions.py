@@ -76,12 +76,14 @@ class Differential(support.TestCase):
         text += "static __device__ __attribute__((noinline)) void meet() { __syncthreads(); }\n"
         text += "RILL_KERNEL(four, float *x) { meet(); meet(); x[0] = 1; }\n"
         text += "RILL_KERNEL(five, int n, float *x) { void (*volatile f)() = meet; f(); x[0] = 1; }\n"
+        text += "#include <assert.h>\nRILL_KERNEL(six, int n, float *x) { x[0] = rill_block_sum(x[n]); assert(x[0] > 0); meet(); }\n"
         source = self.write("k.kernel.cu", text)
         expected = {
             "one": (True, "a loop over the threads"),
             "two": (True, "loops between barriers"),
             "three": (False, "fibers: its variables are large: more than 1024 bytes of each thread live across barriers"),
             "four": (True, "loops between barriers"),
+            "six": (True, "loops between barriers"),
             "five": (False, "fibers: it may call \"meet\" by a pointer"),
         }
         result = self.rillcc("-v", "--target", HOST, "-o", "out.rill.c", source)

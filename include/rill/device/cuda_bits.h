@@ -1,4 +1,4 @@
-/* rill/device/cuda_bits.h: CUDA's functions on bits and integers, conversions, and loads and stores with hints.
+/* rill/device/cuda_bits.h: CUDA's functions on bits and integers, and conversions.
  * Included by rill/device/cuda_names.h. */
 #ifndef RILL_DEVICE_CUDA_BITS_H
 #define RILL_DEVICE_CUDA_BITS_H
@@ -100,7 +100,6 @@ RILL_NAME_ double __ll2double_rn(long long x) { return static_cast<double>(x); }
 RILL_NAME_ double __ull2double_rn(unsigned long long x) { return static_cast<double>(x); }
 RILL_NAME_ float __double2float_rn(double x) { return static_cast<float>(x); }
 
-template <class RillT> RILL_NAME_ RillT __ldg(const RillT *p) { return *p; }
 RILL_NAME_ unsigned __byte_perm(unsigned x, unsigned y, unsigned selector) {
   const unsigned long long bytes = static_cast<unsigned long long>(y) << 32 | x;
   unsigned result = 0;
@@ -119,23 +118,5 @@ RILL_NAME_ unsigned __funnelshift_r(unsigned low, unsigned high, unsigned by) {
   return by % 32 == 0 ? low : low >> (by % 32) | high << (32 - by % 32);
 }
 #endif
-
-/* ---- hints for caches ---- */
-
-#define RILL_LOAD_(NAME) \
-  template <class RillT> RILL_NAME_ RillT NAME(const RillT *p) { return *p; }
-#define RILL_STORE_(NAME) \
-  template <class RillT> RILL_NAME_ void NAME(RillT *p, RillT v) { *p = v; }
-RILL_LOAD_(__ldca)
-RILL_LOAD_(__ldcg)
-RILL_LOAD_(__ldcs)
-RILL_LOAD_(__ldlu)
-template <class RillT> RILL_NAME_ RillT __ldcv(const RillT *p) { return *const_cast<const volatile RillT *>(p); }
-RILL_STORE_(__stwb)
-RILL_STORE_(__stcg)
-RILL_STORE_(__stcs)
-RILL_STORE_(__stwt)
-#undef RILL_LOAD_
-#undef RILL_STORE_
 
 #endif

@@ -7,8 +7,6 @@
  *   __popc __popcll __clz __clzll __ffs __ffsll __brev __brevll __mul24 __umul24 __mulhi __umulhi __mul64hi __umul64hi
  *   __byte_perm __funnelshift_l __funnelshift_r __sad __usad
  *   __float_as_int and its family, __float2int_rn and its family
- *   __ldg __ldca __ldcg __ldcs __ldcv __stwb __stcg __stcs __stwt           plain loads and stores, with the hint if
- * there is one
  *   __fmaf_rn __fadd_rn __fmul_rn ... __saturatef __fdividef __expf __logf __sinf ... rsqrtf rsqrt sincosf exp10f
  *   half half2 __nv_bfloat16 and their functions       rill/device/cuda_half.h
  *   cooperative_groups::this_thread_block, tiles       rill/device/cuda_groups.h

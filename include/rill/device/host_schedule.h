@@ -79,6 +79,11 @@ RILL_USED_ void rill_sched_ballot(unsigned *result, unsigned, unsigned first, un
                                   unsigned number, const unsigned *p, unsigned p_each, const unsigned *, unsigned) {
   for (unsigned warp = first & ~31u; warp < end; warp += 32) {
     unsigned bits = 0;
+    if (those == nullptr && warp >= first && end - warp >= 32) { /* vectors */
+      for (unsigned l = 0; l < 32; l++) bits |= (p[(warp + l) * p_each] != 0 ? 1u : 0u) << l;
+      for (unsigned l = 0; l < 32; l++) result[warp + l] = bits;
+      continue;
+    }
     for (unsigned t = warp < first ? first : warp; t < end && t < warp + 32; t++)
       if (rill_sched_has(those, t, number)) bits |= (p[t * p_each] != 0 ? 1u : 0u) << (t - warp);
     for (unsigned t = warp < first ? first : warp; t < end && t < warp + 32; t++)
@@ -96,7 +101,15 @@ template <class T>
 static inline void rill_sched_shuffle(T *result, unsigned first, unsigned end, const uint16_t *those, unsigned number,
                                       const T *v, unsigned v_each, const unsigned *kind, const unsigned *by,
                                       unsigned by_each, const unsigned *width, unsigned width_each) {
-  for (unsigned t = first; t < end; t++) {
+  unsigned done = first;
+  if (those == nullptr && v_each == 1 && by_each == 0 && width_each == 0 && first % 32 == 0) {
+    /* The same in each whole warp. */
+    unsigned sources[32];
+    for (unsigned l = 0; l < 32; l++) sources[l] = rill_shuffle_source(l, *kind, *by, *width);
+    for (; end - done >= 32; done += 32)
+      for (unsigned l = 0; l < 32; l++) result[done + l] = v[done + sources[l]];
+  }
+  for (unsigned t = done; t < end; t++) {
     if (!rill_sched_has(those, t, number)) continue;
     const unsigned warp = t & ~31u;
     const unsigned from = warp + rill_shuffle_source(t & 31, *kind, by[t * by_each], width[t * width_each]);

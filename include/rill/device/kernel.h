@@ -15,6 +15,8 @@
  *
  *   RILL_KERNEL(name, params...) { body }             a kernel; outside namespaces and classes
  *   RILL_KERNEL_BOUNDED(threads, name, params...)     one whose blocks have at most that many threads
+ *   RILL_KERNEL_BOUNDED(RILL_MIN_BLOCKS(threads, blocks), name, params...)    and that many blocks run on each
+ *                                                     multiprocessor at a time: a hint to nvcc alone
  *   RILL_KERNEL_INSTANCE(name, kernel<float, 4>);     a name for an instance of a template, or for any kernel
  *   __global__ void kernel(params...) { body }        one as CUDA and HIP have it, known by its own name
  *   RILL_ON_CPU RILL_ON_CUDA RILL_ON_HIP              1 for the compiler that reads the source, else 0
@@ -27,6 +29,8 @@
  *                                                     hold for the device; with _block and _system for those
  *   rill_atomic_min rill_atomic_max                   on float and double
  *   rill_shuffle rill_ballot rill_vote_all ...        among the 32 or 64 threads of a warp: rill/device/warp.h
+ *   rill_warp_sum rill_block_sum and _min and _max    of all threads of a warp or block: rill/device/reduce.h
+ *   __ldg __ldca __ldcg __ldcs __ldlu __ldcv __stwb __stcg __stcs __stwt    loads and stores with hints for caches
  *   rill_half rill_bfloat16                           numbers of 16 bits: rill/device/half.h
  *   min max, and sqrtf fabsf fminf fmaxf floorf ceilf truncf rintf fmaf, their double forms, and what else the
  *   three compilers have of <cmath>; assert and printf of the C headers
@@ -83,5 +87,8 @@
 #endif
 
 #include <rill/device/half.h>
+#if !RILL_ON_CPU || RILL_REGIONS || RILL_HELPERS_READ_INDEX
+#include <rill/device/reduce.h>
+#endif
 
 #endif

@@ -4,9 +4,9 @@
 
 #define RILL_KERNEL(NAME, ...) extern "C" __global__ void NAME(__VA_ARGS__)
 #define RILL_KERNEL_BOUNDED(THREADS, NAME, ...) extern "C" __global__ void __launch_bounds__(THREADS) NAME(__VA_ARGS__)
+#define RILL_MIN_BLOCKS(THREADS, BLOCKS) THREADS, BLOCKS
 /* Whose address is taken is made. */
-#define RILL_KERNEL_INSTANCE(NAME, ...) \
-  static const auto rill_instance_##NAME __attribute__((__used__)) = &__VA_ARGS__
+#define RILL_KERNEL_INSTANCE(NAME, ...) static const auto rill_instance_##NAME __attribute__((__used__)) = &__VA_ARGS__
 
 /* All kernels of a source share one array: CUDA wants one type for one name. */
 #define RILL_DYNAMIC_SHARED(TYPE, NAME)                                \
@@ -31,24 +31,27 @@ static __device__ __forceinline__ bool rill_vote_all(bool p) { return __all_sync
 static __device__ __forceinline__ bool rill_vote_any(bool p) { return __any_sync(~0u, p) != 0; }
 static __device__ __forceinline__ void rill_warp_sync() { __syncwarp(); }
 
-template <class T> static __device__ __forceinline__ T rill_shuffle_from_(T v, unsigned lane) {
+/* The v of a lane that makes the call, too. */
+template <class T> static __device__ __forceinline__ T rill_value_of_(T v, unsigned lane) {
   static_assert(__is_trivially_copyable(T) && (sizeof(T) == 1 || sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8),
                 "a plain value of 1, 2, 4 or 8 bytes");
-  const unsigned live = __ballot_sync(~0u, 1); /* by all lanes, also those whose lane is none */
-  const bool there = lane < 32 && (live >> lane & 1) != 0;
-  const unsigned from = there ? lane : rill_lane();
   if constexpr (sizeof(T) == 8) {
     unsigned long long bits;
     memcpy(&bits, &v, sizeof bits);
-    bits = __shfl_sync(~0u, bits, static_cast<int>(from));
+    bits = __shfl_sync(~0u, bits, static_cast<int>(lane));
     memcpy(&v, &bits, sizeof v);
   } else {
     unsigned bits = 0;
     memcpy(&bits, &v, sizeof v);
-    bits = __shfl_sync(~0u, bits, static_cast<int>(from));
+    bits = __shfl_sync(~0u, bits, static_cast<int>(lane));
     memcpy(&v, &bits, sizeof v);
   }
   return v;
+}
+template <class T> static __device__ __forceinline__ T rill_shuffle_from_(T v, unsigned lane) {
+  const unsigned live = __ballot_sync(~0u, 1); /* by all lanes, also those whose lane is none */
+  const bool there = lane < 32 && (live >> lane & 1) != 0;
+  return rill_value_of_(v, there ? lane : rill_lane());
 }
 #include <rill/device/warp.h>
 

@@ -14,15 +14,16 @@
 
 #define RILL_KERNEL(NAME, ...) extern "C" __global__ void NAME(__VA_ARGS__)
 #define RILL_KERNEL_BOUNDED(THREADS, NAME, ...) extern "C" __global__ void __launch_bounds__(THREADS) NAME(__VA_ARGS__)
+#define RILL_MIN_BLOCKS(THREADS, BLOCKS) THREADS /* HIP's second number counts waves */
 /* Whose address is taken is made. */
-#define RILL_KERNEL_INSTANCE(NAME, ...) \
-  static const auto rill_instance_##NAME __attribute__((__used__)) = &__VA_ARGS__
+#define RILL_KERNEL_INSTANCE(NAME, ...) static const auto rill_instance_##NAME __attribute__((__used__)) = &__VA_ARGS__
 
 #define RILL_DYNAMIC_SHARED(TYPE, NAME)                                               \
   extern __shared__ __attribute__((aligned(16))) unsigned char rill_dynamic_shared[]; \
   TYPE *const NAME = reinterpret_cast<TYPE *>(rill_dynamic_shared)
 
 #include <rill/device/hip_atomic.h>
+#include <rill/device/cache_hints.h>
 
 /* ---- warps: rill/device/warp.h ---- */
 
@@ -63,17 +64,20 @@ static __device__ __forceinline__ int rill_word_from_(int word, unsigned lane) {
   return __builtin_amdgcn_ds_bpermute(static_cast<int>(4 * lane), word);
 }
 
-template <class T> static __device__ __forceinline__ T rill_shuffle_from_(T v, unsigned lane) {
+/* The v of a lane that makes the call, too. */
+template <class T> static __device__ __forceinline__ T rill_value_of_(T v, unsigned lane) {
   static_assert(__is_trivially_copyable(T) && (sizeof(T) == 1 || sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8),
                 "a plain value of 1, 2, 4 or 8 bytes");
-  const unsigned long long live = rill_ballot(true); /* by all lanes, also those whose lane is none */
-  const bool there = lane < rill_warp_size() && (live >> lane & 1) != 0;
-  const unsigned from = there ? lane : rill_lane();
   int words[sizeof(T) == 8 ? 2 : 1] = {};
   __builtin_memcpy(words, &v, sizeof v);
-  for (int &word : words) word = rill_word_from_(word, from);
+  for (int &word : words) word = rill_word_from_(word, lane);
   __builtin_memcpy(&v, words, sizeof v);
   return v;
+}
+template <class T> static __device__ __forceinline__ T rill_shuffle_from_(T v, unsigned lane) {
+  const unsigned long long live = rill_ballot(true); /* by all lanes, also those whose lane is none */
+  const bool there = lane < rill_warp_size() && (live >> lane & 1) != 0;
+  return rill_value_of_(v, there ? lane : rill_lane());
 }
 #include <rill/device/warp.h>
 

@@ -70,6 +70,7 @@ struct dim3 {
   RILL_REGISTER_(NAME, RILL_TEXT_(__VA_ARGS__))            \
   RILL_BODY_(RILL_JOIN_(rill_body_, NAME), ##__VA_ARGS__)
 #define RILL_KERNEL_BOUNDED(THREADS, NAME, ...) RILL_KERNEL(NAME, ##__VA_ARGS__)
+#define RILL_MIN_BLOCKS(THREADS, BLOCKS) THREADS
 
 static thread_local const rill_cpu_services *rill_services;
 #include <rill/device/host_kernels.h>
@@ -114,5 +115,6 @@ static inline unsigned long long rill_clock_ns() {
 
 #include <rill/device/host_atomic.h>
 #include <rill/device/min_max.h>
+#include <rill/device/cache_hints.h>
 
 #endif
