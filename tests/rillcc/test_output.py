@@ -17,6 +17,7 @@ class Output(support.TestCase):
     def test_macros_of_a_source_do_not_reach_the_dialect(self):
         words = "T P I N M B F E R U value block name kernel used section begin call args index size thread lane mask"
         words += " width result Body Tag Forms forms annotate note group tile number count first last line file text"
+        words += " v a b by room there threads warp lanes live step other Operation checked rill from to"
         text = "".join("#define %s %d\n" % (word, i) for i, word in enumerate(words.split()))
         text += "#include <cuda_runtime.h>\n#include <cooperative_groups/reduce.h>\n"
         text += "RILL_KERNEL(own, const int n, float *x) {\n  RILL_DYNAMIC_SHARED(float, tile_);\n  __shared__ int s[4];\n"
@@ -29,6 +30,10 @@ class Output(support.TestCase):
         for name in ("own", "plain", "form_of_float"):
             self.assertIn("%s_launch(rill_stream" % name, self.read(header))
         self.compile(source, "--cuda-names", "--target", HOST, "--fibers")
+        # One that names the header itself, after its macros.
+        own = "#include <cuda_runtime.h>\n#include <cooperative_groups/reduce.h>\n"
+        text = text.replace(own, "#include <rill/device/cuda_names.h>\n")
+        self.compile(self.write("k.kernel.cu", text), *ONE_OF_EACH)
 
     def test_plain_kernels(self):
         at = r"rillcc: k\.kernel\.cu: "
@@ -217,17 +222,52 @@ class Errors(support.TestCase):
         for option, target, environment in targets:
             self.refused(text, message, option, target, **environment)
 
-    @unittest.skipUnless(CLANG, "no clang 15 or later with lld")
     def test_cuda_names_with_any_compiler(self):
         self.compile(self.write("k.kernel.cu", ONE), "--target", HOST, "--cuda-names", "--clang", "none")
 
+    @unittest.skipUnless(CLANG, "no clang 15 or later with lld")
     def test_printing_without_hip_is_refused_in_words(self):
         text = "#include <stdio.h>\n" + self.kernel('RILL_KERNEL(k, int x) {\n  printf("%d", x);\n}\n')
         message = r"(?s)printf in a kernel needs hipcc.*k\.kernel\.cu:5"
         self.refused(text, message, "--target", "hip:gfx90a", RILL_HIPCC="none")
 
     def test_undefined_function_is_found_at_build_time(self):
-        self.refused(self.kernel("int far_away();\nRILL_KERNEL(k, int *x) { *x = far_away(); }\n"), "far_away")
+        text = self.kernel("int far_away();\nRILL_KERNEL(k, int *x) {\n  *x = far_away();\n}\n")
+        place = r'\Arillcc: k\.kernel\.cu:5: "far_away" is declared, but not defined in this source[^\n]*\n'
+        self.refused(text, place + r"rillcc: k\.kernel\.cu: for cpu:\S+ \S+ failed with exit status 1\n\Z")
+
+    def test_names_of_cuda_end_in_what_to_write(self):
+        cases = (
+            ("x[0] = __expf(x[1]);", r'"__expf" is CUDA\'s: #include <rill/device/cuda_names\.h>'),
+            ("x[0] = __shfl_sync(~0u, x[1], 3);", r'"__shfl_sync" is CUDA\'s: #include <rill/device/cuda_names\.h>'),
+            ("float4 v = {}; x[0] = v.x;", r'"float4" is CUDA\'s: .*--cuda-names'),
+            ("x[0] = __shfl_down(x[1], 1);", r'"__shfl_down" is not in the dialect: write rill_shuffle_down'),
+            ("x[0] = clock64();", r'"clock64" is not in the dialect: write rill_clock_ns\(\)'),
+            ("int t = 0; x[0] = tex1Dfetch(t, 1);", r'"tex1Dfetch": rill has no textures and no surfaces'),
+            ("cudaTextureObject_t t; x[0] = 1;", r'"cudaTextureObject_t": rill has no textures and no surfaces'),
+            ("surf2Dwrite(1.0f, x, 0, 0);", r'"surf2Dwrite": rill has no textures and no surfaces'),
+            ("one<<<1, 1>>>(x);", "a launch with <<< >>> is for the host"),
+            ("cudaDeviceSynchronize();", '"cudaDeviceSynchronize" is for the host'),
+            ("this_grid().sync();", '"this_grid": the blocks of a grid cannot wait for each other'),
+        )
+        for clang in ("", "none"):
+            for statement, expected in cases:
+                with self.subTest(statement=statement, clang=clang):
+                    text = self.kernel("RILL_KERNEL(k, float *x) {\n  %s\n}\n" % statement)
+                    options = ("--clang", clang) if clang else ()
+                    self.refused(text, r"rillcc: k\.kernel\.cu:4: " + expected, "--target", HOST, *options)
+
+    def test_recursion_is_refused(self):
+        function = "__device__ int f(int n) { return n < 2 ? n : f(n - 1) + f(n - 2); }\n"
+        text = self.kernel(function + "RILL_KERNEL(k, int *x) { *x = f(*x); }\n")
+        self.refused(text, r'\Arillcc: k\.kernel\.cu:4: kernel "k" cannot run on the cpu: function "f[^"]*": it calls itself')
+
+    def test_every_image_of_the_cpu_fails_in_one_line(self):
+        text = self.kernel("int far_away();\nRILL_KERNEL(k, int *x) { *x = far_away(); }\n")
+        self.refused(text, r"(?m)^rillcc: k\.kernel\.cu: for cpu:[\w,.-]+ \S+ failed with exit status 1\n\Z", "--target", "cpu")
+
+    def test_the_dialect_needs_no_include(self):
+        self.compile(self.write("k.kernel.cu", "__global__ void k(float *x) { x[threadIdx.x] = 1; }\n"), *ONE_OF_EACH)
 
     @unittest.skipUnless(NVCC or HIPCC or CLANG, "no GPU compiler")
     def test_kernel_missing_from_an_image(self):
@@ -253,7 +293,9 @@ class Errors(support.TestCase):
     def test_list_of_targets(self):
         result = self.rillcc("--list-targets")
         self.assertEqual((result.returncode, result.stderr), (0, ""))
-        listed = dict(line.split(None, 1) for line in result.stdout.splitlines())
+        *lines, form = result.stdout.splitlines()
+        self.assertRegex(form, "^barriers on the cpu: " + ("loops, made by libLLVM" if support.LOOPS else "slow, .*clang-19"))
+        listed = dict(line.split(None, 1) for line in lines)
         self.assertTrue(all(os.access(program, os.X_OK) for program in listed.values()))
         self.assertIn(HOST, listed)
         self.assertEqual("cuda:sm_90" in listed, bool(NVCC))
@@ -261,7 +303,8 @@ class Errors(support.TestCase):
         nothing = {"RILL_HIPCC": "none", "RILL_CLANG": "none", "RILL_NVCC": "none"}
         result = self.rillcc("--list-targets", "--target", HOST, **nothing)
         self.assertEqual(result.stdout.split()[0], HOST)
-        self.assertEqual(result.stdout.count("\n"), 1)
+        self.assertEqual(result.stdout.count("\n"), 2)
+        self.assertRegex(result.stdout, r"\nbarriers on the cpu: slow, .*\(clang is not to be used\); clang .* libllvm")
         result = self.rillcc("--list-targets", "--target", "hip", **nothing)
         self.assertEqual((result.returncode, result.stdout), (1, ""))
         self.assertIn("no hipcc found", result.stderr)

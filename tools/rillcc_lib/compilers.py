@@ -15,7 +15,7 @@ import zlib
 from dataclasses import dataclass, field
 from typing import Optional
 
-from . import host, offload
+from . import host, messages, offload
 from .errors import RillccError
 
 DEFAULT_CUDA = ("sm_80", "sm_90", "ptx")
@@ -31,6 +31,9 @@ HIP_ATOMIC_FLAGS = ["-fatomic-fine-grained-memory", "-fatomic-remote-memory"]
 # What sources of CUDA's include; all that is meant is in rill/device/cuda_names.h.
 CUDA_HEADERS = "cuda.h cuda_runtime.h cuda_runtime_api.h device_launch_parameters.h device_functions.h vector_types.h".split()
 CUDA_HEADERS += "vector_functions.h cuda_fp16.h cuda_bf16.h cooperative_groups.h cooperative_groups/reduce.h".split()
+
+
+CUDA_NAMES = re.compile(r"^\s*#\s*include\s*[<\"]rill/device/cuda_names\.h[>\"]", re.MULTILINE)
 
 
 @dataclass
@@ -102,6 +105,7 @@ class Toolchain:
     def __init__(self, options, include_dirs):
         self.options = options
         self.source = options.source
+        self.device_headers = os.path.join(include_dirs[-1], "rill", "device") if include_dirs else ""
         self.common = ["-std=c++17"]
         self.common += [flag for folder in include_dirs for flag in ("-I", os.path.normpath(folder))]
         self.cxx = self.find_cxx(options.cxx)
@@ -118,7 +122,8 @@ class Toolchain:
         lines = [define.partition("=") for define in self.options.defines]
         with open(self.path("defines.h"), "w", encoding="utf-8") as file:
             file.writelines("#define %s %s\n" % (name, value if equals else "1") for name, equals, value in lines)
-        names = ["-include", "rill/device/cuda_names.h"] if self.options.cuda_names else []
+        wanted = self.options.cuda_names or CUDA_NAMES.search(host.read_text(self.source or ""))
+        names = ["-include", "rill/device/cuda_names.h"] if wanted else []
         return ["-include", "rill/device/kernel.h", *names, "-include", self.path("defines.h")]
 
     def instead_of_cuda(self):
@@ -314,15 +319,20 @@ class Toolchain:
         with concurrent.futures.ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
             jobs = [pool.submit(self.compile_one, i, target) for i, target in enumerate(targets)]
             results = [job.result() for job in jobs]
-        shown = set()  # one mistake is reported by the compiler of every target: once is enough
+        # One mistake is reported by the compiler of every target: once for each compiler is enough.
+        shown, failed = set(), {}
         for target, result in zip(targets, results):
             key = result.messages if result.image else target.backend
             if key not in shown:
                 sys.stderr.write(result.messages)
+                if not result.image:
+                    sys.stderr.write(messages.show(messages.of_compiler(result.messages, self.device_headers)))
             shown.add(key)
-        failed = ["for %s %s" % (t.label, result.failure) for t, result in zip(targets, results) if not result.image]
+            if not result.image:
+                failed.setdefault((target.backend, result.failure), []).append(target.name)
         if failed:
-            raise RillccError("; ".join(failed), self.source)
+            texts = ["for %s:%s %s" % (backend, ",".join(names), why) for (backend, why), names in failed.items()]
+            raise RillccError("; ".join(texts), self.source)
         self.warn_of_fibers(results)
         for result in results:
             dependencies |= without_cuda_headers(result.files)

@@ -7,7 +7,7 @@ import re
 import shutil
 import sys
 
-from . import llvm, notes, spmd, stacks
+from . import llvm, messages, notes, spmd, stacks
 from .errors import RillccError
 
 X86_TARGETS = ("x86-64", "x86-64-v3", "x86-64-v4")
@@ -92,6 +92,13 @@ class Host:
     def targets(self):
         return X86_TARGETS if "__x86_64__" in self.macros else (platform.machine(),)
 
+    def form(self):
+        """How kernels run whose threads meet, and what it takes to make that fast."""
+        if self.clang:
+            return "loops, made by %s" % os.path.basename(self.library.path)
+        what = "clang %d or later with its libLLVM (on Debian and Ubuntu: clang-19 libllvm19) makes loops" % OLDEST
+        return "slow, a stack for each thread (%s); %s" % (self.why_not, what)
+
     def flags(self, target):
         flags = self.march(target)
         if self.clang:
@@ -118,7 +125,7 @@ class Host:
         command = self.cxx + self.flags(self.targets()[0]) + ["-O0", "-w", "-DRILL_NOTES=1", "-c"]
         result = toolchain.execute(command + ["-MMD", "-MF", depfile, "-MT", "x", "-o", output] + self.main)
         if result.returncode != 0:
-            sys.stderr.write(result.stderr)
+            sys.stderr.write(result.stderr + messages.show(messages.of_compiler(result.stderr, toolchain.device_headers)))
             raise RillccError("%s refuses it" % os.path.basename(self.cxx[0]), toolchain.source)
         self.files = toolchain.read_depfile(depfile)
         return notes.read(output, toolchain.source, bool(toolchain.options.type_headers), self.names_of)
@@ -234,6 +241,11 @@ class Host:
         if linked.returncode != 0 and not self.clang and self.mentions(DYNAMIC_SHARED):
             text = "rillcc: `extern __shared__` is for clang (%s): RILL_DYNAMIC_SHARED(float, tile); is for all compilers\n"
             linked.stderr += text % self.why_not
+        elif linked.returncode != 0:
+            own = [self.toolchain.source] + sorted(path for path in self.files if not path.startswith("/usr/"))
+            found, known = messages.of_linker(linked.stderr, own, self.toolchain.device_headers)
+            if found and known:
+                linked.stderr = messages.show(found)
         linked.stderr = done.stderr + linked.stderr
         return linked
 

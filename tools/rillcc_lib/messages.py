@@ -1,0 +1,102 @@
+"""What rillcc says where a compiler's message about a kernel source leaves open what to do."""
+
+import os
+import re
+
+# Names that CUDA programs have and the dialect has not: what to write.
+OTHERWISE = {
+    "clock64": "rill_clock_ns()",
+    "__nanosleep": "rill_pause()",
+    "__shfl": "rill_shuffle",
+    "__shfl_up": "rill_shuffle_up",
+    "__shfl_down": "rill_shuffle_down",
+    "__shfl_xor": "rill_shuffle_xor",
+    "__ballot": "rill_ballot",
+    "__any": "rill_vote_any",
+    "__all": "rill_vote_all",
+    "__trap": "assert(false)",
+}
+# Of rill/device/cuda_names.h, but for those that begin with two underscores, which are looked for there.
+CUDA_NAME = re.compile(
+    r"(make_)?(u?char|u?short|u?int|u?long|u?longlong|float|double)[1-4]|warpSize|cooperative_groups|sincosf?|exp10f?"
+    r"|half2?|__half2?|nv_bfloat16|__nv_bfloat16|rsqrtf?|(sin|cos)pif?|normcdff?"
+)
+TEXTURE = re.compile(r"tex[123]D\w*|tex1Dfetch|texture|textureReference|cuda(Texture|Surface)\w+|surf[123]D\w*|surface")
+GRID = re.compile(r"this_grid|grid_group|this_multi_grid|multi_grid_group|cudaGridDependencySynchronize")
+HOST = re.compile(r"(cuda|cublas|cufft|curand|cusparse)[A-Z_]\w*|thrust|cub")
+ERROR = re.compile(r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d+):\d+: (?:fatal )?error: (?P<text>.*)$")
+UNDEFINED = re.compile(r"undefined (?:reference to|symbol:) [`']?([^'\n]+)")
+BY_HAND = "docs/FROM_CUDA.md of rill says what is done by hand"
+
+
+def hint(name, device_headers):
+    """What to do about a name that a compiler does not know; None if that is not known."""
+    if name in OTHERWISE:
+        return '"%s" is not in the dialect: write %s' % (name, OTHERWISE[name])
+    if TEXTURE.fullmatch(name):
+        return '"%s": rill has no textures and no surfaces; read from memory (%s)' % (name, BY_HAND)
+    if GRID.fullmatch(name):
+        return '"%s": the blocks of a grid cannot wait for each other; make it two launches (%s)' % (name, BY_HAND)
+    if HOST.fullmatch(name):
+        return '"%s" is for the host: a kernel source has kernels alone (%s)' % (name, BY_HAND)
+    if CUDA_NAME.fullmatch(name) or (name.startswith("__") and is_cuda_name(name, device_headers)):
+        return '"%s" is CUDA\'s: #include <rill/device/cuda_names.h>, or rillcc --cuda-names' % name
+    return None
+
+
+def is_cuda_name(name, device_headers):
+    for header in ("bits", "math", "warp", "half"):
+        with open(os.path.join(device_headers, "cuda_%s.h" % header), encoding="utf-8") as file:
+            if re.search(r"\b%s\b" % re.escape(name), file.read()):
+                return True
+    return False
+
+
+def of_compiler(text, device_headers):
+    """(file, line, what to do) for errors that a compiler reported, each name once."""
+    found, lines, seen = [], text.splitlines(), set()
+    for i, line in enumerate(lines):
+        match = ERROR.match(line)
+        if not match:
+            continue
+        said = None
+        names = re.findall(r"['‘](?:\w+::)*(\w+)", match["text"])
+        for name in names:
+            said = said or hint(name, device_headers)
+        if not said and any("<<<" in excerpt for excerpt in lines[i + 1 : i + 2]):
+            said = "a launch with <<< >>> is for the host: a kernel source has kernels alone (%s)" % BY_HAND
+        if said and said not in seen:
+            seen.add(said)
+            found.append((match["file"], int(match["line"]), said))
+    return found
+
+
+def of_linker(text, files, device_headers):
+    """The same for functions that a linker did not find, each once; and whether that was all that it said."""
+    names = list(dict.fromkeys(re.match(r"[\w:~]+|.*", name).group() for name in UNDEFINED.findall(text)))
+    found = []
+    for name in names:
+        file, line = find_use(name.rpartition("::")[2], files)
+        why = '"%s" is declared, but not defined in this source, which has all that its kernels call' % name
+        found.append((file, line, hint(name, device_headers) or why))
+    return found, all(file for file, _, _ in found)
+
+
+def find_use(name, files):
+    """The first place where a source seems to call a function; (None, 0) if there is none."""
+    call = re.compile(r"\b%s\s*\(" % re.escape(name))
+    declaration = re.compile(r"^[\w\s:<>*&,()\"]*[\w*&>]\s+[*&]*%s\s*\([^{}]*\)[^{}]*;\s*$" % re.escape(name))
+    for path in files:
+        try:
+            with open(path, encoding="utf-8", errors="replace") as file:
+                lines = file.read().splitlines()
+        except OSError:
+            continue
+        for number, line in enumerate(lines, 1):
+            if call.search(line) and not (declaration.match(line) and "return" not in line):
+                return path, number
+    return None, 0
+
+
+def show(found):
+    return "".join("rillcc: %s:%d: %s\n" % place for place in found)
