@@ -148,6 +148,43 @@ struct rill__fill_2d {
   size_t pattern_size;
 };
 
+/* Work as data, of a graph: constant once it is made (core/graph/operation.h), and counted by rill__ref. */
+struct rill__payload;
+struct rill__operation {
+  struct rill__object base;      /* never published; its label is the node's */
+  uint32_t kind;                 /* RILL_NODE_* */
+  struct rill__payload *payload; /* owned; or NULL */
+  union {
+    struct rill__launch launch; /* its kernel is kept; arguments and extras are owned */
+    struct rill__copy_3d copy;
+    struct {
+      struct rill__fill_2d rows; /* its pattern is here: */
+      _Alignas(RILL__PATTERN_BYTES) unsigned char pattern[RILL__PATTERN_BYTES];
+    } fill;
+    struct {
+      rill_host_fn fn;
+      void *user;
+    } host_call;
+    struct rill__event *event; /* kept; of a record or a wait */
+  };
+  void *values[]; /* of a launch: pointers into the bytes after them */
+};
+
+/* A node of a graph that is to be executed.  In an array of them each comes after those that it depends on. */
+struct rill__step {
+  struct rill__operation *operation; /* kept */
+  const uint32_t *after;             /* steps */
+  uint32_t after_count;
+};
+
+/* A graph that can be launched.  Core lets one thread at a time use it. */
+struct rill__graph_exec {
+  struct rill__object base;
+  uint32_t count;
+  struct rill__step *steps;
+  RILL__OF_CORE(128);
+};
+
 /* A kernel source to be compiled, everything checked.  What stands here, with the compiler and the device's
  * architecture, decides what comes out. */
 struct rill__compile {
@@ -360,17 +397,32 @@ struct rill__kernel_table {
   uintptr_t (*native)(struct rill__kernel *kernel);
 };
 
+struct rill__graph_table {
+  /* Makes the execution object of `exec->steps`.  `scratch`: a stream that nobody else has, without work, to submit
+   * operations to where that helps. */
+  rill_status (*instantiate)(struct rill__graph_exec *exec, struct rill__stream *scratch);
+  /* Work of the stream, after earlier launches of the same object on other streams too. */
+  rill_status (*launch)(struct rill__graph_exec *exec, struct rill__stream *stream);
+  /* Later launches have other operations: `operations[i]` instead of `exec->steps[i].operation`, where they differ; each
+   * of the same kind.  Core then keeps them.  On failure all is as before. */
+  rill_status (*update)(struct rill__graph_exec *exec, struct rill__operation *const *operations,
+                        struct rill__stream *scratch);
+  /* False if that cannot be yet, since launches are under way: core tries again later. */
+  bool (*destroy)(struct rill__graph_exec *exec);
+};
+
 struct rill__backend {
   const char *name; /* what comes before the colon in a device's name */
   uint32_t id;      /* RILL_BACKEND_* */
   bool gpu;         /* counted before the CPU */
-  size_t device_size, stream_size, event_size, module_size, kernel_size; /* of its own parts */
+  size_t device_size, stream_size, event_size, module_size, kernel_size, exec_size; /* of its own parts */
   const struct rill__device_table *device;
   const struct rill__stream_table *stream;
   const struct rill__event_table *event;
   const struct rill__memory_table *memory;
   const struct rill__module_table *module;
   const struct rill__kernel_table *kernel;
+  const struct rill__graph_table *graph; /* NULL: no graphs */
   /* Optional: around fork, on the forking thread.  after_in_child makes the backend usable again, or leaves its
    * devices lost. */
   void (*before_fork)(void);
@@ -424,6 +476,9 @@ static inline void rill__call_host(rill_host_fn fn, void *user, rill_status stat
   fn(user, status);
   rill__in_host_call = before;
 }
+
+/* Gives the work to a stream: all kinds but records, waits and what has no work. */
+rill_status rill__operation_submit(struct rill__operation *operation, struct rill__stream *stream);
 
 /* Copies rows `first` to `end` - 1, counted through all slices, on the host. */
 void rill__copy_rows(const struct rill__copy_3d *copy, size_t first, size_t end);

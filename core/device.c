@@ -152,6 +152,7 @@ rill_status rill_device_synchronize(rill_device device) {
   struct rill__device *d;
   RILL_RESOLVE(RILL__DEVICE, device, "device", &d);
   RILL_TRY(rill__device_activate(d));
+  RILL_TRY(rill__capture_check(d, true));
   rill__leave(&self); /* devices live for ever */
   rill__held_wait_for_device(d);
   RILL_TRY(RILL_DISPATCH(d, device, synchronize, d));

@@ -117,7 +117,7 @@ rill_status rill_event_is_recorded(rill_event event, bool *out) {
   struct rill__event *point = NULL;
   const enum rill__meaning meaning = rill__event_meaning(e, &point);
   if (meaning == RILL__RECORD_FAILED) return rill__fail_failed_record(e);
-  *out = e->signaled || meaning != RILL__NO_RECORD;
+  *out = e->signaled || (meaning != RILL__NO_RECORD && meaning != RILL__RECORD_CAPTURED);
   return RILL_OK;
 }
 
@@ -134,6 +134,7 @@ static rill_status synchronize_event(struct rill__thread *self, struct rill__eve
   struct rill__event *point = NULL;
   const enum rill__meaning meaning = rill__event_meaning(event, &point);
   if (meaning == RILL__RECORD_FAILED) return rill__fail_failed_record(event);
+  if (meaning == RILL__RECORD_CAPTURED) return rill__fail_captured_record(event);
   const bool done = meaning == RILL__NO_RECORD || (meaning == RILL__RECORD_ISSUED && rill__known_complete(point));
   if (done && RILL__LIKELY(!rill__memory_awaits_host(device))) return RILL_OK;
   rill_status status = RILL_OK;
@@ -182,8 +183,10 @@ rill_status rill_event_elapsed_time(rill_event start, rill_event end, float *ms)
   }
   struct rill__event *points[2];
   for (int i = 0; i < 2; i++) {
-    RILL_REQUIRE(rill__event_meaning(pair[i], &points[i]) != RILL__NO_RECORD, RILL_ERROR_NOT_RECORDED,
-                 "%s, %s, has not been recorded", which[i], rill__name_of(&pair[i]->base).text);
+    const enum rill__meaning meaning = rill__event_meaning(pair[i], &points[i]);
+    if (meaning == RILL__RECORD_CAPTURED) return rill__fail_captured_record(pair[i]);
+    RILL_REQUIRE(meaning != RILL__NO_RECORD, RILL_ERROR_NOT_RECORDED, "%s, %s, has not been recorded", which[i],
+                 rill__name_of(&pair[i]->base).text);
   }
   for (int i = 0; i < 2; i++) {
     bool ready = false;

@@ -3,6 +3,7 @@
 #include "core/fork.h"
 #include "core/device/backends.h"
 #include "core/device/registry.h"
+#include "core/graph/graph.h"
 #include "core/held/held.h"
 #include "core/kernel/global.h"
 #include "core/kernel/module.h"
@@ -33,6 +34,7 @@ static void unlock_device(struct rill__device *device) {
 static void lock_all(void) {
   rill__registry_lock(); /* from here on no device is added */
   each_device(lock_device);
+  rill__graphs_lock();
   rill__held_lock();
   rill__modules_lock();
   rill__globals_lock();
@@ -46,6 +48,7 @@ static void unlock_all(void) {
   rill__globals_unlock();
   rill__modules_unlock();
   rill__held_unlock();
+  rill__graphs_unlock();
   each_device(unlock_device);
   rill__registry_unlock();
 }
@@ -78,6 +81,7 @@ static void unlock_in_parent(void) {
 static void unlock_in_child(void) {
   if (depth == 0 || --depth != 0) return;
   rill__threads_after_fork();
+  rill__captures_after_fork();
   rill__held_after_fork();
   TELL_BACKENDS(after_fork_in_child)
   rill__registry_after_fork();

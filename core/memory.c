@@ -43,6 +43,7 @@ rill_status rill_free(void *p) {
   if (p == NULL) return RILL_OK;
   RILL_ENTER_TO_BLOCK();
   struct rill__allocation *allocation = rill__ranges_find(p);
+  if (allocation != NULL) RILL_TRY(rill__capture_check(allocation->base.device, false));
   if (allocation != NULL && allocation->pooled) return rill__pool_free(self, allocation, p);
   RILL_TRY(rill__memory_take_out(p, false, &allocation));
   rill__leave(&self); /* nobody else can free the allocation */
@@ -82,11 +83,11 @@ rill_status rill_copy_async(rill_stream stream, void *dst, const void *src, size
   RILL_TRY(rill__memory_check(s, src, n, "src", &src_kind));
   RILL_TRY(rill__check_usable(s->base.device));
   const bool may_block = dst_kind == RILL_MEMORY_UNKNOWN || src_kind == RILL_MEMORY_UNKNOWN;
-  if (rill__is_held(s)) {
+  if (rill__is_diverted(s)) {
     const struct rill__copy_3d line = {
       .dst = dst, .src = src, .dst_kind = dst_kind, .src_kind = src_kind, .width = n, .height = 1, .depth = 1
     };
-    RILL_QUEUE_IF_HELD(s, rill__held_copy, &line);
+    RILL_DIVERT(s, rill__held_copy, &line);
   }
   if (may_block) rill__ref_and_leave(self, &s->base);
   rill_status status = RILL_OK;
@@ -148,11 +149,11 @@ rill_status rill_fill_async(rill_stream stream, void *dst, const void *pattern, 
   uint32_t kind;
   RILL_TRY(rill__memory_check(s, dst, count * pattern_size, "dst", &kind));
   RILL_TRY(rill__check_usable(s->base.device));
-  if (rill__is_held(s)) {
+  if (rill__is_diverted(s)) {
     const struct rill__fill_2d row = {
       .dst = dst, .dst_kind = kind, .width = count, .height = 1, .pattern = pattern, .pattern_size = pattern_size
     };
-    RILL_QUEUE_IF_HELD(s, rill__held_fill, &row);
+    RILL_DIVERT(s, rill__held_fill, &row);
   }
   rill_status status = RILL_OK;
   RILL_SUBMIT(status, s, memory, fill, s, dst, kind, pattern, pattern_size, count);
@@ -194,6 +195,8 @@ rill_status rill_host_register(rill_device device, void *p, size_t size) {
 rill_status rill_host_unregister(void *p) {
   RILL_ENTER_TO_BLOCK();
   struct rill__allocation *range = NULL;
+  const struct rill__allocation *const known = rill__ranges_find(p);
+  if (known != NULL) RILL_TRY(rill__capture_check(known->base.device, false));
   RILL_TRY(rill__memory_take_out(p, true, &range));
   rill__leave(&self); /* nobody else can unregister the range */
   return rill__memory_unregister(range);
@@ -210,10 +213,10 @@ rill_status rill_memory_prefetch_async(rill_stream stream, const void *p, size_t
   RILL_TRY(rill__check_usable(s->base.device));
   RILL_REQUIRE(s->base.device->backend->memory->prefetch != NULL, RILL_ERROR_UNSUPPORTED, "%s has no prefetch",
                s->base.device->name);
-  if (rill__is_held(s)) {
+  if (rill__is_diverted(s)) {
     struct rill__device *device = s->base.device;
     if (device->backend->memory->may_prefetch != NULL) RILL_TRY(RILL_DISPATCH(device, memory, may_prefetch, device));
-    RILL_QUEUE_IF_HELD(s, rill__held_prefetch, p, size);
+    RILL_DIVERT(s, rill__held_prefetch, p, size);
   }
   rill_status status = RILL_OK;
   RILL_SUBMIT(status, s, memory, prefetch, s, p, size);

@@ -118,6 +118,7 @@ rill_status rill_stream_id(rill_stream stream, uint64_t *out) {
 rill_status rill_stream_is_complete(rill_stream stream, bool *out) {
   RILL_ENTER_STREAM(false);
   RILL_TRY(rill__check_usable(s->base.device));
+  if (rill__is_captured(s)) RILL_TRY(rill__capture_refuse(s));
   *out = rill__known_idle(s);
   if (*out || rill__is_held(s)) return RILL_OK;
   const struct rill__question asked = rill__completion_ask(&rill__core(s)->work);
@@ -129,7 +130,8 @@ rill_status rill_stream_is_complete(rill_stream stream, bool *out) {
 rill_status rill_stream_is_capturing(rill_stream stream, bool *out) {
   RILL_ENTER_STREAM(false);
   RILL_TRY(rill__check_usable(s->base.device));
-  return RILL_DISPATCH(s, stream, is_capturing, s, out);
+  *out = rill__is_captured(s);
+  return *out ? RILL_OK : RILL_DISPATCH(s, stream, is_capturing, s, out);
 }
 
 rill_status rill_stream_validate(rill_stream stream) {
@@ -197,10 +199,12 @@ rill_status rill_stream_wait_event(rill_stream stream, rill_event event, uint32_
   RILL_TRY(rill__check_usable(e->base.device));
   const enum rill__meaning meaning = rill__event_meaning(e, &point);
   if (RILL__UNLIKELY(meaning == RILL__NO_RECORD)) {
+    if (rill__is_captured(s) && (flags & RILL_EVENT_EXTERNAL) != 0)
+      return rill__stream_wait_for(s, e, flags & RILL_EVENT_EXTERNAL);
     if (e->signaled || (flags & RILL_WAIT_IF_RECORDED) != 0) return RILL_OK;
     RILL_REQUIRE((flags & RILL_WAIT_MUST_BE_RECORDED) == 0, RILL_ERROR_NOT_RECORDED, "%s has never been recorded",
                  rill__name_of(&e->base).text);
-  } else if (meaning == RILL__RECORD_ISSUED && (flags & RILL_EVENT_EXTERNAL) == 0 && rill__known_complete(point)) {
+  } else if (meaning == RILL__RECORD_ISSUED && rill__known_complete(point) && !rill__is_captured(s)) {
     return RILL_OK;
   }
   return rill__stream_wait_for(s, e, flags & RILL_EVENT_EXTERNAL);
@@ -237,6 +241,7 @@ rill_status rill_stream_wait_device(rill_stream stream, rill_device device) {
 
 static rill_status synchronize_stream(struct rill__thread *self, struct rill__stream *stream, uint64_t ns) {
   RILL_TRY(rill__check_usable(stream->base.device));
+  if (rill__is_captured(stream)) RILL_TRY(rill__capture_refuse(stream));
   const bool held =
       rill__is_held(stream) || atomic_load_explicit(&rill__core(stream)->failure, memory_order_relaxed) != NULL;
   const bool idle = !held && rill__known_idle(stream);
@@ -276,7 +281,7 @@ rill_status rill_stream_host_call(rill_stream stream, rill_host_fn fn, void *use
   RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
   RILL_REQUIRE(fn != NULL, RILL_ERROR_INVALID_ARGUMENT, "fn is NULL");
   RILL_TRY(rill__check_usable(s->base.device));
-  RILL_QUEUE_IF_HELD(s, rill__held_host_call, fn, user);
+  RILL_DIVERT(s, rill__held_host_call, fn, user);
   rill_status status = RILL_OK;
   RILL_SUBMIT(status, s, stream, host_call, s, fn, user);
   return status;

@@ -109,7 +109,7 @@ static rill_status submit_copy_rows(struct cpu_queue *queue, struct pitched *wha
 rill_status cpu_copy_3d(struct rill__stream *stream, const struct rill__copy_3d *asked) {
   struct cpu_queue *queue = cpu_queue_of(stream);
   const size_t size = bytes_of(asked);
-  const bool pageable = asked->src_kind == RILL_MEMORY_UNKNOWN;
+  const bool pageable = asked->src_kind == RILL_MEMORY_UNKNOWN && !queue->collects;
   struct pitched what = { .copy = *asked, .overlaps = overlaps(asked) };
   if (what.overlaps && !is_regular(asked)) {
     what.room = cpu_pages_take(size);

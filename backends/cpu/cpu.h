@@ -9,6 +9,7 @@
  *   kernel.c   launches                                    image.h    shared objects from memory: their seal, stacks
  *   module.c   images of kernels                           machine.c, quota.c   what the system tells
  *   compile.c  the host's compiler, at run time            ipc.c      memory shared with other processes
+ *   graph.c    graphs: their nodes in chains, one operation for many
  */
 #ifndef RILL_CPU_CPU_H
 #define RILL_CPU_CPU_H
@@ -25,6 +26,7 @@ extern const struct rill__event_table cpu_event_table;
 extern const struct rill__memory_table cpu_memory_table;
 extern const struct rill__module_table cpu_module_table;
 extern const struct rill__kernel_table cpu_kernel_table;
+extern const struct rill__graph_table cpu_graph_table;
 
 /* The backend's parts of the objects. */
 struct cpu_stream {
@@ -53,6 +55,16 @@ struct cpu_kernel {
   size_t stack; /* bytes that a thread of it needs; 0 if unknown */
 };
 
+/* Of an execution object (graph.c).  The nodes run in chains, the first of them in the queue of the stream. */
+enum { CPU_CHAINS = 32 };
+struct cpu_plan;
+struct cpu_exec {
+  struct cpu_plan *plan;
+  struct cpu_queue *queues[CPU_CHAINS]; /* but for the first */
+  struct cpu_queue *last;               /* where the last launch ended; retained; NULL: there was none */
+  uint64_t last_number;
+};
+
 static inline struct cpu_queue *cpu_queue_of(struct rill__stream *stream) {
   const struct cpu_stream *part = rill__part(stream);
   return part->queue;
@@ -61,6 +73,13 @@ static inline struct cpu_queue *cpu_queue_of(struct rill__stream *stream) {
 /* Slots of the stream table that belong to events. */
 rill_status cpu_event_record(struct rill__stream *stream, struct rill__event *event, uint32_t flags);
 rill_status cpu_event_wait(struct rill__stream *stream, struct rill__event *event, uint32_t flags);
+
+/* Where the event's mark is now, with the queue retained; NULL if it is complete. */
+struct cpu_queue *cpu_event_mark(struct rill__event *event, uint64_t *number);
+
+/* Records without an operation: the mark is operation `number`.  Gives the number of the record; and notes its time. */
+uint64_t cpu_event_set_mark(struct rill__event *event, struct cpu_queue *queue, uint64_t number);
+void cpu_event_stamp(struct rill__event *event, uint64_t record);
 
 /* copy_pitched.c and fill.c: slots of the memory table. */
 rill_status cpu_copy_3d(struct rill__stream *stream, const struct rill__copy_3d *copy);

@@ -36,17 +36,21 @@ struct stamp {
   uint64_t record;
 };
 
+void cpu_event_stamp(struct rill__event *event, uint64_t record) {
+  struct cpu_event *part = rill__part(event);
+  const uint64_t now = cpu_now();
+  cpu_acquire(&part->lock);
+  if (part->record == record) {
+    part->time = now;
+    part->timed = record;
+  }
+  cpu_release(&part->lock);
+}
+
 static bool run_stamp(struct cpu_queue *queue, struct cpu_op *op) {
   (void)queue;
   const struct stamp *stamp = (const struct stamp *)op;
-  struct cpu_event *part = rill__part(stamp->event);
-  const uint64_t now = cpu_now();
-  cpu_acquire(&part->lock);
-  if (part->record == stamp->record) {
-    part->time = now;
-    part->timed = stamp->record;
-  }
-  cpu_release(&part->lock);
+  cpu_event_stamp(stamp->event, stamp->record);
   return true;
 }
 
@@ -64,6 +68,23 @@ static rill_status submit_stamp(struct cpu_queue *queue, struct rill__event *eve
   return RILL_OK;
 }
 
+/* Gives the number of the record.  Under the event's lock, which it releases. */
+static uint64_t set_mark(struct cpu_event *part, struct cpu_queue *queue, uint64_t number) {
+  struct cpu_queue *before = part->queue;
+  const uint64_t record = ++part->record;
+  if (before != queue) {
+    cpu_queue_retain(queue);
+    part->queue = NULL; /* complete, rather than half written, in the child of a fork that comes here */
+    atomic_signal_fence(memory_order_seq_cst);
+  }
+  part->number = number;
+  atomic_signal_fence(memory_order_seq_cst);
+  part->queue = queue;
+  cpu_release(&part->lock);
+  if (before != queue && before != NULL) cpu_queue_release(before);
+  return record;
+}
+
 rill_status cpu_event_record(struct rill__stream *stream, struct rill__event *event, uint32_t flags) {
   (void)flags; /* RILL_EVENT_EXTERNAL has a meaning in captures only */
   struct cpu_queue *queue = cpu_queue_of(stream);
@@ -79,25 +100,19 @@ rill_status cpu_event_record(struct rill__stream *stream, struct rill__event *ev
   } else {
     number = cpu_queue_submitted(queue);
   }
-  struct cpu_queue *before = part->queue;
-  part->record++;
-  if (before != queue) {
-    cpu_queue_retain(queue);
-    part->queue = NULL; /* complete, rather than half written, in the child of a fork that comes here */
-    atomic_signal_fence(memory_order_seq_cst);
-  }
-  part->number = number;
-  atomic_signal_fence(memory_order_seq_cst);
-  part->queue = queue;
-  cpu_release(&part->lock);
-  if (before != queue && before != NULL) cpu_queue_release(before);
+  (void)set_mark(part, queue, number);
   return RILL_OK;
+}
+
+uint64_t cpu_event_set_mark(struct rill__event *event, struct cpu_queue *queue, uint64_t number) {
+  struct cpu_event *part = rill__part(event);
+  cpu_acquire(&part->lock);
+  return set_mark(part, queue, number);
 }
 
 /* ---- waiting ---- */
 
-/* Where the event's mark is now, with the queue retained; NULL if it is complete. */
-static struct cpu_queue *mark_of(struct rill__event *event, uint64_t *number) {
+struct cpu_queue *cpu_event_mark(struct rill__event *event, uint64_t *number) {
   struct cpu_event *part = rill__part(event);
   cpu_acquire(&part->lock);
   struct cpu_queue *queue = part->queue;
@@ -133,7 +148,7 @@ rill_status cpu_event_wait(struct rill__stream *stream, struct rill__event *even
   (void)flags;
   struct cpu_queue *queue = cpu_queue_of(stream);
   uint64_t number = 0;
-  struct cpu_queue *awaited = mark_of(event, &number);
+  struct cpu_queue *awaited = cpu_event_mark(event, &number);
   if (awaited == NULL) return RILL_OK;
   struct wait *wait = NULL;
   rill_status status = RILL_OK;
@@ -161,7 +176,7 @@ static rill_status cpu_event_is_ready(struct rill__event *event, bool *out) {
 static rill_status cpu_event_synchronize(struct rill__event *event, uint64_t ns) {
   uint64_t number = 0;
   bool reached = true;
-  struct cpu_queue *queue = mark_of(event, &number);
+  struct cpu_queue *queue = cpu_event_mark(event, &number);
   if (queue != NULL) {
     reached = cpu_queue_wait(queue, number, ns, !event->blocking_sync);
     cpu_queue_release(queue);

@@ -92,7 +92,7 @@ static void end_copy(struct cpu_op *op) { cpu_unstage(&((struct copy *)op)->stag
 static rill_status cpu_memory_copy(struct rill__stream *stream, void *dst, uint32_t dst_kind, const void *src,
                                    uint32_t src_kind, size_t n) {
   struct cpu_queue *queue = cpu_queue_of(stream);
-  const bool pageable = src_kind == RILL_MEMORY_UNKNOWN;
+  const bool pageable = src_kind == RILL_MEMORY_UNKNOWN && !queue->collects; /* a graph reads it when it runs */
   if ((pageable || n <= CPU_DIRECT_BYTES) && cpu_queue_take(queue)) {
     memmove(dst, src, n);
     cpu_queue_cancel(queue);

@@ -102,9 +102,19 @@ static void rewind_if_empty(struct cpu_queue *queue) {
   queue->tail_offset = queue->head_offset = 0;
 }
 
+static rill_status collect(struct cpu_queue *queue, size_t size, struct cpu_op **out) {
+  queue->collected = aligned_alloc(OP_ALIGNMENT, size);
+  RILL_REQUIRE(queue->collected != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for an operation of %zu bytes",
+               size);
+  memset(queue->collected, 0, size);
+  *out = queue->collected;
+  return RILL_OK;
+}
+
 rill_status cpu_queue_begin(struct cpu_queue *queue, size_t size, void *out) {
   RILL_TRY(cpu_workers_start());
   size = (size + OP_ALIGNMENT - 1) / OP_ALIGNMENT * OP_ALIGNMENT;
+  if (RILL__UNLIKELY(queue->collects)) return collect(queue, size, out);
   cpu_acquire(&queue->lock);
   rewind_if_empty(queue);
   if (queue->tail == NULL || queue->tail_offset + size + MARKER_BYTES > capacity(queue->tail)) {
@@ -116,13 +126,17 @@ rill_status cpu_queue_begin(struct cpu_queue *queue, size_t size, void *out) {
   struct cpu_op *op = (struct cpu_op *)(void *)(queue->tail->bytes + queue->tail_offset);
   op->size = size;
   op->when_lost = false;
+  op->again = false;
   queue->reserved = size;
   *(struct cpu_op **)out = op;
   return RILL_OK;
 }
 
-uint64_t cpu_queue_commit(struct cpu_queue *queue) {
-  const uint64_t number = atomic_load_explicit(&queue->submitted, memory_order_relaxed) + 1;
+uint64_t cpu_queue_commit(struct cpu_queue *queue) { return cpu_queue_commit_many(queue, 1); }
+
+uint64_t cpu_queue_commit_many(struct cpu_queue *queue, uint64_t count) {
+  if (RILL__UNLIKELY(queue->collects)) return 0;
+  const uint64_t number = atomic_load_explicit(&queue->submitted, memory_order_relaxed) + count;
   queue->tail_offset += queue->reserved;
   atomic_store(&queue->submitted, number);
   const bool start = !atomic_load(&queue->active) && !atomic_exchange(&queue->active, true);
@@ -170,7 +184,7 @@ static bool go_on(struct cpu_queue *queue) {
 }
 
 bool cpu_queue_take(struct cpu_queue *queue) {
-  if (atomic_load_explicit(&queue->active, memory_order_relaxed)) return false;
+  if (atomic_load_explicit(&queue->active, memory_order_relaxed) || queue->collects) return false;
   cpu_acquire(&queue->lock);
   bool taken = !atomic_exchange(&queue->active, true);
   bool push = false;
@@ -233,7 +247,8 @@ void cpu_queue_run(struct cpu_queue *queue) {
 }
 
 void cpu_queue_resume(struct cpu_queue *queue) {
-  finish(queue, queue->job.op);
+  struct cpu_op *op = first_op(queue);
+  if (!op->again) finish(queue, op);
   cpu_queue_run(queue);
 }
 

@@ -42,6 +42,7 @@ struct cpu_op {
   void (*end)(struct cpu_op *op);
   size_t size;    /* in the chunk */
   bool when_lost; /* it is run on a lost device, too */
+  bool again;     /* when the queue comes back from whom `run` has handed it on to, it is run again */
 };
 
 struct cpu_chunk {
@@ -91,6 +92,10 @@ struct cpu_queue {
   _Atomic uint64_t completed, wake_at;
   _Atomic uint64_t reading; /* the last operation that began to read memory of a caller who waits for it */
 
+  /* A queue that collects runs nothing: begin gives memory of its own, from malloc, and commit leaves it here. */
+  bool collects;
+  struct cpu_op *collected;
+
   /* rarely written */
   _Alignas(64) struct rill__device *device;
   uint32_t level; /* of priority; 0 is served first */
@@ -121,12 +126,18 @@ void cpu_queue_release(struct cpu_queue *queue);
 rill_status cpu_queue_begin(struct cpu_queue *queue, size_t size, void *out);
 uint64_t cpu_queue_commit(struct cpu_queue *queue);
 
+/* The same for several operations that lie one after another in those bytes, each of a size that is a multiple of 64.
+ * Gives the number of the last.  Or nothing comes of it. */
+uint64_t cpu_queue_commit_many(struct cpu_queue *queue, uint64_t count);
+static inline void cpu_queue_abort(struct cpu_queue *queue) { cpu_release(&queue->lock); }
+
 /* Between the two: the operation may write memory that rill does not know.  Settled: all those are done, so the memory
  * of the caller is as the stream's work so far leaves it. */
-static inline void cpu_queue_unsettle(struct cpu_queue *queue) {
-  const uint64_t number = atomic_load_explicit(&queue->submitted, memory_order_relaxed) + 1;
+static inline void cpu_queue_unsettle_many(struct cpu_queue *queue, uint64_t count) {
+  const uint64_t number = atomic_load_explicit(&queue->submitted, memory_order_relaxed) + count;
   atomic_store_explicit(&queue->unsettled, number, memory_order_release);
 }
+static inline void cpu_queue_unsettle(struct cpu_queue *queue) { cpu_queue_unsettle_many(queue, 1); }
 static inline bool cpu_queue_is_settled(struct cpu_queue *queue) {
   const uint64_t number = atomic_load_explicit(&queue->unsettled, memory_order_acquire);
   return atomic_load_explicit(&queue->completed, memory_order_acquire) >= number;

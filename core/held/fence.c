@@ -126,6 +126,7 @@ enum rill__meaning rill__fence_meaning(struct rill__event *event, struct rill__e
   const uint32_t state = atomic_load_explicit(&rill__core(event)->state, memory_order_acquire);
   if (state == RILL__EVENT_RECORDED) return RILL__RECORD_ISSUED;
   if (state == RILL__EVENT_UNRECORDED) return RILL__NO_RECORD;
+  if (state == RILL__EVENT_CAPTURED) return RILL__RECORD_CAPTURED;
   struct rill__fence *fence = atomic_load_explicit(&rill__core(event)->fence, memory_order_acquire);
   switch ((enum fence_state)atomic_load_explicit(&fence->state, memory_order_acquire)) {
     case FENCE_AWAITED: return RILL__NO_RECORD;
@@ -219,6 +220,13 @@ void rill__event_abandon(struct rill__event *event) {
   rill__held_run();
 }
 
+rill_status rill__fail_captured_record(struct rill__event *event) {
+  return rill__fail(RILL_ERROR_NOT_RECORDED,
+                    "%s was last recorded in a capture: it marks a place in a graph, not work" RILL_HINT
+                    "record it outside captures, or in one with RILL_EVENT_EXTERNAL",
+                    rill__name_of(&event->base).text);
+}
+
 /* ---- recording ---- */
 
 /* A capture would never complete the record. */
@@ -257,7 +265,7 @@ rill_status rill__recording_begin(struct rill__recording *recording, struct rill
   struct rill__fence *const fence = rill__event_claim(event);
   const enum fence_state state = fence != NULL ? rill__fence_state(fence) : FENCE_ISSUED;
   const bool apart = fence != NULL && rill__core(event)->awaited > 0 && !rill__event_is_shared(event);
-  recording->held = atomic_load(&rill__core(stream)->held);
+  recording->held = rill__is_held(stream);
   if (fence != NULL) {
     fence->references++;
     recording->fence = fence;
@@ -271,9 +279,17 @@ rill_status rill__recording_begin(struct rill__recording *recording, struct rill
   return status;
 }
 
+static bool count_first_record(struct rill__event *event, uint32_t *state) {
+  *state = RILL__EVENT_UNRECORDED;
+  return atomic_compare_exchange_strong(&rill__core(event)->state, state, RILL__EVENT_RECORDED);
+}
+
+/* Not under the lock, which comes after that of captures. */
 static bool count_as_recorded(struct rill__event *event) {
-  uint32_t state = RILL__EVENT_UNRECORDED;
-  return atomic_compare_exchange_strong(&rill__core(event)->state, &state, RILL__EVENT_RECORDED);
+  uint32_t state;
+  if (count_first_record(event, &state)) return true;
+  if (state == RILL__EVENT_CAPTURED) rill__capture_leave_event(event, RILL__EVENT_RECORDED);
+  return state == RILL__EVENT_CAPTURED;
 }
 
 /* The first record of an event for which streams are held. */
@@ -282,12 +298,29 @@ static void issue_awaited(struct rill__event *event, struct rill__fence *fence) 
   detach_unawaited(event);
 }
 
+/* What is queued for the event keeps its fence; the event is what its native event says now. */
+void rill__event_recorded_natively(struct rill__event *event) {
+  if (RILL__LIKELY(atomic_load(&rill__core(event)->state) == RILL__EVENT_RECORDED) || count_as_recorded(event)) return;
+  uint32_t state;
+  rill__held_lock();
+  struct rill__fence *const fence = rill__event_fence(event);
+  if (fence == NULL) (void)count_first_record(event, &state);
+  if (fence != NULL && rill__fence_state(fence) == FENCE_AWAITED) {
+    issue_awaited(event, fence);
+  } else if (fence != NULL) {
+    rill__event_detach(event, RILL__EVENT_RECORDED);
+  }
+  rill__held_unlock();
+  rill__held_run();
+}
+
 /* A record of an event that stood for no fence when it began, and came before whatever it stands for meanwhile. */
 static void end_first(struct rill__event *event) {
   if (RILL__LIKELY(count_as_recorded(event))) return;
+  uint32_t state;
   rill__held_lock();
   struct rill__fence *const fence = rill__event_fence(event);
-  if (fence == NULL) (void)count_as_recorded(event); /* the wait that gave it one was refused */
+  if (fence == NULL) (void)count_first_record(event, &state); /* the wait that gave it one was refused */
   if (fence != NULL && rill__fence_state(fence) == FENCE_AWAITED) issue_awaited(event, fence);
   rill__held_unlock();
   rill__held_run();

@@ -33,36 +33,27 @@
 #ifndef RILL_CORE_HELD_HELD_H
 #define RILL_CORE_HELD_HELD_H
 
-#include "core/object/core.h"
-
-/* What a held operation owns besides its own struct, such as memory that bytes were copied to.  finish: when the driver
- * has the work that uses it; drop: when nothing will use it. */
-struct rill__payload {
-  void (*finish)(struct rill__stream *stream, struct rill__payload *payload);
-  void (*drop)(struct rill__payload *payload);
-  size_t bytes;
-};
+#include "core/graph/capture.h"
+#include "core/sync/submit.h"
 
 /* ---- streams ---- */
 
-static inline bool rill__is_held(struct rill__stream *stream) {
-  return RILL__UNLIKELY(atomic_load_explicit(&rill__core(stream)->held, memory_order_acquire));
-}
-
-/* Each takes the operation if the stream is held, and says so in `taken`; if it is held no more, the caller goes on to
- * the driver.  On failure nothing was taken. */
+/* Each takes the operation if the stream is held or captured, and says so in `taken`; if it is held no more, the caller
+ * goes on to the driver.  On failure nothing was taken. */
 rill_status rill__held_record(struct rill__stream *stream, struct rill__event *event, uint32_t flags, bool *taken);
 rill_status rill__held_host_call(struct rill__stream *stream, rill_host_fn fn, void *user, bool *taken);
 rill_status rill__held_fill(struct rill__stream *stream, const struct rill__fill_2d *fill, bool *taken);
 rill_status rill__held_prefetch(struct rill__stream *stream, const void *p, size_t size, bool *taken);
+rill_status rill__held_graph(struct rill__stream *stream, struct rill__graph_exec *exec, bool *taken);
 /* `payload`: what the launch owns, NULL if there is nothing; taken over, and set to NULL, with the launch. */
 rill_status rill__held_launch(struct rill__stream *stream, const struct rill__launch *launch,
                               struct rill__payload **payload, bool *taken);
 
-/* Passes work on to the queue of a held stream by one of these; goes on if the stream is not held. */
-#define RILL_QUEUE_IF_HELD(stream, function, ...)         \
+/* Passes work on to the queue of a held stream, or the graph of a captured one, by one of these; goes on if the stream
+ * is neither. */
+#define RILL_DIVERT(stream, function, ...)                \
   do {                                                    \
-    if (rill__is_held(stream)) {                          \
+    if (rill__is_diverted(stream)) {                      \
       bool taken_ = false;                                \
       RILL_TRY(function((stream), __VA_ARGS__, &taken_)); \
       if (taken_) return RILL_OK;                         \
@@ -73,6 +64,18 @@ rill_status rill__held_launch(struct rill__stream *stream, const struct rill__la
  * `*point`, which is valid inside the epoch. */
 rill_status rill__held_wait(struct rill__stream *stream, struct rill__event *event, struct rill__event **point,
                             bool *taken);
+
+/* ---- core/held/graph.c: launches of graphs; outside epochs ---- */
+
+rill_status rill__graph_launch(struct rill__graph_exec *exec, struct rill__stream *stream);
+
+/* Locks the object for a change of what later launches do; refused while a launch is held. */
+rill_status rill__graph_exec_lock(struct rill__graph_exec *exec);
+void rill__graph_exec_unlock(struct rill__graph_exec *exec);
+
+/* Hands a held launch to the backend; and what it was queued for has ended. */
+rill_status rill__graph_launch_held(struct rill__graph_exec *exec, struct rill__stream *stream);
+void rill__graph_launch_dropped(struct rill__graph_exec *exec);
 
 /* Others can submit to the stream from here on, so it cannot be held; false if it is held now. */
 bool rill__stream_share(struct rill__stream *stream);
@@ -103,7 +106,13 @@ void rill__recording_end(struct rill__recording *recording, rill_status status);
 
 /* ---- what an event stands for ---- */
 
-enum rill__meaning { RILL__NO_RECORD, RILL__RECORD_ISSUED, RILL__RECORD_HELD, RILL__RECORD_FAILED };
+enum rill__meaning {
+  RILL__NO_RECORD,
+  RILL__RECORD_ISSUED,
+  RILL__RECORD_HELD,
+  RILL__RECORD_FAILED,
+  RILL__RECORD_CAPTURED
+};
 
 /* Of an event that is not RECORDED. */
 enum rill__meaning rill__fence_meaning(struct rill__event *event, struct rill__event **point);
@@ -117,14 +126,18 @@ static inline enum rill__meaning rill__event_meaning(struct rill__event *event, 
   return rill__fence_meaning(event, point);
 }
 
-/* Fails with the reason why the event's last record failed. */
+/* Fails with the reason why the event's last record failed; or because it was in a capture. */
 rill_status rill__fail_failed_record(struct rill__event *event);
+rill_status rill__fail_captured_record(struct rill__event *event);
 
 /* Others may use and record the native event from here on.  False if it does not have the event's last record. */
 bool rill__event_share(struct rill__event *event);
 
 /* The same for other processes; the event counts as recorded. */
 void rill__event_export(struct rill__event *event);
+
+/* The driver has a later record of the native event, which this layer did not make. */
+void rill__event_recorded_natively(struct rill__event *event);
 
 /* The last reference to the event has gone: what waits for a first record of it fails. */
 void rill__event_abandon(struct rill__event *event);

@@ -50,7 +50,7 @@ static void drop_all(void) {
     queue->bytes = 0;
     queue->submitting = 0;
     queue->removed = queue->done = queue->pushed;
-    atomic_store(&rill__core(stream)->held, false);
+    (void)atomic_fetch_and(&rill__core(stream)->diverted, ~(uint32_t)RILL__HELD);
     atomic_store(&rill__core(stream->base.device)->held_streams, 0);
   }
   rill__held_queues = rill__held_ready = NULL;
@@ -216,6 +216,7 @@ static bool lies_in(const void *p, const struct range *range) { return (uintptr_
 static bool may_use(const struct held_op *op, const struct range *range) {
   switch (op->kind) {
     case HELD_LAUNCH:
+    case HELD_GRAPH:
     case HELD_HOST_CALL: return true;
     case HELD_COPY: return lies_in(op->copy.ends.dst, range) || lies_in(op->copy.ends.src, range);
     case HELD_PREFETCH: return lies_in(op->prefetch.p, range);

@@ -22,6 +22,10 @@ static void free_op(struct held_op *op) {
       free((void *)(uintptr_t)op->launch.shape.label);
       free((void *)(uintptr_t)op->launch.shape.extras);
       break;
+    case HELD_GRAPH:
+      rill__graph_launch_dropped(op->exec);
+      rill__unref(&op->exec->base);
+      break;
     case HELD_COPY:
     case HELD_WAIT:
     case HELD_HOST_CALL:
@@ -152,7 +156,7 @@ static rill_status push(struct rill__stream *stream, struct held_op *op, bool *t
   rill_status status = RILL_OK;
   *taken = false;
   rill__held_lock();
-  if (atomic_load(&rill__core(stream)->held)) {
+  if (rill__is_held(stream)) {
     status = check_room(rill__core(stream)->queue, op);
     *taken = status == RILL_OK;
     if (*taken) append_op(rill__core(stream)->queue, op);
@@ -170,6 +174,11 @@ rill_status rill__held_push(struct rill__stream *stream, struct held_op *op, boo
 /* ---- host calls, fills and launches ---- */
 
 rill_status rill__held_host_call(struct rill__stream *stream, rill_host_fn fn, void *user, bool *taken) {
+  struct rill__operation *operation = NULL;
+  if (rill__is_captured(stream)) {
+    RILL_TRY(rill__operation_host_call(stream->base.device, fn, user, &operation));
+    return rill__capture_add(stream, operation, taken);
+  }
   struct held_op *op = NULL;
   RILL_TRY(rill__held_op_new(HELD_HOST_CALL, 0, &op));
   op->host_call.fn = fn;
@@ -178,6 +187,11 @@ rill_status rill__held_host_call(struct rill__stream *stream, rill_host_fn fn, v
 }
 
 rill_status rill__held_fill(struct rill__stream *stream, const struct rill__fill_2d *fill, bool *taken) {
+  struct rill__operation *operation = NULL;
+  if (rill__is_captured(stream)) {
+    RILL_TRY(rill__operation_fill(stream->base.device, fill, &operation));
+    return rill__capture_add(stream, operation, taken);
+  }
   struct held_op *op = NULL;
   RILL_TRY(rill__held_op_new(HELD_FILL, 0, &op));
   op->fill.rows = *fill;
@@ -229,6 +243,10 @@ static rill_status new_launch(const struct rill__launch *launch, struct held_op 
 }
 
 rill_status rill__held_prefetch(struct rill__stream *stream, const void *p, size_t size, bool *taken) {
+  RILL_REQUIRE(!rill__is_captured(stream), RILL_ERROR_UNSUPPORTED,
+               "%s is capturing, and no backend has nodes of prefetches, up to version %d.%d" RILL_HINT
+               "prefetch before the capture begins",
+               rill__name_of(&stream->base).text, RILL_VERSION_MAJOR, RILL_VERSION_MINOR);
   struct held_op *op = NULL;
   *taken = false;
   RILL_TRY(rill__held_op_new(HELD_PREFETCH, 0, &op));
@@ -239,6 +257,11 @@ rill_status rill__held_prefetch(struct rill__stream *stream, const void *p, size
 
 rill_status rill__held_launch(struct rill__stream *stream, const struct rill__launch *launch,
                               struct rill__payload **payload, bool *taken) {
+  struct rill__operation *operation = NULL;
+  if (rill__is_captured(stream)) {
+    RILL_TRY(rill__operation_launch(launch, payload, &operation));
+    return rill__capture_add(stream, operation, taken);
+  }
   struct held_op *op = NULL;
   RILL_TRY(new_launch(launch, &op));
   if (payload != NULL && *payload != NULL) {
@@ -252,6 +275,22 @@ rill_status rill__held_launch(struct rill__stream *stream, const struct rill__la
     op->payload = NULL; /* it stays the caller's */
     free_op(op);
   }
+  return status;
+}
+
+/* `exec` is locked. */
+rill_status rill__held_graph(struct rill__stream *stream, struct rill__graph_exec *exec, bool *taken) {
+  struct held_op *op = NULL;
+  *taken = false;
+  RILL_TRY(rill__held_op_new(HELD_GRAPH, 0, &op));
+  rill__ref(&exec->base);
+  op->exec = exec;
+  rill__core(exec)->held_launches++;
+  const rill_status status = push(stream, op, taken);
+  if (*taken) return RILL_OK;
+  rill__core(exec)->held_launches--;
+  rill__unref(&exec->base);
+  free(op);
   return status;
 }
 
@@ -291,7 +330,7 @@ rill_status rill__held_record(struct rill__stream *stream, struct rill__event *e
   rill_status status = rill__fence_new(event, &fence);
   if (status == RILL_OK) {
     rill__held_lock();
-    if (atomic_load(&rill__core(stream)->held)) {
+    if (rill__is_held(stream)) {
       status = queue_record(rill__core(stream)->queue, event, op, fence);
       *taken = status == RILL_OK;
     }
@@ -317,8 +356,10 @@ static rill_status check_may_hold(struct rill__stream *stream, const struct rill
   return RILL_OK;
 }
 
-/* Under the lock. */
-static void hold(struct rill__stream *stream, struct rill__queue **fresh) {
+/* Under the lock.  False if the stream is capturing. */
+static bool hold(struct rill__stream *stream, struct rill__queue **fresh) {
+  uint32_t none = 0;
+  if (!atomic_compare_exchange_strong(&rill__core(stream)->diverted, &none, RILL__HELD)) return false;
   if (rill__core(stream)->queue == NULL) {
     rill__core(stream)->queue = *fresh;
     rill__core(stream)->queue->stream = stream;
@@ -333,7 +374,7 @@ static void hold(struct rill__stream *stream, struct rill__queue **fresh) {
   rill__ref(&stream->base);
   atomic_fetch_add(&rill__core(stream->base.device)->held_streams, 1);
   atomic_fetch_add(&rill__held_count, 1);
-  atomic_store(&rill__core(stream)->held, true);
+  return true;
 }
 
 /* What a wait needs, made before the lock is taken. */
@@ -349,9 +390,9 @@ struct new_wait {
 /* Puts a wait for the fence into the stream's queue.  Under the lock. */
 static rill_status queue_wait(struct new_wait *wait, struct rill__fence *fence) {
   struct rill__stream *stream = wait->stream;
-  if (!atomic_load(&rill__core(stream)->held)) {
+  if (!rill__is_held(stream)) {
     RILL_TRY(check_may_hold(stream, wait->event, wait->capturing));
-    hold(stream, &wait->queue);
+    if (!hold(stream, &wait->queue)) return check_may_hold(stream, wait->event, true);
     rill__queue_link(rill__core(stream)->queue, &fence->blocked);
   } else {
     RILL_TRY(check_room(rill__core(stream)->queue, wait->op));
@@ -395,7 +436,7 @@ static rill_status submit_wait(struct new_wait *wait, struct rill__event **point
   const enum fence_state state = fence == NULL ? FENCE_ISSUED : rill__fence_state(fence);
   *failed = state == FENCE_FAILED;
   if (*failed) return RILL_OK;
-  if (state == FENCE_ISSUED && !atomic_load(&rill__core(wait->stream)->held)) {
+  if (state == FENCE_ISSUED && !rill__is_held(wait->stream)) {
     *point = fence == NULL ? event : fence->mark;
     *taken = false;
     return RILL_OK;
@@ -413,7 +454,7 @@ static rill_status prepare_wait(struct new_wait *wait) {
   struct rill__stream *stream = wait->stream;
   RILL_TRY(rill__held_op_new(HELD_WAIT, 0, &wait->op));
   RILL_TRY(rill__fence_new(wait->event, &wait->fence));
-  if (atomic_load(&rill__core(stream)->held)) return RILL_OK;
+  if (rill__is_held(stream)) return RILL_OK;
   wait->queue = calloc(1, sizeof *wait->queue);
   RILL_REQUIRE(wait->queue != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory to hold a stream");
   return RILL_DISPATCH(stream, stream, is_capturing, stream, &wait->capturing);
@@ -437,7 +478,7 @@ rill_status rill__held_wait(struct rill__stream *stream, struct rill__event *eve
 
 bool rill__stream_share(struct rill__stream *stream) {
   rill__held_lock();
-  const bool held = atomic_load(&rill__core(stream)->held);
+  const bool held = rill__is_held(stream);
   if (!held) atomic_store(&stream->foreign, true);
   rill__held_unlock();
   return !held;

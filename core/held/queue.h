@@ -33,7 +33,7 @@ struct rill__fence {
   struct rill__name event;       /* for texts */
 };
 
-enum held_kind { HELD_WAIT, HELD_RECORD, HELD_HOST_CALL, HELD_COPY, HELD_FILL, HELD_PREFETCH, HELD_LAUNCH };
+enum held_kind { HELD_WAIT, HELD_RECORD, HELD_HOST_CALL, HELD_COPY, HELD_FILL, HELD_PREFETCH, HELD_LAUNCH, HELD_GRAPH };
 
 struct held_op {
   struct held_op *next;
@@ -72,6 +72,7 @@ struct held_op {
       const void *p;
       size_t size;
     } prefetch;
+    struct rill__graph_exec *exec; /* kept */
     struct {
       struct rill__launch shape; /* its kernel is kept; its label and extras are owned */
     } launch;

@@ -6,16 +6,16 @@
 #include "core/held/held.h"
 #include "core/sync/submit.h"
 
-/* Of a held stream, a first record, or one of an event that stands for a fence. */
+/* Of a held or captured stream, a first record, or one of an event that stands for a fence. */
 rill_status rill__record_slowly(struct rill__stream *stream, struct rill__event *event, uint32_t flags);
 
-/* Of a held stream, or for an event that is not RECORDED. */
+/* Of a held or captured stream, or for an event that is not RECORDED. */
 rill_status rill__wait_slowly(struct rill__stream *stream, struct rill__event *event, uint32_t flags);
 
 static inline rill_status rill__stream_record(struct rill__stream *stream, struct rill__event *event, uint32_t flags) {
   RILL_TRY(rill__check_usable(stream->base.device));
   if (RILL__UNLIKELY(atomic_load_explicit(&rill__core(event)->state, memory_order_acquire) != RILL__EVENT_RECORDED ||
-                     rill__is_held(stream))) {
+                     rill__is_diverted(stream))) {
     return rill__record_slowly(stream, event, flags);
   }
   return rill__record_in_driver(stream, event, flags);
@@ -25,7 +25,7 @@ static inline rill_status rill__stream_record(struct rill__stream *stream, struc
 static inline rill_status rill__stream_wait_for(struct rill__stream *stream, struct rill__event *event,
                                                 uint32_t flags) {
   if (RILL__UNLIKELY(atomic_load_explicit(&rill__core(event)->state, memory_order_acquire) != RILL__EVENT_RECORDED ||
-                     rill__is_held(stream))) {
+                     rill__is_diverted(stream))) {
     return rill__wait_slowly(stream, event, flags);
   }
   rill_status status = RILL_OK;
@@ -48,6 +48,7 @@ static inline rill_status rill__event_ask(struct rill__event *event, struct rill
     case RILL__NO_RECORD: *out = true; return RILL_OK;
     case RILL__RECORD_HELD: return RILL_OK;
     case RILL__RECORD_FAILED: return rill__fail_failed_record(event);
+    case RILL__RECORD_CAPTURED: return rill__fail_captured_record(event);
     case RILL__RECORD_ISSUED: break;
   }
   struct rill__event *const asked_about = *point;

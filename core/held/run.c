@@ -113,6 +113,7 @@ static rill_status hand_over(struct rill__stream *stream, struct held_op *op) {
     case HELD_FILL: return rill__fill_rows(stream, &op->fill.rows);
     case HELD_PREFETCH: return RILL_DISPATCH(stream, memory, prefetch, stream, op->prefetch.p, op->prefetch.size);
     case HELD_LAUNCH: return submit_held_launch(stream, op);
+    case HELD_GRAPH: return rill__graph_launch_held(op->exec, stream);
     case HELD_RECORD: break; /* by submit_held_record */
   }
   return RILL_ERROR_INTERNAL;
@@ -163,7 +164,7 @@ static void end_hold(struct rill__queue *queue, struct held_op **dead) {
   *queue->link_held = queue->next_held;
   if (queue->next_held != NULL) queue->next_held->link_held = queue->link_held;
   queue->done = queue->pushed; /* what failed was taken out */
-  atomic_store(&rill__core(stream)->held, false);
+  (void)atomic_fetch_and(&rill__core(stream)->diverted, ~(uint32_t)RILL__HELD);
   atomic_fetch_sub(&rill__core(stream->base.device)->held_streams, 1);
   atomic_fetch_sub(&rill__held_count, 1);
   rill__held_changed();

@@ -208,6 +208,11 @@ __attribute__((noinline)) rill_status rill__launch_read(rill_launch *into, const
 /* Of a stream that is held, or was a moment ago. */
 static __attribute__((noinline)) rill_status submit_held(struct rill__stream *stream, const struct rill__launch *launch,
                                                          struct rill__payload **payload, bool *taken) {
+  RILL_REQUIRE(launch->extras == NULL || launch->extras->event == NULL || !rill__is_captured(stream),
+               RILL_ERROR_UNSUPPORTED,
+               "rill_launch.attributes: RILL_ATTR_PROGRAMMATIC_EVENT on %s: a graph has no such edges, up to version "
+               "%d.%d" RILL_HINT "record the event after the launch",
+               stream->base.device->name, RILL_VERSION_MAJOR, RILL_VERSION_MINOR);
   if (launch->kernel->source->arg_count == RILL__ARGS_UNKNOWN)
     return rill__fail_unknown_args(launch->kernel); /* they would be copied */
   RILL_REQUIRE(launch->extras == NULL || launch->extras->event == NULL, RILL_ERROR_UNSUPPORTED,
@@ -221,7 +226,7 @@ static __attribute__((noinline)) rill_status submit_held(struct rill__stream *st
 /* The driver has the launch, or the stream's queue. */
 static inline __attribute__((always_inline)) rill_status
 submit_launch(struct rill__stream *stream, const struct rill__launch *launch, struct rill__payload **payload) {
-  RILL_QUEUE_IF_HELD(stream, submit_held, launch, payload);
+  RILL_DIVERT(stream, submit_held, launch, payload);
   struct rill__thread *const self = rill__self;
   rill__submission_begin(&rill__core(stream)->work, self);
   const rill_status status = RILL_DISPATCH_LAUNCH(stream, launch);

@@ -210,6 +210,7 @@ static rill_status check_constants(struct rill__kernel *kernel, const rill_launc
 
 static rill_status refuse_in_capture_of_launch(struct rill__stream *stream) {
   bool capturing = false;
+  if (rill__is_captured(stream)) return RILL_OK; /* the node keeps them */
   RILL_TRY(RILL_DISPATCH(stream, stream, is_capturing, stream, &capturing));
   RILL_REQUIRE(!capturing, RILL_ERROR_UNSUPPORTED,
                "rill_launch.constants on %s: %s is capturing, and a graph would keep no copy of them, up to version "

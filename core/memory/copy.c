@@ -69,7 +69,7 @@ rill_status rill__copy_submit(struct rill__thread *self, struct rill__stream *s,
   RILL_TRY(rill__memory_check(s, copy->src, src_size, "src", &copy->src_kind));
   RILL_TRY(rill__check_usable(s->base.device));
   flatten(copy);
-  RILL_QUEUE_IF_HELD(s, rill__held_copy, copy);
+  RILL_DIVERT(s, rill__held_copy, copy);
   const bool may_block = copy->dst_kind == RILL_MEMORY_UNKNOWN || copy->src_kind == RILL_MEMORY_UNKNOWN;
   if (may_block) rill__ref_and_leave(self, &s->base);
   rill__submission_begin(&rill__core(s)->work, self);
@@ -77,4 +77,12 @@ rill_status rill__copy_submit(struct rill__thread *self, struct rill__stream *s,
   rill__submission_end(&rill__core(s)->work, self);
   if (may_block) rill__unref(&s->base);
   return status;
+}
+
+rill_status rill__copy_line(struct rill__thread *self, struct rill__stream *stream, void *dst, const void *src,
+                            size_t n) {
+  struct rill__copy_3d copy = {
+    .dst = dst, .src = src, .width = n, .height = 1, .depth = 1, .dst_pitch = n, .src_pitch = n
+  };
+  return rill__copy_submit(self, stream, &copy);
 }

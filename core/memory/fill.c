@@ -37,9 +37,23 @@ rill_status rill__fill_submit(struct rill__stream *s, struct rill__fill_2d *fill
     fill->width *= fill->height;
     fill->height = 1;
   }
-  RILL_QUEUE_IF_HELD(s, rill__held_fill, fill);
+  RILL_DIVERT(s, rill__held_fill, fill);
   rill__submission_begin(&rill__core(s)->work, rill__self);
   const rill_status status = rill__fill_rows(s, fill);
   rill__submission_end(&rill__core(s)->work, rill__self);
   return status;
+}
+
+rill_status rill__fill_line(struct rill__stream *stream, void *dst, const void *pattern, size_t pattern_size,
+                            size_t count) {
+  RILL_TRY(rill__memory_check_pattern(pattern_size));
+  struct rill__fill_2d fill = {
+    .dst = dst,
+    .pitch = SIZE_MAX - (pattern_size - 1),
+    .width = count,
+    .height = 1,
+    .pattern = pattern,
+    .pattern_size = pattern_size,
+  };
+  return rill__fill_submit(stream, &fill);
 }

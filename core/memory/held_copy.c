@@ -51,6 +51,11 @@ static rill_status ask_pageable(struct rill__device *device, const void *p, uint
 }
 
 rill_status rill__held_copy(struct rill__stream *stream, const struct rill__copy_3d *copy, bool *taken) {
+  struct rill__operation *operation = NULL;
+  if (rill__is_captured(stream)) { /* a pageable source is read when the graph runs */
+    RILL_TRY(rill__operation_copy(stream->base.device, copy, &operation));
+    return rill__capture_add(stream, operation, taken);
+  }
   struct rill__device *device = stream->base.device;
   bool from = false, to = false;
   const size_t n = copy->width * copy->height * copy->depth;

@@ -50,6 +50,12 @@ rill_status rill__memory_check_pattern(size_t size);
 rill_status rill__copy_submit(struct rill__thread *self, struct rill__stream *stream, struct rill__copy_3d *copy);
 rill_status rill__fill_submit(struct rill__stream *stream, struct rill__fill_2d *fill);
 
+/* The same of one row. */
+rill_status rill__copy_line(struct rill__thread *self, struct rill__stream *stream, void *dst, const void *src,
+                            size_t n);
+rill_status rill__fill_line(struct rill__stream *stream, void *dst, const void *pattern, size_t pattern_size,
+                            size_t count);
+
 /* rill__held_* of a copy, whose pageable ends are staged. */
 rill_status rill__held_copy(struct rill__stream *stream, const struct rill__copy_3d *copy, bool *taken);
 

@@ -11,6 +11,9 @@ struct rill__fence;
 struct rill__failure;
 struct rill__pool;
 struct rill__deferred_free;
+struct rill__capture_member;
+struct rill__captured_point;
+struct rill__graph;
 
 /* Spare events of one kind (core/sync/event_cache.h). */
 struct rill__event_cache {
@@ -44,6 +47,12 @@ struct rill__device_core {
   } cause; /* why the device is lost; constant once `lost` is set */
 };
 
+/* Bits of rill__stream_core.diverted, never both. */
+enum {
+  RILL__HELD = 1,    /* to the stream's queue (core/held/held.h) */
+  RILL__CAPTURED = 2 /* into a graph (core/graph/capture.h) */
+};
+
 struct rill__stream_core {
   void (*release)(void *user, uintptr_t native);
   void *release_user;
@@ -55,15 +64,17 @@ struct rill__stream_core {
   _Atomic(struct rill__failure *) failure; /* of held work, for the next synchronize */
   _Atomic uint32_t visitors;               /* threads that use its native stream without its handle */
   _Atomic uint32_t caches;                 /* how many pools have one for it (core/pool/cache.h) */
-  _Atomic bool held;                       /* submissions go through its queue (core/held/held.h) */
-  _Atomic bool pools_closed;               /* it is ending: no pool makes one any more */
+  _Atomic uint32_t diverted;           /* where submissions go instead of the driver: RILL__HELD or RILL__CAPTURED */
+  struct rill__capture_member *member; /* of a capture; guarded by the lock of captures (core/graph/capture.h) */
+  _Atomic bool pools_closed;           /* it is ending: no pool makes one any more */
   bool in_natives;
 };
 
 enum rill__event_state {
   RILL__EVENT_UNRECORDED,
   RILL__EVENT_RECORDED, /* in the driver; or others may have */
-  RILL__EVENT_FENCED    /* it stands for its fence */
+  RILL__EVENT_FENCED,   /* it stands for its fence */
+  RILL__EVENT_CAPTURED  /* its last record was in a capture */
 };
 
 struct rill__event_core {
@@ -75,6 +86,7 @@ struct rill__event_core {
   _Atomic(struct rill__fence *) fence; /* FENCED: what it stands for (core/held/held.h) */
   struct rill__completion work;        /* the last record */
   struct rill__event *next_spare;
+  struct rill__captured_point *captured; /* guarded by the lock of captures; NULL unless CAPTURED */
 };
 
 struct rill__module_core {
@@ -94,9 +106,21 @@ struct rill__kernel_core {
   bool found; /* the backend's `find` has succeeded */
 };
 
+struct rill__exec_core {
+  struct rill__graph *graph; /* kept: its nodes are found in `step_of` */
+  uint32_t *step_of;         /* of each node, by its index */
+  pthread_mutex_t lock;      /* held by who launches or changes it */
+  uint32_t held_launches;    /* queued for `held_stream`; under `lock`, as that is */
+  struct rill__stream *held_stream;
+  uint32_t records; /* steps that record events */
+  bool made;        /* the backend's `instantiate` has succeeded */
+};
+
 _Static_assert(sizeof(struct rill__device_core) <= sizeof((struct rill__device *)0)->of_core, "room for core's fields");
 _Static_assert(sizeof(struct rill__stream_core) <= sizeof((struct rill__stream *)0)->of_core, "room for core's fields");
 _Static_assert(sizeof(struct rill__event_core) <= sizeof((struct rill__event *)0)->of_core, "room for core's fields");
+_Static_assert(sizeof(struct rill__exec_core) <= sizeof((struct rill__graph_exec *)0)->of_core,
+               "room for core's fields");
 _Static_assert(sizeof(struct rill__module_core) <= sizeof((struct rill__module *)0)->of_core, "room for core's fields");
 _Static_assert(sizeof(struct rill__kernel_core) <= sizeof((struct rill__kernel *)0)->of_core, "room for core's fields");
 
@@ -107,6 +131,7 @@ _Static_assert(sizeof(struct rill__kernel_core) <= sizeof((struct rill__kernel *
        const struct rill__device *: (const struct rill__device_core *)NULL,                    \
        struct rill__stream *: (struct rill__stream_core *)NULL,                                \
        const struct rill__stream *: (const struct rill__stream_core *)NULL,                    \
+       struct rill__graph_exec *: (struct rill__exec_core *)NULL,                              \
        struct rill__event *: (struct rill__event_core *)NULL,                                  \
        const struct rill__event *: (const struct rill__event_core *)NULL,                      \
        struct rill__module *: (struct rill__module_core *)NULL,                                \

@@ -130,7 +130,7 @@ void rill__pool_settle(struct rill__pool *pool) {
 static bool order_after(struct rill__pool *pool, struct rill__pool_cache *cache, uint64_t number,
                         struct rill__stream *stream) {
   if (cache->stream == stream) return true;
-  if (cache->batched < number && may_record(cache) && !rill__is_held(cache->stream)) {
+  if (cache->batched < number && may_record(cache) && !rill__is_diverted(cache->stream)) {
     rill__pool_cache_record(pool, cache);
   }
   const struct rill__last_use *batch = cache->batches;

@@ -12,7 +12,7 @@ static rill_status find_memory(struct rill__pool *pool, struct rill__stream *str
   enum { FEW_FREES = 16 };
   bool few = false;
   rill__pool_lock(pool);
-  struct rill__pool_cache *own = rill__pool_cache_find(pool, stream);
+  struct rill__pool_cache *own = rill__is_captured(stream) ? NULL : rill__pool_cache_find(pool, stream);
   if (own != NULL && rill__stream_is_drained(stream)) rill__pool_cache_complete(pool, own, own->freed);
   *out = rill__pool_take(pool, NULL, request, false);
   if (*out == NULL && own != NULL) {

@@ -105,6 +105,7 @@ rill_status rill__device_default_stream(struct rill__device *device, struct rill
 }
 
 void rill__stream_end(struct rill__stream *stream) {
+  rill__capture_abandon(stream);
   if (stream->imported && !stream->owned) rill__stream_unlist(stream); /* from here on its owner may destroy it */
   atomic_store(&rill__core(stream)->pools_closed,
                true); /* before the look at its caches; core/pool/cache.c the other way round */
@@ -163,7 +164,7 @@ rill_status rill__stream_wait_stream(struct rill__stream *stream, struct rill__s
   struct rill__event *event = NULL;
   RILL_TRY(rill__stream_cached_event(other, &event));
   if (RILL__UNLIKELY(atomic_load_explicit(&rill__core(event)->state, memory_order_acquire) != RILL__EVENT_RECORDED ||
-                     rill__is_held(stream) || rill__is_held(other))) {
+                     rill__is_diverted(stream) || rill__is_diverted(other))) {
     RILL_TRY(rill__stream_record(other, event, 0)); /* for who waits for the cached event */
     return wait_stream_held(stream, other);
   }

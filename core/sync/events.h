@@ -13,10 +13,16 @@ rill_status rill__event_create(struct rill__device *device, const rill_event_opt
 /* Set when a stream is first held: an event that stands for a fence does so no more. */
 extern void (*_Atomic rill__event_leave_fence)(struct rill__event *event);
 
+/* Set when an event is first recorded in a capture: the same of one that was. */
+extern void (*_Atomic rill__event_leave_capture)(struct rill__event *event, enum rill__event_state after);
+
 /* For an event that nobody uses: it has never been recorded. */
 static inline void rill__event_reset(struct rill__event *event) {
   if (RILL__UNLIKELY(atomic_load(&rill__core(event)->state) == RILL__EVENT_FENCED)) {
     atomic_load (&rill__event_leave_fence)(event);
+  }
+  if (RILL__UNLIKELY(atomic_load(&rill__core(event)->state) == RILL__EVENT_CAPTURED)) {
+    atomic_load (&rill__event_leave_capture)(event, RILL__EVENT_UNRECORDED);
   }
   atomic_store_explicit(&rill__core(event)->state, RILL__EVENT_UNRECORDED, memory_order_relaxed);
 }

@@ -4,18 +4,28 @@
 
 #include "core/object/core.h"
 
+/* Submissions to the stream go to its queue, or into a graph, instead of the driver. */
+static inline bool rill__is_diverted(const struct rill__stream *stream) {
+  return RILL__UNLIKELY(atomic_load_explicit(&rill__core(stream)->diverted, memory_order_acquire) != 0);
+}
+static inline bool rill__is_held(const struct rill__stream *stream) {
+  return RILL__UNLIKELY((atomic_load_explicit(&rill__core(stream)->diverted, memory_order_acquire) & RILL__HELD) != 0);
+}
+static inline bool rill__is_captured(const struct rill__stream *stream) {
+  return RILL__UNLIKELY((atomic_load_explicit(&rill__core(stream)->diverted, memory_order_acquire) & RILL__CAPTURED) !=
+                        0);
+}
+
 /* True if the stream is known to be idle without asking the driver.  What is remembered is of work that the driver had:
  * held work comes after that. */
 static inline bool rill__known_idle(struct rill__stream *stream) {
-  return !atomic_load_explicit(&rill__core(stream)->held, memory_order_acquire) &&
-         rill__completion_is_known(&rill__core(stream)->work) &&
+  return !rill__is_diverted(stream) && rill__completion_is_known(&rill__core(stream)->work) &&
          !atomic_load_explicit(&stream->foreign, memory_order_relaxed);
 }
 
 /* True if no work has been submitted to the stream. */
 static inline bool rill__never_had_work(const struct rill__stream *stream) {
-  return !atomic_load_explicit(&rill__core(stream)->held, memory_order_acquire) &&
-         rill__completion_is_unused(&rill__core(stream)->work);
+  return !rill__is_diverted(stream) && rill__completion_is_unused(&rill__core(stream)->work);
 }
 
 /* True if the last record that the driver has of the event is known to be complete without asking the driver. */

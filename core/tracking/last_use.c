@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 rill_status rill__pool_check_capture(struct rill__stream *stream) {
+  if (rill__is_captured(stream)) return rill__capture_refuse(stream);
   if (RILL__LIKELY(!atomic_load_explicit(&stream->foreign, memory_order_relaxed))) return RILL_OK;
   bool capturing = false;
   RILL_TRY(RILL_DISPATCH(stream, stream, is_capturing, stream, &capturing));

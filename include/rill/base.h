@@ -65,6 +65,19 @@ typedef struct {
   uint64_t id;
 } rill_pool;
 
+/** Work that is built once and launched often.  Counted. */
+typedef struct {
+  uint64_t id;
+} rill_graph;
+/** A graph made ready to be launched.  Counted; keeps what its nodes use. */
+typedef struct {
+  uint64_t id;
+} rill_graph_exec;
+/** A node of a graph.  Not counted: lives as long as its graph, or execution objects made from it. */
+typedef struct {
+  uint64_t id;
+} rill_graph_node;
+
 /** What one process gives another for an event or memory: plain bytes, to be sent as they are.  They carry what it is,
  *  of which device, and a check; rill_event_ipc_import and rill_memory_ipc_import refuse bytes that are damaged. */
 typedef struct {
@@ -84,6 +97,9 @@ RILL_HANDLE_HELPERS_(EVENT, event)
 RILL_HANDLE_HELPERS_(MODULE, module)
 RILL_HANDLE_HELPERS_(KERNEL, kernel)
 RILL_HANDLE_HELPERS_(POOL, pool)
+RILL_HANDLE_HELPERS_(GRAPH, graph)
+RILL_HANDLE_HELPERS_(GRAPH_EXEC, graph_exec)
+RILL_HANDLE_HELPERS_(GRAPH_NODE, graph_node)
 #undef RILL_HANDLE_HELPERS_
 
 /** The version of the library that is loaded, as 0x00MMmmpp; RILL_VERSION_* is that of the headers.

@@ -8,9 +8,12 @@
 #define RILL_RILL_H
 
 #include <rill/base.h>
+#include <rill/capture.h>
 #include <rill/compile.h>
 #include <rill/device.h>
 #include <rill/event.h>
+#include <rill/graph.h>
+#include <rill/graph_exec.h>
 #include <rill/kernel.h>
 #include <rill/memory.h>
 #include <rill/module.h>

@@ -1,0 +1,114 @@
+#include "core/graph/capture.h"
+
+#include "core/device/life.h"
+#include "core/graph/graph.h"
+#include "core/held/held.h"
+
+#include <stdlib.h>
+
+static rill_status check_begin(struct rill__stream *stream, uint32_t mode) {
+  struct rill__device *device = stream->base.device;
+  const char *why = "";
+  RILL_REQUIRE(mode <= RILL_CAPTURE_RELAXED, RILL_ERROR_INVALID_ARGUMENT,
+               "mode %u is none of RILL_CAPTURE_GLOBAL, _THREAD and _RELAXED", mode);
+  RILL_REQUIRE(RILL_DISPATCH(device, device, supports, device, RILL_FEATURE_GRAPH, &why) &&
+                   device->backend->graph != NULL,
+               RILL_ERROR_UNSUPPORTED, "captures on %s: %s", device->name, why);
+  RILL_REQUIRE(!stream->imported || stream->native > 1, RILL_ERROR_UNSUPPORTED,
+               "%s is the legacy null stream of %s, which no driver captures: other streams wait for it" RILL_HINT
+               "capture a stream of your own",
+               rill__name_of(&stream->base).text, device->name);
+  return rill__check_usable(device);
+}
+
+rill_status rill_stream_capture_begin(rill_stream stream, uint32_t mode) {
+  rill__reclaim();
+  RILL_ENTER();
+  struct rill__stream *s;
+  RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
+  RILL_TRY(check_begin(s, mode));
+  const struct rill__capture_start start = { .mode = mode };
+  return rill__capture_begin(s, &start);
+}
+
+/* `start->after` is made of the handles. */
+static rill_status begin_to_graph(struct rill__stream *stream, struct rill__capture_start *start,
+                                  const rill_graph_node *after) {
+  struct rill__graph_node **nodes = calloc(start->after_count + 1, sizeof(struct rill__graph_node *));
+  RILL_REQUIRE(nodes != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for %zu nodes", start->after_count);
+  rill_status status = RILL_OK;
+  for (size_t i = 0; i < start->after_count && status == RILL_OK; i++) {
+    status = rill__graph_node_find(after[i], "after", &nodes[i]);
+    if (status == RILL_OK && nodes[i]->graph != start->into) {
+      status = rill__fail(RILL_ERROR_INVALID_ARGUMENT, "after 0x%llx is a node of another graph",
+                          (unsigned long long)after[i].id);
+    }
+  }
+  start->after = nodes;
+  if (status == RILL_OK) status = rill__capture_begin(stream, start);
+  free(nodes);
+  return status;
+}
+
+rill_status rill_stream_capture_begin_to_graph(rill_stream stream, rill_graph graph, const rill_graph_node *after,
+                                               size_t after_count, uint32_t mode) {
+  rill__reclaim();
+  RILL_ENTER();
+  struct rill__stream *s;
+  struct rill__graph *g;
+  RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
+  RILL_RESOLVE(RILL__GRAPH, graph, "graph", &g);
+  RILL_TRY(rill__check_same_device(&s->base, &g->base));
+  RILL_REQUIRE(after != NULL || after_count == 0, RILL_ERROR_INVALID_ARGUMENT, "after is NULL, after_count is %zu",
+               after_count);
+  RILL_REQUIRE(after_count < SIZE_MAX / sizeof(void *), RILL_ERROR_OUT_OF_RANGE, "after_count is %zu", after_count);
+  RILL_TRY(check_begin(s, mode));
+  struct rill__capture_start start = { .mode = mode, .into = g, .after_count = after_count };
+  return begin_to_graph(s, &start, after);
+}
+
+rill_status rill_stream_capture_end(rill_stream stream, rill_graph *out) {
+  rill__reclaim();
+  RILL_ENTER();
+  if (out != NULL) *out = RILL_NULL_GRAPH;
+  struct rill__stream *s;
+  RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
+  RILL_REQUIRE(out != NULL, RILL_ERROR_INVALID_ARGUMENT, "out is NULL");
+  struct rill__graph *graph = NULL;
+  RILL_TRY(rill__capture_end(s, false, &graph));
+  if (graph != NULL) out->id = graph->base.id;
+  return RILL_OK;
+}
+
+rill_status rill_stream_capture_abort(rill_stream stream) {
+  rill__reclaim();
+  RILL_ENTER();
+  struct rill__stream *s;
+  struct rill__graph *none = NULL;
+  RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
+  return rill__capture_end(s, true, &none);
+}
+
+rill_status rill_stream_capture_id(rill_stream stream, uint64_t *out) {
+  RILL_ENTER();
+  if (out != NULL) *out = 0;
+  struct rill__stream *s;
+  struct rill__capture_state state;
+  RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
+  RILL_REQUIRE(out != NULL, RILL_ERROR_INVALID_ARGUMENT, "out is NULL");
+  rill__capture_look(s, &state);
+  *out = state.id;
+  return RILL_OK;
+}
+
+rill_status rill_stream_capture_graph(rill_stream stream, rill_graph *out) {
+  RILL_ENTER();
+  if (out != NULL) *out = RILL_NULL_GRAPH;
+  struct rill__stream *s;
+  struct rill__capture_state state;
+  RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
+  RILL_REQUIRE(out != NULL, RILL_ERROR_INVALID_ARGUMENT, "out is NULL");
+  rill__capture_look(s, &state);
+  out->id = state.graph;
+  return RILL_OK;
+}

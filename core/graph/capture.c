@@ -1,0 +1,467 @@
+#include "core/graph/capture.h"
+
+#include "core/device/life.h"
+#include "core/graph/graph.h"
+#include "core/sync/events.h"
+#include "core/sync/submit.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct rill__capture {
+  uint32_t references; /* that of the members, and of events */
+  bool ended;
+  uint32_t mode;
+  uint64_t id;
+  uint32_t first; /* node of the graph that is its own */
+  struct rill__graph *graph;
+  struct rill__thread *thread; /* that began it */
+  pid_t thread_number;
+  struct rill__capture_member *members; /* the last is the first that there was */
+  struct rill__capture *next;           /* of all that are active */
+  char origin[112];                     /* the name of its stream */
+};
+
+/* What a captured event stands for. */
+struct rill__captured_point {
+  struct rill__capture *capture;
+  size_t count;
+  struct rill__graph_node *nodes[];
+};
+
+_Atomic uint32_t rill__captures_active;
+static struct rill__capture *captures;
+static uint64_t last_capture;
+
+static void unref_capture(struct rill__capture *capture) {
+  if (--capture->references == 0) free(capture);
+}
+
+/* ---- cursors ---- */
+
+static bool add_to_cursor(struct rill__capture_member *member, struct rill__graph_node *const *nodes, size_t count) {
+  if (member->count + count > member->room) {
+    const size_t room = 2 * (member->count + count);
+    struct rill__graph_node **larger = realloc(member->cursor, room * sizeof(struct rill__graph_node *));
+    if (larger == NULL) return false;
+    member->cursor = larger;
+    member->room = room;
+  }
+  for (size_t i = 0; i < count; i++) {
+    bool there = false;
+    for (size_t k = 0; k < member->count && !there; k++) there = member->cursor[k] == nodes[i];
+    if (!there) member->cursor[member->count++] = nodes[i];
+  }
+  return true;
+}
+
+static rill_status fail_no_memory(void) { return rill__fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory for a capture"); }
+
+/* ---- members; under the lock ---- */
+
+static void free_member(struct rill__capture_member *member) {
+  free(member->cursor);
+  free(member);
+}
+
+/* Diverts the stream's submissions, unless it is held. */
+static rill_status join_capture(struct rill__capture *capture, struct rill__stream *stream,
+                                struct rill__graph_node *const *nodes, size_t count) {
+  struct rill__capture_member *member = calloc(1, sizeof *member);
+  if (member == NULL || !add_to_cursor(member, nodes, count)) {
+    if (member != NULL) free_member(member);
+    return fail_no_memory();
+  }
+  uint32_t none = 0;
+  if (!atomic_compare_exchange_strong(&rill__core(stream)->diverted, &none, RILL__CAPTURED)) {
+    free_member(member);
+    return rill__fail(RILL_ERROR_NOT_READY,
+                      "%s is held: a capture would be ordered before what is queued" RILL_HINT
+                      "record the event that it waits for first",
+                      rill__name_of(&stream->base).text);
+  }
+  rill__ref(&stream->base);
+  member->capture = capture;
+  member->graph = capture->graph;
+  member->stream = stream;
+  member->next = capture->members;
+  capture->members = member;
+  rill__core(stream)->member = member;
+  return RILL_OK;
+}
+
+static struct rill__capture_member *leave_all(struct rill__capture *capture) {
+  struct rill__capture_member *const members = capture->members;
+  capture->members = NULL;
+  for (struct rill__capture_member *member = members; member != NULL; member = member->next) {
+    rill__core(member->stream)->member = NULL;
+    (void)atomic_fetch_and(&rill__core(member->stream)->diverted, ~(uint32_t)RILL__CAPTURED);
+  }
+  return members;
+}
+
+/* Without the lock: a stream may end here. */
+static void free_members(struct rill__capture_member *members) {
+  while (members != NULL) {
+    struct rill__capture_member *member = members;
+    members = member->next;
+    rill__unref(&member->stream->base);
+    free_member(member);
+  }
+}
+
+/* ---- beginning and ending ---- */
+
+static rill_status fail_capturing(const struct rill__stream *stream, const struct rill__capture *capture) {
+  const bool own = capture->members != NULL && strcmp(capture->origin, rill__name_of(&stream->base).text) == 0;
+  return rill__fail(RILL_ERROR_CAPTURE_ACTIVE,
+                    "%s is capturing%s%s, since thread %d began that; the call would break the capture" RILL_HINT
+                    "end the capture first",
+                    rill__name_of(&stream->base).text, own ? "" : " for ", own ? "" : capture->origin,
+                    (int)capture->thread_number);
+}
+
+/* Under the lock. */
+static rill_status begin_capture(struct rill__stream *stream, const struct rill__capture_start *start,
+                                 struct rill__capture *capture) {
+  if (rill__core(stream)->member != NULL) return fail_capturing(stream, rill__core(stream)->member->capture);
+  struct rill__graph *graph = start->into;
+  if (graph != NULL) {
+    RILL_REQUIRE(graph->capture == NULL, RILL_ERROR_CAPTURE_ACTIVE, "a capture of %s adds to the graph already",
+                 graph->capture->origin);
+    rill__ref(&graph->base);
+  } else {
+    RILL_TRY(rill__graph_new(stream->base.device, &graph));
+    graph->base.borrowed = true; /* until the capture ends */
+  }
+  capture->graph = graph;
+  capture->first = graph->count;
+  const rill_status status = join_capture(capture, stream, start->after, start->after_count);
+  if (status != RILL_OK) {
+    if (start->into == NULL) rill__object_retire(&graph->base);
+    if (start->into != NULL) rill__unref(&graph->base);
+    return status;
+  }
+  graph->capture = capture;
+  capture->id = ++last_capture;
+  capture->next = captures;
+  captures = capture;
+  atomic_fetch_add(&rill__captures_active, 1);
+  return RILL_OK;
+}
+
+rill_status rill__capture_begin(struct rill__stream *stream, const struct rill__capture_start *start) {
+  struct rill__capture *capture = calloc(1, sizeof *capture);
+  if (capture == NULL) return fail_no_memory();
+  capture->references = 1;
+  capture->mode = start->mode;
+  capture->thread = rill__self;
+  capture->thread_number = gettid();
+  (void)snprintf(capture->origin, sizeof capture->origin, "%s", rill__name_of(&stream->base).text);
+  rill__graphs_lock();
+  const rill_status status = begin_capture(stream, start, capture);
+  rill__graphs_unlock();
+  if (status != RILL_OK) free(capture);
+  return status;
+}
+
+static struct rill__capture_member *origin_of(const struct rill__capture *capture) {
+  struct rill__capture_member *member = capture->members;
+  while (member->next != NULL) member = member->next;
+  return member;
+}
+
+/* Every node has to come before where the first stream is now. */
+static rill_status check_joined(const struct rill__capture *capture) {
+  struct rill__graph *graph = capture->graph;
+  const struct rill__capture_member *origin = origin_of(capture);
+  bool no_memory = false;
+  char names[400] = "";
+  size_t used = 0;
+  uint32_t unjoined = 0;
+  const uint32_t search = rill__graph_search(graph, origin->cursor, origin->count, &no_memory);
+  if (no_memory) return fail_no_memory();
+  for (uint32_t i = capture->first; i < graph->count; i++) {
+    if (graph->nodes[i]->visited != search) unjoined++;
+  }
+  if (unjoined == 0) return RILL_OK;
+  for (const struct rill__capture_member *member = capture->members; member != NULL && used < sizeof names;
+       member = member->next) {
+    bool has_work = false;
+    for (size_t i = 0; i < member->count; i++) has_work |= member->cursor[i]->visited != search;
+    if (!has_work) continue;
+    used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used > 0 ? ", " : "",
+                             rill__name_of(&member->stream->base).text);
+  }
+  return rill__fail(RILL_ERROR_CAPTURE_INVALID,
+                    "%s did not come back to %s: %u nodes of the capture are not joined" RILL_HINT
+                    "record an event there, and make the first stream wait for it, before the capture ends",
+                    names, capture->origin, unjoined);
+}
+
+/* Takes the capture apart.  Its graph is the caller's, or has gone.  Returns what is to be freed without the lock. */
+static struct rill__capture_member *finish_capture(struct rill__capture *capture, rill_status status,
+                                                   struct rill__graph **out) {
+  struct rill__graph *graph = capture->graph;
+  const bool into = !graph->base.borrowed;
+  struct rill__capture **link = &captures;
+  while (*link != capture) link = &(*link)->next;
+  *link = capture->next;
+  atomic_fetch_sub(&rill__captures_active, 1);
+  struct rill__capture_member *const members = leave_all(capture);
+  capture->ended = true;
+  graph->capture = NULL;
+  graph->base.borrowed = false;
+  if (status != RILL_OK && into) rill__graph_truncate(graph, capture->first);
+  if (status == RILL_OK && into && !rill__object_revive(&graph->base)) graph = NULL; /* released meanwhile */
+  if (into) rill__unref(&capture->graph->base);
+  if (status != RILL_OK && !into) rill__object_retire(&graph->base);
+  *out = status == RILL_OK ? graph : NULL;
+  unref_capture(capture);
+  return members;
+}
+
+static rill_status check_end(const struct rill__stream *stream, const struct rill__capture_member *member) {
+  RILL_REQUIRE(member != NULL, RILL_ERROR_INVALID_ARGUMENT, "%s is not capturing", rill__name_of(&stream->base).text);
+  const struct rill__capture *capture = member->capture;
+  RILL_REQUIRE(member->next == NULL, RILL_ERROR_INVALID_ARGUMENT,
+               "%s has come to a capture that was begun on %s" RILL_HINT "end it there",
+               rill__name_of(&stream->base).text, capture->origin);
+  RILL_REQUIRE(capture->mode == RILL_CAPTURE_RELAXED || capture->thread == rill__self, RILL_ERROR_CAPTURE_ACTIVE,
+               "thread %d began the capture of %s, and not in relaxed mode: no other one may end it" RILL_HINT
+               "end it there, or begin it with RILL_CAPTURE_RELAXED",
+               (int)capture->thread_number, capture->origin);
+  return RILL_OK;
+}
+
+rill_status rill__capture_end(struct rill__stream *stream, bool abort, struct rill__graph **out) {
+  rill_status status = RILL_OK;
+  *out = NULL;
+  rill__graphs_lock();
+  const struct rill__capture_member *member = rill__core(stream)->member;
+  struct rill__capture_member *left = NULL;
+  if (abort && member == NULL) {
+    rill__graphs_unlock();
+    return RILL_OK;
+  }
+  status = check_end(stream, member);
+  if (status == RILL_OK) {
+    struct rill__capture *capture = member->capture;
+    if (!abort) status = check_joined(capture);
+    left = finish_capture(capture, abort ? RILL_ERROR_CAPTURE_INVALID : status, out);
+  }
+  rill__graphs_unlock();
+  free_members(left);
+  return status;
+}
+
+void rill__capture_abandon(struct rill__stream *stream) {
+  if (!rill__is_captured(stream)) return;
+  struct rill__capture_member *left = NULL;
+  struct rill__graph *none = NULL;
+  rill__graphs_lock();
+  const struct rill__capture_member *member = rill__core(stream)->member;
+  if (member != NULL && member->next == NULL) left = finish_capture(member->capture, RILL_ERROR_CAPTURE_INVALID, &none);
+  rill__graphs_unlock();
+  free_members(left);
+}
+
+void rill__capture_look(struct rill__stream *stream, struct rill__capture_state *state) {
+  *state = (struct rill__capture_state){ 0 };
+  if (!rill__is_captured(stream)) return;
+  rill__graphs_lock();
+  const struct rill__capture_member *member = rill__core(stream)->member;
+  if (member != NULL) {
+    state->id = member->capture->id;
+    state->graph = member->graph->base.id;
+  }
+  rill__graphs_unlock();
+}
+
+/* ---- nodes ---- */
+
+static rill_status add_node(struct rill__capture_member *member, struct rill__operation *operation) {
+  if (member->collect != NULL) {
+    *member->collect = operation;
+    return RILL_OK;
+  }
+  if (member->capture == NULL && member->graph->capture != NULL) {
+    rill__unref(&operation->base);
+    return rill__fail(RILL_ERROR_CAPTURE_ACTIVE, "a capture of %s adds to the graph" RILL_HINT "end the capture first",
+                      member->graph->capture->origin);
+  }
+  if (member->room == 0) { /* so that the node, once it is there, is the cursor */
+    member->cursor = malloc(sizeof(struct rill__graph_node *));
+    if (member->cursor == NULL) {
+      rill__unref(&operation->base);
+      return fail_no_memory();
+    }
+    member->room = 1;
+  }
+  struct rill__graph_node *node = NULL;
+  RILL_TRY(rill__graph_add(member->graph, operation, member->cursor, member->count, &node));
+  member->cursor[0] = member->last = node;
+  member->count = 1;
+  return RILL_OK;
+}
+
+void rill__node_stream_init(struct rill__node_stream *stream, struct rill__device *device) {
+  memset(stream, 0, sizeof *stream);
+  stream->stream.base.device = device;
+  rill__core(&stream->stream)->member = &stream->member;
+  atomic_store_explicit(&rill__core(&stream->stream)->diverted, RILL__CAPTURED, memory_order_relaxed);
+}
+
+rill_status rill__capture_add(struct rill__stream *stream, struct rill__operation *operation, bool *taken) {
+  rill_status status = RILL_OK;
+  rill__graphs_lock();
+  struct rill__capture_member *member = rill__core(stream)->member;
+  *taken = member != NULL;
+  if (member != NULL) status = add_node(member, operation);
+  rill__graphs_unlock();
+  if (!*taken) rill__unref(&operation->base);
+  return status;
+}
+
+/* ---- events ---- */
+
+static void free_point(struct rill__captured_point *point) {
+  unref_capture(point->capture);
+  free(point);
+}
+
+/* Under the lock. */
+static void set_point(struct rill__event *event, struct rill__captured_point *point, enum rill__event_state state) {
+  struct rill__captured_point *before = rill__core(event)->captured;
+  rill__core(event)->captured = point;
+  atomic_store(&rill__core(event)->state, state);
+  if (before != NULL) free_point(before);
+}
+
+void rill__capture_leave_event(struct rill__event *event, enum rill__event_state after) {
+  rill__graphs_lock();
+  if (atomic_load(&rill__core(event)->state) == RILL__EVENT_CAPTURED) set_point(event, NULL, after);
+  rill__graphs_unlock();
+}
+
+static rill_status record_point(struct rill__capture_member *member, struct rill__event *event) {
+  struct rill__captured_point *point = malloc(sizeof *point + member->count * sizeof *point->nodes);
+  if (point == NULL) return fail_no_memory();
+  point->capture = member->capture;
+  point->count = member->count;
+  if (member->count > 0) memcpy(point->nodes, member->cursor, member->count * sizeof *point->nodes);
+  member->capture->references++;
+  atomic_store(&rill__event_leave_capture, rill__capture_leave_event);
+  if (atomic_load(&rill__core(event)->state) == RILL__EVENT_FENCED) rill__event_reset(event);
+  set_point(event, point, RILL__EVENT_CAPTURED);
+  return RILL_OK;
+}
+
+static rill_status add_event_node(struct rill__capture_member *member, uint32_t kind, struct rill__event *event) {
+  struct rill__operation *operation = NULL;
+  RILL_TRY(rill__operation_event(kind, event, &operation));
+  return add_node(member, operation);
+}
+
+rill_status rill__capture_record(struct rill__stream *stream, struct rill__event *event, uint32_t flags, bool *taken) {
+  rill_status status = RILL_OK;
+  rill__graphs_lock();
+  struct rill__capture_member *member = rill__core(stream)->member;
+  *taken = member != NULL;
+  if (member != NULL) {
+    const bool node = (flags & RILL_EVENT_EXTERNAL) != 0 || member->capture == NULL;
+    status = node ? add_event_node(member, RILL_NODE_EVENT_RECORD, event) : record_point(member, event);
+  }
+  rill__graphs_unlock();
+  return status;
+}
+
+static rill_status fail_ended(const struct rill__event *event) {
+  return rill__fail(RILL_ERROR_NOT_RECORDED,
+                    "%s was last recorded in a capture that has ended: it marks no work" RILL_HINT
+                    "record it outside captures",
+                    rill__name_of(&event->base).text);
+}
+
+/* A capturing stream waits for what is no part of its capture. */
+static rill_status wait_outside(struct rill__capture_member *member, struct rill__event *event, uint32_t flags,
+                                const struct rill__captured_point *point) {
+  if ((flags & RILL_EVENT_EXTERNAL) != 0 || member->capture == NULL) {
+    return add_event_node(member, RILL_NODE_EVENT_WAIT, event);
+  }
+  if (point != NULL && point->capture->ended) return fail_ended(event);
+  RILL_REQUIRE(point == NULL, RILL_ERROR_CAPTURE_ACTIVE,
+               "%s captures for %s, and %s was recorded in the capture of %s: two captures cannot become one" RILL_HINT
+               "begin one capture, and bring the other streams to it with an event",
+               rill__name_of(&member->stream->base).text, member->capture->origin, rill__name_of(&event->base).text,
+               point->capture->origin);
+  struct rill__event_core *core = rill__core(event);
+  const uint32_t state = atomic_load(&core->state);
+  RILL_REQUIRE(state == RILL__EVENT_RECORDED, RILL_ERROR_NOT_RECORDED,
+               "%s has never been recorded, or only on a held stream, and a capturing stream cannot be held" RILL_HINT
+               "record it in the capture first, or pass RILL_WAIT_IF_RECORDED",
+               rill__name_of(&event->base).text);
+  return rill__fail(RILL_ERROR_CAPTURE_ACTIVE,
+                    "%s is capturing for %s, since thread %d began that, and %s was recorded outside: the graph cannot "
+                    "wait for it" RILL_HINT "wait before the capture begins, or pass RILL_EVENT_EXTERNAL",
+                    rill__name_of(&member->stream->base).text, member->capture->origin,
+                    (int)member->capture->thread_number, rill__name_of(&event->base).text);
+}
+
+rill_status rill__capture_wait(struct rill__stream *stream, struct rill__event *event, uint32_t flags, bool *taken) {
+  rill_status status = RILL_OK;
+  rill__graphs_lock();
+  struct rill__capture_member *member = rill__core(stream)->member;
+  const bool captured = atomic_load(&rill__core(event)->state) == RILL__EVENT_CAPTURED;
+  const struct rill__captured_point *point = captured ? rill__core(event)->captured : NULL;
+  *taken = member != NULL || point != NULL;
+  if (member == NULL && point != NULL) {
+    status =
+        point->capture->ended ? fail_ended(event) : join_capture(point->capture, stream, point->nodes, point->count);
+  } else if (member != NULL) {
+    const bool own = point != NULL && point->capture == member->capture && (flags & RILL_EVENT_EXTERNAL) == 0;
+    if (!own) status = wait_outside(member, event, flags, point);
+    if (own && !add_to_cursor(member, point->nodes, point->count)) status = fail_no_memory();
+  }
+  rill__graphs_unlock();
+  return status;
+}
+
+/* ---- the guard ---- */
+
+rill_status rill__capture_refuse(struct rill__stream *stream) {
+  rill_status status = RILL_OK;
+  rill__graphs_lock();
+  const struct rill__capture_member *member = rill__core(stream)->member;
+  if (member != NULL) status = fail_capturing(stream, member->capture);
+  rill__graphs_unlock();
+  return status;
+}
+
+rill_status rill__capture_check_slowly(struct rill__device *device, bool any) {
+  rill_status status = RILL_OK;
+  rill__graphs_lock();
+  for (const struct rill__capture *capture = captures; capture != NULL && status == RILL_OK; capture = capture->next) {
+    if (capture->graph->base.device->backend != device->backend) continue;
+    const bool mine = capture->thread == rill__self;
+    if (any || capture->mode == RILL_CAPTURE_GLOBAL || (capture->mode == RILL_CAPTURE_THREAD && mine)) {
+      status = rill__fail(RILL_ERROR_CAPTURE_ACTIVE,
+                          "%s is capturing, since thread %d began that; the call would break the capture" RILL_HINT
+                          "end the capture first",
+                          capture->origin, (int)capture->thread_number);
+    }
+  }
+  rill__graphs_unlock();
+  return status;
+}
+
+/* The threads that captured are not here; what they were in the middle of is not freed. */
+void rill__captures_after_fork(void) {
+  while (captures != NULL) {
+    struct rill__graph *none = NULL;
+    (void)finish_capture(captures, RILL_ERROR_CAPTURE_INVALID, &none);
+  }
+}

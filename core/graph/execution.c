@@ -1,0 +1,174 @@
+/* Graphs made ready to be launched. */
+#include "core/graph/graph.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void destroy_exec(struct rill__object *object) {
+  struct rill__graph_exec *exec = (struct rill__graph_exec *)object;
+  struct rill__exec_core *core = rill__core(exec);
+  if (core->made && !RILL_DISPATCH(exec, graph, destroy, exec)) {
+    rill__object_postpone(object);
+    return;
+  }
+  for (uint32_t i = 0; i < exec->count; i++) {
+    rill__unref(&exec->steps[i].operation->base);
+    free((void *)(uintptr_t)exec->steps[i].after);
+  }
+  free(exec->steps);
+  free(core->step_of);
+  (void)pthread_mutex_destroy(&core->lock);
+  atomic_fetch_sub(&core->graph->execs, 1);
+  rill__unref(&core->graph->base);
+  rill__object_free(object);
+}
+
+/* Numbers the nodes so that each comes after those that it depends on: `step_of` of each, and `node_at` each step. */
+static bool put_in_order(const struct rill__graph *graph, uint32_t *step_of, uint32_t *node_at) {
+  uint32_t placed = 0;
+  if (graph->in_order) {
+    for (uint32_t i = 0; i < graph->count; i++) step_of[i] = node_at[i] = i;
+    return true;
+  }
+  /* For each node, those that come after it: the edges turned round. */
+  uint32_t *const first = calloc(graph->count + 2, sizeof *first);
+  uint32_t *const next = malloc((graph->edges + 1) * sizeof *next);
+  uint32_t *const left = calloc(graph->count + 1, sizeof *left);
+  const bool memory = first != NULL && next != NULL && left != NULL;
+  for (uint32_t i = 0; i < graph->count && memory; i++) {
+    left[i] = graph->nodes[i]->after_count;
+    for (uint32_t k = 0; k < left[i]; k++) first[graph->nodes[i]->after[k] + 2]++;
+  }
+  for (uint32_t i = 2; i < graph->count + 2 && memory; i++) first[i] += first[i - 1];
+  for (uint32_t i = 0; i < graph->count && memory; i++) {
+    const struct rill__graph_node *node = graph->nodes[i];
+    for (uint32_t k = 0; k < node->after_count; k++) next[first[node->after[k] + 1]++] = i;
+  }
+  for (uint32_t i = 0; i < graph->count && memory; i++) {
+    if (left[i] == 0) node_at[placed++] = i;
+  }
+  for (uint32_t step = 0; step < placed; step++) {
+    const uint32_t node = node_at[step];
+    step_of[node] = step;
+    for (uint32_t k = first[node]; k < first[node + 1]; k++) {
+      if (--left[next[k]] == 0) node_at[placed++] = next[k];
+    }
+  }
+  free(first);
+  free(next);
+  free(left);
+  return memory;
+}
+
+/* Under the lock of graphs. */
+static bool copy_steps(struct rill__graph_exec *exec, const struct rill__graph *graph) {
+  uint32_t *const step_of = malloc((graph->count + 1) * sizeof *step_of);
+  uint32_t *const node_at = malloc((graph->count + 1) * sizeof *node_at);
+  exec->steps = calloc(graph->count + 1, sizeof *exec->steps);
+  bool memory = step_of != NULL && node_at != NULL && exec->steps != NULL && put_in_order(graph, step_of, node_at);
+  for (uint32_t i = 0; i < graph->count && memory; i++) {
+    const struct rill__graph_node *node = graph->nodes[node_at[i]];
+    struct rill__step *step = &exec->steps[i];
+    uint32_t *after = malloc((node->after_count + 1) * sizeof *after);
+    memory = after != NULL;
+    if (!memory) break;
+    for (uint32_t k = 0; k < node->after_count; k++) after[k] = step_of[node->after[k]];
+    step->after = after;
+    step->after_count = node->after_count;
+    step->operation = node->operation;
+    rill__ref(&node->operation->base);
+    exec->count++;
+    if (node->operation->kind == RILL_NODE_EVENT_RECORD) rill__core(exec)->records++;
+  }
+  free(node_at);
+  rill__core(exec)->step_of = step_of;
+  return memory;
+}
+
+rill_status rill__exec_new(struct rill__graph *graph, struct rill__graph_exec **out) {
+  struct rill__device *device = graph->base.device;
+  struct rill__graph_exec *exec = NULL;
+  const size_t size = RILL__PART_OFFSET(struct rill__graph_exec) + device->backend->exec_size;
+  RILL_TRY(rill__object_new(size, device, NULL, destroy_exec, &exec));
+  rill__ref(&graph->base);
+  atomic_fetch_add(&graph->execs, 1);
+  rill__core(exec)->graph = graph;
+  (void)pthread_mutex_init(&rill__core(exec)->lock, NULL);
+  rill__graphs_lock();
+  const bool memory = copy_steps(exec, graph);
+  rill__graphs_unlock();
+  if (!memory) {
+    rill__unref(&exec->base);
+    return rill__fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory for a graph of %u nodes", graph->count);
+  }
+  *out = exec;
+  return RILL_OK;
+}
+
+/* ---- other operations ---- */
+
+/* A module finds a kernel as often as it is asked for it. */
+static bool same_kernel(const struct rill__kernel *a, const struct rill__kernel *b) {
+  return a == b || (a->module == b->module && strcmp(a->source->name, b->source->name) == 0);
+}
+
+/* `node` of another graph is to take the place of the one of the same number. */
+static rill_status check_node(const struct rill__graph_exec *exec, const struct rill__graph_node *node) {
+  const struct rill__exec_core *core = rill__core((struct rill__graph_exec *)(uintptr_t)exec);
+  const struct rill__step *step = &exec->steps[core->step_of[node->index]];
+  const struct rill__operation *old = step->operation, *new = node->operation;
+  const char *name = rill__operation_name(old);
+  const char *open = name != NULL ? " \"" : "", *close = name != NULL ? "\"" : "";
+  if (name == NULL) name = "";
+  RILL_REQUIRE(old->kind == new->kind, RILL_ERROR_INVALID_ARGUMENT,
+               "node %u%s%s%s is a %s node, that of the graph a %s", node->index, open, name, close,
+               rill__node_kind_name(old->kind), rill__node_kind_name(new->kind));
+  RILL_REQUIRE(old->kind != RILL_NODE_KERNEL || same_kernel(old->launch.kernel, new->launch.kernel),
+               RILL_ERROR_INVALID_ARGUMENT,
+               "node %u%s%s%s launches kernel \"%s\", that of the graph \"%s\", or one of another module", node->index,
+               open, name, close, old->launch.kernel->source->name, new->launch.kernel->source->name);
+  RILL_REQUIRE(step->after_count == node->after_count, RILL_ERROR_INVALID_ARGUMENT,
+               "node %u%s%s%s comes after %u nodes, that of the graph after %u", node->index, open, name, close,
+               step->after_count, node->after_count);
+  for (uint32_t i = 0; i < node->after_count; i++) {
+    bool found = false;
+    for (uint32_t k = 0; k < step->after_count; k++) found |= step->after[k] == core->step_of[node->after[i]];
+    RILL_REQUIRE(found, RILL_ERROR_INVALID_ARGUMENT,
+                 "node %u%s%s%s does not come after node %u, that of the graph does", node->index, open, name, close,
+                 node->after[i]);
+  }
+  return RILL_OK;
+}
+
+rill_status rill__exec_match(struct rill__graph_exec *exec, struct rill__graph *graph,
+                             struct rill__operation **operations, struct rill__graph_node **failing) {
+  rill_status status = RILL_OK;
+  *failing = NULL;
+  rill__graphs_lock();
+  if (graph->count != exec->count) {
+    status = rill__fail(RILL_ERROR_INVALID_ARGUMENT, "the execution object has %u nodes, the graph %u", exec->count,
+                        graph->count);
+  }
+  for (uint32_t i = 0; i < graph->count && status == RILL_OK; i++) {
+    status = check_node(exec, graph->nodes[i]);
+    if (status != RILL_OK) *failing = graph->nodes[i];
+  }
+  for (uint32_t i = 0; i < graph->count && status == RILL_OK; i++) {
+    operations[rill__core(exec)->step_of[i]] = graph->nodes[i]->operation;
+    rill__ref(&graph->nodes[i]->operation->base);
+  }
+  rill__graphs_unlock();
+  return status;
+}
+
+rill_status rill__exec_update(struct rill__graph_exec *exec, struct rill__operation *const *operations,
+                              struct rill__stream *scratch) {
+  RILL_TRY(RILL_DISPATCH(exec, graph, update, exec, operations, scratch));
+  for (uint32_t i = 0; i < exec->count; i++) {
+    if (operations[i] == exec->steps[i].operation) continue;
+    rill__ref(&operations[i]->base);
+    rill__unref(&exec->steps[i].operation->base);
+    exec->steps[i].operation = operations[i];
+  }
+  return RILL_OK;
+}

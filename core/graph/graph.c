@@ -1,0 +1,169 @@
+#include "core/graph/graph.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+static pthread_mutex_t graphs_lock = PTHREAD_MUTEX_INITIALIZER;
+
+void rill__graphs_lock(void) { pthread_mutex_lock(&graphs_lock); }
+void rill__graphs_unlock(void) { pthread_mutex_unlock(&graphs_lock); }
+
+/* ---- life ---- */
+
+static void destroy_node(struct rill__object *object) {
+  struct rill__graph_node *node = (struct rill__graph_node *)object;
+  rill__unref(&node->operation->base);
+  free(node->after);
+  rill__object_free(object);
+}
+
+static void destroy_graph(struct rill__object *object) {
+  struct rill__graph *graph = (struct rill__graph *)object;
+  for (uint32_t i = 0; i < graph->count; i++) rill__object_retire(&graph->nodes[i]->base);
+  free(graph->nodes);
+  rill__object_free(object);
+}
+
+rill_status rill__graph_new(struct rill__device *device, struct rill__graph **out) {
+  struct rill__graph *graph = NULL;
+  RILL_TRY(rill__object_new(sizeof *graph, device, NULL, destroy_graph, &graph));
+  graph->in_order = true;
+  const rill_status status = rill__object_publish(&graph->base, RILL__GRAPH);
+  if (status != RILL_OK) {
+    rill__unref(&graph->base);
+    return status;
+  }
+  *out = graph;
+  return RILL_OK;
+}
+
+rill_status rill__graph_check_complete(struct rill__graph *graph) {
+  rill__graphs_lock();
+  const bool complete = graph->capture == NULL;
+  rill__graphs_unlock();
+  RILL_REQUIRE(complete, RILL_ERROR_CAPTURE_ACTIVE, "a capture adds to the graph" RILL_HINT "end the capture first");
+  return RILL_OK;
+}
+
+/* ---- nodes ---- */
+
+rill_status rill__graph_node_find(rill_graph_node node, const char *what, struct rill__graph_node **out) {
+  *out = rill__find(node.id, RILL__GRAPH_NODE);
+  const bool found =
+      *out != NULL && (rill__object_is_live(&(*out)->graph->base) || atomic_load(&(*out)->graph->execs) > 0);
+  return found ? RILL_OK : rill__fail_handle(node.id, RILL__GRAPH_NODE, what);
+}
+
+/* Room for one more. */
+static bool make_room(void *array, uint32_t count, uint32_t *room, size_t size) {
+  void **const at = array;
+  if (count < *room) return true;
+  const uint32_t more = *room == 0 ? 4 : 2 * *room;
+  void *larger = realloc(*at, more * size);
+  if (larger == NULL) return false;
+  *at = larger;
+  *room = more;
+  return true;
+}
+
+static bool comes_after(const struct rill__graph_node *node, uint32_t index) {
+  for (uint32_t i = 0; i < node->after_count; i++) {
+    if (node->after[i] == index) return true;
+  }
+  return false;
+}
+
+static bool add_after(struct rill__graph_node *node, uint32_t index) {
+  if (comes_after(node, index)) return true;
+  if (!make_room(&node->after, node->after_count, &node->after_room, sizeof *node->after)) return false;
+  node->after[node->after_count++] = index;
+  return true;
+}
+
+static rill_status new_node(struct rill__graph *graph, struct rill__operation *operation,
+                            struct rill__graph_node **out) {
+  struct rill__graph_node *node = NULL;
+  const rill_status status = rill__object_new(sizeof *node, operation->base.device, NULL, destroy_node, &node);
+  if (status != RILL_OK) {
+    rill__unref(&operation->base);
+    return status;
+  }
+  node->operation = operation;
+  node->graph = graph;
+  node->base.host_only = true;
+  node->base.borrowed = true;
+  *out = node;
+  return RILL_OK;
+}
+
+rill_status rill__graph_add(struct rill__graph *graph, struct rill__operation *operation,
+                            struct rill__graph_node *const *after, size_t after_count, struct rill__graph_node **out) {
+  struct rill__graph_node *node = NULL;
+  RILL_TRY(new_node(graph, operation, &node));
+  bool room = make_room(&graph->nodes, graph->count, &graph->room, sizeof(struct rill__graph_node *));
+  for (size_t i = 0; i < after_count && room; i++) room = add_after(node, after[i]->index);
+  rill_status status = room ? rill__object_publish(&node->base, RILL__GRAPH_NODE)
+                            : rill__fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory for a node of a graph");
+  if (status != RILL_OK) {
+    rill__unref(&node->base);
+    return status;
+  }
+  node->index = graph->count;
+  graph->nodes[graph->count++] = node;
+  graph->edges += node->after_count;
+  *out = node;
+  return RILL_OK;
+}
+
+void rill__graph_truncate(struct rill__graph *graph, uint32_t count) {
+  while (graph->count > count) {
+    struct rill__graph_node *node = graph->nodes[--graph->count];
+    graph->edges -= node->after_count;
+    rill__object_retire(&node->base);
+  }
+}
+
+/* ---- edges ---- */
+
+uint32_t rill__graph_search(struct rill__graph *graph, struct rill__graph_node *const *from, size_t count,
+                            bool *no_memory) {
+  struct rill__graph_node **stack = malloc((graph->count + 1) * sizeof *stack);
+  const uint32_t search = ++graph->searches;
+  size_t depth = 0;
+  *no_memory = stack == NULL;
+  for (size_t i = 0; i < count && stack != NULL; i++) {
+    if (from[i]->visited == search) continue;
+    from[i]->visited = search;
+    stack[depth++] = from[i];
+  }
+  while (depth > 0) {
+    const struct rill__graph_node *node = stack[--depth];
+    for (uint32_t i = 0; i < node->after_count; i++) {
+      struct rill__graph_node *before = graph->nodes[node->after[i]];
+      if (before->visited == search) continue;
+      before->visited = search;
+      stack[depth++] = before;
+    }
+  }
+  free(stack);
+  return search;
+}
+
+rill_status rill__graph_connect(struct rill__graph_node *from, struct rill__graph_node *to) {
+  struct rill__graph *graph = from->graph;
+  bool no_memory = false;
+  RILL_REQUIRE(from != to, RILL_ERROR_INVALID_ARGUMENT, "node %u cannot come after itself", from->index);
+  if (from->index > to->index || !graph->in_order) {
+    const uint32_t search = rill__graph_search(graph, &from, 1, &no_memory);
+    RILL_REQUIRE(!no_memory, RILL_ERROR_OUT_OF_MEMORY, "no host memory to look for a cycle in %u nodes", graph->count);
+    RILL_REQUIRE(to->visited != search, RILL_ERROR_INVALID_ARGUMENT,
+                 "an edge from node %u to node %u closes a cycle: %u comes after %u already", from->index, to->index,
+                 from->index, to->index);
+  }
+  const uint32_t before = to->after_count;
+  RILL_REQUIRE(add_after(to, from->index), RILL_ERROR_OUT_OF_MEMORY, "no host memory for an edge of a graph");
+  graph->edges += to->after_count - before;
+  if (from->index > to->index) graph->in_order = false;
+  return RILL_OK;
+}

@@ -1,0 +1,75 @@
+/* Graphs: nodes, each an operation, and which come after which.
+ *
+ * One lock, of all graphs and captures, guards the nodes and edges of every graph.  It comes before the lock of held
+ * work and the locks of objects, and is never held while anything waits for work.
+ *
+ * Nodes are numbered as they are added.  An edge is kept once, with the node that comes after.  As long as every edge
+ * leads to a greater number, `in_order`, an edge in that direction closes no cycle. */
+#ifndef RILL_CORE_GRAPH_GRAPH_H
+#define RILL_CORE_GRAPH_GRAPH_H
+
+#include "core/graph/operation.h"
+
+struct rill__graph_node {
+  struct rill__object base;
+  struct rill__graph *graph;
+  struct rill__operation *operation; /* kept */
+  uint32_t index;
+  uint32_t *after; /* indexes; sorted by when the edge was made */
+  uint32_t after_count, after_room;
+  uint32_t visited; /* the last search that came here */
+};
+
+struct rill__graph {
+  struct rill__object base;
+  struct rill__graph_node **nodes;
+  uint32_t count, room;
+  uint32_t edges;
+  uint32_t searches;
+  bool in_order;
+  _Atomic uint32_t execs;        /* execution objects that keep it */
+  struct rill__capture *capture; /* that adds to it; or NULL */
+};
+
+void rill__graphs_lock(void);
+void rill__graphs_unlock(void);
+
+rill_status rill__graph_new(struct rill__device *device, struct rill__graph **out); /* published, with one reference */
+
+/* The node of a handle, inside the epoch: as long as its graph has a reference, or an execution object. */
+rill_status rill__graph_node_find(rill_graph_node node, const char *what, struct rill__graph_node **out);
+
+/* Refuses a graph that a capture adds to. */
+rill_status rill__graph_check_complete(struct rill__graph *graph);
+
+/* ---- under the lock ---- */
+
+/* Adds a node after others of the graph; takes the operation over, also when it fails. */
+rill_status rill__graph_add(struct rill__graph *graph, struct rill__operation *operation,
+                            struct rill__graph_node *const *after, size_t after_count, struct rill__graph_node **out);
+
+/* Takes all nodes from `count` on away, which are the last of every way. */
+void rill__graph_truncate(struct rill__graph *graph, uint32_t count);
+
+/* Makes `to` come after `from`; INVALID_ARGUMENT if that closes a cycle. */
+rill_status rill__graph_connect(struct rill__graph_node *from, struct rill__graph_node *to);
+
+/* Marks the node and all that it comes after with a new number of a search, which is returned. */
+uint32_t rill__graph_search(struct rill__graph *graph, struct rill__graph_node *const *from, size_t count,
+                            bool *no_memory);
+
+/* ---- core/graph/execution.c ---- */
+
+/* Copies the graph as steps; the backend has not seen it. */
+rill_status rill__exec_new(struct rill__graph *graph, struct rill__graph_exec **out);
+
+/* Whether the graph has the shape of what the object was made from: the same nodes, by number, with the same edges.
+ * `operations` gets one for each step, kept. */
+rill_status rill__exec_match(struct rill__graph_exec *exec, struct rill__graph *graph,
+                             struct rill__operation **operations, struct rill__graph_node **failing);
+
+/* Hands other operations to the backend, and keeps them; under the object's lock. */
+rill_status rill__exec_update(struct rill__graph_exec *exec, struct rill__operation *const *operations,
+                              struct rill__stream *scratch);
+
+#endif

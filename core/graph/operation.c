@@ -1,0 +1,141 @@
+#include "core/graph/operation.h"
+
+#include "core/sync/submit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const char *rill__node_kind_name(uint32_t kind) {
+  static const char *const kinds[] = {
+    [RILL_NODE_KERNEL] = "kernel",         [RILL_NODE_COPY] = "copy",   [RILL_NODE_FILL] = "fill",
+    [RILL_NODE_HOST_CALL] = "host call",   [RILL_NODE_EMPTY] = "empty", [RILL_NODE_EVENT_RECORD] = "event record",
+    [RILL_NODE_EVENT_WAIT] = "event wait",
+  };
+  return kinds[kind];
+}
+
+static void destroy_operation(struct rill__object *object) {
+  struct rill__operation *operation = (struct rill__operation *)object;
+  if (operation->payload != NULL) operation->payload->drop(operation->payload);
+  if (operation->kind == RILL_NODE_KERNEL) {
+    rill__unref(&operation->launch.kernel->base);
+    free((void *)(uintptr_t)operation->launch.extras);
+  }
+  if (operation->kind == RILL_NODE_EVENT_RECORD || operation->kind == RILL_NODE_EVENT_WAIT) {
+    rill__unref(&operation->event->base);
+  }
+  rill__object_free(object);
+}
+
+static rill_status new_operation(uint32_t kind, struct rill__device *device, const char *label, size_t extra,
+                                 struct rill__operation **out) {
+  RILL_TRY(rill__object_new(sizeof **out + extra, device, label, destroy_operation, out));
+  (*out)->kind = kind;
+  return RILL_OK;
+}
+
+static size_t padded_value(size_t size) { return (size + 15) / 16 * 16; }
+
+/* Values are copied from `values`, one pointer each. */
+static rill_status new_launch_operation(const struct rill__launch *launch, void *const *values,
+                                        struct rill__operation **out) {
+  const rill_bundle_kernel *source = launch->kernel->source;
+  const size_t pointers = padded_value(source->arg_count * sizeof(void *));
+  size_t size = pointers + 16;
+  for (uint32_t i = 0; i < source->arg_count; i++) size += padded_value(source->args[i].size);
+  struct rill__launch_extras *extras = NULL;
+  if (launch->extras != NULL) {
+    extras = malloc(sizeof *extras);
+    RILL_REQUIRE(extras != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for a launch");
+    *extras = *launch->extras;
+  }
+  struct rill__operation *operation = NULL;
+  const rill_status status =
+      new_operation(RILL_NODE_KERNEL, launch->kernel->base.device, launch->label, size, &operation);
+  if (status != RILL_OK) {
+    free(extras);
+    return status;
+  }
+  rill__ref(&launch->kernel->base);
+  operation->launch = *launch;
+  operation->launch.label = operation->base.label;
+  operation->launch.extras = extras;
+  operation->launch.args = operation->values;
+  char *bytes = (char *)(((uintptr_t)operation->values + pointers + 15) & ~(uintptr_t)15);
+  for (uint32_t i = 0; i < source->arg_count; i++) {
+    operation->values[i] = memcpy(bytes, values[i], source->args[i].size);
+    bytes += padded_value(source->args[i].size);
+  }
+  *out = operation;
+  return RILL_OK;
+}
+
+rill_status rill__operation_launch(const struct rill__launch *launch, struct rill__payload **payload,
+                                   struct rill__operation **out) {
+  RILL_TRY(new_launch_operation(launch, launch->args, out));
+  if (payload == NULL) return RILL_OK;
+  (*out)->payload = *payload;
+  *payload = NULL;
+  return RILL_OK;
+}
+
+rill_status rill__operation_with_arg(const struct rill__operation *launch, uint32_t index, const void *data,
+                                     struct rill__operation **out) {
+  const uint32_t count = launch->launch.kernel->source->arg_count;
+  void *values[count + 1];
+  for (uint32_t i = 0; i < count; i++) values[i] = launch->values[i];
+  values[index] = (void *)(uintptr_t)data;
+  RILL_REQUIRE(launch->payload == NULL, RILL_ERROR_UNSUPPORTED,
+               "the launch has constants, which belong to it as it is" RILL_HINT
+               "set the kernel as a whole (rill_graph_exec_set_kernel)");
+  return new_launch_operation(&launch->launch, values, out);
+}
+
+rill_status rill__operation_copy(struct rill__device *device, const struct rill__copy_3d *copy,
+                                 struct rill__operation **out) {
+  RILL_TRY(new_operation(RILL_NODE_COPY, device, NULL, 0, out));
+  (*out)->copy = *copy;
+  return RILL_OK;
+}
+
+rill_status rill__operation_fill(struct rill__device *device, const struct rill__fill_2d *fill,
+                                 struct rill__operation **out) {
+  RILL_TRY(new_operation(RILL_NODE_FILL, device, NULL, 0, out));
+  (*out)->fill.rows = *fill;
+  (*out)->fill.rows.pattern = memcpy((*out)->fill.pattern, fill->pattern, fill->pattern_size);
+  return RILL_OK;
+}
+
+rill_status rill__operation_host_call(struct rill__device *device, rill_host_fn fn, void *user,
+                                      struct rill__operation **out) {
+  RILL_TRY(new_operation(RILL_NODE_HOST_CALL, device, NULL, 0, out));
+  (*out)->host_call.fn = fn;
+  (*out)->host_call.user = user;
+  return RILL_OK;
+}
+
+rill_status rill__operation_event(uint32_t kind, struct rill__event *event, struct rill__operation **out) {
+  RILL_TRY(new_operation(kind, event->base.device, event->base.label, 0, out));
+  rill__ref(&event->base);
+  (*out)->event = event;
+  return RILL_OK;
+}
+
+rill_status rill__operation_empty(struct rill__device *device, struct rill__operation **out) {
+  return new_operation(RILL_NODE_EMPTY, device, NULL, 0, out);
+}
+
+rill_status rill__operation_submit(struct rill__operation *operation, struct rill__stream *stream) {
+  const struct rill__copy_3d *copy = &operation->copy;
+  switch (operation->kind) {
+    case RILL_NODE_KERNEL: return RILL_DISPATCH_LAUNCH(stream, &operation->launch);
+    case RILL_NODE_COPY:
+      if (copy->height > 1 || copy->depth > 1) return RILL_DISPATCH(stream, memory, copy_3d, stream, copy);
+      return RILL_DISPATCH(stream, memory, copy, stream, copy->dst, copy->dst_kind, copy->src, copy->src_kind,
+                           copy->width);
+    case RILL_NODE_FILL: return rill__fill_rows(stream, &operation->fill.rows);
+    case RILL_NODE_HOST_CALL:
+      return RILL_DISPATCH(stream, stream, host_call, stream, operation->host_call.fn, operation->host_call.user);
+    default: return RILL_ERROR_INTERNAL;
+  }
+}

@@ -1,0 +1,42 @@
+/* Work as data: what a graph's nodes do. */
+#ifndef RILL_CORE_GRAPH_OPERATION_H
+#define RILL_CORE_GRAPH_OPERATION_H
+
+#include "core/object/core.h"
+
+/* What an operation owns besides its own struct, such as memory that bytes were copied to.  finish: when the driver has
+ * the work that uses it; drop: when nothing will use it. */
+struct rill__payload {
+  void (*finish)(struct rill__stream *stream, struct rill__payload *payload);
+  void (*drop)(struct rill__payload *payload);
+  size_t bytes;
+};
+
+/* Each makes an operation of the device with one reference.  A launch has known arguments, which are copied; it takes
+ * `payload` over, if it is not NULL, and sets it to NULL. */
+rill_status rill__operation_launch(const struct rill__launch *launch, struct rill__payload **payload,
+                                   struct rill__operation **out);
+rill_status rill__operation_copy(struct rill__device *device, const struct rill__copy_3d *copy,
+                                 struct rill__operation **out);
+rill_status rill__operation_fill(struct rill__device *device, const struct rill__fill_2d *fill,
+                                 struct rill__operation **out);
+rill_status rill__operation_host_call(struct rill__device *device, rill_host_fn fn, void *user,
+                                      struct rill__operation **out);
+/* `kind`: RILL_NODE_EVENT_RECORD or RILL_NODE_EVENT_WAIT. */
+rill_status rill__operation_event(uint32_t kind, struct rill__event *event, struct rill__operation **out);
+rill_status rill__operation_empty(struct rill__device *device, struct rill__operation **out);
+
+/* A launch with another value of argument `index`, which has `size` bytes. */
+rill_status rill__operation_with_arg(const struct rill__operation *launch, uint32_t index, const void *data,
+                                     struct rill__operation **out);
+
+/* What the node is called: its label, or the kernel's name; NULL if it has none. */
+static inline const char *rill__operation_name(const struct rill__operation *operation) {
+  if (operation->base.label != NULL) return operation->base.label;
+  return operation->kind == RILL_NODE_KERNEL ? operation->launch.kernel->source->name : NULL;
+}
+
+/* "kernel", "copy" ... */
+const char *rill__node_kind_name(uint32_t kind);
+
+#endif

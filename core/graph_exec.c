@@ -1,0 +1,266 @@
+#include "core/graph/graph.h"
+
+#include "core/device/life.h"
+#include "core/held/held.h"
+#include "core/kernel/launch.h"
+#include "core/memory/memory.h"
+#include "core/stream/stream.h"
+
+#include <stdlib.h>
+
+/* ---- life ---- */
+
+/* A stream for the backend alone, for one call. */
+static rill_status with_scratch(struct rill__graph_exec *exec, struct rill__operation *const *operations) {
+  struct rill__stream *scratch = NULL;
+  RILL_TRY(rill__stream_create(exec->base.device, NULL, &scratch));
+  const rill_status status = operations == NULL ? RILL_DISPATCH(exec, graph, instantiate, exec, scratch)
+                                                : rill__exec_update(exec, operations, scratch);
+  rill__stream_end(scratch);
+  return status;
+}
+
+static rill_status make_exec(struct rill__graph *graph, rill_graph_exec *out) {
+  struct rill__graph_exec *exec = NULL;
+  RILL_TRY(rill__exec_new(graph, &exec));
+  rill_status status = with_scratch(exec, NULL);
+  rill__core(exec)->made = status == RILL_OK;
+  if (status == RILL_OK) status = rill__object_publish(&exec->base, RILL__GRAPH_EXEC);
+  if (status != RILL_OK) {
+    rill__unref(&exec->base);
+    return status;
+  }
+  out->id = exec->base.id;
+  return RILL_OK;
+}
+
+rill_status rill_graph_instantiate(rill_graph graph, rill_graph_exec *out) {
+  rill__reclaim();
+  RILL_ENTER();
+  if (out != NULL) *out = RILL_NULL_GRAPH_EXEC;
+  struct rill__graph *g;
+  RILL_RESOLVE(RILL__GRAPH, graph, "graph", &g);
+  RILL_REQUIRE(out != NULL, RILL_ERROR_INVALID_ARGUMENT, "out is NULL");
+  RILL_TRY(rill__check_usable(g->base.device));
+  RILL_TRY(rill__graph_check_complete(g));
+  rill__ref_and_leave(self, &g->base);
+  const rill_status status = make_exec(g, out);
+  rill__unref(&g->base);
+  return status;
+}
+
+rill_status rill_graph_exec_retain(rill_graph_exec exec) {
+  RILL_ENTER();
+  return rill__object_retain(exec.id, RILL__GRAPH_EXEC);
+}
+
+rill_status rill_graph_exec_release(rill_graph_exec exec) {
+  RILL_ENTER();
+  struct rill__object *last = NULL;
+  const rill_status status = rill__object_release(exec.id, RILL__GRAPH_EXEC, &last);
+  if (last != NULL) rill__object_retire(last);
+  rill__leave(&self);
+  rill__reclaim();
+  return status;
+}
+
+/* ---- launches ---- */
+
+rill_status rill_graph_launch(rill_graph_exec exec, rill_stream stream) {
+  RILL_ENTER();
+  struct rill__graph_exec *x;
+  struct rill__stream *s;
+  RILL_RESOLVE(RILL__GRAPH_EXEC, exec, "exec", &x);
+  RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
+  RILL_TRY(rill__check_same_device(&x->base, &s->base));
+  RILL_TRY(rill__check_usable(s->base.device));
+  RILL_REQUIRE(!rill__is_captured(s), RILL_ERROR_CAPTURE_ACTIVE,
+               "%s is capturing, and a launch of a graph is no node" RILL_HINT "launch it after the capture",
+               rill__name_of(&s->base).text);
+  rill__ref(&s->base);
+  rill__ref_and_leave(self, &x->base);
+  const rill_status status = rill__graph_launch(x, s);
+  rill__unref(&x->base);
+  rill__unref(&s->base);
+  return status;
+}
+
+/* ---- changes ---- */
+
+static void unref_all(struct rill__operation **operations, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    if (operations[i] != NULL) rill__unref(&operations[i]->base);
+  }
+  free(operations);
+}
+
+/* Outside epochs. */
+static rill_status update_graph(struct rill__graph_exec *exec, struct rill__graph *graph) {
+  struct rill__graph_node *failing = NULL;
+  struct rill__operation **operations = calloc(exec->count + 1, sizeof(struct rill__operation *));
+  RILL_REQUIRE(operations != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory to update a graph of %u nodes",
+               exec->count);
+  rill_status status = rill__graph_exec_lock(exec);
+  if (status == RILL_OK) {
+    status = rill__exec_match(exec, graph, operations, &failing);
+    if (status == RILL_OK) status = with_scratch(exec, operations);
+    rill__graph_exec_unlock(exec);
+  }
+  unref_all(operations, exec->count);
+  return status;
+}
+
+rill_status rill_graph_update(rill_graph_exec exec, rill_graph graph) {
+  rill__reclaim();
+  RILL_ENTER();
+  struct rill__graph_exec *x;
+  struct rill__graph *g;
+  RILL_RESOLVE(RILL__GRAPH_EXEC, exec, "exec", &x);
+  RILL_RESOLVE(RILL__GRAPH, graph, "graph", &g);
+  RILL_TRY(rill__check_same_device(&x->base, &g->base));
+  RILL_TRY(rill__check_usable(x->base.device));
+  RILL_TRY(rill__graph_check_complete(g));
+  rill__ref(&g->base);
+  rill__ref_and_leave(self, &x->base);
+  const rill_status status = update_graph(x, g);
+  rill__unref(&x->base);
+  rill__unref(&g->base);
+  return status;
+}
+
+/* The step of a node that the object was made with, and the operation that it had then: of the same kind and kernel. */
+static rill_status find_step(struct rill__graph_exec *exec, rill_graph_node node, uint32_t kind, uint32_t *out,
+                             const struct rill__operation **first) {
+  struct rill__graph_node *n = NULL;
+  RILL_TRY(rill__graph_node_find(node, "node", &n));
+  RILL_REQUIRE(n->graph == rill__core(exec)->graph && n->index < exec->count, RILL_ERROR_INVALID_ARGUMENT,
+               "node 0x%llx is no node of the graph that the execution object was made from, as it was then",
+               (unsigned long long)node.id);
+  RILL_REQUIRE(n->operation->kind == kind, RILL_ERROR_INVALID_ARGUMENT, "node %u is a %s node, not a %s node", n->index,
+               rill__node_kind_name(n->operation->kind), rill__node_kind_name(kind));
+  *out = rill__core(exec)->step_of[n->index];
+  *first = n->operation;
+  return RILL_OK;
+}
+
+/* Takes the operation over.  Under the object's lock. */
+static rill_status set_step(struct rill__graph_exec *exec, uint32_t step, struct rill__operation *operation) {
+  struct rill__operation **operations = malloc((exec->count + 1) * sizeof(struct rill__operation *));
+  rill_status status = operations != NULL ? RILL_OK : rill__fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory");
+  if (status == RILL_OK) {
+    for (uint32_t i = 0; i < exec->count; i++) operations[i] = exec->steps[i].operation;
+    operations[step] = operation;
+    status = with_scratch(exec, operations);
+  }
+  free(operations);
+  rill__unref(&operation->base);
+  return status;
+}
+
+/* A change: outside epochs, with the object and what it needs kept. */
+static rill_status set_arg(struct rill__graph_exec *exec, uint32_t step, uint32_t index, const void *data) {
+  struct rill__operation *operation = NULL;
+  RILL_TRY(rill__graph_exec_lock(exec));
+  rill_status status = rill__operation_with_arg(exec->steps[step].operation, index, data, &operation);
+  if (status == RILL_OK) status = set_step(exec, step, operation);
+  rill__graph_exec_unlock(exec);
+  return status;
+}
+
+static rill_status check_arg(const struct rill__kernel *kernel, uint32_t index, const void *data, size_t size) {
+  const rill_bundle_kernel *source = kernel->source;
+  RILL_REQUIRE(index < source->arg_count, RILL_ERROR_OUT_OF_RANGE, "kernel \"%s\" has %u arguments, no number %u",
+               source->name, source->arg_count, index);
+  RILL_REQUIRE(data != NULL, RILL_ERROR_INVALID_ARGUMENT, "kernel \"%s\": argument %u: data is NULL", source->name,
+               index + 1);
+  RILL_REQUIRE(size == source->args[index].size, RILL_ERROR_INVALID_ARGUMENT,
+               "kernel \"%s\": argument %u: %zu bytes passed, %u expected", source->name, index + 1, size,
+               source->args[index].size);
+  return RILL_OK;
+}
+
+rill_status rill_graph_exec_set_kernel_arg(rill_graph_exec exec, rill_graph_node node, uint32_t index, const void *data,
+                                           size_t size) {
+  RILL_ENTER();
+  struct rill__graph_exec *x;
+  uint32_t step = 0;
+  const struct rill__operation *first = NULL;
+  RILL_RESOLVE(RILL__GRAPH_EXEC, exec, "exec", &x);
+  RILL_TRY(find_step(x, node, RILL_NODE_KERNEL, &step, &first));
+  RILL_TRY(check_arg(first->launch.kernel, index, data, size));
+  RILL_TRY(rill__check_usable(x->base.device));
+  rill__ref_and_leave(self, &x->base);
+  const rill_status status = set_arg(x, step, index, data);
+  rill__unref(&x->base);
+  return status;
+}
+
+/* What an explicit node would be, as an operation. */
+struct making {
+  struct rill__node_stream stream;
+  struct rill__operation *operation;
+};
+
+static struct rill__stream *begin_making(struct making *making, const struct rill__graph_exec *exec) {
+  rill__node_stream_init(&making->stream, exec->base.device);
+  making->operation = NULL;
+  making->stream.member.collect = &making->operation;
+  return &making->stream.stream;
+}
+
+/* Leaves the epoch. */
+static rill_status end_making(struct rill__thread *self, struct rill__graph_exec *exec, uint32_t step,
+                              struct making *making, rill_status status) {
+  RILL_TRY(status);
+  RILL_REQUIRE(making->operation != NULL, RILL_ERROR_INVALID_ARGUMENT,
+               "nothing would be left to do for the node" RILL_HINT "launch another execution object, without it");
+  rill__ref_and_leave(self, &exec->base);
+  status = rill__graph_exec_lock(exec);
+  if (status == RILL_OK) {
+    status = set_step(exec, step, making->operation);
+    rill__graph_exec_unlock(exec);
+  } else {
+    rill__unref(&making->operation->base);
+  }
+  rill__unref(&exec->base);
+  return status;
+}
+
+rill_status rill_graph_exec_set_kernel(rill_graph_exec exec, rill_graph_node node, const rill_launch *launch,
+                                       const rill_arg *args, size_t arg_count) {
+  RILL_ENTER();
+  struct rill__graph_exec *x;
+  uint32_t step = 0;
+  const struct rill__operation *first = NULL;
+  struct making making;
+  RILL_RESOLVE(RILL__GRAPH_EXEC, exec, "exec", &x);
+  RILL_TRY(find_step(x, node, RILL_NODE_KERNEL, &step, &first));
+  struct rill__stream *s = begin_making(&making, x);
+  const rill_status status = rill__launch(s, first->launch.kernel, launch, args, arg_count);
+  return end_making(self, x, step, &making, status);
+}
+
+rill_status rill_graph_exec_set_copy(rill_graph_exec exec, rill_graph_node node, void *dst, const void *src, size_t n) {
+  RILL_ENTER();
+  struct rill__graph_exec *x;
+  uint32_t step = 0;
+  const struct rill__operation *first = NULL;
+  struct making making;
+  RILL_RESOLVE(RILL__GRAPH_EXEC, exec, "exec", &x);
+  RILL_TRY(find_step(x, node, RILL_NODE_COPY, &step, &first));
+  struct rill__stream *s = begin_making(&making, x);
+  return end_making(self, x, step, &making, rill__copy_line(self, s, dst, src, n));
+}
+
+rill_status rill_graph_exec_set_fill(rill_graph_exec exec, rill_graph_node node, void *dst, const void *pattern,
+                                     size_t pattern_size, size_t count) {
+  RILL_ENTER();
+  struct rill__graph_exec *x;
+  uint32_t step = 0;
+  const struct rill__operation *first = NULL;
+  struct making making;
+  RILL_RESOLVE(RILL__GRAPH_EXEC, exec, "exec", &x);
+  RILL_TRY(find_step(x, node, RILL_NODE_FILL, &step, &first));
+  struct rill__stream *s = begin_making(&making, x);
+  return end_making(self, x, step, &making, rill__fill_line(s, dst, pattern, pattern_size, count));
+}

@@ -1,0 +1,77 @@
+/* Launches of graphs, on any stream. */
+#include "core/graph/graph.h"
+#include "core/held/queue.h"
+
+void rill__graph_exec_unlock(struct rill__graph_exec *exec) { pthread_mutex_unlock(&rill__core(exec)->lock); }
+
+static rill_status fail_held_launch(const struct rill__graph_exec *exec) {
+  (void)exec;
+  return rill__fail(
+      RILL_ERROR_NOT_READY,
+      "launches of the execution object are queued on a held stream, and a later call would pass them" RILL_HINT
+      "record the event that the stream waits for first");
+}
+
+rill_status rill__graph_exec_lock(struct rill__graph_exec *exec) {
+  pthread_mutex_lock(&rill__core(exec)->lock);
+  if (rill__core(exec)->held_launches == 0) return RILL_OK;
+  rill__graph_exec_unlock(exec);
+  return fail_held_launch(exec);
+}
+
+static void for_each_record(struct rill__graph_exec *exec, void (*visit)(struct rill__event *event)) {
+  if (rill__core(exec)->records == 0) return;
+  for (uint32_t i = 0; i < exec->count; i++) {
+    if (exec->steps[i].operation->kind == RILL_NODE_EVENT_RECORD) visit(exec->steps[i].operation->event);
+  }
+}
+
+static void begin_record(struct rill__event *event) { rill__submission_begin(&rill__core(event)->work, rill__self); }
+static void end_record(struct rill__event *event) { rill__submission_end(&rill__core(event)->work, rill__self); }
+
+/* Under the object's lock. */
+static rill_status submit_graph(struct rill__graph_exec *exec, struct rill__stream *stream) {
+  rill_status status = RILL_OK;
+  for_each_record(exec, begin_record);
+  RILL_SUBMIT(status, stream, graph, launch, exec, stream);
+  for_each_record(exec, end_record);
+  return status;
+}
+
+rill_status rill__graph_launch(struct rill__graph_exec *exec, struct rill__stream *stream) {
+  struct rill__exec_core *core = rill__core(exec);
+  rill_status status = RILL_OK;
+  bool taken = false;
+  pthread_mutex_lock(&core->lock);
+  if (core->held_launches > 0 && core->held_stream != stream) status = fail_held_launch(exec);
+  if (status == RILL_OK && rill__is_held(stream)) {
+    core->held_stream = stream;
+    status = rill__held_graph(stream, exec, &taken);
+  } else if (status == RILL_OK && core->held_launches > 0) {
+    status = fail_held_launch(exec); /* they are being handed over */
+  }
+  if (status == RILL_OK && !taken) {
+    status = submit_graph(exec, stream);
+    taken = status != RILL_OK;
+  }
+  pthread_mutex_unlock(&core->lock);
+  if (status == RILL_OK && !taken) for_each_record(exec, rill__event_recorded_natively);
+  return status;
+}
+
+rill_status rill__graph_launch_held(struct rill__graph_exec *exec, struct rill__stream *stream) {
+  pthread_mutex_lock(&rill__core(exec)->lock);
+  rill_status status = RILL_OK;
+  for_each_record(exec, begin_record);
+  status = RILL_DISPATCH(exec, graph, launch, exec, stream);
+  for_each_record(exec, end_record);
+  pthread_mutex_unlock(&rill__core(exec)->lock);
+  if (status == RILL_OK) for_each_record(exec, rill__event_recorded_natively);
+  return status;
+}
+
+void rill__graph_launch_dropped(struct rill__graph_exec *exec) {
+  pthread_mutex_lock(&rill__core(exec)->lock);
+  rill__core(exec)->held_launches--;
+  pthread_mutex_unlock(&rill__core(exec)->lock);
+}

@@ -1,0 +1,85 @@
+/* rill/capture.h: graphs made of the work that streams are given.
+ *
+ * Between begin and end, what the stream is given does not run: it becomes nodes of a graph, in its order.
+ *
+ *     rill_stream_capture_begin(stream, RILL_CAPTURE_GLOBAL);
+ *     rill_copy_async(stream, x, host, bytes);
+ *     rill_stream_launch(stream, kernel, &launch, RILL_ARGS(n, x));
+ *     rill_stream_capture_end(stream, &graph);
+ *
+ * Another stream comes to the capture by waiting for an event that was recorded in it, and has to come back the same
+ * way: the first stream waits for an event that was recorded on the other one after its work.
+ *
+ * The thing people get wrong: nothing has happened yet.  The host cannot wait for work that is captured, nor ask for
+ * it: a call that would break the capture is refused with CAPTURE_ACTIVE, and the capture goes on.
+ */
+#ifndef RILL_CAPTURE_H
+#define RILL_CAPTURE_H
+
+#include <rill/base.h>
+#include <rill/graph.h>
+#include <rill/status.h>
+
+RILL_EXTERN_C_BEGIN
+
+/** Which threads a capture keeps from calls that may wait for work, such as rill_free. */
+enum {
+  RILL_CAPTURE_GLOBAL = 0, /**< all threads; the thread that began it ends it */
+  RILL_CAPTURE_THREAD = 1, /**< the thread that began it, which ends it */
+  RILL_CAPTURE_RELAXED = 2 /**< none; any thread ends it */
+};
+
+/** Begins a capture on the stream.  Work that it was given before runs as ever, and no part of the graph comes after
+ * it.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (mode), CAPTURE_ACTIVE (the stream captures already),
+ *           NOT_READY (the stream is held), UNSUPPORTED (the legacy null stream; RILL_FEATURE_GRAPH), OUT_OF_MEMORY,
+ *           DEVICE_LOST, BACKEND.
+ *  Threads: any.
+ *  Like:    cuStreamBeginCapture, hipStreamBeginCapture.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_stream_capture_begin(rill_stream stream, uint32_t mode);
+
+/** The same, adding to a graph: the first nodes come after the `after_count` nodes at `after`.  Its end gives the graph
+ *  again, with another reference; if the capture fails, what it added has gone.
+ *
+ *  Errors:  those of rill_stream_capture_begin; WRONG_DEVICE; INVALID_ARGUMENT (a node of another graph);
+ * CAPTURE_ACTIVE (another capture adds to the graph). Threads: any. Like:    cuStreamBeginCaptureToGraph.      Since:
+ * 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_stream_capture_begin_to_graph(rill_stream stream, rill_graph graph,
+                                                                       const rill_graph_node *after, size_t after_count,
+                                                                       uint32_t mode);
+
+/** Ends the capture that was begun on the stream, and returns its graph.  If the capture has failed there is no graph,
+ *  and all streams are as before; the text names streams that did not come back.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (no capture was begun on the stream), CAPTURE_ACTIVE
+ * (another thread began it, and not in relaxed mode; it goes on), CAPTURE_INVALID, OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
+ *  Threads: as the mode says.
+ *  Like:    cuStreamEndCapture, hipStreamEndCapture.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_stream_capture_end(rill_stream stream, rill_graph *out);
+
+/** Ends the capture that was begun on the stream, without a graph.  OK if there is none, for the paths of errors.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (the stream has come to a capture of another one),
+ *           CAPTURE_ACTIVE (another thread began it, and not in relaxed mode).
+ *  Threads: as the mode says.
+ *  Like:    cuStreamEndCapture and cuGraphDestroy.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_stream_capture_abort(rill_stream stream);
+
+/** Returns the number of the capture that the stream is part of, unique in the process; 0 if there is none.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT.
+ *  Threads: any.
+ *  Like:    cuStreamGetCaptureInfo, hipStreamGetCaptureInfo.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_stream_capture_id(rill_stream stream, uint64_t *out);
+
+/** Returns the graph that the stream's capture adds to, borrowed until the capture ends; null if there is none.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT.
+ *  Threads: any.
+ *  Like:    cuStreamGetCaptureInfo_v2, hipStreamGetCaptureInfo_v2.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_stream_capture_graph(rill_stream stream, rill_graph *out);
+
+RILL_EXTERN_C_END
+
+#endif

@@ -1,0 +1,103 @@
+/* rill/graph_exec.h: graphs made ready, launched, and changed.
+ *
+ * rill_graph_instantiate makes an execution object: a copy of the graph that the device has prepared.  A launch is one
+ * call, however many nodes there are.  Arguments and whole nodes can be changed between launches, which costs far less
+ * than making another object:
+ *
+ *     rill_graph_instantiate(graph, &exec);
+ *     rill_graph_release(graph);
+ *     for (int step = 0; step < steps; step++) {
+ *       rill_graph_exec_set_kernel_arg(exec, scaled, 1, &factor[step], sizeof factor[step]);
+ *       rill_graph_launch(exec, stream);
+ *     }
+ *
+ * One object never runs twice at a time: a launch comes after those before it, on whatever stream they were.
+ *
+ * The thing people get wrong: a change is for later launches.  Those that have been made keep what they had.
+ */
+#ifndef RILL_GRAPH_EXEC_H
+#define RILL_GRAPH_EXEC_H
+
+#include <rill/base.h>
+#include <rill/graph.h>
+
+RILL_EXTERN_C_BEGIN
+
+/** Makes a graph ready to be launched.  The graph may be changed or released afterwards; its nodes are what changes of
+ *  the execution object name.  May block while a driver prepares the graph.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, CAPTURE_ACTIVE (a capture adds to the graph),
+ * OUT_OF_MEMORY, UNSUPPORTED, DEVICE_LOST, BACKEND. Threads: any. Like:    cuGraphInstantiate, hipGraphInstantiate.
+ * Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_graph_instantiate(rill_graph graph, rill_graph_exec *out);
+
+/** Adds a reference.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE.
+ *  Threads: any.
+ *  Like:    a second owner of a CUgraphExec.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_graph_exec_retain(rill_graph_exec exec);
+
+/** Drops a reference; never blocks.  Launches that were made still run to their end, and what they use is kept until
+ *  then.  Zero: nothing happens.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE.
+ *  Threads: any.
+ *  Like:    cuGraphExecDestroy, hipGraphExecDestroy.      Since: 0.1 */
+RILL_API rill_status rill_graph_exec_release(rill_graph_exec exec);
+
+/** Launches the graph as work of the stream.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, WRONG_DEVICE, CAPTURE_ACTIVE, UNSUPPORTED (the stream is held),
+ * OUT_OF_MEMORY, DEVICE_LOST, BACKEND. Threads: any; calls about one execution object are made one after another. Like:
+ * cuGraphLaunch, hipGraphLaunch.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_graph_launch(rill_graph_exec exec, rill_stream stream);
+
+/** Gives later launches the nodes of another graph of the same shape: as many nodes, in the order in which they were
+ *  added, of the same kinds, with the same edges and kernels.  Single changes made before are gone.  On failure the
+ *  execution object is as it was; the text names the node and what differs.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, WRONG_DEVICE, INVALID_ARGUMENT (another shape), CAPTURE_ACTIVE, UNSUPPORTED,
+ *           OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
+ *  Threads: as rill_graph_launch.
+ *  Like:    cuGraphExecUpdate, hipGraphExecUpdate.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_graph_update(rill_graph_exec exec, rill_graph graph);
+
+/** Changes one argument of a kernel node, counted from 0, for later launches.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (no kernel node of this object; the size differs from the
+ *           argument's; data is NULL), OUT_OF_RANGE (index), UNSUPPORTED (a launch with constants), OUT_OF_MEMORY,
+ *           DEVICE_LOST, BACKEND.
+ *  Threads: as rill_graph_launch.
+ *  Like:    cuGraphExecKernelNodeSetParams, hipGraphExecKernelNodeSetParams.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_graph_exec_set_kernel_arg(rill_graph_exec exec, rill_graph_node node,
+                                                                   uint32_t index, const void *data, size_t size);
+
+/** Changes shape and arguments of a kernel node for later launches; the kernel stays.
+ *
+ *  Errors:  those of rill_graph_add_kernel and rill_graph_exec_set_kernel_arg.
+ *  Threads: as rill_graph_launch.
+ *  Like:    cuGraphExecKernelNodeSetParams, hipGraphExecKernelNodeSetParams.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_graph_exec_set_kernel(rill_graph_exec exec, rill_graph_node node,
+                                                               const rill_launch *launch, const rill_arg *args,
+                                                               size_t arg_count);
+
+/** Changes a copy node for later launches.
+ *
+ *  Errors:  those of rill_graph_add_copy; INVALID_ARGUMENT (no copy node of this object, n is 0).
+ *  Threads: as rill_graph_launch.
+ *  Like:    cuGraphExecMemcpyNodeSetParams, hipGraphExecMemcpyNodeSetParams1D.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_graph_exec_set_copy(rill_graph_exec exec, rill_graph_node node, void *dst,
+                                                             const void *src, size_t n);
+
+/** Changes a fill node for later launches.
+ *
+ *  Errors:  those of rill_graph_add_fill; INVALID_ARGUMENT (no fill node of this object, count is 0).
+ *  Threads: as rill_graph_launch.
+ *  Like:    cuGraphExecMemsetNodeSetParams, hipGraphExecMemsetNodeSetParams.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_graph_exec_set_fill(rill_graph_exec exec, rill_graph_node node, void *dst,
+                                                             const void *pattern, size_t pattern_size, size_t count);
+
+RILL_EXTERN_C_END
+
+#endif

@@ -1,0 +1,111 @@
+/* rill_graph_add_event_record */
+#include "graphs.h"
+
+static rill_status add_to(uint64_t id) {
+  rill_graph_node node;
+  return rill_graph_add_event_record((rill_graph){ id }, NULL, 0, new_event("event"), &node);
+}
+
+static rill_status add_after(rill_graph graph, const rill_graph_node *after, size_t count) {
+  rill_graph_node node;
+  return rill_graph_add_event_record(graph, after, count, new_event("event"), &node);
+}
+
+static void refuses_bad_handles(void) {
+  refuses_bad_graphs("rill_graph_add_event_record", add_to);
+  refuses_bad_after("rill_graph_add_event_record", add_after);
+  rill_graph graph = new_graph();
+  rill_graph_node node;
+  rill_event cached;
+  assert_fails(rill_graph_add_event_record(graph, NULL, 0, RILL_NULL_EVENT, &node), RILL_ERROR_INVALID_HANDLE);
+  assert_ok(rill_stream_cached_event(new_stream("stream"), &cached));
+  assert_fails(rill_graph_add_event_record(graph, NULL, 0, cached, &node), RILL_ERROR_INVALID_ARGUMENT);
+  assert_ok(rill_graph_release(graph));
+}
+
+/* C7.2, G30: recorded by each launch, for streams that wait for it. */
+static void marks_a_point_of_each_launch(void) {
+  rill_graph graph = new_graph();
+  rill_stream stream = new_stream("stream"), waiter = new_stream("waiter");
+  rill_event event = new_event("point");
+  bool recorded = true;
+  rill_graph_node node = add_write(graph, NULL, 0, 0, 12);
+  assert_ok(rill_graph_add_event_record(graph, &node, 1, event, &node));
+  rill_graph_exec exec = new_exec(graph);
+  assert_ok(rill_event_is_recorded(event, &recorded));
+  assert_false(recorded);
+  struct gate *gate = gate_close(stream);
+  assert_ok(rill_graph_launch(exec, stream));
+  assert_ok(rill_event_is_recorded(event, &recorded));
+  assert_true(recorded);
+  assert_false(is_ready(event));
+  assert_ok(rill_stream_wait_event(waiter, event, 0));
+  read_cell(waiter, 0);
+  assert_false(is_complete(waiter));
+  gate_open(gate);
+  assert_completes(waiter);
+  assert_int_equal(dut.host[0], 12);
+  assert_becomes_ready(event);
+  assert_ok(rill_graph_exec_release(exec));
+  assert_ok(rill_graph_release(graph));
+}
+
+/* C3.8: it is a first record like any other. */
+static void releases_streams_that_are_held(void) {
+  rill_graph graph = new_graph();
+  rill_stream held = new_stream("held");
+  rill_event event = new_event("point");
+  rill_graph_node node = add_write(graph, NULL, 0, 0, 13);
+  assert_ok(rill_graph_add_event_record(graph, &node, 1, event, &node));
+  assert_ok(rill_stream_wait_event(held, event, 0));
+  read_cell(held, 0);
+  run_graph(graph);
+  assert_completes(held);
+  assert_int_equal(dut.host[0], 13);
+  assert_ok(rill_graph_release(graph));
+}
+
+/* E22: the time between two points is valid after each launch. */
+static void takes_the_time(void) {
+  rill_graph graph = new_graph();
+  rill_event start = new_timing_event("start"), end = new_timing_event("end");
+  rill_kernel spin = new_kernel(&gate_bundle, "spin");
+  const rill_launch launch = rill_launch_1d(1, 1);
+  rill_graph_node node;
+  assert_ok(rill_graph_add_event_record(graph, NULL, 0, start, &node));
+  assert_ok(rill_graph_add_kernel(graph, &node, 1, spin, &launch, RILL_ARGS(UINT64_C(2000000)), &node));
+  assert_ok(rill_graph_add_event_record(graph, &node, 1, end, &node));
+  rill_graph_exec exec = new_exec(graph);
+  for (int i = 0; i < 2; i++) {
+    float ms = -1;
+    run_exec(exec);
+    assert_ok(rill_event_elapsed_time(start, end, &ms));
+    assert_true(ms > 0.4f); /* the clock of a GPU may be a quarter off */
+  }
+  assert_ok(rill_graph_exec_release(exec));
+  assert_ok(rill_graph_release(graph));
+}
+
+/* G28 */
+static void keeps_its_event(void) {
+  rill_graph graph = new_graph();
+  rill_event event;
+  rill_graph_node node;
+  needs_graphs();
+  assert_ok(rill_event_create(dut.device, NULL, &event));
+  assert_ok(rill_graph_add_event_record(graph, NULL, 0, event, &node));
+  assert_ok(rill_event_release(event));
+  run_graph(graph);
+  assert_ok(rill_graph_release(graph));
+}
+
+int main(void) {
+  static const struct test tests[] = {
+    TEST(refuses_bad_handles),
+    TEST(marks_a_point_of_each_launch),
+    TEST(releases_streams_that_are_held),
+    TEST(takes_the_time),
+    TEST(keeps_its_event),
+  };
+  return RUN_ON_EACH_DEVICE("rill_graph_add_event_record", tests);
+}

@@ -1,0 +1,39 @@
+/* rill_graph_exec_set_fill */
+#include "graphs.h"
+
+static rill_graph_node live;
+static rill_status set(uint64_t id) {
+  const uint32_t value = 1;
+  return rill_graph_exec_set_fill((rill_graph_exec){ id }, live, dut.memory, &value, 4, 1);
+}
+
+static void refuses_bad_handles(void) {
+  rill_graph graph = new_graph();
+  live = add_write(graph, NULL, 0, 0, 1);
+  refuses_bad_execs("rill_graph_exec_set_fill", set);
+  assert_ok(rill_graph_release(graph));
+}
+
+/* C7.1, G24 */
+static void changes_pattern_and_place(void) {
+  rill_graph graph = new_graph();
+  rill_graph_node write = add_write(graph, NULL, 0, 0, 8), read;
+  const uint64_t wide = UINT64_C(0x0000000500000006);
+  assert_ok(rill_graph_add_copy(graph, &write, 1, dut.host, dut.memory, 32, &read));
+  rill_graph_exec exec = new_exec(graph);
+  assert_fails(rill_graph_exec_set_fill(exec, read, dut.memory, &wide, 8, 1), RILL_ERROR_INVALID_ARGUMENT);
+  assert_fails(rill_graph_exec_set_fill(exec, write, dut.memory, &wide, 3, 1), RILL_ERROR_INVALID_ARGUMENT);
+  assert_fails(rill_graph_exec_set_fill(exec, write, dut.memory, &wide, 8, 0), RILL_ERROR_INVALID_ARGUMENT);
+  assert_ok(rill_graph_exec_set_fill(exec, write, dut.memory + 2, &wide, 8, 2));
+  run_exec(exec);
+  assert_int_equal(dut.host[2], 6);
+  assert_int_equal(dut.host[3], 5);
+  assert_int_equal(dut.host[5], 5);
+  assert_ok(rill_graph_exec_release(exec));
+  assert_ok(rill_graph_release(graph));
+}
+
+int main(void) {
+  static const struct test tests[] = { TEST(refuses_bad_handles), TEST(changes_pattern_and_place) };
+  return RUN_ON_EACH_DEVICE("rill_graph_exec_set_fill", tests);
+}

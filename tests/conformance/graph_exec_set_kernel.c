@@ -1,0 +1,86 @@
+/* rill_graph_exec_set_kernel */
+#include "graphs.h"
+
+#include "launch.rill.h"
+
+static rill_graph_node live;
+static rill_status set(uint64_t id) {
+  const rill_launch launch = rill_launch_1d(1, 1);
+  return rill_graph_exec_set_kernel((rill_graph_exec){ id }, live, &launch, RILL_ARGS(1u, dut.host));
+}
+
+static rill_graph make(rill_graph_node *node) {
+  rill_graph graph = new_graph();
+  *node = add_increment(graph, NULL, 0, dut.host, "count");
+  return graph;
+}
+
+static void refuses_bad_handles(void) {
+  rill_graph graph = make(&live);
+  refuses_bad_execs("rill_graph_exec_set_kernel", set);
+  assert_ok(rill_graph_release(graph));
+}
+
+/* C7.1: shape and arguments. */
+static void changes_a_launch(void) {
+  rill_graph_node node;
+  rill_graph graph = make(&node);
+  rill_graph_exec exec = new_exec(graph);
+  rill_launch launch = rill_launch_1d(32, 8);
+  assert_ok(rill_graph_exec_set_kernel(exec, node, &launch, RILL_ARGS(dut.host + 1)));
+  run_exec(exec);
+  assert_int_equal(dut.host[0], 0);
+  assert_int_equal(dut.host[1], 32);
+  assert_ok(rill_graph_exec_release(exec));
+  assert_ok(rill_graph_release(graph));
+}
+
+/* G24: what a launch refuses; the node stays as it was. */
+static void checks_the_launch(void) {
+  rill_graph_node node, fill;
+  rill_graph graph = make(&node);
+  fill = add_write(graph, NULL, 0, 0, 1);
+  rill_graph_exec exec = new_exec(graph);
+  rill_launch launch = rill_launch_1d(1, 1);
+  assert_fails(rill_graph_exec_set_kernel(exec, fill, &launch, RILL_ARGS(dut.host)), RILL_ERROR_INVALID_ARGUMENT);
+  assert_fails(rill_graph_exec_set_kernel(exec, node, NULL, RILL_ARGS(dut.host)), RILL_ERROR_INVALID_ARGUMENT);
+  assert_fails(rill_graph_exec_set_kernel(exec, node, &launch, RILL_ARGS(1)), RILL_ERROR_INVALID_ARGUMENT);
+  assert_fails(rill_graph_exec_set_kernel(exec, node, &launch, NULL, 0), RILL_ERROR_INVALID_ARGUMENT);
+  launch.block.x = dut.info.max_threads_per_block + 1;
+  assert_fails(rill_graph_exec_set_kernel(exec, node, &launch, RILL_ARGS(dut.host)), RILL_ERROR_OUT_OF_RANGE);
+  run_exec(exec);
+  assert_int_equal(dut.host[0], 1);
+  assert_ok(rill_graph_exec_release(exec));
+  assert_ok(rill_graph_release(graph));
+}
+
+/* C6.4: with other constants. */
+static void changes_constants(void) {
+  rill_graph graph = new_graph();
+  rill_graph_node node;
+  const rill_kernel kernel = new_kernel(&launch_bundle, "give_constants");
+  unsigned values[4] = { 1, 1, 1, 1 };
+  const rill_constant constant = { "factors", values, sizeof values };
+  rill_launch launch = rill_launch_1d(1, 1);
+  double *offset = (double *)(void *)(dut.host + CELLS - 2);
+  unsigned *out = dut.host;
+  launch.constants = &constant;
+  launch.constant_count = 1;
+  assert_ok(rill_graph_add_kernel(graph, NULL, 0, kernel, &launch, RILL_ARGS(out, offset), &node));
+  rill_graph_exec exec = new_exec(graph);
+  for (unsigned i = 2; i < 5; i++) {
+    for (unsigned k = 0; k < 4; k++) values[k] = i + k;
+    assert_ok(rill_graph_exec_set_kernel(exec, node, &launch, RILL_ARGS(out, offset)));
+    run_exec(exec);
+    for (unsigned k = 0; k < 4; k++) assert_int_equal(dut.host[k], i + k);
+  }
+  assert_fails(rill_graph_exec_set_kernel_arg(exec, node, 0, &out, sizeof out), RILL_ERROR_UNSUPPORTED);
+  assert_ok(rill_graph_exec_release(exec));
+  assert_ok(rill_graph_release(graph));
+}
+
+int main(void) {
+  static const struct test tests[] = { TEST(refuses_bad_handles), TEST(changes_a_launch), TEST(checks_the_launch),
+                                       TEST(changes_constants) };
+  return RUN_ON_EACH_DEVICE("rill_graph_exec_set_kernel", tests);
+}

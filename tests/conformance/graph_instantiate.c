@@ -1,0 +1,57 @@
+/* rill_graph_instantiate */
+#include "graphs.h"
+
+static rill_status instantiate(uint64_t id) {
+  rill_graph_exec exec = { 1 };
+  const rill_status status = rill_graph_instantiate((rill_graph){ id }, &exec);
+  assert_int_equal(exec.id, 0);
+  return status;
+}
+
+static void refuses_bad_handles(void) {
+  refuses_bad_graphs("rill_graph_instantiate", instantiate);
+  rill_graph graph = new_graph();
+  assert_fails(rill_graph_instantiate(graph, NULL), RILL_ERROR_INVALID_ARGUMENT);
+  assert_ok(rill_graph_release(graph));
+}
+
+/* G21: each has what it was made with and what was changed in it. */
+static void makes_independent_objects(void) {
+  rill_graph graph = new_graph();
+  rill_graph_node write = add_write(graph, NULL, 0, 0, 1);
+  add_read(graph, &write, 1, 0);
+  rill_graph_exec one = new_exec(graph), other = new_exec(graph);
+  const uint32_t value = 2;
+  assert_ok(rill_graph_exec_set_fill(other, write, dut.memory, &value, sizeof value, 1));
+  run_exec(one);
+  assert_int_equal(dut.host[0], 1);
+  run_exec(other);
+  assert_int_equal(dut.host[0], 2);
+  assert_ok(rill_graph_exec_release(one));
+  run_exec(other);
+  assert_ok(rill_graph_exec_release(other));
+  assert_ok(rill_graph_release(graph));
+}
+
+/* What is added afterwards is for later objects. */
+static void takes_the_graph_as_it_is(void) {
+  rill_graph graph = new_graph();
+  rill_graph_node write = add_write(graph, NULL, 0, 0, 1), later;
+  add_read(graph, &write, 1, 0);
+  rill_graph_exec exec = new_exec(graph);
+  later = add_increment(graph, NULL, 0, dut.host + 1, NULL);
+  run_exec(exec);
+  assert_int_equal(dut.host[1], 0);
+  unsigned *out = dut.host;
+  assert_fails(rill_graph_exec_set_kernel_arg(exec, later, 0, &out, sizeof out), RILL_ERROR_INVALID_ARGUMENT);
+  assert_ok(rill_graph_exec_release(exec));
+  run_graph(graph);
+  assert_int_equal(dut.host[1], 1);
+  assert_ok(rill_graph_release(graph));
+}
+
+int main(void) {
+  static const struct test tests[] = { TEST(refuses_bad_handles), TEST(makes_independent_objects),
+                                       TEST(takes_the_graph_as_it_is) };
+  return RUN_ON_EACH_DEVICE("rill_graph_instantiate", tests);
+}

@@ -1,0 +1,35 @@
+/* rill_graph_node_kind */
+#include "graphs.h"
+
+static void refuses_bad_handles(void) {
+  rill_graph graph = new_graph();
+  rill_graph_node node = add_write(graph, NULL, 0, 0, 1);
+  uint32_t kind = 1;
+  assert_fails(rill_graph_node_kind(RILL_NULL_GRAPH_NODE, &kind), RILL_ERROR_INVALID_HANDLE);
+  assert_int_equal(kind, 0);
+  assert_fails(rill_graph_node_kind((rill_graph_node){ graph.id }, &kind), RILL_ERROR_INVALID_HANDLE);
+  assert_fails(rill_graph_node_kind(node, NULL), RILL_ERROR_INVALID_ARGUMENT);
+  assert_ok(rill_graph_release(graph));
+  assert_fails(rill_graph_node_kind(node, &kind), RILL_ERROR_STALE_HANDLE);
+}
+
+static void tells_what_a_node_does(void) {
+  rill_graph graph = new_graph();
+  rill_graph_node nodes[4];
+  uint32_t kind = 0;
+  nodes[0] = add_increment(graph, NULL, 0, dut.host, NULL);
+  nodes[1] = add_read(graph, NULL, 0, 0);
+  nodes[2] = add_write(graph, NULL, 0, 0, 1);
+  assert_ok(rill_graph_add_empty(graph, NULL, 0, &nodes[3]));
+  const uint32_t kinds[4] = { RILL_NODE_KERNEL, RILL_NODE_COPY, RILL_NODE_FILL, RILL_NODE_EMPTY };
+  for (int i = 0; i < 4; i++) {
+    assert_ok(rill_graph_node_kind(nodes[i], &kind));
+    assert_int_equal(kind, kinds[i]);
+  }
+  assert_ok(rill_graph_release(graph));
+}
+
+int main(void) {
+  static const struct test tests[] = { TEST(refuses_bad_handles), TEST(tells_what_a_node_does) };
+  return RUN_ON_EACH_DEVICE("rill_graph_node_kind", tests);
+}

@@ -1,0 +1,123 @@
+/* rill_graph_update */
+#include "graphs.h"
+
+static rill_graph_exec live;
+static rill_graph live_graph;
+static rill_status update_to(uint64_t id) { return rill_graph_update(live, (rill_graph){ id }); }
+static rill_status update(uint64_t id) { return rill_graph_update((rill_graph_exec){ id }, live_graph); }
+
+static void refuses_bad_handles(void) {
+  live_graph = new_graph();
+  live = new_exec(live_graph);
+  refuses_bad_graphs("rill_graph_update", update_to);
+  refuses_bad_execs("rill_graph_update", update);
+  assert_ok(rill_graph_exec_release(live));
+  assert_ok(rill_graph_release(live_graph));
+}
+
+/* A graph of three nodes. */
+static rill_graph make(uint32_t value, rill_graph_node nodes[3]) {
+  rill_graph graph = new_graph();
+  nodes[0] = add_write(graph, NULL, 0, 0, value);
+  nodes[1] = add_read(graph, &nodes[0], 1, 0);
+  nodes[2] = add_increment(graph, &nodes[1], 1, dut.host, "last");
+  return graph;
+}
+
+/* C7.1: all that the other graph has counts, and single changes made before are gone. */
+static void takes_another_graph(void) {
+  rill_graph_node nodes[3], others[3];
+  rill_graph graph = make(10, nodes), other = make(20, others);
+  rill_graph_exec exec = new_exec(graph);
+  unsigned *elsewhere = dut.host + 3;
+  assert_ok(rill_graph_exec_set_kernel_arg(exec, nodes[2], 0, &elsewhere, sizeof elsewhere));
+  run_exec(exec);
+  assert_int_equal(dut.host[0], 10);
+  assert_int_equal(dut.host[3], 1);
+  assert_ok(rill_graph_update(exec, other));
+  assert_ok(rill_graph_release(other));
+  run_exec(exec);
+  assert_int_equal(dut.host[0], 21);
+  assert_int_equal(dut.host[3], 1);
+  /* its own graph's nodes name it still */
+  assert_ok(rill_graph_exec_set_kernel_arg(exec, nodes[2], 0, &elsewhere, sizeof elsewhere));
+  run_exec(exec);
+  assert_int_equal(dut.host[3], 2);
+  assert_ok(rill_graph_exec_release(exec));
+  assert_ok(rill_graph_release(graph));
+}
+
+/* G24: another shape is refused, with the node and the reason, and what was there goes on. */
+static void refuses_another_shape(void) {
+  rill_graph_node nodes[3], others[3];
+  rill_graph graph = make(10, nodes), more = make(11, others), kind = new_graph(), edges = new_graph(), order;
+  rill_graph_exec exec = new_exec(graph);
+  add_write(more, NULL, 0, 0, 1);
+  assert_fails(rill_graph_update(exec, more), RILL_ERROR_INVALID_ARGUMENT);
+  assert_says("3 nodes, the graph 4");
+  others[0] = add_read(kind, NULL, 0, 0);
+  others[1] = add_read(kind, &others[0], 1, 0);
+  add_increment(kind, &others[1], 1, dut.host, "last");
+  assert_fails(rill_graph_update(exec, kind), RILL_ERROR_INVALID_ARGUMENT);
+  assert_says("node 0 is a fill node, that of the graph a copy");
+  others[0] = add_write(edges, NULL, 0, 0, 12);
+  others[1] = add_read(edges, &others[0], 1, 0);
+  add_increment(edges, &others[0], 1, dut.host, "last");
+  assert_fails(rill_graph_update(exec, edges), RILL_ERROR_INVALID_ARGUMENT);
+  assert_says("\"last\"");
+  order = new_graph();
+  assert_fails(rill_graph_update(exec, order), RILL_ERROR_INVALID_ARGUMENT);
+  run_exec(exec);
+  assert_int_equal(dut.host[0], 11);
+  assert_ok(rill_graph_exec_release(exec));
+  assert_ok(rill_graph_release(graph));
+  assert_ok(rill_graph_release(more));
+  assert_ok(rill_graph_release(kind));
+  assert_ok(rill_graph_release(edges));
+  assert_ok(rill_graph_release(order));
+}
+
+/* G24 */
+static void refuses_another_kernel(void) {
+  rill_graph graph = new_graph(), other = new_graph();
+  rill_graph_node node = add_increment(graph, NULL, 0, dut.host, NULL);
+  rill_kernel kernel = new_kernel(&gate_bundle, "add_step");
+  const rill_launch launch = rill_launch_1d(1, 1);
+  assert_ok(rill_graph_add_kernel(other, NULL, 0, kernel, &launch, RILL_ARGS(dut.host), &node));
+  rill_graph_exec exec = new_exec(graph);
+  assert_fails(rill_graph_update(exec, other), RILL_ERROR_INVALID_ARGUMENT);
+  assert_says("\"add_step\"");
+  run_exec(exec);
+  assert_int_equal(dut.host[0], 1);
+  assert_ok(rill_graph_exec_release(exec));
+  assert_ok(rill_graph_release(graph));
+  assert_ok(rill_graph_release(other));
+}
+
+/* Launches that have been made keep what they had. */
+static void changes_later_launches_alone(void) {
+  rill_graph_node nodes[3], others[3];
+  rill_graph graph = make(10, nodes), other = make(20, others);
+  rill_graph_exec exec = new_exec(graph);
+  rill_stream stream = new_stream("stream");
+  struct gate *gate = gate_close(stream);
+  assert_ok(rill_graph_launch(exec, stream));
+  assert_ok(rill_copy_async(stream, dut.host + 1, dut.host, sizeof *dut.host));
+  assert_ok(rill_graph_update(exec, other));
+  assert_ok(rill_graph_launch(exec, stream));
+  gate_open(gate);
+  assert_completes(stream);
+  assert_int_equal(dut.host[1], 11);
+  assert_int_equal(dut.host[0], 21);
+  assert_ok(rill_graph_exec_release(exec));
+  assert_ok(rill_graph_release(graph));
+  assert_ok(rill_graph_release(other));
+}
+
+int main(void) {
+  static const struct test tests[] = {
+    TEST(refuses_bad_handles),    TEST(takes_another_graph),          TEST(refuses_another_shape),
+    TEST(refuses_another_kernel), TEST(changes_later_launches_alone),
+  };
+  return RUN_ON_EACH_DEVICE("rill_graph_update", tests);
+}

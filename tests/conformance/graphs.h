@@ -1,0 +1,112 @@
+/* What the tests of graphs share. */
+#ifndef RILL_TESTS_CONFORMANCE_GRAPHS_H
+#define RILL_TESTS_CONFORMANCE_GRAPHS_H
+
+#include "support/testing.h"
+
+#include "gate.rill.h"
+
+#include <rill/bundle.h>
+
+/* A device without graphs says why, and has none of the tests. */
+static inline void needs_graphs(void) {
+  const char *why = "";
+  if (rill_device_supports(dut.device, RILL_FEATURE_GRAPH, &why)) return;
+  rill_graph graph;
+  assert_true(why[0] != '\0');
+  assert_fails_in("rill_graph_create", rill_graph_create(dut.device, &graph), RILL_ERROR_UNSUPPORTED);
+  skip_because(why);
+}
+
+static inline rill_graph new_graph(void) {
+  rill_graph graph;
+  needs_graphs();
+  assert_ok(rill_graph_create(dut.device, &graph));
+  return graph;
+}
+
+static inline rill_graph_exec new_exec(rill_graph graph) {
+  rill_graph_exec exec;
+  assert_ok(rill_graph_instantiate(graph, &exec));
+  return exec;
+}
+
+/* Launches the graph once and waits for it. */
+static inline void run_exec(rill_graph_exec exec) {
+  rill_stream stream = new_stream("runs the graph");
+  assert_ok(rill_graph_launch(exec, stream));
+  assert_completes(stream);
+}
+
+static inline void run_graph(rill_graph graph) {
+  rill_graph_exec exec = new_exec(graph);
+  run_exec(exec);
+  assert_ok(rill_graph_exec_release(exec));
+}
+
+/* A node that writes `value` to cell `cell` of dut.memory, and one that copies that to dut.host. */
+static inline rill_graph_node add_write(rill_graph graph, const rill_graph_node *after, size_t count, unsigned cell,
+                                        uint32_t value) {
+  rill_graph_node node;
+  assert_ok(rill_graph_add_fill(graph, after, count, dut.memory + cell, &value, sizeof value, 1, &node));
+  return node;
+}
+
+static inline rill_graph_node add_read(rill_graph graph, const rill_graph_node *after, size_t count, unsigned cell) {
+  rill_graph_node node;
+  assert_ok(rill_graph_add_copy(graph, after, count, dut.host + cell, dut.memory + cell, sizeof *dut.host, &node));
+  return node;
+}
+
+/* A node that adds 1 to a cell of dut.host, by `threads` threads. */
+static inline rill_graph_node add_increment(rill_graph graph, const rill_graph_node *after, size_t count,
+                                            unsigned *counter, const char *label) {
+  rill_kernel kernel = new_kernel(&gate_bundle, "increment");
+  rill_launch launch = rill_launch_1d(1, 1);
+  rill_graph_node node;
+  launch.label = label;
+  assert_ok(rill_graph_add_kernel(graph, after, count, kernel, &launch, RILL_ARGS(counter), &node));
+  return node;
+}
+
+/* Handles of graphs, execution objects and nodes that are none. */
+static inline void refuses_bad_handle(const char *api, rill_status (*call)(uint64_t id), uint64_t live) {
+  const uint64_t bad[] = { 0, 1, UINT64_MAX, dut.device.id, live | 0xffffffff, live ^ (UINT64_C(0x800000) << 32) };
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    assert_fails_in(api, call(bad[i]), RILL_ERROR_INVALID_HANDLE);
+  }
+}
+
+static inline void refuses_bad_graphs(const char *api, rill_status (*call)(uint64_t id)) {
+  rill_graph graph = new_graph();
+  refuses_bad_handle(api, call, graph.id);
+  assert_ok(rill_graph_release(graph));
+  assert_fails_in(api, call(graph.id), RILL_ERROR_STALE_HANDLE);
+}
+
+static inline void refuses_bad_execs(const char *api, rill_status (*call)(uint64_t id)) {
+  rill_graph graph = new_graph();
+  rill_graph_exec exec = new_exec(graph);
+  refuses_bad_handle(api, call, exec.id);
+  assert_ok(rill_graph_exec_release(exec));
+  assert_fails_in(api, call(exec.id), RILL_ERROR_STALE_HANDLE);
+  assert_ok(rill_graph_release(graph));
+}
+
+/* Of the `after` that every function has which adds a node: call(graph, after, count). */
+static inline void refuses_bad_after(const char *api, rill_status (*call)(rill_graph graph,
+                                                                          const rill_graph_node *after, size_t count)) {
+  rill_graph graph = new_graph(), other = new_graph();
+  rill_graph_node node = add_write(other, NULL, 0, 0, 1), none = RILL_NULL_GRAPH_NODE;
+  size_t count = 0;
+  assert_fails_in(api, call(graph, NULL, 1), RILL_ERROR_INVALID_ARGUMENT);
+  assert_fails_in(api, call(graph, &node, 1), RILL_ERROR_INVALID_ARGUMENT);
+  assert_fails_in(api, call(graph, &none, 1), RILL_ERROR_INVALID_HANDLE);
+  assert_ok(rill_graph_release(other));
+  assert_fails_in(api, call(graph, &node, 1), RILL_ERROR_STALE_HANDLE);
+  assert_ok(rill_graph_get_nodes(graph, NULL, &count));
+  assert_int_equal(count, 0);
+  assert_ok(rill_graph_release(graph));
+}
+
+#endif

@@ -1,0 +1,238 @@
+/* rill_stream_capture_begin, and what a stream that captures takes and refuses. */
+#include "graphs.h"
+
+#include "launch.rill.h"
+
+static rill_status begin(uint64_t id) { return rill_stream_capture_begin((rill_stream){ id }, RILL_CAPTURE_GLOBAL); }
+
+static void refuses_bad_handles(void) {
+  needs_graphs();
+  refuses_bad_streams("rill_stream_capture_begin", begin);
+  rill_stream stream = new_stream("stream");
+  assert_fails(rill_stream_capture_begin(stream, 3), RILL_ERROR_INVALID_ARGUMENT);
+  assert_fails(rill_stream_capture_begin(stream, UINT32_MAX), RILL_ERROR_INVALID_ARGUMENT);
+}
+
+/* G2, G4 */
+static void refuses_a_stream_that_captures(void) {
+  needs_graphs();
+  rill_stream stream = new_stream("first"), forked = new_stream("forked");
+  rill_graph graph;
+  assert_ok(rill_stream_capture_begin(stream, RILL_CAPTURE_THREAD));
+  assert_fails(rill_stream_capture_begin(stream, RILL_CAPTURE_THREAD), RILL_ERROR_CAPTURE_ACTIVE);
+  assert_ok(rill_stream_wait_stream(forked, stream));
+  assert_fails(rill_stream_capture_begin(forked, RILL_CAPTURE_THREAD), RILL_ERROR_CAPTURE_ACTIVE);
+  assert_says("first");
+  assert_ok(rill_stream_capture_end(stream, &graph));
+  assert_ok(rill_graph_release(graph));
+}
+
+/* C3.8: what is queued would not be in the graph. */
+static void refuses_a_held_stream(void) {
+  needs_graphs();
+  rill_stream stream = new_stream("held");
+  rill_event event = new_event("to come");
+  assert_ok(rill_stream_wait_event(stream, event, 0));
+  assert_fails(rill_stream_capture_begin(stream, RILL_CAPTURE_GLOBAL), RILL_ERROR_NOT_READY);
+  assert_ok(rill_stream_record_event(new_stream("recorder"), event, 0));
+  assert_completes(stream);
+}
+
+static void count_call(void *user, rill_status status) {
+  (void)status;
+  (void)__atomic_add_fetch((unsigned *)user, 1, __ATOMIC_SEQ_CST);
+}
+
+/* C7.1, C16: all kinds of work become nodes, in their order; nothing runs before the launch. */
+static void takes_all_kinds_of_work(void) {
+  needs_graphs();
+  rill_stream stream = new_stream("stream");
+  rill_graph graph;
+  unsigned calls = 0;
+  const uint32_t value = 3;
+  const uint64_t wide = UINT64_C(0x0000000700000006);
+  size_t nodes = 0;
+  rill_launch launch = rill_launch_1d(4, 2);
+  assert_ok(rill_stream_capture_begin(stream, RILL_CAPTURE_GLOBAL));
+  assert_ok(rill_fill_async(stream, dut.memory, &value, sizeof value, 16));
+  assert_ok(rill_fill_async(stream, dut.memory + 16, &wide, sizeof wide, 4));
+  assert_ok(rill_fill_2d_async(stream, dut.memory + 32, 16, &value, sizeof value, 2, 2));
+  assert_ok(rill_stream_launch(stream, new_kernel(&gate_bundle, "increment"), &launch, RILL_ARGS(dut.memory)));
+  assert_ok(rill_copy_async(stream, dut.host, dut.memory, 40 * sizeof value));
+  assert_ok(rill_copy_2d_async(stream, dut.host + 48, 8, dut.memory, 8, 4, 2));
+  assert_ok(rill_stream_host_call(stream, count_call, &calls));
+  assert_ok(rill_copy_async(stream, NULL, NULL, 0)); /* nothing, so no node */
+  assert_ok(rill_stream_capture_end(stream, &graph));
+  assert_ok(rill_graph_get_nodes(graph, NULL, &nodes));
+  assert_int_equal(nodes, 7);
+  assert_completes(stream);
+  assert_int_equal(calls, 0);
+  assert_int_equal(dut.host[0], 0);
+  rill_graph_exec exec = new_exec(graph);
+  for (unsigned i = 1; i < 4; i++) {
+    run_exec(exec);
+    assert_int_equal(calls, i);
+    assert_int_equal(dut.host[0], 7);
+    assert_int_equal(dut.host[15], 3);
+    assert_int_equal(dut.host[16], 6);
+    assert_int_equal(dut.host[17], 7);
+    assert_int_equal(dut.host[33], 3);
+    assert_int_equal(dut.host[48], 7);
+  }
+  assert_ok(rill_graph_exec_release(exec));
+  assert_ok(rill_graph_release(graph));
+}
+
+/* C7.3, G10: questions and waits are refused, and the capture goes on. */
+static void refuses_what_would_break_the_capture(void) {
+  needs_graphs();
+  rill_stream stream = new_stream("capturing"), other = new_stream("other");
+  rill_event inside = new_event("inside"), outside = new_event("outside");
+  rill_graph graph;
+  void *p = NULL;
+  bool out = true;
+  float ms;
+  assert_ok(rill_stream_record_event(other, outside, 0));
+  assert_completes(other);
+  assert_ok(rill_alloc(dut.device, 64, RILL_MEMORY_DEVICE, &p));
+  assert_ok(rill_stream_capture_begin(stream, RILL_CAPTURE_GLOBAL));
+  write_cell(stream, 0, 1);
+  assert_ok(rill_stream_record_event(stream, inside, 0));
+  assert_fails(rill_stream_synchronize(stream), RILL_ERROR_CAPTURE_ACTIVE);
+  assert_says("capturing");
+  assert_fails(rill_stream_synchronize_for(stream, 1000), RILL_ERROR_CAPTURE_ACTIVE);
+  assert_fails(rill_stream_is_complete(stream, &out), RILL_ERROR_CAPTURE_ACTIVE);
+  assert_false(out);
+  assert_fails(rill_device_synchronize(dut.device), RILL_ERROR_CAPTURE_ACTIVE);
+  assert_fails(rill_free(p), RILL_ERROR_CAPTURE_ACTIVE);
+  assert_fails(rill_event_synchronize(inside), RILL_ERROR_NOT_RECORDED);
+  assert_fails(rill_event_is_ready(inside, &out), RILL_ERROR_NOT_RECORDED);
+  assert_fails(rill_event_elapsed_time(inside, inside, &ms), RILL_ERROR_TIMING_DISABLED);
+  assert_fails(rill_stream_wait_event(stream, outside, 0), RILL_ERROR_CAPTURE_ACTIVE);
+  assert_fails(rill_stream_wait_event(stream, new_event("never"), 0), RILL_ERROR_NOT_RECORDED);
+  assert_ok(rill_stream_wait_event(stream, new_event("never"), RILL_WAIT_IF_RECORDED));
+  assert_fails(rill_stream_wait_stream(stream, other), RILL_ERROR_CAPTURE_ACTIVE);
+  /* others go on */
+  write_cell(other, 1, 2);
+  assert_completes(other);
+  read_cell(stream, 0);
+  assert_ok(rill_stream_capture_end(stream, &graph));
+  run_graph(graph);
+  assert_int_equal(dut.host[0], 1);
+  assert_ok(rill_free(p));
+  assert_ok(rill_graph_release(graph));
+}
+
+/* C7.1, S27: streams, events, memory and modules can be made meanwhile, and are released as ever. */
+static void lets_objects_be_made(void) {
+  needs_graphs();
+  rill_stream stream = new_stream("capturing"), made;
+  rill_event event;
+  rill_module module;
+  rill_graph graph;
+  void *p = NULL;
+  assert_ok(rill_stream_capture_begin(stream, RILL_CAPTURE_GLOBAL));
+  assert_ok(rill_stream_create(dut.device, NULL, &made));
+  assert_ok(rill_event_create(dut.device, NULL, &event));
+  assert_ok(rill_stream_record_event(made, event, 0));
+  assert_ok(rill_event_synchronize(event));
+  assert_ok(rill_alloc(dut.device, 64, RILL_MEMORY_DEVICE, &p));
+  assert_ok(rill_module_load(dut.device, &launch_bundle, &module));
+  assert_ok(rill_module_release(module));
+  assert_ok(rill_event_release(event));
+  assert_ok(rill_stream_release(made));
+  write_cell(stream, 0, 4);
+  read_cell(stream, 0);
+  assert_ok(rill_stream_capture_end(stream, &graph));
+  assert_ok(rill_free(p));
+  run_graph(graph);
+  assert_int_equal(dut.host[0], 4);
+  assert_ok(rill_graph_release(graph));
+}
+
+/* G11: relaxed captures keep nobody from freeing. */
+static void lets_memory_be_freed_in_relaxed_mode(void) {
+  needs_graphs();
+  rill_stream stream = new_stream("capturing");
+  rill_graph graph;
+  void *p = NULL;
+  assert_ok(rill_alloc(dut.device, 64, RILL_MEMORY_DEVICE, &p));
+  assert_ok(rill_stream_capture_begin(stream, RILL_CAPTURE_RELAXED));
+  assert_ok(rill_free(p));
+  assert_ok(rill_stream_capture_end(stream, &graph));
+  assert_ok(rill_graph_release(graph));
+}
+
+/* C7.2: a record that is a node, and a wait that is one. */
+static void takes_external_events(void) {
+  needs_graphs();
+  rill_stream stream = new_stream("capturing"), producer = new_stream("producer");
+  rill_event in = new_event("in"), done = new_event("done");
+  rill_graph graph;
+  bool recorded = true;
+  assert_ok(rill_stream_capture_begin(stream, RILL_CAPTURE_GLOBAL));
+  assert_ok(rill_stream_wait_event(stream, in, RILL_EVENT_EXTERNAL));
+  read_cell(stream, 0);
+  assert_ok(rill_stream_record_event(stream, done, RILL_EVENT_EXTERNAL));
+  assert_ok(rill_event_is_recorded(done, &recorded));
+  assert_false(recorded);
+  assert_ok(rill_stream_capture_end(stream, &graph));
+  rill_graph_exec exec = new_exec(graph);
+  struct gate *gate = gate_close(producer);
+  write_cell(producer, 0, 66);
+  assert_ok(rill_stream_record_event(producer, in, 0));
+  assert_ok(rill_graph_launch(exec, stream));
+  assert_false(is_ready(done));
+  gate_open(gate);
+  assert_becomes_ready(done);
+  assert_int_equal(dut.host[0], 66);
+  assert_ok(rill_graph_exec_release(exec));
+  assert_ok(rill_graph_release(graph));
+}
+
+struct pair {
+  rill_stream streams[2];
+  rill_graph graphs[2];
+};
+
+static const char *capture_alone(unsigned index, void *user) {
+  struct pair *pair = user;
+  const uint32_t value = index + 1;
+  for (unsigned i = 0; i < scaled(100); i++) {
+    rill_graph graph;
+    REQUIRE_OK(rill_stream_capture_begin(pair->streams[index], RILL_CAPTURE_THREAD));
+    REQUIRE_OK(rill_fill_async(pair->streams[index], dut.memory + index, &value, sizeof value, 1));
+    REQUIRE_OK(rill_copy_async(pair->streams[index], dut.host + index, dut.memory + index, sizeof value));
+    REQUIRE_OK(rill_stream_capture_end(pair->streams[index], &graph));
+    if (i > 0) REQUIRE_OK(rill_graph_release(pair->graphs[index]));
+    pair->graphs[index] = graph;
+  }
+  return NULL;
+}
+
+/* G13, G14: captures on two threads at once, and several in turn on one stream. */
+static void captures_on_two_threads_at_once(void) {
+  needs_graphs();
+  struct pair pair = { { new_stream("one"), new_stream("two") }, { { 0 } } };
+  run_threads(2, capture_alone, &pair);
+  for (int i = 0; i < 2; i++) {
+    run_graph(pair.graphs[i]);
+    assert_int_equal(dut.host[i], i + 1);
+    assert_ok(rill_graph_release(pair.graphs[i]));
+  }
+}
+
+int main(void) {
+  static const struct test tests[] = {
+    TEST(refuses_bad_handles),
+    TEST(refuses_a_stream_that_captures),
+    TEST(refuses_a_held_stream),
+    TEST(takes_all_kinds_of_work),
+    TEST(refuses_what_would_break_the_capture),
+    TEST(lets_objects_be_made),
+    TEST(lets_memory_be_freed_in_relaxed_mode),
+    TEST(takes_external_events),
+    TEST(captures_on_two_threads_at_once),
+  };
+  return RUN_ON_EACH_DEVICE("rill_stream_capture_begin", tests);
+}
