@@ -255,6 +255,7 @@ class Toolchain:
         # Newer compilers make version 5 or 6 unasked, which older runtimes refuse; generic code has no older one.
         version = 6 if target.name.endswith("-generic") else 4
         flags = ["--offload-arch=" + target.name, "-mcode-object-version=%d" % version, "-O3", *self.common]
+        flags.append("-fuse-cuid=none")  # else newer ones name a variable after the paths that they are given
         flags += self.hip_atomic_flags
         if self.options.fp_contract == "off":
             flags.append("-ffp-contract=off")
