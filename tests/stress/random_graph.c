@@ -211,6 +211,7 @@ static void finish(unsigned seed) {
   }
   for (unsigned i = 0; i < STREAMS; i++) assert_ok(rill_stream_release(model.streams[i]));
   for (unsigned i = 0; i < EVENTS; i++) assert_ok(rill_event_release(model.events[i]));
+  gates_forget();
 }
 
 static void run_program(unsigned seed, unsigned steps) {

@@ -205,6 +205,14 @@ static bool gates_held(void) {
   return held;
 }
 
+void gates_forget(void) {
+  assert_ok(rill_device_synchronize(dut.device));
+  if (dut.second.id != 0) assert_ok(rill_device_synchronize(dut.second));
+  assert_true(gates_held());
+  memset(test.gates, 0, test.gate_count * sizeof *test.gates);
+  test.gate_count = 0;
+}
+
 bool objects_finish(void) {
   for (unsigned i = 0; i < test.gate_count; i++) gate_open(&test.gates[i]);
   for (unsigned i = 0; i < test.event_count; i++)
