@@ -252,11 +252,11 @@ struct row {
 static double time_calls(const struct row *row) {
   double least = 1e18;
   const double begun = now();
-  for (int round = 0; round < ROUNDS || now() - begun < LEAST_NS; round++) {
+  for (int round = 0; round < ROUNDS || now() - begun < (double)LEAST_NS; round++) {
     for (int i = 0; i < CALLS && row->prepare != NULL; i++) row->prepare(i);
     const double start = now();
     for (int i = 0; i < CALLS; i++) row->call();
-    const double ns = (now() - start) / CALLS;
+    const double ns = (now() - start) / (double)CALLS;
     if (ns < least) least = ns;
     drain();
   }

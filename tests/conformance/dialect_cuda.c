@@ -139,7 +139,7 @@ static uint32_t bits_of(float f) {
 static void check_bits(uint32_t x, uint32_t y, const uint32_t *o) {
   const uint64_t wide = (uint64_t)x << 32 | y;
   uint32_t ones = 0, wide_ones = 0, zeros = 0, first = 0, wide_first = 0;
-  for (int i = 0; i < 64; i++) wide_ones += wide >> i & 1, ones += i < 32 && (x >> i & 1);
+  for (int i = 0; i < 64; i++) wide_ones += (uint32_t)(wide >> i & 1), ones += i < 32 && (x >> i & 1);
   while (zeros < 32 && (x >> (31 - zeros) & 1) == 0) zeros++;
   uint32_t wide_zeros = 0;
   while (wide_zeros < 64 && (wide >> (63 - wide_zeros) & 1) == 0) wide_zeros++;

@@ -38,6 +38,7 @@ static const struct {
   { "stream_query", "load_second", 0 },
   { "stream_is_capturing", "device_synchronize", 0 }, /* whether a capture would be broken: it goes to the driver */
   { "stream_is_capturing", "register_host", 0 },
+  { "stream_query", "register_host", 0 },
   { "context_push", "device_synchronize", 0 },
   { "context_push", "register_host", 0 },
   { "get_device", "device_synchronize", 0 },
