@@ -1,0 +1,16 @@
+/* The kernel of pipeline.cu; RILL_KERNEL stands for `__global__ void`, and its parameters for the list in parentheses. */
+#include <rill/device/kernel.h>
+
+RILL_KERNEL(scale_and_sum, int n, float a, float *x, float *sums) {
+  __shared__ float part[256];
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  float value = 0;
+  if (i < n) value = x[i] *= a;
+  part[threadIdx.x] = value;
+  __syncthreads();
+  for (int half = blockDim.x / 2; half > 0; half /= 2) {
+    if (threadIdx.x < half) part[threadIdx.x] += part[threadIdx.x + half];
+    __syncthreads();
+  }
+  if (threadIdx.x == 0) atomicAdd(sums, part[0]);
+}
