@@ -219,6 +219,29 @@ def with_two_files(work):
         sys.exit("-DRILL_API= leaves names in what is exported")
 
 
+def with_aarch64(work):
+    """The two files, programs and kernels with barriers and shuffles on another architecture, emulated.  An emulator on
+    x86-64 orders memory as x86-64 does: this shows no fault of a weaker order."""
+    need("aarch64-linux-gnu-gcc", "aarch64-linux-gnu-g++", "qemu-aarch64")
+    cross, emulator = "aarch64-linux-gnu-gcc", ["qemu-aarch64", "-L", "/usr/aarch64-linux-gnu"]
+    run(sys.executable, source / "tools/amalgamate", work)
+    run(cross, "-O1", "-Wall", "-Wextra", "-Werror", "-c", work / "rill.c", "-o", work / "rill.o")
+    flags = ["-I", work, "-I", source / "include"]
+    link = [work / "rill.o", "-lpthread", "-ldl", "-o", work / "program"]
+    run(cross, *flags, here / "program.c", *link)
+    run(*emulator, work / "program", expect=r"^rill 0\.1 says 42$")
+    for name, expect in (("hello_streams", "0 wrong values"), ("saxpy", "0 wrong values"), ("pipeline", "sum 2097152"),
+                         ("warp_sum", "sum 8750.00, expected 8750.00")):
+        folder = source / "docs/examples"
+        kernels = []
+        if (folder / f"{name}.kernel.cu").exists():
+            kernels = [work / f"{name}.rill.c"]
+            run(sys.executable, source / "tools/rillcc", "--target", "cpu", "--cxx", "aarch64-linux-gnu-g++", "--clang", "none",
+                "-o", kernels[0], "--header", work / f"{name}.rill.h", folder / f"{name}.kernel.cu")
+        run(cross, *flags, folder / f"{name}.c", *kernels, *link)
+        run(*emulator, work / "program", env=dict(os.environ, RILL_DEVICE="cpu"), expect=expect)
+
+
 def with_two_copies(work):
     """Two plugins, each with a copy of rill in it, in a program that links the shared library."""
     run(sys.executable, source / "tools/amalgamate", work)
@@ -435,6 +458,7 @@ ways = {
     "fetchcontent": with_fetchcontent,
     "two-files": with_two_files,
     "two-copies": with_two_copies,
+    "aarch64": with_aarch64,
     "wrap": with_wrap,
     "readme": with_readme,
 }

@@ -90,6 +90,8 @@ class Host:
         self.macros = set(re.findall(r"#define (\w+)", result.stdout))
 
     def targets(self):
+        if "__aarch64__" in self.macros:
+            return ("aarch64",)  # a compiler may make code for another machine than this one
         return X86_TARGETS if "__x86_64__" in self.macros else (platform.machine(),)
 
     def form(self):

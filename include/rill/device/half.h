@@ -33,9 +33,9 @@
 #else
 #define RILL_HALF_ static inline
 #endif
-/* The processor's own conversion, where there is one. */
+/* The processor's own conversion, where there is one.  g++ knows the type on aarch64 from 13 on. */
 #if defined(__cplusplus) && !defined(__CUDA_ARCH__) && defined(__FLT16_MANT_DIG__) && \
-    (defined(__AMDGCN__) || defined(__F16C__) || defined(__aarch64__))
+    (defined(__AMDGCN__) || defined(__F16C__) || (defined(__aarch64__) && (defined(__clang__) || __GNUC__ >= 13)))
 #define RILL_HALF_NATIVE_ 1
 #endif
 
