@@ -145,6 +145,20 @@ class Drawing(ToolTest):
         self.assertTrue({"upload", "blur", "sharpen", "tone", "download", "kernels 0", "kernels 1"} <= set(words))
         self.assertTrue(any(re.fullmatch(r"[\d.]+ (us|ms)", w) for w in words))
 
+    def test_many_tiles_make_it_wider(self):
+        self.write("in.png", rgba(400, 400))
+        widths = []
+        for tile in ("128", "16"):
+            self.succeed("demo", "in.png", "-o", "out.png", "--timeline", "t.svg", "--device", "cpu", "--tile", tile)
+            root = ElementTree.parse(self.path("t.svg")).getroot()
+            widths.append(float(root.get("width")))
+            bars = [bar for bar in root.iter(SVG + "rect") if bar.get("class") == "bar"]
+            mean = sum(float(bar.get("width")) for bar in bars) / len(bars)
+            self.assertTrue(all(float(bar.get("x")) + float(bar.get("width")) <= widths[-1] for bar in bars))
+        self.assertEqual(widths[0], 1280)
+        self.assertGreater(widths[1], 1280)
+        self.assertGreater(mean, 0.4)
+
     def test_by_name(self):
         self.write("in.png", rgba(20, 20))
         self.succeed("demo", "in.png", "-o", "out.png", "--timeline", "tracks.svg", "--device", "cpu")

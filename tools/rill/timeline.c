@@ -3,7 +3,7 @@
 #include <string.h>
 
 /* The drawing in its own units, which are pixels at its natural size. */
-static const double width = 1280, margin = 32, plot_left = 136, plot_right = 1280 - 32, plot_top = 128;
+static const double least_width = 1280, most_width = 32000, margin = 32, plot_left = 136, plot_top = 128;
 static const double track_height = 40, track_step = 56, axis_height = 56;
 
 /* Distinguishable for people with any colour vision, and light enough for dark numbers on them. */
@@ -29,13 +29,22 @@ static void put_text(FILE *file, const char *class, double x, double y, const ch
 
 static double plot_bottom(const struct timeline *t) { return plot_top + (double)t->track_count * track_step; }
 
+/* As wide as it takes for a bar to be seen and to have its number, up to what viewers open. */
+static double drawing_width(const struct timeline *t) {
+  const double parts = (double)t->track_count * (t->slices > 0 ? t->slices : 1);
+  const double wanted = plot_left + margin + (parts > 0 ? (double)t->bar_count / parts * 12 : 0);
+  return wanted < least_width ? least_width : wanted > most_width ? most_width : wanted;
+}
+
+static double plot_right(const struct timeline *t) { return drawing_width(t) - margin; }
+
 static double to_x(const struct timeline *t, double ms) {
-  const double x = plot_left + ms / t->span * (plot_right - plot_left);
-  return x < plot_left ? plot_left : x > plot_right ? plot_right : x;
+  const double right = plot_right(t), x = plot_left + ms / t->span * (right - plot_left);
+  return x < plot_left ? plot_left : x > right ? right : x;
 }
 
 static void put_head(const struct timeline *t, FILE *file) {
-  const double height = plot_bottom(t) + axis_height;
+  const double width = drawing_width(t), height = plot_bottom(t) + axis_height;
   (void)fprintf(file,
                 "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\">\n"
                 "<style>\n"
@@ -65,19 +74,19 @@ static void put_legend(const struct timeline *t, FILE *file) {
   }
 }
 
-/* The distance between ticks: 1, 2 or 5 times a power of ten that gives at most ten of them. */
-static double tick_step(double span) {
+/* The distance between ticks: 1, 2 or 5 times a power of ten that gives at most `most` of them. */
+static double tick_step(double span, double most) {
   double power = 1e-6;
   for (;;) {
-    if (span / power <= 10) return power;
-    if (span / (2 * power) <= 10) return 2 * power;
-    if (span / (5 * power) <= 10) return 5 * power;
+    if (span / power <= most) return power;
+    if (span / (2 * power) <= most) return 2 * power;
+    if (span / (5 * power) <= most) return 5 * power;
     power *= 10;
   }
 }
 
 static void put_axis(const struct timeline *t, FILE *file) {
-  const double bottom = plot_bottom(t), step = tick_step(t->span);
+  const double bottom = plot_bottom(t), step = tick_step(t->span, drawing_width(t) / 128);
   const bool micro = t->span < 2;
   for (int i = 0; i * step <= t->span * 1.000001; i++) {
     const double x = to_x(t, i * step);
@@ -88,13 +97,13 @@ static void put_axis(const struct timeline *t, FILE *file) {
     put_text(file, "tick", x, bottom + 20, text);
   }
   (void)fprintf(file, "<line class=\"axis\" x1=\"%.0f\" y1=\"%.1f\" x2=\"%.0f\" y2=\"%.1f\"/>\n", plot_left, bottom,
-                plot_right, bottom);
+                plot_right(t), bottom);
 }
 
 static void put_bar(const struct timeline *t, const struct timeline_bar *bar, FILE *file) {
   const double left = to_x(t, bar->start), right = to_x(t, bar->end);
   double shown = right - left > 0.4 ? right - left : 0.4;
-  const double x = left + shown > plot_right ? plot_right - shown : left;
+  const double x = left + shown > plot_right(t) ? plot_right(t) - shown : left;
   const double height = track_height / (t->slices > 0 ? (double)t->slices : 1.0);
   const double y =
       plot_top + (double)bar->track * track_step + (track_step - track_height) / 2 - 4 + height * bar->slice;
