@@ -131,7 +131,11 @@ class Generator:
 
     def barrier(self, depth):
         """Publishes something: who wrote one half reads it, and writes the other."""
-        self.put(depth, "%s[t] = %s;" % (self.mine(), self.value(2)))
+        value = self.value(2)
+        if self.chance(20):
+            among = "rill_block_sum(%s)", "rill_block_max(%s)", "rill_warp_min(%s)", "rill_shuffle_xor(%s, 5)"
+            value = self.one_of(among) % ("0u + " + value)
+        self.put(depth, "%s[t] = %s;" % (self.mine(), value))
         self.put(depth, "__syncthreads();")
         self.shared = 1 - self.shared
         self.readable = True
