@@ -11,11 +11,12 @@ import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import zlib
 from dataclasses import dataclass, field
 from typing import Optional
 
-from . import host, messages, offload
+from . import clc, host, messages, offload
 from .errors import RillccError
 
 DEFAULT_CUDA = ("sm_80", "sm_90", "ptx")
@@ -115,6 +116,7 @@ class Toolchain:
         self.folder = tempfile.mkdtemp(prefix="rillcc-")
         self.common += self.included_first()
         self.unit = None
+        self.clc, self.clc_lock = {}, threading.Lock()  # version of code objects: libclc's bitcode for it
         self.host = host.Host(self)
 
     def included_first(self):
@@ -251,6 +253,18 @@ class Toolchain:
         known = self.execute(command + ["-nogpuinc", "-fsyntax-only", *HIP_ATOMIC_FLAGS, os.devnull]).returncode == 0
         return HIP_ATOMIC_FLAGS if known else []
 
+    def clc_flags(self, version):
+        """With clang alone: libclc linked to it, if the source has use for it and it is there."""
+        if not self.options.cuda_names and not self.host.mentions(clc.WORDS):
+            return []
+        with self.clc_lock:  # one compile for each target at a time
+            if version not in self.clc:
+                path = self.path("clc%d.bc" % version)
+                self.clc[version] = path if clc.prepare(self, version, path) else None
+        if not self.clc[version]:
+            return []
+        return ["-DRILL_CLC_MATH=1", "-Wno-linker-warnings", *clc.link_flags(self.clc[version])]
+
     def hip_command(self, target, output):
         # Newer compilers make version 5 or 6 unasked, which older runtimes refuse; generic code has no older one.
         version = 6 if target.name.endswith("-generic") else 4
@@ -265,7 +279,7 @@ class Toolchain:
             command = [self.clang, "-x", "hip", "--cuda-device-only", "--no-gpu-bundle-output"]
             flags += ["-DRILL_HIP_FREESTANDING=1", "-nogpulib", "-nogpuinc"]
             # Some versions have no use for this one, and say so.
-            flags += ["-nohipwrapperinc", "-Wno-unused-command-line-argument"]
+            flags += ["-nohipwrapperinc", "-Wno-unused-command-line-argument", *self.clc_flags(version)]
         return command + flags + self.instead_of_cuda() + self.options.hip_options + ["-o", output, self.source]
 
     def compile_host(self, target, output, depfile):

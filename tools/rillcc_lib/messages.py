@@ -3,6 +3,8 @@
 import os
 import re
 
+from . import clc
+
 # Names that CUDA programs have and the dialect has not: what to write.
 OTHERWISE = {
     "clock64": "rill_clock_ns()",
@@ -63,6 +65,8 @@ def of_compiler(text, device_headers):
         names = re.findall(r"['‘](?:\w+::)*(\w+)", match["text"])
         for name in names:
             said = said or hint(name, device_headers)
+            if not said and "no matching function" in match["text"] and clc.WORDS.fullmatch(name):
+                said = '"%s" for AMD GPUs takes hipcc, or libclc beside clang (on Debian: libclc-19)' % name
         if not said and any("<<<" in excerpt for excerpt in lines[i + 1 : i + 2]):
             said = "a launch with <<< >>> is for the host: a kernel source has kernels alone (%s)" % BY_HAND
         if said and said not in seen:

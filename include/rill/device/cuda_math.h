@@ -1,7 +1,7 @@
 /* rill/device/cuda_math.h: CUDA's mathematics beyond <math.h>.  Included by rill/device/cuda_names.h.
  *
- * The fast forms are as exact as the others here.  clang without HIP has only what needs no library: the rest is not
- * declared there. */
+ * The fast forms are as exact as the others here.  clang without HIP and without libclc has only what needs no library:
+ * the rest is not declared there. */
 #ifndef RILL_DEVICE_CUDA_MATH_H
 #define RILL_DEVICE_CUDA_MATH_H
 
@@ -32,7 +32,7 @@ RILL_NAME_ float __fdividef(float x, float y) { return x / y; }
 RILL_NAME_ float rsqrtf(float x) { return 1.0f / __builtin_sqrtf(x); }
 RILL_NAME_ double rsqrt(double x) { return 1.0 / __builtin_sqrt(x); }
 RILL_NAME_ float __frsqrt_rn(float x) { return static_cast<float>(1.0 / __builtin_sqrt(static_cast<double>(x))); }
-#if !defined(__HIP__)
+#if !defined(__HIP__) || defined(RILL_CLC_MATH)
 /* Macros, since the C library has functions of these names that no program can call. */
 #define __expf rill_fast_expf_
 #define __exp10f rill_fast_exp10f_

@@ -1,8 +1,8 @@
 /* rill/device/hip_freestanding.h: what the HIP headers would give, for `clang -x hip -nogpulib -nogpuinc`.
  * Included by rill/device/on_hip.h.
  *
- * Everything here is a compiler builtin that becomes instructions by itself.  Functions that need AMD's device
- * libraries (sinf, expf, powf and the like) are missing: a source that calls them is compiled by hipcc.
+ * Everything here is a compiler builtin that becomes instructions by itself.  Functions that need a library
+ * (sinf, expf, powf and the like) are in rill/device/clc_math.h, where libclc is installed; else hipcc has them.
  */
 #ifndef RILL_DEVICE_HIP_FREESTANDING_H
 #define RILL_DEVICE_HIP_FREESTANDING_H

@@ -56,6 +56,9 @@
 #if defined(__CUDACC_RTC__) || defined(__HIPCC_RTC__)
 #include <rill/device/on_rtc.h>
 #else
+#ifdef RILL_CLC_MATH
+#include <rill/device/clc_math.h>
+#endif
 #include <math.h>
 #include <stddef.h>
 #include <stdint.h>
