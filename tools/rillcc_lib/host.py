@@ -28,6 +28,7 @@ LINK_FLAGS = (
 ).split()
 # Words of a source without which no function beside the kernels knows an index.
 HELPER = re.compile(r"__device__|__global__|\bassert\b|##|\bcuda_names\b|\brill_(warp|block)_(sum|min|max)\b")
+GLOBAL = re.compile(r"\b__global__\b")
 DYNAMIC_SHARED = re.compile(r"\bextern\s+__shared__")
 
 
@@ -116,6 +117,8 @@ class Host:
             unit = self.read_notes()
         if not unit.kernels:
             why = "no kernel in it: RILL_KERNEL(name, parameters) { ... } or __global__ void name(parameters) { ... }"
+            if self.mentions(GLOBAL):
+                why = "its kernels are templates or static: RILL_KERNEL_INSTANCE(name, kernel<types>); names one"
             raise RillccError(why, self.toolchain.source)
         flags = ["-DRILL_SYMBOL_%s=%s" % (k.name, k.symbol) for k in unit.kernels if k.symbol != k.name]
         self.symbols = flags
