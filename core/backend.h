@@ -166,6 +166,7 @@ struct rill__operation {
       void *user;
     } host_call;
     struct rill__event *event; /* kept; of a record or a wait */
+    uintptr_t others;          /* what others gave to the native stream: a native graph */
   };
   void *values[]; /* of a launch: pointers into the bytes after them */
 };
@@ -409,6 +410,13 @@ struct rill__graph_table {
                         struct rill__stream *scratch);
   /* False if that cannot be yet, since launches are under way: core tries again later. */
   bool (*destroy)(struct rill__graph_exec *exec);
+  /* Optional: what others give to the native stream while core captures.  Between begin and end it becomes a native
+   * graph, which `end` gives; 0 if there was nothing, or on failure.  The stream is not capturing natively after `end`,
+   * whatever that returns.  The graph is a node of kind RILL_NODE_OTHER in those that are instantiated. */
+  rill_status (*others_begin)(struct rill__stream *stream);
+  bool (*others_have_work)(struct rill__stream *stream);
+  rill_status (*others_end)(struct rill__stream *stream, uintptr_t *out);
+  void (*others_destroy)(struct rill__device *device, uintptr_t graph);
 };
 
 struct rill__backend {

@@ -18,7 +18,14 @@ static rill_status check_begin(struct rill__stream *stream, uint32_t mode) {
                "%s is the legacy null stream of %s, which no driver captures: other streams wait for it" RILL_HINT
                "capture a stream of your own",
                rill__name_of(&stream->base).text, device->name);
-  return rill__check_usable(device);
+  RILL_TRY(rill__check_usable(device));
+  bool capturing = false;
+  if (atomic_load(&stream->foreign) && !rill__is_captured(stream)) {
+    RILL_TRY(RILL_DISPATCH(stream, stream, is_capturing, stream, &capturing));
+  }
+  RILL_REQUIRE(!capturing, RILL_ERROR_CAPTURE_ACTIVE, "another library captures %s already",
+               rill__name_of(&stream->base).text);
+  return RILL_OK;
 }
 
 rill_status rill_stream_capture_begin(rill_stream stream, uint32_t mode) {

@@ -68,6 +68,7 @@ rill_status rill_stream_release(rill_stream stream) {
 
 rill_status rill_stream_native(rill_stream stream, uintptr_t *out) {
   RILL_ENTER_STREAM(0);
+  if (rill__is_captured(s) && !atomic_load(&s->foreign)) RILL_TRY(rill__capture_refuse(s));
   const uintptr_t native = RILL_DISPATCH(s, stream, native, s);
   if (native != 0) atomic_store(&rill__is_shared, true);
   RILL_REQUIRE(native == 0 ? !rill__is_held(s) : rill__stream_share(s), RILL_ERROR_NOT_READY,

@@ -25,8 +25,7 @@
 #define GPU_RTC_NO_FUSE "-fmad=false"
 #define GPU_RTC_DEBUG "-lineinfo"
 #define GPU_RTC_ATOMICS
-#define GPU_GRAPH_SYMBOL "cuGraphLaunch"
-#define GPU_GRAPH_UPDATE_SYMBOL "cuGraphExecUpdate"
+#define GPU_GRAPHS_TEXT "the driver lacks functions for graphs, which came with CUDA 11.4"
 #define GPU_MODULES_KEEP_IMAGES false /* the driver copies what it needs */
 #define GPU_TAKES "a cubin, a fatbin or PTX"
 #define GPU_KNOWS_KERNEL_ARGS (gpu_api.function_parameter != NULL)
@@ -45,6 +44,11 @@ typedef CUstream gpu_stream_handle;
 typedef CUevent gpu_event_handle;
 typedef CUmodule gpu_module_handle;
 typedef CUfunction gpu_function;
+typedef CUgraph gpu_graph;
+typedef CUgraphNode gpu_graph_node;
+typedef CUgraphExec gpu_graph_handle;
+typedef CUDA_HOST_NODE_PARAMS gpu_host_node;
+typedef CUgraphExecUpdateResult gpu_update_result;
 typedef CUfunction_attribute gpu_function_attribute;
 typedef CUdeviceptr gpu_pointer;
 typedef CUuuid gpu_uuid;
@@ -115,6 +119,7 @@ typedef unsigned int gpu_word;
 #define GPU_MAY_IGNORE_RELAXED false
 #define GPU_SYNCHRONIZE_BREAKS_ALL false
 #define GPU_PITCHED_COPIES_READ_LATE false
+#define GPU_GRAPHS_OVERLAP false /* a launch comes after earlier ones of the same object */
 
 #include "backends/gpu/api.h"
 
@@ -399,6 +404,24 @@ static inline gpu_result gpu_vendor_load_function(gpu_function function) {
 /* Dynamic shared memory above the default must be asked for. */
 static inline gpu_result gpu_vendor_allow_shared(gpu_function function, uint64_t bytes) {
   return GPU_CALL(function_set_attribute, (function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)bytes));
+}
+
+/* Changes a kernel node of an execution object.  GPU_NOT_SUPPORTED: the graph has to be made anew. */
+static inline gpu_result gpu_vendor_set_kernel(gpu_graph_handle exec, gpu_graph_node node, gpu_function function,
+                                               const struct rill__launch *launch) {
+  const CUDA_KERNEL_NODE_PARAMS_v1 values = {
+    .func = function,
+    .gridDimX = launch->grid[0],
+    .gridDimY = launch->grid[1],
+    .gridDimZ = launch->grid[2],
+    .blockDimX = launch->block[0],
+    .blockDimY = launch->block[1],
+    .blockDimZ = launch->block[2],
+    .sharedMemBytes = launch->shared_mem_bytes,
+    .kernelParams = (void **)launch->args,
+  };
+  if (gpu_api.graph_set_kernel == NULL) return GPU_NOT_SUPPORTED;
+  return GPU_CALL(graph_set_kernel, (exec, node, &values));
 }
 
 #include "backends/cuda/launch.h"

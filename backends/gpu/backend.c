@@ -21,11 +21,13 @@ const struct rill__backend gpu_backend = {
   .event_size = sizeof(struct gpu_event),
   .module_size = sizeof(struct gpu_module),
   .kernel_size = sizeof(struct gpu_kernel),
+  .exec_size = sizeof(struct gpu_exec),
   .device = &gpu_device_table,
   .stream = &gpu_stream_table,
   .event = &gpu_event_table,
   .memory = &gpu_memory_table,
   .module = &gpu_module_table,
   .kernel = &gpu_kernel_table,
+  .graph = &gpu_graph_table,
   .after_fork_in_child = gpu_after_fork_in_child,
 };

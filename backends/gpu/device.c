@@ -185,14 +185,10 @@ static bool can(struct rill__device *device, uint32_t feature, const char **why)
     case RILL_FEATURE_COOPERATIVE:
       *why = "the driver says that the device has no cooperative launches";
       return device_attribute(part->native, GPU_ATTRIBUTE_COOPERATIVE) != 0 && gpu_vendor_has_cooperative(why);
-    case RILL_FEATURE_GRAPH:
-      *why = "rill does not make graphs of the driver's yet";
-      if (gpu_backend.graph == NULL) return false;
-      *why = "the driver has no graphs";
-      return gpu_has_symbol(GPU_GRAPH_SYMBOL);
+    case RILL_FEATURE_GRAPH: *why = GPU_GRAPHS_TEXT; return gpu_graphs_missing() == NULL;
     case RILL_FEATURE_GRAPH_UPDATE:
       *why = "the driver cannot update graphs";
-      return gpu_has_symbol(GPU_GRAPH_UPDATE_SYMBOL);
+      return gpu_graphs_missing() == NULL && gpu_api.graph_update != NULL;
     case RILL_FEATURE_RTC: return gpu_rtc_load(why);
     case RILL_FEATURE_STREAM_ID: *why = GPU_STREAM_ID_TEXT; return gpu_api.stream_id != NULL;
     case RILL_FEATURE_EVENT_IPC:

@@ -39,6 +39,8 @@
 #define gpu_fill GPU_NAME(fill)
 #define gpu_fill_2d GPU_NAME(fill_2d)
 #define gpu_forked GPU_NAME(forked)
+#define gpu_graph_table GPU_NAME(graph_table)
+#define gpu_graphs_missing GPU_NAME(graphs_missing)
 #define gpu_host_call GPU_NAME(host_call)
 #define gpu_ipc_close GPU_NAME(ipc_close)
 #define gpu_ipc_export_event GPU_NAME(ipc_export_event)
@@ -140,6 +142,18 @@ struct gpu_kernel {
   gpu_function native;
 };
 
+/* Of an execution object (graph.c). */
+struct gpu_exec {
+  gpu_graph graph; /* that it was made from: its nodes name those of the object */
+  gpu_graph_handle native;
+  gpu_graph_node *nodes;  /* the last one of each step; NULL: it has none */
+  gpu_event_handle mark;  /* after the last launch, if `marks` */
+  gpu_stream_handle last; /* of the last launch; NULL: there was none */
+  bool marks, launched;
+  struct rill__operation **old; /* kept, until the launches that may use them have ended */
+  uint32_t old_count, old_room;
+};
+
 static inline struct gpu_device *gpu_device_of(struct rill__device *device) { return rill__part(device); }
 static inline struct gpu_stream *gpu_stream_of(struct rill__stream *stream) { return rill__part(stream); }
 static inline struct gpu_event *gpu_event_of(struct rill__event *event) { return rill__part(event); }
@@ -157,6 +171,7 @@ extern const struct rill__event_table gpu_event_table;
 extern const struct rill__memory_table gpu_memory_table;
 extern const struct rill__module_table gpu_module_table;
 extern const struct rill__kernel_table gpu_kernel_table;
+extern const struct rill__graph_table gpu_graph_table;
 
 extern struct rill__device **gpu_devices; /* by ordinal; NULL until core has set it up */
 extern uint32_t gpu_device_count;
@@ -181,6 +196,9 @@ struct gpu_backoff {
 struct gpu_backoff gpu_backoff_start(uint64_t ns);
 bool gpu_backoff_again(struct gpu_backoff *backoff); /* false once the limit has passed, never before */
 rill_status gpu_fail_unfinished(const char *what, uint64_t ns) __attribute__((cold));
+
+/* What the driver lacks for graphs; NULL: nothing. */
+const char *gpu_graphs_missing(void);
 
 /* Slots of devices. */
 bool gpu_can_access_peer(struct rill__device *device, struct rill__device *memory_of, const char **why);

@@ -17,6 +17,9 @@ typedef int hipDevice_t;
 typedef void *hipDeviceptr_t;
 typedef struct ihipStream_t *hipStream_t;
 typedef struct ihipEvent_t *hipEvent_t;
+typedef struct ihipGraph *hipGraph_t;
+typedef struct hipGraphNode *hipGraphNode_t;
+typedef struct hipGraphExec *hipGraphExec_t;
 typedef struct ihipModule_t *hipModule_t;
 typedef struct ihipModuleSymbol_t *hipFunction_t;
 typedef struct hipArray *hipArray_t;
@@ -27,6 +30,7 @@ typedef unsigned int hipMemoryAdvise;
 typedef unsigned int hipMemcpyKind;
 typedef unsigned int hipStreamCaptureMode;
 typedef unsigned int hipStreamCaptureStatus;
+typedef unsigned int hipGraphExecUpdateResult;
 
 typedef void (*hipHostFn_t)(void *user);
 typedef void (*hipStreamCallback_t)(hipStream_t stream, hipError_t status, void *user);
@@ -58,6 +62,11 @@ typedef struct hipPos {
   size_t y;
   size_t z;
 } hipPos;
+
+typedef struct hipHostNodeParams {
+  hipHostFn_t fn;
+  void *userData;
+} hipHostNodeParams;
 
 typedef struct hipExtent {
   size_t width;
@@ -278,6 +287,28 @@ hipError_t hipModuleLaunchCooperativeKernel(hipFunction_t function, unsigned int
                                             unsigned int grid_z, unsigned int block_x, unsigned int block_y,
                                             unsigned int block_z, unsigned int shared, hipStream_t stream,
                                             void **arguments); /* after 5.2 */
+
+hipError_t hipStreamBeginCapture(hipStream_t stream, hipStreamCaptureMode mode);
+hipError_t hipStreamEndCapture(hipStream_t stream, hipGraph_t *graph);
+hipError_t hipStreamGetCaptureInfo_v2(hipStream_t stream, hipStreamCaptureStatus *status, unsigned long long *id,
+                                      hipGraph_t *graph, const hipGraphNode_t **nodes, size_t *count);
+hipError_t hipStreamUpdateCaptureDependencies(hipStream_t stream, hipGraphNode_t *nodes, size_t count,
+                                              unsigned int flags);
+hipError_t hipGraphDestroy(hipGraph_t graph);
+hipError_t hipGraphAddEmptyNode(hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *after, size_t count);
+hipError_t hipGraphAddHostNode(hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *after, size_t count,
+                               const hipHostNodeParams *call);
+hipError_t hipGraphAddEventRecordNode(hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *after,
+                                      size_t count, hipEvent_t event);
+hipError_t hipGraphAddEventWaitNode(hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *after, size_t count,
+                                    hipEvent_t event);
+hipError_t hipGraphAddChildGraphNode(hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *after, size_t count,
+                                     hipGraph_t child);
+hipError_t hipGraphInstantiateWithFlags(hipGraphExec_t *exec, hipGraph_t graph, unsigned long long flags);
+hipError_t hipGraphLaunch(hipGraphExec_t exec, hipStream_t stream);
+hipError_t hipGraphExecUpdate(hipGraphExec_t exec, hipGraph_t graph, hipGraphNode_t *failing,
+                              hipGraphExecUpdateResult *result);
+hipError_t hipGraphExecDestroy(hipGraphExec_t exec);
 
 /* ---- hipRTC ---- */
 

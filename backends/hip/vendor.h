@@ -29,8 +29,7 @@
 /* Newer compilers take it that floating-point atomics are for the GPU's own memory, and make instructions that pinned
  * memory drops; with these it is loops again.  hipRTC 7.2.53211 knows them; that of 5.2.21153 calls them unknown. */
 #define GPU_RTC_ATOMICS "-fatomic-fine-grained-memory", "-fatomic-remote-memory",
-#define GPU_GRAPH_SYMBOL "hipGraphLaunch"
-#define GPU_GRAPH_UPDATE_SYMBOL "hipGraphExecUpdate"
+#define GPU_GRAPHS_TEXT "the runtime lacks functions for graphs, which came with HIP 5.2"
 /* The runtime builds its program around the bytes as they lie, and nowhere says when it is done with them. */
 #define GPU_MODULES_KEEP_IMAGES true
 #define GPU_TAKES "a code object or a clang offload bundle"
@@ -48,6 +47,11 @@ typedef hipStream_t gpu_stream_handle;
 typedef hipEvent_t gpu_event_handle;
 typedef hipModule_t gpu_module_handle;
 typedef hipFunction_t gpu_function;
+typedef hipGraph_t gpu_graph;
+typedef hipGraphNode_t gpu_graph_node;
+typedef hipGraphExec_t gpu_graph_handle;
+typedef hipHostNodeParams gpu_host_node;
+typedef hipGraphExecUpdateResult gpu_update_result;
 typedef hipFunction_attribute gpu_function_attribute;
 typedef void *gpu_pointer;
 typedef hipUUID gpu_uuid;
@@ -130,6 +134,9 @@ typedef int gpu_word;
 /* hipDeviceSynchronize invalidates every capture of the process, from 6.2 on (hip_internal.hpp,
  * CHECK_SUPPORTED_DURING_CAPTURE). */
 #define GPU_SYNCHRONIZE_BREAKS_ALL true
+
+/* Nothing orders two launches of one execution object on two streams (hip_graph_internal.cpp, hipGraphExec::Run). */
+#define GPU_GRAPHS_OVERLAP true
 
 /* A copy of two or three dimensions from pageable memory pins the pages, returns, and reads them when its turn comes
  * (6.4.3: hip_memory.cpp, ihipMemcpyParam3D, and rocblit.cpp; 5.7.1 is the same).  One of one dimension stages the
@@ -469,6 +476,13 @@ static inline gpu_result gpu_vendor_load_function(gpu_function function) {
 static inline gpu_result gpu_vendor_allow_shared(gpu_function function, uint64_t bytes) {
   (void)function, (void)bytes;
   return GPU_SUCCESS;
+}
+
+/* The runtime's call wants a function of the host's in old versions: the graph is made anew instead. */
+static inline gpu_result gpu_vendor_set_kernel(gpu_graph_handle exec, gpu_graph_node node, gpu_function function,
+                                               const struct rill__launch *launch) {
+  (void)exec, (void)node, (void)function, (void)launch;
+  return GPU_NOT_SUPPORTED;
 }
 
 #include "backends/hip/launch.h"

@@ -14,6 +14,7 @@
 struct rill__capture {
   uint32_t references; /* that of the members, and of events */
   bool ended;
+  bool broken; /* the driver has ended what others submitted as invalid */
   uint32_t mode;
   uint64_t id;
   uint32_t first; /* node of the graph that is its own */
@@ -83,6 +84,14 @@ static rill_status join_capture(struct rill__capture *capture, struct rill__stre
                       "record the event that it waits for first",
                       rill__name_of(&stream->base).text);
   }
+  const struct rill__graph_table *table = stream->base.device->backend->graph;
+  member->others = table->others_begin != NULL && atomic_load(&stream->foreign);
+  const rill_status status = member->others ? RILL_DISPATCH(stream, graph, others_begin, stream) : RILL_OK;
+  if (status != RILL_OK) {
+    (void)atomic_fetch_and(&rill__core(stream)->diverted, ~(uint32_t)RILL__CAPTURED);
+    free_member(member);
+    return status;
+  }
   rill__ref(&stream->base);
   member->capture = capture;
   member->graph = capture->graph;
@@ -93,9 +102,57 @@ static rill_status join_capture(struct rill__capture *capture, struct rill__stre
   return RILL_OK;
 }
 
+static rill_status add_node(struct rill__capture_member *member, struct rill__operation *operation) {
+  if (member->collect != NULL) {
+    *member->collect = operation;
+    return RILL_OK;
+  }
+  if (member->capture == NULL && member->graph->capture != NULL) {
+    rill__unref(&operation->base);
+    return rill__fail(RILL_ERROR_CAPTURE_ACTIVE, "a capture of %s adds to the graph" RILL_HINT "end the capture first",
+                      member->graph->capture->origin);
+  }
+  if (member->room == 0) { /* so that the node, once it is there, is the cursor */
+    member->cursor = malloc(sizeof(struct rill__graph_node *));
+    if (member->cursor == NULL) {
+      rill__unref(&operation->base);
+      return fail_no_memory();
+    }
+    member->room = 1;
+  }
+  struct rill__graph_node *node = NULL;
+  RILL_TRY(rill__graph_add(member->graph, operation, member->cursor, member->count, &node));
+  member->cursor[0] = member->last = node;
+  member->count = 1;
+  return RILL_OK;
+}
+
+/* What others have given to the native stream becomes a node.  `again`: the capture goes on. */
+static rill_status take_others(struct rill__capture_member *member, bool again) {
+  struct rill__stream *stream = member->stream;
+  struct rill__operation *operation = NULL;
+  uintptr_t graph = 0;
+  if (!member->others || (again && !RILL_DISPATCH(stream, graph, others_have_work, stream))) return RILL_OK;
+  member->others = false;
+  rill_status status = RILL_DISPATCH(stream, graph, others_end, stream, &graph);
+  if (status == RILL_OK && graph != 0) {
+    status = rill__operation_others(stream->base.device, graph, &operation);
+    if (status == RILL_OK) status = add_node(member, operation);
+  }
+  if (status == RILL_OK && again) status = RILL_DISPATCH(stream, graph, others_begin, stream);
+  member->others = again && status == RILL_OK;
+  if (status != RILL_OK) member->capture->broken = true;
+  return status;
+}
+
 static struct rill__capture_member *leave_all(struct rill__capture *capture) {
   struct rill__capture_member *const members = capture->members;
   capture->members = NULL;
+  rill__errors_suspend();
+  for (struct rill__capture_member *member = members; member != NULL; member = member->next) {
+    (void)take_others(member, false);
+  }
+  rill__errors_resume();
   for (struct rill__capture_member *member = members; member != NULL; member = member->next) {
     rill__core(member->stream)->member = NULL;
     (void)atomic_fetch_and(&rill__core(member->stream)->diverted, ~(uint32_t)RILL__CAPTURED);
@@ -175,13 +232,20 @@ static struct rill__capture_member *origin_of(const struct rill__capture *captur
 }
 
 /* Every node has to come before where the first stream is now. */
-static rill_status check_joined(const struct rill__capture *capture) {
+static rill_status check_joined(struct rill__capture *capture) {
   struct rill__graph *graph = capture->graph;
   const struct rill__capture_member *origin = origin_of(capture);
   bool no_memory = false;
   char names[400] = "";
   size_t used = 0;
   uint32_t unjoined = 0;
+  for (struct rill__capture_member *member = capture->members; member != NULL; member = member->next) {
+    (void)take_others(member, false);
+  }
+  RILL_REQUIRE(!capture->broken, RILL_ERROR_CAPTURE_INVALID,
+               "what another library gave to a stream of the capture of %s cannot be a graph" RILL_HINT
+               "join the streams of that library before the next call about the stream, and call nothing that waits",
+               capture->origin);
   const uint32_t search = rill__graph_search(graph, origin->cursor, origin->count, &no_memory);
   if (no_memory) return fail_no_memory();
   for (uint32_t i = capture->first; i < graph->count; i++) {
@@ -283,31 +347,6 @@ void rill__capture_look(struct rill__stream *stream, struct rill__capture_state 
 
 /* ---- nodes ---- */
 
-static rill_status add_node(struct rill__capture_member *member, struct rill__operation *operation) {
-  if (member->collect != NULL) {
-    *member->collect = operation;
-    return RILL_OK;
-  }
-  if (member->capture == NULL && member->graph->capture != NULL) {
-    rill__unref(&operation->base);
-    return rill__fail(RILL_ERROR_CAPTURE_ACTIVE, "a capture of %s adds to the graph" RILL_HINT "end the capture first",
-                      member->graph->capture->origin);
-  }
-  if (member->room == 0) { /* so that the node, once it is there, is the cursor */
-    member->cursor = malloc(sizeof(struct rill__graph_node *));
-    if (member->cursor == NULL) {
-      rill__unref(&operation->base);
-      return fail_no_memory();
-    }
-    member->room = 1;
-  }
-  struct rill__graph_node *node = NULL;
-  RILL_TRY(rill__graph_add(member->graph, operation, member->cursor, member->count, &node));
-  member->cursor[0] = member->last = node;
-  member->count = 1;
-  return RILL_OK;
-}
-
 void rill__node_stream_init(struct rill__node_stream *stream, struct rill__device *device) {
   memset(stream, 0, sizeof *stream);
   stream->stream.base.device = device;
@@ -320,9 +359,11 @@ rill_status rill__capture_add(struct rill__stream *stream, struct rill__operatio
   rill__graphs_lock();
   struct rill__capture_member *member = rill__core(stream)->member;
   *taken = member != NULL;
-  if (member != NULL) status = add_node(member, operation);
+  if (member != NULL && member->capture != NULL) status = take_others(member, true);
+  const bool added = member != NULL && status == RILL_OK;
+  if (added) status = add_node(member, operation);
   rill__graphs_unlock();
-  if (!*taken) rill__unref(&operation->base);
+  if (!added) rill__unref(&operation->base);
   return status;
 }
 
@@ -373,7 +414,9 @@ rill_status rill__capture_record(struct rill__stream *stream, struct rill__event
   *taken = member != NULL;
   if (member != NULL) {
     const bool node = (flags & RILL_EVENT_EXTERNAL) != 0 || member->capture == NULL;
-    status = node ? add_event_node(member, RILL_NODE_EVENT_RECORD, event) : record_point(member, event);
+    if (member->capture != NULL) status = take_others(member, true);
+    if (status == RILL_OK)
+      status = node ? add_event_node(member, RILL_NODE_EVENT_RECORD, event) : record_point(member, event);
   }
   rill__graphs_unlock();
   return status;
@@ -423,8 +466,9 @@ rill_status rill__capture_wait(struct rill__stream *stream, struct rill__event *
         point->capture->ended ? fail_ended(event) : join_capture(point->capture, stream, point->nodes, point->count);
   } else if (member != NULL) {
     const bool own = point != NULL && point->capture == member->capture && (flags & RILL_EVENT_EXTERNAL) == 0;
-    if (!own) status = wait_outside(member, event, flags, point);
-    if (own && !add_to_cursor(member, point->nodes, point->count)) status = fail_no_memory();
+    if (member->capture != NULL) status = take_others(member, true);
+    if (status == RILL_OK && !own) status = wait_outside(member, event, flags, point);
+    if (status == RILL_OK && own && !add_to_cursor(member, point->nodes, point->count)) status = fail_no_memory();
   }
   rill__graphs_unlock();
   return status;

@@ -7,6 +7,9 @@
  * The lock of graphs (core/graph/graph.h) guards captures, members, and what captured events stand for.  Who finds a
  * stream diverted looks again under the lock: if it has no member any more, the submission goes on to the driver.
  *
+ * Of a stream that others have a native handle of, the driver captures what they submit (`others_begin` of backends).
+ * When the next node of rill's own comes, and at the end, that piece becomes one node.
+ *
  * An explicit node is captured, too: on a stream that exists for that call alone and has the nodes that it is to come
  * after as its cursor.  So every node is made in one way. */
 #ifndef RILL_CORE_GRAPH_CAPTURE_H
@@ -25,6 +28,7 @@ struct rill__capture_member {
   struct rill__capture_member *next;
   struct rill__graph_node **cursor, *last; /* last: the node that was added last */
   size_t count, room;
+  bool others;                      /* its native stream is captured, since others may submit to it */
   struct rill__operation **collect; /* not NULL: operations go here instead of a graph */
 };
 

@@ -7,9 +7,9 @@
 
 const char *rill__node_kind_name(uint32_t kind) {
   static const char *const kinds[] = {
-    [RILL_NODE_KERNEL] = "kernel",         [RILL_NODE_COPY] = "copy",   [RILL_NODE_FILL] = "fill",
-    [RILL_NODE_HOST_CALL] = "host call",   [RILL_NODE_EMPTY] = "empty", [RILL_NODE_EVENT_RECORD] = "event record",
-    [RILL_NODE_EVENT_WAIT] = "event wait",
+    [RILL_NODE_KERNEL] = "kernel",         [RILL_NODE_COPY] = "copy",     [RILL_NODE_FILL] = "fill",
+    [RILL_NODE_HOST_CALL] = "host call",   [RILL_NODE_EMPTY] = "empty",   [RILL_NODE_EVENT_RECORD] = "event record",
+    [RILL_NODE_EVENT_WAIT] = "event wait", [RILL_NODE_OTHER] = "foreign",
   };
   return kinds[kind];
 }
@@ -23,6 +23,9 @@ static void destroy_operation(struct rill__object *object) {
   }
   if (operation->kind == RILL_NODE_EVENT_RECORD || operation->kind == RILL_NODE_EVENT_WAIT) {
     rill__unref(&operation->event->base);
+  }
+  if (operation->kind == RILL_NODE_OTHER) {
+    RILL_DISPATCH(operation->base.device, graph, others_destroy, operation->base.device, operation->others);
   }
   rill__object_free(object);
 }
@@ -118,6 +121,16 @@ rill_status rill__operation_event(uint32_t kind, struct rill__event *event, stru
   RILL_TRY(new_operation(kind, event->base.device, event->base.label, 0, out));
   rill__ref(&event->base);
   (*out)->event = event;
+  return RILL_OK;
+}
+
+rill_status rill__operation_others(struct rill__device *device, uintptr_t graph, struct rill__operation **out) {
+  const rill_status status = new_operation(RILL_NODE_OTHER, device, NULL, 0, out);
+  if (status != RILL_OK) {
+    RILL_DISPATCH(device, graph, others_destroy, device, graph);
+    return status;
+  }
+  (*out)->others = graph;
   return RILL_OK;
 }
 

@@ -36,7 +36,8 @@ enum {
   RILL_NODE_HOST_CALL,
   RILL_NODE_EMPTY,
   RILL_NODE_EVENT_RECORD,
-  RILL_NODE_EVENT_WAIT
+  RILL_NODE_EVENT_WAIT,
+  RILL_NODE_OTHER /**< what another library gave to the native stream of a capture */
 };
 
 /** Creates a graph without nodes, for work of one device.

@@ -1,6 +1,8 @@
 /* rill_stream_capture_begin, and what a stream that captures takes and refuses. */
 #include "graphs.h"
 
+#include "support/native.h"
+
 #include "launch.rill.h"
 
 static rill_status begin(uint64_t id) { return rill_stream_capture_begin((rill_stream){ id }, RILL_CAPTURE_GLOBAL); }
@@ -222,6 +224,53 @@ static void captures_on_two_threads_at_once(void) {
   }
 }
 
+/* C7.1: what another library gives to the native stream is captured, too, in its place among rill's own work. */
+static void takes_work_of_other_libraries(void) {
+  needs_graphs();
+  rill_stream stream = new_stream("shared"), imported;
+  rill_graph graph;
+  uintptr_t native = 0;
+  size_t count = 4;
+  rill_graph_node nodes[4];
+  uint32_t kind = 0;
+  if (!native_available()) skip_because("streams of the cpu device have no native form");
+  assert_ok(rill_stream_native(stream, &native));
+  assert_ok(rill_stream_capture_begin(stream, RILL_CAPTURE_GLOBAL));
+  assert_fails(rill_stream_import(dut.device, 0, NULL, NULL), RILL_ERROR_INVALID_ARGUMENT);
+  write_cell(stream, 0, 1);
+  native_fill(native, dut.memory, 7, 1);
+  read_cell(stream, 0);
+  native_fill(native, dut.memory, 9, 4);
+  assert_ok(rill_stream_capture_end(stream, &graph));
+  assert_completes(stream);
+  assert_int_equal(dut.host[0], 0);
+  assert_ok(rill_graph_get_nodes(graph, nodes, &count));
+  assert_int_equal(count, 4);
+  assert_ok(rill_graph_node_kind(nodes[1], &kind));
+  assert_int_equal(kind, RILL_NODE_OTHER);
+  rill_graph_exec exec = new_exec(graph);
+  for (int i = 0; i < 3; i++) {
+    rill_stream other = new_stream("reads");
+    dut.host[0] = 0;
+    run_exec(exec);
+    assert_int_equal(dut.host[0], 7);
+    read_cell(other, 0);
+    assert_completes(other);
+    assert_int_equal(dut.host[0], 0x09090909);
+  }
+  assert_ok(rill_graph_exec_release(exec));
+  assert_ok(rill_graph_release(graph));
+  /* a handle that is given out in the middle would let work pass by */
+  rill_stream own = new_stream("own");
+  assert_ok(rill_stream_capture_begin(own, RILL_CAPTURE_GLOBAL));
+  assert_fails(rill_stream_native(own, &native), RILL_ERROR_CAPTURE_ACTIVE);
+  assert_ok(rill_stream_capture_abort(own));
+  /* the legacy stream is nobody's to capture */
+  assert_ok(rill_stream_import(dut.device, 1, NULL, &imported));
+  assert_fails(rill_stream_capture_begin(imported, RILL_CAPTURE_GLOBAL), RILL_ERROR_UNSUPPORTED);
+  assert_ok(rill_stream_release(imported));
+}
+
 int main(void) {
   static const struct test tests[] = {
     TEST(refuses_bad_handles),
@@ -233,6 +282,7 @@ int main(void) {
     TEST(lets_memory_be_freed_in_relaxed_mode),
     TEST(takes_external_events),
     TEST(captures_on_two_threads_at_once),
+    TEST(takes_work_of_other_libraries),
   };
   return RUN_ON_EACH_DEVICE("rill_stream_capture_begin", tests);
 }

@@ -283,7 +283,8 @@ static uintptr_t native_of(rill_stream stream) {
 bool native_begin_capture(rill_stream stream) {
   int (*begin)(uintptr_t, int);
   const char *name = vendor.cuda ? "cuStreamBeginCapture_v2" : "hipStreamBeginCapture";
-  if (dlsym(native.library, name) == NULL) return false;
+  const char *end = vendor.cuda ? "cuStreamEndCapture" : "hipStreamEndCapture";
+  if (dlsym(native.library, name) == NULL || dlsym(native.library, end) == NULL) return false;
   find(&begin, name);
   assert_int_equal(begin(native_of(stream), 2), 0); /* relaxed */
   return true;

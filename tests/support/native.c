@@ -26,6 +26,7 @@ static struct {
   int (*capture_begin)(uintptr_t stream, int mode);
   int (*capture_end)(uintptr_t stream, uintptr_t *graph);
   int (*graph_destroy)(uintptr_t graph);
+  int (*fill)(uintptr_t p, unsigned char value, size_t n, uintptr_t stream);
 } vendor;
 
 static void *open_library(bool cuda) {
@@ -68,6 +69,7 @@ bool native_available(void) {
   find(&vendor.capture_begin, "cuStreamBeginCapture_v2", "hipStreamBeginCapture");
   find(&vendor.capture_end, "cuStreamEndCapture", "hipStreamEndCapture");
   find(&vendor.graph_destroy, "cuGraphDestroy", "hipGraphDestroy");
+  find(&vendor.fill, "cuMemsetD8Async", "hipMemsetD8Async");
   return true;
 }
 
@@ -120,6 +122,10 @@ bool native_capture_end(uintptr_t stream) {
   uintptr_t graph = 0;
   if (vendor.capture_end(stream, &graph) != 0) return false;
   return graph == 0 || vendor.graph_destroy(graph) == 0;
+}
+
+void native_fill(uintptr_t stream, void *p, unsigned char value, size_t n) {
+  assert_int_equal(vendor.fill((uintptr_t)p, value, n, stream), 0);
 }
 
 uintptr_t native_event_create(rill_device device) {

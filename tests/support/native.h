@@ -20,6 +20,9 @@ bool native_stream_is_alive(uintptr_t stream); /* the vendor takes a query of it
 int native_capture_begin(uintptr_t stream, bool global);
 bool native_capture_end(uintptr_t stream);
 
+/* Fills `n` bytes of the device's memory, as work of the stream. */
+void native_fill(uintptr_t stream, void *p, unsigned char value, size_t n);
+
 uintptr_t native_event_create(rill_device device);
 void native_event_record(uintptr_t event, uintptr_t stream);
 void native_event_destroy(uintptr_t event);

@@ -1,5 +1,8 @@
-/* Captures: begun, noticed, invalidated and ended, never built. */
+/* Captures: begun, noticed, invalidated and ended. */
 #include "engine.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 /* Streams that capture are linked; a thread is distinguished by the address of its mode. */
 static struct fake_stream *capturing;
@@ -12,6 +15,8 @@ int fake_capture_begin(void *handle, int how) {
   if (stream->null) return FAKE_CAPTURE_UNSUPPORTED;
   if (how < FAKE_CAPTURE_GLOBAL || how > FAKE_CAPTURE_RELAXED || stream->capture != FAKE_CAPTURE_NONE)
     return FAKE_INVALID_VALUE;
+  stream->capture_graph = fake_graph_new();
+  if (stream->capture_graph == NULL) return FAKE_OUT_OF_MEMORY;
   stream->capture = FAKE_CAPTURE_ACTIVE;
   stream->capture_mode = how;
   stream->capture_thread = &mode;
@@ -27,6 +32,49 @@ void fake_capture_drop(struct fake_stream *stream) {
       break;
     }
   stream->capture = FAKE_CAPTURE_NONE;
+  if (stream->capture_graph != NULL) (void)fake_graph_destroy(fake_graph_handle(stream->capture_graph));
+  stream->capture_graph = NULL;
+  free(stream->capture_nodes);
+  stream->capture_nodes = NULL;
+  stream->capture_count = 0;
+}
+
+static int set_nodes(struct fake_stream *stream, void *const *nodes, size_t count) {
+  void **copy = malloc((count + 1) * sizeof *copy);
+  if (copy == NULL) return FAKE_OUT_OF_MEMORY;
+  if (count > 0) memcpy(copy, nodes, count * sizeof *copy);
+  free(stream->capture_nodes);
+  stream->capture_nodes = copy;
+  stream->capture_count = count;
+  return FAKE_OK;
+}
+
+int fake_capture_add(struct fake_stream *stream, struct fake_op *op) {
+  void *node = NULL;
+  int code = fake_graph_capture(stream->capture_graph, op, &node);
+  fake_op_release(op);
+  if (code == FAKE_OK) code = set_nodes(stream, &node, 1);
+  return code;
+}
+
+int fake_capture_info(const void *handle, int *status, void **graph, void *const **nodes, size_t *count) {
+  struct fake_stream *stream;
+  const int code = fake_stream_get(handle, &stream);
+  if (code != FAKE_OK) return code;
+  *status = stream->capture;
+  *graph = stream->capture == FAKE_CAPTURE_ACTIVE ? fake_graph_handle(stream->capture_graph) : NULL;
+  *nodes = stream->capture_nodes;
+  *count = stream->capture_count;
+  return FAKE_OK;
+}
+
+int fake_capture_update(const void *handle, void *const *nodes, size_t count, unsigned flags) {
+  struct fake_stream *stream;
+  int code = fake_stream_get(handle, &stream);
+  if (code != FAKE_OK) return code;
+  if (stream->capture != FAKE_CAPTURE_ACTIVE || flags != 1) return FAKE_INVALID_VALUE; /* setting, not adding */
+  code = fake_graph_check_nodes(stream->capture_graph, nodes, count);
+  return code == FAKE_OK ? set_nodes(stream, nodes, count) : code;
 }
 
 int fake_capture_end(void *handle, void **graph) {
@@ -36,11 +84,10 @@ int fake_capture_end(void *handle, void **graph) {
   if (stream->capture == FAKE_CAPTURE_NONE) return FAKE_INVALID_VALUE;
   if (stream->capture_mode != FAKE_CAPTURE_RELAXED && stream->capture_thread != &mode) return FAKE_CAPTURE_WRONG_THREAD;
   const bool valid = stream->capture == FAKE_CAPTURE_ACTIVE;
+  *graph = valid ? fake_graph_handle(stream->capture_graph) : NULL;
+  if (valid) stream->capture_graph = NULL;
   fake_capture_drop(stream);
-  *graph = NULL;
-  if (!valid) return FAKE_CAPTURE_INVALIDATED;
-  *graph = fake_handle_new(FAKE_GRAPH, stream->context);
-  return *graph != NULL ? FAKE_OK : FAKE_OUT_OF_MEMORY;
+  return valid ? FAKE_OK : FAKE_CAPTURE_INVALIDATED;
 }
 
 int fake_capture_exchange(int *how) {

@@ -198,13 +198,7 @@ static int end_capture(CUstream stream, CUgraph *out) {
 
 CUresult CUDAAPI cuStreamEndCapture(CUstream stream, CUgraph *out) { CU_CALL(end_capture(stream, out)); }
 
-static int destroy_graph(CUgraph graph) {
-  if (fake_handle_get(FAKE_GRAPH, graph) == NULL) return FAKE_INVALID_VALUE;
-  fake_handle_end(graph);
-  return FAKE_OK;
-}
-
-CUresult CUDAAPI cuGraphDestroy(CUgraph graph) { CU_CALL(destroy_graph(graph)); }
+CUresult CUDAAPI cuGraphDestroy(CUgraph graph) { CU_CALL(fake_graph_destroy(graph)); }
 
 static int exchange_capture_mode(CUstreamCaptureMode *mode) {
   int value = mode == NULL ? -1 : (int)*mode;

@@ -45,6 +45,7 @@ enum {
   FAKE_CAPTURE_ISOLATION = 905,
   FAKE_CAPTURED_EVENT = 907,
   FAKE_CAPTURE_WRONG_THREAD = 908,
+  FAKE_GRAPH_UPDATE_FAILURE = 910,
   FAKE_INVALID_CLUSTER_SIZE = 912,
 };
 
@@ -88,6 +89,7 @@ struct fake_quirks {
   bool silent_callbacks;         /* stream callbacks do not get faults */
   bool registers_twice;          /* host memory that is registered already */
   bool leaks_events;             /* that could not be opened */
+  bool graphs_overlap;           /* launches of one execution object on several streams */
 };
 const struct fake_quirks *fake_quirks(void); /* no lock needed */
 
@@ -170,6 +172,8 @@ enum fake_kind {
   FAKE_MODULE,
   FAKE_FUNCTION,
   FAKE_GRAPH,
+  FAKE_GRAPH_NODE,
+  FAKE_GRAPH_EXEC,
   FAKE_KINDS
 };
 extern const char *const fake_kind_names[FAKE_KINDS];
@@ -250,6 +254,9 @@ struct fake_stream {
   int capture;                /* FAKE_CAPTURE_NONE ... */
   int capture_mode;           /* FAKE_CAPTURE_GLOBAL ... */
   const void *capture_thread; /* which began it */
+  struct fake_graph *capture_graph;
+  void **capture_nodes; /* what the next node comes after, by handle */
+  size_t capture_count;
   struct fake_stream *next_capturing;
   uint64_t owner;                      /* a per-thread stream: its thread's number, else 0 */
   struct fake_op *first, *last_queued; /* queue */
@@ -289,6 +296,7 @@ struct fake_host_call {
   bool notified_of_faults; /* runs after a fault too, as stream callbacks do; a host function then never runs */
 };
 int fake_host_call(const struct fake_host_call *call);
+void fake_run_host_call(void *data, int status);
 
 /* ---- captures.c ---- */
 
@@ -305,6 +313,38 @@ void fake_capture_drop(struct fake_stream *stream);
 int fake_capture_refuse(struct fake_stream *stream);
 /* FAKE_OK if no capture forbids such a call of this thread; else invalidates those that do. */
 int fake_capture_check(enum fake_safety safety);
+
+/* Makes the operation, which is taken over, a node. */
+int fake_capture_add(struct fake_stream *stream, struct fake_op *op);
+/* Of a stream that captures: its graph and what its next node comes after; and sets that. */
+int fake_capture_info(const void *stream, int *status, void **graph, void *const **nodes, size_t *count);
+int fake_capture_update(const void *stream, void *const *nodes, size_t count, unsigned flags);
+
+/* ---- graphs.c ---- */
+
+struct fake_graph;
+struct fake_graph_place {
+  const void *graph;
+  void *const *after;
+  size_t count;
+};
+struct fake_graph *fake_graph_new(void);
+void *fake_graph_handle(const struct fake_graph *graph);
+void fake_graph_release(struct fake_graph *graph);
+int fake_graph_check_nodes(const struct fake_graph *graph, void *const *nodes, size_t count);
+int fake_graph_capture(struct fake_graph *graph, struct fake_op *op, void **out);
+int fake_graph_destroy(void *graph);
+int fake_graph_add_empty(const struct fake_graph_place *place, void **out);
+int fake_graph_add_event(const struct fake_graph_place *place, void *event, bool record, void **out);
+int fake_graph_add_host(const struct fake_graph_place *place, const struct fake_host_call *call, void **out);
+int fake_graph_add_child(const struct fake_graph_place *place, const void *child, void **out);
+int fake_graph_count(const void *graph, size_t *count);
+int fake_graph_instantiate(const void *graph, void **out);
+int fake_graph_launch(const void *exec, const void *stream);
+int fake_graph_exec_update(const void *exec, const void *graph);
+/* Takes what the operation holds over, if it succeeds. */
+int fake_graph_exec_set(const void *exec, const void *node, struct fake_op *op);
+int fake_graph_exec_destroy(void *exec);
 
 /* ---- events.c ---- */
 
@@ -468,6 +508,9 @@ struct fake_launch {
 /* Reads the `extra` argument of the vendors' launches into `packed`; `end` ends the list. */
 int fake_launch_extra(struct fake_launch *launch, void **extra, const void *end);
 int fake_launch(const void *function, const void *stream, const struct fake_launch *launch);
+/* The operation of such a launch. */
+int fake_launch_op(const void *function, struct fake_context *context, const struct fake_launch *launch,
+                   struct fake_op **out);
 /* What the last launch carried. */
 extern uint64_t fake_launch_carried;
 

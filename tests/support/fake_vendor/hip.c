@@ -165,13 +165,7 @@ static int end_capture(hipStream_t stream, hipGraph_t *out) {
 
 hipError_t hipStreamEndCapture(hipStream_t stream, hipGraph_t *out) { HIP_CALL(end_capture(stream, out)); }
 
-static int destroy_graph(hipGraph_t graph) {
-  if (fake_handle_get(FAKE_GRAPH, graph) == NULL) return FAKE_INVALID_VALUE;
-  fake_handle_end(graph);
-  return FAKE_OK;
-}
-
-hipError_t hipGraphDestroy(hipGraph_t graph) { HIP_CALL(destroy_graph(graph)); }
+hipError_t hipGraphDestroy(hipGraph_t graph) { HIP_CALL(fake_graph_destroy(graph)); }
 
 static int exchange_capture_mode(hipStreamCaptureMode *mode) {
   int value = mode == NULL ? -1 : (int)*mode;

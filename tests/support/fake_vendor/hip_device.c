@@ -61,6 +61,7 @@ static void read_quirks(void) {
   quirks.late_pitched_sources = true;                    /* hip_memory.cpp, ihipMemcpyParam3D; rocblit.cpp */
   quirks.silent_callbacks = true;                        /* hip_event.hpp, StreamAddCallback */
   quirks.registers_twice = true;                         /* hip_memory.cpp, ihipHostRegister */
+  quirks.graphs_overlap = true;                          /* nothing orders them: hipGraphLaunch */
   quirks.leaks_events = true;                            /* hip_event_ipc.cpp, hipIpcOpenEventHandle */
 }
 

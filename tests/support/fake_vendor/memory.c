@@ -440,7 +440,8 @@ int fake_copy(const void *handle, const struct fake_copy *asked, bool blocking) 
   struct fake_op *op = NULL;
   const bool late = fake_quirks()->late_pitched_sources && (copy->height > 1 || copy->depth > 1);
   if (fake_memory_weightless) op = fake_op_new(NULL, finish_copy, work);
-  else if (!pageable_src || late || stage(work) == FAKE_OK) op = fake_op_new(run_copy, finish_copy, work);
+  else if (!pageable_src || late || stream->capture != FAKE_CAPTURE_NONE || stage(work) == FAKE_OK)
+    op = fake_op_new(run_copy, finish_copy, work);
   if (op == NULL) {
     finish_copy(work);
     return FAKE_OUT_OF_MEMORY;

@@ -363,18 +363,17 @@ int fake_launch_extra(struct fake_launch *launch, void **extra, const void *end)
   return launch->packed != NULL && launch->args != NULL ? FAKE_INVALID_VALUE : FAKE_OK;
 }
 
-int fake_launch(const void *function_handle, const void *stream_handle, const struct fake_launch *launch) {
+int fake_launch_op(const void *function_handle, struct fake_context *context, const struct fake_launch *launch,
+                   struct fake_op **out) {
   struct fake_function *function;
-  struct fake_stream *stream;
   int code = fake_function_get(function_handle, &function);
-  if (code == FAKE_OK) code = fake_stream_get(stream_handle, &stream);
   if (code != FAKE_OK) return code;
-  if (stream->context != function->module->context) return FAKE_INVALID_HANDLE;
+  if (context != function->module->context) return FAKE_INVALID_HANDLE;
   if (!good_shape(function, launch)) return fake_vendor.bad_shape;
   if (!good_arguments(function->host, launch)) return FAKE_INVALID_VALUE;
   code = check_together(function_handle, function, launch);
   if (code != FAKE_OK) return code;
-  struct fake_device *device = stream->context->device;
+  struct fake_device *device = context->device;
   const int fault = strcmp(function->name, "fault") == 0 ? FAKE_ILLEGAL_ADDRESS : device->fault_next_launch;
   if (fault == FAKE_OK && function->host == NULL) {
     fake_say("there is no host code for the kernel %s", function->name);
@@ -384,14 +383,21 @@ int fake_launch(const void *function_handle, const void *stream_handle, const st
   if (work == NULL) return FAKE_OUT_OF_MEMORY;
   work->device = device;
   work->fault = fault;
-  struct fake_op *op = fake_op_new(run_kernel, free, work);
-  if (op == NULL) {
-    free(work);
-    return FAKE_OUT_OF_MEMORY;
-  }
-  code = fake_submit(stream, op);
+  *out = fake_op_new(run_kernel, free, work);
+  if (*out == NULL) free(work);
+  return *out != NULL ? FAKE_OK : FAKE_OUT_OF_MEMORY;
+}
+
+int fake_launch(const void *function_handle, const void *stream_handle, const struct fake_launch *launch) {
+  struct fake_stream *stream;
+  struct fake_function *function;
+  struct fake_op *op = NULL;
+  int code = fake_function_get(function_handle, &function);
+  if (code == FAKE_OK) code = fake_stream_get(stream_handle, &stream);
+  if (code == FAKE_OK) code = fake_launch_op(function_handle, stream->context, launch, &op);
+  if (code == FAKE_OK) code = fake_submit(stream, op);
   if (code != FAKE_OK) return code;
-  device->fault_next_launch = FAKE_OK;
+  stream->context->device->fault_next_launch = FAKE_OK;
   fake_launch_carried = launch->carried;
   return launch->event == NULL ? FAKE_OK : fake_event_record(launch->event, stream_handle);
 }

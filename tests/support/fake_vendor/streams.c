@@ -132,7 +132,7 @@ static int order_with_null_stream(struct fake_stream *stream, struct fake_op *op
   return code;
 }
 
-/* What a failed or captured submission leaves. */
+/* What a failed submission leaves. */
 static void discard(struct fake_op *op) {
   if (op->finish != NULL) op->finish(op->data);
   fake_op_release(op);
@@ -140,7 +140,8 @@ static void discard(struct fake_op *op) {
 
 int fake_submit(struct fake_stream *stream, struct fake_op *op) {
   if (op == NULL) return FAKE_OUT_OF_MEMORY;
-  if (stream->capture != FAKE_CAPTURE_NONE) { /* part of a graph that never runs */
+  if (stream->capture == FAKE_CAPTURE_ACTIVE) return fake_capture_add(stream, op);
+  if (stream->capture != FAKE_CAPTURE_NONE) {
     discard(op);
     return FAKE_OK;
   }
@@ -295,7 +296,7 @@ int fake_stream_synchronize(const void *handle) {
 
 /* ---- host functions ---- */
 
-static void run_host_call(void *data, int status) {
+void fake_run_host_call(void *data, int status) {
   const struct fake_host_call *call = data;
   call->invoke(call, fake_quirks()->silent_callbacks ? FAKE_OK : status);
 }
@@ -309,7 +310,7 @@ int fake_host_call(const struct fake_host_call *values) {
   struct fake_host_call *call = malloc(sizeof *call);
   if (call == NULL) return FAKE_OUT_OF_MEMORY;
   *call = *values;
-  struct fake_op *op = fake_op_new(run_host_call, free, call);
+  struct fake_op *op = fake_op_new(fake_run_host_call, free, call);
   if (op == NULL) {
     free(call);
     return FAKE_OUT_OF_MEMORY;

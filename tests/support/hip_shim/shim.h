@@ -53,6 +53,17 @@
   X(cuStreamBeginCapture)              \
   X(cuStreamEndCapture)                \
   X(cuGraphDestroy)                    \
+  X(cuStreamGetCaptureInfo)            \
+  X(cuStreamUpdateCaptureDependencies) \
+  X(cuGraphAddEmptyNode)               \
+  X(cuGraphAddHostNode)                \
+  X(cuGraphAddEventRecordNode)         \
+  X(cuGraphAddEventWaitNode)           \
+  X(cuGraphAddChildGraphNode)          \
+  X(cuGraphInstantiateWithFlags)       \
+  X(cuGraphLaunch)                     \
+  X(cuGraphExecUpdate)                 \
+  X(cuGraphExecDestroy)                \
   X(cuThreadExchangeStreamCaptureMode) \
   X(cuStreamAddCallback)               \
   X(cuLaunchHostFunc)                  \

@@ -8,7 +8,6 @@
 #define CUDAAPI
 #define CUDA_CB
 
-typedef struct CUgraph_st *CUgraph;
 typedef struct CUmemPoolHandle_st *CUmemoryPool;
 typedef unsigned int CUmemPool_attribute;
 
@@ -58,7 +57,6 @@ enum { FAKE_DEVICE_ATTRIBUTE_MAX = 148, FAKE_FUNC_ATTRIBUTE_MAX = 16 };
 #define cuDevicePrimaryCtxReset cuDevicePrimaryCtxReset_v2
 #define cuCtxCreate cuCtxCreate_v2
 #define cuCtxDestroy cuCtxDestroy_v2
-#define cuStreamBeginCapture cuStreamBeginCapture_v2
 #define cuMemAllocHost cuMemAllocHost_v2
 #define cuMemcpyHtoD cuMemcpyHtoD_v2
 #define cuMemcpyDtoH cuMemcpyDtoH_v2
@@ -74,9 +72,6 @@ CUresult cuCtxDestroy(CUcontext context);
 CUresult cuCtxSetCurrent(CUcontext context);
 CUresult cuCtxGetCurrent(CUcontext *context);
 CUresult cuStreamCreate(CUstream *stream, unsigned int flags);
-CUresult cuStreamBeginCapture(CUstream stream, CUstreamCaptureMode mode);
-CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph);
-CUresult cuGraphDestroy(CUgraph graph);
 CUresult cuMemAllocHost(void **pointer, size_t size);
 CUresult cuMemAllocAsync(CUdeviceptr *pointer, size_t size, CUstream stream);
 CUresult cuMemFreeAsync(CUdeviceptr pointer, CUstream stream);

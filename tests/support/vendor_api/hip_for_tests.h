@@ -5,7 +5,6 @@
 
 #include "backends/hip/hip_api.h"
 
-typedef struct ihipGraph *hipGraph_t;
 typedef struct ihipMemPoolHandle_t *hipMemPool_t;
 typedef unsigned int hipMemPoolAttr;
 
@@ -51,9 +50,6 @@ hipError_t hipDeviceReset(void);
 hipError_t hipDeviceGetDefaultMemPool(hipMemPool_t *pool, int device);
 hipError_t hipStreamCreate(hipStream_t *stream);
 hipError_t hipStreamCreateWithFlags(hipStream_t *stream, unsigned int flags);
-hipError_t hipStreamBeginCapture(hipStream_t stream, hipStreamCaptureMode mode);
-hipError_t hipStreamEndCapture(hipStream_t stream, hipGraph_t *graph);
-hipError_t hipGraphDestroy(hipGraph_t graph);
 hipError_t hipEventCreate(hipEvent_t *event);
 hipError_t hipMallocAsync(void **pointer, size_t size, hipStream_t stream);
 hipError_t hipFreeAsync(void *pointer, hipStream_t stream);

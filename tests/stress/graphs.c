@@ -1,0 +1,300 @@
+/* Random graphs and random captures, checked against a model that runs their operations one after another (C7.1).
+ *
+ * A program is a list of operations on cells.  As a graph, its nodes are added in any order, and two that touch the
+ * same cell, one of them to write it, are connected by edges unless others connect them already.  As a capture, each
+ * operation goes to one of several streams, and such two are ordered by events.  Then it is launched again and again,
+ * on streams chosen at random, with changes in between that later launches alone may show.  RILL_STRESS_SEED repeats a
+ * run. */
+#include "support/testing.h"
+
+#include "gate.rill.h"
+
+#include <rill/bundle.h>
+#include <stdio.h>
+
+enum { MOST_OPERATIONS = 96, PROGRAM_CELLS = 8, STREAMS = 3, THREADS = 3 };
+
+enum kind { FILL, COPY, INCREMENT, CALL, KINDS };
+
+struct operation {
+  enum kind kind;
+  unsigned to, from;
+  uint32_t value;
+  rill_graph_node node;
+};
+
+/* What a thread works on. */
+struct program {
+  unsigned random;
+  unsigned count;
+  struct operation operations[MOST_OPERATIONS];
+  bool before[MOST_OPERATIONS][MOST_OPERATIONS]; /* the first is known to come before the second */
+  uint32_t *cells, *result;                      /* result: pinned */
+  uint32_t model[PROGRAM_CELLS];
+  unsigned calls, expected_calls;
+  rill_stream streams[STREAMS];
+  rill_event events[STREAMS];
+  rill_kernel increment;
+};
+
+static unsigned pick(struct program *program, unsigned below) {
+  program->random = program->random * 1664525 + 1013904223;
+  return (program->random >> 8) % below;
+}
+
+static void count_call(void *user, rill_status status) {
+  (void)status;
+  (void)__atomic_add_fetch((unsigned *)user, 1, __ATOMIC_SEQ_CST);
+}
+
+static void make_operations(struct program *program) {
+  program->count = 1 + pick(program, MOST_OPERATIONS);
+  memset(program->before, 0, sizeof program->before);
+  for (unsigned i = 0; i < program->count; i++) {
+    const unsigned kind = pick(program, 8);
+    struct operation *operation = &program->operations[i];
+    operation->kind = kind < 3 ? FILL : kind < 5 ? COPY : kind < 7 ? INCREMENT : CALL;
+    operation->to = pick(program, PROGRAM_CELLS);
+    operation->from = (operation->to + 1 + pick(program, PROGRAM_CELLS - 1)) % PROGRAM_CELLS;
+    operation->value = pick(program, 1000);
+  }
+}
+
+static bool conflicts(const struct operation *a, const struct operation *b) {
+  if (a->kind == CALL || b->kind == CALL) return false;
+  if (a->to == b->to) return true;
+  return (a->kind == COPY && a->from == b->to) || (b->kind == COPY && b->from == a->to);
+}
+
+static void run_model(struct program *program) {
+  for (unsigned i = 0; i < program->count; i++) {
+    const struct operation *operation = &program->operations[i];
+    switch (operation->kind) {
+      case FILL: program->model[operation->to] = operation->value; break;
+      case COPY: program->model[operation->to] = program->model[operation->from]; break;
+      case INCREMENT: program->model[operation->to]++; break;
+      default: program->expected_calls++; break;
+    }
+  }
+}
+
+/* ---- as a graph ---- */
+
+static rill_status add_operation(struct program *program, rill_graph graph, struct operation *operation) {
+  const rill_launch launch = rill_launch_1d(1, 1);
+  uint32_t *to = program->cells + operation->to;
+  switch (operation->kind) {
+    case FILL: return rill_graph_add_fill(graph, NULL, 0, to, &operation->value, 4, 1, &operation->node);
+    case COPY: return rill_graph_add_copy(graph, NULL, 0, to, program->cells + operation->from, 4, &operation->node);
+    case INCREMENT:
+      return rill_graph_add_kernel(graph, NULL, 0, program->increment, &launch, RILL_ARGS(to), &operation->node);
+    default: return rill_graph_add_host_call(graph, NULL, 0, count_call, &program->calls, &operation->node);
+  }
+}
+
+static rill_status connect(struct program *program, rill_graph graph, unsigned first, unsigned second) {
+  for (unsigned i = 0; i < program->count; i++) {
+    if (program->before[i][first] || i == first) program->before[i][second] = true;
+  }
+  return rill_graph_add_edge(graph, program->operations[first].node, program->operations[second].node);
+}
+
+#define TRY(call)                           \
+  do {                                      \
+    const rill_status status_ = (call);     \
+    if (status_ != RILL_OK) return status_; \
+  } while (0)
+
+/* The last node copies all cells to the host. */
+static rill_status add_result(struct program *program, rill_graph graph) {
+  rill_graph_node last;
+  TRY(rill_graph_add_copy(graph, NULL, 0, program->result, program->cells, PROGRAM_CELLS * 4, &last));
+  for (unsigned i = 0; i < program->count; i++) TRY(rill_graph_add_edge(graph, program->operations[i].node, last));
+  return RILL_OK;
+}
+
+static rill_status build(struct program *program, rill_graph *graph) {
+  unsigned order[MOST_OPERATIONS];
+  for (unsigned i = 0; i < program->count; i++) {
+    const unsigned k = pick(program, i + 1);
+    order[i] = order[k];
+    order[k] = i;
+  }
+  TRY(rill_graph_create(dut.device, graph));
+  for (unsigned i = 0; i < program->count; i++) TRY(add_operation(program, *graph, &program->operations[order[i]]));
+  for (unsigned i = 0; i < program->count; i++) {
+    for (unsigned k = i; k-- > 0;) {
+      const bool needed = conflicts(&program->operations[k], &program->operations[i]) && !program->before[k][i];
+      if (needed || pick(program, 64) == 0) TRY(connect(program, *graph, k, i));
+    }
+  }
+  return add_result(program, *graph);
+}
+
+/* ---- as a capture ---- */
+
+static rill_status submit(struct program *program, const struct operation *operation, rill_stream stream) {
+  const rill_launch launch = rill_launch_1d(1, 1);
+  uint32_t *to = program->cells + operation->to;
+  switch (operation->kind) {
+    case FILL: return rill_fill_async(stream, to, &operation->value, 4, 1);
+    case COPY: return rill_copy_async(stream, to, program->cells + operation->from, 4);
+    case INCREMENT: return rill_stream_launch(stream, program->increment, &launch, RILL_ARGS(to));
+    default: return rill_stream_host_call(stream, count_call, &program->calls);
+  }
+}
+
+/* `of[k]`: the stream of operation k; `known[a][b]`: how many operations of all are known to stream a of those on b. */
+static rill_status order_streams(struct program *program, unsigned first, unsigned second) {
+  if (pick(program, 2) == 0) return rill_stream_wait_stream(program->streams[second], program->streams[first]);
+  TRY(rill_stream_record_event(program->streams[first], program->events[first], 0));
+  return rill_stream_wait_event(program->streams[second], program->events[first], 0);
+}
+
+static rill_status capture(struct program *program, rill_graph *graph) {
+  unsigned of[MOST_OPERATIONS], known[STREAMS][STREAMS] = { { 0 } };
+  bool joined[STREAMS] = { true };
+  TRY(rill_stream_capture_begin(program->streams[0], RILL_CAPTURE_THREAD));
+  for (unsigned i = 0; i < program->count; i++) {
+    const unsigned s = of[i] = pick(program, STREAMS);
+    if (!joined[s]) TRY(order_streams(program, 0, s));
+    if (!joined[s]) memcpy(known[s], known[0], sizeof known[s]);
+    joined[s] = true;
+    for (unsigned k = 0; k < i; k++) {
+      if (of[k] == s || known[s][of[k]] > k || !conflicts(&program->operations[k], &program->operations[i])) continue;
+      TRY(order_streams(program, of[k], s));
+      for (unsigned t = 0; t < STREAMS; t++) {
+        if (known[s][t] < known[of[k]][t]) known[s][t] = known[of[k]][t];
+      }
+    }
+    TRY(submit(program, &program->operations[i], program->streams[s]));
+    known[s][s] = i + 1;
+  }
+  for (unsigned s = 1; s < STREAMS; s++) {
+    if (joined[s]) TRY(order_streams(program, s, 0));
+  }
+  TRY(rill_copy_async(program->streams[0], program->result, program->cells, PROGRAM_CELLS * 4));
+  return rill_stream_capture_end(program->streams[0], graph);
+}
+
+/* ---- launches ---- */
+
+/* Changes one node for later launches. */
+static rill_status change(struct program *program, rill_graph_exec exec) {
+  struct operation *operation = &program->operations[pick(program, program->count)];
+  uint32_t *to = program->cells + operation->to;
+  if (operation->kind == FILL) {
+    operation->value = pick(program, 1000);
+    return rill_graph_exec_set_fill(exec, operation->node, to, &operation->value, 4, 1);
+  }
+  if (operation->kind != INCREMENT) return RILL_OK;
+  return rill_graph_exec_set_kernel_arg(exec, operation->node, 0, &to, sizeof to);
+}
+
+static rill_status launch_often(struct program *program, rill_graph graph, bool explicit_nodes) {
+  rill_graph_exec exec;
+  const unsigned launches = 1 + pick(program, 8);
+  TRY(rill_graph_instantiate(graph, &exec));
+  TRY(rill_graph_release(graph));
+  for (unsigned i = 0; i < launches; i++) {
+    if (explicit_nodes && pick(program, 2) == 0) TRY(change(program, exec));
+    TRY(rill_graph_launch(exec, program->streams[pick(program, STREAMS)]));
+    run_model(program);
+  }
+  TRY(rill_graph_exec_release(exec));
+  for (unsigned i = 0; i < STREAMS; i++) TRY(rill_stream_synchronize_for(program->streams[i], TIMEOUT_NS));
+  return RILL_OK;
+}
+
+static const char *check(const struct program *program, unsigned seed, unsigned round) {
+  static _Thread_local char text[200];
+  for (unsigned i = 0; i < PROGRAM_CELLS; i++) {
+    if (program->result[i] == program->model[i]) continue;
+    (void)snprintf(text, sizeof text, "seed %u, round %u, cell %u: %u, the model has %u", seed, round, i,
+                   program->result[i], program->model[i]);
+    return text;
+  }
+  if (program->calls == program->expected_calls) return NULL;
+  (void)snprintf(text, sizeof text, "seed %u, round %u: %u host calls, the model has %u", seed, round, program->calls,
+                 program->expected_calls);
+  return text;
+}
+
+static unsigned first_seed(void) {
+  const char *text = getenv("RILL_STRESS_SEED");
+  return text != NULL ? (unsigned)strtoul(text, NULL, 10) : 1;
+}
+
+static const char *run_program(unsigned index, void *user) {
+  struct program *program = &((struct program *)user)[index];
+  const unsigned seed = first_seed() + index;
+  program->random = seed * 2654435761u;
+  for (unsigned round = 0; round < scaled(60); round++) {
+    rill_graph graph;
+    const bool explicit_nodes = pick(program, 2) == 0;
+    make_operations(program);
+    REQUIRE_OK(explicit_nodes ? build(program, &graph) : capture(program, &graph));
+    REQUIRE_OK(launch_often(program, graph, explicit_nodes));
+    const char *wrong = check(program, seed, round);
+    if (wrong != NULL) return wrong;
+  }
+  return NULL;
+}
+
+static void run_in_threads(unsigned threads) {
+  struct program *programs = calloc(threads, sizeof *programs);
+  assert_non_null(programs);
+  if (!rill_device_supports(dut.device, RILL_FEATURE_GRAPH, NULL)) skip_because("no graphs here");
+  for (unsigned i = 0; i < threads; i++) {
+    struct program *program = &programs[i];
+    program->cells = dut.memory + i * PROGRAM_CELLS;
+    program->result = dut.host + i * PROGRAM_CELLS;
+    program->increment = new_kernel(&gate_bundle, "increment");
+    for (unsigned k = 0; k < STREAMS; k++) {
+      program->streams[k] = new_stream("of a program");
+      program->events[k] = new_event("of a program");
+    }
+  }
+  run_threads(threads, run_program, programs);
+  free(programs);
+}
+
+static void agrees_with_the_model(void) { run_in_threads(1); }
+static void agrees_in_several_threads(void) { run_in_threads(THREADS); }
+
+/* Launches and changes leave nothing that grows: what is live at the end of the first half is not exceeded much later.
+ */
+static void does_not_grow(void) {
+  const unsigned rounds = scaled(10000);
+  if (!rill_device_supports(dut.device, RILL_FEATURE_GRAPH, NULL)) skip_because("no graphs here");
+  rill_stream stream = new_stream("stream");
+  const rill_kernel kernel = new_kernel(&gate_bundle, "increment");
+  const rill_launch launch = rill_launch_1d(1, 1);
+  rill_graph graph;
+  rill_graph_node node;
+  rill_graph_exec exec;
+  uint32_t *to = dut.host;
+  uint64_t free_before = 0, free_after = 0, total = 0;
+  assert_ok(rill_graph_create(dut.device, &graph));
+  assert_ok(rill_graph_add_kernel(graph, NULL, 0, kernel, &launch, RILL_ARGS(to), &node));
+  assert_ok(rill_graph_instantiate(graph, &exec));
+  for (unsigned i = 0; i < rounds; i++) {
+    to = dut.host + i % 2;
+    assert_ok(rill_graph_exec_set_kernel_arg(exec, node, 0, &to, sizeof to));
+    assert_ok(rill_graph_launch(exec, stream));
+    if (i % 64 == 0) assert_completes(stream);
+    if (dut.gpu && i == rounds / 2) assert_ok(rill_device_get_memory(dut.device, &free_before, &total));
+  }
+  assert_completes(stream);
+  if (dut.gpu) assert_ok(rill_device_get_memory(dut.device, &free_after, &total));
+  assert_true(free_after + (16 << 20) >= free_before);
+  assert_int_equal(dut.host[0] + dut.host[1], rounds);
+  assert_ok(rill_graph_exec_release(exec));
+  assert_ok(rill_graph_release(graph));
+}
+
+int main(void) {
+  static const struct test tests[] = { TEST(agrees_with_the_model), TEST(agrees_in_several_threads),
+                                       TEST(does_not_grow) };
+  return RUN_ON_EACH_DEVICE("graphs", tests);
+}
