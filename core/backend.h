@@ -167,6 +167,7 @@ struct rill__operation {
     } host_call;
     struct rill__event *event; /* kept; of a record or a wait */
     uintptr_t others;          /* what others gave to the native stream: a native graph */
+    void *memory;              /* of an allocation, whose payload it is, or a free */
   };
   void *values[]; /* of a launch: pointers into the bytes after them */
 };

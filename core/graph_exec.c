@@ -74,9 +74,6 @@ rill_status rill_graph_launch(rill_graph_exec exec, rill_stream stream) {
   RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
   RILL_TRY(rill__check_same_device(&x->base, &s->base));
   RILL_TRY(rill__check_usable(s->base.device));
-  RILL_REQUIRE(!rill__is_captured(s), RILL_ERROR_CAPTURE_ACTIVE,
-               "%s is capturing, and a launch of a graph is no node" RILL_HINT "launch it after the capture",
-               rill__name_of(&s->base).text);
   rill__ref(&s->base);
   rill__ref_and_leave(self, &x->base);
   const rill_status status = rill__graph_launch(x, s);

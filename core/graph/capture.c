@@ -367,6 +367,98 @@ rill_status rill__capture_add(struct rill__stream *stream, struct rill__operatio
   return status;
 }
 
+/* ---- memory and other graphs ---- */
+
+static bool is_about(const struct rill__operation *operation, uint32_t kind, const void *p) {
+  return operation->kind == kind && operation->memory == p;
+}
+
+static rill_status check_free(const struct rill__graph *graph, const struct rill__stream *stream, const void *p) {
+  bool allocated = false;
+  for (uint32_t i = 0; i < graph->count; i++) {
+    const struct rill__operation *operation = graph->nodes[i]->operation;
+    RILL_REQUIRE(!is_about(operation, RILL_NODE_FREE, p), RILL_ERROR_NOT_FOUND, "%p has been freed in the capture", p);
+    allocated |= is_about(operation, RILL_NODE_ALLOC, p);
+  }
+  RILL_REQUIRE(
+      allocated, RILL_ERROR_CAPTURE_ACTIVE,
+      "%s is capturing, and %p was not allocated in the capture: launches would free it again and again" RILL_HINT
+      "free it on another stream, or after the capture",
+      rill__name_of(&stream->base).text, p);
+  return RILL_OK;
+}
+
+rill_status rill__capture_free(struct rill__stream *stream, void *p, bool *taken) {
+  struct rill__operation *operation = NULL;
+  rill_status status = RILL_OK;
+  rill__graphs_lock();
+  const struct rill__capture_member *member = rill__core(stream)->member;
+  *taken = member != NULL;
+  if (member != NULL) status = check_free(member->graph, stream, p);
+  rill__graphs_unlock();
+  if (!*taken) return RILL_OK;
+  RILL_TRY(status);
+  RILL_TRY(rill__operation_memory(stream->base.device, RILL_NODE_FREE, p, NULL, &operation));
+  return rill__capture_add(stream, operation, taken);
+}
+
+/* `nodes` of the steps, from `first` on in the graph; the cursor becomes those that no other step comes after. */
+static rill_status add_steps(struct rill__capture_member *member, const struct rill__graph_exec *exec,
+                             struct rill__graph_node **nodes, struct rill__graph_node **after, bool *is_last) {
+  struct rill__graph *graph = member->graph;
+  for (uint32_t i = 0; i < exec->count; i++) {
+    const struct rill__step *step = &exec->steps[i];
+    for (uint32_t k = 0; k < step->after_count; k++) {
+      after[k] = nodes[step->after[k]];
+      is_last[step->after[k]] = false;
+    }
+    const bool root = step->after_count == 0;
+    rill__ref(&step->operation->base);
+    RILL_TRY(rill__graph_add(graph, step->operation, root ? member->cursor : after,
+                             root ? member->count : step->after_count, &nodes[i]));
+    is_last[i] = true;
+  }
+  if (exec->count == 0) return RILL_OK;
+  member->count = 0;
+  for (uint32_t i = 0; i < exec->count; i++) {
+    if (is_last[i]) member->cursor[member->count++] = nodes[i];
+  }
+  return RILL_OK;
+}
+
+static bool has_room_for(struct rill__capture_member *member, size_t count) {
+  if (member->room >= count) return true;
+  struct rill__graph_node **larger = realloc(member->cursor, count * sizeof(struct rill__graph_node *));
+  if (larger == NULL) return false;
+  member->cursor = larger;
+  member->room = count;
+  return true;
+}
+
+static rill_status add_exec(struct rill__capture_member *member, const struct rill__graph_exec *exec) {
+  const uint32_t before = member->graph->count;
+  struct rill__graph_node **nodes = calloc(2 * ((size_t)exec->count + 1), sizeof(struct rill__graph_node *));
+  bool *is_last = calloc((size_t)exec->count + 1, sizeof *is_last);
+  const bool memory = nodes != NULL && is_last != NULL && has_room_for(member, exec->count);
+  const rill_status status =
+      memory ? add_steps(member, exec, nodes, nodes + exec->count + 1, is_last) : fail_no_memory();
+  if (status != RILL_OK) rill__graph_truncate(member->graph, before);
+  free(nodes);
+  free(is_last);
+  return status;
+}
+
+rill_status rill__capture_exec(struct rill__stream *stream, const struct rill__graph_exec *exec, bool *taken) {
+  rill_status status = RILL_OK;
+  rill__graphs_lock();
+  struct rill__capture_member *member = rill__core(stream)->member;
+  *taken = member != NULL;
+  if (member != NULL) status = take_others(member, true);
+  if (member != NULL && status == RILL_OK) status = add_exec(member, exec);
+  rill__graphs_unlock();
+  return status;
+}
+
 /* ---- events ---- */
 
 static void free_point(struct rill__captured_point *point) {

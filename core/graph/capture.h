@@ -71,6 +71,12 @@ void rill__capture_look(struct rill__stream *stream, struct rill__capture_state 
 /* Adds a node; takes the operation over in any case.  `taken` false: the stream is not capturing any more. */
 rill_status rill__capture_add(struct rill__stream *stream, struct rill__operation *operation, bool *taken);
 
+/* A free of memory of the capture's own graph becomes a node; of other memory it is refused. */
+rill_status rill__capture_free(struct rill__stream *stream, void *p, bool *taken);
+
+/* The nodes of an execution object, which nobody else changes meanwhile, become nodes of the capture. */
+rill_status rill__capture_exec(struct rill__stream *stream, const struct rill__graph_exec *exec, bool *taken);
+
 /* A record or wait where the stream or the event is captured, or was; `taken` false: neither is. */
 rill_status rill__capture_record(struct rill__stream *stream, struct rill__event *event, uint32_t flags, bool *taken);
 rill_status rill__capture_wait(struct rill__stream *stream, struct rill__event *event, uint32_t flags, bool *taken);

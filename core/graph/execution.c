@@ -85,21 +85,37 @@ static bool copy_steps(struct rill__graph_exec *exec, const struct rill__graph *
   return memory;
 }
 
+static bool has_memory(const struct rill__graph_exec *exec) {
+  for (uint32_t i = 0; i < exec->count; i++) {
+    if (exec->steps[i].operation->kind == RILL_NODE_ALLOC) return true;
+  }
+  return false;
+}
+
 rill_status rill__exec_new(struct rill__graph *graph, struct rill__graph_exec **out) {
   struct rill__device *device = graph->base.device;
   struct rill__graph_exec *exec = NULL;
   const size_t size = RILL__PART_OFFSET(struct rill__graph_exec) + device->backend->exec_size;
   RILL_TRY(rill__object_new(size, device, NULL, destroy_exec, &exec));
   rill__ref(&graph->base);
-  atomic_fetch_add(&graph->execs, 1);
+  const uint32_t others = atomic_fetch_add(&graph->execs, 1);
   rill__core(exec)->graph = graph;
   (void)pthread_mutex_init(&rill__core(exec)->lock, NULL);
   rill__graphs_lock();
   const bool memory = copy_steps(exec, graph);
   rill__graphs_unlock();
+  const bool shares = memory && others > 0 && has_memory(exec);
   if (!memory) {
     rill__unref(&exec->base);
     return rill__fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory for a graph of %u nodes", graph->count);
+  }
+  if (shares) {
+    rill__unref(&exec->base);
+    return rill__fail(
+        RILL_ERROR_UNSUPPORTED,
+        "the graph has memory of its own, which another execution object of it uses, up to version %d.%d" RILL_HINT
+        "release that one first, or capture again",
+        RILL_VERSION_MAJOR, RILL_VERSION_MINOR);
   }
   *out = exec;
   return RILL_OK;

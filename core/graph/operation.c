@@ -7,9 +7,16 @@
 
 const char *rill__node_kind_name(uint32_t kind) {
   static const char *const kinds[] = {
-    [RILL_NODE_KERNEL] = "kernel",         [RILL_NODE_COPY] = "copy",     [RILL_NODE_FILL] = "fill",
-    [RILL_NODE_HOST_CALL] = "host call",   [RILL_NODE_EMPTY] = "empty",   [RILL_NODE_EVENT_RECORD] = "event record",
-    [RILL_NODE_EVENT_WAIT] = "event wait", [RILL_NODE_OTHER] = "foreign",
+    [RILL_NODE_KERNEL] = "kernel",
+    [RILL_NODE_COPY] = "copy",
+    [RILL_NODE_FILL] = "fill",
+    [RILL_NODE_HOST_CALL] = "host call",
+    [RILL_NODE_EMPTY] = "empty",
+    [RILL_NODE_EVENT_RECORD] = "event record",
+    [RILL_NODE_EVENT_WAIT] = "event wait",
+    [RILL_NODE_OTHER] = "foreign",
+    [RILL_NODE_ALLOC] = "allocation",
+    [RILL_NODE_FREE] = "free",
   };
   return kinds[kind];
 }
@@ -131,6 +138,14 @@ rill_status rill__operation_others(struct rill__device *device, uintptr_t graph,
     return status;
   }
   (*out)->others = graph;
+  return RILL_OK;
+}
+
+rill_status rill__operation_memory(struct rill__device *device, uint32_t kind, void *memory,
+                                   struct rill__payload *payload, struct rill__operation **out) {
+  RILL_TRY(new_operation(kind, device, NULL, 0, out));
+  (*out)->memory = memory;
+  (*out)->payload = payload;
   return RILL_OK;
 }
 

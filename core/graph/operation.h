@@ -24,6 +24,9 @@ rill_status rill__operation_host_call(struct rill__device *device, rill_host_fn 
                                       struct rill__operation **out);
 /* `kind`: RILL_NODE_EVENT_RECORD or RILL_NODE_EVENT_WAIT. */
 rill_status rill__operation_event(uint32_t kind, struct rill__event *event, struct rill__operation **out);
+/* `kind`: RILL_NODE_ALLOC, which takes the payload over, or RILL_NODE_FREE. */
+rill_status rill__operation_memory(struct rill__device *device, uint32_t kind, void *memory,
+                                   struct rill__payload *payload, struct rill__operation **out);
 /* Takes the native graph over. */
 rill_status rill__operation_others(struct rill__device *device, uintptr_t graph, struct rill__operation **out);
 rill_status rill__operation_empty(struct rill__device *device, struct rill__operation **out);

@@ -50,6 +50,7 @@ rill_status rill__graph_launch(struct rill__graph_exec *exec, struct rill__strea
   } else if (status == RILL_OK && core->held_launches > 0) {
     status = fail_held_launch(exec); /* they are being handed over */
   }
+  if (status == RILL_OK && !taken && rill__is_captured(stream)) status = rill__capture_exec(stream, exec, &taken);
   if (status == RILL_OK && !taken) {
     status = submit_graph(exec, stream);
     taken = status != RILL_OK;

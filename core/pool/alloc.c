@@ -1,5 +1,6 @@
 /* Allocation from pools: what the stream itself freed, what is complete, then from the driver. */
 #include "core/device/life.h"
+#include "core/graph/capture.h"
 #include "core/pool/cache.h"
 #include "core/pool/pool.h"
 #include "core/tracking/deferred_free.h"
@@ -8,6 +9,7 @@
 #include <rill/memory.h>
 #include <rill/pool.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 static rill_status fail_memory_of_pool(struct rill__pool *pool, size_t size) {
   struct rill__device *device = pool->base.device;
@@ -92,12 +94,77 @@ static void *begin(struct rill__pool *pool, const struct rill__stream *stream, s
   return rill__block_begin(block, request);
 }
 
+/* ---- in captures ---- */
+
+struct graph_memory {
+  struct rill__payload payload;
+  struct rill__block *block;
+  void *begins;
+};
+
+/* No launch uses it any more. */
+static void drop_graph_memory(struct rill__payload *payload) {
+  struct graph_memory *memory = (struct graph_memory *)payload;
+  struct rill__block *block = memory->block;
+  struct rill__pool *pool = block->segment->pool;
+  (void)rill__segment_claim(block->segment, (uintptr_t)memory->begins, &block);
+  rill__pool_lock(pool);
+  pool->used -= rill__block_size(block);
+  rill__block_end(block);
+  rill__block_name(pool, block, &pool->complete, 0);
+  rill__pool_put(pool, block);
+  rill__pool_unlock(pool);
+  free(memory);
+}
+
+/* A block for all launches of the graph, from what no stream uses. */
+static rill_status take_graph_memory(struct rill__pool *pool, struct rill__stream *stream,
+                                     const struct rill__request *request, struct graph_memory **out) {
+  struct graph_memory *memory = calloc(1, sizeof *memory);
+  RILL_REQUIRE(memory != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for an allocation in a capture");
+  const rill_status status = rill__pool_find_memory(pool, NULL, request, &memory->block);
+  if (status != RILL_OK) {
+    free(memory);
+    return status == RILL_ERROR_OUT_OF_MEMORY ? fail_memory_of_pool(pool, request->size) : status;
+  }
+  memory->payload.drop = drop_graph_memory;
+  rill__pool_lock(pool);
+  memory->begins = begin(pool, stream, memory->block, request);
+  memory->block->stream = RILL__OF_GRAPH;
+  rill__pool_unlock(pool);
+  *out = memory;
+  return RILL_OK;
+}
+
+static rill_status alloc_captured(struct rill__pool *pool, struct rill__stream *stream,
+                                  const struct rill__request *request, void **out, bool *taken) {
+  struct graph_memory *memory = NULL;
+  struct rill__operation *operation = NULL;
+  RILL_TRY(take_graph_memory(pool, stream, request, &memory));
+  void *const begins = memory->begins;
+  const rill_status status =
+      rill__operation_memory(stream->base.device, RILL_NODE_ALLOC, begins, &memory->payload, &operation);
+  if (status != RILL_OK) {
+    drop_graph_memory(&memory->payload);
+    return status;
+  }
+  RILL_TRY(rill__capture_add(stream, operation, taken));
+  if (*taken) *out = begins;
+  return RILL_OK;
+}
+
 rill_status rill__pool_alloc(struct rill__thread *self, struct rill__pool *pool, struct rill__stream *stream,
                              struct rill__request *request, void **out) {
   RILL_TRY(rill__check_usable(stream->base.device));
-  RILL_TRY(rill__pool_check_capture(stream));
+  const bool captured = rill__is_captured(stream);
+  if (!captured) RILL_TRY(rill__pool_check_capture(stream));
   if (request->size == 0) return RILL_OK;
   if (!rill__request_round(request)) return fail_memory_of_pool(pool, request->size);
+  if (captured) {
+    bool taken = false;
+    RILL_TRY(alloc_captured(pool, stream, request, out, &taken));
+    if (taken) return RILL_OK;
+  }
   rill__pool_lock(pool);
   struct rill__block *block = rill__pool_take(pool, rill__pool_cache_find(pool, stream), request, false);
   if (RILL__LIKELY(block != NULL)) *out = begin(pool, stream, block, request);

@@ -29,9 +29,12 @@ struct rill__block {
   uint64_t freed;                    /* the number of its last free there */
   struct rill__block *next, **link;  /* FREE: of its bin; WAITING: `next` of the pool's queue */
   struct rill__block *older, *newer; /* FREE: of its heap, by `freed` */
-  uint64_t stream;                   /* TAKEN: the number of the stream that it was allocated on */
+  uint64_t stream;                   /* TAKEN: the number of the stream that it was allocated on; or RILL__OF_GRAPH */
   struct rill__last_use *uses;       /* TAKEN and WAITING: core/pool/cache.h */
 };
+
+/* The memory is a graph's, which frees it. */
+#define RILL__OF_GRAPH UINT64_MAX
 
 /* Memory of one call of the driver.  It starts with what core/tracking/ranges.h knows of it. */
 struct rill__segment {

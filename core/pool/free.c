@@ -15,7 +15,12 @@ static rill_status claim(struct rill__segment *segment, void *p, struct rill__bl
   uintptr_t begin = 0;
   size_t size = 0;
   *live = rill__segment_claim(segment, (uintptr_t)p, block);
-  if (RILL__LIKELY(*live != 0)) return RILL_OK;
+  if (RILL__LIKELY(*live != 0 && (*block)->stream != RILL__OF_GRAPH)) return RILL_OK;
+  if (*live != 0) {
+    rill__segment_unclaim(segment, *block, *live);
+    return rill__fail(RILL_ERROR_INVALID_ARGUMENT,
+                      "%p was allocated in a capture: it is freed with the graph and its execution objects", p);
+  }
   RILL_REQUIRE(!rill__segment_find(segment, p, &begin, &size) || begin == (uintptr_t)p, RILL_ERROR_INVALID_ARGUMENT,
                "%p lies inside an allocation, %zu bytes after its start" RILL_HINT "free it by its first address", p,
                (size_t)((uintptr_t)p - begin));
@@ -90,6 +95,9 @@ rill_status rill__pool_free_async(struct rill__thread *self, struct rill__stream
   RILL_TRY(find_segment(p, &segment));
   struct rill__pool *pool = segment->pool;
   RILL_TRY(rill__check_same_device(&pool->base, &stream->base));
+  bool taken = false;
+  if (rill__is_captured(stream)) RILL_TRY(rill__capture_free(stream, p, &taken));
+  if (taken) return RILL_OK;
   RILL_TRY(rill__pool_check_capture(stream));
   RILL_TRY(claim(segment, p, &block, &live));
   bool recorded = false;

@@ -10,6 +10,10 @@
  * Another stream comes to the capture by waiting for an event that was recorded in it, and has to come back the same
  * way: the first stream waits for an event that was recorded on the other one after its work.
  *
+ * Memory that rill_alloc_async gives in a capture is the graph's: it has its address at once, is used by the graph's
+ * launches alone, and goes back when the graph and its execution object have ended.  Such a graph has one execution
+ * object at a time.  Launching an execution object on a capturing stream adds its nodes.
+ *
  * The thing people get wrong: nothing has happened yet.  The host cannot wait for work that is captured, nor ask for
  * it: a call that would break the capture is refused with CAPTURE_ACTIVE, and the capture goes on.
  */

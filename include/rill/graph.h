@@ -37,7 +37,9 @@ enum {
   RILL_NODE_EMPTY,
   RILL_NODE_EVENT_RECORD,
   RILL_NODE_EVENT_WAIT,
-  RILL_NODE_OTHER /**< what another library gave to the native stream of a capture */
+  RILL_NODE_OTHER, /**< what another library gave to the native stream of a capture */
+  RILL_NODE_ALLOC, /**< memory that is the graph's (rill_alloc_async in a capture) */
+  RILL_NODE_FREE
 };
 
 /** Creates a graph without nodes, for work of one device.

@@ -224,6 +224,105 @@ static void captures_on_two_threads_at_once(void) {
   }
 }
 
+static uint64_t used_bytes(void) {
+  rill_pool pool;
+  rill_pool_info info = RILL_POOL_INFO_INIT;
+  assert_ok(rill_pool_default(dut.device, &pool));
+  assert_ok(rill_pool_get_info(pool, &info));
+  return info.used;
+}
+
+/* Lets rill end what has been released. */
+static void let_end(uint64_t bytes) {
+  const uint64_t start = now_ns();
+  while (used_bytes() != bytes && now_ns() - start < TIMEOUT_NS) {
+    rill_event event;
+    assert_ok(rill_event_create(dut.device, NULL, &event));
+    assert_ok(rill_event_release(event));
+  }
+  assert_int_equal(used_bytes(), bytes);
+}
+
+/* G31: memory that is allocated in a capture is the graph's, for as long as something may launch it. */
+static void gives_memory_of_the_graph(void) {
+  needs_graphs();
+  rill_stream stream = new_stream("capturing");
+  rill_graph graph;
+  rill_graph_exec second;
+  uint32_t *p = NULL, *outside = NULL, *none = NULL;
+  const uint32_t value = 8;
+  const uint64_t before = used_bytes();
+  assert_ok(rill_alloc_async(stream, 64, (void **)&outside));
+  assert_completes(stream);
+  assert_ok(rill_stream_capture_begin(stream, RILL_CAPTURE_GLOBAL));
+  assert_ok(rill_alloc_async(stream, 0, (void **)&none));
+  assert_null(none);
+  assert_ok(rill_alloc_async(stream, 4096, (void **)&p));
+  assert_non_null(p);
+  assert_ok(rill_fill_async(stream, p, &value, sizeof value, 1024));
+  assert_ok(rill_copy_async(stream, dut.host, p + 1023, sizeof value));
+  assert_fails(rill_copy_async(stream, dut.host, p + 1023, 2 * sizeof value), RILL_ERROR_OUT_OF_RANGE);
+  assert_fails(rill_free_async(stream, outside), RILL_ERROR_CAPTURE_ACTIVE);
+  assert_ok(rill_free_async(stream, p));
+  assert_fails(rill_free_async(stream, p), RILL_ERROR_NOT_FOUND);
+  assert_ok(rill_stream_capture_end(stream, &graph));
+  assert_ok(rill_free_async(stream, outside));
+  assert_completes(stream);
+  rill_graph_exec exec = new_exec(graph);
+  assert_fails(rill_graph_instantiate(graph, &second), RILL_ERROR_UNSUPPORTED);
+  assert_fails(rill_free(p), RILL_ERROR_INVALID_ARGUMENT);
+  assert_fails(rill_free_async(stream, p), RILL_ERROR_INVALID_ARGUMENT);
+  for (int i = 0; i < 3; i++) {
+    dut.host[0] = 0;
+    run_exec(exec);
+    assert_int_equal(dut.host[0], 8);
+  }
+  assert_true(used_bytes() >= before + 4096);
+  assert_ok(rill_graph_release(graph));
+  run_exec(exec);
+  assert_ok(rill_graph_exec_release(exec));
+  let_end(before);
+}
+
+/* C7.3: an aborted capture gives its memory back. */
+static void frees_memory_of_a_capture_that_fails(void) {
+  needs_graphs();
+  rill_stream stream = new_stream("capturing");
+  void *p = NULL;
+  const uint64_t before = used_bytes();
+  for (int i = 0; i < 10; i++) {
+    assert_ok(rill_stream_capture_begin(stream, RILL_CAPTURE_GLOBAL));
+    assert_ok(rill_alloc_async(stream, 1 << 20, &p));
+    assert_ok(rill_stream_capture_abort(stream));
+  }
+  let_end(before);
+}
+
+/* G26: a launch of an execution object becomes its nodes. */
+static void takes_launches_of_graphs(void) {
+  rill_graph inner = new_graph(), outer;
+  rill_stream stream = new_stream("capturing");
+  size_t count = 0;
+  rill_graph_node write = add_write(inner, NULL, 0, 1, 5);
+  add_increment(inner, &write, 1, dut.memory, NULL);
+  add_increment(inner, &write, 1, dut.memory + 1, NULL);
+  rill_graph_exec exec = new_exec(inner);
+  assert_ok(rill_stream_capture_begin(stream, RILL_CAPTURE_GLOBAL));
+  write_cell(stream, 0, 30);
+  assert_ok(rill_graph_launch(exec, stream));
+  assert_ok(rill_graph_launch(exec, stream));
+  assert_ok(rill_copy_async(stream, dut.host, dut.memory, 2 * sizeof *dut.host));
+  assert_ok(rill_stream_capture_end(stream, &outer));
+  assert_ok(rill_graph_exec_release(exec));
+  assert_ok(rill_graph_release(inner));
+  assert_ok(rill_graph_get_nodes(outer, NULL, &count));
+  assert_int_equal(count, 8);
+  run_graph(outer);
+  assert_int_equal(dut.host[0], 32);
+  assert_int_equal(dut.host[1], 6);
+  assert_ok(rill_graph_release(outer));
+}
+
 /* C7.1: what another library gives to the native stream is captured, too, in its place among rill's own work. */
 static void takes_work_of_other_libraries(void) {
   needs_graphs();
@@ -282,6 +381,9 @@ int main(void) {
     TEST(lets_memory_be_freed_in_relaxed_mode),
     TEST(takes_external_events),
     TEST(captures_on_two_threads_at_once),
+    TEST(gives_memory_of_the_graph),
+    TEST(frees_memory_of_a_capture_that_fails),
+    TEST(takes_launches_of_graphs),
     TEST(takes_work_of_other_libraries),
   };
   return RUN_ON_EACH_DEVICE("rill_stream_capture_begin", tests);

@@ -56,13 +56,14 @@ static void check_ids(void) {
 static void no_call(void *user, rill_status status) { (void)user, (void)status; }
 
 /* Some functions are only for captures. */
-static void check_captures(void) {
+static bool check_captures(void) {
   rill_stream stream;
   rill_event event;
   bool capturing = true;
   assert_ok(rill_stream_create(vendor.device, NULL, &stream));
   assert_ok(rill_event_create(vendor.device, NULL, &event));
-  if (native_begin_capture(stream)) {
+  const bool begun = native_begin_capture(stream);
+  if (begun) {
     if (rill_stream_record_event(stream, event, RILL_EVENT_EXTERNAL) != RILL_OK) check_unsupported("external record");
     if (rill_stream_host_call(stream, no_call, NULL) != RILL_OK) check_unsupported("captured host call");
     native_end_capture(stream);
@@ -72,6 +73,7 @@ static void check_captures(void) {
   assert_ok(rill_stream_synchronize(stream));
   assert_ok(rill_event_release(event));
   assert_ok(rill_stream_release(stream));
+  return begun;
 }
 
 /* What a missing function makes impossible; other functions have stand-ins. */
@@ -125,8 +127,11 @@ static void works(void) {
   assert_int_equal(atomic_load(&tour.called), 2);
   check_fills();
   check_ids();
-  check_captures();
+  const bool captures = check_captures();
   for (size_t i = 0; i < sizeof needed / sizeof *needed; i++) {
+    const bool of_captures =
+        strstr(needed[i].unsupported, "external") != NULL || strstr(needed[i].unsupported, "captured") != NULL;
+    if (of_captures && !captures) continue;
     if (is_hidden(needed[i].field)) (void)printf("to be unsupported: %s:\n", needed[i].unsupported);
   }
 }
