@@ -100,6 +100,13 @@ class Differential(support.TestCase):
         image = self.open(source, "--fibers")
         self.assertEqual([name for name, kernel in image.kernels.items() if kernel.run_block], [])
 
+    def test_debug_information_changes_no_form(self):
+        text = "#include <rill/device/kernel.h>\nRILL_KERNEL(k, int n, float *x) {\n"
+        text += "  const float s = rill_warp_sum(x[threadIdx.x]);\n  if (threadIdx.x >= 40) return;\n  __syncthreads();\n"
+        text += "  for (unsigned i = 0; i < threadIdx.x; i++) x[0] += rill_shuffle_xor(s, i);\n}\n"
+        image = self.open(self.write("k.kernel.cu", text), "--cpu-option=-g")
+        self.assertTrue(image.kernels["k"].run_block)
+
     def test_kernels(self):
         runner, kernels = Runner(self), self.open_all(os.path.join(HERE, "barriers.kernel.cu"))
         powers = {"reduce_halves", "reduce_neighbours", "scan_blelloch", "bitonic_sort"}

@@ -24,7 +24,7 @@ STACK_FLAGS = "-fstack-clash-protection -fno-lto".split()
 # What is missing is an error now, not when the image loads; the C++ library is wanted only by kernels that use it.
 # The variables of a source are found by their symbols, which therefore stay.
 LINK_FLAGS = (
-    "-shared -Wl,-S -static-libgcc -Wl,--as-needed -Wl,-z,defs -Wl,-z,noseparate-code -Wl,--build-id=none"
+    "-Wa,--no-warn -shared -Wl,-S -static-libgcc -Wl,--as-needed -Wl,-z,defs -Wl,-z,noseparate-code -Wl,--build-id=none"
 ).split()
 # Words of a source without which no function beside the kernels knows an index.
 HELPER = re.compile(r"__device__|__global__|\bassert\b|##|\bcuda_names\b|\brill_(warp|block)_(sum|min|max)\b")

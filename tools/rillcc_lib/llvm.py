@@ -179,6 +179,7 @@ SIGNATURES = {
     "SetNSW": "vpb",
     "SetCurrentDebugLocation2": "vpp",
     "InstructionGetDebugLoc": "pp",
+    "InstructionSetDebugLoc": "vpp",
     "DeleteFunction": "vp",
     "BuildMemSet": "ppppp" + "u",
     "IsATerminatorInst": "pp",

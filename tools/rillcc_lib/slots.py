@@ -3,6 +3,7 @@ element of an array of each thread, or once for the block, when another region n
 """
 
 import contextlib
+import functools
 
 from . import flow, llvm
 from .ir import PURE
@@ -59,7 +60,20 @@ class Slots:
     def call(self, name, *arguments):
         function = self.m.function(name)
         kind = self.lib.GlobalGetValueType(function)
-        return self.lib.BuildCall2(self.builder, kind, function, llvm.array(arguments), len(arguments), b"")
+        made = self.lib.BuildCall2(self.builder, kind, function, llvm.array(arguments), len(arguments), b"")
+        if self.place_of_calls:
+            self.lib.InstructionSetDebugLoc(made, self.place_of_calls)
+        return made
+
+    @functools.cached_property
+    def place_of_calls(self):
+        """A place in the source for calls of the header's functions: with debug information, LLVM wants one."""
+        for block in self.m.blocks(self.function):
+            for instruction in self.m.instructions(block):
+                place = self.lib.InstructionGetDebugLoc(instruction)
+                if place:
+                    return place
+        return None
 
     def element(self, kind, base, index):
         return self.build("GEP2", kind, base, llvm.array([index]), 1)
