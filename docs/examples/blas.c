@@ -110,7 +110,7 @@ int main(void) {
   CHECK(rill_stream_synchronize(stream));
 
   int wrong = 0;
-  for (int i = 0; i < N * N; i++) wrong += host[i] < 6.0f * N || host[i] > 6.0f * N;
+  for (int i = 0; i < N * N; i++) wrong += host[i] < 6.0f * (float)N || host[i] > 6.0f * (float)N;
   printf("every value is %.0f, %d wrong values\n", (double)host[0], wrong);
   (void)blas.destroy(handle);
   CHECK(rill_free(a));

@@ -127,7 +127,7 @@ static double launches_of_threads(uint32_t count) {
     const double start = now();
     while (started < count && pthread_create(&threads[started], NULL, launch_in_a_row, NULL) == 0) started++;
     for (uint32_t i = 0; i < started; i++) (void)pthread_join(threads[i], NULL);
-    const double rate = (double)started * STREAM_LAUNCHES / (now() - start) * 1e9;
+    const double rate = (double)(started * STREAM_LAUNCHES) / (now() - start) * 1e9;
     if (rate > best) best = rate;
   }
   return best;
@@ -146,7 +146,7 @@ static double triad_rate(bool by_rill) {
   NEED(rill_stream_synchronize(stream));
   const double ns = fastest(run_triad, &a, 1);
   for (int i = 0; i < 3; i++) NEED(rill_free(all[i]));
-  return 24.0 * COUNT / ns;
+  return 24.0 * (double)COUNT / ns;
 }
 
 static double small_rate(uint32_t workers) {
@@ -189,10 +189,11 @@ static void measure(uint32_t workers) {
   NEED(rill_device_set_workers(device, workers));
   openmp_threads(workers);
   (void)printf("%7u %8.2f %8.1f %8.2f", workers, fastest(launch_and_wait, NULL, 200) / 1e3,
-               fastest(launch_blocks, NULL, 1) / BLOCKS, launches_of_threads(workers) / 1e6);
+               fastest(launch_blocks, NULL, 1) / (double)BLOCKS, launches_of_threads(workers) / 1e6);
   (void)printf(" %8.1f %8.1f %8.1f", triad_rate(false), triad_rate(true), openmp_rate(TRIAD));
-  (void)printf(" %8.1f %8.1f", small_rate(workers), 4.0 * COUNT / fastest(run_reduce, NULL, 1));
-  (void)printf(" %8.1f %8.1f\n", 2.0 * ORDER * ORDER * ORDER / fastest(run_sgemm, NULL, 1), openmp_rate(SGEMM));
+  (void)printf(" %8.1f %8.1f", small_rate(workers), 4.0 * (double)COUNT / fastest(run_reduce, NULL, 1));
+  (void)printf(" %8.1f %8.1f\n", 2.0 * (double)((int64_t)ORDER * ORDER * ORDER) / fastest(run_sgemm, NULL, 1),
+               openmp_rate(SGEMM));
   (void)fflush(stdout);
 }
 

@@ -73,8 +73,8 @@ static void run_round(struct way *way, unsigned chains, unsigned round) {
   way->submit(chains);
   const double submitted = now();
   for (unsigned c = 0; c < chains; c++) TRY(rill_stream_synchronize(streams[c]));
-  way->host[round] = (submitted - start) / KERNELS;
-  way->done[round] = (now() - start) / KERNELS;
+  way->host[round] = (submitted - start) / (double)KERNELS;
+  way->done[round] = (now() - start) / (double)KERNELS;
 }
 
 /* ---- the driver's own ---- */
