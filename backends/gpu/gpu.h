@@ -150,6 +150,7 @@ struct gpu_exec {
   gpu_event_handle mark;  /* after the last launch, if `marks` */
   gpu_stream_handle last; /* of the last launch; NULL: there was none */
   bool marks, launched;
+  bool calls_host, records;     /* there are such steps */
   struct rill__operation **old; /* kept, until the launches that may use them have ended */
   uint32_t old_count, old_room;
 };

@@ -209,7 +209,12 @@ static rill_status instantiate_native(struct rill__graph_exec *exec) {
   GPU_RUN_INSIDE(result, exec->base.device, graph_instantiate, (&part->native, part->graph, 0));
   if (result != GPU_SUCCESS) return GPU_FAIL(exec->base.device, result, graph_instantiate);
   part->marks = GPU_GRAPHS_OVERLAP;
-  for (uint32_t i = 0; i < exec->count; i++) part->marks |= uses_operations(exec->steps[i].operation);
+  for (uint32_t i = 0; i < exec->count; i++) {
+    const struct rill__operation *operation = exec->steps[i].operation;
+    part->marks |= uses_operations(operation);
+    part->calls_host |= operation->kind == RILL_NODE_HOST_CALL;
+    part->records |= operation->kind == RILL_NODE_EVENT_RECORD;
+  }
   return part->marks ? make_mark(exec) : RILL_OK;
 }
 
@@ -225,15 +230,27 @@ static rill_status gpu_graph_instantiate(struct rill__graph_exec *exec, struct r
 
 /* ---- launches ---- */
 
+/* What records and host calls note of the stream that they are work of. */
+static void note_steps(const struct rill__graph_exec *exec, struct gpu_stream *on, const struct gpu_exec *part) {
+  if (part->calls_host) (void)atomic_fetch_add_explicit(&on->host_calls, 1, memory_order_relaxed);
+  for (uint32_t i = 0; i < exec->count && part->records; i++) {
+    if (exec->steps[i].operation->kind != RILL_NODE_EVENT_RECORD) continue;
+    struct gpu_event *event = gpu_event_of(exec->steps[i].operation->event);
+    atomic_store_explicit(&event->place, on->place, memory_order_release);
+    atomic_store_explicit(&event->after_host_calls, gpu_has_host_calls(on), memory_order_relaxed);
+  }
+}
+
 static rill_status gpu_graph_launch(struct rill__graph_exec *exec, struct rill__stream *stream) {
   struct gpu_exec *part = gpu_exec_of(exec);
-  const struct gpu_stream *on = gpu_stream_of(stream);
+  struct gpu_stream *on = gpu_stream_of(stream);
   struct rill__device *device = exec->base.device;
   gpu_result result = GPU_SUCCESS;
   if (GPU_GRAPHS_OVERLAP && part->launched && part->last != on->native) {
     GPU_RUN(result, device, on->inside, stream_wait_event, (on->native, part->mark, 0));
     if (result != GPU_SUCCESS) return GPU_FAIL(device, result, stream_wait_event);
   }
+  note_steps(exec, on, part);
   GPU_RUN(result, device, on->work_inside, graph_launch, (part->native, on->native));
   if (RILL__UNLIKELY(result != GPU_SUCCESS)) return GPU_FAIL(device, result, graph_launch);
   part->launched = true;

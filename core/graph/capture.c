@@ -71,6 +71,10 @@ static void free_member(struct rill__capture_member *member) {
 /* Diverts the stream's submissions, unless it is held. */
 static rill_status join_capture(struct rill__capture *capture, struct rill__stream *stream,
                                 struct rill__graph_node *const *nodes, size_t count) {
+  RILL_REQUIRE(stream->base.device == capture->graph->base.device, RILL_ERROR_UNSUPPORTED,
+               "%s is of %s, and the capture of %s of %s: a graph is of one device, up to version %d.%d",
+               rill__name_of(&stream->base).text, stream->base.device->name, capture->origin,
+               capture->graph->base.device->name, RILL_VERSION_MAJOR, RILL_VERSION_MINOR);
   struct rill__capture_member *member = calloc(1, sizeof *member);
   if (member == NULL || !add_to_cursor(member, nodes, count)) {
     if (member != NULL) free_member(member);
