@@ -9,6 +9,14 @@
 #include "core/tracking/ranges.h"
 
 #include <string.h>
+#if defined(__has_include)
+#if __has_include(<valgrind/memcheck.h>)
+#include <valgrind/memcheck.h>
+#endif
+#endif
+#ifndef VALGRIND_MAKE_MEM_DEFINED
+#define VALGRIND_MAKE_MEM_DEFINED(address, size) (void)0
+#endif
 
 static const char axes[] = { 'x', 'y', 'z' };
 
@@ -193,6 +201,7 @@ static __attribute__((noinline)) bool reaches_out(const struct rill__device *dev
     for (size_t at = 0; at + sizeof(uint64_t) <= args[i].size; at += sizeof(uint64_t)) {
       uint64_t word = 0;
       memcpy(&word, (const char *)args[i].data + at, sizeof word);
+      (void)VALGRIND_MAKE_MEM_DEFINED(&word, sizeof word); /* a struct may have padding */
       if (device->backend->memory->may_be_address(word) && rill__ranges_find((void *)(uintptr_t)word) == NULL)
         return true;
     }
