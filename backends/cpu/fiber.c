@@ -126,6 +126,9 @@ static bool add_warps(struct cpu_fibers *fibers, uint32_t count) {
   return true;
 }
 
+/* For leak checkers, which do not look into the mapped memory where a worker has its list. */
+static _Thread_local struct cpu_fibers *volatile all;
+
 struct cpu_fibers *cpu_fibers_for(struct cpu_fibers **own, uint32_t threads, size_t stack) {
   const uint32_t warps = (threads + CPU_WARP_SIZE - 1) / CPU_WARP_SIZE;
   size_t bytes = STACK_LEAST;
@@ -137,7 +140,7 @@ struct cpu_fibers *cpu_fibers_for(struct cpu_fibers **own, uint32_t threads, siz
     if (fibers == NULL) return NULL;
     fibers->stack = bytes;
     fibers->next = *own;
-    *own = fibers;
+    all = *own = fibers;
   }
   if (fibers->warp_count < warps && !add_warps(fibers, warps)) return NULL;
   if (fibers->count < threads && !add_stacks(fibers, threads - fibers->count)) return NULL;
@@ -165,6 +168,7 @@ void cpu_fibers_free(struct cpu_fibers **own, size_t above) {
       link = &fibers->next;
     }
   }
+  all = *own;
 }
 
 void cpu_fibers_trim(struct cpu_fibers **own) { cpu_fibers_free(own, STACK_LEAST); }
