@@ -33,8 +33,8 @@ static void unlock_device(struct rill__device *device) {
 
 static void lock_all(void) {
   rill__registry_lock(); /* from here on no device is added */
+  rill__graphs_lock(); /* a graph's memory goes back to its pool under it */
   each_device(lock_device);
-  rill__graphs_lock();
   rill__held_lock();
   rill__modules_lock();
   rill__globals_lock();
@@ -48,8 +48,8 @@ static void unlock_all(void) {
   rill__globals_unlock();
   rill__modules_unlock();
   rill__held_unlock();
-  rill__graphs_unlock();
   each_device(unlock_device);
+  rill__graphs_unlock();
   rill__registry_unlock();
 }
 
