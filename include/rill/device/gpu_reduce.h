@@ -33,7 +33,6 @@ template <class Operation, class T> static __device__ __forceinline__ T rill_war
  * call writes, nobody reads any more. */
 template <class Operation, class T> static __device__ inline T rill_block_reduce_(T v) {
   __shared__ T of_warp[32], of_block;
-  __shared__ unsigned char there[32];
   const unsigned thread = (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
   const unsigned threads = blockDim.x * blockDim.y * blockDim.z, lanes = rill_warp_size(), lane = rill_lane();
   const unsigned warps = (threads + lanes - 1) / lanes, warp = thread / lanes;
@@ -55,13 +54,14 @@ template <class Operation, class T> static __device__ inline T rill_block_reduce
     return of_block;
   }
   /* Some threads have ended, maybe whole warps. */
-  for (unsigned i = 0; i < warps; i++) there[i] = 0;
-  __syncthreads();
-  if (lowest) there[warp] = 1;
-  __syncthreads();
-  unsigned first = 0;
-  while (there[first] == 0) first++;
-  if (warp == first && lowest) of_block = rill_reduce_some_<Operation>(of_warp, there, warps);
+  unsigned live_warps = 0, first = 0;
+  for (unsigned i = 0; i < warps; i++) live_warps |= (__syncthreads_or(warp == i) != 0 ? 1u : 0u) << i;
+  while ((live_warps >> first & 1) == 0) first++;
+  if (warp == first && lowest) {
+    unsigned char there[32];
+    for (unsigned i = 0; i < warps; i++) there[i] = live_warps >> i & 1;
+    of_block = rill_reduce_some_<Operation>(of_warp, there, warps);
+  }
   __syncthreads();
   return of_block;
 }
