@@ -405,8 +405,8 @@ struct rill__graph_table {
   rill_status (*instantiate)(struct rill__graph_exec *exec, struct rill__stream *scratch);
   /* Work of the stream, after earlier launches of the same object on other streams too. */
   rill_status (*launch)(struct rill__graph_exec *exec, struct rill__stream *stream);
-  /* Later launches have other operations: `operations[i]` instead of `exec->steps[i].operation`, where they differ; each
-   * of the same kind.  Core then keeps them.  On failure all is as before. */
+  /* Later launches have other operations: `operations[i]` instead of `exec->steps[i].operation`, where they differ;
+   * each of the same kind.  Core then keeps them.  On failure all is as before. */
   rill_status (*update)(struct rill__graph_exec *exec, struct rill__operation *const *operations,
                         struct rill__stream *scratch);
   /* False if that cannot be yet, since launches are under way: core tries again later. */

@@ -33,7 +33,7 @@ static void unlock_device(struct rill__device *device) {
 
 static void lock_all(void) {
   rill__registry_lock(); /* from here on no device is added */
-  rill__graphs_lock(); /* a graph's memory goes back to its pool under it */
+  rill__graphs_lock();   /* a graph's memory goes back to its pool under it */
   each_device(lock_device);
   rill__held_lock();
   rill__modules_lock();

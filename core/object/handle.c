@@ -47,9 +47,8 @@ static struct rill__slot *slot_of(const struct rill__object *object) {
 }
 
 const char *rill__kind_name(enum rill__kind kind) {
-  static const char *const names[RILL__KIND_END] = {
-    "object", "device", "stream", "event", "module", "kernel", "pool", "graph", "graph_exec", "graph_node"
-  };
+  static const char *const names[RILL__KIND_END] = { "object", "device", "stream", "event",      "module",
+                                                     "kernel", "pool",   "graph",  "graph_exec", "graph_node" };
   return kind < RILL__KIND_END ? names[kind] : names[0];
 }
 

@@ -13,7 +13,18 @@
 
 #include "core/object/error.h"
 
-enum rill__kind { RILL__DEVICE = 1, RILL__STREAM, RILL__EVENT, RILL__MODULE, RILL__KERNEL, RILL__POOL, RILL__GRAPH, RILL__GRAPH_EXEC, RILL__GRAPH_NODE, RILL__KIND_END };
+enum rill__kind {
+  RILL__DEVICE = 1,
+  RILL__STREAM,
+  RILL__EVENT,
+  RILL__MODULE,
+  RILL__KERNEL,
+  RILL__POOL,
+  RILL__GRAPH,
+  RILL__GRAPH_EXEC,
+  RILL__GRAPH_NODE,
+  RILL__KIND_END
+};
 
 struct rill__device;
 

@@ -87,14 +87,15 @@ static constexpr const char *rill_symbol_or(const char *symbol, const char *name
 }
 
 #if RILL_NOTES
-#define RILL_NOTE_(NAME, NOTE) \
-  __attribute__((__section__("rill_notes"), __used__, __aligned__(8))) static constexpr auto RILL_JOIN_(rill_note_, NAME) = NOTE;
+#define RILL_NOTE_(NAME, NOTE)                                                                                      \
+  __attribute__((__section__("rill_notes"), __used__, __aligned__(8))) static constexpr auto RILL_JOIN_(rill_note_, \
+                                                                                                        NAME) = NOTE;
 #define RILL_REGISTER_(NAME, PARAMETERS) \
   RILL_NOTE_(NAME, rill_note_kernel(#NAME, __FILE__, __LINE__, PARAMETERS, RILL_JOIN_(rill_body_, NAME)))
 #define RILL_KERNEL_INSTANCE(NAME, ...) \
   RILL_NOTE_(NAME, rill_note_instance(#NAME, __FILE__, __LINE__, &__VA_ARGS__)) static_assert(true, "")
 #else
-#define RILL_ENTRY_(NAME, FORMS, SYMBOL)                                                              \
+#define RILL_ENTRY_(NAME, FORMS, SYMBOL)                                                                          \
   __attribute__((__section__("rill_kernels"), __used__, __aligned__(8))) static const rill_cpu_kernel RILL_JOIN_( \
       rill_entry_, NAME) = FORMS::rill_kernel_(SYMBOL, RILL_TEXT_(RILL_JOIN_(RILL_MEETS_, NAME))[0] == '1');
 #define RILL_REGISTER_(NAME, PARAMETERS) RILL_ENTRY_(NAME, rill_host_forms<RILL_JOIN_(rill_body_, NAME)>, #NAME)

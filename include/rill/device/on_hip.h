@@ -22,8 +22,8 @@
   extern __shared__ __attribute__((aligned(16))) unsigned char rill_dynamic_shared[]; \
   TYPE *const NAME = reinterpret_cast<TYPE *>(rill_dynamic_shared)
 
-#include <rill/device/hip_atomic.h>
 #include <rill/device/cache_hints.h>
+#include <rill/device/hip_atomic.h>
 
 /* ---- warps: rill/device/warp.h ---- */
 

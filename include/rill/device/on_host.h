@@ -113,8 +113,8 @@ static inline unsigned long long rill_clock_ns() {
   return static_cast<unsigned long long>(t.tv_sec) * 1000000000ull + static_cast<unsigned long long>(t.tv_nsec);
 }
 
+#include <rill/device/cache_hints.h>
 #include <rill/device/host_atomic.h>
 #include <rill/device/min_max.h>
-#include <rill/device/cache_hints.h>
 
 #endif
