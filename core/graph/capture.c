@@ -1,4 +1,4 @@
-#include "core/graph/capture.h"
+#include "core/graph/capture_parts.h"
 
 #include "core/device/life.h"
 #include "core/graph/graph.h"
@@ -11,39 +11,18 @@
 #include <string.h>
 #include <unistd.h>
 
-struct rill__capture {
-  uint32_t references; /* that of the members, and of events */
-  bool ended;
-  bool broken; /* the driver has ended what others submitted as invalid */
-  uint32_t mode;
-  uint64_t id;
-  uint32_t first; /* node of the graph that is its own */
-  struct rill__graph *graph;
-  struct rill__thread *thread; /* that began it */
-  pid_t thread_number;
-  struct rill__capture_member *members; /* the last is the first that there was */
-  struct rill__capture *next;           /* of all that are active */
-  char origin[112];                     /* the name of its stream */
-};
-
-/* What a captured event stands for. */
-struct rill__captured_point {
-  struct rill__capture *capture;
-  size_t count;
-  struct rill__graph_node *nodes[];
-};
-
 _Atomic uint32_t rill__captures_active;
 static struct rill__capture *captures;
 static uint64_t last_capture;
 
-static void unref_capture(struct rill__capture *capture) {
+void rill__capture_unref(struct rill__capture *capture) {
   if (--capture->references == 0) free(capture);
 }
 
 /* ---- cursors ---- */
 
-static bool add_to_cursor(struct rill__capture_member *member, struct rill__graph_node *const *nodes, size_t count) {
+bool rill__member_add_to_cursor(struct rill__capture_member *member, struct rill__graph_node *const *nodes,
+                                size_t count) {
   if (member->count + count > member->room) {
     const size_t room = 2 * (member->count + count);
     struct rill__graph_node **larger = realloc(member->cursor, room * sizeof(struct rill__graph_node *));
@@ -59,7 +38,9 @@ static bool add_to_cursor(struct rill__capture_member *member, struct rill__grap
   return true;
 }
 
-static rill_status fail_no_memory(void) { return rill__fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory for a capture"); }
+rill_status rill__capture_no_memory(void) {
+  return rill__fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory for a capture");
+}
 
 /* ---- members; under the lock ---- */
 
@@ -68,17 +49,16 @@ static void free_member(struct rill__capture_member *member) {
   free(member);
 }
 
-/* Diverts the stream's submissions, unless it is held. */
-static rill_status join_capture(struct rill__capture *capture, struct rill__stream *stream,
-                                struct rill__graph_node *const *nodes, size_t count) {
+rill_status rill__capture_join(struct rill__capture *capture, struct rill__stream *stream,
+                               struct rill__graph_node *const *nodes, size_t count) {
   RILL_REQUIRE(stream->base.device == capture->graph->base.device, RILL_ERROR_UNSUPPORTED,
                "%s is of %s, and the capture of %s of %s: a graph is of one device, up to version %d.%d",
                rill__name_of(&stream->base).text, stream->base.device->name, capture->origin,
                capture->graph->base.device->name, RILL_VERSION_MAJOR, RILL_VERSION_MINOR);
   struct rill__capture_member *member = calloc(1, sizeof *member);
-  if (member == NULL || !add_to_cursor(member, nodes, count)) {
+  if (member == NULL || !rill__member_add_to_cursor(member, nodes, count)) {
     if (member != NULL) free_member(member);
-    return fail_no_memory();
+    return rill__capture_no_memory();
   }
   uint32_t none = 0;
   if (!atomic_compare_exchange_strong(&rill__core(stream)->diverted, &none, RILL__CAPTURED)) {
@@ -106,7 +86,7 @@ static rill_status join_capture(struct rill__capture *capture, struct rill__stre
   return RILL_OK;
 }
 
-static rill_status add_node(struct rill__capture_member *member, struct rill__operation *operation) {
+rill_status rill__member_add_node(struct rill__capture_member *member, struct rill__operation *operation) {
   if (member->collect != NULL) {
     *member->collect = operation;
     return RILL_OK;
@@ -120,7 +100,7 @@ static rill_status add_node(struct rill__capture_member *member, struct rill__op
     member->cursor = malloc(sizeof(struct rill__graph_node *));
     if (member->cursor == NULL) {
       rill__unref(&operation->base);
-      return fail_no_memory();
+      return rill__capture_no_memory();
     }
     member->room = 1;
   }
@@ -131,8 +111,7 @@ static rill_status add_node(struct rill__capture_member *member, struct rill__op
   return RILL_OK;
 }
 
-/* What others have given to the native stream becomes a node.  `again`: the capture goes on. */
-static rill_status take_others(struct rill__capture_member *member, bool again) {
+rill_status rill__member_take_others(struct rill__capture_member *member, bool again) {
   struct rill__stream *stream = member->stream;
   struct rill__operation *operation = NULL;
   uintptr_t graph = 0;
@@ -141,7 +120,7 @@ static rill_status take_others(struct rill__capture_member *member, bool again) 
   rill_status status = RILL_DISPATCH(stream, graph, others_end, stream, &graph);
   if (status == RILL_OK && graph != 0) {
     status = rill__operation_others(stream->base.device, graph, &operation);
-    if (status == RILL_OK) status = add_node(member, operation);
+    if (status == RILL_OK) status = rill__member_add_node(member, operation);
   }
   if (status == RILL_OK && again) status = RILL_DISPATCH(stream, graph, others_begin, stream);
   member->others = again && status == RILL_OK;
@@ -154,7 +133,7 @@ static struct rill__capture_member *leave_all(struct rill__capture *capture) {
   capture->members = NULL;
   rill__errors_suspend();
   for (struct rill__capture_member *member = members; member != NULL; member = member->next) {
-    (void)take_others(member, false);
+    (void)rill__member_take_others(member, false);
   }
   rill__errors_resume();
   for (struct rill__capture_member *member = members; member != NULL; member = member->next) {
@@ -200,7 +179,7 @@ static rill_status begin_capture(struct rill__stream *stream, const struct rill_
   }
   capture->graph = graph;
   capture->first = graph->count;
-  const rill_status status = join_capture(capture, stream, start->after, start->after_count);
+  const rill_status status = rill__capture_join(capture, stream, start->after, start->after_count);
   if (status != RILL_OK) {
     if (start->into == NULL) rill__object_retire(&graph->base);
     if (start->into != NULL) rill__unref(&graph->base);
@@ -216,7 +195,7 @@ static rill_status begin_capture(struct rill__stream *stream, const struct rill_
 
 rill_status rill__capture_begin(struct rill__stream *stream, const struct rill__capture_start *start) {
   struct rill__capture *capture = calloc(1, sizeof *capture);
-  if (capture == NULL) return fail_no_memory();
+  if (capture == NULL) return rill__capture_no_memory();
   capture->references = 1;
   capture->mode = start->mode;
   capture->thread = rill__self;
@@ -244,14 +223,14 @@ static rill_status check_joined(struct rill__capture *capture) {
   size_t used = 0;
   uint32_t unjoined = 0;
   for (struct rill__capture_member *member = capture->members; member != NULL; member = member->next) {
-    (void)take_others(member, false);
+    (void)rill__member_take_others(member, false);
   }
   RILL_REQUIRE(!capture->broken, RILL_ERROR_CAPTURE_INVALID,
                "what another library gave to a stream of the capture of %s cannot be a graph" RILL_HINT
                "join the streams of that library before the next call about the stream, and call nothing that waits",
                capture->origin);
   const uint32_t search = rill__graph_search(graph, origin->cursor, origin->count, &no_memory);
-  if (no_memory) return fail_no_memory();
+  if (no_memory) return rill__capture_no_memory();
   for (uint32_t i = capture->first; i < graph->count; i++) {
     if (graph->nodes[i]->visited != search) unjoined++;
   }
@@ -288,7 +267,7 @@ static struct rill__capture_member *finish_capture(struct rill__capture *capture
   if (into) rill__unref(&capture->graph->base);
   if (status != RILL_OK && !into) rill__object_retire(&graph->base);
   *out = status == RILL_OK ? graph : NULL;
-  unref_capture(capture);
+  rill__capture_unref(capture);
   return members;
 }
 
@@ -347,227 +326,6 @@ void rill__capture_look(struct rill__stream *stream, struct rill__capture_state 
     state->graph = member->graph->base.id;
   }
   rill__graphs_unlock();
-}
-
-/* ---- nodes ---- */
-
-void rill__node_stream_init(struct rill__node_stream *stream, struct rill__device *device) {
-  memset(stream, 0, sizeof *stream);
-  stream->stream.base.device = device;
-  rill__core(&stream->stream)->member = &stream->member;
-  atomic_store_explicit(&rill__core(&stream->stream)->diverted, RILL__CAPTURED, memory_order_relaxed);
-}
-
-rill_status rill__capture_add(struct rill__stream *stream, struct rill__operation *operation, bool *taken) {
-  rill_status status = RILL_OK;
-  rill__graphs_lock();
-  struct rill__capture_member *member = rill__core(stream)->member;
-  *taken = member != NULL;
-  if (member != NULL && member->capture != NULL) status = take_others(member, true);
-  const bool added = member != NULL && status == RILL_OK;
-  if (added) status = add_node(member, operation);
-  rill__graphs_unlock();
-  if (!added) rill__unref(&operation->base);
-  return status;
-}
-
-/* ---- memory and other graphs ---- */
-
-static bool is_about(const struct rill__operation *operation, uint32_t kind, const void *p) {
-  return operation->kind == kind && operation->memory == p;
-}
-
-static rill_status check_free(const struct rill__graph *graph, const struct rill__stream *stream, const void *p) {
-  bool allocated = false;
-  for (uint32_t i = 0; i < graph->count; i++) {
-    const struct rill__operation *operation = graph->nodes[i]->operation;
-    RILL_REQUIRE(!is_about(operation, RILL_NODE_FREE, p), RILL_ERROR_NOT_FOUND, "%p has been freed in the capture", p);
-    allocated |= is_about(operation, RILL_NODE_ALLOC, p);
-  }
-  RILL_REQUIRE(
-      allocated, RILL_ERROR_CAPTURE_ACTIVE,
-      "%s is capturing, and %p was not allocated in the capture: launches would free it again and again" RILL_HINT
-      "free it on another stream, or after the capture",
-      rill__name_of(&stream->base).text, p);
-  return RILL_OK;
-}
-
-rill_status rill__capture_free(struct rill__stream *stream, void *p, bool *taken) {
-  struct rill__operation *operation = NULL;
-  rill_status status = RILL_OK;
-  rill__graphs_lock();
-  const struct rill__capture_member *member = rill__core(stream)->member;
-  *taken = member != NULL;
-  if (member != NULL) status = check_free(member->graph, stream, p);
-  rill__graphs_unlock();
-  if (!*taken) return RILL_OK;
-  RILL_TRY(status);
-  RILL_TRY(rill__operation_memory(stream->base.device, RILL_NODE_FREE, p, NULL, &operation));
-  return rill__capture_add(stream, operation, taken);
-}
-
-/* `nodes` of the steps, from `first` on in the graph; the cursor becomes those that no other step comes after. */
-static rill_status add_steps(struct rill__capture_member *member, const struct rill__graph_exec *exec,
-                             struct rill__graph_node **nodes, struct rill__graph_node **after, bool *is_last) {
-  struct rill__graph *graph = member->graph;
-  for (uint32_t i = 0; i < exec->count; i++) {
-    const struct rill__step *step = &exec->steps[i];
-    for (uint32_t k = 0; k < step->after_count; k++) {
-      after[k] = nodes[step->after[k]];
-      is_last[step->after[k]] = false;
-    }
-    const bool root = step->after_count == 0;
-    rill__ref(&step->operation->base);
-    RILL_TRY(rill__graph_add(graph, step->operation, root ? member->cursor : after,
-                             root ? member->count : step->after_count, &nodes[i]));
-    is_last[i] = true;
-  }
-  if (exec->count == 0) return RILL_OK;
-  member->count = 0;
-  for (uint32_t i = 0; i < exec->count; i++) {
-    if (is_last[i]) member->cursor[member->count++] = nodes[i];
-  }
-  return RILL_OK;
-}
-
-static bool has_room_for(struct rill__capture_member *member, size_t count) {
-  if (member->room >= count) return true;
-  struct rill__graph_node **larger = realloc(member->cursor, count * sizeof(struct rill__graph_node *));
-  if (larger == NULL) return false;
-  member->cursor = larger;
-  member->room = count;
-  return true;
-}
-
-static rill_status add_exec(struct rill__capture_member *member, const struct rill__graph_exec *exec) {
-  const uint32_t before = member->graph->count;
-  struct rill__graph_node **nodes = calloc(2 * ((size_t)exec->count + 1), sizeof(struct rill__graph_node *));
-  bool *is_last = calloc((size_t)exec->count + 1, sizeof *is_last);
-  const bool memory = nodes != NULL && is_last != NULL && has_room_for(member, exec->count);
-  const rill_status status =
-      memory ? add_steps(member, exec, nodes, nodes + exec->count + 1, is_last) : fail_no_memory();
-  if (status != RILL_OK) rill__graph_truncate(member->graph, before);
-  free(nodes);
-  free(is_last);
-  return status;
-}
-
-rill_status rill__capture_exec(struct rill__stream *stream, const struct rill__graph_exec *exec, bool *taken) {
-  rill_status status = RILL_OK;
-  rill__graphs_lock();
-  struct rill__capture_member *member = rill__core(stream)->member;
-  *taken = member != NULL;
-  if (member != NULL) status = take_others(member, true);
-  if (member != NULL && status == RILL_OK) status = add_exec(member, exec);
-  rill__graphs_unlock();
-  return status;
-}
-
-/* ---- events ---- */
-
-static void free_point(struct rill__captured_point *point) {
-  unref_capture(point->capture);
-  free(point);
-}
-
-/* Under the lock. */
-static void set_point(struct rill__event *event, struct rill__captured_point *point, enum rill__event_state state) {
-  struct rill__captured_point *before = rill__core(event)->captured;
-  rill__core(event)->captured = point;
-  atomic_store(&rill__core(event)->state, state);
-  if (before != NULL) free_point(before);
-}
-
-void rill__capture_leave_event(struct rill__event *event, enum rill__event_state after) {
-  rill__graphs_lock();
-  if (atomic_load(&rill__core(event)->state) == RILL__EVENT_CAPTURED) set_point(event, NULL, after);
-  rill__graphs_unlock();
-}
-
-static rill_status record_point(struct rill__capture_member *member, struct rill__event *event) {
-  struct rill__captured_point *point = malloc(sizeof *point + member->count * sizeof *point->nodes);
-  if (point == NULL) return fail_no_memory();
-  point->capture = member->capture;
-  point->count = member->count;
-  if (member->count > 0) memcpy(point->nodes, member->cursor, member->count * sizeof *point->nodes);
-  member->capture->references++;
-  atomic_store(&rill__event_leave_capture, rill__capture_leave_event);
-  if (atomic_load(&rill__core(event)->state) == RILL__EVENT_FENCED) rill__event_reset(event);
-  set_point(event, point, RILL__EVENT_CAPTURED);
-  return RILL_OK;
-}
-
-static rill_status add_event_node(struct rill__capture_member *member, uint32_t kind, struct rill__event *event) {
-  struct rill__operation *operation = NULL;
-  RILL_TRY(rill__operation_event(kind, event, &operation));
-  return add_node(member, operation);
-}
-
-rill_status rill__capture_record(struct rill__stream *stream, struct rill__event *event, uint32_t flags, bool *taken) {
-  rill_status status = RILL_OK;
-  rill__graphs_lock();
-  struct rill__capture_member *member = rill__core(stream)->member;
-  *taken = member != NULL;
-  if (member != NULL) {
-    const bool node = (flags & RILL_EVENT_EXTERNAL) != 0 || member->capture == NULL;
-    if (member->capture != NULL) status = take_others(member, true);
-    if (status == RILL_OK)
-      status = node ? add_event_node(member, RILL_NODE_EVENT_RECORD, event) : record_point(member, event);
-  }
-  rill__graphs_unlock();
-  return status;
-}
-
-static rill_status fail_ended(const struct rill__event *event) {
-  return rill__fail(RILL_ERROR_NOT_RECORDED,
-                    "%s was last recorded in a capture that has ended: it marks no work" RILL_HINT
-                    "record it outside captures",
-                    rill__name_of(&event->base).text);
-}
-
-/* A capturing stream waits for what is no part of its capture. */
-static rill_status wait_outside(struct rill__capture_member *member, struct rill__event *event, uint32_t flags,
-                                const struct rill__captured_point *point) {
-  if ((flags & RILL_EVENT_EXTERNAL) != 0 || member->capture == NULL) {
-    return add_event_node(member, RILL_NODE_EVENT_WAIT, event);
-  }
-  if (point != NULL && point->capture->ended) return fail_ended(event);
-  RILL_REQUIRE(point == NULL, RILL_ERROR_CAPTURE_ACTIVE,
-               "%s captures for %s, and %s was recorded in the capture of %s: two captures cannot become one" RILL_HINT
-               "begin one capture, and bring the other streams to it with an event",
-               rill__name_of(&member->stream->base).text, member->capture->origin, rill__name_of(&event->base).text,
-               point->capture->origin);
-  struct rill__event_core *core = rill__core(event);
-  const uint32_t state = atomic_load(&core->state);
-  RILL_REQUIRE(state == RILL__EVENT_RECORDED, RILL_ERROR_NOT_RECORDED,
-               "%s has never been recorded, or only on a held stream, and a capturing stream cannot be held" RILL_HINT
-               "record it in the capture first, or pass RILL_WAIT_IF_RECORDED",
-               rill__name_of(&event->base).text);
-  return rill__fail(RILL_ERROR_CAPTURE_ACTIVE,
-                    "%s is capturing for %s, since thread %d began that, and %s was recorded outside: the graph cannot "
-                    "wait for it" RILL_HINT "wait before the capture begins, or pass RILL_EVENT_EXTERNAL",
-                    rill__name_of(&member->stream->base).text, member->capture->origin,
-                    (int)member->capture->thread_number, rill__name_of(&event->base).text);
-}
-
-rill_status rill__capture_wait(struct rill__stream *stream, struct rill__event *event, uint32_t flags, bool *taken) {
-  rill_status status = RILL_OK;
-  rill__graphs_lock();
-  struct rill__capture_member *member = rill__core(stream)->member;
-  const bool captured = atomic_load(&rill__core(event)->state) == RILL__EVENT_CAPTURED;
-  const struct rill__captured_point *point = captured ? rill__core(event)->captured : NULL;
-  *taken = member != NULL || point != NULL;
-  if (member == NULL && point != NULL) {
-    status =
-        point->capture->ended ? fail_ended(event) : join_capture(point->capture, stream, point->nodes, point->count);
-  } else if (member != NULL) {
-    const bool own = point != NULL && point->capture == member->capture && (flags & RILL_EVENT_EXTERNAL) == 0;
-    if (member->capture != NULL) status = take_others(member, true);
-    if (status == RILL_OK && !own) status = wait_outside(member, event, flags, point);
-    if (status == RILL_OK && own && !add_to_cursor(member, point->nodes, point->count)) status = fail_no_memory();
-  }
-  rill__graphs_unlock();
-  return status;
 }
 
 /* ---- the guard ---- */

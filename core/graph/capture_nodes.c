@@ -1,0 +1,231 @@
+/* What capturing streams are given: nodes, memory, other graphs, records and waits. */
+#include "core/graph/capture_parts.h"
+
+#include "core/graph/graph.h"
+#include "core/sync/events.h"
+#include "core/sync/submit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- nodes ---- */
+
+void rill__node_stream_init(struct rill__node_stream *stream, struct rill__device *device) {
+  memset(stream, 0, sizeof *stream);
+  stream->stream.base.device = device;
+  rill__core(&stream->stream)->member = &stream->member;
+  atomic_store_explicit(&rill__core(&stream->stream)->diverted, RILL__CAPTURED, memory_order_relaxed);
+}
+
+rill_status rill__capture_add(struct rill__stream *stream, struct rill__operation *operation, bool *taken) {
+  rill_status status = RILL_OK;
+  rill__graphs_lock();
+  struct rill__capture_member *member = rill__core(stream)->member;
+  *taken = member != NULL;
+  if (member != NULL && member->capture != NULL) status = rill__member_take_others(member, true);
+  const bool added = member != NULL && status == RILL_OK;
+  if (added) status = rill__member_add_node(member, operation);
+  rill__graphs_unlock();
+  if (!added) rill__unref(&operation->base);
+  return status;
+}
+
+/* ---- memory and other graphs ---- */
+
+static bool is_about(const struct rill__operation *operation, uint32_t kind, const void *p) {
+  return operation->kind == kind && operation->memory == p;
+}
+
+static rill_status check_free(const struct rill__graph *graph, const struct rill__stream *stream, const void *p) {
+  bool allocated = false;
+  for (uint32_t i = 0; i < graph->count; i++) {
+    const struct rill__operation *operation = graph->nodes[i]->operation;
+    RILL_REQUIRE(!is_about(operation, RILL_NODE_FREE, p), RILL_ERROR_NOT_FOUND, "%p has been freed in the capture", p);
+    allocated |= is_about(operation, RILL_NODE_ALLOC, p);
+  }
+  RILL_REQUIRE(
+      allocated, RILL_ERROR_CAPTURE_ACTIVE,
+      "%s is capturing, and %p was not allocated in the capture: launches would free it again and again" RILL_HINT
+      "free it on another stream, or after the capture",
+      rill__name_of(&stream->base).text, p);
+  return RILL_OK;
+}
+
+rill_status rill__capture_free(struct rill__stream *stream, void *p, bool *taken) {
+  struct rill__operation *operation = NULL;
+  rill_status status = RILL_OK;
+  rill__graphs_lock();
+  const struct rill__capture_member *member = rill__core(stream)->member;
+  *taken = member != NULL;
+  if (member != NULL) status = check_free(member->graph, stream, p);
+  rill__graphs_unlock();
+  if (!*taken) return RILL_OK;
+  RILL_TRY(status);
+  RILL_TRY(rill__operation_memory(stream->base.device, RILL_NODE_FREE, p, NULL, &operation));
+  return rill__capture_add(stream, operation, taken);
+}
+
+/* `nodes` of the steps, from `first` on in the graph; the cursor becomes those that no other step comes after. */
+static rill_status add_steps(struct rill__capture_member *member, const struct rill__graph_exec *exec,
+                             struct rill__graph_node **nodes, struct rill__graph_node **after, bool *is_last) {
+  struct rill__graph *graph = member->graph;
+  for (uint32_t i = 0; i < exec->count; i++) {
+    const struct rill__step *step = &exec->steps[i];
+    for (uint32_t k = 0; k < step->after_count; k++) {
+      after[k] = nodes[step->after[k]];
+      is_last[step->after[k]] = false;
+    }
+    const bool root = step->after_count == 0;
+    rill__ref(&step->operation->base);
+    RILL_TRY(rill__graph_add(graph, step->operation, root ? member->cursor : after,
+                             root ? member->count : step->after_count, &nodes[i]));
+    is_last[i] = true;
+  }
+  if (exec->count == 0) return RILL_OK;
+  member->count = 0;
+  for (uint32_t i = 0; i < exec->count; i++) {
+    if (is_last[i]) member->cursor[member->count++] = nodes[i];
+  }
+  return RILL_OK;
+}
+
+static bool has_room_for(struct rill__capture_member *member, size_t count) {
+  if (member->room >= count) return true;
+  struct rill__graph_node **larger = realloc(member->cursor, count * sizeof(struct rill__graph_node *));
+  if (larger == NULL) return false;
+  member->cursor = larger;
+  member->room = count;
+  return true;
+}
+
+static rill_status add_exec(struct rill__capture_member *member, const struct rill__graph_exec *exec) {
+  const uint32_t before = member->graph->count;
+  struct rill__graph_node **nodes = calloc(2 * ((size_t)exec->count + 1), sizeof(struct rill__graph_node *));
+  bool *is_last = calloc((size_t)exec->count + 1, sizeof *is_last);
+  const bool memory = nodes != NULL && is_last != NULL && has_room_for(member, exec->count);
+  const rill_status status =
+      memory ? add_steps(member, exec, nodes, nodes + exec->count + 1, is_last) : rill__capture_no_memory();
+  if (status != RILL_OK) rill__graph_truncate(member->graph, before);
+  free(nodes);
+  free(is_last);
+  return status;
+}
+
+rill_status rill__capture_exec(struct rill__stream *stream, const struct rill__graph_exec *exec, bool *taken) {
+  rill_status status = RILL_OK;
+  rill__graphs_lock();
+  struct rill__capture_member *member = rill__core(stream)->member;
+  *taken = member != NULL;
+  if (member != NULL) status = rill__member_take_others(member, true);
+  if (member != NULL && status == RILL_OK) status = add_exec(member, exec);
+  rill__graphs_unlock();
+  return status;
+}
+
+/* ---- events ---- */
+
+static void free_point(struct rill__captured_point *point) {
+  rill__capture_unref(point->capture);
+  free(point);
+}
+
+/* Under the lock. */
+static void set_point(struct rill__event *event, struct rill__captured_point *point, enum rill__event_state state) {
+  struct rill__captured_point *before = rill__core(event)->captured;
+  rill__core(event)->captured = point;
+  atomic_store(&rill__core(event)->state, state);
+  if (before != NULL) free_point(before);
+}
+
+void rill__capture_leave_event(struct rill__event *event, enum rill__event_state after) {
+  rill__graphs_lock();
+  if (atomic_load(&rill__core(event)->state) == RILL__EVENT_CAPTURED) set_point(event, NULL, after);
+  rill__graphs_unlock();
+}
+
+static rill_status record_point(struct rill__capture_member *member, struct rill__event *event) {
+  struct rill__captured_point *point = malloc(sizeof *point + member->count * sizeof *point->nodes);
+  if (point == NULL) return rill__capture_no_memory();
+  point->capture = member->capture;
+  point->count = member->count;
+  if (member->count > 0) memcpy(point->nodes, member->cursor, member->count * sizeof *point->nodes);
+  member->capture->references++;
+  atomic_store(&rill__event_leave_capture, rill__capture_leave_event);
+  if (atomic_load(&rill__core(event)->state) == RILL__EVENT_FENCED) rill__event_reset(event);
+  set_point(event, point, RILL__EVENT_CAPTURED);
+  return RILL_OK;
+}
+
+static rill_status add_event_node(struct rill__capture_member *member, uint32_t kind, struct rill__event *event) {
+  struct rill__operation *operation = NULL;
+  RILL_TRY(rill__operation_event(kind, event, &operation));
+  return rill__member_add_node(member, operation);
+}
+
+rill_status rill__capture_record(struct rill__stream *stream, struct rill__event *event, uint32_t flags, bool *taken) {
+  rill_status status = RILL_OK;
+  rill__graphs_lock();
+  struct rill__capture_member *member = rill__core(stream)->member;
+  *taken = member != NULL;
+  if (member != NULL) {
+    const bool node = (flags & RILL_EVENT_EXTERNAL) != 0 || member->capture == NULL;
+    if (member->capture != NULL) status = rill__member_take_others(member, true);
+    if (status == RILL_OK)
+      status = node ? add_event_node(member, RILL_NODE_EVENT_RECORD, event) : record_point(member, event);
+  }
+  rill__graphs_unlock();
+  return status;
+}
+
+static rill_status fail_ended(const struct rill__event *event) {
+  return rill__fail(RILL_ERROR_NOT_RECORDED,
+                    "%s was last recorded in a capture that has ended: it marks no work" RILL_HINT
+                    "record it outside captures",
+                    rill__name_of(&event->base).text);
+}
+
+/* A capturing stream waits for what is no part of its capture. */
+static rill_status wait_outside(struct rill__capture_member *member, struct rill__event *event, uint32_t flags,
+                                const struct rill__captured_point *point) {
+  if ((flags & RILL_EVENT_EXTERNAL) != 0 || member->capture == NULL) {
+    return add_event_node(member, RILL_NODE_EVENT_WAIT, event);
+  }
+  if (point != NULL && point->capture->ended) return fail_ended(event);
+  RILL_REQUIRE(point == NULL, RILL_ERROR_CAPTURE_ACTIVE,
+               "%s captures for %s, and %s was recorded in the capture of %s: two captures cannot become one" RILL_HINT
+               "begin one capture, and bring the other streams to it with an event",
+               rill__name_of(&member->stream->base).text, member->capture->origin, rill__name_of(&event->base).text,
+               point->capture->origin);
+  struct rill__event_core *core = rill__core(event);
+  const uint32_t state = atomic_load(&core->state);
+  RILL_REQUIRE(state == RILL__EVENT_RECORDED, RILL_ERROR_NOT_RECORDED,
+               "%s has never been recorded, or only on a held stream, and a capturing stream cannot be held" RILL_HINT
+               "record it in the capture first, or pass RILL_WAIT_IF_RECORDED",
+               rill__name_of(&event->base).text);
+  return rill__fail(RILL_ERROR_CAPTURE_ACTIVE,
+                    "%s is capturing for %s, since thread %d began that, and %s was recorded outside: the graph cannot "
+                    "wait for it" RILL_HINT "wait before the capture begins, or pass RILL_EVENT_EXTERNAL",
+                    rill__name_of(&member->stream->base).text, member->capture->origin,
+                    (int)member->capture->thread_number, rill__name_of(&event->base).text);
+}
+
+rill_status rill__capture_wait(struct rill__stream *stream, struct rill__event *event, uint32_t flags, bool *taken) {
+  rill_status status = RILL_OK;
+  rill__graphs_lock();
+  struct rill__capture_member *member = rill__core(stream)->member;
+  const bool captured = atomic_load(&rill__core(event)->state) == RILL__EVENT_CAPTURED;
+  const struct rill__captured_point *point = captured ? rill__core(event)->captured : NULL;
+  *taken = member != NULL || point != NULL;
+  if (member == NULL && point != NULL) {
+    status = point->capture->ended ? fail_ended(event)
+                                   : rill__capture_join(point->capture, stream, point->nodes, point->count);
+  } else if (member != NULL) {
+    const bool own = point != NULL && point->capture == member->capture && (flags & RILL_EVENT_EXTERNAL) == 0;
+    if (member->capture != NULL) status = rill__member_take_others(member, true);
+    if (status == RILL_OK && !own) status = wait_outside(member, event, flags, point);
+    if (status == RILL_OK && own && !rill__member_add_to_cursor(member, point->nodes, point->count))
+      status = rill__capture_no_memory();
+  }
+  rill__graphs_unlock();
+  return status;
+}
