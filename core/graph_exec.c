@@ -133,8 +133,8 @@ static rill_status find_step(struct rill__graph_exec *exec, rill_graph_node node
   RILL_REQUIRE(n->graph == rill__core(exec)->graph && n->index < exec->count, RILL_ERROR_INVALID_ARGUMENT,
                "node 0x%llx is no node of the graph that the execution object was made from, as it was then",
                (unsigned long long)node.id);
-  RILL_REQUIRE(n->operation->kind == kind, RILL_ERROR_INVALID_ARGUMENT, "node %u is a %s node, not a %s node", n->index,
-               rill__node_kind_name(n->operation->kind), rill__node_kind_name(kind));
+  RILL_REQUIRE(n->operation->kind == kind, RILL_ERROR_INVALID_ARGUMENT, "node %u is of kind \"%s\", not \"%s\"",
+               n->index, rill__node_kind_name(n->operation->kind), rill__node_kind_name(kind));
   *out = rill__core(exec)->step_of[n->index];
   *first = n->operation;
   return RILL_OK;
@@ -223,41 +223,31 @@ static rill_status end_making(struct rill__thread *self, struct rill__graph_exec
   return status;
 }
 
+/* Opens a function that gives a node of a kind another operation. */
+#define RILL_ENTER_CHANGE(kind)                        \
+  RILL_ENTER();                                        \
+  struct rill__graph_exec *x;                          \
+  uint32_t step = 0;                                   \
+  const struct rill__operation *first = NULL;          \
+  struct making making;                                \
+  RILL_RESOLVE(RILL__GRAPH_EXEC, exec, "exec", &x);    \
+  RILL_TRY(find_step(x, node, (kind), &step, &first)); \
+  struct rill__stream *const s = begin_making(&making, x)
+
 rill_status rill_graph_exec_set_kernel(rill_graph_exec exec, rill_graph_node node, const rill_launch *launch,
                                        const rill_arg *args, size_t arg_count) {
-  RILL_ENTER();
-  struct rill__graph_exec *x;
-  uint32_t step = 0;
-  const struct rill__operation *first = NULL;
-  struct making making;
-  RILL_RESOLVE(RILL__GRAPH_EXEC, exec, "exec", &x);
-  RILL_TRY(find_step(x, node, RILL_NODE_KERNEL, &step, &first));
-  struct rill__stream *s = begin_making(&making, x);
+  RILL_ENTER_CHANGE(RILL_NODE_KERNEL);
   const rill_status status = rill__launch(s, first->launch.kernel, launch, args, arg_count);
   return end_making(self, x, step, &making, status);
 }
 
 rill_status rill_graph_exec_set_copy(rill_graph_exec exec, rill_graph_node node, void *dst, const void *src, size_t n) {
-  RILL_ENTER();
-  struct rill__graph_exec *x;
-  uint32_t step = 0;
-  const struct rill__operation *first = NULL;
-  struct making making;
-  RILL_RESOLVE(RILL__GRAPH_EXEC, exec, "exec", &x);
-  RILL_TRY(find_step(x, node, RILL_NODE_COPY, &step, &first));
-  struct rill__stream *s = begin_making(&making, x);
+  RILL_ENTER_CHANGE(RILL_NODE_COPY);
   return end_making(self, x, step, &making, rill__copy_line(self, s, dst, src, n));
 }
 
 rill_status rill_graph_exec_set_fill(rill_graph_exec exec, rill_graph_node node, void *dst, const void *pattern,
                                      size_t pattern_size, size_t count) {
-  RILL_ENTER();
-  struct rill__graph_exec *x;
-  uint32_t step = 0;
-  const struct rill__operation *first = NULL;
-  struct making making;
-  RILL_RESOLVE(RILL__GRAPH_EXEC, exec, "exec", &x);
-  RILL_TRY(find_step(x, node, RILL_NODE_FILL, &step, &first));
-  struct rill__stream *s = begin_making(&making, x);
+  RILL_ENTER_CHANGE(RILL_NODE_FILL);
   return end_making(self, x, step, &making, rill__fill_line(s, dst, pattern, pattern_size, count));
 }
