@@ -69,18 +69,20 @@ rill_status rill__fail_handle(uint64_t id, enum rill__kind kind, const char *arg
   RILL_REQUIRE(id != 0, RILL_ERROR_INVALID_HANDLE, "%s is a null %s handle", argument, wanted);
   if (given != kind) {
     const bool known = given > 0 && given < RILL__KIND_END;
-    return rill__fail(RILL_ERROR_INVALID_HANDLE, "%s 0x%llx is %s%s, not a %s", argument, (unsigned long long)id,
-                      known ? "a handle of kind " : "no handle of rill", known ? rill__kind_name(given) : "", wanted);
+    return rill__fail(RILL_ERROR_INVALID_HANDLE, "%s 0x%llx is %s%s, where one of kind %s is wanted", argument,
+                      (unsigned long long)id, known ? "a handle of kind " : "no handle of rill",
+                      known ? rill__kind_name(given) : "", wanted);
   }
   struct rill__slot *slot = slot_at(kind, (uint32_t)(id >> 32) & 0xffffffu);
   const uint32_t generation = slot == NULL ? 0 : (uint32_t)(atomic_load(&slot->word) >> 32);
   if ((uint32_t)id == 0 || (uint32_t)id > generation) {
-    return rill__fail(RILL_ERROR_INVALID_HANDLE, "%s 0x%llx was never a %s", argument, (unsigned long long)id, wanted);
+    return rill__fail(RILL_ERROR_INVALID_HANDLE, "%s 0x%llx was never a handle of kind %s", argument,
+                      (unsigned long long)id, wanted);
   }
-  return rill__fail(RILL_ERROR_STALE_HANDLE,
-                    "%s 0x%llx is a %s whose last reference has been released" RILL_HINT
-                    "retain it for as long as it is used",
-                    argument, (unsigned long long)id, wanted);
+  return rill__fail(RILL_ERROR_STALE_HANDLE, "%s 0x%llx: the last reference to the %s has been released" RILL_HINT "%s",
+                    argument, (unsigned long long)id, wanted,
+                    kind == RILL__GRAPH_NODE ? "keep its graph, or an execution object made from it"
+                                             : "retain it for as long as it is used");
 }
 
 void rill__object_init(struct rill__object *object, struct rill__device *device,
