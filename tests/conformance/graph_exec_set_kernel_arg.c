@@ -31,7 +31,7 @@ static void refuses_what_is_no_argument(void) {
   rill_graph_exec exec = new_exec(graph);
   assert_fails(rill_graph_exec_set_kernel_arg(exec, foreign, 0, &value, 4), RILL_ERROR_INVALID_ARGUMENT);
   assert_fails(rill_graph_exec_set_kernel_arg(exec, fill, 0, &value, 4), RILL_ERROR_INVALID_ARGUMENT);
-  assert_says("fill node");
+  assert_says("kind \"fill\"");
   assert_fails(rill_graph_exec_set_kernel_arg(exec, RILL_NULL_GRAPH_NODE, 0, &value, 4), RILL_ERROR_INVALID_HANDLE);
   assert_fails(rill_graph_exec_set_kernel_arg(exec, node, 2, &value, 4), RILL_ERROR_OUT_OF_RANGE);
   assert_fails(rill_graph_exec_set_kernel_arg(exec, node, 0, &value, 8), RILL_ERROR_INVALID_ARGUMENT);
