@@ -53,36 +53,10 @@ bool gpu_rtc_load(const char **why);
 
 #pragma GCC visibility pop
 
-/* The codes that mean something here.  The vendors number them alike, which vendor.h checks. */
+/* The vendor's numbers by neutral names: results, attributes, flags. */
 enum {
-  GPU_SUCCESS = 0,
-  GPU_INVALID_VALUE = 1,
-  GPU_OUT_OF_MEMORY = 2,
-  GPU_DEINITIALIZED = 4,
-  GPU_INVALID_CONTEXT = 201,
-  GPU_INVALID_HANDLE = 400,
-  GPU_NOT_FOUND = 500,
-  GPU_NOT_READY = 600,
-  GPU_PEER_UNSUPPORTED = 217,
-  GPU_LAUNCH_TOO_LARGE = 701,
-  GPU_PEER_ALREADY_ENABLED = 704,
-  GPU_PEER_NOT_ENABLED = 705,
-  GPU_CONTEXT_DESTROYED = 709,
-  GPU_TOO_MANY_PEERS = 711,
-  GPU_HOST_MEMORY_REGISTERED = 712,
-  GPU_COOPERATIVE_TOO_LARGE = 720,
-  GPU_NOT_SUPPORTED = 801,
-  GPU_CAPTURE_UNSUPPORTED = 900,
-  GPU_CAPTURE_INVALIDATED = 901,
-  GPU_CAPTURE_MERGE = 902,
-  GPU_CAPTURE_UNMATCHED = 903,
-  GPU_CAPTURE_UNJOINED = 904,
-  GPU_CAPTURE_ISOLATION = 905,
-  GPU_CAPTURE_IMPLICIT = 906,
-  GPU_CAPTURED_EVENT = 907,
-  GPU_CAPTURE_WRONG_THREAD = 908,
-  GPU_UPDATE_FAILURE = 910,
-  GPU_CLUSTER_TOO_LARGE = 912
+#define GPU_NUMBER(field, number) GPU_##field = (number),
+#include "backends/gpu/gpu_enums.def"
 };
 
 /* What a vendor call gave: its code as a plain number. */

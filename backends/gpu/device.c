@@ -146,7 +146,7 @@ static rill_status gpu_device_activate(struct rill__device *device) {
   GPU_RUN_INSIDE(result, device, context_priority_range, (&least, &greatest));
   if (result == GPU_SUCCESS && GPU_NEEDS_SENTINEL && part->sentinel == NULL) {
     symbol = gpu_symbols.stream_create;
-    GPU_RUN_INSIDE(result, device, stream_create, (&part->sentinel, GPU_STREAM_FLAG_NON_BLOCKING, 0));
+    GPU_RUN_INSIDE(result, device, stream_create, (&part->sentinel, GPU_STREAM_NON_BLOCKING, 0));
   }
   if (result != GPU_SUCCESS) return gpu_fail(device, result, symbol);
   /* Others may be reading: leave alone what was right. */

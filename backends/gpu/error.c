@@ -3,21 +3,21 @@
 /* What a code says of work that ran earlier, if it is one after which the device is of no use; else NULL. */
 static const char *fault_of(gpu_result result) {
   switch (result) {
-    case 214: return "its memory has an error that cannot be corrected";
-    case 220: return "a link between GPUs has an error that cannot be corrected";
-    case 226: return "an error of the hardware or of a peer's memory was contained";
-    case 700: return "a kernel or copy used an address that is not there or not its own";
-    case 702: return "a kernel ran longer than the system lets it";
-    case 710: return "an assertion in a kernel failed";
-    case 714: return "the stack of a kernel overflowed or was overwritten";
-    case 715: return "a kernel ran into an illegal instruction";
-    case 716: return "a kernel used an address that is not aligned";
-    case 717: return "a kernel used an address of the wrong address space";
-    case 718: return "a kernel's program counter left its code";
-    case 719: return "a kernel failed";
-    case 721: return "a kernel did not give its tensor memory back";
-    case 810: return "the server that shares the device among processes has ended this one";
-    case 911: return "an external device that work waited for reported an error";
+    case GPU_ECC_UNCORRECTABLE: return "its memory has an error that cannot be corrected";
+    case GPU_LINK_UNCORRECTABLE: return "a link between GPUs has an error that cannot be corrected";
+    case GPU_CONTAINED: return "an error of the hardware or of a peer's memory was contained";
+    case GPU_ILLEGAL_ADDRESS: return "a kernel or copy used an address that is not there or not its own";
+    case GPU_LAUNCH_TIMEOUT: return "a kernel ran longer than the system lets it";
+    case GPU_ASSERT: return "an assertion in a kernel failed";
+    case GPU_STACK_ERROR: return "the stack of a kernel overflowed or was overwritten";
+    case GPU_ILLEGAL_INSTRUCTION: return "a kernel ran into an illegal instruction";
+    case GPU_MISALIGNED_ADDRESS: return "a kernel used an address that is not aligned";
+    case GPU_INVALID_ADDRESS_SPACE: return "a kernel used an address of the wrong address space";
+    case GPU_INVALID_PC: return "a kernel's program counter left its code";
+    case GPU_LAUNCH_FAILED: return "a kernel failed";
+    case GPU_TENSOR_MEMORY_LEAK: return "a kernel did not give its tensor memory back";
+    case GPU_MPS_CLIENT_TERMINATED: return "the server that shares the device among processes has ended this one";
+    case GPU_EXTERNAL_DEVICE: return "an external device that work waited for reported an error";
     default: return NULL;
   }
 }

@@ -2,9 +2,9 @@
 
 static rill_status gpu_event_create(struct rill__event *event) {
   struct rill__device *device = event->base.device;
-  const unsigned flags = (event->timing ? 0 : GPU_EVENT_FLAG_DISABLE_TIMING) |
-                         (event->blocking_sync ? GPU_EVENT_FLAG_BLOCKING_SYNC : 0) |
-                         (event->interprocess ? GPU_EVENT_FLAG_INTERPROCESS : 0);
+  const unsigned flags = (event->timing ? 0 : GPU_EVENT_DISABLE_TIMING) |
+                         (event->blocking_sync ? GPU_EVENT_BLOCKING_SYNC : 0) |
+                         (event->interprocess ? GPU_EVENT_INTERPROCESS : 0);
   if (event->interprocess) {
     const char *why = "";
     RILL_REQUIRE(gpu_device_table.supports(device, RILL_FEATURE_EVENT_IPC, &why), RILL_ERROR_UNSUPPORTED,

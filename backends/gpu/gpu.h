@@ -2,9 +2,9 @@
  *
  * The vendors' programming interfaces mirror each other, so these sources are compiled once for each: the build
  * names the vendor's header in GPU_VENDOR_HEADER, and that header gives the types, constants and small functions
- * that these files use.  Outside gpu_api.def, which lists every vendor function, no vendor is named here.  What
- * crosses files is called gpu_something in the text and, by the list of macros below, rill__<vendor>_something in
- * the object files: both vendors may be in one library.
+ * that these files use.  Outside gpu_api.def and gpu_enums.def, which list the vendors' functions and numbers, no
+ * vendor is named here.  What crosses files is called gpu_something in the text and, by the list of macros below,
+ * rill__<vendor>_something in the object files: both vendors may be in one library.
  *
  * One call.  On a stream of rill's own, `record` is one vendor call through a pointer: the handle says which
  * device and context are meant, and nothing else is asked, locked or allocated.  GPU_RUN is that call.  Where the

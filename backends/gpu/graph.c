@@ -199,7 +199,7 @@ static rill_status make_mark(struct rill__graph_exec *exec) {
   struct gpu_exec *part = gpu_exec_of(exec);
   gpu_result result;
   if (part->mark != NULL) return RILL_OK;
-  GPU_RUN_INSIDE(result, exec->base.device, event_create, (&part->mark, GPU_EVENT_FLAG_DISABLE_TIMING));
+  GPU_RUN_INSIDE(result, exec->base.device, event_create, (&part->mark, GPU_EVENT_DISABLE_TIMING));
   return result == GPU_SUCCESS ? RILL_OK : GPU_FAIL(exec->base.device, result, event_create);
 }
 

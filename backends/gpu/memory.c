@@ -11,14 +11,14 @@ static rill_status alloc(struct rill__device *device, size_t size, uint32_t kind
   *out = NULL;
   if (kind == RILL_MEMORY_PINNED) {
     symbol = gpu_symbols.host_alloc;
-    GPU_RUN_INSIDE(result, device, host_alloc, (out, size, GPU_HOST_ALLOC_FLAGS));
+    GPU_RUN_INSIDE(result, device, host_alloc, (out, size, GPU_HOST_ALLOC_PORTABLE | GPU_HOST_ALLOC_MAPPED));
     pointer = GPU_POINTER(*out);
   } else if (kind == RILL_MEMORY_MANAGED) {
     const char *why = "";
     RILL_REQUIRE(gpu_device_table.supports(device, RILL_FEATURE_MANAGED, &why), RILL_ERROR_UNSUPPORTED,
                  "RILL_MEMORY_MANAGED on %s: %s", device->name, why);
     symbol = gpu_symbols.managed_alloc;
-    GPU_RUN_INSIDE(result, device, managed_alloc, (&pointer, size, GPU_MANAGED_ALLOC_FLAGS));
+    GPU_RUN_INSIDE(result, device, managed_alloc, (&pointer, size, GPU_MANAGED_GLOBAL));
   } else {
     symbol = gpu_symbols.memory_alloc;
     GPU_RUN_INSIDE(result, device, memory_alloc, (&pointer, size));
@@ -65,7 +65,7 @@ static rill_status gpu_memory_host_register(struct rill__device *device, void *p
   gpu_result result;
   RILL_REQUIRE(gpu_api.host_register != NULL && gpu_api.host_unregister != NULL, RILL_ERROR_UNSUPPORTED,
                "the driver of %s does not have %s", device->name, gpu_symbols.host_register);
-  GPU_RUN_INSIDE(result, device, host_register, (p, size, GPU_HOST_REGISTER_FLAGS));
+  GPU_RUN_INSIDE(result, device, host_register, (p, size, GPU_HOST_REGISTER_PORTABLE | GPU_HOST_REGISTER_MAPPED));
   return result == GPU_SUCCESS ? RILL_OK : GPU_FAIL(device, result, host_register);
 }
 
@@ -88,6 +88,14 @@ static rill_status is_known(struct rill__device *device, const void *p, bool *ou
 }
 
 /* ---- managed memory ---- */
+
+_Static_assert((int)GPU_ADVICE_READ_MOSTLY == RILL_ADVICE_READ_MOSTLY &&
+                   (int)GPU_ADVICE_NOT_READ_MOSTLY == RILL_ADVICE_NOT_READ_MOSTLY &&
+                   (int)GPU_ADVICE_PREFERRED_LOCATION == RILL_ADVICE_PREFERRED_LOCATION &&
+                   (int)GPU_ADVICE_NO_PREFERRED_LOCATION == RILL_ADVICE_NO_PREFERRED_LOCATION &&
+                   (int)GPU_ADVICE_ACCESSED_BY == RILL_ADVICE_ACCESSED_BY &&
+                   (int)GPU_ADVICE_NOT_ACCESSED_BY == RILL_ADVICE_NOT_ACCESSED_BY,
+               "advice has the vendors' numbers");
 
 /* Without it memory moves as a whole at each launch, and neither prefetch nor advice means anything to the driver. */
 static rill_status need_concurrent(struct rill__device *device, const char *symbol, bool there) {

@@ -105,7 +105,7 @@ static bool cache_native(struct rill__device *device, struct gpu_native_pool *po
 
 rill_status gpu_native_create(struct rill__device *device, int32_t priority, bool blocking, struct gpu_native **out) {
   struct gpu_native_pool *pool = natives_of(device, priority, blocking);
-  const unsigned flags = blocking ? 0 : GPU_STREAM_FLAG_NON_BLOCKING;
+  const unsigned flags = blocking ? 0 : GPU_STREAM_NON_BLOCKING;
   gpu_result result;
   *out = pool == NULL ? NULL : take_native(device, pool);
   if (*out != NULL) return RILL_OK;

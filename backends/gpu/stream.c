@@ -67,7 +67,7 @@ static rill_status gpu_stream_import(struct rill__stream *stream) {
   GPU_RUN(result, device, false, stream_flags, (native, &flags));
   if (result != GPU_SUCCESS) return GPU_FAIL(device, result, stream_flags);
   stream->priority = priority;
-  stream->blocking = (flags & GPU_STREAM_FLAG_NON_BLOCKING) == 0;
+  stream->blocking = (flags & GPU_STREAM_NON_BLOCKING) == 0;
   part->native = native;
   part->place = GPU_PLACE_OF_BORROWED(native);
   set_scopes(part, false);
@@ -194,7 +194,7 @@ static gpu_result ask_by_event(struct rill__stream *stream, struct gpu_backoff *
   gpu_event_handle event;
   gpu_result result;
   if (gpu_is_captured(stream)) return GPU_CAPTURE_UNSUPPORTED;
-  GPU_RUN_INSIDE(result, stream->base.device, event_create, (&event, GPU_EVENT_FLAG_DISABLE_TIMING));
+  GPU_RUN_INSIDE(result, stream->base.device, event_create, (&event, GPU_EVENT_DISABLE_TIMING));
   if (result != GPU_SUCCESS) return result;
   GPU_RUN(result, stream->base.device, part->inside, event_record, (event, part->native));
   if (result == GPU_SUCCESS) {
@@ -231,7 +231,7 @@ static gpu_result record_external(struct rill__stream *stream, struct rill__even
   const struct gpu_stream *part = gpu_stream_of(stream);
   gpu_result result;
   GPU_RUN(result, stream->base.device, part->inside, event_record_with_flags,
-          (gpu_event_of(event)->native, part->native, GPU_RECORD_FLAG_EXTERNAL));
+          (gpu_event_of(event)->native, part->native, GPU_RECORD_EXTERNAL));
   return result;
 }
 
@@ -291,7 +291,7 @@ static rill_status wait(struct rill__stream *stream, struct rill__event *event, 
   if (RILL__UNLIKELY(flags != 0)) {
     bool external = false;
     RILL_TRY(external_applies(stream, flags, &external));
-    if (external) native_flags = GPU_WAIT_FLAG_EXTERNAL;
+    if (external) native_flags = GPU_WAIT_EXTERNAL;
   }
   if (RILL__UNLIKELY(atomic_load_explicit(&gpu_event_of(event)->after_host_calls, memory_order_relaxed))) {
     (void)atomic_fetch_add_explicit(&part->host_calls, 1, memory_order_relaxed);

@@ -109,88 +109,11 @@ typedef struct hipDeviceProp_tR0600 {
 /* ---- numbers ---- */
 
 enum {
-  hipSuccess = 0,
-  hipErrorInvalidValue = 1,
-  hipErrorOutOfMemory = 2,
-  hipErrorDeinitialized = 4,
-  hipErrorInvalidContext = 201,
-  hipErrorPeerAccessUnsupported = 217,
-  hipErrorInvalidHandle = 400,
-  hipErrorNotFound = 500,
-  hipErrorNotReady = 600,
-  hipErrorLaunchOutOfResources = 701,
-  hipErrorPeerAccessAlreadyEnabled = 704,
-  hipErrorPeerAccessNotEnabled = 705,
-  hipErrorContextIsDestroyed = 709,
-  hipErrorHostMemoryAlreadyRegistered = 712,
-  hipErrorCooperativeLaunchTooLarge = 720,
-  hipErrorNotSupported = 801,
-  hipErrorStreamCaptureUnsupported = 900,
-  hipErrorStreamCaptureInvalidated = 901,
-  hipErrorStreamCaptureMerge = 902,
-  hipErrorStreamCaptureUnmatched = 903,
-  hipErrorStreamCaptureUnjoined = 904,
-  hipErrorStreamCaptureIsolation = 905,
-  hipErrorStreamCaptureImplicit = 906,
-  hipErrorCapturedEvent = 907,
-  hipErrorStreamCaptureWrongThread = 908,
-};
-
-enum {
-  hipDeviceAttributeClockRate = 5,
-  hipDeviceAttributeConcurrentManagedAccess = 9,
-  hipDeviceAttributeCooperativeLaunch = 10,
-  hipDeviceAttributeManagedMemory = 24,
-  hipDeviceAttributeMaxBlockDimX = 26,
-  hipDeviceAttributeMaxBlockDimY = 27,
-  hipDeviceAttributeMaxBlockDimZ = 28,
-  hipDeviceAttributeMaxGridDimX = 29,
-  hipDeviceAttributeMaxGridDimY = 30,
-  hipDeviceAttributeMaxGridDimZ = 31,
-  hipDeviceAttributeMaxThreadsPerBlock = 56,
-  hipDeviceAttributeMaxThreadsPerMultiProcessor = 57,
-  hipDeviceAttributeMaxPitch = 58,
-  hipDeviceAttributeMemoryClockRate = 60,
-  hipDeviceAttributeMultiprocessorCount = 63,
-  hipDeviceAttributeMaxRegistersPerBlock = 71,
-  hipDeviceAttributeMaxRegistersPerMultiprocessor = 72,
-  hipDeviceAttributeMaxSharedMemoryPerBlock = 74,
-  hipDeviceAttributeSharedMemPerBlockOptin = 75,
-  hipDeviceAttributeWarpSize = 87,
-  hipDeviceAttributeMemoryPoolsSupported = 88,
-  hipDeviceAttributeMaxSharedMemoryPerMultiprocessor = 10002,
-};
-
-enum {
-  HIP_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 0,
-  HIP_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES = 1,
-  HIP_FUNC_ATTRIBUTE_CONST_SIZE_BYTES = 2,
-  HIP_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES = 3,
-  HIP_FUNC_ATTRIBUTE_NUM_REGS = 4,
-};
-
-enum {
-  hipCpuDeviceId = -1,
-  hipStreamNonBlocking = 1,
-  hipEventBlockingSync = 1,
-  hipEventDisableTiming = 2,
-  hipEventInterprocess = 4,
-  hipEventRecordExternal = 1, /* from 6.4 on */
-  hipEventWaitExternal = 1,   /* from 6.4 on; 5.2 takes no flags and says so */
-  hipStreamCaptureModeRelaxed = 2,
-  hipStreamCaptureStatusNone = 0,
-  hipHostMallocPortable = 1,
-  hipHostMallocMapped = 2,
-  hipHostRegisterPortable = 1,
-  hipHostRegisterMapped = 2,
-  hipMemAttachGlobal = 1,
-  hipMemcpyDefault = 4,
-  hipMemAdviseSetReadMostly = 1,
-  hipMemAdviseUnsetReadMostly = 2,
-  hipMemAdviseSetPreferredLocation = 3,
-  hipMemAdviseUnsetPreferredLocation = 4,
-  hipMemAdviseSetAccessedBy = 5,
-  hipMemAdviseUnsetAccessedBy = 6,
+#define GPU_CODE(field, number, cuda_name, hip_name) hip_name = (number),
+#define GPU_ENUM(field, number, cuda_name, hip_name) hip_name = (number),
+#define GPU_ATTRIBUTE(field, cuda_name, cuda_number, hip_name, hip_number) hip_name = (hip_number),
+#define GPU_ENUM_HIP(number, hip_name) hip_name = (number),
+#include "backends/gpu/gpu_enums.def"
 };
 
 /* ---- functions ---- */

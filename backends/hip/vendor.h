@@ -55,7 +55,7 @@ typedef hipGraphExecUpdateResult gpu_update_result;
 typedef hipFunction_attribute gpu_function_attribute;
 typedef void *gpu_pointer;
 typedef hipUUID gpu_uuid;
-typedef hipMemoryAdvise gpu_advice; /* RILL_ADVICE_* have the vendors' numbers */
+typedef hipMemoryAdvise gpu_advice;
 typedef hipIpcEventHandle_t gpu_ipc_event;
 typedef hipIpcMemHandle_t gpu_ipc_memory;
 typedef hipStreamCaptureStatus gpu_capture_status;
@@ -64,50 +64,7 @@ typedef int gpu_word;
 
 #define GPU_POINTER(p) ((void *)(uintptr_t)(p))
 #define GPU_CONST_POINTER(p) (p)
-#define GPU_HOST_AS_DEVICE hipCpuDeviceId
 #define GPU_CONTEXT_VALUE(context) (context)
-#define GPU_CAPTURE_RELAXED hipStreamCaptureModeRelaxed
-#define GPU_CAPTURE_NONE hipStreamCaptureStatusNone
-
-#define GPU_STREAM_FLAG_NON_BLOCKING ((unsigned)hipStreamNonBlocking)
-#define GPU_EVENT_FLAG_BLOCKING_SYNC ((unsigned)hipEventBlockingSync)
-#define GPU_EVENT_FLAG_DISABLE_TIMING ((unsigned)hipEventDisableTiming)
-#define GPU_EVENT_FLAG_INTERPROCESS ((unsigned)hipEventInterprocess)
-#define GPU_RECORD_FLAG_EXTERNAL ((unsigned)hipEventRecordExternal)
-#define GPU_WAIT_FLAG_EXTERNAL ((unsigned)hipEventWaitExternal)
-#define GPU_HOST_ALLOC_FLAGS (hipHostMallocPortable | hipHostMallocMapped)
-#define GPU_HOST_REGISTER_FLAGS (hipHostRegisterPortable | hipHostRegisterMapped)
-#define GPU_MANAGED_ALLOC_FLAGS ((unsigned)hipMemAttachGlobal)
-
-#define GPU_ATTRIBUTE_COMPUTE_UNITS hipDeviceAttributeMultiprocessorCount
-#define GPU_ATTRIBUTE_WARP_SIZE hipDeviceAttributeWarpSize
-#define GPU_ATTRIBUTE_MAX_THREADS_PER_BLOCK hipDeviceAttributeMaxThreadsPerBlock
-#define GPU_ATTRIBUTE_MAX_BLOCK_DIM_X hipDeviceAttributeMaxBlockDimX
-#define GPU_ATTRIBUTE_MAX_BLOCK_DIM_Y hipDeviceAttributeMaxBlockDimY
-#define GPU_ATTRIBUTE_MAX_BLOCK_DIM_Z hipDeviceAttributeMaxBlockDimZ
-#define GPU_ATTRIBUTE_MAX_GRID_DIM_X hipDeviceAttributeMaxGridDimX
-#define GPU_ATTRIBUTE_MAX_GRID_DIM_Y hipDeviceAttributeMaxGridDimY
-#define GPU_ATTRIBUTE_MAX_GRID_DIM_Z hipDeviceAttributeMaxGridDimZ
-#define GPU_ATTRIBUTE_REGISTERS_PER_BLOCK hipDeviceAttributeMaxRegistersPerBlock
-#define GPU_ATTRIBUTE_SHARED_PER_BLOCK hipDeviceAttributeMaxSharedMemoryPerBlock
-#define GPU_ATTRIBUTE_SHARED_PER_BLOCK_OPTIN hipDeviceAttributeSharedMemPerBlockOptin
-#define GPU_ATTRIBUTE_CORE_CLOCK hipDeviceAttributeClockRate
-#define GPU_ATTRIBUTE_MEMORY_CLOCK hipDeviceAttributeMemoryClockRate
-#define GPU_ATTRIBUTE_MAX_PITCH hipDeviceAttributeMaxPitch
-#define GPU_ATTRIBUTE_MANAGED hipDeviceAttributeManagedMemory
-#define GPU_ATTRIBUTE_CONCURRENT_MANAGED hipDeviceAttributeConcurrentManagedAccess
-#define GPU_ATTRIBUTE_POOLS hipDeviceAttributeMemoryPoolsSupported
-#define GPU_ATTRIBUTE_COOPERATIVE hipDeviceAttributeCooperativeLaunch
-
-#define GPU_ATTRIBUTE_THREADS_PER_UNIT hipDeviceAttributeMaxThreadsPerMultiProcessor
-#define GPU_ATTRIBUTE_REGISTERS_PER_UNIT hipDeviceAttributeMaxRegistersPerMultiprocessor
-#define GPU_ATTRIBUTE_SHARED_PER_UNIT hipDeviceAttributeMaxSharedMemoryPerMultiprocessor
-
-#define GPU_FUNCTION_MAX_THREADS HIP_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK
-#define GPU_FUNCTION_SHARED HIP_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES
-#define GPU_FUNCTION_CONSTANT HIP_FUNC_ATTRIBUTE_CONST_SIZE_BYTES
-#define GPU_FUNCTION_LOCAL HIP_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES
-#define GPU_FUNCTION_REGISTERS HIP_FUNC_ATTRIBUTE_NUM_REGS
 
 #define GPU_MAX_THREADS_PER_DIM UINT64_C(0xffffffff) /* the packet's grid is counted in threads, in 32 bits */
 
@@ -144,24 +101,6 @@ typedef int gpu_word;
 #define GPU_PITCHED_COPIES_READ_LATE true
 
 #include "backends/gpu/api.h"
-
-_Static_assert((int)hipErrorInvalidValue == GPU_INVALID_VALUE && (int)hipErrorOutOfMemory == GPU_OUT_OF_MEMORY &&
-                   (int)hipErrorDeinitialized == GPU_DEINITIALIZED &&
-                   (int)hipErrorInvalidContext == GPU_INVALID_CONTEXT &&
-                   (int)hipErrorInvalidHandle == GPU_INVALID_HANDLE && (int)hipErrorNotFound == GPU_NOT_FOUND &&
-                   (int)hipErrorNotReady == GPU_NOT_READY && (int)hipErrorContextIsDestroyed == GPU_CONTEXT_DESTROYED &&
-                   (int)hipErrorNotSupported == GPU_NOT_SUPPORTED &&
-                   (int)hipErrorStreamCaptureUnsupported == GPU_CAPTURE_UNSUPPORTED &&
-                   (int)hipErrorStreamCaptureWrongThread == GPU_CAPTURE_WRONG_THREAD,
-               "the codes that the shared source goes by");
-
-_Static_assert((int)hipMemAdviseSetReadMostly == RILL_ADVICE_READ_MOSTLY &&
-                   (int)hipMemAdviseUnsetReadMostly == RILL_ADVICE_NOT_READ_MOSTLY &&
-                   (int)hipMemAdviseSetPreferredLocation == RILL_ADVICE_PREFERRED_LOCATION &&
-                   (int)hipMemAdviseUnsetPreferredLocation == RILL_ADVICE_NO_PREFERRED_LOCATION &&
-                   (int)hipMemAdviseSetAccessedBy == RILL_ADVICE_ACCESSED_BY &&
-                   (int)hipMemAdviseUnsetAccessedBy == RILL_ADVICE_NOT_ACCESSED_BY,
-               "the numbers of advice");
 
 /* A failed call stays the thread's last error, "not ready" too: take it away again, lest the user's next
  * hipGetLastError finds an error of ours.  (Up to 6 a call that succeeds takes the user's own away; nothing helps.) */

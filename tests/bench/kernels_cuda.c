@@ -99,7 +99,7 @@ bool rill__cuda_bench_first_kernel(int32_t ordinal) {
   gpu_pointer x;
   void *arguments[] = { &x };
   return load_plain(ordinal) == NULL && !FAILS(module_function(&function, module, "set_one")) &&
-         !FAILS(stream_create(&stream, GPU_STREAM_FLAG_NON_BLOCKING, 0)) && !FAILS(memory_alloc(&x, 256)) &&
+         !FAILS(stream_create(&stream, GPU_STREAM_NON_BLOCKING, 0)) && !FAILS(memory_alloc(&x, 256)) &&
          !FAILS(launch(function, 1, 1, 1, 1, 1, 1, 0, stream, arguments, NULL)) && !FAILS(stream_synchronize(stream));
 }
 

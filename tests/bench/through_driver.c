@@ -64,12 +64,12 @@ static bool copy_block(const struct worker *worker) {
 
 static bool live_event(void) {
   gpu_event_handle event;
-  return FAILS(event_create(&event, GPU_EVENT_FLAG_DISABLE_TIMING)) || FAILS(event_destroy(event));
+  return FAILS(event_create(&event, GPU_EVENT_DISABLE_TIMING)) || FAILS(event_destroy(event));
 }
 
 static bool live_stream(void) {
   gpu_stream_handle stream;
-  return FAILS(stream_create(&stream, GPU_STREAM_FLAG_NON_BLOCKING, 0)) || FAILS(stream_destroy(stream));
+  return FAILS(stream_create(&stream, GPU_STREAM_NON_BLOCKING, 0)) || FAILS(stream_destroy(stream));
 }
 
 static bool live_memory(void) {
@@ -218,14 +218,14 @@ static bool open_side(const struct bench_target *target, char *text, size_t size
 
 static void *new_worker(void) {
   struct worker *worker = calloc(1, sizeof *worker);
-  const bool made = worker != NULL && !FAILS(stream_create(&worker->stream, GPU_STREAM_FLAG_NON_BLOCKING, 0)) &&
-                    !FAILS(stream_create(&worker->other, GPU_STREAM_FLAG_NON_BLOCKING, 0)) &&
-                    !FAILS(event_create(&worker->event, GPU_EVENT_FLAG_DISABLE_TIMING)) &&
-                    !FAILS(event_create(&worker->timing, 0)) &&
-                    !FAILS(event_create(&worker->pending, GPU_EVENT_FLAG_DISABLE_TIMING)) &&
-                    !FAILS(memory_alloc(&worker->memory, BENCH_BLOCK_BYTES)) &&
-                    !FAILS(host_alloc(&worker->host, BENCH_BLOCK_BYTES, GPU_HOST_ALLOC_FLAGS)) &&
-                    !FAILS(event_record(worker->event, worker->stream));
+  const bool made =
+      worker != NULL && !FAILS(stream_create(&worker->stream, GPU_STREAM_NON_BLOCKING, 0)) &&
+      !FAILS(stream_create(&worker->other, GPU_STREAM_NON_BLOCKING, 0)) &&
+      !FAILS(event_create(&worker->event, GPU_EVENT_DISABLE_TIMING)) && !FAILS(event_create(&worker->timing, 0)) &&
+      !FAILS(event_create(&worker->pending, GPU_EVENT_DISABLE_TIMING)) &&
+      !FAILS(memory_alloc(&worker->memory, BENCH_BLOCK_BYTES)) &&
+      !FAILS(host_alloc(&worker->host, BENCH_BLOCK_BYTES, GPU_HOST_ALLOC_PORTABLE | GPU_HOST_ALLOC_MAPPED)) &&
+      !FAILS(event_record(worker->event, worker->stream));
   return made ? worker : NULL;
 }
 

@@ -1,5 +1,7 @@
 """tools/check-headers: agrees with what agrees, and says of each kind of difference what differs.  As a vendor's headers
 serve our own declarations, each time with one change."""
+import importlib.machinery
+import importlib.util
 import os
 import re
 import subprocess
@@ -11,16 +13,28 @@ ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 TOOL = os.path.join(ROOT, "tools", "check-headers")
 
 
-def text_of(path):
-    with open(os.path.join(ROOT, path), encoding="utf-8") as file:
-        return re.sub(r"^#(include|ifndef RILL|define RILL).*$|^#endif$", "", file.read(), flags=re.M)
+def load_tool():
+    loader = importlib.machinery.SourceFileLoader("check_headers", TOOL)
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("check_headers", loader))
+    loader.exec_module(module)
+    return module
+
+
+tool = load_tool()
+
+
+def header_of(vendor, version):
+    text = "\n".join(f"enum {{ {constant} }};" for constant in tool.constants(vendor))
+    for path in tool.VENDORS[vendor]["own"]:
+        with open(os.path.join(ROOT, path), encoding="utf-8") as file:
+            own = re.sub(r"^enum {\n#define GPU_.*?^};$", "", file.read(), flags=re.M | re.S)
+        text += re.sub(r"^#(include|ifndef RILL|define RILL).*$|^#endif$", "", own, flags=re.M)
+    return f"{text}\n#define {version}\n"
 
 
 OURS = {
-    "cuda.h": text_of("backends/cuda/cuda_api.h") + text_of("tests/support/vendor_api/cuda_for_tests.h") +
-    "\n#define CUDA_VERSION 13000\n",
-    "hip/hip_runtime_api.h": text_of("backends/hip/hip_api.h") + text_of("tests/support/vendor_api/hip_for_tests.h") +
-    "\n#define HIP_VERSION 70000000\n",
+    "cuda.h": header_of("cuda", "CUDA_VERSION 13000"),
+    "hip/hip_runtime_api.h": header_of("hip", "HIP_VERSION 70000000"),
 }
 
 
@@ -50,6 +64,10 @@ class CheckHeaders(unittest.TestCase):
 
     def test_a_constant(self):
         self.differs("cuda.h", "CUDA_ERROR_NOT_READY = 600", "CUDA_ERROR_NOT_READY = 601", "the value of CUDA_ERROR_NOT_READY")
+        self.differs("cuda.h", "CU_STREAM_CAPTURE_STATUS_ACTIVE = 1", "CU_STREAM_CAPTURE_STATUS_ACTIVE = 3",
+                     "the value of CU_STREAM_CAPTURE_STATUS_ACTIVE")
+        self.differs("hip/hip_runtime_api.h", "hipDeviceAttributeWarpSize = 87", "hipDeviceAttributeWarpSize = 10",
+                     "the value of hipDeviceAttributeWarpSize")
         self.differs("hip/hip_runtime_api.h", "hipMemcpyDefault = 4", "hipMemcpyDefault = 3", "the value of hipMemcpyDefault")
 
     def test_a_macro(self):

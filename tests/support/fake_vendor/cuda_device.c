@@ -103,13 +103,8 @@ CUresult CUDAAPI cuDriverGetVersion(int *out) { CU_CALL_BEFORE_INIT(get_version(
 
 /* These two change nothing, may be called anywhere, and are not counted. */
 CUresult CUDAAPI cuGetErrorName(CUresult error, const char **out) {
-  switch ((int)error) {
-#define NAME(code, cuda, hip) \
-  case code: *out = cuda; return CUDA_SUCCESS;
-    FAKE_ERROR_NAMES(NAME)
-#undef NAME
-    default: *out = NULL; return CUDA_ERROR_INVALID_VALUE;
-  }
+  *out = fake_error_name((int)error, false);
+  return *out != NULL ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult CUDAAPI cuGetErrorString(CUresult error, const char **out) {
@@ -213,14 +208,14 @@ static int attribute_value(CUdevice_attribute attribute, CUdevice device) {
     case CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT: return 2;
     case CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH: return capability() >= 90;
     case CU_DEVICE_ATTRIBUTE_MAX_ACCESS_POLICY_WINDOW_SIZE: return capability() >= 80 ? FAKE_ACCESS_WINDOW : 0;
-    case 126: /* CU_DEVICE_ATTRIBUTE_MEM_SYNC_DOMAIN_COUNT, of 12 */
+    case CU_DEVICE_ATTRIBUTE_MEM_SYNC_DOMAIN_COUNT:
       return capability() >= 90 && fake_options()->version >= 12000 ? 4 : 0;
     case CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH:
     case CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY:
     case CU_DEVICE_ATTRIBUTE_CONCURRENT_KERNELS:
     case CU_DEVICE_ATTRIBUTE_STREAM_PRIORITIES_SUPPORTED:
     case CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING:
-    case 125: /* CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED, of 12 */
+    case CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED:
     case CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY:
     case CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS: return 1;
     default: return 0;

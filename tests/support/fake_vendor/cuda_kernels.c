@@ -158,10 +158,10 @@ static int take_attribute(const CUlaunchAttribute *attribute, struct fake_launch
     case CU_LAUNCH_ATTRIBUTE_PRIORITY:
       return number <= fake_vendor.priority_least && number >= fake_vendor.priority_greatest ? FAKE_OK
                                                                                              : FAKE_INVALID_VALUE;
-    case 10: /* memory synchronization domain, of 12.0 */
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
       if (fake_options()->version < 12000) return FAKE_INVALID_VALUE;
       return capability() < 90 ? FAKE_NOT_SUPPORTED : number == 0 || number == 1 ? FAKE_OK : FAKE_INVALID_VALUE;
-    case 14: /* carveout, of 12.5 */
+    case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
       return fake_options()->version >= 12050 && number >= 0 && number <= 100 ? FAKE_OK : FAKE_INVALID_VALUE;
     default: return FAKE_INVALID_VALUE;
   }

@@ -123,13 +123,8 @@ hipError_t hipRuntimeGetVersion(int *out) { HIP_CALL(get_version(out)); }
 
 /* These two change nothing and are not counted. */
 const char *hipGetErrorName(hipError_t error) {
-  switch ((int)error) {
-#define NAME(code, cuda, hip) \
-  case code: return hip;
-    FAKE_ERROR_NAMES(NAME)
-#undef NAME
-    default: return "hipErrorUnknown";
-  }
+  const char *name = fake_error_name((int)error, true);
+  return name != NULL ? name : "hipErrorUnknown";
 }
 
 const char *hipGetErrorString(hipError_t error) {

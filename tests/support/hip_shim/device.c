@@ -57,13 +57,8 @@ hipError_t hipGetLastError(void) {
 hipError_t hipPeekAtLastError(void) { return (hipError_t)last_error; }
 
 const char *hipGetErrorName(hipError_t error) {
-  switch ((int)error) {
-#define NAME(code, cuda, hip) \
-  case code: return hip;
-    FAKE_ERROR_NAMES(NAME)
-#undef NAME
-    default: return "hipErrorUnknown";
-  }
+  const char *name = fake_error_name((int)error, true);
+  return name != NULL ? name : "hipErrorUnknown";
 }
 
 const char *hipGetErrorString(hipError_t error) { return hipGetErrorName(error); }
