@@ -129,38 +129,6 @@ static int look_at(int ordinal, const void *out) {
   return out == NULL ? FAKE_INVALID_VALUE : fake_device_get(ordinal, &device);
 }
 
-static int get_device(CUdevice *out, int ordinal) {
-  const int code = look_at(ordinal, out);
-  if (code == FAKE_OK) *out = ordinal;
-  return code;
-}
-
-CUresult CUDAAPI cuDeviceGet(CUdevice *out, int ordinal) { CU_CALL(get_device(out, ordinal)); }
-
-static int device_name(char *out, int size, CUdevice device) {
-  const int code = look_at(device, out);
-  if (code == FAKE_OK) (void)snprintf(out, (size_t)size, "Fake GPU %d", device);
-  return code;
-}
-
-CUresult CUDAAPI cuDeviceGetName(char *out, int size, CUdevice device) { CU_CALL(device_name(out, size, device)); }
-
-static int device_uuid(CUuuid *out, CUdevice device) {
-  const int code = look_at(device, out);
-  if (code != FAKE_OK) return code;
-  memcpy(out->bytes, "rill fake cuda 0", sizeof out->bytes);
-  out->bytes[15] = (char)('0' + device);
-  return FAKE_OK;
-}
-
-CUresult CUDAAPI cuDeviceGetUuid(CUuuid *out, CUdevice device) { CU_CALL(device_uuid(out, device)); }
-
-#ifdef cuDeviceGetUuid
-#undef cuDeviceGetUuid
-__attribute__((visibility("default"))) CUresult CUDAAPI cuDeviceGetUuid(CUuuid *out, CUdevice device);
-CUresult CUDAAPI cuDeviceGetUuid(CUuuid *out, CUdevice device) { CU_CALL(device_uuid(out, device)); }
-#endif
-
 static int pci_bus_id(char *out, int size, CUdevice device) {
   const int code = look_at(device, out);
   if (code == FAKE_OK) (void)snprintf(out, (size_t)size, "0000:%02X:00.0", device + 1);
@@ -168,14 +136,6 @@ static int pci_bus_id(char *out, int size, CUdevice device) {
 }
 
 CUresult CUDAAPI cuDeviceGetPCIBusId(char *out, int size, CUdevice device) { CU_CALL(pci_bus_id(out, size, device)); }
-
-static int total_memory(size_t *out, CUdevice device) {
-  const int code = look_at(device, out);
-  if (code == FAKE_OK) *out = fake_options()->memory;
-  return code;
-}
-
-CUresult CUDAAPI cuDeviceTotalMem(size_t *out, CUdevice device) { CU_CALL(total_memory(out, device)); }
 
 /* "sm_90" is 9.0. */
 static int capability(void) { return atoi(strpbrk(fake_options()->target, "0123456789")); }
@@ -234,17 +194,6 @@ CUresult CUDAAPI cuDeviceGetAttribute(int *out, CUdevice_attribute attribute, CU
   CU_CALL(get_attribute(out, attribute, device));
 }
 
-static int can_access_peer(int *out, CUdevice device, CUdevice other) {
-  int code = look_at(device, out);
-  if (code == FAKE_OK) code = look_at(other, out);
-  if (code == FAKE_OK) *out = device != other && fake_options()->peers;
-  return code;
-}
-
-CUresult CUDAAPI cuDeviceCanAccessPeer(int *out, CUdevice device, CUdevice other) {
-  CU_CALL(can_access_peer(out, device, other));
-}
-
 static int set_peer(CUcontext other, bool on) {
   struct fake_context *from, *to;
   int code = fake_current_context(&from);
@@ -287,18 +236,6 @@ CUresult CUDAAPI cuDevicePrimaryCtxGetState(CUdevice device, unsigned int *flags
 }
 
 /* ---- memory ---- */
-
-static int memory_info(size_t *free_bytes, size_t *total) {
-  struct fake_context *context;
-  int code = fake_current_context(&context);
-  if (code == FAKE_OK) code = fake_context_check(context);
-  if (code != FAKE_OK) return code;
-  *total = fake_options()->memory;
-  *free_bytes = *total - context->device->memory_used;
-  return FAKE_OK;
-}
-
-CUresult CUDAAPI cuMemGetInfo(size_t *free_bytes, size_t *total) { CU_CALL(memory_info(free_bytes, total)); }
 
 static int allocate(enum fake_memory kind, CUdeviceptr *out, size_t size) {
   void *p = NULL;
@@ -343,10 +280,6 @@ CUresult CUDAAPI cuPointerGetAttribute(void *out, CUpointer_attribute attribute,
   CU_CALL(pointer_attribute(out, attribute, p));
 }
 
-CUresult CUDAAPI cuIpcGetMemHandle(CUipcMemHandle *out, CUdeviceptr p) {
-  CU_CALL(fake_ipc_export_memory(address(p), out));
-}
-
 static int ipc_open(CUdeviceptr *out, const CUipcMemHandle *handle, unsigned flags) {
   void *p = NULL;
   const int code = flags != CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS ? FAKE_INVALID_VALUE
@@ -358,8 +291,6 @@ static int ipc_open(CUdeviceptr *out, const CUipcMemHandle *handle, unsigned fla
 CUresult CUDAAPI cuIpcOpenMemHandle(CUdeviceptr *out, CUipcMemHandle handle, unsigned int flags) {
   CU_CALL(ipc_open(out, &handle, flags));
 }
-
-CUresult CUDAAPI cuIpcCloseMemHandle(CUdeviceptr p) { CU_CALL(fake_memory_close(address(p))); }
 
 CUresult CUDAAPI cuMemHostAlloc(void **out, size_t size, unsigned int flags) {
   CU_CALL(flags > 7 ? FAKE_INVALID_VALUE : fake_memory_alloc(FAKE_HOST_MEMORY, size, out));
@@ -374,41 +305,6 @@ CUresult CUDAAPI cuMemHostRegister(void *p, size_t size, unsigned int flags) {
 }
 
 CUresult CUDAAPI cuMemHostUnregister(void *p) { CU_CALL(fake_memory_unregister(p)); }
-
-/* CUDA 13 takes a struct for the place; the first versions stay for who asks for them by name. */
-#ifdef cuMemPrefetchAsync
-#undef cuMemPrefetchAsync
-#undef cuMemAdvise
-#pragma GCC visibility push(default)
-CUresult CUDAAPI cuMemPrefetchAsync(CUdeviceptr p, size_t size, CUdevice device, CUstream stream);
-CUresult CUDAAPI cuMemAdvise(CUdeviceptr p, size_t size, CUmem_advise advice, CUdevice device);
-#pragma GCC visibility pop
-#endif
-
-static int look_at_place(CUdevice device) {
-  struct fake_device *found;
-  return device == CU_DEVICE_CPU ? FAKE_OK : fake_device_get(device, &found);
-}
-
-static int prefetch(const void *p, size_t size, CUdevice device, CUstream stream) {
-  const int code = look_at_place(device);
-  return code == FAKE_OK ? fake_prefetch(stream, p, size) : code;
-}
-
-CUresult CUDAAPI cuMemPrefetchAsync(CUdeviceptr p, size_t size, CUdevice device, CUstream stream) {
-  CU_CALL(prefetch(address(p), size, device, stream));
-}
-
-static int advise(const void *p, size_t size, CUmem_advise advice, CUdevice device) {
-  if ((int)advice < CU_MEM_ADVISE_SET_READ_MOSTLY || advice > CU_MEM_ADVISE_UNSET_ACCESSED_BY)
-    return FAKE_INVALID_VALUE;
-  const int code = look_at_place(device);
-  return code == FAKE_OK ? fake_memory_check_managed(p, size) : code;
-}
-
-CUresult CUDAAPI cuMemAdvise(CUdeviceptr p, size_t size, CUmem_advise advice, CUdevice device) {
-  CU_CALL(advise(address(p), size, advice, device));
-}
 
 static int copy(void *dst, const void *src, size_t n, CUstream stream, bool blocking) {
   return fake_copy(stream, &(struct fake_copy){ .dst = dst, .src = src, .width = n, .height = 1 }, blocking);
@@ -491,31 +387,9 @@ CUresult CUDAAPI cuMemcpyHtoD(CUdeviceptr dst, const void *src, size_t n) {
 
 CUresult CUDAAPI cuMemcpyDtoH(void *dst, CUdeviceptr src, size_t n) { CU_CALL(copy(dst, address(src), n, NULL, true)); }
 
-CUresult CUDAAPI cuMemsetD8Async(CUdeviceptr dst, unsigned char value, size_t count, CUstream stream) {
-  CU_CALL(fake_fill(stream, address(dst), 0, value, 1, count, 1));
-}
-
-CUresult CUDAAPI cuMemsetD16Async(CUdeviceptr dst, unsigned short value, size_t count, CUstream stream) {
-  CU_CALL(fake_fill(stream, address(dst), 0, value, 2, count, 1));
-}
-
-CUresult CUDAAPI cuMemsetD32Async(CUdeviceptr dst, unsigned int value, size_t count, CUstream stream) {
-  CU_CALL(fake_fill(stream, address(dst), 0, value, 4, count, 1));
-}
-
 CUresult CUDAAPI cuMemsetD2D8Async(CUdeviceptr dst, size_t pitch, unsigned char value, size_t width, size_t height,
                                    CUstream stream) {
   CU_CALL(fake_fill(stream, address(dst), pitch, value, 1, width, height));
-}
-
-CUresult CUDAAPI cuMemsetD2D16Async(CUdeviceptr dst, size_t pitch, unsigned short value, size_t width, size_t height,
-                                    CUstream stream) {
-  CU_CALL(fake_fill(stream, address(dst), pitch, value, 2, width, height));
-}
-
-CUresult CUDAAPI cuMemsetD2D32Async(CUdeviceptr dst, size_t pitch, unsigned int value, size_t width, size_t height,
-                                    CUstream stream) {
-  CU_CALL(fake_fill(stream, address(dst), pitch, value, 4, width, height));
 }
 
 /* The vendor's run-time compiler asks for it, and calls it without looking whether it is there. */

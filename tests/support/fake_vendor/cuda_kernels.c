@@ -27,19 +27,6 @@ CUresult CUDAAPI cuModuleLoadDataEx(CUmodule *out, const void *image, unsigned i
   CU_CALL(load_module(out, image, count, options, values));
 }
 
-CUresult CUDAAPI cuModuleUnload(CUmodule module) { CU_CALL(fake_module_unload(module)); }
-
-static int get_function(CUfunction *out, CUmodule module, const char *name) {
-  void *handle = NULL;
-  const int code = fake_module_function(module, name, out == NULL ? NULL : &handle);
-  if (code == FAKE_OK) *out = handle;
-  return code;
-}
-
-CUresult CUDAAPI cuModuleGetFunction(CUfunction *out, CUmodule module, const char *name) {
-  CU_CALL(get_function(out, module, name));
-}
-
 static int get_global(CUdeviceptr *out, size_t *size, CUmodule module, const char *name) {
   void *p = NULL;
   const int code = fake_module_global(module, name, &p, size);
@@ -49,23 +36,6 @@ static int get_global(CUdeviceptr *out, size_t *size, CUmodule module, const cha
 
 CUresult CUDAAPI cuModuleGetGlobal(CUdeviceptr *out, size_t *size, CUmodule module, const char *name) {
   CU_CALL(get_global(out, size, module, name));
-}
-
-static int function_attribute(int *out, CUfunction_attribute attribute, CUfunction handle) {
-  struct fake_function *function;
-  const int code = fake_function_get(handle, &function);
-  if (code != FAKE_OK) return code;
-  if (out == NULL || (int)attribute < 0 || attribute >= FAKE_FUNC_ATTRIBUTE_MAX) return FAKE_INVALID_VALUE;
-  *out = attribute == CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK           ? FAKE_MAX_THREADS_PER_BLOCK
-         : attribute == CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES             ? (int)function->static_shared
-         : attribute == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES ? (int)function->dynamic_limit
-         : attribute == CU_FUNC_ATTRIBUTE_NUM_REGS                      ? FAKE_REGISTERS
-                                                                        : 0;
-  return FAKE_OK;
-}
-
-CUresult CUDAAPI cuFuncGetAttribute(int *out, CUfunction_attribute attribute, CUfunction function) {
-  CU_CALL(function_attribute(out, attribute, function));
 }
 
 static int set_function_attribute(CUfunction handle, CUfunction_attribute attribute, int value) {
@@ -239,4 +209,27 @@ CUresult CUDAAPI cuLaunchKernel(CUfunction function, unsigned int grid_x, unsign
     .grid = { grid_x, grid_y, grid_z }, .block = { block_x, block_y, block_z }, .shared = shared, .args = arguments
   };
   CU_CALL(launch(function, stream, &values, extra));
+}
+
+/* ---- kernels of graphs ---- */
+
+static int set_kernel(CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v1 *values) {
+  const struct fake_launch launch = { .grid = { values->gridDimX, values->gridDimY, values->gridDimZ },
+                                      .block = { values->blockDimX, values->blockDimY, values->blockDimZ },
+                                      .shared = values->sharedMemBytes,
+                                      .args = values->kernelParams };
+  struct fake_function *function;
+  struct fake_op *op = NULL;
+  int code = fake_function_get(values->func, &function);
+  if (code == FAKE_OK) code = fake_launch_op(values->func, function->module->context, &launch, &op);
+  if (code != FAKE_OK) return code;
+  code = fake_graph_exec_set(exec, node, op);
+  if (op->finish != NULL) op->finish(op->data);
+  fake_op_release(op);
+  return code;
+}
+
+CUresult CUDAAPI cuGraphExecKernelNodeSetParams(CUgraphExec exec, CUgraphNode node,
+                                                const CUDA_KERNEL_NODE_PARAMS_v1 *launch) {
+  CU_CALL(launch == NULL ? FAKE_INVALID_VALUE : set_kernel(exec, node, launch));
 }

@@ -147,31 +147,11 @@ static int look_at(int ordinal, const void *out) {
   return out == NULL ? FAKE_INVALID_VALUE : fake_device_get(ordinal, &device);
 }
 
-static int get_handle(hipDevice_t *out, int ordinal) {
-  const int code = look_at(ordinal, out);
-  if (code == FAKE_OK) *out = ordinal;
-  return code;
-}
-
-hipError_t hipDeviceGet(hipDevice_t *out, int ordinal) { HIP_CALL(get_handle(out, ordinal)); }
-
 static int device_name(char *out, int size, int device) {
   const int code = look_at(device, out);
   if (code == FAKE_OK) (void)snprintf(out, (size_t)size, "Fake GPU %d", device);
   return code;
 }
-
-hipError_t hipDeviceGetName(char *out, int size, hipDevice_t device) { HIP_CALL(device_name(out, size, device)); }
-
-static int device_uuid(hipUUID *out, int device) {
-  const int code = look_at(device, out);
-  if (code != FAKE_OK) return code;
-  memcpy(out->bytes, "rill fake hip  0", sizeof out->bytes);
-  out->bytes[15] = (char)('0' + device);
-  return FAKE_OK;
-}
-
-hipError_t hipDeviceGetUuid(hipUUID *out, hipDevice_t device) { HIP_CALL(device_uuid(out, device)); }
 
 static int pci_bus_id(char *out, int size, int device) {
   const int code = look_at(device, out);
@@ -180,14 +160,6 @@ static int pci_bus_id(char *out, int size, int device) {
 }
 
 hipError_t hipDeviceGetPCIBusId(char *out, int size, int device) { HIP_CALL(pci_bus_id(out, size, device)); }
-
-static int total_memory(size_t *out, int device) {
-  const int code = look_at(device, out);
-  if (code == FAKE_OK) *out = fake_options()->memory;
-  return code;
-}
-
-hipError_t hipDeviceTotalMem(size_t *out, hipDevice_t device) { HIP_CALL(total_memory(out, device)); }
 
 static int attribute_value(hipDeviceAttribute_t attribute, int device) {
   switch ((int)attribute) {
@@ -251,15 +223,6 @@ hipError_t hipGetDevicePropertiesR0600(hipDeviceProp_tR0600 *out, int device) {
   HIP_CALL(properties((char *)out, device, sizeof *out, 288, offsetof(hipDeviceProp_tR0600, gcnArchName)));
 }
 
-static int can_access_peer(int *out, int device, int other) {
-  int code = look_at(device, out);
-  if (code == FAKE_OK) code = look_at(other, out);
-  if (code == FAKE_OK) *out = device != other && fake_options()->peers;
-  return code;
-}
-
-hipError_t hipDeviceCanAccessPeer(int *out, int device, int other) { HIP_CALL(can_access_peer(out, device, other)); }
-
 static int set_peer(int other, bool on) {
   struct fake_context *from;
   struct fake_device *to;
@@ -275,18 +238,6 @@ hipError_t hipDeviceEnablePeerAccess(int other, unsigned int flags) {
 hipError_t hipDeviceDisablePeerAccess(int other) { HIP_CALL(set_peer(other, false)); }
 
 /* ---- memory ---- */
-
-static int memory_info(size_t *free_bytes, size_t *total) {
-  struct fake_context *context;
-  int code = fake_current_context(&context);
-  if (code == FAKE_OK) code = fake_context_check(context);
-  if (code != FAKE_OK) return code;
-  *total = fake_options()->memory;
-  *free_bytes = *total - context->device->memory_used;
-  return FAKE_OK;
-}
-
-hipError_t hipMemGetInfo(size_t *free_bytes, size_t *total) { HIP_CALL(memory_info(free_bytes, total)); }
 
 /* Nothing is asked for, nothing is given: no error. */
 static int allocate(enum fake_memory kind, void **out, size_t size) {
@@ -307,14 +258,10 @@ hipError_t hipMemGetAddressRange(hipDeviceptr_t *base, size_t *size, hipDevicept
   HIP_CALL(fake_memory_range(p, base, size));
 }
 
-hipError_t hipIpcGetMemHandle(hipIpcMemHandle_t *out, void *p) { HIP_CALL(fake_ipc_export_memory(p, out)); }
-
 /* The flag was 0 in 5 and is 1 from 6 on. */
 hipError_t hipIpcOpenMemHandle(void **out, hipIpcMemHandle_t handle, unsigned int flags) {
   HIP_CALL(flags != (version() >= 600) ? FAKE_INVALID_VALUE : fake_ipc_open_memory(&handle, out));
 }
-
-hipError_t hipIpcCloseMemHandle(void *p) { HIP_CALL(fake_memory_close(p)); }
 
 hipError_t hipHostMalloc(void **out, size_t size, unsigned int flags) {
   (void)flags;
@@ -329,30 +276,6 @@ hipError_t hipHostRegister(void *p, size_t size, unsigned int flags) {
 }
 
 hipError_t hipHostUnregister(void *p) { HIP_CALL(fake_memory_unregister(p)); }
-
-static int look_at_place(int device) {
-  struct fake_device *found;
-  return device == hipCpuDeviceId ? FAKE_OK : fake_device_get(device, &found);
-}
-
-static int prefetch(const void *p, size_t size, int device, hipStream_t stream) {
-  const int code = look_at_place(device);
-  return code == FAKE_OK ? fake_prefetch(stream, p, size) : code;
-}
-
-hipError_t hipMemPrefetchAsync(const void *p, size_t size, int device, hipStream_t stream) {
-  HIP_CALL(prefetch(p, size, device, stream));
-}
-
-static int advise(const void *p, size_t size, hipMemoryAdvise advice, int device) {
-  if ((int)advice < hipMemAdviseSetReadMostly || advice > hipMemAdviseUnsetAccessedBy) return FAKE_INVALID_VALUE;
-  const int code = look_at_place(device);
-  return code == FAKE_OK ? fake_memory_check_managed(p, size) : code;
-}
-
-hipError_t hipMemAdvise(const void *p, size_t size, hipMemoryAdvise advice, int device) {
-  HIP_CALL(advise(p, size, advice, device));
-}
 
 static int copy(void *dst, const void *src, size_t n, hipMemcpyKind kind, hipStream_t stream, bool blocking) {
   if ((int)kind < 0 || kind > hipMemcpyDefault) return FAKE_INVALID_VALUE;
@@ -405,25 +328,8 @@ hipError_t hipMemcpy3DAsync(const struct hipMemcpy3DParms *values, hipStream_t s
   HIP_CALL(copy_3d(values, stream));
 }
 
-hipError_t hipMemsetD8Async(hipDeviceptr_t dst, unsigned char value, size_t count, hipStream_t stream) {
-  HIP_CALL(fake_fill(stream, dst, 0, value, 1, count, 1));
-}
-
-hipError_t hipMemsetD16Async(hipDeviceptr_t dst, unsigned short value, size_t count, hipStream_t stream) {
-  HIP_CALL(fake_fill(stream, dst, 0, value, 2, count, 1));
-}
-
-hipError_t hipMemsetD32Async(hipDeviceptr_t dst, int value, size_t count, hipStream_t stream) {
-  HIP_CALL(fake_fill(stream, dst, 0, (uint32_t)value, 4, count, 1));
-}
-
 hipError_t hipMemset2DAsync(void *dst, size_t pitch, int value, size_t width, size_t height, hipStream_t stream) {
   HIP_CALL(fake_fill(stream, dst, pitch, (unsigned char)value, 1, width, height));
-}
-
-hipError_t hipMemsetD2D16Async(hipDeviceptr_t dst, size_t pitch, unsigned short value, size_t width, size_t height,
-                               hipStream_t stream) {
-  HIP_CALL(fake_fill(stream, dst, pitch, value, 2, width, height));
 }
 
 /* A pointer that is not known is an error up to 5, and later one without addresses. */
@@ -439,8 +345,3 @@ static int pointer_attributes(hipPointerAttribute_t *out, const void *p) {
 }
 
 hipError_t hipPointerGetAttributes(hipPointerAttribute_t *out, const void *p) { HIP_CALL(pointer_attributes(out, p)); }
-
-hipError_t hipMemsetD2D32Async(hipDeviceptr_t dst, size_t pitch, unsigned int value, size_t width, size_t height,
-                               hipStream_t stream) {
-  HIP_CALL(fake_fill(stream, dst, pitch, value, 4, width, height));
-}

@@ -26,7 +26,6 @@ enum {
   hipDeviceAttributeMemoryBusWidth = 59,
   hipDeviceAttributeComputeCapabilityMinor = 61,
   hipDeviceAttributePciBusId = 67,
-  HIP_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8,
   HIP_FUNC_ATTRIBUTE_MAX = 10,
   hipEventReleaseToDevice = 0x40000000,
   hipStreamCaptureStatusActive = 1,
