@@ -177,7 +177,7 @@ rill_status rill_memory_pool(const void *p, rill_pool *out) {
 
 /* Memory of rill_alloc: rill_free waits for its own device, and looks at what is held; the rest is noted.  Host memory
  * is all devices' own. */
-static bool has_to_note_use(const struct rill__allocation *allocation, struct rill__stream *stream) {
+static bool needs_last_use(const struct rill__allocation *allocation, struct rill__stream *stream) {
   return rill__is_held(stream) ||
          (allocation->kind == RILL_MEMORY_DEVICE && allocation->base.device != stream->base.device);
 }
@@ -198,8 +198,9 @@ rill_status rill_memory_record_use(void *p, rill_stream stream) {
   RILL_REQUIRE(begins == (uintptr_t)p, RILL_ERROR_INVALID_ARGUMENT,
                "%p lies inside an allocation, %zu bytes after its start" RILL_HINT "name it by its first address", p,
                (size_t)((uintptr_t)p - begins));
-  if (!allocation->pooled && !has_to_note_use(allocation, s)) return RILL_OK;
-  struct rill__last_use *use = NULL;
-  RILL_TRY(rill__last_use_new(s, &use));
-  return allocation->pooled ? rill__pool_note_use(allocation, begins, use) : rill__memory_note_use(allocation, use);
+  if (!allocation->pooled && !needs_last_use(allocation, s)) return RILL_OK;
+  struct rill__last_use *last_use = NULL;
+  RILL_TRY(rill__last_use_new(s, &last_use));
+  return allocation->pooled ? rill__pool_note_last_use(allocation, begins, last_use)
+                            : rill__memory_note_last_use(allocation, last_use);
 }

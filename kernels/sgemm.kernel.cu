@@ -52,16 +52,16 @@ enum { SIDE = 128, DEPTH = 8, THREADS = 256, QUARTER_ROWS = 16, QUARTER_COLUMNS 
 /* Of 4 elements each; one more in a row of a's tile, which is written down its columns. */
 enum { PITCH_A = SIDE / 4 + 1, PITCH_B = SIDE / 4 };
 
-/* How many of four elements are there, of those from `i` on that are below `end`; WHOLE if they are and can be loaded
+/* How many of four elements are there, of those from `i` on that are below `end`; ALL if they are and can be loaded
  * at once. */
-enum { WHOLE = 5 };
+enum { ALL = 5 };
 static __device__ __forceinline__ int count_four(ptrdiff_t i, ptrdiff_t end, bool aligned) {
   const ptrdiff_t count = end - i;
-  return count <= 0 ? 0 : count < 4 ? static_cast<int>(count) : aligned ? WHOLE : 4;
+  return count <= 0 ? 0 : count < 4 ? static_cast<int>(count) : aligned ? ALL : 4;
 }
 
 static __device__ __forceinline__ wide<float> load_four(const float *p, int count) {
-  if (count == WHOLE) return load_wide(p);
+  if (count == ALL) return load_wide(p);
   wide<float> four;
 #pragma unroll
   for (int j = 0; j < 4; j++) four.at[j] = j < count ? p[j] : 0.0f;

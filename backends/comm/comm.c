@@ -257,7 +257,7 @@ rill_status comm_begin_use(void) {
 
 /* ---- breaking ---- */
 
-rill_status comm_check_whole(struct comm *comm) {
+rill_status comm_check_intact(struct comm *comm) {
   pthread_mutex_lock(&comm->lock);
   const bool broken = comm->broken;
   const struct comm_error failure = broken ? comm->failure : (struct comm_error){ .status = RILL_OK };
@@ -271,7 +271,7 @@ rill_status comm_go_inside(struct comm *comm, bool submits) {
   if (!broken) comm->inside++;
   if (!broken && submits) comm->submitting_since = comm_now();
   pthread_mutex_unlock(&comm->lock);
-  if (broken) return comm_check_whole(comm);
+  if (broken) return comm_check_intact(comm);
   if (submits) comm_watch_wake(comm);
   return RILL_OK;
 }

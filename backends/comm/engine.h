@@ -131,7 +131,7 @@ struct comm {
   bool broken, aborted; /* aborted: engine->abort has returned */
   struct comm_error failure;
   uint32_t inside;           /* calls of the engine's that run */
-  uint64_t submitting_since; /* when the one that submits began; 0: there is none */
+  uint64_t submitting_since; /* when the one that submits started; 0: there is none */
   struct comm_flight *first, **last;
   struct comm *next_watched;
   bool watched_now;
@@ -234,7 +234,7 @@ void comm_come_out(struct comm *comm, bool submits);
 /* Asks the engine, and breaks the communicator if it knows of an error. */
 rill_status comm_poll(struct comm *comm);
 /* Fails with what broke it. */
-rill_status comm_check_whole(struct comm *comm);
+rill_status comm_check_intact(struct comm *comm);
 /* Breaks the communicator, unless it is: its streams are failed, and the engine's abort runs; on a thread of its own if
  * `apart`. */
 void comm_break(struct comm *comm, const struct comm_error *why, bool apart);
@@ -248,7 +248,7 @@ bool comm_run_apart(void *(*run)(void *), void *argument);
 /* Deadlines of engines that keep none.  Nothing, for a communicator without one. */
 rill_status comm_watch_add(struct comm *comm);
 void comm_watch_remove(struct comm *comm); /* waits until its flights have ended */
-void comm_watch_wake(struct comm *comm);   /* a submission begins */
+void comm_watch_wake(struct comm *comm);   /* a submission starts */
 bool comm_watch_is_started(void);
 void comm_watch_stop(void);
 /* Before operations are submitted to a communicator's stream, adds a flight to the list; afterwards, lets them count,

@@ -160,7 +160,7 @@ static rill_status join(struct comm *const *comms, uint32_t count, const uint8_t
   const rill_status status = count == 1 ? join_one(comms[0], &id) : join_group(comms, count, &id);
   if (status == RILL_OK) return RILL_OK;
   const struct comm_error error = comm_last_error;
-  for (uint32_t i = 0; i < count; i++) { /* what has begun to join */
+  for (uint32_t i = 0; i < count; i++) { /* what has started to join */
     if (comms[i]->native != NULL) abort_comm(comms[i]);
   }
   return comm_fail_as(&error);
@@ -220,7 +220,7 @@ static int submit_one(const struct comm_op *op, void *stream) {
   return GPU_COMM_INVALID_ARGUMENT;
 }
 
-/* What the engine took for wrong arguments it has not begun; after anything else nobody knows. */
+/* What the engine took for wrong arguments it has not started; after anything else nobody knows. */
 static rill_status give_up(const struct comm_op *ops, size_t count, int code, const char *call) {
   const rill_status status = fail(code, call);
   const struct comm_error error = comm_last_error;
@@ -229,7 +229,7 @@ static rill_status give_up(const struct comm_op *ops, size_t count, int code, co
 }
 
 static rill_status submit(const struct comm_op *ops, size_t count) {
-  for (size_t i = 0; i < count; i++) { /* all of them, before anything begins */
+  for (size_t i = 0; i < count; i++) { /* all of them, before anything starts */
     uintptr_t native;
     COMM_TRY_RILL(rill_stream_native(ops[i].stream, &native), "stream");
   }

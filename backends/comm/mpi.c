@@ -29,7 +29,7 @@ rill_status mpi_fail(int code, const char *call) {
   return comm_fail_native(RILL_ERROR_BACKEND, class, "MPI error class", "%s: %.400s", call, text);
 }
 
-/* ---- MPI begins and ends ---- */
+/* ---- MPI starts and ends ---- */
 
 /* MPI_Finalize begins, or `engine` does it itself. */
 static int finalizing(MPI_Comm self, int key, void *value, void *extra) {
@@ -112,10 +112,10 @@ static rill_status begin_mpi(void) {
 
 static rill_status start(void) {
   static pthread_mutex_t once = PTHREAD_MUTEX_INITIALIZER; /* who comes second waits for the first */
-  static bool begun;
+  static bool started;
   pthread_mutex_lock(&once);
-  const rill_status status = begun ? RILL_OK : begin_mpi();
-  begun |= status == RILL_OK;
+  const rill_status status = started ? RILL_OK : begin_mpi();
+  started |= status == RILL_OK;
   pthread_mutex_unlock(&once);
   return status;
 }
@@ -423,7 +423,7 @@ static rill_status submit(const struct comm_op *ops, size_t count) {
     }
   }
   if (status == RILL_OK) return RILL_OK;
-  /* The others have begun what this rank cannot: it is over. */
+  /* The others have started what this rank cannot: it is over. */
   const struct comm_error why = *mpi_services->last_error();
   for (size_t i = 0; i < count; i++) mpi_services->break_comm(ops[i].comm, &why, true);
   return status;

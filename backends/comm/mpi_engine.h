@@ -36,7 +36,7 @@ struct joined {
   struct joined *next;
   struct comm *comm;
   MPI_Comm mpi;
-  struct work *first, **last; /* submitted, not begun */
+  struct work *first, **last; /* submitted, not started */
   uint32_t outstanding;       /* submitted, not ended */
   _Atomic bool dead;
 };
@@ -48,7 +48,7 @@ extern struct mpi_engine {
   bool started, stop, stopped, finalized, any_dead;
   uint32_t calling;    /* threads inside MPI other than the one that makes progress */
   rill_stream stream;  /* what gates are recorded on */
-  struct work *active; /* begun; only the progress thread's */
+  struct work *active; /* started; only the progress thread's */
 } mpi_engine;
 
 /* Fails with what a call of MPI's gave. */

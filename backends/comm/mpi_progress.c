@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The operation of a work breaks its communicator, with the last error.  From here on none of it begins: the other
+/* The operation of a work breaks its communicator, with the last error.  From here on none of it starts: the other
  * ranks would take the next one for this one. */
 static void get_stuck(struct work *work) {
   struct joined *joined = work->op.comm->native;
@@ -163,7 +163,7 @@ static void take_ready(struct work **ready, struct work **dead) {
 
 static bool is_dead(const struct work *work) { return ((const struct joined *)work->op.comm->native)->dead; }
 
-/* Looks at all that has begun; true if something has ended. */
+/* Looks at all that has started; true if something has ended. */
 static bool look(void) {
   bool any = false;
   for (struct work **link = &mpi_engine.active; *link != NULL;) {
@@ -202,7 +202,7 @@ static void rest(uint32_t looks) {
   }
 }
 
-/* One round; true if something began or ended. */
+/* One round; true if something started or ended. */
 static bool go_round(struct work *ready, struct work *dead) {
   const bool any = ready != NULL || dead != NULL;
   while (dead != NULL) {

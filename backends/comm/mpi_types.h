@@ -1,4 +1,4 @@
-/* MPI's types and operators for rill_comm's numbers, made when MPI begins, freed when it ends. */
+/* MPI's types and operators for rill_comm's numbers, made when MPI starts, freed when it ends. */
 #ifndef RILL_COMM_MPI_TYPES_H
 #define RILL_COMM_MPI_TYPES_H
 

@@ -215,7 +215,7 @@ rill_status rill_comm_group_end(void) {
   COMM_REQUIRE(group != NULL && group->depth > 0, RILL_ERROR_INVALID_ARGUMENT,
                "this thread has no group" COMM_HINT "call rill_comm_group_begin first");
   if (--group->depth > 0) return RILL_OK;
-  struct group ended = *group; /* so that the thread may begin another one */
+  struct group ended = *group; /* so that the thread may start another one */
   *group = (struct group){ .depth = 0 };
   struct comm_op *ops = malloc(ended.count * sizeof *ops + 1); /* `submit` changes them, and each has a pin */
   rill_status status = RILL_OK;
@@ -237,7 +237,7 @@ rill_status rill_comm_group_end(void) {
 
 static rill_status take(struct comm_op *op, struct group *group, bool *grouped) {
   COMM_TRY(check_arguments(op));
-  if (op->count == 0 && !comm_checks()) return comm_check_whole(op->comm);
+  if (op->count == 0 && !comm_checks()) return comm_check_intact(op->comm);
   *grouped = group != NULL;
   return *grouped ? add_to_group(group, op) : submit(op, 1);
 }

@@ -195,15 +195,15 @@ static void rest(void) {
 
 static void *run_watch(void *unused) {
   (void)unused;
-  const struct comm_engine *begun = NULL;
+  const struct comm_engine *started = NULL;
   comm_enter("rill_comm");
   pthread_mutex_lock(&watch.lock);
   while (!watch.stopped) {
     for (struct comm *comm = watch.first; comm != NULL && !watch.stopped; comm = comm->next_watched) {
       comm->watched_now = true; /* it stays on the list meanwhile */
       pthread_mutex_unlock(&watch.lock);
-      if (begun != comm->engine && comm->engine->begin_watch != NULL) comm->engine->begin_watch();
-      begun = comm->engine;
+      if (started != comm->engine && comm->engine->begin_watch != NULL) comm->engine->begin_watch();
+      started = comm->engine;
       look_at(comm);
       pthread_mutex_lock(&watch.lock);
       comm->watched_now = false;

@@ -37,7 +37,7 @@ struct line {
 /* The threads of a warp.  A lane that has not yet read the values of an exchange keeps the next but one from
  * completing, so two sets of values are enough. */
 struct warp {
-  uint32_t live; /* lanes that have not ended, those that have not begun among them */
+  uint32_t live; /* lanes that have not ended, those that have not started among them */
   uint32_t arrived;
   uint32_t turn; /* which set of values the next exchange fills */
   struct line line;
@@ -63,16 +63,16 @@ struct cpu_fibers {
   /* the block that runs */
   const rill_cpu_kernel *kernel;
   const rill_cpu_block *block;
-  uint32_t begun, threads;
-  uint32_t index[3]; /* of the next thread to begin */
-  uint32_t live;     /* threads that have not ended, those that have not begun among them */
+  uint32_t started, threads;
+  uint32_t index[3]; /* of the next thread to start */
+  uint32_t live;     /* threads that have not ended, those that have not started among them */
   struct line ready;
   struct line barrier;
   uint32_t arrived, said_true; /* at the barrier */
   uint32_t last_count;         /* what the last barrier counted */
   bool given_up;
   struct fiber *current;
-  struct context *left; /* what was switched away from, for a fiber that begins */
+  struct context *left; /* what was switched away from, for a fiber that starts */
   struct context worker;
 };
 
@@ -255,12 +255,12 @@ static void begin_warp(struct cpu_fibers *fibers, uint32_t first) {
   warp->line.first = NULL;
 }
 
-/* Runs the next thread that has not begun. */
+/* Runs the next thread that has not started. */
 static void run_thread(struct cpu_fibers *fibers, struct fiber *me) {
   const uint32_t *const size = fibers->block->grid->block;
   uint32_t *const next = fibers->index;
   const uint32_t index[3] = { next[0], next[1], next[2] };
-  me->thread = fibers->begun++;
+  me->thread = fibers->started++;
   if (me->thread % CPU_WARP_SIZE == 0) begin_warp(fibers, me->thread);
   if (++next[0] == size[0]) {
     next[0] = 0;
@@ -284,7 +284,7 @@ static void body(void) {
   struct fiber *const me = fibers->current;
   fiber_begin(fibers->left);
   for (;;) {
-    while (fibers->ready.first == NULL && fibers->begun < fibers->threads) run_thread(fibers, me);
+    while (fibers->ready.first == NULL && fibers->started < fibers->threads) run_thread(fibers, me);
     struct fiber *const next = take_ready_fiber(fibers);
     me->next = fibers->spare;
     fibers->spare = me;
@@ -300,7 +300,7 @@ static void body(void) {
 static void wait_in_line(struct cpu_fibers *fibers, struct fiber *me) {
   struct fiber *next = take_ready_fiber(fibers);
   if (next == me) return;
-  if (next == NULL && fibers->begun < fibers->threads) next = take_spare(fibers);
+  if (next == NULL && fibers->started < fibers->threads) next = take_spare(fibers);
   if (next == NULL) {
     fiber_switch(&me->context, &fibers->worker); /* for ever */
   } else {
@@ -315,7 +315,7 @@ struct cpu_fibers_end cpu_fibers_run(struct cpu_fibers *fibers, const rill_cpu_k
   fibers->kernel = kernel;
   fibers->block = block;
   fibers->threads = fibers->live = size[0] * size[1] * size[2];
-  fibers->begun = 0;
+  fibers->started = 0;
   fibers->index[0] = fibers->index[1] = fibers->index[2] = 0;
 #ifdef FIBER_TSAN
   fibers->worker.tsan = __tsan_get_current_fiber();

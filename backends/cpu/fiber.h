@@ -2,12 +2,12 @@
  *
  * One thread runs at a time.  A thread that comes to a barrier or to an exchange of its warp is put in line there; who
  * completes the line, by coming last or by ending, puts all of it into the line of those that are ready.  Then the
- * first that is ready goes on; if none is, the next thread of the block begins, on a stack of its own.  A thread that
+ * first that is ready goes on; if none is, the next thread of the block starts, on a stack of its own.  A thread that
  * ends without having waited leaves its stack to the next one, so a kernel that does not come to its barriers runs as
  * a plain loop.
  *
- * Invariant: every thread that has begun and not ended is the running one, is ready, or is in one line; a line never
- * holds all that it waits for.  So if nobody is ready and all have begun, the threads wait for each other for ever:
+ * Invariant: every thread that has started and not ended is the running one, is ready, or is in one line; a line never
+ * holds all that it waits for.  So if nobody is ready and all have started, the threads wait for each other for ever:
  * some at a barrier, others in their warp.
  */
 #ifndef RILL_CPU_FIBER_H

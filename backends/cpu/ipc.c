@@ -126,7 +126,7 @@ static struct export *add_export(void *p, size_t size) {
 }
 
 /* In the list before anything is mapped, so that `forget` undoes it in the child of a fork that comes meanwhile.  There
- * an export without a file is begun again. */
+ * an export without a file is started again. */
 static rill_status export_once(void *p, size_t size, struct export **out) {
   struct export *const known = find_export(p);
   struct export *export = known;

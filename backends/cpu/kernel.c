@@ -78,7 +78,7 @@ static _Thread_local struct running running_kernel;
     cpu_queues_give_up();                                                 \
   } while (0)
 
-/* An assertion ends its block, as on a GPU; blocks of the launch that have begun go on. */
+/* An assertion ends its block, as on a GPU; blocks of the launch that have started go on. */
 static void assert_failed(const char *expression, const char *file, uint32_t line, const uint32_t block[3],
                           const uint32_t thread[3]) {
   const struct launch *launch = running_kernel.launch;
@@ -256,7 +256,7 @@ static bool cpu_kernel_has_attribute(struct rill__device *device, uint32_t kind,
   static const char *const reasons[] = {
     [RILL_ATTR_COOPERATIVE] = CPU_NO_COOPERATIVE,
     [RILL_ATTR_PRIORITY] = "the cpu backend has priorities of streams, not of launches",
-    [RILL_ATTR_PROGRAMMATIC_SERIALIZATION] = "on the cpu a kernel begins when the one in front has ended",
+    [RILL_ATTR_PROGRAMMATIC_SERIALIZATION] = "on the cpu a kernel starts when the one in front has ended",
     [RILL_ATTR_PROGRAMMATIC_EVENT] = "on the cpu the blocks of a kernel trigger no events",
     [RILL_ATTR_ACCESS_POLICY] = "a processor decides by itself what its caches keep",
     [RILL_ATTR_MEMORY_SYNC_DOMAIN] = "the memory of a processor is one domain",

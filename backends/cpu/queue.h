@@ -18,9 +18,9 @@
  * for; who waits stores `wake_at` and then looks at `completed`.  Those who wait are in a heap, so that a wait among
  * many costs little more than a wait alone.
  *
- * A lost device: operations that have not begun are not run any more, only ended, but for those with `when_lost`.  So
+ * A lost device: operations that have not started are not run any more, only ended, but for those with `when_lost`.  So
  * every queue comes to its end, unless an operation of it never does.  Nobody waits for that: cpu_queues_give_up wakes
- * all who wait, and from then on no wait begins.
+ * all who wait, and from then on no wait starts.
  *
  * Memory: a queue that stays short has one small chunk, which is filled from the start whenever the queue was empty.
  * The others of a long one are large, and go back as it becomes empty.
@@ -90,7 +90,7 @@ struct cpu_queue {
   uint64_t seen; /* of `submitted` */
   uint64_t done; /* what `completed` says */
   _Atomic uint64_t completed, wake_at;
-  _Atomic uint64_t reading; /* the last operation that began to read memory of a caller who waits for it */
+  _Atomic uint64_t reading; /* the last operation that started to read memory of a caller who waits for it */
 
   /* A queue that collects runs nothing: begin gives memory of its own, from malloc, and commit leaves it here. */
   bool collects;

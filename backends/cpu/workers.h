@@ -40,7 +40,7 @@ struct cpu_worker {
   _Atomic(const struct cpu_inside *) inside; /* NULL: not in a kernel */
   struct cpu_queue *queue;                   /* of the operation that it runs, or helps with: */
   struct cpu_job *job;                       /* NULL: it runs the operation alone */
-  uintptr_t stack, stack_guard;              /* where its own stack ends, and the guard below that begins */
+  uintptr_t stack, stack_guard;              /* where its own stack ends, and the guard below that starts */
   struct {
     int number, code; /* of the signal */
     uintptr_t address;

@@ -89,7 +89,8 @@ static gpu_result write_constants(const struct rill__launch_extras *extras, gpu_
 }
 
 /* Inside a scope. */
-static gpu_result launch_whole(const struct gpu_stream *part, const struct rill__launch *shape, const char **symbol) {
+static gpu_result launch_with_extras(const struct gpu_stream *part, const struct rill__launch *shape,
+                                     const char **symbol) {
   const struct rill__launch_extras *extras = shape->extras;
   const gpu_function function = gpu_kernel_of(shape->kernel)->native;
   if (extras != NULL && extras->constant_count > 0) {
@@ -118,7 +119,7 @@ static rill_status launch_extended(struct rill__stream *stream, const struct ril
   gpu_result result = gpu_enter(device, &scope);
   if (result != GPU_SUCCESS) return gpu_fail(device, result, GPU_ENTER_TEXT);
   if (several) (void)pthread_mutex_lock(&part->constants_lock);
-  result = launch_whole(part, shape, &symbol);
+  result = launch_with_extras(part, shape, &symbol);
   if (several) (void)pthread_mutex_unlock(&part->constants_lock);
   gpu_leave(&scope);
   return result == GPU_SUCCESS ? RILL_OK : gpu_fail(device, result, symbol);

@@ -13,7 +13,7 @@
  * only after every call has ended that may have seen the generation before: it looked from inside of an epoch
  * (core/object/thread.h), or, if it blocks, between gpu_look_begin and gpu_look_end.
  *
- * Those that block are counted, by the turn in which they began.  The turn goes on when nobody is left of the one
+ * Those that block are counted, by the turn in which they started.  The turn goes on when nobody is left of the one
  * before, so two turns after the generation went up, all who were there at that time have gone. */
 #include "backends/gpu/gpu.h"
 

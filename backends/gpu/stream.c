@@ -235,7 +235,7 @@ static gpu_result record_external(struct rill__stream *stream, struct rill__even
   return result;
 }
 
-/* Notes where the event was recorded, of which it said `before` when the record began.  False if another thread has
+/* Notes where the event was recorded, of which it said `before` when the record started.  False if another thread has
  * recorded it meanwhile: which of the two the runtime remembers is not known then. */
 static bool note_place(struct gpu_event *event, uint64_t before, uint64_t place) {
   if (RILL__LIKELY(((before ^ place) & ~(uint64_t)GPU_PLACE_TURNS) == 0)) {

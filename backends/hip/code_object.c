@@ -16,16 +16,16 @@ static const unsigned char *find_note(const unsigned char *at, uint64_t left, ui
   while (left >= sizeof note) {
     memcpy(&note, at, sizeof note);
     const uint64_t name_size = ((uint64_t)note.n_namesz + 3) / 4 * 4;
-    const uint64_t whole = sizeof note + name_size + ((uint64_t)note.n_descsz + 3) / 4 * 4;
+    const uint64_t note_bytes = sizeof note + name_size + ((uint64_t)note.n_descsz + 3) / 4 * 4;
     if (sizeof note + name_size + note.n_descsz > left) return NULL;
     if (note.n_type == NOTE_METADATA && note.n_namesz == sizeof name &&
         memcmp(at + sizeof note, name, sizeof name) == 0) {
       *size = note.n_descsz;
       return at + sizeof note + name_size;
     }
-    if (whole >= left) return NULL;
-    at += whole;
-    left -= whole;
+    if (note_bytes >= left) return NULL;
+    at += note_bytes;
+    left -= note_bytes;
   }
   return NULL;
 }

@@ -94,8 +94,8 @@ void rill__held_forget(struct rill__stream *stream);
 struct rill__recording {
   struct rill__event *event, *target; /* target: what the driver has to record for it */
   struct rill__fence *fence, *next;   /* what the event stands for, and will, if that is not itself; or NULL */
-  bool replaces_queued;               /* the fence was QUEUED when the record began */
-  bool held;                          /* the stream is: nothing has begun, and the record has to be queued */
+  bool replaces_queued;               /* the fence was QUEUED when the record started */
+  bool held;                          /* the stream is: nothing has started, and the record has to be queued */
 };
 
 rill_status rill__recording_begin(struct rill__recording *recording, struct rill__stream *stream,
@@ -153,10 +153,10 @@ void rill__held_wait_for_device(struct rill__device *device);
 /* How many streams are held. */
 extern _Atomic uint32_t rill__held_count;
 
-/* Blocks, outside epochs, until no held work may be going to use `size` bytes at `p`.  `records_use`, under the lock:
- * whether a record of the event stands for a use of them. */
+/* Blocks, outside epochs, until no held work may be going to use `size` bytes at `p`.  `records_last_use`, under the
+ * lock: whether a record of the event stands for a use of them. */
 void rill__held_wait_for_range(const void *p, size_t size,
-                               bool (*records_use)(const struct rill__event *, const void *), const void *user);
+                               bool (*records_last_use)(const struct rill__event *, const void *), const void *user);
 
 /* For fork. */
 void rill__held_lock(void);

@@ -206,7 +206,7 @@ void rill__held_wait_for_device(struct rill__device *device) {
 
 struct range {
   uintptr_t begin, size;
-  bool (*records_use)(const struct rill__event *event, const void *user);
+  bool (*records_last_use)(const struct rill__event *event, const void *user);
   const void *user;
 };
 
@@ -221,14 +221,14 @@ static bool may_use(const struct held_op *op, const struct range *range) {
     case HELD_COPY: return lies_in(op->copy.ends.dst, range) || lies_in(op->copy.ends.src, range);
     case HELD_PREFETCH: return lies_in(op->prefetch.p, range);
     case HELD_FILL: return lies_in(op->fill.rows.dst, range);
-    case HELD_RECORD: return range->records_use(op->record.event, range->user);
+    case HELD_RECORD: return range->records_last_use(op->record.event, range->user);
     case HELD_WAIT: break;
   }
   return false;
 }
 
 /* Goes on to the next operation that may use the range; false if none up to the serial number does. */
-static bool find_use(struct held_cursor *cursor, const struct range *range, uint64_t serial) {
+static bool find_user(struct held_cursor *cursor, const struct range *range, uint64_t serial) {
   while (cursor->op != NULL && cursor->op->serial <= serial && !may_use(cursor->op, range)) {
     cursor->op = cursor->op->newer;
   }
@@ -236,14 +236,14 @@ static bool find_use(struct held_cursor *cursor, const struct range *range, uint
 }
 
 void rill__held_wait_for_range(const void *p, size_t size,
-                               bool (*records_use)(const struct rill__event *, const void *), const void *user) {
+                               bool (*records_last_use)(const struct rill__event *, const void *), const void *user) {
   if (atomic_load(&rill__held_count) == 0) return;
-  const struct range range = { (uintptr_t)p, size, records_use, user };
+  const struct range range = { (uintptr_t)p, size, records_last_use, user };
   rill__held_lock();
   const uint64_t serial = rill__held_serial;
   struct held_cursor cursor = { .op = rill__held_oldest, .next = rill__held_cursors };
   rill__held_cursors = &cursor;
-  while (find_use(&cursor, &range, serial)) rill__held_await_change();
+  while (find_user(&cursor, &range, serial)) rill__held_await_change();
   struct held_cursor **link = &rill__held_cursors;
   while (*link != &cursor) link = &(*link)->next;
   *link = cursor.next;

@@ -420,7 +420,7 @@ static bool await_first(struct new_wait *wait, rill_status *status) {
   if (rill__object_is_live(&event->base)) {
     *status = queue_wait(wait, fence);
   } else {
-    *status = rill__fail(RILL_ERROR_STALE_HANDLE, "event is released while a wait for its first record begins");
+    *status = rill__fail(RILL_ERROR_STALE_HANDLE, "event is released while a wait for its first record starts");
   }
   if (*status != RILL_OK) rill__event_detach(event, RILL__EVENT_UNRECORDED);
   return true;

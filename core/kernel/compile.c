@@ -70,7 +70,7 @@ static rill_status read_option(struct rill__compile *request, const char **defin
 
 enum { MAX_HEADER_NAME = 200 };
 
-/* A path that stays below where it begins. */
+/* A path that stays below where it starts. */
 static bool is_header_name(const char *name) {
   if (name[0] == '\0' || strlen(name) > MAX_HEADER_NAME) return false;
   for (const char *part = name; part != NULL;) {
@@ -213,8 +213,8 @@ static const char *first_error(const char *log, int *length) {
   if (line == NULL) line = strstr(log, "error");
   while (line != NULL && line > log && line[-1] != '\n') line--;
   if (line == NULL) line = log;
-  const size_t whole = strcspn(line, "\n");
-  *length = whole > 400 ? 400 : (int)whole;
+  const size_t full = strcspn(line, "\n");
+  *length = full > 400 ? 400 : (int)full;
   return line;
 }
 

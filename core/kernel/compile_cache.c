@@ -137,7 +137,7 @@ struct entries {
   uint64_t bytes;
 };
 
-static int by_use(const void *a, const void *b) {
+static int by_last_use(const void *a, const void *b) {
   const struct timespec *x = &((const struct entry *)a)->used, *y = &((const struct entry *)b)->used;
   if (x->tv_sec != y->tv_sec) return x->tv_sec < y->tv_sec ? -1 : 1;
   return (x->tv_nsec > y->tv_nsec) - (x->tv_nsec < y->tv_nsec);
@@ -176,7 +176,7 @@ static void trim(int folder, uint64_t most) {
   }
   (void)closedir(listing);
   if (entries.bytes > most) {
-    qsort(entries.list, entries.count, sizeof *entries.list, by_use);
+    qsort(entries.list, entries.count, sizeof *entries.list, by_last_use);
     for (size_t i = 0; i < entries.count && entries.bytes > most; i++) {
       (void)unlinkat(folder, entries.list[i].name, 0);
       entries.bytes -= entries.list[i].size;

@@ -3,8 +3,8 @@
  * The folder is what RILL_CACHE names (an absolute path; "off" or nothing: no cache), else rill/kernels in
  * XDG_CACHE_HOME or in ~/.cache.  It must belong to the user and nobody else may write to it.  Each file is one
  * result, named for the hash of everything that went into it, and holds the hash of its own content: what does not
- * agree is not used, and removed.  A file appears whole, by a rename, so any number of processes may share the folder;
- * when it grows beyond its limit, what was used longest ago goes.
+ * agree is not used, and removed.  A file appears complete, by a rename, so any number of processes may share the
+ * folder; when it grows beyond its limit, what was used longest ago goes.
  */
 #ifndef RILL_CORE_KERNEL_COMPILE_CACHE_H
 #define RILL_CORE_KERNEL_COMPILE_CACHE_H

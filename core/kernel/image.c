@@ -85,7 +85,7 @@ bool rill__image_copy_kernel(struct rill__image *image, const rill_bundle_kernel
   return true;
 }
 
-/* ---- the whole ---- */
+/* ---- the image ---- */
 
 size_t rill__image_find(const struct rill__image *image, const char *name) {
   size_t i = 0;

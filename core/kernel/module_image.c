@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Says what the bytes look like, to a backend that knows them, or how they begin. */
+/* Says what the bytes look like, to a backend that knows them, or how they start. */
 static rill_status fail_unknown(const struct rill__device *device, const unsigned char *data, size_t size) {
   const char *const takes = device->backend->module->takes;
   for (size_t i = 0; rill__backend_at(i) != NULL; i++) {

@@ -37,9 +37,9 @@ rill_status rill__memory_register(struct rill__device *device, void *p, size_t s
 
 /* What recorded work uses of it stands in its last uses. */
 static bool is_recorded_use(const struct rill__event *event, const void *range) {
-  const struct rill__last_use *use = ((const struct rill__allocation *)range)->uses;
-  while (use != NULL && use->event != event) use = use->next;
-  return use != NULL;
+  const struct rill__last_use *last_use = ((const struct rill__allocation *)range)->last_uses;
+  while (last_use != NULL && last_use->event != event) last_use = last_use->next;
+  return last_use != NULL;
 }
 
 rill_status rill__memory_unregister(struct rill__allocation *range) {

@@ -30,7 +30,7 @@ struct rill__block {
   struct rill__block *next, **link;  /* FREE: of its bin; WAITING: `next` of the pool's queue */
   struct rill__block *older, *newer; /* FREE: of its heap, by `freed` */
   uint64_t stream;                   /* TAKEN: the number of the stream that it was allocated on; or RILL__OF_GRAPH */
-  struct rill__last_use *uses;       /* TAKEN and WAITING: core/pool/cache.h */
+  struct rill__last_use *last_uses;  /* TAKEN and WAITING: core/pool/cache.h */
 };
 
 /* The memory is a graph's, which frees it. */

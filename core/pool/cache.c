@@ -143,7 +143,7 @@ struct rill__block *rill__pool_take(struct rill__pool *pool, struct rill__pool_c
 }
 
 void rill__pool_put(struct rill__pool *pool, struct rill__block *block) {
-  if (RILL__UNLIKELY(block->uses != NULL)) {
+  if (RILL__UNLIKELY(block->last_uses != NULL)) {
     block->state = RILL__BLOCK_WAITING;
     block->next = NULL;
     *pool->last_waiting = block;

@@ -58,20 +58,20 @@ static void put_block(struct rill__pool *pool, struct rill__block *block, struct
 /* `recorded`: events may be there to be used again. */
 static rill_status free_in_order(struct rill__pool *pool, struct rill__block *block, struct rill__stream *stream,
                                  bool *recorded) {
-  struct rill__last_use *use = NULL;
+  struct rill__last_use *last_use = NULL;
   rill__pool_lock(pool);
   struct rill__heap *heap = heap_for(pool, block, stream);
   if (RILL__UNLIKELY(heap == NULL)) {
     rill__pool_unlock(pool);
-    RILL_TRY(rill__last_use_new(stream, &use));
+    RILL_TRY(rill__last_use_new(stream, &last_use));
     rill__pool_lock(pool);
   }
   pool->used -= rill__block_size(block);
-  rill__last_uses_append(&block->uses, use);
+  rill__last_uses_append(&block->last_uses, last_use);
   put_block(pool, block, heap);
   const bool batches = atomic_load_explicit(&pool->batches_frees, memory_order_relaxed);
-  *recorded = use != NULL || (batches && heap != &pool->complete);
-  if (RILL__UNLIKELY(*recorded) && use == NULL) rill__pool_cache_record(pool, rill__pool_cache_of(heap));
+  *recorded = last_use != NULL || (batches && heap != &pool->complete);
+  if (RILL__UNLIKELY(*recorded) && last_use == NULL) rill__pool_cache_record(pool, rill__pool_cache_of(heap));
   rill__pool_unlock(pool);
   return RILL_OK;
 }
@@ -191,13 +191,14 @@ rill_status rill__pool_free(struct rill__thread *self, struct rill__allocation *
 /* ---- last uses ---- */
 
 /* The pool's memory that starts at `begin` is used by the stream up to here. */
-rill_status rill__pool_note_use(struct rill__allocation *allocation, uintptr_t begin, struct rill__last_use *use) {
+rill_status rill__pool_note_last_use(struct rill__allocation *allocation, uintptr_t begin,
+                                     struct rill__last_use *last_use) {
   struct rill__segment *segment = (struct rill__segment *)allocation;
   struct rill__pool *pool = segment->pool;
-  struct rill__last_use *dead = use;
+  struct rill__last_use *dead = last_use;
   rill__pool_lock(pool);
   struct rill__block *block = rill__segment_block(segment, begin);
-  if (block != NULL) dead = rill__last_use_note(&block->uses, use);
+  if (block != NULL) dead = rill__last_use_note(&block->last_uses, last_use);
   rill__pool_unlock(pool);
   rill__last_uses_free(dead);
   RILL_REQUIRE(block != NULL, RILL_ERROR_NOT_FOUND, "%p was freed during the call", (void *)begin);

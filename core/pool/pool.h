@@ -24,7 +24,8 @@ bool rill__pool_find(const struct rill__allocation *segment, const void *p, uint
 
 /* Notes a last use of the allocation that starts at `begin`, and owns it from then on. */
 struct rill__last_use;
-rill_status rill__pool_note_use(struct rill__allocation *segment, uintptr_t begin, struct rill__last_use *use);
+rill_status rill__pool_note_last_use(struct rill__allocation *segment, uintptr_t begin,
+                                     struct rill__last_use *last_use);
 
 /* rill_free of memory of a pool.  Leaves the epoch, since it may block. */
 rill_status rill__pool_free(struct rill__thread *self, struct rill__allocation *segment, void *p);

@@ -88,14 +88,14 @@ static struct rill__block *take_waiting(struct rill__pool *pool) {
 static void look_at_waiting(struct rill__pool *pool) {
   struct rill__block *block = take_waiting(pool);
   if (block == NULL) return;
-  for (struct rill__last_use *use; (use = block->uses) != NULL;) {
+  for (struct rill__last_use *last_use; (last_use = block->last_uses) != NULL;) {
     rill__pool_unlock(pool); /* nobody else has the block */
-    const bool complete = rill__last_use_is_complete(use->event);
+    const bool complete = rill__last_use_is_complete(last_use->event);
     rill__pool_lock(pool);
     if (!complete) break;
-    block->uses = use->next;
-    use->next = NULL;
-    rill__last_uses_free(use);
+    block->last_uses = last_use->next;
+    last_use->next = NULL;
+    rill__last_uses_free(last_use);
   }
   rill__pool_put(pool, block);
 }
@@ -153,8 +153,8 @@ static bool take_over(struct rill__pool *pool, struct rill__block *block, struct
     ordered = order_after(pool, rill__pool_cache_of(block->heap), block->freed, stream);
   }
   rill__pool_unlock(pool);
-  for (struct rill__last_use *use = block->uses; use != NULL && ordered; use = use->next) {
-    ordered = rill__last_use_order(stream, use->event);
+  for (struct rill__last_use *last_use = block->last_uses; last_use != NULL && ordered; last_use = last_use->next) {
+    ordered = rill__last_use_order(stream, last_use->event);
   }
   rill__pool_lock(pool);
   struct rill__pool_cache *own = ordered ? rill__pool_cache_get(pool, stream) : NULL;
@@ -162,8 +162,8 @@ static bool take_over(struct rill__pool *pool, struct rill__block *block, struct
     rill__pool_put(pool, block);
     return false;
   }
-  rill__last_uses_free(block->uses);
-  block->uses = NULL;
+  rill__last_uses_free(block->last_uses);
+  block->last_uses = NULL;
   rill__block_name(pool, block, &own->heap, ++own->freed);
   return true;
 }

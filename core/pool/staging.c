@@ -67,7 +67,7 @@ void rill__staging_finish(struct rill__stream *stream, struct held_staging *stag
   rill__pool_unlock(pool);
   if (cache != NULL) return;
   rill__errors_suspend();
-  const bool marked = rill__last_use_new(stream, &block->uses) == RILL_OK;
+  const bool marked = rill__last_use_new(stream, &block->last_uses) == RILL_OK;
   rill__errors_resume();
   if (marked) rill__staging_cancel(staging);
 }

@@ -23,41 +23,42 @@ rill_status rill__pool_check_capture(struct rill__stream *stream) {
 rill_status rill__last_use_new(struct rill__stream *stream, struct rill__last_use **out) {
   static _Atomic uint64_t now;
   *out = NULL;
-  struct rill__last_use *use = calloc(1, sizeof *use);
-  RILL_REQUIRE(use != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory to note where memory is used");
-  use->stream = stream->number;
-  use->started = atomic_fetch_add(&now, 1);
+  struct rill__last_use *last_use = calloc(1, sizeof *last_use);
+  RILL_REQUIRE(last_use != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory to note where memory is used");
+  last_use->stream = stream->number;
+  last_use->started = atomic_fetch_add(&now, 1);
   rill_status status = rill__pool_check_capture(stream);
-  if (status == RILL_OK) status = rill__event_create(stream->base.device, NULL, &use->event);
-  if (status == RILL_OK) status = rill__stream_record(stream, use->event, 0);
+  if (status == RILL_OK) status = rill__event_create(stream->base.device, NULL, &last_use->event);
+  if (status == RILL_OK) status = rill__stream_record(stream, last_use->event, 0);
   if (status != RILL_OK) {
-    rill__last_uses_free(use);
+    rill__last_uses_free(last_use);
     return status;
   }
-  use->recorded = atomic_fetch_add(&now, 1);
-  *out = use;
+  last_use->recorded = atomic_fetch_add(&now, 1);
+  *out = last_use;
   return RILL_OK;
 }
 
 void rill__last_uses_free(struct rill__last_use *list) {
   while (list != NULL) {
-    struct rill__last_use *use = list;
-    list = use->next;
-    if (use->event != NULL) rill__object_retire(&use->event->base);
-    free(use);
+    struct rill__last_use *last_use = list;
+    list = last_use->next;
+    if (last_use->event != NULL) rill__object_retire(&last_use->event->base);
+    free(last_use);
   }
 }
 
-struct rill__last_use *rill__last_use_note(struct rill__last_use **list, struct rill__last_use *use) {
+struct rill__last_use *rill__last_use_note(struct rill__last_use **list, struct rill__last_use *last_use) {
   struct rill__last_use **link = list;
-  while (*link != NULL && ((*link)->stream != use->stream || (*link)->recorded > use->started)) link = &(*link)->next;
+  while (*link != NULL && ((*link)->stream != last_use->stream || (*link)->recorded > last_use->started))
+    link = &(*link)->next;
   struct rill__last_use *before = *link;
   if (before != NULL) {
     *link = before->next;
     before->next = NULL;
   }
-  use->next = *list;
-  *list = use;
+  last_use->next = *list;
+  *list = last_use;
   return before;
 }
 

@@ -22,7 +22,7 @@ void rill__last_uses_free(struct rill__last_use *list);
 
 /* Puts a last use into a list; returns the one of the same stream that it stands for too, or NULL.  The list is of
  * no more than a few a stream, however often one is noted. */
-struct rill__last_use *rill__last_use_note(struct rill__last_use **list, struct rill__last_use *use);
+struct rill__last_use *rill__last_use_note(struct rill__last_use **list, struct rill__last_use *last_use);
 
 /* Puts the second list at the end of the first. */
 void rill__last_uses_append(struct rill__last_use **list, struct rill__last_use *more);

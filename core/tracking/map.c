@@ -23,7 +23,7 @@ void rill__memory_forget(struct rill__allocation *allocation) {
 }
 
 void rill__allocation_destroy(struct rill__object *object) {
-  rill__last_uses_free(((struct rill__allocation *)object)->uses);
+  rill__last_uses_free(((struct rill__allocation *)object)->last_uses);
   rill__object_free(object);
 }
 
@@ -109,11 +109,11 @@ bool rill__memory_insert(struct rill__allocation *allocation, struct rill__alloc
 }
 
 /* rill_free takes the allocation out of the map first, and then looks at its uses. */
-rill_status rill__memory_note_use(struct rill__allocation *allocation, struct rill__last_use *use) {
-  struct rill__last_use *dead = use;
+rill_status rill__memory_note_last_use(struct rill__allocation *allocation, struct rill__last_use *last_use) {
+  struct rill__last_use *dead = last_use;
   rill__memory_lock();
   const bool still = rill__ranges_find((void *)allocation->begin) == allocation;
-  if (still) dead = rill__last_use_note(&allocation->uses, use);
+  if (still) dead = rill__last_use_note(&allocation->last_uses, last_use);
   rill__memory_unlock();
   rill__last_uses_free(dead);
   RILL_REQUIRE(still, RILL_ERROR_NOT_FOUND, "%p was freed during the call", (void *)allocation->begin);

@@ -24,7 +24,7 @@ bool rill__import_put_in(struct rill__allocation *import);
 
 /* Adds a last use to an allocation, which must not have been freed meanwhile, and owns it from then on. */
 struct rill__last_use;
-rill_status rill__memory_note_use(struct rill__allocation *allocation, struct rill__last_use *use);
+rill_status rill__memory_note_last_use(struct rill__allocation *allocation, struct rill__last_use *last_use);
 
 /* rill__object.destroy of an allocation. */
 void rill__allocation_destroy(struct rill__object *object);

@@ -261,7 +261,7 @@ static struct rill__allocation *first_in(struct node *node, unsigned level, uint
 
 struct rill__allocation *rill__ranges_overlapping(uintptr_t begin, size_t size) {
   if (!has_address_bits(begin, size)) return NULL;
-  /* One that begins before has the first byte. */
+  /* One that starts before has the first byte. */
   struct rill__allocation *found = rill__ranges_find((const void *)begin);
   return found != NULL ? found : first_in(&root, LEVELS - 1, begin, begin + size);
 }

@@ -51,7 +51,7 @@ struct rill__allocation {
   uintptr_t native;
   size_t native_size;
   struct rill__last_use
-      *uses; /* not of pools: what goes before rill_free; under the writers' lock, while it is in the map */
+      *last_uses; /* not of pools: what goes before rill_free; under the writers' lock, while it is in the map */
   struct rill__deferred_free deferred;
 };
 

@@ -167,7 +167,7 @@ RILL_API rill_status rill_comm_release(rill_comm comm);
 /** Ends the communicator for this rank: operations under way end without a result, their streams are failed if there
  *  is a deadline, and later calls fail.  The others run into their deadlines.  Release it all the same.
  *
- *  MPI cannot take back what has begun: the buffers of such operations must stay where they are.
+ *  MPI cannot take back what has started: the buffers of such operations must stay where they are.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, BACKEND.
  *  Threads: any, also while another thread is inside a call on the communicator; may block until the device has ended

@@ -160,7 +160,7 @@ RILL_API RILL_NODISCARD rill_status rill_device_get_memory(rill_device device, u
  *  the program may use processors, which is what the environment variable RILL_CPU_WORKERS changes (1 to 1024).
  *
  *  For a program with threads of its own, so that both together are as many as there are processors.  It holds for
- *  operations that begin later.  While all of them are in operations that take long, a host call that blocks among
+ *  operations that start later.  While all of them are in operations that take long, a host call that blocks among
  *  them, further threads run what else is ready.
  *
  *  Errors:  INVALID_HANDLE, OUT_OF_RANGE (more than 1024), UNSUPPORTED (a GPU).

@@ -55,7 +55,7 @@ enum {
   RILL_ATTR_END_                        /* private: one past the last */
 };
 
-/** In rill_launch_attribute.flags of RILL_ATTR_PROGRAMMATIC_EVENT: each block triggers the event as it begins.  The
+/** In rill_launch_attribute.flags of RILL_ATTR_PROGRAMMATIC_EVENT: each block triggers the event as it starts.  The
  *  others take no flags. */
 enum { RILL_ATTR_TRIGGER_AT_BLOCK_START = 1 };
 

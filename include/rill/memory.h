@@ -74,7 +74,7 @@ RILL_API RILL_NODISCARD rill_status rill_alloc_aligned(rill_device device, size_
  *  Like:    cuMemFree, cuMemFreeHost, cuIpcCloseMemHandle, hipFree, hipHostFree.      Since: 0.1 */
 RILL_API rill_status rill_free(void *p);
 
-/** Tells kind, device, begin and size of the allocation or registered range that `p` lies in; `p` may lie anywhere
+/** Tells kind, device, start and size of the allocation or registered range that `p` lies in; `p` may lie anywhere
  *  inside.  The driver is not asked.
  *
  *  Errors:  NOT_FOUND (`p` lies in no memory of rill's, NULL included), INVALID_ARGUMENT (info).
@@ -172,7 +172,7 @@ RILL_API RILL_NODISCARD rill_status rill_memory_ipc_import(rill_device device, c
 RILL_API RILL_NODISCARD rill_status rill_copy_async(rill_stream stream, void *dst, const void *src, size_t n);
 
 /** Copies `height` rows of `width` bytes, as work of the stream, and leaves alone what lies between rows.  A pitch is
- *  the bytes from the begin of one row to the begin of the next.  No bytes (a width or height of 0): nothing happens.
+ *  the bytes from the start of one row to the start of the next.  No bytes (a width or height of 0): nothing happens.
  *
  *  All else is as for rill_copy_async, the range of each end being from its first byte to its last.
  *
@@ -215,7 +215,7 @@ RILL_API RILL_NODISCARD rill_status rill_fill_async(rill_stream stream, void *ds
                                                     size_t pattern_size, size_t count);
 
 /** Writes `height` rows of `width` copies of a pattern, as work of the stream, and leaves alone what lies between rows.
- *  The pitch is the bytes from the begin of one row to the begin of the next, a multiple of the pattern's size.  No
+ *  The pitch is the bytes from the start of one row to the start of the next, a multiple of the pattern's size.  No
  *  patterns (a width or height of 0): nothing happens.  All else is as for rill_fill_async, the range being from its
  *  first byte to its last.
  *

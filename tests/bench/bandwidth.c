@@ -39,11 +39,11 @@ static bool copies(void *dst, const void *src, size_t n, int which) {
 
 static bool run_rill(enum transfer transfer, const struct transfer_memory *m) {
   switch (transfer) {
-    case UP: return copies(m->device, m->pinned, m->size, 0);
-    case DOWN: return copies(m->pinned, m->device, m->size, 0);
+    case TO_DEVICE: return copies(m->device, m->pinned, m->size, 0);
+    case TO_HOST: return copies(m->pinned, m->device, m->size, 0);
     case BOTH: return copies(m->device, m->pinned, m->size, 0) && copies(m->pinned_other, m->other, m->size, 1);
-    case UP_PAGEABLE: return copies(m->device, m->pageable, m->size, 0);
-    case DOWN_PAGEABLE: return copies(m->pageable, m->device, m->size, 0);
+    case FROM_PAGEABLE: return copies(m->device, m->pageable, m->size, 0);
+    case TO_PAGEABLE: return copies(m->pageable, m->device, m->size, 0);
     case ACROSS: return copies(m->other, m->device, m->size, 0);
     case FILL_1: return fills(m, 1);
     case FILL_2: return fills(m, 2);
@@ -84,14 +84,14 @@ static void *do_part(void *index) {
   const size_t part = m->size / plain.threads / ROW_PITCH * ROW_PITCH, from = (size_t)(uintptr_t)index * part;
   const size_t n = (size_t)(uintptr_t)index + 1 == plain.threads ? m->size - from : part;
   switch (plain.transfer) {
-    case UP: memcpy(m->device + from, m->pinned + from, n); break;
-    case DOWN: memcpy(m->pinned + from, m->device + from, n); break;
+    case TO_DEVICE: memcpy(m->device + from, m->pinned + from, n); break;
+    case TO_HOST: memcpy(m->pinned + from, m->device + from, n); break;
     case BOTH:
       memcpy(m->device + from, m->pinned + from, n);
       memcpy(m->pinned_other + from, m->other + from, n);
       break;
-    case UP_PAGEABLE: memcpy(m->device + from, m->pageable + from, n); break;
-    case DOWN_PAGEABLE: memcpy(m->pageable + from, m->device + from, n); break;
+    case FROM_PAGEABLE: memcpy(m->device + from, m->pageable + from, n); break;
+    case TO_PAGEABLE: memcpy(m->pageable + from, m->device + from, n); break;
     case ACROSS: memcpy(m->other + from, m->device + from, n); break;
     case FILL_1: memset(m->device + from, 7, n); break;
     case COPY_2D:

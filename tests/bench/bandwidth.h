@@ -7,11 +7,11 @@
 
 /* X(name, text) */
 #define TRANSFERS(X)                              \
-  X(UP, "pinned to device")                       \
-  X(DOWN, "device to pinned")                     \
+  X(TO_DEVICE, "pinned to device")                \
+  X(TO_HOST, "device to pinned")                  \
   X(BOTH, "pinned, both ways at once")            \
-  X(UP_PAGEABLE, "pageable to device")            \
-  X(DOWN_PAGEABLE, "device to pageable")          \
+  X(FROM_PAGEABLE, "pageable to device")          \
+  X(TO_PAGEABLE, "device to pageable")            \
   X(ACROSS, "device to device")                   \
   X(FILL_1, "fill, 1 byte")                       \
   X(FILL_2, "fill, 2 bytes")                      \

@@ -51,12 +51,12 @@ static bool run(enum transfer transfer, const struct transfer_memory *m) {
   enum { D = RILL_MEMORY_DEVICE, P = RILL_MEMORY_PINNED, U = RILL_MEMORY_UNKNOWN };
   const gpu_pointer to = GPU_POINTER(m->device);
   switch (transfer) {
-    case UP: return copies(m->device, D, m->pinned, P, m->size, 0);
-    case DOWN: return copies(m->pinned, P, m->device, D, m->size, 0);
+    case TO_DEVICE: return copies(m->device, D, m->pinned, P, m->size, 0);
+    case TO_HOST: return copies(m->pinned, P, m->device, D, m->size, 0);
     case BOTH:
       return copies(m->device, D, m->pinned, P, m->size, 0) && copies(m->pinned_other, P, m->other, D, m->size, 1);
-    case UP_PAGEABLE: return copies(m->device, D, m->pageable, U, m->size, 0);
-    case DOWN_PAGEABLE: return copies(m->pageable, U, m->device, D, m->size, 0);
+    case FROM_PAGEABLE: return copies(m->device, D, m->pageable, U, m->size, 0);
+    case TO_PAGEABLE: return copies(m->pageable, U, m->device, D, m->size, 0);
     case ACROSS: return copies(m->other, D, m->device, D, m->size, 0);
     case FILL_1: return !FAILS(fill_8(to, 7, m->size, streams[0]));
     case FILL_2: return !FAILS(fill_16(to, 7, m->size / 2, streams[0]));

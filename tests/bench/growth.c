@@ -251,8 +251,8 @@ struct row {
 
 static double time_calls(const struct row *row) {
   double least = 1e18;
-  const double begun = now();
-  for (int round = 0; round < ROUNDS || now() - begun < (double)LEAST_NS; round++) {
+  const double started = now();
+  for (int round = 0; round < ROUNDS || now() - started < (double)LEAST_NS; round++) {
     for (int i = 0; i < CALLS && row->prepare != NULL; i++) row->prepare(i);
     const double start = now();
     for (int i = 0; i < CALLS; i++) row->call();

@@ -385,8 +385,8 @@ static bool run(const char *device, const char *text, bool csv, size_t mib, size
 
 /* ---- from nothing to the first kernel ---- */
 
-/* In a process of its own: prints the time since `began`. */
-static int first_kernel(const char *way, const char *device, uint64_t began) {
+/* In a process of its own: prints the time since `started`. */
+static int first_kernel(const char *way, const char *device, uint64_t started) {
   rill_device opened;
   rill_stream stream;
   float *x = NULL;
@@ -404,14 +404,14 @@ static int first_kernel(const char *way, const char *device, uint64_t began) {
          fill_f32_launch(stream, &launch, 1, 1.0f, x) == RILL_OK && rill_stream_synchronize(stream) == RILL_OK;
     if (!ok) (void)complain("the first kernel");
   }
-  if (ok) (void)printf("%llu\n", (unsigned long long)(now_ns() - began));
+  if (ok) (void)printf("%llu\n", (unsigned long long)(now_ns() - started));
   return ok ? 0 : 1;
 }
 
 /* Gives ms, negative if it failed. */
 static double start_process(const char *way, const char *device) {
   extern char **environ;
-  char path[4096], began[32], line[64] = "";
+  char path[4096], started[32], line[64] = "";
   const ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
   int ends[2], state = -1;
   pid_t child = -1;
@@ -421,8 +421,8 @@ static double start_process(const char *way, const char *device) {
   (void)posix_spawn_file_actions_init(&actions);
   (void)posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
   (void)posix_spawn_file_actions_addclose(&actions, ends[0]);
-  (void)snprintf(began, sizeof began, "%llu", (unsigned long long)now_ns());
-  char *const arguments[] = { path, (char[]){ "--first" }, (char *)(uintptr_t)way, (char *)(uintptr_t)device, began,
+  (void)snprintf(started, sizeof started, "%llu", (unsigned long long)now_ns());
+  char *const arguments[] = { path, (char[]){ "--first" }, (char *)(uintptr_t)way, (char *)(uintptr_t)device, started,
                               NULL };
   const bool spawned = posix_spawn(&child, path, &actions, NULL, arguments, environ) == 0;
   (void)close(ends[1]);

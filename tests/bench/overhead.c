@@ -270,7 +270,7 @@ static bool is_wanted(const struct bench *bench, enum bench_operation operation)
 static bool run(struct bench *bench) {
   static const enum bench_operation threaded[] = { BENCH_launch_5, BENCH_record };
   bool ok = open_bench(bench);
-  bool begun = false;
+  bool started = false;
   if (!ok) return false;
   print_heading(bench);
   print_columns(bench);
@@ -280,9 +280,9 @@ static bool run(struct bench *bench) {
   }
   for (size_t i = 0; i < sizeof threaded / sizeof *threaded && ok; i++) {
     if (!is_wanted(bench, threaded[i])) continue;
-    if (!bench->csv && !begun)
+    if (!bench->csv && !started)
       (void)printf("\nmillions of calls per second, %d threads on as many streams\n", BENCH_THREADS);
-    begun = true;
+    started = true;
     ok = measure_threads(bench, threaded[i]);
   }
   if (!bench->csv) (void)printf("\n");

@@ -27,8 +27,8 @@ static struct {
   rill_stream streams[STREAMS];
   rill_pool pool;
   uint64_t live, live_peak, calls, misses;
-  bool timed;          /* else counted */
-  double begun, least; /* ns */
+  bool timed;            /* else counted */
+  double started, least; /* ns */
   unsigned random;
 } trace;
 
@@ -82,13 +82,13 @@ static void begin_trace(void) {
   for (int i = 0; i < STREAMS; i++) need(rill_stream_create(trace.device, NULL, &trace.streams[i]));
   trace.live = trace.live_peak = trace.calls = trace.misses = 0;
   trace.random = 12345;
-  trace.begun = now();
+  trace.started = now();
 }
 
 static rill_pool_info counted; /* at the end of the run that counts */
 
 static void end_trace(void) {
-  const double spent = now() - trace.begun;
+  const double spent = now() - trace.started;
   if (trace.timed && (trace.least == 0 || spent < trace.least)) trace.least = spent;
   if (!trace.timed) need(rill_pool_get_info(trace.pool, &counted));
   for (int i = 0; i < STREAMS; i++) need(rill_stream_release(trace.streams[i]));

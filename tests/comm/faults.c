@@ -125,7 +125,7 @@ static void a_call_that_fails(void) {
 static void a_submission_that_fails(void) {
   begin();
   make_comms(0);
-  engine->fail_call("ncclAllReduce", 1, 4); /* of the arguments: nothing has begun, the communicator lives */
+  engine->fail_call("ncclAllReduce", 1, 4); /* of the arguments: nothing has started, the communicator lives */
   assert_comm_fails(sum(0, 1), RILL_ERROR_INVALID_ARGUMENT, "ncclInvalidArgument");
   works();
   engine->fail_call("ncclAllReduce", 1, 1); /* of the device: nobody knows */

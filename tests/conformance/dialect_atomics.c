@@ -34,7 +34,7 @@ static void take_back(rill_stream stream, void *to, void *copy, size_t bytes) {
   assert_ok(rill_free(copy));
 }
 
-/* Launches a kernel on cells of the device that begin as `cells` says, and reads them back; the same with what the
+/* Launches a kernel on cells of the device that start as `cells` says, and reads them back; the same with what the
  * threads have seen, if the kernel tells. */
 static void run(rill_stream stream, const char *name, bool of_a_block, void *cells, size_t bytes, unsigned *seen) {
   rill_kernel kernel = new_kernel(&dialect_atomics_bundle, name);

@@ -265,7 +265,7 @@ static void refuses_memory_of_a_process_that_has_ended(void) {
   write_cell(new_stream("after"), 0, 1); /* nothing is broken by it */
 }
 
-/* I1, I2: memory that was freed is not found, or is still whole: a driver may keep it a while.  Never another's. */
+/* I1, I2: memory that was freed is not found, or is still intact: a driver may keep it a while.  Never another's. */
 static void child_opens_what_was_freed(void) {
   rill_ipc_handle handle;
   void *p;

@@ -153,7 +153,7 @@ static void rill_free_puts_held_uses_off(void) {
 }
 
 struct shared_memory {
-  void *pooled, *whole;
+  void *pooled, *plain;
 };
 
 static const char *notes(unsigned index, void *shared) {
@@ -163,7 +163,7 @@ static const char *notes(unsigned index, void *shared) {
   REQUIRE_OK(rill_stream_create(dut.device, NULL, &stream));
   for (unsigned i = 0; i < scaled(300); i++) {
     REQUIRE_OK(rill_memory_record_use(memory->pooled, stream));
-    REQUIRE_OK(rill_memory_record_use(memory->whole, stream));
+    REQUIRE_OK(rill_memory_record_use(memory->plain, stream));
   }
   REQUIRE_OK(rill_stream_release(stream));
   return NULL;
@@ -174,10 +174,10 @@ static void serves_many_threads(void) {
   rill_stream stream = new_stream("stream");
   struct shared_memory memory;
   assert_ok(rill_alloc_async(stream, 4096, &memory.pooled));
-  assert_ok(rill_alloc(dut.device, 4096, RILL_MEMORY_DEVICE, &memory.whole));
+  assert_ok(rill_alloc(dut.device, 4096, RILL_MEMORY_DEVICE, &memory.plain));
   run_threads(4, notes, &memory);
   assert_ok(rill_free_async(stream, memory.pooled));
-  assert_ok(rill_free(memory.whole));
+  assert_ok(rill_free(memory.plain));
 }
 
 int main(void) {

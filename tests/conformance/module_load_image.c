@@ -73,7 +73,7 @@ static void refuses_null(void) {
   assert_fails(rill_module_load_image(dut.device, "image", 5, NULL), RILL_ERROR_INVALID_ARGUMENT);
 }
 
-/* K1: "", and other bytes that are nothing; the text tells how they begin and what the device takes. */
+/* K1: "", and other bytes that are nothing; the text tells how they start and what the device takes. */
 static void refuses_what_is_no_image(void) {
   static const unsigned char zeros[4096];
   unsigned char noise[4096];

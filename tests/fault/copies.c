@@ -1,5 +1,5 @@
 /* How copies, fills and peers reach the driver: one call each, without a question about the pointers, nothing staged
- * that the driver would stage itself, and sizes beyond 32 bits whole (C5.3, C8.1). */
+ * that the driver would stage itself, and sizes beyond 32 bits uncut (C5.3, C8.1). */
 #include "children.h"
 #include "support/native.h"
 #include "tour.h"
@@ -34,7 +34,8 @@ static rill_status copy_box(rill_stream stream, void *dst, const void *src) {
 
 enum { BIG = 1 << 20 };
 
-/* Pageable and pinned memory, and memory of others, small and large, up, down and of several dimensions. */
+/* Pageable and pinned memory, and memory of others, small and large, to the device, to the host and of several
+ * dimensions. */
 static void goes_to_the_driver_in_one_call(void) {
   static unsigned char pageable[BIG];
   unsigned char *there = NULL, *pinned = NULL;
@@ -238,7 +239,7 @@ static const size_t gib = (size_t)1 << 30;
 /* The bytes that the driver was asked for by `call`. */
 #define BYTES_OF(call) (counted = vendor.fake->bytes(), assert_ok(call), vendor.fake->bytes() - counted)
 
-static void sizes_reach_the_driver_whole(void) {
+static void sizes_reach_the_driver_uncut(void) {
   const size_t size = 5 * gib + 48;
   unsigned char *from = NULL, *to = NULL, *pinned = NULL, pattern[16];
   uint64_t counted = 0;
@@ -333,7 +334,7 @@ int main(int argc, char **argv) {
     MODE(a_held_copy_asks_once),
     MODE_WITH(a_pair_without_a_way_says_why, "RILL_FAKE_PEERS=0"),
     MODE(what_is_so_already_is_no_failure),
-    MODE_WITH(sizes_reach_the_driver_whole, "RILL_FAKE_MEMORY=32768"),
+    MODE_WITH(sizes_reach_the_driver_uncut, "RILL_FAKE_MEMORY=32768"),
     MODE_WITH(far_rows_and_slices_are_reached, "RILL_FAKE_MEMORY=32768"),
   };
   return RUN_MODES("copies and fills", argc, argv, modes);

@@ -62,8 +62,8 @@ static bool check_captures(void) {
   bool capturing = true;
   assert_ok(rill_stream_create(vendor.device, NULL, &stream));
   assert_ok(rill_event_create(vendor.device, NULL, &event));
-  const bool begun = native_begin_capture(stream);
-  if (begun) {
+  const bool started = native_begin_capture(stream);
+  if (started) {
     if (rill_stream_record_event(stream, event, RILL_EVENT_EXTERNAL) != RILL_OK) check_unsupported("external record");
     if (rill_stream_host_call(stream, no_call, NULL) != RILL_OK) check_unsupported("captured host call");
     native_end_capture(stream);
@@ -73,7 +73,7 @@ static bool check_captures(void) {
   assert_ok(rill_stream_synchronize(stream));
   assert_ok(rill_event_release(event));
   assert_ok(rill_stream_release(stream));
-  return begun;
+  return started;
 }
 
 /* What a missing function makes impossible; other functions have stand-ins. */

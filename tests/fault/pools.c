@@ -13,7 +13,7 @@ struct round {
   rill_stream stream, other, held, there;
   rill_event event;
   rill_pool pools[3];
-  void *pooled[3], *aligned, *other_pooled, *whole, *second;
+  void *pooled[3], *aligned, *other_pooled, *plain, *second;
 };
 
 /* One call, which fails with null in its output. */
@@ -54,7 +54,7 @@ static rill_status make(struct round *r) {
   }
   STEP(rill_pool_alloc_aligned_async(r->pools[0], r->stream, 100, 1 << 22, &r->aligned), r->aligned);
   STEP(rill_pool_alloc_async(r->pools[0], r->other, 3 * MIB, &r->other_pooled), r->other_pooled);
-  STEP(rill_alloc_aligned(device, 5000, 8192, RILL_MEMORY_DEVICE, &r->whole), r->whole);
+  STEP(rill_alloc_aligned(device, 5000, 8192, RILL_MEMORY_DEVICE, &r->plain), r->plain);
   STEP(rill_alloc_aligned(device, 5000, 8192, RILL_MEMORY_PINNED, &r->second), r->second);
   return RILL_OK;
 }
@@ -63,14 +63,14 @@ static rill_status use(struct round *r) {
   const uint32_t value = 4;
   TRY(rill_fill_async(r->stream, r->pooled[0], &value, 4, 250));
   TRY(rill_memory_record_use(r->pooled[0], r->other));
-  TRY(rill_memory_record_use(r->whole, r->there));
+  TRY(rill_memory_record_use(r->plain, r->there));
   TAKE(rill_free_async(r->stream, r->pooled[0]), r->pooled[0]);
   TAKE(rill_free_async(r->stream, r->other_pooled), r->other_pooled); /* on another stream than its own */
   TAKE(rill_free(r->pooled[1]), r->pooled[1]);
   TRY(rill_stream_wait_event(r->held, r->event, 0));
-  TRY(rill_fill_async(r->held, r->whole, &value, 4, 250));
+  TRY(rill_fill_async(r->held, r->plain, &value, 4, 250));
   TRY(rill_memory_record_use(r->second, r->held));
-  TAKE(rill_free(r->whole), r->whole); /* both are deferred */
+  TAKE(rill_free(r->plain), r->plain); /* both are deferred */
   TAKE(rill_free(r->second), r->second);
   TAKE(rill_free(r->pooled[2]), r->pooled[2]); /* waits for every stream, this one too */
   TRY(rill_stream_record_event(r->stream, r->event, 0));
@@ -78,7 +78,7 @@ static rill_status use(struct round *r) {
   TRY(rill_stream_synchronize(r->other));
   TRY(rill_stream_synchronize(r->stream));
   TRY(rill_pool_trim(r->pools[0], 0));
-  STEP(rill_alloc(vendor.device, 100, RILL_MEMORY_DEVICE, &r->whole), r->whole);
+  STEP(rill_alloc(vendor.device, 100, RILL_MEMORY_DEVICE, &r->plain), r->plain);
   TRY(rill_device_synchronize(vendor.device));
   return RILL_OK;
 }
@@ -86,7 +86,7 @@ static rill_status use(struct round *r) {
 /* Releases never fail; a free that is refused leaves the memory, and works the next time. */
 static void end(struct round *r) {
   void **const memory[] = { &r->pooled[0],    &r->pooled[1], &r->pooled[2], &r->aligned,
-                            &r->other_pooled, &r->whole,     &r->second };
+                            &r->other_pooled, &r->plain,     &r->second };
   assert_ok(rill_event_release(r->event)); /* what is held for it fails */
   for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) assert_ok(rill_free(*memory[i]));
   for (size_t i = 0; i < 3; i++) assert_ok(rill_pool_release(r->pools[i]));
@@ -364,21 +364,21 @@ static void a_synchronize_gives_it_back(void) {
 /* Telling of a use again and again leaves one event, not one for each. */
 static void uses_do_not_pile_up(void) {
   rill_stream stream, user, there;
-  void *pooled, *whole;
+  void *pooled, *plain;
   vendor_begin();
   assert_ok(rill_stream_create(vendor.device, NULL, &stream));
   assert_ok(rill_stream_create(vendor.device, NULL, &user));
   assert_ok(rill_stream_create(vendor.second, NULL, &there));
   assert_ok(rill_alloc_async(stream, 4096, &pooled));
-  assert_ok(rill_alloc(vendor.device, 4096, RILL_MEMORY_DEVICE, &whole));
+  assert_ok(rill_alloc(vendor.device, 4096, RILL_MEMORY_DEVICE, &plain));
   const size_t before = settle(SIZE_MAX);
   for (int i = 0; i < 5000; i++) {
     assert_ok(rill_memory_record_use(pooled, user));
-    assert_ok(rill_memory_record_use(whole, there));
+    assert_ok(rill_memory_record_use(plain, there));
   }
   assert_true(settle(before + 8) <= before + 8);
   assert_ok(rill_free_async(stream, pooled));
-  assert_ok(rill_free(whole));
+  assert_ok(rill_free(plain));
   assert_ok(rill_stream_release(stream));
   assert_ok(rill_stream_release(user));
   assert_ok(rill_stream_release(there));

@@ -115,10 +115,10 @@ static void keep_drivers_bytes(struct rill__ipc_bytes *content) {
   if (!fuzz_ipc.gpu || getenv("RILL_FAKE_DEVICES") != NULL) return;
   const unsigned first = content->native.bytes[0];
   for (unsigned i = 0; i < handle_count; i++) {
-    struct rill__ipc_bytes whole;
-    memcpy(&whole, &handles[(first + i) % handle_count], sizeof whole);
-    if (whole.kind != content->kind) continue;
-    content->native = whole.native;
+    struct rill__ipc_bytes found;
+    memcpy(&found, &handles[(first + i) % handle_count], sizeof found);
+    if (found.kind != content->kind) continue;
+    content->native = found.native;
     return;
   }
 }

@@ -296,7 +296,7 @@ static void from_many_threads(void) {
 struct pooled {
   rill_pool pool;
   rill_stream stream;
-  uint32_t *live, *whole;
+  uint32_t *live, *plain;
 };
 
 static void use_pool(rill_pool pool, uint32_t kind) {
@@ -348,7 +348,7 @@ static void child_of_an_allocator(struct pooled *pooled) {
   must(rill_stream_synchronize(stream));
   if (seen != value) die("%u in the child, not %u", seen, value);
   must(rill_free_async(stream, pooled->live));
-  must(rill_free(pooled->whole));
+  must(rill_free(pooled->plain));
   must(rill_stream_release(stream));
   use_pool(pooled->pool, 0);
   for (uint32_t kind = RILL_MEMORY_DEVICE; kind <= RILL_MEMORY_MANAGED; kind++) {
@@ -371,7 +371,7 @@ static void with_pools_in_use(void) {
   assert_ok(rill_pool_create(life.cpu, NULL, &pooled.pool));
   assert_ok(rill_stream_create(life.cpu, NULL, &pooled.stream));
   assert_ok(rill_pool_alloc_async(pooled.pool, pooled.stream, 400, (void **)&pooled.live));
-  assert_ok(rill_alloc_aligned(life.cpu, 400, 4096, RILL_MEMORY_DEVICE, (void **)&pooled.whole));
+  assert_ok(rill_alloc_aligned(life.cpu, 400, 4096, RILL_MEMORY_DEVICE, (void **)&pooled.plain));
   struct background *working = start_threads(THREADS, allocates, &pooled);
   for (unsigned i = 0; i < scaled(FORKS); i++) {
     const pid_t pid = fork_child();
@@ -384,7 +384,7 @@ static void with_pools_in_use(void) {
   atomic_store(&stop, true);
   join_threads(working);
   assert_ok(rill_free_async(pooled.stream, pooled.live));
-  assert_ok(rill_free(pooled.whole));
+  assert_ok(rill_free(pooled.plain));
   use_pool(pooled.pool, 0);
   assert_ok(rill_stream_release(pooled.stream));
   assert_ok(rill_pool_release(pooled.pool));

@@ -363,7 +363,7 @@ class Generator:
             self.put(depth, "__syncthreads();")
             self.put(depth, "b[t] = %d;" % rounds)
             self.put(depth, "__syncthreads();")
-            # The loop leaves b alone: it ends when it began.
+            # The loop leaves b alone: it ends when it started.
             self.put(depth, header)
             self.put(depth + 1, "out += a[(t + %s) %% threads];" % name)
             self.put(depth + 1, "__syncthreads();")

@@ -69,7 +69,7 @@ class Amd(support.TestCase):
                 self.assertRegex(text, r"_atomic_cmpswap")
                 self.assertEqual(re.findall(r"\w+_atomic_(?:pk_add|f?add|f?min|f?max)\w*_f\w+", text), [])
 
-    # The instructions for sums of floats are lost in pinned memory, or others than the GPU do not see them whole.
+    # The instructions for sums of floats are lost in pinned memory, or others than the GPU do not see all of them.
 
     @unittest.skipUnless(CLANG, "no clang 15 or later with lld")
     def test_sums_of_floats_are_loops(self):

@@ -216,30 +216,30 @@ class Filters(support.TestCase):
             self.assertEqual(bytes(dst[line * pitch + 4 * width : (line + 1) * pitch]), b"\x63" * 12)
         return [tuple(dst[j * pitch + 4 * i : j * pitch + 4 * i + 4]) for j in range(height) for i in range(width)]
 
-    def whole(self, name, picture, *more, **options):
+    def filtered(self, name, picture, *more, **options):
         size = (self.WIDTH, self.HEIGHT)
         return self.filter(name, picture, size, (0, 0, *size), *more, **options)
 
     def test_blur(self):
         expected = binomial_blur(self.picture, self.WIDTH, self.HEIGHT)
         # One thread a block: every barrier is passed at once, and each thread does the whole tile.
-        self.assertEqual(self.whole("image_blur", self.picture, block=(1, 1, 1)), expected)
+        self.assertEqual(self.filtered("image_blur", self.picture, block=(1, 1, 1)), expected)
 
     def test_sharpen(self):
         for amount in (0, 100, 256, 65536):
             expected = neighbours(self.picture, self.WIDTH, self.HEIGHT, lambda around, a=amount: sharpen(around, a))
-            self.assertEqual(self.whole("image_sharpen", self.picture, amount), expected)
+            self.assertEqual(self.filtered("image_sharpen", self.picture, amount), expected)
 
     def test_edges(self):
         expected = neighbours(self.picture, self.WIDTH, self.HEIGHT, edges)
-        self.assertEqual(self.whole("image_edges", self.picture), expected)
+        self.assertEqual(self.filtered("image_edges", self.picture), expected)
 
     def test_tone(self):
         for values in ((256, 256, 0), (400, 300, -20), (0, 1000, 255)):
             expected = [tone(pixel, *values) for pixel in self.picture]
-            self.assertEqual(self.whole("image_tone", self.picture, *values), expected)
+            self.assertEqual(self.filtered("image_tone", self.picture, *values), expected)
 
-    def test_tiles_make_the_whole(self):
+    def test_tiles_make_the_picture(self):
         """Blur, then sharpen, in tiles with a border of 3, gives what the whole picture gives."""
         width, height, border = self.WIDTH, self.HEIGHT, 3
         blurred = binomial_blur(self.picture, width, height)

@@ -1,6 +1,6 @@
 /* Random programs of any public calls on objects that up to 30 threads share (mix.h says how they are judged).
  *
- *     mix [--seed N] [--rounds N | --seconds N] [--threads N] [--operations N] [--only GROUP,...] [--patience SECONDS]
+ *     mix [--seed N] [--rounds N | --seconds N] [--threads N] [--operations N] [--only GROUP,...] [--timeout SECONDS]
  *         [--keep FILE] [--processes N] [--print]
  *
  * Each round has a seed of its own, which decides what is not given: the number of threads, streams and events, and
@@ -24,13 +24,13 @@
 enum { STACK_BYTES = 256 << 10 }; /* of a thread: nothing needs much of it, however much there is of anything */
 
 static struct {
-  uint64_t seed, seconds, rounds, patience;
+  uint64_t seed, seconds, rounds, timeout;
   unsigned threads, operations; /* 0: the seed decides */
   uint64_t processes;
   const char *only, *keep;
   bool print;
   char again[256]; /* the options, but for the seed */
-} options = { .seed = 1, .patience = 60 };
+} options = { .seed = 1, .timeout = 60 };
 
 static const struct {
   const char *name, *group;
@@ -195,7 +195,7 @@ static void *work(void *argument) {
   struct worker *w = argument;
   const stack_t stack = { .ss_sp = w->signal_stack, .ss_size = MIX_SIGNAL_STACK };
   stack_t before;
-  (void)sigaltstack(&stack, &before); /* a stack that is too small is told of, too */
+  (void)sigaltstack(&stack, &before); /* a stack that is too small is reported, too */
   const timer_t timer = new_timer();
   was_struck = mix.round.threads > 1;
   for (unsigned i = 0; i < mix.round.operations && mix_has_room(w) && !atomic_load(&mix.failed); i++) {
@@ -249,7 +249,7 @@ static sem_t test_ended;
 
 static void print_state(void) {
   (void)fprintf(stderr, "mix: nothing has ended for %llu s: seed %llu; again: mix --seed %llu --rounds 1%s\n",
-                (unsigned long long)options.patience, (unsigned long long)mix.round.seed,
+                (unsigned long long)options.timeout, (unsigned long long)mix.round.seed,
                 (unsigned long long)mix.round.seed, options.again);
   for (unsigned i = 0; i <= mix.round.threads; i++) {
     const struct worker *w = &mix.workers[i];
@@ -257,8 +257,8 @@ static void print_state(void) {
   }
   (void)fprintf(stderr, "\n");
   for (unsigned i = 0; i < atomic_load(&mix.stream_count); i++) {
-    const unsigned taken = atomic_load(&mix.streams[i].host_calls), told = atomic_load(&mix.streams[i].told);
-    if (taken != told) (void)fprintf(stderr, "  stream %u: %u host calls accepted, %u told\n", i, taken, told);
+    const unsigned taken = atomic_load(&mix.streams[i].host_calls), done = atomic_load(&mix.streams[i].reported);
+    if (taken != done) (void)fprintf(stderr, "  stream %u: %u host calls accepted, %u reported\n", i, taken, done);
   }
 }
 
@@ -269,7 +269,7 @@ static void *watch(void *nothing) {
     if (progress != seen) {
       seen = progress;
       since = now_ns();
-    } else if (now_ns() - since > options.patience * 1000 * MILLISECOND) {
+    } else if (now_ns() - since > options.timeout * 1000 * MILLISECOND) {
       print_state();
       abort();
     }
@@ -470,7 +470,7 @@ static bool read_options(int argc, char **argv) {
       options.threads = number > MIX_THREADS ? MIX_THREADS : (unsigned)number;
     else if (read_number("--operations", &number, argc, argv, &i))
       options.operations = number > MIX_CALLS ? MIX_CALLS : (unsigned)number;
-    else if (read_number("--patience", &options.patience, argc, argv, &i)) continue;
+    else if (read_number("--timeout", &options.timeout, argc, argv, &i)) continue;
     else if (strcmp(argv[i], "--only") == 0 && i + 1 < argc) options.only = argv[++i];
     else if (strcmp(argv[i], "--keep") == 0 && i + 1 < argc) options.keep = argv[++i];
     else return false;
@@ -508,7 +508,7 @@ int main(int argc, char **argv) {
   if (!read_options(argc, argv)) {
     (void)fprintf(stderr,
                   "usage: mix [--seed N] [--rounds N | --seconds N] [--threads N] [--operations N] [--only GROUP,...]\n"
-                  "           [--patience SECONDS] [--keep FILE] [--processes N] [--print]\n");
+                  "           [--timeout SECONDS] [--keep FILE] [--processes N] [--print]\n");
     return 2;
   }
   if (options.processes > 1) return run_processes(argc, argv);

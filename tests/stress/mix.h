@@ -6,7 +6,7 @@
  *
  * No lock is held around a call.  Every call is noted with the ticks of one clock before and after it, every host call
  * with those of its start and its end, and every word that is read.  What must hold follows from that afterwards: a
- * call that returned before another began came first, and of those that overlap nothing is known (mix_history.c).
+ * call that returned before another started came first, and of those that overlap nothing is known (mix_history.c).
  */
 #ifndef RILL_TESTS_STRESS_MIX_H
 #define RILL_TESTS_STRESS_MIX_H
@@ -96,8 +96,8 @@ struct object {
   /* Of a stream: kernels accepted, and pinned counters of those that started and ended. */
   _Atomic unsigned passes, adds;
   unsigned *started, *ended, *added;
-  _Atomic unsigned host_calls, told;
-  _Atomic uint64_t stream_id; /* as rill_stream_id told it */
+  _Atomic unsigned host_calls, reported;
+  _Atomic uint64_t stream_id; /* as rill_stream_id gave it */
 };
 
 static inline rill_stream stream_of(const struct object *o) { return (rill_stream){ o->id }; }
@@ -133,7 +133,7 @@ struct call {
   struct { /* of a host call */
     uint64_t ns, start, end;
     _Atomic unsigned times;
-    rill_status told;
+    rill_status reported;
   } run;
   struct { /* of a write or read */
     unsigned cell;
@@ -168,7 +168,7 @@ struct worker {
   rill_bundle bundle;        /* a copy that nobody else loads */
 };
 
-/* Notes a call that begins, and its end.  Of the statuses, OK and (where a handle may be stale) STALE_HANDLE are looked
+/* Notes a call that starts, and its end.  Of the statuses, OK and (where a handle may be stale) STALE_HANDLE are looked
  * at by themselves, and `allowed` has a bit 1 << status for each other one that would be right. */
 struct call *mix_begin(struct worker *w, enum call_kind kind, struct object *object, struct object *other);
 rill_status mix_end(struct call *call, const char *text, rill_status status, uint32_t allowed);

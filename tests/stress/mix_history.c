@@ -123,7 +123,8 @@ static void forget(void) {
 
 /* ---- which record ---- */
 
-/* A question may be answered with a record that began while it was under way, a wait waits for one that comes later. */
+/* A question may be answered with a record that started while it was under way, a wait waits for one that comes later.
+ */
 static void find_records(struct call *call) {
   const struct object *event = call->kind == CALL_WAIT ? call->other : call->object;
   const struct calls *all = &recordings[event->number];
@@ -148,7 +149,7 @@ static void find_records(struct call *call) {
 /* ---- failures of work that waited for an event which went unrecorded ---- */
 
 static bool may_fail(const struct call *call) {
-  if (lines[call->object->number].unsure_from < call->end) return true; /* with what it is behind */
+  if (lines[call->object->number].unsure_from < call->end) return true; /* with what it comes after */
   if (call->kind == CALL_RECORD) return false;
   if (call->kind != CALL_WAIT) return lines[call->other->number].unsure_from < call->end;
   const uint64_t released = atomic_load(&call->other->release_start);
@@ -167,7 +168,7 @@ static bool may_fail(const struct call *call) {
 }
 
 /* Certain to fail: a wait for what went unrecorded, if it is the first of its stream that may fail, and those before it
- * are over; what was recorded behind it, and nothing else that may fail, before that happened; and who waited for such
+ * are over; what was recorded after it, and nothing else that may fail, before that happened; and who waited for such
  * a record. */
 static bool fails_with(struct call *call, const struct call *cause) {
   call->known.fails_from = cause->known.fails_from;
@@ -297,7 +298,7 @@ static bool update_clock(struct call *call, uint64_t *scratch) {
   return true;
 }
 
-/* The waits of a stream behind one that has learnt something, as far as it is news to them. */
+/* The waits of a stream after one that has learnt something, as far as it is news to them. */
 static void tell_later_waits(struct line *line, size_t first) {
   for (size_t i = first; i < line->wait_count; i++) {
     uint64_t *here = line->joined + i * line_count;
@@ -430,7 +431,7 @@ static void check_order(void) {
   uint64_t *clock = new_clock();
   for (size_t i = 0; i < everything.count; i++) {
     const struct call *call = everything.all[i];
-    if (call->kind == CALL_HOST_CALL && call->status == RILL_OK && call->run.told == RILL_OK) {
+    if (call->kind == CALL_HOST_CALL && call->status == RILL_OK && call->run.reported == RILL_OK) {
       clock_at(call->object->number, call->start, clock);
       check_before(call, clock, call->run.start);
     }
@@ -457,9 +458,9 @@ static void check_order(void) {
 static void check_host_call(const struct call *call) {
   const unsigned times = atomic_load(&call->run.times), wanted = call->status == RILL_OK;
   if (times != wanted) mix_complain(call, "runs %u times, not %u", times, wanted);
-  if (times == 0 || call->run.told == RILL_OK) return;
-  if (call->run.told != RILL_ERROR_NOT_RECORDED || is_sure(call)) {
-    mix_complain(call, "is told %s", rill_status_name(call->run.told));
+  if (times == 0 || call->run.reported == RILL_OK) return;
+  if (call->run.reported != RILL_ERROR_NOT_RECORDED || is_sure(call)) {
+    mix_complain(call, "is given %s", rill_status_name(call->run.reported));
   }
 }
 
@@ -545,7 +546,7 @@ static void check_question(const struct call *call) {
   const bool answered = call->status == RILL_OK || call->status == RILL_ERROR_TIMEOUT;
   if (answered && has_failed(call) && (call->flags & RILL_WAIT_IF_RECORDED) == 0) {
     mix_complain(
-        call, "gives %s for an event whose record has failed with what it was behind:", rill_status_name(call->status));
+        call, "gives %s for an event whose record has failed with what it came after:", rill_status_name(call->status));
     for (const struct call *cause = call->known.records[0]; cause != NULL; cause = cause->known.cause) {
       mix_complain(cause, "failed at tick %llu", (unsigned long long)cause->known.fails_from);
     }

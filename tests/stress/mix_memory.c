@@ -213,7 +213,7 @@ OPERATION(trim) {
   if (call->status == RILL_OK && free_bytes > total) mix_complain(call, "more is free than there is");
 }
 
-/* Memory of the host's is registered, copied, told of, and taken back. */
+/* Memory of the host's is registered, copied, asked about, and unregistered. */
 OPERATION(register) {
   struct object *stream = mix_stream_at(o->a);
   const uint32_t value = (uint32_t)mix_hash(w->index, mix_tick());

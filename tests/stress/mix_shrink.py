@@ -15,7 +15,7 @@ import re
 import subprocess
 import sys
 
-PATIENCE = "10"  # seconds without an end after which a round counts as stuck
+TIMEOUT = "10"  # seconds without an end after which a round counts as stuck
 
 
 def run(command, keep, operations, print_only=False):
@@ -66,8 +66,8 @@ def main():
     parser.add_argument("program")
     options, rest = parser.parse_known_args()
     command = [options.program] + rest + ["--rounds", "1"]
-    if "--patience" not in rest:
-        command += ["--patience", PATIENCE]
+    if "--timeout" not in rest:
+        command += ["--timeout", TIMEOUT]
     printed = subprocess.run(command + ["--print"], capture_output=True, text=True, check=True).stdout
     operations = [(int(t), int(i)) for t, i in re.findall(r"^thread (\d+), operation (\d+):", printed, re.M)]
     alone = len({thread for thread, _ in operations}) == 1

@@ -123,7 +123,7 @@ OPERATION(is_recorded) {
   MIX_END(call, rill_event_is_recorded(event_of(event), &call->answer), mix_failed());
 }
 
-/* Who has seen a kernel run must not be told that the stream is done before the kernel is (a host call: the same, by
+/* Who has seen a kernel run must not hear that the stream is done before the kernel is (a host call: the same, by
  * its ticks). */
 OPERATION(is_complete) {
   struct object *stream = mix_stream_at(o->a);
@@ -172,7 +172,7 @@ OPERATION(tell) {
   MIX_END(call, rill_stream_priority(stream_of(stream), &priority), 0);
   call = mix_begin(w, CALL_OTHER, stream, NULL);
   MIX_END(call, rill_stream_is_capturing(stream_of(stream), &answer), 0);
-  if (answer) mix_complain(call, "a stream captures that nobody told to");
+  if (answer) mix_complain(call, "a stream captures that nobody made capture");
   call = mix_begin(w, CALL_OTHER, event, NULL);
   MIX_END(call, rill_event_device(event_of(event), &device), 0);
 }
@@ -226,10 +226,10 @@ OPERATION(synchronize) {
 static void run_host_call(void *user, rill_status status) {
   struct call *call = user;
   call->run.start = mix_tick();
-  call->run.told = status;
+  call->run.reported = status;
   atomic_fetch_add(&call->run.times, 1);
   if (call->run.ns != 0) let_pass_ns(call->run.ns);
-  atomic_fetch_add(&call->object->told, 1);
+  atomic_fetch_add(&call->object->reported, 1);
   call->run.end = mix_tick();
 }
 

@@ -178,7 +178,7 @@ void check_becomes_ready(rill_event event, const char *name, const char *file, i
 
 /* ---- threads and time ---- */
 
-/* Runs body(index, shared) in `count` threads that begin together, joins them, and fails the test if one returned
+/* Runs body(index, shared) in `count` threads that start together, joins them, and fails the test if one returned
  * a text.  A body uses REQUIRE and REQUIRE_OK in place of asserts. */
 typedef const char *(*thread_body)(unsigned index, void *shared);
 void run_threads(unsigned count, thread_body body, void *shared);

@@ -189,7 +189,7 @@ static void opens_only_what_is_the_users_own(void) {
 }
 
 /* Processes that keep and look at the same results, with a limit that has them remove each other's: whatever one finds
- * is whole. */
+ * is complete. */
 static void serves_processes_at_once(void) {
   enum { PROCESSES = 4, ROUNDS = 200 };
   char block[2000];

@@ -162,7 +162,7 @@ static void nothing_is_destroyed_inside_an_epoch(void) {
   assert_int_equal(things_destroyed, before + 1);
 }
 
-/* A call that begins after the last release does not hold it up. */
+/* A call that starts after the last release does not hold it up. */
 static const char *reclaims_in_an_epoch_of_its_own(unsigned index, void *shared) {
   (void)index;
   const unsigned *before = shared;

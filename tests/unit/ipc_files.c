@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static size_t page, size, whole; /* an allocation's size, which is no multiple of pages, and what it takes */
+static size_t page, size, rounded; /* an allocation's size, which is no multiple of pages, and what it takes */
 
 /* As in backends/cpu/ipc.c. */
 struct shared_file {
@@ -337,7 +337,7 @@ static void looks_at_every_native_field(void) {
   FORGED(zero[0], 1, RILL_ERROR_INVALID_ARGUMENT);
   FORGED(zero[31], 1, RILL_ERROR_INVALID_ARGUMENT);
   struct rill__ipc_bytes longer = content;
-  longer.size = whole + 1;
+  longer.size = rounded + 1;
   import_forged(longer, &file, RILL_ERROR_INVALID_ARGUMENT);
   longer.size = page; /* the file has more */
   import_forged(longer, &file, RILL_ERROR_INVALID_ARGUMENT);
@@ -385,7 +385,7 @@ static void maps_nothing_that_can_shrink(void) {
   const struct rill__ipc_bytes content = exported(p);
   struct shared_file file;
   memcpy(&file, &content.native, sizeof file);
-  int fd = foreign_file(&file, whole, 0); /* not sealed */
+  int fd = foreign_file(&file, rounded, 0); /* not sealed */
   import_forged(content, &file, RILL_ERROR_NOT_FOUND);
   assert_int_equal(ftruncate(fd, (off_t)page), 0); /* shrunk, and then sealed */
   import_forged(content, &file, RILL_ERROR_NOT_FOUND);
@@ -393,10 +393,10 @@ static void maps_nothing_that_can_shrink(void) {
   import_forged(content, &file, RILL_ERROR_INVALID_ARGUMENT);
   assert_says("forged");
   (void)close(fd);
-  fd = foreign_file(&file, whole - 1, F_SEAL_SHRINK);
+  fd = foreign_file(&file, rounded - 1, F_SEAL_SHRINK);
   import_forged(content, &file, RILL_ERROR_INVALID_ARGUMENT);
   (void)close(fd);
-  fd = foreign_file(&file, whole, F_SEAL_GROW);
+  fd = foreign_file(&file, rounded, F_SEAL_GROW);
   import_forged(content, &file, RILL_ERROR_NOT_FOUND);
   (void)close(fd);
   assert_ok(rill_free(p));
@@ -405,15 +405,15 @@ static void maps_nothing_that_can_shrink(void) {
 /* What the exporter shares can be neither cut off nor extended, and nothing else of its process is in it. */
 static void seals_what_it_shares(void) {
   unsigned char *p = new_memory(), *again;
-  memset(p + size, 0x77, whole - size); /* as the allocator may have left it */
+  memset(p + size, 0x77, rounded - size); /* as the allocator may have left it */
   const struct rill__ipc_bytes content = exported(p);
   struct shared_file file;
   memcpy(&file, &content.native, sizeof file);
   assert_int_equal(ftruncate(file.fd, (off_t)page), -1);
-  assert_int_equal(ftruncate(file.fd, (off_t)whole * 2), -1);
+  assert_int_equal(ftruncate(file.fd, (off_t)rounded * 2), -1);
   assert_int_equal(fcntl(file.fd, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
   assert_ok(import(content, &again));
-  for (size_t i = size; i < whole; i++) assert_int_equal(again[i], 0);
+  for (size_t i = size; i < rounded; i++) assert_int_equal(again[i], 0);
   assert_ok(rill_free(again));
   assert_ok(rill_free(p));
 }
@@ -421,7 +421,7 @@ static void seals_what_it_shares(void) {
 int main(void) {
   page = (size_t)sysconf(_SC_PAGESIZE);
   size = 2 * page + 100;
-  whole = 3 * page;
+  rounded = 3 * page;
   static const struct test tests[] = {
     TEST(tells_processes_apart_without_chance), /* the first */
     TEST(each_step_of_an_export_can_fail),

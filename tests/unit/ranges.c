@@ -130,7 +130,7 @@ static void grains_are_shared(void) {
   }
 }
 
-/* Allocations of 1 MiB and of 300 MiB that begin where no span does, one after another. */
+/* Allocations of 1 MiB and of 300 MiB that start where no span does, one after another. */
 static void large_neighbours_are_distinguished(void) {
   const size_t sizes[] = { (size_t)1 << 20, (size_t)300 << 20 };
   for (int round = 0; round < 2; round++) {

@@ -9,12 +9,12 @@ static void check(const char *text, size_t repeat, const char *expected) {
     struct rill__sha256 hash;
     uint8_t out[RILL__SHA256_BYTES];
     char words[2 * RILL__SHA256_BYTES + 1];
-    const size_t length = strlen(text), whole = length * repeat;
-    char *all = malloc(whole + 1);
+    const size_t length = strlen(text), total = length * repeat;
+    char *all = malloc(total + 1);
     for (size_t i = 0; i < repeat; i++) memcpy(all + i * length, text, length);
     rill__sha256_begin(&hash);
-    for (size_t done = 0; done < whole; done += piece) {
-      rill__sha256_add(&hash, all + done, piece < whole - done ? piece : whole - done);
+    for (size_t done = 0; done < total; done += piece) {
+      rill__sha256_add(&hash, all + done, piece < total - done ? piece : total - done);
     }
     rill__sha256_end(&hash, out);
     free(all);

@@ -25,8 +25,8 @@ static void print_bytes(char *text, uint64_t bytes) {
     value /= 1024;
     unit++;
   }
-  const bool whole = value == (double)(uint64_t)value;
-  (void)snprintf(text, CELL, "%.*f %s", whole ? 0 : 1, value, units[unit]);
+  const bool integral = value == (double)(uint64_t)value;
+  (void)snprintf(text, CELL, "%.*f %s", integral ? 0 : 1, value, units[unit]);
 }
 
 /* 13000 is 13.0 */

@@ -1,4 +1,4 @@
-/* Files that appear whole or not at all: written beside their place and renamed at the end. */
+/* Files that appear complete or not at all: written beside their place and renamed at the end. */
 #ifndef RILL_TOOL_OUTPUT_H
 #define RILL_TOOL_OUTPUT_H
 

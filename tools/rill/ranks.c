@@ -261,7 +261,7 @@ static bool write_files(const struct team *team) {
   return ok;
 }
 
-/* ---- the whole ---- */
+/* ---- the command ---- */
 
 static bool work(struct team *team) {
   struct band_options *band = &team->band;

@@ -239,16 +239,16 @@ def read_code_object(name, data, elf, target=None):
 
 
 def read_offload_bundle(name, data):
-    whole = Listing(name)
+    merged = Listing(name)
     for target, part in offload.entries(data):
         one = read_code_object(name, part, Elf(part), target)
-        whole.images += one.images
-        whole.kernels += [kernel for kernel in one.kernels if kernel not in whole.kernels]
-    return whole
+        merged.images += one.images
+        merged.kernels += [kernel for kernel in one.kernels if kernel not in merged.kernels]
+    return merged
 
 
 def read_fatbin(name, data):
-    whole = Listing(name)
+    merged = Listing(name)
     _, header, size = struct.unpack_from("<HHQ", data, 4) if len(data) >= 16 else (0, 0, 0)
     at, end = header, header + size
     if not 16 <= header <= len(data) or size > len(data) - header:
@@ -262,12 +262,12 @@ def read_fatbin(name, data):
             raise ValueError("an entry is cut off")
         if kind in (1, 2):
             note = ", compressed" if packed else ""
-            whole.images.append(("cuda:%s_%d%s" % ("ptx" if kind == 1 else "sm", number, note), size))
+            merged.images.append(("cuda:%s_%d%s" % ("ptx" if kind == 1 else "sm", number, note), size))
         if kind == 2 and not packed:
             part = data[at + header : at + header + size]
-            whole.kernels += [kernel for kernel in kernels_of(Elf(part)) if kernel not in whole.kernels]
+            merged.kernels += [kernel for kernel in kernels_of(Elf(part)) if kernel not in merged.kernels]
         at += header + size
-    return whole
+    return merged
 
 
 def read_ptx(name, text):

@@ -148,7 +148,7 @@ class Loops(Slots):
         return all(c.owner[c.block_of[user]] is region and user not in self.cut_phis for user in users)
 
     def is_early(self, region, value):
-        """Whether a value can be computed before the threads of a region begin."""
+        """Whether a value can be computed before the threads of a region start."""
         c = self.c
         if value not in c.block_of:
             return value not in c.varying

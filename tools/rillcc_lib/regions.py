@@ -75,7 +75,7 @@ class Finder:
         self.builder = self.lib.CreateBuilderInContext(module.context)
         self.setup_builder = self.lib.CreateBuilderInContext(module.context)
         self.sync_points = {}  # block that ends in one: the call
-        self.prologue = set()  # values that are computed before the threads begin
+        self.prologue = set()  # values that are computed before the threads start
         self.varying = set()
         self.divergent = set()  # blocks that threads come to at different times
         self.branches = set()  # blocks that are a branch, executed once
@@ -177,7 +177,7 @@ class Finder:
     # What is the same for all threads
 
     def is_outside(self, value):
-        """Whether a value was there before the threads began, or is a constant."""
+        """Whether a value was there before the threads started, or is a constant."""
         return value not in self.block_of
 
     def is_pure_call(self, call):
@@ -265,9 +265,9 @@ class Finder:
 
     def part(self, block, syncing):
         """Threads part here: they are divergent until all must come uniform again."""
-        whole, sync = self.after
+        overall, sync = self.after
         if block not in self.syncing:
-            end = whole.get(block, flow.EXIT)
+            end = overall.get(block, flow.EXIT)
             self.divergent |= flow.reachable(self.successors, self.successors[block], {end}) - {end}
             return
         if len(syncing[block]) > 1:
@@ -288,7 +288,7 @@ class Finder:
                 found[value] = True
             elif any(operand in found for operand in self.m.operands(value)):
                 if self.m.opcode(value) not in PURE:
-                    raise Refused("something is stored before the threads begin")
+                    raise Refused("something is stored before the threads start")
                 found[value] = True
         return found
 

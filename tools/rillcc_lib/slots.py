@@ -19,7 +19,7 @@ class Slots:
         self.c, self.m, self.lib = cutter, cutter.m, cutter.lib
         self.function, self.builder = cutter.function, cutter.builder
         self.regions = cutter.regions
-        self.setup_end = None  # what is to be there before the threads begin is built in front of this
+        self.setup_end = None  # what is to be there before the threads start is built in front of this
         self.cut_phis = {phi: region for region in self.regions for phi in self.m.phis(region.entry)}
         self.slots = {}  # value: (array or variable, its type, whether each thread has one)
         self.shared_slots = {}  # value: the phi whose slot it has
@@ -81,7 +81,7 @@ class Slots:
     # Where values live
 
     def find_local_memory(self):
-        """Variables on the stack that live in one region only: from where the compiler says that they begin to live."""
+        """Variables on the stack that live in one region only: from where the compiler says that they start to live."""
         found = {}
         for variable in self.c.private_memory():
             if not self.lib.IsAAllocaInst(variable):
@@ -231,7 +231,7 @@ class Slots:
 
     @contextlib.contextmanager
     def in_front(self):
-        """Builds what is to be there before the threads begin; the builder stays where it is."""
+        """Builds what is to be there before the threads start; the builder stays where it is."""
         usual, self.builder = self.builder, self.c.setup_builder
         self.before(self.setup_end)
         yield

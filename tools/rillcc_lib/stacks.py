@@ -73,7 +73,7 @@ def read(assembly, sizes):
         if section:
             in_code = (section.group(2) or section.group(1)).lstrip(".").startswith("text")
         elif label and (label.group(1) in functions or not in_code):
-            current = symbols.setdefault(whole(label.group(1)), Symbol())
+            current = symbols.setdefault(function_of(label.group(1)), Symbol())
             current.is_function |= label.group(1) in functions
         elif not label and not NO_REFERENCE.match(line):
             current.uses.update(WORD.findall(line))
@@ -84,14 +84,14 @@ def read(assembly, sizes):
         symbol.calls = {aliases.get(name, name) for name in symbol.calls} & symbols.keys()
     gcc = [(name, size, kind, text) for name, text, size, kind in GCC_NODE.findall(sizes)]
     for name, size, kind, text in gcc or [(*found, "") for found in CLANG_LINE.findall(sizes)]:
-        symbol = symbols.setdefault(whole(name), Symbol())
+        symbol = symbols.setdefault(function_of(name), Symbol())
         symbol.size = max(symbol.size, int(size) + FRAME)
         symbol.bounded = symbol.bounded and kind != "dynamic"
         symbol.text = text.partition("\\n")[0]
     return symbols
 
 
-def whole(name):
+def function_of(name):
     """The name of a function of which this may be the part that seldom runs."""
     return re.sub(r"\.cold(\.\d+)?$", "", name)
 

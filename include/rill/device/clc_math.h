@@ -82,9 +82,9 @@ using ::erfcf;
   RILL_CLC_INLINE_ long long llrint##F(FLOAT x) { return static_cast<long>(__builtin_rint##F(x)); }   \
   RILL_CLC_INLINE_ FLOAT ldexp##F(FLOAT x, int e) { return __builtin_ldexp##F(x, e); }                \
   RILL_CLC_INLINE_ FLOAT frexp##F(FLOAT x, int *e) { return __builtin_frexp##F(x, e); }               \
-  RILL_CLC_INLINE_ FLOAT modf##F(FLOAT x, FLOAT *whole) {                                             \
-    *whole = __builtin_trunc##F(x);                                                                   \
-    return __builtin_copysign##F(__builtin_isinf(x) ? 0 : x - *whole, x);                             \
+  RILL_CLC_INLINE_ FLOAT modf##F(FLOAT x, FLOAT *integral) {                                          \
+    *integral = __builtin_trunc##F(x);                                                                \
+    return __builtin_copysign##F(__builtin_isinf(x) ? 0 : x - *integral, x);                          \
   }                                                                                                   \
   RILL_CLC_INLINE_ void sincos##F(FLOAT x, FLOAT *sine, FLOAT *cosine) {                              \
     *sine = sin##F(x);                                                                                \

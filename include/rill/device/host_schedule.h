@@ -34,26 +34,26 @@ RILL_USED_ unsigned rill_sched_find(const uint16_t *next, unsigned threads, unsi
   return *first < *end;
 }
 RILL_USED_ void rill_sched_first(const uint16_t *next, unsigned threads, unsigned *first, unsigned *end,
-                                 const bool *whole) {
+                                 const bool *all) {
   *first = 0;
   *end = threads;
-  if (!*whole) rill_sched_find(next, threads, 0, first, end);
+  if (!*all) rill_sched_find(next, threads, 0, first, end);
 }
 RILL_USED_ unsigned rill_sched_more(const uint16_t *next, unsigned threads, unsigned *first, unsigned *end,
-                                    const bool *whole) {
-  return *whole ? 0 : rill_sched_find(next, threads, *end, first, end);
+                                    const bool *all) {
+  return *all ? 0 : rill_sched_find(next, threads, *end, first, end);
 }
 
 /* How many threads have not ended. */
-RILL_USED_ unsigned rill_sched_left(const uint16_t *next, unsigned threads, bool *whole) {
+RILL_USED_ unsigned rill_sched_left(const uint16_t *next, unsigned threads, bool *all) {
   unsigned left = 0;
   for (unsigned t = 0; t < threads; t++) left += next[t] != RILL_SCHED_ENDED;
-  *whole = left == threads;
+  *all = left == threads;
   return left;
 }
 
 /* Who takes part: nullptr for all. */
-RILL_USED_ const uint16_t *rill_sched_those(const uint16_t *next, const bool *whole) { return *whole ? nullptr : next; }
+RILL_USED_ const uint16_t *rill_sched_those(const uint16_t *next, const bool *all) { return *all ? nullptr : next; }
 RILL_USED_ unsigned rill_sched_is_warps(unsigned first, unsigned end, unsigned threads) {
   return first % 32 == 0 && (end % 32 == 0 || end == threads);
 }
@@ -166,7 +166,7 @@ static int rill_sched_release(uint16_t *next, unsigned threads, const uint8_t *w
 
 /* Chooses the region that runs next, and threads that are there; ENDED if there are no threads left. */
 RILL_USED_ unsigned rill_sched_next(uint16_t *next, unsigned threads, const uint8_t *waits, const uint32_t *masks,
-                                    unsigned *first, unsigned *end, bool *whole) {
+                                    unsigned *first, unsigned *end, bool *all) {
   int found = -1;
   unsigned left = 0;
   for (unsigned t = 0; t < threads; t++) {
@@ -174,7 +174,7 @@ RILL_USED_ unsigned rill_sched_next(uint16_t *next, unsigned threads, const uint
     left++;
     if (found < 0 && (next[t] & RILL_SCHED_WAITS) == 0) found = next[t];
   }
-  *whole = left == threads;
+  *all = left == threads;
   if (left == 0) return RILL_SCHED_ENDED;
   if (found < 0) found = rill_sched_release(next, threads, waits, masks);
   if (found < 0) {

@@ -144,12 +144,12 @@ int fake_memory_alloc(enum fake_memory kind, size_t size, void **out) {
   const uint64_t room = fake_options()->memory - (kind == FAKE_HOST_MEMORY ? 0 : device->memory_used);
   if (size > room) return FAKE_OUT_OF_MEMORY;
   struct block block = { .size = size, .kind = kind, .context = context, .file = { .fd = -1 } };
-  const size_t whole = size + 2 * (size_t)GUARD;
+  const size_t total = size + 2 * (size_t)GUARD;
   void *memory = NULL;
   const bool mapped =
-      (kind == FAKE_DEVICE_MEMORY && fake_file_new(whole, &block.file)) || map_large(whole, &block.file);
+      (kind == FAKE_DEVICE_MEMORY && fake_file_new(total, &block.file)) || map_large(total, &block.file);
   if (mapped) memory = block.file.address;
-  else if (posix_memalign(&memory, GUARD, whole) != 0) return FAKE_OUT_OF_MEMORY;
+  else if (posix_memalign(&memory, GUARD, total) != 0) return FAKE_OUT_OF_MEMORY;
   block.base = (char *)memory + GUARD;
   code = insert(&block);
   if (code != FAKE_OK) {
