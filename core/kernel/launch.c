@@ -21,6 +21,7 @@
 static const char axes[] = { 'x', 'y', 'z' };
 
 enum { MAX_ARGS = 1024 }; /* more than any driver's 4 KiB of arguments can hold in practice */
+enum { FEW_ARGS = 15 };   /* the room that every launch has for them */
 
 static rill_status check_dimensions(const struct rill__kernel *kernel, const char *what, const uint32_t size[3],
                                     const uint32_t limit[3]) {
@@ -297,7 +298,8 @@ static inline __attribute__((always_inline)) rill_status launch_checked(struct r
   RILL_TRY(check_shape(kernel, shape, &l));
   l.label = shape->label;
   RILL_TRY(check_arg_count(kernel->source, args, count));
-  void *values[count + 1];
+  void *few[FEW_ARGS + 1], **values = few;
+  if (RILL__UNLIKELY(count > FEW_ARGS)) values = __builtin_alloca((count + 1) * sizeof *values);
   RILL_TRY(read_args(kernel->source, args, count, values));
   RILL_TRY(rill__check_usable(stream->base.device));
   l.args = values;
