@@ -91,9 +91,8 @@ uint64_t rill__oldest_epoch(void) {
 static bool uses(struct rill__thread *thread, uint64_t id, uint64_t before) {
   const uint64_t epoch = atomic_load(&thread->epoch);
   if (epoch == 0 || epoch > before) return false;
-  const uint32_t handles = atomic_load(&thread->handles);
   bool found = false;
-  for (uint32_t i = 0; i < handles && i < 4; i++) found |= atomic_load(&thread->ids[i]) == id;
+  for (uint32_t i = 0; i < 4; i++) found |= atomic_load(&thread->ids[i]) == id;
   return found;
 }
 

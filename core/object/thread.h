@@ -41,8 +41,8 @@ struct rill__thread {
   _Atomic uint64_t epoch;             /* 0 outside calls */
   const char *api;                    /* the public function that is running */
   const struct rill__object *subject; /* the first object it was given */
-  _Atomic uint32_t handles;           /* how many the call has looked up so far ... */
-  _Atomic uint64_t ids[4];            /* ... and which; no call looks up more */
+  uint32_t handles;                   /* how many it has looked up so far ... */
+  _Atomic uint64_t ids[4];            /* ... and which, the latest; no call looks up more, but some may be of others */
   struct rill__error_record error;
   struct rill__error_record
       suspended_error; /* where failures go between rill__errors_suspend and rill__errors_resume */
@@ -65,7 +65,8 @@ struct rill__thread *rill__thread_attach(void);
  * caller's earlier stores before the look at the other threads. */
 uint64_t rill__oldest_epoch(void);
 
-/* Blocks until every call of another thread has ended that began before and looked up the handle `id`. */
+/* Blocks until every call of another thread has ended that started before and looked up the handle `id`.  It may wait
+ * for another call of a thread that did so a few handles ago, too: outside epochs that is no harm. */
 void rill__wait_for_users(uint64_t id);
 
 /* In the child of a fork: only the calling thread exists. */
@@ -90,7 +91,6 @@ static inline struct rill__thread *rill__enter(const char *api) {
   }
   self->api = api;
   self->subject = NULL;
-  atomic_store_explicit(&self->handles, 0, memory_order_relaxed);
   const uint64_t epoch = atomic_load_explicit(&rill__epoch, memory_order_acquire);
   if (RILL__LIKELY(RILL__MEMBARRIER_USABLE)) {
     atomic_store_explicit(&self->epoch, epoch, memory_order_release);
@@ -103,13 +103,12 @@ static inline struct rill__thread *rill__enter(const char *api) {
 
 /* Before a handle is looked up. */
 static inline void rill__announce(struct rill__thread *self, uint64_t id) {
-  const uint32_t handles = atomic_load_explicit(&self->handles, memory_order_relaxed);
-  atomic_store_explicit(&self->ids[handles % 4], id, memory_order_relaxed);
+  _Atomic uint64_t *place = &self->ids[self->handles++ % 4];
   if (RILL__LIKELY(RILL__MEMBARRIER_USABLE)) {
-    atomic_store_explicit(&self->handles, handles + 1, memory_order_release);
+    atomic_store_explicit(place, id, memory_order_relaxed);
     atomic_signal_fence(memory_order_seq_cst);
   } else {
-    atomic_store_explicit(&self->handles, handles + 1, memory_order_seq_cst);
+    atomic_store_explicit(place, id, memory_order_seq_cst);
   }
 }
 
