@@ -435,22 +435,8 @@ static void submitted_work_outlives_the_handle(void) {
   for (int i = 0; i < 5; i++) run_ranks(release_early, i % 2 == 0 ? 0 : TIMEOUT_NS);
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(every_operation_of_every_type),
-    TEST(every_operation_with_a_deadline),
-    TEST(signs_count_as_the_type_says),
-    TEST(sends_and_receives_in_a_ring),
-    TEST(sends_and_receives_alternately),
-    TEST(a_rank_sends_to_itself),
-    TEST(nobody_passes_a_barrier_alone),
-    TEST(takes_its_place_in_the_stream),
-    TEST(streams_take_turns),
-    TEST(a_group_of_many),
-    TEST(a_refused_operation_refuses_its_group),
-    TEST(refuses_misuse),
-    TEST(counts_references),
-    TEST(submitted_work_outlives_the_handle),
-  };
-  return RUN_ONCE("operations of rill_comm", tests);
-}
+TESTS_ONCE("operations of rill_comm", TEST(every_operation_of_every_type), TEST(every_operation_with_a_deadline),
+           TEST(signs_count_as_the_type_says), TEST(sends_and_receives_in_a_ring), TEST(sends_and_receives_alternately),
+           TEST(a_rank_sends_to_itself), TEST(nobody_passes_a_barrier_alone), TEST(takes_its_place_in_the_stream),
+           TEST(streams_take_turns), TEST(a_group_of_many), TEST(a_refused_operation_refuses_its_group),
+           TEST(refuses_misuse), TEST(counts_references), TEST(submitted_work_outlives_the_handle))

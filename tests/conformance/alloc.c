@@ -142,20 +142,8 @@ static void pinned_memory_is_for_all_devices(void) {
   assert_int_equal(dut.host[0], value);
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(refuses_bad_handles),
-    TEST(refuses_null_out),
-    TEST(refuses_kinds_that_are_none),
-    TEST(managed_memory_is_as_the_device_supports),
-    TEST(gives_null_for_size_zero),
-    TEST(too_much_is_out_of_memory),
-    TEST(pinned_memory_is_the_hosts_too),
-    TEST(gives_memory_that_does_not_overlap),
-    TEST(new_refuses_products_that_overflow),
-    TEST(many_come_and_go),
-    TEST(serves_many_threads),
-    TEST(pinned_memory_is_for_all_devices),
-  };
-  return RUN_ON_EACH_DEVICE("rill_alloc", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_alloc", TEST(refuses_bad_handles), TEST(refuses_null_out), TEST(refuses_kinds_that_are_none),
+                     TEST(managed_memory_is_as_the_device_supports), TEST(gives_null_for_size_zero),
+                     TEST(too_much_is_out_of_memory), TEST(pinned_memory_is_the_hosts_too),
+                     TEST(gives_memory_that_does_not_overlap), TEST(new_refuses_products_that_overflow),
+                     TEST(many_come_and_go), TEST(serves_many_threads), TEST(pinned_memory_is_for_all_devices))

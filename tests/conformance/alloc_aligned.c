@@ -112,12 +112,7 @@ static void allocations_are_apart(void) {
   }
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(refuses_bad_handles),         TEST(refuses_null_out),
-    TEST(refuses_kinds_that_are_none), TEST(refuses_alignments_that_are_no_power_of_two),
-    TEST(gives_null_for_size_zero),    TEST(too_much_is_out_of_memory),
-    TEST(honours_every_alignment),     TEST(allocations_are_apart),
-  };
-  return RUN_ON_EACH_DEVICE("rill_alloc_aligned", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_alloc_aligned", TEST(refuses_bad_handles), TEST(refuses_null_out),
+                     TEST(refuses_kinds_that_are_none), TEST(refuses_alignments_that_are_no_power_of_two),
+                     TEST(gives_null_for_size_zero), TEST(too_much_is_out_of_memory), TEST(honours_every_alignment),
+                     TEST(allocations_are_apart))

@@ -173,19 +173,8 @@ static const char *allocates_and_frees(unsigned index, void *shared) {
 /* M22 */
 static void serves_many_threads(void) { run_threads(8, allocates_and_frees, NULL); }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(refuses_bad_handles),
-    TEST(refuses_null_out),
-    TEST(gives_null_for_size_zero),
-    TEST(too_much_is_out_of_memory),
-    TEST(gives_memory_that_does_not_overlap),
-    TEST(the_same_stream_uses_it_again_at_once),
-    TEST(another_stream_gets_other_memory),
-    TEST(ranges_are_checked),
-    TEST(held_streams_allocate),
-    TEST(many_come_and_go),
-    TEST(serves_many_threads),
-  };
-  return RUN_ON_EACH_DEVICE("rill_alloc_async", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_alloc_async", TEST(refuses_bad_handles), TEST(refuses_null_out),
+                     TEST(gives_null_for_size_zero), TEST(too_much_is_out_of_memory),
+                     TEST(gives_memory_that_does_not_overlap), TEST(the_same_stream_uses_it_again_at_once),
+                     TEST(another_stream_gets_other_memory), TEST(ranges_are_checked), TEST(held_streams_allocate),
+                     TEST(many_come_and_go), TEST(serves_many_threads))

@@ -103,15 +103,7 @@ static void serves_many_threads(void) {
   }
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(refuses_bad_handles),
-    TEST(refuses_what_is_no_bundle),
-    TEST(finds_what_is_missing),
-    TEST(launches_by_reference_after_it),
-    TEST(takes_the_loading_out_of_the_first_launch),
-    TEST(shares_the_module),
-    TEST(serves_many_threads),
-  };
-  return RUN_ON_EACH_DEVICE("rill_bundle_preload", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_bundle_preload", TEST(refuses_bad_handles), TEST(refuses_what_is_no_bundle),
+                     TEST(finds_what_is_missing), TEST(launches_by_reference_after_it),
+                     TEST(takes_the_loading_out_of_the_first_launch), TEST(shares_the_module),
+                     TEST(serves_many_threads))

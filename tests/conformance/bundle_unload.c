@@ -208,13 +208,7 @@ static void serves_many_threads(void) {
   assert_ok(rill_bundle_unload(&bundle));
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(refuses_what_is_no_bundle),   TEST(does_nothing_if_it_is_not_loaded),
-    TEST(references_load_anew),        TEST(forgets_the_address),
-    TEST(what_others_hold_stays_good), TEST(work_under_way_completes),
-    TEST(held_work_completes),         TEST(serves_every_device),
-    TEST(serves_many_threads),
-  };
-  return RUN_ON_EACH_DEVICE("rill_bundle_unload", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_bundle_unload", TEST(refuses_what_is_no_bundle), TEST(does_nothing_if_it_is_not_loaded),
+                     TEST(references_load_anew), TEST(forgets_the_address), TEST(what_others_hold_stays_good),
+                     TEST(work_under_way_completes), TEST(held_work_completes), TEST(serves_every_device),
+                     TEST(serves_many_threads))

@@ -50,7 +50,4 @@ static void is_empty_if_no_compiler_ran(void) {
   assert_string_equal(rill_compile_log(), "");
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(holds_all_that_the_compiler_said), TEST(is_empty_if_no_compiler_ran) };
-  return RUN_ON_EACH_DEVICE("rill_compile_log", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_compile_log", TEST(holds_all_that_the_compiler_said), TEST(is_empty_if_no_compiler_ran))

@@ -187,21 +187,10 @@ static void runs_in_stream_order(void) {
   }
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(refuses_bad_handles),
-    TEST(refuses_null),
-    TEST(does_nothing_for_no_bytes),
-    TEST(refuses_pitches_below_the_width),
-    TEST(refuses_ranges_past_the_end),
-    TEST(refuses_sizes_that_overflow),
-    TEST(copies_in_every_direction),
-    TEST(copies_many_megabytes),
-    TEST(takes_a_pageable_source_at_the_call),
-    TEST(waits_on_a_held_stream),
-    TEST(overlapping_rows_are_moved_on_the_cpu),
-    TEST(copies_between_devices),
-    TEST(runs_in_stream_order),
-  };
-  return RUN_ON_EACH_DEVICE("rill_copy_2d_async", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_copy_2d_async", TEST(refuses_bad_handles), TEST(refuses_null),
+                     TEST(does_nothing_for_no_bytes), TEST(refuses_pitches_below_the_width),
+                     TEST(refuses_ranges_past_the_end), TEST(refuses_sizes_that_overflow),
+                     TEST(copies_in_every_direction), TEST(copies_many_megabytes),
+                     TEST(takes_a_pageable_source_at_the_call), TEST(waits_on_a_held_stream),
+                     TEST(overlapping_rows_are_moved_on_the_cpu), TEST(copies_between_devices),
+                     TEST(runs_in_stream_order))

@@ -184,20 +184,8 @@ static void reads_the_struct_at_the_call(void) {
   free_kind(DEVICE, dst);
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(refuses_bad_handles),
-    TEST(takes_structs_of_other_versions),
-    TEST(refuses_null),
-    TEST(does_nothing_for_no_bytes),
-    TEST(refuses_pitches_that_are_too_small),
-    TEST(refuses_ranges_past_the_end),
-    TEST(refuses_sizes_that_overflow),
-    TEST(copies_in_every_direction),
-    TEST(takes_a_pageable_source_at_the_call),
-    TEST(waits_on_a_held_stream),
-    TEST(copies_between_devices),
-    TEST(reads_the_struct_at_the_call),
-  };
-  return RUN_ON_EACH_DEVICE("rill_copy_3d_async", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_copy_3d_async", TEST(refuses_bad_handles), TEST(takes_structs_of_other_versions),
+                     TEST(refuses_null), TEST(does_nothing_for_no_bytes), TEST(refuses_pitches_that_are_too_small),
+                     TEST(refuses_ranges_past_the_end), TEST(refuses_sizes_that_overflow),
+                     TEST(copies_in_every_direction), TEST(takes_a_pageable_source_at_the_call),
+                     TEST(waits_on_a_held_stream), TEST(copies_between_devices), TEST(reads_the_struct_at_the_call))

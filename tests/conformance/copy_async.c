@@ -309,22 +309,11 @@ static void copies_between_devices(void) {
   assert_ok(rill_free(far));
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(refuses_bad_handles),
-    TEST(refuses_null),
-    TEST(does_nothing_for_zero_bytes),
-    TEST(refuses_ranges_past_the_end),
-    TEST(copies_in_every_direction),
-    TEST(takes_a_pageable_source_at_the_call),
-    TEST(reads_a_pageable_source_after_host_calls),
-    TEST(reads_a_pageable_source_after_copies),
-    TEST(reads_a_pageable_source_after_kernels_that_may_write_it),
-    TEST(reads_a_pinned_source_in_stream_order),
-    TEST(runs_in_stream_order),
-    TEST(takes_thousands_before_one_synchronize),
-    TEST(overlapping_ranges_are_moved_on_the_cpu),
-    TEST(copies_between_devices),
-  };
-  return RUN_ON_EACH_DEVICE("rill_copy_async", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_copy_async", TEST(refuses_bad_handles), TEST(refuses_null),
+                     TEST(does_nothing_for_zero_bytes), TEST(refuses_ranges_past_the_end),
+                     TEST(copies_in_every_direction), TEST(takes_a_pageable_source_at_the_call),
+                     TEST(reads_a_pageable_source_after_host_calls), TEST(reads_a_pageable_source_after_copies),
+                     TEST(reads_a_pageable_source_after_kernels_that_may_write_it),
+                     TEST(reads_a_pinned_source_in_stream_order), TEST(runs_in_stream_order),
+                     TEST(takes_thousands_before_one_synchronize), TEST(overlapping_ranges_are_moved_on_the_cpu),
+                     TEST(copies_between_devices))

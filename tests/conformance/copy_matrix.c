@@ -223,13 +223,6 @@ static void threads_copy_at_once(void) {
   }
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(every_direction_and_size),
-    TEST(every_direction_from_the_other_device),
-    TEST(every_direction_with_peer_access),
-    TEST(sources_are_read_when_they_should_be),
-    TEST(threads_copy_at_once),
-  };
-  return RUN_ON_EACH_DEVICE("copies between all memory", tests);
-}
+TESTS_ON_EACH_DEVICE("copies between all memory", TEST(every_direction_and_size),
+                     TEST(every_direction_from_the_other_device), TEST(every_direction_with_peer_access),
+                     TEST(sources_are_read_when_they_should_be), TEST(threads_copy_at_once))

@@ -43,12 +43,5 @@ static void says_why_not(void) {
   if (can) assert_true(rill_device_supports(dut.device, RILL_FEATURE_PEER, NULL));
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(bad_handles_reach_nothing),
-    TEST(a_device_reaches_itself),
-    TEST(devices_of_two_backends_do_not_reach_each_other),
-    TEST(says_why_not),
-  };
-  return RUN_ON_EACH_DEVICE("rill_device_can_access_peer", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_device_can_access_peer", TEST(bad_handles_reach_nothing), TEST(a_device_reaches_itself),
+                     TEST(devices_of_two_backends_do_not_reach_each_other), TEST(says_why_not))

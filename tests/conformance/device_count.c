@@ -17,7 +17,4 @@ static void never_changes(void) {
   assert_int_equal(first, second);
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(refuses_null), TEST(is_at_least_one), TEST(never_changes) };
-  return RUN_ONCE("rill_device_count", tests);
-}
+TESTS_ONCE("rill_device_count", TEST(refuses_null), TEST(is_at_least_one), TEST(never_changes))

@@ -69,16 +69,7 @@ static void differs_between_devices(void) {
   assert_false(rill_stream_equal(second, default_stream()));
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(refuses_bad_handles),
-    TEST(refuses_null_out),
-    TEST(is_the_same_every_time),
-    TEST(is_the_same_in_every_thread),
-    TEST(is_of_the_device_and_does_not_block),
-    TEST(cannot_be_released),
-    TEST(is_independent_of_other_streams),
-    TEST(differs_between_devices),
-  };
-  return RUN_ON_EACH_DEVICE("rill_device_default_stream", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_device_default_stream", TEST(refuses_bad_handles), TEST(refuses_null_out),
+                     TEST(is_the_same_every_time), TEST(is_the_same_in_every_thread),
+                     TEST(is_of_the_device_and_does_not_block), TEST(cannot_be_released),
+                     TEST(is_independent_of_other_streams), TEST(differs_between_devices))

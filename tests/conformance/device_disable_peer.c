@@ -42,10 +42,5 @@ static void is_directed(void) {
   check_copies_between_devices();
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(refuses_bad_handles), TEST(changes_nothing_for_itself), TEST(refuses_another_backend), TEST(is_idempotent),
-    TEST(is_directed),
-  };
-  return RUN_ON_EACH_DEVICE("rill_device_disable_peer", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_device_disable_peer", TEST(refuses_bad_handles), TEST(changes_nothing_for_itself),
+                     TEST(refuses_another_backend), TEST(is_idempotent), TEST(is_directed))

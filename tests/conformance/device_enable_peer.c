@@ -119,16 +119,6 @@ static void serves_many_threads(void) {
   assert_ok(rill_device_disable_peer(dut.second, dut.device));
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(refuses_bad_handles),
-    TEST(itself_is_fine),
-    TEST(refuses_another_backend),
-    TEST(is_directed_and_idempotent),
-    TEST(says_why_a_pair_is_refused),
-    TEST(copies_work_off_and_on),
-    TEST(kernels_reach_memory_of_either_age),
-    TEST(serves_many_threads),
-  };
-  return RUN_ON_EACH_DEVICE("rill_device_enable_peer", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_device_enable_peer", TEST(refuses_bad_handles), TEST(itself_is_fine),
+                     TEST(refuses_another_backend), TEST(is_directed_and_idempotent), TEST(says_why_a_pair_is_refused),
+                     TEST(copies_work_off_and_on), TEST(kernels_reach_memory_of_either_age), TEST(serves_many_threads))

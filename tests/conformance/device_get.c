@@ -56,12 +56,5 @@ static void gives_the_same_handle_every_time(void) {
   }
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(refuses_null),
-    TEST(refuses_an_index_that_is_none),
-    TEST(counts_gpus_first_and_the_cpu_last),
-    TEST(gives_the_same_handle_every_time),
-  };
-  return RUN_ONCE("rill_device_get", tests);
-}
+TESTS_ONCE("rill_device_get", TEST(refuses_null), TEST(refuses_an_index_that_is_none),
+           TEST(counts_gpus_first_and_the_cpu_last), TEST(gives_the_same_handle_every_time))

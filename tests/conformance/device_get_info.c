@@ -61,10 +61,5 @@ static void is_the_same_every_time(void) {
   assert_memory_equal(&again, &dut.info, sizeof again);
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(refuses_bad_handles),          TEST(fills_older_and_newer_structs), TEST(says_what_the_device_is),
-    TEST(gives_limits_that_make_sense), TEST(is_the_same_every_time),
-  };
-  return RUN_ON_EACH_DEVICE("rill_device_get_info", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_device_get_info", TEST(refuses_bad_handles), TEST(fills_older_and_newer_structs),
+                     TEST(says_what_the_device_is), TEST(gives_limits_that_make_sense), TEST(is_the_same_every_time))

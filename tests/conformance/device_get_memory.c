@@ -54,8 +54,5 @@ static void an_allocation_leaves_less(void) {
   assert_true(given_back);
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(refuses_bad_handles), TEST(refuses_null_out), TEST(free_is_at_most_total),
-                                       TEST(an_allocation_leaves_less) };
-  return RUN_ON_EACH_DEVICE("rill_device_get_memory", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_device_get_memory", TEST(refuses_bad_handles), TEST(refuses_null_out),
+                     TEST(free_is_at_most_total), TEST(an_allocation_leaves_less))

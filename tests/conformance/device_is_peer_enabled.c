@@ -46,10 +46,5 @@ static void follows_enable_and_disable(void) {
   assert_false(peer_is_enabled(dut.device, dut.second));
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(refuses_bad_handles), TEST(refuses_null_out),           TEST(refuses_another_backend),
-    TEST(itself_always_is),    TEST(follows_enable_and_disable),
-  };
-  return RUN_ON_EACH_DEVICE("rill_device_is_peer_enabled", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_device_is_peer_enabled", TEST(refuses_bad_handles), TEST(refuses_null_out),
+                     TEST(refuses_another_backend), TEST(itself_always_is), TEST(follows_enable_and_disable))

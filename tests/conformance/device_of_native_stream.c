@@ -69,15 +69,6 @@ static void tells_devices_apart(void) {
   check_stream_of(dut.device);
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(refuses_backends_that_are_none),
-    TEST(refuses_default_streams),
-    TEST(refuses_null_out),
-    TEST(is_unsupported_on_the_cpu),
-    TEST(an_absent_backend_has_no_device),
-    TEST(finds_the_device),
-    TEST(tells_devices_apart),
-  };
-  return RUN_ON_EACH_DEVICE("rill_device_of_native_stream", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_device_of_native_stream", TEST(refuses_backends_that_are_none),
+                     TEST(refuses_default_streams), TEST(refuses_null_out), TEST(is_unsupported_on_the_cpu),
+                     TEST(an_absent_backend_has_no_device), TEST(finds_the_device), TEST(tells_devices_apart))

@@ -149,15 +149,6 @@ static void every_thread_opens_the_same(void) {
   run_threads(8, opens_the_same, &device);
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(refuses_null_out),
-    TEST(refuses_names_that_are_none),
-    TEST(refuses_gpu_numbers_that_are_none),
-    TEST(opens_by_name),
-    TEST(gpu_is_the_first_one),
-    TEST(null_reads_the_environment),
-    TEST(every_thread_opens_the_same),
-  };
-  return RUN_ONCE("rill_device_open", tests);
-}
+TESTS_ONCE("rill_device_open", TEST(refuses_null_out), TEST(refuses_names_that_are_none),
+           TEST(refuses_gpu_numbers_that_are_none), TEST(opens_by_name), TEST(gpu_is_the_first_one),
+           TEST(null_reads_the_environment), TEST(every_thread_opens_the_same))

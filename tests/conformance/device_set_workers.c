@@ -68,8 +68,5 @@ static void work_is_done_with_any_number(void) {
   assert_ok(rill_free(p));
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(refuses_bad_handles), TEST(refuses_too_many), TEST(is_not_for_gpus),
-                                       TEST(work_is_done_with_any_number) };
-  return RUN_ON_EACH_DEVICE("rill_device_set_workers", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_device_set_workers", TEST(refuses_bad_handles), TEST(refuses_too_many),
+                     TEST(is_not_for_gpus), TEST(work_is_done_with_any_number))

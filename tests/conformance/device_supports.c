@@ -36,8 +36,5 @@ static void says_why_not(void) {
   }
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(bad_handles_can_do_nothing), TEST(unknown_features_are_not_there),
-                                       TEST(says_why_not) };
-  return RUN_ON_EACH_DEVICE("rill_device_supports", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_device_supports", TEST(bad_handles_can_do_nothing), TEST(unknown_features_are_not_there),
+                     TEST(says_why_not))

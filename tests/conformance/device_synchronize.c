@@ -59,13 +59,6 @@ static void does_not_wait_for_other_devices(void) {
   assert_completes(stream);
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(refuses_bad_handles),
-    TEST(returns_at_once_when_idle),
-    TEST(waits_for_every_stream),
-    TEST(waits_for_streams_that_were_released),
-    TEST(does_not_wait_for_other_devices),
-  };
-  return RUN_ON_EACH_DEVICE("rill_device_synchronize", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_device_synchronize", TEST(refuses_bad_handles), TEST(returns_at_once_when_idle),
+                     TEST(waits_for_every_stream), TEST(waits_for_streams_that_were_released),
+                     TEST(does_not_wait_for_other_devices))

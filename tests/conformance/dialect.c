@@ -123,15 +123,6 @@ static void a_kernel_may_print(void) {
   assert_completes(stream);
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(constants_have_their_values),
-    TEST(globals_keep_what_launches_leave),
-    TEST(functions_templates_and_classes_work),
-    TEST(structs_are_passed_by_value),
-    TEST(every_thread_knows_its_place),
-    TEST(numbers_of_64_bits_work),
-    TEST(a_kernel_may_print),
-  };
-  return RUN_ON_EACH_DEVICE("the kernel dialect", tests);
-}
+TESTS_ON_EACH_DEVICE("the kernel dialect", TEST(constants_have_their_values), TEST(globals_keep_what_launches_leave),
+                     TEST(functions_templates_and_classes_work), TEST(structs_are_passed_by_value),
+                     TEST(every_thread_knows_its_place), TEST(numbers_of_64_bits_work), TEST(a_kernel_may_print))

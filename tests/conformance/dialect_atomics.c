@@ -202,11 +202,7 @@ static void shared_memory(void) {
   assert_ok(rill_free(floats));
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(atomics_int),    TEST(atomics_unsigned), TEST(atomics_long_long), TEST(atomics_unsigned_long_long),
-    TEST(atomics_int64),  TEST(atomics_uint64),   TEST(counters_go_round), TEST(atomics_float),
-    TEST(atomics_double), TEST(extremes_float),   TEST(extremes_double),   TEST(shared_memory),
-  };
-  return RUN_ON_EACH_DEVICE("atomic functions in kernels", tests);
-}
+TESTS_ON_EACH_DEVICE("atomic functions in kernels", TEST(atomics_int), TEST(atomics_unsigned), TEST(atomics_long_long),
+                     TEST(atomics_unsigned_long_long), TEST(atomics_int64), TEST(atomics_uint64),
+                     TEST(counters_go_round), TEST(atomics_float), TEST(atomics_double), TEST(extremes_float),
+                     TEST(extremes_double), TEST(shared_memory))

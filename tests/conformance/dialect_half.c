@@ -186,12 +186,6 @@ static void they_are_passed_by_value_and_between_lanes(void) {
   assert_ok(rill_free(y));
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(every_number_becomes_its_float),
-    TEST(every_float_becomes_the_nearest),
-    TEST(results_are_rounded_floats),
-    TEST(they_are_passed_by_value_and_between_lanes),
-  };
-  return RUN_ON_EACH_DEVICE("numbers of 16 bits in kernels", tests);
-}
+TESTS_ON_EACH_DEVICE("numbers of 16 bits in kernels", TEST(every_number_becomes_its_float),
+                     TEST(every_float_becomes_the_nearest), TEST(results_are_rounded_floats),
+                     TEST(they_are_passed_by_value_and_between_lanes))

@@ -87,10 +87,5 @@ MODEL(unsigned_long, unsigned long, hash(i), a + b)
 MODEL(float, float, i % 101 == 50 ? NAN : i % 7 == 3 ? -0.0f : (float)fraction(i), a + b)
 MODEL(double, double, i % 1013 == 50 ? (double)NAN : fraction(i), a + b)
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(reduces_int),           TEST(reduces_unsigned), TEST(reduces_long_long),
-    TEST(reduces_unsigned_long), TEST(reduces_float),    TEST(reduces_double),
-  };
-  return RUN_ON_EACH_DEVICE("reductions in kernels", tests);
-}
+TESTS_ON_EACH_DEVICE("reductions in kernels", TEST(reduces_int), TEST(reduces_unsigned), TEST(reduces_long_long),
+                     TEST(reduces_unsigned_long), TEST(reduces_float), TEST(reduces_double))

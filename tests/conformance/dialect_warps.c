@@ -253,21 +253,8 @@ static void shuffles_and_barriers_work_together(void) {
   assert_ok(rill_free(total));
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(lanes_are_counted_x_first),
-    TEST(shuffles_of_bytes),
-    TEST(shuffles_of_shorts),
-    TEST(shuffles_of_ints),
-    TEST(shuffles_of_unsigneds),
-    TEST(shuffles_of_long_longs),
-    TEST(shuffles_of_unsigned_long_longs),
-    TEST(shuffles_of_floats),
-    TEST(shuffles_of_doubles),
-    TEST(votes_are_over_the_warp),
-    TEST(barriers_count_over_the_block),
-    TEST(a_warp_sync_orders_shared_memory),
-    TEST(shuffles_and_barriers_work_together),
-  };
-  return RUN_ON_EACH_DEVICE("warps in kernels", tests);
-}
+TESTS_ON_EACH_DEVICE("warps in kernels", TEST(lanes_are_counted_x_first), TEST(shuffles_of_bytes),
+                     TEST(shuffles_of_shorts), TEST(shuffles_of_ints), TEST(shuffles_of_unsigneds),
+                     TEST(shuffles_of_long_longs), TEST(shuffles_of_unsigned_long_longs), TEST(shuffles_of_floats),
+                     TEST(shuffles_of_doubles), TEST(votes_are_over_the_warp), TEST(barriers_count_over_the_block),
+                     TEST(a_warp_sync_orders_shared_memory), TEST(shuffles_and_barriers_work_together))

@@ -111,18 +111,8 @@ static void many_come_and_go(void) {
   }
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(refuses_bad_handles),
-    TEST(refuses_null_out),
-    TEST(takes_older_and_newer_options),
-    TEST(refuses_interprocess_with_timing),
-    TEST(interprocess_is_as_the_device_supports),
-    TEST(has_defaults),
-    TEST(signaled_counts_as_recorded_and_complete),
-    TEST(copies_its_label),
-    TEST(every_event_is_a_new_one),
-    TEST(many_come_and_go),
-  };
-  return RUN_ON_EACH_DEVICE("rill_event_create", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_event_create", TEST(refuses_bad_handles), TEST(refuses_null_out),
+                     TEST(takes_older_and_newer_options), TEST(refuses_interprocess_with_timing),
+                     TEST(interprocess_is_as_the_device_supports), TEST(has_defaults),
+                     TEST(signaled_counts_as_recorded_and_complete), TEST(copies_its_label),
+                     TEST(every_event_is_a_new_one), TEST(many_come_and_go))

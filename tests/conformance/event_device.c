@@ -17,8 +17,5 @@ static void differs_between_devices(void) {
   assert_true(rill_device_equal(device, dut.second));
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(refuses_bad_handles), TEST(refuses_null_out),
-                                       TEST(is_the_one_it_was_made_on), TEST(differs_between_devices) };
-  return RUN_ON_EACH_DEVICE("rill_event_device", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_event_device", TEST(refuses_bad_handles), TEST(refuses_null_out),
+                     TEST(is_the_one_it_was_made_on), TEST(differs_between_devices))

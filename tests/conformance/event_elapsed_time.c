@@ -196,21 +196,8 @@ static void outlives_the_streams(void) {
   assert_true(elapsed(start, end) >= 0.0f);
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(refuses_bad_handles),
-    TEST(refuses_null_out),
-    TEST(needs_timing),
-    TEST(needs_records),
-    TEST(needs_completion),
-    TEST(needs_one_device),
-    TEST(looks_at_its_conditions_in_order),
-    TEST(is_zero_for_the_same_event),
-    TEST(measures_the_gap_with_its_sign),
-    TEST(measures_between_streams),
-    TEST(takes_the_last_records),
-    TEST(is_not_changed_by_a_replaced_record),
-    TEST(outlives_the_streams),
-  };
-  return RUN_ON_EACH_DEVICE("rill_event_elapsed_time", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_event_elapsed_time", TEST(refuses_bad_handles), TEST(refuses_null_out), TEST(needs_timing),
+                     TEST(needs_records), TEST(needs_completion), TEST(needs_one_device),
+                     TEST(looks_at_its_conditions_in_order), TEST(is_zero_for_the_same_event),
+                     TEST(measures_the_gap_with_its_sign), TEST(measures_between_streams), TEST(takes_the_last_records),
+                     TEST(is_not_changed_by_a_replaced_record), TEST(outlives_the_streams))

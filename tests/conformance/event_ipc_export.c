@@ -123,13 +123,7 @@ static void follows_records_as_before(void) {
   }
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(refuses_bad_handles),       TEST(refuses_null_out),
-    TEST(says_why_it_cannot),        TEST(refuses_events_of_this_process_only),
-    TEST(refuses_imported_events),   TEST(gives_each_event_its_own),
-    TEST(counts_as_recorded),        TEST(releases_what_was_held_for_it),
-    TEST(follows_records_as_before),
-  };
-  return RUN_ON_EACH_DEVICE("rill_event_ipc_export", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_event_ipc_export", TEST(refuses_bad_handles), TEST(refuses_null_out),
+                     TEST(says_why_it_cannot), TEST(refuses_events_of_this_process_only), TEST(refuses_imported_events),
+                     TEST(gives_each_event_its_own), TEST(counts_as_recorded), TEST(releases_what_was_held_for_it),
+                     TEST(follows_records_as_before))

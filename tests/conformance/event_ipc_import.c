@@ -22,55 +22,18 @@ static rill_event import(const rill_ipc_handle *handle) {
   return event;
 }
 
-#define IMPORT_FAILS(handle, status)                                                             \
-  do {                                                                                           \
-    rill_event none_;                                                                            \
-    assert_fails_in("rill_event_ipc_import", import_on(dut.device, (handle), &none_), (status)); \
-  } while (0)
+#define API "rill_event_ipc_import"
+#define FEATURE RILL_FEATURE_EVENT_IPC
+#define IMPORT(device, handle) import_on((device), (handle), &(rill_event){ 0 })
+#define EXPORT_ONE(handle) rill_event_ipc_export(new_shared(), (handle))
+#include "ipc_import.h"
 
 /* ---- in one process ---- */
 
-static rill_status call_with_device(uint64_t id) {
-  const rill_ipc_handle handle = { { 1 } };
-  rill_event out;
-  return import_on((rill_device){ id }, &handle, &out);
-}
-
-static void refuses_bad_handles(void) { refuses_bad_devices("rill_event_ipc_import", call_with_device); }
-
 static void refuses_null(void) {
   const rill_ipc_handle handle = { { 1 } };
-  rill_event out;
   assert_fails(rill_event_ipc_import(dut.device, &handle, NULL), RILL_ERROR_INVALID_ARGUMENT);
-  assert_fails_in("rill_event_ipc_import", import_on(dut.device, NULL, &out), RILL_ERROR_INVALID_ARGUMENT);
-}
-
-/* C1.8 */
-static void says_why_it_cannot(void) {
-  const char *why = "";
-  const rill_ipc_handle handle = { { 1 } };
-  if (rill_device_supports(dut.device, RILL_FEATURE_EVENT_IPC, &why)) return;
-  IMPORT_FAILS(&handle, RILL_ERROR_UNSUPPORTED);
-  assert_says(why);
-}
-
-/* I6 */
-static void refuses_bytes_that_are_none(void) {
-  rill_ipc_handle handle = { { 0 } };
-  if (!shares_events()) return;
-  IMPORT_FAILS(&handle, RILL_ERROR_INVALID_ARGUMENT);
-  assert_says("zero");
-  memset(&handle, 0xff, sizeof handle);
-  IMPORT_FAILS(&handle, RILL_ERROR_INVALID_ARGUMENT);
-}
-
-/* I3 */
-static void refuses_what_this_process_exported(void) {
-  rill_ipc_handle handle;
-  if (!shares_events()) return;
-  assert_ok(rill_event_ipc_export(new_shared(), &handle));
-  IMPORT_FAILS(&handle, RILL_ERROR_INVALID_ARGUMENT);
-  assert_says("this process");
+  IMPORT_FAILS(NULL, RILL_ERROR_INVALID_ARGUMENT);
 }
 
 /* I6 */

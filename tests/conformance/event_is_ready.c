@@ -84,15 +84,6 @@ static void is_never_wrong_while_others_ask(void) {
   join_threads(threads);
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(refuses_bad_handles),
-    TEST(refuses_null_out),
-    TEST(is_true_if_never_recorded),
-    TEST(follows_the_work),
-    TEST(is_for_the_last_record),
-    TEST(becomes_true_by_polling),
-    TEST(is_never_wrong_while_others_ask),
-  };
-  return RUN_ON_EACH_DEVICE("rill_event_is_ready", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_event_is_ready", TEST(refuses_bad_handles), TEST(refuses_null_out),
+                     TEST(is_true_if_never_recorded), TEST(follows_the_work), TEST(is_for_the_last_record),
+                     TEST(becomes_true_by_polling), TEST(is_never_wrong_while_others_ask))

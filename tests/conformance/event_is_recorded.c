@@ -40,9 +40,6 @@ static void is_true_for_signaled_events(void) {
   assert_true(is_recorded(event));
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(refuses_bad_handles), TEST(refuses_null_out),
-                                       TEST(tells_whether_it_ever_was), TEST(is_not_by_a_record_that_failed),
-                                       TEST(is_true_for_signaled_events) };
-  return RUN_ON_EACH_DEVICE("rill_event_is_recorded", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_event_is_recorded", TEST(refuses_bad_handles), TEST(refuses_null_out),
+                     TEST(tells_whether_it_ever_was), TEST(is_not_by_a_record_that_failed),
+                     TEST(is_true_for_signaled_events))

@@ -21,7 +21,5 @@ static void is_one_for_each_event(void) {
   assert_int_not_equal(native_of(first), native_of(second));
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(refuses_bad_handles), TEST(refuses_null_out), TEST(is_one_for_each_event) };
-  return RUN_ON_EACH_DEVICE("rill_event_native", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_event_native", TEST(refuses_bad_handles), TEST(refuses_null_out),
+                     TEST(is_one_for_each_event))

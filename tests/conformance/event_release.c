@@ -94,11 +94,6 @@ static void lets_waiting_threads_finish(void) {
   }
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(refuses_handles_that_are_none), TEST(does_nothing_for_zero),        TEST(leaves_a_stale_handle),
-    TEST(old_handles_stay_stale),        TEST(does_not_wait_for_the_record), TEST(keeps_the_waits_of_streams),
-    TEST(lets_waiting_threads_finish),
-  };
-  return RUN_ON_EACH_DEVICE("rill_event_release", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_event_release", TEST(refuses_handles_that_are_none), TEST(does_nothing_for_zero),
+                     TEST(leaves_a_stale_handle), TEST(old_handles_stay_stale), TEST(does_not_wait_for_the_record),
+                     TEST(keeps_the_waits_of_streams), TEST(lets_waiting_threads_finish))

@@ -34,8 +34,5 @@ static void counts_right_from_many_threads(void) {
   assert_fails(rill_event_retain(event), RILL_ERROR_STALE_HANDLE);
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(refuses_bad_handles), TEST(counts_references),
-                                       TEST(counts_right_from_many_threads) };
-  return RUN_ON_EACH_DEVICE("rill_event_retain", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_event_retain", TEST(refuses_bad_handles), TEST(counts_references),
+                     TEST(counts_right_from_many_threads))

@@ -81,11 +81,6 @@ static void outlives_its_stream(void) {
   assert_int_equal(dut.host[0], 9);
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(refuses_bad_handles),           TEST(returns_at_once_if_never_recorded),
-    TEST(returns_when_the_work_is_done), TEST(does_not_wait_for_later_work),
-    TEST(waits_in_many_threads),         TEST(outlives_its_stream),
-  };
-  return RUN_ON_EACH_DEVICE("rill_event_synchronize", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_event_synchronize", TEST(refuses_bad_handles), TEST(returns_at_once_if_never_recorded),
+                     TEST(returns_when_the_work_is_done), TEST(does_not_wait_for_later_work),
+                     TEST(waits_in_many_threads), TEST(outlives_its_stream))

@@ -70,8 +70,5 @@ static void waits_with_every_long_limit(void) {
   }
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(refuses_bad_handles), TEST(returns_at_once_when_ready),
-                                       TEST(times_out_no_earlier_than_asked), TEST(waits_with_every_long_limit) };
-  return RUN_ON_EACH_DEVICE("rill_event_synchronize_for", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_event_synchronize_for", TEST(refuses_bad_handles), TEST(returns_at_once_when_ready),
+                     TEST(times_out_no_earlier_than_asked), TEST(waits_with_every_long_limit))

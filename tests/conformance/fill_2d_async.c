@@ -310,23 +310,10 @@ static void fills_on_imported_streams(void) {
   free_kind(DEVICE, dst);
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(refuses_bad_handles),
-    TEST(refuses_null),
-    TEST(refuses_pattern_sizes_that_are_none),
-    TEST(refuses_rows_that_are_not_aligned),
-    TEST(does_nothing_for_no_patterns),
-    TEST(refuses_pitches_below_a_row),
-    TEST(refuses_ranges_past_the_end),
-    TEST(refuses_sizes_that_overflow),
-    TEST(fills_regions_of_all_memory),
-    TEST(fills_with_patterns_that_repeat),
-    TEST(fills_many_megabytes),
-    TEST(takes_the_pattern_at_the_call),
-    TEST(waits_on_a_held_stream),
-    TEST(runs_in_stream_order),
-    TEST(fills_on_imported_streams),
-  };
-  return RUN_ON_EACH_DEVICE("rill_fill_2d_async", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_fill_2d_async", TEST(refuses_bad_handles), TEST(refuses_null),
+                     TEST(refuses_pattern_sizes_that_are_none), TEST(refuses_rows_that_are_not_aligned),
+                     TEST(does_nothing_for_no_patterns), TEST(refuses_pitches_below_a_row),
+                     TEST(refuses_ranges_past_the_end), TEST(refuses_sizes_that_overflow),
+                     TEST(fills_regions_of_all_memory), TEST(fills_with_patterns_that_repeat),
+                     TEST(fills_many_megabytes), TEST(takes_the_pattern_at_the_call), TEST(waits_on_a_held_stream),
+                     TEST(runs_in_stream_order), TEST(fills_on_imported_streams))

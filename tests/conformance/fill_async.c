@@ -210,20 +210,9 @@ static void runs_in_stream_order(void) {
   assert_int_equal(dut.host[0], 99);
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(refuses_bad_handles),
-    TEST(refuses_null),
-    TEST(refuses_pattern_sizes_that_are_none),
-    TEST(refuses_destinations_that_are_not_aligned),
-    TEST(does_nothing_for_count_zero),
-    TEST(refuses_ranges_past_the_end),
-    TEST(fills_with_every_pattern_size),
-    TEST(fills_that_are_made_of_pieces),
-    TEST(does_not_wait_for_the_stream),
-    TEST(fills_with_patterns_that_repeat),
-    TEST(takes_the_pattern_at_the_call),
-    TEST(runs_in_stream_order),
-  };
-  return RUN_ON_EACH_DEVICE("rill_fill_async", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_fill_async", TEST(refuses_bad_handles), TEST(refuses_null),
+                     TEST(refuses_pattern_sizes_that_are_none), TEST(refuses_destinations_that_are_not_aligned),
+                     TEST(does_nothing_for_count_zero), TEST(refuses_ranges_past_the_end),
+                     TEST(fills_with_every_pattern_size), TEST(fills_that_are_made_of_pieces),
+                     TEST(does_not_wait_for_the_stream), TEST(fills_with_patterns_that_repeat),
+                     TEST(takes_the_pattern_at_the_call), TEST(runs_in_stream_order))

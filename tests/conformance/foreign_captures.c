@@ -440,8 +440,5 @@ static void its_stream_is_not_asked(void) {
   end_owner();
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(no_call_disturbs_one), TEST(none_that_is_known_is_broken),
-                                       TEST(its_stream_is_not_asked) };
-  return RUN_ON_EACH_DEVICE("captures of others", tests);
-}
+TESTS_ON_EACH_DEVICE("captures of others", TEST(no_call_disturbs_one), TEST(none_that_is_known_is_broken),
+                     TEST(its_stream_is_not_asked))

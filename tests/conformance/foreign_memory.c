@@ -182,15 +182,6 @@ static void fills_past_the_end_do_nothing(void) {
   free_foreign(FOREIGN_DEVICE, theirs);
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(is_not_rills),
-    TEST(copies_in_every_direction),
-    TEST(copies_on_a_held_stream),
-    TEST(a_pinned_source_is_read_in_stream_order),
-    TEST(fills),
-    TEST(large_fills_do_not_wait),
-    TEST(fills_past_the_end_do_nothing),
-  };
-  return RUN_ON_EACH_DEVICE("memory of others", tests);
-}
+TESTS_ON_EACH_DEVICE("memory of others", TEST(is_not_rills), TEST(copies_in_every_direction),
+                     TEST(copies_on_a_held_stream), TEST(a_pinned_source_is_read_in_stream_order), TEST(fills),
+                     TEST(large_fills_do_not_wait), TEST(fills_past_the_end_do_nothing))

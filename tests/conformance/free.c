@@ -258,21 +258,9 @@ static void waits_for_held_work_of_another_device(void) {
   }
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(does_nothing_for_null),
-    TEST(refuses_foreign_pointers),
-    TEST(refuses_pointers_inside),
-    TEST(refuses_a_second_time),
-    TEST(waits_for_submitted_work),
-    TEST(serves_threads_that_did_not_allocate),
-    TEST(one_of_many_threads_frees),
-    TEST(memory_of_held_work_is_put_off),
-    TEST(pool_memory_of_held_work_is_deferred),
-    TEST(memory_of_held_host_calls_is_put_off),
-    TEST(held_work_of_other_devices_counts),
-    TEST(what_is_put_off_has_a_bound),
-    TEST(waits_for_held_work_of_another_device),
-  };
-  return RUN_ON_EACH_DEVICE("rill_free", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_free", TEST(does_nothing_for_null), TEST(refuses_foreign_pointers),
+                     TEST(refuses_pointers_inside), TEST(refuses_a_second_time), TEST(waits_for_submitted_work),
+                     TEST(serves_threads_that_did_not_allocate), TEST(one_of_many_threads_frees),
+                     TEST(memory_of_held_work_is_put_off), TEST(pool_memory_of_held_work_is_deferred),
+                     TEST(memory_of_held_host_calls_is_put_off), TEST(held_work_of_other_devices_counts),
+                     TEST(what_is_put_off_has_a_bound), TEST(waits_for_held_work_of_another_device))

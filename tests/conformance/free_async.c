@@ -143,18 +143,8 @@ static void free_while_a_stream_is_held(void) {
   assert_ok(rill_free_async(other, q));
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(refuses_bad_handles),
-    TEST(does_nothing_for_null),
-    TEST(refuses_what_is_no_allocation),
-    TEST(refuses_streams_of_other_devices),
-    TEST(refuses_streams_of_other_backends),
-    TEST(frees_on_another_stream),
-    TEST(streams_may_go),
-    TEST(serves_threads_that_did_not_allocate),
-    TEST(one_of_many_threads_frees),
-    TEST(free_while_a_stream_is_held),
-  };
-  return RUN_ON_EACH_DEVICE("rill_free_async", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_free_async", TEST(refuses_bad_handles), TEST(does_nothing_for_null),
+                     TEST(refuses_what_is_no_allocation), TEST(refuses_streams_of_other_devices),
+                     TEST(refuses_streams_of_other_backends), TEST(frees_on_another_stream), TEST(streams_may_go),
+                     TEST(serves_threads_that_did_not_allocate), TEST(one_of_many_threads_frees),
+                     TEST(free_while_a_stream_is_held))

@@ -82,13 +82,5 @@ static void copies_much(void) {
   assert_ok(rill_free(to));
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(refuses_bad_handles),
-    TEST(checks_its_ranges),
-    TEST(does_nothing_for_0_bytes),
-    TEST(reads_its_source_at_each_launch),
-    TEST(copies_much),
-  };
-  return RUN_ON_EACH_DEVICE("rill_graph_add_copy", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_graph_add_copy", TEST(refuses_bad_handles), TEST(checks_its_ranges),
+                     TEST(does_nothing_for_0_bytes), TEST(reads_its_source_at_each_launch), TEST(copies_much))

@@ -39,7 +39,5 @@ static void copies_rows_alone(void) {
   assert_ok(rill_graph_release(graph));
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(refuses_bad_handles), TEST(checks_its_shape), TEST(copies_rows_alone) };
-  return RUN_ON_EACH_DEVICE("rill_graph_add_copy_2d", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_graph_add_copy_2d", TEST(refuses_bad_handles), TEST(checks_its_shape),
+                     TEST(copies_rows_alone))

@@ -65,12 +65,5 @@ static void orders_nodes_added_in_any_order(void) {
   assert_ok(rill_graph_release(graph));
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(refuses_bad_handles),
-    TEST(refuses_cycles),
-    TEST(takes_superfluous_edges),
-    TEST(orders_nodes_added_in_any_order),
-  };
-  return RUN_ON_EACH_DEVICE("rill_graph_add_edge", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_graph_add_edge", TEST(refuses_bad_handles), TEST(refuses_cycles),
+                     TEST(takes_superfluous_edges), TEST(orders_nodes_added_in_any_order))

@@ -32,7 +32,4 @@ static void joins_paths(void) {
   assert_ok(rill_graph_release(graph));
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(refuses_bad_handles), TEST(joins_paths) };
-  return RUN_ON_EACH_DEVICE("rill_graph_add_empty", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_graph_add_empty", TEST(refuses_bad_handles), TEST(joins_paths))

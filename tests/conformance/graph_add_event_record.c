@@ -99,13 +99,5 @@ static void keeps_its_event(void) {
   assert_ok(rill_graph_release(graph));
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(refuses_bad_handles),
-    TEST(marks_a_point_of_each_launch),
-    TEST(releases_streams_that_are_held),
-    TEST(takes_the_time),
-    TEST(keeps_its_event),
-  };
-  return RUN_ON_EACH_DEVICE("rill_graph_add_event_record", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_graph_add_event_record", TEST(refuses_bad_handles), TEST(marks_a_point_of_each_launch),
+                     TEST(releases_streams_that_are_held), TEST(takes_the_time), TEST(keeps_its_event))

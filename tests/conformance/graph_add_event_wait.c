@@ -51,8 +51,5 @@ static void passes_an_event_never_recorded(void) {
   assert_ok(rill_graph_release(graph));
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(refuses_bad_handles), TEST(waits_at_each_launch),
-                                       TEST(passes_an_event_never_recorded) };
-  return RUN_ON_EACH_DEVICE("rill_graph_add_event_wait", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_graph_add_event_wait", TEST(refuses_bad_handles), TEST(waits_at_each_launch),
+                     TEST(passes_an_event_never_recorded))

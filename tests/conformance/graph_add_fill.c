@@ -58,12 +58,5 @@ static void does_nothing_for_no_patterns(void) {
   assert_ok(rill_graph_release(graph));
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(refuses_bad_handles),
-    TEST(checks_the_pattern),
-    TEST(fills_with_each_size),
-    TEST(does_nothing_for_no_patterns),
-  };
-  return RUN_ON_EACH_DEVICE("rill_graph_add_fill", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_graph_add_fill", TEST(refuses_bad_handles), TEST(checks_the_pattern),
+                     TEST(fills_with_each_size), TEST(does_nothing_for_no_patterns))

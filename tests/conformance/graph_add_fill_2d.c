@@ -33,7 +33,4 @@ static void fills_rows_alone(void) {
   assert_ok(rill_graph_release(graph));
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(refuses_bad_handles), TEST(fills_rows_alone) };
-  return RUN_ON_EACH_DEVICE("rill_graph_add_fill_2d", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_graph_add_fill_2d", TEST(refuses_bad_handles), TEST(fills_rows_alone))

@@ -67,8 +67,5 @@ static void runs_in_its_place(void) {
   assert_ok(rill_graph_release(graph));
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(refuses_bad_handles), TEST(runs_once_for_each_launch),
-                                       TEST(runs_in_its_place) };
-  return RUN_ON_EACH_DEVICE("rill_graph_add_host_call", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_graph_add_host_call", TEST(refuses_bad_handles), TEST(runs_once_for_each_launch),
+                     TEST(runs_in_its_place))

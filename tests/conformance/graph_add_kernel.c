@@ -124,10 +124,5 @@ static void keeps_constants(void) {
   assert_ok(rill_graph_release(graph));
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(refuses_bad_handles),           TEST(checks_the_launch), TEST(takes_its_arguments_at_the_call),
-    TEST(runs_after_what_it_depends_on), TEST(keeps_constants),
-  };
-  return RUN_ON_EACH_DEVICE("rill_graph_add_kernel", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_graph_add_kernel", TEST(refuses_bad_handles), TEST(checks_the_launch),
+                     TEST(takes_its_arguments_at_the_call), TEST(runs_after_what_it_depends_on), TEST(keeps_constants))

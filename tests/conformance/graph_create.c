@@ -32,7 +32,4 @@ static void makes_an_empty_graph(void) {
   assert_ok(rill_graph_release(graph));
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(refuses_bad_handles), TEST(refuses_null_out), TEST(makes_an_empty_graph) };
-  return RUN_ON_EACH_DEVICE("rill_graph_create", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_graph_create", TEST(refuses_bad_handles), TEST(refuses_null_out), TEST(makes_an_empty_graph))

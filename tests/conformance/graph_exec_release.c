@@ -44,7 +44,4 @@ static void does_not_touch_launches(void) {
   assert_ok(rill_event_release(event));
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(refuses_bad_handles), TEST(does_not_touch_launches) };
-  return RUN_ON_EACH_DEVICE("rill_graph_exec_release", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_graph_exec_release", TEST(refuses_bad_handles), TEST(does_not_touch_launches))

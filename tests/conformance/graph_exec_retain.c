@@ -17,7 +17,4 @@ static void counts_references(void) {
   assert_ok(rill_graph_release(graph));
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(refuses_bad_handles), TEST(counts_references) };
-  return RUN_ON_EACH_DEVICE("rill_graph_exec_retain", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_graph_exec_retain", TEST(refuses_bad_handles), TEST(counts_references))

@@ -31,7 +31,4 @@ static void changes_ends_and_size(void) {
   assert_ok(rill_graph_release(graph));
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(refuses_bad_handles), TEST(changes_ends_and_size) };
-  return RUN_ON_EACH_DEVICE("rill_graph_exec_set_copy", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_graph_exec_set_copy", TEST(refuses_bad_handles), TEST(changes_ends_and_size))

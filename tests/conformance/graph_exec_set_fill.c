@@ -39,7 +39,4 @@ static void changes_pattern_and_place(void) {
   assert_ok(rill_graph_release(graph));
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(refuses_bad_handles), TEST(changes_pattern_and_place) };
-  return RUN_ON_EACH_DEVICE("rill_graph_exec_set_fill", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_graph_exec_set_fill", TEST(refuses_bad_handles), TEST(changes_pattern_and_place))

@@ -79,8 +79,5 @@ static void changes_constants(void) {
   assert_ok(rill_graph_release(graph));
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(refuses_bad_handles), TEST(changes_a_launch), TEST(checks_the_launch),
-                                       TEST(changes_constants) };
-  return RUN_ON_EACH_DEVICE("rill_graph_exec_set_kernel", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_graph_exec_set_kernel", TEST(refuses_bad_handles), TEST(changes_a_launch),
+                     TEST(checks_the_launch), TEST(changes_constants))

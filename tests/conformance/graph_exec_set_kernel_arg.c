@@ -66,8 +66,5 @@ static void changes_one_argument(void) {
   assert_ok(rill_graph_release(graph));
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(refuses_bad_handles), TEST(refuses_what_is_no_argument),
-                                       TEST(changes_one_argument) };
-  return RUN_ON_EACH_DEVICE("rill_graph_exec_set_kernel_arg", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_graph_exec_set_kernel_arg", TEST(refuses_bad_handles), TEST(refuses_what_is_no_argument),
+                     TEST(changes_one_argument))

@@ -33,7 +33,4 @@ static void finds_by_label_and_number(void) {
   assert_ok(rill_graph_release(graph));
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(refuses_bad_handles), TEST(finds_by_label_and_number) };
-  return RUN_ON_EACH_DEVICE("rill_graph_find_node", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_graph_find_node", TEST(refuses_bad_handles), TEST(finds_by_label_and_number))

@@ -35,7 +35,4 @@ static void lists_edges(void) {
   assert_ok(rill_graph_release(graph));
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(refuses_bad_handles), TEST(lists_edges) };
-  return RUN_ON_EACH_DEVICE("rill_graph_get_edges", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_graph_get_edges", TEST(refuses_bad_handles), TEST(lists_edges))

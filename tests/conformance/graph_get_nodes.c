@@ -33,7 +33,4 @@ static void lists_as_many_as_there_is_room_for(void) {
   assert_ok(rill_graph_release(graph));
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(refuses_bad_handles), TEST(lists_as_many_as_there_is_room_for) };
-  return RUN_ON_EACH_DEVICE("rill_graph_get_nodes", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_graph_get_nodes", TEST(refuses_bad_handles), TEST(lists_as_many_as_there_is_room_for))

@@ -50,8 +50,5 @@ static void takes_the_graph_as_it_is(void) {
   assert_ok(rill_graph_release(graph));
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(refuses_bad_handles), TEST(makes_independent_objects),
-                                       TEST(takes_the_graph_as_it_is) };
-  return RUN_ON_EACH_DEVICE("rill_graph_instantiate", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_graph_instantiate", TEST(refuses_bad_handles), TEST(makes_independent_objects),
+                     TEST(takes_the_graph_as_it_is))

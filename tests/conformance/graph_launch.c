@@ -180,17 +180,7 @@ static void takes_several_threads(void) {
   assert_ok(rill_graph_release(graph));
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(refuses_bad_handles),
-    TEST(refuses_another_device),
-    TEST(runs_in_the_order_of_the_stream),
-    TEST(orders_by_edges),
-    TEST(runs_independent_nodes_at_once),
-    TEST(serializes_launches_on_several_streams),
-    TEST(can_be_launched_many_times),
-    TEST(waits_on_a_held_stream),
-    TEST(takes_several_threads),
-  };
-  return RUN_ON_EACH_DEVICE("rill_graph_launch", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_graph_launch", TEST(refuses_bad_handles), TEST(refuses_another_device),
+                     TEST(runs_in_the_order_of_the_stream), TEST(orders_by_edges), TEST(runs_independent_nodes_at_once),
+                     TEST(serializes_launches_on_several_streams), TEST(can_be_launched_many_times),
+                     TEST(waits_on_a_held_stream), TEST(takes_several_threads))

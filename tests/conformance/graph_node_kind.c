@@ -29,7 +29,4 @@ static void tells_what_a_node_does(void) {
   assert_ok(rill_graph_release(graph));
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(refuses_bad_handles), TEST(tells_what_a_node_does) };
-  return RUN_ON_EACH_DEVICE("rill_graph_node_kind", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_graph_node_kind", TEST(refuses_bad_handles), TEST(tells_what_a_node_does))

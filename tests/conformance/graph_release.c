@@ -32,7 +32,4 @@ static void leaves_execution_objects_as_they_are(void) {
   assert_fails(rill_graph_node_kind(write, &kind), RILL_ERROR_STALE_HANDLE);
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(refuses_bad_handles), TEST(leaves_execution_objects_as_they_are) };
-  return RUN_ON_EACH_DEVICE("rill_graph_release", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_graph_release", TEST(refuses_bad_handles), TEST(leaves_execution_objects_as_they_are))

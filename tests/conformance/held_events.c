@@ -407,23 +407,11 @@ static void the_native_event_has_the_record(void) {
   assert_becomes_ready(event);
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(a_queued_wait_keeps_the_point_of_a_recorded_event),
-    TEST(each_queued_wait_keeps_its_own_point),
-    TEST(times_are_of_the_last_record),
-    TEST(a_newer_record_replaces_a_queued_one),
-    TEST(a_queued_record_replaces_an_older_one),
-    TEST(first_records_race),
-    TEST(waits_and_first_records_race),
-    TEST(a_failed_record_says_so_until_the_next),
-    TEST(a_failure_goes_on_through_chains),
-    TEST(handing_over_costs_no_more_each_time),
-    TEST(long_chains_need_no_stack),
-    TEST(a_time_out_names_what_holds),
-    TEST(no_native_handle_turns_nothing_off),
-    TEST(the_native_handle_races_with_the_first_wait),
-    TEST(the_native_event_has_the_record),
-  };
-  return RUN_ON_EACH_DEVICE("events and held streams", tests);
-}
+TESTS_ON_EACH_DEVICE("events and held streams", TEST(a_queued_wait_keeps_the_point_of_a_recorded_event),
+                     TEST(each_queued_wait_keeps_its_own_point), TEST(times_are_of_the_last_record),
+                     TEST(a_newer_record_replaces_a_queued_one), TEST(a_queued_record_replaces_an_older_one),
+                     TEST(first_records_race), TEST(waits_and_first_records_race),
+                     TEST(a_failed_record_says_so_until_the_next), TEST(a_failure_goes_on_through_chains),
+                     TEST(handing_over_costs_no_more_each_time), TEST(long_chains_need_no_stack),
+                     TEST(a_time_out_names_what_holds), TEST(no_native_handle_turns_nothing_off),
+                     TEST(the_native_handle_races_with_the_first_wait), TEST(the_native_event_has_the_record))

@@ -194,19 +194,8 @@ static void one_of_many_threads_registers(void) {
   }
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(refuses_bad_handles),
-    TEST(refuses_null_and_nothing),
-    TEST(refuses_ranges_past_the_end_of_memory),
-    TEST(refuses_what_overlaps_registered_memory),
-    TEST(refuses_what_overlaps_an_allocation),
-    TEST(is_known_from_then_on),
-    TEST(ranges_do_not_disturb_each_other),
-    TEST(neighbours_may_share_a_page),
-    TEST(counts_as_pinned),
-    TEST(serves_many_threads),
-    TEST(one_of_many_threads_registers),
-  };
-  return RUN_ON_EACH_DEVICE("rill_host_register", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_host_register", TEST(refuses_bad_handles), TEST(refuses_null_and_nothing),
+                     TEST(refuses_ranges_past_the_end_of_memory), TEST(refuses_what_overlaps_registered_memory),
+                     TEST(refuses_what_overlaps_an_allocation), TEST(is_known_from_then_on),
+                     TEST(ranges_do_not_disturb_each_other), TEST(neighbours_may_share_a_page), TEST(counts_as_pinned),
+                     TEST(serves_many_threads), TEST(one_of_many_threads_registers))

@@ -151,15 +151,7 @@ static void memory_is_pageable_again(void) {
   free(heap);
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(refuses_what_is_not_registered),
-    TEST(refuses_pointers_inside),
-    TEST(allocations_and_registered_memory_are_distinguished),
-    TEST(waits_for_submitted_work),
-    TEST(waits_for_held_work),
-    TEST(does_not_wait_for_held_work_on_other_memory),
-    TEST(memory_is_pageable_again),
-  };
-  return RUN_ON_EACH_DEVICE("rill_host_unregister", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_host_unregister", TEST(refuses_what_is_not_registered), TEST(refuses_pointers_inside),
+                     TEST(allocations_and_registered_memory_are_distinguished), TEST(waits_for_submitted_work),
+                     TEST(waits_for_held_work), TEST(does_not_wait_for_held_work_on_other_memory),
+                     TEST(memory_is_pageable_again))

@@ -49,8 +49,5 @@ static void is_what_the_device_runs_at_a_time(void) {
   assert_int_equal(clusters, 0);
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(refuses_bad_handles), TEST(refuses_null),
-                                       TEST(is_what_the_device_runs_at_a_time) };
-  return RUN_ON_EACH_DEVICE("rill_kernel_active_clusters", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_kernel_active_clusters", TEST(refuses_bad_handles), TEST(refuses_null),
+                     TEST(is_what_the_device_runs_at_a_time))

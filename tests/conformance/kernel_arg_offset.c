@@ -66,13 +66,6 @@ static void says_when_the_bundle_does_not_tell(void) {
   assert_says(dut.name);
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(refuses_bad_handles),
-    TEST(refuses_null),
-    TEST(refuses_numbers_that_are_none),
-    TEST(gives_the_offset_of_each_argument),
-    TEST(says_when_the_bundle_does_not_tell),
-  };
-  return RUN_ON_EACH_DEVICE("rill_kernel_arg_offset", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_kernel_arg_offset", TEST(refuses_bad_handles), TEST(refuses_null),
+                     TEST(refuses_numbers_that_are_none), TEST(gives_the_offset_of_each_argument),
+                     TEST(says_when_the_bundle_does_not_tell))

@@ -39,8 +39,5 @@ static void gives_the_size_of_each_argument(void) {
   }
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(refuses_bad_handles), TEST(refuses_null),
-                                       TEST(refuses_numbers_that_are_none), TEST(gives_the_size_of_each_argument) };
-  return RUN_ON_EACH_DEVICE("rill_kernel_arg_size", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_kernel_arg_size", TEST(refuses_bad_handles), TEST(refuses_null),
+                     TEST(refuses_numbers_that_are_none), TEST(gives_the_size_of_each_argument))

@@ -55,8 +55,5 @@ static void is_what_just_fits(void) {
   }
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(refuses_bad_handles), TEST(refuses_what_cannot_be),
-                                       TEST(is_what_just_fits) };
-  return RUN_ON_EACH_DEVICE("rill_kernel_available_shared", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_kernel_available_shared", TEST(refuses_bad_handles), TEST(refuses_what_cannot_be),
+                     TEST(is_what_just_fits))

@@ -40,8 +40,5 @@ static void is_what_the_device_runs_at_a_time(void) {
   assert_int_equal(blocks, per_unit * dut.info.compute_units);
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(refuses_bad_handles), TEST(refuses_what_cannot_be),
-                                       TEST(is_what_the_device_runs_at_a_time) };
-  return RUN_ON_EACH_DEVICE("rill_kernel_cooperative_blocks", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_kernel_cooperative_blocks", TEST(refuses_bad_handles), TEST(refuses_what_cannot_be),
+                     TEST(is_what_the_device_runs_at_a_time))

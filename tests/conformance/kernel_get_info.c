@@ -47,8 +47,5 @@ static void says_what_the_kernel_is(void) {
   if (dut.gpu) assert_int_equal(info_of("add_up").shared_bytes, 256 * sizeof(unsigned));
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(refuses_bad_handles), TEST(fills_older_and_newer_structs),
-                                       TEST(says_what_the_kernel_is) };
-  return RUN_ON_EACH_DEVICE("rill_kernel_get_info", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_kernel_get_info", TEST(refuses_bad_handles), TEST(fills_older_and_newer_structs),
+                     TEST(says_what_the_kernel_is))

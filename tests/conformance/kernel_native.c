@@ -25,8 +25,5 @@ static void is_one_for_each_kernel(void) {
   assert_ok(rill_module_release(module));
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(refuses_bad_handles), TEST(refuses_null_out),
-                                       TEST(is_one_for_each_kernel) };
-  return RUN_ON_EACH_DEVICE("rill_kernel_native", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_kernel_native", TEST(refuses_bad_handles), TEST(refuses_null_out),
+                     TEST(is_one_for_each_kernel))

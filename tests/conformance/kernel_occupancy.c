@@ -57,8 +57,5 @@ static void is_within_the_hardware(void) {
   assert_true(occupancy(kernel, 32, (size_t)(dut.info.shared_per_block_optin - info.shared_bytes)) >= 1);
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(refuses_bad_handles), TEST(refuses_blocks_that_cannot_be),
-                                       TEST(is_within_the_hardware) };
-  return RUN_ON_EACH_DEVICE("rill_kernel_occupancy", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_kernel_occupancy", TEST(refuses_bad_handles), TEST(refuses_blocks_that_cannot_be),
+                     TEST(is_within_the_hardware))

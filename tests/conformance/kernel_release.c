@@ -24,8 +24,5 @@ static void leaves_a_stale_handle(void) {
   assert_fails(rill_stream_launch(new_stream("stream"), kernel, &launch, NULL, 0), RILL_ERROR_STALE_HANDLE);
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(refuses_handles_that_are_none), TEST(does_nothing_for_zero),
-                                       TEST(leaves_a_stale_handle) };
-  return RUN_ON_EACH_DEVICE("rill_kernel_release", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_kernel_release", TEST(refuses_handles_that_are_none), TEST(does_nothing_for_zero),
+                     TEST(leaves_a_stale_handle))

@@ -16,7 +16,4 @@ static void counts_references(void) {
   assert_fails(rill_kernel_retain(kernel), RILL_ERROR_STALE_HANDLE);
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(refuses_bad_handles), TEST(counts_references) };
-  return RUN_ON_EACH_DEVICE("rill_kernel_retain", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_kernel_retain", TEST(refuses_bad_handles), TEST(counts_references))

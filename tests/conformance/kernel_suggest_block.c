@@ -51,8 +51,5 @@ static void suggests_what_works(void) {
   assert_int_equal(dut.host[0], 1);
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(refuses_bad_handles), TEST(refuses_what_cannot_be),
-                                       TEST(suggests_what_works) };
-  return RUN_ON_EACH_DEVICE("rill_kernel_suggest_block", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_kernel_suggest_block", TEST(refuses_bad_handles), TEST(refuses_what_cannot_be),
+                     TEST(suggests_what_works))

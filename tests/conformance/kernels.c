@@ -192,19 +192,9 @@ static void streams_overlap(void) {
   assert_int_equal(*timed_out, 0);
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(kernels_may_have_no_arguments),
-    TEST(arguments_of_every_type_arrive),
-    TEST(thirty_two_arguments_arrive),
-    TEST(arguments_are_taken_at_the_call),
-    TEST(every_thread_runs_once),
-    TEST(barriers_and_dynamic_shared_memory_work),
-    TEST(static_shared_memory_works),
-    TEST(computes_what_the_host_computes),
-    TEST(many_threads_launch_on_one_stream),
-    TEST(one_thread_launches_on_many_streams),
-    TEST(streams_overlap),
-  };
-  return RUN_ON_EACH_DEVICE("kernels", tests);
-}
+TESTS_ON_EACH_DEVICE("kernels", TEST(kernels_may_have_no_arguments), TEST(arguments_of_every_type_arrive),
+                     TEST(thirty_two_arguments_arrive), TEST(arguments_are_taken_at_the_call),
+                     TEST(every_thread_runs_once), TEST(barriers_and_dynamic_shared_memory_work),
+                     TEST(static_shared_memory_works), TEST(computes_what_the_host_computes),
+                     TEST(many_threads_launch_on_one_stream), TEST(one_thread_launches_on_many_streams),
+                     TEST(streams_overlap))

@@ -103,12 +103,7 @@ static void fills_older_and_newer_structs(void) {
   for (size_t i = sizeof(rill_error); i < sizeof bytes; i++) assert_int_equal(bytes[i], 0);
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(refuses_misuse_and_keeps_the_error),      TEST(tells_function_status_object_and_numbers),
-    TEST(names_an_object_without_label_by_its_id), TEST(success_does_not_touch_it),
-    TEST(work_that_is_pending_is_no_error),        TEST(each_thread_has_its_own),
-    TEST(fills_older_and_newer_structs),
-  };
-  return RUN_ON_EACH_DEVICE("rill_last_error", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_last_error", TEST(refuses_misuse_and_keeps_the_error),
+                     TEST(tells_function_status_object_and_numbers), TEST(names_an_object_without_label_by_its_id),
+                     TEST(success_does_not_touch_it), TEST(work_that_is_pending_is_no_error),
+                     TEST(each_thread_has_its_own), TEST(fills_older_and_newer_structs))

@@ -48,12 +48,6 @@ static void survives_long_names(void) {
   assert_fails(rill_device_open(label, &device), RILL_ERROR_NOT_FOUND);
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(is_empty_until_a_call_of_the_thread_fails),
-    TEST(is_one_line_with_function_object_and_status),
-    TEST(holds_message_and_hint),
-    TEST(survives_long_names),
-  };
-  return RUN_ON_EACH_DEVICE("rill_last_error_text", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_last_error_text", TEST(is_empty_until_a_call_of_the_thread_fails),
+                     TEST(is_one_line_with_function_object_and_status), TEST(holds_message_and_hint),
+                     TEST(survives_long_names))

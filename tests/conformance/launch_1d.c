@@ -33,7 +33,4 @@ static void keeps_what_is_wrong(void) {
   assert_int_equal(rill_launch_1d(UINT64_MAX, 256).grid.x, UINT32_MAX);
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(divides_rounding_up), TEST(keeps_what_is_wrong) };
-  return RUN_ONCE("rill_launch_1d", tests);
-}
+TESTS_ONCE("rill_launch_1d", TEST(divides_rounding_up), TEST(keeps_what_is_wrong))

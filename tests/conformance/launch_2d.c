@@ -24,7 +24,4 @@ static void keeps_what_is_wrong(void) {
   }
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(divides_each_dimension_rounding_up), TEST(keeps_what_is_wrong) };
-  return RUN_ONCE("rill_launch_2d", tests);
-}
+TESTS_ONCE("rill_launch_2d", TEST(divides_each_dimension_rounding_up), TEST(keeps_what_is_wrong))

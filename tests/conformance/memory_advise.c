@@ -78,11 +78,6 @@ static void refuses_another_backends_gpu(void) {
   assert_ok(rill_free(p));
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(refuses_bad_handles),         TEST(refuses_advice_that_is_none),  TEST(refuses_other_memory),
-    TEST(refuses_ranges_past_the_end), TEST(does_nothing_for_no_bytes),    TEST(takes_every_advice),
-    TEST(the_cpu_is_the_host),         TEST(refuses_another_backends_gpu),
-  };
-  return RUN_ON_EACH_DEVICE("rill_memory_advise", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_memory_advise", TEST(refuses_bad_handles), TEST(refuses_advice_that_is_none),
+                     TEST(refuses_other_memory), TEST(refuses_ranges_past_the_end), TEST(does_nothing_for_no_bytes),
+                     TEST(takes_every_advice), TEST(the_cpu_is_the_host), TEST(refuses_another_backends_gpu))

@@ -91,13 +91,5 @@ static const char *asks(unsigned index, void *shared) {
 /* C1.7: while others allocate and free. */
 static void serves_many_threads(void) { run_threads(4, asks, NULL); }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(refuses_what_is_no_memory_of_rill),
-    TEST(fills_any_size),
-    TEST(tells_of_each_kind),
-    TEST(tells_devices_apart),
-    TEST(serves_many_threads),
-  };
-  return RUN_ON_EACH_DEVICE("rill_memory_get_info", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_memory_get_info", TEST(refuses_what_is_no_memory_of_rill), TEST(fills_any_size),
+                     TEST(tells_of_each_kind), TEST(tells_devices_apart), TEST(serves_many_threads))

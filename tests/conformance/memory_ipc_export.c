@@ -182,18 +182,7 @@ static void stands_frees_by_other_threads(void) {
   (void)pthread_barrier_destroy(&race.barrier);
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(refuses_null),
-    TEST(refuses_what_is_no_allocation),
-    TEST(refuses_other_kinds),
-    TEST(refuses_memory_of_pools),
-    TEST(says_why_it_cannot),
-    TEST(gives_each_allocation_its_own),
-    TEST(leaves_the_memory_as_it_was),
-    TEST(frees_and_allocates_again),
-    TEST(serves_threads_at_once),
-    TEST(stands_frees_by_other_threads),
-  };
-  return RUN_ON_EACH_DEVICE("rill_memory_ipc_export", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_memory_ipc_export", TEST(refuses_null), TEST(refuses_what_is_no_allocation),
+                     TEST(refuses_other_kinds), TEST(refuses_memory_of_pools), TEST(says_why_it_cannot),
+                     TEST(gives_each_allocation_its_own), TEST(leaves_the_memory_as_it_was),
+                     TEST(frees_and_allocates_again), TEST(serves_threads_at_once), TEST(stands_frees_by_other_threads))

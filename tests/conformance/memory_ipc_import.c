@@ -17,11 +17,11 @@ static uint32_t *import(const rill_ipc_handle *handle) {
   return p;
 }
 
-#define IMPORT_FAILS(handle, status)                                                              \
-  do {                                                                                            \
-    void *none_;                                                                                  \
-    assert_fails_in("rill_memory_ipc_import", import_on(dut.device, (handle), &none_), (status)); \
-  } while (0)
+#define API "rill_memory_ipc_import"
+#define FEATURE RILL_FEATURE_IPC
+#define IMPORT(device, handle) import_on((device), (handle), &(void *){ NULL })
+#define EXPORT_ONE(handle) rill_memory_ipc_export(dut.memory, (handle))
+#include "ipc_import.h"
 
 /* All words, written and read as work of a stream. */
 static void fill_words(uint32_t *p, uint32_t value) {
@@ -40,46 +40,10 @@ static void assert_words(const uint32_t *p, uint32_t value) {
 
 /* ---- in one process ---- */
 
-static rill_status call_with_device(uint64_t id) {
-  const rill_ipc_handle handle = { { 1 } };
-  void *out;
-  return import_on((rill_device){ id }, &handle, &out);
-}
-
-static void refuses_bad_handles(void) { refuses_bad_devices("rill_memory_ipc_import", call_with_device); }
-
 static void refuses_null(void) {
   const rill_ipc_handle handle = { { 1 } };
   assert_fails(rill_memory_ipc_import(dut.device, &handle, NULL), RILL_ERROR_INVALID_ARGUMENT);
   IMPORT_FAILS(NULL, RILL_ERROR_INVALID_ARGUMENT);
-}
-
-/* C1.8 */
-static void says_why_it_cannot(void) {
-  const char *why = "";
-  const rill_ipc_handle handle = { { 1 } };
-  if (rill_device_supports(dut.device, RILL_FEATURE_IPC, &why)) return;
-  IMPORT_FAILS(&handle, RILL_ERROR_UNSUPPORTED);
-  assert_says(why);
-}
-
-/* I6 */
-static void refuses_bytes_that_are_none(void) {
-  rill_ipc_handle handle = { { 0 } };
-  if (!shares_memory()) return;
-  IMPORT_FAILS(&handle, RILL_ERROR_INVALID_ARGUMENT);
-  assert_says("zero");
-  memset(&handle, 0xff, sizeof handle);
-  IMPORT_FAILS(&handle, RILL_ERROR_INVALID_ARGUMENT);
-}
-
-/* I3 */
-static void refuses_what_this_process_exported(void) {
-  rill_ipc_handle handle;
-  if (!shares_memory()) return;
-  assert_ok(rill_memory_ipc_export(dut.memory, &handle));
-  IMPORT_FAILS(&handle, RILL_ERROR_INVALID_ARGUMENT);
-  assert_says("this process");
 }
 
 /* C1.6 */

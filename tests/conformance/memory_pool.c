@@ -30,7 +30,4 @@ static void knows_the_pool_of_every_byte(void) {
   assert_ok(rill_pool_release(pool));
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(refuses_null), TEST(knows_the_pool_of_every_byte) };
-  return RUN_ON_EACH_DEVICE("rill_memory_pool", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_memory_pool", TEST(refuses_null), TEST(knows_the_pool_of_every_byte))

@@ -89,16 +89,7 @@ static void goes_to_another_device(void) {
   assert_ok(rill_free(p));
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(refuses_bad_handles),
-    TEST(refuses_other_memory),
-    TEST(refuses_ranges_past_the_end),
-    TEST(does_nothing_for_no_bytes),
-    TEST(refuses_another_backends_memory),
-    TEST(changes_no_byte),
-    TEST(waits_on_a_held_stream),
-    TEST(goes_to_another_device),
-  };
-  return RUN_ON_EACH_DEVICE("rill_memory_prefetch_async", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_memory_prefetch_async", TEST(refuses_bad_handles), TEST(refuses_other_memory),
+                     TEST(refuses_ranges_past_the_end), TEST(does_nothing_for_no_bytes),
+                     TEST(refuses_another_backends_memory), TEST(changes_no_byte), TEST(waits_on_a_held_stream),
+                     TEST(goes_to_another_device))

@@ -180,18 +180,8 @@ static void serves_many_threads(void) {
   assert_ok(rill_free(memory.plain));
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(refuses_bad_handles),
-    TEST(refuses_what_is_no_allocation),
-    TEST(refuses_streams_of_other_backends),
-    TEST(a_use_keeps_memory_from_being_used_again),
-    TEST(a_use_is_waited_for_under_a_limit),
-    TEST(a_held_use_counts),
-    TEST(rill_free_waits_for_its_own_device),
-    TEST(rill_free_waits_for_uses_elsewhere),
-    TEST(rill_free_puts_held_uses_off),
-    TEST(serves_many_threads),
-  };
-  return RUN_ON_EACH_DEVICE("rill_memory_record_use", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_memory_record_use", TEST(refuses_bad_handles), TEST(refuses_what_is_no_allocation),
+                     TEST(refuses_streams_of_other_backends), TEST(a_use_keeps_memory_from_being_used_again),
+                     TEST(a_use_is_waited_for_under_a_limit), TEST(a_held_use_counts),
+                     TEST(rill_free_waits_for_its_own_device), TEST(rill_free_waits_for_uses_elsewhere),
+                     TEST(rill_free_puts_held_uses_off), TEST(serves_many_threads))

@@ -161,13 +161,7 @@ static void serves_many_threads(void) {
   }
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(refuses_bad_handles),         TEST(refuses_null),
-    TEST(refuses_names_that_are_none), TEST(is_no_kernel),
-    TEST(gives_address_and_size),      TEST(is_what_kernels_see),
-    TEST(is_memory_that_rill_knows),   TEST(serves_held_streams),
-    TEST(serves_many_threads),
-  };
-  return RUN_ON_EACH_DEVICE("rill_module_get_global", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_module_get_global", TEST(refuses_bad_handles), TEST(refuses_null),
+                     TEST(refuses_names_that_are_none), TEST(is_no_kernel), TEST(gives_address_and_size),
+                     TEST(is_what_kernels_see), TEST(is_memory_that_rill_knows), TEST(serves_held_streams),
+                     TEST(serves_many_threads))

@@ -52,8 +52,5 @@ static void gives_the_kernel_of_that_name(void) {
   assert_ok(rill_module_release(module));
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(refuses_bad_handles), TEST(refuses_null), TEST(refuses_names_that_are_none),
-                                       TEST(gives_the_kernel_of_that_name) };
-  return RUN_ON_EACH_DEVICE("rill_module_get_kernel", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_module_get_kernel", TEST(refuses_bad_handles), TEST(refuses_null),
+                     TEST(refuses_names_that_are_none), TEST(gives_the_kernel_of_that_name))

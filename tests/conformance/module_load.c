@@ -159,12 +159,6 @@ static const char *loads(unsigned index, void *shared) {
 /* K10 */
 static void serves_many_threads(void) { run_threads(8, loads, NULL); }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(refuses_bad_handles),         TEST(refuses_null),
-    TEST(refuses_what_is_no_bundle),   TEST(says_what_is_inside_when_nothing_fits),
-    TEST(refuses_corrupt_images),      TEST(loads_images_of_older_versions),
-    TEST(loads_the_same_bundle_again), TEST(serves_many_threads),
-  };
-  return RUN_ON_EACH_DEVICE("rill_module_load", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_module_load", TEST(refuses_bad_handles), TEST(refuses_null), TEST(refuses_what_is_no_bundle),
+                     TEST(says_what_is_inside_when_nothing_fits), TEST(refuses_corrupt_images),
+                     TEST(loads_images_of_older_versions), TEST(loads_the_same_bundle_again), TEST(serves_many_threads))

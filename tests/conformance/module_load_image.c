@@ -377,23 +377,10 @@ static void serves_many_threads(void) {
   free(form.data);
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(refuses_bad_handles),
-    TEST(refuses_null),
-    TEST(refuses_what_is_no_image),
-    TEST(refuses_images_for_other_backends),
-    TEST(says_what_is_inside_when_it_does_not_fit),
-    TEST(refuses_every_truncation),
-    TEST(refuses_every_changed_byte),
-    TEST(loads_every_form),
-    TEST(takes_bytes_at_odd_addresses),
-    TEST(the_same_image_twice_is_two_modules),
-    TEST(names_what_is_inside),
-    TEST(checks_arguments),
-    TEST(kernels_serve_their_own_device),
-    TEST(may_be_released_while_it_runs),
-    TEST(serves_many_threads),
-  };
-  return RUN_ON_EACH_DEVICE("rill_module_load_image", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_module_load_image", TEST(refuses_bad_handles), TEST(refuses_null),
+                     TEST(refuses_what_is_no_image), TEST(refuses_images_for_other_backends),
+                     TEST(says_what_is_inside_when_it_does_not_fit), TEST(refuses_every_truncation),
+                     TEST(refuses_every_changed_byte), TEST(loads_every_form), TEST(takes_bytes_at_odd_addresses),
+                     TEST(the_same_image_twice_is_two_modules), TEST(names_what_is_inside), TEST(checks_arguments),
+                     TEST(kernels_serve_their_own_device), TEST(may_be_released_while_it_runs),
+                     TEST(serves_many_threads))

@@ -21,8 +21,5 @@ static void is_the_same_every_time(void) {
   assert_int_equal(first != 0, dut.gpu);
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(refuses_bad_handles), TEST(refuses_null_out),
-                                       TEST(is_the_same_every_time) };
-  return RUN_ON_EACH_DEVICE("rill_module_native", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_module_native", TEST(refuses_bad_handles), TEST(refuses_null_out),
+                     TEST(is_the_same_every_time))

@@ -62,10 +62,5 @@ static void running_kernels_finish(void) {
   assert_int_equal(dut.host[1], 0);
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(refuses_handles_that_are_none), TEST(does_nothing_for_zero),  TEST(leaves_a_stale_handle),
-    TEST(kernels_outlive_the_handle),    TEST(running_kernels_finish),
-  };
-  return RUN_ON_EACH_DEVICE("rill_module_release", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_module_release", TEST(refuses_handles_that_are_none), TEST(does_nothing_for_zero),
+                     TEST(leaves_a_stale_handle), TEST(kernels_outlive_the_handle), TEST(running_kernels_finish))

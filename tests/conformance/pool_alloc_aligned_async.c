@@ -139,10 +139,6 @@ static void under_a_limit_too(void) {
   assert_ok(rill_pool_release(pool));
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(refuses_bad_pool_handles), TEST(refuses_bad_stream_handles), TEST(refuses_what_has_no_meaning),
-    TEST(sizes_at_both_ends),       TEST(honours_every_alignment),    TEST(under_a_limit_too),
-  };
-  return RUN_ON_EACH_DEVICE("rill_pool_alloc_aligned_async", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_pool_alloc_aligned_async", TEST(refuses_bad_pool_handles), TEST(refuses_bad_stream_handles),
+                     TEST(refuses_what_has_no_meaning), TEST(sizes_at_both_ends), TEST(honours_every_alignment),
+                     TEST(under_a_limit_too))

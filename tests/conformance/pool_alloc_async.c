@@ -215,20 +215,9 @@ static void memory_outlives_streams(void) {
   assert_ok(rill_pool_release(pool));
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(refuses_bad_pool_handles),
-    TEST(refuses_bad_stream_handles),
-    TEST(refuses_null_out),
-    TEST(refuses_streams_of_other_devices),
-    TEST(keeps_its_limit),
-    TEST(waits_for_memory_of_another_stream),
-    TEST(later_work_of_the_other_stream_is_not_waited_for),
-    TEST(a_free_elsewhere_does_not_forget_the_first_stream),
-    TEST(complete_memory_goes_to_any_stream),
-    TEST(memory_of_another_stream_becomes_its_own),
-    TEST(held_memory_is_not_waited_for),
-    TEST(memory_outlives_streams),
-  };
-  return RUN_ON_EACH_DEVICE("rill_pool_alloc_async", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_pool_alloc_async", TEST(refuses_bad_pool_handles), TEST(refuses_bad_stream_handles),
+                     TEST(refuses_null_out), TEST(refuses_streams_of_other_devices), TEST(keeps_its_limit),
+                     TEST(waits_for_memory_of_another_stream), TEST(later_work_of_the_other_stream_is_not_waited_for),
+                     TEST(a_free_elsewhere_does_not_forget_the_first_stream), TEST(complete_memory_goes_to_any_stream),
+                     TEST(memory_of_another_stream_becomes_its_own), TEST(held_memory_is_not_waited_for),
+                     TEST(memory_outlives_streams))

@@ -45,8 +45,5 @@ static void pools_are_apart(void) {
   assert_ok(rill_pool_release(second));
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(refuses_bad_handles), TEST(refuses_null_out), TEST(options_grow),
-                                       TEST(pools_are_apart) };
-  return RUN_ON_EACH_DEVICE("rill_pool_create", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_pool_create", TEST(refuses_bad_handles), TEST(refuses_null_out), TEST(options_grow),
+                     TEST(pools_are_apart))

@@ -23,8 +23,5 @@ static void rill_alloc_async_takes_from_it(void) {
   assert_ok(rill_free_async(stream, p));
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(refuses_bad_handles), TEST(refuses_null_out), TEST(is_always_the_same),
-                                       TEST(rill_alloc_async_takes_from_it) };
-  return RUN_ON_EACH_DEVICE("rill_pool_default", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_pool_default", TEST(refuses_bad_handles), TEST(refuses_null_out), TEST(is_always_the_same),
+                     TEST(rill_alloc_async_takes_from_it))

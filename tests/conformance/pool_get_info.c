@@ -50,8 +50,5 @@ static void counts_and_keeps_peaks(void) {
   assert_ok(rill_pool_release(pool));
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(refuses_bad_handles), TEST(fills_grown_infos),
-                                       TEST(counts_and_keeps_peaks) };
-  return RUN_ON_EACH_DEVICE("rill_pool_get_info", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_pool_get_info", TEST(refuses_bad_handles), TEST(fills_grown_infos),
+                     TEST(counts_and_keeps_peaks))

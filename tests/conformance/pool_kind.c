@@ -136,16 +136,6 @@ static void managed_memory_is_advised_about(void) {
   assert_ok(rill_pool_release(pool));
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(begins),
-    TEST(refuses_bad_handles),
-    TEST(refuses_null_out),
-    TEST(tells_what_was_asked_for),
-    TEST(refuses_kinds_that_are_none),
-    TEST(gives_memory_of_its_kind),
-    TEST(memory_goes_from_stream_to_stream),
-    TEST(managed_memory_is_advised_about),
-  };
-  return RUN_ON_EACH_DEVICE("rill_pool_kind", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_pool_kind", TEST(begins), TEST(refuses_bad_handles), TEST(refuses_null_out),
+                     TEST(tells_what_was_asked_for), TEST(refuses_kinds_that_are_none), TEST(gives_memory_of_its_kind),
+                     TEST(memory_goes_from_stream_to_stream), TEST(managed_memory_is_advised_about))

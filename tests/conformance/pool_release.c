@@ -71,9 +71,6 @@ static void many_come_and_go(void) {
   }
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(does_nothing_for_zero),  TEST(refuses_handles_that_are_none),
-                                       TEST(leaves_a_stale_handle),  TEST(allocations_stay_good),
-                                       TEST(does_not_wait_for_work), TEST(many_come_and_go) };
-  return RUN_ON_EACH_DEVICE("rill_pool_release", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_pool_release", TEST(does_nothing_for_zero), TEST(refuses_handles_that_are_none),
+                     TEST(leaves_a_stale_handle), TEST(allocations_stay_good), TEST(does_not_wait_for_work),
+                     TEST(many_come_and_go))

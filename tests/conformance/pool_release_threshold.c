@@ -23,8 +23,5 @@ static void tells_what_was_asked_for(void) {
 
 static void begins(void) { assert_ok(rill_pool_default(dut.device, &live)); }
 
-int main(void) {
-  static const struct test tests[] = { TEST(begins), TEST(refuses_bad_handles), TEST(refuses_null_out),
-                                       TEST(tells_what_was_asked_for) };
-  return RUN_ON_EACH_DEVICE("rill_pool_release_threshold", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_pool_release_threshold", TEST(begins), TEST(refuses_bad_handles), TEST(refuses_null_out),
+                     TEST(tells_what_was_asked_for))

@@ -16,7 +16,4 @@ static void counts(void) {
   assert_fails(rill_pool_retain(pool), RILL_ERROR_STALE_HANDLE);
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(refuses_bad_handles), TEST(counts) };
-  return RUN_ON_EACH_DEVICE("rill_pool_retain", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_pool_retain", TEST(refuses_bad_handles), TEST(counts))

@@ -102,9 +102,6 @@ static void other_streams_are_not_waited_for(void) {
   assert_ok(rill_pool_release(pool));
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(refuses_bad_handles), TEST(memory_above_goes_back),
-                                       TEST(every_synchronize_counts), TEST(keeps_nobody_from_giving_back),
-                                       TEST(other_streams_are_not_waited_for) };
-  return RUN_ON_EACH_DEVICE("rill_pool_set_release_threshold", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_pool_set_release_threshold", TEST(refuses_bad_handles), TEST(memory_above_goes_back),
+                     TEST(every_synchronize_counts), TEST(keeps_nobody_from_giving_back),
+                     TEST(other_streams_are_not_waited_for))

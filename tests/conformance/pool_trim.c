@@ -56,8 +56,5 @@ static void leaves_what_is_still_used(void) {
   assert_ok(rill_pool_release(pool));
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(refuses_bad_handles), TEST(gives_back_what_is_free),
-                                       TEST(leaves_what_is_still_used) };
-  return RUN_ON_EACH_DEVICE("rill_pool_trim", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_pool_trim", TEST(refuses_bad_handles), TEST(gives_back_what_is_free),
+                     TEST(leaves_what_is_still_used))

@@ -16,7 +16,4 @@ static void answers_for_numbers_that_are_none(void) {
   }
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(has_a_sentence_for_every_status), TEST(answers_for_numbers_that_are_none) };
-  return RUN_ONCE("rill_status_message", tests);
-}
+TESTS_ONCE("rill_status_message", TEST(has_a_sentence_for_every_status), TEST(answers_for_numbers_that_are_none))

@@ -42,8 +42,5 @@ static void numbers_never_change(void) {
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) assert_int_equal(numbers[i], i);
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(names_every_status), TEST(answers_for_numbers_that_are_none),
-                                       TEST(numbers_never_change) };
-  return RUN_ONCE("rill_status_name", tests);
-}
+TESTS_ONCE("rill_status_name", TEST(names_every_status), TEST(answers_for_numbers_that_are_none),
+           TEST(numbers_never_change))

@@ -74,12 +74,6 @@ static void has_no_timing(void) {
   assert_fails(rill_event_elapsed_time(event, event, &ms), RILL_ERROR_TIMING_DISABLED);
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(refuses_bad_handles),           TEST(refuses_null_out),
-    TEST(is_one_for_each_stream),        TEST(is_one_for_all_threads),
-    TEST(retain_and_release_do_nothing), TEST(marks_the_last_wait_for_the_stream),
-    TEST(goes_with_the_stream),          TEST(has_no_timing),
-  };
-  return RUN_ON_EACH_DEVICE("rill_stream_cached_event", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_stream_cached_event", TEST(refuses_bad_handles), TEST(refuses_null_out),
+                     TEST(is_one_for_each_stream), TEST(is_one_for_all_threads), TEST(retain_and_release_do_nothing),
+                     TEST(marks_the_last_wait_for_the_stream), TEST(goes_with_the_stream), TEST(has_no_timing))

@@ -29,8 +29,5 @@ static void leaves_the_streams_usable(void) {
   assert_int_equal(dut.host[0], 9);
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(refuses_bad_handles), TEST(is_ok_without_a_capture),
-                                       TEST(leaves_the_streams_usable) };
-  return RUN_ON_EACH_DEVICE("rill_stream_capture_abort", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_stream_capture_abort", TEST(refuses_bad_handles), TEST(is_ok_without_a_capture),
+                     TEST(leaves_the_streams_usable))

@@ -64,8 +64,5 @@ static void leaves_the_graph_when_it_fails(void) {
   assert_ok(rill_graph_release(graph));
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(refuses_bad_handles), TEST(adds_to_a_graph),
-                                       TEST(leaves_the_graph_when_it_fails) };
-  return RUN_ON_EACH_DEVICE("rill_stream_capture_begin_to_graph", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_stream_capture_begin_to_graph", TEST(refuses_bad_handles), TEST(adds_to_a_graph),
+                     TEST(leaves_the_graph_when_it_fails))

@@ -27,7 +27,5 @@ static void is_the_graph_to_come(void) {
   assert_fails(rill_graph_get_nodes(graph, NULL, &count), RILL_ERROR_STALE_HANDLE);
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(refuses_bad_handles), TEST(refuses_null_out), TEST(is_the_graph_to_come) };
-  return RUN_ON_EACH_DEVICE("rill_stream_capture_graph", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_stream_capture_graph", TEST(refuses_bad_handles), TEST(refuses_null_out),
+                     TEST(is_the_graph_to_come))

@@ -25,7 +25,4 @@ static void is_unique(void) {
   }
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(refuses_bad_handles), TEST(refuses_null_out), TEST(is_unique) };
-  return RUN_ON_EACH_DEVICE("rill_stream_capture_id", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_stream_capture_id", TEST(refuses_bad_handles), TEST(refuses_null_out), TEST(is_unique))

@@ -40,8 +40,5 @@ static void differs_between_devices(void) {
   if (dut.info.backend == RILL_BACKEND_CUDA) assert_int_not_equal(context_of(here), context_of(there));
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(refuses_bad_handles), TEST(refuses_null_out), TEST(is_that_of_the_device),
-                                       TEST(does_not_depend_on_the_thread), TEST(differs_between_devices) };
-  return RUN_ON_EACH_DEVICE("rill_stream_context", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_stream_context", TEST(refuses_bad_handles), TEST(refuses_null_out),
+                     TEST(is_that_of_the_device), TEST(does_not_depend_on_the_thread), TEST(differs_between_devices))

@@ -201,22 +201,9 @@ static void serves_threads_that_did_not_make_it(void) {
   }
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(refuses_bad_handles),
-    TEST(refuses_null_out),
-    TEST(refuses_an_unknown_policy),
-    TEST(takes_older_and_newer_options),
-    TEST(always_makes_a_new_one),
-    TEST(has_defaults),
-    TEST(keeps_blocking_and_label),
-    TEST(keeps_native_priorities),
-    TEST(clamps_priorities_out_of_range),
-    TEST(refuses_priorities_out_of_range_when_strict),
-    TEST(takes_priorities_by_intent),
-    TEST(many_live_at_once),
-    TEST(many_come_and_go),
-    TEST(serves_threads_that_did_not_make_it),
-  };
-  return RUN_ON_EACH_DEVICE("rill_stream_create", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_stream_create", TEST(refuses_bad_handles), TEST(refuses_null_out),
+                     TEST(refuses_an_unknown_policy), TEST(takes_older_and_newer_options), TEST(always_makes_a_new_one),
+                     TEST(has_defaults), TEST(keeps_blocking_and_label), TEST(keeps_native_priorities),
+                     TEST(clamps_priorities_out_of_range), TEST(refuses_priorities_out_of_range_when_strict),
+                     TEST(takes_priorities_by_intent), TEST(many_live_at_once), TEST(many_come_and_go),
+                     TEST(serves_threads_that_did_not_make_it))

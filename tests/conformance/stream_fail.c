@@ -85,16 +85,7 @@ static void is_forgotten_with_the_stream(void) {
   assert_ok(rill_stream_release(stream));
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(refuses_bad_handles),
-    TEST(refuses_what_is_no_failure),
-    TEST(takes_every_failure),
-    TEST(is_reported_once_and_the_stream_goes_on),
-    TEST(the_first_of_several_is_reported),
-    TEST(comes_after_the_wait),
-    TEST(is_reported_to_who_waits),
-    TEST(is_forgotten_with_the_stream),
-  };
-  return RUN_ON_EACH_DEVICE("rill_stream_fail", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_stream_fail", TEST(refuses_bad_handles), TEST(refuses_what_is_no_failure),
+                     TEST(takes_every_failure), TEST(is_reported_once_and_the_stream_goes_on),
+                     TEST(the_first_of_several_is_reported), TEST(comes_after_the_wait), TEST(is_reported_to_who_waits),
+                     TEST(is_forgotten_with_the_stream))

@@ -478,34 +478,16 @@ static void holds_for_an_event_of_another_device(void) {
   assert_int_equal(dut.host[0], 6);
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(holds_until_the_record),
-    TEST(holds_until_the_recorded_point_is_complete),
-    TEST(idleness_seen_before_hides_nothing),
-    TEST(leaves_earlier_work_alone),
-    TEST(is_bound_to_the_first_record),
-    TEST(holds_many_streams),
-    TEST(holds_for_several_events_in_turn),
-    TEST(a_ring_of_buffers_starts_with_signaled_events),
-    TEST(takes_what_it_needs_at_the_call),
-    TEST(refuses_misuse_at_the_call),
-    TEST(takes_a_bounded_number_of_bytes),
-    TEST(the_native_handle_is_not_ready),
-    TEST(refuses_where_others_submit_work_too),
-    TEST(a_record_on_a_held_stream_counts),
-    TEST(holding_goes_on_through_chains),
-    TEST(a_wait_keeps_its_held_point),
-    TEST(a_stream_may_wait_for_its_own_held_record),
-    TEST(refuses_a_record_after_its_own_wait),
-    TEST(refuses_longer_cycles),
-    TEST(fails_when_the_event_goes_unrecorded),
-    TEST(a_reference_keeps_the_event_awaited),
-    TEST(the_event_may_go_after_its_record),
-    TEST(host_waits_block),
-    TEST(the_held_stream_may_be_released),
-    TEST(no_wait_is_lost_in_a_race),
-    TEST(holds_for_an_event_of_another_device),
-  };
-  return RUN_ON_EACH_DEVICE("held streams", tests);
-}
+TESTS_ON_EACH_DEVICE("held streams", TEST(holds_until_the_record), TEST(holds_until_the_recorded_point_is_complete),
+                     TEST(idleness_seen_before_hides_nothing), TEST(leaves_earlier_work_alone),
+                     TEST(is_bound_to_the_first_record), TEST(holds_many_streams),
+                     TEST(holds_for_several_events_in_turn), TEST(a_ring_of_buffers_starts_with_signaled_events),
+                     TEST(takes_what_it_needs_at_the_call), TEST(refuses_misuse_at_the_call),
+                     TEST(takes_a_bounded_number_of_bytes), TEST(the_native_handle_is_not_ready),
+                     TEST(refuses_where_others_submit_work_too), TEST(a_record_on_a_held_stream_counts),
+                     TEST(holding_goes_on_through_chains), TEST(a_wait_keeps_its_held_point),
+                     TEST(a_stream_may_wait_for_its_own_held_record), TEST(refuses_a_record_after_its_own_wait),
+                     TEST(refuses_longer_cycles), TEST(fails_when_the_event_goes_unrecorded),
+                     TEST(a_reference_keeps_the_event_awaited), TEST(the_event_may_go_after_its_record),
+                     TEST(host_waits_block), TEST(the_held_stream_may_be_released), TEST(no_wait_is_lost_in_a_race),
+                     TEST(holds_for_an_event_of_another_device))

@@ -275,20 +275,8 @@ static void runs_when_the_stream_has_been_released(void) {
   assert_int_equal(counted(&calls), 1);
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(refuses_bad_handles),
-    TEST(refuses_null),
-    TEST(runs_in_stream_order),
-    TEST(accepts_null_user_data),
-    TEST(comes_before_later_work),
-    TEST(blocks_its_own_stream_only),
-    TEST(refuses_to_block_inside),
-    TEST(refuses_to_block_inside_of_held_streams),
-    TEST(refuses_copies_that_would_block_inside),
-    TEST(runs_exactly_once_from_many_threads),
-    TEST(keeps_the_order_of_one_stream),
-    TEST(runs_when_the_stream_has_been_released),
-  };
-  return RUN_ON_EACH_DEVICE("rill_stream_host_call", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_stream_host_call", TEST(refuses_bad_handles), TEST(refuses_null), TEST(runs_in_stream_order),
+                     TEST(accepts_null_user_data), TEST(comes_before_later_work), TEST(blocks_its_own_stream_only),
+                     TEST(refuses_to_block_inside), TEST(refuses_to_block_inside_of_held_streams),
+                     TEST(refuses_copies_that_would_block_inside), TEST(runs_exactly_once_from_many_threads),
+                     TEST(keeps_the_order_of_one_stream), TEST(runs_when_the_stream_has_been_released))

@@ -29,8 +29,5 @@ static void is_given_once(void) {
   }
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(refuses_bad_handles), TEST(refuses_null_out), TEST(stays),
-                                       TEST(is_given_once) };
-  return RUN_ON_EACH_DEVICE("rill_stream_id", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_stream_id", TEST(refuses_bad_handles), TEST(refuses_null_out), TEST(stays),
+                     TEST(is_given_once))

@@ -11,36 +11,12 @@ static rill_status import_on(rill_device device, uintptr_t native, const rill_im
   return status;
 }
 
-static rill_status call_with_device(uint64_t id) {
-  rill_stream out;
-  return import_on((rill_device){ id }, 0, NULL, &out);
-}
-
-static void refuses_bad_handles(void) { refuses_bad_devices("rill_stream_import", call_with_device); }
+#define API "rill_stream_import"
+#define IMPORT(device, native, options) import_on((device), (native), (options), &(rill_stream){ 0 })
+#include "native_import.h"
 
 static void refuses_null_out(void) {
   assert_fails(rill_stream_import(dut.device, 0, NULL, NULL), RILL_ERROR_INVALID_ARGUMENT);
-}
-
-/* C3.3, C1.8, S20 */
-static void is_unsupported_on_the_cpu(void) {
-  if (dut.gpu) return;
-  const uintptr_t natives[] = { 0, 1, 2, 0x1000 };
-  for (size_t i = 0; i < sizeof natives / sizeof *natives; i++) {
-    rill_stream out;
-    assert_fails_in("rill_stream_import", import_on(dut.device, natives[i], NULL, &out), RILL_ERROR_UNSUPPORTED);
-    assert_says("cpu");
-  }
-}
-
-static void refuses_options_that_are_none(void) {
-  rill_stream out;
-  rill_import_options options = RILL_IMPORT_OPTIONS_INIT;
-  options.ownership = RILL_IMPORT_ADOPT + 1;
-  assert_fails_in("rill_stream_import", import_on(dut.device, 0, &options, &out), RILL_ERROR_INVALID_ARGUMENT);
-  options.ownership = 0;
-  options.struct_size = 0;
-  assert_fails_in("rill_stream_import", import_on(dut.device, 0, &options, &out), RILL_ERROR_INVALID_ARGUMENT);
 }
 
 static struct {
@@ -252,22 +228,9 @@ static void refuses_a_stream_of_another_device(void) {
   native_stream_destroy(native);
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(refuses_bad_handles),
-    TEST(refuses_null_out),
-    TEST(is_unsupported_on_the_cpu),
-    TEST(refuses_options_that_are_none),
-    TEST(refuses_ownerships_that_contradict),
-    TEST(borrows),
-    TEST(adopts),
-    TEST(calls_release_once),
-    TEST(gives_the_same_handle_again),
-    TEST(finds_streams_of_its_own),
-    TEST(reads_what_the_stream_is),
-    TEST(takes_the_special_values),
-    TEST(the_per_thread_stream_is_each_threads_own),
-    TEST(refuses_a_stream_of_another_device),
-  };
-  return RUN_ON_EACH_DEVICE("rill_stream_import", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_stream_import", TEST(refuses_bad_handles), TEST(refuses_null_out),
+                     TEST(is_unsupported_on_the_cpu), TEST(refuses_options_that_are_none),
+                     TEST(refuses_ownerships_that_contradict), TEST(borrows), TEST(adopts), TEST(calls_release_once),
+                     TEST(gives_the_same_handle_again), TEST(finds_streams_of_its_own), TEST(reads_what_the_stream_is),
+                     TEST(takes_the_special_values), TEST(the_per_thread_stream_is_each_threads_own),
+                     TEST(refuses_a_stream_of_another_device))

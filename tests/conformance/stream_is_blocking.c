@@ -51,8 +51,5 @@ static void orders_against_the_null_stream(void) {
   assert_int_equal(dut.host[2], 3);
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(refuses_bad_handles), TEST(refuses_null_out),
-                                       TEST(reads_back_what_was_asked_for), TEST(orders_against_the_null_stream) };
-  return RUN_ON_EACH_DEVICE("rill_stream_is_blocking", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_stream_is_blocking", TEST(refuses_bad_handles), TEST(refuses_null_out),
+                     TEST(reads_back_what_was_asked_for), TEST(orders_against_the_null_stream))

@@ -16,8 +16,5 @@ static void is_false_without_a_capture(void) {
   gate_open(gate);
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(refuses_bad_handles), TEST(refuses_null_out),
-                                       TEST(is_false_without_a_capture) };
-  return RUN_ON_EACH_DEVICE("rill_stream_is_capturing", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_stream_is_capturing", TEST(refuses_bad_handles), TEST(refuses_null_out),
+                     TEST(is_false_without_a_capture))

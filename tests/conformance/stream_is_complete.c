@@ -64,11 +64,6 @@ static void serves_every_thread(void) {
   poll(stream);
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(refuses_bad_handles), TEST(refuses_null_out),        TEST(is_true_for_a_new_stream),
-    TEST(follows_the_work),    TEST(becomes_true_by_polling), TEST(is_false_while_the_stream_waits),
-    TEST(serves_every_thread),
-  };
-  return RUN_ON_EACH_DEVICE("rill_stream_is_complete", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_stream_is_complete", TEST(refuses_bad_handles), TEST(refuses_null_out),
+                     TEST(is_true_for_a_new_stream), TEST(follows_the_work), TEST(becomes_true_by_polling),
+                     TEST(is_false_while_the_stream_waits), TEST(serves_every_thread))

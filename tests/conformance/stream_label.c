@@ -31,8 +31,5 @@ static void default_stream_has_one_or_none(void) {
   (void)label_of(standard);
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(refuses_bad_handles), TEST(refuses_null_out), TEST(is_what_was_given),
-                                       TEST(names_the_stream_in_errors), TEST(default_stream_has_one_or_none) };
-  return RUN_ON_EACH_DEVICE("rill_stream_label", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_stream_label", TEST(refuses_bad_handles), TEST(refuses_null_out), TEST(is_what_was_given),
+                     TEST(names_the_stream_in_errors), TEST(default_stream_has_one_or_none))

@@ -293,25 +293,10 @@ static void refuses_constants_that_are_none(void) {
   expect_unused_stream();
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(refuses_bad_handles),
-    TEST(looks_at_handles_first),
-    TEST(refuses_a_kernel_of_another_device),
-    TEST(refuses_a_kernel_of_another_backend),
-    TEST(checks_arguments),
-    TEST(refuses_null),
-    TEST(takes_older_and_newer_structs),
-    TEST(says_which_launch_it_refused),
-    TEST(refuses_reserved_bits),
-    TEST(checks_for_empty_shapes),
-    TEST(checks_limits_of_dimensions),
-    TEST(checks_the_number_of_threads),
-    TEST(checks_shared_memory),
-    TEST(clusters_are_as_the_device_supports),
-    TEST(refuses_attributes_that_are_none),
-    TEST(attributes_work_or_say_why_not),
-    TEST(refuses_constants_that_are_none),
-  };
-  return RUN_ON_EACH_DEVICE("rill_stream_launch", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_stream_launch", TEST(refuses_bad_handles), TEST(looks_at_handles_first),
+                     TEST(refuses_a_kernel_of_another_device), TEST(refuses_a_kernel_of_another_backend),
+                     TEST(checks_arguments), TEST(refuses_null), TEST(takes_older_and_newer_structs),
+                     TEST(says_which_launch_it_refused), TEST(refuses_reserved_bits), TEST(checks_for_empty_shapes),
+                     TEST(checks_limits_of_dimensions), TEST(checks_the_number_of_threads), TEST(checks_shared_memory),
+                     TEST(clusters_are_as_the_device_supports), TEST(refuses_attributes_that_are_none),
+                     TEST(attributes_work_or_say_why_not), TEST(refuses_constants_that_are_none))

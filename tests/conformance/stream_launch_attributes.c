@@ -251,17 +251,8 @@ static void several_at_once(void) {
   assert_int_equal(dut.host[0], 7);
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(refuses_what_makes_no_sense),
-    TEST(cooperative_is_as_the_device_supports),
-    TEST(numbers_work_or_say_why_not),
-    TEST(access_policies_work_or_say_why_not),
-    TEST(refuses_bad_event_handles),
-    TEST(events_are_recorded_or_say_why_not),
-    TEST(events_release_held_streams),
-    TEST(held_streams_carry_them),
-    TEST(several_at_once),
-  };
-  return RUN_ON_EACH_DEVICE("rill_stream_launch with attributes", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_stream_launch with attributes", TEST(refuses_what_makes_no_sense),
+                     TEST(cooperative_is_as_the_device_supports), TEST(numbers_work_or_say_why_not),
+                     TEST(access_policies_work_or_say_why_not), TEST(refuses_bad_event_handles),
+                     TEST(events_are_recorded_or_say_why_not), TEST(events_release_held_streams),
+                     TEST(held_streams_carry_them), TEST(several_at_once))

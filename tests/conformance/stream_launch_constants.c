@@ -160,9 +160,6 @@ static void come_with_their_launch(void) {
   assert_ok(rill_free(results));
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(refuses_what_is_none),      TEST(are_taken_at_the_call),
-                                       TEST(are_taken_by_held_streams), TEST(end_with_held_work),
-                                       TEST(outlive_their_stream),      TEST(come_with_their_launch) };
-  return RUN_ON_EACH_DEVICE("rill_stream_launch with constants", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_stream_launch with constants", TEST(refuses_what_is_none), TEST(are_taken_at_the_call),
+                     TEST(are_taken_by_held_streams), TEST(end_with_held_work), TEST(outlive_their_stream),
+                     TEST(come_with_their_launch))

@@ -115,11 +115,7 @@ static void serves_several_devices(void) {
   for (uint32_t i = 0; i < 4; i++) assert_int_equal(dut.host[i], i + 1);
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(refuses_bad_handles),        TEST(refuses_null),        TEST(refuses_names_that_are_none),
-    TEST(checks_arguments_and_shape), TEST(launches_by_name),    TEST(survives_a_stale_cache),
-    TEST(serves_typed_launches),      TEST(serves_many_threads), TEST(serves_several_devices),
-  };
-  return RUN_ON_EACH_DEVICE("rill_stream_launch_ref", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_stream_launch_ref", TEST(refuses_bad_handles), TEST(refuses_null),
+                     TEST(refuses_names_that_are_none), TEST(checks_arguments_and_shape), TEST(launches_by_name),
+                     TEST(survives_a_stale_cache), TEST(serves_typed_launches), TEST(serves_many_threads),
+                     TEST(serves_several_devices))

@@ -31,8 +31,5 @@ static void may_be_asked_while_busy(void) {
   assert_int_equal(native_of(stream), before);
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(refuses_bad_handles), TEST(refuses_null_out), TEST(is_one_for_each_stream),
-                                       TEST(may_be_asked_while_busy) };
-  return RUN_ON_EACH_DEVICE("rill_stream_native", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_stream_native", TEST(refuses_bad_handles), TEST(refuses_null_out),
+                     TEST(is_one_for_each_stream), TEST(may_be_asked_while_busy))

@@ -15,7 +15,5 @@ static void is_zero_by_default(void) {
   assert_int_equal(priority, 0);
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(refuses_bad_handles), TEST(refuses_null_out), TEST(is_zero_by_default) };
-  return RUN_ON_EACH_DEVICE("rill_stream_priority", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_stream_priority", TEST(refuses_bad_handles), TEST(refuses_null_out),
+                     TEST(is_zero_by_default))

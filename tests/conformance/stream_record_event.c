@@ -165,21 +165,9 @@ static void serves_many_threads_on_one_event(void) {
   assert_becomes_ready(event);
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(refuses_bad_handles),
-    TEST(looks_at_the_stream_first),
-    TEST(refuses_flags_that_are_none),
-    TEST(refuses_a_cached_event),
-    TEST(refuses_another_device),
-    TEST(refuses_another_backend),
-    TEST(marks_the_work_so_far),
-    TEST(is_not_delayed_by_later_work),
-    TEST(replaces_the_earlier_point),
-    TEST(takes_external),
-    TEST(records_timing_blocking_and_signaled_events),
-    TEST(can_be_called_a_hundred_thousand_times),
-    TEST(serves_many_threads_on_one_event),
-  };
-  return RUN_ON_EACH_DEVICE("rill_stream_record_event", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_stream_record_event", TEST(refuses_bad_handles), TEST(looks_at_the_stream_first),
+                     TEST(refuses_flags_that_are_none), TEST(refuses_a_cached_event), TEST(refuses_another_device),
+                     TEST(refuses_another_backend), TEST(marks_the_work_so_far), TEST(is_not_delayed_by_later_work),
+                     TEST(replaces_the_earlier_point), TEST(takes_external),
+                     TEST(records_timing_blocking_and_signaled_events), TEST(can_be_called_a_hundred_thousand_times),
+                     TEST(serves_many_threads_on_one_event))

@@ -88,15 +88,7 @@ static void signaled_makes_no_difference(void) {
   assert_becomes_ready(event);
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(refuses_bad_handles),
-    TEST(refuses_null_out),
-    TEST(takes_older_and_newer_options),
-    TEST(refuses_options_that_contradict),
-    TEST(makes_an_event_that_marks_this_point),
-    TEST(takes_options),
-    TEST(signaled_makes_no_difference),
-  };
-  return RUN_ON_EACH_DEVICE("rill_stream_record_new_event", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_stream_record_new_event", TEST(refuses_bad_handles), TEST(refuses_null_out),
+                     TEST(takes_older_and_newer_options), TEST(refuses_options_that_contradict),
+                     TEST(makes_an_event_that_marks_this_point), TEST(takes_options),
+                     TEST(signaled_makes_no_difference))

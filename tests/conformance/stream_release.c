@@ -114,11 +114,7 @@ static void events_may_be_asked_and_released_after(void) {
   gate_open(gate);
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(refuses_handles_that_are_none), TEST(does_nothing_for_zero),      TEST(leaves_a_stale_handle),
-    TEST(old_handles_stay_stale),        TEST(lets_pending_work_complete), TEST(keeps_events_of_finished_work),
-    TEST(others_may_wait_for_it_still),  TEST(may_itself_be_waiting),      TEST(events_may_be_asked_and_released_after),
-  };
-  return RUN_ON_EACH_DEVICE("rill_stream_release", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_stream_release", TEST(refuses_handles_that_are_none), TEST(does_nothing_for_zero),
+                     TEST(leaves_a_stale_handle), TEST(old_handles_stay_stale), TEST(lets_pending_work_complete),
+                     TEST(keeps_events_of_finished_work), TEST(others_may_wait_for_it_still),
+                     TEST(may_itself_be_waiting), TEST(events_may_be_asked_and_released_after))

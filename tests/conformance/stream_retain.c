@@ -35,8 +35,5 @@ static void counts_right_from_many_threads(void) {
   assert_fails(rill_stream_retain(stream), RILL_ERROR_STALE_HANDLE);
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(refuses_bad_handles), TEST(counts_references),
-                                       TEST(counts_right_from_many_threads) };
-  return RUN_ON_EACH_DEVICE("rill_stream_retain", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_stream_retain", TEST(refuses_bad_handles), TEST(counts_references),
+                     TEST(counts_right_from_many_threads))

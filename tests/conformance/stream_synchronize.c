@@ -83,10 +83,6 @@ static void survives_the_release_of_its_handle(void) {
   }
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(refuses_bad_handles),   TEST(returns_at_once_when_idle),      TEST(returns_when_all_is_done),
-    TEST(waits_in_many_threads), TEST(blocks_the_calling_thread_only), TEST(survives_the_release_of_its_handle),
-  };
-  return RUN_ON_EACH_DEVICE("rill_stream_synchronize", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_stream_synchronize", TEST(refuses_bad_handles), TEST(returns_at_once_when_idle),
+                     TEST(returns_when_all_is_done), TEST(waits_in_many_threads), TEST(blocks_the_calling_thread_only),
+                     TEST(survives_the_release_of_its_handle))

@@ -95,9 +95,6 @@ static void signals_do_not_end_it(void) {
   assert_int_equal(sigaction(SIGUSR1, &before, NULL), 0);
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(refuses_bad_handles), TEST(returns_at_once_when_idle),
-                                       TEST(times_out_no_earlier_than_asked), TEST(waits_with_every_long_limit),
-                                       TEST(signals_do_not_end_it) };
-  return RUN_ON_EACH_DEVICE("rill_stream_synchronize_for", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_stream_synchronize_for", TEST(refuses_bad_handles), TEST(returns_at_once_when_idle),
+                     TEST(times_out_no_earlier_than_asked), TEST(waits_with_every_long_limit),
+                     TEST(signals_do_not_end_it))

@@ -62,13 +62,6 @@ static void finds_out_that_a_stream_was_replaced(void) {
   while (made > 0) native_stream_destroy(others[--made]);
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(refuses_bad_handles),
-    TEST(own_streams_are_valid),
-    TEST(default_streams_of_the_vendor_are_valid),
-    TEST(imported_streams_are_valid_while_they_live),
-    TEST(finds_out_that_a_stream_was_replaced),
-  };
-  return RUN_ON_EACH_DEVICE("rill_stream_validate", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_stream_validate", TEST(refuses_bad_handles), TEST(own_streams_are_valid),
+                     TEST(default_streams_of_the_vendor_are_valid), TEST(imported_streams_are_valid_while_they_live),
+                     TEST(finds_out_that_a_stream_was_replaced))

@@ -70,14 +70,6 @@ static void orders_across_devices(void) {
   assert_completes(here);
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(refuses_bad_handles),
-    TEST(refuses_another_backend),
-    TEST(orders_after_the_default_stream),
-    TEST(does_not_wait_for_other_streams),
-    TEST(does_nothing_for_the_default_stream_itself),
-    TEST(orders_across_devices),
-  };
-  return RUN_ON_EACH_DEVICE("rill_stream_wait_device", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_stream_wait_device", TEST(refuses_bad_handles), TEST(refuses_another_backend),
+                     TEST(orders_after_the_default_stream), TEST(does_not_wait_for_other_streams),
+                     TEST(does_nothing_for_the_default_stream_itself), TEST(orders_across_devices))

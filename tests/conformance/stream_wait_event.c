@@ -332,31 +332,14 @@ static void orders_across_devices(void) {
   assert_int_equal(dut.host[1], value);
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(refuses_bad_handles),
-    TEST(looks_at_the_stream_first),
-    TEST(refuses_flags_that_are_none),
-    TEST(refuses_another_backend),
-    TEST(passes_an_unrecorded_event_if_asked_to),
-    TEST(refuses_an_unrecorded_event_if_asked_to),
-    TEST(passes_a_signaled_event),
-    TEST(orders_later_work_after_the_event),
-    TEST(orders_with_every_flag),
-    TEST(leaves_earlier_work_alone),
-    TEST(is_not_delayed_by_a_later_record),
-    TEST(is_not_released_by_a_later_record),
-    TEST(many_streams_wait_for_one_event),
-    TEST(one_stream_waits_for_many_events),
-    TEST(a_stream_may_wait_for_its_own_event),
-    TEST(streams_may_wait_for_each_other),
-    TEST(chains_through_sixteen_streams),
-    TEST(stays_good_when_the_event_is_released),
-    TEST(is_not_confused_by_a_new_event),
-    TEST(stays_good_when_the_recording_stream_is_released),
-    TEST(passes_an_event_that_is_complete),
-    TEST(orders_host_calls),
-    TEST(orders_across_devices),
-  };
-  return RUN_ON_EACH_DEVICE("rill_stream_wait_event", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_stream_wait_event", TEST(refuses_bad_handles), TEST(looks_at_the_stream_first),
+                     TEST(refuses_flags_that_are_none), TEST(refuses_another_backend),
+                     TEST(passes_an_unrecorded_event_if_asked_to), TEST(refuses_an_unrecorded_event_if_asked_to),
+                     TEST(passes_a_signaled_event), TEST(orders_later_work_after_the_event),
+                     TEST(orders_with_every_flag), TEST(leaves_earlier_work_alone),
+                     TEST(is_not_delayed_by_a_later_record), TEST(is_not_released_by_a_later_record),
+                     TEST(many_streams_wait_for_one_event), TEST(one_stream_waits_for_many_events),
+                     TEST(a_stream_may_wait_for_its_own_event), TEST(streams_may_wait_for_each_other),
+                     TEST(chains_through_sixteen_streams), TEST(stays_good_when_the_event_is_released),
+                     TEST(is_not_confused_by_a_new_event), TEST(stays_good_when_the_recording_stream_is_released),
+                     TEST(passes_an_event_that_is_complete), TEST(orders_host_calls), TEST(orders_across_devices))

@@ -128,18 +128,8 @@ static void orders_across_devices(void) {
   assert_int_equal(dut.host[1], value);
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(refuses_bad_handles),
-    TEST(refuses_another_backend),
-    TEST(does_nothing_for_the_same_stream),
-    TEST(does_nothing_for_idle_streams),
-    TEST(orders_after_all_that_was_submitted),
-    TEST(does_not_wait_for_later_work),
-    TEST(the_other_may_be_released),
-    TEST(many_wait_for_one),
-    TEST(streams_may_wait_for_each_other),
-    TEST(orders_across_devices),
-  };
-  return RUN_ON_EACH_DEVICE("rill_stream_wait_stream", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_stream_wait_stream", TEST(refuses_bad_handles), TEST(refuses_another_backend),
+                     TEST(does_nothing_for_the_same_stream), TEST(does_nothing_for_idle_streams),
+                     TEST(orders_after_all_that_was_submitted), TEST(does_not_wait_for_later_work),
+                     TEST(the_other_may_be_released), TEST(many_wait_for_one), TEST(streams_may_wait_for_each_other),
+                     TEST(orders_across_devices))

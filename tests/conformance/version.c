@@ -5,7 +5,4 @@ static void is_that_of_the_headers(void) {
   assert_int_equal(rill_version(), RILL_VERSION_MAJOR << 16 | RILL_VERSION_MINOR << 8 | RILL_VERSION_PATCH);
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(is_that_of_the_headers) };
-  return RUN_ONCE("rill_version", tests);
-}
+TESTS_ONCE("rill_version", TEST(is_that_of_the_headers))

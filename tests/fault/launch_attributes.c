@@ -105,9 +105,5 @@ static void held_launches_carry_them_later(void) {
   assert_ok(rill_stream_release(other));
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(vendor_begin), TEST(plain_launches_carry_none),
-                                       TEST(cooperative_launches_are_so), TEST(each_attribute_arrives_alone),
-                                       TEST(held_launches_carry_them_later) };
-  return RUN_ONCE("launch attributes", tests);
-}
+TESTS_ONCE("launch attributes", TEST(vendor_begin), TEST(plain_launches_carry_none), TEST(cooperative_launches_are_so),
+           TEST(each_attribute_arrives_alone), TEST(held_launches_carry_them_later))

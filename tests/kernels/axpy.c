@@ -7,7 +7,4 @@ ELEMENTWISE_TEST(floats_are_fused, float, axpy_f32_launch(stream, launch, n, 1.7
 ELEMENTWISE_TEST(doubles_are_fused, double, axpy_f64_launch(stream, launch, n, 1.7, a, out), fma(1.7, a[i], b[i]))
 ELEMENTWISE_TEST(x_may_be_y, float, axpy_f32_launch(stream, launch, n, 1.7f, out, out), fmaf(1.7f, b[i], b[i]))
 
-int main(void) {
-  static const struct test tests[] = { TEST(floats_are_fused), TEST(doubles_are_fused), TEST(x_may_be_y) };
-  return RUN_ON_EACH_DEVICE("kernel axpy", tests);
-}
+TESTS_ON_EACH_DEVICE("kernel axpy", TEST(floats_are_fused), TEST(doubles_are_fused), TEST(x_may_be_y))

@@ -56,11 +56,5 @@ static void refuses_nothing(void) {
                   RILL_ERROR_INVALID_ARGUMENT);
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(copies_elements_of_4_bytes),
-    TEST(copies_elements_of_8_bytes),
-    TEST(refuses_nothing),
-  };
-  return RUN_ON_EACH_DEVICE("kernel copy2d", tests);
-}
+TESTS_ON_EACH_DEVICE("kernel copy2d", TEST(copies_elements_of_4_bytes), TEST(copies_elements_of_8_bytes),
+                     TEST(refuses_nothing))

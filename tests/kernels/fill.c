@@ -21,7 +21,4 @@ static void keeps_the_bits_of_a_nan(void) {
   free_array(x, 0);
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(fills_floats), TEST(fills_doubles), TEST(keeps_the_bits_of_a_nan) };
-  return RUN_ON_EACH_DEVICE("kernel fill", tests);
-}
+TESTS_ON_EACH_DEVICE("kernel fill", TEST(fills_floats), TEST(fills_doubles), TEST(keeps_the_bits_of_a_nan))

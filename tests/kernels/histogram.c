@@ -120,10 +120,5 @@ static void refuses_too_many_bins(void) {
                   RILL_ERROR_OUT_OF_RANGE);
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(counts_integers), TEST(counts_what_is_all_the_same), TEST(counts_f32),
-    TEST(counts_f64),      TEST(any_shape_will_do),           TEST(refuses_too_many_bins),
-  };
-  return RUN_ON_EACH_DEVICE("kernels histogram", tests);
-}
+TESTS_ON_EACH_DEVICE("kernels histogram", TEST(counts_integers), TEST(counts_what_is_all_the_same), TEST(counts_f32),
+                     TEST(counts_f64), TEST(any_shape_will_do), TEST(refuses_too_many_bins))

@@ -201,19 +201,7 @@ static void refuses_nothing(void) {
   assert_fails_in("rill_stream_launch_ref", rill_kernels_sum_f32(stream, 0, NULL, NULL), RILL_ERROR_INVALID_ARGUMENT);
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(sums_i32),
-    TEST(sums_f32),
-    TEST(sums_f64),
-    TEST(dots_f32),
-    TEST(dots_f64),
-    TEST(extremes_i32),
-    TEST(extremes_f32),
-    TEST(extremes_f64),
-    TEST(nans_do_not_count_unless_there_is_nothing_else),
-    TEST(scratch_memory_is_given_back),
-    TEST(refuses_nothing),
-  };
-  return RUN_ON_EACH_DEVICE("kernels reduce", tests);
-}
+TESTS_ON_EACH_DEVICE("kernels reduce", TEST(sums_i32), TEST(sums_f32), TEST(sums_f64), TEST(dots_f32), TEST(dots_f64),
+                     TEST(extremes_i32), TEST(extremes_f32), TEST(extremes_f64),
+                     TEST(nans_do_not_count_unless_there_is_nothing_else), TEST(scratch_memory_is_given_back),
+                     TEST(refuses_nothing))

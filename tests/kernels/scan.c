@@ -175,9 +175,5 @@ static void refuses_nothing(void) {
                   RILL_ERROR_INVALID_ARGUMENT);
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(scans_i32), TEST(scans_f32), TEST(scans_f64), TEST(passes_keep_the_order_of_the_stream), TEST(refuses_nothing),
-  };
-  return RUN_ON_EACH_DEVICE("kernels scan", tests);
-}
+TESTS_ON_EACH_DEVICE("kernels scan", TEST(scans_i32), TEST(scans_f32), TEST(scans_f64),
+                     TEST(passes_keep_the_order_of_the_stream), TEST(refuses_nothing))

@@ -83,7 +83,4 @@ static void refuses_nothing(void) {
                   RILL_ERROR_INVALID_ARGUMENT);
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(large_tiles), TEST(small_tiles), TEST(refuses_nothing) };
-  return RUN_ON_EACH_DEVICE("kernels sgemm", tests);
-}
+TESTS_ON_EACH_DEVICE("kernels sgemm", TEST(large_tiles), TEST(small_tiles), TEST(refuses_nothing))

@@ -42,7 +42,4 @@ static void too_much_and_nothing_have_no_grid(void) {
   assert_int_equal(rill_kernels_histogram(1, UINT32_MAX, 1).shared_mem_bytes, UINT32_MAX);
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(cover_everything), TEST(too_much_and_nothing_have_no_grid) };
-  return RUN_ONCE("shapes of launches", tests);
-}
+TESTS_ONCE("shapes of launches", TEST(cover_everything), TEST(too_much_and_nothing_have_no_grid))

@@ -64,12 +64,5 @@ static const rill_dim3 blocks[] = { { 64, 4, 1 }, { 32, 8, 1 }, { 5, 3, 1 } };
 STENCIL_TESTS(f32, float, fmaf, random_floats)
 STENCIL_TESTS(f64, double, fma, random_doubles)
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(in_a_plane_f32),
-    TEST(in_a_plane_f64),
-    TEST(in_space_f32),
-    TEST(in_space_f64),
-  };
-  return RUN_ON_EACH_DEVICE("kernels stencil", tests);
-}
+TESTS_ON_EACH_DEVICE("kernels stencil", TEST(in_a_plane_f32), TEST(in_a_plane_f64), TEST(in_space_f32),
+                     TEST(in_space_f64))

@@ -15,17 +15,6 @@ ELEMENTWISE_TEST(triads_of_doubles_are_fused, double, stream_triad_f64_launch(st
                  fma(3.1, b[i], a[i]))
 ELEMENTWISE_TEST(arrays_may_be_the_same, float, stream_scale_f32_launch(stream, launch, n, 0.7f, out, out), 0.7f * b[i])
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(copies_floats),
-    TEST(copies_doubles),
-    TEST(scales_floats),
-    TEST(scales_doubles),
-    TEST(adds_floats),
-    TEST(adds_doubles),
-    TEST(triads_of_floats_are_fused),
-    TEST(triads_of_doubles_are_fused),
-    TEST(arrays_may_be_the_same),
-  };
-  return RUN_ON_EACH_DEVICE("kernels stream", tests);
-}
+TESTS_ON_EACH_DEVICE("kernels stream", TEST(copies_floats), TEST(copies_doubles), TEST(scales_floats),
+                     TEST(scales_doubles), TEST(adds_floats), TEST(adds_doubles), TEST(triads_of_floats_are_fused),
+                     TEST(triads_of_doubles_are_fused), TEST(arrays_may_be_the_same))

@@ -48,7 +48,4 @@ static void check_all(size_t element_size) {
 static void transposes_elements_of_4_bytes(void) { check_all(4); }
 static void transposes_elements_of_8_bytes(void) { check_all(8); }
 
-int main(void) {
-  static const struct test tests[] = { TEST(transposes_elements_of_4_bytes), TEST(transposes_elements_of_8_bytes) };
-  return RUN_ON_EACH_DEVICE("kernel transpose", tests);
-}
+TESTS_ON_EACH_DEVICE("kernel transpose", TEST(transposes_elements_of_4_bytes), TEST(transposes_elements_of_8_bytes))

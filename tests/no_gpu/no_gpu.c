@@ -133,12 +133,6 @@ static void programs_run(void) {
   assert_ok(rill_stream_release(second));
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(the_cpu_is_always_there),   TEST(no_device_is_the_cpu),
-    TEST(says_why_there_is_no_cuda), TEST(says_why_there_is_no_hip),
-    TEST(says_why_there_is_no_gpu),  TEST(says_the_same_every_time),
-    TEST(the_environment_is_blamed), TEST(programs_run),
-  };
-  return RUN_ONCE("no GPU", tests);
-}
+TESTS_ONCE("no GPU", TEST(the_cpu_is_always_there), TEST(no_device_is_the_cpu), TEST(says_why_there_is_no_cuda),
+           TEST(says_why_there_is_no_hip), TEST(says_why_there_is_no_gpu), TEST(says_the_same_every_time),
+           TEST(the_environment_is_blamed), TEST(programs_run))

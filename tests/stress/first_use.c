@@ -59,7 +59,4 @@ static void every_thread_gets_the_same_devices(void) {
   }
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(every_thread_gets_the_same_devices) };
-  return RUN_ONCE("stress: first use", tests);
-}
+TESTS_ONCE("stress: first use", TEST(every_thread_gets_the_same_devices))

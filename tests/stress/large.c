@@ -173,7 +173,4 @@ static void fills_rows(void) {
   end_large(p);
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(copies), TEST(copies_rows), TEST(fills), TEST(fills_rows) };
-  return RUN_ON_EACH_DEVICE("copies and fills beyond 4 GiB", tests);
-}
+TESTS_ON_EACH_DEVICE("copies and fills beyond 4 GiB", TEST(copies), TEST(copies_rows), TEST(fills), TEST(fills_rows))

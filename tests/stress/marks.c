@@ -72,7 +72,4 @@ static void marks_are_reached_in_their_order(void) {
   }
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(marks_are_reached_in_their_order) };
-  return RUN_ON_EACH_DEVICE("stress: marks", tests);
-}
+TESTS_ON_EACH_DEVICE("stress: marks", TEST(marks_are_reached_in_their_order))

@@ -56,7 +56,4 @@ static void serves_many_threads(void) {
   }
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(serves_many_threads) };
-  return RUN_ON_EACH_DEVICE("stress: one stream", tests);
-}
+TESTS_ON_EACH_DEVICE("stress: one stream", TEST(serves_many_threads))

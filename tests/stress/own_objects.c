@@ -71,7 +71,4 @@ static const char *allocates(unsigned index, void *shared) {
 /* M22, C23 of the edge cases */
 static void threads_allocate_and_copy(void) { run_threads(THREADS, allocates, NULL); }
 
-int main(void) {
-  static const struct test tests[] = { TEST(threads_do_not_disturb_each_other), TEST(threads_allocate_and_copy) };
-  return RUN_ON_EACH_DEVICE("stress: own objects", tests);
-}
+TESTS_ON_EACH_DEVICE("stress: own objects", TEST(threads_do_not_disturb_each_other), TEST(threads_allocate_and_copy))

@@ -140,7 +140,4 @@ static void pageable_memory_is_used_in_order(void) {
   }
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(pageable_memory_is_used_in_order) };
-  return RUN_ON_EACH_DEVICE("stress: pageable memory", tests);
-}
+TESTS_ON_EACH_DEVICE("stress: pageable memory", TEST(pageable_memory_is_used_in_order))

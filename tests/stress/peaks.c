@@ -131,8 +131,5 @@ static void small_copies_are_counted(void) {
   check_staging(4096, 512);
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(a_long_queue_gives_its_memory_back), TEST(what_is_staged_is_bounded),
-                                       TEST(small_copies_are_counted) };
-  return RUN_ON_EACH_DEVICE("stress: peaks", tests);
-}
+TESTS_ON_EACH_DEVICE("stress: peaks", TEST(a_long_queue_gives_its_memory_back), TEST(what_is_staged_is_bounded),
+                     TEST(small_copies_are_counted))

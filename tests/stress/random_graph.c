@@ -231,7 +231,4 @@ static void every_read_sees_what_the_model_says(void) {
   assert_ok(rill_free(model.seen));
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(every_read_sees_what_the_model_says) };
-  return RUN_ON_EACH_DEVICE("stress: random graph", tests);
-}
+TESTS_ON_EACH_DEVICE("stress: random graph", TEST(every_read_sees_what_the_model_says))

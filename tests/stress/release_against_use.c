@@ -87,7 +87,4 @@ static void every_call_succeeds_or_is_stale(void) {
   assert_ok(rill_free(memory));
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(every_call_succeeds_or_is_stale) };
-  return RUN_ON_EACH_DEVICE("stress: release against use", tests);
-}
+TESTS_ON_EACH_DEVICE("stress: release against use", TEST(every_call_succeeds_or_is_stale))

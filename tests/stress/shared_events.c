@@ -67,8 +67,5 @@ static const char *waits_for_device(unsigned index, void *shared) {
 
 static void many_threads_wait_for_the_device(void) { run_threads(THREADS, waits_for_device, NULL); }
 
-int main(void) {
-  static const struct test tests[] = { TEST(one_event_serves_many_threads), TEST(many_threads_wait_for_one_stream),
-                                       TEST(many_threads_wait_for_the_device) };
-  return RUN_ON_EACH_DEVICE("stress: shared events", tests);
-}
+TESTS_ON_EACH_DEVICE("stress: shared events", TEST(one_event_serves_many_threads),
+                     TEST(many_threads_wait_for_one_stream), TEST(many_threads_wait_for_the_device))

@@ -51,6 +51,15 @@ int run_once(const char *subject, const struct test *tests, size_t count);
 #define RUN_ON_EACH_DEVICE(subject, tests) run_on_each_device(subject, tests, sizeof(tests) / sizeof *(tests))
 #define RUN_ONCE(subject, tests) run_once(subject, tests, sizeof(tests) / sizeof *(tests))
 
+/* The main of a program of tests: TESTS_ON_EACH_DEVICE("rill_x", TEST(one), TEST(other)) */
+#define TESTS_ON_EACH_DEVICE(subject, ...) TESTS_MAIN(RUN_ON_EACH_DEVICE, subject, __VA_ARGS__)
+#define TESTS_ONCE(subject, ...) TESTS_MAIN(RUN_ONCE, subject, __VA_ARGS__)
+#define TESTS_MAIN(run, subject, ...)                   \
+  int main(void) {                                      \
+    static const struct test tests[] = { __VA_ARGS__ }; \
+    return run(subject, tests);                         \
+  }
+
 enum { CELLS = 64 };
 
 /* The device under test. */

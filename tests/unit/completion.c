@@ -102,16 +102,7 @@ static void forgets_on_request(void) {
   assert_false(rill__completion_is_known(&work));
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(what_has_no_work_is_complete),
-    TEST(remembers_an_answer),
-    TEST(new_work_makes_it_forget),
-    TEST(work_on_its_way_to_the_driver_counts),
-    TEST(work_during_the_question_counts),
-    TEST(each_submission_counts_by_itself),
-    TEST(an_older_question_does_not_answer_for_a_newer_one),
-    TEST(forgets_on_request),
-  };
-  return RUN_ONCE("core/object/completion.h", tests);
-}
+TESTS_ONCE("core/object/completion.h", TEST(what_has_no_work_is_complete), TEST(remembers_an_answer),
+           TEST(new_work_makes_it_forget), TEST(work_on_its_way_to_the_driver_counts),
+           TEST(work_during_the_question_counts), TEST(each_submission_counts_by_itself),
+           TEST(an_older_question_does_not_answer_for_a_newer_one), TEST(forgets_on_request))

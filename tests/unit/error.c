@@ -77,13 +77,5 @@ static void long_texts_are_cut_and_ended(void) {
   assert_true(strlen(rill_last_error_text()) < sizeof text);
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(require_names_function_message_and_hint),
-    TEST(native_codes_are_reported),
-    TEST(try_passes_a_failure_on),
-    TEST(may_quote_the_last_error),
-    TEST(long_texts_are_cut_and_ended),
-  };
-  return RUN_ONCE("core/object/error.h", tests);
-}
+TESTS_ONCE("core/object/error.h", TEST(require_names_function_message_and_hint), TEST(native_codes_are_reported),
+           TEST(try_passes_a_failure_on), TEST(may_quote_the_last_error), TEST(long_texts_are_cut_and_ended))

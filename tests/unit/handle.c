@@ -247,24 +247,11 @@ static void names_are_labels_or_ids(void) {
   assert_int_equal(release_thing(empty->base.id), RILL_OK);
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(ids_carry_their_kind),
-    TEST(says_what_is_wrong_with_an_id),
-    TEST(the_last_release_ends_the_object),
-    TEST(releasing_zero_is_nothing),
-    TEST(borrowed_objects_are_not_counted),
-    TEST(a_slot_is_used_again_with_the_next_generation),
-    TEST(a_slot_whose_generations_are_used_up_retires),
-    TEST(references_do_not_overflow),
-    TEST(live_objects_can_be_revived_and_dead_ones_not),
-    TEST(refs_hold_the_memory),
-    TEST(nothing_is_destroyed_inside_an_epoch),
-    TEST(later_calls_hold_nothing_up),
-    TEST(an_object_may_postpone_its_end),
-    TEST(recycled_objects_have_new_ids),
-    TEST(many_live_at_once),
-    TEST(names_are_labels_or_ids),
-  };
-  return RUN_ONCE("core/object/handle.h", tests);
-}
+TESTS_ONCE("core/object/handle.h", TEST(ids_carry_their_kind), TEST(says_what_is_wrong_with_an_id),
+           TEST(the_last_release_ends_the_object), TEST(releasing_zero_is_nothing),
+           TEST(borrowed_objects_are_not_counted), TEST(a_slot_is_used_again_with_the_next_generation),
+           TEST(a_slot_whose_generations_are_used_up_retires), TEST(references_do_not_overflow),
+           TEST(live_objects_can_be_revived_and_dead_ones_not), TEST(refs_hold_the_memory),
+           TEST(nothing_is_destroyed_inside_an_epoch), TEST(later_calls_hold_nothing_up),
+           TEST(an_object_may_postpone_its_end), TEST(recycled_objects_have_new_ids), TEST(many_live_at_once),
+           TEST(names_are_labels_or_ids))

@@ -92,7 +92,5 @@ static void one_of_many_releases_wins(void) {
   }
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(nothing_is_lost_or_found_wrongly), TEST(one_of_many_releases_wins) };
-  return RUN_ONCE("core/object/handle.h, under threads", tests);
-}
+TESTS_ONCE("core/object/handle.h, under threads", TEST(nothing_is_lost_or_found_wrongly),
+           TEST(one_of_many_releases_wins))

@@ -204,16 +204,6 @@ static void generic_targets_stand_for_others(void) {
   for (size_t i = 0; i < sizeof others / sizeof *others; i++) assert_int_equal(fit_of(others[i]), 0);
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(reads_every_form),
-    TEST(refuses_every_truncation),
-    TEST(survives_every_changed_byte),
-    TEST(reads_text_as_it_is_written),
-    TEST(reads_an_empty_fatbin),
-    TEST(refuses_compressed_bundles),
-    TEST(refuses_a_seal_alone),
-    TEST(generic_targets_stand_for_others),
-  };
-  return RUN_ONCE("image formats", tests);
-}
+TESTS_ONCE("image formats", TEST(reads_every_form), TEST(refuses_every_truncation), TEST(survives_every_changed_byte),
+           TEST(reads_text_as_it_is_written), TEST(reads_an_empty_fatbin), TEST(refuses_compressed_bundles),
+           TEST(refuses_a_seal_alone), TEST(generic_targets_stand_for_others))

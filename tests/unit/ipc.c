@@ -134,9 +134,6 @@ static void the_check_sees_every_byte(void) {
   }
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(looks_at_every_field),  TEST(looks_at_every_field_of_events),
-                                       TEST(looks_at_the_size),     TEST(native_bytes_may_be_anything),
-                                       TEST(bytes_may_be_anything), TEST(the_check_sees_every_byte) };
-  return RUN_ON_EACH_DEVICE("core/device/ipc", tests);
-}
+TESTS_ON_EACH_DEVICE("core/device/ipc", TEST(looks_at_every_field), TEST(looks_at_every_field_of_events),
+                     TEST(looks_at_the_size), TEST(native_bytes_may_be_anything), TEST(bytes_may_be_anything),
+                     TEST(the_check_sees_every_byte))

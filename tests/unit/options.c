@@ -81,11 +81,6 @@ static void writes_as_far_as_there_is_room(void) {
   }
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(null_leaves_the_defaults),    TEST(reads_what_there_is),
-    TEST(reads_a_shorter_struct),      TEST(reads_a_longer_struct_if_it_knows_it_all),
-    TEST(refuses_sizes_that_are_none), TEST(writes_as_far_as_there_is_room),
-  };
-  return RUN_ONCE("core/object/options.h", tests);
-}
+TESTS_ONCE("core/object/options.h", TEST(null_leaves_the_defaults), TEST(reads_what_there_is),
+           TEST(reads_a_shorter_struct), TEST(reads_a_longer_struct_if_it_knows_it_all),
+           TEST(refuses_sizes_that_are_none), TEST(writes_as_far_as_there_is_room))

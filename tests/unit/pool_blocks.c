@@ -241,16 +241,7 @@ static void alignment_wastes_less_than_a_granule(void) {
   close_heap();
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(small_blocks_agree_with_a_list),
-    TEST(large_blocks_agree_with_a_list),
-    TEST(segments_may_begin_anywhere),
-    TEST(sizes_that_overflow_are_refused),
-    TEST(heaps_stay_apart),
-    TEST(parts_keep_their_age),
-    TEST(a_thorough_look_finds_what_there_is),
-    TEST(alignment_wastes_less_than_a_granule),
-  };
-  return RUN_ONCE("core/pool/blocks.h", tests);
-}
+TESTS_ONCE("core/pool/blocks.h", TEST(small_blocks_agree_with_a_list), TEST(large_blocks_agree_with_a_list),
+           TEST(segments_may_begin_anywhere), TEST(sizes_that_overflow_are_refused), TEST(heaps_stay_apart),
+           TEST(parts_keep_their_age), TEST(a_thorough_look_finds_what_there_is),
+           TEST(alignment_wastes_less_than_a_granule))

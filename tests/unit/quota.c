@@ -146,11 +146,6 @@ static void nonsense(void) {
   }
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(nothing_is_known), TEST(version_2_without_a_limit), TEST(version_2_rounds_up), TEST(a_container_of_version_2),
-    TEST(nested_groups),    TEST(a_part_that_is_mounted),    TEST(version_1),           TEST(both_versions),
-    TEST(nonsense)
-  };
-  return RUN_ONCE("processors of control groups", tests);
-}
+TESTS_ONCE("processors of control groups", TEST(nothing_is_known), TEST(version_2_without_a_limit),
+           TEST(version_2_rounds_up), TEST(a_container_of_version_2), TEST(nested_groups), TEST(a_part_that_is_mounted),
+           TEST(version_1), TEST(both_versions), TEST(nonsense))

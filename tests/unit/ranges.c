@@ -294,20 +294,8 @@ static void what_stays_is_always_found(void) {
   }
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(finds_every_size),
-    TEST(neighbours_are_distinguished),
-    TEST(there_is_nothing_elsewhere),
-    TEST(an_address_is_used_again),
-    TEST(agrees_with_a_list),
-    TEST(grains_are_shared),
-    TEST(large_neighbours_are_distinguished),
-    TEST(overlaps_are_found),
-    TEST(refuses_what_has_no_place),
-    TEST(overlapping_ones_leave_no_trace),
-    TEST(one_is_put_in_place_of_another),
-    TEST(what_stays_is_always_found),
-  };
-  return RUN_ONCE("core/tracking/ranges.h", tests);
-}
+TESTS_ONCE("core/tracking/ranges.h", TEST(finds_every_size), TEST(neighbours_are_distinguished),
+           TEST(there_is_nothing_elsewhere), TEST(an_address_is_used_again), TEST(agrees_with_a_list),
+           TEST(grains_are_shared), TEST(large_neighbours_are_distinguished), TEST(overlaps_are_found),
+           TEST(refuses_what_has_no_place), TEST(overlapping_ones_leave_no_trace), TEST(one_is_put_in_place_of_another),
+           TEST(what_stays_is_always_found))

@@ -31,7 +31,4 @@ static void agrees_with_the_standard(void) {
   check("a", 1000000, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(agrees_with_the_standard) };
-  return RUN_ONCE("sha256", tests);
-}
+TESTS_ONCE("sha256", TEST(agrees_with_the_standard))

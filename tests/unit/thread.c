@@ -86,12 +86,5 @@ static void records_are_used_again(void) {
   assert_true(again > 0);
 }
 
-int main(void) {
-  static const struct test tests[] = {
-    TEST(an_epoch_shows_while_a_call_runs),
-    TEST(other_threads_epochs_are_seen),
-    TEST(waiting_for_users_waits),
-    TEST(records_are_used_again),
-  };
-  return RUN_ONCE("core/object/thread.h", tests);
-}
+TESTS_ONCE("core/object/thread.h", TEST(an_epoch_shows_while_a_call_runs), TEST(other_threads_epochs_are_seen),
+           TEST(waiting_for_users_waits), TEST(records_are_used_again))
