@@ -47,8 +47,9 @@ RILL_API RILL_NODISCARD rill_status rill_stream_capture_begin(rill_stream stream
  *  again, with another reference; if the capture fails, what it added has gone.
  *
  *  Errors:  those of rill_stream_capture_begin; WRONG_DEVICE; INVALID_ARGUMENT (a node of another graph);
- * CAPTURE_ACTIVE (another capture adds to the graph). Threads: any. Like:    cuStreamBeginCaptureToGraph.      Since:
- * 0.1 */
+ *           CAPTURE_ACTIVE (another capture adds to the graph).
+ *  Threads: any.
+ *  Like:    cuStreamBeginCaptureToGraph.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_stream_capture_begin_to_graph(rill_stream stream, rill_graph graph,
                                                                        const rill_graph_node *after, size_t after_count,
                                                                        uint32_t mode);
@@ -57,7 +58,8 @@ RILL_API RILL_NODISCARD rill_status rill_stream_capture_begin_to_graph(rill_stre
  *  and all streams are as before; the text names streams that did not come back.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (no capture was begun on the stream), CAPTURE_ACTIVE
- * (another thread began it, and not in relaxed mode; it goes on), CAPTURE_INVALID, OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
+ *           (another thread began it, and not in relaxed mode; it goes on), CAPTURE_INVALID, OUT_OF_MEMORY,
+ *           DEVICE_LOST, BACKEND.
  *  Threads: as the mode says.
  *  Like:    cuStreamEndCapture, hipStreamEndCapture.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_stream_capture_end(rill_stream stream, rill_graph *out);

@@ -196,10 +196,11 @@ RILL_API RILL_NODISCARD rill_status rill_comm_get_info(rill_comm comm, rill_comm
 
 /** dst of every rank becomes src of all ranks, combined.  In place: dst is src.
  *
- *  Errors:  INVALID_HANDLE, STALE_HANDLE, WRONG_DEVICE (the stream's), INVALID_ARGUMENT, OUT_OF_RANGE (size),
- *           NOT_READY (a held stream of a GPU), UNSUPPORTED (a capture on the CPU), OUT_OF_MEMORY, DEVICE_LOST,
- * BACKEND, and what ended the communicator (rill_comm_validate).  The operations below give the same. Threads: any;
- * calls on one communicator are ordered as they arrive. Like:    ncclAllReduce, MPI_Iallreduce.      Since: 0.1 */
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, WRONG_DEVICE (the stream's), INVALID_ARGUMENT, OUT_OF_RANGE (size), NOT_READY
+ *           (a held stream of a GPU), UNSUPPORTED (a capture on the CPU), OUT_OF_MEMORY, DEVICE_LOST, BACKEND, and what
+ *           ended the communicator (rill_comm_validate). The operations below give the same.
+ *  Threads: any; calls on one communicator are ordered as they arrive.
+ *  Like:    ncclAllReduce, MPI_Iallreduce.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_comm_all_reduce(rill_comm comm, rill_stream stream, void *dst, const void *src,
                                                          size_t count, uint32_t type, uint32_t op);
 

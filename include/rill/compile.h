@@ -1,7 +1,7 @@
 /* rill/compile.h: compiling kernels while the program runs.
  *
  * A kernel source in the dialect of rill/device/kernel.h is compiled for one device: by the vendor's run-time
- * compiler on a GPU, by the host's C++ compiler for the cpu.  What comes out is a module as any other:
+ * compiler on a GPU, by the host's C++ compiler for the cpu.  The result is a module like any other:
  *
  *     const char *source = "#include <rill/device/kernel.h>\n"
  *                          "RILL_KERNEL(scale, int n, float a, float *x) {\n"
@@ -15,9 +15,9 @@
  *
  * Headers come with the call, as texts; the dialect's own are always there.
  *
- * Compiling takes from tens of milliseconds to seconds, so results are kept on disk, for this user alone:
+ * Compiling takes from tens of milliseconds to seconds, so results are cached on disk, for this user alone:
  * docs/COMPILING.md says where and how, and how to turn it off.  The thing people get wrong: values that change
- * from call to call do not belong into the source or a -D, where each one is another compile; they are arguments.
+ * from call to call do not belong in the source or a -D, where each one is another compile; they are arguments.
  */
 #ifndef RILL_COMPILE_H
 #define RILL_COMPILE_H
@@ -41,20 +41,20 @@ typedef struct rill_compile_options {
   const rill_compile_header *headers;
   size_t header_count;
   const char *label; /**< names the source in messages and the module in texts; NULL: "kernels" */
-  bool no_cache;     /**< neither looks on disk nor leaves anything there */
+  bool no_cache;     /**< neither reads nor writes the cache on disk */
 } rill_compile_options;
 #define RILL_COMPILE_OPTIONS_INIT \
   { sizeof(rill_compile_options), NULL, 0, NULL, 0, NULL, false }
 
-/** Compiles a kernel source for a device and loads what came out.  Blocks until that is done.
+/** Compiles a kernel source for a device and loads the result.  Blocks until that is done.
  *
  *  `source` is zero-terminated C++17 in the dialect of rill/device/kernel.h.  Products and sums are fused on a
  *  GPU unless -ffp-contract=off says otherwise, and never on the cpu, as rillcc has it.  Each call makes another
  *  module.
  *
- *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT (an option that is not in the list, a header's name; or the source
- *           has errors: the text begins with the compiler's first words, rill_compile_log has all), UNSUPPORTED
- *           (there is no compiler: which were looked for), OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
+ *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT (an option that is not in the list, a header's name; or the source has
+ *           errors: the text begins with the compiler's first message, rill_compile_log has all of them), UNSUPPORTED
+ *           (there is no compiler; the text lists those looked for), OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
  *  Threads: any.
  *  Like:    nvrtcCompileProgram, hiprtcCompileProgram.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_module_compile(rill_device device, const char *source,

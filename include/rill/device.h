@@ -41,7 +41,7 @@ enum {
 /** What rill_device_supports can be asked about. */
 enum {
   RILL_FEATURE_PEER = 1,     /**< reading another device's memory */
-  RILL_FEATURE_MANAGED,      /**< memory that moves between host and device by itself */
+  RILL_FEATURE_MANAGED,      /**< memory that moves between host and device automatically */
   RILL_FEATURE_POOL,         /**< allocation in stream order */
   RILL_FEATURE_IPC,          /**< memory shared with other processes */
   RILL_FEATURE_CLUSTER,      /**< thread block clusters */
@@ -57,7 +57,7 @@ enum {
 
 /** What is known of a device without using it.  All text is inline: no lifetimes. */
 typedef struct rill_device_info {
-  size_t struct_size; /**< kept as it is, on failure too */
+  size_t struct_size; /**< left as it is, on failure too */
   uint32_t backend;   /**< RILL_BACKEND_* */
   int32_t ordinal;    /**< what cudaSetDevice or hipSetDevice takes in this process; 0 for the CPU */
   char name[128];
@@ -93,7 +93,7 @@ RILL_API RILL_NODISCARD rill_status rill_device_count(int32_t *count);
  *  Like:    cuDeviceGet, hipDeviceGet.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_device_get(int32_t index, rill_device *out);
 
-/** Returns the device of a name: "cuda:0", "hip:1", "cpu", "gpu" (the first GPU), or NULL.
+/** Returns the device with a name: "cuda:0", "hip:1", "cpu", "gpu" (the first GPU), or NULL.
  *
  *  NULL reads the environment variable RILL_DEVICE; if that is unset or empty it is the first GPU, else
  *  the CPU.  A backend's name without a number is its device 0.  N in "cuda:N" is what cudaSetDevice(N)
@@ -156,19 +156,19 @@ RILL_API RILL_NODISCARD rill_status rill_device_synchronize(rill_device device);
 RILL_API RILL_NODISCARD rill_status rill_device_get_memory(rill_device device, uint64_t *free_bytes,
                                                            uint64_t *total_bytes);
 
-/** Sets how many threads run the work of the CPU: a kernel, a large copy or a fill is shared by as many.  0: as many as
- *  the program may use processors, which is what the environment variable RILL_CPU_WORKERS changes (1 to 1024).
+/** Sets how many threads run the CPU's work; they share each kernel, large copy and fill.  0: as many as there are
+ *  processors for the process, or what the environment variable RILL_CPU_WORKERS says (1 to 1024).
  *
- *  For a program with threads of its own, so that both together are as many as there are processors.  It holds for
- *  operations that start later.  While all of them are in operations that take long, a host call that blocks among
- *  them, further threads run what else is ready.
+ *  For programs with threads of their own, so that together there are as many as processors.  Takes effect for
+ *  operations that start later.  While all of them are in long operations, blocking host calls included, further
+ *  threads run whatever else is ready.
  *
  *  Errors:  INVALID_HANDLE, OUT_OF_RANGE (more than 1024), UNSUPPORTED (a GPU).
  *  Threads: any.
  *  Like:    omp_set_num_threads.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_device_set_workers(rill_device device, uint32_t count);
 
-/** Returns how many threads run the work of the CPU.
+/** Returns how many threads run the CPU's work.
  *
  *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT, UNSUPPORTED (a GPU).
  *  Threads: any.
@@ -178,7 +178,7 @@ RILL_API RILL_NODISCARD rill_status rill_device_get_workers(rill_device device, 
 /** Returns whether work of `device` can access another device's memory directly.  A device can always access its own.
  *  `why` may be NULL; it gets a static sentence when the answer is false, "" when it is true.
  *
- *  Copies between devices of one backend work in any case, if need be by way of the host.
+ *  Copies between devices of one backend always work, through the host if need be.
  *
  *  Errors:  none: a bad handle is false, with the reason.
  *  Threads: any.
@@ -186,19 +186,19 @@ RILL_API RILL_NODISCARD rill_status rill_device_get_workers(rill_device device, 
 RILL_API RILL_NODISCARD bool rill_device_can_access_peer(rill_device device, rill_device memory_of, const char **why);
 
 /** Lets work of `device` access the memory of `memory_of` directly: kernels without a copy, copies without staging. One
- *  direction only.  What is so already, or is the device's own memory, is OK.
+ *  direction only.  OK if it is enabled
+ *  already, or if the memory is the device's own.
  *
- *  For the whole process, other users of the devices included; it counts from the call on, for memory that is there
- *  and memory to come.  May block.
+ *  Holds for the whole process, other users of the devices included, for existing and future memory.  May block.
  *
- *  Errors:  INVALID_HANDLE, WRONG_BACKEND, UNSUPPORTED (what rill_device_can_access_peer says no to), DEVICE_LOST,
+ *  Errors:  INVALID_HANDLE, WRONG_BACKEND, UNSUPPORTED (rill_device_can_access_peer says no), DEVICE_LOST,
  *           BACKEND.
  *  Threads: any.
  *  Like:    cuCtxEnablePeerAccess, hipDeviceEnablePeerAccess.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_device_enable_peer(rill_device device, rill_device memory_of);
 
-/** Takes back what rill_device_enable_peer gave.  What is off already is OK; a device always reaches its own memory,
- *  and the call leaves that as it is.  Work that is under way must not be using the other's memory.
+/** Undoes rill_device_enable_peer.  OK if it is disabled already; a device can always access its own memory.  No work
+ *  under way may be using the other device's memory.
  *
  *  Errors:  INVALID_HANDLE, WRONG_BACKEND, DEVICE_LOST, BACKEND.
  *  Threads: any.
@@ -206,7 +206,7 @@ RILL_API RILL_NODISCARD rill_status rill_device_enable_peer(rill_device device, 
 RILL_API RILL_NODISCARD rill_status rill_device_disable_peer(rill_device device, rill_device memory_of);
 
 /** Returns whether `device` may access the memory of `memory_of`, as far as rill knows: it is its own, or
- *  rill_device_enable_peer was the last call.  The drivers do not tell what others turned on.
+ *  rill_device_enable_peer was called last.  Drivers do not report what other code has enabled.
  *
  *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT, WRONG_BACKEND.
  *  Threads: any.

@@ -16,8 +16,8 @@
  * The thing people get wrong: an event that was never recorded is ready.  rill_event_is_recorded tells
  * the difference.
  *
- * An event that was recorded on a held stream (rill_stream_wait_event) whose work then failed is failed: each
- * question and wait gives that status until the event is recorded again.
+ * An event that was recorded on a held stream (rill_stream_wait_event) whose work then failed is failed: each query
+ * and wait returns that status until the event is recorded again.
  */
 #ifndef RILL_EVENT_H
 #define RILL_EVENT_H
@@ -67,7 +67,7 @@ RILL_API RILL_NODISCARD rill_status rill_event_create(rill_device device, const 
                                                       rill_event *out);
 
 /** Wraps a native event (CUevent, cudaEvent_t, hipEvent_t) of that device.  It counts as recorded, and as
- *  one with timing: the driver knows better and is asked.
+ *  one with timing: whether it is, the driver is asked.
  *
  *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT, UNSUPPORTED (a device whose events have no native form),
  *           OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
@@ -84,15 +84,15 @@ RILL_API RILL_NODISCARD rill_status rill_event_import(rill_device device, uintpt
 RILL_API RILL_NODISCARD rill_status rill_event_retain(rill_event event);
 
 /** Drops a reference; the last one ends the event.  Never blocks; waits that streams have made for it
- *  stay good.  Zero, and a stream's cached event: nothing happens.
+ *  remain valid.  Zero, and a stream's cached event: nothing happens.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE.
  *  Threads: any.
  *  Like:    cuEventDestroy, hipEventDestroy.      Since: 0.1 */
 RILL_API rill_status rill_event_release(rill_event event);
 
-/** Returns the native event; 0 on the CPU.  Others may record it from then on, so its completion is asked of the driver
- *  each time.
+/** Returns the native event; 0 on the CPU.  Others may record it from then on, so the driver is asked about its
+ *  completion each time.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, NOT_READY (the event was last recorded on a held stream,
  *           which went to another native event: record it again first).
@@ -158,7 +158,7 @@ RILL_API RILL_NODISCARD rill_status rill_event_elapsed_time(rill_event start, ri
 RILL_API RILL_NODISCARD rill_status rill_event_ipc_export(rill_event event, rill_ipc_handle *out);
 
 /** Opens the event of another process, of the same GPU.  It counts as recorded, and each process may record it, wait
- *  for it and ask for it.  Releasing it leaves the exporter's event alone.
+ *  for it and query it.  Releasing it leaves the exporter's event alone.
  *
  *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT (bytes that are no handle or damaged, a handle of memory, one that this
  *           process itself exported: use the event), WRONG_BACKEND, WRONG_DEVICE (each naming the handle's),

@@ -27,8 +27,9 @@ RILL_EXTERN_C_BEGIN
  *  the execution object name.  May block while a driver prepares the graph.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, CAPTURE_ACTIVE (a capture adds to the graph),
- * OUT_OF_MEMORY, UNSUPPORTED, DEVICE_LOST, BACKEND. Threads: any. Like:    cuGraphInstantiate, hipGraphInstantiate.
- * Since: 0.1 */
+ *           OUT_OF_MEMORY, UNSUPPORTED, DEVICE_LOST, BACKEND.
+ *  Threads: any.
+ *  Like:    cuGraphInstantiate, hipGraphInstantiate.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_graph_instantiate(rill_graph graph, rill_graph_exec *out);
 
 /** Adds a reference.
@@ -49,8 +50,9 @@ RILL_API rill_status rill_graph_exec_release(rill_graph_exec exec);
 /** Launches the graph as work of the stream.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, WRONG_DEVICE, CAPTURE_ACTIVE, UNSUPPORTED (the stream is held),
- * OUT_OF_MEMORY, DEVICE_LOST, BACKEND. Threads: any; calls about one execution object are made one after another. Like:
- * cuGraphLaunch, hipGraphLaunch.      Since: 0.1 */
+ *           OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
+ *  Threads: any; calls about one execution object are made one after another.
+ *  Like:    cuGraphLaunch, hipGraphLaunch.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_graph_launch(rill_graph_exec exec, rill_stream stream);
 
 /** Gives later launches the nodes of another graph of the same shape: as many nodes, in the order in which they were

@@ -1,8 +1,8 @@
 /* rill/kernel.h: loading kernels and launching them, from the host's side.
  *
- * A kernel source is compiled by rillcc into a C file that holds a bundle: the machine code for every target,
- * and what each kernel's arguments are.  A bundle is loaded as a module of one device, and kernels are got
- * from it by name.  rillcc's header also declares a typed launch function for each kernel:
+ * A kernel source is compiled by rillcc into a C file that holds a bundle: the machine code for every target, and a
+ * description of each kernel's arguments.  A bundle is loaded as a module of one device, which gives kernels by name.
+ * rillcc's header also declares a typed launch function for each kernel:
  *
  *     #include "saxpy.rill.h"
  *     rill_launch launch = rill_launch_1d(n, 256);
@@ -43,11 +43,11 @@ typedef struct rill_constant {
   size_t size;
 } rill_constant;
 
-/** Kinds of launch attribute, with their values; docs/LAUNCH.md tells which device has which. */
+/** Kinds of launch attribute, with their values; docs/LAUNCH.md says which device has which. */
 enum {
   RILL_ATTR_COOPERATIVE = 1,            /**< i32 0 or 1: all blocks run at a time (rill_kernel_cooperative_blocks) */
   RILL_ATTR_PRIORITY,                   /**< i32: as of a stream, clamped, for this launch */
-  RILL_ATTR_PROGRAMMATIC_SERIALIZATION, /**< i32 0 or 1: may begin before the kernel in front has ended */
+  RILL_ATTR_PROGRAMMATIC_SERIALIZATION, /**< i32 0 or 1: may start before the kernel in front has ended */
   RILL_ATTR_PROGRAMMATIC_EVENT,         /**< event: recorded when all blocks have triggered it; without timing */
   RILL_ATTR_ACCESS_POLICY,              /**< access: which part of memory the cache is to keep */
   RILL_ATTR_MEMORY_SYNC_DOMAIN,         /**< i32 0 or 1: whose writes a fence of the kernel waits for */
@@ -98,7 +98,7 @@ typedef struct rill_launch {
 typedef struct rill_kernel_info {
   size_t struct_size;
   const char *name;     /**< valid while a reference to the kernel is held */
-  uint32_t arg_count;   /**< 0 as well where nobody knows the arguments */
+  uint32_t arg_count;   /**< 0 too if the arguments are not known */
   uint32_t registers;   /**< of a thread */
   uint32_t max_threads; /**< of a block of this kernel */
   uint64_t shared_bytes, local_bytes, constant_bytes;
@@ -136,8 +136,8 @@ RILL_API RILL_NODISCARD rill_status rill_module_load(rill_device device, const r
  *  Like:    nothing.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_module_retain(rill_module module);
 
-/** Takes a reference away; the module goes in a later call, when no kernel of it is left either and its work is
- *  done: on a GPU when the device has no work at all, since drivers wait for all of it to unload.  Zero: nothing
+/** Drops a reference; the module is unloaded in a later call, when none of its kernels is left and its work is done:
+ *  on a GPU when the device has no work at all, since drivers wait for all of it to unload.  Zero: nothing
  *  happens.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE.
@@ -160,7 +160,7 @@ RILL_API RILL_NODISCARD rill_status rill_module_get_kernel(rill_module module, c
  *  Like:    nothing.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_kernel_retain(rill_kernel kernel);
 
-/** Takes a reference away.  Launches that were submitted still run.  Zero: nothing happens.
+/** Drops a reference.  Launches that were submitted still run.  Zero: nothing happens.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE.
  *  Threads: any.
@@ -176,7 +176,7 @@ RILL_API RILL_NODISCARD rill_status rill_kernel_get_info(rill_kernel kernel, ril
 
 /** Returns the size in bytes of argument `index`, counted from 0.
  *
- *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, OUT_OF_RANGE, UNSUPPORTED (nobody knows the arguments:
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, OUT_OF_RANGE, UNSUPPORTED (the arguments are not known:
  *           RILL_FEATURE_KERNEL_ARGS).
  *  Threads: any.
  *  Like:    cuFuncGetParamInfo.      Since: 0.1 */
@@ -185,7 +185,7 @@ RILL_API RILL_NODISCARD rill_status rill_kernel_arg_size(rill_kernel kernel, uin
 /** Returns the offset in bytes of argument `index`, counted from 0, where all arguments lie in one buffer, as a struct
  *  with these members has them.
  *
- *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, OUT_OF_RANGE, UNSUPPORTED (nobody knows the arguments:
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, OUT_OF_RANGE, UNSUPPORTED (the arguments are not known:
  *           RILL_FEATURE_KERNEL_ARGS; or an older rillcc made the bundle).
  *  Threads: any.
  *  Like:    cuFuncGetParamInfo.      Since: 0.1 */

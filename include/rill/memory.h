@@ -24,17 +24,17 @@ RILL_EXTERN_C_BEGIN
 enum {
   RILL_MEMORY_UNKNOWN = 0,
   RILL_MEMORY_DEVICE = 1,    /**< the device's own */
-  RILL_MEMORY_PINNED = 2,    /**< host memory that all devices of the backend reach, at the same address */
-  RILL_MEMORY_MANAGED = 3,   /**< moves between host and devices by itself, at the same address */
-  RILL_MEMORY_REGISTERED = 4 /**< host memory of others that was made pinned; not a kind to allocate */
+  RILL_MEMORY_PINNED = 2,    /**< host memory that all devices of the backend can access, at the same address */
+  RILL_MEMORY_MANAGED = 3,   /**< moves between host and devices automatically, at the same address */
+  RILL_MEMORY_REGISTERED = 4 /**< other host memory that was pinned; not a kind to allocate */
 };
 
 /** What rill knows of the memory that a pointer lies in. */
 typedef struct rill_memory_info {
-  size_t struct_size; /**< kept as it is, on failure too */
+  size_t struct_size; /**< left as it is, on failure too */
   uint32_t kind;      /**< RILL_MEMORY_* */
   rill_device device; /**< that it was allocated or registered for */
-  void *base;         /**< where the allocation begins */
+  void *base;         /**< where the allocation starts */
   size_t size;        /**< of the allocation, in bytes */
 } rill_memory_info;
 #define RILL_MEMORY_INFO_INIT \
@@ -42,7 +42,8 @@ typedef struct rill_memory_info {
 
 /** Allocates `size` bytes.  They are not zeroed.  Size 0 is OK and gives NULL.
  *
- *  Where the driver has no more, what the device's pools of the kind do not use goes back first, which may block.
+ *  If the driver has no more, memory that the device's pools of this kind do not use is released first, which may
+ *  block.
  *
  *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT (kind), UNSUPPORTED, OUT_OF_MEMORY (asked, free and total are
  *           in the text; the device stays usable), DEVICE_LOST, BACKEND.
@@ -59,14 +60,13 @@ RILL_API RILL_NODISCARD rill_status rill_alloc(rill_device device, size_t size, 
 RILL_API RILL_NODISCARD rill_status rill_alloc_aligned(rill_device device, size_t size, size_t alignment, uint32_t kind,
                                                        void **out);
 
-/** Frees what rill_alloc or a pool (rill/pool.h) gave, or closes what rill_memory_ipc_import gave.  NULL: nothing
+/** Frees memory of rill_alloc or of a pool (rill/pool.h), or closes that of rill_memory_ipc_import.  NULL: nothing
  *  happens.
  *
- *  May block: the memory does not go before the work that is submitted to its device is done, pinned and managed memory
- *  not before that of all devices of the backend; uses of device memory on another device are recorded with
- *  rill_memory_record_use.  Work of held streams is not waited for: while there is any, the free is deferred
- *  until what was held before it is done, and the memory goes in a later call.  As long as that is more than half of
- * the device's memory, rill_alloc fails.
+ *  May block: it waits for all work submitted to the memory's device, for pinned and managed memory to all devices of
+ *  the backend; uses of device memory on another device are recorded with rill_memory_record_use.  Work of held streams
+ *  is not waited for: while there is any, the free is deferred until what was held before it is done, and the memory is
+ *  freed in a later call.  While that is more than half of the device's memory, rill_alloc fails.
  *
  *  Errors:  NOT_FOUND (no allocation of rill), INVALID_ARGUMENT (inside one; called in a host call), OUT_OF_MEMORY
  *           (the CPU's, that was shared with other processes: it is not freed), DEVICE_LOST, BACKEND.
@@ -74,7 +74,7 @@ RILL_API RILL_NODISCARD rill_status rill_alloc_aligned(rill_device device, size_
  *  Like:    cuMemFree, cuMemFreeHost, cuIpcCloseMemHandle, hipFree, hipHostFree.      Since: 0.1 */
 RILL_API rill_status rill_free(void *p);
 
-/** Tells kind, device, start and size of the allocation or registered range that `p` lies in; `p` may lie anywhere
+/** Returns kind, device, start and size of the allocation or registered range that `p` lies in; `p` may lie anywhere
  *  inside.  The driver is not asked.
  *
  *  Errors:  NOT_FOUND (`p` lies in no memory of rill's, NULL included), INVALID_ARGUMENT (info).
@@ -82,7 +82,7 @@ RILL_API rill_status rill_free(void *p);
  *  Like:    cuPointerGetAttribute, hipPointerGetAttributes.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_memory_get_info(const void *p, rill_memory_info *info);
 
-/** Makes `size` bytes of host memory that others allocated pinned: copies from and to it are as fast as with
+/** Pins `size` bytes of host memory that rill did not allocate: copies from and to it are as fast as with
  *  RILL_MEMORY_PINNED and do not block, for all devices of the backend.  `p` and `size` may be anything; the
  *  system pins whole pages, and a driver may refuse two ranges that share one.
  *
@@ -95,7 +95,7 @@ RILL_API RILL_NODISCARD rill_status rill_memory_get_info(const void *p, rill_mem
  *  Like:    cuMemHostRegister, hipHostRegister.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_host_register(rill_device device, void *p, size_t size);
 
-/** Takes back what rill_host_register did; `p` is what it was given.  May block: waits for the work submitted to all
+/** Undoes rill_host_register; `p` is what it was given.  May block: waits for the work submitted to all
  *  devices of the backend, and for work of held streams that may use the memory: copies and fills of it, kernels and
  *  host calls.  So the event that such a stream waits for must be recorded by another thread, or before.
  *
@@ -114,19 +114,19 @@ RILL_API rill_status rill_host_unregister(void *p);
  *  Like:    cuMemPrefetchAsync, hipMemPrefetchAsync.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_memory_prefetch_async(rill_stream stream, const void *p, size_t size);
 
-/** What rill_memory_advise can say of a range; each is a hint, and the second of a pair takes the first one back. */
+/** What rill_memory_advise can say of a range; each is a hint, and the second of a pair undoes the first. */
 enum {
   RILL_ADVICE_READ_MOSTLY = 1, /**< read far more than written: each place may keep a copy */
   RILL_ADVICE_NOT_READ_MOSTLY = 2,
-  RILL_ADVICE_PREFERRED_LOCATION = 3, /**< it should live on the device named, and be reached there */
+  RILL_ADVICE_PREFERRED_LOCATION = 3, /**< it should live on the device named, and be accessed there */
   RILL_ADVICE_NO_PREFERRED_LOCATION = 4,
   RILL_ADVICE_ACCESSED_BY = 5, /**< the device named will use it: keep it mapped there */
   RILL_ADVICE_NOT_ACCESSED_BY = 6
 };
 
-/** Tells how managed memory is going to be used.  Takes effect at once; changes speed only.  `device` is one of the
- *  memory's backend, or the CPU for the host; about reading (RILL_ADVICE_READ_MOSTLY) it says nothing, but must be a
- *  device.  `p` may lie inside an allocation.  Size 0: nothing happens.
+/** Says how managed memory is going to be used.  Takes effect at once; changes speed only.  `device` is one of the
+ *  memory's backend, or the CPU for the host; RILL_ADVICE_READ_MOSTLY ignores it, but it must be a device.  `p` may lie
+ *  inside an allocation.  Size 0: nothing happens.
  *
  *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT (advice, memory of another kind), NOT_FOUND (no memory of rill),
  *           WRONG_BACKEND, OUT_OF_RANGE, UNSUPPORTED, DEVICE_LOST, BACKEND.
@@ -135,11 +135,11 @@ enum {
 RILL_API RILL_NODISCARD rill_status rill_memory_advise(const void *p, size_t size, rill_device device, uint32_t advice);
 
 /** Returns what another process needs to share memory of kind RILL_MEMORY_DEVICE; `p` may be anywhere inside an
- *  allocation, and is what the other process gets a pointer to.  Free the memory after the others have closed it.
+ *  allocation, and the other process gets a pointer to the same byte.  Free the memory after the others have closed it.
  *
- *  The first export of an allocation on the CPU waits for all submitted work, and moves the bytes to where others reach
- *  them, at the same address: until the call returns, nothing may write them.  From then on a child made by fork shares
- *  them with its parent.
+ *  The first export of an allocation on the CPU waits for all submitted work, and moves the bytes to where others can
+ *  access them, at the same address: until the call returns, nothing may write them.  From then on a child made by fork
+ *  shares them with its parent.
  *
  *  Errors:  INVALID_ARGUMENT (NULL, imported memory; called in a host call), NOT_FOUND (no allocation of rill),
  *           UNSUPPORTED (another kind, a device that cannot: with the reason), OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
@@ -147,8 +147,8 @@ RILL_API RILL_NODISCARD rill_status rill_memory_advise(const void *p, size_t siz
  *  Like:    cuIpcGetMemHandle, hipIpcGetMemHandle.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_memory_ipc_export(void *p, rill_ipc_handle *out);
 
-/** Opens memory of another process, of the same device, and gives the pointer to what it exported.  The whole of its
- *  allocation can be reached, and each process sees what the other's completed work wrote.  rill_free closes it, once
+/** Opens memory of another process, of the same device, and gives the pointer to what it exported.  All of its
+ *  allocation can be accessed, and each process sees what the other's completed work wrote.  rill_free closes it, once
  *  for each import.
  *
  *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT (bytes that are no handle or damaged, a handle of an event, one that this
@@ -167,8 +167,9 @@ RILL_API RILL_NODISCARD rill_status rill_memory_ipc_import(rill_device device, c
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (NULL; it would block, in a host call), OUT_OF_RANGE,
  *           NOT_FOUND (memory of a pool that is not allocated), WRONG_BACKEND (device or managed memory of another
- * one), OUT_OF_MEMORY (on a held stream, or on the CPU), DEVICE_LOST, BACKEND. Threads: any; calls on one stream are
- * ordered as they arrive. Like:    cuMemcpyAsync, hipMemcpyAsync.      Since: 0.1 */
+ *           backend), OUT_OF_MEMORY (on a held stream, or on the CPU), DEVICE_LOST, BACKEND.
+ *  Threads: any; calls on one stream are ordered as they arrive.
+ *  Like:    cuMemcpyAsync, hipMemcpyAsync.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_copy_async(rill_stream stream, void *dst, const void *src, size_t n);
 
 /** Copies `height` rows of `width` bytes, as work of the stream, and leaves alone what lies between rows.  A pitch is

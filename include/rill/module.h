@@ -1,9 +1,9 @@
-/* rill/module.h: machine code that rillcc did not bundle, and loading at a time of one's own choosing.
+/* rill/module.h: machine code that rillcc did not bundle, and control over when code is loaded.
  *
  * rill/kernel.h has what most programs need: a bundle is loaded with rill_module_load, or by the first launch that
  * goes through a reference.  Here is the rest.
  *
- *     rill_module module;                                              // what another compiler made
+ *     rill_module module;                                              // from another compiler
  *     rill_module_load_image(device, cubin, cubin_size, &module);
  *     rill_module_get_kernel(module, "saxpy", &kernel);
  *     rill_stream_launch(stream, kernel, &launch, RILL_ARGS(n, 2.0f, x, y));
@@ -29,7 +29,7 @@ RILL_EXTERN_C_BEGIN
  *  call.  Loading the same ones again gives another module.
  *
  *  Names, arguments and the shape of a block are checked as for bundles, as far as the image or the driver tells them:
- *  RILL_FEATURE_KERNEL_ARGS.  A kernel whose arguments nobody knows is launched with what it is given, and not on a
+ *  RILL_FEATURE_KERNEL_ARGS.  A kernel whose arguments are not known is launched with what it is given, and not on a
  *  held stream.
  *
  *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT (NULL; size 0; nothing that the backend loads; damaged or cut off),
@@ -48,9 +48,9 @@ RILL_API RILL_NODISCARD rill_status rill_module_load_image(rill_device device, c
  *  Like:    cuFuncLoad, CUDA_MODULE_LOADING=EAGER.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_bundle_preload(rill_device device, const rill_bundle *bundle);
 
-/** Forgets a bundle on every device: what launches by reference and rill_bundle_preload loaded goes, once the work
- *  that uses it is done; the call does not wait for that.  Modules and kernels that the caller has got stay good until
- *  they are released, without the bundle.  A later load or launch by reference loads anew.
+/** Forgets a bundle on every device: what launches by reference and rill_bundle_preload loaded is unloaded once the
+ *  work that uses it is done; the call does not wait for that.  Modules and kernels that the caller has remain valid
+ *  until they are released, without the bundle.  A later load or launch by reference loads anew.
  *
  *  Call it before the library that holds the bundle is closed, when no other call is using the bundle or a reference
  *  to it.  Not loaded: nothing happens.

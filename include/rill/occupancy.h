@@ -43,7 +43,7 @@ RILL_API RILL_NODISCARD rill_status rill_kernel_suggest_block(rill_kernel kernel
 /** Returns the most dynamic shared memory in bytes with which a compute unit still runs `blocks_per_unit` blocks of
  *  `block_threads` threads at a time.
  *
- *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, OUT_OF_RANGE (as many do not fit with none either),
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, OUT_OF_RANGE (so many do not fit even without any),
  *           DEVICE_LOST, BACKEND.
  *  Threads: any.
  *  Like:    cuOccupancyAvailableDynamicSMemPerBlock.      Since: 0.1 */
@@ -62,7 +62,7 @@ RILL_API RILL_NODISCARD rill_status rill_kernel_cooperative_blocks(rill_kernel k
 
 /** Returns how many clusters of a launch, whose shape is `launch`, the device runs at a time.
  *
- *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (no cluster, too), OUT_OF_RANGE, UNSUPPORTED
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (also without a cluster), OUT_OF_RANGE, UNSUPPORTED
  *           (RILL_FEATURE_CLUSTER), DEVICE_LOST, BACKEND.
  *  Threads: any.
  *  Like:    cuOccupancyMaxActiveClusters.      Since: 0.1 */

@@ -9,13 +9,12 @@
  *     saxpy_launch(stream, &launch, n, 2.0f, x, y);
  *     rill_free_async(stream, x);
  *
- * The pointer is good at once for work that is submitted to the stream it was allocated on, and for other streams'
+ * The pointer is valid at once for work that is submitted to the stream it was allocated on, and for other streams'
  * work that is ordered after the call.  The host may touch pinned and managed memory of a pool when the stream has
- * come to the call, as after a synchronize: earlier work of the stream may still use what was there.
+ * reached the call, as after a synchronize: earlier work of the stream may still use what was there.
  *
- * The thing people get wrong: rill_free_async says that all uses are ordered before this point of its stream.  Of a
- * use on another stream that is not, the use must be recorded (rill_memory_record_use), or the memory is used again too
- * early.
+ * The thing people get wrong: rill_free_async says that all uses are ordered before this point of its stream.  A use on
+ * another stream that is not must be recorded (rill_memory_record_use), or the memory is reused too early.
  */
 #ifndef RILL_POOL_H
 #define RILL_POOL_H
@@ -28,7 +27,7 @@ RILL_EXTERN_C_BEGIN
 
 typedef struct rill_pool_options {
   size_t struct_size;
-  uint64_t max_size; /**< bytes that it takes from the driver at most; 0: no limit */
+  uint64_t max_size; /**< bytes that it takes from the driver, at most; 0: no limit */
   uint64_t
       release_threshold; /**< free memory above this is released when the host synchronizes; 0: never automatically */
   const char *label;
@@ -51,9 +50,9 @@ typedef struct rill_pool_info {
 /** Allocates `size` bytes from the default pool of the stream's device.  They are not zeroed; the address is a
  *  multiple of 256.  Size 0 is OK and gives NULL.
  *
- *  Does not block while the pool or the driver has memory.  Where both have none, the stream is made to wait for
- *  memory that was freed on another stream; where there is none either, memory that the pools of the device do not
- *  use goes back to the driver, which may block.
+ *  Does not block while the pool or the driver has memory.  If neither has any, the stream is made to wait for
+ *  memory that was freed on another stream; if there is none either, memory that the device's pools do not use is
+ *  released to the driver, which may block.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (NULL), OUT_OF_MEMORY (asked, free and total and the
  *           pool's own numbers are in the text; the device stays usable), CAPTURE_ACTIVE, DEVICE_LOST, BACKEND.
@@ -96,19 +95,19 @@ RILL_API RILL_NODISCARD rill_status rill_pool_default(rill_device device, rill_p
  *  Like:    Py_INCREF of a cuda.core.MemoryResource.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_pool_retain(rill_pool pool);
 
-/** Takes a reference away.  With the last one the pool ends: allocations of it stay good until they are freed, and
- *  its memory goes back to the driver when it is unused, at a later call.  The null handle: nothing happens.
+/** Drops a reference; the last one ends the pool.  Its allocations remain valid until they are freed, and its memory
+ *  is released to the driver when it is unused, in a later call.  The null handle: nothing happens.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE.
  *  Threads: any.
  *  Like:    cuMemPoolDestroy, hipMemPoolDestroy.      Since: 0.1 */
 RILL_API rill_status rill_pool_release(rill_pool pool);
 
-/** As rill_alloc_async, from this pool.  A pool with a limit marks the stream at each free, so that another stream
- *  waits for no later work when it takes the memory over; one without a limit does so from the first time on that
- *  memory runs out, and before that may mark a later point.
+/** As rill_alloc_async, from this pool.  A pool with a limit records a point of the stream at each free, so that
+ *  another stream that reuses the memory waits for no later work; one without a limit does so only once memory has run
+ *  out, and may take a later point before that.
  *
- *  Errors:  as rill_alloc_async; WRONG_DEVICE, WRONG_BACKEND.  OUT_OF_MEMORY also where the limit would be passed.
+ *  Errors:  as rill_alloc_async; WRONG_DEVICE, WRONG_BACKEND.  OUT_OF_MEMORY also where the limit would be exceeded.
  *  Threads: any.
  *  Like:    cuMemAllocFromPoolAsync, hipMallocFromPoolAsync.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_pool_alloc_async(rill_pool pool, rill_stream stream, size_t size, void **out);
@@ -121,8 +120,8 @@ RILL_API RILL_NODISCARD rill_status rill_pool_alloc_async(rill_pool pool, rill_s
 RILL_API RILL_NODISCARD rill_status rill_pool_alloc_aligned_async(rill_pool pool, rill_stream stream, size_t size,
                                                                   size_t alignment, void **out);
 
-/** Releases unused memory to the driver until the pool has no more than `keep` bytes of it, as far as whole pieces
- *  are free and the work before their last free is complete.  May block, as drivers do when they take memory back.
+/** Releases unused memory to the driver until the pool has no more than `keep` bytes of it, as far as whole segments
+ *  are free and the work before their last free is complete.  May block, as drivers do when memory is released.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (called in a host call), DEVICE_LOST, BACKEND.
  *  Threads: any.
@@ -159,8 +158,8 @@ RILL_API RILL_NODISCARD rill_status rill_pool_release_threshold(rill_pool pool, 
 
 /** Sets the release threshold: from then on, when the host synchronizes with the device, or with a stream or an event
  *  while nothing else runs, unused memory goes back to the driver until the pool has no more than so many bytes.  0:
- *  never released automatically.  Whatever it says, rill_pool_trim and an allocation that finds no memory otherwise
- *  release unused memory.
+ *  never released automatically.  Whatever it is, rill_pool_trim releases unused memory, and so does an allocation that
+ *  would fail otherwise.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE.
  *  Threads: any.
@@ -175,9 +174,9 @@ RILL_API RILL_NODISCARD rill_status rill_pool_set_release_threshold(rill_pool po
  *  Like:    CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_memory_pool(const void *p, rill_pool *out);
 
-/** Tells that work of `stream` submitted so far uses the allocation that begins at `p`: after its free it is not used
- *  again, and does not go, before that work is complete.  Memory of rill_alloc too: of streams of its own device
- *  rill_free knows by itself, of those of another device that reach it as a peer's only what is recorded here.
+/** Records that work of `stream` submitted so far uses the allocation that starts at `p`: once freed, the memory is
+ *  not reused or released before that work is complete.  For memory of rill_alloc, too: rill_free knows the streams of
+ *  its own device, but of a peer that accesses it only what is recorded here.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (NULL, inside an allocation), NOT_FOUND (no allocation of
  *           rill, or freed already), WRONG_BACKEND, OUT_OF_MEMORY, CAPTURE_ACTIVE, DEVICE_LOST, BACKEND.

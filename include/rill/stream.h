@@ -35,7 +35,7 @@ enum { RILL_PRIORITY_CLAMP = 0, RILL_PRIORITY_STRICT = 1 };
 
 /** Flags of record and wait: one space. */
 enum {
-  RILL_WAIT_IF_RECORDED = 1,      /**< an event never recorded is passed by */
+  RILL_WAIT_IF_RECORDED = 1,      /**< an event never recorded is ignored */
   RILL_WAIT_MUST_BE_RECORDED = 2, /**< an event never recorded is NOT_RECORDED */
   RILL_EVENT_EXTERNAL = 4         /**< in a capture: a node instead of an edge; elsewhere no effect */
 };
@@ -103,7 +103,7 @@ RILL_API RILL_NODISCARD rill_status rill_stream_retain(rill_stream stream);
 RILL_API rill_status rill_stream_release(rill_stream stream);
 
 /** Returns the native stream; 0 on the CPU.  Others may submit to it from then on, so the stream cannot be held any
- * more (rill_stream_wait_event), and its completion is asked of the driver each time.
+ * more (rill_stream_wait_event), and the driver is asked about its completion each time.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, NOT_READY (the stream is held), OUT_OF_MEMORY.
  *  Threads: any.
@@ -145,8 +145,8 @@ RILL_API RILL_NODISCARD rill_status rill_stream_is_blocking(rill_stream stream, 
  *  Like:    nvtxNameCuStreamA, read back.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_stream_label(rill_stream stream, const char **out);
 
-/** Returns a number that no other stream of this process has had: of an imported stream what the driver calls its
- *  stream id, where there is one; else one of rill's own, since native streams are used again.
+/** Returns a number that no other stream of this process has had: for an imported stream the driver's
+ *  stream id, where it has one; otherwise a number of rill's own, since native streams are reused.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, BACKEND.
  *  Threads: any.
@@ -180,7 +180,7 @@ RILL_API RILL_NODISCARD rill_status rill_stream_record_new_event(rill_stream str
  *  recording it again later changes nothing.  The event may be of another device of the same backend,
  *  and may be released right after.
  *
- *  For an event that has never been recorded the stream is held: later work is checked and copied as ever,
+ *  For an event that has never been recorded the stream is held: later work is checked and copied as usual,
  *  and goes to the device when the event has been recorded, in the call that records it.  RILL_WAIT_* asks for
  *  something else.  If the event is released without a record, held work fails with NOT_RECORDED: host calls
  *  get the status, the stream's next synchronize says so once, and the stream goes on.
@@ -222,13 +222,13 @@ RILL_API RILL_NODISCARD rill_status rill_stream_cached_event(rill_stream stream,
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (called in a host call), DEVICE_LOST (the work faulted:
  *           reported here and from then on), BACKEND; the status of held work that failed, once.
  *  Threads: any; blocks the calling thread only.
- *  Like:    cuStreamSynchronize, hipStreamSynchronize, synchronize in every seed.      Since: 0.1 */
+ *  Like:    cuStreamSynchronize, hipStreamSynchronize, max.driver.DeviceStream.synchronize.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_stream_synchronize(rill_stream stream);
 
 /** Blocks as rill_stream_synchronize does, for `ns` nanoseconds at most, never less.
  *
- *  Errors:  those of rill_stream_synchronize, TIMEOUT (the stream goes on and stays usable; of a held stream the
- *           text names the event that holds it, and the way there).
+ *  Errors:  those of rill_stream_synchronize, TIMEOUT (the stream goes on and stays usable; for a held stream the
+ *           text names the event that holds it, and the chain that leads there).
  *  Threads: any; blocks the calling thread only.
  *  Like:    nothing.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_stream_synchronize_for(rill_stream stream, uint64_t ns);
@@ -240,7 +240,7 @@ RILL_API RILL_NODISCARD rill_status rill_stream_synchronize_for(rill_stream stre
  *  Like:    cuStreamQuery, hipStreamQuery, warp.Stream.is_complete.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_stream_is_complete(rill_stream stream, bool *out);
 
-/** Returns whether a capture involves the stream, one that others began too.  Does not block.
+/** Returns whether a capture involves the stream, captures that other code began included.  Does not block.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, DEVICE_LOST, BACKEND.
  *  Threads: any.
@@ -249,7 +249,7 @@ RILL_API RILL_NODISCARD rill_status rill_stream_is_capturing(rill_stream stream,
 
 /** Runs `fn(user, status)` on another thread, in stream order, exactly once.
  *
- *  After a fault fn gets the status (not on AMD GPUs, whose runtime does not tell); it cannot fail the stream.  fn
+ *  After a fault fn gets the status (not on AMD GPUs, whose runtime does not report it); it cannot fail the stream.  fn
  * must not call rill nor wait for other work of the device: host calls of different streams may be run one after the
  * other.  Calls that block are refused there with INVALID_ARGUMENT.
  *
@@ -259,7 +259,7 @@ RILL_API RILL_NODISCARD rill_status rill_stream_is_capturing(rill_stream stream,
  *  Like:    cuLaunchHostFunc, cuStreamAddCallback, hipStreamAddCallback.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_stream_host_call(rill_stream stream, rill_host_fn fn, void *user);
 
-/** Reports a failure of work that another library has put on the stream: the stream's next synchronize waits as ever,
+/** Reports a failure of work that another library has put on the stream: the stream's next synchronize waits as usual,
  *  and then fails with `status` and `text`, once.  The stream goes on.  Of several failures the first is reported.
  *
  *  For libraries that enqueue through the native handle, or that hold the stream with an event of their own, and learn

@@ -19,8 +19,9 @@ for path in sorted(pathlib.Path(sys.argv[1], "rill").glob("*.h")):
             problems.append(f"{path.name}: {function.group(1)} has no /** comment */ right before it")
             continue
         for word in ("Errors:", "Threads:", "Like:", "Since:"):
-            if word not in comment.group():
-                problems.append(f"{path.name}: the comment of {function.group(1)} lacks {word}")
+            line = r"Since: \d" if word == "Since:" else rf"^ \*  {word} "
+            if not re.search(line, comment.group(), re.MULTILINE):
+                problems.append(f"{path.name}: the comment of {function.group(1)} has no line {word}")
     if not re.match(r"/\* rill/", text):
         problems.append(f"{path.name}: does not open with what it is")
     if len(text.splitlines()) > 300:
