@@ -224,8 +224,8 @@ rill_status rill_device_enable_peer(rill_device device, rill_device memory_of) {
   if (d == m) return RILL_OK;
   const char *why = "";
   RILL_REQUIRE(rill__peer_can_access(d, m, &why), RILL_ERROR_UNSUPPORTED,
-               "memory_of: %s cannot access the memory of %s: %s" RILL_HINT "copies between them work all the same",
-               d->name, m->name, why);
+               "memory_of: %s cannot access the memory of %s: %s" RILL_HINT "copies between them still work", d->name,
+               m->name, why);
   rill__leave(&self);
   return rill__peer_set(d, m, true);
 }

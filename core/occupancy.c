@@ -108,6 +108,6 @@ rill_status rill_kernel_active_clusters(rill_kernel kernel, const rill_launch *l
   RILL_REQUIRE(l.clustered, RILL_ERROR_INVALID_ARGUMENT, "launch->cluster is %u, %u, %u: no cluster of several blocks",
                shape.cluster.x, shape.cluster.y, shape.cluster.z);
   RILL_REQUIRE(device->backend->kernel->active_clusters != NULL, RILL_ERROR_UNSUPPORTED,
-               "%s does not tell how many clusters run at a time", device->name);
+               "%s does not report how many clusters run at a time", device->name);
   return RILL_DISPATCH(k, kernel, active_clusters, k, &l, clusters);
 }

@@ -292,8 +292,8 @@ rill_status rill_stream_fail(rill_stream stream, rill_status status, const char 
   RILL_ENTER();
   struct rill__stream *s;
   RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
-  RILL_REQUIRE(status > RILL_OK && status < RILL_STATUS_END_, RILL_ERROR_INVALID_ARGUMENT,
-               "status %d is that of no failure", (int)status);
+  RILL_REQUIRE(status > RILL_OK && status < RILL_STATUS_END_, RILL_ERROR_INVALID_ARGUMENT, "status %d is not a failure",
+               (int)status);
   RILL_REQUIRE(text != NULL, RILL_ERROR_INVALID_ARGUMENT, "text is NULL");
   return rill__stream_note_failure(s, status, text);
 }

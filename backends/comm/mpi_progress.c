@@ -70,7 +70,7 @@ static void begin(struct work *work) {
   if (joined->dead) return;
   work->since = comm_now();
   if (work->part->reported != RILL_OK) {
-    (void)comm_fail(work->part->reported, "%s of rank %u did not begin: the work before it failed", name,
+    (void)comm_fail(work->part->reported, "%s of rank %u did not start: the work before it failed", name,
                     work->op.comm->rank);
     get_stuck(work);
     return;

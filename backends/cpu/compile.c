@@ -366,7 +366,7 @@ static rill_status take_image(const struct place *place, const char *compiler, i
                               struct rill__compiled *result) {
   RILL_REQUIRE(ended < 128, RILL_ERROR_BACKEND, "%s was ended by signal %d", compiler, ended - 128);
   RILL_REQUIRE(ended != 126 && ended != 127, RILL_ERROR_BACKEND,
-               "%s ended with status %d: what it is made of cannot be run" RILL_HINT "rill_compile_log tells more",
+               "%s ended with status %d: what it is made of cannot be run" RILL_HINT "rill_compile_log has more",
                compiler, ended);
   const bool is_there = access(place->image, F_OK) == 0;
   const bool says_why = result->log != NULL && result->log[0] != '\0';

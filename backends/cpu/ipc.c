@@ -206,7 +206,7 @@ static rill_status open_file(const struct shared_file *file, int *fd) {
   link[length] = '\0';
   if (strcmp(link, expected) != 0) return cpu_fail_open(file, "has freed it, or is another one");
   *fd = open(path, O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-  return *fd >= 0 ? RILL_OK : cpu_fail_open(file, "cannot be reached from here");
+  return *fd >= 0 ? RILL_OK : cpu_fail_open(file, "cannot be accessed from here");
 }
 
 static rill_status map_file(int fd, const struct shared_file *file, size_t size, void **out) {

@@ -41,7 +41,7 @@ void cpu_workers_call_watcher(void) {
 
 rill_status cpu_workers_start_watcher(void) {
   const int code = start();
-  RILL_REQUIRE(code == 0, RILL_ERROR_OUT_OF_MEMORY, "no thread that looks after faults could be started: %s",
+  RILL_REQUIRE(code == 0, RILL_ERROR_OUT_OF_MEMORY, "the thread that watches for faults could not be started: %s",
                strerror(code));
   return RILL_OK;
 }

@@ -95,7 +95,8 @@ rill_status cpu_workers_read_count(void) {
   char *end = NULL;
   const unsigned long count = strtoul(text, &end, 10);
   RILL_REQUIRE(text[0] >= '0' && text[0] <= '9' && *end == '\0' && count >= 1 && count <= CPU_WORKERS_MOST,
-               RILL_ERROR_INVALID_ARGUMENT, "RILL_CPU_WORKERS=%.40s is no number from 1 to %d", text, CPU_WORKERS_MOST);
+               RILL_ERROR_INVALID_ARGUMENT, "RILL_CPU_WORKERS=%.40s is not a number from 1 to %d", text,
+               CPU_WORKERS_MOST);
   atomic_store(&option.by_default, (uint32_t)count);
   return RILL_OK;
 }

@@ -29,8 +29,9 @@
 #define GPU_MODULES_KEEP_IMAGES false /* the driver copies what it needs */
 #define GPU_TAKES "a cubin, a fatbin or PTX"
 #define GPU_KNOWS_KERNEL_ARGS (gpu_api.function_parameter != NULL)
-#define GPU_KERNEL_ARGS_TEXT                                                                                          \
-  "the driver does not tell the arguments of kernels, as it does from CUDA 12.4 on: those of images that rillcc did " \
+#define GPU_KERNEL_ARGS_TEXT                                                                                        \
+  "the driver does not report the arguments of kernels, as it does from CUDA 12.4 on: those of images that rillcc " \
+  "did "                                                                                                            \
   "not bundle are not checked"
 #define GPU_STREAM_ID_TEXT "the driver has no stream ids: they came with CUDA 12.0"
 

@@ -23,7 +23,7 @@ static rill_status gpu_fail_open(struct rill__device *device, gpu_result result,
       const char *name = gpu_vendor_error_name(result);
       return rill__fail_native(RILL_ERROR_NOT_FOUND, result, name,
                                "%s: the driver finds nothing for the handle: its process has ended, or released or "
-                               "freed what it exported, or cannot be reached from here" RILL_HINT
+                               "freed what it exported, or cannot be accessed from here" RILL_HINT
                                "keep what is exported until the others have opened and closed it",
                                symbol);
     }

@@ -46,8 +46,8 @@ static rill_status check_owner(struct rill__stream *stream, gpu_stream_handle na
                "native stream 0x%llx is not one of %s" RILL_HINT "import it on the device that it was created on",
                (unsigned long long)stream->native, device->name);
   RILL_REQUIRE(owner != GPU_OWNER_OTHER_CONTEXT, RILL_ERROR_UNSUPPORTED,
-               "native stream 0x%llx belongs to a context of %s that is not the primary one, in which rill works, in "
-               "any version" RILL_HINT "create the stream in the primary context",
+               "native stream 0x%llx belongs to a context of %s that is not the primary one" RILL_HINT
+               "create the stream in the primary context, the only one that rill works in",
                (unsigned long long)stream->native, device->name);
   return RILL_OK;
 }
@@ -134,7 +134,7 @@ static rill_status id(struct rill__stream *stream, uint64_t *out) {
 static rill_status validate(struct rill__stream *stream, bool *same) {
   const struct gpu_stream *part = gpu_stream_of(stream);
   struct rill__device *device = stream->base.device;
-  RILL_REQUIRE(part->has_id, RILL_ERROR_UNSUPPORTED, "the driver of %s did not tell the id of native stream 0x%llx",
+  RILL_REQUIRE(part->has_id, RILL_ERROR_UNSUPPORTED, "the driver of %s did not report the id of native stream 0x%llx",
                device->name, (unsigned long long)stream->native);
   unsigned long long now = 0;
   gpu_result result;

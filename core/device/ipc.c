@@ -76,7 +76,7 @@ static rill_status check_form(const struct rill__ipc_bytes *content) {
   RILL_REQUIRE(!all_zero(content, sizeof *content), RILL_ERROR_INVALID_ARGUMENT,
                "the handle is all zero: nothing has been exported into it");
   RILL_REQUIRE(memcmp(content->magic, ipc_magic, sizeof ipc_magic) == 0, RILL_ERROR_INVALID_ARGUMENT,
-               "the bytes are no handle of rill, or their begin is damaged" RILL_HINT
+               "the bytes are not a handle of rill, or their start is damaged" RILL_HINT
                "send all %zu bytes of the rill_ipc_handle",
                sizeof *content);
   const uint64_t check = rill__ipc_check(content);
@@ -111,7 +111,7 @@ rill_status rill__ipc_read(const rill_ipc_handle *handle, const struct rill__dev
   identify(device, identity);
   RILL_REQUIRE(memcmp(out->device, identity, sizeof identity) == 0, RILL_ERROR_WRONG_DEVICE,
                "the handle is of the device with UUID %02x%02x%02x%02x..., and %s has %02x%02x%02x%02x..." RILL_HINT
-               "open it on the device of its exporter; rill_device_get_info tells the UUID",
+               "open it on the device of its exporter; rill_device_get_info has the UUID",
                out->device[0], out->device[1], out->device[2], out->device[3], device->name, identity[0], identity[1],
                identity[2], identity[3]);
   RILL_REQUIRE(out->exporter != this_process(), RILL_ERROR_INVALID_ARGUMENT,

@@ -189,7 +189,7 @@ static rill_status fail_no_gpu(const char *name) {
 
 static rill_status open_gpu(const char *name, const char *origin, struct rill__device **out) {
   uint64_t ordinal = 0;
-  RILL_REQUIRE(parse_ordinal(name + strlen("gpu"), &ordinal), RILL_ERROR_NOT_FOUND, "%s\"%s\" is no device name",
+  RILL_REQUIRE(parse_ordinal(name + strlen("gpu"), &ordinal), RILL_ERROR_NOT_FOUND, "%s\"%s\" is not a device name",
                origin, name);
   uint64_t left = ordinal;
   *out = rill__device_nth(&left, true);
@@ -202,7 +202,7 @@ static rill_status open_gpu(const char *name, const char *origin, struct rill__d
 static rill_status open_of(size_t i, const char *name, const char *origin, struct rill__device **out) {
   const char *const backend = rill__searches[i].backend->name;
   uint64_t ordinal = 0;
-  RILL_REQUIRE(parse_ordinal(name + strlen(backend), &ordinal), RILL_ERROR_NOT_FOUND, "%s\"%s\" is no device name",
+  RILL_REQUIRE(parse_ordinal(name + strlen(backend), &ordinal), RILL_ERROR_NOT_FOUND, "%s\"%s\" is not a device name",
                origin, name);
   const struct rill__search *search = rill__backend_look(i);
   const bool set_up = ordinal < search->count, there = ordinal < search->reported;
@@ -230,7 +230,7 @@ rill_status rill__device_open(const char *name, const char *origin, struct rill_
                  name, absent[i].name, absent[i].name);
   }
   return rill__fail(RILL_ERROR_NOT_FOUND,
-                    "%s\"%s\" is no device name" RILL_HINT "names are \"gpu\" or a backend's, with "
+                    "%s\"%s\" is not a device name" RILL_HINT "names are \"gpu\" or a backend's, with "
                     "\":N\" or without: \"%s\", \"%s:0\"",
                     origin, name, rill__searches[RILL__BACKENDS - 1].backend->name, rill__searches[0].backend->name);
 }

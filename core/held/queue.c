@@ -68,7 +68,7 @@ void rill__queue_unlink(struct rill__queue *queue) {
 
 static rill_status check_room(const struct rill__queue *queue, const struct held_op *op) {
   RILL_REQUIRE(op->bytes <= HELD_BYTES_MAX - queue->bytes, RILL_ERROR_OUT_OF_MEMORY,
-               "%s is held with %zu bytes queued; %zu more pass the limit of %d" RILL_HINT
+               "%s is held with %zu bytes queued; %zu more exceed the limit of %d" RILL_HINT
                "record the event that it waits for",
                rill__name_of(&queue->stream->base).text, queue->bytes, op->bytes, HELD_BYTES_MAX);
   return RILL_OK;

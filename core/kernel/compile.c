@@ -231,7 +231,7 @@ static rill_status run_compiler(struct rill__device *device, const struct rill__
   const char *line = first_error(log != NULL && log[0] != '\0' ? log : "the compiler does not say why", &length);
   const rill_status failure =
       rill__fail(RILL_ERROR_INVALID_ARGUMENT,
-                 "the source \"%.80s\" has errors: %.*s" RILL_HINT "rill_compile_log tells all that the compiler said",
+                 "the source \"%.80s\" has errors: %.*s" RILL_HINT "rill_compile_log has all that the compiler said",
                  request->label, length, line);
   set_log(log);
   return failure;

@@ -90,7 +90,7 @@ static rill_status check_cluster(struct rill__kernel *kernel, const rill_launch 
                "rill_launch.cluster on %s: %s", device->name, why);
   for (int i = 0; i < 3; i++) {
     RILL_REQUIRE(out->grid[i] % out->cluster[i] == 0, RILL_ERROR_INVALID_ARGUMENT,
-                 "grid.%c is %u blocks, no multiple of the cluster's %u", axes[i], out->grid[i], out->cluster[i]);
+                 "grid.%c is %u blocks, not a multiple of the cluster's %u", axes[i], out->grid[i], out->cluster[i]);
   }
   out->clustered = true;
   return blocks <= RILL__PORTABLE_CLUSTER ? RILL_OK : check_large_cluster(kernel, out, blocks);
@@ -105,7 +105,7 @@ static rill_status check_required_cluster(const struct rill__kernel *kernel, con
       cluster[0], cluster[1], cluster[2], launch->cluster[0], launch->cluster[1], launch->cluster[2]);
   for (int i = 0; i < 3; i++) {
     RILL_REQUIRE(launch->grid[i] % cluster[i] == 0, RILL_ERROR_INVALID_ARGUMENT,
-                 "grid.%c is %u blocks, no multiple of the %u of the cluster that kernel \"%s\" requires", axes[i],
+                 "grid.%c is %u blocks, not a multiple of the %u of the cluster that kernel \"%s\" requires", axes[i],
                  launch->grid[i], cluster[i], kernel->source->name);
   }
   return RILL_OK;

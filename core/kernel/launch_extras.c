@@ -157,7 +157,7 @@ rill_status rill__attributes_read(struct rill__stream *stream, const rill_launch
     const rill_launch_attribute *attribute = &shape->attributes[i];
     const uint32_t kind = attribute->kind;
     RILL_REQUIRE(kind >= RILL_ATTR_COOPERATIVE && kind < RILL_ATTR_END_, RILL_ERROR_INVALID_ARGUMENT,
-                 "rill_launch.attributes[%zu]: kind %u is no attribute", i, kind);
+                 "rill_launch.attributes[%zu]: kind %u is not an attribute", i, kind);
     const uint32_t flags = kind == RILL_ATTR_PROGRAMMATIC_EVENT ? RILL_ATTR_TRIGGER_AT_BLOCK_START : 0;
     RILL_REQUIRE((attribute->flags & ~flags) == 0, RILL_ERROR_INVALID_ARGUMENT,
                  "rill_launch.attributes[%zu]: flags of %s are 0x%x, it knows 0x%x", i, names[kind], attribute->flags,

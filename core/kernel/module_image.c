@@ -23,8 +23,8 @@ static rill_status fail_unknown(const struct rill__device *device, const unsigne
   char begin[32] = "";
   for (size_t i = 0; i < size && i < 8; i++) (void)snprintf(begin + 3 * i, 4, " %02x", data[i]);
   return rill__fail(RILL_ERROR_INVALID_ARGUMENT,
-                    "the image of %zu bytes begins with%s and is nothing known; %s takes %s", size, begin, device->name,
-                    takes);
+                    "the image of %zu bytes begins with%s and has no known format; %s takes %s", size, begin,
+                    device->name, takes);
 }
 
 static rill_status fail_damaged(const char *words, size_t size, const char *fault, const struct rill__image *image) {

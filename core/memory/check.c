@@ -24,14 +24,14 @@ rill_status rill__memory_check(const struct rill__stream *stream, const void *p,
   }
   /* Another backend's pinned memory is host memory like any other. */
   RILL_REQUIRE(allocation->kind == RILL_MEMORY_PINNED || registered, RILL_ERROR_WRONG_BACKEND,
-               "%s %p is memory of %s, which %s cannot reach" RILL_HINT "copy through host memory", what, p,
+               "%s %p is memory of %s, which %s cannot access" RILL_HINT "copy through host memory", what, p,
                allocation->base.device->name, stream->base.device->name);
   return RILL_OK;
 }
 
 rill_status rill__memory_find_managed(const void *p, size_t size, struct rill__device **owner) {
   const struct rill__allocation *allocation = rill__ranges_find(p);
-  RILL_REQUIRE(allocation != NULL, RILL_ERROR_NOT_FOUND, "%p is no allocation of rill, or has been freed", p);
+  RILL_REQUIRE(allocation != NULL, RILL_ERROR_NOT_FOUND, "%p is not an allocation of rill, or has been freed", p);
   RILL_REQUIRE(allocation->kind == RILL_MEMORY_MANAGED, RILL_ERROR_INVALID_ARGUMENT,
                "%p is memory of kind %u, not managed" RILL_HINT "allocate it with RILL_MEMORY_MANAGED", p,
                allocation->kind);

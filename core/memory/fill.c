@@ -14,7 +14,7 @@ static rill_status fill_extent(const struct rill__fill_2d *fill, size_t *out) {
                "dst: a row of %zu patterns of %zu bytes, %zu bytes, exceeds pitch %zu", fill->width, fill->pattern_size,
                row, fill->pitch);
   RILL_REQUIRE(fill->pitch % fill->pattern_size == 0, RILL_ERROR_INVALID_ARGUMENT,
-               "dst: pitch %zu is no multiple of the pattern's %zu bytes", fill->pitch, fill->pattern_size);
+               "dst: pitch %zu is not a multiple of the pattern's %zu bytes", fill->pitch, fill->pattern_size);
   const bool overflows = __builtin_mul_overflow(fill->pitch, fill->height - 1, &rows);
   RILL_REQUIRE(!__builtin_add_overflow(rows, row, out) && !overflows, RILL_ERROR_OUT_OF_RANGE,
                "dst: %zu rows of pitch %zu overflow", fill->height, fill->pitch);

@@ -8,7 +8,7 @@
 static rill_status stage(struct rill__stream *stream, struct rill__copy_3d *copy, bool from, bool to, size_t n,
                          struct held_staging **out) {
   RILL_REQUIRE(n <= HELD_BYTES_MAX, RILL_ERROR_OUT_OF_MEMORY,
-               "%s is held; a copy of %zu bytes of pageable memory passes the limit of %d" RILL_HINT
+               "%s is held; a copy of %zu bytes of pageable memory exceeds the limit of %d" RILL_HINT
                "use pinned memory",
                rill__name_of(&stream->base).text, n, HELD_BYTES_MAX);
   struct held_staging *staging = NULL;

@@ -24,7 +24,7 @@ static rill_status claim(struct rill__segment *segment, void *p, struct rill__bl
   RILL_REQUIRE(!rill__segment_find(segment, p, &begin, &size) || begin == (uintptr_t)p, RILL_ERROR_INVALID_ARGUMENT,
                "%p lies inside an allocation, %zu bytes after its start" RILL_HINT "free it by its first address", p,
                (size_t)((uintptr_t)p - begin));
-  return rill__fail(RILL_ERROR_NOT_FOUND, "%p is no allocation of rill, or has been freed", p);
+  return rill__fail(RILL_ERROR_NOT_FOUND, "%p is not an allocation of rill, or has been freed", p);
 }
 
 /* The heap that a free on the stream puts a block into: the complete one if nothing of the stream's runs, else its
@@ -80,7 +80,7 @@ static rill_status free_in_order(struct rill__pool *pool, struct rill__block *bl
 static rill_status find_segment(void *p, struct rill__segment **out) {
   struct rill__allocation *allocation = rill__ranges_find(p);
   RILL_REQUIRE(allocation != NULL && !allocation->variable, RILL_ERROR_NOT_FOUND,
-               "%p is no allocation of rill, or has been freed", p);
+               "%p is not an allocation of rill, or has been freed", p);
   RILL_REQUIRE(allocation->pooled, RILL_ERROR_INVALID_ARGUMENT,
                "%p is of rill_alloc, not of a pool" RILL_HINT "free it with rill_free", p);
   *out = (struct rill__segment *)allocation;

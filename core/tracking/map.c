@@ -72,7 +72,7 @@ rill_status rill__memory_take_out(void *p, bool registered, struct rill__allocat
   pthread_mutex_unlock(&ranges_lock);
   if (*out != NULL) return RILL_OK;
   RILL_REQUIRE(found == NULL || !found->variable, RILL_ERROR_NOT_FOUND,
-               "%p is no allocation of rill, but a variable of a module" RILL_HINT "it goes with its module", p);
+               "%p is not an allocation of rill, but a variable of a module" RILL_HINT "it goes with its module", p);
   if (registered) {
     RILL_REQUIRE(found == NULL || right, RILL_ERROR_NOT_FOUND,
                  "%p is not registered memory, but an allocation of rill" RILL_HINT "free it with rill_free", p);
@@ -82,10 +82,10 @@ rill_status rill__memory_take_out(void *p, bool registered, struct rill__allocat
                       "unregister it by its first address",
                       p, offset);
   }
-  RILL_REQUIRE(found == NULL || right, RILL_ERROR_NOT_FOUND,
-               "%p is no allocation of rill, but registered memory" RILL_HINT "unregister it with rill_host_unregister",
-               p);
-  RILL_REQUIRE(right, RILL_ERROR_NOT_FOUND, "%p is no allocation of rill, or has been freed", p);
+  RILL_REQUIRE(
+      found == NULL || right, RILL_ERROR_NOT_FOUND,
+      "%p is not an allocation of rill, but registered memory" RILL_HINT "unregister it with rill_host_unregister", p);
+  RILL_REQUIRE(right, RILL_ERROR_NOT_FOUND, "%p is not an allocation of rill, or has been freed", p);
   return rill__fail(RILL_ERROR_INVALID_ARGUMENT,
                     "%p lies inside an allocation, %zu bytes after its start" RILL_HINT
                     "free it by the address that rill_alloc or rill_memory_ipc_import gave",

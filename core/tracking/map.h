@@ -36,7 +36,7 @@ void rill__memory_unlock(void);
 /* Fails unless it is a power of two. */
 static inline rill_status rill__check_alignment(size_t alignment) {
   RILL_REQUIRE(alignment != 0 && (alignment & (alignment - 1)) == 0, RILL_ERROR_INVALID_ARGUMENT,
-               "alignment %zu is no power of two", alignment);
+               "alignment %zu is not a power of two", alignment);
   return RILL_OK;
 }
 

@@ -52,11 +52,11 @@ static void the_environment_says_how_many(void) {
   check_variable("RILL_CPU_WORKERS=13", "13 workers, 13 units");
   check_variable("RILL_CPU_WORKERS=1024", "1024 workers");
   check_variable("RILL_CPU_WORKERS=", "workers");
-  check_variable("RILL_CPU_WORKERS=0", "RILL_CPU_WORKERS=0 is no number from 1 to 1024");
-  check_variable("RILL_CPU_WORKERS=1025", "RILL_CPU_WORKERS=1025 is no number from 1 to 1024");
-  check_variable("RILL_CPU_WORKERS=two", "RILL_CPU_WORKERS=two is no number");
-  check_variable("RILL_CPU_WORKERS=4x", "RILL_CPU_WORKERS=4x is no number");
-  check_variable("RILL_CPU_WORKERS=-1", "RILL_CPU_WORKERS=-1 is no number");
+  check_variable("RILL_CPU_WORKERS=0", "RILL_CPU_WORKERS=0 is not a number from 1 to 1024");
+  check_variable("RILL_CPU_WORKERS=1025", "RILL_CPU_WORKERS=1025 is not a number from 1 to 1024");
+  check_variable("RILL_CPU_WORKERS=two", "RILL_CPU_WORKERS=two is not a number");
+  check_variable("RILL_CPU_WORKERS=4x", "RILL_CPU_WORKERS=4x is not a number");
+  check_variable("RILL_CPU_WORKERS=-1", "RILL_CPU_WORKERS=-1 is not a number");
 }
 
 int main(int argc, char **argv) {

@@ -7,7 +7,7 @@ static bool has_kind(uint32_t kind) {
   return kind != RILL_MEMORY_MANAGED || rill_device_supports(dut.device, RILL_FEATURE_MANAGED, NULL);
 }
 
-/* C1.6, M15: a pointer that is no allocation of rill.  C1.1: only struct_size stays. */
+/* C1.6, M15: a pointer that is not an allocation of rill.  C1.1: only struct_size stays. */
 static void refuses_what_is_no_memory_of_rill(void) {
   int local = 0;
   void *heap = malloc(64);

@@ -227,7 +227,7 @@ static void clusters_are_as_the_device_supports(void) {
   if (rill_device_supports(dut.device, RILL_FEATURE_CLUSTER, NULL)) {
     assert_ok(launch_store(stream, store, &launch));
     launch.cluster.x = 3;
-    refuses_launch(launch, RILL_ERROR_INVALID_ARGUMENT, "no multiple of the cluster's 3");
+    refuses_launch(launch, RILL_ERROR_INVALID_ARGUMENT, "not a multiple of the cluster's 3");
     launch.grid.x = launch.cluster.x = 16; /* not every device can */
     spoil_last_error();
     if (launch_store(stream, store, &launch) != RILL_OK) assert_says("a cluster of 16 x 1 x 1 blocks, the limit");
