@@ -3,6 +3,7 @@
 import collections
 import ctypes
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -30,15 +31,17 @@ SOURCES = {name: os.path.join(KERNELS, name + ".kernel.cu") for name in ("basic"
 SOURCES["dialect"] = os.path.join(HERE, "dialect.kernel.cu")
 
 NVCC = compilers.find_program(os.environ.get("RILL_NVCC"), "nvcc", ("CUDA_HOME", "CUDA_PATH"), "/usr/local/cuda/bin")
+PTXAS = compilers.find_program(None, "ptxas", ("CUDA_HOME", "CUDA_PATH"), "/usr/local/cuda/bin")
 HIPCC = compilers.find_program(os.environ.get("RILL_HIPCC"), "hipcc", ("HIP_PATH", "ROCM_PATH"), "/opt/rocm/bin")
 CLANG = compilers.find_clang(os.environ.get("RILL_CLANG"))
+CUDA_CLANG = compilers.find_clang(os.environ.get("RILL_CLANG"), linker=False)
 # Whether the compiler for the cpu makes loops of kernels with barriers.
 LOOPS = host.find_clang(types.SimpleNamespace(fibers=False, cxx=None, clang=os.environ.get("RILL_CLANG")))[0]
 X86 = os.uname().machine == "x86_64"
 HOST = "cpu:x86-64" if X86 else "cpu:" + os.uname().machine
 # Arguments for a target of each kind of compiler that is here, where the others would show nothing more.
 ONE_OF_EACH = ["--target", HOST]
-if NVCC:
+if NVCC or CUDA_CLANG:
     ONE_OF_EACH += ["--target", "cuda:sm_90"]
 if HIPCC or CLANG:
     ONE_OF_EACH += ["--target", "hip:gfx90a"]
@@ -126,6 +129,31 @@ class TestCase(unittest.TestCase):
             for path, text in zip((out, header), self.compiled[key]):
                 self.write(path, text)
         return out, header
+
+    def check_ptx(self, bundle, data, gpu, version=r"\d\.\d"):
+        """That there is every kernel with its arguments, and that nothing else than the driver's functions is missing."""
+        self.assertEqual((data[-1:], data.count(b"\0")), (b"\0", 1))
+        text = data[:-1].decode("ascii")
+        self.assertRegex(text, r"(?m)^\.version %s$" % version)
+        self.assertRegex(text, r"(?m)^\.target sm_%s(,|$)" % gpu)
+        bits = {"8": 1, "16": 2, "32": 4, "64": 8}
+        entries = dict(re.findall(r"\.entry\s+(\w+)\s*\(([^)]*)\)", text))
+        self.assertEqual(set(entries), set(bundle.kernels))
+        for name, parameters in entries.items():
+            sizes = [
+                int(count or bits[size]) for size, count in re.findall(r"\.[usbf](\d+)\s+\w+(?:\[(\d+)\])?", parameters)
+            ]
+            self.assertEqual(sizes, [size for _, size in bundle.kernels[name]], name)
+        missing = re.findall(r"\.extern\s+\.func\s+(?:\([^)]*\)\s*)?(\w+)", text)
+        self.assertEqual(set(missing) - {"vprintf", "__assertfail"}, set())
+
+    def assemble(self, data, *gpus):
+        """That NVIDIA's assembler takes the PTX, where it is there."""
+        path = self.path("k.ptx")
+        with open(path, "wb") as file:
+            file.write(data.rstrip(b"\0"))
+        for gpu in gpus if PTXAS else ():
+            self.assertEqual(self.run_compiler([PTXAS, "-arch=sm_" + gpu, "-o", self.path("k.cubin"), path]), (0, ""))
 
     def run_compiler(self, command):
         result = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, check=False)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The functions of <math.h> on AMD GPUs without AMD's libraries: that they are all there, and how exact they are."""
+"""The functions of <math.h> on GPUs without a vendor's library: that they are all there, and how exact they are."""
 
 import ctypes
 import math
@@ -9,7 +9,7 @@ import re
 import unittest
 
 import support
-from support import CLANG, ROOT, Bundle, listing
+from support import CLANG, CUDA_CLANG, ROOT, Bundle, listing
 from rillcc_lib import clc, ir, llvm
 
 TARGETS = ("gfx90a", "gfx1030", "gfx1100")
@@ -68,7 +68,8 @@ def error(result, wanted, digits, least):
 
 @unittest.skipUnless(BITCODE, "no clang 15 or later with lld, or no libclc for it")
 class Math(support.TestCase):
-    def test_every_function_compiles_and_is_there(self):
+    def all_functions(self):
+        """A source with every one of them."""
         one, two = "x[0] = {0}f(x[1]); y[0] = {0}(y[1]);", "x[0] = {0}f(x[1], x[4]); y[0] = {0}(y[1], y[4]);"
         lines = [one.format(n) + ("" if n == "exp10" else "x[2] = std::%s(x[3]);" % n) for n in ONE]
         lines += [two.format(n) + "x[2] = std::%s(x[3], x[4]);" % n for n in TWO]
@@ -79,8 +80,11 @@ class Math(support.TestCase):
         parameters = "float *x, double *y, int *n"
         for i, line in enumerate(lines):
             text += "RILL_KERNEL(k%d, %s) {\n%s\n}\n" % (i, parameters, line)
-        source = self.write("k.kernel.cu", text)
-        c_file, _ = self.compile(source, "--target", "hip:" + ",".join(TARGETS), RILL_HIPCC="none", RILL_CLANG=CLANG)
+        return self.write("k.kernel.cu", text)
+
+    def test_every_function_compiles_and_is_there(self):
+        targets = "hip:" + ",".join(TARGETS)
+        c_file, _ = self.compile(self.all_functions(), "--target", targets, RILL_HIPCC="none", RILL_CLANG=CLANG)
         images = Bundle(self, c_file, "k_bundle").images
         self.assertEqual(len(images), len(TARGETS))
         for target, data in images.items():
@@ -90,6 +94,13 @@ class Math(support.TestCase):
                     missing = [name for name, _, _, index, _ in elf.symbols(section) if name and index == 0]
                     self.assertEqual(missing, [], target)
             self.assertEqual(data[8], 2)  # code objects of version 4
+
+    @unittest.skipUnless(CUDA_CLANG and clc.find(CUDA_CLANG, "cuda"), "no libclc for NVIDIA GPUs")
+    def test_every_function_is_there_for_nvidia(self):
+        c_file, _ = self.compile(self.all_functions(), "--target", "cuda:ptx", RILL_NVCC="none", RILL_CLANG=CUDA_CLANG)
+        bundle = Bundle(self, c_file, "k_bundle")
+        self.check_ptx(bundle, bundle.images["cuda:ptx_70"], "70")
+        self.assemble(bundle.images["cuda:ptx_70"], "75", "90")
 
     def build(self):
         """The functions for this machine.  GPUs convert numbers that are too large to the largest integer."""

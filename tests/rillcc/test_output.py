@@ -7,7 +7,7 @@ import shutil
 import unittest
 
 import support
-from support import CC, CLANG, CXX, HERE, HIPCC, HOST, INCLUDE, NVCC, ONE, ONE_OF_EACH, SOURCES, STRICT_C, STRICT_CXX
+from support import CC, CLANG, CUDA_CLANG, CXX, HERE, HIPCC, HOST, INCLUDE, NVCC, ONE, ONE_OF_EACH, SOURCES, STRICT_C, STRICT_CXX
 from support import Bundle, HostImage
 
 
@@ -204,6 +204,9 @@ class Errors(support.TestCase):
         message = r"(?s)k\.kernel\.cu[:(]5.*nowhere.*rillcc: k\.kernel\.cu: for %s:\S+ %s failed with exit status"
         if NVCC:
             self.refused(text, message % ("cuda", "nvcc"), "--target", "cuda:sm_90")
+        if CUDA_CLANG:
+            clang = message % ("cuda", re.escape(os.path.basename(CUDA_CLANG)))
+            self.refused(text, clang, "--target", "cuda:ptx", RILL_NVCC="none")
         if HIPCC:
             self.refused(text, message % ("hip", "hipcc"), "--target", "hip:gfx90a")
         if CLANG:
@@ -217,6 +220,8 @@ class Errors(support.TestCase):
         targets = [("--target", HOST, {})]
         if NVCC:
             targets.append(("--target", "cuda:sm_90", {}))
+        if CUDA_CLANG:
+            targets.append(("--target", "cuda:ptx", {"RILL_NVCC": "none"}))
         if HIPCC:
             targets.append(("--target", "hip:gfx90a", {}))
         if CLANG:
@@ -282,14 +287,14 @@ class Errors(support.TestCase):
             ("metal", "the backends are cuda, hip and cpu"),
             ("cpu:z80", '"z80" is none of'),
         )
-        if NVCC:
+        if NVCC or CUDA_CLANG:
             cases += (("cuda:90", '"90" is none of sm_NN'),)
         if HIPCC or CLANG:
             cases += (("hip:90a", '"90a" is not gfxNNN'),)
         for target, message in cases:
             self.refused(ONE, "rillcc: --target %s: %s" % (target, message), "--target", target)
-        self.refused(ONE, "no nvcc found; name it with --nvcc or RILL_NVCC", "--target", "cuda", RILL_NVCC="none")
-        nothing = {"RILL_HIPCC": "none", "RILL_CLANG": "none"}
+        nothing = {"RILL_HIPCC": "none", "RILL_CLANG": "none", "RILL_NVCC": "none"}
+        self.refused(ONE, "no nvcc found, and no clang", "--target", "cuda", **nothing)
         self.refused(ONE, "no hipcc found, and no clang", "--target", "hip", **nothing)
 
     def test_list_of_targets(self):
@@ -301,6 +306,7 @@ class Errors(support.TestCase):
         self.assertTrue(all(os.access(program, os.X_OK) for program in listed.values()))
         self.assertIn(HOST, listed)
         self.assertEqual("cuda:sm_90" in listed, bool(NVCC))
+        self.assertEqual("cuda:ptx_70" in listed, not NVCC and bool(CUDA_CLANG))
         self.assertEqual("hip:gfx90a" in listed, bool(HIPCC or CLANG))
         nothing = {"RILL_HIPCC": "none", "RILL_CLANG": "none", "RILL_NVCC": "none"}
         result = self.rillcc("--list-targets", "--target", HOST, **nothing)

@@ -1,4 +1,4 @@
-"""libclc's functions for AMD GPUs, for clang without AMD's device libraries: rill/device/clc_math.h."""
+"""libclc's functions for GPUs, for clang without a vendor's device libraries: rill/device/clc_math.h."""
 
 import glob
 import os
@@ -12,7 +12,7 @@ WORDS = re.compile(
     r"|remainder|round|nearbyint|l?lround|l?lrint|ldexp|frexp|modf|nextafter)f?|rsqrtf?|(sin|cos)pif?|normcdff?)\b"
 )
 PLACES = ("/usr/lib/clc", "/usr/lib64/clc", "/usr/share/clc", "/usr/local/share/clc")
-BITCODE = "amdgcn--amdhsa.bc"
+BITCODE = {"hip": "amdgcn--amdhsa.bc", "cuda": "nvptx64--nvidiacl.bc"}
 PROBE = '#define D __attribute__((device)) float\nD e(float) __asm__("_Z3expf");\nD f(float x) { return e(x); }\n'
 INTERFACE = {
     "GetMDNodeNumOperands": "up",
@@ -24,11 +24,11 @@ INTERFACE = {
 llvm.SIGNATURES.update(INTERFACE)
 
 
-def find(clang):
+def find(clang, backend="hip"):
     """The bitcode that comes with a clang, or lies where distributions have it; None if there is none."""
     folder = os.path.dirname(os.path.dirname(os.path.realpath(clang)))
     for place in [os.path.join(folder, "share", "clc"), os.path.join(folder, "lib", "clc"), *PLACES]:
-        found = glob.glob(os.path.join(place, BITCODE))
+        found = glob.glob(os.path.join(place, BITCODE[backend]))
         if found:
             return found[0]
     return None
@@ -40,20 +40,25 @@ def operands(library, count, get, node):
     return list(values)[:count]
 
 
-def prepare(toolchain, version, output):
-    """Writes libclc's bitcode for code objects of that version, which LLVM wants to agree; gives whether it could.
+def can_link(toolchain, command, bitcode):
+    """Bitcode of a later LLVM than the compiler's ends the process that reads it, so it is tried first."""
+    probe = toolchain.path("probe.cu")
+    with open(probe, "w", encoding="utf-8") as file:
+        file.write(PROBE)
+    command = command + ["-Wno-linker-warnings", *link_flags(bitcode), "-S", "-o", os.devnull, probe]
+    return toolchain.execute(command).returncode == 0
 
-    Bitcode of a later LLVM than this one ends the process that reads it, so the compiler tries first."""
+
+def prepare(toolchain, version, output):
+    """Writes libclc's bitcode for code objects of that version, which LLVM wants to agree; gives whether it could."""
     bitcode, place = find(toolchain.clang), llvm.find_library(toolchain.clang)
     if not bitcode or not place:
         return False
-    probe = toolchain.path("probe.hip")
-    with open(probe, "w", encoding="utf-8") as file:
-        file.write(PROBE)
     command = [toolchain.clang, "-x", "hip", "--cuda-device-only", "--offload-arch=gfx90a", "-nogpulib", "-nogpuinc"]
-    command += ["-mcode-object-version=5", "-Wno-linker-warnings", *link_flags(bitcode), "-S", "-o", os.devnull, probe]
     library = llvm.Library(place)
-    if toolchain.execute(command).returncode != 0 or not hasattr(library.library, "LLVMReplaceMDNodeOperandWith"):
+    if not hasattr(library.library, "LLVMReplaceMDNodeOperandWith"):
+        return False
+    if not can_link(toolchain, command + ["-mcode-object-version=5"], bitcode):
         return False
     module = ir.Module(library, bitcode)
     try:

@@ -21,6 +21,8 @@ from .errors import RillccError
 
 DEFAULT_CUDA = ("sm_80", "sm_90", "ptx")
 DEFAULT_PTX = "80"
+CLANG_PTX = "70"  # the oldest GPUs that have all of the dialect
+PTX_VERSIONS = ((101, 88), (100, 86), (89, 78), (87, 74), (86, 71), (80, 70), (70, 63), (0, 0))  # by GPU, newest first
 DEFAULT_HIP = ("gfx90a", "gfx1030")
 OLDEST_CLANG, NEWEST_CLANG = 15, 40
 
@@ -29,9 +31,14 @@ OLDEST_CLANG, NEWEST_CLANG = 15, 40
 HIP_ATOMIC_FLAGS = ["-fatomic-fine-grained-memory", "-fatomic-remote-memory"]
 
 
+# clang for NVIDIA's GPUs.  Of a toolkit that is there it would take the newest version of PTX that both know.
+CLANG_CUDA = "-x cuda --cuda-device-only --cuda-path=/nonexistent -nocudainc -nocudalib -fuse-cuid=none".split()
+CLANG_CUDA += ["-DRILL_CUDA_FREESTANDING=1", "-D__CUDACC__=1", "-Wno-unused-command-line-argument"]
+
 # What sources of CUDA's include; all that is meant is in rill/device/cuda_names.h.
 CUDA_HEADERS = "cuda.h cuda_runtime.h cuda_runtime_api.h device_launch_parameters.h device_functions.h vector_types.h".split()
 CUDA_HEADERS += "vector_functions.h cuda_fp16.h cuda_bf16.h cooperative_groups.h cooperative_groups/reduce.h".split()
+NVCC_HEADERS = "mma.h cuda_pipeline.h cooperative_groups/memcpy_async.h cuda/barrier cuda/pipeline cuda/atomic".split()
 
 
 CUDA_NAMES = re.compile(r"^\s*#\s*include\s*[<\"]rill/device/cuda_names\.h[>\"]", re.MULTILINE)
@@ -91,15 +98,23 @@ def find_program(given, name, variables=(), default_folder=""):
     return next(filter(None, map(shutil.which, places)), None)
 
 
-def find_clang(given):
-    """A clang that makes AMD code by itself: with lld beside it."""
+def find_clang(given, linker=True):
+    """A clang that makes code for GPUs by itself: for AMD's with lld beside it."""
     if given:
         return find_program(given, "clang++")
     for version in range(NEWEST_CLANG, OLDEST_CLANG - 1, -1):
         path = shutil.which("clang++-%d" % version)
-        if path and glob.glob(os.path.join(os.path.dirname(os.path.realpath(path)), "*lld*")):
+        if path and (not linker or glob.glob(os.path.join(os.path.dirname(os.path.realpath(path)), "*lld*"))):
             return path
     return None
+
+
+def ptx_version(name):
+    """The oldest version of PTX that has ptx_NN and the dialect: drivers that are older than the version refuse it."""
+    if name.endswith("a"):
+        return max(80, ptx_version(name[:-1]))
+    number = int(name.partition("_")[2])
+    return next(version for gpu, version in PTX_VERSIONS if number >= gpu)
 
 
 class Toolchain:
@@ -113,10 +128,11 @@ class Toolchain:
         self.nvcc = find_program(options.nvcc, "nvcc", ("CUDA_HOME", "CUDA_PATH"), "/usr/local/cuda/bin")
         self.hipcc = find_program(options.hipcc, "hipcc", ("HIP_PATH", "ROCM_PATH"), "/opt/rocm/bin")
         self.clang = None if self.hipcc else find_clang(options.clang)
+        self.cuda_clang = None if self.nvcc else find_clang(options.clang, linker=False)
         self.folder = tempfile.mkdtemp(prefix="rillcc-")
         self.common += self.included_first()
         self.unit = None
-        self.clc, self.clc_lock = {}, threading.Lock()  # version of code objects: libclc's bitcode for it
+        self.clc, self.clc_lock = {}, threading.Lock()  # "cuda", or the version of AMD's code objects: libclc for it
         self.host = host.Host(self)
 
     def included_first(self):
@@ -128,17 +144,20 @@ class Toolchain:
         names = ["-include", "rill/device/cuda_names.h"] if wanted else []
         return ["-include", "rill/device/kernel.h", *names, "-include", self.path("defines.h")]
 
-    def instead_of_cuda(self):
-        """With --cuda-names: a folder in which CUDA's own headers are empty, for the other compilers."""
-        if not self.options.cuda_names:
+    def instead_of_cuda(self, freestanding=False):
+        """A folder in which CUDA's own headers are empty, for the other compilers with --cuda-names.  Those that a machine
+        has are nothing for clang alone, which takes this folder always, and says so."""
+        if not self.options.cuda_names and not freestanding:
             return []
-        folder = self.path("cuda")
-        for name in CUDA_HEADERS:
+        folder = self.path("cuda%d" % freestanding)
+        for name in CUDA_HEADERS + (NVCC_HEADERS if freestanding else []):
             path = os.path.join(folder, name)
             if not os.path.exists(path):
                 os.makedirs(os.path.dirname(path), exist_ok=True)
-                with open(path, "w", encoding="utf-8"):
-                    pass
+                with open(path, "w", encoding="utf-8") as file:
+                    if not self.options.cuda_names or name in NVCC_HEADERS:
+                        way = "nvcc has it" if name in NVCC_HEADERS else "rillcc --cuda-names does without, or nvcc has it"
+                        file.write('#error "clang alone has no %s: %s"\n' % (name, way))
         return ["-I", folder]
 
     @staticmethod
@@ -181,16 +200,19 @@ class Toolchain:
             wanted = ["cpu"]
             if self.hipcc or self.clang:
                 wanted.insert(0, "hip")
-            if self.nvcc:
+            if self.nvcc or self.cuda_clang:
                 wanted.insert(0, "cuda")
         targets = []
         for text in wanted:
             backend, colon, names = text.partition(":")
             archs = names.split(",") if colon else None
             if backend == "cuda":
-                if not self.nvcc:
-                    raise RillccError("--target %s: no nvcc found; name it with --nvcc or RILL_NVCC" % text)
-                archs = [self.cuda_arch(name, text) for name in archs or DEFAULT_CUDA]
+                if not self.nvcc and not self.cuda_clang:
+                    raise RillccError(
+                        "--target %s: no nvcc found, and no clang %d or later; name one with --nvcc or --clang, "
+                        "RILL_NVCC or RILL_CLANG" % (text, OLDEST_CLANG)
+                    )
+                archs = [self.cuda_arch(name, text) for name in archs or (DEFAULT_CUDA if self.nvcc else ["ptx"])]
             elif backend == "hip":
                 if not self.hipcc and not self.clang:
                     raise RillccError(
@@ -211,14 +233,20 @@ class Toolchain:
 
     def compiler_of(self, target):
         """Its path."""
-        return {"cuda": self.nvcc, "hip": self.hipcc or self.clang, "cpu": self.host.cxx[0]}[target.backend]
+        found = {"cuda": self.nvcc or self.cuda_clang, "hip": self.hipcc or self.clang, "cpu": self.host.cxx[0]}
+        return found[target.backend]
 
-    @staticmethod
-    def cuda_arch(name, text):
+    def cuda_arch(self, name, text):
+        """The target as it is called in the bundle.  clang has no assembler for NVIDIA's GPUs: what it makes is PTX."""
         if name == "ptx":
-            return "ptx_" + DEFAULT_PTX
+            return "ptx_" + (DEFAULT_PTX if self.nvcc else CLANG_PTX)
         if not re.fullmatch(r"(sm|ptx)_[0-9]+[af]?", name):
             raise RillccError('--target %s: "%s" is none of sm_NN, ptx and ptx_NN' % (text, name))
+        if self.nvcc:
+            return name
+        name = name.replace("sm_", "ptx_")
+        if not ptx_version(name):
+            raise RillccError("--target %s: what clang makes is for sm_%s and later GPUs" % (text, CLANG_PTX))
         return name
 
     @staticmethod
@@ -240,11 +268,17 @@ class Toolchain:
         return read_depfile(path)
 
     def cuda_command(self, target, output):
-        kind = "-ptx" if target.name.startswith("ptx_") else "-cubin"
-        arch = target.name.replace("ptx_", "compute_")
-        contract = "-fmad=%s" % ("false" if self.options.fp_contract == "off" else "true")
-        command = [self.nvcc, kind, "-arch=" + arch, "-x", "cu", "-O3", contract, "-Wno-deprecated-gpu-targets"]
-        return command + self.common + self.options.cuda_options + ["-o", output, self.source]
+        contract = self.options.fp_contract != "off"
+        if self.nvcc:
+            kind = "-ptx" if target.name.startswith("ptx_") else "-cubin"
+            arch = target.name.replace("ptx_", "compute_")
+            command = [self.nvcc, kind, "-arch=" + arch, "-x", "cu", "-O3", "-fmad=%s" % ("true" if contract else "false")]
+            command += ["-Wno-deprecated-gpu-targets", *self.common]
+        else:
+            command = [self.cuda_clang, *CLANG_CUDA, "--cuda-gpu-arch=" + target.name.replace("ptx_", "sm_"), "-S", "-O3"]
+            command += ["--cuda-feature=+ptx%d" % ptx_version(target.name), *self.common, *self.clc_flags("cuda")]
+            command += ["-ffp-contract=%s" % ("fast" if contract else "off"), *self.instead_of_cuda(freestanding=True)]
+        return command + self.options.cuda_options + ["-o", output, self.source]
 
     @functools.cached_property
     def hip_atomic_flags(self):
@@ -259,11 +293,18 @@ class Toolchain:
             return []
         with self.clc_lock:  # one compile for each target at a time
             if version not in self.clc:
-                path = self.path("clc%d.bc" % version)
-                self.clc[version] = path if clc.prepare(self, version, path) else None
+                self.clc[version] = self.find_clc(version)
         if not self.clc[version]:
             return []
         return ["-DRILL_CLC_MATH=1", "-Wno-linker-warnings", *clc.link_flags(self.clc[version])]
+
+    def find_clc(self, version):
+        if version == "cuda":
+            bitcode = clc.find(self.cuda_clang, "cuda")
+            command = [self.cuda_clang, *CLANG_CUDA, "--cuda-gpu-arch=sm_" + CLANG_PTX]
+            return bitcode if bitcode and clc.can_link(self, command, bitcode) else None
+        path = self.path("clc%d.bc" % version)
+        return path if clc.prepare(self, version, path) else None
 
     def hip_command(self, target, output):
         # Newer compilers make version 5 or 6 unasked, which older runtimes refuse; generic code has no older one.

@@ -66,7 +66,7 @@ def of_compiler(text, device_headers):
         for name in names:
             said = said or hint(name, device_headers)
             if not said and "no matching function" in match["text"] and clc.WORDS.fullmatch(name):
-                said = '"%s" for AMD GPUs takes hipcc, or libclc beside clang (on Debian: libclc-19)' % name
+                said = '"%s" for GPUs takes nvcc or hipcc, or libclc beside clang (on Debian: libclc-19)' % name
         if not said and any("<<<" in excerpt for excerpt in lines[i + 1 : i + 2]):
             said = "a launch with <<< >>> is for the host: a kernel source has kernels alone (%s)" % BY_HAND
         if said and said not in seen:

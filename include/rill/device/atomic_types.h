@@ -3,18 +3,18 @@
 #define RILL_DEVICE_ATOMIC_TYPES_H
 
 template <class T> constexpr bool rill_is_integer = false;
-template <> constexpr bool rill_is_integer<int> = true;
-template <> constexpr bool rill_is_integer<unsigned> = true;
-template <> constexpr bool rill_is_integer<long> = true;
-template <> constexpr bool rill_is_integer<unsigned long> = true;
-template <> constexpr bool rill_is_integer<long long> = true;
-template <> constexpr bool rill_is_integer<unsigned long long> = true;
+template <> inline constexpr bool rill_is_integer<int> = true;
+template <> inline constexpr bool rill_is_integer<unsigned> = true;
+template <> inline constexpr bool rill_is_integer<long> = true;
+template <> inline constexpr bool rill_is_integer<unsigned long> = true;
+template <> inline constexpr bool rill_is_integer<long long> = true;
+template <> inline constexpr bool rill_is_integer<unsigned long long> = true;
 template <class T> constexpr bool rill_is_floating = false;
-template <> constexpr bool rill_is_floating<float> = true;
-template <> constexpr bool rill_is_floating<double> = true;
+template <> inline constexpr bool rill_is_floating<float> = true;
+template <> inline constexpr bool rill_is_floating<double> = true;
 template <class T> constexpr bool rill_is_number = rill_is_integer<T> || rill_is_floating<T>;
 template <class T> constexpr bool rill_is_unsigned_int = false;
-template <> constexpr bool rill_is_unsigned_int<unsigned> = true;
+template <> inline constexpr bool rill_is_unsigned_int<unsigned> = true;
 
 template <bool Condition, class T> struct rill_if_;
 template <class T> struct rill_if_<true, T> { using type = T; };

@@ -109,7 +109,7 @@ RILL_NAME_ __nv_bfloat162 __floats2bfloat162_rn(float x, float y) {
 }
 RILL_NAME_ float2 __bfloat1622float2(__nv_bfloat162 x) { return make_float2(x.x, x.y); }
 RILL_NAME_ __nv_bfloat162 __halves2bfloat162(__nv_bfloat16 x, __nv_bfloat16 y) { return __nv_bfloat162(x, y); }
-#if !defined(__HIP__)
+#if !RILL_NO_LIBRARY_
 RILL_NAME_ __half hexp(__half x) { return __half(expf(x)); }
 RILL_NAME_ __half hlog(__half x) { return __half(logf(x)); }
 #endif

@@ -1,9 +1,15 @@
 /* rill/device/cuda_math.h: CUDA's mathematics beyond <math.h>.  Included by rill/device/cuda_names.h.
  *
- * The fast forms are as exact as the others here.  clang without HIP and without libclc has only what needs no library:
- * the rest is not declared there. */
+ * The fast forms are as exact as the others, but for those that are instructions of NVIDIA's GPUs.  clang alone,
+ * without libclc, has only what needs no library: the rest is not declared there. */
 #ifndef RILL_DEVICE_CUDA_MATH_H
 #define RILL_DEVICE_CUDA_MATH_H
+
+#if (defined(RILL_HIP_FREESTANDING) || defined(RILL_CUDA_FREESTANDING)) && !defined(RILL_CLC_MATH)
+#define RILL_NO_LIBRARY_ 1
+#else
+#define RILL_NO_LIBRARY_ 0
+#endif
 
 #if !RILL_HIP_HAS_
 #ifdef __clang__ /* a sum of such a product is not to be fused */
@@ -28,11 +34,13 @@ RILL_NAME_ float __fsqrt_rn(float x) { return __builtin_sqrtf(x); }
 RILL_NAME_ double __dsqrt_rn(double x) { return __builtin_sqrt(x); }
 RILL_NAME_ float __frcp_rn(float x) { return 1.0f / x; }
 RILL_NAME_ double __drcp_rn(double x) { return 1.0 / x; }
+#if !RILL_ON_CUDA
 RILL_NAME_ float __fdividef(float x, float y) { return x / y; }
 RILL_NAME_ float rsqrtf(float x) { return 1.0f / __builtin_sqrtf(x); }
+#endif
 RILL_NAME_ double rsqrt(double x) { return 1.0 / __builtin_sqrt(x); }
 RILL_NAME_ float __frsqrt_rn(float x) { return static_cast<float>(1.0 / __builtin_sqrt(static_cast<double>(x))); }
-#if !defined(__HIP__) || defined(RILL_CLC_MATH)
+#if RILL_ON_CUDA || !RILL_NO_LIBRARY_
 /* Macros, since the C library has functions of these names that no program can call. */
 #define __expf rill_fast_expf_
 #define __exp10f rill_fast_exp10f_
@@ -44,6 +52,22 @@ RILL_NAME_ float __frsqrt_rn(float x) { return static_cast<float>(1.0 / __builti
 #define __cosf rill_fast_cosf_
 #define __tanf rill_fast_tanf_
 #define __sincosf rill_fast_sincosf_
+#endif
+#if RILL_ON_CUDA
+RILL_NAME_ float __fdividef(float x, float y) { return __nvvm_div_approx_f(x, y); }
+RILL_NAME_ float rsqrtf(float x) { return __nvvm_rsqrt_approx_f(x); }
+RILL_NAME_ float rill_fast_expf_(float x) { return __nvvm_ex2_approx_f(x * 1.44269504088896340736f); }
+RILL_NAME_ float rill_fast_exp10f_(float x) { return __nvvm_ex2_approx_f(x * 3.32192809488736234787f); }
+RILL_NAME_ float rill_fast_logf_(float x) { return __nvvm_lg2_approx_f(x) * 0.69314718055994530942f; }
+RILL_NAME_ float rill_fast_log2f_(float x) { return __nvvm_lg2_approx_f(x); }
+RILL_NAME_ float rill_fast_log10f_(float x) { return __nvvm_lg2_approx_f(x) * 0.30102999566398119521f; }
+RILL_NAME_ float rill_fast_powf_(float x, float y) { return __nvvm_ex2_approx_f(y * __nvvm_lg2_approx_f(x)); }
+RILL_NAME_ float rill_fast_sinf_(float x) { return __nvvm_sin_approx_f(x); }
+RILL_NAME_ float rill_fast_cosf_(float x) { return __nvvm_cos_approx_f(x); }
+RILL_NAME_ float rill_fast_tanf_(float x) {
+  return __nvvm_div_approx_f(__nvvm_sin_approx_f(x), __nvvm_cos_approx_f(x));
+}
+#elif !RILL_NO_LIBRARY_
 RILL_NAME_ float rill_fast_expf_(float x) { return expf(x); }
 RILL_NAME_ float rill_fast_exp10f_(float x) { return powf(10.0f, x); }
 RILL_NAME_ float rill_fast_logf_(float x) { return logf(x); }
@@ -53,10 +77,14 @@ RILL_NAME_ float rill_fast_powf_(float x, float y) { return powf(x, y); }
 RILL_NAME_ float rill_fast_sinf_(float x) { return sinf(x); }
 RILL_NAME_ float rill_fast_cosf_(float x) { return cosf(x); }
 RILL_NAME_ float rill_fast_tanf_(float x) { return tanf(x); }
+#endif
+#if RILL_ON_CUDA || !RILL_NO_LIBRARY_
 RILL_NAME_ void rill_fast_sincosf_(float x, float *sine, float *cosine) {
-  *sine = sinf(x);
-  *cosine = cosf(x);
+  *sine = rill_fast_sinf_(x);
+  *cosine = rill_fast_cosf_(x);
 }
+#endif
+#if !RILL_NO_LIBRARY_
 RILL_NAME_ float sinpif(float x) {
   return static_cast<float>(sin(3.14159265358979323846 * fmod(static_cast<double>(x), 2.0)));
 }

@@ -24,7 +24,7 @@
 
 #if defined(__CUDACC_RTC__) || defined(__HIPCC_RTC__)
 #error "rill/device/cuda_names.h is for rillcc, not for kernels that are compiled at run time"
-#elif defined(__CUDACC__)
+#elif defined(__CUDACC__) && !defined(RILL_CUDA_FREESTANDING)
 #include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>
 #include <cuda_bf16.h>

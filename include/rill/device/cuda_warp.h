@@ -11,6 +11,17 @@ RILL_NAME_ unsigned rill_cuda_half_(unsigned long long ballot) {
   return static_cast<unsigned>(ballot >> (rill_lane() & 32));
 }
 
+#if defined(RILL_CUDA_FREESTANDING) /* which has CUDA's */
+#define rill_cuda_ballot_ __ballot_sync
+#define rill_cuda_active_ __activemask
+#define rill_cuda_sync_ __syncwarp
+#define rill_cuda_any_ __any_sync
+#define rill_cuda_all_ __all_sync
+#define rill_cuda_shfl_ __shfl_sync
+#define rill_cuda_shfl_up_ __shfl_up_sync
+#define rill_cuda_shfl_down_ __shfl_down_sync
+#define rill_cuda_shfl_xor_ __shfl_xor_sync
+#else
 #if defined(RILL_HAS_SHUFFLE_)
 RILL_NAME_ unsigned rill_cuda_ballot_(unsigned mask, bool p) { return rill_ir_ballot(p ? 1 : 0, mask) & mask; }
 RILL_NAME_ unsigned rill_cuda_active_() { return rill_ir_active(); }
@@ -41,6 +52,16 @@ template <class RillT> RILL_NAME_ RillT rill_cuda_shfl_xor_(unsigned mask, RillT
   const unsigned lane = rill_cuda_lane_(), other = (lane ^ bits) & 31;
   return rill_shuffle_(v, RILL_SHUFFLE_FROM_, other <= (lane | (lanes - 1)) ? other : lane, 32, mask);
 }
+#define __shfl_sync rill_cuda_shfl_
+#define __shfl_up_sync rill_cuda_shfl_up_
+#define __shfl_down_sync rill_cuda_shfl_down_
+#define __shfl_xor_sync rill_cuda_shfl_xor_
+#define __ballot_sync rill_cuda_ballot_
+#define __any_sync rill_cuda_any_
+#define __all_sync rill_cuda_all_
+#define __activemask rill_cuda_active_
+#define __syncwarp rill_cuda_sync_
+#endif
 
 /* All lanes of `mask` get the result, by five exchanges. */
 #define RILL_CUDA_REDUCE_(NAME, NUMBER, NOTHING, RESULT)                                                             \
@@ -67,15 +88,6 @@ RILL_NAME_ int rill_cuda_reduce_add_(unsigned mask, int v) {
 }
 #undef RILL_CUDA_REDUCE_
 
-#define __shfl_sync rill_cuda_shfl_
-#define __shfl_up_sync rill_cuda_shfl_up_
-#define __shfl_down_sync rill_cuda_shfl_down_
-#define __shfl_xor_sync rill_cuda_shfl_xor_
-#define __ballot_sync rill_cuda_ballot_
-#define __any_sync rill_cuda_any_
-#define __all_sync rill_cuda_all_
-#define __activemask rill_cuda_active_
-#define __syncwarp rill_cuda_sync_
 #define __reduce_add_sync rill_cuda_reduce_add_
 #define __reduce_min_sync rill_cuda_reduce_min_
 #define __reduce_max_sync rill_cuda_reduce_max_

@@ -1,7 +1,7 @@
 /* rill/device/kernel.h: what a kernel source includes.
  *
- * A kernel source is C++17 in the dialect that CUDA and HIP share.  rillcc compiles it with nvcc, with hipcc
- * (or clang without any HIP installed) and with the host's C++ compiler:
+ * A kernel source is C++17 in the dialect that CUDA and HIP share.  rillcc compiles it with nvcc and hipcc (or clang
+ * alone, without any CUDA or HIP installed) and with the host's C++ compiler:
  *
  *     #include <rill/device/kernel.h>
  *

@@ -1,6 +1,13 @@
-/* rill/device/on_cuda.h: the kernel dialect under nvcc.  Included by rill/device/kernel.h. */
+/* rill/device/on_cuda.h: the kernel dialect for NVIDIA GPUs.  Included by rill/device/kernel.h.
+ *
+ * nvcc has most of it.  With RILL_CUDA_FREESTANDING clang alone does, without CUDA's headers and libraries.
+ */
 #ifndef RILL_DEVICE_ON_CUDA_H
 #define RILL_DEVICE_ON_CUDA_H
+
+#ifdef RILL_CUDA_FREESTANDING
+#include <rill/device/cuda_freestanding.h>
+#endif
 
 #define RILL_KERNEL(NAME, ...) extern "C" __global__ void NAME(__VA_ARGS__)
 #define RILL_KERNEL_BOUNDED(THREADS, NAME, ...) extern "C" __global__ void __launch_bounds__(THREADS) NAME(__VA_ARGS__)
@@ -13,7 +20,11 @@
   extern __shared__ __align__(16) unsigned char rill_dynamic_shared[]; \
   TYPE *const NAME = reinterpret_cast<TYPE *>(rill_dynamic_shared)
 
+#ifdef RILL_CUDA_FREESTANDING
+#include <rill/device/cuda_clang_atomic.h>
+#else
 #include <rill/device/cuda_atomic.h>
+#endif
 
 /* ---- warps: rill/device/warp.h ----
  *
@@ -86,5 +97,13 @@ static __device__ __forceinline__ unsigned long long rill_clock_ns() {
   asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(ns)::"memory");
   return ns;
 }
+
+/* nvcc has these for every source. */
+#ifdef RILL_CUDA_FREESTANDING
+#include <rill/device/cuda_bits.h>
+#include <rill/device/cuda_math.h>
+#include <rill/device/cuda_vectors.h>
+#include <rill/device/cuda_warp.h>
+#endif
 
 #endif

@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+"""Kernels for NVIDIA GPUs by clang alone: what comes of the dialect, and whether NVIDIA's assembler takes it."""
+
+import glob
+import os
+import re
+import unittest
+
+import support
+from support import CUDA_CLANG, HERE, KERNELS, NVCC, PTXAS, ROOT, Bundle
+
+WITHOUT_NVCC = {"RILL_NVCC": "none", "RILL_CLANG": CUDA_CLANG or "none"}
+VERSIONS = {"70": "6.3", "80": "7.0", "90": "7.8"}  # of PTX, the oldest for each GPU
+CONFORMANCE = os.path.join(os.path.dirname(HERE), "conformance")
+
+
+@unittest.skipUnless(CUDA_CLANG, "no clang 15 or later")
+class Nvidia(support.TestCase):
+    def images(self, source, *arguments):
+        c_file, _ = self.compile(source, *arguments, **WITHOUT_NVCC)
+        name = re.search(r"rill_bundle (\w+)", self.read("out.rill.c")).group(1)
+        self.made = getattr(self, "made", 0) + 1  # the loader knows libraries by their paths
+        bundle = Bundle(self, c_file, name, "%d.so" % self.made)
+        return bundle, {label.partition("ptx_")[2]: data for label, data in bundle.images.items()}
+
+    def ptx(self, body, *arguments):
+        text = "#include <rill/device/kernel.h>\nRILL_KERNEL(k, float *x, double *y, int *n) {\n%s\n}\n" % body
+        _, images = self.images(self.write("k.kernel.cu", text), "--target", "cuda:ptx", *arguments)
+        self.assemble(images["70"], "75")
+        return images["70"].decode("ascii")
+
+    def test_sources_of_this_project(self):
+        for source in sorted(glob.glob(os.path.join(KERNELS, "*.cu")) + glob.glob(os.path.join(CONFORMANCE, "*.cu"))):
+            with self.subTest(source=os.path.relpath(source, ROOT)):
+                include = ["-I", CONFORMANCE, "--include", os.path.join(CONFORMANCE, "dialect_types.h")]
+                arguments = ["--target", "cuda:ptx,sm_80,ptx_90", *(include if "/dialect" in source else [])]
+                bundle, images = self.images(source, *arguments)
+                self.assertEqual(list(images), list(VERSIONS))
+                for gpu, data in images.items():
+                    self.check_ptx(bundle, data, gpu, re.escape(VERSIONS[gpu]))
+                self.assemble(images["70"], "75", "90")
+                self.assemble(images["80"], "80")
+                self.assemble(images["90"], "90")
+
+    def test_rounding(self):
+        body = "x[0] = x[1] * x[2] + x[3]; x[4] = x[5] / x[6] + sqrtf(x[7]); y[0] = y[1] * y[2] + sqrt(y[3]) / y[4];"
+        text = self.ptx(body)
+        for instruction in ("fma.rn.f32", "fma.rn.f64", "div.rn.f32", "div.rn.f64", "sqrt.rn.f32", "sqrt.rn.f64"):
+            self.assertIn(instruction, text)
+        self.assertNotRegex(text, r"\.(ftz|approx|full)\b")
+        self.assertNotIn("fma.", self.ptx(body, "--fp-contract", "off"))
+
+    def test_scopes_of_atomic_functions(self):
+        names = "Add Exch Min Max And Or Xor".split()
+        calls = "".join("atomic%s%%s(n, 1); " % name for name in names) + "atomicCAS%s(n, 1, 2); "
+        floats = "atomicAdd%s(x, 1.0f); atomicAdd%s(y, 1.0); atomicInc%s(reinterpret_cast<unsigned *>(n), 3u);"
+        count = len(names) + 4
+        for suffix, found in (("", r"\batom\.(?!sys|cta)"), ("_block", r"\batom\.(?!sys)"), ("_system", r"\batom\.sys\.")):
+            text = self.ptx((calls + floats).replace("%s", suffix))
+            self.assertEqual(len(re.findall(found, text)), count, suffix)
+
+    def test_atomic_functions_of_shared_memory(self):
+        text = self.ptx("__shared__ int s[2]; s[threadIdx.x] = 0; __syncthreads(); atomicAdd(s, 1); n[0] = s[0];")
+        self.assertIn("atom.shared.add.u32", text)
+        self.assertIn("bar.sync", text)
+
+    def test_hints(self):
+        text = self.ptx("x[0] = __ldg(x + 1) + __ldcs(x + 2); __stcs(y, __ldcg(y + 1)); __stwt(n, __ldcv(n + 1));")
+        for instruction in "ld.global.nc.u32 ld.global.cs.u32 st.global.cs.u64 ld.global.cg.u64 st.global.wt.u32".split():
+            self.assertIn(instruction, text)
+
+    def test_bounds_of_launches(self):
+        text = "RILL_KERNEL_BOUNDED(RILL_MIN_BLOCKS(128, 4), k, int *n) { n[0] = 1; }\n"
+        _, images = self.images(self.write("k.kernel.cu", text), "--target", "cuda:ptx")
+        self.assertRegex(images["70"].decode("ascii"), r"\.maxntid 128[^\n]*\n\.minnctapersm 4\n")
+
+    def test_variables(self):
+        text = "__constant__ int table[4];\n__device__ float total;\n"
+        text += "RILL_KERNEL(k, int i) { if (i) total = static_cast<float>(table[i]); }\n"
+        _, images = self.images(self.write("k.kernel.cu", text), "--target", "cuda:ptx")
+        for line in (r"\.visible \.const \.align 4 \.b8 table\[16\]", r"\.visible \.global \.align 4 \.f32 total\b"):
+            self.assertRegex(images["70"].decode("ascii"), line)
+
+    def test_the_same_beside_a_toolkit(self):
+        source = self.write("k.kernel.cu", support.ONE)
+        made = []
+        for home in ("/nonexistent", os.path.dirname(os.path.dirname(PTXAS or "/usr/bin/x"))):
+            self.compile(source, "--target", "cuda:sm_80", CUDA_HOME=home, CUDA_PATH=home, **WITHOUT_NVCC)
+            made.append(self.read("out.rill.c"))
+        self.assertEqual(*made)
+
+    @unittest.skipUnless(NVCC, "no nvcc")
+    def test_nvcc_goes_first(self):
+        said = self.rillcc("--list-targets", "--target", "cuda:sm_80", RILL_NVCC=NVCC, RILL_CLANG=CUDA_CLANG)
+        self.assertEqual(said.stdout.split(), ["cuda:sm_80", NVCC])
+
+    def test_what_clang_cannot_do(self):
+        source = self.write("k.kernel.cu", support.ONE)
+        for target in ("sm_60", "ptx_61"):
+            result = self.rillcc("-o", "k.c", "--target", "cuda:" + target, source, **WITHOUT_NVCC)
+            wanted = "rillcc: --target cuda:%s: what clang makes is for sm_70 and later GPUs\n" % target
+            self.assertEqual((result.returncode, result.stderr), (1, wanted))
+        for header, way in (("mma.h", "nvcc has it"), ("cuda_fp16.h", "rillcc --cuda-names does without, or nvcc has it")):
+            text = "#ifdef __CUDACC__\n#include <%s>\n#endif\n" % header
+            source = self.write("k.kernel.cu", text + support.ONE)
+            result = self.rillcc("-o", "k.c", "--target", "cuda:ptx", source, **WITHOUT_NVCC)
+            self.assertIn('error: "clang alone has no %s: %s"\n' % (header, way), result.stderr)
+
+
+if __name__ == "__main__":
+    support.main()
