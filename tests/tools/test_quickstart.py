@@ -15,7 +15,7 @@ STAND_INS = {
     "python3": "#!/bin/sh\n",
     "cmake": "#!/bin/sh\n",
     "clang++-19": "#!/bin/sh\n",
-    "apt-cache": '#!/bin/sh\n[ -z "${NO_CLANG:-}" ]\n',
+    "apt-cache": '#!/bin/sh\ncase " ${HAS:-clang-19 lld-19 libclc-19} " in *" $2 "*) ;; *) exit 100 ;; esac\n',
     "make": "#!/bin/sh\n",
     "pkg-config": "#!/bin/sh\n",
     "meson": NOTE
@@ -154,17 +154,22 @@ class Quickstart(unittest.TestCase):
 
     def test_clang_is_installed_where_the_system_has_it(self):
         self.hide("clang++-19")
-        done = self.run_it("demo", NO_CLANG="1")
+        done = self.run_it("demo", HAS="nothing")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertEqual(self.called("apt-get"), ["apt-get update"])
         self.assertIn("kernels with barriers will be slow", done.stdout)
         done = self.run_it("demo")
-        self.assertTrue(self.called("apt-get")[1].endswith(" install -y --no-install-recommends clang-19"))
+        self.assertTrue(self.called("apt-get")[1].endswith(" install -y --no-install-recommends clang-19 lld-19 libclc-19"))
         self.assertNotIn("slow", done.stdout)
         self.hide("clang++-19", "apt-get")
         done = self.run_it("demo")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertIn("kernels with barriers will be slow", done.stdout)
+
+    def test_clang_is_that_of_the_system(self):
+        self.hide("clang++-19")
+        self.run_it("demo", HAS="clang-18 libclc-18 clang-15 lld-19")
+        self.assertTrue(self.called("apt-get")[1].endswith(" install -y --no-install-recommends clang-18 libclc-18"))
 
     def test_tests_need_more(self):
         self.hide("cmake")
