@@ -94,6 +94,32 @@ class Nvidia(support.TestCase):
         said = self.rillcc("--list-targets", "--target", "cuda:sm_80", RILL_NVCC=NVCC, RILL_CLANG=CUDA_CLANG)
         self.assertEqual(said.stdout.split(), ["cuda:sm_80", NVCC])
 
+    def test_ptx_that_was_made_elsewhere(self):
+        nothing = {"RILL_NVCC": "none", "RILL_HIPCC": "none", "RILL_CLANG": "none"}
+        self.write("own.h", "enum { ONE = 1 };\n")
+        source = self.write("k.kernel.cu", '#include "own.h"\n' + support.ONE)
+        self.compile(source, "--target", "cuda:ptx,sm_80", "--write-ptx", "ptx", **WITHOUT_NVCC)
+        self.assertEqual(sorted(os.listdir(self.path("ptx"))), ["k.ptx_70.ptx", "k.ptx_80.ptx"])
+
+        def images(*arguments, **environment):
+            self.compile(source, "--read-ptx", "ptx", *arguments, **environment)
+            self.made = getattr(self, "made", 0) + 1
+            return Bundle(self, self.path("out.rill.c"), "k_bundle", "%d.so" % self.made).images
+
+        found = images(**nothing)
+        self.assertEqual(list(found)[:2], ["cuda:ptx_70", "cuda:ptx_80"])
+        self.assertRegex(found["cuda:ptx_70"].decode("ascii"), r"\.entry one\(")
+        self.assemble(found["cuda:ptx_70"], "75")
+        self.assertEqual(list(images("--target", support.HOST, **nothing)), [support.HOST])
+        self.assertNotIn("cuda:ptx_80", images(**WITHOUT_NVCC))
+        for changed in ("own.h", "k.kernel.cu"):
+            text = self.read(changed)
+            self.write(changed, text + "\n")
+            self.assertNotIn("cuda:ptx_70", images(**nothing), changed)
+            self.write(changed, text)
+        self.assertNotIn("cuda:ptx_70", images("-DTWO=2", **nothing))
+        self.assertIn("cuda:ptx_70", images(**nothing))
+
     def test_what_clang_cannot_do(self):
         source = self.write("k.kernel.cu", support.ONE)
         for target in ("sm_60", "ptx_61"):

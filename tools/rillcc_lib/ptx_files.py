@@ -1,0 +1,53 @@
+"""PTX that was made elsewhere, in files, for machines that have no compiler for NVIDIA's GPUs: `--write-ptx`, `--read-ptx`.
+
+The first line of each is a comment with a hash of what it was made of, so PTX of another source is never taken."""
+
+import glob
+import hashlib
+import os
+
+from .errors import RillccError
+
+
+def key(toolchain):
+    """A hash of the source, the headers of its own, those of the dialect, and the options that matter: no machine's."""
+    sources = {os.path.realpath(path) for path in toolchain.host.files if not path.startswith("/usr/")}
+    sources |= {os.path.realpath(toolchain.source)}
+    sources = {path for path in sources if os.path.dirname(path) != os.path.realpath(toolchain.device_headers)}
+    dialect = glob.glob(os.path.join(toolchain.device_headers, "*.h"))
+    options = toolchain.options
+    digest = hashlib.sha256(repr((options.defines, options.fp_contract, options.cuda_names, options.cuda_options)).encode())
+    for path in sorted(sources - {os.path.realpath(toolchain.path("defines.h"))}, key=os.path.basename) + sorted(dialect):
+        with open(path, "rb") as file:
+            digest.update(hashlib.sha256(file.read()).digest())
+    return digest.hexdigest()
+
+
+def first_line(toolchain):
+    return b"// rillcc %s\n" % key(toolchain).encode()
+
+
+def stem(options):
+    return os.path.basename(options.source).partition(".")[0]
+
+
+def write(toolchain, images):
+    folder = toolchain.options.write_ptx
+    try:
+        os.makedirs(folder, exist_ok=True)
+        for image in images:
+            if image.backend == "cuda" and image.target.startswith("ptx_"):
+                with open(os.path.join(folder, "%s.%s.ptx" % (stem(toolchain.options), image.target)), "wb") as file:
+                    file.write(first_line(toolchain) + image.data.rstrip(b"\0"))
+    except OSError as error:
+        raise RillccError("cannot write %s: %s" % (error.filename, error.strerror)) from error
+
+
+def read(toolchain):
+    """(target, PTX) for the source, newest GPU last."""
+    found, wanted = [], first_line(toolchain)
+    for path in sorted(glob.glob(os.path.join(glob.escape(toolchain.options.read_ptx), stem(toolchain.options) + ".ptx_*.ptx"))):
+        with open(path, "rb") as file:
+            if file.readline() == wanted:
+                found.append((os.path.basename(path).split(".")[1], file.read() + b"\0"))
+    return found
