@@ -122,6 +122,27 @@ static void masks_name_those_who_call(void) {
   assert_ok(rill_free(out));
 }
 
+static void lanes_that_come_together_are_a_group(void) {
+  rill_stream stream = new_stream("stream");
+  uint32_t *out = pinned(6 * THREADS * sizeof *out);
+  memset(out, 0, 6 * THREADS * sizeof *out);
+  const rill_launch launch = rill_launch_1d(1, THREADS);
+  assert_ok(cuda_coalesced_launch(stream, &launch, out));
+  assert_completes(stream);
+  for (uint32_t t = 0; t < THREADS; t++) {
+    const uint32_t first = t / 32 * 32, start = first + (first == 0 ? 1 : 2), rank = (t - start) / 3, *o = out + 6 * t;
+    const uint32_t size = first == 0 ? 11 : 10, sum = size * start + 3 * size * (size - 1) / 2;
+    if (t % 3 != 1 || out[6] == 0) continue; /* the cpu without clang: all lanes of a warp make a call */
+    assert_int_equal(o[0], size);
+    assert_int_equal(o[1], rank);
+    assert_int_equal(o[2], start + 6);
+    assert_int_equal(o[3], (rank + 1 < size ? t + 3 : t) + 1000 * (rank >= 2 ? t - 6 : t));
+    assert_int_equal(o[4], (UINT32_C(0xaaaaaaaa) & ((1u << size) - 1)) + 2);
+    assert_int_equal(o[5], sum);
+  }
+  assert_ok(rill_free(out));
+}
+
 /* ---- bits and numbers ---- */
 
 static uint32_t reversed(uint32_t x) {
@@ -194,6 +215,7 @@ int main(void) {
     TEST(a_namespace_and_dynamic_shared_memory),
     TEST(warps_have_32_lanes),
     TEST(masks_name_those_who_call),
+    TEST(lanes_that_come_together_are_a_group),
     TEST(functions_of_bits_and_numbers),
   };
   return RUN_ON_EACH_DEVICE("kernels as CUDA has them", tests);

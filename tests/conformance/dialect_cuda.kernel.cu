@@ -58,7 +58,7 @@ __global__ void cuda_warps(unsigned *out) {
   o[7] = static_cast<unsigned>(__any_sync(~0u, v == 0) + 2 * __all_sync(~0u, lane < 32));
   __syncwarp();
   const cg::thread_block block = cg::this_thread_block();
-  const auto tile = cg::tiled_partition<8>(block);
+  const cg::thread_block_tile<8> tile = cg::tiled_partition<8>(block);
   o[8] = tile.shfl(v, 3) + tile.thread_rank();
   o[9] = tile.ballot(v & 2);
   tile.sync();
@@ -84,6 +84,27 @@ __global__ void cuda_masks(unsigned *out) {
   }
 #endif
   out[t] = v;
+}
+
+/* Lanes that come together are a group. */
+__global__ void cuda_coalesced(unsigned *out) {
+  const unsigned t = threadIdx.x;
+  unsigned *const o = out + 6 * t;
+#if !RILL_ON_CPU || defined(__clang__)
+  if (t % 3 == 1) {
+    const cg::coalesced_group group = cg::coalesced_threads();
+    const unsigned rank = group.thread_rank();
+    o[0] = group.size();
+    o[1] = rank;
+    o[2] = group.shfl(t, 2);
+    o[3] = group.shfl_down(t, 1) + 1000 * group.shfl_up(t, 2);
+    o[4] = group.ballot(static_cast<int>(rank & 1)) + static_cast<unsigned>(group.any(rank == 3) + group.all(t > 0));
+    o[5] = cg::reduce(group, t, cg::plus<unsigned>());
+    group.sync();
+  }
+#else
+  o[0] = 0;
+#endif
 }
 
 /* ---- numbers ---- */

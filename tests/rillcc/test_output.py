@@ -35,6 +35,17 @@ class Output(support.TestCase):
         text = text.replace(own, "#include <rill/device/cuda_names.h>\n")
         self.compile(self.write("k.kernel.cu", text), *ONE_OF_EACH)
 
+    def test_functions_of_a_source_go_before_those_that_nvcc_would_have(self):
+        text = "inline __device__ int max(int a, int b) { return a < b ? b : a; }\n"
+        text += "inline __device__ int min(int a, int b) { return b < a ? b : a; }\n"
+        text += "inline __device__ float rsqrtf(float x) { return 1.0f / sqrtf(x); }\n"
+        text += "__global__ void k(float *x) { x[0] = rsqrtf(x[1]) + max(1, 2) + min(1u, 2u) + max(x[0], 1.0f); }\n"
+        source = self.write("k.kernel.cu", text)
+        for arguments in [(), ("--fibers",), ("--clang", "none")]:
+            self.compile(source, "--cuda-names", "--target", HOST, *arguments)
+        if CLANG:
+            self.compile(source, "--cuda-names", "--target", "hip:gfx90a", "--hipcc", "none")
+
     def test_plain_kernels(self):
         at = r"rillcc: k\.kernel\.cu: "
         twice = "__global__ void k(int *x) {}\n__global__ void k(float *x) {}\n"

@@ -107,6 +107,26 @@ class Differential(support.TestCase):
         image = self.open(self.write("k.kernel.cu", text), "--cpu-option=-g")
         self.assertTrue(image.kernels["k"].run_block)
 
+    def test_volatile_shared_memory_keeps_warps_in_step(self):
+        """As programs count on it that were written for GPUs whose warps have one program counter."""
+        text = "#include <rill/device/kernel.h>\n"
+        text += "static __device__ void sum_warp(volatile float *s, unsigned lane) {\n"
+        text += "  for (unsigned by = 16; by > 0; by /= 2) s[lane] += s[lane + by];\n}\n"
+        text += "template <int N> static __device__ void sums(const float *x, float *y, volatile float *s, unsigned t) {\n"
+        text += "  float *const mine = const_cast<float *>(s) + t / 32 * 48;\n"
+        text += "  mine[t % 32] = x[t];\n  if (t % 32 < 16) mine[32 + t % 32] = 0;\n  __syncthreads();\n"
+        text += "  if (t / 32 % N == 0) sum_warp(mine, t % 32);\n  __syncthreads();\n  y[t] = mine[0];\n}\n"
+        text += "RILL_KERNEL(all, const float *x, float *y) { __shared__ float s[48 * 8]; sums<1>(x, y, s, threadIdx.x); }\n"
+        text += "RILL_KERNEL(some, const float *x, float *y) {\n"
+        text += "  RILL_DYNAMIC_SHARED(float, s);\n  sums<3>(x, y, s, threadIdx.x);\n}\n"
+        image, runner, threads = self.open(self.write("k.kernel.cu", text)), Runner(self), 256
+        x, y = (ctypes.c_float * threads)(*range(threads)), (ctypes.c_float * threads)()
+        for name, step in (("all", 1), ("some", 3)):
+            outcome = runner.run(image.kernels[name], 1, (1, 1, 1), (threads, 1, 1), 48 * 8 * 4, pointer_to(x), pointer_to(y))
+            self.assertEqual(outcome, 0)
+            sums = [sum(range(first, first + 32)) if first // 32 % step == 0 else first for first in range(0, threads, 32)]
+            self.assertEqual(list(y), [sums[t // 32] for t in range(threads)], name)
+
     def test_kernels(self):
         runner, kernels = Runner(self), self.open_all(os.path.join(HERE, "barriers.kernel.cu"))
         powers = {"reduce_halves", "reduce_neighbours", "scan_blelloch", "bitonic_sort"}

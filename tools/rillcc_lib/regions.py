@@ -29,6 +29,8 @@ BEGIN = "rill_ir_begin"
 THREAD = ("rill_ir_thread_x", "rill_ir_thread_y", "rill_ir_thread_z", "rill_ir_thread")
 BLOCK = tuple("rill_ir_%s_%s" % (what, axis) for what in ("block", "block_dim", "grid_dim") for axis in "xyz")
 BLOCK += ("rill_ir_shared",)
+# What rillcc itself puts before a volatile access to shared memory: the lanes of a warp that can come do it together.
+IN_STEP = "rill_ir_in_step"
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,7 @@ SYNC_POINTS = {
     "rill_ir_warp_sync": SyncPoint(WARP, "", 0),
     "rill_ir_ballot": SyncPoint(WARP, "rill_sched_ballot", 1),
     "rill_ir_active": SyncPoint(WARP_ANY, "rill_sched_active"),
+    IN_STEP: SyncPoint(WARP_ANY),
     "rill_ir_shuffle32": SyncPoint(WARP, "rill_sched_shuffle32", 4),
     "rill_ir_shuffle64": SyncPoint(WARP, "rill_sched_shuffle64", 4),
 }

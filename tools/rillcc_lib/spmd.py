@@ -65,7 +65,7 @@ class Rewriter:
         self.take_dynamic_shared()
         kernels = {f for entry in self.entries() for f in (entry.run_block, entry.run_thread)}
         always = m.attribute("alwaysinline")
-        for function in self.callers(self.markers()) - kernels:
+        for function in (self.callers(self.markers()) | self.in_step_by_argument()) - kernels:
             for name in ("noinline", "optnone"):
                 kind = lib.GetEnumAttributeKindForName(name.encode(), len(name))
                 lib.RemoveEnumAttributeAtIndex(function, llvm.FUNCTION_INDEX, kind)
@@ -108,6 +108,63 @@ class Rewriter:
                         lib.SetOperand(user, i, place)
             lib.DisposeBuilder(builder)
 
+    # Warps in step
+
+    def volatile_accesses(self, function):
+        """Loads and stores that say volatile, each with its pointer."""
+        found = []
+        for block in self.m.blocks(function):
+            for instruction in self.m.instructions(block):
+                where = {llvm.LOAD: 0, llvm.STORE: 1}.get(self.m.opcode(instruction))
+                if where is not None and self.lib.GetVolatile(instruction):
+                    found.append((instruction, self.lib.GetOperand(instruction, where)))
+        return found
+
+    def in_step_by_argument(self):
+        """Functions whose volatile accesses may be to shared memory that a caller names, and those that call them."""
+        functions = [f for f in self.m.functions() if not self.lib.IsDeclaration(f) and self.volatile_accesses(f)]
+        return set(functions) | self.callers(functions)
+
+    def is_shared(self, pointer):
+        """Whether a pointer is to shared memory: to a thread-local variable, or to the dynamic one."""
+        seen, work = set(), [pointer]
+        while work:
+            value = work.pop()
+            if value in seen:
+                continue
+            seen.add(value)
+            if self.lib.IsAGlobalVariable(value) and self.lib.IsThreadLocal(value):
+                return True
+            if self.lib.IsAConstantExpr(value):
+                work += self.m.operands(value)[:1]
+            if not self.lib.IsAInstruction(value):
+                continue
+            opcode = self.m.opcode(value)
+            if opcode == llvm.CALL:
+                name = self.m.name(self.m.callee(value)) if self.m.callee(value) else ""
+                if name == "rill_ir_shared":
+                    return True
+                work += self.m.arguments(value)[:1] if name.startswith("llvm.threadlocal") else []
+            elif opcode == llvm.GEP:
+                work.append(self.lib.GetOperand(value, 0))
+            elif opcode in (llvm.SELECT, llvm.PHI):
+                work += self.m.operands(value)[opcode == llvm.SELECT :]
+        return False
+
+    def keep_in_step(self, kernel):
+        """Programs with volatile shared memory count on warps whose lanes do each access together."""
+        places = [at for at, pointer in self.volatile_accesses(kernel) if self.is_shared(pointer)]
+        if not places:
+            return
+        m, lib = self.m, self.lib
+        kind = lib.FunctionType(m.void, llvm.array([]), 0, 0)
+        marker = m.function(regions.IN_STEP) or lib.AddFunction(m.handle, regions.IN_STEP.encode(), kind)
+        builder = lib.CreateBuilderInContext(m.context)
+        for place in places:
+            lib.PositionBuilderBefore(builder, place)
+            lib.BuildCall2(builder, kind, marker, llvm.array([]), 0, b"")
+        lib.DisposeBuilder(builder)
+
     # After it
 
     def address_taken(self, functions):
@@ -144,6 +201,7 @@ class Rewriter:
                     taken = self.address_taken(syncing_functions)
                     if taken:
                         raise regions.Refused('it may call "%s" by a pointer' % stacks.readable(self.m.name(taken)))
+        self.keep_in_step(kernel)
         finder = regions.Finder(self.m, kernel)
         try:
             finder.find()

@@ -10,7 +10,7 @@ thread notes where it goes on, in `next`, and a function of the header (rill_sch
 
 from . import llvm
 from .loops import Loops
-from .regions import FREE, SYNC_POINTS, THREAD, WARP, Refused
+from .regions import FREE, SYNC_POINTS, THREAD, WARP, WARP_ANY, Refused
 
 WAITS, ACTS, ENDED = 0x8000, 0x4000, 0xFFFF
 
@@ -332,7 +332,7 @@ class Writer(Loops):
             self.branch(target.head)
             self.lib.DeleteBasicBlock(stay)
             return
-        if target is not None and not target.uniform and target.waits == WARP:
+        if target is not None and not target.uniform and target.waits in (WARP, WARP_ANY):
             whole = self.call("rill_sched_is_warps", first, end, self.threads)
             go = self.new_block("")
             self.branch_if(self.build("ICmp", llvm.NE, whole, m.number(0)), go, stay)

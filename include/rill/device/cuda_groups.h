@@ -22,6 +22,9 @@ RILL_NAME_ thread_block this_thread_block() { return {}; }
 template <unsigned rill_lanes, class rill_parent = void> struct thread_block_tile {
   static_assert(rill_lanes >= 1 && rill_lanes <= 32 && (rill_lanes & (rill_lanes - 1)) == 0,
                 "1, 2, 4, 8, 16 or 32 lanes");
+  thread_block_tile() = default;
+  /* A tile of a known parent is one of any. */
+  template <class rill_other> RILL_NAMED_ thread_block_tile(const thread_block_tile<rill_lanes, rill_other> &) {}
   RILL_NAMED_ unsigned rill_first_() const { return rill_cuda_lane_() & ~(rill_lanes - 1); }
   RILL_NAMED_ unsigned rill_mask_() const { return (~0u >> (32 - rill_lanes)) << rill_first_(); }
   RILL_NAMED_ void sync() const { rill_cuda_sync_(rill_mask_()); }
@@ -51,6 +54,43 @@ RILL_NAME_ thread_block_tile<rill_lanes, rill_parent> tiled_partition(const rill
   return {};
 }
 
+/* The threads of a warp that come together where it is made. */
+struct coalesced_group {
+  unsigned rill_mask_;
+  /* The lane of the thread with a rank in the group; the caller's own if there is none. */
+  RILL_NAMED_ int rill_lane_of_(unsigned rank) const {
+    unsigned rest = rill_mask_;
+    for (; rank > 0 && rest != 0; rank--) rest &= rest - 1;
+    return rest != 0 ? __ffs(static_cast<int>(rest)) - 1 : static_cast<int>(rill_cuda_lane_());
+  }
+  RILL_NAMED_ void sync() const { rill_cuda_sync_(rill_mask_); }
+  RILL_NAMED_ unsigned num_threads() const { return static_cast<unsigned>(__popc(rill_mask_)); }
+  RILL_NAMED_ unsigned size() const { return num_threads(); }
+  RILL_NAMED_ unsigned thread_rank() const {
+    return static_cast<unsigned>(__popc(rill_mask_ & ((1u << rill_cuda_lane_()) - 1)));
+  }
+  RILL_NAMED_ unsigned meta_group_rank() const { return 0; }
+  RILL_NAMED_ unsigned meta_group_size() const { return 1; }
+  template <class RillT> RILL_NAMED_ RillT shfl(RillT v, unsigned from) const {
+    return rill_cuda_shfl_(rill_mask_, v, rill_lane_of_(from));
+  }
+  template <class RillT> RILL_NAMED_ RillT shfl_up(RillT v, unsigned by) const {
+    const unsigned rank = thread_rank();
+    return shfl(v, rank < by ? rank : rank - by);
+  }
+  template <class RillT> RILL_NAMED_ RillT shfl_down(RillT v, unsigned by) const { return shfl(v, thread_rank() + by); }
+  RILL_NAMED_ int any(int p) const { return rill_cuda_any_(rill_mask_, p != 0); }
+  RILL_NAMED_ int all(int p) const { return rill_cuda_all_(rill_mask_, p != 0); }
+  RILL_NAMED_ unsigned ballot(int p) const {
+    const unsigned lanes = rill_cuda_ballot_(rill_mask_, p != 0);
+    unsigned ranks = 0, rank = 0;
+    for (unsigned rest = rill_mask_; rest != 0; rest &= rest - 1, rank++)
+      ranks |= (lanes & rest & (0 - rest)) != 0 ? 1u << rank : 0;
+    return ranks;
+  }
+};
+RILL_NAME_ coalesced_group coalesced_threads() { return { rill_cuda_active_() }; }
+
 /* ---- what is done with any group ---- */
 
 template <class rill_group> RILL_NAME_ void sync(const rill_group &group) { group.sync(); }
@@ -68,6 +108,12 @@ template <unsigned rill_lanes, class rill_parent, class RillT, class rill_operat
 RILL_NAME_ RillT reduce(const thread_block_tile<rill_lanes, rill_parent> &tile, RillT v, rill_operation operation) {
   for (unsigned by = rill_lanes / 2; by > 0; by /= 2) v = operation(v, tile.shfl_xor(v, static_cast<int>(by)));
   return v;
+}
+template <class RillT, class rill_operation>
+RILL_NAME_ RillT reduce(const coalesced_group &group, RillT v, rill_operation operation) {
+  RillT all = group.shfl(v, 0);
+  for (unsigned rank = 1; rank < group.size(); rank++) all = operation(all, group.shfl(v, rank));
+  return all;
 }
 
 } // namespace cooperative_groups

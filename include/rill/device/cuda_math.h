@@ -36,9 +36,9 @@ RILL_NAME_ float __frcp_rn(float x) { return 1.0f / x; }
 RILL_NAME_ double __drcp_rn(double x) { return 1.0 / x; }
 #if !RILL_ON_CUDA
 RILL_NAME_ float __fdividef(float x, float y) { return x / y; }
-RILL_NAME_ float rsqrtf(float x) { return 1.0f / __builtin_sqrtf(x); }
+template <int = 0> RILL_NAME_ float rsqrtf(float x) { return 1.0f / __builtin_sqrtf(x); }
 #endif
-RILL_NAME_ double rsqrt(double x) { return 1.0 / __builtin_sqrt(x); }
+template <int = 0> RILL_NAME_ double rsqrt(double x) { return 1.0 / __builtin_sqrt(x); }
 RILL_NAME_ float __frsqrt_rn(float x) { return static_cast<float>(1.0 / __builtin_sqrt(static_cast<double>(x))); }
 #if RILL_ON_CUDA || !RILL_NO_LIBRARY_
 /* Macros, since the C library has functions of these names that no program can call. */

@@ -1,13 +1,16 @@
 /* rill/device/min_max.h: the overloads of min and max that CUDA and HIP have, where no vendor header gives
- * them.  A negative int against an unsigned is taken as unsigned, as in CUDA. */
+ * them.  A negative int against an unsigned is taken as unsigned, as in CUDA.
+ *
+ * They are templates so that a program may have functions of its own by these names, which go before: many have, for
+ * compilers that are not nvcc. */
 #ifndef RILL_DEVICE_MIN_MAX_H
 #define RILL_DEVICE_MIN_MAX_H
 
 #define RILL_MIN_MAX_(RESULT, A, B)                                                                           \
-  static __device__ __forceinline__ constexpr RESULT min(A a, B b) {                                          \
+  template <int = 0> static __device__ __forceinline__ constexpr RESULT min(A a, B b) {                       \
     return static_cast<RESULT>(a) < static_cast<RESULT>(b) ? static_cast<RESULT>(a) : static_cast<RESULT>(b); \
   }                                                                                                           \
-  static __device__ __forceinline__ constexpr RESULT max(A a, B b) {                                          \
+  template <int = 0> static __device__ __forceinline__ constexpr RESULT max(A a, B b) {                       \
     return static_cast<RESULT>(a) < static_cast<RESULT>(b) ? static_cast<RESULT>(b) : static_cast<RESULT>(a); \
   }
 RILL_MIN_MAX_(int, int, int)
@@ -25,9 +28,9 @@ RILL_MIN_MAX_(unsigned long long, unsigned long long, long long)
 #undef RILL_MIN_MAX_
 
 /* Of a number and a NaN these give the number, as in CUDA. */
-#define RILL_MIN_MAX_(RESULT, A, B, FMIN, FMAX)                                 \
-  static __device__ __forceinline__ RESULT min(A a, B b) { return FMIN(a, b); } \
-  static __device__ __forceinline__ RESULT max(A a, B b) { return FMAX(a, b); }
+#define RILL_MIN_MAX_(RESULT, A, B, FMIN, FMAX)                                                    \
+  template <int = 0> static __device__ __forceinline__ RESULT min(A a, B b) { return FMIN(a, b); } \
+  template <int = 0> static __device__ __forceinline__ RESULT max(A a, B b) { return FMAX(a, b); }
 RILL_MIN_MAX_(float, float, float, fminf, fmaxf)
 RILL_MIN_MAX_(double, double, double, fmin, fmax)
 RILL_MIN_MAX_(double, float, double, fmin, fmax)
