@@ -124,15 +124,21 @@ static void masks_name_those_who_call(void) {
 
 static void lanes_that_come_together_are_a_group(void) {
   rill_stream stream = new_stream("stream");
-  uint32_t *out = pinned(6 * THREADS * sizeof *out);
-  memset(out, 0, 6 * THREADS * sizeof *out);
+  uint32_t *out = pinned(8 * THREADS * sizeof *out);
+  memset(out, 0, 8 * THREADS * sizeof *out);
   const rill_launch launch = rill_launch_1d(1, THREADS);
   assert_ok(cuda_coalesced_launch(stream, &launch, out));
   assert_completes(stream);
   for (uint32_t t = 0; t < THREADS; t++) {
-    const uint32_t first = t / 32 * 32, start = first + (first == 0 ? 1 : 2), rank = (t - start) / 3, *o = out + 6 * t;
+    const uint32_t first = t / 32 * 32, start = first + (first == 0 ? 1 : 2), rank = (t - start) / 3, *o = out + 8 * t;
     const uint32_t size = first == 0 ? 11 : 10, sum = size * start + 3 * size * (size - 1) / 2;
-    if (t % 3 != 1 || out[6] == 0) continue; /* the cpu without clang: all lanes of a warp make a call */
+    if (out[8] == 0) continue; /* the cpu without clang: all lanes of a warp make a call */
+    const uint32_t last = first + 31, of_three = (first + 2) / 3 * 3, not_of_three = first + (first % 3 == 0 ? 1 : 0);
+    const uint32_t whole = t % 3 == 0 ? last / 3 - (of_three / 3) + 1 : 32 - (last / 3 - (of_three / 3) + 1);
+    const uint32_t greatest = t % 3 == 0 ? last / 3 * 3 : last % 3 == 0 ? last - 1 : last;
+    assert_int_equal(o[6], whole + 100 * (t % 3 == 0 ? of_three : not_of_three));
+    assert_int_equal(o[7], greatest + 100 * (first + 2 + t % 2));
+    if (t % 3 != 1) continue;
     assert_int_equal(o[0], size);
     assert_int_equal(o[1], rank);
     assert_int_equal(o[2], start + 6);

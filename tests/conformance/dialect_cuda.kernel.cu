@@ -89,8 +89,8 @@ __global__ void cuda_masks(unsigned *out) {
 /* Lanes that come together are a group. */
 __global__ void cuda_coalesced(unsigned *out) {
   const unsigned t = threadIdx.x;
-  unsigned *const o = out + 6 * t;
-#if !RILL_ON_CPU || defined(__clang__)
+  unsigned *const o = out + 8 * t;
+#if __CUDA_ARCH__ >= 700 && (!RILL_ON_CPU || defined(__clang__))
   if (t % 3 == 1) {
     const cg::coalesced_group group = cg::coalesced_threads();
     const unsigned rank = group.thread_rank();
@@ -102,6 +102,12 @@ __global__ void cuda_coalesced(unsigned *out) {
     o[5] = cg::reduce(group, t, cg::plus<unsigned>());
     group.sync();
   }
+  /* Three groups of the warp's lanes, each by itself. */
+  const cg::thread_block_tile<32> warp = cg::tiled_partition<32>(cg::this_thread_block());
+  const cg::coalesced_group same = cg::labeled_partition(warp, t * t % 3);
+  const cg::coalesced_group even = cg::binary_partition(warp, t % 2 == 0);
+  o[6] = same.size() + 100 * same.shfl(t, 0);
+  o[7] = cg::reduce(same, t, cg::greater<unsigned>()) + 100 * even.shfl(t, 1);
 #else
   o[0] = 0;
 #endif

@@ -91,6 +91,44 @@ struct coalesced_group {
 };
 RILL_NAME_ coalesced_group coalesced_threads() { return { rill_cuda_active_() }; }
 
+RILL_NAME_ coalesced_group rill_as_coalesced_(const coalesced_group &group) { return group; }
+template <unsigned rill_lanes, class rill_parent>
+RILL_NAME_ coalesced_group rill_as_coalesced_(const thread_block_tile<rill_lanes, rill_parent> &tile) {
+  return { tile.rill_mask_() };
+}
+/* The threads of a tile or a group that give the same. */
+template <class rill_group> RILL_NAME_ coalesced_group binary_partition(const rill_group &group, bool p) {
+  const unsigned mask = rill_as_coalesced_(group).rill_mask_, those = rill_cuda_ballot_(mask, p);
+  return { p ? those : mask & ~those };
+}
+template <class rill_group, class RillT>
+RILL_NAME_ coalesced_group labeled_partition(const rill_group &group, RillT label) {
+  const unsigned mask = rill_as_coalesced_(group).rill_mask_;
+  unsigned same = 0;
+  for (unsigned rest = mask; rest != 0; rest &= rest - 1) {
+    const int lane = __ffs(static_cast<int>(rest)) - 1;
+    if (rill_cuda_shfl_(mask, label, lane) == label) same |= 1u << lane;
+  }
+  return { same };
+}
+
+/* All threads of a launch, which can be counted but not synchronized. */
+struct grid_group {
+  RILL_NAMED_ unsigned long long num_blocks() const {
+    return static_cast<unsigned long long>(gridDim.x) * gridDim.y * gridDim.z;
+  }
+  RILL_NAMED_ unsigned long long block_rank() const {
+    return (static_cast<unsigned long long>(blockIdx.z) * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
+  }
+  RILL_NAMED_ dim3 group_dim() const { return dim3(gridDim.x, gridDim.y, gridDim.z); }
+  RILL_NAMED_ unsigned long long num_threads() const { return num_blocks() * this_thread_block().size(); }
+  RILL_NAMED_ unsigned long long size() const { return num_threads(); }
+  RILL_NAMED_ unsigned long long thread_rank() const {
+    return block_rank() * this_thread_block().size() + this_thread_block().thread_rank();
+  }
+};
+RILL_NAME_ grid_group this_grid() { return {}; }
+
 /* ---- what is done with any group ---- */
 
 template <class rill_group> RILL_NAME_ void sync(const rill_group &group) { group.sync(); }
