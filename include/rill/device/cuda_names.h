@@ -10,6 +10,7 @@
  *   __fmaf_rn __fadd_rn __fmul_rn ... __saturatef __fdividef __expf __logf __sinf ... rsqrtf rsqrt sincosf exp10f
  *   half half2 __nv_bfloat16 and their functions       rill/device/cuda_half.h
  *   cooperative_groups::this_thread_block, tiles, coalesced_threads     rill/device/cuda_groups.h
+ *   __grid_constant__                                  says nothing here
  *   __CUDA_ARCH__                                      700, if the source's #if ask for it
  *
  * A warp is 32 lanes here.  On AMD GPUs with waves of 64, each half of a wave is one: lane numbers, masks and ballots
@@ -46,6 +47,7 @@
 #include <rill/device/cuda_half.h>
 #endif
 #include <rill/device/cuda_groups.h>
+#define __grid_constant__
 #ifndef __CUDA_ARCH__ /* what a source has for GPUs of its time is for all targets */
 #define __CUDA_ARCH__ 700
 #endif
