@@ -11,25 +11,36 @@
 
 #define RILL_CLC_ __attribute__((device, const))
 #define RILL_CLC_INLINE_ static __attribute__((device, always_inline)) inline
-#define RILL_CLC_1_(NAME, SYMBOL)                                           \
-  extern "C" RILL_CLC_ float rill_clc_##NAME##f(float) __asm__(SYMBOL "f"); \
-  extern "C" RILL_CLC_ double rill_clc_##NAME(double) __asm__(SYMBOL "d");  \
-  RILL_CLC_INLINE_ float NAME##f(float x) { return rill_clc_##NAME##f(x); } \
-  RILL_CLC_INLINE_ float NAME(float x) { return rill_clc_##NAME##f(x); }    \
-  RILL_CLC_INLINE_ double NAME(double x) { return rill_clc_##NAME(x); }     \
-  namespace std {                                                           \
-  using ::NAME;                                                             \
-  using ::NAME##f;                                                          \
+/* Integers count as double, and so does float beside another type. */
+template <bool> struct rill_clc_if {};
+template <> struct rill_clc_if<true> { typedef double type; };
+#define RILL_CLC_1_(NAME, SYMBOL)                                                                          \
+  extern "C" RILL_CLC_ float rill_clc_##NAME##f(float) __asm__(SYMBOL "f");                                \
+  extern "C" RILL_CLC_ double rill_clc_##NAME(double) __asm__(SYMBOL "d");                                 \
+  RILL_CLC_INLINE_ float NAME##f(float x) { return rill_clc_##NAME##f(x); }                                \
+  RILL_CLC_INLINE_ float NAME(float x) { return rill_clc_##NAME##f(x); }                                   \
+  RILL_CLC_INLINE_ double NAME(double x) { return rill_clc_##NAME(x); }                                    \
+  template <class RillT> RILL_CLC_INLINE_ typename rill_clc_if<__is_integral(RillT)>::type NAME(RillT x) { \
+    return rill_clc_##NAME(static_cast<double>(x));                                                        \
+  }                                                                                                        \
+  namespace std {                                                                                          \
+  using ::NAME;                                                                                            \
+  using ::NAME##f;                                                                                         \
   }
-#define RILL_CLC_2_(NAME, SYMBOL)                                                       \
-  extern "C" RILL_CLC_ float rill_clc_##NAME##f(float, float) __asm__(SYMBOL "ff");     \
-  extern "C" RILL_CLC_ double rill_clc_##NAME(double, double) __asm__(SYMBOL "dd");     \
-  RILL_CLC_INLINE_ float NAME##f(float x, float y) { return rill_clc_##NAME##f(x, y); } \
-  RILL_CLC_INLINE_ float NAME(float x, float y) { return rill_clc_##NAME##f(x, y); }    \
-  RILL_CLC_INLINE_ double NAME(double x, double y) { return rill_clc_##NAME(x, y); }    \
-  namespace std {                                                                       \
-  using ::NAME;                                                                         \
-  using ::NAME##f;                                                                      \
+#define RILL_CLC_2_(NAME, SYMBOL)                                                                               \
+  extern "C" RILL_CLC_ float rill_clc_##NAME##f(float, float) __asm__(SYMBOL "ff");                             \
+  extern "C" RILL_CLC_ double rill_clc_##NAME(double, double) __asm__(SYMBOL "dd");                             \
+  RILL_CLC_INLINE_ float NAME##f(float x, float y) { return rill_clc_##NAME##f(x, y); }                         \
+  RILL_CLC_INLINE_ float NAME(float x, float y) { return rill_clc_##NAME##f(x, y); }                            \
+  RILL_CLC_INLINE_ double NAME(double x, double y) { return rill_clc_##NAME(x, y); }                            \
+  template <class RillX, class RillY>                                                                           \
+  RILL_CLC_INLINE_ typename rill_clc_if<__is_arithmetic(RillX) && __is_arithmetic(RillY)>::type NAME(RillX x,   \
+                                                                                                     RillY y) { \
+    return rill_clc_##NAME(static_cast<double>(x), static_cast<double>(y));                                     \
+  }                                                                                                             \
+  namespace std {                                                                                               \
+  using ::NAME;                                                                                                 \
+  using ::NAME##f;                                                                                              \
   }
 
 RILL_CLC_1_(exp, "_Z3exp")
