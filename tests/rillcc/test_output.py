@@ -279,6 +279,12 @@ class Errors(support.TestCase):
         function = "__device__ int f(int n) { return n < 2 ? n : f(n - 1) + f(n - 2); }\n"
         text = self.kernel(function + "RILL_KERNEL(k, int *x) { *x = f(*x); }\n")
         self.refused(text, r'\Arillcc: k\.kernel\.cu:4: kernel "k" cannot run on the cpu: function "f[^"]*": it calls itself')
+        message = r'\Arillcc: k\.kernel\.cu:4: kernel "k": function "f[^"]*": it calls itself'
+        if NVCC:
+            self.refused(text, message, "--target", "cuda:sm_90")
+            self.refused(text, message, "--target", "cuda:sm_90", "--clang", "none")
+        if HIPCC or CLANG:
+            self.refused(text, message, "--target", "hip:gfx90a")
 
     def test_every_image_of_the_cpu_fails_in_one_line(self):
         text = self.kernel("int far_away();\nRILL_KERNEL(k, int *x) { *x = far_away(); }\n")

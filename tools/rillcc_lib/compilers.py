@@ -374,7 +374,9 @@ class Toolchain:
         """Gives the images in the order of `targets`; adds the files that went into them to `dependencies`."""
         with concurrent.futures.ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
             jobs = [pool.submit(self.compile_one, i, target) for i, target in enumerate(targets)]
-            results = [job.result() for job in jobs]
+            if not any(target.backend == "cpu" for target in targets):
+                jobs.append(pool.submit(self.host.refuse_recursion))
+            results = [job.result() for job in jobs][: len(targets)]
         # One mistake is reported by the compiler of every target: once for each compiler is enough.
         shown, failed = set(), {}
         for target, result in zip(targets, results):

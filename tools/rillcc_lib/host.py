@@ -170,6 +170,16 @@ class Host:
             return None
         return ["auto " + name.group(1) for name in names]
 
+    def refuse_recursion(self):
+        """Where no image for the cpu is made: finds functions that call themselves, which GPUs' compilers let pass."""
+        assembly = self.toolchain.path("calls.s")
+        flags = self.flags(self.targets()[0]) + ["-DRILL_LOOPS=1", "-DRILL_HELPERS_READ_INDEX=1", "-w", "-S"]
+        if self.toolchain.execute(self.cxx + flags + ["-o", assembly, *self.main]).returncode != 0:
+            return  # a source for GPUs alone
+        symbols = stacks.read(read_text(assembly), "")
+        for kernel in self.toolchain.unit.kernels:
+            stacks.refuse_recursion(symbols, kernel)
+
     def compile(self, target, output, depfile):
         """Compiles the image for one target; gives the compiler's result, and a note for each kernel."""
         if self.clang:

@@ -162,6 +162,16 @@ def need(symbols, root, kernel):
     return needs[root] + RESERVE
 
 
+def refuse_recursion(symbols, kernel):
+    """For kernels that do not go to the cpu: GPUs have little stack, and how much a call takes is not known there either."""
+    for form in find_forms(symbols, kernel):
+        for group in components(symbols, form):
+            for name in group:
+                if any(called in group for called in symbols[name].calls):
+                    text = 'kernel "%s": function "%s": it calls itself, maybe through others: kernels have no recursion'
+                    raise RillccError(text % (kernel.name, say(name, symbols[name])), kernel.file, kernel.line)
+
+
 def find_forms(symbols, kernel):
     """The functions that the library may call for a kernel: for whole blocks, if there is such a one."""
     body = "%drill_body_%s" % (len("rill_body_" + kernel.name), kernel.name)

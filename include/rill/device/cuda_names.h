@@ -11,7 +11,7 @@
  *   half half2 __nv_bfloat16 and their functions       rill/device/cuda_half.h
  *   cooperative_groups::this_thread_block, tiles, coalesced_threads     rill/device/cuda_groups.h
  *   __grid_constant__                                  says nothing here
- *   __CUDA_ARCH__                                      700, if the source's #if ask for it
+ *   __CUDA_ARCH__, CUDART_VERSION                      700 and 12000, if the source's #if ask for them
  *
  * A warp is 32 lanes here.  On AMD GPUs with waves of 64, each half of a wave is one: lane numbers, masks and ballots
  * are of the half.  The lanes that a mask names make the call together, as in CUDA; where a kernel runs on fibers
@@ -50,6 +50,9 @@
 #define __grid_constant__
 #ifndef __CUDA_ARCH__ /* what a source has for GPUs of its time is for all targets */
 #define __CUDA_ARCH__ 700
+#endif
+#ifndef CUDART_VERSION
+#define CUDART_VERSION 12000
 #endif
 #endif
 
