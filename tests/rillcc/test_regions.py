@@ -107,6 +107,21 @@ class Differential(support.TestCase):
         image = self.open(self.write("k.kernel.cu", text), "--cpu-option=-g")
         self.assertTrue(image.kernels["k"].run_block)
 
+    def test_many_barriers_of_an_unrolled_loop_stay_one_loop(self):
+        """Hundreds of loops in one function would take clang minutes."""
+        body = "  float v = x[threadIdx.x];\n#pragma unroll\n  for (int i = 0; i < 100; i++) {\n"
+        body += "    s[threadIdx.x] = v;\n    __syncthreads();\n    v += s[(threadIdx.x + i) % blockDim.x];\n    __syncthreads();\n"
+        body += "  }\n  y[threadIdx.x] = v;\n"
+        text = "#include <rill/device/kernel.h>\nRILL_KERNEL(k, const float *x, float *y) {\n  __shared__ float s[64];\n%s}\n" % body
+        image, runner = self.open(self.write("k.kernel.cu", text)), Runner(self)
+        x, y = (ctypes.c_float * 64)(*range(64)), (ctypes.c_float * 64)()
+        self.assertEqual(runner.run(image.kernels["k"], 1, (1, 1, 1), (64, 1, 1), 0, pointer_to(x), pointer_to(y)), 0)
+        values = [ctypes.c_float(t) for t in range(64)]
+        for i in range(100):
+            values = [ctypes.c_float(values[t].value + values[(t + i) % 64].value) for t in range(64)]
+        self.assertEqual(list(y), [v.value for v in values])
+        self.assertLess(os.path.getsize(self.path("out.rill.c")), 100000)
+
     def test_volatile_shared_memory_keeps_warps_in_step(self):
         """As programs count on it that were written for GPUs whose warps have one program counter."""
         text = "#include <rill/device/kernel.h>\n"

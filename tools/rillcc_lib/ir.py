@@ -35,8 +35,9 @@ class Module:
         self.lib.DisposeModule(self.handle)
         self.lib.ContextDispose(self.context)
 
-    def run_passes(self, text):
+    def run_passes(self, text, unroll=True):
         options = self.lib.CreatePassBuilderOptions()
+        self.lib.PassBuilderOptionsSetLoopUnrolling(options, unroll)
         error = self.lib.RunPasses(self.handle, text.encode(), None, options)
         self.lib.DisposePassBuilderOptions(options)
         if error:

@@ -196,6 +196,7 @@ SIGNATURES = {
     "MoveBasicBlockBefore": "vpp",
     "ParseBitcodeInContext2": "bppp",
     "PointerTypeInContext": "ppu",
+    "PassBuilderOptionsSetLoopUnrolling": "vpb",
     "PositionBuilderAtEnd": "vpp",
     "PositionBuilderBefore": "vpp",
     "PrintModuleToString": "pp",

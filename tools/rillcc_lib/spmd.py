@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 from . import ir, llvm, regions, stacks, threads
 
+# More points where threads meet than this, and clang takes minutes over the loops between them.
+MOST_SYNC_POINTS = 64
 RETURN_STATUS = 2  # of LLVMVerifyFunction
 # In front of the cut: what the caller of a function does is known, variables are registers, small loops are written out.
 PREPARE = "always-inline,globaldce,default<O1>,function(jump-threading,simplifycfg,loop-simplify,lcssa)"
@@ -59,7 +61,7 @@ class Rewriter:
 
     # Before the cut
 
-    def prepare(self):
+    def prepare(self, unroll=True):
         """Whatever needs the thread's place, or meets others, becomes part of the kernel."""
         lib, m = self.lib, self.m
         self.take_dynamic_shared()
@@ -71,7 +73,25 @@ class Rewriter:
                 lib.RemoveEnumAttributeAtIndex(function, llvm.FUNCTION_INDEX, kind)
             lib.AddAttributeAtIndex(function, llvm.FUNCTION_INDEX, always)
         self.keep_what_kernels_need()
-        m.run_passes(PREPARE)
+        if not unroll:
+            self.forget_loop_hints()
+        m.run_passes(PREPARE, unroll)
+
+    def forget_loop_hints(self):
+        """`#pragma unroll` is meant for GPUs, and would be obeyed."""
+        kind = self.lib.GetMDKindIDInContext(self.m.context, b"llvm.loop", 9)
+        for function in self.m.functions():
+            for block in self.m.blocks(function):
+                self.lib.SetMetadata(self.m.terminator(block), kind, None)
+
+    def most_sync_points(self):
+        """The most points of one kernel where its threads meet."""
+        counts = [0]
+        for entry in self.entries():
+            calls = [i for b in self.m.blocks(entry.run_block) for i in self.m.instructions(b) if self.lib.IsACallInst(i)]
+            names = [self.m.name(callee) for callee in map(self.m.callee, calls) if callee]
+            counts.append(sum(name in regions.SYNC_POINTS for name in names))
+        return max(counts)
 
     def keep_what_kernels_need(self):
         """Nobody calls into an image but by its table: a function that no kernel calls goes, and what it would want."""
@@ -247,12 +267,17 @@ def rewrite(library, source, output):
     """Rewrites the bitcode of one file into another; gives a note for each kernel on how it runs, and the most bytes
     that its threads have in arrays on the stack."""
     prepared = output + ".prepared"
-    module = ir.Module(library, source)
-    try:
-        Rewriter(library, module).prepare()
-        module.write(prepared)
-    finally:
-        module.close()
+    for unroll in (True, False):
+        module = ir.Module(library, source)
+        try:
+            rewriter = Rewriter(library, module)
+            rewriter.prepare(unroll)
+            if unroll and rewriter.most_sync_points() > MOST_SYNC_POINTS:
+                continue
+            module.write(prepared)
+            break
+        finally:
+            module.close()
     refused = {}
     while True:
         module = ir.Module(library, prepared)
