@@ -28,6 +28,9 @@ GRID = re.compile(r"this_grid|grid_group|this_multi_grid|multi_grid_group|cudaGr
 HOST = re.compile(r"(cuda|cublas|cufft|curand|cusparse)[A-Z_]\w*|thrust|cub")
 ERROR = re.compile(r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d+):\d+: (?:fatal )?error: (?P<text>.*)$")
 UNDEFINED = re.compile(r"undefined (?:reference to|symbol:) [`']?([^'\n]+)")
+# Of CUDA's own headers, what those for the host include: it says again what the dialect has said.
+CUDA_HEADER = re.compile(r".*/(vector_types|vector_functions|builtin_types|driver_types|host_defines|crt/\w+)\.h\w*")
+INCLUDED = re.compile(r"^(?:In file included|\s+) from (?P<file>[^:]+):(?P<line>\d+)[:,]")
 BY_HAND = "docs/FROM_CUDA.md of rill says what is done by hand"
 
 
@@ -61,6 +64,13 @@ def of_compiler(text, device_headers):
         match = ERROR.match(line)
         if not match:
             continue
+        if CUDA_HEADER.fullmatch(match["file"]):
+            place = find_include(lines[:i], (device_headers, os.path.dirname(match["file"]) + os.sep))
+            if place and CUDA_HEADER not in seen:
+                seen.add(CUDA_HEADER)
+                why = "what is included here includes CUDA's own headers: a kernel source has kernels alone (%s)" % BY_HAND
+                found.append((*place, why))
+            continue
         said = None
         names = re.findall(r"['‘](?:\w+::)*(\w+)", match["text"])
         for name in names:
@@ -73,6 +83,21 @@ def of_compiler(text, device_headers):
             seen.add(said)
             found.append((match["file"], int(match["line"]), said))
     return found
+
+
+def find_include(lines, foreign):
+    """The user's #include that led, through no other of the user's, to the place which the next line is about."""
+    places, inwards = [], True
+    for line in reversed(lines):
+        match = INCLUDED.match(line)
+        if match:
+            places.append((match["file"], int(match["line"])))
+            inwards &= not line.startswith(" ")
+        elif places:
+            break
+    foreign += ("/usr/", "/opt/", "<")
+    own = [place for place in (places if inwards else reversed(places)) if not place[0].startswith(foreign)]
+    return own[0] if own else None
 
 
 def of_linker(text, files, device_headers):
