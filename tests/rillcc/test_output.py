@@ -36,10 +36,14 @@ class Output(support.TestCase):
         self.compile(self.write("k.kernel.cu", text), *ONE_OF_EACH)
 
     def test_functions_of_a_source_go_before_those_that_nvcc_would_have(self):
-        text = "inline __device__ int max(int a, int b) { return a < b ? b : a; }\n"
+        text = "#include <math_constants.h>\n#include <cmath>\n#include <vector>\n"
+        text += "#ifdef __CUDACC__\n#define ANYWHERE __host__ __device__\n#else\n#define ANYWHERE\n#endif\n"
+        text += "ANYWHERE inline float twice(float x) { return 2 * x; }\n"
+        text += "#if __CUDA_ARCH__ < 600 || CUDART_VERSION < 9000\n#error old\n#endif\n"
+        text += "inline __device__ int max(int a, int b) { return a < b ? b : a; }\n"
         text += "inline __device__ int min(int a, int b) { return b < a ? b : a; }\n"
         text += "inline __device__ float rsqrtf(float x) { return 1.0f / sqrtf(x); }\n"
-        text += "__global__ void k(float *x) { x[0] = rsqrtf(x[1]) + max(1, 2) + min(1u, 2u) + max(x[0], 1.0f); }\n"
+        text += "__global__ void k(float *x) { x[0] = twice(rsqrtf(x[1])) + CUDART_PI_F + max(1, 2) + min(1u, 2u) + max(x[0], 1.0f); }\n"
         source = self.write("k.kernel.cu", text)
         for arguments in [(), ("--fibers",), ("--clang", "none")]:
             self.compile(source, "--cuda-names", "--target", HOST, *arguments)
@@ -239,6 +243,16 @@ class Errors(support.TestCase):
             targets.append(("--target", "hip:gfx90a", {"RILL_HIPCC": "none"}))
         for option, target, environment in targets:
             self.refused(text, message, option, target, **environment)
+
+    def test_headers_of_cuda_for_the_host_are_named(self):
+        os.mkdir(self.path("cuda"))
+        self.write("cuda/vector_types.h", "struct char1 { signed char x; };\n")
+        self.write("cuda/cublas_v2.h", "#include \"vector_types.h\"\n")
+        self.write("common.h", "#include <math.h>\n#include <cublas_v2.h>\n")
+        text = "#include \"common.h\"\n" + ONE
+        message = r"rillcc: \S*common\.h:2: what is included here includes CUDA's own headers"
+        for more in (), ("--clang", "none"):
+            self.refused(text, message, "--target", HOST, "--cuda-names", "-I", self.path("cuda"), "-I", self.folder, *more)
 
     def test_cuda_names_with_any_compiler(self):
         self.compile(self.write("k.kernel.cu", ONE), "--target", HOST, "--cuda-names", "--clang", "none")

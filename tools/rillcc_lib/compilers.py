@@ -37,6 +37,8 @@ CLANG_CUDA += ["-DRILL_CUDA_FREESTANDING=1", "-D__CUDACC__=1", "-Wno-unused-comm
 
 # What sources of CUDA's include; all that is meant is in rill/device/cuda_names.h.
 CUDA_HEADERS = "cuda.h cuda_runtime.h cuda_runtime_api.h device_launch_parameters.h device_functions.h vector_types.h".split()
+CUDA_HEADERS += "math_constants.h math_functions.h device_atomic_functions.h driver_types.h builtin_types.h".split()
+CUDA_HEADERS += "cuda_profiler_api.h host_defines.h cooperative_groups/scan.h".split()
 CUDA_HEADERS += "vector_functions.h cuda_fp16.h cuda_bf16.h cooperative_groups.h cooperative_groups/reduce.h".split()
 NVCC_HEADERS = "mma.h cuda_pipeline.h cooperative_groups/memcpy_async.h cuda/barrier cuda/pipeline cuda/atomic".split()
 

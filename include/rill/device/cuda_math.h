@@ -107,6 +107,16 @@ RILL_NAME_ double exp10(double x) { return pow(10.0, x); }
 #endif
 #endif
 
+#define CUDART_INF_F __builtin_inff()
+#define CUDART_NAN_F __builtin_nanf("")
+#define CUDART_MAX_NORMAL_F 3.4028234663852886e38f
+#define CUDART_PI_F 3.141592654f
+#define CUDART_SQRT_TWO_F 1.414213562f
+#define CUDART_INF __builtin_inf()
+#define CUDART_NAN __builtin_nan("")
+#define CUDART_PI 3.1415926535897931e+0
+#define CUDART_SQRT_TWO 1.4142135623730951e+0
+
 #define __saturatef rill_saturate_
 /** x between 0 and 1; of a NaN 0. */
 RILL_NAME_ float rill_saturate_(float x) { return x > 0.0f ? (x < 1.0f ? x : 1.0f) : 0.0f; }

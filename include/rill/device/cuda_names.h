@@ -11,7 +11,8 @@
  *   half half2 __nv_bfloat16 and their functions       rill/device/cuda_half.h
  *   cooperative_groups::this_thread_block, tiles, coalesced_threads     rill/device/cuda_groups.h
  *   __grid_constant__                                  says nothing here
- *   __CUDA_ARCH__, CUDART_VERSION                      700 and 12000, if the source's #if ask for them
+ *   __CUDACC__, __CUDA_ARCH__, CUDART_VERSION          1, 700 and 12000, for the #if of a source
+ *   CUDART_INF_F CUDART_PI ...                         of CUDA's math_constants.h
  *
  * A warp is 32 lanes here.  On AMD GPUs with waves of 64, each half of a wave is one: lane numbers, masks and ballots
  * are of the half.  The lanes that a mask names make the call together, as in CUDA; where a kernel runs on fibers
@@ -48,7 +49,13 @@
 #endif
 #include <rill/device/cuda_groups.h>
 #define __grid_constant__
-#ifndef __CUDA_ARCH__ /* what a source has for GPUs of its time is for all targets */
+/* What a source has for nvcc and for GPUs of its time is for all targets. */
+#ifndef __CUDACC__
+#define __CUDACC__ 1
+#define __CUDACC_VER_MAJOR__ 12
+#define __CUDACC_VER_MINOR__ 0
+#endif
+#ifndef __CUDA_ARCH__
 #define __CUDA_ARCH__ 700
 #endif
 #ifndef CUDART_VERSION
