@@ -32,7 +32,7 @@ static void a_plain_kernel_takes_a_struct(void) {
   } line = { 2.0f, 0.5f, 3 };
   float *y = pinned(100 * sizeof *y);
   const rill_launch launch = launch_of(2);
-  assert_ok(cuda_plain_launch(stream, &launch, 100, y, &line));
+  assert_ok(cuda_plain_launch(stream, &launch, &line, 100, y));
   assert_completes(stream);
   for (int i = 0; i < 100; i++) assert_true(y[i] == 2.0f * (float)i + 3.5f);
   assert_ok(rill_free(y));

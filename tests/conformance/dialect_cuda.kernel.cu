@@ -13,7 +13,7 @@ struct cuda_line {
 /* ---- forms ---- */
 
 __global__ void __launch_bounds__(256, 2)
-    cuda_plain(const int n, float *const y, const __grid_constant__ cuda_line line) {
+    cuda_plain(const __grid_constant__ cuda_line line, const int n, float *const y) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) y[i] = line.at(static_cast<float>(i)) + static_cast<float>(line.count);
 }

@@ -102,10 +102,10 @@ def say(name, symbol):
 
 
 def readable(name):
-    """The names in a mangled one."""
-    parts = []
+    """The names in a mangled one; what follows one that is in no namespace are types."""
+    parts, nested = [], name.startswith("_ZN")
     rest = re.sub(r"^_ZN?[KL]*", "", name)
-    while match := re.match(r"(\d+)", rest):
+    while (nested or not parts) and (match := re.match(r"(\d+)", rest)):
         end = match.end() + int(match.group(1))
         parts.append(rest[match.end() : end])
         rest = rest[end:].lstrip("L")
