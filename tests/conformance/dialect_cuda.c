@@ -134,9 +134,9 @@ static void lanes_that_come_together_are_a_group(void) {
     const uint32_t size = first == 0 ? 11 : 10, sum = size * start + 3 * size * (size - 1) / 2;
     if (out[8] == 0) continue; /* the cpu without clang: all lanes of a warp make a call */
     const uint32_t last = first + 31, of_three = (first + 2) / 3 * 3, not_of_three = first + (first % 3 == 0 ? 1 : 0);
-    const uint32_t whole = t % 3 == 0 ? last / 3 - (of_three / 3) + 1 : 32 - (last / 3 - (of_three / 3) + 1);
+    const uint32_t count = t % 3 == 0 ? last / 3 - (of_three / 3) + 1 : 32 - (last / 3 - (of_three / 3) + 1);
     const uint32_t greatest = t % 3 == 0 ? last / 3 * 3 : last % 3 == 0 ? last - 1 : last;
-    assert_int_equal(o[6], whole + 100 * (t % 3 == 0 ? of_three : not_of_three));
+    assert_int_equal(o[6], count + 100 * (t % 3 == 0 ? of_three : not_of_three));
     assert_int_equal(o[7], greatest + 100 * (first + 2 + t % 2));
     if (t % 3 != 1) continue;
     assert_int_equal(o[0], size);

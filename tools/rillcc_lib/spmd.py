@@ -142,8 +142,19 @@ class Rewriter:
 
     def in_step_by_argument(self):
         """Functions whose volatile accesses may be to shared memory that a caller names, and those that call them."""
-        functions = [f for f in self.m.functions() if not self.lib.IsDeclaration(f) and self.volatile_accesses(f)]
+        functions = [f for f in self.m.functions() if not self.lib.IsDeclaration(f) and self.may_share(f)]
         return set(functions) | self.callers(functions)
+
+    def may_share(self, function):
+        """Whether a volatile access goes by an argument of the function."""
+        for _, pointer in self.volatile_accesses(function):
+            while self.lib.IsAInstruction(pointer) and self.m.opcode(pointer) in (llvm.GEP, llvm.LOAD):
+                pointer = self.lib.GetOperand(pointer, 0)
+            stores = [user for user in self.m.users(pointer) if self.lib.IsAInstruction(user)]
+            values = [self.lib.GetOperand(user, 0) for user in stores if self.m.opcode(user) == llvm.STORE]
+            if self.lib.IsAAllocaInst(pointer) and any(self.lib.IsAArgument(value) for value in values):
+                return True
+        return False
 
     def is_shared(self, pointer):
         """Whether a pointer is to shared memory: to a thread-local variable, or to the dynamic one."""
