@@ -4,7 +4,7 @@
  *   copy2d_f32 copy2d_f64   elements of 4 and of 8 bytes, whatever they mean
  *
  * Launch: tiles of a block's width, and four times its height, one tile a block, all in x and row after row of them
- * (rill_kernels_grid2d); any block of two dimensions; 64 x 4 threads on a GPU.
+ * (rill_kernels_copy2d); any block of two dimensions; 64 x 4 threads on a GPU.
  * Limits: width, height > 0, since no launch is of 0 threads; src and dst do not overlap.
  * Exact: bits are not looked at.
  */

@@ -52,17 +52,18 @@ static inline rill_launch rill_kernels_tiles(uint64_t n, size_t element_size) {
   return rill_kernels_grid(rill_kernels_parts(n, RILL_KERNELS_TILE_BYTES / element_size), 1, 1, 256, 1);
 }
 
-/** stencil5, of blocks of that size. */
-static inline rill_launch rill_kernels_grid2d(uint64_t width, uint64_t height, uint32_t block_x, uint32_t block_y) {
-  return rill_kernels_grid(rill_kernels_parts(width, block_x), rill_kernels_parts(height, block_y), 1, block_x,
-                           block_y);
+/** stencil5, of blocks of that size: a thread for each 16 bytes of 2 rows. */
+static inline rill_launch rill_kernels_stencil5(uint64_t width, uint64_t height, size_t element_size, uint32_t block_x,
+                                                uint32_t block_y) {
+  return rill_kernels_grid(rill_kernels_parts(width, 16 / element_size * block_x),
+                           rill_kernels_parts(height, 2 * (uint64_t)block_y), 1, block_x, block_y);
 }
 
-/** stencil7, of blocks of that size. */
-static inline rill_launch rill_kernels_grid3d(uint64_t width, uint64_t height, uint64_t depth, uint32_t block_x,
-                                              uint32_t block_y) {
-  return rill_kernels_grid(rill_kernels_parts(width, block_x), rill_kernels_parts(height, block_y), depth, block_x,
-                           block_y);
+/** stencil7, of blocks of that size: a thread for each 16 bytes of 4 planes. */
+static inline rill_launch rill_kernels_stencil7(uint64_t width, uint64_t height, uint64_t depth, size_t element_size,
+                                                uint32_t block_x, uint32_t block_y) {
+  return rill_kernels_grid(rill_kernels_parts(width, 16 / element_size * block_x), rill_kernels_parts(height, block_y),
+                           rill_kernels_parts(depth, 4), block_x, block_y);
 }
 
 /** copy2d, of blocks of that size. */

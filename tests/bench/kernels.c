@@ -110,11 +110,12 @@ typedef bool run_kernel(unsigned form, rill_status *status);
          transpose_##SUFFIX##_launch(scene.stream, &launch, ROWS(T), COLUMNS, scene.a, COLUMNS, scene.c, ROWS(T)))     \
   KERNEL(stencil5_##SUFFIX,                                                                                            \
          choose_flat(form, &block) &&                                                                                  \
-             (launch = rill_kernels_grid2d(COLUMNS, (uint64_t)ROWS(T), block.x, block.y), true),                       \
+             (launch = rill_kernels_stencil5(COLUMNS, (uint64_t)ROWS(T), sizeof(T), block.x, block.y), true),          \
          stencil5_##SUFFIX##_launch(scene.stream, &launch, COLUMNS, ROWS(T), (T)0.5, (T)0.125, scene.a, scene.c))      \
   KERNEL(stencil7_##SUFFIX,                                                                                            \
          choose_flat(form, &block) &&                                                                                  \
-             (launch = rill_kernels_grid3d(SIDE, SIDE, (uint64_t)N(T) / SIDE / SIDE, block.x, block.y), true),         \
+             (launch = rill_kernels_stencil7(SIDE, SIDE, (uint64_t)N(T) / SIDE / SIDE, sizeof(T), block.x, block.y),   \
+              true),                                                                                                   \
          stencil7_##SUFFIX##_launch(scene.stream, &launch, SIDE, SIDE, N(T) / SIDE / SIDE, (T)0.5, (T)0.0625, scene.a, \
                                     scene.c))
 TYPED(f32, float)

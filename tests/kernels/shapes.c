@@ -17,8 +17,9 @@ static void cover_everything(void) {
   expect(rill_kernels_tiles(4096, 4), 1, 256, 1);
   expect(rill_kernels_tiles(4097, 4), 2, 256, 1);
   expect(rill_kernels_tiles(4097, 8), 3, 256, 1);
-  expect(rill_kernels_grid2d(65, 9, 64, 4), 6, 64, 4);
-  expect(rill_kernels_grid3d(65, 9, 10, 64, 4), 60, 64, 4);
+  expect(rill_kernels_stencil5(257, 9, 4, 64, 4), 4, 64, 4);
+  expect(rill_kernels_stencil5(257, 9, 8, 64, 4), 6, 64, 4);
+  expect(rill_kernels_stencil7(257, 9, 10, 4, 64, 4), 18, 64, 4);
   expect(rill_kernels_copy2d(65, 17, 64, 4), 4, 64, 4);
   expect(rill_kernels_transpose(33, 64), 4, 32, 8);
   expect(rill_kernels_sgemm(129, 1), 2, 256, 1);
@@ -33,10 +34,10 @@ static void too_much_and_nothing_have_no_grid(void) {
   assert_int_equal(rill_kernels_wide(UINT64_MAX, 4, 32).grid.x, UINT32_MAX);
   expect(rill_kernels_tiles(UINT64_MAX, 8), 0, 256, 1);
   expect(rill_kernels_sgemm(UINT64_MAX, UINT64_MAX), 0, 256, 1);
-  expect(rill_kernels_grid3d(UINT64_C(1) << 31, 2, 2, 1, 1), 0, 1, 1);
-  expect(rill_kernels_grid3d((UINT64_C(1) << 32) - 1, 1, 1, 1, 1), UINT32_MAX, 1, 1);
-  expect(rill_kernels_grid2d(5, 0, 64, 4), 0, 64, 4);
-  expect(rill_kernels_grid2d(5, 5, 0, 4), 0, 0, 4);
+  expect(rill_kernels_stencil7(UINT64_C(1) << 31, 2, 8, 8, 1, 1), 0, 1, 1);
+  expect(rill_kernels_stencil7((UINT64_C(1) << 33) - 2, 1, 1, 8, 1, 1), UINT32_MAX, 1, 1);
+  expect(rill_kernels_stencil5(5, 0, 4, 64, 4), 0, 64, 4);
+  expect(rill_kernels_stencil5(5, 5, 4, 0, 4), 0, 0, 4);
   expect(rill_kernels_copy2d(0, 5, 64, 4), 0, 64, 4);
   assert_int_equal(rill_kernels_wide(5, 32, 256).grid.x, 0); /* an element larger than what a thread takes */
   assert_int_equal(rill_kernels_histogram(1, UINT32_MAX, 1).shared_mem_bytes, UINT32_MAX);

@@ -36,8 +36,8 @@ static const rill_dim3 blocks[] = { { 64, 4, 1 }, { 32, 8, 1 }, { 5, 3, 1 } };
     RANDOM(count, count, x);                                                                                        \
     T *const from = new_array(stream, x, count * sizeof *x, 0);                                                     \
     T *const to = new_array(stream, NULL, count * sizeof *x, 0);                                                    \
-    const rill_launch launch =                                                                                      \
-        space ? rill_kernels_grid3d(w, h, d, block.x, block.y) : rill_kernels_grid2d(w, h, block.x, block.y);       \
+    const rill_launch launch = space ? rill_kernels_stencil7(w, h, d, sizeof(T), block.x, block.y)                  \
+                                     : rill_kernels_stencil5(w, h, sizeof(T), block.x, block.y);                    \
     assert_ok(space ? stencil7_##SUFFIX##_launch(stream, &launch, (int64_t)w, (int64_t)h, (int64_t)d, center, near, \
                                                  from, to)                                                          \
                     : stencil5_##SUFFIX##_launch(stream, &launch, (int64_t)w, (int64_t)h, center, near, from, to)); \
