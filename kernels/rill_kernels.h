@@ -74,7 +74,7 @@ static inline rill_launch rill_kernels_copy2d(uint64_t width, uint64_t height, u
 
 /** transpose. */
 static inline rill_launch rill_kernels_transpose(uint64_t rows, uint64_t columns) {
-  return rill_kernels_grid(rill_kernels_parts(columns, 32), rill_kernels_parts(rows, 32), 1, 32, 8);
+  return rill_kernels_grid(rill_kernels_parts(columns, 32), rill_kernels_parts(rows, 64), 1, 32, 8);
 }
 
 /** sgemm, where c has m rows and n columns. */

@@ -21,7 +21,7 @@ static void cover_everything(void) {
   expect(rill_kernels_stencil5(257, 9, 8, 64, 4), 6, 64, 4);
   expect(rill_kernels_stencil7(257, 9, 10, 4, 64, 4), 18, 64, 4);
   expect(rill_kernels_copy2d(65, 17, 64, 4), 4, 64, 4);
-  expect(rill_kernels_transpose(33, 64), 4, 32, 8);
+  expect(rill_kernels_transpose(65, 64), 4, 32, 8);
   expect(rill_kernels_sgemm(129, 1), 2, 256, 1);
   expect(rill_kernels_sgemm_16x16(17, 33), 6, 16, 16);
   expect(rill_kernels_histogram(16385, 10, 100), 2, 256, 1);
