@@ -32,6 +32,7 @@ static void unlock_device(struct rill__device *device) {
 }
 
 static void lock_all(void) {
+  rill__claims_lock();   /* waits for calls that take the others */
   rill__registry_lock(); /* from here on no device is added */
   rill__graphs_lock();   /* a graph's memory goes back to its pool under it */
   each_device(lock_device);
@@ -51,6 +52,7 @@ static void unlock_all(void) {
   each_device(unlock_device);
   rill__graphs_unlock();
   rill__registry_unlock();
+  rill__claims_unlock();
 }
 
 /* A slot of every backend that is known, where it has one. */
@@ -81,6 +83,7 @@ static void unlock_in_parent(void) {
 static void unlock_in_child(void) {
   if (depth == 0 || --depth != 0) return;
   rill__threads_after_fork();
+  rill__claims_after_fork();
   rill__captures_after_fork();
   rill__held_after_fork();
   TELL_BACKENDS(after_fork_in_child)

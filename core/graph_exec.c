@@ -97,11 +97,11 @@ static rill_status update_graph(struct rill__graph_exec *exec, struct rill__grap
   struct rill__operation **operations = calloc(exec->count + 1, sizeof(struct rill__operation *));
   RILL_REQUIRE(operations != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory to update a graph of %u nodes",
                exec->count);
-  rill_status status = rill__graph_exec_lock(exec);
+  rill_status status = rill__exec_claim_to_change(exec);
   if (status == RILL_OK) {
     status = rill__exec_match(exec, graph, operations, &failing);
     if (status == RILL_OK) status = with_scratch(exec, operations);
-    rill__graph_exec_unlock(exec);
+    rill__exec_unclaim(exec);
   }
   unref_all(operations, exec->count);
   return status;
@@ -140,7 +140,7 @@ static rill_status find_step(struct rill__graph_exec *exec, rill_graph_node node
   return RILL_OK;
 }
 
-/* Takes the operation over.  Under the object's lock. */
+/* Takes the operation over.  Under the object's claim. */
 static rill_status set_step(struct rill__graph_exec *exec, uint32_t step, struct rill__operation *operation) {
   struct rill__operation **operations = malloc((exec->count + 1) * sizeof(struct rill__operation *));
   rill_status status = operations != NULL ? RILL_OK : rill__fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory");
@@ -157,10 +157,10 @@ static rill_status set_step(struct rill__graph_exec *exec, uint32_t step, struct
 /* A change: outside epochs, with the object and what it needs kept. */
 static rill_status set_arg(struct rill__graph_exec *exec, uint32_t step, uint32_t index, const void *data) {
   struct rill__operation *operation = NULL;
-  RILL_TRY(rill__graph_exec_lock(exec));
+  RILL_TRY(rill__exec_claim_to_change(exec));
   rill_status status = rill__operation_with_arg(exec->steps[step].operation, index, data, &operation);
   if (status == RILL_OK) status = set_step(exec, step, operation);
-  rill__graph_exec_unlock(exec);
+  rill__exec_unclaim(exec);
   return status;
 }
 
@@ -212,10 +212,10 @@ static rill_status end_making(struct rill__thread *self, struct rill__graph_exec
   RILL_REQUIRE(making->operation != NULL, RILL_ERROR_INVALID_ARGUMENT,
                "nothing would be left to do for the node" RILL_HINT "launch another execution object, without it");
   rill__ref_and_leave(self, &exec->base);
-  status = rill__graph_exec_lock(exec);
+  status = rill__exec_claim_to_change(exec);
   if (status == RILL_OK) {
     status = set_step(exec, step, making->operation);
-    rill__graph_exec_unlock(exec);
+    rill__exec_unclaim(exec);
   } else {
     rill__unref(&making->operation->base);
   }

@@ -17,7 +17,6 @@ static void destroy_exec(struct rill__object *object) {
   }
   free(exec->steps);
   free(core->step_of);
-  (void)pthread_mutex_destroy(&core->lock);
   atomic_fetch_sub(&core->graph->execs, 1);
   rill__unref(&core->graph->base);
   rill__object_free(object);
@@ -100,7 +99,6 @@ rill_status rill__exec_new(struct rill__graph *graph, struct rill__graph_exec **
   rill__ref(&graph->base);
   const uint32_t others = atomic_fetch_add(&graph->execs, 1);
   rill__core(exec)->graph = graph;
-  (void)pthread_mutex_init(&rill__core(exec)->lock, NULL);
   rill__graphs_lock();
   const bool memory = copy_steps(exec, graph);
   rill__graphs_unlock();
@@ -182,9 +180,10 @@ rill_status rill__exec_update(struct rill__graph_exec *exec, struct rill__operat
   RILL_TRY(RILL_DISPATCH(exec, graph, update, exec, operations, scratch));
   for (uint32_t i = 0; i < exec->count; i++) {
     if (operations[i] == exec->steps[i].operation) continue;
+    struct rill__operation *before = exec->steps[i].operation;
     rill__ref(&operations[i]->base);
-    rill__unref(&exec->steps[i].operation->base);
-    exec->steps[i].operation = operations[i];
+    exec->steps[i].operation = operations[i]; /* first: a fork may come */
+    rill__unref(&before->base);
   }
   return RILL_OK;
 }

@@ -58,6 +58,23 @@ rill_status rill__graph_connect(struct rill__graph_node *from, struct rill__grap
 uint32_t rill__graph_search(struct rill__graph *graph, struct rill__graph_node *const *from, size_t count,
                             bool *no_memory);
 
+/* ---- core/graph/claims.c ----
+ *
+ * Who launches or changes an execution object has claimed it, so calls about one are made one after another.  A claim
+ * is no lock: the driver's calls that it is kept across may wait for the device, as a launch does when the driver's
+ * queue is full.  The lock that guards all claims is held for a look at one alone.
+ *
+ * A fork waits for the claims of devices that work in its child, where calls never wait for work, and finds those
+ * objects as they are between two calls.  Objects of other devices are only released there. */
+
+void rill__exec_claim(struct rill__graph_exec *exec); /* blocks: outside epochs, and without a lock */
+void rill__exec_unclaim(struct rill__graph_exec *exec);
+
+/* For fork: waits, and keeps claims from beginning. */
+void rill__claims_lock(void);
+void rill__claims_unlock(void);
+void rill__claims_after_fork(void);
+
 /* ---- core/graph/execution.c ---- */
 
 /* Copies the graph as steps; the backend has not seen it. */
@@ -68,7 +85,7 @@ rill_status rill__exec_new(struct rill__graph *graph, struct rill__graph_exec **
 rill_status rill__exec_match(struct rill__graph_exec *exec, struct rill__graph *graph,
                              struct rill__operation **operations, struct rill__graph_node **failing);
 
-/* Hands other operations to the backend, and keeps them; under the object's lock. */
+/* Hands other operations to the backend, and keeps them; under the object's claim. */
 rill_status rill__exec_update(struct rill__graph_exec *exec, struct rill__operation *const *operations,
                               struct rill__stream *scratch);
 

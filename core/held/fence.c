@@ -311,7 +311,6 @@ void rill__event_recorded_natively(struct rill__event *event) {
     rill__event_detach(event, RILL__EVENT_RECORDED);
   }
   rill__held_unlock();
-  rill__held_run();
 }
 
 /* A record of an event that stood for no fence when it began, and came before whatever it stands for meanwhile. */

@@ -2,21 +2,18 @@
 #include "core/graph/graph.h"
 #include "core/held/queue.h"
 
-void rill__graph_exec_unlock(struct rill__graph_exec *exec) { pthread_mutex_unlock(&rill__core(exec)->lock); }
-
-static rill_status fail_held_launch(const struct rill__graph_exec *exec) {
-  (void)exec;
+static rill_status fail_held_launch(void) {
   return rill__fail(
       RILL_ERROR_NOT_READY,
       "launches of the execution object are queued on a held stream, and a later call would pass them" RILL_HINT
       "record the event that the stream waits for first");
 }
 
-rill_status rill__graph_exec_lock(struct rill__graph_exec *exec) {
-  pthread_mutex_lock(&rill__core(exec)->lock);
-  if (rill__core(exec)->held_launches == 0) return RILL_OK;
-  rill__graph_exec_unlock(exec);
-  return fail_held_launch(exec);
+rill_status rill__exec_claim_to_change(struct rill__graph_exec *exec) {
+  rill__exec_claim(exec);
+  if (atomic_load(&rill__core(exec)->held_launches) == 0) return RILL_OK;
+  rill__exec_unclaim(exec);
+  return fail_held_launch();
 }
 
 static void for_each_record(struct rill__graph_exec *exec, void (*visit)(struct rill__event *event)) {
@@ -29,7 +26,7 @@ static void for_each_record(struct rill__graph_exec *exec, void (*visit)(struct 
 static void begin_record(struct rill__event *event) { rill__submission_begin(&rill__core(event)->work, rill__self); }
 static void end_record(struct rill__event *event) { rill__submission_end(&rill__core(event)->work, rill__self); }
 
-/* Under the object's lock. */
+/* Under the object's claim. */
 static rill_status submit_graph(struct rill__graph_exec *exec, struct rill__stream *stream) {
   rill_status status = RILL_OK;
   for_each_record(exec, begin_record);
@@ -38,41 +35,41 @@ static rill_status submit_graph(struct rill__graph_exec *exec, struct rill__stre
   return status;
 }
 
+/* What was held for its events goes on, without the claim: launches of the object may be among that. */
+static void end_launch(struct rill__graph_exec *exec, bool recorded) {
+  const bool records = recorded && rill__core(exec)->records > 0;
+  if (records) for_each_record(exec, rill__event_recorded_natively);
+  rill__exec_unclaim(exec);
+  if (records) rill__held_run();
+}
+
 rill_status rill__graph_launch(struct rill__graph_exec *exec, struct rill__stream *stream) {
   struct rill__exec_core *core = rill__core(exec);
   rill_status status = RILL_OK;
   bool taken = false;
-  pthread_mutex_lock(&core->lock);
-  if (core->held_launches > 0 && core->held_stream != stream) status = fail_held_launch(exec);
+  rill__exec_claim(exec);
+  if (atomic_load(&core->held_launches) > 0 && core->held_stream != stream) status = fail_held_launch();
   if (status == RILL_OK && rill__is_held(stream)) {
     core->held_stream = stream;
     status = rill__held_graph(stream, exec, &taken);
-  } else if (status == RILL_OK && core->held_launches > 0) {
-    status = fail_held_launch(exec); /* they are being handed over */
+  } else if (status == RILL_OK && atomic_load(&core->held_launches) > 0) {
+    status = fail_held_launch(); /* they are being handed over */
   }
   if (status == RILL_OK && !taken && rill__is_captured(stream)) status = rill__capture_exec(stream, exec, &taken);
   if (status == RILL_OK && !taken) {
     status = submit_graph(exec, stream);
     taken = status != RILL_OK;
   }
-  pthread_mutex_unlock(&core->lock);
-  if (status == RILL_OK && !taken) for_each_record(exec, rill__event_recorded_natively);
+  end_launch(exec, status == RILL_OK && !taken);
   return status;
 }
 
 rill_status rill__graph_launch_held(struct rill__graph_exec *exec, struct rill__stream *stream) {
-  pthread_mutex_lock(&rill__core(exec)->lock);
   rill_status status = RILL_OK;
+  rill__exec_claim(exec);
   for_each_record(exec, begin_record);
   status = RILL_DISPATCH(exec, graph, launch, exec, stream);
   for_each_record(exec, end_record);
-  pthread_mutex_unlock(&rill__core(exec)->lock);
-  if (status == RILL_OK) for_each_record(exec, rill__event_recorded_natively);
+  end_launch(exec, status == RILL_OK);
   return status;
-}
-
-void rill__graph_launch_dropped(struct rill__graph_exec *exec) {
-  pthread_mutex_lock(&rill__core(exec)->lock);
-  rill__core(exec)->held_launches--;
-  pthread_mutex_unlock(&rill__core(exec)->lock);
 }

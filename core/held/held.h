@@ -69,13 +69,11 @@ rill_status rill__held_wait(struct rill__stream *stream, struct rill__event *eve
 
 rill_status rill__graph_launch(struct rill__graph_exec *exec, struct rill__stream *stream);
 
-/* Locks the object for a change of what later launches do; refused while a launch is held. */
-rill_status rill__graph_exec_lock(struct rill__graph_exec *exec);
-void rill__graph_exec_unlock(struct rill__graph_exec *exec);
+/* Claims the object for a change of what later launches do; refused while a launch is held. */
+rill_status rill__exec_claim_to_change(struct rill__graph_exec *exec);
 
-/* Hands a held launch to the backend; and what it was queued for has ended. */
+/* Hands a held launch to the backend. */
 rill_status rill__graph_launch_held(struct rill__graph_exec *exec, struct rill__stream *stream);
-void rill__graph_launch_dropped(struct rill__graph_exec *exec);
 
 /* Others can submit to the stream from here on, so it cannot be held; false if it is held now. */
 bool rill__stream_share(struct rill__stream *stream);
@@ -136,7 +134,8 @@ bool rill__event_share(struct rill__event *event);
 /* The same for other processes; the event counts as recorded. */
 void rill__event_export(struct rill__event *event);
 
-/* The driver has a later record of the native event, which this layer did not make. */
+/* The driver has a later record of the native event, which this layer did not make.  The caller then hands over what is
+ * ready (rill__held_run). */
 void rill__event_recorded_natively(struct rill__event *event);
 
 /* The last reference to the event has gone: what waits for a first record of it fails. */

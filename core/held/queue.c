@@ -23,7 +23,7 @@ static void free_op(struct held_op *op) {
       free((void *)(uintptr_t)op->launch.shape.extras);
       break;
     case HELD_GRAPH:
-      rill__graph_launch_dropped(op->exec);
+      atomic_fetch_sub(&rill__core(op->exec)->held_launches, 1);
       rill__unref(&op->exec->base);
       break;
     case HELD_COPY:
@@ -278,17 +278,17 @@ rill_status rill__held_launch(struct rill__stream *stream, const struct rill__la
   return status;
 }
 
-/* `exec` is locked. */
+/* `exec` is claimed. */
 rill_status rill__held_graph(struct rill__stream *stream, struct rill__graph_exec *exec, bool *taken) {
   struct held_op *op = NULL;
   *taken = false;
   RILL_TRY(rill__held_op_new(HELD_GRAPH, 0, &op));
   rill__ref(&exec->base);
   op->exec = exec;
-  rill__core(exec)->held_launches++;
+  atomic_fetch_add(&rill__core(exec)->held_launches, 1);
   const rill_status status = push(stream, op, taken);
   if (*taken) return RILL_OK;
-  rill__core(exec)->held_launches--;
+  atomic_fetch_sub(&rill__core(exec)->held_launches, 1);
   rill__unref(&exec->base);
   free(op);
   return status;

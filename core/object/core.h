@@ -107,13 +107,14 @@ struct rill__kernel_core {
 };
 
 struct rill__exec_core {
-  struct rill__graph *graph; /* kept: its nodes are found in `step_of` */
-  uint32_t *step_of;         /* of each node, by its index */
-  pthread_mutex_t lock;      /* held by who launches or changes it */
-  uint32_t held_launches;    /* queued for `held_stream`; under `lock`, as that is */
-  struct rill__stream *held_stream;
-  uint32_t records; /* steps that record events */
-  bool made;        /* the backend's `instantiate` has succeeded */
+  struct rill__graph *graph;        /* kept: its nodes are found in `step_of` */
+  uint32_t *step_of;                /* of each node, by its index */
+  bool claimed;                     /* by a thread that launches or changes it (core/graph/graph.h) */
+  uint32_t claimants;               /* threads that wait for the end of that */
+  _Atomic uint32_t held_launches;   /* queued for `held_stream`; raised by who has the claim */
+  struct rill__stream *held_stream; /* under the claim */
+  uint32_t records;                 /* steps that record events */
+  bool made;                        /* the backend's `instantiate` has succeeded */
 };
 
 _Static_assert(sizeof(struct rill__device_core) <= sizeof((struct rill__device *)0)->of_core, "room for core's fields");

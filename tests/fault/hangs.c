@@ -4,6 +4,8 @@
 
 #include <sched.h>
 #include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 /* ---- only the caller blocks ---- */
 
@@ -246,6 +248,87 @@ static void release_with_a_function_does_not_block(void) {
   assert_null(tour_walk(&caller.made, RELEASE, RELEASE));
 }
 
+/* ---- launches of graphs ---- */
+
+struct graph_caller {
+  rill_graph_exec exec;
+  rill_graph_node node;
+  rill_stream stream;
+  uint32_t *memory;
+};
+
+static const char *launch_graph(unsigned index, void *shared) {
+  const struct graph_caller *caller = shared;
+  (void)index;
+  REQUIRE_OK(rill_graph_launch(caller->exec, caller->stream));
+  return NULL;
+}
+
+static const char *change_graph(unsigned index, void *shared) {
+  const struct graph_caller *caller = shared;
+  const uint32_t value = 2;
+  (void)index;
+  REQUIRE_OK(rill_graph_exec_set_fill(caller->exec, caller->node, caller->memory, &value, sizeof value, 1));
+  return NULL;
+}
+
+static void make_graph(struct graph_caller *caller) {
+  rill_graph graph;
+  const uint32_t value = 1;
+  assert_ok(rill_stream_create(vendor.device, NULL, &caller->stream));
+  assert_ok(rill_graph_create(vendor.device, &graph));
+  assert_ok(rill_graph_add_fill(graph, NULL, 0, caller->memory, &value, sizeof value, 1, &caller->node));
+  assert_ok(rill_graph_instantiate(graph, &caller->exec));
+  assert_ok(rill_graph_release(graph));
+}
+
+static void end_graph(struct graph_caller *caller) {
+  assert_ok(rill_stream_synchronize(caller->stream));
+  assert_ok(rill_graph_exec_release(caller->exec));
+  assert_ok(rill_stream_release(caller->stream));
+}
+
+/* A child of fork that ends with what is wrong, and the limit on it. */
+static void fork_with_graph(const struct graph_caller *caller) {
+  (void)fflush(NULL);
+  const pid_t pid = fork();
+  if (pid == 0) {
+    (void)alarm(CHILD_SECONDS / 2);
+    if (rill_graph_launch(caller->exec, caller->stream) != RILL_ERROR_NO_DEVICE) _exit(1);
+    if (rill_graph_exec_release(caller->exec) != RILL_OK) _exit(2);
+    _exit(0);
+  }
+  int status = -1;
+  assert_int_equal(waitpid(pid, &status, 0), pid);
+  assert_int_equal(status, 0);
+}
+
+/* The driver may wait for the device in a launch, when its queue is full.  Calls about that execution object come after
+ * it; those about others, forks among them, go on. */
+static void launch_of_a_graph_blocks_its_object_only(void) {
+  struct graph_caller first, second;
+  vendor_begin();
+  assert_ok(RILL_NEW(vendor.device, RILL_MEMORY_DEVICE, TOUR_WORDS, &first.memory));
+  second.memory = first.memory + 1;
+  make_graph(&first);
+  make_graph(&second);
+  vendor.fake->hang(vendor_name("graph_launch"));
+  struct background *launching = start_threads(1, launch_graph, &first);
+  while (vendor.fake->hanging() == 0) (void)sched_yield();
+  struct background *changing = start_threads(2, change_graph, &first);
+  assert_null(change_graph(0, &second));
+  assert_ok(rill_fill_async(second.stream, second.memory, &second.exec, 4, 1));
+  fork_with_graph(&first);
+  vendor.fake->clear();
+  join_threads(launching);
+  join_threads(changing);
+  assert_null(launch_graph(0, &first));
+  assert_null(launch_graph(0, &second));
+  end_graph(&first);
+  end_graph(&second);
+  assert_ok(rill_free(first.memory));
+}
+
 /* ---- time limits ---- */
 
 static void check_limit(rill_status status, uint64_t start, uint64_t ns) {
@@ -340,6 +423,7 @@ int main(int argc, char **argv) {
   static const struct mode modes[] = {
     MODE(first_use_of_one_device_blocks_no_other),
     MODE(release_with_a_function_does_not_block),
+    MODE(launch_of_a_graph_blocks_its_object_only),
     MODE(limits_on_pending_work_hold),
     MODE(limits_on_held_work_hold),
     MODE(waits_block_their_callers_only),

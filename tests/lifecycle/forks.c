@@ -390,6 +390,79 @@ static void with_pools_in_use(void) {
   assert_ok(rill_pool_release(pooled.pool));
 }
 
+/* ---- graphs ---- */
+
+enum { GRAPH_NODES = 24 };
+
+struct graphed {
+  rill_graph_exec exec;
+  rill_graph_node first;
+  uint32_t *cells; /* one for each node, pinned */
+};
+
+static const char *launches(unsigned index, void *shared) {
+  const struct graphed *graphed = shared;
+  rill_stream stream;
+  REQUIRE_OK(rill_stream_create(life.cpu, NULL, &stream));
+  for (uint32_t value = index; !atomic_load(&stop); value++) {
+    REQUIRE_OK(rill_graph_exec_set_fill(graphed->exec, graphed->first, graphed->cells, &value, sizeof value, 1));
+    REQUIRE_OK(rill_graph_launch(graphed->exec, stream));
+    if (value % 64 == 0) REQUIRE_OK(rill_stream_synchronize(stream));
+  }
+  REQUIRE_OK(rill_stream_synchronize(stream));
+  REQUIRE_OK(rill_stream_release(stream));
+  return NULL;
+}
+
+/* The parent's execution object in its child: changed, launched, released. */
+static void child_of_a_launcher(const struct graphed *graphed) {
+  const uint32_t value = 12345;
+  rill_stream stream;
+  must(rill_stream_create(life.cpu, NULL, &stream));
+  for (int i = 0; i < 3; i++) {
+    graphed->cells[0] = graphed->cells[GRAPH_NODES - 1] = 0;
+    must(rill_graph_exec_set_fill(graphed->exec, graphed->first, graphed->cells, &value, sizeof value, 1));
+    must(rill_graph_launch(graphed->exec, stream));
+    must(rill_stream_synchronize(stream));
+    if (graphed->cells[0] != value) die("%u in the child, not %u", graphed->cells[0], value);
+    if (graphed->cells[GRAPH_NODES - 1] != 7) die("%u at the end", graphed->cells[GRAPH_NODES - 1]);
+  }
+  must(rill_graph_exec_release(graphed->exec));
+  must(rill_stream_release(stream));
+}
+
+/* C1.10: an execution object that another thread was launching or changing is whole, and nobody's, in the child. */
+static void with_graphs_in_use(void) {
+  if (ADDRESSES_CHECKED || THREADS_CHECKED) return;
+  enum { THREADS = 3, FORKS = 24 };
+  struct graphed graphed;
+  rill_graph graph;
+  const uint32_t value = 7;
+  life_begin();
+  assert_ok(rill_alloc(life.cpu, GRAPH_NODES * sizeof value, RILL_MEMORY_PINNED, (void **)&graphed.cells));
+  assert_ok(rill_graph_create(life.cpu, &graph));
+  for (int i = 0; i < GRAPH_NODES; i++) {
+    rill_graph_node node;
+    assert_ok(rill_graph_add_fill(graph, NULL, 0, graphed.cells + i, &value, sizeof value, 1, &node));
+    if (i == 0) graphed.first = node;
+  }
+  assert_ok(rill_graph_instantiate(graph, &graphed.exec));
+  struct background *working = start_threads(THREADS, launches, &graphed);
+  for (unsigned i = 0; i < scaled(FORKS); i++) {
+    const pid_t pid = fork_child();
+    if (pid == 0) {
+      child_of_a_launcher(&graphed);
+      _exit(0);
+    }
+    reap(pid);
+  }
+  atomic_store(&stop, true);
+  join_threads(working);
+  assert_ok(rill_graph_exec_release(graphed.exec));
+  assert_ok(rill_graph_release(graph));
+  assert_ok(rill_free(graphed.cells));
+}
+
 /* What was deferred in the parent, whose held work the child does not have, goes in the child. */
 static void with_memory_put_off(void) {
   if (THREADS_CHECKED) return;
@@ -482,7 +555,8 @@ int main(int argc, char **argv) {
   static const struct mode modes[] = {
     MODE(before_the_first_use), MODE(after_a_look),         MODE(after_the_cpu_alone), MODE(with_work_pending),
     MODE(child_exits_in_order), MODE(children_of_children), MODE(errors_stay_apart),   MODE(with_pools_in_use),
-    MODE(with_memory_put_off),  MODE(from_many_threads),    MODE(while_threads_wait),  MODE(from_a_fresh_thread),
+    MODE(with_memory_put_off),  MODE(with_graphs_in_use),   MODE(from_many_threads),   MODE(while_threads_wait),
+    MODE(from_a_fresh_thread),
   };
   return RUN_MODES("fork", argc, argv, modes);
 }
