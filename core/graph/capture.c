@@ -161,7 +161,7 @@ static rill_status fail_capturing(const struct rill__stream *stream, const struc
                     "%s is capturing%s%s, since thread %d began that; the call would break the capture" RILL_HINT
                     "end the capture first",
                     rill__name_of(&stream->base).text, own ? "" : " for ", own ? "" : capture->origin,
-                    (int)capture->thread_number);
+                    (int)capture->thread_id);
 }
 
 /* Under the lock. */
@@ -198,8 +198,8 @@ rill_status rill__capture_begin(struct rill__stream *stream, const struct rill__
   if (capture == NULL) return rill__capture_no_memory();
   capture->references = 1;
   capture->mode = start->mode;
-  capture->thread = rill__self;
-  capture->thread_number = gettid();
+  capture->thread = rill__self->number;
+  capture->thread_id = gettid();
   (void)snprintf(capture->origin, sizeof capture->origin, "%s", rill__name_of(&stream->base).text);
   rill__graphs_lock();
   const rill_status status = begin_capture(stream, start, capture);
@@ -277,10 +277,11 @@ static rill_status check_end(const struct rill__stream *stream, const struct ril
   RILL_REQUIRE(member->next == NULL, RILL_ERROR_INVALID_ARGUMENT,
                "%s has come to a capture that was begun on %s" RILL_HINT "end it there",
                rill__name_of(&stream->base).text, capture->origin);
-  RILL_REQUIRE(capture->mode == RILL_CAPTURE_RELAXED || capture->thread == rill__self, RILL_ERROR_CAPTURE_ACTIVE,
+  RILL_REQUIRE(capture->mode == RILL_CAPTURE_RELAXED || capture->thread == rill__self->number,
+               RILL_ERROR_CAPTURE_ACTIVE,
                "thread %d began the capture of %s, and not in relaxed mode: no other one may end it" RILL_HINT
                "end it there, or begin it with RILL_CAPTURE_RELAXED",
-               (int)capture->thread_number, capture->origin);
+               (int)capture->thread_id, capture->origin);
   return RILL_OK;
 }
 
@@ -344,12 +345,12 @@ rill_status rill__capture_check_slowly(struct rill__device *device, bool any) {
   rill__graphs_lock();
   for (const struct rill__capture *capture = captures; capture != NULL && status == RILL_OK; capture = capture->next) {
     if (capture->graph->base.device->backend != device->backend) continue;
-    const bool mine = capture->thread == rill__self;
+    const bool mine = capture->thread == rill__self->number;
     if (any || capture->mode == RILL_CAPTURE_GLOBAL || (capture->mode == RILL_CAPTURE_THREAD && mine)) {
       status = rill__fail(RILL_ERROR_CAPTURE_ACTIVE,
                           "%s is capturing, since thread %d began that; the call would break the capture" RILL_HINT
                           "end the capture first",
-                          capture->origin, (int)capture->thread_number);
+                          capture->origin, (int)capture->thread_id);
     }
   }
   rill__graphs_unlock();

@@ -205,8 +205,8 @@ static rill_status wait_outside(struct rill__capture_member *member, struct rill
   return rill__fail(RILL_ERROR_CAPTURE_ACTIVE,
                     "%s is capturing for %s, since thread %d began that, and %s was recorded outside: the graph cannot "
                     "wait for it" RILL_HINT "wait before the capture begins, or pass RILL_EVENT_EXTERNAL",
-                    rill__name_of(&member->stream->base).text, member->capture->origin,
-                    (int)member->capture->thread_number, rill__name_of(&event->base).text);
+                    rill__name_of(&member->stream->base).text, member->capture->origin, (int)member->capture->thread_id,
+                    rill__name_of(&event->base).text);
 }
 
 rill_status rill__capture_wait(struct rill__stream *stream, struct rill__event *event, uint32_t flags, bool *taken) {

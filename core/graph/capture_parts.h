@@ -15,8 +15,8 @@ struct rill__capture {
   uint64_t id;
   uint32_t first; /* node of the graph that is its own */
   struct rill__graph *graph;
-  struct rill__thread *thread; /* that began it */
-  pid_t thread_number;
+  uint64_t thread;                      /* that began it: rill__self->number */
+  pid_t thread_id;                      /* for texts */
   struct rill__capture_member *members; /* the last is the first that there was */
   struct rill__capture *next;           /* of all that are active */
   char origin[112];                     /* the name of its stream */

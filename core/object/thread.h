@@ -39,6 +39,7 @@ struct rill__error_record {
 
 struct rill__thread {
   _Atomic uint64_t epoch;             /* 0 outside calls */
+  uint64_t number;                    /* of the thread that has the record: never used again */
   const char *api;                    /* the public function that is running */
   const struct rill__object *subject; /* the first object it was given */
   uint32_t handles;                   /* how many it has looked up so far ... */

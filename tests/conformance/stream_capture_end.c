@@ -58,6 +58,26 @@ static void belongs_to_its_thread(void) {
   run_threads(1, end_relaxed, &stream);
 }
 
+static const char *begin_and_leave(unsigned index, void *shared) {
+  const rill_stream *stream = shared;
+  (void)index;
+  REQUIRE_OK(rill_stream_capture_begin(*stream, RILL_CAPTURE_THREAD));
+  return NULL;
+}
+
+/* G7: a thread that has ended is no later one, though that may have its place and its number. */
+static void belongs_to_a_thread_that_has_ended(void) {
+  needs_graphs();
+  rill_stream stream;
+  assert_ok(rill_stream_create(dut.device, NULL, &stream));
+  run_threads(1, begin_and_leave, &stream);
+  for (int i = 0; i < 4; i++) run_threads(1, end_elsewhere, &stream);
+  bool capturing = false;
+  assert_ok(rill_stream_is_capturing(stream, &capturing));
+  assert_true(capturing);
+  assert_ok(rill_stream_release(stream));
+}
+
 /* G12 */
 static void gives_an_empty_graph(void) {
   needs_graphs();
@@ -240,6 +260,7 @@ int main(void) {
     TEST(refuses_bad_handles),
     TEST(refuses_what_was_not_begun),
     TEST(belongs_to_its_thread),
+    TEST(belongs_to_a_thread_that_has_ended),
     TEST(gives_an_empty_graph),
     TEST(forks_and_joins),
     TEST(names_streams_that_did_not_come_back),
