@@ -102,8 +102,8 @@ static rill_status capture_step(struct capturing *capturing, uint32_t i) {
   size_t last_count = 0;
   const gpu_result result = ask_capture(capturing, &capturing->graph, &last, &last_count);
   if (result != GPU_SUCCESS) return GPU_FAIL(device, result, capture_info);
-  RILL_REQUIRE(last_count == 1, RILL_ERROR_INTERNAL, "a %u of a graph became %zu nodes at once", operation->kind,
-               last_count);
+  RILL_REQUIRE(last_count == 1, RILL_ERROR_INTERNAL, "a node of kind %u became %zu native nodes at once",
+               operation->kind, last_count);
   capturing->nodes[i] = last[0];
   return RILL_OK;
 }

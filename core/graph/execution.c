@@ -135,7 +135,7 @@ static rill_status check_node(const struct rill__graph_exec *exec, const struct 
   const char *open = name != NULL ? " \"" : "", *close = name != NULL ? "\"" : "";
   if (name == NULL) name = "";
   RILL_REQUIRE(old->kind == new->kind, RILL_ERROR_INVALID_ARGUMENT,
-               "node %u%s%s%s is a %s node, that of the graph a %s", node->index, open, name, close,
+               "node %u%s%s%s is of kind \"%s\", that of the graph of kind \"%s\"", node->index, open, name, close,
                rill__node_kind_name(old->kind), rill__node_kind_name(new->kind));
   RILL_REQUIRE(old->kind != RILL_NODE_KERNEL || same_kernel(old->launch.kernel, new->launch.kernel),
                RILL_ERROR_INVALID_ARGUMENT,

@@ -59,7 +59,7 @@ static void refuses_another_shape(void) {
   others[1] = add_read(kind, &others[0], 1, 0);
   add_increment(kind, &others[1], 1, dut.host, "last");
   assert_fails(rill_graph_update(exec, kind), RILL_ERROR_INVALID_ARGUMENT);
-  assert_says("node 0 is a fill node, that of the graph a copy");
+  assert_says("node 0 is of kind \"fill\", that of the graph of kind \"copy\"");
   others[0] = add_write(edges, NULL, 0, 0, 12);
   others[1] = add_read(edges, &others[0], 1, 0);
   add_increment(edges, &others[0], 1, dut.host, "last");
