@@ -148,6 +148,11 @@ static void free_members(struct rill__capture_member *members) {
   while (members != NULL) {
     struct rill__capture_member *member = members;
     members = member->next;
+    while (member->frees != NULL) {
+      struct rill__captured_free *deferred = member->frees;
+      member->frees = deferred->next;
+      deferred->end(member->stream, deferred);
+    }
     rill__unref(&member->stream->base);
     free_member(member);
   }

@@ -17,6 +17,7 @@
 
 #include "core/graph/operation.h"
 
+struct rill__captured_free;
 struct rill__graph;
 struct rill__graph_node;
 
@@ -28,8 +29,9 @@ struct rill__capture_member {
   struct rill__capture_member *next;
   struct rill__graph_node **cursor, *last; /* last: the node that was added last */
   size_t count, room;
-  bool others;                      /* its native stream is captured, since others may submit to it */
-  struct rill__operation **collect; /* not NULL: operations go here instead of a graph */
+  struct rill__captured_free *frees; /* to be made at the end of the capture */
+  bool others;                       /* its native stream is captured, since others may submit to it */
+  struct rill__operation **collect;  /* not NULL: operations go here instead of a graph */
 };
 
 /* A stream for one explicit node, that no backend knows. */
@@ -71,8 +73,17 @@ void rill__capture_look(struct rill__stream *stream, struct rill__capture_state 
 /* Adds a node; takes the operation over in any case.  `taken` false: the stream is not capturing any more. */
 rill_status rill__capture_add(struct rill__stream *stream, struct rill__operation *operation, bool *taken);
 
-/* A free of memory of the capture's own graph becomes a node; of other memory it is refused. */
+/* A free of memory of the capture's own graph becomes a node; `taken` false: it is no memory of the graph, or the
+ * stream is not capturing any more. */
 rill_status rill__capture_free(struct rill__stream *stream, void *p, bool *taken);
+
+/* A free of other memory, which is made when the capture ends: `end` is called without locks, and owns the struct.
+ * False if the stream is not capturing any more. */
+struct rill__captured_free {
+  struct rill__captured_free *next;
+  void (*end)(struct rill__stream *stream, struct rill__captured_free *deferred);
+};
+bool rill__capture_defer(struct rill__stream *stream, struct rill__captured_free *deferred);
 
 /* The nodes of an execution object, which nobody else changes meanwhile, become nodes of the capture. */
 rill_status rill__capture_exec(struct rill__stream *stream, const struct rill__graph_exec *exec, bool *taken);

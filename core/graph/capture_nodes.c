@@ -36,33 +36,40 @@ static bool is_about(const struct rill__operation *operation, uint32_t kind, con
   return operation->kind == kind && operation->memory == p;
 }
 
-static rill_status check_free(const struct rill__graph *graph, const struct rill__stream *stream, const void *p) {
+static rill_status add_free(struct rill__capture_member *member, void *p, bool *of_graph) {
+  const struct rill__graph *graph = member->graph;
+  struct rill__operation *operation = NULL;
   bool allocated = false;
   for (uint32_t i = 0; i < graph->count; i++) {
-    const struct rill__operation *operation = graph->nodes[i]->operation;
-    RILL_REQUIRE(!is_about(operation, RILL_NODE_FREE, p), RILL_ERROR_NOT_FOUND, "%p has been freed in the capture", p);
-    allocated |= is_about(operation, RILL_NODE_ALLOC, p);
+    const struct rill__operation *other = graph->nodes[i]->operation;
+    RILL_REQUIRE(!is_about(other, RILL_NODE_FREE, p), RILL_ERROR_NOT_FOUND, "%p has been freed in the graph", p);
+    allocated |= is_about(other, RILL_NODE_ALLOC, p);
   }
-  RILL_REQUIRE(
-      allocated, RILL_ERROR_CAPTURE_ACTIVE,
-      "%s is capturing, and %p was not allocated in the capture: launches would free it again and again" RILL_HINT
-      "free it on another stream, or after the capture",
-      rill__name_of(&stream->base).text, p);
-  return RILL_OK;
+  if (!allocated) return RILL_OK;
+  *of_graph = true;
+  if (member->capture != NULL) RILL_TRY(rill__member_take_others(member, true));
+  RILL_TRY(rill__operation_memory(graph->base.device, RILL_NODE_FREE, p, NULL, &operation));
+  return rill__member_add_node(member, operation);
 }
 
 rill_status rill__capture_free(struct rill__stream *stream, void *p, bool *taken) {
-  struct rill__operation *operation = NULL;
-  rill_status status = RILL_OK;
+  *taken = false;
   rill__graphs_lock();
-  const struct rill__capture_member *member = rill__core(stream)->member;
-  *taken = member != NULL;
-  if (member != NULL) status = check_free(member->graph, stream, p);
+  struct rill__capture_member *member = rill__core(stream)->member;
+  const rill_status status = member != NULL ? add_free(member, p, taken) : RILL_OK;
   rill__graphs_unlock();
-  if (!*taken) return RILL_OK;
-  RILL_TRY(status);
-  RILL_TRY(rill__operation_memory(stream->base.device, RILL_NODE_FREE, p, NULL, &operation));
-  return rill__capture_add(stream, operation, taken);
+  return status;
+}
+
+bool rill__capture_defer(struct rill__stream *stream, struct rill__captured_free *deferred) {
+  rill__graphs_lock();
+  struct rill__capture_member *member = rill__core(stream)->member;
+  if (member != NULL) {
+    deferred->next = member->frees;
+    member->frees = deferred;
+  }
+  rill__graphs_unlock();
+  return member != NULL;
 }
 
 /* `nodes` of the steps, from `first` on in the graph; the cursor becomes those that no other step comes after. */

@@ -87,6 +87,40 @@ static rill_status find_segment(void *p, struct rill__segment **out) {
   return RILL_OK;
 }
 
+/* ---- in captures ---- */
+
+struct captured_free {
+  struct rill__captured_free base;
+  struct rill__block *block;
+};
+
+/* If the driver cannot mark the place, the memory is never used again, unless no work can use it any more. */
+static void end_captured_free(struct rill__stream *stream, struct rill__captured_free *base) {
+  struct rill__block *block = ((struct captured_free *)base)->block;
+  struct rill__pool *pool = block->segment->pool;
+  bool recorded = false;
+  rill__errors_suspend();
+  const rill_status status = free_in_order(pool, block, stream, &recorded);
+  rill__errors_resume();
+  if (status != RILL_OK && atomic_load(&pool->base.device->lost) != RILL_OK) {
+    rill__pool_lock(pool);
+    pool->used -= rill__block_size(block);
+    put_block(pool, block, &pool->complete);
+    rill__pool_unlock(pool);
+  }
+  free(base);
+}
+
+/* Takes a claimed block over; `taken` false: the stream is not capturing any more. */
+static rill_status free_after_capture(struct rill__block *block, struct rill__stream *stream, bool *taken) {
+  struct captured_free *deferred = malloc(sizeof *deferred);
+  RILL_REQUIRE(deferred != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for a free in a capture");
+  *deferred = (struct captured_free){ { NULL, end_captured_free }, block };
+  *taken = rill__capture_defer(stream, &deferred->base);
+  if (!*taken) free(deferred);
+  return RILL_OK;
+}
+
 rill_status rill__pool_free_async(struct rill__thread *self, struct rill__stream *stream, void *p) {
   struct rill__segment *segment = NULL;
   struct rill__block *block = NULL;
@@ -95,13 +129,15 @@ rill_status rill__pool_free_async(struct rill__thread *self, struct rill__stream
   RILL_TRY(find_segment(p, &segment));
   struct rill__pool *pool = segment->pool;
   RILL_TRY(rill__check_same_device(&pool->base, &stream->base));
-  bool taken = false;
+  bool taken = false, recorded = false;
   if (rill__is_captured(stream)) RILL_TRY(rill__capture_free(stream, p, &taken));
   if (taken) return RILL_OK;
-  RILL_TRY(rill__pool_check_capture(stream));
+  if (!rill__is_captured(stream)) RILL_TRY(rill__pool_check_capture(stream));
   RILL_TRY(claim(segment, p, &block, &live));
-  bool recorded = false;
-  const rill_status status = free_in_order(pool, block, stream, &recorded);
+  rill_status status = RILL_OK;
+  if (rill__is_captured(stream)) status = free_after_capture(block, stream, &taken);
+  if (taken) return RILL_OK;
+  if (RILL__LIKELY(status == RILL_OK)) status = free_in_order(pool, block, stream, &recorded);
   if (RILL__UNLIKELY(status != RILL_OK)) {
     rill__segment_unclaim(segment, block, live);
     return status;

@@ -10,6 +10,7 @@
 #include "gate.rill.h"
 
 #include <rill/bundle.h>
+#include <sched.h>
 #include <stdio.h>
 
 enum { MOST_OPERATIONS = 96, PROGRAM_CELLS = 8, STREAMS = 3, THREADS = 3 };
@@ -293,8 +294,53 @@ static void does_not_grow(void) {
   assert_ok(rill_graph_release(graph));
 }
 
+/* ---- frees by two threads ---- */
+
+enum { FREES = 32 };
+
+struct freeing {
+  rill_stream stream;
+  void *memory[FREES];
+  _Atomic unsigned freed, ready;
+};
+
+static const char *free_all(unsigned index, void *user) {
+  struct freeing *freeing = user;
+  (void)index;
+  for (unsigned i = 0; i < FREES; i++) {
+    unsigned looks = 0;
+    (void)atomic_fetch_add(&freeing->ready, 1);
+    while (atomic_load(&freeing->ready) < 2 * (i + 1)) { /* both at once, as near as can be */
+      if (++looks % 1000 == 0) (void)sched_yield();
+    }
+    const rill_status status = rill_free_async(freeing->stream, freeing->memory[i]);
+    if (status == RILL_OK) (void)atomic_fetch_add(&freeing->freed, 1);
+    if (status != RILL_OK && status != RILL_ERROR_NOT_FOUND) return rill_last_error_text();
+  }
+  return NULL;
+}
+
+/* G31: of two threads that free the same memory in a capture, one does: memory of the graph, and of others. */
+static void frees_once(void) {
+  if (!rill_device_supports(dut.device, RILL_FEATURE_GRAPH, NULL)) skip_because("no graphs here");
+  struct freeing freeing = { .stream = new_stream("capturing") };
+  for (unsigned round = 0; round < scaled(600); round++) {
+    rill_graph graph;
+    for (unsigned i = 0; i < FREES / 2; i++) assert_ok(rill_alloc_async(freeing.stream, 256, &freeing.memory[i]));
+    assert_ok(rill_stream_capture_begin(freeing.stream, RILL_CAPTURE_RELAXED));
+    for (unsigned i = FREES / 2; i < FREES; i++) assert_ok(rill_alloc_async(freeing.stream, 256, &freeing.memory[i]));
+    atomic_store(&freeing.freed, 0);
+    atomic_store(&freeing.ready, 0);
+    run_threads(2, free_all, &freeing);
+    assert_int_equal(atomic_load(&freeing.freed), FREES);
+    assert_ok(rill_stream_capture_end(freeing.stream, &graph));
+    assert_ok(rill_graph_release(graph));
+  }
+  assert_completes(freeing.stream);
+}
+
 int main(void) {
   static const struct test tests[] = { TEST(agrees_with_the_model), TEST(agrees_in_several_threads),
-                                       TEST(does_not_grow) };
+                                       TEST(does_not_grow), TEST(frees_once) };
   return RUN_ON_EACH_DEVICE("graphs", tests);
 }
