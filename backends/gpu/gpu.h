@@ -58,6 +58,7 @@
 #define gpu_native_end GPU_NAME(native_end)
 #define gpu_native_forget GPU_NAME(native_forget)
 #define gpu_native_new GPU_NAME(native_new)
+#define gpu_builds GPU_NAME(builds)
 #define gpu_can_access_peer GPU_NAME(can_access_peer)
 #define gpu_backoff_again GPU_NAME(backoff_again)
 #define gpu_backoff_start GPU_NAME(backoff_start)
@@ -68,6 +69,7 @@
 #define gpu_status_of GPU_NAME(status_of)
 #define gpu_stream_table GPU_NAME(stream_table)
 #define gpu_wait_for_all GPU_NAME(wait_for_all)
+#define gpu_wait_until_built GPU_NAME(wait_until_built)
 #define gpu_wait_for_host_calls GPU_NAME(wait_for_host_calls)
 
 /* ---- this backend's parts of the objects ---- */
@@ -200,6 +202,10 @@ rill_status gpu_fail_unfinished(const char *what, uint64_t ns) __attribute__((co
 
 /* What the driver lacks for graphs; NULL: nothing. */
 const char *gpu_graphs_missing(void);
+
+/* Waits until no native graph is being made, which refuses waits for devices; and how many have been begun. */
+void gpu_wait_until_built(void);
+uint32_t gpu_builds(void);
 
 /* Slots of devices. */
 bool gpu_can_access_peer(struct rill__device *device, struct rill__device *memory_of, const char **why);

@@ -4,6 +4,7 @@
  * known by the last of them. */
 #include "backends/gpu/gpu.h"
 
+#include <sched.h>
 #include <stdlib.h>
 
 #define GPU_SET_DEPENDENCIES 1u /* in place of those before, in both vendors' headers */
@@ -129,9 +130,19 @@ static void destroy_native_graph(struct rill__device *device, gpu_graph graph) {
   (void)result;
 }
 
-/* Makes a native graph of the object's steps, or of other operations in their places; `nodes` has room for each. */
-static rill_status make_native_graph(struct rill__graph_exec *exec, struct rill__operation *const *operations,
-                                     struct rill__stream *scratch, gpu_graph_node *nodes, gpu_graph *out) {
+/* A capture whose end was refused may go on for ever. */
+static void end_refused_capture(struct rill__stream *stream) {
+  const struct gpu_stream *part = gpu_stream_of(stream);
+  struct rill__device *device = stream->base.device;
+  gpu_graph graph = NULL;
+  gpu_result result;
+  if (!gpu_is_captured(stream)) return;
+  GPU_RUN(result, device, part->inside, capture_end, (part->native, &graph));
+  if (result == GPU_SUCCESS) destroy_native_graph(device, graph);
+}
+
+static rill_status try_native_graph(struct rill__graph_exec *exec, struct rill__operation *const *operations,
+                                    struct rill__stream *scratch, gpu_graph_node *nodes, gpu_graph *out) {
   struct rill__device *device = exec->base.device;
   struct capturing capturing = { .stream = scratch, .steps = exec->steps, .operations = operations, .nodes = nodes };
   gpu_graph graph = NULL;
@@ -143,11 +154,7 @@ static rill_status make_native_graph(struct rill__graph_exec *exec, struct rill_
   if (status == RILL_OK) {
     status = capture_steps(&capturing, exec->count);
     result = GPU_CALL(capture_end, (gpu_stream_of(scratch)->native, &graph));
-    if (result != GPU_SUCCESS && gpu_is_captured(scratch)) { /* refused: it would capture for ever */
-      gpu_graph second = NULL;
-      (void)GPU_CALL(capture_end, (gpu_stream_of(scratch)->native, &second));
-      destroy_native_graph(device, second);
-    }
+    if (result != GPU_SUCCESS) end_refused_capture(scratch);
     if (status == RILL_OK && result != GPU_SUCCESS) status = GPU_FAIL(device, result, capture_end);
   }
   free(capturing.after);
@@ -156,6 +163,33 @@ static rill_status make_native_graph(struct rill__graph_exec *exec, struct rill_
     graph = NULL;
   }
   *out = graph;
+  return status;
+}
+
+/* Native captures under way for this, and how many there have been.  They wait for nothing, so their end is near; but
+ * whoever waits for a device meanwhile is refused, and invalidates them.  So that waits for their end, and both try
+ * again if they have met all the same. */
+static _Atomic uint32_t building, builds;
+
+void gpu_wait_until_built(void) {
+  while (atomic_load(&building) > 0) (void)sched_yield();
+}
+uint32_t gpu_builds(void) { return atomic_load(&builds); }
+
+/* Makes a native graph of the object's steps, or of other operations in their places; `nodes` has room for each. */
+static rill_status make_native_graph(struct rill__graph_exec *exec, struct rill__operation *const *operations,
+                                     struct rill__stream *scratch, gpu_graph_node *nodes, gpu_graph *out) {
+  enum { TRIES = 100 };
+  rill_status status = RILL_ERROR_CAPTURE_INVALID;
+  rill__errors_suspend();
+  for (int i = 0; i < TRIES && status == RILL_ERROR_CAPTURE_INVALID; i++) {
+    (void)atomic_fetch_add(&builds, 1);
+    (void)atomic_fetch_add(&building, 1);
+    status = try_native_graph(exec, operations, scratch, nodes, out);
+    (void)atomic_fetch_sub(&building, 1);
+  }
+  if (status == RILL_OK) rill__errors_resume();
+  if (status != RILL_OK) rill__errors_resume_failed();
   return status;
 }
 
@@ -391,7 +425,10 @@ static rill_status others_end(struct rill__stream *stream, uintptr_t *out) {
   gpu_result result;
   *out = 0;
   GPU_RUN(result, stream->base.device, part->inside, capture_end, (part->native, &graph));
-  if (result != GPU_SUCCESS) return GPU_FAIL(stream->base.device, result, capture_end);
+  if (result != GPU_SUCCESS) {
+    end_refused_capture(stream);
+    return GPU_FAIL(stream->base.device, result, capture_end);
+  }
   if (any) *out = (uintptr_t)graph;
   if (!any) destroy_native_graph(stream->base.device, graph);
   return RILL_OK;

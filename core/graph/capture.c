@@ -219,6 +219,15 @@ static struct rill__capture_member *origin_of(const struct rill__capture *captur
   return member;
 }
 
+/* A failure that does not say that the capture is invalid has another cause. */
+static rill_status take_all_others(struct rill__capture *capture) {
+  for (struct rill__capture_member *member = capture->members; member != NULL; member = member->next) {
+    const rill_status status = rill__member_take_others(member, false);
+    if (status != RILL_OK && status != RILL_ERROR_CAPTURE_INVALID) return status;
+  }
+  return RILL_OK;
+}
+
 /* Every node has to come before where the first stream is now. */
 static rill_status check_joined(struct rill__capture *capture) {
   struct rill__graph *graph = capture->graph;
@@ -227,9 +236,7 @@ static rill_status check_joined(struct rill__capture *capture) {
   char names[400] = "";
   size_t used = 0;
   uint32_t unjoined = 0;
-  for (struct rill__capture_member *member = capture->members; member != NULL; member = member->next) {
-    (void)rill__member_take_others(member, false);
-  }
+  RILL_TRY(take_all_others(capture));
   RILL_REQUIRE(!capture->broken, RILL_ERROR_CAPTURE_INVALID,
                "what another library gave to a stream of the capture of %s cannot be a graph" RILL_HINT
                "join the streams of that library before the next call about the stream, and call nothing that waits",

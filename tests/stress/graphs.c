@@ -294,6 +294,43 @@ static void does_not_grow(void) {
   assert_ok(rill_graph_release(graph));
 }
 
+/* ---- beside waits for the device ---- */
+
+static const char *make_or_wait(unsigned index, void *user) {
+  const uint32_t value = index;
+  uint32_t *cell = *(uint32_t **)user + index;
+  rill_stream stream;
+  REQUIRE_OK(rill_stream_create(dut.device, NULL, &stream));
+  for (unsigned i = 0; i < scaled(100); i++) {
+    rill_graph graph;
+    rill_graph_node node;
+    rill_graph_exec exec;
+    void *p = NULL;
+    if (index == 0) {
+      REQUIRE_OK(rill_device_synchronize(dut.device));
+      REQUIRE_OK(rill_alloc(dut.device, 64, RILL_MEMORY_DEVICE, &p));
+      REQUIRE_OK(rill_free(p));
+      continue;
+    }
+    REQUIRE_OK(rill_graph_create(dut.device, &graph));
+    REQUIRE_OK(rill_graph_add_fill(graph, NULL, 0, cell, &value, sizeof value, 1, &node));
+    REQUIRE_OK(rill_graph_instantiate(graph, &exec));
+    REQUIRE_OK(rill_graph_exec_set_fill(exec, node, cell, &value, sizeof value, 1));
+    REQUIRE_OK(rill_graph_launch(exec, stream));
+    REQUIRE_OK(rill_graph_exec_release(exec));
+    REQUIRE_OK(rill_graph_release(graph));
+  }
+  REQUIRE_OK(rill_stream_synchronize(stream));
+  REQUIRE_OK(rill_stream_release(stream));
+  return NULL;
+}
+
+/* C7.3: graphs are made and changed while other threads wait for the device and free memory. */
+static void goes_on_beside_waits(void) {
+  if (!rill_device_supports(dut.device, RILL_FEATURE_GRAPH, NULL)) skip_because("no graphs here");
+  run_threads(THREADS, make_or_wait, &dut.memory);
+}
+
 /* ---- frees by two threads ---- */
 
 enum { FREES = 32 };
@@ -341,6 +378,6 @@ static void frees_once(void) {
 
 int main(void) {
   static const struct test tests[] = { TEST(agrees_with_the_model), TEST(agrees_in_several_threads),
-                                       TEST(does_not_grow), TEST(frees_once) };
+                                       TEST(does_not_grow), TEST(frees_once), TEST(goes_on_beside_waits) };
   return RUN_ON_EACH_DEVICE("graphs", tests);
 }
