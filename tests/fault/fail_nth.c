@@ -10,7 +10,9 @@ enum { CODE = 999, MOST_CALLS = 500 };
 static size_t alive; /* native objects between tours */
 
 /* Functions whose refusal may pass without an error, where (the beginning of a step's name; "" is anywhere), and how
- * many native objects stay, which nobody can end any more: a module has up to five functions and a variable. */
+ * many native objects stay, which nobody can end any more: a module has up to five functions and a variable, a graph up
+ * to GRAPH nodes, and an execution object. */
+enum { GRAPH = 20 };
 static const struct {
   const char *field, *step;
   size_t leaves;
@@ -22,7 +24,7 @@ static const struct {
   { "exchange_capture_mode", "", 0 },  /* an old driver has none either */
   { "context_push", "import_", 0 },    /* of the vendor's default streams: to ask for the id */
   { "get_device", "import_", 0 },
-  { "set_device", "", 7 }, /* every second one goes back to the owner's device; nobody could be notified */
+  { "set_device", "", GRAPH }, /* every second one goes back to the owner's device; nobody could be notified */
   /* A release never fails; what it ends may have to be looked at first, and goes in any later call. */
   { "stream_destroy", "", 1 },
   { "event_destroy", "", 1 },
@@ -58,20 +60,36 @@ static const struct {
   { "event_record", "end_hold", 0 },
   { "event_create", "release_", 0 }, /* after the work that may use a module */
   { "event_record", "release_", 0 },
+  { "stream_is_capturing", "graph_capture", 0 },
+  { "stream_query", "graph_capture", 0 },
+  { "stream_is_capturing", "instantiate", 0 },
+  { "stream_query", "instantiate", 0 },
+  { "event_query", "graph_capture", 0 },
+  { "event_query", "synchronize", 0 },
+  { "graph_set_kernel", "graph_set_kernel_arg", 0 }, /* the graph is made anew */
+  { "graph_destroy", "", GRAPH },
+  { "graph_exec_destroy", "", GRAPH },
+  { "context_push", "instantiate", GRAPH }, /* to end an execution object, or the graph that a change was made of */
+  { "context_push", "graph_", GRAPH },
+  { "context_push", "synchronize", GRAPH },
+  { "get_device", "instantiate", GRAPH },
+  { "get_device", "graph_", GRAPH },
+  { "get_device", "synchronize", GRAPH },
+  { "capture_info", "graph_capture", 0 },   /* what others may have submitted is taken then, were it nothing */
   { "context_synchronize", "release_", 0 }, /* before a module goes */
   { "context_synchronize", "free_", 0 },
-  { "context_push", "release_", 7 },
-  { "context_push", "free_", 7 },
-  { "get_device", "release_", 7 },
-  { "get_device", "free_", 7 },
+  { "context_push", "release_", GRAPH },
+  { "context_push", "free_", GRAPH },
+  { "get_device", "release_", GRAPH },
+  { "get_device", "free_", GRAPH },
   { "stream_is_capturing", "unload_", 0 }, /* a bundle's release */
   { "stream_query", "unload_", 0 },
   { "event_query", "unload_", 0 },
   { "event_create", "unload_", 0 },
   { "event_record", "unload_", 0 },
   { "context_synchronize", "unload_", 0 },
-  { "context_push", "unload_", 7 },
-  { "get_device", "unload_", 7 },
+  { "context_push", "unload_", GRAPH },
+  { "get_device", "unload_", GRAPH },
 };
 
 static bool may_be_silent(const char *field, const char *step, size_t *leaves) {

@@ -16,7 +16,7 @@ static rill_status again(const struct step *step, struct tour *made, struct tour
 
 /* Steps that need what was made before in the same pass. */
 static bool stands_alone(const struct step *step) {
-  static const char *const chained[] = { "get_kernel", "get_image_kernel" };
+  static const char *const chained[] = { "get_kernel", "get_image_kernel", "make_graph", "instantiate" };
   for (size_t i = 0; i < sizeof chained / sizeof *chained; i++) {
     if (strcmp(step->name, chained[i]) == 0) return false;
   }
@@ -111,6 +111,17 @@ static bool may_wait(const struct step *step, const char *function) {
   return copies && needs;
 }
 
+/* Who waits for the device waits for graphs that are being made. */
+static bool may_wait_for_graphs(const struct step *step, const char *function) {
+  static const char *const fields[] = { "capture_begin", "capture_end", "capture_info", "capture_update" };
+  static const char *const words[] = { "device_synchronize", "register_host", "free_something" };
+  bool builds = strstr(function, "GraphAdd") != NULL, waits = false;
+  for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+    builds = builds || strcmp(vendor_name(fields[i]), function) == 0;
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++) waits = waits || strstr(step->name, words[i]) != NULL;
+  return builds && waits;
+}
+
 /* Pinned memory that constants and held copies do not need any more goes back with the first call that may block: here
  * it is a free, and if that is left out, the synchronize after it.  Until then those who need some look whether it is
  * still in use. */
@@ -139,7 +150,7 @@ static bool find_users(const char *function, struct tour *made, bool *uses) {
       const uint64_t calls = vendor.fake->calls(function);
       assert_ok(again(&steps[i], made, &fresh));
       uses[i] = uses[i] || may_ask(&steps[i], function) || may_wait(&steps[i], function) ||
-                vendor.fake->calls(function) != calls;
+                may_wait_for_graphs(&steps[i], function) || vendor.fake->calls(function) != calls;
       any = any || uses[i];
     }
   }

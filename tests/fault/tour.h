@@ -25,8 +25,12 @@ struct tour {
   uint32_t *memory, *more, *pinned, *managed, *second_memory, *scratch; /* TOUR_WORDS each */
   uint32_t pageable[TOUR_WORDS], registered[TOUR_WORDS];                /* the second within a step */
   rill_kernel_ref ref;
+  rill_graph graph;
+  rill_graph_exec exec;
+  rill_graph_node fill_node, kernel_node;
   float ms;
   _Atomic int called, reported; /* host calls run, and the sum of what statuses they got */
+  _Atomic int graph_calls;      /* of launches of graphs */
   const char *spoiled;          /* the step whose output was not null */
   rill_status status;           /* of the step that failed */
 };
