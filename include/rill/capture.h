@@ -12,7 +12,8 @@
  *
  * Memory that rill_alloc_async gives in a capture is the graph's: it has its address at once, is used by the graph's
  * launches alone, and goes back when the graph and its execution object have ended.  Such a graph has one execution
- * object at a time.  Launching an execution object on a capturing stream adds its nodes.
+ * object at a time.  rill_free_async of other memory takes effect when the capture ends: the graph must not use it.
+ * Launching an execution object on a capturing stream adds its nodes.
  *
  * The thing people get wrong: nothing has happened yet.  The host cannot wait for work that is captured, nor ask for
  * it: a call that would break the capture is refused with CAPTURE_ACTIVE, and the capture goes on.

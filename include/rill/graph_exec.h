@@ -11,7 +11,9 @@
  *       rill_graph_launch(exec, stream);
  *     }
  *
- * One object never runs twice at a time: a launch comes after those before it, on whatever stream they were.
+ * One object never runs twice at a time: a launch comes after those before it, on whatever stream they were.  Calls
+ * about one object are made one after another.  A driver may make a launch wait for the device, when its queue is full:
+ * calls about that object then wait for the launch, no others.
  *
  * The thing people get wrong: a change is for later launches.  Those that have been made keep what they had.
  */
@@ -49,7 +51,7 @@ RILL_API rill_status rill_graph_exec_release(rill_graph_exec exec);
 
 /** Launches the graph as work of the stream.
  *
- *  Errors:  INVALID_HANDLE, STALE_HANDLE, WRONG_DEVICE, CAPTURE_ACTIVE, UNSUPPORTED (the stream is held),
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, WRONG_DEVICE, NOT_READY (launches are queued on a held stream),
  *           OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
  *  Threads: any; calls about one execution object are made one after another.
  *  Like:    cuGraphLaunch, hipGraphLaunch.      Since: 0.1 */

@@ -63,7 +63,8 @@ RILL_API RILL_NODISCARD rill_status rill_alloc_async(rill_stream stream, size_t 
 /** Frees memory of a pool at this point of the stream: says that every use of it, but those recorded with
  *  rill_memory_record_use, is ordered before.  NULL: nothing happens.
  *
- *  The stream may be another one of the device than that of the allocation.  It may be released right after.
+ *  The stream may be another one of the device than that of the allocation.  It may be released right after.  If it
+ *  captures, memory of its graph is freed by a node, and other memory when the capture ends.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, NOT_FOUND (no allocation of rill, or freed already), INVALID_ARGUMENT
  *           (inside one, or of rill_alloc), WRONG_DEVICE, WRONG_BACKEND, CAPTURE_ACTIVE, DEVICE_LOST, BACKEND.  The
