@@ -14,7 +14,7 @@ _Atomic uint64_t rill__epoch = 1;
 bool rill__has_membarrier;
 
 static _Atomic(struct rill__thread *) all_threads;
-static _Atomic uint64_t last_number;
+static _Atomic uint64_t last_thread_number;
 static pthread_key_t thread_end;
 static pthread_once_t thread_once = PTHREAD_ONCE_INIT;
 
@@ -61,7 +61,7 @@ struct rill__thread *rill__thread_attach(void) {
     while (!atomic_compare_exchange_weak(&all_threads, &thread->next, thread)) {
     }
   }
-  thread->number = atomic_fetch_add(&last_number, 1) + 1;
+  thread->number = atomic_fetch_add(&last_thread_number, 1) + 1;
   thread->error.status = RILL_OK;
   thread->suspend_depth = 0; /* its last owner may not have come through a fork */
   (void)pthread_setspecific(thread_end, thread);
