@@ -1,7 +1,7 @@
 #include "core/graph/graph.h"
 
 #include "core/device/life.h"
-#include "core/graph/capture.h"
+#include "core/graph/building.h"
 #include "core/kernel/launch.h"
 #include "core/memory/memory.h"
 
@@ -49,94 +49,28 @@ rill_status rill_graph_release(rill_graph graph) {
 
 /* ---- building ---- */
 
-/* One explicit node, while it is made. */
-struct building {
-  rill_graph_node *out, node;
-  struct rill__graph *graph;
-  struct rill__node_stream stream;
-};
-
-static rill_status find_node(const struct rill__graph *graph, rill_graph_node node, const char *what,
-                             struct rill__graph_node **out) {
-  RILL_TRY(rill__graph_node_find(node, what, out));
-  RILL_REQUIRE((*out)->graph == graph, RILL_ERROR_INVALID_ARGUMENT, "%s 0x%llx is a node of another graph", what,
-               (unsigned long long)node.id);
-  return RILL_OK;
-}
-
-static rill_status find_after(struct building *building, const rill_graph_node *after, size_t count) {
-  struct rill__capture_member *member = &building->stream.member;
-  RILL_REQUIRE(after != NULL || count == 0, RILL_ERROR_INVALID_ARGUMENT, "after is NULL, after_count is %zu", count);
-  if (count == 0) return RILL_OK;
-  member->cursor =
-      count <= SIZE_MAX / sizeof(struct rill__graph_node *) ? malloc(count * sizeof(struct rill__graph_node *)) : NULL;
-  RILL_REQUIRE(member->cursor != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for %zu nodes", count);
-  member->room = count;
-  for (size_t i = 0; i < count; i++) RILL_TRY(find_node(building->graph, after[i], "after", &member->cursor[i]));
-  member->count = count;
-  return RILL_OK;
-}
-
-/* `out` may be one of `after`, so it is written last. */
-static void end_node(struct building *building) {
-  free(building->stream.member.cursor);
-  if (building->out != NULL) *building->out = building->node;
-}
-
-/* Opens a function that adds a node. */
-#define RILL_ENTER_NODE()                                                \
-  rill__reclaim();                                                       \
-  struct building building __attribute__((cleanup(end_node)));           \
-  building.out = out;                                                    \
-  building.node = RILL_NULL_GRAPH_NODE;                                  \
-  building.stream.member.cursor = NULL;                                  \
-  RILL_ENTER();                                                          \
-  RILL_RESOLVE(RILL__GRAPH, graph, "graph", &building.graph);            \
-  rill__node_stream_init(&building.stream, building.graph->base.device); \
-  building.stream.member.graph = building.graph;                         \
-  struct rill__stream *const s = &building.stream.stream;                \
-  RILL_TRY(find_after(&building, after, after_count))
-
-static rill_status check_out(const struct building *building) {
-  RILL_REQUIRE(building->out != NULL, RILL_ERROR_INVALID_ARGUMENT, "out is NULL");
-  return rill__check_usable(building->graph->base.device);
-}
-
-/* What has nothing to do is a node all the same. */
-static rill_status give_node(struct building *building, rill_status status) {
-  struct rill__operation *empty = NULL;
-  bool taken = false;
-  RILL_TRY(status);
-  if (building->stream.member.last == NULL) {
-    RILL_TRY(rill__operation_empty(building->graph->base.device, &empty));
-    RILL_TRY(rill__capture_add(&building->stream.stream, empty, &taken));
-  }
-  building->node.id = building->stream.member.last->base.id;
-  return RILL_OK;
-}
-
 rill_status rill_graph_add_kernel(rill_graph graph, const rill_graph_node *after, size_t after_count,
                                   rill_kernel kernel, const rill_launch *launch, const rill_arg *args, size_t arg_count,
                                   rill_graph_node *out) {
   RILL_ENTER_NODE();
   struct rill__kernel *k;
   RILL_RESOLVE(RILL__KERNEL, kernel, "kernel", &k);
-  RILL_TRY(check_out(&building));
-  return give_node(&building, rill__launch(s, k, launch, args, arg_count));
+  RILL_TRY(rill__building_check(&building));
+  return rill__building_give(&building, rill__launch(s, k, launch, args, arg_count));
 }
 
 rill_status rill_graph_add_copy(rill_graph graph, const rill_graph_node *after, size_t after_count, void *dst,
                                 const void *src, size_t n, rill_graph_node *out) {
   RILL_ENTER_NODE();
-  RILL_TRY(check_out(&building));
-  return give_node(&building, rill__copy_line(self, s, dst, src, n));
+  RILL_TRY(rill__building_check(&building));
+  return rill__building_give(&building, rill__copy_line(self, s, dst, src, n));
 }
 
 rill_status rill_graph_add_copy_2d(rill_graph graph, const rill_graph_node *after, size_t after_count, void *dst,
                                    size_t dst_pitch, const void *src, size_t src_pitch, size_t width, size_t height,
                                    rill_graph_node *out) {
   RILL_ENTER_NODE();
-  RILL_TRY(check_out(&building));
+  RILL_TRY(rill__building_check(&building));
   struct rill__copy_3d copy = {
     .dst = dst,
     .src = src,
@@ -146,21 +80,21 @@ rill_status rill_graph_add_copy_2d(rill_graph graph, const rill_graph_node *afte
     .dst_pitch = dst_pitch,
     .src_pitch = src_pitch,
   };
-  return give_node(&building, rill__copy_submit(self, s, &copy));
+  return rill__building_give(&building, rill__copy_submit(self, s, &copy));
 }
 
 rill_status rill_graph_add_fill(rill_graph graph, const rill_graph_node *after, size_t after_count, void *dst,
                                 const void *pattern, size_t pattern_size, size_t count, rill_graph_node *out) {
   RILL_ENTER_NODE();
-  RILL_TRY(check_out(&building));
-  return give_node(&building, rill__fill_line(s, dst, pattern, pattern_size, count));
+  RILL_TRY(rill__building_check(&building));
+  return rill__building_give(&building, rill__fill_line(s, dst, pattern, pattern_size, count));
 }
 
 rill_status rill_graph_add_fill_2d(rill_graph graph, const rill_graph_node *after, size_t after_count, void *dst,
                                    size_t dst_pitch, const void *pattern, size_t pattern_size, size_t width,
                                    size_t height, rill_graph_node *out) {
   RILL_ENTER_NODE();
-  RILL_TRY(check_out(&building));
+  RILL_TRY(rill__building_check(&building));
   struct rill__fill_2d fill = {
     .dst = dst,
     .pitch = dst_pitch,
@@ -169,7 +103,7 @@ rill_status rill_graph_add_fill_2d(rill_graph graph, const rill_graph_node *afte
     .pattern = pattern,
     .pattern_size = pattern_size,
   };
-  return give_node(&building, rill__fill_submit(s, &fill));
+  return rill__building_give(&building, rill__fill_submit(s, &fill));
 }
 
 rill_status rill_graph_add_host_call(rill_graph graph, const rill_graph_node *after, size_t after_count,
@@ -177,18 +111,18 @@ rill_status rill_graph_add_host_call(rill_graph graph, const rill_graph_node *af
   RILL_ENTER_NODE();
   struct rill__operation *operation = NULL;
   bool taken = false;
-  RILL_TRY(check_out(&building));
+  RILL_TRY(rill__building_check(&building));
   RILL_REQUIRE(fn != NULL, RILL_ERROR_INVALID_ARGUMENT, "fn is NULL");
   RILL_TRY(rill__operation_host_call(building.graph->base.device, fn, user, &operation));
-  return give_node(&building, rill__capture_add(s, operation, &taken));
+  return rill__building_give(&building, rill__capture_add(s, operation, &taken));
 }
 
 rill_status rill_graph_add_empty(rill_graph graph, const rill_graph_node *after, size_t after_count,
                                  rill_graph_node *out) {
   RILL_ENTER_NODE();
   (void)s;
-  RILL_TRY(check_out(&building));
-  return give_node(&building, RILL_OK);
+  RILL_TRY(rill__building_check(&building));
+  return rill__building_give(&building, RILL_OK);
 }
 
 rill_status rill_graph_add_event_record(rill_graph graph, const rill_graph_node *after, size_t after_count,
@@ -198,11 +132,11 @@ rill_status rill_graph_add_event_record(rill_graph graph, const rill_graph_node 
   bool taken = false;
   RILL_RESOLVE(RILL__EVENT, event, "event", &e);
   RILL_TRY(rill__check_same_device(&building.graph->base, &e->base));
-  RILL_TRY(check_out(&building));
+  RILL_TRY(rill__building_check(&building));
   RILL_REQUIRE(!rill__core(e)->cached, RILL_ERROR_INVALID_ARGUMENT,
                "%s is the cached event of a stream" RILL_HINT "record an event of your own",
                rill__name_of(&e->base).text);
-  return give_node(&building, rill__capture_record(s, e, RILL_EVENT_EXTERNAL, &taken));
+  return rill__building_give(&building, rill__capture_record(s, e, RILL_EVENT_EXTERNAL, &taken));
 }
 
 rill_status rill_graph_add_event_wait(rill_graph graph, const rill_graph_node *after, size_t after_count,
@@ -212,8 +146,8 @@ rill_status rill_graph_add_event_wait(rill_graph graph, const rill_graph_node *a
   bool taken = false;
   RILL_RESOLVE(RILL__EVENT, event, "event", &e);
   RILL_TRY(rill__check_same_backend(&building.graph->base, &e->base));
-  RILL_TRY(check_out(&building));
-  return give_node(&building, rill__capture_wait(s, e, RILL_EVENT_EXTERNAL, &taken));
+  RILL_TRY(rill__building_check(&building));
+  return rill__building_give(&building, rill__capture_wait(s, e, RILL_EVENT_EXTERNAL, &taken));
 }
 
 rill_status rill_graph_add_edge(rill_graph graph, rill_graph_node from, rill_graph_node to) {
@@ -221,8 +155,8 @@ rill_status rill_graph_add_edge(rill_graph graph, rill_graph_node from, rill_gra
   struct rill__graph *g;
   struct rill__graph_node *first = NULL, *second = NULL;
   RILL_RESOLVE(RILL__GRAPH, graph, "graph", &g);
-  RILL_TRY(find_node(g, from, "from", &first));
-  RILL_TRY(find_node(g, to, "to", &second));
+  RILL_TRY(rill__find_node_of(g, from, "from", &first));
+  RILL_TRY(rill__find_node_of(g, to, "to", &second));
   rill__graphs_lock();
   const rill_status status =
       g->capture == NULL

@@ -51,7 +51,10 @@ static gpu_result ask_capture(const struct capturing *capturing, gpu_graph *grap
 
 static size_t collect_after(const struct capturing *capturing, const struct rill__step *step) {
   size_t count = 0;
-  for (uint32_t i = 0; i < step->after_count; i++) capturing->after[count++] = capturing->nodes[step->after[i]];
+  for (uint32_t i = 0; i < step->after_count; i++) {
+    const gpu_graph_node node = capturing->nodes[step->after[i]];
+    if (node != NULL) capturing->after[count++] = node;
+  }
   return count;
 }
 
@@ -92,6 +95,7 @@ static rill_status capture_step(struct capturing *capturing, uint32_t i) {
   struct rill__operation *operation =
       capturing->operations != NULL ? capturing->operations[i] : capturing->steps[i].operation;
   const size_t count = collect_after(capturing, &capturing->steps[i]);
+  if (operation->kind == RILL_NODE_USER_OBJECT && count == 0) return RILL_OK; /* it needs no native node */
   if (operation->kind > RILL_NODE_FILL) {
     const char *symbol = "";
     const gpu_result result = add_explicit_node(capturing, operation, count, &capturing->nodes[i], &symbol);
@@ -117,9 +121,12 @@ static rill_status capture_steps(struct capturing *capturing, uint32_t count) {
   const gpu_result result = ask_capture(capturing, &capturing->graph, &none, &none_count);
   if (result != GPU_SUCCESS) return GPU_FAIL(device, result, capture_info);
   for (uint32_t i = 0; i < count; i++) RILL_TRY(capture_step(capturing, i));
-  for (uint32_t i = 0; i < count; i++) capturing->after[i] = capturing->nodes[i];
+  size_t made = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    if (capturing->nodes[i] != NULL) capturing->after[made++] = capturing->nodes[i];
+  }
   GPU_TRY(device, capture_update,
-          (gpu_stream_of(capturing->stream)->native, capturing->after, count, GPU_SET_DEPENDENCIES));
+          (gpu_stream_of(capturing->stream)->native, capturing->after, made, GPU_SET_DEPENDENCIES));
   return RILL_OK;
 }
 

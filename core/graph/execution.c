@@ -4,6 +4,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+static rill_status fail_shared_memory(void) {
+  return rill__fail(
+      RILL_ERROR_UNSUPPORTED,
+      "the graph has memory of its own, which another execution object uses, up to version %d.%d" RILL_HINT
+      "release that one first, or capture again",
+      RILL_VERSION_MAJOR, RILL_VERSION_MINOR);
+}
+
+static bool take_memory(struct rill__operation *operation) {
+  return operation->kind != RILL_NODE_ALLOC || !atomic_exchange(&operation->taken, true);
+}
+
+static void give_memory_back(struct rill__operation *operation) {
+  if (operation->kind == RILL_NODE_ALLOC) atomic_store(&operation->taken, false);
+}
+
 static void destroy_exec(struct rill__object *object) {
   struct rill__graph_exec *exec = (struct rill__graph_exec *)object;
   struct rill__exec_core *core = rill__core(exec);
@@ -12,6 +28,7 @@ static void destroy_exec(struct rill__object *object) {
     return;
   }
   for (uint32_t i = 0; i < exec->count; i++) {
+    if (i < core->memory_taken) give_memory_back(exec->steps[i].operation);
     rill__unref(&exec->steps[i].operation->base);
     free((void *)(uintptr_t)exec->steps[i].after);
   }
@@ -84,36 +101,26 @@ static bool copy_steps(struct rill__graph_exec *exec, const struct rill__graph *
   return memory;
 }
 
-static bool has_memory(const struct rill__graph_exec *exec) {
-  for (uint32_t i = 0; i < exec->count; i++) {
-    if (exec->steps[i].operation->kind == RILL_NODE_ALLOC) return true;
-  }
-  return false;
-}
-
 rill_status rill__exec_new(struct rill__graph *graph, struct rill__graph_exec **out) {
   struct rill__device *device = graph->base.device;
   struct rill__graph_exec *exec = NULL;
   const size_t size = RILL__PART_OFFSET(struct rill__graph_exec) + device->backend->exec_size;
   RILL_TRY(rill__object_new(size, device, NULL, destroy_exec, &exec));
   rill__ref(&graph->base);
-  const uint32_t others = atomic_fetch_add(&graph->execs, 1);
+  (void)atomic_fetch_add(&graph->execs, 1);
   rill__core(exec)->graph = graph;
   rill__graphs_lock();
   const bool memory = copy_steps(exec, graph);
   rill__graphs_unlock();
-  const bool shares = memory && others > 0 && has_memory(exec);
   if (!memory) {
     rill__unref(&exec->base);
     return rill__fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory for a graph of %u nodes", graph->count);
   }
-  if (shares) {
+  uint32_t *const taken = &rill__core(exec)->memory_taken;
+  while (*taken < exec->count && take_memory(exec->steps[*taken].operation)) ++*taken;
+  if (*taken < exec->count) {
     rill__unref(&exec->base);
-    return rill__fail(
-        RILL_ERROR_UNSUPPORTED,
-        "the graph has memory of its own, which another execution object of it uses, up to version %d.%d" RILL_HINT
-        "release that one first, or capture again",
-        RILL_VERSION_MAJOR, RILL_VERSION_MINOR);
+    return fail_shared_memory();
   }
   *out = exec;
   return RILL_OK;
@@ -175,15 +182,29 @@ rill_status rill__exec_match(struct rill__graph_exec *exec, struct rill__graph *
   return status;
 }
 
+/* That of the first `count` operations which differ; true if all could be taken. */
+static bool take_new_memory(const struct rill__graph_exec *exec, struct rill__operation *const *operations,
+                            uint32_t *count) {
+  for (*count = 0; *count < exec->count; ++*count) {
+    struct rill__operation *operation = operations[*count];
+    if (operation != exec->steps[*count].operation && !take_memory(operation)) return false;
+  }
+  return true;
+}
+
 rill_status rill__exec_update(struct rill__graph_exec *exec, struct rill__operation *const *operations,
                               struct rill__stream *scratch) {
-  RILL_TRY(RILL_DISPATCH(exec, graph, update, exec, operations, scratch));
-  for (uint32_t i = 0; i < exec->count; i++) {
-    if (operations[i] == exec->steps[i].operation) continue;
-    struct rill__operation *before = exec->steps[i].operation;
-    rill__ref(&operations[i]->base);
-    exec->steps[i].operation = operations[i]; /* first: a fork may come */
+  uint32_t taken = 0;
+  rill_status status = take_new_memory(exec, operations, &taken) ? RILL_OK : fail_shared_memory();
+  if (status == RILL_OK) status = RILL_DISPATCH(exec, graph, update, exec, operations, scratch);
+  for (uint32_t i = 0; i < taken; i++) {
+    struct rill__operation *before = exec->steps[i].operation, *after = operations[i];
+    if (after == before) continue;
+    give_memory_back(status == RILL_OK ? before : after);
+    if (status != RILL_OK) continue;
+    rill__ref(&after->base);
+    exec->steps[i].operation = after; /* first: a fork may come */
     rill__unref(&before->base);
   }
-  return RILL_OK;
+  return status;
 }

@@ -116,6 +116,39 @@ rill_status rill__graph_add(struct rill__graph *graph, struct rill__operation *o
   return RILL_OK;
 }
 
+/* The copy has the same predecessors, `base` further on; its room is for what comes after nothing, too. */
+static bool copy_edges(struct rill__graph_node *copy, const struct rill__graph_node *node, uint32_t base) {
+  if (node->after_count == 0) return true;
+  copy->after = malloc(node->after_count * sizeof *copy->after);
+  if (copy->after == NULL) return false;
+  for (uint32_t i = 0; i < node->after_count; i++) copy->after[i] = base + node->after[i];
+  copy->after_count = copy->after_room = node->after_count;
+  return true;
+}
+
+rill_status rill__graph_add_graph(struct rill__graph *graph, const struct rill__graph *other,
+                                  struct rill__graph_node *const *after, size_t after_count) {
+  const uint32_t base = graph->count, edges = graph->edges;
+  rill_status status = RILL_OK;
+  for (uint32_t i = 0; i < other->count && status == RILL_OK; i++) {
+    const struct rill__graph_node *node = other->nodes[i];
+    struct rill__graph_node *copy = NULL;
+    rill__ref(&node->operation->base);
+    status = rill__graph_add(graph, node->operation, after, node->after_count == 0 ? after_count : 0, &copy);
+    if (status == RILL_OK && !copy_edges(copy, node, base)) {
+      status = rill__fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory for an edge of a graph");
+    }
+    if (status == RILL_OK) graph->edges += node->after_count;
+  }
+  if (status != RILL_OK) {
+    rill__graph_truncate(graph, base);
+    graph->edges = edges;
+    return status;
+  }
+  if (!other->in_order) graph->in_order = false;
+  return RILL_OK;
+}
+
 void rill__graph_truncate(struct rill__graph *graph, uint32_t count) {
   while (graph->count > count) {
     struct rill__graph_node *node = graph->nodes[--graph->count];
@@ -165,5 +198,16 @@ rill_status rill__graph_connect(struct rill__graph_node *from, struct rill__grap
   RILL_REQUIRE(add_after(to, from->index), RILL_ERROR_OUT_OF_MEMORY, "no host memory for an edge of a graph");
   graph->edges += to->after_count - before;
   if (from->index > to->index) graph->in_order = false;
+  return RILL_OK;
+}
+
+rill_status rill__graph_disconnect(struct rill__graph_node *from, struct rill__graph_node *to) {
+  uint32_t i = 0;
+  while (i < to->after_count && to->after[i] != from->index) i++;
+  RILL_REQUIRE(i < to->after_count, RILL_ERROR_NOT_FOUND, "node %u does not come after node %u", to->index,
+               from->index);
+  to->after_count--;
+  for (; i < to->after_count; i++) to->after[i] = to->after[i + 1];
+  from->graph->edges--;
   return RILL_OK;
 }

@@ -27,6 +27,8 @@ struct rill__graph {
   uint32_t edges;
   uint32_t searches;
   bool in_order;
+  uint64_t cloned_from; /* the handle of the graph whose first `cloned` nodes are copied in the first ones */
+  uint32_t cloned;
   _Atomic uint32_t execs;        /* execution objects that keep it */
   struct rill__capture *capture; /* that adds to it; or NULL */
 };
@@ -48,11 +50,19 @@ rill_status rill__graph_check_complete(struct rill__graph *graph);
 rill_status rill__graph_add(struct rill__graph *graph, struct rill__operation *operation,
                             struct rill__graph_node *const *after, size_t after_count, struct rill__graph_node **out);
 
+/* Adds copies of the nodes of another graph, with their edges; those that come after none come after `after`.  On
+ * failure there are none. */
+rill_status rill__graph_add_graph(struct rill__graph *graph, const struct rill__graph *other,
+                                  struct rill__graph_node *const *after, size_t after_count);
+
 /* Takes all nodes from `count` on away, which are the last of every way. */
 void rill__graph_truncate(struct rill__graph *graph, uint32_t count);
 
 /* Makes `to` come after `from`; INVALID_ARGUMENT if that closes a cycle. */
 rill_status rill__graph_connect(struct rill__graph_node *from, struct rill__graph_node *to);
+
+/* Takes the edge away; NOT_FOUND if there is none. */
+rill_status rill__graph_disconnect(struct rill__graph_node *from, struct rill__graph_node *to);
 
 /* Marks the node and all that it comes after with a new number of a search, which is returned. */
 uint32_t rill__graph_search(struct rill__graph *graph, struct rill__graph_node *const *from, size_t count,

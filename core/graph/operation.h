@@ -4,6 +4,8 @@
 
 #include "core/object/core.h"
 
+#include <rill/graph_compose.h>
+
 /* What an operation owns besides its own struct, such as memory that bytes were copied to.  finish: when the driver has
  * the work that uses it; drop: when nothing will use it. */
 struct rill__payload {
@@ -30,6 +32,10 @@ rill_status rill__operation_memory(struct rill__device *device, uint32_t kind, v
 /* Takes the native graph over. */
 rill_status rill__operation_others(struct rill__device *device, uintptr_t graph, struct rill__operation **out);
 rill_status rill__operation_empty(struct rill__device *device, struct rill__operation **out);
+rill_status rill__operation_user_object(struct rill__device *device, rill_release_fn release, void *user,
+                                        struct rill__operation **out);
+/* It stays the caller's: nobody else has the operation yet. */
+void rill__operation_forget_user(struct rill__operation *operation);
 
 /* A launch with another value of argument `index`, which has `size` bytes. */
 rill_status rill__operation_with_arg(const struct rill__operation *launch, uint32_t index, const void *data,

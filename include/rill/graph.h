@@ -39,7 +39,8 @@ enum {
   RILL_NODE_EVENT_WAIT,
   RILL_NODE_OTHER, /**< what another library gave to the native stream of a capture */
   RILL_NODE_ALLOC, /**< memory that is the graph's (rill_alloc_async in a capture) */
-  RILL_NODE_FREE
+  RILL_NODE_FREE,
+  RILL_NODE_USER_OBJECT /**< keeps an object of the caller's (rill_graph_add_user_object) */
 };
 
 /** Creates a graph without nodes, for work of one device.

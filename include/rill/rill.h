@@ -13,6 +13,7 @@
 #include <rill/device.h>
 #include <rill/event.h>
 #include <rill/graph.h>
+#include <rill/graph_compose.h>
 #include <rill/graph_exec.h>
 #include <rill/kernel.h>
 #include <rill/memory.h>

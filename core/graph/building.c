@@ -1,0 +1,49 @@
+#include "core/graph/building.h"
+
+#include "core/device/life.h"
+
+#include <stdlib.h>
+
+rill_status rill__find_node_of(const struct rill__graph *graph, rill_graph_node node, const char *what,
+                               struct rill__graph_node **out) {
+  RILL_TRY(rill__graph_node_find(node, what, out));
+  RILL_REQUIRE((*out)->graph == graph, RILL_ERROR_INVALID_ARGUMENT, "%s 0x%llx is a node of another graph", what,
+               (unsigned long long)node.id);
+  return RILL_OK;
+}
+
+rill_status rill__building_find_after(struct rill__building *building, const rill_graph_node *after, size_t count) {
+  struct rill__capture_member *member = &building->stream.member;
+  RILL_REQUIRE(after != NULL || count == 0, RILL_ERROR_INVALID_ARGUMENT, "after is NULL, after_count is %zu", count);
+  if (count == 0) return RILL_OK;
+  member->cursor =
+      count <= SIZE_MAX / sizeof(struct rill__graph_node *) ? malloc(count * sizeof(struct rill__graph_node *)) : NULL;
+  RILL_REQUIRE(member->cursor != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for %zu nodes", count);
+  member->room = count;
+  for (size_t i = 0; i < count; i++)
+    RILL_TRY(rill__find_node_of(building->graph, after[i], "after", &member->cursor[i]));
+  member->count = count;
+  return RILL_OK;
+}
+
+rill_status rill__building_check(const struct rill__building *building) {
+  RILL_REQUIRE(building->out != NULL, RILL_ERROR_INVALID_ARGUMENT, "out is NULL");
+  return rill__check_usable(building->graph->base.device);
+}
+
+rill_status rill__building_give(struct rill__building *building, rill_status status) {
+  struct rill__operation *empty = NULL;
+  bool taken = false;
+  RILL_TRY(status);
+  if (building->stream.member.last == NULL) {
+    RILL_TRY(rill__operation_empty(building->graph->base.device, &empty));
+    RILL_TRY(rill__capture_add(&building->stream.stream, empty, &taken));
+  }
+  building->node.id = building->stream.member.last->base.id;
+  return RILL_OK;
+}
+
+void rill__building_end(struct rill__building *building) {
+  free(building->stream.member.cursor);
+  if (building->out != NULL) *building->out = building->node;
+}

@@ -1,0 +1,41 @@
+/* One explicit node, while a public function makes it. */
+#ifndef RILL_CORE_GRAPH_BUILDING_H
+#define RILL_CORE_GRAPH_BUILDING_H
+
+#include "core/graph/capture.h"
+#include "core/graph/graph.h"
+
+struct rill__building {
+  rill_graph_node *out, node;
+  struct rill__graph *graph;
+  struct rill__node_stream stream;
+};
+
+/* The node of a handle, which has to be one of the graph. */
+rill_status rill__find_node_of(const struct rill__graph *graph, rill_graph_node node, const char *what,
+                               struct rill__graph_node **out);
+
+rill_status rill__building_find_after(struct rill__building *building, const rill_graph_node *after, size_t count);
+rill_status rill__building_check(const struct rill__building *building);
+
+/* `status`: of what was submitted.  What has nothing to do is a node all the same. */
+rill_status rill__building_give(struct rill__building *building, rill_status status);
+
+/* `out` may be one of `after`, so it is written last. */
+void rill__building_end(struct rill__building *building);
+
+/* Opens a function that adds a node. */
+#define RILL_ENTER_NODE()                                                      \
+  rill__reclaim();                                                             \
+  struct rill__building building __attribute__((cleanup(rill__building_end))); \
+  building.out = out;                                                          \
+  building.node = RILL_NULL_GRAPH_NODE;                                        \
+  building.stream.member.cursor = NULL;                                        \
+  RILL_ENTER();                                                                \
+  RILL_RESOLVE(RILL__GRAPH, graph, "graph", &building.graph);                  \
+  rill__node_stream_init(&building.stream, building.graph->base.device);       \
+  building.stream.member.graph = building.graph;                               \
+  struct rill__stream *const s = &building.stream.stream;                      \
+  RILL_TRY(rill__building_find_after(&building, after, after_count))
+
+#endif

@@ -1,0 +1,200 @@
+#include "core/device/life.h"
+#include "core/graph/building.h"
+#include "core/graph/dot.h"
+#include "core/pool/blocks.h"
+#include "core/pool/pool.h"
+
+#include <rill/graph_compose.h>
+#include <stdlib.h>
+
+static rill_status fail_capture(void) {
+  return rill__fail(RILL_ERROR_CAPTURE_ACTIVE, "a capture adds to the graph" RILL_HINT "end the capture first");
+}
+
+/* ---- clones ---- */
+
+/* Under the lock. */
+static rill_status clone_graph(struct rill__graph *graph, struct rill__graph **out) {
+  struct rill__graph *clone = NULL;
+  if (graph->capture != NULL) return fail_capture();
+  RILL_TRY(rill__graph_new(graph->base.device, &clone));
+  const rill_status status = rill__graph_add_graph(clone, graph, NULL, 0);
+  if (status != RILL_OK) {
+    rill__object_retire(&clone->base);
+    return status;
+  }
+  clone->cloned_from = graph->base.id;
+  clone->cloned = graph->count;
+  *out = clone;
+  return RILL_OK;
+}
+
+rill_status rill_graph_clone(rill_graph graph, rill_graph *out) {
+  rill__reclaim();
+  RILL_ENTER();
+  if (out != NULL) *out = RILL_NULL_GRAPH;
+  struct rill__graph *g, *clone = NULL;
+  RILL_RESOLVE(RILL__GRAPH, graph, "graph", &g);
+  RILL_REQUIRE(out != NULL, RILL_ERROR_INVALID_ARGUMENT, "out is NULL");
+  rill__graphs_lock();
+  const rill_status status = clone_graph(g, &clone);
+  rill__graphs_unlock();
+  if (status == RILL_OK) out->id = clone->base.id;
+  return status;
+}
+
+rill_status rill_graph_find_in_clone(rill_graph clone, rill_graph_node node, rill_graph_node *out) {
+  RILL_ENTER();
+  if (out != NULL) *out = RILL_NULL_GRAPH_NODE;
+  struct rill__graph *g;
+  struct rill__graph_node *n = NULL;
+  RILL_RESOLVE(RILL__GRAPH, clone, "clone", &g);
+  RILL_TRY(rill__graph_node_find(node, "node", &n));
+  RILL_REQUIRE(out != NULL, RILL_ERROR_INVALID_ARGUMENT, "out is NULL");
+  RILL_REQUIRE(g->cloned_from == n->graph->base.id, RILL_ERROR_NOT_FOUND,
+               "graph 0x%llx is no clone of the graph that node 0x%llx is of", (unsigned long long)clone.id,
+               (unsigned long long)node.id);
+  RILL_REQUIRE(n->index < g->cloned, RILL_ERROR_NOT_FOUND, "node %u was added after the graph of %u nodes was cloned",
+               n->index, g->cloned);
+  rill__graphs_lock();
+  out->id = g->nodes[n->index]->base.id;
+  rill__graphs_unlock();
+  return RILL_OK;
+}
+
+/* ---- children ---- */
+
+/* The node after all those from `first` on that no other comes after; takes the operation over. */
+static rill_status add_join(struct rill__graph *graph, uint32_t first, struct rill__building *building,
+                            struct rill__operation *join) {
+  const uint32_t count = graph->count - first;
+  struct rill__graph_node **after = calloc((size_t)count + 1, sizeof(struct rill__graph_node *));
+  if (after == NULL) {
+    rill__unref(&join->base);
+    return rill__fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory for a graph of %u nodes", count);
+  }
+  size_t ends = 0;
+  for (uint32_t i = first; i < graph->count; i++) after[i - first] = graph->nodes[i];
+  for (uint32_t i = first; i < graph->count; i++) {
+    for (uint32_t k = 0; k < graph->nodes[i]->after_count; k++) {
+      if (graph->nodes[i]->after[k] >= first) after[graph->nodes[i]->after[k] - first] = NULL;
+    }
+  }
+  for (uint32_t i = 0; i < count; i++) {
+    if (after[i] != NULL) after[ends++] = after[i];
+  }
+  struct rill__capture_member *member = &building->stream.member;
+  const rill_status status = rill__graph_add(graph, join, count == 0 ? member->cursor : after,
+                                             count == 0 ? member->count : ends, &member->last);
+  free(after);
+  return status;
+}
+
+/* Under the lock; takes the operation over. */
+static rill_status add_child(struct rill__building *building, const struct rill__graph *child,
+                             struct rill__operation *join) {
+  struct rill__graph *graph = building->graph;
+  const struct rill__capture_member *member = &building->stream.member;
+  const uint32_t first = graph->count;
+  rill_status status = graph->capture != NULL || child->capture != NULL ? fail_capture() : RILL_OK;
+  if (status == RILL_OK) status = rill__graph_add_graph(graph, child, member->cursor, member->count);
+  if (status != RILL_OK) {
+    rill__unref(&join->base);
+    return status;
+  }
+  status = add_join(graph, first, building, join);
+  if (status != RILL_OK) rill__graph_truncate(graph, first);
+  return status;
+}
+
+rill_status rill_graph_add_child(rill_graph graph, const rill_graph_node *after, size_t after_count, rill_graph child,
+                                 rill_graph_node *out) {
+  RILL_ENTER_NODE();
+  (void)s;
+  struct rill__graph *c;
+  struct rill__operation *join = NULL;
+  RILL_RESOLVE(RILL__GRAPH, child, "child", &c);
+  RILL_TRY(rill__check_same_device(&building.graph->base, &c->base));
+  RILL_TRY(rill__building_check(&building));
+  RILL_REQUIRE(c != building.graph, RILL_ERROR_INVALID_ARGUMENT,
+               "a graph cannot be a child of itself" RILL_HINT "clone it first");
+  RILL_TRY(rill__operation_empty(building.graph->base.device, &join));
+  rill__graphs_lock();
+  const rill_status status = add_child(&building, c, join);
+  rill__graphs_unlock();
+  return rill__building_give(&building, status);
+}
+
+/* ---- memory ---- */
+
+rill_status rill_graph_add_alloc(rill_graph graph, const rill_graph_node *after, size_t after_count, size_t size,
+                                 void **p, rill_graph_node *out) {
+  if (p != NULL) *p = NULL;
+  RILL_ENTER_NODE();
+  struct rill__pool *pool = NULL;
+  RILL_TRY(rill__building_check(&building));
+  RILL_REQUIRE(p != NULL, RILL_ERROR_INVALID_ARGUMENT, "p is NULL");
+  RILL_TRY(rill__pool_default(s->base.device, &pool));
+  struct rill__request request = { .size = size, .alignment = 1 };
+  return rill__building_give(&building, rill__pool_alloc(self, pool, s, &request, p));
+}
+
+rill_status rill_graph_add_free(rill_graph graph, const rill_graph_node *after, size_t after_count, void *p,
+                                rill_graph_node *out) {
+  RILL_ENTER_NODE();
+  bool taken = false;
+  RILL_TRY(rill__building_check(&building));
+  RILL_TRY(p != NULL ? rill__capture_free(s, p, &taken) : RILL_OK);
+  RILL_REQUIRE(taken || p == NULL, RILL_ERROR_NOT_FOUND,
+               "no node of the graph allocates %p" RILL_HINT
+               "free what is not the graph's with rill_free or rill_free_async",
+               p);
+  return rill__building_give(&building, RILL_OK);
+}
+
+/* ---- user objects ---- */
+
+rill_status rill_graph_add_user_object(rill_graph graph, rill_release_fn release, void *user, rill_graph_node *out) {
+  const rill_graph_node *const after = NULL;
+  const size_t after_count = 0;
+  RILL_ENTER_NODE();
+  struct rill__operation *operation = NULL;
+  bool taken = false;
+  RILL_TRY(rill__building_check(&building));
+  RILL_REQUIRE(release != NULL, RILL_ERROR_INVALID_ARGUMENT, "release is NULL");
+  RILL_TRY(rill__operation_user_object(s->base.device, release, user, &operation));
+  rill__ref(&operation->base);
+  const rill_status status = rill__capture_add(s, operation, &taken);
+  if (status != RILL_OK) rill__operation_forget_user(operation);
+  rill__unref(&operation->base);
+  return rill__building_give(&building, status);
+}
+
+/* ---- edges and text ---- */
+
+rill_status rill_graph_remove_edge(rill_graph graph, rill_graph_node from, rill_graph_node to) {
+  RILL_ENTER();
+  struct rill__graph *g;
+  struct rill__graph_node *first = NULL, *second = NULL;
+  RILL_RESOLVE(RILL__GRAPH, graph, "graph", &g);
+  RILL_TRY(rill__find_node_of(g, from, "from", &first));
+  RILL_TRY(rill__find_node_of(g, to, "to", &second));
+  rill__graphs_lock();
+  const rill_status status = g->capture == NULL ? rill__graph_disconnect(first, second) : fail_capture();
+  rill__graphs_unlock();
+  return status;
+}
+
+rill_status rill_graph_get_dot(rill_graph graph, char *text, size_t *size) {
+  RILL_ENTER();
+  const size_t room = size != NULL ? *size : 0;
+  if (size != NULL) *size = 0;
+  struct rill__graph *g;
+  RILL_RESOLVE(RILL__GRAPH, graph, "graph", &g);
+  RILL_REQUIRE(size != NULL, RILL_ERROR_INVALID_ARGUMENT, "size is NULL");
+  RILL_REQUIRE(text != NULL || room == 0, RILL_ERROR_INVALID_ARGUMENT, "text is NULL, *size is %zu", room);
+  rill__graphs_lock();
+  *size = rill__graph_dot(g, text, room);
+  rill__graphs_unlock();
+  return RILL_OK;
+}

@@ -1,0 +1,105 @@
+/* rill/graph_compose.h: graphs made of other graphs, memory of their own, and what they look like.
+ *
+ *     rill_graph_create(device, &step);
+ *     rill_graph_add_alloc(step, NULL, 0, bytes, &scratch, &allocated);
+ *     ...                                                        nodes that use scratch
+ *     rill_graph_add_child(whole, &before, 1, step, &after);
+ *     rill_graph_get_dot(whole, text, &size);                    for a picture: dot -Tsvg
+ *
+ * The nodes of a child become nodes of the graph that it is added to.  They are listed, found by their labels and
+ * changed like all others; the child can be changed or released afterwards.
+ *
+ * The thing people get wrong: memory is the graph's own for as long as the graph or an execution object exists.  Two
+ * execution objects that would share it, of a graph and of its clone as well, cannot exist at a time.
+ */
+#ifndef RILL_GRAPH_COMPOSE_H
+#define RILL_GRAPH_COMPOSE_H
+
+#include <rill/base.h>
+#include <rill/graph.h>
+#include <rill/status.h>
+
+RILL_EXTERN_C_BEGIN
+
+/** Creates a graph with the same nodes and edges.  The node that is listed as number i is the copy of number i.  What
+ *  nodes refer to is shared: memory that the graph allocates, and user objects, too.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, CAPTURE_ACTIVE (a capture adds to the graph),
+ *           OUT_OF_MEMORY.
+ *  Threads: any.
+ *  Like:    cuGraphClone, hipGraphClone.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_graph_clone(rill_graph graph, rill_graph *out);
+
+/** Returns the copy of a node in a clone of its graph.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, NOT_FOUND (`clone` is no clone of the node's graph; the
+ *           node was added later).
+ *  Threads: any.
+ *  Like:    cuGraphNodeFindInClone, hipGraphNodeFindInClone.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_graph_find_in_clone(rill_graph clone, rill_graph_node node,
+                                                             rill_graph_node *out);
+
+/** Adds the nodes of another graph, after the `after_count` nodes at `after`.  `out` is a node that does nothing and
+ *  comes after all of them.
+ *
+ *  Errors:  those of rill_graph_add_empty; WRONG_DEVICE; INVALID_ARGUMENT (the graph itself); CAPTURE_ACTIVE (a capture
+ *           adds to one of the two).
+ *  Threads: any.
+ *  Like:    cuGraphAddChildGraphNode, hipGraphAddChildGraphNode.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_graph_add_child(rill_graph graph, const rill_graph_node *after,
+                                                         size_t after_count, rill_graph child, rill_graph_node *out);
+
+/** Adds an allocation from the device's default pool.  `p` is good at once, for nodes that come after; it is the same
+ *  at every launch, and goes back with the graph and its execution object.  Of 0 bytes: NULL, and a node that does
+ *  nothing.
+ *
+ *  Errors:  those of rill_graph_add_empty; UNSUPPORTED (RILL_FEATURE_POOL); OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
+ *  Threads: any.
+ *  Like:    cuGraphAddMemAllocNode, hipGraphAddMemAllocNode.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_graph_add_alloc(rill_graph graph, const rill_graph_node *after,
+                                                         size_t after_count, size_t size, void **p,
+                                                         rill_graph_node *out);
+
+/** Adds the free of memory that a node of the graph allocates: nothing uses it after that.  Memory without such a node
+ *  is no leak.
+ *
+ *  Errors:  those of rill_graph_add_empty; NOT_FOUND (no memory of the graph, or freed in it already).
+ *  Threads: any.
+ *  Like:    cuGraphAddMemFreeNode, hipGraphAddMemFreeNode.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_graph_add_free(rill_graph graph, const rill_graph_node *after,
+                                                        size_t after_count, void *p, rill_graph_node *out);
+
+/** What is called when nothing refers to a user object any more. */
+typedef void (*rill_release_fn)(void *user);
+
+/** Adds an object of the caller's that the graph keeps, as a node that does nothing: `release(user)` is called once,
+ *  when the graph, its clones, the graphs that it is a child of and all their execution objects have gone and their
+ *  last launches have ended.  It runs in a later call of rill, on any thread, and must not call rill; not if the
+ *  process ends before.  On failure it is not called.
+ *
+ *  Errors:  those of rill_graph_add_empty; INVALID_ARGUMENT (release is NULL).
+ *  Threads: any.
+ *  Like:    cuUserObjectCreate with cuGraphRetainUserObject, hipGraphRetainUserObject.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_graph_add_user_object(rill_graph graph, rill_release_fn release, void *user,
+                                                               rill_graph_node *out);
+
+/** Takes an edge away.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (a node of another graph), NOT_FOUND (no such edge),
+ *           CAPTURE_ACTIVE.
+ *  Threads: any.
+ *  Like:    cuGraphRemoveDependencies, hipGraphRemoveDependencies.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_graph_remove_edge(rill_graph graph, rill_graph_node from, rill_graph_node to);
+
+/** Describes the graph in the language of Graphviz, with what each node does: kernels and shapes, sizes, labels.
+ *  `*size` is how many bytes `text` has room for, and becomes how many there are, the final 0 among them; as many as
+ *  there is room for are written, the last a 0.  `text` may be NULL if `*size` is 0.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT.
+ *  Threads: any.
+ *  Like:    cuGraphDebugDotPrint, hipGraphDebugDotPrint.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_graph_get_dot(rill_graph graph, char *text, size_t *size);
+
+RILL_EXTERN_C_END
+
+#endif

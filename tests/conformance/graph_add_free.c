@@ -1,0 +1,46 @@
+/* rill_graph_add_free */
+#include "graphs.h"
+
+static rill_status add_to(uint64_t id) {
+  rill_graph_node node;
+  return rill_graph_add_free((rill_graph){ id }, NULL, 0, NULL, &node);
+}
+
+static rill_status add_after(rill_graph graph, const rill_graph_node *after, size_t count) {
+  rill_graph_node node;
+  return rill_graph_add_free(graph, after, count, NULL, &node);
+}
+
+static void refuses_bad_handles(void) {
+  refuses_bad_graphs("rill_graph_add_free", add_to);
+  refuses_bad_after("rill_graph_add_free", add_after);
+}
+
+/* G31: memory of the graph, once. */
+static void frees_memory_of_the_graph_once(void) {
+  rill_graph graph = new_graph(), other = new_graph();
+  rill_graph_node allocated, node;
+  rill_stream stream = new_stream("stream");
+  void *p = NULL, *outside = NULL;
+  uint32_t kind = 0;
+  assert_ok(rill_alloc_async(stream, 64, &outside));
+  assert_ok(rill_graph_add_alloc(graph, NULL, 0, 64, &p, &allocated));
+  assert_fails(rill_graph_add_free(other, NULL, 0, p, &node), RILL_ERROR_NOT_FOUND);
+  assert_fails(rill_graph_add_free(graph, &allocated, 1, outside, &node), RILL_ERROR_NOT_FOUND);
+  assert_fails(rill_graph_add_free(graph, &allocated, 1, dut.host, &node), RILL_ERROR_NOT_FOUND);
+  assert_ok(rill_graph_add_free(graph, &allocated, 1, p, &node));
+  assert_ok(rill_graph_node_kind(node, &kind));
+  assert_int_equal(kind, RILL_NODE_FREE);
+  assert_fails(rill_graph_add_free(graph, &allocated, 1, p, &node), RILL_ERROR_NOT_FOUND);
+  assert_fails(rill_free_async(stream, p), RILL_ERROR_INVALID_ARGUMENT);
+  run_graph(graph);
+  run_graph(graph);
+  assert_ok(rill_free_async(stream, outside));
+  assert_ok(rill_graph_release(graph));
+  assert_ok(rill_graph_release(other));
+}
+
+int main(void) {
+  static const struct test tests[] = { TEST(refuses_bad_handles), TEST(frees_memory_of_the_graph_once) };
+  return RUN_ON_EACH_DEVICE("rill_graph_add_free", tests);
+}
