@@ -407,9 +407,14 @@ struct rill__graph_table {
   /* Work of the stream, after earlier launches of the same object on other streams too. */
   rill_status (*launch)(struct rill__graph_exec *exec, struct rill__stream *stream);
   /* Later launches have other operations: `operations[i]` instead of `exec->steps[i].operation`, where they differ;
-   * each of the same kind.  Core then keeps them.  On failure all is as before. */
+   * each of the same kind.  Core then keeps them.  On failure all is as before; `failing` becomes the step that the
+   * driver refuses, if it names one. */
   rill_status (*update)(struct rill__graph_exec *exec, struct rill__operation *const *operations,
-                        struct rill__stream *scratch);
+                        struct rill__stream *scratch, uint32_t *failing);
+  /* Optional: what the first launch on a stream needs, as work of the stream. */
+  rill_status (*upload)(struct rill__graph_exec *exec, struct rill__stream *stream);
+  /* Optional: the native execution object, and the native graph that it was made from.  Without it, 0. */
+  uintptr_t (*native)(struct rill__graph_exec *exec, bool graph);
   /* False if that cannot be yet, since launches are under way: core tries again later. */
   bool (*destroy)(struct rill__graph_exec *exec);
   /* Optional: what others give to the native stream while core captures.  Between begin and end it becomes a native

@@ -4,6 +4,7 @@
 #include "core/held/held.h"
 #include "core/kernel/launch.h"
 #include "core/memory/memory.h"
+#include "core/object/options.h"
 #include "core/stream/stream.h"
 
 #include <stdlib.h>
@@ -11,19 +12,20 @@
 /* ---- life ---- */
 
 /* A stream for the backend alone, for one call. */
-static rill_status with_scratch(struct rill__graph_exec *exec, struct rill__operation *const *operations) {
+static rill_status with_scratch(struct rill__graph_exec *exec, struct rill__operation *const *operations,
+                                uint32_t *failing) {
   struct rill__stream *scratch = NULL;
   RILL_TRY(rill__stream_create(exec->base.device, NULL, &scratch));
   const rill_status status = operations == NULL ? RILL_DISPATCH(exec, graph, instantiate, exec, scratch)
-                                                : rill__exec_update(exec, operations, scratch);
+                                                : rill__exec_update(exec, operations, scratch, failing);
   rill__stream_end(scratch);
   return status;
 }
 
-static rill_status make_exec(struct rill__graph *graph, rill_graph_exec *out) {
+static rill_status make_exec(struct rill__graph *graph, const char *label, rill_graph_exec *out) {
   struct rill__graph_exec *exec = NULL;
-  RILL_TRY(rill__exec_new(graph, &exec));
-  rill_status status = with_scratch(exec, NULL);
+  RILL_TRY(rill__exec_new(graph, label, &exec));
+  rill_status status = with_scratch(exec, NULL, NULL);
   rill__core(exec)->made = status == RILL_OK;
   if (status == RILL_OK) status = rill__object_publish(&exec->base, RILL__GRAPH_EXEC);
   if (status != RILL_OK) {
@@ -34,19 +36,34 @@ static rill_status make_exec(struct rill__graph *graph, rill_graph_exec *out) {
   return RILL_OK;
 }
 
-rill_status rill_graph_instantiate(rill_graph graph, rill_graph_exec *out) {
-  rill__reclaim();
-  RILL_ENTER();
-  if (out != NULL) *out = RILL_NULL_GRAPH_EXEC;
+/* Inside the epoch of a public function. */
+static rill_status instantiate(struct rill__thread *self, rill_graph graph, const rill_graph_exec_options *options,
+                               rill_graph_exec *out) {
+  rill_graph_exec_options o = RILL_GRAPH_EXEC_OPTIONS_INIT;
   struct rill__graph *g;
+  if (out != NULL) *out = RILL_NULL_GRAPH_EXEC;
   RILL_RESOLVE(RILL__GRAPH, graph, "graph", &g);
   RILL_REQUIRE(out != NULL, RILL_ERROR_INVALID_ARGUMENT, "out is NULL");
+  RILL_TRY(rill__options_read(&o, sizeof o, options, "rill_graph_exec_options"));
   RILL_TRY(rill__check_usable(g->base.device));
   RILL_TRY(rill__graph_check_complete(g));
   rill__ref_and_leave(self, &g->base);
-  const rill_status status = make_exec(g, out);
+  const rill_status status = make_exec(g, o.label, out);
   rill__unref(&g->base);
   return status;
+}
+
+rill_status rill_graph_instantiate(rill_graph graph, rill_graph_exec *out) {
+  rill__reclaim();
+  RILL_ENTER();
+  return instantiate(self, graph, NULL, out);
+}
+
+rill_status rill_graph_instantiate_with_options(rill_graph graph, const rill_graph_exec_options *options,
+                                                rill_graph_exec *out) {
+  rill__reclaim();
+  RILL_ENTER();
+  return instantiate(self, graph, options, out);
 }
 
 rill_status rill_graph_exec_retain(rill_graph_exec exec) {
@@ -82,6 +99,43 @@ rill_status rill_graph_launch(rill_graph_exec exec, rill_stream stream) {
   return status;
 }
 
+rill_status rill_graph_upload(rill_graph_exec exec, rill_stream stream) {
+  RILL_ENTER();
+  struct rill__graph_exec *x;
+  struct rill__stream *s;
+  RILL_RESOLVE(RILL__GRAPH_EXEC, exec, "exec", &x);
+  RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
+  RILL_TRY(rill__check_same_device(&x->base, &s->base));
+  RILL_TRY(rill__check_usable(s->base.device));
+  rill__ref(&s->base);
+  rill__ref_and_leave(self, &x->base);
+  const rill_status status = rill__graph_upload(x, s);
+  rill__unref(&x->base);
+  rill__unref(&s->base);
+  return status;
+}
+
+/* ---- native handles ---- */
+
+static rill_status get_native(struct rill__thread *self, rill_graph_exec exec, bool graph, uintptr_t *out) {
+  struct rill__graph_exec *x;
+  if (out != NULL) *out = 0;
+  RILL_RESOLVE(RILL__GRAPH_EXEC, exec, "exec", &x);
+  RILL_REQUIRE(out != NULL, RILL_ERROR_INVALID_ARGUMENT, "out is NULL");
+  if (x->base.device->backend->graph->native != NULL) *out = RILL_DISPATCH(x, graph, native, x, graph);
+  return RILL_OK;
+}
+
+rill_status rill_graph_exec_native(rill_graph_exec exec, uintptr_t *out) {
+  RILL_ENTER();
+  return get_native(self, exec, false, out);
+}
+
+rill_status rill_graph_exec_native_graph(rill_graph_exec exec, uintptr_t *out) {
+  RILL_ENTER();
+  return get_native(self, exec, true, out);
+}
+
 /* ---- changes ---- */
 
 static void unref_all(struct rill__operation **operations, uint32_t count) {
@@ -91,25 +145,44 @@ static void unref_all(struct rill__operation **operations, uint32_t count) {
   free(operations);
 }
 
+/* The driver, or memory that is another object's, stands against a step. */
+static void name_step(const struct rill__graph_exec *exec, struct rill__graph *graph, uint32_t step,
+                      struct rill__refusal *refusal) {
+  rill__graphs_lock();
+  for (uint32_t i = 0; i < graph->count && i < exec->count; i++) {
+    if (rill__core((struct rill__graph_exec *)(uintptr_t)exec)->step_of[i] == step)
+      refusal->node = graph->nodes[i]->base.id;
+  }
+  rill__graphs_unlock();
+}
+
 /* Outside epochs. */
-static rill_status update_graph(struct rill__graph_exec *exec, struct rill__graph *graph) {
-  struct rill__graph_node *failing = NULL;
+static rill_status update_graph(struct rill__graph_exec *exec, struct rill__graph *graph,
+                                struct rill__refusal *refusal) {
+  uint32_t failing = exec->count;
   struct rill__operation **operations = calloc(exec->count + 1, sizeof(struct rill__operation *));
   RILL_REQUIRE(operations != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory to update a graph of %u nodes",
                exec->count);
   rill_status status = rill__exec_claim_to_change(exec);
   if (status == RILL_OK) {
-    status = rill__exec_match(exec, graph, operations, &failing);
-    if (status == RILL_OK) status = with_scratch(exec, operations);
+    status = rill__exec_match(exec, graph, operations, refusal);
+    if (status == RILL_OK) {
+      status = with_scratch(exec, operations, &failing);
+      if (status == RILL_ERROR_UNSUPPORTED) {
+        const bool memory = failing < exec->count && operations[failing]->kind == RILL_NODE_ALLOC;
+        refusal->reason = memory ? RILL_UPDATE_MEMORY : RILL_UPDATE_DRIVER;
+        name_step(exec, graph, failing, refusal);
+      }
+    }
     rill__exec_unclaim(exec);
   }
   unref_all(operations, exec->count);
   return status;
 }
 
-rill_status rill_graph_update(rill_graph_exec exec, rill_graph graph) {
-  rill__reclaim();
-  RILL_ENTER();
+/* Inside the epoch of a public function. */
+static rill_status update(struct rill__thread *self, rill_graph_exec exec, rill_graph graph,
+                          struct rill__refusal *refusal) {
   struct rill__graph_exec *x;
   struct rill__graph *g;
   RILL_RESOLVE(RILL__GRAPH_EXEC, exec, "exec", &x);
@@ -119,9 +192,27 @@ rill_status rill_graph_update(rill_graph_exec exec, rill_graph graph) {
   RILL_TRY(rill__graph_check_complete(g));
   rill__ref(&g->base);
   rill__ref_and_leave(self, &x->base);
-  const rill_status status = update_graph(x, g);
+  const rill_status status = update_graph(x, g, refusal);
   rill__unref(&x->base);
   rill__unref(&g->base);
+  return status;
+}
+
+rill_status rill_graph_update(rill_graph_exec exec, rill_graph graph) {
+  rill__reclaim();
+  RILL_ENTER();
+  struct rill__refusal refusal = { 0, 0 };
+  return update(self, exec, graph, &refusal);
+}
+
+rill_status rill_graph_update_with_result(rill_graph_exec exec, rill_graph graph, rill_graph_update_result *result) {
+  rill__reclaim();
+  RILL_ENTER();
+  struct rill__refusal refusal = { 0, 0 };
+  RILL_TRY(rill__options_check_output(result, "rill_graph_update_result"));
+  const rill_status status = update(self, exec, graph, &refusal);
+  const rill_graph_update_result told = { sizeof told, { refusal.node }, refusal.reason };
+  rill__options_write(result, &told, sizeof told);
   return status;
 }
 
@@ -142,12 +233,13 @@ static rill_status find_step(struct rill__graph_exec *exec, rill_graph_node node
 
 /* Takes the operation over.  Under the object's claim. */
 static rill_status set_step(struct rill__graph_exec *exec, uint32_t step, struct rill__operation *operation) {
+  uint32_t failing = step;
   struct rill__operation **operations = malloc((exec->count + 1) * sizeof(struct rill__operation *));
   rill_status status = operations != NULL ? RILL_OK : rill__fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory");
   if (status == RILL_OK) {
     for (uint32_t i = 0; i < exec->count; i++) operations[i] = exec->steps[i].operation;
     operations[step] = operation;
-    status = with_scratch(exec, operations);
+    status = with_scratch(exec, operations, &failing);
   }
   free(operations);
   rill__unref(&operation->base);

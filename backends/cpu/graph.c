@@ -304,7 +304,8 @@ static rill_status cpu_graph_instantiate(struct rill__graph_exec *exec, struct r
 
 /* The nodes that differ; the others are shared with the plan before, unless nobody else uses that. */
 static rill_status cpu_graph_update(struct rill__graph_exec *exec, struct rill__operation *const *operations,
-                                    struct rill__stream *scratch) {
+                                    struct rill__stream *scratch, uint32_t *failing) {
+  (void)failing;
   struct cpu_exec *part = rill__part(exec);
   struct cpu_plan *before = part->plan, *plan = new_plan(exec->base.device, before->shape, exec->count);
   rill_status status = RILL_OK;

@@ -301,6 +301,22 @@ static rill_status gpu_graph_launch(struct rill__graph_exec *exec, struct rill__
   return result == GPU_SUCCESS ? RILL_OK : GPU_FAIL(device, result, event_record);
 }
 
+static rill_status gpu_graph_upload(struct rill__graph_exec *exec, struct rill__stream *stream) {
+  struct gpu_stream *on = gpu_stream_of(stream);
+  struct rill__device *device = exec->base.device;
+  gpu_result result;
+  RILL_REQUIRE(gpu_api.graph_upload != NULL, RILL_ERROR_UNSUPPORTED,
+               "the driver of %s uploads graphs at their first launch: it has no %s", device->name,
+               gpu_symbols.graph_upload);
+  GPU_RUN(result, device, on->work_inside, graph_upload, (gpu_exec_of(exec)->native, on->native));
+  return result == GPU_SUCCESS ? RILL_OK : GPU_FAIL(device, result, graph_upload);
+}
+
+static uintptr_t gpu_graph_native(struct rill__graph_exec *exec, bool graph) {
+  const struct gpu_exec *part = gpu_exec_of(exec);
+  return graph ? (uintptr_t)part->graph : (uintptr_t)part->native;
+}
+
 /* ---- changes ---- */
 
 /* Launches that have been made may use the operations that go. */
@@ -348,7 +364,7 @@ static uint32_t find_single_kernel(const struct rill__graph_exec *exec, struct r
 
 /* By a native graph of the new operations. */
 static rill_status update_from_new_graph(struct rill__graph_exec *exec, struct rill__operation *const *operations,
-                                         struct rill__stream *scratch) {
+                                         struct rill__stream *scratch, uint32_t *failing_step) {
   const struct gpu_exec *part = gpu_exec_of(exec);
   struct rill__device *device = exec->base.device;
   gpu_graph_node failing = NULL;
@@ -365,6 +381,7 @@ static rill_status update_from_new_graph(struct rill__graph_exec *exec, struct r
     if (result == GPU_UPDATE_FAILURE) {
       uint32_t at = 0;
       while (at < exec->count && nodes[at] != failing) at++;
+      *failing_step = at;
       status =
           rill__fail(RILL_ERROR_UNSUPPORTED,
                      "the driver of %s refuses the change, at node %u of %u, for its reason %u: what becomes another "
@@ -381,7 +398,7 @@ static rill_status update_from_new_graph(struct rill__graph_exec *exec, struct r
 }
 
 static rill_status gpu_graph_update(struct rill__graph_exec *exec, struct rill__operation *const *operations,
-                                    struct rill__stream *scratch) {
+                                    struct rill__stream *scratch, uint32_t *failing) {
   const struct gpu_exec *part = gpu_exec_of(exec);
   RILL_TRY(keep_old(exec, operations));
   gpu_result result = GPU_NOT_SUPPORTED;
@@ -394,7 +411,7 @@ static rill_status gpu_graph_update(struct rill__graph_exec *exec, struct rill__
     result = gpu_vendor_set_kernel(part->native, part->nodes[single], gpu_kernel_of(launch->kernel)->native, launch);
     gpu_leave(&scope);
   }
-  if (result != GPU_SUCCESS) RILL_TRY(update_from_new_graph(exec, operations, scratch));
+  if (result != GPU_SUCCESS) RILL_TRY(update_from_new_graph(exec, operations, scratch, failing));
   add_old(exec, operations);
   return RILL_OK;
 }
@@ -445,6 +462,8 @@ const struct rill__graph_table gpu_graph_table = {
   .instantiate = gpu_graph_instantiate,
   .launch = gpu_graph_launch,
   .update = gpu_graph_update,
+  .upload = gpu_graph_upload,
+  .native = gpu_graph_native,
   .destroy = gpu_graph_destroy,
   .others_begin = others_begin,
   .others_have_work = others_have_work,

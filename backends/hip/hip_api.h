@@ -229,6 +229,7 @@ hipError_t hipGraphAddChildGraphNode(hipGraphNode_t *node, hipGraph_t graph, con
                                      hipGraph_t child);
 hipError_t hipGraphInstantiateWithFlags(hipGraphExec_t *exec, hipGraph_t graph, unsigned long long flags);
 hipError_t hipGraphLaunch(hipGraphExec_t exec, hipStream_t stream);
+hipError_t hipGraphUpload(hipGraphExec_t exec, hipStream_t stream);
 hipError_t hipGraphExecUpdate(hipGraphExec_t exec, hipGraph_t graph, hipGraphNode_t *failing,
                               hipGraphExecUpdateResult *result);
 hipError_t hipGraphExecDestroy(hipGraphExec_t exec);

@@ -1,6 +1,7 @@
 /* Graphs made ready to be launched. */
 #include "core/graph/graph.h"
 
+#include <rill/graph_exec.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -101,11 +102,11 @@ static bool copy_steps(struct rill__graph_exec *exec, const struct rill__graph *
   return memory;
 }
 
-rill_status rill__exec_new(struct rill__graph *graph, struct rill__graph_exec **out) {
+rill_status rill__exec_new(struct rill__graph *graph, const char *label, struct rill__graph_exec **out) {
   struct rill__device *device = graph->base.device;
   struct rill__graph_exec *exec = NULL;
   const size_t size = RILL__PART_OFFSET(struct rill__graph_exec) + device->backend->exec_size;
-  RILL_TRY(rill__object_new(size, device, NULL, destroy_exec, &exec));
+  RILL_TRY(rill__object_new(size, device, label, destroy_exec, &exec));
   rill__ref(&graph->base);
   (void)atomic_fetch_add(&graph->execs, 1);
   rill__core(exec)->graph = graph;
@@ -134,20 +135,24 @@ static bool same_kernel(const struct rill__kernel *a, const struct rill__kernel 
 }
 
 /* `node` of another graph is to take the place of the one of the same number. */
-static rill_status check_node(const struct rill__graph_exec *exec, const struct rill__graph_node *node) {
+static rill_status check_node(const struct rill__graph_exec *exec, const struct rill__graph_node *node,
+                              uint32_t *reason) {
   const struct rill__exec_core *core = rill__core((struct rill__graph_exec *)(uintptr_t)exec);
   const struct rill__step *step = &exec->steps[core->step_of[node->index]];
   const struct rill__operation *old = step->operation, *new = node->operation;
   const char *name = rill__operation_name(old);
   const char *open = name != NULL ? " \"" : "", *close = name != NULL ? "\"" : "";
   if (name == NULL) name = "";
+  *reason = RILL_UPDATE_KIND;
   RILL_REQUIRE(old->kind == new->kind, RILL_ERROR_INVALID_ARGUMENT,
                "node %u%s%s%s is of kind \"%s\", that of the graph of kind \"%s\"", node->index, open, name, close,
                rill__node_kind_name(old->kind), rill__node_kind_name(new->kind));
+  *reason = RILL_UPDATE_KERNEL;
   RILL_REQUIRE(old->kind != RILL_NODE_KERNEL || same_kernel(old->launch.kernel, new->launch.kernel),
                RILL_ERROR_INVALID_ARGUMENT,
                "node %u%s%s%s launches kernel \"%s\", that of the graph \"%s\", or one of another module", node->index,
                open, name, close, old->launch.kernel->source->name, new->launch.kernel->source->name);
+  *reason = RILL_UPDATE_EDGES;
   RILL_REQUIRE(step->after_count == node->after_count, RILL_ERROR_INVALID_ARGUMENT,
                "node %u%s%s%s comes after %u nodes, that of the graph after %u", node->index, open, name, close,
                step->after_count, node->after_count);
@@ -158,21 +163,22 @@ static rill_status check_node(const struct rill__graph_exec *exec, const struct 
                  "node %u%s%s%s does not come after node %u, that of the graph does", node->index, open, name, close,
                  node->after[i]);
   }
+  *reason = RILL_UPDATE_NONE;
   return RILL_OK;
 }
 
 rill_status rill__exec_match(struct rill__graph_exec *exec, struct rill__graph *graph,
-                             struct rill__operation **operations, struct rill__graph_node **failing) {
+                             struct rill__operation **operations, struct rill__refusal *refusal) {
   rill_status status = RILL_OK;
-  *failing = NULL;
   rill__graphs_lock();
   if (graph->count != exec->count) {
     status = rill__fail(RILL_ERROR_INVALID_ARGUMENT, "the execution object has %u nodes, the graph %u", exec->count,
                         graph->count);
+    refusal->reason = RILL_UPDATE_COUNT;
   }
   for (uint32_t i = 0; i < graph->count && status == RILL_OK; i++) {
-    status = check_node(exec, graph->nodes[i]);
-    if (status != RILL_OK) *failing = graph->nodes[i];
+    status = check_node(exec, graph->nodes[i], &refusal->reason);
+    if (status != RILL_OK) refusal->node = graph->nodes[i]->base.id;
   }
   for (uint32_t i = 0; i < graph->count && status == RILL_OK; i++) {
     operations[rill__core(exec)->step_of[i]] = graph->nodes[i]->operation;
@@ -193,10 +199,11 @@ static bool take_new_memory(const struct rill__graph_exec *exec, struct rill__op
 }
 
 rill_status rill__exec_update(struct rill__graph_exec *exec, struct rill__operation *const *operations,
-                              struct rill__stream *scratch) {
+                              struct rill__stream *scratch, uint32_t *failing) {
   uint32_t taken = 0;
   rill_status status = take_new_memory(exec, operations, &taken) ? RILL_OK : fail_shared_memory();
-  if (status == RILL_OK) status = RILL_DISPATCH(exec, graph, update, exec, operations, scratch);
+  *failing = taken;
+  if (status == RILL_OK) status = RILL_DISPATCH(exec, graph, update, exec, operations, scratch, failing);
   for (uint32_t i = 0; i < taken; i++) {
     struct rill__operation *before = exec->steps[i].operation, *after = operations[i];
     if (after == before) continue;

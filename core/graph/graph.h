@@ -88,15 +88,22 @@ void rill__claims_after_fork(void);
 /* ---- core/graph/execution.c ---- */
 
 /* Copies the graph as steps; the backend has not seen it. */
-rill_status rill__exec_new(struct rill__graph *graph, struct rill__graph_exec **out);
+rill_status rill__exec_new(struct rill__graph *graph, const char *label, struct rill__graph_exec **out);
+
+/* Why an update was refused: RILL_UPDATE_*, and the node of the other graph. */
+struct rill__refusal {
+  uint32_t reason;
+  uint64_t node; /* its handle; 0: none */
+};
 
 /* Whether the graph has the shape of what the object was made from: the same nodes, by number, with the same edges.
  * `operations` gets one for each step, kept. */
 rill_status rill__exec_match(struct rill__graph_exec *exec, struct rill__graph *graph,
-                             struct rill__operation **operations, struct rill__graph_node **failing);
+                             struct rill__operation **operations, struct rill__refusal *refusal);
 
-/* Hands other operations to the backend, and keeps them; under the object's claim. */
+/* Hands other operations to the backend, and keeps them; under the object's claim.  `failing` becomes the step that was
+ * refused, if one was. */
 rill_status rill__exec_update(struct rill__graph_exec *exec, struct rill__operation *const *operations,
-                              struct rill__stream *scratch);
+                              struct rill__stream *scratch, uint32_t *failing);
 
 #endif

@@ -64,6 +64,24 @@ rill_status rill__graph_launch(struct rill__graph_exec *exec, struct rill__strea
   return status;
 }
 
+static rill_status upload(struct rill__graph_exec *exec, struct rill__stream *stream) {
+  rill_status status = RILL_OK;
+  if (rill__is_captured(stream)) RILL_TRY(rill__capture_refuse(stream));
+  RILL_REQUIRE(!rill__is_held(stream), RILL_ERROR_NOT_READY,
+               "%s is held, and an upload is no work that could be queued" RILL_HINT
+               "record the event that it waits for first, or upload on another stream",
+               rill__name_of(&stream->base).text);
+  if (stream->base.device->backend->graph->upload != NULL) RILL_SUBMIT(status, stream, graph, upload, exec, stream);
+  return status;
+}
+
+rill_status rill__graph_upload(struct rill__graph_exec *exec, struct rill__stream *stream) {
+  RILL_TRY(rill__exec_claim_to_change(exec));
+  const rill_status status = upload(exec, stream);
+  rill__exec_unclaim(exec);
+  return status;
+}
+
 rill_status rill__graph_launch_held(struct rill__graph_exec *exec, struct rill__stream *stream) {
   rill_status status = RILL_OK;
   rill__exec_claim(exec);

@@ -69,6 +69,9 @@ rill_status rill__held_wait(struct rill__stream *stream, struct rill__event *eve
 
 rill_status rill__graph_launch(struct rill__graph_exec *exec, struct rill__stream *stream);
 
+/* Refused on a stream that is held or captured. */
+rill_status rill__graph_upload(struct rill__graph_exec *exec, struct rill__stream *stream);
+
 /* Claims the object for a change of what later launches do; refused while a launch is held. */
 rill_status rill__exec_claim_to_change(struct rill__graph_exec *exec);
 

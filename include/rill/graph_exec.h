@@ -22,6 +22,9 @@
 
 #include <rill/base.h>
 #include <rill/graph.h>
+#include <rill/options.h>
+#include <rill/status.h>
+#include <rill/stream.h>
 
 RILL_EXTERN_C_BEGIN
 
@@ -33,6 +36,28 @@ RILL_EXTERN_C_BEGIN
  *  Threads: any.
  *  Like:    cuGraphInstantiate, hipGraphInstantiate.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_graph_instantiate(rill_graph graph, rill_graph_exec *out);
+
+typedef struct rill_graph_exec_options {
+  size_t struct_size;
+  bool auto_free_on_launch; /**< launches may follow one another without frees of what the graph allocates: they always
+                                 may, since its memory has one address for all of them */
+  const char *label;        /**< names the object in errors; copied; may be NULL */
+} rill_graph_exec_options;
+#define RILL_GRAPH_EXEC_OPTIONS_INIT \
+  { sizeof(rill_graph_exec_options), false, NULL }
+/** Options in place, in C and C++: rill_graph_instantiate_with_options(g, RILL_GRAPH_EXEC_OPTIONS(.label = "step"),
+ * &x).
+ */
+#define RILL_GRAPH_EXEC_OPTIONS(...) RILL_OPTIONS_(rill_graph_exec_options, __VA_ARGS__)
+
+/** The same with options.  NULL options are all defaults.
+ *
+ *  Errors:  those of rill_graph_instantiate.
+ *  Threads: any.
+ *  Like:    cuGraphInstantiateWithParams, hipGraphInstantiateWithParams.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_graph_instantiate_with_options(rill_graph graph,
+                                                                        const rill_graph_exec_options *options,
+                                                                        rill_graph_exec *out);
 
 /** Adds a reference.
  *
@@ -66,6 +91,58 @@ RILL_API RILL_NODISCARD rill_status rill_graph_launch(rill_graph_exec exec, rill
  *  Threads: as rill_graph_launch.
  *  Like:    cuGraphExecUpdate, hipGraphExecUpdate.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_graph_update(rill_graph_exec exec, rill_graph graph);
+
+/** Why an update was refused. */
+enum {
+  RILL_UPDATE_NONE = 0, /**< it was not; or for a cause that is no difference between the graphs: see the status */
+  RILL_UPDATE_COUNT,    /**< another number of nodes */
+  RILL_UPDATE_KIND,     /**< a node of another kind */
+  RILL_UPDATE_KERNEL,   /**< a launch of another kernel */
+  RILL_UPDATE_EDGES,    /**< a node that comes after other nodes */
+  RILL_UPDATE_MEMORY,   /**< memory of the graph is another execution object's */
+  RILL_UPDATE_DRIVER    /**< the driver cannot make the change */
+};
+
+typedef struct rill_graph_update_result {
+  size_t struct_size;
+  rill_graph_node node; /**< of the graph that was given, the first one that could not take its place; null: none */
+  uint32_t reason;      /**< RILL_UPDATE_* */
+} rill_graph_update_result;
+#define RILL_GRAPH_UPDATE_RESULT_INIT \
+  { sizeof(rill_graph_update_result), { 0 }, 0 }
+
+/** The same, and says which node was the cause of a refusal.  `result` is written on failure, too.
+ *
+ *  Errors:  those of rill_graph_update.
+ *  Threads: as rill_graph_launch.
+ *  Like:    cuGraphExecUpdate with its CUgraphExecUpdateResultInfo, hipGraphExecUpdate.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_graph_update_with_result(rill_graph_exec exec, rill_graph graph,
+                                                                  rill_graph_update_result *result);
+
+/** Does ahead what the first launch on a stream would do, as work of the stream.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, WRONG_DEVICE, NOT_READY (the stream is held, or launches are queued on one),
+ *           CAPTURE_ACTIVE (the stream is capturing), UNSUPPORTED (the driver has no such function), DEVICE_LOST,
+ *           BACKEND.
+ *  Threads: as rill_graph_launch.
+ *  Like:    cuGraphUpload, hipGraphUpload.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_graph_upload(rill_graph_exec exec, rill_stream stream);
+
+/** Returns the native execution object (CUgraphExec, hipGraphExec_t); 0 on the CPU.  It stays rill's.  Who launches it
+ *  beside rill orders that, and does not change it.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT.
+ *  Threads: any.
+ *  Like:    cuda.core Graph.handle.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_graph_exec_native(rill_graph_exec exec, uintptr_t *out);
+
+/** Returns the native graph (CUgraph, hipGraph_t) that the object was made from; 0 on the CPU.  It stays rill's, and as
+ *  it was at instantiation.  A rill_graph has none before.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT.
+ *  Threads: any.
+ *  Like:    cuda.core GraphDefinition.handle.      Since: 0.1 */
+RILL_API RILL_NODISCARD rill_status rill_graph_exec_native_graph(rill_graph_exec exec, uintptr_t *out);
 
 /** Changes one argument of a kernel node, counted from 0, for later launches.
  *

@@ -92,6 +92,7 @@ static const struct {
   { "disable_peer", "enable_peer" },
   { "event_record_with_flags", "external record" },
   { "launch_host_function", "captured host call" },
+  { "graph_upload", "graph_upload" },
   { "launch_extended", "kernel_active_clusters" },
   { "launch_extended", "kernel_cooperative_blocks" },
   { "launch_extended", "launch_cooperative" },

@@ -68,6 +68,7 @@ STEP(instantiate_again) {
   STEP(name) { return has_changes() ? (call) : RILL_OK; }
 
 LAUNCHING(graph_launch, rill_graph_launch(t->exec, t->stream))
+LAUNCHING(graph_upload, rill_graph_upload(t->exec, t->stream))
 LAUNCHING(graph_launch_elsewhere, rill_graph_launch(t->exec, t->other))
 LAUNCHING(held_graph, rill_graph_launch(t->exec, t->stream))
 CHANGING(graph_set_fill, rill_graph_exec_set_fill(t->exec, t->fill_node, t->memory, pattern, 4, TOUR_WORDS - 1))
@@ -93,10 +94,12 @@ static rill_status submit_captured(struct tour *t) {
   return rill_stream_record_event(t->high, t->event, RILL_EVENT_EXTERNAL);
 }
 
+/* To its end, so that what is released goes now, not in any later step. */
 static rill_status run_captured(struct tour *t, rill_graph graph) {
   rill_graph_exec exec;
   TRY(rill_graph_instantiate(graph, &exec));
-  const rill_status status = rill_graph_launch(exec, t->stream);
+  rill_status status = rill_graph_launch(exec, t->stream);
+  if (status == RILL_OK) status = rill_stream_synchronize(t->stream);
   ignore(rill_graph_exec_release(exec));
   return status;
 }

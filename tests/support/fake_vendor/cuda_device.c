@@ -67,6 +67,7 @@ enum fake_safety fake_safety_of(const char *function) {
     "cuStreamUpdateCaptureDependencies",
     "cuGraphAdd",
     "cuGraphLaunch",
+    "cuGraphUpload",
     "cuGraphExecKernelNodeSetParams",
     "cuGraphDestroy",
     "cuStreamAddCallback",

@@ -344,6 +344,7 @@ int fake_graph_launch(const void *exec, const void *stream);
 int fake_graph_exec_update(const void *exec, const void *graph);
 /* Takes what the operation holds over, if it succeeds. */
 int fake_graph_exec_set(const void *exec, const void *node, struct fake_op *op);
+int fake_graph_upload(const void *exec, const void *stream);
 int fake_graph_exec_destroy(void *exec);
 
 /* ---- events.c ---- */

@@ -83,6 +83,10 @@ vendor_result VENDOR(GraphLaunch)(vendor_exec exec, vendor_stream stream) {
   VENDOR_CALL(fake_graph_launch(exec, stream));
 }
 
+vendor_result VENDOR(GraphUpload)(vendor_exec exec, vendor_stream stream) {
+  VENDOR_CALL(fake_graph_upload(exec, stream));
+}
+
 vendor_result VENDOR(GraphExecUpdate)(vendor_exec exec, vendor_graph graph, vendor_node *failing,
                                       vendor_update_result *result) {
   if (failing != NULL) *failing = NULL;

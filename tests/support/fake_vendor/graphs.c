@@ -260,6 +260,13 @@ static int launch_work(struct work *work, const void *stream_handle, struct fake
   return fake_submit(stream, op);
 }
 
+int fake_graph_upload(const void *handle, const void *stream_handle) {
+  struct fake_stream *stream;
+  const int code = fake_stream_get(stream_handle, &stream);
+  if (fake_handle_get(FAKE_GRAPH_EXEC, handle) == NULL) return FAKE_INVALID_VALUE;
+  return code == FAKE_OK && stream->capture != FAKE_CAPTURE_NONE ? FAKE_CAPTURE_UNSUPPORTED : code;
+}
+
 int fake_graph_launch(const void *handle, const void *stream_handle) {
   struct exec *exec = fake_handle_get(FAKE_GRAPH_EXEC, handle);
   struct fake_stream *stream;

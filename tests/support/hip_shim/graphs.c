@@ -50,6 +50,10 @@ hipError_t hipGraphLaunch(hipGraphExec_t exec, hipStream_t stream) {
   SHIM_CALL(cuGraphLaunch, exec_of(exec), shim_stream(stream));
 }
 
+hipError_t hipGraphUpload(hipGraphExec_t exec, hipStream_t stream) {
+  SHIM_CALL(cuGraphUpload, exec_of(exec), shim_stream(stream));
+}
+
 hipError_t hipGraphExecUpdate(hipGraphExec_t exec, hipGraph_t graph, hipGraphNode_t *failing,
                               hipGraphExecUpdateResult *result) {
   SHIM_CALL(cuGraphExecUpdate, exec_of(exec), graph_of(graph), node_out(failing), (CUgraphExecUpdateResult *)result);

@@ -62,6 +62,7 @@
   X(cuGraphAddChildGraphNode)          \
   X(cuGraphInstantiateWithFlags)       \
   X(cuGraphLaunch)                     \
+  X(cuGraphUpload)                     \
   X(cuGraphExecUpdate)                 \
   X(cuGraphExecDestroy)                \
   X(cuThreadExchangeStreamCaptureMode) \
