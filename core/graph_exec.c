@@ -211,8 +211,8 @@ rill_status rill_graph_update_with_result(rill_graph_exec exec, rill_graph graph
   struct rill__refusal refusal = { 0, 0 };
   RILL_TRY(rill__options_check_output(result, "rill_graph_update_result"));
   const rill_status status = update(self, exec, graph, &refusal);
-  const rill_graph_update_result told = { sizeof told, { refusal.node }, refusal.reason };
-  rill__options_write(result, &told, sizeof told);
+  const rill_graph_update_result written = { sizeof written, { refusal.node }, refusal.reason };
+  rill__options_write(result, &written, sizeof written);
   return status;
 }
 

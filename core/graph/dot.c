@@ -14,7 +14,7 @@ static void write_char(struct dot *dot, char c) {
   dot->used++;
 }
 
-static void write_text(struct dot *dot, const char *text) {
+static void write_words(struct dot *dot, const char *text) {
   while (*text != '\0') write_char(dot, *text++);
 }
 
@@ -33,13 +33,13 @@ static void write_formatted(struct dot *dot, const char *format, ...) {
   va_start(args, format);
   (void)vsnprintf(text, sizeof text, format, args);
   va_end(args);
-  write_text(dot, text);
+  write_words(dot, text);
 }
 
 static void write_launch(struct dot *dot, const struct rill__operation *operation) {
   const struct rill__launch *launch = &operation->launch;
   if (operation->base.label != NULL) {
-    write_text(dot, "\\n");
+    write_words(dot, "\\n");
     write_quoted(dot, launch->kernel->source->name);
   }
   write_formatted(dot, "\\n%u x %u x %u blocks of %u x %u x %u", launch->grid[0], launch->grid[1], launch->grid[2],
@@ -66,7 +66,7 @@ static void write_node(struct dot *dot, const struct rill__graph_node *node) {
   const char *name = rill__operation_name(operation);
   write_formatted(dot, "  n%u [label=\"%u: %s", node->index, node->index, rill__node_kind_name(operation->kind));
   if (name != NULL) {
-    write_text(dot, "\\n");
+    write_words(dot, "\\n");
     write_quoted(dot, name);
   }
   switch (operation->kind) {
@@ -77,18 +77,18 @@ static void write_node(struct dot *dot, const struct rill__graph_node *node) {
     case RILL_NODE_FREE: write_formatted(dot, "\\n%p", operation->memory); break;
     default: break;
   }
-  write_text(dot, "\"];\n");
+  write_words(dot, "\"];\n");
 }
 
 size_t rill__graph_dot(const struct rill__graph *graph, char *text, size_t room) {
   struct dot dot = { text, room, 0 };
-  write_text(&dot, "digraph rill {\n  node [shape=box];\n");
+  write_words(&dot, "digraph rill {\n  node [shape=box];\n");
   for (uint32_t i = 0; i < graph->count; i++) write_node(&dot, graph->nodes[i]);
   for (uint32_t i = 0; i < graph->count; i++) {
     const struct rill__graph_node *node = graph->nodes[i];
     for (uint32_t k = 0; k < node->after_count; k++) write_formatted(&dot, "  n%u -> n%u;\n", node->after[k], i);
   }
-  write_text(&dot, "}\n");
+  write_words(&dot, "}\n");
   if (room > 0) text[dot.used < room ? dot.used : room - 1] = '\0';
   return dot.used + 1;
 }
