@@ -53,7 +53,4 @@ static void gives_memory_for_all_launches(void) {
   assert_ok(rill_graph_exec_release(exec));
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(refuses_bad_handles), TEST(gives_memory_for_all_launches) };
-  return RUN_ON_EACH_DEVICE("rill_graph_add_alloc", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_graph_add_alloc", TEST(refuses_bad_handles), TEST(gives_memory_for_all_launches))

@@ -79,8 +79,5 @@ static void joins_its_parts(void) {
   assert_ok(rill_graph_release(graph));
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(refuses_bad_handles), TEST(refuses_itself), TEST(runs_in_its_place),
-                                       TEST(joins_its_parts) };
-  return RUN_ON_EACH_DEVICE("rill_graph_add_child", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_graph_add_child", TEST(refuses_bad_handles), TEST(refuses_itself), TEST(runs_in_its_place),
+                     TEST(joins_its_parts))

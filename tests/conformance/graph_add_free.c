@@ -40,7 +40,4 @@ static void frees_memory_of_the_graph_once(void) {
   assert_ok(rill_graph_release(other));
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(refuses_bad_handles), TEST(frees_memory_of_the_graph_once) };
-  return RUN_ON_EACH_DEVICE("rill_graph_add_free", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_graph_add_free", TEST(refuses_bad_handles), TEST(frees_memory_of_the_graph_once))

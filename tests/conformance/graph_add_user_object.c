@@ -102,8 +102,5 @@ static void goes_with_an_update(void) {
   let_end(1);
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(refuses_bad_handles), TEST(is_released_once),
-                                       TEST(is_kept_until_launches_end), TEST(goes_with_an_update) };
-  return RUN_ON_EACH_DEVICE("rill_graph_add_user_object", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_graph_add_user_object", TEST(refuses_bad_handles), TEST(is_released_once),
+                     TEST(is_kept_until_launches_end), TEST(goes_with_an_update))

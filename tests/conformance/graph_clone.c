@@ -91,9 +91,6 @@ static void refuses_a_graph_that_a_capture_adds_to(void) {
   assert_ok(rill_graph_release(graph));
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(refuses_bad_handles), TEST(makes_the_same_graph),
-                                       TEST(has_execution_objects_of_its_own), TEST(shares_memory),
-                                       TEST(refuses_a_graph_that_a_capture_adds_to) };
-  return RUN_ON_EACH_DEVICE("rill_graph_clone", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_graph_clone", TEST(refuses_bad_handles), TEST(makes_the_same_graph),
+                     TEST(has_execution_objects_of_its_own), TEST(shares_memory),
+                     TEST(refuses_a_graph_that_a_capture_adds_to))

@@ -33,7 +33,4 @@ static void is_of_the_object(void) {
   assert_ok(rill_graph_release(graph));
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(refuses_bad_handles), TEST(is_of_the_object) };
-  return RUN_ON_EACH_DEVICE("rill_graph_exec_native", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_graph_exec_native", TEST(refuses_bad_handles), TEST(is_of_the_object))

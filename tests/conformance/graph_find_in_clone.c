@@ -42,7 +42,4 @@ static void finds_copies_alone(void) {
   assert_ok(rill_graph_release(again));
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(refuses_bad_handles), TEST(finds_copies_alone) };
-  return RUN_ON_EACH_DEVICE("rill_graph_find_in_clone", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_graph_find_in_clone", TEST(refuses_bad_handles), TEST(finds_copies_alone))

@@ -63,8 +63,5 @@ static void writes_as_much_as_there_is_room_for(void) {
   assert_ok(rill_graph_release(graph));
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(refuses_bad_handles), TEST(tells_what_nodes_do),
-                                       TEST(writes_as_much_as_there_is_room_for) };
-  return RUN_ON_EACH_DEVICE("rill_graph_get_dot", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_graph_get_dot", TEST(refuses_bad_handles), TEST(tells_what_nodes_do),
+                     TEST(writes_as_much_as_there_is_room_for))

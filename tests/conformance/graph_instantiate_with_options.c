@@ -55,8 +55,5 @@ static void launches_again_without_frees(void) {
   }
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(refuses_bad_handles), TEST(takes_a_label),
-                                       TEST(launches_again_without_frees) };
-  return RUN_ON_EACH_DEVICE("rill_graph_instantiate_with_options", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_graph_instantiate_with_options", TEST(refuses_bad_handles), TEST(takes_a_label),
+                     TEST(launches_again_without_frees))

@@ -37,7 +37,4 @@ static void takes_one_edge_away(void) {
   assert_ok(rill_graph_release(graph));
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(refuses_bad_handles), TEST(takes_one_edge_away) };
-  return RUN_ON_EACH_DEVICE("rill_graph_remove_edge", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_graph_remove_edge", TEST(refuses_bad_handles), TEST(takes_one_edge_away))

@@ -109,8 +109,5 @@ static void refuses_memory_of_others(void) {
   for (int i = 0; i < 2; i++) assert_ok(rill_graph_release(graphs[i]));
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(refuses_bad_handles), TEST(names_the_node_and_the_reason),
-                                       TEST(says_that_nothing_was_refused), TEST(refuses_memory_of_others) };
-  return RUN_ON_EACH_DEVICE("rill_graph_update_with_result", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_graph_update_with_result", TEST(refuses_bad_handles), TEST(names_the_node_and_the_reason),
+                     TEST(says_that_nothing_was_refused), TEST(refuses_memory_of_others))

@@ -56,8 +56,5 @@ static void refuses_captures_and_held_streams(void) {
   assert_ok(rill_graph_release(graph));
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(refuses_bad_handles), TEST(comes_before_launches),
-                                       TEST(refuses_captures_and_held_streams) };
-  return RUN_ON_EACH_DEVICE("rill_graph_upload", tests);
-}
+TESTS_ON_EACH_DEVICE("rill_graph_upload", TEST(refuses_bad_handles), TEST(comes_before_launches),
+                     TEST(refuses_captures_and_held_streams))

@@ -376,8 +376,5 @@ static void frees_once(void) {
   assert_completes(freeing.stream);
 }
 
-int main(void) {
-  static const struct test tests[] = { TEST(agrees_with_the_model), TEST(agrees_in_several_threads),
-                                       TEST(does_not_grow), TEST(frees_once), TEST(goes_on_beside_waits) };
-  return RUN_ON_EACH_DEVICE("graphs", tests);
-}
+TESTS_ON_EACH_DEVICE("graphs", TEST(agrees_with_the_model), TEST(agrees_in_several_threads), TEST(does_not_grow),
+                     TEST(frees_once), TEST(goes_on_beside_waits))
