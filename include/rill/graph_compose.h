@@ -3,8 +3,8 @@
  *     rill_graph_create(device, &step);
  *     rill_graph_add_alloc(step, NULL, 0, bytes, &scratch, &allocated);
  *     ...                                                        nodes that use scratch
- *     rill_graph_add_child(whole, &before, 1, step, &after);
- *     rill_graph_get_dot(whole, text, &size);                    for a picture: dot -Tsvg
+ *     rill_graph_add_child(all, &before, 1, step, &after);
+ *     rill_graph_get_dot(all, text, &size);                    for a picture: dot -Tsvg
  *
  * The nodes of a child become nodes of the graph that it is added to.  They are listed, found by their labels and
  * changed like all others; the child can be changed or released afterwards.

@@ -45,10 +45,10 @@ static void tells_what_nodes_do(void) {
 /* G35 */
 static void writes_as_much_as_there_is_room_for(void) {
   rill_graph graph = new_graph();
-  char whole[512], part[512];
-  size_t size = 0, all = sizeof whole;
+  char complete[512], part[512];
+  size_t size = 0, all = sizeof complete;
   add_write(graph, NULL, 0, 0, 1);
-  assert_ok(rill_graph_get_dot(graph, whole, &all));
+  assert_ok(rill_graph_get_dot(graph, complete, &all));
   assert_ok(rill_graph_get_dot(graph, NULL, &size));
   assert_int_equal(size, all);
   for (size_t room = 1; room <= all; room++) {
@@ -56,7 +56,7 @@ static void writes_as_much_as_there_is_room_for(void) {
     size = room;
     assert_ok(rill_graph_get_dot(graph, part, &size));
     assert_int_equal(size, all);
-    assert_memory_equal(part, whole, room - 1);
+    assert_memory_equal(part, complete, room - 1);
     assert_int_equal(part[room - 1], 0);
     assert_int_equal(part[room], 'x');
   }

@@ -431,7 +431,7 @@ static void child_of_a_launcher(const struct graphed *graphed) {
   must(rill_stream_release(stream));
 }
 
-/* C1.10: an execution object that another thread was launching or changing is whole, and nobody's, in the child. */
+/* C1.10: an execution object that another thread was launching or changing is intact, and nobody's, in the child. */
 static void with_graphs_in_use(void) {
   if (ADDRESSES_CHECKED || THREADS_CHECKED) return;
   enum { THREADS = 3, FORKS = 24 };
