@@ -76,8 +76,16 @@ static struct round choose_round(uint64_t seed) {
     round.weights[i] = there ? operations[i].weight * (1 + (unsigned)(random >> 8) % 4) : 0;
   }
   if (!wide) round.weights[MIX_relay] = 0;
+  if ((options.only == NULL && mix_hash(seed, 9) % 2 == 0) || !mix.has_graphs) {
+    for (unsigned i = 0; i < MIX_OPERATION_COUNT; i++) {
+      if (strcmp(operations[i].group, "graphs") == 0) round.weights[i] = 0;
+    }
+  }
   return round;
 }
+
+void mix_do(struct worker *w, const struct operation *o) { operations[o->what].run(w, o); }
+bool mix_is_about_graphs(const struct operation *o) { return strcmp(operations[o->what].group, "graphs") == 0; }
 
 struct operation mix_operation_at(unsigned thread, unsigned index) {
   const uint64_t first = mix_hash(mix_hash(mix.round.seed, thread), index), second = mix_hash(first, 1);
@@ -203,7 +211,7 @@ static void *work(void *argument) {
     const struct operation o = mix_operation_at(w->index, i);
     if (was_struck) strike_later(timer, mix_hash(o.d, i));
     atomic_store_explicit(&w->operation, i, memory_order_relaxed);
-    operations[o.what].run(w, &o);
+    mix_do(w, &o);
     atomic_fetch_add_explicit(&mix.progress, 1, memory_order_relaxed);
   }
   (void)timer_delete(timer);
@@ -321,7 +329,9 @@ static void clear(void) {
   atomic_store(&mix.event_count, 0);
   atomic_store(&mix.values, 0);
   atomic_store(&mix.reads, 0);
-  memset(mix.counters, 0, 3 * MIX_STREAMS * sizeof *mix.counters);
+  memset(mix.graphs, 0, atomic_load(&mix.graph_count) * sizeof *mix.graphs);
+  atomic_store(&mix.graph_count, 0);
+  memset(mix.counters, 0, (3 * MIX_STREAMS + MIX_GRAPHS) * sizeof *mix.counters);
   for (unsigned i = 0; i < MIX_VALUES * MIX_WORDS; i++) mix.seen[i] = mix.pageable_seen[i] = MIX_UNSEEN;
 }
 
@@ -356,6 +366,8 @@ static void free_pieces(struct piece *piece) {
 static void end_objects(void) {
   struct worker *w = &mix.workers[mix.round.threads];
   rill_pool_info info = RILL_POOL_INFO_INIT;
+  mix_end_graphs(w);
+  for (unsigned i = 0; i < mix.round.threads; i++) mix_unregister(&mix.workers[i]);
   for (unsigned i = 0; i < MIX_PIECES; i++) free_pieces(atomic_exchange(&mix.pieces[i], NULL));
   free_pieces(atomic_exchange(&mix.leftovers, NULL));
   for (unsigned i = 0; i < 2; i++) {
@@ -397,14 +409,19 @@ static void allocate_all(void) {
   mix.devices[0] = dut.device;
   mix.devices[1] = dut.second;
   mix.device_count = dut.second.id != 0 ? 2 : 1;
+  mix.has_graphs = true;
+  for (unsigned i = 0; i < mix.device_count; i++) {
+    mix.has_graphs &= rill_device_supports(mix.devices[i], RILL_FEATURE_GRAPH, NULL);
+  }
   mix.streams = calloc(MIX_STREAMS, sizeof *mix.streams);
   mix.events = calloc(MIX_EVENTS, sizeof *mix.events);
+  mix.graphs = calloc(MIX_GRAPHS, sizeof *mix.graphs);
   mix.pageable_seen = malloc(MIX_VALUES * MIX_WORDS * sizeof *mix.pageable_seen);
   assert_ok(RILL_NEW(dut.device, RILL_MEMORY_DEVICE, MIX_CELLS / 2 * MIX_WORDS, &mix.cells[0]));
   assert_ok(RILL_NEW(dut.device, RILL_MEMORY_PINNED, MIX_CELLS / 2 * MIX_WORDS, &mix.cells[1]));
   assert_ok(RILL_NEW(dut.device, RILL_MEMORY_PINNED, MIX_VALUES * MIX_WORDS, &mix.sources));
   assert_ok(RILL_NEW(dut.device, RILL_MEMORY_PINNED, MIX_VALUES * MIX_WORDS, &mix.seen));
-  assert_ok(RILL_NEW(dut.device, RILL_MEMORY_PINNED, 3 * MIX_STREAMS, &mix.counters));
+  assert_ok(RILL_NEW(dut.device, RILL_MEMORY_PINNED, 3 * MIX_STREAMS + MIX_GRAPHS, &mix.counters));
   assert_ok(rill_alloc(dut.device, 24 << 20, RILL_MEMORY_DEVICE, &mix.pile));
   for (unsigned i = 0; i < MIX_THREADS + 1; i++) {
     mix.workers[i].calls = calloc(MIX_CALLS, sizeof *mix.workers[i].calls);
@@ -421,6 +438,7 @@ static void free_all(void) {
   }
   free(mix.streams);
   free(mix.events);
+  free(mix.graphs);
   free(mix.pageable_seen);
   void *const memory[] = { mix.cells[0], mix.cells[1], mix.sources, mix.seen, mix.counters, mix.pile };
   for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) assert_ok(rill_free(memory[i]));

@@ -28,6 +28,8 @@ enum {
   MIX_WORDS = 4, /* of a cell */
   MIX_VALUES = 1 << 14,
   MIX_PIECES = 16,
+  MIX_GRAPHS = 512, /* made in one round */
+  MIX_GRAPH_PLACES = 4,
   MIX_SIGNAL_STACK = 64 << 10,
   MIX_UNSEEN = 0x5eed5eed
 };
@@ -67,6 +69,10 @@ enum {
   X(load, modules, 1)          \
   X(native, native, 2)         \
   X(import, import, 1)         \
+  X(new_graph, graphs, 3)      \
+  X(capture, graphs, 5)        \
+  X(launch_graph, graphs, 10)  \
+  X(change_graph, graphs, 4)   \
   X(pile_up, full, 1)
 
 enum mix_operation {
@@ -158,6 +164,21 @@ struct piece {
   struct piece *next; /* of those that could not be freed */
 };
 
+/* An execution object.  Launches of one object run one after another: its kernel counts them, and then its host call
+ * finds the next number. */
+struct graph {
+  rill_graph_exec exec;
+  rill_graph graph;     /* that it was made from; null: it is not kept */
+  rill_graph_node node; /* the kernel's, if the graph is kept */
+  rill_device device;
+  unsigned number;
+  unsigned *ran; /* pinned */
+  unsigned called;
+  _Atomic bool failed; /* a host call was told so */
+  _Atomic unsigned launches;
+  _Atomic uint64_t release_start, release_end;
+};
+
 struct worker {
   unsigned index;
   struct call *calls;
@@ -165,6 +186,7 @@ struct worker {
   _Atomic unsigned operation; /* the one that it is at */
   _Atomic bool ended;
   char *page, *signal_stack; /* the first is pageable memory for copies */
+  bool registered;           /* the page */
   rill_bundle bundle;        /* a copy that nobody else loads */
 };
 
@@ -199,6 +221,7 @@ struct mix {
   struct round round;
   rill_device devices[2];
   unsigned device_count;
+  bool has_graphs;
   struct worker workers[MIX_THREADS + 1]; /* the last is the main thread's */
   struct object *streams, *events;        /* all of the round's */
   _Atomic unsigned stream_count, event_count;
@@ -212,7 +235,12 @@ struct mix {
   _Atomic unsigned values, reads;
   _Atomic(struct call *) writes[MIX_VALUES]; /* by value */
   unsigned *counters;
-  void *pile; /* memory of the first device */
+  struct graph *graphs; /* all of the round's */
+  _Atomic unsigned graph_count;
+  _Atomic(struct graph *) graph_places[MIX_GRAPH_PLACES];
+  _Atomic unsigned captures;      /* under way */
+  _Atomic uint64_t capture_ended; /* tick: the last one */
+  void *pile;                     /* memory of the first device */
   _Atomic bool piling;
   _Atomic bool failed;
   _Atomic uint64_t progress; /* operations that ended, of all rounds */
@@ -224,6 +252,7 @@ uint64_t mix_hash(uint64_t a, uint64_t b);
 struct operation mix_operation_at(unsigned thread, unsigned index);
 void mix_print_operation(FILE *file, unsigned thread, unsigned index);
 void mix_do(struct worker *w, const struct operation *o);
+bool mix_is_about_graphs(const struct operation *o);
 
 struct object *mix_stream_at(uint32_t place);
 struct object *mix_event_at(uint32_t place);
@@ -253,6 +282,12 @@ static inline uint32_t mix_failed(void) { return mix.round.abandons ? MIX_MAY(NO
 static inline uint32_t mix_not_held(struct object *stream) {
   return stream->imported || atomic_load(&stream->native_given) ? MIX_MAY(NOT_RECORDED) : 0;
 }
+
+/* Ends the execution objects, which have no work left, and looks at what they did. */
+void mix_end_graphs(struct worker *w);
+
+/* Takes the registration of the thread's page back, if there is one. */
+void mix_unregister(struct worker *w);
 
 /* Looks into memory, and frees it. */
 void mix_end_piece(struct worker *w, struct piece *piece, struct object *stream, uint32_t how);

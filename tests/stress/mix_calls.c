@@ -78,6 +78,12 @@ static int staleness(const struct call *call) {
   return result;
 }
 
+/* A capture was under way at some time of the call, which may wait for work or ask the driver for memory. */
+static bool may_break_capture(const struct call *call) {
+  const bool there = atomic_load(&mix.captures) > 0 || atomic_load(&mix.capture_ended) > call->start;
+  return there && call->kind != CALL_RECORD && call->kind != CALL_HOST_CALL;
+}
+
 rill_status mix_end(struct call *call, const char *text, rill_status status, uint32_t allowed) {
   call->end = mix_tick();
   call->text = text;
@@ -91,6 +97,7 @@ rill_status mix_end(struct call *call, const char *text, rill_status status, uin
   if (rill_last_error(&error) != RILL_OK || error.status != status || error.message[0] == '\0') {
     mix_complain(call, "gives %s, and the last error is: %s", rill_status_name(status), rill_last_error_text());
   }
+  if (status == RILL_ERROR_CAPTURE_ACTIVE && may_break_capture(call)) return status;
   const bool is_stale = status == RILL_ERROR_STALE_HANDLE && stale != 0;
   if (!is_stale && ((allowed >> status) & 1) == 0) {
     mix_complain(call, "gives %s: %s", rill_status_name(status), rill_last_error_text());

@@ -213,23 +213,32 @@ OPERATION(trim) {
   if (call->status == RILL_OK && free_bytes > total) mix_complain(call, "more is free than there is");
 }
 
+/* Refused while a capture is under way. */
+void mix_unregister(struct worker *w) {
+  if (!w->registered) return;
+  mix_before_blocking(w);
+  struct call *call = mix_begin(w, CALL_OTHER, NULL, NULL);
+  w->registered = MIX_END(call, rill_host_unregister(w->page), 0) != RILL_OK;
+}
+
 /* Memory of the host's is registered, copied, asked about, and unregistered. */
 OPERATION(register) {
   struct object *stream = mix_stream_at(o->a);
   const uint32_t value = (uint32_t)mix_hash(w->index, mix_tick());
   rill_memory_info info = RILL_MEMORY_INFO_INIT;
   uint32_t *const words = (uint32_t *)(void *)w->page;
+  mix_unregister(w);
+  if (w->registered) return;
   for (size_t i = 0; i < PAGE / 4; i++) words[i] = value;
   struct call *registered = mix_begin(w, CALL_OTHER, NULL, NULL);
   if (MIX_END(registered, rill_host_register(stream->device, w->page, PAGE), 0) != RILL_OK) return;
+  w->registered = true;
   registered->data.value = value;
   struct call *call = mix_begin(w, CALL_OTHER, NULL, NULL);
   MIX_END(call, rill_memory_get_info(w->page + o->d % PAGE, &info), 0);
   if (info.base != w->page || info.size != PAGE) mix_complain(call, "does not know the registered memory");
   read_words(w, stream, words + o->d % (PAGE / 4 - MIX_WORDS), MIX_CELLS, registered, o->c);
-  mix_before_blocking(w);
-  call = mix_begin(w, CALL_OTHER, NULL, NULL);
-  MIX_END(call, rill_host_unregister(w->page), 0);
+  mix_unregister(w);
 }
 
 /* Fills the queue of a stream that is held until somebody records the event: what is submitted next does not fit.
