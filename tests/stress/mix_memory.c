@@ -216,7 +216,6 @@ OPERATION(trim) {
 /* Refused while a capture is under way. */
 void mix_unregister(struct worker *w) {
   if (!w->registered) return;
-  mix_before_blocking(w);
   struct call *call = mix_begin(w, CALL_OTHER, NULL, NULL);
   w->registered = MIX_END(call, rill_host_unregister(w->page), 0) != RILL_OK;
 }
@@ -227,6 +226,7 @@ OPERATION(register) {
   const uint32_t value = (uint32_t)mix_hash(w->index, mix_tick());
   rill_memory_info info = RILL_MEMORY_INFO_INIT;
   uint32_t *const words = (uint32_t *)(void *)w->page;
+  mix_before_blocking(w);
   mix_unregister(w);
   if (w->registered) return;
   for (size_t i = 0; i < PAGE / 4; i++) words[i] = value;
@@ -238,6 +238,7 @@ OPERATION(register) {
   MIX_END(call, rill_memory_get_info(w->page + o->d % PAGE, &info), 0);
   if (info.base != w->page || info.size != PAGE) mix_complain(call, "does not know the registered memory");
   read_words(w, stream, words + o->d % (PAGE / 4 - MIX_WORDS), MIX_CELLS, registered, o->c);
+  mix_before_blocking(w);
   mix_unregister(w);
 }
 
