@@ -49,27 +49,40 @@ static rill_status fail_captured(const struct rill__event *event) {
                     rill__name_of(&event->base).text);
 }
 
+/* What a question about an event depends on beside its native event. */
+struct question {
+  uint64_t place;
+  bool imported, foreign;
+};
+
+static struct question question_of(struct rill__event *event) {
+  return (struct question){ .place = atomic_load_explicit(&gpu_event_of(event)->place, memory_order_acquire),
+                            .imported = event->imported,
+                            .foreign = atomic_load(&event->foreign) };
+}
+
 /* Whether the stream of the last record has ended, and so the event is complete; its handle if not.  An event that
  * others may record is asked as long as that is safe; an imported one always, since its owner records it. */
-static bool is_over(struct rill__event *event, gpu_stream_handle *stream) {
-  const uint64_t place = atomic_load_explicit(&gpu_event_of(event)->place, memory_order_acquire);
-  const enum gpu_place_state state = gpu_look_at_place(place, stream);
-  if (RILL__LIKELY(state == GPU_PLACE_LIVES) || event->imported) return false;
-  return state == GPU_PLACE_DESTROYED || !atomic_load(&event->foreign);
+static bool is_over(const struct question *question, gpu_stream_handle *stream) {
+  const enum gpu_place_state state = gpu_look_at_place(question->place, stream);
+  if (RILL__LIKELY(state == GPU_PLACE_LIVES) || question->imported) return false;
+  return state == GPU_PLACE_DESTROYED || !question->foreign;
 }
 
 bool gpu_event_is_over(struct rill__event *event) {
   gpu_stream_handle stream;
-  return GPU_EVENTS_LOOK_AT_STREAMS && is_over(event, &stream);
+  if (!GPU_EVENTS_LOOK_AT_STREAMS) return false;
+  const struct question question = question_of(event);
+  return is_over(&question, &stream);
 }
 
 /* Where GPU_EVENTS_LOOK_AT_STREAMS: what is known of an event without the runtime, and may it be asked?  Between
  * gpu_look_begin and gpu_look_end. */
 enum answer { ASK, COMPLETE, REFUSED };
-static enum answer look(struct rill__event *event) {
+static enum answer look(const struct question *question) {
   gpu_stream_handle stream = (gpu_stream_handle)NULL;
   gpu_capture_status capture = GPU_CAPTURE_NONE;
-  if (is_over(event, &stream)) return COMPLETE;
+  if (is_over(question, &stream)) return COMPLETE;
   if (stream == (gpu_stream_handle)NULL || !atomic_load_explicit(&rill__is_shared, memory_order_relaxed) ||
       !gpu_vendor_questions_break_captures()) {
     return ASK;
@@ -79,11 +92,31 @@ static enum answer look(struct rill__event *event) {
   return capturing ? REFUSED : ASK;
 }
 
+bool gpu_mark_is_over(uint64_t place) {
+  const struct question question = { .place = place };
+  gpu_stream_handle stream;
+  return GPU_EVENTS_LOOK_AT_STREAMS && is_over(&question, &stream);
+}
+
+bool gpu_mark_is_complete(gpu_event_handle mark, uint64_t place) {
+  if (!GPU_EVENTS_LOOK_AT_STREAMS) return GPU_CALL(event_query, (mark)) != GPU_NOT_READY;
+  const struct question question = { .place = place };
+  const int looking = gpu_look_begin();
+  const enum answer answer = look(&question);
+  const bool complete = answer == COMPLETE || (answer == ASK && GPU_CALL(event_query, (mark)) != GPU_NOT_READY);
+  gpu_look_end(looking);
+  return complete;
+}
+
 /* GPU_SUCCESS if it is complete; `refused` instead of asking. */
 static gpu_result gpu_event_query(struct rill__event *event, bool *refused) {
   gpu_result result = GPU_SUCCESS;
+  enum answer answer = ASK;
   const int looking = GPU_EVENTS_LOOK_AT_STREAMS ? gpu_look_begin() : -1;
-  const enum answer answer = GPU_EVENTS_LOOK_AT_STREAMS ? look(event) : ASK;
+  if (GPU_EVENTS_LOOK_AT_STREAMS) {
+    const struct question question = question_of(event);
+    answer = look(&question);
+  }
   *refused = answer == REFUSED;
   if (RILL__LIKELY(answer == ASK)) {
     GPU_RUN(result, event->base.device, false, event_query, (gpu_event_of(event)->native));
@@ -116,7 +149,8 @@ static rill_status gpu_event_synchronize(struct rill__event *event, uint64_t ns)
   gpu_result result = GPU_SUCCESS;
   if (ns != RILL__FOREVER) return synchronize_for(event, ns);
   const int looking = GPU_EVENTS_LOOK_AT_STREAMS ? gpu_look_begin() : -1;
-  const enum answer answer = GPU_EVENTS_LOOK_AT_STREAMS ? look(event) : ASK;
+  const struct question question = question_of(event);
+  const enum answer answer = GPU_EVENTS_LOOK_AT_STREAMS ? look(&question) : ASK;
   if (answer == ASK) {
     GPU_RUN(result, event->base.device, false, event_synchronize, (gpu_event_of(event)->native));
   }

@@ -48,6 +48,8 @@
 #define gpu_ipc_import_event GPU_NAME(ipc_import_event)
 #define gpu_ipc_import_memory GPU_NAME(ipc_import_memory)
 #define gpu_kernel_table GPU_NAME(kernel_table)
+#define gpu_mark_is_complete GPU_NAME(mark_is_complete)
+#define gpu_mark_is_over GPU_NAME(mark_is_over)
 #define gpu_memory_table GPU_NAME(memory_table)
 #define gpu_is_captured GPU_NAME(is_captured)
 #define gpu_look_at_place GPU_NAME(look_at_place)
@@ -151,6 +153,7 @@ struct gpu_exec {
   gpu_graph_node *nodes;  /* the last one of each step; NULL: it has none */
   gpu_event_handle mark;  /* after the last launch, if `marks` */
   gpu_stream_handle last; /* of the last launch; NULL: there was none */
+  uint64_t place;         /* of that stream */
   bool marks, launched;
   bool calls_host, records;     /* there are such steps */
   struct rill__operation **old; /* kept, until the launches that may use them have ended */
@@ -268,6 +271,10 @@ int gpu_look_begin(void);
 void gpu_look_end(int slot);
 /* Whether the stream of the event's last record has ended: with it, the event is complete. */
 bool gpu_event_is_over(struct rill__event *event);
+/* The same of a native event of this layer's own, last recorded on a stream of that place; and whether it is complete:
+ * false too if asking would break what the stream captures. */
+bool gpu_mark_is_over(uint64_t place);
+bool gpu_mark_is_complete(gpu_event_handle mark, uint64_t place);
 /* What has become of the stream of a place, and the handle of its native stream; NULL if the place does not say. */
 enum gpu_place_state { GPU_PLACE_LIVES, GPU_PLACE_USED_AGAIN, GPU_PLACE_DESTROYED };
 enum gpu_place_state gpu_look_at_place(uint64_t place, gpu_stream_handle *handle);

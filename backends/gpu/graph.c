@@ -49,6 +49,14 @@ static gpu_result ask_capture(const struct capturing *capturing, gpu_graph *grap
   return result == GPU_SUCCESS && *graph == NULL ? GPU_CAPTURE_INVALIDATED : result;
 }
 
+/* Whatever call told of it first. */
+static bool is_invalidated(const struct capturing *capturing) {
+  const gpu_graph_node *nodes = NULL;
+  gpu_graph graph = NULL;
+  size_t count = 0;
+  return ask_capture(capturing, &graph, &nodes, &count) != GPU_SUCCESS;
+}
+
 static size_t collect_after(const struct capturing *capturing, const struct rill__step *step) {
   size_t count = 0;
   for (uint32_t i = 0; i < step->after_count; i++) {
@@ -160,6 +168,7 @@ static rill_status try_native_graph(struct rill__graph_exec *exec, struct rill__
   rill_status status = result == GPU_SUCCESS ? RILL_OK : GPU_FAIL(device, result, capture_begin);
   if (status == RILL_OK) {
     status = capture_steps(&capturing, exec->count);
+    if (status != RILL_OK && is_invalidated(&capturing)) status = RILL_ERROR_CAPTURE_INVALID;
     result = GPU_CALL(capture_end, (gpu_stream_of(scratch)->native, &graph));
     if (result != GPU_SUCCESS) end_refused_capture(scratch);
     if (status == RILL_OK && result != GPU_SUCCESS) status = GPU_FAIL(device, result, capture_end);
@@ -217,7 +226,7 @@ static bool is_idle_exec(struct rill__graph_exec *exec) {
   const struct gpu_exec *part = gpu_exec_of(exec);
   if (!part->marks || !part->launched || gpu_forked) return true;
   if (atomic_load_explicit(&exec->base.device->lost, memory_order_acquire) != RILL_OK) return true;
-  return GPU_CALL(event_query, (part->mark)) != GPU_NOT_READY;
+  return gpu_mark_is_complete(part->mark, part->place);
 }
 
 static bool gpu_graph_destroy(struct rill__graph_exec *exec) {
@@ -288,7 +297,11 @@ static rill_status gpu_graph_launch(struct rill__graph_exec *exec, struct rill__
   struct rill__device *device = exec->base.device;
   gpu_result result = GPU_SUCCESS;
   if (GPU_GRAPHS_OVERLAP && part->launched && part->last != on->native) {
-    GPU_RUN(result, device, on->inside, stream_wait_event, (on->native, part->mark, 0));
+    const int looking = GPU_EVENTS_LOOK_AT_STREAMS ? gpu_look_begin() : -1;
+    if (!gpu_mark_is_over(part->place)) {
+      GPU_RUN(result, device, on->inside, stream_wait_event, (on->native, part->mark, 0));
+    }
+    if (GPU_EVENTS_LOOK_AT_STREAMS) gpu_look_end(looking);
     if (result != GPU_SUCCESS) return GPU_FAIL(device, result, stream_wait_event);
   }
   note_steps(exec, on, part);
@@ -296,6 +309,7 @@ static rill_status gpu_graph_launch(struct rill__graph_exec *exec, struct rill__
   if (RILL__UNLIKELY(result != GPU_SUCCESS)) return GPU_FAIL(device, result, graph_launch);
   part->launched = true;
   part->last = on->native;
+  part->place = on->place;
   if (!part->marks) return RILL_OK;
   GPU_RUN(result, device, on->inside, event_record, (part->mark, on->native));
   return result == GPU_SUCCESS ? RILL_OK : GPU_FAIL(device, result, event_record);
