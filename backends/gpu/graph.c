@@ -49,7 +49,7 @@ static gpu_result ask_capture(const struct capturing *capturing, gpu_graph *grap
   return result == GPU_SUCCESS && *graph == NULL ? GPU_CAPTURE_INVALIDATED : result;
 }
 
-/* Whatever call told of it first. */
+/* Whatever call was the first to fail for it. */
 static bool is_invalidated(const struct capturing *capturing) {
   const gpu_graph_node *nodes = NULL;
   gpu_graph graph = NULL;

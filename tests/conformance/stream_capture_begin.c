@@ -400,4 +400,10 @@ static void takes_work_of_other_libraries(void) {
   assert_ok(rill_stream_release(imported));
 }
 
-TESTS_ON_EACH_DEVICE("rill_stream_capture_begin", TEST(refuses_bad_handles), TEST(refuses_a_stream_that_captures), TEST(refuses_a_held_stream), TEST(takes_all_kinds_of_work), TEST(refuses_what_would_break_the_capture), TEST(lets_objects_be_made), TEST(lets_memory_be_freed_in_relaxed_mode), TEST(takes_external_events), TEST(captures_on_two_threads_at_once), TEST(gives_memory_of_the_graph), TEST(defers_frees_of_other_memory), TEST(frees_memory_of_a_capture_that_fails), TEST(takes_launches_of_graphs), TEST(takes_work_of_other_libraries))
+TESTS_ON_EACH_DEVICE("rill_stream_capture_begin", TEST(refuses_bad_handles), TEST(refuses_a_stream_that_captures),
+                     TEST(refuses_a_held_stream), TEST(takes_all_kinds_of_work),
+                     TEST(refuses_what_would_break_the_capture), TEST(lets_objects_be_made),
+                     TEST(lets_memory_be_freed_in_relaxed_mode), TEST(takes_external_events),
+                     TEST(captures_on_two_threads_at_once), TEST(gives_memory_of_the_graph),
+                     TEST(defers_frees_of_other_memory), TEST(frees_memory_of_a_capture_that_fails),
+                     TEST(takes_launches_of_graphs), TEST(takes_work_of_other_libraries))

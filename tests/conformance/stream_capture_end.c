@@ -255,4 +255,9 @@ static void is_abandoned_with_its_stream(void) {
   is_usable(forked, 1);
 }
 
-TESTS_ON_EACH_DEVICE("rill_stream_capture_end", TEST(refuses_bad_handles), TEST(refuses_what_was_not_begun), TEST(belongs_to_its_thread), TEST(belongs_to_a_thread_that_has_ended), TEST(gives_an_empty_graph), TEST(forks_and_joins), TEST(names_streams_that_did_not_come_back), TEST(counts_work_after_the_join), TEST(keeps_captures_apart), TEST(refuses_a_stream_of_another_device), TEST(does_not_record_what_streams_are_held_for), TEST(is_abandoned_with_its_stream))
+TESTS_ON_EACH_DEVICE("rill_stream_capture_end", TEST(refuses_bad_handles), TEST(refuses_what_was_not_begun),
+                     TEST(belongs_to_its_thread), TEST(belongs_to_a_thread_that_has_ended), TEST(gives_an_empty_graph),
+                     TEST(forks_and_joins), TEST(names_streams_that_did_not_come_back),
+                     TEST(counts_work_after_the_join), TEST(keeps_captures_apart),
+                     TEST(refuses_a_stream_of_another_device), TEST(does_not_record_what_streams_are_held_for),
+                     TEST(is_abandoned_with_its_stream))
