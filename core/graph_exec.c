@@ -11,14 +11,14 @@
 
 /* ---- life ---- */
 
-/* A stream for the backend alone, for one call. */
+/* With a stream for the backend, for one call. */
 static rill_status with_scratch(struct rill__graph_exec *exec, struct rill__operation *const *operations,
                                 uint32_t *failing) {
   struct rill__stream *scratch = NULL;
-  RILL_TRY(rill__stream_create(exec->base.device, NULL, &scratch));
+  RILL_TRY(rill__stream_create_scratch(exec->base.device, &scratch));
   const rill_status status = operations == NULL ? RILL_DISPATCH(exec, graph, instantiate, exec, scratch)
                                                 : rill__exec_update(exec, operations, scratch, failing);
-  rill__stream_end(scratch);
+  rill__object_defer(&scratch->base);
   return status;
 }
 

@@ -174,7 +174,7 @@ struct graph {
   unsigned number;
   unsigned *ran; /* pinned */
   unsigned called;
-  _Atomic bool failed; /* a host call was told so */
+  _Atomic bool failed; /* so a host call was notified */
   _Atomic unsigned launches;
   _Atomic uint64_t release_start, release_end;
 };

@@ -235,6 +235,7 @@ void mix_end_graphs(struct worker *w) {
     const struct graph *g = &mix.graphs[i];
     const unsigned launches = atomic_load(&g->launches);
     const bool all = *g->ran == launches && g->called == launches;
+    if (atomic_load(&g->failed) && !mix.round.abandons) mix_complain(NULL, "graph %u: a host call has failed", i);
     if (!all && (!mix.round.abandons || *g->ran > launches || g->called != *g->ran)) {
       mix_complain(NULL, "graph %u: %u launches, %u kernels, %u host calls", i, launches, *g->ran, g->called);
     }
