@@ -99,11 +99,11 @@ bool gpu_mark_is_over(uint64_t place) {
 }
 
 bool gpu_mark_is_complete(gpu_event_handle mark, uint64_t place) {
-  if (!GPU_EVENTS_LOOK_AT_STREAMS) return GPU_CALL(event_query, (mark)) != GPU_NOT_READY;
+  if (!GPU_EVENTS_LOOK_AT_STREAMS) return GPU_CALL(event_query, (mark)) == GPU_SUCCESS;
   const struct question question = { .place = place };
   const int looking = gpu_look_begin();
   const enum answer answer = look(&question);
-  const bool complete = answer == COMPLETE || (answer == ASK && GPU_CALL(event_query, (mark)) != GPU_NOT_READY);
+  const bool complete = answer == COMPLETE || (answer == ASK && GPU_CALL(event_query, (mark)) == GPU_SUCCESS);
   gpu_look_end(looking);
   return complete;
 }

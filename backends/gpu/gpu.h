@@ -155,6 +155,7 @@ struct gpu_exec {
   gpu_stream_handle last; /* of the last launch; NULL: there was none */
   uint64_t place;         /* of that stream */
   bool marks, launched;
+  bool unmarked; /* the driver refused the mark after the last launch: only that after a later one tells of its end */
   bool calls_host, records;     /* there are such steps */
   struct rill__operation **old; /* kept, until the launches that may use them have ended */
   uint32_t old_count, old_room;

@@ -226,7 +226,7 @@ static bool is_idle_exec(struct rill__graph_exec *exec) {
   const struct gpu_exec *part = gpu_exec_of(exec);
   if (!part->marks || !part->launched || gpu_forked) return true;
   if (atomic_load_explicit(&exec->base.device->lost, memory_order_acquire) != RILL_OK) return true;
-  return gpu_mark_is_complete(part->mark, part->place);
+  return !part->unmarked && gpu_mark_is_complete(part->mark, part->place);
 }
 
 static bool gpu_graph_destroy(struct rill__graph_exec *exec) {
@@ -297,6 +297,9 @@ static rill_status gpu_graph_launch(struct rill__graph_exec *exec, struct rill__
   struct rill__device *device = exec->base.device;
   gpu_result result = GPU_SUCCESS;
   if (GPU_GRAPHS_OVERLAP && part->launched && part->last != on->native) {
+    RILL_REQUIRE(!part->unmarked, RILL_ERROR_NOT_READY,
+                 "the driver has refused to mark the end of the object's last launch, on another stream" RILL_HINT
+                 "launch it there again first");
     const int looking = GPU_EVENTS_LOOK_AT_STREAMS ? gpu_look_begin() : -1;
     if (!gpu_mark_is_over(part->place)) {
       GPU_RUN(result, device, on->inside, stream_wait_event, (on->native, part->mark, 0));
@@ -312,6 +315,7 @@ static rill_status gpu_graph_launch(struct rill__graph_exec *exec, struct rill__
   part->place = on->place;
   if (!part->marks) return RILL_OK;
   GPU_RUN(result, device, on->inside, event_record, (part->mark, on->native));
+  part->unmarked = result != GPU_SUCCESS;
   return result == GPU_SUCCESS ? RILL_OK : GPU_FAIL(device, result, event_record);
 }
 

@@ -12,7 +12,7 @@ static size_t alive; /* native objects between tours */
 /* Functions whose refusal may pass without an error, where (the beginning of a step's name; "" is anywhere), and how
  * many native objects stay, which nobody can end any more: a module has up to five functions and a variable, a graph up
  * to GRAPH nodes, and an execution object. */
-enum { GRAPH = 20 };
+enum { GRAPH = 24 };
 static const struct {
   const char *field, *step;
   size_t leaves;
@@ -57,9 +57,13 @@ static const struct {
   { "event_query", "free_", 0 },
   { "host_free", "free_", 0 },               /* of held copies and of constants: another call tries again */
   { "event_record", "launch_constants", 0 }, /* the mark after constants: without it they are kept for longer */
-  { "event_record", "end_hold", 0 },
+  { "event_record", "end_hold", GRAPH },
   { "event_create", "release_", 0 }, /* after the work that may use a module */
   { "event_record", "release_", 0 },
+  { "event_record", "graph_launch", GRAPH }, /* the mark after a launch: the object stays for good */
+  { "event_record", "graph_capture", GRAPH },
+  { "event_query", "make_", 0 }, /* whether an execution object that has gone is idle */
+  { "event_query", "import_", 0 },
   { "stream_is_capturing", "graph_capture", 0 },
   { "stream_query", "graph_capture", 0 },
   { "stream_is_capturing", "instantiate", 0 },
