@@ -21,7 +21,14 @@ template <class T> static __device__ __forceinline__ wide<T> load_wide(const T *
   return *reinterpret_cast<const wide<T> *>(p);
 }
 template <class T> static __device__ __forceinline__ void store_wide(T *p, const wide<T> &value) {
+#ifdef __clang__ /* which makes several stores of values that it has in registers */
+  typedef T vector __attribute__((vector_size(16)));
+  vector all;
+  __builtin_memcpy(&all, &value, sizeof all);
+  *reinterpret_cast<vector *>(p) = all;
+#else
   *reinterpret_cast<wide<T> *>(p) = value;
+#endif
 }
 
 /** Whether all of them can be read and written 16 bytes at a time. */
