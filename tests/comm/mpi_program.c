@@ -208,7 +208,7 @@ static int wait_on_many_streams(void) {
   for (int i = 0; i < OTHERS; i++) CHECK(rill_stream_host_call(stream, count, &done));
   for (int i = 0; i < OTHERS; i++) (void)sem_wait(&done);
   const int during = threads_of_process();
-  say("threads", during - before <= 4 ? "few" : "many");
+  say("threads", during - before <= WAITING / 10 ? "few" : "many");
   meet();
   for (int32_t i = 0; i < WAITING; i++) {
     cells[i] = rank % 2 == 1 ? i : cells[i];
