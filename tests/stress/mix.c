@@ -445,7 +445,7 @@ static void free_all(void) {
 }
 
 static void any_calls_in_any_order(void) {
-  const uint64_t seconds = options.seconds != 0 ? options.seconds : scaled(UNDER_RACE_DETECTOR ? 40 : 4);
+  const uint64_t seconds = options.seconds != 0 ? options.seconds : scaled(UNDER_RACE_DETECTOR ? 15 : 4);
   const uint64_t end = now_ns() + seconds * 1000 * MILLISECOND;
   pthread_t watchdog;
   if (options.keep != NULL) read_kept();
