@@ -48,6 +48,11 @@ if HIPCC or CLANG:
 ONE = "#include <rill/device/kernel.h>\nRILL_KERNEL(one, int n, float *x) { if (n) x[0] = 1; }\n"
 
 
+# What takes longest runs with `meson test --setup long`.
+LONG = int(os.environ.get("RILL_STRESS", "100")) >= 1000
+long = unittest.skipUnless(LONG, "meson test --setup long has it")
+
+
 class TapResult(unittest.TestResult):
     """One line a test, as Meson reads them."""
 

@@ -93,6 +93,7 @@ class Images(support.TestCase):
     def test_gate(self):
         self.check("gate")
 
+    @support.long
     def test_image(self):
         self.check("image")
 
@@ -119,14 +120,17 @@ class Images(support.TestCase):
             source = os.path.join(folder, name + ".kernel.cu")
             self.compile(source, "-I", folder, "--include", "dialect_types.h", *arguments, **environment)
 
+    @support.long
     @unittest.skipUnless(CLANG, "no clang 15 or later with lld")
     def test_the_whole_dialect_without_hip_headers(self):
         self.conformance_kernels("--target", "hip:gfx906,gfx1030", RILL_HIPCC="none")
 
+    @support.long
     @unittest.skipUnless(HIPCC, "no hipcc")
     def test_the_whole_dialect_for_another_processor(self):
         self.conformance_kernels("--target", "hip:gfx906")
 
+    @support.long
     @unittest.skipUnless(shutil.which("clang++"), "no clang++")
     def test_the_whole_dialect_by_another_host_compiler(self):
         self.conformance_kernels("--target", HOST, "--cxx", "clang++")

@@ -167,7 +167,7 @@ class Differential(support.TestCase):
         first = int(os.environ.get("RILL_TEST_SEED", "1"))
         for seed in range(first, first + int(os.environ.get("RILL_TEST_ROUNDS", "1"))):
             self.check_source(seed, 12)
-            self.check_source(-seed, 150, "--cpu-option=-O0")
+            self.check_source(-seed, 150 if support.LONG else 50, "--cpu-option=-O0")
 
     def check_source(self, seed, count, *options):
         runner = Runner(self)

@@ -10,7 +10,7 @@ from support import HOST, Bundle, HostImage
 from rillcc_lib import stacks
 
 HEAD = "#include <rill/device/kernel.h>\n"
-COMPILERS = [c for c in ("g++", "clang++", "clang++-19") if shutil.which(c)]
+COMPILERS = [c for c in ("g++", "clang++-19", "clang++") if shutil.which(c)][: None if support.LONG else 2]
 
 # An array of N ints that no compiler can do without, and its sum.
 ARRAY = """
