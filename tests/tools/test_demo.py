@@ -59,6 +59,16 @@ class Demo(FilterTest):
                 with self.subTest(tile=tile, streams=streams):
                     self.check(61, 45, rows, png.encode(61, 45, rows), "--tile", tile, "--streams", streams)
 
+    def test_graph(self):
+        rows = pattern(61, 45)
+        for streams in ("1", "2", "3", "16"):
+            with self.subTest(streams=streams):
+                self.check(61, 45, rows, png.encode(61, 45, rows), "--tile", "19", "--streams", streams, "--graph")
+        text = self.succeed("demo", "in.png", "-o", "out.png", "--device", "cpu", "--tile", "19", "--graph")
+        # For each of the 12 tiles 5 operations and 8 points of time; and where they start.
+        self.assertRegex(text, r"(?m)^graph +157 nodes, captured in [\d.]+ ms and instantiated in [\d.]+ ms")
+        self.assertEqual(len(re.findall(r"(?m)^ +[\d.]+ ms .*, on streams [\d.]+ ms", text)), 3)
+
     def test_device_by_environment(self):
         self.write("in.png", rgba(20, 20))
         text = self.succeed("demo", "in.png", RILL_DEVICE="cpu")
@@ -127,6 +137,14 @@ class Drawing(ToolTest):
                 self.assertGreater(w, 0)
                 self.assertTrue(left <= x and x + w <= left + width and top <= y and y + h <= top + height)
             self.assertEqual(len({bar.get("y") for bar in bars}), tracks)
+
+    def test_a_replay_is_below_the_streams(self):
+        bars = [e for e in self.draw("--graph").iter(SVG + "rect") if e.get("class") == "bar"]
+        self.assertEqual(len(bars), 2 * 12 * 5)
+        heights = sorted({float(bar.get("y")) for bar in bars})
+        self.assertEqual(len(heights), 2 * 4)
+        for i, bar in enumerate(bars):
+            self.assertEqual(float(bar.get("y")) >= heights[4], i >= 12 * 5)
 
     def test_every_stage_of_every_tile_has_its_bar(self):
         titles = [e.text for e in self.draw().iter(SVG + "title")]
@@ -307,6 +325,7 @@ class BadUse(ToolTest):
             self.refuse("--tile takes a number from 16 to 4096", "--tile", value)
         self.refuse("--tile takes a number from 16 to 4096", "--tile=15")
         self.refuse('unknown option "--ranks=2"', "--ranks=2")
+        self.refuse("--graph does not", "--graph", "--ranks")
         self.refuse("cannot both be", "-o", "x.png", "--timeline", "x.png")
         for name in ("x.svg", "x.SVG"):
             self.refuse(f'a PNG file, .* not -o "{name}"', "-o", name)

@@ -16,13 +16,14 @@
 #include <unistd.h>
 
 static const char usage[] = "usage: rill demo [PICTURE.png] [-o OUT.png] [--device NAME] [--streams N] [--tile N] "
-                            "[--timeline FILE.svg] [--ranks] [--passes N]";
+                            "[--timeline FILE.svg] [--graph] [--ranks] [--passes N]";
 
 enum { PATH_SIZE = 4096 };
 
 struct options {
   const char *picture, *output, *device, *timeline;
   uint32_t streams, tile, passes;
+  bool graph;                                           /* then as a graph, too */
   bool ranks;                                           /* one of several processes; `passes` goes with it */
   char own_picture[PATH_SIZE], own_timeline[PATH_SIZE]; /* what picture and timeline are when not given */
 };
@@ -47,6 +48,7 @@ static bool set_option(struct options *options, int option, const char *value) {
     case 'o': options->output = value; return true;
     case 'd': options->device = value; return true;
     case 'l': options->timeline = value; return true;
+    case 'g': options->graph = true; return true;
     case 'r': options->ranks = true; return true;
     case 's': return read_number("--streams", value, 1, PIPELINE_MAX_STREAMS, &options->streams);
     case 'p': return read_number("--passes", value, 1, RANKS_MAX_PASSES, &options->passes);
@@ -56,10 +58,15 @@ static bool set_option(struct options *options, int option, const char *value) {
 
 static bool read_options(int argc, char **argv, struct options *options) {
   static const struct option names[] = {
-    { "output", required_argument, NULL, 'o' },   { "device", required_argument, NULL, 'd' },
-    { "timeline", required_argument, NULL, 'l' }, { "streams", required_argument, NULL, 's' },
-    { "passes", required_argument, NULL, 'p' },   { "tile", required_argument, NULL, 't' },
-    { "ranks", no_argument, NULL, 'r' },          { NULL, 0, NULL, 0 },
+    { "output", required_argument, NULL, 'o' },
+    { "device", required_argument, NULL, 'd' },
+    { "timeline", required_argument, NULL, 'l' },
+    { "streams", required_argument, NULL, 's' },
+    { "passes", required_argument, NULL, 'p' },
+    { "tile", required_argument, NULL, 't' },
+    { "graph", no_argument, NULL, 'g' },
+    { "ranks", no_argument, NULL, 'r' },
+    { NULL, 0, NULL, 0 },
   };
   opterr = 0;
   for (int option; (option = getopt_long(argc, argv, ":o:", names, NULL)) != -1;) {
@@ -174,7 +181,7 @@ static bool write_files(const struct options *options, const struct picture *pic
 
 static bool filter(const struct options *options, const struct pipeline_options *how, const rill_device_info *device,
                    const struct picture *in, struct picture *out) {
-  struct pipeline_result run;
+  struct pipeline_result run = { 0 };
   struct report report = { .picture = strrchr(options->picture, '/'), .device = *device, .run = &run };
   report.picture = report.picture != NULL ? report.picture + 1 : options->picture;
   report.width = in->width;
@@ -197,7 +204,7 @@ static bool demo_with_ranks(const struct options *options, bool *says) {
 }
 
 static bool demo(const struct options *options) {
-  struct pipeline_options how = { .streams = options->streams, .tile = options->tile };
+  struct pipeline_options how = { .streams = options->streams, .tile = options->tile, .graph = options->graph };
   rill_device_info info = RILL_DEVICE_INFO_INIT;
   struct picture in = { 0 };
   if (!picture_read(options->picture, &in)) return false;
@@ -221,8 +228,8 @@ int demo_command(int argc, char **argv) {
   if (options.picture == NULL) find_own_picture(&options);
   if (options.timeline == NULL) name_timeline(&options);
   if (!check_names(&options)) return EXIT_USAGE;
-  if (options.passes > 1 && !options.ranks) {
-    (void)complain("--passes goes with --ranks; %s", usage);
+  if ((options.passes > 1 && !options.ranks) || (options.graph && options.ranks)) {
+    (void)complain("--passes goes with --ranks, --graph does not; %s", usage);
     return EXIT_USAGE;
   }
   if (!(options.ranks ? demo_with_ranks(&options, &says) : demo(&options))) return EXIT_WORK;

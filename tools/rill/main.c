@@ -13,7 +13,7 @@ static const char help_of_info[] =
 
 static const char help_of_demo[] =
     "usage: rill demo [PICTURE.png] [-o OUT.png] [--device NAME] [--streams N] [--tile N] [--timeline FILE.svg]\n"
-    "                 [--ranks] [--passes N]\n"
+    "                 [--graph] [--ranks] [--passes N]\n"
     "\n"
     "Filters a picture tile by tile: upload, kernels and download run on several streams that events alone keep in\n"
     "order.  Compares the result with a plain C filter and tells where the time went.\n"
@@ -25,6 +25,7 @@ static const char help_of_demo[] =
     "                       (default: 4)\n"
     "  --tile N             edge of a tile in pixels, 16 to 4096 (default: 256)\n"
     "  --timeline FILE.svg  where the drawing of what ran when goes (default: the output's name with .svg)\n"
+    "  --graph              then captures the same job as a graph, replays it, and tells what that saves\n"
     "  --ranks              one of the processes that mpirun started: each filters a band of the picture on a device\n"
     "                       of its own, and exchanges the rows at the edges with its neighbours meanwhile\n"
     "  --passes N           with --ranks: how often the picture is filtered, 1 to 64 (default: 1)\n";

@@ -47,6 +47,8 @@ struct pipeline {
   uint32_t *sources, *results; /* pinned: every tile with halo, every tile */
   rill_event origin;
   rill_event *points; /* POINTS for each tile */
+  rill_event *edges;  /* as many, for a graph: what orders the streams of the capture, where `points` are nodes */
+  bool capturing;
 };
 
 /* ---- where things are ---- */
@@ -82,6 +84,10 @@ static size_t source_pixels(const struct pipeline *p) {
 static rill_event point(const struct pipeline *p, uint32_t tile, uint32_t which) {
   return p->points[(size_t)tile * POINTS + which];
 }
+static rill_event edge(const struct pipeline *p, uint32_t tile, uint32_t which) {
+  return p->edges[(size_t)tile * POINTS + which];
+}
+static size_t point_count(const struct pipeline *p) { return (size_t)p->tiles * POINTS; }
 
 /* The streams in order: upload first, download last, kernels between, as far as there are that many. */
 static uint32_t kernel_streams(uint32_t streams) { return streams > 2 ? streams - 2 : 1; }
@@ -110,8 +116,9 @@ static const char *track_name(uint32_t streams, uint32_t track) {
 
 static rill_status make_events(struct pipeline *p) {
   rill_status status = rill_event_create(p->options->device, RILL_EVENT_OPTIONS(.timing = true), &p->origin);
-  for (size_t i = 0; i < (size_t)p->tiles * POINTS && status == RILL_OK; i++) {
+  for (size_t i = 0; i < point_count(p) && status == RILL_OK; i++) {
     status = rill_event_create(p->options->device, RILL_EVENT_OPTIONS(.timing = true), &p->points[i]);
+    if (status == RILL_OK && p->options->graph) status = rill_event_create(p->options->device, NULL, &p->edges[i]);
   }
   return status;
 }
@@ -139,15 +146,23 @@ static rill_status make_memory(struct pipeline *p) {
   return status;
 }
 
-static bool make(struct pipeline *p) {
-  p->points = calloc((size_t)p->tiles * POINTS, sizeof *p->points);
-  if (p->points == NULL) return complain("memory ran out");
+static bool make(struct pipeline *p, struct pipeline_result *result) {
+  const size_t bars = (size_t)p->tiles * STAGES;
+  const bool graph = p->options->graph;
+  p->points = calloc(point_count(p), sizeof *p->points);
+  p->edges = graph ? calloc(point_count(p), sizeof *p->edges) : NULL;
+  result->on_streams.bars = calloc(bars, sizeof *result->on_streams.bars);
+  result->replay.bars = graph ? calloc(bars, sizeof *result->replay.bars) : NULL;
+  if (p->points == NULL || result->on_streams.bars == NULL ||
+      (graph && (p->edges == NULL || result->replay.bars == NULL))) {
+    return complain("memory ran out");
+  }
   return (make_streams(p) == RILL_OK && make_events(p) == RILL_OK && make_memory(p) == RILL_OK) || complain_of_rill();
 }
 
 /* Memory goes last: freeing waits for work that uses it, if a failure left some. */
 static void end(struct pipeline *p) {
-  for (size_t i = 0; p->points != NULL && i < (size_t)p->tiles * POINTS; i++) (void)rill_event_release(p->points[i]);
+  for (size_t i = 0; p->points != NULL && i < point_count(p); i++) (void)rill_event_release(p->points[i]);
   (void)rill_event_release(p->origin);
   for (uint32_t i = 0; i < p->streams; i++) (void)rill_stream_release(p->stream[i]);
   for (uint32_t i = 0; i < p->slot_count; i++) {
@@ -158,6 +173,8 @@ static void end(struct pipeline *p) {
   (void)rill_free(p->sources);
   (void)rill_free(p->results);
   free(p->points);
+  for (size_t i = 0; p->edges != NULL && i < point_count(p); i++) (void)rill_event_release(p->edges[i]);
+  free(p->edges);
 }
 
 /* ---- submitting ---- */
@@ -177,17 +194,29 @@ static rill_launch pixels_launch(uint32_t width, uint32_t height, const char *la
   return launch;
 }
 
+/* Marks a point of time.  In a capture that is a node, which has a time after each launch, and orders nothing: another
+ * event does. */
+static rill_status mark(const struct pipeline *p, rill_stream stream, uint32_t tile, uint32_t which) {
+  TRY(rill_stream_record_event(stream, point(p, tile, which), RILL_EVENT_EXTERNAL));
+  return p->capturing ? rill_stream_record_event(stream, edge(p, tile, which), 0) : RILL_OK;
+}
+
+static rill_status wait_for(const struct pipeline *p, rill_stream stream, uint32_t tile, uint32_t which) {
+  const rill_event event = p->capturing ? edge(p, tile, which) : point(p, tile, which);
+  return rill_stream_wait_event(stream, event, RILL_WAIT_MUST_BE_RECORDED);
+}
+
 static rill_status submit_upload(const struct pipeline *p, uint32_t index) {
   const struct tile t = tile_at(p, index);
   const struct slot *slot = &p->slot[index % p->slot_count];
   const rill_stream stream = p->stream[0];
   if (index >= p->slot_count) {
-    TRY(rill_stream_wait_event(stream, point(p, index - p->slot_count, DOWNLOAD_END), RILL_WAIT_MUST_BE_RECORDED));
+    TRY(wait_for(p, stream, index - p->slot_count, DOWNLOAD_END));
   }
-  TRY(rill_stream_record_event(stream, point(p, index, UPLOAD_START), 0));
+  TRY(mark(p, stream, index, UPLOAD_START));
   TRY(rill_copy_async(stream, slot->source, p->sources + source_pixels(p) * index,
                       sizeof *slot->source * t.source_width * t.source_height));
-  return rill_stream_record_event(stream, point(p, index, UPLOAD_END), 0);
+  return mark(p, stream, index, UPLOAD_END);
 }
 
 static rill_status submit_kernels(const struct pipeline *p, uint32_t index) {
@@ -198,33 +227,33 @@ static rill_status submit_kernels(const struct pipeline *p, uint32_t index) {
   const int source_width = (int)t.source_width, source_height = (int)t.source_height;
   const size_t source_pitch = sizeof(uint32_t) * t.source_width, pitch = sizeof(uint32_t) * t.width;
 
-  TRY(rill_stream_wait_event(stream, point(p, index, UPLOAD_END), RILL_WAIT_MUST_BE_RECORDED));
-  TRY(rill_stream_record_event(stream, point(p, index, KERNELS_START), 0));
+  TRY(wait_for(p, stream, index, UPLOAD_END));
+  TRY(mark(p, stream, index, KERNELS_START));
   rill_launch launch = pixels_launch(t.source_width, t.source_height, "blur");
   if (p->options->lone_threads) launch.block = (rill_dim3){ 1, 1, 1 };
   TRY(image_blur_launch(stream, &launch, slot->blurred, source_pitch, source_width, source_height, slot->source,
                         source_pitch, source_width, source_height, 0, 0));
-  TRY(rill_stream_record_event(stream, point(p, index, BLUR_END), 0));
+  TRY(mark(p, stream, index, BLUR_END));
   launch = pixels_launch(t.width, t.height, "sharpen");
   TRY(image_sharpen_launch(stream, &launch, slot->result, pitch, width, height, slot->blurred, source_pitch,
                            source_width, source_height, (int)(t.x - t.source_x), (int)(t.y - t.source_y),
                            FILTER_AMOUNT));
-  TRY(rill_stream_record_event(stream, point(p, index, SHARPEN_END), 0));
+  TRY(mark(p, stream, index, SHARPEN_END));
   launch.label = "tone";
   TRY(image_tone_launch(stream, &launch, slot->result, pitch, width, height, slot->result, pitch, FILTER_SATURATION,
                         FILTER_CONTRAST, FILTER_BRIGHTNESS));
-  return rill_stream_record_event(stream, point(p, index, TONE_END), 0);
+  return mark(p, stream, index, TONE_END);
 }
 
 static rill_status submit_download(const struct pipeline *p, uint32_t index) {
   const struct tile t = tile_at(p, index);
   const struct slot *slot = &p->slot[index % p->slot_count];
   const rill_stream stream = p->stream[download_track(p->streams)];
-  TRY(rill_stream_wait_event(stream, point(p, index, TONE_END), RILL_WAIT_MUST_BE_RECORDED));
-  TRY(rill_stream_record_event(stream, point(p, index, DOWNLOAD_START), 0));
+  TRY(wait_for(p, stream, index, TONE_END));
+  TRY(mark(p, stream, index, DOWNLOAD_START));
   TRY(rill_copy_async(stream, p->results + result_pixels(p) * index, slot->result,
                       sizeof *slot->result * t.width * t.height));
-  return rill_stream_record_event(stream, point(p, index, DOWNLOAD_END), 0);
+  return mark(p, stream, index, DOWNLOAD_END);
 }
 
 static rill_status synchronize(const struct pipeline *p) {
@@ -244,14 +273,33 @@ static rill_status warm_up(const struct pipeline *p) {
  * it is submitted one tile later. */
 static rill_status submit(const struct pipeline *p) {
   const uint32_t late = p->streams == 2 ? 1 : 0;
-  TRY(rill_stream_record_event(p->stream[0], p->origin, 0));
-  for (uint32_t i = 1; i < p->streams; i++) TRY(rill_stream_wait_event(p->stream[i], p->origin, 0));
+  TRY(rill_stream_record_event(p->stream[0], p->origin, RILL_EVENT_EXTERNAL));
+  for (uint32_t i = 1; i < p->streams; i++) TRY(rill_stream_wait_stream(p->stream[i], p->stream[0]));
   for (uint32_t i = 0; i < p->tiles + late; i++) {
     if (i < p->tiles) TRY(submit_upload(p, i));
     if (i < p->tiles) TRY(submit_kernels(p, i));
     if (i >= late) TRY(submit_download(p, i - late));
   }
   return RILL_OK;
+}
+
+/* ---- as a graph ---- */
+
+static rill_status submit_and_join(const struct pipeline *p) {
+  TRY(submit(p));
+  for (uint32_t i = 1; i < p->streams; i++) TRY(rill_stream_wait_stream(p->stream[0], p->stream[i]));
+  return RILL_OK;
+}
+
+/* The job as it was submitted to the streams, made a graph instead of run. */
+static rill_status capture(struct pipeline *p, rill_graph *graph) {
+  TRY(rill_stream_capture_begin(p->stream[0], RILL_CAPTURE_THREAD));
+  p->capturing = true;
+  const rill_status submitted = submit_and_join(p);
+  p->capturing = false;
+  if (submitted == RILL_OK) return rill_stream_capture_end(p->stream[0], graph);
+  (void)!rill_stream_capture_abort(p->stream[0]);
+  return submitted;
 }
 
 /* ---- before and after ---- */
@@ -284,33 +332,64 @@ static double now(void) {
   return (double)time.tv_sec * 1e3 + (double)time.tv_nsec * 1e-6;
 }
 
-static rill_status read_times(const struct pipeline *p, struct pipeline_result *result) {
+static rill_status read_times(const struct pipeline *p, struct pipeline_times *times) {
   double first = 0, last = 0;
   for (uint32_t tile = 0; tile < p->tiles; tile++) {
     float at[POINTS];
     for (uint32_t i = 0; i < POINTS; i++) TRY(rill_event_elapsed_time(p->origin, point(p, tile, i), &at[i]));
     if (tile == 0) first = (double)at[UPLOAD_START];
     for (uint32_t stage = 0; stage < STAGES; stage++) {
-      struct timeline_bar *bar = &result->bars[result->bar_count++];
+      struct timeline_bar *bar = &times->bars[times->bar_count++];
       *bar = (struct timeline_bar){ .track = track_of(p, stage, tile), .stage = stage, .tile = tile };
       bar->start = (double)at[stage_points[stage].start] - first;
       bar->end = (double)at[stage_points[stage].end] - first;
       if (bar->end > last) last = bar->end;
     }
   }
-  result->span = last > 0 ? last : 1e-6;
+  times->span = last > 0 ? last : 1e-6;
   return RILL_OK;
 }
 
-static bool run(const struct pipeline *p, struct pipeline_result *result) {
-  if (warm_up(p) != RILL_OK) return complain_of_rill();
+/* Submits the job, to the streams or as a launch of `exec`, and waits for its end. */
+static rill_status run(const struct pipeline *p, const rill_graph_exec *exec, struct pipeline_times *times) {
   memset(p->results, 0, sizeof *p->results * result_pixels(p) * p->tiles);
   const double start = now();
-  const rill_status submitted = submit(p);
-  result->submit = now() - start;
-  if (submitted != RILL_OK || synchronize(p) != RILL_OK) return complain_of_rill();
-  result->host = now() - start;
-  return read_times(p, result) == RILL_OK || complain_of_rill();
+  const rill_status submitted = exec != NULL ? rill_graph_launch(*exec, p->stream[0]) : submit(p);
+  times->submit = now() - start;
+  TRY(submitted);
+  TRY(synchronize(p));
+  times->host = now() - start;
+  return read_times(p, times);
+}
+
+/* A launch that warms up, and one that counts. */
+static rill_status replay(const struct pipeline *p, rill_graph graph, rill_graph_exec *exec,
+                          struct pipeline_result *result) {
+  TRY(rill_graph_get_nodes(graph, NULL, &result->nodes));
+  const double start = now();
+  TRY(rill_graph_instantiate(graph, exec));
+  result->instantiate = now() - start;
+  TRY(rill_graph_launch(*exec, p->stream[0]));
+  TRY(synchronize(p));
+  return run(p, exec, &result->replay);
+}
+
+static rill_status run_as_graph(struct pipeline *p, struct pipeline_result *result) {
+  rill_graph graph = { 0 };
+  rill_graph_exec exec = { 0 };
+  const double start = now();
+  TRY(capture(p, &graph));
+  result->capture = now() - start;
+  const rill_status status = replay(p, graph, &exec, result);
+  (void)rill_graph_exec_release(exec);
+  (void)rill_graph_release(graph);
+  return status;
+}
+
+static rill_status run_all(struct pipeline *p, struct pipeline_result *result) {
+  TRY(warm_up(p));
+  TRY(run(p, NULL, &result->on_streams));
+  return p->options->graph ? run_as_graph(p, result) : RILL_OK;
 }
 
 bool pipeline_run(const struct pipeline_options *options, const struct picture *in, struct picture *out,
@@ -322,12 +401,10 @@ bool pipeline_run(const struct pipeline_options *options, const struct picture *
   p.slot_count = smaller(p.streams == 1 ? 1 : 2 * kernel_streams(p.streams) + 2, p.tiles);
   *result = (struct pipeline_result){ .tiles = p.tiles, .slots = p.slot_count, .tracks = p.streams };
   for (uint32_t i = 0; i < p.streams; i++) result->track_names[i] = track_name(p.streams, i);
-  result->bars = calloc((size_t)p.tiles * STAGES, sizeof *result->bars);
-  bool ok = result->bars != NULL || complain("memory ran out");
-  if (ok) ok = make(&p);
+  bool ok = make(&p, result);
   if (ok) {
     cut(&p);
-    ok = run(&p, result);
+    ok = run_all(&p, result) == RILL_OK || complain_of_rill();
   }
   if (ok) assemble(&p);
   end(&p);
@@ -335,6 +412,7 @@ bool pipeline_run(const struct pipeline_options *options, const struct picture *
 }
 
 void pipeline_result_free(struct pipeline_result *result) {
-  free(result->bars);
-  result->bars = NULL;
+  free(result->on_streams.bars);
+  free(result->replay.bars);
+  result->on_streams.bars = result->replay.bars = NULL;
 }

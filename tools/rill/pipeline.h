@@ -17,17 +17,25 @@ struct pipeline_options {
   uint32_t streams;  /* 1: one for all; 2: copies, kernels; 3 and more: upload, download, the rest for kernels */
   uint32_t tile;     /* edge in pixels */
   bool lone_threads; /* one thread for each block of the blur, not 256 that meet at barriers: better on a CPU */
+  bool graph;        /* then once more, captured as a graph and replayed */
+};
+
+/* When the work was submitted and ran; in milliseconds. */
+struct pipeline_times {
+  struct timeline_bar *bars; /* STAGES for each tile; times count from the first upload's start */
+  size_t bar_count;
+  double span;   /* on the device, from the first start to the last end */
+  double submit; /* that the host needed to submit everything */
+  double host;   /* from the first submission until the host saw the end */
 };
 
 struct pipeline_result {
   uint32_t tiles, slots;
   uint32_t tracks; /* streams */
   const char *track_names[PIPELINE_MAX_STREAMS];
-  struct timeline_bar *bars; /* STAGES for each tile; times count from the first upload's start */
-  size_t bar_count;
-  double span;   /* milliseconds on the device, from the first start to the last end */
-  double submit; /* milliseconds that the host needed to submit everything */
-  double host;   /* milliseconds from the first submission until the host saw the end */
+  struct pipeline_times on_streams, replay; /* replay: if there is a graph */
+  size_t nodes;                             /* of the graph; 0: none was asked for */
+  double capture, instantiate;              /* milliseconds, once for all replays */
 };
 
 /* How many tiles a picture is cut into. */

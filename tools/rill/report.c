@@ -33,7 +33,7 @@ static void measure_hidden(struct edge *edges, size_t count, struct totals *tota
   }
 }
 
-static bool measure(const struct pipeline_result *run, struct totals *totals) {
+static bool measure(const struct pipeline_times *run, struct totals *totals) {
   *totals = (struct totals){ .busy = 0 };
   struct edge *edges = calloc(2 * run->bar_count, sizeof *edges);
   if (edges == NULL) return complain("memory ran out");
@@ -70,10 +70,30 @@ static void print_stages(const struct report *r, const struct totals *totals) {
   }
 }
 
+/* What the report is about: the replay, if there is one. */
+static const struct pipeline_times *times_of(const struct pipeline_result *run) {
+  return run->nodes > 0 ? &run->replay : &run->on_streams;
+}
+
+/* What a replay saves. */
+static void print_graph(const struct pipeline_result *run) {
+  const double saved = run->on_streams.host - run->replay.host;
+  (void)printf(
+      "graph      %zu nodes, captured in %.3f ms and instantiated in %.3f ms; a replay, and the same on streams:\n",
+      run->nodes, run->capture, run->instantiate);
+  (void)printf("           %.3f ms to submit, on streams %.3f ms (%.1f times as long)\n", run->replay.submit,
+               run->on_streams.submit, run->on_streams.submit / run->replay.submit);
+  (void)printf("           %.3f ms on the device, on streams %.3f ms\n", run->replay.span, run->on_streams.span);
+  (void)printf("           %.3f ms until the end was seen, on streams %.3f ms", run->replay.host, run->on_streams.host);
+  if (saved > 0) (void)printf(": saves %.3f ms", saved);
+  (void)printf("\n");
+}
+
 bool report_print(const struct report *r) {
   struct totals totals;
-  if (!measure(r->run, &totals)) return false;
   const struct pipeline_result *run = r->run;
+  const struct pipeline_times *times = times_of(run);
+  if (!measure(times, &totals)) return false;
   (void)printf("picture    %s, %u x %u, in %u tile%s of at most %u x %u\n", r->picture, r->width, r->height, run->tiles,
                run->tiles == 1 ? "" : "s", r->tile, r->tile);
   (void)printf("device     %s, %s\n", device_name(&r->device).text, r->device.name);
@@ -81,40 +101,73 @@ bool report_print(const struct report *r) {
   for (uint32_t i = 0; i < run->tracks; i++) (void)printf("%s%s", i > 0 ? ", " : "", run->track_names[i]);
   (void)printf("), %u tile%s in flight\n", run->slots, run->slots == 1 ? "" : "s");
   (void)printf("result     equals that of the plain C filter in every byte\n");
+  if (run->nodes > 0) print_graph(run);
   print_stages(r, &totals);
   const double pixels = (double)r->width * r->height;
-  (void)printf("\ntime       %.3f ms from the first start to the last end, all stages together %.3f ms\n", run->span,
+  (void)printf("\ntime       %.3f ms from the first start to the last end, all stages together %.3f ms\n", times->span,
                totals.busy);
   (void)printf("overlap    %.2f stages at a time; %.0f %% of the copy time is hidden by kernels\n",
-               totals.busy / run->span, hidden_percent(&totals));
-  (void)printf("host       %.3f ms to submit everything, %.3f ms until the end was seen\n", run->submit, run->host);
-  (void)printf("throughput %.1f Mpixel/s; the plain C filter on one thread: %.1f Mpixel/s\n", pixels / run->span / 1e3,
-               pixels / r->reference / 1e3);
+               totals.busy / times->span, hidden_percent(&totals));
+  (void)printf("host       %.3f ms to submit everything, %.3f ms until the end was seen\n", times->submit, times->host);
+  (void)printf("throughput %.1f Mpixel/s; the plain C filter on one thread: %.1f Mpixel/s\n",
+               pixels / times->span / 1e3, pixels / r->reference / 1e3);
+  return true;
+}
+
+/* ---- the drawing ---- */
+
+/* The tracks of both runs, one below the other on one axis. */
+struct both {
+  char names[PIPELINE_MAX_STREAMS][32];
+  const char *tracks[2 * PIPELINE_MAX_STREAMS];
+  struct timeline_bar *bars;
+  size_t bar_count;
+};
+
+static bool add_replay(const struct pipeline_result *run, struct both *both) {
+  const struct pipeline_times *first = &run->on_streams, *second = &run->replay;
+  both->bars = calloc(first->bar_count + second->bar_count, sizeof *both->bars);
+  if (both->bars == NULL) return complain("memory ran out");
+  for (uint32_t i = 0; i < run->tracks; i++) {
+    (void)snprintf(both->names[i], sizeof both->names[i], "%s, graph", run->track_names[i]);
+    both->tracks[i] = run->track_names[i];
+    both->tracks[run->tracks + i] = both->names[i];
+  }
+  for (size_t i = 0; i < first->bar_count; i++) both->bars[both->bar_count++] = first->bars[i];
+  for (size_t i = 0; i < second->bar_count; i++) {
+    both->bars[both->bar_count] = second->bars[i];
+    both->bars[both->bar_count++].track += run->tracks;
+  }
   return true;
 }
 
 bool report_draw(const struct report *r, FILE *file) {
   struct totals totals;
-  if (!measure(r->run, &totals)) return false;
   const struct pipeline_result *run = r->run;
-  char title[192], subtitle[192];
+  const struct pipeline_times *times = times_of(run);
+  struct both both = { .bars = NULL };
+  if (!measure(times, &totals) || (run->nodes > 0 && !add_replay(run, &both))) return false;
+  char title[192], subtitle[256], streams[64] = "";
+  if (run->nodes > 0) (void)snprintf(streams, sizeof streams, "on streams %.3f ms, as a graph ", run->on_streams.span);
   (void)snprintf(title, sizeof title, "rill demo on %s (%s)", device_name(&r->device).text, r->device.name);
   (void)snprintf(subtitle, sizeof subtitle,
-                 "%u x %u pixels in %u tile%s; %.3f ms; %.2f stages at a time; %.0f %% of the copy time hidden by "
+                 "%u x %u pixels in %u tile%s; %s%.3f ms; %.2f stages at a time; %.0f %% of the copy time hidden by "
                  "kernels",
-                 r->width, r->height, run->tiles, run->tiles == 1 ? "" : "s", run->span, totals.busy / run->span,
-                 hidden_percent(&totals));
+                 r->width, r->height, run->tiles, run->tiles == 1 ? "" : "s", streams, times->span,
+                 totals.busy / times->span, hidden_percent(&totals));
+  const bool two = run->nodes > 0;
   const struct timeline timeline = {
     .title = title,
     .subtitle = subtitle,
-    .tracks = run->track_names,
-    .track_count = run->tracks,
+    .tracks = two ? both.tracks : run->track_names,
+    .track_count = two ? 2 * run->tracks : run->tracks,
     .stages = pipeline_stages,
     .stage_count = STAGES,
-    .bars = run->bars,
-    .bar_count = run->bar_count,
-    .span = run->span,
+    .bars = two ? both.bars : times->bars,
+    .bar_count = two ? both.bar_count : times->bar_count,
+    .span = run->on_streams.span > times->span ? run->on_streams.span : times->span,
   };
   timeline_write(&timeline, file);
+  free(both.bars);
   return true;
 }
