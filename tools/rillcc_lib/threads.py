@@ -71,7 +71,7 @@ class Writer(Loops):
             self.bytes += 2
             self.next = self.allocate_array(m.i16)
             self.call("rill_sched_begin", self.next, self.threads)
-            self.state = [self.build("Alloca", kind) for kind in (m.i32, m.i32, m.i8)]  # first, end, whole
+            self.state = [self.build("Alloca", kind) for kind in (m.i32, m.i32, m.i8)]  # first, end, complete
             self.store(m.number(1, m.i8), self.state[2])
             self.origin = self.build("Alloca", m.i32)
             if any(self.mask(region) is not None for region in self.regions):
@@ -269,8 +269,8 @@ class Writer(Loops):
                     values.append((phi, value, False))
                 else:
                     values.append((phi, value, True))
-            for phi, value, whole in values:
-                if whole:
+            for phi, value, is_value in values:
+                if is_value:
                     self.store_value(value, self.slot(phi)[0])
                 else:
                     self.store(value, self.slot(phi)[0])
@@ -333,9 +333,9 @@ class Writer(Loops):
             self.lib.DeleteBasicBlock(stay)
             return
         if target is not None and not target.uniform and target.waits in (WARP, WARP_ANY):
-            whole = self.call("rill_sched_is_warps", first, end, self.threads)
+            complete = self.call("rill_sched_is_warps", first, end, self.threads)
             go = self.new_block("")
-            self.branch_if(self.build("ICmp", llvm.NE, whole, m.number(0)), go, stay)
+            self.branch_if(self.build("ICmp", llvm.NE, complete, m.number(0)), go, stay)
             self.at_end(go)
             self.act(target, first, end, self.lib.ConstNull(m.pointer), m.number(ENDED))
             self.branch(target.head)
