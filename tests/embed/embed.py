@@ -264,6 +264,32 @@ def with_two_copies(work):
                     env=environment, expect="^4 copies$")
 
 
+def with_no_gpu_compilers(work):
+    """Nothing but gcc: whatever backends are asked for are built in, and the summary says why kernels are not compiled for
+    them and what to install."""
+    need("meson", "ninja", "gcc", "g++")
+    programs = work / "bin"
+    programs.mkdir()
+    for folder in os.environ["PATH"].split(os.pathsep):
+        for path in sorted(pathlib.Path(folder).glob("*")):
+            if not re.search("clang|nvcc|hipcc|lld|llvm", path.name) and not (programs / path.name).exists():
+                (programs / path.name).symlink_to(path)
+    environment = clean_environment() | {"PATH": str(programs), "CC": "gcc", "CXX": "g++", "RILL_CLANG": ""}
+    environment |= {"RILL_NVCC": "none", "RILL_HIPCC": "none"}  # their folders are looked into, too
+    said = {"cuda": r"nvcc is not to be used, and no clang 15 or later \(on Debian and Ubuntu: clang-19 libclc-19\)",
+            "hip": r"hipcc is not to be used, and no clang 15 or later with lld \(on Debian and Ubuntu: clang-19 lld-19 libclc-19\)"}
+    off = ["-Drill_tests=disabled", "-Drill_comm=false"]
+    for wanted, backends in ((["-Drill_backend=cuda"], ["cuda"]), (["-Drill_backend=cuda,hip"], ["cuda", "hip"]),
+                             ([], ["cuda", "hip"])):
+        directory = work / f"build-{len(wanted)}-{len(backends)}"
+        text = run("meson", "setup", directory, source, *wanted, *off, env=environment)
+        for backend in ("cuda", "hip"):
+            built, kernels = rf"\n +{backend} +: built in; the library is looked for", rf"\n +{backend} +: none: {said[backend]}\n"
+            if [bool(re.search(each, text)) for each in (built, kernels)] != [backend in backends] * 2:
+                sys.exit(f"{backend}: not what is true")
+        run("ninja", "-C", directory, "-j2", "kernels/gate.rill.c", env=environment)
+
+
 def with_make(work):
     need("make", "meson", "pkg-config")
     environment, _ = install(work)
@@ -460,6 +486,7 @@ ways = {
     "two-copies": with_two_copies,
     "aarch64": with_aarch64,
     "wrap": with_wrap,
+    "no-gpu-compilers": with_no_gpu_compilers,
     "readme": with_readme,
 }
 with tempfile.TemporaryDirectory(prefix="rill-embed-") as directory:

@@ -111,7 +111,7 @@ class Nvidia(support.TestCase):
         self.assertEqual(list(found)[:2], ["cuda:ptx_70", "cuda:ptx_80"])
         self.assertRegex(found["cuda:ptx_70"].decode("ascii"), r"\.entry one\(")
         self.assemble(found["cuda:ptx_70"], "75")
-        self.assertEqual(list(images("--target", support.HOST, **nothing)), [support.HOST])
+        self.assertEqual(list(images("--target", support.HOST, **nothing))[2:], [support.HOST])
         self.assertNotIn("cuda:ptx_80", images(**WITHOUT_NVCC))
         for changed in ("own.h", "k.kernel.cu"):
             text = self.read(changed)

@@ -4,6 +4,7 @@
 import os
 import re
 import shutil
+import sys
 import unittest
 
 import support
@@ -325,13 +326,16 @@ class Errors(support.TestCase):
         for target, message in cases:
             self.refused(ONE, "rillcc: --target %s: %s" % (target, message), "--target", target)
         nothing = {"RILL_HIPCC": "none", "RILL_CLANG": "none", "RILL_NVCC": "none"}
-        self.refused(ONE, "no nvcc found, and no clang", "--target", "cuda", **nothing)
-        self.refused(ONE, "no hipcc found, and no clang", "--target", "hip", **nothing)
+        reason = "%s is not to be used, and clang is not to be used; name one with --%s or --clang"
+        self.refused(ONE, reason % ("nvcc", "nvcc"), "--target", "cuda", **nothing)
+        self.refused(ONE, reason % ("hipcc", "hipcc"), "--target", "hip", **nothing)
 
     def test_list_of_targets(self):
         result = self.rillcc("--list-targets")
         self.assertEqual((result.returncode, result.stderr), (0, ""))
-        *lines, form = result.stdout.splitlines()
+        *lines, form = (line for line in result.stdout.splitlines() if not line.startswith("nothing for "))
+        self.assertEqual("\nnothing for cuda: " in result.stdout, not NVCC and not CUDA_CLANG)
+        self.assertEqual("\nnothing for hip: " in result.stdout, not HIPCC and not CLANG)
         self.assertRegex(form, "^barriers on the cpu: " + ("loops, made by libLLVM" if support.LOOPS else "slow, .*clang-19"))
         listed = dict(line.split(None, 1) for line in lines)
         self.assertTrue(all(os.access(program, os.X_OK) for program in listed.values()))
@@ -346,8 +350,30 @@ class Errors(support.TestCase):
         self.assertRegex(result.stdout, r"\nbarriers on the cpu: slow, .*\(clang is not to be used\); clang .* libllvm")
         result = self.rillcc("--list-targets", "--target", "hip", **nothing)
         self.assertEqual((result.returncode, result.stdout), (1, ""))
-        self.assertIn("no hipcc found", result.stderr)
+        self.assertIn("hipcc is not to be used", result.stderr)
+        self.without_gpu_compilers()
         self.assertEqual(self.rillcc("--list-targets", "-o", "k.c").returncode, 2)
+
+    def without_gpu_compilers(self):
+        """A machine with nothing but the host's compiler: what is missing for each vendor, and what to install."""
+        os.mkdir(self.path("bin"))
+        for name, program in (("c++", support.CXX[-1]), ("python3", sys.executable), ("env", "env"), ("as", "as"), ("ld", "ld")):
+            os.symlink(shutil.which(program), self.path(os.path.join("bin", name)))
+        places = {"CUDA_HOME": "/none", "CUDA_PATH": "", "HIP_PATH": "", "ROCM_PATH": "", "RILL_CLANG": ""}
+        vendors = {"RILL_NVCC": "none", "RILL_HIPCC": "none"}  # they may lie where they are looked for by default
+        said = self.rillcc("--list-targets", PATH=self.path("bin"), **places, **vendors)
+        clang = "and no clang 15 or later%s (on Debian and Ubuntu: %s)"
+        self.assertEqual((said.returncode, said.stderr), (0, ""))
+        self.assertIn("\nnothing for cuda: nvcc is not to be used, " + clang % ("", "clang-19 libclc-19") + "\n", said.stdout)
+        lld = clang % (" with lld", "clang-19 lld-19 libclc-19")
+        self.assertIn("\nnothing for hip: hipcc is not to be used, " + lld + "\n", said.stdout)
+        self.assertIn(HOST, said.stdout)
+        for version, found in (("14.0.6", False), ("15.0.7", True)):
+            self.write("bin/clang++", "#!/bin/sh\necho %s\n" % version)
+            os.chmod(self.path("bin/clang++"), 0o755)
+            said = self.rillcc("--list-targets", PATH=self.path("bin"), RILL_CXX="c++", **places, **vendors)
+            self.assertEqual("\ncuda:ptx_70" in "\n" + said.stdout, found, said)
+            self.assertIn("nothing for hip: ", said.stdout)
 
     def test_compilers(self):
         self.refused(ONE, "no program nowhere-c", RILL_CXX="nowhere-c++")

@@ -119,12 +119,10 @@ class Quickstart(unittest.TestCase):
     def test_owners_spelling_of_the_backend(self):
         for given in ("-Dbackend=cuda,hip", "-Drill_backend=cuda,hip"):
             shutil.rmtree(self.path("build dir"), ignore_errors=True)
-            os.makedirs(self.path("rocm/bin"))
-            os.symlink(shutil.which("true"), self.path("rocm/bin/hipcc"))
-            self.assertEqual(self.run_it("demo", given, ROCM_PATH=self.path("rocm")).returncode, 0)
+            self.assertEqual(self.run_it("demo", given).returncode, 0)
+            self.assertEqual(self.called("apt-get"), [])
             self.assertEqual(self.calls[0].count("backend="), 1)
             self.assertIn(" -Drill_backend=cuda,hip", self.calls[0])
-            shutil.rmtree(self.path("rocm"))
 
     def test_other_options_and_arguments_are_passed_on(self):
         done = self.run_it("demo", "-Dbuildtype=release", "-Dbackend=cpu", "--", "a b.png", "-o", "out.png")

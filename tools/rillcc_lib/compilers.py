@@ -104,11 +104,19 @@ def find_clang(given, linker=True):
     """A clang that makes code for GPUs by itself: for AMD's with lld beside it."""
     if given:
         return find_program(given, "clang++")
-    for version in range(NEWEST_CLANG, OLDEST_CLANG - 1, -1):
-        path = shutil.which("clang++-%d" % version)
-        if path and (not linker or glob.glob(os.path.join(os.path.dirname(os.path.realpath(path)), "*lld*"))):
-            return path
+    versions = range(NEWEST_CLANG, OLDEST_CLANG - 1, -1)
+    for path in filter(None, map(shutil.which, ["clang++-%d" % version for version in versions] + ["clang++"])):
+        if linker and not glob.glob(os.path.join(os.path.dirname(os.path.realpath(path)), "*lld*")):
+            continue
+        if path.endswith("clang++") and clang_version(path) < OLDEST_CLANG:
+            continue
+        return path
     return None
+
+
+def clang_version(path):
+    said = subprocess.run([path, "-dumpversion"], capture_output=True, encoding="utf-8", errors="replace", check=False).stdout
+    return int(said.split(".")[0]) if re.match(r"\d+\.", said) else 0
 
 
 def ptx_version(name):
@@ -196,6 +204,20 @@ class Toolchain:
 
     # Targets
 
+    def why_not(self, backend):
+        """Why nothing here compiles for the GPUs of a backend, and what would; "" if something does."""
+        if backend == "cuda":
+            vendor, found, asked, linker = "nvcc", self.nvcc or self.cuda_clang, self.options.nvcc, ""
+        else:
+            vendor, found, asked, linker = "hipcc", self.hipcc or self.clang, self.options.hipcc, " with lld"
+        if found:
+            return ""
+        why = "%s is not to be used" % vendor if asked == "none" else "no %s found" % vendor
+        if self.options.clang == "none":
+            return why + ", and clang is not to be used"
+        packages = "clang-19 lld-19 libclc-19" if linker else "clang-19 libclc-19"
+        return "%s, and no clang %d or later%s (on Debian and Ubuntu: %s)" % (why, OLDEST_CLANG, linker, packages)
+
     def choose_targets(self, wanted):
         """Gives the targets for the --target options; for none of them, every one whose compiler is there."""
         if not wanted:
@@ -209,18 +231,10 @@ class Toolchain:
             backend, colon, names = text.partition(":")
             archs = names.split(",") if colon else None
             if backend == "cuda":
-                if not self.nvcc and not self.cuda_clang:
-                    raise RillccError(
-                        "--target %s: no nvcc found, and no clang %d or later; name one with --nvcc or --clang, "
-                        "RILL_NVCC or RILL_CLANG" % (text, OLDEST_CLANG)
-                    )
+                self.require("cuda", text, "--nvcc or --clang, RILL_NVCC or RILL_CLANG")
                 archs = [self.cuda_arch(name, text) for name in archs or (DEFAULT_CUDA if self.nvcc else ["ptx"])]
             elif backend == "hip":
-                if not self.hipcc and not self.clang:
-                    raise RillccError(
-                        "--target %s: no hipcc found, and no clang %d or later with lld; name one with --hipcc or "
-                        "--clang, RILL_HIPCC or RILL_CLANG" % (text, OLDEST_CLANG)
-                    )
+                self.require("hip", text, "--hipcc or --clang, RILL_HIPCC or RILL_CLANG")
                 archs = [self.hip_arch(name, text) for name in archs or DEFAULT_HIP]
             elif backend == "cpu":
                 archs = list(archs or self.host.targets())
@@ -232,6 +246,11 @@ class Toolchain:
                 raise RillccError("--target %s: the backends are cuda, hip and cpu" % text)
             targets += [Target(backend, name) for name in archs]
         return list({target.label: target for target in targets}.values())
+
+    def require(self, backend, text, names):
+        why = self.why_not(backend)
+        if why:
+            raise RillccError("--target %s: %s; name one with %s" % (text, why, names))
 
     def compiler_of(self, target):
         """Its path."""
