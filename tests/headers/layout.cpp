@@ -1,2 +1,0 @@
-/* The layout of public structs in C++. */
-#include "layout.c"
