@@ -101,7 +101,8 @@ def check_installed(library):
     expected = sorted(path.relative_to(source / "include") for path in (source / "include/rill").rglob("*.h"))
     missing = [str(path) for path in expected if not (prefix / "include" / path).exists()]
     missing += [name for name in ("librill.so", "librill.so.0") if not (library / name).exists()]
-    missing += [name for name in ("bin/rillcc", "share/rill/rillcc_lib/emit.py") if not (prefix / name).exists()]
+    shared = ("bin/rillcc", "share/rill/rillcc_lib/emit.py", "share/rill/kernels/rill_kernels.h")
+    missing += [name for name in shared if not (prefix / name).exists()]
     missing += [name for name in ("rillConfig.cmake", "RillKernels.cmake") if not (library / "cmake/rill" / name).exists()]
     if missing:
         sys.exit(f"not installed: {missing}")
@@ -300,6 +301,11 @@ def with_make(work):
     command = ["make", "-C", work, f"CC={' '.join(compiler)} {flags}".rstrip()]
     run(*command, env=environment)
     edit_and_build_again(work, work / "program", environment, *command)
+    shutil.copy(here / "sums.c", work)
+    with (work / "Makefile").open("a", encoding="utf-8") as makefile:
+        makefile.write(block("make", 1))
+    run(*command, "sums", "RILLCC=$(shell pkg-config --variable=rillcc rill) --target cpu", env=environment)
+    run(work / "sums", env=environment, expect=r"^the sum is 300000$")
 
 
 def with_subproject(work):
