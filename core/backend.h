@@ -401,16 +401,15 @@ struct rill__kernel_table {
 };
 
 struct rill__graph_table {
-  /* Makes the execution object of `exec->steps`.  `scratch`: a stream that nobody else has, without work, to submit
-   * operations to where that helps. */
-  rill_status (*instantiate)(struct rill__graph_exec *exec, struct rill__stream *scratch);
+  /* Makes the execution object of `exec->steps`. */
+  rill_status (*instantiate)(struct rill__graph_exec *exec);
   /* Work of the stream, after earlier launches of the same object on other streams too. */
   rill_status (*launch)(struct rill__graph_exec *exec, struct rill__stream *stream);
   /* Later launches have other operations: `operations[i]` instead of `exec->steps[i].operation`, where they differ;
-   * each of the same kind.  Core then keeps them.  On failure all is as before; `failing` becomes the step that the
-   * driver refuses, if it names one. */
-  rill_status (*update)(struct rill__graph_exec *exec, struct rill__operation *const *operations,
-                        struct rill__stream *scratch, uint32_t *failing);
+   * each of the same kind.  Core then keeps them.  On failure all is as before. */
+  rill_status (*update)(struct rill__graph_exec *exec, struct rill__operation *const *operations);
+  /* The same for one step alone, a kernel, copy or fill. */
+  rill_status (*set)(struct rill__graph_exec *exec, uint32_t step, struct rill__operation *operation);
   /* Optional: what the first launch on a stream needs, as work of the stream. */
   rill_status (*upload)(struct rill__graph_exec *exec, struct rill__stream *stream);
   /* Optional: the native execution object, and the native graph that it was made from.  Without it, 0. */

@@ -11,21 +11,10 @@
 
 /* ---- life ---- */
 
-/* With a stream for the backend, for one call. */
-static rill_status with_scratch(struct rill__graph_exec *exec, struct rill__operation *const *operations,
-                                uint32_t *failing) {
-  struct rill__stream *scratch = NULL;
-  RILL_TRY(rill__stream_create_scratch(exec->base.device, &scratch));
-  const rill_status status = operations == NULL ? RILL_DISPATCH(exec, graph, instantiate, exec, scratch)
-                                                : rill__exec_update(exec, operations, scratch, failing);
-  rill__object_defer(&scratch->base);
-  return status;
-}
-
 static rill_status make_exec(struct rill__graph *graph, const char *label, rill_graph_exec *out) {
   struct rill__graph_exec *exec = NULL;
   RILL_TRY(rill__exec_new(graph, label, &exec));
-  rill_status status = with_scratch(exec, NULL, NULL);
+  rill_status status = RILL_DISPATCH(exec, graph, instantiate, exec);
   rill__core(exec)->made = status == RILL_OK;
   if (status == RILL_OK) status = rill__object_publish(&exec->base, RILL__GRAPH_EXEC);
   if (status != RILL_OK) {
@@ -167,7 +156,7 @@ static rill_status update_graph(struct rill__graph_exec *exec, struct rill__grap
   if (status == RILL_OK) {
     status = rill__exec_match(exec, graph, operations, refusal);
     if (status == RILL_OK) {
-      status = with_scratch(exec, operations, &failing);
+      status = rill__exec_update(exec, operations, &failing);
       if (status == RILL_ERROR_UNSUPPORTED) {
         const bool memory = failing < exec->count && operations[failing]->kind == RILL_NODE_ALLOC;
         refusal->reason = memory ? RILL_UPDATE_MEMORY : RILL_UPDATE_DRIVER;
@@ -231,27 +220,12 @@ static rill_status find_step(struct rill__graph_exec *exec, rill_graph_node node
   return RILL_OK;
 }
 
-/* Takes the operation over.  Under the object's claim. */
-static rill_status set_step(struct rill__graph_exec *exec, uint32_t step, struct rill__operation *operation) {
-  uint32_t failing = step;
-  struct rill__operation **operations = malloc((exec->count + 1) * sizeof(struct rill__operation *));
-  rill_status status = operations != NULL ? RILL_OK : rill__fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory");
-  if (status == RILL_OK) {
-    for (uint32_t i = 0; i < exec->count; i++) operations[i] = exec->steps[i].operation;
-    operations[step] = operation;
-    status = with_scratch(exec, operations, &failing);
-  }
-  free(operations);
-  rill__unref(&operation->base);
-  return status;
-}
-
 /* A change: outside epochs, with the object and what it needs kept. */
 static rill_status set_arg(struct rill__graph_exec *exec, uint32_t step, uint32_t index, const void *data) {
   struct rill__operation *operation = NULL;
   RILL_TRY(rill__exec_claim_to_change(exec));
   rill_status status = rill__operation_with_arg(exec->steps[step].operation, index, data, &operation);
-  if (status == RILL_OK) status = set_step(exec, step, operation);
+  if (status == RILL_OK) status = rill__exec_set(exec, step, operation);
   rill__exec_unclaim(exec);
   return status;
 }
@@ -306,7 +280,7 @@ static rill_status end_making(struct rill__thread *self, struct rill__graph_exec
   rill__ref_and_leave(self, &exec->base);
   status = rill__exec_claim_to_change(exec);
   if (status == RILL_OK) {
-    status = set_step(exec, step, making->operation);
+    status = rill__exec_set(exec, step, making->operation);
     rill__exec_unclaim(exec);
   } else {
     rill__unref(&making->operation->base);

@@ -90,19 +90,37 @@ static void release_plan(struct cpu_plan *plan) {
   if (atomic_fetch_sub_explicit(&plan->users, 1, memory_order_acq_rel) == 1) rill__object_defer(&plan->base);
 }
 
-static rill_status new_graph_node(struct rill__operation *operation, struct rill__stream *scratch, struct node **out) {
-  struct cpu_queue *queue = cpu_queue_of(scratch);
+/* A stream that no one has, whose queue collects what it is given. */
+struct collector {
+  struct cpu_queue queue;
+  _Alignas(64) char bytes[RILL__PART_OFFSET(struct rill__stream) + sizeof(struct cpu_stream)];
+};
+
+static struct rill__stream *collector_init(struct collector *collector, struct rill__device *device) {
+  memset(collector, 0, sizeof *collector);
+  collector->queue.device = device;
+  collector->queue.collects = true;
+  struct rill__stream *stream = (struct rill__stream *)(void *)collector->bytes;
+  struct cpu_stream *part = rill__part(stream);
+  stream->base.device = device;
+  part->queue = &collector->queue;
+  return stream;
+}
+
+static rill_status new_graph_node(struct rill__operation *operation, struct node **out) {
   struct node *node = calloc(1, sizeof *node);
   RILL_REQUIRE(node != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for a node of a graph");
-  const bool works = operation->kind <= RILL_NODE_HOST_CALL;
-  queue->collected = NULL;
-  const rill_status status = works ? rill__operation_submit(operation, scratch) : RILL_OK;
-  if (status != RILL_OK) {
-    free(queue->collected);
-    free(node);
-    return status;
+  if (operation->kind <= RILL_NODE_HOST_CALL) {
+    struct collector collector;
+    struct rill__stream *stream = collector_init(&collector, operation->base.device);
+    const rill_status status = rill__operation_submit(operation, stream);
+    node->op = collector.queue.collected;
+    if (status != RILL_OK) {
+      free(node->op);
+      free(node);
+      return status;
+    }
   }
-  node->op = queue->collected;
   atomic_init(&node->references, 1);
   rill__ref(&operation->base);
   node->operation = operation;
@@ -276,14 +294,13 @@ static bool cpu_graph_destroy(struct rill__graph_exec *exec) {
   return true;
 }
 
-static rill_status fill_plan(struct rill__graph_exec *exec, struct shape *shape, struct rill__stream *scratch) {
+static rill_status fill_plan(struct rill__graph_exec *exec, struct shape *shape) {
   struct cpu_exec *part = rill__part(exec);
   struct rill__device *device = exec->base.device;
   part->plan = new_plan(device, shape, exec->count);
   RILL_REQUIRE(part->plan != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for a graph of %u nodes", exec->count);
-  cpu_queue_of(scratch)->collects = true;
   for (uint32_t i = 0; i < exec->count; i++) {
-    RILL_TRY(new_graph_node(exec->steps[i].operation, scratch, &part->plan->nodes[i]));
+    RILL_TRY(new_graph_node(exec->steps[i].operation, &part->plan->nodes[i]));
   }
   for (uint32_t i = 1; i < shape->chain_count; i++) {
     RILL_TRY(cpu_queue_new(device, (uint32_t)(RILL_PRIORITY_NORMAL + 1), &part->queues[i]));
@@ -291,10 +308,10 @@ static rill_status fill_plan(struct rill__graph_exec *exec, struct shape *shape,
   return RILL_OK;
 }
 
-static rill_status cpu_graph_instantiate(struct rill__graph_exec *exec, struct rill__stream *scratch) {
+static rill_status cpu_graph_instantiate(struct rill__graph_exec *exec) {
   struct shape *shape = NULL;
   RILL_TRY(make_shape(exec, &shape));
-  const rill_status status = fill_plan(exec, shape, scratch);
+  const rill_status status = fill_plan(exec, shape);
   release_shape(shape);
   if (status != RILL_OK) (void)cpu_graph_destroy(exec);
   return status;
@@ -302,18 +319,15 @@ static rill_status cpu_graph_instantiate(struct rill__graph_exec *exec, struct r
 
 /* ---- changes ---- */
 
-/* The nodes that differ; the others are shared with the plan before, unless nobody else uses that. */
-static rill_status cpu_graph_update(struct rill__graph_exec *exec, struct rill__operation *const *operations,
-                                    struct rill__stream *scratch, uint32_t *failing) {
-  (void)failing;
+/* The nodes that differ; the others are shared with the plan before. */
+static rill_status cpu_graph_update(struct rill__graph_exec *exec, struct rill__operation *const *operations) {
   struct cpu_exec *part = rill__part(exec);
   struct cpu_plan *before = part->plan, *plan = new_plan(exec->base.device, before->shape, exec->count);
   rill_status status = RILL_OK;
   RILL_REQUIRE(plan != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory to change a graph of %u nodes", exec->count);
-  cpu_queue_of(scratch)->collects = true;
   for (uint32_t i = 0; i < exec->count && status == RILL_OK; i++) {
     if (operations[i] != exec->steps[i].operation) {
-      status = new_graph_node(operations[i], scratch, &plan->nodes[i]);
+      status = new_graph_node(operations[i], &plan->nodes[i]);
     } else {
       plan->nodes[i] = before->nodes[i];
       atomic_fetch_add_explicit(&before->nodes[i]->references, 1, memory_order_relaxed);
@@ -322,6 +336,30 @@ static rill_status cpu_graph_update(struct rill__graph_exec *exec, struct rill__
   if (status == RILL_OK) part->plan = plan;
   release_plan(status == RILL_OK ? before : plan);
   return status;
+}
+
+/* In place, if no launch uses the plan. */
+static rill_status cpu_graph_set(struct rill__graph_exec *exec, uint32_t step, struct rill__operation *operation) {
+  struct cpu_exec *part = rill__part(exec);
+  struct cpu_plan *plan = part->plan;
+  struct node *node = NULL;
+  RILL_TRY(new_graph_node(operation, &node));
+  if (atomic_load_explicit(&plan->users, memory_order_acquire) > 1) {
+    plan = new_plan(exec->base.device, part->plan->shape, exec->count);
+    if (plan == NULL) {
+      release_node(node);
+      return rill__fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory to change a graph of %u nodes", exec->count);
+    }
+    memcpy(plan->nodes, part->plan->nodes, exec->count * sizeof(struct node *));
+    for (uint32_t i = 0; i < exec->count; i++) {
+      atomic_fetch_add_explicit(&plan->nodes[i]->references, 1, memory_order_relaxed);
+    }
+    release_plan(part->plan);
+    part->plan = plan;
+  }
+  release_node(plan->nodes[step]);
+  plan->nodes[step] = node;
+  return RILL_OK;
 }
 
 /* ---- running ---- */
@@ -472,5 +510,6 @@ const struct rill__graph_table cpu_graph_table = {
   .instantiate = cpu_graph_instantiate,
   .launch = cpu_graph_launch,
   .update = cpu_graph_update,
+  .set = cpu_graph_set,
   .destroy = cpu_graph_destroy,
 };

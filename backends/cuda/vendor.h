@@ -282,8 +282,8 @@ static inline gpu_result gpu_vendor_copy_2d(const struct rill__copy_3d *copy, gp
 }
 
 /* Slice pitches are multiples of pitches. */
-static inline gpu_result gpu_vendor_copy_3d(const struct rill__copy_3d *copy, gpu_stream_handle stream) {
-  const CUDA_MEMCPY3D values = {
+static inline CUDA_MEMCPY3D gpu_vendor_copy_values(const struct rill__copy_3d *copy) {
+  return (CUDA_MEMCPY3D){
     .srcMemoryType = gpu_vendor_memory_type(copy->src_kind),
     .srcHost = copy->src,
     .srcDevice = GPU_POINTER(copy->src),
@@ -298,6 +298,10 @@ static inline gpu_result gpu_vendor_copy_3d(const struct rill__copy_3d *copy, gp
     .Height = copy->height,
     .Depth = copy->depth,
   };
+}
+
+static inline gpu_result gpu_vendor_copy_3d(const struct rill__copy_3d *copy, gpu_stream_handle stream) {
+  const CUDA_MEMCPY3D values = gpu_vendor_copy_values(copy);
   return GPU_CALL(copy_3d, (&values, stream));
 }
 
@@ -344,25 +348,8 @@ static inline gpu_result gpu_vendor_allow_shared(gpu_function function, uint64_t
   return GPU_CALL(function_set_attribute, (function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)bytes));
 }
 
-/* Changes a kernel node of an execution object.  GPU_NOT_SUPPORTED: the graph has to be made anew. */
-static inline gpu_result gpu_vendor_set_kernel(gpu_graph_handle exec, gpu_graph_node node, gpu_function function,
-                                               const struct rill__launch *launch) {
-  const CUDA_KERNEL_NODE_PARAMS_v1 values = {
-    .func = function,
-    .gridDimX = launch->grid[0],
-    .gridDimY = launch->grid[1],
-    .gridDimZ = launch->grid[2],
-    .blockDimX = launch->block[0],
-    .blockDimY = launch->block[1],
-    .blockDimZ = launch->block[2],
-    .sharedMemBytes = launch->shared_mem_bytes,
-    .kernelParams = (void **)launch->args,
-  };
-  if (gpu_api.graph_set_kernel == NULL) return GPU_NOT_SUPPORTED;
-  return GPU_CALL(graph_set_kernel, (exec, node, &values));
-}
-
 #include "backends/cuda/launch.h"
+#include "backends/cuda/nodes.h"
 #include "backends/cuda/rtc.h"
 
 #endif

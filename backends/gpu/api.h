@@ -93,6 +93,21 @@ static inline void gpu_unrelax(struct gpu_relaxed *relaxed) {
     called_;                                                               \
   })
 
+/* Where a node of a native graph goes, and the one that was made. */
+struct gpu_spot {
+  gpu_graph graph;
+  const gpu_graph_node *after;
+  size_t count;
+  gpu_graph_node node;
+};
+
+/* One fill of the vendors': `height` rows of `width` elements of 1, 2 or 4 bytes. */
+struct gpu_fill_node {
+  void *dst;
+  size_t pitch, width, height;
+  uint32_t value, element;
+};
+
 /* Whose a native stream is. */
 enum gpu_owner { GPU_OWNER_THIS, GPU_OWNER_OTHER_DEVICE, GPU_OWNER_OTHER_CONTEXT };
 

@@ -232,12 +232,7 @@ static rill_status refuse_in_capture(struct rill__device *device) {
 static rill_status gpu_device_synchronize(struct rill__device *device) {
   gpu_result result;
   RILL_TRY(refuse_in_capture(device));
-  uint32_t builds = 0;
-  do { /* a graph that is being made refuses it */
-    gpu_wait_until_built();
-    builds = gpu_builds();
-    GPU_RUN_INSIDE(result, device, context_synchronize, ());
-  } while (gpu_status_of(result) == RILL_ERROR_CAPTURE_ACTIVE && gpu_builds() != builds);
+  GPU_RUN_INSIDE(result, device, context_synchronize, ());
   return result == GPU_SUCCESS ? RILL_OK : GPU_FAIL(device, result, context_synchronize);
 }
 

@@ -39,7 +39,10 @@
 #define gpu_fill GPU_NAME(fill)
 #define gpu_fill_2d GPU_NAME(fill_2d)
 #define gpu_forked GPU_NAME(forked)
+#define gpu_graph_make GPU_NAME(graph_make)
+#define gpu_graph_set_node GPU_NAME(graph_set_node)
 #define gpu_graph_table GPU_NAME(graph_table)
+#define gpu_graph_unmake GPU_NAME(graph_unmake)
 #define gpu_graphs_missing GPU_NAME(graphs_missing)
 #define gpu_host_call GPU_NAME(host_call)
 #define gpu_ipc_close GPU_NAME(ipc_close)
@@ -60,7 +63,6 @@
 #define gpu_native_end GPU_NAME(native_end)
 #define gpu_native_forget GPU_NAME(native_forget)
 #define gpu_native_new GPU_NAME(native_new)
-#define gpu_builds GPU_NAME(builds)
 #define gpu_can_access_peer GPU_NAME(can_access_peer)
 #define gpu_backoff_again GPU_NAME(backoff_again)
 #define gpu_backoff_start GPU_NAME(backoff_start)
@@ -71,7 +73,6 @@
 #define gpu_status_of GPU_NAME(status_of)
 #define gpu_stream_table GPU_NAME(stream_table)
 #define gpu_wait_for_all GPU_NAME(wait_for_all)
-#define gpu_wait_until_built GPU_NAME(wait_until_built)
 #define gpu_wait_for_host_calls GPU_NAME(wait_for_host_calls)
 
 /* ---- this backend's parts of the objects ---- */
@@ -157,6 +158,7 @@ struct gpu_exec {
   bool marks, launched;
   bool unmarked; /* the driver refused the mark after the last launch: only that after a later one tells of its end */
   bool calls_host, records;     /* there are such steps */
+  bool replaced;                /* the driver's object is not the first one: it does not order all launches */
   struct rill__operation **old; /* kept, until the launches that may use them have ended */
   uint32_t old_count, old_room;
 };
@@ -207,9 +209,15 @@ rill_status gpu_fail_unfinished(const char *what, uint64_t ns) __attribute__((co
 /* What the driver lacks for graphs; NULL: nothing. */
 const char *gpu_graphs_missing(void);
 
-/* Waits until no native graph is being made, which refuses waits for devices; and how many have been begun. */
-void gpu_wait_until_built(void);
-uint32_t gpu_builds(void);
+/* A native graph of the object's steps, or of other operations in their places (NULL: none); `nodes` gets the last
+ * native node of each, and is zeroed before.  And its end; NULL: nothing happens. */
+rill_status gpu_graph_make(const struct rill__graph_exec *exec, struct rill__operation *const *operations,
+                           gpu_graph_node *nodes, gpu_graph *out);
+void gpu_graph_unmake(struct rill__device *device, gpu_graph graph);
+/* Changes the one native node of an operation in the native execution object.  False: it is not one, or the driver
+ * refuses, and the graph has to be made anew. */
+bool gpu_graph_set_node(const struct rill__graph_exec *exec, gpu_graph_handle native, gpu_graph_node node,
+                        const struct rill__operation *before, const struct rill__operation *after);
 
 /* Slots of devices. */
 bool gpu_can_access_peer(struct rill__device *device, struct rill__device *memory_of, const char **why);

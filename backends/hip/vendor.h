@@ -348,8 +348,8 @@ static inline gpu_result gpu_vendor_copy_2d(const struct rill__copy_3d *copy, gp
 }
 
 /* Slice pitches are multiples of pitches. */
-static inline gpu_result gpu_vendor_copy_3d(const struct rill__copy_3d *copy, gpu_stream_handle stream) {
-  const hipMemcpy3DParms values = {
+static inline hipMemcpy3DParms gpu_vendor_copy_values(const struct rill__copy_3d *copy) {
+  return (hipMemcpy3DParms){
     .srcPtr = { .ptr = (void *)(uintptr_t)copy->src,
                 .pitch = copy->src_pitch,
                 .xsize = copy->src_pitch,
@@ -361,6 +361,10 @@ static inline gpu_result gpu_vendor_copy_3d(const struct rill__copy_3d *copy, gp
     .extent = { .width = copy->width, .height = copy->height, .depth = copy->depth },
     .kind = hipMemcpyDefault,
   };
+}
+
+static inline gpu_result gpu_vendor_copy_3d(const struct rill__copy_3d *copy, gpu_stream_handle stream) {
+  const hipMemcpy3DParms values = gpu_vendor_copy_values(copy);
   return GPU_CALL(copy_3d, (&values, stream));
 }
 
@@ -417,14 +421,8 @@ static inline gpu_result gpu_vendor_allow_shared(gpu_function function, uint64_t
   return GPU_SUCCESS;
 }
 
-/* The runtime's call wants a function of the host's in old versions: the graph is made anew instead. */
-static inline gpu_result gpu_vendor_set_kernel(gpu_graph_handle exec, gpu_graph_node node, gpu_function function,
-                                               const struct rill__launch *launch) {
-  (void)exec, (void)node, (void)function, (void)launch;
-  return GPU_NOT_SUPPORTED;
-}
-
 #include "backends/hip/launch.h"
+#include "backends/hip/nodes.h"
 #include "backends/hip/rtc.h"
 
 #endif

@@ -199,11 +199,11 @@ static bool take_new_memory(const struct rill__graph_exec *exec, struct rill__op
 }
 
 rill_status rill__exec_update(struct rill__graph_exec *exec, struct rill__operation *const *operations,
-                              struct rill__stream *scratch, uint32_t *failing) {
+                              uint32_t *failing) {
   uint32_t taken = 0;
   rill_status status = take_new_memory(exec, operations, &taken) ? RILL_OK : fail_shared_memory();
   *failing = taken;
-  if (status == RILL_OK) status = RILL_DISPATCH(exec, graph, update, exec, operations, scratch, failing);
+  if (status == RILL_OK) status = RILL_DISPATCH(exec, graph, update, exec, operations);
   for (uint32_t i = 0; i < taken; i++) {
     struct rill__operation *before = exec->steps[i].operation, *after = operations[i];
     if (after == before) continue;
@@ -213,5 +213,13 @@ rill_status rill__exec_update(struct rill__graph_exec *exec, struct rill__operat
     exec->steps[i].operation = after; /* first: a fork may come */
     rill__unref(&before->base);
   }
+  return status;
+}
+
+rill_status rill__exec_set(struct rill__graph_exec *exec, uint32_t step, struct rill__operation *operation) {
+  struct rill__operation *before = exec->steps[step].operation;
+  const rill_status status = RILL_DISPATCH(exec, graph, set, exec, step, operation);
+  if (status == RILL_OK) exec->steps[step].operation = operation; /* before the other one goes: a fork may come */
+  rill__unref(status == RILL_OK ? &before->base : &operation->base);
   return status;
 }

@@ -101,9 +101,11 @@ struct rill__refusal {
 rill_status rill__exec_match(struct rill__graph_exec *exec, struct rill__graph *graph,
                              struct rill__operation **operations, struct rill__refusal *refusal);
 
-/* Hands other operations to the backend, and keeps them; under the object's claim.  `failing` becomes the step that was
- * refused, if one was. */
+/* Hands other operations to the backend, and keeps them; under the object's claim.  `failing` becomes the step whose
+ * memory is another object's, if one is. */
 rill_status rill__exec_update(struct rill__graph_exec *exec, struct rill__operation *const *operations,
-                              struct rill__stream *scratch, uint32_t *failing);
+                              uint32_t *failing);
+/* The same for one step, a kernel, copy or fill; takes the operation over. */
+rill_status rill__exec_set(struct rill__graph_exec *exec, uint32_t step, struct rill__operation *operation);
 
 #endif

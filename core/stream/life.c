@@ -62,30 +62,6 @@ static rill_status choose_priority(const struct rill__device *device, int32_t as
   return RILL_OK;
 }
 
-/* One with a native stream, that nobody else knows. */
-static rill_status make_stream(struct rill__device *device, const rill_stream_options *options, int32_t priority,
-                               struct rill__stream **out) {
-  struct rill__stream *stream = NULL;
-  RILL_TRY(rill__stream_new(device, options->label, &stream));
-  stream->priority = priority;
-  stream->blocking = options->blocking;
-  const rill_status status = RILL_DISPATCH(stream, stream, create, stream);
-  if (status != RILL_OK) {
-    rill__unref(&stream->base);
-    return status;
-  }
-  stream->owned = true;
-  stream->base.recycle = ends_with_others;
-  *out = stream;
-  return RILL_OK;
-}
-
-rill_status rill__stream_create_scratch(struct rill__device *device, struct rill__stream **out) {
-  const rill_stream_options options = RILL_STREAM_OPTIONS_INIT;
-  RILL_TRY(rill__device_activate(device));
-  return make_stream(device, &options, 0, out);
-}
-
 rill_status rill__stream_create(struct rill__device *device, const rill_stream_options *options,
                                 struct rill__stream **out) {
   rill_stream_options o = RILL_STREAM_OPTIONS_INIT;
@@ -94,9 +70,16 @@ rill_status rill__stream_create(struct rill__device *device, const rill_stream_o
   int32_t priority = 0;
   RILL_TRY(choose_priority(device, o.priority, o.priority_policy, &priority));
   struct rill__stream *stream = NULL;
-  RILL_TRY(make_stream(device, &o, priority, &stream));
-  rill__stream_list(stream);
-  const rill_status status = rill__object_publish(&stream->base, RILL__STREAM);
+  RILL_TRY(rill__stream_new(device, o.label, &stream));
+  stream->priority = priority;
+  stream->blocking = o.blocking;
+  rill_status status = RILL_DISPATCH(stream, stream, create, stream);
+  if (status == RILL_OK) {
+    stream->owned = true;
+    stream->base.recycle = ends_with_others;
+    rill__stream_list(stream);
+    status = rill__object_publish(&stream->base, RILL__STREAM);
+  }
   if (status != RILL_OK) {
     rill__unref(&stream->base);
     return status;

@@ -7,9 +7,6 @@
 rill_status rill__stream_new(struct rill__device *device, const char *label, struct rill__stream **out); /* empty */
 rill_status rill__stream_create(struct rill__device *device, const rill_stream_options *options,
                                 struct rill__stream **out);
-/* For the backend alone, which may capture it natively: without a handle and on no list, so that no other thread asks
- * about it or records on it.  Ends by rill__object_defer. */
-rill_status rill__stream_create_scratch(struct rill__device *device, struct rill__stream **out);
 rill_status rill__device_default_stream(struct rill__device *device, struct rill__stream **out);
 void rill__stream_end(struct rill__stream *stream); /* its last reference has gone; leaves the epoch */
 

@@ -129,7 +129,8 @@ RILL_API RILL_NODISCARD rill_status rill_graph_update_with_result(rill_graph_exe
 RILL_API RILL_NODISCARD rill_status rill_graph_upload(rill_graph_exec exec, rill_stream stream);
 
 /** Returns the native execution object (CUgraphExec, hipGraphExec_t); 0 on the CPU.  It stays rill's.  Who launches it
- *  beside rill orders that, and does not change it.
+ *  beside rill orders that, and does not change it.  A change that the driver refuses replaces it (docs/GRAPHS.md), so
+ *  it is asked for again after a change.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT.
  *  Threads: any.
@@ -137,7 +138,7 @@ RILL_API RILL_NODISCARD rill_status rill_graph_upload(rill_graph_exec exec, rill
 RILL_API RILL_NODISCARD rill_status rill_graph_exec_native(rill_graph_exec exec, uintptr_t *out);
 
 /** Returns the native graph (CUgraph, hipGraph_t) that the object was made from; 0 on the CPU.  It stays rill's, and as
- *  it was at instantiation.  A rill_graph has none before.
+ *  it was at instantiation, or was replaced with the object.  A rill_graph has none before.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT.
  *  Threads: any.

@@ -51,7 +51,8 @@ static int set_nodes(struct fake_stream *stream, void *const *nodes, size_t coun
 
 int fake_capture_add(struct fake_stream *stream, struct fake_op *op) {
   void *node = NULL;
-  int code = fake_graph_capture(stream->capture_graph, op, &node);
+  const struct fake_graph_place place = { NULL, stream->capture_nodes, stream->capture_count };
+  int code = fake_graph_capture(stream->capture_graph, &place, op, &node);
   fake_op_release(op);
   if (code == FAKE_OK) code = set_nodes(stream, &node, 1);
   return code;
@@ -66,15 +67,6 @@ int fake_capture_info(const void *handle, int *status, void **graph, void *const
   *nodes = stream->capture_nodes;
   *count = stream->capture_count;
   return FAKE_OK;
-}
-
-int fake_capture_update(const void *handle, void *const *nodes, size_t count, unsigned flags) {
-  struct fake_stream *stream;
-  int code = fake_stream_get(handle, &stream);
-  if (code != FAKE_OK) return code;
-  if (stream->capture != FAKE_CAPTURE_ACTIVE || flags != 1) return FAKE_INVALID_VALUE; /* setting, not adding */
-  code = fake_graph_check_nodes(stream->capture_graph, nodes, count);
-  return code == FAKE_OK ? set_nodes(stream, nodes, count) : code;
 }
 
 int fake_capture_end(void *handle, void **graph) {

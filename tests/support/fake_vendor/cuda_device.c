@@ -27,6 +27,7 @@ int fake_first_version(const char *name) {
     int version;
   } since[] = {
     { "cuStreamGetId", 12000 },
+    { "cuGraphAddDependencies_v2", 12030 },
     { "cuFuncGetParamInfo", 12040 },
     { "cuFuncLoad", 12040 },
   };
@@ -64,11 +65,13 @@ enum fake_safety fake_safety_of(const char *function) {
     "cuStreamEndCapture",
     "cuThreadExchangeStreamCaptureMode",
     "cuStreamGetCaptureInfo",
-    "cuStreamUpdateCaptureDependencies",
+    "cuGraphCreate",
     "cuGraphAdd",
+    "cuGraphKernelNodeSetAttribute",
     "cuGraphLaunch",
     "cuGraphUpload",
     "cuGraphExecKernelNodeSetParams",
+    "cuGraphExecMem",
     "cuGraphDestroy",
     "cuStreamAddCallback",
     "cuLaunch",
@@ -390,7 +393,10 @@ CUresult CUDAAPI cuMemcpyDtoH(void *dst, CUdeviceptr src, size_t n) { CU_CALL(co
 
 CUresult CUDAAPI cuMemsetD2D8Async(CUdeviceptr dst, size_t pitch, unsigned char value, size_t width, size_t height,
                                    CUstream stream) {
-  CU_CALL(fake_fill(stream, address(dst), pitch, value, 1, width, height));
+  CU_CALL(fake_fill(
+      stream,
+      &(struct fake_fill){
+          .dst = address(dst), .pitch = pitch, .value = value, .element = 1, .count = width, .height = height }));
 }
 
 /* The vendor's run-time compiler asks for it, and calls it without looking whether it is there. */

@@ -12,4 +12,7 @@
 #define CU_CALL(expression) FAKE_CALL_AS(CUresult, false, expression)
 #define CU_CALL_BEFORE_INIT(expression) FAKE_CALL_AS(CUresult, true, expression)
 
+/* Reads one attribute of a launch, or of a node, into it. */
+int fake_cuda_take_attribute(const CUlaunchAttribute *attribute, struct fake_launch *launch);
+
 #endif

@@ -110,7 +110,7 @@ static int take_event(const CUlaunchAttributeValue *value, struct fake_launch *l
 }
 
 /* Each as the driver documents it; the numbers are those of every version of the header. */
-static int take_attribute(const CUlaunchAttribute *attribute, struct fake_launch *launch) {
+int fake_cuda_take_attribute(const CUlaunchAttribute *attribute, struct fake_launch *launch) {
   const CUlaunchAttributeValue *value = &attribute->value;
   int number;
   memcpy(&number, value, sizeof number);
@@ -142,7 +142,8 @@ static int read_config(const CUlaunchConfig *config, struct fake_launch *launch)
                                   .block = { config->blockDimX, config->blockDimY, config->blockDimZ },
                                   .shared = config->sharedMemBytes };
   int code = config->numAttrs != 0 && config->attrs == NULL ? FAKE_INVALID_VALUE : FAKE_OK;
-  for (unsigned i = 0; i < config->numAttrs && code == FAKE_OK; i++) code = take_attribute(&config->attrs[i], launch);
+  for (unsigned i = 0; i < config->numAttrs && code == FAKE_OK; i++)
+    code = fake_cuda_take_attribute(&config->attrs[i], launch);
   return code;
 }
 
@@ -209,27 +210,4 @@ CUresult CUDAAPI cuLaunchKernel(CUfunction function, unsigned int grid_x, unsign
     .grid = { grid_x, grid_y, grid_z }, .block = { block_x, block_y, block_z }, .shared = shared, .args = arguments
   };
   CU_CALL(launch(function, stream, &values, extra));
-}
-
-/* ---- kernels of graphs ---- */
-
-static int set_kernel(CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v1 *values) {
-  const struct fake_launch launch = { .grid = { values->gridDimX, values->gridDimY, values->gridDimZ },
-                                      .block = { values->blockDimX, values->blockDimY, values->blockDimZ },
-                                      .shared = values->sharedMemBytes,
-                                      .args = values->kernelParams };
-  struct fake_function *function;
-  struct fake_op *op = NULL;
-  int code = fake_function_get(values->func, &function);
-  if (code == FAKE_OK) code = fake_launch_op(values->func, function->module->context, &launch, &op);
-  if (code != FAKE_OK) return code;
-  code = fake_graph_exec_set(exec, node, op);
-  if (op->finish != NULL) op->finish(op->data);
-  fake_op_release(op);
-  return code;
-}
-
-CUresult CUDAAPI cuGraphExecKernelNodeSetParams(CUgraphExec exec, CUgraphNode node,
-                                                const CUDA_KERNEL_NODE_PARAMS_v1 *launch) {
-  CU_CALL(launch == NULL ? FAKE_INVALID_VALUE : set_kernel(exec, node, launch));
 }

@@ -316,9 +316,8 @@ int fake_capture_check(enum fake_safety safety);
 
 /* Makes the operation, which is taken over, a node. */
 int fake_capture_add(struct fake_stream *stream, struct fake_op *op);
-/* Of a stream that captures: its graph and what its next node comes after; and sets that. */
+/* Of a stream that captures: its graph and what its next node comes after. */
 int fake_capture_info(const void *stream, int *status, void **graph, void *const **nodes, size_t *count);
-int fake_capture_update(const void *stream, void *const *nodes, size_t count, unsigned flags);
 
 /* ---- graphs.c ---- */
 
@@ -332,8 +331,14 @@ struct fake_graph *fake_graph_new(void);
 void *fake_graph_handle(const struct fake_graph *graph);
 void fake_graph_release(struct fake_graph *graph);
 int fake_graph_check_nodes(const struct fake_graph *graph, void *const *nodes, size_t count);
-int fake_graph_capture(struct fake_graph *graph, struct fake_op *op, void **out);
+int fake_graph_capture(struct fake_graph *graph, const struct fake_graph_place *place, struct fake_op *op, void **out);
 int fake_graph_destroy(void *graph);
+int fake_graph_create(void **out);
+/* The operation of a node, a kernel, copy or fill: taken over, if it succeeds. */
+enum fake_node { FAKE_NODE_OTHER, FAKE_NODE_KERNEL, FAKE_NODE_COPY, FAKE_NODE_FILL, FAKE_NODE_FILL_OF_ROWS };
+int fake_graph_add_op(const struct fake_graph_place *place, enum fake_node kind, struct fake_op *op, void **out);
+enum fake_node fake_graph_kind(const void *node);
+int fake_graph_add_edges(const void *graph, void *const *from, void *const *to, size_t count);
 int fake_graph_add_empty(const struct fake_graph_place *place, void **out);
 int fake_graph_add_event(const struct fake_graph_place *place, void *event, bool record, void **out);
 int fake_graph_add_host(const struct fake_graph_place *place, const struct fake_host_call *call, void **out);
@@ -341,9 +346,9 @@ int fake_graph_add_child(const struct fake_graph_place *place, const void *child
 int fake_graph_count(const void *graph, size_t *count);
 int fake_graph_instantiate(const void *graph, void **out);
 int fake_graph_launch(const void *exec, const void *stream);
-int fake_graph_exec_update(const void *exec, const void *graph);
+int fake_graph_exec_update(const void *exec, const void *graph, void **failing);
 /* Takes what the operation holds over, if it succeeds. */
-int fake_graph_exec_set(const void *exec, const void *node, struct fake_op *op);
+int fake_graph_exec_set(const void *exec, const void *node, enum fake_node kind, struct fake_op *op);
 int fake_graph_upload(const void *exec, const void *stream);
 int fake_graph_exec_destroy(void *exec);
 
@@ -457,8 +462,17 @@ struct fake_copy {
 };
 /* Checks both ranges; reads a pageable source now; blocks for a pageable destination. */
 int fake_copy(const void *stream, const struct fake_copy *copy, bool blocking);
+/* The operation of a node, which is checked as drivers check nodes. */
+int fake_copy_node(const struct fake_copy *copy, struct fake_op **out);
+
 /* `height` rows of `count` elements of 1, 2 or 4 bytes. */
-int fake_fill(const void *stream, void *dst, size_t pitch, uint32_t value, size_t element, size_t count, size_t height);
+struct fake_fill {
+  char *dst;
+  size_t pitch, element, count, height;
+  uint32_t value;
+};
+int fake_fill(const void *stream, const struct fake_fill *fill);
+int fake_fill_node(const struct fake_fill *fill, struct fake_op **out);
 
 /* ---- modules.c ---- */
 
@@ -509,7 +523,10 @@ struct fake_launch {
 /* Reads the `extra` argument of the vendors' launches into `packed`; `end` ends the list. */
 int fake_launch_extra(struct fake_launch *launch, void **extra, const void *end);
 int fake_launch(const void *function, const void *stream, const struct fake_launch *launch);
-/* The operation of such a launch. */
+/* Whether blocks, clusters and the device fit together. */
+int fake_launch_check(const void *function, const struct fake_launch *launch);
+/* The operation of such a launch; for a node, of the current context. */
+int fake_launch_node(const void *function, const struct fake_launch *launch, struct fake_op **out);
 int fake_launch_op(const void *function, struct fake_context *context, const struct fake_launch *launch,
                    struct fake_op **out);
 /* What the last launch carried. */

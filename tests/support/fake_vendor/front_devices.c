@@ -112,25 +112,38 @@ vendor_result VENDOR(MemAdvise)(vendor_const_pointer p, size_t size, vendor_advi
 }
 
 vendor_result VENDOR(MemsetD8Async)(vendor_pointer dst, unsigned char value, size_t count, vendor_stream stream) {
-  VENDOR_CALL(fake_fill(stream, ADDRESS(dst), 0, value, 1, count, 1));
+  VENDOR_CALL(fake_fill(
+      stream, &(struct fake_fill){
+                  .dst = ADDRESS(dst), .pitch = 0, .value = value, .element = 1, .count = count, .height = 1 }));
 }
 
 vendor_result VENDOR(MemsetD16Async)(vendor_pointer dst, unsigned short value, size_t count, vendor_stream stream) {
-  VENDOR_CALL(fake_fill(stream, ADDRESS(dst), 0, value, 2, count, 1));
+  VENDOR_CALL(fake_fill(
+      stream, &(struct fake_fill){
+                  .dst = ADDRESS(dst), .pitch = 0, .value = value, .element = 2, .count = count, .height = 1 }));
 }
 
 vendor_result VENDOR(MemsetD32Async)(vendor_pointer dst, vendor_word value, size_t count, vendor_stream stream) {
-  VENDOR_CALL(fake_fill(stream, ADDRESS(dst), 0, (uint32_t)value, 4, count, 1));
+  VENDOR_CALL(fake_fill(
+      stream,
+      &(struct fake_fill){
+          .dst = ADDRESS(dst), .pitch = 0, .value = (uint32_t)value, .element = 4, .count = count, .height = 1 }));
 }
 
 vendor_result VENDOR(MemsetD2D16Async)(vendor_pointer dst, size_t pitch, unsigned short value, size_t width,
                                        size_t height, vendor_stream stream) {
-  VENDOR_CALL(fake_fill(stream, ADDRESS(dst), pitch, value, 2, width, height));
+  VENDOR_CALL(fake_fill(
+      stream,
+      &(struct fake_fill){
+          .dst = ADDRESS(dst), .pitch = pitch, .value = value, .element = 2, .count = width, .height = height }));
 }
 
 vendor_result VENDOR(MemsetD2D32Async)(vendor_pointer dst, size_t pitch, unsigned int value, size_t width,
                                        size_t height, vendor_stream stream) {
-  VENDOR_CALL(fake_fill(stream, ADDRESS(dst), pitch, value, 4, width, height));
+  VENDOR_CALL(fake_fill(
+      stream,
+      &(struct fake_fill){
+          .dst = ADDRESS(dst), .pitch = pitch, .value = value, .element = 4, .count = width, .height = height }));
 }
 
 /* ---- modules ---- */

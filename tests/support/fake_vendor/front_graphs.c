@@ -22,11 +22,6 @@ vendor_result VENDOR(StreamGetCaptureInfo)(vendor_stream stream, vendor_capture_
   VENDOR_CALL(capture_info(stream, status, graph, nodes, count != NULL ? count : &none));
 }
 
-vendor_result VENDOR(StreamUpdateCaptureDependencies)(vendor_stream stream, vendor_node *nodes, size_t count,
-                                                      unsigned int flags) {
-  VENDOR_CALL(fake_capture_update(stream, (void *const *)(const void *)nodes, count, flags));
-}
-
 /* ---- nodes ---- */
 
 static struct fake_graph_place place_of(vendor_graph graph, const vendor_node *after, size_t count) {
@@ -38,6 +33,10 @@ static struct fake_graph_place place_of(vendor_graph graph, const vendor_node *a
     const struct fake_graph_place place = place_of(graph, after, count); \
     VENDOR_CALL(function(&place, __VA_ARGS__));                          \
   } while (0)
+
+vendor_result VENDOR(GraphCreate)(vendor_graph *out, unsigned int flags) {
+  VENDOR_CALL(flags != 0 ? FAKE_INVALID_VALUE : fake_graph_create((void **)out));
+}
 
 vendor_result VENDOR(GraphAddEmptyNode)(vendor_node *node, vendor_graph graph, const vendor_node *after, size_t count) {
   ADD(fake_graph_add_empty, (void **)node);
@@ -89,9 +88,11 @@ vendor_result VENDOR(GraphUpload)(vendor_exec exec, vendor_stream stream) {
 
 vendor_result VENDOR(GraphExecUpdate)(vendor_exec exec, vendor_graph graph, vendor_node *failing,
                                       vendor_update_result *result) {
-  if (failing != NULL) *failing = NULL;
+  void *refused = NULL;
+  if (failing == NULL) failing = (vendor_node *)(void *)&refused;
+  *failing = NULL;
   if (result != NULL) *result = 0;
-  VENDOR_CALL(fake_graph_exec_update(exec, graph));
+  VENDOR_CALL(fake_graph_exec_update(exec, graph, (void **)failing));
 }
 
 vendor_result VENDOR(GraphExecDestroy)(vendor_exec exec) { VENDOR_CALL(fake_graph_exec_destroy(exec)); }

@@ -1,8 +1,9 @@
-/* Graphs: nodes in the order in which they were made, which is one that their edges allow; a launch runs them one after
- * another. */
+/* Graphs: nodes and what each comes after.  A launch runs the nodes one after another, each time in another order of
+ * those that the edges allow: an edge that is missing is noticed soon. */
 #include "engine.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* What a node does, shared by its graph, execution objects and launches. */
 struct work {
@@ -13,12 +14,16 @@ struct work {
   bool host_function;
   void *recorded, *awaited; /* events, by handle */
   struct fake_graph *child;
+  enum fake_node kind;
+  size_t after_count;
+  uint32_t *after; /* numbers of nodes */
 };
 
 struct fake_graph_node {
   void *handle;
   struct fake_graph *graph;
   struct work *work;
+  uint32_t number;
 };
 
 struct fake_graph {
@@ -39,6 +44,7 @@ static void release_work(struct work *work) {
   if (--work->refs != 0) return;
   if (work->finish != NULL) work->finish(work->data);
   if (work->child != NULL) fake_graph_release(work->child);
+  free(work->after);
   free(work);
 }
 
@@ -76,24 +82,10 @@ int fake_graph_destroy(void *handle) {
   return FAKE_OK;
 }
 
-static int add(struct fake_graph *graph, const struct work *what, void **out) {
-  struct fake_graph_node **nodes = realloc(graph->nodes, (graph->count + 1) * sizeof *nodes);
-  if (nodes == NULL) return FAKE_OUT_OF_MEMORY;
-  graph->nodes = nodes;
-  struct fake_graph_node *node = calloc(1, sizeof *node);
-  struct work *work = malloc(sizeof *work);
-  if (node != NULL) node->handle = fake_handle_new(FAKE_GRAPH_NODE, node);
-  if (node == NULL || work == NULL || node->handle == NULL) {
-    free(node);
-    free(work);
-    return FAKE_OUT_OF_MEMORY;
-  }
-  *work = *what;
-  work->refs = 1;
-  node->graph = graph;
-  node->work = work;
-  graph->nodes[graph->count++] = node;
-  *out = node->handle;
+int fake_graph_create(void **out) {
+  struct fake_graph *graph = out != NULL ? fake_graph_new() : NULL;
+  if (graph == NULL) return out == NULL ? FAKE_INVALID_VALUE : FAKE_OUT_OF_MEMORY;
+  *out = graph->handle;
   return FAKE_OK;
 }
 
@@ -102,16 +94,50 @@ int fake_graph_check_nodes(const struct fake_graph *graph, void *const *nodes, s
   for (size_t i = 0; i < count; i++) {
     const struct fake_graph_node *node = fake_handle_get(FAKE_GRAPH_NODE, nodes[i]);
     if (node == NULL || node->graph != graph) return FAKE_INVALID_VALUE;
+    for (size_t k = 0; k < i; k++)
+      if (nodes[k] == nodes[i]) return FAKE_INVALID_VALUE;
   }
   return FAKE_OK;
 }
 
-/* Takes what the operation holds over. */
-int fake_graph_capture(struct fake_graph *graph, struct fake_op *op, void **out) {
-  const struct work what = {
-    .run = op->run, .finish = op->finish, .data = op->data, .host_function = op->host_function
+static int add_after_node(struct work *work, const void *before) {
+  uint32_t *after = realloc(work->after, (work->after_count + 1) * sizeof *after);
+  if (after == NULL) return FAKE_OUT_OF_MEMORY;
+  work->after = after;
+  after[work->after_count++] = ((const struct fake_graph_node *)fake_handle_get(FAKE_GRAPH_NODE, before))->number;
+  return FAKE_OK;
+}
+
+static int add(struct fake_graph *graph, const struct fake_graph_place *place, const struct work *what, void **out) {
+  int code = out == NULL ? FAKE_INVALID_VALUE : fake_graph_check_nodes(graph, place->after, place->count);
+  if (code != FAKE_OK) return code;
+  struct fake_graph_node **nodes = realloc(graph->nodes, (graph->count + 1) * sizeof *nodes);
+  if (nodes == NULL) return FAKE_OUT_OF_MEMORY;
+  graph->nodes = nodes;
+  struct fake_graph_node *node = calloc(1, sizeof *node);
+  struct work *work = malloc(sizeof *work);
+  if (node == NULL || work == NULL) fake_die("no memory for a node");
+  *work = *what;
+  work->refs = 1;
+  *node = (struct fake_graph_node){ .graph = graph, .work = work, .number = (uint32_t)graph->count };
+  node->handle = fake_handle_new(FAKE_GRAPH_NODE, node);
+  for (size_t i = 0; i < place->count && code == FAKE_OK; i++) code = add_after_node(work, place->after[i]);
+  if (node->handle == NULL || code != FAKE_OK) fake_die("no memory for a node");
+  graph->nodes[graph->count++] = node;
+  *out = node->handle;
+  return FAKE_OK;
+}
+
+static struct work work_of(struct fake_op *op, enum fake_node kind) {
+  return (struct work){
+    .run = op->run, .finish = op->finish, .data = op->data, .host_function = op->host_function, .kind = kind
   };
-  const int code = add(graph, &what, out);
+}
+
+/* Takes what the operation holds over. */
+int fake_graph_capture(struct fake_graph *graph, const struct fake_graph_place *place, struct fake_op *op, void **out) {
+  const struct work what = work_of(op, FAKE_NODE_OTHER);
+  const int code = add(graph, place, &what, out);
   if (code != FAKE_OK && op->finish != NULL) op->finish(op->data);
   op->finish = NULL;
   return code;
@@ -119,9 +145,34 @@ int fake_graph_capture(struct fake_graph *graph, struct fake_op *op, void **out)
 
 static int add_after(const struct fake_graph_place *place, const struct work *what, void **out) {
   struct fake_graph *graph = fake_handle_get(FAKE_GRAPH, place->graph);
-  if (graph == NULL || out == NULL) return FAKE_INVALID_VALUE;
-  const int code = fake_graph_check_nodes(graph, place->after, place->count);
-  return code == FAKE_OK ? add(graph, what, out) : code;
+  return graph == NULL ? FAKE_INVALID_VALUE : add(graph, place, what, out);
+}
+
+int fake_graph_add_op(const struct fake_graph_place *place, enum fake_node kind, struct fake_op *op, void **out) {
+  const struct work what = work_of(op, kind);
+  const int code = add_after(place, &what, out);
+  if (code == FAKE_OK) op->finish = NULL;
+  return code;
+}
+
+enum fake_node fake_graph_kind(const void *handle) {
+  const struct fake_graph_node *node = fake_handle_get(FAKE_GRAPH_NODE, handle);
+  return node != NULL ? node->work->kind : FAKE_NODE_OTHER;
+}
+
+/* Edges lead to later nodes only, as all that is tested here do: so there is no cycle to look for. */
+int fake_graph_add_edges(const void *handle, void *const *from, void *const *to, size_t count) {
+  const struct fake_graph *graph = fake_handle_get(FAKE_GRAPH, handle);
+  int code = graph == NULL ? FAKE_INVALID_VALUE : FAKE_OK;
+  for (size_t i = 0; i < count && code == FAKE_OK; i++) {
+    code = fake_graph_check_nodes(graph, &from[i], 1);
+    if (code == FAKE_OK) code = fake_graph_check_nodes(graph, &to[i], 1);
+    if (code != FAKE_OK) break;
+    struct fake_graph_node *later = fake_handle_get(FAKE_GRAPH_NODE, to[i]);
+    const struct fake_graph_node *earlier = fake_handle_get(FAKE_GRAPH_NODE, from[i]);
+    code = earlier->number < later->number ? add_after_node(later->work, from[i]) : FAKE_INVALID_VALUE;
+  }
+  return code;
 }
 
 int fake_graph_add_empty(const struct fake_graph_place *place, void **out) {
@@ -198,14 +249,32 @@ int fake_graph_exec_destroy(void *handle) {
   return FAKE_OK;
 }
 
-int fake_graph_exec_update(const void *handle, const void *graph_handle) {
+static bool same_edges(const struct work *a, const struct work *b) {
+  return a->after_count == b->after_count &&
+         (a->after_count == 0 || memcmp(a->after, b->after, a->after_count * sizeof *a->after) == 0);
+}
+
+static bool same_fill(const struct fake_fill *a, const struct fake_fill *b) {
+  return a->dst == b->dst && a->pitch == b->pitch && a->element == b->element && a->count == b->count &&
+         a->height == b->height && a->value == b->value;
+}
+
+/* As drivers do, it refuses other kinds and edges, and other fills of several rows. */
+static bool may_change(const struct work *before, const struct work *after) {
+  if (before->run != after->run || before->kind != after->kind || !same_edges(before, after)) return false;
+  return before->kind != FAKE_NODE_FILL_OF_ROWS || same_fill(before->data, after->data);
+}
+
+int fake_graph_exec_update(const void *handle, const void *graph_handle, void **failing) {
   struct exec *exec = fake_handle_get(FAKE_GRAPH_EXEC, handle);
   const struct fake_graph *graph = fake_handle_get(FAKE_GRAPH, graph_handle);
   if (exec == NULL || graph == NULL) return FAKE_INVALID_VALUE;
   if (exec->count != graph->count) return FAKE_GRAPH_UPDATE_FAILURE;
   for (size_t i = 0; i < exec->count; i++) {
-    if (exec->works[i]->run != graph->nodes[i]->work->run) return FAKE_GRAPH_UPDATE_FAILURE;
+    *failing = graph->nodes[i]->handle;
+    if (!may_change(exec->works[i], graph->nodes[i]->work)) return FAKE_GRAPH_UPDATE_FAILURE;
   }
+  *failing = NULL;
   for (size_t i = 0; i < exec->count; i++) {
     release_work(exec->works[i]);
     exec->works[i] = graph->nodes[i]->work;
@@ -214,16 +283,24 @@ int fake_graph_exec_update(const void *handle, const void *graph_handle) {
   return FAKE_OK;
 }
 
-int fake_graph_exec_set(const void *handle, const void *node, struct fake_op *op) {
+int fake_graph_exec_set(const void *handle, const void *node, enum fake_node kind, struct fake_op *op) {
   struct exec *exec = fake_handle_get(FAKE_GRAPH_EXEC, handle);
   struct work *work = calloc(1, sizeof *work);
   size_t i = 0;
+  if (work == NULL) return FAKE_OUT_OF_MEMORY;
   while (exec != NULL && i < exec->count && exec->nodes[i] != node) i++;
-  if (exec == NULL || i == exec->count || work == NULL || exec->works[i]->run != op->run) {
+  const struct work *before = exec != NULL && i < exec->count ? exec->works[i] : NULL;
+  if (before == NULL || before->run != op->run || before->kind != kind || kind == FAKE_NODE_FILL_OF_ROWS) {
     free(work);
-    return work == NULL ? FAKE_OUT_OF_MEMORY : FAKE_INVALID_VALUE;
+    return FAKE_INVALID_VALUE;
   }
-  *work = (struct work){ .refs = 1, .run = op->run, .finish = op->finish, .data = op->data };
+  *work = work_of(op, kind);
+  work->refs = 1;
+  for (size_t k = 0; k < before->after_count; k++) {
+    work->after = realloc(work->after, (k + 1) * sizeof *work->after);
+    if (work->after == NULL) fake_die("no memory for a node");
+    work->after[work->after_count++] = before->after[k];
+  }
   op->finish = NULL;
   release_work(exec->works[i]);
   exec->works[i] = work;
@@ -243,15 +320,53 @@ static void finish_work(void *data) {
   fake_unlock();
 }
 
+/* Of those that may run now, another one each time. */
+static size_t choose_next(struct work *const *works, size_t count, const bool *done) {
+  static uint32_t random = 1;
+  size_t chosen = count;
+  uint32_t candidates = 0;
+  for (size_t i = 0; i < count; i++) {
+    bool ready = !done[i];
+    for (size_t k = 0; k < works[i]->after_count && ready; k++) ready = done[works[i]->after[k]];
+    if (!ready) continue;
+    random = random * 1664525 + 1013904223;
+    if ((random >> 16) % ++candidates == 0) chosen = i;
+  }
+  if (chosen == count) fake_die("a graph's nodes wait for each other");
+  return chosen;
+}
+
+static int launch_work(struct work *work, const void *stream_handle, struct fake_stream *stream, struct exec *exec);
+
+static int launch_works(struct work *const *works, size_t count, const void *stream_handle, struct fake_stream *stream,
+                        struct exec *exec) {
+  enum { MANY = 256 }; /* looking takes time that grows with the square */
+  int code = FAKE_OK;
+  bool *done = calloc(count + 1, sizeof *done);
+  if (done == NULL) return FAKE_OUT_OF_MEMORY;
+  for (size_t i = 0; i < count && code == FAKE_OK; i++) {
+    const size_t next = count <= MANY ? choose_next(works, count, done) : i;
+    done[next] = true;
+    code = launch_work(works[next], stream_handle, stream, exec);
+  }
+  free(done);
+  return code;
+}
+
+static int launch_child(const struct fake_graph *child, const void *stream_handle, struct fake_stream *stream,
+                        struct exec *exec) {
+  struct work **works = malloc((child->count + 1) * sizeof *works);
+  if (works == NULL) return FAKE_OUT_OF_MEMORY;
+  for (size_t i = 0; i < child->count; i++) works[i] = child->nodes[i]->work;
+  const int code = launch_works(works, child->count, stream_handle, stream, exec);
+  free(works);
+  return code;
+}
+
 static int launch_work(struct work *work, const void *stream_handle, struct fake_stream *stream, struct exec *exec) {
   if (work->recorded != NULL) return fake_event_record(work->recorded, stream_handle);
   if (work->awaited != NULL) return fake_stream_wait(stream_handle, work->awaited);
-  if (work->child != NULL) {
-    int code = FAKE_OK;
-    for (size_t i = 0; i < work->child->count && code == FAKE_OK; i++)
-      code = launch_work(work->child->nodes[i]->work, stream_handle, stream, exec);
-    return code;
-  }
+  if (work->child != NULL) return launch_child(work->child, stream_handle, stream, exec);
   struct fake_op *op = fake_op_new(work->run != NULL ? run_work : NULL, finish_work, work);
   if (op == NULL) return FAKE_OUT_OF_MEMORY;
   work->refs++;
@@ -273,8 +388,7 @@ int fake_graph_launch(const void *handle, const void *stream_handle) {
   int code = fake_stream_get(stream_handle, &stream);
   if (exec == NULL || code != FAKE_OK) return exec == NULL ? FAKE_INVALID_VALUE : code;
   if (stream->capture != FAKE_CAPTURE_NONE) return FAKE_CAPTURE_UNSUPPORTED;
-  for (size_t i = 0; i < exec->count && code == FAKE_OK; i++)
-    code = launch_work(exec->works[i], stream_handle, stream, exec);
+  code = launch_works(exec->works, exec->count, stream_handle, stream, exec);
   fake_op_release(exec->last);
   exec->last = stream->last;
   if (exec->last != NULL) exec->last->refs++;

@@ -329,7 +329,10 @@ hipError_t hipMemcpy3DAsync(const struct hipMemcpy3DParms *values, hipStream_t s
 }
 
 hipError_t hipMemset2DAsync(void *dst, size_t pitch, int value, size_t width, size_t height, hipStream_t stream) {
-  HIP_CALL(fake_fill(stream, dst, pitch, (unsigned char)value, 1, width, height));
+  HIP_CALL(fake_fill(
+      stream,
+      &(struct fake_fill){
+          .dst = dst, .pitch = pitch, .value = (unsigned char)value, .element = 1, .count = width, .height = height }));
 }
 
 /* A pointer that is not known is an error up to 5, and later one without addresses. */

@@ -418,47 +418,54 @@ static bool is_locked(const void *p) {
 
 /* As with real drivers, a copy between two such memories makes the caller wait for the stream, and a pageable source is
  * read at the call, host functions that come before or not. */
-int fake_copy(const void *handle, const struct fake_copy *asked, bool blocking) {
-  struct fake_stream *stream;
-  struct fake_copy values = *asked;
-  const struct fake_copy *const copy = &values;
-  if (values.depth == 0) values.depth = 1;
-  int code = fake_stream_get(handle, &stream);
-  if (code != FAKE_OK || copy->width == 0 || copy->height == 0) return code;
+/* `waits`: the caller waits for it.  NULL: the operation is a node, which reads a pageable source when it runs. */
+static int copy_op(const struct fake_copy *copy, bool *waits, struct fake_op **out) {
   if (!good_pitch(copy, copy->dst_pitch, copy->dst_slice) || !good_pitch(copy, copy->src_pitch, copy->src_slice))
     return FAKE_INVALID_VALUE;
   bool pageable_src, pageable_dst;
   const size_t dst_size = (copy->depth - 1) * copy->dst_slice + (copy->height - 1) * copy->dst_pitch + copy->width;
   const size_t src_size = (copy->depth - 1) * copy->src_slice + (copy->height - 1) * copy->src_pitch + copy->width;
   if (copy->dst == NULL || copy->src == NULL) return FAKE_INVALID_VALUE;
+  int code;
   if ((code = check_range(copy->dst, dst_size, &pageable_dst)) != FAKE_OK ||
       (code = check_range(copy->src, src_size, &pageable_src)) != FAKE_OK)
     return code;
   struct copy_work *work = calloc(1, sizeof *work);
   if (work == NULL) return FAKE_OUT_OF_MEMORY;
   work->copy = *copy;
-  struct fake_op *op = NULL;
-  const bool late = fake_quirks()->late_pitched_sources && (copy->height > 1 || copy->depth > 1);
-  if (fake_memory_weightless) op = fake_op_new(NULL, finish_copy, work);
-  else if (!pageable_src || late || stream->capture != FAKE_CAPTURE_NONE || stage(work) == FAKE_OK)
-    op = fake_op_new(run_copy, finish_copy, work);
-  if (op == NULL) {
+  *out = NULL;
+  const bool late = waits == NULL || (fake_quirks()->late_pitched_sources && (copy->height > 1 || copy->depth > 1));
+  if (fake_memory_weightless) *out = fake_op_new(NULL, finish_copy, work);
+  else if (!pageable_src || late || stage(work) == FAKE_OK) *out = fake_op_new(run_copy, finish_copy, work);
+  if (*out == NULL) {
     finish_copy(work);
     return FAKE_OUT_OF_MEMORY;
   }
   fake_memory_bytes += (uint64_t)copy->width * copy->height * copy->depth;
-  return submit_and_wait(stream, op, blocking || pageable_dst || (is_locked(copy->dst) && is_locked(copy->src)));
+  if (waits != NULL) *waits = pageable_dst || (is_locked(copy->dst) && is_locked(copy->src));
+  return FAKE_OK;
 }
 
-struct fill_work {
-  char *dst;
-  size_t pitch, element, count, height;
-  uint32_t value;
-};
+int fake_copy(const void *handle, const struct fake_copy *asked, bool blocking) {
+  struct fake_stream *stream;
+  struct fake_copy copy = *asked;
+  struct fake_op *op;
+  bool waits = false;
+  if (copy.depth == 0) copy.depth = 1;
+  int code = fake_stream_get(handle, &stream);
+  if (code != FAKE_OK || copy.width == 0 || copy.height == 0) return code;
+  code = copy_op(&copy, stream->capture != FAKE_CAPTURE_NONE ? NULL : &waits, &op);
+  return code == FAKE_OK ? submit_and_wait(stream, op, blocking || waits) : code;
+}
+
+int fake_copy_node(const struct fake_copy *copy, struct fake_op **out) {
+  if (copy->width == 0 || copy->height == 0 || copy->depth == 0) return FAKE_INVALID_VALUE;
+  return copy_op(copy, NULL, out);
+}
 
 static void run_fill(void *data, int status) {
   (void)status;
-  const struct fill_work *work = data;
+  const struct fake_fill *work = data;
   const uint8_t value_8 = (uint8_t)work->value;
   const uint16_t value_16 = (uint16_t)work->value;
   const void *value = work->element == 1   ? (const void *)&value_8
@@ -469,28 +476,37 @@ static void run_fill(void *data, int status) {
       memcpy(work->dst + row * work->pitch + i * work->element, value, work->element);
 }
 
-int fake_fill(const void *handle, void *dst, size_t pitch, uint32_t value, size_t element, size_t count,
-              size_t height) {
-  struct fake_stream *stream;
-  int code = fake_stream_get(handle, &stream);
-  if (code != FAKE_OK || count == 0 || height == 0) return code;
-  if (dst == NULL || (uintptr_t)dst % element != 0 || count > SIZE_MAX / element ||
-      (height > 1 && (pitch < count * element || pitch % element != 0)))
+static int fill_op(const struct fake_fill *fill, struct fake_op **out) {
+  if (fill->dst == NULL || (uintptr_t)fill->dst % fill->element != 0 || fill->count > SIZE_MAX / fill->element ||
+      (fill->height > 1 && (fill->pitch < fill->count * fill->element || fill->pitch % fill->element != 0)))
     return FAKE_INVALID_VALUE;
   bool pageable;
-  code = check_range(dst, (height - 1) * pitch + count * element, &pageable);
+  const int code = check_range(fill->dst, (fill->height - 1) * fill->pitch + fill->count * fill->element, &pageable);
   if (code != FAKE_OK || pageable) /* the driver fills only memory that it knows */
     return code != FAKE_OK ? code : FAKE_INVALID_VALUE;
-  struct fill_work *work = malloc(sizeof *work);
+  struct fake_fill *work = malloc(sizeof *work);
   if (work == NULL) return FAKE_OUT_OF_MEMORY;
-  *work = (struct fill_work){
-    .dst = dst, .pitch = pitch, .element = element, .count = count, .height = height, .value = value
-  };
-  struct fake_op *op = fake_op_new(fake_memory_weightless ? NULL : run_fill, free, work);
-  if (op == NULL) {
+  *work = *fill;
+  *out = fake_op_new(fake_memory_weightless ? NULL : run_fill, free, work);
+  if (*out == NULL) {
     free(work);
     return FAKE_OUT_OF_MEMORY;
   }
-  fake_memory_bytes += (uint64_t)count * element * height;
-  return fake_submit(stream, op);
+  fake_memory_bytes += (uint64_t)fill->count * fill->element * fill->height;
+  return FAKE_OK;
+}
+
+int fake_fill(const void *handle, const struct fake_fill *fill) {
+  struct fake_stream *stream;
+  struct fake_op *op;
+  int code = fake_stream_get(handle, &stream);
+  if (code != FAKE_OK || fill->count == 0 || fill->height == 0) return code;
+  code = fill_op(fill, &op);
+  return code == FAKE_OK ? fake_submit(stream, op) : code;
+}
+
+int fake_fill_node(const struct fake_fill *fill, struct fake_op **out) {
+  if (fill->element != 1 && fill->element != 2 && fill->element != 4) return FAKE_INVALID_VALUE;
+  if (fill->count == 0 || fill->height == 0) return FAKE_INVALID_VALUE;
+  return fill_op(fill, out);
 }

@@ -388,6 +388,21 @@ int fake_launch_op(const void *function_handle, struct fake_context *context, co
   return *out != NULL ? FAKE_OK : FAKE_OUT_OF_MEMORY;
 }
 
+int fake_launch_check(const void *handle, const struct fake_launch *launch) {
+  struct fake_function *function;
+  const int code = fake_function_get(handle, &function);
+  return code == FAKE_OK ? check_together(handle, function, launch) : code;
+}
+
+int fake_launch_node(const void *function_handle, const struct fake_launch *launch, struct fake_op **out) {
+  struct fake_context *context = NULL;
+  int code = fake_current_context(&context);
+  if (code == FAKE_OK && context == NULL) code = FAKE_INVALID_CONTEXT;
+  if (code == FAKE_OK) code = fake_launch_op(function_handle, context, launch, out);
+  if (code == FAKE_OK) context->device->fault_next_launch = FAKE_OK;
+  return code;
+}
+
 int fake_launch(const void *function_handle, const void *stream_handle, const struct fake_launch *launch) {
   struct fake_stream *stream;
   struct fake_function *function;

@@ -12,9 +12,93 @@ hipError_t hipStreamGetCaptureInfo_v2(hipStream_t stream, hipStreamCaptureStatus
             (CUgraph *)(void *)graph, (const CUgraphNode **)(const void *)nodes, count);
 }
 
-hipError_t hipStreamUpdateCaptureDependencies(hipStream_t stream, hipGraphNode_t *nodes, size_t count,
-                                              unsigned int flags) {
-  SHIM_CALL(cuStreamUpdateCaptureDependencies, shim_stream(stream), node_out(nodes), count, flags);
+/* ---- nodes ---- */
+
+hipError_t hipGraphCreate(hipGraph_t *graph, unsigned int flags) {
+  SHIM_CALL(cuGraphCreate, (CUgraph *)(void *)graph, flags);
+}
+
+hipError_t hipGraphAddKernelNode(hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *after, size_t count,
+                                 const hipKernelNodeParams *launch) {
+  const CUDA_KERNEL_NODE_PARAMS_v1 values = {
+    .func = (CUfunction)launch->func,
+    .gridDimX = launch->gridDim.x,
+    .gridDimY = launch->gridDim.y,
+    .gridDimZ = launch->gridDim.z,
+    .blockDimX = launch->blockDim.x,
+    .blockDimY = launch->blockDim.y,
+    .blockDimZ = launch->blockDim.z,
+    .sharedMemBytes = launch->sharedMemBytes,
+    .kernelParams = launch->kernelParams,
+  };
+  SHIM_CALL(cuGraphAddKernelNode, node_out(node), graph_of(graph), nodes_of(after), count, &values);
+}
+
+/* Within a call: the driver's context is current. */
+static CUmemorytype type_of(const void *p) {
+  CUmemorytype type = (CUmemorytype)0;
+  const CUresult result = shim_cuda.cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, shim_pointer(p));
+  return result == CUDA_SUCCESS && type != CU_MEMORYTYPE_HOST ? CU_MEMORYTYPE_UNIFIED : CU_MEMORYTYPE_HOST;
+}
+
+static CUresult add_copy(hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *after, size_t count,
+                         const hipMemcpy3DParms *copy) {
+  CUcontext context = NULL;
+  const CUDA_MEMCPY3D values = {
+    .srcMemoryType = type_of(copy->srcPtr.ptr),
+    .srcHost = copy->srcPtr.ptr,
+    .srcDevice = shim_pointer(copy->srcPtr.ptr),
+    .srcPitch = copy->srcPtr.pitch,
+    .srcHeight = copy->srcPtr.ysize,
+    .dstMemoryType = type_of(copy->dstPtr.ptr),
+    .dstHost = copy->dstPtr.ptr,
+    .dstDevice = shim_pointer(copy->dstPtr.ptr),
+    .dstPitch = copy->dstPtr.pitch,
+    .dstHeight = copy->dstPtr.ysize,
+    .WidthInBytes = copy->extent.width,
+    .Height = copy->extent.height,
+    .Depth = copy->extent.depth,
+  };
+  const hipError_t code = shim_context(shim_current_device(), &context);
+  if (code != hipSuccess) return (CUresult)code;
+  return shim_cuda.cuGraphAddMemcpyNode(node_out(node), graph_of(graph), nodes_of(after), count, &values, context);
+}
+
+hipError_t hipGraphAddMemcpyNode(hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *after, size_t count,
+                                 const hipMemcpy3DParms *copy) {
+  hipError_t code = shim_enter();
+  if (code == hipSuccess) {
+    code = (hipError_t)add_copy(node, graph, after, count, copy);
+    shim_leave();
+  }
+  return shim_result((int)code);
+}
+
+hipError_t hipGraphAddMemcpyNode1D(hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *after, size_t count,
+                                   void *dst, const void *src, size_t size, hipMemcpyKind kind) {
+  const hipMemcpy3DParms copy = {
+    .srcPtr = { .ptr = (void *)(uintptr_t)src, .pitch = size, .xsize = size, .ysize = 1 },
+    .dstPtr = { .ptr = dst, .pitch = size, .xsize = size, .ysize = 1 },
+    .extent = { .width = size, .height = 1, .depth = 1 },
+    .kind = kind,
+  };
+  return hipGraphAddMemcpyNode(node, graph, after, count, &copy);
+}
+
+hipError_t hipGraphAddMemsetNode(hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *after, size_t count,
+                                 const hipMemsetParams *fill) {
+  const CUDA_MEMSET_NODE_PARAMS_v1 values = {
+    .dst = shim_pointer(fill->dst),
+    .pitch = fill->pitch,
+    .value = fill->value,
+    .elementSize = fill->elementSize,
+    .width = fill->width,
+    .height = fill->height,
+  };
+  CUcontext context = NULL;
+  const hipError_t code = shim_context(shim_current_device(), &context);
+  if (code != hipSuccess) return shim_result((int)code);
+  SHIM_CALL(cuGraphAddMemsetNode, node_out(node), graph_of(graph), nodes_of(after), count, &values, context);
 }
 
 hipError_t hipGraphAddEmptyNode(hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *after, size_t count) {

@@ -54,7 +54,10 @@
   X(cuStreamEndCapture)                \
   X(cuGraphDestroy)                    \
   X(cuStreamGetCaptureInfo)            \
-  X(cuStreamUpdateCaptureDependencies) \
+  X(cuGraphCreate)                     \
+  X(cuGraphAddKernelNode)              \
+  X(cuGraphAddMemcpyNode)              \
+  X(cuGraphAddMemsetNode)              \
   X(cuGraphAddEmptyNode)               \
   X(cuGraphAddHostNode)                \
   X(cuGraphAddEventRecordNode)         \

@@ -1,0 +1,143 @@
+/* Nodes of the CUDA driver's graphs; included by vendor.h.  All inside a scope. */
+#ifndef RILL_BACKENDS_CUDA_NODES_H
+#define RILL_BACKENDS_CUDA_NODES_H
+
+#include "backends/gpu/api.h"
+
+#define GPU_LINE_NODE graph_add_copy
+#define GPU_LINE_NODES_HAVE_PITCH true /* the driver's only copy node is one of three dimensions */
+#define GPU_FILL_NODES_HAVE_ROWS true
+
+/* ---- kernels ---- */
+
+/* Kernels before it may let it start early: what serialization means in a graph is said by its edges.  Nodes that are
+ * no kernels complete first, as do all where the driver's edges carry nothing yet. */
+static inline gpu_result gpu_vendor_add_early_edges(const struct gpu_spot *spot, const bool *kernels,
+                                                    const char **symbol) {
+  gpu_result result = GPU_SUCCESS;
+  *symbol = gpu_symbols.graph_add_edges;
+  for (size_t i = 0; i < spot->count && result == GPU_SUCCESS; i++) {
+    CUgraphEdgeData edge = { .from_port = 0 };
+    if (kernels[i]) {
+      edge.from_port = CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC;
+      edge.type = CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC;
+    }
+    result = GPU_CALL(graph_add_edges, (spot->graph, &spot->after[i], &spot->node, &edge, 1));
+  }
+  return result;
+}
+
+static inline gpu_result gpu_vendor_set_attributes(gpu_graph_node node, const struct rill__launch *launch,
+                                                   const char **symbol) {
+  struct gpu_launch_config config;
+  gpu_vendor_configure(&config, launch, NULL);
+  if (launch->extras != NULL) gpu_vendor_add_extras(&config, launch->extras, NULL);
+  *symbol = gpu_symbols.graph_kernel_attribute;
+  for (unsigned i = 0; i < config.config.numAttrs; i++) {
+    const CUlaunchAttribute *attribute = &config.attributes[i];
+    const int id = (int)attribute->id;
+    if (id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION || id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT) {
+      continue;
+    }
+    if (gpu_api.graph_kernel_attribute == NULL) return GPU_NOT_SUPPORTED;
+    const gpu_result result = GPU_CALL(graph_kernel_attribute, (node, attribute->id, &attribute->value));
+    /* A carveout is a hint, which drivers take from launches but not all of them from nodes. */
+    if (result != GPU_SUCCESS && id != CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT) return result;
+  }
+  return GPU_SUCCESS;
+}
+
+static inline CUDA_KERNEL_NODE_PARAMS_v1 gpu_vendor_kernel_node(gpu_function function,
+                                                                const struct rill__launch *launch) {
+  return (CUDA_KERNEL_NODE_PARAMS_v1){
+    .func = function,
+    .gridDimX = launch->grid[0],
+    .gridDimY = launch->grid[1],
+    .gridDimZ = launch->grid[2],
+    .blockDimX = launch->block[0],
+    .blockDimY = launch->block[1],
+    .blockDimZ = launch->block[2],
+    .sharedMemBytes = launch->shared_mem_bytes,
+    .kernelParams = (void **)launch->args,
+  };
+}
+
+/* `kernels`: which of the nodes before it are kernels. */
+static inline gpu_result gpu_vendor_add_kernel(struct gpu_spot *spot, gpu_function function,
+                                               const struct rill__launch *launch, const bool *kernels,
+                                               const char **symbol) {
+  const CUDA_KERNEL_NODE_PARAMS_v1 values = gpu_vendor_kernel_node(function, launch);
+  const bool early = launch->extras != NULL && launch->extras->serialize && gpu_api.graph_add_edges != NULL;
+  *symbol = gpu_symbols.graph_add_kernel;
+  gpu_result result =
+      GPU_CALL(graph_add_kernel, (&spot->node, spot->graph, spot->after, early ? 0 : spot->count, &values));
+  if (result == GPU_SUCCESS && early) result = gpu_vendor_add_early_edges(spot, kernels, symbol);
+  return result == GPU_SUCCESS ? gpu_vendor_set_attributes(spot->node, launch, symbol) : result;
+}
+
+static inline gpu_result gpu_vendor_set_kernel(gpu_graph_handle exec, gpu_graph_node node, gpu_function function,
+                                               const struct rill__launch *launch) {
+  const CUDA_KERNEL_NODE_PARAMS_v1 values = gpu_vendor_kernel_node(function, launch);
+  if (gpu_api.graph_set_kernel == NULL) return GPU_NOT_SUPPORTED;
+  return GPU_CALL(graph_set_kernel, (exec, node, &values));
+}
+
+/* ---- copies ---- */
+
+/* Unlike a stream's copy, a node is made before its memory is used: host memory is called that, wherever it is from. */
+static inline CUmemorytype gpu_vendor_node_memory(const void *p, uint32_t kind) {
+  CUmemorytype type = (CUmemorytype)0;
+  if (kind != RILL_MEMORY_UNKNOWN) return gpu_vendor_memory_type(kind);
+  const gpu_result result = GPU_CALL(pointer_attribute, (&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, GPU_POINTER(p)));
+  return result == GPU_SUCCESS && type != CU_MEMORYTYPE_HOST ? CU_MEMORYTYPE_UNIFIED : CU_MEMORYTYPE_HOST;
+}
+
+static inline CUDA_MEMCPY3D gpu_vendor_copy_node(const struct rill__copy_3d *copy) {
+  CUDA_MEMCPY3D values = gpu_vendor_copy_values(copy);
+  values.srcMemoryType = gpu_vendor_node_memory(copy->src, copy->src_kind);
+  values.dstMemoryType = gpu_vendor_node_memory(copy->dst, copy->dst_kind);
+  return values;
+}
+
+static inline gpu_result gpu_vendor_add_copy(struct gpu_spot *spot, const struct rill__copy_3d *copy,
+                                             gpu_context context, const char **symbol) {
+  const CUDA_MEMCPY3D values = gpu_vendor_copy_node(copy);
+  *symbol = gpu_symbols.graph_add_copy;
+  return GPU_CALL(graph_add_copy, (&spot->node, spot->graph, spot->after, spot->count, &values, context));
+}
+
+static inline gpu_result gpu_vendor_set_copy(gpu_graph_handle exec, gpu_graph_node node,
+                                             const struct rill__copy_3d *copy, gpu_context context) {
+  const CUDA_MEMCPY3D values = gpu_vendor_copy_node(copy);
+  if (gpu_api.graph_set_copy == NULL) return GPU_NOT_SUPPORTED;
+  return GPU_CALL(graph_set_copy, (exec, node, &values, context));
+}
+
+/* ---- fills ---- */
+
+static inline CUDA_MEMSET_NODE_PARAMS_v1 gpu_vendor_fill_node(const struct gpu_fill_node *fill) {
+  return (CUDA_MEMSET_NODE_PARAMS_v1){
+    .dst = GPU_POINTER(fill->dst),
+    .pitch = fill->pitch,
+    .value = fill->value,
+    .elementSize = fill->element,
+    .width = fill->width,
+    .height = fill->height,
+  };
+}
+
+static inline gpu_result gpu_vendor_add_fill(struct gpu_spot *spot, const struct gpu_fill_node *fill,
+                                             gpu_context context, const char **symbol) {
+  const CUDA_MEMSET_NODE_PARAMS_v1 values = gpu_vendor_fill_node(fill);
+  *symbol = gpu_symbols.graph_add_fill;
+  return GPU_CALL(graph_add_fill, (&spot->node, spot->graph, spot->after, spot->count, &values, context));
+}
+
+static inline gpu_result gpu_vendor_set_fill(gpu_graph_handle exec, gpu_graph_node node,
+                                             const struct gpu_fill_node *fill, gpu_context context) {
+  const CUDA_MEMSET_NODE_PARAMS_v1 values = gpu_vendor_fill_node(fill);
+  if (gpu_api.graph_set_fill == NULL) return GPU_NOT_SUPPORTED;
+  return GPU_CALL(graph_set_fill, (exec, node, &values, context));
+}
+
+#endif

@@ -1,0 +1,394 @@
+/* Native graphs, node by node.  No stream captures, so nothing that other threads or libraries do can be refused by
+ * it or disturb it.  A step may become several nodes, one after another; others come after the last of them. */
+#include "backends/gpu/gpu.h"
+
+#include <stdlib.h>
+
+/* A native graph while it is made, inside a scope. */
+struct making {
+  struct rill__device *device;
+  struct gpu_spot spot; /* of the next node; afterwards it is what the one after that comes after */
+  uint32_t made;        /* nodes of the step */
+  bool *kernels;        /* which of the nodes before the step are kernels */
+};
+
+/* The step's next node comes after the one that has been made. */
+static rill_status end_node(struct making *making, gpu_result result, const char *symbol) {
+  if (result != GPU_SUCCESS) return gpu_fail(making->device, result, symbol);
+  making->spot.after = &making->spot.node;
+  making->spot.count = 1;
+  making->made++;
+  return RILL_OK;
+}
+
+/* ---- copies ---- */
+
+static size_t max_pitch(const struct making *making) {
+  const size_t most = gpu_device_of(making->device)->max_pitch;
+  return most != 0 ? most : SIZE_MAX;
+}
+
+/* With the pitches that a node has to have, whether they mean something or not. */
+static struct rill__copy_3d with_pitches(const struct rill__copy_3d *asked) {
+  struct rill__copy_3d copy = *asked;
+  if (copy.height == 1 && copy.depth == 1) copy.dst_pitch = copy.src_pitch = copy.width;
+  if (copy.depth == 1) {
+    copy.dst_slice_pitch = copy.dst_pitch * copy.height;
+    copy.src_slice_pitch = copy.src_pitch * copy.height;
+  }
+  return copy;
+}
+
+static rill_status add_copy_node(struct making *making, const struct rill__copy_3d *asked) {
+  const char *symbol = "";
+  const struct rill__copy_3d copy = with_pitches(asked);
+  struct gpu_spot spot = making->spot;
+  const gpu_result result = gpu_vendor_add_copy(&spot, &copy, gpu_device_of(making->device)->context, &symbol);
+  making->spot.node = spot.node;
+  return end_node(making, result, symbol);
+}
+
+/* Bytes in a row; more than a pitch can be are rows that lie end to end, and the rest. */
+static rill_status add_line(struct making *making, const struct rill__copy_3d *asked) {
+  const size_t row = (size_t)1 << 30;
+  struct rill__copy_3d copy = *asked;
+  copy.height = copy.depth = 1;
+  if (GPU_LINE_NODES_HAVE_PITCH && copy.width > max_pitch(making)) {
+    copy.width = row;
+    copy.height = asked->width / row;
+    copy.dst_pitch = copy.src_pitch = row;
+    RILL_TRY(add_copy_node(making, &copy));
+    copy.dst = (char *)asked->dst + row * copy.height;
+    copy.src = (const char *)asked->src + row * copy.height;
+    copy.width = asked->width % row;
+    copy.height = 1;
+    if (copy.width == 0) return RILL_OK;
+  }
+  return add_copy_node(making, &copy);
+}
+
+static rill_status add_slice(struct making *making, const struct rill__copy_3d *slice) {
+  const size_t most = max_pitch(making);
+  struct rill__copy_3d row = *slice;
+  if (slice->dst_pitch <= most && slice->src_pitch <= most) return add_copy_node(making, slice);
+  for (size_t i = 0; i < slice->height; i++) {
+    row.dst = (char *)slice->dst + i * slice->dst_pitch;
+    row.src = (const char *)slice->src + i * slice->src_pitch;
+    RILL_TRY(add_line(making, &row));
+  }
+  return RILL_OK;
+}
+
+/* Whether one node does it: slice pitches are multiples of pitches, and those are not too wide. */
+static bool is_one_copy(struct rill__device *device, const struct rill__copy_3d *copy) {
+  const size_t most = gpu_device_of(device)->max_pitch;
+  if (copy->height == 1 && copy->depth == 1) return !GPU_LINE_NODES_HAVE_PITCH || most == 0 || copy->width <= most;
+  if (most != 0 && (copy->dst_pitch > most || copy->src_pitch > most)) return false;
+  return copy->depth == 1 ||
+         (copy->dst_slice_pitch % copy->dst_pitch == 0 && copy->src_slice_pitch % copy->src_pitch == 0);
+}
+
+static rill_status add_copy(struct making *making, const struct rill__copy_3d *copy) {
+  if (copy->height == 1 && copy->depth == 1) return add_line(making, copy);
+  if (copy->depth > 1 && is_one_copy(making->device, copy)) return add_copy_node(making, copy);
+  struct rill__copy_3d slice = *copy;
+  slice.depth = 1;
+  for (size_t i = 0; i < copy->depth; i++) {
+    slice.dst = (char *)copy->dst + i * copy->dst_slice_pitch;
+    slice.src = (const char *)copy->src + i * copy->src_slice_pitch;
+    RILL_TRY(add_slice(making, &slice));
+  }
+  return RILL_OK;
+}
+
+/* ---- fills ---- */
+
+static rill_status add_fill_node(struct making *making, const struct gpu_fill_node *fill) {
+  const char *symbol = "";
+  struct gpu_spot spot = making->spot;
+  const gpu_result result = gpu_vendor_add_fill(&spot, fill, gpu_device_of(making->device)->context, &symbol);
+  making->spot.node = spot.node;
+  return end_node(making, result, symbol);
+}
+
+static uint32_t element_at(const struct rill__fill_2d *fill, size_t offset) {
+  uint32_t value = 0;
+  memcpy(&value, (const unsigned char *)fill->pattern + offset, fill->pattern_size < 4 ? fill->pattern_size : 4);
+  return value;
+}
+
+static struct gpu_fill_node row_of(const struct rill__fill_2d *fill) {
+  return (struct gpu_fill_node){
+    .dst = fill->dst,
+    .pitch = fill->width * fill->pattern_size,
+    .value = element_at(fill, 0),
+    .element = (uint32_t)fill->pattern_size,
+    .width = fill->width,
+    .height = 1,
+  };
+}
+
+/* The first `done` bytes, again and again, twice as many with each node. */
+static rill_status add_doubled_bytes(struct making *making, const struct rill__fill_2d *fill, size_t done,
+                                     size_t size) {
+  struct rill__copy_3d copy = { .src = fill->dst, .dst_kind = fill->dst_kind, .src_kind = fill->dst_kind };
+  while (done < size) {
+    copy.dst = (char *)fill->dst + done;
+    copy.width = size - done < done ? size - done : done;
+    RILL_TRY(add_line(making, &copy));
+    done += copy.width;
+  }
+  return RILL_OK;
+}
+
+/* One row.  A pattern of several words is written word by word, a column each where there is such a node, and doubled;
+ * how much is columns is what streams do, too (fill.c). */
+static rill_status add_row(struct making *making, const struct rill__fill_2d *fill) {
+  enum { FIRST = 16 << 10 };
+  const size_t size = fill->pattern_size;
+  if (size <= 4) {
+    const struct gpu_fill_node row = row_of(fill);
+    return add_fill_node(making, &row);
+  }
+  const size_t most = GPU_FILL_NODES_HAVE_ROWS ? FIRST / size : 1;
+  struct gpu_fill_node column = { .element = 4, .width = 1, .pitch = size };
+  column.height = fill->width < most ? fill->width : most;
+  for (size_t offset = 0; offset < size; offset += 4) {
+    column.dst = (char *)fill->dst + offset;
+    column.value = element_at(fill, offset);
+    RILL_TRY(add_fill_node(making, &column));
+  }
+  return add_doubled_bytes(making, fill, column.height * size, fill->width * size);
+}
+
+static rill_status add_row_by_row(struct making *making, const struct rill__fill_2d *fill) {
+  struct rill__fill_2d row = *fill;
+  for (size_t i = 0; i < fill->height; i++) {
+    row.dst = (char *)fill->dst + i * fill->pitch;
+    RILL_TRY(add_row(making, &row));
+  }
+  return RILL_OK;
+}
+
+/* The first row, then twice as many with each copy. */
+static rill_status add_doubled_rows(struct making *making, const struct rill__fill_2d *fill) {
+  RILL_TRY(add_row(making, fill));
+  struct rill__copy_3d copy = {
+    .src = fill->dst,
+    .dst_kind = fill->dst_kind,
+    .src_kind = fill->dst_kind,
+    .width = fill->width * fill->pattern_size,
+    .depth = 1,
+    .dst_pitch = fill->pitch,
+    .src_pitch = fill->pitch,
+  };
+  for (size_t done = 1; done < fill->height; done += copy.height) {
+    copy.dst = (char *)fill->dst + done * fill->pitch;
+    copy.height = fill->height - done < done ? fill->height - done : done;
+    RILL_TRY(add_copy(making, &copy));
+  }
+  return RILL_OK;
+}
+
+/* In pieces, since the vendors do not say how many rows they take. */
+static rill_status add_rows(struct making *making, const struct rill__fill_2d *fill) {
+  const size_t most = (size_t)1 << 24;
+  struct gpu_fill_node rows = row_of(fill);
+  rows.pitch = fill->pitch;
+  for (size_t done = 0; done < fill->height; done += rows.height) {
+    rows.dst = (char *)fill->dst + done * fill->pitch;
+    rows.height = fill->height - done < most ? fill->height - done : most;
+    RILL_TRY(add_fill_node(making, &rows));
+  }
+  return RILL_OK;
+}
+
+/* With the shortest pattern that does the same, whose bytes are in `bytes`. */
+static struct rill__fill_2d shortest_fill(const struct rill__fill_2d *asked, unsigned char bytes[16]) {
+  struct rill__fill_2d fill = *asked;
+  memcpy(bytes, asked->pattern, asked->pattern_size);
+  fill.pattern = bytes;
+  while (fill.pattern_size > 4 && memcmp(bytes, bytes + fill.pattern_size / 2, fill.pattern_size / 2) == 0) {
+    fill.pattern_size /= 2;
+    fill.width *= 2;
+  }
+  return fill;
+}
+
+static rill_status add_fill(struct making *making, const struct rill__fill_2d *asked) {
+  unsigned char bytes[16];
+  const struct rill__fill_2d fill = shortest_fill(asked, bytes);
+  if (fill.height == 1) return add_row(making, &fill);
+  if (fill.pitch > max_pitch(making)) return add_row_by_row(making, &fill);
+  return GPU_FILL_NODES_HAVE_ROWS && fill.pattern_size <= 4 ? add_rows(making, &fill) : add_doubled_rows(making, &fill);
+}
+
+/* ---- kernels and the rest ---- */
+
+static rill_status add_kernel(struct making *making, const struct rill__launch *launch) {
+  const struct rill__launch_extras *extras = launch->extras;
+  for (size_t i = 0; extras != NULL && i < extras->constant_count; i++) {
+    const struct rill__constant *constant = &extras->constants[i];
+    const struct rill__copy_3d copy = { .dst = constant->to,
+                                        .src = constant->from,
+                                        .dst_kind = RILL_MEMORY_DEVICE,
+                                        .src_kind = RILL_MEMORY_PINNED,
+                                        .width = constant->size };
+    RILL_TRY(add_line(making, &copy));
+    making->kernels[0] = false;
+  }
+  const char *symbol = "";
+  struct gpu_spot spot = making->spot;
+  const gpu_result result =
+      gpu_vendor_add_kernel(&spot, gpu_kernel_of(launch->kernel)->native, launch, making->kernels, &symbol);
+  making->spot.node = spot.node;
+  return end_node(making, result, symbol);
+}
+
+static void call_operation(void *data) {
+  const struct rill__operation *operation = data;
+  rill__call_host(operation->host_call.fn, operation->host_call.user, RILL_OK);
+}
+
+static rill_status add_other(struct making *making, struct rill__operation *operation) {
+  const struct gpu_spot *spot = &making->spot;
+  gpu_graph_node node = NULL;
+  const char *symbol = "";
+  gpu_result result = GPU_SUCCESS;
+  switch (operation->kind) {
+    case RILL_NODE_HOST_CALL: {
+      const gpu_host_node call = { .fn = call_operation, .userData = operation };
+      symbol = gpu_symbols.graph_add_host;
+      result = GPU_CALL(graph_add_host, (&node, spot->graph, spot->after, spot->count, &call));
+      break;
+    }
+    case RILL_NODE_EVENT_RECORD:
+      symbol = gpu_symbols.graph_add_record;
+      result = GPU_CALL(graph_add_record,
+                        (&node, spot->graph, spot->after, spot->count, gpu_event_of(operation->event)->native));
+      break;
+    case RILL_NODE_EVENT_WAIT:
+      symbol = gpu_symbols.graph_add_wait;
+      result = GPU_CALL(graph_add_wait,
+                        (&node, spot->graph, spot->after, spot->count, gpu_event_of(operation->event)->native));
+      break;
+    case RILL_NODE_OTHER:
+      symbol = gpu_symbols.graph_add_child;
+      result = GPU_CALL(graph_add_child, (&node, spot->graph, spot->after, spot->count, (gpu_graph)operation->others));
+      break;
+    default:
+      symbol = gpu_symbols.graph_add_empty;
+      result = GPU_CALL(graph_add_empty, (&node, spot->graph, spot->after, spot->count));
+      break;
+  }
+  making->spot.node = node;
+  return end_node(making, result, symbol);
+}
+
+static rill_status add_operation(struct making *making, struct rill__operation *operation) {
+  switch (operation->kind) {
+    case RILL_NODE_KERNEL: return add_kernel(making, &operation->launch);
+    case RILL_NODE_COPY: return add_copy(making, &operation->copy);
+    case RILL_NODE_FILL: return add_fill(making, &operation->fill.rows);
+    default: return add_other(making, operation);
+  }
+}
+
+/* ---- all steps ---- */
+
+static rill_status add_all_steps(struct making *making, const struct rill__graph_exec *exec,
+                                 struct rill__operation *const *operations, gpu_graph_node *nodes,
+                                 gpu_graph_node *after) {
+  for (uint32_t i = 0; i < exec->count; i++) {
+    const struct rill__step *step = &exec->steps[i];
+    struct rill__operation *operation = operations != NULL ? operations[i] : step->operation;
+    making->spot.after = after;
+    making->spot.count = 0;
+    making->made = 0;
+    for (uint32_t k = 0; k < step->after_count; k++) {
+      const uint32_t before = step->after[k];
+      if (nodes[before] == NULL) continue;
+      making->kernels[making->spot.count] = exec->steps[before].operation->kind == RILL_NODE_KERNEL;
+      after[making->spot.count++] = nodes[before];
+    }
+    if (operation->kind == RILL_NODE_USER_OBJECT && making->spot.count == 0) continue; /* it needs no node */
+    RILL_TRY(add_operation(making, operation));
+    nodes[i] = making->spot.node;
+  }
+  return RILL_OK;
+}
+
+rill_status gpu_graph_make(const struct rill__graph_exec *exec, struct rill__operation *const *operations,
+                           gpu_graph_node *nodes, gpu_graph *out) {
+  struct making making = { .device = exec->base.device };
+  gpu_graph_node *after = malloc(((size_t)exec->count + 1) * sizeof(gpu_graph_node));
+  making.kernels = malloc((size_t)exec->count + 1);
+  rill_status status = RILL_OK;
+  struct gpu_scope scope;
+  if (after == NULL || making.kernels == NULL) {
+    status = rill__fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory for a graph of %u nodes", exec->count);
+  } else {
+    gpu_result result = gpu_enter(making.device, &scope);
+    const bool inside = result == GPU_SUCCESS;
+    const char *symbol = inside ? gpu_symbols.graph_create : GPU_ENTER_TEXT;
+    if (inside) result = GPU_CALL(graph_create, (&making.spot.graph, 0));
+    status = result == GPU_SUCCESS ? add_all_steps(&making, exec, operations, nodes, after)
+                                   : gpu_fail(making.device, result, symbol);
+    if (inside) gpu_leave(&scope);
+  }
+  free(after);
+  free(making.kernels);
+  if (status != RILL_OK) gpu_graph_unmake(making.device, making.spot.graph);
+  *out = status == RILL_OK ? making.spot.graph : NULL;
+  return status;
+}
+
+void gpu_graph_unmake(struct rill__device *device, gpu_graph graph) {
+  gpu_result result;
+  if (graph == NULL) return;
+  GPU_RUN_INSIDE(result, device, graph_destroy, (graph));
+  (void)result;
+}
+
+/* ---- changes of one node ---- */
+
+static bool is_plain_launch(const struct rill__operation *operation) {
+  return operation->launch.extras == NULL && !operation->launch.clustered;
+}
+
+/* Whether it is one node of the driver's that a change alters, and which fill that is. */
+static bool is_one_fill(const struct rill__operation *operation, struct gpu_fill_node *out) {
+  unsigned char bytes[16];
+  const struct rill__fill_2d fill = shortest_fill(&operation->fill.rows, bytes);
+  *out = row_of(&fill);
+  return fill.height == 1 && fill.pattern_size <= 4;
+}
+
+bool gpu_graph_set_node(const struct rill__graph_exec *exec, gpu_graph_handle native, gpu_graph_node node,
+                        const struct rill__operation *before, const struct rill__operation *after) {
+  struct rill__device *device = exec->base.device;
+  const gpu_context context = gpu_device_of(device)->context;
+  struct rill__copy_3d copy;
+  struct gpu_fill_node fill;
+  struct gpu_scope scope;
+  gpu_result result = GPU_NOT_SUPPORTED;
+  if (gpu_enter(device, &scope) != GPU_SUCCESS) return false;
+  switch (after->kind) {
+    case RILL_NODE_KERNEL:
+      if (!is_plain_launch(before) || !is_plain_launch(after)) break;
+      result = gpu_vendor_set_kernel(native, node, gpu_kernel_of(after->launch.kernel)->native, &after->launch);
+      break;
+    case RILL_NODE_COPY:
+      if (!is_one_copy(device, &before->copy) || !is_one_copy(device, &after->copy)) break;
+      copy = with_pitches(&after->copy);
+      result = gpu_vendor_set_copy(native, node, &copy, context);
+      break;
+    case RILL_NODE_FILL:
+      if (!is_one_fill(before, &fill) || !is_one_fill(after, &fill)) break;
+      result = gpu_vendor_set_fill(native, node, &fill, context);
+      break;
+    default: break;
+  }
+  gpu_leave(&scope);
+  return result == GPU_SUCCESS;
+}

@@ -1,0 +1,80 @@
+/* Nodes of the HIP runtime's graphs; included by vendor.h.  All inside a scope. */
+#ifndef RILL_BACKENDS_HIP_NODES_H
+#define RILL_BACKENDS_HIP_NODES_H
+
+#include "backends/gpu/api.h"
+
+#define GPU_LINE_NODE graph_add_line
+#define GPU_LINE_NODES_HAVE_PITCH false
+/* A fill of several rows has its element's size as its value in 5.2, and up to 6.1 is refused if its last pitch ends
+ * after the memory (hip_graph_internal.hpp, GraphMemsetNode; hip_memory.cpp, ihipGraphMemsetParams_validate). */
+#define GPU_FILL_NODES_HAVE_ROWS false
+
+/* A function of a module stands where one of the host's is named: the runtime's own captures of module launches call
+ * this so, from 5.2 on (hip_graph.cpp, capturehipModuleLaunchKernel).  Of a node's attributes it ignores the
+ * cooperative one, and there are no others. */
+static inline gpu_result gpu_vendor_add_kernel(struct gpu_spot *spot, gpu_function function,
+                                               const struct rill__launch *launch, const bool *kernels,
+                                               const char **symbol) {
+  (void)kernels;
+  const hipKernelNodeParams values = {
+    .func = function,
+    .gridDim = { launch->grid[0], launch->grid[1], launch->grid[2] },
+    .blockDim = { launch->block[0], launch->block[1], launch->block[2] },
+    .sharedMemBytes = launch->shared_mem_bytes,
+    .kernelParams = (void **)launch->args,
+  };
+  const bool cooperative = launch->extras != NULL && (launch->extras->set & 1u << RILL_ATTR_COOPERATIVE) != 0;
+  *symbol = cooperative ? GPU_LAUNCH_EXTENDED_TEXT " in a graph" : gpu_symbols.graph_add_kernel;
+  if (cooperative) return GPU_NOT_SUPPORTED;
+  return GPU_CALL(graph_add_kernel, (&spot->node, spot->graph, spot->after, spot->count, &values));
+}
+
+static inline gpu_result gpu_vendor_add_copy(struct gpu_spot *spot, const struct rill__copy_3d *copy,
+                                             gpu_context context, const char **symbol) {
+  (void)context;
+  if (copy->height == 1 && copy->depth == 1) {
+    *symbol = gpu_symbols.graph_add_line;
+    return GPU_CALL(graph_add_line, (&spot->node, spot->graph, spot->after, spot->count, copy->dst, copy->src,
+                                     copy->width, hipMemcpyDefault));
+  }
+  const hipMemcpy3DParms values = gpu_vendor_copy_values(copy);
+  *symbol = gpu_symbols.graph_add_copy;
+  return GPU_CALL(graph_add_copy, (&spot->node, spot->graph, spot->after, spot->count, &values));
+}
+
+static inline gpu_result gpu_vendor_add_fill(struct gpu_spot *spot, const struct gpu_fill_node *fill,
+                                             gpu_context context, const char **symbol) {
+  (void)context;
+  const hipMemsetParams values = {
+    .dst = fill->dst,
+    .elementSize = fill->element,
+    .height = fill->height,
+    .pitch = fill->pitch,
+    .value = fill->value,
+    .width = fill->width,
+  };
+  *symbol = gpu_symbols.graph_add_fill;
+  return GPU_CALL(graph_add_fill, (&spot->node, spot->graph, spot->after, spot->count, &values));
+}
+
+/* The runtime's calls that change one node differ between versions in what they take: the graph is made anew. */
+static inline gpu_result gpu_vendor_set_kernel(gpu_graph_handle exec, gpu_graph_node node, gpu_function function,
+                                               const struct rill__launch *launch) {
+  (void)exec, (void)node, (void)function, (void)launch;
+  return GPU_NOT_SUPPORTED;
+}
+
+static inline gpu_result gpu_vendor_set_copy(gpu_graph_handle exec, gpu_graph_node node,
+                                             const struct rill__copy_3d *copy, gpu_context context) {
+  (void)exec, (void)node, (void)copy, (void)context;
+  return GPU_NOT_SUPPORTED;
+}
+
+static inline gpu_result gpu_vendor_set_fill(gpu_graph_handle exec, gpu_graph_node node,
+                                             const struct gpu_fill_node *fill, gpu_context context) {
+  (void)exec, (void)node, (void)fill, (void)context;
+  return GPU_NOT_SUPPORTED;
+}
+
+#endif
