@@ -105,6 +105,14 @@ static void wait_for_ever(uint32_t at_barrier, uint32_t in_warp) {
   longjmp(running_kernel.out, 1);
 }
 
+/* As an assertion; images that check themselves have their threads on fibers. */
+static void check_failed(const char *file, uint32_t line, const uint32_t block[3], const char *text) {
+  const struct launch *launch = running_kernel.launch;
+  LOSE(launch, "%s:%u: %s, block (%u, %u, %u): %s", file, line, cpu_name_of(&launch->inside).text, block[0], block[1],
+       block[2], text);
+  cpu_fibers_give_up();
+}
+
 static const rill_cpu_services services = {
   .barrier = cpu_fibers_barrier,
   .warp_size = CPU_WARP_SIZE,
@@ -113,6 +121,7 @@ static const rill_cpu_services services = {
   .lane = cpu_fibers_lane,
   .assert_failed = assert_failed,
   .waits_for_ever = wait_for_ever,
+  .check_failed = check_failed,
 };
 
 /* Whether the block came to its end. */

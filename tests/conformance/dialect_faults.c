@@ -1,10 +1,11 @@
-/* Assertions in kernels, and threads that wait for each other for ever.  A device that is lost stays lost, so each
- * case is a process of its own (C2.6, C6.1). */
+/* Assertions in kernels, threads that wait for each other for ever, and what rillcc --check finds.  A device that is
+ * lost stays lost, so each case is a process of its own (C2.6, C6.1). */
 #include "fault/children.h"
 
 #include <signal.h>
 #include <stdio.h>
 
+#include "dialect_checked.rill.h"
 #include "dialect_faults.rill.h"
 
 enum { BLOCKS = 3, BLOCK = 40, THREADS = BLOCKS * BLOCK, BAD = BLOCK + 35, NOBODY = 1000 };
@@ -79,14 +80,25 @@ static bool for_ever(void) {
   return wait_for_ever_launch(stream, &one_block, out) == RILL_OK && is_lost_with(texts);
 }
 
+/* With so many threads at the second barrier, and none at all: a race. */
+static bool finds(unsigned barriers, const char *what, const char *line) {
+  const char *const texts[] = { "\"checked_sum\"", "block (0, 0, 0)", what, line, NULL };
+  const rill_launch one_block = rill_launch_1d(BLOCK, BLOCK);
+  return checked_sum_launch(stream, &one_block, barriers, out) == RILL_OK && is_lost_with(texts);
+}
+static bool checked(void) {
+  return checked_sum_launch(stream, &all_threads, BLOCK, out) == RILL_OK && all_have_written();
+}
+static bool race(void) { return finds(0, "a race: thread (1, 0, 0) writes", "dialect_checked.kernel.cu:9"); }
+static bool barrier(void) { return finds(5, "5 of the block's 40 threads", "dialect_checked.kernel.cu:10"); }
+
 static const struct {
   const char *name;
   bool (*run)(void);
 } cases[] = {
-  { "in_kernel", in_kernel },
-  { "in_function", in_function },
-  { "without_debugging", without_debugging },
-  { "for_ever", for_ever },
+  { "in_kernel", in_kernel }, { "in_function", in_function }, { "without_debugging", without_debugging },
+  { "for_ever", for_ever },   { "checked", checked },         { "race", race },
+  { "barrier", barrier },
 };
 
 static int run_case(const char *name) {
@@ -130,13 +142,19 @@ static void threads_that_wait_for_each_other_are_found(void) {
   run_in_child("for_ever", false);
 }
 
+static void checked_kernels_report_races_and_barriers(void) {
+  if (dut.gpu) return; /* rillcc --check is for the cpu */
+  run_in_child("checked", false);
+  run_in_child("race", false);
+  run_in_child("barrier", false);
+}
+
 int main(int argc, char **argv) {
   if (argc > 1) return run_case(argv[1]);
   static const struct test tests[] = {
-    TEST(a_failed_assertion_loses_the_device),
-    TEST(so_does_one_among_threads_that_wait),
-    TEST(with_ndebug_nothing_is_asserted),
-    TEST(threads_that_wait_for_each_other_are_found),
+    TEST(a_failed_assertion_loses_the_device),       TEST(so_does_one_among_threads_that_wait),
+    TEST(with_ndebug_nothing_is_asserted),           TEST(threads_that_wait_for_each_other_are_found),
+    TEST(checked_kernels_report_races_and_barriers),
   };
   return RUN_ON_EACH_DEVICE("assertions in kernels", tests);
 }

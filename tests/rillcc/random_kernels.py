@@ -71,7 +71,7 @@ class Generator:
         names = self.visible(("uniform", "counter"))
         choice = self.numbers.randrange(10)
         if level == 0 or choice < 3:
-            return self.one_of(["0x%x" % self.numbers.randrange(1, 9), "n", "bx", "threads"] + 2 * names)
+            return self.one_of(["0x%xu" % self.numbers.randrange(1, 9), "n", "bx", "threads"] + 2 * names)
         if choice < 8:
             return "(%s %s %s)" % (self.uniform(level - 1), self.one_of(OPERATORS), self.uniform(level - 1))
         if choice == 8:

@@ -2,6 +2,7 @@
  * of its own.  Threads run in order, each up to its next barrier or exchange. */
 #include <rill/device/cpu_image.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <ucontext.h>
@@ -24,6 +25,7 @@ static struct {
   const rill_cpu_kernel *kernel;
   const rill_cpu_block *block;
   rill_cpu_warp *warps; /* of each thread: what it was given last */
+  char found[1024];     /* by an image that checks itself */
 } run;
 
 static void wait(int state, uint64_t value) {
@@ -42,8 +44,18 @@ static const rill_cpu_warp *exchange(uint64_t value) {
   return &run.warps[run.current - run.threads];
 }
 static uint32_t lane(void) { return (uint32_t)(run.current - run.threads) % WARP; }
+static void check_failed(const char *file, uint32_t line, const uint32_t block[3], const char *text) {
+  (void)snprintf(run.found, sizeof run.found, "%s:%u: block (%u, %u, %u): %s", file, line, block[0], block[1], block[2],
+                 text);
+  wait(READY, 0); /* main runs nobody again */
+}
 static const rill_cpu_services services = {
-  .barrier = barrier, .warp_size = WARP, .barrier_count = barrier_count, .exchange = exchange, .lane = lane
+  .barrier = barrier,
+  .warp_size = WARP,
+  .barrier_count = barrier_count,
+  .exchange = exchange,
+  .lane = lane,
+  .check_failed = check_failed,
 };
 
 static void body(void) {
@@ -106,13 +118,19 @@ static int run_on_stacks(const rill_cpu_block *block) {
       run.current = &run.threads[i];
       if (run.current->state != READY) continue;
       (void)swapcontext(&run.main, &run.current->context);
+      if (run.found[0] != '\0') return 0;
       ended += run.current->state == ENDED;
     }
   } while (release());
   return ended == run.count;
 }
 
-/* Gives 0, or 1 if there is no such form, 2 if there is no memory, 3 if threads wait for ever. */
+/* What the image found in the last grid, or nothing. */
+const char *run_found(void);
+const char *run_found(void) { return run.found; }
+
+/* Gives 0, or 1 if there is no such form, 2 if there is no memory, 3 if threads wait for ever or something was found.
+ */
 int run_grid(const rill_cpu_kernel *kernel, rill_cpu_grid *grid, int as_loops);
 int run_grid(const rill_cpu_kernel *kernel, rill_cpu_grid *grid, int as_loops) {
   if (as_loops ? kernel->run_block == NULL : kernel->run_thread == NULL) return 1;
@@ -126,6 +144,7 @@ int run_grid(const rill_cpu_kernel *kernel, rill_cpu_grid *grid, int as_loops) {
     if (run.threads[i].stack == NULL) failed = 2;
   }
   grid->services = &services;
+  run.found[0] = '\0';
   run.kernel = kernel;
   const uint64_t blocks = (uint64_t)grid->grid[0] * grid->grid[1] * grid->grid[2];
   for (uint64_t i = 0; !failed && i < blocks; i++) {

@@ -7,7 +7,7 @@ import re
 import shutil
 import sys
 
-from . import llvm, messages, notes, spmd, stacks
+from . import llvm, messages, notes, sites, spmd, stacks
 from .errors import RillccError
 
 X86_TARGETS = ("x86-64", "x86-64-v3", "x86-64-v4")
@@ -21,6 +21,10 @@ FLAGS = (
 # A frame that is larger than a stack's guard touches every page of it, so that the guard stops it.  How large frames are
 # is reported in files beside the output.
 STACK_FLAGS = "-fstack-clash-protection -fno-lto".split()
+# With --check each access to memory calls a function (rill/device/host_check.h), which finds the source's lines by the
+# callers' frames.
+CHECK_FLAGS = """-DRILL_CHECK=1 -fsanitize=thread -O1 -g1 -fno-inline -fno-omit-frame-pointer
+    -fno-optimize-sibling-calls""".split()
 # What is missing is an error now, not when the image loads; the C++ library is wanted only by kernels that use it.
 # The variables of a source are found by their symbols, which therefore stay.
 LINK_FLAGS = (
@@ -107,6 +111,7 @@ class Host:
         if self.clang:
             flags += ["-fdeclspec", "-DRILL_REGIONS=1", "-Werror=undefined-internal"]
         common = [*self.toolchain.common, *self.toolchain.instead_of_cuda(), *self.toolchain.options.cpu_options]
+        flags += CHECK_FLAGS if self.toolchain.options.check else []
         return ["-x", "c++", *FLAGS, *flags, *self.symbols, *common]
 
     def read(self):
@@ -192,13 +197,16 @@ class Host:
         toolchain = self.toolchain
         source, cut = output + ".bc", output + ".cut.bc"
         # What is not optimized here is written as if it were to be, whatever the user's options say.
-        flags = self.flags(target) + STACK_FLAGS + ["-O3", "-Xclang", "-disable-llvm-passes", "-emit-llvm", "-c"]
+        check = toolchain.options.check
+        flags = self.flags(target) + STACK_FLAGS + ["-Xclang", "-disable-llvm-passes", "-emit-llvm", "-c"]
+        flags += [] if check else ["-O3"]
         done = toolchain.execute(self.cxx + flags + ["-MMD", "-MF", depfile, "-o", source, *self.main])
         if done.returncode != 0:
             return done, {}
-        forms, arrays = spmd.rewrite(self.library, source, cut)
+        forms, arrays = spmd.rewrite(self.library, source, cut, "they are checked" if check else "")
         assembly = output + ".s"
-        flags = [*FLAGS, *self.march(target), *STACK_FLAGS, "-fstack-usage", "-S", "-o", assembly, "-x", "ir", cut]
+        flags = [*FLAGS, *self.march(target), *STACK_FLAGS, *(CHECK_FLAGS if check else []), "-fstack-usage", "-S"]
+        flags += ["-o", assembly, "-x", "ir", cut]
         flags += ["-Wno-unused-command-line-argument", *toolchain.options.cpu_options]
         made = toolchain.execute(self.cxx + flags)
         made.stderr = done.stderr + made.stderr
@@ -215,16 +223,17 @@ class Host:
         helpers = toolchain.options.cuda_names or self.mentions(HELPER)
         flags.append("-DRILL_HELPERS_READ_INDEX=%d" % helpers)
         flags += ["-fstack-usage"] if "__clang__" in self.macros else ["-fcallgraph-info=su", "-fno-gnu-unique"]
-        command = self.cxx + flags + ["-o", assembly, *self.main, "-DRILL_LOOPS=%d" % (not toolchain.options.fibers)]
+        fibers = toolchain.options.fibers or toolchain.options.check
+        command = self.cxx + flags + ["-o", assembly, *self.main, "-DRILL_LOOPS=%d" % (not fibers)]
         done = toolchain.execute(command)
         meeting = set()
-        if done.returncode == 0 and not toolchain.options.fibers:
+        if done.returncode == 0 and not fibers:
             meeting = self.find_meeting(assembly)
         if meeting:
             done = toolchain.execute(command + ["-DRILL_MEETS_%s=1" % name for name in sorted(meeting)])
         if done.returncode != 0:
             return done, {}
-        if toolchain.options.fibers:
+        if fibers:
             meeting = {kernel.name for kernel in toolchain.unit.kernels}
         forms = {kernel.name: "a loop over the threads" for kernel in toolchain.unit.kernels}
         forms.update(dict.fromkeys(meeting, "fibers: %s" % self.why_not))
@@ -249,9 +258,12 @@ class Host:
     def link(self, target, assembly, output, done, arrays):
         """Makes the image of what was compiled, with a table of the stacks that its kernels need."""
         sizes = "".join(read_text(assembly[:-1] + suffix) for suffix in ("ci", "su"))
-        table = stacks.table(self.toolchain.unit.kernels, read_text(assembly), sizes, arrays)
-        with open(assembly, "a", encoding="utf-8") as file:
-            file.write(table)
+        text = read_text(assembly)
+        table = stacks.table(self.toolchain.unit.kernels, text, sizes, arrays)
+        if self.toolchain.options.check:
+            text = sites.add(text)
+        with open(assembly, "w", encoding="utf-8") as file:
+            file.write(text + table)
         linked = self.toolchain.execute(self.cxx + self.march(target) + LINK_FLAGS + ["-o", output, assembly])
         if linked.returncode != 0 and not self.clang and self.mentions(DYNAMIC_SHARED):
             text = "rillcc: `extern __shared__` is for clang (%s): RILL_DYNAMIC_SHARED(float, tile); is for all compilers\n"

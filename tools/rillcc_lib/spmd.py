@@ -274,11 +274,11 @@ class Rewriter:
         return notes
 
 
-def rewrite(library, source, output):
+def rewrite(library, source, output, fibers=""):
     """Rewrites the bitcode of one file into another; gives a note for each kernel on how it runs, and the most bytes
-    that its threads have in arrays on the stack."""
+    that its threads have in arrays on the stack.  With `fibers`, a reason, all run on fibers, and calls stay calls."""
     prepared = output + ".prepared"
-    for unroll in (True, False):
+    for unroll in () if fibers else (True, False):
         module = ir.Module(library, source)
         try:
             rewriter = Rewriter(library, module)
@@ -291,13 +291,18 @@ def rewrite(library, source, output):
             module.close()
     refused = {}
     while True:
-        module = ir.Module(library, prepared)
+        module = ir.Module(library, source if fibers else prepared)
         try:
             rewriter = Rewriter(library, module)
+            if fibers:
+                rewriter.take_dynamic_shared()
+                rewriter.keep_what_kernels_need()
+                refused = {entry.name: fibers for entry in rewriter.entries()}
             notes = rewriter.rewrite(refused)
             if notes is not None:
                 module.write(output)
-                os.unlink(prepared)
+                if not fibers:
+                    os.unlink(prepared)
                 return notes, rewriter.arrays
         finally:
             module.close()

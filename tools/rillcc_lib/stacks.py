@@ -12,7 +12,7 @@ import re
 from .errors import RillccError
 
 LIMIT = 8 << 20
-MAGIC, VERSION = 0x43504C52, 4  # of rill/device/cpu_image.h
+MAGIC, VERSION, CHECKED_VERSION = 0x43504C52, 4, 5  # of rill/device/cpu_image.h
 RESERVE = 16 << 10  # for the C library's functions, and rill's own
 FRAME = 128  # what the numbers leave out: return addresses, saved registers, alignment
 
@@ -220,4 +220,5 @@ def image(assembly, kernel_count, stacks):
     found = variables(assembly)
     text = '\t.section .data.rel.ro.rill_variables,"aw"\n\t.balign 8\nrill_cpu_variables:\n'
     text += "".join(VARIABLE % (name, name, size) for name, size in found)
-    return text + IMAGE % (MAGIC, VERSION, kernel_count, len(found), stacks)
+    version = CHECKED_VERSION if "__tsan_init" in assembly else VERSION
+    return text + IMAGE % (MAGIC, version, kernel_count, len(found), stacks)

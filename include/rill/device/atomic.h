@@ -14,7 +14,7 @@
 
 /** Replaces *p by update(*p) at one stroke; gives the old value. */
 template <int Scope, class T, class Update>
-static __device__ __forceinline__ T rill_atomic_update_(T *p, Update update) {
+RILL_UNCHECKED_ static __device__ __forceinline__ T rill_atomic_update_(T *p, Update update) {
   T old = *const_cast<volatile T *>(p);
   while (!rill_compare_exchange_<Scope>(p, &old, update(old))) continue;
   return old;

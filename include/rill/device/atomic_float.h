@@ -8,7 +8,8 @@ template <> struct rill_word_<4> { typedef unsigned __attribute__((__may_alias__
 template <> struct rill_word_<8> { typedef unsigned long long __attribute__((__may_alias__)) type; };
 
 /** Puts v in the place of *p if `goes_first(v, *p)` or *p is not a number; gives the old value. */
-template <class T, class Order> static __device__ __forceinline__ T rill_atomic_order_(T *p, T v, Order goes_first) {
+template <class T, class Order>
+RILL_UNCHECKED_ static __device__ __forceinline__ T rill_atomic_order_(T *p, T v, Order goes_first) {
   using word = typename rill_word_<sizeof(T)>::type;
   word *const at = reinterpret_cast<word *>(p);
   word seen = *const_cast<volatile word *>(at), mine;

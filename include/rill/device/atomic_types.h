@@ -2,6 +2,11 @@
 #ifndef RILL_DEVICE_ATOMIC_TYPES_H
 #define RILL_DEVICE_ATOMIC_TYPES_H
 
+/* What functions are whose plain look at a value is followed by an atomic one: rillcc --check takes it for a race. */
+#ifndef RILL_UNCHECKED_
+#define RILL_UNCHECKED_
+#endif
+
 template <class T> constexpr bool rill_is_integer = false;
 template <> inline constexpr bool rill_is_integer<int> = true;
 template <> inline constexpr bool rill_is_integer<unsigned> = true;

@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #define RILL_CPU_IMAGE_MAGIC 0x43504c52u /* "RLPC", little endian */
-#define RILL_CPU_IMAGE_VERSION 4u
+#define RILL_CPU_IMAGE_VERSION 5u
 #define RILL_CPU_IMAGE_SYMBOL "rill_cpu_image"
 #define RILL_CPU_IMAGE_SEAL "RILLseal"
 #define RILL_CPU_IMAGE_SEAL_VERSION 1u
@@ -60,6 +60,11 @@ typedef struct rill_cpu_services {
   /** The threads of a block that runs as loops wait for each other for ever, so many at a barrier of the block, the
    *  others in a function of their warp: the device is lost.  Does not return. */
   void (*waits_for_ever)(uint32_t at_barrier, uint32_t in_warp);
+
+  /* from image version 5 on: images that check themselves, for threads that run on fibers */
+
+  /** A race or a barrier that not all reach was found at this line: the device is lost.  Does not return. */
+  void (*check_failed)(const char *file, uint32_t line, const uint32_t block_index[3], const char *text);
 } rill_cpu_services;
 
 /** One launch: the same for all its blocks. */

@@ -25,14 +25,33 @@ static thread_local void *rill_dynamic_shared;
                                    [[maybe_unused]] void *const rill_dynamic_shared, ##__VA_ARGS__)
 #define RILL_DYNAMIC_SHARED(TYPE, NAME) TYPE *const NAME = static_cast<TYPE *>(rill_dynamic_shared)
 
+#if RILL_CHECK
+#define RILL_HERE_(NAME) RILL_HERE_##NAME##_
+#define RILL_HERE_thread_ threadIdx
+#define RILL_HERE_block_ blockIdx
+#define RILL_HERE_block_dim_ blockDim
+static inline bool rill_check_is_own(uintptr_t at) {
+  return at - reinterpret_cast<uintptr_t>(&threadIdx) < sizeof threadIdx ||
+         at - reinterpret_cast<uintptr_t>(&blockIdx) < sizeof blockIdx ||
+         at - reinterpret_cast<uintptr_t>(&blockDim) < sizeof blockDim ||
+         at - reinterpret_cast<uintptr_t>(&gridDim) < sizeof gridDim;
+}
+#include <rill/device/host_check.h>
+#endif
+
 /* Around a service in which other threads of the block run: they have other indices. */
 struct rill_keep_thread {
+  const bool in_warp;
 #if RILL_HELPERS_READ_INDEX
   const uint3 mine = threadIdx;
-  ~rill_keep_thread() { threadIdx = mine; }
-#else
-  ~rill_keep_thread() {}
 #endif
+  explicit rill_keep_thread(bool in_warp_) : in_warp(in_warp_) { rill_check_arrive(in_warp); }
+  ~rill_keep_thread() {
+#if RILL_HELPERS_READ_INDEX
+    threadIdx = mine;
+#endif
+    rill_check_leave(in_warp);
+  }
 };
 
 /* rillcc knows by these functions, which are calls in what the compiler made, which kernels cannot be loops. */
@@ -42,15 +61,15 @@ struct rill_keep_thread {
 #define RILL_CALLED_ __attribute__((noipa))
 #endif
 RILL_CALLED_ static void rill_host_meet_barrier() {
-  const rill_keep_thread keep;
+  const rill_keep_thread keep(false);
   rill_services->barrier();
 }
 RILL_CALLED_ static int rill_host_meet_count(int p) {
-  const rill_keep_thread keep;
+  const rill_keep_thread keep(false);
   return static_cast<int>(rill_services->barrier_count(p != 0));
 }
 RILL_CALLED_ static const rill_cpu_warp *rill_host_meet_exchange(uint64_t value) {
-  const rill_keep_thread keep;
+  const rill_keep_thread keep(true);
   return rill_services->exchange(value);
 }
 RILL_CALLED_ static unsigned rill_host_meet_lane() { return rill_services->lane(); }
@@ -128,6 +147,7 @@ struct rill_host_forms<Body, Tag, void (*)(uint3, uint3, dim3, dim3, void *, P..
   static void run_thread(const rill_cpu_block *block, const uint32_t index[3]) {
     rill_host_enter_block(block);
     rill_host_enter_thread({ index[0], index[1], index[2] });
+    rill_check_enter();
     thread(block, { index[0], index[1], index[2] }, std::index_sequence_for<P...>{});
   }
 

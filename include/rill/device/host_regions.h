@@ -100,10 +100,23 @@ static thread_local struct {
   void *shared;
 } rill_here;
 
+#if RILL_CHECK
+#define RILL_HERE_(NAME) rill_here.NAME
+static inline bool rill_check_is_own(uintptr_t at) {
+  return at - reinterpret_cast<uintptr_t>(&rill_here) < sizeof rill_here;
+}
+#include <rill/device/host_check.h>
+#endif
+
 /* Around a service in which other threads of the block run: they have other indices. */
 struct rill_keep_thread {
   const uint3 mine = rill_here.thread;
-  ~rill_keep_thread() { rill_here.thread = mine; }
+  const bool in_warp;
+  explicit rill_keep_thread(bool in_warp_) : in_warp(in_warp_) { rill_check_arrive(in_warp); }
+  ~rill_keep_thread() {
+    rill_here.thread = mine;
+    rill_check_leave(in_warp);
+  }
 };
 
 static inline void rill_fiber_enter(const rill_cpu_block *block, const uint32_t index[3]) {
@@ -114,10 +127,11 @@ static inline void rill_fiber_enter(const rill_cpu_block *block, const uint32_t 
   rill_here.block_dim = { grid->block[0], grid->block[1], grid->block[2] };
   rill_here.grid_dim = { grid->grid[0], grid->grid[1], grid->grid[2] };
   rill_here.shared = block->shared;
+  rill_check_enter();
 }
 
 static inline const rill_cpu_warp *rill_fiber_exchange(uint64_t value) {
-  const rill_keep_thread keep;
+  const rill_keep_thread keep(true);
   return rill_services->exchange(value);
 }
 
@@ -149,11 +163,11 @@ RILL_USED_ unsigned rill_fiber_thread() {
 }
 RILL_USED_ void *rill_fiber_shared() { return rill_here.shared; }
 RILL_USED_ void rill_fiber_barrier() {
-  const rill_keep_thread keep;
+  const rill_keep_thread keep(false);
   rill_services->barrier();
 }
 RILL_USED_ unsigned rill_fiber_barrier_count(unsigned predicate) {
-  const rill_keep_thread keep;
+  const rill_keep_thread keep(false);
   return rill_services->barrier_count(predicate);
 }
 RILL_USED_ void rill_fiber_warp_sync(unsigned) { rill_fiber_exchange(0); }

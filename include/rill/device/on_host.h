@@ -27,6 +27,9 @@
 #ifndef RILL_NOTES
 #define RILL_NOTES 0
 #endif
+#ifndef RILL_CHECK
+#define RILL_CHECK 0
+#endif
 #ifndef RILL_STACKS_LATER
 #define RILL_STACKS_LATER 0
 #endif
@@ -48,7 +51,11 @@
 #define __global__
 #endif
 #define __shared__ thread_local
+#if RILL_CHECK
+#define __forceinline__ inline /* a call, by which the line is found */
+#else
 #define __forceinline__ inline __attribute__((always_inline))
+#endif
 #define __noinline__ /* not the attribute: the C++ library writes __attribute__((__noinline__)) */
 #define __launch_bounds__(...)
 #define __align__(N) __attribute__((aligned(N)))
@@ -73,6 +80,11 @@ struct dim3 {
 #define RILL_MIN_BLOCKS(THREADS, BLOCKS) THREADS
 
 static thread_local const rill_cpu_services *rill_services;
+#if !RILL_CHECK
+static inline void rill_check_enter() {}
+static inline void rill_check_arrive(bool) {}
+static inline void rill_check_leave(bool) {}
+#endif
 #include <rill/device/host_kernels.h>
 
 #if RILL_REGIONS

@@ -59,7 +59,7 @@ static void load_host_code(struct fake_module *module, const rill_bundle_image *
   if (module->host_library == NULL) fake_die("cannot load a kernel image: %s", dlerror());
   module->host = dlsym(module->host_library, RILL_CPU_IMAGE_SYMBOL);
   if (module->host == NULL || module->host->magic != RILL_CPU_IMAGE_MAGIC ||
-      module->host->version != RILL_CPU_IMAGE_VERSION)
+      module->host->version > RILL_CPU_IMAGE_VERSION)
     fake_die("a cpu kernel image is not one");
   for (uint32_t i = 0; i < module->host->variable_count; i++)
     if (fake_memory_add(module->context, module->host->variables[i].address, module->host->variables[i].size) !=
