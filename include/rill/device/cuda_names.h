@@ -33,6 +33,8 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #else
+#include <limits.h> /* as CUDA's own headers */
+#include <stddef.h>
 /* What hipcc's headers have already. */
 #if defined(__HIP__) && !defined(RILL_HIP_FREESTANDING)
 #define RILL_HIP_HAS_ 1
