@@ -91,7 +91,7 @@ static void refuses_corrupt_images(void) {
 
 /* The cpu's images of the sample, with the version in their table replaced. */
 static rill_status load_version(uint32_t version) {
-  static const uint32_t wanted[] = { RILL_CPU_IMAGE_MAGIC, RILL_CPU_IMAGE_VERSION };
+  static const uint32_t magic = RILL_CPU_IMAGE_MAGIC;
   rill_bundle bundle = *sample_bundle();
   rill_bundle_image *images = calloc(bundle.image_count, sizeof *images);
   unsigned found = 0;
@@ -100,9 +100,11 @@ static rill_status load_version(uint32_t version) {
     if (strcmp(images[i].backend, "cpu") != 0) continue;
     char *data = malloc(images[i].size);
     images[i].data = memcpy(data, images[i].data, images[i].size);
-    for (size_t at = 0; at + sizeof wanted <= images[i].size; at += 4) {
-      if (memcmp(data + at, wanted, sizeof wanted) != 0) continue;
-      memcpy(data + at + sizeof *wanted, &version, sizeof version);
+    for (size_t at = 0; at + 2 * sizeof magic <= images[i].size; at += sizeof magic) {
+      uint32_t own = 0; /* images that check themselves have a later version than others */
+      memcpy(&own, data + at + sizeof magic, sizeof own);
+      if (memcmp(data + at, &magic, sizeof magic) != 0 || own == 0 || own > RILL_CPU_IMAGE_VERSION) continue;
+      memcpy(data + at + sizeof magic, &version, sizeof version);
       found++;
     }
   }

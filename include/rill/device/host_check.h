@@ -36,7 +36,7 @@ enum { RILL_CHECK_WRITES_ = 1, RILL_CHECK_ATOMIC_ = 2, RILL_CHECK_RECORDS_ = 4, 
 /* An access to some of the 8 bytes of a cell; without a site, none. */
 struct rill_check_record {
   const rill_check_site *site;
-  uint32_t in_warp; /* how many functions of its warp the thread had behind it */
+  uint32_t in_warp; /* how many functions of its warp the thread had called */
   uint16_t thread;
   uint8_t kind, bytes;
 };
