@@ -154,7 +154,7 @@ struct rill__operation {
   struct rill__object base;      /* never published; its label is the node's */
   uint32_t kind;                 /* RILL_NODE_* */
   struct rill__payload *payload; /* owned; or NULL */
-  _Atomic bool taken;            /* of an allocation: core's, an execution object has the memory */
+  _Atomic bool taken;            /* of an allocation: core's, a step of an execution object stands for it */
   union {
     struct rill__launch launch; /* its kernel is kept; arguments and extras are owned */
     struct rill__copy_3d copy;

@@ -5,7 +5,6 @@
 #include "core/kernel/launch.h"
 #include "core/memory/memory.h"
 #include "core/object/options.h"
-#include "core/stream/stream.h"
 
 #include <stdlib.h>
 
@@ -13,8 +12,13 @@
 
 static rill_status make_exec(struct rill__graph *graph, const char *label, rill_graph_exec *out) {
   struct rill__graph_exec *exec = NULL;
-  RILL_TRY(rill__exec_new(graph, label, &exec));
-  rill_status status = RILL_DISPATCH(exec, graph, instantiate, exec);
+  rill_status status = rill__exec_new(graph, label, &exec);
+  if (status == RILL_ERROR_UNSUPPORTED) { /* who has the memory may have been released, and only be postponed */
+    rill__reclaim_all();
+    status = rill__exec_new(graph, label, &exec);
+  }
+  if (status != RILL_OK) return status;
+  status = RILL_DISPATCH(exec, graph, instantiate, exec);
   rill__core(exec)->made = status == RILL_OK;
   if (status == RILL_OK) status = rill__object_publish(&exec->base, RILL__GRAPH_EXEC);
   if (status != RILL_OK) {
@@ -134,21 +138,9 @@ static void unref_all(struct rill__operation **operations, uint32_t count) {
   free(operations);
 }
 
-/* The driver, or memory that is another object's, stands against a step. */
-static void name_step(const struct rill__graph_exec *exec, struct rill__graph *graph, uint32_t step,
-                      struct rill__refusal *refusal) {
-  rill__graphs_lock();
-  for (uint32_t i = 0; i < graph->count && i < exec->count; i++) {
-    if (rill__core((struct rill__graph_exec *)(uintptr_t)exec)->step_of[i] == step)
-      refusal->node = graph->nodes[i]->base.id;
-  }
-  rill__graphs_unlock();
-}
-
 /* Outside epochs. */
 static rill_status update_graph(struct rill__graph_exec *exec, struct rill__graph *graph,
                                 struct rill__refusal *refusal) {
-  uint32_t failing = exec->count;
   struct rill__operation **operations = calloc(exec->count + 1, sizeof(struct rill__operation *));
   RILL_REQUIRE(operations != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory to update a graph of %u nodes",
                exec->count);
@@ -156,12 +148,8 @@ static rill_status update_graph(struct rill__graph_exec *exec, struct rill__grap
   if (status == RILL_OK) {
     status = rill__exec_match(exec, graph, operations, refusal);
     if (status == RILL_OK) {
-      status = rill__exec_update(exec, operations, &failing);
-      if (status == RILL_ERROR_UNSUPPORTED) {
-        const bool memory = failing < exec->count && operations[failing]->kind == RILL_NODE_ALLOC;
-        refusal->reason = memory ? RILL_UPDATE_MEMORY : RILL_UPDATE_DRIVER;
-        name_step(exec, graph, failing, refusal);
-      }
+      status = rill__exec_update(exec, operations);
+      if (status == RILL_ERROR_UNSUPPORTED) refusal->reason = RILL_UPDATE_DRIVER;
     }
     rill__exec_unclaim(exec);
   }

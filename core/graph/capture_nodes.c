@@ -83,9 +83,10 @@ static rill_status add_steps(struct rill__capture_member *member, const struct r
       is_last[step->after[k]] = false;
     }
     const bool root = step->after_count == 0;
-    rill__ref(&step->operation->base);
-    RILL_TRY(rill__graph_add(graph, step->operation, root ? member->cursor : after,
-                             root ? member->count : step->after_count, &nodes[i]));
+    struct rill__operation *operation = rill__operation_of_graph(step->operation);
+    rill__ref(&operation->base);
+    RILL_TRY(rill__graph_add(graph, operation, root ? member->cursor : after, root ? member->count : step->after_count,
+                             &nodes[i]));
     is_last[i] = true;
   }
   if (exec->count == 0) return RILL_OK;

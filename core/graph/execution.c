@@ -8,17 +8,52 @@
 static rill_status fail_shared_memory(void) {
   return rill__fail(
       RILL_ERROR_UNSUPPORTED,
-      "the graph has memory of its own, which another execution object uses, up to version %d.%d" RILL_HINT
-      "release that one first, or capture again",
+      "the graph has memory of its own, which another execution object or its last launches use, up to version "
+      "%d.%d" RILL_HINT "release that one and wait for its launches first, or capture again",
       RILL_VERSION_MAJOR, RILL_VERSION_MINOR);
 }
 
-static bool take_memory(struct rill__operation *operation) {
-  return operation->kind != RILL_NODE_ALLOC || !atomic_exchange(&operation->taken, true);
+/* An execution object has memory of its graph by an operation of its own, which stands for the allocation's in its
+ * steps.  Backends keep operations until the launches that may use them have ended: then the memory is free for another
+ * object. */
+struct memory_claim {
+  struct rill__payload payload;
+  struct rill__operation *allocation; /* kept */
+};
+
+static void drop_claim(struct rill__payload *payload) {
+  struct memory_claim *claim = (struct memory_claim *)payload;
+  atomic_store(&claim->allocation->taken, false);
+  rill__unref(&claim->allocation->base);
+  free(claim);
 }
 
-static void give_memory_back(struct rill__operation *operation) {
-  if (operation->kind == RILL_NODE_ALLOC) atomic_store(&operation->taken, false);
+struct rill__operation *rill__operation_of_graph(struct rill__operation *step) {
+  if (step->kind != RILL_NODE_ALLOC || step->payload->drop != drop_claim) return step;
+  return ((struct memory_claim *)step->payload)->allocation;
+}
+
+/* What stands in the steps for a node's operation, kept; `before`: what stands there now, or NULL. */
+static rill_status operation_of_step(struct rill__operation *operation, struct rill__operation *before,
+                                     struct rill__operation **out) {
+  const bool has_it = before != NULL && rill__operation_of_graph(before) == operation;
+  *out = has_it ? before : operation;
+  if (has_it || operation->kind != RILL_NODE_ALLOC) {
+    rill__ref(&(*out)->base);
+    return RILL_OK;
+  }
+  *out = NULL;
+  struct memory_claim *claim = malloc(sizeof *claim);
+  RILL_REQUIRE(claim != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for a step of a graph");
+  *claim = (struct memory_claim){ { .drop = drop_claim }, operation };
+  rill_status status = atomic_exchange(&operation->taken, true) ? fail_shared_memory() : RILL_OK;
+  if (status == RILL_OK) {
+    status = rill__operation_memory(operation->base.device, RILL_NODE_ALLOC, operation->memory, &claim->payload, out);
+    if (status == RILL_OK) rill__ref(&operation->base);
+    if (status != RILL_OK) atomic_store(&operation->taken, false);
+  }
+  if (status != RILL_OK) free(claim);
+  return status;
 }
 
 static void destroy_exec(struct rill__object *object) {
@@ -29,7 +64,6 @@ static void destroy_exec(struct rill__object *object) {
     return;
   }
   for (uint32_t i = 0; i < exec->count; i++) {
-    if (i < core->memory_taken) give_memory_back(exec->steps[i].operation);
     rill__unref(&exec->steps[i].operation->base);
     free((void *)(uintptr_t)exec->steps[i].after);
   }
@@ -77,29 +111,36 @@ static bool put_in_order(const struct rill__graph *graph, uint32_t *step_of, uin
   return memory;
 }
 
+static rill_status fail_no_memory(uint32_t count) {
+  return rill__fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory for a graph of %u nodes", count);
+}
+
 /* Under the lock of graphs. */
-static bool copy_steps(struct rill__graph_exec *exec, const struct rill__graph *graph) {
+static rill_status copy_steps(struct rill__graph_exec *exec, const struct rill__graph *graph) {
   uint32_t *const step_of = malloc((graph->count + 1) * sizeof *step_of);
   uint32_t *const node_at = malloc((graph->count + 1) * sizeof *node_at);
   exec->steps = calloc(graph->count + 1, sizeof *exec->steps);
-  bool memory = step_of != NULL && node_at != NULL && exec->steps != NULL && put_in_order(graph, step_of, node_at);
-  for (uint32_t i = 0; i < graph->count && memory; i++) {
+  const bool memory =
+      step_of != NULL && node_at != NULL && exec->steps != NULL && put_in_order(graph, step_of, node_at);
+  rill_status status = memory ? RILL_OK : fail_no_memory(graph->count);
+  for (uint32_t i = 0; i < graph->count && status == RILL_OK; i++) {
     const struct rill__graph_node *node = graph->nodes[node_at[i]];
     struct rill__step *step = &exec->steps[i];
     uint32_t *after = malloc((node->after_count + 1) * sizeof *after);
-    memory = after != NULL;
-    if (!memory) break;
+    status = after != NULL ? operation_of_step(node->operation, NULL, &step->operation) : fail_no_memory(graph->count);
+    if (status != RILL_OK) {
+      free(after);
+      break;
+    }
     for (uint32_t k = 0; k < node->after_count; k++) after[k] = step_of[node->after[k]];
     step->after = after;
     step->after_count = node->after_count;
-    step->operation = node->operation;
-    rill__ref(&node->operation->base);
     exec->count++;
     if (node->operation->kind == RILL_NODE_EVENT_RECORD) rill__core(exec)->records++;
   }
   free(node_at);
   rill__core(exec)->step_of = step_of;
-  return memory;
+  return status;
 }
 
 rill_status rill__exec_new(struct rill__graph *graph, const char *label, struct rill__graph_exec **out) {
@@ -111,17 +152,11 @@ rill_status rill__exec_new(struct rill__graph *graph, const char *label, struct 
   (void)atomic_fetch_add(&graph->execs, 1);
   rill__core(exec)->graph = graph;
   rill__graphs_lock();
-  const bool memory = copy_steps(exec, graph);
+  const rill_status status = copy_steps(exec, graph);
   rill__graphs_unlock();
-  if (!memory) {
+  if (status != RILL_OK) {
     rill__unref(&exec->base);
-    return rill__fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory for a graph of %u nodes", graph->count);
-  }
-  uint32_t *const taken = &rill__core(exec)->memory_taken;
-  while (*taken < exec->count && take_memory(exec->steps[*taken].operation)) ++*taken;
-  if (*taken < exec->count) {
-    rill__unref(&exec->base);
-    return fail_shared_memory();
+    return status;
   }
   *out = exec;
   return RILL_OK;
@@ -181,39 +216,25 @@ rill_status rill__exec_match(struct rill__graph_exec *exec, struct rill__graph *
     if (status != RILL_OK) refusal->node = graph->nodes[i]->base.id;
   }
   for (uint32_t i = 0; i < graph->count && status == RILL_OK; i++) {
-    operations[rill__core(exec)->step_of[i]] = graph->nodes[i]->operation;
-    rill__ref(&graph->nodes[i]->operation->base);
+    const uint32_t step = rill__core(exec)->step_of[i];
+    status = operation_of_step(graph->nodes[i]->operation, exec->steps[step].operation, &operations[step]);
+    if (status == RILL_ERROR_UNSUPPORTED)
+      *refusal = (struct rill__refusal){ RILL_UPDATE_MEMORY, graph->nodes[i]->base.id };
   }
   rill__graphs_unlock();
   return status;
 }
 
-/* That of the first `count` operations which differ; true if all could be taken. */
-static bool take_new_memory(const struct rill__graph_exec *exec, struct rill__operation *const *operations,
-                            uint32_t *count) {
-  for (*count = 0; *count < exec->count; ++*count) {
-    struct rill__operation *operation = operations[*count];
-    if (operation != exec->steps[*count].operation && !take_memory(operation)) return false;
-  }
-  return true;
-}
-
-rill_status rill__exec_update(struct rill__graph_exec *exec, struct rill__operation *const *operations,
-                              uint32_t *failing) {
-  uint32_t taken = 0;
-  rill_status status = take_new_memory(exec, operations, &taken) ? RILL_OK : fail_shared_memory();
-  *failing = taken;
-  if (status == RILL_OK) status = RILL_DISPATCH(exec, graph, update, exec, operations);
-  for (uint32_t i = 0; i < taken; i++) {
+rill_status rill__exec_update(struct rill__graph_exec *exec, struct rill__operation *const *operations) {
+  RILL_TRY(RILL_DISPATCH(exec, graph, update, exec, operations));
+  for (uint32_t i = 0; i < exec->count; i++) {
     struct rill__operation *before = exec->steps[i].operation, *after = operations[i];
     if (after == before) continue;
-    give_memory_back(status == RILL_OK ? before : after);
-    if (status != RILL_OK) continue;
     rill__ref(&after->base);
     exec->steps[i].operation = after; /* first: a fork may come */
     rill__unref(&before->base);
   }
-  return status;
+  return RILL_OK;
 }
 
 rill_status rill__exec_set(struct rill__graph_exec *exec, uint32_t step, struct rill__operation *operation) {

@@ -87,6 +87,9 @@ void rill__claims_after_fork(void);
 
 /* ---- core/graph/execution.c ---- */
 
+/* The operation of the node that a step was made of: another one for memory, which the object has for itself. */
+struct rill__operation *rill__operation_of_graph(struct rill__operation *step);
+
 /* Copies the graph as steps; the backend has not seen it. */
 rill_status rill__exec_new(struct rill__graph *graph, const char *label, struct rill__graph_exec **out);
 
@@ -101,10 +104,8 @@ struct rill__refusal {
 rill_status rill__exec_match(struct rill__graph_exec *exec, struct rill__graph *graph,
                              struct rill__operation **operations, struct rill__refusal *refusal);
 
-/* Hands other operations to the backend, and keeps them; under the object's claim.  `failing` becomes the step whose
- * memory is another object's, if one is. */
-rill_status rill__exec_update(struct rill__graph_exec *exec, struct rill__operation *const *operations,
-                              uint32_t *failing);
+/* Hands other operations to the backend, and keeps them; under the object's claim. */
+rill_status rill__exec_update(struct rill__graph_exec *exec, struct rill__operation *const *operations);
 /* The same for one step, a kernel, copy or fill; takes the operation over. */
 rill_status rill__exec_set(struct rill__graph_exec *exec, uint32_t step, struct rill__operation *operation);
 

@@ -113,7 +113,6 @@ struct rill__exec_core {
   uint32_t claimants;               /* threads that wait for the end of that */
   _Atomic uint32_t held_launches;   /* queued for `held_stream`; raised by who has the claim */
   struct rill__stream *held_stream; /* under the claim */
-  uint32_t memory_taken;            /* the memory of so many steps, from the first on, is its own */
   uint32_t records;                 /* steps that record events */
   bool made;                        /* the backend's `instantiate` has succeeded */
 };

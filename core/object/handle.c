@@ -268,6 +268,16 @@ static void free_slot(struct rill__object *object) {
   pthread_mutex_unlock(&slots_lock);
 }
 
+void rill__reclaim_all(void) {
+  rill__reclaim();
+  rill__errors_suspend();
+  for (uint32_t left = atomic_load(&postponed_count); left > 0; left--) {
+    struct rill__object *object = take_postponed();
+    if (object != NULL) rill__unref(object);
+  }
+  rill__errors_resume();
+}
+
 void rill__reclaim(void) {
   if (RILL__UNLIKELY(atomic_load_explicit(&postponed_count, memory_order_relaxed) != 0)) {
     uint32_t calls = atomic_load_explicit(&calls_to_try, memory_order_relaxed);

@@ -134,6 +134,8 @@ static inline void rill__ref_and_leave(struct rill__thread *self, struct rill__o
 /* Destroys what nobody can be using any more.  Called outside epochs by calls that are not hot.  Looking at all threads
  * costs microseconds, so objects that are recycled or host_only wait until there are many. */
 void rill__reclaim(void);
+/* The same for all that is postponed, however lately that was tried: for who needs what one of them has. */
+void rill__reclaim_all(void);
 
 /* "stream "copy"", or "stream 0x200000000000001" for an object without a label. */
 struct rill__name {

@@ -53,4 +53,56 @@ static void gives_memory_for_all_launches(void) {
   assert_ok(rill_graph_exec_release(exec));
 }
 
-TESTS_ON_EACH_DEVICE("rill_graph_add_alloc", TEST(refuses_bad_handles), TEST(gives_memory_for_all_launches))
+static rill_graph graph_with_memory(uint32_t value) {
+  rill_graph graph = new_graph();
+  rill_graph_node allocated, node;
+  uint32_t *p = NULL;
+  assert_ok(rill_graph_add_alloc(graph, NULL, 0, sizeof value, (void **)&p, &allocated));
+  assert_ok(rill_graph_add_fill(graph, &allocated, 1, p, &value, sizeof value, 1, &node));
+  return graph;
+}
+
+/* The memory is one object's until the last launch of that has ended. */
+static void is_given_to_one_object_at_a_time(void) {
+  rill_graph graph = graph_with_memory(1);
+  rill_graph_exec exec = new_exec(graph), second;
+  rill_stream stream = new_stream("stream");
+  assert_fails(rill_graph_instantiate(graph, &second), RILL_ERROR_UNSUPPORTED);
+  struct gate *gate = gate_close(stream);
+  assert_ok(rill_graph_launch(exec, stream));
+  assert_ok(rill_graph_exec_release(exec));
+  assert_fails(rill_graph_instantiate(graph, &second), RILL_ERROR_UNSUPPORTED);
+  gate_open(gate);
+  assert_completes(stream);
+  assert_ok(rill_graph_instantiate(graph, &second));
+  run_exec(second);
+  assert_ok(rill_graph_exec_release(second));
+  assert_ok(rill_graph_release(graph));
+}
+
+/* The same, of memory that an update has put away. */
+static void stays_with_launches_before_an_update(void) {
+  rill_graph graph = graph_with_memory(1), other = graph_with_memory(2);
+  rill_graph_exec exec = new_exec(graph), second;
+  rill_stream stream = new_stream("stream");
+  struct gate *gate = gate_close(stream);
+  assert_ok(rill_graph_launch(exec, stream));
+  assert_ok(rill_graph_update(exec, other));
+  assert_fails(rill_graph_instantiate(graph, &second), RILL_ERROR_UNSUPPORTED);
+  assert_fails(rill_graph_instantiate(other, &second), RILL_ERROR_UNSUPPORTED);
+  gate_open(gate);
+  assert_completes(stream);
+  assert_ok(rill_graph_launch(exec, stream)); /* with the new memory alone */
+  assert_completes(stream);
+  assert_ok(rill_graph_update(exec, other));
+  assert_ok(rill_graph_instantiate(graph, &second));
+  assert_fails(rill_graph_update(exec, graph), RILL_ERROR_UNSUPPORTED);
+  assert_ok(rill_graph_exec_release(second));
+  assert_ok(rill_graph_update(exec, graph));
+  assert_ok(rill_graph_exec_release(exec));
+  assert_ok(rill_graph_release(graph));
+  assert_ok(rill_graph_release(other));
+}
+
+TESTS_ON_EACH_DEVICE("rill_graph_add_alloc", TEST(refuses_bad_handles), TEST(gives_memory_for_all_launches),
+                     TEST(is_given_to_one_object_at_a_time), TEST(stays_with_launches_before_an_update))

@@ -3,8 +3,9 @@
  * A program is a list of operations on cells.  As a graph, its nodes are added in any order, and two that touch the
  * same cell, one of them to write it, are connected by edges unless others connect them already.  As a capture, each
  * operation goes to one of several streams, and such two are ordered by events.  Then it is launched again and again,
- * on streams chosen at random, with changes in between that later launches alone may show.  RILL_STRESS_SEED repeats a
- * run. */
+ * on streams chosen at random, with changes of a node or of the whole graph in between that later launches alone may
+ * show.  Some operations are graphs themselves, or go by memory of the graph's own; some graphs are launched as clones.
+ * RILL_STRESS_SEED repeats a run. */
 #include "support/testing.h"
 
 #include "gate.rill.h"
@@ -15,18 +16,20 @@
 
 enum { MOST_OPERATIONS = 96, PROGRAM_CELLS = 8, STREAMS = 3, THREADS = 3 };
 
-enum kind { FILL, COPY, INCREMENT, CALL, KINDS };
+/* TWICE: a child that increments twice.  BY_MEMORY: a copy by memory of the graph's own. */
+enum kind { FILL, COPY, INCREMENT, CALL, TWICE, BY_MEMORY };
 
 struct operation {
   enum kind kind;
   unsigned to, from;
   uint32_t value;
-  rill_graph_node node;
+  bool bytes;                  /* FILL: with a pattern of one byte, which `value` is four of */
+  rill_graph_node first, node; /* what others are before, and after */
 };
 
 /* What a thread works on. */
 struct program {
-  unsigned random;
+  unsigned random, shape; /* shape: what the graph's was made with */
   unsigned count;
   struct operation operations[MOST_OPERATIONS];
   bool before[MOST_OPERATIONS][MOST_OPERATIONS]; /* the first is known to come before the second */
@@ -48,23 +51,32 @@ static void count_call(void *user, rill_status status) {
   (void)__atomic_add_fetch((unsigned *)user, 1, __ATOMIC_SEQ_CST);
 }
 
+static void choose_value(struct program *program, struct operation *operation) {
+  operation->bytes = pick(program, 2) == 0;
+  operation->value = operation->bytes ? pick(program, 256) * 0x01010101u : pick(program, 1000);
+}
+
 static void make_operations(struct program *program) {
   program->count = 1 + pick(program, MOST_OPERATIONS);
   memset(program->before, 0, sizeof program->before);
   for (unsigned i = 0; i < program->count; i++) {
-    const unsigned kind = pick(program, 8);
+    static const enum kind kinds[] = { FILL, FILL, FILL, COPY, COPY, INCREMENT, INCREMENT, CALL, TWICE, BY_MEMORY };
     struct operation *operation = &program->operations[i];
-    operation->kind = kind < 3 ? FILL : kind < 5 ? COPY : kind < 7 ? INCREMENT : CALL;
+    operation->kind = kinds[pick(program, sizeof kinds / sizeof *kinds)];
     operation->to = pick(program, PROGRAM_CELLS);
     operation->from = (operation->to + 1 + pick(program, PROGRAM_CELLS - 1)) % PROGRAM_CELLS;
-    operation->value = pick(program, 1000);
+    choose_value(program, operation);
   }
+}
+
+static bool copies(const struct operation *operation) {
+  return operation->kind == COPY || operation->kind == BY_MEMORY;
 }
 
 static bool conflicts(const struct operation *a, const struct operation *b) {
   if (a->kind == CALL || b->kind == CALL) return false;
   if (a->to == b->to) return true;
-  return (a->kind == COPY && a->from == b->to) || (b->kind == COPY && b->from == a->to);
+  return (copies(a) && a->from == b->to) || (copies(b) && b->from == a->to);
 }
 
 static void run_model(struct program *program) {
@@ -72,8 +84,10 @@ static void run_model(struct program *program) {
     const struct operation *operation = &program->operations[i];
     switch (operation->kind) {
       case FILL: program->model[operation->to] = operation->value; break;
+      case BY_MEMORY:
       case COPY: program->model[operation->to] = program->model[operation->from]; break;
       case INCREMENT: program->model[operation->to]++; break;
+      case TWICE: program->model[operation->to] += 2; break;
       default: program->expected_calls++; break;
     }
   }
@@ -81,30 +95,67 @@ static void run_model(struct program *program) {
 
 /* ---- as a graph ---- */
 
+#define TRY(call)                           \
+  do {                                      \
+    const rill_status status_ = (call);     \
+    if (status_ != RILL_OK) return status_; \
+  } while (0)
+
+/* A graph that increments a cell twice. */
+static rill_status make_twice(struct program *program, uint32_t *to, rill_graph *graph) {
+  const rill_launch launch = rill_launch_1d(1, 1);
+  rill_graph_node node;
+  TRY(rill_graph_create(dut.device, graph));
+  TRY(rill_graph_add_kernel(*graph, NULL, 0, program->increment, &launch, RILL_ARGS(to), &node));
+  return rill_graph_add_kernel(*graph, &node, 1, program->increment, &launch, RILL_ARGS(to), &node);
+}
+
+static rill_status add_twice(struct program *program, rill_graph graph, struct operation *operation) {
+  rill_graph child;
+  TRY(make_twice(program, program->cells + operation->to, &child));
+  TRY(rill_graph_add_empty(graph, NULL, 0, &operation->first));
+  TRY(rill_graph_add_child(graph, &operation->first, 1, child, &operation->node));
+  return rill_graph_release(child);
+}
+
+static rill_status add_by_memory(struct program *program, rill_graph graph, struct operation *operation) {
+  uint32_t *const to = program->cells + operation->to, *const from = program->cells + operation->from;
+  void *memory = NULL;
+  rill_graph_node *const node = &operation->node;
+  TRY(rill_graph_add_alloc(graph, NULL, 0, 4, &memory, &operation->first));
+  TRY(rill_graph_add_copy(graph, &operation->first, 1, memory, from, 4, node));
+  TRY(rill_graph_add_copy(graph, node, 1, to, memory, 4, node));
+  return pick(program, 2) == 0 ? RILL_OK : rill_graph_add_free(graph, node, 1, memory, node);
+}
+
 static rill_status add_operation(struct program *program, rill_graph graph, struct operation *operation) {
   const rill_launch launch = rill_launch_1d(1, 1);
   uint32_t *to = program->cells + operation->to;
+  rill_graph_node *const node = &operation->node;
+  rill_status status;
   switch (operation->kind) {
-    case FILL: return rill_graph_add_fill(graph, NULL, 0, to, &operation->value, 4, 1, &operation->node);
-    case COPY: return rill_graph_add_copy(graph, NULL, 0, to, program->cells + operation->from, 4, &operation->node);
+    case FILL:
+      status = rill_graph_add_fill(graph, NULL, 0, to, &operation->value, operation->bytes ? 1 : 4,
+                                   operation->bytes ? 4 : 1, node);
+      break;
+    case COPY: status = rill_graph_add_copy(graph, NULL, 0, to, program->cells + operation->from, 4, node); break;
     case INCREMENT:
-      return rill_graph_add_kernel(graph, NULL, 0, program->increment, &launch, RILL_ARGS(to), &operation->node);
-    default: return rill_graph_add_host_call(graph, NULL, 0, count_call, &program->calls, &operation->node);
+      status = rill_graph_add_kernel(graph, NULL, 0, program->increment, &launch, RILL_ARGS(to), node);
+      break;
+    case TWICE: return add_twice(program, graph, operation);
+    case BY_MEMORY: return add_by_memory(program, graph, operation);
+    default: status = rill_graph_add_host_call(graph, NULL, 0, count_call, &program->calls, node); break;
   }
+  operation->first = *node;
+  return status;
 }
 
 static rill_status connect(struct program *program, rill_graph graph, unsigned first, unsigned second) {
   for (unsigned i = 0; i < program->count; i++) {
     if (program->before[i][first] || i == first) program->before[i][second] = true;
   }
-  return rill_graph_add_edge(graph, program->operations[first].node, program->operations[second].node);
+  return rill_graph_add_edge(graph, program->operations[first].node, program->operations[second].first);
 }
-
-#define TRY(call)                           \
-  do {                                      \
-    const rill_status status_ = (call);     \
-    if (status_ != RILL_OK) return status_; \
-  } while (0)
 
 /* The last node copies all cells to the host. */
 static rill_status add_result(struct program *program, rill_graph graph) {
@@ -116,6 +167,8 @@ static rill_status add_result(struct program *program, rill_graph graph) {
 
 static rill_status build(struct program *program, rill_graph *graph) {
   unsigned order[MOST_OPERATIONS];
+  program->shape = program->random;
+  memset(program->before, 0, sizeof program->before);
   for (unsigned i = 0; i < program->count; i++) {
     const unsigned k = pick(program, i + 1);
     order[i] = order[k];
@@ -134,6 +187,24 @@ static rill_status build(struct program *program, rill_graph *graph) {
 
 /* ---- as a capture ---- */
 
+static rill_status launch_twice(struct program *program, uint32_t *to, rill_stream stream) {
+  rill_graph graph;
+  rill_graph_exec exec;
+  TRY(make_twice(program, to, &graph));
+  TRY(rill_graph_instantiate(graph, &exec));
+  TRY(rill_graph_release(graph));
+  TRY(rill_graph_launch(exec, stream));
+  return rill_graph_exec_release(exec);
+}
+
+static rill_status copy_by_memory(uint32_t *to, const uint32_t *from, rill_stream stream) {
+  void *memory = NULL;
+  TRY(rill_alloc_async(stream, 4, &memory));
+  TRY(rill_copy_async(stream, memory, from, 4));
+  TRY(rill_copy_async(stream, to, memory, 4));
+  return rill_free_async(stream, memory);
+}
+
 static rill_status submit(struct program *program, const struct operation *operation, rill_stream stream) {
   const rill_launch launch = rill_launch_1d(1, 1);
   uint32_t *to = program->cells + operation->to;
@@ -141,6 +212,8 @@ static rill_status submit(struct program *program, const struct operation *opera
     case FILL: return rill_fill_async(stream, to, &operation->value, 4, 1);
     case COPY: return rill_copy_async(stream, to, program->cells + operation->from, 4);
     case INCREMENT: return rill_stream_launch(stream, program->increment, &launch, RILL_ARGS(to));
+    case TWICE: return launch_twice(program, to, stream);
+    case BY_MEMORY: return copy_by_memory(to, program->cells + operation->from, stream);
     default: return rill_stream_host_call(stream, count_call, &program->calls);
   }
 }
@@ -184,21 +257,57 @@ static rill_status capture(struct program *program, rill_graph *graph) {
 static rill_status change(struct program *program, rill_graph_exec exec) {
   struct operation *operation = &program->operations[pick(program, program->count)];
   uint32_t *to = program->cells + operation->to;
-  if (operation->kind == FILL) {
-    operation->value = pick(program, 1000);
-    return rill_graph_exec_set_fill(exec, operation->node, to, &operation->value, 4, 1);
+  switch (operation->kind) {
+    case FILL:
+      choose_value(program, operation);
+      return rill_graph_exec_set_fill(exec, operation->node, to, &operation->value, operation->bytes ? 1 : 4,
+                                      operation->bytes ? 4 : 1);
+    case COPY: return rill_graph_exec_set_copy(exec, operation->node, to, program->cells + operation->from, 4);
+    case INCREMENT: return rill_graph_exec_set_kernel_arg(exec, operation->node, 0, &to, sizeof to);
+    default: return RILL_OK;
   }
-  if (operation->kind != INCREMENT) return RILL_OK;
-  return rill_graph_exec_set_kernel_arg(exec, operation->node, 0, &to, sizeof to);
+}
+
+/* Another graph of the same shape, with other values and memory, takes the place of it all. */
+static rill_status change_all(struct program *program, rill_graph_exec exec) {
+  rill_graph_node nodes[MOST_OPERATIONS];
+  rill_graph graph;
+  for (unsigned i = 0; i < program->count; i++) {
+    struct operation *operation = &program->operations[i];
+    nodes[i] = operation->node;
+    if (operation->kind == FILL) choose_value(program, operation);
+  }
+  const unsigned random = program->random;
+  program->random = program->shape;
+  TRY(build(program, &graph));
+  program->random = random;
+  for (unsigned i = 0; i < program->count; i++) program->operations[i].node = nodes[i];
+  TRY(rill_graph_update(exec, graph));
+  return rill_graph_release(graph);
+}
+
+/* A clone in place of the graph. */
+static rill_status replace_by_clone(struct program *program, rill_graph *graph) {
+  rill_graph copy;
+  TRY(rill_graph_clone(*graph, &copy));
+  for (unsigned i = 0; i < program->count; i++) {
+    struct operation *operation = &program->operations[i];
+    TRY(rill_graph_find_in_clone(copy, operation->node, &operation->node));
+  }
+  TRY(rill_graph_release(*graph));
+  *graph = copy;
+  return RILL_OK;
 }
 
 static rill_status launch_often(struct program *program, rill_graph graph, bool explicit_nodes) {
   rill_graph_exec exec;
   const unsigned launches = 1 + pick(program, 8);
+  if (explicit_nodes && pick(program, 4) == 0) TRY(replace_by_clone(program, &graph));
   TRY(rill_graph_instantiate(graph, &exec));
   TRY(rill_graph_release(graph));
   for (unsigned i = 0; i < launches; i++) {
     if (explicit_nodes && pick(program, 2) == 0) TRY(change(program, exec));
+    if (explicit_nodes && pick(program, 4) == 0) TRY(change_all(program, exec));
     TRY(rill_graph_launch(exec, program->streams[pick(program, STREAMS)]));
     run_model(program);
   }
