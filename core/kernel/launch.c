@@ -218,11 +218,6 @@ __attribute__((noinline)) rill_status rill__launch_read(rill_launch *into, const
 /* Of a stream that is held, or was a moment ago. */
 static __attribute__((noinline)) rill_status submit_held(struct rill__stream *stream, const struct rill__launch *launch,
                                                          struct rill__payload **payload, bool *taken) {
-  RILL_REQUIRE(launch->extras == NULL || launch->extras->event == NULL || !rill__is_captured(stream),
-               RILL_ERROR_UNSUPPORTED,
-               "rill_launch.attributes: RILL_ATTR_PROGRAMMATIC_EVENT on %s: a graph has no such edges, up to version "
-               "%d.%d" RILL_HINT "record the event after the launch",
-               stream->base.device->name, RILL_VERSION_MAJOR, RILL_VERSION_MINOR);
   if (launch->kernel->source->arg_count == RILL__ARGS_UNKNOWN)
     return rill__fail_unknown_args(launch->kernel); /* they would be copied */
   RILL_REQUIRE(launch->extras == NULL || launch->extras->event == NULL, RILL_ERROR_UNSUPPORTED,
@@ -262,6 +257,22 @@ static rill_status submit_recording(struct rill__stream *stream, const struct ri
   return status;
 }
 
+/* The same where a stream captures: in a graph the event is recorded after the whole kernel, which is no earlier than its
+ * blocks trigger it. */
+static rill_status submit_recorded_node(struct rill__stream *stream, struct rill__launch *launch,
+                                        struct rill__launch_extras *extras, struct rill__payload **payload) {
+  struct rill__event *const event = extras->event;
+  RILL_REQUIRE(stream->base.id != 0, RILL_ERROR_UNSUPPORTED,
+               "rill_launch.attributes: RILL_ATTR_PROGRAMMATIC_EVENT on %s: a node of a graph records no event, up to "
+               "version %d.%d" RILL_HINT "add a node after it (rill_graph_add_event_record)",
+               stream->base.device->name, RILL_VERSION_MAJOR, RILL_VERSION_MINOR);
+  extras->event = NULL;
+  extras->set &= ~(1u << RILL_ATTR_PROGRAMMATIC_EVENT);
+  if (extras->set == 0 && extras->constant_count == 0) launch->extras = NULL;
+  RILL_TRY(submit_launch(stream, launch, payload));
+  return rill__record_slowly(stream, event, 0);
+}
+
 /* The same with attributes and constants. */
 static __attribute__((noinline)) rill_status submit_with_extras(struct rill__stream *stream, const rill_launch *shape,
                                                                 struct rill__launch *launch) {
@@ -273,6 +284,8 @@ static __attribute__((noinline)) rill_status submit_with_extras(struct rill__str
   rill_status status = RILL_OK;
   if (extras.event == NULL) {
     status = submit_launch(stream, launch, &payload);
+  } else if (rill__is_captured(stream)) {
+    status = submit_recorded_node(stream, launch, &extras, &payload);
   } else {
     status = submit_recording(stream, launch, &extras, &payload);
   }

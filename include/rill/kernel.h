@@ -56,7 +56,7 @@ enum {
 };
 
 /** In rill_launch_attribute.flags of RILL_ATTR_PROGRAMMATIC_EVENT: each block triggers the event as it starts.  The
- *  others take no flags. */
+ *  others take no flags.  In a capture the event is recorded when the whole kernel is complete. */
 enum { RILL_ATTR_TRIGGER_AT_BLOCK_START = 1 };
 
 /** Values of rill_launch_attribute.value.access.hit and .miss; a miss cannot be persisting. */

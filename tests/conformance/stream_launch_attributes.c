@@ -214,6 +214,36 @@ static void events_release_held_streams(void) {
   assert_completes(stream);
 }
 
+/* In a capture the event forks: what waits for it comes after the kernel, at every launch of the graph. */
+static void events_fork_captures(void) {
+  set_scene();
+  if (!works(event_of(new_event("try")), "RILL_ATTR_PROGRAMMATIC_EVENT")) return;
+  if (!rill_device_supports(dut.device, RILL_FEATURE_GRAPH, NULL)) return;
+  rill_event event = new_event("event"), back = new_event("back");
+  rill_stream other = new_stream("other");
+  rill_graph graph;
+  rill_graph_exec exec;
+  const rill_launch_attribute attributes[] = { event_of(event), number(RILL_ATTR_PROGRAMMATIC_SERIALIZATION, 1) };
+  assert_ok(rill_stream_capture_begin(stream, RILL_CAPTURE_THREAD));
+  write_cell(stream, 0, 0);
+  assert_ok(launch(attributes, 1));
+  assert_ok(launch(attributes, 2)); /* after a kernel, which may let it start early */
+  assert_ok(rill_stream_wait_event(other, event, 0));
+  read_cell(other, 0);
+  assert_ok(rill_stream_record_event(other, back, 0));
+  assert_ok(rill_stream_wait_event(stream, back, 0));
+  assert_ok(rill_stream_capture_end(stream, &graph));
+  assert_ok(rill_graph_instantiate(graph, &exec));
+  for (int i = 0; i < 2; i++) {
+    dut.host[0] = 0;
+    assert_ok(rill_graph_launch(exec, stream));
+    assert_completes(stream);
+    assert_int_equal(dut.host[0], 7);
+  }
+  assert_ok(rill_graph_exec_release(exec));
+  assert_ok(rill_graph_release(graph));
+}
+
 /* C3.8: attributes are taken at the call. */
 static void held_streams_carry_them(void) {
   set_scene();
@@ -255,4 +285,5 @@ TESTS_ON_EACH_DEVICE("rill_stream_launch with attributes", TEST(refuses_what_mak
                      TEST(cooperative_is_as_the_device_supports), TEST(numbers_work_or_say_why_not),
                      TEST(access_policies_work_or_say_why_not), TEST(refuses_bad_event_handles),
                      TEST(events_are_recorded_or_say_why_not), TEST(events_release_held_streams),
+    TEST(events_fork_captures),
                      TEST(held_streams_carry_them), TEST(several_at_once))
