@@ -161,6 +161,8 @@ struct gpu_exec {
   bool replaced;                /* the driver's object is not the first one: it does not order all launches */
   struct rill__operation **old; /* kept, until the launches that may use them have ended */
   uint32_t old_count, old_room;
+  gpu_graph_handle *old_natives; /* the same of the driver's objects that others have replaced */
+  uint32_t old_native_count;
 };
 
 static inline struct gpu_device *gpu_device_of(struct rill__device *device) { return rill__part(device); }

@@ -32,15 +32,19 @@ static bool uses_operations(const struct rill__operation *operation) {
   return operation->kind == RILL_NODE_HOST_CALL || operation->payload != NULL;
 }
 
-static void release_old(struct gpu_exec *part) {
-  for (uint32_t i = 0; i < part->old_count; i++) rill__unref(&part->old[i]->base);
-  part->old_count = 0;
-}
-
 static void destroy_native(struct rill__device *device, gpu_graph_handle native) {
   gpu_result result;
   if (native != NULL) GPU_RUN_INSIDE(result, device, graph_exec_destroy, (native));
   (void)result;
+}
+
+static void release_old(struct rill__graph_exec *exec) {
+  struct gpu_exec *part = gpu_exec_of(exec);
+  for (uint32_t i = 0; i < part->old_count; i++) rill__unref(&part->old[i]->base);
+  for (uint32_t i = 0; i < part->old_native_count && !gpu_forked; i++) {
+    destroy_native(exec->base.device, part->old_natives[i]);
+  }
+  part->old_count = part->old_native_count = 0;
 }
 
 /* What a fault or a fork leaves is done. */
@@ -56,8 +60,9 @@ static bool gpu_graph_destroy(struct rill__graph_exec *exec) {
   struct rill__device *device = exec->base.device;
   gpu_result result;
   if (!is_idle_exec(exec)) return false;
-  release_old(part);
+  release_old(exec);
   free(part->old);
+  free(part->old_natives);
   free(part->nodes);
   if (gpu_forked) return true;
   destroy_native(device, part->native);
@@ -169,7 +174,7 @@ static uintptr_t gpu_graph_native(struct rill__graph_exec *exec, bool graph) {
 /* Launches that have been made may use the operation that goes. */
 static rill_status make_room_for_old(struct rill__graph_exec *exec, uint32_t more) {
   struct gpu_exec *part = gpu_exec_of(exec);
-  if (part->old_count > 0 && is_idle_exec(exec)) release_old(part);
+  if (part->old_count + part->old_native_count > 0 && is_idle_exec(exec)) release_old(exec);
   if (part->old_count + more <= part->old_room) return RILL_OK;
   const uint32_t room = 2 * (part->old_count + more);
   struct rill__operation **larger = realloc(part->old, room * sizeof(struct rill__operation *));
@@ -192,9 +197,12 @@ static rill_status replace_native(struct rill__graph_exec *exec, gpu_graph graph
   struct rill__device *device = exec->base.device;
   gpu_graph_handle native = NULL;
   gpu_result result;
+  gpu_graph_handle *larger = realloc(part->old_natives, (part->old_native_count + 1) * sizeof(gpu_graph_handle));
+  RILL_REQUIRE(larger != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory to change a graph of %u nodes", exec->count);
+  part->old_natives = larger;
   GPU_RUN_INSIDE(result, device, graph_instantiate, (&native, graph, 0));
   if (result != GPU_SUCCESS) return GPU_FAIL(device, result, graph_instantiate);
-  destroy_native(device, part->native);
+  larger[part->old_native_count++] = part->native; /* launches of it may be under way */
   gpu_graph_unmake(device, part->graph);
   free(part->nodes);
   part->native = native;

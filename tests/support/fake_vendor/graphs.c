@@ -244,6 +244,8 @@ int fake_graph_instantiate(const void *handle, void **out) {
 int fake_graph_exec_destroy(void *handle) {
   struct exec *exec = fake_handle_get(FAKE_GRAPH_EXEC, handle);
   if (exec == NULL) return FAKE_INVALID_VALUE;
+  if (fake_quirks()->graphs_overlap && exec->last != NULL && !exec->last->done)
+    fake_die("an execution object is destroyed while a launch of it is under way");
   fake_handle_end(handle);
   free_exec(exec);
   return FAKE_OK;
