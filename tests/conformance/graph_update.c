@@ -114,10 +114,28 @@ static void changes_later_launches_alone(void) {
   assert_ok(rill_graph_release(other));
 }
 
+/* G25: a graph that a capture adds to is not complete. */
+static void refuses_an_unfinished_graph(void) {
+  rill_graph_node nodes[3];
+  rill_graph graph = make(10, nodes), other = new_graph(), captured;
+  rill_graph_exec exec = new_exec(graph);
+  rill_stream stream = new_stream("capturing");
+  assert_ok(rill_stream_capture_begin_to_graph(stream, other, NULL, 0, RILL_CAPTURE_RELAXED));
+  write_cell(stream, 0, 20);
+  assert_fails(rill_graph_update(exec, other), RILL_ERROR_CAPTURE_ACTIVE);
+  assert_ok(rill_stream_capture_end(stream, &captured));
+  run_exec(exec);
+  assert_int_equal(dut.host[0], 11);
+  assert_ok(rill_graph_release(captured));
+  assert_ok(rill_graph_exec_release(exec));
+  assert_ok(rill_graph_release(graph));
+  assert_ok(rill_graph_release(other));
+}
+
 int main(void) {
   static const struct test tests[] = {
     TEST(refuses_bad_handles),    TEST(takes_another_graph),          TEST(refuses_another_shape),
-    TEST(refuses_another_kernel), TEST(changes_later_launches_alone),
+    TEST(refuses_another_kernel), TEST(changes_later_launches_alone), TEST(refuses_an_unfinished_graph),
   };
   return RUN_ON_EACH_DEVICE("rill_graph_update", tests);
 }

@@ -255,9 +255,67 @@ static void is_abandoned_with_its_stream(void) {
   is_usable(forked, 1);
 }
 
+/* G9: work of a stream that has not come to the capture is no part of it. */
+static void leaves_other_streams_alone(void) {
+  needs_graphs();
+  rill_stream stream = new_stream("capturing"), other = new_stream("other");
+  rill_graph graph;
+  size_t count = 0;
+  assert_ok(rill_stream_capture_begin(stream, RILL_CAPTURE_RELAXED));
+  write_cell(stream, 0, 1);
+  write_cell(other, 1, 2);
+  read_cell(other, 1);
+  assert_ok(rill_stream_capture_end(stream, &graph));
+  assert_completes(other);
+  assert_int_equal(dut.host[1], 2);
+  assert_ok(rill_graph_get_nodes(graph, NULL, &count));
+  assert_int_equal(count, 1);
+  assert_ok(rill_graph_release(graph));
+}
+
+/* G17, G39: what is released while a stream captures goes, and the capture goes on. */
+static void goes_on_beside_releases(void) {
+  rill_graph graph = new_graph(), captured;
+  rill_stream stream = new_stream("capturing"), gone;
+  rill_event event;
+  add_write(graph, NULL, 0, 0, 3);
+  rill_graph_exec exec = new_exec(graph);
+  run_exec(exec);
+  assert_ok(rill_stream_create(dut.device, NULL, &gone));
+  assert_ok(rill_event_create(dut.device, NULL, &event));
+  write_cell(gone, 1, 4);
+  assert_ok(rill_stream_record_event(gone, event, 0));
+  assert_ok(rill_stream_capture_begin(stream, RILL_CAPTURE_GLOBAL));
+  write_cell(stream, 2, 5);
+  assert_ok(rill_graph_exec_release(exec));
+  assert_ok(rill_graph_release(graph));
+  assert_ok(rill_event_release(event));
+  assert_ok(rill_stream_release(gone));
+  read_cell(stream, 2);
+  assert_ok(rill_stream_capture_end(stream, &captured));
+  run_graph(captured);
+  assert_int_equal(dut.host[2], 5);
+  assert_ok(rill_graph_release(captured));
+}
+
+/* G27: a capture ends once; an abort of none is none. */
+static void ends_once(void) {
+  needs_graphs();
+  rill_stream stream = new_stream("capturing");
+  rill_graph graph, none;
+  assert_fails(rill_stream_capture_begin(stream, 77), RILL_ERROR_INVALID_ARGUMENT); /* G3 */
+  assert_ok(rill_stream_capture_begin(stream, RILL_CAPTURE_THREAD));
+  assert_ok(rill_stream_capture_end(stream, &graph));
+  assert_fails(rill_stream_capture_end(stream, &none), RILL_ERROR_INVALID_ARGUMENT);
+  assert_ok(rill_stream_capture_abort(stream));
+  assert_ok(rill_stream_capture_abort(stream));
+  assert_ok(rill_graph_release(graph));
+}
+
 TESTS_ON_EACH_DEVICE("rill_stream_capture_end", TEST(refuses_bad_handles), TEST(refuses_what_was_not_begun),
                      TEST(belongs_to_its_thread), TEST(belongs_to_a_thread_that_has_ended), TEST(gives_an_empty_graph),
                      TEST(forks_and_joins), TEST(names_streams_that_did_not_come_back),
                      TEST(counts_work_after_the_join), TEST(keeps_captures_apart),
                      TEST(refuses_a_stream_of_another_device), TEST(does_not_record_what_streams_are_held_for),
-                     TEST(is_abandoned_with_its_stream))
+                     TEST(is_abandoned_with_its_stream), TEST(leaves_other_streams_alone),
+                     TEST(goes_on_beside_releases), TEST(ends_once))

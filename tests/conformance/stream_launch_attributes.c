@@ -260,6 +260,26 @@ static void held_streams_carry_them(void) {
   assert_int_equal(dut.host[0], supported ? 7 : 0);
 }
 
+/* G38: the nodes of captures carry them. */
+static void nodes_carry_them(void) {
+  set_scene();
+  const rill_launch_attribute attribute = number(RILL_ATTR_PRIORITY, RILL_PRIORITY_HIGH);
+  rill_graph graph;
+  rill_graph_exec exec;
+  if (!works(attribute, "RILL_ATTR_PRIORITY") || !rill_device_supports(dut.device, RILL_FEATURE_GRAPH, NULL)) return;
+  assert_ok(rill_stream_capture_begin(stream, RILL_CAPTURE_THREAD));
+  write_cell(stream, 0, 0);
+  assert_ok(launch(&attribute, 1));
+  read_cell(stream, 0);
+  assert_ok(rill_stream_capture_end(stream, &graph));
+  assert_ok(rill_graph_instantiate(graph, &exec));
+  assert_ok(rill_graph_launch(exec, stream));
+  assert_completes(stream);
+  assert_int_equal(dut.host[0], 7);
+  assert_ok(rill_graph_exec_release(exec));
+  assert_ok(rill_graph_release(graph));
+}
+
 /* Together, and with a cluster. */
 static void several_at_once(void) {
   set_scene();
@@ -285,5 +305,5 @@ TESTS_ON_EACH_DEVICE("rill_stream_launch with attributes", TEST(refuses_what_mak
                      TEST(cooperative_is_as_the_device_supports), TEST(numbers_work_or_say_why_not),
                      TEST(access_policies_work_or_say_why_not), TEST(refuses_bad_event_handles),
                      TEST(events_are_recorded_or_say_why_not), TEST(events_release_held_streams),
-    TEST(events_fork_captures),
-                     TEST(held_streams_carry_them), TEST(several_at_once))
+                     TEST(events_fork_captures), TEST(nodes_carry_them), TEST(held_streams_carry_them),
+                     TEST(several_at_once))
