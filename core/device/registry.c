@@ -195,6 +195,7 @@ static rill_status open_gpu(const char *name, const char *origin, struct rill__d
   *out = rill__device_nth(&left, true);
   if (*out != NULL) return RILL_OK;
   if (left == ordinal) return fail_no_gpu(name);
+  RILL_REQUIRE(ordinal - left != 1, RILL_ERROR_NOT_FOUND, "%s\"%s\": there is 1 GPU, gpu:0", origin, name);
   return rill__fail(RILL_ERROR_NOT_FOUND, "%s\"%s\": there are %u GPUs, from gpu:0 on", origin, name,
                     (unsigned)(ordinal - left));
 }

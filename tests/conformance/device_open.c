@@ -57,6 +57,19 @@ static void refuses_names_that_are_none(void) {
   }
 }
 
+static void says_how_many_there_are(void) {
+  rill_device device;
+  assert_fails(rill_device_open("cpu:1", &device), RILL_ERROR_NOT_FOUND);
+  assert_says("\"cpu:1\": there is 1 such device, cpu:0");
+  uint32_t gpus = 0;
+  for (uint32_t backend = RILL_BACKEND_CPU + 1; backend < RILL_BACKEND_END_; backend++) {
+    gpus += (uint32_t)count_of(backend);
+  }
+  if (gpus == 0) return;
+  assert_fails(rill_device_open("gpu:4096", &device), RILL_ERROR_NOT_FOUND);
+  assert_says(gpus == 1 ? "there is 1 GPU, gpu:0" : "GPUs, from gpu:0 on");
+}
+
 /* C1.6: an index past the last device of a backend is NOT_FOUND, one of a backend with none NO_DEVICE. */
 static void refuses_gpu_numbers_that_are_none(void) {
   for (uint32_t backend = RILL_BACKEND_CPU + 1; backend < RILL_BACKEND_END_; backend++) {
@@ -149,6 +162,6 @@ static void every_thread_opens_the_same(void) {
   run_threads(8, opens_the_same, &device);
 }
 
-TESTS_ONCE("rill_device_open", TEST(refuses_null_out), TEST(refuses_names_that_are_none),
+TESTS_ONCE("rill_device_open", TEST(refuses_null_out), TEST(refuses_names_that_are_none), TEST(says_how_many_there_are),
            TEST(refuses_gpu_numbers_that_are_none), TEST(opens_by_name), TEST(gpu_is_the_first_one),
            TEST(null_reads_the_environment), TEST(every_thread_opens_the_same))

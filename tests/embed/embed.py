@@ -267,28 +267,37 @@ def with_two_copies(work):
 
 def with_no_gpu_compilers(work):
     """Nothing but gcc: whatever backends are asked for are built in, and the summary says why kernels are not compiled for
-    them and what to install."""
+    them, why there is no demo and no test, and what to install."""
     need("meson", "ninja", "gcc", "g++")
     programs = work / "bin"
     programs.mkdir()
     for folder in os.environ["PATH"].split(os.pathsep):
         for path in sorted(pathlib.Path(folder).glob("*")):
-            if not re.search("clang|nvcc|hipcc|lld|llvm", path.name) and not (programs / path.name).exists():
+            if not re.search("clang|nvcc|hipcc|lld|llvm|cmake|libpng|mpi", path.name) and not (programs / path.name).exists():
                 (programs / path.name).symlink_to(path)
     environment = clean_environment() | {"PATH": str(programs), "CC": "gcc", "CXX": "g++", "RILL_CLANG": ""}
     environment |= {"RILL_NVCC": "none", "RILL_HIPCC": "none"}  # their folders are looked into, too
+    environment |= {"PKG_CONFIG_LIBDIR": str(work), "PKG_CONFIG_PATH": ""}
     said = {"cuda": r"nvcc is not to be used, and no clang 15 or later \(on Debian and Ubuntu: clang-19 libclc-19\)",
             "hip": r"hipcc is not to be used, and no clang 15 or later with lld \(on Debian and Ubuntu: clang-19 lld-19 libclc-19\)"}
-    off = ["-Drill_tests=disabled", "-Drill_comm=false"]
+    absent = ("rill demo +: absent: no libpng found .*: libpng-dev", "tests +: left out: no cmocka found .*: libcmocka-dev",
+              "mpi +: absent: .*no MPI found .*: libopenmpi-dev")
     for wanted, backends in ((["-Drill_backend=cuda"], ["cuda"]), (["-Drill_backend=cuda,hip"], ["cuda", "hip"]),
                              ([], ["cuda", "hip"])):
         directory = work / f"build-{len(wanted)}-{len(backends)}"
-        text = run("meson", "setup", directory, source, *wanted, *off, env=environment)
+        text = run("meson", "setup", directory, source, *wanted, env=environment)
+        for each in absent:
+            if not re.search(each, text):
+                sys.exit(f"the summary does not say {each!r}")
         for backend in ("cuda", "hip"):
             built, kernels = rf"\n +{backend} +: built in; the library is looked for", rf"\n +{backend} +: none: {said[backend]}\n"
             if [bool(re.search(each, text)) for each in (built, kernels)] != [backend in backends] * 2:
                 sys.exit(f"{backend}: not what is true")
         run("ninja", "-C", directory, "-j2", "kernels/gate.rill.c", env=environment)
+    refused = subprocess.run(["meson", "setup", work / "tests", source, "-Drill_tests=enabled"], env=environment,
+                             stdout=subprocess.PIPE, text=True)
+    if refused.returncode == 0 or not re.search("ERROR: .*no cmocka found .*: libcmocka-dev", refused.stdout):
+        sys.exit(refused.stdout)
 
 
 def with_make(work):

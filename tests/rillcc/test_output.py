@@ -375,6 +375,12 @@ class Errors(support.TestCase):
             self.assertEqual("\ncuda:ptx_70" in "\n" + said.stdout, found, said)
             self.assertIn("nothing for hip: ", said.stdout)
 
+    def test_version(self):
+        result = self.rillcc("--version")
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        with open(os.path.join(support.ROOT, "meson.build"), encoding="utf-8") as file:
+            self.assertEqual(result.stdout, "rillcc %s\n" % re.search(r"version: '([\d.]+)'", file.read()).group(1))
+
     def test_compilers(self):
         self.refused(ONE, "no program nowhere-c", RILL_CXX="nowhere-c++")
         self.refused(ONE, "no program nowhere-nvcc", RILL_NVCC="nowhere-nvcc")

@@ -327,7 +327,7 @@ class BadUse(ToolTest):
         self.refuse('unknown option "--ranks=2"', "--ranks=2")
         self.refuse("--graph does not", "--graph", "--ranks")
         self.refuse("cannot both be", "-o", "x.png", "--timeline", "x.png")
-        for name in ("x.svg", "x.SVG"):
+        for name in ("x.svg", "x.SVG", "x.jpg", "x.Jpeg"):
             self.refuse(f'a PNG file, .* not -o "{name}"', "-o", name)
 
     def test_values_after_an_equals_sign(self):

@@ -93,8 +93,11 @@ static bool check_names(const struct options *options) {
   if (options->timeline != NULL && strcmp(options->timeline, options->output) == 0) {
     return misuse("picture and timeline cannot both be", options->output);
   }
-  if (has_ending(options->output, ".svg")) {
-    return misuse("the filtered picture is a PNG file, and --timeline takes the drawing, not -o", options->output);
+  static const char *const others[] = { ".svg", ".jpg", ".jpeg", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".pdf" };
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+    if (has_ending(options->output, others[i])) {
+      return misuse("the filtered picture is a PNG file, and --timeline takes the drawing, not -o", options->output);
+    }
   }
   const char *const written[] = { options->output, options->timeline };
   for (int i = 0; i < 2; i++) {

@@ -267,6 +267,17 @@ static bool is_name(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '$';
 }
 
+/* Bytes of the variables that a kernel declares in its body: ".shared .align 4 .b8 name[1024]". */
+static uint32_t ptx_shared(const char *body, const char *end) {
+  static const char declaration[] = ".shared .align ";
+  uint32_t sum = 0;
+  for (const char *at = body; (at = strstr(at, declaration)) != NULL && at < end; at += sizeof declaration - 1) {
+    const char *size = strchr(at, '[');
+    if (size != NULL && size < strchr(at, ';')) sum += (uint32_t)strtoul(size + 1, NULL, 10);
+  }
+  return sum;
+}
+
 static int read_ptx(const char *src, struct fake_image *image) {
   image->data = copy_of_text(src, &image->size);
   if (image->data == NULL || strstr((const char *)image->data, ".version") == NULL) return FAKE_INVALID_IMAGE;
@@ -277,7 +288,8 @@ static int read_ptx(const char *src, struct fake_image *image) {
     at += strspn(at, " \t\n");
     size_t length = 0;
     while (is_name(at[length])) length++;
-    if (length != 0 && !add_kernel(image, at, length, 0)) return FAKE_OUT_OF_MEMORY;
+    const char *next = strstr(at, entry), *end = next != NULL ? next : at + strlen(at);
+    if (length != 0 && !add_kernel(image, at, length, ptx_shared(at, end))) return FAKE_OUT_OF_MEMORY;
   }
   return FAKE_OK;
 }
