@@ -253,7 +253,11 @@ class Host:
     # Both
 
     def march(self, target):
-        return ["-march=" + target] if target in X86_TARGETS else []
+        if target in X86_TARGETS:
+            return ["-march=" + target]
+        # The descriptors that AArch64 has by default for thread-local variables: with them glibc 2.36 gave a kernel a null
+        # address while other threads opened and closed images.  clang knows no other way.
+        return ["-mtls-dialect=trad"] if "__aarch64__" in self.macros and "__clang__" not in self.macros else []
 
     def link(self, target, assembly, output, done, arrays):
         """Makes the image of what was compiled, with a table of the stacks that its kernels need."""
