@@ -4,6 +4,9 @@
 import ctypes
 import os
 import random
+import re
+import shutil
+import subprocess
 import unittest
 
 import random_kernels
@@ -106,6 +109,25 @@ class Differential(support.TestCase):
         text += "  for (unsigned i = 0; i < threadIdx.x; i++) x[0] += rill_shuffle_xor(s, i);\n}\n"
         image = self.open(self.write("k.kernel.cu", text), "--cpu-option=-g")
         self.assertTrue(image.kernels["k"].run_block)
+
+    @unittest.skipUnless(shutil.which("objdump"), "no objdump")
+    def test_a_debugger_finds_lines_and_names(self):
+        text = "#include <rill/device/kernel.h>\nRILL_KERNEL(k, int n, const float *x, float *y) {\n"
+        text += "  __shared__ float tile[64];\n  const int mine = threadIdx.x;\n  float value = x[mine] * 3;\n"
+        text += "  tile[mine] = value;\n  __syncthreads();\n  value += tile[n - 1 - mine];\n  __syncthreads();\n"
+        text += "  tile[mine] = value + tile[mine];\n  __syncthreads();\n  y[mine] = tile[n - 1 - mine] / value;\n}\n"
+        source = self.write("k.kernel.cu", text)
+        for options in (["-g"], ["-g", "--fibers"], []):
+            options = ["--cpu-option=-g" if option == "-g" else option for option in options]
+            image = self.open(source, *options)
+            self.assertTrue(image.kernels)
+            path = image.library._name
+            shown = subprocess.run(["objdump", "--dwarf=decodedline,info", path], capture_output=True, text=True, check=True)
+            lines = {int(line) for line in re.findall(r"^k\.kernel\.cu\s+(\d+)\s", shown.stdout, re.M)}
+            names = set(re.findall(r"DW_AT_name\s*:.*?(\w+)$", shown.stdout, re.M))
+            with self.subTest(options=options):
+                self.assertEqual({5, 6, 8, 10, 12} - lines, set() if options else {5, 6, 8, 10, 12})
+                self.assertEqual({"mine", "value", "tile"} - names, set() if options else {"mine", "value", "tile"})
 
     def test_many_barriers_of_an_unrolled_loop_stay_one_loop(self):
         """Hundreds of loops in one function would take clang minutes."""

@@ -28,7 +28,7 @@ CHECK_FLAGS = """-DRILL_CHECK=1 -fsanitize=thread -O1 -g1 -fno-inline -fno-omit-
 # What is missing is an error now, not when the image loads; the C++ library is wanted only by kernels that use it.
 # The variables of a source are found by their symbols, which therefore stay.
 LINK_FLAGS = (
-    "-Wa,--no-warn -shared -Wl,-S -static-libgcc -Wl,--as-needed -Wl,-z,defs -Wl,-z,noseparate-code -Wl,--build-id=none"
+    "-Wa,--no-warn -shared -static-libgcc -Wl,--as-needed -Wl,-z,defs -Wl,-z,noseparate-code -Wl,--build-id=none"
 ).split()
 # Words of a source without which no function beside the kernels knows an index.
 HELPER = re.compile(r"__device__|__global__|\bassert\b|##|\bcuda_names\b|\brill_(warp|block)_(sum|min|max)\b")
@@ -268,7 +268,9 @@ class Host:
             text = sites.add(text)
         with open(assembly, "w", encoding="utf-8") as file:
             file.write(text + table)
-        linked = self.toolchain.execute(self.cxx + self.march(target) + LINK_FLAGS + ["-o", output, assembly])
+        asked = [option for option in self.toolchain.options.cpu_options if option.startswith("-g")]
+        strip = [] if asked and asked[-1] != "-g0" else ["-Wl,-S"]
+        linked = self.toolchain.execute(self.cxx + self.march(target) + LINK_FLAGS + strip + ["-o", output, assembly])
         if linked.returncode != 0 and not self.clang and self.mentions(DYNAMIC_SHARED):
             text = "rillcc: `extern __shared__` is for clang (%s): RILL_DYNAMIC_SHARED(float, tile); is for all compilers\n"
             linked.stderr += text % self.why_not
