@@ -2,6 +2,7 @@
 
 #include "core/device/life.h"
 #include "core/held/held.h"
+#include "core/held/record.h"
 #include "core/kernel/launch_extras.h"
 #include "core/kernel/module.h"
 #include "core/object/options.h"
@@ -257,8 +258,8 @@ static rill_status submit_recording(struct rill__stream *stream, const struct ri
   return status;
 }
 
-/* The same where a stream captures: in a graph the event is recorded after the whole kernel, which is no earlier than its
- * blocks trigger it. */
+/* The same where a stream captures: in a graph the event is recorded after the whole kernel, which is no earlier than
+ * its blocks trigger it. */
 static rill_status submit_recorded_node(struct rill__stream *stream, struct rill__launch *launch,
                                         struct rill__launch_extras *extras, struct rill__payload **payload) {
   struct rill__event *const event = extras->event;
