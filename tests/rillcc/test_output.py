@@ -15,6 +15,7 @@ from support import Bundle, HostImage
 class Output(support.TestCase):
     """Names, headers, dependencies."""
 
+    @support.long
     def test_macros_of_a_source_do_not_reach_the_dialect(self):
         words = "T P I N M B F E R U value block name kernel used section begin call args index size thread lane mask"
         words += " width result Body Tag Forms forms annotate note group tile number count first last line file text"
@@ -36,6 +37,7 @@ class Output(support.TestCase):
         text = text.replace(own, "#include <rill/device/cuda_names.h>\n")
         self.compile(self.write("k.kernel.cu", text), *ONE_OF_EACH)
 
+    @support.long
     def test_functions_of_a_source_go_before_those_that_nvcc_would_have(self):
         text = "#include <math_constants.h>\n#include <cmath>\n#include <vector>\n"
         text += "#ifdef __CUDACC__\n#define ANYWHERE __host__ __device__\n#else\n#define ANYWHERE\n#endif\n"
@@ -151,6 +153,7 @@ class Output(support.TestCase):
             self.assertEqual(os.listdir(self.path(name)), [])
         self.assertTrue(outputs[0] == outputs[1])
 
+    @support.long
     def test_where_the_source_lies_does_not_show(self):
         # Not for cuda: nvcc puts a hash of the path in the names of static functions.
         hip = ("--target", "hip:gfx90a") if HIPCC or CLANG else ()
