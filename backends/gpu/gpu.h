@@ -147,18 +147,26 @@ struct gpu_kernel {
   gpu_function native;
 };
 
+/* The last launch of an execution object. */
+enum gpu_launched {
+  GPU_NEVER_LAUNCHED,
+  GPU_LAUNCHED_UNMARKED, /* nothing has to know of its end */
+  GPU_LAUNCHED_MARKED,
+  GPU_LAUNCHED_MARK_REFUSED /* by the driver: only the mark after a later launch tells of its end */
+};
+
 /* Of an execution object (graph.c). */
 struct gpu_exec {
   gpu_graph graph; /* that it was made from: its nodes name those of the object */
   gpu_graph_handle native;
   gpu_graph_node *nodes;  /* the last one of each step; NULL: it has none */
-  gpu_event_handle mark;  /* after the last launch, if `marks` */
+  gpu_event_handle mark;  /* after the last launch, if that is marked */
   gpu_stream_handle last; /* of the last launch; NULL: there was none */
   uint64_t place;         /* of that stream */
-  bool marks, launched;
-  bool unmarked; /* the driver refused the mark after the last launch: only that after a later one tells of its end */
+  enum gpu_launched launched;
+  bool marks;                   /* launches to come are marked */
   bool calls_host, records;     /* there are such steps */
-  bool replaced;                /* the driver's object is not the first one: it does not order all launches */
+  bool replaced;                /* the driver's object has not had all launches: it does not order them */
   struct rill__operation **old; /* kept, until the launches that may use them have ended */
   uint32_t old_count, old_room;
   gpu_graph_handle *old_natives; /* the same of the driver's objects that others have replaced */

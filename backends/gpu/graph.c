@@ -50,9 +50,9 @@ static void release_old(struct rill__graph_exec *exec) {
 /* What a fault or a fork leaves is done. */
 static bool is_idle_exec(struct rill__graph_exec *exec) {
   const struct gpu_exec *part = gpu_exec_of(exec);
-  if (!part->marks || !part->launched || gpu_forked) return true;
+  if (part->launched == GPU_NEVER_LAUNCHED || part->launched == GPU_LAUNCHED_UNMARKED || gpu_forked) return true;
   if (atomic_load_explicit(&exec->base.device->lost, memory_order_acquire) != RILL_OK) return true;
-  return !part->unmarked && gpu_mark_is_complete(part->mark, part->place);
+  return part->launched == GPU_LAUNCHED_MARKED && gpu_mark_is_complete(part->mark, part->place);
 }
 
 static bool gpu_graph_destroy(struct rill__graph_exec *exec) {
@@ -130,8 +130,8 @@ static rill_status gpu_graph_launch(struct rill__graph_exec *exec, struct rill__
   struct gpu_stream *on = gpu_stream_of(stream);
   struct rill__device *device = exec->base.device;
   gpu_result result = GPU_SUCCESS;
-  if ((GPU_GRAPHS_OVERLAP || part->replaced) && part->launched && part->last != on->native) {
-    RILL_REQUIRE(!part->unmarked, RILL_ERROR_NOT_READY,
+  if ((GPU_GRAPHS_OVERLAP || part->replaced) && part->launched != GPU_NEVER_LAUNCHED && part->last != on->native) {
+    RILL_REQUIRE(part->launched == GPU_LAUNCHED_MARKED, RILL_ERROR_NOT_READY,
                  "the driver has refused to mark the end of the object's last launch, on another stream" RILL_HINT
                  "launch it there again first");
     const int looking = GPU_EVENTS_LOOK_AT_STREAMS ? gpu_look_begin() : -1;
@@ -144,12 +144,12 @@ static rill_status gpu_graph_launch(struct rill__graph_exec *exec, struct rill__
   note_steps(exec, on, part);
   GPU_RUN(result, device, on->work_inside, graph_launch, (part->native, on->native));
   if (RILL__UNLIKELY(result != GPU_SUCCESS)) return GPU_FAIL(device, result, graph_launch);
-  part->launched = true;
+  part->launched = GPU_LAUNCHED_UNMARKED;
   part->last = on->native;
   part->place = on->place;
   if (!part->marks) return RILL_OK;
   GPU_RUN(result, device, on->inside, event_record, (part->mark, on->native));
-  part->unmarked = result != GPU_SUCCESS;
+  part->launched = result == GPU_SUCCESS ? GPU_LAUNCHED_MARKED : GPU_LAUNCHED_MARK_REFUSED;
   return result == GPU_SUCCESS ? RILL_OK : GPU_FAIL(device, result, event_record);
 }
 
@@ -185,7 +185,7 @@ static rill_status make_room_for_old(struct rill__graph_exec *exec, uint32_t mor
 }
 
 static void add_old(struct gpu_exec *part, struct rill__operation *before) {
-  if (!part->launched || !uses_operations(before)) return;
+  if (part->launched == GPU_NEVER_LAUNCHED || !uses_operations(before)) return;
   rill__ref(&before->base);
   part->old[part->old_count++] = before;
 }
@@ -208,7 +208,7 @@ static rill_status replace_native(struct rill__graph_exec *exec, gpu_graph graph
   part->native = native;
   part->graph = graph;
   part->nodes = nodes;
-  part->replaced = true;
+  part->replaced |= part->launched != GPU_NEVER_LAUNCHED;
   return RILL_OK;
 }
 
@@ -224,10 +224,11 @@ static rill_status take_new_graph(struct rill__graph_exec *exec, gpu_graph graph
   }
   if (result == GPU_SUCCESS) return RILL_OK;
   if (result != GPU_UPDATE_FAILURE) return GPU_FAIL(device, result, graph_update);
-  RILL_REQUIRE(!part->launched || part->marks, RILL_ERROR_UNSUPPORTED,
-               "the driver of %s refuses the change, for its reason %u, and launches that have been made may still be "
-               "under way" RILL_HINT "instantiate the graph anew",
-               device->name, (unsigned)why);
+  RILL_REQUIRE(
+      part->launched != GPU_LAUNCHED_UNMARKED, RILL_ERROR_UNSUPPORTED,
+      "the driver of %s refuses the change, for its reason %u, and the launches of another object in its place "
+      "could not be ordered after those that have been made" RILL_HINT "instantiate the graph anew",
+      device->name, (unsigned)why);
   RILL_TRY(replace_native(exec, graph, nodes));
   *taken = true;
   return RILL_OK;

@@ -79,5 +79,33 @@ static void changes_constants(void) {
   assert_ok(rill_graph_release(graph));
 }
 
+/* C7.1: a launch with constants comes after one without, which a driver may have as another shape of graph. */
+static void constants_come_after_launches_without(void) {
+  rill_graph graph = new_graph();
+  rill_graph_node node;
+  const rill_kernel kernel = new_kernel(&launch_bundle, "give_constants");
+  const unsigned values[4] = { 1, 2, 3, 4 };
+  const rill_constant constant = { "factors", values, sizeof values };
+  rill_launch launch = rill_launch_1d(1, 1);
+  double *offset = (double *)(void *)(dut.host + CELLS - 2);
+  assert_ok(rill_graph_add_kernel(graph, NULL, 0, kernel, &launch, RILL_ARGS(dut.host, offset), &node));
+  rill_graph_exec exec = new_exec(graph);
+  rill_stream first = new_stream("first"), second = new_stream("second");
+  struct gate *gate = gate_close(first);
+  assert_ok(rill_graph_launch(exec, first));
+  launch.constants = &constant;
+  launch.constant_count = 1;
+  const rill_status status = rill_graph_exec_set_kernel(exec, node, &launch, RILL_ARGS(dut.host, offset));
+  if (status != RILL_OK) assert_int_equal(status, RILL_ERROR_UNSUPPORTED); /* then the launch is as before */
+  assert_ok(rill_graph_launch(exec, second));
+  assert_fails(rill_stream_synchronize_for(second, 20000000), RILL_ERROR_TIMEOUT);
+  gate_open(gate);
+  assert_completes(first);
+  assert_completes(second);
+  if (status == RILL_OK) assert_memory_equal(dut.host, values, sizeof values);
+  assert_ok(rill_graph_exec_release(exec));
+  assert_ok(rill_graph_release(graph));
+}
+
 TESTS_ON_EACH_DEVICE("rill_graph_exec_set_kernel", TEST(refuses_bad_handles), TEST(changes_a_launch),
-                     TEST(checks_the_launch), TEST(changes_constants))
+                     TEST(checks_the_launch), TEST(changes_constants), TEST(constants_come_after_launches_without))
