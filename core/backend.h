@@ -298,6 +298,9 @@ struct rill__event_table {
   rill_status (*ipc_import)(struct rill__event *event, const struct rill__ipc_native *from);
 };
 
+/* What core knows of memory is a RILL_MEMORY_* of rill's public kinds, or this one. */
+enum { RILL__MEMORY_PEER = 0x100 }; /* DEVICE, of another device of the backend than the stream's */
+
 struct rill__memory_table {
   /* size > 0.  The address is a multiple of 256.  Fails with OUT_OF_MEMORY without text: core writes it. */
   rill_status (*alloc)(struct rill__device *device, size_t size, uint32_t kind, void **out);
@@ -307,8 +310,8 @@ struct rill__memory_table {
    * of all of them is done.  size > 0; no byte of it is in an allocation or another registered range. */
   rill_status (*host_register)(struct rill__device *device, void *p, size_t size);
   rill_status (*host_unregister)(struct rill__device *device, void *p);
-  /* n > 0.  Kinds are what core knows of the pointers: DEVICE, PINNED (registered memory too), MANAGED, or UNKNOWN
-   * if they are not rill's. */
+  /* n > 0.  Kinds are what core knows of the pointers: DEVICE, PEER, PINNED (registered memory too), MANAGED, or
+   * UNKNOWN if they are not rill's. */
   rill_status (*copy)(struct rill__stream *stream, void *dst, uint32_t dst_kind, const void *src, uint32_t src_kind,
                       size_t n);
   /* Rows that do not join into one of fewer dimensions: height > 1; of several slices, if depth > 1. */

@@ -321,6 +321,13 @@ static inline gpu_result gpu_vendor_is_on_device(const void *p, bool *on_device)
   return result;
 }
 
+/* Whether it is memory of this very device. */
+static inline bool gpu_vendor_is_memory_of(gpu_device_handle device, const void *p) {
+  int ordinal = -1;
+  return GPU_CALL(pointer_attribute, (&ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, GPU_POINTER(p))) == GPU_SUCCESS &&
+         ordinal == (int)device;
+}
+
 static inline gpu_result gpu_vendor_ipc_open_memory(gpu_pointer *out, gpu_ipc_memory handle) {
   return GPU_CALL(ipc_open_memory, (out, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS));
 }
@@ -348,6 +355,7 @@ static inline gpu_result gpu_vendor_allow_shared(gpu_function function, uint64_t
   return GPU_CALL(function_set_attribute, (function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)bytes));
 }
 
+#include "backends/cuda/fill_kernel.h"
 #include "backends/cuda/launch.h"
 #include "backends/cuda/nodes.h"
 #include "backends/cuda/rtc.h"

@@ -135,6 +135,26 @@ static rill_status gpu_device_init(struct rill__device *device) {
   return RILL_OK;
 }
 
+/* Here, since a driver that loads code may wait for kernels that run.  Fills do without it where it is refused. */
+static rill_status load_fill_kernel(struct rill__device *device) {
+  struct gpu_device *part = gpu_device_of(device);
+  gpu_module_handle module = NULL;
+  gpu_function function = NULL;
+  struct gpu_scope scope;
+  char log[8] = "";
+  if (GPU_FILL_CODE == NULL || part->fill != NULL) return RILL_OK;
+  gpu_result result = gpu_enter(device, &scope);
+  if (result != GPU_SUCCESS) return gpu_fail(device, result, GPU_ENTER_TEXT);
+  if (gpu_vendor_module_load(&module, GPU_FILL_CODE, log, sizeof log) == GPU_SUCCESS) {
+    result = GPU_CALL(module_function, (&function, module, GPU_FILL_NAME));
+    if (result == GPU_SUCCESS) result = gpu_vendor_load_function(function);
+    if (result == GPU_SUCCESS) part->fill = function;
+    else (void)GPU_CALL(module_unload, (module));
+  }
+  gpu_leave(&scope);
+  return RILL_OK;
+}
+
 static rill_status gpu_device_activate(struct rill__device *device) {
   struct gpu_device *part = gpu_device_of(device);
   gpu_result result = gpu_vendor_open(part->native, &part->context);
@@ -149,6 +169,7 @@ static rill_status gpu_device_activate(struct rill__device *device) {
     GPU_RUN_INSIDE(result, device, stream_create, (&part->sentinel, GPU_STREAM_NON_BLOCKING, 0));
   }
   if (result != GPU_SUCCESS) return gpu_fail(device, result, symbol);
+  RILL_TRY(load_fill_kernel(device));
   /* Others may be reading: leave alone what was right. */
   if (device->info.priority_least != least) device->info.priority_least = least;
   if (device->info.priority_greatest != greatest) device->info.priority_greatest = greatest;

@@ -24,6 +24,30 @@ static size_t shorten(const unsigned char *pattern, size_t pattern_size, size_t 
   return pattern_size;
 }
 
+/* ---- what memory it is ---- */
+
+/* Whether the driver knows all of the memory as a device's: then a later call does not refuse what the first one took,
+ * and no copy within it makes the caller wait.  Of memory of several mappings it says no. */
+static bool is_on_device(struct rill__device *device, const void *p, size_t size) {
+  gpu_pointer base = GPU_POINTER(NULL);
+  size_t length = 0;
+  bool on_device = false;
+  struct gpu_scope scope;
+  if (gpu_api.memory_range == NULL || gpu_enter(device, &scope) != GPU_SUCCESS) return false;
+  gpu_result result = gpu_vendor_is_on_device(p, &on_device);
+  if (result == GPU_SUCCESS && on_device) result = GPU_CALL(memory_range, (&base, &length, GPU_POINTER(p)));
+  gpu_leave(&scope);
+  const size_t offset = (size_t)((uintptr_t)p - (uintptr_t)base);
+  return result == GPU_SUCCESS && on_device && offset <= length && size <= length - offset;
+}
+
+/* Whether copies within the memory are asynchronous, and far faster than columns and rows one by one. */
+static bool may_double(struct rill__stream *stream, const struct rill__fill_2d *fill) {
+  if (fill->dst_kind != RILL_MEMORY_UNKNOWN) return fill->dst_kind != RILL_MEMORY_PINNED;
+  return is_on_device(stream->base.device, fill->dst,
+                      (fill->height - 1) * fill->pitch + fill->width * fill->pattern_size);
+}
+
 /* ---- by the host ---- */
 
 struct host_fill {
@@ -42,8 +66,6 @@ static void fill_on_host(void *user, rill_status stream_status) {
     }
   }
 }
-
-static bool is_on_device(struct rill__device *device, const void *p, size_t size);
 
 /* Whether it is pinned memory of others, all of which a fill has been enqueued for: so it is there. */
 static bool is_pinned(struct rill__device *device, const struct rill__fill_2d *fill) {
@@ -75,6 +97,39 @@ static rill_status try_host_fill(struct rill__stream *stream, const struct rill_
   return status;
 }
 
+/* ---- by a kernel ---- */
+
+/* Whether kernels of the device can write it, as they can its own memory. */
+static bool is_of_device(struct rill__device *device, const struct rill__fill_2d *fill) {
+  const size_t size = (fill->height - 1) * fill->pitch + fill->width * fill->pattern_size;
+  if (fill->dst_kind != RILL_MEMORY_UNKNOWN) {
+    return fill->dst_kind == RILL_MEMORY_DEVICE || fill->dst_kind == RILL_MEMORY_MANAGED;
+  }
+  return is_on_device(device, fill->dst, size) && gpu_vendor_is_memory_of(gpu_device_of(device)->native, fill->dst);
+}
+
+/* Patterns of 8 and 16 bytes. */
+static rill_status try_kernel(struct rill__stream *stream, const struct rill__fill_2d *fill, bool *done) {
+  enum { THREADS = 256, MOST_ROWS = 65535 };
+  const struct gpu_stream *part = gpu_stream_of(stream);
+  struct rill__device *device = stream->base.device;
+  const gpu_function kernel = gpu_device_of(device)->fill;
+  const uint64_t words = fill->pattern_size / 8 * fill->width;
+  const uint64_t blocks = words / (THREADS * GPU_FILL_WORDS) + (words % (THREADS * GPU_FILL_WORDS) != 0);
+  *done = false;
+  if (kernel == NULL || fill->pattern_size < 8 || blocks > INT32_MAX || !is_of_device(device, fill)) return RILL_OK;
+  uint64_t dst = (uintptr_t)fill->dst, pitch = fill->pitch, width = words, height = fill->height, pattern[2];
+  memcpy(&pattern[0], fill->pattern, 8);
+  memcpy(&pattern[1], (const unsigned char *)fill->pattern + fill->pattern_size - 8, 8);
+  void *args[] = { &dst, &pitch, &width, &height, &pattern[0], &pattern[1] };
+  const unsigned rows = (unsigned)(height < MOST_ROWS ? height : MOST_ROWS);
+  gpu_result result;
+  GPU_RUN(result, device, part->work_inside, launch,
+          (kernel, (unsigned)blocks, rows, 1, THREADS, 1, 1, 0, part->native, args, NULL));
+  *done = result == GPU_SUCCESS;
+  return result == GPU_SUCCESS ? RILL_OK : GPU_FAIL(device, result, launch);
+}
+
 /* ---- one dimension ---- */
 
 /* `rows` words, one pitch apart.  In pieces, since the vendors do not say how many rows they take. */
@@ -103,28 +158,6 @@ static rill_status fill_columns(struct rill__stream *stream, const struct rill__
   return RILL_OK;
 }
 
-/* Whether the driver knows all of the memory as a device's: then a later call does not refuse what the first one took,
- * and no copy within it makes the caller wait.  Of memory of several mappings it says no. */
-static bool is_on_device(struct rill__device *device, const void *p, size_t size) {
-  gpu_pointer base = GPU_POINTER(NULL);
-  size_t length = 0;
-  bool on_device = false;
-  struct gpu_scope scope;
-  if (gpu_api.memory_range == NULL || gpu_enter(device, &scope) != GPU_SUCCESS) return false;
-  gpu_result result = gpu_vendor_is_on_device(p, &on_device);
-  if (result == GPU_SUCCESS && on_device) result = GPU_CALL(memory_range, (&base, &length, GPU_POINTER(p)));
-  gpu_leave(&scope);
-  const size_t offset = (size_t)((uintptr_t)p - (uintptr_t)base);
-  return result == GPU_SUCCESS && on_device && offset <= length && size <= length - offset;
-}
-
-/* Whether copies within the memory are asynchronous, and far faster than columns and rows one by one. */
-static bool may_double(struct rill__stream *stream, const struct rill__fill_2d *fill) {
-  if (fill->dst_kind != RILL_MEMORY_UNKNOWN) return fill->dst_kind != RILL_MEMORY_PINNED;
-  return is_on_device(stream->base.device, fill->dst,
-                      (fill->height - 1) * fill->pitch + fill->width * fill->pattern_size);
-}
-
 /* Copies what is in the first `done` bytes after itself, twice as much each time, until it is all. */
 static rill_status double_bytes(struct rill__stream *stream, unsigned char *dst, size_t done, size_t size) {
   while (done < size) {
@@ -151,12 +184,15 @@ static rill_status fill_wide(struct rill__stream *stream, void *dst, uint32_t ds
   enum { FIRST = 16 << 10 };
   const size_t size = pattern_size * count;
   struct rill__fill_2d column = { dst, dst_kind, pattern_size, 1, count, pattern, pattern_size }; /* one a row */
+  const struct rill__fill_2d row = { dst, dst_kind, size, count, 1, pattern, pattern_size };
+  bool done = false;
+  RILL_TRY(try_kernel(stream, &row, &done));
+  if (done) return RILL_OK;
   if (gpu_api.fill_2d_32 != NULL) {
     if (size > FIRST && may_double(stream, &column)) column.height = FIRST / pattern_size;
     RILL_TRY(fill_columns(stream, &column));
     return double_bytes(stream, dst, column.height * pattern_size, size);
   }
-  bool done = false;
   /* The first call is for all of it where only the vendor knows what there is: then the others are not refused. */
   if (dst_kind == RILL_MEMORY_UNKNOWN) RILL_TRY(fill_word(stream, dst, word_at(pattern, 0), size / 4));
   RILL_TRY(try_host_fill(stream, &column, &done));
@@ -259,6 +295,8 @@ static rill_status fill_at_once(struct rill__stream *stream, const struct rill__
 static rill_status fill_composed(struct rill__stream *stream, const struct rill__fill_2d *fill) {
   enum { FEW = 4 };
   bool done = false;
+  RILL_TRY(try_kernel(stream, fill, &done));
+  if (done) return RILL_OK;
   if (gpu_api.fill_2d_32 != NULL && fill->pattern_size > 4 && fill->width <= FEW) return fill_columns(stream, fill);
   if (gpu_api.fill_2d_32 == NULL && fill->dst_kind == RILL_MEMORY_UNKNOWN) {
     const unsigned char byte = ((const unsigned char *)fill->pattern)[0];

@@ -100,6 +100,7 @@ struct gpu_device {
   gpu_device_handle native;
   gpu_context context;        /* the primary one, from activation on */
   gpu_stream_handle sentinel; /* NULL, or a stream that nobody uses: it ends only if the device is reset */
+  gpu_function fill;          /* NULL, or the kernel for patterns of 8 and 16 bytes, from activation on */
   struct gpu_target target;
   size_t max_pitch;                                        /* of the vendor's copies of two and three dimensions */
   pthread_mutex_t pools_lock;                              /* guards `pools` */

@@ -19,7 +19,8 @@ rill_status rill__memory_check(const struct rill__stream *stream, const void *p,
   RILL_REQUIRE(n <= size - offset, RILL_ERROR_OUT_OF_RANGE,
                "%s: %zu bytes at offset %zu pass the end of an allocation of %zu bytes", what, n, offset, size);
   if (allocation->base.device->backend == stream->base.device->backend) {
-    *kind = registered ? (uint32_t)RILL_MEMORY_PINNED : allocation->kind;
+    const bool peer = allocation->kind == RILL_MEMORY_DEVICE && allocation->base.device != stream->base.device;
+    *kind = registered ? (uint32_t)RILL_MEMORY_PINNED : peer ? (uint32_t)RILL__MEMORY_PEER : allocation->kind;
     return RILL_OK;
   }
   /* Another backend's pinned memory is host memory like any other. */

@@ -91,7 +91,51 @@ static void a_fill_is_one_call_where_the_driver_has_it(void) {
   assert_ok(rill_stream_release(stream));
 }
 
-/* Patterns that the driver does not have: the first ones in columns of words where it can, one word of a pattern each,
+/* Patterns that the driver does not have: a kernel, where the backend has one. */
+static void a_wide_fill_is_a_launch(void) {
+  unsigned char *there = NULL;
+  const uint32_t pattern[4] = { 1, 2, 3, 4 };
+  vendor_begin();
+  rill_stream stream = new_one();
+  assert_ok(RILL_NEW(vendor.device, RILL_MEMORY_DEVICE, BIG, &there));
+  const uint64_t before = vendor_calls("launch"), asked = questions(), copies = copy_calls();
+  for (size_t size = 8; size <= 16; size *= 2) {
+    assert_ok(rill_fill_async(stream, there, pattern, size, 1));
+    assert_ok(rill_fill_async(stream, there, pattern, size, BIG / size));
+    assert_ok(rill_fill_2d_async(stream, there, 1024, pattern, size, 1000 / size, 1024));
+    assert_ok(rill_fill_2d_async(stream, there, 1024, pattern, size, 1, 1024));
+  }
+  assert_int_equal(vendor_calls("launch") - before, vendor.cuda ? 8 : 0);
+  if (vendor.cuda) assert_int_equal(copy_calls(), copies);
+  assert_int_equal(questions(), asked);
+  vendor.fake->fail_call(vendor_name("launch"), 1, 999);
+  const rill_status status = rill_fill_async(stream, there, pattern, 16, 1);
+  assert_int_equal(status, vendor.cuda ? RILL_ERROR_BACKEND : RILL_OK);
+  if (vendor.cuda) assert_says(vendor_name("launch"));
+  vendor.fake->clear();
+  assert_ok(rill_stream_synchronize(stream));
+  assert_ok(rill_free(there));
+  assert_ok(rill_stream_release(stream));
+}
+
+/* A kernel of one device need not reach another one's memory. */
+static void a_wide_fill_of_a_peer_is_no_launch(void) {
+  unsigned char *there = NULL, seen[16];
+  const uint32_t pattern[4] = { 1, 2, 3, 4 };
+  vendor_begin();
+  rill_stream stream = new_one();
+  assert_ok(RILL_NEW(vendor.second, RILL_MEMORY_DEVICE, BIG, &there));
+  const uint64_t before = vendor_calls("launch");
+  assert_ok(rill_fill_async(stream, there, pattern, 16, BIG / 16));
+  assert_int_equal(vendor_calls("launch"), before);
+  assert_ok(rill_copy_async(stream, seen, there + BIG - 16, sizeof seen));
+  assert_ok(rill_stream_synchronize(stream));
+  assert_memory_equal(seen, pattern, sizeof seen);
+  assert_ok(rill_free(there));
+  assert_ok(rill_stream_release(stream));
+}
+
+/* Without it: the first ones in columns of words where it can, one word of a pattern each,
  * and then copies, each of as much as is there.  A pattern that is a shorter one twice is that one. */
 static void a_wide_fill_takes_few_calls(void) {
   unsigned char *there = NULL;
@@ -156,14 +200,15 @@ static void a_wide_fill_of_foreign_memory_may_be_captured(void) {
   rill_stream stream = new_one();
   unsigned char *theirs = native_memory_alloc(vendor.device, BIG, false);
   const uint32_t pattern[4] = { 1, 2, 3, 4 };
+  const uint64_t expected = vendor.cuda ? 0 : vendor_has("fill_2d_32") ? 6 : 16;
   uint64_t copies = copy_calls();
   assert_ok(rill_fill_async(stream, theirs, pattern, 16, BIG / 16));
-  assert_int_equal(copy_calls() - copies, vendor_has("fill_2d_32") ? 6 : 16);
+  assert_int_equal(copy_calls() - copies, expected);
   if (native_begin_capture(stream)) {
     bool capturing = false;
     copies = copy_calls();
     assert_ok(rill_fill_async(stream, theirs, pattern, 16, BIG / 16));
-    assert_int_equal(copy_calls() - copies, vendor_has("fill_2d_32") ? 6 : 16);
+    assert_int_equal(copy_calls() - copies, expected);
     assert_ok(rill_stream_is_capturing(stream, &capturing));
     assert_true(capturing);
     native_end_capture(stream);
@@ -324,17 +369,22 @@ static void far_rows_and_slices_are_reached(void) {
   assert_ok(rill_stream_release(stream));
 }
 
+/* The driver refuses the kernel that fills. */
+#define NO_KERNEL "RILL_FAKE_FAIL=cuModuleLoadDataEx:1+:999"
+
 int main(int argc, char **argv) {
   static const struct mode modes[] = {
     MODE(goes_to_the_driver_in_one_call),
     MODE(a_fill_is_one_call_where_the_driver_has_it),
-    MODE(a_wide_fill_takes_few_calls),
-    MODE(a_wide_fill_fails_as_its_copy_does),
+    MODE(a_wide_fill_is_a_launch),
+    MODE(a_wide_fill_of_a_peer_is_no_launch),
+    MODE_WITH(a_wide_fill_takes_few_calls, NO_KERNEL),
+    MODE_WITH(a_wide_fill_fails_as_its_copy_does, NO_KERNEL),
     MODE(a_wide_fill_of_foreign_memory_may_be_captured),
     MODE(a_held_copy_asks_once),
     MODE_WITH(a_pair_without_a_way_says_why, "RILL_FAKE_PEERS=0"),
     MODE(what_is_so_already_is_no_failure),
-    MODE_WITH(sizes_reach_the_driver_uncut, "RILL_FAKE_MEMORY=32768"),
+    MODE_WITH(sizes_reach_the_driver_uncut, NO_KERNEL, "RILL_FAKE_MEMORY=32768"),
     MODE_WITH(far_rows_and_slices_are_reached, "RILL_FAKE_MEMORY=32768"),
   };
   return RUN_MODES("copies and fills", argc, argv, modes);

@@ -270,9 +270,11 @@ CUresult CUDAAPI cuMemGetAddressRange(CUdeviceptr *base, size_t *size, CUdevicep
   CU_CALL(memory_range(base, size, p));
 }
 
-/* Of the attributes, this one alone. */
+/* Of the attributes, two. */
 static int pointer_attribute(void *out, CUpointer_attribute attribute, CUdeviceptr p) {
   enum fake_memory kind;
+  if (out != NULL && attribute == CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL)
+    return fake_memory_device(address(p), out) ? FAKE_OK : FAKE_INVALID_VALUE;
   if (out == NULL || attribute != CU_POINTER_ATTRIBUTE_MEMORY_TYPE || !fake_memory_kind(address(p), &kind))
     return FAKE_INVALID_VALUE;
   const bool host = kind == FAKE_HOST_MEMORY || kind == FAKE_REGISTERED;

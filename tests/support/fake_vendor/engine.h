@@ -433,6 +433,7 @@ void fake_memory_forget(void *p);
 int fake_memory_range(const void *p, void **base, size_t *size);
 /* The kind of memory that p lies in; false: the driver does not know it. */
 bool fake_memory_kind(const void *p, enum fake_memory *kind);
+bool fake_memory_device(const void *p, int *ordinal);
 /* The file of device memory that begins at p. */
 int fake_memory_file(const void *p, struct fake_file *out, struct fake_context **context);
 /* Memory of another process: takes the file over, in success only.  The same file again gives the same address, and

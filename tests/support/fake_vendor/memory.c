@@ -227,6 +227,13 @@ bool fake_memory_kind(const void *p, enum fake_memory *kind) {
   return true;
 }
 
+bool fake_memory_device(const void *p, int *ordinal) {
+  const size_t above = position(p);
+  if (above == 0 || !in_block(&blocks[above - 1], p)) return false;
+  *ordinal = blocks[above - 1].context->device->ordinal;
+  return true;
+}
+
 /* ---- other processes' memory ---- */
 
 int fake_memory_file(const void *p, struct fake_file *out, struct fake_context **context) {
