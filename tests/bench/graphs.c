@@ -1,13 +1,13 @@
 /* What a graph saves: a hundred empty kernels of five arguments, as one chain and as ten chains of ten, given to
- * streams one by one and launched as a graph; on an NVIDIA GPU beside the driver's own calls.  Prints nanoseconds per
- * kernel: of the calls alone, and until all is done.  usage: graphs [device] */
+ * streams one by one and launched as a graph.  Prints nanoseconds per kernel: of the calls alone, and until all is
+ * done. Then what it costs to make, change and launch a chain; on an NVIDIA GPU beside the driver's own calls, in
+ * rounds that alternate.  usage: graphs [device] */
+#include "graphs.h"
 #include "overhead.rill.h"
 
-#include <dlfcn.h>
 #include <rill/rill.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 enum { KERNELS = 100, ROUNDS = 400, MOST_CHAINS = 10 };
@@ -45,7 +45,6 @@ struct way {
 };
 
 static rill_graph_exec exec;
-static void (*driver_launch)(void);
 
 static void launch_kernel(rill_stream stream) {
   const rill_launch shape = rill_launch_1d(1, 1);
@@ -63,11 +62,6 @@ static void submit_graph(unsigned chains) {
   TRY(rill_graph_launch(exec, streams[0]));
 }
 
-static void submit_by_driver(unsigned chains) {
-  (void)chains;
-  driver_launch();
-}
-
 static void run_round(struct way *way, unsigned chains, unsigned round) {
   const double start = now();
   way->submit(chains);
@@ -77,90 +71,147 @@ static void run_round(struct way *way, unsigned chains, unsigned round) {
   way->done[round] = (now() - start) / (double)KERNELS;
 }
 
-/* ---- the driver's own ---- */
-
-static int (*driver_graph_launch)(uintptr_t exec, uintptr_t stream);
-static uintptr_t driver_exec, driver_stream;
-
-static void launch_driver_graph(void) {
-  if (driver_graph_launch(driver_exec, driver_stream) != 0) exit(1);
-}
-
-static void find(void *library, void *function, const char *name) {
-  void *address = dlsym(library, name);
-  if (address == NULL) exit(1);
-  memcpy(function, &address, sizeof address);
-}
-
-/* One chain, captured and instantiated by the driver itself; false where there is none. */
-static bool make_driver_graph(void) {
-  int (*begin)(uintptr_t, int), (*end)(uintptr_t, uintptr_t *),
-      (*instantiate)(uintptr_t *, uintptr_t, unsigned long long);
-  int (*launch)(uintptr_t, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, uintptr_t, void **,
-                void **);
-  int (*push)(uintptr_t);
-  uintptr_t graph = 0, function = 0, context = 0;
-  rill_device_info info = RILL_DEVICE_INFO_INIT;
-  TRY(rill_device_get_info(device, &info));
-  void *library = info.backend == RILL_BACKEND_CUDA ? dlopen("libcuda.so.1", RTLD_NOW) : NULL;
-  if (library == NULL) return false;
-  find(library, &begin, "cuStreamBeginCapture_v2");
-  find(library, &end, "cuStreamEndCapture");
-  find(library, &launch, "cuLaunchKernel");
-  find(library, &instantiate, "cuGraphInstantiateWithFlags");
-  find(library, &push, "cuCtxPushCurrent_v2");
-  find(library, &driver_graph_launch, "cuGraphLaunch");
-  TRY(rill_kernel_native(kernel, &function));
-  TRY(rill_stream_context(streams[0], &context));
-  TRY(rill_stream_native(streams[0], &driver_stream));
-  int n = 1;
-  float a = 2;
-  void *args[] = { &n, &a, &memory, &memory, &memory };
-  if (push(context) != 0 || begin(driver_stream, 2) != 0) return false;
-  for (int i = 0; i < KERNELS; i++) {
-    if (launch(function, 1, 1, 1, 1, 1, 1, 0, driver_stream, args, NULL) != 0) return false;
-  }
-  driver_launch = launch_driver_graph;
-  return end(driver_stream, &graph) == 0 && instantiate(&driver_exec, graph, 0) == 0;
-}
-
 /* ---- both shapes ---- */
 
-static void make_graph(unsigned chains) {
+static rill_graph new_graph(unsigned chains, unsigned length, int n, rill_graph_node *last) {
   const rill_launch shape = rill_launch_1d(1, 1);
   rill_graph graph;
   TRY(rill_graph_create(device, &graph));
   for (unsigned c = 0; c < chains; c++) {
-    rill_graph_node last;
-    for (unsigned i = 0; i < KERNELS / chains; i++) {
-      TRY(rill_graph_add_kernel(graph, &last, i > 0, kernel, &shape, RILL_ARGS(1, 2.0f, memory, memory, memory),
-                                &last));
+    for (unsigned i = 0; i < length; i++) {
+      TRY(rill_graph_add_kernel(graph, last, i > 0, kernel, &shape, RILL_ARGS(n, 2.0f, memory, memory, memory), last));
     }
   }
+  return graph;
+}
+
+static double median(double *values, unsigned count) {
+  qsort(values, count, sizeof *values, compare);
+  return values[count / 2];
+}
+
+static void compare_ways(unsigned chains) {
+  static struct way ways[] = { { .name = "streams", .submit = submit_to_streams },
+                               { .name = "graph", .submit = submit_graph } };
+  rill_graph_node last;
+  rill_graph graph = new_graph(chains, KERNELS / chains, 1, &last);
   TRY(rill_graph_instantiate(graph, &exec));
   TRY(rill_graph_release(graph));
-}
-
-static double median(double *values) {
-  qsort(values, ROUNDS, sizeof *values, compare);
-  return values[ROUNDS / 2];
-}
-
-static void compare_ways(unsigned chains, bool driver) {
-  static struct way ways[] = { { .name = "streams", .submit = submit_to_streams },
-                               { .name = "graph", .submit = submit_graph },
-                               { .name = "driver's graph", .submit = submit_by_driver } };
-  const unsigned count = driver ? 3 : 2;
-  make_graph(chains);
-  for (unsigned w = 0; w < count; w++) run_round(&ways[w], chains, 0);
+  for (unsigned w = 0; w < 2; w++) run_round(&ways[w], chains, 0);
   for (unsigned round = 0; round < ROUNDS; round++) {
-    for (unsigned w = 0; w < count; w++) run_round(&ways[w], chains, round);
+    for (unsigned w = 0; w < 2; w++) run_round(&ways[w], chains, round);
   }
-  for (unsigned w = 0; w < count; w++) {
+  for (unsigned w = 0; w < 2; w++) {
     (void)printf("%2u x %3u  %-15s %8.1f ns a kernel in calls, %8.1f until done\n", chains, KERNELS / chains,
-                 ways[w].name, median(ways[w].host), median(ways[w].done));
+                 ways[w].name, median(ways[w].host, ROUNDS), median(ways[w].done, ROUNDS));
   }
   TRY(rill_graph_exec_release(exec));
+}
+
+/* ---- the calls, beside the driver's ---- */
+
+static rill_graph chain;
+static rill_graph_node chain_end;
+
+static bool make_chain(unsigned count) {
+  chain = new_graph(1, count, 1, &chain_end);
+  TRY(rill_graph_instantiate(chain, &exec));
+  return true;
+}
+
+/* `node` is the last one. */
+static bool set_argument(unsigned node, int n) {
+  (void)node;
+  TRY(rill_graph_exec_set_kernel_arg(exec, chain_end, 0, &n, sizeof n));
+  return true;
+}
+
+static bool update_chain(unsigned count, int n) {
+  rill_graph_node last;
+  rill_graph graph = new_graph(1, count, n, &last);
+  TRY(rill_graph_update(exec, graph));
+  TRY(rill_graph_release(graph));
+  return true;
+}
+
+static bool launch_chain(void) {
+  TRY(rill_graph_launch(exec, streams[0]));
+  return true;
+}
+
+static bool end_chain(void) {
+  TRY(rill_graph_exec_release(exec));
+  TRY(rill_graph_release(chain));
+  return true;
+}
+
+static const struct graph_side rill_side = { NULL, make_chain, set_argument, update_chain, launch_chain, end_chain };
+
+enum { MAKE, SET, UPDATE, LAUNCH, DONE, CALLS, CALL_ROUNDS = 100 };
+static const char *const call_names[CALLS] = { [MAKE] = "build and instantiate",
+                                               [SET] = "set an argument",
+                                               [UPDATE] = "build another, update",
+                                               [LAUNCH] = "launch",
+                                               [DONE] = "launch, until done" };
+
+/* Microseconds; each side's stream is the same. */
+static bool time_calls(const struct graph_side *side, unsigned count, unsigned round,
+                       double times[CALLS][CALL_ROUNDS]) {
+  double at[CALLS + 1];
+  at[MAKE] = now();
+  bool works = side->make(count);
+  works = works && side->launch(); /* the first one brings it to the device */
+  TRY(rill_stream_synchronize(streams[0]));
+  at[SET] = now();
+  works = works && side->set_argument(count - 1, (int)round);
+  at[UPDATE] = now();
+  works = works && side->update(count, (int)round + 1);
+  const double updated = now();
+  works = works && side->launch();
+  TRY(rill_stream_synchronize(streams[0]));
+  at[LAUNCH] = now();
+  works = works && side->launch();
+  at[DONE] = now();
+  TRY(rill_stream_synchronize(streams[0]));
+  at[CALLS] = now();
+  times[MAKE][round] = (at[SET] - at[MAKE]) / 1e3;
+  times[SET][round] = (at[UPDATE] - at[SET]) / 1e3;
+  times[UPDATE][round] = (updated - at[UPDATE]) / 1e3;
+  times[LAUNCH][round] = (at[DONE] - at[LAUNCH]) / 1e3;
+  times[DONE][round] = (at[CALLS] - at[LAUNCH]) / 1e3;
+  return works && side->end();
+}
+
+static void compare_calls(const struct graph_side *driver, unsigned count) {
+  static double ours[CALLS][CALL_ROUNDS], theirs[CALLS][CALL_ROUNDS], ratios[CALL_ROUNDS];
+  for (unsigned i = 0; i <= CALL_ROUNDS; i++) {
+    const unsigned round = i == 0 ? 0 : i - 1; /* the first one warms up */
+    (void)time_calls(&rill_side, count, round, ours);
+    if (driver != NULL && !time_calls(driver, count, round, theirs)) {
+      (void)printf("a call of the driver failed\n");
+      exit(1);
+    }
+  }
+  for (unsigned c = 0; c < CALLS; c++) {
+    for (unsigned i = 0; i < CALL_ROUNDS && driver != NULL; i++) ratios[i] = ours[c][i] / theirs[c][i];
+    (void)printf("%5u nodes, %-22s %10.1f us", count, call_names[c], median(ours[c], CALL_ROUNDS));
+    if (driver != NULL) {
+      (void)printf(", driver %10.1f, ratio %.3f", median(theirs[c], CALL_ROUNDS), median(ratios, CALL_ROUNDS));
+    }
+    (void)printf("\n");
+  }
+}
+
+/* NULL: there is none. */
+static const struct graph_side *driver_side(void) {
+#ifdef BENCH_CUDA
+  rill_device_info info = RILL_DEVICE_INFO_INIT;
+  TRY(rill_device_get_info(device, &info));
+  if (info.backend == RILL_BACKEND_CUDA && rill__cuda_graph_side.open(streams[0], kernel, memory)) {
+    return &rill__cuda_graph_side;
+  }
+#endif
+  return NULL;
 }
 
 int main(int argc, char **argv) {
@@ -175,8 +226,10 @@ int main(int argc, char **argv) {
   TRY(rill_module_get_kernel(module, "five", &kernel));
   TRY(rill_alloc(device, 4096, RILL_MEMORY_DEVICE, (void **)&memory));
   for (unsigned i = 0; i < MOST_CHAINS; i++) TRY(rill_stream_create(device, NULL, &streams[i]));
-  compare_ways(1, false);
-  compare_ways(MOST_CHAINS, false);
-  if (make_driver_graph()) compare_ways(1, true);
+  compare_ways(1);
+  compare_ways(MOST_CHAINS);
+  const struct graph_side *const driver = driver_side();
+  compare_calls(driver, 100);
+  compare_calls(driver, 1000);
   return 0;
 }
