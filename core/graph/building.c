@@ -15,11 +15,15 @@ rill_status rill__find_node_of(const struct rill__graph *graph, rill_graph_node 
 rill_status rill__building_find_after(struct rill__building *building, const rill_graph_node *after, size_t count) {
   struct rill__capture_member *member = &building->stream.member;
   RILL_REQUIRE(after != NULL || count == 0, RILL_ERROR_INVALID_ARGUMENT, "after is NULL, after_count is %zu", count);
-  if (count == 0) return RILL_OK;
-  member->cursor =
-      count <= SIZE_MAX / sizeof(struct rill__graph_node *) ? malloc(count * sizeof(struct rill__graph_node *)) : NULL;
-  RILL_REQUIRE(member->cursor != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for %zu nodes", count);
-  member->room = count;
+  member->cursor = building->few;
+  member->room = sizeof building->few / sizeof *building->few;
+  if (count > member->room) {
+    const bool fits = count <= SIZE_MAX / sizeof(struct rill__graph_node *);
+    struct rill__graph_node **cursor = fits ? malloc(count * sizeof(struct rill__graph_node *)) : NULL;
+    RILL_REQUIRE(cursor != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for %zu nodes", count);
+    member->cursor = cursor;
+    member->room = count;
+  }
   for (size_t i = 0; i < count; i++)
     RILL_TRY(rill__find_node_of(building->graph, after[i], "after", &member->cursor[i]));
   member->count = count;
@@ -44,6 +48,6 @@ rill_status rill__building_give(struct rill__building *building, rill_status sta
 }
 
 void rill__building_end(struct rill__building *building) {
-  free(building->stream.member.cursor);
+  if (building->stream.member.cursor != building->few) free(building->stream.member.cursor);
   if (building->out != NULL) *building->out = building->node;
 }

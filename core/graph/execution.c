@@ -65,8 +65,8 @@ static void destroy_exec(struct rill__object *object) {
   }
   for (uint32_t i = 0; i < exec->count; i++) {
     rill__unref(&exec->steps[i].operation->base);
-    free((void *)(uintptr_t)exec->steps[i].after);
   }
+  free(core->edges);
   free(exec->steps);
   free(core->step_of);
   atomic_fetch_sub(&core->graph->execs, 1);
@@ -119,22 +119,20 @@ static rill_status fail_no_memory(uint32_t count) {
 static rill_status copy_steps(struct rill__graph_exec *exec, const struct rill__graph *graph) {
   uint32_t *const step_of = malloc((graph->count + 1) * sizeof *step_of);
   uint32_t *const node_at = malloc((graph->count + 1) * sizeof *node_at);
+  uint32_t *edges = malloc((graph->edges + 1) * sizeof *edges);
+  rill__core(exec)->edges = edges;
   exec->steps = calloc(graph->count + 1, sizeof *exec->steps);
-  const bool memory =
-      step_of != NULL && node_at != NULL && exec->steps != NULL && put_in_order(graph, step_of, node_at);
+  const bool memory = step_of != NULL && node_at != NULL && edges != NULL && exec->steps != NULL &&
+                      put_in_order(graph, step_of, node_at);
   rill_status status = memory ? RILL_OK : fail_no_memory(graph->count);
   for (uint32_t i = 0; i < graph->count && status == RILL_OK; i++) {
     const struct rill__graph_node *node = graph->nodes[node_at[i]];
     struct rill__step *step = &exec->steps[i];
-    uint32_t *after = malloc((node->after_count + 1) * sizeof *after);
-    status = after != NULL ? operation_of_step(node->operation, NULL, &step->operation) : fail_no_memory(graph->count);
-    if (status != RILL_OK) {
-      free(after);
-      break;
-    }
-    for (uint32_t k = 0; k < node->after_count; k++) after[k] = step_of[node->after[k]];
-    step->after = after;
+    status = operation_of_step(node->operation, NULL, &step->operation);
+    if (status != RILL_OK) break;
+    step->after = edges;
     step->after_count = node->after_count;
+    for (uint32_t k = 0; k < node->after_count; k++) *edges++ = step_of[node->after[k]];
     exec->count++;
     if (node->operation->kind == RILL_NODE_EVENT_RECORD) rill__core(exec)->records++;
   }
@@ -225,14 +223,12 @@ rill_status rill__exec_match(struct rill__graph_exec *exec, struct rill__graph *
   return status;
 }
 
-rill_status rill__exec_update(struct rill__graph_exec *exec, struct rill__operation *const *operations) {
-  RILL_TRY(RILL_DISPATCH(exec, graph, update, exec, operations));
+rill_status rill__exec_update(struct rill__graph_exec *exec, struct rill__operation **operations) {
+  RILL_TRY(RILL_DISPATCH(exec, graph, update, exec, (struct rill__operation *const *)operations));
   for (uint32_t i = 0; i < exec->count; i++) {
-    struct rill__operation *before = exec->steps[i].operation, *after = operations[i];
-    if (after == before) continue;
-    rill__ref(&after->base);
-    exec->steps[i].operation = after; /* first: a fork may come */
-    rill__unref(&before->base);
+    struct rill__operation *const before = exec->steps[i].operation;
+    exec->steps[i].operation = operations[i];
+    operations[i] = before;
   }
   return RILL_OK;
 }

@@ -14,7 +14,7 @@ void rill__graphs_unlock(void) { pthread_mutex_unlock(&graphs_lock); }
 static void destroy_node(struct rill__object *object) {
   struct rill__graph_node *node = (struct rill__graph_node *)object;
   rill__unref(&node->operation->base);
-  free(node->after);
+  if (node->after != node->few_after) free(node->after);
   rill__object_free(object);
 }
 
@@ -74,9 +74,20 @@ static bool comes_after(const struct rill__graph_node *node, uint32_t index) {
   return false;
 }
 
+/* The indexes that there are stay. */
+static bool make_after(struct rill__graph_node *node, uint32_t room) {
+  uint32_t *larger = malloc(room * sizeof *larger);
+  if (larger == NULL) return false;
+  memcpy(larger, node->after, node->after_count * sizeof *larger);
+  if (node->after != node->few_after) free(node->after);
+  node->after = larger;
+  node->after_room = room;
+  return true;
+}
+
 static bool add_after(struct rill__graph_node *node, uint32_t index) {
   if (comes_after(node, index)) return true;
-  if (!make_room(&node->after, node->after_count, &node->after_room, sizeof *node->after)) return false;
+  if (node->after_count == node->after_room && !make_after(node, 2 * node->after_room)) return false;
   node->after[node->after_count++] = index;
   return true;
 }
@@ -84,13 +95,15 @@ static bool add_after(struct rill__graph_node *node, uint32_t index) {
 static rill_status new_node(struct rill__graph *graph, struct rill__operation *operation,
                             struct rill__graph_node **out) {
   struct rill__graph_node *node = NULL;
-  const rill_status status = rill__object_new(sizeof *node, operation->base.device, NULL, destroy_node, &node);
+  const rill_status status = rill__object_new_small(sizeof *node, operation->base.device, NULL, destroy_node, &node);
   if (status != RILL_OK) {
     rill__unref(&operation->base);
     return status;
   }
   node->operation = operation;
   node->graph = graph;
+  node->after = node->few_after;
+  node->after_room = RILL__FEW_EDGES;
   node->base.host_only = true;
   node->base.borrowed = true;
   *out = node;
@@ -116,13 +129,12 @@ rill_status rill__graph_add(struct rill__graph *graph, struct rill__operation *o
   return RILL_OK;
 }
 
-/* The copy has the same predecessors, `base` further on; its room is for what comes after nothing, too. */
+/* The copy has the same predecessors, `base` further on. */
 static bool copy_edges(struct rill__graph_node *copy, const struct rill__graph_node *node, uint32_t base) {
   if (node->after_count == 0) return true;
-  copy->after = malloc(node->after_count * sizeof *copy->after);
-  if (copy->after == NULL) return false;
+  if (node->after_count > copy->after_room && !make_after(copy, node->after_count)) return false;
   for (uint32_t i = 0; i < node->after_count; i++) copy->after[i] = base + node->after[i];
-  copy->after_count = copy->after_room = node->after_count;
+  copy->after_count = node->after_count;
   return true;
 }
 

@@ -10,13 +10,14 @@
 
 #include "core/graph/operation.h"
 
+enum { RILL__FEW_EDGES = 2 };
 struct rill__graph_node {
   struct rill__object base;
   struct rill__graph *graph;
   struct rill__operation *operation; /* kept */
   uint32_t index;
-  uint32_t *after; /* indexes; sorted by when the edge was made */
-  uint32_t after_count, after_room;
+  uint32_t *after; /* indexes; sorted by when the edge was made; in few_after or in memory of their own */
+  uint32_t after_count, after_room, few_after[RILL__FEW_EDGES];
   uint32_t visited; /* the last search that came here */
 };
 
@@ -104,8 +105,9 @@ struct rill__refusal {
 rill_status rill__exec_match(struct rill__graph_exec *exec, struct rill__graph *graph,
                              struct rill__operation **operations, struct rill__refusal *refusal);
 
-/* Hands other operations to the backend, and keeps them; under the object's claim. */
-rill_status rill__exec_update(struct rill__graph_exec *exec, struct rill__operation *const *operations);
+/* Hands other operations to the backend, and takes them; in success `operations` has those that were there, kept.  Under
+ * the object's claim. */
+rill_status rill__exec_update(struct rill__graph_exec *exec, struct rill__operation **operations);
 /* The same for one step, a kernel, copy or fill; takes the operation over. */
 rill_status rill__exec_set(struct rill__graph_exec *exec, uint32_t step, struct rill__operation *operation);
 

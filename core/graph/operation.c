@@ -40,7 +40,7 @@ static void destroy_operation(struct rill__object *object) {
 
 static rill_status new_operation(uint32_t kind, struct rill__device *device, const char *label, size_t extra,
                                  struct rill__operation **out) {
-  RILL_TRY(rill__object_new(sizeof **out + extra, device, label, destroy_operation, out));
+  RILL_TRY(rill__object_new_small(sizeof **out + extra, device, label, destroy_operation, out));
   (*out)->kind = kind;
   return RILL_OK;
 }

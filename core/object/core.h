@@ -109,6 +109,7 @@ struct rill__kernel_core {
 struct rill__exec_core {
   struct rill__graph *graph;        /* kept: its nodes are found in `step_of` */
   uint32_t *step_of;                /* of each node, by its index */
+  uint32_t *edges;                  /* what the steps come after */
   bool claimed;                     /* by a thread that launches or changes it (core/graph/graph.h) */
   uint32_t claimants;               /* threads that wait for the end of that */
   _Atomic uint32_t held_launches;   /* queued for `held_stream`; raised by who has the claim */
