@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The parts of rillcc that read: sources, and AMD's containers."""
 
+import os
 import re
 import struct
 import unittest
@@ -37,6 +38,27 @@ class Notes(support.TestCase):
                 self.assertEqual(self.parameters("RILL_KERNEL(k) {}", *compiler), [])
                 self.assertEqual(self.parameters("RILL_KERNEL_BOUNDED(2 * 32, k, int n) {}", *compiler), [("int", "n")])
                 self.assertEqual(self.parameters("RILL_KERNEL(k, int, float *) {}"), [("int", "arg1"), ("float *", "arg2")])
+
+    def test_names(self):
+        """Kernels by the names that what rill's headers make of a kernel's name already has, and by usual ones."""
+        names = {"kernel", "copy", "type", "instance", "init", "update", "reduce", "thread", "warp", "block", "name", "value"}
+        folder = os.path.join(support.ROOT, "include", "rill", "device")
+        text = "".join(open(os.path.join(folder, name), encoding="utf-8").read() for name in sorted(os.listdir(folder)))
+        made = set(re.findall(r"RILL_JOIN_\(\s*\\?\s*(\w+_),", text))
+        self.assertGreaterEqual(len(made), 3)
+        for prefix in made:
+            names |= set(re.findall(rf"\b{prefix}(\w*[a-z])\b", text))
+        plain = "".join(f"__global__ void {name}(int *p) {{ *p = 1; }}\n" for name in sorted(names))
+        marked = "".join(f"RILL_KERNEL({name}, int *p) {{ *p = 1; }}\n" for name in sorted(names))
+        for text in (plain, marked):
+            source = self.write("k.kernel.cu", "#include <rill/device/kernel.h>\n" + text)
+            _, header = self.compile(source, "--target", support.HOST)
+            self.assertEqual(set(re.findall(r"(\w+)_launch\(rill_stream", self.read(header))), names)
+
+    def test_dim3(self):
+        """As CUDA has it; HIP's own headers have no such conversions."""
+        text = "__global__ void k(unsigned *p) { dim3 d; d = blockIdx; const uint3 v = d; *p = v.x; }\n"
+        self.assertEqual(self.parameters(text), [("unsigned int *", "p")])
 
     def test_types_of_rill(self):
         text = "RILL_KERNEL(k, const rill_half *x, rill_bfloat16 *y) {}\n"

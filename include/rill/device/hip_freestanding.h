@@ -23,6 +23,8 @@ struct uint3 {
 struct dim3 {
   unsigned x, y, z;
   __host__ __device__ constexpr dim3(unsigned x_ = 1, unsigned y_ = 1, unsigned z_ = 1) : x(x_), y(y_), z(z_) {}
+  __host__ __device__ constexpr dim3(uint3 v) : x(v.x), y(v.y), z(v.z) {}
+  __host__ __device__ constexpr operator uint3() const { return { x, y, z }; }
 };
 
 static __device__ __forceinline__ uint3 rill_thread_idx() {

@@ -87,8 +87,8 @@ static constexpr const char *rill_symbol_or(const char *symbol, const char *name
 }
 
 #if RILL_NOTES
-#define RILL_NOTE_(NAME, NOTE)                                                                                      \
-  __attribute__((__section__("rill_notes"), __used__, __aligned__(8))) static constexpr auto RILL_JOIN_(rill_note_, \
+#define RILL_NOTE_(NAME, NOTE)                                                                                       \
+  __attribute__((__section__("rill_notes"), __used__, __aligned__(8))) static constexpr auto RILL_JOIN_(rill_noted_, \
                                                                                                         NAME) = NOTE;
 #define RILL_REGISTER_(NAME, PARAMETERS) \
   RILL_NOTE_(NAME, rill_note_kernel(#NAME, __FILE__, __LINE__, PARAMETERS, RILL_JOIN_(rill_body_, NAME)))

@@ -66,6 +66,8 @@ struct uint3 {
 struct dim3 {
   unsigned x, y, z;
   constexpr dim3(unsigned x_ = 1, unsigned y_ = 1, unsigned z_ = 1) : x(x_), y(y_), z(z_) {}
+  constexpr dim3(uint3 v) : x(v.x), y(v.y), z(v.z) {}
+  constexpr operator uint3() const { return { x, y, z }; }
 };
 
 #define RILL_JOIN_(A, B) RILL_JOIN_1_(A, B)
