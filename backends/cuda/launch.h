@@ -63,16 +63,16 @@ static inline void gpu_vendor_add_extras(struct gpu_launch_config *config, const
   }
 }
 
+/* The members that the parameters of launches and of nodes have in common. */
+#define GPU_LAUNCH_SHAPE(launch)                                                                     \
+  .gridDimX = (launch)->grid[0], .gridDimY = (launch)->grid[1], .gridDimZ = (launch)->grid[2],       \
+  .blockDimX = (launch)->block[0], .blockDimY = (launch)->block[1], .blockDimZ = (launch)->block[2], \
+  .sharedMemBytes = (launch)->shared_mem_bytes
+
 static inline void gpu_vendor_configure(struct gpu_launch_config *config, const struct rill__launch *launch,
                                         gpu_stream_handle stream) {
   config->config = (CUlaunchConfig){
-    .gridDimX = launch->grid[0],
-    .gridDimY = launch->grid[1],
-    .gridDimZ = launch->grid[2],
-    .blockDimX = launch->block[0],
-    .blockDimY = launch->block[1],
-    .blockDimZ = launch->block[2],
-    .sharedMemBytes = launch->shared_mem_bytes,
+    GPU_LAUNCH_SHAPE(launch),
     .hStream = stream,
     .attrs = config->attributes,
   };

@@ -7,6 +7,8 @@
 #define GPU_LINE_NODE graph_add_copy
 #define GPU_LINE_NODES_HAVE_PITCH true /* the driver's only copy node is one of three dimensions */
 #define GPU_FILL_NODES_HAVE_ROWS true
+#define GPU_NODES_CHANGE \
+  (gpu_api.graph_set_kernel != NULL && gpu_api.graph_set_copy != NULL && gpu_api.graph_set_fill != NULL)
 
 /* ---- kernels ---- */
 
@@ -47,39 +49,22 @@ static inline gpu_result gpu_vendor_set_attributes(gpu_graph_node node, const st
   return GPU_SUCCESS;
 }
 
-static inline CUDA_KERNEL_NODE_PARAMS_v1 gpu_vendor_kernel_node(gpu_function function,
-                                                                const struct rill__launch *launch) {
-  return (CUDA_KERNEL_NODE_PARAMS_v1){
-    .func = function,
-    .gridDimX = launch->grid[0],
-    .gridDimY = launch->grid[1],
-    .gridDimZ = launch->grid[2],
-    .blockDimX = launch->block[0],
-    .blockDimY = launch->block[1],
-    .blockDimZ = launch->block[2],
-    .sharedMemBytes = launch->shared_mem_bytes,
-    .kernelParams = (void **)launch->args,
-  };
-}
-
 /* `kernels`: which of the nodes before it are kernels. */
 static inline gpu_result gpu_vendor_add_kernel(struct gpu_spot *spot, gpu_function function,
                                                const struct rill__launch *launch, const bool *kernels,
                                                const char **symbol) {
-  const CUDA_KERNEL_NODE_PARAMS_v1 values = gpu_vendor_kernel_node(function, launch);
+  const CUDA_KERNEL_NODE_PARAMS_v1 values = {
+    .func = function,
+    GPU_LAUNCH_SHAPE(launch),
+    .kernelParams = (void **)launch->args,
+  };
+  if (spot->exec != NULL) return GPU_CALL(graph_set_kernel, (spot->exec, spot->node, &values));
   const bool early = launch->extras != NULL && launch->extras->serialize && gpu_api.graph_add_edges != NULL;
   *symbol = gpu_symbols.graph_add_kernel;
   gpu_result result =
       GPU_CALL(graph_add_kernel, (&spot->node, spot->graph, spot->after, early ? 0 : spot->count, &values));
   if (result == GPU_SUCCESS && early) result = gpu_vendor_add_early_edges(spot, kernels, symbol);
   return result == GPU_SUCCESS ? gpu_vendor_set_attributes(spot->node, launch, symbol) : result;
-}
-
-static inline gpu_result gpu_vendor_set_kernel(gpu_graph_handle exec, gpu_graph_node node, gpu_function function,
-                                               const struct rill__launch *launch) {
-  const CUDA_KERNEL_NODE_PARAMS_v1 values = gpu_vendor_kernel_node(function, launch);
-  if (gpu_api.graph_set_kernel == NULL) return GPU_NOT_SUPPORTED;
-  return GPU_CALL(graph_set_kernel, (exec, node, &values));
 }
 
 /* ---- copies ---- */
@@ -92,31 +77,21 @@ static inline CUmemorytype gpu_vendor_node_memory(const void *p, uint32_t kind) 
   return result == GPU_SUCCESS && type != CU_MEMORYTYPE_HOST ? CU_MEMORYTYPE_UNIFIED : CU_MEMORYTYPE_HOST;
 }
 
-static inline CUDA_MEMCPY3D gpu_vendor_copy_node(const struct rill__copy_3d *copy) {
+static inline gpu_result gpu_vendor_add_copy(struct gpu_spot *spot, const struct rill__copy_3d *copy,
+                                             gpu_context context, const char **symbol) {
   CUDA_MEMCPY3D values = gpu_vendor_copy_values(copy);
   values.srcMemoryType = gpu_vendor_node_memory(copy->src, copy->src_kind);
   values.dstMemoryType = gpu_vendor_node_memory(copy->dst, copy->dst_kind);
-  return values;
-}
-
-static inline gpu_result gpu_vendor_add_copy(struct gpu_spot *spot, const struct rill__copy_3d *copy,
-                                             gpu_context context, const char **symbol) {
-  const CUDA_MEMCPY3D values = gpu_vendor_copy_node(copy);
+  if (spot->exec != NULL) return GPU_CALL(graph_set_copy, (spot->exec, spot->node, &values, context));
   *symbol = gpu_symbols.graph_add_copy;
   return GPU_CALL(graph_add_copy, (&spot->node, spot->graph, spot->after, spot->count, &values, context));
 }
 
-static inline gpu_result gpu_vendor_set_copy(gpu_graph_handle exec, gpu_graph_node node,
-                                             const struct rill__copy_3d *copy, gpu_context context) {
-  const CUDA_MEMCPY3D values = gpu_vendor_copy_node(copy);
-  if (gpu_api.graph_set_copy == NULL) return GPU_NOT_SUPPORTED;
-  return GPU_CALL(graph_set_copy, (exec, node, &values, context));
-}
-
 /* ---- fills ---- */
 
-static inline CUDA_MEMSET_NODE_PARAMS_v1 gpu_vendor_fill_node(const struct gpu_fill_node *fill) {
-  return (CUDA_MEMSET_NODE_PARAMS_v1){
+static inline gpu_result gpu_vendor_add_fill(struct gpu_spot *spot, const struct gpu_fill_node *fill,
+                                             gpu_context context, const char **symbol) {
+  const CUDA_MEMSET_NODE_PARAMS_v1 values = {
     .dst = GPU_POINTER(fill->dst),
     .pitch = fill->pitch,
     .value = fill->value,
@@ -124,20 +99,9 @@ static inline CUDA_MEMSET_NODE_PARAMS_v1 gpu_vendor_fill_node(const struct gpu_f
     .width = fill->width,
     .height = fill->height,
   };
-}
-
-static inline gpu_result gpu_vendor_add_fill(struct gpu_spot *spot, const struct gpu_fill_node *fill,
-                                             gpu_context context, const char **symbol) {
-  const CUDA_MEMSET_NODE_PARAMS_v1 values = gpu_vendor_fill_node(fill);
+  if (spot->exec != NULL) return GPU_CALL(graph_set_fill, (spot->exec, spot->node, &values, context));
   *symbol = gpu_symbols.graph_add_fill;
   return GPU_CALL(graph_add_fill, (&spot->node, spot->graph, spot->after, spot->count, &values, context));
-}
-
-static inline gpu_result gpu_vendor_set_fill(gpu_graph_handle exec, gpu_graph_node node,
-                                             const struct gpu_fill_node *fill, gpu_context context) {
-  const CUDA_MEMSET_NODE_PARAMS_v1 values = gpu_vendor_fill_node(fill);
-  if (gpu_api.graph_set_fill == NULL) return GPU_NOT_SUPPORTED;
-  return GPU_CALL(graph_set_fill, (exec, node, &values, context));
 }
 
 #endif

@@ -93,9 +93,11 @@ static inline void gpu_unrelax(struct gpu_relaxed *relaxed) {
     called_;                                                               \
   })
 
-/* Where a node of a native graph goes, and the one that was made. */
+/* Where a node of a native graph goes, and the one that was made.  With `exec`, whose `node` is to be changed: only
+ * where GPU_NODES_CHANGE. */
 struct gpu_spot {
   gpu_graph graph;
+  gpu_graph_handle exec;
   const gpu_graph_node *after;
   size_t count;
   gpu_graph_node node;

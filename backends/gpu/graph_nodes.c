@@ -368,24 +368,26 @@ bool gpu_graph_set_node(const struct rill__graph_exec *exec, gpu_graph_handle na
                         const struct rill__operation *before, const struct rill__operation *after) {
   struct rill__device *device = exec->base.device;
   const gpu_context context = gpu_device_of(device)->context;
+  struct gpu_spot spot = { .exec = native, .node = node };
   struct rill__copy_3d copy;
   struct gpu_fill_node fill;
   struct gpu_scope scope;
+  const char *symbol;
   gpu_result result = GPU_NOT_SUPPORTED;
-  if (gpu_enter(device, &scope) != GPU_SUCCESS) return false;
+  if (!GPU_NODES_CHANGE || gpu_enter(device, &scope) != GPU_SUCCESS) return false;
   switch (after->kind) {
     case RILL_NODE_KERNEL:
       if (!is_plain_launch(before) || !is_plain_launch(after)) break;
-      result = gpu_vendor_set_kernel(native, node, gpu_kernel_of(after->launch.kernel)->native, &after->launch);
+      result = gpu_vendor_add_kernel(&spot, gpu_kernel_of(after->launch.kernel)->native, &after->launch, NULL, &symbol);
       break;
     case RILL_NODE_COPY:
       if (!is_one_copy(device, &before->copy) || !is_one_copy(device, &after->copy)) break;
       copy = with_pitches(&after->copy);
-      result = gpu_vendor_set_copy(native, node, &copy, context);
+      result = gpu_vendor_add_copy(&spot, &copy, context, &symbol);
       break;
     case RILL_NODE_FILL:
       if (!is_one_fill(before, &fill) || !is_one_fill(after, &fill)) break;
-      result = gpu_vendor_set_fill(native, node, &fill, context);
+      result = gpu_vendor_add_fill(&spot, &fill, context, &symbol);
       break;
     default: break;
   }

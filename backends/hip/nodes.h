@@ -9,6 +9,8 @@
 /* A fill of several rows has its element's size as its value in 5.2, and up to 6.1 is refused if its last pitch ends
  * after the memory (hip_graph_internal.hpp, GraphMemsetNode; hip_memory.cpp, ihipGraphMemsetParams_validate). */
 #define GPU_FILL_NODES_HAVE_ROWS false
+/* The runtime's calls that change one node differ between versions in what they take: the graph is made anew. */
+#define GPU_NODES_CHANGE false
 
 /* A function of a module stands where one of the host's is named: the runtime's own captures of module launches call
  * this so, from 5.2 on (hip_graph.cpp, capturehipModuleLaunchKernel).  Of a node's attributes it ignores the
@@ -56,25 +58,6 @@ static inline gpu_result gpu_vendor_add_fill(struct gpu_spot *spot, const struct
   };
   *symbol = gpu_symbols.graph_add_fill;
   return GPU_CALL(graph_add_fill, (&spot->node, spot->graph, spot->after, spot->count, &values));
-}
-
-/* The runtime's calls that change one node differ between versions in what they take: the graph is made anew. */
-static inline gpu_result gpu_vendor_set_kernel(gpu_graph_handle exec, gpu_graph_node node, gpu_function function,
-                                               const struct rill__launch *launch) {
-  (void)exec, (void)node, (void)function, (void)launch;
-  return GPU_NOT_SUPPORTED;
-}
-
-static inline gpu_result gpu_vendor_set_copy(gpu_graph_handle exec, gpu_graph_node node,
-                                             const struct rill__copy_3d *copy, gpu_context context) {
-  (void)exec, (void)node, (void)copy, (void)context;
-  return GPU_NOT_SUPPORTED;
-}
-
-static inline gpu_result gpu_vendor_set_fill(gpu_graph_handle exec, gpu_graph_node node,
-                                             const struct gpu_fill_node *fill, gpu_context context) {
-  (void)exec, (void)node, (void)fill, (void)context;
-  return GPU_NOT_SUPPORTED;
 }
 
 #endif
