@@ -4,20 +4,31 @@
 
 #include <string.h>
 
-static struct fake_graph_place place_of(CUgraph graph, const CUgraphNode *after, size_t count) {
-  return (struct fake_graph_place){ graph, (void *const *)(const void *)after, count };
+/* A node to be added to a graph, or one of an execution object to be changed. */
+struct target {
+  struct fake_graph_place place;
+  CUgraphNode *out;
+  bool change;
+  CUgraphExec exec;
+  CUgraphNode node;
+};
+
+static struct target new_node(CUgraph graph, const CUgraphNode *after, size_t count, CUgraphNode *out) {
+  return (struct target){ .place = { graph, (void *const *)(const void *)after, count }, .out = out };
+}
+
+static struct target node_of(CUgraphExec exec, CUgraphNode node) {
+  return (struct target){ .change = true, .exec = exec, .node = node };
 }
 
 /* Ends the caller's hold on an operation, and what nobody has taken over of it. */
-static int drop(struct fake_op *op, int code) {
+static int give_op(const struct target *target, enum fake_node kind, struct fake_op *op) {
+  const int code = target->change ? fake_graph_exec_set(target->exec, target->node, kind, op)
+                                  : fake_graph_add_op(&target->place, kind, op, (void **)target->out);
   if (op->finish != NULL) op->finish(op->data);
   op->finish = NULL;
   fake_op_release(op);
   return code;
-}
-
-static int add_op(const struct fake_graph_place *place, enum fake_node kind, struct fake_op *op, CUgraphNode *out) {
-  return drop(op, fake_graph_add_op(place, kind, op, (void **)out));
 }
 
 /* ---- kernels ---- */
@@ -31,28 +42,20 @@ static int kernel_op(const CUDA_KERNEL_NODE_PARAMS_v1 *values, struct fake_op **
   return fake_launch_node(values->func, &launch, op);
 }
 
-static int add_kernel(const struct fake_graph_place *place, const CUDA_KERNEL_NODE_PARAMS_v1 *values,
-                      CUgraphNode *out) {
+static int give_kernel(struct target target, const CUDA_KERNEL_NODE_PARAMS_v1 *values) {
   struct fake_op *op;
   const int code = kernel_op(values, &op);
-  return code == FAKE_OK ? add_op(place, FAKE_NODE_KERNEL, op, out) : code;
+  return code == FAKE_OK ? give_op(&target, FAKE_NODE_KERNEL, op) : code;
 }
 
 CUresult CUDAAPI cuGraphAddKernelNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *after, size_t count,
                                       const CUDA_KERNEL_NODE_PARAMS_v1 *launch) {
-  const struct fake_graph_place place = place_of(graph, after, count);
-  CU_CALL(add_kernel(&place, launch, node));
-}
-
-static int set_kernel(CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v1 *values) {
-  struct fake_op *op;
-  const int code = kernel_op(values, &op);
-  return code == FAKE_OK ? drop(op, fake_graph_exec_set(exec, node, FAKE_NODE_KERNEL, op)) : code;
+  CU_CALL(give_kernel(new_node(graph, after, count, node), launch));
 }
 
 CUresult CUDAAPI cuGraphExecKernelNodeSetParams(CUgraphExec exec, CUgraphNode node,
                                                 const CUDA_KERNEL_NODE_PARAMS_v1 *launch) {
-  CU_CALL(set_kernel(exec, node, launch));
+  CU_CALL(give_kernel(node_of(exec, node), launch));
 }
 
 /* Those that the header calls valid for nodes. */
@@ -140,28 +143,20 @@ static int copy_op(const CUDA_MEMCPY3D *v, CUcontext context, struct fake_op **o
   return fake_copy_node(&copy, op);
 }
 
-static int add_copy(const struct fake_graph_place *place, const CUDA_MEMCPY3D *values, CUcontext context,
-                    CUgraphNode *out) {
+static int give_copy(struct target target, const CUDA_MEMCPY3D *values, CUcontext context) {
   struct fake_op *op;
   const int code = copy_op(values, context, &op);
-  return code == FAKE_OK ? add_op(place, FAKE_NODE_COPY, op, out) : code;
+  return code == FAKE_OK ? give_op(&target, FAKE_NODE_COPY, op) : code;
 }
 
 CUresult CUDAAPI cuGraphAddMemcpyNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *after, size_t count,
                                       const CUDA_MEMCPY3D *copy, CUcontext context) {
-  const struct fake_graph_place place = place_of(graph, after, count);
-  CU_CALL(add_copy(&place, copy, context, node));
-}
-
-static int set_copy(CUgraphExec exec, CUgraphNode node, const CUDA_MEMCPY3D *values, CUcontext context) {
-  struct fake_op *op;
-  const int code = copy_op(values, context, &op);
-  return code == FAKE_OK ? drop(op, fake_graph_exec_set(exec, node, FAKE_NODE_COPY, op)) : code;
+  CU_CALL(give_copy(new_node(graph, after, count, node), copy, context));
 }
 
 CUresult CUDAAPI cuGraphExecMemcpyNodeSetParams(CUgraphExec exec, CUgraphNode node, const CUDA_MEMCPY3D *copy,
                                                 CUcontext context) {
-  CU_CALL(set_copy(exec, node, copy, context));
+  CU_CALL(give_copy(node_of(exec, node), copy, context));
 }
 
 static enum fake_node fill_kind(const CUDA_MEMSET_NODE_PARAMS_v1 *values) {
@@ -180,26 +175,18 @@ static int fill_op(const CUDA_MEMSET_NODE_PARAMS_v1 *values, CUcontext context, 
   return fake_fill_node(&fill, op);
 }
 
-static int add_fill(const struct fake_graph_place *place, const CUDA_MEMSET_NODE_PARAMS_v1 *values, CUcontext context,
-                    CUgraphNode *out) {
+static int give_fill(struct target target, const CUDA_MEMSET_NODE_PARAMS_v1 *values, CUcontext context) {
   struct fake_op *op;
   const int code = fill_op(values, context, &op);
-  return code == FAKE_OK ? add_op(place, fill_kind(values), op, out) : code;
+  return code == FAKE_OK ? give_op(&target, fill_kind(values), op) : code;
 }
 
 CUresult CUDAAPI cuGraphAddMemsetNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *after, size_t count,
                                       const CUDA_MEMSET_NODE_PARAMS_v1 *fill, CUcontext context) {
-  const struct fake_graph_place place = place_of(graph, after, count);
-  CU_CALL(add_fill(&place, fill, context, node));
-}
-
-static int set_fill(CUgraphExec exec, CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS_v1 *values, CUcontext context) {
-  struct fake_op *op;
-  const int code = fill_op(values, context, &op);
-  return code == FAKE_OK ? drop(op, fake_graph_exec_set(exec, node, fill_kind(values), op)) : code;
+  CU_CALL(give_fill(new_node(graph, after, count, node), fill, context));
 }
 
 CUresult CUDAAPI cuGraphExecMemsetNodeSetParams(CUgraphExec exec, CUgraphNode node,
                                                 const CUDA_MEMSET_NODE_PARAMS_v1 *fill, CUcontext context) {
-  CU_CALL(set_fill(exec, node, fill, context));
+  CU_CALL(give_fill(node_of(exec, node), fill, context));
 }

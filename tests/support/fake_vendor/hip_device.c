@@ -305,23 +305,10 @@ hipError_t hipMemcpy2DAsync(void *dst, size_t dst_pitch, const void *src, size_t
   HIP_CALL(copy_2d(dst, dst_pitch, src, src_pitch, width, height, kind, stream));
 }
 
-/* Arrays and offsets are not known here. */
 static int copy_3d(const struct hipMemcpy3DParms *values, hipStream_t stream) {
-  if (values == NULL || values->srcArray != NULL || values->dstArray != NULL || (int)values->kind < 0 ||
-      values->kind > hipMemcpyDefault)
-    return FAKE_INVALID_VALUE;
-  if (values->extent.depth == 0) return FAKE_OK;
-  return fake_copy(stream,
-                   &(struct fake_copy){ .dst = values->dstPtr.ptr,
-                                        .src = values->srcPtr.ptr,
-                                        .dst_pitch = values->dstPtr.pitch,
-                                        .src_pitch = values->srcPtr.pitch,
-                                        .width = values->extent.width,
-                                        .height = values->extent.height,
-                                        .dst_slice = values->dstPtr.pitch * values->dstPtr.ysize,
-                                        .src_slice = values->srcPtr.pitch * values->srcPtr.ysize,
-                                        .depth = values->extent.depth },
-                   false);
+  struct fake_copy copy;
+  if (!fake_hip_copy_3d(values, &copy)) return FAKE_INVALID_VALUE;
+  return copy.depth == 0 ? FAKE_OK : fake_copy(stream, &copy, false);
 }
 
 hipError_t hipMemcpy3DAsync(const struct hipMemcpy3DParms *values, hipStream_t stream) {

@@ -42,17 +42,8 @@ static int add_copy(const struct fake_graph_place *place, const struct fake_copy
 }
 
 static int add_copy_3d(const struct fake_graph_place *place, const hipMemcpy3DParms *values, hipGraphNode_t *out) {
-  if (values == NULL || values->srcArray != NULL || values->dstArray != NULL) return FAKE_INVALID_VALUE;
-  const struct fake_copy copy = { .dst = values->dstPtr.ptr,
-                                  .src = values->srcPtr.ptr,
-                                  .dst_pitch = values->dstPtr.pitch,
-                                  .src_pitch = values->srcPtr.pitch,
-                                  .width = values->extent.width,
-                                  .height = values->extent.height,
-                                  .dst_slice = values->dstPtr.pitch * values->dstPtr.ysize,
-                                  .src_slice = values->srcPtr.pitch * values->srcPtr.ysize,
-                                  .depth = values->extent.depth };
-  return add_copy(place, &copy, values->kind, out);
+  struct fake_copy copy;
+  return fake_hip_copy_3d(values, &copy) ? add_copy(place, &copy, values->kind, out) : FAKE_INVALID_VALUE;
 }
 
 hipError_t hipGraphAddMemcpyNode(hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *after, size_t count,
