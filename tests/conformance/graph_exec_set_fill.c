@@ -14,22 +14,30 @@ static void refuses_bad_handles(void) {
   assert_ok(rill_graph_release(graph));
 }
 
+static const uint64_t wide = UINT64_C(0x0000000500000006);
+static rill_graph graph;
+static rill_graph_exec exec;
+static rill_graph_node write_node, read_node;
+
+static void new_write_and_read(void) {
+  graph = new_graph();
+  write_node = add_write(graph, NULL, 0, 0, 8);
+  assert_ok(rill_graph_add_copy(graph, &write_node, 1, dut.host, dut.memory, 32, &read_node));
+  exec = new_exec(graph);
+}
+
 /* C7.1, G24 */
 static void changes_pattern_and_place(void) {
-  rill_graph graph = new_graph();
-  rill_graph_node write = add_write(graph, NULL, 0, 0, 8), read;
-  const uint64_t wide = UINT64_C(0x0000000500000006);
   const uint32_t word = 6;
-  assert_ok(rill_graph_add_copy(graph, &write, 1, dut.host, dut.memory, 32, &read));
-  rill_graph_exec exec = new_exec(graph);
-  assert_fails(rill_graph_exec_set_fill(exec, read, dut.memory, &wide, 8, 1), RILL_ERROR_INVALID_ARGUMENT);
-  assert_fails(rill_graph_exec_set_fill(exec, write, dut.memory, &wide, 3, 1), RILL_ERROR_INVALID_ARGUMENT);
-  assert_fails(rill_graph_exec_set_fill(exec, write, dut.memory, &wide, 8, 0), RILL_ERROR_INVALID_ARGUMENT);
-  assert_ok(rill_graph_exec_set_fill(exec, write, dut.memory + 2, &word, 4, 2));
+  new_write_and_read();
+  assert_fails(rill_graph_exec_set_fill(exec, read_node, dut.memory, &wide, 8, 1), RILL_ERROR_INVALID_ARGUMENT);
+  assert_fails(rill_graph_exec_set_fill(exec, write_node, dut.memory, &wide, 3, 1), RILL_ERROR_INVALID_ARGUMENT);
+  assert_fails(rill_graph_exec_set_fill(exec, write_node, dut.memory, &wide, 8, 0), RILL_ERROR_INVALID_ARGUMENT);
+  assert_ok(rill_graph_exec_set_fill(exec, write_node, dut.memory + 2, &word, 4, 2));
   run_exec(exec);
   assert_int_equal(dut.host[2], 6);
   assert_int_equal(dut.host[3], 6);
-  assert_ok(rill_graph_exec_set_fill(exec, write, dut.memory + 4, &wide, 8, 1));
+  assert_ok(rill_graph_exec_set_fill(exec, write_node, dut.memory + 4, &wide, 8, 1));
   run_exec(exec);
   assert_int_equal(dut.host[4], 6);
   assert_int_equal(dut.host[5], 5);
@@ -40,17 +48,13 @@ static void changes_pattern_and_place(void) {
 /* C7.1: a pattern that is several nodes of a driver's takes the place of one that is one, and back; launches that have
  * been made keep what they had, and later ones come after them. */
 static void changes_size_while_launches_are_pending(void) {
-  rill_graph graph = new_graph();
-  rill_graph_node write = add_write(graph, NULL, 0, 0, 8), read;
-  const uint64_t wide = UINT64_C(0x0000000500000006);
   const uint32_t word = 7;
-  assert_ok(rill_graph_add_copy(graph, &write, 1, dut.host, dut.memory, 8, &read));
-  rill_graph_exec exec = new_exec(graph);
+  new_write_and_read();
   rill_stream first = new_stream("first"), second = new_stream("second");
   struct gate *gate = gate_close(first);
   assert_ok(rill_graph_launch(exec, first));
   assert_ok(rill_copy_async(first, dut.host + 2, dut.host, 4));
-  assert_ok(rill_graph_exec_set_fill(exec, write, dut.memory, &wide, 8, 1));
+  assert_ok(rill_graph_exec_set_fill(exec, write_node, dut.memory, &wide, 8, 1));
   assert_ok(rill_graph_launch(exec, second));
   assert_false(is_complete(second));
   gate_open(gate);
@@ -58,7 +62,7 @@ static void changes_size_while_launches_are_pending(void) {
   assert_completes(second);
   assert_int_equal(dut.host[0], 6);
   assert_int_equal(dut.host[1], 5);
-  assert_ok(rill_graph_exec_set_fill(exec, write, dut.memory, &word, 4, 1));
+  assert_ok(rill_graph_exec_set_fill(exec, write_node, dut.memory, &word, 4, 1));
   run_exec(exec);
   assert_int_equal(dut.host[0], 7);
   assert_int_equal(dut.host[1], 5);
