@@ -1,0 +1,65 @@
+/* The calls of a round, as the files see them that work out what must have come before what (mix_history.c). */
+#ifndef RILL_TESTS_STRESS_MIX_HISTORY_H
+#define RILL_TESTS_STRESS_MIX_HISTORY_H
+
+#include "mix.h"
+
+/* Something on a stream that is not done before a tick: a host call ends, an event is recorded. */
+struct due {
+  uint64_t submitted, done;
+  const struct call *call;
+};
+
+/* A stream's calls. */
+struct line {
+  struct call **waits; /* by their end */
+  uint64_t *joined;    /* clocks: what the first 1, 2, 3 ... waits know together */
+  struct due *dues;    /* by the tick of submission; `done` is the latest of all so far */
+  size_t wait_count, due_count;
+  uint64_t unsure_from; /* what was submitted from then on may have failed */
+};
+
+struct calls {
+  struct call **all;
+  size_t count;
+};
+
+struct past {
+  struct line *lines; /* by stream */
+  size_t line_count;
+  struct calls *recordings; /* by event; by their start */
+  struct calls everything, reads, cell_writes[MIX_CELLS];
+};
+extern struct past mix_past;
+
+static inline uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
+static inline uint64_t greatest(uint64_t a, uint64_t b) { return a > b ? a : b; }
+
+static inline bool is_wait(const struct call *call) {
+  return call->kind == CALL_WAIT || call->kind == CALL_WAIT_STREAM || call->kind == CALL_WAIT_CACHED;
+}
+
+/* Nothing that the call comes after may have failed. */
+static inline bool mix_is_sure(const struct call *call) {
+  return call->object == NULL || call->end < mix_past.lines[call->object->number].unsure_from;
+}
+
+void mix_add_call(struct calls *calls, struct call *call);
+
+/* ---- mix_failures.c ---- */
+
+void mix_find_records(struct call *call);
+void mix_find_failures(void);
+
+/* Looks at an answer about an event, or at a record that was refused. */
+void mix_check_question(const struct call *call);
+void mix_check_refusal(const struct call *call);
+
+/* ---- mix_clocks.c ---- */
+
+uint64_t *mix_new_clock(void);
+
+/* Finds the clock of every call, and looks whether what comes before was done before. */
+void mix_check_order(void);
+
+#endif
