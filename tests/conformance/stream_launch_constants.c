@@ -1,5 +1,5 @@
 /* rill_stream_launch with constants. */
-#include "support/testing.h"
+#include "graphs.h"
 
 #include "launch.rill.h"
 
@@ -160,6 +160,51 @@ static void come_with_their_launch(void) {
   assert_ok(rill_free(results));
 }
 
+/* C6.4, C7.1: a captured launch writes its own again at each replay, and what follows it sees them; a change is for
+ * later replays, and for that node. */
+static void are_written_at_each_replay(void) {
+  unsigned values[4] = { 1, 2, 3, 4 };
+  set_scene();
+  needs_graphs();
+  const rill_constant constant = { "factors", values, sizeof values };
+  rill_launch changed = rill_launch_1d(1, 1);
+  double *offset = (double *)(void *)(dut.host + CELLS - 2);
+  rill_graph graph;
+  rill_graph_node first, nodes[4];
+  size_t count = 4;
+  changed.constants = &constant;
+  changed.constant_count = 1;
+  assert_ok(rill_stream_capture_begin(stream, RILL_CAPTURE_THREAD));
+  assert_ok(launch(stream, 0, &constant, 1));
+  for (unsigned i = 0; i < 4; i++) values[i] = 5 + i;
+  assert_ok(launch(stream, 4, &constant, 1));
+  assert_ok(launch(stream, 8, NULL, 0));
+  refuses((rill_constant){ "no_such_variable", values, 4 }, RILL_ERROR_NOT_FOUND, "no_such_variable");
+  memset(values, 0, sizeof values);
+  assert_ok(rill_stream_capture_end(stream, &graph));
+  assert_ok(rill_graph_get_nodes(graph, nodes, &count));
+  assert_int_equal(count, 3);
+  first = nodes[0];
+  rill_graph_exec exec = new_exec(graph);
+  const unsigned expected[12] = { 1, 2, 3, 4, 5, 6, 7, 8, 5, 6, 7, 8 };
+  for (unsigned replay = 0; replay < 2; replay++) {
+    memset(dut.host, 0, sizeof expected);
+    run_exec(exec);
+    assert_memory_equal(dut.host, expected, sizeof expected);
+  }
+  for (unsigned replay = 0; replay < 2; replay++) {
+    for (unsigned i = 0; i < 4; i++) values[i] = 10 * replay + i;
+    assert_ok(rill_graph_exec_set_kernel(exec, first, &changed, RILL_ARGS(dut.host, offset)));
+    run_exec(exec);
+    assert_memory_equal(dut.host, values, sizeof values);
+    assert_memory_equal(dut.host + 4, expected + 4, sizeof expected - sizeof values);
+  }
+  assert_ok(rill_graph_exec_release(exec));
+  run_graph(graph); /* as it was captured */
+  assert_memory_equal(dut.host, expected, sizeof expected);
+  assert_ok(rill_graph_release(graph));
+}
+
 TESTS_ON_EACH_DEVICE("rill_stream_launch with constants", TEST(refuses_what_is_none), TEST(are_taken_at_the_call),
                      TEST(are_taken_by_held_streams), TEST(end_with_held_work), TEST(outlive_their_stream),
-                     TEST(come_with_their_launch))
+                     TEST(come_with_their_launch), TEST(are_written_at_each_replay))
