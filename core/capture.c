@@ -1,6 +1,7 @@
 #include "core/graph/capture.h"
 
 #include "core/device/life.h"
+#include "core/graph/building.h"
 #include "core/graph/graph.h"
 #include "core/held/held.h"
 
@@ -65,7 +66,7 @@ rill_status rill_stream_capture_begin_to_graph(rill_stream stream, rill_graph gr
   struct rill__graph *g;
   RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
   RILL_RESOLVE(RILL__GRAPH, graph, "graph", &g);
-  RILL_TRY(rill__check_same_device(&s->base, &g->base));
+  RILL_TRY(rill__graph_check_device(g, &s->base));
   RILL_REQUIRE(after != NULL || after_count == 0, RILL_ERROR_INVALID_ARGUMENT, "after is NULL, after_count is %zu",
                after_count);
   RILL_REQUIRE(after_count < SIZE_MAX / sizeof(void *), RILL_ERROR_OUT_OF_RANGE, "after_count is %zu", after_count);

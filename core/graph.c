@@ -55,6 +55,7 @@ rill_status rill_graph_add_kernel(rill_graph graph, const rill_graph_node *after
   RILL_ENTER_NODE();
   struct rill__kernel *k;
   RILL_RESOLVE(RILL__KERNEL, kernel, "kernel", &k);
+  RILL_TRY(rill__graph_check_device(building.graph, &k->base));
   RILL_TRY(rill__building_check(&building));
   return rill__building_give(&building, rill__launch(s, k, launch, args, arg_count));
 }
@@ -131,7 +132,7 @@ rill_status rill_graph_add_event_record(rill_graph graph, const rill_graph_node 
   struct rill__event *e;
   bool taken = false;
   RILL_RESOLVE(RILL__EVENT, event, "event", &e);
-  RILL_TRY(rill__check_same_device(&building.graph->base, &e->base));
+  RILL_TRY(rill__graph_check_device(building.graph, &e->base));
   RILL_TRY(rill__building_check(&building));
   RILL_REQUIRE(!rill__core(e)->cached, RILL_ERROR_INVALID_ARGUMENT,
                "%s is the cached event of a stream" RILL_HINT "record an event of your own",

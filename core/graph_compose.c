@@ -114,7 +114,7 @@ rill_status rill_graph_add_child(rill_graph graph, const rill_graph_node *after,
   struct rill__graph *c;
   struct rill__operation *join = NULL;
   RILL_RESOLVE(RILL__GRAPH, child, "child", &c);
-  RILL_TRY(rill__check_same_device(&building.graph->base, &c->base));
+  RILL_TRY(rill__graph_check_device(building.graph, &c->base));
   RILL_TRY(rill__building_check(&building));
   RILL_REQUIRE(c != building.graph, RILL_ERROR_INVALID_ARGUMENT,
                "a graph cannot be a child of itself" RILL_HINT "clone it first");

@@ -1,6 +1,7 @@
 #include "core/graph/graph.h"
 
 #include "core/device/life.h"
+#include "core/graph/building.h"
 #include "core/held/held.h"
 #include "core/kernel/launch.h"
 #include "core/memory/memory.h"
@@ -164,7 +165,7 @@ static rill_status update(struct rill__thread *self, rill_graph_exec exec, rill_
   struct rill__graph *g;
   RILL_RESOLVE(RILL__GRAPH_EXEC, exec, "exec", &x);
   RILL_RESOLVE(RILL__GRAPH, graph, "graph", &g);
-  RILL_TRY(rill__check_same_device(&x->base, &g->base));
+  RILL_TRY(rill__graph_check_device(rill__core(x)->graph, &g->base));
   RILL_TRY(rill__check_usable(x->base.device));
   RILL_TRY(rill__graph_check_complete(g));
   rill__ref(&g->base);

@@ -16,6 +16,13 @@ struct rill__building {
 rill_status rill__find_node_of(const struct rill__graph *graph, rill_graph_node node, const char *what,
                                struct rill__graph_node **out);
 
+/* All nodes of a graph are of its device. */
+rill_status rill__graph_fail_device(const struct rill__graph *graph, const struct rill__object *other)
+    __attribute__((cold));
+static inline rill_status rill__graph_check_device(const struct rill__graph *graph, const struct rill__object *other) {
+  return graph->base.device == other->device ? RILL_OK : rill__graph_fail_device(graph, other);
+}
+
 rill_status rill__building_find_after(struct rill__building *building, const rill_graph_node *after, size_t count);
 rill_status rill__building_check(const struct rill__building *building);
 

@@ -52,7 +52,8 @@ static void free_member(struct rill__capture_member *member) {
 rill_status rill__capture_join(struct rill__capture *capture, struct rill__stream *stream,
                                struct rill__graph_node *const *nodes, size_t count) {
   RILL_REQUIRE(stream->base.device == capture->graph->base.device, RILL_ERROR_UNSUPPORTED,
-               "%s is of %s, and the capture of %s of %s: a graph is of one device, up to version %d.%d",
+               "%s is of %s, and the capture of %s of %s: a graph is of one device, up to version %d.%d" RILL_HINT
+               "capture a graph for each device, and order their launches with events",
                rill__name_of(&stream->base).text, stream->base.device->name, capture->origin,
                capture->graph->base.device->name, RILL_VERSION_MAJOR, RILL_VERSION_MINOR);
   struct rill__capture_member *member = calloc(1, sizeof *member);
