@@ -1,7 +1,9 @@
 /* How fast the cpu device runs kernels: the same work by rill, by plain loops with OpenMP and by an OpenCL CPU, if
  * there are any, in turns in one run; GB/s or GFLOP/s, the fastest of many rounds.
  *
- *     cpu_kernels [ROUNDS]
+ *     cpu_kernels [ROUNDS [WORK]]
+ *
+ * WORK, the start of a line's name, takes only these.
  *
  * Nothing is judged: the exit status is 1 if something failed or the sides disagree about a result, else 0. */
 #include "cpu_kernels.h"
@@ -12,6 +14,7 @@
 #include <rill/rill.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 static const struct {
@@ -23,6 +26,10 @@ static const struct {
   [REDUCE] = { "reduction with barriers, 256 threads a block", "GB/s", 4.0 * (double)COUNT },
   [SGEMM] = { "sgemm 512, tiles of 16 x 16 in shared memory", "GFLOP/s",
               2.0 * (double)ORDER *(double)ORDER *(double)ORDER },
+  [WARP] = { "sums of warps by shuffles", "GB/s", 4.0 * (double)COUNT },
+  [BLOCK] = { "rill_block_sum, 256 threads a block", "GB/s", 4.0 * (double)COUNT },
+  [EXP] = { "expf", "GB/s", 8.0 * (double)COUNT },
+  [GELU] = { "GELU by tanhf", "GB/s", 8.0 * (double)COUNT },
 };
 
 static double now(void) { /* ns */
@@ -35,7 +42,7 @@ static double now(void) { /* ns */
 
 static rill_device device;
 static rill_stream stream;
-static float *x, *y, *c, *sums;
+static float *x, *y, *z, *c, *sums;
 static double *dx, *dy, *dz;
 
 static void *allocate(size_t size) {
@@ -48,16 +55,18 @@ static const char *open_rill(void) {
     return rill_last_error_text();
   x = allocate(COUNT * sizeof *x);
   y = allocate(COUNT * sizeof *y);
+  z = allocate(COUNT * sizeof *z);
   c = allocate((size_t)ORDER * ORDER * sizeof *c);
-  sums = allocate(COUNT / THREADS * sizeof *sums);
+  sums = allocate(COUNT / WARP_THREADS * sizeof *sums);
   dx = allocate(COUNT * sizeof *dx);
   dy = allocate(COUNT * sizeof *dy);
   dz = allocate(COUNT * sizeof *dz);
-  if (x == NULL || y == NULL || c == NULL || sums == NULL || dx == NULL || dy == NULL || dz == NULL)
+  if (x == NULL || y == NULL || z == NULL || c == NULL || sums == NULL || dx == NULL || dy == NULL || dz == NULL)
     return rill_last_error_text();
   for (size_t i = 0; i < COUNT; i++) {
     x[i] = fill_x(i);
     y[i] = fill_y(i);
+    z[i] = 0;
     dx[i] = (double)fill_x(i);
     dy[i] = (double)fill_y(i);
     dz[i] = 0;
@@ -75,6 +84,10 @@ static bool run_rill(enum work work) {
     case SAXPY: status = saxpy_launch(stream, &line, COUNT, 0.0f, x, y); break;
     case TRIAD: status = triad_launch(stream, &line, COUNT, 2.0, dx, dy, dz); break;
     case REDUCE: status = reduce_launch(stream, &line, COUNT, x, sums); break;
+    case WARP: status = warp_sum_launch(stream, &line, COUNT, x, sums); break;
+    case BLOCK: status = block_sum_launch(stream, &line, COUNT, x, sums); break;
+    case EXP: status = exponential_launch(stream, &line, COUNT, x, z); break;
+    case GELU: status = gelu_launch(stream, &line, COUNT, x, z); break;
     default: status = sgemm_launch(stream, &square, ORDER, x, y, c); break;
   }
   return status == RILL_OK && rill_stream_synchronize(stream) == RILL_OK;
@@ -84,12 +97,14 @@ static double check_rill(enum work work) {
   double total = 0;
   for (size_t i = 0; work == SAXPY && i < COUNT; i++) total += (double)y[i];
   for (size_t i = 0; work == TRIAD && i < COUNT; i++) total += dz[i];
-  for (size_t i = 0; work == REDUCE && i < COUNT / THREADS; i++) total += (double)sums[i];
+  for (size_t i = 0; (work == REDUCE || work == BLOCK) && i < COUNT / THREADS; i++) total += (double)sums[i];
+  for (size_t i = 0; work == WARP && i < COUNT / WARP_THREADS; i++) total += (double)sums[i];
+  for (size_t i = 0; (work == EXP || work == GELU) && i < COUNT; i++) total += (double)z[i];
   for (size_t i = 0; work == SGEMM && i < (size_t)ORDER * ORDER; i++) total += (double)c[i];
   return total;
 }
 
-const struct side rill_side = { "rill", open_rill, run_rill, check_rill };
+const struct side rill_side = { "rill", WORKS, open_rill, run_rill, check_rill };
 
 /* ---- all ---- */
 
@@ -109,7 +124,7 @@ static bool measure(enum work work, int rounds) {
   for (int i = 0; i < SIDES; i++) best[i] = results[i] = INFINITY;
   for (int round = 0; round <= rounds; round++) {
     for (int i = 0; i < SIDES; i++) {
-      if (sides[i] == NULL) continue;
+      if (sides[i] == NULL || work >= sides[i]->end) continue;
       const double start = now();
       if (!sides[i]->run(work)) {
         (void)fprintf(stderr, "cpu_kernels: %s: %s failed\n", works[work].name, sides[i]->name);
@@ -122,7 +137,7 @@ static bool measure(enum work work, int rounds) {
   (void)printf("%-46s", works[work].name);
   bool agree = true;
   for (int i = 0; i < SIDES; i++) {
-    if (sides[i] == NULL) {
+    if (sides[i] == NULL || work >= sides[i]->end) {
       (void)printf(" %9s", "-");
       continue;
     }
@@ -132,7 +147,7 @@ static bool measure(enum work work, int rounds) {
   }
   (void)printf(" %-8s", works[work].unit);
   for (int i = 1; i < SIDES; i++) {
-    if (sides[i] != NULL) (void)printf(" %9.2f", best[i] / best[0]);
+    if (best[i] < INFINITY) (void)printf(" %9.2f", best[i] / best[0]);
     else (void)printf(" %9s", "-");
   }
   (void)printf("\n");
@@ -153,6 +168,8 @@ int main(int count, char **arguments) {
   }
   (void)printf("%-46s %9s %9s %9s %-8s %9s %9s\n", "", "rill", "OpenMP", "OpenCL", "", "/ OpenMP", "/ OpenCL");
   bool good = true;
-  for (enum work work = 0; work < WORKS; work++) good = measure(work, rounds) && good;
+  const char *const only = count > 2 ? arguments[2] : "";
+  for (enum work work = 0; work < WORKS; work++)
+    if (strncmp(works[work].name, only, strlen(only)) == 0) good = measure(work, rounds) && good;
   return good ? 0 : 1;
 }

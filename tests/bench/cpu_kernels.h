@@ -1,18 +1,20 @@
-/* cpu_kernels.h: the four pieces of work of cpu_kernels.c, and who does them beside rill. */
+/* cpu_kernels.h: the pieces of work of cpu_kernels.c, and who does them beside rill. */
 #ifndef RILL_TESTS_BENCH_CPU_KERNELS_H
 #define RILL_TESTS_BENCH_CPU_KERNELS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-enum work { SAXPY, TRIAD, REDUCE, SGEMM, WORKS };
+/* OpenCL has those before WARP. */
+enum work { SAXPY, TRIAD, REDUCE, SGEMM, WARP, BLOCK, EXP, GELU, WORKS, OPENCL_WORKS = WARP };
 
 /* COUNT numbers; the matrices have ORDER rows and columns. */
-enum { COUNT = 1 << 24, THREADS = 256, ORDER = 512, TILE = 16 };
+enum { COUNT = 1 << 24, THREADS = 256, WARP_THREADS = 32, ORDER = 512, TILE = 16 };
 
 /* A side does each work on arrays of its own that it filled with fill(), and returns when it is done. */
 struct side {
   const char *name;
+  enum work end; /* it has the works before this */
   /* NULL, or why it is not here. */
   const char *(*open)(void);
   bool (*run)(enum work work);

@@ -1,4 +1,4 @@
-/* cpu_kernels.kernel.cu: what cpu_kernels.c runs in three ways.  cpu_opencl.c has the same in OpenCL C. */
+/* cpu_kernels.kernel.cu: what cpu_kernels.c runs in three ways.  cpu_opencl.c has the first four in OpenCL C. */
 #include <rill/device/kernel.h>
 
 RILL_KERNEL(saxpy, int n, float a, const float *x, float *y) {
@@ -37,4 +37,27 @@ RILL_KERNEL(sgemm, int n, const float *a, const float *b, float *c) {
     __syncthreads();
   }
   c[row * n + column] = sum;
+}
+
+RILL_KERNEL(warp_sum, int n, const float *x, float *sums) {
+  const ptrdiff_t i = static_cast<ptrdiff_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  float v = i < n ? x[i] : 0.0f;
+  for (unsigned step = 16; step > 0; step /= 2) v += rill_shuffle_down(v, step);
+  if (rill_lane() == 0) sums[i / 32] = v;
+}
+
+RILL_KERNEL(block_sum, int n, const float *x, float *sums) {
+  const ptrdiff_t i = static_cast<ptrdiff_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const float sum = rill_block_sum(i < n ? x[i] : 0.0f);
+  if (threadIdx.x == 0) sums[blockIdx.x] = sum;
+}
+
+RILL_KERNEL(exponential, int n, const float *x, float *y) {
+  const ptrdiff_t i = static_cast<ptrdiff_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i < n) y[i] = expf(-x[i]);
+}
+
+RILL_KERNEL(gelu, int n, const float *x, float *y) {
+  const ptrdiff_t i = static_cast<ptrdiff_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i < n) y[i] = 0.5f * x[i] * (1.0f + tanhf(0.7978846f * (x[i] + 0.044715f * x[i] * x[i] * x[i])));
 }

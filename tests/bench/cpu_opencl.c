@@ -59,7 +59,7 @@ static struct {
   int (*finish)(void *);
 } cl;
 
-static struct { void *queue, *kernels[WORKS]; } side;
+static struct { void *queue, *kernels[OPENCL_WORKS]; } side;
 
 static void *x, *y, *dx, *dy, *dz, *c, *sums;
 
@@ -111,7 +111,7 @@ static int set_args(enum work work) {
   int code = cl.set_arg(kernel, 0, sizeof n, &n);
   if (work == SAXPY) code |= cl.set_arg(kernel, 1, sizeof a, &a);
   if (work == TRIAD) code |= cl.set_arg(kernel, 1, sizeof wide_a, &wide_a);
-  void *const arguments[WORKS][3] = { { x, y }, { dx, dy, dz }, { x, sums }, { x, y, c } };
+  void *const arguments[OPENCL_WORKS][3] = { { x, y }, { dx, dy, dz }, { x, sums }, { x, y, c } };
   const unsigned first = work == SAXPY || work == TRIAD ? 2 : 1;
   for (unsigned i = 0; i < 3 && arguments[work][i] != NULL; i++)
     code |= cl.set_arg(kernel, first + i, sizeof(void *), &arguments[work][i]);
@@ -119,7 +119,7 @@ static int set_args(enum work work) {
 }
 
 static const char *open_side(void) {
-  static const char *const kernels[WORKS] = { "saxpy", "triad", "reduce", "sgemm" };
+  static const char *const kernels[OPENCL_WORKS] = { "saxpy", "triad", "reduce", "sgemm" };
   void *platforms[8] = { NULL }, *device = NULL;
   unsigned count = 0;
   int code = 0;
@@ -145,7 +145,7 @@ static const char *open_side(void) {
   c = buffer(context, (size_t)ORDER * ORDER, false, NULL);
   sums = buffer(context, COUNT / THREADS, false, NULL);
   if (x == NULL || y == NULL || dx == NULL || dy == NULL || dz == NULL || c == NULL || sums == NULL) return "no memory";
-  for (enum work work = 0; work < WORKS; work++) {
+  for (enum work work = 0; work < OPENCL_WORKS; work++) {
     side.kernels[work] = cl.create_kernel(program, kernels[work], &code);
     if (code != 0 || set_args(work) != 0) return "a kernel takes other arguments";
   }
@@ -164,8 +164,8 @@ static bool run(enum work work) {
 static double check(enum work work) {
   static double numbers[COUNT];
   const float *const narrow = (const float *)(const void *)numbers;
-  void *const results[WORKS] = { y, dz, sums, c };
-  const size_t counts[WORKS] = { COUNT, COUNT, COUNT / THREADS, (size_t)ORDER * ORDER };
+  void *const results[OPENCL_WORKS] = { y, dz, sums, c };
+  const size_t counts[OPENCL_WORKS] = { COUNT, COUNT, COUNT / THREADS, (size_t)ORDER * ORDER };
   const size_t width = work == TRIAD ? sizeof(double) : sizeof(float);
   double total = 0;
   if (cl.read(side.queue, results[work], 1, 0, counts[work] * width, numbers, 0, NULL, NULL) != 0) return -1;
@@ -173,4 +173,4 @@ static double check(enum work work) {
   return total;
 }
 
-const struct side opencl_side = { "OpenCL", open_side, run, check };
+const struct side opencl_side = { "OpenCL", OPENCL_WORKS, open_side, run, check };

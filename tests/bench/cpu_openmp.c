@@ -1,24 +1,27 @@
 /* The works of cpu_kernels.c as plain C loops with OpenMP. */
 #include "cpu_kernels.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-static float *x, *y, *c;
+static float *x, *y, *z, *c;
 static double *dx, *dy, *dz, sum;
 
 static const char *open_side(void) {
   x = malloc(COUNT * sizeof *x);
   y = malloc(COUNT * sizeof *y);
+  z = malloc(COUNT * sizeof *z);
   c = calloc((size_t)ORDER * ORDER, sizeof *c);
   dx = malloc(COUNT * sizeof *dx);
   dy = malloc(COUNT * sizeof *dy);
   dz = malloc(COUNT * sizeof *dz);
-  if (x == NULL || y == NULL || c == NULL || dx == NULL || dy == NULL || dz == NULL) return "no memory";
+  if (x == NULL || y == NULL || z == NULL || c == NULL || dx == NULL || dy == NULL || dz == NULL) return "no memory";
 #pragma omp parallel for
   for (size_t i = 0; i < COUNT; i++) {
     x[i] = fill_x(i);
     y[i] = fill_y(i);
+    z[i] = 0;
     dx[i] = (double)fill_x(i);
     dy[i] = (double)fill_y(i);
     dz[i] = 0;
@@ -45,18 +48,28 @@ static void sgemm(void) {
   }
 }
 
+static volatile float zero; /* which -ffast-math would not multiply by */
+
 static bool run(enum work work) {
   if (work == SAXPY) {
+    const float a = zero;
 #pragma omp parallel for simd
-    for (size_t i = 0; i < COUNT; i++) y[i] = 0.0f * x[i] + y[i];
+    for (size_t i = 0; i < COUNT; i++) y[i] = a * x[i] + y[i];
   } else if (work == TRIAD) {
 #pragma omp parallel for simd
     for (size_t i = 0; i < COUNT; i++) dz[i] = dx[i] + 2.0 * dy[i];
-  } else if (work == REDUCE) {
+  } else if (work == REDUCE || work == WARP || work == BLOCK) {
     float total = 0;
 #pragma omp parallel for simd reduction(+ : total)
     for (size_t i = 0; i < COUNT; i++) total += x[i];
     sum = (double)total;
+  } else if (work == EXP) {
+#pragma omp parallel for simd
+    for (size_t i = 0; i < COUNT; i++) z[i] = expf(-x[i]);
+  } else if (work == GELU) {
+#pragma omp parallel for simd
+    for (size_t i = 0; i < COUNT; i++)
+      z[i] = 0.5f * x[i] * (1.0f + tanhf(0.7978846f * (x[i] + 0.044715f * x[i] * x[i] * x[i])));
   } else {
     sgemm();
   }
@@ -65,11 +78,12 @@ static bool run(enum work work) {
 
 static double check(enum work work) {
   double total = 0;
-  if (work == REDUCE) return sum;
+  if (work == REDUCE || work == WARP || work == BLOCK) return sum;
+  for (size_t i = 0; (work == EXP || work == GELU) && i < COUNT; i++) total += (double)z[i];
   for (size_t i = 0; work == SAXPY && i < COUNT; i++) total += (double)y[i];
   for (size_t i = 0; work == TRIAD && i < COUNT; i++) total += dz[i];
   for (size_t i = 0; work == SGEMM && i < (size_t)ORDER * ORDER; i++) total += (double)c[i];
   return total;
 }
 
-const struct side openmp_side = { "OpenMP", open_side, run, check };
+const struct side openmp_side = { "OpenMP", WORKS, open_side, run, check };
