@@ -110,6 +110,9 @@ class Generator:
             return "%s < %s" % (self.one_of(("t", "threadIdx.x")), self.uniform(1))
         if self.chance(10):
             return "threadIdx.x == %d" % self.numbers.randrange(3)
+        if self.chance(10):
+            lane = self.one_of(("rill_lane()", "threadIdx.x % 32", "threadIdx.x % 8", "(t & 15)"))
+            return "%s %s %d" % (lane, self.one_of(("==", "!=")), self.numbers.randrange(8))
         text = "(%s & 15) %s %d" % (self.value(level), operator, self.numbers.randrange(16))
         if self.chance(15):
             text += " %s (%s & 1) == 0" % (self.one_of(("&&", "||")), self.value(1))
@@ -186,6 +189,10 @@ class Generator:
                 "rill_shuffle_down(%s, %d)" % (self.value(2), self.numbers.randrange(1, 32)),
                 "rill_shuffle_up(%s, %d)" % (self.value(2), self.numbers.randrange(1, 32)),
                 "rill_shuffle(%s, %s & 31)" % (self.value(2), self.value(1)),
+                "rill_shuffle_%s(%s, %d, %d)"
+                % (self.one_of(("up", "down", "xor")), self.value(2), self.numbers.randrange(33), 1 << self.numbers.randrange(6)),
+                "rill_shuffle_xor(%s * 0x123456789ull, %d) >> 16" % (self.value(2), 1 << self.numbers.randrange(6)),
+                "sum_%s(%s)" % (self.one_of(("down", "up", "xor")), self.value(2)),
                 "__syncthreads_count(%s)" % self.condition(1),
                 "static_cast<unsigned>(rill_ballot(%s))" % self.condition(1),
             )
@@ -412,6 +419,15 @@ class Generator:
 HEAD = """#include <rill/device/kernel.h>
 static __device__ unsigned twice(unsigned v) { return 2 * v; }
 static __device__ void bump(unsigned *v, unsigned by) { *v += by; }
+#define SUM(NAME, SHUFFLE)                                              \\
+  static __device__ unsigned NAME(unsigned v) {                         \\
+    float sum = static_cast<float>(v & 255);                            \\
+    for (unsigned k = 16; k > 0; k /= 2) sum = SHUFFLE(sum, k) - 3 * sum; \\
+    return static_cast<unsigned>(static_cast<long long>(sum));          \\
+  }
+SUM(sum_down, rill_shuffle_down)
+SUM(sum_up, rill_shuffle_up)
+SUM(sum_xor, rill_shuffle_xor)
 template <int ROUNDS>
 static __device__ unsigned sum_around(unsigned v, unsigned *a, unsigned t, unsigned threads) {
   unsigned seen[2] = { v, 1 }, *now = &seen[0], *next = &seen[1];

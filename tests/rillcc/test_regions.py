@@ -198,7 +198,7 @@ class Differential(support.TestCase):
             # GCC has opinions about conditions that are never true.
             kernels = self.open_all(self.write("random%d.kernel.cu" % abs(seed), text), "--cpu-option=-w", *options)
             for forms in kernels.values():
-                for block in ((1, 1, 1), (67, 1, 1), (8, 4, 1), (3, 5, 3)):
+                for block in ((1, 1, 1), (67, 1, 1), (8, 4, 1), (3, 5, 3), (32, 3, 1), (48, 2, 1)):
                     self.check_random(runner, "seed %d" % seed, forms, block)
 
     def check_random(self, runner, what, forms, block):

@@ -81,6 +81,9 @@ class Module:
     def opcode(self, instruction):
         return self.lib.GetInstructionOpcode(instruction)
 
+    def is_binary(self, value, opcode):
+        return bool(self.lib.IsAInstruction(value)) and self.opcode(value) == opcode
+
     def operands(self, instruction):
         return [self.lib.GetOperand(instruction, i) for i in range(self.lib.GetNumOperands(instruction))]
 

@@ -1,9 +1,13 @@
 """The loop over the threads of a block that a region becomes, row by row of the block."""
 
+from dataclasses import dataclass
+from typing import Optional
+
 from . import llvm
 from .ir import PURE
+from .lanes import Lanes, Rows
 from .regions import SYNC_POINTS, THREAD
-from .slots import Slots
+from .slots import MOST_THREADS
 
 SWAPPED = {llvm.ULT: llvm.UGT, llvm.UGT: llvm.ULT, llvm.SLT: llvm.SGT, llvm.SGT: llvm.SLT, llvm.EQ: llvm.EQ}
 SWAPPED.update({llvm.NE: llvm.NE, llvm.ULE: llvm.UGE, llvm.UGE: llvm.ULE, llvm.SLE: llvm.SGE, llvm.SGE: llvm.SLE})
@@ -11,7 +15,19 @@ INVERTED = {llvm.ULT: llvm.UGE, llvm.UGE: llvm.ULT, llvm.SLT: llvm.SGE, llvm.SGE
 INVERTED.update({llvm.UGT: llvm.ULE, llvm.ULE: llvm.UGT, llvm.SGT: llvm.SLE, llvm.SLE: llvm.SGT})
 
 
-class Loops(Slots):
+@dataclass
+class Few:
+    """Some threads that do something in a region, while the others do nothing."""
+
+    way: int  # which way of the branch they take
+    index: str  # the name of what they compare,
+    predicate: int  # how,
+    limit: int  # and with what
+    every: Optional[tuple]  # or which of how many they are
+    others: list  # uniform values that the other threads would compute
+
+
+class Loops(Lanes):
     # The loop over the threads
 
     def open_region(self, region):
@@ -19,7 +35,7 @@ class Loops(Slots):
         m = self.m
         region.head = self.new_block("region%d" % region.number)
         region.tail = self.new_block("region%d.tail" % region.number)
-        region.acts = {}
+        region.rows, region.lane_values = None, {}
         if region.scalar:
             self.at_end(region.head)
             region.import_end = self.branch(region.entry)
@@ -41,7 +57,7 @@ class Loops(Slots):
         else:
             end, starts = self.threads, [zero] * 4
         few = self.find_few(region)
-        most = self.limit(region, *few[1:]) if few else None
+        most = self.limit(region, few) if few else None
         self.branch(row)
         self.at_end(row)
         t, x, y, z = [self.build("Phi", m.i32) for _ in range(4)]
@@ -51,12 +67,19 @@ class Loops(Slots):
         base = self.nowrap(self.build("Sub", t, x))
         wide_base = self.build("ZExt", base, m.i64)
         row_end = self.new_block("region%d.row_end" % region.number)
+        first_x, step = x, 1
         if few:
-            stop = self.build("Select", self.build("ICmp", llvm.ULT, stop, most), stop, most)
-            self.branch_if(self.build("ICmp", llvm.ULT, x, stop), loop, row_end)
-            self.lib.SetOperand(m.terminator(region.entry), 0, m.number(few[0], m.i1))
+            first_x, step = self.first(few, x, t)
+            if most is not None:
+                if few.index == "rill_ir_thread":
+                    reached = self.build("Sub", self.build("Select", self.build("ICmp", llvm.ULT, most, t), t, most), t)
+                    most = self.build("Add", x, reached)
+                stop = self.build("Select", self.build("ICmp", llvm.ULT, stop, most), stop, most)
+            self.branch_if(self.build("ICmp", llvm.ULT, first_x, stop), loop, row_end)
+            self.lib.SetOperand(m.terminator(region.entry), 0, m.number(few.way, m.i1))
         else:
             self.branch(loop)
+            region.rows = Rows(row, loop, row_end, x, stop, t)
         self.at_end(loop)
         own_x = self.build("Phi", m.i32)
         own_t = self.nowrap(self.build("Add", base, own_x))
@@ -64,7 +87,7 @@ class Loops(Slots):
         region.index = [own_x, y, z, own_t]
         region.import_end = self.branch(region.entry)
         self.at_end(region.latch)
-        following = self.nowrap(self.build("Add", own_x, m.number(1)))
+        following = self.nowrap(self.build("Add", own_x, m.number(step)))
         again = self.branch_if(self.build("ICmp", llvm.ULT, following, stop), loop, row_end)
         self.mark_loop(again)
         self.at_end(row_end)
@@ -79,15 +102,15 @@ class Loops(Slots):
         self.branch_if(self.build("ICmp", llvm.ULT, next_t, end), row, after)
         for phi, start, following_value in zip((t, x, y, z), starts, (next_t, zero, next_y, next_z)):
             self.lib.AddIncoming(phi, llvm.array([start, following_value]), llvm.array([rows, row_end]), 2)
-        self.lib.AddIncoming(own_x, llvm.array([x, following]), llvm.array([row, region.latch]), 2)
+        self.lib.AddIncoming(own_x, llvm.array([first_x, following]), llvm.array([row, region.latch]), 2)
         if after != region.tail:
             self.at_end(after)
             more = self.call("rill_sched_more", self.next, self.threads, *self.state)
             self.branch_if(self.build("ICmp", llvm.NE, more, self.m.number(0)), rows, region.tail)
 
     def find_few(self, region):
-        """Of a region that is nothing but `if (threadIdx.x < e)` with a uniform e: which way the threads go that are
-        below, the comparison, e, and uniform values that the others would compute.  None else."""
+        """What threads do something in a region that is nothing but `if (threadIdx.x < e)` with a uniform e, or
+        `if (threadIdx.x % 32 == e)` with constants.  None else."""
         c, lib = self.c, self.lib
         entry, end = region.entry, self.m.terminator(region.entry)
         if not region.uniform or (region.ends and region.exits) or not self.is_static(region):
@@ -99,18 +122,20 @@ class Loops(Slots):
             return None
         index, limit = self.m.operands(condition)
         predicate = lib.GetICmpPredicate(condition)
-        if c.marker(index) != "rill_ir_thread_x":
-            index, limit, predicate = limit, index, SWAPPED.get(predicate)
-        if not lib.IsAInstruction(index) or c.marker(index) != "rill_ir_thread_x" or not self.is_early(region, limit):
-            return None
+        every = self.find_every(index, limit)
+        if not every:
+            if not self.is_index(index):
+                index, limit, predicate = limit, index, SWAPPED.get(predicate)
+            if not self.is_index(index) or not self.is_early(region, limit):
+                return None
         yes, no = self.m.successors(entry)
         way = 1
         if self.idle(region, yes) is not None:
             yes, no, way, predicate = no, yes, 0, INVERTED.get(predicate)
-        if predicate == llvm.EQ and self.m.constant(limit) == 0:
+        if predicate == llvm.EQ and self.m.constant(limit) == 0 and not every:
             predicate, limit = llvm.ULT, self.m.number(1)
         idle = self.idle(region, no)
-        if predicate not in (llvm.ULT, llvm.SLT) or idle is None:
+        if predicate not in ((llvm.EQ,) if every else (llvm.ULT, llvm.SLT)) or idle is None:
             return None
         for i in c.instructions[entry][:-1]:
             if i in self.cut_phis or self.stays_inside(i, region):
@@ -121,7 +146,29 @@ class Loops(Slots):
                 idle.append(i)
             else:
                 return None
-        return way, predicate, limit, [i for i in idle if not self.stays_inside(i, region)]
+        return Few(way, c.marker(index), predicate, limit, every, [i for i in idle if not self.stays_inside(i, region)])
+
+    def is_index(self, value):
+        """Whether a value is an index by which few threads may be chosen."""
+        return bool(self.lib.IsAInstruction(value)) and self.c.marker(value) in ("rill_ir_thread_x", "rill_ir_thread")
+
+    def find_every(self, masked, equals):
+        """Of `index & mask` and a number: the name of the index, the mask, the number.  None of anything else."""
+        mask = self.m.constant(self.lib.GetOperand(masked, 1)) if self.m.is_binary(masked, llvm.AND) else None
+        equals = self.m.constant(equals)
+        if mask is None or equals is None or mask & (mask + 1) or not 0 < mask < MOST_THREADS or equals > mask:
+            return None
+        index = self.lib.GetOperand(masked, 0)
+        return (self.c.marker(index), mask, equals) if self.is_index(index) else None
+
+    def first(self, few, x, t):
+        """The first index of a row, which begins at x, that does something, and how far the next one is."""
+        if not few.every:
+            return x, 1
+        name, mask, equals = few.every
+        index = x if name == "rill_ir_thread_x" else t
+        away = self.build("And", self.build("Sub", self.m.number(equals), index), self.m.number(mask))
+        return self.build("Add", x, away), mask + 1
 
     def idle(self, region, block):
         """Of a block in which a thread leaves a region with no trace but values that are uniform: these.  None else."""
@@ -174,12 +221,14 @@ class Loops(Slots):
             self.lib.SetOperand(copy, i, operand)
         return copy
 
-    def limit(self, region, predicate, value, others):
-        """Up to which index threads are below; the builder stands where it is wanted."""
-        for other in others:
+    def limit(self, region, few):
+        """Up to which index threads are below, if there is a limit; the builder stands where it is wanted."""
+        for other in few.others:
             self.store_value(self.early(region, other), self.slot(other)[0])
-        value = self.early(region, value)
-        if predicate == llvm.SLT:
+        if few.every:
+            return None
+        value = self.early(region, few.limit)
+        if few.predicate == llvm.SLT:
             zero = self.m.number(0)
             value = self.build("Select", self.build("ICmp", llvm.SLT, value, zero), zero, value)
         return value

@@ -50,6 +50,7 @@ SYNC_POINTS = {
     "rill_ir_shuffle32": SyncPoint(WARP, "rill_sched_shuffle32", 4),
     "rill_ir_shuffle64": SyncPoint(WARP, "rill_sched_shuffle64", 4),
 }
+SHUFFLES = ("rill_ir_shuffle32", "rill_ir_shuffle64")
 MARKERS = set(THREAD) | set(BLOCK) | set(SYNC_POINTS) | {BEGIN}
 
 

@@ -7,11 +7,12 @@ import functools
 
 from . import flow, llvm
 from .ir import PURE
-from .regions import THREAD, Refused
+from .regions import SHUFFLES, THREAD, Refused
 
 MOST_AGAIN = 12  # instructions that are executed again rather than a value kept
 MOST_BYTES = 1024  # that a thread keeps
 MOST_THREADS = 1024  # RILL_CPU_MAX_THREADS
+SPARE = 32  # elements before and after values that lanes read of one another
 
 
 class Slots:
@@ -30,6 +31,10 @@ class Slots:
         self.local = self.find_local_memory()
         self.liveness()
         self.join_slots()
+        shuffles = [call for call in self.c.sync_points.values() if self.c.marker(call) in SHUFFLES]
+        self.exchanged = {call: self.find_exchanged(call) for call in shuffles}
+        self.shuffled = {self.shared_slots.get(value, value) for value in self.exchanged.values()}
+        self.in_place = {}  # lanes.py
 
     # Short forms
 
@@ -198,6 +203,17 @@ class Slots:
         after = set(inside[inside.index(instruction) + 1 :])
         return any(user in after and self.m.opcode(user) != llvm.PHI for user in self.m.users(value))
 
+    def find_exchanged(self, call):
+        """Whose slot has what is given to a shuffle: a number that is kept anyway need not be kept as bits, too.  It is
+        still there if it is needed after the shuffle by more than phis, which have their values before."""
+        value = self.m.arguments(call)[0]
+        if value in self.c.block_of and self.m.opcode(value) == llvm.BIT_CAST:
+            number = self.lib.GetOperand(value, 0)
+            known = number in self.c.block_of and self.c.marker(number) is None
+            if known and number in self.live_in[self.c.successors[self.c.block_of[call]][0]]:
+                return number
+        return value
+
     def interfere(self, a, b):
         return self.is_live_after(a, b) or self.is_live_after(b, a)
 
@@ -226,7 +242,7 @@ class Slots:
             kind = self.lib.TypeOf(value)
             if kind == self.m.i1:
                 kind = self.m.i8
-            self.slots[value] = (self.allocate(kind, each), kind, each)
+            self.slots[value] = (self.allocate(kind, each, spare=SPARE if value in self.shuffled else 0), kind, each)
         return self.slots[value]
 
     @contextlib.contextmanager
@@ -237,7 +253,7 @@ class Slots:
         yield
         self.builder = usual
 
-    def allocate(self, kind, each, alignment=0):
+    def allocate(self, kind, each, alignment=0, spare=0):
         """Memory for one, or for one of each thread."""
         size = self.lib.ABISizeOfType(self.m.layout, kind)
         if not each:
@@ -246,7 +262,7 @@ class Slots:
         self.bytes += size
         if self.bytes > MOST_BYTES:
             raise Refused("its variables are large: more than %d bytes of each thread live across barriers" % MOST_BYTES)
-        return self.allocate_array(kind, alignment)
+        return self.allocate_array(kind, alignment, spare)
 
     def most_bytes(self):
         """The most that the arrays of a block take."""
@@ -280,12 +296,13 @@ class Slots:
         seen.add(value)
         return 1 + sum(self.cost(operand, seen) for operand in self.m.operands(value))
 
-    def allocate_array(self, kind, alignment=0):
-        self.padding += 2 * max(64, alignment)
+    def allocate_array(self, kind, alignment=0, spare=0):
+        self.padding += 2 * max(64, alignment) + 2 * spare * self.lib.ABISizeOfType(self.m.layout, kind)
         with self.in_front():
-            array = self.build("ArrayAlloca", kind, self.threads)
-        self.lib.SetAlignment(array, max(64, alignment))
-        return array
+            count = self.build("Add", self.threads, self.m.number(2 * spare)) if spare else self.threads
+            array = self.build("ArrayAlloca", kind, count)
+            self.lib.SetAlignment(array, max(64, alignment))
+            return self.element(kind, array, self.m.number(spare)) if spare else array
 
     # Values in a region
 
@@ -311,6 +328,8 @@ class Slots:
             return region.index[THREAD.index(marker)]
         if lib.IsAAllocaInst(value):
             return self.bring_memory(region, value)
+        if self.in_place.get(value) is region:
+            return self.read_lane(region, value)
         if value not in self.cut_phis and marker is None and value not in self.slots and self.is_again(value):
             operands = [self.need(region, operand) for operand in self.m.operands(value)]
             copy = lib.InstructionClone(value)

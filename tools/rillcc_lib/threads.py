@@ -20,6 +20,8 @@ class Writer(Loops):
         for region in self.regions:
             region.scalar &= all(other.uniform for other in region.exits) and not self.copies_for_threads(region)
         self.needs_next = not all(self.is_static(region) and (not region.ends or not region.exits) for region in self.regions)
+        if not self.needs_next:
+            self.find_read_in_place()
         self.prepare()
         for region in self.regions:
             self.open_region(region)
@@ -36,6 +38,7 @@ class Writer(Loops):
         if self.needs_next:
             self.dispatch()
         self.clean()
+        self.double_loops()
 
     def is_static(self, region):
         """Whether it is known where all threads that leave it go on, uniform."""
@@ -132,12 +135,12 @@ class Writer(Loops):
 
     def take_operands(self, call):
         """Puts what is given to a sync where the function that it stands for finds it."""
-        for argument in self.m.arguments(call):
+        for argument in self.exchange_arguments(call):
             if argument in self.c.block_of:
                 if self.c.marker(argument) in THREAD:
                     raise Refused("a thread's index is exchanged as it is")
                 self.slot(argument)
-        if self.lib.TypeOf(call) != self.m.void:
+        if self.lib.TypeOf(call) != self.m.void and call not in self.in_place:
             self.slot(call)
 
     def store_slot(self, value):
@@ -304,11 +307,11 @@ class Writer(Loops):
     def act(self, target, first, end, those, number):
         """Does what a sync is for: exchanges values."""
         sync = SYNC_POINTS[self.c.marker(target.sync)]
-        if not sync.helper:
+        if not sync.helper or target.sync in self.in_place:
             return
         slot, _, each = self.slot(target.sync)
         arguments = [slot, self.m.number(1 if each else 0), first, end, those, number]
-        for argument in self.m.arguments(target.sync):
+        for argument in self.exchange_arguments(target.sync):
             if argument in self.c.block_of:
                 slot, _, each = self.slot(argument)
             else:

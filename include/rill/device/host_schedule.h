@@ -97,18 +97,46 @@ RILL_USED_ void rill_sched_active(unsigned *result, unsigned each, unsigned firs
 }
 }
 
+/* Whole warps in which each lane does the same, as vectors; gives the first thread that is in none.  Around the values
+ * there is room for 32 more on either side (rillcc_lib/slots.py), which is read and not used. */
+template <class T>
+static inline unsigned rill_sched_shuffle_warps(T *__restrict result, unsigned first, unsigned end,
+                                                const T *__restrict v, unsigned kind, unsigned by, unsigned width) {
+  const unsigned count = (end - first) & ~31u;
+  const ptrdiff_t away = by < 32 ? static_cast<ptrdiff_t>(by) : 0;
+  result += first;
+  v += first;
+  if (kind == RILL_SHUFFLE_UP_) {
+    for (unsigned t = 0; t < count; t++) {
+      const T there = v[t - away], own = v[t];
+      result[t] = by <= (t & (width - 1)) ? there : own;
+    }
+  } else if (kind == RILL_SHUFFLE_DOWN_) {
+    for (unsigned t = 0; t < count; t++) {
+      const T there = v[t + away], own = v[t];
+      result[t] = by < width - (t & (width - 1)) ? there : own;
+    }
+  } else if (kind == RILL_SHUFFLE_XOR_ && by < width && (by & (by - 1)) == 0) {
+    for (unsigned t = 0; t < count; t++) {
+      const T above = v[t + away], below = v[t - away];
+      result[t] = (t & by) != 0 ? below : above;
+    }
+  } else {
+    unsigned sources[32];
+    for (unsigned l = 0; l < 32; l++) sources[l] = rill_shuffle_source(l, kind, by, width);
+    for (unsigned warp = 0; warp < count; warp += 32)
+      for (unsigned l = 0; l < 32; l++) result[warp + l] = v[warp + sources[l]];
+  }
+  return first + count;
+}
+
 template <class T>
 static inline void rill_sched_shuffle(T *result, unsigned first, unsigned end, const uint16_t *those, unsigned number,
                                       const T *v, unsigned v_each, const unsigned *kind, const unsigned *by,
                                       unsigned by_each, const unsigned *width, unsigned width_each) {
   unsigned done = first;
-  if (those == nullptr && v_each == 1 && by_each == 0 && width_each == 0 && first % 32 == 0) {
-    /* The same in each whole warp. */
-    unsigned sources[32];
-    for (unsigned l = 0; l < 32; l++) sources[l] = rill_shuffle_source(l, *kind, *by, *width);
-    for (; end - done >= 32; done += 32)
-      for (unsigned l = 0; l < 32; l++) result[done + l] = v[done + sources[l]];
-  }
+  if (those == nullptr && v_each == 1 && by_each == 0 && width_each == 0 && first % 32 == 0)
+    done = rill_sched_shuffle_warps(result, first, end, v, *kind, *by, *width < 32 ? *width : 32);
   for (unsigned t = done; t < end; t++) {
     if (!rill_sched_has(those, t, number)) continue;
     const unsigned warp = t & ~31u;
