@@ -191,6 +191,10 @@ class Generator:
                 "rill_shuffle(%s, %s & 31)" % (self.value(2), self.value(1)),
                 "rill_shuffle_%s(%s, %d, %d)"
                 % (self.one_of(("up", "down", "xor")), self.value(2), self.numbers.randrange(33), 1 << self.numbers.randrange(6)),
+                "static_cast<unsigned>(rill_%s_%s((%s & 1023) * 0.1f) * 1e3f)"
+                % (self.one_of(("warp", "block")), self.one_of(("sum", "min", "max")), self.value(2)),
+                "static_cast<unsigned>(rill_%s_%s((%s) * -0x12345ll) >> 16)"
+                % (self.one_of(("warp", "block")), self.one_of(("sum", "min", "max")), self.value(2)),
                 "rill_shuffle_xor(%s * 0x123456789ull, %d) >> 16" % (self.value(2), 1 << self.numbers.randrange(6)),
                 "sum_%s(%s)" % (self.one_of(("down", "up", "xor")), self.value(2)),
                 "__syncthreads_count(%s)" % self.condition(1),

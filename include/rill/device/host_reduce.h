@@ -1,15 +1,86 @@
-/* rill/device/host_reduce.h: reductions on the cpu: the threads write their values down, and one of them goes through
- * all.  Included by rill/device/reduce.h.
+/* rill/device/host_reduce.h: reductions on the cpu: one of the threads goes through the values of all.  Included by
+ * rill/device/reduce.h.
  *
- * A block stays on one worker thread, so the room for the values is thread-local, like shared memory. */
+ * A block stays on one worker thread, so the room for its values is thread-local, like shared memory. */
 #ifndef RILL_DEVICE_HOST_REDUCE_H
 #define RILL_DEVICE_HOST_REDUCE_H
 
-enum { RILL_REDUCE_THREADS = 1024, RILL_REDUCE_WARPS = RILL_REDUCE_THREADS / 32 };
+enum { RILL_REDUCE_THREADS = 1024 };
 
-/* `there` is 1 for who takes part in the block's reduction, and all 0 between two. */
+/* The tree over COUNT values, a power of two. */
+template <class Operation, unsigned COUNT, class T> static __forceinline__ T rill_reduce_power_(const T *values) {
+  if constexpr (COUNT == 1) {
+    return values[0];
+  } else {
+    T half[COUNT / 2];
+    for (unsigned i = 0; i < COUNT / 2; i++) half[i] = Operation::of(values[2 * i], values[2 * i + 1]);
+    return rill_reduce_power_<Operation, COUNT / 2>(half);
+  }
+}
+
+/* The tree over `count` values, of which each 32 are one of the next level but four. */
+template <class Operation, class T> static inline T rill_reduce_all_(T *values, unsigned count) {
+  T sums[RILL_REDUCE_THREADS / 32];
+  unsigned left = 0;
+  for (; left < count / 32; left++) sums[left] = rill_reduce_power_<Operation, 32>(values + 32 * left);
+  unsigned char there[RILL_REDUCE_THREADS / 32];
+  memset(there, 1, sizeof there);
+  if (count % 32 != 0) {
+    sums[left] = rill_reduce_some_<Operation>(values + 32 * left, there, count % 32);
+    memset(there, 1, sizeof there);
+    left++;
+  }
+  return rill_reduce_some_<Operation>(sums, there, left);
+}
+
+/* ---- a warp ---- */
+
+/* Of the bits of values. */
+template <class Operation, class T, class BITS> static BITS rill_reduce_lanes_(const BITS *bits, unsigned live) {
+  T values[32];
+  unsigned char there[32];
+  BITS result = 0;
+  memcpy(values, bits, sizeof values);
+  for (unsigned i = 0; i < 32; i++) there[i] = live >> i & 1;
+  const T reduced =
+      live == ~0u ? rill_reduce_power_<Operation, 32>(values) : rill_reduce_some_<Operation>(values, there, 32);
+  memcpy(&result, &reduced, sizeof reduced);
+  return result;
+}
+
+#if RILL_REGIONS
+template <class Operation, class T> static __forceinline__ T rill_warp_reduce_(T v) {
+  std::conditional_t<sizeof(T) == 8, unsigned long long, unsigned> bits;
+  memcpy(&bits, &v, sizeof v);
+  if constexpr (sizeof(T) == 8) bits = rill_ir_reduce64(bits, &rill_reduce_lanes_<Operation, T, unsigned long long>);
+  else bits = rill_ir_reduce32(bits, &rill_reduce_lanes_<Operation, T, unsigned>);
+  memcpy(&v, &bits, sizeof v);
+  return v;
+}
+static __forceinline__ unsigned rill_block_thread_() { return rill_ir_thread(); }
+#else
+template <class Operation, class T> static inline T rill_warp_reduce_(T v) {
+  uint64_t bits = 0;
+  memcpy(&bits, &v, sizeof v);
+  const rill_cpu_warp *const warp = rill_exchange(bits);
+  T values[64];
+  unsigned char there[64];
+  for (unsigned i = 0; i < 64; i++) {
+    memcpy(&values[i], &warp->values[i], sizeof v);
+    there[i] = warp->live >> i & 1;
+  }
+  return rill_reduce_some_<Operation>(values, there, rill_warp_size());
+}
+static inline unsigned rill_block_thread_() {
+  return (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
+}
+#endif
+
+/* ---- a block ---- */
+
+/* `there` is 1 for who takes part, and all 0 between two reductions. */
 template <class T> struct rill_reduce_room {
-  T values[RILL_REDUCE_THREADS], others[RILL_REDUCE_THREADS], of_warp[RILL_REDUCE_WARPS], of_block;
+  T values[RILL_REDUCE_THREADS], of_block;
   unsigned char there[RILL_REDUCE_THREADS];
 };
 template <class T> static inline rill_reduce_room<T> *rill_reduce_room_() {
@@ -17,62 +88,27 @@ template <class T> static inline rill_reduce_room<T> *rill_reduce_room_() {
   return &room;
 }
 
-/* The tree over `count` values, with `spare` room for half of them. */
-template <class Operation, class T> static inline T rill_reduce_all_(T *values, T *spare, unsigned count) {
-  while (count > 1) {
-    const unsigned pairs = count / 2;
-    for (unsigned i = 0; i < pairs; i++) spare[i] = Operation::of(values[2 * i], values[2 * i + 1]);
-    if (count % 2 != 0) spare[pairs] = values[count - 1];
-    count -= pairs;
-    T *const last = values;
-    values = spare;
-    spare = last;
-  }
-  return values[0];
-}
-
-template <class Operation, class T> static inline T rill_reduce_room_of_(rill_reduce_room<T> *room, unsigned threads) {
-  unsigned count = 0;
-  for (unsigned i = 0; i < threads; i++) count += room->there[i];
-  if (count == threads) return rill_reduce_all_<Operation>(room->values, room->others, threads);
-  unsigned char there[RILL_REDUCE_THREADS];
-  memcpy(there, room->there, threads);
-  return rill_reduce_some_<Operation>(room->values, there, threads);
-}
-
-static __forceinline__ unsigned rill_block_thread_() {
-  return (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
-}
-
-template <class Operation, class T> static inline T rill_warp_reduce_(T v) {
-  rill_reduce_room<T> *const room = rill_reduce_room_<T>();
-  const unsigned thread = rill_block_thread_(), lanes = rill_warp_size(), lane = thread % lanes, first = thread - lane;
-  room->values[thread] = v;
-  const unsigned long long live = rill_ballot(true);
-  if (lane == static_cast<unsigned>(__builtin_ctzll(live))) {
-    T *const values = room->values + first;
-    if (live == ~0ull >> (64 - lanes)) {
-      room->of_warp[first / 32] = rill_reduce_all_<Operation>(values, room->others + first, lanes);
-    } else {
-      unsigned char there[64];
-      for (unsigned i = 0; i < lanes; i++) there[i] = live >> i & 1;
-      room->of_warp[first / 32] = rill_reduce_some_<Operation>(values, there, lanes);
-    }
-  }
-  rill_warp_sync();
-  return room->of_warp[first / 32];
-}
-
-/* The lowest thread that is there goes through all.  Each takes its word back when all have read who that is. */
+/* The result is read after the last barrier, and the next one written after the first barrier of the next call. */
 template <class Operation, class T> static inline T rill_block_reduce_(T v) {
   rill_reduce_room<T> *const room = rill_reduce_room_<T>();
   const unsigned thread = rill_block_thread_(), threads = blockDim.x * blockDim.y * blockDim.z;
   room->values[thread] = v;
+  if (static_cast<unsigned>(__syncthreads_count(1)) == threads) {
+    if (thread == 0) room->of_block = rill_reduce_all_<Operation>(room->values, threads);
+    __syncthreads();
+    return room->of_block;
+  }
+  /* Some have ended.  The lowest thread that is there goes through all, and each takes its word back when all have read
+   * who that is. */
   room->there[thread] = 1;
   __syncthreads();
   unsigned first = 0;
   while (room->there[first] == 0) first++;
-  if (thread == first) room->of_block = rill_reduce_room_of_<Operation>(room, threads);
+  if (thread == first) {
+    unsigned char there[RILL_REDUCE_THREADS];
+    memcpy(there, room->there, threads);
+    room->of_block = rill_reduce_some_<Operation>(room->values, there, threads);
+  }
   __syncthreads();
   room->there[thread] = 0;
   return room->of_block;

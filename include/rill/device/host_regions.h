@@ -35,6 +35,10 @@ RILL_SYNC_ unsigned rill_ir_active();
 RILL_SYNC_ unsigned rill_ir_shuffle32(unsigned value, unsigned kind, unsigned by, unsigned width, unsigned mask);
 RILL_SYNC_ unsigned long long rill_ir_shuffle64(unsigned long long value, unsigned kind, unsigned by, unsigned width,
                                                 unsigned mask);
+/* What `reduce` makes of the bits of the values of a warp and of the mask of the lanes that have one. */
+RILL_SYNC_ unsigned rill_ir_reduce32(unsigned value, unsigned (*reduce)(const unsigned *, unsigned));
+RILL_SYNC_ unsigned long long rill_ir_reduce64(unsigned long long value,
+                                               unsigned long long (*reduce)(const unsigned long long *, unsigned));
 }
 #undef RILL_DECLARE_
 
@@ -180,6 +184,19 @@ RILL_USED_ unsigned long long rill_fiber_shuffle64(unsigned long long value, uns
   const rill_cpu_warp *const warp = rill_fiber_exchange(value);
   const unsigned from = rill_shuffle_source(rill_fiber_thread() & 31, kind, by, width);
   return (warp->live >> from & 1) != 0 ? warp->values[from] : value;
+}
+RILL_USED_ unsigned long long rill_fiber_reduce64(unsigned long long value,
+                                                  unsigned long long (*reduce)(const unsigned long long *, unsigned)) {
+  const rill_cpu_warp *const warp = rill_fiber_exchange(value);
+  unsigned long long values[32];
+  for (unsigned l = 0; l < 32; l++) values[l] = warp->values[l];
+  return reduce(values, static_cast<unsigned>(warp->live));
+}
+RILL_USED_ unsigned rill_fiber_reduce32(unsigned value, unsigned (*reduce)(const unsigned *, unsigned)) {
+  const rill_cpu_warp *const warp = rill_fiber_exchange(value);
+  unsigned values[32];
+  for (unsigned l = 0; l < 32; l++) values[l] = static_cast<unsigned>(warp->values[l]);
+  return reduce(values, static_cast<unsigned>(warp->live));
 }
 RILL_USED_ unsigned rill_fiber_shuffle32(unsigned value, unsigned kind, unsigned by, unsigned width, unsigned mask) {
   return static_cast<unsigned>(rill_fiber_shuffle64(value, kind, by, width, mask));

@@ -68,7 +68,9 @@ static inline bool rill_sched_has(const uint16_t *those, unsigned t, unsigned nu
 RILL_USED_ void rill_sched_count(unsigned *result, unsigned each, unsigned first, unsigned end, const uint16_t *those,
                                  unsigned number, const unsigned *p, unsigned p_each) {
   unsigned count = 0;
-  for (unsigned t = first; t < end; t++) count += rill_sched_has(those, t, number) && p[t * p_each] != 0;
+  if (those == nullptr && p_each == 0) count = *p != 0 ? end - first : 0;
+  else
+    for (unsigned t = first; t < end; t++) count += rill_sched_has(those, t, number) && p[t * p_each] != 0;
   if (each == 0) *result = count;
   else
     for (unsigned t = first; t < end; t++)
@@ -158,6 +160,37 @@ RILL_USED_ void rill_sched_shuffle64(unsigned long long *result, unsigned, unsig
                                      unsigned by_each, const unsigned *width, unsigned width_each, const unsigned *,
                                      unsigned) {
   rill_sched_shuffle(result, first, end, those, number, v, v_each, kind, by, by_each, width, width_each);
+}
+}
+template <class T>
+static inline void rill_sched_reduce(T *result, unsigned first, unsigned end, const uint16_t *those, unsigned number,
+                                     const T *v, unsigned v_each, T (*reduce)(const T *, unsigned)) {
+  for (unsigned warp = first & ~31u; warp < end; warp += 32) {
+    const unsigned from = warp < first ? first : warp, to = end - warp < 32 ? end : warp + 32;
+    T values[32] = {};
+    unsigned live = 0;
+    for (unsigned t = from; t < to; t++) {
+      live |= (rill_sched_has(those, t, number) ? 1u : 0u) << (t - warp);
+      values[t - warp] = v[t * v_each];
+    }
+    if (live == 0) continue;
+    const T reduced = reduce(values, live);
+    for (unsigned t = from; t < to; t++)
+      if (live >> (t - warp) & 1) result[t] = reduced;
+  }
+}
+extern "C" {
+RILL_USED_ void rill_sched_reduce32(unsigned *result, unsigned, unsigned first, unsigned end, const uint16_t *those,
+                                    unsigned number, const unsigned *v, unsigned v_each,
+                                    unsigned (*const *reduce)(const unsigned *, unsigned), unsigned) {
+  rill_sched_reduce(result, first, end, those, number, v, v_each, *reduce);
+}
+RILL_USED_ void rill_sched_reduce64(unsigned long long *result, unsigned, unsigned first, unsigned end,
+                                    const uint16_t *those, unsigned number, const unsigned long long *v,
+                                    unsigned v_each,
+                                    unsigned long long (*const *reduce)(const unsigned long long *, unsigned),
+                                    unsigned) {
+  rill_sched_reduce(result, first, end, those, number, v, v_each, *reduce);
 }
 
 /* Threads that wait for what has come about may go on: gives the number of a region, or -1 if all wait for ever. */
