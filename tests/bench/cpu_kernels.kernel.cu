@@ -43,7 +43,7 @@ RILL_KERNEL(warp_sum, int n, const float *x, float *sums) {
   const ptrdiff_t i = static_cast<ptrdiff_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   float v = i < n ? x[i] : 0.0f;
   for (unsigned step = 16; step > 0; step /= 2) v += rill_shuffle_down(v, step);
-  if (rill_lane() == 0) sums[i / 32] = v;
+  if (threadIdx.x % 32 == 0) sums[i / 32] = v;
 }
 
 RILL_KERNEL(block_sum, int n, const float *x, float *sums) {

@@ -15,7 +15,7 @@ from . import flow, llvm
 from .regions import SHUFFLES
 from .slots import SPARE, Slots
 
-FROM, UP, DOWN, XOR = range(4)  # of rill/device/host_regions.h
+SHUFFLE_FROM, SHUFFLE_UP, SHUFFLE_DOWN, SHUFFLE_XOR = range(4)  # of rill/device/host_regions.h
 LANES = 32
 
 
@@ -67,11 +67,11 @@ class Lanes(Slots):
     def way(self, call):
         """Of a shuffle: its kind, by how much, and the width; None if these are no constants or of no use here."""
         kind, by, width = [self.m.constant(argument) for argument in self.m.arguments(call)[1:4]]
-        if None in (kind, by, width) or kind == FROM or width & (width - 1) or not width:
+        if None in (kind, by, width) or kind == SHUFFLE_FROM or width & (width - 1) or not width:
             return None
         width = min(width, SPARE)
         by = by if by < width else 0
-        return None if kind == XOR and by & (by - 1) else (kind, by, width)
+        return None if kind == SHUFFLE_XOR and by & (by - 1) else (kind, by, width)
 
     def read_lane(self, region, call):
         """What a thread gets; the builder stands where the region's values are read."""
@@ -85,9 +85,9 @@ class Lanes(Slots):
         lane = self.build("And", own_t, m.number(LANES - 1))
         region.lane_values[lane] = "lane"
         inside = self.build("And", lane, m.number(width - 1))
-        if kind == UP:
+        if kind == SHUFFLE_UP:
             reached, other = self.build("ICmp", llvm.UGE, inside, m.number(by)), self.element_at(call, slot, index, -by)
-        elif kind == DOWN:
+        elif kind == SHUFFLE_DOWN:
             reached = self.build("ICmp", llvm.ULT, inside, m.number(width - by))
             there = self.build("ICmp", llvm.ULT, self.build("Add", own_t, m.number(by)), self.threads)
             region.lane_values[there] = "there"
@@ -121,8 +121,8 @@ class Lanes(Slots):
         lib.InstructionEraseFromParent(m.terminator(rows.row))
         self.at_end(rows.row)
         aligned = self.build("ICmp", llvm.EQ, self.build("And", rows.thread, m.number(LANES - 1)), m.number(0))
-        whole = self.build("And", self.build("Sub", rows.stop, rows.first), m.number(-LANES))
-        end = self.nowrap(self.build("Add", rows.first, self.build("Select", aligned, whole, m.number(0))))
+        count = self.build("And", self.build("Sub", rows.stop, rows.first), m.number(-LANES))
+        end = self.nowrap(self.build("Add", rows.first, self.build("Select", aligned, count, m.number(0))))
         self.branch_if(self.build("ICmp", llvm.ULT, rows.first, end), warp, rest)
         self.at_end(warp)
         first = self.build("Phi", m.i32)
