@@ -4,6 +4,7 @@
 #include "dialect_cuda.rill.h"
 #include <rill/device/half.h>
 
+#include <fenv.h>
 #include <math.h>
 
 enum { THREADS = 64 };
@@ -214,6 +215,71 @@ static void functions_of_bits_and_numbers(void) {
   assert_ok(rill_free(out));
 }
 
+static void lanes_of_the_same_value(void) {
+  rill_stream stream = new_stream("stream");
+  uint32_t *out = pinned(4 * THREADS * sizeof *out);
+  const rill_launch launch = launch_of(1);
+  assert_ok(cuda_matches_launch(stream, &launch, out));
+  assert_completes(stream);
+  for (uint32_t t = 0; t < THREADS; t++) {
+    uint32_t same = 0;
+    for (uint32_t lane = 0; lane < 32; lane++) same |= (uint32_t)((t - t % 32 + lane) % 5 == t % 5) << lane;
+    assert_int_equal(out[4 * t], same);
+    assert_int_equal(out[4 * t + 1], t < 32 ? UINT32_MAX : t < 40 ? 0xffu : ~0xffu);
+    assert_int_equal(out[4 * t + 2], UINT32_MAX - 1);
+    assert_int_equal(out[4 * t + 3], 0);
+  }
+  assert_ok(rill_free(out));
+}
+
+/* The host's processor rounds as it is asked to. */
+static void check_directed(int64_t x, const double *o) {
+  static const int ways[3] = { FE_TOWARDZERO, FE_UPWARD, FE_DOWNWARD };
+  volatile const int32_t n = (int32_t)x;
+  volatile const uint32_t m = (uint32_t)x;
+  volatile const int64_t wide = x;
+  volatile const uint64_t u = (uint64_t)x;
+  for (int w = 0; w < 3; w++) {
+    (void)fesetround(ways[w]);
+    volatile const float f[4] = { (float)n, (float)m, (float)wide, (float)u };
+    volatile const double d[2] = { (double)wide, (double)u };
+    (void)fesetround(FE_TONEAREST);
+    for (int i = 0; i < 4; i++) assert_true(o[3 * i + w] == (double)f[i]);
+    for (int i = 0; i < 2; i++) assert_true(o[12 + 3 * i + w] == d[i]);
+  }
+}
+
+static void integers_are_rounded_as_asked(void) {
+  enum { COUNT = 300 };
+  rill_stream stream = new_stream("stream");
+  int64_t *in = pinned(COUNT * sizeof *in);
+  double *out = pinned(18 * COUNT * sizeof *out);
+  for (uint32_t i = 0; i < COUNT; i++) {
+    const uint64_t x = (uint64_t)value(i) << 32 | value(7 * i + 1);
+    in[i] = i < 3 ? (int64_t)i - 1 : i == 3 ? INT64_MIN : i == 4 ? INT64_MAX : (int64_t)x >> i % 60;
+  }
+  const rill_launch launch = launch_of((COUNT + THREADS - 1) / THREADS);
+  assert_ok(cuda_directed_launch(stream, &launch, COUNT, (const long long *)in, out));
+  assert_completes(stream);
+  for (uint32_t i = 0; i < COUNT; i++) check_directed(in[i], out + 18 * i);
+  assert_ok(rill_free(in));
+  assert_ok(rill_free(out));
+}
+
+static void pairs_of_halves(void) {
+  static const float expected[7] = { -3.75f, -8.75f, 0.0f, 0.0f, 0.0f, -2.0f / 3.0f, 2.5f };
+  rill_stream stream = new_stream("stream");
+  float *x = pinned(2 * sizeof *x), *out = pinned(7 * sizeof *out);
+  x[0] = 1.5f;
+  x[1] = 2.5f;
+  const rill_launch launch = rill_launch_1d(1, 1);
+  assert_ok(cuda_pairs_launch(stream, &launch, x, out));
+  assert_completes(stream);
+  for (int i = 0; i < 7; i++) assert_true(fabsf(out[i] - expected[i]) < 1e-3f);
+  assert_ok(rill_free(x));
+  assert_ok(rill_free(out));
+}
+
 int main(void) {
   const struct test tests[] = {
     TEST(a_plain_kernel_takes_a_struct),
@@ -223,6 +289,9 @@ int main(void) {
     TEST(masks_name_those_who_call),
     TEST(lanes_that_come_together_are_a_group),
     TEST(functions_of_bits_and_numbers),
+    TEST(lanes_of_the_same_value),
+    TEST(integers_are_rounded_as_asked),
+    TEST(pairs_of_halves),
   };
   return RUN_ON_EACH_DEVICE("kernels as CUDA has them", tests);
 }

@@ -114,6 +114,16 @@ __global__ void cuda_coalesced(unsigned *out) {
 #endif
 }
 
+__global__ void cuda_matches(unsigned *out) {
+  const unsigned t = threadIdx.x;
+  unsigned *const o = out + 4 * t;
+  int all = 0;
+  o[0] = __match_any_sync(~0u, t % 5);
+  o[1] = __match_any_sync(~0u, t < 40 ? 1.5 : 2.5);
+  o[2] = __match_all_sync(~0u, t / 32, &all) ^ static_cast<unsigned>(all);
+  o[3] = __match_all_sync(~0u, t, &all) + static_cast<unsigned>(all);
+}
+
 /* ---- numbers ---- */
 
 __global__ void cuda_bits(int count, const unsigned *in, unsigned *out) {
@@ -148,4 +158,37 @@ __global__ void cuda_bits(int count, const unsigned *in, unsigned *out) {
   o[20] = __float_as_uint(__half2float(h));
   const half2 both = __hadd2(__floats2half2_rn(f, 1.0f), __float2half2_rn(2.0f));
   o[21] = __float_as_uint(__low2float(both)) ^ __float_as_uint(__high2float(both));
+}
+
+/* HIP's own headers round these to the nearest. */
+__global__ void cuda_directed(int count, const long long *in, double *out) {
+  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  if (i >= count) return;
+  const long long x = in[i];
+  double *const o = out + 18 * i;
+#if !defined(__HIP__) || defined(RILL_HIP_FREESTANDING)
+  const unsigned long long u = static_cast<unsigned long long>(x);
+  const int n = static_cast<int>(x);
+  const unsigned m = static_cast<unsigned>(x);
+  o[0] = __int2float_rz(n), o[1] = __int2float_ru(n), o[2] = __int2float_rd(n);
+  o[3] = __uint2float_rz(m), o[4] = __uint2float_ru(m), o[5] = __uint2float_rd(m);
+  o[6] = __ll2float_rz(x), o[7] = __ll2float_ru(x), o[8] = __ll2float_rd(x);
+  o[9] = __ull2float_rz(u), o[10] = __ull2float_ru(u), o[11] = __ull2float_rd(u);
+  o[12] = __ll2double_rz(x), o[13] = __ll2double_ru(x), o[14] = __ll2double_rd(x);
+  o[15] = __ull2double_rz(u), o[16] = __ull2double_ru(u), o[17] = __ull2double_rd(u);
+#else
+  o[0] = __longlong_as_double(x);
+#endif
+}
+
+__global__ void cuda_pairs(const float *x, float *out) {
+  half2 a = __floats2half2_rn(x[0], x[1]);
+  const half2 b = -a;
+  a += __float2half2_rn(1.0f);
+  a *= b;
+  out[0] = __low2float(a), out[1] = __high2float(a);
+  const half2 greater = __hgt2(a, b);
+  out[2] = __low2float(greater), out[3] = __high2float(greater);
+  out[4] = __hbgt2(a, b) ? 1.0f : 0.0f;
+  out[5] = __low2float(__h2div(__float2half2_rn(1.0f), b)), out[6] = __high2float(__hneg2(b));
 }

@@ -98,6 +98,34 @@ RILL_NAME_ double __int2double_rn(int x) { return static_cast<double>(x); }
 RILL_NAME_ double __uint2double_rn(unsigned x) { return static_cast<double>(x); }
 RILL_NAME_ double __ll2double_rn(long long x) { return static_cast<double>(x); }
 RILL_NAME_ double __ull2double_rn(unsigned long long x) { return static_cast<double>(x); }
+/* Towards zero, up and down: the leading bits of the magnitude, and the last of them more if it is to grow. */
+template <class RillTo> RILL_NAME_ RillTo rill_from_magnitude_(unsigned long long m, bool grows) {
+  const int beyond = 64 - __clzll(static_cast<long long>(m)) - (sizeof(RillTo) == 4 ? 24 : 53);
+  if (beyond <= 0) return static_cast<RillTo>(m);
+  const unsigned long long last = 1ull << beyond, leading = m & ~(last - 1);
+  return static_cast<RillTo>(leading) + static_cast<RillTo>(grows && leading != m ? last : 0);
+}
+template <class RillTo, class RillFrom> RILL_NAME_ RillTo rill_from_integer_(RillFrom x, bool up, bool down) {
+  const unsigned long long m = static_cast<unsigned long long>(x);
+  return x < 0 ? -rill_from_magnitude_<RillTo>(0 - m, down) : rill_from_magnitude_<RillTo>(m, up);
+}
+#define RILL_FROM_INTEGER_(FROM, INTEGER, TO)                                                       \
+  RILL_NAME_ TO __##FROM##2##TO##_rz(INTEGER x) { return rill_from_integer_<TO>(x, false, false); } \
+  RILL_NAME_ TO __##FROM##2##TO##_ru(INTEGER x) { return rill_from_integer_<TO>(x, true, false); }  \
+  RILL_NAME_ TO __##FROM##2##TO##_rd(INTEGER x) { return rill_from_integer_<TO>(x, false, true); }
+RILL_FROM_INTEGER_(int, int, float)
+RILL_FROM_INTEGER_(uint, unsigned, float)
+RILL_FROM_INTEGER_(ll, long long, float)
+RILL_FROM_INTEGER_(ull, unsigned long long, float)
+RILL_FROM_INTEGER_(ll, long long, double)
+RILL_FROM_INTEGER_(ull, unsigned long long, double)
+#undef RILL_FROM_INTEGER_
+RILL_NAME_ float fdividef(float x, float y) { return x / y; }
+#if defined(RILL_CUDA_FREESTANDING)
+RILL_NAME_ long long clock64() { return static_cast<long long>(__nvvm_read_ptx_sreg_clock64()); }
+#else
+RILL_NAME_ long long clock64() { return static_cast<long long>(rill_clock_ns()); }
+#endif
 RILL_NAME_ float __double2float_rn(double x) { return static_cast<float>(x); }
 
 RILL_NAME_ unsigned __byte_perm(unsigned x, unsigned y, unsigned selector) {
@@ -117,6 +145,18 @@ RILL_NAME_ unsigned __funnelshift_l(unsigned low, unsigned high, unsigned by) {
 RILL_NAME_ unsigned __funnelshift_r(unsigned low, unsigned high, unsigned by) {
   return by % 32 == 0 ? low : low >> (by % 32) | high << (32 - by % 32);
 }
+RILL_NAME_ unsigned umin(unsigned x, unsigned y) { return x < y ? x : y; }
+RILL_NAME_ unsigned umax(unsigned x, unsigned y) { return x < y ? y : x; }
+/* The sum of four products of bytes, and z. */
+template <class RillByte, class RillT> RILL_NAME_ RillT rill_dot_bytes_(RillT x, RillT y, RillT z) {
+  unsigned sum = static_cast<unsigned>(z);
+  for (int i = 0; i < 32; i += 8)
+    sum += static_cast<unsigned>(static_cast<RillByte>(x >> i) * static_cast<RillByte>(y >> i));
+  return static_cast<RillT>(sum);
+}
+RILL_NAME_ int __dp4a(int x, int y, int z) { return rill_dot_bytes_<signed char>(x, y, z); }
+RILL_NAME_ unsigned __dp4a(unsigned x, unsigned y, unsigned z) { return rill_dot_bytes_<unsigned char>(x, y, z); }
 #endif
+#define __trap __builtin_trap
 
 #endif

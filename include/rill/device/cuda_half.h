@@ -3,59 +3,78 @@
 #ifndef RILL_DEVICE_CUDA_HALF_H
 #define RILL_DEVICE_CUDA_HALF_H
 
-#define RILL_NUMBER_(NAME, BITS, TO)                                                                    \
-  struct NAME {                                                                                         \
-    BITS number;                                                                                        \
-    NAME() = default;                                                                                   \
-    RILL_NAMED_ NAME(BITS x) : number(x) {}                                                             \
-    RILL_NAMED_ NAME(float x) : number(TO(x)) {}                                                        \
-    RILL_NAMED_ NAME(double x) : number(TO(static_cast<float>(x))) {}                                   \
-    RILL_NAMED_ NAME(int x) : number(TO(static_cast<float>(x))) {}                                      \
-    RILL_NAMED_ NAME(unsigned x) : number(TO(static_cast<float>(x))) {}                                 \
-    RILL_NAMED_ operator float() const { return rill_to_float(number); }                                \
-  };                                                                                                    \
-  RILL_NUMBER_OPERATOR_(NAME, +)                                                                        \
-  RILL_NUMBER_OPERATOR_(NAME, -)                                                                        \
-  RILL_NUMBER_OPERATOR_(NAME, *)                                                                        \
-  RILL_NUMBER_OPERATOR_(NAME, /)                                                                        \
-  RILL_NUMBER_COMPARES_(NAME, ==)                                                                       \
-  RILL_NUMBER_COMPARES_(NAME, !=)                                                                       \
-  RILL_NUMBER_COMPARES_(NAME, <)                                                                        \
-  RILL_NUMBER_COMPARES_(NAME, <=)                                                                       \
-  RILL_NUMBER_COMPARES_(NAME, >)                                                                        \
-  RILL_NUMBER_COMPARES_(NAME, >=)                                                                       \
-  RILL_NAME_ NAME operator-(NAME a) { return NAME(-static_cast<float>(a)); }                            \
-  RILL_NAME_ NAME __hadd(NAME a, NAME b) { return a + b; }                                              \
-  RILL_NAME_ NAME __hsub(NAME a, NAME b) { return a - b; }                                              \
-  RILL_NAME_ NAME __hmul(NAME a, NAME b) { return a * b; }                                              \
-  RILL_NAME_ NAME __hdiv(NAME a, NAME b) { return a / b; }                                              \
-  RILL_NAME_ NAME __hneg(NAME a) { return -a; }                                                         \
-  RILL_NAME_ NAME __habs(NAME a) { return NAME(__builtin_fabsf(a)); }                                   \
-  RILL_NAME_ NAME __hfma(NAME a, NAME b, NAME c) {                                                      \
-    return NAME(static_cast<float>(static_cast<double>(static_cast<float>(a)) * static_cast<float>(b) + \
-                                   static_cast<float>(c)));                                             \
-  }                                                                                                     \
-  RILL_NAME_ NAME __hmax(NAME a, NAME b) { return NAME(__builtin_fmaxf(a, b)); }                        \
-  RILL_NAME_ NAME __hmin(NAME a, NAME b) { return NAME(__builtin_fminf(a, b)); }                        \
-  RILL_NAME_ bool __heq(NAME a, NAME b) { return a == b; }                                              \
-  RILL_NAME_ bool __hne(NAME a, NAME b) { return a != b; }                                              \
-  RILL_NAME_ bool __hlt(NAME a, NAME b) { return a < b; }                                               \
-  RILL_NAME_ bool __hle(NAME a, NAME b) { return a <= b; }                                              \
-  RILL_NAME_ bool __hgt(NAME a, NAME b) { return a > b; }                                               \
-  RILL_NAME_ bool __hge(NAME a, NAME b) { return a >= b; }                                              \
-  RILL_NAME_ bool __hisnan(NAME a) { return a != a; }                                                   \
-  RILL_NAME_ NAME hsqrt(NAME a) { return NAME(__builtin_sqrtf(a)); }                                    \
-  struct alignas(4) NAME##2 {                                                                           \
-    NAME x, y;                                                                                          \
-    NAME##2() = default;                                                                                \
-    RILL_NAMED_ NAME##2(NAME x_, NAME y_) : x(x_), y(y_) {}                                             \
-  };                                                                                                    \
-  RILL_PAIR_OPERATOR_(NAME, +, __hadd2)                                                                 \
-  RILL_PAIR_OPERATOR_(NAME, -, __hsub2)                                                                 \
-  RILL_PAIR_OPERATOR_(NAME, *, __hmul2)                                                                 \
-  RILL_PAIR_OPERATOR_(NAME, /, __h2div)                                                                 \
-  RILL_NAME_ NAME##2 __hfma2(NAME##2 a, NAME##2 b, NAME##2 c) {                                         \
-    return NAME##2(__hfma(a.x, b.x, c.x), __hfma(a.y, b.y, c.y));                                       \
+#define RILL_NUMBER_(NAME, BITS, TO)                                                                       \
+  struct NAME {                                                                                            \
+    BITS number;                                                                                           \
+    NAME() = default;                                                                                      \
+    RILL_NAMED_ NAME(BITS x) : number(x) {}                                                                \
+    RILL_NAMED_ NAME(float x) : number(TO(x)) {}                                                           \
+    RILL_NAMED_ NAME(double x) : number(TO(static_cast<float>(x))) {}                                      \
+    RILL_NAMED_ NAME(int x) : number(TO(static_cast<float>(x))) {}                                         \
+    RILL_NAMED_ NAME(unsigned x) : number(TO(static_cast<float>(x))) {}                                    \
+    RILL_NAMED_ operator float() const { return rill_to_float(number); }                                   \
+  };                                                                                                       \
+  RILL_NUMBER_OPERATOR_(NAME, +)                                                                           \
+  RILL_NUMBER_OPERATOR_(NAME, -)                                                                           \
+  RILL_NUMBER_OPERATOR_(NAME, *)                                                                           \
+  RILL_NUMBER_OPERATOR_(NAME, /)                                                                           \
+  RILL_NUMBER_COMPARES_(NAME, ==)                                                                          \
+  RILL_NUMBER_COMPARES_(NAME, !=)                                                                          \
+  RILL_NUMBER_COMPARES_(NAME, <)                                                                           \
+  RILL_NUMBER_COMPARES_(NAME, <=)                                                                          \
+  RILL_NUMBER_COMPARES_(NAME, >)                                                                           \
+  RILL_NUMBER_COMPARES_(NAME, >=)                                                                          \
+  RILL_NAME_ NAME operator-(NAME a) { return NAME(-static_cast<float>(a)); }                               \
+  RILL_NAME_ NAME __hadd(NAME a, NAME b) { return a + b; }                                                 \
+  RILL_NAME_ NAME __hsub(NAME a, NAME b) { return a - b; }                                                 \
+  RILL_NAME_ NAME __hmul(NAME a, NAME b) { return a * b; }                                                 \
+  RILL_NAME_ NAME __hdiv(NAME a, NAME b) { return a / b; }                                                 \
+  RILL_NAME_ NAME __hneg(NAME a) { return -a; }                                                            \
+  RILL_NAME_ NAME __habs(NAME a) { return NAME(__builtin_fabsf(a)); }                                      \
+  RILL_NAME_ NAME __hfma(NAME a, NAME b, NAME c) {                                                         \
+    return NAME(static_cast<float>(static_cast<double>(static_cast<float>(a)) * static_cast<float>(b) +    \
+                                   static_cast<float>(c)));                                                \
+  }                                                                                                        \
+  RILL_NAME_ NAME __hmax(NAME a, NAME b) { return NAME(__builtin_fmaxf(a, b)); }                           \
+  RILL_NAME_ NAME __hmin(NAME a, NAME b) { return NAME(__builtin_fminf(a, b)); }                           \
+  RILL_NAME_ bool __heq(NAME a, NAME b) { return a == b; }                                                 \
+  RILL_NAME_ bool __hne(NAME a, NAME b) { return a != b; }                                                 \
+  RILL_NAME_ bool __hlt(NAME a, NAME b) { return a < b; }                                                  \
+  RILL_NAME_ bool __hle(NAME a, NAME b) { return a <= b; }                                                 \
+  RILL_NAME_ bool __hgt(NAME a, NAME b) { return a > b; }                                                  \
+  RILL_NAME_ bool __hge(NAME a, NAME b) { return a >= b; }                                                 \
+  RILL_NAME_ bool __hisnan(NAME a) { return a != a; }                                                      \
+  struct alignas(4) NAME##2 {                                                                              \
+    NAME x, y;                                                                                             \
+    NAME##2() = default;                                                                                   \
+    RILL_NAMED_ NAME##2(NAME x_, NAME y_) : x(x_), y(y_) {}                                                \
+  };                                                                                                       \
+  RILL_PAIR_OPERATOR_(NAME, +, __hadd2)                                                                    \
+  RILL_PAIR_OPERATOR_(NAME, -, __hsub2)                                                                    \
+  RILL_PAIR_OPERATOR_(NAME, *, __hmul2)                                                                    \
+  RILL_PAIR_OPERATOR_(NAME, /, __h2div)                                                                    \
+  RILL_NAME_ NAME##2 operator-(NAME##2 a) { return NAME##2(-a.x, -a.y); }                                  \
+  RILL_NAME_ bool operator==(NAME##2 a, NAME##2 b) { return a.x == b.x && a.y == b.y; }                    \
+  RILL_NAME_ bool operator!=(NAME##2 a, NAME##2 b) { return a.x != b.x && a.y != b.y; }                    \
+  RILL_PAIR_COMPARES_(NAME, ==, eq)                                                                        \
+  RILL_PAIR_COMPARES_(NAME, !=, ne)                                                                        \
+  RILL_PAIR_COMPARES_(NAME, <, lt)                                                                         \
+  RILL_PAIR_COMPARES_(NAME, <=, le)                                                                        \
+  RILL_PAIR_COMPARES_(NAME, >, gt)                                                                         \
+  RILL_PAIR_COMPARES_(NAME, >=, ge)                                                                        \
+  RILL_NAME_ NAME##2 __hneg2(NAME##2 a) { return -a; }                                                     \
+  RILL_NAME_ NAME##2 __habs2(NAME##2 a) { return NAME##2(__habs(a.x), __habs(a.y)); }                      \
+  RILL_NAME_ NAME##2 __hmax2(NAME##2 a, NAME##2 b) { return NAME##2(__hmax(a.x, b.x), __hmax(a.y, b.y)); } \
+  RILL_NAME_ NAME##2 __hmin2(NAME##2 a, NAME##2 b) { return NAME##2(__hmin(a.x, b.x), __hmin(a.y, b.y)); } \
+  RILL_NUMBER_MATH_(NAME, sqrt, __builtin_sqrtf(x))                                                        \
+  RILL_NUMBER_MATH_(NAME, rsqrt, 1.0f / __builtin_sqrtf(x))                                                \
+  RILL_NUMBER_MATH_(NAME, rcp, 1.0f / static_cast<float>(x))                                               \
+  RILL_NUMBER_MATH_(NAME, floor, __builtin_floorf(x))                                                      \
+  RILL_NUMBER_MATH_(NAME, ceil, __builtin_ceilf(x))                                                        \
+  RILL_NUMBER_MATH_(NAME, trunc, __builtin_truncf(x))                                                      \
+  RILL_NUMBER_MATH_(NAME, rint, __builtin_rintf(x))                                                        \
+  RILL_NAME_ NAME##2 __hfma2(NAME##2 a, NAME##2 b, NAME##2 c) {                                            \
+    return NAME##2(__hfma(a.x, b.x, c.x), __hfma(a.y, b.y, c.y));                                          \
   }
 #define RILL_NUMBER_OPERATOR_(NAME, OPERATOR)                          \
   RILL_NAME_ NAME operator OPERATOR(NAME a, NAME b) {                  \
@@ -66,13 +85,39 @@
   RILL_NAME_ bool operator OPERATOR(NAME a, NAME b) { return static_cast<float>(a) OPERATOR static_cast<float>(b); }
 #define RILL_PAIR_OPERATOR_(NAME, OPERATOR, FUNCTION)                                                                \
   RILL_NAME_ NAME##2 operator OPERATOR(NAME##2 a, NAME##2 b) { return NAME##2(a.x OPERATOR b.x, a.y OPERATOR b.y); } \
+  RILL_NAME_ NAME##2 &operator OPERATOR##=(NAME##2 & a, NAME##2 b) { return a = a OPERATOR b; }                      \
   RILL_NAME_ NAME##2 FUNCTION(NAME##2 a, NAME##2 b) { return a OPERATOR b; }
+/* 1 or 0 for each of the two; whether both are so. */
+#define RILL_PAIR_COMPARES_(NAME, OPERATOR, FUNCTION)                                           \
+  RILL_NAME_ NAME##2 __h##FUNCTION##2(NAME##2 a, NAME##2 b) {                                   \
+    return NAME##2(NAME(a.x OPERATOR b.x ? 1.0f : 0.0f), NAME(a.y OPERATOR b.y ? 1.0f : 0.0f)); \
+  }                                                                                             \
+  RILL_NAME_ bool __hb##FUNCTION##2(NAME##2 a, NAME##2 b) { return a.x OPERATOR b.x && a.y OPERATOR b.y; }
+#define RILL_NUMBER_MATH_(NAME, FUNCTION, RESULT)              \
+  RILL_NAME_ NAME h##FUNCTION(NAME x) { return NAME(RESULT); } \
+  RILL_NAME_ NAME##2 h2##FUNCTION(NAME##2 x) { return NAME##2(h##FUNCTION(x.x), h##FUNCTION(x.y)); }
 RILL_NUMBER_(__half, rill_half, rill_to_half)
 RILL_NUMBER_(__nv_bfloat16, rill_bfloat16, rill_to_bfloat16)
+#if !RILL_NO_LIBRARY_
+#define RILL_LIBRARY_MATH_(NAME)            \
+  RILL_NUMBER_MATH_(NAME, exp, expf(x))     \
+  RILL_NUMBER_MATH_(NAME, exp2, exp2f(x))   \
+  RILL_NUMBER_MATH_(NAME, log, logf(x))     \
+  RILL_NUMBER_MATH_(NAME, log2, log2f(x))   \
+  RILL_NUMBER_MATH_(NAME, log10, log10f(x)) \
+  RILL_NUMBER_MATH_(NAME, sin, sinf(x))     \
+  RILL_NUMBER_MATH_(NAME, cos, cosf(x))     \
+  RILL_NUMBER_MATH_(NAME, tanh, tanhf(x))
+RILL_LIBRARY_MATH_(__half)
+RILL_LIBRARY_MATH_(__nv_bfloat16)
+#undef RILL_LIBRARY_MATH_
+#endif
 #undef RILL_NUMBER_
 #undef RILL_NUMBER_OPERATOR_
 #undef RILL_NUMBER_COMPARES_
+#undef RILL_NUMBER_MATH_
 #undef RILL_PAIR_OPERATOR_
+#undef RILL_PAIR_COMPARES_
 typedef __half half;
 typedef __half2 half2;
 typedef __nv_bfloat16 nv_bfloat16;
@@ -109,9 +154,34 @@ RILL_NAME_ __nv_bfloat162 __floats2bfloat162_rn(float x, float y) {
 }
 RILL_NAME_ float2 __bfloat1622float2(__nv_bfloat162 x) { return make_float2(x.x, x.y); }
 RILL_NAME_ __nv_bfloat162 __halves2bfloat162(__nv_bfloat16 x, __nv_bfloat16 y) { return __nv_bfloat162(x, y); }
-#if !RILL_NO_LIBRARY_
-RILL_NAME_ __half hexp(__half x) { return __half(expf(x)); }
-RILL_NAME_ __half hlog(__half x) { return __half(logf(x)); }
-#endif
+RILL_NAME_ __half __uint2half_rn(unsigned x) { return __half(x); }
+RILL_NAME_ __half __double2half(double x) { return __half(x); }
+RILL_NAME_ unsigned __half2uint_rn(__half x) { return __float2uint_rn(x); }
+RILL_NAME_ unsigned __half2uint_rz(__half x) { return __float2uint_rz(x); }
+RILL_NAME_ short __half_as_short(__half x) { return static_cast<short>(x.number.bits); }
+RILL_NAME_ __half __short_as_half(short bits) { return __ushort_as_half(static_cast<unsigned short>(bits)); }
+RILL_NAME_ __half2 __low2half2(__half2 x) { return __half2(x.x, x.x); }
+RILL_NAME_ __half2 __high2half2(__half2 x) { return __half2(x.y, x.y); }
+RILL_NAME_ __half2 __lows2half2(__half2 x, __half2 y) { return __half2(x.x, y.x); }
+RILL_NAME_ __half2 __highs2half2(__half2 x, __half2 y) { return __half2(x.y, y.y); }
+RILL_NAME_ __half2 __lowhigh2highlow(__half2 x) { return __half2(x.y, x.x); }
+RILL_NAME_ unsigned short __bfloat16_as_ushort(__nv_bfloat16 x) { return x.number.bits; }
+RILL_NAME_ __nv_bfloat16 __ushort_as_bfloat16(unsigned short bits) {
+  rill_bfloat16 number;
+  number.bits = bits;
+  return __nv_bfloat16(number);
+}
+RILL_NAME_ __nv_bfloat16 __double2bfloat16(double x) { return __nv_bfloat16(x); }
+RILL_NAME_ __nv_bfloat16 __int2bfloat16_rn(int x) { return __nv_bfloat16(x); }
+RILL_NAME_ int __bfloat162int_rn(__nv_bfloat16 x) { return __float2int_rn(x); }
+RILL_NAME_ int __bfloat162int_rz(__nv_bfloat16 x) { return __float2int_rz(x); }
+RILL_NAME_ __nv_bfloat162 __float2bfloat162_rn(float x) { return __nv_bfloat162(__nv_bfloat16(x), __nv_bfloat16(x)); }
+RILL_NAME_ __nv_bfloat162 __float22bfloat162_rn(float2 x) { return __floats2bfloat162_rn(x.x, x.y); }
+RILL_NAME_ __nv_bfloat162 __bfloat162bfloat162(__nv_bfloat16 x) { return __nv_bfloat162(x, x); }
+RILL_NAME_ __nv_bfloat162 make_bfloat162(__nv_bfloat16 x, __nv_bfloat16 y) { return __nv_bfloat162(x, y); }
+RILL_NAME_ __nv_bfloat16 __low2bfloat16(__nv_bfloat162 x) { return x.x; }
+RILL_NAME_ __nv_bfloat16 __high2bfloat16(__nv_bfloat162 x) { return x.y; }
+RILL_NAME_ float __low2float(__nv_bfloat162 x) { return x.x; }
+RILL_NAME_ float __high2float(__nv_bfloat162 x) { return x.y; }
 
 #endif

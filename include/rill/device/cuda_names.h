@@ -3,10 +3,10 @@
  *
  *   float2 int4 uchar4 ... make_float2(x, y) ...      vectors of 1 to 4 numbers, with CUDA's alignment
  *   __shfl_sync __shfl_up_sync __shfl_down_sync __shfl_xor_sync __ballot_sync __all_sync __any_sync __syncwarp
- *   __activemask __reduce_add_sync _min_ _max_ _and_ _or_ _xor_
+ *   __activemask __match_any_sync _all_ __reduce_add_sync _min_ _max_ _and_ _or_ _xor_
  *   __popc __popcll __clz __clzll __ffs __ffsll __brev __brevll __mul24 __umul24 __mulhi __umulhi __mul64hi __umul64hi
- *   __byte_perm __funnelshift_l __funnelshift_r __sad __usad
- *   __float_as_int and its family, __float2int_rn and its family
+ *   __byte_perm __funnelshift_l __funnelshift_r __sad __usad __dp4a umin umax __trap clock64
+ *   __float_as_int and its family, __float2int_rn, __int2float_rz and their families
  *   __fmaf_rn __fadd_rn __fmul_rn ... __saturatef __fdividef __expf __logf __sinf ... rsqrtf rsqrt sincosf exp10f
  *   half half2 __nv_bfloat16 and their functions       rill/device/cuda_half.h
  *   cooperative_groups::this_thread_block, tiles, coalesced_threads     rill/device/cuda_groups.h

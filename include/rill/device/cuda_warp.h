@@ -88,6 +88,29 @@ RILL_NAME_ int rill_cuda_reduce_add_(unsigned mask, int v) {
 }
 #undef RILL_CUDA_REDUCE_
 
+template <class RillT> RILL_NAME_ bool rill_cuda_same_(RillT a, RillT b) {
+  static_assert(sizeof(RillT) <= 8, "numbers of 4 or 8 bytes");
+  unsigned long long x = 0, y = 0;
+  __builtin_memcpy(&x, &a, sizeof a);
+  __builtin_memcpy(&y, &b, sizeof b);
+  return x == y;
+}
+/* The lanes of `mask` that give the same bits; all of them if they all do, or none. */
+template <class RillT> RILL_NAME_ unsigned rill_cuda_match_any_(unsigned mask, RillT v) {
+  unsigned same = 0;
+  for (int lane = 0; lane < 32; lane++) {
+    if ((mask >> lane & 1) == 0) continue;
+    if (rill_cuda_same_(rill_cuda_shfl_(mask, v, lane), v)) same |= 1u << lane;
+  }
+  return same;
+}
+template <class RillT> RILL_NAME_ unsigned rill_cuda_match_all_(unsigned mask, RillT v, int *all) {
+  *all = rill_cuda_all_(mask, rill_cuda_same_(rill_cuda_shfl_(mask, v, __builtin_ctz(mask)), v));
+  return *all ? mask : 0;
+}
+
+#define __match_any_sync rill_cuda_match_any_
+#define __match_all_sync rill_cuda_match_all_
 #define __reduce_add_sync rill_cuda_reduce_add_
 #define __reduce_min_sync rill_cuda_reduce_min_
 #define __reduce_max_sync rill_cuda_reduce_max_
