@@ -2,6 +2,7 @@
 """Kernels with barriers on the host: split into loops, and thread by thread, to the same last bit."""
 
 import ctypes
+import math
 import os
 import random
 import re
@@ -11,6 +12,7 @@ import unittest
 
 import random_kernels
 import support
+import test_math
 from support import CC, HERE, HOST, INCLUDE, STRICT_C, Bundle, HostImage, pointer_to
 
 
@@ -182,6 +184,41 @@ class Differential(support.TestCase):
             for block in ((16, 16, 1), (16, 4, 1), (16, 1, 1)):
                 self.compare(runner, kernels["transpose"], n, (tiles, tiles, 1), block, n * n)
             self.compare(runner, kernels["matmul"], n, (tiles, tiles, 1), (16, 16, 1), n * n)
+
+    def test_mathematics(self):
+        """The functions that rill has itself: the same bits in both forms, with std:: too, and as near as KERNELS.md says."""
+        names = ("exp", "exp2", "log", "log2", "log10", "tanh")
+        text = "#include <cmath>\n#include <rill/device/kernel.h>\n"
+        for i, name in enumerate(names):
+            call = "%sf(x[i])" % name if i % 2 else "std::%s(x[i])" % name
+            text += "RILL_KERNEL(use_%s, int n, const float *x, float *y) {\n" % name
+            text += "  const int i = blockIdx.x * blockDim.x + threadIdx.x;\n  if (i < n) y[i] = %s;\n}\n" % call
+        edges = [0.0, -0.0, math.inf, -math.inf, math.nan, 1e-45, -1e-45, 1.1e-38, 1.0, -1.0, 0.70710677, 0.70710683, 3.4e38]
+        edges += [88.72283, 88.72284, -87.33655, -103.97208, -103.97209, 128.0, 127.99999, -149.0, -149.5, -150.5, 9.01, -10.0]
+        numbers = random.Random(5)
+        bits = [ctypes.c_float.from_buffer(ctypes.c_uint(numbers.getrandbits(32))).value for _ in range(3000)]
+        values = edges + bits + [numbers.uniform(-110, 110) for _ in range(3000)] + [1 + k / 4096 for k in range(-2000, 2000)]
+        runner, kernels = Runner(self), self.open_all(self.write("k.kernel.cu", text))
+        x = (ctypes.c_float * len(values))(*values)
+        for name in names:
+            results = []
+            for kernel, as_loops in zip(kernels["use_" + name], (1, 0)):
+                y = (ctypes.c_float * len(values))()
+                count = ctypes.c_int(len(values))
+                grid = ((len(values) + 255) // 256, 1, 1)
+                self.assertEqual(runner.run(kernel, as_loops, grid, (256, 1, 1), 0, count, pointer_to(x), pointer_to(y)), 0)
+                results.append(bytes(y))
+            self.assertTrue(results[0] == results[1], name)
+            worst = max(self.ulp(name, value, result) for value, result in zip(x, y))
+            self.assertLess(worst, 0.52, name)
+
+    def ulp(self, name, value, result):
+        wanted = test_math.expected(name, value)
+        if name.startswith("log") and value == 0:
+            wanted = -math.inf
+        if math.isnan(wanted) or result == wanted:
+            return 0.0 if math.isnan(wanted) == math.isnan(result) and (wanted or str(wanted) == str(result)) else math.inf
+        return test_math.error(result, wanted, 24, -149) if abs(wanted) < 3.4028235e38 or not math.isinf(result) else 0.0
 
     def test_random_kernels(self):
         """A few that the compiler optimizes, and many in one source that it does not.  RILL_TEST_SEED and

@@ -13,6 +13,8 @@ from . import ir, llvm, regions, stacks, threads
 # More points where threads meet than this, and clang takes minutes over the loops between them.
 MOST_SYNC_POINTS = 64
 RETURN_STATUS = 2  # of LLVMVerifyFunction
+# Functions of the C library that rill/device/host_math.h has, which vectorize.
+MATHEMATICS = ("expf", "exp2f", "logf", "log2f", "log10f", "tanhf")
 # In front of the cut: what the caller of a function does is known, variables are registers, small loops are written out.
 PREPARE = "always-inline,globaldce,default<O1>,function(jump-threading,simplifycfg,loop-simplify,lcssa)"
 
@@ -65,6 +67,7 @@ class Rewriter:
         """Whatever needs the thread's place, or meets others, becomes part of the kernel."""
         lib, m = self.lib, self.m
         self.take_dynamic_shared()
+        self.take_mathematics()
         kernels = {f for entry in self.entries() for f in (entry.run_block, entry.run_thread)}
         always = m.attribute("alwaysinline")
         for function in (self.callers(self.markers()) | self.in_step_by_argument()) - kernels:
@@ -127,6 +130,14 @@ class Rewriter:
                     for i in (i for i, operand in enumerate(m.operands(user)) if operand == variable):
                         lib.SetOperand(user, i, place)
             lib.DisposeBuilder(builder)
+
+    def take_mathematics(self):
+        """Calls rill's own functions, where the source calls the C library's or LLVM's."""
+        for name in MATHEMATICS:
+            own = self.m.function("rill_math_" + name)
+            for other in (name, "llvm.%s.f32" % name[:-1]):
+                if own and self.m.function(other):
+                    self.lib.ReplaceAllUsesWith(self.m.function(other), own)
 
     # Warps in step
 
@@ -296,6 +307,7 @@ def rewrite(library, source, output, fibers=""):
             rewriter = Rewriter(library, module)
             if fibers:
                 rewriter.take_dynamic_shared()
+                rewriter.take_mathematics()
                 rewriter.keep_what_kernels_need()
                 refused = {entry.name: fibers for entry in rewriter.entries()}
             notes = rewriter.rewrite(refused)

@@ -129,6 +129,7 @@ static inline unsigned long long rill_clock_ns() {
 
 #include <rill/device/cache_hints.h>
 #include <rill/device/host_atomic.h>
+#include <rill/device/host_math.h>
 #include <rill/device/min_max.h>
 
 #endif
