@@ -1,0 +1,29 @@
+/* How the nodes of a graph are cut up to be run: once for each execution object. */
+#ifndef RILL_BACKENDS_CPU_GRAPH_SHAPE_H
+#define RILL_BACKENDS_CPU_GRAPH_SHAPE_H
+
+#include "backends/cpu/cpu.h"
+
+/* Nodes of one chain that run one after another without waiting for another chain. */
+struct cpu_segment {
+  uint32_t first, end;      /* of `sequence` */
+  uint32_t chain, position; /* position: in its chain, from 1 on */
+  uint32_t first_wait, wait_count;
+  bool starts; /* waits for the launch itself */
+};
+
+/* The same in all plans of an execution object. */
+struct cpu_shape {
+  _Atomic uint32_t references;
+  uint32_t *sequence; /* nodes, segment by segment */
+  struct cpu_segment *segments;
+  uint32_t segment_count, chain_count;
+  uint32_t *waits; /* segments */
+  uint32_t chain_segments[CPU_CHAINS];
+};
+
+/* With one reference. */
+rill_status cpu_shape_new(const struct rill__graph_exec *exec, struct cpu_shape **out);
+void cpu_shape_release(struct cpu_shape *shape);
+
+#endif
