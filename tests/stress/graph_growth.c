@@ -43,7 +43,7 @@ static struct in_use measure(void) {
 /* Of the heap: a real driver has its own part of it, and so has the allocator unless its caches are off. */
 static uint64_t heap_margin(void) {
   if (dut.gpu && getenv("RILL_FAKE_DEVICES") == NULL) return 4 << 20;
-  return getenv("GLIBC_TUNABLES") == NULL ? 256 << 10 : 4 << 10;
+  return getenv("GLIBC_TUNABLES") == NULL ? 256 << 10 : 16 << 10;
 }
 
 /* Others may use the device. */
