@@ -82,6 +82,11 @@ static inline rill_launch rill_kernels_sgemm(uint64_t m, uint64_t n) {
   return rill_kernels_grid(rill_kernels_parts(n, 128), rill_kernels_parts(m, 128), 1, 256, 1);
 }
 
+/** sgemm_batched, where each c has m rows and n columns. */
+static inline rill_launch rill_kernels_sgemm_batched(uint64_t m, uint64_t n, uint64_t batch) {
+  return rill_kernels_grid(rill_kernels_parts(n, 128), rill_kernels_parts(m, 128), batch, 256, 1);
+}
+
 /** sgemm_16x16, where c has m rows and n columns. */
 static inline rill_launch rill_kernels_sgemm_16x16(uint64_t m, uint64_t n) {
   return rill_kernels_grid(rill_kernels_parts(n, 16), rill_kernels_parts(m, 16), 1, 16, 16);
@@ -94,6 +99,31 @@ static inline rill_launch rill_kernels_histogram(uint64_t n, uint32_t bins, uint
   launch.shared_mem_bytes = bins > UINT32_MAX / 4 ? UINT32_MAX : bins * 4;
   return launch;
 }
+
+/* ---- matrix products ---- */
+
+/** Products of float matrices in rows: c = alpha * a * b + beta * c + bias, `batch` times.
+ *
+ *  a has m rows and k columns, b k rows and n columns, c m rows and n columns; a transposed one is given as its
+ * columns, one after the other.  ld... is how many elements lie from one row (column, if transposed) to the next,
+ * stride_... from one matrix of the batch to the next; 0 takes the same one for all (of a and b).  bias is NULL or n
+ * elements that are added to each row of c, the same ones for all of the batch.  If beta is 0, c is not read. */
+typedef struct rill_kernels_sgemm_problem {
+  uint64_t m, n, k, batch;
+  float alpha, beta;
+  bool transpose_a, transpose_b;
+  const float *a, *b, *bias;
+  float *c;
+  uint64_t lda, ldb, ldc, stride_a, stride_b, stride_c;
+} rill_kernels_sgemm_problem;
+
+/** Computes them all in one launch.
+ *
+ *  The same on every device to the last bit, but for the sign of a zero; sgemm.kernel.cu says in which order.
+ *
+ *   Errors:  those of rill_stream_launch_ref: INVALID_ARGUMENT if m, n or batch is 0.
+ *   Threads: any. */
+RILL_NODISCARD rill_status rill_kernels_sgemm_many(rill_stream stream, const rill_kernels_sgemm_problem *problem);
 
 /* ---- reductions and scans ---- */
 

@@ -1,22 +1,31 @@
 /* sgemm.kernel.cu: c = alpha * a * b + beta * c, of matrices in rows: a is m x k, b is k x n, c is m x n; lda, ldb and
  * ldc are the elements from a row to the next.  If beta is 0, c is not read.
  *
- *   sgemm         tiles of 128 x 128, 8 x 8 elements of c a thread: for large matrices on a GPU
- *   sgemm_16x16   tiles of 16 x 16, one element of c a thread: the textbook's
+ *   sgemm          tiles of 128 x 128, 8 x 8 elements of c a thread: for large matrices
+ *   sgemm_batched  the same, and: a or b may be transposed (a's memory is k x m then, b's n x k); many products, whose
+ *                  matrices begin every stride_a, stride_b, stride_c elements; n elements of a bias, unless it is NULL,
+ *                  are added to each row of c
+ *   sgemm_16x16    tiles of 16 x 16, one element of c a thread: the textbook's
  *
- * Launch: sgemm in blocks of 256 threads of one dimension, sgemm_16x16 in blocks of 16 x 16; one block for each tile of
- * c, all in x and row after row of them (rill_kernels_sgemm, rill_kernels_sgemm_16x16).
- * Limits: m, n > 0, since no launch is of 0 threads; k may be 0; c overlaps neither a nor b.  Any alignment; matrices
- * and rows that begin at multiples of 16 bytes are fastest.
+ * Launch: sgemm and sgemm_batched in blocks of 256 threads of one dimension, sgemm_16x16 in blocks of 16 x 16; a block
+ * for each tile of c, all in x and row after row of them, product after product (rill_kernels_sgemm,
+ * rill_kernels_sgemm_batched, rill_kernels_sgemm_16x16).
+ * Limits: m, n > 0, since no launch is of 0 threads; k may be 0; c overlaps neither a nor b nor another c.  Any
+ * alignment; matrices and rows that begin at multiples of 16 bytes are fastest.
  * Rounding: an element's products are summed from the first to the last, each product and sum rounded once (fmaf), then
- * alpha * sum, or beta * c and alpha * sum + that (fmaf).  So both give the same on every device to the last bit, but
- * for the sign of a zero.
+ * alpha * sum, or beta * c and alpha * sum + that (fmaf); with a bias, beta * c + bias and alpha * sum + that (fmaf, both).
+ * So all give the same on every device to the last bit, but for the sign of a zero.
  */
 #include <rill/device/kernel.h>
 
 #include "wide.h"
 
-static __device__ __forceinline__ float blend(float alpha, float sum, float beta, const float *c) {
+/* bias[i], if there is one. */
+static __device__ __forceinline__ const float *at(const float *x, ptrdiff_t i) { return x != nullptr ? x + i : x; }
+
+static __device__ __forceinline__ float blend(float alpha, float sum, float beta, const float *c,
+                                              const float *bias = nullptr) {
+  if (bias != nullptr) return fmaf(alpha, sum, beta == 0.0f ? *bias : fmaf(beta, *c, *bias));
   return beta == 0.0f ? alpha * sum : fmaf(alpha, sum, beta * *c);
 }
 
@@ -44,6 +53,41 @@ RILL_KERNEL_BOUNDED(SMALL *SMALL, sgemm_16x16, int64_t m, int64_t n, int64_t k, 
 
 /* ---- 128 x 128 ---- */
 
+#if RILL_ON_CPU
+#include "sgemm_cpu.h"
+
+/* One thread computes the tile, in the cache and registers of its processor. */
+static inline void store_tile(const matrix &a, const matrix &b, int64_t m, int64_t n, int64_t k, unsigned tile,
+                              float alpha, float beta, float *c, int64_t ldc, const float *bias) {
+  const unsigned across = static_cast<unsigned>((n + CPU_SIDE - 1) / CPU_SIDE);
+  const ptrdiff_t top = static_cast<ptrdiff_t>(tile / across) * CPU_SIDE;
+  const ptrdiff_t left = static_cast<ptrdiff_t>(tile % across) * CPU_SIDE;
+  const int rows = static_cast<int>(m - top < CPU_SIDE ? m - top : CPU_SIDE);
+  const int columns = static_cast<int>(n - left < CPU_SIDE ? n - left : CPU_SIDE);
+  const cpu_tile *const done = multiply_on_cpu(a, b, top, left, rows, columns, k);
+  for (int i = 0; i < rows; i++) {
+    float *const row = c + (top + i) * ldc + left;
+    for (int j = 0; j < columns; j++) row[j] = blend(alpha, done->sums[i][j], beta, &row[j], at(bias, left + j));
+  }
+}
+
+RILL_KERNEL_BOUNDED(256, sgemm, int64_t m, int64_t n, int64_t k, float alpha, const float *a, int64_t lda,
+                    const float *b, int64_t ldb, float beta, float *c, int64_t ldc) {
+  if (threadIdx.x != 0) return;
+  store_tile({ a, lda, false }, { b, ldb, false }, m, n, k, blockIdx.x, alpha, beta, c, ldc, nullptr);
+}
+
+RILL_KERNEL_BOUNDED(256, sgemm_batched, int64_t m, int64_t n, int64_t k, float alpha, const float *a, int64_t lda,
+                    int64_t stride_a, int32_t transpose_a, const float *b, int64_t ldb, int64_t stride_b,
+                    int32_t transpose_b, float beta, float *c, int64_t ldc, int64_t stride_c, const float *bias) {
+  if (threadIdx.x != 0) return;
+  const unsigned tiles = static_cast<unsigned>((n + CPU_SIDE - 1) / CPU_SIDE * ((m + CPU_SIDE - 1) / CPU_SIDE));
+  const ptrdiff_t product = static_cast<ptrdiff_t>(blockIdx.x / tiles);
+  store_tile({ a + product * stride_a, lda, transpose_a != 0 }, { b + product * stride_b, ldb, transpose_b != 0 }, m, n,
+             k, blockIdx.x % tiles, alpha, beta, c + product * stride_c, ldc, bias);
+}
+#else
+
 /* 32 threads that run together share 32 x 64 elements of the tile, 4 in a column and 8 in a row: each has 4 x 4 of them
  * in each of the four quarters.  What a row of threads reads of shared memory lies together, 128 bytes at a time.  And
  * threads whose numbers differ by 1 share what they read of a, those whose numbers differ by 2 what they read of b:
@@ -69,21 +113,23 @@ static __device__ __forceinline__ wide<float> load_four(const float *p, int coun
 }
 
 static __device__ __forceinline__ void store_four(float *row, ptrdiff_t i, ptrdiff_t end, bool aligned,
-                                                  const float *sums, float alpha, float beta) {
+                                                  const float *sums, float alpha, float beta,
+                                                  const float *bias = nullptr) {
   if (aligned && i + 4 <= end) {
     wide<float> four = {};
     if (beta != 0.0f) four = load_wide(row + i);
-    for (int j = 0; j < 4; j++) four.at[j] = blend(alpha, sums[j], beta, &four.at[j]);
+    for (int j = 0; j < 4; j++) four.at[j] = blend(alpha, sums[j], beta, &four.at[j], at(bias, i + j));
     store_wide(row + i, four);
     return;
   }
   for (int j = 0; j < 4; j++)
-    if (i + j < end) row[i + j] = blend(alpha, sums[j], beta, &row[i + j]);
+    if (i + j < end) row[i + j] = blend(alpha, sums[j], beta, &row[i + j], at(bias, i + j));
 }
 
 /* sums += a column of 8 times a row of 8, for each depth of the tiles. */
+template <int PITCH>
 static __device__ __forceinline__ void multiply_tiles(const wide<float> (&tile_a)[DEPTH][PITCH_A],
-                                                      const wide<float> (&tile_b)[DEPTH][PITCH_B], int row, int column,
+                                                      const wide<float> (&tile_b)[DEPTH][PITCH], int row, int column,
                                                       float (&sums)[8][8]) {
 #pragma unroll 2 /* more takes so many registers that one block has a multiprocessor of an H100 to itself */
   for (int d = 0; d < DEPTH; d++) {
@@ -156,3 +202,95 @@ RILL_KERNEL_BOUNDED(THREADS, sgemm, int64_t m, int64_t n, int64_t k, float alpha
     }
   }
 }
+
+/* What a thread loads of a matrix whose rows or columns are `count` sums each: four elements that follow one another in
+ * memory, which are of one sum (`along` the products), or of four. */
+struct part {
+  const float *from;
+  ptrdiff_t step;
+  int sum, depth; /* where they go in the tile */
+  int here, last; /* how many are there, and in the last pair of tiles */
+  bool along;
+};
+
+static __device__ __forceinline__ part find_part(const float *x, ptrdiff_t ld, bool along, int thread, ptrdiff_t begin,
+                                                 ptrdiff_t count, ptrdiff_t k) {
+  const bool aligned = ld % 4 == 0 && are_aligned(x);
+  const ptrdiff_t last = (k - 1) / DEPTH * DEPTH;
+  part p;
+  p.along = along;
+  p.sum = along ? thread / 2 : thread % 32 * 4;
+  p.depth = along ? thread % 2 * 4 : thread / 32;
+  p.step = along ? DEPTH : DEPTH * ld;
+  if (along) {
+    p.from = x + (begin + p.sum) * ld + p.depth;
+    p.here = begin + p.sum < count ? count_four(p.depth, DEPTH, aligned) : 0;
+    p.last = begin + p.sum < count ? count_four(last + p.depth, k, aligned) : 0;
+  } else {
+    p.from = x + p.depth * ld + begin + p.sum;
+    p.here = count_four(begin + p.sum, count, aligned);
+    p.last = last + p.depth < k ? p.here : 0;
+  }
+  return p;
+}
+
+static __device__ __forceinline__ void put_part(const part &p, const wide<float> &four,
+                                                wide<float> (&tile)[DEPTH][PITCH_A]) {
+  if (p.along) {
+#pragma unroll
+    for (int j = 0; j < 4; j++) tile[p.depth + j][p.sum / 4].at[p.sum % 4] = four.at[j];
+  } else {
+    tile[p.depth][p.sum / 4] = four;
+  }
+}
+
+RILL_KERNEL_BOUNDED(THREADS, sgemm_batched, int64_t m, int64_t n, int64_t k, float alpha, const float *a, int64_t lda,
+                    int64_t stride_a, int32_t transpose_a, const float *b, int64_t ldb, int64_t stride_b,
+                    int32_t transpose_b, float beta, float *c, int64_t ldc, int64_t stride_c, const float *bias) {
+  __shared__ wide<float> tile_a[2][DEPTH][PITCH_A], tile_b[2][DEPTH][PITCH_A];
+  const int thread = static_cast<int>(threadIdx.x);
+  const unsigned across = static_cast<unsigned>((n + SIDE - 1) / SIDE);
+  const unsigned tiles = across * static_cast<unsigned>((m + SIDE - 1) / SIDE), tile = blockIdx.x % tiles;
+  const ptrdiff_t product = static_cast<ptrdiff_t>(blockIdx.x / tiles);
+  const ptrdiff_t top = static_cast<ptrdiff_t>(tile / across) * SIDE;
+  const ptrdiff_t left = static_cast<ptrdiff_t>(tile % across) * SIDE;
+  part of_a = find_part(a + product * stride_a, lda, transpose_a == 0, thread, top, m, k);
+  part of_b = find_part(b + product * stride_b, ldb, transpose_b != 0, thread, left, n, k);
+  c += product * stride_c;
+
+  const int row = thread / 64 * 32 + (thread >> 1 & 1) * 4 + (thread >> 4 & 1) * 8;
+  const int column = thread / 32 % 2 * 64 + (thread & 1) * 4 + (thread >> 2 & 3) * 8;
+  float sums[8][8];
+#pragma unroll
+  for (int i = 0; i < 8; i++)
+#pragma unroll
+    for (int j = 0; j < 8; j++) sums[i][j] = 0.0f;
+
+  const int steps = static_cast<int>((k + DEPTH - 1) / DEPTH);
+  wide<float> next_a = load_four(of_a.from, steps > 1 ? of_a.here : of_a.last);
+  wide<float> next_b = load_four(of_b.from, steps > 1 ? of_b.here : of_b.last);
+  int current = 0;
+  for (int remaining = steps; remaining > 0; remaining--) {
+    put_part(of_a, next_a, tile_a[current]);
+    put_part(of_b, next_b, tile_b[current]);
+    __syncthreads();
+    if (remaining > 1) {
+      of_a.from += of_a.step;
+      of_b.from += of_b.step;
+      next_a = load_four(of_a.from, remaining > 2 ? of_a.here : of_a.last);
+      next_b = load_four(of_b.from, remaining > 2 ? of_b.here : of_b.last);
+    }
+    multiply_tiles(tile_a[current], tile_b[current], row, column, sums);
+    current = 1 - current;
+  }
+
+  const bool c_aligned = ldc % 4 == 0 && are_aligned(c);
+#pragma unroll
+  for (int i = 0; i < 8; i++) {
+    const ptrdiff_t r = top + row + i / 4 * QUARTER_ROWS + i % 4;
+    if (r >= m) continue;
+    store_four(c + r * ldc, left + column, n, c_aligned, &sums[i][0], alpha, beta, bias);
+    store_four(c + r * ldc, left + column + QUARTER_COLUMNS, n, c_aligned, &sums[i][4], alpha, beta, bias);
+  }
+}
+#endif

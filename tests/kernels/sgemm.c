@@ -75,12 +75,88 @@ static void check_all(bool small) {
 static void large_tiles(void) { check_all(false); }
 static void small_tiles(void) { check_all(true); }
 
+/* ---- transposed, batched, with a bias ---- */
+
+/* A random problem: matrices of odd sizes with gaps, in memory that begins at any element. */
+static rill_kernels_sgemm_problem random_problem(uint64_t *state) {
+  static const uint64_t batches[] = { 1, 1, 3 }, lengths[] = { 1, 5, 16, 37, 128, 131, 150 };
+  rill_kernels_sgemm_problem p = { .batch = batches[next_random(state) % 3] };
+  p.m = lengths[next_random(state) % 7];
+  p.n = lengths[next_random(state) % 7];
+  p.k = next_random(state) % 8 == 0 ? 0 : lengths[next_random(state) % 7];
+  p.alpha = next_random(state) % 2 == 0 ? 1.0f : -0.75f;
+  p.beta = next_random(state) % 2 == 0 ? 0.0f : 0.4f;
+  p.transpose_a = next_random(state) % 2 == 0;
+  p.transpose_b = next_random(state) % 2 == 0;
+  p.lda = (p.transpose_a ? p.m : p.k) + next_random(state) % 5;
+  p.ldb = (p.transpose_b ? p.k : p.n) + next_random(state) % 5;
+  p.ldc = p.n + next_random(state) % 5;
+  p.stride_a = next_random(state) % 4 == 0 ? 0 : (p.transpose_a ? p.k : p.m) * p.lda + next_random(state) % 7;
+  p.stride_b = next_random(state) % 4 == 0 ? 0 : (p.transpose_b ? p.n : p.k) * p.ldb + next_random(state) % 7;
+  p.stride_c = p.m * p.ldc + next_random(state) % 7;
+  return p;
+}
+
+static void expect_products(const rill_kernels_sgemm_problem *p) {
+  for (uint64_t at = 0; at < p->batch * p->m * p->n; at++) {
+    const uint64_t product = at / (p->m * p->n), i = at / p->n % p->m, j = at % p->n;
+    const float *const a = p->a + product * p->stride_a, *const b = p->b + product * p->stride_b;
+    float sum = 0, *const place = &p->c[product * p->stride_c + i * p->ldc + j];
+    for (uint64_t d = 0; d < p->k; d++)
+      sum = fmaf(p->transpose_a ? a[d * p->lda + i] : a[i * p->lda + d],
+                 p->transpose_b ? b[j * p->ldb + d] : b[d * p->ldb + j], sum);
+    if (p->bias != NULL) *place = fmaf(p->alpha, sum, p->beta == 0 ? p->bias[j] : fmaf(p->beta, *place, p->bias[j]));
+    else *place = p->beta == 0 ? p->alpha * sum : fmaf(p->alpha, sum, p->beta * *place);
+  }
+}
+
+static void check_random_problem(rill_stream stream, uint64_t *state) {
+  rill_kernels_sgemm_problem p = random_problem(state);
+  const size_t skip = next_random(state) % 2 * sizeof(float), last = (size_t)p.batch - 1;
+  const size_t counts[] = { (p.transpose_a ? p.k : p.m) * p.lda + last * p.stride_a,
+                            (p.transpose_b ? p.n : p.k) * p.ldb + last * p.stride_b, p.m * p.ldc + last * p.stride_c,
+                            p.n };
+  float *host[4], *device[4];
+  for (size_t i = 0; i < 4; i++) {
+    host[i] = new_matrix(i + 1, counts[i] + 1); /* k may be 0 */
+    device[i] = new_array(stream, host[i], (counts[i] + 1) * sizeof(float), skip);
+  }
+  const bool bias = next_random(state) % 2 == 0;
+  rill_kernels_sgemm_problem on_host = p;
+  p.a = device[0], p.b = device[1], p.c = device[2], p.bias = bias ? device[3] : NULL;
+  on_host.a = host[0], on_host.b = host[1], on_host.c = host[2], on_host.bias = bias ? host[3] : NULL;
+  assert_ok(rill_kernels_sgemm_many(stream, &p));
+  expect_products(&on_host);
+  float *const found = new_host((counts[2] + 1) * sizeof *found);
+  read_array(stream, found, device[2], (counts[2] + 1) * sizeof *found);
+  for (size_t i = 0; i <= counts[2]; i++) {
+    if (found[i] != host[2][i])
+      fail_msg("%ju of %ju x %ju x %ju, transposed %d %d, bias %d: element %zu is %.9g, not %.9g", (uintmax_t)p.batch,
+               (uintmax_t)p.m, (uintmax_t)p.n, (uintmax_t)p.k, p.transpose_a, p.transpose_b, bias, i, (double)found[i],
+               (double)host[2][i]);
+  }
+  for (size_t i = 0; i < 4; i++) {
+    free_array(device[i], skip);
+    free(host[i]);
+  }
+  free(found);
+}
+
+static void random_problems(void) {
+  rill_stream stream = new_stream("sgemm_many");
+  uint64_t state = 13;
+  for (int i = 0; i < 60; i++) check_random_problem(stream, &state);
+}
+
 static void refuses_nothing(void) {
   rill_stream stream = new_stream("nothing");
   const rill_launch launch = rill_kernels_sgemm(0, 5);
   assert_fails_in("rill_stream_launch_ref",
                   sgemm_launch(stream, &launch, 0, 5, 5, 1.0f, NULL, 5, NULL, 5, 0.0f, NULL, 5),
                   RILL_ERROR_INVALID_ARGUMENT);
+  const rill_kernels_sgemm_problem empty = { .m = 5, .n = 5, .k = 5, .batch = 0, .lda = 5, .ldb = 5, .ldc = 5 };
+  assert_fails_in("rill_stream_launch_ref", rill_kernels_sgemm_many(stream, &empty), RILL_ERROR_INVALID_ARGUMENT);
 }
 
-TESTS_ON_EACH_DEVICE("kernels sgemm", TEST(large_tiles), TEST(small_tiles), TEST(refuses_nothing))
+TESTS_ON_EACH_DEVICE("kernels sgemm", TEST(large_tiles), TEST(small_tiles), TEST(random_problems),
+                     TEST(refuses_nothing))
