@@ -1,42 +1,62 @@
 /* rill/device/host_math.h: expf, exp2f, logf, log2f, log10f and tanhf on the cpu, which vectorize.  Included by
  * rill/device/on_host.h.
  *
- * The C library's functions are calls, one for each thread.  These are a few operations of double without branches or
- * tables, rounded to float once: within 0.51 ulp, and the same bits on every processor, in loops and on
- * fibers.  An image has them by the C library's names, for kernels and for std::exp of float and its like: rillcc puts
- * rill_math_expf in the place of expf (rillcc_lib/spmd.py); without clang, the image's own expf is found first.
+ * The C library's functions are calls, one for each thread.  These are a few operations of double without branches,
+ * rounded to float once: within 0.51 ulp, and the same bits on every processor, in loops and on fibers.  An image has
+ * them by the C library's names, for kernels and for std::exp of float and its like: rillcc puts rill_math_expf in the
+ * place of expf (rillcc_lib/spmd.py); without clang, the image's own expf is found first.
  */
 #ifndef RILL_DEVICE_HOST_MATH_H
 #define RILL_DEVICE_HOST_MATH_H
 
+/* Also with -ffast-math. */
+#if defined(__clang__)
+#define RILL_AS_WRITTEN_ _Pragma("clang fp reassociate(off)")
+#define RILL_KEEP_(X)
+#elif defined(__FAST_MATH__)
+#define RILL_AS_WRITTEN_
+#define RILL_KEEP_(X) __asm__("" : "+m"(X))
+#else
+#define RILL_AS_WRITTEN_
+#define RILL_KEEP_(X)
+#endif
 #ifdef __GLIBC__
 #define RILL_C_THROWS_ noexcept
 #else
 #define RILL_C_THROWS_
 #endif
 
-/* 2^z - 1 = *power * p + (*power - 1), where p is given: 2^f - 1 of what is left of z without its nearest integer.
- * |z| < 1000.  The polynomial is within 2^-31 of (2^f - 1) / f. */
+/* 2^(i / 32), less what the addition of i << 47 to its bits makes up for. */
+static const uint64_t rill_math_powers_[32] = {
+  0x3ff0000000000000ull, 0x3fefd9b0d3158574ull, 0x3fefb5586cf9890full, 0x3fef9301d0125b51ull, 0x3fef72b83c7d517bull,
+  0x3fef54873168b9aaull, 0x3fef387a6e756238ull, 0x3fef1e9df51fdee1ull, 0x3fef06fe0a31b715ull, 0x3feef1a7373aa9cbull,
+  0x3feedea64c123422ull, 0x3feece086061892dull, 0x3feebfdad5362a27ull, 0x3feeb42b569d4f82ull, 0x3feeab07dd485429ull,
+  0x3feea47eb03a5585ull, 0x3feea09e667f3bcdull, 0x3fee9f75e8ec5f74ull, 0x3feea11473eb0187ull, 0x3feea589994cce13ull,
+  0x3feeace5422aa0dbull, 0x3feeb737b0cdc5e5ull, 0x3feec49182a3f090ull, 0x3feed503b23e255dull, 0x3feee89f995ad3adull,
+  0x3feeff76f2fb5e47ull, 0x3fef199bdd85529cull, 0x3fef3720dcef9069ull, 0x3fef5818dcfba487ull, 0x3fef7c97337b9b5full,
+  0x3fefa4afa2a490daull, 0x3fefd0765b6e4540ull,
+};
+
+/* 2^z = *power * (1 + p), where p is given: 2^r - 1 of what is left of z without its nearest 32nd.  |z| < 1000; of a
+ * NaN a NaN.  The polynomial is within 2^-36 of (2^r - 1) / r. */
 static __forceinline__ double rill_math_exp2_(double z, double *power) {
-  const int k = static_cast<int>(z + (z < 0.0 ? -0.5 : 0.5));
-  const double f = z - k;
-  const uint64_t bits = static_cast<uint64_t>(static_cast<uint32_t>(k + 1023)) << 52;
-  memcpy(power, &bits, sizeof bits);
-  double p = 1.5297323760701075e-05;
-  p = p * f + 0.0001546144469856913;
-  p = p * f + 0.001333350238616277;
-  p = p * f + 0.009618056678524637;
-  p = p * f + 0.055504108839096185;
-  p = p * f + 0.24022650922288757;
-  p = p * f + 0.6931471805599453;
-  return p * f;
+  RILL_AS_WRITTEN_
+  const double shift = 211106232532992.0; /* 3 * 2^46: the last bit of a sum with it is worth 1 / 32 */
+  double shifted = z + shift;
+  RILL_KEEP_(shifted);
+  const double r = z - (shifted - shift);
+  uint64_t k;
+  memcpy(&k, &shifted, sizeof k);
+  k = rill_math_powers_[k % 32] + (k << 47);
+  memcpy(power, &k, sizeof k);
+  return (((0.009618166713972776 * r + 0.055504434191939005) * r + 0.24022650695795306) * r + 0.693147180550011) * r;
 }
 
-/* 2^z, beyond what float holds infinity or 0; of a NaN anything. */
+/* 2^z, beyond what float holds infinity or 0. */
 static __forceinline__ float rill_math_power_(double z) {
   double power;
-  z = z > -200.0 ? z : -200.0;
-  z = z < 200.0 ? z : 200.0;
+  z = z > 200.0 ? 200.0 : z;
+  z = z < -200.0 ? -200.0 : z;
   const double p = rill_math_exp2_(z, &power);
   return static_cast<float>(power * p + power);
 }
@@ -58,8 +78,11 @@ static __forceinline__ float rill_math_log_(float x, double each, double scale) 
   p = p * w + 0.20000060919903062;
   p = p * w + 0.33333333277248545;
   const float result = static_cast<float>(e * each + (s + s * w * p) * (2.0 * scale));
-  const float outside = x == 0.0f ? -__builtin_inff() : x < 0.0f ? __builtin_nanf("") : x;
-  return x > 0.0f && x < __builtin_inff() ? result : outside;
+  const uint32_t bits_outside = x == 0.0f ? 0xff800000u : 0x7fc00000u; /* -infinity, a NaN */
+  float outside;
+  memcpy(&outside, &bits_outside, sizeof outside);
+  outside = x > 0.0f ? x : outside;
+  return x > 0.0f && x <= 3.4028234663852886e38f ? result : outside;
 }
 
 #define RILL_LOG2_E_ 1.4426950408889634
@@ -68,23 +91,16 @@ static __forceinline__ float rill_math_log_(float x, double each, double scale) 
 #define RILL_LOG10_2_ 0.3010299956639812
 
 extern "C" {
-float rill_math_expf(float x) {
-  const float power = rill_math_power_(static_cast<double>(x) * RILL_LOG2_E_);
-  return x != x ? x : power;
-}
-float rill_math_exp2f(float x) {
-  const float power = rill_math_power_(static_cast<double>(x));
-  return x != x ? x : power;
-}
+float rill_math_expf(float x) { return rill_math_power_(static_cast<double>(x) * RILL_LOG2_E_); }
+float rill_math_exp2f(float x) { return rill_math_power_(static_cast<double>(x)); }
 float rill_math_logf(float x) { return rill_math_log_(x, RILL_LN_2_, 1.0); }
 float rill_math_log2f(float x) { return rill_math_log_(x, 1.0, RILL_LOG2_E_); }
 float rill_math_log10f(float x) { return rill_math_log_(x, RILL_LOG10_2_, RILL_LOG10_E_); }
 float rill_math_tanhf(float x) {
   double z = static_cast<double>(__builtin_fabsf(x)) * (2.0 * RILL_LOG2_E_), power;
-  z = z < 100.0 ? z : 100.0;
+  z = z > 100.0 ? 100.0 : z;
   const double p = rill_math_exp2_(z, &power), grown = power * p + (power - 1.0);
-  const float result = __builtin_copysignf(static_cast<float>(grown / (grown + 2.0)), x);
-  return x != x ? x : result;
+  return __builtin_copysignf(static_cast<float>(grown / (grown + 2.0)), x);
 }
 #if !RILL_REGIONS
 #define RILL_INSTEAD_(NAME)                                                   \
