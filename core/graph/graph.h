@@ -105,7 +105,7 @@ struct rill__refusal {
 rill_status rill__exec_match(struct rill__graph_exec *exec, struct rill__graph *graph,
                              struct rill__operation **operations, struct rill__refusal *refusal);
 
-/* Hands other operations to the backend, and takes them; in success `operations` has those that were there, kept.  Under
+/* Hands other operations to the backend, and takes them; in success `operations` has those that were there, kept. Under
  * the object's claim. */
 rill_status rill__exec_update(struct rill__graph_exec *exec, struct rill__operation **operations);
 /* The same for one step, a kernel, copy or fill; takes the operation over. */
