@@ -90,6 +90,7 @@ class Images(support.TestCase):
     def test_basic(self):
         self.check("basic")
 
+    @support.long
     def test_gate(self):
         self.check("gate")
 
@@ -101,6 +102,7 @@ class Images(support.TestCase):
         self.check("dialect")
 
     @unittest.skipUnless(CLANG, "no clang 15 or later with lld")
+    @support.long
     def test_without_hip_headers(self):
         targets = ["gfx90a", "gfx1030"]
         if int(re.search(r"(\d+)$", CLANG + "15").group(1)) >= 18:

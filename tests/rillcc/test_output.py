@@ -144,6 +144,7 @@ class Output(support.TestCase):
         c_file, _ = self.compile(source, *ONE_OF_EACH, *options)
         self.assertEqual(Bundle(self, c_file, "k_bundle").kernels, {"named": [("x", 8)]})
 
+    @support.long
     def test_same_input_same_output(self):
         outputs = []
         for name in ("a", "b"):
@@ -272,6 +273,7 @@ class Errors(support.TestCase):
         place = r'\Arillcc: k\.kernel\.cu:5: "far_away" is declared, but not defined in this source[^\n]*\n'
         self.refused(text, place + r"rillcc: k\.kernel\.cu: for cpu:\S+ \S+ failed with exit status 1\n\Z")
 
+    @support.long
     def test_names_of_cuda_end_in_what_to_write(self):
         cases = (
             ("x[0] = __expf(x[1]);", r'"__expf" is CUDA\'s: #include <rill/device/cuda_names\.h>'),
@@ -293,6 +295,7 @@ class Errors(support.TestCase):
                     options = ("--clang", clang) if clang else ()
                     self.refused(text, r"rillcc: k\.kernel\.cu:4: " + expected, "--target", HOST, *options)
 
+    @support.long
     def test_recursion_is_refused(self):
         function = "__device__ int f(int n) { return n < 2 ? n : f(n - 1) + f(n - 2); }\n"
         text = self.kernel(function + "RILL_KERNEL(k, int *x) { *x = f(*x); }\n")

@@ -113,6 +113,7 @@ class Differential(support.TestCase):
         self.assertTrue(image.kernels["k"].run_block)
 
     @unittest.skipUnless(shutil.which("objdump"), "no objdump")
+    @support.long
     def test_a_debugger_finds_lines_and_names(self):
         text = "#include <rill/device/kernel.h>\nRILL_KERNEL(k, int n, const float *x, float *y) {\n"
         text += "  __shared__ float tile[64];\n  const int mine = threadIdx.x;\n  float value = x[mine] * 3;\n"
@@ -166,6 +167,7 @@ class Differential(support.TestCase):
             sums = [sum(range(first, first + 32)) if first // 32 % step == 0 else first for first in range(0, threads, 32)]
             self.assertEqual(list(y), [sums[t // 32] for t in range(threads)], name)
 
+    @support.long
     def test_kernels(self):
         runner, kernels = Runner(self), self.open_all(os.path.join(HERE, "barriers.kernel.cu"))
         powers = {"reduce_halves", "reduce_neighbours", "scan_blelloch", "bitonic_sort"}
