@@ -82,13 +82,17 @@ static void run_rounds(void (*round)(unsigned number)) {
   assert_no_growth(&before, measure_round(round, rounds - 1));
 }
 
+/* Launches of one object are ordered; those of different objects by their stream alone, so each stream's graphs write
+ * a word of their own. */
+static int stream_of(unsigned number) { return number % 3 == 0; }
+
 static rill_graph_exec exec;
 static rill_graph_node node;
 
 static void change_an_argument(unsigned number) {
   uint32_t *const to = dut.host + number % 2;
   assert_ok(rill_graph_exec_set_kernel_arg(exec, node, 0, &to, sizeof to));
-  assert_ok(rill_graph_launch(exec, streams[number % 3 == 0]));
+  assert_ok(rill_graph_launch(exec, streams[stream_of(number)]));
 }
 
 static void changes_of_an_argument(void) {
@@ -132,7 +136,7 @@ static rill_graph new_large_graph(uint32_t value) {
   assert_ok(rill_graph_add_child(graph, NULL, 0, child, &last));
   assert_ok(rill_graph_add_alloc(graph, &last, 1, 4096, &memory, &last));
   assert_ok(rill_graph_add_fill(graph, &last, 1, memory, &value, sizeof value, 1024, &last));
-  assert_ok(rill_graph_add_copy(graph, &last, 1, dut.host + 1, memory, sizeof value, &last));
+  assert_ok(rill_graph_add_copy(graph, &last, 1, dut.host + 1 + stream_of(value), memory, sizeof value, &last));
   assert_ok(rill_graph_add_free(graph, &last, 1, memory, &last));
   assert_ok(rill_graph_add_user_object(graph, count_release, &released, &object));
   assert_ok(rill_graph_release(child));
@@ -143,14 +147,14 @@ static void update_the_graph(unsigned number) {
   const rill_graph graph = new_large_graph(number);
   assert_ok(rill_graph_update(exec, graph));
   assert_ok(rill_graph_release(graph));
-  assert_ok(rill_graph_launch(exec, streams[number % 3 == 0]));
+  assert_ok(rill_graph_launch(exec, streams[stream_of(number)]));
 }
 
 static void check_launches(unsigned made) {
   for (int i = 0; i < 2; i++) assert_completes(streams[i]);
   assert_int_equal(dut.host[0], scaled(1000));
   assert_int_equal(calls, scaled(1000));
-  assert_int_equal(dut.host[1], scaled(1000) - 1);
+  assert_int_equal(dut.host[1 + stream_of(scaled(1000) - 1)], scaled(1000) - 1);
   (void)measure();
   assert_int_equal(released, made);
 }
@@ -170,7 +174,7 @@ static void replace_the_object(unsigned number) {
   const rill_graph graph = new_large_graph(number);
   assert_ok(rill_graph_instantiate(graph, &exec));
   assert_ok(rill_graph_release(graph));
-  assert_ok(rill_graph_launch(exec, streams[number % 3 == 0]));
+  assert_ok(rill_graph_launch(exec, streams[stream_of(number)]));
   assert_ok(rill_graph_exec_release(exec));
 }
 
