@@ -7,8 +7,9 @@
 #define GPU_LINE_NODE graph_add_copy
 #define GPU_LINE_NODES_HAVE_PITCH true /* the driver's only copy node is one of three dimensions */
 #define GPU_FILL_NODES_HAVE_ROWS true
-#define GPU_NODES_CHANGE \
-  (gpu_api.graph_set_kernel != NULL && gpu_api.graph_set_copy != NULL && gpu_api.graph_set_fill != NULL)
+#define GPU_NODES_CHANGE                                                                                   \
+  (gpu_api.graph_set_kernel != NULL && gpu_api.graph_set_copy != NULL && gpu_api.graph_set_fill != NULL && \
+   gpu_api.graph_set_host != NULL)
 
 /* ---- kernels ---- */
 
@@ -102,6 +103,12 @@ static inline gpu_result gpu_vendor_add_fill(struct gpu_spot *spot, const struct
   if (spot->exec != NULL) return GPU_CALL(graph_set_fill, (spot->exec, spot->node, &values, context));
   *symbol = gpu_symbols.graph_add_fill;
   return GPU_CALL(graph_add_fill, (&spot->node, spot->graph, spot->after, spot->count, &values, context));
+}
+
+/* ---- host calls ---- */
+
+static inline gpu_result gpu_vendor_set_host(const struct gpu_spot *spot, const gpu_host_node *call) {
+  return GPU_CALL(graph_set_host, (spot->exec, spot->node, call));
 }
 
 #endif

@@ -40,7 +40,7 @@
 #define gpu_fill_2d GPU_NAME(fill_2d)
 #define gpu_forked GPU_NAME(forked)
 #define gpu_graph_make GPU_NAME(graph_make)
-#define gpu_graph_set_node GPU_NAME(graph_set_node)
+#define gpu_graph_set_nodes GPU_NAME(graph_set_nodes)
 #define gpu_graph_table GPU_NAME(graph_table)
 #define gpu_graph_unmake GPU_NAME(graph_unmake)
 #define gpu_graphs_missing GPU_NAME(graphs_missing)
@@ -165,7 +165,8 @@ struct gpu_exec {
   gpu_stream_handle last; /* of the last launch; NULL: there was none */
   uint64_t place;         /* of that stream */
   enum gpu_launched launched;
-  bool marks;                   /* launches to come are marked */
+  bool half_changed; /* the driver took a part of a change: its object is made as the steps are before a launch */
+  bool marks;        /* launches to come are marked */
   bool calls_host, records;     /* there are such steps */
   bool replaced;                /* the driver's object has not had all launches: it does not order them */
   struct rill__operation **old; /* kept, until the launches that may use them have ended */
@@ -225,10 +226,11 @@ const char *gpu_graphs_missing(void);
 rill_status gpu_graph_make(const struct rill__graph_exec *exec, struct rill__operation *const *operations,
                            gpu_graph_node *nodes, gpu_graph *out);
 void gpu_graph_unmake(struct rill__device *device, gpu_graph graph);
-/* Changes the one native node of an operation in the native execution object.  False: it is not one, or the driver
- * refuses, and the graph has to be made anew. */
-bool gpu_graph_set_node(const struct rill__graph_exec *exec, gpu_graph_handle native, gpu_graph_node node,
-                        const struct rill__operation *before, const struct rill__operation *after);
+/* Gives `count` steps from `first` on other operations, one each, by changing single nodes of the native execution
+ * object: those that differ.  False: one takes more than that, or the driver refuses, and the graph has to be made
+ * anew. */
+bool gpu_graph_set_nodes(struct rill__graph_exec *exec, uint32_t first, uint32_t count,
+                         struct rill__operation *const *operations);
 
 /* Slots of devices. */
 bool gpu_can_access_peer(struct rill__device *device, struct rill__device *memory_of, const char **why);

@@ -112,83 +112,7 @@ static rill_status gpu_graph_instantiate(struct rill__graph_exec *exec) {
   return status;
 }
 
-/* ---- launches ---- */
-
-/* What records and host calls note of the stream that they are work of. */
-static void note_steps(const struct rill__graph_exec *exec, struct gpu_stream *on, const struct gpu_exec *part) {
-  if (part->calls_host) (void)atomic_fetch_add_explicit(&on->host_calls, 1, memory_order_relaxed);
-  for (uint32_t i = 0; i < exec->count && part->records; i++) {
-    if (exec->steps[i].operation->kind != RILL_NODE_EVENT_RECORD) continue;
-    struct gpu_event *event = gpu_event_of(exec->steps[i].operation->event);
-    atomic_store_explicit(&event->place, on->place, memory_order_release);
-    atomic_store_explicit(&event->after_host_calls, gpu_has_host_calls(on), memory_order_relaxed);
-  }
-}
-
-static rill_status gpu_graph_launch(struct rill__graph_exec *exec, struct rill__stream *stream) {
-  struct gpu_exec *part = gpu_exec_of(exec);
-  struct gpu_stream *on = gpu_stream_of(stream);
-  struct rill__device *device = exec->base.device;
-  gpu_result result = GPU_SUCCESS;
-  if ((GPU_GRAPHS_OVERLAP || part->replaced) && part->launched != GPU_NEVER_LAUNCHED && part->last != on->native) {
-    RILL_REQUIRE(part->launched == GPU_LAUNCHED_MARKED, RILL_ERROR_NOT_READY,
-                 "the driver has refused to mark the end of the object's last launch, on another stream" RILL_HINT
-                 "launch it there again first");
-    const int looking = GPU_EVENTS_LOOK_AT_STREAMS ? gpu_look_begin() : -1;
-    if (!gpu_mark_is_over(part->place)) {
-      GPU_RUN(result, device, on->inside, stream_wait_event, (on->native, part->mark, 0));
-    }
-    if (GPU_EVENTS_LOOK_AT_STREAMS) gpu_look_end(looking);
-    if (result != GPU_SUCCESS) return GPU_FAIL(device, result, stream_wait_event);
-  }
-  note_steps(exec, on, part);
-  GPU_RUN(result, device, on->work_inside, graph_launch, (part->native, on->native));
-  if (RILL__UNLIKELY(result != GPU_SUCCESS)) return GPU_FAIL(device, result, graph_launch);
-  part->launched = GPU_LAUNCHED_UNMARKED;
-  part->last = on->native;
-  part->place = on->place;
-  if (!part->marks) return RILL_OK;
-  GPU_RUN(result, device, on->inside, event_record, (part->mark, on->native));
-  part->launched = result == GPU_SUCCESS ? GPU_LAUNCHED_MARKED : GPU_LAUNCHED_MARK_REFUSED;
-  return result == GPU_SUCCESS ? RILL_OK : GPU_FAIL(device, result, event_record);
-}
-
-static rill_status gpu_graph_upload(struct rill__graph_exec *exec, struct rill__stream *stream) {
-  struct gpu_stream *on = gpu_stream_of(stream);
-  struct rill__device *device = exec->base.device;
-  gpu_result result;
-  RILL_REQUIRE(gpu_api.graph_upload != NULL, RILL_ERROR_UNSUPPORTED,
-               "the driver of %s uploads graphs at their first launch: it has no %s", device->name,
-               gpu_symbols.graph_upload);
-  GPU_RUN(result, device, on->work_inside, graph_upload, (gpu_exec_of(exec)->native, on->native));
-  return result == GPU_SUCCESS ? RILL_OK : GPU_FAIL(device, result, graph_upload);
-}
-
-static uintptr_t gpu_graph_native(struct rill__graph_exec *exec, bool graph) {
-  const struct gpu_exec *part = gpu_exec_of(exec);
-  return graph ? (uintptr_t)part->graph : (uintptr_t)part->native;
-}
-
-/* ---- changes ---- */
-
-/* Launches that have been made may use the operation that goes. */
-static rill_status make_room_for_old(struct rill__graph_exec *exec, uint32_t more) {
-  struct gpu_exec *part = gpu_exec_of(exec);
-  if (part->old_count + part->old_native_count > 0 && is_idle_exec(exec)) release_old(exec);
-  if (part->old_count + more <= part->old_room) return RILL_OK;
-  const uint32_t room = 2 * (part->old_count + more);
-  struct rill__operation **larger = realloc(part->old, room * sizeof(struct rill__operation *));
-  RILL_REQUIRE(larger != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory to change a graph of %u nodes", exec->count);
-  part->old = larger;
-  part->old_room = room;
-  return RILL_OK;
-}
-
-static void add_old(struct gpu_exec *part, struct rill__operation *before) {
-  if (part->launched == GPU_NEVER_LAUNCHED || !uses_operations(before)) return;
-  rill__ref(&before->base);
-  part->old[part->old_count++] = before;
-}
+/* ---- other native graphs ---- */
 
 /* Another object of the driver's in place of the one that cannot be changed so: what becomes more nodes of the
  * driver's, or others.  The launches of the one that goes are before those of the new one by the mark. */
@@ -234,7 +158,7 @@ static rill_status take_new_graph(struct rill__graph_exec *exec, gpu_graph graph
   return RILL_OK;
 }
 
-/* By a native graph of the new operations. */
+/* By a native graph of the new operations; NULL: of those that there are. */
 static rill_status change_all(struct rill__graph_exec *exec, struct rill__operation *const *operations) {
   gpu_graph graph = NULL;
   bool taken = false;
@@ -242,17 +166,105 @@ static rill_status change_all(struct rill__graph_exec *exec, struct rill__operat
   RILL_REQUIRE(nodes != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory to change a graph of %u nodes", exec->count);
   rill_status status = gpu_graph_make(exec, operations, nodes, &graph);
   if (status == RILL_OK) status = take_new_graph(exec, graph, nodes, &taken);
+  if (status == RILL_OK) gpu_exec_of(exec)->half_changed = false;
   if (taken) return RILL_OK;
   gpu_graph_unmake(exec->base.device, graph);
   free(nodes);
   return status;
 }
 
+/* Before the driver's object is launched. */
+static rill_status mend(struct rill__graph_exec *exec) {
+  return RILL__UNLIKELY(gpu_exec_of(exec)->half_changed) ? change_all(exec, NULL) : RILL_OK;
+}
+
+/* ---- launches ---- */
+
+/* What records and host calls note of the stream that they are work of. */
+static void note_steps(const struct rill__graph_exec *exec, struct gpu_stream *on, const struct gpu_exec *part) {
+  if (part->calls_host) (void)atomic_fetch_add_explicit(&on->host_calls, 1, memory_order_relaxed);
+  for (uint32_t i = 0; i < exec->count && part->records; i++) {
+    if (exec->steps[i].operation->kind != RILL_NODE_EVENT_RECORD) continue;
+    struct gpu_event *event = gpu_event_of(exec->steps[i].operation->event);
+    atomic_store_explicit(&event->place, on->place, memory_order_release);
+    atomic_store_explicit(&event->after_host_calls, gpu_has_host_calls(on), memory_order_relaxed);
+  }
+}
+
+static rill_status gpu_graph_launch(struct rill__graph_exec *exec, struct rill__stream *stream) {
+  struct gpu_exec *part = gpu_exec_of(exec);
+  struct gpu_stream *on = gpu_stream_of(stream);
+  struct rill__device *device = exec->base.device;
+  gpu_result result = GPU_SUCCESS;
+  RILL_TRY(mend(exec));
+  if ((GPU_GRAPHS_OVERLAP || part->replaced) && part->launched != GPU_NEVER_LAUNCHED && part->last != on->native) {
+    RILL_REQUIRE(part->launched == GPU_LAUNCHED_MARKED, RILL_ERROR_NOT_READY,
+                 "the driver has refused to mark the end of the object's last launch, on another stream" RILL_HINT
+                 "launch it there again first");
+    const int looking = GPU_EVENTS_LOOK_AT_STREAMS ? gpu_look_begin() : -1;
+    if (!gpu_mark_is_over(part->place)) {
+      GPU_RUN(result, device, on->inside, stream_wait_event, (on->native, part->mark, 0));
+    }
+    if (GPU_EVENTS_LOOK_AT_STREAMS) gpu_look_end(looking);
+    if (result != GPU_SUCCESS) return GPU_FAIL(device, result, stream_wait_event);
+  }
+  note_steps(exec, on, part);
+  GPU_RUN(result, device, on->work_inside, graph_launch, (part->native, on->native));
+  if (RILL__UNLIKELY(result != GPU_SUCCESS)) return GPU_FAIL(device, result, graph_launch);
+  part->launched = GPU_LAUNCHED_UNMARKED;
+  part->last = on->native;
+  part->place = on->place;
+  if (!part->marks) return RILL_OK;
+  GPU_RUN(result, device, on->inside, event_record, (part->mark, on->native));
+  part->launched = result == GPU_SUCCESS ? GPU_LAUNCHED_MARKED : GPU_LAUNCHED_MARK_REFUSED;
+  return result == GPU_SUCCESS ? RILL_OK : GPU_FAIL(device, result, event_record);
+}
+
+static rill_status gpu_graph_upload(struct rill__graph_exec *exec, struct rill__stream *stream) {
+  struct gpu_stream *on = gpu_stream_of(stream);
+  struct rill__device *device = exec->base.device;
+  gpu_result result;
+  RILL_REQUIRE(gpu_api.graph_upload != NULL, RILL_ERROR_UNSUPPORTED,
+               "the driver of %s uploads graphs at their first launch: it has no %s", device->name,
+               gpu_symbols.graph_upload);
+  RILL_TRY(mend(exec));
+  GPU_RUN(result, device, on->work_inside, graph_upload, (gpu_exec_of(exec)->native, on->native));
+  return result == GPU_SUCCESS ? RILL_OK : GPU_FAIL(device, result, graph_upload);
+}
+
+static uintptr_t gpu_graph_native(struct rill__graph_exec *exec, bool graph) {
+  const struct gpu_exec *part = gpu_exec_of(exec);
+  return graph ? (uintptr_t)part->graph : (uintptr_t)part->native;
+}
+
+/* ---- changes ---- */
+
+/* Launches that have been made may use the operation that goes. */
+static rill_status make_room_for_old(struct rill__graph_exec *exec, uint32_t more) {
+  struct gpu_exec *part = gpu_exec_of(exec);
+  if (part->old_count + part->old_native_count > 0 && is_idle_exec(exec)) release_old(exec);
+  if (part->old_count + more <= part->old_room) return RILL_OK;
+  const uint32_t room = 2 * (part->old_count + more);
+  struct rill__operation **larger = realloc(part->old, room * sizeof(struct rill__operation *));
+  RILL_REQUIRE(larger != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory to change a graph of %u nodes", exec->count);
+  part->old = larger;
+  part->old_room = room;
+  return RILL_OK;
+}
+
+static void add_old(struct gpu_exec *part, struct rill__operation *before) {
+  if (part->launched == GPU_NEVER_LAUNCHED || !uses_operations(before)) return;
+  rill__ref(&before->base);
+  part->old[part->old_count++] = before;
+}
+
 static rill_status gpu_graph_update(struct rill__graph_exec *exec, struct rill__operation *const *operations) {
   struct gpu_exec *part = gpu_exec_of(exec);
   RILL_TRY(make_room_for_old(exec, exec->count));
   for (uint32_t i = 0; i < exec->count; i++) RILL_TRY(note_operation(exec, operations[i]));
-  RILL_TRY(change_all(exec, operations));
+  if (part->half_changed || !gpu_graph_set_nodes(exec, 0, exec->count, operations)) {
+    RILL_TRY(change_all(exec, operations));
+  }
   for (uint32_t i = 0; i < exec->count; i++) {
     if (operations[i] != exec->steps[i].operation) add_old(part, exec->steps[i].operation);
   }
@@ -264,7 +276,7 @@ static rill_status gpu_graph_set(struct rill__graph_exec *exec, uint32_t step, s
   struct rill__operation *const before = exec->steps[step].operation;
   RILL_TRY(make_room_for_old(exec, 1));
   RILL_TRY(note_operation(exec, operation));
-  if (!gpu_graph_set_node(exec, part->native, part->nodes[step], before, operation)) {
+  if (!gpu_graph_set_nodes(exec, step, 1, &operation)) {
     struct rill__operation **operations = malloc(exec->count * sizeof(struct rill__operation *));
     RILL_REQUIRE(operations != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory to change a graph of %u nodes",
                  exec->count);

@@ -350,7 +350,7 @@ void gpu_graph_unmake(struct rill__device *device, gpu_graph graph) {
   (void)result;
 }
 
-/* ---- changes of one node ---- */
+/* ---- changes of single nodes ---- */
 
 static bool is_plain_launch(const struct rill__operation *operation) {
   return operation->launch.extras == NULL && !operation->launch.clustered;
@@ -364,33 +364,91 @@ static bool is_one_fill(const struct rill__operation *operation, struct gpu_fill
   return fill.height == 1 && fill.pattern_size <= 4;
 }
 
-bool gpu_graph_set_node(const struct rill__graph_exec *exec, gpu_graph_handle native, gpu_graph_node node,
-                        const struct rill__operation *before, const struct rill__operation *after) {
-  struct rill__device *device = exec->base.device;
+/* Between plain launches. */
+static bool is_same_launch(const struct rill__launch *a, const struct rill__launch *b) {
+  if (a->kernel != b->kernel || memcmp(a->grid, b->grid, sizeof a->grid) != 0 ||
+      memcmp(a->block, b->block, sizeof a->block) != 0 || a->shared_mem_bytes != b->shared_mem_bytes) {
+    return false;
+  }
+  const rill_bundle_kernel *source = a->kernel->source;
+  for (uint32_t i = 0; i < source->arg_count; i++) {
+    if (memcmp(a->args[i], b->args[i], source->args[i].size) != 0) return false;
+  }
+  return true;
+}
+
+/* What memory of unknown kind is may have changed. */
+static bool is_same_copy(const struct rill__copy_3d *a, const struct rill__copy_3d *b) {
+  return a->dst_kind != RILL_MEMORY_UNKNOWN && a->src_kind != RILL_MEMORY_UNKNOWN && memcmp(a, b, sizeof *a) == 0;
+}
+
+/* What has to happen to a step's native nodes so that they do something else of the same kind. */
+enum change { NO_CHANGE, ONE_NODE_CHANGES, NODES_CHANGE };
+
+static enum change change_of(struct rill__device *device, const struct rill__operation *before,
+                             const struct rill__operation *after) {
+  struct gpu_fill_node old, new;
+  if (before == after) return NO_CHANGE;
+  switch (after->kind) {
+    case RILL_NODE_KERNEL:
+      if (!is_plain_launch(before) || !is_plain_launch(after)) return NODES_CHANGE;
+      return is_same_launch(&before->launch, &after->launch) ? NO_CHANGE : ONE_NODE_CHANGES;
+    case RILL_NODE_COPY:
+      if (!is_one_copy(device, &before->copy) || !is_one_copy(device, &after->copy)) return NODES_CHANGE;
+      return is_same_copy(&before->copy, &after->copy) ? NO_CHANGE : ONE_NODE_CHANGES;
+    case RILL_NODE_FILL:
+      if (!is_one_fill(before, &old) || !is_one_fill(after, &new)) return NODES_CHANGE;
+      return memcmp(&old, &new, sizeof old) == 0 ? NO_CHANGE : ONE_NODE_CHANGES;
+    case RILL_NODE_HOST_CALL: return ONE_NODE_CHANGES; /* it names its operation */
+    case RILL_NODE_EVENT_RECORD:
+    case RILL_NODE_EVENT_WAIT: return before->event == after->event ? NO_CHANGE : NODES_CHANGE;
+    case RILL_NODE_OTHER: return NODES_CHANGE;
+    default: return NO_CHANGE;
+  }
+}
+
+/* Inside a scope; `operation` is one node. */
+static bool set_node(struct rill__device *device, gpu_graph_handle native, gpu_graph_node node,
+                     struct rill__operation *operation) {
   const gpu_context context = gpu_device_of(device)->context;
   struct gpu_spot spot = { .exec = native, .node = node };
   struct rill__copy_3d copy;
   struct gpu_fill_node fill;
-  struct gpu_scope scope;
+  const gpu_host_node call = { .fn = call_operation, .userData = operation };
   const char *symbol;
-  gpu_result result = GPU_NOT_SUPPORTED;
-  if (!GPU_NODES_CHANGE || gpu_enter(device, &scope) != GPU_SUCCESS) return false;
-  switch (after->kind) {
+  switch (operation->kind) {
     case RILL_NODE_KERNEL:
-      if (!is_plain_launch(before) || !is_plain_launch(after)) break;
-      result = gpu_vendor_add_kernel(&spot, gpu_kernel_of(after->launch.kernel)->native, &after->launch, NULL, &symbol);
-      break;
+      return gpu_vendor_add_kernel(&spot, gpu_kernel_of(operation->launch.kernel)->native, &operation->launch, NULL,
+                                   &symbol) == GPU_SUCCESS;
     case RILL_NODE_COPY:
-      if (!is_one_copy(device, &before->copy) || !is_one_copy(device, &after->copy)) break;
-      copy = with_pitches(&after->copy);
-      result = gpu_vendor_add_copy(&spot, &copy, context, &symbol);
-      break;
+      copy = with_pitches(&operation->copy);
+      return gpu_vendor_add_copy(&spot, &copy, context, &symbol) == GPU_SUCCESS;
     case RILL_NODE_FILL:
-      if (!is_one_fill(before, &fill) || !is_one_fill(after, &fill)) break;
-      result = gpu_vendor_add_fill(&spot, &fill, context, &symbol);
-      break;
-    default: break;
+      (void)is_one_fill(operation, &fill);
+      return gpu_vendor_add_fill(&spot, &fill, context, &symbol) == GPU_SUCCESS;
+    default: return gpu_vendor_set_host(&spot, &call) == GPU_SUCCESS;
+  }
+}
+
+bool gpu_graph_set_nodes(struct rill__graph_exec *exec, uint32_t first, uint32_t count,
+                         struct rill__operation *const *operations) {
+  struct gpu_exec *part = rill__part(exec);
+  struct rill__device *device = exec->base.device;
+  const struct rill__step *steps = exec->steps + first;
+  struct gpu_scope scope;
+  uint32_t set = 0;
+  bool works = true;
+  if (!GPU_NODES_CHANGE) return false;
+  for (uint32_t i = 0; i < count; i++) {
+    if (change_of(device, steps[i].operation, operations[i]) == NODES_CHANGE) return false;
+  }
+  if (gpu_enter(device, &scope) != GPU_SUCCESS) return false;
+  for (uint32_t i = 0; i < count && works; i++) {
+    if (change_of(device, steps[i].operation, operations[i]) == NO_CHANGE) continue;
+    works = set_node(device, part->native, part->nodes[first + i], operations[i]);
+    if (works) set++;
   }
   gpu_leave(&scope);
-  return result == GPU_SUCCESS;
+  if (!works && set > 0) part->half_changed = true;
+  return works;
 }

@@ -60,4 +60,11 @@ static inline gpu_result gpu_vendor_add_fill(struct gpu_spot *spot, const struct
   return GPU_CALL(graph_add_fill, (&spot->node, spot->graph, spot->after, spot->count, &values));
 }
 
+/* ---- host calls ---- */
+
+static inline gpu_result gpu_vendor_set_host(const struct gpu_spot *spot, const gpu_host_node *call) {
+  (void)spot, (void)call;
+  return GPU_NOT_SUPPORTED;
+}
+
 #endif

@@ -10,7 +10,8 @@ struct graph_side {
   bool (*open)(rill_stream stream, rill_kernel kernel, void *memory);
   bool (*make)(unsigned count); /* builds a chain and instantiates it */
   bool (*set_argument)(unsigned node, int value);
-  bool (*update)(unsigned count, int value); /* builds another chain and updates by it */
+  /* Builds another chain and updates by it; `value` is in the nodes from `from` on, in those before what `make` has. */
+  bool (*update)(unsigned count, unsigned from, int value);
   bool (*launch)(void);
   bool (*end)(void);
 };

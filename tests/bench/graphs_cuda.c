@@ -39,11 +39,13 @@ static bool open_side(rill_stream stream, rill_kernel kernel, void *memory) {
     }                                                                                                   \
   }
 
-static bool build(CUgraph *graph, CUgraphNode *nodes, unsigned count, int n) {
+static bool build(CUgraph *graph, CUgraphNode *nodes, unsigned count, unsigned from, int value) {
   float a = 2;
+  int n = 1;
   const CUDA_KERNEL_NODE_PARAMS_v1 values = KERNEL_NODE(n, a);
   if (!WORKS(graph_create(graph, 0))) return false;
   for (unsigned i = 0; i < count; i++) {
+    if (i == from) n = value;
     if (!WORKS(graph_add_kernel(&nodes[i], *graph, i > 0 ? &nodes[i - 1] : NULL, i > 0, &values))) return false;
   }
   return true;
@@ -52,7 +54,7 @@ static bool build(CUgraph *graph, CUgraphNode *nodes, unsigned count, int n) {
 static bool make(unsigned count) {
   side.count = count;
   side.nodes = malloc(count * sizeof(CUgraphNode));
-  return side.nodes != NULL && build(&side.graph, side.nodes, count, 1) &&
+  return side.nodes != NULL && build(&side.graph, side.nodes, count, count, 1) &&
          WORKS(graph_instantiate(&side.exec, side.graph, 0));
 }
 
@@ -62,12 +64,12 @@ static bool set_argument(unsigned node, int n) {
   return WORKS(graph_set_kernel(side.exec, side.nodes[node], &values));
 }
 
-static bool update(unsigned count, int n) {
+static bool update(unsigned count, unsigned from, int value) {
   CUgraph graph = NULL;
   CUgraphNode failing = NULL;
   gpu_update_result why;
   CUgraphNode *nodes = malloc(count * sizeof(CUgraphNode));
-  const bool works = nodes != NULL && build(&graph, nodes, count, n) &&
+  const bool works = nodes != NULL && build(&graph, nodes, count, from, value) &&
                      WORKS(graph_update(side.exec, graph, &failing, &why)) && WORKS(graph_destroy(graph));
   free(nodes);
   return works;

@@ -70,9 +70,9 @@ static const struct {
   { "stream_query", "instantiate", 0 },
   { "event_query", "graph_capture", 0 },
   { "event_query", "synchronize", 0 },
-  { "graph_set_kernel", "graph_set_kernel_arg", 0 }, /* the graph is made anew */
-  { "graph_set_copy", "graph_set_copy", 0 },
-  { "graph_set_fill", "graph_set_fill", 0 },
+  { "graph_set_kernel", "graph_", 0 }, /* the graph is made anew */
+  { "graph_set_copy", "graph_", 0 },
+  { "graph_set_fill", "graph_", 0 },
   { "graph_destroy", "", GRAPH },
   { "graph_exec_destroy", "", GRAPH },
   { "context_push", "instantiate", GRAPH }, /* to end an execution object, or the graph that a change was made of */

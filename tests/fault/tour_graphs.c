@@ -74,6 +74,20 @@ LAUNCHING(held_graph, rill_graph_launch(t->exec, t->stream))
 CHANGING(graph_set_fill, rill_graph_exec_set_fill(t->exec, t->fill_node, t->memory, pattern, 4, TOUR_WORDS - 1))
 CHANGING(graph_update, rill_graph_update(t->exec, t->graph))
 
+/* Fills that are several nodes are made anew with all others. */
+STEP(graph_update_all) {
+  rill_graph graph;
+  if (!has_changes()) return RILL_OK;
+  const rill_graph_node fill = t->fill_node, kernel = t->kernel_node;
+  TRY(rill_graph_create(vendor.device, &graph));
+  rill_status status = add_nodes(t, graph);
+  t->fill_node = fill;
+  t->kernel_node = kernel;
+  if (status == RILL_OK) status = rill_graph_update(t->exec, graph);
+  ignore(rill_graph_release(graph));
+  return status;
+}
+
 STEP(graph_set_kernel_arg) {
   uint32_t *counter = t->memory + 1;
   if (!has_changes()) return RILL_OK;

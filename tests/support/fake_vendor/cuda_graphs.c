@@ -1,6 +1,6 @@
 /* cuda.h over the engine: nodes of graphs whose parameters are CUDA's own.  They are checked as the header's comments
  * say, and no less strictly where those leave it open. */
-#include "cuda_front.h"
+#include "front.h"
 
 #include <string.h>
 
@@ -189,4 +189,11 @@ CUresult CUDAAPI cuGraphAddMemsetNode(CUgraphNode *node, CUgraph graph, const CU
 CUresult CUDAAPI cuGraphExecMemsetNodeSetParams(CUgraphExec exec, CUgraphNode node,
                                                 const CUDA_MEMSET_NODE_PARAMS_v1 *fill, CUcontext context) {
   CU_CALL(give_fill(node_of(exec, node), fill, context));
+}
+
+/* ---- host calls ---- */
+
+CUresult CUDAAPI cuGraphExecHostNodeSetParams(CUgraphExec exec, CUgraphNode node, const CUDA_HOST_NODE_PARAMS *call) {
+  const struct fake_host_call values = fake_call_of_node(call);
+  CU_CALL(fake_graph_exec_set_host(exec, node, &values));
 }

@@ -77,4 +77,6 @@ enum {
 
 #define ADDRESS(p) ((void *)(uintptr_t)(p))
 
+struct fake_host_call fake_call_of_node(const vendor_host_node *node);
+
 #endif

@@ -47,11 +47,13 @@ static void invoke_node(const struct fake_host_call *call, int status) {
   ((vendor_host_fn)call->function)(call->user);
 }
 
+struct fake_host_call fake_call_of_node(const vendor_host_node *node) {
+  return (struct fake_host_call){ .invoke = invoke_node, .function = (void (*)(void))node->fn, .user = node->userData };
+}
+
 vendor_result VENDOR(GraphAddHostNode)(vendor_node *node, vendor_graph graph, const vendor_node *after, size_t count,
                                        const vendor_host_node *call) {
-  const struct fake_host_call values = { .invoke = invoke_node,
-                                         .function = (void (*)(void))call->fn,
-                                         .user = call->userData };
+  const struct fake_host_call values = fake_call_of_node(call);
   ADD(fake_graph_add_host, &values, (void **)node);
 }
 

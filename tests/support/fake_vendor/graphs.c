@@ -184,11 +184,15 @@ int fake_graph_add_event(const struct fake_graph_place *place, void *event, bool
   return add_after(place, &(struct work){ .recorded = record ? event : NULL, .awaited = record ? NULL : event }, out);
 }
 
+static struct work work_of_call(struct fake_host_call *call) {
+  return (struct work){ .run = fake_run_host_call, .finish = free, .data = call, .host_function = true };
+}
+
 int fake_graph_add_host(const struct fake_graph_place *place, const struct fake_host_call *values, void **out) {
   struct fake_host_call *call = malloc(sizeof *call);
   if (call == NULL) return FAKE_OUT_OF_MEMORY;
   *call = *values;
-  const struct work what = { .run = fake_run_host_call, .finish = free, .data = call, .host_function = true };
+  const struct work what = work_of_call(call);
   const int code = values->function != NULL ? add_after(place, &what, out) : FAKE_INVALID_VALUE;
   if (code != FAKE_OK) free(call);
   return code;
@@ -285,28 +289,41 @@ int fake_graph_exec_update(const void *handle, const void *graph_handle, void **
   return FAKE_OK;
 }
 
-int fake_graph_exec_set(const void *handle, const void *node, enum fake_node kind, struct fake_op *op) {
-  struct exec *exec = fake_handle_get(FAKE_GRAPH_EXEC, handle);
-  struct work *work = calloc(1, sizeof *work);
+/* Puts what another node does in the place of one; false: it is none of the object's, or does something else. */
+static bool replace_work(struct exec *exec, const void *node, const struct work *what) {
   size_t i = 0;
-  if (work == NULL) return FAKE_OUT_OF_MEMORY;
   while (exec != NULL && i < exec->count && exec->nodes[i] != node) i++;
-  const struct work *before = exec != NULL && i < exec->count ? exec->works[i] : NULL;
-  if (before == NULL || before->run != op->run || before->kind != kind || kind == FAKE_NODE_FILL_OF_ROWS) {
-    free(work);
+  struct work *before = exec != NULL && i < exec->count ? exec->works[i] : NULL;
+  if (before == NULL || before->run != what->run || before->kind != what->kind) return false;
+  struct work *work = malloc(sizeof *work);
+  uint32_t *after = malloc((before->after_count + 1) * sizeof *after);
+  if (work == NULL || after == NULL) fake_die("no memory for a node");
+  *work = *what;
+  work->refs = 1;
+  work->after = memcpy(after, before->after, before->after_count * sizeof *after);
+  work->after_count = before->after_count;
+  release_work(before);
+  exec->works[i] = work;
+  return true;
+}
+
+int fake_graph_exec_set(const void *handle, const void *node, enum fake_node kind, struct fake_op *op) {
+  const struct work what = work_of(op, kind);
+  if (kind == FAKE_NODE_FILL_OF_ROWS || !replace_work(fake_handle_get(FAKE_GRAPH_EXEC, handle), node, &what)) {
     return FAKE_INVALID_VALUE;
   }
-  *work = work_of(op, kind);
-  work->refs = 1;
-  for (size_t k = 0; k < before->after_count; k++) {
-    work->after = realloc(work->after, (k + 1) * sizeof *work->after);
-    if (work->after == NULL) fake_die("no memory for a node");
-    work->after[work->after_count++] = before->after[k];
-  }
   op->finish = NULL;
-  release_work(exec->works[i]);
-  exec->works[i] = work;
   return FAKE_OK;
+}
+
+int fake_graph_exec_set_host(const void *handle, const void *node, const struct fake_host_call *values) {
+  struct fake_host_call *call = malloc(sizeof *call);
+  if (call == NULL) return FAKE_OUT_OF_MEMORY;
+  *call = *values;
+  const struct work what = work_of_call(call);
+  if (values->function != NULL && replace_work(fake_handle_get(FAKE_GRAPH_EXEC, handle), node, &what)) return FAKE_OK;
+  free(call);
+  return FAKE_INVALID_VALUE;
 }
 
 /* ---- launches ---- */

@@ -1,0 +1,203 @@
+/* Random changes of an execution object while the driver refuses some of the calls that they take: a change is
+ * complete, or the object is what it was (C7.2).  Each node adds to a cell of its own or writes one, so a launch shows
+ * what the object is.  RILL_STRESS_SEED repeats a run. */
+#include "tour.h"
+
+#include "gate.rill.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { NODES = 12, CHAINS = 3, ROUNDS = 60, CHANGES = 12, REFUSED = 1 };
+enum kind { KERNEL, FILL, COPY, CALL, KINDS };
+
+struct node {
+  enum kind kind;
+  unsigned value; /* a kernel: which of its two cells; else what is written */
+};
+
+static struct {
+  unsigned random, seed;
+  rill_stream stream;
+  rill_kernel increment;
+  uint32_t *cells, *values;     /* pinned; two cells for each node; values[i] is i */
+  uint32_t model[2 * NODES];    /* of cells */
+  uint32_t called, last_called; /* by host calls: how many, the sum of their values */
+  rill_graph_node made[NODES];
+} all;
+
+static unsigned pick(unsigned below) {
+  all.random = all.random * 1664525u + 1013904223u;
+  return (all.random >> 8) % below;
+}
+
+static void count_call(void *user, rill_status status) {
+  assert_int_equal(status, RILL_OK);
+  all.last_called += *(const uint32_t *)user;
+  all.called++;
+}
+
+static void choose_value(struct node *node) { node->value = node->kind == KERNEL ? pick(2) : 1 + pick(99); }
+
+static rill_graph build(const struct node *nodes, rill_graph_node *made) {
+  const rill_launch shape = rill_launch_1d(1, 1);
+  rill_graph graph;
+  assert_ok(rill_graph_create(vendor.device, &graph));
+  for (unsigned i = 0; i < NODES; i++) {
+    uint32_t *const cell = all.cells + (size_t)2 * i;
+    const uint32_t value = nodes[i].value;
+    const rill_graph_node *after = i >= CHAINS ? &made[i - CHAINS] : NULL;
+    switch (nodes[i].kind) {
+      case KERNEL:
+        assert_ok(rill_graph_add_kernel(graph, after, after != NULL, all.increment, &shape, RILL_ARGS(cell + value),
+                                        &made[i]));
+        break;
+      case FILL: assert_ok(rill_graph_add_fill(graph, after, after != NULL, cell, &value, 4, 1, &made[i])); break;
+      case COPY:
+        assert_ok(rill_graph_add_copy(graph, after, after != NULL, cell, all.values + value, 4, &made[i]));
+        break;
+      default:
+        assert_ok(rill_graph_add_host_call(graph, after, after != NULL, count_call, all.values + value, &made[i]));
+        break;
+    }
+  }
+  return graph;
+}
+
+static void launch_and_compare(rill_graph_exec exec, const struct node *nodes, unsigned round) {
+  uint32_t called = 0, sum = 0;
+  all.called = all.last_called = 0;
+  assert_ok(rill_graph_launch(exec, all.stream));
+  assert_ok(rill_stream_synchronize(all.stream));
+  for (unsigned i = 0; i < NODES; i++) {
+    if (nodes[i].kind == KERNEL) all.model[2 * i + nodes[i].value]++;
+    if (nodes[i].kind == FILL || nodes[i].kind == COPY) all.model[2 * i] = nodes[i].value;
+    called += nodes[i].kind == CALL;
+    sum += nodes[i].kind == CALL ? nodes[i].value : 0;
+  }
+  for (unsigned i = 0; i < 2 * NODES; i++) {
+    if (all.cells[i] != all.model[i]) {
+      fail_msg("seed %u, round %u: cell %u is %u, the model has %u", all.seed, round, i, all.cells[i], all.model[i]);
+    }
+  }
+  if (all.called != called || all.last_called != sum) {
+    fail_msg("seed %u, round %u: %u calls, sum %u; the model has %u, %u", all.seed, round, all.called, all.last_called,
+             called, sum);
+  }
+}
+
+/* Some calls of those that changes may take, in one of their next uses. */
+static void refuse_some(void) {
+  static const char *const of_both[] = { "graph_update", "graph_create", "graph_add_kernel", "graph_instantiate" };
+  static const char *const of_cuda[] = { "graph_set_kernel", "graph_set_copy", "graph_set_fill", "graph_set_host" };
+  for (size_t i = 0; i < 4; i++) {
+    if (pick(3) == 0) vendor.fake->fail_call(vendor_name(of_both[i]), 1 + pick(2), REFUSED);
+    if (vendor.cuda && pick(2) == 0) vendor.fake->fail_call(vendor_name(of_cuda[i]), 1 + pick(4), REFUSED);
+  }
+}
+
+static rill_status set_one(rill_graph_exec exec, struct node *node, unsigned i) {
+  uint32_t *cell = all.cells + (size_t)2 * i;
+  choose_value(node);
+  const uint32_t value = node->value;
+  if (node->kind == FILL) return rill_graph_exec_set_fill(exec, all.made[i], cell, &value, 4, 1);
+  if (node->kind == COPY) return rill_graph_exec_set_copy(exec, all.made[i], cell, all.values + value, 4);
+  cell += value;
+  return rill_graph_exec_set_kernel_arg(exec, all.made[i], 0, &cell, sizeof cell);
+}
+
+static rill_status change(rill_graph_exec exec, struct node *nodes) {
+  const unsigned i = pick(NODES);
+  if (pick(3) == 0 && nodes[i].kind != CALL) {
+    refuse_some();
+    return set_one(exec, &nodes[i], i);
+  }
+  rill_graph_node others[NODES];
+  for (unsigned k = 0; k < NODES; k++) {
+    if (pick(2) == 0) choose_value(&nodes[k]);
+  }
+  const rill_graph graph = build(nodes, others);
+  refuse_some();
+  const rill_status status = rill_graph_update(exec, graph);
+  assert_ok(rill_graph_release(graph));
+  return status;
+}
+
+static void run_round(unsigned round, unsigned *made, unsigned *refused) {
+  struct node nodes[NODES], changed[NODES];
+  rill_graph_exec exec;
+  for (unsigned i = 0; i < NODES; i++) {
+    nodes[i].kind = (enum kind)pick(KINDS);
+    choose_value(&nodes[i]);
+  }
+  const rill_graph graph = build(nodes, all.made);
+  assert_ok(rill_graph_instantiate(graph, &exec));
+  for (unsigned i = 0; i < CHANGES; i++) {
+    memcpy(changed, nodes, sizeof nodes);
+    const bool taken = change(exec, changed) == RILL_OK;
+    vendor.fake->clear();
+    if (taken) memcpy(nodes, changed, sizeof nodes);
+    *(taken ? made : refused) += 1;
+    if (pick(4) != 0) launch_and_compare(exec, nodes, round);
+  }
+  launch_and_compare(exec, nodes, round);
+  assert_ok(rill_graph_exec_release(exec));
+  assert_ok(rill_graph_release(graph));
+}
+
+static void changes_are_complete_or_none(void) {
+  const char *text = getenv("RILL_STRESS_SEED");
+  unsigned made = 0, refused = 0;
+  all.seed = text != NULL ? (unsigned)strtoul(text, NULL, 10) : 1;
+  all.random = all.seed * 2654435761u;
+  if (!vendor.has_kernels) skip_because("no kernels for this vendor");
+  rill_module module;
+  assert_ok(rill_stream_create(vendor.device, NULL, &all.stream));
+  assert_ok(rill_module_load(vendor.device, &gate_bundle, &module));
+  assert_ok(rill_module_get_kernel(module, "increment", &all.increment));
+  assert_ok(RILL_NEW(vendor.device, RILL_MEMORY_PINNED, 2 * NODES, &all.cells));
+  assert_ok(RILL_NEW(vendor.device, RILL_MEMORY_PINNED, 100, &all.values));
+  memset(all.cells, 0, sizeof all.model);
+  for (uint32_t i = 0; i < 100; i++) all.values[i] = i;
+  for (unsigned round = 0; round < ROUNDS; round++) run_round(round, &made, &refused);
+  print_message("%u changes made, %u refused\n", made, refused);
+  assert_true(made > 0 && refused > 0);
+  assert_ok(rill_free(all.cells));
+  assert_ok(rill_free(all.values));
+  assert_ok(rill_kernel_release(all.increment));
+  assert_ok(rill_module_release(module));
+  assert_ok(rill_stream_release(all.stream));
+}
+
+/* Of many nodes, those that differ. */
+static void an_update_changes_what_differs(void) {
+  struct node nodes[NODES];
+  rill_graph_node others[NODES];
+  rill_graph_exec exec;
+  if (!vendor.has_kernels || !vendor.cuda) skip_because("one node at a time is changed with kernels and CUDA's driver");
+  rill_module module;
+  assert_ok(rill_module_load(vendor.device, &gate_bundle, &module));
+  assert_ok(rill_module_get_kernel(module, "increment", &all.increment));
+  assert_ok(RILL_NEW(vendor.device, RILL_MEMORY_PINNED, 2 * NODES, &all.cells));
+  for (unsigned i = 0; i < NODES; i++) nodes[i] = (struct node){ i % 2 == 0 ? KERNEL : FILL, 1 };
+  const rill_graph graph = build(nodes, others);
+  assert_ok(rill_graph_instantiate(graph, &exec));
+  nodes[4].value = 0;
+  nodes[7].value = 5;
+  const rill_graph other = build(nodes, others);
+  const uint64_t kernels = vendor_calls("graph_set_kernel"), fills = vendor_calls("graph_set_fill");
+  const uint64_t graphs = vendor_calls("graph_create");
+  assert_ok(rill_graph_update(exec, other));
+  assert_int_equal(vendor_calls("graph_set_kernel") - kernels, 1);
+  assert_int_equal(vendor_calls("graph_set_fill") - fills, 1);
+  assert_int_equal(vendor_calls("graph_create") - graphs, 0);
+  assert_ok(rill_graph_exec_release(exec));
+  assert_ok(rill_graph_release(graph));
+  assert_ok(rill_graph_release(other));
+  assert_ok(rill_free(all.cells));
+  assert_ok(rill_kernel_release(all.increment));
+  assert_ok(rill_module_release(module));
+}
+
+TESTS_ONCE("changes of graphs that the driver refuses", TEST(vendor_begin), TEST(changes_are_complete_or_none),
+           TEST(an_update_changes_what_differs))
