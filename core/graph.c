@@ -43,7 +43,7 @@ rill_status rill_graph_release(rill_graph graph) {
   const rill_status status = rill__object_release(graph.id, RILL__GRAPH, &last);
   if (last != NULL) rill__object_retire(last);
   rill__leave(&self);
-  rill__reclaim();
+  rill__graphs_reclaim();
   return status;
 }
 

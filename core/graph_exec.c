@@ -71,7 +71,7 @@ rill_status rill_graph_exec_release(rill_graph_exec exec) {
   const rill_status status = rill__object_release(exec.id, RILL__GRAPH_EXEC, &last);
   if (last != NULL) rill__object_retire(last);
   rill__leave(&self);
-  rill__reclaim();
+  rill__graphs_reclaim();
   return status;
 }
 

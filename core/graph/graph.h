@@ -37,6 +37,12 @@ struct rill__graph {
 void rill__graphs_lock(void);
 void rill__graphs_unlock(void);
 
+/* After a release: the last one of a graph retires its nodes, whose memory is to go in the call, too. */
+static inline void rill__graphs_reclaim(void) {
+  rill__reclaim();
+  rill__reclaim();
+}
+
 rill_status rill__graph_new(struct rill__device *device, struct rill__graph **out); /* published, with one reference */
 
 /* The node of a handle, inside the epoch: as long as its graph has a reference, or an execution object. */

@@ -152,14 +152,17 @@ static bool end_chain(void) {
 
 static const struct graph_side rill_side = { NULL, make_chain, set_argument, update_chain, launch_chain, end_chain };
 
-enum { MAKE, SET, SET_MEANWHILE, UPDATE, UPDATE_LAST, LAUNCH, DONE, CALLS, CALL_ROUNDS = 100 };
-static const char *const call_names[CALLS] = { [MAKE] = "build and instantiate",
-                                               [SET] = "set an argument",
-                                               [SET_MEANWHILE] = "the same in a launch",
-                                               [UPDATE] = "build another, update",
-                                               [UPDATE_LAST] = "the same, one differs",
-                                               [LAUNCH] = "launch",
-                                               [DONE] = "launch, until done" };
+enum { MAKE, SET, SET_MEANWHILE, UPDATE, UPDATE_LAST, LAUNCH, DONE, RELEASE, CALLS, CALL_ROUNDS = 100 };
+static const char *const call_names[CALLS] = {
+  [MAKE] = "build and instantiate",
+  [SET] = "set an argument",
+  [SET_MEANWHILE] = "the same in a launch",
+  [UPDATE] = "build another, update",
+  [UPDATE_LAST] = "the same, one differs",
+  [LAUNCH] = "launch",
+  [DONE] = "launch, until done",
+  [RELEASE] = "release both",
+};
 
 static atomic_bool may_go_on;
 
@@ -186,7 +189,7 @@ static bool set_meanwhile(const struct graph_side *side, unsigned count, int n, 
 /* Microseconds; each side's stream is the same. */
 static bool time_calls(const struct graph_side *side, unsigned count, unsigned round,
                        double times[CALLS][CALL_ROUNDS]) {
-  double at[CALLS + 1];
+  double at[CALLS];
   at[MAKE] = now();
   bool works = side->make(count);
   works = works && side->launch(); /* the first one brings it to the device */
@@ -208,14 +211,16 @@ static bool time_calls(const struct graph_side *side, unsigned count, unsigned r
   works = works && side->launch();
   at[DONE] = now();
   TRY(rill_stream_synchronize(streams[0]));
-  at[CALLS] = now();
+  at[RELEASE] = now();
   times[MAKE][round] = (at[SET] - at[MAKE]) / 1e3;
   times[SET][round] = (set - at[SET]) / 1e3;
   times[UPDATE][round] = (updated - at[UPDATE]) / 1e3;
   times[UPDATE_LAST][round] = (updated_last - at[UPDATE_LAST]) / 1e3;
   times[LAUNCH][round] = (at[DONE] - at[LAUNCH]) / 1e3;
-  times[DONE][round] = (at[CALLS] - at[LAUNCH]) / 1e3;
-  return works && side->end();
+  times[DONE][round] = (at[RELEASE] - at[LAUNCH]) / 1e3;
+  works = works && side->end();
+  times[RELEASE][round] = (now() - at[RELEASE]) / 1e3;
+  return works;
 }
 
 static void compare_calls(const struct graph_side *driver, unsigned count) {
