@@ -218,6 +218,10 @@ struct rill__ipc_native {
 
 #define RILL__FOREVER UINT64_MAX
 
+/* Why no device supports RILL_FEATURE_CONDITIONAL. */
+#define RILL__NO_CONDITIONALS \
+  "graphs have the same kinds of nodes on every device, and not every vendor has some under a condition"
+
 struct rill__device_table {
   /* Looks for devices, once in the process.  Returns their number; if 0, `why` (a sentence with what was tried). */
   uint32_t (*count)(char *why, size_t why_size);

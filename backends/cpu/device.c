@@ -62,6 +62,7 @@ static bool cpu_device_supports(struct rill__device *device, uint32_t feature, c
     [RILL_FEATURE_STREAM_ID] = "streams of the cpu backend have no native form to import",
     [RILL_FEATURE_KERNEL_ARGS] = "",
     [RILL_FEATURE_EVENT_IPC] = "events of the cpu backend are marks in the memory of their process",
+    [RILL_FEATURE_CONDITIONAL] = RILL__NO_CONDITIONALS,
   };
   _Static_assert(sizeof reasons / sizeof *reasons == RILL_FEATURE_END_, "an answer for each feature");
   *why = reasons[feature];

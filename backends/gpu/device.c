@@ -216,6 +216,7 @@ static bool can(struct rill__device *device, uint32_t feature, const char **why)
       *why = "the driver lacks functions to share events between processes";
       return gpu_api.ipc_export_event != NULL && gpu_api.ipc_open_event != NULL &&
              gpu_vendor_has_event_ipc(part->native, why);
+    case RILL_FEATURE_CONDITIONAL: *why = RILL__NO_CONDITIONALS; return false;
     case RILL_FEATURE_KERNEL_ARGS: *why = GPU_KERNEL_ARGS_TEXT; return GPU_KNOWS_KERNEL_ARGS;
     default: *why = "there is no such feature"; return false;
   }

@@ -52,6 +52,7 @@ enum {
   RILL_FEATURE_STREAM_ID,    /**< rill_stream_validate can tell a reused native stream */
   RILL_FEATURE_KERNEL_ARGS,  /**< the arguments of kernels are known, and checked, of every image */
   RILL_FEATURE_EVENT_IPC,    /**< events shared with other processes */
+  RILL_FEATURE_CONDITIONAL,  /**< nodes of graphs under a condition or in a loop; no device, up to this version */
   RILL_FEATURE_END_          /* private: one past the last */
 };
 

@@ -36,5 +36,12 @@ static void says_why_not(void) {
   }
 }
 
+/* G37 */
+static void no_device_has_conditional_nodes(void) {
+  const char *why = NULL;
+  assert_false(rill_device_supports(dut.device, RILL_FEATURE_CONDITIONAL, &why));
+  assert_non_null(strstr(why, "not every vendor"));
+}
+
 TESTS_ON_EACH_DEVICE("rill_device_supports", TEST(bad_handles_can_do_nothing), TEST(unknown_features_are_not_there),
-                     TEST(says_why_not))
+                     TEST(says_why_not), TEST(no_device_has_conditional_nodes))
