@@ -124,7 +124,8 @@ def with_pkgconfig(work):
         run(program, env=environment, expect=r"^rill 0\.1 says 42$")
         example = "#include <rill/rill.h>\n#include <stdexcept>\nrill_stream made(rill_device device) {\n" + block("cpp")
         (work / "made.cpp").write_text(example + "return stream.id != 0 ? stream : other;\n}\n", encoding="utf-8")
-        run(*cxx, "-std=c++17", *warnings, "-c", work / "made.cpp", "-o", work / "made.o", *flags, env=environment)
+        compile_flags = run("pkg-config", "--cflags", "rill", env=environment).split()
+        run(*cxx, "-std=c++17", *warnings, "-c", work / "made.cpp", "-o", work / "made.o", *compile_flags, env=environment)
     if (library / "librill_comm.so.0").exists():
         flags = run("pkg-config", "--cflags", "--libs", "rill_comm", env=environment).split()
         example = source / "docs/examples/all_devices.c"
