@@ -83,14 +83,17 @@ static void drain_stream_pools(void) {
   }
 }
 
-/* Questions and waits go to the driver unless the answer is known already, which depends on how far work has come. */
+/* Questions and waits go to the driver unless the answer is known already, which depends on how far work has come;
+ * changes of a graph ask for launches that use what goes. */
 static bool may_ask(const struct step *step, const char *function) {
-  static const char *const words[] = { "synchronize", "is_complete", "is_ready", "elapsed" };
-  static const char *const fields[] = { "stream_query", "stream_synchronize", "event_query", "event_synchronize",
-                                        "exchange_capture_mode" };
+  static const char *const words[] = {
+    "synchronize", "is_complete", "is_ready", "elapsed", "graph_set", "graph_update"
+  };
+  static const char *const fields[] = { "stream_query",      "stream_synchronize",    "event_query",
+                                        "event_synchronize", "exchange_capture_mode", "stream_is_capturing" };
   bool question = false, asks = false;
-  for (int i = 0; i < 4; i++) question = question || strstr(step->name, words[i]) != NULL;
-  for (int i = 0; i < 5; i++) asks = asks || strcmp(vendor_name(fields[i]), function) == 0;
+  for (int i = 0; i < 6; i++) question = question || strstr(step->name, words[i]) != NULL;
+  for (int i = 0; i < 6; i++) asks = asks || strcmp(vendor_name(fields[i]), function) == 0;
   return question && asks;
 }
 
