@@ -3,7 +3,7 @@
 
 /* Variables that the host finds by name. */
 __constant__ unsigned factors[4];
-__constant__ double offset_of_all;
+static __constant__ double offset_of_all;
 __device__ unsigned total;
 
 RILL_KERNEL(nothing) {}

@@ -6,7 +6,9 @@
 __constant__ float gain = 3.0f;
 __constant__ int table[4] = { 1, 2, 4, 8 };
 __device__ unsigned long long hits;
-static __device__ int hidden; /* no host finds it */
+namespace {
+__device__ int hidden; /* no host finds it */
+}
 
 static __device__ __noinline__ int next_hidden() { return ++hidden; }
 

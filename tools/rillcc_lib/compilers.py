@@ -16,7 +16,7 @@ import zlib
 from dataclasses import dataclass, field
 from typing import Optional
 
-from . import clc, host, messages, offload
+from . import clc, host, messages, offload, statics
 from .errors import RillccError
 
 DEFAULT_CUDA = ("sm_80", "sm_90", "ptx")
@@ -141,6 +141,8 @@ class Toolchain:
         self.cuda_clang = None if self.nvcc else find_clang(options.clang, linker=False)
         self.folder = tempfile.mkdtemp(prefix="rillcc-")
         self.common += self.included_first()
+        self.compiled = self.source  # or a copy of it
+        self.copies = statics.Copies(self.path("copies"))
         self.unit = None
         self.clc, self.clc_lock = {}, threading.Lock()  # "cuda", or the version of AMD's code objects: libclc for it
         self.host = host.Host(self)
@@ -284,9 +286,19 @@ class Toolchain:
         self.unit, files = self.host.read()
         return self.unit, files
 
-    @staticmethod
-    def read_depfile(path):
-        return read_depfile(path)
+    def read_depfile(self, path):
+        return {self.copies.original(file) for file in read_depfile(path)}
+
+    def copy_files(self, files):
+        """Whether the compilers are to read copies of the files from here on: of a source with something static that
+        the host finds by name."""
+        own = (self.folder + os.sep, os.path.abspath(self.device_headers) + os.sep)
+        files = {file for file in files if not os.path.abspath(file).startswith(own)}
+        if not self.copies.make(files, host.read_text):
+            return False
+        self.common = self.copies.include_flags(self.common)
+        self.compiled = self.copies.of(self.source)
+        return True
 
     def cuda_command(self, target, output):
         contract = self.options.fp_contract != "off"
@@ -299,7 +311,7 @@ class Toolchain:
             command = [self.cuda_clang, *CLANG_CUDA, "--cuda-gpu-arch=" + target.name.replace("ptx_", "sm_"), "-S", "-O3"]
             command += ["--cuda-feature=+ptx%d" % ptx_version(target.name), *self.common, *self.clc_flags("cuda")]
             command += ["-ffp-contract=%s" % ("fast" if contract else "off"), *self.instead_of_cuda(freestanding=True)]
-        return command + self.options.cuda_options + ["-o", output, self.source]
+        return command + self.options.cuda_options + ["-o", output, self.compiled]
 
     @functools.cached_property
     def hip_atomic_flags(self):
@@ -342,7 +354,7 @@ class Toolchain:
             flags += ["-DRILL_HIP_FREESTANDING=1", "-nogpulib", "-nogpuinc"]
             # Some versions have no use for this one, and say so.
             flags += ["-nohipwrapperinc", "-Wno-unused-command-line-argument", *self.clc_flags(version)]
-        return command + flags + self.instead_of_cuda() + self.options.hip_options + ["-o", output, self.source]
+        return command + flags + self.instead_of_cuda() + self.options.hip_options + ["-o", output, self.compiled]
 
     def compile_host(self, target, output, depfile):
         done, forms = self.host.compile(target.name, output, depfile)
@@ -389,7 +401,7 @@ class Toolchain:
             data += b"\0"
         if target.backend == "cpu":
             data += seal(data, target.name)
-        return Result(Image(target.backend, target.name, data), done.stderr, files=read_depfile(depfile), forms=forms)
+        return Result(Image(target.backend, target.name, data), done.stderr, files=self.read_depfile(depfile), forms=forms)
 
     def compile_all(self, targets, dependencies):
         """Gives the images in the order of `targets`; adds the files that went into them to `dependencies`."""

@@ -117,13 +117,17 @@ class Host:
     def read(self):
         """What the source holds, by the compiler's word; and the files that it is made of."""
         unit = self.read_notes()
+        if self.toolchain.copy_files(self.files):
+            self.main = [self.toolchain.compiled]
+            unit = self.read_notes()
         if unit.plain:
             self.register(unit.plain)
             unit = self.read_notes()
         if not unit.kernels:
             why = "no kernel in it: RILL_KERNEL(name, parameters) { ... } or __global__ void name(parameters) { ... }"
             if self.mentions(GLOBAL):
-                why = "its kernels are templates or static: RILL_KERNEL_INSTANCE(name, kernel<types>); names one"
+                why = "its kernels are templates, or in an unnamed namespace: "
+                why += "RILL_KERNEL_INSTANCE(name, kernel<types>); names one"
             raise RillccError(why, self.toolchain.source)
         flags = ["-DRILL_SYMBOL_%s=%s" % (k.name, k.symbol) for k in unit.kernels if k.symbol != k.name]
         self.symbols = flags
@@ -154,7 +158,7 @@ class Host:
             lines.append('#line %d "%s"\nRILL_KERNEL_INSTANCE(%s, %s);\n' % (line, file, name, full))
         with open(toolchain.path("plain.cc"), "w", encoding="utf-8") as file:
             file.writelines(lines)
-        self.main = ["-include", toolchain.source, toolchain.path("plain.cc")]
+        self.main = ["-include", toolchain.compiled, toolchain.path("plain.cc")]
 
     def find(self, name):
         """The file and the line where a kernel seems to stand."""

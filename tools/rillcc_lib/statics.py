@@ -1,0 +1,107 @@
+"""`static` before kernels and before __constant__ and __device__ variables.  The host finds these by name, with CUDA's
+runtime as here, but of the compilers only nvcc keeps the names.  Where a source has such a word, all compilers get copies
+of its files in which it is blank.  Lines and columns stay, and #line has messages and debuggers name the files."""
+
+import os
+import re
+
+TOKEN = re.compile(
+    r"""//[^\n]*|/\*.*?\*/|R"([^ ()\\\t\n]*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])+'"""
+    r"""|^[ \t]*\#(?:\\\r?\n|[^\n])*|[{};]""",
+    re.DOTALL | re.MULTILINE,
+)
+WORD = re.compile(r"\bstatic\b")
+SPACE_OF_MEMORY = re.compile(r"\b__(?:constant|device|global|managed)__")
+TRANSPARENT = re.compile(r"(?:\bnamespace\b[^;=(){}]*|\bextern\s*\"C(?:\+\+)?\"\s*)$")
+INSIDE = re.compile(r"\[[^][]*\]")
+WITH_BRACKETS = re.compile(r"\b(?:__attribute__|__declspec|alignas|__align__)\s*\((?:[^()]|\([^()]*\))*\)")
+
+
+def wanted(head):
+    """Whether a declaration, up to its body or value, is of something that the host may ask for by name."""
+    if re.search(r"__global__|__constant__", head):
+        return True
+    return "(" not in INSIDE.sub(" ", WITH_BRACKETS.sub(" ", head))  # else a __device__ function
+
+
+def places(text):
+    """Where the word stands that is to go, outside functions and classes."""
+    found, depth, transparent = [], 0, []
+    head, pieces, position = 0, [], 0
+
+    def end_of_head():
+        code = "".join(pieces)
+        if depth == 0 and SPACE_OF_MEMORY.search(code) and wanted(code.split("=")[0]):
+            found.extend(head + match.start() for match in WORD.finditer(code.split("=")[0]))
+
+    for token in TOKEN.finditer(text):
+        pieces.append(text[position : token.start()])
+        position, what = token.end(), token.group(0)
+        if what[0] not in "{};":
+            # Comments, directives and strings, but for that of extern "C", are as if they were blank.
+            pieces.append(what if what in ('"C"', '"C++"') else " " * len(what))
+            continue
+        if what == "{":
+            inner = depth == 0 and TRANSPARENT.search("".join(pieces))
+            if not inner:
+                end_of_head()
+            transparent.append(bool(inner))
+            depth += not inner
+        else:
+            end_of_head()
+            if what == "}" and transparent:
+                depth -= not transparent.pop()
+        head, pieces = position, []
+    return found
+
+
+def without(text):
+    """The text without the word where the host would miss the name."""
+    if not WORD.search(text) or not SPACE_OF_MEMORY.search(text):
+        return text
+    for place in places(text):
+        text = text[:place] + " " * len("static") + text[place + len("static") :]
+    return text
+
+
+class Copies:
+    """Copies of a source's files in a folder, under their own paths, so that they find each other."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.originals = {}
+        self.folders = []  # where the files lie that were copied
+
+    def of(self, path):
+        return self.folder + os.path.abspath(path)
+
+    def original(self, path):
+        return self.originals.get(path, path)
+
+    def make(self, files, read):
+        """Copies all `files` if there is such a word in one of them."""
+        texts = {path: read(path) for path in files}
+        changed = {path: without(text) for path, text in texts.items()}
+        if changed == texts:
+            return False
+        for path, text in sorted(changed.items()):
+            copy = self.of(path)
+            self.originals[copy] = path
+            os.makedirs(os.path.dirname(copy), exist_ok=True)
+            with open(copy, "w", encoding="utf-8", errors="surrogateescape", newline="") as file:
+                file.write('#line 1 "%s"\n' % path.replace("\\", "\\\\").replace('"', '\\"') + text)
+        self.folders = sorted({os.path.dirname(os.path.abspath(path)) for path in files})
+        return True
+
+    def include_flags(self, flags):
+        """The -I of a command with the copies before the originals; at the end the files' own folders, for what only
+        some compilers include."""
+        result, flags = [], iter(flags)
+        for flag in flags:
+            if flag == "-I":
+                folder = next(flags)
+                result += ["-I", self.of(folder)] if os.path.isdir(self.of(folder)) else []
+                result += ["-I", folder]
+            else:
+                result.append(flag)
+        return result + [word for folder in self.folders for word in ("-I", folder)]
