@@ -377,6 +377,11 @@ static bool is_same_launch(const struct rill__launch *a, const struct rill__laun
   return true;
 }
 
+/* The driver changes copies of one row alone. */
+static bool is_one_line(struct rill__device *device, const struct rill__copy_3d *copy) {
+  return copy->height == 1 && copy->depth == 1 && is_one_copy(device, copy);
+}
+
 /* What memory of unknown kind is may have changed. */
 static bool is_same_copy(const struct rill__copy_3d *a, const struct rill__copy_3d *b) {
   return a->dst_kind != RILL_MEMORY_UNKNOWN && a->src_kind != RILL_MEMORY_UNKNOWN && memcmp(a, b, sizeof *a) == 0;
@@ -394,8 +399,8 @@ static enum change change_of(struct rill__device *device, const struct rill__ope
       if (!is_plain_launch(before) || !is_plain_launch(after)) return NODES_CHANGE;
       return is_same_launch(&before->launch, &after->launch) ? NO_CHANGE : ONE_NODE_CHANGES;
     case RILL_NODE_COPY:
-      if (!is_one_copy(device, &before->copy) || !is_one_copy(device, &after->copy)) return NODES_CHANGE;
-      return is_same_copy(&before->copy, &after->copy) ? NO_CHANGE : ONE_NODE_CHANGES;
+      if (is_same_copy(&before->copy, &after->copy)) return NO_CHANGE;
+      return is_one_line(device, &before->copy) && is_one_line(device, &after->copy) ? ONE_NODE_CHANGES : NODES_CHANGE;
     case RILL_NODE_FILL:
       if (!is_one_fill(before, &old) || !is_one_fill(after, &new)) return NODES_CHANGE;
       return memcmp(&old, &new, sizeof old) == 0 ? NO_CHANGE : ONE_NODE_CHANGES;
