@@ -44,7 +44,7 @@ def clang_version(path):
 
 class Amd(support.TestCase):
     def toolchain(self, **given):
-        options = dict(source=self.path("sums.kernel.cu"), defines=[], fp_contract="fast", verbose=False)
+        options = dict(source=self.path("sums.kernel.cu"), output=None, defines=[], fp_contract="fast", verbose=False)
         options.update(cxx=None, nvcc="none", hipcc=None, clang=None, fibers=False, type_headers=[], hip_options=[], cuda_names=False)
         options.update(given)
         toolchain = compilers.Toolchain(argparse.Namespace(**options), [INCLUDE])

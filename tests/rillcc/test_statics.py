@@ -94,6 +94,17 @@ class Statics(support.TestCase):
         said = self.rillcc("--cuda-names", "--target", HOST, "-o", "x.c", self.source).stderr
         self.assertRegex(said, r"look_up\.cu:3:\d+: error")
 
+    def test_the_same_every_time(self):
+        made = []
+        for _ in range(2):
+            self.compile(self.source, "--cuda-names", *support.ONE_OF_EACH)
+            made.append(self.read("out.rill.c"))
+        self.assertEqual(*made)
+        self.assertEqual([name for name in os.listdir(self.folder) if "copies" in name], [])
+        self.write("file", "")
+        said = self.rillcc("--target", HOST, "-o", "file/x.c", self.source).stderr
+        self.assertRegex(said, r"^rillcc: cannot write \S*file/x\.c\.copies")
+
     @unittest.skipUnless(NVCC, "no nvcc")
     def test_nvcc(self):
         self.assertLessEqual(NAMES, self.found_in(self.image("--target", "cuda:sm_90"), listing.SHT_SYMTAB))

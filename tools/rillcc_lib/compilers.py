@@ -142,7 +142,8 @@ class Toolchain:
         self.folder = tempfile.mkdtemp(prefix="rillcc-")
         self.common += self.included_first()
         self.compiled = self.source  # or a copy of it
-        self.copies = statics.Copies(self.path("copies"))
+        # Always the same place for the same output: nvcc makes names of its files' paths.
+        self.copies = statics.Copies(os.path.abspath("%s.copies" % options.output) if options.output else self.folder)
         self.unit = None
         self.clc, self.clc_lock = {}, threading.Lock()  # "cuda", or the version of AMD's code objects: libclc for it
         self.host = host.Host(self)
@@ -184,6 +185,7 @@ class Toolchain:
 
     def close(self):
         shutil.rmtree(self.folder, ignore_errors=True)
+        shutil.rmtree(self.copies.folder, ignore_errors=True)
 
     # Running things
 
@@ -294,8 +296,11 @@ class Toolchain:
         the host finds by name."""
         own = (self.folder + os.sep, os.path.abspath(self.device_headers) + os.sep)
         files = {file for file in files if not os.path.abspath(file).startswith(own)}
-        if not self.copies.make(files, host.read_text):
-            return False
+        try:
+            if not self.copies.make(files, host.read_text):
+                return False
+        except OSError as error:
+            raise RillccError("cannot write %s: %s" % (error.filename, error.strerror)) from error
         self.common = self.copies.include_flags(self.common)
         self.compiled = self.copies.of(self.source)
         return True
