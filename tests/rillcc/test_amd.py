@@ -129,6 +129,13 @@ class Amd(support.TestCase):
             self.assertIn('"%s" is not gfxNNN' % name, result.stderr)
             self.assertEqual(result.returncode, 1)
 
+    @unittest.skipUnless(CLANG, "no clang 15 or later with lld")
+    def test_source_of_both_vendors(self):
+        text = "#ifdef __HIPCC__\n#include <hip/hip_runtime.h>\n#include <hip/hip_fp16.h>\n#else\n#include <cuda.h>\n#endif\n"
+        text += "__global__ void k(float4 *x) { x[threadIdx.x] = make_float4(1, 2, 3, 4); }\n"
+        source = self.write("k.cu", text)
+        self.compile(source, "--cuda-names", "--target", "hip:gfx1030", RILL_HIPCC="none", RILL_CLANG=CLANG)
+
 
 if __name__ == "__main__":
     support.main()

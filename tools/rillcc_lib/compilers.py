@@ -40,6 +40,8 @@ CUDA_HEADERS = "cuda.h cuda_runtime.h cuda_runtime_api.h device_launch_parameter
 CUDA_HEADERS += "math_constants.h math_functions.h device_atomic_functions.h driver_types.h builtin_types.h".split()
 CUDA_HEADERS += "cuda_profiler_api.h host_defines.h cooperative_groups/scan.h".split()
 CUDA_HEADERS += "vector_functions.h cuda_fp16.h cuda_bf16.h cooperative_groups.h cooperative_groups/reduce.h".split()
+# What sources of both vendors' include for AMD's GPUs: for hipcc they are there.
+HIP_HEADERS = ["hip/hip_%s.h" % name for name in "runtime runtime_api cooperative_groups fp16 bf16 vector_types".split()]
 NVCC_HEADERS = "mma.h cuda_pipeline.h cooperative_groups/memcpy_async.h cuda/barrier cuda/pipeline cuda/atomic".split()
 
 
@@ -157,13 +159,13 @@ class Toolchain:
         names = ["-include", "rill/device/cuda_names.h"] if wanted else []
         return ["-include", "rill/device/kernel.h", *names, "-include", self.path("defines.h")]
 
-    def instead_of_cuda(self, freestanding=False):
+    def instead_of_cuda(self, freestanding=False, more=()):
         """A folder in which CUDA's own headers are empty, for the other compilers with --cuda-names.  Those that a machine
         has are nothing for clang alone, which takes this folder always, and says so."""
         if not self.options.cuda_names and not freestanding:
             return []
-        folder = self.path("cuda%d" % freestanding)
-        for name in CUDA_HEADERS + (NVCC_HEADERS if freestanding else []):
+        folder = self.path("cuda%d%d" % (freestanding, bool(more)))
+        for name in CUDA_HEADERS + (NVCC_HEADERS if freestanding else []) + list(more):
             path = os.path.join(folder, name)
             if not os.path.exists(path):
                 os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -359,7 +361,8 @@ class Toolchain:
             flags += ["-DRILL_HIP_FREESTANDING=1", "-nogpulib", "-nogpuinc"]
             # Some versions have no use for this one, and say so.
             flags += ["-nohipwrapperinc", "-Wno-unused-command-line-argument", *self.clc_flags(version)]
-        return command + flags + self.instead_of_cuda() + self.options.hip_options + ["-o", output, self.compiled]
+        flags += self.instead_of_cuda(more=() if self.hipcc else HIP_HEADERS)
+        return command + flags + self.options.hip_options + ["-o", output, self.compiled]
 
     def compile_host(self, target, output, depfile):
         done, forms = self.host.compile(target.name, output, depfile)
