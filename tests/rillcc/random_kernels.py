@@ -30,7 +30,7 @@ class Generator:
     def new_name(self):
         # Sometimes a name that is there already, so that it is hidden.
         if self.chance(8) and len(self.scopes) > 1:
-            known = [name for scope in self.scopes[:-1] for name, _ in scope if name[0] != "k"]
+            known = [name for scope in self.scopes[:-1] for name, _ in scope if name[0] not in "kq"]
             taken = {name for name, _ in self.scopes[-1]}
             known = [name for name in known if name not in taken]
             if known:
@@ -435,6 +435,7 @@ SUM(sum_xor, rill_shuffle_xor)
 template <int ROUNDS>
 static __device__ unsigned sum_around(unsigned v, unsigned *a, unsigned t, unsigned threads) {
   unsigned seen[2] = { v, 1 }, *now = &seen[0], *next = &seen[1];
+  __syncthreads(); /* v may be of others' elements */
   for (int k = 0; k < ROUNDS; k++) {
     a[t] = *now;
     __syncthreads();
