@@ -27,6 +27,26 @@ template <int N> STATIC __global__ void __launch_bounds__(128) k(int *x) { stati
 static const char *text = "__constant__ }"; const char quote = '"'; STATIC __constant__ int after;
 #define CONSTANT static __constant__
 static int n = 3; __constant__ int plain; // static __constant__ int no;
+static __device__ bool operator==(S a, S b) { return a.v == b.v; }
+"""
+
+# Read together: braces that not all parts of a condition have, and a comment that goes on.
+PARTS = r"""
+#ifdef A
+__device__ int f(int x) {
+#elif defined B
+__device__ int f(double x) {
+# else
+__device__ int f() {
+#endif
+  static __device__ int inner;
+}
+// a comment \
+{
+#if 1
+STATIC __constant__ int later;
+#endif
+STATIC __global__ void k(int *x) {}
 """
 
 SOURCE = """#include "parts/table.h"
@@ -62,7 +82,7 @@ class Statics(support.TestCase):
         return {re.sub(r"^_Z\d+(look_up)P.*$", r"\1", name) for name, info, *_ in symbols if info & 15 in (1, 2)}
 
     def test_text(self):
-        for text in [LINES, *LINES.splitlines()]:
+        for text in [LINES, PARTS, *LINES.splitlines()]:
             before, after = text.replace("STATIC", "static"), text.replace("STATIC", " " * 6)
             with self.subTest(text=before):
                 self.assertEqual(statics.without(before), after)
@@ -84,6 +104,20 @@ class Statics(support.TestCase):
                 self.assertEqual(ctypes.c_int.from_address(image.variables["count"].address).value, 4)
         self.assertNotIn("rillcc-", self.read("x.d").replace(self.folder, ""))
         self.assertIn("parts/table.h", self.read("x.d"))
+
+    def test_folder_of_others(self):
+        """A folder called as the copies' is never touched, one that a run left is used."""
+        os.mkdir(self.path("x.c.copies"))
+        self.write("x.c.copies/mine", "")
+        said = self.rillcc("--cuda-names", "--target", HOST, "-o", "x.c", self.source)
+        self.assertNotEqual(said.returncode, 0)
+        self.assertRegex(said.stderr, r"cannot write .*x\.c\.copies: File exists")
+        plain = self.write("plain.cu", "__global__ void plain(int *x) { *x = 1; }\n")
+        self.assertEqual(self.rillcc("--cuda-names", "--target", HOST, "-o", "x.c", plain).returncode, 0)
+        self.assertEqual(os.listdir(self.path("x.c.copies")), ["mine"])
+        self.write("x.c.copies/.rillcc", "")
+        self.assertEqual(self.rillcc("--cuda-names", "--target", HOST, "-o", "x.c", self.source).returncode, 0)
+        self.assertFalse(os.path.exists(self.path("x.c.copies")))
 
     def test_lines_stay(self):
         self.write("parts/table.h", "static __constant__ float table[4];\nint wrong = no_such_name;\n")

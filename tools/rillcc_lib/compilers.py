@@ -145,7 +145,7 @@ class Toolchain:
         self.common += self.included_first()
         self.compiled = self.source  # or a copy of it
         # Always the same place for the same output: nvcc makes names of its files' paths.
-        self.copies = statics.Copies(os.path.abspath("%s.copies" % options.output) if options.output else self.folder)
+        self.copies = statics.Copies(os.path.abspath("%s.copies" % options.output) if options.output else self.path("copies"))
         self.unit = None
         self.clc, self.clc_lock = {}, threading.Lock()  # "cuda", or the version of AMD's code objects: libclc for it
         self.host = host.Host(self)
@@ -187,7 +187,7 @@ class Toolchain:
 
     def close(self):
         shutil.rmtree(self.folder, ignore_errors=True)
-        shutil.rmtree(self.copies.folder, ignore_errors=True)
+        self.copies.remove()
 
     # Running things
 

@@ -4,15 +4,17 @@ of its files in which it is blank.  Lines and columns stay, and #line has messag
 
 import os
 import re
+import shutil
 
 TOKEN = re.compile(
-    r"""//[^\n]*|/\*.*?\*/|R"([^ ()\\\t\n]*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])+'"""
+    r"""//(?:\\\r?\n|[^\n])*|/\*.*?\*/|R"([^ ()\\\t\n]*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])+'"""
     r"""|^[ \t]*\#(?:\\\r?\n|[^\n])*|[{};]""",
     re.DOTALL | re.MULTILINE,
 )
 WORD = re.compile(r"\bstatic\b")
 SPACE_OF_MEMORY = re.compile(r"\b__(?:constant|device|global|managed)__")
 TRANSPARENT = re.compile(r"(?:\bnamespace\b[^;=(){}]*|\bextern\s*\"C(?:\+\+)?\"\s*)$")
+CONDITION = re.compile(r"[ \t]*#[ \t]*(if|el|endif)")  # #ifdef, #else ... too
 INSIDE = re.compile(r"\[[^][]*\]")
 WITH_BRACKETS = re.compile(r"\b(?:__attribute__|__declspec|alignas|__align__)\s*\((?:[^()]|\([^()]*\))*\)")
 
@@ -28,11 +30,13 @@ def places(text):
     """Where the word stands that is to go, outside functions and classes."""
     found, depth, transparent = [], 0, []
     head, pieces, position = 0, [], 0
+    conditions = []  # what was open at each #if: its parts may open the same brace
 
     def end_of_head():
         code = "".join(pieces)
-        if depth == 0 and SPACE_OF_MEMORY.search(code) and wanted(code.split("=")[0]):
-            found.extend(head + match.start() for match in WORD.finditer(code.split("=")[0]))
+        code = code if re.search(r"\boperator\b", code) else code.split("=")[0]
+        if depth == 0 and SPACE_OF_MEMORY.search(code) and wanted(code):
+            found.extend(head + match.start() for match in WORD.finditer(code))
 
     for token in TOKEN.finditer(text):
         pieces.append(text[position : token.start()])
@@ -40,6 +44,14 @@ def places(text):
         if what[0] not in "{};":
             # Comments, directives and strings, but for that of extern "C", are as if they were blank.
             pieces.append(what if what in ('"C"', '"C++"') else " " * len(what))
+            condition = CONDITION.match(what)
+            if condition and condition.group(1) == "if":
+                conditions.append((depth, transparent[:]))
+            elif condition and conditions:
+                if condition.group(1) == "el":
+                    depth, transparent = conditions[-1][0], conditions[-1][1][:]
+                else:
+                    conditions.pop()
             continue
         if what == "{":
             inner = depth == 0 and TRANSPARENT.search("".join(pieces))
@@ -67,8 +79,11 @@ def without(text):
 class Copies:
     """Copies of a source's files in a folder, under their own paths, so that they find each other."""
 
+    OWN = ".rillcc"  # a file by which a run that was ended early is known
+
     def __init__(self, folder):
         self.folder = folder
+        self.made = False
         self.originals = {}
         self.folders = []  # where the files lie that were copied
 
@@ -84,6 +99,12 @@ class Copies:
         changed = {path: without(text) for path, text in texts.items()}
         if changed == texts:
             return False
+        if os.path.exists(os.path.join(self.folder, self.OWN)):
+            shutil.rmtree(self.folder)
+        os.mkdir(self.folder)
+        self.made = True
+        with open(os.path.join(self.folder, self.OWN), "w", encoding="ascii"):
+            pass
         for path, text in sorted(changed.items()):
             copy = self.of(path)
             self.originals[copy] = path
@@ -92,6 +113,10 @@ class Copies:
                 file.write('#line 1 "%s"\n' % path.replace("\\", "\\\\").replace('"', '\\"') + text)
         self.folders = sorted({os.path.dirname(os.path.abspath(path)) for path in files})
         return True
+
+    def remove(self):
+        if self.made:
+            shutil.rmtree(self.folder, ignore_errors=True)
 
     def include_flags(self, flags):
         """The -I of a command with the copies before the originals; at the end the files' own folders, for what only
