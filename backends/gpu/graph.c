@@ -234,7 +234,8 @@ static rill_status gpu_graph_upload(struct rill__graph_exec *exec, struct rill__
 
 static uintptr_t gpu_graph_native(struct rill__graph_exec *exec, bool graph) {
   const struct gpu_exec *part = gpu_exec_of(exec);
-  return graph ? (uintptr_t)part->graph : (uintptr_t)part->native;
+  if (graph) return (uintptr_t)part->graph;
+  return part->half_changed ? 0 : (uintptr_t)part->native; /* who launches it does not make it as the steps are */
 }
 
 /* ---- changes ---- */
