@@ -128,9 +128,9 @@ RILL_API RILL_NODISCARD rill_status rill_graph_update_with_result(rill_graph_exe
  *  Like:    cuGraphUpload, hipGraphUpload.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_graph_upload(rill_graph_exec exec, rill_stream stream);
 
-/** Returns the native execution object (CUgraphExec, hipGraphExec_t); 0 on the CPU, and between a change that failed
- * half way and the next launch.  It stays rill's.  Who launches it beside rill orders that, and does not change it.  A
- * change that the driver refuses replaces it (docs/GRAPHS.md), so it is asked for again after a change.
+/** Returns the native execution object (CUgraphExec, hipGraphExec_t); 0 on the CPU, and after a change that failed half
+ *  way, until the next launch.  It stays rill's.  Who launches it beside rill orders that, and does not change it.  A
+ *  change that the driver refuses replaces it (docs/GRAPHS.md), so it is asked for again after a change.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT.
  *  Threads: any.

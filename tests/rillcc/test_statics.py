@@ -147,14 +147,12 @@ class Statics(support.TestCase):
             self.assertRegex(ptx, line)
         self.assertIn("gpu.h", self.read("x.d"))
 
-    @support.long
     @unittest.skipUnless(CUDA_CLANG, "no clang 15 or later")
     def test_clang_for_nvidia(self):
         ptx = self.image("--target", "cuda:ptx", RILL_NVCC="none", RILL_CLANG=CUDA_CLANG).decode("ascii")
         for line in (r"\.visible \.const \.align 4 \.b8 table\[16\]", r"\.visible \.global \.align 4 \.u32 count\b"):
             self.assertRegex(ptx, line)
 
-    @support.long
     @unittest.skipUnless(HIPCC or CLANG, "no compiler for AMD's GPUs")
     def test_amd(self):
         for environment in [{}] if not HIPCC else [{}, {"RILL_HIPCC": "none"}]:
