@@ -181,7 +181,7 @@ rill_status rill_graph_find_node(rill_graph graph, const char *label, uint32_t n
   for (uint32_t i = 0; i < g->count && found <= nth; i++) {
     const char *name = rill__operation_name(g->nodes[i]->operation);
     if (name == NULL || strcmp(name, label) != 0) continue;
-    if (found++ == nth) out->id = g->nodes[i]->base.id;
+    if (found++ == nth) out->id = g->nodes[i]->id;
   }
   rill__graphs_unlock();
   RILL_REQUIRE(out->id != 0, RILL_ERROR_NOT_FOUND, "the graph has %u nodes \"%s\", no number %u", found, label, nth);
@@ -197,7 +197,7 @@ rill_status rill_graph_get_nodes(rill_graph graph, rill_graph_node *nodes, size_
   RILL_REQUIRE(count != NULL, RILL_ERROR_INVALID_ARGUMENT, "count is NULL");
   RILL_REQUIRE(nodes != NULL || room == 0, RILL_ERROR_INVALID_ARGUMENT, "nodes is NULL, *count is %zu", room);
   rill__graphs_lock();
-  for (uint32_t i = 0; i < g->count && i < room; i++) nodes[i].id = g->nodes[i]->base.id;
+  for (uint32_t i = 0; i < g->count && i < room; i++) nodes[i].id = g->nodes[i]->id;
   *count = g->count;
   rill__graphs_unlock();
   return RILL_OK;
@@ -217,8 +217,8 @@ rill_status rill_graph_get_edges(rill_graph graph, rill_graph_node *from, rill_g
   for (uint32_t i = 0; i < g->count; i++) {
     const struct rill__graph_node *node = g->nodes[i];
     for (uint32_t k = 0; k < node->after_count && listed < room; k++, listed++) {
-      from[listed].id = g->nodes[node->after[k]]->base.id;
-      to[listed].id = node->base.id;
+      from[listed].id = g->nodes[node->after[k]]->id;
+      to[listed].id = node->id;
     }
   }
   *count = g->edges;

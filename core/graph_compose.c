@@ -57,7 +57,7 @@ rill_status rill_graph_find_in_clone(rill_graph clone, rill_graph_node node, ril
   RILL_REQUIRE(n->index < g->cloned, RILL_ERROR_NOT_FOUND, "node %u was added after the graph of %u nodes was cloned",
                n->index, g->cloned);
   rill__graphs_lock();
-  out->id = g->nodes[n->index]->base.id;
+  out->id = g->nodes[n->index]->id;
   rill__graphs_unlock();
   return RILL_OK;
 }
@@ -95,7 +95,7 @@ static rill_status add_child(struct rill__building *building, const struct rill_
                              struct rill__operation *join) {
   struct rill__graph *graph = building->graph;
   const struct rill__capture_member *member = &building->stream.member;
-  const uint32_t first = graph->count;
+  const uint32_t first = rill__graph_mark(graph);
   rill_status status = graph->capture != NULL || child->capture != NULL ? fail_capture() : RILL_OK;
   if (status == RILL_OK) status = rill__graph_add_graph(graph, child, member->cursor, member->count);
   if (status != RILL_OK) {

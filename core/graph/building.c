@@ -52,7 +52,7 @@ rill_status rill__building_give(struct rill__building *building, rill_status sta
     RILL_TRY(rill__operation_empty(building->graph->base.device, &empty));
     RILL_TRY(rill__capture_add(&building->stream.stream, empty, &taken));
   }
-  building->node.id = building->stream.member.last->base.id;
+  building->node.id = building->stream.member.last->id;
   return RILL_OK;
 }
 

@@ -184,7 +184,7 @@ static rill_status begin_capture(struct rill__stream *stream, const struct rill_
     graph->base.borrowed = true; /* until the capture ends */
   }
   capture->graph = graph;
-  capture->first = graph->count;
+  capture->first = rill__graph_mark(graph);
   const rill_status status = rill__capture_join(capture, stream, start->after, start->after_count);
   if (status != RILL_OK) {
     if (start->into == NULL) rill__object_retire(&graph->base);

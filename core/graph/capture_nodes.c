@@ -107,7 +107,7 @@ static bool has_room_for(struct rill__capture_member *member, size_t count) {
 }
 
 static rill_status add_exec(struct rill__capture_member *member, const struct rill__graph_exec *exec) {
-  const uint32_t before = member->graph->count;
+  const uint32_t before = rill__graph_mark(member->graph);
   struct rill__graph_node **nodes = calloc(2 * ((size_t)exec->count + 1), sizeof(struct rill__graph_node *));
   bool *is_last = calloc((size_t)exec->count + 1, sizeof *is_last);
   const bool memory = nodes != NULL && is_last != NULL && has_room_for(member, exec->count);

@@ -211,13 +211,13 @@ rill_status rill__exec_match(struct rill__graph_exec *exec, struct rill__graph *
   }
   for (uint32_t i = 0; i < graph->count && status == RILL_OK; i++) {
     status = check_node(exec, graph->nodes[i], &refusal->reason);
-    if (status != RILL_OK) refusal->node = graph->nodes[i]->base.id;
+    if (status != RILL_OK) refusal->node = graph->nodes[i]->id;
   }
   for (uint32_t i = 0; i < graph->count && status == RILL_OK; i++) {
     const uint32_t step = rill__core(exec)->step_of[i];
     status = operation_of_step(graph->nodes[i]->operation, exec->steps[step].operation, &operations[step]);
     if (status == RILL_ERROR_UNSUPPORTED)
-      *refusal = (struct rill__refusal){ RILL_UPDATE_MEMORY, graph->nodes[i]->base.id };
+      *refusal = (struct rill__refusal){ RILL_UPDATE_MEMORY, graph->nodes[i]->id };
   }
   rill__graphs_unlock();
   return status;

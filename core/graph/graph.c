@@ -11,16 +11,34 @@ void rill__graphs_unlock(void) { pthread_mutex_unlock(&graphs_lock); }
 
 /* ---- life ---- */
 
-static void destroy_node(struct rill__object *object) {
-  struct rill__graph_node *node = (struct rill__graph_node *)object;
+static void destroy_node(struct rill__graph_node *node) {
   rill__unref(&node->operation->base);
   if (node->after != node->few_after) free(node->after);
+}
+
+static void destroy_page(struct rill__object *object) {
+  struct rill__node_page *page = (struct rill__node_page *)object;
+  const uint32_t used = atomic_load_explicit(&page->used, memory_order_relaxed);
+  for (uint32_t i = 0; i < used; i++) destroy_node(&page->nodes[i]);
+  rill__unref(&page->graph->base);
   rill__object_free(object);
+}
+
+static void retire_last_page(struct rill__graph *graph) {
+  struct rill__node_page *page = graph->page;
+  graph->page = page->before;
+  rill__ref(&graph->base); /* who finds a node looks at its graph, too */
+  rill__object_retire(&page->base);
 }
 
 static void destroy_graph(struct rill__object *object) {
   struct rill__graph *graph = (struct rill__graph *)object;
-  for (uint32_t i = 0; i < graph->count; i++) rill__object_retire(&graph->nodes[i]->base);
+  if (graph->page != NULL) { /* the last page that goes comes here again */
+    rill__ref(object);
+    while (graph->page != NULL) retire_last_page(graph);
+    rill__unref(object);
+    return;
+  }
   free(graph->nodes);
   rill__object_free(object);
 }
@@ -49,10 +67,15 @@ rill_status rill__graph_check_complete(struct rill__graph *graph) {
 /* ---- nodes ---- */
 
 rill_status rill__graph_node_find(rill_graph_node node, const char *what, struct rill__graph_node **out) {
-  *out = rill__find(node.id, RILL__GRAPH_NODE);
-  const bool found =
-      *out != NULL && (rill__object_is_live(&(*out)->graph->base) || atomic_load(&(*out)->graph->execs) > 0);
-  return found ? RILL_OK : rill__fail_handle(node.id, RILL__GRAPH_NODE, what);
+  const uint32_t place = (uint32_t)node.id % RILL__PAGE_NODES;
+  struct rill__node_page *page = rill__find(node.id - place, RILL__GRAPH_NODE);
+  const bool found = page != NULL && (rill__object_is_live(&page->graph->base) || atomic_load(&page->graph->execs) > 0);
+  if (!found) return rill__fail_handle(node.id, RILL__GRAPH_NODE, what);
+  RILL_REQUIRE(place < atomic_load_explicit(&page->used, memory_order_acquire), RILL_ERROR_INVALID_HANDLE,
+               "%s 0x%llx was never a handle of kind %s", what, (unsigned long long)node.id,
+               rill__kind_name(RILL__GRAPH_NODE));
+  *out = &page->nodes[place];
+  return RILL_OK;
 }
 
 /* Room for one more. */
@@ -92,20 +115,48 @@ static bool add_after(struct rill__graph_node *node, uint32_t index) {
   return true;
 }
 
-static rill_status new_node(struct rill__graph *graph, struct rill__operation *operation,
-                            struct rill__graph_node **out) {
-  struct rill__graph_node *node = NULL;
-  const rill_status status = rill__object_new_small(sizeof *node, operation->base.device, NULL, destroy_node, &node);
+/* From few nodes to many, for graphs and parts of them have few or many. */
+static rill_status add_page(struct rill__graph *graph) {
+  enum { FIRST = 4 };
+  struct rill__node_page *page = NULL;
+  const uint32_t last = graph->page == NULL || graph->closed ? FIRST / 2 : graph->page->room;
+  const uint32_t room = last < RILL__PAGE_NODES ? 2 * last : RILL__PAGE_NODES;
+  RILL_TRY(rill__object_new_small(sizeof *page + room * sizeof page->nodes[0], graph->base.device, NULL, destroy_page,
+                                  &page));
+  page->graph = graph;
+  page->room = room;
+  page->base.host_only = room < RILL__PAGE_NODES; /* many nodes are freed with the graph */
+  page->base.borrowed = true;
+  const rill_status status = rill__object_publish(&page->base, RILL__GRAPH_NODE);
   if (status != RILL_OK) {
-    rill__unref(&operation->base);
+    rill__object_free(&page->base);
     return status;
   }
-  node->operation = operation;
-  node->graph = graph;
-  node->after = node->few_after;
-  node->after_room = RILL__FEW_EDGES;
-  node->base.host_only = true;
-  node->base.borrowed = true;
+  page->before = graph->page;
+  graph->page = page;
+  graph->closed = false;
+  return RILL_OK;
+}
+
+static uint32_t used_of(const struct rill__node_page *page) {
+  return atomic_load_explicit(&page->used, memory_order_relaxed);
+}
+
+/* The node is no graph's before its page counts it. */
+static rill_status new_node(struct rill__graph *graph, struct rill__graph_node *const *after, size_t after_count,
+                            struct rill__graph_node **out) {
+  if (graph->page == NULL || graph->closed || used_of(graph->page) == graph->page->room) RILL_TRY(add_page(graph));
+  const uint32_t place = used_of(graph->page);
+  struct rill__graph_node *node = &graph->page->nodes[place];
+  *node = (struct rill__graph_node){ .graph = graph,
+                                     .id = graph->page->base.id + place,
+                                     .index = graph->count,
+                                     .after = node->few_after,
+                                     .after_room = RILL__FEW_EDGES };
+  bool room = make_room(&graph->nodes, graph->count, &graph->room, sizeof(struct rill__graph_node *));
+  for (size_t i = 0; i < after_count && room; i++) room = add_after(node, after[i]->index);
+  if (!room && node->after != node->few_after) free(node->after);
+  RILL_REQUIRE(room, RILL_ERROR_OUT_OF_MEMORY, "no host memory for a node of a graph");
   *out = node;
   return RILL_OK;
 }
@@ -113,18 +164,15 @@ static rill_status new_node(struct rill__graph *graph, struct rill__operation *o
 rill_status rill__graph_add(struct rill__graph *graph, struct rill__operation *operation,
                             struct rill__graph_node *const *after, size_t after_count, struct rill__graph_node **out) {
   struct rill__graph_node *node = NULL;
-  RILL_TRY(new_node(graph, operation, &node));
-  bool room = make_room(&graph->nodes, graph->count, &graph->room, sizeof(struct rill__graph_node *));
-  for (size_t i = 0; i < after_count && room; i++) room = add_after(node, after[i]->index);
-  rill_status status = room ? rill__object_publish(&node->base, RILL__GRAPH_NODE)
-                            : rill__fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory for a node of a graph");
+  const rill_status status = new_node(graph, after, after_count, &node);
   if (status != RILL_OK) {
-    rill__unref(&node->base);
+    rill__unref(&operation->base);
     return status;
   }
-  node->index = graph->count;
+  node->operation = operation;
   graph->nodes[graph->count++] = node;
   graph->edges += node->after_count;
+  atomic_store_explicit(&graph->page->used, used_of(graph->page) + 1, memory_order_release);
   *out = node;
   return RILL_OK;
 }
@@ -140,7 +188,7 @@ static bool copy_edges(struct rill__graph_node *copy, const struct rill__graph_n
 
 rill_status rill__graph_add_graph(struct rill__graph *graph, const struct rill__graph *other,
                                   struct rill__graph_node *const *after, size_t after_count) {
-  const uint32_t base = graph->count, edges = graph->edges;
+  const uint32_t base = rill__graph_mark(graph), edges = graph->edges;
   rill_status status = RILL_OK;
   for (uint32_t i = 0; i < other->count && status == RILL_OK; i++) {
     const struct rill__graph_node *node = other->nodes[i];
@@ -161,12 +209,15 @@ rill_status rill__graph_add_graph(struct rill__graph *graph, const struct rill__
   return RILL_OK;
 }
 
-void rill__graph_truncate(struct rill__graph *graph, uint32_t count) {
-  while (graph->count > count) {
-    struct rill__graph_node *node = graph->nodes[--graph->count];
-    graph->edges -= node->after_count;
-    rill__object_retire(&node->base);
-  }
+uint32_t rill__graph_mark(struct rill__graph *graph) {
+  graph->closed = true;
+  return graph->count;
+}
+
+void rill__graph_truncate(struct rill__graph *graph, uint32_t mark) {
+  while (graph->count > mark) graph->edges -= graph->nodes[--graph->count]->after_count;
+  while (graph->page != NULL && graph->page->nodes[0].index >= mark) retire_last_page(graph);
+  graph->closed = true;
 }
 
 /* ---- edges ---- */

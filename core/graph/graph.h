@@ -12,17 +12,29 @@
 
 enum { RILL__FEW_EDGES = 2 };
 struct rill__graph_node {
-  struct rill__object base;
   struct rill__graph *graph;
   struct rill__operation *operation; /* kept */
-  uint32_t index;
+  uint64_t id;
   uint32_t *after; /* indexes; sorted by when the edge was made; in few_after or in memory of their own */
+  uint32_t index;
   uint32_t after_count, after_room, few_after[RILL__FEW_EDGES];
   uint32_t visited; /* the last search that came here */
 };
 
+/* Nodes, the object of their handles.  They stay where they are, and all go at once. */
+struct rill__node_page {
+  struct rill__object base;
+  struct rill__graph *graph;
+  struct rill__node_page *before;
+  uint32_t room;
+  _Atomic uint32_t used;
+  struct rill__graph_node nodes[];
+};
+
 struct rill__graph {
   struct rill__object base;
+  struct rill__node_page *page; /* the last one */
+  bool closed;                  /* the next node is the first of a page */
   struct rill__graph_node **nodes;
   uint32_t count, room;
   uint32_t edges;
@@ -37,7 +49,7 @@ struct rill__graph {
 void rill__graphs_lock(void);
 void rill__graphs_unlock(void);
 
-/* After a release: the last one of a graph retires its nodes, whose memory is to go in the call, too. */
+/* After a release: the last one of a graph retires its pages, whose memory is to go in the call, too. */
 static inline void rill__graphs_reclaim(void) {
   rill__reclaim();
   rill__reclaim();
@@ -62,8 +74,10 @@ rill_status rill__graph_add(struct rill__graph *graph, struct rill__operation *o
 rill_status rill__graph_add_graph(struct rill__graph *graph, const struct rill__graph *other,
                                   struct rill__graph_node *const *after, size_t after_count);
 
-/* Takes all nodes from `count` on away, which are the last of every way. */
-void rill__graph_truncate(struct rill__graph *graph, uint32_t count);
+/* Nodes that are added from now on can be taken away again: from the number that is returned. */
+uint32_t rill__graph_mark(struct rill__graph *graph);
+/* Takes all nodes from a mark on away, which are the last of every way. */
+void rill__graph_truncate(struct rill__graph *graph, uint32_t mark);
 
 /* Makes `to` come after `from`; INVALID_ARGUMENT if that closes a cycle. */
 rill_status rill__graph_connect(struct rill__graph_node *from, struct rill__graph_node *to);

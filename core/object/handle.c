@@ -46,6 +46,9 @@ static struct rill__slot *slot_of(const struct rill__object *object) {
   return slot_at(kind_of(object->id), (uint32_t)(object->id >> 32) & 0xffffffu);
 }
 
+/* From one generation of a slot to the next. */
+static uint32_t generation_step(enum rill__kind kind) { return kind == RILL__GRAPH_NODE ? RILL__PAGE_NODES : 1; }
+
 const char *rill__kind_name(enum rill__kind kind) {
   static const char *const names[RILL__KIND_END] = { "object", "device", "stream", "event",      "module",
                                                      "kernel", "pool",   "graph",  "graph_exec", "graph_node" };
@@ -75,7 +78,8 @@ rill_status rill__fail_handle(uint64_t id, enum rill__kind kind, const char *arg
   }
   struct rill__slot *slot = slot_at(kind, (uint32_t)(id >> 32) & 0xffffffu);
   const uint32_t generation = slot == NULL ? 0 : (uint32_t)(atomic_load(&slot->word) >> 32);
-  if ((uint32_t)id == 0 || (uint32_t)id > generation) {
+  const uint32_t of_id = (uint32_t)id - (uint32_t)id % generation_step(kind);
+  if (of_id == 0 || of_id > generation) {
     return rill__fail(RILL_ERROR_INVALID_HANDLE, "%s 0x%llx was never a handle of kind %s", argument,
                       (unsigned long long)id, wanted);
   }
@@ -152,7 +156,7 @@ rill_status rill__object_publish(struct rill__object *object, enum rill__kind ki
   struct rill__slot *slot = take_slot(kind, &index);
   pthread_mutex_unlock(&slots_lock);
   RILL_REQUIRE(slot != NULL, RILL_ERROR_OUT_OF_MEMORY, "no slot is left for another %s", rill__kind_name(kind));
-  const uint64_t generation = (atomic_load(&slot->word) >> 32) + 1;
+  const uint64_t generation = (atomic_load(&slot->word) >> 32) + generation_step(kind);
   object->id = (uint64_t)kind << 56 | (uint64_t)index << 32 | generation;
   slot->object = object;
   atomic_store_explicit(&slot->word, generation << 32 | 1, memory_order_release);
@@ -268,8 +272,8 @@ static void try_postponed(void) {
 
 static void free_slot(struct rill__object *object) {
   if (object->id == 0 || object->slot_freed) return;
-  if ((uint32_t)object->id == UINT32_MAX) return; /* the slot's generations are used up */
   const enum rill__kind kind = kind_of(object->id);
+  if ((uint32_t)object->id > UINT32_MAX - generation_step(kind)) return; /* the slot's generations are used up */
   struct rill__slot *slot = slot_of(object);
   object->slot_freed = true;
   pthread_mutex_lock(&slots_lock);

@@ -26,6 +26,10 @@ enum rill__kind {
   RILL__KIND_END
 };
 
+/* Nodes of a graph come in pages, which are the objects: a node's id is its page's, whose lowest bits are 0, plus its
+ * place. */
+enum { RILL__PAGE_NODES = 64 };
+
 struct rill__device;
 
 /* The first member of every object. */

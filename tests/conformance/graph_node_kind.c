@@ -29,4 +29,38 @@ static void tells_what_a_node_does(void) {
   assert_ok(rill_graph_release(graph));
 }
 
-TESTS_ON_EACH_DEVICE("rill_graph_node_kind", TEST(refuses_bad_handles), TEST(tells_what_a_node_does))
+/* Of ten thousand nodes each is found by its own handle, none by another, and all are stale with the graph. */
+static void tells_nodes_apart(void) {
+  enum { NODES = 10000 };
+  static rill_graph_node nodes[NODES], listed[NODES];
+  rill_graph graph = new_graph();
+  size_t count = NODES;
+  uint32_t kind = 0, random = 1;
+  for (unsigned i = 0; i < NODES; i++) {
+    if (i % 3 != 0) {
+      assert_ok(rill_graph_add_empty(graph, NULL, 0, &nodes[i]));
+    } else {
+      nodes[i] = add_write(graph, NULL, 0, 0, 1);
+    }
+  }
+  assert_ok(rill_graph_get_nodes(graph, listed, &count));
+  assert_int_equal(count, NODES);
+  for (unsigned i = 0; i < NODES; i++) {
+    assert_int_equal(listed[i].id, nodes[i].id);
+    assert_ok(rill_graph_node_kind(nodes[i], &kind));
+    assert_int_equal(kind, i % 3 != 0 ? RILL_NODE_EMPTY : RILL_NODE_FILL);
+  }
+  for (unsigned i = 0; i < NODES; i++) {
+    random = random * 1664525 + 1013904223;
+    const rill_graph_node guessed = { nodes[random % NODES].id + (UINT64_C(1) << random / NODES % 48) };
+    bool known = false;
+    for (unsigned k = 0; k < NODES && !known; k++) known = nodes[k].id == guessed.id;
+    const rill_status status = rill_graph_node_kind(guessed, &kind);
+    assert_true(known ? status == RILL_OK : status == RILL_ERROR_INVALID_HANDLE || status == RILL_ERROR_STALE_HANDLE);
+  }
+  assert_ok(rill_graph_release(graph));
+  for (unsigned i = 0; i < NODES; i++) assert_int_equal(rill_graph_node_kind(nodes[i], &kind), RILL_ERROR_STALE_HANDLE);
+}
+
+TESTS_ON_EACH_DEVICE("rill_graph_node_kind", TEST(refuses_bad_handles), TEST(tells_what_a_node_does),
+                     TEST(tells_nodes_apart))

@@ -87,4 +87,76 @@ static void every_call_succeeds_or_is_stale(void) {
   assert_ok(rill_free(memory));
 }
 
-TESTS_ON_EACH_DEVICE("stress: release against use", TEST(every_call_succeeds_or_is_stale))
+/* ---- graphs and their nodes ---- */
+
+static _Atomic uint64_t known_graphs[PLACES], known_nodes[PLACES]; /* any node of the graph, or of one before it */
+
+static const char *replace_graph(unsigned place) {
+  const rill_graph old = { atomic_load(&known_graphs[place]) };
+  rill_graph fresh;
+  REQUIRE_OK(rill_graph_create(dut.device, &fresh));
+  atomic_store(&known_graphs[place], fresh.id);
+  REQUIRE(is_fine(rill_graph_release(old)));
+  return NULL;
+}
+
+static const char *instantiate(rill_graph graph) {
+  rill_graph_exec exec;
+  const rill_status status = rill_graph_instantiate(graph, &exec);
+  REQUIRE(is_fine(status));
+  return status == RILL_OK && rill_graph_exec_release(exec) != RILL_OK ? "release" : NULL;
+}
+
+static const char *use_graph(unsigned place, unsigned other, unsigned action) {
+  const rill_graph graph = { atomic_load(&known_graphs[place]) };
+  const rill_graph_node node = { atomic_load(&known_nodes[other]) };
+  rill_graph_node added = RILL_NULL_GRAPH_NODE;
+  size_t count = 0;
+  uint32_t kind;
+  rill_status status;
+  switch (action) {
+    case 0: return replace_graph(place);
+    case 1: REQUIRE(is_fine(rill_graph_get_nodes(graph, NULL, &count))); break;
+    case 2: return instantiate(graph);
+    case 3:
+    case 4:
+    case 5: REQUIRE(is_fine(rill_graph_node_kind(node, &kind))); break;
+    case 6: /* of another graph, or one that has gone */
+      status = rill_graph_add_empty(graph, &node, 1, &added);
+      REQUIRE(is_fine(status) || status == RILL_ERROR_INVALID_ARGUMENT);
+      break;
+    default: REQUIRE(is_fine(rill_graph_add_empty(graph, NULL, 0, &added))); break;
+  }
+  if (added.id != 0) atomic_store(&known_nodes[place], added.id);
+  return NULL;
+}
+
+static const char *graph_storms(unsigned index, void *shared) {
+  (void)shared;
+  unsigned random = index * 2654435761u + 98;
+  for (unsigned i = 0; i < scaled(ROUNDS); i++) {
+    random = random * 1664525 + 1013904223;
+    const unsigned action = (random >> 16) % 64;
+    const char *failure =
+        use_graph((random >> 8) % PLACES, (random >> 12) % PLACES, action < 6 ? action : 3 + action % 5);
+    if (failure != NULL) return failure;
+  }
+  return NULL;
+}
+
+static void nodes_are_found_or_stale(void) {
+  if (!rill_device_supports(dut.device, RILL_FEATURE_GRAPH, NULL)) skip_because("no graphs here");
+  for (unsigned i = 0; i < PLACES; i++) {
+    rill_graph graph;
+    rill_graph_node node;
+    assert_ok(rill_graph_create(dut.device, &graph));
+    assert_ok(rill_graph_add_empty(graph, NULL, 0, &node));
+    atomic_store(&known_graphs[i], graph.id);
+    atomic_store(&known_nodes[i], node.id);
+  }
+  run_threads(THREADS, graph_storms, NULL);
+  for (unsigned i = 0; i < PLACES; i++) assert_ok(rill_graph_release((rill_graph){ atomic_load(&known_graphs[i]) }));
+}
+
+TESTS_ON_EACH_DEVICE("stress: release against use", TEST(every_call_succeeds_or_is_stale),
+                     TEST(nodes_are_found_or_stale))
