@@ -148,13 +148,15 @@ struct rill__fill_2d {
   size_t pattern_size;
 };
 
-/* Work as data, of a graph: constant once it is made (core/graph/operation.h), and counted by rill__ref. */
+/* Work as data, of a graph: constant once it is made (core/graph/operation.h).  There are thousands, so it is no object
+ * of a handle, and small. */
 struct rill__payload;
 struct rill__operation {
-  struct rill__object base;      /* never published; its label is the node's */
-  uint32_t kind;                 /* RILL_NODE_* */
+  struct rill__device *device;
+  char *label;                   /* the node's; or NULL */
   struct rill__payload *payload; /* owned; or NULL */
-  _Atomic bool taken;            /* of an allocation: core's, a step of an execution object stands for it */
+  _Atomic uint32_t refs;
+  uint32_t kind; /* RILL_NODE_* */
   union {
     struct rill__launch launch; /* its kernel is kept; arguments and extras are owned */
     struct rill__copy_3d copy;
@@ -168,16 +170,22 @@ struct rill__operation {
     } host_call;
     struct rill__event *event; /* kept; of a record or a wait */
     uintptr_t others;          /* what others gave to the native stream: a native graph */
-    void *memory;              /* of an allocation, whose payload it is, or a free */
+    struct {
+      void *memory;       /* of an allocation, whose payload it is, or a free */
+      _Atomic bool taken; /* of an allocation: core's, a step of an execution object stands for it */
+    };
   };
   void *values[]; /* of a launch: pointers into the bytes after them */
 };
+void rill__operation_ref(struct rill__operation *operation);
+void rill__operation_unref(struct rill__operation *operation);
 
 /* A node of a graph that is to be executed.  In an array of them each comes after those that it depends on. */
 struct rill__step {
-  struct rill__operation *operation; /* kept */
+  struct rill__operation *operation; /* of the graph, which the object keeps, or kept */
   const uint32_t *after;             /* steps */
   uint32_t after_count;
+  bool kept;
 };
 
 /* A graph that can be launched.  Core lets one thread at a time use it. */

@@ -46,7 +46,7 @@ static rill_status begin_to_graph(struct rill__stream *stream, struct rill__capt
   RILL_REQUIRE(nodes != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for %zu nodes", start->after_count);
   rill_status status = RILL_OK;
   for (size_t i = 0; i < start->after_count && status == RILL_OK; i++) {
-    status = rill__graph_node_find(after[i], "after", &nodes[i]);
+    status = rill__graph_node_find(after[i], "after", start->into, &nodes[i]);
     if (status == RILL_OK && nodes[i]->graph != start->into) {
       status = rill__fail(RILL_ERROR_INVALID_ARGUMENT, "after 0x%llx is a node of another graph",
                           (unsigned long long)after[i].id);

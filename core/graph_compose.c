@@ -49,7 +49,7 @@ rill_status rill_graph_find_in_clone(rill_graph clone, rill_graph_node node, ril
   struct rill__graph *g;
   struct rill__graph_node *n = NULL;
   RILL_RESOLVE(RILL__GRAPH, clone, "clone", &g);
-  RILL_TRY(rill__graph_node_find(node, "node", &n));
+  RILL_TRY(rill__graph_node_find(node, "node", NULL, &n));
   RILL_REQUIRE(out != NULL, RILL_ERROR_INVALID_ARGUMENT, "out is NULL");
   RILL_REQUIRE(g->cloned_from == n->graph->base.id, RILL_ERROR_NOT_FOUND,
                "graph 0x%llx is no clone of the graph that node 0x%llx is of", (unsigned long long)clone.id,
@@ -70,7 +70,7 @@ static rill_status add_join(struct rill__graph *graph, uint32_t first, struct ri
   const uint32_t count = graph->count - first;
   struct rill__graph_node **after = calloc((size_t)count + 1, sizeof(struct rill__graph_node *));
   if (after == NULL) {
-    rill__unref(&join->base);
+    rill__operation_unref(join);
     return rill__fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory for a graph of %u nodes", count);
   }
   size_t ends = 0;
@@ -99,7 +99,7 @@ static rill_status add_child(struct rill__building *building, const struct rill_
   rill_status status = graph->capture != NULL || child->capture != NULL ? fail_capture() : RILL_OK;
   if (status == RILL_OK) status = rill__graph_add_graph(graph, child, member->cursor, member->count);
   if (status != RILL_OK) {
-    rill__unref(&join->base);
+    rill__operation_unref(join);
     return status;
   }
   status = add_join(graph, first, building, join);
@@ -163,10 +163,10 @@ rill_status rill_graph_add_user_object(rill_graph graph, rill_release_fn release
   RILL_TRY(rill__building_check(&building));
   RILL_REQUIRE(release != NULL, RILL_ERROR_INVALID_ARGUMENT, "release is NULL");
   RILL_TRY(rill__operation_user_object(s->base.device, release, user, &operation));
-  rill__ref(&operation->base);
+  rill__operation_ref(operation);
   const rill_status status = rill__capture_add(s, operation, &taken);
   if (status != RILL_OK) rill__operation_forget_user(operation);
-  rill__unref(&operation->base);
+  rill__operation_unref(operation);
   return rill__building_give(&building, status);
 }
 

@@ -134,7 +134,7 @@ rill_status rill_graph_exec_native_graph(rill_graph_exec exec, uintptr_t *out) {
 
 static void unref_all(struct rill__operation **operations, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) {
-    if (operations[i] != NULL) rill__unref(&operations[i]->base);
+    if (operations[i] != NULL) rill__operation_unref(operations[i]);
   }
   free(operations);
 }
@@ -198,7 +198,7 @@ rill_status rill_graph_update_with_result(rill_graph_exec exec, rill_graph graph
 static rill_status find_step(struct rill__graph_exec *exec, rill_graph_node node, uint32_t kind, uint32_t *out,
                              const struct rill__operation **first) {
   struct rill__graph_node *n = NULL;
-  RILL_TRY(rill__graph_node_find(node, "node", &n));
+  RILL_TRY(rill__graph_node_find(node, "node", NULL, &n));
   RILL_REQUIRE(n->graph == rill__core(exec)->graph && n->index < exec->count, RILL_ERROR_INVALID_ARGUMENT,
                "node 0x%llx is no node of the graph that the execution object was made from, as it was then",
                (unsigned long long)node.id);
@@ -272,7 +272,7 @@ static rill_status end_making(struct rill__thread *self, struct rill__graph_exec
     status = rill__exec_set(exec, step, making->operation);
     rill__exec_unclaim(exec);
   } else {
-    rill__unref(&making->operation->base);
+    rill__operation_unref(making->operation);
   }
   rill__unref(&exec->base);
   return status;

@@ -54,7 +54,7 @@ static void release_node(struct node *node) {
   if (node == NULL || atomic_fetch_sub_explicit(&node->references, 1, memory_order_acq_rel) != 1) return;
   if (node->op != NULL && node->op->end != NULL) node->op->end(node->op);
   free(node->op);
-  rill__unref(&node->operation->base);
+  rill__operation_unref(node->operation);
   free(node);
 }
 
@@ -129,7 +129,7 @@ static rill_status new_graph_node(struct rill__operation *operation, struct node
   RILL_REQUIRE(node != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for a node of a graph");
   if (operation->kind <= RILL_NODE_HOST_CALL) {
     struct collector collector;
-    struct rill__stream *stream = collector_init(&collector, operation->base.device);
+    struct rill__stream *stream = collector_init(&collector, operation->device);
     const rill_status status = rill__operation_submit(operation, stream);
     node->op = collector.queue.collected;
     if (status != RILL_OK) {
@@ -139,7 +139,7 @@ static rill_status new_graph_node(struct rill__operation *operation, struct node
     }
   }
   atomic_init(&node->references, 1);
-  rill__ref(&operation->base);
+  rill__operation_ref(operation);
   node->operation = operation;
   *out = node;
   return RILL_OK;

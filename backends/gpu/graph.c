@@ -40,7 +40,7 @@ static void destroy_native(struct rill__device *device, gpu_graph_handle native)
 
 static void release_old(struct rill__graph_exec *exec) {
   struct gpu_exec *part = gpu_exec_of(exec);
-  for (uint32_t i = 0; i < part->old_count; i++) rill__unref(&part->old[i]->base);
+  for (uint32_t i = 0; i < part->old_count; i++) rill__operation_unref(part->old[i]);
   for (uint32_t i = 0; i < part->old_native_count && !gpu_forked; i++) {
     destroy_native(exec->base.device, part->old_natives[i]);
   }
@@ -255,7 +255,7 @@ static rill_status make_room_for_old(struct rill__graph_exec *exec, uint32_t mor
 
 static void add_old(struct gpu_exec *part, struct rill__operation *before) {
   if (part->launched == GPU_NEVER_LAUNCHED || !uses_operations(before)) return;
-  rill__ref(&before->base);
+  rill__operation_ref(before);
   part->old[part->old_count++] = before;
 }
 

@@ -6,7 +6,7 @@
 
 rill_status rill__find_node_of(const struct rill__graph *graph, rill_graph_node node, const char *what,
                                struct rill__graph_node **out) {
-  RILL_TRY(rill__graph_node_find(node, what, out));
+  RILL_TRY(rill__graph_node_find(node, what, graph, out));
   RILL_REQUIRE((*out)->graph == graph, RILL_ERROR_INVALID_ARGUMENT, "%s 0x%llx is a node of another graph", what,
                (unsigned long long)node.id);
   return RILL_OK;

@@ -93,14 +93,14 @@ rill_status rill__member_add_node(struct rill__capture_member *member, struct ri
     return RILL_OK;
   }
   if (member->capture == NULL && member->graph->capture != NULL) {
-    rill__unref(&operation->base);
+    rill__operation_unref(operation);
     return rill__fail(RILL_ERROR_CAPTURE_ACTIVE, "a capture of %s adds to the graph" RILL_HINT "end the capture first",
                       member->graph->capture->origin);
   }
   if (member->room == 0) { /* so that the node, once it is there, is the cursor */
     member->cursor = malloc(sizeof(struct rill__graph_node *));
     if (member->cursor == NULL) {
-      rill__unref(&operation->base);
+      rill__operation_unref(operation);
       return rill__capture_no_memory();
     }
     member->room = 1;

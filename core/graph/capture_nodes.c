@@ -11,7 +11,9 @@
 /* ---- nodes ---- */
 
 void rill__node_stream_init(struct rill__node_stream *stream, struct rill__device *device) {
-  memset(stream, 0, sizeof *stream);
+  size_t size = sizeof *stream;
+  __asm__("" : "+r"(size)); /* for a size that it knows gcc clears by an instruction that begins slowly */
+  memset(stream, 0, size);
   stream->stream.base.device = device;
   rill__core(&stream->stream)->member = &stream->member;
   atomic_store_explicit(&rill__core(&stream->stream)->diverted, RILL__CAPTURED, memory_order_relaxed);
@@ -26,7 +28,7 @@ rill_status rill__capture_add(struct rill__stream *stream, struct rill__operatio
   const bool added = member != NULL && status == RILL_OK;
   if (added) status = rill__member_add_node(member, operation);
   rill__graphs_unlock();
-  if (!added) rill__unref(&operation->base);
+  if (!added) rill__operation_unref(operation);
   return status;
 }
 
@@ -84,7 +86,7 @@ static rill_status add_steps(struct rill__capture_member *member, const struct r
     }
     const bool root = step->after_count == 0;
     struct rill__operation *operation = rill__operation_of_graph(step->operation);
-    rill__ref(&operation->base);
+    rill__operation_ref(operation);
     RILL_TRY(rill__graph_add(graph, operation, root ? member->cursor : after, root ? member->count : step->after_count,
                              &nodes[i]));
     is_last[i] = true;

@@ -38,7 +38,7 @@ static void write_formatted(struct dot *dot, const char *format, ...) {
 
 static void write_launch(struct dot *dot, const struct rill__operation *operation) {
   const struct rill__launch *launch = &operation->launch;
-  if (operation->base.label != NULL) {
+  if (operation->label != NULL) {
     write_words(dot, "\\n");
     write_quoted(dot, launch->kernel->source->name);
   }

@@ -24,7 +24,7 @@ struct memory_claim {
 static void drop_claim(struct rill__payload *payload) {
   struct memory_claim *claim = (struct memory_claim *)payload;
   atomic_store(&claim->allocation->taken, false);
-  rill__unref(&claim->allocation->base);
+  rill__operation_unref(claim->allocation);
   free(claim);
 }
 
@@ -33,23 +33,15 @@ struct rill__operation *rill__operation_of_graph(struct rill__operation *step) {
   return ((struct memory_claim *)step->payload)->allocation;
 }
 
-/* What stands in the steps for a node's operation, kept; `before`: what stands there now, or NULL. */
-static rill_status operation_of_step(struct rill__operation *operation, struct rill__operation *before,
-                                     struct rill__operation **out) {
-  const bool has_it = before != NULL && rill__operation_of_graph(before) == operation;
-  *out = has_it ? before : operation;
-  if (has_it || operation->kind != RILL_NODE_ALLOC) {
-    rill__ref(&(*out)->base);
-    return RILL_OK;
-  }
-  *out = NULL;
+/* What stands in the steps for the allocation of a node, kept. */
+static rill_status new_claim(struct rill__operation *operation, struct rill__operation **out) {
   struct memory_claim *claim = malloc(sizeof *claim);
   RILL_REQUIRE(claim != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for a step of a graph");
   *claim = (struct memory_claim){ { .drop = drop_claim }, operation };
   rill_status status = atomic_exchange(&operation->taken, true) ? fail_shared_memory() : RILL_OK;
   if (status == RILL_OK) {
-    status = rill__operation_memory(operation->base.device, RILL_NODE_ALLOC, operation->memory, &claim->payload, out);
-    if (status == RILL_OK) rill__ref(&operation->base);
+    status = rill__operation_memory(operation->device, RILL_NODE_ALLOC, operation->memory, &claim->payload, out);
+    if (status == RILL_OK) rill__operation_ref(operation);
     if (status != RILL_OK) atomic_store(&operation->taken, false);
   }
   if (status != RILL_OK) free(claim);
@@ -64,7 +56,7 @@ static void destroy_exec(struct rill__object *object) {
     return;
   }
   for (uint32_t i = 0; i < exec->count; i++) {
-    rill__unref(&exec->steps[i].operation->base);
+    if (exec->steps[i].kept) rill__operation_unref(exec->steps[i].operation);
   }
   free(core->edges);
   free(exec->steps);
@@ -128,7 +120,9 @@ static rill_status copy_steps(struct rill__graph_exec *exec, const struct rill__
   for (uint32_t i = 0; i < graph->count && status == RILL_OK; i++) {
     const struct rill__graph_node *node = graph->nodes[node_at[i]];
     struct rill__step *step = &exec->steps[i];
-    status = operation_of_step(node->operation, NULL, &step->operation);
+    step->operation = node->operation;
+    step->kept = node->operation->kind == RILL_NODE_ALLOC;
+    if (step->kept) status = new_claim(node->operation, &step->operation);
     if (status != RILL_OK) break;
     step->after = edges;
     step->after_count = node->after_count;
@@ -200,6 +194,16 @@ static rill_status check_node(const struct rill__graph_exec *exec, const struct 
   return RILL_OK;
 }
 
+/* What is to stand in a step for an operation of another graph, kept. */
+static rill_status operation_for_step(const struct rill__step *step, struct rill__operation *operation,
+                                      struct rill__operation **out) {
+  const bool has_it = rill__operation_of_graph(step->operation) == operation;
+  if (!has_it && operation->kind == RILL_NODE_ALLOC) return new_claim(operation, out);
+  *out = has_it ? step->operation : operation;
+  rill__operation_ref(*out);
+  return RILL_OK;
+}
+
 rill_status rill__exec_match(struct rill__graph_exec *exec, struct rill__graph *graph,
                              struct rill__operation **operations, struct rill__refusal *refusal) {
   rill_status status = RILL_OK;
@@ -215,28 +219,31 @@ rill_status rill__exec_match(struct rill__graph_exec *exec, struct rill__graph *
   }
   for (uint32_t i = 0; i < graph->count && status == RILL_OK; i++) {
     const uint32_t step = rill__core(exec)->step_of[i];
-    status = operation_of_step(graph->nodes[i]->operation, exec->steps[step].operation, &operations[step]);
-    if (status == RILL_ERROR_UNSUPPORTED)
-      *refusal = (struct rill__refusal){ RILL_UPDATE_MEMORY, graph->nodes[i]->id };
+    status = operation_for_step(&exec->steps[step], graph->nodes[i]->operation, &operations[step]);
+    if (status == RILL_ERROR_UNSUPPORTED) *refusal = (struct rill__refusal){ RILL_UPDATE_MEMORY, graph->nodes[i]->id };
   }
   rill__graphs_unlock();
   return status;
 }
 
+/* Returns what is to be released instead; or NULL. */
+static struct rill__operation *put_in_step(struct rill__step *step, struct rill__operation *operation) {
+  struct rill__operation *const before = step->kept ? step->operation : NULL;
+  step->operation = operation;
+  step->kept = true;
+  return before;
+}
+
 rill_status rill__exec_update(struct rill__graph_exec *exec, struct rill__operation **operations) {
   RILL_TRY(RILL_DISPATCH(exec, graph, update, exec, (struct rill__operation *const *)operations));
-  for (uint32_t i = 0; i < exec->count; i++) {
-    struct rill__operation *const before = exec->steps[i].operation;
-    exec->steps[i].operation = operations[i];
-    operations[i] = before;
-  }
+  for (uint32_t i = 0; i < exec->count; i++) operations[i] = put_in_step(&exec->steps[i], operations[i]);
   return RILL_OK;
 }
 
 rill_status rill__exec_set(struct rill__graph_exec *exec, uint32_t step, struct rill__operation *operation) {
-  struct rill__operation *before = exec->steps[step].operation;
   const rill_status status = RILL_DISPATCH(exec, graph, set, exec, step, operation);
-  if (status == RILL_OK) exec->steps[step].operation = operation; /* before the other one goes: a fork may come */
-  rill__unref(status == RILL_OK ? &before->base : &operation->base);
+  struct rill__operation *gone = operation;
+  if (status == RILL_OK) gone = put_in_step(&exec->steps[step], operation); /* before it goes: a fork may come */
+  if (gone != NULL) rill__operation_unref(gone);
   return status;
 }

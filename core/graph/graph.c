@@ -12,7 +12,7 @@ void rill__graphs_unlock(void) { pthread_mutex_unlock(&graphs_lock); }
 /* ---- life ---- */
 
 static void destroy_node(struct rill__graph_node *node) {
-  rill__unref(&node->operation->base);
+  rill__operation_unref(node->operation);
   if (node->after != node->few_after) free(node->after);
 }
 
@@ -66,10 +66,12 @@ rill_status rill__graph_check_complete(struct rill__graph *graph) {
 
 /* ---- nodes ---- */
 
-rill_status rill__graph_node_find(rill_graph_node node, const char *what, struct rill__graph_node **out) {
+rill_status rill__graph_node_find(rill_graph_node node, const char *what, const struct rill__graph *live,
+                                  struct rill__graph_node **out) {
   const uint32_t place = (uint32_t)node.id % RILL__PAGE_NODES;
   struct rill__node_page *page = rill__find(node.id - place, RILL__GRAPH_NODE);
-  const bool found = page != NULL && (rill__object_is_live(&page->graph->base) || atomic_load(&page->graph->execs) > 0);
+  const bool found = page != NULL && (page->graph == live || rill__object_is_live(&page->graph->base) ||
+                                      atomic_load(&page->graph->execs) > 0);
   if (!found) return rill__fail_handle(node.id, RILL__GRAPH_NODE, what);
   RILL_REQUIRE(place < atomic_load_explicit(&page->used, memory_order_acquire), RILL_ERROR_INVALID_HANDLE,
                "%s 0x%llx was never a handle of kind %s", what, (unsigned long long)node.id,
@@ -166,7 +168,7 @@ rill_status rill__graph_add(struct rill__graph *graph, struct rill__operation *o
   struct rill__graph_node *node = NULL;
   const rill_status status = new_node(graph, after, after_count, &node);
   if (status != RILL_OK) {
-    rill__unref(&operation->base);
+    rill__operation_unref(operation);
     return status;
   }
   node->operation = operation;
@@ -193,7 +195,7 @@ rill_status rill__graph_add_graph(struct rill__graph *graph, const struct rill__
   for (uint32_t i = 0; i < other->count && status == RILL_OK; i++) {
     const struct rill__graph_node *node = other->nodes[i];
     struct rill__graph_node *copy = NULL;
-    rill__ref(&node->operation->base);
+    rill__operation_ref(node->operation);
     status = rill__graph_add(graph, node->operation, after, node->after_count == 0 ? after_count : 0, &copy);
     if (status == RILL_OK && !copy_edges(copy, node, base)) {
       status = rill__fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory for an edge of a graph");

@@ -57,8 +57,10 @@ static inline void rill__graphs_reclaim(void) {
 
 rill_status rill__graph_new(struct rill__device *device, struct rill__graph **out); /* published, with one reference */
 
-/* The node of a handle, inside the epoch: as long as its graph has a reference, or an execution object. */
-rill_status rill__graph_node_find(rill_graph_node node, const char *what, struct rill__graph_node **out);
+/* The node of a handle, inside the epoch: as long as its graph has a reference, or an execution object.  `live`: a
+ * graph that is known to have one; or NULL. */
+rill_status rill__graph_node_find(rill_graph_node node, const char *what, const struct rill__graph *live,
+                                  struct rill__graph_node **out);
 
 /* Refuses a graph that a capture adds to. */
 rill_status rill__graph_check_complete(struct rill__graph *graph);
@@ -125,8 +127,8 @@ struct rill__refusal {
 rill_status rill__exec_match(struct rill__graph_exec *exec, struct rill__graph *graph,
                              struct rill__operation **operations, struct rill__refusal *refusal);
 
-/* Hands other operations to the backend, and takes them; in success `operations` has those that were there, kept. Under
- * the object's claim. */
+/* Hands other operations to the backend, and takes them; in success `operations` has those that were there and were
+ * kept, or NULL.  Under the object's claim. */
 rill_status rill__exec_update(struct rill__graph_exec *exec, struct rill__operation **operations);
 /* The same for one step, a kernel, copy or fill; takes the operation over. */
 rill_status rill__exec_set(struct rill__graph_exec *exec, uint32_t step, struct rill__operation *operation);

@@ -22,8 +22,7 @@ const char *rill__node_kind_name(uint32_t kind) {
   return kinds[kind];
 }
 
-static void destroy_operation(struct rill__object *object) {
-  struct rill__operation *operation = (struct rill__operation *)object;
+static void destroy_operation(struct rill__operation *operation) {
   if (operation->payload != NULL) operation->payload->drop(operation->payload);
   if (operation->kind == RILL_NODE_KERNEL) {
     rill__unref(&operation->launch.kernel->base);
@@ -33,27 +32,53 @@ static void destroy_operation(struct rill__object *object) {
     rill__unref(&operation->event->base);
   }
   if (operation->kind == RILL_NODE_OTHER) {
-    RILL_DISPATCH(operation->base.device, graph, others_destroy, operation->base.device, operation->others);
+    RILL_DISPATCH(operation->device, graph, others_destroy, operation->device, operation->others);
   }
-  rill__object_free(object);
+  free(operation->label);
+  free(operation);
 }
 
+void rill__operation_ref(struct rill__operation *operation) {
+  atomic_fetch_add_explicit(&operation->refs, 1, memory_order_relaxed);
+}
+
+void rill__operation_unref(struct rill__operation *operation) {
+  if (atomic_fetch_sub_explicit(&operation->refs, 1, memory_order_acq_rel) == 1) destroy_operation(operation);
+}
+
+/* What the kind has in the union is left to the caller. */
 static rill_status new_operation(uint32_t kind, struct rill__device *device, const char *label, size_t extra,
                                  struct rill__operation **out) {
-  RILL_TRY(rill__object_new_small(sizeof **out + extra, device, label, destroy_operation, out));
-  (*out)->kind = kind;
+  const bool labelled = label != NULL && label[0] != '\0';
+  struct rill__operation *operation = malloc(sizeof *operation + extra);
+  char *copy = labelled ? strdup(label) : NULL;
+  if (operation == NULL || (labelled && copy == NULL)) {
+    free(operation);
+    free(copy);
+    return rill__fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory for a node of a graph");
+  }
+  operation->device = device;
+  operation->label = copy;
+  operation->payload = NULL;
+  operation->kind = kind;
+  atomic_init(&operation->refs, 1);
+  *out = operation;
   return RILL_OK;
 }
 
-static size_t padded_value(size_t size) { return (size + 15) / 16 * 16; }
+/* Where a value of `size` bytes begins: no type is aligned to more than its size. */
+static size_t value_offset(size_t end, size_t size) {
+  const size_t alignment = size <= 8 ? 8 : 16;
+  return (end + alignment - 1) & ~(alignment - 1);
+}
 
 /* Values are copied from `values`, one pointer each. */
 static rill_status new_launch_operation(const struct rill__launch *launch, void *const *values,
                                         struct rill__operation **out) {
   const rill_bundle_kernel *source = launch->kernel->source;
-  const size_t pointers = padded_value(source->arg_count * sizeof(void *));
-  size_t size = pointers + 16;
-  for (uint32_t i = 0; i < source->arg_count; i++) size += padded_value(source->args[i].size);
+  const size_t values_at = sizeof(struct rill__operation) + source->arg_count * sizeof(void *);
+  size_t end = values_at;
+  for (uint32_t i = 0; i < source->arg_count; i++) end = value_offset(end, source->args[i].size) + source->args[i].size;
   struct rill__launch_extras *extras = NULL;
   if (launch->extras != NULL) {
     extras = malloc(sizeof *extras);
@@ -62,20 +87,21 @@ static rill_status new_launch_operation(const struct rill__launch *launch, void 
   }
   struct rill__operation *operation = NULL;
   const rill_status status =
-      new_operation(RILL_NODE_KERNEL, launch->kernel->base.device, launch->label, size, &operation);
+      new_operation(RILL_NODE_KERNEL, launch->kernel->base.device, launch->label, end - sizeof *operation, &operation);
   if (status != RILL_OK) {
     free(extras);
     return status;
   }
   rill__ref(&launch->kernel->base);
   operation->launch = *launch;
-  operation->launch.label = operation->base.label;
+  operation->launch.label = operation->label;
   operation->launch.extras = extras;
   operation->launch.args = operation->values;
-  char *bytes = (char *)(((uintptr_t)operation->values + pointers + 15) & ~(uintptr_t)15);
+  end = values_at;
   for (uint32_t i = 0; i < source->arg_count; i++) {
-    operation->values[i] = memcpy(bytes, values[i], source->args[i].size);
-    bytes += padded_value(source->args[i].size);
+    end = value_offset(end, source->args[i].size);
+    operation->values[i] = memcpy((char *)operation + end, values[i], source->args[i].size);
+    end += source->args[i].size;
   }
   *out = operation;
   return RILL_OK;
@@ -146,6 +172,7 @@ rill_status rill__operation_memory(struct rill__device *device, uint32_t kind, v
                                    struct rill__payload *payload, struct rill__operation **out) {
   RILL_TRY(new_operation(kind, device, NULL, 0, out));
   (*out)->memory = memory;
+  atomic_init(&(*out)->taken, false);
   (*out)->payload = payload;
   return RILL_OK;
 }

@@ -43,7 +43,7 @@ rill_status rill__operation_with_arg(const struct rill__operation *launch, uint3
 
 /* What the node is called: its label, or the kernel's name; NULL if it has none. */
 static inline const char *rill__operation_name(const struct rill__operation *operation) {
-  if (operation->base.label != NULL) return operation->base.label;
+  if (operation->label != NULL) return operation->label;
   return operation->kind == RILL_NODE_KERNEL ? operation->launch.kernel->source->name : NULL;
 }
 
