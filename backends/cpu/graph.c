@@ -7,16 +7,16 @@
  *
  * What a node does is an operation as the streams' slots make it, taken from a queue that collects instead of running.
  * It stays as it is and is run again and again.  A plan is the nodes' operations at one time: a launch keeps its plan
- * until its last segment has ended, so a change makes another plan if there are launches under way: of the same pages
- * of nodes, but for the one that the change is in. */
+ * until its last segment has ended, so a change makes another plan if there are launches under way: with the same nodes
+ * in the same tree, but for the branch that the change is in. */
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/graph_shape.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* What a change copies while a launch is under way, besides a pointer for each page. */
-enum { PAGE_NODES = 64 };
+/* Of a tree of nodes.  A change copies a branch while a launch is under way, so it costs little more for many nodes. */
+enum { CHILDREN_BITS = 5, CHILDREN = 1 << CHILDREN_BITS };
 
 /* One node's work. */
 struct node {
@@ -25,28 +25,37 @@ struct node {
   struct cpu_op *op;                 /* NULL: there is none */
 };
 
-/* Some of a plan's nodes, kept.  Plans share those that are the same in both; one that several have is never changed.
- */
-struct page {
+/* Kept: at level 0 nodes, else trees.  Plans share those that are the same in both; one that several have is never
+ * changed. */
+union child {
+  struct node *node;
+  struct tree *tree;
+};
+
+struct tree {
   _Atomic uint32_t references;
-  struct node *nodes[PAGE_NODES];
+  uint32_t level;
+  union child children[CHILDREN];
 };
 
 struct cpu_plan {
   struct rill__object base; /* so that core frees it, outside the workers */
   _Atomic uint32_t users;   /* the execution object, and segments that have not ended */
   struct cpu_shape *shape;  /* retained */
-  uint32_t page_count;
-  struct page *pages[]; /* kept */
+  union child root;         /* a tree */
 };
 
-static struct node **place_in(struct cpu_plan *plan, uint32_t node) {
-  return &plan->pages[node / PAGE_NODES]->nodes[node % PAGE_NODES];
+static union child *child_of(struct tree *tree, uint32_t node) {
+  return &tree->children[node >> CHILDREN_BITS * tree->level & (CHILDREN - 1)];
 }
 
-static struct node *node_at(const struct cpu_plan *plan, uint32_t node) {
-  return plan->pages[node / PAGE_NODES]->nodes[node % PAGE_NODES];
+static struct node **place_in(const struct cpu_plan *plan, uint32_t node) {
+  struct tree *tree = plan->root.tree;
+  while (tree->level > 0) tree = child_of(tree, node)->tree;
+  return &child_of(tree, node)->node;
 }
+
+static struct node *node_at(const struct cpu_plan *plan, uint32_t node) { return *place_in(plan, node); }
 
 /* ---- nodes and plans ---- */
 
@@ -58,53 +67,66 @@ static void release_node(struct node *node) {
   free(node);
 }
 
-static void release_page(struct page *page) {
-  if (page == NULL || atomic_fetch_sub_explicit(&page->references, 1, memory_order_acq_rel) != 1) return;
-  for (uint32_t i = 0; i < PAGE_NODES; i++) release_node(page->nodes[i]);
-  free(page);
+static void release_tree(struct tree *tree) {
+  if (tree == NULL || atomic_fetch_sub_explicit(&tree->references, 1, memory_order_acq_rel) != 1) return;
+  for (uint32_t i = 0; i < CHILDREN; i++) {
+    if (tree->level == 0) release_node(tree->children[i].node);
+    if (tree->level > 0) release_tree(tree->children[i].tree);
+  }
+  free(tree);
 }
 
 static void destroy_plan(struct rill__object *object) {
   struct cpu_plan *plan = (struct cpu_plan *)object;
-  for (uint32_t i = 0; i < plan->page_count; i++) release_page(plan->pages[i]);
+  release_tree(plan->root.tree);
   cpu_shape_release(plan->shape);
   free(plan);
 }
 
 static void retain_node(struct node *node) { atomic_fetch_add_explicit(&node->references, 1, memory_order_relaxed); }
+static void retain_tree(struct tree *tree) { atomic_fetch_add_explicit(&tree->references, 1, memory_order_relaxed); }
 
-/* Without pages. */
-static struct cpu_plan *new_plan(struct rill__device *device, struct cpu_shape *shape, uint32_t page_count) {
-  struct cpu_plan *plan = calloc(1, sizeof *plan + page_count * sizeof(struct page *));
-  if (plan == NULL) return NULL;
+/* Takes the nodes over. */
+static struct cpu_plan *new_plan(struct rill__device *device, struct cpu_shape *shape, struct tree *nodes) {
+  struct cpu_plan *plan = calloc(1, sizeof *plan);
+  if (nodes == NULL || plan == NULL) {
+    release_tree(nodes);
+    free(plan);
+    return NULL;
+  }
   rill__object_init(&plan->base, device, destroy_plan);
   atomic_init(&plan->users, 1);
-  plan->page_count = page_count;
+  plan->root.tree = nodes;
   plan->shape = shape;
   atomic_fetch_add_explicit(&shape->references, 1, memory_order_relaxed);
   return plan;
 }
 
-static struct page *new_page(void) {
-  struct page *page = calloc(1, sizeof *page);
-  if (page != NULL) atomic_init(&page->references, 1);
-  return page;
+/* With room for `count` nodes, and none in it. */
+static struct tree *new_tree(uint32_t level, uint32_t count) {
+  struct tree *tree = calloc(1, sizeof *tree);
+  if (tree == NULL) return NULL;
+  atomic_init(&tree->references, 1);
+  tree->level = level;
+  const uint64_t each = UINT64_C(1) << CHILDREN_BITS * level;
+  for (uint64_t first = 0; level > 0 && first < count; first += each) {
+    struct tree *child = new_tree(level - 1, (uint32_t)(count - first < each ? count - first : each));
+    tree->children[first / each].tree = child;
+    if (child != NULL) continue;
+    release_tree(tree);
+    return NULL;
+  }
+  return tree;
 }
 
 static void release_plan(struct cpu_plan *plan) {
   if (atomic_fetch_sub_explicit(&plan->users, 1, memory_order_acq_rel) == 1) rill__object_defer(&plan->base);
 }
 
-/* With a page for each node, and no node in them. */
 static struct cpu_plan *new_empty_plan(struct rill__device *device, struct cpu_shape *shape, uint32_t count) {
-  struct cpu_plan *plan = new_plan(device, shape, (count + PAGE_NODES - 1) / PAGE_NODES);
-  for (uint32_t i = 0; plan != NULL && i < plan->page_count; i++) {
-    plan->pages[i] = new_page();
-    if (plan->pages[i] != NULL) continue;
-    release_plan(plan);
-    return NULL;
-  }
-  return plan;
+  uint32_t level = 0;
+  while ((uint64_t)count > UINT64_C(1) << CHILDREN_BITS * (level + 1)) level++;
+  return new_plan(device, shape, new_tree(level, count));
 }
 
 /* A stream that no one has, whose queue collects what it is given. */
@@ -203,37 +225,45 @@ static rill_status cpu_graph_update(struct rill__graph_exec *exec, struct rill__
 
 /* The same plan, in which no launch is under way. */
 static struct cpu_plan *share_plan(struct rill__device *device, const struct cpu_plan *before) {
-  struct cpu_plan *plan = new_plan(device, before->shape, before->page_count);
-  for (uint32_t i = 0; plan != NULL && i < before->page_count; i++) {
-    plan->pages[i] = before->pages[i];
-    atomic_fetch_add_explicit(&before->pages[i]->references, 1, memory_order_relaxed);
-  }
-  return plan;
+  retain_tree(before->root.tree);
+  return new_plan(device, before->shape, before->root.tree);
 }
 
-/* The plan's page becomes its own. */
-static bool own_page(struct cpu_plan *plan, uint32_t number) {
-  struct page *const before = plan->pages[number];
+/* The tree becomes its parent's own. */
+static bool own_tree(union child *at) {
+  struct tree *const before = at->tree;
   if (atomic_load_explicit(&before->references, memory_order_acquire) == 1) return true;
-  struct page *page = new_page();
-  if (page == NULL) return false;
-  for (uint32_t i = 0; i < PAGE_NODES && before->nodes[i] != NULL; i++) {
-    page->nodes[i] = before->nodes[i];
-    retain_node(before->nodes[i]);
+  struct tree *tree = malloc(sizeof *tree);
+  if (tree == NULL) return false;
+  *tree = (struct tree){ .references = 1, .level = before->level };
+  for (uint32_t i = 0; i < CHILDREN; i++) {
+    tree->children[i] = before->children[i];
+    if (tree->level == 0 && tree->children[i].node != NULL) retain_node(tree->children[i].node);
+    if (tree->level > 0 && tree->children[i].tree != NULL) retain_tree(tree->children[i].tree);
   }
-  plan->pages[number] = page;
-  release_page(before);
+  at->tree = tree;
+  release_tree(before);
   return true;
 }
 
-/* In place, if no launch uses the plan or, in one that shares it, the page. */
+/* The plan's branch to a node becomes its own. */
+static bool own_branch(struct cpu_plan *plan, uint32_t node) {
+  union child *at = &plan->root;
+  while (own_tree(at)) {
+    if (at->tree->level == 0) return true;
+    at = child_of(at->tree, node);
+  }
+  return false;
+}
+
+/* In place, if no launch uses the plan or, in one that shares it, the branch. */
 static rill_status cpu_graph_set(struct rill__graph_exec *exec, uint32_t step, struct rill__operation *operation) {
   struct cpu_exec *part = rill__part(exec);
   struct node *node = NULL;
   RILL_TRY(new_graph_node(operation, &node));
   const bool used = atomic_load_explicit(&part->plan->users, memory_order_acquire) > 1;
   struct cpu_plan *plan = used ? share_plan(exec->base.device, part->plan) : part->plan;
-  if (plan == NULL || !own_page(plan, step / PAGE_NODES)) {
+  if (plan == NULL || !own_branch(plan, step)) {
     if (plan != NULL && used) release_plan(plan);
     release_node(node);
     return rill__fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory to change a graph of %u nodes", exec->count);
