@@ -115,6 +115,10 @@ class Checks(support.TestCase):
     def test_usual_compiler(self):
         self.check_all("--clang", "none")
 
+    def test_source_without_functions(self):
+        self.build("#include <rill/device/kernel.h>\n" + kernel("k", "y[t / 2] = x[t];"), "--clang", "none")
+        self.assertIn("a race: ", self.find("k"))
+
     @unittest.skipUnless(support.LOOPS, "no clang 15 or later whose LLVM can be loaded")
     def test_clang(self):
         self.check_all()

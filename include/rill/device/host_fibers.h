@@ -3,8 +3,9 @@
 #ifndef RILL_DEVICE_HOST_FIBERS_H
 #define RILL_DEVICE_HOST_FIBERS_H
 
-/* 0 for a source whose functions do not use the indices: setting them costs a store a thread. */
-#ifndef RILL_HELPERS_READ_INDEX
+/* 0 for a source whose functions do not use the indices: setting them costs a store a thread.  Checks name threads. */
+#if !defined(RILL_HELPERS_READ_INDEX) || RILL_CHECK
+#undef RILL_HELPERS_READ_INDEX
 #define RILL_HELPERS_READ_INDEX 1
 #endif
 
