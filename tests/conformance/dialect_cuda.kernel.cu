@@ -37,7 +37,7 @@ RILL_KERNEL(cuda_dynamic, unsigned *y) {
   RILL_DYNAMIC_SHARED(unsigned, tile);
 #else
 extern __shared__ unsigned tile[];
-__global__ void cuda_dynamic(unsigned *y) {
+extern "C" __global__ void cuda_dynamic(unsigned *y) { /* as RILL_KERNEL names it */
 #endif
   tile[threadIdx.x] = threadIdx.x * threadIdx.x;
   __syncthreads();
