@@ -105,6 +105,19 @@ class Differential(support.TestCase):
         image = self.open(source, "--fibers")
         self.assertEqual([name for name, kernel in image.kernels.items() if kernel.run_block], [])
 
+    def test_a_link_to_another_program_hides_no_clang(self):
+        """As ccache has them in a folder that is the first on the PATH."""
+        os.mkdir(self.path("links"))
+        other = self.write("ccache", "#!/bin/sh\nexit 1\n")
+        os.chmod(other, 0o755)
+        os.symlink(other, os.path.join(self.path("links"), os.path.basename(support.LOOPS)))
+        text = "#include <rill/device/kernel.h>\nRILL_KERNEL(k, float *x) {\n  __shared__ float s[64];\n"
+        text += "  s[threadIdx.x] = x[threadIdx.x];\n  __syncthreads();\n  x[threadIdx.x] = s[63 - threadIdx.x];\n}\n"
+        path = self.path("links") + os.pathsep + os.environ["PATH"]
+        result = self.rillcc("-v", "-o", "out.rill.c", "--target", HOST, self.write("k.kernel.cu", text), PATH=path)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn('kernel "k": loops between barriers', result.stdout + result.stderr)
+
     def test_debug_information_changes_no_form(self):
         text = "#include <rill/device/kernel.h>\nRILL_KERNEL(k, int n, float *x) {\n"
         text += "  const float s = rill_warp_sum(x[threadIdx.x]);\n  if (threadIdx.x >= 40) return;\n  __syncthreads();\n"

@@ -16,7 +16,7 @@ import zlib
 from dataclasses import dataclass, field
 from typing import Optional
 
-from . import clc, host, messages, offload, statics
+from . import clc, host, llvm, messages, offload, statics
 from .errors import RillccError
 
 DEFAULT_CUDA = ("sm_80", "sm_90", "ptx")
@@ -107,7 +107,7 @@ def find_clang(given, linker=True):
     if given:
         return find_program(given, "clang++")
     versions = range(NEWEST_CLANG, OLDEST_CLANG - 1, -1)
-    for path in filter(None, map(shutil.which, ["clang++-%d" % version for version in versions] + ["clang++"])):
+    for path in filter(None, map(llvm.which_clang, ["clang++-%d" % version for version in versions] + ["clang++"])):
         if linker and not glob.glob(os.path.join(os.path.dirname(os.path.realpath(path)), "*lld*")):
             continue
         if path.endswith("clang++") and clang_version(path) < OLDEST_CLANG:

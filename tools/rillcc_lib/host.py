@@ -4,7 +4,6 @@ other C++ compiler, with which kernels that have barriers run on fibers."""
 import os
 import platform
 import re
-import shutil
 import sys
 
 from . import llvm, messages, notes, sites, spmd, stacks
@@ -50,8 +49,8 @@ def find_clang(options):
         candidates = [options.clang] if options.clang else candidates
         why = "there is no clang++ of %d or later" % OLDEST
     for name in candidates:
-        path = shutil.which(name)
-        if not path or "clang" not in os.path.basename(os.path.realpath(path)):
+        path = llvm.which_clang(name)
+        if not path:
             continue
         place = llvm.find_library(path)
         if not place:

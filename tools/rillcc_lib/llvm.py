@@ -8,6 +8,7 @@ import ctypes
 import glob
 import os
 import re
+import shutil
 
 from .errors import RillccError
 
@@ -225,6 +226,13 @@ SIGNATURES = {
     "WriteBitcodeToFile": "bps",
 }
 LETTERS = {"p": POINTER, "u": UINT, "i": INT, "b": BOOL, "s": TEXT, "v": None, "d": ctypes.c_double}
+
+
+def which_clang(name):
+    """The clang of that name on the PATH, past links to programs that run one, as ccache has them: a library and a linker
+    are looked for beside it."""
+    found = (shutil.which(name, path=folder) for folder in os.get_exec_path())
+    return next((path for path in found if path and "clang" in os.path.basename(os.path.realpath(path))), None)
 
 
 def find_library(clang):
