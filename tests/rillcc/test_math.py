@@ -77,6 +77,7 @@ class Math(support.TestCase):
         lines += ["x[0] = roundf(x[1]) + ldexpf(x[1], 3) + frexpf(x[2], n) + modff(x[3], x + 4) + nextafterf(x[5], x[6]);"]
         lines += ["n[0] = lroundf(x[0]) + llrint(y[0]); y[0] = nearbyint(y[0]) + round(y[2]) + __expf(x[7]) + rsqrtf(x[8]);"]
         lines += ["y[0] = sin(n[0]) + pow(x[1], 2) + pow(2, y[1]) + pow(x[2], y[2]) + atan2(n[0], n[1]) + fmod(x[3], 2.0);"]
+        lines += ["x[0] = isnan(x[1]) ? nanf(\"\") : INFINITY; y[0] = isinf(y[1]) ? nan(\"\") : y[1];"]
         lines += ["static_assert(sizeof(pow(x[0], x[1])) == 4 && sizeof(pow(x[0], 2)) == 8 && sizeof(exp(n[0])) == 8, \"\");"]
         text = "#include <cmath>\n#include <rill/device/cuda_names.h>\n"
         parameters = "float *x, double *y, int *n"

@@ -208,6 +208,8 @@ RILL_MATH_2_(copysign)
 RILL_CUDA_NAME_ float fmaf(float x, float y, float z) { return __builtin_fmaf(x, y, z); }
 RILL_CUDA_NAME_ double fma(double x, double y, double z) { return __builtin_fma(x, y, z); }
 RILL_CUDA_NAME_ int abs(int x) { return __builtin_abs(x); }
+RILL_CUDA_NAME_ float nanf(const char *) { return __builtin_nanf(""); } /* of any tag */
+RILL_CUDA_NAME_ double nan(const char *) { return __builtin_nan(""); }
 
 #include <rill/device/min_max.h>
 

@@ -115,6 +115,8 @@ RILL_MATH_2_(copysign)
 static __device__ __forceinline__ float fmaf(float x, float y, float z) { return __builtin_fmaf(x, y, z); }
 static __device__ __forceinline__ double fma(double x, double y, double z) { return __builtin_fma(x, y, z); }
 static __device__ __forceinline__ int abs(int x) { return __builtin_abs(x); }
+static __device__ __forceinline__ float nanf(const char *) { return __builtin_nanf(""); } /* of any tag */
+static __device__ __forceinline__ double nan(const char *) { return __builtin_nan(""); }
 
 #include <rill/device/min_max.h>
 
