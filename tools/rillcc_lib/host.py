@@ -24,6 +24,9 @@ STACK_FLAGS = "-fstack-clash-protection -fno-lto".split()
 # callers' frames.
 CHECK_FLAGS = """-DRILL_CHECK=1 -fsanitize=thread -O1 -g1 -fno-inline -fno-omit-frame-pointer
     -fno-optimize-sibling-calls""".split()
+# A loop over threads that copies stays a loop: memcpy goes through a row from both of its ends, which processors do not
+# read ahead for.  Kernels are long for LLVM, which otherwise leaves the second loop of rillcc_lib/whole.py.
+LOOP_FLAGS = "-mllvm -disable-loop-idiom-memcpy -mllvm -unswitch-threshold=200".split()
 # What is missing is an error now, not when the image loads; the C++ library is wanted only by kernels that use it.
 # The variables of a source are found by their symbols, which therefore stay.
 LINK_FLAGS = (
@@ -208,7 +211,7 @@ class Host:
             return done, {}
         forms, arrays = spmd.rewrite(self.library, source, cut, "they are checked" if check else "")
         assembly = output + ".s"
-        flags = [*FLAGS, *self.march(target), *STACK_FLAGS, *(CHECK_FLAGS if check else []), "-fstack-usage", "-S"]
+        flags = [*FLAGS, *self.march(target), *STACK_FLAGS, *(CHECK_FLAGS if check else LOOP_FLAGS), "-fstack-usage", "-S"]
         flags += ["-o", assembly, "-x", "ir", cut]
         flags += ["-Wno-unused-command-line-argument", *toolchain.options.cpu_options]
         made = toolchain.execute(self.cxx + flags)

@@ -19,7 +19,7 @@ the argument.
 from dataclasses import dataclass, field
 from typing import Optional
 
-from . import flow, llvm
+from . import flow, llvm, whole
 from .ir import DIVISIONS, PURE
 
 FREE, BARRIER, WARP, WARP_ANY = range(4)  # what a cut waits for: the numbers of rill/device/host_regions.h
@@ -93,6 +93,9 @@ class Finder:
     def find(self):
         self.find_prologue()
         self.find_sync_points()
+        self.read()
+        self.find_uniform()
+        whole.Whole(self, THREAD).note()
         self.read()
         self.find_uniform()
         for block in [b for b in self.order if self.is_hoisted(b)]:
