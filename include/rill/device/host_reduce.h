@@ -8,6 +8,37 @@
 enum { RILL_REDUCE_THREADS = 1024 };
 
 /* The tree over COUNT values, a power of two. */
+#if RILL_REGIONS
+/* In vectors, which clang does not find by itself: one of the even values, one of the odd ones.  All are inlined, so it
+ * does not matter how vectors are passed. */
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wpsabi"
+template <class Operation> struct rill_vectors_ : Operation {};
+template <> struct rill_vectors_<rill_sum_> {
+  template <class V> static __forceinline__ V of(V a, V b) { return a + b; }
+};
+template <class T, unsigned COUNT> struct rill_vector_ {
+  typedef T type __attribute__((vector_size(COUNT * sizeof(T))));
+};
+template <class Operation, class T, class V, int... I>
+static __forceinline__ T rill_reduce_halves_(V values, std::integer_sequence<int, I...>) {
+  if constexpr (sizeof...(I) == 1) {
+    return Operation::of(values[0], values[1]);
+  } else {
+    const auto halves = rill_vectors_<Operation>::of(__builtin_shufflevector(values, values, (2 * I)...),
+                                                     __builtin_shufflevector(values, values, (2 * I + 1)...));
+    return rill_reduce_halves_<Operation, T>(halves, std::make_integer_sequence<int, sizeof...(I) / 2>{});
+  }
+}
+template <class Operation, unsigned COUNT, class T> static __forceinline__ T rill_reduce_power_(const T *values) {
+  constexpr bool wraps = std::is_same_v<Operation, rill_sum_> && std::is_integral_v<T>;
+  using number = typename std::conditional_t<wraps, std::make_unsigned<T>, std::enable_if<true, T>>::type;
+  typename rill_vector_<number, COUNT>::type all;
+  memcpy(&all, values, sizeof all);
+  return static_cast<T>(rill_reduce_halves_<Operation, number>(all, std::make_integer_sequence<int, COUNT / 2>{}));
+}
+#pragma clang diagnostic pop
+#else
 template <class Operation, unsigned COUNT, class T> static __forceinline__ T rill_reduce_power_(const T *values) {
   if constexpr (COUNT == 1) {
     return values[0];
@@ -17,6 +48,7 @@ template <class Operation, unsigned COUNT, class T> static __forceinline__ T ril
     return rill_reduce_power_<Operation, COUNT / 2>(half);
   }
 }
+#endif
 
 /* The tree over `count` values, of which each 32 are one of the next level but four. */
 template <class Operation, class T> static inline T rill_reduce_all_(T *values, unsigned count) {

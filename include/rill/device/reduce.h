@@ -34,12 +34,12 @@ struct rill_sum_ {
   RILL_OPERATION_ float of(float a, float b) { return a + b; }
   RILL_OPERATION_ double of(double a, double b) { return a + b; }
 };
-/* `a != a` is true of a NaN. */
+/* `a != a` is true of a NaN.  Of vectors too. */
 struct rill_min_ {
-  template <class T> RILL_OPERATION_ T of(T a, T b) { return b < a || a != a ? b : a; }
+  template <class T> RILL_OPERATION_ T of(T a, T b) { return ((b < a) | (a != a)) ? b : a; }
 };
 struct rill_max_ {
-  template <class T> RILL_OPERATION_ T of(T a, T b) { return a < b || a != a ? b : a; }
+  template <class T> RILL_OPERATION_ T of(T a, T b) { return ((a < b) | (a != a)) ? b : a; }
 };
 #undef RILL_OPERATION_
 
