@@ -12,29 +12,30 @@ of them read where; the other is for the rest.
 from dataclasses import dataclass
 
 from . import flow, llvm
+from .ir import DIVISIONS, PURE
 from .regions import SHUFFLES
 from .slots import SPARE, Slots
 
 SHUFFLE_FROM, SHUFFLE_UP, SHUFFLE_DOWN, SHUFFLE_XOR = range(4)  # of rill/device/host_regions.h
 LANES = 32
+NOT_ATOMIC = 0  # of LLVMGetOrdering
 
 
 @dataclass
 class Rows:
-    """The loop over a row of threads: its blocks, and the values from which and to which it counts."""
+    """The loops over the threads of a block: the block in front of all, and that of a thread."""
 
-    row: int
+    rows: int
     loop: int
-    end: int
-    first: int
-    stop: int
-    thread: int  # the number of the thread at the row's begin
 
 
 class Lanes(Slots):
     def find_read_in_place(self):
         """The shuffles of which each thread reads what it gets where it is; only if no thread may have ended."""
         self.in_place = {r.sync: r for r in self.regions if r.sync is not None and r.uniform and self.is_in_place(r)}
+
+        # Of each: the type of what is given, and the lanes that the lanes of a whole warp read.
+        self.sources = {c: (self.lib.TypeOf(c), [self.source(c, lane) for lane in range(LANES)]) for c in self.in_place}
 
     def exchange_arguments(self, call):
         """What is given to a sync, as it is kept."""
@@ -75,6 +76,13 @@ class Lanes(Slots):
 
     def read_lane(self, region, call):
         """What a thread gets; the builder stands where the region's values are read."""
+        block = self.lib.GetInstructionParent(region.import_end)
+        there = set(self.m.instructions(block))
+        value = self.build_read_lane(region, call)
+        region.lane_reads = [i for i in self.m.instructions(block) if i not in there]
+        return value
+
+    def build_read_lane(self, region, call):
         kind, by, width = self.way(call)
         m, own_t, index = self.m, region.index[3], region.wide_index
         slot, _, _ = self.slot(self.exchanged[call])
@@ -83,19 +91,16 @@ class Lanes(Slots):
         if not by:
             return own
         lane = self.build("And", own_t, m.number(LANES - 1))
-        region.lane_values[lane] = "lane"
         inside = self.build("And", lane, m.number(width - 1))
         if kind == SHUFFLE_UP:
             reached, other = self.build("ICmp", llvm.UGE, inside, m.number(by)), self.element_at(call, slot, index, -by)
         elif kind == SHUFFLE_DOWN:
             reached = self.build("ICmp", llvm.ULT, inside, m.number(width - by))
             there = self.build("ICmp", llvm.ULT, self.build("Add", own_t, m.number(by)), self.threads)
-            region.lane_values[there] = "there"
             reached, other = self.build("And", reached, there), self.element_at(call, slot, index, by)
         else:
             upper = self.build("ICmp", llvm.NE, self.build("And", lane, m.number(by)), m.number(0))
             reached = self.build("ICmp", llvm.ULT, self.build("Xor", own_t, m.number(by)), self.threads)
-            region.lane_values[reached] = "there"
             below, above = self.element_at(call, slot, index, -by), self.element_at(call, slot, index, by)
             other = self.build("Select", upper, below, above)
         return self.build("Select", reached, other, own)
@@ -105,63 +110,146 @@ class Lanes(Slots):
         at = self.build("Add", index, self.m.number(distance, self.m.i64)) if distance else index
         return self.load(kind, self.element(kind, slot, at))
 
-    # The loop over the lanes of whole warps
+    # Warp by warp
 
-    def double_loops(self):
-        for region in self.in_place.values():
-            if region.rows is not None and region.lane_values:
-                self.double_loop(region)
+    def find_chains(self):
+        """Lists of regions of which each but the first begins with a shuffle that is read in place, and is reached from
+        the one before only: one warp goes through all of them before the next one does.  Nothing in them may show in
+        what order warps come."""
+        following = {}
+        for region in self.regions:
+            target = region.exits[0] if len(region.exits) == 1 else None
+            ways = sum(target in other.exits for other in self.regions)
+            linked = target in self.in_place.values() and ways == 1 and not self.m.phis(target.entry)
+            if linked and not region.ends and self.fits(region) and self.fits(target):
+                following[region] = target
+        self.chains = []
+        for region in self.regions:
+            if region in following.values() or not (region in following or region in self.in_place.values()):
+                continue
+            chain = [region]
+            while chain[-1] in following:
+                chain.append(following[chain[-1]])
+            if self.fits(region):
+                self.chains.append(chain)
 
-    def double_loop(self, region):
-        """Puts a loop over whole warps of a row before the one over its threads."""
+    def fits(self, region):
+        if region.scalar or not self.is_static(region) or (region.ends and region.exits):
+            return False
+        if region.few and (not region.few.every or region.few.every[1] != LANES - 1 or region.few.others):
+            return False
+        return all(self.is_plain(i) for block in region.blocks for i in self.c.instructions[block])
+
+    def is_plain(self, instruction):
+        opcode = self.m.opcode(instruction)
+        if opcode in (llvm.LOAD, llvm.STORE):
+            return not self.lib.GetVolatile(instruction) and self.lib.GetOrdering(instruction) == NOT_ATOMIC
+        if opcode == llvm.CALL:
+            return bool(self.c.marker(instruction)) or self.c.is_pure_call(instruction) or self.is_lifetime(instruction)
+        return opcode in PURE or opcode in DIVISIONS or opcode in (llvm.PHI, llvm.BR, llvm.SWITCH, llvm.RET)
+
+    def add_warps(self):
+        graph = {block: self.m.successors(block) for block in self.m.blocks(self.function)}
+        for chain in self.chains:
+            self.add_chain(chain, graph)
+
+    def add_chain(self, chain, graph):
+        """Puts a loop over warps in front of the loops of some regions, for blocks whose rows are whole warps."""
+        m, lib = self.m, self.lib
+        size_x, size_y, _ = self.c.size
+        blocks = {r: flow.reachable(graph, [r.rows.loop], {r.latch}) - {r.latch} for r in chain}
+        self.find_own(set().union(*blocks.values()))
+        start = self.new_block("region%d.warps" % chain[0].number)
+        lib.InstructionEraseFromParent(m.terminator(chain[0].head))
+        self.at_end(chain[0].head)
+        whole = self.build("ICmp", llvm.EQ, self.build("And", size_x, m.number(LANES - 1)), m.number(0))
+        self.branch_if(whole, start, chain[0].rows.rows)
+        self.at_end(start)
+        x, y, z, t = [self.build("Phi", m.i32) for _ in range(4)]
+        wide = self.build("ZExt", t, m.i64)
+        for region in chain:
+            if region.sync in self.in_place:
+                self.exchange(region.sync, wide)
+            self.copy_loop(region, [b for b in graph if b in blocks[region]], graph, (x, y, z, t), wide)
+        next_t, next_x = [self.nowrap(self.build("Add", value, m.number(LANES))) for value in (t, x)]
+        wraps = self.build("ICmp", llvm.EQ, next_x, size_x)
+        next_x = self.build("Select", wraps, m.number(0), next_x)
+        next_y = self.nowrap(self.build("Add", y, self.build("ZExt", wraps, m.i32)))
+        wraps = self.build("ICmp", llvm.EQ, next_y, size_y)
+        next_y = self.build("Select", wraps, m.number(0), next_y)
+        next_z = self.nowrap(self.build("Add", z, self.build("ZExt", wraps, m.i32)))
+        end = lib.GetInsertBlock(self.builder)
+        self.branch_if(self.build("ICmp", llvm.ULT, next_t, self.threads), start, chain[-1].tail)
+        for phi, following in zip((x, y, z, t), (next_x, next_y, next_z, next_t)):
+            lib.AddIncoming(phi, llvm.array([m.number(0), following]), llvm.array([chain[0].head, end]), 2)
+
+    def find_own(self, blocks):
+        """The slots that nobody else uses: there a warp's values are enough, which LLVM keeps in registers."""
+        self.own = {}
+        for value, (slot, kind, each) in self.slots.items():
+            if not each or value in self.cut_phis or any(phi == value for phi in self.shared_slots.values()):
+                continue
+            if all(self.lib.GetInstructionParent(user) in blocks for user in self.m.users(slot)):
+                self.own[slot] = (self.allocate_warp(kind), kind)
+
+    def allocate_warp(self, kind):
+        with self.in_front():
+            place = self.build("Alloca", self.lib.ArrayType2(kind, LANES))
+            self.lib.SetAlignment(place, 64)
+        return place
+
+    def exchange(self, call, wide):
+        """Does a shuffle of a whole warp."""
+        m, lib = self.m, self.lib
+        kind, sources = self.sources[call]
+        slot, number, _ = self.slot(self.exchanged[call])
+        vector = lib.VectorType(kind, LANES)
+        place = self.own[slot][0] if slot in self.own else self.element(number, slot, wide)
+        values = self.load(vector, place)
+        lib.SetAlignment(values, lib.ABISizeOfType(m.layout, kind))
+        mask = lib.ConstVector(llvm.array([m.number(lane) for lane in sources]), LANES)
+        place = self.allocate_warp(kind)
+        self.shuffled_of = (place, kind)
+        self.store(self.build("ShuffleVector", values, values, mask), place)
+
+    def source(self, call, lane):
+        kind, by, width = self.way(call)
+        inside = lane & (width - 1)
+        if kind == SHUFFLE_UP:
+            return lane - by if by <= inside else lane
+        if kind == SHUFFLE_DOWN:
+            return lane + by if by < width - inside else lane
+        return lane ^ by
+
+    def copy_loop(self, region, blocks, graph, place, wide):
+        """Copies what a thread does, up to the latch, for the lanes of a warp; the builder stands in front, and comes
+        to stand after it."""
         m, lib, rows = self.m, self.lib, region.rows
-        graph = {block: m.successors(block) for block in m.blocks(self.function)}
-        warp, latch, after, rest = [self.new_block("region%d.%s" % (region.number, name)) for name in
-                                    ("warp", "warp_latch", "warp_end", "rest")]
-        lib.InstructionEraseFromParent(m.terminator(rows.row))
-        self.at_end(rows.row)
-        aligned = self.build("ICmp", llvm.EQ, self.build("And", rows.thread, m.number(LANES - 1)), m.number(0))
-        count = self.build("And", self.build("Sub", rows.stop, rows.first), m.number(-LANES))
-        end = self.nowrap(self.build("Add", rows.first, self.build("Select", aligned, count, m.number(0))))
-        self.branch_if(self.build("ICmp", llvm.ULT, rows.first, end), warp, rest)
-        self.at_end(warp)
-        first = self.build("Phi", m.i32)
-        loop = self.copy_loop(region, graph, latch, first)
-        self.at_end(warp)
-        self.branch(loop)
-        self.at_end(after)
-        following = self.nowrap(self.build("Add", first, m.number(LANES)))
-        self.branch_if(self.build("ICmp", llvm.ULT, following, end), warp, rest)
-        lib.AddIncoming(first, llvm.array([rows.first, following]), llvm.array([rows.row, after]), 2)
-        self.at_end(latch)
-        lane = m.phis(loop)[0]
-        following = self.nowrap(self.build("Add", lane, m.number(1)))
-        self.branch_if(self.build("ICmp", llvm.ULT, following, m.number(LANES)), loop, after)
-        lib.AddIncoming(lane, llvm.array([m.number(0), following]), llvm.array([warp, latch]), 2)
-        self.at_end(rest)
-        self.branch_if(self.build("ICmp", llvm.ULT, end, rows.stop), rows.loop, rows.end)
-        m.replace_phi(m.phis(rows.loop)[0], lambda value, block: (end, rest) if block == rows.row else (value, block), self.builder)
-
-    def copy_loop(self, region, graph, latch, first):
-        """Copies what a thread does, up to the latch, for the lane that a phi in front of it says."""
-        m, lib, rows = self.m, self.lib, region.rows
-        blocks = flow.reachable(graph, [rows.loop], {region.latch}) - {region.latch}
-        blocks = [block for block in graph if block in blocks]
+        before = lib.GetInsertBlock(self.builder)
         copies = {block: self.new_block("") for block in blocks}
-        copies[region.latch] = latch
-        index = m.phis(rows.loop)[0]
+        latch, after = copies[region.latch], _ = self.new_block("lane.latch"), self.new_block("lane.end")
+        self.branch(copies[rows.loop])
+        self.at_end(copies[rows.loop])
+        lane = m.number(region.few.every[2]) if region.few else self.build("Phi", m.i32)
+        wide_lane = self.build("ZExt", lane, m.i64)
+        x, y, z, t = place
+        for value, new in zip(region.index, (self.nowrap(self.build("Add", x, lane)), y, z, self.nowrap(self.build("Add", t, lane)))):
+            copies[value] = new
+        copies[region.wide_index] = self.nowrap(self.build("Add", wide, wide_lane))
+        for value in region.lane_reads:
+            copies[value] = None
+        if region.lane_reads:
+            shuffled, kind = self.shuffled_of
+            copies[region.lane_reads[-1]] = self.load(kind, self.element(kind, shuffled, wide_lane))
         phis = []
         for block in blocks:
             self.at_end(copies[block])
-            if block == rows.loop:
-                lane = self.build("Phi", m.i32)
-                copies[index] = self.nowrap(self.build("Add", first, lane))
             for value in m.instructions(block):
-                known = region.lane_values.get(value)
-                if value == index:
+                if value in copies:
                     continue
-                if known:
-                    copies[value] = lane if known == "lane" else m.number(1, m.i1)
+                own = self.own.get(lib.GetOperand(value, 0)) if m.opcode(value) == llvm.GEP else None
+                if own:
+                    copies[value] = self.element(own[1], own[0], wide_lane)
                 elif m.opcode(value) == llvm.PHI:
                     copies[value] = self.build("Phi", lib.TypeOf(value))
                     phis.append(value)
@@ -179,4 +267,11 @@ class Lanes(Slots):
             ways = m.incoming(phi)
             values = [copies.get(value, value) for value, _ in ways]
             lib.AddIncoming(copies[phi], llvm.array(values), llvm.array([copies[way] for _, way in ways]), len(ways))
-        return copies[rows.loop]
+        self.at_end(latch)
+        if region.few:
+            self.branch(after)
+        else:
+            following = self.nowrap(self.build("Add", lane, m.number(1)))
+            self.mark_loop(self.branch_if(self.build("ICmp", llvm.ULT, following, m.number(LANES)), copies[rows.loop], after))
+            lib.AddIncoming(lane, llvm.array([m.number(0), following]), llvm.array([before, latch]), 2)
+        self.at_end(after)

@@ -35,7 +35,7 @@ class Loops(Lanes):
         m = self.m
         region.head = self.new_block("region%d" % region.number)
         region.tail = self.new_block("region%d.tail" % region.number)
-        region.rows, region.lane_values = None, {}
+        region.rows, region.few, region.lane_reads = None, None, []
         if region.scalar:
             self.at_end(region.head)
             region.import_end = self.branch(region.entry)
@@ -56,7 +56,8 @@ class Loops(Lanes):
             starts.append(self.build("UDiv", line, size_y))
         else:
             end, starts = self.threads, [zero] * 4
-        few = self.find_few(region)
+        few = region.few = self.find_few(region)
+        region.rows = Rows(rows, loop)
         most = self.limit(region, few) if few else None
         self.branch(row)
         self.at_end(row)
@@ -79,7 +80,6 @@ class Loops(Lanes):
             self.lib.SetOperand(m.terminator(region.entry), 0, m.number(few.way, m.i1))
         else:
             self.branch(loop)
-            region.rows = Rows(row, loop, row_end, x, stop, t)
         self.at_end(loop)
         own_x = self.build("Phi", m.i32)
         own_t = self.nowrap(self.build("Add", base, own_x))

@@ -25,6 +25,7 @@ class Writer(Loops):
         self.prepare()
         for region in self.regions:
             self.open_region(region)
+        self.find_chains()
         for call in self.c.sync_points.values():
             self.take_operands(call)
         changes = [change for region in self.regions for change in self.collect(region)]
@@ -38,7 +39,7 @@ class Writer(Loops):
         if self.needs_next:
             self.dispatch()
         self.clean()
-        self.double_loops()
+        self.add_warps()
 
     def is_static(self, region):
         """Whether it is known where all threads that leave it go on, uniform."""
@@ -385,8 +386,9 @@ class Writer(Loops):
         lib = self.lib
         start = self.regions[0]
         self.before(self.setup_end)
-        self.branch(start.head)
+        goes = self.branch(start.head)
         lib.InstructionEraseFromParent(self.setup_end)
+        self.setup_end = goes
         doomed = list(self.c.sync_points.values()) + list(self.cut_phis)
         # Those that are there: what close_region erased may not be looked at any more.
         for instruction in [i for block in self.m.blocks(self.function) for i in self.m.instructions(block)]:
