@@ -119,19 +119,27 @@ static const struct side *sides[SIDES] = {
   &opencl_side,
 };
 
+/* Threads of OpenMP go on looking for work for some ms, on the processors that the next side is to use: first they are
+ * left to fall asleep, then the side's own threads are woken by a run that does not count. */
+static bool run(const struct side *side, enum work work, double *best) {
+  (void)nanosleep(&(struct timespec){ .tv_nsec = 20000000 }, NULL);
+  for (int i = 0; i < 2; i++) {
+    const double start = now();
+    if (!side->run(work)) return false;
+    const double ns = now() - start;
+    if (i > 0 && ns < *best) *best = ns;
+  }
+  return true;
+}
+
 static bool measure(enum work work, int rounds) {
   double best[SIDES], results[SIDES];
   for (int i = 0; i < SIDES; i++) best[i] = results[i] = INFINITY;
-  for (int round = 0; round <= rounds; round++) {
+  for (int round = 0; round < rounds; round++) {
     for (int i = 0; i < SIDES; i++) {
-      if (sides[i] == NULL || work >= sides[i]->end) continue;
-      const double start = now();
-      if (!sides[i]->run(work)) {
-        (void)fprintf(stderr, "cpu_kernels: %s: %s failed\n", works[work].name, sides[i]->name);
-        return false;
-      }
-      const double ns = now() - start;
-      if (round > 0 && ns < best[i]) best[i] = ns;
+      if (sides[i] == NULL || work >= sides[i]->end || run(sides[i], work, &best[i])) continue;
+      (void)fprintf(stderr, "cpu_kernels: %s: %s failed\n", works[work].name, sides[i]->name);
+      return false;
     }
   }
   (void)printf("%-46s", works[work].name);
