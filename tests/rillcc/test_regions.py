@@ -17,6 +17,7 @@ from support import CC, HERE, HOST, INCLUDE, STRICT_C, Bundle, HostImage, pointe
 
 
 SHAPES = ((1, 1, 1), (32, 1, 1), (33, 1, 1), (100, 1, 1), (1024, 1, 1), (16, 16, 1), (7, 5, 1), (3, 4, 5), (1, 1, 9))
+VOLUME = "(blockDim.x * blockDim.y * blockDim.z) + (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;"
 POWERS = ((1, 1, 1), (2, 1, 1), (32, 1, 1), (256, 1, 1), (1024, 1, 1))
 
 
@@ -235,6 +236,57 @@ class Differential(support.TestCase):
             return 0.0 if math.isnan(wanted) == math.isnan(result) and (wanted or str(wanted) == str(result)) else math.inf
         return test_math.error(result, wanted, 24, -149) if abs(wanted) < 3.4028235e38 or not math.isinf(result) else 0.0
 
+    def test_conditions(self):
+        """Of an index plus a number, which may wrap, and a limit: also where all of a block are below it."""
+        text, names = "#include <rill/device/kernel.h>\n", []
+        sums = ["static_cast<%s>(static_cast<unsigned %s>(base) + %s)" % (kind, word, index)
+                for index in ("threadIdx.x", "threadIdx.y", "(threadIdx.y * blockDim.x + threadIdx.x)")
+                for kind, word in (("int", ""), ("unsigned", ""), ("long long", "long long"), ("size_t", "long long"))]
+        for sum_ in sums:
+            for kind in ("auto", "long long", "unsigned long long"):
+                for sign in ("<", "<=", ">", ">="):
+                    names.append("c%d" % len(names))
+                    text += "RILL_KERNEL(%s, long long base, long long limit, unsigned *y) {\n" % names[-1]
+                    text += "  const auto sum = %s;\n  const %s i = sum;\n" % (sum_, kind)
+                    text += "  if (i %s static_cast<decltype(i)>(limit)) y[threadIdx.y * blockDim.x + threadIdx.x] += 1;\n}\n" % sign
+        runner, kernels = Runner(self), self.open_all(self.write("k.kernel.cu", text), "--cpu-option=-w")
+        ends = (0, 2**31, 2**32, 2**63)
+        for name in names:
+            for base in {end + away for end in ends for away in (-9, 0)}:
+                for limit in {end + away for end in ends for away in (-5, 4, 90)}:
+                    results = []
+                    for kernel, as_loops in zip(kernels[name], (1, 0)):
+                        y = (ctypes.c_uint * 48)()
+                        values = ctypes.c_longlong(base), ctypes.c_longlong(limit), pointer_to(y)
+                        self.assertEqual(runner.run(kernel, as_loops, (1, 1, 1), (16, 3, 1), 0, *values), 0)
+                        results.append(list(y))
+                    self.assertEqual(results[0], results[1], "%s, base %d, limit %d" % (name, base, limit))
+
+    def test_warps(self):
+        """Shuffles by constants one after another, between which threads load and store what is their own."""
+        numbers = random.Random(3)
+        text, count = "#include <rill/device/kernel.h>\n", 30
+        for k in range(count):
+            kind = numbers.choice(("float", "double", "unsigned", "unsigned long long", "short"))
+            text += "RILL_KERNEL(w%d, int n, const float *x, float *y) {\n  %s\n" % (k, "const int i = blockIdx.x * " + VOLUME)
+            text += "  %s v = static_cast<%s>(i < n ? x[i] : 3), w = 1;\n" % (kind, kind)
+            for _ in range(numbers.randrange(1, 9)):
+                how = numbers.choice(("up(%s, %d)", "down(%s, %d)", "xor(%s, %d)", "up(%s, %d, 8)", "down(%s, %d, 16)"))
+                by = 1 << numbers.randrange(5) if "xor" in how else numbers.randrange(32)
+                what = numbers.choice(("v", "w", "static_cast<%s>(v + w)" % kind))
+                text += "  %s += rill_shuffle_%s;\n" % (numbers.choice("vw"), how % (what, by))
+                text += numbers.choice(("", "", "  if (threadIdx.x % 32 == 7 && i < n) y[i] = static_cast<float>(w);\n",
+                                        "  if (i < n) w += static_cast<%s>(x[i]);\n" % kind,
+                                        "  for (int k = 0; k < (i & 3); k++) v = v * 3 - w;\n", "  __syncthreads();\n"))
+            end = numbers.choice(("if (i < n)", "if (threadIdx.x % 32 == 0 && i < n)", "if ((i & 31) == 3 && i < n)"))
+            text += "  %s y[i] = static_cast<float>(v) - static_cast<float>(w);\n}\n" % end
+        runner, kernels = Runner(self), self.open_all(self.write("k.kernel.cu", text), "--cpu-option=-w")
+        for forms in kernels.values():
+            for block in ((32, 1, 1), (33, 1, 1), (40, 2, 1), (64, 2, 3), (96, 1, 1), (16, 4, 1), (256, 1, 1)):
+                threads = block[0] * block[1] * block[2]
+                for n in (3 * threads, 2 * threads - 5):
+                    self.compare(runner, forms, n, (3, 1, 1), block, 3 * threads)
+
     def test_random_kernels(self):
         """A few that the compiler optimizes, and many in one source that it does not.  RILL_TEST_SEED and
         RILL_TEST_ROUNDS run others, and more."""
@@ -250,7 +302,7 @@ class Differential(support.TestCase):
             # GCC has opinions about conditions that are never true.
             kernels = self.open_all(self.write("random%d.kernel.cu" % abs(seed), text), "--cpu-option=-w", *options)
             for forms in kernels.values():
-                for block in ((1, 1, 1), (67, 1, 1), (8, 4, 1), (3, 5, 3), (32, 3, 1), (48, 2, 1)):
+                for block in ((1, 1, 1), (67, 1, 1), (8, 4, 1), (3, 5, 3), (32, 3, 1), (48, 2, 1), (64, 2, 1)):
                     self.check_random(runner, "seed %d" % seed, forms, block)
 
     def check_random(self, runner, what, forms, block):
