@@ -110,8 +110,6 @@ class Host:
 
     def flags(self, target):
         flags = self.march(target)
-        if target == "x86-64-v4":
-            flags.append("-mprefer-vector-width=512")  # compilers would take half of it, for the first processors' sake
         if self.clang:
             flags += ["-fdeclspec", "-DRILL_REGIONS=1", "-Werror=undefined-internal"]
         common = [*self.toolchain.common, *self.toolchain.instead_of_cuda(), *self.toolchain.options.cpu_options]
