@@ -5,8 +5,10 @@ Where all threads of the block are there, and the distance is a constant, the re
 of the other lane itself: two elements at constant distances and a choice, which LLVM makes vectors of.  The array has
 SPARE elements more on either side, since both are read before one is chosen.
 
-The loop over the threads is there twice then.  In whole warps it counts the lanes from 0 to 31, so that LLVM knows which
-of them read where; the other is for the rest.
+Regions that follow one another by such shuffles are there twice (find_chains).  In blocks whose rows are whole warps, one
+warp goes through all of them before the next one does: the lanes are counted from 0 to 31, a shuffle is one of a vector
+of 32 elements, and what only these regions use is in arrays of 32 elements, which LLVM makes registers of.  The other
+copy is for blocks of other shapes.
 """
 
 from dataclasses import dataclass
@@ -33,7 +35,6 @@ class Lanes(Slots):
     def find_read_in_place(self):
         """The shuffles of which each thread reads what it gets where it is; only if no thread may have ended."""
         self.in_place = {r.sync: r for r in self.regions if r.sync is not None and r.uniform and self.is_in_place(r)}
-
         # Of each: the type of what is given, and the lanes that the lanes of a whole warp read.
         self.sources = {c: (self.lib.TypeOf(c), [self.source(c, lane) for lane in range(LANES)]) for c in self.in_place}
 
@@ -199,7 +200,7 @@ class Lanes(Slots):
         return place
 
     def exchange(self, call, wide):
-        """Does a shuffle of a whole warp."""
+        """Does a shuffle of the whole warp that begins with the thread of number `wide`."""
         m, lib = self.m, self.lib
         kind, sources = self.sources[call]
         slot, number, _ = self.slot(self.exchanged[call])
@@ -222,12 +223,13 @@ class Lanes(Slots):
         return lane ^ by
 
     def copy_loop(self, region, blocks, graph, place, wide):
-        """Copies what a thread does, up to the latch, for the lanes of a warp; the builder stands in front, and comes
-        to stand after it."""
+        """Copies what a thread does, up to the latch, for the lanes of the warp whose first one is at `place`; the builder
+        stands in front, and comes to stand after it."""
         m, lib, rows = self.m, self.lib, region.rows
         before = lib.GetInsertBlock(self.builder)
         copies = {block: self.new_block("") for block in blocks}
-        latch, after = copies[region.latch], _ = self.new_block("lane.latch"), self.new_block("lane.end")
+        latch, after = self.new_block("lane.latch"), self.new_block("lane.end")
+        copies[region.latch] = latch
         self.branch(copies[rows.loop])
         self.at_end(copies[rows.loop])
         lane = m.number(region.few.every[2]) if region.few else self.build("Phi", m.i32)
@@ -272,6 +274,7 @@ class Lanes(Slots):
             self.branch(after)
         else:
             following = self.nowrap(self.build("Add", lane, m.number(1)))
-            self.mark_loop(self.branch_if(self.build("ICmp", llvm.ULT, following, m.number(LANES)), copies[rows.loop], after))
+            again = self.build("ICmp", llvm.ULT, following, m.number(LANES))
+            self.mark_lanes(self.branch_if(again, copies[rows.loop], after))
             lib.AddIncoming(lane, llvm.array([m.number(0), following]), llvm.array([before, latch]), 2)
         self.at_end(after)

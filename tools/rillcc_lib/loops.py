@@ -242,13 +242,26 @@ class Loops(Lanes):
 
     def mark_loop(self, branch):
         """Rows of threads are short: more than one vector of them at a time would leave most of a row to the rest."""
-        if not self.c.sync_points:
-            return
+        if self.c.sync_points:
+            self.hint_loop(branch, self.hint("interleave.count", self.number_hint(1)))
+
+    def mark_lanes(self, branch):
+        """Lanes of a warp become vectors before the loop over these is written out, not the other way around."""
+        after = self.hint("vectorize.followup_vectorized", self.hint("isvectorized", self.number_hint(1)))
+        hints = self.hint("interleave.count", self.number_hint(1)), self.hint("unroll.disable"), after
+        self.hint_loop(branch, *hints)
+
+    def number_hint(self, number):
+        return self.lib.ValueAsMetadata(self.m.number(number))
+
+    def hint(self, name, *more):
+        text = b"llvm.loop." + name.encode()
+        parts = [self.lib.MDStringInContext2(self.m.context, text, len(text)), *more]
+        return self.lib.MDNodeInContext2(self.m.context, llvm.array(parts), len(parts))
+
+    def hint_loop(self, branch, *hints):
         lib, context = self.lib, self.m.context
-        text = b"llvm.loop.interleave.count"
-        hint = [lib.MDStringInContext2(context, text, len(text)), lib.ValueAsMetadata(self.m.number(1))]
-        hint = lib.MDNodeInContext2(context, llvm.array(hint), 2)
         itself = lib.TemporaryMDNode(context, llvm.array([]), 0)  # a loop is named by a node that contains itself
-        node = lib.MDNodeInContext2(context, llvm.array([itself, hint]), 2)
+        node = lib.MDNodeInContext2(context, llvm.array([itself, *hints]), 1 + len(hints))
         lib.MetadataReplaceAllUsesWith(itself, node)
         lib.SetMetadata(branch, lib.GetMDKindIDInContext(context, b"llvm.loop", 9), lib.MetadataAsValue(context, node))

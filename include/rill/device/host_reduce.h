@@ -67,20 +67,24 @@ template <class Operation, class T> static inline T rill_reduce_all_(T *values, 
 
 /* ---- a warp ---- */
 
+#if RILL_REGIONS
 /* Of the bits of values. */
 template <class Operation, class T, class BITS> static BITS rill_reduce_lanes_(const BITS *bits, unsigned live) {
-  T values[32];
-  unsigned char there[32];
+  T reduced;
   BITS result = 0;
-  memcpy(values, bits, sizeof values);
-  for (unsigned i = 0; i < 32; i++) there[i] = live >> i & 1;
-  const T reduced =
-      live == ~0u ? rill_reduce_power_<Operation, 32>(values) : rill_reduce_some_<Operation>(values, there, 32);
+  if (live == ~0u) {
+    reduced = rill_reduce_power_<Operation, 32>(reinterpret_cast<const T *>(bits)); /* which copies them */
+  } else {
+    T values[32];
+    unsigned char there[32];
+    memcpy(values, bits, sizeof values);
+    for (unsigned i = 0; i < 32; i++) there[i] = live >> i & 1;
+    reduced = rill_reduce_some_<Operation>(values, there, 32);
+  }
   memcpy(&result, &reduced, sizeof reduced);
   return result;
 }
 
-#if RILL_REGIONS
 template <class Operation, class T> static __forceinline__ T rill_warp_reduce_(T v) {
   std::conditional_t<sizeof(T) == 8, unsigned long long, unsigned> bits;
   memcpy(&bits, &v, sizeof v);

@@ -167,6 +167,11 @@ static inline void rill_sched_reduce(T *result, unsigned first, unsigned end, co
                                      const T *v, unsigned v_each, T (*reduce)(const T *, unsigned)) {
   for (unsigned warp = first & ~31u; warp < end; warp += 32) {
     const unsigned from = warp < first ? first : warp, to = end - warp < 32 ? end : warp + 32;
+    if (those == nullptr && v_each == 1 && to - from == 32) {
+      const T reduced = reduce(v + warp, ~0u);
+      for (unsigned l = 0; l < 32; l++) result[warp + l] = reduced;
+      continue;
+    }
     T values[32] = {};
     unsigned live = 0;
     for (unsigned t = from; t < to; t++) {
