@@ -25,7 +25,7 @@ STACK_FLAGS = "-fstack-clash-protection -fno-lto".split()
 CHECK_FLAGS = """-DRILL_CHECK=1 -fsanitize=thread -O1 -g1 -fno-inline -fno-omit-frame-pointer
     -fno-optimize-sibling-calls""".split()
 # A loop over threads that copies stays a loop: memcpy goes through a row from both of its ends, which processors do not
-# read ahead for.  Kernels are long for LLVM, which otherwise leaves the second loop of rillcc_lib/whole.py.
+# read ahead for.  Kernels are long for LLVM, which otherwise leaves the second loop of rillcc_lib/all_below.py.
 LOOP_FLAGS = "-mllvm -disable-loop-idiom-memcpy -mllvm -unswitch-threshold=200".split()
 # What is missing is an error now, not when the image loads; the C++ library is wanted only by kernels that use it.
 # The variables of a source are found by their symbols, which therefore stay.

@@ -163,8 +163,8 @@ class Lanes(Slots):
         start = self.new_block("region%d.warps" % chain[0].number)
         lib.InstructionEraseFromParent(m.terminator(chain[0].head))
         self.at_end(chain[0].head)
-        whole = self.build("ICmp", llvm.EQ, self.build("And", size_x, m.number(LANES - 1)), m.number(0))
-        self.branch_if(whole, start, chain[0].rows.rows)
+        complete = self.build("ICmp", llvm.EQ, self.build("And", size_x, m.number(LANES - 1)), m.number(0))
+        self.branch_if(complete, start, chain[0].rows.rows)
         self.at_end(start)
         x, y, z, t = [self.build("Phi", m.i32) for _ in range(4)]
         wide = self.build("ZExt", t, m.i64)
@@ -235,8 +235,8 @@ class Lanes(Slots):
         lane = m.number(region.few.every[2]) if region.few else self.build("Phi", m.i32)
         wide_lane = self.build("ZExt", lane, m.i64)
         x, y, z, t = place
-        for value, new in zip(region.index, (self.nowrap(self.build("Add", x, lane)), y, z, self.nowrap(self.build("Add", t, lane)))):
-            copies[value] = new
+        own_x, own_t = [self.nowrap(self.build("Add", value, lane)) for value in (x, t)]
+        copies.update(zip(region.index, (own_x, y, z, own_t)))
         copies[region.wide_index] = self.nowrap(self.build("Add", wide, wide_lane))
         for value in region.lane_reads:
             copies[value] = None

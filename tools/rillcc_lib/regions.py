@@ -19,7 +19,7 @@ the argument.
 from dataclasses import dataclass, field
 from typing import Optional
 
-from . import flow, llvm, whole
+from . import all_below, flow, llvm
 from .ir import DIVISIONS, PURE
 
 FREE, BARRIER, WARP, WARP_ANY = range(4)  # what a cut waits for: the numbers of rill/device/host_regions.h
@@ -95,7 +95,7 @@ class Finder:
         self.find_sync_points()
         self.read()
         self.find_uniform()
-        whole.Whole(self, THREAD).note()
+        all_below.AllBelow(self, THREAD).note()
         self.read()
         self.find_uniform()
         for block in [b for b in self.order if self.is_hoisted(b)]:

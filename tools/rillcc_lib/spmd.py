@@ -258,7 +258,7 @@ class Rewriter:
             finder.close()
 
     def widen(self, kernel):
-        """With AVX-512, clang takes vectors of half the width.  Mathematics gains a third by the whole; rows of shared
+        """With AVX-512, clang takes vectors of half the width.  Mathematics gains a third by the full one; rows of shared
         memory and shuffles, which have more loads and stores than that, lose it again."""
         name, width = b"prefer-vector-width", b"512"
         wide = self.lib.CreateStringAttribute(self.m.context, name, len(name), width, len(width))

@@ -1,8 +1,8 @@
-"""Conditions like `i < n`, of a thread's index and what is the same for all threads, which mostly hold for a whole block.
+"""Conditions like `i < n`, of a thread's index and what is the same for all threads, which mostly hold for all of a block.
 
-`b + t < n` becomes `b + t < n || whole`, where `whole` says that it holds for the last thread, and that b + t does not
-wrap, so that it holds for all: nothing changes, but LLVM makes a second loop, without the condition, for blocks where
-`whole` is true.  Vectors with a mask for each lane can be several times slower, since not all processors read ahead then.
+`b + t < n` becomes `b + t < n || all_below`, where `all_below` says that it holds for the last thread, and that b + t does
+not wrap, so that it holds for all: nothing changes, but LLVM makes a second loop, without the condition, for blocks
+where that is so.  Vectors with a mask can be several times slower, since not all processors read ahead for them.
 """
 
 from . import llvm
@@ -12,7 +12,7 @@ BELOW.update({llvm.SGE: llvm.SLT, llvm.SGT: llvm.SLE, llvm.UGE: llvm.ULT, llvm.U
 SIGNED = (llvm.SLT, llvm.SLE)
 
 
-class Whole:
+class AllBelow:
     def __init__(self, finder, indices):
         self.c, self.m, self.lib = finder, finder.m, finder.lib
         self.indices = indices  # the names of the functions that give them
@@ -47,16 +47,16 @@ class Whole:
         kind = self.lib.TypeOf(base)
         last = self.build("Add", base, self.build("ZExt", last, kind) if kind != self.m.i32 else last)
         signed = extension == llvm.SEXT or (not extension and below in SIGNED)
-        whole = self.build("ICmp", llvm.SGE if signed else llvm.UGE, last, base)
+        all_below = self.build("ICmp", llvm.SGE if signed else llvm.UGE, last, base)
         if extension:
             last = self.build("SExt" if signed else "ZExt", last, self.lib.TypeOf(value))
-        whole = self.build("And", whole, self.build("ICmp", below, last, limit))
+        all_below = self.build("And", all_below, self.build("ICmp", below, last, limit))
         self.lib.PositionBuilderBefore(self.c.builder, self.lib.GetNextInstruction(condition))
         if below == predicate:
-            either = self.build("Or", whole, condition)
+            either = self.build("Or", all_below, condition)
         else:
-            whole = self.build("Xor", whole, self.m.number(1, self.m.i1))
-            either = self.build("And", whole, condition)
+            all_below = self.build("Xor", all_below, self.m.number(1, self.m.i1))
+            either = self.build("And", all_below, condition)
         users = [user for user in self.m.users(condition) if user != either]
         for user in users:
             for i, operand in enumerate(self.m.operands(user)):
@@ -77,7 +77,8 @@ class Whole:
         if marker not in self.indices:
             return None
         x, y, z = self.c.size
-        return [lambda: x, lambda: y, lambda: z, lambda: self.build("Mul", self.build("Mul", x, y), z)][self.indices.index(marker)]
+        sizes = (lambda: x, lambda: y, lambda: z, lambda: self.build("Mul", self.build("Mul", x, y), z))
+        return sizes[self.indices.index(marker)]
 
     def build(self, what, *arguments):
         return getattr(self.lib, "Build" + what)(self.c.builder, *arguments, b"")
