@@ -14,7 +14,11 @@
 #define __shared__ __attribute__((shared))
 #define __constant__ __attribute__((constant))
 #define __forceinline__ inline __attribute__((always_inline))
-#define __launch_bounds__(...) __attribute__((launch_bounds(__VA_ARGS__)))
+/* clang's own launch_bounds says nothing to AMD's code generator. */
+#define RILL_BOUND_1_(THREADS) __attribute__((amdgpu_flat_work_group_size(1, THREADS)))
+#define RILL_BOUND_2_(THREADS, WAVES) RILL_BOUND_1_(THREADS) __attribute__((amdgpu_waves_per_eu(WAVES)))
+#define RILL_BOUND_(A, B, NAME, ...) NAME
+#define __launch_bounds__(...) RILL_BOUND_(__VA_ARGS__, RILL_BOUND_2_, RILL_BOUND_1_, )(__VA_ARGS__)
 #define __align__(N) __attribute__((aligned(N)))
 
 struct uint3 {
