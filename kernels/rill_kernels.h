@@ -52,6 +52,13 @@ static inline rill_launch rill_kernels_tiles(uint64_t n, size_t element_size) {
   return rill_kernels_grid(rill_kernels_parts(n, RILL_KERNELS_TILE_BYTES / element_size), 1, 1, 256, 1);
 }
 
+/** scan: the bytes of its state, 0 if it needs none. */
+static inline uint64_t rill_kernels_scan_state(uint64_t n, size_t element_size) {
+  const uint64_t tiles = rill_kernels_parts(n, RILL_KERNELS_TILE_BYTES / element_size);
+  const uint64_t groups = rill_kernels_parts(tiles, 32);
+  return tiles <= 1 ? 0 : (16 + (tiles + 2 * groups + 1) * (element_size / 4)) * sizeof(uint64_t);
+}
+
 /** stencil5, of blocks of that size: a thread for each 16 bytes of 2 rows. */
 static inline rill_launch rill_kernels_stencil5(uint64_t width, uint64_t height, size_t element_size, uint32_t block_x,
                                                 uint32_t block_y) {

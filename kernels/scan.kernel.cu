@@ -1,65 +1,183 @@
-/* scan.kernel.cu: running sums of each tile, one pass of a scan: reduce, then scan.
+/* scan.kernel.cu: running sums, in one pass over memory.
  *
- *   scan_i32 scan_f32 scan_f64   y[i] = before + x[first of the tile] + ... + x[i], or without x[i] if `exclusive`
- *                                is not 0; `before` is offsets[tile], or 0 if offsets is NULL.  Integers: modulo 2^32
+ *   scan_i32 scan_f32 scan_f64   y[i] = x[0] + ... + x[i], or without x[i] if `exclusive` is not 0.  Integers: modulo
+ * 2^32
  *
- * A tile is that of reduce.kernel.cu, and so the offsets are the exclusive scan of what its sum kernels give.
- * rill_kernels.h has functions that launch the passes.  (A scan in one pass, whose blocks wait for the blocks before
- * them, is faster on some GPUs; but nothing says that a block waited for ever runs.)
+ * A tile is that of reduce.kernel.cu, and a block's.  The block publishes the tile's sum, waits for what comes before
+ * the tile, and writes.  A counter says which tile is whose, so a block waits only for blocks that began before it did:
+ * the first waits for none, and the others come to an end one by one if those that have begun go on to run.  They do,
+ * however many there are at a time and in whatever order they begin: a GPU keeps a block until it ends, and on the cpu
+ * a thread that waits lets others run.
  *
- * Launch: a block of 256 threads for each tile (rill_kernels_tiles).
- * Limits: n > 0, since no launch is of 0 threads; any alignment; y may be x, and they overlap in no other way.
- * Rounding: the order depends on n alone, so the same on every device to the last bit: the 16 (f64: 8) elements of a
- * thread from first to last, the threads' sums in 8 steps in which each adds what stands 1, 2, 4 ... 128 before it.
- * Running sums of nonnegative numbers may fall by a rounding from one tile or thread to the next.
+ * Launch: a block of 256 threads for each tile (rill_kernels_tiles).  `state` is rill_kernels_scan_state bytes, all 0
+ * before each launch, or NULL if there is one tile.
+ * Limits: n > 0, since no launch is of 0 threads; any alignment, multiples of 16 bytes are fastest; y may be x, and
+ * they overlap in no other way. Rounding: the order depends on n alone, so the same on every device to the last bit.
+ * What stands before an element is start of its row + groups of the row before it + tiles of its group before it, +
+ * threads of its tile before it, + the elements of its thread before it.  The 16 (f64: 8) elements of a thread, 32
+ * tiles of a group, 32 groups of a row and all rows are each summed from first to last, the threads of a tile in 8
+ * steps in which each adds what stands 1, 2, 4
+ * ... 128 before it.  Running sums of nonnegative numbers may fall by a rounding from one thread to the next.
  */
 #include <rill/device/kernel.h>
 
 #include "wide.h"
 
-/* Shared memory has 32 banks of 4 bytes: each 128 bytes leave one element out, and threads that each read their own
- * elements in turn do not meet in one bank. */
-template <class T> static __device__ __forceinline__ constexpr int padded(int i) { return i + i / static_cast<int>(128 / sizeof(T)); }
-template <class T> constexpr int EACH = TILE<T> / TILE_THREADS; /* elements of a thread */
+enum { FAN = 32 }; /* tiles of a group, groups of a row */
 
-/* Integers as unsigned, which wrap. */
-#define SCAN(SUFFIX, T, SUM)                                                                                       \
-  RILL_KERNEL_BOUNDED(TILE_THREADS, scan_##SUFFIX, int64_t n, int exclusive, const T *x, const T *offsets, T *y) { \
-    __shared__ SUM tile[padded<T>(TILE<T>)];                                                                       \
-    __shared__ SUM sums[2][TILE_THREADS];                                                                          \
-    const int thread = static_cast<int>(threadIdx.x);                                                              \
-    const ptrdiff_t base = static_cast<ptrdiff_t>(blockIdx.x) * TILE<T>;                                           \
-    for (int k = 0; k < EACH<T>; k++) {                                                                            \
-      const int i = k * TILE_THREADS + thread;                                                                     \
-      tile[padded<T>(i)] = base + i < n ? static_cast<SUM>(x[base + i]) : SUM(0);                                  \
-    }                                                                                                              \
-    __syncthreads();                                                                                               \
-    SUM sum = tile[padded<T>(thread * EACH<T>)];                                                                   \
-    for (int k = 1; k < EACH<T>; k++) sum += tile[padded<T>(thread * EACH<T> + k)];                                \
-    sums[0][thread] = sum;                                                                                         \
-    __syncthreads();                                                                                               \
-    int from = 0;                                                                                                  \
-    for (int step = 1; step < TILE_THREADS; step *= 2) {                                                           \
-      const SUM mine = sums[from][thread];                                                                         \
-      sums[1 - from][thread] = thread < step ? mine : sums[from][thread - step] + mine;                            \
-      from = 1 - from;                                                                                             \
-      __syncthreads();                                                                                             \
-    }                                                                                                              \
-    SUM running = thread == 0 ? SUM(0) : sums[from][thread - 1];                                                   \
-    if (offsets != nullptr) running += static_cast<SUM>(offsets[blockIdx.x]);                                      \
-    for (int k = 0; k < EACH<T>; k++) {                                                                            \
-      SUM *const place = &tile[padded<T>(thread * EACH<T> + k)];                                                   \
-      const SUM before = running;                                                                                  \
-      running += *place;                                                                                           \
-      *place = exclusive != 0 ? before : running;                                                                  \
-    }                                                                                                              \
-    __syncthreads();                                                                                               \
-    for (int k = 0; k < EACH<T>; k++) {                                                                            \
-      const int i = k * TILE_THREADS + thread;                                                                     \
-      if (base + i < n) y[base + i] = static_cast<T>(tile[padded<T>(i)]);                                          \
-    }                                                                                                              \
+/* ---- what blocks tell one another: 32 bits of a value in a word that is 0 before ---- */
+
+template <class T> constexpr int WORDS = sizeof(T) / 4;
+
+template <class T> static __device__ __forceinline__ void publish(uint64_t *words, ptrdiff_t place, T value) {
+  uint32_t bits[WORDS<T>];
+  memcpy(bits, &value, sizeof value);
+  for (int i = 0; i < WORDS<T>; i++) atomicExch(&words[place * WORDS<T> + i], uint64_t(1) << 32 | bits[i]);
+}
+
+template <class T> static __device__ __forceinline__ T await(uint64_t *words, ptrdiff_t place) {
+  uint32_t bits[WORDS<T>];
+  for (int i = 0; i < WORDS<T>; i++) {
+    uint64_t word;
+    while ((word = atomicOr(&words[place * WORDS<T> + i], uint64_t(0))) == 0) rill_pause();
+    bits[i] = static_cast<uint32_t>(word);
   }
+  T value;
+  memcpy(&value, bits, sizeof value);
+  return value;
+}
 
+/* ---- a tile ---- */
+
+/* What the threads of a block share.  16 bytes are left out after each thread's 64: threads that each read their own do
+ * not meet in one bank of shared memory.  On the cpu a thread reads and writes its elements where they are. */
+template <class T, class SUM> struct tile_memory {
+  wide<T> fours[RILL_ON_CPU ? 1 : TILE_THREADS * (TILE_ROUNDS + 1)];
+  SUM sums[2][TILE_THREADS], before[FAN], start, group_start;
+  unsigned tile;
+};
+static __device__ __forceinline__ constexpr int padded(int i) { return i + i / TILE_ROUNDS; }
+
+/* A tile in memory. */
+template <class T> struct place {
+  const T *x;
+  T *y;
+  ptrdiff_t n;   /* elements from here on */
+  bool complete; /* and aligned */
+};
+
+/* Its i-th 16 bytes. */
+template <class T> static __device__ __forceinline__ wide<T> get_four(const place<T> &p, int i) {
+  const ptrdiff_t at = i * wide<T>::COUNT;
+  return p.complete ? load_wide(p.x + at) : load_part(p.x + at, p.n - at, false);
+}
+template <class T> static __device__ __forceinline__ void put_four(const place<T> &p, int i, const wide<T> &four) {
+  const ptrdiff_t at = i * wide<T>::COUNT;
+  if (p.complete) {
+    store_wide(p.y + at, four);
+    return;
+  }
+  for (int k = 0; k < wide<T>::COUNT; k++)
+    if (at + k < p.n) p.y[at + k] = four.at[k];
+}
+
+/* memory.start = the sum of all tiles before the block's; `sum` is that of its own.
+ *
+ * The last block of a group has the sums of all its tiles.  It publishes their sum, and with those of the groups before
+ * and the start of the row, the start of the next group, so the others wait for one start each. */
+template <class T, class SUM>
+static __device__ __forceinline__ void find_start(int thread, unsigned blocks, uint64_t *state, SUM sum,
+                                                  tile_memory<T, SUM> &memory) {
+  const ptrdiff_t group = memory.tile / FAN, row = group / FAN * FAN, groups = (blocks - 1) / FAN + 1;
+  const int tile_place = static_cast<int>(memory.tile % FAN), group_place = static_cast<int>(group - row);
+  const bool last = tile_place == FAN - 1;
+  uint64_t *const starts = state + 16, *const of_groups = starts + (groups + 1) * WORDS<SUM>;
+  uint64_t *const of_tiles = of_groups + groups * WORDS<SUM>;
+  if (thread == 0) publish(of_tiles, memory.tile, sum);
+  if (thread < tile_place) memory.before[thread] = await<SUM>(of_tiles, group * FAN + thread);
+  __syncthreads();
+  SUM tiles = 0, of_row = 0;
+  if (thread == 0) {
+    for (int i = 0; i < tile_place; i++) tiles += memory.before[i];
+    if (last) publish(of_groups, group, tiles + sum);
+  }
+  __syncthreads();
+  if (last && thread < group_place) memory.before[thread] = await<SUM>(of_groups, row + thread);
+  if (thread == FAN) {
+    const ptrdiff_t known = last ? row : group;
+    memory.group_start = known == 0 ? SUM(0) : await<SUM>(starts, known);
+  }
+  __syncthreads();
+  if (thread != 0) return;
+  if (last) {
+    for (int i = 0; i < group_place; i++) of_row += memory.before[i];
+    publish(starts, group + 1, memory.group_start + (of_row + (tiles + sum)));
+  }
+  memory.start = memory.group_start + of_row + tiles;
+}
+
+/* SUM: T, but integers as unsigned, which wrap. */
+template <class T, class SUM>
+static __device__ __forceinline__ void scan(int thread, unsigned blocks, ptrdiff_t n, bool exclusive, const T *x,
+                                            uint64_t *state, T *y, tile_memory<T, SUM> &memory) {
+  if (thread == 0) {
+    memory.tile = state == nullptr ? 0 : static_cast<unsigned>(atomicAdd(state, uint64_t(1)));
+    memory.start = 0;
+  }
+  __syncthreads();
+  const ptrdiff_t base = static_cast<ptrdiff_t>(memory.tile) * TILE<T>;
+  const place<T> here = { x + base, y + base, n - base, n - base >= TILE<T> && are_aligned(x, y) };
+  if (!RILL_ON_CPU) {
+    for (int r = 0; r < TILE_ROUNDS; r++) {
+      const int i = r * TILE_THREADS + thread;
+      memory.fours[padded(i)] = get_four(here, i);
+    }
+    __syncthreads();
+  }
+  const int first = thread * TILE_ROUNDS;
+  SUM sum = 0;
+  if (RILL_ON_CPU) asm volatile("" /* no vectors over the threads, which would gather their elements */);
+  for (int i = first; i < first + TILE_ROUNDS; i++) {
+    const wide<T> four = RILL_ON_CPU ? get_four(here, i) : memory.fours[padded(i)];
+    for (int k = 0; k < wide<T>::COUNT; k++) sum += static_cast<SUM>(four.at[k]);
+  }
+  memory.sums[0][thread] = sum;
+  __syncthreads();
+  int from = 0;
+  for (int step = 1; step < TILE_THREADS; step *= 2) {
+    const SUM mine = memory.sums[from][thread];
+    memory.sums[1 - from][thread] = thread < step ? mine : memory.sums[from][thread - step] + mine;
+    from = 1 - from;
+    __syncthreads();
+  }
+  if (state != nullptr) find_start(thread, blocks, state, memory.sums[from][TILE_THREADS - 1], memory);
+  __syncthreads();
+  SUM running = memory.start + (thread == 0 ? SUM(0) : memory.sums[from][thread - 1]);
+  for (int i = first; i < first + TILE_ROUNDS; i++) {
+    wide<T> four = RILL_ON_CPU ? get_four(here, i) : memory.fours[padded(i)];
+    for (int k = 0; k < wide<T>::COUNT; k++) {
+      const SUM before = running;
+      running += static_cast<SUM>(four.at[k]);
+      four.at[k] = static_cast<T>(exclusive ? before : running);
+    }
+    if (RILL_ON_CPU) put_four(here, i, four);
+    else memory.fours[padded(i)] = four;
+  }
+  if (!RILL_ON_CPU) {
+    __syncthreads();
+    for (int r = 0; r < TILE_ROUNDS; r++) {
+      const int i = r * TILE_THREADS + thread;
+      put_four(here, i, memory.fours[padded(i)]);
+    }
+  }
+}
+
+#define SCAN(SUFFIX, T, SUM)                                                                                 \
+  RILL_KERNEL_BOUNDED(RILL_MIN_BLOCKS(TILE_THREADS, 8), scan_##SUFFIX, int64_t n, int exclusive, const T *x, \
+                      uint64_t *state, T *y) {                                                               \
+    __shared__ tile_memory<T, SUM> memory;                                                                   \
+    scan(static_cast<int>(threadIdx.x), gridDim.x, n, exclusive != 0, x, state, y, memory);                  \
+  }
 SCAN(i32, int32_t, uint32_t)
 SCAN(f32, float, float)
 SCAN(f64, double, double)

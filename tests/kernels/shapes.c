@@ -17,6 +17,9 @@ static void cover_everything(void) {
   expect(rill_kernels_tiles(4096, 4), 1, 256, 1);
   expect(rill_kernels_tiles(4097, 4), 2, 256, 1);
   expect(rill_kernels_tiles(4097, 8), 3, 256, 1);
+  assert_int_equal(rill_kernels_scan_state(4096, 4), 0);
+  assert_int_equal(rill_kernels_scan_state(4097, 4), (16 + 2 + 2 + 1) * 8);
+  assert_int_equal(rill_kernels_scan_state(33 * 2048, 8), (16 + (33 + 2 * 2 + 1) * 2) * 8);
   expect(rill_kernels_stencil5(257, 9, 4, 64, 4), 4, 64, 4);
   expect(rill_kernels_stencil5(257, 9, 8, 64, 4), 6, 64, 4);
   expect(rill_kernels_stencil7(257, 9, 10, 4, 64, 4), 18, 64, 4);
