@@ -86,12 +86,12 @@ static inline rill_launch rill_kernels_transpose(uint64_t rows, uint64_t columns
 
 /** sgemm, where c has m rows and n columns. */
 static inline rill_launch rill_kernels_sgemm(uint64_t m, uint64_t n) {
-  return rill_kernels_grid(rill_kernels_parts(n, 128), rill_kernels_parts(m, 128), 1, 256, 1);
+  return rill_kernels_grid(rill_kernels_parts(n, 128), rill_kernels_parts(m, 128), 1, 128, 1);
 }
 
 /** sgemm_batched, where each c has m rows and n columns. */
 static inline rill_launch rill_kernels_sgemm_batched(uint64_t m, uint64_t n, uint64_t batch) {
-  return rill_kernels_grid(rill_kernels_parts(n, 128), rill_kernels_parts(m, 128), batch, 256, 1);
+  return rill_kernels_grid(rill_kernels_parts(n, 128), rill_kernels_parts(m, 128), batch, 128, 1);
 }
 
 /** sgemm_16x16, where c has m rows and n columns. */

@@ -6,20 +6,13 @@
 #ifndef RILL_KERNELS_SGEMM_CPU_H
 #define RILL_KERNELS_SGEMM_CPU_H
 
-enum { CPU_SIDE = 128, CPU_DEPTH = 128, CPU_ROWS = 6, CPU_COLUMNS = 16 };
-enum { CPU_GROUPS = (CPU_SIDE + CPU_ROWS - 1) / CPU_ROWS, CPU_PANELS = CPU_SIDE / CPU_COLUMNS };
-
-/* A matrix whose element (i, j) is x[i * ld + j], or if it is transposed x[j * ld + i]. */
-struct matrix {
-  const float *x;
-  ptrdiff_t ld;
-  bool transposed;
-};
+enum { CPU_DEPTH = 128, CPU_ROWS = 6, CPU_COLUMNS = 16 };
+enum { CPU_GROUPS = (SIDE + CPU_ROWS - 1) / CPU_ROWS, CPU_PANELS = SIDE / CPU_COLUMNS };
 
 struct cpu_tile {
   alignas(64) float a[CPU_GROUPS][CPU_DEPTH][CPU_ROWS];
   alignas(64) float b[CPU_PANELS][CPU_DEPTH][CPU_COLUMNS];
-  alignas(64) float sums[CPU_GROUPS * CPU_ROWS][CPU_SIDE];
+  alignas(64) float sums[CPU_GROUPS * CPU_ROWS][SIDE];
 };
 
 /* Copies `depth` columns of at most WIDTH rows, column by column; zeros for rows that are not there. */
@@ -37,7 +30,7 @@ static inline void copy_columns(const float *x, ptrdiff_t each_row, ptrdiff_t ea
 
 /* 6 x 16 sums += a * b. */
 static inline void multiply_panel(const float (*__restrict a)[CPU_ROWS], const float (*__restrict b)[CPU_COLUMNS],
-                                  int depth, float (*__restrict sums)[CPU_SIDE]) {
+                                  int depth, float (*__restrict sums)[SIDE]) {
   float s[CPU_ROWS][CPU_COLUMNS];
   for (int r = 0; r < CPU_ROWS; r++)
     for (int j = 0; j < CPU_COLUMNS; j++) s[r][j] = sums[r][j];
@@ -67,7 +60,7 @@ static inline const cpu_tile *multiply_on_cpu(const matrix &a, const matrix &b, 
     for (int p = 0; p < panels; p++)
       for (int g = 0; g < groups; g++)
         multiply_panel(tile.a[g], tile.b[p], depth,
-                       reinterpret_cast<float(*)[CPU_SIDE]>(&tile.sums[g * CPU_ROWS][p * CPU_COLUMNS]));
+                       reinterpret_cast<float(*)[SIDE]>(&tile.sums[g * CPU_ROWS][p * CPU_COLUMNS]));
   }
   return &tile;
 }

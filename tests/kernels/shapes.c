@@ -25,8 +25,8 @@ static void cover_everything(void) {
   expect(rill_kernels_stencil7(257, 9, 10, 4, 64, 4), 18, 64, 4);
   expect(rill_kernels_copy2d(65, 17, 64, 4), 4, 64, 4);
   expect(rill_kernels_transpose(65, 64), 4, 32, 8);
-  expect(rill_kernels_sgemm(129, 1), 2, 256, 1);
-  expect(rill_kernels_sgemm_batched(129, 1, 3), 6, 256, 1);
+  expect(rill_kernels_sgemm(129, 1), 2, 128, 1);
+  expect(rill_kernels_sgemm_batched(129, 1, 3), 6, 128, 1);
   expect(rill_kernels_sgemm_16x16(17, 33), 6, 16, 16);
   expect(rill_kernels_histogram(16385, 10, 100), 2, 256, 1);
   expect(rill_kernels_histogram(UINT64_MAX, 10, 100), 800, 256, 1);
@@ -37,7 +37,7 @@ static void cover_everything(void) {
 static void too_much_and_nothing_have_no_grid(void) {
   assert_int_equal(rill_kernels_wide(UINT64_MAX, 4, 32).grid.x, UINT32_MAX);
   expect(rill_kernels_tiles(UINT64_MAX, 8), 0, 256, 1);
-  expect(rill_kernels_sgemm(UINT64_MAX, UINT64_MAX), 0, 256, 1);
+  expect(rill_kernels_sgemm(UINT64_MAX, UINT64_MAX), 0, 128, 1);
   expect(rill_kernels_stencil7(UINT64_C(1) << 31, 2, 8, 8, 1, 1), 0, 1, 1);
   expect(rill_kernels_stencil7((UINT64_C(1) << 33) - 2, 1, 1, 8, 1, 1), UINT32_MAX, 1, 1);
   expect(rill_kernels_stencil5(5, 0, 4, 64, 4), 0, 64, 4);
