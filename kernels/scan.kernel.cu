@@ -173,7 +173,7 @@ static __device__ __forceinline__ void scan(int thread, unsigned blocks, ptrdiff
 }
 
 #define SCAN(SUFFIX, T, SUM)                                                                                 \
-  RILL_KERNEL_BOUNDED(RILL_MIN_BLOCKS(TILE_THREADS, 8), scan_##SUFFIX, int64_t n, int exclusive, const T *x, \
+  RILL_KERNEL_BOUNDED(RILL_MIN_BLOCKS(TILE_THREADS, 4), scan_##SUFFIX, int64_t n, int exclusive, const T *x, \
                       uint64_t *state, T *y) {                                                               \
     __shared__ tile_memory<T, SUM> memory;                                                                   \
     scan(static_cast<int>(threadIdx.x), gridDim.x, n, exclusive != 0, x, state, y, memory);                  \
