@@ -66,6 +66,7 @@ struct matrix {
 #include "sgemm_cpu.h"
 
 /* One thread computes the tile, in the cache and registers of its processor. */
+template <bool SHORT>
 static inline void compute_tile(int thread, const matrix &a, const matrix &b, int64_t m, int64_t n, int64_t k,
                                 ptrdiff_t top, ptrdiff_t left, float alpha, float beta, float *c, int64_t ldc,
                                 const float *bias) {
@@ -269,6 +270,22 @@ static __device__ __forceinline__ void store_rows(const memory &rows, int first,
   }
 }
 
+/* Stores four of a row of c, from its i-th on. */
+static __device__ __forceinline__ void store_four(float *row, ptrdiff_t i, ptrdiff_t end, bool aligned,
+                                                  const float *sums, float alpha, float beta, const float *bias) {
+  if (aligned && i + 4 <= end) {
+    wide<float> four = {};
+    if (beta != 0.0f) four = load_wide(row + i);
+    for (int j = 0; j < 4; j++) four.at[j] = blend(alpha, sums[j], beta, &four.at[j], at(bias, i + j));
+    store_wide(row + i, four);
+    return;
+  }
+  for (int j = 0; j < 4; j++)
+    if (i + j < end) row[i + j] = blend(alpha, sums[j], beta, &row[i + j], at(bias, i + j));
+}
+
+/* SHORT: of products that may be short, at the cost of 5 % of long ones. */
+template <bool SHORT>
 static __device__ __forceinline__ void compute_tile(int thread, const matrix &a, const matrix &b, int64_t m, int64_t n,
                                                     int64_t k, ptrdiff_t top, ptrdiff_t left, float alpha, float beta,
                                                     float *c, int64_t ldc, const float *bias) {
@@ -291,14 +308,26 @@ static __device__ __forceinline__ void compute_tile(int thread, const matrix &a,
     multiply<false>(thread, of_a, of_b, k - most, row, column, tiles, sums);
   }
 
+  if constexpr (!SHORT) {
+    const bool c_aligned = ldc % 4 == 0 && are_aligned(c);
 #pragma unroll
-  for (int i = 0; i < ROWS; i += 4) {
-    __syncthreads();
-    put_rows(&sums[i], row / 64 * 16 + row % 16, column, tiles);
-    __syncthreads();
+    for (int i = 0; i < ROWS; i++) {
+      const ptrdiff_t r = top + row + i / 4 * 16 + i % 4;
+      if (r >= m) continue;
+#pragma unroll
+      for (int g = 0; g < COLUMNS / 4; g++)
+        store_four(c + r * ldc, left + column + g * 32, n, c_aligned, &sums[i][g * 4], alpha, beta, bias);
+    }
+  } else {
+#pragma unroll
+    for (int i = 0; i < ROWS; i += 4) {
+      __syncthreads();
+      put_rows(&sums[i], row / 64 * 16 + row % 16, column, tiles);
+      __syncthreads();
 #pragma unroll 1
-    for (int half = 0; half < 2; half++)
-      store_rows(tiles, half * 16, top + half * 64 + i * 4, m, left + thread, n, alpha, beta, c, ldc, bias);
+      for (int half = 0; half < 2; half++)
+        store_rows(tiles, half * 16, top + half * 64 + i * 4, m, left + thread, n, alpha, beta, c, ldc, bias);
+    }
   }
 }
 #endif
@@ -311,8 +340,8 @@ RILL_KERNEL_BOUNDED(SGEMM_THREADS, sgemm, int64_t m, int64_t n, int64_t k, float
   const unsigned across = static_cast<unsigned>((n + SIDE - 1) / SIDE);
   const ptrdiff_t top = static_cast<ptrdiff_t>(blockIdx.x / across) * SIDE;
   const ptrdiff_t left = static_cast<ptrdiff_t>(blockIdx.x % across) * SIDE;
-  compute_tile(static_cast<int>(threadIdx.x), { a, lda, false }, { b, ldb, false }, m, n, k, top, left, alpha, beta, c,
-               ldc, nullptr);
+  compute_tile<false>(static_cast<int>(threadIdx.x), { a, lda, false }, { b, ldb, false }, m, n, k, top, left, alpha,
+                      beta, c, ldc, nullptr);
 }
 
 RILL_KERNEL_BOUNDED(SGEMM_THREADS, sgemm_batched, int64_t m, int64_t n, int64_t k, float alpha, const float *a,
@@ -323,7 +352,7 @@ RILL_KERNEL_BOUNDED(SGEMM_THREADS, sgemm_batched, int64_t m, int64_t n, int64_t 
   const ptrdiff_t product = static_cast<ptrdiff_t>(blockIdx.x / tiles);
   const ptrdiff_t top = static_cast<ptrdiff_t>(tile / across) * SIDE;
   const ptrdiff_t left = static_cast<ptrdiff_t>(tile % across) * SIDE;
-  compute_tile(static_cast<int>(threadIdx.x), { a + product * stride_a, lda, transpose_a != 0 },
-               { b + product * stride_b, ldb, transpose_b != 0 }, m, n, k, top, left, alpha, beta,
-               c + product * stride_c, ldc, bias);
+  compute_tile<true>(static_cast<int>(threadIdx.x), { a + product * stride_a, lda, transpose_a != 0 },
+                     { b + product * stride_b, ldb, transpose_b != 0 }, m, n, k, top, left, alpha, beta,
+                     c + product * stride_c, ldc, bias);
 }
