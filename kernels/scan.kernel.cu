@@ -172,8 +172,16 @@ static __device__ __forceinline__ void scan(int thread, unsigned blocks, ptrdiff
   }
 }
 
+/* As many as a multiprocessor has room for: those of NVIDIA whose number ends in 0 for 2048 threads, no other one for
+ * fewer than 1024. */
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ % 100 == 0
+#define SCAN_BLOCKS 8
+#else
+#define SCAN_BLOCKS 4
+#endif
+
 #define SCAN(SUFFIX, T, SUM)                                                                                 \
-  RILL_KERNEL_BOUNDED(RILL_MIN_BLOCKS(TILE_THREADS, 4), scan_##SUFFIX, int64_t n, int exclusive, const T *x, \
+  RILL_KERNEL_BOUNDED(RILL_MIN_BLOCKS(TILE_THREADS, SCAN_BLOCKS), scan_##SUFFIX, int64_t n, int exclusive, const T *x, \
                       uint64_t *state, T *y) {                                                               \
     __shared__ tile_memory<T, SUM> memory;                                                                   \
     scan(static_cast<int>(threadIdx.x), gridDim.x, n, exclusive != 0, x, state, y, memory);                  \
