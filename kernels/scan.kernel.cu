@@ -172,9 +172,8 @@ static __device__ __forceinline__ void scan(int thread, unsigned blocks, ptrdiff
   }
 }
 
-/* As many as a multiprocessor has room for: those of NVIDIA whose number ends in 0 for 2048 threads, no other one for
- * fewer than 1024. */
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ % 100 == 0
+/* As many as a multiprocessor has room for: 2048 threads on 8.0, 9.0 and 10.0, no fewer than 1024 on others. */
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800 && __CUDA_ARCH__ % 100 == 0
 #define SCAN_BLOCKS 8
 #else
 #define SCAN_BLOCKS 4
