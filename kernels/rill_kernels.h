@@ -94,6 +94,11 @@ static inline rill_launch rill_kernels_sgemm_batched(uint64_t m, uint64_t n, uin
   return rill_kernels_grid(rill_kernels_parts(n, 128), rill_kernels_parts(m, 128), batch, 128, 1);
 }
 
+/** sgemm_batched_64, where each c has m rows and n columns. */
+static inline rill_launch rill_kernels_sgemm_batched_64(uint64_t m, uint64_t n, uint64_t batch) {
+  return rill_kernels_grid(rill_kernels_parts(n, 64), rill_kernels_parts(m, 64), batch, 64, 1);
+}
+
 /** sgemm_16x16, where c has m rows and n columns. */
 static inline rill_launch rill_kernels_sgemm_16x16(uint64_t m, uint64_t n) {
   return rill_kernels_grid(rill_kernels_parts(n, 16), rill_kernels_parts(m, 16), 1, 16, 16);

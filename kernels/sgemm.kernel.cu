@@ -1,15 +1,17 @@
 /* sgemm.kernel.cu: c = alpha * a * b + beta * c, of matrices in rows: a is m x k, b is k x n, c is m x n; lda, ldb and
  * ldc are the elements from a row to the next.  If beta is 0, c is not read.
  *
- *   sgemm          tiles of 128 x 128, 16 x 8 elements of c a thread: for large matrices
- *   sgemm_batched  the same, and: a or b may be transposed (a's memory is k x m then, b's n x k); many products, whose
- *                  matrices begin every stride_a, stride_b, stride_c elements; n elements of a bias, unless it is NULL,
- *                  are added to each row of c
- *   sgemm_16x16    tiles of 16 x 16, one element of c a thread: the textbook's
+ *   sgemm             tiles of 128 x 128, 16 x 8 elements of c a thread: for large matrices
+ *   sgemm_batched     the same, and: a or b may be transposed (a's memory is k x m then, b's n x k); many products,
+ *                     whose matrices begin every stride_a, stride_b, stride_c elements; n elements of a bias, unless it
+ *                     is NULL, are added to each row of c
+ *   sgemm_batched_64  the same in tiles of 64 x 64, 8 x 8 elements a thread: where those of 128 x 128 are so few that
+ *                     multiprocessors have nothing to do (rill_kernels_sgemm_many chooses)
+ *   sgemm_16x16       tiles of 16 x 16, one element of c a thread: the textbook's
  *
- * Launch: sgemm and sgemm_batched in blocks of 128 threads of one dimension, sgemm_16x16 in blocks of 16 x 16; a block
+ * Launch: in blocks of 128 threads of one dimension, sgemm_batched_64 of 64, sgemm_16x16 in blocks of 16 x 16; a block
  * for each tile of c, all in x and row after row of them, product after product (rill_kernels_sgemm,
- * rill_kernels_sgemm_batched, rill_kernels_sgemm_16x16).
+ * rill_kernels_sgemm_batched, rill_kernels_sgemm_batched_64, rill_kernels_sgemm_16x16).
  * Limits: m, n > 0, since no launch is of 0 threads; k may be 0; c overlaps neither a nor b nor another c.  Any
  * alignment; matrices and rows that begin at multiples of 16 bytes are fastest.
  * Rounding: an element's products are summed from the first to the last, each product and sum rounded once (fmaf), then
@@ -51,9 +53,7 @@ RILL_KERNEL_BOUNDED(SMALL *SMALL, sgemm_16x16, int64_t m, int64_t n, int64_t k, 
   if (row < m && column < n) c[row * ldc + column] = blend(alpha, sum, beta, &c[row * ldc + column]);
 }
 
-/* ---- 128 x 128 ---- */
-
-enum { SIDE = 128, THREADS = 128 };
+/* ---- 128 x 128, 64 x 64: SIDE x SIDE, by SIDE threads ---- */
 
 /* A matrix whose element (i, j) is x[i * ld + j], or if it is transposed x[j * ld + i]. */
 struct matrix {
@@ -66,7 +66,7 @@ struct matrix {
 #include "sgemm_cpu.h"
 
 /* One thread computes the tile, in the cache and registers of its processor. */
-template <bool SHORT>
+template <int SIDE, bool SHORT>
 static inline void compute_tile(int thread, const matrix &a, const matrix &b, int64_t m, int64_t n, int64_t k,
                                 ptrdiff_t top, ptrdiff_t left, float alpha, float beta, float *c, int64_t ldc,
                                 const float *bias) {
@@ -81,16 +81,18 @@ static inline void compute_tile(int thread, const matrix &a, const matrix &b, in
 }
 #else
 
-/* 32 threads that run together share 64 x 64 sums, 4 threads in a column and 8 in a row: each has ROWS x COLUMNS of
- * them, 4 x 4 at a time.  What a row of threads reads of shared memory lies together, 128 bytes at a time.  And threads
- * whose numbers differ by 1 share what they read of a, those whose numbers differ by 2 what they read of b: where that
- * is so, NVIDIA GPUs read for twice as many of them at a time. */
-enum { DEPTH = 8, ROWS = 16, COLUMNS = 8 };
+/* 32 threads that run together share SIDE / 2 x 64 sums, 4 threads in a column and 8 in a row: each has ROWS x COLUMNS
+ * of them, 4 x 4 at a time.  What a row of threads reads of shared memory lies together, 128 bytes at a time.  And
+ * threads whose numbers differ by 1 share what they read of a, those whose numbers differ by 2 what they read of b:
+ * where that is so, NVIDIA GPUs read for twice as many of them at a time. */
+enum { DEPTH = 8, COLUMNS = 8 };
+template <int SIDE> constexpr int ROWS = SIDE / 8;
 /* Of 4 elements each; one more in a row, since some tiles are written down their columns. */
-enum { PITCH = SIDE / 4 + 1 };
-typedef wide<float> tile_memory[DEPTH][PITCH];
+template <int SIDE> constexpr int PITCH = SIDE / 4 + 1;
+template <int SIDE> using tile_memory = wide<float>[DEPTH][PITCH<SIDE>];
 /* Two tiles of a and two of b; and afterwards 32 rows of sums. */
-typedef tile_memory memory[4];
+template <int SIDE> using memory = tile_memory<SIDE>[4];
+template <int SIDE> using thread_sums = float[ROWS<SIDE>][COLUMNS];
 
 /* The rows or columns of a matrix that are a tile's: `sums` of them, whose products lie one after the other in memory
  * (`along`), or what is of one product does. */
@@ -101,6 +103,7 @@ struct operand {
   int sums;
 };
 
+template <int SIDE>
 static __device__ __forceinline__ operand find_operand(const float *x, ptrdiff_t ld, bool along, ptrdiff_t begin,
                                                        ptrdiff_t count) {
   const int sums = static_cast<int>(count - begin < SIDE ? count - begin : SIDE);
@@ -121,13 +124,13 @@ struct part {
   bool turned;
 };
 
-template <bool FOURS> static __device__ __forceinline__ part find_part(const operand &o, int thread) {
+template <int SIDE, bool FOURS> static __device__ __forceinline__ part find_part(const operand &o, int thread) {
   part p;
   p.turned = FOURS && o.along;
-  const int sum = p.turned ? thread / 2 : o.along ? thread / 8 * 4 : thread % 16 * 4;
-  p.depth = p.turned ? thread % 2 * 4 : o.along ? thread % 8 : thread / 16;
+  const int sum = p.turned ? thread / 2 : o.along ? thread / 8 * 4 : thread % (SIDE / 8) * 4;
+  p.depth = p.turned ? thread % 2 * 4 : o.along ? thread % 8 : thread / (SIDE / 8);
   p.there = o.sums - sum;
-  p.place = p.depth * PITCH * 4 + sum;
+  p.place = p.depth * PITCH<SIDE> * 4 + sum;
   p.each = o.along ? o.ld : 1;
   p.from = o.x + (o.along ? sum * o.ld + p.depth : p.depth * o.ld + sum);
   p.second = SIDE / 2 * p.each;
@@ -137,7 +140,7 @@ template <bool FOURS> static __device__ __forceinline__ part find_part(const ope
 
 /* Loads what is there, of `left` products, and goes on to the next tile.  FOURS: DEPTH products are left, and what is
  * not there keeps its zeros. */
-template <bool FOURS>
+template <int SIDE, bool FOURS>
 static __device__ __forceinline__ void load_part(part &p, ptrdiff_t left, wide<float> (&fours)[2]) {
 #pragma unroll
   for (int i = 0; i < 2; i++) {
@@ -154,24 +157,25 @@ static __device__ __forceinline__ void load_part(part &p, ptrdiff_t left, wide<f
   p.from += p.step;
 }
 
-static __device__ __forceinline__ void put_part(const part &p, const wide<float> (&fours)[2], tile_memory &to) {
+template <int SIDE>
+static __device__ __forceinline__ void put_part(const part &p, const wide<float> (&fours)[2], tile_memory<SIDE> &to) {
 #pragma unroll
   for (int i = 0; i < 2; i++) {
     float *const place = &to[0][0].at[0] + p.place + i * SIDE / 2;
     if (!p.turned) store_wide(place, fours[i]);
     else
 #pragma unroll
-      for (int j = 0; j < 4; j++) place[j * PITCH * 4] = fours[i].at[j];
+      for (int j = 0; j < 4; j++) place[j * PITCH<SIDE> * 4] = fours[i].at[j];
   }
 }
 
 /* clang for AMD's GPUs otherwise moves the products of several depths together, which takes more registers than there
  * are.  In pairs, which some of these GPUs multiply at once. */
-static __device__ __forceinline__ void keep_order(float (&sums)[ROWS][COLUMNS]) {
+template <int SIDE> static __device__ __forceinline__ void keep_order(thread_sums<SIDE> &sums) {
 #ifdef __AMDGCN__
   typedef float pair __attribute__((ext_vector_type(2)));
 #pragma unroll
-  for (int i = 0; i < ROWS; i++)
+  for (int i = 0; i < ROWS<SIDE>; i++)
 #pragma unroll
     for (int j = 0; j < COLUMNS; j += 2) {
       pair two = { sums[i][j], sums[i][j + 1] };
@@ -189,22 +193,22 @@ static __device__ __forceinline__ void keep_order(float (&sums)[ROWS][COLUMNS]) 
  * While the threads work on one pair of tiles, the next pair is on its way to registers; there are two pairs, so that
  * it can be written while other threads still read the first.  And what a thread multiplies next is on its way from
  * shared memory, also where a pair ends. */
-template <bool FOURS>
+template <int SIDE, bool FOURS>
 static __device__ __forceinline__ void multiply(int thread, const operand &first, const operand &second, ptrdiff_t k,
-                                                int row, int column, memory &tiles, float (&sums)[ROWS][COLUMNS]) {
-  part a = find_part<FOURS>(first, thread), b = find_part<FOURS>(second, thread);
-  wide<float> next_a[2] = {}, next_b[2] = {}, of_a[2][ROWS / 4], of_b[2][COLUMNS / 4];
-  load_part<FOURS>(a, k, next_a);
-  load_part<FOURS>(b, k, next_b);
-  put_part(a, next_a, tiles[0]);
-  put_part(b, next_b, tiles[2]);
+                                                int row, int column, memory<SIDE> &tiles, thread_sums<SIDE> &sums) {
+  part a = find_part<SIDE, FOURS>(first, thread), b = find_part<SIDE, FOURS>(second, thread);
+  wide<float> next_a[2] = {}, next_b[2] = {}, of_a[2][ROWS<SIDE> / 4], of_b[2][COLUMNS / 4];
+  load_part<SIDE, FOURS>(a, k, next_a);
+  load_part<SIDE, FOURS>(b, k, next_b);
+  put_part<SIDE>(a, next_a, tiles[0]);
+  put_part<SIDE>(b, next_b, tiles[2]);
   if (k > DEPTH) {
-    load_part<FOURS>(a, k - DEPTH, next_a);
-    load_part<FOURS>(b, k - DEPTH, next_b);
+    load_part<SIDE, FOURS>(a, k - DEPTH, next_a);
+    load_part<SIDE, FOURS>(b, k - DEPTH, next_b);
   }
   __syncthreads();
 #pragma unroll
-  for (int g = 0; g < ROWS / 4; g++) of_a[0][g] = tiles[0][0][row / 4 + g * 4];
+  for (int g = 0; g < ROWS<SIDE> / 4; g++) of_a[0][g] = tiles[0][0][row / 4 + g * 4];
 #pragma unroll
   for (int g = 0; g < COLUMNS / 4; g++) of_b[0][g] = tiles[2][0][column / 4 + g * 8];
   int current = 0;
@@ -213,31 +217,32 @@ static __device__ __forceinline__ void multiply(int thread, const operand &first
     for (int d = 0; d < DEPTH; d++) {
       if (d == DEPTH - 1 && k > DEPTH) {
         current = 1 - current;
-        put_part(a, next_a, tiles[current]);
-        put_part(b, next_b, tiles[2 + current]);
+        put_part<SIDE>(a, next_a, tiles[current]);
+        put_part<SIDE>(b, next_b, tiles[2 + current]);
         if (k > 2 * DEPTH) {
-          load_part<FOURS>(a, k - 2 * DEPTH, next_a);
-          load_part<FOURS>(b, k - 2 * DEPTH, next_b);
+          load_part<SIDE, FOURS>(a, k - 2 * DEPTH, next_a);
+          load_part<SIDE, FOURS>(b, k - 2 * DEPTH, next_b);
         }
         __syncthreads();
       }
       const int now = d % 2, next = 1 - now;
 #pragma unroll
-      for (int g = 0; g < ROWS / 4; g++) of_a[next][g] = tiles[current][(d + 1) % DEPTH][row / 4 + g * 4];
+      for (int g = 0; g < ROWS<SIDE> / 4; g++) of_a[next][g] = tiles[current][(d + 1) % DEPTH][row / 4 + g * 4];
 #pragma unroll
       for (int g = 0; g < COLUMNS / 4; g++) of_b[next][g] = tiles[2 + current][(d + 1) % DEPTH][column / 4 + g * 8];
 #pragma unroll
-      for (int i = 0; i < ROWS; i++)
+      for (int i = 0; i < ROWS<SIDE>; i++)
 #pragma unroll
         for (int j = 0; j < COLUMNS; j++)
           sums[i][j] = fmaf(of_a[now][i / 4].at[i % 4], of_b[now][j / 4].at[j % 4], sums[i][j]);
-      keep_order(sums);
+      keep_order<SIDE>(sums);
     }
   }
 }
 
 /* Of each 4 x 4 sums of a row of these: to the rows from `row` on. */
-static __device__ __forceinline__ void put_rows(const float (*sums)[COLUMNS], int row, int column, memory &rows) {
+template <int SIDE>
+static __device__ __forceinline__ void put_rows(const float (*sums)[COLUMNS], int row, int column, memory<SIDE> &rows) {
 #pragma unroll
   for (int i = 0; i < 4; i++)
 #pragma unroll
@@ -251,7 +256,8 @@ static __device__ __forceinline__ void put_rows(const float (*sums)[COLUMNS], in
 
 /* Stores a column of 16 rows from `first` on as rows of c from `r` on, and reads what it needs of c before.  By a loop,
  * since a short product takes less time than to fetch instructions for all sums. */
-static __device__ __forceinline__ void store_rows(const memory &rows, int first, ptrdiff_t r, int64_t m,
+template <int SIDE>
+static __device__ __forceinline__ void store_rows(const memory<SIDE> &rows, int first, ptrdiff_t r, int64_t m,
                                                   ptrdiff_t column, int64_t n, float alpha, float beta, float *c,
                                                   int64_t ldc, const float *bias) {
   if (column >= n) return;
@@ -285,33 +291,34 @@ static __device__ __forceinline__ void store_four(float *row, ptrdiff_t i, ptrdi
 }
 
 /* SHORT: of products that may be short, at the cost of 5 % of long ones. */
-template <bool SHORT>
+template <int SIDE, bool SHORT>
 static __device__ __forceinline__ void compute_tile(int thread, const matrix &a, const matrix &b, int64_t m, int64_t n,
                                                     int64_t k, ptrdiff_t top, ptrdiff_t left, float alpha, float beta,
                                                     float *c, int64_t ldc, const float *bias) {
-  __shared__ memory tiles;
-  operand of_a = find_operand(a.x, a.ld, !a.transposed, top, m);
-  operand of_b = find_operand(b.x, b.ld, b.transposed, left, n);
-  const int row = thread / 64 * 64 + (thread >> 1 & 1) * 4 + (thread >> 4 & 1) * 8;
-  const int column = thread / 32 % 2 * 64 + (thread & 1) * 4 + (thread >> 2 & 3) * 8;
-  float sums[ROWS][COLUMNS];
+  __shared__ memory<SIDE> tiles;
+  operand of_a = find_operand<SIDE>(a.x, a.ld, !a.transposed, top, m);
+  operand of_b = find_operand<SIDE>(b.x, b.ld, b.transposed, left, n);
+  constexpr int HALF = SIDE / 2, IN_ROW = SIDE / 64; /* times 32 threads */
+  const int row = thread / 32 / IN_ROW * HALF + (thread >> 1 & 1) * 4 + (thread >> 4 & 1) * 8;
+  const int column = thread / 32 % IN_ROW * 64 + (thread & 1) * 4 + (thread >> 2 & 3) * 8;
+  thread_sums<SIDE> sums;
 #pragma unroll
-  for (int i = 0; i < ROWS; i++)
+  for (int i = 0; i < ROWS<SIDE>; i++)
 #pragma unroll
     for (int j = 0; j < COLUMNS; j++) sums[i][j] = 0.0f;
   const ptrdiff_t most = are_fours(of_a) && are_fours(of_b) ? k / DEPTH * DEPTH : 0;
-  if (most > 0) multiply<true>(thread, of_a, of_b, most, row, column, tiles, sums);
+  if (most > 0) multiply<SIDE, true>(thread, of_a, of_b, most, row, column, tiles, sums);
   if (most < k) {
     __syncthreads(); /* the tiles are written again */
     of_a.x += of_a.along ? most : most * of_a.ld;
     of_b.x += of_b.along ? most : most * of_b.ld;
-    multiply<false>(thread, of_a, of_b, k - most, row, column, tiles, sums);
+    multiply<SIDE, false>(thread, of_a, of_b, k - most, row, column, tiles, sums);
   }
 
   if constexpr (!SHORT) {
     const bool c_aligned = ldc % 4 == 0 && are_aligned(c);
 #pragma unroll
-    for (int i = 0; i < ROWS; i++) {
+    for (int i = 0; i < ROWS<SIDE>; i++) {
       const ptrdiff_t r = top + row + i / 4 * 16 + i % 4;
       if (r >= m) continue;
 #pragma unroll
@@ -320,39 +327,41 @@ static __device__ __forceinline__ void compute_tile(int thread, const matrix &a,
     }
   } else {
 #pragma unroll
-    for (int i = 0; i < ROWS; i += 4) {
+    for (int i = 0; i < ROWS<SIDE>; i += 4) {
       __syncthreads();
-      put_rows(&sums[i], row / 64 * 16 + row % 16, column, tiles);
+      put_rows<SIDE>(&sums[i], row / HALF * 16 + row % 16, column, tiles);
       __syncthreads();
 #pragma unroll 1
       for (int half = 0; half < 2; half++)
-        store_rows(tiles, half * 16, top + half * 64 + i * 4, m, left + thread, n, alpha, beta, c, ldc, bias);
+        store_rows<SIDE>(tiles, half * 16, top + half * HALF + i * 4, m, left + thread, n, alpha, beta, c, ldc, bias);
     }
   }
 }
 #endif
 
-/* Two blocks: that leaves each thread the registers that it wants. */
-#define SGEMM_THREADS RILL_MIN_BLOCKS(THREADS, 2)
-
-RILL_KERNEL_BOUNDED(SGEMM_THREADS, sgemm, int64_t m, int64_t n, int64_t k, float alpha, const float *a, int64_t lda,
-                    const float *b, int64_t ldb, float beta, float *c, int64_t ldc) {
-  const unsigned across = static_cast<unsigned>((n + SIDE - 1) / SIDE);
-  const ptrdiff_t top = static_cast<ptrdiff_t>(blockIdx.x / across) * SIDE;
-  const ptrdiff_t left = static_cast<ptrdiff_t>(blockIdx.x % across) * SIDE;
-  compute_tile<false>(static_cast<int>(threadIdx.x), { a, lda, false }, { b, ldb, false }, m, n, k, top, left, alpha,
-                      beta, c, ldc, nullptr);
+/* As many blocks as leave each thread the registers that it wants. */
+RILL_KERNEL_BOUNDED(RILL_MIN_BLOCKS(128, 2), sgemm, int64_t m, int64_t n, int64_t k, float alpha, const float *a,
+                    int64_t lda, const float *b, int64_t ldb, float beta, float *c, int64_t ldc) {
+  const unsigned across = static_cast<unsigned>((n + 127) / 128);
+  const ptrdiff_t top = static_cast<ptrdiff_t>(blockIdx.x / across) * 128;
+  const ptrdiff_t left = static_cast<ptrdiff_t>(blockIdx.x % across) * 128;
+  compute_tile<128, false>(static_cast<int>(threadIdx.x), { a, lda, false }, { b, ldb, false }, m, n, k, top, left,
+                           alpha, beta, c, ldc, nullptr);
 }
 
-RILL_KERNEL_BOUNDED(SGEMM_THREADS, sgemm_batched, int64_t m, int64_t n, int64_t k, float alpha, const float *a,
-                    int64_t lda, int64_t stride_a, int32_t transpose_a, const float *b, int64_t ldb, int64_t stride_b,
-                    int32_t transpose_b, float beta, float *c, int64_t ldc, int64_t stride_c, const float *bias) {
-  const unsigned across = static_cast<unsigned>((n + SIDE - 1) / SIDE);
-  const unsigned tiles = across * static_cast<unsigned>((m + SIDE - 1) / SIDE), tile = blockIdx.x % tiles;
-  const ptrdiff_t product = static_cast<ptrdiff_t>(blockIdx.x / tiles);
-  const ptrdiff_t top = static_cast<ptrdiff_t>(tile / across) * SIDE;
-  const ptrdiff_t left = static_cast<ptrdiff_t>(tile % across) * SIDE;
-  compute_tile<true>(static_cast<int>(threadIdx.x), { a + product * stride_a, lda, transpose_a != 0 },
-                     { b + product * stride_b, ldb, transpose_b != 0 }, m, n, k, top, left, alpha, beta,
-                     c + product * stride_c, ldc, bias);
-}
+#define SGEMM_BATCHED(NAME, SIDE, BLOCKS)                                                                              \
+  RILL_KERNEL_BOUNDED(RILL_MIN_BLOCKS(SIDE, BLOCKS), NAME, int64_t m, int64_t n, int64_t k, float alpha,               \
+                      const float *a, int64_t lda, int64_t stride_a, int32_t transpose_a, const float *b, int64_t ldb, \
+                      int64_t stride_b, int32_t transpose_b, float beta, float *c, int64_t ldc, int64_t stride_c,      \
+                      const float *bias) {                                                                             \
+    const unsigned across = static_cast<unsigned>((n + SIDE - 1) / SIDE);                                              \
+    const unsigned tiles = across * static_cast<unsigned>((m + SIDE - 1) / SIDE), tile = blockIdx.x % tiles;           \
+    const ptrdiff_t product = static_cast<ptrdiff_t>(blockIdx.x / tiles);                                              \
+    const ptrdiff_t top = static_cast<ptrdiff_t>(tile / across) * SIDE;                                                \
+    const ptrdiff_t left = static_cast<ptrdiff_t>(tile % across) * SIDE;                                               \
+    compute_tile<SIDE, true>(static_cast<int>(threadIdx.x), { a + product * stride_a, lda, transpose_a != 0 },         \
+                             { b + product * stride_b, ldb, transpose_b != 0 }, m, n, k, top, left, alpha, beta,       \
+                             c + product * stride_c, ldc, bias);                                                       \
+  }
+SGEMM_BATCHED(sgemm_batched, 128, 2)
+SGEMM_BATCHED(sgemm_batched_64, 64, 6)

@@ -6,13 +6,13 @@
 #ifndef RILL_KERNELS_SGEMM_CPU_H
 #define RILL_KERNELS_SGEMM_CPU_H
 
-enum { CPU_DEPTH = 128, CPU_ROWS = 6, CPU_COLUMNS = 16 };
-enum { CPU_GROUPS = (SIDE + CPU_ROWS - 1) / CPU_ROWS, CPU_PANELS = SIDE / CPU_COLUMNS };
+enum { CPU_SIDE = 128 /* at most */, CPU_DEPTH = 128, CPU_ROWS = 6, CPU_COLUMNS = 16 };
+enum { CPU_GROUPS = (CPU_SIDE + CPU_ROWS - 1) / CPU_ROWS, CPU_PANELS = CPU_SIDE / CPU_COLUMNS };
 
 struct cpu_tile {
   alignas(64) float a[CPU_GROUPS][CPU_DEPTH][CPU_ROWS];
   alignas(64) float b[CPU_PANELS][CPU_DEPTH][CPU_COLUMNS];
-  alignas(64) float sums[CPU_GROUPS * CPU_ROWS][SIDE];
+  alignas(64) float sums[CPU_GROUPS * CPU_ROWS][CPU_SIDE];
 };
 
 /* Copies `depth` columns of at most WIDTH rows, column by column; zeros for rows that are not there. */
@@ -30,7 +30,7 @@ static inline void copy_columns(const float *x, ptrdiff_t each_row, ptrdiff_t ea
 
 /* 6 x 16 sums += a * b. */
 static inline void multiply_panel(const float (*__restrict a)[CPU_ROWS], const float (*__restrict b)[CPU_COLUMNS],
-                                  int depth, float (*__restrict sums)[SIDE]) {
+                                  int depth, float (*__restrict sums)[CPU_SIDE]) {
   float s[CPU_ROWS][CPU_COLUMNS];
   for (int r = 0; r < CPU_ROWS; r++)
     for (int j = 0; j < CPU_COLUMNS; j++) s[r][j] = sums[r][j];
@@ -48,7 +48,7 @@ static inline const cpu_tile *multiply_on_cpu(const matrix &a, const matrix &b, 
   const int groups = (rows + CPU_ROWS - 1) / CPU_ROWS, panels = (columns + CPU_COLUMNS - 1) / CPU_COLUMNS;
   const ptrdiff_t a_row = a.transposed ? 1 : a.ld, a_column = a.transposed ? a.ld : 1;
   const ptrdiff_t b_column = b.transposed ? b.ld : 1, b_row = b.transposed ? 1 : b.ld;
-  memset(tile.sums, 0, sizeof tile.sums);
+  memset(tile.sums, 0, static_cast<size_t>(groups) * CPU_ROWS * sizeof tile.sums[0]);
   for (ptrdiff_t first = 0; first < k; first += CPU_DEPTH) {
     const int depth = static_cast<int>(k - first < CPU_DEPTH ? k - first : CPU_DEPTH);
     for (int g = 0; g < groups; g++)
@@ -60,7 +60,7 @@ static inline const cpu_tile *multiply_on_cpu(const matrix &a, const matrix &b, 
     for (int p = 0; p < panels; p++)
       for (int g = 0; g < groups; g++)
         multiply_panel(tile.a[g], tile.b[p], depth,
-                       reinterpret_cast<float(*)[SIDE]>(&tile.sums[g * CPU_ROWS][p * CPU_COLUMNS]));
+                       reinterpret_cast<float(*)[CPU_SIDE]>(&tile.sums[g * CPU_ROWS][p * CPU_COLUMNS]));
   }
   return &tile;
 }

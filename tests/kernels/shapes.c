@@ -27,6 +27,7 @@ static void cover_everything(void) {
   expect(rill_kernels_transpose(65, 64), 4, 32, 8);
   expect(rill_kernels_sgemm(129, 1), 2, 128, 1);
   expect(rill_kernels_sgemm_batched(129, 1, 3), 6, 128, 1);
+  expect(rill_kernels_sgemm_batched_64(129, 1, 3), 9, 64, 1);
   expect(rill_kernels_sgemm_16x16(17, 33), 6, 16, 16);
   expect(rill_kernels_histogram(16385, 10, 100), 2, 256, 1);
   expect(rill_kernels_histogram(UINT64_MAX, 10, 100), 800, 256, 1);
