@@ -118,6 +118,16 @@ class Generator:
             text += " %s (%s & 1) == 0" % (self.one_of(("&&", "||")), self.value(1))
         return text
 
+    def below(self):
+        """A condition that holds for all threads of some blocks."""
+        index = self.one_of(("threadIdx.x", "threadIdx.y", "threadIdx.x / 8", "threadIdx.x % 16", "threadIdx.x * 3"))
+        first = self.one_of(("blockIdx.x * blockDim.x", "bx * threads", "bx * (threads / 32 + 1)", "(bx << 5)"))
+        kind = self.one_of(("unsigned", "int", "long long", "size_t"))
+        sum_ = "static_cast<%s>(%s + %s)" % (kind, first, index)
+        sum_ = self.one_of((sum_, sum_, "%s / 32" % sum_, "static_cast<%s>(%s) + %s" % (kind, first, index)))
+        limit = self.one_of(("count", "count - 5", "2 * threads", "threads - 1", "bx * threads + 3", "n + threads / 32", "n"))
+        return "%s %s static_cast<%s>(%s)" % (sum_, self.one_of(("<", "<", "<=")), kind, limit)
+
     def agreed(self):
         """A condition that all threads agree about."""
         if self.readable and self.chance(30):
@@ -322,7 +332,10 @@ class Generator:
             jump = self.one_of(("break", "break", "continue"))
             self.put(depth, "if (%s) %s;" % (self.agreed(), jump))
         elif choice == 16 and self.chance(50):
-            self.put(depth, "if (%s) { y[i] = out; return; }" % self.condition())
+            condition = self.condition() if self.chance(40) else "!(%s)" % self.below()
+            if self.chance(20):
+                condition = "!(%s && %s)" % (self.below(), self.below())
+            self.put(depth, "if (%s) { y[i] = out; return; }" % condition)
         elif choice == 17 and self.chance(20):
             self.put(depth, "if (%s) { y[i] = out + 1; return; }" % self.agreed())
         elif choice == 18 and self.chance(30):
@@ -411,11 +424,17 @@ class Generator:
         self.put(1, "unsigned out = i;")
         self.scopes = [[]]
         self.settle(1)
+        inside = self.chance(20)
+        if inside:
+            self.put(1, "if (%s) {" % self.below())
+            self.settle(1)
         for _ in range(self.numbers.randrange(4, 12)):
             self.together(1, 2, True, True)
         for name in self.visible(("thread", "const", "uniform")):
             self.put(1, "out = out * 31 + %s;" % name)
         self.put(1, "y[i] = out;")
+        if inside:
+            self.put(1, "}")
         self.put(0, "}")
         return "\n".join(self.lines) + "\n"
 

@@ -240,14 +240,16 @@ class Differential(support.TestCase):
         """Of an index plus a number, which may wrap, and a limit: also where all of a block are below it."""
         text, names = "#include <rill/device/kernel.h>\n", []
         sums = ["static_cast<%s>(static_cast<unsigned %s>(base) + %s)" % (kind, word, index)
-                for index in ("threadIdx.x", "threadIdx.y", "(threadIdx.y * blockDim.x + threadIdx.x)")
+                for index in ("threadIdx.x", "threadIdx.y", "(threadIdx.y * blockDim.x + threadIdx.x)", "threadIdx.x / 4",
+                              "threadIdx.x % 8", "threadIdx.x * 5", "threadIdx.x / 2 + threadIdx.y * 4", "(threadIdx.x & 6)")
                 for kind, word in (("int", ""), ("unsigned", ""), ("long long", "long long"), ("size_t", "long long"))]
+        numbers = random.Random(1)
         for sum_ in sums:
             for kind in ("auto", "long long", "unsigned long long"):
-                for sign in ("<", "<=", ">", ">="):
+                for sign in numbers.sample(("<", "<=", ">", ">="), 2):
                     names.append("c%d" % len(names))
                     text += "RILL_KERNEL(%s, long long base, long long limit, unsigned *y) {\n" % names[-1]
-                    text += "  const auto sum = %s;\n  const %s i = sum;\n" % (sum_, kind)
+                    text += "  const auto sum = %s;\n  const %s i = sum%s;\n" % (sum_, kind, numbers.choice(("", "", " / 4", " / 7")))
                     text += "  if (i %s static_cast<decltype(i)>(limit)) y[threadIdx.y * blockDim.x + threadIdx.x] += 1;\n}\n" % sign
         runner, kernels = Runner(self), self.open_all(self.write("k.kernel.cu", text), "--cpu-option=-w")
         ends = (0, 2**31, 2**32, 2**63)

@@ -2,7 +2,8 @@
 
 `b + t < n` becomes `b + t < n || all_below`, where `all_below` says that it holds for the last thread, and that b + t does
 not wrap, so that it holds for all: nothing changes, but LLVM makes a second loop, without the condition, for blocks
-where that is so.  Vectors with a mask can be several times slower, since not all processors read ahead for them.
+where that is so.  Vectors with a mask can be several times slower, since not all processors read ahead for them.  The
+same with t / 32, t % 32, t * 4 and sums of these in place of t, and with (b + t) / 32.
 """
 
 from . import llvm
@@ -10,6 +11,11 @@ from . import llvm
 BELOW = {llvm.SLT: llvm.SLT, llvm.SLE: llvm.SLE, llvm.ULT: llvm.ULT, llvm.ULE: llvm.ULE}
 BELOW.update({llvm.SGE: llvm.SLT, llvm.SGT: llvm.SLE, llvm.UGE: llvm.ULT, llvm.UGT: llvm.ULE})  # the other way around
 SIGNED = (llvm.SLT, llvm.SLE)
+# What keeps the order of numbers: the names of what builds it.
+EXTENSIONS = {llvm.ZEXT: "ZExt", llvm.SEXT: "SExt"}
+QUOTIENTS = {llvm.LSHR: "LShr", llvm.ASHR: "AShr", llvm.UDIV: "UDiv", llvm.SDIV: "SDiv"}
+SIGNED_STEPS = (llvm.SEXT, llvm.ASHR, llvm.SDIV)
+MOST_BY = 1 << 16  # what an index is multiplied by, so that a sum of some stays below 2^31
 
 
 class AllBelow:
@@ -24,35 +30,12 @@ class AllBelow:
                     self.note_condition(instruction)
 
     def note_condition(self, condition):
-        value, limit = self.m.operands(condition)
-        predicate = self.lib.GetICmpPredicate(condition)
-        if predicate not in BELOW or limit in self.c.varying:
-            return
-        below = BELOW[predicate]
-        extension = self.m.opcode(value) if self.lib.IsAInstruction(value) else None
-        if extension not in (llvm.ZEXT, llvm.SEXT):
-            extension = None
-        elif extension == llvm.SEXT and below not in SIGNED:
-            return
-        terms = self.terms(self.lib.GetOperand(value, 0) if extension else value)
-        index = [term for term in terms if self.size(term)]
-        if len(index) != 1 or len(terms) < 2 or any(term in self.c.varying for term in terms if term not in index):
-            return
         self.lib.PositionBuilderBefore(self.c.builder, condition)
-        terms.remove(index[0])
-        base = terms[0]
-        for term in terms[1:]:
-            base = self.build("Add", base, term)
-        last = self.build("Sub", self.size(index[0])(), self.m.number(1))
-        kind = self.lib.TypeOf(base)
-        last = self.build("Add", base, self.build("ZExt", last, kind) if kind != self.m.i32 else last)
-        signed = extension == llvm.SEXT or (not extension and below in SIGNED)
-        all_below = self.build("ICmp", llvm.SGE if signed else llvm.UGE, last, base)
-        if extension:
-            last = self.build("SExt" if signed else "ZExt", last, self.lib.TypeOf(value))
-        all_below = self.build("And", all_below, self.build("ICmp", below, last, limit))
+        all_below = self.build_all(condition)
+        if all_below is None:
+            return
         self.lib.PositionBuilderBefore(self.c.builder, self.lib.GetNextInstruction(condition))
-        if below == predicate:
+        if self.holds_below(condition):
             either = self.build("Or", all_below, condition)
         else:
             all_below = self.build("Xor", all_below, self.m.number(1, self.m.i1))
@@ -63,22 +46,101 @@ class AllBelow:
                 if operand == condition:
                     self.lib.SetOperand(user, i, either)
 
+    def holds_below(self, condition):
+        """Whether a condition is true for threads that are below, or false."""
+        predicate = self.lib.GetICmpPredicate(condition)
+        return BELOW[predicate] == predicate
+
+    def build_all(self, condition, here=lambda value: value):
+        """Builds what says that all threads of the block are below, where the builder stands; `here` gives what stands for
+        a uniform value there.  None if it is no such condition."""
+        value, limit = self.m.operands(condition)
+        predicate = self.lib.GetICmpPredicate(condition)
+        if predicate not in BELOW or limit in self.c.varying:
+            return None
+        below = BELOW[predicate]
+        steps, value = self.steps(value)
+        signed = self.m.opcode(steps[0]) in SIGNED_STEPS if steps else below in SIGNED
+        if steps and signed and not (below in SIGNED and all(self.m.opcode(step) in SIGNED_STEPS for step in steps)):
+            return None
+        terms = self.terms(value)
+        indices = [term for term in terms if self.largest(term)]
+        uniform = [term for term in terms if term not in indices]
+        if not indices or not uniform or any(term in self.c.varying for term in uniform):
+            return None
+        if self.lib.TypeOf(value) not in (self.m.i32, self.m.i64):
+            return None
+        base, most = here(uniform[0]), self.largest(indices[0])()
+        for term in uniform[1:]:
+            base = self.build("Add", base, here(term))
+        for term in indices[1:]:
+            most = self.build("Add", most, self.largest(term)())
+        kind = self.lib.TypeOf(base)
+        last = self.build("Add", base, self.build("ZExt", most, kind) if kind != self.m.i32 else most)
+        all_below = self.build("ICmp", llvm.SGE if signed else llvm.UGE, last, base)
+        for step in steps:
+            opcode = self.m.opcode(step)
+            if opcode in EXTENSIONS:
+                last = self.build(EXTENSIONS[opcode], last, self.lib.TypeOf(step))
+            else:
+                last = self.build(QUOTIENTS[opcode], last, self.lib.GetOperand(step, 1))
+        return self.build("And", all_below, self.build("ICmp", below, last, here(limit)))
+
+    def steps(self, value):
+        """What is done to a sum, first to last, and the sum."""
+        steps = []
+        while self.lib.IsAInstruction(value):
+            opcode = self.m.opcode(value)
+            if opcode not in EXTENSIONS and (opcode not in QUOTIENTS or self.by(value) is None):
+                break
+            steps.insert(0, value)
+            value = self.lib.GetOperand(value, 0)
+        return steps, value
+
+    def by(self, value):
+        """The second operand, if it is a constant that a shift, product or quotient by it makes sense with here."""
+        by = self.m.constant(self.lib.GetOperand(value, 1))
+        least = 1 if self.m.opcode(value) in (llvm.LSHR, llvm.ASHR, llvm.SHL) else 2
+        most = 16 if least == 1 else MOST_BY
+        return by if by is not None and least <= by <= most else None
+
     def terms(self, value):
-        """What a value is the sum of."""
-        if not self.m.is_binary(value, llvm.ADD) or value not in self.c.varying:
+        """What a value is the sum of; or no more than that sum, where it is made by `or`."""
+        if value not in self.c.varying or not (self.m.is_binary(value, llvm.ADD) or self.m.is_binary(value, llvm.OR)):
             return [value]
         return [term for operand in self.m.operands(value) for term in self.terms(operand)]
 
-    def size(self, term):
-        """Of an index of the thread: what builds the number of threads that it counts.  None of anything else."""
-        if self.m.is_binary(term, llvm.ZEXT):
-            term = self.lib.GetOperand(term, 0)
-        marker = self.c.marker(term) if self.lib.IsAInstruction(term) else None
-        if marker not in self.indices:
+    def largest(self, term):
+        """Of a term that comes from an index of the thread, by a shift, product, quotient or remainder: what builds a number
+        that it is not above, less than 2^26.  None of anything else."""
+        if not self.lib.IsAInstruction(term):
             return None
-        x, y, z = self.c.size
-        sizes = (lambda: x, lambda: y, lambda: z, lambda: self.build("Mul", self.build("Mul", x, y), z))
-        return sizes[self.indices.index(marker)]
+        opcode = self.m.opcode(term)
+        if opcode == llvm.ZEXT:
+            return self.largest(self.lib.GetOperand(term, 0))
+        marker = self.c.marker(term)
+        if marker in self.indices:
+            x, y, z = self.c.size
+            sizes = (lambda: x, lambda: y, lambda: z, lambda: self.build("Mul", self.build("Mul", x, y), z))
+            return lambda: self.build("Sub", sizes[self.indices.index(marker)](), self.m.number(1))
+        names = {llvm.LSHR: "LShr", llvm.UDIV: "UDiv", llvm.SHL: "Shl", llvm.MUL: "Mul"}
+        if opcode not in names and opcode not in (llvm.AND, llvm.UREM):
+            return None
+        index = self.lib.GetOperand(term, 0)
+        if not self.lib.IsAInstruction(index) or self.c.marker(index) not in self.indices:
+            return None
+        by = self.m.constant(self.lib.GetOperand(term, 1)) if opcode == llvm.AND else self.by(term)
+        if by is None:
+            return None
+        if opcode in names:
+            return lambda: self.build(names[opcode], self.largest(index)(), self.m.number(by))
+        most = min(by if opcode == llvm.AND else by - 1, MOST_BY)
+        if most == MOST_BY:
+            return None
+        return lambda: self.smaller(self.largest(index)(), self.m.number(most))
+
+    def smaller(self, a, b):
+        return self.build("Select", self.build("ICmp", llvm.ULT, a, b), a, b)
 
     def build(self, what, *arguments):
         return getattr(self.lib, "Build" + what)(self.c.builder, *arguments, b"")

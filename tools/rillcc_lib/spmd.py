@@ -8,7 +8,7 @@ rewritten and run_thread goes; of the others, run_block goes.
 import os
 from dataclasses import dataclass
 
-from . import ir, llvm, regions, stacks, threads
+from . import ir, llvm, regions, stacks, threads, versions
 
 # More points where threads meet than this, and clang takes minutes over the loops between them.
 MOST_SYNC_POINTS = 64
@@ -26,6 +26,7 @@ class Entry:
     name: str
     run_block: int
     run_thread: int
+    versions: list  # what runs a block: run_block, or those that it chooses from
 
 
 class Rewriter:
@@ -42,8 +43,15 @@ class Rewriter:
             if "rill_entry_" in name and (self.lib.GetSection(variable) or b"") == b"rill_kernels":
                 start = self.lib.GetInitializer(variable)
                 functions = [self.lib.GetOperand(start, i) for i in (1, 2)]
-                found.append(Entry(name.split("rill_entry_", 1)[1], *functions))
+                found.append(Entry(name.split("rill_entry_", 1)[1], *functions, self.versions_of(functions[0])))
         return found
+
+    def versions_of(self, run_block):
+        name = self.m.name(run_block)
+        if not name.startswith(versions.CHOOSES):
+            return [run_block]
+        name = name[len(versions.CHOOSES) :]
+        return [self.m.function(name), self.m.function(name + versions.ALL)]
 
     def callers(self, functions):
         """The functions that call one of these, or one that calls one, and so on."""
@@ -207,6 +215,14 @@ class Rewriter:
             lib.BuildCall2(builder, kind, marker, llvm.array([]), 0, b"")
         lib.DisposeBuilder(builder)
 
+    def add_versions(self):
+        for entry in self.entries():
+            maker = versions.Versions(self.m, entry.run_block)
+            try:
+                maker.add()
+            finally:
+                maker.close()
+
     # After it
 
     def address_taken(self, functions):
@@ -228,8 +244,7 @@ class Rewriter:
             value = self.lib.GetOperand(value, 0)
         return False
 
-    def cut(self, entry, syncing_functions):
-        kernel = entry.run_block
+    def cut(self, kernel, syncing_functions):
         for block in self.m.blocks(kernel):
             for instruction in self.m.instructions(block):
                 if not self.lib.IsACallInst(instruction):
@@ -253,7 +268,7 @@ class Rewriter:
                 self.widen(kernel)
             if self.lib.VerifyFunction(kernel, RETURN_STATUS):
                 raise regions.Refused("the loops that rillcc made of it are wrong, which is a mistake of rillcc")
-            return finder, writer.most_bytes()
+            return finder, writer
         finally:
             finder.close()
 
@@ -268,25 +283,38 @@ class Rewriter:
         self.lib.ReplaceAllUsesWith(function, self.lib.ConstNull(self.m.pointer))
         self.lib.DeleteFunction(function)
 
+    def cut_all(self, entry, syncing):
+        """Cuts the versions of a kernel; gives whether its threads meet, and the most bytes that they have in arrays."""
+        finder, writer = self.cut(entry.versions[0], syncing)
+        most = writer.most_bytes()
+        for version in entry.versions[1:]:
+            _, writer = self.cut(version, syncing)
+            most = max(most, writer.most_bytes())
+            if writer.needs_next:  # nothing is gained
+                self.lib.ReplaceAllUsesWith(version, entry.versions[0])
+                self.lib.DeleteFunction(version)
+        return bool(finder.sync_points), most
+
     def rewrite(self, refused):
         """Cuts all kernels but those of `refused`, a dictionary of names, to which those are added that cannot be: then
         the module is spoilt.  Gives a note for each kernel."""
         notes = {}
-        kernels = {f for entry in self.entries() for f in (entry.run_block, entry.run_thread)}
+        kernels = {f for entry in self.entries() for f in (entry.run_block, entry.run_thread, *entry.versions)}
         syncing = self.callers(self.markers()) - kernels
         for entry in self.entries():
             if entry.name in refused:
-                self.remove(entry.run_block)
+                for function in dict.fromkeys([entry.run_block, *entry.versions]):
+                    self.remove(function)
                 notes[entry.name] = "fibers: %s" % refused[entry.name]
                 continue
             try:
-                finder, most = self.cut(entry, syncing)
+                meets, most = self.cut_all(entry, syncing)
             except regions.Refused as why:
                 refused[entry.name] = str(why)
                 return None
             self.remove(entry.run_thread)
             self.arrays[entry.name] = most
-            notes[entry.name] = "loops between barriers" if finder.sync_points else "a loop over the threads"
+            notes[entry.name] = "loops between barriers" if meets else "a loop over the threads"
         for marker in self.markers():
             fiber = self.m.function(self.m.name(marker).replace("rill_ir_", "rill_fiber_"))
             if fiber:
@@ -305,6 +333,7 @@ def rewrite(library, source, output, fibers=""):
             rewriter.prepare(unroll)
             if unroll and rewriter.most_sync_points() > MOST_SYNC_POINTS:
                 continue
+            rewriter.add_versions()
             module.write(prepared)
             break
         finally:

@@ -1,0 +1,181 @@
+"""A second version of kernels whose threads may end early, or skip where they meet, for blocks in which none does.
+
+After `if (i >= n) return;` threads meet in some blocks with others missing, which has to be found out at every meeting.
+In most blocks i is below n for all threads.  A kernel with such a condition, around or in front of points where threads
+meet, is there twice: as it is, and with the condition known (all_below.py says when it holds for all); a third function
+is called for a block, and chooses.  The condition is of values that are known before the threads start, so each block does
+what it did.
+"""
+
+from . import all_below, flow, llvm
+from .ir import PURE
+from .regions import BEGIN, BLOCK, SYNC_POINTS, THREAD
+
+CHOOSES, ALL = "rill_choose_", ".all"  # before and after the kernel's name
+
+
+class Varying:
+    """All values but those that can be computed before the threads start."""
+
+    def __init__(self, versions):
+        self.versions = versions
+
+    def __contains__(self, value):
+        return not self.versions.is_early(value)
+
+
+class Versions:
+    """Of one kernel, a function that rillcc has prepared."""
+
+    def __init__(self, module, kernel):
+        self.m, self.lib, self.kernel = module, module.lib, kernel
+        self.builder = self.lib.CreateBuilderInContext(module.context)
+        self.varying = Varying(self)
+        self.read(kernel)
+
+    def close(self):
+        self.lib.DisposeBuilder(self.builder)
+
+    def read(self, function):
+        """Finds what comes before the threads start, and what they start with; None if they do otherwise."""
+        self.front, self.early, self.values = [], {}, None
+        for instruction in self.m.instructions(self.lib.GetEntryBasicBlock(function)):
+            if self.marker(instruction) == BEGIN:
+                self.values = self.m.arguments(instruction)
+                break
+            self.front.append(instruction)
+
+    def marker(self, value):
+        """The name of the function that is called; else None."""
+        if not self.lib.IsAInstruction(value) or not self.lib.IsACallInst(value) or not self.m.callee(value):
+            return None
+        return self.m.name(self.m.callee(value))
+
+    def is_early(self, value):
+        if not self.lib.IsAInstruction(value):
+            return True
+        if value not in self.early:
+            opcode = self.m.opcode(value)
+            if self.marker(value) in BLOCK:
+                self.early[value] = True
+            elif opcode in PURE or (opcode == llvm.LOAD and value in self.front and not self.lib.GetVolatile(value)):
+                self.early[value] = all(self.is_early(operand) for operand in self.m.operands(value))
+            else:
+                self.early[value] = False
+        return self.early[value]
+
+    # Which conditions
+
+    def conditions(self, function):
+        """Those which decide where threads meet, in the order of the function."""
+        graph = {block: self.m.successors(block) for block in self.m.blocks(function)}
+        meets = {b for b in graph if any(self.marker(i) in SYNC_POINTS for i in self.m.instructions(b))}
+        ahead = {block: flow.reachable(graph, [block]) & meets for block in graph}
+        deciding = set()
+        for block, others in graph.items():
+            if len({frozenset(ahead[other]) for other in others}) > 1:
+                deciding |= self.parts(self.lib.GetCondition(self.m.terminator(block)))
+        return [i for block in graph for i in self.m.instructions(block) if i in deciding]
+
+    def parts(self, condition):
+        """The comparisons of which a condition is made."""
+        found, work = set(), [condition]
+        while work:
+            value = work.pop()
+            if not self.lib.IsAInstruction(value) or value in found:
+                continue
+            if self.m.opcode(value) in (llvm.AND, llvm.OR, llvm.XOR, llvm.SELECT, llvm.FREEZE):
+                work += self.m.operands(value)
+            elif self.m.opcode(value) == llvm.ICMP and not self.is_early(value):
+                found.add(value)
+        return found
+
+    # The functions
+
+    def add(self):
+        """Makes the other two functions, if there is such a condition."""
+        if not self.values or self.lib.GetSubprogram(self.kernel):  # a debugger knows one function for a subprogram
+            return
+        conditions = self.conditions(self.kernel)
+        if not conditions:
+            return
+        lib, kind, name = self.lib, self.lib.GlobalGetValueType(self.kernel), self.m.name(self.kernel)
+        choice, every = [lib.AddFunction(self.m.handle, text.encode(), kind) for text in (CHOOSES + name, name + ALL)]
+        start = lib.AppendBasicBlockInContext(self.m.context, choice, b"")
+        lib.PositionBuilderAtEnd(self.builder, start)
+        all_hold, known = self.build_all_hold(conditions, choice)
+        if not known:
+            for function in choice, every:
+                lib.DeleteFunction(function)
+            return
+        lib.ReplaceAllUsesWith(self.kernel, choice)
+        for function in choice, every:
+            lib.SetLinkage(function, llvm.INTERNAL_LINKAGE)
+            self.copy_attributes(function)
+        ways = [self.add_call(choice, callee) for callee in (every, self.kernel)]
+        lib.PositionBuilderAtEnd(self.builder, start)
+        lib.BuildCondBr(self.builder, all_hold, *ways)
+        self.copy_kernel(every)
+        self.read(every)
+        conditions = self.conditions(every)
+        for number, holds in known:
+            lib.ReplaceAllUsesWith(conditions[number], self.m.number(holds, self.m.i1))
+        self.m.run_passes("function(instsimplify,simplifycfg,adce)")
+
+    def build_all_hold(self, conditions, choice):
+        """Builds what says that the conditions hold for all threads; and gives the numbers of those for which that can be
+        said, each with what it is then."""
+        finder, all_hold, known = all_below.AllBelow(self, THREAD), None, []
+        self.copies = {self.lib.GetParam(self.kernel, 0): self.lib.GetParam(choice, 0)}
+        self.size = [self.here(value) for value in self.values[3:6]]
+        for number, condition in enumerate(conditions):
+            holds = finder.build_all(condition, self.here)
+            if holds is None:
+                continue
+            known.append((number, finder.holds_below(condition)))
+            # Where the kernel would not have compared, what is compared may have no value.
+            holds = self.lib.BuildFreeze(self.builder, holds, b"")
+            all_hold = holds if all_hold is None else self.lib.BuildAnd(self.builder, all_hold, holds, b"")
+        return all_hold, known
+
+    def here(self, value):
+        """What stands for an early value in the function that chooses, where the builder stands."""
+        if not self.lib.IsAInstruction(value):
+            return self.copies.get(value, value)
+        if value not in self.copies:
+            name = self.marker(value)
+            if name in BLOCK:
+                self.copies[value] = self.here(self.values[BLOCK.index(name)])
+            else:
+                operands = [self.here(operand) for operand in self.m.operands(value)]
+                copy = self.lib.InstructionClone(value)
+                self.lib.InsertIntoBuilder(self.builder, copy)
+                for i, operand in enumerate(operands):
+                    self.lib.SetOperand(copy, i, operand)
+                self.copies[value] = copy
+        return self.copies[value]
+
+    def add_call(self, function, callee, attribute=None):
+        """Adds a block that calls a function with the same arguments, and returns; gives the block."""
+        lib, kind = self.lib, self.lib.GlobalGetValueType(callee)
+        block = lib.AppendBasicBlockInContext(self.m.context, function, b"")
+        lib.PositionBuilderAtEnd(self.builder, block)
+        call = lib.BuildCall2(self.builder, kind, callee, llvm.array([lib.GetParam(function, 0)]), 1, b"")
+        lib.BuildRetVoid(self.builder)
+        if attribute:
+            lib.AddCallSiteAttribute(call, llvm.FUNCTION_INDEX, attribute)
+        return block
+
+    def copy_kernel(self, function):
+        """LLVM's C interface copies no functions, but puts one in the place of a call."""
+        self.add_call(function, self.kernel, self.m.attribute("alwaysinline"))
+        self.m.run_passes("always-inline")
+        for version in self.kernel, function:
+            self.lib.AddAttributeAtIndex(version, llvm.FUNCTION_INDEX, self.m.attribute("noinline"))
+
+    def copy_attributes(self, function):
+        count = self.lib.GetAttributeCountAtIndex(self.kernel, llvm.FUNCTION_INDEX)
+        attributes = llvm.array([None] * count)
+        self.lib.GetAttributesAtIndex(self.kernel, llvm.FUNCTION_INDEX, attributes)
+        for attribute in attributes[:count]:
+            self.lib.AddAttributeAtIndex(function, llvm.FUNCTION_INDEX, attribute)
