@@ -260,6 +260,7 @@ static const char *const flags[] = {
   "-ffp-contract=off",
   "-fno-math-errno",
   "-fno-trapping-math",
+  "-fno-strict-aliasing",
   "-fPIC",
   "-fvisibility=hidden",
   "-fno-exceptions",

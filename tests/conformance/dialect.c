@@ -116,6 +116,42 @@ static void numbers_of_64_bits_work(void) {
   assert_ok(rill_free(out));
 }
 
+/* Programs for GPUs count on it: a float4 is eight halves, and an atomic function on a float is one on its bits. */
+static void memory_may_be_seen_as_several_types(void) {
+  rill_stream stream = new_stream("stream");
+  union {
+    float f;
+    int i;
+  } four = { 0 };
+  union {
+    double d;
+    short s;
+  } eight = { 0 };
+  void *memory = pinned(sizeof eight);
+  memset(memory, 0, sizeof eight);
+  float *floats = pinned(2 * sizeof *floats);
+  int *ints = pinned(2 * sizeof *ints);
+  double *doubles = pinned(2 * sizeof *doubles);
+  short *shorts = pinned(2 * sizeof *shorts);
+  assert_ok(see_bytes_launch(stream, &one_thread, memory, memory, memory, memory, floats, ints, doubles, shorts));
+  assert_completes(stream);
+  assert_memory_equal(&floats[0], &four.f, sizeof four.f);
+  four.i = 7;
+  assert_memory_equal(&floats[1], &four.f, sizeof four.f);
+  assert_int_equal(ints[0], 7);
+  four.f = 2;
+  assert_int_equal(ints[1], four.i);
+  memcpy(&eight, &four, sizeof four); /* where the doubles begin */
+  assert_memory_equal(&doubles[0], &eight.d, sizeof eight.d);
+  eight.s = 7;
+  assert_memory_equal(&doubles[1], &eight.d, sizeof eight.d);
+  assert_int_equal(shorts[0], 7);
+  eight.d = 2;
+  assert_int_equal(shorts[1], eight.s);
+  void *const all[] = { memory, floats, ints, doubles, shorts };
+  for (int i = 0; i < 5; i++) assert_ok(rill_free(all[i]));
+}
+
 /* Where a kernel's output goes is the vendor's affair; that it runs is not. */
 static void a_kernel_may_print(void) {
   rill_stream stream = new_stream("stream");
@@ -125,4 +161,5 @@ static void a_kernel_may_print(void) {
 
 TESTS_ON_EACH_DEVICE("the kernel dialect", TEST(constants_have_their_values), TEST(globals_keep_what_launches_leave),
                      TEST(functions_templates_and_classes_work), TEST(structs_are_passed_by_value),
-                     TEST(every_thread_knows_its_place), TEST(numbers_of_64_bits_work), TEST(a_kernel_may_print))
+                     TEST(every_thread_knows_its_place), TEST(numbers_of_64_bits_work),
+                     TEST(memory_may_be_seen_as_several_types), TEST(a_kernel_may_print))

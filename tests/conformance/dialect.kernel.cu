@@ -105,6 +105,21 @@ RILL_KERNEL(wide_arithmetic, unsigned long long a, long long b, size_t n, unsign
   out[5] = bytes[0] ^ bytes[1];
 }
 
+/* What is stored as one type is there when it is read as another. */
+template <class A, class B> static __device__ void see_as_both(A *a, B *b, A *as_a, B *as_b) {
+  as_a[0] = *a;
+  *b = static_cast<B>(7);
+  as_a[1] = *a;
+  as_b[0] = *b;
+  *a = static_cast<A>(2);
+  as_b[1] = *b;
+}
+
+RILL_KERNEL(see_bytes, float *f, int *i, double *d, short *s, float *floats, int *ints, double *doubles, short *shorts) {
+  see_as_both(f, i, floats, ints);
+  see_as_both(d, s, doubles, shorts);
+}
+
 /* ---- printing: not with clang alone ---- */
 
 RILL_KERNEL(print_line, int i, double v) {

@@ -317,7 +317,8 @@ class Toolchain:
         else:
             command = [self.cuda_clang, *CLANG_CUDA, "--cuda-gpu-arch=" + target.name.replace("ptx_", "sm_"), "-S", "-O3"]
             command += ["--cuda-feature=+ptx%d" % ptx_version(target.name), *self.common, *self.clc_flags("cuda")]
-            command += ["-ffp-contract=%s" % ("fast" if contract else "off"), *self.instead_of_cuda(freestanding=True)]
+            command += ["-ffp-contract=%s" % ("fast" if contract else "off"), "-fno-strict-aliasing"]
+            command += self.instead_of_cuda(freestanding=True)
         return command + self.options.cuda_options + ["-o", output, self.compiled]
 
     @functools.cached_property
@@ -349,8 +350,8 @@ class Toolchain:
     def hip_command(self, target, output):
         # Newer compilers make version 5 or 6 unasked, which older runtimes refuse; generic code has no older one.
         version = 6 if target.name.endswith("-generic") else 4
-        flags = ["--offload-arch=" + target.name, "-mcode-object-version=%d" % version, "-O3", *self.common]
-        flags.append("-fuse-cuid=none")  # else newer ones name a variable after the paths that they are given
+        flags = ["--offload-arch=" + target.name, "-mcode-object-version=%d" % version, "-O3", "-fno-strict-aliasing"]
+        flags += [*self.common, "-fuse-cuid=none"]  # else newer ones name a variable after the paths that they are given
         flags += self.hip_atomic_flags
         if self.options.fp_contract == "off":
             flags.append("-ffp-contract=off")

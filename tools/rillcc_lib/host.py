@@ -13,10 +13,10 @@ X86_TARGETS = ("x86-64", "x86-64-v3", "x86-64-v4")
 OLDEST, NEWEST = 15, 40  # versions of clang whose LLVM is known to do
 
 # Results on the cpu do not depend on which image runs: no fused products, no reordering.  math-errno and
-# trapping-math only say that nobody looks at errno and at the exception flags, which lets loops vectorize.
-FLAGS = (
-    "-O3 -ffp-contract=off -fno-math-errno -fno-trapping-math -fPIC -fvisibility=hidden -fno-exceptions -fno-rtti"
-).split()
+# trapping-math only say that nobody looks at errno and at the exception flags, which lets loops vectorize.  Kernels
+# look at the same bytes as numbers of several types, as nvcc lets them.
+FLAGS = """-O3 -ffp-contract=off -fno-math-errno -fno-trapping-math -fno-strict-aliasing -fPIC -fvisibility=hidden
+    -fno-exceptions -fno-rtti""".split()
 # A frame that is larger than a stack's guard touches every page of it, so that the guard stops it.  How large frames are
 # is reported in files beside the output.
 STACK_FLAGS = "-fstack-clash-protection -fno-lto".split()
