@@ -58,6 +58,22 @@ static void instances_of_a_template_have_names(void) {
   assert_ok(rill_free(l));
 }
 
+static void several_kernels_of_one_name_have_names(void) {
+  rill_stream stream = new_stream("stream");
+  int *ranks = pinned(THREADS * sizeof *ranks);
+  double *shifted = pinned(THREADS * sizeof *shifted);
+  const rill_launch launch = launch_of(1);
+  assert_ok(cuda_rotate_ranks_launch(stream, &launch, ranks));
+  assert_ok(cuda_rotate_by_launch(stream, &launch, shifted, 9));
+  assert_completes(stream);
+  for (int i = 0; i < THREADS; i++) {
+    assert_int_equal(ranks[i], (i + 7) % THREADS);
+    assert_true(shifted[i] == (i + 9) % THREADS);
+  }
+  assert_ok(rill_free(ranks));
+  assert_ok(rill_free(shifted));
+}
+
 static void a_namespace_and_dynamic_shared_memory(void) {
   rill_stream stream = new_stream("stream");
   uint32_t *y = pinned(THREADS * sizeof *y);
@@ -284,6 +300,7 @@ int main(void) {
   const struct test tests[] = {
     TEST(a_plain_kernel_takes_a_struct),
     TEST(instances_of_a_template_have_names),
+    TEST(several_kernels_of_one_name_have_names),
     TEST(a_namespace_and_dynamic_shared_memory),
     TEST(warps_have_32_lanes),
     TEST(masks_name_those_who_call),

@@ -27,6 +27,11 @@ template <class T, int SHIFT> __global__ void cuda_rotate(int n, const T *__rest
 }
 RILL_KERNEL_INSTANCE(cuda_rotate_float, cuda_rotate<float, 1>);
 RILL_KERNEL_INSTANCE(cuda_rotate_int, cuda_rotate<int, 5>);
+/* Others of that name, for which only a pointer's type says which is meant. */
+template <class T, int SHIFT> __global__ void cuda_rotate(T *y) { y[threadIdx.x] = T((threadIdx.x + SHIFT) % blockDim.x); }
+__global__ void cuda_rotate(double *y, int shift) { y[threadIdx.x] = (threadIdx.x + shift) % blockDim.x; }
+RILL_KERNEL_INSTANCE(cuda_rotate_ranks, static_cast<void (*)(int *)>(cuda_rotate<int, 7>));
+RILL_KERNEL_INSTANCE(cuda_rotate_by, static_cast<void (*)(double *, int)>(cuda_rotate));
 
 namespace inner {
 __global__ void cuda_named(unsigned *y) { y[blockIdx.x * blockDim.x + threadIdx.x] = blockDim.x; }

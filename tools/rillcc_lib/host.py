@@ -153,8 +153,8 @@ class Host:
             full = stacks.readable(symbol)
             name = full.rpartition("::")[2]
             if name in taken:
-                text = 'two kernels "%s", %s and %s: name each with RILL_KERNEL_INSTANCE(name, kernel)'
-                raise RillccError(text % (name, taken[name], symbol), toolchain.source)
+                text = 'two kernels "%s", %s and %s: name each with %s'
+                raise RillccError(text % (name, taken[name], symbol, messages.WHICH_KERNEL), toolchain.source)
             taken[name] = symbol
             file, line = self.find(name)
             lines.append('#line %d "%s"\nRILL_KERNEL_INSTANCE(%s, %s);\n' % (line, file, name, full))

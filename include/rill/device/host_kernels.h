@@ -93,7 +93,7 @@ static constexpr const char *rill_symbol_or(const char *symbol, const char *name
 #define RILL_REGISTER_(NAME, PARAMETERS) \
   RILL_NOTE_(NAME, rill_note_kernel(#NAME, __FILE__, __LINE__, PARAMETERS, RILL_JOIN_(rill_body_, NAME)))
 #define RILL_KERNEL_INSTANCE(NAME, ...) \
-  RILL_NOTE_(NAME, rill_note_instance(#NAME, __FILE__, __LINE__, &__VA_ARGS__)) static_assert(true, "")
+  RILL_NOTE_(NAME, rill_note_instance(#NAME, __FILE__, __LINE__, +__VA_ARGS__)) static_assert(true, "")
 #else
 #define RILL_ENTRY_(NAME, FORMS, SYMBOL)                                                                          \
   __attribute__((__section__("rill_kernels"), __used__, __aligned__(8))) static const rill_cpu_kernel RILL_JOIN_( \
@@ -101,7 +101,7 @@ static constexpr const char *rill_symbol_or(const char *symbol, const char *name
 #define RILL_REGISTER_(NAME, PARAMETERS) RILL_ENTRY_(NAME, rill_host_forms<RILL_JOIN_(rill_body_, NAME)>, #NAME)
 #define RILL_KERNEL_INSTANCE(NAME, ...)                                                                               \
   using RILL_JOIN_(rill_forms_, NAME) =                                                                               \
-      rill_host_forms<&__VA_ARGS__, struct RILL_JOIN_(rill_body_, NAME), decltype(&__VA_ARGS__)>;                     \
+      rill_host_forms<+__VA_ARGS__, struct RILL_JOIN_(rill_body_, NAME), decltype(+__VA_ARGS__)>;                     \
   RILL_ENTRY_(NAME, RILL_JOIN_(rill_forms_, NAME), rill_symbol_or(RILL_TEXT_(RILL_JOIN_(RILL_SYMBOL_, NAME)), #NAME)) \
   static_assert(true, "")
 #endif

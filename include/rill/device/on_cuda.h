@@ -13,7 +13,7 @@
 #define RILL_KERNEL_BOUNDED(THREADS, NAME, ...) extern "C" __global__ void __launch_bounds__(THREADS) NAME(__VA_ARGS__)
 #define RILL_MIN_BLOCKS(THREADS, BLOCKS) THREADS, BLOCKS
 /* Whose address is taken is made. */
-#define RILL_KERNEL_INSTANCE(NAME, ...) static const auto rill_instance_##NAME __attribute__((__used__)) = &__VA_ARGS__
+#define RILL_KERNEL_INSTANCE(NAME, ...) static const auto rill_instance_##NAME __attribute__((__used__)) = +__VA_ARGS__
 
 /* All kernels of a source share one array: CUDA wants one type for one name. */
 #define RILL_DYNAMIC_SHARED(TYPE, NAME)                                \

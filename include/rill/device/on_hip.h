@@ -16,7 +16,7 @@
 #define RILL_KERNEL_BOUNDED(THREADS, NAME, ...) extern "C" __global__ void __launch_bounds__(THREADS) NAME(__VA_ARGS__)
 #define RILL_MIN_BLOCKS(THREADS, BLOCKS) THREADS /* HIP's second number counts waves */
 /* Whose address is taken is made. */
-#define RILL_KERNEL_INSTANCE(NAME, ...) static const auto rill_instance_##NAME __attribute__((__used__)) = &__VA_ARGS__
+#define RILL_KERNEL_INSTANCE(NAME, ...) static const auto rill_instance_##NAME __attribute__((__used__)) = +__VA_ARGS__
 
 #define RILL_DYNAMIC_SHARED(TYPE, NAME)                                               \
   extern __shared__ __attribute__((aligned(16))) unsigned char rill_dynamic_shared[]; \
