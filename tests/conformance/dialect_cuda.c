@@ -166,6 +166,22 @@ static void lanes_that_come_together_are_a_group(void) {
   assert_ok(rill_free(out));
 }
 
+/* A function that takes any group, given a block, tiles of sizes that are known at run time, and others. */
+static void groups_may_be_of_any_kind(void) {
+  rill_stream stream = new_stream("stream");
+  uint32_t *out = pinned(4 * THREADS * sizeof *out);
+  const rill_launch launch = launch_of(1);
+  for (uint32_t lanes = 2; lanes <= 32; lanes *= 2) {
+    assert_ok(cuda_any_group_launch(stream, &launch, lanes, out));
+    assert_completes(stream);
+    const uint32_t sizes[4] = { THREADS, lanes, 2, 16 };
+    for (uint32_t t = 0; t < THREADS; t++)
+      for (int i = 0; i < 4; i++)
+        if (t % sizes[i] == 0) assert_int_equal(out[4 * t + (uint32_t)i], sizes[i] * t + sizes[i] * (sizes[i] - 1) / 2);
+  }
+  assert_ok(rill_free(out));
+}
+
 /* ---- bits and numbers ---- */
 
 static uint32_t reversed(uint32_t x) {
@@ -305,6 +321,7 @@ int main(void) {
     TEST(warps_have_32_lanes),
     TEST(masks_name_those_who_call),
     TEST(lanes_that_come_together_are_a_group),
+    TEST(groups_may_be_of_any_kind),
     TEST(functions_of_bits_and_numbers),
     TEST(lanes_of_the_same_value),
     TEST(integers_are_rounded_as_asked),

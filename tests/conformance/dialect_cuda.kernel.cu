@@ -119,6 +119,30 @@ __global__ void cuda_coalesced(unsigned *out) {
 #endif
 }
 
+/* The sum of the group's threads' numbers, in its first thread, by way of memory that is the group's. */
+static __device__ unsigned cuda_sum_of(cooperative_groups::thread_group group, unsigned *shared) {
+  const unsigned rank = group.thread_rank();
+  unsigned sum = threadIdx.x;
+  for (unsigned half = group.size() / 2; half > 0; half /= 2) {
+    shared[rank] = sum;
+    group.sync();
+    if (rank < half) sum += shared[rank + half];
+    group.sync();
+  }
+  return sum;
+}
+
+__global__ void cuda_any_group(unsigned lanes, unsigned *out) {
+  namespace cg = cooperative_groups;
+  __shared__ unsigned shared[64];
+  const unsigned t = threadIdx.x;
+  const cg::thread_group tile = cg::tiled_partition(cg::this_thread_block(), lanes), pair = cg::tiled_partition(tile, 2);
+  out[4 * t] = cuda_sum_of(cg::this_thread_block(), shared);
+  out[4 * t + 1] = cuda_sum_of(tile, &shared[t - tile.thread_rank()]);
+  out[4 * t + 2] = cuda_sum_of(pair, &shared[t - pair.thread_rank()]);
+  out[4 * t + 3] = cuda_sum_of(cg::tiled_partition<16>(cg::this_thread_block()), &shared[t / 16 * 16]);
+}
+
 __global__ void cuda_matches(unsigned *out) {
   const unsigned t = threadIdx.x;
   unsigned *const o = out + 4 * t;

@@ -1,4 +1,4 @@
-/* rill/device/cuda_groups.h: blocks and tiles of CUDA's cooperative groups.  Included by rill/device/cuda_names.h. */
+/* rill/device/cuda_groups.h: blocks, tiles and other groups of CUDA's cooperative groups.  Included by rill/device/cuda_names.h. */
 #ifndef RILL_DEVICE_CUDA_GROUPS_H
 #define RILL_DEVICE_CUDA_GROUPS_H
 
@@ -110,6 +110,36 @@ RILL_NAME_ coalesced_group labeled_partition(const rill_group &group, RillT labe
     if (rill_cuda_shfl_(mask, label, lane) == label) same |= 1u << lane;
   }
   return { same };
+}
+
+/* Any of these: a block, or threads of a warp. */
+struct thread_group {
+  unsigned rill_mask_; /* 0: the block */
+  RILL_NAMED_ explicit thread_group(unsigned mask) : rill_mask_(mask) {}
+  RILL_NAMED_ thread_group(const thread_block &) : rill_mask_(0) {}
+  RILL_NAMED_ thread_group(const coalesced_group &group) : rill_mask_(group.rill_mask_) {}
+  template <unsigned rill_lanes, class rill_parent>
+  RILL_NAMED_ thread_group(const thread_block_tile<rill_lanes, rill_parent> &tile) : rill_mask_(tile.rill_mask_()) {}
+  RILL_NAMED_ void sync() const {
+    if (rill_mask_ == 0) __syncthreads();
+    else rill_cuda_sync_(rill_mask_);
+  }
+  RILL_NAMED_ unsigned num_threads() const {
+    return rill_mask_ == 0 ? this_thread_block().size() : coalesced_group{ rill_mask_ }.size();
+  }
+  RILL_NAMED_ unsigned size() const { return num_threads(); }
+  RILL_NAMED_ unsigned thread_rank() const {
+    return rill_mask_ == 0 ? this_thread_block().thread_rank() : coalesced_group{ rill_mask_ }.thread_rank();
+  }
+};
+/* The `lanes` (a power of two up to 32) threads of the group that the caller is one of. */
+RILL_NAME_ thread_group tiled_partition(const thread_group &group, unsigned lanes) {
+  const unsigned mask = group.rill_mask_ == 0 ? ~0u : group.rill_mask_;
+  const unsigned tile = coalesced_group{ mask }.thread_rank() / lanes;
+  unsigned rank = 0, those = 0;
+  for (unsigned rest = mask; rest != 0; rest &= rest - 1, rank++)
+    if (rank / lanes == tile) those |= rest & (0 - rest);
+  return thread_group(those);
 }
 
 /* All threads of a launch, which can be counted but not synchronized. */

@@ -9,7 +9,7 @@
  *   __float_as_int and its family, __float2int_rn, __int2float_rz and their families
  *   __fmaf_rn __fadd_rn __fmul_rn ... __saturatef __fdividef __expf __logf __sinf ... rsqrtf rsqrt sincosf exp10f
  *   half half2 __nv_bfloat16 and their functions       rill/device/cuda_half.h
- *   cooperative_groups::this_thread_block, tiles, coalesced_threads     rill/device/cuda_groups.h
+ *   cooperative_groups::this_thread_block, tiles, coalesced_threads, thread_group     rill/device/cuda_groups.h
  *   __grid_constant__                                  says nothing here
  *   __CUDACC__, __CUDA_ARCH__, CUDART_VERSION          1, 700 and 12000, for the #if of a source
  *   CUDART_INF_F CUDART_PI ...                         of CUDA's math_constants.h
