@@ -30,10 +30,16 @@ bool rill__member_add_to_cursor(struct rill__capture_member *member, struct rill
     member->cursor = larger;
     member->room = room;
   }
+  struct rill__graph *graph = count > 0 ? nodes[0]->graph : NULL;
+  if (graph != NULL && (graph->marked != member || graph->marked_by != graph->searches)) {
+    graph->marked = member;
+    graph->marked_by = ++graph->searches;
+    for (size_t i = 0; i < member->count; i++) member->cursor[i]->visited = graph->searches;
+  }
   for (size_t i = 0; i < count; i++) {
-    bool there = false;
-    for (size_t k = 0; k < member->count && !there; k++) there = member->cursor[k] == nodes[i];
-    if (!there) member->cursor[member->count++] = nodes[i];
+    if (nodes[i]->visited == graph->searches) continue;
+    nodes[i]->visited = graph->searches;
+    member->cursor[member->count++] = nodes[i];
   }
   return true;
 }
@@ -57,6 +63,7 @@ rill_status rill__capture_join(struct rill__capture *capture, struct rill__strea
                rill__name_of(&stream->base).text, stream->base.device->name, capture->origin,
                capture->graph->base.device->name, RILL_VERSION_MAJOR, RILL_VERSION_MINOR);
   struct rill__capture_member *member = calloc(1, sizeof *member);
+  capture->graph->marked = NULL; /* by a member in the same place */
   if (member == NULL || !rill__member_add_to_cursor(member, nodes, count)) {
     if (member != NULL) free_member(member);
     return rill__capture_no_memory();

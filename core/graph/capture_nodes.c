@@ -34,19 +34,12 @@ rill_status rill__capture_add(struct rill__stream *stream, struct rill__operatio
 
 /* ---- memory and other graphs ---- */
 
-static bool is_about(const struct rill__operation *operation, uint32_t kind, const void *p) {
-  return operation->kind == kind && operation->memory == p;
-}
-
 static rill_status add_free(struct rill__capture_member *member, void *p, bool *of_graph) {
-  const struct rill__graph *graph = member->graph;
+  struct rill__graph *graph = member->graph;
   struct rill__operation *operation = NULL;
-  bool allocated = false;
-  for (uint32_t i = 0; i < graph->count; i++) {
-    const struct rill__operation *other = graph->nodes[i]->operation;
-    RILL_REQUIRE(!is_about(other, RILL_NODE_FREE, p), RILL_ERROR_NOT_FOUND, "%p has been freed in the graph", p);
-    allocated |= is_about(other, RILL_NODE_ALLOC, p);
-  }
+  bool allocated = false, freed = false;
+  if (!rill__graph_find_memory(graph, p, &allocated, &freed)) return rill__capture_no_memory();
+  RILL_REQUIRE(!freed, RILL_ERROR_NOT_FOUND, "%p has been freed in the graph", p);
   if (!allocated) return RILL_OK;
   *of_graph = true;
   if (member->capture != NULL) RILL_TRY(rill__member_take_others(member, true));

@@ -161,8 +161,9 @@ static bool same_kernel(const struct rill__kernel *a, const struct rill__kernel 
   return a == b || (a->module == b->module && strcmp(a->source->name, b->source->name) == 0);
 }
 
-/* `node` of another graph is to take the place of the one of the same number. */
-static rill_status check_node(const struct rill__graph_exec *exec, const struct rill__graph_node *node,
+/* `node` of another graph is to take the place of the one of the same number.  `seen`: for each step, the number of the
+ * last node, from 1 on, that comes after it. */
+static rill_status check_node(const struct rill__graph_exec *exec, const struct rill__graph_node *node, uint32_t *seen,
                               uint32_t *reason) {
   const struct rill__exec_core *core = rill__core((struct rill__graph_exec *)(uintptr_t)exec);
   const struct rill__step *step = &exec->steps[core->step_of[node->index]];
@@ -183,10 +184,9 @@ static rill_status check_node(const struct rill__graph_exec *exec, const struct 
   RILL_REQUIRE(step->after_count == node->after_count, RILL_ERROR_INVALID_ARGUMENT,
                "node %u%s%s%s comes after %u nodes, that of the graph after %u", node->index, open, name, close,
                step->after_count, node->after_count);
+  for (uint32_t i = 0; i < step->after_count; i++) seen[step->after[i]] = node->index + 1;
   for (uint32_t i = 0; i < node->after_count; i++) {
-    bool found = false;
-    for (uint32_t k = 0; k < step->after_count; k++) found |= step->after[k] == core->step_of[node->after[i]];
-    RILL_REQUIRE(found, RILL_ERROR_INVALID_ARGUMENT,
+    RILL_REQUIRE(seen[core->step_of[node->after[i]]] == node->index + 1, RILL_ERROR_INVALID_ARGUMENT,
                  "node %u%s%s%s does not come after node %u, that of the graph does", node->index, open, name, close,
                  node->after[i]);
   }
@@ -207,6 +207,8 @@ static rill_status operation_for_step(const struct rill__step *step, struct rill
 rill_status rill__exec_match(struct rill__graph_exec *exec, struct rill__graph *graph,
                              struct rill__operation **operations, struct rill__refusal *refusal) {
   rill_status status = RILL_OK;
+  uint32_t *seen = calloc((size_t)exec->count + 1, sizeof *seen);
+  RILL_REQUIRE(seen != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory to update a graph of %u nodes", exec->count);
   rill__graphs_lock();
   if (graph->count != exec->count) {
     status = rill__fail(RILL_ERROR_INVALID_ARGUMENT, "the execution object has %u nodes, the graph %u", exec->count,
@@ -214,7 +216,7 @@ rill_status rill__exec_match(struct rill__graph_exec *exec, struct rill__graph *
     refusal->reason = RILL_UPDATE_COUNT;
   }
   for (uint32_t i = 0; i < graph->count && status == RILL_OK; i++) {
-    status = check_node(exec, graph->nodes[i], &refusal->reason);
+    status = check_node(exec, graph->nodes[i], seen, &refusal->reason);
     if (status != RILL_OK) refusal->node = graph->nodes[i]->id;
   }
   for (uint32_t i = 0; i < graph->count && status == RILL_OK; i++) {
@@ -223,6 +225,7 @@ rill_status rill__exec_match(struct rill__graph_exec *exec, struct rill__graph *
     if (status == RILL_ERROR_UNSUPPORTED) *refusal = (struct rill__refusal){ RILL_UPDATE_MEMORY, graph->nodes[i]->id };
   }
   rill__graphs_unlock();
+  free(seen);
   return status;
 }
 

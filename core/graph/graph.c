@@ -24,6 +24,12 @@ static void destroy_page(struct rill__object *object) {
   rill__object_free(object);
 }
 
+static void forget_memory(struct rill__graph *graph) {
+  if (graph->memory != NULL) free(graph->memory->places);
+  free(graph->memory);
+  graph->memory = NULL;
+}
+
 static void retire_last_page(struct rill__graph *graph) {
   struct rill__node_page *page = graph->page;
   graph->page = page->before;
@@ -39,6 +45,7 @@ static void destroy_graph(struct rill__object *object) {
     rill__unref(object);
     return;
   }
+  forget_memory(graph);
   free(graph->nodes);
   rill__object_free(object);
 }
@@ -92,11 +99,16 @@ static bool make_room(void *array, uint32_t count, uint32_t *room, size_t size) 
   return true;
 }
 
-static bool comes_after(const struct rill__graph_node *node, uint32_t index) {
-  for (uint32_t i = 0; i < node->after_count; i++) {
-    if (node->after[i] == index) return true;
+/* Whether there is such an edge.  What the node comes after is marked when the first one is asked for, so that many
+ * edges to one node are not looked through for each. */
+static bool comes_after(struct rill__graph_node *node, const struct rill__graph_node *before) {
+  struct rill__graph *graph = node->graph;
+  if (graph->marked != node || graph->marked_by != graph->searches) {
+    graph->marked = node;
+    graph->marked_by = ++graph->searches;
+    for (uint32_t i = 0; i < node->after_count; i++) graph->nodes[node->after[i]]->visited = graph->searches;
   }
-  return false;
+  return before->visited == graph->searches;
 }
 
 /* The indexes that there are stay. */
@@ -110,10 +122,11 @@ static bool make_after(struct rill__graph_node *node, uint32_t room) {
   return true;
 }
 
-static bool add_after(struct rill__graph_node *node, uint32_t index) {
-  if (comes_after(node, index)) return true;
+static bool add_after(struct rill__graph_node *node, struct rill__graph_node *before) {
+  if (comes_after(node, before)) return true;
   if (node->after_count == node->after_room && !make_after(node, 2 * node->after_room)) return false;
-  node->after[node->after_count++] = index;
+  node->after[node->after_count++] = before->index;
+  before->visited = node->graph->searches;
   return true;
 }
 
@@ -155,8 +168,9 @@ static rill_status new_node(struct rill__graph *graph, struct rill__graph_node *
                                      .index = graph->count,
                                      .after = node->few_after,
                                      .after_room = RILL__FEW_EDGES };
+  graph->marked = NULL; /* it may be what was in the same place */
   bool room = make_room(&graph->nodes, graph->count, &graph->room, sizeof(struct rill__graph_node *));
-  for (size_t i = 0; i < after_count && room; i++) room = add_after(node, after[i]->index);
+  for (size_t i = 0; i < after_count && room; i++) room = add_after(node, after[i]);
   if (!room && node->after != node->few_after) free(node->after);
   RILL_REQUIRE(room, RILL_ERROR_OUT_OF_MEMORY, "no host memory for a node of a graph");
   *out = node;
@@ -220,6 +234,53 @@ void rill__graph_truncate(struct rill__graph *graph, uint32_t mark) {
   while (graph->count > mark) graph->edges -= graph->nodes[--graph->count]->after_count;
   while (graph->page != NULL && graph->page->nodes[0].index >= mark) retire_last_page(graph);
   graph->closed = true;
+  graph->marked = NULL;
+  forget_memory(graph);
+}
+
+/* ---- memory ---- */
+
+/* Where p is in the table, or would be. */
+static uint32_t memory_place(const struct rill__graph_memory *memory, const void *p) {
+  const uint64_t hash = (uint64_t)(uintptr_t)p * 0x9e3779b97f4a7c15;
+  uint32_t place = (uint32_t)(hash >> 32) & (memory->room - 1);
+  while (memory->places[place].p != NULL && memory->places[place].p != p) place = (place + 1) & (memory->room - 1);
+  return place;
+}
+
+/* Half of the places stay empty. */
+static bool make_room_for_memory(struct rill__graph_memory *memory) {
+  struct rill__graph_memory larger = { .count = memory->count, .room = memory->room == 0 ? 16 : 2 * memory->room };
+  if (2 * memory->count < memory->room) return true;
+  larger.places = calloc(larger.room, sizeof *larger.places);
+  if (larger.places == NULL) return false;
+  for (uint32_t i = 0; i < memory->room; i++) {
+    if (memory->places[i].p != NULL) larger.places[memory_place(&larger, memory->places[i].p)] = memory->places[i];
+  }
+  free(memory->places);
+  larger.nodes = memory->nodes;
+  *memory = larger;
+  return true;
+}
+
+bool rill__graph_find_memory(struct rill__graph *graph, const void *p, bool *allocated, bool *freed) {
+  if (graph->memory == NULL) graph->memory = calloc(1, sizeof *graph->memory);
+  struct rill__graph_memory *memory = graph->memory;
+  if (memory == NULL || !make_room_for_memory(memory)) return false;
+  for (; memory->nodes < graph->count; memory->nodes++) {
+    const struct rill__operation *operation = graph->nodes[memory->nodes]->operation;
+    if (operation->kind != RILL_NODE_ALLOC && operation->kind != RILL_NODE_FREE) continue;
+    if (!make_room_for_memory(memory)) return false;
+    const uint32_t place = memory_place(memory, operation->memory);
+    if (memory->places[place].p == NULL) memory->count++;
+    memory->places[place].p = operation->memory;
+    memory->places[place].allocated |= operation->kind == RILL_NODE_ALLOC;
+    memory->places[place].freed |= operation->kind == RILL_NODE_FREE;
+  }
+  const uint32_t place = memory_place(memory, p);
+  *allocated = memory->places[place].allocated;
+  *freed = memory->places[place].freed;
+  return true;
 }
 
 /* ---- edges ---- */
@@ -260,7 +321,7 @@ rill_status rill__graph_connect(struct rill__graph_node *from, struct rill__grap
                  from->index, to->index);
   }
   const uint32_t before = to->after_count;
-  RILL_REQUIRE(add_after(to, from->index), RILL_ERROR_OUT_OF_MEMORY, "no host memory for an edge of a graph");
+  RILL_REQUIRE(add_after(to, from), RILL_ERROR_OUT_OF_MEMORY, "no host memory for an edge of a graph");
   graph->edges += to->after_count - before;
   if (from->index > to->index) graph->in_order = false;
   return RILL_OK;
@@ -272,6 +333,7 @@ rill_status rill__graph_disconnect(struct rill__graph_node *from, struct rill__g
   RILL_REQUIRE(i < to->after_count, RILL_ERROR_NOT_FOUND, "node %u does not come after node %u", to->index,
                from->index);
   to->after_count--;
+  to->graph->marked = NULL;
   for (; i < to->after_count; i++) to->after[i] = to->after[i + 1];
   from->graph->edges--;
   return RILL_OK;

@@ -39,11 +39,23 @@ struct rill__graph {
   uint32_t count, room;
   uint32_t edges;
   uint32_t searches;
+  const void *marked; /* what this node comes after, or this member's cursor, has the number `marked_by` */
+  uint32_t marked_by;
   bool in_order;
   uint64_t cloned_from; /* the handle of the graph whose first `cloned` nodes are copied in the first ones */
   uint32_t cloned;
-  _Atomic uint32_t execs;        /* execution objects that keep it */
-  struct rill__capture *capture; /* that adds to it; or NULL */
+  struct rill__graph_memory *memory; /* made by the first free in the graph */
+  _Atomic uint32_t execs;            /* execution objects that keep it */
+  struct rill__capture *capture;     /* that adds to it; or NULL */
+};
+
+/* What the nodes up to the number `nodes` allocate and free, by address: a table with places that are empty. */
+struct rill__graph_memory {
+  struct {
+    const void *p;
+    bool allocated, freed;
+  } * places;
+  uint32_t count, room, nodes;
 };
 
 void rill__graphs_lock(void);
@@ -86,6 +98,9 @@ rill_status rill__graph_connect(struct rill__graph_node *from, struct rill__grap
 
 /* Takes the edge away; NOT_FOUND if there is none. */
 rill_status rill__graph_disconnect(struct rill__graph_node *from, struct rill__graph_node *to);
+
+/* Whether a node of the graph allocates, or frees, the memory at p.  False: no host memory to find out. */
+bool rill__graph_find_memory(struct rill__graph *graph, const void *p, bool *allocated, bool *freed);
 
 /* Marks the node and all that it comes after with a new number of a search, which is returned. */
 uint32_t rill__graph_search(struct rill__graph *graph, struct rill__graph_node *const *from, size_t count,

@@ -1,7 +1,7 @@
 /* What a graph saves: a hundred empty kernels of five arguments, as one chain and as ten chains of ten, given to
  * streams one by one and launched as a graph.  Prints nanoseconds per kernel: of the calls alone, and until all is
  * done. Then what it costs to make, change and launch a chain; on an NVIDIA GPU beside the driver's own calls, in
- * rounds that alternate.  usage: graphs [device] */
+ * rounds that alternate; and how what many have in one place grows.  usage: graphs [device] */
 #include "graphs.h"
 #include "overhead.rill.h"
 
@@ -243,6 +243,47 @@ static void compare_calls(const struct graph_side *driver, unsigned count) {
   }
 }
 
+/* ---- many at one place ---- */
+
+static void add_after_all(rill_graph graph, const rill_graph_node *nodes, unsigned count) {
+  rill_graph_node last;
+  TRY(rill_graph_add_empty(graph, nodes, count, &last));
+}
+
+static void add_edges_to_last(rill_graph graph, const rill_graph_node *nodes, unsigned count) {
+  for (unsigned i = 0; i + 1 < count; i++) TRY(rill_graph_add_edge(graph, nodes[i], nodes[count - 1]));
+}
+
+static void add_memory(rill_graph graph, const rill_graph_node *nodes, unsigned count) {
+  void **places = malloc(count * sizeof *places);
+  rill_graph_node node;
+  for (unsigned i = 0; i < count; i++) TRY(rill_graph_add_alloc(graph, nodes, 1, 64, &places[i], &node));
+  for (unsigned i = 0; i < count; i++) TRY(rill_graph_add_free(graph, &node, 1, places[i], &node));
+  free(places);
+}
+
+/* What each of `count` costs where all are in one graph, and come before one node. */
+static void show_growth(const char *name, void (*add)(rill_graph, const rill_graph_node *, unsigned)) {
+  (void)printf("%-36s", name);
+  for (unsigned count = 100; count <= 10000; count *= 10) {
+    rill_graph_node *nodes = malloc(count * sizeof *nodes);
+    double best = 1e30;
+    for (unsigned round = 0; round < 5; round++) {
+      rill_graph graph;
+      TRY(rill_graph_create(device, &graph));
+      for (unsigned i = 0; i < count; i++) TRY(rill_graph_add_empty(graph, NULL, 0, &nodes[i]));
+      const double start = now();
+      add(graph, nodes, count);
+      const double ns = (now() - start) / (double)count;
+      if (ns < best) best = ns;
+      TRY(rill_graph_release(graph));
+    }
+    (void)printf(" %8.1f", best);
+    free(nodes);
+  }
+  (void)printf(" ns each of 100, 1000, 10000\n");
+}
+
 /* NULL: there is none. */
 static const struct graph_side *driver_side(void) {
 #ifdef BENCH_CUDA
@@ -273,5 +314,8 @@ int main(int argc, char **argv) {
   compare_calls(driver, 100);
   compare_calls(driver, 1000);
   compare_calls(driver, 10000);
+  show_growth("one node after all", add_after_all);
+  show_growth("edges to one node", add_edges_to_last);
+  show_growth("allocations and their frees", add_memory);
   return 0;
 }

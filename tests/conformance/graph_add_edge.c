@@ -65,5 +65,100 @@ static void orders_nodes_added_in_any_order(void) {
   assert_ok(rill_graph_release(graph));
 }
 
-TESTS_ON_EACH_DEVICE("rill_graph_add_edge", TEST(refuses_bad_handles), TEST(refuses_cycles),
+/* ---- random edges, against a model ---- */
+
+enum { MODEL_NODES = 24, MODEL_STEPS = 1500 };
+struct edges {
+  rill_graph graph;
+  rill_graph_node nodes[MODEL_NODES];
+  unsigned count;
+  bool after[MODEL_NODES][MODEL_NODES]; /* [to][from] */
+};
+
+/* The next of fixed random numbers, below `limit`. */
+static unsigned pick(uint64_t *state, unsigned limit) {
+  *state = *state * 6364136223846793005u + 1442695040888963407u;
+  return (unsigned)(*state >> 33) % limit;
+}
+
+static bool reaches(const struct edges *e, unsigned from, unsigned to) {
+  bool seen[MODEL_NODES] = { false };
+  unsigned stack[MODEL_NODES * MODEL_NODES + 1], depth = 0;
+  stack[depth++] = to;
+  while (depth > 0) {
+    const unsigned at = stack[--depth];
+    if (at == from) return true;
+    if (seen[at]) continue;
+    seen[at] = true;
+    for (unsigned i = 0; i < e->count; i++) {
+      if (e->after[at][i]) stack[depth++] = i;
+    }
+  }
+  return false;
+}
+
+static void add_random_node(struct edges *e, uint64_t *state) {
+  rill_graph_node after[6];
+  const unsigned count = e->count == 0 ? 0 : pick(state, 7);
+  for (unsigned i = 0; i < count; i++) {
+    const unsigned from = pick(state, e->count);
+    after[i] = e->nodes[from];
+    e->after[e->count][from] = true;
+  }
+  assert_ok(rill_graph_add_empty(e->graph, after, count, &e->nodes[e->count]));
+  e->count++;
+}
+
+static void expect_edges(const struct edges *e) {
+  enum { MOST = MODEL_NODES * MODEL_NODES };
+  rill_graph_node from[MOST], to[MOST];
+  size_t count = MOST, expected = 0;
+  for (unsigned i = 0; i < MODEL_NODES * MODEL_NODES; i++) expected += e->after[i / MODEL_NODES][i % MODEL_NODES];
+  assert_ok(rill_graph_get_edges(e->graph, from, to, &count));
+  assert_int_equal(count, expected);
+  for (size_t i = 0; i < count; i++) {
+    unsigned a = 0, b = 0;
+    while (e->nodes[a].id != from[i].id) a++;
+    while (e->nodes[b].id != to[i].id) b++;
+    assert_true(e->after[b][a]);
+  }
+}
+
+/* Nodes after several others, some named twice, edges to few nodes and to all, some taken away again, and cycles. */
+static void edges_are_a_models(void) {
+  uint64_t state = 20;
+  for (unsigned round = 0; round < 8; round++) {
+    struct edges e = { .graph = new_graph() };
+    unsigned favourite = 0;
+    add_random_node(&e, &state);
+    for (unsigned step = 0; step < MODEL_STEPS; step++) {
+      unsigned from = pick(&state, e.count);
+      const unsigned choice = pick(&state, 16);
+      if (choice == 0) favourite = pick(&state, e.count);
+      unsigned to = choice % 2 == 0 ? favourite : pick(&state, e.count);
+      if (round % 2 == 0 && from > to) { /* in the order of the nodes, where nothing is searched for cycles */
+        const unsigned larger = from;
+        from = to;
+        to = larger;
+      }
+      if (choice == 1 && e.count < MODEL_NODES) {
+        add_random_node(&e, &state);
+      } else if (choice < 4) {
+        const rill_status status = rill_graph_remove_edge(e.graph, e.nodes[from], e.nodes[to]);
+        assert_int_equal(status, e.after[to][from] ? RILL_OK : RILL_ERROR_NOT_FOUND);
+        e.after[to][from] = false;
+      } else {
+        const rill_status status = rill_graph_add_edge(e.graph, e.nodes[from], e.nodes[to]);
+        const bool cycle = reaches(&e, to, from);
+        assert_int_equal(status, cycle ? RILL_ERROR_INVALID_ARGUMENT : RILL_OK);
+        if (!cycle) e.after[to][from] = true;
+      }
+      if (step % 8 == 0) expect_edges(&e);
+    }
+    expect_edges(&e);
+    assert_ok(rill_graph_release(e.graph));
+  }
+}
+
+TESTS_ON_EACH_DEVICE("rill_graph_add_edge", TEST(edges_are_a_models), TEST(refuses_bad_handles), TEST(refuses_cycles),
                      TEST(takes_superfluous_edges), TEST(orders_nodes_added_in_any_order))

@@ -40,4 +40,31 @@ static void frees_memory_of_the_graph_once(void) {
   assert_ok(rill_graph_release(other));
 }
 
-TESTS_ON_EACH_DEVICE("rill_graph_add_free", TEST(refuses_bad_handles), TEST(frees_memory_of_the_graph_once))
+/* Some of many, in any order, between other nodes; and a graph that has them as a child knows them, too. */
+static void frees_some_of_many(void) {
+  enum { MOST = 300 };
+  rill_graph graph = new_graph(), parent = new_graph();
+  rill_graph_node node, child;
+  void *memory[MOST];
+  bool freed[MOST] = { false };
+  for (unsigned i = 0; i < MOST; i++) {
+    assert_ok(rill_graph_add_alloc(graph, NULL, 0, 64, &memory[i], &node));
+    const unsigned some = i * 7919 % (i + 1);
+    (void)add_write(graph, NULL, 0, 0, i);
+    assert_int_equal(rill_graph_add_free(graph, &node, 1, memory[some], &node),
+                     freed[some] ? RILL_ERROR_NOT_FOUND : RILL_OK);
+    freed[some] = true;
+  }
+  assert_ok(rill_graph_add_child(parent, NULL, 0, graph, &child));
+  for (unsigned i = 0; i < MOST; i++) {
+    assert_int_equal(rill_graph_add_free(parent, &child, 1, memory[i], &node),
+                     freed[i] ? RILL_ERROR_NOT_FOUND : RILL_OK);
+    assert_fails(rill_graph_add_free(parent, &child, 1, memory[i], &node), RILL_ERROR_NOT_FOUND);
+  }
+  run_graph(parent);
+  assert_ok(rill_graph_release(parent));
+  assert_ok(rill_graph_release(graph));
+}
+
+TESTS_ON_EACH_DEVICE("rill_graph_add_free", TEST(refuses_bad_handles), TEST(frees_memory_of_the_graph_once),
+                     TEST(frees_some_of_many))
