@@ -24,13 +24,22 @@ RILL_USED_ void rill_sched_begin(uint16_t *next, unsigned threads) {
   for (unsigned t = 0; t < threads; t++) next[t] = 0;
 }
 
+/* The first thread from t on that has, or has not, this number; `threads` if there is none. */
+static inline unsigned rill_sched_seek(const uint16_t *next, unsigned threads, unsigned t, unsigned number, bool is) {
+  for (; t + 32 <= threads; t += 32) { /* vectors */
+    bool found = false;
+    for (unsigned l = 0; l < 32; l++) found |= (next[t + l] == number) == is;
+    if (found) break;
+  }
+  while (t < threads && (next[t] == number) != is) t++;
+  return t;
+}
+
 /* Threads from `first` on that have not ended, in one piece; 0 if there are none. */
 RILL_USED_ unsigned rill_sched_find(const uint16_t *next, unsigned threads, unsigned from, unsigned *first,
                                     unsigned *end) {
-  while (from < threads && next[from] == RILL_SCHED_ENDED) from++;
-  *first = from;
-  while (from < threads && next[from] != RILL_SCHED_ENDED) from++;
-  *end = from;
+  *first = rill_sched_seek(next, threads, from, RILL_SCHED_ENDED, false);
+  *end = rill_sched_seek(next, threads, *first, RILL_SCHED_ENDED, true);
   return *first < *end;
 }
 RILL_USED_ void rill_sched_first(const uint16_t *next, unsigned threads, unsigned *first, unsigned *end,
@@ -63,6 +72,19 @@ RILL_USED_ void rill_sched_note(uint16_t *next, unsigned first, unsigned end, ui
 
 static inline bool rill_sched_has(const uint16_t *those, unsigned t, unsigned number) {
   return those == nullptr || (number == RILL_SCHED_ENDED ? those[t] != number : those[t] == number);
+}
+
+/* The lanes of a warp that take part, of the threads from first to end. */
+static inline unsigned rill_sched_lanes(const uint16_t *those, unsigned warp, unsigned first, unsigned end,
+                                        unsigned number) {
+  const unsigned from = warp < first ? first - warp : 0, to = end - warp < 32 ? end - warp : 32;
+  unsigned lanes = 0;
+  if (those == nullptr) lanes = ~0u;
+  else if (to == 32) /* vectors */
+    for (unsigned l = 0; l < 32; l++) lanes |= (rill_sched_has(those + warp, l, number) ? 1u : 0u) << l;
+  else
+    for (unsigned l = from; l < to; l++) lanes |= (rill_sched_has(those + warp, l, number) ? 1u : 0u) << l;
+  return lanes >> from << from & ~0u >> (32 - to);
 }
 
 RILL_USED_ void rill_sched_count(unsigned *result, unsigned each, unsigned first, unsigned end, const uint16_t *those,
@@ -139,12 +161,18 @@ static inline void rill_sched_shuffle(T *result, unsigned first, unsigned end, c
   unsigned done = first;
   if (those == nullptr && v_each == 1 && by_each == 0 && width_each == 0 && first % 32 == 0)
     done = rill_sched_shuffle_warps(result, first, end, v, *kind, *by, *width < 32 ? *width : 32);
-  for (unsigned t = done; t < end; t++) {
-    if (!rill_sched_has(those, t, number)) continue;
-    const unsigned warp = t & ~31u;
-    const unsigned from = warp + rill_shuffle_source(t & 31, *kind, by[t * by_each], width[t * width_each]);
-    const bool there = from >= first && from < end && rill_sched_has(those, from, number);
-    result[t] = v[(there ? from : t) * v_each];
+  for (unsigned warp = done & ~31u; warp < end; warp += 32) {
+    const unsigned live = rill_sched_lanes(those, warp, done, end, number);
+    if (live == 0) continue;
+    if (live == ~0u && v_each == 1 && by_each == 0 && width_each == 0) {
+      rill_sched_shuffle_warps(result, warp, warp + 32, v, *kind, *by, *width < 32 ? *width : 32);
+      continue;
+    }
+    for (unsigned left = live; left != 0; left &= left - 1) {
+      const unsigned l = static_cast<unsigned>(__builtin_ctz(left)), t = warp + l;
+      const unsigned from = rill_shuffle_source(l, *kind, by[t * by_each], width[t * width_each]);
+      result[t] = v[((live >> from & 1) != 0 ? warp + from : t) * v_each];
+    }
   }
 }
 extern "C" {
@@ -198,32 +226,38 @@ RILL_USED_ void rill_sched_reduce64(unsigned long long *result, unsigned, unsign
   rill_sched_reduce(result, first, end, those, number, v, v_each, *reduce);
 }
 
-/* Threads that wait for what has come about may go on: gives the number of a region, or -1 if all wait for ever. */
+/* Threads that wait for what has come about may go on: gives the number of a region, or -1 if all wait for ever.  Of
+ * several warps that wait for the same, all go on. */
 static int rill_sched_release(uint16_t *next, unsigned threads, const uint8_t *waits, const uint32_t *masks) {
   bool all_wait = true, same = true;
-  int any = -1;
+  int any = -1, released = -1;
   for (unsigned warp = 0; warp < threads; warp += 32) {
     const unsigned lanes = threads - warp < 32 ? threads - warp : 32;
     unsigned live = 0;
     for (unsigned l = 0; l < lanes; l++) live |= (next[warp + l] != RILL_SCHED_ENDED ? 1u : 0u) << l;
-    for (unsigned l = 0; l < lanes; l++) {
-      const unsigned at = next[warp + l];
-      if (at == RILL_SCHED_ENDED) continue;
+    for (unsigned left = live; left != 0;) {
+      const unsigned l = static_cast<unsigned>(__builtin_ctz(left)), at = next[warp + l];
       if (any >= 0 && static_cast<unsigned>(any) != at) same = false;
       any = static_cast<int>(at);
+      unsigned there = 0;
+      for (unsigned k = 0; k < lanes; k++) there |= (next[warp + k] == at ? 1u : 0u) << k;
       const unsigned kind = waits[at & RILL_SCHED_NUMBER];
       if (kind != RILL_SCHED_BARRIER) all_wait = false;
+      const bool masked = masks != nullptr && kind == RILL_SCHED_WARP;
+      left &= masked ? ~(1u << l) : ~there;
       if (kind != RILL_SCHED_WARP && kind != RILL_SCHED_WARP_ANY) continue;
-      unsigned there = 0, wanted = live;
-      if (masks != nullptr && kind == RILL_SCHED_WARP) wanted &= masks[warp + l];
-      for (unsigned k = 0; k < lanes; k++) there |= (next[warp + k] == at ? 1u : 0u) << k;
+      unsigned wanted = live;
+      if (masked) wanted &= masks[warp + l];
       if (kind == RILL_SCHED_WARP && (wanted & ~there) != 0) continue;
       if (kind == RILL_SCHED_WARP_ANY) wanted = there;
+      if (released >= 0 && static_cast<unsigned>(released) != at) continue;
+      released = static_cast<int>(at);
       for (unsigned k = 0; k < lanes; k++)
         if (wanted >> k & 1) next[warp + k] = static_cast<uint16_t>(at & ~RILL_SCHED_WAITS);
-      return static_cast<int>(at & RILL_SCHED_NUMBER) | RILL_SCHED_ACTS;
+      break;
     }
   }
+  if (released >= 0) return (released & RILL_SCHED_NUMBER) | RILL_SCHED_ACTS;
   if (any < 0 || !(all_wait || (same && (waits[any & RILL_SCHED_NUMBER] & RILL_SCHED_TOGETHER)))) return -1;
   for (unsigned t = 0; t < threads; t++)
     if (next[t] != RILL_SCHED_ENDED) next[t] = static_cast<uint16_t>(next[t] & ~RILL_SCHED_WAITS);
@@ -234,11 +268,15 @@ static int rill_sched_release(uint16_t *next, unsigned threads, const uint8_t *w
 RILL_USED_ unsigned rill_sched_next(uint16_t *next, unsigned threads, const uint8_t *waits, const uint32_t *masks,
                                     unsigned *first, unsigned *end, bool *all) {
   int found = -1;
-  unsigned left = 0;
+  unsigned left = 0, waiting = 0;
   for (unsigned t = 0; t < threads; t++) {
-    if (next[t] == RILL_SCHED_ENDED) continue;
-    left++;
-    if (found < 0 && (next[t] & RILL_SCHED_WAITS) == 0) found = next[t];
+    left += next[t] != RILL_SCHED_ENDED;
+    waiting += (next[t] & RILL_SCHED_WAITS) != 0;
+  }
+  if (waiting < threads) {
+    unsigned t = 0;
+    while ((next[t] & RILL_SCHED_WAITS) != 0) t++;
+    found = next[t];
   }
   *all = left == threads;
   if (left == 0) return RILL_SCHED_ENDED;
@@ -251,11 +289,8 @@ RILL_USED_ unsigned rill_sched_next(uint16_t *next, unsigned threads, const uint
     __builtin_trap();
   }
   const unsigned number = static_cast<unsigned>(found) & RILL_SCHED_NUMBER;
-  unsigned t = 0;
-  while (next[t] != number) t++;
-  *first = t;
-  while (t < threads && next[t] == number) t++;
-  *end = t;
+  *first = rill_sched_seek(next, threads, 0, number, true);
+  *end = rill_sched_seek(next, threads, *first, number, false);
   return static_cast<unsigned>(found);
 }
 }
