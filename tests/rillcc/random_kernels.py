@@ -471,3 +471,64 @@ static __device__ unsigned sum_around(unsigned v, unsigned *a, unsigned t, unsig
 
 def source(numbers, count):
     return HEAD + "\n".join(Generator(numbers, "random_%d" % k).kernel() for k in range(count))
+
+
+VOLUME = "(blockDim.x * blockDim.y * blockDim.z) + (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x"
+GUARDS = (  # what stands before the functions of a warp, and after them; who is not in between does not meet others again
+    ("", ""),
+    ("if (i >= n) return;", ""),
+    ("if (i < n) {", "}"),
+    ("if (i < n) {", "} else {\n    if (i < count) y[i] = 9;\n  }"),
+    ("if ((i & 7) != 3) {", "}\n  if (i < count) y[i] += 1;"),
+    ("if ((i / 32 & 1) == 0) {", "}\n  if (i < count) y[i] += static_cast<float>(w);"),
+    ("if (threadIdx.x >= 32) return;\n  if (i >= n) { y[i] = 5; return; }", ""),
+    ("if ((i & 31) > (i / 32 & 31)) return;", ""),
+    ("for (; i < n; i += gridDim.x * %s) {" % VOLUME.split(" + ")[0], "}"),
+    ("for (int k = 0; i < n; i += gridDim.x * %s, k++) {\n  if (k == 1) continue;\n" % VOLUME.split(" + ")[0], "}"),
+    ("while (true) {\n  if (i >= n) break;", "i += 2 * gridDim.x * %s;\n  }" % VOLUME.split(" + ")[0]),
+)
+SHUFFLES = ("up(%s, %d)", "down(%s, %d)", "xor(%s, %d)", "up(%s, %d, 8)", "down(%s, %d, 16)", "(%s, %d)", "(%s, %d, 4)")
+
+
+def warp_statement(numbers, kind, in_loop):
+    """Something that the lanes of a warp do together, or by themselves."""
+    how, by = numbers.choice(SHUFFLES), numbers.randrange(32)
+    what = numbers.choice(("v", "w", "static_cast<%s>(v + w)" % kind))
+    target = numbers.choice("vw")
+    shuffle = "  %s += rill_shuffle_%s;\n" % (target, how % (what, 1 << by % 5 if "xor" in how else by))
+    shuffle = shuffle.replace("shuffle_(", "shuffle(")
+    others = (
+        "  %s += static_cast<%s>(rill_ballot(v > w) & 1023);\n" % (target, kind),
+        "  %s += static_cast<%s>(rill_vote_any(v == 3) + 2 * rill_vote_all(w < 9));\n" % (target, kind),
+        "  %s -= static_cast<%s>(rill_warp_sum(static_cast<float>(i & 63)));\n" % (target, kind),
+        "  %s -= static_cast<%s>(rill_warp_max(static_cast<int>(i & 77)));\n" % (target, kind),
+        "  rill_warp_sync();\n",
+        "  %s += rill_shuffle_xor(%s, %d);\n" % (target, what, by),
+        "  %s += rill_shuffle_down(%s, n & 7);\n" % (target, what),
+        "  %s += rill_shuffle(%s, i & 15);\n" % (target, what),
+        "  __syncthreads();\n  v += rill_shuffle_up(v, 2);\n" if not in_loop else shuffle,
+        "  for (unsigned k = 16; k > 0; k /= 2) v = static_cast<%s>(v + rill_shuffle_down(v, k));\n" % kind,
+    )
+    own = ("", "", "  if (threadIdx.x % 32 == 7 && i < count) y[i] = static_cast<float>(w);\n",
+           "  if (i < count) w += static_cast<%s>(x[i]);\n" % kind, "  for (int k = 0; k < (i & 3); k++) v = v * 3 - w;\n")
+    return (numbers.choice(others) if numbers.randrange(4) == 0 else shuffle) + numbers.choice(own)
+
+
+def warps(numbers, count):
+    """Kernels of functions of a warp that follow one another, of which all threads, some or none come to."""
+    text = "#include <rill/device/kernel.h>\n"
+    for k in range(count):
+        kind = numbers.choice(("float", "double", "unsigned", "unsigned long long", "short"))
+        index = numbers.choice(("int", "int", "unsigned", "long long"))
+        before, after = numbers.choice(GUARDS)
+        loop = before.startswith(("for", "while"))
+        text += "RILL_KERNEL(w%d, int size, int count, const float *x, float *y) {\n" % k
+        text += "  const %s n = size;\n  %s i = static_cast<%s>(blockIdx.x) * %s;\n" % (index, index, index, VOLUME)
+        text += "  %s v = static_cast<%s>(i < n ? x[i] : 3), w = 1;\n  %s\n" % (kind, kind, before)
+        if loop and numbers.randrange(2):
+            text += "  v = static_cast<%s>(x[i]);\n" % kind
+        for _ in range(numbers.randrange(1, 8)):
+            text += warp_statement(numbers, kind, loop or "{" in before)
+        end = numbers.choice(("if (i < count)", "if (threadIdx.x % 32 == 0 && i < count)", "if ((i & 31) == 3 && i < count)"))
+        text += "  %s y[i] = static_cast<float>(v) - static_cast<float>(w);\n  %s\n}\n" % (end, after)
+    return text

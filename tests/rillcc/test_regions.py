@@ -58,7 +58,7 @@ class Differential(support.TestCase):
             self.assertEqual(sorted(image.kernels), names)
         return {name: [image.kernels[name] for image in self.images] for name in names}
 
-    def compare(self, runner, forms, n, grid, block, count=None):
+    def compare(self, runner, forms, n, grid, block, count=None, limit=None):
         threads = block[0] * block[1] * block[2]
         count = count or n
         numbers = random.Random(n * 31 + threads)
@@ -66,7 +66,8 @@ class Differential(support.TestCase):
         results = []
         for kernel, as_loops in zip(forms, (1, 0)):
             y = (ctypes.c_float * (count + 8))(*([0.5] * count + [7.0] * 8))
-            values = ctypes.c_int(n), pointer_to(x), pointer_to(y)
+            limits = (ctypes.c_int(n),) if limit is None else (ctypes.c_int(n), ctypes.c_int(limit))
+            values = *limits, pointer_to(x), pointer_to(y)
             outcome = runner.run(kernel, as_loops, grid, block, 8 * threads, *values)
             self.assertEqual(outcome, 0, kernel.name)
             self.assertEqual(list(y[count:]), [7.0] * 8)
@@ -265,29 +266,21 @@ class Differential(support.TestCase):
                     self.assertEqual(results[0], results[1], "%s, base %d, limit %d" % (name, base, limit))
 
     def test_warps(self):
-        """Shuffles by constants one after another, between which threads load and store what is their own."""
-        numbers = random.Random(3)
-        text, count = "#include <rill/device/kernel.h>\n", 30
-        for k in range(count):
-            kind = numbers.choice(("float", "double", "unsigned", "unsigned long long", "short"))
-            text += "RILL_KERNEL(w%d, int n, const float *x, float *y) {\n  %s\n" % (k, "const int i = blockIdx.x * " + VOLUME)
-            text += "  %s v = static_cast<%s>(i < n ? x[i] : 3), w = 1;\n" % (kind, kind)
-            for _ in range(numbers.randrange(1, 9)):
-                how = numbers.choice(("up(%s, %d)", "down(%s, %d)", "xor(%s, %d)", "up(%s, %d, 8)", "down(%s, %d, 16)"))
-                by = 1 << numbers.randrange(5) if "xor" in how else numbers.randrange(32)
-                what = numbers.choice(("v", "w", "static_cast<%s>(v + w)" % kind))
-                text += "  %s += rill_shuffle_%s;\n" % (numbers.choice("vw"), how % (what, by))
-                text += numbers.choice(("", "", "  if (threadIdx.x % 32 == 7 && i < n) y[i] = static_cast<float>(w);\n",
-                                        "  if (i < n) w += static_cast<%s>(x[i]);\n" % kind,
-                                        "  for (int k = 0; k < (i & 3); k++) v = v * 3 - w;\n", "  __syncthreads();\n"))
-            end = numbers.choice(("if (i < n)", "if (threadIdx.x % 32 == 0 && i < n)", "if ((i & 31) == 3 && i < n)"))
-            text += "  %s y[i] = static_cast<float>(v) - static_cast<float>(w);\n}\n" % end
-        runner, kernels = Runner(self), self.open_all(self.write("k.kernel.cu", text), "--cpu-option=-w")
-        for forms in kernels.values():
-            for block in ((32, 1, 1), (33, 1, 1), (40, 2, 1), (64, 2, 3), (96, 1, 1), (16, 4, 1), (256, 1, 1)):
-                threads = block[0] * block[1] * block[2]
-                for n in (3 * threads, 2 * threads - 5):
-                    self.compare(runner, forms, n, (3, 1, 1), block, 3 * threads)
+        """Functions of a warp one after another, which all lanes or some of them come to.  RILL_TEST_SEED and
+        RILL_TEST_ROUNDS run others, and more."""
+        runner, first = Runner(self), int(os.environ.get("RILL_TEST_SEED", "1"))
+        for seed in range(first, first + int(os.environ.get("RILL_TEST_ROUNDS", "1"))):
+            with self.subTest(seed=seed):
+                text = random_kernels.warps(random.Random(seed), 40)
+                kernels = self.open_all(self.write("warps%d.kernel.cu" % seed, text), "--cpu-option=-w")
+                for forms in kernels.values():
+                    for block in ((32, 1, 1), (33, 1, 1), (40, 2, 1), (64, 2, 3), (96, 1, 1), (16, 4, 1), (256, 1, 1)):
+                        self.check_warps(runner, forms, block)
+
+    def check_warps(self, runner, forms, block):
+        threads = block[0] * block[1] * block[2]
+        for n in (3 * threads, 2 * threads - 5, 2 * threads + 32, threads + 1, 7 * threads + 32):
+            self.compare(runner, forms, n, (3, 1, 1), block, 8 * threads, 3 * threads)
 
     def test_random_kernels(self):
         """A few that the compiler optimizes, and many in one source that it does not.  RILL_TEST_SEED and

@@ -15,11 +15,12 @@ from dataclasses import dataclass
 
 from . import flow, llvm
 from .ir import DIVISIONS, PURE
-from .regions import SHUFFLES
+from .regions import SHUFFLES, WARP, WARP_ANY
 from .slots import SPARE, Slots
 
 SHUFFLE_FROM, SHUFFLE_UP, SHUFFLE_DOWN, SHUFFLE_XOR = range(4)  # of rill/device/host_regions.h
 LANES = 32
+ENDED = 0xFFFF  # of rill/device/host_schedule.h
 NOT_ATOMIC = 0  # of LLVMGetOrdering
 
 
@@ -35,8 +36,6 @@ class Lanes(Slots):
     def find_read_in_place(self):
         """The shuffles of which each thread reads what it gets where it is; only if no thread may have ended."""
         self.in_place = {r.sync: r for r in self.regions if r.sync is not None and r.uniform and self.is_in_place(r)}
-        # Of each: the type of what is given, and the lanes that the lanes of a whole warp read.
-        self.sources = {c: (self.lib.TypeOf(c), [self.source(c, lane) for lane in range(LANES)]) for c in self.in_place}
 
     def exchange_arguments(self, call):
         """What is given to a sync, as it is kept."""
@@ -66,14 +65,16 @@ class Lanes(Slots):
             return True
         return any(key in self.m.phis(other.entry) for other in region.exits)
 
-    def way(self, call):
-        """Of a shuffle: its kind, by how much, and the width; None if these are no constants or of no use here."""
+    def constants(self, call):
+        """Of a shuffle: its kind, by how much, and the width; None if these are no constants."""
         kind, by, width = [self.m.constant(argument) for argument in self.m.arguments(call)[1:4]]
-        if None in (kind, by, width) or kind == SHUFFLE_FROM or width & (width - 1) or not width:
-            return None
-        width = min(width, SPARE)
+        return None if None in (kind, by, width) or width & (width - 1) or not width else (kind, by, min(width, LANES))
+
+    def way(self, call):
+        """The same, if it can be read in place."""
+        kind, by, width = self.constants(call) or (SHUFFLE_FROM, 0, 0)
         by = by if by < width else 0
-        return None if kind == SHUFFLE_XOR and by & (by - 1) else (kind, by, width)
+        return None if kind == SHUFFLE_FROM or (kind == SHUFFLE_XOR and by & (by - 1)) else (kind, by, width)
 
     def read_lane(self, region, call):
         """What a thread gets; the builder stands where the region's values are read."""
@@ -114,25 +115,41 @@ class Lanes(Slots):
     # Warp by warp
 
     def find_chains(self):
-        """Lists of regions of which each but the first begins with a shuffle that is read in place, and is reached from
-        the one before only: one warp goes through all of them before the next one does.  Nothing in them may show in
-        what order warps come."""
+        """Lists of regions of which each but the first begins with a function of the warp, and is reached from the one
+        before only: one warp goes through all of them before the next one does.  Nothing in them may show in what order
+        warps come."""
         following = {}
         for region in self.regions:
             target = region.exits[0] if len(region.exits) == 1 else None
             ways = sum(target in other.exits for other in self.regions)
-            linked = target in self.in_place.values() and ways == 1 and not self.m.phis(target.entry)
+            linked = target and self.is_link(target) and ways == 1 and not self.m.phis(target.entry)
             if linked and not region.ends and self.fits(region) and self.fits(target):
                 following[region] = target
         self.chains = []
         for region in self.regions:
-            if region in following.values() or not (region in following or region in self.in_place.values()):
+            if region in following.values() or not self.fits(region):
                 continue
             chain = [region]
             while chain[-1] in following:
                 chain.append(following[chain[-1]])
-            if self.fits(region):
+            if any(other.sync in self.sources for other in chain):
                 self.chains.append(chain)
+
+    def is_link(self, region):
+        return region.sync is not None and region.uniform and region.waits in (WARP, WARP_ANY)
+
+    def find_sources(self):
+        """Of each shuffle of a warp's own values by a constant: the type of what is given, and the lanes that the lanes of
+        a whole warp read."""
+        self.sources = {}
+        for call, value in self.exchanged.items():
+            if self.constants(call) and value in self.c.block_of and value in self.c.varying:
+                self.sources[call] = (self.lib.TypeOf(call), [self.source(call, lane) for lane in range(LANES)])
+
+    def note_acts(self):
+        """What is needed of the chains' syncs when these are gone."""
+        links = [region.sync for chain in self.chains for region in chain if region.sync is not None]
+        self.acts = {call: self.act_arguments(call) for call in links if self.c.marker(call) and call not in self.in_place}
 
     def fits(self, region):
         if region.scalar or not self.is_static(region) or (region.ends and region.exits):
@@ -155,22 +172,42 @@ class Lanes(Slots):
             self.add_chain(chain, graph)
 
     def add_chain(self, chain, graph):
-        """Puts a loop over warps in front of the loops of some regions, for blocks whose rows are whole warps."""
-        m, lib = self.m, self.lib
+        """Puts a loop over warps in front of the loops of some regions, for blocks whose rows are whole warps and of whose
+        warps none has ended in part."""
+        m, lib, head = self.m, self.lib, chain[0].head
         size_x, size_y, _ = self.c.size
         blocks = {r: flow.reachable(graph, [r.rows.loop], {r.latch}) - {r.latch} for r in chain}
-        self.find_own(set().union(*blocks.values()))
-        start = self.new_block("region%d.warps" % chain[0].number)
-        lib.InstructionEraseFromParent(m.terminator(chain[0].head))
-        self.at_end(chain[0].head)
+        start, general = self.new_block("region%d.warps" % chain[0].number), chain[0].rows.rows
+        warps = self.new_block("")
+        lib.InstructionEraseFromParent(m.terminator(head))
+        if self.acts.get(chain[0].sync):
+            general = self.new_block("")
+            self.at_end(general)
+            those = self.those()
+            self.act_with(chain[0].sync, self.acts[chain[0].sync], m.number(0), self.threads, those, m.number(ENDED))
+            self.branch(chain[0].rows.rows)
+        self.find_own(set().union(*blocks.values()), chain)
+        self.at_end(head)
+        first, end, starts = m.number(0), self.threads, [m.number(0)] * 4
         complete = self.build("ICmp", llvm.EQ, self.build("And", size_x, m.number(LANES - 1)), m.number(0))
-        self.branch_if(complete, start, chain[0].rows.rows)
+        if self.needs_next:
+            first, end = self.load(m.i32, self.state[0]), self.load(m.i32, self.state[1])
+            whole = self.call("rill_sched_whole_warps", self.next, self.threads, first, end, self.state[2])
+            complete = self.build("And", complete, self.build("ICmp", llvm.NE, whole, m.number(0)))
+        self.branch_if(complete, warps, general)
+        self.at_end(warps)
+        if self.needs_next:
+            starts = self.place_of(first)
+        self.branch(start)
         self.at_end(start)
         x, y, z, t = [self.build("Phi", m.i32) for _ in range(4)]
         wide = self.build("ZExt", t, m.i64)
         for region in chain:
-            if region.sync in self.in_place:
+            if region.sync in self.sources:
                 self.exchange(region.sync, wide)
+            elif self.acts.get(region.sync):
+                warp_end = self.build("Add", t, m.number(LANES))
+                self.act_with(region.sync, self.acts[region.sync], t, warp_end, lib.ConstNull(m.pointer), m.number(ENDED))
             self.copy_loop(region, [b for b in graph if b in blocks[region]], graph, (x, y, z, t), wide)
         next_t, next_x = [self.nowrap(self.build("Add", value, m.number(LANES))) for value in (t, x)]
         wraps = self.build("ICmp", llvm.EQ, next_x, size_x)
@@ -179,18 +216,20 @@ class Lanes(Slots):
         wraps = self.build("ICmp", llvm.EQ, next_y, size_y)
         next_y = self.build("Select", wraps, m.number(0), next_y)
         next_z = self.nowrap(self.build("Add", z, self.build("ZExt", wraps, m.i32)))
-        end = lib.GetInsertBlock(self.builder)
-        self.branch_if(self.build("ICmp", llvm.ULT, next_t, self.threads), start, chain[-1].tail)
-        for phi, following in zip((x, y, z, t), (next_x, next_y, next_z, next_t)):
-            lib.AddIncoming(phi, llvm.array([m.number(0), following]), llvm.array([chain[0].head, end]), 2)
+        last = lib.GetInsertBlock(self.builder)
+        self.branch_if(self.build("ICmp", llvm.ULT, next_t, end), start, chain[-1].tail)
+        for phi, first_one, following in zip((t, x, y, z), starts, (next_t, next_x, next_y, next_z)):
+            lib.AddIncoming(phi, llvm.array([first_one, following]), llvm.array([warps, last]), 2)
 
-    def find_own(self, blocks):
+    def find_own(self, blocks, chain):
         """The slots that nobody else uses: there a warp's values are enough, which LLVM keeps in registers."""
         self.own = {}
+        # The chain does these shuffles itself.
+        others = {call for region in chain if region.sync in self.sources for call in self.acted.get(region.sync, ())}
         for value, (slot, kind, each) in self.slots.items():
             if not each or value in self.cut_phis or any(phi == value for phi in self.shared_slots.values()):
                 continue
-            if all(self.lib.GetInstructionParent(user) in blocks for user in self.m.users(slot)):
+            if all(user in others or self.lib.GetInstructionParent(user) in blocks for user in self.m.users(slot)):
                 self.own[slot] = (self.allocate_warp(kind), kind)
 
     def allocate_warp(self, kind):
@@ -203,24 +242,33 @@ class Lanes(Slots):
         """Does a shuffle of the whole warp that begins with the thread of number `wide`."""
         m, lib = self.m, self.lib
         kind, sources = self.sources[call]
-        slot, number, _ = self.slot(self.exchanged[call])
         vector = lib.VectorType(kind, LANES)
-        place = self.own[slot][0] if slot in self.own else self.element(number, slot, wide)
-        values = self.load(vector, place)
+        values = self.load(vector, self.warp_of(self.exchanged[call], wide))
         lib.SetAlignment(values, lib.ABISizeOfType(m.layout, kind))
         mask = lib.ConstVector(llvm.array([m.number(lane) for lane in sources]), LANES)
-        place = self.allocate_warp(kind)
-        self.shuffled_of = (place, kind)
-        self.store(self.build("ShuffleVector", values, values, mask), place)
+        if call in self.in_place:
+            place = self.allocate_warp(kind)
+            self.shuffled_of = (place, kind)
+        else:
+            place = self.warp_of(call, wide)
+        stored = self.store(self.build("ShuffleVector", values, values, mask), place)
+        lib.SetAlignment(stored, lib.ABISizeOfType(m.layout, kind))
+
+    def warp_of(self, value, wide):
+        """Where a value of the warp is kept that begins with the thread of number `wide`."""
+        slot, kind, _ = self.slot(value)
+        return self.own[slot][0] if slot in self.own else self.element(kind, slot, wide)
 
     def source(self, call, lane):
-        kind, by, width = self.way(call)
+        kind, by, width = self.constants(call)
         inside = lane & (width - 1)
+        if kind == SHUFFLE_FROM:
+            return lane - inside + by if by < width else lane
         if kind == SHUFFLE_UP:
             return lane - by if by <= inside else lane
         if kind == SHUFFLE_DOWN:
             return lane + by if by < width - inside else lane
-        return lane ^ by
+        return lane ^ by if by < width else lane
 
     def copy_loop(self, region, blocks, graph, place, wide):
         """Copies what a thread does, up to the latch, for the lanes of the warp whose first one is at `place`; the builder

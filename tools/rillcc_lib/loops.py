@@ -51,9 +51,7 @@ class Loops(Lanes):
         self.at_end(rows)
         if self.needs_next:
             first, end = self.load(m.i32, self.state[0]), self.load(m.i32, self.state[1])
-            line = self.build("UDiv", first, size_x)
-            starts = [first, self.build("URem", first, size_x), self.build("URem", line, size_y)]
-            starts.append(self.build("UDiv", line, size_y))
+            starts = self.place_of(first)
         else:
             end, starts = self.threads, [zero] * 4
         few = region.few = self.find_few(region)
@@ -107,6 +105,12 @@ class Loops(Lanes):
             self.at_end(after)
             more = self.call("rill_sched_more", self.next, self.threads, *self.state)
             self.branch_if(self.build("ICmp", llvm.NE, more, self.m.number(0)), rows, region.tail)
+
+    def place_of(self, first):
+        """The number and the indices of a thread: t, x, y and z."""
+        size_x, size_y, _ = self.c.size
+        line = self.build("UDiv", first, size_x)
+        return [first, self.build("URem", first, size_x), self.build("URem", line, size_y), self.build("UDiv", line, size_y)]
 
     def find_few(self, region):
         """What threads do something in a region that is nothing but `if (threadIdx.x < e)` with a uniform e, or

@@ -17,11 +17,13 @@ WAITS, ACTS, ENDED = 0x8000, 0x4000, 0xFFFF
 
 class Writer(Loops):
     def write(self):
+        self.acted = {}  # sync: the calls of the functions that do what it is for
         for region in self.regions:
             region.scalar &= all(other.uniform for other in region.exits) and not self.copies_for_threads(region)
         self.needs_next = not all(self.is_static(region) and (not region.ends or not region.exits) for region in self.regions)
         if not self.needs_next:
             self.find_read_in_place()
+        self.find_sources()
         self.prepare()
         for region in self.regions:
             self.open_region(region)
@@ -38,6 +40,7 @@ class Writer(Loops):
             self.close_region(region)
         if self.needs_next:
             self.dispatch()
+        self.note_acts()
         self.clean()
         self.add_warps()
 
@@ -74,7 +77,6 @@ class Writer(Loops):
             self.before(self.setup_end)
             self.bytes += 2
             self.next = self.allocate_array(m.i16)
-            self.call("rill_sched_begin", self.next, self.threads)
             self.state = [self.build("Alloca", kind) for kind in (m.i32, m.i32, m.i8)]  # first, end, complete
             self.store(m.number(1, m.i8), self.state[2])
             self.origin = self.build("Alloca", m.i32)
@@ -298,27 +300,41 @@ class Writer(Loops):
     def enter(self, target):
         """Goes on to a region that all threads come to uniform."""
         if target.sync is not None:
-            zero = self.m.number(0)
-            some = self.lib.ConstNull(self.m.pointer)
-            if self.needs_next:
-                some = self.call("rill_sched_those", self.next, self.state[2])
-            self.act(target, zero, self.threads, some, self.m.number(ENDED))
+            if not any(chain[0] is target for chain in self.chains):  # which do it themselves
+                self.act(target, self.m.number(0), self.threads, self.those(), self.m.number(ENDED))
         self.branch(target.head)
+
+    def those(self):
+        """What says who takes part, if that may not be all."""
+        if not self.needs_next:
+            return self.lib.ConstNull(self.m.pointer)
+        return self.call("rill_sched_those", self.next, self.state[2])
 
     def act(self, target, first, end, those, number):
         """Does what a sync is for: exchanges values."""
-        sync = SYNC_POINTS[self.c.marker(target.sync)]
-        if not sync.helper or target.sync in self.in_place:
-            return
-        slot, _, each = self.slot(target.sync)
-        arguments = [slot, self.m.number(1 if each else 0), first, end, those, number]
-        for argument in self.exchange_arguments(target.sync):
+        arguments = self.act_arguments(target.sync)
+        if arguments and target.sync not in self.in_place:
+            self.act_with(target.sync, arguments, first, end, those, number)
+
+    def act_arguments(self, call):
+        """The function that does what a sync is for, and the places and the kinds of what it gives and takes."""
+        sync = SYNC_POINTS[self.c.marker(call)]
+        if not sync.helper:
+            return None
+        slot, _, each = self.slot(call)
+        places = [slot, self.m.number(1 if each else 0)]
+        for argument in self.exchange_arguments(call):
             if argument in self.c.block_of:
                 slot, _, each = self.slot(argument)
             else:
                 slot, each = self.fixed(argument), False
-            arguments += [slot, self.m.number(1 if each else 0)]
-        self.call(sync.helper, *arguments)
+            places += [slot, self.m.number(1 if each else 0)]
+        return [sync.helper, *places]
+
+    def act_with(self, call, arguments, first, end, those, number):
+        helper, result, each, *places = arguments
+        made = self.call(helper, result, each, first, end, those, number, *places)
+        self.acted.setdefault(call, []).append(made)
 
     def fixed(self, value):
         """Memory with a value that never changes."""
@@ -386,9 +402,12 @@ class Writer(Loops):
         lib = self.lib
         start = self.regions[0]
         self.before(self.setup_end)
+        # Calls stay behind all variables: what these are inlined in may be cut in two, and LLVM makes registers only of what
+        # is in a function's first block.
+        begins = self.call("rill_sched_begin", self.next, self.threads) if self.needs_next else None
         goes = self.branch(start.head)
         lib.InstructionEraseFromParent(self.setup_end)
-        self.setup_end = goes
+        self.setup_end = begins or goes
         doomed = list(self.c.sync_points.values()) + list(self.cut_phis)
         # Those that are there: what close_region erased may not be looked at any more.
         for instruction in [i for block in self.m.blocks(self.function) for i in self.m.instructions(block)]:

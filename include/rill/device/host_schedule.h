@@ -66,6 +66,12 @@ RILL_USED_ const uint16_t *rill_sched_those(const uint16_t *next, const bool *al
 RILL_USED_ unsigned rill_sched_is_warps(unsigned first, unsigned end, unsigned threads) {
   return first % 32 == 0 && (end % 32 == 0 || end == threads);
 }
+/* Whether all that have not ended are from first to end, in whole warps. */
+RILL_USED_ unsigned rill_sched_whole_warps(const uint16_t *next, unsigned threads, unsigned first, unsigned end,
+                                           const bool *all) {
+  if (first % 32 != 0 || end % 32 != 0) return 0;
+  return *all || rill_sched_seek(next, threads, end, RILL_SCHED_ENDED, false) == threads;
+}
 RILL_USED_ void rill_sched_note(uint16_t *next, unsigned first, unsigned end, uint16_t number) {
   for (unsigned t = first; t < end; t++) next[t] = number;
 }
