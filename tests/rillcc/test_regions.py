@@ -204,7 +204,7 @@ class Differential(support.TestCase):
 
     def test_mathematics(self):
         """The functions that rill has itself: the same bits in both forms, with std:: too, and as near as KERNELS.md says."""
-        names = ("exp", "exp2", "log", "log2", "log10", "tanh")
+        names = ("exp", "exp2", "log", "log2", "log10", "tanh", "sin", "cos")
         text = "#include <cmath>\n#include <rill/device/kernel.h>\n"
         for i, name in enumerate(names):
             call = "%sf(x[i])" % name if i % 2 else "std::%s(x[i])" % name
@@ -212,6 +212,9 @@ class Differential(support.TestCase):
             text += "  const int i = blockIdx.x * blockDim.x + threadIdx.x;\n  if (i < n) y[i] = %s;\n}\n" % call
         edges = [0.0, -0.0, math.inf, -math.inf, math.nan, 1e-45, -1e-45, 1.1e-38, 1.0, -1.0, 0.70710677, 0.70710683, 3.4e38]
         edges += [88.72283, 88.72284, -87.33655, -103.97208, -103.97209, 128.0, 127.99999, -149.0, -149.5, -150.5, 9.01, -10.0]
+        # Near multiples of pi / 2, small and large; and either side of where sines take other digits of 2 / pi.
+        edges += [math.pi, -math.pi / 2, 1.5707964, 16367173.0 * 2.0**72, 6381956970095103.0 * 2.0**40, 3.0 * 2.0**-126]
+        edges += [k * 2.0 ** (e - 23) for e in (32, 56, 80, 104) for k in (2**24 - 1, 2**24, 2**24 + 2)]
         numbers = random.Random(5)
         bits = [ctypes.c_float.from_buffer(ctypes.c_uint(numbers.getrandbits(32))).value for _ in range(3000)]
         values = edges + bits + [numbers.uniform(-110, 110) for _ in range(3000)] + [1 + k / 4096 for k in range(-2000, 2000)]

@@ -14,7 +14,7 @@ from . import ir, llvm, regions, stacks, threads, versions
 MOST_SYNC_POINTS = 64
 RETURN_STATUS = 2  # of LLVMVerifyFunction
 # Functions of the C library that rill/device/host_math.h has, which vectorize.
-MATHEMATICS = ("expf", "exp2f", "logf", "log2f", "log10f", "tanhf")
+MATHEMATICS = ("expf", "exp2f", "logf", "log2f", "log10f", "tanhf", "sinf", "cosf", "sincosf")
 # In front of the cut: what the caller of a function does is known, variables are registers, small loops are written out.
 PREPARE = "always-inline,globaldce,default<O1>,function(jump-threading,simplifycfg,loop-simplify,lcssa)"
 
