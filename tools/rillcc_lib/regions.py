@@ -19,7 +19,7 @@ the argument.
 from dataclasses import dataclass, field
 from typing import Optional
 
-from . import all_below, flow, llvm
+from . import all_below, flow, llvm, tails
 from .ir import DIVISIONS, PURE
 
 FREE, BARRIER, WARP, WARP_ANY = range(4)  # what a cut waits for: the numbers of rill/device/host_regions.h
@@ -92,8 +92,9 @@ class Finder:
 
     def find(self):
         self.find_prologue()
-        self.part_returns()
         self.find_sync_points()
+        self.read()
+        tails.part(self)
         self.read()
         self.find_uniform()
         all_below.AllBelow(self, THREAD).note()
@@ -135,17 +136,6 @@ class Finder:
                 if self.lib.IsAAllocaInst(instruction) and block != self.start:
                     raise Refused("it takes memory of its stack as it goes")
         self.prologue = set(self.m.instructions(self.start))
-
-    def part_returns(self):
-        """Gives each way to a return one of its own: a return that two regions lead to would be a third one."""
-        for block in self.m.blocks(self.function):
-            if self.m.opcode(self.m.instructions(block)[0]) != llvm.RET:
-                continue
-            for other in self.m.predecessors(block)[1:]:
-                own = self.m.new_block(self.function, "")
-                self.m.redirect(other, block, own)
-                self.lib.PositionBuilderAtEnd(self.builder, own)
-                self.lib.BuildRetVoid(self.builder)
 
     def find_sync_points(self):
         for block in self.m.blocks(self.function):
