@@ -4,6 +4,9 @@
 not wrap, so that it holds for all: nothing changes, but LLVM makes a second loop, without the condition, for blocks
 where that is so.  Vectors with a mask can be several times slower, since not all processors read ahead for them.  The
 same with t / 32, t % 32, t * 4 and sums of these in place of t, and with (b + t) / 32.
+
+In a loop that all threads go around, `for (i = b + t; ...; i += s)`, the index is made of what all have alike and
+their own: `for (u = b; ...; u += s) { i = u + t; ... }`, which is the same, since sums of integers wrap.
 """
 
 from . import llvm
@@ -22,6 +25,41 @@ class AllBelow:
     def __init__(self, finder, indices):
         self.c, self.m, self.lib = finder, finder.m, finder.lib
         self.indices = indices  # the names of the functions that give them
+
+    def part_counters(self):
+        for block in self.c.order:
+            for phi in self.m.phis(block) if block not in self.c.divergent else ():
+                self.part_counter(phi, block)
+
+    def part_counter(self, phi, block):
+        ways = self.m.incoming(phi)
+        steps = [(v, b) for v, b in ways if self.m.is_binary(v, llvm.ADD) and phi in self.m.operands(v)]
+        if len(ways) != 2 or len(steps) != 1 or {b for _, b in ways} & self.c.divergent:
+            return
+        (following, latch), (start, before) = steps[0], next(way for way in ways if way != steps[0])
+        step = next((v for v in self.m.operands(following) if v != phi), phi)
+        terms = self.terms(start, (llvm.ADD,))
+        index = [term for term in terms if self.largest(term)]
+        if step in self.c.varying or len(index) != 1 or any(t in self.c.varying for t in terms if t not in index):
+            return
+        kind, end = self.lib.TypeOf(phi), self.m.terminator(before)
+        terms.remove(index[0])
+        self.lib.PositionBuilderBefore(self.c.builder, end)
+        base = self.m.number(0, kind)
+        for term in terms:
+            base = self.build("Add", base, term)
+        self.lib.PositionBuilderBefore(self.c.builder, phi)
+        common = self.build("Phi", kind)
+        self.lib.PositionBuilderBefore(self.c.builder, following)
+        more = self.build("Add", common, step)
+        self.lib.AddIncoming(common, llvm.array([base, more]), llvm.array([before, latch]), 2)
+        inside = self.m.instructions(block)
+        self.lib.PositionBuilderBefore(self.c.builder, inside[len(self.m.phis(block))])
+        own = self.build("Add", common, index[0])
+        self.lib.ReplaceAllUsesWith(phi, own)
+        self.lib.InstructionEraseFromParent(phi)
+        self.lib.SetNSW(following, 0)
+        self.lib.SetNUW(following, 0)
 
     def note(self):
         for block in self.c.order:
@@ -104,11 +142,11 @@ class AllBelow:
         most = 16 if least == 1 else MOST_BY
         return by if by is not None and least <= by <= most else None
 
-    def terms(self, value):
+    def terms(self, value, made_by=(llvm.ADD, llvm.OR)):
         """What a value is the sum of; or no more than that sum, where it is made by `or`."""
-        if value not in self.c.varying or not (self.m.is_binary(value, llvm.ADD) or self.m.is_binary(value, llvm.OR)):
+        if value not in self.c.varying or not any(self.m.is_binary(value, opcode) for opcode in made_by):
             return [value]
-        return [term for operand in self.m.operands(value) for term in self.terms(operand)]
+        return [term for operand in self.m.operands(value) for term in self.terms(operand, made_by)]
 
     def largest(self, term):
         """Of a term that comes from an index of the thread, by a shift, product, quotient or remainder: what builds a number

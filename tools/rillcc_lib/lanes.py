@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from . import flow, llvm
 from .ir import DIVISIONS, PURE
 from .regions import SHUFFLES, WARP, WARP_ANY
-from .slots import SPARE, Slots
+from .slots import MOST_THREADS, SPARE, Slots
 
 SHUFFLE_FROM, SHUFFLE_UP, SHUFFLE_DOWN, SHUFFLE_XOR = range(4)  # of rill/device/host_regions.h
 LANES = 32
@@ -154,7 +154,10 @@ class Lanes(Slots):
     def fits(self, region):
         if region.scalar or not self.is_static(region) or (region.ends and region.exits):
             return False
-        if region.few and (not region.few.every or region.few.every[1] != LANES - 1 or region.few.others):
+        few = region.few
+        if few and few.every and few.every[1] != LANES - 1:
+            return False
+        if few and (few.others or not few.every and not 0 <= (self.m.constant(few.limit) or -1) <= MOST_THREADS):
             return False
         return all(self.is_plain(i) for block in region.blocks for i in self.c.instructions[block])
 
@@ -278,11 +281,19 @@ class Lanes(Slots):
         copies = {block: self.new_block("") for block in blocks}
         latch, after = self.new_block("lane.latch"), self.new_block("lane.end")
         copies[region.latch] = latch
-        self.branch(copies[rows.loop])
-        self.at_end(copies[rows.loop])
-        lane = m.number(region.few.every[2]) if region.few else self.build("Phi", m.i32)
-        wide_lane = self.build("ZExt", lane, m.i64)
         x, y, z, t = place
+        few, count = region.few, m.number(LANES)
+        if few and not few.every:
+            count = self.build("Sub", m.number(m.constant(few.limit)), t if few.index == "rill_ir_thread" else x)
+            some = self.build("ICmp", llvm.SGT, count, m.number(0))
+            count = self.build("Select", self.build("ICmp", llvm.SLT, count, m.number(LANES)), count, m.number(LANES))
+            self.branch_if(some, copies[rows.loop], after)
+        else:
+            self.branch(copies[rows.loop])
+        self.at_end(copies[rows.loop])
+        one = few and few.every
+        lane = m.number(one[2]) if one else self.build("Phi", m.i32)
+        wide_lane = self.build("ZExt", lane, m.i64)
         own_x, own_t = [self.nowrap(self.build("Add", value, lane)) for value in (x, t)]
         copies.update(zip(region.index, (own_x, y, z, own_t)))
         copies[region.wide_index] = self.nowrap(self.build("Add", wide, wide_lane))
@@ -318,11 +329,11 @@ class Lanes(Slots):
             values = [copies.get(value, value) for value, _ in ways]
             lib.AddIncoming(copies[phi], llvm.array(values), llvm.array([copies[way] for _, way in ways]), len(ways))
         self.at_end(latch)
-        if region.few:
+        if one:
             self.branch(after)
         else:
             following = self.nowrap(self.build("Add", lane, m.number(1)))
-            again = self.build("ICmp", llvm.ULT, following, m.number(LANES))
+            again = self.build("ICmp", llvm.ULT, following, count)
             self.mark_lanes(self.branch_if(again, copies[rows.loop], after))
             lib.AddIncoming(lane, llvm.array([m.number(0), following]), llvm.array([before, latch]), 2)
         self.at_end(after)

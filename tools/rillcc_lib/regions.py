@@ -85,6 +85,7 @@ class Finder:
         self.varying = set()
         self.divergent = set()  # blocks that threads come to at different times
         self.branches = set()  # blocks that are a branch, executed once
+        self.leaving = set()  # branches after functions of a warp by which some threads leave for the last time
 
     def close(self):
         self.lib.DisposeBuilder(self.builder)
@@ -97,11 +98,22 @@ class Finder:
         tails.part(self)
         self.read()
         self.find_uniform()
-        all_below.AllBelow(self, THREAD).note()
+        below = all_below.AllBelow(self, THREAD)
+        below.part_counters()
+        self.read()
+        self.find_uniform()
+        below.note()
         self.read()
         self.find_uniform()
         for block in [b for b in self.order if self.is_hoisted(b)]:
             self.hoist(block)
+        self.read()
+        self.find_uniform()
+        for block in self.find_leaving():
+            done = [i for i in self.instructions[block][:-1] if self.m.opcode(i) not in PURE]
+            if done:
+                self.m.split(block, done[-1], self.builder)
+            self.leaving.add(block)
         self.read()
         self.find_uniform()
         self.separate()
@@ -325,12 +337,21 @@ class Finder:
             self.m.split(block, inside[-2], self.builder)
         self.branches.add(block)
 
+    def find_leaving(self):
+        """The branches where some threads leave who were all there after a function of the warp: what comes between is
+        a region in which none ends (lanes.py)."""
+        _, owner = self.find_cuts()
+        after = {self.successors[block][0] for block in self.sync_points if not self.is_barrier(block)}
+        found = [b for b in self.order if owner.get(b) in after and b in self.syncing and b not in self.divergent]
+        found = [b for b in found if b not in self.branches and b not in self.sync_points]
+        return [b for b in found if any(other not in self.syncing for other in self.successors[b])]
+
     # Regions
 
     def find_cuts(self):
         cuts = [self.body]
         cuts += [self.successors[block][0] for block in self.sync_points]
-        cuts += [block for block in self.branches]
+        cuts += [*self.branches, *self.leaving]
         cuts += [s for block in self.branches for s in self.successors[block]]
         cuts = list(dict.fromkeys(cuts))
         while True:

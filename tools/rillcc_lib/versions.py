@@ -74,7 +74,7 @@ class Versions:
         deciding = set()
         for block, others in graph.items():
             if len({frozenset(ahead[other]) for other in others}) > 1:
-                deciding |= self.parts(self.lib.GetCondition(self.m.terminator(block)))
+                deciding |= self.parts(self.lib.GetOperand(self.m.terminator(block), 0))
         return [i for block in graph for i in self.m.instructions(block) if i in deciding]
 
     def parts(self, condition):
