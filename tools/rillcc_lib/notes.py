@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from .errors import RillccError
 from .listing import SHT_RELA, SHT_SYMTAB, Elf, trim
-from .stacks import readable
+from .stacks import is_instance
 
 MAGIC = 0x45544F4E
 TEXT, PARAMETERS = 512, 4096
@@ -204,5 +204,5 @@ def read(path, source, type_headers, names_of=None):
     except (ValueError, struct.error) as error:
         raise RillccError("what the host compiler wrote of the kernels cannot be read: %s" % error, source) from error
     known = {kernel.symbol for kernel in unit.kernels}
-    unit.plain = [name for name in plain_kernels(elf) if name not in known and "<" not in readable(name)]
+    unit.plain = [name for name in plain_kernels(elf) if name not in known and not is_instance(name)]
     return unit

@@ -102,14 +102,24 @@ def say(name, symbol):
 
 
 def readable(name):
-    """The names in a mangled one; what follows one that is in no namespace are types."""
+    """The names in a mangled one."""
+    return "::".join(names_and_rest(name)[0]) or name
+
+
+def is_instance(name):
+    """Whether a mangled name is of an instance or a specialization of a template."""
+    return names_and_rest(name)[1].startswith("I")
+
+
+def names_and_rest(name):
+    """The names in a mangled one, and what comes after; what follows one that is in no namespace are types."""
     parts, nested = [], name.startswith("_ZN")
     rest = re.sub(r"^_ZN?[KL]*", "", name)
     while (nested or not parts) and (match := re.match(r"(\d+)", rest)):
         end = match.end() + int(match.group(1))
         parts.append(rest[match.end() : end])
         rest = rest[end:].lstrip("L")
-    return "::".join(parts) or name
+    return parts, rest
 
 
 def components(symbols, root):
