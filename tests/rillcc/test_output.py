@@ -39,7 +39,7 @@ class Output(support.TestCase):
 
     @support.long
     def test_functions_of_a_source_go_before_those_that_nvcc_would_have(self):
-        text = "#include <math_constants.h>\n#include <cmath>\n#include <vector>\n"
+        text = "#include <math_constants.h>\n#include <cuda_fp8.h>\n#include <cmath>\n#include <vector>\n"
         text += "#ifdef __CUDACC__\n#define ANYWHERE __host__ __device__\n#else\n#define ANYWHERE\n#endif\n"
         text += "ANYWHERE inline float twice(float x) { return 2 * x; }\n"
         text += "#if __CUDA_ARCH__ < 600 || CUDART_VERSION < 9000\n#error old\n#endif\n"
@@ -290,6 +290,7 @@ class Errors(support.TestCase):
             ("surf2Dwrite(1.0f, x, 0, 0);", r'"surf2Dwrite": rill has no textures and no surfaces'),
             ("one<<<1, 1>>>(x);", "a launch with <<< >>> is for the host"),
             ("cudaDeviceSynchronize();", '"cudaDeviceSynchronize" is for the host'),
+            ('int n; asm("mov.u16 %0, 1;" : "=h"(n)); x[0] = n;', "asm is for one kind of processor: PTX stands in an #if"),
             ("this_grid().sync();", '"this_grid": the blocks of a grid cannot wait for each other'),
         )
         for clang in ("", "none"):

@@ -39,7 +39,7 @@ CLANG_CUDA += ["-DRILL_CUDA_FREESTANDING=1", "-D__CUDACC__=1", "-Wno-unused-comm
 CUDA_HEADERS = "cuda.h cuda_runtime.h cuda_runtime_api.h device_launch_parameters.h device_functions.h vector_types.h".split()
 CUDA_HEADERS += "math_constants.h math_functions.h device_atomic_functions.h driver_types.h builtin_types.h".split()
 CUDA_HEADERS += "cuda_profiler_api.h host_defines.h cooperative_groups/scan.h".split()
-CUDA_HEADERS += "vector_functions.h cuda_fp16.h cuda_bf16.h cooperative_groups.h cooperative_groups/reduce.h".split()
+CUDA_HEADERS += "vector_functions.h cuda_fp16.h cuda_bf16.h cuda_fp8.h cooperative_groups.h cooperative_groups/reduce.h".split()
 # What sources of both vendors' include for AMD's GPUs: for hipcc they are there.
 HIP_HEADERS = ["hip/hip_%s.h" % name for name in "runtime runtime_api cooperative_groups fp16 bf16 vector_types".split()]
 NVCC_HEADERS = "mma.h cuda_pipeline.h cooperative_groups/memcpy_async.h cuda/barrier cuda/pipeline cuda/atomic".split()

@@ -31,6 +31,7 @@ UNDEFINED = re.compile(r"undefined (?:reference to|symbol:) [`']?([^'\n]+)")
 # Of CUDA's own headers, what those for the host include: it says again what the dialect has said.
 CUDA_HEADER = re.compile(r".*/(vector_types|vector_functions|builtin_types|driver_types|host_defines|crt/\w+)\.h\w*")
 INCLUDED = re.compile(r"^(?:In file included|\s+) from (?P<file>[^:]+):(?P<line>\d+)[:,]")
+ASSEMBLY = re.compile(r"\basm\b|invalid instruction mnemonic")  # in an error, or in the line that it is about
 OVERLOADED = re.compile(r"overloaded function could not be resolved|wrong type argument to unary plus")
 WHICH_KERNEL = "RILL_KERNEL_INSTANCE(name, static_cast<void (*)(parameters)>(kernel))"
 BY_HAND = "docs/FROM_CUDA.md of rill says what is done by hand"
@@ -81,6 +82,8 @@ def of_compiler(text, device_headers):
                 said = '"%s" for GPUs takes nvcc or hipcc, or libclc beside clang (on Debian: libclc-19)' % name
         if not said and any("<<<" in excerpt for excerpt in lines[i + 1 : i + 2]):
             said = "a launch with <<< >>> is for the host: a kernel source has kernels alone (%s)" % BY_HAND
+        if not said and ASSEMBLY.search("".join(lines[i : i + 2])):
+            said = "asm is for one kind of processor: PTX stands in an #if RILL_ON_CUDA, with C++ in the #else"
         if not said and OVERLOADED.search(match["text"]) and "RILL_KERNEL_INSTANCE" in "".join(lines[i + 1 : i + 2]):
             said = "several kernels of that name: %s says which" % WHICH_KERNEL
         if said and said not in seen:
