@@ -1,4 +1,5 @@
-/* rill/device/cuda_groups.h: blocks, tiles and other groups of CUDA's cooperative groups.  Included by rill/device/cuda_names.h. */
+/* rill/device/cuda_groups.h: blocks, tiles and other groups of CUDA's cooperative groups.
+ * Included by rill/device/cuda_names.h. */
 #ifndef RILL_DEVICE_CUDA_GROUPS_H
 #define RILL_DEVICE_CUDA_GROUPS_H
 
