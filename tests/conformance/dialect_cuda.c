@@ -247,6 +247,76 @@ static void functions_of_bits_and_numbers(void) {
   assert_ok(rill_free(out));
 }
 
+/* ---- halves and bytes of words ---- */
+
+static int64_t within(int64_t value, int64_t low, int64_t high) {
+  return value < low ? low : value > high ? high : value;
+}
+
+static int64_t magnitude(int64_t value) { return value < 0 ? -value : value; }
+
+/* What the kernel's function number k gives of a and b, parts of bits bits: s are signed, u are not. */
+static int64_t of_parts(int k, int bits, int64_t as, int64_t bs, int64_t au, int64_t bu) {
+  const int64_t top = (INT64_C(1) << bits) - 1, half = (top + 1) / 2;
+  switch (k) {
+    case 0: return au + bu;
+    case 1: return au - bu;
+    case 2: return within(as + bs, -half, half - 1);
+    case 3: return within(au + bu, 0, top);
+    case 4: return within(as - bs, -half, half - 1);
+    case 5: return within(au - bu, 0, top);
+    case 6:
+    case 20: return magnitude(as - bs);
+    case 7:
+    case 21: return magnitude(au - bu);
+    case 8: return (au + bu + 1) / 2;
+    case 9: return (au + bu) / 2;
+    case 10: return as > bs ? as : bs;
+    case 11: return au > bu ? au : bu;
+    case 12: return as > bs ? bs : as;
+    case 13: return au > bu ? bu : au;
+    case 14: return as == bs ? top : 0;
+    case 15: return as == bs ? 0 : top;
+    case 16: return as < bs ? 0 : top;
+    case 17: return au > bu ? top : 0;
+    case 18: return as > bs ? 0 : 1;
+    case 19: return au < bu ? 1 : 0;
+    case 22: return magnitude(as);
+    case 23: return within(magnitude(as), 0, half - 1);
+    case 24: return -as;
+    default: return within(-as, -half, half - 1);
+  }
+}
+
+static uint32_t cuda_simd_of(int k, int bits, uint32_t x, uint32_t y) {
+  const int64_t top = (INT64_C(1) << bits) - 1, half = (top + 1) / 2;
+  uint32_t result = 0;
+  for (int at = 0; at < 32; at += bits) {
+    const int64_t au = (int64_t)(x >> at) & top, bu = (int64_t)(y >> at) & top;
+    const int64_t part = of_parts(k, bits, (au ^ half) - half, (bu ^ half) - half, au, bu);
+    if (k == 20 || k == 21) result += (uint32_t)part; /* __vsads and __vsadu add up */
+    else result |= (uint32_t)(part & top) << at;
+  }
+  return result;
+}
+
+static void functions_of_halves_and_bytes(void) {
+  enum { COUNT = 500, RESULTS = 52 };
+  static const uint32_t edges[] = { 0, 0x80008000, 0x7fff8000, 0x80808080, 0x7f80ff00, 0xffffffff, 0x80808080, 1, 1 };
+  rill_stream stream = new_stream("stream");
+  uint32_t *in = pinned(COUNT * sizeof *in), *out = pinned(RESULTS * COUNT * sizeof *out);
+  for (uint32_t i = 0; i < COUNT; i++) in[i] = i < sizeof edges / sizeof *edges ? edges[i] : value(i * i);
+  const rill_launch launch = launch_of((COUNT + THREADS - 1) / THREADS);
+  assert_ok(cuda_simd_launch(stream, &launch, COUNT, in, out));
+  assert_completes(stream);
+  for (int i = 0; i < COUNT; i++)
+    for (int k = 0; k < RESULTS; k++)
+      if (out[RESULTS * i + k] != cuda_simd_of(k / 2, k % 2 ? 8 : 16, in[i], in[(i + 1) % COUNT]))
+        fail_msg("function %d of %#x and %#x is %#x", k, in[i], in[(i + 1) % COUNT], out[RESULTS * i + k]);
+  assert_ok(rill_free(in));
+  assert_ok(rill_free(out));
+}
+
 static void lanes_of_the_same_value(void) {
   rill_stream stream = new_stream("stream");
   uint32_t *out = pinned(4 * THREADS * sizeof *out);
@@ -323,6 +393,7 @@ int main(void) {
     TEST(lanes_that_come_together_are_a_group),
     TEST(groups_may_be_of_any_kind),
     TEST(functions_of_bits_and_numbers),
+    TEST(functions_of_halves_and_bytes),
     TEST(lanes_of_the_same_value),
     TEST(integers_are_rounded_as_asked),
     TEST(pairs_of_halves),

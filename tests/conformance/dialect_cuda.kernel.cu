@@ -163,6 +163,43 @@ __global__ void cuda_matches(unsigned *out) {
 
 /* ---- numbers ---- */
 
+/* Of each pair of words, on its halves and on its bytes; cuda_simd_of in dialect_cuda.c has the same order. */
+#define BOTH(NAME) o[n++] = NAME##2(x, y), o[n++] = NAME##4(x, y)
+#define BOTH_OF_ONE(NAME) o[n++] = NAME##2(x), o[n++] = NAME##4(x)
+__global__ void cuda_simd(int count, const unsigned *in, unsigned *out) {
+  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  if (i >= count) return;
+  const unsigned x = in[i], y = in[(i + 1) % count];
+  unsigned *const o = out + 52 * i;
+  int n = 0;
+  BOTH(__vadd);
+  BOTH(__vsub);
+  BOTH(__vaddss);
+  BOTH(__vaddus);
+  BOTH(__vsubss);
+  BOTH(__vsubus);
+  BOTH(__vabsdiffs);
+  BOTH(__vabsdiffu);
+  BOTH(__vavgu);
+  BOTH(__vhaddu);
+  BOTH(__vmaxs);
+  BOTH(__vmaxu);
+  BOTH(__vmins);
+  BOTH(__vminu);
+  BOTH(__vcmpeq);
+  BOTH(__vcmpne);
+  BOTH(__vcmpges);
+  BOTH(__vcmpgtu);
+  BOTH(__vsetles);
+  BOTH(__vsetltu);
+  BOTH(__vsads);
+  BOTH(__vsadu);
+  BOTH_OF_ONE(__vabs);
+  BOTH_OF_ONE(__vabsss);
+  BOTH_OF_ONE(__vneg);
+  BOTH_OF_ONE(__vnegss);
+}
+
 __global__ void cuda_bits(int count, const unsigned *in, unsigned *out) {
   const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   if (i >= count) return;

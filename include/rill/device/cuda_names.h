@@ -6,6 +6,7 @@
  *   __activemask __match_any_sync _all_ __reduce_add_sync _min_ _max_ _and_ _or_ _xor_
  *   __popc __popcll __clz __clzll __ffs __ffsll __brev __brevll __mul24 __umul24 __mulhi __umulhi __mul64hi __umul64hi
  *   __byte_perm __funnelshift_l __funnelshift_r __sad __usad __dp4a umin umax __trap clock64
+ *   __vadd2 __vadd4 __vmaxs4 __vcmpeq4 ... on halves and bytes of words     rill/device/cuda_simd.h
  *   __float_as_int and its family, __float2int_rn, __int2float_rz and their families
  *   __fmaf_rn __fadd_rn __fmul_rn ... __saturatef __fdividef __expf __logf __sinf ... rsqrtf rsqrt sincosf exp10f
  *   half half2 __nv_bfloat16 and their functions       rill/device/cuda_half.h
@@ -45,6 +46,7 @@
 #endif
 #include <rill/device/cuda_bits.h>
 #include <rill/device/cuda_math.h>
+#include <rill/device/cuda_simd.h>
 #include <rill/device/cuda_warp.h>
 #if !RILL_HIP_HAS_
 #include <rill/device/cuda_half.h>
