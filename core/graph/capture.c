@@ -185,6 +185,7 @@ static rill_status begin_capture(struct rill__stream *stream, const struct rill_
   if (graph != NULL) {
     RILL_REQUIRE(graph->capture == NULL, RILL_ERROR_CAPTURE_ACTIVE, "a capture of %s adds to the graph already",
                  graph->capture->origin);
+    RILL_TRY(rill__graph_check_there(start->after, start->after_count));
     rill__ref(&graph->base);
   } else {
     RILL_TRY(rill__graph_new(stream->base.device, &graph));

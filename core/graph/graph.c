@@ -157,9 +157,21 @@ static uint32_t used_of(const struct rill__node_page *page) {
   return atomic_load_explicit(&page->used, memory_order_relaxed);
 }
 
+static rill_status check_there(const struct rill__graph_node *node, const char *what) {
+  const struct rill__graph *graph = node->graph;
+  if (node->index < graph->count && graph->nodes[node->index] == node) return RILL_OK;
+  return rill__fail_handle(node->id, RILL__GRAPH_NODE, what);
+}
+
+rill_status rill__graph_check_there(struct rill__graph_node *const *nodes, size_t count) {
+  for (size_t i = 0; i < count; i++) RILL_TRY(check_there(nodes[i], "after"));
+  return RILL_OK;
+}
+
 /* The node is no graph's before its page counts it. */
 static rill_status new_node(struct rill__graph *graph, struct rill__graph_node *const *after, size_t after_count,
                             struct rill__graph_node **out) {
+  RILL_TRY(rill__graph_check_there(after, after_count));
   if (graph->page == NULL || graph->closed || used_of(graph->page) == graph->page->room) RILL_TRY(add_page(graph));
   const uint32_t place = used_of(graph->page);
   struct rill__graph_node *node = &graph->page->nodes[place];
@@ -312,6 +324,8 @@ uint32_t rill__graph_search(struct rill__graph *graph, struct rill__graph_node *
 rill_status rill__graph_connect(struct rill__graph_node *from, struct rill__graph_node *to) {
   struct rill__graph *graph = from->graph;
   bool no_memory = false;
+  RILL_TRY(check_there(from, "from"));
+  RILL_TRY(check_there(to, "to"));
   RILL_REQUIRE(from != to, RILL_ERROR_INVALID_ARGUMENT, "node %u cannot come after itself", from->index);
   if (from->index > to->index || !graph->in_order) {
     const uint32_t search = rill__graph_search(graph, &from, 1, &no_memory);
@@ -329,6 +343,8 @@ rill_status rill__graph_connect(struct rill__graph_node *from, struct rill__grap
 
 rill_status rill__graph_disconnect(struct rill__graph_node *from, struct rill__graph_node *to) {
   uint32_t i = 0;
+  RILL_TRY(check_there(from, "from"));
+  RILL_TRY(check_there(to, "to"));
   while (i < to->after_count && to->after[i] != from->index) i++;
   RILL_REQUIRE(i < to->after_count, RILL_ERROR_NOT_FOUND, "node %u does not come after node %u", to->index,
                from->index);

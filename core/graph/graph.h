@@ -79,6 +79,10 @@ rill_status rill__graph_check_complete(struct rill__graph *graph);
 
 /* ---- under the lock ---- */
 
+/* STALE_HANDLE if one of the nodes has gone: who found them before the lock may come after a capture that has taken its
+ * own away again. */
+rill_status rill__graph_check_there(struct rill__graph_node *const *nodes, size_t count);
+
 /* Adds a node after others of the graph; takes the operation over, also when it fails. */
 rill_status rill__graph_add(struct rill__graph *graph, struct rill__operation *operation,
                             struct rill__graph_node *const *after, size_t after_count, struct rill__graph_node **out);
