@@ -284,12 +284,18 @@ static struct rill__capture_member *finish_capture(struct rill__capture *capture
   graph->capture = NULL;
   graph->base.borrowed = false;
   if (status != RILL_OK && into) rill__graph_truncate(graph, capture->first);
-  if (status == RILL_OK && into && !rill__object_revive(&graph->base)) graph = NULL; /* released meanwhile */
   if (into) rill__unref(&capture->graph->base);
   if (status != RILL_OK && !into) rill__object_retire(&graph->base);
   *out = status == RILL_OK ? graph : NULL;
   rill__capture_unref(capture);
   return members;
+}
+
+static rill_status fail_released(const struct rill__capture *capture) {
+  return rill__fail(RILL_ERROR_CAPTURE_INVALID,
+                    "the graph that the capture of %s adds to has been released" RILL_HINT
+                    "keep a reference until the capture has ended",
+                    capture->origin);
 }
 
 static rill_status check_end(const struct rill__stream *stream, const struct rill__capture_member *member) {
@@ -319,7 +325,10 @@ rill_status rill__capture_end(struct rill__stream *stream, bool abort, struct ri
   status = check_end(stream, member);
   if (status == RILL_OK) {
     struct rill__capture *capture = member->capture;
+    const bool into = !capture->graph->base.borrowed;
     if (!abort) status = check_joined(capture);
+    if (!abort && status == RILL_OK && into && !rill__object_revive(&capture->graph->base))
+      status = fail_released(capture);
     left = finish_capture(capture, abort ? RILL_ERROR_CAPTURE_INVALID : status, out);
   }
   rill__graphs_unlock();

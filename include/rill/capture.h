@@ -45,7 +45,8 @@ enum {
 RILL_API RILL_NODISCARD rill_status rill_stream_capture_begin(rill_stream stream, uint32_t mode);
 
 /** The same, adding to a graph: the first nodes come after the `after_count` nodes at `after`.  Its end gives the graph
- *  again, with another reference; if the capture fails, what it added has gone.
+ *  again, with another reference; if the capture fails, what it added has gone.  The graph is to be kept until
+ *  then: else the capture fails.
  *
  *  Errors:  those of rill_stream_capture_begin; WRONG_DEVICE; INVALID_ARGUMENT (a node of another graph);
  *           CAPTURE_ACTIVE (another capture adds to the graph).

@@ -64,5 +64,20 @@ static void leaves_the_graph_when_it_fails(void) {
   assert_ok(rill_graph_release(graph));
 }
 
-TESTS_ON_EACH_DEVICE("rill_stream_capture_begin_to_graph", TEST(refuses_bad_handles), TEST(adds_to_a_graph),
-                     TEST(leaves_the_graph_when_it_fails))
+/* C1.1, C7.3: a graph that has gone cannot be given again. */
+static void fails_when_the_graph_has_gone(void) {
+  rill_graph graph = new_graph(), none = graph;
+  rill_stream stream = new_stream("origin");
+  add_write(graph, NULL, 0, 0, 1);
+  assert_ok(rill_stream_capture_begin_to_graph(stream, graph, NULL, 0, RILL_CAPTURE_GLOBAL));
+  read_cell(stream, 0);
+  assert_ok(rill_graph_release(graph));
+  assert_fails(rill_stream_capture_end(stream, &none), RILL_ERROR_CAPTURE_INVALID);
+  assert_says("\"origin\" adds to has been released");
+  assert_true(rill_graph_equal(none, RILL_NULL_GRAPH));
+  read_cell(stream, 0);
+  assert_completes(stream);
+}
+
+TESTS_ON_EACH_DEVICE("rill_stream_capture_begin_to_graph", TEST(fails_when_the_graph_has_gone),
+                     TEST(refuses_bad_handles), TEST(adds_to_a_graph), TEST(leaves_the_graph_when_it_fails))
