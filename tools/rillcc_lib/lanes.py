@@ -195,8 +195,8 @@ class Lanes(Slots):
         complete = self.build("ICmp", llvm.EQ, self.build("And", size_x, m.number(LANES - 1)), m.number(0))
         if self.needs_next:
             first, end = self.load(m.i32, self.state[0]), self.load(m.i32, self.state[1])
-            whole = self.call("rill_sched_whole_warps", self.next, self.threads, first, end, self.state[2])
-            complete = self.build("And", complete, self.build("ICmp", llvm.NE, whole, m.number(0)))
+            full = self.call("rill_sched_full_warps", self.next, self.threads, first, end, self.state[2])
+            complete = self.build("And", complete, self.build("ICmp", llvm.NE, full, m.number(0)))
         self.branch_if(complete, warps, general)
         self.at_end(warps)
         if self.needs_next:

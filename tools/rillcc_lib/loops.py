@@ -245,9 +245,11 @@ class Loops(Lanes):
         return sum_
 
     def mark_loop(self, branch):
-        """Rows of threads are short: more than one vector of them at a time would leave most of a row to the rest."""
+        """Rows of threads are short: more than one vector of them at a time would leave most of a row to the rest, and more
+        than two where nothing is asked of other axes than x."""
         if self.c.sync_points:
-            self.hint_loop(branch, self.hint("interleave.count", self.number_hint(1)))
+            flat = not (self.c.calls("rill_ir_thread_y") or self.c.calls("rill_ir_thread_z"))
+            self.hint_loop(branch, self.hint("interleave.count", self.number_hint(2 if flat else 1)))
 
     def mark_lanes(self, branch):
         """Lanes of a warp become vectors before the loop over these is written out, not the other way around."""

@@ -402,7 +402,7 @@ class Writer(Loops):
         lib = self.lib
         start = self.regions[0]
         self.before(self.setup_end)
-        # Calls stay behind all variables: what these are inlined in may be cut in two, and LLVM makes registers only of what
+        # Calls stay after all variables: what these are inlined in may be cut in two, and LLVM makes registers only of what
         # is in a function's first block.
         begins = self.call("rill_sched_begin", self.next, self.threads) if self.needs_next else None
         goes = self.branch(start.head)

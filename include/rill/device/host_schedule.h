@@ -67,8 +67,8 @@ RILL_USED_ unsigned rill_sched_is_warps(unsigned first, unsigned end, unsigned t
   return first % 32 == 0 && (end % 32 == 0 || end == threads);
 }
 /* Whether all that have not ended are from first to end, in whole warps. */
-RILL_USED_ unsigned rill_sched_whole_warps(const uint16_t *next, unsigned threads, unsigned first, unsigned end,
-                                           const bool *all) {
+RILL_USED_ unsigned rill_sched_full_warps(const uint16_t *next, unsigned threads, unsigned first, unsigned end,
+                                          const bool *all) {
   if (first % 32 != 0 || end % 32 != 0) return 0;
   return *all || rill_sched_seek(next, threads, end, RILL_SCHED_ENDED, false) == threads;
 }
