@@ -300,8 +300,9 @@ static bool replace_work(struct exec *exec, const void *node, const struct work 
   if (work == NULL || after == NULL) fake_die("no memory for a node");
   *work = *what;
   work->refs = 1;
-  work->after = memcpy(after, before->after, before->after_count * sizeof *after);
+  work->after = after;
   work->after_count = before->after_count;
+  if (before->after_count > 0) memcpy(after, before->after, before->after_count * sizeof *after);
   release_work(before);
   exec->works[i] = work;
   return true;
