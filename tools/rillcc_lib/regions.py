@@ -6,7 +6,8 @@ without coming to another one.  Cuts are
 
 - where the program begins, and what follows a sync;
 - branches around sync_points that all threads take alike, and what they lead to: executed once for the block;
-- blocks that are reached from two regions: so each block is in one region, and a region is entered at its cut only.
+- blocks that are reached from two regions: so each block is in one region, and a region is entered at its cut only;
+- blocks where all threads are together again after a divergent region.
 
 A cut where there is no sync changes nothing: any order of the threads between two sync_points is a right one, and each
 thread's own order stays.
@@ -58,6 +59,12 @@ MARKERS = set(THREAD) | set(BLOCK) | set(SYNC_POINTS) | {BEGIN}
 
 class Refused(Exception):
     """Why a kernel cannot be cut."""
+
+
+def require(condition, invariant):
+    """Checks an invariant of rillcc, in every build: a kernel for which one does not hold runs on fibers."""
+    if not condition:
+        raise Refused("%s does not hold, which is a mistake of rillcc" % invariant)
 
 
 @dataclass(eq=False)
@@ -349,6 +356,9 @@ class Finder:
     # Regions
 
     def find_cuts(self):
+        """Finds the blocks where regions begin, and the cut of each block.  Invariant: a region whose cut is divergent has
+        divergent blocks alone, so each way into a block that all threads reach together is from a uniform region or from
+        a divergent block."""
         cuts = [self.body]
         cuts += [self.successors[block][0] for block in self.sync_points]
         cuts += [*self.branches, *self.leaving]
@@ -360,7 +370,8 @@ class Finder:
                 work = [cut]
                 while work:
                     block = work.pop()
-                    if owner.setdefault(block, cut) != cut:
+                    together = cut in self.divergent and block not in self.divergent
+                    if owner.setdefault(block, cut) != cut or together:
                         more.append(block)
                     elif block in self.sync_points or block in self.branches:
                         continue

@@ -10,7 +10,7 @@ thread notes where it goes on, in `next`, and a function of the header (rill_sch
 
 from . import llvm
 from .loops import Loops
-from .regions import FREE, SYNC_POINTS, THREAD, WARP, WARP_ANY, Refused
+from .regions import BARRIER, FREE, SYNC_POINTS, THREAD, WARP, WARP_ANY, Refused, require
 
 WAITS, ACTS, ENDED = 0x8000, 0x4000, 0xFFFF
 
@@ -187,6 +187,9 @@ class Writer(Loops):
             self.m.redirect(block, target.entry, way)
             self.at_end(way)
             values = [(phi, value) for phi, value in copies if phi in self.c.varying]
+            # go_on or copy_by_origin copies the others, when all threads are through the region.
+            together = region.uniform and target.uniform
+            require(together or len(values) == len(copies), "that no copy of a uniform value is dropped")
             for phi, value in values:
                 slot, kind, _ = self.slot(phi)
                 self.store_value(value, self.element(kind, slot, region.wide_index))
