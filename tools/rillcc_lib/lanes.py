@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from . import flow, llvm
 from .ir import DIVISIONS, PURE
-from .regions import SHUFFLES, WARP, WARP_ANY
+from .regions import SHUFFLES, WARP, WARP_ANY, require
 from .slots import MOST_THREADS, SPARE, Slots
 
 SHUFFLE_FROM, SHUFFLE_UP, SHUFFLE_DOWN, SHUFFLE_XOR = range(4)  # of rill/device/host_regions.h
@@ -148,8 +148,13 @@ class Lanes(Slots):
 
     def note_acts(self):
         """What is needed of the chains' syncs when these are gone."""
-        links = [region.sync for chain in self.chains for region in chain if region.sync is not None]
+        chained = [region for chain in self.chains for region in chain if region is not chain[0] or self.acts_by_warps(region)]
+        links = [region.sync for region in chained]
         self.acts = {call: self.act_arguments(call) for call in links if self.c.marker(call) and call not in self.in_place}
+
+    def acts_by_warps(self, region):
+        """Whether a chain of regions does what the sync before it is for: a barrier's is done for the whole block first."""
+        return any(chain[0] is region for chain in self.chains) and self.is_link(region)
 
     def fits(self, region):
         if region.scalar or not self.is_static(region) or (region.ends and region.exits):
@@ -171,24 +176,34 @@ class Lanes(Slots):
 
     def add_warps(self):
         graph = {block: self.m.successors(block) for block in self.m.blocks(self.function)}
-        for chain in self.chains:
-            self.add_chain(chain, graph)
+        self.owners = []  # a slot of which warps have their own, the blocks that use it, and the other users
+        heads = [self.add_general(chain) for chain in self.chains]  # before find_own: these use the slots of other chains
+        for chain, general in zip(self.chains, heads):
+            self.add_chain(chain, general, graph)
+        for slot, blocks, others in self.owners:
+            used = [user for user in self.m.users(slot) if self.lib.GetInstructionParent(user) not in blocks]
+            require(others.issuperset(used), "that only one chain of regions uses a warp's own values")
 
-    def add_chain(self, chain, graph):
+    def add_general(self, chain):
+        """Makes the way to a chain's regions for blocks of other shapes; gives where it begins."""
+        arguments = self.acts.get(chain[0].sync)
+        if not arguments:
+            return chain[0].rows.rows
+        general = self.new_block("")
+        self.at_end(general)
+        those = self.those()
+        self.act_with(chain[0].sync, arguments, self.m.number(0), self.threads, those, self.m.number(ENDED))
+        self.branch(chain[0].rows.rows)
+        return general
+
+    def add_chain(self, chain, general, graph):
         """Puts a loop over warps in front of the loops of some regions, for blocks whose rows are whole warps and of whose
         warps none has ended in part."""
         m, lib, head = self.m, self.lib, chain[0].head
         size_x, size_y, _ = self.c.size
         blocks = {r: flow.reachable(graph, [r.rows.loop], {r.latch}) - {r.latch} for r in chain}
-        start, general = self.new_block("region%d.warps" % chain[0].number), chain[0].rows.rows
-        warps = self.new_block("")
+        start, warps = self.new_block("region%d.warps" % chain[0].number), self.new_block("")
         lib.InstructionEraseFromParent(m.terminator(head))
-        if self.acts.get(chain[0].sync):
-            general = self.new_block("")
-            self.at_end(general)
-            those = self.those()
-            self.act_with(chain[0].sync, self.acts[chain[0].sync], m.number(0), self.threads, those, m.number(ENDED))
-            self.branch(chain[0].rows.rows)
         self.find_own(set().union(*blocks.values()), chain)
         self.at_end(head)
         first, end, starts = m.number(0), self.threads, [m.number(0)] * 4
@@ -234,6 +249,7 @@ class Lanes(Slots):
                 continue
             if all(user in others or self.lib.GetInstructionParent(user) in blocks for user in self.m.users(slot)):
                 self.own[slot] = (self.allocate_warp(kind), kind)
+                self.owners.append((slot, blocks, others))
 
     def allocate_warp(self, kind):
         with self.in_front():

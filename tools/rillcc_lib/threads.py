@@ -302,9 +302,8 @@ class Writer(Loops):
 
     def enter(self, target):
         """Goes on to a region that all threads come to uniform."""
-        if target.sync is not None:
-            if not any(chain[0] is target for chain in self.chains):  # which do it themselves
-                self.act(target, self.m.number(0), self.threads, self.those(), self.m.number(ENDED))
+        if target.sync is not None and not self.acts_by_warps(target):
+            self.act(target, self.m.number(0), self.threads, self.those(), self.m.number(ENDED))
         self.branch(target.head)
 
     def those(self):
@@ -336,6 +335,8 @@ class Writer(Loops):
 
     def act_with(self, call, arguments, first, end, those, number):
         helper, result, each, *places = arguments
+        if any(sync.waits == BARRIER and sync.helper == helper for sync in SYNC_POINTS.values()):
+            require(end == self.threads, "that a barrier acts for the whole block")
         made = self.call(helper, result, each, first, end, those, number, *places)
         self.acted.setdefault(call, []).append(made)
 
