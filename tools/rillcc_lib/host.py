@@ -6,7 +6,7 @@ import platform
 import re
 import sys
 
-from . import llvm, messages, notes, sites, spmd, stacks
+from . import known_answer, llvm, messages, notes, sites, spmd, stacks
 from .errors import RillccError
 
 X86_TARGETS = ("x86-64", "x86-64-v3", "x86-64-v4")
@@ -229,6 +229,8 @@ class Host:
         helpers = toolchain.options.cuda_names or self.mentions(HELPER)
         flags.append("-DRILL_HELPERS_READ_INDEX=%d" % helpers)
         flags += ["-fstack-usage"] if "__clang__" in self.macros else ["-fcallgraph-info=su", "-fno-gnu-unique"]
+        if "__clang__" in self.macros and known_answer.divides_right(toolchain, self.cxx, self.march(target), "divides-" + target):
+            flags.append("-DRILL_VECTORIZE=1")
         fibers = toolchain.options.fibers or toolchain.options.check
         command = self.cxx + flags + ["-o", assembly, *self.main, "-DRILL_LOOPS=%d" % (not fibers)]
         done = toolchain.execute(command)

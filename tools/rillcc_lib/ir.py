@@ -38,6 +38,7 @@ class Module:
     def run_passes(self, text, unroll=True):
         options = self.lib.CreatePassBuilderOptions()
         self.lib.PassBuilderOptionsSetLoopUnrolling(options, unroll)
+        self.lib.PassBuilderOptionsSetLoopVectorization(options, False)  # see divisions.py
         error = self.lib.RunPasses(self.handle, text.encode(), None, options)
         self.lib.DisposePassBuilderOptions(options)
         if error:
@@ -59,6 +60,10 @@ class Module:
     def attribute(self, name, value=0):
         kind = self.lib.GetEnumAttributeKindForName(name.encode(), len(name))
         return self.lib.CreateEnumAttribute(self.context, kind, value)
+
+    def no_memory(self):
+        """The attribute of functions that neither read nor write memory."""
+        return self.attribute("memory" if self.lib.GetEnumAttributeKindForName(b"memory", 6) else "readnone")
 
     @staticmethod
     def chain(first, following):
@@ -111,6 +116,11 @@ class Module:
 
     def instructions(self, block):
         return self.chain(self.lib.GetFirstInstruction(block), self.lib.GetNextInstruction)
+
+    def place_of_calls(self, function):
+        """A place in the source for calls that rillcc adds: with debug information, LLVM wants one.  None without."""
+        places = (self.lib.InstructionGetDebugLoc(i) for block in self.blocks(function) for i in self.instructions(block))
+        return next((place for place in places if place), None)
 
     def phis(self, block):
         found = []

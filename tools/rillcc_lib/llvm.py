@@ -24,6 +24,7 @@ FENCE, ATOMIC_CMPXCHG, ATOMIC_RMW = 55, 56, 57
 EQ, NE, UGT, UGE, ULT, ULE, SGT, SGE, SLT, SLE = range(32, 42)
 FUNCTION_INDEX = -1 & 0xFFFFFFFF
 AVAILABLE_EXTERNALLY_LINKAGE, INTERNAL_LINKAGE = 1, 8
+INTEGER_TYPE = 8  # of LLVMGetTypeKind
 
 POINTER, INT, UINT, BOOL, TEXT = ctypes.c_void_p, ctypes.c_ulonglong, ctypes.c_uint, ctypes.c_int, ctypes.c_char_p
 
@@ -46,6 +47,9 @@ SIGNATURES = {
     "BuildBr": "ppp",
     "BuildCall2": "ppppp" + "us",
     "BuildCondBr": "ppppp",
+    "BuildFDiv": "pppps",
+    "BuildFPToSI": "pppps",
+    "BuildFPToUI": "pppps",
     "BuildFreeze": "ppps",
     "BuildGEP2": "pppppus",
     "BuildICmp": "ppupps",
@@ -56,9 +60,11 @@ SIGNATURES = {
     "BuildNUWAdd": "pppps",
     "BuildOr": "pppps",
     "BuildPhi": "ppps",
+    "BuildRet": "ppp",
     "BuildRetVoid": "pp",
     "BuildSDiv": "pppps",
     "BuildSExt": "pppps",
+    "BuildSIToFP": "pppps",
     "BuildSelect": "ppppps",
     "BuildShl": "pppps",
     "BuildShuffleVector": "ppppps",
@@ -66,11 +72,13 @@ SIGNATURES = {
     "BuildSub": "pppps",
     "BuildSwitch": "ppppu",
     "BuildTrunc": "pppps",
+    "BuildUIToFP": "pppps",
     "BuildUDiv": "pppps",
     "BuildURem": "pppps",
     "BuildUnreachable": "pp",
     "BuildXor": "pppps",
     "BuildZExt": "pppps",
+    "ConstAllOnes": "pp",
     "ConstInt": "ppib",
     "ConstIntGetZExtValue": "ip",
     "ConstNull": "pp",
@@ -129,6 +137,7 @@ SIGNATURES = {
     "GetInstructionOpcode": "up",
     "GetInstructionParent": "pp",
     "GetIntTypeWidth": "up",
+    "GetIntrinsicDeclaration": "ppupi",
     "GetIntrinsicID": "up",
     "GetLinkage": "up",
     "GetMDKindIDInContext": "upsu",
@@ -184,7 +193,6 @@ SIGNATURES = {
     "ConstStringInContext2": "ppsib",
     "ConstReal": "ppd",
     "ConstVector": "ppu",
-    "BuildURem": "pppps",
     "SetNUW": "vpb",
     "SetNSW": "vpb",
     "SetCurrentDebugLocation2": "vpp",
@@ -198,6 +206,7 @@ SIGNATURES = {
     "IsDeclaration": "bp",
     "IsThreadLocal": "bp",
     "GetVolatile": "bp",
+    "LookupIntrinsicID": "usi",
     "MDNodeInContext2": "pppi",
     "MetadataReplaceAllUsesWith": "vpp",
     "MDStringInContext2": "ppsi",
@@ -207,6 +216,7 @@ SIGNATURES = {
     "ParseBitcodeInContext2": "bppp",
     "PointerTypeInContext": "ppu",
     "PassBuilderOptionsSetLoopUnrolling": "vpb",
+    "PassBuilderOptionsSetLoopVectorization": "vpb",
     "PositionBuilderAtEnd": "vpp",
     "PositionBuilderBefore": "vpp",
     "PrintModuleToString": "pp",

@@ -72,13 +72,7 @@ class Slots:
 
     @functools.cached_property
     def place_of_calls(self):
-        """A place in the source for calls of the header's functions: with debug information, LLVM wants one."""
-        for block in self.m.blocks(self.function):
-            for instruction in self.m.instructions(block):
-                place = self.lib.InstructionGetDebugLoc(instruction)
-                if place:
-                    return place
-        return None
+        return self.m.place_of_calls(self.function)
 
     def element(self, kind, base, index):
         return self.build("GEP2", kind, base, llvm.array([index]), 1)

@@ -6,9 +6,10 @@ rewritten and run_thread goes; of the others, run_block goes.
 """
 
 import os
+import re
 from dataclasses import dataclass
 
-from . import ir, llvm, regions, stacks, threads, versions
+from . import divisions, ir, llvm, regions, stacks, threads, versions
 
 # More points where threads meet than this, and clang takes minutes over the loops between them.
 MOST_SYNC_POINTS = 64
@@ -350,6 +351,7 @@ def rewrite(library, source, output, fibers=""):
                 refused = {entry.name: fibers for entry in rewriter.entries()}
             notes = rewriter.rewrite(refused)
             if notes is not None:
+                divisions.Divisions(module).replace()
                 module.write(output)
                 if not fibers:
                     os.unlink(prepared)

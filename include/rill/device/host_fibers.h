@@ -112,6 +112,13 @@ static __forceinline__ void rill_host_enter_block(const rill_cpu_block *block) {
 #endif
 }
 
+/* clang vectorizes conditional divisions wrong, if their operands are the same for all threads. */
+#if defined(__clang__) && !defined(RILL_VECTORIZE)
+#define RILL_VECTORIZE_ _Pragma("clang loop vectorize(disable)")
+#else
+#define RILL_VECTORIZE_
+#endif
+
 /** The forms of the kernel Body, a function with the hidden parameters and then P. */
 template <auto Body, class Tag = void, class Type = decltype(Body)> struct rill_host_forms;
 template <auto Body, class Tag, class... P>
@@ -124,11 +131,13 @@ struct rill_host_forms<Body, Tag, void (*)(uint3, uint3, dim3, dim3, void *, P..
     const dim3 grid_size(grid->grid[0], grid->grid[1], grid->grid[2]);
     void *const shared = block->shared;
     for (unsigned z = 0; z < block_size.z; z++)
-      for (unsigned y = 0; y < block_size.y; y++)
+      for (unsigned y = 0; y < block_size.y; y++) {
+        RILL_VECTORIZE_
         for (unsigned x = 0; x < block_size.x; x++) {
           rill_host_enter_thread({ x, y, z });
           Body({ x, y, z }, index, block_size, grid_size, shared, args...);
         }
+      }
   }
   template <size_t... I> static __forceinline__ void loop_with(const rill_cpu_block *block, std::index_sequence<I...>) {
     loop(block, rill_host_arg<P>(block, I)...);

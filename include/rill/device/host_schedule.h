@@ -270,6 +270,16 @@ static int rill_sched_release(uint16_t *next, unsigned threads, const uint8_t *w
   return (any & RILL_SCHED_NUMBER) | RILL_SCHED_ACTS;
 }
 
+/* Called by each function that divides integers, before it returns (rillcc_lib/divisions.py).  AArch64 has no such
+ * exception. */
+RILL_USED_ void rill_check_division(bool by_zero) {
+  if (!by_zero) return;
+#if defined(__x86_64__)
+  unsigned quotient = 1, remainder = 0;
+  __asm__ volatile("divl %2" : "+a"(quotient), "+d"(remainder) : "r"(0)); /* raises the exception */
+#endif
+}
+
 /* Chooses the region that runs next, and threads that are there; ENDED if there are no threads left. */
 RILL_USED_ unsigned rill_sched_next(uint16_t *next, unsigned threads, const uint8_t *waits, const uint32_t *masks,
                                     unsigned *first, unsigned *end, bool *all) {
