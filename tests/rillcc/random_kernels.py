@@ -99,7 +99,7 @@ class Generator:
         if choice == 10:
             return "twice(%s)" % self.value(level - 1)
         if choice == 11:
-            return "static_cast<unsigned>(x[(%s) %% count])" % self.value(level - 1)
+            return "static_cast<unsigned>(static_cast<int>(x[(%s) %% count]))" % self.value(level - 1)
         if choice == 12 and self.readable:
             return "%s[(t + %s) %% threads]" % (self.other(), self.uniform(0))
         return "max(%s, %s)" % (self.value(level - 1), self.value(level - 1))
@@ -510,7 +510,7 @@ def warp_statement(numbers, kind, in_loop):
         "  for (unsigned k = 16; k > 0; k /= 2) v = static_cast<%s>(v + rill_shuffle_down(v, k));\n" % kind,
     )
     own = ("", "", "  if (threadIdx.x % 32 == 7 && i < count) y[i] = static_cast<float>(w);\n",
-           "  if (i < count) w += static_cast<%s>(x[i]);\n" % kind, "  for (int k = 0; k < (i & 3); k++) v = v * 3 - w;\n")
+           "  if (i < count) w += static_cast<%s>(x[i] + 4.0f);\n" % kind, "  for (int k = 0; k < (i & 3); k++) v = v * 3 - w;\n")
     return (numbers.choice(others) if numbers.randrange(4) == 0 else shuffle) + numbers.choice(own)
 
 
@@ -524,9 +524,9 @@ def warps(numbers, count):
         loop = before.startswith(("for", "while"))
         text += "RILL_KERNEL(w%d, int size, int count, const float *x, float *y) {\n" % k
         text += "  const %s n = size;\n  %s i = static_cast<%s>(blockIdx.x) * %s;\n" % (index, index, index, VOLUME)
-        text += "  %s v = static_cast<%s>(i < n ? x[i] : 3), w = 1;\n  %s\n" % (kind, kind, before)
+        text += "  %s v = static_cast<%s>(i < n ? x[i] + 4.0f : 3), w = 1;\n  %s\n" % (kind, kind, before)
         if loop and numbers.randrange(2):
-            text += "  v = static_cast<%s>(x[i]);\n" % kind
+            text += "  v = static_cast<%s>(x[i] + 4.0f);\n" % kind
         for _ in range(numbers.randrange(1, 8)):
             text += warp_statement(numbers, kind, loop or "{" in before)
         end = numbers.choice(("if (i < count)", "if (threadIdx.x % 32 == 0 && i < count)", "if ((i & 31) == 3 && i < count)"))

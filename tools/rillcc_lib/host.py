@@ -110,6 +110,8 @@ class Host:
 
     def flags(self, target):
         flags = self.march(target)
+        if "__clang__" in self.macros:
+            flags.append("-fno-strict-float-cast-overflow")  # conversions to integers saturate, as on GPUs
         if self.clang:
             flags += ["-fdeclspec", "-DRILL_REGIONS=1", "-Werror=undefined-internal"]
         common = [*self.toolchain.common, *self.toolchain.instead_of_cuda(), *self.toolchain.options.cpu_options]

@@ -274,7 +274,7 @@ class Slots:
         if opcode in (llvm.UDIV, llvm.UREM):
             return self.m.constant(self.lib.GetOperand(value, 1)) is not None
         if opcode == llvm.CALL and self.c.is_pure_call(value):
-            names = ("threadlocal", "smin", "smax", "umin", "umax")
+            names = ("threadlocal", "smin", "smax", "umin", "umax", "fptosi.sat", "fptoui.sat")
             return self.intrinsic(value).startswith(tuple("llvm." + name for name in names))
         return opcode in PURE and opcode != llvm.FREEZE
 
