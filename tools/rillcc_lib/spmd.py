@@ -187,15 +187,20 @@ class Rewriter:
         return set(functions) | self.callers(functions)
 
     def may_share(self, function):
-        """Whether a volatile access goes by an argument of the function."""
-        for _, pointer in self.volatile_accesses(function):
-            while self.lib.IsAInstruction(pointer) and self.m.opcode(pointer) in (llvm.GEP, llvm.LOAD):
-                pointer = self.lib.GetOperand(pointer, 0)
-            stores = [user for user in self.m.users(pointer) if self.lib.IsAInstruction(user)]
-            values = [self.lib.GetOperand(user, 0) for user in stores if self.m.opcode(user) == llvm.STORE]
-            if self.lib.IsAAllocaInst(pointer) and any(self.lib.IsAArgument(value) for value in values):
-                return True
-        return False
+        return any(not self.is_private(pointer) for _, pointer in self.volatile_accesses(function))
+
+    def is_private(self, pointer, seen=()):
+        """Whether a pointer is to memory on the thread's stack; it may itself be kept in a variable there."""
+        while self.lib.IsAInstruction(pointer) and self.m.opcode(pointer) == llvm.GEP:
+            pointer = self.lib.GetOperand(pointer, 0)
+        if self.lib.IsAAllocaInst(pointer) or pointer in seen:
+            return True
+        if not self.lib.IsAInstruction(pointer) or self.m.opcode(pointer) != llvm.LOAD:
+            return False
+        variable = self.lib.GetOperand(pointer, 0)
+        stores = [user for user in self.m.users(variable) if self.m.is_binary(user, llvm.STORE)]
+        values = [self.lib.GetOperand(store, 0) for store in stores]
+        return bool(self.lib.IsAAllocaInst(variable)) and all(self.is_private(v, (*seen, pointer)) for v in values)
 
     def is_shared(self, pointer):
         """Whether a pointer is to shared memory: to a thread-local variable, or to the dynamic one."""
@@ -224,8 +229,11 @@ class Rewriter:
         return False
 
     def keep_in_step(self, kernel):
-        """Programs with volatile shared memory count on warps whose lanes do each access together."""
-        places = [at for at, pointer in self.volatile_accesses(kernel) if self.is_shared(pointer)]
+        """Keeps the lanes of a warp together at volatile accesses, on which programs with warps in lockstep count: those to
+        shared memory; those to other memory, if lanes may tell each other something there by volatile stores."""
+        accesses = [(at, pointer) for at, pointer in self.volatile_accesses(kernel) if not self.is_private(pointer)]
+        stored = any(self.m.opcode(at) == llvm.STORE for at, _ in accesses)
+        places = [at for at, pointer in accesses if stored or self.is_shared(pointer)]
         if not places:
             return
         m, lib = self.m, self.lib
