@@ -211,7 +211,7 @@ class Host:
         done = toolchain.execute(self.cxx + flags + ["-MMD", "-MF", depfile, "-o", source, *self.main])
         if done.returncode != 0:
             return done, {}
-        forms, arrays = spmd.rewrite(self.library, source, cut, "they are checked" if check else "")
+        forms, arrays = spmd.rewrite(self.library, source, cut, "they are checked" if check else "", toolchain.options.fill)
         assembly = output + ".s"
         flags = [*FLAGS, *self.march(target), *STACK_FLAGS, *(CHECK_FLAGS if check else LOOP_FLAGS), "-fstack-usage", "-S"]
         flags += ["-o", assembly, "-x", "ir", cut]

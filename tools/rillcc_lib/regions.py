@@ -81,8 +81,9 @@ class Region:
 
 
 class Finder:
-    def __init__(self, module, function):
+    def __init__(self, module, function, fill=False):
         self.m = module
+        self.fill = fill  # whether what threads keep is filled with a pattern first
         self.lib = module.lib
         self.function = function
         self.builder = self.lib.CreateBuilderInContext(module.context)

@@ -12,6 +12,7 @@ from .regions import SHUFFLES, THREAD, Refused
 MOST_AGAIN = 12  # instructions that are executed again rather than a value kept
 MOST_BYTES = 1024  # that a thread keeps
 MOST_THREADS = 1024  # RILL_CPU_MAX_THREADS
+PATTERN = 0xA5
 SPARE = 32  # elements before and after values that lanes read of one another
 
 
@@ -252,11 +253,18 @@ class Slots:
         size = self.lib.ABISizeOfType(self.m.layout, kind)
         if not each:
             with self.in_front():
-                return self.build("Alloca", kind)
+                place = self.build("Alloca", kind)
+                self.fill(place, self.m.number(size, self.m.i64))
+                return place
         self.bytes += size
         if self.bytes > MOST_BYTES:
             raise Refused("its variables are large: more than %d bytes of each thread live across barriers" % MOST_BYTES)
         return self.allocate_array(kind, alignment, spare)
+
+    def fill(self, place, size):
+        """Fills memory with a pattern, in tests: a value that is read and was never stored shows every time."""
+        if self.c.fill:
+            self.lib.BuildMemSet(self.builder, place, self.m.number(PATTERN, self.m.i8), size, 1)
 
     def most_bytes(self):
         """The most that the arrays of a block take."""
@@ -296,6 +304,8 @@ class Slots:
             count = self.build("Add", self.threads, self.m.number(2 * spare)) if spare else self.threads
             array = self.build("ArrayAlloca", kind, count)
             self.lib.SetAlignment(array, max(64, alignment))
+            size = self.m.number(self.lib.ABISizeOfType(self.m.layout, kind), self.m.i64)
+            self.fill(array, self.build("Mul", self.build("ZExt", count, self.m.i64), size))
             return self.element(kind, array, self.m.number(spare)) if spare else array
 
     # Values in a region

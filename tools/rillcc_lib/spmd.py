@@ -33,8 +33,8 @@ class Entry:
 
 
 class Rewriter:
-    def __init__(self, library, module):
-        self.lib, self.m = library, module
+    def __init__(self, library, module, fill):
+        self.lib, self.m, self.fill = library, module, fill
         self.arrays = {}  # kernel: the most bytes that its threads have in arrays
 
     # What there is
@@ -182,7 +182,7 @@ class Rewriter:
         return found
 
     def in_step_by_argument(self):
-        """Functions whose volatile accesses may be to shared memory that a caller names, and those that call them."""
+        """Functions with volatile accesses to memory that may not be their own, and those that call them."""
         functions = [f for f in self.m.functions() if not self.lib.IsDeclaration(f) and self.may_share(f)]
         return set(functions) | self.callers(functions)
 
@@ -289,7 +289,7 @@ class Rewriter:
                     if taken:
                         raise regions.Refused('it may call "%s" by a pointer' % stacks.readable(self.m.name(taken)))
         self.keep_in_step(kernel)
-        finder = regions.Finder(self.m, kernel)
+        finder = regions.Finder(self.m, kernel, self.fill)
         try:
             finder.find()
             writer = threads.Writer(finder)
@@ -352,14 +352,15 @@ class Rewriter:
         return notes
 
 
-def rewrite(library, source, output, fibers=""):
+def rewrite(library, source, output, fibers, fill):
     """Rewrites the bitcode of one file into another; gives a note for each kernel on how it runs, and the most bytes
-    that its threads have in arrays on the stack.  With `fibers`, a reason, all run on fibers, and calls stay calls."""
+    that its threads have in arrays on the stack.  With `fibers`, a reason, all run on fibers, and calls stay calls; with
+    `fill`, the arrays are filled with a pattern first."""
     prepared = output + ".prepared"
     for unroll in () if fibers else (True, False):
         module = ir.Module(library, source)
         try:
-            rewriter = Rewriter(library, module)
+            rewriter = Rewriter(library, module, fill)
             rewriter.prepare(unroll)
             if unroll and rewriter.most_sync_points() > MOST_SYNC_POINTS:
                 continue
@@ -372,7 +373,7 @@ def rewrite(library, source, output, fibers=""):
     while True:
         module = ir.Module(library, source if fibers else prepared)
         try:
-            rewriter = Rewriter(library, module)
+            rewriter = Rewriter(library, module, fill)
             if fibers:
                 rewriter.take_dynamic_shared()
                 rewriter.take_mathematics()
