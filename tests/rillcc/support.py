@@ -355,6 +355,21 @@ class HostImage:
                         run_next()
 
 
+class Runner:
+    """Runs the kernels of a host image in both forms."""
+
+    def __init__(self, test):
+        path = test.path("runner.so")
+        command = CC + STRICT_C + ["-D_GNU_SOURCE", "-O1", "-shared", "-I", INCLUDE, "-o", path]
+        test.assertEqual(test.run_compiler(command + [os.path.join(HERE, "runner.c")]), (0, ""))
+        self.library = ctypes.CDLL(path)
+
+    def run(self, kernel, as_loops, grid, block, shared, *values):
+        pointers = (ctypes.c_void_p * max(len(values), 1))(*[ctypes.addressof(value) for value in values])
+        launch = Grid(pointers, grid, block, shared, None)
+        return self.library.run_grid(ctypes.byref(kernel), ctypes.byref(launch), as_loops)
+
+
 def pointer_to(array):
     return ctypes.c_void_p(ctypes.addressof(array))
 

@@ -13,27 +13,12 @@ import unittest
 import random_kernels
 import support
 import test_math
-from support import CC, HERE, HOST, INCLUDE, STRICT_C, Bundle, HostImage, pointer_to
+from support import HERE, HOST, Bundle, HostImage, Runner, pointer_to
 
 
 SHAPES = ((1, 1, 1), (32, 1, 1), (33, 1, 1), (100, 1, 1), (1024, 1, 1), (16, 16, 1), (7, 5, 1), (3, 4, 5), (1, 1, 9))
 VOLUME = "(blockDim.x * blockDim.y * blockDim.z) + (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;"
 POWERS = ((1, 1, 1), (2, 1, 1), (32, 1, 1), (256, 1, 1), (1024, 1, 1))
-
-
-class Runner:
-    """Runs the kernels of a host image in both forms."""
-
-    def __init__(self, test):
-        path = test.path("runner.so")
-        command = CC + STRICT_C + ["-D_GNU_SOURCE", "-O1", "-shared", "-I", INCLUDE, "-o", path]
-        test.assertEqual(test.run_compiler(command + [os.path.join(HERE, "runner.c")]), (0, ""))
-        self.library = ctypes.CDLL(path)
-
-    def run(self, kernel, as_loops, grid, block, shared, *values):
-        pointers = (ctypes.c_void_p * max(len(values), 1))(*[ctypes.addressof(value) for value in values])
-        launch = support.Grid(pointers, grid, block, shared, None)
-        return self.library.run_grid(ctypes.byref(kernel), ctypes.byref(launch), as_loops)
 
 
 @unittest.skipUnless(support.LOOPS, "no clang 15 or later whose LLVM can be loaded")
