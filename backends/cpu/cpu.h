@@ -130,6 +130,10 @@ void cpu_memory_read(uint64_t *free_bytes, uint64_t *total_bytes);
 
 /* The greatest of "x86-64", "x86-64-v2" ... that this processor is, counted from 1; 0 on other machines. */
 uint32_t cpu_x86_level(void);
+/* 1 for "x86-64" ... 4 for "x86-64-v4", 0 for anything else. */
+uint32_t cpu_x86_level_of(const char *target);
+/* Reads RILL_CPU_LEVEL, the highest level to use. */
+rill_status cpu_x86_level_read(void);
 
 /* The machine in the words of a target: "x86-64-v3", "aarch64". */
 void cpu_target(char *text, size_t size);

@@ -19,6 +19,7 @@ static rill_status cpu_device_init(struct rill__device *device) {
   rill_device_info *info = &device->info;
   uint64_t free_bytes = 0;
   cpu_name_read(info->name, sizeof info->name);
+  RILL_TRY(cpu_x86_level_read());
   cpu_target(info->arch, sizeof info->arch);
   cpu_memory_read(&free_bytes, &info->memory_total);
   RILL_TRY(cpu_workers_read_count());

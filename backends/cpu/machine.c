@@ -16,7 +16,7 @@
 
 /* The levels of the x86-64 psABI.  Whether the system saves the wide registers is in what the compiler's run time
  * says of AVX; the rest is asked of the processor, since compilers differ in the names that they know. */
-uint32_t cpu_x86_level(void) {
+static uint32_t level_of_machine(void) {
   __builtin_cpu_init();
   unsigned a = 0, b = 0, c = 0, d = 0, extended = 0;
   if (__get_cpuid(1, &a, &b, &c, &d) == 0) return 1;
@@ -35,8 +35,33 @@ uint32_t cpu_x86_level(void) {
   return 4;
 }
 #else
-uint32_t cpu_x86_level(void) { return 0; }
+static uint32_t level_of_machine(void) { return 0; }
 #endif
+
+static _Atomic uint32_t most_level; /* of the environment; 0: nothing */
+
+uint32_t cpu_x86_level(void) {
+  const uint32_t level = level_of_machine(), most = atomic_load_explicit(&most_level, memory_order_relaxed);
+  return most != 0 && most < level ? most : level;
+}
+
+uint32_t cpu_x86_level_of(const char *target) {
+  static const char *const levels[] = { "x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4" };
+  for (uint32_t i = 0; i < sizeof levels / sizeof levels[0]; i++) {
+    if (strcmp(target, levels[i]) == 0) return i + 1;
+  }
+  return 0;
+}
+
+rill_status cpu_x86_level_read(void) {
+  const char *text = getenv("RILL_CPU_LEVEL");
+  if (text == NULL || text[0] == '\0') return RILL_OK;
+  const uint32_t level = cpu_x86_level_of(text);
+  RILL_REQUIRE(level != 0, RILL_ERROR_INVALID_ARGUMENT,
+               "RILL_CPU_LEVEL=%.40s is not one of x86-64, x86-64-v2, x86-64-v3, x86-64-v4", text);
+  atomic_store_explicit(&most_level, level, memory_order_relaxed);
+  return RILL_OK;
+}
 
 void cpu_target(char *text, size_t size) {
   const uint32_t level = cpu_x86_level();

@@ -8,18 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const x86_levels[] = { "x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4" };
-
-/* 1 for "x86-64" ... 4 for "x86-64-v4", 0 for anything else. */
-static uint32_t level_of(const char *target) {
-  for (uint32_t i = 0; i < sizeof x86_levels / sizeof x86_levels[0]; i++) {
-    if (strcmp(target, x86_levels[i]) == 0) return i + 1;
-  }
-  return 0;
-}
-
 static uint32_t cpu_module_fit(struct rill__device *device, const rill_bundle_image *image) {
-  const uint32_t level = level_of(image->target);
+  const uint32_t level = cpu_x86_level_of(image->target);
   if (level != 0) return level <= cpu_x86_level() ? level : 0;
   return strcmp(image->target, device->info.arch) == 0 ? 1 : 0;
 }
