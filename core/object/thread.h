@@ -15,8 +15,9 @@
 #ifndef RILL_CORE_OBJECT_THREAD_H
 #define RILL_CORE_OBJECT_THREAD_H
 
-#include <rill/status.h>
+#include "core/object/assert.h"
 
+#include <rill/status.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 
