@@ -148,15 +148,15 @@ struct rill__fill_2d {
   size_t pattern_size;
 };
 
-/* Work as data, of a graph: constant once it is made (core/graph/operation.h).  There are thousands, so it is no object
- * of a handle, and small. */
+/* Work as data: constant once it is made (core/operation/operation.h).  There are thousands, so it is no object of a
+ * handle, and small. */
 struct rill__payload;
 struct rill__operation {
   struct rill__device *device;
   char *label;                   /* the node's; or NULL */
   struct rill__payload *payload; /* owned; or NULL */
   _Atomic uint32_t refs;
-  uint32_t kind; /* RILL_NODE_* */
+  uint32_t kind; /* RILL_NODE_*; or one of core's own, which no backend gets */
   union {
     struct rill__launch launch; /* its kernel is kept; arguments and extras are owned */
     struct rill__copy_3d copy;
@@ -174,6 +174,11 @@ struct rill__operation {
       void *memory;       /* of an allocation, whose payload it is, or a free */
       _Atomic bool taken; /* of an allocation: core's, a step of an execution object stands for it */
     };
+    struct { /* core's: of a prefetch */
+      const void *p;
+      size_t size;
+    } prefetch;
+    struct rill__graph_exec *exec; /* core's, kept: of a launch of it */
   };
   void *values[]; /* of a launch: pointers into the bytes after them */
 };

@@ -15,7 +15,7 @@
 #ifndef RILL_CORE_GRAPH_CAPTURE_H
 #define RILL_CORE_GRAPH_CAPTURE_H
 
-#include "core/graph/operation.h"
+#include "core/operation/operation.h"
 
 struct rill__captured_free;
 struct rill__graph;

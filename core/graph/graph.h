@@ -8,7 +8,7 @@
 #ifndef RILL_CORE_GRAPH_GRAPH_H
 #define RILL_CORE_GRAPH_GRAPH_H
 
-#include "core/graph/operation.h"
+#include "core/operation/operation.h"
 
 enum { RILL__FEW_EDGES = 2 };
 struct rill__graph_node {

@@ -43,6 +43,13 @@ static void end_launch(struct rill__graph_exec *exec, bool recorded) {
   if (records) rill__held_run();
 }
 
+/* The object is claimed. */
+static rill_status hold_launch(struct rill__stream *stream, struct rill__graph_exec *exec, bool *taken) {
+  struct rill__operation *operation = NULL;
+  RILL_TRY(rill__operation_exec(exec, &operation));
+  return rill__held_push(stream, operation, NULL, taken);
+}
+
 rill_status rill__graph_launch(struct rill__graph_exec *exec, struct rill__stream *stream) {
   struct rill__exec_core *core = rill__core(exec);
   rill_status status = RILL_OK;
@@ -51,7 +58,7 @@ rill_status rill__graph_launch(struct rill__graph_exec *exec, struct rill__strea
   if (atomic_load(&core->held_launches) > 0 && core->held_stream != stream) status = fail_held_launch();
   if (status == RILL_OK && rill__is_held(stream)) {
     core->held_stream = stream;
-    status = rill__held_graph(stream, exec, &taken);
+    status = hold_launch(stream, exec, &taken);
   } else if (status == RILL_OK && atomic_load(&core->held_launches) > 0) {
     status = fail_held_launch(); /* they are being handed over */
   }

@@ -44,7 +44,6 @@ rill_status rill__held_record(struct rill__stream *stream, struct rill__event *e
 rill_status rill__held_host_call(struct rill__stream *stream, rill_host_fn fn, void *user, bool *taken);
 rill_status rill__held_fill(struct rill__stream *stream, const struct rill__fill_2d *fill, bool *taken);
 rill_status rill__held_prefetch(struct rill__stream *stream, const void *p, size_t size, bool *taken);
-rill_status rill__held_graph(struct rill__stream *stream, struct rill__graph_exec *exec, bool *taken);
 /* `payload`: what the launch owns, NULL if there is nothing; taken over, and set to NULL, with the launch. */
 rill_status rill__held_launch(struct rill__stream *stream, const struct rill__launch *launch,
                               struct rill__payload **payload, bool *taken);

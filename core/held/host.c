@@ -41,7 +41,7 @@ void rill__held_await_change(void) { (void)pthread_cond_wait(&changed, &held_loc
 static void drop_all(void) {
   for (struct rill__queue *queue = rill__held_queues; queue != NULL; queue = queue->next_held) {
     for (struct held_op *op = queue->first; op != NULL; op = op->next) {
-      if (op->kind == HELD_RECORD) atomic_store(&op->record.fence->state, FENCE_FAILED);
+      if (rill__held_is(op, RILL_NODE_EVENT_RECORD)) atomic_store(&op->fence->state, FENCE_FAILED);
     }
     struct rill__stream *stream = queue->stream;
     queue->first = queue->last_wait = NULL;
@@ -214,17 +214,14 @@ static bool lies_in(const void *p, const struct range *range) { return (uintptr_
 
 /* A kernel and a function of the host may use anything.  What starts inside registered memory ends inside it. */
 static bool may_use(const struct held_op *op, const struct range *range) {
-  switch (op->kind) {
-    case HELD_LAUNCH:
-    case HELD_GRAPH:
-    case HELD_HOST_CALL: return true;
-    case HELD_COPY: return lies_in(op->copy.ends.dst, range) || lies_in(op->copy.ends.src, range);
-    case HELD_PREFETCH: return lies_in(op->prefetch.p, range);
-    case HELD_FILL: return lies_in(op->fill.rows.dst, range);
-    case HELD_RECORD: return range->records_last_use(op->record.event, range->user);
-    case HELD_WAIT: break;
+  const struct rill__operation *operation = op->operation;
+  switch (operation->kind) {
+    case RILL_NODE_COPY: return lies_in(operation->copy.dst, range) || lies_in(operation->copy.src, range);
+    case RILL__OPERATION_PREFETCH: return lies_in(operation->prefetch.p, range);
+    case RILL_NODE_FILL: return lies_in(operation->fill.rows.dst, range);
+    case RILL_NODE_EVENT_RECORD: return range->records_last_use(operation->event, range->user);
+    default: return true;
   }
-  return false;
 }
 
 /* Goes on to the next operation that may use the range; false if none up to the serial number does. */

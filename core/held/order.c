@@ -31,7 +31,7 @@ static struct held_op *find_wait(const struct rill__queue *queue, const struct r
   visit(queue->last_wait, NULL, oldest, &stack);
   while (stack != NULL) {
     struct held_op *op = stack;
-    const struct rill__fence *fence = op->wait.fence;
+    const struct rill__fence *fence = op->fence;
     stack = op->wait.pending;
     if (fence == goal) return op;
     visit(op->wait.older, op->wait.from, oldest, &stack);
@@ -63,8 +63,8 @@ static void describe_way(const struct rill__queue *queue, struct held_op *found,
   }
   const struct rill__stream *stream = queue->stream;
   for (; way != NULL && has_room(chain); way = way->wait.pending) {
-    add_link(chain, stream, way->wait.fence);
-    if (way->wait.pending != NULL) stream = way->wait.fence->queue->stream;
+    add_link(chain, stream, way->fence);
+    if (way->wait.pending != NULL) stream = way->fence->queue->stream;
   }
 }
 
@@ -72,10 +72,10 @@ void rill__held_describe(const struct rill__queue *queue, struct held_chain *cha
   chain->text[0] = '\0';
   while (has_room(chain)) {
     const struct held_op *op = queue->first;
-    if (op == NULL || op->kind != HELD_WAIT || !rill__fence_is_pending(op->wait.fence)) return;
-    add_link(chain, queue->stream, op->wait.fence);
-    if (rill__fence_state(op->wait.fence) == FENCE_AWAITED) break;
-    queue = op->wait.fence->queue;
+    if (op == NULL || !rill__held_is_wait(op) || !rill__fence_is_pending(op->fence)) return;
+    add_link(chain, queue->stream, op->fence);
+    if (rill__fence_state(op->fence) == FENCE_AWAITED) break;
+    queue = op->fence->queue;
   }
   const size_t used = strlen(chain->text);
   (void)snprintf(chain->text + used, sizeof chain->text - used, ", which has never been recorded");

@@ -14,24 +14,7 @@ static struct held_op *newest;
 /* ---- operations ---- */
 
 static void free_op(struct held_op *op) {
-  if (op->payload != NULL) op->payload->drop(op->payload);
-  switch (op->kind) {
-    case HELD_RECORD: rill__unref(&op->record.event->base); break;
-    case HELD_LAUNCH:
-      rill__unref(&op->launch.shape.kernel->base);
-      free((void *)(uintptr_t)op->launch.shape.label);
-      free((void *)(uintptr_t)op->launch.shape.extras);
-      break;
-    case HELD_GRAPH:
-      atomic_fetch_sub(&rill__core(op->exec)->held_launches, 1);
-      rill__unref(&op->exec->base);
-      break;
-    case HELD_COPY:
-    case HELD_WAIT:
-    case HELD_HOST_CALL:
-    case HELD_FILL:
-    case HELD_PREFETCH: break;
-  }
+  if (op->operation != NULL) rill__operation_unref(op->operation);
   free(op);
 }
 
@@ -43,11 +26,15 @@ void rill__held_ops_free(struct held_op *list) {
   }
 }
 
-rill_status rill__held_op_new(enum held_kind kind, size_t extra, struct held_op **out) {
-  *out = extra > HELD_BYTES_MAX ? NULL : calloc(1, sizeof **out + extra);
-  RILL_REQUIRE(*out != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for %zu bytes of held work", extra);
-  (*out)->kind = kind;
-  (*out)->bytes = sizeof **out + extra;
+/* Takes the operation over in any case; NULL: a wait. */
+static rill_status new_op(struct rill__operation *operation, struct held_op **out) {
+  *out = calloc(1, sizeof **out);
+  if (*out == NULL) {
+    if (operation != NULL) rill__operation_unref(operation);
+    return rill__fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory for held work");
+  }
+  (*out)->operation = operation;
+  (*out)->bytes = sizeof **out + (operation != NULL ? rill__operation_size(operation) : 0);
   return RILL_OK;
 }
 
@@ -76,14 +63,14 @@ static rill_status check_room(const struct rill__queue *queue, const struct held
 
 /* A wait uses no memory. */
 static void list_op(struct held_op *op) {
-  if (op->kind == HELD_WAIT) return;
+  if (rill__held_is_wait(op)) return;
   op->older = rill__held_oldest != NULL ? newest : NULL;
   *(op->older != NULL ? &op->older->newer : &rill__held_oldest) = op;
   newest = op;
 }
 
 void rill__held_op_end(struct held_op *op) {
-  if (op->kind == HELD_WAIT) return;
+  if (rill__held_is_wait(op)) return;
   for (struct held_cursor *cursor = rill__held_cursors; cursor != NULL; cursor = cursor->next) {
     if (cursor->op == op) cursor->op = op->newer;
   }
@@ -98,7 +85,7 @@ static void append_op(struct rill__queue *queue, struct held_op *op) {
   queue->bytes += op->bytes;
   *queue->last = op;
   queue->last = &op->next;
-  if (op->kind != HELD_WAIT) return;
+  if (!rill__held_is_wait(op)) return;
   op->wait.older = queue->last_wait;
   if (op->wait.older != NULL) op->wait.older->wait.newer = op;
   queue->last_wait = op;
@@ -116,7 +103,7 @@ struct held_op *rill__queue_remove_first(struct rill__queue *queue) {
   if (queue->first == NULL) queue->last = &queue->first;
   queue->bytes -= op->bytes;
   queue->removed = op->position;
-  if (op->kind == HELD_WAIT) remove_wait(queue, op);
+  if (rill__held_is_wait(op)) remove_wait(queue, op);
   return op;
 }
 
@@ -124,19 +111,19 @@ void rill__queue_fail(struct rill__queue *queue, struct rill__failure *failure, 
   const rill_status status = failure != NULL ? failure->status : RILL_ERROR_OUT_OF_MEMORY;
   for (struct held_op **link = &queue->first; *link != NULL;) {
     struct held_op *op = *link;
-    if (op->kind == HELD_HOST_CALL) {
+    if (rill__held_is(op, RILL_NODE_HOST_CALL)) {
       if (op->reported == RILL_OK) op->reported = status;
       link = &op->next;
       queue->last = link;
       continue;
     }
-    if (op->kind == HELD_WAIT) {
+    if (rill__held_is_wait(op)) {
       remove_wait(queue, op);
-      rill__fence_remove_wait(op->wait.fence);
+      rill__fence_remove_wait(op->fence);
     }
-    if (op->kind == HELD_RECORD) {
-      rill__fence_fail(op->record.fence, failure);
-      rill__fence_unref(op->record.fence);
+    if (rill__held_is(op, RILL_NODE_EVENT_RECORD)) {
+      rill__fence_fail(op->fence, failure);
+      rill__fence_unref(op->fence);
     }
     rill__held_op_end(op);
     *link = op->next;
@@ -165,132 +152,62 @@ static rill_status push(struct rill__stream *stream, struct held_op *op, bool *t
   return status;
 }
 
-rill_status rill__held_push(struct rill__stream *stream, struct held_op *op, bool *taken) {
+rill_status rill__held_push(struct rill__stream *stream, struct rill__operation *operation,
+                            const struct rill__copy_3d *deliver, bool *taken) {
+  struct held_op *op = NULL;
+  *taken = false;
+  RILL_TRY(new_op(operation, &op));
+  op->deliver = deliver;
   const rill_status status = push(stream, op, taken);
   if (!*taken) free_op(op);
   return status;
 }
 
-/* ---- host calls, fills and launches ---- */
+/* ---- submissions that are diverted ---- */
+
+/* Takes the operation over in any case. */
+static rill_status divert(struct rill__stream *stream, struct rill__operation *operation, bool *taken) {
+  if (rill__is_captured(stream)) return rill__capture_add(stream, operation, taken);
+  return rill__held_push(stream, operation, NULL, taken);
+}
 
 rill_status rill__held_host_call(struct rill__stream *stream, rill_host_fn fn, void *user, bool *taken) {
   struct rill__operation *operation = NULL;
-  if (rill__is_captured(stream)) {
-    RILL_TRY(rill__operation_host_call(stream->base.device, fn, user, &operation));
-    return rill__capture_add(stream, operation, taken);
-  }
-  struct held_op *op = NULL;
-  RILL_TRY(rill__held_op_new(HELD_HOST_CALL, 0, &op));
-  op->host_call.fn = fn;
-  op->host_call.user = user;
-  return rill__held_push(stream, op, taken);
+  RILL_TRY(rill__operation_host_call(stream->base.device, fn, user, &operation));
+  return divert(stream, operation, taken);
 }
 
 rill_status rill__held_fill(struct rill__stream *stream, const struct rill__fill_2d *fill, bool *taken) {
   struct rill__operation *operation = NULL;
-  if (rill__is_captured(stream)) {
-    RILL_TRY(rill__operation_fill(stream->base.device, fill, &operation));
-    return rill__capture_add(stream, operation, taken);
-  }
-  struct held_op *op = NULL;
-  RILL_TRY(rill__held_op_new(HELD_FILL, 0, &op));
-  op->fill.rows = *fill;
-  op->fill.rows.pattern = memcpy(op->fill.pattern, fill->pattern, fill->pattern_size);
-  return rill__held_push(stream, op, taken);
-}
-
-/* What of a launch lies after pointers, but for its arguments; false if memory ran out. */
-static bool copy_optional_parts(struct held_op *op, const struct rill__launch *launch) {
-  if (launch->label != NULL) {
-    op->launch.shape.label = strdup(launch->label);
-    if (op->launch.shape.label == NULL) return false;
-  }
-  if (launch->extras != NULL) {
-    struct rill__launch_extras *extras = malloc(sizeof *extras);
-    if (extras == NULL) return false;
-    *extras = *launch->extras;
-    op->launch.shape.extras = extras;
-  }
-  return true;
-}
-
-static size_t padded_op(size_t size) { return (size + 15) / 16 * 16; }
-
-/* A launch with copies of the arguments. */
-static rill_status new_launch(const struct rill__launch *launch, struct held_op **out) {
-  const rill_bundle_kernel *source = launch->kernel->source;
-  const size_t pointers = padded_op(source->arg_count * sizeof(void *));
-  size_t size = pointers;
-  for (uint32_t i = 0; i < source->arg_count; i++) size += padded_op(source->args[i].size);
-  struct held_op *op = NULL;
-  RILL_TRY(rill__held_op_new(HELD_LAUNCH, size + 16, &op));
-  op->launch.shape = *launch;
-  op->launch.shape.label = NULL;
-  op->launch.shape.extras = NULL;
-  op->launch.shape.args = op->values;
-  rill__ref(&launch->kernel->base);
-  char *bytes = (char *)(((uintptr_t)op->values + pointers + 15) & ~(uintptr_t)15);
-  for (uint32_t i = 0; i < source->arg_count; i++) {
-    op->values[i] = memcpy(bytes, launch->args[i], source->args[i].size);
-    bytes += padded_op(source->args[i].size);
-  }
-  if (!copy_optional_parts(op, launch)) {
-    free_op(op);
-    return rill__fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory for a held launch");
-  }
-  *out = op;
-  return RILL_OK;
+  RILL_TRY(rill__operation_fill(stream->base.device, fill, &operation));
+  return divert(stream, operation, taken);
 }
 
 rill_status rill__held_prefetch(struct rill__stream *stream, const void *p, size_t size, bool *taken) {
+  struct rill__operation *operation = NULL;
   RILL_REQUIRE(!rill__is_captured(stream), RILL_ERROR_UNSUPPORTED,
                "%s is capturing, and no backend has nodes of prefetches, up to version %d.%d" RILL_HINT
                "prefetch before the capture begins",
                rill__name_of(&stream->base).text, RILL_VERSION_MAJOR, RILL_VERSION_MINOR);
-  struct held_op *op = NULL;
-  *taken = false;
-  RILL_TRY(rill__held_op_new(HELD_PREFETCH, 0, &op));
-  op->prefetch.p = p;
-  op->prefetch.size = size;
-  return push(stream, op, taken);
+  RILL_TRY(rill__operation_prefetch(stream->base.device, p, size, &operation));
+  return rill__held_push(stream, operation, NULL, taken);
 }
 
+/* The launch that the driver is given instead, if nobody takes this one, still reads the payload. */
 rill_status rill__held_launch(struct rill__stream *stream, const struct rill__launch *launch,
                               struct rill__payload **payload, bool *taken) {
   struct rill__operation *operation = NULL;
-  if (rill__is_captured(stream)) {
-    RILL_TRY(rill__operation_launch(launch, payload, &operation));
-    return rill__capture_add(stream, operation, taken);
-  }
-  struct held_op *op = NULL;
-  RILL_TRY(new_launch(launch, &op));
-  if (payload != NULL && *payload != NULL) {
-    op->bytes += (*payload)->bytes;
-    op->payload = *payload;
-  }
-  const rill_status status = push(stream, op, taken);
-  if (*taken) {
-    if (payload != NULL) *payload = NULL;
+  RILL_TRY(rill__operation_launch(launch, &operation));
+  if (payload == NULL || *payload == NULL) return divert(stream, operation, taken);
+  operation->payload = *payload;
+  rill__operation_ref(operation);
+  const rill_status status = divert(stream, operation, taken);
+  if (status == RILL_OK && *taken) {
+    *payload = NULL;
   } else {
-    op->payload = NULL; /* it stays the caller's */
-    free_op(op);
+    operation->payload = NULL;
   }
-  return status;
-}
-
-/* `exec` is claimed. */
-rill_status rill__held_graph(struct rill__stream *stream, struct rill__graph_exec *exec, bool *taken) {
-  struct held_op *op = NULL;
-  *taken = false;
-  RILL_TRY(rill__held_op_new(HELD_GRAPH, 0, &op));
-  rill__ref(&exec->base);
-  op->exec = exec;
-  atomic_fetch_add(&rill__core(exec)->held_launches, 1);
-  const rill_status status = push(stream, op, taken);
-  if (*taken) return RILL_OK;
-  atomic_fetch_sub(&rill__core(exec)->held_launches, 1);
-  rill__unref(&exec->base);
-  free(op);
+  rill__operation_unref(operation);
   return status;
 }
 
@@ -298,7 +215,7 @@ rill_status rill__held_graph(struct rill__stream *stream, struct rill__graph_exe
 
 /* Queues the record for `fence`.  Under the lock. */
 static void append_record(struct rill__queue *queue, struct held_op *op, struct rill__fence *fence) {
-  op->record.fence = fence;
+  op->fence = fence;
   fence->references++;
   fence->wait_before = queue->last_wait;
   fence->wait_position = queue->last_wait != NULL ? queue->last_wait->position : 0;
@@ -320,13 +237,13 @@ static rill_status queue_record(struct rill__queue *queue, struct rill__event *e
 }
 
 rill_status rill__held_record(struct rill__stream *stream, struct rill__event *event, uint32_t flags, bool *taken) {
+  struct rill__operation *operation = NULL;
   struct held_op *op = NULL;
   struct rill__fence *fence = NULL;
   *taken = false;
-  RILL_TRY(rill__held_op_new(HELD_RECORD, 0, &op));
-  rill__ref(&event->base);
-  op->record.event = event;
-  op->record.flags = flags;
+  RILL_TRY(rill__operation_event(RILL_NODE_EVENT_RECORD, event, &operation));
+  RILL_TRY(new_op(operation, &op));
+  op->flags = flags;
   rill_status status = rill__fence_new(event, &fence);
   if (status == RILL_OK) {
     rill__held_lock();
@@ -397,7 +314,7 @@ static rill_status queue_wait(struct new_wait *wait, struct rill__fence *fence) 
   } else {
     RILL_TRY(check_room(rill__core(stream)->queue, wait->op));
   }
-  wait->op->wait.fence = fence;
+  wait->op->fence = fence;
   rill__fence_add_wait(fence);
   append_op(rill__core(stream)->queue, wait->op);
   wait->op = NULL;
@@ -452,7 +369,7 @@ static rill_status submit_wait(struct new_wait *wait, struct rill__event **point
 
 static rill_status prepare_wait(struct new_wait *wait) {
   struct rill__stream *stream = wait->stream;
-  RILL_TRY(rill__held_op_new(HELD_WAIT, 0, &wait->op));
+  RILL_TRY(new_op(NULL, &wait->op));
   RILL_TRY(rill__fence_new(wait->event, &wait->fence));
   if (rill__is_held(stream)) return RILL_OK;
   wait->queue = calloc(1, sizeof *wait->queue);

@@ -33,52 +33,29 @@ struct rill__fence {
   struct rill__name event;       /* for texts */
 };
 
-enum held_kind { HELD_WAIT, HELD_RECORD, HELD_HOST_CALL, HELD_COPY, HELD_FILL, HELD_PREFETCH, HELD_LAUNCH, HELD_GRAPH };
-
+/* An entry of a queue: an operation, or a wait for a fence. */
 struct held_op {
   struct held_op *next;
-  enum held_kind kind;
-  uint64_t position;             /* in the queue, from 1 on */
-  uint64_t serial;               /* among the operations of all queues */
-  struct held_op *older, *newer; /* of all queues, but waits; until it has been handed over or has failed */
-  size_t bytes;                  /* of this struct and what it owns */
-  struct rill__payload *payload; /* owned; or NULL */
-  rill_status reported;          /* of a host call: what it gets when it does not run normally; RILL_OK if it does */
-  union {
-    struct {
-      struct rill__fence *fence;      /* referenced */
-      struct held_op *older, *newer;  /* waits of the queue */
-      uint64_t search;                /* the last search that came here (core/held/order.c), ... */
-      struct held_op *from, *pending; /* ... the wait that led to this queue, and the next to look at */
-    } wait;
-    struct {
-      struct rill__event *event; /* referenced */
-      struct rill__fence *fence; /* referenced */
-      uint32_t flags;
-    } record;
-    struct {
-      rill_host_fn fn;
-      void *user;
-    } host_call;
-    struct {
-      struct rill__copy_3d ends;
-      struct rill__copy_3d *deliver; /* goes on so, on the host; in the payload, or NULL */
-    } copy;
-    struct {
-      struct rill__fill_2d rows; /* one, or several; its pattern is here: */
-      _Alignas(RILL__PATTERN_BYTES) unsigned char pattern[RILL__PATTERN_BYTES];
-    } fill;
-    struct {
-      const void *p;
-      size_t size;
-    } prefetch;
-    struct rill__graph_exec *exec; /* kept */
-    struct {
-      struct rill__launch shape; /* its kernel is kept; its label and extras are owned */
-    } launch;
-  };
-  void *values[]; /* of a launch: pointers into the bytes after them */
+  struct rill__operation *operation; /* owned; NULL: a wait */
+  struct rill__fence *fence;         /* of a wait, or of a record once it is queued; referenced until it is taken out */
+  uint64_t position;                 /* in the queue, from 1 on */
+  uint64_t serial;                   /* among the entries of all queues */
+  struct held_op *older, *newer;     /* operations of all queues, until they have been handed over or have failed */
+  size_t bytes;                      /* of this struct and the operation */
+  uint32_t flags;                    /* of a record */
+  rill_status reported; /* of a host call: what it gets when it does not run normally; RILL_OK if it does */
+  const struct rill__copy_3d *deliver; /* rows that the host copies after the operation; in its payload, or NULL */
+  struct {
+    struct held_op *older, *newer;  /* waits of the queue */
+    uint64_t search;                /* the last search that came here (core/held/order.c), ... */
+    struct held_op *from, *pending; /* ... the wait that led to this queue, and the next to look at */
+  } wait;
 };
+
+static inline bool rill__held_is_wait(const struct held_op *op) { return op->operation == NULL; }
+static inline bool rill__held_is(const struct held_op *op, uint32_t kind) {
+  return op->operation != NULL && op->operation->kind == kind;
+}
 
 /* Made when a stream is first held, and kept as long as the stream. */
 struct rill__queue {
@@ -108,11 +85,11 @@ extern uint64_t rill__held_progress; /* changes with each rill__held_changed */
 
 /* ---- core/held/queue.c ---- */
 
-/* Without the lock: an operation with `extra` bytes after it; the end of a list of them; and gives one to the stream's
- * queue if it is held, else frees it. */
-rill_status rill__held_op_new(enum held_kind kind, size_t extra, struct held_op **out);
+/* Without the lock: frees a list of entries; and gives an operation to the stream's queue if it is held, else frees it.
+ * `deliver`: as in the entry. */
 void rill__held_ops_free(struct held_op *list);
-rill_status rill__held_push(struct rill__stream *stream, struct held_op *op, bool *taken);
+rill_status rill__held_push(struct rill__stream *stream, struct rill__operation *operation,
+                            const struct rill__copy_3d *deliver, bool *taken);
 
 /* Takes the first operation out; and out of the list of all, when it has been handed over. */
 struct held_op *rill__queue_remove_first(struct rill__queue *queue);

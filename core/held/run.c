@@ -21,18 +21,20 @@ static void report(void *user, rill_status stream_status) {
 
 /* The call was accepted, so it runs in any case; where the driver cannot take it, here. */
 static rill_status submit_held_host_call(struct rill__stream *stream, const struct held_op *op) {
+  const rill_host_fn fn = op->operation->host_call.fn;
+  void *const user = op->operation->host_call.user;
   if (op->reported == RILL_OK) {
-    const rill_status status = RILL_DISPATCH(stream, stream, host_call, stream, op->host_call.fn, op->host_call.user);
-    if (status != RILL_OK) rill__call_host(op->host_call.fn, op->host_call.user, status);
+    const rill_status status = RILL_DISPATCH(stream, stream, host_call, stream, fn, user);
+    if (status != RILL_OK) rill__call_host(fn, user, status);
     return status;
   }
   struct reported_call *call = malloc(sizeof *call);
   if (call != NULL) {
-    *call = (struct reported_call){ op->host_call.fn, op->host_call.user, op->reported };
+    *call = (struct reported_call){ fn, user, op->reported };
     if (RILL_DISPATCH(stream, stream, host_call, stream, report, call) == RILL_OK) return RILL_OK;
   }
   free(call);
-  rill__call_host(op->host_call.fn, op->host_call.user, op->reported);
+  rill__call_host(fn, user, op->reported);
   return RILL_OK;
 }
 
@@ -41,46 +43,16 @@ static void deliver_rows(void *user, rill_status stream_status) {
   if (stream_status == RILL_OK) rill__copy_rows(copy, 0, copy->height * copy->depth);
 }
 
-/* The driver uses from here on what the operation owned. */
-static void finish_payload(struct rill__stream *stream, struct held_op *op) {
-  struct rill__payload *payload = op->payload;
-  op->payload = NULL;
-  if (payload != NULL) payload->finish(stream, payload);
-}
-
-static rill_status submit_held_copy(struct rill__stream *stream, struct held_op *op) {
-  const struct rill__copy_3d *ends = &op->copy.ends;
-  if (ends->height == 1 && ends->depth == 1) {
-    RILL_TRY(
-        RILL_DISPATCH(stream, memory, copy, stream, ends->dst, ends->dst_kind, ends->src, ends->src_kind, ends->width));
-  } else {
-    RILL_TRY(RILL_DISPATCH(stream, memory, copy_3d, stream, ends));
-  }
-  struct rill__copy_3d *deliver = op->copy.deliver;
-  const rill_status status =
-      deliver != NULL ? RILL_DISPATCH(stream, stream, host_call, stream, deliver_rows, deliver) : RILL_OK;
-  finish_payload(stream, op);
-  return status;
-}
-
-static rill_status submit_held_launch(struct rill__stream *stream, struct held_op *op) {
-  const struct rill__launch *const launch = &op->launch.shape;
-  const rill_status status = RILL_DISPATCH_LAUNCH(stream, launch);
-  if (status != RILL_OK && launch->label != NULL) rill__error_of_launch(launch->label);
-  finish_payload(stream, op);
-  return status;
-}
-
 /* Where others may wait for the native event, and the fence is still what the event stands for, that is recorded, too.
  */
 static rill_status record_shared(struct rill__stream *stream, const struct held_op *op) {
-  struct rill__event *event = op->record.event;
+  struct rill__event *event = op->operation->event;
   rill__held_lock();
   struct rill__fence *fence = rill__event_claim(event);
   rill__held_unlock();
   if (fence == NULL) return RILL_OK;
-  const bool current = fence == op->record.fence;
-  const rill_status status = current ? rill__record_in_driver(stream, event, op->record.flags) : RILL_OK;
+  const bool current = fence == op->fence;
+  const rill_status status = current ? rill__record_in_driver(stream, event, op->flags) : RILL_OK;
   rill__held_lock();
   rill__event_unclaim(fence);
   if (current && status == RILL_OK) rill__event_detach(event, RILL__EVENT_RECORDED);
@@ -89,34 +61,42 @@ static rill_status record_shared(struct rill__stream *stream, const struct held_
 }
 
 static rill_status submit_held_record(struct rill__stream *stream, struct held_op *op) {
-  struct rill__event *event = op->record.event, *mark = NULL;
+  struct rill__event *event = op->operation->event, *mark = NULL;
   RILL_TRY(rill__mark_new(event, &mark));
-  rill_status status = rill__record_in_driver(stream, mark, op->record.flags);
+  rill_status status = rill__record_in_driver(stream, mark, op->flags);
   if (status == RILL_OK && rill__event_is_shared(event)) status = record_shared(stream, op);
   if (status != RILL_OK) {
     rill__object_retire(&mark->base);
     return status;
   }
   rill__held_lock();
-  rill__fence_issue(op->record.fence, mark, false);
+  rill__fence_issue(op->fence, mark, false);
   rill__held_unlock();
   return RILL_OK;
 }
 
-static rill_status hand_over(struct rill__stream *stream, struct held_op *op) {
-  switch (op->kind) {
-    case HELD_WAIT:
-      if (op->wait.fence->mark == NULL) return RILL_OK;
-      return RILL_DISPATCH(stream, stream, wait, stream, op->wait.fence->mark, 0);
-    case HELD_HOST_CALL: return submit_held_host_call(stream, op);
-    case HELD_COPY: return submit_held_copy(stream, op);
-    case HELD_FILL: return rill__fill_rows(stream, &op->fill.rows);
-    case HELD_PREFETCH: return RILL_DISPATCH(stream, memory, prefetch, stream, op->prefetch.p, op->prefetch.size);
-    case HELD_LAUNCH: return submit_held_launch(stream, op);
-    case HELD_GRAPH: return rill__graph_launch_held(op->exec, stream);
-    case HELD_RECORD: break; /* by submit_held_record */
+static rill_status submit_held_operation(struct rill__stream *stream, const struct held_op *op) {
+  struct rill__operation *operation = op->operation;
+  rill_status status = rill__operation_submit(operation, stream);
+  if (status == RILL_OK && op->deliver != NULL) {
+    status = RILL_DISPATCH(stream, stream, host_call, stream, deliver_rows, (void *)(uintptr_t)op->deliver);
   }
-  return RILL_ERROR_INTERNAL;
+  if (status != RILL_OK && operation->kind == RILL_NODE_KERNEL && operation->label != NULL) {
+    rill__error_of_launch(operation->label);
+  }
+  rill__operation_finish(operation, stream);
+  return status;
+}
+
+static rill_status submit_held_wait(struct rill__stream *stream, const struct rill__fence *fence) {
+  return fence->mark != NULL ? RILL_DISPATCH(stream, stream, wait, stream, fence->mark, 0) : RILL_OK;
+}
+
+static rill_status hand_over(struct rill__stream *stream, const struct held_op *op) {
+  if (rill__held_is_wait(op)) return submit_held_wait(stream, op->fence);
+  if (rill__held_is(op, RILL_NODE_HOST_CALL)) return submit_held_host_call(stream, op);
+  if (rill__held_is(op, RILL__OPERATION_EXEC)) return rill__graph_launch_held(op->operation->exec, stream);
+  return submit_held_operation(stream, op);
 }
 
 /* ---- queues; under the lock ---- */
@@ -126,7 +106,7 @@ static void fail_rest(struct rill__queue *queue, const struct held_op *op, struc
   const struct rill__error_record *error = rill__failure();
   struct rill__failure *failure =
       rill__failure_new(error->status, error->native_code, error->native_name, error->message);
-  if (op->kind == HELD_RECORD) rill__fence_fail(op->record.fence, failure);
+  if (rill__held_is(op, RILL_NODE_EVENT_RECORD)) rill__fence_fail(op->fence, failure);
   rill__queue_fail(queue, failure, dead);
   rill__failure_unref(failure);
 }
@@ -140,7 +120,7 @@ static void submit_first(struct rill__queue *queue, struct held_op **dead) {
   rill__held_ops_free(*dead);
   *dead = NULL;
   rill_status status = RILL_OK;
-  if (op->kind == HELD_RECORD) {
+  if (rill__held_is(op, RILL_NODE_EVENT_RECORD)) {
     status = submit_held_record(stream, op);
   } else {
     rill__submission_begin(&rill__core(stream)->work, rill__self);
@@ -152,8 +132,8 @@ static void submit_first(struct rill__queue *queue, struct held_op **dead) {
   queue->done = op->position;
   rill__held_op_end(op);
   if (status != RILL_OK) fail_rest(queue, op, dead);
-  if (op->kind == HELD_WAIT) rill__fence_remove_wait(op->wait.fence);
-  if (op->kind == HELD_RECORD) rill__fence_unref(op->record.fence);
+  if (rill__held_is_wait(op)) rill__fence_remove_wait(op->fence);
+  if (rill__held_is(op, RILL_NODE_EVENT_RECORD)) rill__fence_unref(op->fence);
   op->next = *dead;
   *dead = op;
   rill__held_changed();
@@ -179,7 +159,7 @@ static void end_hold(struct rill__queue *queue, struct held_op **dead) {
 static void run_queue(struct rill__queue *queue, struct held_op **dead) {
   while (queue->first != NULL) {
     const struct held_op *op = queue->first;
-    struct rill__fence *fence = op->kind == HELD_WAIT ? op->wait.fence : NULL;
+    struct rill__fence *fence = rill__held_is_wait(op) ? op->fence : NULL;
     if (fence != NULL && rill__fence_is_pending(fence)) {
       rill__queue_link(queue, &fence->blocked);
       return;

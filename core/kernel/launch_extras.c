@@ -1,7 +1,7 @@
 #include "core/kernel/launch_extras.h"
 
 #include "core/device/life.h"
-#include "core/held/queue.h"
+#include "core/held/held.h"
 #include "core/kernel/global.h"
 #include "core/kernel/launch.h"
 #include "core/memory/memory.h"

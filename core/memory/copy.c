@@ -51,13 +51,6 @@ static void flatten(struct rill__copy_3d *copy) {
   }
 }
 
-static rill_status submit_rows(struct rill__stream *s, const struct rill__copy_3d *copy) {
-  if (copy->height == 1 && copy->depth == 1) {
-    return RILL_DISPATCH(s, memory, copy, s, copy->dst, copy->dst_kind, copy->src, copy->src_kind, copy->width);
-  }
-  return RILL_DISPATCH(s, memory, copy_3d, s, copy);
-}
-
 rill_status rill__copy_submit(struct rill__thread *self, struct rill__stream *s, struct rill__copy_3d *copy) {
   if (copy->width == 0 || copy->height == 0 || copy->depth == 0) return RILL_OK;
   RILL_REQUIRE(copy->dst != NULL && copy->src != NULL, RILL_ERROR_INVALID_ARGUMENT, "%s is NULL",
@@ -73,7 +66,7 @@ rill_status rill__copy_submit(struct rill__thread *self, struct rill__stream *s,
   const bool may_block = copy->dst_kind == RILL_MEMORY_UNKNOWN || copy->src_kind == RILL_MEMORY_UNKNOWN;
   if (may_block) rill__ref_and_leave(self, &s->base);
   rill__submission_begin(&rill__core(s)->work, self);
-  const rill_status status = submit_rows(s, copy);
+  const rill_status status = rill__submit_copy(s, copy);
   rill__submission_end(&rill__core(s)->work, self);
   if (may_block) rill__unref(&s->base);
   return status;

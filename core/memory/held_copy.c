@@ -61,21 +61,15 @@ rill_status rill__held_copy(struct rill__stream *stream, const struct rill__copy
   const size_t n = copy->width * copy->height * copy->depth;
   struct rill__copy_3d wanted = *copy;
   struct held_staging *staging = NULL;
-  struct held_op *op = NULL;
   *taken = false;
   RILL_TRY(ask_pageable(device, copy->src, copy->src_kind, &from));
   RILL_TRY(ask_pageable(device, copy->dst, copy->dst_kind, &to));
   if (from || to) RILL_TRY(stage(stream, &wanted, from, to, n, &staging));
-  const rill_status status = rill__held_op_new(HELD_COPY, 0, &op);
+  const rill_status status = rill__operation_copy(device, &wanted, &operation);
   if (status != RILL_OK) {
     if (staging != NULL) rill__staging_cancel(staging);
     return status;
   }
-  op->copy.ends = wanted;
-  if (staging != NULL) {
-    op->payload = &staging->payload;
-    op->bytes += staging->payload.bytes;
-    if (staging->to_host) op->copy.deliver = &staging->deliver;
-  }
-  return rill__held_push(stream, op, taken);
+  if (staging != NULL) operation->payload = &staging->payload;
+  return rill__held_push(stream, operation, staging != NULL && staging->to_host ? &staging->deliver : NULL, taken);
 }

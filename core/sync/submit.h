@@ -55,7 +55,16 @@ static inline rill_status rill__record_in_driver(struct rill__stream *stream, st
   return status;
 }
 
-/* Hands a fill of one or several rows to the backend. */
+/* Hands a copy of one or several rows to the backend. */
+static inline rill_status rill__submit_copy(struct rill__stream *stream, const struct rill__copy_3d *copy) {
+  if (copy->height == 1 && copy->depth == 1) {
+    return RILL_DISPATCH(stream, memory, copy, stream, copy->dst, copy->dst_kind, copy->src, copy->src_kind,
+                         copy->width);
+  }
+  return RILL_DISPATCH(stream, memory, copy_3d, stream, copy);
+}
+
+/* The same for a fill. */
 rill_status rill__fill_rows(struct rill__stream *stream, const struct rill__fill_2d *fill);
 
 #endif

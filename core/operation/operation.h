@@ -1,6 +1,12 @@
-/* Work as data: what a graph's nodes do. */
-#ifndef RILL_CORE_GRAPH_OPERATION_H
-#define RILL_CORE_GRAPH_OPERATION_H
+/* Work as data: submissions that are made later, once from the queue of a held stream, or again and again from a graph.
+ *
+ * Invariants
+ * - An operation is constant once it is made, and owns or keeps all that its submission reads: arguments, pattern,
+ *   label, extras, kernel, event, execution object and payload.
+ * - A queue has an operation for itself alone, so it may finish the payload when the driver has the work; a graph
+ * shares operations with its clones and execution objects, which drop the payload with the last reference. */
+#ifndef RILL_CORE_OPERATION_OPERATION_H
+#define RILL_CORE_OPERATION_OPERATION_H
 
 #include "core/object/core.h"
 
@@ -14,10 +20,14 @@ struct rill__payload {
   size_t bytes;
 };
 
-/* Each makes an operation of the device with one reference.  A launch has known arguments, which are copied; it takes
- * `payload` over, if it is not NULL, and sets it to NULL. */
-rill_status rill__operation_launch(const struct rill__launch *launch, struct rill__payload **payload,
-                                   struct rill__operation **out);
+/* Kinds besides RILL_NODE_*: no graph has such a node, and no backend gets one. */
+enum {
+  RILL__OPERATION_PREFETCH = 0x100,
+  RILL__OPERATION_EXEC /* a launch of an execution object: counted in its `held_launches` */
+};
+
+/* Each makes an operation of the device with one reference.  A launch has known arguments, which are copied. */
+rill_status rill__operation_launch(const struct rill__launch *launch, struct rill__operation **out);
 rill_status rill__operation_copy(struct rill__device *device, const struct rill__copy_3d *copy,
                                  struct rill__operation **out);
 rill_status rill__operation_fill(struct rill__device *device, const struct rill__fill_2d *fill,
@@ -31,11 +41,20 @@ rill_status rill__operation_memory(struct rill__device *device, uint32_t kind, v
                                    struct rill__payload *payload, struct rill__operation **out);
 /* Takes the native graph over. */
 rill_status rill__operation_others(struct rill__device *device, uintptr_t graph, struct rill__operation **out);
+rill_status rill__operation_prefetch(struct rill__device *device, const void *p, size_t size,
+                                     struct rill__operation **out);
+rill_status rill__operation_exec(struct rill__graph_exec *exec, struct rill__operation **out);
 rill_status rill__operation_empty(struct rill__device *device, struct rill__operation **out);
 rill_status rill__operation_user_object(struct rill__device *device, rill_release_fn release, void *user,
                                         struct rill__operation **out);
 /* It stays the caller's: nobody else has the operation yet. */
 void rill__operation_forget_user(struct rill__operation *operation);
+
+/* Bytes of the operation and its payload. */
+size_t rill__operation_size(const struct rill__operation *operation);
+
+/* The stream's driver uses from here on what the payload owned.  Only the caller has the operation. */
+void rill__operation_finish(struct rill__operation *operation, struct rill__stream *stream);
 
 /* A launch with another value of argument `index`, which has `size` bytes. */
 rill_status rill__operation_with_arg(const struct rill__operation *launch, uint32_t index, const void *data,

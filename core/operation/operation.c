@@ -1,4 +1,4 @@
-#include "core/graph/operation.h"
+#include "core/operation/operation.h"
 
 #include "core/sync/submit.h"
 
@@ -34,6 +34,10 @@ static void destroy_operation(struct rill__operation *operation) {
   if (operation->kind == RILL_NODE_OTHER) {
     RILL_DISPATCH(operation->device, graph, others_destroy, operation->device, operation->others);
   }
+  if (operation->kind == RILL__OPERATION_EXEC) {
+    atomic_fetch_sub(&rill__core(operation->exec)->held_launches, 1);
+    rill__unref(&operation->exec->base);
+  }
   free(operation->label);
   free(operation);
 }
@@ -55,7 +59,7 @@ static rill_status new_operation(uint32_t kind, struct rill__device *device, con
   if (operation == NULL || (labelled && copy == NULL)) {
     free(operation);
     free(copy);
-    return rill__fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory for a node of a graph");
+    return rill__fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory for work that is submitted later");
   }
   operation->device = device;
   operation->label = copy;
@@ -119,13 +123,24 @@ static rill_status new_launch_operation(const struct rill__launch *launch, void 
   return RILL_OK;
 }
 
-rill_status rill__operation_launch(const struct rill__launch *launch, struct rill__payload **payload,
-                                   struct rill__operation **out) {
-  RILL_TRY(new_launch_operation(launch, launch->args, out));
-  if (payload == NULL) return RILL_OK;
-  (*out)->payload = *payload;
-  *payload = NULL;
-  return RILL_OK;
+rill_status rill__operation_launch(const struct rill__launch *launch, struct rill__operation **out) {
+  return new_launch_operation(launch, launch->args, out);
+}
+
+size_t rill__operation_size(const struct rill__operation *operation) {
+  size_t size = sizeof *operation;
+  if (operation->kind == RILL_NODE_KERNEL && operation->launch.kernel->source->arg_count > 0) {
+    const rill_bundle_kernel *source = operation->launch.kernel->source;
+    const uint32_t last = source->arg_count - 1;
+    size = (size_t)((char *)operation->values[last] - (const char *)operation) + source->args[last].size;
+  }
+  return size + (operation->payload != NULL ? operation->payload->bytes : 0);
+}
+
+void rill__operation_finish(struct rill__operation *operation, struct rill__stream *stream) {
+  struct rill__payload *payload = operation->payload;
+  operation->payload = NULL;
+  if (payload != NULL) payload->finish(stream, payload);
 }
 
 rill_status rill__operation_with_arg(const struct rill__operation *launch, uint32_t index, const void *data,
@@ -160,6 +175,22 @@ rill_status rill__operation_host_call(struct rill__device *device, rill_host_fn 
   RILL_TRY(new_operation(RILL_NODE_HOST_CALL, device, NULL, 0, out));
   (*out)->host_call.fn = fn;
   (*out)->host_call.user = user;
+  return RILL_OK;
+}
+
+rill_status rill__operation_prefetch(struct rill__device *device, const void *p, size_t size,
+                                     struct rill__operation **out) {
+  RILL_TRY(new_operation(RILL__OPERATION_PREFETCH, device, NULL, 0, out));
+  (*out)->prefetch.p = p;
+  (*out)->prefetch.size = size;
+  return RILL_OK;
+}
+
+rill_status rill__operation_exec(struct rill__graph_exec *exec, struct rill__operation **out) {
+  RILL_TRY(new_operation(RILL__OPERATION_EXEC, exec->base.device, NULL, 0, out));
+  rill__ref(&exec->base);
+  atomic_fetch_add(&rill__core(exec)->held_launches, 1);
+  (*out)->exec = exec;
   return RILL_OK;
 }
 
@@ -222,16 +253,14 @@ rill_status rill__operation_empty(struct rill__device *device, struct rill__oper
 }
 
 rill_status rill__operation_submit(struct rill__operation *operation, struct rill__stream *stream) {
-  const struct rill__copy_3d *copy = &operation->copy;
   switch (operation->kind) {
     case RILL_NODE_KERNEL: return RILL_DISPATCH_LAUNCH(stream, &operation->launch);
-    case RILL_NODE_COPY:
-      if (copy->height > 1 || copy->depth > 1) return RILL_DISPATCH(stream, memory, copy_3d, stream, copy);
-      return RILL_DISPATCH(stream, memory, copy, stream, copy->dst, copy->dst_kind, copy->src, copy->src_kind,
-                           copy->width);
+    case RILL_NODE_COPY: return rill__submit_copy(stream, &operation->copy);
     case RILL_NODE_FILL: return rill__fill_rows(stream, &operation->fill.rows);
     case RILL_NODE_HOST_CALL:
       return RILL_DISPATCH(stream, stream, host_call, stream, operation->host_call.fn, operation->host_call.user);
+    case RILL__OPERATION_PREFETCH:
+      return RILL_DISPATCH(stream, memory, prefetch, stream, operation->prefetch.p, operation->prefetch.size);
     default: return RILL_ERROR_INTERNAL;
   }
 }
