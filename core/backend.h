@@ -18,6 +18,7 @@
 
 #include "core/kernel/image.h"
 #include "core/object/handle.h"
+#include "core/object/locks.h"
 
 #include <pthread.h>
 #include <rill/bundle.h>
@@ -471,8 +472,10 @@ struct rill__backend {
   RILL__DISPATCH(rill__trace(&(object)->base, #table "." #slot, NULL), object, table, slot, __VA_ARGS__)
 #define RILL_DISPATCH_LAUNCH(stream, launched) \
   RILL__DISPATCH(rill__trace(&(stream)->base, "kernel.launch", launched), stream, kernel, launch, stream, launched)
-#define RILL__DISPATCH(trace, object, table, slot, ...) \
-  ((RILL__UNLIKELY(rill__is_traced) ? trace : (void)0), (object)->base.device->backend->table->slot(__VA_ARGS__))
+#define RILL__DISPATCH(trace, object, table, slot, ...)                                    \
+  (RILL_ASSERT(!rill__has_lock(RILL__LOCK_CLAIMS | RILL__LOCK_REGISTRY | RILL__LOCK_HELD), \
+               "a backend is called without core's locks: it may wait for the device"),    \
+   (RILL__UNLIKELY(rill__is_traced) ? trace : (void)0), (object)->base.device->backend->table->slot(__VA_ARGS__))
 
 extern bool rill__is_traced; /* constant once a device has been found */
 void rill__trace(const struct rill__object *object, const char *slot, const struct rill__launch *launch)

@@ -1,6 +1,7 @@
 #include "backends/cpu/fiber.h"
 
 #include "backends/cpu/fiber_switch.h"
+#include "core/backend.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -298,6 +299,12 @@ static void body(void) {
 
 /* Has others run until the caller, which stands in a line, is ready and its turn has come. */
 static void wait_in_line(struct cpu_fibers *fibers, struct fiber *me) {
+#if RILL_CHECKS
+  const struct warp *const warp = &fibers->warps[me->thread / CPU_WARP_SIZE];
+  RILL_ASSERT((fibers->arrived == 0 || fibers->arrived < fibers->live) &&
+                  (warp->arrived == 0 || warp->arrived < warp->live),
+              "a line never holds all that it waits for");
+#endif
   struct fiber *next = take_ready_fiber(fibers);
   if (next == me) return;
   if (next == NULL && fibers->started < fibers->threads) next = take_spare(fibers);
@@ -321,6 +328,9 @@ struct cpu_fibers_end cpu_fibers_run(struct cpu_fibers *fibers, const rill_cpu_k
   fibers->worker.tsan = __tsan_get_current_fiber();
 #endif
   switch_to(fibers, &fibers->worker, take_spare(fibers));
+  RILL_ASSERT(fibers->given_up || (fibers->started == fibers->threads && fibers->ready.first == NULL),
+              "a block is left when all of its threads have started and none is ready");
+  RILL_ASSERT(fibers->live > 0 || fibers->arrived == 0, "threads that have ended stand in no line");
   if (fibers->live == 0) return (struct cpu_fibers_end){ .given_up = false };
   struct cpu_fibers_end end = { .given_up = true };
   if (!fibers->given_up) {

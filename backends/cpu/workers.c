@@ -202,6 +202,8 @@ void cpu_workers_push(struct cpu_queue *queue) {
     call = cpu_workers_find(cpu_workers.base);
     watcher = call.wake == NULL && !call.start && cpu_workers_needs_watcher();
   }
+  RILL_ASSERT(cpu_workers.ready_count <= cpu_workers.coming || cpu_workers.asleep == NULL,
+              "nobody sleeps while more queues are ready than workers are on their way");
   cpu_release(&cpu_workers.lock);
   cpu_workers_make(call);
   if (watcher) cpu_workers_call_watcher();
@@ -217,6 +219,7 @@ static struct cpu_queue *take_ready(void) {
       cpu_workers.ready[level].last = NULL;
       atomic_fetch_and_explicit(&cpu_workers.work, ~(1u << level), memory_order_relaxed);
     }
+    RILL_ASSERT(cpu_workers.ready_count > 0, "the queues that are ready are counted");
     cpu_workers.ready_count--;
     cpu_workers.turns++;
     return queue;
@@ -256,6 +259,7 @@ static bool ends(void) {
 
 /* Sleeps until called; false if the worker is to end.  Called and returns under the lock. */
 static bool sleep_until_called(void) {
+  RILL_ASSERT(cpu_workers.ready_count == 0, "a worker sleeps only when nothing is ready");
   bool for_a_while = cpu_workers.workers > cpu_workers.base || cpu_fibers_are_large(self->public.fibers);
   atomic_store_explicit(&self->woken, 0, memory_order_relaxed);
   self->asleep = true;

@@ -108,6 +108,7 @@ rill_status gpu_native_create(struct rill__device *device, int32_t priority, boo
   const unsigned flags = blocking ? 0 : GPU_STREAM_NON_BLOCKING;
   gpu_result result;
   *out = pool == NULL ? NULL : take_native(device, pool);
+  RILL_ASSERT(*out == NULL || (*out)->ended_at == 0, "a native stream that is destroyed is not used again");
   if (*out != NULL) return RILL_OK;
   struct gpu_native *native = gpu_native_new((gpu_stream_handle)NULL);
   RILL_REQUIRE(native != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for a stream");
@@ -174,6 +175,8 @@ enum gpu_place_state gpu_look_at_place(uint64_t place, gpu_stream_handle *handle
   }
   const struct gpu_native *native = at((uint32_t)(content >> GPU_GENERATION_BITS));
   const uint64_t generation = content & ((UINT64_C(1) << GPU_GENERATION_BITS) - 1);
+  RILL_ASSERT(generation <= (atomic_load(&native->generation) & ((UINT64_C(1) << GPU_GENERATION_BITS) - 1)),
+              "the generation of a native stream goes up");
   const bool lives = GPU_PLACE_OF(native) >> GPU_PLACE_SHIFT == content;
   if (!lives && generation < atomic_load(&native->first)) return GPU_PLACE_DESTROYED;
   *handle = native->handle; /* which stays as long as somebody looks */

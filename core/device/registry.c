@@ -93,17 +93,19 @@ static void find_devices(struct rill__search *search) {
 const struct rill__search *rill__backend_look(size_t i) {
   struct rill__search *search = &rill__searches[i];
   if (rill__search_is_done(search)) return search;
-  pthread_mutex_lock(&registry_lock);
+  RILL_ASSERT(rill__is_outside_epochs(), "a search runs outside epochs: a driver takes its time to start");
+  rill__registry_lock();
   while (search->state == RILL__SEARCHING) pthread_cond_wait(&known, &registry_lock);
   if (search->state == RILL__UNKNOWN) {
     search->state = RILL__SEARCHING;
-    pthread_mutex_unlock(&registry_lock);
+    rill__registry_unlock();
     find_devices(search);
-    pthread_mutex_lock(&registry_lock);
+    rill__registry_lock();
+    RILL_ASSERT(search->state == RILL__SEARCHING, "one thread searches, and makes the backend known");
     search->state = RILL__KNOWN;
     pthread_cond_broadcast(&known);
   }
-  pthread_mutex_unlock(&registry_lock);
+  rill__registry_unlock();
   return search;
 }
 
@@ -111,9 +113,15 @@ const struct rill__search *rill__backend_look(size_t i) {
 
 void (*_Atomic rill__around_search)(void);
 
-void rill__registry_lock(void) { pthread_mutex_lock(&registry_lock); }
+void rill__registry_lock(void) {
+  pthread_mutex_lock(&registry_lock);
+  rill__lock_taken(RILL__LOCK_REGISTRY);
+}
 
-void rill__registry_unlock(void) { pthread_mutex_unlock(&registry_lock); }
+void rill__registry_unlock(void) {
+  rill__lock_released(RILL__LOCK_REGISTRY);
+  pthread_mutex_unlock(&registry_lock);
+}
 
 void rill__registry_after_fork(void) {
   known = (pthread_cond_t)PTHREAD_COND_INITIALIZER; /* those that waited are not here */

@@ -138,6 +138,14 @@ rill_status rill__member_take_others(struct rill__capture_member *member, bool a
 
 static struct rill__capture_member *leave_all(struct rill__capture *capture) {
   struct rill__capture_member *const members = capture->members;
+  RILL_ASSERT_GRAPHS_LOCKED();
+#if RILL_CHECKS
+  for (const struct rill__capture_member *member = members; member != NULL; member = member->next) {
+    RILL_ASSERT(member->capture == capture && member->graph == capture->graph, "a member is of one capture");
+    RILL_ASSERT(rill__core(member->stream)->member == member && rill__is_captured(member->stream),
+                "submissions to a member are diverted");
+  }
+#endif
   capture->members = NULL;
   rill__errors_suspend();
   for (struct rill__capture_member *member = members; member != NULL; member = member->next) {
@@ -278,6 +286,7 @@ static struct rill__capture_member *finish_capture(struct rill__capture *capture
   struct rill__capture **link = &captures;
   while (*link != capture) link = &(*link)->next;
   *link = capture->next;
+  RILL_ASSERT(!capture->ended && graph->capture == capture, "an active capture is the one that adds to its graph");
   atomic_fetch_sub(&rill__captures_active, 1);
   struct rill__capture_member *const members = leave_all(capture);
   capture->ended = true;

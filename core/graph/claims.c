@@ -9,35 +9,48 @@ static uint32_t forks;    /* threads that wait until there are none */
 
 static bool works_in_child(const struct rill__graph_exec *exec) { return !exec->base.device->backend->gpu; }
 
+static void lock_claims(void) {
+  pthread_mutex_lock(&claims_lock);
+  rill__lock_taken(RILL__LOCK_CLAIMS);
+}
+
+static void unlock_claims(void) {
+  rill__lock_released(RILL__LOCK_CLAIMS);
+  pthread_mutex_unlock(&claims_lock);
+}
+
 void rill__exec_claim(struct rill__graph_exec *exec) {
   struct rill__exec_core *core = rill__core(exec);
-  pthread_mutex_lock(&claims_lock);
+  RILL_ASSERT(rill__is_outside_epochs() || atomic_load(&core->held_launches) > 0,
+              "a claim that may last is awaited outside epochs");
+  lock_claims();
   core->claimants++;
   while (core->claimed) (void)pthread_cond_wait(&claim_ended, &claims_lock);
   core->claimants--;
   core->claimed = true;
   if (works_in_child(exec)) in_child++;
-  pthread_mutex_unlock(&claims_lock);
+  unlock_claims();
 }
 
 void rill__exec_unclaim(struct rill__graph_exec *exec) {
   struct rill__exec_core *core = rill__core(exec);
-  pthread_mutex_lock(&claims_lock);
+  lock_claims();
+  RILL_ASSERT(core->claimed, "a claim ends once");
   core->claimed = false;
   if (works_in_child(exec)) in_child--;
   const bool wake = core->claimants > 0 || (in_child == 0 && forks > 0);
-  pthread_mutex_unlock(&claims_lock);
+  unlock_claims();
   if (wake) (void)pthread_cond_broadcast(&claim_ended);
 }
 
 void rill__claims_lock(void) {
-  pthread_mutex_lock(&claims_lock);
+  lock_claims();
   forks++;
   while (in_child > 0) (void)pthread_cond_wait(&claim_ended, &claims_lock);
   forks--;
 }
 
-void rill__claims_unlock(void) { pthread_mutex_unlock(&claims_lock); }
+void rill__claims_unlock(void) { unlock_claims(); }
 
 void rill__claims_after_fork(void) {
   claim_ended = (pthread_cond_t)PTHREAD_COND_INITIALIZER; /* those that waited are not here */

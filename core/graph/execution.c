@@ -109,6 +109,9 @@ static rill_status fail_no_memory(uint32_t count) {
 
 /* Under the lock of graphs. */
 static rill_status copy_steps(struct rill__graph_exec *exec, const struct rill__graph *graph) {
+#if RILL_CHECKS
+  rill__graph_assert(graph);
+#endif
   uint32_t *const step_of = malloc((graph->count + 1) * sizeof *step_of);
   uint32_t *const node_at = malloc((graph->count + 1) * sizeof *node_at);
   uint32_t *edges = malloc((graph->edges + 1) * sizeof *edges);
@@ -126,7 +129,10 @@ static rill_status copy_steps(struct rill__graph_exec *exec, const struct rill__
     if (status != RILL_OK) break;
     step->after = edges;
     step->after_count = node->after_count;
-    for (uint32_t k = 0; k < node->after_count; k++) *edges++ = step_of[node->after[k]];
+    for (uint32_t k = 0; k < node->after_count; k++) {
+      RILL_ASSERT(step_of[node->after[k]] < i, "each step comes after those that it depends on");
+      *edges++ = step_of[node->after[k]];
+    }
     exec->count++;
     if (node->operation->kind == RILL_NODE_EVENT_RECORD) rill__core(exec)->records++;
   }

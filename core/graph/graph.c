@@ -6,8 +6,32 @@
 
 static pthread_mutex_t graphs_lock = PTHREAD_MUTEX_INITIALIZER;
 
-void rill__graphs_lock(void) { pthread_mutex_lock(&graphs_lock); }
-void rill__graphs_unlock(void) { pthread_mutex_unlock(&graphs_lock); }
+void rill__graphs_lock(void) {
+  pthread_mutex_lock(&graphs_lock);
+  rill__lock_taken(RILL__LOCK_GRAPHS);
+}
+
+void rill__graphs_unlock(void) {
+  rill__lock_released(RILL__LOCK_GRAPHS);
+  pthread_mutex_unlock(&graphs_lock);
+}
+
+#if RILL_CHECKS
+void rill__graph_assert(const struct rill__graph *graph) {
+  uint64_t edges = 0;
+  RILL_ASSERT_GRAPHS_LOCKED();
+  for (uint32_t i = 0; i < graph->count; i++) {
+    const struct rill__graph_node *node = graph->nodes[i];
+    edges += node->after_count;
+    RILL_ASSERT(node->graph == graph && node->index == i, "nodes are numbered as they are added");
+    for (uint32_t k = 0; k < node->after_count; k++) {
+      RILL_ASSERT(node->after[k] < graph->count && node->after[k] != i, "an edge leads from another node of the graph");
+      RILL_ASSERT(!graph->in_order || node->after[k] < i, "in_order: every edge leads to a greater number");
+    }
+  }
+  RILL_ASSERT(edges == graph->edges, "an edge is kept once, with the node that comes after");
+}
+#endif
 
 /* ---- life ---- */
 
@@ -191,6 +215,7 @@ static rill_status new_node(struct rill__graph *graph, struct rill__graph_node *
 
 rill_status rill__graph_add(struct rill__graph *graph, struct rill__operation *operation,
                             struct rill__graph_node *const *after, size_t after_count, struct rill__graph_node **out) {
+  RILL_ASSERT_GRAPHS_LOCKED();
   struct rill__graph_node *node = NULL;
   const rill_status status = new_node(graph, after, after_count, &node);
   if (status != RILL_OK) {
@@ -243,11 +268,15 @@ uint32_t rill__graph_mark(struct rill__graph *graph) {
 }
 
 void rill__graph_truncate(struct rill__graph *graph, uint32_t mark) {
+  RILL_ASSERT_GRAPHS_LOCKED();
   while (graph->count > mark) graph->edges -= graph->nodes[--graph->count]->after_count;
   while (graph->page != NULL && graph->page->nodes[0].index >= mark) retire_last_page(graph);
   graph->closed = true;
   graph->marked = NULL;
   forget_memory(graph);
+#if RILL_CHECKS
+  rill__graph_assert(graph);
+#endif
 }
 
 /* ---- memory ---- */
@@ -299,6 +328,7 @@ bool rill__graph_find_memory(struct rill__graph *graph, const void *p, bool *all
 
 uint32_t rill__graph_search(struct rill__graph *graph, struct rill__graph_node *const *from, size_t count,
                             bool *no_memory) {
+  RILL_ASSERT_GRAPHS_LOCKED();
   struct rill__graph_node **stack = malloc((graph->count + 1) * sizeof *stack);
   const uint32_t search = ++graph->searches;
   size_t depth = 0;
@@ -322,6 +352,7 @@ uint32_t rill__graph_search(struct rill__graph *graph, struct rill__graph_node *
 }
 
 rill_status rill__graph_connect(struct rill__graph_node *from, struct rill__graph_node *to) {
+  RILL_ASSERT_GRAPHS_LOCKED();
   struct rill__graph *graph = from->graph;
   bool no_memory = false;
   RILL_TRY(check_there(from, "from"));
@@ -342,6 +373,7 @@ rill_status rill__graph_connect(struct rill__graph_node *from, struct rill__grap
 }
 
 rill_status rill__graph_disconnect(struct rill__graph_node *from, struct rill__graph_node *to) {
+  RILL_ASSERT_GRAPHS_LOCKED();
   uint32_t i = 0;
   RILL_TRY(check_there(from, "from"));
   RILL_TRY(check_there(to, "to"));

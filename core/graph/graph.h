@@ -60,6 +60,9 @@ struct rill__graph_memory {
 
 void rill__graphs_lock(void);
 void rill__graphs_unlock(void);
+#define RILL_ASSERT_GRAPHS_LOCKED() \
+  RILL_ASSERT(rill__has_lock(RILL__LOCK_GRAPHS), "one lock guards the nodes and edges of every graph, and captures")
+void rill__graph_assert(const struct rill__graph *graph); /* that its nodes and edges are what is said above */
 
 /* After a release: the last one of a graph retires its pages, whose memory is to go in the call, too. */
 static inline void rill__graphs_reclaim(void) {
@@ -119,7 +122,9 @@ uint32_t rill__graph_search(struct rill__graph *graph, struct rill__graph_node *
  * A fork waits for the claims of devices that work in its child, where calls never wait for work, and finds those
  * objects as they are between two calls.  Objects of other devices are only released there. */
 
-void rill__exec_claim(struct rill__graph_exec *exec); /* blocks: outside epochs, and without a lock */
+/* Blocks: outside epochs, and without a lock.  While launches of the object are held, all claims are short, so the
+ * thread that hands one over may claim it inside an epoch. */
+void rill__exec_claim(struct rill__graph_exec *exec);
 void rill__exec_unclaim(struct rill__graph_exec *exec);
 
 /* For fork: waits, and keeps claims from beginning. */

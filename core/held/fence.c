@@ -69,13 +69,23 @@ rill_status rill__mark_new(struct rill__event *event, struct rill__event **out) 
 }
 
 void rill__fence_unref(struct rill__fence *fence) {
+  RILL_ASSERT_HELD_LOCKED();
+  RILL_ASSERT(fence->references > 0 && (fence->references > 1 || (fence->waits == 0 && fence->blocked == NULL)),
+              "who waits for a fence has a reference");
   if (--fence->references > 0) return;
   rill__failure_unref(fence->failure);
   rill__object_defer(&fence->base);
 }
 
-static void resolve_fence(struct rill__fence *fence, enum fence_state state) {
+void rill__fence_set_state(struct rill__fence *fence, enum fence_state state) {
+  RILL_ASSERT_HELD_LOCKED();
+  RILL_ASSERT(rill__fence_is_pending(fence) && state > rill__fence_state(fence),
+              "a fence is AWAITED, then QUEUED or not, then ISSUED or FAILED for good");
   atomic_store_explicit(&fence->state, state, memory_order_release);
+}
+
+static void resolve_fence(struct rill__fence *fence, enum fence_state state) {
+  rill__fence_set_state(fence, state);
   while (fence->blocked != NULL) {
     struct rill__queue *queue = fence->blocked;
     rill__queue_unlink(queue);
@@ -115,6 +125,8 @@ static void detach_unawaited(struct rill__event *event) {
 
 /* The last wait for a mark may be for an older fence than the event's. */
 void rill__fence_remove_wait(struct rill__fence *fence) {
+  RILL_ASSERT(fence->waits > 0 && (!fence->mark_is_event || rill__core(fence->mark)->awaited > 0),
+              "a fence, and the event that is its mark, count the waits that are queued");
   fence->waits--;
   if (fence->mark_is_event && --rill__core(fence->mark)->awaited == 0) detach_unawaited(fence->mark);
   rill__fence_unref(fence);
@@ -140,6 +152,7 @@ enum rill__meaning rill__fence_meaning(struct rill__event *event, struct rill__e
 
 void rill__event_attach(struct rill__event *event, struct rill__fence *fence) {
   struct rill__fence *const old = rill__event_fence(event);
+  RILL_ASSERT_HELD_LOCKED();
   fence->references++;
   fence->created = rill__held_serial;
   atomic_store_explicit(&rill__core(event)->fence, fence, memory_order_release);
@@ -150,6 +163,9 @@ void rill__event_attach(struct rill__event *event, struct rill__fence *fence) {
 /* The pointer stays for those who have just seen FENCED. */
 void rill__event_detach(struct rill__event *event, enum rill__event_state after) {
   struct rill__fence *const fence = atomic_load(&rill__core(event)->fence);
+  RILL_ASSERT_HELD_LOCKED();
+  RILL_ASSERT(atomic_load(&rill__core(event)->state) == RILL__EVENT_FENCED,
+              "an event leaves the fence that it stands for");
   atomic_store(&rill__core(event)->state, after);
   rill__fence_unref(fence);
 }
@@ -162,6 +178,7 @@ struct rill__fence *rill__event_claim(struct rill__event *event) {
 }
 
 void rill__event_unclaim(struct rill__fence *fence) {
+  RILL_ASSERT(is_claimed(fence), "records through a fence exclude each other");
   fence->claim = 0;
   rill__held_changed();
 }

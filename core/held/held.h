@@ -36,6 +36,9 @@
 #include "core/graph/capture.h"
 #include "core/sync/submit.h"
 
+#define RILL_ASSERT_HELD_LOCKED() \
+  RILL_ASSERT(rill__has_lock(RILL__LOCK_HELD), "one lock guards queues, fences and what a FENCED event stands for")
+
 /* ---- streams ---- */
 
 /* Each takes the operation if the stream is held or captured, and says so in `taken`; if it is held no more, the caller

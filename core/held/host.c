@@ -24,11 +24,16 @@ static void prepare_held(void) {
 void rill__held_lock(void) {
   (void)pthread_once(&held_once, prepare_held);
   pthread_mutex_lock(&held_lock);
+  rill__lock_taken(RILL__LOCK_HELD);
 }
 
-void rill__held_unlock(void) { pthread_mutex_unlock(&held_lock); }
+void rill__held_unlock(void) {
+  rill__lock_released(RILL__LOCK_HELD);
+  pthread_mutex_unlock(&held_lock);
+}
 
 void rill__held_changed(void) {
+  RILL_ASSERT_HELD_LOCKED();
   rill__held_progress++;
   pthread_cond_broadcast(&changed);
 }
@@ -102,6 +107,7 @@ static rill_status fail_time_out(const struct rill__object *object, uint64_t ns,
 }
 
 rill_status rill__held_wait_for_stream(struct rill__stream *stream, uint64_t *ns) {
+  RILL_ASSERT(rill__is_outside_epochs(), "nothing that runs inside an epoch blocks");
   struct timespec until = { 0 };
   struct held_chain chain = { "" };
   if (*ns != RILL__FOREVER) deadline_after(&until, *ns);
@@ -155,6 +161,7 @@ rill_status rill__held_wait_for_event(struct rill__event *event, uint64_t *ns, s
   struct timespec until = { 0 };
   struct held_chain chain = { "" };
   bool in_time = true, failed = false;
+  RILL_ASSERT(rill__is_outside_epochs(), "nothing that runs inside an epoch blocks");
   if (*ns != RILL__FOREVER) deadline_after(&until, *ns);
   *point = NULL;
   rill__held_lock();

@@ -40,7 +40,32 @@ static rill_status new_op(struct rill__operation *operation, struct held_op **ou
 
 /* ---- queues; under the lock ---- */
 
+#if RILL_CHECKS
+/* Looks at all entries. */
+static void assert_queue(const struct rill__queue *queue) {
+  const struct held_op *last = NULL, *last_wait = NULL;
+  uint64_t position = queue->removed;
+  size_t bytes = 0;
+  for (const struct held_op *op = queue->first; op != NULL; op = op->next) {
+    RILL_ASSERT(op->position > position && op->position <= queue->pushed, "entries have rising positions");
+    position = op->position;
+    bytes += op->bytes;
+    last = op;
+    if (!rill__held_is_wait(op)) continue;
+    RILL_ASSERT(op->wait.older == last_wait && (last_wait == NULL || last_wait->wait.newer == op),
+                "the waits of a queue are linked in their order");
+    RILL_ASSERT(op->fence->waits > 0 && op->fence->references > 0, "a fence counts the waits that are queued for it");
+    last_wait = op;
+  }
+  RILL_ASSERT(queue->last == (last == NULL ? &queue->first : &last->next), "a queue ends with its last entry");
+  RILL_ASSERT(queue->last_wait == last_wait, "a queue knows its last wait");
+  RILL_ASSERT(queue->bytes == bytes, "a queue counts the bytes of its entries");
+}
+#endif
+
 void rill__queue_link(struct rill__queue *queue, struct rill__queue **list) {
+  RILL_ASSERT_HELD_LOCKED();
+  RILL_ASSERT(queue->link == NULL, "a queue is blocked, ready or run by one thread");
   queue->next = *list;
   queue->link = list;
   if (queue->next != NULL) queue->next->link = &queue->next;
@@ -48,6 +73,9 @@ void rill__queue_link(struct rill__queue *queue, struct rill__queue **list) {
 }
 
 void rill__queue_unlink(struct rill__queue *queue) {
+  RILL_ASSERT_HELD_LOCKED();
+  RILL_ASSERT(*queue->link == queue && (queue->next == NULL || queue->next->link == &queue->next),
+              "a queue is linked where it says");
   *queue->link = queue->next;
   if (queue->next != NULL) queue->next->link = queue->link;
   queue->link = NULL;
@@ -79,6 +107,11 @@ void rill__held_op_end(struct held_op *op) {
 }
 
 static void append_op(struct rill__queue *queue, struct held_op *op) {
+  RILL_ASSERT_HELD_LOCKED();
+  RILL_ASSERT(rill__is_held(queue->stream), "what is queued is queued for a stream that is held");
+#if RILL_CHECKS
+  if ((queue->pushed & (queue->pushed - 1)) == 0) assert_queue(queue); /* seldom, so that it costs little for each */
+#endif
   op->position = ++queue->pushed;
   op->serial = ++rill__held_serial;
   list_op(op);
@@ -99,6 +132,8 @@ static void remove_wait(struct rill__queue *queue, struct held_op *op) {
 
 struct held_op *rill__queue_remove_first(struct rill__queue *queue) {
   struct held_op *op = queue->first;
+  RILL_ASSERT_HELD_LOCKED();
+  RILL_ASSERT(op->position > queue->done && op->position > queue->removed, "operations are handed over in order");
   queue->first = op->next;
   if (queue->first == NULL) queue->last = &queue->first;
   queue->bytes -= op->bytes;
@@ -133,6 +168,9 @@ void rill__queue_fail(struct rill__queue *queue, struct rill__failure *failure, 
     *dead = op;
   }
   if (queue->first == NULL) queue->last = &queue->first;
+#if RILL_CHECKS
+  assert_queue(queue);
+#endif
   struct rill__failure *none = NULL;
   if (failure != NULL && atomic_compare_exchange_strong(&rill__core(queue->stream)->failure, &none, failure))
     failure->references++;
@@ -221,7 +259,7 @@ static void append_record(struct rill__queue *queue, struct held_op *op, struct 
   fence->wait_position = queue->last_wait != NULL ? queue->last_wait->position : 0;
   append_op(queue, op);
   fence->queue = queue;
-  atomic_store_explicit(&fence->state, FENCE_QUEUED, memory_order_release);
+  rill__fence_set_state(fence, FENCE_QUEUED);
 }
 
 /* `fence`: a new one, for an event that is not awaited.  Under the lock. */

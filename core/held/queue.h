@@ -121,6 +121,9 @@ static inline bool rill__fence_is_pending(const struct rill__fence *fence) {
   return rill__fence_state(fence) <= FENCE_QUEUED;
 }
 
+/* QUEUED, ISSUED or FAILED. */
+void rill__fence_set_state(struct rill__fence *fence, enum fence_state state);
+
 /* ISSUED, with a mark that it owns or that is the event itself, or FAILED: what it blocks is ready. */
 void rill__fence_issue(struct rill__fence *fence, struct rill__event *mark, bool is_event);
 void rill__fence_fail(struct rill__fence *fence, struct rill__failure *failure);

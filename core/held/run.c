@@ -89,6 +89,7 @@ static rill_status submit_held_operation(struct rill__stream *stream, const stru
 }
 
 static rill_status submit_held_wait(struct rill__stream *stream, const struct rill__fence *fence) {
+  RILL_ASSERT(rill__fence_state(fence) == FENCE_ISSUED, "work that the driver has never depends on work that is held");
   return fence->mark != NULL ? RILL_DISPATCH(stream, stream, wait, stream, fence->mark, 0) : RILL_OK;
 }
 
@@ -115,6 +116,7 @@ static void fail_rest(struct rill__queue *queue, const struct held_op *op, struc
 static void submit_first(struct rill__queue *queue, struct held_op **dead) {
   struct rill__stream *stream = queue->stream;
   struct held_op *op = rill__queue_remove_first(queue);
+  RILL_ASSERT(queue->link == NULL && queue->submitting == 0, "one thread runs a queue");
   queue->submitting = op->serial;
   rill__held_unlock();
   rill__held_ops_free(*dead);
@@ -141,6 +143,9 @@ static void submit_first(struct rill__queue *queue, struct held_op **dead) {
 
 static void end_hold(struct rill__queue *queue, struct held_op **dead) {
   struct rill__stream *stream = queue->stream;
+  RILL_ASSERT_HELD_LOCKED();
+  RILL_ASSERT(queue->first == NULL && queue->submitting == 0 && queue->bytes == 0 && queue->last_wait == NULL,
+              "a stream is held until its last operation has reached the driver");
   *queue->link_held = queue->next_held;
   if (queue->next_held != NULL) queue->next_held->link_held = queue->link_held;
   queue->done = queue->pushed; /* what failed was taken out */

@@ -41,6 +41,7 @@ static inline void rill__submission_begin(struct rill__completion *work, struct 
   if (RILL__LIKELY(atomic_load_explicit(&work->owner, memory_order_relaxed) == self) ||
       rill__submission_claim(work, self)) {
     const uint64_t own = atomic_load_explicit(&work->own, memory_order_relaxed);
+    RILL_ASSERT(own % 2 == 0, "the owner starts one submission at a time");
     atomic_store_explicit(&work->own, own + 1, memory_order_relaxed);
     atomic_thread_fence(memory_order_release); /* before anything that the driver call makes visible */
   } else {
@@ -51,9 +52,12 @@ static inline void rill__submission_begin(struct rill__completion *work, struct 
 static inline void rill__submission_end(struct rill__completion *work, struct rill__thread *self) {
   if (RILL__LIKELY(atomic_load_explicit(&work->owner, memory_order_relaxed) == self)) {
     const uint64_t own = atomic_load_explicit(&work->own, memory_order_relaxed);
+    RILL_ASSERT(own % 2 == 1, "`own` is odd while the owner is in the driver");
     atomic_store_explicit(&work->own, own + 1, memory_order_release);
   } else {
-    atomic_fetch_add(&work->finished, 1);
+    const uint64_t finished = atomic_fetch_add(&work->finished, 1);
+    RILL_ASSERT(finished < atomic_load(&work->started), "what is counted as finished was counted as started");
+    (void)finished;
   }
 }
 
@@ -84,6 +88,8 @@ static inline void rill__completion_remember(struct rill__completion *work, cons
       atomic_load_explicit(&work->started, memory_order_relaxed) != asked->started) {
     return;
   }
+  RILL_ASSERT(asked->own % 2 == 0 && atomic_load(&work->finished) <= atomic_load(&work->started),
+              "an answer is remembered for counts at which nobody was in the driver");
   atomic_store_explicit(&work->known_own, asked->own, memory_order_release);
   atomic_store_explicit(&work->known_started, asked->started, memory_order_release);
 }

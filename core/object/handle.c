@@ -126,6 +126,8 @@ rill_status rill__object_new_small(size_t size, struct rill__device *device, con
 }
 
 void rill__object_free(struct rill__object *object) {
+  RILL_ASSERT(object->id == 0 || object->slot_freed || !rill__object_is_live(object),
+              "an object is destroyed after its slot is dead");
   free(object->label);
   free(object);
 }

@@ -91,6 +91,8 @@ static inline struct rill__thread *rill__enter(const char *api) {
     self = rill__thread_attach();
     if (self == NULL) return NULL;
   }
+  RILL_ASSERT(atomic_load_explicit(&self->epoch, memory_order_relaxed) == 0 || rill__in_host_call,
+              "epochs do not nest: leaving the inner one would leave the outer one without protection");
   self->api = api;
   self->subject = NULL;
   const uint64_t epoch = atomic_load_explicit(&rill__epoch, memory_order_acquire);

@@ -1,0 +1,51 @@
+/* Which of core's locks the calling thread has, for assertions.  Builds without them (core/object/assert.h) note
+ * nothing.
+ *
+ * Invariants
+ * - A thread takes these locks in the order of their numbers, so no two threads wait for each other.
+ * - None but that of graphs is kept across a call of a backend, which may wait for the device. */
+#ifndef RILL_CORE_OBJECT_LOCKS_H
+#define RILL_CORE_OBJECT_LOCKS_H
+
+#include "core/object/thread.h"
+
+#include <stdint.h>
+
+enum {
+  RILL__LOCK_CLAIMS = 1,   /* core/graph/claims.c */
+  RILL__LOCK_REGISTRY = 2, /* core/device/registry.c */
+  RILL__LOCK_GRAPHS = 4,   /* core/graph/graph.h */
+  RILL__LOCK_HELD = 8,     /* core/held/held.h */
+};
+
+#if RILL_CHECKS
+extern _Thread_local uint32_t rill__locks __attribute__((tls_model("initial-exec")));
+#endif
+
+/* Whether the calling thread has one of them.  For assertions alone: other builds do not define it. */
+bool rill__has_lock(uint32_t locks);
+
+static inline void rill__lock_taken(uint32_t lock) {
+  RILL_ASSERT(!rill__has_lock(~(lock - 1)), "locks are taken in the order of core/object/locks.h");
+#if RILL_CHECKS
+  rill__locks |= lock;
+#else
+  (void)lock;
+#endif
+}
+
+static inline void rill__lock_released(uint32_t lock) {
+  RILL_ASSERT(rill__has_lock(lock), "the thread that releases a lock has it");
+#if RILL_CHECKS
+  rill__locks &= ~lock;
+#else
+  (void)lock;
+#endif
+}
+
+/* Inside an epoch the calling thread must not wait for another one (core/object/thread.h). */
+static inline bool rill__is_outside_epochs(void) {
+  return rill__self == NULL || atomic_load_explicit(&rill__self->epoch, memory_order_relaxed) == 0;
+}
+
+#endif
