@@ -167,8 +167,9 @@ struct gpu_exec {
   enum gpu_launched launched;
   bool half_changed; /* the driver took a part of a change: its object is made as the steps are before a launch */
   bool marks;        /* launches to come are marked */
-  bool calls_host, records;     /* there are such steps */
-  bool replaced;                /* the driver's object has not had all launches: it does not order them */
+  bool calls_host, records; /* there are such steps */
+  bool unordered; /* the driver does not order all launches of the object: the mark does.  It may let them overlap, has
+                   * no node of it, or has another object than at the launches before */
   struct rill__operation **old; /* kept, until the launches that may use them have ended */
   uint32_t old_count, old_room;
   gpu_graph_handle *old_natives; /* the same of the driver's objects that others have replaced */

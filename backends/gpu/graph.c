@@ -72,25 +72,35 @@ static bool gpu_graph_destroy(struct rill__graph_exec *exec) {
   return true;
 }
 
-static rill_status make_mark(struct rill__graph_exec *exec) {
+/* A mark tells when a launch has ended: what it uses may be released then.  It also orders the launches where the
+ * driver does not (gpu_exec.unordered). */
+static rill_status mark_launches(struct rill__graph_exec *exec) {
   struct gpu_exec *part = gpu_exec_of(exec);
-  gpu_result result;
-  if (part->mark != NULL) return RILL_OK;
-  GPU_RUN_INSIDE(result, exec->base.device, event_create, (&part->mark, GPU_EVENT_DISABLE_TIMING));
-  return result == GPU_SUCCESS ? RILL_OK : GPU_FAIL(exec->base.device, result, event_create);
+  gpu_result result = GPU_SUCCESS;
+  if (part->mark == NULL) {
+    GPU_RUN_INSIDE(result, exec->base.device, event_create, (&part->mark, GPU_EVENT_DISABLE_TIMING));
+  }
+  if (result != GPU_SUCCESS) return GPU_FAIL(exec->base.device, result, event_create);
+  part->marks = true;
+  return RILL_OK;
 }
 
-/* What launches have to note and mark.  A mark tells when operations that launches use may go, and orders launches
- * where the driver does not: after an object of the driver's that another one has replaced, too (replace_native). */
+/* What launches have to note and mark for a step. */
 static rill_status note_operation(struct rill__graph_exec *exec, const struct rill__operation *operation) {
   struct gpu_exec *part = gpu_exec_of(exec);
   const bool replaceable = operation->kind == RILL_NODE_COPY || operation->kind == RILL_NODE_FILL;
   part->calls_host |= operation->kind == RILL_NODE_HOST_CALL;
   part->records |= operation->kind == RILL_NODE_EVENT_RECORD;
-  if (!GPU_GRAPHS_OVERLAP && !replaceable && !uses_operations(operation)) return RILL_OK;
-  RILL_TRY(make_mark(exec));
-  part->marks = true;
-  return RILL_OK;
+  return replaceable || uses_operations(operation) ? mark_launches(exec) : RILL_OK;
+}
+
+/* Then a launch is no work, and what orders launches of one object may order nothing. */
+static bool has_no_nodes(struct rill__graph_exec *exec) {
+  const struct gpu_exec *part = gpu_exec_of(exec);
+  for (uint32_t i = 0; i < exec->count; i++) {
+    if (part->nodes[i] != NULL) return false;
+  }
+  return true;
 }
 
 static rill_status make_native(struct rill__graph_exec *exec) {
@@ -99,6 +109,8 @@ static rill_status make_native(struct rill__graph_exec *exec) {
   RILL_TRY(gpu_graph_make(exec, NULL, part->nodes, &part->graph));
   GPU_RUN_INSIDE(result, exec->base.device, graph_instantiate, (&part->native, part->graph, 0));
   if (result != GPU_SUCCESS) return GPU_FAIL(exec->base.device, result, graph_instantiate);
+  part->unordered = GPU_GRAPHS_OVERLAP || has_no_nodes(exec);
+  if (part->unordered) RILL_TRY(mark_launches(exec));
   for (uint32_t i = 0; i < exec->count; i++) RILL_TRY(note_operation(exec, exec->steps[i].operation));
   return RILL_OK;
 }
@@ -132,7 +144,7 @@ static rill_status replace_native(struct rill__graph_exec *exec, gpu_graph graph
   part->native = native;
   part->graph = graph;
   part->nodes = nodes;
-  part->replaced |= part->launched != GPU_NEVER_LAUNCHED;
+  part->unordered |= part->launched != GPU_NEVER_LAUNCHED;
   return RILL_OK;
 }
 
@@ -197,7 +209,7 @@ static rill_status gpu_graph_launch(struct rill__graph_exec *exec, struct rill__
   struct rill__device *device = exec->base.device;
   gpu_result result = GPU_SUCCESS;
   RILL_TRY(mend(exec));
-  if ((GPU_GRAPHS_OVERLAP || part->replaced) && part->launched != GPU_NEVER_LAUNCHED && part->last != on->native) {
+  if (part->unordered && part->launched != GPU_NEVER_LAUNCHED && part->last != on->native) {
     RILL_REQUIRE(part->launched == GPU_LAUNCHED_MARKED, RILL_ERROR_NOT_READY,
                  "the driver has refused to mark the end of the object's last launch, on another stream" RILL_HINT
                  "launch it there again first");
