@@ -188,10 +188,9 @@ void rill__operation_unref(struct rill__operation *operation);
 
 /* A node of a graph that is to be executed.  In an array of them each comes after those that it depends on. */
 struct rill__step {
-  struct rill__operation *operation; /* of the graph, which the object keeps, or kept */
+  struct rill__operation *operation; /* kept */
   const uint32_t *after;             /* steps */
   uint32_t after_count;
-  bool kept;
 };
 
 /* A graph that can be launched.  Core lets one thread at a time use it. */

@@ -159,10 +159,8 @@ rill_status rill_graph_add_edge(rill_graph graph, rill_graph_node from, rill_gra
   RILL_TRY(rill__find_node_of(g, from, "from", &first));
   RILL_TRY(rill__find_node_of(g, to, "to", &second));
   rill__graphs_lock();
-  const rill_status status =
-      g->capture == NULL
-          ? rill__graph_connect(first, second)
-          : rill__fail(RILL_ERROR_CAPTURE_ACTIVE, "a capture adds to the graph" RILL_HINT "end the capture first");
+  rill_status status = rill__graph_check_complete(g);
+  if (status == RILL_OK) status = rill__graph_connect(first, second);
   rill__graphs_unlock();
   return status;
 }

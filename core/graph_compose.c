@@ -7,16 +7,12 @@
 #include <rill/graph_compose.h>
 #include <stdlib.h>
 
-static rill_status fail_capture(void) {
-  return rill__fail(RILL_ERROR_CAPTURE_ACTIVE, "a capture adds to the graph" RILL_HINT "end the capture first");
-}
-
 /* ---- clones ---- */
 
 /* Under the lock. */
 static rill_status clone_graph(struct rill__graph *graph, struct rill__graph **out) {
   struct rill__graph *clone = NULL;
-  if (graph->capture != NULL) return fail_capture();
+  RILL_TRY(rill__graph_check_complete(graph));
   RILL_TRY(rill__graph_new(graph->base.device, &clone));
   const rill_status status = rill__graph_add_graph(clone, graph, NULL, 0);
   if (status != RILL_OK) {
@@ -96,7 +92,8 @@ static rill_status add_child(struct rill__building *building, const struct rill_
   struct rill__graph *graph = building->graph;
   const struct rill__capture_member *member = &building->stream.member;
   const uint32_t first = rill__graph_mark(graph);
-  rill_status status = graph->capture != NULL || child->capture != NULL ? fail_capture() : RILL_OK;
+  rill_status status = rill__graph_check_complete(graph);
+  if (status == RILL_OK) status = rill__graph_check_complete(child);
   if (status == RILL_OK) status = rill__graph_add_graph(graph, child, member->cursor, member->count);
   if (status != RILL_OK) {
     rill__operation_unref(join);
@@ -180,7 +177,8 @@ rill_status rill_graph_remove_edge(rill_graph graph, rill_graph_node from, rill_
   RILL_TRY(rill__find_node_of(g, from, "from", &first));
   RILL_TRY(rill__find_node_of(g, to, "to", &second));
   rill__graphs_lock();
-  const rill_status status = g->capture == NULL ? rill__graph_disconnect(first, second) : fail_capture();
+  rill_status status = rill__graph_check_complete(g);
+  if (status == RILL_OK) status = rill__graph_disconnect(first, second);
   rill__graphs_unlock();
   return status;
 }

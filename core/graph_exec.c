@@ -40,7 +40,6 @@ static rill_status instantiate(struct rill__thread *self, rill_graph graph, cons
   RILL_REQUIRE(out != NULL, RILL_ERROR_INVALID_ARGUMENT, "out is NULL");
   RILL_TRY(rill__options_read(&o, sizeof o, options, "rill_graph_exec_options"));
   RILL_TRY(rill__check_usable(g->base.device));
-  RILL_TRY(rill__graph_check_complete(g));
   rill__ref_and_leave(self, &g->base);
   const rill_status status = make_exec(g, o.label, out);
   rill__unref(&g->base);
@@ -167,7 +166,6 @@ static rill_status update(struct rill__thread *self, rill_graph_exec exec, rill_
   RILL_RESOLVE(RILL__GRAPH, graph, "graph", &g);
   RILL_TRY(rill__graph_check_device(rill__core(x)->graph, &g->base));
   RILL_TRY(rill__check_usable(x->base.device));
-  RILL_TRY(rill__graph_check_complete(g));
   rill__ref(&g->base);
   rill__ref_and_leave(self, &x->base);
   const rill_status status = update_graph(x, g, refusal);
@@ -199,6 +197,10 @@ static rill_status find_step(struct rill__graph_exec *exec, rill_graph_node node
                              const struct rill__operation **first) {
   struct rill__graph_node *n = NULL;
   RILL_TRY(rill__graph_node_find(node, "node", NULL, &n));
+  rill__graphs_lock(); /* nodes that the object was made with stay there; another one may be a capture's */
+  const rill_status status = rill__graph_check_there(&n, 1);
+  rill__graphs_unlock();
+  RILL_TRY(status);
   RILL_REQUIRE(n->graph == rill__core(exec)->graph && n->index < exec->count, RILL_ERROR_INVALID_ARGUMENT,
                "node 0x%llx is no node of the graph that the execution object was made from, as it was then",
                (unsigned long long)node.id);

@@ -56,7 +56,7 @@ static void destroy_exec(struct rill__object *object) {
     return;
   }
   for (uint32_t i = 0; i < exec->count; i++) {
-    if (exec->steps[i].kept) rill__operation_unref(exec->steps[i].operation);
+    rill__operation_unref(exec->steps[i].operation);
   }
   free(core->edges);
   free(exec->steps);
@@ -107,11 +107,12 @@ static rill_status fail_no_memory(uint32_t count) {
   return rill__fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory for a graph of %u nodes", count);
 }
 
-/* Under the lock of graphs. */
+/* Under the lock of graphs, under which the graph is complete from the look at it to the last step. */
 static rill_status copy_steps(struct rill__graph_exec *exec, const struct rill__graph *graph) {
 #if RILL_CHECKS
   rill__graph_assert(graph);
 #endif
+  RILL_TRY(rill__graph_check_complete(graph));
   uint32_t *const step_of = malloc((graph->count + 1) * sizeof *step_of);
   uint32_t *const node_at = malloc((graph->count + 1) * sizeof *node_at);
   uint32_t *edges = malloc((graph->edges + 1) * sizeof *edges);
@@ -124,9 +125,12 @@ static rill_status copy_steps(struct rill__graph_exec *exec, const struct rill__
     const struct rill__graph_node *node = graph->nodes[node_at[i]];
     struct rill__step *step = &exec->steps[i];
     step->operation = node->operation;
-    step->kept = node->operation->kind == RILL_NODE_ALLOC;
-    if (step->kept) status = new_claim(node->operation, &step->operation);
-    if (status != RILL_OK) break;
+    if (node->operation->kind == RILL_NODE_ALLOC) {
+      status = new_claim(node->operation, &step->operation);
+      if (status != RILL_OK) break;
+    } else {
+      rill__operation_ref(node->operation);
+    }
     step->after = edges;
     step->after_count = node->after_count;
     for (uint32_t k = 0; k < node->after_count; k++) {
@@ -216,7 +220,8 @@ rill_status rill__exec_match(struct rill__graph_exec *exec, struct rill__graph *
   uint32_t *seen = calloc((size_t)exec->count + 1, sizeof *seen);
   RILL_REQUIRE(seen != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory to update a graph of %u nodes", exec->count);
   rill__graphs_lock();
-  if (graph->count != exec->count) {
+  status = rill__graph_check_complete(graph);
+  if (status == RILL_OK && graph->count != exec->count) {
     status = rill__fail(RILL_ERROR_INVALID_ARGUMENT, "the execution object has %u nodes, the graph %u", exec->count,
                         graph->count);
     refusal->reason = RILL_UPDATE_COUNT;
@@ -235,24 +240,23 @@ rill_status rill__exec_match(struct rill__graph_exec *exec, struct rill__graph *
   return status;
 }
 
-/* Returns what is to be released instead; or NULL. */
-static struct rill__operation *put_in_step(struct rill__step *step, struct rill__operation *operation) {
-  struct rill__operation *const before = step->kept ? step->operation : NULL;
-  step->operation = operation;
-  step->kept = true;
-  return before;
-}
-
 rill_status rill__exec_update(struct rill__graph_exec *exec, struct rill__operation **operations) {
   RILL_TRY(RILL_DISPATCH(exec, graph, update, exec, (struct rill__operation *const *)operations));
-  for (uint32_t i = 0; i < exec->count; i++) operations[i] = put_in_step(&exec->steps[i], operations[i]);
+  for (uint32_t i = 0; i < exec->count; i++) {
+    struct rill__operation *const before = exec->steps[i].operation;
+    exec->steps[i].operation = operations[i];
+    operations[i] = before;
+  }
   return RILL_OK;
 }
 
 rill_status rill__exec_set(struct rill__graph_exec *exec, uint32_t step, struct rill__operation *operation) {
   const rill_status status = RILL_DISPATCH(exec, graph, set, exec, step, operation);
   struct rill__operation *gone = operation;
-  if (status == RILL_OK) gone = put_in_step(&exec->steps[step], operation); /* before it goes: a fork may come */
-  if (gone != NULL) rill__operation_unref(gone);
+  if (status == RILL_OK) { /* before it is released: a fork may come */
+    gone = exec->steps[step].operation;
+    exec->steps[step].operation = operation;
+  }
+  rill__operation_unref(gone);
   return status;
 }

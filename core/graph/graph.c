@@ -87,11 +87,10 @@ rill_status rill__graph_new(struct rill__device *device, struct rill__graph **ou
   return RILL_OK;
 }
 
-rill_status rill__graph_check_complete(struct rill__graph *graph) {
-  rill__graphs_lock();
-  const bool complete = graph->capture == NULL;
-  rill__graphs_unlock();
-  RILL_REQUIRE(complete, RILL_ERROR_CAPTURE_ACTIVE, "a capture adds to the graph" RILL_HINT "end the capture first");
+rill_status rill__graph_check_complete(const struct rill__graph *graph) {
+  RILL_ASSERT_GRAPHS_LOCKED();
+  RILL_REQUIRE(graph->capture == NULL, RILL_ERROR_CAPTURE_ACTIVE,
+               "a capture adds to the graph" RILL_HINT "end the capture first");
   return RILL_OK;
 }
 

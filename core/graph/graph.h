@@ -77,10 +77,10 @@ rill_status rill__graph_new(struct rill__device *device, struct rill__graph **ou
 rill_status rill__graph_node_find(rill_graph_node node, const char *what, const struct rill__graph *live,
                                   struct rill__graph_node **out);
 
-/* Refuses a graph that a capture adds to. */
-rill_status rill__graph_check_complete(struct rill__graph *graph);
-
 /* ---- under the lock ---- */
+
+/* Refuses a graph that a capture adds to, and may take nodes away from again. */
+rill_status rill__graph_check_complete(const struct rill__graph *graph);
 
 /* STALE_HANDLE if one of the nodes has gone: who found them before the lock may come after a capture that has taken its
  * own away again. */
@@ -137,7 +137,7 @@ void rill__claims_after_fork(void);
 /* The operation of the node that a step was made of: another one for memory, which the object has for itself. */
 struct rill__operation *rill__operation_of_graph(struct rill__operation *step);
 
-/* Copies the graph as steps; the backend has not seen it. */
+/* Copies the graph as steps, which keep their operations; the backend has not seen it. */
 rill_status rill__exec_new(struct rill__graph *graph, const char *label, struct rill__graph_exec **out);
 
 /* Why an update was refused: RILL_UPDATE_*, and the node of the other graph. */
@@ -151,8 +151,8 @@ struct rill__refusal {
 rill_status rill__exec_match(struct rill__graph_exec *exec, struct rill__graph *graph,
                              struct rill__operation **operations, struct rill__refusal *refusal);
 
-/* Hands other operations to the backend, and takes them; in success `operations` has those that were there and were
- * kept, or NULL.  Under the object's claim. */
+/* Hands other operations to the backend, and takes them; in success `operations` has those that were there.  Under the
+ * object's claim. */
 rill_status rill__exec_update(struct rill__graph_exec *exec, struct rill__operation **operations);
 /* The same for one step, a kernel, copy or fill; takes the operation over. */
 rill_status rill__exec_set(struct rill__graph_exec *exec, uint32_t step, struct rill__operation *operation);

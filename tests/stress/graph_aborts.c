@@ -70,4 +70,45 @@ static void builds_on_nothing_that_has_gone(void) {
   assert_ok(rill_graph_release(shared.graph));
 }
 
-TESTS_ON_EACH_DEVICE("graph_aborts", TEST(builds_on_nothing_that_has_gone))
+/* Execution objects of the graph, made and changed while captures add to it and end. */
+static const char *execute(const struct aborting *shared) {
+  rill_stream stream;
+  rill_graph_exec exec = RILL_NULL_GRAPH_EXEC;
+  REQUIRE_OK(rill_stream_create(dut.device, NULL, &stream));
+  while (!atomic_load(&shared->done)) {
+    rill_graph_exec fresh;
+    rill_status status = rill_graph_instantiate(shared->graph, &fresh);
+    REQUIRE(status == RILL_OK || status == RILL_ERROR_CAPTURE_ACTIVE);
+    if (status == RILL_OK) {
+      REQUIRE_OK(rill_graph_exec_release(exec));
+      exec = fresh;
+    }
+    if (exec.id == 0) continue;
+    status = rill_graph_update(exec, shared->graph); /* it always has the same nodes when no capture adds to it */
+    REQUIRE(status == RILL_OK || status == RILL_ERROR_CAPTURE_ACTIVE);
+    REQUIRE_OK(rill_graph_launch(exec, stream));
+    REQUIRE_OK(rill_stream_synchronize(stream));
+  }
+  REQUIRE_OK(rill_graph_exec_release(exec));
+  REQUIRE_OK(rill_stream_release(stream));
+  return NULL;
+}
+
+static const char *do_execution_part(unsigned index, void *user) {
+  struct aborting *shared = user;
+  if (index > 0) return execute(shared);
+  const char *why = capture_and_abort(shared);
+  atomic_store(&shared->done, true);
+  return why;
+}
+
+static void executes_nothing_that_has_gone(void) {
+  struct aborting shared = { .stream = new_stream("capturing") };
+  if (!rill_device_supports(dut.device, RILL_FEATURE_GRAPH, NULL)) skip_because("no graphs here");
+  assert_ok(rill_graph_create(dut.device, &shared.graph));
+  for (unsigned i = 0; i < KEPT; i++) assert_ok(rill_graph_add_empty(shared.graph, NULL, 0, &shared.kept[i]));
+  run_threads(1 + BUILDERS, do_execution_part, &shared);
+  assert_ok(rill_graph_release(shared.graph));
+}
+
+TESTS_ON_EACH_DEVICE("graph_aborts", TEST(builds_on_nothing_that_has_gone), TEST(executes_nothing_that_has_gone))
