@@ -66,12 +66,15 @@ rill_status rill_stream_release(rill_stream stream) {
   RILL_RESOLVE(RILL__STREAM, stream, "stream", &s); \
   RILL_REQUIRE(out != NULL, RILL_ERROR_INVALID_ARGUMENT, "out is NULL")
 
+static bool is_not_held(struct rill__stream *stream) { return !rill__is_held(stream); }
+
 rill_status rill_stream_native(rill_stream stream, uintptr_t *out) {
   RILL_ENTER_STREAM(0);
-  if (rill__is_captured(s) && !atomic_load(&s->foreign)) RILL_TRY(rill__capture_refuse(s));
   const uintptr_t native = RILL_DISPATCH(s, stream, native, s);
+  bool may = true;
   if (native != 0) atomic_store(&rill__is_shared, true);
-  RILL_REQUIRE(native == 0 ? !rill__is_held(s) : rill__stream_share(s), RILL_ERROR_NOT_READY,
+  RILL_TRY(rill__capture_share(s, native != 0 ? rill__stream_share : is_not_held, &may));
+  RILL_REQUIRE(may, RILL_ERROR_NOT_READY,
                "%s is held: work given to its native stream would pass what is queued" RILL_HINT
                "record the event that it waits for first",
                rill__name_of(&s->base).text);

@@ -215,21 +215,6 @@ static rill_status begin_capture(struct rill__stream *stream, const struct rill_
   return RILL_OK;
 }
 
-rill_status rill__capture_begin(struct rill__stream *stream, const struct rill__capture_start *start) {
-  struct rill__capture *capture = calloc(1, sizeof *capture);
-  if (capture == NULL) return rill__capture_no_memory();
-  capture->references = 1;
-  capture->mode = start->mode;
-  capture->thread = rill__self->number;
-  capture->thread_id = gettid();
-  (void)snprintf(capture->origin, sizeof capture->origin, "%s", rill__name_of(&stream->base).text);
-  rill__graphs_lock();
-  const rill_status status = begin_capture(stream, start, capture);
-  rill__graphs_unlock();
-  if (status != RILL_OK) free(capture);
-  return status;
-}
-
 static struct rill__capture_member *origin_of(const struct rill__capture *capture) {
   struct rill__capture_member *member = capture->members;
   while (member->next != NULL) member = member->next;
@@ -300,6 +285,31 @@ static struct rill__capture_member *finish_capture(struct rill__capture *capture
   return members;
 }
 
+/* The last release of the stream makes its handle stale, and then looks for a capture (rill__capture_abandon).  Here it
+ * is the other way round, so one of the two ends the capture. */
+rill_status rill__capture_begin(struct rill__stream *stream, const struct rill__capture_start *start) {
+  struct rill__capture *capture = calloc(1, sizeof *capture);
+  if (capture == NULL) return rill__capture_no_memory();
+  capture->references = 1;
+  capture->mode = start->mode;
+  capture->thread = rill__self->number;
+  capture->thread_id = gettid();
+  (void)snprintf(capture->origin, sizeof capture->origin, "%s", rill__name_of(&stream->base).text);
+  struct rill__capture_member *left = NULL;
+  struct rill__graph *none = NULL;
+  rill__graphs_lock();
+  rill_status status = begin_capture(stream, start, capture);
+  if (status != RILL_OK) {
+    free(capture);
+  } else if (!rill__object_is_live(&stream->base)) {
+    left = finish_capture(capture, RILL_ERROR_CAPTURE_INVALID, &none);
+    status = rill__fail_handle(stream->base.id, RILL__STREAM, "stream");
+  }
+  rill__graphs_unlock();
+  free_members(left);
+  return status;
+}
+
 static rill_status fail_released(const struct rill__capture *capture) {
   return rill__fail(RILL_ERROR_CAPTURE_INVALID,
                     "the graph that the capture of %s adds to has been released" RILL_HINT
@@ -346,7 +356,7 @@ rill_status rill__capture_end(struct rill__stream *stream, bool abort, struct ri
 }
 
 void rill__capture_abandon(struct rill__stream *stream) {
-  if (!rill__is_captured(stream)) return;
+  if (atomic_load(&rill__core(stream)->diverted) != RILL__CAPTURED) return; /* after the handle has become stale */
   struct rill__capture_member *left = NULL;
   struct rill__graph *none = NULL;
   rill__graphs_lock();
@@ -369,6 +379,16 @@ void rill__capture_look(struct rill__stream *stream, struct rill__capture_state 
 }
 
 /* ---- the guard ---- */
+
+rill_status rill__capture_share(struct rill__stream *stream, bool (*share)(struct rill__stream *stream), bool *out) {
+  rill_status status = RILL_OK;
+  rill__graphs_lock();
+  const struct rill__capture_member *member = rill__core(stream)->member;
+  if (member != NULL && !atomic_load(&stream->foreign)) status = fail_capturing(stream, member->capture);
+  if (status == RILL_OK) *out = share(stream);
+  rill__graphs_unlock();
+  return status;
+}
 
 rill_status rill__capture_refuse(struct rill__stream *stream) {
   rill_status status = RILL_OK;

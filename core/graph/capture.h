@@ -97,6 +97,10 @@ void rill__capture_leave_event(struct rill__event *event, enum rill__event_state
 
 /* ---- what would break captures ---- */
 
+/* Shares the native stream by `share` under the lock, so that no capture begins without what others submit; refused
+ * while a capture is under way that began so. */
+rill_status rill__capture_share(struct rill__stream *stream, bool (*share)(struct rill__stream *stream), bool *out);
+
 /* Refuses a call about a capturing stream. */
 rill_status rill__capture_refuse(struct rill__stream *stream) __attribute__((cold));
 

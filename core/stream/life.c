@@ -104,6 +104,12 @@ rill_status rill__device_default_stream(struct rill__device *device, struct rill
   return RILL_OK;
 }
 
+/* Once, by the release or by a call that was under way and made the event after it. */
+static void end_cached_event(struct rill__stream *stream) {
+  struct rill__event *cached = atomic_exchange(&rill__core(stream)->cached_event, NULL);
+  if (cached != NULL) rill__object_retire(&cached->base);
+}
+
 void rill__stream_end(struct rill__stream *stream) {
   rill__capture_abandon(stream);
   if (stream->imported && !stream->owned) rill__stream_unlist(stream); /* from here on its owner may destroy it */
@@ -112,8 +118,7 @@ void rill__stream_end(struct rill__stream *stream) {
   if (atomic_load(&rill__core(stream)->caches) != 0) atomic_load (&rill__stream_end_caches)(stream);
   const bool borrowed = stream->imported && !stream->owned;
   while (borrowed && atomic_load(&rill__core(stream)->visitors) != 0) (void)sched_yield();
-  struct rill__event *cached = atomic_load(&rill__core(stream)->cached_event);
-  if (cached != NULL) rill__object_retire(&cached->base);
+  end_cached_event(stream);
   void (*const release)(void *, uintptr_t) = rill__core(stream)->release;
   void *const user = rill__core(stream)->release_user;
   const uintptr_t native = release != NULL ? stream->native : 0; /* else another thread may be writing it */
@@ -138,6 +143,7 @@ rill_status rill__stream_cached_event(struct rill__stream *stream, struct rill__
   struct rill__event *none = NULL;
   if (atomic_compare_exchange_strong(&rill__core(stream)->cached_event, &none, event)) {
     *out = event;
+    if (!rill__object_is_live(&stream->base)) end_cached_event(stream);
   } else { /* another thread was first */
     rill__object_retire(&event->base);
     *out = none;
