@@ -29,16 +29,6 @@ static rill_status check_begin(struct rill__stream *stream, uint32_t mode) {
   return RILL_OK;
 }
 
-rill_status rill_stream_capture_begin(rill_stream stream, uint32_t mode) {
-  rill__reclaim();
-  RILL_ENTER();
-  struct rill__stream *s;
-  RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
-  RILL_TRY(check_begin(s, mode));
-  const struct rill__capture_start start = { .mode = mode };
-  return rill__capture_begin(s, &start);
-}
-
 /* `start->after` is made of the handles. */
 static rill_status begin_to_graph(struct rill__stream *stream, struct rill__capture_start *start,
                                   const rill_graph_node *after) {
@@ -58,6 +48,29 @@ static rill_status begin_to_graph(struct rill__stream *stream, struct rill__capt
   return status;
 }
 
+/* `after`: handles of start->into, if there is one. */
+static rill_status begin_settled(struct rill__stream *stream, struct rill__capture_start *start,
+                                 const rill_graph_node *after) {
+  rill__ref(&stream->base);
+  if (start->into != NULL) rill__ref(&start->into->base);
+  rill__held_settle(stream);
+  const rill_status status =
+      start->into != NULL ? begin_to_graph(stream, start, after) : rill__capture_begin(stream, start);
+  if (start->into != NULL) rill__unref(&start->into->base);
+  rill__unref(&stream->base);
+  return status;
+}
+
+rill_status rill_stream_capture_begin(rill_stream stream, uint32_t mode) {
+  rill__reclaim();
+  RILL_ENTER();
+  struct rill__stream *s;
+  RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
+  RILL_TRY(check_begin(s, mode));
+  struct rill__capture_start start = { .mode = mode };
+  return begin_settled(s, &start, NULL);
+}
+
 rill_status rill_stream_capture_begin_to_graph(rill_stream stream, rill_graph graph, const rill_graph_node *after,
                                                size_t after_count, uint32_t mode) {
   rill__reclaim();
@@ -72,7 +85,7 @@ rill_status rill_stream_capture_begin_to_graph(rill_stream stream, rill_graph gr
   RILL_REQUIRE(after_count < SIZE_MAX / sizeof(void *), RILL_ERROR_OUT_OF_RANGE, "after_count is %zu", after_count);
   RILL_TRY(check_begin(s, mode));
   struct rill__capture_start start = { .mode = mode, .into = g, .after_count = after_count };
-  return begin_to_graph(s, &start, after);
+  return begin_settled(s, &start, after);
 }
 
 rill_status rill_stream_capture_end(rill_stream stream, rill_graph *out) {

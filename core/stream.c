@@ -68,19 +68,27 @@ rill_status rill_stream_release(rill_stream stream) {
 
 static bool is_not_held(struct rill__stream *stream) { return !rill__is_held(stream); }
 
-rill_status rill_stream_native(rill_stream stream, uintptr_t *out) {
-  RILL_ENTER_STREAM(0);
-  const uintptr_t native = RILL_DISPATCH(s, stream, native, s);
+static rill_status give_native(struct rill__stream *stream, uintptr_t *out) {
+  const uintptr_t native = RILL_DISPATCH(stream, stream, native, stream);
   bool may = true;
   if (native != 0) atomic_store(&rill__is_shared, true);
-  RILL_TRY(rill__capture_share(s, native != 0 ? rill__stream_share : is_not_held, &may));
+  RILL_TRY(rill__capture_share(stream, native != 0 ? rill__stream_share : is_not_held, &may));
   RILL_REQUIRE(may, RILL_ERROR_NOT_READY,
                "%s is held: work given to its native stream would pass what is queued" RILL_HINT
                "record the event that it waits for first",
-               rill__name_of(&s->base).text);
-  if (native != 0 && !s->imported) RILL_TRY(rill__native_list(s, native));
+               rill__name_of(&stream->base).text);
+  if (native != 0 && !stream->imported) RILL_TRY(rill__native_list(stream, native));
   *out = native;
   return RILL_OK;
+}
+
+rill_status rill_stream_native(rill_stream stream, uintptr_t *out) {
+  RILL_ENTER_STREAM(0);
+  rill__ref(&s->base);
+  rill__held_settle(s);
+  const rill_status status = give_native(s, out);
+  rill__unref(&s->base);
+  return status;
 }
 
 rill_status rill_stream_context(rill_stream stream, uintptr_t *out) {
@@ -188,6 +196,18 @@ rill_status rill_stream_record_new_event(rill_stream stream, const rill_event_op
   return status;
 }
 
+/* A wait by which the stream joins a capture, which one that is held cannot. */
+static __attribute__((cold)) rill_status join_by_event(struct rill__stream *stream, struct rill__event *event,
+                                                       uint32_t flags) {
+  rill__ref(&stream->base);
+  rill__ref(&event->base);
+  rill__held_settle(stream);
+  const rill_status status = rill__stream_wait_for(stream, event, flags);
+  rill__unref(&event->base);
+  rill__unref(&stream->base);
+  return status;
+}
+
 rill_status rill_stream_wait_event(rill_stream stream, rill_event event, uint32_t flags) {
   RILL_ENTER();
   struct rill__stream *s;
@@ -210,6 +230,8 @@ rill_status rill_stream_wait_event(rill_stream stream, rill_event event, uint32_
                  rill__name_of(&e->base).text);
   } else if (meaning == RILL__RECORD_ISSUED && rill__known_complete(point) && !rill__is_captured(s)) {
     return RILL_OK;
+  } else if (meaning == RILL__RECORD_CAPTURED && rill__is_held(s)) {
+    return join_by_event(s, e, flags & RILL_EVENT_EXTERNAL);
   }
   return rill__stream_wait_for(s, e, flags & RILL_EVENT_EXTERNAL);
 }
@@ -222,12 +244,22 @@ rill_status rill_stream_cached_event(rill_stream stream, rill_event *out) {
   return RILL_OK;
 }
 
+static __attribute__((cold)) rill_status join_by_stream(struct rill__stream *stream, struct rill__stream *other) {
+  rill__ref(&stream->base);
+  rill__ref(&other->base);
+  rill__held_settle(stream);
+  const rill_status status = rill__stream_wait_stream(stream, other);
+  rill__unref(&other->base);
+  rill__unref(&stream->base);
+  return status;
+}
+
 rill_status rill_stream_wait_stream(rill_stream stream, rill_stream other) {
   RILL_ENTER();
   struct rill__stream *s, *o;
   RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
   RILL_RESOLVE(RILL__STREAM, other, "other", &o);
-  return rill__stream_wait_stream(s, o);
+  return rill__is_held(s) && rill__is_captured(o) ? join_by_stream(s, o) : rill__stream_wait_stream(s, o);
 }
 
 rill_status rill_stream_wait_device(rill_stream stream, rill_device device) {

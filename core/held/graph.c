@@ -10,10 +10,12 @@ static rill_status fail_held_launch(void) {
 }
 
 rill_status rill__exec_claim_to_change(struct rill__graph_exec *exec) {
-  rill__exec_claim(exec);
-  if (atomic_load(&rill__core(exec)->held_launches) == 0) return RILL_OK;
-  rill__exec_unclaim(exec);
-  return fail_held_launch();
+  for (;;) {
+    rill__exec_claim(exec);
+    if (atomic_load(&rill__core(exec)->held_launches) == 0) return RILL_OK;
+    rill__exec_unclaim(exec);
+    if (!rill__held_settle_launches(exec)) return fail_held_launch();
+  }
 }
 
 static void for_each_record(struct rill__graph_exec *exec, void (*visit)(struct rill__event *event)) {
@@ -50,18 +52,23 @@ static rill_status hold_launch(struct rill__stream *stream, struct rill__graph_e
   return rill__held_push(stream, operation, NULL, taken);
 }
 
-rill_status rill__graph_launch(struct rill__graph_exec *exec, struct rill__stream *stream) {
+/* A launch comes after those that are held: in their queue, or when they have been handed over. */
+static rill_status claim_to_launch(struct rill__graph_exec *exec, struct rill__stream *stream) {
   struct rill__exec_core *core = rill__core(exec);
+  for (;;) {
+    rill__exec_claim(exec);
+    if (atomic_load(&core->held_launches) == 0) return RILL_OK;
+    if (core->held_stream == stream && rill__is_held(stream)) return RILL_OK;
+    rill__exec_unclaim(exec);
+    if (!rill__held_settle_launches(exec)) return fail_held_launch();
+  }
+}
+
+rill_status rill__graph_launch(struct rill__graph_exec *exec, struct rill__stream *stream) {
   rill_status status = RILL_OK;
   bool taken = false;
-  rill__exec_claim(exec);
-  if (atomic_load(&core->held_launches) > 0 && core->held_stream != stream) status = fail_held_launch();
-  if (status == RILL_OK && rill__is_held(stream)) {
-    core->held_stream = stream;
-    status = hold_launch(stream, exec, &taken);
-  } else if (status == RILL_OK && atomic_load(&core->held_launches) > 0) {
-    status = fail_held_launch(); /* they are being handed over */
-  }
+  RILL_TRY(claim_to_launch(exec, stream));
+  if (rill__is_held(stream)) status = hold_launch(stream, exec, &taken);
   if (status == RILL_OK && !taken && rill__is_captured(stream)) status = rill__capture_exec(stream, exec, &taken);
   if (status == RILL_OK && !taken) {
     status = submit_graph(exec, stream);
@@ -83,6 +90,7 @@ static rill_status upload(struct rill__graph_exec *exec, struct rill__stream *st
 }
 
 rill_status rill__graph_upload(struct rill__graph_exec *exec, struct rill__stream *stream) {
+  rill__held_settle(stream);
   RILL_TRY(rill__exec_claim_to_change(exec));
   const rill_status status = upload(exec, stream);
   rill__exec_unclaim(exec);

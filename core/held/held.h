@@ -27,6 +27,8 @@
  *   compare-and-swap, and the record, when it is made, by another.
  * - A queue that is held is blocked, in the list of one fence, or ready, in the list of those that can go on, or run by
  *   one thread, which takes one operation out under the lock and hands it over without it.
+ * - Launches of an execution object are held in one queue.  They are counted under the lock while they are in it or
+ *   being handed over, so as long as there are any, nothing but a look is done under a claim of the object.
  * - While a stream is held, all submissions to it go through its queue; `held` becomes false under the lock when the
  *   queue is empty and its last operation has reached the driver.
  */
@@ -79,6 +81,15 @@ rill_status rill__exec_claim_to_change(struct rill__graph_exec *exec);
 
 /* Hands a held launch to the backend. */
 rill_status rill__graph_launch_held(struct rill__graph_exec *exec, struct rill__stream *stream);
+
+/* Blocks while the stream's work is being handed over, so that a call which a held stream refuses is not refused for
+ * that alone.  The caller keeps the stream and what else it uses afterwards: its epoch is left meanwhile, and another
+ * one entered. */
+void rill__held_settle(struct rill__stream *stream);
+
+/* The same for the launches of an execution object that are held; outside epochs.  False if there are any left, which
+ * wait for an event. */
+bool rill__held_settle_launches(struct rill__graph_exec *exec);
 
 /* Others can submit to the stream from here on, so it cannot be held; false if it is held now. */
 bool rill__stream_share(struct rill__stream *stream);

@@ -44,6 +44,9 @@ void rill__held_await_change(void) { (void)pthread_cond_wait(&changed, &held_loc
 
 /* The operations stay where they are: what they own may be another thread's, which is not here. */
 static void drop_all(void) {
+  for (struct held_op *op = rill__held_oldest; op != NULL; op = op->newer) {
+    if (rill__held_is(op, RILL__OPERATION_EXEC)) atomic_store(&rill__core(op->operation->exec)->held_launches, 0);
+  }
   for (struct rill__queue *queue = rill__held_queues; queue != NULL; queue = queue->next_held) {
     for (struct held_op *op = queue->first; op != NULL; op = op->next) {
       if (rill__held_is(op, RILL_NODE_EVENT_RECORD)) atomic_store(&op->fence->state, FENCE_FAILED);
@@ -126,6 +129,42 @@ rill_status rill__held_wait_for_stream(struct rill__stream *stream, uint64_t *ns
   if (!in_time) return fail_time_out(&stream->base, *ns, &chain);
   if (*ns != RILL__FOREVER) *ns = time_left(&until);
   return RILL_OK;
+}
+
+/* Nothing keeps what is queued from being handed over.  Under the lock. */
+static bool is_handed_over(const struct rill__queue *queue) {
+  const struct held_op *op = queue->first;
+  return queue->link == NULL || op == NULL || !rill__held_is_wait(op) || !rill__fence_is_pending(op->fence);
+}
+
+static void settle_queue(struct rill__stream *stream) {
+  rill__held_run(); /* what is ready waits for nobody else */
+  rill__held_lock();
+  while (rill__is_held(stream) && is_handed_over(rill__core(stream)->queue)) rill__held_await_change();
+  rill__held_unlock();
+}
+
+void rill__held_settle(struct rill__stream *stream) {
+  struct rill__thread *const self = rill__self;
+  if (RILL__LIKELY(!rill__is_held(stream)) || rill__in_host_call) return;
+  const bool inside = !rill__is_outside_epochs();
+  if (inside) rill__leave(&self);
+  settle_queue(stream);
+  if (inside) rill__enter_epoch(self);
+}
+
+bool rill__held_settle_launches(struct rill__graph_exec *exec) {
+  struct rill__exec_core *core = rill__core(exec);
+  RILL_ASSERT(rill__is_outside_epochs(), "nothing that runs inside an epoch blocks");
+  if (rill__in_host_call) return atomic_load(&core->held_launches) == 0;
+  rill__held_run();
+  rill__held_lock();
+  while (atomic_load(&core->held_launches) > 0 && is_handed_over(rill__core(core->held_stream)->queue)) {
+    rill__held_await_change();
+  }
+  const bool none = atomic_load(&core->held_launches) == 0;
+  rill__held_unlock();
+  return none;
 }
 
 rill_status rill__stream_note_failure(struct rill__stream *stream, rill_status status, const char *text) {

@@ -90,15 +90,28 @@ static rill_status check_room(const struct rill__queue *queue, const struct held
 }
 
 /* A wait uses no memory. */
-static void list_op(struct held_op *op) {
+static void list_op(struct rill__queue *queue, struct held_op *op) {
   if (rill__held_is_wait(op)) return;
+  if (rill__held_is(op, RILL__OPERATION_EXEC)) {
+    struct rill__exec_core *core = rill__core(op->operation->exec);
+    RILL_ASSERT(core->claimed && (atomic_load(&core->held_launches) == 0 || core->held_stream == queue->stream),
+                "launches of an execution object are held in one queue");
+    core->held_stream = queue->stream;
+    atomic_fetch_add(&core->held_launches, 1);
+  }
   op->older = rill__held_oldest != NULL ? newest : NULL;
   *(op->older != NULL ? &op->older->newer : &rill__held_oldest) = op;
   newest = op;
 }
 
 void rill__held_op_end(struct held_op *op) {
+  RILL_ASSERT_HELD_LOCKED();
   if (rill__held_is_wait(op)) return;
+  if (rill__held_is(op, RILL__OPERATION_EXEC)) {
+    const uint32_t launches = atomic_fetch_sub(&rill__core(op->operation->exec)->held_launches, 1);
+    RILL_ASSERT(launches > 0, "launches that are held are counted");
+    (void)launches;
+  }
   for (struct held_cursor *cursor = rill__held_cursors; cursor != NULL; cursor = cursor->next) {
     if (cursor->op == op) cursor->op = op->newer;
   }
@@ -114,7 +127,7 @@ static void append_op(struct rill__queue *queue, struct held_op *op) {
 #endif
   op->position = ++queue->pushed;
   op->serial = ++rill__held_serial;
-  list_op(op);
+  list_op(queue, op);
   queue->bytes += op->bytes;
   *queue->last = op;
   queue->last = &op->next;

@@ -112,8 +112,8 @@ struct rill__exec_core {
   uint32_t *edges;                  /* what the steps come after */
   bool claimed;                     /* by a thread that launches or changes it (core/graph/graph.h) */
   uint32_t claimants;               /* threads that wait for the end of that */
-  _Atomic uint32_t held_launches;   /* queued for `held_stream`; raised by who has the claim */
-  struct rill__stream *held_stream; /* under the claim */
+  _Atomic uint32_t held_launches;   /* in the queue of `held_stream`, or being handed over (core/held/held.h) */
+  struct rill__stream *held_stream; /* both change under the lock of held work; they rise under the claim too */
   uint32_t records;                 /* steps that record events */
   bool made;                        /* the backend's `instantiate` has succeeded */
 };

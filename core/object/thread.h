@@ -85,6 +85,16 @@ void rill__threads_after_fork(void);
 #define RILL__MEMBARRIER_USABLE rill__has_membarrier
 #endif
 
+static inline void rill__enter_epoch(struct rill__thread *self) {
+  const uint64_t epoch = atomic_load_explicit(&rill__epoch, memory_order_acquire);
+  if (RILL__LIKELY(RILL__MEMBARRIER_USABLE)) {
+    atomic_store_explicit(&self->epoch, epoch, memory_order_release);
+    atomic_signal_fence(memory_order_seq_cst);
+  } else {
+    atomic_store_explicit(&self->epoch, epoch, memory_order_seq_cst);
+  }
+}
+
 static inline struct rill__thread *rill__enter(const char *api) {
   struct rill__thread *self = rill__self;
   if (RILL__UNLIKELY(self == NULL)) {
@@ -95,13 +105,7 @@ static inline struct rill__thread *rill__enter(const char *api) {
               "epochs do not nest: leaving the inner one would leave the outer one without protection");
   self->api = api;
   self->subject = NULL;
-  const uint64_t epoch = atomic_load_explicit(&rill__epoch, memory_order_acquire);
-  if (RILL__LIKELY(RILL__MEMBARRIER_USABLE)) {
-    atomic_store_explicit(&self->epoch, epoch, memory_order_release);
-    atomic_signal_fence(memory_order_seq_cst);
-  } else {
-    atomic_store_explicit(&self->epoch, epoch, memory_order_seq_cst);
-  }
+  rill__enter_epoch(self);
   return self;
 }
 

@@ -34,10 +34,7 @@ static void destroy_operation(struct rill__operation *operation) {
   if (operation->kind == RILL_NODE_OTHER) {
     RILL_DISPATCH(operation->device, graph, others_destroy, operation->device, operation->others);
   }
-  if (operation->kind == RILL__OPERATION_EXEC) {
-    atomic_fetch_sub(&rill__core(operation->exec)->held_launches, 1);
-    rill__unref(&operation->exec->base);
-  }
+  if (operation->kind == RILL__OPERATION_EXEC) rill__unref(&operation->exec->base);
   free(operation->label);
   free(operation);
 }
@@ -189,7 +186,6 @@ rill_status rill__operation_prefetch(struct rill__device *device, const void *p,
 rill_status rill__operation_exec(struct rill__graph_exec *exec, struct rill__operation **out) {
   RILL_TRY(new_operation(RILL__OPERATION_EXEC, exec->base.device, NULL, 0, out));
   rill__ref(&exec->base);
-  atomic_fetch_add(&rill__core(exec)->held_launches, 1);
   (*out)->exec = exec;
   return RILL_OK;
 }

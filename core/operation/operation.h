@@ -23,7 +23,7 @@ struct rill__payload {
 /* Kinds besides RILL_NODE_*: no graph has such a node, and no backend gets one. */
 enum {
   RILL__OPERATION_PREFETCH = 0x100,
-  RILL__OPERATION_EXEC /* a launch of an execution object: counted in its `held_launches` */
+  RILL__OPERATION_EXEC /* a launch of an execution object */
 };
 
 /* Each makes an operation of the device with one reference.  A launch has known arguments, which are copied. */
