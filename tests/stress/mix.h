@@ -73,6 +73,8 @@ enum {
   X(capture, graphs, 5)        \
   X(launch_graph, graphs, 10)  \
   X(change_graph, graphs, 4)   \
+  X(extend_graph, graphs, 4)   \
+  X(execute_graph, graphs, 4)  \
   X(pile_up, full, 1)
 
 enum mix_operation {

@@ -222,9 +222,59 @@ OPERATION(change_graph) {
       MIX_END(call, rill_graph_exec_set_kernel_arg(g->exec, g->node, 2, &anything, sizeof anything),
               may_be_stale(g) | may);
       break;
-    default: MIX_END(call, rill_graph_update(g->exec, g->graph), may_be_stale(g) | may); break;
+    default:
+      MIX_END(call, rill_graph_update(g->exec, g->graph), may_be_stale(g) | may | MIX_MAY(CAPTURE_ACTIVE));
+      break;
   }
   check_stale(call, g);
+}
+
+/* ---- graphs that several threads build and execute ---- */
+
+static void complain_that_it_runs(void *user, rill_status status) {
+  (void)status;
+  mix_complain(NULL, "graph %u: a node of an aborted capture runs", ((const struct graph *)user)->number);
+}
+
+/* A capture adds nodes to a graph, and is aborted. */
+OPERATION(extend_graph) {
+  struct graph *g = graph_at(o->b);
+  rill_stream stream;
+  if (g == NULL || g->graph.id == 0) return;
+  struct call *call = mix_begin(w, CALL_OTHER, NULL, NULL);
+  if (MIX_END(call, rill_stream_create(g->device, NULL, &stream), 0) != RILL_OK) return;
+  atomic_fetch_add(&mix.captures, 1);
+  call = mix_begin(w, CALL_OTHER, NULL, NULL);
+  const rill_status status =
+      MIX_END(call, rill_stream_capture_begin_to_graph(stream, g->graph, NULL, 0, RILL_CAPTURE_RELAXED),
+              may_be_stale(g) | MIX_MAY(CAPTURE_ACTIVE));
+  check_stale(call, g);
+  for (unsigned i = 0; i < o->c % 6 && status == RILL_OK; i++) {
+    call = mix_begin(w, CALL_OTHER, NULL, NULL);
+    MIX_END(call, rill_stream_host_call(stream, complain_that_it_runs, g), 0);
+  }
+  if (status == RILL_OK) {
+    call = mix_begin(w, CALL_OTHER, NULL, NULL);
+    MIX_END(call, rill_stream_capture_abort(stream), 0);
+  }
+  atomic_store(&mix.capture_ended, mix_tick());
+  atomic_fetch_sub(&mix.captures, 1);
+  (void)rill_stream_release(stream);
+}
+
+/* Another execution object of a graph.  It is not launched: its launches would run beside those of the first. */
+OPERATION(execute_graph) {
+  struct graph *g = graph_at(o->b);
+  rill_graph_exec exec;
+  if (g == NULL || g->graph.id == 0) return;
+  const uint32_t may = MIX_MAY(CAPTURE_ACTIVE);
+  struct call *call = mix_begin(w, CALL_OTHER, NULL, NULL);
+  if (MIX_END(call, rill_graph_instantiate(g->graph, &exec), may_be_stale(g) | may) != RILL_OK) return;
+  check_stale(call, g);
+  call = mix_begin(w, CALL_OTHER, NULL, NULL);
+  MIX_END(call, rill_graph_update(exec, g->graph), may_be_stale(g) | may);
+  call = mix_begin(w, CALL_OTHER, NULL, NULL);
+  MIX_END(call, rill_graph_exec_release(exec), 0);
 }
 
 /* ---- the end of a round ---- */
