@@ -201,6 +201,6 @@ rill_status rill_memory_record_use(void *p, rill_stream stream) {
   if (!allocation->pooled && !needs_last_use(allocation, s)) return RILL_OK;
   struct rill__last_use *last_use = NULL;
   RILL_TRY(rill__last_use_new(s, &last_use));
-  return allocation->pooled ? rill__pool_note_last_use(allocation, begins, last_use)
+  return allocation->pooled ? rill__pool_note_last_use(allocation, begins, s, last_use)
                             : rill__memory_note_last_use(allocation, last_use);
 }

@@ -3,6 +3,7 @@
 #include "core/graph/capture.h"
 #include "core/pool/cache.h"
 #include "core/pool/pool.h"
+#include "core/sync/streams.h"
 #include "core/tracking/deferred_free.h"
 #include "core/tracking/map.h"
 
@@ -65,22 +66,45 @@ static rill_status find_under_pressure(struct rill__pool *pool, struct rill__str
   return release_to_driver(pool, request) ? rill__pool_grow(pool, request, out) : RILL_ERROR_OUT_OF_MEMORY;
 }
 
+/* Looks for memory that is complete: at a little while the pool may grow, else at everything.  Then all that is not in
+ * use and not complete has been seen not to be.  Under the lock. */
+static struct rill__block *look_for_memory(struct rill__pool *pool, struct rill__stream *stream,
+                                           const struct rill__request *request) {
+  struct rill__block *block = rill__pool_share(pool, stream, request, RILL__LOOKS);
+  if (block != NULL || rill__pool_may_grow(pool, request)) return block;
+  block = rill__pool_share(pool, stream, request, RILL__ALL_LOOKS);
+  const uint64_t needed = pool->used + rill__pool_waiting(pool) + (block == NULL ? request->rounded : 0);
+  if (block == NULL && pool->needed < needed) pool->needed = needed;
+  return block;
+}
+
+/* Releases segments that are too small for the request, so far as the pool would have more than twice what it needs
+ * otherwise.  Drivers wait for all work meanwhile: only if there is none. */
+static void release_unfit(struct rill__pool *pool, const struct rill__request *request) {
+  rill__pool_lock(pool);
+  const uint64_t bound = rill__pool_bound(pool, request->rounded), reserved = atomic_load(&pool->reserved);
+  const bool over = pool->complete.segments != NULL && reserved > bound - request->rounded;
+  rill__pool_unlock(pool);
+  if (!over || !rill__device_is_idle(pool->base.device)) return;
+  rill__errors_suspend();
+  (void)rill__pool_shrink(pool, bound - request->rounded);
+  rill__errors_resume();
+}
+
 rill_status rill__pool_find_memory(struct rill__pool *pool, struct rill__stream *stream,
                                    const struct rill__request *request, struct rill__block **out) {
   bool grows = false; /* before it looks at others */
   rill__pool_lock(pool);
   struct rill__pool_cache *cache = stream != NULL ? rill__pool_cache_find(pool, stream) : NULL;
   if (cache != NULL) {
-    if (rill__stream_is_drained(stream)) rill__pool_cache_complete(pool, cache, cache->freed);
     grows = cache->drained && atomic_load(&pool->reserved) < pool->largest_sum + pool->used_peak;
     cache->drained = false;
   }
   *out = rill__pool_take(pool, cache, request, false);
-  if (*out == NULL && !grows) {
-    *out = rill__pool_share(pool, stream, request, RILL__LOOKS);
-  }
+  if (*out == NULL && !(grows && rill__pool_may_grow(pool, request))) *out = look_for_memory(pool, stream, request);
   rill__pool_unlock(pool);
   if (*out != NULL) return RILL_OK;
+  if (stream != NULL) release_unfit(pool, request);
   const rill_status status = rill__pool_grow(pool, request, out);
   return status == RILL_ERROR_OUT_OF_MEMORY ? find_under_pressure(pool, stream, request, out) : status;
 }
@@ -166,7 +190,9 @@ rill_status rill__pool_alloc(struct rill__thread *self, struct rill__pool *pool,
     if (taken) return RILL_OK;
   }
   rill__pool_lock(pool);
-  struct rill__block *block = rill__pool_take(pool, rill__pool_cache_find(pool, stream), request, false);
+  struct rill__pool_cache *cache = rill__pool_cache_find(pool, stream);
+  rill__pool_cache_note(pool, cache);
+  struct rill__block *block = rill__pool_take(pool, cache, request, false);
   if (RILL__LIKELY(block != NULL)) *out = begin(pool, stream, block, request);
   rill__pool_unlock(pool);
   if (RILL__LIKELY(block != NULL)) return RILL_OK;

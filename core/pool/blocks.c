@@ -50,6 +50,7 @@ static void attach(struct rill__heap *heap, struct rill__block *block, struct ri
     heap->newest = block;
   }
   heap->count++;
+  heap->bytes += rill__block_size(block);
   struct rill__segment *segment = block->segment;
   if (RILL__LIKELY(block->count != segment->granules)) return;
   segment->next = heap->segments;
@@ -64,6 +65,7 @@ void rill__heap_detach(struct rill__block *block) {
   *(block->older != NULL ? &block->older->newer : &heap->oldest) = block->newer;
   *(block->newer != NULL ? &block->newer->older : &heap->newest) = block->older;
   heap->count--;
+  heap->bytes -= rill__block_size(block);
   block->state = RILL__BLOCK_TAKEN;
   struct rill__segment *segment = block->segment;
   if (RILL__LIKELY(block->count != segment->granules)) return;
@@ -237,17 +239,19 @@ static void join(struct rill__heap *heap, struct rill__block *block, struct rill
   free_block(heap, right);
 }
 
-static bool is_free_in(const struct rill__block *block, const struct rill__heap *heap) {
-  return block != NULL && block->state == RILL__BLOCK_FREE && block->heap == heap;
+/* Blocks of a cache that were freed before its last batch was recorded are complete before later ones. */
+static bool may_join(const struct rill__block *block, const struct rill__heap *heap) {
+  return block != NULL && block->state == RILL__BLOCK_FREE && block->heap == heap && block->freed >= heap->joins_from;
 }
 
 void rill__heap_put(struct rill__heap *heap, struct rill__block *block, uint64_t freed) {
   struct rill__block *const left = block->left, *const right = block->right;
-  if (is_free_in(right, heap)) {
+  const bool joins = freed >= heap->joins_from;
+  if (joins && may_join(right, heap)) {
     rill__heap_detach(right);
     join(heap, block, right);
   }
-  if (is_free_in(left, heap)) {
+  if (joins && may_join(left, heap)) {
     rill__heap_detach(left);
     join(heap, left, block);
     block = left;

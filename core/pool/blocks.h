@@ -3,7 +3,8 @@
  *
  * Invariants
  * - The blocks of a segment, in the order of their addresses, cover it without gaps or overlaps, in whole granules.
- * - A FREE block is in one heap.  No two FREE blocks of one heap are neighbours: what is freed is joined at once.
+ * - A FREE block is in one heap.  Two FREE blocks of one heap are neighbours only if one of them was freed before the
+ *   heap's `joins_from`: what is freed is joined at once with all that completes no earlier.
  * - `live` of a granule is not 0 exactly if an allocation starts there: the bytes asked for, and in its upper bits how
  *   far after the granule's start, as alignment wanted it.  Whoever exchanges it for 0 has freed the allocation, and
  *   nobody else has.  That needs no lock.
@@ -27,10 +28,11 @@ struct rill__block {
   enum { RILL__BLOCK_FREE, RILL__BLOCK_TAKEN, RILL__BLOCK_WAITING } state;
   struct rill__heap *heap;           /* FREE: that it is in; else core/pool/cache.h */
   uint64_t freed;                    /* the number of its last free there */
-  struct rill__block *next, **link;  /* FREE: of its bin; WAITING: `next` of the pool's queue */
+  struct rill__block *next, **link;  /* FREE: of its bin; WAITING: of the pool's list */
   struct rill__block *older, *newer; /* FREE: of its heap, by `freed` */
   uint64_t stream;                   /* TAKEN: the number of the stream that it was allocated on; or RILL__OF_GRAPH */
-  struct rill__last_use *last_uses;  /* TAKEN and WAITING: core/pool/cache.h */
+  struct rill__last_use *last_uses;  /* TAKEN and WAITING: core/pool/uses.h */
+  uint32_t uses, most_uses;          /* in that list; and how many there are when it is next made shorter */
 };
 
 /* The memory is a graph's, which frees it. */
@@ -41,6 +43,7 @@ struct rill__segment {
   struct rill__allocation allocation;
   struct rill__pool *pool;
   struct rill__segment *next, **link; /* of a heap, while it is one FREE block */
+  struct rill__segment *other, **at;  /* of the pool's list of all its segments */
   struct rill__block *leftmost;       /* block */
   uint32_t granules;
   unsigned shift;             /* of a granule */
@@ -60,6 +63,8 @@ struct rill__heap {
   struct rill__block *oldest, *newest;
   struct rill__segment *segments; /* that are one FREE block */
   size_t count;                   /* of its blocks */
+  uint64_t bytes;                 /* of them */
+  uint64_t joins_from;            /* blocks freed from this number on are joined */
   struct rill__block **spares;    /* block structs to use again: the pool's */
 };
 
@@ -91,8 +96,8 @@ struct rill__block *rill__heap_find(struct rill__heap *heap, const struct rill__
 /* Takes that block out, cut to size.  Its heap stays the one that it names. */
 struct rill__block *rill__block_take(struct rill__block *block, const struct rill__request *request);
 
-/* Makes a block that is not FREE so, in this heap, as the newest, and joins it with its neighbours; and takes a FREE
- * block as it is out of its heap. */
+/* Makes a block that is not FREE so, in this heap, as the newest, and joins it with the neighbours that were freed from
+ * joins_from on; and takes a FREE block as it is out of its heap. */
 void rill__heap_put(struct rill__heap *heap, struct rill__block *block, uint64_t freed);
 void rill__heap_detach(struct rill__block *block);
 

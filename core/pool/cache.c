@@ -32,13 +32,10 @@ static bool make_room_for_cache(struct rill__pool *pool, size_t slot) {
   return true;
 }
 
-/* The native per-thread stream is another one on each thread: it has no order of its own. */
-static bool has_order(const struct rill__stream *stream) { return !stream->imported || stream->native != 2; }
-
 struct rill__pool_cache *rill__pool_cache_get(struct rill__pool *pool, struct rill__stream *stream) {
   struct rill__pool_cache *cache = rill__pool_cache_find(pool, stream);
   const uint32_t slot = rill__object_slot(&stream->base);
-  if (RILL__LIKELY(cache != NULL) || !has_order(stream) || !make_room_for_cache(pool, slot)) return cache;
+  if (RILL__LIKELY(cache != NULL) || !rill__stream_has_order(stream) || !make_room_for_cache(pool, slot)) return cache;
   atomic_fetch_add(&rill__core(stream)->caches,
                    1); /* before the look at pools_closed; rill__stream_end the other way round */
   if (!atomic_load(&rill__core(stream)->pools_closed)) cache = calloc(1, sizeof *cache);
@@ -49,6 +46,7 @@ struct rill__pool_cache *rill__pool_cache_get(struct rill__pool *pool, struct ri
   rill__ref(&stream->base);
   cache->pool = pool;
   cache->heap.spares = &pool->spares;
+  cache->heap.joins_from = 1;
   cache->stream = stream;
   cache->last_batch = &cache->batches;
   pool->caches[slot] = cache;
@@ -57,36 +55,24 @@ struct rill__pool_cache *rill__pool_cache_get(struct rill__pool *pool, struct ri
 
 /* ---- the ring ---- */
 
-static void enter_ring(struct rill__pool *pool, struct rill__pool_cache *cache) {
-  if (cache->next != NULL) return;
-  if (pool->ring == NULL) pool->ring = cache->next = cache->prev = cache;
-  cache->next = pool->ring;
-  cache->prev = pool->ring->prev;
-  cache->prev->next = cache->next->prev = cache;
-  pool->ring_count++;
-}
-
-static void leave_ring(struct rill__pool *pool, struct rill__pool_cache *cache) {
-  if (cache->next == NULL) return;
-  if (pool->ring == cache) pool->ring = cache->next != cache ? cache->next : NULL;
-  cache->prev->next = cache->next;
-  cache->next->prev = cache->prev;
-  cache->next = cache->prev = NULL;
-  pool->ring_count--;
+static struct rill__pool_cache *cache_of(struct rill__ring_link *link) {
+  return (struct rill__pool_cache *)((char *)link - offsetof(struct rill__pool_cache, link));
 }
 
 /* Caches that have become empty leave here, rather than whenever their stream takes its block back. */
 struct rill__pool_cache *rill__pool_cache_visit(struct rill__pool *pool) {
-  struct rill__pool_cache *cache;
-  while ((cache = pool->ring) != NULL && cache->heap.count == 0) leave_ring(pool, cache);
-  if (cache == NULL) return NULL;
-  pool->ring = cache->next; /* it is the last from here on */
+  struct rill__ring *ring = &pool->ring;
+  while (ring->first != NULL && cache_of(ring->first)->heap.count == 0) rill__ring_leave(ring, ring->first);
+  if (ring->first == NULL) return NULL;
+  struct rill__pool_cache *cache = cache_of(ring->first);
+  rill__ring_turn(ring);
   cache->refs++;
   return cache;
 }
 
 static void free_cache(struct rill__pool *pool, struct rill__pool_cache *cache) {
-  leave_ring(pool, cache);
+  rill__ring_leave(&pool->ring, &cache->link);
+  rill__pool_cache_mark(pool, cache);
   rill__last_uses_free(cache->batches);
   free(cache);
 }
@@ -146,6 +132,7 @@ void rill__pool_put(struct rill__pool *pool, struct rill__block *block) {
   if (RILL__UNLIKELY(block->last_uses != NULL)) {
     block->state = RILL__BLOCK_WAITING;
     block->next = NULL;
+    block->link = pool->last_waiting;
     *pool->last_waiting = block;
     pool->last_waiting = &block->next;
     pool->waiting_count++;
@@ -158,14 +145,28 @@ void rill__pool_put(struct rill__pool *pool, struct rill__block *block) {
   }
   struct rill__pool_cache *cache = rill__pool_cache_of(block->heap);
   cache->refs--;
-  rill__heap_put(&cache->heap, block, cache->freed); /* as late as any: the oldest are drained first */
-  enter_ring(pool, cache);
+  const struct rill__block *newest = cache->heap.newest; /* the oldest are drained first */
+  rill__heap_put(&cache->heap, block, newest != NULL && newest->freed > block->freed ? newest->freed : block->freed);
+  rill__ring_enter(&pool->ring, &cache->link);
+}
+
+void rill__pool_take_waiting(struct rill__pool *pool, struct rill__block *block) {
+  *block->link = block->next;
+  *(block->next != NULL ? &block->next->link : &pool->last_waiting) = block->link;
+  pool->waiting_count--;
+  block->state = RILL__BLOCK_TAKEN;
+}
+
+void rill__pool_stop_waiting(struct rill__pool *pool, struct rill__block *block) {
+  rill__pool_take_waiting(pool, block);
+  rill__pool_put(pool, block);
 }
 
 /* ---- completion ---- */
 
 void rill__pool_cache_complete(struct rill__pool *pool, struct rill__pool_cache *cache, uint64_t number) {
   if (cache->complete < number) cache->complete = number;
+  if (cache->complete >= cache->freed) rill__pool_cache_mark(pool, cache);
   for (struct rill__last_use *batch; (batch = cache->batches) != NULL && batch->freed <= cache->complete;) {
     cache->batches = batch->next;
     if (batch->next == NULL) cache->last_batch = &cache->batches;
@@ -225,9 +226,10 @@ void rill__pool_caches_free(struct rill__pool *pool) {
   for (size_t i = 0; i < pool->slots; i++) {
     if (pool->caches[i] == NULL) continue;
     atomic_fetch_sub(&rill__core(pool->caches[i]->stream)->caches, 1);
-    enter_ring(pool, pool->caches[i]);
+    rill__ring_enter(&pool->ring, &pool->caches[i]->link);
   }
-  for (struct rill__pool_cache *cache; (cache = pool->ring) != NULL;) {
+  for (struct rill__ring_link *link; (link = pool->ring.first) != NULL;) {
+    struct rill__pool_cache *cache = cache_of(link);
     if (cache->stream != NULL) rill__unref(&cache->stream->base);
     free_cache(pool, cache);
   }

@@ -7,14 +7,21 @@
  *
  * Frees into a cache are numbered.  An event that is recorded on the stream when all frees up to a number have been
  * made, a *batch*, answers for all of them; it is recorded when memory is looked for, not at each free.  So a stream
- * that takes back what it freed pays for no event, and one event serves many blocks.
+ * that takes back what it freed pays for no event, and one event serves many blocks.  If other streams look for memory
+ * in the cache, batches are also recorded by frees, one for each sixteenth of the pool, as long as others look: so
+ * little is hidden by work that was submitted after its free.  Blocks on both sides of a batch are not joined
+ * before they are complete, since the later one would hide the earlier one.
  *
- * Who finds nothing that fits looks at a few caches, those first that were looked at longest ago: drains what is
- * complete, and records a batch where there is none to ask about.  Then it takes a segment from the driver.  A stream
- * whose cache was drained so by others takes a segment first, the next time: streams that take turns come to own what
- * they need, rather than to take it from one another for ever.  That ends where the pool has memory for the largest
- * block of each.  Only under pressure (the limit, or no memory of the driver's) are all caches looked at, and the
- * stream is then made to wait for memory that is not complete.
+ * A block with recorded uses waits until they are complete: core/pool/uses.h.
+ *
+ * If nothing fits, an allocation looks for memory that is complete.  A look at one cache or queue of uses costs a
+ * question for each thing that it finds complete, which the free has paid for, and one for what is not.  A few looks
+ * are made at any time.  All caches and queues are looked at before the pool grows beyond twice its `needed`: the
+ * most that was in use or not complete when all were looked at.  So `reserved` is bounded by that, fragments apart,
+ * and as it has to double between two looks at everything, these cost little for each allocation.  Below the bound a
+ * stream whose cache was drained by others takes a segment first, the next time: streams that take turns come to own
+ * what they need.  That ends where the pool has memory for the largest block of each.  Only under pressure (the limit,
+ * or no memory of the driver's) is the stream made to wait for memory that is not complete.
  *
  * Invariants
  * - The pool's lock guards all of this, and is never held across a call into a backend or a wait.
@@ -24,15 +31,18 @@
  * - A block that is not FREE names a heap.  A TAKEN block may still be used by work before free number `freed` of the
  *   cache that it names, as far as that is not complete.  The stream that it was allocated on is ordered after that,
  * and so is a free on that stream; a free on any other stream is not.
- * - `uses` of a block are its last uses that were recorded (rill_memory_record_use), and frees that were not ordered
- * after what the block names.  A WAITING block becomes FREE, in the heap that it names, when they are complete.
+ * - The uses of a block are those that were recorded (rill_memory_record_use), and frees that were not ordered after
+ * what the block names.  A WAITING block has some; it becomes FREE, in the heap that it names, when the last of them is
+ * complete.
+ * - Blocks of a cache's heap that were freed before its last batch are not joined with later ones.
  * - A cache keeps its stream until that has ended and a batch answers for all frees; it is freed when no block is in
  * its heap or names it. */
 #ifndef RILL_CORE_POOL_CACHE_H
 #define RILL_CORE_POOL_CACHE_H
 
 #include "core/pool/blocks.h"
-#include "core/tracking/last_use.h"
+#include "core/pool/ring.h"
+#include "core/pool/uses.h"
 
 #include <stddef.h>
 
@@ -41,14 +51,16 @@ struct rill__pool_cache {
   struct rill__pool *pool;
   struct rill__heap heap;
   struct rill__stream *stream;
-  struct rill__pool_cache *next, *prev;         /* of the pool's ring */
+  struct rill__ring_link link;                  /* of the pool's ring */
   uint64_t freed, batched, complete;            /* numbers of frees */
   struct rill__last_use *batches, **last_batch; /* by number, about: two threads may add theirs at once */
   unsigned batch_count;
-  size_t refs;    /* blocks that name its heap, and threads that look at it */
-  size_t largest; /* block that was freed into it */
-  bool drained;   /* by others, since it last found nothing */
-  bool ended;     /* its stream's last reference has gone */
+  size_t refs;       /* blocks that name its heap, and threads that look at it */
+  size_t largest;    /* block that was freed into it */
+  uint64_t unmarked; /* bytes that were freed since its last batch */
+  unsigned marks;    /* batches that frees may record, because others have looked here */
+  bool drained;      /* by others, since it last found nothing */
+  bool ended;        /* its stream's last reference has gone */
   bool postponed;
 };
 
@@ -60,10 +72,15 @@ struct rill__pool {
   struct rill__block *spares;
   struct rill__pool_cache **caches; /* by the slot of the stream's handle */
   size_t slots;
-  struct rill__pool_cache *ring; /* caches that have or had FREE blocks, the one to be looked at next first */
+  struct rill__ring ring; /* caches that have or had FREE blocks */
+  struct rill__uses uses;
   struct rill__block *waiting, **last_waiting;
-  size_t ring_count, waiting_count;
+  size_t waiting_count;
+  struct rill__segment *segments; /* all that are in a heap or have been cut up */
   uint64_t max_size, used, used_peak, reserved_peak;
+  uint64_t unmarked; /* of all caches */
+  uint64_t transit;  /* reserved bytes that are on their way from the driver or back */
+  uint64_t needed;   /* bytes that were in use or not complete when everything had been looked at, at most */
   _Atomic uint64_t reserved, threshold; /* read without the lock */
   uint64_t largest_sum;                 /* of all caches whose streams have not ended */
   size_t grown, least_segment;          /* bytes: of the last segment, and of the smallest */
@@ -87,6 +104,18 @@ static inline struct rill__pool_cache *rill__pool_cache_of(struct rill__heap *he
 /* All work before the frees up to this number is complete. */
 void rill__pool_cache_complete(struct rill__pool *pool, struct rill__pool_cache *cache, uint64_t number);
 
+/* Whether the stream's work is in one order.  The native per-thread stream is another one on each thread. */
+static inline bool rill__stream_has_order(const struct rill__stream *stream) {
+  return !stream->imported || stream->native != 2;
+}
+
+/* Notes that all frees into the stream's cache are complete, if that is known without asking: it is forgotten when the
+ * stream gets more work. */
+static inline void rill__pool_cache_note(struct rill__pool *pool, struct rill__pool_cache *cache) {
+  if (cache == NULL || cache->heap.count == 0 || RILL__LIKELY(!rill__stream_is_drained(cache->stream))) return;
+  rill__pool_cache_complete(pool, cache, cache->freed);
+}
+
 /* The next cache of the ring, with a reference; NULL if there is none.  And gives the reference up; may give the lock
  * up meanwhile. */
 struct rill__pool_cache *rill__pool_cache_visit(struct rill__pool *pool);
@@ -105,13 +134,36 @@ struct rill__block *rill__pool_take(struct rill__pool *pool, struct rill__pool_c
 /* Makes a block FREE in the heap that it names, or lets it wait for its uses. */
 void rill__pool_put(struct rill__pool *pool, struct rill__block *block);
 
+/* Of a WAITING block: it waits no more.  Its uses are complete, and it is put; or it is the caller's. */
+void rill__pool_stop_waiting(struct rill__pool *pool, struct rill__block *block);
+void rill__pool_take_waiting(struct rill__pool *pool, struct rill__block *block);
+
+/* Twice what the pool needs: has needed when everything was looked at, or what is in use now with so many bytes more.
+ */
+static inline uint64_t rill__pool_bound(const struct rill__pool *pool, size_t more) {
+  const uint64_t now = pool->used + more;
+  return 2 * (pool->needed > now ? pool->needed : now);
+}
+
+/* Whether the pool may get a segment for the request before all caches and queues of uses have been looked at. */
+bool rill__pool_may_grow(const struct rill__pool *pool, const struct rill__request *request);
+
+/* Bytes that were freed and are not known to be complete; and of a cache: all of them are, or are before a batch. */
+static inline uint64_t rill__pool_waiting(const struct rill__pool *pool) {
+  return atomic_load(&pool->reserved) - pool->transit - pool->used - pool->complete.bytes;
+}
+static inline void rill__pool_cache_mark(struct rill__pool *pool, struct rill__pool_cache *cache) {
+  pool->unmarked -= cache->unmarked;
+  cache->unmarked = 0;
+}
+
 /* ---- under the lock, which they release meanwhile: core/pool/share.c ---- */
 
 /* Looks for memory that is complete, a number of times, until there is a block for the request; NULL: to the end.
  * `stream`: who needs it, or NULL. */
 enum { RILL__LOOKS = 4 };
 #define RILL__ALL_LOOKS SIZE_MAX
-struct rill__block *rill__pool_share(struct rill__pool *pool, const struct rill__stream *stream,
+struct rill__block *rill__pool_share(struct rill__pool *pool, struct rill__stream *stream,
                                      const struct rill__request *request, size_t looks);
 
 /* Takes a block that the stream is made to wait for. */

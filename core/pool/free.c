@@ -31,7 +31,10 @@ static rill_status claim(struct rill__segment *segment, void *p, struct rill__bl
  * cache.  NULL if it can have none, or the free does not come after what the block names.  Under the lock. */
 static struct rill__heap *heap_for(struct rill__pool *pool, struct rill__block *block, struct rill__stream *stream) {
   if (RILL__UNLIKELY(block->stream != stream->number) && !rill__block_is_complete(pool, block)) return NULL;
-  if (rill__stream_is_drained(stream)) return &pool->complete;
+  if (rill__stream_is_drained(stream)) {
+    rill__pool_cache_note(pool, rill__pool_cache_find(pool, stream));
+    return &pool->complete;
+  }
   struct rill__pool_cache *cache = rill__pool_cache_get(pool, stream);
   return RILL__LIKELY(cache != NULL) ? &cache->heap : NULL;
 }
@@ -44,6 +47,8 @@ static uint64_t number_free(struct rill__pool *pool, struct rill__heap *heap, si
     pool->largest_sum += size - cache->largest;
     cache->largest = size;
   }
+  cache->unmarked += size;
+  pool->unmarked += size;
   return ++cache->freed;
 }
 
@@ -55,23 +60,42 @@ static void put_block(struct rill__pool *pool, struct rill__block *block, struct
   rill__pool_put(pool, block);
 }
 
+/* Whether a free into the cache records a batch: one of a pool under pressure always does; and if others look for
+ * memory here, one after a sixteenth of the pool's memory has been freed without a batch. */
+static bool records_batch(struct rill__pool *pool, struct rill__pool_cache *cache) {
+  if (atomic_load_explicit(&pool->batches_frees, memory_order_relaxed)) return true;
+  if (RILL__LIKELY(cache->marks == 0)) return false;
+  if (pool->unmarked < atomic_load_explicit(&pool->reserved, memory_order_relaxed) / 16) return false;
+  cache->marks--;
+  return true;
+}
+
+/* Uses of a block that is being freed are the caller's own: nobody else has it. */
+static rill_status add_use(struct rill__pool *pool, struct rill__block *block, struct rill__stream *stream) {
+  struct rill__last_use *last_use = NULL;
+  RILL_TRY(rill__last_use_new(stream, &last_use));
+  rill__pool_lock(pool);
+  const bool added = rill__block_add_use(pool, block, stream, last_use);
+  rill__pool_unlock(pool);
+  if (!added) rill__last_uses_free(last_use);
+  RILL_REQUIRE(added, RILL_ERROR_OUT_OF_MEMORY, "no host memory to note where memory is used");
+  return RILL_OK;
+}
+
 /* `recorded`: events may be there to be used again. */
 static rill_status free_in_order(struct rill__pool *pool, struct rill__block *block, struct rill__stream *stream,
                                  bool *recorded) {
-  struct rill__last_use *last_use = NULL;
   rill__pool_lock(pool);
   struct rill__heap *heap = heap_for(pool, block, stream);
   if (RILL__UNLIKELY(heap == NULL)) {
     rill__pool_unlock(pool);
-    RILL_TRY(rill__last_use_new(stream, &last_use));
+    RILL_TRY(add_use(pool, block, stream));
     rill__pool_lock(pool);
   }
   pool->used -= rill__block_size(block);
-  rill__last_uses_append(&block->last_uses, last_use);
   put_block(pool, block, heap);
-  const bool batches = atomic_load_explicit(&pool->batches_frees, memory_order_relaxed);
-  *recorded = last_use != NULL || (batches && heap != &pool->complete);
-  if (RILL__UNLIKELY(*recorded) && last_use == NULL) rill__pool_cache_record(pool, rill__pool_cache_of(heap));
+  *recorded = heap == NULL || (heap != &pool->complete && records_batch(pool, rill__pool_cache_of(heap)));
+  if (RILL__UNLIKELY(*recorded) && heap != NULL) rill__pool_cache_record(pool, rill__pool_cache_of(heap));
   rill__pool_unlock(pool);
   return RILL_OK;
 }
@@ -227,16 +251,16 @@ rill_status rill__pool_free(struct rill__thread *self, struct rill__allocation *
 /* ---- last uses ---- */
 
 /* The pool's memory that starts at `begin` is used by the stream up to here. */
-rill_status rill__pool_note_last_use(struct rill__allocation *allocation, uintptr_t begin,
+rill_status rill__pool_note_last_use(struct rill__allocation *allocation, uintptr_t begin, struct rill__stream *stream,
                                      struct rill__last_use *last_use) {
   struct rill__segment *segment = (struct rill__segment *)allocation;
   struct rill__pool *pool = segment->pool;
-  struct rill__last_use *dead = last_use;
   rill__pool_lock(pool);
   struct rill__block *block = rill__segment_block(segment, begin);
-  if (block != NULL) dead = rill__last_use_note(&block->last_uses, last_use);
+  const bool added = block != NULL && rill__block_add_use(pool, block, stream, last_use);
   rill__pool_unlock(pool);
-  rill__last_uses_free(dead);
+  if (!added) rill__last_uses_free(last_use);
   RILL_REQUIRE(block != NULL, RILL_ERROR_NOT_FOUND, "%p was freed during the call", (void *)begin);
+  RILL_REQUIRE(added, RILL_ERROR_OUT_OF_MEMORY, "no host memory to note where memory is used");
   return RILL_OK;
 }

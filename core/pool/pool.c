@@ -68,6 +68,7 @@ void rill__pools_unlock(struct rill__device *device) {
 static void free_pool(struct rill__object *object) {
   struct rill__pool *pool = (struct rill__pool *)object;
   rill__pool_caches_free(pool);
+  rill__uses_free(&pool->uses);
   rill__spares_free(&pool->spares);
   (void)pthread_mutex_destroy(&pool->lock);
   rill__object_free(object);

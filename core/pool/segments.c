@@ -31,6 +31,7 @@ static rill_status release_segments(struct rill__pool *pool, struct rill__segmen
     const bool kept = freed != RILL_OK && atomic_load(&device->lost) == RILL_OK;
     if (kept) (void)rill__memory_know(allocation); /* its nodes are there */
     rill__pool_lock(pool);
+    pool->transit -= allocation->size;
     if (kept) rill__heap_add(&pool->complete, segment);
     if (!kept) atomic_fetch_sub(&pool->reserved, allocation->size);
     rill__pool_unlock(pool);
@@ -47,6 +48,7 @@ rill_status rill__pool_shrink(struct rill__pool *pool, uint64_t keep) {
   for (struct rill__segment *segment; reserved > keep && (segment = pool->complete.segments) != NULL;) {
     rill__heap_remove(segment);
     reserved -= segment->allocation.size;
+    pool->transit += segment->allocation.size;
     segment->next = list;
     list = segment;
   }
@@ -78,10 +80,10 @@ bool rill__pools_release(struct rill__device *device, uint32_t kind) {
   return any;
 }
 
-/* Looks on as long as there is something to drain: each look but the last few has been paid for by a free. */
+/* Looks on as long as it finds memory: each look but the last few has been paid for by a free. */
 static bool drain(struct rill__pool *pool) {
   rill__pool_lock(pool);
-  for (size_t before = SIZE_MAX, left; (left = pool->ring_count + pool->waiting_count) < before && left > 0;) {
+  for (uint64_t before = UINT64_MAX, left; (left = rill__pool_waiting(pool)) < before && left > 0;) {
     before = left;
     (void)rill__pool_share(pool, NULL, NULL, RILL__LOOKS);
   }
@@ -110,13 +112,22 @@ void rill__pools_synchronized_(struct rill__device *device) {
 
 enum { SEGMENT_USUAL_MOST = 64 << 20 };
 
-/* What to ask the driver for: more than is needed now, and more each time. */
+/* What to ask the driver for: more than is needed now, and more each time, as long as the pool stays within twice what
+ * it has needed. */
 static size_t segment_size(const struct rill__pool *pool, size_t rounded) {
   const size_t least = pool->least_segment;
+  const uint64_t reserved = atomic_load(&pool->reserved), bound = rill__pool_bound(pool, rounded);
   size_t size = pool->grown < least ? least : pool->grown * 2;
   if (size > SEGMENT_USUAL_MOST) size = SEGMENT_USUAL_MOST;
+  if (size > least && reserved + size > bound) {
+    size = bound > reserved + least ? (size_t)(bound - reserved) / least * least : least;
+  }
   if (size < rounded) size = rounded > SIZE_MAX - least ? rounded : rounded + least - 1;
   return size < least ? size : size / least * least;
+}
+
+bool rill__pool_may_grow(const struct rill__pool *pool, const struct rill__request *request) {
+  return atomic_load(&pool->reserved) + segment_size(pool, request->rounded) <= rill__pool_bound(pool, 0);
 }
 
 /* Reserves bytes under the limit. */
@@ -125,6 +136,7 @@ static bool reserve(struct rill__pool *pool, uint64_t size) {
   const uint64_t reserved = atomic_load(&pool->reserved) + size;
   const bool room = pool->max_size == 0 || (reserved >= size && reserved <= pool->max_size);
   if (room) atomic_store(&pool->reserved, reserved);
+  if (room) pool->transit += size;
   if (room && pool->reserved_peak < reserved) pool->reserved_peak = reserved;
   rill__pool_unlock(pool);
   return room;
@@ -143,6 +155,7 @@ static rill_status add_segment(struct rill__pool *pool, size_t size, const struc
     segment->pool = pool;
     if (rill__memory_know(&segment->allocation)) {
       rill__pool_lock(pool);
+      pool->transit -= size;
       rill__heap_add(&pool->complete, segment);
       pool->grown = size;
       *out = rill__pool_take(pool, NULL, request, true);
@@ -154,6 +167,7 @@ static rill_status add_segment(struct rill__pool *pool, size_t size, const struc
   }
   if (segment != NULL) rill__segment_free(segment);
   rill__pool_lock(pool);
+  pool->transit -= size;
   atomic_fetch_sub(&pool->reserved, size);
   rill__pool_unlock(pool);
   return status;

@@ -49,6 +49,8 @@ void rill__pool_cache_record(struct rill__pool *pool, struct rill__pool_cache *c
     cache->last_batch = &batch->next;
     cache->batch_count++;
     if (cache->batched < number) cache->batched = number;
+    cache->heap.joins_from = cache->batched + 1;
+    rill__pool_cache_mark(pool, cache);
   }
   rill__pool_cache_leave(pool, cache);
 }
@@ -66,57 +68,35 @@ void rill__pool_cache_look(struct rill__pool *pool, struct rill__pool_cache *cac
 }
 
 static void look_at_cache(struct rill__pool *pool, const struct rill__stream *own) {
+  enum { MARKS = 32 };
   struct rill__pool_cache *cache = rill__pool_cache_visit(pool);
   if (cache == NULL) return;
   const size_t before = cache->heap.count;
+  if (own != NULL) cache->marks = MARKS;
   rill__pool_cache_look(pool, cache);
   if (cache->heap.count < before && cache->stream != own) cache->drained = true;
   rill__pool_cache_leave(pool, cache);
 }
 
-/* The block that has waited longest for its uses. */
-static struct rill__block *take_waiting(struct rill__pool *pool) {
-  struct rill__block *block = pool->waiting;
-  if (block == NULL) return NULL;
-  pool->waiting = block->next;
-  if (pool->waiting == NULL) pool->last_waiting = &pool->waiting;
-  pool->waiting_count--;
-  block->state = RILL__BLOCK_TAKEN;
-  return block;
-}
-
-static void look_at_waiting(struct rill__pool *pool) {
-  struct rill__block *block = take_waiting(pool);
-  if (block == NULL) return;
-  for (struct rill__last_use *last_use; (last_use = block->last_uses) != NULL;) {
-    rill__pool_unlock(pool); /* nobody else has the block */
-    const bool complete = rill__last_use_is_complete(last_use->event);
-    rill__pool_lock(pool);
-    if (!complete) break;
-    block->last_uses = last_use->next;
-    last_use->next = NULL;
-    rill__last_uses_free(last_use);
-  }
-  rill__pool_put(pool, block);
-}
-
-struct rill__block *rill__pool_share(struct rill__pool *pool, const struct rill__stream *stream,
+struct rill__block *rill__pool_share(struct rill__pool *pool, struct rill__stream *stream,
                                      const struct rill__request *request, size_t looks) {
   const bool thorough = looks == RILL__ALL_LOOKS;
-  const size_t all = pool->ring_count > pool->waiting_count ? pool->ring_count : pool->waiting_count;
+  const size_t all = pool->ring.count > pool->uses.ring.count ? pool->ring.count : pool->uses.ring.count;
   if (looks > all) looks = all;
   struct rill__block *block = NULL;
   for (; looks > 0 && block == NULL; looks--) {
-    look_at_waiting(pool);
     look_at_cache(pool, stream);
-    if (request != NULL) block = rill__pool_take(pool, NULL, request, thorough);
+    rill__uses_look(pool);
+    if (request == NULL) continue;
+    struct rill__pool_cache *own = stream != NULL ? rill__pool_cache_find(pool, stream) : NULL;
+    block = rill__pool_take(pool, own, request, thorough);
   }
   return block;
 }
 
 void rill__pool_settle(struct rill__pool *pool) {
   struct rill__pool_cache *cache;
-  for (size_t looks = pool->ring_count; looks > 0 && (cache = rill__pool_cache_visit(pool)) != NULL; looks--) {
+  for (size_t looks = pool->ring.count; looks > 0 && (cache = rill__pool_cache_visit(pool)) != NULL; looks--) {
     rill__pool_cache_complete(pool, cache, cache->freed);
     rill__pool_cache_leave(pool, cache);
   }
@@ -152,6 +132,7 @@ static bool take_over(struct rill__pool *pool, struct rill__block *block, struct
   if (!rill__block_is_complete(pool, block)) {
     ordered = order_after(pool, rill__pool_cache_of(block->heap), block->freed, stream);
   }
+  rill__block_unqueue_uses(pool, block);
   rill__pool_unlock(pool);
   for (struct rill__last_use *last_use = block->last_uses; last_use != NULL && ordered; last_use = last_use->next) {
     ordered = rill__last_use_order(stream, last_use->event);
@@ -159,18 +140,18 @@ static bool take_over(struct rill__pool *pool, struct rill__block *block, struct
   rill__pool_lock(pool);
   struct rill__pool_cache *own = ordered ? rill__pool_cache_get(pool, stream) : NULL;
   if (own == NULL) {
+    rill__block_queue_uses(pool, block);
     rill__pool_put(pool, block);
     return false;
   }
-  rill__last_uses_free(block->last_uses);
-  block->last_uses = NULL;
+  rill__block_drop_uses(block);
   rill__block_name(pool, block, &own->heap, ++own->freed);
   return true;
 }
 
 struct rill__block *rill__pool_share_and_wait(struct rill__pool *pool, struct rill__stream *stream,
                                               const struct rill__request *request) {
-  for (size_t looks = pool->ring_count; looks > 0; looks--) {
+  for (size_t looks = pool->ring.count; looks > 0; looks--) {
     struct rill__pool_cache *cache = rill__pool_cache_visit(pool);
     if (cache == NULL) break;
     struct rill__block *block = rill__heap_find(&cache->heap, request, true);
@@ -180,8 +161,9 @@ struct rill__block *rill__pool_share_and_wait(struct rill__pool *pool, struct ri
     if (block != NULL && take_over(pool, block, stream)) return block;
   }
   for (size_t looks = pool->waiting_count; looks > 0; looks--) {
-    struct rill__block *block = take_waiting(pool);
+    struct rill__block *block = pool->waiting;
     if (block == NULL) break;
+    rill__pool_take_waiting(pool, block);
     if (!rill__block_fits(block, request)) {
       rill__pool_put(pool, block);
     } else if (take_over(pool, block, stream)) {

@@ -19,7 +19,7 @@ static rill_status find_memory(struct rill__pool *pool, struct rill__stream *str
     const uint64_t before = own->complete;
     own->refs++;
     rill__pool_cache_look(pool, own);
-    few = own->complete - before < FEW_FREES && !request->large;
+    few = own->complete - before < FEW_FREES && !request->large && rill__pool_may_grow(pool, request);
     if (!few) *out = rill__pool_take(pool, NULL, request, false);
     rill__pool_cache_leave(pool, own);
   }
@@ -67,9 +67,15 @@ void rill__staging_finish(struct rill__stream *stream, struct held_staging *stag
   rill__pool_unlock(pool);
   if (cache != NULL) return;
   rill__errors_suspend();
-  const bool marked = rill__last_use_new(stream, &block->last_uses) == RILL_OK;
+  struct rill__last_use *last_use = NULL;
+  (void)rill__last_use_new(stream, &last_use);
   rill__errors_resume();
-  if (marked) rill__staging_cancel(staging);
+  if (last_use == NULL) return;
+  rill__pool_lock(pool);
+  const bool added = rill__block_add_use(pool, block, stream, last_use);
+  if (added) rill__pool_put(pool, block);
+  rill__pool_unlock(pool);
+  if (!added) rill__last_uses_free(last_use);
 }
 
 void rill__staging_cancel(struct held_staging *staging) {

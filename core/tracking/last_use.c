@@ -62,11 +62,6 @@ struct rill__last_use *rill__last_use_note(struct rill__last_use **list, struct 
   return before;
 }
 
-void rill__last_uses_append(struct rill__last_use **list, struct rill__last_use *more) {
-  while (*list != NULL) list = &(*list)->next;
-  *list = more;
-}
-
 /* A record that failed, as what was held before it did, marks nothing: not even what the driver had before. */
 static bool is_failed(struct rill__event *event) {
   struct rill__event *point = NULL;

@@ -8,12 +8,20 @@
 #include "core/object/core.h"
 #include "core/sync/submit.h"
 
+struct rill__block;
+struct rill__use_queue;
+
 struct rill__last_use {
   struct rill__event *event; /* owned */
   struct rill__last_use *next;
   uint64_t stream;            /* its number */
   uint64_t freed;             /* of a batch (core/pool/cache.h) */
   uint64_t started, recorded; /* when, in the order of all of them */
+  /* Of a block of a pool: core/pool/uses.h. */
+  struct rill__block *block;
+  struct rill__last_use **link; /* that points here in the block's list */
+  struct rill__use_queue *queue;
+  struct rill__last_use *earlier, *later; /* in the queue */
 };
 
 /* An event recorded on the stream now; and the end of a list. */
@@ -23,9 +31,6 @@ void rill__last_uses_free(struct rill__last_use *list);
 /* Puts a last use into a list; returns the one of the same stream that it stands for too, or NULL.  The list is of
  * no more than a few a stream, however often one is noted. */
 struct rill__last_use *rill__last_use_note(struct rill__last_use **list, struct rill__last_use *last_use);
-
-/* Puts the second list at the end of the first. */
-void rill__last_uses_append(struct rill__last_use **list, struct rill__last_use *more);
 
 /* Blocks until the driver has done the work before all of them, which are held no more; outside epochs. */
 rill_status rill__last_uses_wait(const struct rill__last_use *list);
