@@ -68,6 +68,7 @@ rill_status rill_pool_trim(rill_pool pool, uint64_t keep) {
 
 /* ---- what a pool tells ---- */
 
+/* What is complete is looked for first: `waiting` is what the driver says is not. */
 rill_status rill_pool_get_info(rill_pool pool, rill_pool_info *info) {
   RILL_ENTER();
   rill_pool_info now = RILL_POOL_INFO_INIT;
@@ -75,12 +76,18 @@ rill_status rill_pool_get_info(rill_pool pool, rill_pool_info *info) {
   struct rill__pool *p;
   RILL_RESOLVE(RILL__POOL, pool, "pool", &p);
   RILL_TRY(rill__options_check_output(info, "info"));
+  rill__ref_and_leave(self, &p->base);
   rill__pool_lock(p);
+  (void)rill__pool_share(p, NULL, NULL, RILL__ALL_LOOKS);
   now.used = p->used;
   now.reserved = atomic_load(&p->reserved);
   now.used_peak = p->used_peak;
   now.reserved_peak = p->reserved_peak;
+  now.cached = p->complete.bytes;
+  now.waiting = now.reserved - now.used - now.cached;
   rill__pool_unlock(p);
+  rill__unref(&p->base);
+  rill__reclaim(); /* events that were asked about are used again */
   rill__options_write(info, &now, sizeof now);
   return RILL_OK;
 }

@@ -38,14 +38,16 @@ typedef struct rill_pool_options {
 /** Options in place, in C and C++. */
 #define RILL_POOL_OPTIONS(...) RILL_OPTIONS_(rill_pool_options, __VA_ARGS__)
 
-/** Bytes.  `used` counts what is allocated and not freed yet, rounded up as the pool does; `reserved` what the pool
- *  has from the driver.  Peaks are since the pool was created. */
+/** Bytes.  `reserved` is what the pool has from the driver: `used`, which is allocated and not freed yet, rounded up as
+ *  the pool does; `waiting`, which was freed but may still be used by work that is not complete; and `cached`, which is
+ *  free for use.  The last three add up to the first.  Peaks are since the pool was created. */
 typedef struct rill_pool_info {
   size_t struct_size;
   uint64_t reserved, used, reserved_peak, used_peak;
+  uint64_t waiting, cached;
 } rill_pool_info;
 #define RILL_POOL_INFO_INIT \
-  { sizeof(rill_pool_info), 0, 0, 0, 0 }
+  { sizeof(rill_pool_info), 0, 0, 0, 0, 0, 0 }
 
 /** Allocates `size` bytes from the default pool of the stream's device.  They are not zeroed; the address is a
  *  multiple of 256.  Size 0 is OK and gives NULL.
@@ -129,7 +131,7 @@ RILL_API RILL_NODISCARD rill_status rill_pool_alloc_aligned_async(rill_pool pool
  *  Like:    cuMemPoolTrimTo, hipMemPoolTrimTo.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_pool_trim(rill_pool pool, uint64_t keep);
 
-/** The pool's numbers.
+/** The pool's numbers.  Asks the driver which of the freed memory is complete.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (NULL, struct_size).
  *  Threads: any.  Numbers taken while others allocate may belong to slightly different moments.

@@ -50,5 +50,64 @@ static void counts_and_keeps_peaks(void) {
   assert_ok(rill_pool_release(pool));
 }
 
+static rill_pool_info info_of(rill_pool pool) {
+  rill_pool_info info = RILL_POOL_INFO_INIT;
+  assert_ok(rill_pool_get_info(pool, &info));
+  assert_int_equal(info.used + info.waiting + info.cached, info.reserved);
+  return info;
+}
+
+/* C5.2: freed memory waits for the work before its free and for recorded uses, then it is cached. */
+static void tells_waiting_from_cached(void) {
+  enum { SIZE = 1 << 19 };
+  rill_pool pool;
+  rill_stream first = new_stream("first"), second = new_stream("second");
+  void *p = NULL, *q = NULL;
+  assert_ok(rill_pool_create(dut.device, NULL, &pool));
+  assert_int_equal(info_of(pool).waiting, 0);
+  assert_ok(rill_pool_alloc_async(pool, first, SIZE, &p));
+  assert_ok(rill_pool_alloc_async(pool, first, SIZE, &q));
+  assert_int_equal(info_of(pool).used, 2 * SIZE);
+  assert_int_equal(info_of(pool).waiting, 0);
+
+  struct gate *gate = gate_close(second);
+  assert_ok(rill_memory_record_use(q, second));
+  assert_ok(rill_free_async(second, p)); /* after the gate */
+  assert_ok(rill_free_async(first, q));  /* used after the gate */
+  assert_int_equal(info_of(pool).used, 0);
+  assert_int_equal(info_of(pool).waiting, 2 * SIZE);
+  gate_open(gate);
+  assert_completes(second);
+  assert_int_equal(info_of(pool).waiting, 0);
+  assert_int_equal(info_of(pool).cached, info_of(pool).reserved);
+
+  assert_ok(rill_pool_trim(pool, 0));
+  assert_int_equal(info_of(pool).reserved, 0);
+  assert_ok(rill_pool_release(pool));
+}
+
+/* A free that is deferred while work is held waits. */
+static void counts_deferred_frees_as_waiting(void) {
+  enum { SIZE = 1 << 19 };
+  rill_pool pool;
+  rill_stream stream = new_stream("stream"), held = new_stream("held");
+  rill_event never = new_event("never");
+  void *p = NULL;
+  assert_ok(rill_pool_create(dut.device, NULL, &pool));
+  assert_ok(rill_pool_alloc_async(pool, stream, SIZE, &p));
+  assert_ok(rill_stream_synchronize(stream));
+  assert_ok(rill_stream_wait_event(held, never, 0));
+  assert_ok(rill_fill_async(held, p, &(uint32_t){ 1 }, 4, 1));
+  assert_ok(rill_free(p));
+  assert_int_equal(info_of(pool).used, 0);
+  assert_int_equal(info_of(pool).waiting, SIZE);
+  assert_ok(rill_stream_record_event(stream, never, 0));
+  assert_completes(held);
+  assert_ok(rill_pool_trim(pool, 0));
+  assert_int_equal(info_of(pool).reserved, 0);
+  assert_ok(rill_pool_release(pool));
+}
+
 TESTS_ON_EACH_DEVICE("rill_pool_get_info", TEST(refuses_bad_handles), TEST(fills_grown_infos),
-                     TEST(counts_and_keeps_peaks))
+                     TEST(counts_and_keeps_peaks), TEST(tells_waiting_from_cached),
+                     TEST(counts_deferred_frees_as_waiting))

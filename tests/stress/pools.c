@@ -112,7 +112,7 @@ static const char *compare(struct worker *worker) {
 static const char *check_info(void) {
   rill_pool_info info = RILL_POOL_INFO_INIT;
   REQUIRE_OK(rill_pool_get_info(storm.pool, &info));
-  REQUIRE(info.used <= info.reserved && info.used <= info.used_peak);
+  REQUIRE(info.used + info.waiting + info.cached == info.reserved && info.used <= info.used_peak);
   REQUIRE(info.used_peak <= info.reserved_peak && info.reserved <= info.reserved_peak);
   REQUIRE(storm.max_size == 0 || info.reserved_peak <= storm.max_size);
   return NULL;
