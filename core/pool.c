@@ -4,6 +4,7 @@
 #include "core/held/held.h"
 #include "core/object/options.h"
 #include "core/pool/cache.h"
+#include "core/pool/check.h"
 #include "core/tracking/deferred_free.h"
 #include "core/tracking/last_use.h"
 #include "core/tracking/map.h"
@@ -79,6 +80,9 @@ rill_status rill_pool_get_info(rill_pool pool, rill_pool_info *info) {
   rill__ref_and_leave(self, &p->base);
   rill__pool_lock(p);
   (void)rill__pool_share(p, NULL, NULL, RILL__ALL_LOOKS);
+#if RILL_CHECKS
+  rill__pool_check(p);
+#endif
   now.used = p->used;
   now.reserved = atomic_load(&p->reserved);
   now.used_peak = p->used_peak;

@@ -2,6 +2,7 @@
 #include "core/device/life.h"
 #include "core/graph/capture.h"
 #include "core/pool/cache.h"
+#include "core/pool/check.h"
 #include "core/pool/pool.h"
 #include "core/sync/streams.h"
 #include "core/tracking/deferred_free.h"
@@ -73,6 +74,9 @@ static struct rill__block *look_for_memory(struct rill__pool *pool, struct rill_
   struct rill__block *block = rill__pool_share(pool, stream, request, RILL__LOOKS);
   if (block != NULL || rill__pool_may_grow(pool, request)) return block;
   block = rill__pool_share(pool, stream, request, RILL__ALL_LOOKS);
+#if RILL_CHECKS
+  rill__pool_check(pool);
+#endif
   const uint64_t needed = pool->used + rill__pool_waiting(pool) + (block == NULL ? request->rounded : 0);
   if (block == NULL && pool->needed < needed) pool->needed = needed;
   return block;

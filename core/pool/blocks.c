@@ -1,5 +1,7 @@
 #include "core/pool/blocks.h"
 
+#include "core/pool/check.h"
+
 #include <rill/memory.h>
 #include <stdlib.h>
 
@@ -205,6 +207,9 @@ struct rill__block *rill__block_take(struct rill__block *block, const struct ril
   const size_t bytes = offset_in(block, request) + request->size;
   const uint32_t count = (uint32_t)((bytes + granule_bytes(shift) - 1) >> shift);
   if (block->count > count && (rest = split(heap, block, count)) != NULL) attach(heap, rest, older);
+#if RILL_CHECKS
+  rill__block_check(block);
+#endif
   return block;
 }
 
@@ -258,6 +263,9 @@ void rill__heap_put(struct rill__heap *heap, struct rill__block *block, uint64_t
   }
   block->freed = freed;
   attach(heap, block, heap->newest);
+#if RILL_CHECKS
+  rill__block_check(block);
+#endif
 }
 
 /* ---- addresses ---- */

@@ -33,6 +33,7 @@ struct rill__block {
   uint64_t stream;                   /* TAKEN: the number of the stream that it was allocated on; or RILL__OF_GRAPH */
   struct rill__last_use *last_uses;  /* TAKEN and WAITING: core/pool/uses.h */
   uint32_t uses, most_uses;          /* in that list; and how many there are when it is next made shorter */
+  bool unqueued;                     /* TAKEN: its uses are in no queue */
 };
 
 /* The memory is a graph's, which frees it. */

@@ -6,12 +6,26 @@
  * - The driver is called without any lock. */
 #include "core/held/held.h"
 #include "core/pool/cache.h"
+#include "core/pool/check.h"
 #include "core/pool/pool.h"
 #include "core/sync/streams.h"
 #include "core/tracking/map.h"
 
 #include <rill/memory.h>
 #include <stdlib.h>
+
+/* Puts a segment on the pool's list, and takes it off.  Under the lock. */
+static void list_segment(struct rill__pool *pool, struct rill__segment *segment) {
+  segment->other = pool->segments;
+  segment->at = &pool->segments;
+  if (segment->other != NULL) segment->other->at = &segment->other;
+  pool->segments = segment;
+}
+
+static void unlist_segment(struct rill__segment *segment) {
+  *segment->at = segment->other;
+  if (segment->other != NULL) segment->other->at = segment->at;
+}
 
 /* ---- releasing ---- */
 
@@ -32,6 +46,7 @@ static rill_status release_segments(struct rill__pool *pool, struct rill__segmen
     if (kept) (void)rill__memory_know(allocation); /* its nodes are there */
     rill__pool_lock(pool);
     pool->transit -= allocation->size;
+    if (kept) list_segment(pool, segment);
     if (kept) rill__heap_add(&pool->complete, segment);
     if (!kept) atomic_fetch_sub(&pool->reserved, allocation->size);
     rill__pool_unlock(pool);
@@ -44,9 +59,13 @@ static rill_status release_segments(struct rill__pool *pool, struct rill__segmen
 rill_status rill__pool_shrink(struct rill__pool *pool, uint64_t keep) {
   struct rill__segment *list = NULL;
   rill__pool_lock(pool);
+#if RILL_CHECKS
+  rill__pool_check(pool);
+#endif
   uint64_t reserved = atomic_load(&pool->reserved);
   for (struct rill__segment *segment; reserved > keep && (segment = pool->complete.segments) != NULL;) {
     rill__heap_remove(segment);
+    unlist_segment(segment);
     reserved -= segment->allocation.size;
     pool->transit += segment->allocation.size;
     segment->next = list;
@@ -156,6 +175,7 @@ static rill_status add_segment(struct rill__pool *pool, size_t size, const struc
     if (rill__memory_know(&segment->allocation)) {
       rill__pool_lock(pool);
       pool->transit -= size;
+      list_segment(pool, segment);
       rill__heap_add(&pool->complete, segment);
       pool->grown = size;
       *out = rill__pool_take(pool, NULL, request, true);

@@ -124,6 +124,7 @@ void rill__block_unqueue_uses(struct rill__pool *pool, struct rill__block *block
     last_use->queue->refs++;
     leave_queue(&pool->uses, last_use);
   }
+  block->unqueued = true;
 }
 
 void rill__block_queue_uses(struct rill__pool *pool, struct rill__block *block) {
@@ -131,6 +132,7 @@ void rill__block_queue_uses(struct rill__pool *pool, struct rill__block *block) 
     enter_queue(&pool->uses, last_use, true);
     last_use->queue->refs--;
   }
+  block->unqueued = false;
 }
 
 void rill__block_drop_uses(struct rill__block *block) {
@@ -141,6 +143,7 @@ void rill__block_drop_uses(struct rill__block *block) {
     queue->refs--;
     free_if_unused(queue);
   }
+  block->unqueued = false;
 }
 
 /* ---- looking ---- */
