@@ -10,6 +10,7 @@
  *   module.c   images of kernels                           machine.c, quota.c   what the system tells
  *   compile.c  the host's compiler, at run time            ipc.c      memory shared with other processes
  *   graph.c    graphs: their nodes in chains, one operation for many
+ *   limit.c    how much memory the device has, and settings of the environment
  */
 #ifndef RILL_CPU_CPU_H
 #define RILL_CPU_CPU_H
@@ -100,9 +101,25 @@ rill_status cpu_wait_status(struct rill__device *device, bool reached, uint64_t 
 /* quota.c: how many processors the control groups leave to this process, UINT32_MAX if they say nothing.  `system` is
  * where the files of the system are: "" but in tests. */
 uint32_t cpu_quota_read(const char *system);
+uint64_t cpu_memory_quota_read(const char *system); /* bytes, UINT64_MAX if they say nothing */
 
 /* Waits for all work of the device, outside host calls. */
 rill_status cpu_wait_for_all(struct rill__device *device);
+
+/* limit.c: the memory of the device.  The total is fixed when the device is set up; what has been granted counts
+ * against it.  grant: false if it is too much. */
+void cpu_memory_set_up(void);
+uint64_t cpu_memory_total(void);
+uint64_t cpu_memory_free_bytes(void);
+bool cpu_memory_grant(uint64_t bytes);
+void cpu_memory_return(uint64_t bytes);
+void cpu_memory_adjust(uint64_t from, uint64_t to); /* of a grant: it turned out to be so much */
+
+/* A size as RILL_CPU_MEMORY has it: "2GiB", "512M", "1000000".  False if it is none or 0. */
+bool cpu_parse_size(const char *text, uint64_t *bytes);
+
+/* Says on standard error that a setting of the environment is none, and what is used instead. */
+void cpu_warn_of_setting(const char *name, const char *text, const char *instead);
 
 /* ipc.c: slots of the memory table, and what comes before memory of kind DEVICE is freed. */
 rill_status cpu_ipc_export(struct rill__device *device, void *p, size_t size, struct rill__ipc_native *out);
@@ -125,8 +142,8 @@ uint32_t cpu_clock_read(void); /* kHz; 0 if unknown */
 /* Whether a number may be the address of something in this process. */
 bool cpu_may_be_address(uint64_t number);
 
-/* What memory this process may use, the limits of its control group included. */
-void cpu_memory_read(uint64_t *free_bytes, uint64_t *total_bytes);
+/* Bytes of memory that this process may use: the machine's, or what control groups and limits of the process leave. */
+uint64_t cpu_memory_read(void);
 
 /* The greatest of "x86-64", "x86-64-v2" ... that this processor is, counted from 1; 0 on other machines. */
 uint32_t cpu_x86_level(void);

@@ -17,11 +17,11 @@ static struct rill__device *the_device;
 static rill_status cpu_device_init(struct rill__device *device) {
   the_device = device;
   rill_device_info *info = &device->info;
-  uint64_t free_bytes = 0;
   cpu_name_read(info->name, sizeof info->name);
   RILL_TRY(cpu_x86_level_read());
   cpu_target(info->arch, sizeof info->arch);
-  cpu_memory_read(&free_bytes, &info->memory_total);
+  cpu_memory_set_up();
+  info->memory_total = cpu_memory_total();
   RILL_TRY(cpu_workers_read_count());
   info->compute_units = cpu_workers_count();
   info->warp_size = CPU_WARP_SIZE; /* what device functions that work across lanes are written for */
@@ -84,7 +84,8 @@ static uint32_t get_workers(struct rill__device *device) {
 
 static rill_status cpu_device_get_memory(struct rill__device *device, uint64_t *free_bytes, uint64_t *total_bytes) {
   (void)device;
-  cpu_memory_read(free_bytes, total_bytes);
+  *total_bytes = cpu_memory_total();
+  *free_bytes = cpu_memory_free_bytes();
   return RILL_OK;
 }
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -153,31 +154,18 @@ bool cpu_may_be_address(uint64_t number) {
   return number >= known && number <= GREATEST_ADDRESS;
 }
 
-/* A number of bytes in a file of a control group; "max" and nonsense are no limit. */
-static bool read_limit(const char *path, uint64_t *bytes) {
+/* What a limit of the process leaves beside what it has: a line of /proc/self/status, in kB. */
+static uint64_t left_of(int resource, const char *used) {
+  struct rlimit limit;
   char text[64];
-  if (!read_line(path, text, sizeof text) || text[0] < '0' || text[0] > '9') return false;
-  *bytes = strtoull(text, NULL, 10);
-  return true;
+  if (getrlimit(resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return UINT64_MAX;
+  const uint64_t bytes = read_value("/proc/self/status", used, text, sizeof text) ? strtoull(text, NULL, 10) * 1024 : 0;
+  return bytes < limit.rlim_cur ? (uint64_t)limit.rlim_cur - bytes : 0;
 }
 
-void cpu_memory_read(uint64_t *free_bytes, uint64_t *total_bytes) {
-  const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-  *total_bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * page;
-  *free_bytes = (uint64_t)sysconf(_SC_AVPHYS_PAGES) * page;
-  char text[64];
-  if (read_value("/proc/meminfo", "MemAvailable", text, sizeof text)) *free_bytes = strtoull(text, NULL, 10) * 1024;
-  /* In a container the control group at the root is its own. */
-  static const char *const files[][2] = {
-    { "/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current" },
-    { "/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes" },
-  };
-  for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
-    uint64_t limit = 0, used = 0;
-    if (!read_limit(files[i][0], &limit) || limit >= *total_bytes) continue;
-    *total_bytes = limit;
-    (void)read_limit(files[i][1], &used);
-    const uint64_t left = used < limit ? limit - used : 0;
-    if (left < *free_bytes) *free_bytes = left;
-  }
+uint64_t cpu_memory_read(void) {
+  const uint64_t limits[] = { cpu_memory_quota_read(""), left_of(RLIMIT_AS, "VmSize"), left_of(RLIMIT_DATA, "VmData") };
+  uint64_t least = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+  for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) least = limits[i] < least ? limits[i] : least;
+  return least;
 }

@@ -1,6 +1,7 @@
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/pages.h"
 
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,10 +13,15 @@ enum {
 static rill_status allocate(struct rill__device *device, size_t size, uint32_t kind, void **out) {
   /* Memory that may be shared between processes has its pages for itself (ipc.c). */
   const size_t alignment = kind == RILL_MEMORY_DEVICE ? cpu_page_bytes() : ALIGNMENT;
-  /* The system promises more than there is; what can never be there is refused. */
+  /* The system promises more than there is, so what has been granted is held against what there is. */
   if (size > device->info.memory_total) return RILL_ERROR_OUT_OF_MEMORY;
-  *out = aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
-  return *out != NULL ? RILL_OK : RILL_ERROR_OUT_OF_MEMORY;
+  const size_t rounded = (size + alignment - 1) / alignment * alignment;
+  if (!cpu_memory_grant(rounded)) return RILL_ERROR_OUT_OF_MEMORY;
+  *out = aligned_alloc(alignment, rounded);
+  if (*out == NULL) cpu_memory_return(rounded);
+  if (*out == NULL) return RILL_ERROR_OUT_OF_MEMORY;
+  cpu_memory_adjust(rounded, malloc_usable_size(*out)); /* which is what a free knows */
+  return RILL_OK;
 }
 
 /* Backs core up: what is not refused inside a host call at once is where it would block. */
@@ -27,6 +33,7 @@ rill_status cpu_wait_for_all(struct rill__device *device) {
 static rill_status cpu_memory_free(struct rill__device *device, void *p, uint32_t kind) {
   RILL_TRY(cpu_wait_for_all(device));
   if (kind == RILL_MEMORY_DEVICE) RILL_TRY(cpu_ipc_forget(p));
+  cpu_memory_return(malloc_usable_size(p));
   free(p);
   return RILL_OK;
 }

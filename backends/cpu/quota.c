@@ -1,9 +1,10 @@
-/* How many processors the control groups of this process leave it: a container with half of a machine's time has
- * all of its processors in the affinity.
+/* How many processors and how much memory the control groups of this process leave it: a container with half of a
+ * machine's time has all of its processors in the affinity.
  *
  * A group's limit counts, and that of every group that it is in, as far as they can be seen: inside a container the
- * mount begins at its own group.  Version 2 has one file, "QUOTA PERIOD" with "max" for no limit; version 1 two, and
- * -1.  A part of a processor counts as one. */
+ * mount begins at its own group.  For processors, version 2 has one file, "QUOTA PERIOD" with "max" for no limit;
+ * version 1 two, and -1.  A part of a processor counts as one.  For memory, each version has a file with a number of
+ * bytes: "max" of version 2 and a number beyond all memory of version 1 are no limit. */
 #include "backends/cpu/cpu.h"
 
 #include <stdio.h>
@@ -22,25 +23,34 @@ static bool read_number_file(const char *folder, const char *name, char *text, s
   return read;
 }
 
-/* UINT32_MAX: no limit. */
-static uint32_t processors(const char *quota, const char *period) {
+/* UINT64_MAX: no limit. */
+static uint64_t processors(const char *quota, const char *period) {
   char *end = NULL;
   const unsigned long long time = strtoull(quota, &end, 10), out_of = strtoull(period, NULL, 10);
-  if (end == quota || quota[0] == '-' || time == 0 || out_of == 0) return UINT32_MAX;
-  const unsigned long long count = time / out_of + (time % out_of != 0);
-  return count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;
+  if (end == quota || quota[0] == '-' || time == 0 || out_of == 0) return UINT64_MAX;
+  return time / out_of + (time % out_of != 0);
 }
 
-static uint32_t limit_of(const char *folder, bool version_2) {
+/* The limit that one group's folder states; UINT64_MAX: none. */
+typedef uint64_t read_limit_fn(const char *folder, bool version_2);
+
+static uint64_t processors_of(const char *folder, bool version_2) {
   char quota[64] = "", period[64] = "";
   if (!version_2) {
-    if (!read_number_file(folder, "cpu.cfs_quota_us", quota, sizeof quota)) return UINT32_MAX;
+    if (!read_number_file(folder, "cpu.cfs_quota_us", quota, sizeof quota)) return UINT64_MAX;
     return read_number_file(folder, "cpu.cfs_period_us", period, sizeof period) ? processors(quota, period)
-                                                                                : UINT32_MAX;
+                                                                                : UINT64_MAX;
   }
-  if (!read_number_file(folder, "cpu.max", quota, sizeof quota)) return UINT32_MAX;
+  if (!read_number_file(folder, "cpu.max", quota, sizeof quota)) return UINT64_MAX;
   const char *space = strchr(quota, ' ');
   return processors(quota, space != NULL ? space + 1 : "100000");
+}
+
+static uint64_t memory_of(const char *folder, bool version_2) {
+  char text[64] = "";
+  const char *const name = version_2 ? "memory.max" : "memory.limit_in_bytes";
+  if (!read_number_file(folder, name, text, sizeof text) || text[0] < '0' || text[0] > '9') return UINT64_MAX;
+  return strtoull(text, NULL, 10);
 }
 
 static bool is_in_list(const char *list, const char *word) {
@@ -52,8 +62,8 @@ static bool is_in_list(const char *list, const char *word) {
   return false;
 }
 
-/* The path of the process's group in the hierarchy of version 2, or in that of the controller "cpu". */
-static bool find_group(const char *system, bool version_2, char *group, size_t size) {
+/* The path of the process's group in the hierarchy of version 2, or in that of the controller. */
+static bool find_group(const char *system, const char *controller, bool version_2, char *group, size_t size) {
   char path[PATH_BYTES], line[PATH_BYTES + 256];
   (void)snprintf(path, sizeof path, "%.900s/proc/self/cgroup", system);
   FILE *file = fopen(path, "re");
@@ -63,7 +73,7 @@ static bool find_group(const char *system, bool version_2, char *group, size_t s
     char *const controllers = strchr(line, ':'), *const where =
                                                      controllers != NULL ? strchr(controllers + 1, ':') : NULL;
     if (where == NULL) continue;
-    found = version_2 ? where == controllers + 1 : is_in_list(controllers + 1, "cpu");
+    found = version_2 ? where == controllers + 1 : is_in_list(controllers + 1, controller);
     if (found) (void)snprintf(group, size, "%.*s", (int)strcspn(where + 1, "\n"), where + 1);
   }
   (void)fclose(file);
@@ -71,27 +81,28 @@ static bool find_group(const char *system, bool version_2, char *group, size_t s
 }
 
 /* The least limit on the way from a group up to the mount. */
-static uint32_t limit_on_the_way(const char *system, const char *root, const char *mount, const char *group,
+static uint64_t limit_on_the_way(const char *top_folder, const char *root, const char *group, read_limit_fn *read_limit,
                                  bool version_2) {
   char folder[PATH_BYTES];
   const size_t shown = strcmp(root, "/") == 0 ? 0 : strlen(root);
   const bool inside =
       strncmp(group, root, shown) == 0 && (group[shown] == '/' || group[shown] == '\0') && strstr(group, "/..") == NULL;
   const char *rest = inside && strcmp(group, "/") != 0 ? group + shown : "";
-  const int top = snprintf(folder, sizeof folder, "%s%s", system, mount);
-  if (snprintf(folder + top, sizeof folder - (size_t)top, "%s", rest) >= (int)sizeof folder - top) return UINT32_MAX;
-  uint32_t least = limit_of(folder, version_2);
+  const int top = snprintf(folder, sizeof folder, "%s", top_folder);
+  if (snprintf(folder + top, sizeof folder - (size_t)top, "%s", rest) >= (int)sizeof folder - top) return UINT64_MAX;
+  uint64_t least = read_limit(folder, version_2);
   for (char *slash; (slash = strrchr(folder + top, '/')) != NULL;) {
     *slash = '\0';
-    const uint32_t limit = limit_of(folder, version_2);
+    const uint64_t limit = read_limit(folder, version_2);
     if (limit < least) least = limit;
   }
   return least;
 }
 
-uint32_t cpu_quota_read(const char *system) {
+/* `controller`: as version 1 names it. */
+static uint64_t least_limit(const char *system, const char *controller, read_limit_fn *read_limit) {
   char path[PATH_BYTES], line[3 * PATH_BYTES], root[PATH_BYTES], mount[PATH_BYTES], group[PATH_BYTES];
-  uint32_t least = UINT32_MAX;
+  uint64_t least = UINT64_MAX;
   (void)snprintf(path, sizeof path, "%.900s/proc/self/mountinfo", system);
   FILE *file = fopen(path, "re");
   if (file == NULL) return least;
@@ -101,11 +112,19 @@ uint32_t cpu_quota_read(const char *system) {
     if (type == NULL || sscanf(line, "%*s %*s %*s %1023s %1023s", root, mount) != 2) continue;
     const bool version_2 = strncmp(type, " - cgroup2 ", 11) == 0;
     const char *const options = strrchr(line, ' ');
-    if (!version_2 && (strncmp(type, " - cgroup ", 10) != 0 || !is_in_list(options + 1, "cpu"))) continue;
-    if (strlen(system) + strlen(mount) >= PATH_BYTES || !find_group(system, version_2, group, sizeof group)) continue;
-    const uint32_t limit = limit_on_the_way(system, root, mount, group, version_2);
+    if (!version_2 && (strncmp(type, " - cgroup ", 10) != 0 || !is_in_list(options + 1, controller))) continue;
+    if (snprintf(path, sizeof path, "%s%s", system, mount) >= (int)sizeof path) continue;
+    if (!find_group(system, controller, version_2, group, sizeof group)) continue;
+    const uint64_t limit = limit_on_the_way(path, root, group, read_limit, version_2);
     if (limit < least) least = limit;
   }
   (void)fclose(file);
   return least;
 }
+
+uint32_t cpu_quota_read(const char *system) {
+  const uint64_t count = least_limit(system, "cpu", processors_of);
+  return count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;
+}
+
+uint64_t cpu_memory_quota_read(const char *system) { return least_limit(system, "memory", memory_of); }

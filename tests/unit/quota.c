@@ -1,4 +1,4 @@
-/* How many processors control groups leave: files of several systems, in a folder of the test's. */
+/* How many processors and how much memory control groups leave: files of several systems, in a folder of the test's. */
 #include "support/testing.h"
 
 #include "backends/cpu/cpu.h"
@@ -44,6 +44,11 @@ static void check(uint32_t expected) {
 
 #define SYSTEM "22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n23 22 0:20 / /proc rw - proc proc rw\n"
 #define VERSION_2 SYSTEM "30 22 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n"
+
+static void check_memory(uint64_t expected) {
+  assert_int_equal(cpu_memory_quota_read(root), expected);
+  assert_int_equal(nftw(root, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
+}
 
 static void nothing_is_known(void) {
   begin(SYSTEM, "");
@@ -146,6 +151,31 @@ static void nonsense(void) {
   }
 }
 
-TESTS_ONCE("processors of control groups", TEST(nothing_is_known), TEST(version_2_without_a_limit),
+static void memory_of_version_2(void) {
+  begin(VERSION_2, "0::/pods/one\n");
+  make_file("/sys/fs/cgroup/pods/one/memory.max", "max\n");
+  check_memory(UINT64_MAX);
+  begin(VERSION_2, "0::/pods/one\n");
+  make_file("/sys/fs/cgroup/pods/one/memory.max", "4294967296\n");
+  make_file("/sys/fs/cgroup/pods/memory.max", "1073741824\n");
+  make_file("/sys/fs/cgroup/pods/cpu.max", "100 100000\n");
+  check_memory(1073741824);
+  begin(VERSION_2, "0::/\n");
+  make_file("/sys/fs/cgroup/memory.max", "12345678\n");
+  check_memory(12345678);
+}
+
+static void memory_of_version_1(void) {
+  static const char mounts[] = SYSTEM "33 31 0:30 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n"
+                                      "34 31 0:31 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n";
+  begin(mounts, "4:cpu:/elsewhere\n5:memory:/docker/abc\n");
+  make_file("/sys/fs/cgroup/memory/docker/abc/memory.limit_in_bytes", "9223372036854771712\n");
+  make_file("/sys/fs/cgroup/memory/docker/memory.limit_in_bytes", "536870912\n");
+  make_file("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+  make_file("/sys/fs/cgroup/cpu/memory.limit_in_bytes", "4096\n"); /* no such controller there */
+  check_memory(536870912);
+}
+
+TESTS_ONCE("processors and memory of control groups", TEST(nothing_is_known), TEST(version_2_without_a_limit),
            TEST(version_2_rounds_up), TEST(a_container_of_version_2), TEST(nested_groups), TEST(a_part_that_is_mounted),
-           TEST(version_1), TEST(both_versions), TEST(nonsense))
+           TEST(version_1), TEST(both_versions), TEST(nonsense), TEST(memory_of_version_2), TEST(memory_of_version_1))

@@ -1,0 +1,78 @@
+/* How much memory the cpu device has: a total that is read once, and what has been granted of it.
+ *
+ * The total is the least of the machine's memory, the limits of control groups, what RLIMIT_AS and RLIMIT_DATA leave
+ * when the device is set up, and RILL_CPU_MEMORY.  All memory of rill_alloc and of pools counts, of each kind: this
+ * device has no other.  The system is not asked at each grant: like a GPU, the device refuses what its total does not
+ * hold, whether or not the pages have been touched. */
+#include "backends/cpu/cpu.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t total;
+static _Atomic uint64_t granted;
+
+void cpu_warn_of_setting(const char *name, const char *text, const char *instead) {
+  (void)fprintf(stderr, "rill: %s=%.40s is not %s\n", name, text, instead);
+}
+
+/* The power of two of a unit: "K", "KB" and "KiB" are 10, and so on to "T"; "" and "B" are 0.  -1: none. */
+static int unit_shift(const char *unit) {
+  static const char letters[] = "KMGT";
+  if (unit[0] == '\0' || strcmp(unit, "B") == 0) return 0;
+  const char letter = unit[0] >= 'a' && unit[0] <= 'z' ? (char)(unit[0] - 'a' + 'A') : unit[0];
+  const char *const found = strchr(letters, letter);
+  if (found == NULL) return -1;
+  const bool ends = unit[1] == '\0' || strcmp(unit + 1, "B") == 0 || strcmp(unit + 1, "iB") == 0;
+  return ends ? 10 * (int)(found - letters + 1) : -1;
+}
+
+bool cpu_parse_size(const char *text, uint64_t *bytes) {
+  uint64_t number = 0;
+  const char *at = text;
+  for (; *at >= '0' && *at <= '9'; at++) {
+    const uint64_t digit = (uint64_t)(*at - '0');
+    if (number > (UINT64_MAX - digit) / 10) return false;
+    number = number * 10 + digit;
+  }
+  const int shift = at == text ? -1 : unit_shift(at);
+  if (shift < 0 || number == 0 || number > UINT64_MAX >> shift) return false;
+  *bytes = number << shift;
+  return true;
+}
+
+void cpu_memory_set_up(void) {
+  uint64_t asked = 0;
+  const char *const text = getenv("RILL_CPU_MEMORY");
+  total = cpu_memory_read();
+  if (text == NULL || text[0] == '\0') return;
+  if (cpu_parse_size(text, &asked)) {
+    if (asked < total) total = asked;
+    return;
+  }
+  char instead[96];
+  (void)snprintf(instead, sizeof instead,
+                 "a size such as 2GiB, 512MiB or 1000000; the cpu device has %" PRIu64 " bytes", total);
+  cpu_warn_of_setting("RILL_CPU_MEMORY", text, instead);
+}
+
+uint64_t cpu_memory_total(void) { return total; }
+
+uint64_t cpu_memory_free_bytes(void) {
+  const uint64_t now = atomic_load(&granted);
+  return now < total ? total - now : 0;
+}
+
+bool cpu_memory_grant(uint64_t bytes) {
+  uint64_t now = atomic_load_explicit(&granted, memory_order_relaxed);
+  do {
+    if (bytes > total || now > total - bytes) return false;
+  } while (!atomic_compare_exchange_weak(&granted, &now, now + bytes));
+  return true;
+}
+
+void cpu_memory_return(uint64_t bytes) { (void)atomic_fetch_sub(&granted, bytes); }
+
+void cpu_memory_adjust(uint64_t from, uint64_t to) { (void)atomic_fetch_add(&granted, to - from); }
