@@ -22,7 +22,7 @@ static rill_status cpu_device_init(struct rill__device *device) {
   cpu_target(info->arch, sizeof info->arch);
   cpu_memory_set_up();
   info->memory_total = cpu_memory_total();
-  RILL_TRY(cpu_workers_read_count());
+  cpu_workers_read_count();
   info->compute_units = cpu_workers_count();
   info->warp_size = CPU_WARP_SIZE; /* what device functions that work across lanes are written for */
   info->max_threads_per_block = RILL_CPU_MAX_THREADS;

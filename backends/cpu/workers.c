@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -89,16 +90,19 @@ static struct cpu_workers_option {
   _Atomic uint32_t by_default; /* of the environment; 0: nothing */
 } option;
 
-rill_status cpu_workers_read_count(void) {
+void cpu_workers_read_count(void) {
   const char *text = getenv("RILL_CPU_WORKERS");
-  if (text == NULL || text[0] == '\0') return RILL_OK;
+  if (text == NULL || text[0] == '\0') return;
   char *end = NULL;
   const unsigned long count = strtoul(text, &end, 10);
-  RILL_REQUIRE(text[0] >= '0' && text[0] <= '9' && *end == '\0' && count >= 1 && count <= CPU_WORKERS_MOST,
-               RILL_ERROR_INVALID_ARGUMENT, "RILL_CPU_WORKERS=%.40s is not a number from 1 to %d", text,
-               CPU_WORKERS_MOST);
-  atomic_store(&option.by_default, (uint32_t)count);
-  return RILL_OK;
+  if (text[0] >= '0' && text[0] <= '9' && *end == '\0' && count >= 1 && count <= CPU_WORKERS_MOST) {
+    atomic_store(&option.by_default, (uint32_t)count);
+    return;
+  }
+  char instead[80];
+  (void)snprintf(instead, sizeof instead, "a number from 1 to %d; the cpu device has %u workers", CPU_WORKERS_MOST,
+                 cpu_count());
+  cpu_warn_of_setting("RILL_CPU_WORKERS", text, instead);
 }
 
 /* 0 if it is neither set nor in the environment. */

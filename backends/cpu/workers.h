@@ -60,8 +60,8 @@ enum { CPU_WORKERS_MOST = 1024 };
 void cpu_workers_set_count(uint32_t count);
 uint32_t cpu_workers_count(void);
 
-/* Reads RILL_CPU_WORKERS; fails if it is not a number from 1 to CPU_WORKERS_MOST. */
-rill_status cpu_workers_read_count(void);
+/* Reads RILL_CPU_WORKERS.  If it is not a number from 1 to CPU_WORKERS_MOST, says so and keeps the default. */
+void cpu_workers_read_count(void);
 
 /* Hands a queue that the caller owns to the workers. */
 void cpu_workers_push(struct cpu_queue *queue);

@@ -21,8 +21,9 @@ extern struct rill__search {
   _Atomic enum rill__search_state state; /* changes under the lock; what follows is constant once it is done */
   struct rill__device **devices;
   uint32_t count;
-  uint32_t reported; /* by the vendor; more than count if one could not be set up */
-  char why[512];     /* it has no more devices */
+  uint32_t reported;  /* by the vendor; more than count if one could not be set up */
+  char why[512];      /* it has no more devices */
+  rill_status failed; /* why a device could not be set up; else RILL_OK */
 } rill__searches[RILL__BACKENDS];
 
 static inline bool rill__search_is_done(const struct rill__search *search) {

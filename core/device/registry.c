@@ -64,6 +64,7 @@ static struct rill__device *make_device(const struct rill__backend *backend, uin
 static void explain_failed_setup(struct rill__search *search) {
   const struct rill__error_record *error = rill__failure();
   const size_t size = sizeof search->why;
+  search->failed = error->status;
   int used = snprintf(search->why, size, "%s:%u could not be set up: %.300s", search->backend->name, search->count,
                       error->message);
   if (error->native_name[0] == '\0' || used < 0 || (size_t)used >= size) return;
@@ -156,8 +157,9 @@ uint32_t rill__device_count(void) {
 }
 
 rill_status rill__fail_without_cpu(void) {
-  return rill__fail(RILL_ERROR_OUT_OF_MEMORY, "not even the CPU could be set up: %s",
-                    rill__searches[RILL__BACKENDS - 1].why);
+  const struct rill__search *search = &rill__searches[RILL__BACKENDS - 1];
+  const rill_status cause = search->failed != RILL_OK ? search->failed : RILL_ERROR_OUT_OF_MEMORY;
+  return rill__fail(cause, "not even the CPU could be set up: %s", search->why);
 }
 
 /* ---- devices by name ---- */

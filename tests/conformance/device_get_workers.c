@@ -56,6 +56,9 @@ static void the_environment_says_how_many(void) {
   check_variable("RILL_CPU_WORKERS=1025", "RILL_CPU_WORKERS=1025 is not a number from 1 to 1024");
   check_variable("RILL_CPU_WORKERS=two", "RILL_CPU_WORKERS=two is not a number");
   check_variable("RILL_CPU_WORKERS=4x", "RILL_CPU_WORKERS=4x is not a number");
+  char usual[64];
+  (void)snprintf(usual, sizeof usual, "%u workers, %u units", dut.info.compute_units, dut.info.compute_units);
+  check_variable("RILL_CPU_WORKERS=abc", usual); /* the device is there all the same */
   check_variable("RILL_CPU_WORKERS=-1", "RILL_CPU_WORKERS=-1 is not a number");
 }
 
