@@ -28,15 +28,15 @@ static rill_status fail_memory_of_device(struct rill__device *device, size_t siz
 
 /* What the driver refuses is asked for again when what nobody uses any more has gone back. */
 static rill_status ask_driver(struct rill__device *device, size_t size, uint32_t kind, void **out) {
-  const rill_status status = RILL_DISPATCH(device, memory, alloc, device, size, kind, out);
+  rill_status status = RILL_DISPATCH(device, memory, alloc, device, size, kind, out);
   if (RILL__LIKELY(status != RILL_ERROR_OUT_OF_MEMORY)) return status;
   if (kind == RILL_MEMORY_DEVICE && size > device->info.memory_total) return status;
   if (rill__in_host_call) return status; /* what follows may block */
-  const uint64_t bytes = atomic_load(&rill__core(device)->deferred_bytes);
-  rill__deferred_frees_end(device, true);
-  const bool any = rill__pools_release(device, kind);
-  if (!any && atomic_load(&rill__core(device)->deferred_bytes) == bytes) return status;
-  return RILL_DISPATCH(device, memory, alloc, device, size, kind, out);
+  for (bool more = true; more && status == RILL_ERROR_OUT_OF_MEMORY;) {
+    more = rill__pools_reclaim(device);
+    status = RILL_DISPATCH(device, memory, alloc, device, size, kind, out);
+  }
+  return status;
 }
 
 rill_status rill__memory_alloc(struct rill__device *device, size_t size, size_t alignment, uint32_t kind, void **out) {

@@ -32,20 +32,26 @@ static rill_status fail_memory_of_pool(struct rill__pool *pool, size_t size) {
                     rill__name_of(&pool->base).text, limit, (unsigned long long)reserved, (unsigned long long)used);
 }
 
-/* Memory goes back to the driver: the pool's own if its limit is in the way, else that of all the device's pools of the
- * kind.  False if there was none. */
-static bool release_to_driver(struct rill__pool *pool, const struct rill__request *request) {
-  struct rill__device *device = pool->base.device;
-  const uint64_t before = atomic_load(&pool->reserved), deferred = atomic_load(&rill__core(device)->deferred_bytes);
-  if (pool->max_size == 0 || request->rounded <= pool->max_size - before) {
-    rill__deferred_frees_end(device, true);
-    return rill__pools_release(device, pool->kind) || atomic_load(&rill__core(device)->deferred_bytes) != deferred;
+/* Memory is released to the driver, and the pool grows: its own if its limit is in the way, else all that can be
+ * reclaimed on the device. */
+static rill_status reclaim_and_grow(struct rill__pool *pool, const struct rill__request *request,
+                                    struct rill__block **out) {
+  rill_status status = RILL_ERROR_OUT_OF_MEMORY;
+  for (bool more = true; more && status == RILL_ERROR_OUT_OF_MEMORY;) {
+    const uint64_t before = atomic_load(&pool->reserved);
+    const bool limited = pool->max_size != 0 && request->rounded > pool->max_size - before;
+    if (limited) {
+      rill__reclaim_all();
+      rill__errors_suspend();
+      (void)rill__pool_trim(pool, 0);
+      rill__errors_resume();
+      more = atomic_load(&pool->reserved) < before;
+    } else {
+      more = rill__pools_reclaim(pool->base.device);
+    }
+    status = rill__pool_grow(pool, request, out);
   }
-  if (request->rounded > pool->max_size) return false;
-  rill__errors_suspend();
-  (void)rill__pool_trim(pool, 0);
-  rill__errors_resume();
-  return atomic_load(&pool->reserved) < before;
+  return status;
 }
 
 /* What the limit or the driver refuses: what is complete; then what can be waited for in the device.  Only then memory
@@ -64,7 +70,8 @@ static rill_status find_under_pressure(struct rill__pool *pool, struct rill__str
   if (pool->kind == RILL_MEMORY_DEVICE && request->rounded > pool->base.device->info.memory_total) {
     return RILL_ERROR_OUT_OF_MEMORY;
   }
-  return release_to_driver(pool, request) ? rill__pool_grow(pool, request, out) : RILL_ERROR_OUT_OF_MEMORY;
+  if (pool->max_size != 0 && request->rounded > pool->max_size) return RILL_ERROR_OUT_OF_MEMORY;
+  return reclaim_and_grow(pool, request, out);
 }
 
 /* Looks for memory that is complete: at a little while the pool may grow, else at everything.  Then all that is not in

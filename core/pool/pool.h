@@ -38,9 +38,10 @@ static inline void rill__pools_synchronized(struct rill__device *device) {
   }
 }
 
-/* Releases memory of a kind that no pool of the device uses to the driver: where an allocation failed for want of it.
- * Outside epochs.  False if there was none. */
-bool rill__pools_release(struct rill__device *device, uint32_t kind);
+/* Where an allocation fails for want of memory: destroys what has been released, ends deferred frees, and releases
+ * memory that no pool of the device uses to the driver.  May block; outside epochs.  True if there may be more to
+ * release, since drivers wait for work while they take memory back. */
+bool rill__pools_reclaim(struct rill__device *device);
 
 /* What fork must not happen in the middle of. */
 void rill__pools_lock(struct rill__device *device);

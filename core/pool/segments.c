@@ -9,6 +9,7 @@
 #include "core/pool/check.h"
 #include "core/pool/pool.h"
 #include "core/sync/streams.h"
+#include "core/tracking/deferred_free.h"
 #include "core/tracking/map.h"
 
 #include <rill/memory.h>
@@ -83,13 +84,16 @@ rill_status rill__pool_trim(struct rill__pool *pool, uint64_t keep) {
   return rill__pool_shrink(pool, keep);
 }
 
-bool rill__pools_release(struct rill__device *device, uint32_t kind) {
+/* Pools of all kinds: on some devices, and where the host's memory runs out, these have the memory of one another. */
+bool rill__pools_reclaim(struct rill__device *device) {
   size_t count = 0;
-  bool any = false;
+  rill__reclaim_all();
+  const uint64_t deferred = atomic_load(&rill__core(device)->deferred_bytes);
+  rill__deferred_frees_end(device, true);
+  bool any = atomic_load(&rill__core(device)->deferred_bytes) < deferred;
   struct rill__pool **pools = rill__pools_ref(device, &count);
   rill__errors_suspend();
   for (size_t i = 0; i < count; i++) {
-    if (pools[i]->kind != kind) continue;
     const uint64_t before = atomic_load(&pools[i]->reserved);
     (void)rill__pool_trim(pools[i], 0);
     any |= atomic_load(&pools[i]->reserved) < before;

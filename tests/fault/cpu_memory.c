@@ -1,4 +1,5 @@
-/* The memory limit of the cpu device (C5.1, C5.2), where RILL_CPU_MEMORY is 64 MiB. */
+/* The memory limit of the cpu device (C5.1, C5.2), where RILL_CPU_MEMORY is 64 MiB; and what an allocation that would
+ * fail reclaims first (C1.3). */
 #include "fault/children.h"
 #include "support/testing.h"
 
@@ -63,6 +64,85 @@ static void a_pool_counts_and_is_not_lost(void) {
   assert_ok(rill_pool_release(pool));
 }
 
+/* ---- what is reclaimed ---- */
+
+/* Leaves that much in a pool, freed. */
+static rill_pool pool_with(rill_stream stream, uint32_t kind, size_t bytes) {
+  rill_pool pool;
+  void *p = NULL;
+  assert_ok(rill_pool_create(dut.device, RILL_POOL_OPTIONS(.kind = kind), &pool));
+  assert_ok(rill_pool_alloc_async(pool, stream, bytes, &p));
+  assert_ok(rill_fill_async(stream, p, &(uint32_t){ 1 }, 4, bytes / 4));
+  assert_ok(rill_free_async(stream, p));
+  return pool;
+}
+
+/* Memory of rill_alloc, and of a pool, that nothing else leaves room for. */
+static void takes_forty(rill_stream stream) {
+  rill_pool pool;
+  void *p = NULL;
+  assert_ok(rill_alloc(dut.device, 40 * MIB, RILL_MEMORY_DEVICE, &p));
+  assert_ok(rill_free(p));
+  assert_ok(rill_pool_create(dut.device, NULL, &pool));
+  assert_ok(rill_pool_alloc_async(pool, stream, 40 * MIB, &p));
+  assert_ok(rill_free_async(stream, p));
+  assert_ok(rill_stream_synchronize(stream));
+  assert_ok(rill_pool_trim(pool, 0));
+  assert_ok(rill_pool_release(pool));
+}
+
+/* On the cpu, memory of one kind makes room for the others. */
+static void unused_memory_of_pools_of_all_kinds(void) {
+  static const uint32_t kinds[] = { RILL_MEMORY_DEVICE, RILL_MEMORY_PINNED, RILL_MEMORY_MANAGED };
+  rill_stream stream = new_stream("stream"), other = new_stream("other");
+  for (size_t i = 0; i < 3; i++) {
+    const rill_pool pool = pool_with(other, kinds[i], 40 * MIB);
+    assert_ok(rill_stream_synchronize(other));
+    takes_forty(stream);
+    assert_ok(rill_pool_release(pool));
+  }
+}
+
+/* Blocks that waited for recorded uses, which are complete by now. */
+static void waiting_blocks(void) {
+  rill_stream stream = new_stream("stream"), other = new_stream("other");
+  rill_pool pool;
+  void *p = NULL;
+  assert_ok(rill_pool_create(dut.device, RILL_POOL_OPTIONS(.kind = RILL_MEMORY_PINNED), &pool));
+  assert_ok(rill_pool_alloc_async(pool, stream, 40 * MIB, &p));
+  struct gate *gate = gate_close(other);
+  assert_ok(rill_memory_record_use(p, other));
+  assert_ok(rill_free_async(stream, p));
+  gate_open(gate);
+  assert_completes(other);
+  takes_forty(stream);
+  assert_ok(rill_pool_release(pool));
+}
+
+/* Pools that have been released with memory that was waiting. */
+static void released_pools(void) {
+  rill_stream stream = new_stream("stream"), other = new_stream("other");
+  struct gate *gate = gate_close(other);
+  const rill_pool pool = pool_with(other, RILL_MEMORY_MANAGED, 40 * MIB);
+  assert_ok(rill_pool_release(pool));
+  gate_open(gate);
+  assert_completes(other);
+  takes_forty(stream);
+}
+
+/* Frees that were deferred while work was held. */
+static void deferred_frees(void) {
+  rill_stream stream = new_stream("stream"), held = new_stream("held");
+  rill_event event = new_event("event");
+  void *p = NULL;
+  assert_ok(rill_alloc(dut.device, 30 * MIB, RILL_MEMORY_DEVICE, &p));
+  assert_ok(rill_stream_wait_event(held, event, 0));
+  assert_ok(rill_fill_async(held, p, &(uint32_t){ 1 }, 4, 1));
+  assert_ok(rill_free(p));
+  assert_ok(rill_stream_record_event(stream, event, 0));
+  takes_forty(stream);
+}
+
 /* ---- settings ---- */
 
 static int print_memory(void) {
@@ -116,8 +196,14 @@ static void limits_of_the_process(void) {
 int main(int argc, char **argv) {
   (void)argv;
   if (argc > 1) return print_memory();
-  static const struct test tests[] = { TEST(total_is_the_limit), TEST(grants_add_up),
-                                       TEST(a_pool_counts_and_is_not_lost), TEST(settings),
+  static const struct test tests[] = { TEST(total_is_the_limit),
+                                       TEST(grants_add_up),
+                                       TEST(a_pool_counts_and_is_not_lost),
+                                       TEST(unused_memory_of_pools_of_all_kinds),
+                                       TEST(waiting_blocks),
+                                       TEST(released_pools),
+                                       TEST(deferred_frees),
+                                       TEST(settings),
                                        TEST(limits_of_the_process) };
   return RUN_ON_EACH_DEVICE("memory of the cpu device", tests);
 }
