@@ -90,8 +90,15 @@ static void end_use(struct rill__pool *pool, struct rill__last_use *last_use) {
   free_if_unused(queue);
 }
 
-/* Of several uses by one stream the newest stands for those whose record had returned before its own began.  They are
- * looked through each time the list is twice as long as the last time, so each use is looked at about once. */
+/* Of several uses of a block by one stream, a later one stands for those whose record had returned before its own
+ * began. */
+static bool stands_for(const struct rill__last_use *last_use, const struct rill__last_use *before) {
+  return before != NULL && before->block == last_use->block && before->queue == last_use->queue &&
+         last_use->started > before->recorded;
+}
+
+/* Keeps one of several uses by a stream.  All are looked through each time the list is twice as long as the last time,
+ * so each use is looked at about once. */
 static void shorten_uses(struct rill__pool *pool, struct rill__block *block) {
   enum { LEAST = 4 };
   const uint64_t pass = ++pool->uses.passes;
@@ -99,7 +106,7 @@ static void shorten_uses(struct rill__pool *pool, struct rill__block *block) {
   for (struct rill__last_use *last_use = block->last_uses; last_use != NULL; last_use = next) {
     struct rill__use_queue *queue = last_use->queue;
     next = last_use->next;
-    if (queue->pass == pass && queue->newest->started > last_use->recorded) {
+    if (queue->pass == pass && stands_for(queue->newest, last_use)) {
       end_use(pool, last_use);
     } else if (queue->pass != pass) {
       queue->pass = pass;
@@ -113,8 +120,15 @@ bool rill__block_add_use(struct rill__pool *pool, struct rill__block *block, str
                          struct rill__last_use *last_use) {
   last_use->queue = get_queue(&pool->uses, stream);
   if (last_use->queue == NULL) return false;
+  struct rill__last_use *const last = last_use->queue->last, *const newest = block->last_uses;
   enter_queue(&pool->uses, last_use, false);
   enter_block(block, last_use);
+  /* Whoever uses a block again and again, alone or by turns with others, leaves one use. */
+  if (stands_for(last_use, last)) {
+    end_use(pool, last);
+  } else if (stands_for(last_use, newest)) {
+    end_use(pool, newest);
+  }
   if (block->uses >= block->most_uses) shorten_uses(pool, block);
   return true;
 }

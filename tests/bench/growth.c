@@ -133,6 +133,20 @@ static void pool_life_busy(void) {
   NEED(rill_free_async(bench.stream, p));
 }
 
+/* Memory that another stream uses and frees, and whose use by a third one is recorded. */
+static void pass_memory(void) {
+  void *p;
+  NEED(rill_alloc_async(bench.stream, BYTES, &p));
+  NEED(rill_fill_async(bench.stream, p, &(uint32_t){ 7 }, 4, BYTES / 4));
+  NEED(rill_stream_wait_stream(bench.next, bench.stream));
+  NEED(rill_memory_record_use(p, bench.next));
+  NEED(rill_free_async(bench.stream, p));
+}
+
+/* One block, which ever more streams use. */
+static void *shared;
+static void use_shared(void) { NEED(rill_memory_record_use(shared, bench.stream)); }
+
 static void memory_life(void) {
   void *p;
   NEED(rill_alloc(bench.device, BYTES, RILL_MEMORY_DEVICE, &p));
@@ -233,6 +247,28 @@ static void launch_with_constants_on_others(size_t count) {
   for (size_t i = 0; i < count; i++) launch_on(bench.others[i].stream);
 }
 
+/* Each of them also has a block that waits for the use of the next one, which is blocked. */
+static void let_blocks_wait(size_t count) {
+  block_others(count);
+  for (size_t i = 0; i < count; i++) {
+    void *p;
+    NEED(rill_alloc_async(bench.others[i].stream, BYTES, &p));
+    NEED(rill_memory_record_use(p, bench.others[(i + 1) % count].stream));
+    NEED(rill_free_async(bench.others[i].stream, p));
+  }
+}
+
+static void share_block(size_t count) {
+  NEED(rill_alloc_async(bench.stream, BYTES, &shared));
+  for (size_t i = 0; i < count; i++) NEED(rill_memory_record_use(shared, bench.others[i].stream));
+}
+
+static void free_shared(size_t count) {
+  (void)count;
+  NEED(rill_free_async(bench.stream, shared));
+  NEED(rill_device_synchronize(bench.device));
+}
+
 static void open_others(size_t count) {
   (void)count;
   if (bench.cpu) pthread_mutex_unlock(&bench.gate);
@@ -308,6 +344,9 @@ static const struct row rows[] = {
   { "allocate + fill + free, in stream order", pool_life_busy, make_none, make_none, HOST, NULL },
   { "allocate + fill + free, other streams released", pool_life_busy, release_others, make_none, HOST, NULL },
   { "allocate + fill + free, beside streams that wait", pool_life_busy, block_others, open_others, HOST, NULL },
+  { "allocate + record a use + free", pass_memory, make_none, make_none, HOST, NULL },
+  { "allocate + record a use + free, beside waiting blocks", pass_memory, let_blocks_wait, open_others, HOST, NULL },
+  { "record a use, of a block with as many uses", use_shared, share_block, free_shared, HOST, NULL },
   { "allocate + free", memory_life, make_none, make_none, HOST, NULL },
   { "free, beside held streams", free_one, hold_others, let_others_go, HOST, allocate_one },
 };
