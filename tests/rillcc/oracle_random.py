@@ -1,0 +1,438 @@
+"""The statements of random kernels (oracle_kernels.py).
+
+There are three places where a statement may stand: where all threads of the block are that have not returned, where all
+lanes of a warp are, and where a thread is by itself. Each place allows what the ones after it allow.
+"""
+
+from oracle_kernels import ACCUMULATORS, FLOATS, INTEGERS, MOST_THREADS, Block, Expressions, Kernel, Variable
+
+PROLOGUE = """__shared__ unsigned tile[%d], uni[8], totals[4];
+__shared__ pack shared_pack;
+const unsigned threads = blockDim.x * blockDim.y * blockDim.z;
+const unsigned t = %s;
+const unsigned i = blockIdx.x * threads + t, lane = t & 31;
+unsigned live = threads - (t & ~31u) >= 32 ? ~0u : (1u << (threads & 31)) - 1;
+unsigned h = i * 7 + in[t & 63];
+for (unsigned k = t; k < 8; k += threads) uni[k] = in[k + blockIdx.x] %% 600 + 1;
+for (unsigned k = t; k < 4; k += threads) totals[k] = k;
+if (t == 0) shared_pack = packs[2];
+tile[t] = h;"""
+NUMBERS = {1: "threadIdx.x", 3: "(threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x"}
+
+
+class Generator(Expressions):
+    def __init__(self, numbers, without):
+        super().__init__(numbers, without)
+        self.words = False  # whether dynamic shared memory is used
+        self.dimensions = 1 if self.chance(65) else 3
+
+    # What stands anywhere
+
+    def assignment(self):
+        known = self.variables(INTEGERS + FLOATS, constant=False)
+        known = [v for v in known if not v.uniform]
+        if known and self.chance(50):
+            v = self.one_of(known)
+            if v.type in FLOATS:
+                return "%s = %s;" % (v.name, self.floating(v.type))
+            if self.chance(30) and v.type == "unsigned":
+                return "bump(&%s, %s);" % (v.name, self.unsigned())
+            return "%s = %s;" % (v.name, self.integer(v.type))
+        return self.one_of(("h = h * 31 + %s;", "h ^= %s;", "h += %s;")) % self.unsigned()
+
+    def declaration(self, uniform):
+        type_ = self.one_of(INTEGERS + FLOATS + ("unsigned",) * 5)
+        uniform = uniform and self.chance(60)
+        constant = self.chance(30)
+        make = self.floating if type_ in FLOATS else self.integer
+        name = self.new("u" if uniform else "v")
+        text = "%s%s %s = %s;" % ("const " if constant else "", type_, name, make(type_, 2, uniform))
+        self.scopes[-1].append(Variable(name, type_, uniform, constant))
+        return text
+
+    def uniform_assignment(self):
+        known = self.variables(INTEGERS, True, constant=False)
+        if not known:
+            return self.assignment()
+        v = self.one_of(known)
+        return "%s = %s;" % (v.name, self.integer(v.type, 2, True))
+
+    def nested(self, make, *arguments):
+        """The statements of a scope of their own."""
+        self.scopes.append([])
+        nodes = make(*arguments)
+        self.scopes.pop()
+        return nodes
+
+    def own_statements(self, depth):
+        nodes = []
+        for _ in range(1 + self.below(3)):
+            if self.chance(15):
+                nodes.append(self.declaration(False))
+            else:
+                nodes += self.own(depth)
+        return nodes
+
+    def own(self, depth):
+        """Statements of a thread by itself."""
+        choice = self.below(22)
+        if depth == 0 or choice < 4:
+            return [self.assignment()]
+        if choice < 8:
+            parts = [["if (%s) {" % self.condition(), self.nested(self.own_statements, depth - 1)]]
+            if self.chance(35):
+                parts.append(["} else {", self.nested(self.own_statements, depth - 1)])
+            return [Block(parts)]
+        if choice < 10:
+            return self.guarded_division()
+        if choice == 10:
+            k = self.new("k")
+            body = self.nested(self.own_statements, depth - 1)
+            if self.chance(30):
+                body.append("if (%s) %s;" % (self.condition(), self.one_of(("break", "continue"))))
+            return [Block([["for (unsigned %s = 0; %s < (%s & 3); %s++) {" % (k, k, self.unsigned(1), k), body]])]
+        if choice == 11:
+            parts = [["switch (%s & 3) {" % self.unsigned(1), []]]
+            for label in ("case 0:", "case 2:", "default:"):
+                parts[0][1].append(label)
+                parts[0][1].append(self.assignment())
+                if self.chance(60):
+                    parts[0][1].append("break;")
+            return [Block(parts)]
+        if choice == 12:
+            label = self.new("skip")
+            return ["if (%s) goto %s;" % (self.condition(), label), self.assignment(), self.assignment(), label + ":;"]
+        if choice == 13:
+            k = self.below(4)
+            return ["%s(&%s[%d], %s);" % (ACCUMULATORS[k], self.one_of(("totals", "sums")), k, self.unsigned())]
+        if choice == 14:
+            array = self.new("array")
+            first, second = self.unsigned(), self.unsigned()
+            return [
+                Block([["{", [
+                    "unsigned %s[4] = { %s, %s, t, 7 };" % (array, first, second),
+                    "%s[%s & 3] += %s;" % (array, self.unsigned(1), self.unsigned(1)),
+                    "unsigned *p%s = %s ? &%s[1] : %s;" % (array, self.condition(), array, array),
+                    "*p%s ^= h;" % array,
+                    "h += %s[%s & 3] * 5 + %s[1];" % (array, self.unsigned(1), array),
+                ]]])
+            ]  # fmt: skip
+        if choice == 15:
+            name = self.new("pair")
+            return [
+                "pair %s = { %s, h };" % (name, self.unsigned()),
+                "if (%s) %s = swapped(%s);" % (self.condition(), name, name),
+                "h = h * 3 + %s.a - %s.b;" % (name, name),
+            ]
+        if choice == 16:
+            name = self.new("word")
+            member = self.one_of(("h[1]", "c[2]", "i", "f"))
+            value = "1.5f" if member == "f" else "static_cast<%s>(lane + 3)" % {"h": "unsigned short", "c": "unsigned char", "i": "int"}[member[0]]
+            return ["word %s; %s.u = %s; %s.%s = %s; h ^= %s.u;" % (name, name, self.unsigned(), name, member, value, name)]
+        if choice == 17:
+            name = self.new("fields")
+            return [
+                "pack %s = p; %s.low = static_cast<unsigned>(%s) & 31; %s.high = static_cast<int>(t & 63) - 40;" % (name, name, self.unsigned(), name),
+                "h += static_cast<unsigned>(%s.low) * 3 + static_cast<unsigned>(%s.high) + static_cast<unsigned>(%s.middle);" % (name, name, name),
+            ]
+        if choice == 18:
+            name = self.new("f")
+            capture = self.one_of(("=", "&"))
+            text = "auto %s = [%s](unsigned v) { return v * 3 + %s; };" % (name, capture, self.unsigned(1))
+            return [text, "h ^= %s(%s) + %s(t);" % (name, self.unsigned(1), name)]
+        if choice == 19:
+            name = self.new("operations")
+            which = self.unsigned(1, self.chance(50))
+            return [
+                "unsigned (*%s[3])(unsigned, unsigned) = { plus, minus, product };" % name,
+                "h = %s[%s %% 3](h, %s);" % (name, which, self.unsigned(1)),
+            ]
+        if choice == 20 and not self.readable:
+            return ["tile[t] = %s;" % self.unsigned()]
+        return [self.assignment()]
+
+    def guarded_division(self):
+        """A quotient of uniform numbers where lane 0 may not be, as an index or a value."""
+        if self.chance(50):
+            text = self.one_of(("h = %s;", "h += %s;")) % self.wrapped()
+        else:
+            text = "h = h * 5 + static_cast<unsigned>%s;" % self.divided(self.one_of(INTEGERS), 1, True)
+        return ["if (%s) %s" % (self.condition(), text)]
+
+    # What all lanes of a warp do
+
+    def mask(self):
+        return self.one_of(("live", "~0u", "0xffffffffu"))
+
+    def lanes(self, mask):
+        """An unsigned that lanes of a mask make together; all of them evaluate the expression."""
+        choice = self.below(13)
+        if choice < 5:
+            type_ = self.one_of(("unsigned", "unsigned", "int", "unsigned long long", "long long") + FLOATS)
+            value = self.floating(type_) if type_ in FLOATS else self.integer(type_)
+            width = self.one_of((None, None, None, 2, 4, 8, 16, 32))
+            how = self.one_of(("__shfl_sync", "__shfl_up_sync", "__shfl_down_sync", "__shfl_xor_sync"))
+            by = self.one_of(("%d" % self.below(32), "%d" % (1 << self.below(5)), "static_cast<int>(%s & 31)" % self.unsigned(1)))
+            if how in ("__shfl_up_sync", "__shfl_down_sync"):
+                by = by.replace("int", "unsigned")
+            text = "%s(%s, static_cast<%s>(%s), %s%s)" % (how, mask, type_, value, by, ", %d" % width if width else "")
+            if type_ in FLOATS:
+                return "bits(%s)" % text
+            return "fold(static_cast<unsigned long long>(%s))" % text if "long" in type_ else "static_cast<unsigned>(%s)" % text
+        if choice < 8:
+            text = "%s(%s, %s)" % (self.one_of(("__any_sync", "__all_sync", "__ballot_sync")), mask, self.condition())
+            return "static_cast<unsigned>(%s)" % text
+        if choice == 8:
+            return "__match_any_sync(%s, %s & 3)" % (mask, self.unsigned())
+        if choice < 11:
+            how = self.one_of(("add", "min", "max", "and", "or", "xor"))
+            type_ = self.one_of(("unsigned", "int")) if how in ("add", "min", "max") else "unsigned"
+            return "static_cast<unsigned>(__reduce_%s_sync(%s, static_cast<%s>(%s)))" % (how, mask, type_, self.unsigned())
+        if choice == 11 and mask in ("~0u", "0xffffffffu"):
+            return "rill_warp_%s(0u + %s)" % (self.one_of(("sum", "min", "max")), self.unsigned())
+        return "__shfl_xor_sync(%s, h, %d)" % (mask, self.below(32))
+
+    def warp_statements(self, depth):
+        nodes = []
+        for _ in range(1 + self.below(3)):
+            nodes += self.warp(depth)
+        return nodes
+
+    def warp(self, depth):
+        """Statements of all lanes of a warp that have not returned."""
+        choice = self.below(16)
+        if choice < 5:
+            return [self.one_of(("h = h * 31 + %s;", "h ^= %s;", "h += %s;")) % self.lanes(self.mask())]
+        if choice == 5:
+            return [self.declaration(False)]
+        if choice == 6:
+            return ["__syncwarp(%s);" % self.mask()]
+        if choice == 7 and depth > 0:
+            return self.vote_loop(depth)
+        if choice == 8 and depth > 0:
+            head = "if (%s(%s, %s)) {" % (self.one_of(("__any_sync", "__all_sync")), self.mask(), self.condition())
+            parts = [[head, self.nested(self.warp_statements, depth - 1)]]
+            if self.chance(30):
+                parts.append(["} else {", self.nested(self.warp_statements, depth - 1)])
+            return [Block(parts)]
+        if choice == 9:
+            v, k = self.new("v"), self.new("k")
+            up = "__shfl_up_sync(%s, %s, %s)" % (self.mask(), v, k)
+            body = ["const unsigned below = %s;" % up, "if (lane >= %s) %s += below;" % (k, v)]
+            self.scopes[-1].append(Variable(v, "unsigned"))
+            return ["unsigned %s = %s;" % (v, self.unsigned()), Block([["for (unsigned %s = 1; %s < 32; %s <<= 1) {" % (k, k, k), body]])]
+        if choice == 10:
+            name = self.new("all")
+            return ["int %s; h += __match_all_sync(%s, %s & 1, &%s); h = h * 2 + static_cast<unsigned>(%s);"
+                    % (name, self.mask(), self.one_of((self.unsigned(), self.unsigned(1, True))), name, name)]  # fmt: skip
+        if choice in (11, 12) and "masks" not in self.without:
+            return self.partial()
+        return self.own(depth)
+
+    def partial(self):
+        """Functions of lanes that some condition chooses, with their mask; or of groups, all at once."""
+        mask = self.new("mask")
+        if self.chance(40):
+            return [
+                "const unsigned %s = __match_any_sync(live, %s & 3);" % (mask, self.one_of(("lane", "h", "t / 5"))),
+                "h = h * 31 + %s;" % self.lanes(mask),
+            ]
+        taken = self.new("taken")
+        nodes = ["const bool %s = %s;" % (taken, self.condition())]
+        nodes.append("const unsigned %s = __ballot_sync(live, %s);" % (mask, taken))
+        first = ["h = h * 31 + %s;" % self.lanes(mask)]
+        if self.chance(40):
+            first.append(self.assignment())
+            first.append("h += %s;" % self.lanes(mask))
+        parts = [["if (%s) {" % taken, first]]
+        if self.chance(40) and "branched-masks" not in self.without:
+            parts.append(["} else {", ["h = h * 31 + %s;" % self.lanes("(live & ~%s)" % mask)]])
+        return nodes + [Block(parts)]
+
+    def vote_loop(self, depth):
+        """A loop that ends by a vote of the warp."""
+        w = self.new("w")
+        body = self.nested(self.warp_statements, depth - 1)
+        first = "unsigned %s = %s & 7;" % (w, self.unsigned(1, self.chance(50)))
+        if self.chance(50):
+            end = "} while (__any_sync(%s, %s != 0 && --%s > 0));" % (self.mask(), w, w)
+            return [first, Block([["do {", body]], end)]
+        body.append("if (%s > 0) %s--;" % (w, w))
+        return [first, Block([["while (%s) {" % ("__any_sync(%s, %s > 0)" % (self.mask(), w)), body]])]
+
+    # What all threads of the block do
+
+    def settle(self):
+        """At a point that is reached in several ways each thread uses its own elements only."""
+        nodes = ["__syncthreads();"] if self.readable else []
+        self.readable = False
+        return nodes
+
+    def block_statements(self, depth, in_loop, most=4):
+        nodes = []
+        for _ in range(1 + self.below(most)):
+            nodes += self.block(depth, in_loop)
+        return nodes
+
+    def counted(self):
+        """Statements around a barrier that returns a value."""
+        what = self.condition()
+        u = self.new("u")
+        text = self.one_of((
+            "static_cast<unsigned>(__syncthreads_count(%s))" % what,
+            "static_cast<unsigned>(__syncthreads_and(%s))" % what,
+            "static_cast<unsigned>(__syncthreads_or(%s))" % what,
+            "rill_block_%s(0u + %s)" % (self.one_of(("sum", "min", "max")), self.unsigned()),
+        ))  # fmt: skip
+        if self.chance(60):
+            self.scopes[-1].append(Variable(u, "unsigned", True, self.chance(50)))
+            return ["unsigned %s = %s;" % (u, text)]
+        return ["h = h * 31 + %s;" % text]
+
+    def block(self, depth, in_loop):
+        """Statements of all threads of the block that have not returned."""
+        choice = self.below(34)
+        if choice < 3:
+            return [self.declaration(True)]
+        if choice < 6:
+            return [self.uniform_assignment()]
+        if choice < 9:
+            nodes = self.settle() + ["tile[t] = %s;" % self.unsigned(), "__syncthreads();"]
+            self.readable = True
+            return nodes + ["h = h * 31 + %s;" % self.load(1)]
+        if choice < 12:
+            return self.counted()
+        if choice == 12:
+            u = self.new("u")
+            self.scopes[-1].append(Variable(u, "unsigned", True, True))
+            return ["__syncthreads();", "const unsigned %s = totals[%d];" % (u, self.below(4)), "__syncthreads();"]
+        if choice < 15 and depth > 0:
+            return self.branch(depth, in_loop)
+        if choice < 18 and depth > 0:
+            return self.loop(depth)
+        if choice == 18 and depth > 0:
+            return self.vote_loop(depth)
+        if choice == 19:
+            return self.leave()
+        if choice == 20 and in_loop and not self.readable:
+            return ["if (%s) %s;" % (self.condition(1, True), self.one_of(("break", "continue")))]
+        if choice == 21:
+            return self.tree()
+        if choice == 22:
+            return self.views()
+        if choice == 23 and depth > 0:
+            return self.switch(depth)
+        if choice == 24 and depth > 0:
+            label = self.new("skip")
+            nodes = self.settle() + ["if (%s) goto %s;" % (self.condition(1, True), label)]
+            inside = self.nested(self.block_statements, depth - 1, False, 2) + self.settle()
+            return nodes + [Block([["{", inside]]), label + ":;"]
+        if choice < 31:
+            return self.warp(depth)
+        return self.own(depth)
+
+    def agreed(self):
+        """A condition that all threads agree about, by what they know or by asking each other."""
+        if self.chance(25):
+            return "%s(%s)" % (self.one_of(("__syncthreads_or", "__syncthreads_and")), self.condition())
+        if self.chance(25):
+            return "blockIdx.x %s %d" % (self.one_of(("==", "!=")), self.below(3))
+        return self.condition(1, True)
+
+    def branch(self, depth, in_loop):
+        nodes = self.settle()
+        parts = [["if (%s) {" % self.agreed(), self.nested(self.block_statements, depth - 1, in_loop) + self.settle()]]
+        if self.chance(40):
+            parts.append(["} else {", self.nested(self.block_statements, depth - 1, in_loop) + self.settle()])
+        return nodes + [Block(parts)]
+
+    def loop(self, depth):
+        """A loop that all threads go around as often."""
+        nodes = self.settle()
+        k = self.new("k")
+        choice = self.below(5)
+        self.scopes.append([Variable(k, "unsigned", True, True)] if choice < 4 else [])
+        # A `continue` must not skip what ends the loop, so only loops that count in their heads have it.
+        body = self.nested(self.block_statements, depth - 1, choice == 0) + self.settle()
+        self.scopes.pop()
+        if choice == 0:
+            times = self.one_of(("%d" % (1 + self.below(3)), "(a & 3)", "(uni[1] & 3)", "gridDim.x", "blockIdx.x + 1"))
+            return nodes + [Block([["for (unsigned %s = 0; %s < %s; %s++) {" % (k, k, times, k), body]])]
+        if choice == 1:
+            nodes.append("unsigned %s = 0;" % k)
+            return nodes + [Block([["do {", body]], "} while (++%s < %d);" % (k, 1 + self.below(3)))]
+        if choice == 2:
+            nodes.append("unsigned %s = 0;" % k)
+            return nodes + [Block([["while (true) {", body + ["if (%s++ == %d) break;" % (k, self.below(3))]]])]
+        if choice == 3:
+            nodes.append("unsigned %s = 0;" % k)
+            label = self.new("again")
+            return nodes + [label + ":;", Block([["{", body]]), "if (%s++ < %d) goto %s;" % (k, self.below(3), label)]
+        nodes.append("unsigned %s = %s & 3;" % (k, self.unsigned(1)))
+        return nodes + [Block([["while (__syncthreads_or(%s > 0)) {" % k, body + ["if (%s > 0) %s--;" % (k, k)]]])]
+
+    def switch(self, depth):
+        nodes, cases = self.settle(), []
+        for label in ("case 1:", "case 3:", "default:"):
+            inside = self.nested(self.block_statements, depth - 1, False, 2) + self.settle()
+            cases += [label, Block([["{", inside]])] + (["break;"] if self.chance(60) else [])
+        return nodes + [Block([["switch (%s & 3) {" % self.unsigned(1, True), cases]])]
+
+    def leave(self):
+        """Some threads, or all of a block, return."""
+        if self.chance(30):
+            return ["if (%s) { out[i] = h + 1; return; }" % self.condition(1, True)]
+        gone = self.new("gone")
+        condition = self.one_of((self.condition(), "i >= n", "t >= b", "lane > %d" % self.below(32)))
+        return [
+            "const bool %s = %s;" % (gone, condition),
+            "live = __ballot_sync(%s, !%s);" % (self.mask(), gone),
+            "if (%s) { out[i] = h; return; }" % gone,
+        ]
+
+    def tree(self):
+        nodes = self.settle() + ["tile[t] = %s;" % self.unsigned(), "__syncthreads();"]
+        k = self.new("k")
+        body = ["if (t < %s && t + %s < threads) tile[t] = tile[t] * 3 + tile[t + %s];" % (k, k, k), "__syncthreads();"]
+        self.readable = True
+        return nodes + [Block([["for (unsigned %s = %d; %s > 0; %s /= 2) {" % (k, MOST_THREADS // 2, k, k), body]])] + ["h += tile[0];"]
+
+    def views(self):
+        """Shared memory looked at as several types: 16 bytes for each thread, of which the first 8 have values."""
+        self.words = True
+        raw = self.new("raw")
+        store, load = self.one_of((
+            ("static_cast<double *>(%s)[2 * t] = static_cast<double>(h & 0xffff) + 0.5;", "static_cast<unsigned *>(%s)[4 * %s + 1]"),
+            ("static_cast<float *>(%s)[4 * t + 1] = static_cast<float>(h & 0xffff) * 0.5f;", "static_cast<unsigned char *>(%s)[16 * %s + 6]"),
+            ("static_cast<unsigned *>(%s)[4 * t + 1] = h;", "static_cast<unsigned short *>(%s)[8 * %s + 3]"),
+            ("static_cast<unsigned char *>(%s)[16 * t + 7] = static_cast<unsigned char>(h);", "static_cast<unsigned *>(%s)[4 * %s + 1]"),
+            ("static_cast<unsigned long long *>(%s)[2 * t] = h * 0x100000001ull;", "static_cast<int *>(%s)[4 * %s + 1]"),
+        ))  # fmt: skip
+        at = self.one_of(("t", "((t + 5) % threads)", "(threads - 1 - t)"))
+        return [
+            Block([["{", [
+                "void *const %s = words;" % raw,
+                store % raw,
+                "__syncthreads();",
+                "h = h * 31 + static_cast<unsigned>(%s);" % (load % (raw, at)),
+                "__syncthreads();",
+            ]]])
+        ]  # fmt: skip
+
+    def kernel(self, name):
+        nodes = []
+        for _ in range(3 + self.below(6)):
+            nodes += self.block(2, False)
+        words = ["RILL_DYNAMIC_SHARED(unsigned, words);", "words[4 * t] = words[4 * t + 1] = h;"] if self.words else []
+        nodes = (PROLOGUE % (MOST_THREADS, NUMBERS[self.dimensions])).split("\n") + words + ["__syncthreads();"] + nodes
+        for v in self.variables(INTEGERS + FLOATS):
+            if v.type in FLOATS:
+                nodes.append("h = h * 31 + bits(%s);" % v.name)
+            else:
+                nodes.append("h = h * 31 + %s;" % ("fold(%s)" if "long" in v.type else "static_cast<unsigned>(%s)") % v.name)
+        nodes.append("out[i] = h;")
+        return Kernel(name, nodes, self.dimensions)
+
+
+def kernels(numbers, count, without=()):
+    return [Generator(numbers, without).kernel("k%d" % k) for k in range(count)]

@@ -1,0 +1,342 @@
+#!/usr/bin/env python3
+"""Runs random kernels on the cpu and compares every bit with a naive execution of the same source.
+
+    oracle_run.py --kernels 10000 --seed 1 --jobs 2         # prints what differs, and how fast it was
+    oracle_run.py --kernels 100 --seed 7 --shrink           # and the smallest source that still differs
+    oracle_run.py --systematic                              # every pair of synchronizing functions, every division
+
+Sources of a hundred kernels are compiled by rillcc for each level of x86-64 that this machine runs, as loops by clang
+and as fibers, and by a C++ compiler with naive_cuda.h. RILL_CLANG names another clang++, CXX another C++ compiler.
+"""
+
+import argparse
+import ctypes
+import mmap
+import os
+import random
+import re
+import select
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+
+import oracle_kernels
+import oracle_random
+import support
+
+LEVELS = [level for level in ("x86-64", "x86-64-v3", "x86-64-v4") if support.runnable(level)] if support.X86 else [os.uname().machine]
+PER_SOURCE = 100
+BLOCKS = 3
+SECONDS = 30  # that an image may spend in one kernel
+SHAPES = {
+    1: ((64, 1, 1), (1, 1, 1), (5, 1, 1), (32, 1, 1), (160, 1, 1), (38, 1, 1), (149, 1, 1)),
+    3: ((64, 1, 1), (1, 1, 1), (5, 1, 1), (8, 4, 2), (7, 5, 3), (16, 10, 1), (3, 1, 13)),
+}  # fmt: skip
+SUMS = 4
+NAIVE = "-std=c++17 -O1 -fwrapv -ffp-contract=off -fno-strict-aliasing -fPIC -shared -Winit-self -Werror=uninitialized".split()
+SHARED_WORDS = 4  # of dynamic shared memory, for each thread
+RESULTS = {1: "the image lacks this form", 2: "out of memory", 3: "threads wait for each other forever"}
+NAIVE_RESULTS = {1: "out of memory", 2: "threads wait for each other forever", 3: "a lane is not in its mask"}
+
+
+class Pack(ctypes.Structure):
+    """The struct of oracle_kernels.HEAD."""
+
+    _fields_ = [
+        ("u", ctypes.c_uint), ("i", ctypes.c_int), ("g", ctypes.c_ushort), ("h", ctypes.c_short), ("k", ctypes.c_ubyte),
+        ("j", ctypes.c_byte), ("q", ctypes.c_ulonglong), ("r", ctypes.c_longlong), ("low", ctypes.c_uint, 5),
+        ("middle", ctypes.c_uint, 9), ("high", ctypes.c_int, 7), ("f", ctypes.c_float), ("d", ctypes.c_double),
+    ]  # fmt: skip
+
+
+def make_pack(numbers):
+    divisor = lambda: numbers.choice((-1, 1)) * numbers.randrange(2, 100)  # noqa: E731
+    return Pack(
+        numbers.randrange(1, 600), divisor(), numbers.randrange(1, 600), divisor(), numbers.randrange(1, 256), divisor(),
+        numbers.randrange(1, 600), divisor(), numbers.randrange(32), numbers.randrange(512), numbers.randrange(-64, 64),
+        numbers.uniform(-9, 9), numbers.uniform(-9, 9),
+    )  # fmt: skip
+
+
+class Inputs:
+    """The arguments of a launch but for the output."""
+
+    FLOATS = (0.0, -0.0, 1e-40, -1e-45, 3e38, -3e38, 2147483648.0, -2147483904.0, 4294967296.0, 0.5, -0.5, 1e10)
+
+    def __init__(self, seed, threads):
+        numbers = random.Random(1000 * seed + threads)
+        ints = [numbers.getrandbits(32) | 1 if k % 3 else numbers.randrange(1, 50) for k in range(1024)]
+        floats = [float("nan"), float("inf"), float("-inf"), *self.FLOATS]
+        floats += [numbers.uniform(-1000, 1000) for _ in range(256 - len(floats))]
+        self.n = ctypes.c_uint((BLOCKS * threads, BLOCKS * threads - threads // 2 - 1, 2 * threads)[seed % 3] or 1)
+        self.a = ctypes.c_uint(numbers.getrandbits(32) | 1)
+        self.b = ctypes.c_uint(numbers.randrange(1, 100))
+        self.c = ctypes.c_int(numbers.choice((7, -3, 13, 1 << 20, -5)))
+        self.f = ctypes.c_float(numbers.uniform(-50, 50))
+        self.p = make_pack(numbers)
+        self.packs = (Pack * 8)(*[make_pack(numbers) for _ in range(8)])
+        self.ints = (ctypes.c_uint * 1024)(*ints)
+        self.floats = (ctypes.c_float * 256)(*numbers.sample(floats, len(floats)))
+
+
+class Case:
+    """One launch: the shape of its blocks and its inputs."""
+
+    def __init__(self, block, seed):
+        self.block = block
+        self.threads = block[0] * block[1] * block[2]
+        self.inputs = Inputs(seed, self.threads)
+
+    def __str__(self):
+        return "blocks of %s" % (self.block,)
+
+    def launch(self, run):
+        """Calls run(grid, block, pointers to the arguments) on new outputs; returns the status and the bytes of these."""
+        given = self.inputs
+        out = (ctypes.c_uint * (BLOCKS * self.threads))(*[0xDEADBEEF] * (BLOCKS * self.threads))
+        sums = (ctypes.c_uint * SUMS)()
+        arrays = [support.pointer_to(array) for array in (given.packs, given.ints, given.floats, out, sums)]
+        values = [given.n, given.a, given.b, given.c, given.f, given.p, *arrays]
+        pointers = (ctypes.c_void_p * len(values))(*[ctypes.addressof(value) for value in values])
+        status = run((ctypes.c_uint * 3)(BLOCKS, 1, 1), (ctypes.c_uint * 3)(*self.block), pointers)
+        return status, bytes(out) + bytes(sums)
+
+
+CASES = {d: [Case(shape, k) for k, shape in enumerate(shapes)] for d, shapes in SHAPES.items()}
+
+
+class Folder:
+    """A folder of a source's files, which goes when it is left."""
+
+    def __enter__(self):
+        self.place = tempfile.mkdtemp(prefix="rill-oracle-")
+        return self
+
+    def __exit__(self, *_):
+        shutil.rmtree(self.place)
+
+    def path(self, name):
+        return os.path.join(self.place, name)
+
+    def write(self, name, text):
+        with open(self.path(name), "w", encoding="utf-8") as file:
+            file.write(text)
+        return self.path(name)
+
+    def execute(self, command):
+        done = subprocess.run(command, cwd=self.place, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise CompileError("%s\n%s" % (" ".join(command), done.stderr[-6000:]))
+
+
+class CompileError(Exception):
+    pass
+
+
+@dataclass
+class Failure:
+    """A kernel that does not what it should; `form` is "oracle" if it is the kernel itself that is not valid."""
+
+    kernel: oracle_kernels.Kernel
+    level: str
+    form: str
+    text: str
+
+    def __str__(self):
+        return "%s, %s, %s: %s" % (self.kernel.name, self.level, self.form, self.text)
+
+
+def compile_runner(folder):
+    path = folder.path("runner.so")
+    command = support.CC + ["-D_GNU_SOURCE", "-O1", "-fPIC", "-shared", "-I", support.INCLUDE, "-o", path]
+    folder.execute(command + [os.path.join(support.HERE, "runner.c")])
+    return ctypes.CDLL(path)
+
+
+def compile_naive(folder, kernels):
+    entries = ", ".join('{ "%s", naive_kernel<&%s>::run }' % (k.name, k.name) for k in kernels)
+    text = '#include "%s/naive_cuda.h"\n#include "kernels.kernel.cu"\nNAIVE_KERNELS(%s)\n' % (support.HERE, entries)
+    folder.execute(support.CXX + NAIVE + ["-o", folder.path("naive.so"), folder.write("naive.cc", text)])
+    return ctypes.CDLL(folder.path("naive.so"))
+
+
+def compile_images(folder, levels, form):
+    """The bytes of each level's image."""
+    command = [sys.executable, support.RILLCC, "--cuda-names", "-Wno-fibers", "--cpu-option=-w", "-o", folder.path("out.c")]
+    command += ["--fibers"] if form == "fibers" else []
+    for level in levels:
+        command += ["--target", "cpu:" + level]
+    folder.execute(command + [folder.path("kernels.kernel.cu")])
+    with open(folder.path("out.c"), encoding="utf-8") as file:
+        found = re.findall(r"/\* cpu:(\S+), (\d+) bytes \*/\n.*\{\n([^}]*)\n\};", file.read())
+    images = {}
+    for level, size, words in found:
+        numbers = [int(word, 16) for word in words.replace("\n", "").split(",")]
+        images[level] = struct.pack("<%dQ" % len(numbers), *numbers)[: int(size)]
+    return images
+
+
+def survive(kernels, run, seconds):
+    """Calls run(kernel, report) in order in a child process, for each kernel, whatever becomes of it there.
+
+    Gives (kernel, text) of what was reported; a kernel in which the child ends or that takes too long is reported, and
+    another child starts after it."""
+    found, first = [], 0
+    while first < len(kernels):
+        reader, writer = os.pipe()
+        child = os.fork()
+        if child == 0:
+            try:
+                os.close(reader)
+                with os.fdopen(writer, "w", encoding="utf-8") as lines:
+                    for k in range(first, len(kernels)):
+                        run(kernels[k], lambda text, k=k: print("%d %s" % (k, text), file=lines))
+                        print("%d" % k, file=lines, flush=True)
+                os._exit(0)
+            finally:
+                os._exit(99)
+        os.close(writer)
+        pending, silent = b"", False
+        while not silent:
+            silent = not select.select([reader], [], [], seconds)[0]
+            data = b"" if silent else os.read(reader, 65536)
+            if not data:
+                break
+            *lines, pending = (pending + data).split(b"\n")
+            for line in lines:
+                number, _, text = line.decode().partition(" ")
+                if text:
+                    found.append((kernels[int(number)], text))
+                else:
+                    first = int(number) + 1
+        if silent:
+            os.kill(child, signal.SIGKILL)
+        os.close(reader)
+        status = os.waitpid(child, 0)[1]
+        if status != 0:
+            what = "takes longer than %d s" % seconds if silent else "ends the process (status %d)" % status
+            found.append((kernels[first], what))
+            first += 1
+    return found
+
+
+class Expected:
+    """The bytes that each kernel writes in each of its cases, in memory that child processes share."""
+
+    def __init__(self, kernels):
+        self.place, size = {}, 0
+        for kernel in kernels:
+            for k, case in enumerate(CASES[kernel.dimensions]):
+                self.place[kernel.name, k] = size
+                size += 4 * (BLOCKS * case.threads + SUMS)
+        self.memory = mmap.mmap(-1, size)
+
+    def slice(self, kernel, k):
+        start = self.place[kernel.name, k]
+        return slice(start, start + 4 * (BLOCKS * CASES[kernel.dimensions][k].threads + SUMS))
+
+    def set(self, kernel, k, data):
+        self.memory[self.slice(kernel, k)] = data
+
+    def get(self, kernel, k):
+        return self.memory[self.slice(kernel, k)]
+
+
+def run_naive(library, kernels, expected, seconds=SECONDS):
+    """Fills `expected`; gives a failure for each kernel that is not valid: whose threads wait forever, or whose result
+    depends on their order."""
+
+    def run(kernel, report):
+        for k, case in enumerate(CASES[kernel.dimensions]):
+            results = []
+            for order in (0, 1):
+                call = lambda *args, order=order: library.naive_run(kernel.name.encode(), *args, order)  # noqa: E731
+                results.append(case.launch(call))
+            for status, _ in results:
+                if status != 0:
+                    report("%s: %s" % (case, NAIVE_RESULTS[status]))
+                    return
+            if results[0] != results[1]:
+                report("%s: the result depends on the order of the threads" % case)
+                return
+            expected.set(kernel, k, results[0][1])
+
+    return [Failure(kernel, "", "oracle", text) for kernel, text in survive(kernels, run, seconds)]
+
+
+def run_image(runner, image, kernels, expected, level, form, seconds=SECONDS):
+    """Gives a failure for each kernel of an image whose result is not the expected one."""
+    entries = {re.match(r"_Z\d+(k\d+)", name).group(1): entry for name, entry in image.kernels.items()}
+
+    def run(kernel, report):
+        entry = entries[kernel.name]
+        as_loops = 1 if entry.run_block and form == "loops" else 0
+        for k, case in enumerate(CASES[kernel.dimensions]):
+
+            def call(grid, block, pointers):
+                launch = support.Grid(pointers, grid, block, SHARED_WORDS * 4 * case.threads, None)
+                return runner.run_grid(ctypes.byref(entry), ctypes.byref(launch), as_loops)
+
+            status, data = case.launch(call)
+            if status != 0:
+                report("%s: %s" % (case, RESULTS[status]))
+                return
+            if data != expected.get(kernel, k):
+                got, wanted = (struct.unpack("<%dI" % (len(data) // 4), bytes_) for bytes_ in (data, expected.get(kernel, k)))
+                wrong = [j for j in range(len(got)) if got[j] != wanted[j]]
+                place = "thread %d of block %d" % (wrong[0] % case.threads, wrong[0] // case.threads)
+                place = place if wrong[0] < BLOCKS * case.threads else "sums[%d]" % (wrong[0] - BLOCKS * case.threads)
+                report("%s: %s has 0x%x, expected 0x%x (%d differ)" % (case, place, got[wrong[0]], wanted[wrong[0]], len(wrong)))
+                return
+
+    return [Failure(kernel, level, form, text) for kernel, text in survive(kernels, run, seconds)]
+
+
+def check(kernels, forms=(("loops", LEVELS), ("fibers", LEVELS)), seconds=SECONDS):
+    """Compiles kernels and runs them in all forms; gives what failed."""
+    with Folder() as folder:
+        folder.write("kernels.kernel.cu", oracle_kernels.source(kernels))
+        expected = Expected(kernels)
+        failures = run_naive(compile_naive(folder, kernels), kernels, expected, seconds)
+        invalid = {failure.kernel.name for failure in failures}
+        valid = [kernel for kernel in kernels if kernel.name not in invalid]
+        runner = compile_runner(folder)
+        for form, levels in forms if valid else ():
+            for level, data in compile_images(folder, levels, form).items():
+                image = support.HostImage(folder, "%s-%s" % (form, level), data)
+                failures += run_image(runner, image, valid, expected, level, form, seconds)
+        return failures
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--kernels", type=int, default=PER_SOURCE)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--without", action="append", default=[], choices=oracle_kernels.FEATURES)
+    parser.add_argument("--keep", metavar="DIR", help="write the source of each kernel that fails there")
+    options = parser.parse_args()
+    start, done, failed = time.monotonic(), 0, 0
+    for seed in range(options.seed, options.seed + -(-options.kernels // PER_SOURCE)):
+        count = min(PER_SOURCE, options.kernels - done)
+        kernels = oracle_random.kernels(random.Random(seed), count, options.without)
+        failures = check(kernels)
+        for failure in failures:
+            print("seed %d, %s" % (seed, failure), flush=True)
+            if options.keep:
+                path = os.path.join(options.keep, "seed%d_%s.cu" % (seed, failure.kernel.name))
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write(oracle_kernels.source([failure.kernel]))
+        done += count
+        failed += len({failure.kernel.name for failure in failures})
+    elapsed = time.monotonic() - start
+    print("%d kernels in %.0f s, %.0f a minute; %d failed" % (done, elapsed, 60 * done / elapsed, failed))
+    return failed != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
