@@ -45,7 +45,9 @@ MEMBER = dict(zip(INTEGERS, "kjghuiqr"))
 FLOATS = ("float", "double")
 ACCUMULATORS = ("atomicAdd", "atomicXor", "atomicMax", "atomicOr")
 MOST_THREADS = 256
-FEATURES = ("casts", "masks", "branched-masks")
+# What kernels may be made without: conversions of numbers that are out of range, functions of some lanes of a warp, such
+# functions in both branches, __reduce and __match, distances of __shfl_xor_sync that differ between lanes.
+FEATURES = ("casts", "masks", "branched-masks", "reduce", "varying-xor")
 
 
 class Block:
@@ -128,33 +130,33 @@ class Expressions:
 
     def unsigned(self, depth=2, uniform=False):
         known = self.variables(("unsigned",), uniform)
-        choice = self.below(17)
-        if depth == 0 or choice < 4:
+        choice = self.below(19)
+        if depth == 0 or choice < 6:
             return self.one_of(known).name if known and self.chance(60) else self.leaf(uniform)
         one, two = (self.unsigned(depth - 1, uniform) for _ in range(2))
-        if choice < 8:
+        if choice < 10:
             return "(%s %s %s)" % (one, self.one_of("+-*^&|"), two)
-        if choice == 8:
-            return "(%s %s %d)" % (one, self.one_of(("<<", ">>")), self.below(32))
-        if choice == 9:
-            return self.divided("unsigned", depth, uniform)
         if choice == 10:
-            return "(%s ? %s : %s)" % (self.condition(depth - 1, uniform), one, two)
+            return "(%s %s %d)" % (one, self.one_of(("<<", ">>")), self.below(32))
         if choice == 11:
-            return "%s(%s, %s)" % (self.one_of(("min", "max", "plus")), one, two)
+            return self.divided("unsigned", depth, uniform)
         if choice == 12:
+            return "(%s ? %s : %s)" % (self.condition(depth - 1, uniform), one, two)
+        if choice == 13:
+            return "%s(%s, %s)" % (self.one_of(("min", "max", "plus")), one, two)
+        if choice == 14:
             type_ = self.one_of(INTEGERS)
             value = self.integer(type_, depth - 1, uniform)
             return "fold(%s)" % value if BITS[type_] == 64 else "static_cast<unsigned>(%s)" % value
-        if choice == 13:
+        if choice == 15:
             return self.one_of(("twice(%s)", "__brev(%s)", "static_cast<unsigned>(__popc(%s))")) % one
-        if choice == 14:
+        if choice == 16:
             return self.converted(depth, uniform)
-        if choice == 15 and not uniform:
+        if choice == 17 and not uniform:
             return self.load(depth)
-        if choice == 16 and self.chance(50):
+        if choice == 18:
             return "steps[%s & 7]" % one
-        return "(%s + %s)" % (one, two)
+        return one
 
     def load(self, depth):
         index = self.unsigned(depth - 1)

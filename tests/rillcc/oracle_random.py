@@ -4,26 +4,24 @@ There are three places where a statement may stand: where all threads of the blo
 lanes of a warp are, and where a thread is by itself. Each place allows what the ones after it allow.
 """
 
-from oracle_kernels import ACCUMULATORS, FLOATS, INTEGERS, MOST_THREADS, Block, Expressions, Kernel, Variable
+import re
 
-PROLOGUE = """__shared__ unsigned tile[%d], uni[8], totals[4];
-__shared__ pack shared_pack;
-const unsigned threads = blockDim.x * blockDim.y * blockDim.z;
-const unsigned t = %s;
-const unsigned i = blockIdx.x * threads + t, lane = t & 31;
-unsigned live = threads - (t & ~31u) >= 32 ? ~0u : (1u << (threads & 31)) - 1;
-unsigned h = i * 7 + in[t & 63];
-for (unsigned k = t; k < 8; k += threads) uni[k] = in[k + blockIdx.x] %% 600 + 1;
-for (unsigned k = t; k < 4; k += threads) totals[k] = k;
-if (t == 0) shared_pack = packs[2];
-tile[t] = h;"""
+from oracle_kernels import ACCUMULATORS, FLOATS, INTEGERS, MOST_THREADS, Block, Expressions, Kernel, Variable, render
+
+# The variables of a kernel, in the order of their declarations: what makes each, and the statement that gives it a value.
+PROLOGUE = (
+    ("words", "RILL_DYNAMIC_SHARED(unsigned, words);", "words[4 * t] = words[4 * t + 1] = h;"),
+    ("tile", "__shared__ unsigned tile[%d];" % MOST_THREADS, "tile[t] = h;"),
+    ("uni", "__shared__ unsigned uni[8];", "for (unsigned k = t; k < 8; k += threads) uni[k] = in[k + blockIdx.x] % 600 + 1;"),
+    ("totals", "__shared__ unsigned totals[4];", "for (unsigned k = t; k < 4; k += threads) totals[k] = k;"),
+    ("shared_pack", "__shared__ pack shared_pack;", "if (t == 0) shared_pack = packs[2];"),
+)
 NUMBERS = {1: "threadIdx.x", 3: "(threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x"}
 
 
 class Generator(Expressions):
     def __init__(self, numbers, without):
         super().__init__(numbers, without)
-        self.words = False  # whether dynamic shared memory is used
         self.dimensions = 1 if self.chance(65) else 3
 
     # What stands anywhere
@@ -167,12 +165,16 @@ class Generator(Expressions):
     def lanes(self, mask):
         """An unsigned that lanes of a mask make together; all of them evaluate the expression."""
         choice = self.below(13)
+        if "reduce" in self.without and 8 <= choice < 11:
+            choice = 5
         if choice < 5:
             type_ = self.one_of(("unsigned", "unsigned", "int", "unsigned long long", "long long") + FLOATS)
             value = self.floating(type_) if type_ in FLOATS else self.integer(type_)
             width = self.one_of((None, None, None, 2, 4, 8, 16, 32))
             how = self.one_of(("__shfl_sync", "__shfl_up_sync", "__shfl_down_sync", "__shfl_xor_sync"))
             by = self.one_of(("%d" % self.below(32), "%d" % (1 << self.below(5)), "static_cast<int>(%s & 31)" % self.unsigned(1)))
+            if how == "__shfl_xor_sync" and "varying-xor" in self.without and "static" in by:
+                by = "3"
             if how in ("__shfl_up_sync", "__shfl_down_sync"):
                 by = by.replace("int", "unsigned")
             text = "%s(%s, static_cast<%s>(%s), %s%s)" % (how, mask, type_, value, by, ", %d" % width if width else "")
@@ -194,7 +196,7 @@ class Generator(Expressions):
 
     def warp_statements(self, depth):
         nodes = []
-        for _ in range(1 + self.below(3)):
+        for _ in range(1 + self.below(2)):
             nodes += self.warp(depth)
         return nodes
 
@@ -219,9 +221,10 @@ class Generator(Expressions):
             v, k = self.new("v"), self.new("k")
             up = "__shfl_up_sync(%s, %s, %s)" % (self.mask(), v, k)
             body = ["const unsigned below = %s;" % up, "if (lane >= %s) %s += below;" % (k, v)]
+            first = "unsigned %s = %s;" % (v, self.unsigned())
             self.scopes[-1].append(Variable(v, "unsigned"))
-            return ["unsigned %s = %s;" % (v, self.unsigned()), Block([["for (unsigned %s = 1; %s < 32; %s <<= 1) {" % (k, k, k), body]])]
-        if choice == 10:
+            return [first, Block([["for (unsigned %s = 1; %s < 32; %s <<= 1) {" % (k, k, k), body]])]
+        if choice == 10 and "reduce" not in self.without:
             name = self.new("all")
             return ["int %s; h += __match_all_sync(%s, %s & 1, &%s); h = h * 2 + static_cast<unsigned>(%s);"
                     % (name, self.mask(), self.one_of((self.unsigned(), self.unsigned(1, True))), name, name)]  # fmt: skip
@@ -232,7 +235,7 @@ class Generator(Expressions):
     def partial(self):
         """Functions of lanes that some condition chooses, with their mask; or of groups, all at once."""
         mask = self.new("mask")
-        if self.chance(40):
+        if "reduce" not in self.without and self.chance(40):
             return [
                 "const unsigned %s = __match_any_sync(live, %s & 3);" % (mask, self.one_of(("lane", "h", "t / 5"))),
                 "h = h * 31 + %s;" % self.lanes(mask),
@@ -268,7 +271,7 @@ class Generator(Expressions):
         self.readable = False
         return nodes
 
-    def block_statements(self, depth, in_loop, most=4):
+    def block_statements(self, depth, in_loop, most=3):
         nodes = []
         for _ in range(1 + self.below(most)):
             nodes += self.block(depth, in_loop)
@@ -399,7 +402,6 @@ class Generator(Expressions):
 
     def views(self):
         """Shared memory looked at as several types: 16 bytes for each thread, of which the first 8 have values."""
-        self.words = True
         raw = self.new("raw")
         store, load = self.one_of((
             ("static_cast<double *>(%s)[2 * t] = static_cast<double>(h & 0xffff) + 0.5;", "static_cast<unsigned *>(%s)[4 * %s + 1]"),
@@ -421,17 +423,28 @@ class Generator(Expressions):
 
     def kernel(self, name):
         nodes = []
-        for _ in range(3 + self.below(6)):
+        for _ in range(2 + self.below(4)):
             nodes += self.block(2, False)
-        words = ["RILL_DYNAMIC_SHARED(unsigned, words);", "words[4 * t] = words[4 * t + 1] = h;"] if self.words else []
-        nodes = (PROLOGUE % (MOST_THREADS, NUMBERS[self.dimensions])).split("\n") + words + ["__syncthreads();"] + nodes
         for v in self.variables(INTEGERS + FLOATS):
             if v.type in FLOATS:
                 nodes.append("h = h * 31 + bits(%s);" % v.name)
             else:
                 nodes.append("h = h * 31 + %s;" % ("fold(%s)" if "long" in v.type else "static_cast<unsigned>(%s)") % v.name)
         nodes.append("out[i] = h;")
-        return Kernel(name, nodes, self.dimensions)
+        return Kernel(name, self.prologue(nodes) + nodes, self.dimensions)
+
+    def prologue(self, nodes):
+        """Declares what the statements use."""
+        words = set(re.findall(r"\w+", "\n".join(render(nodes))))
+        shared = [(declaration, value) for name, declaration, value in PROLOGUE if name in words]
+        threads = "blockDim.x" if self.dimensions == 1 else "blockDim.x * blockDim.y * blockDim.z"
+        lines = ["const unsigned threads = %s;" % threads, "const unsigned t = %s;" % NUMBERS[self.dimensions]]
+        lines.append("const unsigned i = blockIdx.x * threads + t;")
+        lines += ["const unsigned lane = t & 31;"] if "lane" in words else []
+        lines += ["unsigned live = threads - (t & ~31u) >= 32 ? ~0u : (1u << (threads & 31)) - 1;"] if "live" in words else []
+        lines += ["unsigned h = i * 7 + in[t & 63];"]
+        lines += [declaration for declaration, _ in shared] + [value for _, value in shared]
+        return lines + (["__syncthreads();"] if {"uni", "totals", "shared_pack"} & words else [])
 
 
 def kernels(numbers, count, without=()):

@@ -12,7 +12,7 @@ import support
 @unittest.skipUnless(support.LOOPS, "no clang 15 or later whose LLVM can be loaded")
 class Oracle(unittest.TestCase):
     def test_random_kernels(self):
-        failures = oracle_run.check(oracle_random.kernels(random.Random(1), 100))
+        failures = oracle_run.check(oracle_random.kernels(random.Random(1), 100), oracle_run.all_forms(1))
         self.assertEqual([str(failure) for failure in failures], [])
 
 
