@@ -1,9 +1,8 @@
-/* naive_cuda.h: CUDA's execution model done the plainest way, for test_oracle.py: a kernel source in CUDA's names
- * compiles with this header by any C++ compiler, and each thread of a block runs on a stack of its own.
+/* naive_cuda.h: executes kernels in CUDA's names the plainest way: each thread of a block has a stack of its own.
  *
  *     #include "naive_cuda.h"
  *     #include "kernels.cu"
- *     NAIVE_KERNELS({ "k0", naive_kernel<&k0>::run }, { "k1", naive_kernel<&k1>::run })
+ *     NAIVE_KERNEL(k0)    // int naive_k0(grid, block, args, order)
  *
  * It shares nothing with rill: not a header, not a function, not an algorithm. Nothing here is fast.
  *
@@ -14,27 +13,19 @@
 #ifndef NAIVE_CUDA_H
 #define NAIVE_CUDA_H
 
-#include <limits.h>
 #include <math.h>
 #include <setjmp.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 #include <ucontext.h>
 
 #include <limits>
-#include <type_traits>
 #include <utility>
 
 #define __global__ static
 #define __device__
-#define __host__
 #define __constant__
 #define __shared__ static
-#define __forceinline__ inline
-#define __noinline__ __attribute__((noinline))
-#define __launch_bounds__(...)
 #define RILL_DYNAMIC_SHARED(TYPE, NAME) TYPE *const NAME = reinterpret_cast<TYPE *>(naive.dynamic_shared)
 #define TO(TYPE, X) naive_to<TYPE>(X)
 
@@ -47,7 +38,7 @@ typedef uint3 dim3;
 
 enum { NAIVE_WARP = 32, NAIVE_THREADS = 1024, NAIVE_STACK = 64 * 1024 };
 enum naive_state { NAIVE_READY, NAIVE_AT_BARRIER, NAIVE_IN_WARP, NAIVE_RETURNED };
-enum naive_result { NAIVE_DONE, NAIVE_NO_MEMORY, NAIVE_DEADLOCK, NAIVE_MISUSE };
+enum naive_result { NAIVE_DONE, NAIVE_DEADLOCK, NAIVE_MISUSE };
 
 /* What threads that synchronize gave: one value each, and which of them took part. */
 struct naive_given {
@@ -59,7 +50,7 @@ struct naive_thread {
   ucontext_t start;
   jmp_buf here;
   bool started;
-  void *stack;
+  alignas(16) unsigned char stack[NAIVE_STACK];
   uint3 index;
   naive_state state;
   int function; /* that it waits in: one number for each function of the dialect */
@@ -85,7 +76,6 @@ static struct {
 #define blockIdx (naive.block_index)
 #define blockDim (naive.block)
 #define gridDim (naive.grid)
-static const int warpSize = NAIVE_WARP;
 
 static inline unsigned naive_lane() { return naive.current % NAIVE_WARP; }
 
@@ -110,6 +100,10 @@ static inline void naive_resume(unsigned t) {
   if (_setjmp(naive.scheduler) != 0) return;
   if (thread.started) _longjmp(thread.here, 1);
   thread.started = true;
+  getcontext(&thread.start);
+  thread.start.uc_stack.ss_sp = thread.stack;
+  thread.start.uc_stack.ss_size = NAIVE_STACK;
+  makecontext(&thread.start, naive_main, 0);
   setcontext(&thread.start);
 }
 
@@ -158,43 +152,33 @@ static inline bool naive_release_warp(unsigned first) {
   return released;
 }
 
+/* Lets all threads go on if those that have not returned are at one barrier; returns whether they are. */
 static inline bool naive_release_block() {
-  unsigned first = naive.count;
-  for (unsigned t = naive.count; t-- > 0;) {
-    if (naive.threads[t].state != NAIVE_RETURNED) first = t;
-  }
-  for (unsigned t = 0; t < naive.count; t++) {
+  int function = -1;
+  for (unsigned t = 0; t < NAIVE_THREADS; t++) {
     const naive_thread &thread = naive.threads[t];
-    naive.barrier_there[t] = thread.state == NAIVE_AT_BARRIER;
+    naive.barrier_there[t] = t < naive.count && thread.state != NAIVE_RETURNED;
     naive.barrier_values[t] = thread.value;
-    if (thread.state == NAIVE_RETURNED) continue;
-    if (thread.state != NAIVE_AT_BARRIER || thread.function != naive.threads[first].function) return false;
+    if (!naive.barrier_there[t]) continue;
+    if (thread.state != NAIVE_AT_BARRIER || (function >= 0 && thread.function != function)) return false;
+    function = thread.function;
   }
   for (unsigned t = 0; t < naive.count; t++) {
     if (naive.barrier_there[t]) naive.threads[t].state = NAIVE_READY;
   }
-  return first < naive.count;
+  return function >= 0;
 }
 
 /* Runs a block. Order 0: threads in order, each as far as it can; order 1: the last one first, and each warp as far as
- * it can. Memory that no thread has written differs between the two. */
+ * it can. Dynamic shared memory that no thread has written differs between the two. */
 static naive_result naive_run_block(int order) {
   memset(naive.dynamic_shared, order == 0 ? 0xa5 : 0x5a, sizeof naive.dynamic_shared);
   for (unsigned t = 0; t < naive.count; t++) {
     naive_thread &thread = naive.threads[t];
     thread.index = { t % naive.block.x, t / naive.block.x % naive.block.y, t / naive.block.x / naive.block.y };
     thread.state = NAIVE_READY;
-    if (thread.stack != nullptr) continue;
-    thread.stack = malloc(NAIVE_STACK);
-    if (thread.stack == nullptr) return NAIVE_NO_MEMORY;
-    getcontext(&thread.start);
-    thread.start.uc_stack.ss_sp = thread.stack;
-    thread.start.uc_stack.ss_size = NAIVE_STACK;
-    thread.start.uc_link = nullptr;
-    makecontext(&thread.start, naive_main, 0);
   }
-  bool moved = true;
-  while (moved) {
+  for (bool moved = true; moved;) {
     moved = false;
     for (unsigned i = 0; i < naive.count; i++) {
       const unsigned t = order == 0 ? i : naive.count - 1 - i, warp = t / NAIVE_WARP * NAIVE_WARP;
@@ -202,48 +186,32 @@ static naive_result naive_run_block(int order) {
         naive_resume(t);
         moved = true;
       }
-      if (order == 1 && t == warp && naive_release_warp(warp)) i -= (naive.count - warp < 32 ? naive.count - warp : 32);
+      if (order == 1 && t == warp && naive_release_warp(warp)) i -= naive.count - warp < 32 ? naive.count - warp : 32;
     }
     for (unsigned warp = 0; warp < naive.count; warp += NAIVE_WARP) moved |= naive_release_warp(warp);
     if (!moved) moved = naive_release_block();
   }
-  for (unsigned t = 0; t < naive.count; t++) {
-    if (naive.threads[t].state == NAIVE_RETURNED) continue;
-    for (t = 0; t < naive.count; t++) naive.threads[t].started = false;
-    return NAIVE_DEADLOCK;
-  }
-  return naive.misused ? NAIVE_MISUSE : NAIVE_DONE;
+  bool returned = true;
+  for (unsigned t = 0; t < naive.count; t++) returned = returned && naive.threads[t].state == NAIVE_RETURNED;
+  for (unsigned t = 0; t < naive.count && !returned; t++) naive.threads[t].started = false;
+  return !returned ? NAIVE_DEADLOCK : naive.misused ? NAIVE_MISUSE : NAIVE_DONE;
 }
 
 /* ---- functions of a block ---- */
 
 enum { NAIVE_SYNC, NAIVE_COUNT, NAIVE_AND, NAIVE_OR, NAIVE_REDUCE };
 
-static inline void naive_sum_barrier(int function, int p, unsigned *trues, unsigned *threads) {
-  naive_barrier(function, p != 0);
-  *trues = *threads = 0;
-  for (unsigned t = 0; t < naive.count; t++) {
-    if (!naive.barrier_there[t]) continue;
-    *threads += 1;
-    *trues += naive.barrier_values[t] != 0;
-  }
+/* How many threads that synchronize say `p`. */
+static inline int naive_count_barrier(int function, bool p) {
+  naive_barrier(function, p);
+  int count = 0;
+  for (unsigned t = 0; t < naive.count; t++) count += naive.barrier_there[t] && naive.barrier_values[t] != 0;
+  return count;
 }
 static inline void __syncthreads() { naive_barrier(NAIVE_SYNC, 0); }
-static inline int __syncthreads_count(int p) {
-  unsigned trues, threads;
-  naive_sum_barrier(NAIVE_COUNT, p, &trues, &threads);
-  return static_cast<int>(trues);
-}
-static inline int __syncthreads_and(int p) {
-  unsigned trues, threads;
-  naive_sum_barrier(NAIVE_AND, p, &trues, &threads);
-  return trues == threads;
-}
-static inline int __syncthreads_or(int p) {
-  unsigned trues, threads;
-  naive_sum_barrier(NAIVE_OR, p, &trues, &threads);
-  return trues > 0;
-}
+static inline int __syncthreads_count(int p) { return naive_count_barrier(NAIVE_COUNT, p != 0); }
+static inline int __syncthreads_and(int p) { return naive_count_barrier(NAIVE_AND, p == 0) == 0; }
+static inline int __syncthreads_or(int p) { return naive_count_barrier(NAIVE_OR, p != 0) > 0; }
 
 /* ---- functions of a warp ---- */
 
@@ -297,11 +265,9 @@ template <class T> static inline T __shfl_down_sync(unsigned mask, T v, unsigned
   NAIVE_GROUP(width);
   return naive_shuffle(mask, v, lane + (int)by, lowest, highest);
 }
-/* This one reaches into groups below. */
 template <class T> static inline T __shfl_xor_sync(unsigned mask, T v, int with, int width = 32) {
-  NAIVE_GROUP(width);
-  (void)lowest;
-  return naive_shuffle(mask, v, lane ^ with, 0, highest);
+  const int lane = (int)naive_lane(), highest = lane / width * width + width - 1;
+  return naive_shuffle(mask, v, lane ^ with, 0, highest); /* it reaches into groups below */
 }
 
 template <class T> static inline unsigned __match_any_sync(unsigned mask, T v) {
@@ -313,34 +279,6 @@ template <class T> static inline unsigned __match_all_sync(unsigned mask, T v, i
   *all = same == naive_lanes(given, 0, UINT64_MAX);
   return *all ? same : 0;
 }
-
-/* Folds the values of the lanes from the lowest to the highest. */
-template <class T, class Fold> static inline T naive_fold(unsigned mask, T v, Fold fold) {
-  const naive_given &given = naive_exchange(NAIVE_FOLD, mask, naive_bits(v));
-  T result = v;
-  bool begun = false;
-  for (unsigned l = 0; l < NAIVE_WARP; l++) {
-    if (!given.there[l]) continue;
-    result = begun ? fold(result, naive_value<T>(given.values[l])) : naive_value<T>(given.values[l]);
-    begun = true;
-  }
-  return result;
-}
-#define NAIVE_REDUCE_SYNC(NAME, TYPE, RESULT)                                  \
-  static inline TYPE NAME(unsigned mask, TYPE v) {                             \
-    return naive_fold(mask, v, [](TYPE a, TYPE b) -> TYPE { return RESULT; }); \
-  }
-NAIVE_REDUCE_SYNC(__reduce_add_sync, unsigned, a + b)
-NAIVE_REDUCE_SYNC(__reduce_min_sync, unsigned, a < b ? a : b)
-NAIVE_REDUCE_SYNC(__reduce_max_sync, unsigned, a > b ? a : b)
-NAIVE_REDUCE_SYNC(__reduce_and_sync, unsigned, a &b)
-NAIVE_REDUCE_SYNC(__reduce_or_sync, unsigned, a | b)
-NAIVE_REDUCE_SYNC(__reduce_xor_sync, unsigned, a ^ b)
-NAIVE_REDUCE_SYNC(__reduce_add_sync, int, (int)((unsigned)a + (unsigned)b))
-NAIVE_REDUCE_SYNC(__reduce_min_sync, int, a < b ? a : b)
-NAIVE_REDUCE_SYNC(__reduce_max_sync, int, a > b ? a : b)
-
-/* ---- rill's reductions ---- */
 
 /* The balanced tree over the threads' numbers, without those that have returned; returns whether there are any. */
 template <class T, class Fold>
@@ -356,24 +294,35 @@ static bool naive_tree(const uint64_t *values, const bool *there, unsigned from,
   else if (has_right) *result = right;
   return has_left || has_right;
 }
-template <class T, class Fold> static inline T naive_warp_tree(T v, Fold fold) {
-  const naive_given &given = naive_exchange(NAIVE_FOLD, ~0u, naive_bits(v));
+template <class T, class Fold> static inline T naive_warp_tree(unsigned mask, T v, Fold fold) {
+  const naive_given &given = naive_exchange(NAIVE_FOLD, mask, naive_bits(v));
   naive_tree(given.values, given.there, 0, NAIVE_WARP, &v, fold);
   return v;
 }
 template <class T, class Fold> static inline T naive_block_tree(T v, Fold fold) {
   naive_barrier(NAIVE_REDUCE, naive_bits(v));
-  bool there[NAIVE_THREADS] = {};
-  for (unsigned t = 0; t < naive.count; t++) there[t] = naive.barrier_there[t];
-  naive_tree(naive.barrier_values, there, 0, NAIVE_THREADS, &v, fold);
+  naive_tree(naive.barrier_values, naive.barrier_there, 0, NAIVE_THREADS, &v, fold);
   return v;
 }
-#define NAIVE_TREES(NAME, RESULT)                                     \
-  template <class T> static inline T rill_warp_##NAME(T v) {          \
-    return naive_warp_tree(v, [](T a, T b) -> T { return RESULT; });  \
-  }                                                                   \
-  template <class T> static inline T rill_block_##NAME(T v) {         \
-    return naive_block_tree(v, [](T a, T b) -> T { return RESULT; }); \
+#define NAIVE_REDUCE_SYNC(NAME, TYPE, RESULT)                                       \
+  static inline TYPE NAME(unsigned mask, TYPE v) {                                  \
+    return naive_warp_tree(mask, v, [](TYPE a, TYPE b) -> TYPE { return RESULT; }); \
+  }
+NAIVE_REDUCE_SYNC(__reduce_add_sync, unsigned, a + b)
+NAIVE_REDUCE_SYNC(__reduce_min_sync, unsigned, a < b ? a : b)
+NAIVE_REDUCE_SYNC(__reduce_max_sync, unsigned, a > b ? a : b)
+NAIVE_REDUCE_SYNC(__reduce_and_sync, unsigned, a &b)
+NAIVE_REDUCE_SYNC(__reduce_or_sync, unsigned, a | b)
+NAIVE_REDUCE_SYNC(__reduce_xor_sync, unsigned, a ^ b)
+NAIVE_REDUCE_SYNC(__reduce_add_sync, int, (int)((unsigned)a + (unsigned)b))
+NAIVE_REDUCE_SYNC(__reduce_min_sync, int, a < b ? a : b)
+NAIVE_REDUCE_SYNC(__reduce_max_sync, int, a > b ? a : b)
+#define NAIVE_TREES(NAME, RESULT)                                         \
+  template <class T> static inline T rill_warp_##NAME(T v) {              \
+    return naive_warp_tree(~0u, v, [](T a, T b) -> T { return RESULT; }); \
+  }                                                                       \
+  template <class T> static inline T rill_block_##NAME(T v) {             \
+    return naive_block_tree(v, [](T a, T b) -> T { return RESULT; });     \
   }
 NAIVE_TREES(sum, a + b)
 NAIVE_TREES(min, a < b ? a : b)
@@ -381,31 +330,18 @@ NAIVE_TREES(max, a > b ? a : b)
 
 /* ---- atomics, numbers ---- */
 
-template <class T> struct naive_same { typedef T type; };
-#define NAIVE_ATOMIC(NAME, RESULT)                                                \
-  template <class T> static inline T NAME(T *p, typename naive_same<T>::type v) { \
-    const T old = *p;                                                             \
-    *p = (T)(RESULT);                                                             \
-    return old;                                                                   \
+#define NAIVE_ATOMIC(NAME, RESULT)                                             \
+  template <class T> static inline T NAME(T *p, std::enable_if_t<true, T> v) { \
+    const T old = *p;                                                          \
+    *p = (T)(RESULT);                                                          \
+    return old;                                                                \
   }
 NAIVE_ATOMIC(atomicAdd, old + v)
-NAIVE_ATOMIC(atomicSub, old - v)
-NAIVE_ATOMIC(atomicExch, v)
 NAIVE_ATOMIC(atomicMin, old < v ? old : v)
 NAIVE_ATOMIC(atomicMax, old > v ? old : v)
 NAIVE_ATOMIC(atomicAnd, old &v)
 NAIVE_ATOMIC(atomicOr, old | v)
 NAIVE_ATOMIC(atomicXor, old ^ v)
-NAIVE_ATOMIC(atomicInc, old >= v ? 0 : old + 1)
-NAIVE_ATOMIC(atomicDec, old == 0 || old > v ? v : old - 1)
-template <class T>
-static inline T atomicCAS(T *p, typename naive_same<T>::type expected, typename naive_same<T>::type v) {
-  const T old = *p;
-  if (old == expected) *p = v;
-  return old;
-}
-static inline void __threadfence_block() {}
-static inline void __threadfence() {}
 
 /* CUDA's conversion: towards zero, the nearest number of the type if the value is outside, 0 for a NaN. */
 template <class T, class F> static inline T naive_to(F x) {
@@ -420,16 +356,12 @@ template <class T, class F> static inline T naive_to(F x) {
 template <class T> static inline T min(T a, T b) { return a < b ? a : b; }
 template <class T> static inline T max(T a, T b) { return a > b ? a : b; }
 static inline int __popc(unsigned x) { return __builtin_popcount(x); }
-static inline int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
-static inline int __clz(int x) { return x == 0 ? 32 : __builtin_clz((unsigned)x); }
-static inline int __ffs(int x) { return __builtin_ffs(x); }
 static inline unsigned __brev(unsigned x) {
   unsigned y = 0;
   for (int i = 0; i < 32; i++) y |= (x >> i & 1) << (31 - i);
   return y;
 }
 static inline unsigned __float_as_uint(float x) { return (unsigned)naive_bits(x); }
-static inline float __uint_as_float(unsigned x) { return naive_value<float>(x); }
 static inline long long __double_as_longlong(double x) { return (long long)naive_bits(x); }
 
 /* ---- the kernels of a source ---- */
@@ -441,20 +373,6 @@ template <class... P, void (*Kernel)(P...)> struct naive_kernel<Kernel> {
   }
   static void run(void **args) { call(args, std::index_sequence_for<P...>{}); }
 };
-
-struct naive_entry {
-  const char *name;
-  void (*run)(void **args);
-};
-
-#define NAIVE_KERNELS(...)                                                                                          \
-  static const naive_entry naive_entries[] = { __VA_ARGS__ };                                                       \
-  extern "C" int naive_run(const char *name, const unsigned *grid, const unsigned *block, void **args, int order) { \
-    for (const naive_entry &entry : naive_entries) {                                                                \
-      if (strcmp(entry.name, name) == 0) return naive_run_grid(entry.run, grid, block, args, order);                \
-    }                                                                                                               \
-    abort();                                                                                                        \
-  }
 
 static inline int naive_run_grid(void (*run)(void **), const unsigned *grid, const unsigned *block, void **args,
                                  int order) {
@@ -473,5 +391,10 @@ static inline int naive_run_grid(void (*run)(void **), const unsigned *grid, con
   }
   return NAIVE_DONE;
 }
+
+#define NAIVE_KERNEL(NAME)                                                                           \
+  extern "C" int naive_##NAME(const unsigned *grid, const unsigned *block, void **args, int order) { \
+    return naive_run_grid(naive_kernel<&NAME>::run, grid, block, args, order);                       \
+  }
 
 #endif

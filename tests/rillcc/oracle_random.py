@@ -8,20 +8,24 @@ import re
 
 from oracle_kernels import ACCUMULATORS, FLOATS, INTEGERS, MOST_THREADS, Block, Expressions, Kernel, Variable, render
 
-# The variables of a kernel, in the order of their declarations: what makes each, and the statement that gives it a value.
+# Shared variables: the name, the declaration, and what gives it a value.
 PROLOGUE = (
     ("words", "RILL_DYNAMIC_SHARED(unsigned, words);", "words[4 * t] = words[4 * t + 1] = h;"),
     ("tile", "__shared__ unsigned tile[%d];" % MOST_THREADS, "tile[t] = h;"),
+    ("slots", "__shared__ unsigned slots[%d], turn;" % MOST_THREADS, "slots[t] = 0; if (t == 0) turn = 0;"),
     ("uni", "__shared__ unsigned uni[8];", "for (unsigned k = t; k < 8; k += threads) uni[k] = in[k + blockIdx.x] % 600 + 1;"),
     ("totals", "__shared__ unsigned totals[4];", "for (unsigned k = t; k < 4; k += threads) totals[k] = k;"),
     ("shared_pack", "__shared__ pack shared_pack;", "if (t == 0) shared_pack = packs[2];"),
 )
+DEPTH = 3  # of compound statements
 NUMBERS = {1: "threadIdx.x", 3: "(threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x"}
 
 
 class Generator(Expressions):
     def __init__(self, numbers, without):
         super().__init__(numbers, without)
+        self.budget = self.one_of((4, 7, 10, 14))  # of statements, about
+        self.has_tickets = False
         self.dimensions = 1 if self.chance(65) else 3
 
     # What stands anywhere
@@ -73,8 +77,9 @@ class Generator(Expressions):
 
     def own(self, depth):
         """Statements of a thread by itself."""
+        self.budget -= 1
         choice = self.below(22)
-        if depth == 0 or choice < 4:
+        if depth == 0 or self.budget < 0 or choice < 4:
             return [self.assignment()]
         if choice < 8:
             parts = [["if (%s) {" % self.condition(), self.nested(self.own_statements, depth - 1)]]
@@ -202,35 +207,43 @@ class Generator(Expressions):
 
     def warp(self, depth):
         """Statements of all lanes of a warp that have not returned."""
-        choice = self.below(16)
-        if choice < 5:
-            return [self.one_of(("h = h * 31 + %s;", "h ^= %s;", "h += %s;")) % self.lanes(self.mask())]
-        if choice == 5:
-            return [self.declaration(False)]
-        if choice == 6:
-            return ["__syncwarp(%s);" % self.mask()]
-        if choice == 7 and depth > 0:
-            return self.vote_loop(depth)
-        if choice == 8 and depth > 0:
-            head = "if (%s(%s, %s)) {" % (self.one_of(("__any_sync", "__all_sync")), self.mask(), self.condition())
-            parts = [[head, self.nested(self.warp_statements, depth - 1)]]
-            if self.chance(30):
-                parts.append(["} else {", self.nested(self.warp_statements, depth - 1)])
-            return [Block(parts)]
-        if choice == 9:
-            v, k = self.new("v"), self.new("k")
-            up = "__shfl_up_sync(%s, %s, %s)" % (self.mask(), v, k)
-            body = ["const unsigned below = %s;" % up, "if (lane >= %s) %s += below;" % (k, v)]
-            first = "unsigned %s = %s;" % (v, self.unsigned())
-            self.scopes[-1].append(Variable(v, "unsigned"))
-            return [first, Block([["for (unsigned %s = 1; %s < 32; %s <<= 1) {" % (k, k, k), body]])]
-        if choice == 10 and "reduce" not in self.without:
-            name = self.new("all")
-            return ["int %s; h += __match_all_sync(%s, %s & 1, &%s); h = h * 2 + static_cast<unsigned>(%s);"
-                    % (name, self.mask(), self.one_of((self.unsigned(), self.unsigned(1, True))), name, name)]  # fmt: skip
-        if choice in (11, 12) and "masks" not in self.without:
-            return self.partial()
-        return self.own(depth)
+        self.budget -= 1
+        if self.budget < 0:
+            depth = 0
+        inside, reduce, masks = depth > 0, "reduce" not in self.without, "masks" not in self.without
+        make = self.one_of_weighted(
+            (8, lambda: [self.one_of(("h = h * 31 + %s;", "h ^= %s;", "h += %s;")) % self.lanes(self.mask())]),
+            (1, lambda: [self.declaration(False)]),
+            (1, lambda: ["__syncwarp(%s);" % self.mask()]),
+            (inside, lambda: self.vote_loop(depth)),
+            (inside, lambda: self.vote_branch(depth)),
+            (1, self.scan),
+            (reduce, self.match_all),
+            (2 * masks, self.partial),
+            (3, lambda: self.own(depth)),
+        )
+        return make()
+
+    def vote_branch(self, depth):
+        head = "if (%s(%s, %s)) {" % (self.one_of(("__any_sync", "__all_sync")), self.mask(), self.condition())
+        parts = [[head, self.nested(self.warp_statements, depth - 1)]]
+        if self.chance(30):
+            parts.append(["} else {", self.nested(self.warp_statements, depth - 1)])
+        return [Block(parts)]
+
+    def scan(self):
+        v, k = self.new("v"), self.new("k")
+        first = "unsigned %s = %s;" % (v, self.unsigned())
+        self.scopes[-1].append(Variable(v, "unsigned"))
+        up = "__shfl_up_sync(%s, %s, %s)" % (self.mask(), v, k)
+        body = ["const unsigned below = %s;" % up, "if (lane >= %s) %s += below;" % (k, v)]
+        return [first, Block([["for (unsigned %s = 1; %s < 32; %s <<= 1) {" % (k, k, k), body]])]
+
+    def match_all(self):
+        name = self.new("all")
+        value = self.unsigned(1, self.chance(50))
+        text = "int %s; h += __match_all_sync(%s, %s & 1, &%s); h = h * 2 + static_cast<unsigned>(%s);"
+        return [text % (name, self.mask(), value, name, name)]
 
     def partial(self):
         """Functions of lanes that some condition chooses, with their mask; or of groups, all at once."""
@@ -255,8 +268,8 @@ class Generator(Expressions):
     def vote_loop(self, depth):
         """A loop that ends by a vote of the warp."""
         w = self.new("w")
-        body = self.nested(self.warp_statements, depth - 1)
         first = "unsigned %s = %s & 7;" % (w, self.unsigned(1, self.chance(50)))
+        body = self.nested(self.warp_statements, depth - 1)
         if self.chance(50):
             end = "} while (__any_sync(%s, %s != 0 && --%s > 0));" % (self.mask(), w, w)
             return [first, Block([["do {", body]], end)]
@@ -294,45 +307,54 @@ class Generator(Expressions):
 
     def block(self, depth, in_loop):
         """Statements of all threads of the block that have not returned."""
-        choice = self.below(34)
-        if choice < 3:
-            return [self.declaration(True)]
-        if choice < 6:
-            return [self.uniform_assignment()]
-        if choice < 9:
-            nodes = self.settle() + ["tile[t] = %s;" % self.unsigned(), "__syncthreads();"]
-            self.readable = True
-            return nodes + ["h = h * 31 + %s;" % self.load(1)]
-        if choice < 12:
-            return self.counted()
-        if choice == 12:
-            u = self.new("u")
-            self.scopes[-1].append(Variable(u, "unsigned", True, True))
-            return ["__syncthreads();", "const unsigned %s = totals[%d];" % (u, self.below(4)), "__syncthreads();"]
-        if choice < 15 and depth > 0:
-            return self.branch(depth, in_loop)
-        if choice < 18 and depth > 0:
-            return self.loop(depth)
-        if choice == 18 and depth > 0:
-            return self.vote_loop(depth)
-        if choice == 19:
-            return self.leave()
-        if choice == 20 and in_loop and not self.readable:
-            return ["if (%s) %s;" % (self.condition(1, True), self.one_of(("break", "continue")))]
-        if choice == 21:
-            return self.tree()
-        if choice == 22:
-            return self.views()
-        if choice == 23 and depth > 0:
-            return self.switch(depth)
-        if choice == 24 and depth > 0:
-            label = self.new("skip")
-            nodes = self.settle() + ["if (%s) goto %s;" % (self.condition(1, True), label)]
-            inside = self.nested(self.block_statements, depth - 1, False, 2) + self.settle()
-            return nodes + [Block([["{", inside]]), label + ":;"]
-        if choice < 31:
-            return self.warp(depth)
-        return self.own(depth)
+        self.budget -= 1
+        if self.budget < 0:
+            depth = 0
+        inside, jumps, once = depth > 0, in_loop and not self.readable, depth == DEPTH and not self.has_tickets
+        make = self.one_of_weighted(
+            (3, lambda: [self.declaration(True)]),
+            (4, lambda: [self.uniform_assignment()]),
+            (3, self.exchange),
+            (5, self.counted),
+            (1, self.total),
+            (3 * inside, lambda: self.branch(depth, in_loop)),
+            (5 * inside, lambda: self.loop(depth)),
+            (3 * inside, lambda: self.vote_loop(depth) + [self.uniform_assignment()]),
+            (inside, lambda: self.switch(depth)),
+            (inside, lambda: self.skip(depth)),
+            (1, self.leave),
+            (2 * jumps, lambda: ["if (%s) %s;" % (self.condition(1, True), self.one_of(("break", "continue")))]),
+            (1, self.tree),
+            (2 * once, self.tickets),
+            (1, self.views),
+            (8, lambda: self.warp(depth)),
+            (3, lambda: self.own(depth)),
+        )
+        return make()
+
+    def one_of_weighted(self, *things):
+        """One of (weight, thing)."""
+        left = self.below(sum(weight for weight, _ in things))
+        for weight, thing in things:
+            left -= weight
+            if left < 0:
+                return thing
+
+    def exchange(self):
+        nodes = self.settle() + ["tile[t] = %s;" % self.unsigned(), "__syncthreads();"]
+        self.readable = True
+        return nodes + ["h = h * 31 + %s;" % self.load(1)]
+
+    def total(self):
+        u, k = self.new("u"), self.below(4)
+        self.scopes[-1].append(Variable(u, "unsigned", True, True))
+        return ["__syncthreads();", "const unsigned %s = totals[%d];" % (u, k), "__syncthreads();"]
+
+    def skip(self, depth):
+        label = self.new("skip")
+        nodes = self.settle() + ["if (%s) goto %s;" % (self.condition(1, True), label)]
+        inside = self.nested(self.block_statements, depth - 1, False, 2) + self.settle()
+        return nodes + [Block([["{", inside]]), label + ":;"]
 
     def agreed(self):
         """A condition that all threads agree about, by what they know or by asking each other."""
@@ -356,7 +378,8 @@ class Generator(Expressions):
         choice = self.below(5)
         self.scopes.append([Variable(k, "unsigned", True, True)] if choice < 4 else [])
         # A `continue` must not skip what ends the loop, so only loops that count in their heads have it.
-        body = self.nested(self.block_statements, depth - 1, choice == 0) + self.settle()
+        body = self.changing() if self.chance(30) else []
+        body += self.nested(self.block_statements, depth - 1, choice == 0) + self.settle()
         self.scopes.pop()
         if choice == 0:
             times = self.one_of(("%d" % (1 + self.below(3)), "(a & 3)", "(uni[1] & 3)", "gridDim.x", "blockIdx.x + 1"))
@@ -373,6 +396,16 @@ class Generator(Expressions):
             return nodes + [label + ":;", Block([["{", body]]), "if (%s++ < %d) goto %s;" % (k, self.below(3), label)]
         nodes.append("unsigned %s = %s & 3;" % (k, self.unsigned(1)))
         return nodes + [Block([["while (__syncthreads_or(%s > 0)) {" % k, body + ["if (%s > 0) %s--;" % (k, k)]]])]
+
+    def changing(self):
+        """A loop that ends by a vote and reads a uniform variable, which changes after it."""
+        u = self.one_of(self.variables(("unsigned",), True, constant=False)).name
+        nodes = self.vote_loop(1)
+        nodes[-1].parts[0][1].append("h = h * 3 + (%s & 7);" % u)
+        nodes.append("%s = %s;" % (u, self.unsigned(1, True)))
+        if self.chance(85):
+            nodes = [Block([["if (%s) {" % self.condition(1, True), nodes]])]
+        return nodes + ["__syncthreads();", "h = h * 31 + %s;" % u]
 
     def switch(self, depth):
         nodes, cases = self.settle(), []
@@ -400,6 +433,15 @@ class Generator(Expressions):
         self.readable = True
         return nodes + [Block([["for (unsigned %s = %d; %s > 0; %s /= 2) {" % (k, MOST_THREADS // 2, k, k), body]])] + ["h += tile[0];"]
 
+    def tickets(self):
+        """Each thread takes a number, whose order is unspecified, and the sum over all numbers does not depend on it."""
+        self.has_tickets = True
+        u, k = self.new("u"), self.new("k")
+        nodes = ["slots[atomicAdd(&turn, 1u)] = %s;" % self.unsigned(), "__syncthreads();", "unsigned %s = 0;" % u]
+        nodes.append("for (unsigned %s = 0; %s < threads; %s++) %s += slots[%s] * 3 + 1;" % (k, k, k, u, k))
+        self.scopes[-1].append(Variable(u, "unsigned", True))
+        return nodes
+
     def views(self):
         """Shared memory looked at as several types: 16 bytes for each thread, of which the first 8 have values."""
         raw = self.new("raw")
@@ -423,8 +465,10 @@ class Generator(Expressions):
 
     def kernel(self, name):
         nodes = []
-        for _ in range(2 + self.below(4)):
-            nodes += self.block(2, False)
+        nodes.append("unsigned u0 = %s;" % self.unsigned(1, True))
+        self.scopes[0].append(Variable("u0", "unsigned", True))
+        while self.budget > 0:
+            nodes += self.block(DEPTH, False)
         for v in self.variables(INTEGERS + FLOATS):
             if v.type in FLOATS:
                 nodes.append("h = h * 31 + bits(%s);" % v.name)
@@ -441,10 +485,12 @@ class Generator(Expressions):
         lines = ["const unsigned threads = %s;" % threads, "const unsigned t = %s;" % NUMBERS[self.dimensions]]
         lines.append("const unsigned i = blockIdx.x * threads + t;")
         lines += ["const unsigned lane = t & 31;"] if "lane" in words else []
-        lines += ["unsigned live = threads - (t & ~31u) >= 32 ? ~0u : (1u << (threads & 31)) - 1;"] if "live" in words else []
+        lanes = "threads - (t & ~31u) >= 32 ? ~0u : (1u << (threads & 31)) - 1"
+        lanes = "__activemask()" if self.chance(20) else lanes
+        lines += ["unsigned live = %s;" % lanes] if "live" in words else []
         lines += ["unsigned h = i * 7 + in[t & 63];"]
         lines += [declaration for declaration, _ in shared] + [value for _, value in shared]
-        return lines + (["__syncthreads();"] if {"uni", "totals", "shared_pack"} & words else [])
+        return lines + (["__syncthreads();"] if {"slots", "uni", "totals", "shared_pack"} & words else [])
 
 
 def kernels(numbers, count, without=()):

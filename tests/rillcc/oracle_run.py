@@ -1,15 +1,8 @@
-#!/usr/bin/env python3
-"""Runs random kernels on the cpu and compares every bit with a naive execution of the same source.
+"""Compiles and runs kernels in all their forms on the cpu, and compares every bit with a naive execution.
 
-    oracle_run.py --kernels 10000 --seed 1 --jobs 2         # prints what differs, and how fast it was
-    oracle_run.py --kernels 100 --seed 7 --shrink           # and the smallest source that still differs
-    oracle_run.py --systematic                              # every pair of synchronizing functions, every division
+Kernels are compiled by rillcc for each level of x86-64 that this machine runs, as loops by clang and as fibers, and by a C++
+compiler with naive_cuda.h. RILL_CLANG names another clang++, CXX another C++ compiler."""
 
-Sources of a hundred kernels are compiled by rillcc for each level of x86-64 that this machine runs, as loops by clang
-and as fibers, and by a C++ compiler with naive_cuda.h. RILL_CLANG names another clang++, CXX another C++ compiler.
-"""
-
-import argparse
 import ctypes
 import mmap
 import os
@@ -22,7 +15,6 @@ import struct
 import subprocess
 import sys
 import tempfile
-import time
 from dataclasses import dataclass
 
 import oracle_kernels
@@ -41,7 +33,8 @@ SUMS = 4
 NAIVE = "-std=c++17 -O1 -fwrapv -ffp-contract=off -fno-strict-aliasing -fPIC -shared -Winit-self -Werror=uninitialized".split()
 SHARED_WORDS = 4  # of dynamic shared memory, for each thread
 RESULTS = {1: "the image lacks this form", 2: "out of memory", 3: "threads wait for each other forever"}
-NAIVE_RESULTS = {1: "out of memory", 2: "threads wait for each other forever", 3: "a lane is not in its mask"}
+REFUSED = "does not compile"
+NAIVE_RESULTS = {1: "threads wait for each other forever", 2: "a lane is not in its mask"}
 
 
 class Pack(ctypes.Structure):
@@ -128,10 +121,15 @@ class Folder:
             file.write(text)
         return self.path(name)
 
+    def number(self):
+        """A number for a new file: a library that is loaded is not written over."""
+        return len(os.listdir(self.place))
+
     def execute(self, command):
         done = subprocess.run(command, cwd=self.place, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise CompileError("%s\n%s" % (" ".join(command), done.stderr[-6000:]))
+        return done.stderr
 
 
 class CompileError(Exception):
@@ -159,26 +157,27 @@ def compile_runner(folder):
 
 
 def compile_naive(folder, kernels):
-    entries = ", ".join('{ "%s", naive_kernel<&%s>::run }' % (k.name, k.name) for k in kernels)
-    text = '#include "%s/naive_cuda.h"\n#include "kernels.kernel.cu"\nNAIVE_KERNELS(%s)\n' % (support.HERE, entries)
+    text = '#include "%s/naive_cuda.h"\n#include "kernels.kernel.cu"\n' % support.HERE
+    text += "".join("NAIVE_KERNEL(%s)\n" % kernel.name for kernel in kernels)
     folder.execute(support.CXX + NAIVE + ["-o", folder.path("naive.so"), folder.write("naive.cc", text)])
     return ctypes.CDLL(folder.path("naive.so"))
 
 
-def compile_images(folder, levels, form):
-    """The bytes of each level's image."""
-    command = [sys.executable, support.RILLCC, "--cuda-names", "-Wno-fibers", "--cpu-option=-w", "-o", folder.path("out.c")]
-    command += ["--fibers", "--cpu-option=-O1"] if form == "fibers" else []
+def compile_images(folder, levels, form, fill):
+    """Gives the bytes of each level's image, and what rillcc found wrong with itself in words."""
+    command = [sys.executable, support.RILLCC, "-v", "--cuda-names", "-Wno-fibers", "--cpu-option=-w", "-o", folder.path("out.c")]
+    command += ["--fibers", "--cxx", support.LOOPS, "--cpu-option=-O1"] if form == "fibers" else []
     for level in levels:
         command += ["--target", "cpu:" + level]
-    folder.execute(command + [folder.path("kernels.kernel.cu")])
+    command += ["--fill"] if fill else []
+    said = folder.execute(command + [folder.path("kernels.kernel.cu")])
     with open(folder.path("out.c"), encoding="utf-8") as file:
         found = re.findall(r"/\* cpu:(\S+), (\d+) bytes \*/\n.*\{\n([^}]*)\n\};", file.read())
     images = {}
     for level, size, words in found:
         numbers = [int(word, 16) for word in words.replace("\n", "").split(",")]
         images[level] = struct.pack("<%dQ" % len(numbers), *numbers)[: int(size)]
-    return images
+    return images, re.findall(r'cpu:(\S+): kernel "(k\d+)": (.*mistake of rillcc.*)', said)
 
 
 def survive(kernels, run, seconds):
@@ -252,11 +251,11 @@ def run_naive(library, kernels, expected, seconds=SECONDS):
     depends on their order."""
 
     def run(kernel, report):
+        naive = getattr(library, "naive_" + kernel.name)
         for k, case in enumerate(CASES[kernel.dimensions]):
             results = []
             for order in (0, 1):
-                call = lambda *args, order=order: library.naive_run(kernel.name.encode(), *args, order)  # noqa: E731
-                results.append(case.launch(call))
+                results.append(case.launch(lambda *args, order=order: naive(*args, order)))
             for status, _ in results:
                 if status != 0:
                     report("%s: %s" % (case, NAIVE_RESULTS[status]))
@@ -297,51 +296,66 @@ def run_image(runner, image, kernels, expected, level, form, seconds=SECONDS):
     return [Failure(kernel, level, form, text) for kernel, text in survive(kernels, run, seconds)]
 
 
-def all_forms(seed):
-    """Each form and its levels. The fibers of all levels are the same code, so each seed takes one level."""
-    return (("loops", LEVELS), ("fibers", LEVELS[seed % len(LEVELS) :][:1]))
+def check_form(folder, kernels, expected, form, levels, fill, seconds):
+    """Compiles and runs one form of kernels. A kernel that does not compile is found by halves."""
+    folder.write("kernels.kernel.cu", oracle_kernels.source(kernels))
+    try:
+        images, mistakes = compile_images(folder, levels, form, fill)
+    except CompileError as error:
+        if len(kernels) == 1:
+            return [Failure(kernels[0], "", form, "%s: %s" % (REFUSED, error))]
+        halves = kernels[: len(kernels) // 2], kernels[len(kernels) // 2 :]
+        return [f for half in halves for f in check_form(folder, half, expected, form, levels, fill, seconds)]
+    by_name = {kernel.name: kernel for kernel in kernels}
+    failures = [Failure(by_name[name], level, form, text) for level, name, text in mistakes]
+    for level, data in images.items():
+        image = support.HostImage(folder, "%d-%s-%s" % (folder.number(), form, level), data)
+        failures += run_image(folder.runner, image, kernels, expected, level, form, seconds)
+    return failures
 
 
-def check(kernels, forms, seconds=SECONDS):
-    """Compiles kernels and runs them in all forms; gives what failed."""
+def check(kernels, forms, fill, seconds=SECONDS):
+    """Compiles kernels and runs them in these forms, each with its levels; gives what failed."""
     with Folder() as folder:
         folder.write("kernels.kernel.cu", oracle_kernels.source(kernels))
         expected = Expected(kernels)
         failures = run_naive(compile_naive(folder, kernels), kernels, expected, seconds)
         invalid = {failure.kernel.name for failure in failures}
         valid = [kernel for kernel in kernels if kernel.name not in invalid]
-        runner = compile_runner(folder)
+        folder.runner = compile_runner(folder)
         for form, levels in forms if valid else ():
-            for level, data in compile_images(folder, levels, form).items():
-                image = support.HostImage(folder, "%s-%s" % (form, level), data)
-                failures += run_image(runner, image, valid, expected, level, form, seconds)
+            failures += check_form(folder, valid, expected, form, levels, fill, seconds)
         return failures
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--kernels", type=int, default=PER_SOURCE)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--without", action="append", default=[], choices=oracle_kernels.FEATURES)
-    parser.add_argument("--keep", metavar="DIR", help="write the source of each kernel that fails there")
-    options = parser.parse_args()
-    start, done, failed = time.monotonic(), 0, 0
-    for seed in range(options.seed, options.seed + -(-options.kernels // PER_SOURCE)):
-        count = min(PER_SOURCE, options.kernels - done)
-        kernels = oracle_random.kernels(random.Random(seed), count, options.without)
-        failures = check(kernels, all_forms(seed))
-        for failure in failures:
-            print("seed %d, %s" % (seed, failure), flush=True)
-            if options.keep:
-                path = os.path.join(options.keep, "seed%d_%s.cu" % (seed, failure.kernel.name))
-                with open(path, "w", encoding="utf-8") as file:
-                    file.write(oracle_kernels.source([failure.kernel]))
-        done += count
-        failed += len({failure.kernel.name for failure in failures})
-    elapsed = time.monotonic() - start
-    print("%d kernels in %.0f s, %.0f a minute; %d failed" % (done, elapsed, 60 * done / elapsed, failed))
-    return failed != 0
+@dataclass
+class Source:
+    """Kernels that are compiled together. The number chooses the forms, so that all are compared sooner or later."""
+
+    name: str
+    number: int
+    kernels: list
+
+    def forms(self):
+        """Each form and its levels. The fibers of all levels are the same code, so each source takes one level."""
+        return (("loops", LEVELS), ("fibers", LEVELS[self.number % len(LEVELS) :][:1]))
+
+    def fill(self):
+        return self.number % 2 == 1
+
+    def check(self):
+        return check(self.kernels, self.forms(), self.fill())
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+def random_source(seed, count=PER_SOURCE, without=()):
+    return Source("seed %d" % seed, seed, oracle_random.kernels(random.Random(seed), count, without))
+
+
+def summary(failures):
+    """One line for each kernel: where it fails, and how it first did."""
+    kernels = {}
+    for failure in failures:
+        kernels.setdefault(failure.kernel.name, []).append(failure)
+    for name, group in kernels.items():
+        forms = ", ".join(dict.fromkeys(("%s %s" % (f.form, f.level)).strip() for f in group))
+        yield "%s (%s): %s" % (name, forms, group[0].text)

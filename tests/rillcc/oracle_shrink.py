@@ -79,22 +79,23 @@ def edited(nodes, edits, path=()):
     return result
 
 
-def still_failing(variants, dimensions, level, form):
+def still_failing(variants, failure, fill):
     """The numbers of the variants, lists of statements, that fail where the kernel failed."""
     failing = set()
     for first in range(0, len(variants), AT_ONCE):
-        kernels = [Kernel("k%d" % k, nodes, dimensions) for k, nodes in enumerate(variants[first : first + AT_ONCE])]
-        failures = check_what_compiles(kernels, level, form)
-        wrong = {f.kernel.name for f in failures if f.form == "oracle"}
-        failing |= {first + int(f.kernel.name[1:]) for f in failures if f.kernel.name not in wrong}
+        batch = variants[first : first + AT_ONCE]
+        kernels = [Kernel("k%d" % k, nodes, failure.kernel.dimensions) for k, nodes in enumerate(batch)]
+        for found in check_what_compiles(kernels, failure, fill):
+            if found.form == failure.form and not found.text.startswith(oracle_run.REFUSED):
+                failing.add(first + int(found.kernel.name[1:]))
     return failing
 
 
-def check_what_compiles(kernels, level, form):
-    """Checks the kernels that a compiler takes."""
+def check_what_compiles(kernels, failure, fill):
+    """Checks the kernels that the C++ compiler takes."""
     while kernels:
         try:
-            return oracle_run.check(kernels, ((form, (level,)),), SECONDS)
+            return oracle_run.check(kernels, ((failure.form, (failure.level,)),), fill, SECONDS)
         except oracle_run.CompileError as error:
             bad = {int(line) for line in re.findall(r"kernels\.kernel\.cu:(\d+):\d+: error", str(error))}
             kept, line = [], oracle_kernels.HEAD.count("\n") + 1
@@ -104,7 +105,7 @@ def check_what_compiles(kernels, level, form):
                     kept.append(kernel)
                 line = end
             if len(kept) == len(kernels):
-                return []
+                raise
             kernels = kept
     return []
 
@@ -113,14 +114,14 @@ def size(nodes):
     return sum(len(line) + 20 for line in oracle_kernels.render(nodes))
 
 
-def shrink(kernel, level, form, show=lambda text: None):
+def shrink(failure, fill, show=lambda text: None):
     """The smallest kernel found that still fails."""
-    nodes, rounds = kernel.nodes, 0
+    nodes, rounds = failure.kernel.nodes, 0
     for find in (edits_of, expression_edits_of, edits_of):
         while True:
             edits = find(nodes)
             single = [edited(nodes, [edit]) for edit in edits]
-            good = [edits[k] for k in sorted(still_failing(single, kernel.dimensions, level, form))]
+            good = [edits[k] for k in sorted(still_failing(single, failure, fill))]
             if find is expression_edits_of:
                 good = one_each(good)
             rounds += 1
@@ -129,11 +130,11 @@ def shrink(kernel, level, form, show=lambda text: None):
                 break
             chosen = [good[: -(-len(good) * k // 16)] for k in range(16, 0, -1)] + [good[k::4] for k in range(4)] + [[e] for e in good]
             variants = sorted((edited(nodes, some) for some in chosen), key=size)[:AT_ONCE]
-            failing = still_failing(variants, kernel.dimensions, level, form)
+            failing = still_failing(variants, failure, fill)
             if not failing or size(variants[min(failing)]) >= size(nodes):
                 break
             nodes = variants[min(failing)]
-    return Kernel(kernel.name, nodes, kernel.dimensions)
+    return Kernel(failure.kernel.name, nodes, failure.kernel.dimensions)
 
 
 def one_each(edits):
