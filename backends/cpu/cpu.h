@@ -149,8 +149,8 @@ uint64_t cpu_memory_read(void);
 uint32_t cpu_x86_level(void);
 /* 1 for "x86-64" ... 4 for "x86-64-v4", 0 for anything else. */
 uint32_t cpu_x86_level_of(const char *target);
-/* Reads RILL_CPU_LEVEL, the highest level to use. */
-rill_status cpu_x86_level_read(void);
+/* Reads RILL_CPU_LEVEL, the highest level to use.  If it names no level, says so and uses the machine's highest. */
+void cpu_x86_level_read(void);
 
 /* The machine in the words of a target: "x86-64-v3", "aarch64". */
 void cpu_target(char *text, size_t size);

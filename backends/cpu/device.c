@@ -18,7 +18,7 @@ static rill_status cpu_device_init(struct rill__device *device) {
   the_device = device;
   rill_device_info *info = &device->info;
   cpu_name_read(info->name, sizeof info->name);
-  RILL_TRY(cpu_x86_level_read());
+  cpu_x86_level_read();
   cpu_target(info->arch, sizeof info->arch);
   cpu_memory_set_up();
   info->memory_total = cpu_memory_total();

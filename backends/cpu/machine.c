@@ -54,14 +54,13 @@ uint32_t cpu_x86_level_of(const char *target) {
   return 0;
 }
 
-rill_status cpu_x86_level_read(void) {
+void cpu_x86_level_read(void) {
   const char *text = getenv("RILL_CPU_LEVEL");
-  if (text == NULL || text[0] == '\0') return RILL_OK;
+  if (text == NULL || text[0] == '\0') return;
   const uint32_t level = cpu_x86_level_of(text);
-  RILL_REQUIRE(level != 0, RILL_ERROR_INVALID_ARGUMENT,
-               "RILL_CPU_LEVEL=%.40s is not one of x86-64, x86-64-v2, x86-64-v3, x86-64-v4", text);
+  if (level == 0)
+    cpu_warn_of_setting("RILL_CPU_LEVEL", text, "x86-64, x86-64-v2, x86-64-v3 or x86-64-v4; no limit is set");
   atomic_store_explicit(&most_level, level, memory_order_relaxed);
-  return RILL_OK;
 }
 
 void cpu_target(char *text, size_t size) {
