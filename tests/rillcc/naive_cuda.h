@@ -347,10 +347,10 @@ NAIVE_ATOMIC(atomicXor, old ^ v)
 template <class T, class F> static inline T naive_to(F x) {
   typedef std::numeric_limits<T> limits;
   if (isnan(x)) return 0;
-  const double whole = trunc((double)x); /* exact: T has at most 32 bits */
-  if (whole <= (double)limits::min()) return limits::min();
-  if (whole >= (double)limits::max()) return limits::max();
-  return (T)whole;
+  const double integer = trunc((double)x); /* exact: T has at most 32 bits */
+  if (integer <= (double)limits::min()) return limits::min();
+  if (integer >= (double)limits::max()) return limits::max();
+  return (T)integer;
 }
 
 template <class T> static inline T min(T a, T b) { return a < b ? a : b; }

@@ -181,8 +181,8 @@ class Answers(support.TestCase):
 
     def check_counts(self, image):
         for threads in (64, 160, 256):
-            for told in (0, 1, 5):
-                source = (ctypes.c_uint * threads)(*[7 if i % 6 < told or told == 5 else i for i in range(threads)])
+            for matches in (0, 1, 5):
+                source = (ctypes.c_uint * threads)(*[7 if i % 6 < matches or matches == 5 else i for i in range(threads)])
                 out = (ctypes.c_uint * threads)()
                 said = [source[i ^ 1] == 7 for i in range(threads)]
                 for name, answer in (("counted", sum(said)), ("any_of", any(said)), ("all_of", all(said))):
