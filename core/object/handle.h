@@ -38,7 +38,7 @@ struct rill__object {
   struct rill__device *device; /* of a device: itself */
   char *label;                 /* NULL if there is none */
   _Atomic uint32_t refs;
-  bool borrowed; /* retain and release do nothing */
+  _Atomic bool borrowed; /* retain and release do nothing */
   bool slot_freed;
   bool host_only; /* nothing but host memory goes with it, which can wait for more of the same */
   void (*destroy)(struct rill__object *); /* frees all, or postpones; on any thread, outside epochs */
