@@ -333,6 +333,8 @@ void rill__reclaim(void) {
   while (unused != NULL) {
     struct rill__object *object = unused;
     unused = object->next_retired;
+    RILL_ASSERT(object->id == 0 || object->slot_freed || !rill__object_is_live(object),
+                "the slot of a retired object is dead before its calls end");
     if (object->recycle != NULL && object->recycle(object)) continue;
     free_slot(object);
     rill__errors_suspend();
