@@ -4,6 +4,9 @@
 
 #include "gate.rill.h"
 
+#include <rill/capture.h>
+#include <rill/graph_exec.h>
+#include <sched.h>
 #include <stdio.h>
 
 enum { CODE = 999, MOST_CALLS = 40 };
@@ -214,12 +217,114 @@ static void what_was_held_makes_nobody_wait(void) {
   end(&h);
 }
 
+/* ---- a hand-over that another thread is in ---- */
+
+/* Work that waits for two events.  Its hand-over hangs after the first. */
+struct hand_over {
+  struct held h;
+  rill_graph graph;
+  rill_graph_exec exec;
+  rill_graph_node node;
+  const struct refusable *call;
+  _Atomic bool returned;
+};
+
+static rill_status begin_a_capture(struct hand_over *o) {
+  const rill_status status = rill_stream_capture_begin(o->h.held, RILL_CAPTURE_RELAXED);
+  return status == RILL_OK ? rill_stream_capture_abort(o->h.held) : status;
+}
+
+static rill_status change_the_graph(struct hand_over *o) {
+  const uint32_t pattern = 3;
+  return rill_graph_exec_set_fill(o->exec, o->node, o->h.memory, &pattern, sizeof pattern, TOUR_WORDS);
+}
+
+static rill_status update_the_graph(struct hand_over *o) { return rill_graph_update(o->exec, o->graph); }
+
+static rill_status launch_elsewhere(struct hand_over *o) { return rill_graph_launch(o->exec, o->h.recorder); }
+
+static rill_status ask_for_the_native_stream(struct hand_over *o) {
+  uintptr_t native = 0;
+  return rill_stream_native(o->h.held, &native);
+}
+
+static rill_status join_a_capture(struct hand_over *o) {
+  rill_status status = rill_stream_capture_begin(o->h.later, RILL_CAPTURE_RELAXED);
+  if (status != RILL_OK) return status;
+  status = rill_stream_wait_stream(o->h.held, o->h.later);
+  return rill_stream_capture_abort(o->h.later) == RILL_OK ? status : RILL_ERROR_INTERNAL;
+}
+
+static const struct refusable {
+  const char *name;
+  rill_status (*make)(struct hand_over *o);
+} refusable[] = {
+  { "begin_a_capture", begin_a_capture },   { "change_the_graph", change_the_graph },
+  { "update_the_graph", update_the_graph }, { "launch_elsewhere", launch_elsewhere },
+  { "join_a_capture", join_a_capture },     { "ask_for_the_native_stream", ask_for_the_native_stream },
+};
+
+static const char *record_first(unsigned index, void *shared) {
+  const struct hand_over *o = shared;
+  (void)index;
+  REQUIRE_OK(rill_stream_record_event(o->h.recorder, o->h.first, 0));
+  return NULL;
+}
+
+static const char *make_the_call(unsigned index, void *shared) {
+  struct hand_over *o = shared;
+  (void)index;
+  const rill_status status = o->call->make(o);
+  atomic_store(&o->returned, true);
+  return status == RILL_OK ? NULL : rill_last_error_text();
+}
+
+static void hold_twice(struct hand_over *o) {
+  const uint32_t pattern = 7;
+  make(&o->h);
+  assert_ok(rill_graph_create(vendor.device, &o->graph));
+  assert_ok(rill_graph_add_fill(o->graph, NULL, 0, o->h.memory, &pattern, sizeof pattern, TOUR_WORDS, &o->node));
+  assert_ok(rill_graph_instantiate(o->graph, &o->exec));
+  assert_ok(rill_stream_wait_event(o->h.held, o->h.first, 0));
+  assert_ok(rill_fill_async(o->h.held, o->h.memory, &pattern, sizeof pattern, TOUR_WORDS));
+  assert_ok(rill_graph_launch(o->exec, o->h.held));
+  assert_ok(rill_stream_wait_event(o->h.held, o->h.inner, 0));
+  assert_ok(rill_graph_launch(o->exec, o->h.held));
+}
+
+/* C3.8: the record of the second event releases the rest, and returns while the other thread hangs.  What the stream
+ * would refuse only because of that waits; as long as it is held for an event, it is refused at once. */
+static void what_a_hand_over_would_refuse_waits(void) {
+  vendor_begin();
+  for (size_t i = 0; i < sizeof refusable / sizeof *refusable; i++) {
+    static struct hand_over o;
+    o.call = &refusable[i];
+    atomic_store(&o.returned, false);
+    hold_twice(&o);
+    assert_int_equal(o.call->make(&o), RILL_ERROR_NOT_READY);
+    vendor.fake->hang(vendor_name("fill_32"));
+    struct background *hanging = start_threads(1, record_first, &o);
+    while (vendor.fake->hanging() == 0) (void)sched_yield();
+    assert_ok(rill_stream_record_event(o.h.later, o.h.inner, 0));
+    struct background *waiting = start_threads(1, make_the_call, &o);
+    let_pass_ns(5 * MILLISECOND); /* it may return too early, or have not even begun */
+    if (atomic_load(&o.returned)) fail_msg("%s does not wait for the hand-over", o.call->name);
+    vendor.fake->clear();
+    join_threads(waiting);
+    join_threads(hanging);
+    assert_ok(rill_stream_synchronize(o.h.held));
+    assert_ok(rill_stream_synchronize(o.h.recorder));
+    assert_ok(rill_graph_exec_release(o.exec));
+    assert_ok(rill_graph_release(o.graph));
+    end(&o.h);
+  }
+}
+
 int main(int argc, char **argv) {
   static const struct mode modes[] = {
-    MODE(only_the_held_stream_fails),
-    MODE(a_record_after_the_failure_is_failed),
-    MODE(a_fault_is_found_at_the_flush),
-    MODE(what_was_held_makes_nobody_wait),
+    MODE(only_the_held_stream_fails),          MODE(a_record_after_the_failure_is_failed),
+    MODE(a_fault_is_found_at_the_flush),       MODE(what_was_held_makes_nobody_wait),
+    MODE(what_a_hand_over_would_refuse_waits),
   };
   return RUN_MODES("held work that fails", argc, argv, modes);
 }
