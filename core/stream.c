@@ -230,7 +230,7 @@ rill_status rill_stream_wait_event(rill_stream stream, rill_event event, uint32_
                  rill__name_of(&e->base).text);
   } else if (meaning == RILL__RECORD_ISSUED && rill__known_complete(point) && !rill__is_captured(s)) {
     return RILL_OK;
-  } else if (meaning == RILL__RECORD_CAPTURED && rill__is_held(s)) {
+  } else if (RILL__UNLIKELY(meaning == RILL__RECORD_CAPTURED) && rill__is_held(s)) {
     return join_by_event(s, e, flags & RILL_EVENT_EXTERNAL);
   }
   return rill__stream_wait_for(s, e, flags & RILL_EVENT_EXTERNAL);
@@ -244,22 +244,12 @@ rill_status rill_stream_cached_event(rill_stream stream, rill_event *out) {
   return RILL_OK;
 }
 
-static __attribute__((cold)) rill_status join_by_stream(struct rill__stream *stream, struct rill__stream *other) {
-  rill__ref(&stream->base);
-  rill__ref(&other->base);
-  rill__held_settle(stream);
-  const rill_status status = rill__stream_wait_stream(stream, other);
-  rill__unref(&other->base);
-  rill__unref(&stream->base);
-  return status;
-}
-
 rill_status rill_stream_wait_stream(rill_stream stream, rill_stream other) {
   RILL_ENTER();
   struct rill__stream *s, *o;
   RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
   RILL_RESOLVE(RILL__STREAM, other, "other", &o);
-  return rill__is_held(s) && rill__is_captured(o) ? join_by_stream(s, o) : rill__stream_wait_stream(s, o);
+  return rill__stream_wait_stream(s, o);
 }
 
 rill_status rill_stream_wait_device(rill_stream stream, rill_device device) {

@@ -163,6 +163,17 @@ static rill_status wait_stream_held(struct rill__stream *stream, struct rill__st
   return status;
 }
 
+/* By the wait a stream may join a capture, which one that is held cannot. */
+static rill_status wait_stream_diverted(struct rill__stream *stream, struct rill__stream *other) {
+  rill__ref(&stream->base);
+  rill__ref(&other->base);
+  if (rill__is_captured(other)) rill__held_settle(stream);
+  const rill_status status = wait_stream_held(stream, other);
+  rill__unref(&other->base);
+  rill__unref(&stream->base);
+  return status;
+}
+
 rill_status rill__stream_wait_stream(struct rill__stream *stream, struct rill__stream *other) {
   if (stream == other) return RILL_OK;
   RILL_TRY(rill__check_same_backend(&stream->base, &other->base));
@@ -172,7 +183,7 @@ rill_status rill__stream_wait_stream(struct rill__stream *stream, struct rill__s
   if (RILL__UNLIKELY(atomic_load_explicit(&rill__core(event)->state, memory_order_acquire) != RILL__EVENT_RECORDED ||
                      rill__is_diverted(stream) || rill__is_diverted(other))) {
     RILL_TRY(rill__stream_record(other, event, 0)); /* for who waits for the cached event */
-    return wait_stream_held(stream, other);
+    return wait_stream_diverted(stream, other);
   }
   RILL_TRY(rill__check_usable(other->base.device));
   RILL_TRY(rill__record_in_driver(other, event, 0));
