@@ -41,5 +41,53 @@ static void run_all(bool fixed) {
 static void few_sizes_take_twice_what_is_needed(void) { run_all(true); }
 static void arbitrary_sizes_do_not_grow(void) { run_all(false); }
 
+/* A block whose last use is complete, among many that were freed earlier and wait; each on a stream of its own, or all
+ * on one, where the use that is complete was recorded first. */
+static void find_among_waiting(bool one_stream) {
+  enum { BLOCKS = 40, BLOCK = 1 << 20 };
+  rill_pool pool;
+  rill_stream stream = new_stream("stream"), users[BLOCKS];
+  void *waiting[BLOCKS], *ready = NULL, *again = NULL;
+  rill_pool_info info = RILL_POOL_INFO_INIT;
+  assert_ok(rill_pool_create(dut.device, NULL, &pool));
+  for (unsigned i = 0; i < BLOCKS; i++) {
+    users[i] = one_stream && i > 0 ? users[0] : new_stream("user");
+    assert_ok(rill_pool_alloc_async(pool, stream, BLOCK, &waiting[i]));
+  }
+  assert_ok(rill_pool_alloc_async(pool, stream, BLOCK, &ready));
+  write_cell(users[0], 0, 1);
+  assert_ok(rill_memory_record_use(ready, users[0]));
+  assert_completes(users[0]);
+
+  struct gate *gate = gate_close(users[0]);
+  for (unsigned i = 1; i < BLOCKS && !one_stream; i++) {
+    assert_ok(rill_stream_wait_stream(users[i], users[0]));
+  }
+  for (unsigned i = 0; i < BLOCKS; i++) assert_ok(rill_memory_record_use(waiting[i], users[i]));
+  assert_ok(rill_pool_get_info(pool, &info)); /* not later: it looks for what is complete */
+  const uint64_t reserved = info.reserved;
+  for (unsigned i = 0; i < BLOCKS; i++) assert_ok(rill_free_async(stream, waiting[i]));
+  assert_ok(rill_free_async(stream, ready));
+  void *rest[8]; /* what the last segment has more than the blocks need */
+  unsigned count = 0;
+  for (; again != ready && count < 8; count++) {
+    assert_ok(rill_pool_alloc_async(pool, stream, BLOCK, &again));
+    rest[count] = again;
+  }
+  assert_ptr_equal(again, ready);
+  assert_ok(rill_pool_get_info(pool, &info));
+  assert_int_equal(info.reserved, reserved);
+  gate_open(gate);
+  while (count > 0) assert_ok(rill_free_async(stream, rest[--count]));
+  assert_ok(rill_device_synchronize(dut.device));
+  assert_ok(rill_pool_trim(pool, 0));
+  assert_ok(rill_pool_release(pool));
+}
+
+static void complete_blocks_are_found_among_waiting_ones(void) {
+  find_among_waiting(false);
+  find_among_waiting(true);
+}
+
 TESTS_ON_EACH_DEVICE("stress: pool growth", TEST(few_sizes_take_twice_what_is_needed),
-                     TEST(arbitrary_sizes_do_not_grow))
+                     TEST(arbitrary_sizes_do_not_grow), TEST(complete_blocks_are_found_among_waiting_ones))
