@@ -48,7 +48,8 @@ def main():
             done += len(source.kernels)
             failed += len({failure.kernel.name for failure in failures})
             elapsed = time.monotonic() - start
-            print("%d kernels in %.0f s, %.0f a minute; %d failed" % (done, elapsed, 60 * done / elapsed, failed), flush=True)
+            speed = 60 * done / elapsed
+            print("%d kernels in %.0f s, %.0f a minute; %d failed" % (done, elapsed, speed, failed), flush=True)
     return failed != 0
 
 

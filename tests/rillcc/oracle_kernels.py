@@ -101,6 +101,14 @@ class Expressions:
     def one_of(self, things):
         return things[self.numbers.randrange(len(things))]
 
+    def one_of_weighted(self, *things):
+        """One of (weight, thing)."""
+        left = self.below(sum(weight for weight, _ in things))
+        for weight, thing in things:
+            left -= weight
+            if left < 0:
+                return thing
+
     def chance(self, percent):
         return self.numbers.randrange(100) < percent
 
@@ -206,7 +214,7 @@ class Expressions:
         """An index below 1024 made of a quotient or remainder of uniform numbers and of the thread's own."""
         type_ = self.one_of(INTEGERS)
         where = self.one_of(("p.%s", "shared_pack.%s", "packs[blockIdx.x].%s")) % MEMBER[type_]
-        first = self.one_of(("static_cast<%s>(a)", "static_cast<%s>(b)", "static_cast<%s>(n)", "static_cast<%s>(uni[3])")) % type_
+        first = "static_cast<%s>(%s)" % (type_, self.one_of(("a", "b", "n", "uni[3]")))
         if type_ == "int":
             first = self.one_of((first, "c"))
         offset = " + 128" if type_ in SIGNED else ""

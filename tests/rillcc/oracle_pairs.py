@@ -10,7 +10,7 @@ BEGIN = (
     "unsigned live = threads - (t & ~31u) >= 32 ? ~0u : (1u << (threads & 31)) - 1;",
     "unsigned h = in[i & 1023];",
 )
-# What makes a number of h. MASK stands for one of the masks that a source may have there.
+# Each makes another h. MASK stands for one of the masks that a source may have there, NEW for the name of a variable.
 OF_BLOCK = {
     "barrier": "__syncthreads();",
     "count": "h = h * 31 + static_cast<unsigned>(__syncthreads_count(h & 1));",
@@ -30,14 +30,18 @@ OF_WARP = {
     "all": "h = h * 31 + static_cast<unsigned>(__all_sync(MASK, h & 63));",
     "ballot": "h = h * 31 + __ballot_sync(MASK, h & 1);",
     "match_any": "h = h * 31 + __match_any_sync(MASK, h & 3);",
-    "match_all": "int all_OTHER; h = h * 31 + __match_all_sync(MASK, h >> 31, &all_OTHER) + static_cast<unsigned>(all_OTHER);",
+    "match_all": "int NEW; h = h * 31 + __match_all_sync(MASK, h >> 31, &NEW); h += static_cast<unsigned>(NEW);",
     "reduce_add": "h = h * 31 + __reduce_add_sync(MASK, h);",
     "reduce_min": "h = h * 31 + static_cast<unsigned>(__reduce_min_sync(MASK, static_cast<int>(h)));",
     "reduce_xor": "h = h * 31 + __reduce_xor_sync(MASK, h);",
     "warp_sum": "h = h * 31 + rill_warp_sum(h);",
 }
 BETWEEN = ("", "h ^= in[h & 1023];", "if (lane >= 3) h += b;", "h += uniform; uniform = uniform * 3 + a;")
-RETURN = ("const bool gone = (in[(i + 7) & 1023] & 7) == 3;", "live = __ballot_sync(~0u, !gone);", "if (gone) { out[i] = h; return; }")
+RETURN = (
+    "const bool gone = (in[(i + 7) & 1023] & 7) == 3;",
+    "live = __ballot_sync(~0u, !gone);",
+    "if (gone) { out[i] = h; return; }",
+)
 
 
 def surrounded(where, body, of_block):
@@ -59,7 +63,7 @@ def pairs():
     every = {**OF_BLOCK, **OF_WARP}
     for number, ((one, two), where) in enumerate(itertools.product(itertools.product(every, every), WHERE)):
         mask = ("~0u", "live")[number // len(WHERE) % 2]
-        texts = [every[name].replace("MASK", mask).replace("OTHER", end) for name, end in ((one, "1"), (two, "2"))]
+        texts = [every[name].replace("MASK", mask).replace("NEW", new) for name, new in ((one, "first"), (two, "second"))]
         between = BETWEEN[number // 7 % len(BETWEEN)]
         body = [texts[0], *([between] if between else []), texts[1]]
         start = ["unsigned uniform = b;"] if "uniform" in between else []
@@ -68,7 +72,11 @@ def pairs():
 
 
 def divisions():
-    places = {"p.%s": "static_cast<%s>(a)", "packs[blockIdx.x].%s": "static_cast<%s>(blockIdx.x * 7 + 53)", "shared_pack.%s": "static_cast<%s>(shared_pack.u + a)"}
+    places = {
+        "p.%s": "static_cast<%s>(a)",
+        "packs[blockIdx.x].%s": "static_cast<%s>(blockIdx.x * 7 + 53)",
+        "shared_pack.%s": "static_cast<%s>(shared_pack.u + a)",
+    }
     conditions = ("lane >= 3", "(in[i & 1023] & 1) != 0 && lane != 0")
     for type_, operator, (divisor, dividend), condition in itertools.product(INTEGERS, "/%", places.items(), conditions):
         quotient = "%s %s %s" % (dividend % type_, operator, divisor % MEMBER[type_])

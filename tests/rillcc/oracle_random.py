@@ -6,161 +6,35 @@ lanes of a warp are, and where a thread is by itself. Each place allows what the
 
 import re
 
-from oracle_kernels import ACCUMULATORS, FLOATS, INTEGERS, MOST_THREADS, Block, Expressions, Kernel, Variable, render
+from oracle_kernels import FLOATS, INTEGERS, MOST_THREADS, Block, Kernel, Variable, render
+from oracle_statements import Statements
 
 # Shared variables: the name, the declaration, and what gives it a value.
 PROLOGUE = (
     ("words", "RILL_DYNAMIC_SHARED(unsigned, words);", "words[4 * t] = words[4 * t + 1] = h;"),
     ("tile", "__shared__ unsigned tile[%d];" % MOST_THREADS, "tile[t] = h;"),
     ("slots", "__shared__ unsigned slots[%d], turn;" % MOST_THREADS, "slots[t] = 0; if (t == 0) turn = 0;"),
-    ("uni", "__shared__ unsigned uni[8];", "for (unsigned k = t; k < 8; k += threads) uni[k] = in[k + blockIdx.x] % 600 + 1;"),
+    ("uni", "__shared__ unsigned uni[8];", "for (unsigned k = t; k < 8; k += threads) uni[k] = in[k] % 600 + 1;"),
     ("totals", "__shared__ unsigned totals[4];", "for (unsigned k = t; k < 4; k += threads) totals[k] = k;"),
     ("shared_pack", "__shared__ pack shared_pack;", "if (t == 0) shared_pack = packs[2];"),
+)
+# A store to `words` as one type, its index and value, and a load as another one, its offset in the thread's 16 bytes.
+VIEWS = (
+    ("double", "2 * t", "static_cast<double>(h & 0xffff) + 0.5", "unsigned", 1),
+    ("float", "4 * t + 1", "static_cast<float>(h & 0xffff) * 0.5f", "unsigned char", 6),
+    ("unsigned", "4 * t + 1", "h", "unsigned short", 3),
+    ("unsigned char", "16 * t + 7", "static_cast<unsigned char>(h)", "unsigned", 1),
+    ("unsigned long long", "2 * t", "h * 0x100000001ull", "int", 1),
 )
 DEPTH = 3  # of compound statements
 NUMBERS = {1: "threadIdx.x", 3: "(threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x"}
 
 
-class Generator(Expressions):
+class Generator(Statements):
     def __init__(self, numbers, without):
         super().__init__(numbers, without)
-        self.budget = self.one_of((4, 7, 10, 14))  # of statements, about
         self.has_tickets = False
         self.dimensions = 1 if self.chance(65) else 3
-
-    # What stands anywhere
-
-    def assignment(self):
-        known = self.variables(INTEGERS + FLOATS, constant=False)
-        known = [v for v in known if not v.uniform]
-        if known and self.chance(50):
-            v = self.one_of(known)
-            if v.type in FLOATS:
-                return "%s = %s;" % (v.name, self.floating(v.type))
-            if self.chance(30) and v.type == "unsigned":
-                return "bump(&%s, %s);" % (v.name, self.unsigned())
-            return "%s = %s;" % (v.name, self.integer(v.type))
-        return self.one_of(("h = h * 31 + %s;", "h ^= %s;", "h += %s;")) % self.unsigned()
-
-    def declaration(self, uniform):
-        type_ = self.one_of(INTEGERS + FLOATS + ("unsigned",) * 5)
-        uniform = uniform and self.chance(60)
-        constant = self.chance(30)
-        make = self.floating if type_ in FLOATS else self.integer
-        name = self.new("u" if uniform else "v")
-        text = "%s%s %s = %s;" % ("const " if constant else "", type_, name, make(type_, 2, uniform))
-        self.scopes[-1].append(Variable(name, type_, uniform, constant))
-        return text
-
-    def uniform_assignment(self):
-        known = self.variables(INTEGERS, True, constant=False)
-        if not known:
-            return self.assignment()
-        v = self.one_of(known)
-        return "%s = %s;" % (v.name, self.integer(v.type, 2, True))
-
-    def nested(self, make, *arguments):
-        """The statements of a scope of their own."""
-        self.scopes.append([])
-        nodes = make(*arguments)
-        self.scopes.pop()
-        return nodes
-
-    def own_statements(self, depth):
-        nodes = []
-        for _ in range(1 + self.below(3)):
-            if self.chance(15):
-                nodes.append(self.declaration(False))
-            else:
-                nodes += self.own(depth)
-        return nodes
-
-    def own(self, depth):
-        """Statements of a thread by itself."""
-        self.budget -= 1
-        choice = self.below(22)
-        if depth == 0 or self.budget < 0 or choice < 4:
-            return [self.assignment()]
-        if choice < 8:
-            parts = [["if (%s) {" % self.condition(), self.nested(self.own_statements, depth - 1)]]
-            if self.chance(35):
-                parts.append(["} else {", self.nested(self.own_statements, depth - 1)])
-            return [Block(parts)]
-        if choice < 10:
-            return self.guarded_division()
-        if choice == 10:
-            k = self.new("k")
-            body = self.nested(self.own_statements, depth - 1)
-            if self.chance(30):
-                body.append("if (%s) %s;" % (self.condition(), self.one_of(("break", "continue"))))
-            return [Block([["for (unsigned %s = 0; %s < (%s & 3); %s++) {" % (k, k, self.unsigned(1), k), body]])]
-        if choice == 11:
-            parts = [["switch (%s & 3) {" % self.unsigned(1), []]]
-            for label in ("case 0:", "case 2:", "default:"):
-                parts[0][1].append(label)
-                parts[0][1].append(self.assignment())
-                if self.chance(60):
-                    parts[0][1].append("break;")
-            return [Block(parts)]
-        if choice == 12:
-            label = self.new("skip")
-            return ["if (%s) goto %s;" % (self.condition(), label), self.assignment(), self.assignment(), label + ":;"]
-        if choice == 13:
-            k = self.below(4)
-            return ["%s(&%s[%d], %s);" % (ACCUMULATORS[k], self.one_of(("totals", "sums")), k, self.unsigned())]
-        if choice == 14:
-            array = self.new("array")
-            first, second = self.unsigned(), self.unsigned()
-            return [
-                Block([["{", [
-                    "unsigned %s[4] = { %s, %s, t, 7 };" % (array, first, second),
-                    "%s[%s & 3] += %s;" % (array, self.unsigned(1), self.unsigned(1)),
-                    "unsigned *p%s = %s ? &%s[1] : %s;" % (array, self.condition(), array, array),
-                    "*p%s ^= h;" % array,
-                    "h += %s[%s & 3] * 5 + %s[1];" % (array, self.unsigned(1), array),
-                ]]])
-            ]  # fmt: skip
-        if choice == 15:
-            name = self.new("pair")
-            return [
-                "pair %s = { %s, h };" % (name, self.unsigned()),
-                "if (%s) %s = swapped(%s);" % (self.condition(), name, name),
-                "h = h * 3 + %s.a - %s.b;" % (name, name),
-            ]
-        if choice == 16:
-            name = self.new("word")
-            member = self.one_of(("h[1]", "c[2]", "i", "f"))
-            value = "1.5f" if member == "f" else "static_cast<%s>(lane + 3)" % {"h": "unsigned short", "c": "unsigned char", "i": "int"}[member[0]]
-            return ["word %s; %s.u = %s; %s.%s = %s; h ^= %s.u;" % (name, name, self.unsigned(), name, member, value, name)]
-        if choice == 17:
-            name = self.new("fields")
-            return [
-                "pack %s = p; %s.low = static_cast<unsigned>(%s) & 31; %s.high = static_cast<int>(t & 63) - 40;" % (name, name, self.unsigned(), name),
-                "h += static_cast<unsigned>(%s.low) * 3 + static_cast<unsigned>(%s.high) + static_cast<unsigned>(%s.middle);" % (name, name, name),
-            ]
-        if choice == 18:
-            name = self.new("f")
-            capture = self.one_of(("=", "&"))
-            text = "auto %s = [%s](unsigned v) { return v * 3 + %s; };" % (name, capture, self.unsigned(1))
-            return [text, "h ^= %s(%s) + %s(t);" % (name, self.unsigned(1), name)]
-        if choice == 19:
-            name = self.new("operations")
-            which = self.unsigned(1, self.chance(50))
-            return [
-                "unsigned (*%s[3])(unsigned, unsigned) = { plus, minus, product };" % name,
-                "h = %s[%s %% 3](h, %s);" % (name, which, self.unsigned(1)),
-            ]
-        if choice == 20 and not self.readable:
-            return ["tile[t] = %s;" % self.unsigned()]
-        return [self.assignment()]
-
-    def guarded_division(self):
-        """A quotient of uniform numbers where lane 0 may not be, as an index or a value."""
-        if self.chance(50):
-            text = self.one_of(("h = %s;", "h += %s;")) % self.wrapped()
-        else:
-            text = "h = h * 5 + static_cast<unsigned>%s;" % self.divided(self.one_of(INTEGERS), 1, True)
-        return ["if (%s) %s" % (self.condition(), text)]
 
     # What all lanes of a warp do
 
@@ -169,35 +43,41 @@ class Generator(Expressions):
 
     def lanes(self, mask):
         """An unsigned that lanes of a mask make together; all of them evaluate the expression."""
-        choice = self.below(13)
-        if "reduce" in self.without and 8 <= choice < 11:
-            choice = 5
-        if choice < 5:
-            type_ = self.one_of(("unsigned", "unsigned", "int", "unsigned long long", "long long") + FLOATS)
-            value = self.floating(type_) if type_ in FLOATS else self.integer(type_)
-            width = self.one_of((None, None, None, 2, 4, 8, 16, 32))
-            how = self.one_of(("__shfl_sync", "__shfl_up_sync", "__shfl_down_sync", "__shfl_xor_sync"))
-            by = self.one_of(("%d" % self.below(32), "%d" % (1 << self.below(5)), "static_cast<int>(%s & 31)" % self.unsigned(1)))
-            if how == "__shfl_xor_sync" and "varying-xor" in self.without and "static" in by:
-                by = "3"
-            if how in ("__shfl_up_sync", "__shfl_down_sync"):
-                by = by.replace("int", "unsigned")
-            text = "%s(%s, static_cast<%s>(%s), %s%s)" % (how, mask, type_, value, by, ", %d" % width if width else "")
-            if type_ in FLOATS:
-                return "bits(%s)" % text
-            return "fold(static_cast<unsigned long long>(%s))" % text if "long" in type_ else "static_cast<unsigned>(%s)" % text
-        if choice < 8:
-            text = "%s(%s, %s)" % (self.one_of(("__any_sync", "__all_sync", "__ballot_sync")), mask, self.condition())
-            return "static_cast<unsigned>(%s)" % text
-        if choice == 8:
-            return "__match_any_sync(%s, %s & 3)" % (mask, self.unsigned())
-        if choice < 11:
-            how = self.one_of(("add", "min", "max", "and", "or", "xor"))
-            type_ = self.one_of(("unsigned", "int")) if how in ("add", "min", "max") else "unsigned"
-            return "static_cast<unsigned>(__reduce_%s_sync(%s, static_cast<%s>(%s)))" % (how, mask, type_, self.unsigned())
-        if choice == 11 and mask in ("~0u", "0xffffffffu"):
-            return "rill_warp_%s(0u + %s)" % (self.one_of(("sum", "min", "max")), self.unsigned())
-        return "__shfl_xor_sync(%s, h, %d)" % (mask, self.below(32))
+        reduce = "reduce" not in self.without
+        make = self.one_of_weighted(
+            (6, lambda: self.shuffle(mask)),
+            (3, lambda: self.vote(mask)),
+            (reduce, lambda: "__match_any_sync(%s, %s & 3)" % (mask, self.unsigned())),
+            (2 * reduce, lambda: self.reduction(mask)),
+            (mask.startswith(("~", "0")), lambda: "rill_warp_%s(0u + %s)" % (self.fold(), self.unsigned())),
+        )
+        return make()
+
+    def fold(self):
+        return self.one_of(("sum", "min", "max"))
+
+    def shuffle(self, mask):
+        type_ = self.one_of(("unsigned", "unsigned", "int", "unsigned long long", "long long") + FLOATS)
+        value = self.floating(type_) if type_ in FLOATS else self.integer(type_)
+        how = self.one_of(("", "_up", "_down", "_xor"))
+        by = self.one_of(("%d" % self.below(32), "%d" % (1 << self.below(5))))
+        if self.chance(30) and not (how == "_xor" and "varying-xor" in self.without):
+            by = "static_cast<%s>(%s & 31)" % ("unsigned" if how in ("_up", "_down") else "int", self.unsigned(1))
+        width = self.one_of(("", "", "", ", 2", ", 4", ", 8", ", 16", ", 32"))
+        text = "__shfl%s_sync(%s, static_cast<%s>(%s), %s%s)" % (how, mask, type_, value, by, width)
+        if type_ in FLOATS:
+            return "bits(%s)" % text
+        return ("fold(static_cast<unsigned long long>(%s))" if "long" in type_ else "static_cast<unsigned>(%s)") % text
+
+    def vote(self, mask):
+        how = self.one_of(("__any_sync", "__all_sync", "__ballot_sync"))
+        return "static_cast<unsigned>(%s(%s, %s))" % (how, mask, self.condition())
+
+    def reduction(self, mask):
+        how = self.one_of(("add", "min", "max", "and", "or", "xor"))
+        type_ = self.one_of(("unsigned", "int")) if how in ("add", "min", "max") else "unsigned"
+        value = "static_cast<%s>(%s)" % (type_, self.unsigned())
+        return "static_cast<unsigned>(__reduce_%s_sync(%s, %s))" % (how, mask, value)
 
     def warp_statements(self, depth):
         nodes = []
@@ -298,7 +178,7 @@ class Generator(Expressions):
             "static_cast<unsigned>(__syncthreads_count(%s))" % what,
             "static_cast<unsigned>(__syncthreads_and(%s))" % what,
             "static_cast<unsigned>(__syncthreads_or(%s))" % what,
-            "rill_block_%s(0u + %s)" % (self.one_of(("sum", "min", "max")), self.unsigned()),
+            "rill_block_%s(0u + %s)" % (self.fold(), self.unsigned()),
         ))  # fmt: skip
         if self.chance(60):
             self.scopes[-1].append(Variable(u, "unsigned", True, self.chance(50)))
@@ -331,14 +211,6 @@ class Generator(Expressions):
             (3, lambda: self.own(depth)),
         )
         return make()
-
-    def one_of_weighted(self, *things):
-        """One of (weight, thing)."""
-        left = self.below(sum(weight for weight, _ in things))
-        for weight, thing in things:
-            left -= weight
-            if left < 0:
-                return thing
 
     def exchange(self):
         nodes = self.settle() + ["tile[t] = %s;" % self.unsigned(), "__syncthreads();"]
@@ -427,11 +299,13 @@ class Generator(Expressions):
         ]
 
     def tree(self):
+        """A tree over shared memory with a barrier at each level."""
         nodes = self.settle() + ["tile[t] = %s;" % self.unsigned(), "__syncthreads();"]
         k = self.new("k")
+        head = "for (unsigned %s = %d; %s > 0; %s /= 2) {" % (k, MOST_THREADS // 2, k, k)
         body = ["if (t < %s && t + %s < threads) tile[t] = tile[t] * 3 + tile[t + %s];" % (k, k, k), "__syncthreads();"]
         self.readable = True
-        return nodes + [Block([["for (unsigned %s = %d; %s > 0; %s /= 2) {" % (k, MOST_THREADS // 2, k, k), body]])] + ["h += tile[0];"]
+        return [*nodes, Block([[head, body]]), "h += tile[0];"]
 
     def tickets(self):
         """Each thread takes a number, whose order is unspecified, and the sum over all numbers does not depend on it."""
@@ -444,24 +318,12 @@ class Generator(Expressions):
 
     def views(self):
         """Shared memory looked at as several types: 16 bytes for each thread, of which the first 8 have values."""
-        raw = self.new("raw")
-        store, load = self.one_of((
-            ("static_cast<double *>(%s)[2 * t] = static_cast<double>(h & 0xffff) + 0.5;", "static_cast<unsigned *>(%s)[4 * %s + 1]"),
-            ("static_cast<float *>(%s)[4 * t + 1] = static_cast<float>(h & 0xffff) * 0.5f;", "static_cast<unsigned char *>(%s)[16 * %s + 6]"),
-            ("static_cast<unsigned *>(%s)[4 * t + 1] = h;", "static_cast<unsigned short *>(%s)[8 * %s + 3]"),
-            ("static_cast<unsigned char *>(%s)[16 * t + 7] = static_cast<unsigned char>(h);", "static_cast<unsigned *>(%s)[4 * %s + 1]"),
-            ("static_cast<unsigned long long *>(%s)[2 * t] = h * 0x100000001ull;", "static_cast<int *>(%s)[4 * %s + 1]"),
-        ))  # fmt: skip
+        stored, index, value, loaded, offset = self.one_of(VIEWS)
         at = self.one_of(("t", "((t + 5) % threads)", "(threads - 1 - t)"))
-        return [
-            Block([["{", [
-                "void *const %s = words;" % raw,
-                store % raw,
-                "__syncthreads();",
-                "h = h * 31 + static_cast<unsigned>(%s);" % (load % (raw, at)),
-                "__syncthreads();",
-            ]]])
-        ]  # fmt: skip
+        size = {"unsigned char": 1, "unsigned short": 2}.get(loaded, 4)
+        store = "reinterpret_cast<%s *>(words)[%s] = %s;" % (stored, index, value)
+        load = "reinterpret_cast<%s *>(words)[%d * %s + %d]" % (loaded, 16 // size, at, offset)
+        return [store, "__syncthreads();", "h = h * 31 + static_cast<unsigned>(%s);" % load, "__syncthreads();"]
 
     def kernel(self, name):
         nodes = []

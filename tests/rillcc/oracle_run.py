@@ -1,7 +1,7 @@
 """Compiles and runs kernels in all their forms on the cpu, and compares every bit with a naive execution.
 
-Kernels are compiled by rillcc for each level of x86-64 that this machine runs, as loops by clang and as fibers, and by a C++
-compiler with naive_cuda.h. RILL_CLANG names another clang++, CXX another C++ compiler."""
+Kernels are compiled by rillcc for each level of x86-64 that this machine runs, as loops and as fibers, and by a C++ compiler
+with naive_cuda.h. RILL_CLANG names another clang++, CXX another C++ compiler."""
 
 import ctypes
 import mmap
@@ -21,7 +21,8 @@ import oracle_kernels
 import oracle_random
 import support
 
-LEVELS = [level for level in ("x86-64", "x86-64-v3", "x86-64-v4") if support.runnable(level)] if support.X86 else [os.uname().machine]
+LEVELS = ("x86-64", "x86-64-v3", "x86-64-v4") if support.X86 else (os.uname().machine,)
+LEVELS = [level for level in LEVELS if support.runnable(level)]
 PER_SOURCE = 100
 BLOCKS = 3
 SECONDS = 30  # that an image may spend in one kernel
@@ -32,7 +33,7 @@ SHAPES = {
 SUMS = 4
 # longjmp from stack to stack is what _FORTIFY_SOURCE takes for an attack.
 NAIVE = "-std=c++17 -O1 -U_FORTIFY_SOURCE -fwrapv -ffp-contract=off -fno-strict-aliasing -fPIC -shared".split()
-NAIVE += "-Winit-self -Werror=uninitialized".split()
+NAIVE += ["-Winit-self", "-Werror=uninitialized"]  # no kernel may read such a variable
 SHARED_WORDS = 4  # of dynamic shared memory, for each thread
 RESULTS = {1: "the image lacks this form", 2: "out of memory", 3: "threads wait for each other forever"}
 REFUSED = "does not compile"
@@ -167,7 +168,8 @@ def compile_naive(folder, kernels):
 
 def compile_images(folder, levels, form, fill):
     """Gives the bytes of each level's image, and what rillcc found wrong with itself in words."""
-    command = [sys.executable, support.RILLCC, "-v", "--cuda-names", "-Wno-fibers", "--cpu-option=-w", "-o", folder.path("out.c")]
+    command = [sys.executable, support.RILLCC, "-v", "--cuda-names", "-Wno-fibers", "--cpu-option=-w"]
+    command += ["-o", folder.path("out.c")]
     command += ["--fibers", "--cxx", support.LOOPS, "--cpu-option=-O1"] if form == "fibers" else []
     for level in levels:
         command += ["--target", "cpu:" + level]
@@ -270,6 +272,16 @@ def run_naive(library, kernels, expected, seconds=SECONDS):
     return [Failure(kernel, "", "oracle", text) for kernel, text in survive(kernels, run, seconds)]
 
 
+def difference(case, data, wanted):
+    """Where two outputs differ first."""
+    words = list(zip(*(struct.unpack("<%dI" % (len(text) // 4), text) for text in (data, wanted))))
+    wrong = [place for place, (one, two) in enumerate(words) if one != two]
+    place = "thread %d of block %d" % (wrong[0] % case.threads, wrong[0] // case.threads)
+    if wrong[0] >= BLOCKS * case.threads:
+        place = "sums[%d]" % (wrong[0] - BLOCKS * case.threads)
+    return "%s has 0x%x, expected 0x%x (%d differ)" % (place, *words[wrong[0]], len(wrong))
+
+
 def run_image(runner, image, kernels, expected, level, form, seconds=SECONDS):
     """Gives a failure for each kernel of an image whose result is not the expected one."""
     entries = {re.match(r"_Z\d+(k\d+)", name).group(1): entry for name, entry in image.kernels.items()}
@@ -288,11 +300,7 @@ def run_image(runner, image, kernels, expected, level, form, seconds=SECONDS):
                 report("%s: %s" % (case, RESULTS[status]))
                 return
             if data != expected.get(kernel, k):
-                got, wanted = (struct.unpack("<%dI" % (len(data) // 4), bytes_) for bytes_ in (data, expected.get(kernel, k)))
-                wrong = [j for j in range(len(got)) if got[j] != wanted[j]]
-                place = "thread %d of block %d" % (wrong[0] % case.threads, wrong[0] // case.threads)
-                place = place if wrong[0] < BLOCKS * case.threads else "sums[%d]" % (wrong[0] - BLOCKS * case.threads)
-                report("%s: %s has 0x%x, expected 0x%x (%d differ)" % (case, place, got[wrong[0]], wanted[wrong[0]], len(wrong)))
+                report("%s: %s" % (case, difference(case, data, expected.get(kernel, k))))
                 return
 
     return [Failure(kernel, level, form, text) for kernel, text in survive(kernels, run, seconds)]

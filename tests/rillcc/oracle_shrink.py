@@ -128,7 +128,7 @@ def shrink(failure, fill, show=lambda text: None):
             show("round %d: %d lines, %d of %d edits" % (rounds, len(oracle_kernels.render(nodes)), len(good), len(edits)))
             if not good:
                 break
-            chosen = [good[: -(-len(good) * k // 16)] for k in range(16, 0, -1)] + [good[k::4] for k in range(4)] + [[e] for e in good]
+            chosen = [good[: -(-len(good) * k // 16)] for k in range(16, 0, -1)] + [[edit] for edit in good]
             variants = sorted((edited(nodes, some) for some in chosen), key=size)[:AT_ONCE]
             failing = still_failing(variants, failure, fill)
             if not failing or size(variants[min(failing)]) >= size(nodes):

@@ -1,0 +1,168 @@
+"""The statements of random kernels that a thread executes by itself."""
+
+from oracle_kernels import ACCUMULATORS, FLOATS, INTEGERS, Block, Expressions, Variable
+
+
+class Statements(Expressions):
+    """Makes lists of statements, strings and Blocks. `depth` says how many compound ones may be around each other."""
+
+    def __init__(self, numbers, without):
+        super().__init__(numbers, without)
+        self.budget = self.one_of((4, 7, 10, 14))  # of statements, about
+
+    def assignment(self):
+        known = self.variables(INTEGERS + FLOATS, constant=False)
+        known = [v for v in known if not v.uniform]
+        if known and self.chance(50):
+            v = self.one_of(known)
+            if v.type in FLOATS:
+                return "%s = %s;" % (v.name, self.floating(v.type))
+            if self.chance(30) and v.type == "unsigned":
+                return "bump(&%s, %s);" % (v.name, self.unsigned())
+            return "%s = %s;" % (v.name, self.integer(v.type))
+        return self.one_of(("h = h * 31 + %s;", "h ^= %s;", "h += %s;")) % self.unsigned()
+
+    def declaration(self, uniform):
+        type_ = self.one_of(INTEGERS + FLOATS + ("unsigned",) * 5)
+        uniform = uniform and self.chance(60)
+        constant = self.chance(30)
+        make = self.floating if type_ in FLOATS else self.integer
+        name = self.new("u" if uniform else "v")
+        text = "%s%s %s = %s;" % ("const " if constant else "", type_, name, make(type_, 2, uniform))
+        self.scopes[-1].append(Variable(name, type_, uniform, constant))
+        return text
+
+    def uniform_assignment(self):
+        known = self.variables(INTEGERS, True, constant=False)
+        if not known:
+            return self.assignment()
+        v = self.one_of(known)
+        return "%s = %s;" % (v.name, self.integer(v.type, 2, True))
+
+    def nested(self, make, *arguments):
+        """The statements of a scope of their own."""
+        self.scopes.append([])
+        nodes = make(*arguments)
+        self.scopes.pop()
+        return nodes
+
+    def own_statements(self, depth):
+        nodes = []
+        for _ in range(1 + self.below(3)):
+            if self.chance(15):
+                nodes.append(self.declaration(False))
+            else:
+                nodes += self.own(depth)
+        return nodes
+
+    def own(self, depth):
+        """Statements of a thread by itself."""
+        self.budget -= 1
+        if depth == 0 or self.budget < 0:
+            return [self.assignment()]
+        make = self.one_of_weighted(
+            (4, lambda: [self.assignment()]),
+            (4, lambda: self.own_branch(depth)),
+            (2, self.guarded_division),
+            (1, lambda: self.own_loop(depth)),
+            (1, self.own_switch),
+            (1, self.own_skip),
+            (1, self.accumulation),
+            (1, self.array),
+            (1, self.pair),
+            (1, self.word),
+            (1, self.fields),
+            (1, self.function),
+            (1, self.operations),
+            (not self.readable, lambda: ["tile[t] = %s;" % self.unsigned()]),
+        )
+        return make()
+
+    def own_branch(self, depth):
+        parts = [["if (%s) {" % self.condition(), self.nested(self.own_statements, depth - 1)]]
+        if self.chance(35):
+            parts.append(["} else {", self.nested(self.own_statements, depth - 1)])
+        return [Block(parts)]
+
+    def own_loop(self, depth):
+        k = self.new("k")
+        body = self.nested(self.own_statements, depth - 1)
+        if self.chance(30):
+            body.append("if (%s) %s;" % (self.condition(), self.one_of(("break", "continue"))))
+        return [Block([["for (unsigned %s = 0; %s < (%s & 3); %s++) {" % (k, k, self.unsigned(1), k), body]])]
+
+    def own_switch(self):
+        cases = []
+        for label in ("case 0:", "case 2:", "default:"):
+            cases += [label, self.assignment()] + (["break;"] if self.chance(60) else [])
+        return [Block([["switch (%s & 3) {" % self.unsigned(1), cases]])]
+
+    def own_skip(self):
+        label = self.new("skip")
+        return ["if (%s) goto %s;" % (self.condition(), label), self.assignment(), self.assignment(), label + ":;"]
+
+    def accumulation(self):
+        """Adds to a variable of the block or the grid; each variable has one operation, so the order does not matter."""
+        k = self.below(len(ACCUMULATORS))
+        return ["%s(&%s[%d], %s);" % (ACCUMULATORS[k], self.one_of(("totals", "sums")), k, self.unsigned())]
+
+    def array(self):
+        """A local array, and a pointer into it that depends on the thread."""
+        array = self.new("array")
+        body = [
+            "unsigned %s[4] = { %s, %s, t, 7 };" % (array, self.unsigned(), self.unsigned()),
+            "%s[%s & 3] += %s;" % (array, self.unsigned(1), self.unsigned(1)),
+            "unsigned *p%s = %s ? &%s[1] : %s;" % (array, self.condition(), array, array),
+            "*p%s ^= h;" % array,
+            "h += %s[%s & 3] * 5 + %s[1];" % (array, self.unsigned(1), array),
+        ]
+        return [Block([["{", body]])]
+
+    def pair(self):
+        """A struct that is passed and returned by value."""
+        name = self.new("pair")
+        return [
+            "pair %s = { %s, h };" % (name, self.unsigned()),
+            "if (%s) %s = swapped(%s);" % (self.condition(), name, name),
+            "h = h * 3 + %s.a - %s.b;" % (name, name),
+        ]
+
+    def word(self):
+        """A union of which one member is written and another one read."""
+        name = self.new("word")
+        members = {"f": "1.5f", "i": "-7", "h[1]": "static_cast<unsigned short>(h)", "c[2]": "static_cast<unsigned char>(t)"}
+        member = self.one_of(tuple(members))
+        texts = ["word %s; %s.u = %s;" % (name, name, self.unsigned()), "%s.%s = %s;" % (name, member, members[member])]
+        return texts + ["h ^= %s.u;" % name]
+
+    def fields(self):
+        """Bit-fields of a copy of a parameter."""
+        name = self.new("fields")
+        value = "static_cast<unsigned>(%s.%s)"
+        return [
+            "pack %s = p; %s.low = %s & 31;" % (name, name, self.unsigned()),
+            "%s.high = static_cast<int>(t & 63) - 40;" % name,
+            "h += %s * 3 + %s + %s;" % tuple(value % (name, field) for field in ("low", "high", "middle")),
+        ]
+
+    def function(self):
+        name = self.new("f")
+        text = "auto %s = [%s](unsigned v) { return v * 3 + %s; };" % (name, self.one_of("=&"), self.unsigned(1))
+        return [text, "h ^= %s(%s) + %s(t);" % (name, self.unsigned(1), name)]
+
+    def operations(self):
+        """A call through a pointer to a function."""
+        name = self.new("operations")
+        which = self.unsigned(1, self.chance(50))
+        return [
+            "unsigned (*%s[3])(unsigned, unsigned) = { plus, minus, product };" % name,
+            "h = %s[%s %% 3](h, %s);" % (name, which, self.unsigned(1)),
+        ]
+
+    def guarded_division(self):
+        """A quotient of uniform numbers where lane 0 may not be, as an index or a value."""
+        if self.chance(50):
+            text = self.one_of(("h = %s;", "h += %s;")) % self.wrapped()
+        else:
+            text = "h = h * 5 + static_cast<unsigned>%s;" % self.divided(self.one_of(INTEGERS), 1, True)
+        return ["if (%s) %s" % (self.condition(), text)]
