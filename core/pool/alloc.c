@@ -89,8 +89,8 @@ static struct rill__block *look_for_memory(struct rill__pool *pool, struct rill_
   return block;
 }
 
-/* Releases segments that are too small for the request, so far as the pool would have more than twice what it needs
- * otherwise.  Drivers wait for all work meanwhile: only if there is none. */
+/* Releases segments that are too small for the request, so far as the pool would exceed its bound otherwise.  Drivers
+ * wait for all work meanwhile: only if there is none. */
 static void release_unfit(struct rill__pool *pool, const struct rill__request *request) {
   rill__pool_lock(pool);
   const uint64_t bound = rill__pool_bound(pool, request->rounded), reserved = atomic_load(&pool->reserved);

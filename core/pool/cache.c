@@ -48,6 +48,7 @@ struct rill__pool_cache *rill__pool_cache_get(struct rill__pool *pool, struct ri
   cache->heap.spares = &pool->spares;
   cache->heap.joins_from = 1;
   cache->stream = stream;
+  cache->marks = RILL__MARKS;
   cache->last_batch = &cache->batches;
   pool->caches[slot] = cache;
   return cache;

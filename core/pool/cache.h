@@ -7,18 +7,19 @@
  *
  * Frees into a cache are numbered.  An event that is recorded on the stream when all frees up to a number have been
  * made, a *batch*, answers for all of them; it is recorded when memory is looked for, not at each free.  So a stream
- * that takes back what it freed pays for no event, and one event serves many blocks.  If other streams look for memory
- * in the cache, batches are also recorded by frees, one for each sixteenth of the pool, as long as others look: so
- * little is hidden by work that was submitted after its free.  Blocks on both sides of a batch are not joined
- * before they are complete, since the later one would hide the earlier one.
+ * that takes back what it freed pays for no event, and one event serves many blocks.  The first frees into a cache, and
+ * those after a look at it, also record batches, one for each sixteenth of the pool: so little is hidden by work that
+ * was submitted after its free.  Blocks on both sides of a batch are not joined before they are complete, since the
+ * later one would hide the earlier one.
  *
  * A block with recorded uses waits until they are complete: core/pool/uses.h.
  *
  * If nothing fits, an allocation looks for memory that is complete.  A look at one cache or queue of uses costs a
  * question for each thing that it finds complete, which the free has paid for, and one for what is not.  A few looks
- * are made at any time.  All caches and queues are looked at before the pool grows beyond twice its `needed`: the
- * most that was in use or not complete when all were looked at.  So `reserved` is bounded by that, fragments apart,
- * and as it has to double between two looks at everything, these cost little for each allocation.  Below the bound a
+ * are made at any time.  All caches and queues are looked at before the pool grows beyond one and a half times its
+ * `needed`: the most that was in use or not complete when all were looked at.  So `reserved` is bounded by twice that,
+ * with room for fragments; and as it has to grow by half between two looks at everything, these cost little for each
+ * allocation.  Below the bound a
  * stream whose cache was drained by others takes a segment first, the next time: streams that take turns come to own
  * what they need.  That ends where the pool has memory for the largest block of each.  Only under pressure (the limit,
  * or no memory of the driver's) is the stream made to wait for memory that is not complete.
@@ -46,6 +47,8 @@
 
 #include <stddef.h>
 
+enum { RILL__MARKS = 32 };
+
 struct rill__pool_cache {
   struct rill__object base; /* once it has ended: postponed until all is complete */
   struct rill__pool *pool;
@@ -58,7 +61,7 @@ struct rill__pool_cache {
   size_t refs;       /* blocks that name its heap, and threads that look at it */
   size_t largest;    /* block that was freed into it */
   uint64_t unmarked; /* bytes that were freed since its last batch */
-  unsigned marks;    /* batches that frees may record, because others have looked here */
+  unsigned marks;    /* batches that frees may still record, before somebody looks for memory again */
   bool drained;      /* by others, since it last found nothing */
   bool ended;        /* its stream's last reference has gone */
   bool postponed;
@@ -142,7 +145,8 @@ void rill__pool_take_waiting(struct rill__pool *pool, struct rill__block *block)
  */
 static inline uint64_t rill__pool_bound(const struct rill__pool *pool, size_t more) {
   const uint64_t now = pool->used + more;
-  return 2 * (pool->needed > now ? pool->needed : now);
+  const uint64_t needed = pool->needed > now ? pool->needed : now;
+  return needed + needed / 2;
 }
 
 /* Whether the pool may get a segment for the request before all caches and queues of uses have been looked at. */

@@ -60,8 +60,8 @@ static void put_block(struct rill__pool *pool, struct rill__block *block, struct
   rill__pool_put(pool, block);
 }
 
-/* Whether a free into the cache records a batch: one of a pool under pressure always does; and if others look for
- * memory here, one after a sixteenth of the pool's memory has been freed without a batch. */
+/* Whether a free into the cache records a batch: one of a pool under pressure always does; and a few after each look
+ * for memory, each when a sixteenth of the pool's memory has been freed without a batch. */
 static bool records_batch(struct rill__pool *pool, struct rill__pool_cache *cache) {
   if (atomic_load_explicit(&pool->batches_frees, memory_order_relaxed)) return true;
   if (RILL__LIKELY(cache->marks == 0)) return false;

@@ -135,8 +135,8 @@ void rill__pools_synchronized_(struct rill__device *device) {
 
 enum { SEGMENT_USUAL_MOST = 64 << 20 };
 
-/* What to ask the driver for: more than is needed now, and more each time, as long as the pool stays within twice what
- * it has needed. */
+/* What to ask the driver for: more than is needed now, and more each time, as long as the pool stays within its bound.
+ */
 static size_t segment_size(const struct rill__pool *pool, size_t rounded) {
   const size_t least = pool->least_segment;
   const uint64_t reserved = atomic_load(&pool->reserved), bound = rill__pool_bound(pool, rounded);

@@ -68,11 +68,10 @@ void rill__pool_cache_look(struct rill__pool *pool, struct rill__pool_cache *cac
 }
 
 static void look_at_cache(struct rill__pool *pool, const struct rill__stream *own) {
-  enum { MARKS = 32 };
   struct rill__pool_cache *cache = rill__pool_cache_visit(pool);
   if (cache == NULL) return;
   const size_t before = cache->heap.count;
-  if (own != NULL) cache->marks = MARKS;
+  if (own != NULL) cache->marks = RILL__MARKS;
   rill__pool_cache_look(pool, cache);
   if (cache->heap.count < before && cache->stream != own) cache->drained = true;
   rill__pool_cache_leave(pool, cache);
