@@ -22,10 +22,12 @@ def sources(options):
     if options.systematic:
         every = oracle_pairs.kernels()
         for first in range(0, len(every), PER_SOURCE):
-            yield Source("systematic %d" % first, first // PER_SOURCE, every[first : first + PER_SOURCE])
+            kernels = every[first : first + PER_SOURCE]
+            yield Source("systematic %d" % first, first // PER_SOURCE, kernels, options.one_level)
         return
     for k in range(0, options.kernels, PER_SOURCE):
-        yield random_source(options.seed + k // PER_SOURCE, min(PER_SOURCE, options.kernels - k), options.without)
+        count = min(PER_SOURCE, options.kernels - k)
+        yield random_source(options.seed + k // PER_SOURCE, count, options.without, options.one_level)
 
 
 def main():
@@ -34,6 +36,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--systematic", action="store_true", help="every pair and division instead of random kernels")
+    parser.add_argument("--one-level", action="store_true", help="the levels in turn: less than half the time")
     parser.add_argument("--without", action="append", default=[], choices=oracle_kernels.FEATURES)
     parser.add_argument("--shrink", action="store_true", help="print a small kernel for the first failure of each source")
     options = parser.parse_args()

@@ -26,6 +26,7 @@ LEVELS = [level for level in LEVELS if support.runnable(level)]
 PER_SOURCE = 100
 BLOCKS = 3
 SECONDS = 30  # that an image may spend in one kernel
+COMPILE_SECONDS = 3600
 SHAPES = {
     1: ((64, 1, 1), (1, 1, 1), (5, 1, 1), (32, 1, 1), (160, 1, 1), (38, 1, 1), (149, 1, 1)),
     3: ((64, 1, 1), (1, 1, 1), (5, 1, 1), (8, 4, 2), (7, 5, 3), (16, 10, 1), (3, 1, 13)),
@@ -129,9 +130,10 @@ class Folder:
         return len(os.listdir(self.place))
 
     def execute(self, command):
-        done = subprocess.run(command, cwd=self.place, capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            raise CompileError("%s\n%s" % (" ".join(command), done.stderr[-6000:]))
+        try:
+            done = subprocess.run(command, cwd=self.place, capture_output=True, text=True, check=True, timeout=COMPILE_SECONDS)
+        except subprocess.SubprocessError as error:
+            raise CompileError("%s\n%s" % (error, (error.stderr or "")[-6000:])) from error
         return done.stderr
 
 
@@ -221,7 +223,7 @@ def survive(kernels, run, seconds):
             os.kill(child, signal.SIGKILL)
         os.close(reader)
         status = os.waitpid(child, 0)[1]
-        if status != 0:
+        if status != 0 and first < len(kernels):
             what = "takes longer than %d s" % seconds if silent else "ends the process (status %d)" % status
             found.append((kernels[first], what))
             first += 1
@@ -345,10 +347,12 @@ class Source:
     name: str
     number: int
     kernels: list
+    one_level: bool = False
 
     def forms(self):
         """Each form and its levels. The fibers of all levels are the same code, so each source takes one level."""
-        return (("loops", LEVELS), ("fibers", LEVELS[self.number % len(LEVELS) :][:1]))
+        one = LEVELS[self.number % len(LEVELS) :][:1]
+        return (("loops", one if self.one_level else LEVELS), ("fibers", one))
 
     def fill(self):
         return self.number % 2 == 1
@@ -357,8 +361,8 @@ class Source:
         return check(self.kernels, self.forms(), self.fill())
 
 
-def random_source(seed, count=PER_SOURCE, without=()):
-    return Source("seed %d" % seed, seed, oracle_random.kernels(random.Random(seed), count, without))
+def random_source(seed, count=PER_SOURCE, without=(), one_level=False):
+    return Source("seed %d" % seed, seed, oracle_random.kernels(random.Random(seed), count, without), one_level)
 
 
 def summary(failures):
