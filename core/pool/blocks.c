@@ -252,17 +252,28 @@ static bool may_join(const struct rill__block *block, const struct rill__heap *h
 void rill__heap_put(struct rill__heap *heap, struct rill__block *block, uint64_t freed) {
   struct rill__block *const left = block->left, *const right = block->right;
   const bool joins = freed >= heap->joins_from;
+  enum { PLACES = 16 };
   if (joins && may_join(right, heap)) {
+    freed = right->freed > freed ? right->freed : freed;
     rill__heap_detach(right);
     join(heap, block, right);
   }
   if (joins && may_join(left, heap)) {
+    freed = left->freed > freed ? left->freed : freed;
     rill__heap_detach(left);
     join(heap, left, block);
     block = left;
   }
+  /* The age of a free is seldom far from the newest; a block that is given a later one is only found later. */
+  struct rill__block *older = heap->newest;
+  for (int steps = 0; RILL__UNLIKELY(older != NULL && older->freed > freed); older = older->older) {
+    if (++steps <= PLACES) continue;
+    older = heap->newest;
+    freed = older->freed;
+    break;
+  }
   block->freed = freed;
-  attach(heap, block, heap->newest);
+  attach(heap, block, older);
 #if RILL_CHECKS
   rill__block_check(block);
 #endif

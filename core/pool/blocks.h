@@ -97,7 +97,7 @@ struct rill__block *rill__heap_find(struct rill__heap *heap, const struct rill__
 /* Takes that block out, cut to size.  Its heap stays the one that it names. */
 struct rill__block *rill__block_take(struct rill__block *block, const struct rill__request *request);
 
-/* Makes a block that is not FREE so, in this heap, as the newest, and joins it with the neighbours that were freed from
+/* Makes a block that is not FREE so, in this heap, by its age, and joins it with the neighbours that were freed from
  * joins_from on; and takes a FREE block as it is out of its heap. */
 void rill__heap_put(struct rill__heap *heap, struct rill__block *block, uint64_t freed);
 void rill__heap_detach(struct rill__block *block);

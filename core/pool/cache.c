@@ -146,8 +146,7 @@ void rill__pool_put(struct rill__pool *pool, struct rill__block *block) {
   }
   struct rill__pool_cache *cache = rill__pool_cache_of(block->heap);
   cache->refs--;
-  const struct rill__block *newest = cache->heap.newest; /* the oldest are drained first */
-  rill__heap_put(&cache->heap, block, newest != NULL && newest->freed > block->freed ? newest->freed : block->freed);
+  rill__heap_put(&cache->heap, block, block->freed);
   rill__ring_enter(&pool->ring, &cache->link);
 }
 

@@ -10,7 +10,9 @@ enum { SEGMENT = 2 << 20 };
 static uint64_t bound(const struct traffic_numbers *numbers) { return 2 * numbers->peak + 2 * (uint64_t)SEGMENT; }
 
 static bool is_bounded(const char *name, const struct traffic_numbers *numbers, bool fixed) {
-  const bool steady = numbers->reserved <= numbers->early + numbers->early / 20;
+  /* A pool of one or two segments may need another one for fragments that others have not met by then. */
+  const bool small = numbers->reserved <= numbers->early + SEGMENT && numbers->reserved <= bound(numbers);
+  const bool steady = numbers->reserved <= numbers->early + numbers->early / 20 || small;
   const bool bounded = numbers->reserved <= bound(numbers);
   const bool ok = fixed ? bounded : steady;
   if (!ok) {
