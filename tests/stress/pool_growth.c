@@ -86,7 +86,19 @@ static void find_among_waiting(bool one_stream) {
   assert_ok(rill_pool_release(pool));
 }
 
+/* Whether work that a gate holds up is unfinished; a null vendor calls everything complete. */
+static bool device_waits(void) {
+  rill_stream stream = new_stream("held up");
+  struct gate *gate = gate_close(stream);
+  bool complete = false;
+  assert_ok(rill_stream_is_complete(stream, &complete));
+  gate_open(gate);
+  assert_ok(rill_stream_synchronize(stream));
+  return !complete;
+}
+
 static void complete_blocks_are_found_among_waiting_ones(void) {
+  if (!device_waits()) return; /* nothing ever waits there */
   find_among_waiting(false);
   find_among_waiting(true);
 }
