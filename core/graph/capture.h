@@ -92,6 +92,10 @@ rill_status rill__capture_exec(struct rill__stream *stream, const struct rill__g
 rill_status rill__capture_record(struct rill__stream *stream, struct rill__event *event, uint32_t flags, bool *taken);
 rill_status rill__capture_wait(struct rill__stream *stream, struct rill__event *event, uint32_t flags, bool *taken);
 
+/* Fails since streams are held for the event's first record. */
+rill_status rill__capture_fail_awaited(const struct rill__stream *stream, const struct rill__event *event)
+    __attribute__((cold));
+
 /* The event stands for a place in a capture no more. */
 void rill__capture_leave_event(struct rill__event *event, enum rill__event_state after);
 

@@ -133,29 +133,53 @@ static void free_point(struct rill__captured_point *point) {
 }
 
 /* Under the lock. */
-static void set_point(struct rill__event *event, struct rill__captured_point *point, enum rill__event_state state) {
+static void set_point(struct rill__event *event, struct rill__captured_point *point) {
   struct rill__captured_point *before = rill__core(event)->captured;
   rill__core(event)->captured = point;
-  atomic_store(&rill__core(event)->state, state);
   if (before != NULL) free_point(before);
 }
 
 void rill__capture_leave_event(struct rill__event *event, enum rill__event_state after) {
+  uint32_t state = RILL__EVENT_CAPTURED;
   rill__graphs_lock();
-  if (atomic_load(&rill__core(event)->state) == RILL__EVENT_CAPTURED) set_point(event, NULL, after);
+  (void)atomic_compare_exchange_strong(&rill__core(event)->state, &state, after);
+  if (atomic_load(&rill__core(event)->state) != RILL__EVENT_CAPTURED) set_point(event, NULL);
   rill__graphs_unlock();
+}
+
+rill_status rill__capture_fail_awaited(const struct rill__stream *stream, const struct rill__event *event) {
+  return rill__fail(RILL_ERROR_CAPTURE_ACTIVE,
+                    "%s is capturing, and streams are held for %s, which a capture does not complete" RILL_HINT
+                    "record the event outside captures first",
+                    rill__name_of(&stream->base).text, rill__name_of(&event->base).text);
+}
+
+/* Another thread may hold a stream for the event meanwhile: that is looked for until the state has changed. */
+static rill_status become_captured(struct rill__capture_member *member, struct rill__event *event) {
+  uint32_t state = atomic_load(&rill__core(event)->state);
+  while (state == RILL__EVENT_FENCED ||
+         !atomic_compare_exchange_weak(&rill__core(event)->state, &state, RILL__EVENT_CAPTURED)) {
+    if (state != RILL__EVENT_FENCED) continue;
+    if (!atomic_load(&rill__event_leave_fence)(event)) return rill__capture_fail_awaited(member->stream, event);
+    state = atomic_load(&rill__core(event)->state);
+  }
+  return RILL_OK;
 }
 
 static rill_status record_point(struct rill__capture_member *member, struct rill__event *event) {
   struct rill__captured_point *point = malloc(sizeof *point + member->count * sizeof *point->nodes);
   if (point == NULL) return rill__capture_no_memory();
+  atomic_store(&rill__event_leave_capture, rill__capture_leave_event);
+  const rill_status status = become_captured(member, event);
+  if (status != RILL_OK) {
+    free(point);
+    return status;
+  }
   point->capture = member->capture;
   point->count = member->count;
   if (member->count > 0) memcpy(point->nodes, member->cursor, member->count * sizeof *point->nodes);
   member->capture->references++;
-  atomic_store(&rill__event_leave_capture, rill__capture_leave_event);
-  if (atomic_load(&rill__core(event)->state) == RILL__EVENT_FENCED) rill__event_reset(event);
-  set_point(event, point, RILL__EVENT_CAPTURED);
+  set_point(event, point);
   return RILL_OK;
 }
 

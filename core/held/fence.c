@@ -215,10 +215,13 @@ void rill__event_export(struct rill__event *event) {
   rill__held_run();
 }
 
-void rill__held_leave_fence(struct rill__event *event) {
+bool rill__held_leave_fence(struct rill__event *event) {
   rill__held_lock();
-  rill__event_detach(event, RILL__EVENT_UNRECORDED);
+  const struct rill__fence *const fence = rill__event_fence(event);
+  const bool awaited = fence != NULL && rill__fence_state(fence) == FENCE_AWAITED;
+  if (fence != NULL && !awaited) rill__event_detach(event, RILL__EVENT_UNRECORDED);
   rill__held_unlock();
+  return !awaited;
 }
 
 void rill__event_abandon(struct rill__event *event) {
@@ -251,11 +254,7 @@ static rill_status refuse_capture_of_record(const struct rill__event *event, str
   bool capturing = false;
   if (!atomic_load(&rill__is_shared)) return RILL_OK;
   RILL_TRY(RILL_DISPATCH(stream, stream, is_capturing, stream, &capturing));
-  RILL_REQUIRE(!capturing, RILL_ERROR_CAPTURE_ACTIVE,
-               "%s is capturing, and streams are held for %s, which a capture does not complete" RILL_HINT
-               "record the event outside captures first",
-               rill__name_of(&stream->base).text, rill__name_of(&event->base).text);
-  return RILL_OK;
+  return capturing ? rill__capture_fail_awaited(stream, event) : RILL_OK;
 }
 
 /* Waits for the event's last record are queued: the new one goes to an event of its own, with a fence for it. */

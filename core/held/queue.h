@@ -105,7 +105,7 @@ void rill__queue_unlink(struct rill__queue *queue);
 /* ---- what lower layers call (core/device/life.h, core/sync/events.h) ---- */
 
 void rill__held_device_lost(struct rill__device *device);
-void rill__held_leave_fence(struct rill__event *event);
+bool rill__held_leave_fence(struct rill__event *event);
 
 /* ---- core/held/fence.c ---- */
 

@@ -2,22 +2,9 @@
 
 #include "core/sync/submit.h"
 
-/* Streams that are held for the event would wait for ever: a capture completes no record. */
-static rill_status record_in_capture(struct rill__stream *stream, struct rill__event *event, uint32_t flags,
-                                     bool *taken) {
-  const bool fenced = atomic_load(&rill__core(event)->state) == RILL__EVENT_FENCED;
-  struct rill__event *point = NULL;
-  RILL_REQUIRE(!fenced || rill__fence_meaning(event, &point) != RILL__NO_RECORD || (flags & RILL_EVENT_EXTERNAL) != 0,
-               RILL_ERROR_CAPTURE_ACTIVE,
-               "%s is capturing, and streams are held for %s, which a capture does not complete" RILL_HINT
-               "record the event outside captures first",
-               rill__name_of(&stream->base).text, rill__name_of(&event->base).text);
-  return rill__capture_record(stream, event, flags, taken);
-}
-
 static rill_status record_elsewhere(struct rill__stream *stream, struct rill__event *event, uint32_t flags,
                                     bool *taken) {
-  if (rill__is_captured(stream)) return record_in_capture(stream, event, flags, taken);
+  if (rill__is_captured(stream)) return rill__capture_record(stream, event, flags, taken);
   return rill__held_record(stream, event, flags, taken);
 }
 

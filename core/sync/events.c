@@ -5,7 +5,7 @@
 #include "core/object/options.h"
 #include "core/sync/event_cache.h"
 
-void (*_Atomic rill__event_leave_fence)(struct rill__event *event);
+bool (*_Atomic rill__event_leave_fence)(struct rill__event *event);
 void (*_Atomic rill__event_leave_capture)(struct rill__event *event, enum rill__event_state after);
 
 static void destroy_event(struct rill__object *object) {
