@@ -4,6 +4,7 @@
 #include "core/backend.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #ifndef MADV_GUARD_INSTALL
@@ -35,15 +36,24 @@ struct line {
   struct fiber *first, *last;
 };
 
-/* The threads of a warp.  A lane that has not yet read the values of an exchange keeps the next but one from
- * completing, so two sets of values are enough. */
-struct warp {
-  uint32_t live; /* lanes that have not ended, those that have not started among them */
-  uint32_t arrived;
-  uint32_t turn; /* which set of values the next exchange fills */
-  struct line line;
-  rill_cpu_warp values[2];
+/* What some lanes of a warp do together.  It is open until all of them have come, and used until each of them that has
+ * not ended comes to its next exchange. */
+struct exchange {
+  uint32_t mask;     /* the lanes that it is among */
+  const void *place; /* where lanes ask which are active; NULL: an exchange of values */
+  uint32_t readers;  /* lanes that have come, and may still read the values */
+  struct line line;  /* while open */
+  rill_cpu_warp values;
 };
+
+/* The threads of a warp.  Each lane reads one exchange at most, so there is always one for a lane that comes. */
+struct warp {
+  uint32_t live;               /* lanes that have not ended, those that have not started among them */
+  uint32_t used, open;         /* bits: exchanges */
+  uint8_t read[CPU_WARP_SIZE]; /* by each lane; NONE */
+  struct exchange exchanges[CPU_WARP_SIZE];
+};
+enum { NONE = 255 };
 
 /* The start of a mapping of `count` slots: head, guard, stack, fiber. */
 struct slab {
@@ -233,11 +243,52 @@ static void complete_barrier(struct cpu_fibers *fibers) {
   append_line(&fibers->ready, &fibers->barrier);
 }
 
-static void complete_exchange(struct cpu_fibers *fibers, struct warp *warp) {
-  if (warp->arrived == 0 || warp->arrived < warp->live) return;
-  warp->arrived = 0;
-  warp->turn ^= 1;
-  append_line(&fibers->ready, &warp->line);
+static void close_exchange(struct cpu_fibers *fibers, struct warp *warp, uint32_t i) {
+  warp->open &= ~(1u << i);
+  append_line(&fibers->ready, &warp->exchanges[i].line);
+}
+
+/* If all lanes have come that the exchange waits for, they are ready. */
+static void complete_exchange(struct cpu_fibers *fibers, struct warp *warp, uint32_t i) {
+  const struct exchange *const exchange = &warp->exchanges[i];
+  if (exchange->place == NULL && (exchange->mask & warp->live & ~exchange->readers) == 0) {
+    close_exchange(fibers, warp, i);
+  }
+}
+
+/* The calling lane no longer reads the exchange that it took part in last. */
+static void leave_exchange(struct warp *warp, uint32_t lane) {
+  const uint32_t i = warp->read[lane];
+  if (i == NONE) return;
+  warp->read[lane] = NONE;
+  warp->exchanges[i].readers &= ~(1u << lane);
+  if (warp->exchanges[i].readers == 0) warp->used &= ~(1u << i);
+}
+
+/* Nothing else can run: the lanes that ask at one place which are active are answered, in all warps.  The first place
+ * in the code is taken, because lanes there may yet come to the others. */
+static void answer_active(struct cpu_fibers *fibers) {
+  const uint32_t warps = (fibers->threads + CPU_WARP_SIZE - 1) / CPU_WARP_SIZE;
+  const void *first = NULL;
+  for (int pass = 0; pass < 2; pass++) {
+    for (uint32_t w = 0; w < warps; w++) {
+      struct warp *const warp = &fibers->warps[w];
+      for (uint32_t left = warp->open; left != 0; left &= left - 1) {
+        const uint32_t i = (uint32_t)__builtin_ctz(left);
+        const void *const place = warp->exchanges[i].place;
+        if (place == NULL) continue;
+        if (pass == 0 && (first == NULL || (uintptr_t)place < (uintptr_t)first)) first = place;
+        if (pass == 1 && place == first) close_exchange(fibers, warp, i);
+      }
+    }
+  }
+}
+
+/* The fiber that runs next, of those that are ready or may be now; NULL if a thread has to start first, or if none can
+ * run. */
+static struct fiber *next_fiber(struct cpu_fibers *fibers) {
+  if (fibers->ready.first == NULL && fibers->started == fibers->threads) answer_active(fibers);
+  return take_ready_fiber(fibers);
 }
 
 /* ---- threads ---- */
@@ -251,9 +302,9 @@ static void switch_to(struct cpu_fibers *fibers, struct context *from, struct fi
 static void begin_warp(struct cpu_fibers *fibers, uint32_t first) {
   struct warp *warp = &fibers->warps[first / CPU_WARP_SIZE];
   const uint32_t left = fibers->threads - first;
-  warp->live = left < CPU_WARP_SIZE ? left : CPU_WARP_SIZE;
-  warp->arrived = warp->turn = 0;
-  warp->line.first = NULL;
+  warp->live = left < CPU_WARP_SIZE ? (1u << left) - 1 : UINT32_MAX;
+  warp->used = warp->open = 0;
+  memset(warp->read, NONE, sizeof warp->read);
 }
 
 /* Runs the next thread that has not started. */
@@ -273,9 +324,13 @@ static void run_thread(struct cpu_fibers *fibers, struct fiber *me) {
   fibers->kernel->run_thread(fibers->block, index);
 
   struct warp *const warp = &fibers->warps[me->thread / CPU_WARP_SIZE];
+  const uint32_t lane = me->thread % CPU_WARP_SIZE;
   fibers->live--;
-  warp->live--;
-  complete_exchange(fibers, warp);
+  warp->live &= ~(1u << lane);
+  leave_exchange(warp, lane);
+  for (uint32_t left = warp->open; left != 0; left &= left - 1) {
+    complete_exchange(fibers, warp, (uint32_t)__builtin_ctz(left));
+  }
   complete_barrier(fibers);
 }
 
@@ -286,7 +341,7 @@ static void body(void) {
   fiber_begin(fibers->left);
   for (;;) {
     while (fibers->ready.first == NULL && fibers->started < fibers->threads) run_thread(fibers, me);
-    struct fiber *const next = take_ready_fiber(fibers);
+    struct fiber *const next = next_fiber(fibers);
     me->next = fibers->spare;
     fibers->spare = me;
     if (next == NULL) {
@@ -300,12 +355,15 @@ static void body(void) {
 /* Has others run until the caller, which stands in a line, is ready and its turn has come. */
 static void wait_in_line(struct cpu_fibers *fibers, struct fiber *me) {
 #if RILL_CHECKS
+  RILL_ASSERT(fibers->arrived == 0 || fibers->arrived < fibers->live, "a line never holds all that it waits for");
   const struct warp *const warp = &fibers->warps[me->thread / CPU_WARP_SIZE];
-  RILL_ASSERT((fibers->arrived == 0 || fibers->arrived < fibers->live) &&
-                  (warp->arrived == 0 || warp->arrived < warp->live),
-              "a line never holds all that it waits for");
+  for (uint32_t left = warp->open; left != 0; left &= left - 1) {
+    const struct exchange *const exchange = &warp->exchanges[__builtin_ctz(left)];
+    RILL_ASSERT(exchange->place != NULL || (exchange->mask & warp->live & ~exchange->readers) != 0,
+                "a line never holds all that it waits for");
+  }
 #endif
-  struct fiber *next = take_ready_fiber(fibers);
+  struct fiber *next = next_fiber(fibers);
   if (next == me) return;
   if (next == NULL && fibers->started < fibers->threads) next = take_spare(fibers);
   if (next == NULL) {
@@ -363,21 +421,49 @@ uint32_t cpu_fibers_barrier_count(uint32_t predicate) {
 
 void cpu_fibers_barrier(void) { (void)cpu_fibers_barrier_count(0); }
 
-const rill_cpu_warp *cpu_fibers_exchange(uint64_t value) {
+/* The open exchange of a warp among these lanes, or at this place; a new one if there is none. */
+static uint32_t find_exchange(struct warp *warp, uint32_t mask, const void *place) {
+  for (uint32_t left = warp->open; left != 0; left &= left - 1) {
+    const uint32_t i = (uint32_t)__builtin_ctz(left);
+    if (warp->exchanges[i].mask == mask && warp->exchanges[i].place == place) return i;
+  }
+  const uint32_t i = (uint32_t)__builtin_ctz(~warp->used);
+  struct exchange *const exchange = &warp->exchanges[i];
+  warp->used |= 1u << i;
+  warp->open |= 1u << i;
+  exchange->mask = mask;
+  exchange->place = place;
+  exchange->readers = 0;
+  exchange->line.first = NULL;
+  exchange->values.live = exchange->values.nonzero = 0;
+  return i;
+}
+
+static const rill_cpu_warp *exchange_at(uint64_t value, uint32_t mask, const void *place) {
   struct cpu_fibers *const fibers = running;
   struct fiber *const me = fibers->current;
   struct warp *const warp = &fibers->warps[me->thread / CPU_WARP_SIZE];
-  rill_cpu_warp *const values = &warp->values[warp->turn];
-  const uint32_t lane = me->thread % CPU_WARP_SIZE;
-  const uint64_t bit = UINT64_C(1) << lane;
-  if (warp->arrived++ == 0) values->live = values->nonzero = 0;
-  values->values[lane] = value;
-  values->live |= bit;
-  if (value != 0) values->nonzero |= bit;
-  append_fiber(&warp->line, me);
-  complete_exchange(fibers, warp);
+  const uint32_t lane = me->thread % CPU_WARP_SIZE, bit = 1u << lane;
+  leave_exchange(warp, lane);
+  const uint32_t i = find_exchange(warp, place == NULL ? mask | bit : mask, place);
+  struct exchange *const exchange = &warp->exchanges[i];
+  warp->read[lane] = (uint8_t)i;
+  exchange->readers |= bit;
+  exchange->values.values[lane] = value;
+  exchange->values.live |= bit;
+  if (value != 0) exchange->values.nonzero |= bit;
+  append_fiber(&exchange->line, me);
+  complete_exchange(fibers, warp, i);
   wait_in_line(fibers, me);
-  return values;
+  return &exchange->values;
 }
+
+const rill_cpu_warp *cpu_fibers_exchange(uint64_t value) { return exchange_at(value, UINT32_MAX, NULL); }
+
+const rill_cpu_warp *cpu_fibers_exchange_among(uint64_t value, uint64_t mask) {
+  return exchange_at(value, (uint32_t)mask, NULL);
+}
+
+uint64_t cpu_fibers_active(const void *place) { return exchange_at(0, UINT32_MAX, place)->live; }
 
 uint32_t cpu_fibers_lane(void) { return running->current->thread % CPU_WARP_SIZE; }

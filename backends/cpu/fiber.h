@@ -6,6 +6,9 @@
  * ends without having waited leaves its stack to the next one, so a kernel that does not come to its barriers runs as
  * a plain loop.
  *
+ * A warp may have several exchanges at a time, each among the lanes of another mask.  A thread that asks which lanes
+ * are active is put in line with those that ask at the same place; the line is complete when nothing else can run.
+ *
  * Invariant: every thread that has started and not ended is the running one, is ready, or is in one line; a line never
  * holds all that it waits for.  So if nobody is ready and all have started, the threads wait for each other for ever:
  * some at a barrier, others in their warp.
@@ -52,6 +55,8 @@ bool cpu_fibers_guard(const struct cpu_fibers *fibers, uintptr_t address);
 void cpu_fibers_barrier(void);
 uint32_t cpu_fibers_barrier_count(uint32_t predicate);
 const rill_cpu_warp *cpu_fibers_exchange(uint64_t value);
+const rill_cpu_warp *cpu_fibers_exchange_among(uint64_t value, uint64_t mask);
+uint64_t cpu_fibers_active(const void *place);
 uint32_t cpu_fibers_lane(void);
 
 #endif

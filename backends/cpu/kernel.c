@@ -122,6 +122,8 @@ static const rill_cpu_services services = {
   .assert_failed = assert_failed,
   .waits_for_ever = wait_for_ever,
   .check_failed = check_failed,
+  .exchange_among = cpu_fibers_exchange_among,
+  .active = cpu_fibers_active,
 };
 
 /* Whether the block came to its end. */

@@ -8,13 +8,14 @@
 #include <ucontext.h>
 
 enum { STACK_BYTES = 256 * 1024, WARP = 32 };
-enum { READY, AT_BARRIER, IN_WARP, ENDED };
+enum { READY, AT_BARRIER, IN_WARP, AT_PLACE, ENDED };
 
 struct thread {
   ucontext_t context;
   uint32_t index[3];
   int state;
-  uint64_t value;
+  uint64_t value, mask;
+  const void *place;
   void *stack;
 };
 
@@ -39,9 +40,16 @@ static uint32_t barrier_count(uint32_t predicate) {
   return run.said_true;
 }
 static void barrier(void) { (void)barrier_count(0); }
-static const rill_cpu_warp *exchange(uint64_t value) {
+static const rill_cpu_warp *exchange_among(uint64_t value, uint64_t mask) {
+  run.current->mask = mask;
   wait(IN_WARP, value);
   return &run.warps[run.current - run.threads];
+}
+static const rill_cpu_warp *exchange(uint64_t value) { return exchange_among(value, UINT64_MAX); }
+static uint64_t active(const void *place) {
+  run.current->place = place;
+  wait(AT_PLACE, 0);
+  return run.warps[run.current - run.threads].live;
 }
 static uint32_t lane(void) { return (uint32_t)(run.current - run.threads) % WARP; }
 static void check_failed(const char *file, uint32_t line, const uint32_t block[3], const char *text) {
@@ -56,6 +64,8 @@ static const rill_cpu_services services = {
   .exchange = exchange,
   .lane = lane,
   .check_failed = check_failed,
+  .exchange_among = exchange_among,
+  .active = active,
 };
 
 static void body(void) {
@@ -63,33 +73,45 @@ static void body(void) {
   run.current->state = ENDED;
 }
 
-/* Lets those go on that wait for nobody any more; whether there are any. */
-static int release(void) {
-  uint32_t ready = 0, at_barrier = 0, live = 0, said_true = 0;
-  for (uint32_t first = 0; first < run.count; first += WARP) {
-    rill_cpu_warp warp = { .live = 0 };
-    uint32_t lanes = run.count - first < WARP ? run.count - first : WARP, in_warp = 0, alive = 0;
-    for (uint32_t i = 0; i < lanes; i++) {
-      const struct thread *thread = &run.threads[first + i];
-      alive += thread->state != ENDED;
-      at_barrier += thread->state == AT_BARRIER;
-      said_true += thread->state == AT_BARRIER && thread->value != 0;
-      if (thread->state != IN_WARP) continue;
-      in_warp++;
-      warp.values[i] = thread->value;
-      warp.live |= UINT64_C(1) << i;
-      if (thread->value != 0) warp.nonzero |= UINT64_C(1) << i;
-    }
-    live += alive;
-    if (in_warp == 0 || in_warp < alive) continue;
-    for (uint32_t i = 0; i < lanes; i++) {
-      if (run.threads[first + i].state != IN_WARP) continue;
-      run.warps[first + i] = warp;
-      run.threads[first + i].state = READY;
-      ready++;
+/* The lanes of the warp from `first` on that wait for the same as thread i go on, if all have come. */
+static int let_go(uint32_t first, uint32_t i) {
+  const struct thread one = run.threads[i];
+  const uint32_t lanes = run.count - first < WARP ? run.count - first : WARP;
+  rill_cpu_warp warp = { .live = 0 };
+  for (uint32_t l = 0; l < lanes; l++) {
+    const struct thread *const thread = &run.threads[first + l];
+    const uint64_t bit = UINT64_C(1) << l;
+    if (thread->state == one.state && (one.state == AT_PLACE ? thread->place == one.place : thread->mask == one.mask)) {
+      warp.values[l] = thread->value;
+      warp.live |= bit;
+      if (thread->value != 0) warp.nonzero |= bit;
+    } else if (one.state == IN_WARP && thread->state != ENDED && (one.mask & bit) != 0) {
+      return 0;
     }
   }
-  if (ready > 0 || at_barrier == 0 || at_barrier < live) return ready > 0;
+  for (uint32_t l = 0; l < lanes; l++) {
+    if ((warp.live >> l & 1) == 0) continue;
+    run.warps[first + l] = warp;
+    run.threads[first + l].state = READY;
+  }
+  return 1;
+}
+
+/* Lets those go on that wait for nobody any more; whether there are any. */
+static int release(void) {
+  uint32_t at_barrier = 0, live = 0, said_true = 0;
+  int ready = 0;
+  for (int state = IN_WARP; state <= AT_PLACE && !ready; state++) {
+    for (uint32_t i = 0; i < run.count; i++) {
+      if (run.threads[i].state == state) ready |= let_go(i / WARP * WARP, i);
+    }
+  }
+  for (uint32_t i = 0; i < run.count; i++) {
+    live += run.threads[i].state != ENDED;
+    at_barrier += run.threads[i].state == AT_BARRIER;
+    said_true += run.threads[i].state == AT_BARRIER && run.threads[i].value != 0;
+  }
+  if (ready || at_barrier == 0 || at_barrier < live) return ready;
   run.said_true = said_true;
   for (uint32_t i = 0; i < run.count; i++) {
     if (run.threads[i].state == AT_BARRIER) run.threads[i].state = READY;

@@ -50,8 +50,8 @@ SYNC_POINTS = {
     IN_STEP: SyncPoint(WARP_ANY),
     "rill_ir_shuffle32": SyncPoint(WARP, "rill_sched_shuffle32", 4),
     "rill_ir_shuffle64": SyncPoint(WARP, "rill_sched_shuffle64", 4),
-    "rill_ir_reduce32": SyncPoint(WARP, "rill_sched_reduce32"),
-    "rill_ir_reduce64": SyncPoint(WARP, "rill_sched_reduce64"),
+    "rill_ir_reduce32": SyncPoint(WARP, "rill_sched_reduce32", 2),
+    "rill_ir_reduce64": SyncPoint(WARP, "rill_sched_reduce64", 2),
 }
 SHUFFLES = ("rill_ir_shuffle32", "rill_ir_shuffle64")
 MARKERS = set(THREAD) | set(BLOCK) | set(SYNC_POINTS) | {BEGIN}

@@ -357,7 +357,8 @@ class Writer(Loops):
             self.lib.DeleteBasicBlock(stay)
             return
         if target is not None and not target.uniform and target.waits in (WARP, WARP_ANY):
-            complete = self.call("rill_sched_is_warps", first, end, self.threads)
+            masks = self.masks if self.masks is not None and self.mask(target) is not None else self.lib.ConstNull(m.pointer)
+            complete = self.call("rill_sched_is_warps", first, end, self.threads, masks)
             go = self.new_block("")
             self.branch_if(self.build("ICmp", llvm.NE, complete, m.number(0)), go, stay)
             self.at_end(go)

@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #define RILL_CPU_IMAGE_MAGIC 0x43504c52u /* "RLPC", little endian */
-#define RILL_CPU_IMAGE_VERSION 5u
+#define RILL_CPU_IMAGE_VERSION 6u
 #define RILL_CPU_IMAGE_SYMBOL "rill_cpu_image"
 #define RILL_CPU_IMAGE_SEAL "RILLseal"
 #define RILL_CPU_IMAGE_SEAL_VERSION 1u
@@ -65,6 +65,15 @@ typedef struct rill_cpu_services {
 
   /** A race or a barrier that not all reach was found at this line: the device is lost.  Does not return. */
   void (*check_failed)(const char *file, uint32_t line, const uint32_t block_index[3], const char *text);
+
+  /* from image version 6 on: for threads that run on fibers */
+
+  /** An exchange among the lanes of `mask`, of which the caller is one: returns when each of them that has not ended has
+   *  called it with the same mask.  Other lanes of the warp may be anywhere. */
+  const rill_cpu_warp *(*exchange_among)(uint64_t value, uint64_t mask);
+  /** Returns the lanes of the warp that call it at the same place as the caller: those that come there before every
+   *  thread of the block waits for something. */
+  uint64_t (*active)(const void *place);
 } rill_cpu_services;
 
 /** One launch: the same for all its blocks. */

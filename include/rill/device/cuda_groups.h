@@ -49,6 +49,12 @@ template <unsigned rill_lanes, class rill_parent = void> struct thread_block_til
   RILL_NAMED_ int any(int p) const { return rill_cuda_any_(rill_mask_(), p != 0); }
   RILL_NAMED_ int all(int p) const { return rill_cuda_all_(rill_mask_(), p != 0); }
   RILL_NAMED_ unsigned ballot(int p) const { return rill_cuda_ballot_(rill_mask_(), p != 0) >> rill_first_(); }
+  template <class RillT> RILL_NAMED_ unsigned match_any(RillT v) const {
+    return rill_cuda_match_any_(rill_mask_(), v) >> rill_first_();
+  }
+  template <class RillT> RILL_NAMED_ unsigned match_all(RillT v, int &all) const {
+    return rill_cuda_match_all_(rill_mask_(), v, &all) >> rill_first_();
+  }
 };
 template <unsigned rill_lanes, class rill_parent>
 RILL_NAME_ thread_block_tile<rill_lanes, rill_parent> tiled_partition(const rill_parent &) {
@@ -82,12 +88,19 @@ struct coalesced_group {
   template <class RillT> RILL_NAMED_ RillT shfl_down(RillT v, unsigned by) const { return shfl(v, thread_rank() + by); }
   RILL_NAMED_ int any(int p) const { return rill_cuda_any_(rill_mask_, p != 0); }
   RILL_NAMED_ int all(int p) const { return rill_cuda_all_(rill_mask_, p != 0); }
-  RILL_NAMED_ unsigned ballot(int p) const {
-    const unsigned lanes = rill_cuda_ballot_(rill_mask_, p != 0);
+  /* Lanes of the group as bits of ranks. */
+  RILL_NAMED_ unsigned rill_ranks_(unsigned lanes) const {
     unsigned ranks = 0, rank = 0;
     for (unsigned rest = rill_mask_; rest != 0; rest &= rest - 1, rank++)
       ranks |= (lanes & rest & (0 - rest)) != 0 ? 1u << rank : 0;
     return ranks;
+  }
+  RILL_NAMED_ unsigned ballot(int p) const { return rill_ranks_(rill_cuda_ballot_(rill_mask_, p != 0)); }
+  template <class RillT> RILL_NAMED_ unsigned match_any(RillT v) const {
+    return rill_ranks_(rill_cuda_match_any_(rill_mask_, v));
+  }
+  template <class RillT> RILL_NAMED_ unsigned match_all(RillT v, int &all) const {
+    return rill_ranks_(rill_cuda_match_all_(rill_mask_, v, &all));
   }
 };
 RILL_NAME_ coalesced_group coalesced_threads() { return { rill_cuda_active_() }; }
@@ -97,20 +110,15 @@ template <unsigned rill_lanes, class rill_parent>
 RILL_NAME_ coalesced_group rill_as_coalesced_(const thread_block_tile<rill_lanes, rill_parent> &tile) {
   return { tile.rill_mask_() };
 }
-/* The threads of a tile or a group that give the same. */
+/* The threads of a tile or a group that give the same; threads that have ended are in none. */
 template <class rill_group> RILL_NAME_ coalesced_group binary_partition(const rill_group &group, bool p) {
-  const unsigned mask = rill_as_coalesced_(group).rill_mask_, those = rill_cuda_ballot_(mask, p);
-  return { p ? those : mask & ~those };
+  const unsigned mask = rill_as_coalesced_(group).rill_mask_;
+  const unsigned those = rill_cuda_ballot_(mask, p), others = rill_cuda_ballot_(mask, !p);
+  return { p ? those : others };
 }
 template <class rill_group, class RillT>
 RILL_NAME_ coalesced_group labeled_partition(const rill_group &group, RillT label) {
-  const unsigned mask = rill_as_coalesced_(group).rill_mask_;
-  unsigned same = 0;
-  for (unsigned rest = mask; rest != 0; rest &= rest - 1) {
-    const int lane = __ffs(static_cast<int>(rest)) - 1;
-    if (rill_cuda_shfl_(mask, label, lane) == label) same |= 1u << lane;
-  }
-  return { same };
+  return { rill_cuda_match_any_(rill_as_coalesced_(group).rill_mask_, label) };
 }
 
 /* Any of these: a block, or threads of a warp. */
@@ -171,6 +179,15 @@ template <class RillT> struct less {
 };
 template <class RillT> struct greater {
   RILL_NAMED_ RillT operator()(const RillT &a, const RillT &b) const { return a < b ? b : a; }
+};
+template <class RillT> struct bit_and {
+  RILL_NAMED_ RillT operator()(const RillT &a, const RillT &b) const { return a & b; }
+};
+template <class RillT> struct bit_or {
+  RILL_NAMED_ RillT operator()(const RillT &a, const RillT &b) const { return a | b; }
+};
+template <class RillT> struct bit_xor {
+  RILL_NAMED_ RillT operator()(const RillT &a, const RillT &b) const { return a ^ b; }
 };
 /** The same result for all lanes of a tile. */
 template <unsigned rill_lanes, class rill_parent, class RillT, class rill_operation>

@@ -36,7 +36,7 @@ enum { RILL_CHECK_WRITES_ = 1, RILL_CHECK_ATOMIC_ = 2, RILL_CHECK_RECORDS_ = 4, 
 /* An access to some of the 8 bytes of a cell; without a site, none. */
 struct rill_check_record {
   const rill_check_site *site;
-  uint32_t in_warp; /* how many functions of its warp the thread had called */
+  uint32_t in_warp; /* the functions of the warp that had been called before, one after another */
   uint16_t thread;
   uint8_t kind, bytes;
 };
@@ -58,7 +58,8 @@ static thread_local struct {
   } known[1024]; /* return addresses that were looked for */
   uint32_t block, threads;
   uintptr_t stacks[RILL_CPU_MAX_THREADS]; /* where each thread's begins */
-  uint32_t barriers[RILL_CPU_MAX_THREADS], arrived[RILL_CPU_MAX_THREADS], in_warp[RILL_CPU_MAX_THREADS];
+  uint32_t barriers[RILL_CPU_MAX_THREADS], arrived[RILL_CPU_MAX_THREADS];
+  uint32_t in_warp[RILL_CPU_MAX_THREADS], in_warp_before[RILL_CPU_MAX_THREADS]; /* the latter: at the last arrival */
   rill_check_meeting barrier, warps[RILL_CPU_MAX_THREADS / 32];
   struct {
     const unsigned char *at;
@@ -231,7 +232,7 @@ __attribute__((noinline)) RILL_UNCHECKED_ static void rill_check_enter() {
     rill_check.barrier = {};
     for (auto &warp : rill_check.warps) warp = {};
     for (uint32_t i = 0; i < rill_check.threads; i++)
-      rill_check.barriers[i] = rill_check.arrived[i] = rill_check.in_warp[i] = 0;
+      rill_check.barriers[i] = rill_check.arrived[i] = rill_check.in_warp[i] = rill_check.in_warp_before[i] = 0;
   }
   rill_check.stacks[thread] = reinterpret_cast<uintptr_t>(__builtin_frame_address(0)) + 4096;
 }
@@ -251,11 +252,13 @@ RILL_UNCHECKED_ static void rill_check_meet(rill_check_meeting *meeting, uint32_
   rill_check_found(site, text);
 }
 
-/* Around a barrier, or a function of the thread's warp. */
-__attribute__((noinline)) RILL_UNCHECKED_ static void rill_check_arrive(bool in_warp) {
+/* Around a barrier, or a function of the thread's warp; only lanes that all take part must be at one line. */
+__attribute__((noinline)) RILL_UNCHECKED_ static void rill_check_arrive(bool in_warp, bool all_lanes) {
   const uint32_t thread = rill_check_thread();
   rill_check_settle();
   if (in_warp) {
+    rill_check.in_warp_before[thread] = rill_check.in_warp[thread];
+    if (!all_lanes) return;
     rill_check_meet(&rill_check.warps[thread / 32], rill_check.in_warp[thread], "a function of its warp", RILL_FRAME_);
   } else {
     rill_check.arrived[thread] = rill_check.barriers[thread] + 1;
@@ -263,9 +266,19 @@ __attribute__((noinline)) RILL_UNCHECKED_ static void rill_check_arrive(bool in_
   }
 }
 
-RILL_UNCHECKED_ static void rill_check_leave(bool in_warp) {
+/* `lanes`: who was in a function of the warp together.  What each of them did before comes before what all do after,
+ * so they go on with a number above all of theirs. */
+RILL_UNCHECKED_ static void rill_check_leave(bool in_warp, uint64_t lanes) {
   const uint32_t thread = rill_check_thread();
-  if (in_warp) return void(rill_check.in_warp[thread]++);
+  if (in_warp) {
+    uint32_t latest = 0;
+    for (uint32_t lane = 0; lane < 32; lane++) {
+      const uint32_t before = rill_check.in_warp_before[thread / 32 * 32 + lane];
+      if ((lanes >> lane & 1) != 0 && before > latest) latest = before;
+    }
+    rill_check.in_warp[thread] = latest + 1;
+    return;
+  }
   const rill_check_meeting barrier = rill_check.barrier;
   const uint32_t number = rill_check.barriers[thread]++;
   if (barrier.count == 0 || barrier.number != number) return; /* not the first that goes on */

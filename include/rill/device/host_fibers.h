@@ -46,12 +46,15 @@ struct rill_keep_thread {
 #if RILL_HELPERS_READ_INDEX
   const uint3 mine = threadIdx;
 #endif
-  explicit rill_keep_thread(bool in_warp_) : in_warp(in_warp_) { rill_check_arrive(in_warp); }
+  uint64_t lanes = 0; /* that were in a function of the warp together */
+  explicit rill_keep_thread(bool in_warp_, uint64_t mask = ~0ull) : in_warp(in_warp_) {
+    rill_check_arrive(in_warp, mask == ~0ull);
+  }
   ~rill_keep_thread() {
 #if RILL_HELPERS_READ_INDEX
     threadIdx = mine;
 #endif
-    rill_check_leave(in_warp);
+    rill_check_leave(in_warp, lanes);
   }
 };
 
@@ -69,26 +72,38 @@ RILL_CALLED_ static int rill_host_meet_count(int p) {
   const rill_keep_thread keep(false);
   return static_cast<int>(rill_services->barrier_count(p != 0));
 }
-RILL_CALLED_ static const rill_cpu_warp *rill_host_meet_exchange(uint64_t value) {
-  const rill_keep_thread keep(true);
-  return rill_services->exchange(value);
+RILL_CALLED_ static const rill_cpu_warp *rill_host_meet_exchange(uint64_t value, uint64_t mask) {
+  rill_keep_thread keep(true, mask);
+  const rill_cpu_warp *const warp = rill_services->exchange_among(value, mask);
+  keep.lanes = warp->live;
+  return warp;
+}
+RILL_CALLED_ static uint64_t rill_host_meet_active() {
+  rill_keep_thread keep(true, 0);
+  return keep.lanes = rill_services->active(__builtin_return_address(0));
 }
 RILL_CALLED_ static unsigned rill_host_meet_lane() { return rill_services->lane(); }
 
 static inline void __syncthreads() { rill_host_meet_barrier(); }
 static inline int __syncthreads_count(int p) { return rill_host_meet_count(p); }
-static inline const rill_cpu_warp *rill_exchange(uint64_t value) { return rill_host_meet_exchange(value); }
+/* Among the lanes of a mask, of the whole warp if it is ~0. */
+static inline const rill_cpu_warp *rill_exchange(uint64_t value, uint64_t mask) {
+  return rill_host_meet_exchange(value, mask);
+}
+static inline unsigned long long rill_ballot_among_(bool p, uint64_t mask) { return rill_exchange(p, mask)->nonzero; }
+static inline void rill_warp_sync_among_(uint64_t mask) { rill_exchange(0, mask); }
+static inline unsigned long long rill_active_() { return rill_host_meet_active(); }
 static inline unsigned rill_lane() { return rill_host_meet_lane(); }
 static inline unsigned rill_warp_size() { return rill_services->warp_size; }
-static inline unsigned long long rill_ballot(bool p) { return rill_exchange(p)->nonzero; }
-static inline void rill_warp_sync() { rill_exchange(0); }
+static inline unsigned long long rill_ballot(bool p) { return rill_ballot_among_(p, ~0ull); }
+static inline void rill_warp_sync() { rill_warp_sync_among_(~0ull); }
 
-template <class T> static inline T rill_shuffle_from_(T v, unsigned lane) {
+template <class T> static inline T rill_shuffle_from_(T v, unsigned lane, uint64_t mask) {
   static_assert(__is_trivially_copyable(T) && (sizeof(T) == 1 || sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8),
                 "a plain value of 1, 2, 4 or 8 bytes");
   uint64_t bits = 0;
   __builtin_memcpy(&bits, &v, sizeof v);
-  const rill_cpu_warp *const warp = rill_exchange(bits);
+  const rill_cpu_warp *const warp = rill_exchange(bits, mask);
   if (lane < 64 && (warp->live >> lane & 1) != 0) __builtin_memcpy(&v, &warp->values[lane], sizeof v);
   return v;
 }

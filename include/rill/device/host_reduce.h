@@ -88,8 +88,9 @@ template <class Operation, class T, class BITS> static BITS rill_reduce_lanes_(c
 template <class Operation, class T> static __forceinline__ T rill_warp_reduce_(T v) {
   std::conditional_t<sizeof(T) == 8, unsigned long long, unsigned> bits;
   memcpy(&bits, &v, sizeof v);
-  if constexpr (sizeof(T) == 8) bits = rill_ir_reduce64(bits, &rill_reduce_lanes_<Operation, T, unsigned long long>);
-  else bits = rill_ir_reduce32(bits, &rill_reduce_lanes_<Operation, T, unsigned>);
+  if constexpr (sizeof(T) == 8)
+    bits = rill_ir_reduce64(bits, &rill_reduce_lanes_<Operation, T, unsigned long long>, ~0u);
+  else bits = rill_ir_reduce32(bits, &rill_reduce_lanes_<Operation, T, unsigned>, ~0u);
   memcpy(&v, &bits, sizeof v);
   return v;
 }
@@ -98,7 +99,7 @@ static __forceinline__ unsigned rill_block_thread_() { return rill_ir_thread(); 
 template <class Operation, class T> static inline T rill_warp_reduce_(T v) {
   uint64_t bits = 0;
   memcpy(&bits, &v, sizeof v);
-  const rill_cpu_warp *const warp = rill_exchange(bits);
+  const rill_cpu_warp *const warp = rill_exchange(bits, ~0ull);
   T values[64];
   unsigned char there[64];
   for (unsigned i = 0; i < 64; i++) {

@@ -35,10 +35,11 @@ RILL_SYNC_ unsigned rill_ir_active();
 RILL_SYNC_ unsigned rill_ir_shuffle32(unsigned value, unsigned kind, unsigned by, unsigned width, unsigned mask);
 RILL_SYNC_ unsigned long long rill_ir_shuffle64(unsigned long long value, unsigned kind, unsigned by, unsigned width,
                                                 unsigned mask);
-/* What `reduce` makes of the bits of the values of a warp and of the mask of the lanes that have one. */
-RILL_SYNC_ unsigned rill_ir_reduce32(unsigned value, unsigned (*reduce)(const unsigned *, unsigned));
+/* What `reduce` makes of the bits of the values of a warp and of the lanes of the mask that have one. */
+RILL_SYNC_ unsigned rill_ir_reduce32(unsigned value, unsigned (*reduce)(const unsigned *, unsigned), unsigned mask);
 RILL_SYNC_ unsigned long long rill_ir_reduce64(unsigned long long value,
-                                               unsigned long long (*reduce)(const unsigned long long *, unsigned));
+                                               unsigned long long (*reduce)(const unsigned long long *, unsigned),
+                                               unsigned mask);
 }
 #undef RILL_DECLARE_
 
@@ -74,13 +75,22 @@ static __forceinline__ int __syncthreads_count(int p) {
 
 static __forceinline__ unsigned rill_lane() { return rill_ir_thread() & 31; }
 static __forceinline__ constexpr unsigned rill_warp_size() { return 32; }
-static __forceinline__ unsigned long long rill_ballot(bool p) { return rill_ir_ballot(p ? 1 : 0, ~0u); }
-static __forceinline__ void rill_warp_sync() { rill_ir_warp_sync(~0u); }
+/* Among the lanes of a mask. */
+static __forceinline__ unsigned long long rill_ballot_among_(bool p, unsigned long long mask) {
+  return rill_ir_ballot(p ? 1 : 0, static_cast<unsigned>(mask));
+}
+static __forceinline__ void rill_warp_sync_among_(unsigned long long mask) {
+  rill_ir_warp_sync(static_cast<unsigned>(mask));
+}
+static __forceinline__ unsigned long long rill_active_() { return rill_ir_active(); }
+static __forceinline__ unsigned long long rill_ballot(bool p) { return rill_ballot_among_(p, ~0ull); }
+static __forceinline__ void rill_warp_sync() { rill_warp_sync_among_(~0ull); }
 
 #define RILL_HAS_SHUFFLE_ 1
 enum { RILL_SHUFFLE_FROM_ = 0, RILL_SHUFFLE_UP_ = 1, RILL_SHUFFLE_DOWN_ = 2, RILL_SHUFFLE_XOR_ = 3 };
 template <class T>
-static __forceinline__ T rill_shuffle_(T v, unsigned kind, unsigned by, unsigned width, unsigned mask) {
+static __forceinline__ T rill_shuffle_(T v, unsigned kind, unsigned by, unsigned width, unsigned long long lanes) {
+  const unsigned mask = static_cast<unsigned>(lanes);
   static_assert(__is_trivially_copyable(T) && (sizeof(T) == 1 || sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8),
                 "a plain value of 1, 2, 4 or 8 bytes");
   if constexpr (sizeof(T) == 8) {
@@ -116,10 +126,13 @@ static inline bool rill_check_is_own(uintptr_t at) {
 struct rill_keep_thread {
   const uint3 mine = rill_here.thread;
   const bool in_warp;
-  explicit rill_keep_thread(bool in_warp_) : in_warp(in_warp_) { rill_check_arrive(in_warp); }
+  uint64_t lanes = 0; /* that were in a function of the warp together */
+  explicit rill_keep_thread(bool in_warp_, uint64_t mask = ~0ull) : in_warp(in_warp_) {
+    rill_check_arrive(in_warp, mask == ~0ull);
+  }
   ~rill_keep_thread() {
     rill_here.thread = mine;
-    rill_check_leave(in_warp);
+    rill_check_leave(in_warp, lanes);
   }
 };
 
@@ -134,9 +147,13 @@ static inline void rill_fiber_enter(const rill_cpu_block *block, const uint32_t 
   rill_check_enter();
 }
 
-static inline const rill_cpu_warp *rill_fiber_exchange(uint64_t value) {
-  const rill_keep_thread keep(true);
-  return rill_services->exchange(value);
+/* Among the lanes of a mask, of the whole warp if it is ~0. */
+static inline const rill_cpu_warp *rill_fiber_exchange(uint64_t value, unsigned mask) {
+  const uint64_t lanes = mask == ~0u ? ~0ull : mask;
+  rill_keep_thread keep(true, lanes);
+  const rill_cpu_warp *const warp = rill_services->exchange_among(value, lanes);
+  keep.lanes = warp->live;
+  return warp;
 }
 
 /* The lane that a lane gets a value from; itself if there is none. */
@@ -174,26 +191,32 @@ RILL_USED_ unsigned rill_fiber_barrier_count(unsigned predicate) {
   const rill_keep_thread keep(false);
   return rill_services->barrier_count(predicate);
 }
-RILL_USED_ void rill_fiber_warp_sync(unsigned) { rill_fiber_exchange(0); }
-RILL_USED_ unsigned rill_fiber_ballot(unsigned predicate, unsigned) {
-  return static_cast<unsigned>(rill_fiber_exchange(predicate)->nonzero);
+RILL_USED_ void rill_fiber_warp_sync(unsigned mask) { rill_fiber_exchange(0, mask); }
+RILL_USED_ unsigned rill_fiber_ballot(unsigned predicate, unsigned mask) {
+  return static_cast<unsigned>(rill_fiber_exchange(predicate, mask)->nonzero);
 }
-RILL_USED_ unsigned rill_fiber_active() { return static_cast<unsigned>(rill_fiber_exchange(0)->live); }
+/* A call of its own: where it returns to is the place at which lanes are active together. */
+__attribute__((noinline)) RILL_USED_ unsigned rill_fiber_active() {
+  rill_keep_thread keep(true, 0);
+  keep.lanes = rill_services->active(__builtin_return_address(0));
+  return static_cast<unsigned>(keep.lanes);
+}
 RILL_USED_ unsigned long long rill_fiber_shuffle64(unsigned long long value, unsigned kind, unsigned by, unsigned width,
-                                                   unsigned) {
-  const rill_cpu_warp *const warp = rill_fiber_exchange(value);
+                                                   unsigned mask) {
+  const rill_cpu_warp *const warp = rill_fiber_exchange(value, mask);
   const unsigned from = rill_shuffle_source(rill_fiber_thread() & 31, kind, by, width);
   return (warp->live >> from & 1) != 0 ? warp->values[from] : value;
 }
 RILL_USED_ unsigned long long rill_fiber_reduce64(unsigned long long value,
-                                                  unsigned long long (*reduce)(const unsigned long long *, unsigned)) {
-  const rill_cpu_warp *const warp = rill_fiber_exchange(value);
+                                                  unsigned long long (*reduce)(const unsigned long long *, unsigned),
+                                                  unsigned mask) {
+  const rill_cpu_warp *const warp = rill_fiber_exchange(value, mask);
   unsigned long long values[32];
   for (unsigned l = 0; l < 32; l++) values[l] = warp->values[l];
   return reduce(values, static_cast<unsigned>(warp->live));
 }
-RILL_USED_ unsigned rill_fiber_reduce32(unsigned value, unsigned (*reduce)(const unsigned *, unsigned)) {
-  const rill_cpu_warp *const warp = rill_fiber_exchange(value);
+RILL_USED_ unsigned rill_fiber_reduce32(unsigned value, unsigned (*reduce)(const unsigned *, unsigned), unsigned mask) {
+  const rill_cpu_warp *const warp = rill_fiber_exchange(value, mask);
   unsigned values[32];
   for (unsigned l = 0; l < 32; l++) values[l] = static_cast<unsigned>(warp->values[l]);
   return reduce(values, static_cast<unsigned>(warp->live));

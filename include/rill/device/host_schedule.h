@@ -63,8 +63,14 @@ RILL_USED_ unsigned rill_sched_left(const uint16_t *next, unsigned threads, bool
 
 /* Who takes part: nullptr for all. */
 RILL_USED_ const uint16_t *rill_sched_those(const uint16_t *next, const bool *all) { return *all ? nullptr : next; }
-RILL_USED_ unsigned rill_sched_is_warps(unsigned first, unsigned end, unsigned threads) {
-  return first % 32 == 0 && (end % 32 == 0 || end == threads);
+/* Whether these are whole warps whose lanes all are in the same call: lanes of other masks may be in another round of a
+ * loop.  Without masks the call is one of the whole warp. */
+RILL_USED_ unsigned rill_sched_is_warps(unsigned first, unsigned end, unsigned threads, const uint32_t *masks) {
+  if (first % 32 != 0 || (end % 32 != 0 && end != threads)) return 0;
+  bool same = true;
+  if (masks != nullptr)
+    for (unsigned t = first; t < end; t++) same &= masks[t] == masks[t & ~31u];
+  return same;
 }
 /* Whether all that have not ended are from first to end, in whole warps. */
 RILL_USED_ unsigned rill_sched_full_warps(const uint16_t *next, unsigned threads, unsigned first, unsigned end,
@@ -196,12 +202,15 @@ RILL_USED_ void rill_sched_shuffle64(unsigned long long *result, unsigned, unsig
   rill_sched_shuffle(result, first, end, those, number, v, v_each, kind, by, by_each, width, width_each);
 }
 }
+/* Each lane gets the result over the lanes of its mask that are there; lanes of one warp may have different masks. */
 template <class T>
-static inline void rill_sched_reduce(T *result, unsigned first, unsigned end, const uint16_t *those, unsigned number,
-                                     const T *v, unsigned v_each, T (*reduce)(const T *, unsigned)) {
+static __forceinline__ void
+rill_sched_reduce(T *result, unsigned first, unsigned end, const uint16_t *those, unsigned number, const T *v,
+                  unsigned v_each, T (*reduce)(const T *, unsigned), const unsigned *mask, unsigned mask_each) {
+  const bool all = those == nullptr && v_each == 1 && mask_each == 0 && *mask == ~0u;
   for (unsigned warp = first & ~31u; warp < end; warp += 32) {
     const unsigned from = warp < first ? first : warp, to = end - warp < 32 ? end : warp + 32;
-    if (those == nullptr && v_each == 1 && to - from == 32) {
+    if (all && to - from == 32) {
       const T reduced = reduce(v + warp, ~0u);
       for (unsigned l = 0; l < 32; l++) result[warp + l] = reduced;
       continue;
@@ -212,24 +221,29 @@ static inline void rill_sched_reduce(T *result, unsigned first, unsigned end, co
       live |= (rill_sched_has(those, t, number) ? 1u : 0u) << (t - warp);
       values[t - warp] = v[t * v_each];
     }
-    if (live == 0) continue;
-    const T reduced = reduce(values, live);
-    for (unsigned t = from; t < to; t++)
-      if (live >> (t - warp) & 1) result[t] = reduced;
+    for (unsigned left = live; left != 0;) {
+      const unsigned lane = static_cast<unsigned>(__builtin_ctz(left));
+      const unsigned group = (mask[(warp + lane) * mask_each] | 1u << lane) & live;
+      const T reduced = reduce(values, group);
+      for (unsigned l = 0; l < 32; l++)
+        if ((group & left) >> l & 1) result[warp + l] = reduced;
+      left &= ~group;
+    }
   }
 }
 extern "C" {
 RILL_USED_ void rill_sched_reduce32(unsigned *result, unsigned, unsigned first, unsigned end, const uint16_t *those,
                                     unsigned number, const unsigned *v, unsigned v_each,
-                                    unsigned (*const *reduce)(const unsigned *, unsigned), unsigned) {
-  rill_sched_reduce(result, first, end, those, number, v, v_each, *reduce);
+                                    unsigned (*const *reduce)(const unsigned *, unsigned), unsigned,
+                                    const unsigned *mask, unsigned mask_each) {
+  rill_sched_reduce(result, first, end, those, number, v, v_each, *reduce, mask, mask_each);
 }
 RILL_USED_ void rill_sched_reduce64(unsigned long long *result, unsigned, unsigned first, unsigned end,
                                     const uint16_t *those, unsigned number, const unsigned long long *v,
                                     unsigned v_each,
-                                    unsigned long long (*const *reduce)(const unsigned long long *, unsigned),
-                                    unsigned) {
-  rill_sched_reduce(result, first, end, those, number, v, v_each, *reduce);
+                                    unsigned long long (*const *reduce)(const unsigned long long *, unsigned), unsigned,
+                                    const unsigned *mask, unsigned mask_each) {
+  rill_sched_reduce(result, first, end, those, number, v, v_each, *reduce, mask, mask_each);
 }
 
 /* Threads that wait for what has come about may go on: gives the number of a region, or -1 if all wait for ever.  Of
@@ -250,16 +264,17 @@ static int rill_sched_release(uint16_t *next, unsigned threads, const uint8_t *w
       const unsigned kind = waits[at & RILL_SCHED_NUMBER];
       if (kind != RILL_SCHED_BARRIER) all_wait = false;
       const bool masked = masks != nullptr && kind == RILL_SCHED_WARP;
-      left &= masked ? ~(1u << l) : ~there;
+      for (unsigned k = 0; masked && k < lanes; k++)
+        if (masks[warp + k] != masks[warp + l])
+          there &= ~(1u << k); /* is in another call, or another round of a loop */
+      left &= ~there;
       if (kind != RILL_SCHED_WARP && kind != RILL_SCHED_WARP_ANY) continue;
-      unsigned wanted = live;
-      if (masked) wanted &= masks[warp + l];
-      if (kind == RILL_SCHED_WARP && (wanted & ~there) != 0) continue;
-      if (kind == RILL_SCHED_WARP_ANY) wanted = there;
+      const unsigned wanted = kind == RILL_SCHED_WARP_ANY ? 0 : masked ? live & masks[warp + l] : live;
+      if ((wanted & ~there) != 0) continue;
       if (released >= 0 && static_cast<unsigned>(released) != at) continue;
       released = static_cast<int>(at);
       for (unsigned k = 0; k < lanes; k++)
-        if (wanted >> k & 1) next[warp + k] = static_cast<uint16_t>(at & ~RILL_SCHED_WAITS);
+        if (there >> k & 1) next[warp + k] = static_cast<uint16_t>(at & ~RILL_SCHED_WAITS);
       break;
     }
   }

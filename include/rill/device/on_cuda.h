@@ -59,7 +59,7 @@ template <class T> static __device__ __forceinline__ T rill_value_of_(T v, unsig
   }
   return v;
 }
-template <class T> static __device__ __forceinline__ T rill_shuffle_from_(T v, unsigned lane) {
+template <class T> static __device__ __forceinline__ T rill_shuffle_from_(T v, unsigned lane, unsigned long long) {
   const unsigned live = __ballot_sync(~0u, 1); /* by all lanes, also those whose lane is none */
   const bool there = lane < 32 && (live >> lane & 1) != 0;
   return rill_value_of_(v, there ? lane : rill_lane());

@@ -74,7 +74,7 @@ template <class T> static __device__ __forceinline__ T rill_value_of_(T v, unsig
   __builtin_memcpy(&v, words, sizeof v);
   return v;
 }
-template <class T> static __device__ __forceinline__ T rill_shuffle_from_(T v, unsigned lane) {
+template <class T> static __device__ __forceinline__ T rill_shuffle_from_(T v, unsigned lane, unsigned long long) {
   const unsigned long long live = rill_ballot(true); /* by all lanes, also those whose lane is none */
   const bool there = lane < rill_warp_size() && (live >> lane & 1) != 0;
   return rill_value_of_(v, there ? lane : rill_lane());

@@ -84,8 +84,8 @@ struct dim3 {
 static thread_local const rill_cpu_services *rill_services;
 #if !RILL_CHECK
 static inline void rill_check_enter() {}
-static inline void rill_check_arrive(bool) {}
-static inline void rill_check_leave(bool) {}
+static inline void rill_check_arrive(bool, bool) {}
+static inline void rill_check_leave(bool, uint64_t) {}
 #endif
 #include <rill/device/host_kernels.h>
 

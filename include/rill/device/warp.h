@@ -32,7 +32,8 @@
 #define RILL_DEVICE_WARP_H
 
 /* The file that includes this one has rill_lane, rill_warp_size, rill_ballot, rill_vote_all, rill_vote_any,
- * rill_warp_sync, and rill_shuffle_from_(v, lane): the v of a lane of the warp, the caller's own if it takes no part.
+ * rill_warp_sync, and rill_shuffle_from_(v, lane, mask): the v of a lane of the warp, the caller's own if it takes no
+ * part; the lanes of the mask make the call.
  * Or, with RILL_HAS_SHUFFLE_, rill_shuffle_ itself: whose v is the business of what runs the lanes. */
 
 #ifndef RILL_HAS_SHUFFLE_
@@ -40,25 +41,26 @@ enum { RILL_SHUFFLE_FROM_, RILL_SHUFFLE_UP_, RILL_SHUFFLE_DOWN_, RILL_SHUFFLE_XO
 
 /* The v of the lane that is `by` away, as the kind says; a width above the warp's size is the whole warp. */
 template <class T>
-static __device__ __forceinline__ T rill_shuffle_(T v, unsigned kind, unsigned by, unsigned width, unsigned) {
+static __device__ __forceinline__ T rill_shuffle_(T v, unsigned kind, unsigned by, unsigned width,
+                                                  unsigned long long mask) {
   const unsigned self = rill_lane();
   if (width > rill_warp_size()) width = rill_warp_size();
   const unsigned inside = self & (width - 1);
   switch (kind) {
-    case RILL_SHUFFLE_FROM_: return rill_shuffle_from_(v, by < width ? self - inside + by : self);
-    case RILL_SHUFFLE_UP_: return rill_shuffle_from_(v, by <= inside ? self - by : self);
-    case RILL_SHUFFLE_DOWN_: return rill_shuffle_from_(v, by < width - inside ? self + by : self);
-    default: return rill_shuffle_from_(v, by < width ? self ^ by : self);
+    case RILL_SHUFFLE_FROM_: return rill_shuffle_from_(v, by < width ? self - inside + by : self, mask);
+    case RILL_SHUFFLE_UP_: return rill_shuffle_from_(v, by <= inside ? self - by : self, mask);
+    case RILL_SHUFFLE_DOWN_: return rill_shuffle_from_(v, by < width - inside ? self + by : self, mask);
+    default: return rill_shuffle_from_(v, by < width ? self ^ by : self, mask);
   }
 }
 #endif
 
 #define RILL_SHUFFLE_FUNCTION_(NAME, KIND, BY)                                                    \
   template <class T> static __device__ __forceinline__ T NAME(T v, unsigned BY, unsigned width) { \
-    return rill_shuffle_(v, KIND, BY, width, ~0u);                                                \
+    return rill_shuffle_(v, KIND, BY, width, ~0ull);                                              \
   }                                                                                               \
   template <class T> static __device__ __forceinline__ T NAME(T v, unsigned BY) {                 \
-    return rill_shuffle_(v, KIND, BY, rill_warp_size(), ~0u);                                     \
+    return rill_shuffle_(v, KIND, BY, rill_warp_size(), ~0ull);                                   \
   }
 RILL_SHUFFLE_FUNCTION_(rill_shuffle, RILL_SHUFFLE_FROM_, lane)
 RILL_SHUFFLE_FUNCTION_(rill_shuffle_up, RILL_SHUFFLE_UP_, delta)

@@ -12,13 +12,15 @@
 
 enum { STACK = 64 * 1024 };
 
-enum waits { NO_WAIT, AT_BARRIER, IN_WARP };
+enum waits { NO_WAIT, AT_BARRIER, IN_WARP, AT_PLACE };
 
 struct fiber {
   struct context context;
   bool ended;
   enum waits waits;
   uint64_t given;     /* to the barrier: whether it counts; to the warp: a value */
+  uint64_t mask;      /* in the warp: the lanes that it waits for */
+  const void *place;  /* where it asks which lanes are active */
   uint32_t count;     /* what the barrier said */
   rill_cpu_warp warp; /* what the warp said */
 };
@@ -50,7 +52,15 @@ static struct fiber *wait_for_others(enum waits what, uint64_t given) {
 
 static void barrier(void) { (void)wait_for_others(AT_BARRIER, 0); }
 static uint32_t barrier_count(uint32_t predicate) { return wait_for_others(AT_BARRIER, predicate != 0)->count; }
-static const rill_cpu_warp *exchange(uint64_t value) { return &wait_for_others(IN_WARP, value)->warp; }
+static const rill_cpu_warp *exchange_among(uint64_t value, uint64_t mask) {
+  team->fibers[team->current].mask = mask;
+  return &wait_for_others(IN_WARP, value)->warp;
+}
+static const rill_cpu_warp *exchange(uint64_t value) { return exchange_among(value, UINT64_MAX); }
+static uint64_t active(const void *place) {
+  team->fibers[team->current].place = place;
+  return wait_for_others(AT_PLACE, 0)->warp.live;
+}
 static uint32_t lane(void) { return (uint32_t)(team->current % fake_warp_size()); }
 
 static void assert_failed(const char *expression, const char *file, uint32_t line, const uint32_t block[3],
@@ -96,35 +106,57 @@ static void free_fibers(struct team *t) {
   free(t->fibers);
 }
 
-/* Lets those go on that wait for one thing, from `first` up to `end`, if all in that range that have not ended do. */
-static bool let_go(struct team *t, enum waits what, size_t first, size_t end) {
-  rill_cpu_warp said = { .live = 0 };
+/* Lets those go on that wait at a barrier, if all do that have not ended. */
+static bool pass_barrier(struct team *t) {
   uint32_t count = 0, live = 0;
-  for (size_t i = first; i < end; i++) {
-    const struct fiber *fiber = &t->fibers[i];
-    if (fiber->ended) continue;
-    if (fiber->waits != what) return false;
+  for (size_t i = 0; i < t->count; i++) {
+    if (t->fibers[i].ended) continue;
+    if (t->fibers[i].waits != AT_BARRIER) return false;
     live++;
-    count += fiber->given != 0;
-    if (what != IN_WARP) continue;
-    const uint64_t bit = UINT64_C(1) << (i - first);
-    said.values[i - first] = fiber->given;
-    said.live |= bit;
-    if (fiber->given != 0) said.nonzero |= bit;
+    count += t->fibers[i].given != 0;
   }
-  for (size_t i = first; i < end; i++) {
+  for (size_t i = 0; i < t->count; i++) {
     t->fibers[i].waits = NO_WAIT;
     t->fibers[i].count = count;
-    t->fibers[i].warp = said;
   }
   return live > 0;
 }
 
+/* The fibers of the warp from `first` up to `end` that wait for the same as fiber i go on, if all have come. */
+static bool let_go(struct team *t, size_t first, size_t end, size_t i) {
+  const struct fiber *const one = &t->fibers[i];
+  const enum waits what = one->waits;
+  const uint64_t mask = one->mask;
+  const void *const place = one->place;
+  rill_cpu_warp said = { .live = 0 };
+  for (size_t k = first; k < end; k++) {
+    const struct fiber *const fiber = &t->fibers[k];
+    const uint64_t bit = UINT64_C(1) << (k - first);
+    const bool same = fiber->waits == what && (what == AT_PLACE ? fiber->place == place : fiber->mask == mask);
+    if (fiber->ended || !same) {
+      if (what == IN_WARP && !fiber->ended && (mask & bit) != 0) return false;
+      continue;
+    }
+    said.values[k - first] = fiber->given;
+    said.live |= bit;
+    if (fiber->given != 0) said.nonzero |= bit;
+  }
+  for (size_t k = first; k < end; k++) {
+    if ((said.live >> (k - first) & 1) == 0) continue;
+    t->fibers[k].waits = NO_WAIT;
+    t->fibers[k].warp = said;
+  }
+  return true;
+}
+
 static bool let_some_go(struct team *t) {
-  bool any = let_go(t, AT_BARRIER, 0, t->count);
+  bool any = pass_barrier(t);
   const size_t warp = fake_warp_size();
-  for (size_t i = 0; i < t->count; i += warp) {
-    any |= let_go(t, IN_WARP, i, i + warp < t->count ? i + warp : t->count);
+  for (int what = IN_WARP; what <= AT_PLACE && !any; what++) {
+    for (size_t i = 0; i < t->count; i++) {
+      const size_t first = i / warp * warp, end = first + warp < t->count ? first + warp : t->count;
+      if (!t->fibers[i].ended && t->fibers[i].waits == (enum waits)what) any |= let_go(t, first, end, i);
+    }
   }
   return any;
 }
@@ -165,7 +197,9 @@ int fake_run_grid(const rill_cpu_kernel *kernel, const uint32_t grid[3], const u
                                        .barrier_count = barrier_count,
                                        .exchange = exchange,
                                        .lane = lane,
-                                       .assert_failed = assert_failed };
+                                       .assert_failed = assert_failed,
+                                       .exchange_among = exchange_among,
+                                       .active = active };
   const rill_cpu_grid launch = { .args = args,
                                  .grid = { grid[0], grid[1], grid[2] },
                                  .block = { block[0], block[1], block[2] },
