@@ -104,10 +104,13 @@ rill_status rill__device_default_stream(struct rill__device *device, struct rill
   return RILL_OK;
 }
 
-/* Once, by the release or by a call that was under way and made the event after it. */
+/* Once, by the release or by a call that was under way and made the event after it.  Waits that hold a stream for its
+ * first record look whether it is live, so it is abandoned after its handle has become stale. */
 static void end_cached_event(struct rill__stream *stream) {
   struct rill__event *cached = atomic_exchange(&rill__core(stream)->cached_event, NULL);
-  if (cached != NULL) rill__object_retire(&cached->base);
+  if (cached == NULL) return;
+  rill__object_retire(&cached->base);
+  rill__event_abandon(cached);
 }
 
 void rill__stream_end(struct rill__stream *stream) {

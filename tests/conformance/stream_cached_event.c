@@ -68,6 +68,18 @@ static void goes_with_the_stream(void) {
   assert_fails(rill_event_synchronize(event), RILL_ERROR_STALE_HANDLE);
 }
 
+/* C3.8: no record of it can come any more. */
+static void releases_what_waits_for_its_first_record(void) {
+  rill_stream held = new_stream("held"), other;
+  rill_event cached;
+  assert_ok(rill_stream_create(dut.device, NULL, &other));
+  assert_ok(rill_stream_cached_event(other, &cached));
+  assert_ok(rill_stream_wait_event(held, cached, 0));
+  assert_ok(rill_stream_release(other));
+  assert_fails(rill_stream_synchronize_for(held, UINT64_C(10000000000)), RILL_ERROR_NOT_RECORDED);
+  assert_completes(held);
+}
+
 static void has_no_timing(void) {
   rill_event event = cached_event(new_stream("stream"));
   float ms = 1.0f;
@@ -76,4 +88,5 @@ static void has_no_timing(void) {
 
 TESTS_ON_EACH_DEVICE("rill_stream_cached_event", TEST(refuses_bad_handles), TEST(refuses_null_out),
                      TEST(is_one_for_each_stream), TEST(is_one_for_all_threads), TEST(retain_and_release_do_nothing),
-                     TEST(marks_the_last_wait_for_the_stream), TEST(goes_with_the_stream), TEST(has_no_timing))
+                     TEST(marks_the_last_wait_for_the_stream), TEST(goes_with_the_stream),
+                     TEST(releases_what_waits_for_its_first_record), TEST(has_no_timing))
