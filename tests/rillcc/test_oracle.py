@@ -9,6 +9,8 @@ import support
 
 @unittest.skipUnless(support.LOOPS, "no clang 15 or later whose LLVM can be loaded")
 class Oracle(unittest.TestCase):
+    maxDiff = None  # all that differs
+
     def test_random_kernels(self):
         self.assertEqual(list(oracle_run.summary(oracle_run.random_source(1).check())), [])
 
