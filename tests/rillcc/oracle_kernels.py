@@ -213,7 +213,8 @@ class Expressions:
     def wrapped(self):
         """An index below 1024 made of a quotient or remainder of uniform numbers and of the thread's own."""
         type_ = self.one_of(INTEGERS)
-        where = self.one_of(("p.%s", "shared_pack.%s", "packs[blockIdx.x].%s")) % MEMBER[type_]
+        member = self.one_of(("p.%s", "shared_pack.%s", "packs[blockIdx.x].%s")) % MEMBER[type_]
+        where = self.one_of((member, "static_cast<%s>(b)" % type_))
         first = "static_cast<%s>(%s)" % (type_, self.one_of(("a", "b", "n", "uni[3]")))
         if type_ == "int":
             first = self.one_of((first, "c"))

@@ -3,7 +3,7 @@ division of uniform numbers under conditions that are false for lane 0."""
 
 import itertools
 
-from oracle_kernels import INTEGERS, MEMBER, SIGNED, Block, Kernel
+from oracle_kernels import INTEGERS, SIGNED, Block, Kernel
 
 BEGIN = (
     "const unsigned threads = blockDim.x, t = threadIdx.x, i = blockIdx.x * threads + t, lane = t & 31;",
@@ -73,18 +73,18 @@ def pairs():
 
 def divisions():
     places = {
-        "p.%s": "static_cast<%s>(a)",
-        "packs[blockIdx.x].%s": "static_cast<%s>(blockIdx.x * 7 + 53)",
-        "shared_pack.%s": "static_cast<%s>(shared_pack.u + a)",
+        "static_cast<%s>(b)": "static_cast<%s>(a)",
+        "static_cast<%s>(blockIdx.x + 3)": "static_cast<%s>(blockIdx.x * 7 + 53)",
+        "static_cast<%s>(shared[0])": "static_cast<%s>(shared[1])",
     }
     conditions = ("lane >= 3", "(in[i & 1023] & 1) != 0 && lane != 0")
     for type_, operator, (divisor, dividend), condition in itertools.product(INTEGERS, "/%", places.items(), conditions):
-        quotient = "%s %s %s" % (dividend % type_, operator, divisor % MEMBER[type_])
+        quotient = "%s %s %s" % (dividend % type_, operator, divisor % type_)
         offset = " + 128" if type_ in SIGNED else ""
         index = "(%s & 255)" % quotient if operator == "/" else quotient + offset
-        shared = ["__shared__ pack shared_pack;", "if (t == 0) shared_pack = packs[2];", "__syncthreads();"]
+        shared = ["__shared__ unsigned shared[2];", "if (t == 0) shared[0] = b, shared[1] = a;", "__syncthreads();"]
         for use in ("h = in[%s + t];" % index, "h = static_cast<unsigned>(%s);" % quotient):
-            nodes = [*BEGIN, *(shared if "shared" in divisor else []), "if (%s) %s" % (condition, use), "out[i] = h;"]
+            nodes = [*BEGIN, "h = 1;", *(shared if "shared" in divisor else []), "if (%s) %s" % (condition, use), "out[i] = h;"]
             yield nodes
 
 
