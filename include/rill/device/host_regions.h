@@ -88,8 +88,21 @@ static __forceinline__ void rill_warp_sync() { rill_warp_sync_among_(~0ull); }
 
 #define RILL_HAS_SHUFFLE_ 1
 enum { RILL_SHUFFLE_FROM_ = 0, RILL_SHUFFLE_UP_ = 1, RILL_SHUFFLE_DOWN_ = 2, RILL_SHUFFLE_XOR_ = 3 };
+/* The lane that a lane gets a value from; itself if there is none. */
+static inline unsigned rill_shuffle_source(unsigned lane, unsigned kind, unsigned by, unsigned width) {
+  if (width > 32) width = 32;
+  const unsigned inside = lane & (width - 1), group = lane & ~(width - 1);
+  switch (kind) {
+    case RILL_SHUFFLE_FROM_: return by < width ? group + by : lane;
+    case RILL_SHUFFLE_UP_: return by <= inside ? lane - by : lane;
+    case RILL_SHUFFLE_DOWN_: return by < width - inside ? lane + by : lane;
+    default: return by < width ? lane ^ by : lane;
+  }
+}
+
 template <class T>
 static __forceinline__ T rill_shuffle_(T v, unsigned kind, unsigned by, unsigned width, unsigned long long lanes) {
+  const T own = v;
   const unsigned mask = static_cast<unsigned>(lanes);
   static_assert(__is_trivially_copyable(T) && (sizeof(T) == 1 || sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8),
                 "a plain value of 1, 2, 4 or 8 bytes");
@@ -104,6 +117,8 @@ static __forceinline__ T rill_shuffle_(T v, unsigned kind, unsigned by, unsigned
     bits = rill_ir_shuffle32(bits, kind, by, width, mask);
     __builtin_memcpy(&v, &bits, sizeof v);
   }
+  /* A lane that is not in the mask takes no part. */
+  if (mask != ~0u && (mask >> rill_shuffle_source(rill_lane(), kind, by, width) & 1) == 0) return own;
   return v;
 }
 
@@ -154,18 +169,6 @@ static inline const rill_cpu_warp *rill_fiber_exchange(uint64_t value, unsigned 
   const rill_cpu_warp *const warp = rill_services->exchange_among(value, lanes);
   keep.lanes = warp->live;
   return warp;
-}
-
-/* The lane that a lane gets a value from; itself if there is none. */
-static inline unsigned rill_shuffle_source(unsigned lane, unsigned kind, unsigned by, unsigned width) {
-  if (width > 32) width = 32;
-  const unsigned inside = lane & (width - 1), group = lane & ~(width - 1);
-  switch (kind) {
-    case RILL_SHUFFLE_FROM_: return by < width ? group + by : lane;
-    case RILL_SHUFFLE_UP_: return by <= inside ? lane - by : lane;
-    case RILL_SHUFFLE_DOWN_: return by < width - inside ? lane + by : lane;
-    default: return by < width ? lane ^ by : lane;
-  }
 }
 
 #define RILL_USED_ __attribute__((used, nothrow, visibility("hidden")))
