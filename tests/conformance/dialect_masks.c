@@ -5,7 +5,7 @@
 
 #include "dialect_masks.rill.h"
 
-enum { CALLS = 23, SUMS = 9, TOLD = 14, MOST_THREADS = 70, MOST_CASES = 400, ROLES = 6 };
+enum { CALLS = 23, SUMS = 9, FACTS = 14, MOST_THREADS = 70, MOST_CASES = 400, ROLES = 6 };
 
 struct lanes {
   uint32_t count, thread[32]; /* numbers of threads, in ascending order */
@@ -344,12 +344,12 @@ static void masks_divide_a_warp_between_functions(void) { for_each_shape(check_b
 
 /* ---- groups ---- */
 
-/* What thread t was told of its group, whose lanes must be among `most`, or `most` itself if `exactly`. */
-static void check_told(uint32_t c, uint32_t t, const unsigned long long *told, uint32_t most, bool exactly) {
+/* What thread t found of its group, whose lanes must be among `most`, or `most` itself if `exactly`. */
+static void check_facts(uint32_t c, uint32_t t, const unsigned long long *facts, uint32_t most, bool exactly) {
   const uint64_t *const values = in.values + c * in.threads;
   uint32_t result = 0;
-  const uint32_t mask = (uint32_t)told[0];
-  EXPECT("lanes of a group", told[0] & ~(uint64_t)most, 0);
+  const uint32_t mask = (uint32_t)facts[0];
+  EXPECT("lanes of a group", facts[0] & ~(uint64_t)most, 0);
   EXPECT("lanes of a group", mask & bit_of(t), bit_of(t));
   if (exactly) EXPECT("lanes of a group", mask, most);
   const struct lanes lanes = lanes_of(t, mask);
@@ -363,21 +363,21 @@ static void check_told(uint32_t c, uint32_t t, const unsigned long long *told, u
     same |= (uint32_t)(value >> 62 == values[t] >> 62) << i;
   }
   const bool alike = same == (lanes.count == 32 ? ~0u : (1u << lanes.count) - 1);
-  const uint64_t expected[TOLD] = { mask,
-                                    1,
-                                    lanes.count,
-                                    rank,
-                                    odd,
-                                    (twos != 0) + 2 * (uint64_t)(twos == lanes.count),
-                                    values[lanes.thread[rank > 0 ? rank - 1 : rank]],
-                                    words[lanes.thread[rank + 2 < lanes.count ? rank + 2 : rank]],
-                                    reduce_words(0, &lanes, words),
-                                    reduce_words(5, &lanes, words),
-                                    reduce_words(8, &lanes, words),
-                                    same,
-                                    alike ? same : 0,
-                                    alike };
-  for (; result < TOLD; result++) EXPECT("told", told[result * in.threads], expected[result]);
+  const uint64_t expected[FACTS] = { mask,
+                                     1,
+                                     lanes.count,
+                                     rank,
+                                     odd,
+                                     (twos != 0) + 2 * (uint64_t)(twos == lanes.count),
+                                     values[lanes.thread[rank > 0 ? rank - 1 : rank]],
+                                     words[lanes.thread[rank + 2 < lanes.count ? rank + 2 : rank]],
+                                     reduce_words(0, &lanes, words),
+                                     reduce_words(5, &lanes, words),
+                                     reduce_words(8, &lanes, words),
+                                     same,
+                                     alike ? same : 0,
+                                     alike };
+  for (; result < FACTS; result++) EXPECT("facts", facts[result * in.threads], expected[result]);
 }
 
 /* The living threads of t's warp whose role is in the same branch. */
@@ -390,28 +390,28 @@ static uint32_t branch_of(uint32_t c, uint32_t t) {
 }
 
 static void check_coalesced(rill_stream stream, const rill_launch *launch) {
-  unsigned long long *out = pinned((size_t)in.cases * TOLD * in.threads * sizeof *out);
+  unsigned long long *out = pinned((size_t)in.cases * FACTS * in.threads * sizeof *out);
   assert_ok(
       mask_coalesced_launch(stream, launch, in.drop, in.cases, in.roles, (const unsigned long long *)in.values, out));
   assert_completes(stream);
   for (uint32_t c = 0; c < in.cases; c++)
     for (uint32_t t = 0; t < in.threads; t++) {
-      const unsigned long long *const told = out + (size_t)c * TOLD * in.threads + t;
+      const unsigned long long *const facts = out + (size_t)c * FACTS * in.threads + t;
       if (!lives(t) || in.roles[c * in.threads + t] > 3) continue;
-      const struct lanes members = lanes_of(t, (uint32_t)told[0]);
+      const struct lanes members = lanes_of(t, (uint32_t)facts[0]);
       const uint32_t result = 1, branch = branch_of(c, t);
       if (in.roles[c * in.threads + t] == 3) {
         uint32_t sum = 0;
         for (uint32_t i = 0; i < members.count; i++) sum += (uint32_t)in.values[c * in.threads + members.thread[i]];
-        EXPECT("lanes of a group", told[0] & ~(uint64_t)branch, 0);
-        EXPECT("lanes of a group", told[0] & bit_of(t), bit_of(t));
-        EXPECT("sum of a group", told[in.threads], sum);
+        EXPECT("lanes of a group", facts[0] & ~(uint64_t)branch, 0);
+        EXPECT("lanes of a group", facts[0] & bit_of(t), bit_of(t));
+        EXPECT("sum of a group", facts[in.threads], sum);
       } else {
-        check_told(c, t, told, branch, false);
+        check_facts(c, t, facts, branch, false);
       }
       /* The members of a group agree who they are. */
       for (uint32_t i = 0; i < members.count; i++)
-        EXPECT("members", out[(size_t)c * TOLD * in.threads + members.thread[i]], told[0]);
+        EXPECT("members", out[(size_t)c * FACTS * in.threads + members.thread[i]], facts[0]);
     }
   assert_ok(rill_free(out));
 }
@@ -426,7 +426,7 @@ static void check_tiles(rill_status (*launch_tiles)(rill_stream, const rill_laun
   for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
     make_cases(sizes[s], 0, 0);
     const rill_launch launch = rill_launch_1d(1, in.threads);
-    unsigned long long *out = pinned((size_t)in.cases * 3 * TOLD * in.threads * sizeof *out);
+    unsigned long long *out = pinned((size_t)in.cases * 3 * FACTS * in.threads * sizeof *out);
     assert_ok(launch_tiles(stream, &launch, in.cases, (const unsigned long long *)in.values, in.roles, out));
     assert_completes(stream);
     for (uint32_t c = 0; c < in.cases; c++)
@@ -438,10 +438,10 @@ static void check_tiles(rill_status (*launch_tiles)(rill_stream, const rill_laun
           if ((roles[i] < 3) == (roles[t] < 3)) half |= bit_of(i);
           if (roles[i] == roles[t]) same |= bit_of(i);
         }
-        const unsigned long long *const told = out + (size_t)c * 3 * TOLD * in.threads + t;
-        check_told(c, t, told, tile, true);
-        check_told(c, t, told + TOLD * in.threads, half, true);
-        check_told(c, t, told + 2 * TOLD * in.threads, same, true);
+        const unsigned long long *const facts = out + (size_t)c * 3 * FACTS * in.threads + t;
+        check_facts(c, t, facts, tile, true);
+        check_facts(c, t, facts + FACTS * in.threads, half, true);
+        check_facts(c, t, facts + 2 * FACTS * in.threads, same, true);
       }
     assert_ok(rill_free(out));
     free_cases();

@@ -123,7 +123,7 @@ RILL_KERNEL(mask_branches, unsigned drop, unsigned cases, const unsigned *masks,
   }
 }
 
-enum { TOLD = 14 };
+enum { FACTS = 14 };
 /* What a thread sees of its group: the group's lanes first. */
 template <class group_type> static __device__ void tell(const group_type &group, wide value, wide *out, unsigned threads) {
   const unsigned lane = threadIdx.x & 31, v = static_cast<unsigned>(value), label = label_of(value);
@@ -162,7 +162,7 @@ RILL_KERNEL(mask_coalesced, unsigned drop, unsigned cases, const unsigned *roles
   const unsigned t = threadIdx.x, threads = blockDim.x;
   if (ends_at_once(drop)) return;
   for (unsigned c = 0; c < cases; c++) {
-    wide *const o = out + c * TOLD * threads + t;
+    wide *const o = out + c * FACTS * threads + t;
     const wide value = values[c * threads + t];
     if (roles[c * threads + t] < 3) {
       tell(cg::coalesced_threads(), value, o, threads);
@@ -182,10 +182,10 @@ static __device__ void tell_of_tiles(unsigned cases, const wide *values, const u
   for (unsigned c = 0; c < cases; c++) {
     const wide value = values[c * threads + t];
     const unsigned role = roles[c * threads + t];
-    wide *const o = out + c * 3 * TOLD * threads + t;
+    wide *const o = out + c * 3 * FACTS * threads + t;
     tell(tile, value, o, threads);
-    tell(cg::binary_partition(tile, role < 3), value, o + TOLD * threads, threads);
-    tell(cg::labeled_partition(tile, role), value, o + 2 * TOLD * threads, threads);
+    tell(cg::binary_partition(tile, role < 3), value, o + FACTS * threads, threads);
+    tell(cg::labeled_partition(tile, role), value, o + 2 * FACTS * threads, threads);
   }
 }
 #define TILES(LANES)                                                                                                  \

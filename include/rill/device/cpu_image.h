@@ -68,8 +68,8 @@ typedef struct rill_cpu_services {
 
   /* from image version 6 on: for threads that run on fibers */
 
-  /** An exchange among the lanes of `mask`, of which the caller is one: returns when each of them that has not ended has
-   *  called it with the same mask.  Other lanes of the warp may be anywhere. */
+  /** An exchange among the lanes of `mask`, of which the caller is one: returns when each of them that has not ended
+   * has called it with the same mask.  Other lanes of the warp may be anywhere. */
   const rill_cpu_warp *(*exchange_among)(uint64_t value, uint64_t mask);
   /** Returns the lanes of the warp that call it at the same place as the caller: those that come there before every
    *  thread of the block waits for something. */
