@@ -171,6 +171,7 @@ RILL_KERNEL(mask_coalesced, unsigned drop, unsigned cases, const unsigned *roles
       o[0] = cg::reduce(group, 1u << (t & 31), cg::bit_or<unsigned>());
       o[threads] = cg::reduce(group, static_cast<unsigned>(value), cg::plus<unsigned>());
     }
+    __syncwarp(); /* else a group may have threads that are in another case */
   }
 }
 

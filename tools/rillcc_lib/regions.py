@@ -280,6 +280,11 @@ class Finder:
                     if instruction not in self.varying and self.is_varying(instruction, block):
                         self.varying.add(instruction)
                         changed = True
+                if self.names_some(block) and block not in parted:
+                    parted.add(block)
+                    barriers = [b for b in self.sync_points if self.is_barrier(b)]
+                    self.divergent |= flow.reachable(self.successors, self.successors[block], barriers)
+                    changed = True
                 end = self.instructions[block][-1]
                 if end in self.varying and len(self.successors[block]) > 1 and block not in parted:
                     parted.add(block)
@@ -289,6 +294,26 @@ class Finder:
             if more:
                 self.divergent |= more
                 changed = True
+
+    def names_some(self, block):
+        """Whether a block ends in a function of the warp whose mask is data: lanes of other masks may be in another round
+        of a loop, even if all come here equally often."""
+        call = self.sync_points.get(block)
+        mask = SYNC_POINTS[self.marker(call)].mask if call else None
+        return mask is not None and not self.is_of_place(self.m.arguments(call)[mask])
+
+    def is_of_place(self, value):
+        """Whether a value is computed of the thread's index and of uniform values alone."""
+        seen, work = set(), [value]
+        while work:
+            value = work.pop()
+            if value in seen or value not in self.varying or self.marker(value) in THREAD:
+                continue
+            if self.m.opcode(value) not in PURE:
+                return False
+            seen.add(value)
+            work += self.m.operands(value)
+        return True
 
     def ways_out(self):
         """Where threads that are divergent leave what leads to sync_points: they come there one by one."""

@@ -16,10 +16,10 @@
  *   CUDART_INF_F CUDART_PI ...                         of CUDA's math_constants.h
  *
  * A warp is 32 lanes here.  On AMD GPUs with waves of 64, each half of a wave is one: lane numbers, masks and ballots
- * are of the half.  The lanes that a mask names make the call together, as in CUDA; where a kernel runs on fibers
- * (docs/KERNELS.md) and on AMD, all lanes of the warp that have not ended do.
+ * are of the half.  The lanes that a mask names and that have not ended make the same call, as in CUDA; the other
+ * lanes may be anywhere.  A mask may be any set of lanes that the caller is one of.
  *
- * With nvcc these are NVIDIA's own.
+ * With nvcc these are NVIDIA's own, and before sm_80 rill's __reduce_add_sync and its family.
  */
 #ifndef RILL_DEVICE_CUDA_NAMES_H
 #define RILL_DEVICE_CUDA_NAMES_H
@@ -33,6 +33,10 @@
 #include <cooperative_groups/reduce.h>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800 /* NVIDIA's begin at sm_80 */
+#define RILL_NAME_ static __device__ __forceinline__
+#include <rill/device/cuda_reduce.h>
+#endif
 #else
 #include <limits.h> /* as CUDA's own headers */
 #include <stddef.h>

@@ -32,9 +32,9 @@ template <class rill_operation, class RillT> RILL_NAME_ RillT rill_cuda_reduce_(
     for (int by = 16; by > 0; by /= 2) v = rill_operation::of(v, __shfl_xor_sync(mask, v, by));
     return v;
   }
-  RillT all = __shfl_sync(mask, v, __builtin_ctz(lanes));
+  RillT all = __shfl_sync(mask, v, __ffs(static_cast<int>(lanes)) - 1);
   for (unsigned rest = lanes & (lanes - 1); rest != 0; rest &= rest - 1)
-    all = rill_operation::of(all, __shfl_sync(mask, v, __builtin_ctz(rest)));
+    all = rill_operation::of(all, __shfl_sync(mask, v, __ffs(static_cast<int>(rest)) - 1));
   return all;
 }
 #endif
