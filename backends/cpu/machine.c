@@ -154,16 +154,18 @@ bool cpu_may_be_address(uint64_t number) {
 }
 
 /* What a limit of the process leaves beside what it has: a line of /proc/self/status, in kB. */
-static uint64_t left_of(int resource, const char *used) {
-  struct rlimit limit;
+static uint64_t left_of(const struct rlimit *limit, const char *used) {
   char text[64];
-  if (getrlimit(resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return UINT64_MAX;
+  if (limit->rlim_cur == RLIM_INFINITY) return UINT64_MAX;
   const uint64_t bytes = read_value("/proc/self/status", used, text, sizeof text) ? strtoull(text, NULL, 10) * 1024 : 0;
-  return bytes < limit.rlim_cur ? (uint64_t)limit.rlim_cur - bytes : 0;
+  return bytes < limit->rlim_cur ? (uint64_t)limit->rlim_cur - bytes : 0;
 }
 
 uint64_t cpu_memory_read(void) {
-  const uint64_t limits[] = { cpu_memory_quota_read(""), left_of(RLIMIT_AS, "VmSize"), left_of(RLIMIT_DATA, "VmData") };
+  struct rlimit space = { .rlim_cur = RLIM_INFINITY }, data = { .rlim_cur = RLIM_INFINITY };
+  (void)getrlimit(RLIMIT_AS, &space);
+  (void)getrlimit(RLIMIT_DATA, &data);
+  const uint64_t limits[] = { cpu_memory_quota_read(""), left_of(&space, "VmSize"), left_of(&data, "VmData") };
   uint64_t least = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
   for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) least = limits[i] < least ? limits[i] : least;
   return least;
