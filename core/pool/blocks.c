@@ -264,13 +264,13 @@ void rill__heap_put(struct rill__heap *heap, struct rill__block *block, uint64_t
     join(heap, left, block);
     block = left;
   }
-  /* The age of a free is seldom far from the newest; a block that is given a later one is only found later. */
+  /* The age of a free is seldom far from the newest; a block that is given a later one is only found later, but may
+   * have neighbours of that age. */
   struct rill__block *older = heap->newest;
   for (int steps = 0; RILL__UNLIKELY(older != NULL && older->freed > freed); older = older->older) {
     if (++steps <= PLACES) continue;
-    older = heap->newest;
-    freed = older->freed;
-    break;
+    rill__heap_put(heap, block, heap->newest->freed);
+    return;
   }
   block->freed = freed;
   attach(heap, block, older);

@@ -18,6 +18,10 @@ void rill__block_check(const struct rill__block *block) {
   RILL_ASSERT(right == NULL ? block->first + block->count == segment->granules
                             : right->left == block && block->first + block->count == right->first,
               "the blocks of a segment cover it to its end");
+  if (block->state != RILL__BLOCK_FREE || right == NULL || right->state != RILL__BLOCK_FREE) return;
+  RILL_ASSERT(block->heap != right->heap || block->freed < block->heap->joins_from ||
+                  right->freed < block->heap->joins_from,
+              "two free neighbours of one heap that complete together are joined");
 }
 
 /* ---- uses ---- */
