@@ -193,7 +193,8 @@ class Answers(support.TestCase):
 
     def check_conversions(self, image):
         numbers = [0.0, -0.9, 1.9, 300.7, -300.7, 7e4, 3e9, -3e9, 1e20, -1e20, 2147483647.5, 4294967295.9, -2147483648.9]
-        numbers += [float("nan"), float("inf"), float("-inf"), 1.8446744073709552e19, 9.223372036854775e18]
+        numbers += [float("nan"), float("inf"), float("-inf"), 1.8446744073709552e19, 9.223372036854775e18, 2147483520.0]
+        numbers += [4294967040.0, 2147483646.5, -0.0, 1e-40]
         numbers += [1.5] * (64 - len(numbers))
         x, y = (ctypes.c_float * 64)(*numbers), (ctypes.c_double * 64)(*numbers)
         kinds = [TYPES[name][1] for name in ("i32", "u32", "i16", "u8", "i64", "u64")]

@@ -12,7 +12,10 @@ class Oracle(unittest.TestCase):
     maxDiff = None  # all that differs
 
     def test_random_kernels(self):
-        self.assertEqual(list(oracle_run.summary(oracle_run.random_source(1).check())), [])
+        """Three sources: each takes another level."""
+        for seed in (1, 2, 3):
+            source = oracle_run.random_source(seed, 34, one_level=True)
+            self.assertEqual(list(oracle_run.summary(source.check())), [], source.name)
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ TRUNC, ZEXT, SEXT = 30, 31, 32
 BIT_CAST, ADDR_SPACE_CAST = 41, 60
 ICMP, PHI, CALL, SELECT, FREEZE = 42, 44, 45, 46, 68
 FENCE, ATOMIC_CMPXCHG, ATOMIC_RMW = 55, 56, 57
+OGT, OGE, OLT, UNO = 2, 3, 4, 8
 EQ, NE, UGT, UGE, ULT, ULE, SGT, SGE, SLT, SLE = range(32, 42)
 FUNCTION_INDEX = -1 & 0xFFFFFFFF
 AVAILABLE_EXTERNALLY_LINKAGE, INTERNAL_LINKAGE = 1, 8
@@ -47,6 +48,7 @@ SIGNATURES = {
     "BuildBr": "ppp",
     "BuildCall2": "ppppp" + "us",
     "BuildCondBr": "ppppp",
+    "BuildFCmp": "ppupps",
     "BuildFDiv": "pppps",
     "BuildFPToSI": "pppps",
     "BuildFPToUI": "pppps",

@@ -9,13 +9,11 @@ import os
 import re
 from dataclasses import dataclass
 
-from . import divisions, ir, llvm, regions, stacks, threads, versions
+from . import conversions, divisions, ir, llvm, regions, stacks, threads, versions
 
 # More points where threads meet than this, and clang takes minutes over the loops between them.
 MOST_SYNC_POINTS = 64
 RETURN_STATUS = 2  # of LLVMVerifyFunction
-# Conversions of floating point to integers that saturate.
-CONVERSIONS = re.compile(r"(llvm\.fpto[su]i\.sat)\.i(8|16)\.(f\d+)$")
 # Functions of the C library that rill/device/host_math.h has, which vectorize.
 MATHEMATICS = ("expf", "exp2f", "logf", "log2f", "log10f", "tanhf", "sinf", "cosf", "sincosf")
 # In front of the cut: what the caller of a function does is known, variables are registers, small loops are written out.
@@ -79,7 +77,7 @@ class Rewriter:
         lib, m = self.lib, self.m
         self.take_dynamic_shared()
         self.take_mathematics()
-        self.take_conversions()
+        conversions.narrow(m)
         kernels = {f for entry in self.entries() for f in (entry.run_block, entry.run_thread)}
         always = m.attribute("alwaysinline")
         for function in (self.callers(self.markers()) | self.in_step_by_argument()) - kernels:
@@ -150,24 +148,6 @@ class Rewriter:
             for other in (name, "llvm.%s.f32" % name[:-1]):
                 if own and self.m.function(other):
                     self.lib.ReplaceAllUsesWith(self.m.function(other), own)
-
-    def take_conversions(self):
-        """Makes conversions to 8 and 16 bits as nvcc makes them: by way of 32 bits, of which the low ones are left."""
-        m, lib = self.m, self.lib
-        builder = lib.CreateBuilderInContext(m.context)
-        for function in m.functions():
-            found = CONVERSIONS.match(m.name(function))
-            if not found:
-                continue
-            number = lib.LookupIntrinsicID(found.group(1).encode(), len(found.group(1)))
-            for call in m.users(function):
-                (value,) = m.arguments(call)
-                wide = lib.GetIntrinsicDeclaration(m.handle, number, llvm.array([m.i32, lib.TypeOf(value)]), 2)
-                lib.PositionBuilderBefore(builder, call)
-                made = lib.BuildCall2(builder, lib.GlobalGetValueType(wide), wide, llvm.array([value]), 1, b"")
-                lib.ReplaceAllUsesWith(call, lib.BuildTrunc(builder, made, lib.TypeOf(call), b""))
-                lib.InstructionEraseFromParent(call)
-        lib.DisposeBuilder(builder)
 
     # Warps in step
 
@@ -377,11 +357,12 @@ def rewrite(library, source, output, fibers, fill):
             if fibers:
                 rewriter.take_dynamic_shared()
                 rewriter.take_mathematics()
-                rewriter.take_conversions()
+                conversions.narrow(module)
                 rewriter.keep_what_kernels_need()
                 refused = {entry.name: fibers for entry in rewriter.entries()}
             notes = rewriter.rewrite(refused)
             if notes is not None:
+                conversions.replace(module)
                 divisions.Divisions(module).replace()
                 module.write(output)
                 if not fibers:
