@@ -10,56 +10,17 @@ import shutil
 import subprocess
 import unittest
 
-import random_kernels
+import differential
 import support
 import test_math
-from support import HERE, HOST, Bundle, HostImage, Runner, pointer_to
-
+from support import HERE, HOST, Runner, pointer_to
 
 SHAPES = ((1, 1, 1), (32, 1, 1), (33, 1, 1), (100, 1, 1), (1024, 1, 1), (16, 16, 1), (7, 5, 1), (3, 4, 5), (1, 1, 9))
 VOLUME = "(blockDim.x * blockDim.y * blockDim.z) + (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;"
 POWERS = ((1, 1, 1), (2, 1, 1), (32, 1, 1), (256, 1, 1), (1024, 1, 1))
 
 
-@unittest.skipUnless(support.LOOPS, "no clang 15 or later whose LLVM can be loaded")
-class Differential(support.TestCase):
-    """Both forms of a kernel give the same bits, on blocks of many shapes."""
-
-    def open(self, source, *arguments):
-        c_file = self.path("out.rill.c")
-        result = self.rillcc("-o", c_file, "--target", HOST, *arguments, source)
-        self.assertEqual((result.returncode, result.stderr), (0, ""))
-        name = "image%d" % len(os.listdir(self.folder))  # a library that is loaded is not to be written over
-        stem = os.path.basename(source).split(".")[0]
-        os.mkdir(self.path(name))
-        bundle = Bundle(self, c_file, stem + "_bundle", name + "/bundle.so")
-        return HostImage(self, name + "/host", bundle.images[HOST])
-
-    def open_all(self, source, *more):
-        """Each kernel's name, and the two forms of it: loops by clang, and fibers by the usual compiler."""
-        self.images = [self.open(source, *options, *more) for options in ((), ("--fibers",))]
-        names = sorted(self.images[0].kernels)
-        for image in self.images:  # their code must stay
-            self.assertEqual(sorted(image.kernels), names)
-        return {name: [image.kernels[name] for image in self.images] for name in names}
-
-    def compare(self, runner, forms, n, grid, block, count=None, limit=None):
-        threads = block[0] * block[1] * block[2]
-        count = count or n
-        numbers = random.Random(n * 31 + threads)
-        x = (ctypes.c_float * count)(*[numbers.uniform(-4, 60) for _ in range(count)])
-        results = []
-        for kernel, as_loops in zip(forms, (1, 0)):
-            y = (ctypes.c_float * (count + 8))(*([0.5] * count + [7.0] * 8))
-            limits = (ctypes.c_int(n),) if limit is None else (ctypes.c_int(n), ctypes.c_int(limit))
-            values = *limits, pointer_to(x), pointer_to(y)
-            outcome = runner.run(kernel, as_loops, grid, block, 8 * threads, *values)
-            self.assertEqual(outcome, 0, kernel.name)
-            self.assertEqual(list(y[count:]), [7.0] * 8)
-            results.append(bytes(y))
-        self.assertTrue(results[0] == results[1], "%s, n %d, block %s" % (forms[0].name, n, block))
-        return y
-
+class Regions(differential.Differential):
     def test_notes(self):
         text = support.ONE + "RILL_KERNEL(two, float *x) { __shared__ float s[1]; s[0] = 1; __syncthreads(); x[0] = s[0]; }\n"
         text += "struct big { float at[300]; };\n"
@@ -252,54 +213,6 @@ class Differential(support.TestCase):
                         self.assertEqual(runner.run(kernel, as_loops, (1, 1, 1), (16, 3, 1), 0, *values), 0)
                         results.append(list(y))
                     self.assertEqual(results[0], results[1], "%s, base %d, limit %d" % (name, base, limit))
-
-    def test_warps(self):
-        """Functions of a warp one after another, which all lanes or some of them come to.  RILL_TEST_SEED and
-        RILL_TEST_ROUNDS run others, and more."""
-        runner, first = Runner(self), int(os.environ.get("RILL_TEST_SEED", "1"))
-        for seed in range(first, first + int(os.environ.get("RILL_TEST_ROUNDS", "1"))):
-            with self.subTest(seed=seed):
-                text = random_kernels.warps(random.Random(seed), 40)
-                kernels = self.open_all(self.write("warps%d.kernel.cu" % seed, text), "--cpu-option=-w")
-                for forms in kernels.values():
-                    for block in ((32, 1, 1), (33, 1, 1), (40, 2, 1), (64, 2, 3), (96, 1, 1), (16, 4, 1), (256, 1, 1)):
-                        self.check_warps(runner, forms, block)
-
-    def check_warps(self, runner, forms, block):
-        threads = block[0] * block[1] * block[2]
-        for n in (3 * threads, 2 * threads - 5, 2 * threads + 32, threads + 1, 7 * threads + 32):
-            self.compare(runner, forms, n, (3, 1, 1), block, 8 * threads, 3 * threads)
-
-    def test_random_kernels(self):
-        """A few that the compiler optimizes, and many in one source that it does not.  RILL_TEST_SEED and
-        RILL_TEST_ROUNDS run others, and more."""
-        first = int(os.environ.get("RILL_TEST_SEED", "1"))
-        for seed in range(first, first + int(os.environ.get("RILL_TEST_ROUNDS", "1"))):
-            self.check_source(seed, 12)
-            self.check_source(-seed, 150 if support.LONG else 50, "--cpu-option=-O0")
-
-    def check_source(self, seed, count, *options):
-        runner = Runner(self)
-        text = random_kernels.source(random.Random(seed), count)
-        with self.subTest(seed=seed):
-            # GCC has opinions about conditions that are never true.
-            kernels = self.open_all(self.write("random%d.kernel.cu" % abs(seed), text), "--cpu-option=-w", *options)
-            for forms in kernels.values():
-                for block in ((1, 1, 1), (67, 1, 1), (8, 4, 1), (3, 5, 3), (32, 3, 1), (48, 2, 1), (64, 2, 1)):
-                    self.check_random(runner, "seed %d" % seed, forms, block)
-
-    def check_random(self, runner, what, forms, block):
-        threads = block[0] * block[1] * block[2]
-        count = 3 * threads
-        x = (ctypes.c_float * count)(*[(7 * i) % 97 for i in range(count)])
-        results = []
-        for kernel, as_loops in zip(forms, (1, 0)):
-            y = (ctypes.c_uint * count)(*[123] * count)
-            values = ctypes.c_uint(5), ctypes.c_uint(count), pointer_to(x), pointer_to(y)
-            self.assertEqual(runner.run(kernel, as_loops, (3, 1, 1), block, 8 * threads, *values), 0, kernel.name)
-            results.append(list(y))
-        different = [i for i in range(count) if len({result[i] for result in results}) != 1]
-        self.assertEqual(different, [], "%s, %s, block %s" % (what, forms[0].name.decode(), block))
 
 
 if __name__ == "__main__":
