@@ -4,11 +4,10 @@
  *     #include "kernels.cu"
  *     NAIVE_KERNEL(k0)    // int naive_k0(grid, block, args, order)
  *
- * It shares nothing with rill: not a header, not a function, not an algorithm. Nothing here is fast.
- *
- * A barrier counts the threads that have not returned. A function with a mask waits until all lanes of the mask that
- * have not returned have called the same function with the same mask. A shuffle from a lane that does not take part
- * returns the caller's own value. Blocks run one after another, so shared memory is static.
+ * It shares nothing with rill: not a header, not a function, not an algorithm. A barrier counts the threads that have
+ * not returned. A function with a mask waits until all lanes of the mask that have not returned have called the same
+ * function with the same mask. A shuffle from a lane that does not take part returns the caller's own value. Blocks run
+ * one after another, so shared memory is static.
  */
 #ifndef NAIVE_CUDA_H
 #define NAIVE_CUDA_H
@@ -24,6 +23,7 @@
 
 #define __global__ static
 #define __device__
+#define __noinline__
 #define __constant__
 #define __shared__ static
 #define RILL_DYNAMIC_SHARED(TYPE, NAME) TYPE *const NAME = reinterpret_cast<TYPE *>(naive.dynamic_shared)
@@ -337,20 +337,21 @@ NAIVE_TREES(max, a > b ? a : b)
     return old;                                                                \
   }
 NAIVE_ATOMIC(atomicAdd, old + v)
-NAIVE_ATOMIC(atomicMin, old < v ? old : v)
 NAIVE_ATOMIC(atomicMax, old > v ? old : v)
-NAIVE_ATOMIC(atomicAnd, old &v)
 NAIVE_ATOMIC(atomicOr, old | v)
 NAIVE_ATOMIC(atomicXor, old ^ v)
+static inline unsigned atomicCAS(unsigned *p, unsigned expected, unsigned v) {
+  return *p == expected ? std::exchange(*p, v) : *p;
+}
 
-/* CUDA's conversion: towards zero, the nearest number of the type if the value is outside, 0 for a NaN. */
+/* Towards zero, the nearest number of the type if the value is outside, 0 for a NaN; to fewer bits than 32 by way
+ * of 32. */
 template <class T, class F> static inline T naive_to(F x) {
-  typedef std::numeric_limits<T> limits;
-  if (isnan(x)) return 0;
-  const double integer = trunc((double)x); /* exact: T has at most 32 bits */
-  if (integer <= (double)limits::min()) return limits::min();
-  if (integer >= (double)limits::max()) return limits::max();
-  return (T)integer;
+  typedef std::conditional_t<sizeof(T) >= 4, T, std::conditional_t<std::is_signed_v<T>, int, unsigned>> wide;
+  typedef std::numeric_limits<wide> limits;
+  const double integer = isnan(x) ? 0 : trunc((double)x);
+  if (integer >= (double)limits::max()) return (T)limits::max();
+  return (T)(integer <= (double)limits::min() ? limits::min() : (wide)integer);
 }
 
 template <class T> static inline T min(T a, T b) { return a < b ? a : b; }

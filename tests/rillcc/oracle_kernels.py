@@ -8,8 +8,19 @@ A kernel is a tree of statements, from which oracle_shrink.py takes parts.
 """
 
 # What a value is made of: the divisors that are members of `pack` are neither 0 nor -1, and small (oracle_inputs.py).
+# Without rillcc's passes clang saturates conversions to 8 and 16 bits there, and not on the way by 32 bits.
 HEAD = """#ifndef TO
+#if RILL_REGIONS
 #define TO(TYPE, X) static_cast<TYPE>(X)
+#else
+template <bool Signed> struct by_way_of { typedef int type; };
+template <> struct by_way_of<false> { typedef unsigned type; };
+template <class T, class F> static __device__ T to(F x) {
+  if (sizeof(T) >= 4) return static_cast<T>(x);
+  return static_cast<T>(static_cast<typename by_way_of<(T(-1) < T(0))>::type>(x));
+}
+#define TO(TYPE, X) to<TYPE>(X)
+#endif
 #endif
 struct pack {
   unsigned u; int i; unsigned short g; short h; unsigned char k; signed char j; unsigned long long q; long long r;
@@ -29,6 +40,23 @@ static __device__ pair swapped(pair p) { return { p.b, p.a + 1 }; }
 static __device__ unsigned plus(unsigned v, unsigned w) { return v + w; }
 static __device__ unsigned minus(unsigned v, unsigned w) { return v - w; }
 static __device__ unsigned product(unsigned v, unsigned w) { return v * w; }
+static __device__ void add_by_cas(unsigned *p, unsigned v) {
+  unsigned seen, old = *p;
+  do {
+    seen = old;
+    old = atomicCAS(p, seen, seen + v);
+  } while (old != seen);
+}
+static __device__ __noinline__ unsigned neighbour(unsigned *tile, unsigned t, unsigned threads, unsigned v) {
+  tile[t] = v;
+  __syncthreads();
+  v = tile[(t + 1) % threads];
+  __syncthreads();
+  return v;
+}
+static __device__ unsigned opposite(unsigned *tile, unsigned t, unsigned threads, unsigned v) {
+  return neighbour(tile, t, threads, v) ^ tile[t] << 1;
+}
 static __constant__ unsigned steps[8] = { 3, 1, 4, 1, 5, 9, 2, 6 };
 """
 PARAMETERS = (
@@ -129,7 +157,7 @@ class Expressions:
 
     def leaf(self, uniform):
         """An unsigned."""
-        choices = ["a", "b", "n", "p.u", "blockIdx.x", "threads", "%du" % self.below(100)]
+        choices = ["a", "b", "n", "p.u", "blockIdx.x", "blockIdx.y", "threads", "%du" % self.below(100)]
         choices += ["static_cast<unsigned>(p.%s)" % name for name in ("low", "middle", "high")]
         choices += ["shared_pack.u", "packs[blockIdx.x].u", "uni[%d]" % self.below(8), "steps[%d]" % self.below(8)]
         if uniform:
@@ -277,4 +305,5 @@ class Expressions:
         value = self.floating(type_, depth - 1, uniform)
         if "casts" in self.without or self.chance(50):
             return "bits(%s)" % value
-        return "static_cast<unsigned>(TO(%s, %s))" % (self.one_of(("int", "unsigned")), value)
+        to = self.one_of(INTEGERS)
+        return ("fold(TO(%s, %s))" if BITS[to] == 64 else "static_cast<unsigned>(TO(%s, %s))") % (to, value)

@@ -28,6 +28,7 @@ VIEWS = (
 )
 DEPTH = 3  # of compound statements
 NUMBERS = {1: "threadIdx.x", 3: "(threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x"}
+BLOCKS = {1: "blockIdx.x", 3: "((blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x)"}
 
 
 class Generator(Statements):
@@ -205,6 +206,7 @@ class Generator(Statements):
             (1, self.leave),
             (2 * jumps, lambda: ["if (%s) %s;" % (self.condition(1, True), self.one_of(("break", "continue")))]),
             (1, self.tree),
+            (1, self.meeting),
             (2 * once, self.tickets),
             (1, self.views),
             (8, lambda: self.warp(depth)),
@@ -250,7 +252,7 @@ class Generator(Statements):
         choice = self.below(5)
         self.scopes.append([Variable(k, "unsigned", True, True)] if choice < 4 else [])
         # A `continue` must not skip what ends the loop, so only loops that count in their heads have it.
-        body = self.changing() if self.chance(30) else []
+        body = self.changing() if self.chance(40) else []
         body += self.nested(self.block_statements, depth - 1, choice == 0) + self.settle()
         self.scopes.pop()
         if choice == 0:
@@ -307,6 +309,22 @@ class Generator(Statements):
         self.readable = True
         return [*nodes, Block([[head, body]]), "h += tile[0];"]
 
+    def meeting(self):
+        """Barriers inside a function, one that a pointer points to, or a lambda."""
+        meet, value = self.new("meet"), self.unsigned()
+        if self.chance(60):
+            return self.settle() + ["h = h * 31 + %s(tile, t, threads, %s);" % (self.one_of(("neighbour", "opposite")), value)]
+        if self.chance(30):
+            pointers = "unsigned (*%s[2])(unsigned *, unsigned, unsigned, unsigned) = { neighbour, opposite };" % meet
+            return self.settle() + [pointers, "h += %s[%s & 1](tile, t, threads, %s);" % (meet, self.unsigned(1, True), value)]
+        return self.settle() + [
+            "auto %s = [&](unsigned v) { tile[t] = v + %s; __syncthreads(); return tile[threads - 1 - t]; };" % (meet, value),
+            "h = h * 3 + %s(h);" % meet,
+            "__syncthreads();",
+            "h ^= %s(%s);" % (meet, self.unsigned(1)),
+            "__syncthreads();",
+        ]
+
     def tickets(self):
         """Each thread takes a number, whose order is unspecified, and the sum over all numbers does not depend on it."""
         self.has_tickets = True
@@ -345,7 +363,7 @@ class Generator(Statements):
         shared = [(declaration, value) for name, declaration, value in PROLOGUE if name in words]
         threads = "blockDim.x" if self.dimensions == 1 else "blockDim.x * blockDim.y * blockDim.z"
         lines = ["const unsigned threads = %s;" % threads, "const unsigned t = %s;" % NUMBERS[self.dimensions]]
-        lines.append("const unsigned i = blockIdx.x * threads + t;")
+        lines.append("const unsigned i = %s * threads + t;" % BLOCKS[self.dimensions])
         lines += ["const unsigned lane = t & 31;"] if "lane" in words else []
         lanes = "threads - (t & ~31u) >= 32 ? ~0u : (1u << (threads & 31)) - 1"
         lanes = "__activemask()" if self.chance(20) else lanes

@@ -82,10 +82,10 @@ class Inputs:
 
 
 class Case:
-    """One launch: the shape of its blocks and its inputs."""
+    """One launch: the shapes of its grid and its blocks, and its inputs."""
 
-    def __init__(self, block, seed):
-        self.block = block
+    def __init__(self, grid, block, seed):
+        self.grid, self.block = grid, block
         self.threads = block[0] * block[1] * block[2]
         self.inputs = Inputs(seed, self.threads)
 
@@ -100,11 +100,12 @@ class Case:
         arrays = [support.pointer_to(array) for array in (given.packs, given.ints, given.floats, out, sums)]
         values = [given.n, given.a, given.b, given.c, given.f, given.p, *arrays]
         pointers = (ctypes.c_void_p * len(values))(*[ctypes.addressof(value) for value in values])
-        status = run((ctypes.c_uint * 3)(BLOCKS, 1, 1), (ctypes.c_uint * 3)(*self.block), pointers)
+        status = run((ctypes.c_uint * 3)(*self.grid), (ctypes.c_uint * 3)(*self.block), pointers)
         return status, bytes(out) + bytes(sums)
 
 
-CASES = {d: [Case(shape, k) for k, shape in enumerate(shapes)] for d, shapes in SHAPES.items()}
+GRIDS = ((BLOCKS, 1, 1), (1, BLOCKS, 1), (1, 1, BLOCKS))
+CASES = {d: [Case(GRIDS[k % d], shape, k) for k, shape in enumerate(shapes)] for d, shapes in SHAPES.items()}
 
 
 class Folder:

@@ -104,7 +104,8 @@ class Statements(Expressions):
     def accumulation(self):
         """Adds to a variable of the block or the grid; each variable has one operation, so the order does not matter."""
         k = self.below(len(ACCUMULATORS))
-        return ["%s(&%s[%d], %s);" % (ACCUMULATORS[k], self.one_of(("totals", "sums")), k, self.unsigned())]
+        how = "add_by_cas" if k == 0 and self.chance(50) else ACCUMULATORS[k]
+        return ["%s(&%s[%d], %s);" % (how, self.one_of(("totals", "sums")), k, self.unsigned())]
 
     def array(self):
         """A local array, and a pointer into it that depends on the thread."""
