@@ -311,13 +311,14 @@ class Generator(Statements):
 
     def meeting(self):
         """Barriers inside a function, one that a pointer points to, or a lambda."""
+        nodes = self.settle()
         meet, value = self.new("meet"), self.unsigned()
         if self.chance(60):
-            return self.settle() + ["h = h * 31 + %s(tile, t, threads, %s);" % (self.one_of(("neighbour", "opposite")), value)]
+            return nodes + ["h = h * 31 + %s(tile, t, threads, %s);" % (self.one_of(("neighbour", "opposite")), value)]
         if self.chance(30):
             pointers = "unsigned (*%s[2])(unsigned *, unsigned, unsigned, unsigned) = { neighbour, opposite };" % meet
-            return self.settle() + [pointers, "h += %s[%s & 1](tile, t, threads, %s);" % (meet, self.unsigned(1, True), value)]
-        return self.settle() + [
+            return nodes + [pointers, "h += %s[%s & 1](tile, t, threads, %s);" % (meet, self.unsigned(1, True), value)]
+        return nodes + [
             "auto %s = [&](unsigned v) { tile[t] = v + %s; __syncthreads(); return tile[threads - 1 - t]; };" % (meet, value),
             "h = h * 3 + %s(h);" % meet,
             "__syncthreads();",
