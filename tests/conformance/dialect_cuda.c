@@ -368,6 +368,62 @@ static void integers_are_rounded_as_asked(void) {
   assert_ok(rill_free(out));
 }
 
+static int64_t saturated(double x, bool is_signed, int bits) {
+  const double least = is_signed ? -ldexp(1.0, bits - 1) : 0.0, end = ldexp(1.0, is_signed ? bits - 1 : bits);
+  if (x <= least) return is_signed ? -(int64_t)(UINT64_C(1) << (bits - 2)) * 2 : 0;
+  if (x >= end) return is_signed ? (int64_t)((UINT64_C(1) << (bits - 1)) - 1) : (int64_t)(~UINT64_C(0) >> (64 - bits));
+  return is_signed ? (int64_t)x : (int64_t)(uint64_t)x;
+}
+
+static void numbers_outside_a_type_saturate(void) {
+  static const double numbers[] = { 0.0,
+                                    -0.9,
+                                    1.9,
+                                    -1.9,
+                                    3e9,
+                                    -3e9,
+                                    2147483647.5,
+                                    -2147483648.5,
+                                    5e9,
+                                    1e10,
+                                    1e19,
+                                    1e20,
+                                    -1e20,
+                                    9.2e18,
+                                    9.223372036854775e18,
+                                    1.8e19,
+                                    1e40,
+                                    NAN,
+                                    1e39,
+                                    -1e9,
+                                    (double)INFINITY,
+                                    -(double)INFINITY };
+  enum { COUNT = sizeof numbers / sizeof *numbers, CLANG = 1, NVIDIA, AMD };
+  rill_stream stream = new_stream("stream");
+  double *in = pinned(sizeof numbers);
+  long long *out = pinned(9 * COUNT * sizeof *out);
+  memcpy(in, numbers, sizeof numbers);
+  const rill_launch launch = launch_of(1);
+  assert_ok(cuda_outside_launch(stream, &launch, COUNT, in, out));
+  assert_completes(stream);
+  for (int i = 0; i < COUNT; i++) {
+    const long long *const o = out + 9 * i;
+    for (int k = 0; k < 8 && o[8] != 0; k++) {
+      const bool from_float = k % 4 < 2, is_signed = k % 2 == 0;
+      const int bits = k < 4 ? 32 : 64;
+      int64_t expected = saturated(from_float ? (double)(float)in[i] : in[i], is_signed, bits);
+      if (isnan(in[i])) {
+        if (o[8] == AMD && bits == 64) continue;
+        const bool is_zero = o[8] != NVIDIA || (from_float && bits == 32);
+        expected = is_zero ? 0 : bits == 64 ? INT64_MIN : is_signed ? INT32_MIN : (int64_t)UINT32_C(0x80000000);
+      }
+      if (o[k] != expected) fail_msg("%g, conversion %d: 0x%llx, not 0x%llx", in[i], k, o[k], (long long)expected);
+    }
+  }
+  assert_ok(rill_free(in));
+  assert_ok(rill_free(out));
+}
+
 static void pairs_of_halves(void) {
   static const float expected[7] = { -3.75f, -8.75f, 0.0f, 0.0f, 0.0f, -2.0f / 3.0f, 2.5f };
   rill_stream stream = new_stream("stream");
@@ -396,6 +452,7 @@ int main(void) {
     TEST(functions_of_halves_and_bytes),
     TEST(lanes_of_the_same_value),
     TEST(integers_are_rounded_as_asked),
+    TEST(numbers_outside_a_type_saturate),
     TEST(pairs_of_halves),
   };
   return RUN_ON_EACH_DEVICE("kernels as CUDA has them", tests);

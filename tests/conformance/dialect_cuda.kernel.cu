@@ -255,6 +255,28 @@ __global__ void cuda_directed(int count, const long long *in, double *out) {
 #endif
 }
 
+/* What numbers outside a type become; the last one tells who compiled: 0 makes no promise, 1 is clang for the cpu, 2 is for
+ * NVIDIA, 3 for AMD. */
+__global__ void cuda_outside(int count, const double *in, long long *out) {
+  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  if (i >= count) return;
+  const double d = in[i];
+  const float f = static_cast<float>(d);
+  long long *const o = out + 9 * i;
+  o[0] = static_cast<int>(f), o[1] = static_cast<unsigned>(f), o[2] = static_cast<int>(d), o[3] = static_cast<unsigned>(d);
+  o[4] = static_cast<long long>(f), o[5] = static_cast<long long>(static_cast<unsigned long long>(f));
+  o[6] = static_cast<long long>(d), o[7] = static_cast<long long>(static_cast<unsigned long long>(d));
+#if RILL_ON_CPU && defined(__clang__)
+  o[8] = 1;
+#elif RILL_ON_CPU
+  o[8] = 0;
+#elif defined(__HIP__)
+  o[8] = 3;
+#else
+  o[8] = 2;
+#endif
+}
+
 __global__ void cuda_pairs(const float *x, float *out) {
   half2 a = __floats2half2_rn(x[0], x[1]);
   const half2 b = -a;
