@@ -183,8 +183,18 @@ class Generator(Statements):
         ))  # fmt: skip
         if self.chance(60):
             self.scopes[-1].append(Variable(u, "unsigned", True, self.chance(50)))
-            return ["unsigned %s = %s;" % (u, text)]
-        return ["h = h * 31 + %s;" % text]
+            nodes = ["unsigned %s = %s;" % (u, text)]
+        else:
+            nodes = ["h = h * 31 + %s;" % text]
+        # Warps may go one by one through what comes before and after, if lanes give values to fixed others.
+        if self.chance(50):
+            nodes.insert(0, "h ^= %s;" % self.fixed_shuffle())
+        while self.chance(50):
+            nodes.append("h = h * 5 + %s;" % self.fixed_shuffle())
+        return nodes
+
+    def fixed_shuffle(self):
+        return "__shfl_%s_sync(~0u, h, %d)" % (self.one_of(("xor", "up", "down")), 1 << self.below(5))
 
     def block(self, depth, in_loop):
         """Statements of all threads of the block that have not returned."""
