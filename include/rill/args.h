@@ -2,9 +2,9 @@
  *
  *     rill_stream_launch(stream, kernel, &launch, RILL_ARGS(n, 2.0f, x, y));
  *
- * gives the two arguments `const rill_arg *` and `size_t`.  It takes 0 to 32 values, rvalues too; each has the
- * size of its C type, arrays are passed as pointers.  The values live until the end of the statement, which is
- * all that a launch needs.
+ * gives the two arguments `const rill_arg *` and `size_t`.  It takes 0 to 32 values, including rvalues and structs; each
+ * has the size of its C type, arrays are passed as pointers.  Cast a bit-field: in C its size depends on the compiler.
+ * The values live until the end of the statement, which is all that a launch needs.
  */
 #ifndef RILL_ARGS_H
 #define RILL_ARGS_H
@@ -43,9 +43,10 @@ template <class... T> std::integral_constant<std::size_t, sizeof...(T)> count(T.
 
 #else
 
-/* One value: a compound literal of its decayed type, so that rvalues have an address. */
+/* One value: a compound literal of its decayed type, so that rvalues have an address.  It is an array of one element,
+ * which a struct initializes as a number does; a compound literal of a struct would take it for the first member. */
 #define RILL_ARG_(x) \
-  { &(__typeof__(((void)0, (x)))){ (x) }, sizeof(__typeof__(((void)0, (x)))) }
+  { (__typeof__(((void)0, (x)))[1]){ (x) }, sizeof(__typeof__(((void)0, (x)))) }
 
 /* Counting, 0 included.  An argument list is empty exactly if it has no comma by itself, gets one when
  * RILL_ARGS_COMMA_ is put before it and () after it, and gets none from either alone. */

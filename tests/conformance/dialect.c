@@ -74,6 +74,13 @@ static void structs_are_passed_by_value(void) {
   assert_completes(stream);
   for (int i = 0; i < THREADS; i++)
     assert_true(out[i] == 0.25 + i + 1099511627776.0 + 200 + (double)m.values[i % 3][i % 2]);
+  /* And by RILL_ARGS, which knows a struct by its type alone. */
+  const unsigned char between = 7;
+  rill_kernel kernel = new_kernel(&dialect_bundle, "take_structs");
+  assert_ok(rill_stream_launch(stream, kernel, &launch, RILL_ARGS(p, array, between, m, out)));
+  p.x = 0;
+  assert_completes(stream);
+  for (int i = 0; i < THREADS; i++) assert_true(out[i] == 0.25 + i + 7 + (double)m.values[i % 3][i % 2]);
   assert_ok(rill_free(array));
   assert_ok(rill_free(out));
 }
