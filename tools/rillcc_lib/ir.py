@@ -30,6 +30,7 @@ class Module:
         self.pointer = library.PointerTypeInContext(self.context, 0)
         self.void = library.VoidTypeInContext(self.context)
         self.layout = library.GetModuleDataLayout(self.handle)
+        self.find_debug_calls()
 
     def close(self):
         self.lib.DisposeModule(self.handle)
@@ -43,9 +44,15 @@ class Module:
         self.lib.DisposePassBuilderOptions(options)
         if error:
             raise ValueError(ctypes.string_at(self.lib.GetErrorMessage(error)).decode())
+        self.find_debug_calls()
 
     def functions(self):
         return self.chain(self.lib.GetFirstFunction(self.handle), self.lib.GetNextFunction)
+
+    def find_debug_calls(self):
+        """Finds the functions whose calls tell debuggers where variables are.  LLVM before 19 has such calls among the
+        instructions of a block; later ones have records beside them."""
+        self.debug = {function for function in self.functions() if self.name(function).startswith("llvm.dbg.")}
 
     def function(self, name):
         return self.lib.GetNamedFunction(self.handle, name.encode())
@@ -114,8 +121,18 @@ class Module:
     def blocks(self, function):
         return self.chain(self.lib.GetFirstBasicBlock(function), self.lib.GetNextBasicBlock)
 
-    def instructions(self, block):
+    def all_instructions(self, block):
         return self.chain(self.lib.GetFirstInstruction(block), self.lib.GetNextInstruction)
+
+    def instructions(self, block):
+        """Those that do something: what is only there for a debugger decides about nothing."""
+        found = self.all_instructions(block)
+        return [i for i in found if not (self.lib.IsACallInst(i) and self.callee(i) in self.debug)] if self.debug else found
+
+    def insert(self, builder, instruction):
+        """Inserts an instruction with its own place in the source: a builder writes its place into what it inserts."""
+        self.lib.SetCurrentDebugLocation2(builder, None)
+        self.lib.InsertIntoBuilder(builder, instruction)
 
     def place_of_calls(self, function):
         """A place in the source for calls that rillcc adds: with debug information, LLVM wants one.  None without."""
@@ -164,10 +181,10 @@ class Module:
         head = self.new_block(None, "", before=block)
         for other in self.predecessors(block):
             self.redirect(other, block, head)
-        for instruction in self.instructions(block):
+        for instruction in self.all_instructions(block):
             self.lib.InstructionRemoveFromParent(instruction)
             self.lib.PositionBuilderAtEnd(builder, head)
-            self.lib.InsertIntoBuilder(builder, instruction)
+            self.insert(builder, instruction)
             if instruction == last:
                 break
         self.lib.PositionBuilderAtEnd(builder, head)

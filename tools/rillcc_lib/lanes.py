@@ -332,7 +332,7 @@ class Lanes(Slots):
                     phis.append(value)
                 else:
                     copies[value] = lib.InstructionClone(value)
-                    lib.InsertIntoBuilder(self.builder, copies[value])
+                    m.insert(self.builder, copies[value])
         for block in blocks:
             for value in m.instructions(copies[block]):
                 for i, operand in enumerate(m.operands(value)):

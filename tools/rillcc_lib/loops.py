@@ -220,7 +220,7 @@ class Loops(Lanes):
             return self.build("Trunc", loaded, self.m.i1) if self.lib.TypeOf(value) == self.m.i1 else loaded
         operands = [self.early(region, operand) for operand in self.m.operands(value)]
         copy = self.lib.InstructionClone(value)
-        self.lib.InsertIntoBuilder(self.builder, copy)
+        self.m.insert(self.builder, copy)
         for i, operand in enumerate(operands):
             self.lib.SetOperand(copy, i, operand)
         return copy

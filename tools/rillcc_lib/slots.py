@@ -338,7 +338,7 @@ class Slots:
             operands = [self.need(region, operand) for operand in self.m.operands(value)]
             copy = lib.InstructionClone(value)
             self.before(region.import_end)
-            lib.InsertIntoBuilder(self.builder, copy)
+            self.m.insert(self.builder, copy)
             for i, operand in enumerate(operands):
                 lib.SetOperand(copy, i, operand)
             return copy

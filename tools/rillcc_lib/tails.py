@@ -35,7 +35,7 @@ def copy(finder, way, first, blocks):
                 copies[value] = lib.BuildPhi(builder, lib.TypeOf(value), b"")
             else:
                 copies[value] = lib.InstructionClone(value)
-                lib.InsertIntoBuilder(builder, copies[value])
+                m.insert(builder, copies[value])
     for block in blocks:
         for value in m.instructions(block):
             if m.opcode(value) == llvm.PHI:

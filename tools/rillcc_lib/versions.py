@@ -149,7 +149,7 @@ class Versions:
             else:
                 operands = [self.here(operand) for operand in self.m.operands(value)]
                 copy = self.lib.InstructionClone(value)
-                self.lib.InsertIntoBuilder(self.builder, copy)
+                self.m.insert(self.builder, copy)
                 for i, operand in enumerate(operands):
                     self.lib.SetOperand(copy, i, operand)
                 self.copies[value] = copy
