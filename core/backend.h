@@ -17,6 +17,7 @@
 #define RILL_CORE_BACKEND_H
 
 #include "core/kernel/image.h"
+#include "core/object/cancel.h"
 #include "core/object/handle.h"
 #include "core/object/locks.h"
 

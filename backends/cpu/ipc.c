@@ -179,6 +179,7 @@ rill_status cpu_ipc_forget(void *p) {
   }
   cpu_release(&exports_lock);
   if (export == NULL || status != RILL_OK) return status;
+  RILL_WITHOUT_CANCEL();
   if (export->file.fd >= 0) (void)close(export->file.fd);
   free(export);
   return RILL_OK;
@@ -232,6 +233,7 @@ rill_status cpu_ipc_import(struct rill__device *device, const struct rill__ipc_n
   RILL_REQUIRE(memcmp(file.zero, zero, sizeof zero) == 0 && file.process > 0 && file.fd >= 0 && size <= file.size,
                RILL_ERROR_INVALID_ARGUMENT, "the handle is forged: file %d of process %d, %zu of %llu bytes",
                (int)file.fd, (int)file.process, size, (unsigned long long)file.size);
+  RILL_WITHOUT_CANCEL();
   RILL_TRY(open_file(&file, &fd));
   const rill_status status = map_file(fd, &file, size, out);
   (void)close(fd);

@@ -96,6 +96,7 @@ size_t cpu_page_bytes(void) { return (size_t)sysconf(_SC_PAGESIZE); }
 
 /* The first line of a file; false if there is none. */
 static bool read_line(const char *path, char *line, size_t size) {
+  RILL_WITHOUT_CANCEL();
   FILE *file = fopen(path, "re");
   if (file == NULL) return false;
   const bool read = fgets(line, (int)size, file) != NULL;

@@ -95,6 +95,7 @@ const struct rill__search *rill__backend_look(size_t i) {
   struct rill__search *search = &rill__searches[i];
   if (rill__search_is_done(search)) return search;
   RILL_ASSERT(rill__is_outside_epochs(), "a search runs outside epochs: a driver takes its time to start");
+  RILL_WITHOUT_CANCEL();
   rill__registry_lock();
   while (search->state == RILL__SEARCHING) pthread_cond_wait(&known, &registry_lock);
   if (search->state == RILL__UNKNOWN) {

@@ -22,6 +22,7 @@ static void describe_launch(const struct rill__launch *launch, char *text, size_
 }
 
 void rill__trace(const struct rill__object *object, const char *slot, const struct rill__launch *launch) {
+  RILL_WITHOUT_CANCEL();
   char line[640], launched[256] = "";
   const struct rill__thread *const self = rill__self;
   const char *const api = self != NULL && self->api != NULL ? self->api : "";

@@ -23,6 +23,7 @@ void rill__exec_claim(struct rill__graph_exec *exec) {
   struct rill__exec_core *core = rill__core(exec);
   RILL_ASSERT(rill__is_outside_epochs() || atomic_load(&core->held_launches) > 0,
               "a claim that may last is awaited outside epochs");
+  RILL_WITHOUT_CANCEL();
   lock_claims();
   core->claimants++;
   while (core->claimed) (void)pthread_cond_wait(&claim_ended, &claims_lock);

@@ -38,7 +38,10 @@ void rill__held_changed(void) {
   pthread_cond_broadcast(&changed);
 }
 
-void rill__held_await_change(void) { (void)pthread_cond_wait(&changed, &held_lock); }
+void rill__held_await_change(void) {
+  RILL_WITHOUT_CANCEL();
+  (void)pthread_cond_wait(&changed, &held_lock);
+}
 
 /* ---- fork ---- */
 
@@ -98,9 +101,10 @@ static uint64_t time_left(const struct timespec *until) {
 /* Waits for a change; false if the time is over.  Under the lock. */
 static bool wait_for_change(const struct timespec *until, uint64_t ns) {
   if (ns == RILL__FOREVER) {
-    (void)pthread_cond_wait(&changed, &held_lock);
+    rill__held_await_change();
     return true;
   }
+  RILL_WITHOUT_CANCEL();
   return pthread_cond_timedwait(&changed, &held_lock, until) != ETIMEDOUT;
 }
 

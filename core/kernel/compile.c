@@ -311,6 +311,7 @@ rill_status rill__compile(struct rill__device *device, const char *source, const
   struct rill__compile request = {
     .source = source, .label = o->label != NULL ? o->label : "kernels", .standard = 17, .fuse = true
   };
+  RILL_WITHOUT_CANCEL();
   const size_t headers_size = (rill__dialect_header_count + o->header_count) * sizeof(rill_compile_header);
   const char **definitions = calloc(o->option_count + 1, sizeof *definitions);
   rill_compile_header *headers = malloc(headers_size);

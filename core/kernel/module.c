@@ -119,6 +119,7 @@ rill_status rill__fail_no_part(struct rill__device *device, const char *what, co
 }
 
 static rill_status load_module(struct rill__module *module, const rill_bundle_image *part) {
+  RILL_WITHOUT_CANCEL();
   RILL_TRY(RILL_DISPATCH(module, module, load, module, part));
   rill__core(module)->loaded = true;
   for (size_t i = 0; i < rill__core(module)->inside.part_count; i++)

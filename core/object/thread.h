@@ -16,6 +16,7 @@
 #define RILL_CORE_OBJECT_THREAD_H
 
 #include "core/object/assert.h"
+#include "core/object/cancel.h"
 
 #include <rill/status.h>
 #include <stdatomic.h>
@@ -133,6 +134,7 @@ static inline void rill__leave(struct rill__thread *const *self) {
 /* The same for one that blocks.  Inside a host call it would wait for work that comes after that, or for the thread
  * that runs it. */
 #define RILL_ENTER_TO_BLOCK() \
+  RILL_WITHOUT_CANCEL();      \
   RILL_ENTER();               \
   if (RILL__UNLIKELY(rill__in_host_call)) return rill__fail_in_host_call()
 rill_status rill__fail_in_host_call(void) __attribute__((cold));

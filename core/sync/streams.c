@@ -139,6 +139,7 @@ bool rill__backend_is_idle(const struct rill__device *like) {
 }
 
 rill_status rill__backend_synchronize(const struct rill__device *like) {
+  RILL_WITHOUT_CANCEL();
   RILL__FOR_EACH_ACTIVE(like, device) {
     const rill_status status = RILL_DISPATCH(device, device, synchronize, device);
     if (status != RILL_OK && atomic_load(&device->lost) == RILL_OK) return status;

@@ -90,6 +90,7 @@ bool rill__last_use_order(struct rill__stream *stream, struct rill__event *event
 
 /* Work of a lost device is over. */
 rill_status rill__last_uses_wait(const struct rill__last_use *list) {
+  RILL_WITHOUT_CANCEL();
   for (; list != NULL; list = list->next) {
     struct rill__event *point = NULL;
     struct rill__device *device = list->event->base.device;

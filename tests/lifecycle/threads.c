@@ -1,4 +1,4 @@
-/* Threads that come and go, and objects that do: nothing of them stays (T4). */
+/* Threads that come and go or are canceled, and objects that come and go: nothing of them stays (T4). */
 #include "life.h"
 
 #include <malloc.h>
@@ -78,9 +78,78 @@ static void released_work_leaves_nothing(void) {
   if (after > before + SLACK) fail_msg("%zu bytes before, %zu after", before, after);
 }
 
+/* ---- pthread_cancel ---- */
+
+enum { A_MOMENT = 2 * MILLISECOND };
+
+struct canceled {
+  rill_status (*call)(const struct canceled *);
+  rill_stream held;
+  rill_event event; /* a record on `held`, which waits as well */
+  void *memory;
+  rill_status expected, status;
+};
+
+static rill_status wait_for_stream(const struct canceled *c) { return rill_stream_synchronize_for(c->held, A_MOMENT); }
+static rill_status wait_for_event(const struct canceled *c) { return rill_event_synchronize_for(c->event, A_MOMENT); }
+static rill_status wait_for_ever(const struct canceled *c) { return rill_stream_synchronize(c->held); }
+static rill_status wait_for_event_for_ever(const struct canceled *c) { return rill_event_synchronize(c->event); }
+static rill_status wait_for_device(const struct canceled *c) { return (void)c, rill_device_synchronize(life.device); }
+static rill_status wait_for_users(const struct canceled *c) { return rill_host_unregister(c->memory); }
+
+/* Is ended at the first point where POSIX cancels a thread, as a wait for held work is one. */
+static void *wait_canceled(void *argument) {
+  struct canceled *c = argument;
+  if (pthread_cancel(pthread_self()) != 0) die("no thread to cancel");
+  c->status = c->call(c);
+  pthread_testcancel();
+  return NULL;
+}
+
+/* C1.7: the wait is made to its end, and the thread ends after it; other threads find no lock taken. */
+static void wait_and_be_canceled(struct canceled c) {
+  static char buffer[4096];
+  const uint32_t pattern = 1;
+  rill_event never;
+  pthread_t thread;
+  void *result = NULL;
+  c.memory = buffer;
+  c.status = RILL_ERROR_BACKEND;
+  assert_ok(rill_host_register(life.device, buffer, sizeof buffer));
+  assert_ok(rill_stream_create(life.device, NULL, &c.held));
+  assert_ok(rill_event_create(life.device, NULL, &never));
+  assert_ok(rill_stream_wait_event(c.held, never, 0));
+  assert_ok(rill_fill_async(c.held, buffer, &pattern, sizeof pattern, sizeof buffer / sizeof pattern));
+  assert_ok(rill_stream_record_new_event(c.held, NULL, &c.event));
+  assert_int_equal(pthread_create(&thread, NULL, wait_canceled, &c), 0);
+  if (c.expected == RILL_ERROR_TIMEOUT) assert_int_equal(pthread_join(thread, &result), 0);
+  rill_stream other;
+  assert_ok(rill_stream_create(life.device, NULL, &other));
+  assert_ok(rill_stream_record_event(other, never, 0));
+  if (c.expected == RILL_OK) assert_int_equal(pthread_join(thread, &result), 0);
+  assert_ptr_equal(result, PTHREAD_CANCELED);
+  assert_int_equal(c.status, c.expected);
+  assert_ok(rill_stream_synchronize_for(c.held, TIMEOUT_NS));
+  if (c.call != wait_for_users) assert_ok(rill_host_unregister(buffer));
+  assert_ok(rill_event_release(c.event));
+  assert_ok(rill_event_release(never));
+  assert_ok(rill_stream_release(c.held));
+  assert_ok(rill_stream_release(other));
+  use(life.device);
+}
+
+static void a_canceled_thread_leaves_no_lock(void) {
+  wait_and_be_canceled((struct canceled){ .call = wait_for_stream, .expected = RILL_ERROR_TIMEOUT });
+  wait_and_be_canceled((struct canceled){ .call = wait_for_event, .expected = RILL_ERROR_TIMEOUT });
+  wait_and_be_canceled((struct canceled){ .call = wait_for_ever, .expected = RILL_OK });
+  wait_and_be_canceled((struct canceled){ .call = wait_for_event_for_ever, .expected = RILL_OK });
+  wait_and_be_canceled((struct canceled){ .call = wait_for_device, .expected = RILL_OK });
+  wait_and_be_canceled((struct canceled){ .call = wait_for_users, .expected = RILL_OK });
+}
+
 int main(void) {
   static const struct test tests[] = { TEST(short_threads_leave_nothing), TEST(objects_leave_nothing),
-                                       TEST(released_work_leaves_nothing) };
+                                       TEST(released_work_leaves_nothing), TEST(a_canceled_thread_leaves_no_lock) };
   life_begin();
   return RUN_ONCE("what stays", tests);
 }
