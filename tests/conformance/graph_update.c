@@ -47,6 +47,33 @@ static void takes_another_graph(void) {
   assert_ok(rill_graph_release(graph));
 }
 
+/* C7.1: every node is the other graph's, the last one like the first, however many there are. */
+static void changes_every_node(void) {
+  enum { NODES = 150 };
+  const size_t counts[] = { 1, 2, 16, 17, NODES };
+  uint32_t *cells = NULL;
+  assert_ok(RILL_NEW(dut.device, RILL_MEMORY_PINNED, NODES, &cells));
+  for (size_t k = 0; k < sizeof counts / sizeof counts[0]; k++) {
+    rill_graph graphs[2] = { new_graph(), new_graph() };
+    for (uint32_t g = 0; g < 2; g++) {
+      rill_graph_node node, before = RILL_NULL_GRAPH_NODE;
+      for (uint32_t i = 0; i < counts[k]; i++, before = node) {
+        const uint32_t value = 1000 * g + i;
+        assert_ok(rill_graph_add_fill(graphs[g], &before, i > 0 ? 1 : 0, &cells[i], &value, sizeof value, 1, &node));
+      }
+    }
+    rill_graph_exec exec = new_exec(graphs[0]);
+    for (uint32_t g = 0; g < 2; g++) {
+      if (g == 1) assert_ok(rill_graph_update(exec, graphs[1]));
+      run_exec(exec);
+      for (uint32_t i = 0; i < counts[k]; i++) assert_int_equal(cells[i], 1000 * g + i);
+    }
+    assert_ok(rill_graph_exec_release(exec));
+    for (int g = 0; g < 2; g++) assert_ok(rill_graph_release(graphs[g]));
+  }
+  assert_ok(rill_free(cells));
+}
+
 /* G24: another shape is refused, with the node and the reason, and what was there goes on. */
 static void refuses_another_shape(void) {
   rill_graph_node nodes[3], others[3];
@@ -134,8 +161,9 @@ static void refuses_an_unfinished_graph(void) {
 
 int main(void) {
   static const struct test tests[] = {
-    TEST(refuses_bad_handles),    TEST(takes_another_graph),          TEST(refuses_another_shape),
-    TEST(refuses_another_kernel), TEST(changes_later_launches_alone), TEST(refuses_an_unfinished_graph),
+    TEST(refuses_bad_handles),         TEST(takes_another_graph),    TEST(changes_every_node),
+    TEST(refuses_another_shape),       TEST(refuses_another_kernel), TEST(changes_later_launches_alone),
+    TEST(refuses_an_unfinished_graph),
   };
   return RUN_ON_EACH_DEVICE("rill_graph_update", tests);
 }

@@ -122,7 +122,7 @@ static void orders_across_devices(void) {
   assert_ok(rill_fill_async(there, dut.host, &value, sizeof value, 1));
   assert_ok(rill_stream_wait_stream(here, there));
   assert_ok(rill_copy_async(here, dut.host + 1, dut.host, sizeof value));
-  assert_false(is_complete(here));
+  assert_fails(rill_stream_synchronize_for(here, 20 * MILLISECOND), RILL_ERROR_TIMEOUT);
   gate_open(gate);
   assert_completes(here);
   assert_int_equal(dut.host[1], value);
