@@ -35,6 +35,33 @@ static void waits_for_every_stream(void) {
   join_threads(opener);
 }
 
+static const char *records_after_a_while(unsigned index, void *shared) {
+  const struct {
+    rill_stream stream;
+    rill_event event;
+  } *const record = shared;
+  (void)index;
+  let_pass_ns(10 * MILLISECOND);
+  REQUIRE_OK(rill_stream_record_event(record->stream, record->event, 0));
+  return NULL;
+}
+
+/* C2.5: what is held belongs to it. */
+static void waits_for_held_streams(void) {
+  struct {
+    rill_stream stream;
+    rill_event event;
+  } record = { new_stream("records"), new_event("awaited") };
+  rill_stream held = new_stream("held");
+  assert_ok(rill_stream_wait_event(held, record.event, 0));
+  write_cell(held, 0, 9);
+  read_cell(held, 0);
+  struct background *recorder = start_threads(1, records_after_a_while, &record);
+  assert_ok(rill_device_synchronize(dut.device));
+  assert_int_equal(dut.host[0], 9);
+  join_threads(recorder);
+}
+
 /* C1.3: work of a stream that has been released belongs to the device still. */
 static void waits_for_streams_that_were_released(void) {
   rill_stream stream = new_stream("released");
@@ -60,5 +87,5 @@ static void does_not_wait_for_other_devices(void) {
 }
 
 TESTS_ON_EACH_DEVICE("rill_device_synchronize", TEST(refuses_bad_handles), TEST(returns_at_once_when_idle),
-                     TEST(waits_for_every_stream), TEST(waits_for_streams_that_were_released),
-                     TEST(does_not_wait_for_other_devices))
+                     TEST(waits_for_every_stream), TEST(waits_for_held_streams),
+                     TEST(waits_for_streams_that_were_released), TEST(does_not_wait_for_other_devices))

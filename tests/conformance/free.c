@@ -71,6 +71,28 @@ static void waits_for_submitted_work(void) {
   }
 }
 
+/* C5.1: and what comes from a pool is given to nobody else before that. */
+static void pool_memory_waits_for_submitted_work(void) {
+  enum { BYTES = 1 << 20 };
+  rill_stream stream = new_stream("stream"), other = new_stream("other");
+  const uint32_t value = 61, none = 0;
+  uint32_t *p = NULL, *next = NULL;
+  assert_ok(rill_alloc_async(stream, BYTES, (void **)&p));
+  assert_ok(rill_fill_async(stream, p, &value, sizeof value, BYTES / sizeof *p));
+  assert_completes(stream);
+  struct gate *gate = gate_close(stream);
+  assert_ok(rill_copy_async(stream, dut.host, p, sizeof *p));
+  struct background *opener = start_threads(1, opens_after_a_while, gate);
+  assert_ok(rill_free(p));
+  assert_ok(rill_alloc_async(other, BYTES, (void **)&next));
+  assert_ok(rill_fill_async(other, next, &none, sizeof none, BYTES / sizeof *next));
+  assert_completes(other);
+  join_threads(opener);
+  assert_completes(stream);
+  assert_int_equal(dut.host[0], value);
+  assert_ok(rill_free(next));
+}
+
 /* C3.8, C5.1: nobody can wait for held work, so what it may use is deferred.  Each kind of work that says what it uses
  * finds the memory as it was. */
 static void memory_of_held_work_is_put_off(void) {
@@ -260,7 +282,8 @@ static void waits_for_held_work_of_another_device(void) {
 
 TESTS_ON_EACH_DEVICE("rill_free", TEST(does_nothing_for_null), TEST(refuses_foreign_pointers),
                      TEST(refuses_pointers_inside), TEST(refuses_a_second_time), TEST(waits_for_submitted_work),
-                     TEST(serves_threads_that_did_not_allocate), TEST(one_of_many_threads_frees),
-                     TEST(memory_of_held_work_is_put_off), TEST(pool_memory_of_held_work_is_deferred),
-                     TEST(memory_of_held_host_calls_is_put_off), TEST(held_work_of_other_devices_counts),
-                     TEST(what_is_put_off_has_a_bound), TEST(waits_for_held_work_of_another_device))
+                     TEST(pool_memory_waits_for_submitted_work), TEST(serves_threads_that_did_not_allocate),
+                     TEST(one_of_many_threads_frees), TEST(memory_of_held_work_is_put_off),
+                     TEST(pool_memory_of_held_work_is_deferred), TEST(memory_of_held_host_calls_is_put_off),
+                     TEST(held_work_of_other_devices_counts), TEST(what_is_put_off_has_a_bound),
+                     TEST(waits_for_held_work_of_another_device))

@@ -66,6 +66,39 @@ static void orders_by_edges(void) {
   assert_ok(rill_graph_release(graph));
 }
 
+/* C7.1: a node comes after each of those that it names, whichever is the slowest. */
+static void waits_for_every_predecessor(void) {
+  enum { BEFORE = 3 };
+  const rill_kernel wait = new_kernel(&gate_bundle, "wait_for_flag");
+  const rill_launch launch = rill_launch_1d(1, 1);
+  const unsigned long long limit = UINT64_C(20000000000);
+  unsigned *const flag = dut.host, *const late = dut.host + 1, *const after = dut.host + 2;
+  for (unsigned slow = 0; slow < BEFORE; slow++) {
+    rill_graph graph = new_graph();
+    rill_stream stream = new_stream("runs the graph");
+    rill_graph_node nodes[BEFORE];
+    for (unsigned i = 0; i < BEFORE; i++) {
+      if (i == slow) {
+        assert_ok(
+            rill_graph_add_kernel(graph, NULL, 0, wait, &launch, RILL_ARGS(flag, slow + 1, limit, late), &nodes[i]));
+      } else {
+        nodes[i] = add_write(graph, NULL, 0, i, i);
+      }
+    }
+    (void)add_increment(graph, nodes, BEFORE, after, NULL);
+    rill_graph_exec exec = new_exec(graph);
+    assert_ok(rill_graph_launch(exec, stream));
+    assert_fails(rill_stream_synchronize_for(stream, 10 * MILLISECOND), RILL_ERROR_TIMEOUT);
+    assert_int_equal(__atomic_load_n(after, __ATOMIC_SEQ_CST), slow);
+    __atomic_store_n(flag, slow + 1, __ATOMIC_SEQ_CST);
+    assert_completes(stream);
+    assert_int_equal(*late, 0);
+    assert_int_equal(*after, slow + 1);
+    assert_ok(rill_graph_exec_release(exec));
+    assert_ok(rill_graph_release(graph));
+  }
+}
+
 /* Nodes that no path connects run at the same time: each of two kernels waits for what the other one does. */
 static void runs_independent_nodes_at_once(void) {
   rill_graph graph = new_graph();
@@ -181,6 +214,6 @@ static void takes_several_threads(void) {
 }
 
 TESTS_ON_EACH_DEVICE("rill_graph_launch", TEST(refuses_bad_handles), TEST(refuses_another_device),
-                     TEST(runs_in_the_order_of_the_stream), TEST(orders_by_edges), TEST(runs_independent_nodes_at_once),
-                     TEST(serializes_launches_on_several_streams), TEST(can_be_launched_many_times),
-                     TEST(waits_on_a_held_stream), TEST(takes_several_threads))
+                     TEST(runs_in_the_order_of_the_stream), TEST(orders_by_edges), TEST(waits_for_every_predecessor),
+                     TEST(runs_independent_nodes_at_once), TEST(serializes_launches_on_several_streams),
+                     TEST(can_be_launched_many_times), TEST(waits_on_a_held_stream), TEST(takes_several_threads))

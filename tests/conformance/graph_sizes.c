@@ -29,7 +29,7 @@ static void launches_on_two_streams_run_one_after_another(void) {
     assert_ok(rill_graph_launch(exec, first));
     assert_ok(rill_graph_launch(exec, second));
     assert_ok(rill_stream_record_event(second, after, 0));
-    assert_false(is_ready(after));
+    assert_fails(rill_event_synchronize_for(after, 10 * MILLISECOND), RILL_ERROR_TIMEOUT);
     assert_int_equal(dut.host[0], 0);
     gate_open(gate);
     assert_completes(second);

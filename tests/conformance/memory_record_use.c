@@ -68,7 +68,7 @@ static void a_use_is_waited_for_under_a_limit(void) {
   assert_ok(rill_pool_alloc_async(pool, stream, BYTES, (void **)&second));
   assert_ptr_equal(first, second);
   assert_ok(rill_fill_async(stream, second, &two, 4, BYTES / 4));
-  assert_false(is_complete(stream));
+  assert_fails(rill_stream_synchronize_for(stream, 10 * MILLISECOND), RILL_ERROR_TIMEOUT);
   gate_open(gate);
   assert_completes(stream);
   assert_int_equal(dut.host[0], one);
