@@ -168,10 +168,20 @@ void rill__held_wait_for_device(struct rill__device *device);
 /* How many streams are held. */
 extern _Atomic uint32_t rill__held_count;
 
-/* Blocks, outside epochs, until no held work may be going to use `size` bytes at `p`.  `records_last_use`, under the
- * lock: whether a record of the event stands for a use of them. */
-void rill__held_wait_for_range(const void *p, size_t size,
-                               bool (*records_last_use)(const struct rill__event *, const void *), const void *user);
+/* Registered memory that a held operation names: `uses` counts those, under the lock. */
+struct rill__held_range {
+  struct rill__object *object; /* kept by the operation; NULL: none */
+  uint32_t *uses;
+};
+
+/* Set when memory is first registered: the range that an address lies in, kept; inside the epoch of the call that was
+ * given the address. */
+extern struct rill__held_range (*_Atomic rill__held_find_range)(const void *p);
+
+/* Blocks, outside epochs, until no held work may be going to use registered memory that no call finds any more.
+ * `is_used`, under the lock: whether the record of one of its last uses is queued. */
+void rill__held_wait_for_range(const uint32_t *uses, bool (*is_used)(const void *range), const void *range);
+bool rill__record_is_queued(struct rill__event *event); /* under the lock */
 
 /* For fork. */
 void rill__held_lock(void);

@@ -47,8 +47,11 @@ void rill__held_await_change(void) {
 
 /* The operations stay where they are: what they own may be another thread's, which is not here. */
 static void drop_all(void) {
-  for (struct held_op *op = rill__held_oldest; op != NULL; op = op->newer) {
+  for (struct held_op *op = rill__held_any.oldest; op != NULL; op = op->newer) {
     if (rill__held_is(op, RILL__OPERATION_EXEC)) atomic_store(&rill__core(op->operation->exec)->held_launches, 0);
+  }
+  for (struct held_op *op = rill__held_named.oldest; op != NULL; op = op->newer) {
+    for (size_t i = 0; i < 2 && op->named[i].object != NULL; i++) *op->named[i].uses = 0;
   }
   for (struct rill__queue *queue = rill__held_queues; queue != NULL; queue = queue->next_held) {
     for (struct held_op *op = queue->first; op != NULL; op = op->next) {
@@ -65,8 +68,7 @@ static void drop_all(void) {
     atomic_store(&rill__core(stream->base.device)->held_streams, 0);
   }
   rill__held_queues = rill__held_ready = NULL;
-  rill__held_oldest = NULL;
-  rill__held_cursors = NULL;
+  rill__held_named = rill__held_any = (struct held_list){ NULL, NULL };
   atomic_store(&rill__held_count, 0);
 }
 
@@ -254,45 +256,18 @@ void rill__held_wait_for_device(struct rill__device *device) {
 
 /* ---- what held work may use ---- */
 
-struct range {
-  uintptr_t begin, size;
-  bool (*records_last_use)(const struct rill__event *event, const void *user);
-  const void *user;
-};
-
-static bool lies_in(const void *p, const struct range *range) { return (uintptr_t)p - range->begin < range->size; }
-
-/* A kernel and a function of the host may use anything.  What starts inside registered memory ends inside it. */
-static bool may_use(const struct held_op *op, const struct range *range) {
-  const struct rill__operation *operation = op->operation;
-  switch (operation->kind) {
-    case RILL_NODE_COPY: return lies_in(operation->copy.dst, range) || lies_in(operation->copy.src, range);
-    case RILL__OPERATION_PREFETCH: return lies_in(operation->prefetch.p, range);
-    case RILL_NODE_FILL: return lies_in(operation->fill.rows.dst, range);
-    case RILL_NODE_EVENT_RECORD: return range->records_last_use(operation->event, range->user);
-    default: return true;
-  }
+bool rill__record_is_queued(struct rill__event *event) {
+  const struct rill__fence *fence = rill__event_fence(event);
+  return fence != NULL && rill__fence_state(fence) == FENCE_QUEUED;
 }
 
-/* Goes on to the next operation that may use the range; false if none up to the serial number does. */
-static bool find_user(struct held_cursor *cursor, const struct range *range, uint64_t serial) {
-  while (cursor->op != NULL && cursor->op->serial <= serial && !may_use(cursor->op, range)) {
-    cursor->op = cursor->op->newer;
-  }
-  return cursor->op != NULL && cursor->op->serial <= serial;
-}
-
-void rill__held_wait_for_range(const void *p, size_t size,
-                               bool (*records_last_use)(const struct rill__event *, const void *), const void *user) {
+/* Nothing that is queued from now on names the memory, but may use any: so of that alone the age counts. */
+void rill__held_wait_for_range(const uint32_t *uses, bool (*is_used)(const void *range), const void *range) {
   if (atomic_load(&rill__held_count) == 0) return;
-  const struct range range = { (uintptr_t)p, size, records_last_use, user };
   rill__held_lock();
   const uint64_t serial = rill__held_serial;
-  struct held_cursor cursor = { .op = rill__held_oldest, .next = rill__held_cursors };
-  rill__held_cursors = &cursor;
-  while (find_user(&cursor, &range, serial)) rill__held_await_change();
-  struct held_cursor **link = &rill__held_cursors;
-  while (*link != &cursor) link = &(*link)->next;
-  *link = cursor.next;
+  while ((rill__held_any.oldest != NULL && rill__held_any.oldest->serial <= serial) || *uses > 0 || is_used(range)) {
+    rill__held_await_change();
+  }
   rill__held_unlock();
 }

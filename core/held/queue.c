@@ -7,13 +7,28 @@
 struct rill__queue *rill__held_queues, *rill__held_ready;
 _Atomic uint32_t rill__held_count;
 uint64_t rill__held_serial;
-struct held_op *rill__held_oldest;
-struct held_cursor *rill__held_cursors;
-static struct held_op *newest;
+struct held_list rill__held_named, rill__held_any;
 
 /* ---- operations ---- */
 
+struct rill__held_range (*_Atomic rill__held_find_range)(const void *p);
+
+/* Notes registered memory that a copy or fill names, which ends inside what it starts in. */
+static void name_memory(struct held_op *op, const void *p) {
+  struct rill__held_range (*find)(const void *) = atomic_load(&rill__held_find_range);
+  if (find != NULL) op->named[op->named[0].object != NULL] = find(p);
+}
+
+static void name_memory_of(struct held_op *op) {
+  const struct rill__operation *operation = op->operation;
+  if (operation->kind == RILL_NODE_FILL) name_memory(op, operation->fill.rows.dst);
+  if (operation->kind != RILL_NODE_COPY) return;
+  name_memory(op, operation->copy.dst);
+  name_memory(op, operation->copy.src);
+}
+
 static void free_op(struct held_op *op) {
+  for (size_t i = 0; i < 2 && op->named[i].object != NULL; i++) rill__unref(op->named[i].object);
   if (op->operation != NULL) rill__operation_unref(op->operation);
   free(op);
 }
@@ -35,6 +50,7 @@ static rill_status new_op(struct rill__operation *operation, struct held_op **ou
   }
   (*out)->operation = operation;
   (*out)->bytes = sizeof **out + (operation != NULL ? rill__operation_size(operation) : 0);
+  if (operation != NULL) name_memory_of(*out);
   return RILL_OK;
 }
 
@@ -89,6 +105,17 @@ static rill_status check_room(const struct rill__queue *queue, const struct held
   return RILL_OK;
 }
 
+/* A kernel, a function of the host and a graph may use anything. */
+static struct held_list *list_for(const struct held_op *op) {
+  switch (op->operation->kind) {
+    case RILL_NODE_COPY:
+    case RILL_NODE_FILL:
+    case RILL__OPERATION_PREFETCH:
+    case RILL_NODE_EVENT_RECORD: return &rill__held_named;
+    default: return &rill__held_any;
+  }
+}
+
 /* A wait uses no memory. */
 static void list_op(struct rill__queue *queue, struct held_op *op) {
   if (rill__held_is_wait(op)) return;
@@ -99,9 +126,11 @@ static void list_op(struct rill__queue *queue, struct held_op *op) {
     core->held_stream = queue->stream;
     atomic_fetch_add(&core->held_launches, 1);
   }
-  op->older = rill__held_oldest != NULL ? newest : NULL;
-  *(op->older != NULL ? &op->older->newer : &rill__held_oldest) = op;
-  newest = op;
+  for (size_t i = 0; i < 2 && op->named[i].object != NULL; i++) ++*op->named[i].uses;
+  struct held_list *const list = list_for(op);
+  op->older = list->newest;
+  *(op->older != NULL ? &op->older->newer : &list->oldest) = op;
+  list->newest = op;
 }
 
 void rill__held_op_end(struct held_op *op) {
@@ -112,11 +141,13 @@ void rill__held_op_end(struct held_op *op) {
     RILL_ASSERT(launches > 0, "launches that are held are counted");
     (void)launches;
   }
-  for (struct held_cursor *cursor = rill__held_cursors; cursor != NULL; cursor = cursor->next) {
-    if (cursor->op == op) cursor->op = op->newer;
+  for (size_t i = 0; i < 2 && op->named[i].object != NULL; i++) {
+    RILL_ASSERT(*op->named[i].uses > 0, "registered memory counts the held operations that name it");
+    --*op->named[i].uses;
   }
-  *(op->older != NULL ? &op->older->newer : &rill__held_oldest) = op->newer;
-  *(op->newer != NULL ? &op->newer->older : &newest) = op->older;
+  struct held_list *const list = list_for(op);
+  *(op->older != NULL ? &op->older->newer : &list->oldest) = op->newer;
+  *(op->newer != NULL ? &op->newer->older : &list->newest) = op->older;
 }
 
 static void append_op(struct rill__queue *queue, struct held_op *op) {

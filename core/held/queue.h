@@ -40,7 +40,8 @@ struct held_op {
   struct rill__fence *fence;         /* of a wait, or of a record once it is queued; referenced until it is taken out */
   uint64_t position;                 /* in the queue, from 1 on */
   uint64_t serial;                   /* among the entries of all queues */
-  struct held_op *older, *newer;     /* operations of all queues, until they have been handed over or have failed */
+  struct held_op *older, *newer;     /* of rill__held_named or rill__held_any */
+  struct rill__held_range named[2];  /* registered memory that a copy or fill names; the first ones that are not NULL */
   size_t bytes;                      /* of this struct and the operation */
   uint32_t flags;                    /* of a record */
   rill_status reported; /* of a host call: what it gets when it does not run normally; RILL_OK if it does */
@@ -71,14 +72,20 @@ struct rill__queue {
 };
 
 extern struct rill__queue *rill__held_queues, *rill__held_ready;
-extern struct held_op *rill__held_oldest; /* that may use memory */
 
-/* Of a thread that goes through those in order, waiting for the end of some: never at one that has ended. */
-struct held_cursor {
-  struct held_op *op;
-  struct held_cursor *next;
+/* Operations of all queues that may use memory, until they have been handed over or have failed: those that name the
+ * memory, which count in registered memory as long, and those that may use any. */
+struct held_list {
+  struct held_op *oldest, *newest;
 };
-extern struct held_cursor *rill__held_cursors;
+extern struct held_list rill__held_named, rill__held_any;
+
+/* The serial number of the oldest one of both; UINT64_MAX: there is none. */
+static inline uint64_t rill__held_oldest(void) {
+  const uint64_t named = rill__held_named.oldest != NULL ? rill__held_named.oldest->serial : UINT64_MAX;
+  const uint64_t any = rill__held_any.oldest != NULL ? rill__held_any.oldest->serial : UINT64_MAX;
+  return named < any ? named : any;
+}
 
 extern uint64_t rill__held_serial;   /* of the last operation that was queued */
 extern uint64_t rill__held_progress; /* changes with each rill__held_changed */

@@ -76,7 +76,7 @@ static rill_status end_allocation(struct rill__allocation **ended) {
   struct rill__device *device = allocation->base.device;
   rill_status status = rill__check_usable(device);
   void *const native = (void *)allocation->native;
-  if (status == RILL_OK) status = rill__last_uses_wait(allocation->last_uses);
+  if (status == RILL_OK) status = rill__last_uses_wait(&allocation->last_uses);
   if (status == RILL_OK) {
     status = allocation->imported ? RILL_DISPATCH(device, memory, ipc_close, device, native, allocation->native_size)
                                   : RILL_DISPATCH(device, memory, free, device, native, allocation->kind);

@@ -13,6 +13,14 @@ static rill_status fail_overlap(const struct rill__allocation *other, const void
                                                           : "which rill has allocated itself");
 }
 
+static struct rill__held_range find_range(const void *p) {
+  RILL_ASSERT(!rill__is_outside_epochs(), "memory is looked up inside an epoch");
+  struct rill__allocation *range = rill__ranges_find(p);
+  if (range == NULL || range->kind != RILL_MEMORY_REGISTERED) return (struct rill__held_range){ NULL, NULL };
+  rill__ref(&range->base);
+  return (struct rill__held_range){ &range->base, &range->held_uses };
+}
+
 /* It is put into the map first, so that of two threads that register the same memory one is refused here; until the
  * driver knows of it, no work can be using it as pinned unless the caller races against himself. */
 rill_status rill__memory_register(struct rill__device *device, void *p, size_t size) {
@@ -21,6 +29,7 @@ rill_status rill__memory_register(struct rill__device *device, void *p, size_t s
   range->begin = (uintptr_t)p;
   range->size = size;
   range->kind = RILL_MEMORY_REGISTERED;
+  atomic_store(&rill__held_find_range, find_range);
   if (!rill__memory_insert(range, &other)) {
     rill__unref(&range->base);
     if (other != NULL) return fail_overlap(other, p, size); /* inside the epoch: it stays that long */
@@ -36,16 +45,18 @@ rill_status rill__memory_register(struct rill__device *device, void *p, size_t s
 }
 
 /* What recorded work uses of it stands in its last uses. */
-static bool is_recorded_use(const struct rill__event *event, const void *range) {
-  const struct rill__last_use *last_use = ((const struct rill__allocation *)range)->last_uses;
-  while (last_use != NULL && last_use->event != event) last_use = last_use->next;
-  return last_use != NULL;
+static bool is_used(const void *user) {
+  const struct rill__allocation *range = user;
+  RILL__FOR_EACH_LAST_USE(&range->last_uses, last_use) {
+    if (rill__record_is_queued(last_use->event)) return true;
+  }
+  return false;
 }
 
 rill_status rill__memory_unregister(struct rill__allocation *range) {
   struct rill__device *device = range->base.device;
   void *const p = (void *)range->begin;
-  rill__held_wait_for_range(p, range->size, is_recorded_use,
+  rill__held_wait_for_range(&range->held_uses, is_used,
                             range); /* the driver waits for what it has; this is not there yet */
   rill_status status = rill__check_usable(device);
   if (status == RILL_OK) status = RILL_DISPATCH(device, memory, host_unregister, device, p);

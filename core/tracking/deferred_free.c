@@ -7,7 +7,7 @@ bool rill__free_defer(struct rill__device *device, struct rill__deferred_free *d
                       rill__end_free_fn *end) {
   if (atomic_load(&rill__held_count) == 0) return false;
   rill__held_lock();
-  const bool used = rill__held_oldest != NULL;
+  const bool used = rill__held_oldest() != UINT64_MAX;
   if (used) {
     *deferred = (struct rill__deferred_free){ .serial = rill__held_serial, .bytes = bytes, .end = end };
     struct rill__deferred_free **const link = rill__core(device)->last_deferred != NULL
@@ -22,7 +22,7 @@ bool rill__free_defer(struct rill__device *device, struct rill__deferred_free *d
 
 /* Under the lock. */
 static bool is_due(const struct rill__deferred_free *deferred) {
-  return deferred != NULL && (rill__held_oldest == NULL || rill__held_oldest->serial > deferred->serial);
+  return deferred != NULL && rill__held_oldest() > deferred->serial;
 }
 
 static bool any_is_due(const struct rill__device *device) {

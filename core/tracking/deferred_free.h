@@ -6,7 +6,7 @@
  * never do that.
  *
  * Invariants
- * - Held operations that may use memory, all but waits, are in one list in the order of submission, until they have
+ * - Held operations that may use memory, all but waits, are in two lists in the order of submission, until they have
  *   been handed over or have failed (rill__held_oldest).  A deferred free has the serial number of the last held
  *   operation before it, so the oldest operation alone tells whether its turn has come.
  * - Those of a device are in its list by serial number.

@@ -4,6 +4,7 @@
 #include "core/held/record.h"
 #include "core/sync/events.h"
 #include "core/sync/streams.h"
+#include "core/tracking/ranges.h"
 
 #include <stdlib.h>
 
@@ -48,18 +49,51 @@ void rill__last_uses_free(struct rill__last_use *list) {
   }
 }
 
-struct rill__last_use *rill__last_use_note(struct rill__last_use **list, struct rill__last_use *last_use) {
-  struct rill__last_use **link = list;
+static struct rill__last_use **last_use_list(const struct rill__last_uses *uses, uint64_t stream) {
+  return &uses->by_stream[(uint32_t)(stream * 0x9e3779b97f4a7c15 >> 32) & (uses->room - 1)];
+}
+
+static bool make_room_for_use(struct rill__last_uses *uses) {
+  struct rill__last_uses larger = { .count = uses->count, .room = uses->room == 0 ? 4 : 2 * uses->room };
+  if (uses->count < uses->room) return true;
+  larger.by_stream = calloc(larger.room, sizeof(struct rill__last_use *));
+  if (larger.by_stream == NULL) return uses->room != 0;
+  for (uint32_t i = 0; i < uses->room; i++) {
+    struct rill__last_use *next;
+    for (struct rill__last_use *last_use = uses->by_stream[i]; last_use != NULL; last_use = next) {
+      struct rill__last_use **const list = last_use_list(&larger, last_use->stream);
+      next = last_use->next;
+      last_use->next = *list;
+      *list = last_use;
+    }
+  }
+  free(uses->by_stream);
+  *uses = larger;
+  return true;
+}
+
+bool rill__last_use_note(struct rill__last_uses *uses, struct rill__last_use *last_use, struct rill__last_use **dead) {
+  *dead = NULL;
+  if (!make_room_for_use(uses)) return false;
+  struct rill__last_use **const list = last_use_list(uses, last_use->stream), **link = list;
   while (*link != NULL && ((*link)->stream != last_use->stream || (*link)->recorded > last_use->started))
     link = &(*link)->next;
-  struct rill__last_use *before = *link;
-  if (before != NULL) {
-    *link = before->next;
-    before->next = NULL;
+  if (*link != NULL) {
+    *dead = *link;
+    *link = (*dead)->next;
+    (*dead)->next = NULL;
+    uses->count--;
   }
   last_use->next = *list;
   *list = last_use;
-  return before;
+  uses->count++;
+  return true;
+}
+
+void rill__last_uses_clear(struct rill__last_uses *uses) {
+  for (uint32_t i = 0; i < uses->room; i++) rill__last_uses_free(uses->by_stream[i]);
+  free(uses->by_stream);
+  *uses = (struct rill__last_uses){ NULL, 0, 0 };
 }
 
 /* A record that failed, as what was held before it did, marks nothing: not even what the driver had before. */
@@ -89,13 +123,13 @@ bool rill__last_use_order(struct rill__stream *stream, struct rill__event *event
 }
 
 /* Work of a lost device is over. */
-rill_status rill__last_uses_wait(const struct rill__last_use *list) {
+rill_status rill__last_uses_wait(const struct rill__last_uses *uses) {
   RILL_WITHOUT_CANCEL();
-  for (; list != NULL; list = list->next) {
+  RILL__FOR_EACH_LAST_USE(uses, last_use) {
     struct rill__event *point = NULL;
-    struct rill__device *device = list->event->base.device;
+    struct rill__device *device = last_use->event->base.device;
     if (atomic_load(&device->lost) != RILL_OK) continue;
-    const rill_status status = rill__event_meaning(list->event, &point) == RILL__RECORD_FAILED
+    const rill_status status = rill__event_meaning(last_use->event, &point) == RILL__RECORD_FAILED
                                    ? RILL_DISPATCH(device, device, synchronize, device)
                                    : RILL_DISPATCH(point, event, synchronize, point, RILL__FOREVER);
     if (status != RILL_OK && atomic_load(&device->lost) == RILL_OK) return status;

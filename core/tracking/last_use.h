@@ -10,6 +10,7 @@
 
 struct rill__block;
 struct rill__use_queue;
+struct rill__last_uses; /* core/tracking/ranges.h */
 
 struct rill__last_use {
   struct rill__event *event; /* owned */
@@ -24,16 +25,23 @@ struct rill__last_use {
   struct rill__last_use *earlier, *later; /* in the queue */
 };
 
+#define RILL__FOR_EACH_LAST_USE(uses, last_use)                                                \
+  for (uint32_t slot_ = 0; slot_ < (uses)->room; slot_++)                                      \
+    for (const struct rill__last_use *last_use = (uses)->by_stream[slot_]; (last_use) != NULL; \
+         (last_use) = (last_use)->next)
+
 /* An event recorded on the stream now; and the end of a list. */
 rill_status rill__last_use_new(struct rill__stream *stream, struct rill__last_use **out);
 void rill__last_uses_free(struct rill__last_use *list);
 
-/* Puts a last use into a list; returns the one of the same stream that it stands for too, or NULL.  The list is of
- * no more than a few a stream, however often one is noted. */
-struct rill__last_use *rill__last_use_note(struct rill__last_use **list, struct rill__last_use *last_use);
+/* Adds a last use, and owns it then; false if there is no host memory for the first one.  `dead`: the one of the same
+ * stream that it stands for too, which is the caller's, or NULL.  There are no more than a few of a stream, however
+ * often one is noted, and a look at those of one stream costs the same however many streams there are. */
+bool rill__last_use_note(struct rill__last_uses *uses, struct rill__last_use *last_use, struct rill__last_use **dead);
+void rill__last_uses_clear(struct rill__last_uses *uses);
 
 /* Blocks until the driver has done the work before all of them, which are held no more; outside epochs. */
-rill_status rill__last_uses_wait(const struct rill__last_use *list);
+rill_status rill__last_uses_wait(const struct rill__last_uses *uses);
 
 /* Asks the driver, unless the device is lost: then nothing uses memory any more. */
 bool rill__last_use_is_complete(struct rill__event *event);

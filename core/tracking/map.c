@@ -23,7 +23,7 @@ void rill__memory_forget(struct rill__allocation *allocation) {
 }
 
 void rill__allocation_destroy(struct rill__object *object) {
-  rill__last_uses_free(((struct rill__allocation *)object)->last_uses);
+  rill__last_uses_clear(&((struct rill__allocation *)object)->last_uses);
   rill__object_free(object);
 }
 
@@ -110,12 +110,13 @@ bool rill__memory_insert(struct rill__allocation *allocation, struct rill__alloc
 
 /* rill_free takes the allocation out of the map first, and then looks at its uses. */
 rill_status rill__memory_note_last_use(struct rill__allocation *allocation, struct rill__last_use *last_use) {
-  struct rill__last_use *dead = last_use;
+  struct rill__last_use *dead = NULL;
   rill__memory_lock();
   const bool still = rill__ranges_find((void *)allocation->begin) == allocation;
-  if (still) dead = rill__last_use_note(&allocation->last_uses, last_use);
+  const bool noted = still && rill__last_use_note(&allocation->last_uses, last_use, &dead);
   rill__memory_unlock();
-  rill__last_uses_free(dead);
+  rill__last_uses_free(noted ? dead : last_use);
   RILL_REQUIRE(still, RILL_ERROR_NOT_FOUND, "%p was freed during the call", (void *)allocation->begin);
+  RILL_REQUIRE(noted, RILL_ERROR_OUT_OF_MEMORY, "no host memory to note where memory is used");
   return RILL_OK;
 }

@@ -33,6 +33,12 @@ struct rill__deferred_free {
   rill__end_free_fn *end;
 };
 
+/* By the number of the stream: lists in a table whose size is a power of two (core/tracking/last_use.h). */
+struct rill__last_uses {
+  struct rill__last_use **by_stream;
+  uint32_t count, room;
+};
+
 struct rill__allocation {
   struct rill__object base; /* never published: no id */
   uintptr_t begin;
@@ -50,8 +56,9 @@ struct rill__allocation {
   /* What the driver gave: the same range, or a larger one around it for the sake of alignment. */
   uintptr_t native;
   size_t native_size;
-  struct rill__last_use
-      *last_uses; /* not of pools: what goes before rill_free; under the writers' lock, while it is in the map */
+  struct rill__last_uses last_uses; /* not of pools: what goes before rill_free; while it is in the map under the
+                                     * writers' lock */
+  uint32_t held_uses;               /* registered: held operations that name it (core/held/queue.h) */
   struct rill__deferred_free deferred;
 };
 

@@ -89,11 +89,14 @@ static const char *records_after_a_while(unsigned index, void *shared) {
   return NULL;
 }
 
-/* C3.8: and for held work that uses it, which the driver does not even have: copies both ways, of rows, and fills. */
+static void do_nothing(void *user, rill_status status) { (void)user, (void)status; }
+
+/* C3.8: and for held work that uses it, which the driver does not even have: copies both ways, of rows, within it, and
+ * fills; a use that was recorded; and a function of the host, which may use anything. */
 static void waits_for_held_work(void) {
   unsigned char *heap = calloc(1, BYTES), *there = NULL;
   assert_ok(RILL_NEW(dut.device, RILL_MEMORY_DEVICE, BYTES, &there));
-  for (int kind = 0; kind < 4; kind++) {
+  for (int kind = 0; kind < 7; kind++) {
     const uint8_t value = (uint8_t)(9 + kind);
     struct release release = { new_stream("other"), new_event("awaited"), false };
     rill_stream held = new_stream("held");
@@ -106,6 +109,9 @@ static void waits_for_held_work(void) {
     if (kind == 1) assert_ok(rill_copy_async(held, there, heap + 1, BYTES - 1));
     if (kind == 2) assert_ok(rill_copy_2d_async(held, heap + 7, 100, there, 50, 50, 300));
     if (kind == 3) assert_ok(rill_fill_2d_async(held, heap + 11, 100, &value, 1, 50, 300));
+    if (kind == 4) assert_ok(rill_copy_async(held, heap, heap + BYTES / 2, BYTES / 2));
+    if (kind == 5) assert_ok(rill_memory_record_use(heap, held));
+    if (kind == 6) assert_ok(rill_stream_host_call(held, do_nothing, NULL));
     struct background *recorder = start_threads(1, records_after_a_while, &release);
     assert_ok(rill_host_unregister(heap));
     assert_true(atomic_load(&release.done));
