@@ -80,7 +80,7 @@ static rill_status add_join(struct rill__graph *graph, uint32_t first, struct ri
     if (after[i] != NULL) after[ends++] = after[i];
   }
   struct rill__capture_member *member = &building->stream.member;
-  const rill_status status = rill__graph_add(graph, join, count == 0 ? member->cursor : after,
+  const rill_status status = rill__graph_add(graph, join, count == 0 ? member->after : after,
                                              count == 0 ? member->count : ends, &member->last);
   free(after);
   return status;
@@ -94,7 +94,7 @@ static rill_status add_child(struct rill__building *building, const struct rill_
   const uint32_t first = rill__graph_mark(graph);
   rill_status status = rill__graph_check_complete(graph);
   if (status == RILL_OK) status = rill__graph_check_complete(child);
-  if (status == RILL_OK) status = rill__graph_add_graph(graph, child, member->cursor, member->count);
+  if (status == RILL_OK) status = rill__graph_add_graph(graph, child, member->after, member->count);
   if (status != RILL_OK) {
     rill__operation_unref(join);
     return status;

@@ -24,17 +24,17 @@ rill_status rill__graph_fail_device(const struct rill__graph *graph, const struc
 rill_status rill__building_find_after(struct rill__building *building, const rill_graph_node *after, size_t count) {
   struct rill__capture_member *member = &building->stream.member;
   RILL_REQUIRE(after != NULL || count == 0, RILL_ERROR_INVALID_ARGUMENT, "after is NULL, after_count is %zu", count);
-  member->cursor = building->few;
+  member->after = building->few;
   member->room = sizeof building->few / sizeof *building->few;
   if (count > member->room) {
     const bool fits = count <= SIZE_MAX / sizeof(struct rill__graph_node *);
-    struct rill__graph_node **cursor = fits ? malloc(count * sizeof(struct rill__graph_node *)) : NULL;
-    RILL_REQUIRE(cursor != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for %zu nodes", count);
-    member->cursor = cursor;
+    struct rill__graph_node **after_nodes = fits ? malloc(count * sizeof(struct rill__graph_node *)) : NULL;
+    RILL_REQUIRE(after_nodes != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for %zu nodes", count);
+    member->after = after_nodes;
     member->room = count;
   }
   for (size_t i = 0; i < count; i++)
-    RILL_TRY(rill__find_node_of(building->graph, after[i], "after", &member->cursor[i]));
+    RILL_TRY(rill__find_node_of(building->graph, after[i], "after", &member->after[i]));
   member->count = count;
   return RILL_OK;
 }
@@ -57,6 +57,6 @@ rill_status rill__building_give(struct rill__building *building, rill_status sta
 }
 
 void rill__building_end(struct rill__building *building) {
-  if (building->stream.member.cursor != building->few) free(building->stream.member.cursor);
+  if (building->stream.member.after != building->few) free(building->stream.member.after);
   if (building->out != NULL) *building->out = building->node;
 }

@@ -9,7 +9,7 @@ struct rill__building {
   rill_graph_node *out, node;
   struct rill__graph *graph;
   struct rill__node_stream stream;
-  struct rill__graph_node *few[4]; /* the stream's cursor, if these are enough */
+  struct rill__graph_node *few[4]; /* what it comes after, if these are enough */
 };
 
 /* The node of a handle, which has to be one of the graph. */
@@ -38,7 +38,7 @@ void rill__building_end(struct rill__building *building);
   struct rill__building building __attribute__((cleanup(rill__building_end))); \
   building.out = out;                                                          \
   building.node = RILL_NULL_GRAPH_NODE;                                        \
-  building.stream.member.cursor = building.few;                                \
+  building.stream.member.after = building.few;                                 \
   RILL_ENTER();                                                                \
   RILL_RESOLVE(RILL__GRAPH, graph, "graph", &building.graph);                  \
   rill__node_stream_init(&building.stream, building.graph->base.device);       \

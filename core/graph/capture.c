@@ -12,36 +12,13 @@
 #include <unistd.h>
 
 _Atomic uint32_t rill__captures_active;
-static struct rill__capture *captures;
 static uint64_t last_capture;
+
+/* The active ones of each backend, and of those the ones in mode RILL_CAPTURE_GLOBAL; the newest first. */
+static struct { struct rill__capture *all, *global; } captures[RILL_BACKEND_END_];
 
 void rill__capture_unref(struct rill__capture *capture) {
   if (--capture->references == 0) free(capture);
-}
-
-/* ---- cursors ---- */
-
-bool rill__member_add_to_cursor(struct rill__capture_member *member, struct rill__graph_node *const *nodes,
-                                size_t count) {
-  if (member->count + count > member->room) {
-    const size_t room = 2 * (member->count + count);
-    struct rill__graph_node **larger = realloc(member->cursor, room * sizeof(struct rill__graph_node *));
-    if (larger == NULL) return false;
-    member->cursor = larger;
-    member->room = room;
-  }
-  struct rill__graph *graph = count > 0 ? nodes[0]->graph : NULL;
-  if (graph != NULL && (graph->marked != member || graph->marked_by != graph->searches)) {
-    graph->marked = member;
-    graph->marked_by = ++graph->searches;
-    for (size_t i = 0; i < member->count; i++) member->cursor[i]->visited = graph->searches;
-  }
-  for (size_t i = 0; i < count; i++) {
-    if (nodes[i]->visited == graph->searches) continue;
-    nodes[i]->visited = graph->searches;
-    member->cursor[member->count++] = nodes[i];
-  }
-  return true;
 }
 
 rill_status rill__capture_no_memory(void) {
@@ -50,24 +27,38 @@ rill_status rill__capture_no_memory(void) {
 
 /* ---- members; under the lock ---- */
 
+rill_status rill__member_list_place(struct rill__capture_member *member) {
+  const uint32_t search = ++member->graph->searches;
+  struct rill__place_walk walk = rill__place_walk(member->place);
+  member->count = 0;
+  for (struct rill__graph_node *node; (node = rill__place_next(&walk)) != NULL;) {
+    if (node->visited == search) continue;
+    node->visited = search;
+    if (member->count == member->room) {
+      const size_t room = member->room == 0 ? 4 : 2 * member->room;
+      struct rill__graph_node **larger = realloc(member->after, room * sizeof(struct rill__graph_node *));
+      if (larger == NULL) return rill__capture_no_memory();
+      member->after = larger;
+      member->room = room;
+    }
+    member->after[member->count++] = node;
+  }
+  return RILL_OK;
+}
+
 static void free_member(struct rill__capture_member *member) {
-  free(member->cursor);
+  free(member->after);
   free(member);
 }
 
-rill_status rill__capture_join(struct rill__capture *capture, struct rill__stream *stream,
-                               struct rill__graph_node *const *nodes, size_t count) {
+rill_status rill__capture_join(struct rill__capture *capture, struct rill__stream *stream, struct rill__place place) {
   RILL_REQUIRE(stream->base.device == capture->graph->base.device, RILL_ERROR_UNSUPPORTED,
                "%s is of %s, and the capture of %s of %s: a graph is of one device, up to version %d.%d" RILL_HINT
                "capture a graph for each device, and order their launches with events",
                rill__name_of(&stream->base).text, stream->base.device->name, capture->origin,
                capture->graph->base.device->name, RILL_VERSION_MAJOR, RILL_VERSION_MINOR);
   struct rill__capture_member *member = calloc(1, sizeof *member);
-  capture->graph->marked = NULL; /* by a member in the same place */
-  if (member == NULL || !rill__member_add_to_cursor(member, nodes, count)) {
-    if (member != NULL) free_member(member);
-    return rill__capture_no_memory();
-  }
+  if (member == NULL) return rill__capture_no_memory();
   uint32_t none = 0;
   if (!atomic_compare_exchange_strong(&rill__core(stream)->diverted, &none, RILL__CAPTURED)) {
     free_member(member);
@@ -85,6 +76,8 @@ rill_status rill__capture_join(struct rill__capture *capture, struct rill__strea
     return status;
   }
   rill__ref(&stream->base);
+  rill__place_keep(place);
+  member->place = place;
   member->capture = capture;
   member->graph = capture->graph;
   member->stream = stream;
@@ -104,18 +97,20 @@ rill_status rill__member_add_node(struct rill__capture_member *member, struct ri
     return rill__fail(RILL_ERROR_CAPTURE_ACTIVE, "a capture of %s adds to the graph" RILL_HINT "end the capture first",
                       member->graph->capture->origin);
   }
-  if (member->room == 0) { /* so that the node, once it is there, is the cursor */
-    member->cursor = malloc(sizeof(struct rill__graph_node *));
-    if (member->cursor == NULL) {
-      rill__operation_unref(operation);
-      return rill__capture_no_memory();
-    }
-    member->room = 1;
+  struct rill__graph_node *const *after = &member->place.node, *node = NULL;
+  size_t count = member->place.node != NULL;
+  const rill_status status = member->place.join != NULL ? rill__member_list_place(member) : RILL_OK;
+  if (status != RILL_OK) {
+    rill__operation_unref(operation);
+    return status;
   }
-  struct rill__graph_node *node = NULL;
-  RILL_TRY(rill__graph_add(member->graph, operation, member->cursor, member->count, &node));
-  member->cursor[0] = member->last = node;
-  member->count = 1;
+  if (member->capture == NULL || member->place.join != NULL) {
+    after = member->after;
+    count = member->count;
+  }
+  RILL_TRY(rill__graph_add(member->graph, operation, after, count, &node));
+  rill__place_drop(&member->place);
+  member->place.node = member->last = node;
   return RILL_OK;
 }
 
@@ -153,6 +148,7 @@ static struct rill__capture_member *leave_all(struct rill__capture *capture) {
   }
   rill__errors_resume();
   for (struct rill__capture_member *member = members; member != NULL; member = member->next) {
+    rill__place_drop(&member->place);
     rill__core(member->stream)->member = NULL;
     (void)atomic_fetch_and(&rill__core(member->stream)->diverted, ~(uint32_t)RILL__CAPTURED);
   }
@@ -185,6 +181,49 @@ static rill_status fail_capturing(const struct rill__stream *stream, const struc
                     (int)capture->thread_id);
 }
 
+/* Under the lock: so that no call looks through captures that do not refuse it. */
+static void enter_lists(struct rill__capture *capture) {
+  const uint32_t backend = capture->graph->base.device->backend->id;
+  capture->next = captures[backend].all;
+  capture->link = &captures[backend].all;
+  if (capture->next != NULL) capture->next->link = &capture->next;
+  *capture->link = capture;
+  if (capture->mode == RILL_CAPTURE_RELAXED) return;
+  const bool global = capture->mode == RILL_CAPTURE_GLOBAL;
+  capture->link_refusing = global ? &captures[backend].global : &rill__self->captures[backend];
+  capture->next_refusing = *capture->link_refusing;
+  if (capture->next_refusing != NULL) capture->next_refusing->link_refusing = &capture->next_refusing;
+  *capture->link_refusing = capture;
+}
+
+static void leave_lists(struct rill__capture *capture) {
+  *capture->link = capture->next;
+  if (capture->next != NULL) capture->next->link = capture->link;
+  if (capture->link_refusing == NULL) return;
+  *capture->link_refusing = capture->next_refusing;
+  if (capture->next_refusing != NULL) capture->next_refusing->link_refusing = capture->link_refusing;
+}
+
+/* One that a call about a device of the backend would break, or NULL. */
+static const struct rill__capture *find_refusing(uint32_t backend, bool any) {
+  if (any || captures[backend].global != NULL) return any ? captures[backend].all : captures[backend].global;
+  const struct rill__capture *mine = rill__self->captures[backend];
+  return mine != NULL && mine->thread == rill__self->number ? mine : NULL;
+}
+
+/* Its place is after nodes that the caller names. */
+static rill_status join_first(struct rill__capture *capture, struct rill__stream *stream,
+                              const struct rill__capture_start *start) {
+  struct rill__place place = { NULL, NULL };
+  bool memory = true;
+  for (size_t i = 0; i < start->after_count && memory; i++) {
+    memory = rill__place_add(&place, (struct rill__place){ start->after[i], NULL });
+  }
+  const rill_status status = memory ? rill__capture_join(capture, stream, place) : rill__capture_no_memory();
+  rill__place_drop(&place);
+  return status;
+}
+
 /* Under the lock. */
 static rill_status begin_capture(struct rill__stream *stream, const struct rill__capture_start *start,
                                  struct rill__capture *capture) {
@@ -201,7 +240,7 @@ static rill_status begin_capture(struct rill__stream *stream, const struct rill_
   }
   capture->graph = graph;
   capture->first = rill__graph_mark(graph);
-  const rill_status status = rill__capture_join(capture, stream, start->after, start->after_count);
+  const rill_status status = join_first(capture, stream, start);
   if (status != RILL_OK) {
     if (start->into == NULL) rill__object_retire(&graph->base);
     if (start->into != NULL) rill__unref(&graph->base);
@@ -209,8 +248,7 @@ static rill_status begin_capture(struct rill__stream *stream, const struct rill_
   }
   graph->capture = capture;
   capture->id = ++last_capture;
-  capture->next = captures;
-  captures = capture;
+  enter_lists(capture);
   atomic_fetch_add(&rill__captures_active, 1);
   return RILL_OK;
 }
@@ -233,7 +271,7 @@ static rill_status take_all_others(struct rill__capture *capture) {
 /* Every node has to come before where the first stream is now. */
 static rill_status check_joined(struct rill__capture *capture) {
   struct rill__graph *graph = capture->graph;
-  const struct rill__capture_member *origin = origin_of(capture);
+  struct rill__capture_member *origin = origin_of(capture);
   bool no_memory = false;
   char names[400] = "";
   size_t used = 0;
@@ -243,7 +281,8 @@ static rill_status check_joined(struct rill__capture *capture) {
                "what another library gave to a stream of the capture of %s cannot be a graph" RILL_HINT
                "join the streams of that library before the next call about the stream, and call nothing that waits",
                capture->origin);
-  const uint32_t search = rill__graph_search(graph, origin->cursor, origin->count, &no_memory);
+  RILL_TRY(rill__member_list_place(origin));
+  const uint32_t search = rill__graph_search(graph, origin->after, origin->count, &no_memory);
   if (no_memory) return rill__capture_no_memory();
   for (uint32_t i = capture->first; i < graph->count; i++) {
     if (graph->nodes[i]->visited != search) unjoined++;
@@ -252,7 +291,8 @@ static rill_status check_joined(struct rill__capture *capture) {
   for (const struct rill__capture_member *member = capture->members; member != NULL && used < sizeof names;
        member = member->next) {
     bool has_work = false;
-    for (size_t i = 0; i < member->count; i++) has_work |= member->cursor[i]->visited != search;
+    struct rill__place_walk walk = rill__place_walk(member->place);
+    for (struct rill__graph_node *node; (node = rill__place_next(&walk)) != NULL;) has_work |= node->visited != search;
     if (!has_work) continue;
     used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used > 0 ? ", " : "",
                              rill__name_of(&member->stream->base).text);
@@ -268,9 +308,7 @@ static struct rill__capture_member *finish_capture(struct rill__capture *capture
                                                    struct rill__graph **out) {
   struct rill__graph *graph = capture->graph;
   const bool into = !graph->base.borrowed;
-  struct rill__capture **link = &captures;
-  while (*link != capture) link = &(*link)->next;
-  *link = capture->next;
+  leave_lists(capture);
   RILL_ASSERT(!capture->ended && graph->capture == capture, "an active capture is the one that adds to its graph");
   atomic_fetch_sub(&rill__captures_active, 1);
   struct rill__capture_member *const members = leave_all(capture);
@@ -402,15 +440,12 @@ rill_status rill__capture_refuse(struct rill__stream *stream) {
 rill_status rill__capture_check_slowly(struct rill__device *device, bool any) {
   rill_status status = RILL_OK;
   rill__graphs_lock();
-  for (const struct rill__capture *capture = captures; capture != NULL && status == RILL_OK; capture = capture->next) {
-    if (capture->graph->base.device->backend != device->backend) continue;
-    const bool mine = capture->thread == rill__self->number;
-    if (any || capture->mode == RILL_CAPTURE_GLOBAL || (capture->mode == RILL_CAPTURE_THREAD && mine)) {
-      status = rill__fail(RILL_ERROR_CAPTURE_ACTIVE,
-                          "%s is capturing, since thread %d began that; the call would break the capture" RILL_HINT
-                          "end the capture first",
-                          capture->origin, (int)capture->thread_id);
-    }
+  const struct rill__capture *capture = find_refusing(device->backend->id, any);
+  if (capture != NULL) {
+    status = rill__fail(RILL_ERROR_CAPTURE_ACTIVE,
+                        "%s is capturing, since thread %d began that; the call would break the capture" RILL_HINT
+                        "end the capture first",
+                        capture->origin, (int)capture->thread_id);
   }
   rill__graphs_unlock();
   return status;
@@ -418,8 +453,10 @@ rill_status rill__capture_check_slowly(struct rill__device *device, bool any) {
 
 /* The threads that captured are not here; what they were in the middle of is not freed. */
 void rill__captures_after_fork(void) {
-  while (captures != NULL) {
-    struct rill__graph *none = NULL;
-    (void)finish_capture(captures, RILL_ERROR_CAPTURE_INVALID, &none);
+  for (uint32_t backend = 0; backend < RILL_BACKEND_END_; backend++) {
+    while (captures[backend].all != NULL) {
+      struct rill__graph *none = NULL;
+      (void)finish_capture(captures[backend].all, RILL_ERROR_CAPTURE_INVALID, &none);
+    }
   }
 }

@@ -1,8 +1,8 @@
 /* Captures: work that is given to streams becomes nodes of a graph.
  *
  * A capture has members: the stream that it was begun on, and those that have come to it by waiting for an event that
- * was recorded in it.  Submissions to a member are diverted (core/sync/submit.h).  Each member has a cursor: the nodes
- * that its next node comes after.  An event that is recorded in a capture stands for the cursor of its stream.
+ * was recorded in it.  Submissions to a member are diverted (core/sync/submit.h).  Each member has a place: the nodes
+ * that its next node comes after.  An event that is recorded in a capture stands for the place of its stream.
  *
  * The lock of graphs (core/graph/graph.h) guards captures, members, and what captured events stand for.  Who finds a
  * stream diverted looks again under the lock: if it has no member any more, the submission goes on to the driver.
@@ -11,10 +11,11 @@
  * When the next node of rill's own comes, and at the end, that piece becomes one node.
  *
  * An explicit node is captured, too: on a stream that exists for that call alone and has the nodes that it is to come
- * after as its cursor.  So every node is made in one way. */
+ * after in its list.  So every node is made in one way. */
 #ifndef RILL_CORE_GRAPH_CAPTURE_H
 #define RILL_CORE_GRAPH_CAPTURE_H
 
+#include "core/graph/places.h"
 #include "core/operation/operation.h"
 
 struct rill__captured_free;
@@ -27,8 +28,10 @@ struct rill__capture_member {
   struct rill__graph *graph;
   struct rill__stream *stream; /* kept, if it has a capture */
   struct rill__capture_member *next;
-  struct rill__graph_node **cursor, *last; /* last: the node that was added last */
+  struct rill__place place;
+  struct rill__graph_node **after; /* what an explicit node comes after; of a capture: room to list its place */
   size_t count, room;
+  struct rill__graph_node *last;     /* the node that was added last */
   struct rill__captured_free *frees; /* to be made at the end of the capture */
   bool others;                       /* its native stream is captured, since others may submit to it */
   struct rill__operation **collect;  /* not NULL: operations go here instead of a graph */

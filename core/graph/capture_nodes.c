@@ -67,9 +67,10 @@ bool rill__capture_defer(struct rill__stream *stream, struct rill__captured_free
   return member != NULL;
 }
 
-/* `nodes` of the steps, from `first` on in the graph; the cursor becomes those that no other step comes after. */
+/* `nodes` of the steps; `place`: those that no other step comes after. */
 static rill_status add_steps(struct rill__capture_member *member, const struct rill__graph_exec *exec,
-                             struct rill__graph_node **nodes, struct rill__graph_node **after, bool *is_last) {
+                             struct rill__graph_node **nodes, struct rill__graph_node **after, bool *is_last,
+                             struct rill__place *place) {
   struct rill__graph *graph = member->graph;
   for (uint32_t i = 0; i < exec->count; i++) {
     const struct rill__step *step = &exec->steps[i];
@@ -80,35 +81,32 @@ static rill_status add_steps(struct rill__capture_member *member, const struct r
     const bool root = step->after_count == 0;
     struct rill__operation *operation = rill__operation_of_graph(step->operation);
     rill__operation_ref(operation);
-    RILL_TRY(rill__graph_add(graph, operation, root ? member->cursor : after, root ? member->count : step->after_count,
+    RILL_TRY(rill__graph_add(graph, operation, root ? member->after : after, root ? member->count : step->after_count,
                              &nodes[i]));
     is_last[i] = true;
   }
-  if (exec->count == 0) return RILL_OK;
-  member->count = 0;
   for (uint32_t i = 0; i < exec->count; i++) {
-    if (is_last[i]) member->cursor[member->count++] = nodes[i];
+    if (is_last[i] && !rill__place_add(place, (struct rill__place){ nodes[i], NULL })) return rill__capture_no_memory();
   }
   return RILL_OK;
 }
 
-static bool has_room_for(struct rill__capture_member *member, size_t count) {
-  if (member->room >= count) return true;
-  struct rill__graph_node **larger = realloc(member->cursor, count * sizeof(struct rill__graph_node *));
-  if (larger == NULL) return false;
-  member->cursor = larger;
-  member->room = count;
-  return true;
-}
-
+/* The steps become nodes, and what comes last of them the member's place. */
 static rill_status add_exec(struct rill__capture_member *member, const struct rill__graph_exec *exec) {
+  if (exec->count == 0) return RILL_OK;
   const uint32_t before = rill__graph_mark(member->graph);
   struct rill__graph_node **nodes = calloc(2 * ((size_t)exec->count + 1), sizeof(struct rill__graph_node *));
   bool *is_last = calloc((size_t)exec->count + 1, sizeof *is_last);
-  const bool memory = nodes != NULL && is_last != NULL && has_room_for(member, exec->count);
-  const rill_status status =
-      memory ? add_steps(member, exec, nodes, nodes + exec->count + 1, is_last) : rill__capture_no_memory();
-  if (status != RILL_OK) rill__graph_truncate(member->graph, before);
+  struct rill__place place = { NULL, NULL };
+  rill_status status = nodes != NULL && is_last != NULL ? rill__member_list_place(member) : rill__capture_no_memory();
+  if (status == RILL_OK) status = add_steps(member, exec, nodes, nodes + exec->count + 1, is_last, &place);
+  if (status == RILL_OK) {
+    rill__place_drop(&member->place);
+    member->place = place;
+  } else {
+    rill__place_drop(&place);
+    rill__graph_truncate(member->graph, before);
+  }
   free(nodes);
   free(is_last);
   return status;
@@ -128,6 +126,7 @@ rill_status rill__capture_exec(struct rill__stream *stream, const struct rill__g
 /* ---- events ---- */
 
 static void free_point(struct rill__captured_point *point) {
+  rill__place_drop(&point->place);
   rill__capture_unref(point->capture);
   free(point);
 }
@@ -167,7 +166,7 @@ static rill_status become_captured(struct rill__capture_member *member, struct r
 }
 
 static rill_status record_point(struct rill__capture_member *member, struct rill__event *event) {
-  struct rill__captured_point *point = malloc(sizeof *point + member->count * sizeof *point->nodes);
+  struct rill__captured_point *point = malloc(sizeof *point);
   if (point == NULL) return rill__capture_no_memory();
   atomic_store(&rill__event_leave_capture, rill__capture_leave_event);
   const rill_status status = become_captured(member, event);
@@ -176,8 +175,8 @@ static rill_status record_point(struct rill__capture_member *member, struct rill
     return status;
   }
   point->capture = member->capture;
-  point->count = member->count;
-  if (member->count > 0) memcpy(point->nodes, member->cursor, member->count * sizeof *point->nodes);
+  point->place = member->place;
+  rill__place_keep(point->place);
   member->capture->references++;
   set_point(event, point);
   return RILL_OK;
@@ -244,14 +243,12 @@ rill_status rill__capture_wait(struct rill__stream *stream, struct rill__event *
   const struct rill__captured_point *point = captured ? rill__core(event)->captured : NULL;
   *taken = member != NULL || point != NULL;
   if (member == NULL && point != NULL) {
-    status = point->capture->ended ? fail_ended(event)
-                                   : rill__capture_join(point->capture, stream, point->nodes, point->count);
+    status = point->capture->ended ? fail_ended(event) : rill__capture_join(point->capture, stream, point->place);
   } else if (member != NULL) {
     const bool own = point != NULL && point->capture == member->capture && (flags & RILL_EVENT_EXTERNAL) == 0;
     if (member->capture != NULL) status = rill__member_take_others(member, true);
     if (status == RILL_OK && !own) status = wait_outside(member, event, flags, point);
-    if (status == RILL_OK && own && !rill__member_add_to_cursor(member, point->nodes, point->count))
-      status = rill__capture_no_memory();
+    if (status == RILL_OK && own && !rill__place_add(&member->place, point->place)) status = rill__capture_no_memory();
   }
   rill__graphs_unlock();
   return status;

@@ -18,26 +18,26 @@ struct rill__capture {
   uint64_t thread;                      /* that began it: rill__self->number */
   pid_t thread_id;                      /* for texts */
   struct rill__capture_member *members; /* the last is the first that there was */
-  struct rill__capture *next;           /* of all that are active */
-  char origin[112];                     /* the name of its stream */
+  struct rill__capture *next, **link;   /* of all that are active, of one backend */
+  struct rill__capture *next_refusing,  /* of those that refuse calls: global ones, or the thread's own ones */
+      **link_refusing;
+  char origin[112]; /* the name of its stream */
 };
 
 /* What a captured event stands for. */
 struct rill__captured_point {
   struct rill__capture *capture;
-  size_t count;
-  struct rill__graph_node *nodes[];
+  struct rill__place place;
 };
 
 void rill__capture_unref(struct rill__capture *capture);
 rill_status rill__capture_no_memory(void);
 
-/* Makes the stream a member, after `nodes`, and diverts its submissions, unless it is held. */
-rill_status rill__capture_join(struct rill__capture *capture, struct rill__stream *stream,
-                               struct rill__graph_node *const *nodes, size_t count);
+/* Makes the stream a member at a place, and diverts its submissions, unless it is held. */
+rill_status rill__capture_join(struct rill__capture *capture, struct rill__stream *stream, struct rill__place place);
 
-bool rill__member_add_to_cursor(struct rill__capture_member *member, struct rill__graph_node *const *nodes,
-                                size_t count);
+/* Lists the nodes of the place of a member of a capture, each once: `after` and `count`. */
+rill_status rill__member_list_place(struct rill__capture_member *member);
 /* Takes the operation over in any case. */
 rill_status rill__member_add_node(struct rill__capture_member *member, struct rill__operation *operation);
 /* What others have given to the native stream becomes a node.  `again`: the capture goes on. */

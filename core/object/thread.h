@@ -18,6 +18,7 @@
 #include "core/object/assert.h"
 #include "core/object/cancel.h"
 
+#include <rill/device.h>
 #include <rill/status.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -26,6 +27,7 @@
 #define RILL__UNLIKELY(x) __builtin_expect(!!(x), 0)
 
 struct rill__object;
+struct rill__capture;
 
 /* What rill_last_error tells.  api is a string constant of this library. */
 struct rill__error_record {
@@ -50,6 +52,9 @@ struct rill__thread {
   struct rill__error_record
       suspended_error; /* where failures go between rill__errors_suspend and rill__errors_resume */
   uint32_t suspend_depth;
+  /* Captures of mode RILL_CAPTURE_THREAD that this thread began, of each backend, the newest first; after those, ones
+   * of threads that had the record before.  Guarded by the lock of captures. */
+  struct rill__capture *captures[RILL_BACKEND_END_];
   _Atomic bool in_use;
   struct rill__thread *next; /* of all records ever made; they are reused, never freed */
 };
