@@ -30,6 +30,7 @@ void rill__graph_assert(const struct rill__graph *graph) {
     }
   }
   RILL_ASSERT(edges == graph->edges, "an edge is kept once, with the node that comes after");
+  rill__edges_assert(graph);
 }
 #endif
 
@@ -70,6 +71,7 @@ static void destroy_graph(struct rill__object *object) {
     return;
   }
   forget_memory(graph);
+  rill__edges_free(graph->index);
   free(graph->nodes);
   rill__object_free(object);
 }
@@ -122,18 +124,6 @@ static bool make_room(void *array, uint32_t count, uint32_t *room, size_t size) 
   return true;
 }
 
-/* Whether there is such an edge.  What the node comes after is marked when the first one is asked for, so that many
- * edges to one node are not looked through for each. */
-static bool comes_after(struct rill__graph_node *node, const struct rill__graph_node *before) {
-  struct rill__graph *graph = node->graph;
-  if (graph->marked != node || graph->marked_by != graph->searches) {
-    graph->marked = node;
-    graph->marked_by = ++graph->searches;
-    for (uint32_t i = 0; i < node->after_count; i++) graph->nodes[node->after[i]]->visited = graph->searches;
-  }
-  return before->visited == graph->searches;
-}
-
 /* The indexes that there are stay. */
 static bool make_after(struct rill__graph_node *node, uint32_t room) {
   uint32_t *larger = malloc(room * sizeof *larger);
@@ -145,11 +135,19 @@ static bool make_after(struct rill__graph_node *node, uint32_t room) {
   return true;
 }
 
-static bool add_after(struct rill__graph_node *node, struct rill__graph_node *before) {
-  if (comes_after(node, before)) return true;
-  if (node->after_count == node->after_room && !make_after(node, 2 * node->after_room)) return false;
-  node->after[node->after_count++] = before->index;
-  before->visited = node->graph->searches;
+bool rill__graph_node_reserve(struct rill__graph_node *node) {
+  return node->after_count < node->after_room || make_after(node, 2 * node->after_room);
+}
+
+/* Each edge once: what the new node comes after is marked by a search of its own. */
+static bool add_after(struct rill__graph_node *node, struct rill__graph_node *const *after, size_t count) {
+  const uint32_t search = ++node->graph->searches;
+  for (size_t i = 0; i < count; i++) {
+    if (after[i]->visited == search) continue;
+    after[i]->visited = search;
+    if (!rill__graph_node_reserve(node)) return false;
+    node->after[node->after_count++] = after[i]->index;
+  }
   return true;
 }
 
@@ -180,14 +178,14 @@ static uint32_t used_of(const struct rill__node_page *page) {
   return atomic_load_explicit(&page->used, memory_order_relaxed);
 }
 
-static rill_status check_there(const struct rill__graph_node *node, const char *what) {
+rill_status rill__graph_node_check(const struct rill__graph_node *node, const char *what) {
   const struct rill__graph *graph = node->graph;
   if (node->index < graph->count && graph->nodes[node->index] == node) return RILL_OK;
   return rill__fail_handle(node->id, RILL__GRAPH_NODE, what);
 }
 
 rill_status rill__graph_check_there(struct rill__graph_node *const *nodes, size_t count) {
-  for (size_t i = 0; i < count; i++) RILL_TRY(check_there(nodes[i], "after"));
+  for (size_t i = 0; i < count; i++) RILL_TRY(rill__graph_node_check(nodes[i], "after"));
   return RILL_OK;
 }
 
@@ -203,9 +201,8 @@ static rill_status new_node(struct rill__graph *graph, struct rill__graph_node *
                                      .index = graph->count,
                                      .after = node->few_after,
                                      .after_room = RILL__FEW_EDGES };
-  graph->marked = NULL; /* it may be what was in the same place */
-  bool room = make_room(&graph->nodes, graph->count, &graph->room, sizeof(struct rill__graph_node *));
-  for (size_t i = 0; i < after_count && room; i++) room = add_after(node, after[i]);
+  const bool room = make_room(&graph->nodes, graph->count, &graph->room, sizeof(struct rill__graph_node *)) &&
+                    add_after(node, after, after_count);
   if (!room && node->after != node->few_after) free(node->after);
   RILL_REQUIRE(room, RILL_ERROR_OUT_OF_MEMORY, "no host memory for a node of a graph");
   *out = node;
@@ -271,7 +268,6 @@ void rill__graph_truncate(struct rill__graph *graph, uint32_t mark) {
   while (graph->count > mark) graph->edges -= graph->nodes[--graph->count]->after_count;
   while (graph->page != NULL && graph->page->nodes[0].index >= mark) retire_last_page(graph);
   graph->closed = true;
-  graph->marked = NULL;
   forget_memory(graph);
 #if RILL_CHECKS
   rill__graph_assert(graph);
@@ -323,7 +319,7 @@ bool rill__graph_find_memory(struct rill__graph *graph, const void *p, bool *all
   return true;
 }
 
-/* ---- edges ---- */
+/* ---- searches ---- */
 
 uint32_t rill__graph_search(struct rill__graph *graph, struct rill__graph_node *const *from, size_t count,
                             bool *no_memory) {
@@ -348,40 +344,4 @@ uint32_t rill__graph_search(struct rill__graph *graph, struct rill__graph_node *
   }
   free(stack);
   return search;
-}
-
-rill_status rill__graph_connect(struct rill__graph_node *from, struct rill__graph_node *to) {
-  RILL_ASSERT_GRAPHS_LOCKED();
-  struct rill__graph *graph = from->graph;
-  bool no_memory = false;
-  RILL_TRY(check_there(from, "from"));
-  RILL_TRY(check_there(to, "to"));
-  RILL_REQUIRE(from != to, RILL_ERROR_INVALID_ARGUMENT, "node %u cannot come after itself", from->index);
-  if (from->index > to->index || !graph->in_order) {
-    const uint32_t search = rill__graph_search(graph, &from, 1, &no_memory);
-    RILL_REQUIRE(!no_memory, RILL_ERROR_OUT_OF_MEMORY, "no host memory to look for a cycle in %u nodes", graph->count);
-    RILL_REQUIRE(to->visited != search, RILL_ERROR_INVALID_ARGUMENT,
-                 "an edge from node %u to node %u closes a cycle: %u comes after %u already", from->index, to->index,
-                 from->index, to->index);
-  }
-  const uint32_t before = to->after_count;
-  RILL_REQUIRE(add_after(to, from), RILL_ERROR_OUT_OF_MEMORY, "no host memory for an edge of a graph");
-  graph->edges += to->after_count - before;
-  if (from->index > to->index) graph->in_order = false;
-  return RILL_OK;
-}
-
-rill_status rill__graph_disconnect(struct rill__graph_node *from, struct rill__graph_node *to) {
-  RILL_ASSERT_GRAPHS_LOCKED();
-  uint32_t i = 0;
-  RILL_TRY(check_there(from, "from"));
-  RILL_TRY(check_there(to, "to"));
-  while (i < to->after_count && to->after[i] != from->index) i++;
-  RILL_REQUIRE(i < to->after_count, RILL_ERROR_NOT_FOUND, "node %u does not come after node %u", to->index,
-               from->index);
-  to->after_count--;
-  to->graph->marked = NULL;
-  for (; i < to->after_count; i++) to->after[i] = to->after[i + 1];
-  from->graph->edges--;
-  return RILL_OK;
 }

@@ -15,7 +15,7 @@ struct rill__graph_node {
   struct rill__graph *graph;
   struct rill__operation *operation; /* kept */
   uint64_t id;
-  uint32_t *after; /* indexes; sorted by when the edge was made; in few_after or in memory of their own */
+  uint32_t *after; /* indexes; in few_after or in memory of their own */
   uint32_t index;
   uint32_t after_count, after_room, few_after[RILL__FEW_EDGES];
   uint32_t visited; /* the last search that came here */
@@ -39,10 +39,9 @@ struct rill__graph {
   uint32_t count, room;
   uint32_t edges;
   uint32_t searches;
-  const void *marked; /* what this node comes after, or this member's cursor, has the number `marked_by` */
-  uint32_t marked_by;
   bool in_order;
-  uint64_t cloned_from; /* the handle of the graph whose first `cloned` nodes are copied in the first ones */
+  struct rill__edges *index; /* core/graph/edges.c; or NULL */
+  uint64_t cloned_from;      /* the handle of the graph whose first `cloned` nodes are copied in the first ones */
   uint32_t cloned;
   struct rill__graph_memory *memory; /* made by the first free in the graph */
   _Atomic uint32_t execs;            /* execution objects that keep it */
@@ -100,11 +99,11 @@ uint32_t rill__graph_mark(struct rill__graph *graph);
 /* Takes all nodes from a mark on away, which are the last of every way. */
 void rill__graph_truncate(struct rill__graph *graph, uint32_t mark);
 
-/* Makes `to` come after `from`; INVALID_ARGUMENT if that closes a cycle. */
-rill_status rill__graph_connect(struct rill__graph_node *from, struct rill__graph_node *to);
+/* STALE_HANDLE if the node has gone. */
+rill_status rill__graph_node_check(const struct rill__graph_node *node, const char *what);
 
-/* Takes the edge away; NOT_FOUND if there is none. */
-rill_status rill__graph_disconnect(struct rill__graph_node *from, struct rill__graph_node *to);
+/* Room for one more edge to the node; false without host memory. */
+bool rill__graph_node_reserve(struct rill__graph_node *node);
 
 /* Whether a node of the graph allocates, or frees, the memory at p.  False: no host memory to find out. */
 bool rill__graph_find_memory(struct rill__graph *graph, const void *p, bool *allocated, bool *freed);
@@ -112,6 +111,17 @@ bool rill__graph_find_memory(struct rill__graph *graph, const void *p, bool *all
 /* Marks the node and all that it comes after with a new number of a search, which is returned. */
 uint32_t rill__graph_search(struct rill__graph *graph, struct rill__graph_node *const *from, size_t count,
                             bool *no_memory);
+
+/* ---- core/graph/edges.c; under the lock ---- */
+
+void rill__edges_free(struct rill__edges *edges);         /* may be NULL */
+void rill__edges_assert(const struct rill__graph *graph); /* that its index is what edges.c says */
+
+/* Makes `to` come after `from`; INVALID_ARGUMENT if that closes a cycle. */
+rill_status rill__graph_connect(struct rill__graph_node *from, struct rill__graph_node *to);
+
+/* Takes the edge away; NOT_FOUND if there is none. */
+rill_status rill__graph_disconnect(struct rill__graph_node *from, struct rill__graph_node *to);
 
 /* ---- core/graph/claims.c ----
  *

@@ -1,0 +1,230 @@
+/* Edges that are added and taken away in any order, and those that captures make, against a model (C7.1): an edge is
+ * refused exactly if it closes a cycle, and a graph has the edges that the model has.  RILL_STRESS_SEED repeats a run.
+ */
+#include "support/testing.h"
+
+#include <rill/capture.h>
+#include <rill/graph_compose.h>
+
+enum { MOST = 48, STREAMS = 4, EVENTS = 6 };
+
+static unsigned state, seed;
+
+static unsigned pick(unsigned below) {
+  state = state * 1664525 + 1013904223;
+  return (state >> 8) % below;
+}
+
+static void set_seed(unsigned round) {
+  const char *text = getenv("RILL_STRESS_SEED");
+  seed = text != NULL ? (unsigned)strtoul(text, NULL, 10) : round + 1;
+  state = seed;
+}
+
+/* ---- the model ---- */
+
+static struct {
+  rill_graph graph;
+  rill_graph_node nodes[MOST];
+  uint64_t after[MOST]; /* a bit for each node that this one comes after */
+  unsigned count;
+} model;
+
+/* What the node comes after, by any number of edges, and itself. */
+static uint64_t all_before(unsigned node) {
+  uint64_t found = UINT64_C(1) << node, looked_at = 0;
+  while (found != looked_at) {
+    const unsigned next = (unsigned)__builtin_ctzll(found & ~looked_at);
+    looked_at |= UINT64_C(1) << next;
+    found |= model.after[next];
+  }
+  return found;
+}
+
+static unsigned number_of(rill_graph_node node) {
+  unsigned i = 0;
+  while (i < model.count && model.nodes[i].id != node.id) i++;
+  assert_true(i < model.count);
+  return i;
+}
+
+static void assert_same_edges(rill_graph graph) {
+  static rill_graph_node nodes[MOST], from[MOST * MOST], to[MOST * MOST];
+  uint64_t after[MOST] = { 0 };
+  size_t count = MOST, edges = MOST * MOST;
+  assert_ok(rill_graph_get_nodes(graph, nodes, &count));
+  assert_ok(rill_graph_get_edges(graph, from, to, &edges));
+  if (count != model.count) fail_msg("seed %u: %zu nodes, %u expected", seed, count, model.count);
+  memcpy(model.nodes, nodes, sizeof nodes);
+  for (size_t i = 0; i < edges; i++) {
+    const uint64_t bit = UINT64_C(1) << number_of(from[i]);
+    uint64_t *const place = &after[number_of(to[i])];
+    if ((*place & bit) != 0) fail_msg("seed %u: an edge is there twice", seed);
+    *place |= bit;
+  }
+  for (unsigned i = 0; i < model.count; i++) {
+    if (after[i] == model.after[i]) continue;
+    fail_msg("seed %u: node %u comes after %llx, and after %llx in the model", seed, i, (unsigned long long)after[i],
+             (unsigned long long)model.after[i]);
+  }
+}
+
+/* ---- edges one by one ---- */
+
+static void add_node(void) {
+  rill_graph_node after[3];
+  const unsigned count = model.count == 0 ? 0 : pick(4), number = model.count;
+  model.after[number] = 0;
+  for (unsigned i = 0; i < count; i++) {
+    const unsigned before = pick(number);
+    after[i] = model.nodes[before];
+    model.after[number] |= UINT64_C(1) << before;
+  }
+  assert_ok(rill_graph_add_empty(model.graph, after, count, &model.nodes[number]));
+  model.count++;
+}
+
+static void add_edge(unsigned from, unsigned to) {
+  const bool cycle = (all_before(from) >> to & 1) != 0;
+  const rill_status status = rill_graph_add_edge(model.graph, model.nodes[from], model.nodes[to]);
+  if (status != (cycle ? RILL_ERROR_INVALID_ARGUMENT : RILL_OK))
+    fail_msg("seed %u: an edge from %u to %u: status %d", seed, from, to, (int)status);
+  if (!cycle) model.after[to] |= UINT64_C(1) << from;
+}
+
+static void remove_edge(unsigned from, unsigned to) {
+  const bool there = (model.after[to] >> from & 1) != 0;
+  const rill_status status = rill_graph_remove_edge(model.graph, model.nodes[from], model.nodes[to]);
+  if (status != (there ? RILL_OK : RILL_ERROR_NOT_FOUND))
+    fail_msg("seed %u: no edge from %u to %u any more: status %d", seed, from, to, (int)status);
+  model.after[to] &= ~(UINT64_C(1) << from);
+}
+
+/* A clone keeps its edges by itself. */
+static void go_on_with_clone(void) {
+  rill_graph clone;
+  assert_ok(rill_graph_clone(model.graph, &clone));
+  assert_ok(rill_graph_release(model.graph));
+  model.graph = clone;
+  assert_same_edges(clone);
+}
+
+static void abort_capture(rill_stream stream) {
+  const unsigned count = model.count == 0 ? 0 : 1 + pick(model.count);
+  assert_ok(rill_stream_capture_begin_to_graph(stream, model.graph, model.nodes, count, RILL_CAPTURE_RELAXED));
+  write_cell(stream, 0, 1);
+  assert_ok(rill_stream_capture_abort(stream));
+}
+
+static void edges_are_those_of_a_model(void) {
+  if (!rill_device_supports(dut.device, RILL_FEATURE_GRAPH, NULL)) skip_because("no graphs here");
+  rill_stream stream = new_stream("stream");
+  for (unsigned round = 0; round < scaled(400); round++) {
+    set_seed(round);
+    model.count = 0;
+    assert_ok(rill_graph_create(dut.device, &model.graph));
+    const unsigned most = 2 + pick(MOST - 1), steps = 20 + pick(600), fan = pick(3);
+    for (unsigned step = 0; step < steps; step++) {
+      const unsigned what = pick(40);
+      if (model.count == 0 || (what < 8 && model.count < most)) {
+        add_node();
+        continue;
+      }
+      /* Many edges to one node, many from one, or any. */
+      unsigned from = pick(model.count), to = pick(model.count);
+      if (fan == 1 && pick(4) != 0) to = model.count / 2;
+      if (fan == 2 && pick(4) != 0) from = model.count / 2;
+      if (what < 28) add_edge(from, to);
+      else if (what < 38) remove_edge(from, to);
+      else if (what < 39) abort_capture(stream);
+      else if (pick(4) == 0) go_on_with_clone();
+    }
+    assert_same_edges(model.graph);
+    rill_graph_exec exec; /* with the graph's own invariants checked, if they are */
+    assert_ok(rill_graph_instantiate(model.graph, &exec));
+    assert_ok(rill_graph_exec_release(exec));
+    assert_ok(rill_graph_release(model.graph));
+  }
+}
+
+/* ---- edges of captures ---- */
+
+static void do_nothing(void *user, rill_status status) { (void)user, (void)status; }
+
+struct place {
+  bool captured; /* of a stream: it is in the capture; of an event: it was recorded there */
+  uint64_t nodes;
+};
+
+static void captured_edges_are_those_of_a_model(void) {
+  if (!rill_device_supports(dut.device, RILL_FEATURE_GRAPH, NULL)) skip_because("no graphs here");
+  rill_stream streams[STREAMS];
+  rill_event events[EVENTS];
+  for (unsigned i = 0; i < STREAMS; i++) streams[i] = new_stream("stream");
+  for (unsigned i = 0; i < EVENTS; i++) events[i] = new_event("event");
+  for (unsigned round = 0; round < scaled(400); round++) {
+    struct place at[STREAMS] = { { .captured = true } }, marked[EVENTS] = { { false, 0 } };
+    set_seed(round);
+    model.count = 0;
+    assert_ok(rill_stream_capture_begin(streams[0], RILL_CAPTURE_RELAXED));
+    for (unsigned steps = 1 + pick(300); steps > 0 && model.count + 1 < MOST; steps--) {
+      const unsigned stream = pick(STREAMS), event = pick(EVENTS), what = pick(10);
+      if (what < 2 && at[stream].captured) {
+        assert_ok(rill_stream_host_call(streams[stream], do_nothing, NULL));
+        model.after[model.count] = at[stream].nodes;
+        at[stream].nodes = UINT64_C(1) << model.count++;
+      } else if (what < 5 && at[stream].captured) {
+        assert_ok(rill_stream_record_event(streams[stream], events[event], 0));
+        marked[event] = at[stream];
+      } else if (marked[event].captured) {
+        assert_ok(rill_stream_wait_event(streams[stream], events[event], 0));
+        at[stream].captured = true;
+        at[stream].nodes |= marked[event].nodes;
+      }
+    }
+    for (unsigned i = 1; i < STREAMS; i++) { /* all have to come back */
+      if (!at[i].captured) continue;
+      assert_ok(rill_stream_record_event(streams[i], events[0], 0));
+      assert_ok(rill_stream_wait_event(streams[0], events[0], 0));
+      at[0].nodes |= at[i].nodes;
+    }
+    assert_ok(rill_stream_host_call(streams[0], do_nothing, NULL));
+    model.after[model.count++] = at[0].nodes;
+    assert_ok(rill_stream_capture_end(streams[0], &model.graph));
+    assert_same_edges(model.graph);
+    assert_ok(rill_graph_release(model.graph));
+  }
+}
+
+/* Two streams that wait for one another without end are at one node, by as many waits: nothing goes down all of them at
+ * once, neither when a node is added nor when they are forgotten. */
+static void streams_wait_for_each_other_without_end(void) {
+  enum { WAITS = 200000 };
+  if (!rill_device_supports(dut.device, RILL_FEATURE_GRAPH, NULL)) skip_because("no graphs here");
+  rill_stream first = new_stream("first"), second = new_stream("second");
+  rill_event forth = new_event("forth"), back = new_event("back");
+  for (int ends = 0; ends < 2; ends++) {
+    size_t edges = 0;
+    assert_ok(rill_stream_capture_begin(first, RILL_CAPTURE_RELAXED));
+    assert_ok(rill_stream_host_call(first, do_nothing, NULL));
+    for (int i = 0; i < WAITS; i++) {
+      assert_ok(rill_stream_record_event(first, forth, 0));
+      assert_ok(rill_stream_wait_event(second, forth, 0));
+      if (i == 0) assert_ok(rill_stream_host_call(second, do_nothing, NULL));
+      assert_ok(rill_stream_record_event(second, back, 0));
+      assert_ok(rill_stream_wait_event(first, back, 0));
+    }
+    if (ends == 0) {
+      assert_ok(rill_stream_capture_abort(first));
+      continue;
+    }
+    assert_ok(rill_stream_host_call(first, do_nothing, NULL));
+    assert_ok(rill_stream_capture_end(first, &model.graph));
+    assert_ok(rill_graph_get_edges(model.graph, NULL, NULL, &edges));
+    assert_int_equal(edges, 3);
+    assert_ok(rill_graph_release(model.graph));
+  }
+}
+
+TESTS_ON_EACH_DEVICE("graph_edges", TEST(edges_are_those_of_a_model), TEST(captured_edges_are_those_of_a_model),
+                     TEST(streams_wait_for_each_other_without_end))
