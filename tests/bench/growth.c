@@ -1,15 +1,15 @@
 /* What one call costs beside others: ns per call on one stream beside 1, 100 and 10,000 other streams.  Nothing that
  * rill does may cost more because of what else exists; what has to wait for n busy streams is not among these calls.
  *
- *     growth [--csv] [DEVICE ...]     cuda:0, hip:0, cpu; none: the cpu
+ *     growth [--csv] [--only WORDS] [DEVICE ...]     cuda:0, hip:0, cpu; none: the cpu.  WORDS: part of rows' names
  *
  * Each other stream has had work, has an event that was recorded on it and memory of the pool that is allocated, and
  * has freed some; where a row says so it is held, or has been released.  Printed is the least of several batches.
  * Nothing is judged: the exit status is 1 if a call failed, else 0. */
+#include "growth.h"
+
 #include "gate.rill.h"
 #include "overhead.rill.h"
-
-#include <rill/rill.h>
 
 #include <pthread.h>
 #include <stdio.h>
@@ -17,45 +17,20 @@
 #include <string.h>
 #include <time.h>
 
-enum {
-  LEVELS = 3,
-  MOST = 10000,
-  BYTES = 4096,
-  FEW_BYTES = 64,
-  CALLS = 32,
-  ROUNDS = 60,
-  PASSES = 3,
-  LEAST_NS = 10000000
-};
-static const size_t levels[LEVELS] = { 1, 100, MOST };
+enum { LEVELS = 3, FEW_BYTES = 64, CALLS = 32, ROUNDS = 60, PASSES = 3, LEAST_NS = 10000000 };
+static const size_t levels[LEVELS] = { 1, 100, GROWTH_MOST };
 
-struct other {
-  rill_stream stream;
-  rill_event event;
-  void *memory;
-};
+static const char *only = "";
 
-static struct {
-  rill_device device;
-  bool cpu, launches, constants, csv; /* a vendor library whose calls return at once has no variables */
-  const char *name;
-  rill_kernel five, add_step;
-  rill_stream stream, next;
-  rill_event event, pending;
-  char *memory, *host;
-  struct other others[MOST];
-  size_t count;
-  pthread_mutex_t gate; /* locked: closed */
-} bench = { .gate = PTHREAD_MUTEX_INITIALIZER };
+struct bench bench = { .gate = PTHREAD_MUTEX_INITIALIZER };
 
-static void need(rill_status status, const char *what) {
+void need(rill_status status, const char *what) {
   if (status == RILL_OK) return;
   (void)fprintf(stderr, "growth: %s: %s: %s\n", bench.name, what, rill_last_error_text());
   exit(1);
 }
-#define NEED(call) need((call), #call)
 
-static double now(void) { /* ns */
+double now(void) {
   struct timespec t;
   (void)clock_gettime(CLOCK_MONOTONIC, &t);
   return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
@@ -202,7 +177,7 @@ static void have_others(size_t count) {
   NEED(rill_device_synchronize(bench.device));
 }
 
-static void make_none(size_t count) { (void)count; }
+void make_none(size_t count) { (void)count; }
 
 static void release_others(size_t count) {
   have_others(0);
@@ -211,7 +186,7 @@ static void release_others(size_t count) {
 }
 
 /* Each for an event of its own, with a copy that is held. */
-static void hold_others(size_t count) {
+void hold_others(size_t count) {
   for (size_t i = 0; i < count; i++) {
     struct other *other = &bench.others[i];
     NEED(rill_event_release(other->event));
@@ -221,7 +196,7 @@ static void hold_others(size_t count) {
   }
 }
 
-static void let_others_go(size_t count) {
+void let_others_go(size_t count) {
   for (size_t i = 0; i < count; i++) NEED(rill_stream_record_event(bench.stream, bench.others[i].event, 0));
   NEED(rill_device_synchronize(bench.device));
 }
@@ -269,6 +244,56 @@ static void free_shared(size_t count) {
   NEED(rill_device_synchronize(bench.device));
 }
 
+/* ---- memory that held work may use, or that many streams do ---- */
+
+static _Alignas(4096) char region[4096];
+
+static void register_region(void) {
+  NEED(rill_host_register(bench.device, region, sizeof region));
+  NEED(rill_host_unregister(region));
+}
+
+/* Each other stream, with a fill. */
+static void hold_fills(size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    struct other *other = &bench.others[i];
+    NEED(rill_event_release(other->event));
+    NEED(rill_event_create(bench.device, NULL, &other->event));
+    NEED(rill_stream_wait_event(other->stream, other->event, 0));
+    NEED(rill_fill_async(other->stream, other->memory, &(uint32_t){ 7 }, 4, BYTES / 4));
+  }
+}
+
+/* Each stream uses one block, in turns: for each use. */
+static double time_turns(size_t count, void *block) {
+  double least = 1e18;
+  for (int round = 0; round < 5; round++) {
+    const double start = now();
+    for (size_t i = 0; i < count; i++) NEED(rill_memory_record_use(block, bench.others[i].stream));
+    const double ns = (now() - start) / (double)count;
+    if (ns < least) least = ns;
+  }
+  return least;
+}
+
+static double time_uses(size_t count) {
+  NEED(rill_alloc_async(bench.stream, BYTES, &shared));
+  const double ns = time_turns(count, shared);
+  free_shared(count);
+  return ns;
+}
+
+/* Of memory of rill_alloc only uses by streams that are held are noted on its own device. */
+static double time_held_uses(size_t count) {
+  void *pinned;
+  NEED(rill_alloc(bench.device, BYTES, RILL_MEMORY_PINNED, &pinned));
+  hold_others(count);
+  const double ns = time_turns(count, pinned);
+  let_others_go(count);
+  NEED(rill_free(pinned));
+  return ns;
+}
+
 static void open_others(size_t count) {
   (void)count;
   if (bench.cpu) pthread_mutex_unlock(&bench.gate);
@@ -276,14 +301,6 @@ static void open_others(size_t count) {
 }
 
 /* ---- timing ---- */
-
-struct row {
-  const char *name;
-  void (*call)(void);
-  void (*before)(size_t count), (*after)(size_t count);
-  enum { HOST, KERNELS, CONSTANTS } needs;
-  void (*prepare)(int i); /* before the calls of a batch, untimed; or NULL */
-};
 
 static double time_calls(const struct row *row) {
   double least = 1e18;
@@ -349,7 +366,12 @@ static const struct row rows[] = {
   { "record a use, of a block with as many uses", use_shared, share_block, free_shared, HOST, NULL },
   { "allocate + free", memory_life, make_none, make_none, HOST, NULL },
   { "free, beside held streams", free_one, hold_others, let_others_go, HOST, allocate_one },
+  { "register + unregister host memory, beside held fills", register_region, hold_fills, let_others_go, HOST, NULL },
 };
+
+static const struct each_row uses = { "as many streams record a use of one block, for each", time_uses };
+static const struct each_row held_uses = { "as many held streams record a use of one block, for each", time_held_uses };
+static const struct each_row waits = { "as many streams wait for events of one, for each", time_waits };
 
 static void print_row(const char *name, const double ns[LEVELS]) {
   if (bench.csv) {
@@ -361,7 +383,8 @@ static void print_row(const char *name, const double ns[LEVELS]) {
 }
 
 static bool is_here(const struct row *row) {
-  return row->needs == HOST || (bench.launches && (row->needs == KERNELS || bench.constants));
+  return strstr(row->name, only) != NULL &&
+         (row->needs == HOST || (bench.launches && (row->needs == KERNELS || bench.constants)));
 }
 
 /* In several passes: a machine that others use is slow for a while. */
@@ -379,13 +402,22 @@ static void measure(const struct row *row) {
   print_row(row->name, ns);
 }
 
-static void measure_waits(void) {
+static void measure_each(const struct each_row *row) {
   double ns[LEVELS];
-  for (size_t i = 0; i < LEVELS; i++) {
-    have_others(levels[i]);
-    ns[i] = time_waits(levels[i]);
+  if (strstr(row->name, only) == NULL) return;
+  for (size_t i = 0; i < PASSES * LEVELS; i++) {
+    const size_t level = i % LEVELS;
+    have_others(levels[level]);
+    const double least = row->time(levels[level]);
+    if (i < LEVELS || least < ns[level]) ns[level] = least;
   }
-  print_row("as many streams wait for events of one, for each", ns);
+  print_row(row->name, ns);
+}
+
+static void measure_all(const struct row *list, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    if (is_here(&list[i])) measure(&list[i]);
+  }
 }
 
 static void open_bench(const char *name) {
@@ -433,10 +465,12 @@ int main(int argc, char **argv) {
   for (int i = 1; i < argc; i++) {
     if (strcmp(argv[i], "--csv") == 0) {
       bench.csv = true;
+    } else if (strcmp(argv[i], "--only") == 0 && i + 1 < argc) {
+      only = argv[++i];
     } else if (argv[i][0] != '-' && count < sizeof devices / sizeof *devices) {
       devices[count++] = argv[i];
     } else {
-      (void)fprintf(stderr, "usage: growth [--csv] [DEVICE ...]\n");
+      (void)fprintf(stderr, "usage: growth [--csv] [--only WORDS] [DEVICE ...]\n");
       return 2;
     }
   }
@@ -447,10 +481,12 @@ int main(int argc, char **argv) {
       (void)printf("%s\n%-50s %9s %9s %9s %7s\n", bench.name, "ns per call, beside so many streams", "1", "100",
                    "10,000", "growth");
     }
-    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
-      if (is_here(&rows[k])) measure(&rows[k]);
-    }
-    if (bench.cpu) measure_waits();
+    measure_all(rows, sizeof rows / sizeof *rows);
+    measure_each(&uses);
+    measure_each(&held_uses);
+    measure_all(graph_rows, graph_row_count);
+    for (size_t k = 0; k < graph_each_row_count; k++) measure_each(&graph_each_rows[k]);
+    if (bench.cpu) measure_each(&waits);
     close_bench();
   }
   return 0;
