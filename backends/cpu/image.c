@@ -31,6 +31,8 @@ enum { MACHINE = EM_NONE }; /* the loader checks it */
 
 /* ---- checking ---- */
 
+enum { MOST_SEGMENTS = 256 }; /* they are looked through for each variable */
+
 /* The loader maps what the headers say and does not look at the size of the file: touching what lies after its
  * end would kill the process.  So a truncated image is found here.  Returns what is wrong, or NULL. */
 const char *cpu_image_fault(const void *bytes, size_t size) {
@@ -43,6 +45,7 @@ const char *cpu_image_fault(const void *bytes, size_t size) {
   if (header.e_type != ET_DYN) return "it is not a shared object";
   if (MACHINE != EM_NONE && header.e_machine != MACHINE) return "it is for another machine";
   if (header.e_phentsize != sizeof(ElfW(Phdr)) || header.e_phnum == 0) return "it has no program headers";
+  if (header.e_phnum > MOST_SEGMENTS) return "it has more than 256 program headers";
   const size_t table = (size_t)header.e_phnum * sizeof(ElfW(Phdr));
   if (header.e_phoff > size || table > size - header.e_phoff) return "it is truncated";
   for (size_t i = 0; i < header.e_phnum; i++) {

@@ -48,6 +48,7 @@ const char *cpu_read_parts(const void *data, size_t size, struct rill__image *ou
   }
   if (seal.version != RILL_CPU_IMAGE_SEAL_VERSION) return "its seal is of another version of rillcc";
   if (seal.size != size - sizeof seal) return "it is not as long as its seal says";
+  out->work += size;
   if (seal.check != crc32_of(data, size - sizeof seal + offsetof(rill_cpu_image_seal, check))) {
     return "its bytes do not match its seal";
   }

@@ -14,9 +14,9 @@ static unsigned capability(const Elf64_Ehdr *header) {
   return header->e_ident[EI_ABIVERSION] >= 8 ? header->e_flags >> 8 & 0xff : header->e_flags & 0xff;
 }
 
-const char *cuda_cubin_check(const void *data, size_t size, char target[CUDA_TARGET_SIZE]) {
+const char *cuda_cubin_check(const void *data, size_t size, char target[CUDA_TARGET_SIZE], struct rill__image *image) {
   struct gpu_elf elf;
-  const char *fault = gpu_elf_open(&elf, data, size);
+  const char *fault = gpu_elf_open(&elf, data, size, image);
   if (fault != NULL) return fault;
   if (elf.header.e_machine != CUDA_ELF_MACHINE) return "it is an ELF file for another machine";
   if (capability(&elf.header) < 10) return "it names no target";
@@ -24,14 +24,17 @@ const char *cuda_cubin_check(const void *data, size_t size, char target[CUDA_TAR
   return NULL;
 }
 
-static const char *take_kernel(const struct gpu_elf *elf, const Elf64_Sym *symbol, const char *name, void *user) {
-  (void)elf;
-  if (ELF64_ST_TYPE(symbol->st_info) != STT_FUNC || (symbol->st_other & ENTRY) == 0) return NULL;
-  return rill__image_add_kernel(user, name, strlen(name), RILL__ARGS_UNKNOWN) ? NULL : "no memory";
+static bool is_entry(const Elf64_Sym *symbol) {
+  return ELF64_ST_TYPE(symbol->st_info) == STT_FUNC && (symbol->st_other & ENTRY) != 0;
+}
+
+static size_t all_of_name(const Elf64_Sym *symbol, const char *name, size_t length) {
+  (void)symbol, (void)name;
+  return length;
 }
 
 const char *cuda_cubin_kernels(const void *data, size_t size, struct rill__image *out) {
   struct gpu_elf elf;
-  const char *fault = gpu_elf_open(&elf, data, size);
-  return fault != NULL ? fault : gpu_elf_symbols(&elf, SHT_SYMTAB, take_kernel, out);
+  const char *fault = gpu_elf_open(&elf, data, size, out);
+  return fault != NULL ? fault : gpu_elf_read_kernels(&elf, SHT_SYMTAB, is_entry, all_of_name);
 }

@@ -40,14 +40,15 @@ static const char *add_entry(const struct entry_header *entry, const char *code,
                              size_t file_size, struct rill__image *out) {
   char target[CUDA_TARGET_SIZE];
   const char *fault = NULL;
+  out->work += sizeof *entry;
   if (entry->kind != KIND_PTX && entry->kind != KIND_CUBIN) return NULL;
   const bool ptx = entry->kind == KIND_PTX;
   const bool packed = entry->compressed_size != 0 || (entry->flags & compressed) != 0;
   if (!ptx && !packed) {
-    fault = cuda_cubin_check(code, size, target);
+    fault = cuda_cubin_check(code, size, target, out);
   } else if (ptx && !packed && memchr(code, '\0', size) != NULL) {
     size = strnlen(code, size) + 1;
-    fault = cuda_ptx_check(code, size, target);
+    fault = cuda_ptx_check(code, size, target, out);
   } else {
     code = file;
     size = file_size;

@@ -18,10 +18,10 @@ bool cuda_is_cubin(const void *data, size_t size);
 bool cuda_is_ptx(const void *data, size_t size);
 bool cuda_is_fatbin(const void *data, size_t size);
 
-/* Looks the whole file over, and returns its target: "sm_90". */
-const char *cuda_cubin_check(const void *data, size_t size, char target[CUDA_TARGET_SIZE]);
+/* Looks the whole file over, as work of the image, and returns its target: "sm_90". */
+const char *cuda_cubin_check(const void *data, size_t size, char target[CUDA_TARGET_SIZE], struct rill__image *image);
 /* The target of a text: "ptx_80", "ptx_90a". */
-const char *cuda_ptx_check(const void *data, size_t size, char target[CUDA_TARGET_SIZE]);
+const char *cuda_ptx_check(const void *data, size_t size, char target[CUDA_TARGET_SIZE], struct rill__image *image);
 
 /* Adds the kernels.  Of bytes that were checked. */
 const char *cuda_cubin_kernels(const void *data, size_t size, struct rill__image *out);

@@ -12,7 +12,7 @@ const char *gpu_read_parts(const void *data, size_t size, struct rill__image *ou
   char target[CUDA_TARGET_SIZE];
   if (cuda_is_fatbin(data, size)) return cuda_fatbin_parts(data, size, out);
   const bool ptx = !cuda_is_cubin(data, size);
-  const char *fault = (ptx ? cuda_ptx_check : cuda_cubin_check)(data, size, target);
+  const char *fault = (ptx ? cuda_ptx_check : cuda_cubin_check)(data, size, target, out);
   if (fault != NULL) return fault;
   if (ptx) size = strnlen(data, size) + 1; /* a zero is after the bytes, if it is not among them */
   return rill__image_add_part(out, GPU_BACKEND_NAME, target, data, size) ? NULL : "no memory";

@@ -73,8 +73,9 @@ bool cuda_is_ptx(const void *data, size_t size) {
   return is_word(word, length, ".version");
 }
 
-const char *cuda_ptx_check(const void *data, size_t size, char target[CUDA_TARGET_SIZE]) {
+const char *cuda_ptx_check(const void *data, size_t size, char target[CUDA_TARGET_SIZE], struct rill__image *image) {
   struct text text = text_of(data, size);
+  image->work += size;
   if ((size_t)(text.end - text.at) + 1 < size) return "it has a zero byte inside";
   const char *word;
   size_t length;
@@ -92,10 +93,12 @@ const char *cuda_ptx_kernels(const void *data, size_t size, struct rill__image *
   struct text text = text_of(data, size);
   const char *word;
   size_t length;
+  out->work += size;
   while (next_directive(&text, &word, &length)) {
     if (!is_word(word, length, ".entry")) continue;
     length = take_word(&text, &word);
     if (length == 0 || length > RILL__NAME_MOST || word[0] == '.') return "an .entry has no name";
+    if (rill__image_has_kernel(out, word, length)) continue; /* declared before */
     if (!rill__image_add_kernel(out, word, length, RILL__ARGS_UNKNOWN)) return "no memory";
   }
   return NULL;

@@ -17,6 +17,7 @@
 struct gpu_elf {
   const unsigned char *data;
   size_t size;
+  struct rill__image *image; /* whose work it is */
   Elf64_Ehdr header;
 };
 
@@ -48,6 +49,7 @@ static inline const char *gpu_elf_check_sections(const struct gpu_elf *elf) {
   if (!rill__inside(elf->size, h->e_shoff, (uint64_t)h->e_shnum * sizeof(Elf64_Shdr))) {
     return "it ends before its section headers";
   }
+  elf->image->work += (uint64_t)h->e_shnum * sizeof(Elf64_Shdr);
   for (size_t i = 0; i < h->e_shnum; i++) {
     const Elf64_Shdr section = gpu_elf_section(elf, i);
     if (section.sh_type == SHT_NOBITS || section.sh_type == SHT_NULL) continue;
@@ -69,6 +71,7 @@ static inline const char *gpu_elf_check_segments(const struct gpu_elf *elf) {
   if (!rill__inside(elf->size, h->e_phoff, (uint64_t)h->e_phnum * sizeof(Elf64_Phdr))) {
     return "it ends before its program headers";
   }
+  elf->image->work += (uint64_t)h->e_phnum * sizeof(Elf64_Phdr);
   for (size_t i = 0; i < h->e_phnum; i++) {
     const Elf64_Phdr segment = gpu_elf_segment(elf, i);
     if (!rill__inside(elf->size, segment.p_offset, segment.p_filesz)) return "a segment reaches past its end";
@@ -78,8 +81,8 @@ static inline const char *gpu_elf_check_segments(const struct gpu_elf *elf) {
 }
 
 /* NULL, or what is wrong. */
-static inline const char *gpu_elf_open(struct gpu_elf *elf, const void *data, size_t size) {
-  *elf = (struct gpu_elf){ .data = data, .size = size };
+static inline const char *gpu_elf_open(struct gpu_elf *elf, const void *data, size_t size, struct rill__image *image) {
+  *elf = (struct gpu_elf){ .data = data, .size = size, .image = image };
   if (size < sizeof elf->header) return "it ends before its header does";
   memcpy(&elf->header, data, sizeof elf->header);
   const Elf64_Ehdr *h = &elf->header;
@@ -100,24 +103,37 @@ static inline const char *gpu_elf_string(const struct gpu_elf *elf, size_t table
   return (const char *)elf->data + section.sh_offset + offset; /* the section ends with a zero */
 }
 
-/* Calls `take` for each symbol that has a name and is defined, of the first table of type `table`; stops where it
- * returns a text, and returns that. */
-typedef const char *gpu_elf_taker(const struct gpu_elf *elf, const Elf64_Sym *symbol, const char *name, void *user);
-static inline const char *gpu_elf_symbols(const struct gpu_elf *elf, uint32_t table, gpu_elf_taker *take, void *user) {
-  for (size_t i = 0; i < elf->header.e_shnum; i++) {
-    const Elf64_Shdr section = gpu_elf_section(elf, i);
-    if (section.sh_type != table) continue;
-    for (uint64_t at = 0; rill__inside(section.sh_size, at, sizeof(Elf64_Sym)); at += sizeof(Elf64_Sym)) {
-      Elf64_Sym symbol;
-      memcpy(&symbol, elf->data + section.sh_offset + at, sizeof symbol);
-      const char *name = gpu_elf_string(elf, section.sh_link, symbol.st_name);
-      if (name == NULL) return "a symbol's name lies outside of the table of names";
-      if (name[0] == '\0' || symbol.st_shndx == SHN_UNDEF) continue;
-      if (strnlen(name, RILL__NAME_MOST + 1) > RILL__NAME_MOST) return "a symbol's name has no end";
-      const char *fault = take(elf, &symbol, name, user);
-      if (fault != NULL) return fault;
+/* Adds the kernels among the symbols of the first table of type `table` that have a name and are defined.
+ * `name_length`: of a kernel's name, without what marks it as one; 0: the symbol is no kernel.  Names may be the ends
+ * of others, but not so many that all of them have more bytes than the file. */
+typedef size_t gpu_elf_name_length(const Elf64_Sym *symbol, const char *name, size_t length);
+static inline const char *gpu_elf_read_kernels(const struct gpu_elf *elf, uint32_t table,
+                                               bool (*may_be_kernel)(const Elf64_Sym *symbol),
+                                               gpu_elf_name_length *name_length) {
+  size_t i = 0;
+  while (i < elf->header.e_shnum && gpu_elf_section(elf, i).sh_type != table) i++;
+  if (i == elf->header.e_shnum) return NULL;
+  const Elf64_Shdr section = gpu_elf_section(elf, i);
+  uint64_t name_bytes = 0, count = 0;
+  elf->image->work += section.sh_size;
+  for (uint64_t at = 0; rill__inside(section.sh_size, at, sizeof(Elf64_Sym)); at += sizeof(Elf64_Sym)) {
+    Elf64_Sym symbol;
+    memcpy(&symbol, elf->data + section.sh_offset + at, sizeof symbol);
+    const char *name = gpu_elf_string(elf, section.sh_link, symbol.st_name);
+    if (name == NULL) return "a symbol's name lies outside of the table of names";
+    if (name[0] == '\0' || symbol.st_shndx == SHN_UNDEF || !may_be_kernel(&symbol)) continue;
+    const size_t length = strnlen(name, RILL__NAME_MOST + 1);
+    name_bytes += length;
+    count++;
+    elf->image->work += length;
+    if (length > RILL__NAME_MOST) return "a symbol's name has no end";
+    if (name_bytes > elf->size) {
+      return rill__image_fault(elf->image, "the names of its first %llu symbols have %llu bytes, and all of it has %zu",
+                               (unsigned long long)count, (unsigned long long)name_bytes, elf->size);
     }
-    break;
+    const size_t kept = name_length(&symbol, name, length);
+    const char *fault = kept > 0 ? rill__image_read_kernel(elf->image, name, kept, RILL__ARGS_UNKNOWN) : NULL;
+    if (fault != NULL) return fault;
   }
   return NULL;
 }

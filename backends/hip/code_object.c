@@ -2,6 +2,7 @@
 #include "backends/hip/formats.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 enum { NOTE_METADATA = 32 };
 
@@ -30,14 +31,28 @@ static const unsigned char *find_note(const unsigned char *at, uint64_t left, ui
   return NULL;
 }
 
-static const unsigned char *find_metadata(const struct gpu_elf *elf, uint32_t *size) {
+/* The description, NULL if there is none.  Segments of notes that overlap would have the same bytes read again and
+ * again. */
+static const char *find_metadata(const struct gpu_elf *elf, const unsigned char **note, uint32_t *size) {
+  struct rill__stretch *notes = malloc(((size_t)elf->header.e_phnum + 1) * sizeof *notes);
+  size_t count = 0;
+  *note = NULL;
+  if (notes == NULL) {
+    elf->image->no_memory = true;
+    return "no memory";
+  }
   for (size_t i = 0; i < elf->header.e_phnum; i++) {
     const Elf64_Phdr segment = gpu_elf_segment(elf, i);
-    if (segment.p_type != PT_NOTE) continue;
-    const unsigned char *found = find_note(elf->data + segment.p_offset, segment.p_filesz, size);
-    if (found != NULL) return found;
+    if (segment.p_type == PT_NOTE && segment.p_filesz > 0)
+      notes[count++] = (struct rill__stretch){ segment.p_offset, segment.p_filesz, i };
   }
-  return NULL;
+  const char *fault = rill__image_check_apart(elf->image, notes, count, "segments of notes");
+  for (size_t i = 0; i < count && fault == NULL && *note == NULL; i++) {
+    elf->image->work += notes[i].size;
+    *note = find_note(elf->data + notes[i].offset, notes[i].size, size);
+  }
+  free(notes);
+  return fault;
 }
 
 /* ---- the target ---- */
@@ -78,36 +93,42 @@ static void name_target(uint32_t flags, char target[HIP_TARGET_SIZE]) {
   (void)snprintf(target, HIP_TARGET_SIZE, "machine 0x%x", flags & 0xff);
 }
 
-const char *hip_code_object_check(const void *data, size_t size, char target[HIP_TARGET_SIZE]) {
+const char *hip_code_object_check(const void *data, size_t size, char target[HIP_TARGET_SIZE],
+                                  struct rill__image *image) {
   struct gpu_elf elf;
-  const char *fault = gpu_elf_open(&elf, data, size);
+  const char *fault = gpu_elf_open(&elf, data, size, image);
   if (fault != NULL) return fault;
   if (elf.header.e_machine != HIP_ELF_MACHINE) return "it is an ELF file for another machine";
   if (elf.header.e_type != ET_DYN) return "it is not linked";
   uint32_t note_size = 0;
-  const unsigned char *note = find_metadata(&elf, &note_size);
+  const unsigned char *note = NULL;
+  fault = find_metadata(&elf, &note, &note_size);
   target[0] = '\0';
-  if (note != NULL) fault = hip_metadata_read(note, note_size, target, NULL);
+  if (note != NULL) fault = hip_metadata_read(note, note_size, target, image);
   if (fault == NULL && target[0] == '\0') name_target(elf.header.e_flags, target);
   return fault;
 }
 
 /* ---- kernels ---- */
 
+static bool is_any(const Elf64_Sym *symbol) {
+  (void)symbol;
+  return true;
+}
+
 /* The descriptor of a kernel has its name with ".kd" after it. */
-static const char *take_kernel(const struct gpu_elf *elf, const Elf64_Sym *symbol, const char *name, void *user) {
-  (void)elf, (void)symbol;
-  const size_t length = strlen(name);
-  if (length <= 3 || strcmp(name + length - 3, ".kd") != 0) return NULL;
-  return rill__image_add_kernel(user, name, length - 3, RILL__ARGS_UNKNOWN) ? NULL : "no memory";
+static size_t without_suffix(const Elf64_Sym *symbol, const char *name, size_t length) {
+  (void)symbol;
+  return length > 3 && memcmp(name + length - 3, ".kd", 3) == 0 ? length - 3 : 0;
 }
 
 const char *hip_code_object_kernels(const void *data, size_t size, struct rill__image *out) {
   struct gpu_elf elf;
+  const unsigned char *note = NULL;
   uint32_t note_size = 0;
-  const char *fault = gpu_elf_open(&elf, data, size);
+  const char *fault = gpu_elf_open(&elf, data, size, out);
+  if (fault == NULL) fault = find_metadata(&elf, &note, &note_size);
   if (fault != NULL) return fault;
-  const unsigned char *note = find_metadata(&elf, &note_size);
   if (note != NULL) return hip_metadata_read(note, note_size, NULL, out);
-  return gpu_elf_symbols(&elf, SHT_DYNSYM, take_kernel, out);
+  return gpu_elf_read_kernels(&elf, SHT_DYNSYM, is_any, without_suffix);
 }

@@ -14,7 +14,7 @@ const char *gpu_read_parts(const void *data, size_t size, struct rill__image *ou
     return "bundles are taken as they are only, which clang writes with -no-offload-compress";
   }
   if (hip_is_offload_bundle(data, size)) return hip_offload_parts(data, size, out);
-  const char *fault = hip_code_object_check(data, size, target);
+  const char *fault = hip_code_object_check(data, size, target, out);
   if (fault != NULL) return fault;
   return rill__image_add_part(out, GPU_BACKEND_NAME, target, data, size) ? NULL : "no memory";
 }

@@ -16,6 +16,7 @@ struct value {
 
 struct reader {
   const unsigned char *at, *end;
+  uint64_t *work; /* counts values */
 };
 
 /* A big-endian number of `n` bytes; false if they are not there. */
@@ -48,6 +49,7 @@ static bool take_elements(struct reader *r, size_t width, enum kind kind, struct
 static bool take_value(struct reader *r, struct value *out) {
   uint64_t head;
   *out = (struct value){ .kind = OTHER };
+  ++*r->work;
   if (!take_number(r, 1, &head)) return false;
   const struct value small = { .kind = NUMBER, .number = head & 0x7f };
   if (head < 0x80) *out = small;
@@ -174,7 +176,8 @@ static const char *read_kernel(struct reader kernel, struct rill__image *out) {
       memcmp(name.text + name.length - extra, suffix, extra) != 0)
     return "its note has no symbol of a kernel";
   if (memchr(name.text, '\0', name.length) != NULL) return "its note has a symbol with a zero byte inside";
-  if (!rill__image_add_kernel(out, name.text, name.length - extra, 0)) return "no memory";
+  const char *fault = rill__image_read_kernel(out, name.text, name.length - extra, 0);
+  if (fault != NULL) return fault;
   struct rill__kernel_needs *needs = &out->needs[out->kernel_count - 1];
   needs->static_shared = get_number(kernel, ".group_segment_fixed_size", UINT32_MAX);
   needs->max_threads = (uint32_t)get_number(kernel, ".max_flat_workgroup_size", UINT32_MAX);
@@ -192,9 +195,8 @@ static const char *read_kernel(struct reader kernel, struct rill__image *out) {
   return read_metadata_args(kernel, out);
 }
 
-const char *hip_metadata_read(const void *data, size_t size, char target[HIP_TARGET_SIZE],
-                              struct rill__image *kernels) {
-  const struct reader top = { data, (const unsigned char *)data + size };
+const char *hip_metadata_read(const void *data, size_t size, char target[HIP_TARGET_SIZE], struct rill__image *image) {
+  const struct reader top = { data, (const unsigned char *)data + size, &image->work };
   struct reader at = top;
   struct value value;
   if (!take_value(&at, &value) || value.kind != MAP) return "its note is no map";
@@ -210,10 +212,10 @@ const char *hip_metadata_read(const void *data, size_t size, char target[HIP_TAR
       memcpy(target, value.text + length, value.length - length);
       target[value.length - length] = '\0';
     }
+    return NULL;
   }
-  if (kernels == NULL) return NULL;
   for (uint64_t left = enter_list(top, "amdhsa.kernels", &at); left > 0; left--) {
-    const char *fault = read_kernel(at, kernels);
+    const char *fault = read_kernel(at, image);
     if (fault != NULL) return fault;
     if (!skip(&at)) return "its note ends inside of the list of kernels";
   }

@@ -2,6 +2,7 @@
  * "hipv4-amdgcn-amd-amdhsa--gfx90a:xnack-".  The entry for the host is empty. */
 #include "backends/hip/formats.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static const char offload_magic[] = "__CLANG_OFFLOAD_BUNDLE__";
@@ -23,26 +24,51 @@ static bool is_device_code(const char *name, size_t length) {
   return length > 3 && memcmp(name, "hip", 3) == 0 && memmem(name, length, triple, sizeof triple - 1) != NULL;
 }
 
-const char *hip_offload_parts(const void *data, size_t size, struct rill__image *out) {
-  const char *bytes = data;
-  uint64_t count = 0;
+/* Lists the entries that are code, each where it lies. */
+static const char *list_entries(const char *bytes, size_t size, struct rill__stretch *list, size_t *listed) {
+  uint64_t count;
   size_t at = MAGIC_SIZE + sizeof count;
-  if (size < at) return "it ends before its header does";
+  *listed = 0;
   memcpy(&count, bytes + MAGIC_SIZE, sizeof count);
-  for (; count > 0; count--) {
+  for (size_t number = 0; number < count; number++) {
     struct entry entry;
-    char target[HIP_TARGET_SIZE];
     if (!rill__inside(size, at, sizeof entry)) return "it ends inside of the list of its entries";
     memcpy(&entry, bytes + at, sizeof entry);
     at += sizeof entry;
     if (!rill__inside(size, at, entry.name_size)) return "the name of an entry reaches past its end";
     if (!rill__inside(size, entry.offset, entry.size)) return "an entry reaches past its end";
-    if (is_device_code(bytes + at, entry.name_size) && entry.size > 0) {
-      const char *fault = hip_code_object_check(bytes + entry.offset, entry.size, target);
-      if (fault != NULL) return fault;
-      if (!rill__image_add_part(out, "hip", target, bytes + entry.offset, entry.size)) return "no memory";
-    }
+    if (is_device_code(bytes + at, entry.name_size) && entry.size > 0)
+      list[(*listed)++] = (struct rill__stretch){ entry.offset, entry.size, number };
     at += entry.name_size;
   }
   return NULL;
+}
+
+static int compare_numbers(const void *a, const void *b) {
+  const struct rill__stretch *first = a, *second = b;
+  return first->number < second->number ? -1 : first->number > second->number;
+}
+
+/* Entries that overlap would have the same object read again and again. */
+const char *hip_offload_parts(const void *data, size_t size, struct rill__image *out) {
+  const char *bytes = data;
+  size_t count = 0;
+  if (size < MAGIC_SIZE + sizeof(uint64_t)) return "it ends before its header does";
+  struct rill__stretch *list = malloc((size / sizeof(struct entry) + 1) * sizeof *list);
+  if (list == NULL) {
+    out->no_memory = true;
+    return "no memory";
+  }
+  out->work += size;
+  const char *fault = list_entries(bytes, size, list, &count);
+  if (fault == NULL) fault = rill__image_check_apart(out, list, count, "entries");
+  if (count > 1) qsort(list, count, sizeof *list, compare_numbers);
+  for (size_t i = 0; i < count && fault == NULL; i++) {
+    char target[HIP_TARGET_SIZE];
+    const char *const code = bytes + list[i].offset;
+    fault = hip_code_object_check(code, list[i].size, target, out);
+    if (fault == NULL && !rill__image_add_part(out, "hip", target, code, list[i].size)) fault = "no memory";
+  }
+  free(list);
+  return fault;
 }

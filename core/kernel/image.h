@@ -4,8 +4,11 @@
  * bundle, and needs neither the bundle nor the bytes once it is loaded.
  *
  * Readers of formats are pure functions over bytes that may be anything.  They look at nothing outside of them, trust
- * no number in them, and return NULL or what is wrong, as a static text.  Where memory runs out they note it in
- * `no_memory`, and go on or return any text. */
+ * no number in them, and return NULL or what is wrong: a static text, or one with numbers that the image keeps.  Where
+ * memory runs out they note it in `no_memory`, and go on or return any text.
+ *
+ * What they do is in proportion to the bytes: no byte is read for more than one part, note or kernel.  So they refuse
+ * what overlaps, and names that are there twice.  `work` counts what they do, for tests. */
 #ifndef RILL_CORE_KERNEL_IMAGE_H
 #define RILL_CORE_KERNEL_IMAGE_H
 
@@ -27,6 +30,11 @@ struct rill__image {
   rill_bundle_kernel *kernels;
   struct rill__kernel_needs *needs; /* of each kernel */
   size_t part_count, kernel_count;
+  uint32_t *by_name;    /* a table of kernels, by number plus one; NULL while there are few */
+  uint32_t name_room;   /* its size, a power of two */
+  uint64_t name_seed;   /* of hashes, so that nobody chooses names that meet in the table */
+  char *fault;          /* the last text with numbers, or NULL */
+  uint64_t work;        /* bytes, or values of a few bytes, that readers have looked at */
   bool kernels_unknown; /* there may be others than the image tells */
   bool no_memory;
 };
@@ -39,6 +47,24 @@ bool rill__image_add_part(struct rill__image *image, const char *backend, const 
                           size_t size);
 bool rill__image_add_kernel(struct rill__image *image, const char *name, size_t length, uint32_t arg_count);
 bool rill__image_add_arg(struct rill__image *image, const char *name, size_t length, uint32_t size);
+
+/* Whether there is a kernel of that name; and adds one that a reader has found, or returns a fault if there is. */
+bool rill__image_has_kernel(const struct rill__image *image, const char *name, size_t length);
+const char *rill__image_read_kernel(struct rill__image *image, const char *name, size_t length, uint32_t arg_count);
+
+/* Returns the text, which the image keeps until the next one. */
+const char *rill__image_fault(struct rill__image *image, const char *format, ...)
+    __attribute__((format(printf, 2, 3), cold));
+
+/* Bytes of an image: its note segment, or entry, of that number. */
+struct rill__stretch {
+  uint64_t offset, size;
+  size_t number;
+};
+
+/* A fault if two overlap, in which they are called `what`.  Puts the list in order. */
+const char *rill__image_check_apart(struct rill__image *image, struct rill__stretch *list, size_t count,
+                                    const char *what);
 
 /* Where the argument that was added last lies among the others, in bytes. */
 void rill__image_set_offset(struct rill__image *image, uint32_t offset);

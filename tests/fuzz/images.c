@@ -54,6 +54,25 @@ static void check_kernel(const rill_bundle_kernel *kernel) {
   }
 }
 
+/* What readers do is in proportion to the bytes that they were given. */
+static void check_work(const struct rill__image *image, size_t size) {
+  enum { WORK_PER_BYTE = 32, WORK_AT_LEAST = 4096 };
+  FUZZ_REQUIRE(image->work <= (uint64_t)WORK_PER_BYTE * size + WORK_AT_LEAST, "%llu steps to read %zu bytes",
+               (unsigned long long)image->work, size);
+}
+
+/* False if the part cannot be read. */
+static bool check_kernels(const rill_bundle_image *part) {
+  struct rill__image image = { .parts = NULL };
+  const char *fault = backend->module->read_kernels(part, &image);
+  for (size_t i = 0; i < image.kernel_count; i++) check_kernel(&image.kernels[i]);
+  FUZZ_REQUIRE(!image.no_memory, "memory ran out");
+  FUZZ_REQUIRE(fault == NULL || fault[0] != '\0', "an empty text");
+  check_work(&image, part->size);
+  rill__image_free(&image);
+  return fault == NULL;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (size == 0) return 0;
   char *bytes = malloc(size + 1);
@@ -65,9 +84,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (backend->module->recognize(bytes, size) != NULL) fault = backend->module->read_parts(bytes, size, &image);
   for (size_t i = 0; i < image.part_count; i++) {
     check_part(&image.parts[i], bytes, size);
-    if (fault == NULL) fault = backend->module->read_kernels(&image.parts[i], &image);
+    if (fault == NULL && !check_kernels(&image.parts[i])) break;
   }
-  for (size_t i = 0; i < image.kernel_count; i++) check_kernel(&image.kernels[i]);
+  check_work(&image, size);
   FUZZ_REQUIRE(!image.no_memory, "memory ran out");
   FUZZ_REQUIRE(fault == NULL || fault[0] != '\0', "an empty text");
   rill__image_free(&image);

@@ -6,6 +6,7 @@
 
 #include "gate.rill.h"
 
+#include <elf.h>
 #include <stdio.h>
 
 static const struct rill__backend *backend_named(const char *name) {
@@ -15,7 +16,19 @@ static const struct rill__backend *backend_named(const char *name) {
   return NULL;
 }
 
-/* Reads as rill_module_load_image does, without a device: all parts of it.  NULL, or what is wrong. */
+#ifndef EM_CUDA
+#define EM_CUDA 190
+#endif
+
+enum { WORK_PER_BYTE = 32, WORK_AT_LEAST = 4096 };
+
+static void assert_linear(const struct rill__image *image, size_t size) {
+  if (image->work <= (uint64_t)WORK_PER_BYTE * size + WORK_AT_LEAST) return;
+  fail_msg("%llu steps to read %zu bytes", (unsigned long long)image->work, size);
+}
+
+/* Reads as rill_module_load_image does, without a device: all parts of it, each for itself.  NULL, or what is wrong,
+ * which `out` may keep; it has the kernels of the last part. */
 static const char *read_image(const struct rill__backend *backend, const void *data, size_t size,
                               struct rill__image *out) {
   char *copy = malloc(size + 1); /* a zero follows, and nothing else may be looked at */
@@ -23,9 +36,16 @@ static const char *read_image(const struct rill__backend *backend, const void *d
   copy[size] = '\0';
   const char *fault = "not known";
   if (backend->module->recognize(copy, size) != NULL) fault = backend->module->read_parts(copy, size, out);
+  assert_linear(out, size);
   for (size_t i = 0; fault == NULL && i < out->part_count; i++) {
+    struct rill__image other = { .parts = NULL };
+    struct rill__image *const image = i + 1 == out->part_count ? out : &other;
     assert_true(out->parts[i].size > 0);
-    fault = backend->module->read_kernels(&out->parts[i], out);
+    image->work = 0;
+    fault = backend->module->read_kernels(&out->parts[i], image);
+    assert_linear(image, out->parts[i].size);
+    if (fault != NULL && image == &other) fault = rill__image_fault(out, "%s", fault);
+    rill__image_free(&other);
   }
   free(copy);
   assert_false(out->no_memory);
@@ -64,7 +84,7 @@ static void check_form(const struct rill__backend *backend, const struct image_f
   if (strcmp(backend->name, "cpu") == 0) {
     assert_true(image.kernels_unknown); /* until it is loaded */
   } else {
-    assert_int_equal(image.kernel_count, parts * gate_bundle.kernel_count);
+    assert_int_equal(image.kernel_count, gate_bundle.kernel_count);
     for (size_t i = 0; i < gate_bundle.kernel_count; i++) {
       const rill_bundle_kernel *expected = &gate_bundle.kernels[i];
       const size_t found = rill__image_find(&image, expected->name);
@@ -119,11 +139,13 @@ static void survives_every_changed_byte(void) { for_each_form(change_bytes); }
 /* ---- containers ---- */
 
 static const char *read_words(const char *name, const void *data, size_t size) {
+  static char words[256];
   struct rill__image image = { .parts = NULL };
   const struct rill__backend *backend = backend_named(name);
   const char *fault = read_image(backend, data, size, &image);
+  if (fault != NULL) (void)snprintf(words, sizeof words, "%s", fault);
   rill__image_free(&image);
-  return fault;
+  return fault != NULL ? words : NULL;
 }
 
 static void reads_text_as_it_is_written(void) {
@@ -204,6 +226,165 @@ static void generic_targets_stand_for_others(void) {
   for (size_t i = 0; i < sizeof others / sizeof *others; i++) assert_int_equal(fit_of(others[i]), 0);
 }
 
+/* ---- much that lies in few bytes ---- */
+
+/* An ELF file of `size` bytes with as many program headers, and two sections: the names, and the symbols. */
+struct elf {
+  unsigned char *data;
+  size_t size, names, symbols;
+};
+
+static Elf64_Phdr *segments_of(struct elf *elf) { return (Elf64_Phdr *)(void *)(elf->data + sizeof(Elf64_Ehdr)); }
+static Elf64_Sym *symbols_of(struct elf *elf) { return (Elf64_Sym *)(void *)(elf->data + elf->symbols); }
+
+static struct elf make_elf(unsigned machine, size_t segments, size_t name_bytes, size_t symbols, size_t more) {
+  struct elf elf = { .names = sizeof(Elf64_Ehdr) + segments * sizeof(Elf64_Phdr) + 3 * sizeof(Elf64_Shdr) };
+  elf.symbols = (elf.names + name_bytes + 7) / 8 * 8;
+  elf.size = elf.symbols + symbols * sizeof(Elf64_Sym) + more;
+  elf.data = calloc(1, elf.size);
+  Elf64_Ehdr *header = (Elf64_Ehdr *)(void *)elf.data;
+  memcpy(header->e_ident, ELFMAG, SELFMAG);
+  header->e_ident[EI_CLASS] = ELFCLASS64;
+  header->e_ident[EI_DATA] = ELFDATA2LSB;
+  header->e_ident[EI_VERSION] = EV_CURRENT;
+  header->e_type = ET_DYN;
+  header->e_machine = (Elf64_Half)machine;
+  header->e_flags = machine == EM_AMDGPU ? 0x3f : 90; /* gfx90a, sm_90 */
+  header->e_ehsize = sizeof *header;
+  header->e_phoff = sizeof *header;
+  header->e_phentsize = sizeof(Elf64_Phdr);
+  header->e_phnum = (Elf64_Half)segments;
+  header->e_shoff = elf.names - 3 * sizeof(Elf64_Shdr);
+  header->e_shentsize = sizeof(Elf64_Shdr);
+  header->e_shnum = 3;
+  header->e_shstrndx = 1;
+  Elf64_Shdr *sections = (Elf64_Shdr *)(void *)(elf.data + header->e_shoff);
+  sections[1] = (Elf64_Shdr){ .sh_type = SHT_STRTAB, .sh_offset = elf.names, .sh_size = name_bytes };
+  sections[2] = (Elf64_Shdr){
+    .sh_type = SHT_SYMTAB, .sh_link = 1, .sh_offset = elf.symbols, .sh_size = symbols * sizeof(Elf64_Sym)
+  };
+  memset(elf.data + elf.names + 1, 'k', name_bytes - 2); /* from a zero to a zero */
+  return elf;
+}
+
+/* `words`: NULL, or what the fault has to say. */
+static void assert_read(const char *backend, struct elf *elf, const char *words) {
+  const char *fault = read_words(backend, elf->data, elf->size);
+  if (words == NULL && fault != NULL) fail_msg("it is refused: %s", fault);
+  if (words != NULL && (fault == NULL || strstr(fault, words) == NULL)) {
+    fail_msg("\"%s\", and not \"%s\"", fault != NULL ? fault : "nothing wrong", words);
+  }
+}
+
+/* Each segment of notes has nearly all of the file, in notes of 12 bytes that say nothing. */
+static void refuses_notes_that_overlap(void) {
+  enum { SEGMENTS = 65000, BYTES = 4 << 20 };
+  if (backend_named("hip") == NULL) return;
+  struct elf elf = make_elf(EM_AMDGPU, SEGMENTS, 8, 0, BYTES);
+  for (size_t i = 0; i < SEGMENTS; i++) {
+    segments_of(&elf)[i] = (Elf64_Phdr){ .p_type = PT_NOTE, .p_offset = elf.symbols + 12 * i, .p_filesz = BYTES / 2 };
+  }
+  char words[128];
+  (void)snprintf(words, sizeof words, "its segments of notes 0, of %d bytes at %zu, and 1, of %d bytes at %zu, overlap",
+                 BYTES / 2, elf.symbols, BYTES / 2, elf.symbols + 12);
+  assert_read("hip", &elf, words);
+  for (size_t i = 0; i < SEGMENTS; i++) { /* one after another they are right, in any order */
+    const size_t k = i ^ 1;
+    segments_of(&elf)[i] = (Elf64_Phdr){ .p_type = PT_NOTE, .p_offset = elf.symbols + 12 * k, .p_filesz = 12 };
+  }
+  assert_read("hip", &elf, NULL);
+  free(elf.data);
+}
+
+/* Clang's bundle; `apart`: each entry has an object of its own, else all have the first one. */
+static struct elf make_bundle(size_t entries, bool apart) {
+  static const char name[] = "hipv4-amdgcn-amd-amdhsa--gfx90a";
+  enum { NAME = sizeof name - 1 };
+  struct elf object = make_elf(EM_AMDGPU, 1000, 8, 0, 0), file = { .size = 32 + entries * (24 + NAME) };
+  const size_t first = file.size;
+  for (size_t i = 0; i < 1000; i++) segments_of(&object)[i].p_type = PT_NULL;
+  file.size += (apart ? entries : 1) * object.size;
+  file.data = calloc(1, file.size);
+  memcpy(file.data, "__CLANG_OFFLOAD_BUNDLE__", 24);
+  memcpy(file.data + 24, &(uint64_t){ entries }, 8);
+  for (size_t i = 0; i < entries; i++) {
+    unsigned char *entry = file.data + 32 + i * (24 + NAME);
+    const uint64_t numbers[3] = { first + (apart ? i * object.size : 0), object.size, NAME };
+    memcpy(entry, numbers, sizeof numbers);
+    memcpy(entry + sizeof numbers, name, NAME);
+    memcpy(file.data + numbers[0], object.data, object.size);
+  }
+  free(object.data);
+  return file;
+}
+
+static void refuses_entries_that_overlap(void) {
+  if (backend_named("hip") == NULL) return;
+  struct elf one = make_bundle(20000, false), all = make_bundle(20, true);
+  assert_read("hip", &one, "its entries ");
+  assert_read("hip", &one, " overlap");
+  assert_read("hip", &all, NULL);
+  free(one.data);
+  free(all.data);
+}
+
+/* Kernels of a cubin, whose names begin `step` bytes after one another in the same text. */
+static struct elf make_cubin(size_t kernels, size_t name_bytes, size_t step) {
+  struct elf elf = make_elf(EM_CUDA, 0, name_bytes, kernels, 0);
+  for (size_t i = 0; i < kernels; i++) {
+    symbols_of(&elf)[i] = (Elf64_Sym){ .st_name = (Elf64_Word)(1 + i * step),
+                                       .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
+                                       .st_other = 0x10,
+                                       .st_shndx = 1 };
+  }
+  return elf;
+}
+
+static void refuses_names_that_are_there_twice(void) {
+  if (backend_named("cuda") == NULL) return;
+  struct elf equal = make_cubin(400000, 4000, 0);
+  assert_read("cuda", &equal, "its kernels 1 and 2 have the same name, \"kkk");
+  free(equal.data);
+  struct elf ends = make_cubin(3900, 4000, 1); /* each name is the end of the one before */
+  assert_read("cuda", &ends, "symbols have ");
+  free(ends.data);
+  struct elf few = make_cubin(20, 30, 1);
+  assert_read("cuda", &few, NULL);
+  free(few.data);
+}
+
+/* A kernel that is declared before it is defined is one. */
+static void reads_declarations_of_kernels(void) {
+  static const char text[] = ".version 7.0\n.target sm_70\n.entry one();\n.entry two() {}\n.entry one() {}\n";
+  struct rill__image image = { .parts = NULL };
+  if (backend_named("cuda") == NULL) return;
+  assert_null(read_image(backend_named("cuda"), text, sizeof text, &image));
+  assert_int_equal(image.kernel_count, 2);
+  rill__image_free(&image);
+}
+
+/* All have names of their own, and each is found. */
+static void finds_each_of_many_kernels(void) {
+  struct rill__image image = { .parts = NULL };
+  char name[16];
+  for (size_t i = 0; i < 5000; i++) {
+    const size_t length = (size_t)snprintf(name, sizeof name, "kernel%zu", i);
+    assert_false(rill__image_has_kernel(&image, name, length));
+    assert_null(rill__image_read_kernel(&image, name, length, RILL__ARGS_UNKNOWN));
+    assert_true(rill__image_has_kernel(&image, name, length));
+    assert_non_null(rill__image_read_kernel(&image, "kernel0", 7, RILL__ARGS_UNKNOWN));
+  }
+  for (size_t i = 0; i < 5000; i++) {
+    (void)snprintf(name, sizeof name, "kernel%zu", i);
+    assert_int_equal(rill__image_find(&image, name), i);
+  }
+  assert_int_equal(rill__image_find(&image, "kernel"), 5000);
+  assert_int_equal(rill__image_find(&image, "kernel5000"), 5000);
+  rill__image_free(&image);
+}
+
 TESTS_ONCE("image formats", TEST(reads_every_form), TEST(refuses_every_truncation), TEST(survives_every_changed_byte),
            TEST(reads_text_as_it_is_written), TEST(reads_an_empty_fatbin), TEST(refuses_compressed_bundles),
-           TEST(refuses_a_seal_alone), TEST(generic_targets_stand_for_others))
+           TEST(refuses_a_seal_alone), TEST(generic_targets_stand_for_others), TEST(refuses_notes_that_overlap),
+           TEST(refuses_entries_that_overlap), TEST(refuses_names_that_are_there_twice),
+           TEST(reads_declarations_of_kernels), TEST(finds_each_of_many_kernels))
