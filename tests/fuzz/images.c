@@ -12,19 +12,11 @@
 static const struct rill__backend *backend;
 static struct image_forms *forms;
 
-void fuzz_begin(int argc, char **argv) {
-  (void)argc, (void)argv;
-  for (size_t i = 0; rill__backend_at(i) != NULL; i++) {
-    if (strcmp(rill__backend_at(i)->name, fuzz_images_backend) == 0) backend = rill__backend_at(i);
-  }
-  FUZZ_REQUIRE(backend != NULL, "%s is not built in", fuzz_images_backend);
-  forms = image_forms_make(&gate_bundle, fuzz_images_backend);
-}
-
 void fuzz_end(void) { image_forms_free(forms); }
 
 size_t fuzz_seed(unsigned index, uint8_t *out, size_t capacity) {
-  if (index >= forms->count || forms->forms[index].size > capacity) return 0;
+  if (index >= forms->count) return fuzz_images_by_hand(index - (unsigned)forms->count, out);
+  if (forms->forms[index].size > capacity) return 0;
   memcpy(out, forms->forms[index].data, forms->forms[index].size);
   return forms->forms[index].size;
 }
@@ -73,8 +65,8 @@ static bool check_kernels(const rill_bundle_image *part) {
   return fault == NULL;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  if (size == 0) return 0;
+/* False if the image, or one of its parts, cannot be read. */
+static bool read_image(const uint8_t *data, size_t size) {
   char *bytes = malloc(size + 1);
   FUZZ_REQUIRE(bytes != NULL, "no memory");
   memcpy(bytes, data, size);
@@ -82,14 +74,34 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   struct rill__image image = { .parts = NULL };
   const char *fault = "not known";
   if (backend->module->recognize(bytes, size) != NULL) fault = backend->module->read_parts(bytes, size, &image);
+  bool readable = fault == NULL;
   for (size_t i = 0; i < image.part_count; i++) {
     check_part(&image.parts[i], bytes, size);
-    if (fault == NULL && !check_kernels(&image.parts[i])) break;
+    if (readable) readable = check_kernels(&image.parts[i]);
   }
   check_work(&image, size);
   FUZZ_REQUIRE(!image.no_memory, "memory ran out");
   FUZZ_REQUIRE(fault == NULL || fault[0] != '\0', "an empty text");
   rill__image_free(&image);
   free(bytes);
+  return readable;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  if (size > 0) (void)read_image(data, size);
   return 0;
+}
+
+void fuzz_begin(int argc, char **argv) {
+  static uint8_t bytes[FUZZ_MOST_BYTES];
+  (void)argc, (void)argv;
+  for (size_t i = 0; rill__backend_at(i) != NULL; i++) {
+    if (strcmp(rill__backend_at(i)->name, fuzz_images_backend) == 0) backend = rill__backend_at(i);
+  }
+  FUZZ_REQUIRE(backend != NULL, "%s is not built in", fuzz_images_backend);
+  forms = image_forms_make(&gate_bundle, fuzz_images_backend);
+  size_t size;
+  for (unsigned i = 0; (size = fuzz_seed(i, bytes, sizeof bytes)) > 0; i++) {
+    FUZZ_REQUIRE(read_image(bytes, size), "valid input %u cannot be read", i);
+  }
 }
