@@ -134,6 +134,18 @@ static void change_edge(void) {
   NEED(rill_graph_remove_edge(graph, nodes[node_count - 2], nodes[node_count - 1]));
 }
 
+static double time_fan_in(size_t count) {
+  double least = 1e18;
+  for (int round = 0; round < 5; round++) {
+    const double start = now();
+    fan_in(count); /* with its nodes */
+    const double ns = (now() - start) / (double)count;
+    if (ns < least) least = ns;
+    release_graph(count);
+  }
+  return least;
+}
+
 static void fan_out(size_t count) {
   make_nodes(count + 2);
   for (size_t i = 0; i < count; i++) NEED(rill_graph_add_edge(graph, nodes[count + 1], nodes[i]));
@@ -211,6 +223,7 @@ const size_t graph_row_count = sizeof graph_rows / sizeof *graph_rows;
 const struct each_row graph_each_rows[] = {
   { "abort as many captures, oldest first, for each", time_aborts },
   { "captured wait for as many nodes + a node, for each", time_join },
+  { "nodes, and an edge from each to one, for each", time_fan_in },
   { "edges from later to earlier nodes, first one first", time_rising },
   { "edges from later to earlier nodes, last one first", time_falling },
   { "edges from later to earlier nodes, scattered", time_scattered },
