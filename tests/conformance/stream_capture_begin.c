@@ -426,10 +426,51 @@ static void takes_work_of_other_libraries(void) {
   assert_ok(rill_stream_release(imported));
 }
 
+enum { CAPTURES = 4 };
+
+struct of_threads {
+  rill_stream streams[CAPTURES];
+  void *p;
+  unsigned round;
+};
+
+/* Each thread comes when the one before it has ended, in whose captures it has no part. */
+static const char *captures_and_ends(unsigned index, void *user) {
+  struct of_threads *shared = user;
+  (void)index;
+  REQUIRE_OK(rill_free(shared->p));
+  REQUIRE_OK(rill_alloc(dut.device, 64, RILL_MEMORY_DEVICE, &shared->p));
+  if (shared->round == CAPTURES) return NULL;
+  REQUIRE_OK(rill_stream_capture_begin(shared->streams[shared->round], RILL_CAPTURE_THREAD));
+  REQUIRE(rill_free(shared->p) == RILL_ERROR_CAPTURE_ACTIVE);
+  return NULL;
+}
+
+/* C7.1, C7.3: in thread mode calls of other threads are not refused, whatever became of the one that began it; a global
+ * capture refuses all, and only while it is there. */
+static void refuses_calls_of_its_own_thread_alone(void) {
+  needs_graphs();
+  struct of_threads shared = { .p = NULL };
+  rill_stream global = new_stream("global");
+  assert_ok(rill_alloc(dut.device, 64, RILL_MEMORY_DEVICE, &shared.p));
+  for (unsigned i = 0; i < CAPTURES; i++) assert_ok(rill_stream_create(dut.device, NULL, &shared.streams[i]));
+  for (shared.round = 0; shared.round <= CAPTURES; shared.round++) run_threads(1, captures_and_ends, &shared);
+  assert_ok(rill_stream_capture_begin(global, RILL_CAPTURE_GLOBAL));
+  assert_fails(rill_free(shared.p), RILL_ERROR_CAPTURE_ACTIVE);
+  assert_says("global");
+  for (unsigned i = 0; i < CAPTURES; i++) { /* the capture goes with its stream, in any order */
+    assert_ok(rill_stream_release(shared.streams[(i + 2) % CAPTURES]));
+    assert_fails(rill_free(shared.p), RILL_ERROR_CAPTURE_ACTIVE);
+  }
+  assert_ok(rill_stream_capture_abort(global));
+  assert_ok(rill_free(shared.p));
+}
+
 TESTS_ON_EACH_DEVICE("rill_stream_capture_begin", TEST(refuses_bad_handles), TEST(refuses_a_stream_that_captures),
                      TEST(refuses_a_held_stream), TEST(takes_all_kinds_of_work),
                      TEST(refuses_what_would_break_the_capture), TEST(lets_objects_be_made),
                      TEST(keeps_threads_from_freeing_as_its_mode_says), TEST(takes_external_events),
-                     TEST(captures_on_two_threads_at_once), TEST(gives_memory_of_the_graph),
-                     TEST(defers_frees_of_other_memory), TEST(frees_memory_of_a_capture_that_fails),
-                     TEST(takes_launches_of_graphs), TEST(takes_work_of_other_libraries))
+                     TEST(captures_on_two_threads_at_once), TEST(refuses_calls_of_its_own_thread_alone),
+                     TEST(gives_memory_of_the_graph), TEST(defers_frees_of_other_memory),
+                     TEST(frees_memory_of_a_capture_that_fails), TEST(takes_launches_of_graphs),
+                     TEST(takes_work_of_other_libraries))
