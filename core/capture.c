@@ -62,7 +62,6 @@ static rill_status begin_settled(struct rill__stream *stream, struct rill__captu
 }
 
 rill_status rill_stream_capture_begin(rill_stream stream, uint32_t mode) {
-  rill__reclaim();
   RILL_ENTER();
   struct rill__stream *s;
   RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
@@ -73,7 +72,6 @@ rill_status rill_stream_capture_begin(rill_stream stream, uint32_t mode) {
 
 rill_status rill_stream_capture_begin_to_graph(rill_stream stream, rill_graph graph, const rill_graph_node *after,
                                                size_t after_count, uint32_t mode) {
-  rill__reclaim();
   RILL_ENTER();
   struct rill__stream *s;
   struct rill__graph *g;
@@ -89,7 +87,6 @@ rill_status rill_stream_capture_begin_to_graph(rill_stream stream, rill_graph gr
 }
 
 rill_status rill_stream_capture_end(rill_stream stream, rill_graph *out) {
-  rill__reclaim();
   RILL_ENTER();
   if (out != NULL) *out = RILL_NULL_GRAPH;
   struct rill__stream *s;
@@ -102,7 +99,6 @@ rill_status rill_stream_capture_end(rill_stream stream, rill_graph *out) {
 }
 
 rill_status rill_stream_capture_abort(rill_stream stream) {
-  rill__reclaim();
   RILL_ENTER();
   struct rill__stream *s;
   struct rill__graph *none = NULL;

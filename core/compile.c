@@ -6,7 +6,6 @@ const char *rill_compile_log(void) { return rill__compile_log(); }
 
 rill_status rill_module_compile(rill_device device, const char *source, const rill_compile_options *options,
                                 rill_module *out) {
-  rill__reclaim();
   RILL_ENTER();
   if (out != NULL) *out = RILL_NULL_MODULE;
   rill__compile_log_clear();

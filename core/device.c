@@ -121,7 +121,7 @@ rill_status rill_device_get_info(rill_device device, rill_device_info *info) {
 bool rill_device_supports(rill_device device, uint32_t feature, const char **why) {
   const char *reason = "";
   bool answer = false;
-  struct rill__thread *const self __attribute__((cleanup(rill__leave))) = rill__enter(__func__);
+  struct rill__thread *const self __attribute__((cleanup(rill__leave_and_reclaim))) = rill__enter(__func__);
   struct rill__device *d = self == NULL ? NULL : rill__find(device.id, RILL__DEVICE);
   if (d == NULL) {
     reason = "the handle is no device";
@@ -147,7 +147,6 @@ rill_status rill_device_default_stream(rill_device device, rill_stream *out) {
 }
 
 rill_status rill_device_synchronize(rill_device device) {
-  rill__reclaim();
   RILL_ENTER_TO_BLOCK();
   struct rill__device *d;
   RILL_RESOLVE(RILL__DEVICE, device, "device", &d);
@@ -158,6 +157,7 @@ rill_status rill_device_synchronize(rill_device device) {
   RILL_TRY(RILL_DISPATCH(d, device, synchronize, d));
   rill__staging_release(d, true);
   rill__memory_synchronized(d);
+  rill__reclaim_all();
   return RILL_OK;
 }
 
@@ -207,7 +207,7 @@ rill_status rill_device_get_workers(rill_device device, uint32_t *out) {
 bool rill_device_can_access_peer(rill_device device, rill_device memory_of, const char **why) {
   const char *reason = "the handle is no device";
   bool answer = false;
-  struct rill__thread *const self __attribute__((cleanup(rill__leave))) = rill__enter(__func__);
+  struct rill__thread *const self __attribute__((cleanup(rill__leave_and_reclaim))) = rill__enter(__func__);
   struct rill__device *d = self == NULL ? NULL : rill__find(device.id, RILL__DEVICE);
   struct rill__device *m = self == NULL ? NULL : rill__find(memory_of.id, RILL__DEVICE);
   if (d != NULL && m != NULL) answer = rill__peer_can_access(d, m, &reason);

@@ -12,7 +12,6 @@
 /* ---- life ---- */
 
 rill_status rill_event_create(rill_device device, const rill_event_options *options, rill_event *out) {
-  rill__reclaim();
   RILL_ENTER();
   if (out != NULL) *out = RILL_NULL_EVENT;
   struct rill__device *d;
@@ -26,7 +25,6 @@ rill_status rill_event_create(rill_device device, const rill_event_options *opti
 
 rill_status rill_event_import(rill_device device, uintptr_t native, const rill_import_options *options,
                               rill_event *out) {
-  rill__reclaim();
   RILL_ENTER();
   if (out != NULL) *out = RILL_NULL_EVENT;
   struct rill__device *d;
@@ -74,6 +72,7 @@ rill_status rill_event_release(rill_event event) {
     void *const user = rill__core(e)->release_user;
     const uintptr_t native = e->native;
     rill__event_abandon(e);
+    if (atomic_load(&e->foreign)) last->recycle = NULL; /* it is not used again */
     rill__object_retire(last);
     rill__leave(&self);
     if (release != NULL) {
@@ -81,8 +80,6 @@ rill_status rill_event_release(rill_event event) {
       release(user, native);
     }
   }
-  rill__leave(&self);
-  rill__reclaim();
   return status;
 }
 
@@ -153,7 +150,6 @@ static rill_status synchronize_event(struct rill__thread *self, struct rill__eve
 }
 
 rill_status rill_event_synchronize(rill_event event) {
-  rill__reclaim();
   RILL_ENTER_TO_BLOCK();
   struct rill__event *e;
   RILL_RESOLVE(RILL__EVENT, event, "event", &e);
@@ -161,7 +157,6 @@ rill_status rill_event_synchronize(rill_event event) {
 }
 
 rill_status rill_event_synchronize_for(rill_event event, uint64_t ns) {
-  rill__reclaim();
   RILL_ENTER_TO_BLOCK();
   struct rill__event *e;
   RILL_RESOLVE(RILL__EVENT, event, "event", &e);
@@ -224,7 +219,6 @@ rill_status rill_event_ipc_export(rill_event event, rill_ipc_handle *out) {
 }
 
 rill_status rill_event_ipc_import(rill_device device, const rill_ipc_handle *handle, rill_event *out) {
-  rill__reclaim();
   RILL_ENTER();
   if (out != NULL) *out = RILL_NULL_EVENT;
   struct rill__device *d;

@@ -19,7 +19,6 @@ static rill_status check_graphs(struct rill__device *device) {
 }
 
 rill_status rill_graph_create(rill_device device, rill_graph *out) {
-  rill__reclaim();
   RILL_ENTER();
   if (out != NULL) *out = RILL_NULL_GRAPH;
   struct rill__device *d;
@@ -42,8 +41,6 @@ rill_status rill_graph_release(rill_graph graph) {
   struct rill__object *last = NULL;
   const rill_status status = rill__object_release(graph.id, RILL__GRAPH, &last);
   if (last != NULL) rill__object_retire(last);
-  rill__leave(&self);
-  rill__graphs_reclaim();
   return status;
 }
 

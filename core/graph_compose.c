@@ -26,7 +26,6 @@ static rill_status clone_graph(struct rill__graph *graph, struct rill__graph **o
 }
 
 rill_status rill_graph_clone(rill_graph graph, rill_graph *out) {
-  rill__reclaim();
   RILL_ENTER();
   if (out != NULL) *out = RILL_NULL_GRAPH;
   struct rill__graph *g, *clone = NULL;

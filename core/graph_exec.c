@@ -47,14 +47,12 @@ static rill_status instantiate(struct rill__thread *self, rill_graph graph, cons
 }
 
 rill_status rill_graph_instantiate(rill_graph graph, rill_graph_exec *out) {
-  rill__reclaim();
   RILL_ENTER();
   return instantiate(self, graph, NULL, out);
 }
 
 rill_status rill_graph_instantiate_with_options(rill_graph graph, const rill_graph_exec_options *options,
                                                 rill_graph_exec *out) {
-  rill__reclaim();
   RILL_ENTER();
   return instantiate(self, graph, options, out);
 }
@@ -69,15 +67,13 @@ rill_status rill_graph_exec_release(rill_graph_exec exec) {
   struct rill__object *last = NULL;
   const rill_status status = rill__object_release(exec.id, RILL__GRAPH_EXEC, &last);
   if (last != NULL) rill__object_retire(last);
-  rill__leave(&self);
-  rill__graphs_reclaim();
   return status;
 }
 
 /* ---- launches ---- */
 
 rill_status rill_graph_launch(rill_graph_exec exec, rill_stream stream) {
-  RILL_ENTER();
+  RILL_ENTER_TO_SUBMIT();
   struct rill__graph_exec *x;
   struct rill__stream *s;
   RILL_RESOLVE(RILL__GRAPH_EXEC, exec, "exec", &x);
@@ -93,7 +89,7 @@ rill_status rill_graph_launch(rill_graph_exec exec, rill_stream stream) {
 }
 
 rill_status rill_graph_upload(rill_graph_exec exec, rill_stream stream) {
-  RILL_ENTER();
+  RILL_ENTER_TO_SUBMIT();
   struct rill__graph_exec *x;
   struct rill__stream *s;
   RILL_RESOLVE(RILL__GRAPH_EXEC, exec, "exec", &x);
@@ -175,14 +171,12 @@ static rill_status update(struct rill__thread *self, rill_graph_exec exec, rill_
 }
 
 rill_status rill_graph_update(rill_graph_exec exec, rill_graph graph) {
-  rill__reclaim();
   RILL_ENTER();
   struct rill__refusal refusal = { 0, 0 };
   return update(self, exec, graph, &refusal);
 }
 
 rill_status rill_graph_update_with_result(rill_graph_exec exec, rill_graph graph, rill_graph_update_result *result) {
-  rill__reclaim();
   RILL_ENTER();
   struct rill__refusal refusal = { 0, 0 };
   RILL_TRY(rill__options_check_output(result, "rill_graph_update_result"));

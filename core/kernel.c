@@ -9,7 +9,6 @@
 /* ---- modules ---- */
 
 rill_status rill_module_load(rill_device device, const rill_bundle *bundle, rill_module *out) {
-  rill__reclaim();
   RILL_ENTER();
   if (out != NULL) *out = RILL_NULL_MODULE;
   struct rill__device *d;
@@ -31,13 +30,10 @@ rill_status rill_module_release(rill_module module) {
   struct rill__object *last = NULL;
   const rill_status status = rill__object_release(module.id, RILL__MODULE, &last);
   if (last != NULL) rill__module_end((struct rill__module *)last);
-  rill__leave(&self);
-  rill__reclaim();
   return status;
 }
 
 rill_status rill_module_get_kernel(rill_module module, const char *name, rill_kernel *out) {
-  rill__reclaim();
   RILL_ENTER();
   if (out != NULL) *out = RILL_NULL_KERNEL;
   struct rill__module *m;
@@ -62,8 +58,6 @@ rill_status rill_kernel_release(rill_kernel kernel) {
   struct rill__object *last = NULL;
   const rill_status status = rill__object_release(kernel.id, RILL__KERNEL, &last);
   if (last != NULL) rill__object_retire(last);
-  rill__leave(&self);
-  rill__reclaim();
   return status;
 }
 
@@ -137,7 +131,7 @@ rill_status rill_kernel_native(rill_kernel kernel, uintptr_t *out) {
 
 rill_status rill_stream_launch(rill_stream stream, rill_kernel kernel, const rill_launch *shape, const rill_arg *args,
                                size_t arg_count) {
-  RILL_ENTER();
+  RILL_ENTER_TO_SUBMIT();
   struct rill__stream *s;
   struct rill__kernel *k;
   RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
@@ -157,7 +151,7 @@ static struct rill__kernel *cached_kernel(const struct rill__device *device, ril
 
 rill_status rill_stream_launch_ref(rill_stream stream, rill_kernel_ref *ref, const rill_launch *shape,
                                    const rill_arg *args, size_t arg_count) {
-  RILL_ENTER();
+  RILL_ENTER_TO_SUBMIT();
   struct rill__stream *s;
   RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
   RILL_REQUIRE(ref != NULL, RILL_ERROR_INVALID_ARGUMENT, "ref is NULL");

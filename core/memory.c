@@ -28,13 +28,11 @@ static rill_status allocate_checked(struct rill__thread *self, rill_device devic
 }
 
 rill_status rill_alloc(rill_device device, size_t size, uint32_t kind, void **out) {
-  rill__reclaim();
   RILL_ENTER();
   return allocate_checked(self, device, size, 1, kind, out);
 }
 
 rill_status rill_alloc_aligned(rill_device device, size_t size, size_t alignment, uint32_t kind, void **out) {
-  rill__reclaim();
   RILL_ENTER();
   return allocate_checked(self, device, size, alignment, kind, out);
 }
@@ -73,7 +71,7 @@ rill_status rill_memory_get_info(const void *p, rill_memory_info *info) {
 /* ---- copies and fills ---- */
 
 rill_status rill_copy_async(rill_stream stream, void *dst, const void *src, size_t n) {
-  RILL_ENTER();
+  RILL_ENTER_TO_SUBMIT();
   struct rill__stream *s;
   RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
   if (n == 0) return RILL_OK;
@@ -98,7 +96,7 @@ rill_status rill_copy_async(rill_stream stream, void *dst, const void *src, size
 
 rill_status rill_copy_2d_async(rill_stream stream, void *dst, size_t dst_pitch, const void *src, size_t src_pitch,
                                size_t width, size_t height) {
-  RILL_ENTER();
+  RILL_ENTER_TO_SUBMIT();
   struct rill__stream *s;
   RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
   struct rill__copy_3d copy = {
@@ -114,7 +112,7 @@ rill_status rill_copy_2d_async(rill_stream stream, void *dst, size_t dst_pitch, 
 }
 
 rill_status rill_copy_3d_async(rill_stream stream, const rill_copy_3d *copy) {
-  RILL_ENTER();
+  RILL_ENTER_TO_SUBMIT();
   struct rill__stream *s;
   RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
   RILL_REQUIRE(copy != NULL, RILL_ERROR_INVALID_ARGUMENT, "copy is NULL");
@@ -135,7 +133,7 @@ rill_status rill_copy_3d_async(rill_stream stream, const rill_copy_3d *copy) {
 }
 
 rill_status rill_fill_async(rill_stream stream, void *dst, const void *pattern, size_t pattern_size, size_t count) {
-  RILL_ENTER();
+  RILL_ENTER_TO_SUBMIT();
   struct rill__stream *s;
   RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
   RILL_TRY(rill__memory_check_pattern(pattern_size));
@@ -162,7 +160,7 @@ rill_status rill_fill_async(rill_stream stream, void *dst, const void *pattern, 
 
 rill_status rill_fill_2d_async(rill_stream stream, void *dst, size_t dst_pitch, const void *pattern,
                                size_t pattern_size, size_t width, size_t height) {
-  RILL_ENTER();
+  RILL_ENTER_TO_SUBMIT();
   struct rill__stream *s;
   RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
   struct rill__fill_2d fill = {
@@ -179,7 +177,6 @@ rill_status rill_fill_2d_async(rill_stream stream, void *dst, size_t dst_pitch, 
 /* ---- registered and managed memory ---- */
 
 rill_status rill_host_register(rill_device device, void *p, size_t size) {
-  rill__reclaim();
   RILL_ENTER();
   struct rill__device *d;
   RILL_RESOLVE(RILL__DEVICE, device, "device", &d);
@@ -203,7 +200,7 @@ rill_status rill_host_unregister(void *p) {
 }
 
 rill_status rill_memory_prefetch_async(rill_stream stream, const void *p, size_t size) {
-  RILL_ENTER();
+  RILL_ENTER_TO_SUBMIT();
   struct rill__stream *s;
   struct rill__device *owner = NULL;
   RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
@@ -263,7 +260,6 @@ rill_status rill_memory_ipc_export(void *p, rill_ipc_handle *out) {
 }
 
 rill_status rill_memory_ipc_import(rill_device device, const rill_ipc_handle *handle, void **out) {
-  rill__reclaim();
   RILL_ENTER();
   if (out != NULL) *out = NULL;
   struct rill__device *d;

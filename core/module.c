@@ -4,7 +4,6 @@
 #include "core/kernel/global.h"
 
 rill_status rill_module_load_image(rill_device device, const void *data, size_t size, rill_module *out) {
-  rill__reclaim();
   RILL_ENTER();
   if (out != NULL) *out = RILL_NULL_MODULE;
   struct rill__device *d;
@@ -19,7 +18,6 @@ rill_status rill_module_load_image(rill_device device, const void *data, size_t 
 }
 
 rill_status rill_module_get_global(rill_module module, const char *symbol, void **p, size_t *size) {
-  rill__reclaim();
   RILL_ENTER();
   if (p != NULL) *p = NULL;
   if (size != NULL) *size = 0;
@@ -46,7 +44,6 @@ rill_status rill_module_native(rill_module module, uintptr_t *out) {
 }
 
 rill_status rill_bundle_preload(rill_device device, const rill_bundle *bundle) {
-  rill__reclaim();
   RILL_ENTER();
   struct rill__device *d;
   RILL_RESOLVE(RILL__DEVICE, device, "device", &d);
@@ -56,7 +53,5 @@ rill_status rill_bundle_preload(rill_device device, const rill_bundle *bundle) {
 rill_status rill_bundle_unload(const rill_bundle *bundle) {
   RILL_ENTER();
   RILL_TRY(rill__bundle_unload(bundle));
-  rill__leave(&self);
-  rill__reclaim();
   return RILL_OK;
 }

@@ -14,7 +14,6 @@
 /* ---- life ---- */
 
 rill_status rill_pool_create(rill_device device, const rill_pool_options *options, rill_pool *out) {
-  rill__reclaim();
   RILL_ENTER();
   if (out != NULL) *out = RILL_NULL_POOL;
   struct rill__device *d;
@@ -49,13 +48,10 @@ rill_status rill_pool_release(rill_pool pool) {
   struct rill__object *last = NULL;
   const rill_status status = rill__object_release(pool.id, RILL__POOL, &last);
   if (last != NULL) rill__object_retire(last);
-  rill__leave(&self);
-  rill__reclaim();
   return status;
 }
 
 rill_status rill_pool_trim(rill_pool pool, uint64_t keep) {
-  rill__reclaim();
   RILL_ENTER_TO_BLOCK();
   struct rill__pool *p;
   RILL_RESOLVE(RILL__POOL, pool, "pool", &p);
@@ -91,7 +87,6 @@ rill_status rill_pool_get_info(rill_pool pool, rill_pool_info *info) {
   now.waiting = now.reserved - now.used - now.cached;
   rill__pool_unlock(p);
   rill__unref(&p->base);
-  rill__reclaim(); /* events that were asked about are used again */
   rill__options_write(info, &now, sizeof now);
   return RILL_OK;
 }
@@ -133,7 +128,7 @@ rill_status rill_pool_set_release_threshold(rill_pool pool, uint64_t bytes) {
 /* ---- allocations ---- */
 
 rill_status rill_alloc_async(rill_stream stream, size_t size, void **out) {
-  RILL_ENTER();
+  RILL_ENTER_TO_SUBMIT();
   if (out != NULL) *out = NULL;
   struct rill__stream *s;
   RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
@@ -144,7 +139,7 @@ rill_status rill_alloc_async(rill_stream stream, size_t size, void **out) {
 }
 
 #define RILL_ENTER_POOL_AND_STREAM()                                     \
-  RILL_ENTER();                                                          \
+  RILL_ENTER_TO_SUBMIT();                                                \
   if (out != NULL) *out = NULL;                                          \
   struct rill__pool *p;                                                  \
   struct rill__stream *s;                                                \
@@ -166,7 +161,7 @@ rill_status rill_pool_alloc_aligned_async(rill_pool pool, rill_stream stream, si
 }
 
 rill_status rill_free_async(rill_stream stream, void *p) {
-  RILL_ENTER();
+  RILL_ENTER_TO_SUBMIT();
   struct rill__stream *s;
   RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
   return p == NULL ? RILL_OK : rill__pool_free_async(self, s, p);
@@ -194,7 +189,7 @@ static bool needs_last_use(const struct rill__allocation *allocation, struct ril
 }
 
 rill_status rill_memory_record_use(void *p, rill_stream stream) {
-  RILL_ENTER();
+  RILL_ENTER_TO_SUBMIT();
   struct rill__stream *s;
   RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
   RILL_REQUIRE(p != NULL, RILL_ERROR_INVALID_ARGUMENT, "p is NULL");

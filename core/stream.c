@@ -11,7 +11,6 @@
 /* ---- life ---- */
 
 rill_status rill_stream_create(rill_device device, const rill_stream_options *options, rill_stream *out) {
-  rill__reclaim();
   RILL_ENTER();
   if (out != NULL) *out = RILL_NULL_STREAM;
   struct rill__device *d;
@@ -25,7 +24,6 @@ rill_status rill_stream_create(rill_device device, const rill_stream_options *op
 
 rill_status rill_stream_import(rill_device device, uintptr_t native, const rill_import_options *options,
                                rill_stream *out) {
-  rill__reclaim();
   RILL_ENTER();
   if (out != NULL) *out = RILL_NULL_STREAM;
   struct rill__device *d;
@@ -52,8 +50,6 @@ rill_status rill_stream_release(rill_stream stream) {
   struct rill__object *last = NULL;
   const rill_status status = rill__object_release(stream.id, RILL__STREAM, &last);
   if (last != NULL) rill__stream_end((struct rill__stream *)last);
-  rill__leave(&self);
-  rill__reclaim();
   return status;
 }
 
@@ -169,7 +165,7 @@ rill_status rill_stream_validate(rill_stream stream) {
 /* ---- events ---- */
 
 rill_status rill_stream_record_event(rill_stream stream, rill_event event, uint32_t flags) {
-  RILL_ENTER();
+  RILL_ENTER_TO_SUBMIT();
   struct rill__stream *s;
   struct rill__event *e;
   RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
@@ -209,7 +205,7 @@ static __attribute__((cold)) rill_status join_by_event(struct rill__stream *stre
 }
 
 rill_status rill_stream_wait_event(rill_stream stream, rill_event event, uint32_t flags) {
-  RILL_ENTER();
+  RILL_ENTER_TO_SUBMIT();
   struct rill__stream *s;
   struct rill__event *e, *point;
   RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
@@ -245,7 +241,7 @@ rill_status rill_stream_cached_event(rill_stream stream, rill_event *out) {
 }
 
 rill_status rill_stream_wait_stream(rill_stream stream, rill_stream other) {
-  RILL_ENTER();
+  RILL_ENTER_TO_SUBMIT();
   struct rill__stream *s, *o;
   RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
   RILL_RESOLVE(RILL__STREAM, other, "other", &o);
@@ -253,7 +249,7 @@ rill_status rill_stream_wait_stream(rill_stream stream, rill_stream other) {
 }
 
 rill_status rill_stream_wait_device(rill_stream stream, rill_device device) {
-  RILL_ENTER();
+  RILL_ENTER_TO_SUBMIT();
   struct rill__stream *s, *o = NULL;
   struct rill__device *d;
   RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
@@ -271,7 +267,12 @@ static rill_status synchronize_stream(struct rill__thread *self, struct rill__st
   const bool held =
       rill__is_held(stream) || atomic_load_explicit(&rill__core(stream)->failure, memory_order_relaxed) != NULL;
   const bool idle = !held && rill__known_idle(stream);
-  if (idle && RILL__LIKELY(!rill__memory_awaits_host(stream->base.device))) return RILL_OK;
+  const uint64_t number = stream->number;
+  if (idle && RILL__LIKELY(!rill__memory_awaits_host(stream->base.device))) {
+    rill__leave(&self);
+    rill__reclaim_after(number);
+    return RILL_OK;
+  }
   rill__ref_and_leave(self, &stream->base);
   rill_status status = held ? rill__held_wait_for_stream(stream, &ns) : RILL_OK;
   if (status == RILL_OK && !idle) {
@@ -282,11 +283,11 @@ static rill_status synchronize_stream(struct rill__thread *self, struct rill__st
   if (status == RILL_OK) status = rill__held_failure(stream);
   if (status == RILL_OK) rill__memory_synchronized(stream->base.device);
   rill__unref(&stream->base);
+  if (status == RILL_OK) rill__reclaim_after(number);
   return status;
 }
 
 rill_status rill_stream_synchronize(rill_stream stream) {
-  rill__reclaim();
   RILL_ENTER_TO_BLOCK();
   struct rill__stream *s;
   RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
@@ -294,7 +295,6 @@ rill_status rill_stream_synchronize(rill_stream stream) {
 }
 
 rill_status rill_stream_synchronize_for(rill_stream stream, uint64_t ns) {
-  rill__reclaim();
   RILL_ENTER_TO_BLOCK();
   struct rill__stream *s;
   RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
@@ -302,7 +302,7 @@ rill_status rill_stream_synchronize_for(rill_stream stream, uint64_t ns) {
 }
 
 rill_status rill_stream_host_call(rill_stream stream, rill_host_fn fn, void *user) {
-  RILL_ENTER();
+  RILL_ENTER_TO_SUBMIT();
   struct rill__stream *s;
   RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
   RILL_REQUIRE(fn != NULL, RILL_ERROR_INVALID_ARGUMENT, "fn is NULL");

@@ -124,7 +124,8 @@ rill_status gpu_native_create(struct rill__device *device, int32_t priority, boo
 /* Whether no call is under way that may have seen the generation before it went up. */
 static bool nobody_looks(const struct gpu_native *native) {
   if (!GPU_EVENTS_LOOK_AT_STREAMS) return true;
-  if (rill__oldest_epoch() <= native->ended_at) return false;
+  struct rill__thread *who = NULL;
+  if (rill__oldest_epoch(&who) <= native->ended_at) return false;
   (void)pthread_mutex_lock(&natives_lock);
   for (int i = 0; i < 2 && atomic_load(&looking[(atomic_load(&turn) + 1) % 2]) == 0; i++) atomic_fetch_add(&turn, 1);
   const bool nobody = atomic_load(&turn) - native->ended_turn >= 2;

@@ -34,7 +34,6 @@ void rill__building_end(struct rill__building *building);
 
 /* Opens a function that adds a node. */
 #define RILL_ENTER_NODE()                                                      \
-  rill__reclaim();                                                             \
   struct rill__building building __attribute__((cleanup(rill__building_end))); \
   building.out = out;                                                          \
   building.node = RILL_NULL_GRAPH_NODE;                                        \

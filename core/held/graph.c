@@ -31,6 +31,7 @@ static void end_record(struct rill__event *event) { rill__submission_end(&rill__
 /* Under the object's claim. */
 static rill_status submit_graph(struct rill__graph_exec *exec, struct rill__stream *stream) {
   rill_status status = RILL_OK;
+  exec->base.after = stream->number;
   for_each_record(exec, begin_record);
   RILL_SUBMIT(status, stream, graph, launch, exec, stream);
   for_each_record(exec, end_record);
@@ -100,6 +101,7 @@ rill_status rill__graph_upload(struct rill__graph_exec *exec, struct rill__strea
 rill_status rill__graph_launch_held(struct rill__graph_exec *exec, struct rill__stream *stream) {
   rill_status status = RILL_OK;
   rill__exec_claim(exec);
+  exec->base.after = stream->number;
   for_each_record(exec, begin_record);
   status = RILL_DISPATCH(exec, graph, launch, exec, stream);
   for_each_record(exec, end_record);

@@ -104,7 +104,6 @@ static rill_status end_free(struct rill__allocation *allocation) {
   }
   const rill_status status = end_allocation(&allocation);
   if (allocation != NULL) rill__memory_put_back(allocation);
-  rill__reclaim();
   return status;
 }
 

@@ -65,6 +65,5 @@ rill_status rill__memory_unregister(struct rill__allocation *range) {
   } else { /* of a lost device, the registration has gone with it */
     rill__object_defer(&range->base);
   }
-  rill__reclaim();
   return status;
 }

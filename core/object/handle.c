@@ -1,5 +1,7 @@
 #include "core/object/handle.h"
 
+#include "core/object/locks.h"
+
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,26 +16,31 @@ static struct {
   uint32_t used;       /* slots ever used */
 } tables[RILL__KIND_END];
 
-static _Atomic(struct rill__object *) retired;
-static _Atomic uint32_t retired_urgent, retired_recyclable; /* how many of `retired` are which, about */
-enum { RECYCLABLE_BATCH = 64 };
+struct rill__waiting rill__waiting;
+static _Atomic(struct rill__object *) retired; /* since somebody looked, the last one first */
 
-/* How many calls of rill__reclaim still look away.  A call that stands still (its thread was preempted) holds up what
- * was retired since; to walk that for each release would cost the square of its length. */
-static _Atomic uint32_t looks_away;
-enum { SHORT_LIST = 64 };
-
-/* Objects whose native part could not go when they were destroyed, the one that was tried longest ago first.  Each try
- * asks the driver, so a call tries few of them, and after tries in vain the next ones wait for ever more calls. */
+/* Those that were looked at, and may still be used by a call: about in the order of their epochs, so that one that goes
+ * costs no look at the others.  As long as `blocker` is in the epoch `blocked`, none of all that are retired can be
+ * destroyed. */
 static struct {
   struct rill__object *first, **last; /* linked by next_retired */
-  uint32_t pause;                     /* calls to the next try, after one in vain */
-} postponed = { NULL, &postponed.first, 1 };
-static _Atomic uint32_t postponed_count, calls_to_try;
-enum { TRIES = 2, LONGEST_PAUSE = 64 };
+  struct rill__thread *blocker;       /* NULL: nobody knows of one */
+  uint64_t blocked;
+} looked_at = { .last = &looked_at.first };
 
-static pthread_mutex_t reclaim_lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_mutex_t postponed_lock = PTHREAD_MUTEX_INITIALIZER;
+/* Objects whose native part could not go when they were destroyed: each in a list of the stream that it waits for, or
+ * else of its address, in which the one that was tried longest ago comes first.  Each try asks the driver.  Of many, a
+ * call tries few, and after tries in vain the next ones wait for ever more calls. */
+enum { LISTS = 64, TRIES = 2, LONGEST_PAUSE = 64 };
+struct list {
+  struct rill__object *first, *last; /* linked by next_retired */
+};
+static struct list postponed[LISTS];
+static uint32_t next_list;
+static uint32_t pause = 1, calls_to_try; /* calls of rill__reclaim */
+
+static pthread_mutex_t reclaim_lock = PTHREAD_MUTEX_INITIALIZER;   /* guards `looked_at` */
+static pthread_mutex_t postponed_lock = PTHREAD_MUTEX_INITIALIZER; /* guards what is postponed */
 
 static enum rill__kind kind_of(uint64_t id) { return (enum rill__kind)(id >> 56); }
 
@@ -204,18 +211,18 @@ rill_status rill__object_release(uint64_t id, enum rill__kind kind, struct rill_
   return RILL_OK;
 }
 
-static void push_retired(struct rill__object *object) {
-  _Atomic uint32_t *const count = object->recycle == NULL && !object->host_only ? &retired_urgent : &retired_recyclable;
-  object->next_retired = atomic_load(&retired);
-  while (!atomic_compare_exchange_weak(&retired, &object->next_retired, object)) {
-  }
-  /* Only now: a reclaim that has zeroed the count in between has the object, or the count is still to come. */
-  atomic_fetch_add_explicit(count, 1, memory_order_relaxed);
+/* ---- retiring ---- */
+
+static uint32_t weight_of(const struct rill__object *object) {
+  return object->recycle == NULL && !object->host_only ? RILL__RECLAIM_WEIGHT : 1;
 }
 
 void rill__object_defer(struct rill__object *object) {
   object->retired_at = atomic_fetch_add(&rill__epoch, 1);
-  push_retired(object);
+  atomic_fetch_add_explicit(&rill__waiting.retired, weight_of(object), memory_order_relaxed);
+  object->next_retired = atomic_load(&retired);
+  while (!atomic_compare_exchange_weak(&retired, &object->next_retired, object)) {
+  }
 }
 
 void rill__object_retire(struct rill__object *object) {
@@ -227,49 +234,6 @@ void rill__object_retire(struct rill__object *object) {
     atomic_store(&slot->word, dead);
   }
   rill__object_defer(object);
-}
-
-void rill__object_postpone(struct rill__object *object) {
-  atomic_store(&object->refs, 1);
-  object->next_retired = NULL;
-  pthread_mutex_lock(&postponed_lock);
-  *postponed.last = object;
-  postponed.last = &object->next_retired;
-  postponed.pause = 1;
-  atomic_store(&calls_to_try, 0);
-  atomic_fetch_add(&postponed_count, 1);
-  pthread_mutex_unlock(&postponed_lock);
-}
-
-static struct rill__object *take_postponed(void) {
-  pthread_mutex_lock(&postponed_lock);
-  struct rill__object *object = postponed.first;
-  if (object != NULL) {
-    postponed.first = object->next_retired;
-    if (postponed.first == NULL) postponed.last = &postponed.first;
-    atomic_fetch_sub(&postponed_count, 1);
-  }
-  pthread_mutex_unlock(&postponed_lock);
-  return object;
-}
-
-/* Tries to end a few of the postponed; what cannot go yet is postponed again. */
-static void try_postponed(void) {
-  const uint32_t before = atomic_load(&postponed_count);
-  pthread_mutex_lock(&postponed_lock);
-  const uint32_t pause = postponed.pause;
-  pthread_mutex_unlock(&postponed_lock);
-  rill__errors_suspend();
-  for (uint32_t tries = 0; tries < TRIES && tries < before; tries++) {
-    struct rill__object *object = take_postponed();
-    if (object != NULL) rill__unref(object);
-  }
-  rill__errors_resume();
-  pthread_mutex_lock(&postponed_lock);
-  const bool in_vain = atomic_load(&postponed_count) >= before;
-  postponed.pause = !in_vain ? 1 : pause < LONGEST_PAUSE ? 2 * pause : LONGEST_PAUSE;
-  atomic_store(&calls_to_try, in_vain ? postponed.pause : 0);
-  pthread_mutex_unlock(&postponed_lock);
 }
 
 static void free_slot(struct rill__object *object) {
@@ -285,62 +249,165 @@ static void free_slot(struct rill__object *object) {
   pthread_mutex_unlock(&slots_lock);
 }
 
-void rill__reclaim_all(void) {
-  rill__reclaim();
-  rill__errors_suspend();
-  for (uint32_t left = atomic_load(&postponed_count); left > 0; left--) {
-    struct rill__object *object = take_postponed();
-    if (object != NULL) rill__unref(object);
-  }
-  rill__errors_resume();
-}
-
-void rill__reclaim(void) {
-  if (RILL__UNLIKELY(atomic_load_explicit(&postponed_count, memory_order_relaxed) != 0)) {
-    uint32_t calls = atomic_load_explicit(&calls_to_try, memory_order_relaxed);
-    if (calls == 0) {
-      try_postponed();
-    } else {
-      (void)atomic_compare_exchange_strong(&calls_to_try, &calls, calls - 1);
-    }
-  }
-  if (RILL__LIKELY(atomic_load_explicit(&retired_urgent, memory_order_relaxed) == 0) &&
-      atomic_load_explicit(&retired_recyclable, memory_order_relaxed) < RECYCLABLE_BATCH) {
-    return;
-  }
-  uint32_t away = atomic_load_explicit(&looks_away, memory_order_relaxed);
-  if (away != 0 && atomic_compare_exchange_strong(&looks_away, &away, away - 1)) return;
-  if (pthread_mutex_trylock(&reclaim_lock) != 0) return;
-  atomic_store(&retired_urgent, 0);
-  atomic_store(&retired_recyclable, 0);
-  struct rill__object *list = atomic_exchange(&retired, NULL);
-  const uint64_t oldest = rill__oldest_epoch();
-  struct rill__object *unused = NULL;
-  uint32_t held_up = 0;
+/* Adds those that were retired since to those that were looked at. */
+static void look_at_retired(void) {
+  struct rill__object *list = atomic_exchange(&retired, NULL), *turned = NULL;
+  struct rill__object **const end = looked_at.last;
+  if (list != NULL) looked_at.last = &list->next_retired;
   while (list != NULL) {
     struct rill__object *object = list;
     list = object->next_retired;
-    if (object->retired_at < oldest) {
-      object->next_retired = unused;
-      unused = object;
-    } else {
-      push_retired(object);
-      held_up++;
-    }
+    object->next_retired = turned;
+    turned = object;
   }
-  atomic_store(&looks_away, held_up > SHORT_LIST ? held_up / 8 : 0);
+  *end = turned;
+}
+
+/* What no call can be using any more, out of what is retired. */
+static struct rill__object *take_unused(void) {
+  struct rill__object *unused = NULL, **last = &unused;
+  look_at_retired();
+  if (looked_at.blocker != NULL && atomic_load(&looked_at.blocker->epoch) == looked_at.blocked) return NULL;
+  const uint64_t oldest = rill__oldest_epoch(&looked_at.blocker);
+  looked_at.blocked = oldest;
+  while (looked_at.first != NULL && looked_at.first->retired_at < oldest) {
+    struct rill__object *object = looked_at.first;
+    looked_at.first = object->next_retired;
+    if (looked_at.first == NULL) looked_at.last = &looked_at.first;
+    atomic_fetch_sub_explicit(&rill__waiting.retired, weight_of(object), memory_order_relaxed);
+    *last = object;
+    last = &object->next_retired;
+  }
+  *last = NULL;
+  return unused;
+}
+
+/* `least`: that has to be retired, by weight, for a look at all threads.  False if there was nothing to destroy. */
+static bool destroy_retired(uint32_t least) {
+  if (atomic_load_explicit(&rill__waiting.retired, memory_order_relaxed) < least) return false;
+  if (pthread_mutex_trylock(&reclaim_lock) != 0) return false;
+  struct rill__object *list = take_unused();
   pthread_mutex_unlock(&reclaim_lock);
-  while (unused != NULL) {
-    struct rill__object *object = unused;
-    unused = object->next_retired;
+  const bool any = list != NULL;
+  while (list != NULL) {
+    struct rill__object *object = list;
+    list = object->next_retired;
     RILL_ASSERT(object->id == 0 || object->slot_freed || !rill__object_is_live(object),
                 "the slot of a retired object is dead before its calls end");
     if (object->recycle != NULL && object->recycle(object)) continue;
     free_slot(object);
-    rill__errors_suspend();
     rill__unref(object);
-    rill__errors_resume();
   }
+  return any;
+}
+
+/* ---- postponing ---- */
+
+static struct list *postponed_list(uint64_t stream) { return &postponed[stream % LISTS]; }
+
+void rill__object_postpone(struct rill__object *object) {
+  struct list *list = postponed_list(object->after != 0 ? object->after : (uintptr_t)object >> 6);
+  atomic_store(&object->refs, 1);
+  object->next_retired = NULL;
+  if (rill__self != NULL) rill__self->postponed = object;
+  pthread_mutex_lock(&postponed_lock);
+  *(list->first == NULL ? &list->first : &list->last->next_retired) = object;
+  list->last = object;
+  atomic_fetch_add(&rill__waiting.postponed, 1);
+  calls_to_try = 0;
+  pthread_mutex_unlock(&postponed_lock);
+}
+
+/* Which of the postponed to try. */
+struct choice {
+  bool all;
+  uint64_t stream; /* not 0: those that wait for it; they come beside the usual ones */
+};
+
+/* Moves what is in a list to another one: `most` objects, those that wait for a stream if it is not 0. */
+static uint32_t move_postponed(struct list *from, struct rill__object **to, uint64_t stream, uint32_t most) {
+  struct rill__object **link = &from->first, *before = NULL;
+  uint32_t moved = 0;
+  while (*link != NULL && moved < most) {
+    struct rill__object *object = *link;
+    if (stream != 0 && object->after != stream) {
+      before = object;
+      link = &object->next_retired;
+      continue;
+    }
+    *link = object->next_retired;
+    if (from->last == object) from->last = before;
+    object->next_retired = *to;
+    *to = object;
+    moved++;
+  }
+  return moved;
+}
+
+static struct rill__object *take_postponed(const struct choice *choice) {
+  struct rill__object *taken = NULL;
+  uint32_t moved = 0;
+  pthread_mutex_lock(&postponed_lock);
+  const uint32_t count = atomic_load(&rill__waiting.postponed);
+  if (choice->stream != 0) moved = move_postponed(postponed_list(choice->stream), &taken, choice->stream, UINT32_MAX);
+  if (choice->all || count <= RILL__POSTPONED_FEW) {
+    for (uint32_t i = 0; i < LISTS; i++) moved += move_postponed(&postponed[i], &taken, 0, UINT32_MAX);
+  } else if (choice->stream == 0 && calls_to_try > 0) {
+    calls_to_try--;
+  } else if (choice->stream == 0) {
+    for (uint32_t i = 0; i < LISTS && moved < TRIES; i++)
+      moved += move_postponed(&postponed[next_list++ % LISTS], &taken, 0, 1);
+  }
+  atomic_fetch_sub(&rill__waiting.postponed, moved);
+  pthread_mutex_unlock(&postponed_lock);
+  return taken;
+}
+
+/* Whether some could be destroyed. */
+static bool try_postponed(struct rill__thread *self, const struct choice *choice) {
+  struct rill__object *list = take_postponed(choice);
+  const bool tried = list != NULL;
+  bool any = false;
+  while (list != NULL) {
+    struct rill__object *object = list;
+    list = object->next_retired;
+    self->postponed = NULL;
+    rill__unref(object);
+    any |= self->postponed != object;
+  }
+  if (!tried) return false;
+  pthread_mutex_lock(&postponed_lock);
+  pause = any ? 1 : pause < LONGEST_PAUSE ? 2 * pause : LONGEST_PAUSE;
+  calls_to_try = any ? 0 : pause;
+  pthread_mutex_unlock(&postponed_lock);
+  return any;
+}
+
+/* ---- reclaiming ---- */
+
+/* What is destroyed may retire other things, and a caller's function that is called may release some: the outermost
+ * call goes on until there is nothing left. */
+static void reclaim(const struct choice *choice) {
+  struct rill__thread *self = rill__self != NULL ? rill__self : rill__thread_attach();
+  if (self == NULL || self->reclaims || rill__in_host_call) return;
+  RILL_ASSERT(rill__is_outside_epochs(), "what is destroyed may call back, and drivers may wait");
+  self->reclaims = true;
+  self->subject = NULL; /* may be among them */
+  rill__errors_suspend();
+  do {
+    while (destroy_retired(choice->all ? 1 : RILL__RECLAIM_WEIGHT)) {
+    }
+  } while (atomic_load_explicit(&rill__waiting.postponed, memory_order_relaxed) != 0 && try_postponed(self, choice));
+  rill__errors_resume();
+  self->reclaims = false;
+}
+
+void rill__reclaim_now(void) { reclaim(&(struct choice){ .all = false }); }
+void rill__reclaim_all(void) { reclaim(&(struct choice){ .all = true }); }
+
+void rill__reclaim_after(uint64_t stream) {
+  if (RILL__LIKELY(atomic_load_explicit(&rill__waiting.postponed, memory_order_relaxed) == 0)) return;
+  reclaim(&(struct choice){ .stream = stream });
 }
 
 void rill__object_republish(struct rill__object *object) {

@@ -7,6 +7,16 @@
  *
  * Beside the references that users hold, `keeps` counts who needs the object's memory: the handle itself as
  * long as it lives, calls that block, and other objects.  At 0 the object is destroyed.
+ *
+ * A retired object has lost its handle's keep, but for calls that may have found it.  A postponed one cannot be
+ * destroyed yet, because its work is not complete.  Every call but a submission ends with rill__reclaim.
+ *
+ * Invariants
+ * - What owns more than host memory is destroyed by the first rill__reclaim that no other thread's call holds up.  What
+ *   does not, and what is recycled, waits for company: looking at all threads costs microseconds.
+ * - While one call holds everything up, a look costs no more than finding that call still there, however much waits.
+ * - Up to RILL__POSTPONED_FEW postponed objects are all tried by each rill__reclaim.  Of more a few are, in turn; those
+ *   that wait for one stream's work alone are all tried when the host has waited for that stream.
  */
 #ifndef RILL_CORE_OBJECT_HANDLE_H
 #define RILL_CORE_OBJECT_HANDLE_H
@@ -44,6 +54,7 @@ struct rill__object {
   void (*destroy)(struct rill__object *); /* frees all, or postpones; on any thread, outside epochs */
   bool (*recycle)(struct rill__object *); /* NULL, or: keeps the object, with its slot, for rill__object_republish */
   uint64_t retired_at;
+  uint64_t after; /* postponed: until this stream's work is complete (rill__stream.number); 0: other things count */
   struct rill__object *next_retired;
 };
 
@@ -106,7 +117,8 @@ void rill__object_republish(struct rill__object *object);
 /* Frees an object's own memory: the last thing that `destroy` does. */
 void rill__object_free(struct rill__object *object);
 
-/* What `destroy` calls instead when the native object cannot go yet: a later rill__reclaim tries again. */
+/* What `destroy` calls instead when the native object cannot go yet: a later rill__reclaim tries again.  `after` says
+ * when that can be. */
 void rill__object_postpone(struct rill__object *object);
 
 /* Gives the object its id, with one reference.  On failure the caller still owns it. */
@@ -139,10 +151,11 @@ static inline void rill__ref_and_leave(struct rill__thread *self, struct rill__o
   rill__leave(&self);
 }
 
-/* Destroys what nobody can be using any more.  Called outside epochs by calls that are not hot.  Looking at all threads
- * costs microseconds, so objects that are recycled or host_only wait until there are many. */
-void rill__reclaim(void);
-/* The same for all that is postponed, however lately that was tried: for who needs what one of them has. */
+/* Before rill__reclaim (core/object/thread.h) at the end of a call that has waited for a stream's work, by the stream's
+ * number: tries what is postponed until then.  And all that is postponed: for who needs what one of them has, or has
+ * waited for a device. */
+enum { RILL__POSTPONED_FEW = 16 };
+void rill__reclaim_after(uint64_t stream);
 void rill__reclaim_all(void);
 
 /* "stream "copy"", or "stream 0x200000000000001" for an object without a label. */

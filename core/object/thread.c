@@ -68,6 +68,7 @@ struct rill__thread *rill__thread_attach(void) {
   thread->number = atomic_fetch_add(&last_thread_number, 1) + 1;
   thread->error.status = RILL_OK;
   thread->suspend_depth = 0; /* its last owner may not have come through a fork */
+  thread->reclaims = false;
   (void)pthread_setspecific(thread_end, thread);
   rill__self = thread;
   return thread;
@@ -82,14 +83,17 @@ static bool are_others(void) {
   return false;
 }
 
-uint64_t rill__oldest_epoch(void) {
+uint64_t rill__oldest_epoch(struct rill__thread **who) {
   if (RILL__MEMBARRIER_USABLE && are_others()) {
     (void)membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
   }
   uint64_t oldest = UINT64_MAX;
+  *who = NULL;
   for (struct rill__thread *thread = atomic_load(&all_threads); thread != NULL; thread = thread->next) {
     const uint64_t epoch = atomic_load_explicit(&thread->epoch, memory_order_seq_cst);
-    if (epoch != 0 && epoch < oldest) oldest = epoch;
+    if (epoch == 0 || epoch >= oldest) continue;
+    oldest = epoch;
+    *who = thread;
   }
   return oldest;
 }
@@ -104,7 +108,8 @@ static bool uses(struct rill__thread *thread, uint64_t id, uint64_t before) {
 
 void rill__wait_for_users(uint64_t id) {
   const uint64_t before = atomic_fetch_add(&rill__epoch, 1);
-  (void)rill__oldest_epoch(); /* for its order: what a call announced before it found the handle alive is seen */
+  struct rill__thread *who = NULL;
+  (void)rill__oldest_epoch(&who); /* for its order: what a call announced before it found the handle alive is seen */
   for (struct rill__thread *thread = atomic_load(&all_threads); thread != NULL; thread = thread->next) {
     while (thread != rill__self && uses(thread, id, before)) (void)sched_yield();
   }

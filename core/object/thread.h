@@ -55,6 +55,8 @@ struct rill__thread {
   /* Captures of mode RILL_CAPTURE_THREAD that this thread began, of each backend, the newest first; after those, ones
    * of threads that had the record before.  Guarded by the lock of captures. */
   struct rill__capture *captures[RILL_BACKEND_END_];
+  bool reclaims;                        /* it is in rill__reclaim, which does not nest */
+  const struct rill__object *postponed; /* the last one that it has postponed; never looked into */
   _Atomic bool in_use;
   struct rill__thread *next; /* of all records ever made; they are reused, never freed */
 };
@@ -69,9 +71,9 @@ extern bool rill__has_membarrier; /* set before the first record exists */
 /* Makes this thread's record; NULL when memory ran out. */
 struct rill__thread *rill__thread_attach(void);
 
-/* Waits for no one: the oldest epoch that a call of any thread is in, UINT64_MAX if there is none.  Orders the
- * caller's earlier stores before the look at the other threads. */
-uint64_t rill__oldest_epoch(void);
+/* Waits for no one: the oldest epoch that a call of any thread is in, and in `who` the thread; UINT64_MAX and NULL if
+ * there is none.  Orders the caller's earlier stores before the look at the other threads. */
+uint64_t rill__oldest_epoch(struct rill__thread **who);
 
 /* Blocks until every call of another thread has ended that started before and looked up the handle `id`.  It may wait
  * for another call of a thread that did so a few handles ago, too: outside epochs that is no harm. */
@@ -130,9 +132,36 @@ static inline void rill__leave(struct rill__thread *const *self) {
   if (RILL__LIKELY(*self != NULL)) atomic_store_explicit(&(*self)->epoch, 0, memory_order_release);
 }
 
-/* Opens a public function that returns a status: names it for errors and enters an epoch, which every way out
- * leaves. */
-#define RILL_ENTER()                                                                             \
+/* What waits to be destroyed (core/object/handle.h). */
+struct rill__waiting {
+  _Atomic uint32_t retired; /* the sum of their weights */
+  _Atomic uint32_t postponed;
+};
+enum { RILL__RECLAIM_WEIGHT = 64 };
+extern struct rill__waiting rill__waiting;
+void rill__reclaim_now(void);
+
+/* Destroys what nobody can be using any more; outside epochs. */
+static inline void rill__reclaim(void) {
+  if (RILL__UNLIKELY(atomic_load_explicit(&rill__waiting.retired, memory_order_relaxed) >= RILL__RECLAIM_WEIGHT) ||
+      RILL__UNLIKELY(atomic_load_explicit(&rill__waiting.postponed, memory_order_relaxed) != 0)) {
+    rill__reclaim_now();
+  }
+}
+
+static inline void rill__leave_and_reclaim(struct rill__thread *const *self) {
+  rill__leave(self);
+  rill__reclaim();
+}
+
+/* Opens a public function that returns a status: names it for errors and enters an epoch, which every way out leaves.
+ * At its end, all that waits to be destroyed and can be is. */
+#define RILL_ENTER()                                                                                         \
+  struct rill__thread *const self __attribute__((cleanup(rill__leave_and_reclaim))) = rill__enter(__func__); \
+  if (RILL__UNLIKELY(self == NULL)) return RILL_ERROR_OUT_OF_MEMORY
+
+/* The same for a submission, which destroys nothing. */
+#define RILL_ENTER_TO_SUBMIT()                                                                   \
   struct rill__thread *const self __attribute__((cleanup(rill__leave))) = rill__enter(__func__); \
   if (RILL__UNLIKELY(self == NULL)) return RILL_ERROR_OUT_OF_MEMORY
 

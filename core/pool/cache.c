@@ -209,6 +209,7 @@ void rill__pool_cache_end(struct rill__pool *pool, struct rill__stream *stream) 
     pool->largest_sum -= cache->largest;
     atomic_fetch_sub(&rill__core(stream)->caches, 1);
     rill__object_init(&cache->base, pool->base.device, finish_or_postpone);
+    cache->base.after = stream->number;
     cache->ended = true;
     const bool unused = cache->refs++ == 0 && cache->heap.count == 0;
     if (rill__stream_is_drained(stream)) rill__pool_cache_complete(pool, cache, cache->freed);

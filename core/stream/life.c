@@ -30,17 +30,11 @@ static void destroy_stream(struct rill__object *object) {
   rill__object_free(object);
 }
 
-/* rill__object.recycle of streams that nobody else knows: they are destroyed, but many at a time, since to look at all
- * threads costs microseconds (rill__reclaim). */
-static bool ends_with_others(struct rill__object *object) {
-  (void)object;
-  return false;
-}
-
 rill_status rill__stream_new(struct rill__device *device, const char *label, struct rill__stream **out) {
   const size_t size = RILL__PART_OFFSET(struct rill__stream) + device->backend->stream_size;
   RILL_TRY(rill__object_new(size, device, label, destroy_stream, out));
   (*out)->number = atomic_fetch_add(&last_number, 1) + 1;
+  (*out)->base.after = (*out)->number;
   /* The first question finds a fault of the device that nobody knows of yet. */
   rill__completion_forget(&rill__core(*out)->work);
   return RILL_OK;
@@ -76,7 +70,6 @@ rill_status rill__stream_create(struct rill__device *device, const rill_stream_o
   rill_status status = RILL_DISPATCH(stream, stream, create, stream);
   if (status == RILL_OK) {
     stream->owned = true;
-    stream->base.recycle = ends_with_others;
     rill__stream_list(stream);
     status = rill__object_publish(&stream->base, RILL__STREAM);
   }
@@ -126,7 +119,6 @@ void rill__stream_end(struct rill__stream *stream) {
   void *const user = rill__core(stream)->release_user;
   const uintptr_t native = release != NULL ? stream->native : 0; /* else another thread may be writing it */
   const uint64_t id = stream->base.id;
-  if (atomic_load(&stream->foreign)) stream->base.recycle = NULL;
   rill__object_retire(&stream->base);
   if (release != NULL) {
     rill__leave(&rill__self);

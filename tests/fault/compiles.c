@@ -85,7 +85,7 @@ static rill_status compile_refused(size_t alive) {
     assert_says("rill_module_compile: ");
   }
   assert_int_equal(empty_folder(), status == RILL_OK ? 1 : 0);
-  assert_true(settle(alive) <= alive);
+  assert_true(settle() <= alive);
   return status;
 }
 
@@ -124,7 +124,7 @@ static void check_refusal(const char *function, int code, rill_status status) {
 
 static void each_call_of_the_compiler(void) {
   static const int codes[] = { 7, 1, 6 };
-  const size_t alive = settle(0);
+  const size_t alive = settle();
   unsigned refusals = 0;
   for (size_t f = 0; f < COMPILER_FUNCTIONS; f++) {
     const char *function = compiler_functions[f][vendor.cuda ? 0 : 1];
@@ -159,7 +159,7 @@ static bool driver_may_be_silent(const char *field) {
 }
 
 static void each_call_of_the_driver(void) {
-  const size_t alive = settle(0);
+  const size_t alive = settle();
   unsigned refusals = 0;
   for (size_t f = 0; f < vendor_function_count; f++) {
     const struct vendor_function *function = &vendor_functions[f];
@@ -170,7 +170,7 @@ static void each_call_of_the_driver(void) {
     assert_ok(rill_module_compile(vendor.device, source, NULL, &module));
     calls = vendor.fake->calls(function->name) - calls;
     assert_ok(rill_module_release(module));
-    ignore((rill_status)settle(alive));
+    ignore((rill_status)settle());
     for (unsigned nth = 1; nth <= calls; nth++) {
       const struct native_state before = native_state();
       (void)empty_folder();

@@ -65,7 +65,7 @@ static rill_ipc_handle forged(const struct rill__ipc_bytes *content) {
 static void refuses_size(const rill_ipc_handle *handle, uint64_t size) {
   struct rill__ipc_bytes content;
   void *p = &content;
-  const size_t alive = settle(SIZE_MAX);
+  const size_t alive = settle();
   memcpy(&content, handle, sizeof content);
   content.size = size;
   const rill_ipc_handle other = forged(&content);
@@ -73,7 +73,7 @@ static void refuses_size(const rill_ipc_handle *handle, uint64_t size) {
                   RILL_ERROR_INVALID_ARGUMENT);
   assert_says("forged");
   assert_null(p);
-  assert_int_equal(settle(alive), alive);
+  assert_int_equal(settle(), alive);
 }
 
 static void child_meets_other_sizes(void) {
@@ -128,7 +128,7 @@ static void child_meets_refusals(void) {
                                         "ipc_open_memory", "memory_range", "ipc_close_memory" };
   peer_receive(peer_parent(), &handles, sizeof handles);
   assert_false(imports_with_refusal(&handles, "no_function", 1));
-  const size_t alive = settle(SIZE_MAX);
+  const size_t alive = settle();
   const unsigned files = holdings().files;
   for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
     if (vendor.cuda == (strcmp(fields[i], "get_device") == 0)) continue;
@@ -136,7 +136,7 @@ static void child_meets_refusals(void) {
     unsigned nth = 1;
     while (imports_with_refusal(&handles, vendor_name(fields[i]), nth)) nth++;
     assert_true(nth > 1); /* each is called */
-    assert_int_equal(settle(alive), alive);
+    assert_int_equal(settle(), alive);
     assert_int_equal(holdings().files, files);
   }
 }
@@ -194,13 +194,13 @@ static bool exports_with_refusal(const char *function, unsigned nth) {
 static void exports_can_fail(void) {
   const char *const fields[] = { vendor.cuda ? "context_push" : "get_device", "ipc_export_event", "ipc_export_memory" };
   assert_false(exports_with_refusal("no_function", 1));
-  const size_t alive = settle(SIZE_MAX);
+  const size_t alive = settle();
   const unsigned files = holdings().files;
   for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
     unsigned nth = 1;
     while (exports_with_refusal(vendor_name(fields[i]), nth)) nth++;
     assert_true(nth > 1);
-    assert_int_equal(settle(alive), alive);
+    assert_int_equal(settle(), alive);
     assert_int_equal(holdings().files, files);
   }
 }

@@ -140,7 +140,7 @@ static bool refused_round(const struct vendor_function *f, unsigned nth, int cod
     }
   }
   end(&r);
-  const size_t now = settle(alive + leaves_for_good(f));
+  const size_t now = settle();
   if (now > alive + leaves_for_good(f))
     fail_msg("%s, call %u: %zu native objects are left, not %zu", f->name, nth, now, alive);
   if (now > alive) alive = now;
@@ -151,7 +151,7 @@ static void refuse_each(int code, bool memory_only) {
   unsigned functions = 0;
   vendor_begin();
   for (int i = 0; i < 3; i++) clean_round();
-  alive = settle(SIZE_MAX);
+  alive = settle();
   for (size_t i = 0; i < vendor_function_count; i++) {
     const struct vendor_function *f = &vendor_functions[i];
     /* The first has nothing to refuse; the second would leave another device current. */
@@ -371,12 +371,12 @@ static void uses_do_not_pile_up(void) {
   assert_ok(rill_stream_create(vendor.second, NULL, &there));
   assert_ok(rill_alloc_async(stream, 4096, &pooled));
   assert_ok(rill_alloc(vendor.device, 4096, RILL_MEMORY_DEVICE, &plain));
-  const size_t before = settle(SIZE_MAX);
+  const size_t before = settle();
   for (int i = 0; i < 5000; i++) {
     assert_ok(rill_memory_record_use(pooled, user));
     assert_ok(rill_memory_record_use(plain, there));
   }
-  assert_true(settle(before + 8) <= before + 8);
+  assert_true(settle() <= before + 8);
   assert_ok(rill_free_async(stream, pooled));
   assert_ok(rill_free(plain));
   assert_ok(rill_stream_release(stream));

@@ -25,20 +25,6 @@ static uintptr_t native_of(rill_stream stream) {
   return native;
 }
 
-/* Has rill look at what has ended: a pool goes at once, and all that ended before with it. */
-static void look_at_the_ended(void) {
-  rill_pool pool;
-  assert_ok(rill_pool_create(vendor.device, NULL, &pool));
-  assert_ok(rill_pool_release(pool));
-}
-
-/* What has ended and is complete has gone: each call looks at a few of those that had work when they ended. */
-static void let_go(void) {
-  enum { CALLS = 300 };
-  assert_ok(rill_device_synchronize(vendor.device));
-  for (int i = 0; i < CALLS; i++) look_at_the_ended();
-}
-
 /* C3.1: few native streams serve many, and no more are kept than a bound for each priority and kind. */
 static void native_streams_are_used_again(void) {
   enum { MANY = 200, STREAMS = 2000 };
@@ -51,7 +37,7 @@ static void native_streams_are_used_again(void) {
   const size_t live = vendor.fake->live("stream");
   for (int i = 0; i < MANY; i++) streams[i] = new_one();
   for (int i = 0; i < MANY; i++) assert_ok(rill_stream_release(streams[i]));
-  let_go();
+  assert_ok(rill_device_synchronize(vendor.device)); /* what has ended and is complete is gone after it */
   assert_true(vendor.fake->live("stream") <= live + MOST_KEPT);
 }
 
@@ -73,7 +59,7 @@ static void what_is_used_again_is_as_new(void) {
       assert_ok(rill_stream_synchronize(old[k]));
       assert_ok(rill_stream_release(old[k]));
     }
-    let_go();
+    assert_ok(rill_device_synchronize(vendor.device)); /* what has ended and is complete is gone after it */
     vendor.fake->pause(0);
     for (int k = 0; k < KINDS; k++) {
       bool complete = false, blocking = !kinds[k].blocking;
@@ -91,7 +77,6 @@ static void what_is_used_again_is_as_new(void) {
       assert_ok(rill_stream_create(vendor.device, &kinds[k], &old[k]));
       assert_ok(rill_event_release(new_recorded(old[k], false))); /* pending when it is released */
       assert_ok(rill_stream_release(old[k]));
-      look_at_the_ended();
       for (int i = 0; i < 3; i++) {
         assert_ok(rill_stream_create(vendor.device, &kinds[k], &fresh[k]));
         assert_ok(rill_stream_is_complete(fresh[k], &complete));
@@ -128,7 +113,7 @@ static void check_events_after(enum end end) {
   assert_ok(rill_stream_synchronize(stream));
   assert_ok(rill_stream_release(stream));
   if (end == DESTROYED_BY_ITS_OWNER) native_destroy_stream(native);
-  let_go();
+  assert_ok(rill_device_synchronize(vendor.device)); /* what has ended and is complete is gone after it */
   if (end != RELEASED) assert_int_equal(vendor.fake->live("stream"), live - 1);
   assert_ok(rill_event_is_ready(start, &ready));
   assert_true(ready);
@@ -165,7 +150,7 @@ static void records_of_others_count(void) {
   assert_ok(rill_event_native(event, &native));
   assert_ok(rill_stream_synchronize(stream));
   assert_ok(rill_stream_release(stream));
-  let_go();
+  assert_ok(rill_device_synchronize(vendor.device)); /* what has ended and is complete is gone after it */
   assert_ok(rill_event_is_ready(event, &ready));
   assert_true(ready);
   vendor.fake->pause(0);
@@ -190,8 +175,8 @@ static void events_do_not_see_the_next_use(void) {
   assert_true(native != 0);
   assert_ok(rill_stream_synchronize(first));
   assert_ok(rill_stream_release(first));
-  let_go();
-  second = new_one(); /* the native stream of the first */
+  assert_ok(rill_device_synchronize(vendor.device)); /* what has ended and is complete is gone after it */
+  second = new_one();                                /* the native stream of the first */
   if (native_begin_capture(second)) {
     assert_ok(rill_event_is_ready(event, &ready));
     assert_true(ready);
@@ -243,14 +228,13 @@ static void asking_breaks_no_later_capture(void) {
 static void busy_streams_cost_others_nothing(void) {
   enum { BUSY = 300, CALLS = 500 };
   vendor_begin();
-  let_go();
+  assert_ok(rill_device_synchronize(vendor.device)); /* what has ended and is complete is gone after it */
   vendor.fake->pause(0);
   for (int i = 0; i < BUSY; i++) {
     rill_stream stream = new_one();
     assert_ok(rill_event_release(new_recorded(stream, false)));
     assert_ok(rill_stream_release(stream));
   }
-  look_at_the_ended();
   const uint64_t asked = vendor_calls("stream_query") + vendor_calls("event_query");
   for (int i = 0; i < CALLS; i++) {
     rill_event event;
@@ -262,7 +246,7 @@ static void busy_streams_cost_others_nothing(void) {
   for (int i = 0; i < CALLS; i++) assert_ok(rill_stream_release(new_one()));
   assert_true(vendor_calls("stream_query") - before <= 3 * CALLS + MOST_KEPT); /* made, ended, and its own */
   vendor.fake->resume(0);
-  let_go();
+  assert_ok(rill_device_synchronize(vendor.device)); /* what has ended and is complete is gone after it */
   assert_true(vendor.fake->live("stream") <= MOST_KEPT + 16);
 }
 
@@ -341,7 +325,6 @@ static void of_two_records_the_last_counts(void) {
     run_threads(2, records, NULL);
     assert_ok(rill_stream_synchronize(pair.streams[0]));
     assert_ok(rill_stream_release(pair.streams[0]));
-    look_at_the_ended();
     assert_ok(rill_event_is_ready(pair.event, &ready));
     assert_int_equal(ready, native_event_is_ready(native));
     atomic_store(&open, true);

@@ -95,22 +95,10 @@ static void fill_pools(rill_device device) {
   }
 }
 
-size_t settle(size_t most) {
-  enum { ROUNDS = 200 }; /* all that is complete is gone by then */
-  const uint64_t end = now_ns() + TIMEOUT_NS / 60;
-  size_t live = SIZE_MAX;
+size_t settle(void) {
   fill_pools(vendor.device);
   fill_pools(vendor.second);
-  for (int round = 0; round < ROUNDS || (live > most && now_ns() < end); round++) {
-    const rill_device devices[] = { vendor.device, vendor.second };
-    for (int i = 0; i < 2; i++) {
-      rill_stream stream;
-      rill_pool pool;
-      if (rill_stream_create(devices[i], NULL, &stream) == RILL_OK) ignore(rill_stream_release(stream));
-      if (rill_pool_create(devices[i], NULL, &pool) == RILL_OK) ignore(rill_pool_release(pool)); /* goes at once */
-    }
-    live = vendor.fake->live("*");
-    if (live > most) (void)sched_yield();
-  }
-  return live;
+  ignore(rill_device_synchronize(vendor.device)); /* all that is complete is gone after it */
+  ignore(rill_device_synchronize(vendor.second));
+  return vendor.fake->live("*");
 }

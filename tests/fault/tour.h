@@ -59,8 +59,8 @@ bool step_applies(const struct step *step);
 /* The whole tour, which must run clean, its results right. */
 void tour_runs_clean(void);
 
-/* Lets rill give back what it deferred until now, and waits until no more than `most` native objects are alive; their
- * number. */
-size_t settle(size_t most);
+/* The number of native objects that are alive when rill has as many to use again as it ever keeps, and after a
+ * synchronize of each device. */
+size_t settle(void);
 
 #endif

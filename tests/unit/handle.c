@@ -1,6 +1,8 @@
 /* core/object/handle.h: generations, references, keeps, and when objects go. */
 #include "objects.h"
 
+#include <sched.h>
+
 static struct thing *new_thing(const char *label) {
   struct thing *thing = make_thing(label);
   assert_non_null(thing);
@@ -180,16 +182,127 @@ static void later_calls_hold_nothing_up(void) {
   rill__leave(&self);
 }
 
+enum { MANY_RETIRED = 1000 };
+
+/* Holds up whatever is retired while it is inside. */
+static const char *stays_inside(unsigned index, void *shared) {
+  (void)index;
+  atomic_uint *const step = shared;
+  struct rill__thread *const self = rill__enter("test");
+  REQUIRE(self != NULL);
+  atomic_store(step, 1);
+  while (atomic_load(step) != 2) (void)sched_yield();
+  rill__leave(&self);
+  atomic_store(step, 3);
+  while (atomic_load(step) != 4) (void)sched_yield(); /* its record is not another thread's yet */
+  return NULL;
+}
+
+/* However many are held up, and however often that was looked at: the first look after the call destroys them. */
+static void what_a_call_holds_up_goes_right_after_it(void) {
+  const unsigned before = things_destroyed;
+  atomic_uint step = 0;
+  struct background *inside = start_threads(1, stays_inside, &step);
+  while (atomic_load(&step) != 1) (void)sched_yield();
+  for (unsigned i = 0; i < MANY_RETIRED; i++) assert_int_equal(release_thing(new_thing(NULL)->base.id), RILL_OK);
+  assert_int_equal(things_destroyed, before);
+  atomic_store(&step, 2);
+  while (atomic_load(&step) != 3) (void)sched_yield();
+  rill__reclaim();
+  assert_int_equal(things_destroyed, before + MANY_RETIRED);
+  atomic_store(&step, 4);
+  join_threads(inside);
+}
+
 static void an_object_may_postpone_its_end(void) {
   const unsigned before = things_destroyed;
   struct thing *thing = new_thing(NULL);
   const uint64_t id = thing->base.id;
   thing->refusals = 3;
-  assert_int_equal(release_thing(id), RILL_OK);
-  for (int i = 0; i < 10; i++) {
-    rill__reclaim();
-    assert_false(is_found(id));
+  assert_int_equal(release_thing(id), RILL_OK); /* tried as it is released, and at the end of that call */
+  assert_int_equal(things_destroyed, before);
+  rill__reclaim();
+  assert_false(is_found(id));
+  assert_int_equal(things_destroyed, before);
+  rill__reclaim();
+  assert_int_equal(things_destroyed, before + 1);
+}
+
+/* Each call tries all of a few. */
+static void a_few_that_are_postponed_are_all_tried(void) {
+  enum { REFUSALS = 40 };
+  const unsigned before = things_destroyed;
+  struct thing *things[RILL__POSTPONED_FEW];
+  for (unsigned i = 0; i < RILL__POSTPONED_FEW; i++) {
+    things[i] = new_thing(NULL);
+    things[i]->refusals = 1 + REFUSALS;
+    rill__object_retire(&things[i]->base);
   }
+  rill__reclaim(); /* they are postponed, and tried again */
+  for (unsigned i = 1; i < REFUSALS; i++) {
+    rill__reclaim();
+    assert_int_equal(things_destroyed, before);
+  }
+  rill__reclaim();
+  assert_int_equal(things_destroyed, before + RILL__POSTPONED_FEW);
+}
+
+/* Of many, those that wait for a stream that the host has waited for, and by the way ever more of the others. */
+static void of_many_those_of_a_stream_are_tried(void) {
+  enum { MANY = 300, STREAMS = 3, ENDLESS = 1 << 30 };
+  const unsigned before = things_destroyed;
+  static struct thing *things[MANY];
+  for (unsigned i = 0; i < MANY; i++) {
+    things[i] = new_thing(NULL);
+    things[i]->refusals = ENDLESS;
+    things[i]->base.after = 1 + i % STREAMS * 64; /* in one list */
+    rill__object_retire(&things[i]->base);
+  }
+  for (unsigned i = 0; i < 1000; i++) rill__reclaim();
+  for (unsigned i = 0; i < MANY; i++) assert_true(things[i]->refusals > ENDLESS - 200);
+  for (unsigned stream = 0; stream < STREAMS; stream++) {
+    for (unsigned i = stream; i < MANY; i += STREAMS) things[i]->refusals = 0;
+    rill__reclaim_after(1 + stream * 64);
+    assert_int_equal(things_destroyed, before + (stream + 1) * MANY / STREAMS);
+  }
+}
+
+/* All that are done go, in some later calls at the latest. */
+static void of_many_all_go_in_turn(void) {
+  enum { MANY = 300 };
+  const unsigned before = things_destroyed;
+  for (unsigned i = 0; i < MANY; i++) {
+    struct thing *thing = new_thing(NULL);
+    thing->refusals = 1 + i % 3;
+    rill__object_retire(&thing->base);
+  }
+  for (unsigned i = 0; i < 100 * MANY && things_destroyed - before < MANY; i++) rill__reclaim();
+  assert_int_equal(things_destroyed, before + MANY);
+  for (unsigned i = 0; i < MANY; i++) {
+    struct thing *thing = new_thing(NULL);
+    thing->refusals = 2 + i % 3;
+    rill__object_retire(&thing->base);
+  }
+  rill__reclaim_all();
+  rill__reclaim_all();
+  rill__reclaim_all();
+  assert_int_equal(things_destroyed, before + 2 * MANY);
+}
+
+static struct thing *retired_inside;
+
+/* As a caller's function that is called when something goes. */
+static void release_another(struct rill__object *object) {
+  (void)release_thing(retired_inside->base.id);
+  rill__object_free(object);
+}
+
+static void what_goes_may_release_others(void) {
+  const unsigned before = things_destroyed;
+  struct thing *thing = new_thing(NULL);
+  retired_inside = new_thing(NULL);
+  thing->base.destroy = release_another;
+  assert_int_equal(release_thing(thing->base.id), RILL_OK);
   assert_int_equal(things_destroyed, before + 1);
 }
 
@@ -253,5 +366,7 @@ TESTS_ONCE("core/object/handle.h", TEST(ids_carry_their_kind), TEST(says_what_is
            TEST(a_slot_whose_generations_are_used_up_retires), TEST(references_do_not_overflow),
            TEST(live_objects_can_be_revived_and_dead_ones_not), TEST(refs_hold_the_memory),
            TEST(nothing_is_destroyed_inside_an_epoch), TEST(later_calls_hold_nothing_up),
-           TEST(an_object_may_postpone_its_end), TEST(recycled_objects_have_new_ids), TEST(many_live_at_once),
-           TEST(names_are_labels_or_ids))
+           TEST(what_a_call_holds_up_goes_right_after_it), TEST(an_object_may_postpone_its_end),
+           TEST(a_few_that_are_postponed_are_all_tried), TEST(of_many_those_of_a_stream_are_tried),
+           TEST(of_many_all_go_in_turn), TEST(what_goes_may_release_others), TEST(recycled_objects_have_new_ids),
+           TEST(many_live_at_once), TEST(names_are_labels_or_ids))

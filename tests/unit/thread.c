@@ -4,16 +4,20 @@
 #include "core/object/handle.h"
 #include "support/testing.h"
 
+static struct rill__thread *who;
+
 static void an_epoch_shows_while_a_call_runs(void) {
   struct rill__thread *const self = rill__enter("rill_example");
   assert_non_null(self);
   assert_ptr_equal(self, rill__self);
   assert_string_equal(self->api, "rill_example");
-  assert_int_equal(rill__oldest_epoch(), atomic_load(&rill__epoch));
+  assert_int_equal(rill__oldest_epoch(&who), atomic_load(&rill__epoch));
+  assert_ptr_equal(who, self);
   atomic_fetch_add(&rill__epoch, 1);
-  assert_int_equal(rill__oldest_epoch(), atomic_load(&rill__epoch) - 1);
+  assert_int_equal(rill__oldest_epoch(&who), atomic_load(&rill__epoch) - 1);
   rill__leave(&self);
-  assert_int_equal(rill__oldest_epoch(), UINT64_MAX);
+  assert_int_equal(rill__oldest_epoch(&who), UINT64_MAX);
+  assert_null(who);
 }
 
 enum { USED_ID = 77, OTHER_ID = 78 }; /* ids of handles; here only numbers */
@@ -38,10 +42,10 @@ static void other_threads_epochs_are_seen(void) {
   _Atomic unsigned stage = 0;
   struct background *threads = start_threads(1, enters_and_stays, &stage);
   wait_for_stage(&stage, 1);
-  assert_true(rill__oldest_epoch() <= atomic_load(&rill__epoch));
+  assert_true(rill__oldest_epoch(&who) <= atomic_load(&rill__epoch));
   atomic_store(&stage, 2);
   join_threads(threads);
-  assert_int_equal(rill__oldest_epoch(), UINT64_MAX);
+  assert_int_equal(rill__oldest_epoch(&who), UINT64_MAX);
 }
 
 static const char *lets_the_call_end(unsigned index, void *shared) {
