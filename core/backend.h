@@ -199,6 +199,7 @@ struct rill__graph_exec {
   struct rill__object base;
   uint32_t count;
   struct rill__step *steps;
+  struct rill__object *attached; /* what is kept beside the steps, and by launches as they are; or NULL */
   RILL__OF_CORE(128);
 };
 
@@ -427,8 +428,10 @@ struct rill__graph_table {
   /* Work of the stream, after earlier launches of the same object on other streams too. */
   rill_status (*launch)(struct rill__graph_exec *exec, struct rill__stream *stream);
   /* Later launches have other operations: `operations[i]` instead of `exec->steps[i].operation`, where they differ;
-   * each of the same kind.  Core then keeps them.  On failure all is as before. */
-  rill_status (*update)(struct rill__graph_exec *exec, struct rill__operation *const *operations);
+   * each of the same kind; and `attached` instead of `exec->attached`.  Core then keeps them, and lets go what was
+   * there: the backend keeps what launches that have been made use.  On failure all is as before. */
+  rill_status (*update)(struct rill__graph_exec *exec, struct rill__operation *const *operations,
+                        struct rill__object *attached);
   /* The same for one step alone, a kernel, copy or fill. */
   rill_status (*set)(struct rill__graph_exec *exec, uint32_t step, struct rill__operation *operation);
   /* Optional: what the first launch on a stream needs, as work of the stream. */

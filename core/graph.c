@@ -227,6 +227,6 @@ rill_status rill_graph_node_kind(rill_graph_node node, uint32_t *out) {
   struct rill__graph_node *n = NULL;
   RILL_TRY(rill__graph_node_find(node, "node", NULL, &n));
   RILL_REQUIRE(out != NULL, RILL_ERROR_INVALID_ARGUMENT, "out is NULL");
-  *out = n->operation->kind;
+  *out = n->kind;
   return RILL_OK;
 }

@@ -14,7 +14,8 @@ static rill_status clone_graph(struct rill__graph *graph, struct rill__graph **o
   struct rill__graph *clone = NULL;
   RILL_TRY(rill__graph_check_complete(graph));
   RILL_TRY(rill__graph_new(graph->base.device, &clone));
-  const rill_status status = rill__graph_add_graph(clone, graph, NULL, 0);
+  rill_status status = rill__graph_add_graph(clone, graph, NULL, 0);
+  if (status == RILL_OK) status = rill__attach_copies(&clone->attached, graph->attached);
   if (status != RILL_OK) {
     rill__object_retire(&clone->base);
     return status;
@@ -99,6 +100,7 @@ static rill_status add_child(struct rill__building *building, const struct rill_
     return status;
   }
   status = add_join(graph, first, building, join);
+  if (status == RILL_OK) status = rill__attach_copies(&graph->attached, child->attached);
   if (status != RILL_OK) rill__graph_truncate(graph, first);
   return status;
 }
@@ -150,20 +152,16 @@ rill_status rill_graph_add_free(rill_graph graph, const rill_graph_node *after, 
 
 /* ---- user objects ---- */
 
-rill_status rill_graph_add_user_object(rill_graph graph, rill_release_fn release, void *user, rill_graph_node *out) {
-  const rill_graph_node *const after = NULL;
-  const size_t after_count = 0;
-  RILL_ENTER_NODE();
-  struct rill__operation *operation = NULL;
-  bool taken = false;
-  RILL_TRY(rill__building_check(&building));
+/* While a capture adds nodes to the graph, too. */
+rill_status rill_graph_add_user_object(rill_graph graph, rill_release_fn release, void *user) {
+  RILL_ENTER();
+  struct rill__graph *g;
+  RILL_RESOLVE(RILL__GRAPH, graph, "graph", &g);
   RILL_REQUIRE(release != NULL, RILL_ERROR_INVALID_ARGUMENT, "release is NULL");
-  RILL_TRY(rill__operation_user_object(s->base.device, release, user, &operation));
-  rill__operation_ref(operation);
-  const rill_status status = rill__capture_add(s, operation, &taken);
-  if (status != RILL_OK) rill__operation_forget_user(operation);
-  rill__operation_unref(operation);
-  return rill__building_give(&building, status);
+  rill__graphs_lock();
+  const rill_status status = rill__attach_new(&g->attached, release, user);
+  rill__graphs_unlock();
+  return status;
 }
 
 /* ---- edges and text ---- */

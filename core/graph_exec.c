@@ -127,29 +127,30 @@ rill_status rill_graph_exec_native_graph(rill_graph_exec exec, uintptr_t *out) {
 
 /* ---- changes ---- */
 
-static void unref_all(struct rill__operation **operations, uint32_t count) {
+static void free_replacement(struct rill__replacement *replacement, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) {
-    if (operations[i] != NULL) rill__operation_unref(operations[i]);
+    if (replacement->operations[i] != NULL) rill__operation_unref(replacement->operations[i]);
   }
-  free(operations);
+  free(replacement->operations);
+  if (replacement->attached != NULL) rill__unref(replacement->attached);
 }
 
 /* Outside epochs. */
 static rill_status update_graph(struct rill__graph_exec *exec, struct rill__graph *graph,
                                 struct rill__refusal *refusal) {
-  struct rill__operation **operations = calloc(exec->count + 1, sizeof(struct rill__operation *));
-  RILL_REQUIRE(operations != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory to update a graph of %u nodes",
+  struct rill__replacement replacement = { calloc(exec->count + 1, sizeof(struct rill__operation *)), NULL };
+  RILL_REQUIRE(replacement.operations != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory to update a graph of %u nodes",
                exec->count);
   rill_status status = rill__exec_claim_to_change(exec);
   if (status == RILL_OK) {
-    status = rill__exec_match(exec, graph, operations, refusal);
+    status = rill__exec_match(exec, graph, &replacement, refusal);
     if (status == RILL_OK) {
-      status = rill__exec_update(exec, operations);
+      status = rill__exec_update(exec, &replacement);
       if (status == RILL_ERROR_UNSUPPORTED) refusal->reason = RILL_UPDATE_DRIVER;
     }
     rill__exec_unclaim(exec);
   }
-  unref_all(operations, exec->count);
+  free_replacement(&replacement, exec->count);
   return status;
 }
 
@@ -186,23 +187,27 @@ rill_status rill_graph_update_with_result(rill_graph_exec exec, rill_graph graph
   return status;
 }
 
-/* The step of a node that the object was made with, and the operation that it had then: of the same kind and kernel. */
-static rill_status find_step(struct rill__graph_exec *exec, rill_graph_node node, uint32_t kind, uint32_t *out,
-                             const struct rill__operation **first) {
+/* The step of a node that the object was made with. */
+static rill_status find_step(struct rill__graph_exec *exec, rill_graph_node node, uint32_t kind, uint32_t *out) {
   struct rill__graph_node *n = NULL;
   RILL_TRY(rill__graph_node_find(node, "node", NULL, &n));
-  rill__graphs_lock(); /* nodes that the object was made with stay there; another one may be a capture's */
-  const rill_status status = rill__graph_check_there(&n, 1);
-  rill__graphs_unlock();
-  RILL_TRY(status);
   RILL_REQUIRE(n->graph == rill__core(exec)->graph && n->index < exec->count, RILL_ERROR_INVALID_ARGUMENT,
                "node 0x%llx is no node of the graph that the execution object was made from, as it was then",
                (unsigned long long)node.id);
-  RILL_REQUIRE(n->operation->kind == kind, RILL_ERROR_INVALID_ARGUMENT, "node %u is of kind \"%s\", not \"%s\"",
-               n->index, rill__node_kind_name(n->operation->kind), rill__node_kind_name(kind));
+  RILL_REQUIRE(n->kind == kind, RILL_ERROR_INVALID_ARGUMENT, "node %u is of kind \"%s\", not \"%s\"", n->index,
+               rill__node_kind_name(n->kind), rill__node_kind_name(kind));
   *out = rill__core(exec)->step_of[n->index];
-  *first = n->operation;
   return RILL_OK;
+}
+
+/* A step's kernel, kept: another thread may give the step another launch meanwhile, of the same kernel or of another
+ * handle of it. */
+static struct rill__kernel *kernel_of(struct rill__graph_exec *exec, uint32_t step) {
+  rill__graphs_lock();
+  struct rill__kernel *kernel = exec->steps[step].operation->launch.kernel;
+  rill__ref(&kernel->base);
+  rill__graphs_unlock();
+  return kernel;
 }
 
 /* A change: outside epochs, with the object and what it needs kept. */
@@ -232,13 +237,14 @@ rill_status rill_graph_exec_set_kernel_arg(rill_graph_exec exec, rill_graph_node
   RILL_ENTER();
   struct rill__graph_exec *x;
   uint32_t step = 0;
-  const struct rill__operation *first = NULL;
   RILL_RESOLVE(RILL__GRAPH_EXEC, exec, "exec", &x);
-  RILL_TRY(find_step(x, node, RILL_NODE_KERNEL, &step, &first));
-  RILL_TRY(check_arg(first->launch.kernel, index, data, size));
-  RILL_TRY(rill__check_usable(x->base.device));
+  RILL_TRY(find_step(x, node, RILL_NODE_KERNEL, &step));
+  struct rill__kernel *const kernel = kernel_of(x, step);
+  rill_status status = check_arg(kernel, index, data, size);
+  if (status == RILL_OK) status = rill__check_usable(x->base.device);
   rill__ref_and_leave(self, &x->base);
-  const rill_status status = set_arg(x, step, index, data);
+  rill__unref(&kernel->base);
+  if (status == RILL_OK) status = set_arg(x, step, index, data);
   rill__unref(&x->base);
   return status;
 }
@@ -275,21 +281,24 @@ static rill_status end_making(struct rill__thread *self, struct rill__graph_exec
 }
 
 /* Opens a function that gives a node of a kind another operation. */
-#define RILL_ENTER_CHANGE(kind)                        \
-  RILL_ENTER();                                        \
-  struct rill__graph_exec *x;                          \
-  uint32_t step = 0;                                   \
-  const struct rill__operation *first = NULL;          \
-  struct making making;                                \
-  RILL_RESOLVE(RILL__GRAPH_EXEC, exec, "exec", &x);    \
-  RILL_TRY(find_step(x, node, (kind), &step, &first)); \
+#define RILL_ENTER_CHANGE(kind)                     \
+  RILL_ENTER();                                     \
+  struct rill__graph_exec *x;                       \
+  uint32_t step = 0;                                \
+  struct making making;                             \
+  RILL_RESOLVE(RILL__GRAPH_EXEC, exec, "exec", &x); \
+  RILL_TRY(find_step(x, node, (kind), &step));      \
   struct rill__stream *const s = begin_making(&making, x)
 
 rill_status rill_graph_exec_set_kernel(rill_graph_exec exec, rill_graph_node node, const rill_launch *launch,
                                        const rill_arg *args, size_t arg_count) {
   RILL_ENTER_CHANGE(RILL_NODE_KERNEL);
-  const rill_status status = rill__launch(s, first->launch.kernel, launch, args, arg_count);
-  return end_making(self, x, step, &making, status);
+  struct rill__kernel *const kernel = kernel_of(x, step);
+  rill_status status = rill__launch(s, kernel, launch, args, arg_count);
+  status = end_making(self, x, step, &making, status);
+  rill__leave(&self);
+  rill__unref(&kernel->base);
+  return status;
 }
 
 rill_status rill_graph_exec_set_copy(rill_graph_exec exec, rill_graph_node node, void *dst, const void *src, size_t n) {

@@ -39,10 +39,11 @@ struct tree {
 };
 
 struct cpu_plan {
-  struct rill__object base; /* so that core frees it, outside the workers */
-  _Atomic uint32_t users;   /* the execution object, and segments that have not ended */
-  struct cpu_shape *shape;  /* retained */
-  union child root;         /* a tree */
+  struct rill__object base;      /* so that core frees it, outside the workers */
+  _Atomic uint32_t users;        /* the execution object, and segments that have not ended */
+  struct cpu_shape *shape;       /* retained */
+  struct rill__object *attached; /* kept, or NULL */
+  union child root;              /* a tree */
 };
 
 static union child *child_of(struct tree *tree, uint32_t node) {
@@ -80,6 +81,7 @@ static void destroy_plan(struct rill__object *object) {
   struct cpu_plan *plan = (struct cpu_plan *)object;
   release_tree(plan->root.tree);
   cpu_shape_release(plan->shape);
+  if (plan->attached != NULL) rill__unref(plan->attached);
   free(plan);
 }
 
@@ -87,7 +89,8 @@ static void retain_node(struct node *node) { atomic_fetch_add_explicit(&node->re
 static void retain_tree(struct tree *tree) { atomic_fetch_add_explicit(&tree->references, 1, memory_order_relaxed); }
 
 /* Takes the nodes over. */
-static struct cpu_plan *new_plan(struct rill__device *device, struct cpu_shape *shape, struct tree *nodes) {
+static struct cpu_plan *new_plan(struct rill__device *device, struct cpu_shape *shape, struct tree *nodes,
+                                 struct rill__object *attached) {
   struct cpu_plan *plan = calloc(1, sizeof *plan);
   if (nodes == NULL || plan == NULL) {
     release_tree(nodes);
@@ -97,6 +100,8 @@ static struct cpu_plan *new_plan(struct rill__device *device, struct cpu_shape *
   rill__object_init(&plan->base, device, destroy_plan);
   atomic_init(&plan->users, 1);
   plan->root.tree = nodes;
+  plan->attached = attached;
+  if (attached != NULL) rill__ref(attached);
   plan->shape = shape;
   atomic_fetch_add_explicit(&shape->references, 1, memory_order_relaxed);
   return plan;
@@ -123,10 +128,11 @@ static void release_plan(struct cpu_plan *plan) {
   if (atomic_fetch_sub_explicit(&plan->users, 1, memory_order_acq_rel) == 1) rill__object_defer(&plan->base);
 }
 
-static struct cpu_plan *new_empty_plan(struct rill__device *device, struct cpu_shape *shape, uint32_t count) {
+static struct cpu_plan *new_empty_plan(struct rill__device *device, struct cpu_shape *shape, uint32_t count,
+                                       struct rill__object *attached) {
   uint32_t level = 0;
   while ((uint64_t)count > UINT64_C(1) << CHILDREN_BITS * (level + 1)) level++;
-  return new_plan(device, shape, new_tree(level, count));
+  return new_plan(device, shape, new_tree(level, count), attached);
 }
 
 /* A stream that no one has, whose queue collects what it is given. */
@@ -182,7 +188,7 @@ static bool cpu_graph_destroy(struct rill__graph_exec *exec) {
 static rill_status fill_plan(struct rill__graph_exec *exec, struct cpu_shape *shape) {
   struct cpu_exec *part = rill__part(exec);
   struct rill__device *device = exec->base.device;
-  part->plan = new_empty_plan(device, shape, exec->count);
+  part->plan = new_empty_plan(device, shape, exec->count, exec->attached);
   RILL_REQUIRE(part->plan != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for a graph of %u nodes", exec->count);
   for (uint32_t i = 0; i < exec->count; i++) {
     RILL_TRY(new_graph_node(exec->steps[i].operation, place_in(part->plan, i)));
@@ -205,9 +211,11 @@ static rill_status cpu_graph_instantiate(struct rill__graph_exec *exec) {
 /* ---- changes ---- */
 
 /* The nodes that differ; the others are shared with the plan before. */
-static rill_status cpu_graph_update(struct rill__graph_exec *exec, struct rill__operation *const *operations) {
+static rill_status cpu_graph_update(struct rill__graph_exec *exec, struct rill__operation *const *operations,
+                                    struct rill__object *attached) {
   struct cpu_exec *part = rill__part(exec);
-  struct cpu_plan *before = part->plan, *plan = new_empty_plan(exec->base.device, before->shape, exec->count);
+  struct cpu_plan *before = part->plan, *plan = NULL;
+  plan = new_empty_plan(exec->base.device, before->shape, exec->count, attached);
   rill_status status = RILL_OK;
   RILL_REQUIRE(plan != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory to change a graph of %u nodes", exec->count);
   for (uint32_t i = 0; i < exec->count && status == RILL_OK; i++) {
@@ -226,7 +234,7 @@ static rill_status cpu_graph_update(struct rill__graph_exec *exec, struct rill__
 /* The same plan, in which no launch is under way. */
 static struct cpu_plan *share_plan(struct rill__device *device, const struct cpu_plan *before) {
   retain_tree(before->root.tree);
-  return new_plan(device, before->shape, before->root.tree);
+  return new_plan(device, before->shape, before->root.tree, before->attached);
 }
 
 /* The tree becomes its parent's own. */

@@ -156,24 +156,28 @@ enum gpu_launched {
   GPU_LAUNCHED_MARK_REFUSED /* by the driver: only the mark after a later launch tells of its end */
 };
 
+/* An event after a launch.  An execution object records it after each of its launches, until what a change has replaced
+ * waits for it, too: then it marks that launch for good. */
+struct gpu_mark {
+  _Atomic uint32_t references;
+  gpu_event_handle event;
+  uint64_t place;        /* of the stream that it was last recorded on */
+  _Atomic bool recorded; /* false: never, or the driver has refused it the last time */
+};
+
 /* Of an execution object (graph.c). */
 struct gpu_exec {
   gpu_graph graph; /* that it was made from: its nodes name those of the object */
   gpu_graph_handle native;
-  gpu_graph_node *nodes;  /* the last one of each step; NULL: it has none */
-  gpu_event_handle mark;  /* after the last launch, if that is marked */
+  gpu_graph_node *nodes;  /* the last one of each step */
+  struct gpu_mark *mark;  /* after the last launch, if that is marked; NULL: no launch was to be */
   gpu_stream_handle last; /* of the last launch; NULL: there was none */
-  uint64_t place;         /* of that stream */
   enum gpu_launched launched;
   bool half_changed; /* the driver took a part of a change: its object is made as the steps are before a launch */
   bool marks;        /* launches to come are marked */
   bool calls_host, records; /* there are such steps */
   bool unordered; /* the driver does not order all launches of the object: the mark does.  It may let them overlap, has
                    * no node of it, or has another object than at the launches before */
-  struct rill__operation **old; /* kept, until the launches that may use them have ended */
-  uint32_t old_count, old_room;
-  gpu_graph_handle *old_natives; /* the same of the driver's objects that others have replaced */
-  uint32_t old_native_count;
 };
 
 static inline struct gpu_device *gpu_device_of(struct rill__device *device) { return rill__part(device); }

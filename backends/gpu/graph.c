@@ -34,55 +34,123 @@ static bool uses_operations(const struct rill__operation *operation) {
 
 static void destroy_native(struct rill__device *device, gpu_graph_handle native) {
   gpu_result result;
-  if (native != NULL) GPU_RUN_INSIDE(result, device, graph_exec_destroy, (native));
+  if (native != NULL && !gpu_forked) GPU_RUN_INSIDE(result, device, graph_exec_destroy, (native));
   (void)result;
 }
 
-static void release_old(struct rill__graph_exec *exec) {
-  struct gpu_exec *part = gpu_exec_of(exec);
-  for (uint32_t i = 0; i < part->old_count; i++) rill__operation_unref(part->old[i]);
-  for (uint32_t i = 0; i < part->old_native_count && !gpu_forked; i++) {
-    destroy_native(exec->base.device, part->old_natives[i]);
+/* ---- marks ----
+ *
+ * A mark tells when a launch has ended: what it uses may be released then.  It also orders the launches where the
+ * driver does not (gpu_exec.unordered). */
+
+static rill_status new_mark(struct rill__device *device, struct gpu_mark **out) {
+  gpu_result result;
+  struct gpu_mark *mark = calloc(1, sizeof *mark);
+  RILL_REQUIRE(mark != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for a graph");
+  atomic_init(&mark->references, 1);
+  GPU_RUN_INSIDE(result, device, event_create, (&mark->event, GPU_EVENT_DISABLE_TIMING));
+  if (result == GPU_SUCCESS) {
+    *out = mark;
+    return RILL_OK;
   }
-  part->old_count = part->old_native_count = 0;
+  free(mark);
+  return GPU_FAIL(device, result, event_create);
+}
+
+static void release_mark(struct rill__device *device, struct gpu_mark *mark) {
+  gpu_result result;
+  if (mark == NULL || atomic_fetch_sub(&mark->references, 1) != 1) return;
+  if (!gpu_forked) GPU_RUN_INSIDE(result, device, event_destroy, (mark->event));
+  (void)result;
+  free(mark);
 }
 
 /* What a fault or a fork leaves is done. */
+static bool is_mark_over(const struct rill__device *device, const struct gpu_mark *mark) {
+  if (gpu_forked || atomic_load_explicit(&device->lost, memory_order_acquire) != RILL_OK) return true;
+  return mark->recorded && gpu_mark_is_complete(mark->event, mark->place);
+}
+
 static bool is_idle_exec(struct rill__graph_exec *exec) {
   const struct gpu_exec *part = gpu_exec_of(exec);
-  if (part->launched == GPU_NEVER_LAUNCHED || part->launched == GPU_LAUNCHED_UNMARKED || gpu_forked) return true;
-  if (atomic_load_explicit(&exec->base.device->lost, memory_order_acquire) != RILL_OK) return true;
-  return part->launched == GPU_LAUNCHED_MARKED && gpu_mark_is_complete(part->mark, part->place);
+  if (part->launched == GPU_NEVER_LAUNCHED || part->launched == GPU_LAUNCHED_UNMARKED) return true;
+  return is_mark_over(exec->base.device, part->mark);
 }
+
+static rill_status mark_launches(struct rill__graph_exec *exec) {
+  struct gpu_exec *part = gpu_exec_of(exec);
+  if (part->mark == NULL) RILL_TRY(new_mark(exec->base.device, &part->mark));
+  part->marks = true;
+  return RILL_OK;
+}
+
+/* ---- what changes have replaced ----
+ *
+ * Launches that have been made may use it: it is released when their mark is complete. */
+
+struct replaced {
+  struct rill__object base;
+  struct gpu_mark *mark;         /* referenced */
+  gpu_graph_handle native;       /* or NULL */
+  struct rill__object *attached; /* kept, or NULL */
+  uint32_t count;
+  struct rill__operation *operations[]; /* kept */
+};
+
+static void destroy_replaced(struct rill__object *object) {
+  struct replaced *replaced = (struct replaced *)object;
+  if (!is_mark_over(object->device, replaced->mark)) {
+    rill__object_postpone(object);
+    return;
+  }
+  for (uint32_t i = 0; i < replaced->count; i++) rill__operation_unref(replaced->operations[i]);
+  if (replaced->attached != NULL) rill__unref(replaced->attached);
+  destroy_native(object->device, replaced->native);
+  release_mark(object->device, replaced->mark);
+  free(replaced);
+}
+
+/* Before a change of so many operations; NULL if no launch that is marked is under way. */
+static rill_status begin_replacing(struct rill__graph_exec *exec, uint32_t count, struct replaced **out) {
+  *out = NULL;
+  if (is_idle_exec(exec)) return RILL_OK;
+  struct replaced *replaced = calloc(1, sizeof *replaced + count * sizeof(struct rill__operation *));
+  RILL_REQUIRE(replaced != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory to change a graph of %u nodes", exec->count);
+  rill__object_init(&replaced->base, exec->base.device, destroy_replaced);
+  replaced->base.after = exec->base.after;
+  *out = replaced;
+  return RILL_OK;
+}
+
+static void replace_operation(struct replaced *replaced, struct rill__operation *before) {
+  if (replaced == NULL || !uses_operations(before)) return;
+  rill__operation_ref(before);
+  replaced->operations[replaced->count++] = before;
+}
+
+static void end_replacing(struct rill__graph_exec *exec, struct replaced *replaced) {
+  const struct gpu_exec *part = gpu_exec_of(exec);
+  if (replaced == NULL) return;
+  if (replaced->count == 0 && replaced->native == NULL && replaced->attached == NULL) {
+    free(replaced);
+    return;
+  }
+  (void)atomic_fetch_add(&part->mark->references, 1);
+  replaced->mark = part->mark;
+  rill__object_postpone(&replaced->base);
+}
+
+/* ---- life ---- */
 
 static bool gpu_graph_destroy(struct rill__graph_exec *exec) {
   struct gpu_exec *part = gpu_exec_of(exec);
   struct rill__device *device = exec->base.device;
-  gpu_result result;
   if (!is_idle_exec(exec)) return false;
-  release_old(exec);
-  free(part->old);
-  free(part->old_natives);
   free(part->nodes);
-  if (gpu_forked) return true;
+  release_mark(device, part->mark);
   destroy_native(device, part->native);
-  gpu_graph_unmake(device, part->graph);
-  if (part->mark != NULL) GPU_RUN_INSIDE(result, device, event_destroy, (part->mark));
-  (void)result;
+  if (!gpu_forked) gpu_graph_unmake(device, part->graph);
   return true;
-}
-
-/* A mark tells when a launch has ended: what it uses may be released then.  It also orders the launches where the
- * driver does not (gpu_exec.unordered). */
-static rill_status mark_launches(struct rill__graph_exec *exec) {
-  struct gpu_exec *part = gpu_exec_of(exec);
-  gpu_result result = GPU_SUCCESS;
-  if (part->mark == NULL) {
-    GPU_RUN_INSIDE(result, exec->base.device, event_create, (&part->mark, GPU_EVENT_DISABLE_TIMING));
-  }
-  if (result != GPU_SUCCESS) return GPU_FAIL(exec->base.device, result, event_create);
-  part->marks = true;
-  return RILL_OK;
 }
 
 /* What launches have to note and mark for a step. */
@@ -94,23 +162,15 @@ static rill_status note_operation(struct rill__graph_exec *exec, const struct ri
   return replaceable || uses_operations(operation) ? mark_launches(exec) : RILL_OK;
 }
 
-/* Then a launch is no work, and what orders launches of one object may order nothing. */
-static bool has_no_nodes(struct rill__graph_exec *exec) {
-  const struct gpu_exec *part = gpu_exec_of(exec);
-  for (uint32_t i = 0; i < exec->count; i++) {
-    if (part->nodes[i] != NULL) return false;
-  }
-  return true;
-}
-
 static rill_status make_native(struct rill__graph_exec *exec) {
   struct gpu_exec *part = gpu_exec_of(exec);
   gpu_result result;
   RILL_TRY(gpu_graph_make(exec, NULL, part->nodes, &part->graph));
   GPU_RUN_INSIDE(result, exec->base.device, graph_instantiate, (&part->native, part->graph, 0));
   if (result != GPU_SUCCESS) return GPU_FAIL(exec->base.device, result, graph_instantiate);
-  part->unordered = GPU_GRAPHS_OVERLAP || has_no_nodes(exec);
-  if (part->unordered) RILL_TRY(mark_launches(exec));
+  /* A launch without nodes is no work, and what orders launches of one object may order nothing then. */
+  part->unordered = GPU_GRAPHS_OVERLAP || exec->count == 0;
+  if (part->unordered || exec->attached != NULL) RILL_TRY(mark_launches(exec));
   for (uint32_t i = 0; i < exec->count; i++) RILL_TRY(note_operation(exec, exec->steps[i].operation));
   return RILL_OK;
 }
@@ -127,18 +187,18 @@ static rill_status gpu_graph_instantiate(struct rill__graph_exec *exec) {
 /* ---- other native graphs ---- */
 
 /* Another object of the driver's in place of the one that cannot be changed so: what becomes more nodes of the
- * driver's, or others.  The launches of the one that goes are before those of the new one by the mark. */
-static rill_status replace_native(struct rill__graph_exec *exec, gpu_graph graph, gpu_graph_node *nodes) {
+ * driver's, or others.  The launches of the one that goes are before those of the new one by the mark.  `replaced`:
+ * NULL if no launch is under way. */
+static rill_status replace_native(struct rill__graph_exec *exec, gpu_graph graph, gpu_graph_node *nodes,
+                                  struct replaced *replaced) {
   struct gpu_exec *part = gpu_exec_of(exec);
   struct rill__device *device = exec->base.device;
   gpu_graph_handle native = NULL;
   gpu_result result;
-  gpu_graph_handle *larger = realloc(part->old_natives, (part->old_native_count + 1) * sizeof(gpu_graph_handle));
-  RILL_REQUIRE(larger != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory to change a graph of %u nodes", exec->count);
-  part->old_natives = larger;
   GPU_RUN_INSIDE(result, device, graph_instantiate, (&native, graph, 0));
   if (result != GPU_SUCCESS) return GPU_FAIL(device, result, graph_instantiate);
-  larger[part->old_native_count++] = part->native; /* launches of it may be under way */
+  if (replaced != NULL) replaced->native = part->native;
+  if (replaced == NULL) destroy_native(device, part->native);
   gpu_graph_unmake(device, part->graph);
   free(part->nodes);
   part->native = native;
@@ -149,7 +209,8 @@ static rill_status replace_native(struct rill__graph_exec *exec, gpu_graph graph
 }
 
 /* Takes the graph and `nodes` over in success. */
-static rill_status take_new_graph(struct rill__graph_exec *exec, gpu_graph graph, gpu_graph_node *nodes, bool *taken) {
+static rill_status take_new_graph(struct rill__graph_exec *exec, gpu_graph graph, gpu_graph_node *nodes,
+                                  struct replaced *replaced, bool *taken) {
   const struct gpu_exec *part = gpu_exec_of(exec);
   struct rill__device *device = exec->base.device;
   gpu_graph_node failing = NULL;
@@ -165,19 +226,20 @@ static rill_status take_new_graph(struct rill__graph_exec *exec, gpu_graph graph
       "the driver of %s refuses the change, for its reason %u, and the launches of another object in its place "
       "could not be ordered after those that have been made" RILL_HINT "instantiate the graph anew",
       device->name, (unsigned)why);
-  RILL_TRY(replace_native(exec, graph, nodes));
+  RILL_TRY(replace_native(exec, graph, nodes, replaced));
   *taken = true;
   return RILL_OK;
 }
 
 /* By a native graph of the new operations; NULL: of those that there are. */
-static rill_status change_all(struct rill__graph_exec *exec, struct rill__operation *const *operations) {
+static rill_status change_all(struct rill__graph_exec *exec, struct rill__operation *const *operations,
+                              struct replaced *replaced) {
   gpu_graph graph = NULL;
   bool taken = false;
   gpu_graph_node *nodes = calloc((size_t)exec->count + 1, sizeof(gpu_graph_node));
   RILL_REQUIRE(nodes != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory to change a graph of %u nodes", exec->count);
   rill_status status = gpu_graph_make(exec, operations, nodes, &graph);
-  if (status == RILL_OK) status = take_new_graph(exec, graph, nodes, &taken);
+  if (status == RILL_OK) status = take_new_graph(exec, graph, nodes, replaced, &taken);
   if (status == RILL_OK) gpu_exec_of(exec)->half_changed = false;
   if (taken) return RILL_OK;
   gpu_graph_unmake(exec->base.device, graph);
@@ -187,7 +249,12 @@ static rill_status change_all(struct rill__graph_exec *exec, struct rill__operat
 
 /* Before the driver's object is launched. */
 static rill_status mend(struct rill__graph_exec *exec) {
-  return RILL__UNLIKELY(gpu_exec_of(exec)->half_changed) ? change_all(exec, NULL) : RILL_OK;
+  struct replaced *replaced = NULL;
+  if (RILL__LIKELY(!gpu_exec_of(exec)->half_changed)) return RILL_OK;
+  RILL_TRY(begin_replacing(exec, 0, &replaced));
+  const rill_status status = change_all(exec, NULL, replaced);
+  end_replacing(exec, replaced);
+  return status;
 }
 
 /* ---- launches ---- */
@@ -203,6 +270,22 @@ static void note_steps(const struct rill__graph_exec *exec, struct gpu_stream *o
   }
 }
 
+/* Whether others wait for the launch that the mark stands for. */
+static bool stays(const struct gpu_mark *mark) {
+  return mark->recorded && atomic_load_explicit(&mark->references, memory_order_acquire) > 1;
+}
+
+/* After a launch on the stream. */
+static rill_status record_mark(struct rill__graph_exec *exec, const struct gpu_stream *on) {
+  struct gpu_exec *part = gpu_exec_of(exec);
+  gpu_result result;
+  GPU_RUN(result, exec->base.device, on->inside, event_record, (part->mark->event, on->native));
+  part->mark->place = on->place;
+  part->mark->recorded = result == GPU_SUCCESS;
+  part->launched = result == GPU_SUCCESS ? GPU_LAUNCHED_MARKED : GPU_LAUNCHED_MARK_REFUSED;
+  return result == GPU_SUCCESS ? RILL_OK : GPU_FAIL(exec->base.device, result, event_record);
+}
+
 static rill_status gpu_graph_launch(struct rill__graph_exec *exec, struct rill__stream *stream) {
   struct gpu_exec *part = gpu_exec_of(exec);
   struct gpu_stream *on = gpu_stream_of(stream);
@@ -214,22 +297,26 @@ static rill_status gpu_graph_launch(struct rill__graph_exec *exec, struct rill__
                  "the driver has refused to mark the end of the object's last launch, on another stream" RILL_HINT
                  "launch it there again first");
     const int looking = GPU_EVENTS_LOOK_AT_STREAMS ? gpu_look_begin() : -1;
-    if (!gpu_mark_is_over(part->place)) {
-      GPU_RUN(result, device, on->inside, stream_wait_event, (on->native, part->mark, 0));
+    if (!gpu_mark_is_over(part->mark->place)) {
+      GPU_RUN(result, device, on->inside, stream_wait_event, (on->native, part->mark->event, 0));
     }
     if (GPU_EVENTS_LOOK_AT_STREAMS) gpu_look_end(looking);
     if (result != GPU_SUCCESS) return GPU_FAIL(device, result, stream_wait_event);
   }
+  struct gpu_mark *mark = part->mark;
+  if (part->marks && RILL__UNLIKELY(stays(mark))) RILL_TRY(new_mark(device, &mark));
   note_steps(exec, on, part);
   GPU_RUN(result, device, on->work_inside, graph_launch, (part->native, on->native));
-  if (RILL__UNLIKELY(result != GPU_SUCCESS)) return GPU_FAIL(device, result, graph_launch);
+  if (RILL__UNLIKELY(result != GPU_SUCCESS)) {
+    if (mark != part->mark) release_mark(device, mark);
+    return GPU_FAIL(device, result, graph_launch);
+  }
   part->launched = GPU_LAUNCHED_UNMARKED;
   part->last = on->native;
-  part->place = on->place;
   if (!part->marks) return RILL_OK;
-  GPU_RUN(result, device, on->inside, event_record, (part->mark, on->native));
-  part->launched = result == GPU_SUCCESS ? GPU_LAUNCHED_MARKED : GPU_LAUNCHED_MARK_REFUSED;
-  return result == GPU_SUCCESS ? RILL_OK : GPU_FAIL(device, result, event_record);
+  if (RILL__UNLIKELY(mark != part->mark)) release_mark(device, part->mark);
+  part->mark = mark;
+  return record_mark(exec, on);
 }
 
 static rill_status gpu_graph_upload(struct rill__graph_exec *exec, struct rill__stream *stream) {
@@ -252,54 +339,55 @@ static uintptr_t gpu_graph_native(struct rill__graph_exec *exec, bool graph) {
 
 /* ---- changes ---- */
 
-/* Launches that have been made may use the operation that goes. */
-static rill_status make_room_for_old(struct rill__graph_exec *exec, uint32_t more) {
-  struct gpu_exec *part = gpu_exec_of(exec);
-  if (part->old_count + part->old_native_count > 0 && is_idle_exec(exec)) release_old(exec);
-  if (part->old_count + more <= part->old_room) return RILL_OK;
-  const uint32_t room = 2 * (part->old_count + more);
-  struct rill__operation **larger = realloc(part->old, room * sizeof(struct rill__operation *));
-  RILL_REQUIRE(larger != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory to change a graph of %u nodes", exec->count);
-  part->old = larger;
-  part->old_room = room;
-  return RILL_OK;
-}
-
-static void add_old(struct gpu_exec *part, struct rill__operation *before) {
-  if (part->launched == GPU_NEVER_LAUNCHED || !uses_operations(before)) return;
-  rill__operation_ref(before);
-  part->old[part->old_count++] = before;
-}
-
-static rill_status gpu_graph_update(struct rill__graph_exec *exec, struct rill__operation *const *operations) {
-  struct gpu_exec *part = gpu_exec_of(exec);
-  RILL_TRY(make_room_for_old(exec, exec->count));
+static rill_status set_all(struct rill__graph_exec *exec, struct rill__operation *const *operations,
+                           struct replaced *replaced) {
   for (uint32_t i = 0; i < exec->count; i++) RILL_TRY(note_operation(exec, operations[i]));
-  if (part->half_changed || !gpu_graph_set_nodes(exec, 0, exec->count, operations)) {
-    RILL_TRY(change_all(exec, operations));
+  if (!gpu_exec_of(exec)->half_changed && gpu_graph_set_nodes(exec, 0, exec->count, operations)) return RILL_OK;
+  return change_all(exec, operations, replaced);
+}
+
+static rill_status gpu_graph_update(struct rill__graph_exec *exec, struct rill__operation *const *operations,
+                                    struct rill__object *attached) {
+  struct replaced *replaced = NULL;
+  if (attached != NULL) RILL_TRY(mark_launches(exec));
+  RILL_TRY(begin_replacing(exec, exec->count, &replaced));
+  const rill_status status = set_all(exec, operations, replaced);
+  for (uint32_t i = 0; i < exec->count && status == RILL_OK; i++) {
+    if (operations[i] != exec->steps[i].operation) replace_operation(replaced, exec->steps[i].operation);
   }
-  for (uint32_t i = 0; i < exec->count; i++) {
-    if (operations[i] != exec->steps[i].operation) add_old(part, exec->steps[i].operation);
+  if (status == RILL_OK && replaced != NULL && exec->attached != NULL) {
+    rill__ref(exec->attached);
+    replaced->attached = exec->attached;
   }
-  return RILL_OK;
+  end_replacing(exec, replaced);
+  return status;
+}
+
+/* By another native graph. */
+static rill_status set_anew(struct rill__graph_exec *exec, uint32_t step, struct rill__operation *operation,
+                            struct replaced *replaced) {
+  struct rill__operation **operations = malloc(exec->count * sizeof(struct rill__operation *));
+  RILL_REQUIRE(operations != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory to change a graph of %u nodes",
+               exec->count);
+  for (uint32_t i = 0; i < exec->count; i++) operations[i] = i == step ? operation : exec->steps[i].operation;
+  const rill_status status = change_all(exec, operations, replaced);
+  free(operations);
+  return status;
 }
 
 static rill_status gpu_graph_set(struct rill__graph_exec *exec, uint32_t step, struct rill__operation *operation) {
-  struct gpu_exec *part = gpu_exec_of(exec);
   struct rill__operation *const before = exec->steps[step].operation;
-  RILL_TRY(make_room_for_old(exec, 1));
+  struct replaced *replaced = NULL;
   RILL_TRY(note_operation(exec, operation));
+  if (uses_operations(before)) RILL_TRY(begin_replacing(exec, 1, &replaced));
+  rill_status status = RILL_OK;
   if (!gpu_graph_set_nodes(exec, step, 1, &operation)) {
-    struct rill__operation **operations = malloc(exec->count * sizeof(struct rill__operation *));
-    RILL_REQUIRE(operations != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory to change a graph of %u nodes",
-                 exec->count);
-    for (uint32_t i = 0; i < exec->count; i++) operations[i] = i == step ? operation : exec->steps[i].operation;
-    const rill_status status = change_all(exec, operations);
-    free(operations);
-    RILL_TRY(status);
+    if (!uses_operations(before)) status = begin_replacing(exec, 0, &replaced);
+    if (status == RILL_OK) status = set_anew(exec, step, operation, replaced);
   }
-  add_old(part, before);
-  return RILL_OK;
+  if (status == RILL_OK) replace_operation(replaced, before);
+  end_replacing(exec, replaced);
+  return status;
 }
 
 /* ---- what others submit ---- */

@@ -303,15 +303,13 @@ static rill_status add_all_steps(struct making *making, const struct rill__graph
     const struct rill__step *step = &exec->steps[i];
     struct rill__operation *operation = operations != NULL ? operations[i] : step->operation;
     making->spot.after = after;
-    making->spot.count = 0;
+    making->spot.count = step->after_count;
     making->made = 0;
     for (uint32_t k = 0; k < step->after_count; k++) {
       const uint32_t before = step->after[k];
-      if (nodes[before] == NULL) continue;
-      making->kernels[making->spot.count] = exec->steps[before].operation->kind == RILL_NODE_KERNEL;
-      after[making->spot.count++] = nodes[before];
+      making->kernels[k] = exec->steps[before].operation->kind == RILL_NODE_KERNEL;
+      after[k] = nodes[before];
     }
-    if (operation->kind == RILL_NODE_USER_OBJECT && making->spot.count == 0) continue; /* it needs no node */
     RILL_TRY(add_operation(making, operation));
     nodes[i] = making->spot.node;
   }

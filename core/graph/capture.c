@@ -165,6 +165,7 @@ static void free_members(struct rill__capture_member *members) {
       member->frees = deferred->next;
       deferred->end(member->stream, deferred);
     }
+    rill__detach_all(&member->attached);
     rill__unref(&member->stream->base);
     free_member(member);
   }
@@ -315,6 +316,9 @@ static struct rill__capture_member *finish_capture(struct rill__capture *capture
   capture->ended = true;
   graph->capture = NULL;
   graph->base.borrowed = false;
+  for (struct rill__capture_member *member = members; member != NULL && status == RILL_OK; member = member->next) {
+    rill__attach_moved(&graph->attached, &member->attached);
+  }
   if (status != RILL_OK && into) rill__graph_truncate(graph, capture->first);
   if (into) rill__unref(&capture->graph->base);
   if (status != RILL_OK && !into) rill__object_retire(&graph->base);

@@ -18,6 +18,7 @@
 #include "core/graph/places.h"
 #include "core/operation/operation.h"
 
+struct rill__attachment;
 struct rill__captured_free;
 struct rill__graph;
 struct rill__graph_node;
@@ -33,6 +34,7 @@ struct rill__capture_member {
   size_t count, room;
   struct rill__graph_node *last;     /* the node that was added last */
   struct rill__captured_free *frees; /* to be made at the end of the capture */
+  struct rill__attachment *attached; /* of the execution objects that it was given; the graph's at the end */
   bool others;                       /* its native stream is captured, since others may submit to it */
   struct rill__operation **collect;  /* not NULL: operations go here instead of a graph */
 };

@@ -98,15 +98,19 @@ static rill_status add_exec(struct rill__capture_member *member, const struct ri
   struct rill__graph_node **nodes = calloc(2 * ((size_t)exec->count + 1), sizeof(struct rill__graph_node *));
   bool *is_last = calloc((size_t)exec->count + 1, sizeof *is_last);
   struct rill__place place = { NULL, NULL };
+  struct rill__attachment *attached = NULL;
   rill_status status = nodes != NULL && is_last != NULL ? rill__member_list_place(member) : rill__capture_no_memory();
+  if (status == RILL_OK) status = rill__attach_copies(&attached, rill__attached_list(exec->attached));
   if (status == RILL_OK) status = add_steps(member, exec, nodes, nodes + exec->count + 1, is_last, &place);
   if (status == RILL_OK) {
     rill__place_drop(&member->place);
     member->place = place;
+    rill__attach_moved(&member->attached, &attached);
   } else {
     rill__place_drop(&place);
     rill__graph_truncate(member->graph, before);
   }
+  rill__detach_all(&attached);
   free(nodes);
   free(is_last);
   return status;

@@ -58,11 +58,11 @@ static void destroy_exec(struct rill__object *object) {
   for (uint32_t i = 0; i < exec->count; i++) {
     rill__operation_unref(exec->steps[i].operation);
   }
+  if (exec->attached != NULL) rill__unref(exec->attached);
   free(core->edges);
   free(exec->steps);
   free(core->step_of);
-  atomic_fetch_sub(&core->graph->execs, 1);
-  rill__unref(&core->graph->base);
+  rill__graph_drop_names(core->graph);
   rill__object_free(object);
 }
 
@@ -150,11 +150,11 @@ rill_status rill__exec_new(struct rill__graph *graph, const char *label, struct 
   struct rill__graph_exec *exec = NULL;
   const size_t size = RILL__PART_OFFSET(struct rill__graph_exec) + device->backend->exec_size;
   RILL_TRY(rill__object_new(size, device, label, destroy_exec, &exec));
-  rill__ref(&graph->base);
-  (void)atomic_fetch_add(&graph->execs, 1);
+  rill__graph_keep_names(graph);
   rill__core(exec)->graph = graph;
   rill__graphs_lock();
-  const rill_status status = copy_steps(exec, graph);
+  rill_status status = copy_steps(exec, graph);
+  if (status == RILL_OK) status = rill__attached_new(device, graph->attached, &exec->attached);
   rill__graphs_unlock();
   if (status != RILL_OK) {
     rill__unref(&exec->base);
@@ -215,8 +215,9 @@ static rill_status operation_for_step(const struct rill__step *step, struct rill
 }
 
 rill_status rill__exec_match(struct rill__graph_exec *exec, struct rill__graph *graph,
-                             struct rill__operation **operations, struct rill__refusal *refusal) {
+                             struct rill__replacement *replacement, struct rill__refusal *refusal) {
   rill_status status = RILL_OK;
+  struct rill__operation **const operations = replacement->operations;
   uint32_t *seen = calloc((size_t)exec->count + 1, sizeof *seen);
   RILL_REQUIRE(seen != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory to update a graph of %u nodes", exec->count);
   rill__graphs_lock();
@@ -235,18 +236,27 @@ rill_status rill__exec_match(struct rill__graph_exec *exec, struct rill__graph *
     status = operation_for_step(&exec->steps[step], graph->nodes[i]->operation, &operations[step]);
     if (status == RILL_ERROR_UNSUPPORTED) *refusal = (struct rill__refusal){ RILL_UPDATE_MEMORY, graph->nodes[i]->id };
   }
+  if (status == RILL_OK) status = rill__attached_new(graph->base.device, graph->attached, &replacement->attached);
   rill__graphs_unlock();
   free(seen);
   return status;
 }
 
-rill_status rill__exec_update(struct rill__graph_exec *exec, struct rill__operation **operations) {
-  RILL_TRY(RILL_DISPATCH(exec, graph, update, exec, (struct rill__operation *const *)operations));
+/* Steps change under the claim and the lock of graphs, so who has one of the two may look at them. */
+rill_status rill__exec_update(struct rill__graph_exec *exec, struct rill__replacement *replacement) {
+  struct rill__operation **const operations = replacement->operations;
+  struct rill__object *const attached = exec->attached;
+  RILL_TRY(
+      RILL_DISPATCH(exec, graph, update, exec, (struct rill__operation *const *)operations, replacement->attached));
+  rill__graphs_lock();
   for (uint32_t i = 0; i < exec->count; i++) {
     struct rill__operation *const before = exec->steps[i].operation;
     exec->steps[i].operation = operations[i];
     operations[i] = before;
   }
+  exec->attached = replacement->attached;
+  rill__graphs_unlock();
+  replacement->attached = attached;
   return RILL_OK;
 }
 
@@ -254,8 +264,10 @@ rill_status rill__exec_set(struct rill__graph_exec *exec, uint32_t step, struct 
   const rill_status status = RILL_DISPATCH(exec, graph, set, exec, step, operation);
   struct rill__operation *gone = operation;
   if (status == RILL_OK) { /* before it is released: a fork may come */
+    rill__graphs_lock();
     gone = exec->steps[step].operation;
     exec->steps[step].operation = operation;
+    rill__graphs_unlock();
   }
   rill__operation_unref(gone);
   return status;

@@ -36,15 +36,19 @@ void rill__graph_assert(const struct rill__graph *graph) {
 
 /* ---- life ---- */
 
-static void destroy_node(struct rill__graph_node *node) {
-  rill__operation_unref(node->operation);
-  if (node->after != node->few_after) free(node->after);
+static void empty_page(struct rill__node_page *page) {
+  const uint32_t used = atomic_load_explicit(&page->used, memory_order_relaxed);
+  for (uint32_t i = 0; i < used; i++) {
+    struct rill__graph_node *node = &page->nodes[i];
+    rill__operation_unref(node->operation);
+    if (node->after != node->few_after) free(node->after);
+  }
+  page->empty = true;
 }
 
 static void destroy_page(struct rill__object *object) {
   struct rill__node_page *page = (struct rill__node_page *)object;
-  const uint32_t used = atomic_load_explicit(&page->used, memory_order_relaxed);
-  for (uint32_t i = 0; i < used; i++) destroy_node(&page->nodes[i]);
+  if (!page->empty) empty_page(page);
   rill__unref(&page->graph->base);
   rill__object_free(object);
 }
@@ -55,31 +59,50 @@ static void forget_memory(struct rill__graph *graph) {
   graph->memory = NULL;
 }
 
+/* Many nodes are freed with the graph. */
 static void retire_last_page(struct rill__graph *graph) {
   struct rill__node_page *page = graph->page;
   graph->page = page->before;
+  page->base.host_only = page->empty && page->room < RILL__PAGE_NODES;
   rill__ref(&graph->base); /* who finds a node looks at its graph, too */
   rill__object_retire(&page->base);
 }
 
-static void destroy_graph(struct rill__object *object) {
+/* Of the last keeper: its nodes have no names any more. */
+static void drop_keeper(struct rill__graph *graph, uint32_t keeper) {
+  if (atomic_fetch_sub(&graph->keepers, keeper) != keeper) return;
+  while (graph->page != NULL) retire_last_page(graph);
+  rill__unref(&graph->base);
+}
+
+void rill__graph_keep_names(struct rill__graph *graph) { (void)atomic_fetch_add(&graph->keepers, RILL__KEEPS_NAMES); }
+void rill__graph_drop_names(struct rill__graph *graph) { drop_keeper(graph, RILL__KEEPS_NAMES); }
+
+/* Of a graph that nobody can use any more; outside locks and epochs.  From here on it lasts as long as its pages. */
+static void end_content(struct rill__object *object) {
   struct rill__graph *graph = (struct rill__graph *)object;
-  if (graph->page != NULL) { /* the last page that goes comes here again */
-    rill__ref(object);
-    while (graph->page != NULL) retire_last_page(graph);
-    rill__unref(object);
-    return;
-  }
+  object->destroy = rill__object_free;
+  atomic_store(&object->refs, 1);
+  for (struct rill__node_page *page = graph->page; page != NULL; page = page->before) empty_page(page);
   forget_memory(graph);
   rill__edges_free(graph->index);
   free(graph->nodes);
-  rill__object_free(object);
+  rill__detach_all(&graph->attached);
+  drop_keeper(graph, RILL__KEEPS_CONTENT);
+}
+
+/* Perhaps under the lock of graphs: what the nodes keep may take others. */
+static void destroy_graph(struct rill__object *object) {
+  object->destroy = end_content;
+  atomic_store(&object->refs, 1);
+  rill__object_defer(object);
 }
 
 rill_status rill__graph_new(struct rill__device *device, struct rill__graph **out) {
   struct rill__graph *graph = NULL;
   RILL_TRY(rill__object_new(sizeof *graph, device, NULL, destroy_graph, &graph));
   graph->in_order = true;
+  atomic_init(&graph->keepers, RILL__KEEPS_CONTENT);
   const rill_status status = rill__object_publish(&graph->base, RILL__GRAPH);
   if (status != RILL_OK) {
     rill__unref(&graph->base);
@@ -103,7 +126,7 @@ rill_status rill__graph_node_find(rill_graph_node node, const char *what, const 
   const uint32_t place = (uint32_t)node.id % RILL__PAGE_NODES;
   struct rill__node_page *page = rill__find(node.id - place, RILL__GRAPH_NODE);
   const bool found = page != NULL && (page->graph == live || rill__object_is_live(&page->graph->base) ||
-                                      atomic_load(&page->graph->execs) > 0);
+                                      atomic_load(&page->graph->keepers) >= RILL__KEEPS_NAMES);
   if (!found) return rill__fail_handle(node.id, RILL__GRAPH_NODE, what);
   RILL_REQUIRE(place < atomic_load_explicit(&page->used, memory_order_acquire), RILL_ERROR_INVALID_HANDLE,
                "%s 0x%llx was never a handle of kind %s", what, (unsigned long long)node.id,
@@ -161,7 +184,6 @@ static rill_status add_page(struct rill__graph *graph) {
                                   &page));
   page->graph = graph;
   page->room = room;
-  page->base.host_only = room < RILL__PAGE_NODES; /* many nodes are freed with the graph */
   page->base.borrowed = true;
   const rill_status status = rill__object_publish(&page->base, RILL__GRAPH_NODE);
   if (status != RILL_OK) {
@@ -219,6 +241,7 @@ rill_status rill__graph_add(struct rill__graph *graph, struct rill__operation *o
     return status;
   }
   node->operation = operation;
+  node->kind = operation->kind;
   graph->nodes[graph->count++] = node;
   graph->edges += node->after_count;
   atomic_store_explicit(&graph->page->used, used_of(graph->page) + 1, memory_order_release);

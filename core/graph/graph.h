@@ -10,13 +10,16 @@
 
 #include "core/operation/operation.h"
 
+#include <rill/graph_compose.h>
+
 enum { RILL__FEW_EDGES = 2 };
 struct rill__graph_node {
   struct rill__graph *graph;
-  struct rill__operation *operation; /* kept */
+  struct rill__operation *operation; /* kept; not valid when the page is empty */
   uint64_t id;
   uint32_t *after; /* indexes; in few_after or in memory of their own */
   uint32_t index;
+  uint32_t kind; /* of the operation */
   uint32_t after_count, after_room, few_after[RILL__FEW_EDGES];
   uint32_t visited; /* the last search that came here */
 };
@@ -27,6 +30,7 @@ struct rill__node_page {
   struct rill__graph *graph;
   struct rill__node_page *before;
   uint32_t room;
+  bool empty; /* the nodes have ids, numbers and kinds alone */
   _Atomic uint32_t used;
   struct rill__graph_node nodes[];
 };
@@ -44,8 +48,20 @@ struct rill__graph {
   uint64_t cloned_from;      /* the handle of the graph whose first `cloned` nodes are copied in the first ones */
   uint32_t cloned;
   struct rill__graph_memory *memory; /* made by the first free in the graph */
-  _Atomic uint32_t execs;            /* execution objects that keep it */
+  struct rill__attachment *attached; /* the caller's objects */
+  _Atomic uint32_t keepers;          /* RILL__KEEPS_* */
   struct rill__capture *capture;     /* that adds to it; or NULL */
+};
+
+/* Who keeps a graph's pages, the names of its nodes: the graph until nobody can use what is in them any more, and each
+ * execution object that was made from it, which keeps nothing else of it. */
+enum { RILL__KEEPS_CONTENT = 1, RILL__KEEPS_NAMES = 2 };
+
+/* An object of the caller's, in the list of a graph or of what an execution object was made with.  Its own object calls
+ * the caller's function when nobody keeps it any more: at the end of a call, outside locks. */
+struct rill__attachment {
+  struct rill__attachment *next;
+  struct rill__object *object; /* kept */
 };
 
 /* What the nodes up to the number `nodes` allocate and free, by address: a table with places that are empty. */
@@ -63,13 +79,11 @@ void rill__graphs_unlock(void);
   RILL_ASSERT(rill__has_lock(RILL__LOCK_GRAPHS), "one lock guards the nodes and edges of every graph, and captures")
 void rill__graph_assert(const struct rill__graph *graph); /* that its nodes and edges are what is said above */
 
-/* After a release: the last one of a graph retires its pages, whose memory is to go in the call, too. */
-static inline void rill__graphs_reclaim(void) {
-  rill__reclaim();
-  rill__reclaim();
-}
-
 rill_status rill__graph_new(struct rill__device *device, struct rill__graph **out); /* published, with one reference */
+
+/* Keep the names of its nodes, and let them go. */
+void rill__graph_keep_names(struct rill__graph *graph);
+void rill__graph_drop_names(struct rill__graph *graph);
 
 /* The node of a handle, inside the epoch: as long as its graph has a reference, or an execution object.  `live`: a
  * graph that is known to have one; or NULL. */
@@ -123,6 +137,20 @@ rill_status rill__graph_connect(struct rill__graph_node *from, struct rill__grap
 /* Takes the edge away; NOT_FOUND if there is none. */
 rill_status rill__graph_disconnect(struct rill__graph_node *from, struct rill__graph_node *to);
 
+/* ---- core/graph/attached.c: objects of the caller's ---- */
+
+rill_status rill__attach_new(struct rill__attachment **list, rill_release_fn release, void *user);
+/* Adds all of another list; on failure none. */
+rill_status rill__attach_copies(struct rill__attachment **list, const struct rill__attachment *others);
+/* Moves all of another list, which is empty then. */
+void rill__attach_moved(struct rill__attachment **list, struct rill__attachment **others);
+void rill__detach_all(struct rill__attachment **list);
+
+/* Copies of a list as an object (rill__graph_exec.attached); NULL for an empty list.  And the list of one. */
+rill_status rill__attached_new(struct rill__device *device, const struct rill__attachment *list,
+                               struct rill__object **out);
+const struct rill__attachment *rill__attached_list(const struct rill__object *attached);
+
 /* ---- core/graph/claims.c ----
  *
  * Who launches or changes an execution object has claimed it, so calls about one are made one after another.  A claim
@@ -156,14 +184,19 @@ struct rill__refusal {
   uint64_t node; /* its handle; 0: none */
 };
 
-/* Whether the graph has the shape of what the object was made from: the same nodes, by number, with the same edges.
- * `operations` gets one for each step, kept. */
-rill_status rill__exec_match(struct rill__graph_exec *exec, struct rill__graph *graph,
-                             struct rill__operation **operations, struct rill__refusal *refusal);
+/* What an update puts in the place of what an object has: an operation for each step, and the caller's objects. */
+struct rill__replacement {
+  struct rill__operation **operations; /* kept, or NULL */
+  struct rill__object *attached;       /* kept, or NULL */
+};
 
-/* Hands other operations to the backend, and takes them; in success `operations` has those that were there.  Under the
- * object's claim. */
-rill_status rill__exec_update(struct rill__graph_exec *exec, struct rill__operation **operations);
+/* Whether the graph has the shape of what the object was made from: the same nodes, by number, with the same edges.
+ * Fills the replacement. */
+rill_status rill__exec_match(struct rill__graph_exec *exec, struct rill__graph *graph,
+                             struct rill__replacement *replacement, struct rill__refusal *refusal);
+
+/* Hands the replacement to the backend; in success it has what was there before.  Under the object's claim. */
+rill_status rill__exec_update(struct rill__graph_exec *exec, struct rill__replacement *replacement);
 /* The same for one step, a kernel, copy or fill; takes the operation over. */
 rill_status rill__exec_set(struct rill__graph_exec *exec, uint32_t step, struct rill__operation *operation);
 

@@ -17,7 +17,6 @@ const char *rill__node_kind_name(uint32_t kind) {
     [RILL_NODE_OTHER] = "foreign",
     [RILL_NODE_ALLOC] = "allocation",
     [RILL_NODE_FREE] = "free",
-    [RILL_NODE_USER_OBJECT] = "user object",
   };
   return kinds[kind];
 }
@@ -214,34 +213,6 @@ rill_status rill__operation_memory(struct rill__device *device, uint32_t kind, v
   atomic_init(&(*out)->taken, false);
   (*out)->payload = payload;
   return RILL_OK;
-}
-
-struct user_object {
-  struct rill__payload payload;
-  rill_release_fn release;
-  void *user;
-};
-
-static void drop_user_object(struct rill__payload *payload) {
-  const struct user_object *object = (struct user_object *)payload;
-  object->release(object->user);
-  free(payload);
-}
-
-rill_status rill__operation_user_object(struct rill__device *device, rill_release_fn release, void *user,
-                                        struct rill__operation **out) {
-  struct user_object *object = malloc(sizeof *object);
-  RILL_REQUIRE(object != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for a user object");
-  *object = (struct user_object){ { .drop = drop_user_object }, release, user };
-  const rill_status status = new_operation(RILL_NODE_USER_OBJECT, device, NULL, 0, out);
-  if (status == RILL_OK) (*out)->payload = &object->payload;
-  if (status != RILL_OK) free(object);
-  return status;
-}
-
-void rill__operation_forget_user(struct rill__operation *operation) {
-  free(operation->payload);
-  operation->payload = NULL;
 }
 
 rill_status rill__operation_empty(struct rill__device *device, struct rill__operation **out) {

@@ -10,7 +10,7 @@
 
 #include "core/object/core.h"
 
-#include <rill/graph_compose.h>
+#include <rill/graph.h>
 
 /* What an operation owns besides its own struct, such as memory that bytes were copied to.  finish: when the driver has
  * the work that uses it; drop: when nothing will use it. */
@@ -45,10 +45,6 @@ rill_status rill__operation_prefetch(struct rill__device *device, const void *p,
                                      struct rill__operation **out);
 rill_status rill__operation_exec(struct rill__graph_exec *exec, struct rill__operation **out);
 rill_status rill__operation_empty(struct rill__device *device, struct rill__operation **out);
-rill_status rill__operation_user_object(struct rill__device *device, rill_release_fn release, void *user,
-                                        struct rill__operation **out);
-/* It stays the caller's: nobody else has the operation yet. */
-void rill__operation_forget_user(struct rill__operation *operation);
 
 /* Bytes of the operation and its payload. */
 size_t rill__operation_size(const struct rill__operation *operation);

@@ -39,8 +39,7 @@ enum {
   RILL_NODE_EVENT_WAIT,
   RILL_NODE_OTHER, /**< what another library gave to the native stream of a capture */
   RILL_NODE_ALLOC, /**< memory that is the graph's (rill_alloc_async in a capture) */
-  RILL_NODE_FREE,
-  RILL_NODE_USER_OBJECT /**< keeps an object of the caller's (rill_graph_add_user_object) */
+  RILL_NODE_FREE
 };
 
 /** Creates a graph without nodes, for work of one device.
@@ -57,8 +56,9 @@ RILL_API RILL_NODISCARD rill_status rill_graph_create(rill_device device, rill_g
  *  Like:    a second owner of a CUgraph.      Since: 0.1 */
 RILL_API RILL_NODISCARD rill_status rill_graph_retain(rill_graph graph);
 
-/** Drops a reference.  Execution objects made from the graph stay as they are, and its nodes with them.  Zero: nothing
- *  happens.
+/** Drops a reference.  With the last one, what the nodes keep is freed before the call returns, except what execution
+ *  objects, clones and parents use.  Execution objects stay as they are, and the ids of the nodes stay valid for them.
+ *  Zero: nothing happens.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE.
  *  Threads: any.

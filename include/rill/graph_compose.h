@@ -22,7 +22,7 @@
 RILL_EXTERN_C_BEGIN
 
 /** Creates a graph with the same nodes and edges.  The node that is listed as number i is the copy of number i.  What
- *  nodes refer to is shared: memory that the graph allocates, and user objects, too.
+ *  nodes refer to is shared, memory that the graph allocates and user objects included.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, CAPTURE_ACTIVE (a capture adds to the graph),
  *           OUT_OF_MEMORY.
@@ -69,19 +69,23 @@ RILL_API RILL_NODISCARD rill_status rill_graph_add_alloc(rill_graph graph, const
 RILL_API RILL_NODISCARD rill_status rill_graph_add_free(rill_graph graph, const rill_graph_node *after,
                                                         size_t after_count, void *p, rill_graph_node *out);
 
-/** What is called when nothing refers to a user object any more. */
+/** Releases a user object: called once, when nothing keeps the object any more. */
 typedef void (*rill_release_fn)(void *user);
 
-/** Adds an object of the caller's that the graph keeps, as a node that does nothing: `release(user)` is called once,
- *  when the graph, its clones, the graphs that it is a child of and all their execution objects have gone and their
- *  last launches have ended.  It runs in a later call of rill, on any thread, and must not call rill; not if the
- *  process ends before.  On failure it is not called.
+/** Attaches an object of the caller's to the graph.  It is not a node: it is not listed, and updates do not compare it.
+ *  It can be added while a capture adds to the graph.
  *
- *  Errors:  those of rill_graph_add_empty; INVALID_ARGUMENT (release is NULL).
+ *  The graph keeps the object, and so do clones, graphs that get this one as a child, and execution objects, if they
+ *  are made afterwards.  An execution object keeps it until it is released, or updated with another graph, and its
+ *  launches from before that have completed.  Then `release(user)` is called once, before the call of rill returns
+ *  that released the last keeper; if launches still run then, or another thread is inside a call, at the end of a
+ *  later call that is no submission.  It runs on the thread of that call and may call rill_free and every
+ *  rill_*_release, but nothing else of rill.  It is not called if this function fails or the process ends before.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (release is NULL), OUT_OF_MEMORY.
  *  Threads: any.
  *  Like:    cuUserObjectCreate with cuGraphRetainUserObject, hipGraphRetainUserObject.      Since: 0.1 */
-RILL_API RILL_NODISCARD rill_status rill_graph_add_user_object(rill_graph graph, rill_release_fn release, void *user,
-                                                               rill_graph_node *out);
+RILL_API RILL_NODISCARD rill_status rill_graph_add_user_object(rill_graph graph, rill_release_fn release, void *user);
 
 /** Takes an edge away.
  *

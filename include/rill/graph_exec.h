@@ -83,8 +83,10 @@ RILL_API rill_status rill_graph_exec_release(rill_graph_exec exec);
 RILL_API RILL_NODISCARD rill_status rill_graph_launch(rill_graph_exec exec, rill_stream stream);
 
 /** Gives later launches the nodes of another graph of the same shape: as many nodes, in the order in which they were
- *  added, of the same kinds, with the same edges and kernels.  Single changes made before are gone.  On failure the
- *  execution object is as it was; the text names the node and what differs.
+ *  added, of the same kinds, with the same edges and kernels.  Single changes made before are gone.  From then on the
+ *  execution object keeps what the nodes of `graph` use, and its user objects.  What it kept before is freed in this
+ *  call, or when launches that were made before have completed; the ids of the first graph's nodes still name the
+ *  steps.  On failure the execution object is as it was; the text names the node and what differs.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, WRONG_DEVICE, INVALID_ARGUMENT (another shape), CAPTURE_ACTIVE, UNSUPPORTED,
  *           OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
