@@ -325,6 +325,8 @@ struct rill__memory_table {
   rill_status (*alloc)(struct rill__device *device, size_t size, uint32_t kind, void **out);
   /* Frees memory of `alloc` once submitted work of the device is done; may block for that. */
   rill_status (*free)(struct rill__device *device, void *p, uint32_t kind);
+  /* Optional: frees memory of `alloc` that no work uses, without waiting for other work. */
+  rill_status (*free_unused)(struct rill__device *device, void *p, uint32_t kind);
   /* Optional: makes memory of others pinned, for all devices of the backend; and takes that back once submitted work
    * of all of them is done.  size > 0; no byte of it is in an allocation or another registered range. */
   rill_status (*host_register)(struct rill__device *device, void *p, size_t size);

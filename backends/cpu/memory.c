@@ -30,12 +30,17 @@ rill_status cpu_wait_for_all(struct rill__device *device) {
   return cpu_wait_status(device, cpu_queues_synchronize(), 0);
 }
 
-static rill_status cpu_memory_free(struct rill__device *device, void *p, uint32_t kind) {
-  RILL_TRY(cpu_wait_for_all(device));
+static rill_status free_unused(struct rill__device *device, void *p, uint32_t kind) {
+  (void)device;
   if (kind == RILL_MEMORY_DEVICE) RILL_TRY(cpu_ipc_forget(p));
   cpu_memory_return(malloc_usable_size(p));
   free(p);
   return RILL_OK;
+}
+
+static rill_status cpu_memory_free(struct rill__device *device, void *p, uint32_t kind) {
+  RILL_TRY(cpu_wait_for_all(device));
+  return free_unused(device, p, kind);
 }
 
 /* All host memory is the same to this device; unregistering waits, as freeing does. */
@@ -134,6 +139,7 @@ static rill_status cpu_memory_copy(struct rill__stream *stream, void *dst, uint3
 const struct rill__memory_table cpu_memory_table = {
   .alloc = allocate,
   .free = cpu_memory_free,
+  .free_unused = free_unused,
   .host_register = cpu_memory_host_register,
   .host_unregister = cpu_memory_host_unregister,
   .copy = cpu_memory_copy,

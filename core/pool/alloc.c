@@ -10,6 +10,7 @@
 
 #include <rill/memory.h>
 #include <rill/pool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -133,23 +134,54 @@ static void *begin(struct rill__pool *pool, const struct rill__stream *stream, s
 
 struct graph_memory {
   struct rill__payload payload;
+  struct rill__object base; /* once it is dropped, for the driver's memory */
+  struct rill__pool *pool;  /* kept from then on */
   struct rill__block *block;
   void *begins;
 };
 
-/* No launch uses it any more. */
+static void return_graph_memory(struct rill__object *object) {
+  struct graph_memory *memory = (struct graph_memory *)((char *)object - offsetof(struct graph_memory, base));
+  if (!rill__pool_may_release(memory->pool)) {
+    rill__object_postpone(object);
+    return;
+  }
+  rill__pool_return_of_graphs(memory->pool);
+  rill__unref(&memory->pool->base);
+  free(memory);
+}
+
+/* Whether nothing else is in a segment that came from the driver for a graph.  One of those that find so sees to the
+ * return of all that there are, and keeps the pool; one that is being destroyed returns all by itself.  Under the lock.
+ */
+static bool is_to_return(struct rill__pool *pool, const struct rill__segment *segment) {
+  const struct rill__block *block = segment->leftmost;
+  if (!segment->of_graph || block->right != NULL || block->state != RILL__BLOCK_FREE || pool->returns) return false;
+  pool->returns = rill__ref_if_alive(&pool->base);
+  return pool->returns;
+}
+
+/* No launch uses it any more.  Perhaps inside an epoch or under the lock of graphs, so the driver is called later. */
 static void drop_graph_memory(struct rill__payload *payload) {
   struct graph_memory *memory = (struct graph_memory *)payload;
   struct rill__block *block = memory->block;
-  struct rill__pool *pool = block->segment->pool;
-  (void)rill__segment_claim(block->segment, (uintptr_t)memory->begins, &block);
+  struct rill__segment *const segment = block->segment;
+  struct rill__pool *pool = segment->pool;
+  (void)rill__segment_claim(segment, (uintptr_t)memory->begins, &block);
   rill__pool_lock(pool);
-  pool->used -= rill__block_size(block);
   rill__block_end(block);
   rill__block_name(pool, block, &pool->complete, 0);
+  pool->used -= rill__block_size(block);
   rill__pool_put(pool, block);
+  const bool returns = is_to_return(pool, segment);
   rill__pool_unlock(pool);
-  free(memory);
+  if (!returns) {
+    free(memory);
+    return;
+  }
+  memory->pool = pool;
+  rill__object_init(&memory->base, pool->base.device, return_graph_memory);
+  rill__object_defer(&memory->base);
 }
 
 /* A block for all launches of the graph, from what no stream uses. */
@@ -197,8 +229,10 @@ rill_status rill__pool_alloc(struct rill__thread *self, struct rill__pool *pool,
   if (!rill__request_round(request)) return fail_memory_of_pool(pool, request->size);
   if (captured) {
     bool taken = false;
+    request->of_graph = true;
     RILL_TRY(alloc_captured(pool, stream, request, out, &taken));
     if (taken) return RILL_OK;
+    request->of_graph = false;
   }
   rill__pool_lock(pool);
   struct rill__pool_cache *cache = rill__pool_cache_find(pool, stream);

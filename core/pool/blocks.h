@@ -48,6 +48,7 @@ struct rill__segment {
   struct rill__block *leftmost;       /* block */
   uint32_t granules;
   unsigned shift;             /* of a granule */
+  bool of_graph;              /* it came from the driver for a graph's memory, and goes back when that is dropped */
   struct rill__block **block; /* by granule: the block whose allocation starts there; valid while `live` is */
   _Atomic uint64_t *live, *starts;
 };
@@ -73,6 +74,7 @@ struct rill__heap {
 struct rill__request {
   size_t size, alignment; /* a power of two */
   bool large;             /* of which bins */
+  bool of_graph;          /* for all launches of a graph */
   size_t rounded;         /* bytes that are enough, wherever a block of them starts */
 };
 enum { RILL__LEAST_ALIGNMENT = 256 }; /* of all that drivers and pools give */

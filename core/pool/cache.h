@@ -80,6 +80,7 @@ struct rill__pool {
   struct rill__block *waiting, **last_waiting;
   size_t waiting_count;
   struct rill__segment *segments; /* all that are in a heap or have been cut up */
+  bool returns;                   /* what graphs have dropped is about to go back to the driver */
   uint64_t max_size, used, used_peak, reserved_peak;
   uint64_t unmarked; /* of all caches */
   uint64_t transit;  /* reserved bytes that are on their way from the driver or back */
@@ -202,7 +203,12 @@ rill_status rill__pool_find_memory(struct rill__pool *pool, struct rill__stream 
 /* Releases unused memory until the pool has no more than `keep` bytes: what is known to be complete, and as far as it
  * can be. */
 rill_status rill__pool_shrink(struct rill__pool *pool, uint64_t keep);
+/* Whether that would not wait: drivers wait for all work of the device when they take memory back. */
+bool rill__pool_may_release(const struct rill__pool *pool);
 rill_status rill__pool_trim(struct rill__pool *pool, uint64_t keep);
+
+/* Releases the unused memory that came from the driver for graphs. */
+void rill__pool_return_of_graphs(struct rill__pool *pool);
 
 /* Memory of the driver, and a block of it; OUT_OF_MEMORY, without a text, if the driver has no more or the limit is
  * reached. */

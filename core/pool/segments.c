@@ -30,6 +30,19 @@ static void unlist_segment(struct rill__segment *segment) {
 
 /* ---- releasing ---- */
 
+bool rill__pool_may_release(const struct rill__pool *pool) {
+  struct rill__device *device = pool->base.device;
+  return device->backend->memory->free_unused != NULL || rill__device_is_idle(device);
+}
+
+static rill_status free_segment(struct rill__device *device, const struct rill__allocation *allocation) {
+  void *const p = (void *)allocation->begin;
+  if (device->backend->memory->free_unused == NULL) {
+    return RILL_DISPATCH(device, memory, free, device, p, allocation->kind);
+  }
+  return RILL_DISPATCH(device, memory, free_unused, device, p, allocation->kind);
+}
+
 /* Frees segments that are in no heap any more. */
 static rill_status release_segments(struct rill__pool *pool, struct rill__segment *list) {
   struct rill__device *device = pool->base.device;
@@ -40,9 +53,7 @@ static rill_status release_segments(struct rill__pool *pool, struct rill__segmen
     struct rill__allocation *allocation = &segment->allocation;
     rill__memory_forget(allocation);
     rill_status freed = RILL_OK; /* of a lost device, the memory has gone with it */
-    if (atomic_load(&device->lost) == RILL_OK) {
-      freed = RILL_DISPATCH(device, memory, free, device, (void *)allocation->begin, allocation->kind);
-    }
+    if (atomic_load(&device->lost) == RILL_OK) freed = free_segment(device, allocation);
     const bool kept = freed != RILL_OK && atomic_load(&device->lost) == RILL_OK;
     if (kept) (void)rill__memory_know(allocation); /* its nodes are there */
     rill__pool_lock(pool);
@@ -57,6 +68,27 @@ static rill_status release_segments(struct rill__pool *pool, struct rill__segmen
   return status;
 }
 
+/* Takes a segment that is one FREE block of the complete heap out of the pool.  Under the lock. */
+static void take_out(struct rill__pool *pool, struct rill__segment *segment, struct rill__segment **list) {
+  rill__heap_remove(segment);
+  unlist_segment(segment);
+  pool->transit += segment->allocation.size;
+  segment->next = *list;
+  *list = segment;
+}
+
+void rill__pool_return_of_graphs(struct rill__pool *pool) {
+  struct rill__segment *list = NULL;
+  rill__pool_lock(pool);
+  for (struct rill__segment *segment = pool->complete.segments, *next; segment != NULL; segment = next) {
+    next = segment->next;
+    if (segment->of_graph) take_out(pool, segment, &list);
+  }
+  pool->returns = false;
+  rill__pool_unlock(pool);
+  (void)release_segments(pool, list);
+}
+
 rill_status rill__pool_shrink(struct rill__pool *pool, uint64_t keep) {
   struct rill__segment *list = NULL;
   rill__pool_lock(pool);
@@ -65,12 +97,8 @@ rill_status rill__pool_shrink(struct rill__pool *pool, uint64_t keep) {
 #endif
   uint64_t reserved = atomic_load(&pool->reserved);
   for (struct rill__segment *segment; reserved > keep && (segment = pool->complete.segments) != NULL;) {
-    rill__heap_remove(segment);
-    unlist_segment(segment);
     reserved -= segment->allocation.size;
-    pool->transit += segment->allocation.size;
-    segment->next = list;
-    list = segment;
+    take_out(pool, segment, &list);
   }
   rill__pool_unlock(pool);
   return release_segments(pool, list);
@@ -123,7 +151,7 @@ void rill__pools_synchronized_(struct rill__device *device) {
   for (size_t i = 0; i < count; i++) {
     const uint64_t threshold = atomic_load(&pools[i]->threshold);
     if (threshold == 0 || atomic_load(&pools[i]->reserved) <= threshold || !drain(pools[i])) continue;
-    if (!looked) idle = rill__device_is_idle(device);
+    if (!looked) idle = rill__pool_may_release(pools[i]);
     looked = true;
     if (idle) (void)rill__pool_shrink(pools[i], threshold);
   }
@@ -176,6 +204,7 @@ static rill_status add_segment(struct rill__pool *pool, size_t size, const struc
   if (status == RILL_OK) {
     segment->allocation.begin = (uintptr_t)p;
     segment->pool = pool;
+    segment->of_graph = request->of_graph && request->large;
     if (rill__memory_know(&segment->allocation)) {
       rill__pool_lock(pool);
       pool->transit -= size;
