@@ -18,9 +18,10 @@
 /* Marks one stream; false if it cannot be marked now. */
 static bool mark_stream(struct rill__module *module, struct rill__stream *stream) {
   if (rill__known_idle(stream)) return true;
-  bool capturing = false;
+  bool capturing = false, complete = false;
   struct rill__event *mark = NULL;
   if (RILL_DISPATCH(stream, stream, is_capturing, stream, &capturing) != RILL_OK || capturing) return false;
+  if (RILL_DISPATCH(stream, stream, is_complete, stream, &complete) == RILL_OK && complete) return true;
   if (rill__event_create(module->base.device, NULL, &mark) != RILL_OK) return false;
   if (RILL_DISPATCH(stream, stream, record, stream, mark, 0) != RILL_OK) {
     rill__object_retire(&mark->base);
