@@ -18,6 +18,6 @@ static inline void rill__cancel_restore(const int *before) {
 /* Until the end of the block, pthread_cancel does not end the thread: a wait that it ends would leave a lock taken and
  * references counted.  Stands where rill may wait or read files, which are the points where POSIX cancels. */
 #define RILL_WITHOUT_CANCEL() \
-  const int cancel_before __attribute__((cleanup(rill__cancel_restore))) = rill__cancel_disable()
+  const int cancel_before __attribute__((unused, cleanup(rill__cancel_restore))) = rill__cancel_disable()
 
 #endif
