@@ -37,7 +37,7 @@ struct list {
 };
 static struct list postponed[LISTS];
 static uint32_t next_list;
-static uint32_t pause = 1, calls_to_try; /* calls of rill__reclaim */
+static uint32_t try_pause = 1, calls_to_try; /* calls of rill__reclaim */
 
 static pthread_mutex_t reclaim_lock = PTHREAD_MUTEX_INITIALIZER;   /* guards `looked_at` */
 static pthread_mutex_t postponed_lock = PTHREAD_MUTEX_INITIALIZER; /* guards what is postponed */
@@ -377,8 +377,8 @@ static bool try_postponed(struct rill__thread *self, const struct choice *choice
   }
   if (!tried) return false;
   pthread_mutex_lock(&postponed_lock);
-  pause = any ? 1 : pause < LONGEST_PAUSE ? 2 * pause : LONGEST_PAUSE;
-  calls_to_try = any ? 0 : pause;
+  try_pause = any ? 1 : try_pause < LONGEST_PAUSE ? 2 * try_pause : LONGEST_PAUSE;
+  calls_to_try = any ? 0 : try_pause;
   pthread_mutex_unlock(&postponed_lock);
   return any;
 }
