@@ -179,9 +179,9 @@ struct rill__held_range {
 extern struct rill__held_range (*_Atomic rill__held_find_range)(const void *p);
 
 /* Blocks, outside epochs, until no held work may be going to use registered memory that no call finds any more.
- * `is_used`, under the lock: whether the record of one of its last uses is queued. */
+ * `is_used`, under the lock: whether the record of one of its last uses is held. */
 void rill__held_wait_for_range(const uint32_t *uses, bool (*is_used)(const void *range), const void *range);
-bool rill__record_is_queued(struct rill__event *event); /* under the lock */
+bool rill__record_is_held(struct rill__event *event); /* queued or being handed over; under the lock */
 
 /* For fork. */
 void rill__held_lock(void);

@@ -52,6 +52,7 @@ static void drop_all(void) {
   }
   for (struct held_op *op = rill__held_named.oldest; op != NULL; op = op->newer) {
     for (size_t i = 0; i < 2 && op->named[i].object != NULL; i++) *op->named[i].uses = 0;
+    if (rill__held_is(op, RILL_NODE_EVENT_RECORD)) op->fence->queue = NULL;
   }
   for (struct rill__queue *queue = rill__held_queues; queue != NULL; queue = queue->next_held) {
     for (struct held_op *op = queue->first; op != NULL; op = op->next) {
@@ -256,9 +257,9 @@ void rill__held_wait_for_device(struct rill__device *device) {
 
 /* ---- what held work may use ---- */
 
-bool rill__record_is_queued(struct rill__event *event) {
+bool rill__record_is_held(struct rill__event *event) {
   const struct rill__fence *fence = rill__event_fence(event);
-  return fence != NULL && rill__fence_state(fence) == FENCE_QUEUED;
+  return fence != NULL && fence->queue != NULL;
 }
 
 /* Nothing that is queued from now on names the memory, but may use any: so of that alone the age counts. */

@@ -136,6 +136,10 @@ static void list_op(struct rill__queue *queue, struct held_op *op) {
 void rill__held_op_end(struct held_op *op) {
   RILL_ASSERT_HELD_LOCKED();
   if (rill__held_is_wait(op)) return;
+  if (rill__held_is(op, RILL_NODE_EVENT_RECORD)) {
+    RILL_ASSERT(op->fence->queue != NULL, "a fence knows where its record is until that ends");
+    op->fence->queue = NULL;
+  }
   if (rill__held_is(op, RILL__OPERATION_EXEC)) {
     const uint32_t launches = atomic_fetch_sub(&rill__core(op->operation->exec)->held_launches, 1);
     RILL_ASSERT(launches > 0, "launches that are held are counted");
@@ -200,11 +204,11 @@ void rill__queue_fail(struct rill__queue *queue, struct rill__failure *failure, 
       remove_wait(queue, op);
       rill__fence_remove_wait(op->fence);
     }
+    rill__held_op_end(op);
     if (rill__held_is(op, RILL_NODE_EVENT_RECORD)) {
       rill__fence_fail(op->fence, failure);
       rill__fence_unref(op->fence);
     }
-    rill__held_op_end(op);
     *link = op->next;
     queue->last = link;
     queue->bytes -= op->bytes;

@@ -25,7 +25,7 @@ struct rill__fence {
   bool mark_is_event;            /* the mark is the event itself, which is kept; else it is owned */
   struct rill__event *mark;      /* ISSUED; NULL: there is nothing to wait for */
   uint64_t created;              /* serial number of the last operation when the event got it */
-  struct rill__queue *queue;     /* QUEUED: where, ... */
+  struct rill__queue *queue;     /* QUEUED, and until the record has been handed over or has failed: where, ... */
   struct held_op *wait_before;   /* ... after this wait, ... */
   uint64_t wait_position;        /* ... which is at this position; 0: none */
   struct rill__queue *blocked;   /* those whose first operation waits for it */

@@ -48,7 +48,7 @@ rill_status rill__memory_register(struct rill__device *device, void *p, size_t s
 static bool is_used(const void *user) {
   const struct rill__allocation *range = user;
   RILL__FOR_EACH_LAST_USE(&range->last_uses, last_use) {
-    if (rill__record_is_queued(last_use->event)) return true;
+    if (rill__record_is_held(last_use->event)) return true;
   }
   return false;
 }
@@ -56,8 +56,7 @@ static bool is_used(const void *user) {
 rill_status rill__memory_unregister(struct rill__allocation *range) {
   struct rill__device *device = range->base.device;
   void *const p = (void *)range->begin;
-  rill__held_wait_for_range(&range->held_uses, is_used,
-                            range); /* the driver waits for what it has; this is not there yet */
+  rill__held_wait_for_range(&range->held_uses, is_used, range); /* the driver waits for what it has already */
   rill_status status = rill__check_usable(device);
   if (status == RILL_OK) status = RILL_DISPATCH(device, memory, host_unregister, device, p);
   if (status != RILL_OK && atomic_load(&device->lost) == RILL_OK) {

@@ -324,8 +324,8 @@ MUTANTS = [
         "memory is unregistered while held work may use it",
         "C5.4",
         "core/memory/register.c",
-        "  rill__held_wait_for_range(&range->held_uses, is_used,\n                            range);",
-        "  (void)is_used;",
+        "rill__held_wait_for_range(&range->held_uses, is_used, range);",
+        "(void)is_used;",
         ["host_unregister"],
     ),
     Mutant(
