@@ -4,7 +4,7 @@
  *
  * gives the two arguments `const rill_arg *` and `size_t`.  It takes 0 to 32 values, including rvalues and structs;
  * each has the size of its C type, arrays are passed as pointers.  Cast a bit-field: in C its size depends on the
- * compiler. The values live until the end of the statement, which is all that a launch needs.
+ * compiler.  The values live until the end of the statement, which is all that a launch needs.
  */
 #ifndef RILL_ARGS_H
 #define RILL_ARGS_H
