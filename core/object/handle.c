@@ -391,6 +391,7 @@ static void reclaim(const struct choice *choice) {
   struct rill__thread *self = rill__self != NULL ? rill__self : rill__thread_attach();
   if (self == NULL || self->reclaims || rill__in_host_call) return;
   RILL_ASSERT(rill__is_outside_epochs(), "what is destroyed may call back, and drivers may wait");
+  RILL_WITHOUT_CANCEL();
   self->reclaims = true;
   self->subject = NULL; /* may be among them */
   rill__errors_suspend();
