@@ -99,7 +99,7 @@ static inline uint32_t gpu_vendor_runtime_version(void) { return 0; }
 /* ---- the current context ---- */
 
 struct gpu_scope {
-  CUcontext context;
+  bool pushed; /* false: it was the current one already */
 };
 
 static inline gpu_result gpu_vendor_open(gpu_device_handle device, gpu_context *context) {
@@ -117,11 +117,17 @@ static inline gpu_result gpu_vendor_open(gpu_device_handle device, gpu_context *
 #define GPU_ARG_SIZE_TEXT "cuFuncGetParamInfo"
 
 static inline gpu_result gpu_vendor_enter(struct gpu_scope *scope, gpu_device_handle device, gpu_context context) {
-  (void)scope, (void)device;
-  return GPU_CALL(context_push, (context));
+  (void)device;
+  CUcontext current = NULL;
+  /* A third of what a push and a pop take.  If it fails, the push says why. */
+  scope->pushed = GPU_CALL(context_current, (&current)) != GPU_SUCCESS || current != context;
+  return scope->pushed ? GPU_CALL(context_push, (context)) : GPU_SUCCESS;
 }
 
-static inline void gpu_vendor_leave(struct gpu_scope *scope) { (void)GPU_CALL(context_pop, (&scope->context)); }
+static inline void gpu_vendor_leave(struct gpu_scope *scope) {
+  CUcontext popped;
+  if (scope->pushed) (void)GPU_CALL(context_pop, (&popped));
+}
 
 /* The codes of a context that is gone also come from a handle that others have destroyed. */
 #define GPU_NEEDS_SENTINEL false

@@ -150,8 +150,8 @@ static void each_call_of_the_compiler(void) {
 
 /* Those whose refusal a compile may pass over: what they put back or ask for is known otherwise. */
 static bool driver_may_be_silent(const char *field) {
-  static const char *const silent[] = { "set_device", "exchange_capture_mode", "runtime_version", "device_attribute",
-                                        "function_attribute" };
+  static const char *const silent[] = { "set_device",       "exchange_capture_mode", "runtime_version",
+                                        "device_attribute", "function_attribute",    "context_current" };
   for (size_t i = 0; i < sizeof silent / sizeof *silent; i++) {
     if (strcmp(silent[i], field) == 0) return true;
   }

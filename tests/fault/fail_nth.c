@@ -22,6 +22,7 @@ static const struct {
   { "device_can_access_peer", "", 0 }, /* rill_device_supports says no */
   { "stream_id", "", 0 },              /* rill's own number stands in */
   { "exchange_capture_mode", "", 0 },  /* an old driver has none either */
+  { "context_current", "", 0 },        /* the context is pushed then */
   { "context_push", "import_", 0 },    /* of the vendor's default streams: to ask for the id */
   { "get_device", "import_", 0 },
   { "set_device", "", GRAPH }, /* every second one goes back to the owner's device; nobody could be notified */

@@ -64,7 +64,6 @@ CUresult cuDevicePrimaryCtxReset(CUdevice device);
 CUresult cuCtxCreate(CUcontext *context, unsigned int flags, CUdevice device);
 CUresult cuCtxDestroy(CUcontext context);
 CUresult cuCtxSetCurrent(CUcontext context);
-CUresult cuCtxGetCurrent(CUcontext *context);
 CUresult cuStreamCreate(CUstream *stream, unsigned int flags);
 CUresult cuMemAllocHost(void **pointer, size_t size);
 CUresult cuMemAllocAsync(CUdeviceptr *pointer, size_t size, CUstream stream);
