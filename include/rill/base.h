@@ -10,6 +10,8 @@
  *
  * The thing people get wrong: a handle is not a pointer.  Compare handles with rill_stream_equal and
  * its siblings, never with memcmp on a struct that holds more than the handle.
+ *
+ * Any thread may call these functions at any time, unless a comment says more.  Since version 0.1.
  */
 #ifndef RILL_BASE_H
 #define RILL_BASE_H
@@ -105,8 +107,7 @@ RILL_HANDLE_HELPERS_(GRAPH_NODE, graph_node)
 /** The version of the library that is loaded, as 0x00MMmmpp; RILL_VERSION_* is that of the headers.
  *
  *  Errors:  none.
- *  Threads: any.
- *  Like:    cuDriverGetVersion.      Since: 0.1 */
+ *  Like:    cuDriverGetVersion. */
 RILL_API RILL_NODISCARD uint32_t rill_version(void);
 
 RILL_EXTERN_C_END

@@ -17,6 +17,8 @@
  *
  * The thing people get wrong: nothing has happened yet.  The host cannot wait for work that is captured, nor ask for
  * it: a call that would break the capture is refused with CAPTURE_ACTIVE, and the capture goes on.
+ *
+ * Any thread may call these functions at any time, unless a comment says more.  Since version 0.1.
  */
 #ifndef RILL_CAPTURE_H
 #define RILL_CAPTURE_H
@@ -40,8 +42,7 @@ enum {
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (mode), CAPTURE_ACTIVE (the stream captures already),
  *           NOT_READY (the stream is held), UNSUPPORTED (the legacy null stream; RILL_FEATURE_GRAPH), OUT_OF_MEMORY,
  *           DEVICE_LOST, BACKEND.
- *  Threads: any.
- *  Like:    cuStreamBeginCapture, hipStreamBeginCapture.      Since: 0.1 */
+ *  Like:    cuStreamBeginCapture, hipStreamBeginCapture. */
 RILL_API RILL_NODISCARD rill_status rill_stream_capture_begin(rill_stream stream, uint32_t mode);
 
 /** The same, adding to a graph: the first nodes come after the `after_count` nodes at `after`.  Its end gives the graph
@@ -50,8 +51,7 @@ RILL_API RILL_NODISCARD rill_status rill_stream_capture_begin(rill_stream stream
  *
  *  Errors:  those of rill_stream_capture_begin; WRONG_DEVICE; INVALID_ARGUMENT (a node of another graph);
  *           CAPTURE_ACTIVE (another capture adds to the graph).
- *  Threads: any.
- *  Like:    cuStreamBeginCaptureToGraph.      Since: 0.1 */
+ *  Like:    cuStreamBeginCaptureToGraph. */
 RILL_API RILL_NODISCARD rill_status rill_stream_capture_begin_to_graph(rill_stream stream, rill_graph graph,
                                                                        const rill_graph_node *after, size_t after_count,
                                                                        uint32_t mode);
@@ -63,7 +63,7 @@ RILL_API RILL_NODISCARD rill_status rill_stream_capture_begin_to_graph(rill_stre
  *           (another thread began it, and not in relaxed mode; it goes on), CAPTURE_INVALID, OUT_OF_MEMORY,
  *           DEVICE_LOST, BACKEND.
  *  Threads: as the mode says.
- *  Like:    cuStreamEndCapture, hipStreamEndCapture.      Since: 0.1 */
+ *  Like:    cuStreamEndCapture, hipStreamEndCapture. */
 RILL_API RILL_NODISCARD rill_status rill_stream_capture_end(rill_stream stream, rill_graph *out);
 
 /** Ends the capture that was begun on the stream, without a graph.  OK if there is none, for the paths of errors.
@@ -71,21 +71,19 @@ RILL_API RILL_NODISCARD rill_status rill_stream_capture_end(rill_stream stream, 
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (the stream has come to a capture of another one),
  *           CAPTURE_ACTIVE (another thread began it, and not in relaxed mode).
  *  Threads: as the mode says.
- *  Like:    cuStreamEndCapture and cuGraphDestroy.      Since: 0.1 */
+ *  Like:    cuStreamEndCapture and cuGraphDestroy. */
 RILL_API RILL_NODISCARD rill_status rill_stream_capture_abort(rill_stream stream);
 
 /** Returns the number of the capture that the stream is part of, unique in the process; 0 if there is none.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT.
- *  Threads: any.
- *  Like:    cuStreamGetCaptureInfo, hipStreamGetCaptureInfo.      Since: 0.1 */
+ *  Like:    cuStreamGetCaptureInfo, hipStreamGetCaptureInfo. */
 RILL_API RILL_NODISCARD rill_status rill_stream_capture_id(rill_stream stream, uint64_t *out);
 
 /** Returns the graph that the stream's capture adds to, borrowed until the capture ends; null if there is none.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT.
- *  Threads: any.
- *  Like:    cuStreamGetCaptureInfo_v2, hipStreamGetCaptureInfo_v2.      Since: 0.1 */
+ *  Like:    cuStreamGetCaptureInfo_v2, hipStreamGetCaptureInfo_v2. */
 RILL_API RILL_NODISCARD rill_status rill_stream_capture_graph(rill_stream stream, rill_graph *out);
 
 RILL_EXTERN_C_END

@@ -35,6 +35,8 @@
  *   refuses the operation with NOT_READY, and once used it cannot be held.  On the CPU streams are held by the
  *   operations themselves, and the buffers must be memory that the host may touch.
  * - Communicators of one process that are used at the same time must be used in the same order in every process.
+ *
+ * Any thread may call these functions at any time, unless a comment says more.  Since version 0.1.
  */
 #ifndef RILL_COMM_H
 #define RILL_COMM_H
@@ -104,14 +106,14 @@ typedef struct rill_comm_info {
  *
  *  Errors:  INVALID_ARGUMENT (out is NULL or its struct_size is 0), which does not become the last error itself.
  *  Threads: any; each thread has its own.
- *  Like:    rill_last_error, ncclGetLastError.      Since: 0.1 */
+ *  Like:    rill_last_error, ncclGetLastError. */
 RILL_API RILL_NODISCARD rill_status rill_comm_last_error(rill_error *out);
 
 /** The same as one line; "" if there was none.  Never NULL.
  *
  *  Errors:  none.
  *  Threads: any; the text is valid until this thread's next failing call.
- *  Like:    rill_last_error_text.      Since: 0.1 */
+ *  Like:    rill_last_error_text. */
 RILL_API RILL_NODISCARD const char *rill_comm_last_error_text(void);
 
 /* ---- joining ---- */
@@ -121,8 +123,7 @@ RILL_API RILL_NODISCARD const char *rill_comm_last_error_text(void);
  *
  *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT, UNSUPPORTED (no engine: what was tried, and the package to install),
  *           BACKEND.
- *  Threads: any.
- *  Like:    ncclGetUniqueId.      Since: 0.1 */
+ *  Like:    ncclGetUniqueId. */
 RILL_API RILL_NODISCARD rill_status rill_comm_id_create(rill_device device, rill_comm_id *out);
 
 /** Joins as rank number `rank` of `ranks`.  Blocks until all have joined, or the deadline.  NULL options are all
@@ -135,7 +136,7 @@ RILL_API RILL_NODISCARD rill_status rill_comm_id_create(rill_device device, rill
  *           id's), UNSUPPORTED (no engine), TIMEOUT, NO_DEVICE (in a child of fork), OUT_OF_MEMORY, DEVICE_LOST,
  *           BACKEND.
  *  Threads: any; blocks the calling thread only.
- *  Like:    ncclCommInitRank.      Since: 0.1 */
+ *  Like:    ncclCommInitRank. */
 RILL_API RILL_NODISCARD rill_status rill_comm_create(rill_device device, const rill_comm_id *id, uint32_t ranks,
                                                      uint32_t rank, const rill_comm_options *options, rill_comm *out);
 
@@ -145,23 +146,21 @@ RILL_API RILL_NODISCARD rill_status rill_comm_create(rill_device device, const r
  *  Errors:  those of rill_comm_create, OUT_OF_RANGE (count), WRONG_BACKEND (the devices'), INVALID_ARGUMENT (a device
  *           twice), UNSUPPORTED (the CPU).
  *  Threads: any; blocks the calling thread only.
- *  Like:    ncclCommInitAll.      Since: 0.1 */
+ *  Like:    ncclCommInitAll. */
 RILL_API RILL_NODISCARD rill_status rill_comm_create_all(const rill_device *devices, uint32_t count,
                                                          const rill_comm_options *options, rill_comm *out);
 
 /** Adds a reference.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE.
- *  Threads: any.
- *  Like:    nothing.      Since: 0.1 */
+ *  Like:    nothing. */
 RILL_API RILL_NODISCARD rill_status rill_comm_retain(rill_comm comm);
 
 /** Drops a reference; the last one ends the rank.  Never blocks; operations that were submitted still complete.
  *  Zero: nothing happens.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE.
- *  Threads: any.
- *  Like:    ncclCommDestroy.      Since: 0.1 */
+ *  Like:    ncclCommDestroy. */
 RILL_API rill_status rill_comm_release(rill_comm comm);
 
 /** Ends the communicator for this rank: operations under way end without a result, their streams are failed if there
@@ -172,21 +171,19 @@ RILL_API rill_status rill_comm_release(rill_comm comm);
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, BACKEND.
  *  Threads: any, also while another thread is inside a call on the communicator; may block until the device has ended
  *           the operations.
- *  Like:    ncclCommAbort.      Since: 0.1 */
+ *  Like:    ncclCommAbort. */
 RILL_API RILL_NODISCARD rill_status rill_comm_abort(rill_comm comm);
 
 /** OK while the communicator works; else what ended it, at every call.  Asks the engine.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, TIMEOUT, BACKEND and whatever else ended it.
- *  Threads: any.
- *  Like:    ncclCommGetAsyncError.      Since: 0.1 */
+ *  Like:    ncclCommGetAsyncError. */
 RILL_API RILL_NODISCARD rill_status rill_comm_validate(rill_comm comm);
 
 /** Fills in what is known of the communicator.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT.
- *  Threads: any.
- *  Like:    ncclCommCount, ncclCommUserRank, ncclCommCuDevice.      Since: 0.1 */
+ *  Like:    ncclCommCount, ncclCommUserRank, ncclCommCuDevice. */
 RILL_API RILL_NODISCARD rill_status rill_comm_get_info(rill_comm comm, rill_comm_info *info);
 
 /* ---- operations ----
@@ -200,7 +197,7 @@ RILL_API RILL_NODISCARD rill_status rill_comm_get_info(rill_comm comm, rill_comm
  *           (a held stream of a GPU), UNSUPPORTED (a capture on the CPU), OUT_OF_MEMORY, DEVICE_LOST, BACKEND, and what
  *           ended the communicator (rill_comm_validate). The operations below give the same.
  *  Threads: any; calls on one communicator are ordered as they arrive.
- *  Like:    ncclAllReduce, MPI_Iallreduce.      Since: 0.1 */
+ *  Like:    ncclAllReduce, MPI_Iallreduce. */
 RILL_API RILL_NODISCARD rill_status rill_comm_all_reduce(rill_comm comm, rill_stream stream, void *dst, const void *src,
                                                          size_t count, uint32_t type, uint32_t op);
 
@@ -208,7 +205,7 @@ RILL_API RILL_NODISCARD rill_status rill_comm_all_reduce(rill_comm comm, rill_st
  *
  *  Errors:  those of rill_comm_all_reduce, OUT_OF_RANGE (root).
  *  Threads: any; calls on one communicator are ordered as they arrive.
- *  Like:    ncclReduce, MPI_Ireduce.      Since: 0.1 */
+ *  Like:    ncclReduce, MPI_Ireduce. */
 RILL_API RILL_NODISCARD rill_status rill_comm_reduce(rill_comm comm, rill_stream stream, void *dst, const void *src,
                                                      size_t count, uint32_t type, uint32_t op, uint32_t root);
 
@@ -216,7 +213,7 @@ RILL_API RILL_NODISCARD rill_status rill_comm_reduce(rill_comm comm, rill_stream
  *
  *  Errors:  those of rill_comm_all_reduce, OUT_OF_RANGE (root).
  *  Threads: any; calls on one communicator are ordered as they arrive.
- *  Like:    ncclBroadcast, MPI_Ibcast.      Since: 0.1 */
+ *  Like:    ncclBroadcast, MPI_Ibcast. */
 RILL_API RILL_NODISCARD rill_status rill_comm_broadcast(rill_comm comm, rill_stream stream, void *dst, const void *src,
                                                         size_t count, uint32_t type, uint32_t root);
 
@@ -225,7 +222,7 @@ RILL_API RILL_NODISCARD rill_status rill_comm_broadcast(rill_comm comm, rill_str
  *
  *  Errors:  those of rill_comm_all_reduce.
  *  Threads: any; calls on one communicator are ordered as they arrive.
- *  Like:    ncclAllGather, MPI_Iallgather.      Since: 0.1 */
+ *  Like:    ncclAllGather, MPI_Iallgather. */
 RILL_API RILL_NODISCARD rill_status rill_comm_all_gather(rill_comm comm, rill_stream stream, void *dst, const void *src,
                                                          size_t count, uint32_t type);
 
@@ -234,7 +231,7 @@ RILL_API RILL_NODISCARD rill_status rill_comm_all_gather(rill_comm comm, rill_st
  *
  *  Errors:  those of rill_comm_all_reduce.
  *  Threads: any; calls on one communicator are ordered as they arrive.
- *  Like:    ncclReduceScatter, MPI_Ireduce_scatter_block.      Since: 0.1 */
+ *  Like:    ncclReduceScatter, MPI_Ireduce_scatter_block. */
 RILL_API RILL_NODISCARD rill_status rill_comm_reduce_scatter(rill_comm comm, rill_stream stream, void *dst,
                                                              const void *src, size_t count, uint32_t type, uint32_t op);
 
@@ -243,7 +240,7 @@ RILL_API RILL_NODISCARD rill_status rill_comm_reduce_scatter(rill_comm comm, ril
  *
  *  Errors:  those of rill_comm_all_reduce.
  *  Threads: any; calls on one communicator are ordered as they arrive.
- *  Like:    ncclAlltoAll, MPI_Ialltoall.      Since: 0.1 */
+ *  Like:    ncclAlltoAll, MPI_Ialltoall. */
 RILL_API RILL_NODISCARD rill_status rill_comm_all_to_all(rill_comm comm, rill_stream stream, void *dst, const void *src,
                                                          size_t count, uint32_t type);
 
@@ -252,7 +249,7 @@ RILL_API RILL_NODISCARD rill_status rill_comm_all_to_all(rill_comm comm, rill_st
  *
  *  Errors:  those of rill_comm_all_reduce, OUT_OF_RANGE (peer).
  *  Threads: any; sends to one peer are received in their order.
- *  Like:    ncclSend, MPI_Isend.      Since: 0.1 */
+ *  Like:    ncclSend, MPI_Isend. */
 RILL_API RILL_NODISCARD rill_status rill_comm_send(rill_comm comm, rill_stream stream, const void *src, size_t count,
                                                    uint32_t type, uint32_t peer);
 
@@ -260,7 +257,7 @@ RILL_API RILL_NODISCARD rill_status rill_comm_send(rill_comm comm, rill_stream s
  *
  *  Errors:  those of rill_comm_send.
  *  Threads: any; sends of one peer are received in their order.
- *  Like:    ncclRecv, MPI_Irecv.      Since: 0.1 */
+ *  Like:    ncclRecv, MPI_Irecv. */
 RILL_API RILL_NODISCARD rill_status rill_comm_receive(rill_comm comm, rill_stream stream, void *dst, size_t count,
                                                       uint32_t type, uint32_t peer);
 
@@ -268,7 +265,7 @@ RILL_API RILL_NODISCARD rill_status rill_comm_receive(rill_comm comm, rill_strea
  *
  *  Errors:  those of rill_comm_all_reduce.
  *  Threads: any; calls on one communicator are ordered as they arrive.
- *  Like:    MPI_Ibarrier.      Since: 0.1 */
+ *  Like:    MPI_Ibarrier. */
 RILL_API RILL_NODISCARD rill_status rill_comm_barrier(rill_comm comm, rill_stream stream);
 
 /* ---- groups ---- */
@@ -278,7 +275,7 @@ RILL_API RILL_NODISCARD rill_status rill_comm_barrier(rill_comm comm, rill_strea
  *
  *  Errors:  OUT_OF_MEMORY.
  *  Threads: any; each thread has its own.
- *  Like:    ncclGroupStart.      Since: 0.1 */
+ *  Like:    ncclGroupStart. */
 RILL_API RILL_NODISCARD rill_status rill_comm_group_begin(void);
 
 /** Submits the operations of the group, which make progress together.  If one was refused when it was called, nothing
@@ -286,7 +283,7 @@ RILL_API RILL_NODISCARD rill_status rill_comm_group_begin(void);
  *
  *  Errors:  INVALID_ARGUMENT (no group), those of the operations.
  *  Threads: any; ends this thread's group.
- *  Like:    ncclGroupEnd.      Since: 0.1 */
+ *  Like:    ncclGroupEnd. */
 RILL_API RILL_NODISCARD rill_status rill_comm_group_end(void);
 
 RILL_EXTERN_C_END

@@ -18,6 +18,8 @@
  *
  * With communicators of GPUs, a communicator of the CPU is a means to pass the id around: rank 0 makes it and
  * broadcasts its bytes.
+ *
+ * Any thread may call these functions at any time, unless a comment says more.  Since version 0.1.
  */
 #ifndef RILL_COMM_MPI_H
 #define RILL_COMM_MPI_H
@@ -32,15 +34,14 @@ RILL_EXTERN_C_BEGIN
  *  Errors:  INVALID_ARGUMENT, UNSUPPORTED (no librill_comm_mpi; MPI was initialised without MPI_THREAD_MULTIPLE),
  *           BACKEND.
  *  Threads: any; where MPI has to be initialised, the main one.
- *  Like:    MPI_COMM_WORLD, MPI_Comm_size, MPI_Comm_rank.      Since: 0.1 */
+ *  Like:    MPI_COMM_WORLD, MPI_Comm_size, MPI_Comm_rank. */
 RILL_API RILL_NODISCARD rill_status rill_comm_mpi_world(rill_comm_id *id, uint32_t *ranks, uint32_t *rank);
 
 /** Returns the id of an MPI communicator, in each of its processes: `handle` is what MPI_Comm_c2f says of it, and
  *  `library` what MPI_Get_library_version gives.  rill_comm_mpi_id is simpler.
  *
  *  Errors:  INVALID_ARGUMENT (NULL; another MPI than that of librill_comm_mpi), UNSUPPORTED, BACKEND.
- *  Threads: any.
- *  Like:    nothing.      Since: 0.1 */
+ *  Like:    nothing. */
 RILL_API RILL_NODISCARD rill_status rill_comm_mpi_handle_id(int32_t handle, const char *library, rill_comm_id *id,
                                                             uint32_t *ranks, uint32_t *rank);
 

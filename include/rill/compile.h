@@ -18,6 +18,8 @@
  * Compiling takes from tens of milliseconds to seconds, so results are cached on disk, for this user alone:
  * docs/COMPILING.md says where and how, and how to turn it off.  The thing people get wrong: values that change
  * from call to call do not belong in the source or a -D, where each one is another compile; they are arguments.
+ *
+ * Any thread may call these functions at any time, unless a comment says more.  Since version 0.1.
  */
 #ifndef RILL_COMPILE_H
 #define RILL_COMPILE_H
@@ -55,8 +57,7 @@ typedef struct rill_compile_options {
  *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT (an option that is not in the list, a header's name; or the source has
  *           errors: the text begins with the compiler's first message, rill_compile_log has all of them), UNSUPPORTED
  *           (there is no compiler; the text lists those looked for), OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
- *  Threads: any.
- *  Like:    nvrtcCompileProgram, hiprtcCompileProgram.      Since: 0.1 */
+ *  Like:    nvrtcCompileProgram, hiprtcCompileProgram. */
 RILL_API RILL_NODISCARD rill_status rill_module_compile(rill_device device, const char *source,
                                                         const rill_compile_options *options, rill_module *out);
 
@@ -65,7 +66,7 @@ RILL_API RILL_NODISCARD rill_status rill_module_compile(rill_device device, cons
  *
  *  Errors:  none.
  *  Threads: any; the text is valid until this thread's next rill_module_compile.
- *  Like:    nvrtcGetProgramLog, hiprtcGetProgramLog.      Since: 0.1 */
+ *  Like:    nvrtcGetProgramLog, hiprtcGetProgramLog. */
 RILL_API RILL_NODISCARD const char *rill_compile_log(void);
 
 RILL_EXTERN_C_END

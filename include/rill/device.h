@@ -16,6 +16,8 @@
  *
  * The thing people get wrong: there is no current device.  Every call names the device, or a stream of
  * it, and leaves the thread's native current device as it found it.
+ *
+ * Any thread may call these functions at any time, unless a comment says more.  Since version 0.1.
  */
 #ifndef RILL_DEVICE_H
 #define RILL_DEVICE_H
@@ -83,15 +85,13 @@ typedef struct rill_device_info {
 /** Returns the number of devices: at least 1, the CPU.
  *
  *  Errors:  INVALID_ARGUMENT.
- *  Threads: any.
- *  Like:    cudaGetDeviceCount, hipGetDeviceCount.      Since: 0.1 */
+ *  Like:    cudaGetDeviceCount, hipGetDeviceCount. */
 RILL_API RILL_NODISCARD rill_status rill_device_count(int32_t *count);
 
 /** Returns device number `index`, 0 <= index < count.
  *
  *  Errors:  INVALID_ARGUMENT, NOT_FOUND.
- *  Threads: any.
- *  Like:    cuDeviceGet, hipDeviceGet.      Since: 0.1 */
+ *  Like:    cuDeviceGet, hipDeviceGet. */
 RILL_API RILL_NODISCARD rill_status rill_device_get(int32_t index, rill_device *out);
 
 /** Returns the device with a name: "cuda:0", "hip:1", "cpu", "gpu" (the first GPU), or NULL.
@@ -102,8 +102,7 @@ RILL_API RILL_NODISCARD rill_status rill_device_get(int32_t index, rill_device *
  *
  *  Errors:  INVALID_ARGUMENT, NOT_FOUND (no such name or number), NO_DEVICE (the backend is not built in
  *           or finds no device; the text tells what was tried).
- *  Threads: any.
- *  Like:    max.driver.Accelerator, warp.get_device, cuda.core Device().      Since: 0.1 */
+ *  Like:    max.driver.Accelerator, warp.get_device, cuda.core Device(). */
 RILL_API RILL_NODISCARD rill_status rill_device_open(const char *name, rill_device *out);
 
 /** Returns the device that a native stream (CUstream, cudaStream_t, hipStream_t) belongs to.  `backend` is
@@ -114,22 +113,20 @@ RILL_API RILL_NODISCARD rill_status rill_device_open(const char *name, rill_devi
  *  Errors:  INVALID_ARGUMENT (backend, or native is 0, 1 or 2), NO_DEVICE, NOT_FOUND, UNSUPPORTED (the CPU; a driver
  *           that cannot tell), BACKEND.
  *  Threads: any; the stream must live during the call.
- *  Like:    cuStreamGetDevice, hipStreamGetDevice.      Since: 0.1 */
+ *  Like:    cuStreamGetDevice, hipStreamGetDevice. */
 RILL_API RILL_NODISCARD rill_status rill_device_of_native_stream(uint32_t backend, uintptr_t native, rill_device *out);
 
 /** Fills in what is known of a device.  Creates no context.
  *
  *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT.
- *  Threads: any.
- *  Like:    cudaGetDeviceProperties, hipGetDeviceProperties.      Since: 0.1 */
+ *  Like:    cudaGetDeviceProperties, hipGetDeviceProperties. */
 RILL_API RILL_NODISCARD rill_status rill_device_get_info(rill_device device, rill_device_info *info);
 
 /** Returns whether a device can do RILL_FEATURE_*.  Probed, not guessed from the vendor.  `why` may be
  *  NULL; it gets a static sentence when the answer is false, "" when it is true.
  *
  *  Errors:  none: a bad handle or feature is false, with the reason.
- *  Threads: any.
- *  Like:    cuDeviceGetAttribute, hipDeviceGetAttribute.      Since: 0.1 */
+ *  Like:    cuDeviceGetAttribute, hipDeviceGetAttribute. */
 RILL_API RILL_NODISCARD bool rill_device_supports(rill_device device, uint32_t feature, const char **why);
 
 /** Returns the device's default stream: one per device, the same handle every time, borrowed.
@@ -138,22 +135,19 @@ RILL_API RILL_NODISCARD bool rill_device_supports(rill_device device, uint32_t f
  *  rill_stream_import of 0.  Created on first use.
  *
  *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT, OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
- *  Threads: any.
- *  Like:    max.driver.Device.default_stream.      Since: 0.1 */
+ *  Like:    max.driver.Device.default_stream. */
 RILL_API RILL_NODISCARD rill_status rill_device_default_stream(rill_device device, rill_stream *out);
 
 /** Blocks until all work of the device's context is done, foreign streams too.
  *
  *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT (called in a host call), DEVICE_LOST, BACKEND.
- *  Threads: any.
- *  Like:    cuCtxSynchronize, hipDeviceSynchronize, max.driver.Device.synchronize.      Since: 0.1 */
+ *  Like:    cuCtxSynchronize, hipDeviceSynchronize, max.driver.Device.synchronize. */
 RILL_API RILL_NODISCARD rill_status rill_device_synchronize(rill_device device);
 
 /** Returns the free and the total memory of a device in bytes.  May create the context.
  *
  *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT, DEVICE_LOST, BACKEND.
- *  Threads: any.
- *  Like:    cuMemGetInfo, hipMemGetInfo.      Since: 0.1 */
+ *  Like:    cuMemGetInfo, hipMemGetInfo. */
 RILL_API RILL_NODISCARD rill_status rill_device_get_memory(rill_device device, uint64_t *free_bytes,
                                                            uint64_t *total_bytes);
 
@@ -165,15 +159,13 @@ RILL_API RILL_NODISCARD rill_status rill_device_get_memory(rill_device device, u
  *  threads run whatever else is ready.
  *
  *  Errors:  INVALID_HANDLE, OUT_OF_RANGE (more than 1024), UNSUPPORTED (a GPU).
- *  Threads: any.
- *  Like:    omp_set_num_threads.      Since: 0.1 */
+ *  Like:    omp_set_num_threads. */
 RILL_API RILL_NODISCARD rill_status rill_device_set_workers(rill_device device, uint32_t count);
 
 /** Returns how many threads run the CPU's work.
  *
  *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT, UNSUPPORTED (a GPU).
- *  Threads: any.
- *  Like:    omp_get_max_threads.      Since: 0.1 */
+ *  Like:    omp_get_max_threads. */
 RILL_API RILL_NODISCARD rill_status rill_device_get_workers(rill_device device, uint32_t *out);
 
 /** Returns whether work of `device` can access another device's memory directly.  A device can always access its own.
@@ -182,8 +174,7 @@ RILL_API RILL_NODISCARD rill_status rill_device_get_workers(rill_device device, 
  *  Copies between devices of one backend always work, through the host if need be.
  *
  *  Errors:  none: a bad handle is false, with the reason.
- *  Threads: any.
- *  Like:    cuDeviceCanAccessPeer, hipDeviceCanAccessPeer.      Since: 0.1 */
+ *  Like:    cuDeviceCanAccessPeer, hipDeviceCanAccessPeer. */
 RILL_API RILL_NODISCARD bool rill_device_can_access_peer(rill_device device, rill_device memory_of, const char **why);
 
 /** Lets work of `device` access the memory of `memory_of` directly: kernels without a copy, copies without staging. One
@@ -194,24 +185,21 @@ RILL_API RILL_NODISCARD bool rill_device_can_access_peer(rill_device device, ril
  *
  *  Errors:  INVALID_HANDLE, WRONG_BACKEND, UNSUPPORTED (rill_device_can_access_peer says no), DEVICE_LOST,
  *           BACKEND.
- *  Threads: any.
- *  Like:    cuCtxEnablePeerAccess, hipDeviceEnablePeerAccess.      Since: 0.1 */
+ *  Like:    cuCtxEnablePeerAccess, hipDeviceEnablePeerAccess. */
 RILL_API RILL_NODISCARD rill_status rill_device_enable_peer(rill_device device, rill_device memory_of);
 
 /** Undoes rill_device_enable_peer.  OK if it is disabled already; a device can always access its own memory.  No work
  *  under way may be using the other device's memory.
  *
  *  Errors:  INVALID_HANDLE, WRONG_BACKEND, DEVICE_LOST, BACKEND.
- *  Threads: any.
- *  Like:    cuCtxDisablePeerAccess, hipDeviceDisablePeerAccess.      Since: 0.1 */
+ *  Like:    cuCtxDisablePeerAccess, hipDeviceDisablePeerAccess. */
 RILL_API RILL_NODISCARD rill_status rill_device_disable_peer(rill_device device, rill_device memory_of);
 
 /** Returns whether `device` may access the memory of `memory_of`, as far as rill knows: it is its own, or
  *  rill_device_enable_peer was called last.  Drivers do not report what other code has enabled.
  *
  *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT, WRONG_BACKEND.
- *  Threads: any.
- *  Like:    warp.is_peer_access_enabled.      Since: 0.1 */
+ *  Like:    warp.is_peer_access_enabled. */
 RILL_API RILL_NODISCARD rill_status rill_device_is_peer_enabled(rill_device device, rill_device memory_of, bool *out);
 
 RILL_EXTERN_C_END

@@ -18,6 +18,8 @@
  *
  * An event that was recorded on a held stream (rill_stream_wait_event) whose work then failed is failed: each query
  * and wait returns that status until the event is recorded again.
+ *
+ * Any thread may call these functions at any time, unless a comment says more.  Since version 0.1.
  */
 #ifndef RILL_EVENT_H
 #define RILL_EVENT_H
@@ -61,8 +63,7 @@ typedef struct rill_event_options {
  *
  *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT (interprocess with timing), UNSUPPORTED, OUT_OF_MEMORY,
  *           DEVICE_LOST, BACKEND.
- *  Threads: any.
- *  Like:    cuEventCreate, hipEventCreateWithFlags, max.driver.DeviceEvent.      Since: 0.1 */
+ *  Like:    cuEventCreate, hipEventCreateWithFlags, max.driver.DeviceEvent. */
 RILL_API RILL_NODISCARD rill_status rill_event_create(rill_device device, const rill_event_options *options,
                                                       rill_event *out);
 
@@ -71,24 +72,21 @@ RILL_API RILL_NODISCARD rill_status rill_event_create(rill_device device, const 
  *
  *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT, UNSUPPORTED (a device whose events have no native form),
  *           OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
- *  Threads: any.
- *  Like:    cuda.core Event.from_handle.      Since: 0.1 */
+ *  Like:    cuda.core Event.from_handle. */
 RILL_API RILL_NODISCARD rill_status rill_event_import(rill_device device, uintptr_t native,
                                                       const rill_import_options *options, rill_event *out);
 
 /** Adds a reference.  For a stream's cached event: nothing.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE.
- *  Threads: any.
- *  Like:    a copy of a Mojo DeviceEvent.      Since: 0.1 */
+ *  Like:    a copy of a Mojo DeviceEvent. */
 RILL_API RILL_NODISCARD rill_status rill_event_retain(rill_event event);
 
 /** Drops a reference; the last one ends the event.  Never blocks; waits that streams have made for it
  *  remain valid.  Zero, and a stream's cached event: nothing happens.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE.
- *  Threads: any.
- *  Like:    cuEventDestroy, hipEventDestroy.      Since: 0.1 */
+ *  Like:    cuEventDestroy, hipEventDestroy. */
 RILL_API rill_status rill_event_release(rill_event event);
 
 /** Returns the native event; 0 on the CPU.  Others may record it from then on, so the driver is asked about its
@@ -96,30 +94,26 @@ RILL_API rill_status rill_event_release(rill_event event);
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, NOT_READY (the event was last recorded on a held stream,
  *           which went to another native event: record it again first).
- *  Threads: any.
- *  Like:    cuda.core Event.handle.      Since: 0.1 */
+ *  Like:    cuda.core Event.handle. */
 RILL_API RILL_NODISCARD rill_status rill_event_native(rill_event event, uintptr_t *out);
 
 /** Returns the event's device.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT.
- *  Threads: any.
- *  Like:    cuda.core Event.device.      Since: 0.1 */
+ *  Like:    cuda.core Event.device. */
 RILL_API RILL_NODISCARD rill_status rill_event_device(rill_event event, rill_device *out);
 
 /** Returns whether the work that the event marks is done; true if it was never recorded.  Does not block.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, NOT_RECORDED (last recorded in a capture),
  *           DEVICE_LOST, BACKEND; that of a failed record.  An error is never reported as false.
- *  Threads: any.
- *  Like:    cuEventQuery, hipEventQuery, max.driver.DeviceEvent.is_ready.      Since: 0.1 */
+ *  Like:    cuEventQuery, hipEventQuery, max.driver.DeviceEvent.is_ready. */
 RILL_API RILL_NODISCARD rill_status rill_event_is_ready(rill_event event, bool *out);
 
 /** Returns whether the event has ever been recorded; imported and signaled events have.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT; that of a failed record.
- *  Threads: any.
- *  Like:    nothing.      Since: 0.1 */
+ *  Like:    nothing. */
 RILL_API RILL_NODISCARD rill_status rill_event_is_recorded(rill_event event, bool *out);
 
 /** Blocks until the work that the event marks is done; returns at once if it was never recorded.
@@ -127,14 +121,14 @@ RILL_API RILL_NODISCARD rill_status rill_event_is_recorded(rill_event event, boo
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (called in a host call), NOT_RECORDED (last recorded in a
  *           capture), DEVICE_LOST, BACKEND; that of a failed record.
  *  Threads: any; blocks the calling thread only.
- *  Like:    cuEventSynchronize, hipEventSynchronize, max.driver.DeviceEvent.synchronize.      Since: 0.1 */
+ *  Like:    cuEventSynchronize, hipEventSynchronize, max.driver.DeviceEvent.synchronize. */
 RILL_API RILL_NODISCARD rill_status rill_event_synchronize(rill_event event);
 
 /** Blocks as rill_event_synchronize does, for `ns` nanoseconds at most, never less.
  *
  *  Errors:  those of rill_event_synchronize, TIMEOUT.
  *  Threads: any; blocks the calling thread only.
- *  Like:    nothing.      Since: 0.1 */
+ *  Like:    nothing. */
 RILL_API RILL_NODISCARD rill_status rill_event_synchronize_for(rill_event event, uint64_t ns);
 
 /** Returns the milliseconds on the device from `start` to `end`; negative if end came first.  Does not block.
@@ -142,9 +136,7 @@ RILL_API RILL_NODISCARD rill_status rill_event_synchronize_for(rill_event event,
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, then in this order, each naming the event:
  *           TIMING_DISABLED, NOT_RECORDED (an event that is only signaled, too), NOT_READY, WRONG_DEVICE;
  *           DEVICE_LOST, BACKEND; that of a failed record.
- *  Threads: any.
- *  Like:    cuEventElapsedTime, hipEventElapsedTime, max.driver.DeviceEvent.elapsed_time.
- *                                                                        Since: 0.1 */
+ *  Like:    cuEventElapsedTime, hipEventElapsedTime, max.driver.DeviceEvent.elapsed_time. */
 RILL_API RILL_NODISCARD rill_status rill_event_elapsed_time(rill_event start, rill_event end, float *ms);
 
 /** Returns what another process needs to share the event, which was created with `interprocess`.  From then on it
@@ -153,8 +145,7 @@ RILL_API RILL_NODISCARD rill_status rill_event_elapsed_time(rill_event start, ri
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (created without interprocess, or imported), UNSUPPORTED
  *           (the CPU, with the reason), DEVICE_LOST, BACKEND.
- *  Threads: any.
- *  Like:    cuIpcGetEventHandle, hipIpcGetEventHandle.      Since: 0.1 */
+ *  Like:    cuIpcGetEventHandle, hipIpcGetEventHandle. */
 RILL_API RILL_NODISCARD rill_status rill_event_ipc_export(rill_event event, rill_ipc_handle *out);
 
 /** Opens the event of another process, of the same GPU.  It counts as recorded, and each process may record it, wait
@@ -163,8 +154,7 @@ RILL_API RILL_NODISCARD rill_status rill_event_ipc_export(rill_event event, rill
  *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT (bytes that are no handle or damaged, a handle of memory, one that this
  *           process itself exported: use the event), WRONG_BACKEND, WRONG_DEVICE (each naming the handle's),
  *           NOT_FOUND (the exporter has ended or released it), UNSUPPORTED, OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
- *  Threads: any.
- *  Like:    cuIpcOpenEventHandle, hipIpcOpenEventHandle.      Since: 0.1 */
+ *  Like:    cuIpcOpenEventHandle, hipIpcOpenEventHandle. */
 RILL_API RILL_NODISCARD rill_status rill_event_ipc_import(rill_device device, const rill_ipc_handle *handle,
                                                           rill_event *out);
 

@@ -17,6 +17,8 @@
  *
  * The thing people get wrong: a graph refers to memory by its address.  Arguments and patterns are copied when a node
  * is added, but what pointers point to is read and written at each launch, pageable sources of copies too.
+ *
+ * Any thread may call these functions at any time, unless a comment says more.  Since version 0.1.
  */
 #ifndef RILL_GRAPH_H
 #define RILL_GRAPH_H
@@ -45,15 +47,13 @@ enum {
 /** Creates a graph without nodes, for work of one device.
  *
  *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT, UNSUPPORTED (RILL_FEATURE_GRAPH), OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
- *  Threads: any.
- *  Like:    cuGraphCreate, hipGraphCreate.      Since: 0.1 */
+ *  Like:    cuGraphCreate, hipGraphCreate. */
 RILL_API RILL_NODISCARD rill_status rill_graph_create(rill_device device, rill_graph *out);
 
 /** Adds a reference.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE.
- *  Threads: any.
- *  Like:    a second owner of a CUgraph.      Since: 0.1 */
+ *  Like:    a second owner of a CUgraph. */
 RILL_API RILL_NODISCARD rill_status rill_graph_retain(rill_graph graph);
 
 /** Drops a reference.  With the last one, what the nodes keep is freed before the call returns, except what execution
@@ -61,8 +61,7 @@ RILL_API RILL_NODISCARD rill_status rill_graph_retain(rill_graph graph);
  *  Zero: nothing happens.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE.
- *  Threads: any.
- *  Like:    cuGraphDestroy, hipGraphDestroy.      Since: 0.1 */
+ *  Like:    cuGraphDestroy, hipGraphDestroy. */
 RILL_API rill_status rill_graph_release(rill_graph graph);
 
 /** Adds a kernel launch that comes after the `after_count` nodes at `after`.  The label of `launch` names the node.
@@ -71,8 +70,7 @@ RILL_API rill_status rill_graph_release(rill_graph graph);
  *
  *  Errors:  those of rill_stream_launch; INVALID_ARGUMENT (a node of another graph), CAPTURE_ACTIVE (a capture adds to
  *           the graph), UNSUPPORTED (the arguments of the kernel are not known).
- *  Threads: any.
- *  Like:    cuGraphAddKernelNode, hipGraphAddKernelNode.      Since: 0.1 */
+ *  Like:    cuGraphAddKernelNode, hipGraphAddKernelNode. */
 RILL_API RILL_NODISCARD rill_status rill_graph_add_kernel(rill_graph graph, const rill_graph_node *after,
                                                           size_t after_count, rill_kernel kernel,
                                                           const rill_launch *launch, const rill_arg *args,
@@ -81,8 +79,7 @@ RILL_API RILL_NODISCARD rill_status rill_graph_add_kernel(rill_graph graph, cons
 /** Adds a copy of `n` bytes, in any direction.  Of 0 bytes: a node that does nothing.
  *
  *  Errors:  those of rill_copy_async; as rill_graph_add_kernel.
- *  Threads: any.
- *  Like:    cuGraphAddMemcpyNode, hipGraphAddMemcpyNode1D.      Since: 0.1 */
+ *  Like:    cuGraphAddMemcpyNode, hipGraphAddMemcpyNode1D. */
 RILL_API RILL_NODISCARD rill_status rill_graph_add_copy(rill_graph graph, const rill_graph_node *after,
                                                         size_t after_count, void *dst, const void *src, size_t n,
                                                         rill_graph_node *out);
@@ -90,8 +87,7 @@ RILL_API RILL_NODISCARD rill_status rill_graph_add_copy(rill_graph graph, const 
 /** Adds a copy of `height` rows of `width` bytes.  Of no rows or 0 bytes: a node that does nothing.
  *
  *  Errors:  those of rill_copy_2d_async; as rill_graph_add_kernel.
- *  Threads: any.
- *  Like:    cuGraphAddMemcpyNode, hipGraphAddMemcpyNode.      Since: 0.1 */
+ *  Like:    cuGraphAddMemcpyNode, hipGraphAddMemcpyNode. */
 RILL_API RILL_NODISCARD rill_status rill_graph_add_copy_2d(rill_graph graph, const rill_graph_node *after,
                                                            size_t after_count, void *dst, size_t dst_pitch,
                                                            const void *src, size_t src_pitch, size_t width,
@@ -100,8 +96,7 @@ RILL_API RILL_NODISCARD rill_status rill_graph_add_copy_2d(rill_graph graph, con
 /** Adds a fill of `count` patterns.  Of none: a node that does nothing.
  *
  *  Errors:  those of rill_fill_async; as rill_graph_add_kernel.
- *  Threads: any.
- *  Like:    cuGraphAddMemsetNode, hipGraphAddMemsetNode.      Since: 0.1 */
+ *  Like:    cuGraphAddMemsetNode, hipGraphAddMemsetNode. */
 RILL_API RILL_NODISCARD rill_status rill_graph_add_fill(rill_graph graph, const rill_graph_node *after,
                                                         size_t after_count, void *dst, const void *pattern,
                                                         size_t pattern_size, size_t count, rill_graph_node *out);
@@ -109,8 +104,7 @@ RILL_API RILL_NODISCARD rill_status rill_graph_add_fill(rill_graph graph, const 
 /** Adds a fill of `height` rows of `width` patterns.  Of no rows or patterns: a node that does nothing.
  *
  *  Errors:  those of rill_fill_2d_async; as rill_graph_add_kernel.
- *  Threads: any.
- *  Like:    cuGraphAddMemsetNode, hipGraphAddMemsetNode.      Since: 0.1 */
+ *  Like:    cuGraphAddMemsetNode, hipGraphAddMemsetNode. */
 RILL_API RILL_NODISCARD rill_status rill_graph_add_fill_2d(rill_graph graph, const rill_graph_node *after,
                                                            size_t after_count, void *dst, size_t dst_pitch,
                                                            const void *pattern, size_t pattern_size, size_t width,
@@ -120,8 +114,7 @@ RILL_API RILL_NODISCARD rill_status rill_graph_add_fill_2d(rill_graph graph, con
  *  rill, nor wait for other work (rill_stream_host_call).
  *
  *  Errors:  INVALID_ARGUMENT (fn is NULL); as rill_graph_add_kernel.
- *  Threads: any.
- *  Like:    cuGraphAddHostNode, hipGraphAddHostNode.      Since: 0.1 */
+ *  Like:    cuGraphAddHostNode, hipGraphAddHostNode. */
 RILL_API RILL_NODISCARD rill_status rill_graph_add_host_call(rill_graph graph, const rill_graph_node *after,
                                                              size_t after_count, rill_host_fn fn, void *user,
                                                              rill_graph_node *out);
@@ -129,16 +122,14 @@ RILL_API RILL_NODISCARD rill_status rill_graph_add_host_call(rill_graph graph, c
 /** Adds a node that does nothing: a place where paths meet.
  *
  *  Errors:  as rill_graph_add_kernel.
- *  Threads: any.
- *  Like:    cuGraphAddEmptyNode, hipGraphAddEmptyNode.      Since: 0.1 */
+ *  Like:    cuGraphAddEmptyNode, hipGraphAddEmptyNode. */
 RILL_API RILL_NODISCARD rill_status rill_graph_add_empty(rill_graph graph, const rill_graph_node *after,
                                                          size_t after_count, rill_graph_node *out);
 
 /** Adds a record of an event: it marks this point of each launch.  The node keeps the event.
  *
  *  Errors:  WRONG_DEVICE, INVALID_ARGUMENT (a stream's cached event), UNSUPPORTED; as rill_graph_add_kernel.
- *  Threads: any.
- *  Like:    cuGraphAddEventRecordNode, hipGraphAddEventRecordNode.      Since: 0.1 */
+ *  Like:    cuGraphAddEventRecordNode, hipGraphAddEventRecordNode. */
 RILL_API RILL_NODISCARD rill_status rill_graph_add_event_record(rill_graph graph, const rill_graph_node *after,
                                                                 size_t after_count, rill_event event,
                                                                 rill_graph_node *out);
@@ -146,8 +137,7 @@ RILL_API RILL_NODISCARD rill_status rill_graph_add_event_record(rill_graph graph
 /** Adds a wait for the point that the event marks when the graph is launched; never recorded, it is passed by.
  *
  *  Errors:  WRONG_BACKEND, UNSUPPORTED; as rill_graph_add_kernel.
- *  Threads: any.
- *  Like:    cuGraphAddEventWaitNode, hipGraphAddEventWaitNode.      Since: 0.1 */
+ *  Like:    cuGraphAddEventWaitNode, hipGraphAddEventWaitNode. */
 RILL_API RILL_NODISCARD rill_status rill_graph_add_event_wait(rill_graph graph, const rill_graph_node *after,
                                                               size_t after_count, rill_event event,
                                                               rill_graph_node *out);
@@ -156,16 +146,14 @@ RILL_API RILL_NODISCARD rill_status rill_graph_add_event_wait(rill_graph graph, 
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (a node of another graph; an edge that closes a cycle),
  *           CAPTURE_ACTIVE, OUT_OF_MEMORY.
- *  Threads: any.
- *  Like:    cuGraphAddDependencies, hipGraphAddDependencies.      Since: 0.1 */
+ *  Like:    cuGraphAddDependencies, hipGraphAddDependencies. */
 RILL_API RILL_NODISCARD rill_status rill_graph_add_edge(rill_graph graph, rill_graph_node from, rill_graph_node to);
 
 /** Returns a node by its label, a kernel without one by the kernel's name: the `nth` of that name, counted from 0 in
  * the order in which nodes were added.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, NOT_FOUND.
- *  Threads: any.
- *  Like:    no vendor's call.      Since: 0.1 */
+ *  Like:    no vendor's call. */
 RILL_API RILL_NODISCARD rill_status rill_graph_find_node(rill_graph graph, const char *label, uint32_t nth,
                                                          rill_graph_node *out);
 
@@ -173,23 +161,20 @@ RILL_API RILL_NODISCARD rill_status rill_graph_find_node(rill_graph graph, const
  *  many there are; as many as there is room for are written.  `nodes` may be NULL if `*count` is 0.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT.
- *  Threads: any.
- *  Like:    cuGraphGetNodes, hipGraphGetNodes.      Since: 0.1 */
+ *  Like:    cuGraphGetNodes, hipGraphGetNodes. */
 RILL_API RILL_NODISCARD rill_status rill_graph_get_nodes(rill_graph graph, rill_graph_node *nodes, size_t *count);
 
 /** Lists the edges, each from from[i] to to[i], as rill_graph_get_nodes lists nodes.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT.
- *  Threads: any.
- *  Like:    cuGraphGetEdges, hipGraphGetEdges.      Since: 0.1 */
+ *  Like:    cuGraphGetEdges, hipGraphGetEdges. */
 RILL_API RILL_NODISCARD rill_status rill_graph_get_edges(rill_graph graph, rill_graph_node *from, rill_graph_node *to,
                                                          size_t *count);
 
 /** Returns what a node does: RILL_NODE_*.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT.
- *  Threads: any.
- *  Like:    cuGraphNodeGetType, hipGraphNodeGetType.      Since: 0.1 */
+ *  Like:    cuGraphNodeGetType, hipGraphNodeGetType. */
 RILL_API RILL_NODISCARD rill_status rill_graph_node_kind(rill_graph_node node, uint32_t *out);
 
 RILL_EXTERN_C_END

@@ -11,6 +11,8 @@
  *
  * The thing people get wrong: memory is the graph's own for as long as the graph or an execution object exists.  Two
  * execution objects that would share it, of a graph and of its clone as well, cannot exist at a time.
+ *
+ * Any thread may call these functions at any time, unless a comment says more.  Since version 0.1.
  */
 #ifndef RILL_GRAPH_COMPOSE_H
 #define RILL_GRAPH_COMPOSE_H
@@ -26,16 +28,14 @@ RILL_EXTERN_C_BEGIN
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, CAPTURE_ACTIVE (a capture adds to the graph),
  *           OUT_OF_MEMORY.
- *  Threads: any.
- *  Like:    cuGraphClone, hipGraphClone.      Since: 0.1 */
+ *  Like:    cuGraphClone, hipGraphClone. */
 RILL_API RILL_NODISCARD rill_status rill_graph_clone(rill_graph graph, rill_graph *out);
 
 /** Returns the copy of a node in a clone of its graph.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, NOT_FOUND (`clone` is no clone of the node's graph; the
  *           node was added later).
- *  Threads: any.
- *  Like:    cuGraphNodeFindInClone, hipGraphNodeFindInClone.      Since: 0.1 */
+ *  Like:    cuGraphNodeFindInClone, hipGraphNodeFindInClone. */
 RILL_API RILL_NODISCARD rill_status rill_graph_find_in_clone(rill_graph clone, rill_graph_node node,
                                                              rill_graph_node *out);
 
@@ -44,8 +44,7 @@ RILL_API RILL_NODISCARD rill_status rill_graph_find_in_clone(rill_graph clone, r
  *
  *  Errors:  those of rill_graph_add_empty; WRONG_DEVICE; INVALID_ARGUMENT (the graph itself); CAPTURE_ACTIVE (a capture
  *           adds to one of the two).
- *  Threads: any.
- *  Like:    cuGraphAddChildGraphNode, hipGraphAddChildGraphNode.      Since: 0.1 */
+ *  Like:    cuGraphAddChildGraphNode, hipGraphAddChildGraphNode. */
 RILL_API RILL_NODISCARD rill_status rill_graph_add_child(rill_graph graph, const rill_graph_node *after,
                                                          size_t after_count, rill_graph child, rill_graph_node *out);
 
@@ -54,8 +53,7 @@ RILL_API RILL_NODISCARD rill_status rill_graph_add_child(rill_graph graph, const
  *  nothing.
  *
  *  Errors:  those of rill_graph_add_empty; UNSUPPORTED (RILL_FEATURE_POOL); OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
- *  Threads: any.
- *  Like:    cuGraphAddMemAllocNode, hipGraphAddMemAllocNode.      Since: 0.1 */
+ *  Like:    cuGraphAddMemAllocNode, hipGraphAddMemAllocNode. */
 RILL_API RILL_NODISCARD rill_status rill_graph_add_alloc(rill_graph graph, const rill_graph_node *after,
                                                          size_t after_count, size_t size, void **p,
                                                          rill_graph_node *out);
@@ -64,8 +62,7 @@ RILL_API RILL_NODISCARD rill_status rill_graph_add_alloc(rill_graph graph, const
  *  is no leak.
  *
  *  Errors:  those of rill_graph_add_empty; NOT_FOUND (no memory of the graph, or freed in it already).
- *  Threads: any.
- *  Like:    cuGraphAddMemFreeNode, hipGraphAddMemFreeNode.      Since: 0.1 */
+ *  Like:    cuGraphAddMemFreeNode, hipGraphAddMemFreeNode. */
 RILL_API RILL_NODISCARD rill_status rill_graph_add_free(rill_graph graph, const rill_graph_node *after,
                                                         size_t after_count, void *p, rill_graph_node *out);
 
@@ -83,16 +80,14 @@ typedef void (*rill_release_fn)(void *user);
  *  rill_*_release, but nothing else of rill.  It is not called if this function fails or the process ends before.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (release is NULL), OUT_OF_MEMORY.
- *  Threads: any.
- *  Like:    cuUserObjectCreate with cuGraphRetainUserObject, hipGraphRetainUserObject.      Since: 0.1 */
+ *  Like:    cuUserObjectCreate with cuGraphRetainUserObject, hipGraphRetainUserObject. */
 RILL_API RILL_NODISCARD rill_status rill_graph_add_user_object(rill_graph graph, rill_release_fn release, void *user);
 
 /** Takes an edge away.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (a node of another graph), NOT_FOUND (no such edge),
  *           CAPTURE_ACTIVE.
- *  Threads: any.
- *  Like:    cuGraphRemoveDependencies, hipGraphRemoveDependencies.      Since: 0.1 */
+ *  Like:    cuGraphRemoveDependencies, hipGraphRemoveDependencies. */
 RILL_API RILL_NODISCARD rill_status rill_graph_remove_edge(rill_graph graph, rill_graph_node from, rill_graph_node to);
 
 /** Describes the graph in the language of Graphviz, with what each node does: kernels and shapes, sizes, labels.
@@ -100,8 +95,7 @@ RILL_API RILL_NODISCARD rill_status rill_graph_remove_edge(rill_graph graph, ril
  *  there is room for are written, the last a 0.  `text` may be NULL if `*size` is 0.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT.
- *  Threads: any.
- *  Like:    cuGraphDebugDotPrint, hipGraphDebugDotPrint.      Since: 0.1 */
+ *  Like:    cuGraphDebugDotPrint, hipGraphDebugDotPrint. */
 RILL_API RILL_NODISCARD rill_status rill_graph_get_dot(rill_graph graph, char *text, size_t *size);
 
 RILL_EXTERN_C_END

@@ -16,6 +16,8 @@
  * calls about that object then wait for the launch, no others.
  *
  * The thing people get wrong: a change is for later launches.  Those that have been made keep what they had.
+ *
+ * Any thread may call these functions at any time, unless a comment says more.  Since version 0.1.
  */
 #ifndef RILL_GRAPH_EXEC_H
 #define RILL_GRAPH_EXEC_H
@@ -33,8 +35,7 @@ RILL_EXTERN_C_BEGIN
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, CAPTURE_ACTIVE (a capture adds to the graph),
  *           OUT_OF_MEMORY, UNSUPPORTED, DEVICE_LOST, BACKEND.
- *  Threads: any.
- *  Like:    cuGraphInstantiate, hipGraphInstantiate.      Since: 0.1 */
+ *  Like:    cuGraphInstantiate, hipGraphInstantiate. */
 RILL_API RILL_NODISCARD rill_status rill_graph_instantiate(rill_graph graph, rill_graph_exec *out);
 
 typedef struct rill_graph_exec_options {
@@ -53,8 +54,7 @@ typedef struct rill_graph_exec_options {
 /** The same with options.  NULL options are all defaults.
  *
  *  Errors:  those of rill_graph_instantiate.
- *  Threads: any.
- *  Like:    cuGraphInstantiateWithParams, hipGraphInstantiateWithParams.      Since: 0.1 */
+ *  Like:    cuGraphInstantiateWithParams, hipGraphInstantiateWithParams. */
 RILL_API RILL_NODISCARD rill_status rill_graph_instantiate_with_options(rill_graph graph,
                                                                         const rill_graph_exec_options *options,
                                                                         rill_graph_exec *out);
@@ -62,16 +62,14 @@ RILL_API RILL_NODISCARD rill_status rill_graph_instantiate_with_options(rill_gra
 /** Adds a reference.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE.
- *  Threads: any.
- *  Like:    a second owner of a CUgraphExec.      Since: 0.1 */
+ *  Like:    a second owner of a CUgraphExec. */
 RILL_API RILL_NODISCARD rill_status rill_graph_exec_retain(rill_graph_exec exec);
 
 /** Drops a reference; never blocks.  Launches that were made still run to their end, and what they use is kept until
  *  then.  Zero: nothing happens.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE.
- *  Threads: any.
- *  Like:    cuGraphExecDestroy, hipGraphExecDestroy.      Since: 0.1 */
+ *  Like:    cuGraphExecDestroy, hipGraphExecDestroy. */
 RILL_API rill_status rill_graph_exec_release(rill_graph_exec exec);
 
 /** Launches the graph as work of the stream.
@@ -79,7 +77,7 @@ RILL_API rill_status rill_graph_exec_release(rill_graph_exec exec);
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, WRONG_DEVICE, NOT_READY (launches are queued on a held stream),
  *           OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
  *  Threads: any; calls about one execution object are made one after another.
- *  Like:    cuGraphLaunch, hipGraphLaunch.      Since: 0.1 */
+ *  Like:    cuGraphLaunch, hipGraphLaunch. */
 RILL_API RILL_NODISCARD rill_status rill_graph_launch(rill_graph_exec exec, rill_stream stream);
 
 /** Gives later launches the nodes of another graph of the same shape: as many nodes, in the order in which they were
@@ -91,7 +89,7 @@ RILL_API RILL_NODISCARD rill_status rill_graph_launch(rill_graph_exec exec, rill
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, WRONG_DEVICE, INVALID_ARGUMENT (another shape), CAPTURE_ACTIVE, UNSUPPORTED,
  *           OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
  *  Threads: as rill_graph_launch.
- *  Like:    cuGraphExecUpdate, hipGraphExecUpdate.      Since: 0.1 */
+ *  Like:    cuGraphExecUpdate, hipGraphExecUpdate. */
 RILL_API RILL_NODISCARD rill_status rill_graph_update(rill_graph_exec exec, rill_graph graph);
 
 /** Why an update was refused. */
@@ -117,7 +115,7 @@ typedef struct rill_graph_update_result {
  *
  *  Errors:  those of rill_graph_update.
  *  Threads: as rill_graph_launch.
- *  Like:    cuGraphExecUpdate with its CUgraphExecUpdateResultInfo, hipGraphExecUpdate.      Since: 0.1 */
+ *  Like:    cuGraphExecUpdate with its CUgraphExecUpdateResultInfo, hipGraphExecUpdate. */
 RILL_API RILL_NODISCARD rill_status rill_graph_update_with_result(rill_graph_exec exec, rill_graph graph,
                                                                   rill_graph_update_result *result);
 
@@ -127,7 +125,7 @@ RILL_API RILL_NODISCARD rill_status rill_graph_update_with_result(rill_graph_exe
  *           CAPTURE_ACTIVE (the stream is capturing), UNSUPPORTED (the driver has no such function), DEVICE_LOST,
  *           BACKEND.
  *  Threads: as rill_graph_launch.
- *  Like:    cuGraphUpload, hipGraphUpload.      Since: 0.1 */
+ *  Like:    cuGraphUpload, hipGraphUpload. */
 RILL_API RILL_NODISCARD rill_status rill_graph_upload(rill_graph_exec exec, rill_stream stream);
 
 /** Returns the native execution object (CUgraphExec, hipGraphExec_t); 0 on the CPU, and after a change that failed half
@@ -135,16 +133,14 @@ RILL_API RILL_NODISCARD rill_status rill_graph_upload(rill_graph_exec exec, rill
  *  change that the driver refuses replaces it (docs/GRAPHS.md), so it is asked for again after a change.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT.
- *  Threads: any.
- *  Like:    cuda.core Graph.handle.      Since: 0.1 */
+ *  Like:    cuda.core Graph.handle. */
 RILL_API RILL_NODISCARD rill_status rill_graph_exec_native(rill_graph_exec exec, uintptr_t *out);
 
 /** Returns the native graph (CUgraph, hipGraph_t) that the object was made from; 0 on the CPU.  It stays rill's, and as
  *  it was at instantiation, or was replaced with the object.  A rill_graph has none before.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT.
- *  Threads: any.
- *  Like:    cuda.core GraphDefinition.handle.      Since: 0.1 */
+ *  Like:    cuda.core GraphDefinition.handle. */
 RILL_API RILL_NODISCARD rill_status rill_graph_exec_native_graph(rill_graph_exec exec, uintptr_t *out);
 
 /** Changes one argument of a kernel node, counted from 0, for later launches.
@@ -153,7 +149,7 @@ RILL_API RILL_NODISCARD rill_status rill_graph_exec_native_graph(rill_graph_exec
  *           argument's; data is NULL), OUT_OF_RANGE (index), UNSUPPORTED (a launch with constants), OUT_OF_MEMORY,
  *           DEVICE_LOST, BACKEND.
  *  Threads: as rill_graph_launch.
- *  Like:    cuGraphExecKernelNodeSetParams, hipGraphExecKernelNodeSetParams.      Since: 0.1 */
+ *  Like:    cuGraphExecKernelNodeSetParams, hipGraphExecKernelNodeSetParams. */
 RILL_API RILL_NODISCARD rill_status rill_graph_exec_set_kernel_arg(rill_graph_exec exec, rill_graph_node node,
                                                                    uint32_t index, const void *data, size_t size);
 
@@ -161,7 +157,7 @@ RILL_API RILL_NODISCARD rill_status rill_graph_exec_set_kernel_arg(rill_graph_ex
  *
  *  Errors:  those of rill_graph_add_kernel and rill_graph_exec_set_kernel_arg.
  *  Threads: as rill_graph_launch.
- *  Like:    cuGraphExecKernelNodeSetParams, hipGraphExecKernelNodeSetParams.      Since: 0.1 */
+ *  Like:    cuGraphExecKernelNodeSetParams, hipGraphExecKernelNodeSetParams. */
 RILL_API RILL_NODISCARD rill_status rill_graph_exec_set_kernel(rill_graph_exec exec, rill_graph_node node,
                                                                const rill_launch *launch, const rill_arg *args,
                                                                size_t arg_count);
@@ -170,7 +166,7 @@ RILL_API RILL_NODISCARD rill_status rill_graph_exec_set_kernel(rill_graph_exec e
  *
  *  Errors:  those of rill_graph_add_copy; INVALID_ARGUMENT (no copy node of this object, n is 0).
  *  Threads: as rill_graph_launch.
- *  Like:    cuGraphExecMemcpyNodeSetParams, hipGraphExecMemcpyNodeSetParams1D.      Since: 0.1 */
+ *  Like:    cuGraphExecMemcpyNodeSetParams, hipGraphExecMemcpyNodeSetParams1D. */
 RILL_API RILL_NODISCARD rill_status rill_graph_exec_set_copy(rill_graph_exec exec, rill_graph_node node, void *dst,
                                                              const void *src, size_t n);
 
@@ -178,7 +174,7 @@ RILL_API RILL_NODISCARD rill_status rill_graph_exec_set_copy(rill_graph_exec exe
  *
  *  Errors:  those of rill_graph_add_fill; INVALID_ARGUMENT (no fill node of this object, count is 0).
  *  Threads: as rill_graph_launch.
- *  Like:    cuGraphExecMemsetNodeSetParams, hipGraphExecMemsetNodeSetParams.      Since: 0.1 */
+ *  Like:    cuGraphExecMemsetNodeSetParams, hipGraphExecMemsetNodeSetParams. */
 RILL_API RILL_NODISCARD rill_status rill_graph_exec_set_fill(rill_graph_exec exec, rill_graph_node node, void *dst,
                                                              const void *pattern, size_t pattern_size, size_t count);
 

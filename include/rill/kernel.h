@@ -16,6 +16,8 @@
  *
  * The thing people get wrong: in RILL_ARGS a literal has its C type.  2.0 is a double and 8 bytes; a kernel's
  * float takes 2.0f.
+ *
+ * Any thread may call these functions at any time, unless a comment says more.  Since version 0.1.
  */
 #ifndef RILL_KERNEL_H
 #define RILL_KERNEL_H
@@ -125,15 +127,13 @@ typedef struct rill_kernel_ref {
  *
  *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT, NOT_FOUND (no image fits; the text lists what is inside and
  *           what the device needs), OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
- *  Threads: any.
- *  Like:    cuModuleLoadData, cuLibraryLoadData, hipModuleLoadData.      Since: 0.1 */
+ *  Like:    cuModuleLoadData, cuLibraryLoadData, hipModuleLoadData. */
 RILL_API RILL_NODISCARD rill_status rill_module_load(rill_device device, const rill_bundle *bundle, rill_module *out);
 
 /** Adds a reference.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE.
- *  Threads: any.
- *  Like:    nothing.      Since: 0.1 */
+ *  Like:    nothing. */
 RILL_API RILL_NODISCARD rill_status rill_module_retain(rill_module module);
 
 /** Drops a reference; the module is unloaded in a later call, when none of its kernels is left and its work is done:
@@ -141,45 +141,39 @@ RILL_API RILL_NODISCARD rill_status rill_module_retain(rill_module module);
  *  happens.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE.
- *  Threads: any.
- *  Like:    cuModuleUnload, hipModuleUnload.      Since: 0.1 */
+ *  Like:    cuModuleUnload, hipModuleUnload. */
 RILL_API rill_status rill_module_release(rill_module module);
 
 /** Returns a kernel of a module.  It keeps the module.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, NOT_FOUND (the text lists the kernels inside),
  *           OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
- *  Threads: any.
- *  Like:    cuModuleGetFunction, hipModuleGetFunction.      Since: 0.1 */
+ *  Like:    cuModuleGetFunction, hipModuleGetFunction. */
 RILL_API RILL_NODISCARD rill_status rill_module_get_kernel(rill_module module, const char *name, rill_kernel *out);
 
 /** Adds a reference.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE.
- *  Threads: any.
- *  Like:    nothing.      Since: 0.1 */
+ *  Like:    nothing. */
 RILL_API RILL_NODISCARD rill_status rill_kernel_retain(rill_kernel kernel);
 
 /** Drops a reference.  Launches that were submitted still run.  Zero: nothing happens.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE.
- *  Threads: any.
- *  Like:    nothing.      Since: 0.1 */
+ *  Like:    nothing. */
 RILL_API rill_status rill_kernel_release(rill_kernel kernel);
 
 /** Fills in what is known of a kernel.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT.
- *  Threads: any.
- *  Like:    cuFuncGetAttribute, hipFuncGetAttribute.      Since: 0.1 */
+ *  Like:    cuFuncGetAttribute, hipFuncGetAttribute. */
 RILL_API RILL_NODISCARD rill_status rill_kernel_get_info(rill_kernel kernel, rill_kernel_info *info);
 
 /** Returns the size in bytes of argument `index`, counted from 0.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, OUT_OF_RANGE, UNSUPPORTED (the arguments are not known:
  *           RILL_FEATURE_KERNEL_ARGS).
- *  Threads: any.
- *  Like:    cuFuncGetParamInfo.      Since: 0.1 */
+ *  Like:    cuFuncGetParamInfo. */
 RILL_API RILL_NODISCARD rill_status rill_kernel_arg_size(rill_kernel kernel, uint32_t index, size_t *size);
 
 /** Returns the offset in bytes of argument `index`, counted from 0, where all arguments lie in one buffer, as a struct
@@ -187,15 +181,13 @@ RILL_API RILL_NODISCARD rill_status rill_kernel_arg_size(rill_kernel kernel, uin
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, OUT_OF_RANGE, UNSUPPORTED (the arguments are not known:
  *           RILL_FEATURE_KERNEL_ARGS; or an older rillcc made the bundle).
- *  Threads: any.
- *  Like:    cuFuncGetParamInfo.      Since: 0.1 */
+ *  Like:    cuFuncGetParamInfo. */
 RILL_API RILL_NODISCARD rill_status rill_kernel_arg_offset(rill_kernel kernel, uint32_t index, size_t *offset);
 
 /** Returns the CUfunction or hipFunction_t of a kernel; 0 on the CPU.  It stays the kernel's.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT.
- *  Threads: any.
- *  Like:    nothing.      Since: 0.1 */
+ *  Like:    nothing. */
 RILL_API RILL_NODISCARD rill_status rill_kernel_native(rill_kernel kernel, uintptr_t *out);
 
 /** Launches a kernel as work of the stream.  Arguments are read at the call.
@@ -207,7 +199,7 @@ RILL_API RILL_NODISCARD rill_status rill_kernel_native(rill_kernel kernel, uintp
  *           UNSUPPORTED (an attribute, a cluster or constants that the device cannot do), NOT_FOUND (the variable of
  *           a constant), OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
  *  Threads: any; calls on one stream are ordered as they arrive.
- *  Like:    cuLaunchKernelEx, hipModuleLaunchKernel, Mojo DeviceStream.enqueue_function.      Since: 0.1 */
+ *  Like:    cuLaunchKernelEx, hipModuleLaunchKernel, Mojo DeviceStream.enqueue_function. */
 RILL_API RILL_NODISCARD rill_status rill_stream_launch(rill_stream stream, rill_kernel kernel,
                                                        const rill_launch *launch, const rill_arg *args,
                                                        size_t arg_count);
@@ -217,7 +209,7 @@ RILL_API RILL_NODISCARD rill_status rill_stream_launch(rill_stream stream, rill_
  *
  *  Errors:  those of rill_module_load, rill_module_get_kernel and rill_stream_launch.
  *  Threads: any, on one reference too.
- *  Like:    Mojo DeviceStream.enqueue_function of an uncompiled function.      Since: 0.1 */
+ *  Like:    Mojo DeviceStream.enqueue_function of an uncompiled function. */
 RILL_API RILL_NODISCARD rill_status rill_stream_launch_ref(rill_stream stream, rill_kernel_ref *ref,
                                                            const rill_launch *launch, const rill_arg *args,
                                                            size_t arg_count);

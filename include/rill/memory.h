@@ -11,6 +11,8 @@
  *
  * The thing people get wrong: host memory that is the source or destination of a copy must stay until the
  * copy is done, and only pinned memory lets a copy overlap with other work.
+ *
+ * Any thread may call these functions at any time, unless a comment says more.  Since version 0.1.
  */
 #ifndef RILL_MEMORY_H
 #define RILL_MEMORY_H
@@ -47,16 +49,14 @@ typedef struct rill_memory_info {
  *
  *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT (kind), UNSUPPORTED, OUT_OF_MEMORY (asked, free and total are
  *           in the text; the device stays usable), DEVICE_LOST, BACKEND.
- *  Threads: any.
- *  Like:    cuMemAlloc, cuMemHostAlloc, hipMalloc, hipHostMalloc.      Since: 0.1 */
+ *  Like:    cuMemAlloc, cuMemHostAlloc, hipMalloc, hipHostMalloc. */
 RILL_API RILL_NODISCARD rill_status rill_alloc(rill_device device, size_t size, uint32_t kind, void **out);
 
 /** As rill_alloc; the address is a multiple of `alignment`, which is a power of two.  What rill_alloc gives is aligned
  *  to 256 bytes.  More than that costs up to `alignment` bytes more.
  *
  *  Errors:  as rill_alloc; INVALID_ARGUMENT also where the alignment is no power of two.
- *  Threads: any.
- *  Like:    aligned_alloc.      Since: 0.1 */
+ *  Like:    aligned_alloc. */
 RILL_API RILL_NODISCARD rill_status rill_alloc_aligned(rill_device device, size_t size, size_t alignment, uint32_t kind,
                                                        void **out);
 
@@ -70,16 +70,14 @@ RILL_API RILL_NODISCARD rill_status rill_alloc_aligned(rill_device device, size_
  *
  *  Errors:  NOT_FOUND (no allocation of rill), INVALID_ARGUMENT (inside one; called in a host call), OUT_OF_MEMORY
  *           (the CPU's, that was shared with other processes: it is not freed), DEVICE_LOST, BACKEND.
- *  Threads: any.
- *  Like:    cuMemFree, cuMemFreeHost, cuIpcCloseMemHandle, hipFree, hipHostFree.      Since: 0.1 */
+ *  Like:    cuMemFree, cuMemFreeHost, cuIpcCloseMemHandle, hipFree, hipHostFree. */
 RILL_API rill_status rill_free(void *p);
 
 /** Returns kind, device, start and size of the allocation or registered range that `p` lies in; `p` may lie anywhere
  *  inside.  The driver is not asked.
  *
  *  Errors:  NOT_FOUND (`p` lies in no memory of rill's, NULL included), INVALID_ARGUMENT (info).
- *  Threads: any.
- *  Like:    cuPointerGetAttribute, hipPointerGetAttributes.      Since: 0.1 */
+ *  Like:    cuPointerGetAttribute, hipPointerGetAttributes. */
 RILL_API RILL_NODISCARD rill_status rill_memory_get_info(const void *p, rill_memory_info *info);
 
 /** Pins `size` bytes of host memory that rill did not allocate: copies from and to it are as fast as with
@@ -91,8 +89,7 @@ RILL_API RILL_NODISCARD rill_status rill_memory_get_info(const void *p, rill_mem
  *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT (NULL, size 0, memory that rill allocated or that is registered
  *           already, in part too), OUT_OF_RANGE (past the end of memory), UNSUPPORTED, OUT_OF_MEMORY, DEVICE_LOST,
  *           BACKEND.
- *  Threads: any.
- *  Like:    cuMemHostRegister, hipHostRegister.      Since: 0.1 */
+ *  Like:    cuMemHostRegister, hipHostRegister. */
 RILL_API RILL_NODISCARD rill_status rill_host_register(rill_device device, void *p, size_t size);
 
 /** Undoes rill_host_register; `p` is what it was given.  May block: waits for the work submitted to all
@@ -101,8 +98,7 @@ RILL_API RILL_NODISCARD rill_status rill_host_register(rill_device device, void 
  *
  *  Errors:  NOT_FOUND (no registered memory, NULL included), INVALID_ARGUMENT (inside a registered range; called in a
  *           host call), DEVICE_LOST, BACKEND.
- *  Threads: any.
- *  Like:    cuMemHostUnregister, hipHostUnregister.      Since: 0.1 */
+ *  Like:    cuMemHostUnregister, hipHostUnregister. */
 RILL_API rill_status rill_host_unregister(void *p);
 
 /** Brings managed memory to the stream's device ahead of its use there, as work of the stream.  `p` may lie inside an
@@ -111,7 +107,7 @@ RILL_API rill_status rill_host_unregister(void *p);
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, NOT_FOUND (no memory of rill), INVALID_ARGUMENT (memory of another kind),
  *           WRONG_BACKEND, OUT_OF_RANGE, UNSUPPORTED, DEVICE_LOST, BACKEND.
  *  Threads: any; calls on one stream are ordered as they arrive.
- *  Like:    cuMemPrefetchAsync, hipMemPrefetchAsync.      Since: 0.1 */
+ *  Like:    cuMemPrefetchAsync, hipMemPrefetchAsync. */
 RILL_API RILL_NODISCARD rill_status rill_memory_prefetch_async(rill_stream stream, const void *p, size_t size);
 
 /** What rill_memory_advise can say of a range; each is a hint, and the second of a pair undoes the first. */
@@ -130,8 +126,7 @@ enum {
  *
  *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT (advice, memory of another kind), NOT_FOUND (no memory of rill),
  *           WRONG_BACKEND, OUT_OF_RANGE, UNSUPPORTED, DEVICE_LOST, BACKEND.
- *  Threads: any.
- *  Like:    cuMemAdvise, hipMemAdvise.      Since: 0.1 */
+ *  Like:    cuMemAdvise, hipMemAdvise. */
 RILL_API RILL_NODISCARD rill_status rill_memory_advise(const void *p, size_t size, rill_device device, uint32_t advice);
 
 /** Returns what another process needs to share memory of kind RILL_MEMORY_DEVICE; `p` may be anywhere inside an
@@ -143,8 +138,7 @@ RILL_API RILL_NODISCARD rill_status rill_memory_advise(const void *p, size_t siz
  *
  *  Errors:  INVALID_ARGUMENT (NULL, imported memory; called in a host call), NOT_FOUND (no allocation of rill),
  *           UNSUPPORTED (another kind, a device that cannot: with the reason), OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
- *  Threads: any.
- *  Like:    cuIpcGetMemHandle, hipIpcGetMemHandle.      Since: 0.1 */
+ *  Like:    cuIpcGetMemHandle, hipIpcGetMemHandle. */
 RILL_API RILL_NODISCARD rill_status rill_memory_ipc_export(void *p, rill_ipc_handle *out);
 
 /** Opens memory of another process, of the same device, and gives the pointer to what it exported.  All of its
@@ -154,8 +148,7 @@ RILL_API RILL_NODISCARD rill_status rill_memory_ipc_export(void *p, rill_ipc_han
  *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT (bytes that are no handle or damaged, a handle of an event, one that this
  *           process itself exported: use the pointer), WRONG_BACKEND, WRONG_DEVICE (each naming the handle's),
  *           NOT_FOUND (the exporter has ended or freed it), UNSUPPORTED, OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
- *  Threads: any.
- *  Like:    cuIpcOpenMemHandle, hipIpcOpenMemHandle.      Since: 0.1 */
+ *  Like:    cuIpcOpenMemHandle, hipIpcOpenMemHandle. */
 RILL_API RILL_NODISCARD rill_status rill_memory_ipc_import(rill_device device, const rill_ipc_handle *handle,
                                                            void **out);
 
@@ -169,7 +162,7 @@ RILL_API RILL_NODISCARD rill_status rill_memory_ipc_import(rill_device device, c
  *           NOT_FOUND (memory of a pool that is not allocated), WRONG_BACKEND (device or managed memory of another
  *           backend), OUT_OF_MEMORY (on a held stream, or on the CPU), DEVICE_LOST, BACKEND.
  *  Threads: any; calls on one stream are ordered as they arrive.
- *  Like:    cuMemcpyAsync, hipMemcpyAsync.      Since: 0.1 */
+ *  Like:    cuMemcpyAsync, hipMemcpyAsync. */
 RILL_API RILL_NODISCARD rill_status rill_copy_async(rill_stream stream, void *dst, const void *src, size_t n);
 
 /** Copies `height` rows of `width` bytes, as work of the stream, and leaves alone what lies between rows.  A pitch is
@@ -180,7 +173,7 @@ RILL_API RILL_NODISCARD rill_status rill_copy_async(rill_stream stream, void *ds
  *  Errors:  those of rill_copy_async; INVALID_ARGUMENT also where a pitch is less than the width, OUT_OF_RANGE also
  *           where sizes overflow.
  *  Threads: any; calls on one stream are ordered as they arrive.
- *  Like:    cuMemcpy2DAsync, hipMemcpy2DAsync.      Since: 0.1 */
+ *  Like:    cuMemcpy2DAsync, hipMemcpy2DAsync. */
 RILL_API RILL_NODISCARD rill_status rill_copy_2d_async(rill_stream stream, void *dst, size_t dst_pitch, const void *src,
                                                        size_t src_pitch, size_t width, size_t height);
 
@@ -203,7 +196,7 @@ typedef struct rill_copy_3d {
  *  Errors:  those of rill_copy_2d_async; INVALID_ARGUMENT also where a slice pitch is less than the rows of a slice,
  *           and of the struct.
  *  Threads: any; calls on one stream are ordered as they arrive.
- *  Like:    cuMemcpy3DAsync, hipMemcpy3DAsync.      Since: 0.1 */
+ *  Like:    cuMemcpy3DAsync, hipMemcpy3DAsync. */
 RILL_API RILL_NODISCARD rill_status rill_copy_3d_async(rill_stream stream, const rill_copy_3d *copy);
 
 /** Writes `count` copies of a pattern of 1, 2, 4, 8 or 16 bytes, as work of the stream.  The pattern is read
@@ -211,7 +204,7 @@ RILL_API RILL_NODISCARD rill_status rill_copy_3d_async(rill_stream stream, const
  *
  *  Errors:  those of rill_copy_async; INVALID_ARGUMENT also of the pattern's size and of alignment.
  *  Threads: any; calls on one stream are ordered as they arrive.
- *  Like:    cuMemsetD8Async, cuMemsetD16Async, cuMemsetD32Async, hipMemsetD32Async.      Since: 0.1 */
+ *  Like:    cuMemsetD8Async, cuMemsetD16Async, cuMemsetD32Async, hipMemsetD32Async. */
 RILL_API RILL_NODISCARD rill_status rill_fill_async(rill_stream stream, void *dst, const void *pattern,
                                                     size_t pattern_size, size_t count);
 
@@ -223,7 +216,7 @@ RILL_API RILL_NODISCARD rill_status rill_fill_async(rill_stream stream, void *ds
  *  Errors:  those of rill_fill_async; INVALID_ARGUMENT also where a pitch is less than a row, OUT_OF_RANGE also where
  *           sizes overflow.
  *  Threads: any; calls on one stream are ordered as they arrive.
- *  Like:    cuMemsetD2D8Async, cuMemsetD2D16Async, cuMemsetD2D32Async, hipMemset2DAsync.      Since: 0.1 */
+ *  Like:    cuMemsetD2D8Async, cuMemsetD2D16Async, cuMemsetD2D32Async, hipMemset2DAsync. */
 RILL_API RILL_NODISCARD rill_status rill_fill_2d_async(rill_stream stream, void *dst, size_t dst_pitch,
                                                        const void *pattern, size_t pattern_size, size_t width,
                                                        size_t height);

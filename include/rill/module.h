@@ -13,6 +13,8 @@
  *
  * The thing people get wrong: a bundle is memory of the program or library that it is linked into.  One that sits in a
  * plugin goes away with dlclose, and another one may come to lie at the same address: unload it first.
+ *
+ * Any thread may call these functions at any time, unless a comment says more.  Since version 0.1.
  */
 #ifndef RILL_MODULE_H
 #define RILL_MODULE_H
@@ -35,8 +37,7 @@ RILL_EXTERN_C_BEGIN
  *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT (NULL; size 0; nothing that the backend loads; damaged or cut off),
  *           NOT_FOUND (for other targets only: the text lists them and what the device needs), OUT_OF_MEMORY,
  *           DEVICE_LOST, BACKEND (the driver refuses it; with the log of its compiler).
- *  Threads: any.
- *  Like:    cuModuleLoadDataEx, cuLibraryLoadData, hipModuleLoadData.      Since: 0.1 */
+ *  Like:    cuModuleLoadDataEx, cuLibraryLoadData, hipModuleLoadData. */
 RILL_API RILL_NODISCARD rill_status rill_module_load_image(rill_device device, const void *data, size_t size,
                                                            rill_module *out);
 
@@ -44,8 +45,7 @@ RILL_API RILL_NODISCARD rill_status rill_module_load_image(rill_device device, c
  *  the kernel up, inside captures too.  Loaded already: nothing happens.
  *
  *  Errors:  those of rill_module_load and rill_module_get_kernel.
- *  Threads: any.
- *  Like:    cuFuncLoad, CUDA_MODULE_LOADING=EAGER.      Since: 0.1 */
+ *  Like:    cuFuncLoad, CUDA_MODULE_LOADING=EAGER. */
 RILL_API RILL_NODISCARD rill_status rill_bundle_preload(rill_device device, const rill_bundle *bundle);
 
 /** Forgets a bundle on every device: what launches by reference and rill_bundle_preload loaded is unloaded once the
@@ -56,8 +56,7 @@ RILL_API RILL_NODISCARD rill_status rill_bundle_preload(rill_device device, cons
  *  to it.  Not loaded: nothing happens.
  *
  *  Errors:  INVALID_ARGUMENT.
- *  Threads: any.
- *  Like:    cuLibraryUnload.      Since: 0.1 */
+ *  Like:    cuLibraryUnload. */
 RILL_API RILL_NODISCARD rill_status rill_bundle_unload(const rill_bundle *bundle);
 
 /** Returns the address and size in bytes of a `__constant__` or `__device__` variable of a module.  `size` may be
@@ -67,16 +66,14 @@ RILL_API RILL_NODISCARD rill_status rill_bundle_unload(const rill_bundle *bundle
  *  variable that the compiler dropped, since no kernel uses it, is not there.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, NOT_FOUND, OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
- *  Threads: any.
- *  Like:    cuModuleGetGlobal, hipModuleGetGlobal.      Since: 0.1 */
+ *  Like:    cuModuleGetGlobal, hipModuleGetGlobal. */
 RILL_API RILL_NODISCARD rill_status rill_module_get_global(rill_module module, const char *symbol, void **p,
                                                            size_t *size);
 
 /** Returns the CUmodule or hipModule_t of a module; 0 on the CPU.  It stays the module's.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT.
- *  Threads: any.
- *  Like:    nothing.      Since: 0.1 */
+ *  Like:    nothing. */
 RILL_API RILL_NODISCARD rill_status rill_module_native(rill_module module, uintptr_t *out);
 
 RILL_EXTERN_C_END

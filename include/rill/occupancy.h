@@ -10,6 +10,8 @@
  * at a time.
  *
  * The thing people get wrong: full units are not always faster.  A kernel with few, large blocks may be.
+ *
+ * Any thread may call these functions at any time, unless a comment says more.  Since version 0.1.
  */
 #ifndef RILL_OCCUPANCY_H
 #define RILL_OCCUPANCY_H
@@ -23,9 +25,7 @@ RILL_EXTERN_C_BEGIN
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, OUT_OF_RANGE (more than a block can have), DEVICE_LOST,
  *           BACKEND.
- *  Threads: any.
- *  Like:    cuOccupancyMaxActiveBlocksPerMultiprocessor, hipModuleOccupancyMaxActiveBlocksPerMultiprocessor.
- *  Since: 0.1 */
+ *  Like:    cuOccupancyMaxActiveBlocksPerMultiprocessor, hipModuleOccupancyMaxActiveBlocksPerMultiprocessor. */
 RILL_API RILL_NODISCARD rill_status rill_kernel_occupancy(rill_kernel kernel, uint32_t block_threads, size_t shared,
                                                           uint32_t *blocks_per_unit);
 
@@ -35,8 +35,7 @@ RILL_API RILL_NODISCARD rill_status rill_kernel_occupancy(rill_kernel kernel, ui
  *  `shared` is the dynamic shared memory of a block; `limit`, unless 0, the most threads that it may have.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, OUT_OF_RANGE, DEVICE_LOST, BACKEND.
- *  Threads: any.
- *  Like:    cuOccupancyMaxPotentialBlockSize, hipModuleOccupancyMaxPotentialBlockSize.      Since: 0.1 */
+ *  Like:    cuOccupancyMaxPotentialBlockSize, hipModuleOccupancyMaxPotentialBlockSize. */
 RILL_API RILL_NODISCARD rill_status rill_kernel_suggest_block(rill_kernel kernel, size_t shared, uint32_t limit,
                                                               uint32_t *block_threads, uint32_t *blocks);
 
@@ -45,8 +44,7 @@ RILL_API RILL_NODISCARD rill_status rill_kernel_suggest_block(rill_kernel kernel
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, OUT_OF_RANGE (so many do not fit even without any),
  *           DEVICE_LOST, BACKEND.
- *  Threads: any.
- *  Like:    cuOccupancyAvailableDynamicSMemPerBlock.      Since: 0.1 */
+ *  Like:    cuOccupancyAvailableDynamicSMemPerBlock. */
 RILL_API RILL_NODISCARD rill_status rill_kernel_available_shared(rill_kernel kernel, uint32_t block_threads,
                                                                  uint32_t blocks_per_unit, size_t *shared);
 
@@ -55,8 +53,7 @@ RILL_API RILL_NODISCARD rill_status rill_kernel_available_shared(rill_kernel ker
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, OUT_OF_RANGE, UNSUPPORTED (RILL_FEATURE_COOPERATIVE),
  *           DEVICE_LOST, BACKEND.
- *  Threads: any.
- *  Like:    cuLaunchCooperativeKernel, hipModuleLaunchCooperativeKernel.      Since: 0.1 */
+ *  Like:    cuLaunchCooperativeKernel, hipModuleLaunchCooperativeKernel. */
 RILL_API RILL_NODISCARD rill_status rill_kernel_cooperative_blocks(rill_kernel kernel, uint32_t block_threads,
                                                                    size_t shared, uint32_t *blocks);
 
@@ -64,8 +61,7 @@ RILL_API RILL_NODISCARD rill_status rill_kernel_cooperative_blocks(rill_kernel k
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (also without a cluster), OUT_OF_RANGE, UNSUPPORTED
  *           (RILL_FEATURE_CLUSTER), DEVICE_LOST, BACKEND.
- *  Threads: any.
- *  Like:    cuOccupancyMaxActiveClusters.      Since: 0.1 */
+ *  Like:    cuOccupancyMaxActiveClusters. */
 RILL_API RILL_NODISCARD rill_status rill_kernel_active_clusters(rill_kernel kernel, const rill_launch *launch,
                                                                 uint32_t *clusters);
 

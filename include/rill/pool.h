@@ -15,6 +15,8 @@
  *
  * The thing people get wrong: rill_free_async says that all uses are ordered before this point of its stream.  A use on
  * another stream that is not must be recorded (rill_memory_record_use), or the memory is reused too early.
+ *
+ * Any thread may call these functions at any time, unless a comment says more.  Since version 0.1.
  */
 #ifndef RILL_POOL_H
 #define RILL_POOL_H
@@ -58,8 +60,7 @@ typedef struct rill_pool_info {
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (NULL), OUT_OF_MEMORY (asked, free and total and the
  *           pool's own numbers are in the text; the device stays usable), CAPTURE_ACTIVE, DEVICE_LOST, BACKEND.
- *  Threads: any.
- *  Like:    cuMemAllocAsync, hipMallocAsync.      Since: 0.1 */
+ *  Like:    cuMemAllocAsync, hipMallocAsync. */
 RILL_API RILL_NODISCARD rill_status rill_alloc_async(rill_stream stream, size_t size, void **out);
 
 /** Frees memory of a pool at this point of the stream: says that every use of it, but those recorded with
@@ -71,39 +72,34 @@ RILL_API RILL_NODISCARD rill_status rill_alloc_async(rill_stream stream, size_t 
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, NOT_FOUND (no allocation of rill, or freed already), INVALID_ARGUMENT
  *           (inside one, or of rill_alloc), WRONG_DEVICE, WRONG_BACKEND, CAPTURE_ACTIVE, DEVICE_LOST, BACKEND.  The
  *           memory then stays allocated.
- *  Threads: any.
- *  Like:    cuMemFreeAsync, hipFreeAsync.      Since: 0.1 */
+ *  Like:    cuMemFreeAsync, hipFreeAsync. */
 RILL_API rill_status rill_free_async(rill_stream stream, void *p);
 
 /** Creates a pool of memory of one kind.  It takes memory from the driver when it is needed.
  *
  *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT (NULL, options, kind), UNSUPPORTED (managed memory that the device does
  *           not have), OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
- *  Threads: any.
- *  Like:    cuMemPoolCreate, hipMemPoolCreate.      Since: 0.1 */
+ *  Like:    cuMemPoolCreate, hipMemPoolCreate. */
 RILL_API RILL_NODISCARD rill_status rill_pool_create(rill_device device, const rill_pool_options *options,
                                                      rill_pool *out);
 
 /** The pool that rill_alloc_async takes from: the same handle every time, borrowed.
  *
  *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT (NULL), OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
- *  Threads: any.
- *  Like:    cuDeviceGetDefaultMemPool, hipDeviceGetDefaultMemPool.      Since: 0.1 */
+ *  Like:    cuDeviceGetDefaultMemPool, hipDeviceGetDefaultMemPool. */
 RILL_API RILL_NODISCARD rill_status rill_pool_default(rill_device device, rill_pool *out);
 
 /** Adds a reference.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE.
- *  Threads: any.
- *  Like:    Py_INCREF of a cuda.core.MemoryResource.      Since: 0.1 */
+ *  Like:    Py_INCREF of a cuda.core.MemoryResource. */
 RILL_API RILL_NODISCARD rill_status rill_pool_retain(rill_pool pool);
 
 /** Drops a reference; the last one ends the pool.  Its allocations remain valid until they are freed, and its memory
  *  is released to the driver when it is unused, in a later call.  The null handle: nothing happens.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE.
- *  Threads: any.
- *  Like:    cuMemPoolDestroy, hipMemPoolDestroy.      Since: 0.1 */
+ *  Like:    cuMemPoolDestroy, hipMemPoolDestroy. */
 RILL_API rill_status rill_pool_release(rill_pool pool);
 
 /** As rill_alloc_async, from this pool.  A pool with a limit records a point of the stream at each free, so that
@@ -111,15 +107,13 @@ RILL_API rill_status rill_pool_release(rill_pool pool);
  *  out, and may take a later point before that.
  *
  *  Errors:  as rill_alloc_async; WRONG_DEVICE, WRONG_BACKEND.  OUT_OF_MEMORY also where the limit would be exceeded.
- *  Threads: any.
- *  Like:    cuMemAllocFromPoolAsync, hipMallocFromPoolAsync.      Since: 0.1 */
+ *  Like:    cuMemAllocFromPoolAsync, hipMallocFromPoolAsync. */
 RILL_API RILL_NODISCARD rill_status rill_pool_alloc_async(rill_pool pool, rill_stream stream, size_t size, void **out);
 
 /** As rill_pool_alloc_async; the address is a multiple of `alignment`, which is a power of two.
  *
  *  Errors:  as rill_pool_alloc_async; INVALID_ARGUMENT also where the alignment is no power of two.
- *  Threads: any.
- *  Like:    std::pmr::memory_resource::allocate.      Since: 0.1 */
+ *  Like:    std::pmr::memory_resource::allocate. */
 RILL_API RILL_NODISCARD rill_status rill_pool_alloc_aligned_async(rill_pool pool, rill_stream stream, size_t size,
                                                                   size_t alignment, void **out);
 
@@ -127,36 +121,32 @@ RILL_API RILL_NODISCARD rill_status rill_pool_alloc_aligned_async(rill_pool pool
  *  are free and the work before their last free is complete.  May block, as drivers do when memory is released.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (called in a host call), DEVICE_LOST, BACKEND.
- *  Threads: any.
- *  Like:    cuMemPoolTrimTo, hipMemPoolTrimTo.      Since: 0.1 */
+ *  Like:    cuMemPoolTrimTo, hipMemPoolTrimTo. */
 RILL_API RILL_NODISCARD rill_status rill_pool_trim(rill_pool pool, uint64_t keep);
 
 /** The pool's numbers.  Asks the driver which of the freed memory is complete.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (NULL, struct_size).
  *  Threads: any.  Numbers taken while others allocate may belong to slightly different moments.
- *  Like:    cuMemPoolGetAttribute, hipMemPoolGetAttribute.      Since: 0.1 */
+ *  Like:    cuMemPoolGetAttribute, hipMemPoolGetAttribute. */
 RILL_API RILL_NODISCARD rill_status rill_pool_get_info(rill_pool pool, rill_pool_info *info);
 
 /** The limit that the pool was created with, in bytes; 0: none.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (NULL).
- *  Threads: any.
- *  Like:    cuMemPoolGetAttribute, hipMemPoolGetAttribute.      Since: 0.1 */
+ *  Like:    cuMemPoolGetAttribute, hipMemPoolGetAttribute. */
 RILL_API RILL_NODISCARD rill_status rill_pool_max_size(rill_pool pool, uint64_t *out);
 
 /** The kind of memory that the pool gives: RILL_MEMORY_DEVICE, _PINNED or _MANAGED.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (NULL).
- *  Threads: any.
- *  Like:    CUmemPoolProps::location.      Since: 0.1 */
+ *  Like:    CUmemPoolProps::location. */
 RILL_API RILL_NODISCARD rill_status rill_pool_kind(rill_pool pool, uint32_t *out);
 
 /** The pool's release threshold in bytes; 0: never released automatically.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (NULL).
- *  Threads: any.
- *  Like:    CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, where 0 means the opposite: all is released.      Since: 0.1 */
+ *  Like:    CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, where 0 means the opposite: all is released. */
 RILL_API RILL_NODISCARD rill_status rill_pool_release_threshold(rill_pool pool, uint64_t *out);
 
 /** Sets the release threshold: from then on, when the host synchronizes with the device, or with a stream or an event
@@ -165,16 +155,14 @@ RILL_API RILL_NODISCARD rill_status rill_pool_release_threshold(rill_pool pool, 
  *  would fail otherwise.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE.
- *  Threads: any.
- *  Like:    CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, where 0 means the opposite: all is released.      Since: 0.1 */
+ *  Like:    CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, where 0 means the opposite: all is released. */
 RILL_API RILL_NODISCARD rill_status rill_pool_set_release_threshold(rill_pool pool, uint64_t bytes);
 
 /** The pool that `p`, an address in an allocation, comes from.  Borrowed: retain it to keep it.  Null for memory of
  *  rill_alloc.
  *
  *  Errors:  INVALID_ARGUMENT (NULL), NOT_FOUND (no allocation of rill).
- *  Threads: any.
- *  Like:    CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE.      Since: 0.1 */
+ *  Like:    CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE. */
 RILL_API RILL_NODISCARD rill_status rill_memory_pool(const void *p, rill_pool *out);
 
 /** Records that work of `stream` submitted so far uses the allocation that starts at `p`: once freed, the memory is
@@ -183,8 +171,7 @@ RILL_API RILL_NODISCARD rill_status rill_memory_pool(const void *p, rill_pool *o
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (NULL, inside an allocation), NOT_FOUND (no allocation of
  *           rill, or freed already), WRONG_BACKEND, OUT_OF_MEMORY, CAPTURE_ACTIVE, DEVICE_LOST, BACKEND.
- *  Threads: any.
- *  Like:    torch.Tensor.record_stream.      Since: 0.1 */
+ *  Like:    torch.Tensor.record_stream. */
 RILL_API RILL_NODISCARD rill_status rill_memory_record_use(void *p, rill_stream stream);
 
 RILL_EXTERN_C_END

@@ -9,6 +9,8 @@
  *     }
  *
  * The thing people get wrong: success does not touch the last error.  Look at the status first.
+ *
+ * Any thread may call these functions at any time, unless a comment says more.  Since version 0.1.
  */
 #ifndef RILL_STATUS_H
 #define RILL_STATUS_H
@@ -66,28 +68,26 @@ typedef struct rill_error {
  *  Errors:  INVALID_ARGUMENT (out is NULL or its struct_size is 0), which does not become the last
  *           error itself.
  *  Threads: any; each thread has its own last error.
- *  Like:    cudaPeekAtLastError, cuGetErrorName and cuGetErrorString in one.      Since: 0.1 */
+ *  Like:    cudaPeekAtLastError, cuGetErrorName and cuGetErrorString in one. */
 RILL_API RILL_NODISCARD rill_status rill_last_error(rill_error *out);
 
 /** The calling thread's last failure as one line; "" if there was none.  Never NULL.
  *
  *  Errors:  none.
  *  Threads: any; the text is valid until this thread's next failing call.
- *  Like:    dlerror.      Since: 0.1 */
+ *  Like:    dlerror. */
 RILL_API RILL_NODISCARD const char *rill_last_error_text(void);
 
 /** The name of a status, such as "RILL_ERROR_TIMEOUT"; "RILL_ERROR_?" for a number that is none.
  *
  *  Errors:  none; never NULL.
- *  Threads: any.
- *  Like:    cuGetErrorName, hipGetErrorName.      Since: 0.1 */
+ *  Like:    cuGetErrorName, hipGetErrorName. */
 RILL_API RILL_NODISCARD const char *rill_status_name(rill_status status);
 
 /** A sentence for a status; "unknown status" for a number that is none.
  *
  *  Errors:  none; never NULL.
- *  Threads: any.
- *  Like:    cuGetErrorString, hipGetErrorString.      Since: 0.1 */
+ *  Like:    cuGetErrorString, hipGetErrorString. */
 RILL_API RILL_NODISCARD const char *rill_status_message(rill_status status);
 
 RILL_EXTERN_C_END

@@ -14,6 +14,8 @@
  *
  * The thing people get wrong: a wait takes the point that the event marks when the wait is called.
  * Recording the event again later changes nothing for waits that were made before.
+ *
+ * Any thread may call these functions at any time, unless a comment says more.  Since version 0.1.
  */
 #ifndef RILL_STREAM_H
 #define RILL_STREAM_H
@@ -59,9 +61,8 @@ typedef void (*rill_host_fn)(void *user, rill_status stream_status);
  *
  *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT, OUT_OF_RANGE (priority, when strict; the text names the
  *           range), OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
- *  Threads: any.
  *  Like:    cuStreamCreateWithPriority, hipStreamCreateWithPriority, max.driver.DeviceStream,
- *           warp.Stream.      Since: 0.1 */
+ *           warp.Stream. */
 RILL_API RILL_NODISCARD rill_status rill_stream_create(rill_device device, const rill_stream_options *options,
                                                        rill_stream *out);
 
@@ -73,8 +74,7 @@ RILL_API RILL_NODISCARD rill_status rill_stream_create(rill_device device, const
  *
  *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT, WRONG_DEVICE, UNSUPPORTED (a context other than the primary
  *           one; a device whose streams have no native form), OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
- *  Threads: any.
- *  Like:    cuda.core Stream.from_handle, warp.Stream(cuda_stream=).      Since: 0.1 */
+ *  Like:    cuda.core Stream.from_handle, warp.Stream(cuda_stream=). */
 RILL_API RILL_NODISCARD rill_status rill_stream_import(rill_device device, uintptr_t native,
                                                        const rill_import_options *options, rill_stream *out);
 
@@ -83,74 +83,64 @@ RILL_API RILL_NODISCARD rill_status rill_stream_import(rill_device device, uintp
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE (the handle; or the native stream was destroyed and its value used again),
  *           UNSUPPORTED (the driver has no stream ids: RILL_FEATURE_STREAM_ID), DEVICE_LOST, BACKEND.
- *  Threads: any.
- *  Like:    cuStreamGetId, compared.      Since: 0.1 */
+ *  Like:    cuStreamGetId, compared. */
 RILL_API RILL_NODISCARD rill_status rill_stream_validate(rill_stream stream);
 
 /** Adds a reference.  For a device's default stream: nothing.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE.
- *  Threads: any.
- *  Like:    a copy of a Mojo DeviceStream.      Since: 0.1 */
+ *  Like:    a copy of a Mojo DeviceStream. */
 RILL_API RILL_NODISCARD rill_status rill_stream_retain(rill_stream stream);
 
 /** Drops a reference; the last one ends the stream.  Never blocks; submitted work still completes.
  *  Zero, and a device's default stream: nothing happens.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE.
- *  Threads: any.
- *  Like:    cuStreamDestroy, hipStreamDestroy, cuda.core Stream.close.      Since: 0.1 */
+ *  Like:    cuStreamDestroy, hipStreamDestroy, cuda.core Stream.close. */
 RILL_API rill_status rill_stream_release(rill_stream stream);
 
 /** Returns the native stream; 0 on the CPU.  Others may submit to it from then on, so the stream cannot be held any
  * more (rill_stream_wait_event), and the driver is asked about its completion each time.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, NOT_READY (the stream is held), OUT_OF_MEMORY.
- *  Threads: any.
- *  Like:    cuda.core Stream.handle.      Since: 0.1 */
+ *  Like:    cuda.core Stream.handle. */
 RILL_API RILL_NODISCARD rill_status rill_stream_native(rill_stream stream, uintptr_t *out);
 
 /** Returns the native context of the stream; 0 where there is none.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT.
- *  Threads: any.
- *  Like:    cuda.core Stream.context, cuStreamGetCtx.      Since: 0.1 */
+ *  Like:    cuda.core Stream.context, cuStreamGetCtx. */
 RILL_API RILL_NODISCARD rill_status rill_stream_context(rill_stream stream, uintptr_t *out);
 
 /** Returns the stream's device.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT.
- *  Threads: any.
- *  Like:    max.driver.DeviceStream.device, cuda.core Stream.device.      Since: 0.1 */
+ *  Like:    max.driver.DeviceStream.device, cuda.core Stream.device. */
 RILL_API RILL_NODISCARD rill_status rill_stream_device(rill_stream stream, rill_device *out);
 
 /** Returns the native priority that the stream runs with.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT.
- *  Threads: any.
- *  Like:    cuStreamGetPriority, warp.Stream.priority.      Since: 0.1 */
+ *  Like:    cuStreamGetPriority, warp.Stream.priority. */
 RILL_API RILL_NODISCARD rill_status rill_stream_priority(rill_stream stream, int32_t *native);
 
 /** Returns whether the stream orders itself against the vendor's legacy null stream.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT.
- *  Threads: any.
- *  Like:    cuStreamGetFlags, cuda.core Stream.is_nonblocking (negated).      Since: 0.1 */
+ *  Like:    cuStreamGetFlags, cuda.core Stream.is_nonblocking (negated). */
 RILL_API RILL_NODISCARD rill_status rill_stream_is_blocking(rill_stream stream, bool *out);
 
 /** Returns the label of the stream; "" if it has none.  Valid while a reference is held.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT.
- *  Threads: any.
- *  Like:    nvtxNameCuStreamA, read back.      Since: 0.1 */
+ *  Like:    nvtxNameCuStreamA, read back. */
 RILL_API RILL_NODISCARD rill_status rill_stream_label(rill_stream stream, const char **out);
 
 /** Returns a number that no other stream of this process has had: for an imported stream the driver's
  *  stream id, where it has one; otherwise a number of rill's own, since native streams are reused.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, BACKEND.
- *  Threads: any.
- *  Like:    cuStreamGetId.      Since: 0.1 */
+ *  Like:    cuStreamGetId. */
 RILL_API RILL_NODISCARD rill_status rill_stream_id(rill_stream stream, uint64_t *out);
 
 /** Marks the work submitted to `stream` so far with `event`; replaces the point that it marked before.
@@ -163,14 +153,13 @@ RILL_API RILL_NODISCARD rill_status rill_stream_id(rill_stream stream, uint64_t 
  *           WRONG_BACKEND, CAPTURE_ACTIVE (the stream is capturing, and other streams are held for the event),
  *           OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
  *  Threads: any; calls on one stream are ordered as they arrive.
- *  Like:    cuEventRecord, hipEventRecord, warp.Stream.record_event.      Since: 0.1 */
+ *  Like:    cuEventRecord, hipEventRecord, warp.Stream.record_event. */
 RILL_API RILL_NODISCARD rill_status rill_stream_record_event(rill_stream stream, rill_event event, uint32_t flags);
 
 /** Creates an event and records it.  On failure there is no event.
  *
  *  Errors:  those of rill_event_create and rill_stream_record_event.
- *  Threads: any.
- *  Like:    max.driver.DeviceStream.record_event, cuda.core Stream.record.      Since: 0.1 */
+ *  Like:    max.driver.DeviceStream.record_event, cuda.core Stream.record. */
 RILL_API RILL_NODISCARD rill_status rill_stream_record_new_event(rill_stream stream, const rill_event_options *options,
                                                                  rill_event *out);
 
@@ -189,7 +178,7 @@ RILL_API RILL_NODISCARD rill_status rill_stream_record_new_event(rill_stream str
  *           is capturing, imported, or its native handle was given out, so that it cannot be held), OUT_OF_MEMORY,
  *           DEVICE_LOST, BACKEND; that of held work which failed before the event's last record.
  *  Threads: any; calls on one stream are ordered as they arrive.
- *  Like:    cuStreamWaitEvent, hipStreamWaitEvent, warp.Stream.wait_event.      Since: 0.1 */
+ *  Like:    cuStreamWaitEvent, hipStreamWaitEvent, warp.Stream.wait_event. */
 RILL_API RILL_NODISCARD rill_status rill_stream_wait_event(rill_stream stream, rill_event event, uint32_t flags);
 
 /** Makes later work on `stream` wait for all work submitted to `other` before this call.
@@ -198,23 +187,20 @@ RILL_API RILL_NODISCARD rill_status rill_stream_wait_event(rill_stream stream, r
  *  nothing happens.  `other` may be released right after.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, WRONG_BACKEND, DEVICE_LOST, BACKEND.
- *  Threads: any.
- *  Like:    max.driver.DeviceStream.wait_for, warp.Stream.wait_stream.      Since: 0.1 */
+ *  Like:    max.driver.DeviceStream.wait_for, warp.Stream.wait_stream. */
 RILL_API RILL_NODISCARD rill_status rill_stream_wait_stream(rill_stream stream, rill_stream other);
 
 /** Makes later work on `stream` wait for all work submitted to the default stream of `device`.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, WRONG_BACKEND, DEVICE_LOST, BACKEND.
- *  Threads: any.
- *  Like:    max.driver.DeviceStream.wait_for(device).      Since: 0.1 */
+ *  Like:    max.driver.DeviceStream.wait_for(device). */
 RILL_API RILL_NODISCARD rill_status rill_stream_wait_device(rill_stream stream, rill_device device);
 
 /** Returns the event that rill_stream_wait_stream records on this stream.  Borrowed: it lives as long as
  *  the stream, may be waited for and queried, and is not for others to record.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
- *  Threads: any.
- *  Like:    warp.Stream.cached_event.      Since: 0.1 */
+ *  Like:    warp.Stream.cached_event. */
 RILL_API RILL_NODISCARD rill_status rill_stream_cached_event(rill_stream stream, rill_event *out);
 
 /** Blocks until all work submitted to the stream before the call is done.
@@ -222,7 +208,7 @@ RILL_API RILL_NODISCARD rill_status rill_stream_cached_event(rill_stream stream,
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (called in a host call), DEVICE_LOST (the work faulted:
  *           reported here and from then on), BACKEND; the status of held work that failed, once.
  *  Threads: any; blocks the calling thread only.
- *  Like:    cuStreamSynchronize, hipStreamSynchronize, max.driver.DeviceStream.synchronize.      Since: 0.1 */
+ *  Like:    cuStreamSynchronize, hipStreamSynchronize, max.driver.DeviceStream.synchronize. */
 RILL_API RILL_NODISCARD rill_status rill_stream_synchronize(rill_stream stream);
 
 /** Blocks as rill_stream_synchronize does, for `ns` nanoseconds at most, never less.
@@ -230,21 +216,19 @@ RILL_API RILL_NODISCARD rill_status rill_stream_synchronize(rill_stream stream);
  *  Errors:  those of rill_stream_synchronize, TIMEOUT (the stream goes on and stays usable; for a held stream the
  *           text names the event that holds it, and the chain that leads there).
  *  Threads: any; blocks the calling thread only.
- *  Like:    nothing.      Since: 0.1 */
+ *  Like:    nothing. */
 RILL_API RILL_NODISCARD rill_status rill_stream_synchronize_for(rill_stream stream, uint64_t ns);
 
 /** Returns whether all work submitted to the stream so far is done.  Does not block.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, DEVICE_LOST, BACKEND.
- *  Threads: any.
- *  Like:    cuStreamQuery, hipStreamQuery, warp.Stream.is_complete.      Since: 0.1 */
+ *  Like:    cuStreamQuery, hipStreamQuery, warp.Stream.is_complete. */
 RILL_API RILL_NODISCARD rill_status rill_stream_is_complete(rill_stream stream, bool *out);
 
 /** Returns whether a capture involves the stream, captures that other code began included.  Does not block.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, DEVICE_LOST, BACKEND.
- *  Threads: any.
- *  Like:    cuStreamIsCapturing, hipStreamIsCapturing, warp.Stream.is_capturing.      Since: 0.1 */
+ *  Like:    cuStreamIsCapturing, hipStreamIsCapturing, warp.Stream.is_capturing. */
 RILL_API RILL_NODISCARD rill_status rill_stream_is_capturing(rill_stream stream, bool *out);
 
 /** Runs `fn(user, status)` on another thread, in stream order, exactly once.
@@ -256,7 +240,7 @@ RILL_API RILL_NODISCARD rill_status rill_stream_is_capturing(rill_stream stream,
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (fn is NULL), OUT_OF_MEMORY, DEVICE_LOST (fn
  *           does not run), BACKEND.
  *  Threads: any; calls on one stream are ordered as they arrive.
- *  Like:    cuLaunchHostFunc, cuStreamAddCallback, hipStreamAddCallback.      Since: 0.1 */
+ *  Like:    cuLaunchHostFunc, cuStreamAddCallback, hipStreamAddCallback. */
 RILL_API RILL_NODISCARD rill_status rill_stream_host_call(rill_stream stream, rill_host_fn fn, void *user);
 
 /** Reports a failure of work that another library has put on the stream: the stream's next synchronize waits as usual,
@@ -266,8 +250,7 @@ RILL_API RILL_NODISCARD rill_status rill_stream_host_call(rill_stream stream, ri
  *  later that their work failed.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (a status that is OK or none; NULL), OUT_OF_MEMORY.
- *  Threads: any.
- *  Like:    nothing.      Since: 0.1 */
+ *  Like:    nothing. */
 RILL_API RILL_NODISCARD rill_status rill_stream_fail(rill_stream stream, rill_status status, const char *text);
 
 RILL_EXTERN_C_END

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every public function's comment has the lines that a reader looks for: Errors, Threads, Like, Since."""
+"""Every public function's comment has the lines that a reader looks for, and each header says once what holds for all."""
 
 import pathlib
 import re
@@ -7,6 +7,7 @@ import sys
 
 FUNCTION = re.compile(r"^RILL_API\b[^;{]*?\b(rill_\w+)\s*\(", re.MULTILINE)
 COMMENT = re.compile(r"/\*\*(?:(?!\*/).)*\*/\s*\Z", re.DOTALL)
+DEFAULTS = " * Any thread may call these functions at any time, unless a comment says more.  Since version 0.1.\n"
 problems = []
 count = 0
 
@@ -18,10 +19,13 @@ for path in sorted(pathlib.Path(sys.argv[1], "rill").glob("*.h")):
         if not comment:
             problems.append(f"{path.name}: {function.group(1)} has no /** comment */ right before it")
             continue
-        for word in ("Errors:", "Threads:", "Like:", "Since:"):
-            line = r"Since: \d" if word == "Since:" else rf"^ \*  {word} "
-            if not re.search(line, comment.group(), re.MULTILINE):
+        for word in ("Errors:", "Like:"):
+            if not re.search(rf"^ \*  {word} ", comment.group(), re.MULTILINE):
                 problems.append(f"{path.name}: the comment of {function.group(1)} has no line {word}")
+    if FUNCTION.search(text) and text.count(DEFAULTS) != 1:
+        problems.append(f"{path.name}: does not say once which threads may call, and since which version")
+    for line in re.findall(r"Threads: any\.$|Since: 0\.1\b", text, re.MULTILINE):
+        problems.append(f"{path.name}: {line} holds for all functions unless they say otherwise")
     if not re.match(r"/\* rill/", text):
         problems.append(f"{path.name}: does not open with what it is")
     if len(text.splitlines()) > 300:
