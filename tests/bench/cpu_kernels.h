@@ -5,8 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* OpenCL has those before WARP. */
-enum work { SAXPY, TRIAD, REDUCE, SGEMM, WARP, BLOCK, EXP, GELU, WORKS, OPENCL_WORKS = WARP };
+enum work { SAXPY, TRIAD, REDUCE, SGEMM, WARP, BLOCK, EXP, GELU, WORKS };
 
 /* COUNT numbers; the matrices have ORDER rows and columns. */
 enum { COUNT = 1 << 24, THREADS = 256, WARP_THREADS = 32, ORDER = 512, TILE = 16 };
@@ -14,7 +13,6 @@ enum { COUNT = 1 << 24, THREADS = 256, WARP_THREADS = 32, ORDER = 512, TILE = 16
 /* A side does each work on arrays of its own that it filled with fill(), and returns when it is done. */
 struct side {
   const char *name;
-  enum work end; /* it has the works before this */
   /* NULL, or why it is not here. */
   const char *(*open)(void);
   bool (*run)(enum work work);
@@ -22,7 +20,7 @@ struct side {
   double (*check)(enum work work);
 };
 
-extern const struct side rill_side, opencl_side;
+extern const struct side rill_side;
 extern const struct side openmp_side; /* where the compiler has OpenMP */
 
 static inline float fill_x(size_t i) { return (float)(i % 7) * 0.25f; }
