@@ -27,7 +27,6 @@ static void checks_its_ranges(void) {
   assert_fails(rill_graph_add_copy(graph, NULL, 0, NULL, dut.host, 4, &node), RILL_ERROR_INVALID_ARGUMENT);
   assert_fails(rill_graph_add_copy(graph, NULL, 0, dut.host, dut.memory, all + 1, &node), RILL_ERROR_OUT_OF_RANGE);
   assert_fails(rill_graph_add_copy(graph, NULL, 0, dut.host, dut.memory, 4, NULL), RILL_ERROR_INVALID_ARGUMENT);
-  assert_ok(rill_graph_release(graph));
 }
 
 /* G31: of 0 bytes, a node all the same. */
@@ -37,7 +36,6 @@ static void does_nothing_for_0_bytes(void) {
   assert_ok(rill_graph_add_copy(graph, NULL, 0, NULL, NULL, 0, &node));
   assert_int_not_equal(node.id, 0);
   run_graph(graph);
-  assert_ok(rill_graph_release(graph));
 }
 
 /* C7.1: memory is read at each launch, that of the host too. */
@@ -53,8 +51,6 @@ static void reads_its_source_at_each_launch(void) {
     run_exec(exec);
     assert_int_equal(dut.host[0], i);
   }
-  assert_ok(rill_graph_exec_release(exec));
-  assert_ok(rill_graph_release(graph));
 }
 
 /* As many bytes as several workers or engines share. */

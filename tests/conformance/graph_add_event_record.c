@@ -20,7 +20,6 @@ static void refuses_bad_handles(void) {
   assert_fails(rill_graph_add_event_record(graph, NULL, 0, RILL_NULL_EVENT, &node), RILL_ERROR_INVALID_HANDLE);
   assert_ok(rill_stream_cached_event(new_stream("stream"), &cached));
   assert_fails(rill_graph_add_event_record(graph, NULL, 0, cached, &node), RILL_ERROR_INVALID_ARGUMENT);
-  assert_ok(rill_graph_release(graph));
 }
 
 /* C7.2, G30: recorded by each launch, for streams that wait for it. */
@@ -46,8 +45,6 @@ static void marks_a_point_of_each_launch(void) {
   assert_completes(waiter);
   assert_int_equal(dut.host[0], 12);
   assert_becomes_ready(event);
-  assert_ok(rill_graph_exec_release(exec));
-  assert_ok(rill_graph_release(graph));
 }
 
 /* C3.8: it is a first record like any other. */
@@ -62,7 +59,6 @@ static void releases_streams_that_are_held(void) {
   run_graph(graph);
   assert_completes(held);
   assert_int_equal(dut.host[0], 13);
-  assert_ok(rill_graph_release(graph));
 }
 
 /* E22: the time between two points is valid after each launch. */
@@ -82,8 +78,6 @@ static void takes_the_time(void) {
     assert_ok(rill_event_elapsed_time(start, end, &ms));
     assert_true(ms > 0.4f); /* the clock of a GPU may be a quarter off */
   }
-  assert_ok(rill_graph_exec_release(exec));
-  assert_ok(rill_graph_release(graph));
 }
 
 /* G28 */
@@ -96,7 +90,6 @@ static void keeps_its_event(void) {
   assert_ok(rill_graph_add_event_record(graph, NULL, 0, event, &node));
   assert_ok(rill_event_release(event));
   run_graph(graph);
-  assert_ok(rill_graph_release(graph));
 }
 
 TESTS_ON_EACH_DEVICE("rill_graph_add_event_record", TEST(refuses_bad_handles), TEST(marks_a_point_of_each_launch),

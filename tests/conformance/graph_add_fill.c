@@ -29,7 +29,6 @@ static void checks_the_pattern(void) {
                RILL_ERROR_INVALID_ARGUMENT);
   assert_fails(rill_graph_add_fill(graph, NULL, 0, dut.memory, &word, 4, CELLS + 1, &node), RILL_ERROR_OUT_OF_RANGE);
   assert_fails(rill_graph_add_fill(graph, NULL, 0, dut.memory, &word, 4, SIZE_MAX / 2, &node), RILL_ERROR_OUT_OF_RANGE);
-  assert_ok(rill_graph_release(graph));
 }
 
 /* C5.3, C7.1: patterns of all sizes, taken at the call. */
@@ -55,7 +54,6 @@ static void does_nothing_for_no_patterns(void) {
   rill_graph_node node;
   assert_ok(rill_graph_add_fill(graph, NULL, 0, NULL, &word, 4, 0, &node));
   run_graph(graph);
-  assert_ok(rill_graph_release(graph));
 }
 
 TESTS_ON_EACH_DEVICE("rill_graph_add_fill", TEST(refuses_bad_handles), TEST(checks_the_pattern),

@@ -36,8 +36,6 @@ static void frees_memory_of_the_graph_once(void) {
   run_graph(graph);
   run_graph(graph);
   assert_ok(rill_free_async(stream, outside));
-  assert_ok(rill_graph_release(graph));
-  assert_ok(rill_graph_release(other));
 }
 
 /* Some of many, in any order, between other nodes; and a graph that has them as a child knows them, too. */
@@ -62,8 +60,6 @@ static void frees_some_of_many(void) {
     assert_fails(rill_graph_add_free(parent, &child, 1, memory[i], &node), RILL_ERROR_NOT_FOUND);
   }
   run_graph(parent);
-  assert_ok(rill_graph_release(parent));
-  assert_ok(rill_graph_release(graph));
 }
 
 TESTS_ON_EACH_DEVICE("rill_graph_add_free", TEST(refuses_bad_handles), TEST(frees_memory_of_the_graph_once),

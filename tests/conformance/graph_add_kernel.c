@@ -30,7 +30,6 @@ static void refuses_bad_handles(void) {
   rill_graph_node node;
   assert_fails_in("rill_graph_add_kernel", add(graph, NULL, 0, RILL_NULL_KERNEL, &node), RILL_ERROR_INVALID_HANDLE);
   assert_fails_in("rill_graph_add_kernel", add(graph, NULL, 0, store_kernel(), NULL), RILL_ERROR_INVALID_ARGUMENT);
-  assert_ok(rill_graph_release(graph));
 }
 
 /* C6.5: what a launch refuses, with the same words; nothing is added. */
@@ -57,7 +56,6 @@ static void checks_the_launch(void) {
   count = 0;
   assert_ok(rill_graph_get_nodes(graph, NULL, &count));
   assert_int_equal(count, 0);
-  assert_ok(rill_graph_release(graph));
 }
 
 /* C7.1: arguments are taken at the call, and the node keeps its kernel. */
@@ -78,7 +76,6 @@ static void takes_its_arguments_at_the_call(void) {
   assert_ok(rill_module_release(module));
   run_graph(graph);
   assert_int_equal(dut.host[0], 31);
-  assert_ok(rill_graph_release(graph));
 }
 
 /* C7.1: a chain of kernels, each after the one before. */
@@ -97,8 +94,6 @@ static void runs_after_what_it_depends_on(void) {
     run_exec(exec);
     assert_int_equal(dut.host[0], LENGTH - 1);
   }
-  assert_ok(rill_graph_exec_release(exec));
-  assert_ok(rill_graph_release(graph));
 }
 
 /* C6.4, C7.1: constants are copied at the call, and written before the kernel at each launch. */
@@ -120,8 +115,6 @@ static void keeps_constants(void) {
     run_exec(exec);
     for (unsigned k = 0; k < 4; k++) assert_int_equal(dut.host[k], 5 + k);
   }
-  assert_ok(rill_graph_exec_release(exec));
-  assert_ok(rill_graph_release(graph));
 }
 
 TESTS_ON_EACH_DEVICE("rill_graph_add_kernel", TEST(refuses_bad_handles), TEST(checks_the_launch),

@@ -37,7 +37,6 @@ static void finds_copies_alone(void) {
   assert_fails(rill_graph_find_in_clone(copy, later, &out), RILL_ERROR_NOT_FOUND);
   assert_fails(rill_graph_find_in_clone(graph, first, &out), RILL_ERROR_NOT_FOUND);
   assert_fails(rill_graph_find_in_clone(again, first, &out), RILL_ERROR_NOT_FOUND); /* the clone of a clone */
-  assert_ok(rill_graph_release(graph));
   assert_ok(rill_graph_release(copy));
   assert_ok(rill_graph_release(again));
 }

@@ -30,7 +30,6 @@ static void finds_by_label_and_number(void) {
   assert_fails(rill_graph_find_node(graph, "ad", 0, &found), RILL_ERROR_NOT_FOUND);
   assert_fails(rill_graph_find_node(graph, NULL, 0, &found), RILL_ERROR_INVALID_ARGUMENT);
   assert_fails(rill_graph_find_node(graph, "add", 0, NULL), RILL_ERROR_INVALID_ARGUMENT);
-  assert_ok(rill_graph_release(graph));
 }
 
 TESTS_ON_EACH_DEVICE("rill_graph_find_node", TEST(refuses_bad_handles), TEST(finds_by_label_and_number))

@@ -12,7 +12,6 @@ static void refuses_bad_handles(void) {
   live = new_exec(graph);
   refuses_bad_streams("rill_graph_launch", launch_on);
   assert_ok(rill_graph_exec_release(live));
-  assert_ok(rill_graph_release(graph));
 }
 
 /* C1.6 */
@@ -21,8 +20,6 @@ static void refuses_another_device(void) {
   rill_graph graph = new_graph();
   rill_graph_exec exec = new_exec(graph);
   assert_fails(rill_graph_launch(exec, new_stream_on(dut.second, "there")), RILL_ERROR_WRONG_DEVICE);
-  assert_ok(rill_graph_exec_release(exec));
-  assert_ok(rill_graph_release(graph));
 }
 
 /* C3.1: a launch is work of its stream like any other. */
@@ -41,8 +38,6 @@ static void runs_in_the_order_of_the_stream(void) {
   assert_completes(stream);
   assert_int_equal(dut.host[0], 21);
   assert_int_equal(dut.host[1], 22);
-  assert_ok(rill_graph_exec_release(exec));
-  assert_ok(rill_graph_release(graph));
 }
 
 /* C7.1: a diamond of four paths. */
@@ -62,8 +57,6 @@ static void orders_by_edges(void) {
     run_exec(exec);
     for (unsigned i = 0; i < PATHS; i++) assert_int_equal(dut.host[i], 5);
   }
-  assert_ok(rill_graph_exec_release(exec));
-  assert_ok(rill_graph_release(graph));
 }
 
 /* C7.1: a node comes after each of those that it names, whichever is the slowest. */
@@ -115,7 +108,6 @@ static void runs_independent_nodes_at_once(void) {
   }
   run_graph(graph);
   assert_int_equal(flags[2], 0);
-  assert_ok(rill_graph_release(graph));
 }
 
 /* G22: launches of one object never overlap, whatever their streams. */
@@ -135,8 +127,6 @@ static void serializes_launches_on_several_streams(void) {
   for (int i = 0; i < LAUNCHES; i++) assert_ok(rill_graph_launch(exec, streams[i % STREAMS]));
   for (int i = 0; i < STREAMS; i++) assert_completes(streams[i]);
   assert_int_equal(dut.host[0], LAUNCHES * NODES);
-  assert_ok(rill_graph_exec_release(exec));
-  assert_ok(rill_graph_release(graph));
 }
 
 /* G23 */
@@ -152,8 +142,6 @@ static void can_be_launched_many_times(void) {
   assert_completes(stream);
   assert_int_equal(dut.host[0], 2 * rounds);
   assert_int_equal(dut.host[1], rounds);
-  assert_ok(rill_graph_exec_release(exec));
-  assert_ok(rill_graph_release(graph));
 }
 
 /* C3.8: on a held stream the launch is queued; until then the object is neither changed nor launched elsewhere. */
@@ -177,8 +165,6 @@ static void waits_on_a_held_stream(void) {
   assert_completes(held);
   assert_int_equal(dut.host[0], 33);
   run_exec(exec);
-  assert_ok(rill_graph_exec_release(exec));
-  assert_ok(rill_graph_release(graph));
 }
 
 struct shared {
@@ -210,7 +196,6 @@ static void takes_several_threads(void) {
   assert_int_equal(dut.host[0], 4 * scaled(200));
   assert_int_equal(dut.host[1], 4 * scaled(200));
   assert_ok(rill_graph_exec_release(shared.exec));
-  assert_ok(rill_graph_release(graph));
 }
 
 TESTS_ON_EACH_DEVICE("rill_graph_launch", TEST(refuses_bad_handles), TEST(refuses_another_device),

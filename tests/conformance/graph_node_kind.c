@@ -26,7 +26,6 @@ static void tells_what_a_node_does(void) {
     assert_ok(rill_graph_node_kind(nodes[i], &kind));
     assert_int_equal(kind, kinds[i]);
   }
-  assert_ok(rill_graph_release(graph));
 }
 
 /* Of ten thousand nodes each is found by its own handle, none by another, and all are stale with the graph. */

@@ -20,7 +20,6 @@ static void refuses_bad_handles(void) {
   assert_fails(rill_graph_update_with_result(exec, RILL_NULL_GRAPH, &result), RILL_ERROR_INVALID_HANDLE);
   assert_int_equal(result.reason, RILL_UPDATE_NONE);
   assert_int_equal(result.struct_size, sizeof result);
-  assert_ok(rill_graph_exec_release(exec));
   assert_ok(rill_graph_release(a_graph));
 }
 
@@ -62,8 +61,6 @@ static void names_the_node_and_the_reason(void) {
   assert_ok(rill_graph_add_kernel(other, &first, 1, kernel, &launch, RILL_ARGS(to), &node));
   refused(exec, other, RILL_UPDATE_KERNEL, node);
   run_exec(exec);
-  assert_ok(rill_graph_exec_release(exec));
-  assert_ok(rill_graph_release(graph));
 }
 
 static void says_that_nothing_was_refused(void) {
@@ -82,9 +79,6 @@ static void says_that_nothing_was_refused(void) {
   assert_int_equal(result.node.id, 0);
   run_exec(exec);
   assert_int_equal(dut.host[0], updates ? 2 : 1);
-  assert_ok(rill_graph_exec_release(exec));
-  assert_ok(rill_graph_release(graph));
-  assert_ok(rill_graph_release(other));
 }
 
 /* Memory of a graph that another execution object has. */

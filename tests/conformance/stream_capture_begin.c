@@ -81,7 +81,6 @@ static void takes_all_kinds_of_work(void) {
     assert_int_equal(dut.host[33], 3);
     assert_int_equal(dut.host[48], 7);
   }
-  assert_ok(rill_graph_exec_release(exec));
   assert_ok(rill_graph_release(graph));
 }
 
@@ -214,7 +213,6 @@ static void takes_external_events(void) {
   gate_open(gate);
   assert_becomes_ready(done);
   assert_int_equal(dut.host[0], 66);
-  assert_ok(rill_graph_exec_release(exec));
   assert_ok(rill_graph_release(graph));
 }
 

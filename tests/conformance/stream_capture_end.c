@@ -130,7 +130,6 @@ static void forks_and_joins(void) {
     run_exec(exec);
     for (int i = 0; i < STREAMS; i++) assert_int_equal(dut.host[i], 40);
   }
-  assert_ok(rill_graph_exec_release(exec));
   assert_ok(rill_graph_release(graph));
 }
 

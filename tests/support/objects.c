@@ -26,7 +26,9 @@ static struct {
   rill_stream streams[OBJECTS];
   rill_event events[OBJECTS];
   rill_kernel kernels[OBJECTS];
-  unsigned stream_count, event_count, kernel_count;
+  rill_graph graphs[OBJECTS];
+  rill_graph_exec execs[OBJECTS];
+  unsigned stream_count, event_count, kernel_count, graph_count, exec_count;
 } test;
 
 static rill_bundle private_bundle; /* a copy: gates keep the original loaded */
@@ -44,6 +46,16 @@ void keep_stream_until_end(rill_stream stream) {
 void keep_event_until_end(rill_event event) {
   assert_true(test.event_count < OBJECTS);
   test.events[test.event_count++] = event;
+}
+
+void keep_graph_until_end(rill_graph graph) {
+  assert_true(test.graph_count < OBJECTS);
+  test.graphs[test.graph_count++] = graph;
+}
+
+void keep_exec_until_end(rill_graph_exec exec) {
+  assert_true(test.exec_count < OBJECTS);
+  test.execs[test.exec_count++] = exec;
 }
 
 rill_stream new_stream_on(rill_device device, const char *label) {
@@ -202,6 +214,7 @@ void objects_end(void) {
 void objects_reset(void) {
   memset(test.gates, 0, GATES * sizeof *test.gates);
   test.gate_count = test.stream_count = test.event_count = test.kernel_count = 0;
+  test.graph_count = test.exec_count = 0;
   assert_ok(clear_cells());
 }
 
@@ -229,6 +242,8 @@ bool objects_finish(void) {
   bool good = rill_device_synchronize(dut.device) == RILL_OK;
   if (good && dut.second.id != 0) good = rill_device_synchronize(dut.second) == RILL_OK;
   if (!good) print_error("after the test: %s\n", rill_last_error_text());
+  for (unsigned i = 0; i < test.exec_count; i++) ignore(rill_graph_exec_release(test.execs[i]));
+  for (unsigned i = 0; i < test.graph_count; i++) ignore(rill_graph_release(test.graphs[i]));
   for (unsigned i = 0; i < test.stream_count; i++) ignore(rill_stream_release(test.streams[i]));
   for (unsigned i = 0; i < test.kernel_count; i++) ignore(rill_kernel_release(test.kernels[i]));
   return gates_held() && good;

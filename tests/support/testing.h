@@ -157,6 +157,8 @@ rill_kernel new_kernel(const rill_bundle *bundle, const char *name);
 rill_kernel new_kernel_on(rill_device device, const rill_bundle *bundle, const char *name);
 void keep_stream_until_end(rill_stream stream);
 void keep_event_until_end(rill_event event);
+void keep_graph_until_end(rill_graph graph);
+void keep_exec_until_end(rill_graph_exec exec);
 
 /* ---- gates and cells ---- */
 
