@@ -145,8 +145,10 @@ RILL_NAME_ unsigned __funnelshift_l(unsigned low, unsigned high, unsigned by) {
 RILL_NAME_ unsigned __funnelshift_r(unsigned low, unsigned high, unsigned by) {
   return by % 32 == 0 ? low : low >> (by % 32) | high << (32 - by % 32);
 }
-RILL_NAME_ unsigned umin(unsigned x, unsigned y) { return x < y ? x : y; }
-RILL_NAME_ unsigned umax(unsigned x, unsigned y) { return x < y ? y : x; }
+#endif
+/* Templates: some versions of HIP have functions of these names, which go first. */
+template <int = 0> RILL_NAME_ unsigned umin(unsigned x, unsigned y) { return x < y ? x : y; }
+template <int = 0> RILL_NAME_ unsigned umax(unsigned x, unsigned y) { return x < y ? y : x; }
 /* The sum of four products of bytes, and z. */
 template <class RillByte, class RillT> RILL_NAME_ RillT rill_dot_bytes_(RillT x, RillT y, RillT z) {
   unsigned sum = static_cast<unsigned>(z);
@@ -154,9 +156,10 @@ template <class RillByte, class RillT> RILL_NAME_ RillT rill_dot_bytes_(RillT x,
     sum += static_cast<unsigned>(static_cast<RillByte>(x >> i) * static_cast<RillByte>(y >> i));
   return static_cast<RillT>(sum);
 }
-RILL_NAME_ int __dp4a(int x, int y, int z) { return rill_dot_bytes_<signed char>(x, y, z); }
-RILL_NAME_ unsigned __dp4a(unsigned x, unsigned y, unsigned z) { return rill_dot_bytes_<unsigned char>(x, y, z); }
-#endif
+template <int = 0> RILL_NAME_ int __dp4a(int x, int y, int z) { return rill_dot_bytes_<signed char>(x, y, z); }
+template <int = 0> RILL_NAME_ unsigned __dp4a(unsigned x, unsigned y, unsigned z) {
+  return rill_dot_bytes_<unsigned char>(x, y, z);
+}
 #define __trap __builtin_trap
 
 #endif

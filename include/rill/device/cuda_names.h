@@ -9,7 +9,7 @@
  *   __vadd2 __vadd4 __vmaxs4 __vcmpeq4 ... on halves and bytes of words     rill/device/cuda_simd.h
  *   __float_as_int and its family, __float2int_rn, __int2float_rz and their families
  *   __fmaf_rn __fadd_rn __fmul_rn ... __saturatef __fdividef __expf __logf __sinf ... rsqrtf rsqrt sincosf exp10f
- *   half half2 __nv_bfloat16 and their functions       rill/device/cuda_half.h
+ *   half half2 __nv_bfloat16 and their functions       rill/device/cuda_half.h; hipcc lacks __nv_bfloat16
  *   cooperative_groups::this_thread_block, tiles, coalesced_threads, thread_group     rill/device/cuda_groups.h
  *   __grid_constant__                                  says nothing here
  *   __CUDACC__, __CUDA_ARCH__, CUDART_VERSION          1, 700 and 12000, for the #if of a source
@@ -52,7 +52,9 @@
 #include <rill/device/cuda_math.h>
 #include <rill/device/cuda_simd.h>
 #include <rill/device/cuda_warp.h>
-#if !RILL_HIP_HAS_
+#if RILL_HIP_HAS_
+#include <rill/device/hip_half.h>
+#else
 #include <rill/device/cuda_half.h>
 #endif
 #include <rill/device/cuda_groups.h>

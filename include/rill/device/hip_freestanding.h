@@ -122,6 +122,4 @@ static __device__ __forceinline__ int abs(int x) { return __builtin_abs(x); }
 static __device__ __forceinline__ float nanf(const char *) { return __builtin_nanf(""); } /* of any tag */
 static __device__ __forceinline__ double nan(const char *) { return __builtin_nan(""); }
 
-#include <rill/device/min_max.h>
-
 #endif

@@ -24,6 +24,7 @@
 
 #include <rill/device/cache_hints.h>
 #include <rill/device/hip_atomic.h>
+#include <rill/device/min_max.h> /* HIP makes a double of an int and an unsigned */
 
 /* ---- warps: rill/device/warp.h ---- */
 
