@@ -26,7 +26,7 @@ static void read_environment(void) {
   }
 }
 
-bool comm_checks(void) {
+bool rill__comm_checks(void) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   (void)pthread_once(&once, read_environment);
   return on;
@@ -50,7 +50,7 @@ static rill_status prepare(struct comm *comm) {
   if (status == RILL_OK && comm->check_memory == NULL) {
     status = rill_alloc(comm->device, size, RILL_MEMORY_PINNED, &comm->check_memory);
   }
-  return status == RILL_OK ? RILL_OK : comm_fail_rill(status, "RILL_CHECK=comm");
+  return status == RILL_OK ? RILL_OK : rill__comm_fail_rill(status, "RILL_CHECK=comm");
 }
 
 static rill_status upload(const struct comm_op *op) {
@@ -83,13 +83,14 @@ static rill_status compare(struct comm *comm) {
   for (uint32_t i = 0; i < comm->ranks; i++) {
     const struct record *other = host_records(comm) + i;
     if (memcmp(own, other, sizeof *own) == 0) continue;
-    return comm_fail(RILL_ERROR_INVALID_ARGUMENT,
-                     "operation %llu of rank %u is %s of %llu elements, type %llu, op %llu, root %llu; of rank %u "
-                     "it is %s of %llu, type %llu, op %llu, root %llu",
-                     (unsigned long long)own->number, comm->rank, comm_kind_name(own->kind),
-                     (unsigned long long)own->count, (unsigned long long)own->type, (unsigned long long)own->op,
-                     (unsigned long long)own->root, i, comm_kind_name(other->kind), (unsigned long long)other->count,
-                     (unsigned long long)other->type, (unsigned long long)other->op, (unsigned long long)other->root);
+    return rill__comm_fail(
+        RILL_ERROR_INVALID_ARGUMENT,
+        "operation %llu of rank %u is %s of %llu elements, type %llu, op %llu, root %llu; of rank %u "
+        "it is %s of %llu, type %llu, op %llu, root %llu",
+        (unsigned long long)own->number, comm->rank, comm_kind_name(own->kind), (unsigned long long)own->count,
+        (unsigned long long)own->type, (unsigned long long)own->op, (unsigned long long)own->root, i,
+        comm_kind_name(other->kind), (unsigned long long)other->count, (unsigned long long)other->type,
+        (unsigned long long)other->op, (unsigned long long)other->root);
   }
   return RILL_OK;
 }
@@ -115,13 +116,13 @@ static rill_status compare_round(const struct comm_op *ops, size_t count, size_t
     gathers[(*found)++] = gather(ops[i].comm);
   }
   if (*found == 0) return RILL_OK;
-  COMM_TRY(comm_submit(gathers, *found));
+  COMM_TRY(rill__comm_submit(gathers, *found));
   for (size_t i = 0; i < *found; i++) COMM_TRY(compare(gathers[i].comm));
   return RILL_OK;
 }
 
-rill_status comm_check(const struct comm_op *ops, size_t count) {
-  if (!comm_checks()) return RILL_OK;
+rill_status rill__comm_check(const struct comm_op *ops, size_t count) {
+  if (!rill__comm_checks()) return RILL_OK;
   struct comm_op *gathers = malloc(count * sizeof *gathers);
   COMM_REQUIRE(gathers != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory to compare %zu operations", count);
   rill_status status = RILL_OK;

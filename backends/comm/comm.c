@@ -33,11 +33,11 @@ static struct comm *find(rill_comm handle) {
   while (comm != NULL && !rill_comm_equal(comm->handle, handle)) comm = comm->next;
   if (comm != NULL && comm->references > 0) return comm;
   if (handle.id >> 56 != KIND || number == 0 || number > all.last) {
-    (void)comm_fail(RILL_ERROR_INVALID_HANDLE, "comm 0x%llx is not a handle of a communicator",
-                    (unsigned long long)handle.id);
+    (void)rill__comm_fail(RILL_ERROR_INVALID_HANDLE, "comm 0x%llx is not a handle of a communicator",
+                          (unsigned long long)handle.id);
   } else {
-    (void)comm_fail(RILL_ERROR_STALE_HANDLE, "the last reference to communicator 0x%llx has been released",
-                    (unsigned long long)handle.id);
+    (void)rill__comm_fail(RILL_ERROR_STALE_HANDLE, "the last reference to communicator 0x%llx has been released",
+                          (unsigned long long)handle.id);
   }
   return NULL;
 }
@@ -69,35 +69,35 @@ static void unlock_and_end(struct comm *comm) {
   if (last) end(comm);
 }
 
-rill_status comm_pin(rill_comm handle, struct comm **out) {
+rill_status rill__comm_pin(rill_comm handle, struct comm **out) {
   pthread_mutex_lock(&all.lock);
   const bool forked = all.forked;
   *out = forked ? NULL : find(handle);
   if (*out != NULL) (*out)->pins++;
   pthread_mutex_unlock(&all.lock);
   COMM_REQUIRE(!forked, RILL_ERROR_NO_DEVICE, "communicators do not survive a fork");
-  if (*out == NULL) return comm_last_error.status;
-  comm_about((*out)->label);
+  if (*out == NULL) return rill__comm_last_error.status;
+  rill__comm_about((*out)->label);
   return RILL_OK;
 }
 
-void comm_unpin(struct comm *comm) {
+void rill__comm_unpin(struct comm *comm) {
   pthread_mutex_lock(&all.lock);
   comm->pins--;
   unlock_and_end(comm);
 }
 
 rill_status rill_comm_retain(rill_comm handle) {
-  comm_enter(__func__);
+  rill__comm_enter(__func__);
   pthread_mutex_lock(&all.lock);
   struct comm *comm = find(handle);
   if (comm != NULL) comm->references++;
   pthread_mutex_unlock(&all.lock);
-  return comm != NULL ? RILL_OK : comm_last_error.status;
+  return comm != NULL ? RILL_OK : rill__comm_last_error.status;
 }
 
 rill_status rill_comm_release(rill_comm handle) {
-  comm_enter(__func__);
+  rill__comm_enter(__func__);
   if (handle.id == 0) return RILL_OK;
   pthread_mutex_lock(&all.lock);
   struct comm *comm = find(handle);
@@ -107,7 +107,7 @@ rill_status rill_comm_release(rill_comm handle) {
     return RILL_OK;
   }
   pthread_mutex_unlock(&all.lock);
-  return comm_last_error.status;
+  return rill__comm_last_error.status;
 }
 
 /* ---- threads apart ---- */
@@ -132,7 +132,7 @@ static void *run_apart(void *argument) {
   return NULL;
 }
 
-bool comm_run_apart(void *(*run)(void *), void *argument) {
+bool rill__comm_run_apart(void *(*run)(void *), void *argument) {
   struct apart *apart = malloc(sizeof *apart);
   pthread_t thread;
   count_apart(1);
@@ -161,7 +161,7 @@ static void free_comm(struct comm *comm) {
 
 static void *end_apart(void *argument) {
   struct comm *comm = argument;
-  comm_watch_remove(comm);
+  rill__comm_watch_remove(comm);
   pthread_mutex_lock(&comm->lock);
   while (comm->broken && !comm->aborted) (void)pthread_cond_wait(&comm->changed, &comm->lock);
   pthread_mutex_unlock(&comm->lock);
@@ -172,11 +172,11 @@ static void *end_apart(void *argument) {
 
 /* Ending waits for operations, so it does not happen on the thread that releases. */
 static void end(struct comm *comm) {
-  if (!comm_run_apart(end_apart, comm)) (void)end_apart(comm);
+  if (!rill__comm_run_apart(end_apart, comm)) (void)end_apart(comm);
 }
 
-rill_status comm_new(const struct comm_engine *engine, rill_device device, const rill_device_info *info,
-                     const rill_comm_options *options, struct comm **out) {
+rill_status rill__comm_new(const struct comm_engine *engine, rill_device device, const rill_device_info *info,
+                           const rill_comm_options *options, struct comm **out) {
   struct comm *comm = calloc(1, sizeof *comm);
   COMM_REQUIRE(comm != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for a communicator");
   comm->engine = engine;
@@ -191,7 +191,7 @@ rill_status comm_new(const struct comm_engine *engine, rill_device device, const
   rill_status status = rill_device_default_stream(device, &stream);
   if (status == RILL_OK) status = rill_stream_context(stream, &comm->context);
   if (status == RILL_OK && engine->needs_scratch) status = rill_alloc(device, 8, RILL_MEMORY_DEVICE, &comm->scratch);
-  if (status != RILL_OK) (void)comm_fail_rill(status, "preparing the device");
+  if (status != RILL_OK) (void)rill__comm_fail_rill(status, "preparing the device");
   if (status != RILL_OK) {
     free_comm(comm);
     return status;
@@ -201,7 +201,7 @@ rill_status comm_new(const struct comm_engine *engine, rill_device device, const
   return RILL_OK;
 }
 
-void comm_discard(struct comm *comm) {
+void rill__comm_discard(struct comm *comm) {
   pthread_mutex_lock(&all.lock);
   forget(comm);
   pthread_mutex_unlock(&all.lock);
@@ -229,8 +229,8 @@ static void wait_for_apart(uint32_t left, uint64_t ns) {
 static void at_exit(void) {
   enum { FOR_ENDS = 60, FOR_WATCH = 2 };
   if (all.forked) return;
-  wait_for_apart(comm_watch_is_started() ? 1 : 0, FOR_ENDS * UINT64_C(1000000000));
-  comm_watch_stop();
+  wait_for_apart(rill__comm_watch_is_started() ? 1 : 0, FOR_ENDS * UINT64_C(1000000000));
+  rill__comm_watch_stop();
   wait_for_apart(0, FOR_WATCH * UINT64_C(1000000000));
 }
 
@@ -242,13 +242,13 @@ static void first_use(void) {
 
 /* Handlers run in reverse order: what an engine needs at exit is there only before those of its own libraries run,
  * which have all been loaded when it has joined. */
-void comm_handle_exit(const struct comm_engine *engine) {
+void rill__comm_handle_exit(const struct comm_engine *engine) {
   static atomic_uint handled; /* a bit for each backend */
   const unsigned bit = 1u << engine->backend;
   if ((atomic_fetch_or(&handled, bit) & bit) == 0) (void)atexit(at_exit);
 }
 
-rill_status comm_begin_use(void) {
+rill_status rill__comm_begin_use(void) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   (void)pthread_once(&once, first_use);
   COMM_REQUIRE(!all.forked, RILL_ERROR_NO_DEVICE, "communicators do not survive a fork");
@@ -257,26 +257,26 @@ rill_status comm_begin_use(void) {
 
 /* ---- breaking ---- */
 
-rill_status comm_check_intact(struct comm *comm) {
+rill_status rill__comm_check_intact(struct comm *comm) {
   pthread_mutex_lock(&comm->lock);
   const bool broken = comm->broken;
   const struct comm_error failure = broken ? comm->failure : (struct comm_error){ .status = RILL_OK };
   pthread_mutex_unlock(&comm->lock);
-  return broken ? comm_fail_as(&failure) : RILL_OK;
+  return broken ? rill__comm_fail_as(&failure) : RILL_OK;
 }
 
-rill_status comm_go_inside(struct comm *comm, bool submits) {
+rill_status rill__comm_go_inside(struct comm *comm, bool submits) {
   pthread_mutex_lock(&comm->lock);
   const bool broken = comm->broken;
   if (!broken) comm->inside++;
   if (!broken && submits) comm->submitting_since = comm_now();
   pthread_mutex_unlock(&comm->lock);
-  if (broken) return comm_check_intact(comm);
-  if (submits) comm_watch_wake(comm);
+  if (broken) return rill__comm_check_intact(comm);
+  if (submits) rill__comm_watch_wake(comm);
   return RILL_OK;
 }
 
-void comm_come_out(struct comm *comm, bool submits) {
+void rill__comm_come_out(struct comm *comm, bool submits) {
   pthread_mutex_lock(&comm->lock);
   comm->inside--;
   if (submits) comm->submitting_since = 0;
@@ -284,12 +284,12 @@ void comm_come_out(struct comm *comm, bool submits) {
   pthread_mutex_unlock(&comm->lock);
 }
 
-rill_status comm_poll(struct comm *comm) {
-  COMM_TRY(comm_go_inside(comm, false));
+rill_status rill__comm_poll(struct comm *comm) {
+  COMM_TRY(rill__comm_go_inside(comm, false));
   const rill_status status = comm->engine->poll != NULL ? comm->engine->poll(comm) : RILL_OK;
-  const struct comm_error why = comm_last_error;
-  comm_come_out(comm, false);
-  if (status != RILL_OK) comm_break(comm, &why, true);
+  const struct comm_error why = rill__comm_last_error;
+  rill__comm_come_out(comm, false);
+  if (status != RILL_OK) rill__comm_break(comm, &why, true);
   return status;
 }
 
@@ -315,7 +315,7 @@ static void *abort_now(void *argument) {
   return NULL;
 }
 
-void comm_break(struct comm *comm, const struct comm_error *why, bool apart) {
+void rill__comm_break(struct comm *comm, const struct comm_error *why, bool apart) {
   pthread_mutex_lock(&comm->lock);
   if (comm->broken) {
     while (!apart && !comm->aborted) (void)pthread_cond_wait(&comm->changed, &comm->lock);
@@ -329,38 +329,38 @@ void comm_break(struct comm *comm, const struct comm_error *why, bool apart) {
   comm->last = &comm->first;
   pthread_cond_broadcast(&comm->changed);
   pthread_mutex_unlock(&comm->lock);
-  comm_watch_tell(flights, why); /* before the device can come past the operations */
-  if (!apart || !comm_run_apart(abort_now, comm)) (void)abort_now(comm);
+  rill__comm_watch_tell(flights, why); /* before the device can come past the operations */
+  if (!apart || !rill__comm_run_apart(abort_now, comm)) (void)abort_now(comm);
 }
 
 rill_status rill_comm_abort(rill_comm handle) {
-  comm_enter(__func__);
+  rill__comm_enter(__func__);
   struct comm *comm = NULL;
-  COMM_TRY(comm_pin(handle, &comm));
+  COMM_TRY(rill__comm_pin(handle, &comm));
   const struct comm_error why = { .status = RILL_ERROR_BACKEND, .message = "rill_comm_abort ended the communicator" };
-  comm_break(comm, &why, false);
-  comm_unpin(comm);
+  rill__comm_break(comm, &why, false);
+  rill__comm_unpin(comm);
   return RILL_OK;
 }
 
 /* ---- what a communicator tells ---- */
 
 rill_status rill_comm_validate(rill_comm handle) {
-  comm_enter(__func__);
+  rill__comm_enter(__func__);
   struct comm *comm = NULL;
-  COMM_TRY(comm_pin(handle, &comm));
-  const rill_status status = comm_poll(comm);
-  comm_unpin(comm);
+  COMM_TRY(rill__comm_pin(handle, &comm));
+  const rill_status status = rill__comm_poll(comm);
+  rill__comm_unpin(comm);
   return status;
 }
 
 rill_status rill_comm_get_info(rill_comm handle, rill_comm_info *out) {
-  comm_enter(__func__);
+  rill__comm_enter(__func__);
   struct comm *comm = NULL;
-  COMM_TRY(comm_pin(handle, &comm));
+  COMM_TRY(rill__comm_pin(handle, &comm));
   rill_status status = RILL_OK;
   if (out == NULL || out->struct_size < sizeof(size_t)) {
-    status = comm_fail(RILL_ERROR_INVALID_ARGUMENT, "info is NULL, or its struct_size is 0");
+    status = rill__comm_fail(RILL_ERROR_INVALID_ARGUMENT, "info is NULL, or its struct_size is 0");
   } else {
     rill_comm_info info = RILL_COMM_INFO_INIT;
     const size_t size = out->struct_size < sizeof info ? out->struct_size : sizeof info;
@@ -373,6 +373,6 @@ rill_status rill_comm_get_info(rill_comm handle, rill_comm_info *out) {
     (void)snprintf(info.engine, sizeof info.engine, "%s", comm->engine->name);
     memcpy(out, &info, size);
   }
-  comm_unpin(comm);
+  rill__comm_unpin(comm);
   return status;
 }

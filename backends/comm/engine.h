@@ -32,20 +32,20 @@ struct comm_error {
   char object[96], native_name[48], message[640], hint[256];
 };
 
-rill_status comm_fail(rill_status status, const char *format, ...) __attribute__((cold, format(printf, 2, 3)));
-rill_status comm_fail_native(rill_status status, int32_t code, const char *name, const char *format, ...)
+rill_status rill__comm_fail(rill_status status, const char *format, ...) __attribute__((cold, format(printf, 2, 3)));
+rill_status rill__comm_fail_native(rill_status status, int32_t code, const char *name, const char *format, ...)
     __attribute__((cold, format(printf, 4, 5)));
 /* After a call of rill has failed: what rill says of it becomes the last error.  `what` was it for. */
-rill_status comm_fail_rill(rill_status status, const char *what) __attribute__((cold));
+rill_status rill__comm_fail_rill(rill_status status, const char *what) __attribute__((cold));
 /* Makes `error` the last error, of the function that runs. */
-rill_status comm_fail_as(const struct comm_error *error) __attribute__((cold));
+rill_status rill__comm_fail_as(const struct comm_error *error) __attribute__((cold));
 
 /* The calling thread's last error. */
-extern _Thread_local struct comm_error comm_last_error;
+extern _Thread_local struct comm_error rill__comm_last_error;
 
-#define COMM_REQUIRE(condition, status, ...)                   \
-  do {                                                         \
-    if (!(condition)) return comm_fail((status), __VA_ARGS__); \
+#define COMM_REQUIRE(condition, status, ...)                         \
+  do {                                                               \
+    if (!(condition)) return rill__comm_fail((status), __VA_ARGS__); \
   } while (0)
 #define COMM_TRY(call)                              \
   do {                                              \
@@ -53,15 +53,15 @@ extern _Thread_local struct comm_error comm_last_error;
     if (try_status_ != RILL_OK) return try_status_; \
   } while (0)
 /* The same of a call of rill. */
-#define COMM_TRY_RILL(call, what)                                           \
-  do {                                                                      \
-    const rill_status try_status_ = (call);                                 \
-    if (try_status_ != RILL_OK) return comm_fail_rill(try_status_, (what)); \
+#define COMM_TRY_RILL(call, what)                                                 \
+  do {                                                                            \
+    const rill_status try_status_ = (call);                                       \
+    if (try_status_ != RILL_OK) return rill__comm_fail_rill(try_status_, (what)); \
   } while (0)
 
 /* Opens a public function: its name, and the object that errors name. */
-void comm_enter(const char *api);
-void comm_about(const char *object);
+void rill__comm_enter(const char *api);
+void rill__comm_about(const char *object);
 
 /* ---- communicators and operations ---- */
 
@@ -152,7 +152,7 @@ struct comm_engine {
   /* Joins ranks of this process; may block for as long as others do not come, on any thread. */
   rill_status (*join)(struct comm *const *comms, uint32_t count, const uint8_t id[COMM_ID_BYTES]);
   /* Takes operations, at least one.  Their communicators are not broken, and no other submission runs for them.  A
-   * failure that leaves one unusable goes through comm_break. */
+   * failure that leaves one unusable goes through rill__comm_break. */
   rill_status (*submit)(const struct comm_op *ops, size_t count);
   /* Fails if the engine knows of an error; optional. */
   rill_status (*poll)(struct comm *comm);
@@ -173,7 +173,7 @@ struct comm_engine {
                       uint8_t bytes[COMM_ID_BYTES]);
 };
 
-extern const struct comm_engine comm_nccl, comm_rccl;
+extern const struct comm_engine rill__comm_nccl, rill__comm_rccl;
 
 /* What the MPI engine, a library of its own, needs of this one. */
 struct comm_services {
@@ -192,8 +192,8 @@ typedef const struct comm_engine *comm_mpi_engine_fn(const struct comm_services 
 /* ---- between the files ---- */
 
 /* The engine of a backend's devices, started. */
-rill_status comm_engine_start(uint32_t backend, const struct comm_engine **out);
-void comm_id_write(rill_comm_id *id, uint32_t backend, const uint8_t bytes[COMM_ID_BYTES]);
+rill_status rill__comm_engine_start(uint32_t backend, const struct comm_engine **out);
+void rill__comm_id_write(rill_comm_id *id, uint32_t backend, const uint8_t bytes[COMM_ID_BYTES]);
 
 /* Nanoseconds of a clock that only goes forward; a time on it, `ns` from now or as good as never; conditions for it. */
 static inline uint64_t comm_now(void) {
@@ -214,52 +214,52 @@ static inline void comm_init_condition(pthread_cond_t *condition) {
 }
 
 /* Before anything else of the library; fails in a child of fork. */
-rill_status comm_begin_use(void);
+rill_status rill__comm_begin_use(void);
 /* A communicator of a device, which has not joined; its handle is not known to anybody yet. */
-rill_status comm_new(const struct comm_engine *engine, rill_device device, const rill_device_info *info,
-                     const rill_comm_options *options, struct comm **out);
-void comm_discard(struct comm *comm); /* one whose handle nobody got */
+rill_status rill__comm_new(const struct comm_engine *engine, rill_device device, const rill_device_info *info,
+                           const rill_comm_options *options, struct comm **out);
+void rill__comm_discard(struct comm *comm); /* one whose handle nobody got */
 /* After the first joining of an engine: from here on its communicators are ended at exit. */
-void comm_handle_exit(const struct comm_engine *engine);
+void rill__comm_handle_exit(const struct comm_engine *engine);
 
-/* Finds the communicator of a handle and keeps it; comm_unpin ends that. */
-rill_status comm_pin(rill_comm handle, struct comm **out);
-void comm_unpin(struct comm *comm);
+/* Finds the communicator of a handle and keeps it; rill__comm_unpin ends that. */
+rill_status rill__comm_pin(rill_comm handle, struct comm **out);
+void rill__comm_unpin(struct comm *comm);
 
 /* Around each call of the engine's with the communicator, so that it is not aborted meanwhile; fails if it is broken.
  */
-rill_status comm_go_inside(struct comm *comm, bool submits);
-void comm_come_out(struct comm *comm, bool submits);
+rill_status rill__comm_go_inside(struct comm *comm, bool submits);
+void rill__comm_come_out(struct comm *comm, bool submits);
 
 /* Asks the engine, and breaks the communicator if it knows of an error. */
-rill_status comm_poll(struct comm *comm);
+rill_status rill__comm_poll(struct comm *comm);
 /* Fails with what broke it. */
-rill_status comm_check_intact(struct comm *comm);
+rill_status rill__comm_check_intact(struct comm *comm);
 /* Breaks the communicator, unless it is: its streams are failed, and the engine's abort runs; on a thread of its own if
  * `apart`. */
-void comm_break(struct comm *comm, const struct comm_error *why, bool apart);
+void rill__comm_break(struct comm *comm, const struct comm_error *why, bool apart);
 
 /* Submits operations that have been checked; changes them. */
-rill_status comm_submit(struct comm_op *ops, size_t count);
+rill_status rill__comm_submit(struct comm_op *ops, size_t count);
 
 /* Runs a function on a detached thread; false if there can be none. */
-bool comm_run_apart(void *(*run)(void *), void *argument);
+bool rill__comm_run_apart(void *(*run)(void *), void *argument);
 
 /* Deadlines of engines that keep none.  Nothing, for a communicator without one. */
-rill_status comm_watch_add(struct comm *comm);
-void comm_watch_remove(struct comm *comm); /* waits until its flights have ended */
-void comm_watch_wake(struct comm *comm);   /* a submission starts */
-bool comm_watch_is_started(void);
-void comm_watch_stop(void);
+rill_status rill__comm_watch_add(struct comm *comm);
+void rill__comm_watch_remove(struct comm *comm); /* waits until its flights have ended */
+void rill__comm_watch_wake(struct comm *comm);   /* a submission starts */
+bool rill__comm_watch_is_started(void);
+void rill__comm_watch_stop(void);
 /* Before operations are submitted to a communicator's stream, adds a flight to the list; afterwards, lets them count,
  * or frees them if nothing was submitted. */
-rill_status comm_flight_begin(const struct comm_op *op, struct comm_flight **flights);
-void comm_flights_end(struct comm_flight *flights, bool submitted);
+rill_status rill__comm_flight_begin(const struct comm_op *op, struct comm_flight **flights);
+void rill__comm_flights_end(struct comm_flight *flights, bool submitted);
 /* Tells the streams of flights that have not ended, and frees the flights. */
-void comm_watch_tell(struct comm_flight *flights, const struct comm_error *why);
+void rill__comm_watch_tell(struct comm_flight *flights, const struct comm_error *why);
 
 /* RILL_CHECK=comm: whether it is on; compares what the ranks are about to do, nothing if it is off. */
-bool comm_checks(void);
-rill_status comm_check(const struct comm_op *ops, size_t count);
+bool rill__comm_checks(void);
+rill_status rill__comm_check(const struct comm_op *ops, size_t count);
 
 #endif

@@ -13,11 +13,12 @@
 static const struct comm_engine *mpi; /* NULL: it could not be had, and why */
 static char mpi_why[320];
 
-static const struct comm_error *last_error(void) { return &comm_last_error; }
+static const struct comm_error *last_error(void) { return &rill__comm_last_error; }
 
 /* Its plugins look for the symbols of the MPI library, so that is opened for all to see. */
 static void open_mpi(void) {
-  static const struct comm_services services = { comm_fail, comm_fail_native, comm_fail_rill, last_error, comm_break };
+  static const struct comm_services services = { rill__comm_fail, rill__comm_fail_native, rill__comm_fail_rill,
+                                                 last_error, rill__comm_break };
   const char *chosen = secure_getenv("RILL_COMM_MPI");
   void *library = dlopen(chosen != NULL && chosen[0] != '\0' ? chosen : MPI_LIBRARY, RTLD_NOW | RTLD_GLOBAL);
   if (library == NULL) {
@@ -42,23 +43,23 @@ static rill_status start_mpi(void) {
   return mpi->start();
 }
 
-rill_status comm_engine_start(uint32_t backend, const struct comm_engine **out) {
+rill_status rill__comm_engine_start(uint32_t backend, const struct comm_engine **out) {
   if (backend == RILL_BACKEND_CPU) {
     COMM_TRY(start_mpi());
     *out = mpi;
     return RILL_OK;
   }
-  static const struct comm_engine *const engines[] = { &comm_nccl, &comm_rccl };
+  static const struct comm_engine *const engines[] = { &rill__comm_nccl, &rill__comm_rccl };
   for (size_t i = 0; i < sizeof engines / sizeof *engines; i++) {
     if (engines[i]->backend != backend) continue;
     *out = engines[i];
     return engines[i]->start();
   }
-  return comm_fail(RILL_ERROR_UNSUPPORTED, "no engine serves devices of backend %u", backend);
+  return rill__comm_fail(RILL_ERROR_UNSUPPORTED, "no engine serves devices of backend %u", backend);
 }
 
 rill_status rill_comm_mpi_world(rill_comm_id *id, uint32_t *ranks, uint32_t *rank) {
-  comm_enter(__func__);
+  rill__comm_enter(__func__);
   COMM_REQUIRE(id != NULL && ranks != NULL && rank != NULL, RILL_ERROR_INVALID_ARGUMENT, "%s is NULL",
                id == NULL      ? "id"
                : ranks == NULL ? "ranks"
@@ -68,13 +69,13 @@ rill_status rill_comm_mpi_world(rill_comm_id *id, uint32_t *ranks, uint32_t *ran
   const uint8_t bytes[COMM_ID_BYTES] = { 0 }; /* of all processes */
   COMM_TRY(start_mpi());
   COMM_TRY(mpi->world(ranks, rank));
-  comm_id_write(id, RILL_BACKEND_CPU, bytes);
+  rill__comm_id_write(id, RILL_BACKEND_CPU, bytes);
   return RILL_OK;
 }
 
 rill_status rill_comm_mpi_handle_id(int32_t handle, const char *library, rill_comm_id *id, uint32_t *ranks,
                                     uint32_t *rank) {
-  comm_enter(__func__);
+  rill__comm_enter(__func__);
   COMM_REQUIRE(library != NULL && id != NULL && ranks != NULL && rank != NULL, RILL_ERROR_INVALID_ARGUMENT,
                "%s is NULL",
                library == NULL ? "library"
@@ -86,6 +87,6 @@ rill_status rill_comm_mpi_handle_id(int32_t handle, const char *library, rill_co
   uint8_t bytes[COMM_ID_BYTES] = { 0 };
   COMM_TRY(start_mpi());
   COMM_TRY(mpi->of_handle(handle, library, bytes, ranks, rank));
-  comm_id_write(id, RILL_BACKEND_CPU, bytes);
+  rill__comm_id_write(id, RILL_BACKEND_CPU, bytes);
   return RILL_OK;
 }

@@ -5,17 +5,17 @@
 #include <stdio.h>
 #include <string.h>
 
-_Thread_local struct comm_error comm_last_error;
+_Thread_local struct comm_error rill__comm_last_error;
 static _Thread_local const char *running = "rill_comm"; /* the public function ... */
 static _Thread_local char subject[96];                  /* ... and the object that it is about */
 static _Thread_local char line[sizeof(struct comm_error) + 256];
 
-void comm_enter(const char *api) {
+void rill__comm_enter(const char *api) {
   running = api;
   subject[0] = '\0';
 }
 
-void comm_about(const char *object) { (void)snprintf(subject, sizeof subject, "%s", object); }
+void rill__comm_about(const char *object) { (void)snprintf(subject, sizeof subject, "%s", object); }
 
 static void set(rill_status status, int32_t code, const char *name, const char *format, va_list list) {
   struct comm_error error = { .status = status, .native_code = code, .api = running };
@@ -27,10 +27,10 @@ static void set(rill_status status, int32_t code, const char *name, const char *
   (void)snprintf(error.native_name, sizeof error.native_name, "%s", name);
   (void)snprintf(error.message, sizeof error.message, "%.*s", (int)sizeof error.message - 1, text);
   (void)snprintf(error.hint, sizeof error.hint, "%.*s", (int)sizeof error.hint - 1, hint != NULL ? hint : "");
-  comm_last_error = error;
+  rill__comm_last_error = error;
 }
 
-rill_status comm_fail(rill_status status, const char *format, ...) {
+rill_status rill__comm_fail(rill_status status, const char *format, ...) {
   va_list list;
   va_start(list, format);
   set(status, 0, "", format, list);
@@ -38,7 +38,7 @@ rill_status comm_fail(rill_status status, const char *format, ...) {
   return status;
 }
 
-rill_status comm_fail_native(rill_status status, int32_t code, const char *name, const char *format, ...) {
+rill_status rill__comm_fail_native(rill_status status, int32_t code, const char *name, const char *format, ...) {
   va_list list;
   va_start(list, format);
   set(status, code, name, format, list);
@@ -46,24 +46,24 @@ rill_status comm_fail_native(rill_status status, int32_t code, const char *name,
   return status;
 }
 
-rill_status comm_fail_rill(rill_status status, const char *what) {
+rill_status rill__comm_fail_rill(rill_status status, const char *what) {
   rill_error error = RILL_ERROR_INIT;
-  if (rill_last_error(&error) != RILL_OK || error.status != status) return comm_fail(status, "%s", what);
+  if (rill_last_error(&error) != RILL_OK || error.status != status) return rill__comm_fail(status, "%s", what);
   const bool hints = error.hint[0] != '\0';
-  return comm_fail_native(status, error.native_code, error.native_name, "%s: %s%s%s", what, error.message,
-                          hints ? COMM_HINT : "", error.hint);
+  return rill__comm_fail_native(status, error.native_code, error.native_name, "%s: %s%s%s", what, error.message,
+                                hints ? COMM_HINT : "", error.hint);
 }
 
-rill_status comm_fail_as(const struct comm_error *error) {
-  comm_last_error = *error;
-  comm_last_error.api = running;
-  (void)snprintf(comm_last_error.object, sizeof comm_last_error.object, "%s", subject);
+rill_status rill__comm_fail_as(const struct comm_error *error) {
+  rill__comm_last_error = *error;
+  rill__comm_last_error.api = running;
+  (void)snprintf(rill__comm_last_error.object, sizeof rill__comm_last_error.object, "%s", subject);
   return error->status;
 }
 
 rill_status rill_comm_last_error(rill_error *out) {
   if (out == NULL || out->struct_size < sizeof(size_t)) return RILL_ERROR_INVALID_ARGUMENT;
-  const struct comm_error *last = &comm_last_error;
+  const struct comm_error *last = &rill__comm_last_error;
   const bool any = last->status != RILL_OK;
   const rill_error error = { out->struct_size, last->status,      last->native_code, any ? last->api : "",
                              last->object,     last->native_name, last->message,     last->hint };
@@ -73,7 +73,7 @@ rill_status rill_comm_last_error(rill_error *out) {
 }
 
 const char *rill_comm_last_error_text(void) {
-  const struct comm_error *last = &comm_last_error;
+  const struct comm_error *last = &rill__comm_last_error;
   if (last->status == RILL_OK) return "";
   char native[sizeof last->native_name + 20] = "";
   if (last->native_name[0] != '\0') {

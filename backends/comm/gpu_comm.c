@@ -85,10 +85,10 @@ static const char *name_of(int code) {
 static rill_status fail(int code, const char *call) {
   const char *more = api.get_last_error != NULL ? api.get_last_error(NULL) : NULL;
   const bool arguments = code == GPU_COMM_INVALID_ARGUMENT || code == GPU_COMM_INVALID_USAGE;
-  return comm_fail_native(arguments ? RILL_ERROR_INVALID_ARGUMENT : RILL_ERROR_BACKEND, code, name_of(code),
-                          "%s: %s%s%.400s" COMM_HINT "NCCL_DEBUG=WARN in the environment makes it say more", call,
-                          api.get_error_string(code), more != NULL && more[0] != '\0' ? ": " : "",
-                          more != NULL ? more : "");
+  return rill__comm_fail_native(arguments ? RILL_ERROR_INVALID_ARGUMENT : RILL_ERROR_BACKEND, code, name_of(code),
+                                "%s: %s%s%.400s" COMM_HINT "NCCL_DEBUG=WARN in the environment makes it say more", call,
+                                api.get_error_string(code), more != NULL && more[0] != '\0' ? ": " : "",
+                                more != NULL ? more : "");
 }
 
 #define CALL(what, call)                                       \
@@ -145,12 +145,12 @@ static rill_status join_group(struct comm *const *comms, uint32_t count, const s
   CALL("ncclGroupStart", api.group_start());
   rill_status status = RILL_OK;
   for (uint32_t i = 0; i < count && status == RILL_OK; i++) status = join_one(comms[i], id);
-  const struct comm_error first = comm_last_error;
+  const struct comm_error first = rill__comm_last_error;
   int before = 0; /* the group's end works on all devices, and goes back to this one */
   const rill_status entered = enter(comms[0], &before);
   const int code = api.group_end();
   if (entered == RILL_OK) leave_device(&driver, before);
-  if (status != RILL_OK) return comm_fail_as(&first);
+  if (status != RILL_OK) return rill__comm_fail_as(&first);
   return code == GPU_COMM_SUCCESS ? entered : fail(code, "ncclGroupEnd");
 }
 
@@ -159,11 +159,11 @@ static rill_status join(struct comm *const *comms, uint32_t count, const uint8_t
   memcpy(&id, bytes, sizeof id);
   const rill_status status = count == 1 ? join_one(comms[0], &id) : join_group(comms, count, &id);
   if (status == RILL_OK) return RILL_OK;
-  const struct comm_error error = comm_last_error;
+  const struct comm_error error = rill__comm_last_error;
   for (uint32_t i = 0; i < count; i++) { /* what has started to join */
     if (comms[i]->native != NULL) abort_comm(comms[i]);
   }
-  return comm_fail_as(&error);
+  return rill__comm_fail_as(&error);
 }
 
 static rill_status poll_error(struct comm *comm) {
@@ -223,9 +223,10 @@ static int submit_one(const struct comm_op *op, void *stream) {
 /* What the engine took for wrong arguments it has not started; after anything else nobody knows. */
 static rill_status give_up(const struct comm_op *ops, size_t count, int code, const char *call) {
   const rill_status status = fail(code, call);
-  const struct comm_error error = comm_last_error;
-  for (size_t i = 0; i < count && status != RILL_ERROR_INVALID_ARGUMENT; i++) comm_break(ops[i].comm, &error, true);
-  return comm_fail_as(&error);
+  const struct comm_error error = rill__comm_last_error;
+  for (size_t i = 0; i < count && status != RILL_ERROR_INVALID_ARGUMENT; i++)
+    rill__comm_break(ops[i].comm, &error, true);
+  return rill__comm_fail_as(&error);
 }
 
 static rill_status submit(const struct comm_op *ops, size_t count) {

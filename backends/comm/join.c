@@ -18,7 +18,7 @@ struct id {
 };
 _Static_assert(sizeof(struct id) == sizeof(rill_comm_id), "an id is its bytes");
 
-void comm_id_write(rill_comm_id *out, uint32_t backend, const uint8_t bytes[COMM_ID_BYTES]) {
+void rill__comm_id_write(rill_comm_id *out, uint32_t backend, const uint8_t bytes[COMM_ID_BYTES]) {
   struct id id = { .magic = ID_MAGIC, .backend = backend };
   memcpy(id.bytes, bytes, COMM_ID_BYTES);
   memcpy(out, &id, sizeof id);
@@ -37,17 +37,17 @@ static rill_status read_id(const rill_comm_id *given, uint32_t backend, struct i
 }
 
 rill_status rill_comm_id_create(rill_device device, rill_comm_id *out) {
-  comm_enter(__func__);
+  rill__comm_enter(__func__);
   if (out != NULL) memset(out, 0, sizeof *out);
   rill_device_info info = RILL_DEVICE_INFO_INIT;
   COMM_TRY_RILL(rill_device_get_info(device, &info), "device");
   COMM_REQUIRE(out != NULL, RILL_ERROR_INVALID_ARGUMENT, "out is NULL");
-  COMM_TRY(comm_begin_use());
+  COMM_TRY(rill__comm_begin_use());
   const struct comm_engine *engine = NULL;
   uint8_t bytes[COMM_ID_BYTES] = { 0 };
-  COMM_TRY(comm_engine_start(info.backend, &engine));
+  COMM_TRY(rill__comm_engine_start(info.backend, &engine));
   COMM_TRY(engine->make_id(bytes));
-  comm_id_write(out, info.backend, bytes);
+  rill__comm_id_write(out, info.backend, bytes);
   return RILL_OK;
 }
 
@@ -78,7 +78,7 @@ static rill_status translate_id(struct join *join) {
   if (join->id.backend == comm->engine->backend) return RILL_OK;
   const struct comm_engine *mpi = NULL;
   uint8_t bytes[COMM_ID_BYTES] = { 0 };
-  COMM_TRY(comm_engine_start(RILL_BACKEND_CPU, &mpi));
+  COMM_TRY(rill__comm_engine_start(RILL_BACKEND_CPU, &mpi));
   const rill_status made = comm->rank == 0 ? comm->engine->make_id(bytes) : RILL_OK;
   COMM_TRY(mpi->pass(join->id.bytes, comm->ranks, comm->rank, made == RILL_OK, bytes));
   memcpy(join->id.bytes, bytes, sizeof bytes);
@@ -87,10 +87,10 @@ static rill_status translate_id(struct join *join) {
 
 static void drop_comms(struct join *join, bool joined) {
   for (uint32_t i = 0; i < join->count; i++) {
-    comm_watch_remove(join->comms[i]);
+    rill__comm_watch_remove(join->comms[i]);
     if (joined) join->comms[i]->engine->abort(join->comms[i]);
     if (joined) join->comms[i]->engine->end(join->comms[i]);
-    comm_discard(join->comms[i]);
+    rill__comm_discard(join->comms[i]);
   }
 }
 
@@ -100,7 +100,7 @@ static void *run_join(void *argument) {
   if (status == RILL_OK) status = join->comms[0]->engine->join(join->comms, join->count, join->id.bytes);
   pthread_mutex_lock(&join->lock);
   join->status = status;
-  if (status != RILL_OK) join->error = comm_last_error;
+  if (status != RILL_OK) join->error = rill__comm_last_error;
   join->done = true;
   const bool abandoned = join->abandoned;
   pthread_cond_broadcast(&join->changed);
@@ -130,16 +130,16 @@ static rill_status run(struct join *join, rill_comm *out) {
   const uint64_t timeout = join->comms[0]->timeout;
   if (timeout == 0) {
     (void)run_join(join);
-  } else if (comm_run_apart(run_join, join)) {
+  } else if (rill__comm_run_apart(run_join, join)) {
     COMM_TRY(wait_for_join(join, timeout));
   } else {
-    join->status = comm_fail(RILL_ERROR_OUT_OF_MEMORY, "no thread to join with");
-    join->error = comm_last_error;
+    join->status = rill__comm_fail(RILL_ERROR_OUT_OF_MEMORY, "no thread to join with");
+    join->error = rill__comm_last_error;
   }
   const bool joined = join->status == RILL_OK;
-  if (joined) comm_handle_exit(join->comms[0]->engine);
-  rill_status status = joined ? RILL_OK : comm_fail_as(&join->error);
-  for (uint32_t i = 0; i < join->count && status == RILL_OK; i++) status = comm_watch_add(join->comms[i]);
+  if (joined) rill__comm_handle_exit(join->comms[0]->engine);
+  rill_status status = joined ? RILL_OK : rill__comm_fail_as(&join->error);
+  for (uint32_t i = 0; i < join->count && status == RILL_OK; i++) status = rill__comm_watch_add(join->comms[i]);
   for (uint32_t i = 0; i < join->count && status == RILL_OK; i++) out[i] = join->comms[i]->handle;
   if (status != RILL_OK) drop_comms(join, joined);
   free_join(join);
@@ -176,7 +176,7 @@ static rill_status add_rank(struct join *join, const struct comm_engine *engine,
   rill_device_info info = RILL_DEVICE_INFO_INIT;
   COMM_TRY_RILL(rill_device_get_info(device, &info), "device");
   struct comm *comm = NULL;
-  COMM_TRY(comm_new(engine, device, &info, options, &comm));
+  COMM_TRY(rill__comm_new(engine, device, &info, options, &comm));
   comm->ranks = ranks;
   comm->rank = rank;
   (void)snprintf(comm->label, sizeof comm->label, "%s", options->label != NULL ? options->label : "");
@@ -186,7 +186,7 @@ static rill_status add_rank(struct join *join, const struct comm_engine *engine,
 
 rill_status rill_comm_create(rill_device device, const rill_comm_id *id, uint32_t ranks, uint32_t rank,
                              const rill_comm_options *options, rill_comm *out) {
-  comm_enter(__func__);
+  rill__comm_enter(__func__);
   if (out != NULL) *out = RILL_NULL_COMM;
   rill_device_info info = RILL_DEVICE_INFO_INIT;
   COMM_TRY_RILL(rill_device_get_info(device, &info), "device");
@@ -196,10 +196,10 @@ rill_status rill_comm_create(rill_device device, const rill_comm_id *id, uint32_
   COMM_TRY(read_id(id, info.backend, &checked));
   COMM_REQUIRE(ranks >= 1 && ranks <= INT32_MAX && rank < ranks, RILL_ERROR_OUT_OF_RANGE, "rank %u of %u", rank, ranks);
   COMM_TRY(read_options(options, &o));
-  COMM_TRY(comm_begin_use());
+  COMM_TRY(rill__comm_begin_use());
   const struct comm_engine *engine = NULL;
   struct join *join = NULL;
-  COMM_TRY(comm_engine_start(info.backend, &engine));
+  COMM_TRY(rill__comm_engine_start(info.backend, &engine));
   COMM_TRY(new_join(1, &join));
   join->id = checked;
   const rill_status status = add_rank(join, engine, device, ranks, rank, &o);
@@ -226,7 +226,7 @@ static rill_status check_devices(const rill_device *devices, uint32_t count, ril
 
 rill_status rill_comm_create_all(const rill_device *devices, uint32_t count, const rill_comm_options *options,
                                  rill_comm *out) {
-  comm_enter(__func__);
+  rill__comm_enter(__func__);
   COMM_REQUIRE(devices != NULL && out != NULL, RILL_ERROR_INVALID_ARGUMENT, "%s is NULL",
                devices == NULL ? "devices" : "out");
   COMM_REQUIRE(count >= 1 && count <= 4096, RILL_ERROR_OUT_OF_RANGE, "count %u is outside 1 to 4096", count);
@@ -237,10 +237,10 @@ rill_status rill_comm_create_all(const rill_device *devices, uint32_t count, con
   COMM_REQUIRE(first.backend != RILL_BACKEND_CPU, RILL_ERROR_UNSUPPORTED,
                "on the CPU each rank is a process" COMM_HINT "see rill/comm_mpi.h");
   COMM_TRY(read_options(options, &o));
-  COMM_TRY(comm_begin_use());
+  COMM_TRY(rill__comm_begin_use());
   const struct comm_engine *engine = NULL;
   struct join *join = NULL;
-  COMM_TRY(comm_engine_start(first.backend, &engine));
+  COMM_TRY(rill__comm_engine_start(first.backend, &engine));
   COMM_TRY(new_join(count, &join));
   join->id.backend = first.backend;
   rill_status status = engine->make_id(join->id.bytes);

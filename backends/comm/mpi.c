@@ -17,16 +17,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-const struct comm_services *mpi_services;
+const struct comm_services *rill__comm_mpi_services;
 
-struct mpi_engine mpi_engine = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
+struct mpi_engine rill__comm_mpi_engine = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
 
-rill_status mpi_fail(int code, const char *call) {
+rill_status rill__comm_mpi_fail(int code, const char *call) {
   char text[MPI_MAX_ERROR_STRING] = "";
   int length = 0, class = 0;
   (void)MPI_Error_string(code, text, &length);
   (void)MPI_Error_class(code, &class);
-  return comm_fail_native(RILL_ERROR_BACKEND, class, "MPI error class", "%s: %.400s", call, text);
+  return rill__comm_fail_native(RILL_ERROR_BACKEND, class, "MPI error class", "%s: %.400s", call, text);
 }
 
 /* ---- MPI starts and ends ---- */
@@ -34,23 +34,23 @@ rill_status mpi_fail(int code, const char *call) {
 /* MPI_Finalize begins, or `engine` does it itself. */
 static int finalizing(MPI_Comm self, int key, void *value, void *extra) {
   (void)self, (void)key, (void)value, (void)extra;
-  pthread_mutex_lock(&mpi_engine.lock);
-  mpi_engine.stop = mpi_engine.finalized = true;
-  pthread_cond_broadcast(&mpi_engine.changed);
-  while ((mpi_engine.started && !mpi_engine.stopped) || mpi_engine.calling > 0) {
-    (void)pthread_cond_wait(&mpi_engine.changed, &mpi_engine.lock);
+  pthread_mutex_lock(&rill__comm_mpi_engine.lock);
+  rill__comm_mpi_engine.stop = rill__comm_mpi_engine.finalized = true;
+  pthread_cond_broadcast(&rill__comm_mpi_engine.changed);
+  while ((rill__comm_mpi_engine.started && !rill__comm_mpi_engine.stopped) || rill__comm_mpi_engine.calling > 0) {
+    (void)pthread_cond_wait(&rill__comm_mpi_engine.changed, &rill__comm_mpi_engine.lock);
   }
-  pthread_mutex_unlock(&mpi_engine.lock);
-  mpi_types_free();
+  pthread_mutex_unlock(&rill__comm_mpi_engine.lock);
+  rill__comm_mpi_types_free();
   return MPI_SUCCESS;
 }
 
 /* A process that fails leaves without a word, so that mpirun ends the others, which may be waiting for it. */
 static void at_exit(int status, void *unused) {
   (void)unused;
-  pthread_mutex_lock(&mpi_engine.lock);
-  const bool orderly = status == 0 && !mpi_engine.any_dead && !mpi_engine.finalized;
-  pthread_mutex_unlock(&mpi_engine.lock);
+  pthread_mutex_lock(&rill__comm_mpi_engine.lock);
+  const bool orderly = status == 0 && !rill__comm_mpi_engine.any_dead && !rill__comm_mpi_engine.finalized;
+  pthread_mutex_unlock(&rill__comm_mpi_engine.lock);
   if (orderly) (void)MPI_Finalize();
 }
 
@@ -97,14 +97,15 @@ static rill_status begin_mpi(void) {
                level, MPI_THREAD_MULTIPLE);
   rill_device cpu;
   COMM_TRY_RILL(rill_device_open("cpu", &cpu), "the CPU");
-  COMM_TRY_RILL(rill_stream_create(cpu, RILL_STREAM_OPTIONS(.label = "rill_comm"), &mpi_engine.stream), "a stream");
-  mpi_types_make();
-  comm_init_condition(&mpi_engine.changed); /* nobody waits yet */
+  COMM_TRY_RILL(rill_stream_create(cpu, RILL_STREAM_OPTIONS(.label = "rill_comm"), &rill__comm_mpi_engine.stream),
+                "a stream");
+  rill__comm_mpi_types_make();
+  comm_init_condition(&rill__comm_mpi_engine.changed); /* nobody waits yet */
   (void)MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, finalizing, &key, NULL);
   (void)MPI_Comm_set_attr(MPI_COMM_SELF, key, NULL);
   pthread_t thread;
-  mpi_engine.started = pthread_create(&thread, NULL, mpi_progress, NULL) == 0;
-  COMM_REQUIRE(mpi_engine.started, RILL_ERROR_OUT_OF_MEMORY, "no thread to make progress with");
+  rill__comm_mpi_engine.started = pthread_create(&thread, NULL, rill__comm_mpi_progress, NULL) == 0;
+  COMM_REQUIRE(rill__comm_mpi_engine.started, RILL_ERROR_OUT_OF_MEMORY, "no thread to make progress with");
   (void)pthread_detach(thread);
   if (!initialized) (void)on_exit(at_exit, NULL);
   return RILL_OK;
@@ -122,19 +123,19 @@ static rill_status start(void) {
 
 /* Around MPI's calls of threads other than the one that makes progress. */
 static rill_status enter_mpi(void) {
-  pthread_mutex_lock(&mpi_engine.lock);
-  const bool finalized = mpi_engine.finalized;
-  if (!finalized) mpi_engine.calling++;
-  pthread_mutex_unlock(&mpi_engine.lock);
+  pthread_mutex_lock(&rill__comm_mpi_engine.lock);
+  const bool finalized = rill__comm_mpi_engine.finalized;
+  if (!finalized) rill__comm_mpi_engine.calling++;
+  pthread_mutex_unlock(&rill__comm_mpi_engine.lock);
   COMM_REQUIRE(!finalized, RILL_ERROR_UNSUPPORTED, "MPI has been finalized in this process");
   return RILL_OK;
 }
 
 static void leave_mpi(void) {
-  pthread_mutex_lock(&mpi_engine.lock);
-  mpi_engine.calling--;
-  pthread_cond_broadcast(&mpi_engine.changed);
-  pthread_mutex_unlock(&mpi_engine.lock);
+  pthread_mutex_lock(&rill__comm_mpi_engine.lock);
+  rill__comm_mpi_engine.calling--;
+  pthread_cond_broadcast(&rill__comm_mpi_engine.changed);
+  pthread_mutex_unlock(&rill__comm_mpi_engine.lock);
 }
 
 static uint32_t version(void) {
@@ -222,7 +223,7 @@ static rill_status open_id(const uint8_t bytes[COMM_ID_BYTES], uint32_t ranks, u
                "for a part of the processes make an MPI communicator and use rill_comm_mpi_id",
                ranks, n);
   const int code = MPI_Comm_split(from, 0, (int)rank, out);
-  if (code != MPI_SUCCESS) return mpi_fail(code, "MPI_Comm_split");
+  if (code != MPI_SUCCESS) return rill__comm_mpi_fail(code, "MPI_Comm_split");
   (void)MPI_Comm_set_errhandler(*out, MPI_ERRORS_RETURN);
   const rill_status status = check_same(*out, &id, ranks, rank);
   if (status != RILL_OK) (void)MPI_Comm_free(out);
@@ -245,10 +246,10 @@ static rill_status join(struct comm *const *comms, uint32_t count, const uint8_t
   joined->comm = comms[0];
   joined->last = &joined->first;
   comms[0]->native = joined;
-  pthread_mutex_lock(&mpi_engine.lock);
-  joined->next = mpi_engine.all;
-  mpi_engine.all = joined;
-  pthread_mutex_unlock(&mpi_engine.lock);
+  pthread_mutex_lock(&rill__comm_mpi_engine.lock);
+  joined->next = rill__comm_mpi_engine.all;
+  rill__comm_mpi_engine.all = joined;
+  pthread_mutex_unlock(&rill__comm_mpi_engine.lock);
   return RILL_OK;
 }
 
@@ -274,20 +275,21 @@ static rill_status pass(const uint8_t id[COMM_ID_BYTES], uint32_t ranks, uint32_
 
 static void abort_comm(struct comm *comm) {
   struct joined *joined = comm->native;
-  pthread_mutex_lock(&mpi_engine.lock);
-  joined->dead = mpi_engine.any_dead = true;
-  pthread_cond_broadcast(&mpi_engine.changed);
-  pthread_mutex_unlock(&mpi_engine.lock);
+  pthread_mutex_lock(&rill__comm_mpi_engine.lock);
+  joined->dead = rill__comm_mpi_engine.any_dead = true;
+  pthread_cond_broadcast(&rill__comm_mpi_engine.changed);
+  pthread_mutex_unlock(&rill__comm_mpi_engine.lock);
 }
 
 static void end(struct comm *comm) {
   struct joined *joined = comm->native;
-  pthread_mutex_lock(&mpi_engine.lock);
-  while (joined->outstanding > 0 && !mpi_engine.stopped) (void)pthread_cond_wait(&mpi_engine.changed, &mpi_engine.lock);
-  struct joined **link = &mpi_engine.all;
+  pthread_mutex_lock(&rill__comm_mpi_engine.lock);
+  while (joined->outstanding > 0 && !rill__comm_mpi_engine.stopped)
+    (void)pthread_cond_wait(&rill__comm_mpi_engine.changed, &rill__comm_mpi_engine.lock);
+  struct joined **link = &rill__comm_mpi_engine.all;
   while (*link != joined) link = &(*link)->next;
   *link = joined->next;
-  pthread_mutex_unlock(&mpi_engine.lock);
+  pthread_mutex_unlock(&rill__comm_mpi_engine.lock);
   if (!joined->dead && enter_mpi() == RILL_OK) {
     (void)MPI_Comm_free(&joined->mpi);
     leave_mpi();
@@ -297,24 +299,24 @@ static void end(struct comm *comm) {
 
 /* ---- submitting ---- */
 
-void mpi_leave_part(struct part *part) {
+void rill__comm_mpi_leave_part(struct part *part) {
   (void)rill_event_release(part->gate);
   (void)rill_stream_release(part->stream);
-  pthread_mutex_lock(&mpi_engine.lock);
+  pthread_mutex_lock(&rill__comm_mpi_engine.lock);
   const bool last = --part->references == 0;
-  pthread_mutex_unlock(&mpi_engine.lock);
+  pthread_mutex_unlock(&rill__comm_mpi_engine.lock);
   if (last) free(part);
 }
 
 /* The host call: a stream has come to a part. */
 static void reach(void *user, rill_status stream_status) {
   struct part *part = user;
-  pthread_mutex_lock(&mpi_engine.lock);
+  pthread_mutex_lock(&rill__comm_mpi_engine.lock);
   part->reached = true;
   if (part->reported == RILL_OK) part->reported = stream_status;
   const bool last = --part->references == 0;
-  pthread_cond_broadcast(&mpi_engine.changed);
-  pthread_mutex_unlock(&mpi_engine.lock);
+  pthread_cond_broadcast(&rill__comm_mpi_engine.changed);
+  pthread_mutex_unlock(&rill__comm_mpi_engine.lock);
   if (last) free(part);
 }
 
@@ -367,12 +369,12 @@ static void free_all(struct work *works, struct part *parts) {
     struct part *part = parts;
     parts = part->next;
     part->references = 1;
-    mpi_leave_part(part);
+    rill__comm_mpi_leave_part(part);
   }
 }
 
 static void queue_all(struct work *works) {
-  pthread_mutex_lock(&mpi_engine.lock);
+  pthread_mutex_lock(&rill__comm_mpi_engine.lock);
   while (works != NULL) {
     struct work *work = works;
     works = work->next;
@@ -382,24 +384,24 @@ static void queue_all(struct work *works) {
     joined->last = &work->next;
     joined->outstanding++;
   }
-  pthread_mutex_unlock(&mpi_engine.lock);
+  pthread_mutex_unlock(&rill__comm_mpi_engine.lock);
 }
 
 /* Lets the progress thread have a part, whose stream has what belongs to it or, with a failure, has not. */
 static void arm(struct part *part, rill_status failure, bool called) {
-  pthread_mutex_lock(&mpi_engine.lock);
+  pthread_mutex_lock(&rill__comm_mpi_engine.lock);
   if (failure != RILL_OK) part->reported = failure;
   if (!called) part->references--;
   part->armed = true;
-  pthread_cond_broadcast(&mpi_engine.changed);
-  pthread_mutex_unlock(&mpi_engine.lock);
+  pthread_cond_broadcast(&rill__comm_mpi_engine.changed);
+  pthread_mutex_unlock(&rill__comm_mpi_engine.lock);
 }
 
 static rill_status submit_part(struct part *part) {
   rill_status status = rill_stream_host_call(part->stream, reach, part);
   const bool called = status == RILL_OK;
   if (called) status = rill_stream_wait_event(part->stream, part->gate, 0);
-  if (status != RILL_OK) (void)comm_fail_rill(status, "stream");
+  if (status != RILL_OK) (void)rill__comm_fail_rill(status, "stream");
   arm(part, status, called);
   return status;
 }
@@ -424,8 +426,8 @@ static rill_status submit(const struct comm_op *ops, size_t count) {
   }
   if (status == RILL_OK) return RILL_OK;
   /* The others have started what this rank cannot: it is over. */
-  const struct comm_error why = *mpi_services->last_error();
-  for (size_t i = 0; i < count; i++) mpi_services->break_comm(ops[i].comm, &why, true);
+  const struct comm_error why = *rill__comm_mpi_services->last_error();
+  for (size_t i = 0; i < count; i++) rill__comm_mpi_services->break_comm(ops[i].comm, &why, true);
   return status;
 }
 
@@ -450,6 +452,6 @@ RILL_API comm_mpi_engine_fn COMM_MPI_SYMBOL;
 
 const struct comm_engine *COMM_MPI_SYMBOL(const struct comm_services *given, uint32_t rill_version_of_user) {
   if (rill_version_of_user != rill_version()) return NULL;
-  mpi_services = given;
+  rill__comm_mpi_services = given;
   return &comm_mpi;
 }

@@ -6,10 +6,10 @@
 
 #include <mpi.h>
 
-extern const struct comm_services *mpi_services;
-#define comm_fail mpi_services->fail
-#define comm_fail_native mpi_services->fail_native
-#define comm_fail_rill mpi_services->fail_rill
+extern const struct comm_services *rill__comm_mpi_services;
+#define rill__comm_fail rill__comm_mpi_services->fail
+#define rill__comm_fail_native rill__comm_mpi_services->fail_native
+#define rill__comm_fail_rill rill__comm_mpi_services->fail_rill
 
 struct part {
   struct part *next;  /* of one submission */
@@ -49,12 +49,12 @@ extern struct mpi_engine {
   uint32_t calling;    /* threads inside MPI other than the one that makes progress */
   rill_stream stream;  /* what gates are recorded on */
   struct work *active; /* started; only the progress thread's */
-} mpi_engine;
+} rill__comm_mpi_engine;
 
 /* Fails with what a call of MPI's gave. */
-rill_status mpi_fail(int code, const char *call);
+rill_status rill__comm_mpi_fail(int code, const char *call);
 /* Releases what the engine has of a part. */
-void mpi_leave_part(struct part *part);
-void *mpi_progress(void *unused);
+void rill__comm_mpi_leave_part(struct part *part);
+void *rill__comm_mpi_progress(void *unused);
 
 #endif

@@ -11,14 +11,14 @@
  * ranks would take the next one for this one. */
 static void get_stuck(struct work *work) {
   struct joined *joined = work->op.comm->native;
-  mpi_services->break_comm(work->op.comm, mpi_services->last_error(), true);
+  rill__comm_mpi_services->break_comm(work->op.comm, rill__comm_mpi_services->last_error(), true);
   joined->dead = true;
 }
 
 static int begin_reduction(struct work *work, MPI_Comm mpi) {
   const struct comm_op *op = &work->op;
-  const MPI_Datatype type = mpi_type(op->type);
-  const MPI_Op reduction = mpi_operator(op->type, op->op);
+  const MPI_Datatype type = rill__comm_mpi_type(op->type);
+  const MPI_Op reduction = rill__comm_mpi_operator(op->type, op->op);
   const int count = (int)op->count, root = (int)op->peer;
   const void *src = op->src == op->dst ? MPI_IN_PLACE : op->src;
   void *dst = op->dst;
@@ -38,7 +38,7 @@ static int begin_reduction(struct work *work, MPI_Comm mpi) {
 
 static int begin_operation(struct work *work, MPI_Comm mpi) {
   const struct comm_op *op = &work->op;
-  const MPI_Datatype type = mpi_type(op->type);
+  const MPI_Datatype type = rill__comm_mpi_type(op->type);
   const int count = (int)op->count, peer = (int)op->peer;
   const size_t own = op->count * op->size * op->comm->rank;
   MPI_Request *request = &work->request;
@@ -70,14 +70,14 @@ static void begin(struct work *work) {
   if (joined->dead) return;
   work->since = comm_now();
   if (work->part->reported != RILL_OK) {
-    (void)comm_fail(work->part->reported, "%s of rank %u did not start: the work before it failed", name,
-                    work->op.comm->rank);
+    (void)rill__comm_fail(work->part->reported, "%s of rank %u did not start: the work before it failed", name,
+                          work->op.comm->rank);
     get_stuck(work);
     return;
   }
   const int code = begin_operation(work, joined->mpi);
   if (code == MPI_SUCCESS) return;
-  (void)mpi_fail(code, name);
+  (void)rill__comm_mpi_fail(code, name);
   get_stuck(work);
 }
 
@@ -88,15 +88,15 @@ static bool has_ended(struct work *work) {
   MPI_Status result;
   const int code = MPI_Test(&work->request, &done, &result);
   if (code != MPI_SUCCESS) {
-    (void)mpi_fail(code, comm_kind_name(op->kind));
+    (void)rill__comm_mpi_fail(code, comm_kind_name(op->kind));
   } else if (!done) {
     return false;
   } else {
     if (op->kind != COMM_RECEIVE) return true;
-    (void)MPI_Get_count(&result, mpi_type(op->type), &received);
+    (void)MPI_Get_count(&result, rill__comm_mpi_type(op->type), &received);
     if ((size_t)received == op->count) return true;
-    (void)comm_fail(RILL_ERROR_INVALID_ARGUMENT, "rank %u receives %zu elements, rank %u sent %d", op->comm->rank,
-                    op->count, op->peer, received);
+    (void)rill__comm_fail(RILL_ERROR_INVALID_ARGUMENT, "rank %u receives %zu elements, rank %u sent %d", op->comm->rank,
+                          op->count, op->peer, received);
   }
   get_stuck(work);
   return false;
@@ -105,10 +105,10 @@ static bool has_ended(struct work *work) {
 static bool is_late(struct work *work) {
   const struct comm *comm = work->op.comm;
   if (comm->timeout == 0 || comm_now() - work->since <= comm->timeout) return false;
-  (void)comm_fail(RILL_ERROR_TIMEOUT,
-                  "%s of rank %u of %u has not ended within %llu ns" COMM_HINT
-                  "look for a rank that stalled or called something else (RILL_CHECK=comm)",
-                  comm_kind_name(work->op.kind), comm->rank, comm->ranks, (unsigned long long)comm->timeout);
+  (void)rill__comm_fail(RILL_ERROR_TIMEOUT,
+                        "%s of rank %u of %u has not ended within %llu ns" COMM_HINT
+                        "look for a rank that stalled or called something else (RILL_CHECK=comm)",
+                        comm_kind_name(work->op.kind), comm->rank, comm->ranks, (unsigned long long)comm->timeout);
   return true;
 }
 
@@ -119,15 +119,15 @@ static void finish(struct work *work) {
   if (work->own_dst != NULL && !part->failed) memcpy(work->op.dst, work->own_dst, work->op.count * work->op.size);
   if (--part->left == 0) {
     /* What it cannot record, the stream is failed: the gate goes, and what it holds fails. */
-    if (!part->failed) (void)!rill_stream_record_event(mpi_engine.stream, part->gate, 0);
-    mpi_leave_part(part);
+    if (!part->failed) (void)!rill_stream_record_event(rill__comm_mpi_engine.stream, part->gate, 0);
+    rill__comm_mpi_leave_part(part);
   }
   free(work->own_dst);
   free(work);
-  pthread_mutex_lock(&mpi_engine.lock);
+  pthread_mutex_lock(&rill__comm_mpi_engine.lock);
   joined->outstanding--;
-  pthread_cond_broadcast(&mpi_engine.changed);
-  pthread_mutex_unlock(&mpi_engine.lock);
+  pthread_cond_broadcast(&rill__comm_mpi_engine.changed);
+  pthread_mutex_unlock(&rill__comm_mpi_engine.lock);
 }
 
 /* The same of a broken communicator's.  A receive can be taken back; of anything else MPI may still use the buffers. */
@@ -147,7 +147,7 @@ static void drop(struct work *work) {
 /* Takes what can begin out of the queues, and what is to be dropped.  Under the lock. */
 static void take_ready(struct work **ready, struct work **dead) {
   struct work **last = ready, **last_dead = dead;
-  for (struct joined *joined = mpi_engine.all; joined != NULL; joined = joined->next) {
+  for (struct joined *joined = rill__comm_mpi_engine.all; joined != NULL; joined = joined->next) {
     for (;;) {
       struct work *work = joined->first;
       if (work == NULL || !work->part->armed || (!work->part->reached && !joined->dead)) break;
@@ -166,7 +166,7 @@ static bool is_dead(const struct work *work) { return ((const struct joined *)wo
 /* Looks at all that has started; true if something has ended. */
 static bool look(void) {
   bool any = false;
-  for (struct work **link = &mpi_engine.active; *link != NULL;) {
+  for (struct work **link = &rill__comm_mpi_engine.active; *link != NULL;) {
     struct work *work = *link;
     const bool dead = is_dead(work);
     const bool ended = !dead && has_ended(work);
@@ -191,14 +191,14 @@ static bool look(void) {
 static void rest(uint32_t looks) {
   enum { SPINS = 20, YIELDS = 200, SHORT = 2000, SHORT_NS = 50000, LONG_NS = 200000 };
   if (looks < YIELDS) {
-    pthread_mutex_unlock(&mpi_engine.lock);
+    pthread_mutex_unlock(&rill__comm_mpi_engine.lock);
     if (looks >= SPINS) (void)sched_yield();
-    pthread_mutex_lock(&mpi_engine.lock);
-  } else if (mpi_engine.active == NULL) {
-    (void)pthread_cond_wait(&mpi_engine.changed, &mpi_engine.lock);
+    pthread_mutex_lock(&rill__comm_mpi_engine.lock);
+  } else if (rill__comm_mpi_engine.active == NULL) {
+    (void)pthread_cond_wait(&rill__comm_mpi_engine.changed, &rill__comm_mpi_engine.lock);
   } else {
     const struct timespec until = comm_after(looks < SHORT ? SHORT_NS : LONG_NS);
-    (void)pthread_cond_timedwait(&mpi_engine.changed, &mpi_engine.lock, &until);
+    (void)pthread_cond_timedwait(&rill__comm_mpi_engine.changed, &rill__comm_mpi_engine.lock, &until);
   }
 }
 
@@ -211,18 +211,18 @@ static bool go_round(struct work *ready, struct work *dead) {
     drop(work);
   }
   for (struct work *work = ready; work != NULL; work = work->next) begin(work);
-  struct work **last = &mpi_engine.active;
+  struct work **last = &rill__comm_mpi_engine.active;
   while (*last != NULL) last = &(*last)->next;
   *last = ready;
   return look() || any;
 }
 
-void *mpi_progress(void *unused) {
+void *rill__comm_mpi_progress(void *unused) {
   (void)unused;
   uint32_t looks = 0; /* since something happened */
   bool rested = true;
-  pthread_mutex_lock(&mpi_engine.lock);
-  while (!mpi_engine.stop) {
+  pthread_mutex_lock(&rill__comm_mpi_engine.lock);
+  while (!rill__comm_mpi_engine.stop) {
     struct work *ready = NULL, *dead = NULL;
     take_ready(&ready, &dead);
     if (ready == NULL && dead == NULL && !rested) {
@@ -230,13 +230,13 @@ void *mpi_progress(void *unused) {
       rested = true;
       continue;
     }
-    pthread_mutex_unlock(&mpi_engine.lock);
+    pthread_mutex_unlock(&rill__comm_mpi_engine.lock);
     rested = go_round(ready, dead);
     if (rested) looks = 0;
-    pthread_mutex_lock(&mpi_engine.lock);
+    pthread_mutex_lock(&rill__comm_mpi_engine.lock);
   }
-  mpi_engine.stopped = true;
-  pthread_cond_broadcast(&mpi_engine.changed);
-  pthread_mutex_unlock(&mpi_engine.lock);
+  rill__comm_mpi_engine.stopped = true;
+  pthread_cond_broadcast(&rill__comm_mpi_engine.changed);
+  pthread_mutex_unlock(&rill__comm_mpi_engine.lock);
   return NULL;
 }

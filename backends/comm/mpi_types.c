@@ -48,7 +48,7 @@ static MPI_User_function *const functions[TYPES][OPERATORS] = {
   [RILL_COMM_UINT64] = { [RILL_COMM_MAX] = max_uint64_t, [RILL_COMM_MIN] = min_uint64_t },
 };
 
-void mpi_types_make(void) {
+void rill__comm_mpi_types_make(void) {
   (void)MPI_Type_contiguous(2, MPI_BYTE, &half);
   (void)MPI_Type_commit(&half);
   (void)MPI_Type_contiguous(2, MPI_BYTE, &bfloat16);
@@ -60,7 +60,7 @@ void mpi_types_make(void) {
   }
 }
 
-void mpi_types_free(void) {
+void rill__comm_mpi_types_free(void) {
   (void)MPI_Type_free(&half);
   (void)MPI_Type_free(&bfloat16);
   for (int type = 0; type < TYPES; type++) {
@@ -70,7 +70,7 @@ void mpi_types_free(void) {
   }
 }
 
-MPI_Datatype mpi_type(uint32_t type) {
+MPI_Datatype rill__comm_mpi_type(uint32_t type) {
   switch (type) {
     case RILL_COMM_INT8: return MPI_INT8_T;
     case RILL_COMM_UINT8: return MPI_UINT8_T;
@@ -85,7 +85,7 @@ MPI_Datatype mpi_type(uint32_t type) {
   }
 }
 
-MPI_Op mpi_operator(uint32_t type, uint32_t op) {
+MPI_Op rill__comm_mpi_operator(uint32_t type, uint32_t op) {
   if (functions[type][op] != NULL) return own[type][op];
   switch (op) {
     case RILL_COMM_SUM: return MPI_SUM;

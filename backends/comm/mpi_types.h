@@ -5,9 +5,9 @@
 #include <mpi.h>
 #include <stdint.h>
 
-void mpi_types_make(void);
-void mpi_types_free(void);
-MPI_Datatype mpi_type(uint32_t type);
-MPI_Op mpi_operator(uint32_t type, uint32_t op);
+void rill__comm_mpi_types_make(void);
+void rill__comm_mpi_types_free(void);
+MPI_Datatype rill__comm_mpi_type(uint32_t type);
+MPI_Op rill__comm_mpi_operator(uint32_t type, uint32_t op);
 
 #endif

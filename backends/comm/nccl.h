@@ -2,7 +2,7 @@
 #ifndef RILL_COMM_NCCL_H
 #define RILL_COMM_NCCL_H
 
-#define ENGINE comm_nccl
+#define ENGINE rill__comm_nccl
 #define ENGINE_NAME "nccl"
 #define ENGINE_BACKEND RILL_BACKEND_CUDA
 #define ENGINE_LIBRARY "libnccl.so.2"

@@ -88,18 +88,18 @@ static rill_status lock_all(struct comm **comms, size_t count) {
   rill_status status = RILL_OK;
   size_t inside = 0;
   while (inside < count && status == RILL_OK) {
-    status = comm_go_inside(comms[inside], true);
+    status = rill__comm_go_inside(comms[inside], true);
     if (status == RILL_OK) inside++;
   }
   if (status == RILL_OK) return RILL_OK;
-  for (size_t i = 0; i < inside; i++) comm_come_out(comms[i], true);
+  for (size_t i = 0; i < inside; i++) rill__comm_come_out(comms[i], true);
   for (size_t i = 0; i < count; i++) pthread_mutex_unlock(&comms[i]->submitting);
   return status;
 }
 
 static void unlock_all(struct comm **comms, size_t count) {
   for (size_t i = 0; i < count; i++) {
-    comm_come_out(comms[i], true);
+    rill__comm_come_out(comms[i], true);
     pthread_mutex_unlock(&comms[i]->submitting);
   }
 }
@@ -110,10 +110,10 @@ static rill_status submit_watched(const struct comm_op *ops, size_t count) {
   rill_status status = RILL_OK;
   for (size_t i = 0; i < count && status == RILL_OK; i++) {
     const bool same = i > 0 && ops[i].comm == ops[i - 1].comm && rill_stream_equal(ops[i].stream, ops[i - 1].stream);
-    if (!same) status = comm_flight_begin(&ops[i], &flights);
+    if (!same) status = rill__comm_flight_begin(&ops[i], &flights);
   }
   if (status == RILL_OK) status = ops[0].comm->engine->submit(ops, count);
-  comm_flights_end(flights, status == RILL_OK);
+  rill__comm_flights_end(flights, status == RILL_OK);
   return status;
 }
 
@@ -126,7 +126,7 @@ static size_t take_out_empty(struct comm_op *ops, size_t count) {
   return left;
 }
 
-rill_status comm_submit(struct comm_op *ops, size_t count) {
+rill_status rill__comm_submit(struct comm_op *ops, size_t count) {
   count = take_out_empty(ops, count);
   if (count == 0) return RILL_OK;
   struct comm *few[8], **comms = few;
@@ -148,8 +148,8 @@ rill_status comm_submit(struct comm_op *ops, size_t count) {
 }
 
 static rill_status submit(struct comm_op *ops, size_t count) {
-  COMM_TRY(comm_check(ops, count));
-  return comm_submit(ops, count);
+  COMM_TRY(rill__comm_check(ops, count));
+  return rill__comm_submit(ops, count);
 }
 
 /* ---- groups ---- */
@@ -167,7 +167,7 @@ static pthread_once_t group_once = PTHREAD_ONCE_INIT;
 
 static void free_group(void *argument) { /* the thread ends */
   struct group *group = argument;
-  for (size_t i = 0; i < group->count; i++) comm_unpin(group->ops[i].comm);
+  for (size_t i = 0; i < group->count; i++) rill__comm_unpin(group->ops[i].comm);
   free(group->ops);
   free(group);
 }
@@ -197,7 +197,7 @@ static rill_status add_to_group(struct group *group, const struct comm_op *op) {
 }
 
 rill_status rill_comm_group_begin(void) {
-  comm_enter(__func__);
+  rill__comm_enter(__func__);
   struct group *group = own_group();
   if (group == NULL) {
     group = calloc(1, sizeof *group);
@@ -210,7 +210,7 @@ rill_status rill_comm_group_begin(void) {
 }
 
 rill_status rill_comm_group_end(void) {
-  comm_enter(__func__);
+  rill__comm_enter(__func__);
   struct group *group = own_group();
   COMM_REQUIRE(group != NULL && group->depth > 0, RILL_ERROR_INVALID_ARGUMENT,
                "this thread has no group" COMM_HINT "call rill_comm_group_begin first");
@@ -220,14 +220,14 @@ rill_status rill_comm_group_end(void) {
   struct comm_op *ops = malloc(ended.count * sizeof *ops + 1); /* `submit` changes them, and each has a pin */
   rill_status status = RILL_OK;
   if (ended.failure.status != RILL_OK) {
-    status = comm_fail_as(&ended.failure);
+    status = rill__comm_fail_as(&ended.failure);
   } else if (ops == NULL) {
-    status = comm_fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory for a group of %zu operations", ended.count);
+    status = rill__comm_fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory for a group of %zu operations", ended.count);
   } else if (ended.count > 0) {
     memcpy(ops, ended.ops, ended.count * sizeof *ops);
     status = submit(ops, ended.count);
   }
-  for (size_t i = 0; i < ended.count; i++) comm_unpin(ended.ops[i].comm);
+  for (size_t i = 0; i < ended.count; i++) rill__comm_unpin(ended.ops[i].comm);
   free(ended.ops);
   free(ops);
   return status;
@@ -237,23 +237,23 @@ rill_status rill_comm_group_end(void) {
 
 static rill_status take(struct comm_op *op, struct group *group, bool *grouped) {
   COMM_TRY(check_arguments(op));
-  if (op->count == 0 && !comm_checks()) return comm_check_intact(op->comm);
+  if (op->count == 0 && !rill__comm_checks()) return rill__comm_check_intact(op->comm);
   *grouped = group != NULL;
   return *grouped ? add_to_group(group, op) : submit(op, 1);
 }
 
 static rill_status enqueue(rill_comm handle, struct comm_op op, const char *api) {
-  comm_enter(api);
+  rill__comm_enter(api);
   struct group *group = own_group();
   if (group != NULL && group->depth == 0) group = NULL;
   bool grouped = false;
-  rill_status status = comm_pin(handle, &op.comm);
+  rill_status status = rill__comm_pin(handle, &op.comm);
   if (status == RILL_OK) {
     struct comm *const comm = op.comm;
     status = take(&op, group, &grouped);
-    if (status != RILL_OK || !grouped) comm_unpin(comm);
+    if (status != RILL_OK || !grouped) rill__comm_unpin(comm);
   }
-  if (group != NULL && status != RILL_OK && group->failure.status == RILL_OK) group->failure = comm_last_error;
+  if (group != NULL && status != RILL_OK && group->failure.status == RILL_OK) group->failure = rill__comm_last_error;
   return status;
 }
 

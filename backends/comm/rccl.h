@@ -2,7 +2,7 @@
 #ifndef RILL_COMM_RCCL_H
 #define RILL_COMM_RCCL_H
 
-#define ENGINE comm_rccl
+#define ENGINE rill__comm_rccl
 #define ENGINE_NAME "rccl"
 #define ENGINE_BACKEND RILL_BACKEND_HIP
 #define ENGINE_LIBRARY "librccl.so.1"

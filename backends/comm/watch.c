@@ -34,7 +34,7 @@ static void free_flights(struct comm_flight *flight) {
   }
 }
 
-rill_status comm_flight_begin(const struct comm_op *op, struct comm_flight **flights) {
+rill_status rill__comm_flight_begin(const struct comm_op *op, struct comm_flight **flights) {
   bool capturing = false; /* what is captured runs later, and any number of times */
   if (!is_watched(op->comm)) return RILL_OK;
   COMM_TRY_RILL(rill_stream_is_capturing(op->stream, &capturing), "stream");
@@ -66,10 +66,10 @@ static void take_off(struct comm_flight *flight) {
   }
   const struct comm_error why = comm->failure;
   pthread_mutex_unlock(&comm->lock);
-  if (broken) comm_watch_tell(flight, &why);
+  if (broken) rill__comm_watch_tell(flight, &why);
 }
 
-void comm_flights_end(struct comm_flight *flights, bool submitted) {
+void rill__comm_flights_end(struct comm_flight *flights, bool submitted) {
   if (!submitted) {
     free_flights(flights);
     return;
@@ -81,7 +81,7 @@ void comm_flights_end(struct comm_flight *flights, bool submitted) {
   }
 }
 
-void comm_watch_tell(struct comm_flight *flights, const struct comm_error *why) {
+void rill__comm_watch_tell(struct comm_flight *flights, const struct comm_error *why) {
   for (struct comm_flight *flight = flights; flight != NULL; flight = flight->next) {
     bool ended = false;
     if (rill_event_is_ready(flight->end, &ended) == RILL_OK && ended) continue;
@@ -148,18 +148,18 @@ static bool is_late(struct comm *comm) {
     }
   }
   if (since == 0 || comm_now() - since <= comm->timeout) return false;
-  (void)comm_fail(RILL_ERROR_TIMEOUT,
-                  "%s of rank %u of %u has not ended within %llu ns" COMM_HINT
-                  "look for a rank that died, stalled or called something else (RILL_CHECK=comm)",
-                  what, comm->rank, comm->ranks, (unsigned long long)comm->timeout);
+  (void)rill__comm_fail(RILL_ERROR_TIMEOUT,
+                        "%s of rank %u of %u has not ended within %llu ns" COMM_HINT
+                        "look for a rank that died, stalled or called something else (RILL_CHECK=comm)",
+                        what, comm->rank, comm->ranks, (unsigned long long)comm->timeout);
   return true;
 }
 
 static void look_at(struct comm *comm) {
   if (is_late(comm)) {
-    comm_break(comm, &comm_last_error, true);
+    rill__comm_break(comm, &rill__comm_last_error, true);
   } else {
-    (void)!comm_poll(comm);
+    (void)!rill__comm_poll(comm);
   }
 }
 
@@ -196,7 +196,7 @@ static void rest(void) {
 static void *run_watch(void *unused) {
   (void)unused;
   const struct comm_engine *started = NULL;
-  comm_enter("rill_comm");
+  rill__comm_enter("rill_comm");
   pthread_mutex_lock(&watch.lock);
   while (!watch.stopped) {
     for (struct comm *comm = watch.first; comm != NULL && !watch.stopped; comm = comm->next_watched) {
@@ -215,19 +215,19 @@ static void *run_watch(void *unused) {
   return NULL;
 }
 
-void comm_watch_wake(struct comm *comm) {
+void rill__comm_watch_wake(struct comm *comm) {
   if (!is_watched(comm)) return;
   pthread_mutex_lock(&watch.lock);
   if (watch.asleep) pthread_cond_broadcast(&watch.changed);
   pthread_mutex_unlock(&watch.lock);
 }
 
-rill_status comm_watch_add(struct comm *comm) {
+rill_status rill__comm_watch_add(struct comm *comm) {
   if (!is_watched(comm)) return RILL_OK;
   pthread_mutex_lock(&watch.lock);
   if (!watch.started) {
     comm_init_condition(&watch.changed);
-    watch.started = comm_run_apart(run_watch, NULL);
+    watch.started = rill__comm_run_apart(run_watch, NULL);
   }
   const bool started = watch.started;
   if (started) {
@@ -239,7 +239,7 @@ rill_status comm_watch_add(struct comm *comm) {
   return RILL_OK;
 }
 
-void comm_watch_remove(struct comm *comm) {
+void rill__comm_watch_remove(struct comm *comm) {
   if (!is_watched(comm)) return;
   pthread_mutex_lock(&comm->lock);
   while (comm->first != NULL) (void)pthread_cond_wait(&comm->changed, &comm->lock);
@@ -252,14 +252,14 @@ void comm_watch_remove(struct comm *comm) {
   pthread_mutex_unlock(&watch.lock);
 }
 
-bool comm_watch_is_started(void) {
+bool rill__comm_watch_is_started(void) {
   pthread_mutex_lock(&watch.lock);
   const bool started = watch.started;
   pthread_mutex_unlock(&watch.lock);
   return started;
 }
 
-void comm_watch_stop(void) {
+void rill__comm_watch_stop(void) {
   pthread_mutex_lock(&watch.lock);
   watch.stopped = true;
   pthread_cond_broadcast(&watch.changed);

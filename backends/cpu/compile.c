@@ -72,7 +72,7 @@ static void find_compiler(struct command *command) {
   }
 }
 
-bool cpu_can_compile(const char **why) {
+bool rill__cpu_can_compile(const char **why) {
   struct command command;
   find_compiler(&command);
   *why = "";
@@ -81,13 +81,13 @@ bool cpu_can_compile(const char **why) {
   return false;
 }
 
-rill_status cpu_compiler(struct rill__device *device, char *identity, size_t size) {
+rill_status rill__cpu_compiler(struct rill__device *device, char *identity, size_t size) {
   struct command command;
   struct stat about;
   const char *why = "";
   find_compiler(&command);
   if (command.count == 0 || stat(command.path, &about) != 0) {
-    (void)cpu_can_compile(&why);
+    (void)rill__cpu_can_compile(&why);
     return rill__fail(RILL_ERROR_UNSUPPORTED, "compiling for %s: %s", device->name, why);
   }
   /* An update of the compiler is another file. */
@@ -345,10 +345,10 @@ static bool note_stacks(const char *folder, struct rill__compiled *result) {
       sizes = read_whole_file(path, MAX_SIZES, &size);
   }
   uint64_t need = 0;
-  const bool bounded = sizes == NULL || cpu_stacks_read(sizes, &need, why, sizeof why);
+  const bool bounded = sizes == NULL || rill__cpu_stacks_read(sizes, &need, why, sizeof why);
   free(sizes);
   if (bounded) {
-    cpu_stacks_write(result->image, result->size, need);
+    rill__cpu_stacks_write(result->image, result->size, need);
     return true;
   }
   char *log = NULL;
@@ -377,9 +377,9 @@ static rill_status take_image(const struct place *place, const char *compiler, i
   result->image = read_whole_file(place->image, SIZE_MAX - 1, &result->size);
   RILL_REQUIRE(result->image != NULL, errno == ENOMEM ? RILL_ERROR_OUT_OF_MEMORY : RILL_ERROR_BACKEND,
                "reading what %s made: %s", compiler, strerror(errno));
-  const char *fault = cpu_image_fault(result->image, result->size);
+  const char *fault = rill__cpu_image_fault(result->image, result->size);
   if (fault == NULL && !note_stacks(place->folder, result)) return RILL_OK;
-  if (fault == NULL && cpu_seal(&result->image, &result->size, target)) return RILL_OK;
+  if (fault == NULL && rill__cpu_seal(&result->image, &result->size, target)) return RILL_OK;
   free(result->image);
   result->image = NULL;
   if (fault == NULL) {
@@ -399,7 +399,7 @@ static rill_status compile_in(const struct place *place, struct rill__device *de
                device->name);
   RILL_REQUIRE(write_files(place, request), RILL_ERROR_BACKEND, "writing the source to %s: %s", place->folder,
                strerror(errno));
-  if (cpu_x86_level() != 0) (void)snprintf(march, sizeof march, "-march=%.64s", device->info.arch);
+  if (rill__cpu_x86_level() != 0) (void)snprintf(march, sizeof march, "-march=%.64s", device->info.arch);
   const char **words = make_words(&command, place, request, march);
   RILL_REQUIRE(words != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for a compiler's options");
   const int ended = run_command(words, command.path, place->folder, place->log);
@@ -409,8 +409,8 @@ static rill_status compile_in(const struct place *place, struct rill__device *de
   return take_image(place, command.path, ended, device->info.arch, result);
 }
 
-rill_status cpu_compile(struct rill__device *device, const struct rill__compile *request,
-                        struct rill__compiled *result) {
+rill_status rill__cpu_compile(struct rill__device *device, const struct rill__compile *request,
+                              struct rill__compiled *result) {
   struct place *place = malloc(sizeof *place);
   RILL_REQUIRE(place != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for the names of %zu bytes", sizeof *place);
   rill_status status = RILL_OK;

@@ -62,13 +62,13 @@ static void copy_rows_of(struct cpu_op *op, uint64_t first, uint64_t end) {
 static bool run_copy_rows(struct cpu_queue *queue, struct cpu_op *op) {
   const struct rill__copy_3d *copy = &((const struct pitched *)op)->copy;
   const size_t rows = rows_of(copy), part = rows_of_part(copy);
-  if (((const struct pitched *)op)->reads_caller && !cpu_queue_begin_reading(queue)) return true;
+  if (((const struct pitched *)op)->reads_caller && !rill__cpu_queue_begin_reading(queue)) return true;
   if (((const struct pitched *)op)->overlaps) {
     move(copy, ((const struct pitched *)op)->room);
     return true;
   }
   if (rows * copy->width >= CPU_SHARE_BYTES)
-    return cpu_workers_share(queue, op, (rows + part - 1) / part, copy_rows_of);
+    return rill__cpu_workers_share(queue, op, (rows + part - 1) / part, copy_rows_of);
   rill__copy_rows(copy, 0, rows);
   return true;
 }
@@ -77,14 +77,14 @@ static size_t bytes_of(const struct rill__copy_3d *copy) { return rows_of(copy) 
 
 static void end(struct cpu_op *op) {
   const struct pitched *pitched = (const struct pitched *)op;
-  cpu_unstage(&pitched->staged);
-  if (pitched->room != NULL) cpu_pages_free(pitched->room, bytes_of(&pitched->copy));
+  rill__cpu_unstage(&pitched->staged);
+  if (pitched->room != NULL) rill__cpu_pages_free(pitched->room, bytes_of(&pitched->copy));
 }
 
 /* `what` is the operation but for its head; what it has staged is the source without what lies between its rows. */
 static rill_status submit_copy_rows(struct cpu_queue *queue, struct pitched *what, bool pageable, bool stages) {
   struct pitched *op = NULL;
-  const rill_status status = cpu_queue_begin(queue, sizeof *op, &op);
+  const rill_status status = rill__cpu_queue_begin(queue, sizeof *op, &op);
   if (status != RILL_OK) {
     end(&what->op);
     return status;
@@ -101,29 +101,29 @@ static rill_status submit_copy_rows(struct cpu_queue *queue, struct pitched *wha
   }
   if (what->copy.dst_kind == RILL_MEMORY_UNKNOWN) cpu_queue_unsettle(queue);
   const bool waits = op->reads_caller;
-  const uint64_t number = cpu_queue_commit(queue);
-  return waits ? cpu_queue_wait_for_reading(queue, number) : RILL_OK;
+  const uint64_t number = rill__cpu_queue_commit(queue);
+  return waits ? rill__cpu_queue_wait_for_reading(queue, number) : RILL_OK;
 }
 
 /* As `copy` in memory.c. */
-rill_status cpu_copy_3d(struct rill__stream *stream, const struct rill__copy_3d *asked) {
+rill_status rill__cpu_copy_3d(struct rill__stream *stream, const struct rill__copy_3d *asked) {
   struct cpu_queue *queue = cpu_queue_of(stream);
   const size_t size = bytes_of(asked);
   const bool pageable = asked->src_kind == RILL_MEMORY_UNKNOWN && !queue->collects;
   struct pitched what = { .copy = *asked, .overlaps = overlaps(asked) };
   if (what.overlaps && !is_regular(asked)) {
-    what.room = cpu_pages_take(size);
+    what.room = rill__cpu_pages_take(size);
     RILL_REQUIRE(what.room != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for an overlapping copy of %zu bytes",
                  size);
   }
-  if ((pageable || size <= CPU_DIRECT_BYTES) && cpu_queue_take(queue)) {
+  if ((pageable || size <= CPU_DIRECT_BYTES) && rill__cpu_queue_take(queue)) {
     if (what.overlaps) move(asked, what.room);
     else rill__copy_rows(asked, 0, rows_of(asked));
-    cpu_queue_cancel(queue);
+    rill__cpu_queue_cancel(queue);
     end(&what.op);
     return RILL_OK;
   }
-  const bool stages = pageable && cpu_queue_is_settled(queue) && cpu_stage(&what.staged, size, 0);
+  const bool stages = pageable && cpu_queue_is_settled(queue) && rill__cpu_stage(&what.staged, size, 0);
   if (pageable && !stages && rill__in_host_call) {
     end(&what.op);
     return rill__fail_in_host_call();

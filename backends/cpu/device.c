@@ -17,13 +17,13 @@ static struct rill__device *the_device;
 static rill_status cpu_device_init(struct rill__device *device) {
   the_device = device;
   rill_device_info *info = &device->info;
-  cpu_name_read(info->name, sizeof info->name);
-  cpu_x86_level_read();
-  cpu_target(info->arch, sizeof info->arch);
-  cpu_memory_set_up();
-  info->memory_total = cpu_memory_total();
-  cpu_workers_read_count();
-  info->compute_units = cpu_workers_count();
+  rill__cpu_name_read(info->name, sizeof info->name);
+  rill__cpu_x86_level_read();
+  rill__cpu_target(info->arch, sizeof info->arch);
+  rill__cpu_memory_set_up();
+  info->memory_total = rill__cpu_memory_total();
+  rill__cpu_workers_read_count();
+  info->compute_units = rill__cpu_workers_count();
   info->warp_size = CPU_WARP_SIZE; /* what device functions that work across lanes are written for */
   info->max_threads_per_block = RILL_CPU_MAX_THREADS;
   memcpy(info->max_block_dim, (const uint32_t[]){ 1024, 1024, 64 }, sizeof info->max_block_dim);
@@ -39,7 +39,7 @@ static rill_status cpu_device_init(struct rill__device *device) {
 
 static void cpu_device_clocks(struct rill__device *device, uint32_t *core, uint32_t *memory) {
   (void)device, (void)memory;
-  *core = cpu_clock_read();
+  *core = rill__cpu_clock_read();
 }
 
 /* The first submission starts the workers: a child of fork has to start them anew anyway. */
@@ -50,7 +50,7 @@ static rill_status cpu_device_activate(struct rill__device *device) {
 
 static bool cpu_device_supports(struct rill__device *device, uint32_t feature, const char **why) {
   (void)device;
-  if (feature == RILL_FEATURE_RTC) return cpu_can_compile(why);
+  if (feature == RILL_FEATURE_RTC) return rill__cpu_can_compile(why);
   static const char *const reasons[] = {
     [RILL_FEATURE_PEER] = "there is one cpu device, and no other memory than its own",
     [RILL_FEATURE_MANAGED] = "",
@@ -70,22 +70,22 @@ static bool cpu_device_supports(struct rill__device *device, uint32_t feature, c
   return reasons[feature][0] == '\0';
 }
 
-static rill_status cpu_device_synchronize(struct rill__device *device) { return cpu_wait_for_all(device); }
+static rill_status cpu_device_synchronize(struct rill__device *device) { return rill__cpu_wait_for_all(device); }
 
 static void set_workers(struct rill__device *device, uint32_t count) {
   (void)device;
-  cpu_workers_set_count(count);
+  rill__cpu_workers_set_count(count);
 }
 
 static uint32_t get_workers(struct rill__device *device) {
   (void)device;
-  return cpu_workers_count();
+  return rill__cpu_workers_count();
 }
 
 static rill_status cpu_device_get_memory(struct rill__device *device, uint64_t *free_bytes, uint64_t *total_bytes) {
   (void)device;
-  *total_bytes = cpu_memory_total();
-  *free_bytes = cpu_memory_free_bytes();
+  *total_bytes = rill__cpu_memory_total();
+  *free_bytes = rill__cpu_memory_free_bytes();
   return RILL_OK;
 }
 
@@ -108,17 +108,17 @@ static const struct rill__device_table device_table = {
  * the next generation of the process (lock.h); the list of queues, which those threads may have been changing, is
  * locked around the fork. */
 
-static void cpu_before_fork(void) { cpu_queues_lock(); }
+static void cpu_before_fork(void) { rill__cpu_queues_lock(); }
 
-static void cpu_after_fork_in_parent(void) { cpu_queues_unlock(); }
+static void cpu_after_fork_in_parent(void) { rill__cpu_queues_unlock(); }
 
 static void cpu_after_fork_in_child(void) {
-  cpu_queues_unlock();
-  atomic_fetch_add(&cpu_generation, CPU_GENERATION_STEP);
-  cpu_workers_reset();
-  cpu_queues_reset();
-  cpu_faults_reset();
-  cpu_pages_reset();
+  rill__cpu_queues_unlock();
+  atomic_fetch_add(&rill__cpu_generation, CPU_GENERATION_STEP);
+  rill__cpu_workers_reset();
+  rill__cpu_queues_reset();
+  rill__cpu_faults_reset();
+  rill__cpu_pages_reset();
   if (the_device == NULL) return;
   rill__device_renew(the_device); /* what was lost, the parent has lost */
 }
@@ -132,12 +132,12 @@ const struct rill__backend rill__cpu_backend = {
   .kernel_size = sizeof(struct cpu_kernel),
   .exec_size = sizeof(struct cpu_exec),
   .device = &device_table,
-  .stream = &cpu_stream_table,
-  .event = &cpu_event_table,
-  .memory = &cpu_memory_table,
-  .module = &cpu_module_table,
-  .kernel = &cpu_kernel_table,
-  .graph = &cpu_graph_table,
+  .stream = &rill__cpu_stream_table,
+  .event = &rill__cpu_event_table,
+  .memory = &rill__cpu_memory_table,
+  .module = &rill__cpu_module_table,
+  .kernel = &rill__cpu_kernel_table,
+  .graph = &rill__cpu_graph_table,
   .before_fork = cpu_before_fork,
   .after_fork_in_parent = cpu_after_fork_in_parent,
   .after_fork_in_child = cpu_after_fork_in_child,

@@ -12,13 +12,13 @@ static rill_status cpu_event_create(struct rill__event *event) {
 
 static void cpu_event_destroy(struct rill__event *event) {
   struct cpu_event *part = rill__part(event);
-  if (part->queue != NULL) cpu_queue_release(part->queue);
+  if (part->queue != NULL) rill__cpu_queue_release(part->queue);
 }
 
 /* No stamp is under way: one would keep the event. */
 static void cpu_event_recycle(struct rill__event *event) {
   struct cpu_event *part = rill__part(event);
-  if (part->queue != NULL) cpu_queue_release(part->queue);
+  if (part->queue != NULL) rill__cpu_queue_release(part->queue);
   part->queue = NULL;
   part->number = 0;
 }
@@ -36,7 +36,7 @@ struct stamp {
   uint64_t record;
 };
 
-void cpu_event_stamp(struct rill__event *event, uint64_t record) {
+void rill__cpu_event_stamp(struct rill__event *event, uint64_t record) {
   struct cpu_event *part = rill__part(event);
   const uint64_t now = cpu_now();
   cpu_acquire(&part->lock);
@@ -50,7 +50,7 @@ void cpu_event_stamp(struct rill__event *event, uint64_t record) {
 static bool run_stamp(struct cpu_queue *queue, struct cpu_op *op) {
   (void)queue;
   const struct stamp *stamp = (const struct stamp *)op;
-  cpu_event_stamp(stamp->event, stamp->record);
+  rill__cpu_event_stamp(stamp->event, stamp->record);
   return true;
 }
 
@@ -58,13 +58,13 @@ static void end_stamp(struct cpu_op *op) { rill__unref(&((struct stamp *)op)->ev
 
 static rill_status submit_stamp(struct cpu_queue *queue, struct rill__event *event, uint64_t record, uint64_t *number) {
   struct stamp *stamp = NULL;
-  RILL_TRY(cpu_queue_begin(queue, sizeof *stamp, &stamp));
+  RILL_TRY(rill__cpu_queue_begin(queue, sizeof *stamp, &stamp));
   rill__ref(&event->base);
   stamp->op.run = run_stamp;
   stamp->op.end = end_stamp;
   stamp->event = event;
   stamp->record = record;
-  *number = cpu_queue_commit(queue);
+  *number = rill__cpu_queue_commit(queue);
   return RILL_OK;
 }
 
@@ -81,11 +81,11 @@ static uint64_t set_mark(struct cpu_event *part, struct cpu_queue *queue, uint64
   atomic_signal_fence(memory_order_seq_cst);
   part->queue = queue;
   cpu_release(&part->lock);
-  if (before != queue && before != NULL) cpu_queue_release(before);
+  if (before != queue && before != NULL) rill__cpu_queue_release(before);
   return record;
 }
 
-rill_status cpu_event_record(struct rill__stream *stream, struct rill__event *event, uint32_t flags) {
+rill_status rill__cpu_event_record(struct rill__stream *stream, struct rill__event *event, uint32_t flags) {
   (void)flags; /* RILL_EVENT_EXTERNAL has a meaning in captures only */
   struct cpu_queue *queue = cpu_queue_of(stream);
   struct cpu_event *part = rill__part(event);
@@ -104,7 +104,7 @@ rill_status cpu_event_record(struct rill__stream *stream, struct rill__event *ev
   return RILL_OK;
 }
 
-uint64_t cpu_event_set_mark(struct rill__event *event, struct cpu_queue *queue, uint64_t number) {
+uint64_t rill__cpu_event_set_mark(struct rill__event *event, struct cpu_queue *queue, uint64_t number) {
   struct cpu_event *part = rill__part(event);
   cpu_acquire(&part->lock);
   return set_mark(part, queue, number);
@@ -112,7 +112,7 @@ uint64_t cpu_event_set_mark(struct rill__event *event, struct cpu_queue *queue, 
 
 /* ---- waiting ---- */
 
-struct cpu_queue *cpu_event_mark(struct rill__event *event, uint64_t *number) {
+struct cpu_queue *rill__cpu_event_mark(struct rill__event *event, uint64_t *number) {
   struct cpu_event *part = rill__part(event);
   cpu_acquire(&part->lock);
   struct cpu_queue *queue = part->queue;
@@ -139,21 +139,21 @@ static bool run_wait(struct cpu_queue *queue, struct cpu_op *op) {
   const struct wait *wait = (const struct wait *)op;
   queue->park.number = wait->number;
   queue->park.parked = queue;
-  return !cpu_queue_park(wait->awaited, &queue->park);
+  return !rill__cpu_queue_park(wait->awaited, &queue->park);
 }
 
-static void end_wait(struct cpu_op *op) { cpu_queue_release(((struct wait *)op)->awaited); }
+static void end_wait(struct cpu_op *op) { rill__cpu_queue_release(((struct wait *)op)->awaited); }
 
-rill_status cpu_event_wait(struct rill__stream *stream, struct rill__event *event, uint32_t flags) {
+rill_status rill__cpu_event_wait(struct rill__stream *stream, struct rill__event *event, uint32_t flags) {
   (void)flags;
   struct cpu_queue *queue = cpu_queue_of(stream);
   uint64_t number = 0;
-  struct cpu_queue *awaited = cpu_event_mark(event, &number);
+  struct cpu_queue *awaited = rill__cpu_event_mark(event, &number);
   if (awaited == NULL) return RILL_OK;
   struct wait *wait = NULL;
   rill_status status = RILL_OK;
-  if (awaited == queue || (status = cpu_queue_begin(queue, sizeof *wait, &wait)) != RILL_OK) {
-    cpu_queue_release(awaited); /* a queue is in order with itself */
+  if (awaited == queue || (status = rill__cpu_queue_begin(queue, sizeof *wait, &wait)) != RILL_OK) {
+    rill__cpu_queue_release(awaited); /* a queue is in order with itself */
     return status;
   }
   wait->op.run = run_wait;
@@ -161,7 +161,7 @@ rill_status cpu_event_wait(struct rill__stream *stream, struct rill__event *even
   wait->awaited = awaited;
   wait->number = number;
   if (!cpu_queue_is_settled(awaited)) cpu_queue_unsettle(queue);
-  (void)cpu_queue_commit(queue);
+  (void)rill__cpu_queue_commit(queue);
   return RILL_OK;
 }
 
@@ -176,12 +176,12 @@ static rill_status cpu_event_is_ready(struct rill__event *event, bool *out) {
 static rill_status cpu_event_synchronize(struct rill__event *event, uint64_t ns) {
   uint64_t number = 0;
   bool reached = true;
-  struct cpu_queue *queue = cpu_event_mark(event, &number);
+  struct cpu_queue *queue = rill__cpu_event_mark(event, &number);
   if (queue != NULL) {
-    reached = cpu_queue_wait(queue, number, ns, !event->blocking_sync);
-    cpu_queue_release(queue);
+    reached = rill__cpu_queue_wait(queue, number, ns, !event->blocking_sync);
+    rill__cpu_queue_release(queue);
   }
-  return cpu_wait_status(event->base.device, reached, ns);
+  return rill__cpu_wait_status(event->base.device, reached, ns);
 }
 
 /* ---- time ---- */
@@ -205,7 +205,7 @@ static rill_status cpu_event_elapsed(struct rill__event *start, struct rill__eve
   return RILL_OK;
 }
 
-const struct rill__event_table cpu_event_table = {
+const struct rill__event_table rill__cpu_event_table = {
   .create = cpu_event_create,
   .destroy = cpu_event_destroy,
   .recycle = cpu_event_recycle,

@@ -64,13 +64,13 @@ static void pass_on(int number, siginfo_t *info, void *context) {
 }
 
 static void handle(int number, siginfo_t *info, void *context) {
-  struct cpu_worker *const worker = cpu_worker_self();
+  struct cpu_worker *const worker = rill__cpu_worker_self();
   const bool inside = worker != NULL && atomic_load_explicit(&worker->inside, memory_order_relaxed) != NULL;
   if (inside && info->si_code > 0) {
     worker->fault.number = number;
     worker->fault.code = info->si_code;
     worker->fault.address = (uintptr_t)info->si_addr;
-    cpu_workers_fall(worker);
+    rill__cpu_workers_fall(worker);
   }
   pass_on(number, info, context);
 }
@@ -108,12 +108,12 @@ static void install(int i) {
   (void)sigaction(signals[i].number, &ours, NULL);
 }
 
-rill_status cpu_faults_catch(void) {
+rill_status rill__cpu_faults_catch(void) {
   if (RILL__LIKELY(atomic_load_explicit(&ready, memory_order_acquire))) return RILL_OK;
   cpu_acquire(&fault_lock);
   rill_status status = RILL_OK;
   if (!atomic_load(&ready)) {
-    if (are_wanted()) status = cpu_workers_start_watcher();
+    if (are_wanted()) status = rill__cpu_workers_start_watcher();
     for (int i = 0; i < SIGNALS && status == RILL_OK && are_wanted(); i++) install(i);
     atomic_store_explicit(&ready, status == RILL_OK, memory_order_release);
   }
@@ -121,18 +121,18 @@ rill_status cpu_faults_catch(void) {
   return status;
 }
 
-void cpu_fault_stack(void *stack) {
+void rill__cpu_fault_stack(void *stack) {
   const stack_t own = { .ss_sp = stack, .ss_size = CPU_FAULT_STACK_BYTES };
   if (are_wanted()) (void)sigaltstack(&own, NULL);
 }
 
-void cpu_faults_reset(void) { atomic_store(&ready, false); }
+void rill__cpu_faults_reset(void) { atomic_store(&ready, false); }
 
 /* ---- telling ---- */
 
 static bool ran_out_of_stack(const struct cpu_worker *worker) {
   const uintptr_t address = worker->fault.address;
-  return (address >= worker->stack_guard && address < worker->stack) || cpu_fibers_guard(worker->fibers, address);
+  return (address >= worker->stack_guard && address < worker->stack) || rill__cpu_fibers_guard(worker->fibers, address);
 }
 
 static const char *what_of(const struct cpu_worker *worker) {
@@ -150,7 +150,7 @@ static const char *what_of(const struct cpu_worker *worker) {
   }
 }
 
-struct cpu_name cpu_name_of(const struct cpu_inside *inside) {
+struct cpu_name rill__cpu_name_of(const struct cpu_inside *inside) {
   struct cpu_name name;
   const char *const label = inside->label;
   (void)snprintf(name.text, sizeof name.text, "kernel \"%.60s\"%s%.60s%s", inside->kernel,
@@ -158,13 +158,13 @@ struct cpu_name cpu_name_of(const struct cpu_inside *inside) {
   return name;
 }
 
-void cpu_fault_report(const struct cpu_worker *worker) {
+void rill__cpu_fault_report(const struct cpu_worker *worker) {
   const struct cpu_inside *const inside = atomic_load(&worker->inside);
   char address[32] = "";
   const int number = worker->fault.number;
   if (number != SIGSEGV || worker->fault.code != SI_KERNEL)
     (void)snprintf(address, sizeof address, " 0x%llx", (unsigned long long)worker->fault.address);
   (void)rill__device_lost(inside->device, number, signals[index_of(number)].name,
-                          "%s %s%s (RILL_CPU_CATCH_FAULTS=0 lets a debugger see it)", cpu_name_of(inside).text,
+                          "%s %s%s (RILL_CPU_CATCH_FAULTS=0 lets a debugger see it)", rill__cpu_name_of(inside).text,
                           what_of(worker), address);
 }

@@ -17,22 +17,22 @@
 enum { CPU_FAULT_STACK_BYTES = 65536 };
 
 /* Before a launch: installs the handler and starts the watcher, unless that has been done. */
-rill_status cpu_faults_catch(void);
+rill_status rill__cpu_faults_catch(void);
 
 /* Gives the calling worker the stack that the handler runs on, of CPU_FAULT_STACK_BYTES. */
-void cpu_fault_stack(void *stack);
+void rill__cpu_fault_stack(void *stack);
 
 /* Marks the device of the kernel that a fallen worker was in as lost. */
-void cpu_fault_report(const struct cpu_worker *worker);
+void rill__cpu_fault_report(const struct cpu_worker *worker);
 
 /* The kernel, and the label of the launch if it has one, for texts. */
 struct cpu_name {
   char text[160];
 };
-struct cpu_name cpu_name_of(const struct cpu_inside *inside);
+struct cpu_name rill__cpu_name_of(const struct cpu_inside *inside);
 
 /* In the child of a fork: there is no watcher. */
-void cpu_faults_reset(void);
+void rill__cpu_faults_reset(void);
 
 /* Around what is the kernel's own. */
 static inline void cpu_enter_kernel(struct cpu_worker *worker, const struct cpu_inside *inside) {

@@ -140,7 +140,7 @@ static bool add_warps(struct cpu_fibers *fibers, uint32_t count) {
 /* For leak checkers, which do not look into the mapped memory where a worker has its list. */
 static _Thread_local struct cpu_fibers *volatile all;
 
-struct cpu_fibers *cpu_fibers_for(struct cpu_fibers **own, uint32_t threads, size_t stack) {
+struct cpu_fibers *rill__cpu_fibers_for(struct cpu_fibers **own, uint32_t threads, size_t stack) {
   const uint32_t warps = (threads + CPU_WARP_SIZE - 1) / CPU_WARP_SIZE;
   size_t bytes = STACK_LEAST;
   while (bytes - OTHER_BYTES < stack) bytes *= 2;
@@ -169,7 +169,7 @@ static void free_one(struct cpu_fibers *fibers) {
   free(fibers);
 }
 
-void cpu_fibers_free(struct cpu_fibers **own, size_t above) {
+void rill__cpu_fibers_free(struct cpu_fibers **own, size_t above) {
   for (struct cpu_fibers **link = own; *link != NULL;) {
     struct cpu_fibers *const fibers = *link;
     if (fibers->stack > above || fibers->given_up) {
@@ -182,14 +182,14 @@ void cpu_fibers_free(struct cpu_fibers **own, size_t above) {
   all = *own;
 }
 
-void cpu_fibers_trim(struct cpu_fibers **own) { cpu_fibers_free(own, STACK_LEAST); }
+void rill__cpu_fibers_trim(struct cpu_fibers **own) { rill__cpu_fibers_free(own, STACK_LEAST); }
 
-bool cpu_fibers_are_large(const struct cpu_fibers *fibers) {
+bool rill__cpu_fibers_are_large(const struct cpu_fibers *fibers) {
   while (fibers != NULL && fibers->stack == STACK_LEAST) fibers = fibers->next;
   return fibers != NULL;
 }
 
-bool cpu_fibers_guard(const struct cpu_fibers *fibers, uintptr_t address) {
+bool rill__cpu_fibers_guard(const struct cpu_fibers *fibers, uintptr_t address) {
   for (; fibers != NULL; fibers = fibers->next) {
     for (const struct slab *slab = fibers->slabs; slab != NULL; slab = slab->next) {
       const uintptr_t offset = address - (uintptr_t)slab;
@@ -373,8 +373,8 @@ static void wait_in_line(struct cpu_fibers *fibers, struct fiber *me) {
   }
 }
 
-struct cpu_fibers_end cpu_fibers_run(struct cpu_fibers *fibers, const rill_cpu_kernel *kernel,
-                                     const rill_cpu_block *block) {
+struct cpu_fibers_end rill__cpu_fibers_run(struct cpu_fibers *fibers, const rill_cpu_kernel *kernel,
+                                           const rill_cpu_block *block) {
   const uint32_t *const size = block->grid->block;
   running = fibers;
   fibers->kernel = kernel;
@@ -399,7 +399,7 @@ struct cpu_fibers_end cpu_fibers_run(struct cpu_fibers *fibers, const rill_cpu_k
   return end;
 }
 
-_Noreturn void cpu_fibers_give_up(void) {
+_Noreturn void rill__cpu_fibers_give_up(void) {
   struct cpu_fibers *const fibers = running;
   fibers->given_up = true;
   fiber_switch(&fibers->current->context, &fibers->worker);
@@ -408,7 +408,7 @@ _Noreturn void cpu_fibers_give_up(void) {
 
 /* ---- services ---- */
 
-uint32_t cpu_fibers_barrier_count(uint32_t predicate) {
+uint32_t rill__cpu_fibers_barrier_count(uint32_t predicate) {
   struct cpu_fibers *const fibers = running;
   struct fiber *const me = fibers->current;
   fibers->arrived++;
@@ -419,7 +419,7 @@ uint32_t cpu_fibers_barrier_count(uint32_t predicate) {
   return fibers->last_count; /* until the caller comes to another barrier */
 }
 
-void cpu_fibers_barrier(void) { (void)cpu_fibers_barrier_count(0); }
+void rill__cpu_fibers_barrier(void) { (void)rill__cpu_fibers_barrier_count(0); }
 
 /* The open exchange of a warp among these lanes, or at this place; a new one if there is none. */
 static uint32_t find_exchange(struct warp *warp, uint32_t mask, const void *place) {
@@ -458,12 +458,12 @@ static const rill_cpu_warp *exchange_at(uint64_t value, uint32_t mask, const voi
   return &exchange->values;
 }
 
-const rill_cpu_warp *cpu_fibers_exchange(uint64_t value) { return exchange_at(value, UINT32_MAX, NULL); }
+const rill_cpu_warp *rill__cpu_fibers_exchange(uint64_t value) { return exchange_at(value, UINT32_MAX, NULL); }
 
-const rill_cpu_warp *cpu_fibers_exchange_among(uint64_t value, uint64_t mask) {
+const rill_cpu_warp *rill__cpu_fibers_exchange_among(uint64_t value, uint64_t mask) {
   return exchange_at(value, (uint32_t)mask, NULL);
 }
 
-uint64_t cpu_fibers_active(const void *place) { return exchange_at(0, UINT32_MAX, place)->live; }
+uint64_t rill__cpu_fibers_active(const void *place) { return exchange_at(0, UINT32_MAX, place)->live; }
 
-uint32_t cpu_fibers_lane(void) { return running->current->thread % CPU_WARP_SIZE; }
+uint32_t rill__cpu_fibers_lane(void) { return running->current->thread % CPU_WARP_SIZE; }

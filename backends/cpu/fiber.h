@@ -26,37 +26,37 @@ struct cpu_fibers;
 
 /* The calling worker's fibers with stacks for `threads` of them, made at the first use, each with room for `stack`
  * bytes of the kernel's; NULL when memory for the stacks ran out. */
-struct cpu_fibers *cpu_fibers_for(struct cpu_fibers **own, uint32_t threads, size_t stack);
+struct cpu_fibers *rill__cpu_fibers_for(struct cpu_fibers **own, uint32_t threads, size_t stack);
 
 /* Frees those whose stacks are larger than `above`, and those that have been given up. */
-void cpu_fibers_free(struct cpu_fibers **own, size_t above);
+void rill__cpu_fibers_free(struct cpu_fibers **own, size_t above);
 
 /* The same of those that few kernels need; whether there are any. */
-void cpu_fibers_trim(struct cpu_fibers **own);
-bool cpu_fibers_are_large(const struct cpu_fibers *fibers);
+void rill__cpu_fibers_trim(struct cpu_fibers **own);
+bool rill__cpu_fibers_are_large(const struct cpu_fibers *fibers);
 
 /* How the threads of a block came to their end. */
 struct cpu_fibers_end {
-  bool given_up;                /* they did not; the fibers cannot be used again: cpu_fibers_free */
-  uint32_t at_barrier, in_warp; /* how many wait there for ever; 0 if cpu_fibers_give_up was called */
+  bool given_up;                /* they did not; the fibers cannot be used again: rill__cpu_fibers_free */
+  uint32_t at_barrier, in_warp; /* how many wait there for ever; 0 if rill__cpu_fibers_give_up was called */
 };
 
 /* Runs all threads of a block of at most as many threads. */
-struct cpu_fibers_end cpu_fibers_run(struct cpu_fibers *fibers, const rill_cpu_kernel *kernel,
-                                     const rill_cpu_block *block);
+struct cpu_fibers_end rill__cpu_fibers_run(struct cpu_fibers *fibers, const rill_cpu_kernel *kernel,
+                                           const rill_cpu_block *block);
 
 /* Called by a thread of a block that runs on fibers: its block is not run to the end. */
-_Noreturn void cpu_fibers_give_up(void);
+_Noreturn void rill__cpu_fibers_give_up(void);
 
 /* Whether an address lies in the guard of one of the stacks. */
-bool cpu_fibers_guard(const struct cpu_fibers *fibers, uintptr_t address);
+bool rill__cpu_fibers_guard(const struct cpu_fibers *fibers, uintptr_t address);
 
 /* Services for the threads. */
-void cpu_fibers_barrier(void);
-uint32_t cpu_fibers_barrier_count(uint32_t predicate);
-const rill_cpu_warp *cpu_fibers_exchange(uint64_t value);
-const rill_cpu_warp *cpu_fibers_exchange_among(uint64_t value, uint64_t mask);
-uint64_t cpu_fibers_active(const void *place);
-uint32_t cpu_fibers_lane(void);
+void rill__cpu_fibers_barrier(void);
+uint32_t rill__cpu_fibers_barrier_count(uint32_t predicate);
+const rill_cpu_warp *rill__cpu_fibers_exchange(uint64_t value);
+const rill_cpu_warp *rill__cpu_fibers_exchange_among(uint64_t value, uint64_t mask);
+uint64_t rill__cpu_fibers_active(const void *place);
+uint32_t rill__cpu_fibers_lane(void);
 
 #endif

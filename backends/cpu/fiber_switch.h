@@ -65,15 +65,15 @@ struct context {
 
 #ifndef FIBER_UCONTEXT
 /* Pushes the registers that a call preserves, stores the stack pointer in *save, and undoes that on `load`. */
-void cpu_stack_switch(void **save, void *load);
+void rill__cpu_stack_switch(void **save, void *load);
 
 #if defined(__x86_64__)
 __asm__(".text\n"
         ".p2align 4\n"
-        ".globl cpu_stack_switch\n"
-        ".hidden cpu_stack_switch\n"
-        ".type cpu_stack_switch, @function\n"
-        "cpu_stack_switch:\n"
+        ".globl rill__cpu_stack_switch\n"
+        ".hidden rill__cpu_stack_switch\n"
+        ".type rill__cpu_stack_switch, @function\n"
+        "rill__cpu_stack_switch:\n"
         "  pushq %rbp\n"
         "  pushq %rbx\n"
         "  pushq %r12\n"
@@ -89,7 +89,7 @@ __asm__(".text\n"
         "  popq %rbx\n"
         "  popq %rbp\n"
         "  ret\n"
-        ".size cpu_stack_switch, . - cpu_stack_switch\n");
+        ".size rill__cpu_stack_switch, . - rill__cpu_stack_switch\n");
 
 /* Six registers, the address that `ret` takes, and the zero that ends a backtrace. */
 static inline void *first_frame(void *top, void (*entry)(void)) {
@@ -101,10 +101,10 @@ static inline void *first_frame(void *top, void (*entry)(void)) {
 #else
 __asm__(".text\n"
         ".p2align 4\n"
-        ".globl cpu_stack_switch\n"
-        ".hidden cpu_stack_switch\n"
-        ".type cpu_stack_switch, %function\n"
-        "cpu_stack_switch:\n"
+        ".globl rill__cpu_stack_switch\n"
+        ".hidden rill__cpu_stack_switch\n"
+        ".type rill__cpu_stack_switch, %function\n"
+        "rill__cpu_stack_switch:\n"
         "  sub sp, sp, #160\n"
         "  stp x19, x20, [sp, #0]\n"
         "  stp x21, x22, [sp, #16]\n"
@@ -131,7 +131,7 @@ __asm__(".text\n"
         "  ldp d14, d15, [sp, #144]\n"
         "  add sp, sp, #160\n"
         "  ret\n"
-        ".size cpu_stack_switch, . - cpu_stack_switch\n");
+        ".size rill__cpu_stack_switch, . - rill__cpu_stack_switch\n");
 
 static inline void *first_frame(void *top, void (*entry)(void)) {
   uintptr_t *frame = (uintptr_t *)top - 20;
@@ -194,7 +194,7 @@ static inline void fiber_switch(struct context *from, struct context *to) {
 #ifdef FIBER_UCONTEXT
   (void)swapcontext(&from->native, &to->native);
 #else
-  cpu_stack_switch(&from->stack_pointer, to->stack_pointer);
+  rill__cpu_stack_switch(&from->stack_pointer, to->stack_pointer);
 #endif
 #ifdef FIBER_ASAN
   __sanitizer_finish_switch_fiber(from->fake_stack, NULL, NULL);

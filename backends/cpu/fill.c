@@ -44,13 +44,13 @@ static bool run_fill(struct cpu_queue *queue, struct cpu_op *op) {
   const struct fill *fill = (const struct fill *)op;
   if (fill->rows * fill->row_bytes >= CPU_SHARE_BYTES) {
     const size_t groups = (fill->rows + fill->rows_of_part - 1) / fill->rows_of_part;
-    return cpu_workers_share(queue, op, groups * fill->pieces, fill_parts);
+    return rill__cpu_workers_share(queue, op, groups * fill->pieces, fill_parts);
   }
   fill_rows(fill, 0, fill->rows);
   return true;
 }
 
-rill_status cpu_fill_2d(struct rill__stream *stream, const struct rill__fill_2d *wanted) {
+rill_status rill__cpu_fill_2d(struct rill__stream *stream, const struct rill__fill_2d *wanted) {
   struct cpu_queue *queue = cpu_queue_of(stream);
   const size_t row_bytes = wanted->width * wanted->pattern_size;
   struct fill asked = {
@@ -65,24 +65,24 @@ rill_status cpu_fill_2d(struct rill__stream *stream, const struct rill__fill_2d 
   for (size_t at = 0; at < sizeof asked.pattern; at += wanted->pattern_size) {
     memcpy(asked.pattern + at, wanted->pattern, wanted->pattern_size);
   }
-  if (row_bytes * asked.rows <= CPU_DIRECT_BYTES && cpu_queue_take(queue)) {
+  if (row_bytes * asked.rows <= CPU_DIRECT_BYTES && rill__cpu_queue_take(queue)) {
     fill_rows(&asked, 0, asked.rows);
-    cpu_queue_cancel(queue);
+    rill__cpu_queue_cancel(queue);
     return RILL_OK;
   }
   struct fill *op = NULL;
-  RILL_TRY(cpu_queue_begin(queue, sizeof *op, &op));
+  RILL_TRY(rill__cpu_queue_begin(queue, sizeof *op, &op));
   asked.op.size = op->op.size;
   *op = asked;
   if (wanted->dst_kind == RILL_MEMORY_UNKNOWN) cpu_queue_unsettle(queue);
-  (void)cpu_queue_commit(queue);
+  (void)rill__cpu_queue_commit(queue);
   return RILL_OK;
 }
 
-rill_status cpu_fill(struct rill__stream *stream, void *dst, uint32_t dst_kind, const void *pattern,
-                     size_t pattern_size, size_t count) {
+rill_status rill__cpu_fill(struct rill__stream *stream, void *dst, uint32_t dst_kind, const void *pattern,
+                           size_t pattern_size, size_t count) {
   const struct rill__fill_2d row = {
     .dst = dst, .dst_kind = dst_kind, .width = count, .height = 1, .pattern = pattern, .pattern_size = pattern_size
   };
-  return cpu_fill_2d(stream, &row);
+  return rill__cpu_fill_2d(stream, &row);
 }

@@ -80,7 +80,7 @@ static void release_tree(struct tree *tree) {
 static void destroy_plan(struct rill__object *object) {
   struct cpu_plan *plan = (struct cpu_plan *)object;
   release_tree(plan->root.tree);
-  cpu_shape_release(plan->shape);
+  rill__cpu_shape_release(plan->shape);
   if (plan->attached != NULL) rill__unref(plan->attached);
   free(plan);
 }
@@ -179,9 +179,9 @@ static bool cpu_graph_destroy(struct rill__graph_exec *exec) {
   struct cpu_exec *part = rill__part(exec);
   if (part->plan != NULL) release_plan(part->plan);
   for (uint32_t i = 1; i < CPU_CHAINS; i++) {
-    if (part->queues[i] != NULL) cpu_queue_release(part->queues[i]);
+    if (part->queues[i] != NULL) rill__cpu_queue_release(part->queues[i]);
   }
-  if (part->last != NULL) cpu_queue_release(part->last);
+  if (part->last != NULL) rill__cpu_queue_release(part->last);
   return true;
 }
 
@@ -194,16 +194,16 @@ static rill_status fill_plan(struct rill__graph_exec *exec, struct cpu_shape *sh
     RILL_TRY(new_graph_node(exec->steps[i].operation, place_in(part->plan, i)));
   }
   for (uint32_t i = 1; i < shape->chain_count; i++) {
-    RILL_TRY(cpu_queue_new(device, (uint32_t)(RILL_PRIORITY_NORMAL + 1), &part->queues[i]));
+    RILL_TRY(rill__cpu_queue_new(device, (uint32_t)(RILL_PRIORITY_NORMAL + 1), &part->queues[i]));
   }
   return RILL_OK;
 }
 
 static rill_status cpu_graph_instantiate(struct rill__graph_exec *exec) {
   struct cpu_shape *shape = NULL;
-  RILL_TRY(cpu_shape_new(exec, &shape));
+  RILL_TRY(rill__cpu_shape_new(exec, &shape));
   const rill_status status = fill_plan(exec, shape);
-  cpu_shape_release(shape);
+  rill__cpu_shape_release(shape);
   if (status != RILL_OK) (void)cpu_graph_destroy(exec);
   return status;
 }
@@ -308,20 +308,20 @@ static bool run_segment(struct cpu_queue *queue, struct cpu_op *op) {
     if (cpu_queue_reached(wait->queue, wait->number)) continue;
     queue->park.number = wait->number;
     queue->park.parked = queue;
-    if (cpu_queue_park(wait->queue, &queue->park)) return false;
+    if (rill__cpu_queue_park(wait->queue, &queue->park)) return false;
   }
   while (run->next < run->end) {
     struct cpu_op *node = node_at(run->plan, *run->next++)->op;
     if (node == NULL || (cpu_is_lost(queue->device) && !node->when_lost)) continue;
     if (!node->run(queue, node)) return false;
   }
-  if (run->event != NULL && run->event->timing) cpu_event_stamp(run->event, run->record);
+  if (run->event != NULL && run->event->timing) rill__cpu_event_stamp(run->event, run->record);
   return true;
 }
 
 static void end_segment(struct cpu_op *op) {
   struct run *run = (struct run *)op;
-  for (uint32_t i = 0; i < run->wait_count; i++) cpu_queue_release(run->waits[i].queue);
+  for (uint32_t i = 0; i < run->wait_count; i++) rill__cpu_queue_release(run->waits[i].queue);
   release_plan(run->plan);
 }
 
@@ -366,7 +366,7 @@ static void add_waits(const struct start *start, const struct cpu_segment *segme
   if (begins_with(part->plan, segment, RILL_NODE_EVENT_WAIT)) {
     uint64_t number = 0;
     const uint32_t node = shape->sequence[segment->first];
-    struct cpu_queue *queue = cpu_event_mark(node_at(part->plan, node)->operation->event, &number);
+    struct cpu_queue *queue = rill__cpu_event_mark(node_at(part->plan, node)->operation->event, &number);
     if (queue != NULL) run->waits[run->wait_count++] = (struct awaited){ queue, number };
   }
 }
@@ -386,8 +386,8 @@ static void write_segment(struct start *start, const struct cpu_segment *segment
   const struct rill__operation *last = node_at(plan, start->shape->sequence[segment->end - 1])->operation;
   if (last->kind != RILL_NODE_EVENT_RECORD) return;
   run->event = last->event;
-  run->record =
-      cpu_event_set_mark(last->event, start->queues[segment->chain], start->bases[segment->chain] + segment->position);
+  run->record = rill__cpu_event_set_mark(last->event, start->queues[segment->chain],
+                                         start->bases[segment->chain] + segment->position);
 }
 
 /* Locks all queues, or none. */
@@ -396,7 +396,7 @@ static rill_status begin_chains(struct start *start) {
   size_t sizes[CPU_CHAINS] = { 0 };
   for (uint32_t i = 0; i < shape->segment_count; i++) sizes[shape->segments[i].chain] += run_size(&shape->segments[i]);
   for (uint32_t i = 0; i < shape->chain_count; i++) {
-    const rill_status status = cpu_queue_begin(start->queues[i], sizes[i], &start->places[i]);
+    const rill_status status = rill__cpu_queue_begin(start->queues[i], sizes[i], &start->places[i]);
     if (status != RILL_OK) {
       while (i > 0) cpu_queue_abort(start->queues[--i]);
       return status;
@@ -415,11 +415,11 @@ static rill_status cpu_graph_launch(struct rill__graph_exec *exec, struct rill__
   RILL_TRY(begin_chains(&start));
   for (uint32_t i = 0; i < shape->segment_count; i++) write_segment(&start, &shape->segments[i]);
   for (uint32_t i = shape->chain_count; i-- > 1;)
-    (void)cpu_queue_commit_many(start.queues[i], shape->chain_segments[i]);
+    (void)rill__cpu_queue_commit_many(start.queues[i], shape->chain_segments[i]);
   cpu_queue_unsettle_many(start.queues[0], shape->chain_segments[0]);
-  const uint64_t number = cpu_queue_commit_many(start.queues[0], shape->chain_segments[0]);
+  const uint64_t number = rill__cpu_queue_commit_many(start.queues[0], shape->chain_segments[0]);
   if (part->last != start.queues[0]) {
-    if (part->last != NULL) cpu_queue_release(part->last);
+    if (part->last != NULL) rill__cpu_queue_release(part->last);
     cpu_queue_retain(start.queues[0]);
     part->last = start.queues[0];
   }
@@ -427,7 +427,7 @@ static rill_status cpu_graph_launch(struct rill__graph_exec *exec, struct rill__
   return RILL_OK;
 }
 
-const struct rill__graph_table cpu_graph_table = {
+const struct rill__graph_table rill__cpu_graph_table = {
   .instantiate = cpu_graph_instantiate,
   .launch = cpu_graph_launch,
   .update = cpu_graph_update,

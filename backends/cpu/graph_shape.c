@@ -6,7 +6,7 @@
 /* So that other queues get their turn. */
 enum { SEGMENT_NODES = 32 };
 
-void cpu_shape_release(struct cpu_shape *shape) {
+void rill__cpu_shape_release(struct cpu_shape *shape) {
   if (atomic_fetch_sub_explicit(&shape->references, 1, memory_order_acq_rel) != 1) return;
   free(shape->sequence);
   free(shape->segments);
@@ -135,7 +135,7 @@ static void lay_out(const struct rill__graph_exec *exec, struct cpu_shape *shape
   for (uint32_t i = 0; i < exec->count; i++) shape->sequence[shape->segments[places[i].segment].end++] = i;
 }
 
-rill_status cpu_shape_new(const struct rill__graph_exec *exec, struct cpu_shape **out) {
+rill_status rill__cpu_shape_new(const struct rill__graph_exec *exec, struct cpu_shape **out) {
   size_t edges = 0;
   for (uint32_t i = 0; i < exec->count; i++) edges += exec->steps[i].after_count;
   struct cutting *cutting = calloc(1, sizeof *cutting);
@@ -162,6 +162,6 @@ rill_status cpu_shape_new(const struct rill__graph_exec *exec, struct cpu_shape 
   free(cutting);
   free(places);
   if (memory) return RILL_OK;
-  if (shape != NULL) cpu_shape_release(shape);
+  if (shape != NULL) rill__cpu_shape_release(shape);
   return rill__fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory for a graph of %u nodes", exec->count);
 }

@@ -23,7 +23,7 @@ struct cpu_shape {
 };
 
 /* With one reference. */
-rill_status cpu_shape_new(const struct rill__graph_exec *exec, struct cpu_shape **out);
-void cpu_shape_release(struct cpu_shape *shape);
+rill_status rill__cpu_shape_new(const struct rill__graph_exec *exec, struct cpu_shape **out);
+void rill__cpu_shape_release(struct cpu_shape *shape);
 
 #endif

@@ -35,7 +35,7 @@ enum { MOST_SEGMENTS = 256 }; /* they are looked through for each variable */
 
 /* The loader maps what the headers say and does not look at the size of the file: touching what lies after its
  * end would kill the process.  So a truncated image is found here.  Returns what is wrong, or NULL. */
-const char *cpu_image_fault(const void *bytes, size_t size) {
+const char *rill__cpu_image_fault(const void *bytes, size_t size) {
   const unsigned char *data = bytes;
   ElfW(Ehdr) header;
   if (size < sizeof header) return "it is shorter than an ELF header";
@@ -138,8 +138,8 @@ static void *open_from_file(const void *data, size_t size, char *why, size_t why
   return library;
 }
 
-rill_status cpu_image_open(const char *name, const void *data, size_t size, void **library) {
-  const char *fault = cpu_image_fault(data, size);
+rill_status rill__cpu_image_open(const char *name, const void *data, size_t size, void **library) {
+  const char *fault = rill__cpu_image_fault(data, size);
   RILL_REQUIRE(fault == NULL, RILL_ERROR_BACKEND, "image \"%s\" of %zu bytes cannot be loaded: %s", name, size, fault);
   char first[400] = "", second[400] = "";
   *library = open_in_memory(data, size, first, sizeof first);

@@ -7,10 +7,10 @@
 #include <rill/device/cpu_image.h>
 
 /* What is wrong with bytes that should be a shared object of this machine, or NULL. */
-const char *cpu_image_fault(const void *data, size_t size);
+const char *rill__cpu_image_fault(const void *data, size_t size);
 
 /* Loads a copy of `data`; `name` says in texts what for.  dlclose ends it. */
-rill_status cpu_image_open(const char *name, const void *data, size_t size, void **library);
+rill_status rill__cpu_image_open(const char *name, const void *data, size_t size, void **library);
 
 /* The variables among the symbols of a shared object that is loaded at `base`; the list is to be freed, and has
  * their names.  False if there is no memory. */
@@ -18,18 +18,18 @@ struct cpu_variables {
   rill_cpu_variable *list;
   size_t count;
 };
-bool cpu_variables_read(const void *data, size_t size, uintptr_t base, struct cpu_variables *out);
+bool rill__cpu_variables_read(const void *data, size_t size, uintptr_t base, struct cpu_variables *out);
 
 /* Puts the seal after a shared object; `image` is from malloc.  False if there is no memory. */
-bool cpu_seal(void **image, size_t *size, const char *target);
+bool rill__cpu_seal(void **image, size_t *size, const char *target);
 
 /* stacks.c.  What a compiler's -fstack-usage says of an image: the bytes that a thread of any of its kernels needs, or
  * false, and why that has no bound or is too much; and where that is noted in the image. */
-bool cpu_stacks_read(const char *sizes, uint64_t *need, char *why, size_t why_size);
-void cpu_stacks_write(void *image, size_t size, uint64_t need);
+bool rill__cpu_stacks_read(const char *sizes, uint64_t *need, char *why, size_t why_size);
+void rill__cpu_stacks_write(void *image, size_t size, uint64_t need);
 
 /* Slots of the module table. */
-const char *cpu_recognize(const void *data, size_t size);
-const char *cpu_read_parts(const void *data, size_t size, struct rill__image *out);
+const char *rill__cpu_recognize(const void *data, size_t size);
+const char *rill__cpu_read_parts(const void *data, size_t size, struct rill__image *out);
 
 #endif

@@ -43,10 +43,12 @@ static struct cpu_lock exports_lock;
 static _Atomic(struct export *) exports[LISTS];
 static _Atomic size_t export_count;
 
-static size_t whole_pages(size_t size) { return (size + cpu_page_bytes() - 1) / cpu_page_bytes() * cpu_page_bytes(); }
+static size_t whole_pages(size_t size) {
+  return (size + rill__cpu_page_bytes() - 1) / rill__cpu_page_bytes() * rill__cpu_page_bytes();
+}
 
 static _Atomic(struct export *) *list_of(const void *p) {
-  return &exports[(uintptr_t)p / cpu_page_bytes() * UINT64_C(0x9e3779b97f4a7c15) >> 54];
+  return &exports[(uintptr_t)p / rill__cpu_page_bytes() * UINT64_C(0x9e3779b97f4a7c15) >> 54];
 }
 
 static struct export *find_export(const void *p) {
@@ -144,14 +146,14 @@ static rill_status export_once(void *p, size_t size, struct export **out) {
   return RILL_OK;
 }
 
-rill_status cpu_ipc_export(struct rill__device *device, void *p, size_t size, struct rill__ipc_native *out) {
+rill_status rill__cpu_ipc_export(struct rill__device *device, void *p, size_t size, struct rill__ipc_native *out) {
   struct export *export = NULL;
   cpu_acquire(&exports_lock);
   const struct export *const known = find_export(p);
   const bool moves = known == NULL || known->file.fd < 0;
   cpu_release(&exports_lock);
   /* What writes the memory would write into what it was. */
-  if (moves) RILL_TRY(cpu_wait_for_all(device));
+  if (moves) RILL_TRY(rill__cpu_wait_for_all(device));
   cpu_acquire(&exports_lock);
   const rill_status status = export_once(p, size, &export);
   if (status == RILL_OK) {
@@ -164,7 +166,7 @@ rill_status cpu_ipc_export(struct rill__device *device, void *p, size_t size, st
 
 /* Gives the allocator the kind of memory back that it gave.  While that fails, the memory is shared as before, and not
  * the allocator's. */
-rill_status cpu_ipc_forget(void *p) {
+rill_status rill__cpu_ipc_forget(void *p) {
   if (atomic_load(&export_count) == 0) return RILL_OK;
   rill_status status = RILL_OK;
   cpu_acquire(&exports_lock);
@@ -224,7 +226,8 @@ static rill_status map_file(int fd, const struct shared_file *file, size_t size,
   return RILL_OK;
 }
 
-rill_status cpu_ipc_import(struct rill__device *device, const struct rill__ipc_native *from, size_t size, void **out) {
+rill_status rill__cpu_ipc_import(struct rill__device *device, const struct rill__ipc_native *from, size_t size,
+                                 void **out) {
   static const uint8_t zero[sizeof((struct shared_file *)0)->zero];
   struct shared_file file;
   int fd = -1;
@@ -240,8 +243,8 @@ rill_status cpu_ipc_import(struct rill__device *device, const struct rill__ipc_n
   return status;
 }
 
-rill_status cpu_ipc_close(struct rill__device *device, void *p, size_t size) {
-  RILL_TRY(cpu_wait_for_all(device));
+rill_status rill__cpu_ipc_close(struct rill__device *device, void *p, size_t size) {
+  RILL_TRY(rill__cpu_wait_for_all(device));
   (void)munmap(p, whole_pages(size));
   return RILL_OK;
 }

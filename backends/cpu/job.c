@@ -19,10 +19,10 @@ static void open_job(struct cpu_job *job) {
   if (job->open) return;
   job->open = true;
   job->previous = NULL;
-  job->next = cpu_workers.jobs;
-  if (cpu_workers.jobs != NULL) cpu_workers.jobs->previous = job;
-  cpu_workers.jobs = job;
-  atomic_fetch_or_explicit(&cpu_workers.work, CPU_JOBS_BIT, memory_order_relaxed);
+  job->next = rill__cpu_workers.jobs;
+  if (rill__cpu_workers.jobs != NULL) rill__cpu_workers.jobs->previous = job;
+  rill__cpu_workers.jobs = job;
+  atomic_fetch_or_explicit(&rill__cpu_workers.work, CPU_JOBS_BIT, memory_order_relaxed);
 }
 
 /* Under the lock. */
@@ -33,14 +33,14 @@ static void close_job(struct cpu_job *job) {
   if (job->previous != NULL) {
     job->previous->next = job->next;
   } else {
-    cpu_workers.jobs = job->next;
+    rill__cpu_workers.jobs = job->next;
   }
-  if (cpu_workers.jobs == NULL)
-    atomic_fetch_and_explicit(&cpu_workers.work, ~(uint32_t)CPU_JOBS_BIT, memory_order_relaxed);
+  if (rill__cpu_workers.jobs == NULL)
+    atomic_fetch_and_explicit(&rill__cpu_workers.work, ~(uint32_t)CPU_JOBS_BIT, memory_order_relaxed);
 }
 
-struct cpu_job *cpu_job_join(void) {
-  struct cpu_job *job = cpu_workers.jobs;
+struct cpu_job *rill__cpu_job_join(void) {
+  struct cpu_job *job = rill__cpu_workers.jobs;
   if (job == NULL) return NULL;
   const uint32_t participants = atomic_fetch_add_explicit(&job->participants, 1, memory_order_relaxed) + 1;
   if (participants >= cpu_workers_processors()) close_job(job);
@@ -51,25 +51,25 @@ struct cpu_job *cpu_job_join(void) {
 static void call_helpers(struct cpu_job *job) {
   const uint32_t processors = cpu_workers_processors();
   for (int i = 0; i < 2; i++) {
-    cpu_acquire(&cpu_workers.lock);
+    cpu_acquire(&rill__cpu_workers.lock);
     struct cpu_workers_call call = { NULL, false };
-    const uint32_t there = atomic_load_explicit(&job->participants, memory_order_relaxed) + cpu_workers.coming;
-    if (job->open && has_parts(job) && there < processors && cpu_workers.coming < 2)
-      call = cpu_workers_find(processors);
-    cpu_release(&cpu_workers.lock);
-    cpu_workers_make(call);
+    const uint32_t there = atomic_load_explicit(&job->participants, memory_order_relaxed) + rill__cpu_workers.coming;
+    if (job->open && has_parts(job) && there < processors && rill__cpu_workers.coming < 2)
+      call = rill__cpu_workers_find(processors);
+    cpu_release(&rill__cpu_workers.lock);
+    rill__cpu_workers_make(call);
   }
 }
 
 /* True if the caller was the last participant. */
 static bool leave_job(struct cpu_job *job) {
-  cpu_acquire(&cpu_workers.lock);
+  cpu_acquire(&rill__cpu_workers.lock);
   if (!has_parts(job)) {
     close_job(job);
   } else {
     open_job(job); /* there is room again */
   }
-  cpu_release(&cpu_workers.lock);
+  cpu_release(&rill__cpu_workers.lock);
   return atomic_fetch_sub_explicit(&job->participants, 1, memory_order_acq_rel) == 1;
 }
 
@@ -88,9 +88,9 @@ static bool run_range(struct cpu_job *job, uint64_t size) {
   return true;
 }
 
-bool cpu_workers_share(struct cpu_queue *queue, struct cpu_op *op, uint64_t parts,
-                       void (*run)(struct cpu_op *op, uint64_t first, uint64_t end)) {
-  struct cpu_worker *const self = cpu_worker_self();
+bool rill__cpu_workers_share(struct cpu_queue *queue, struct cpu_op *op, uint64_t parts,
+                             void (*run)(struct cpu_op *op, uint64_t first, uint64_t end)) {
+  struct cpu_worker *const self = rill__cpu_worker_self();
   self->queue = queue;
   self->job = NULL;
   if (parts == 1 || cpu_workers_processors() == 1) {
@@ -104,9 +104,9 @@ bool cpu_workers_share(struct cpu_queue *queue, struct cpu_op *op, uint64_t part
   job->parts = parts;
   atomic_store_explicit(&job->participants, 1, memory_order_relaxed);
   atomic_store_explicit(&job->taken, 0, memory_order_relaxed);
-  cpu_acquire(&cpu_workers.lock);
+  cpu_acquire(&rill__cpu_workers.lock);
   open_job(job); /* whoever is awake may help */
-  cpu_release(&cpu_workers.lock);
+  cpu_release(&rill__cpu_workers.lock);
 
   /* Waking others is worth it only if this takes a while: try with 1 part, 2, 4, ... */
   const uint64_t begin = cpu_now();
@@ -122,19 +122,20 @@ bool cpu_workers_share(struct cpu_queue *queue, struct cpu_op *op, uint64_t part
   return leave_job(job);
 }
 
-void cpu_job_help(struct cpu_job *job) {
-  struct cpu_worker *const self = cpu_worker_self();
+void rill__cpu_job_help(struct cpu_job *job) {
+  struct cpu_worker *const self = rill__cpu_worker_self();
   self->queue = job->queue;
   self->job = job;
   call_helpers(job);
   while (run_range(job, range_size(job, atomic_load_explicit(&job->taken, memory_order_relaxed)))) {
-    const uint32_t queues = atomic_load_explicit(&cpu_workers.work, memory_order_relaxed) & ~(uint32_t)CPU_JOBS_BIT;
+    const uint32_t queues =
+        atomic_load_explicit(&rill__cpu_workers.work, memory_order_relaxed) & ~(uint32_t)CPU_JOBS_BIT;
     if (queues != 0) break; /* the owner goes on with the job; nobody else may be there for them */
   }
-  if (leave_job(job)) cpu_queue_resume(job->queue);
+  if (leave_job(job)) rill__cpu_queue_resume(job->queue);
 }
 
-bool cpu_job_give_up(struct cpu_job *job) {
+bool rill__cpu_job_give_up(struct cpu_job *job) {
   atomic_store_explicit(&job->taken, job->parts, memory_order_relaxed);
   return leave_job(job);
 }

@@ -75,7 +75,7 @@ static _Thread_local struct running running_kernel;
 #define LOSE(launch, ...)                                                 \
   do {                                                                    \
     (void)rill__device_lost((launch)->inside.device, 0, "", __VA_ARGS__); \
-    cpu_queues_give_up();                                                 \
+    rill__cpu_queues_give_up();                                           \
   } while (0)
 
 /* An assertion ends its block, as on a GPU; blocks of the launch that have started go on. */
@@ -87,8 +87,9 @@ static void assert_failed(const char *expression, const char *file, uint32_t lin
     (void)snprintf(at, sizeof at, ", block (%u, %u, %u), thread (%u, %u, %u)", block[0], block[1], block[2], thread[0],
                    thread[1], thread[2]);
   }
-  LOSE(launch, "%s:%u: %s%s: assertion \"%s\" failed", file, line, cpu_name_of(&launch->inside).text, at, expression);
-  if (running_kernel.on_fibers) cpu_fibers_give_up();
+  LOSE(launch, "%s:%u: %s%s: assertion \"%s\" failed", file, line, rill__cpu_name_of(&launch->inside).text, at,
+       expression);
+  if (running_kernel.on_fibers) rill__cpu_fibers_give_up();
   longjmp(running_kernel.out, 1);
 }
 
@@ -97,7 +98,7 @@ static void lose_what_waits(const struct launch *launch, const uint32_t at[3], u
   LOSE(launch,
        "%s, block (%u, %u, %u): threads wait for each other for ever, %u at a barrier of "
        "the block and %u in a function of their warp",
-       cpu_name_of(&launch->inside).text, at[0], at[1], at[2], at_barrier, in_warp);
+       rill__cpu_name_of(&launch->inside).text, at[0], at[1], at[2], at_barrier, in_warp);
 }
 
 static void wait_for_ever(uint32_t at_barrier, uint32_t in_warp) {
@@ -108,37 +109,37 @@ static void wait_for_ever(uint32_t at_barrier, uint32_t in_warp) {
 /* As an assertion; images that check themselves have their threads on fibers. */
 static void check_failed(const char *file, uint32_t line, const uint32_t block[3], const char *text) {
   const struct launch *launch = running_kernel.launch;
-  LOSE(launch, "%s:%u: %s, block (%u, %u, %u): %s", file, line, cpu_name_of(&launch->inside).text, block[0], block[1],
-       block[2], text);
-  cpu_fibers_give_up();
+  LOSE(launch, "%s:%u: %s, block (%u, %u, %u): %s", file, line, rill__cpu_name_of(&launch->inside).text, block[0],
+       block[1], block[2], text);
+  rill__cpu_fibers_give_up();
 }
 
 static const rill_cpu_services services = {
-  .barrier = cpu_fibers_barrier,
+  .barrier = rill__cpu_fibers_barrier,
   .warp_size = CPU_WARP_SIZE,
-  .barrier_count = cpu_fibers_barrier_count,
-  .exchange = cpu_fibers_exchange,
-  .lane = cpu_fibers_lane,
+  .barrier_count = rill__cpu_fibers_barrier_count,
+  .exchange = rill__cpu_fibers_exchange,
+  .lane = rill__cpu_fibers_lane,
   .assert_failed = assert_failed,
   .waits_for_ever = wait_for_ever,
   .check_failed = check_failed,
-  .exchange_among = cpu_fibers_exchange_among,
-  .active = cpu_fibers_active,
+  .exchange_among = rill__cpu_fibers_exchange_among,
+  .active = rill__cpu_fibers_active,
 };
 
 /* Whether the block came to its end. */
 static bool run_on_fibers(const struct launch *launch, struct cpu_worker *worker, const rill_cpu_block *block) {
   const uint32_t *const size = launch->grid.block;
   const uint32_t threads = size[0] * size[1] * size[2];
-  struct cpu_fibers *fibers = cpu_fibers_for(&worker->fibers, threads, launch->stack);
+  struct cpu_fibers *fibers = rill__cpu_fibers_for(&worker->fibers, threads, launch->stack);
   if (RILL__UNLIKELY(fibers == NULL)) {
     LOSE(launch, "%s: no memory for the stacks of a block of %u threads, each of %zu bytes",
-         cpu_name_of(&launch->inside).text, threads, launch->stack);
+         rill__cpu_name_of(&launch->inside).text, threads, launch->stack);
     return false;
   }
-  const struct cpu_fibers_end end = cpu_fibers_run(fibers, launch->code, block);
+  const struct cpu_fibers_end end = rill__cpu_fibers_run(fibers, launch->code, block);
   if (RILL__LIKELY(!end.given_up)) return true;
-  cpu_fibers_free(&worker->fibers, SIZE_MAX);
+  rill__cpu_fibers_free(&worker->fibers, SIZE_MAX);
   if (end.at_barrier + end.in_warp > 0) { /* else assert_failed has said it */
     lose_what_waits(launch, block->index, end.at_barrier, end.in_warp);
   }
@@ -170,7 +171,7 @@ static void run_each_block(const struct launch *launch, struct cpu_worker *worke
 
 static void run_blocks(struct cpu_op *op, uint64_t first, uint64_t end) {
   const struct launch *launch = (const struct launch *)op;
-  struct cpu_worker *const worker = cpu_worker_self();
+  struct cpu_worker *const worker = rill__cpu_worker_self();
   if (RILL__UNLIKELY(cpu_is_lost(launch->inside.device))) return;
   running_kernel.launch = launch;
   running_kernel.on_fibers = launch->code->run_block == NULL;
@@ -185,7 +186,7 @@ static bool run_launch(struct cpu_queue *queue, struct cpu_op *op) {
   for (size_t i = 0; i < launch->constant_count; i++) {
     memcpy(launch->constants[i].to, launch->constants[i].from, launch->constants[i].size);
   }
-  return cpu_workers_share(queue, op, (uint64_t)size[0] * size[1] * size[2], run_blocks);
+  return rill__cpu_workers_share(queue, op, (uint64_t)size[0] * size[1] * size[2], run_blocks);
 }
 
 /* ---- submitting ---- */
@@ -211,9 +212,9 @@ static rill_status cpu_kernel_launch(struct rill__stream *stream, const struct r
   if (constant_count > 0) size = place_arg(size, 64) + constant_count * sizeof(struct rill__constant);
   const size_t label = asked->label != NULL ? strnlen(asked->label, LABEL_MOST) + 1 : 0;
 
-  RILL_TRY(cpu_faults_catch());
+  RILL_TRY(rill__cpu_faults_catch());
   struct launch *op = NULL;
-  RILL_TRY(cpu_queue_begin(queue, size + label, &op));
+  RILL_TRY(rill__cpu_queue_begin(queue, size + label, &op));
   op->op.run = run_launch;
   op->op.end = NULL;
   op->inside = (struct cpu_inside){ stream->base.device, code->name, label > 0 ? (char *)op + size : NULL };
@@ -237,7 +238,7 @@ static rill_status cpu_kernel_launch(struct rill__stream *stream, const struct r
                            constant_count * sizeof(struct rill__constant));
   }
   if (asked->reaches_out) cpu_queue_unsettle(queue);
-  (void)cpu_queue_commit(queue);
+  (void)rill__cpu_queue_commit(queue);
   return RILL_OK;
 }
 
@@ -279,7 +280,7 @@ static bool cpu_kernel_has_attribute(struct rill__device *device, uint32_t kind,
   return false;
 }
 
-const struct rill__kernel_table cpu_kernel_table = {
+const struct rill__kernel_table rill__cpu_kernel_table = {
   .find = cpu_kernel_find,
   .launch = cpu_kernel_launch,
   .has_attribute = cpu_kernel_has_attribute,

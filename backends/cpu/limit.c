@@ -14,7 +14,7 @@
 static uint64_t total;
 static _Atomic uint64_t granted;
 
-void cpu_warn_of_setting(const char *name, const char *text, const char *instead) {
+void rill__cpu_warn_of_setting(const char *name, const char *text, const char *instead) {
   (void)fprintf(stderr, "rill: %s=%.40s is not %s\n", name, text, instead);
 }
 
@@ -29,7 +29,7 @@ static int unit_shift(const char *unit) {
   return ends ? 10 * (int)(found - letters + 1) : -1;
 }
 
-bool cpu_parse_size(const char *text, uint64_t *bytes) {
+bool rill__cpu_parse_size(const char *text, uint64_t *bytes) {
   uint64_t number = 0;
   const char *at = text;
   for (; *at >= '0' && *at <= '9'; at++) {
@@ -43,29 +43,29 @@ bool cpu_parse_size(const char *text, uint64_t *bytes) {
   return true;
 }
 
-void cpu_memory_set_up(void) {
+void rill__cpu_memory_set_up(void) {
   uint64_t asked = 0;
   const char *const text = getenv("RILL_CPU_MEMORY");
-  total = cpu_memory_read();
+  total = rill__cpu_memory_read();
   if (text == NULL || text[0] == '\0') return;
-  if (cpu_parse_size(text, &asked)) {
+  if (rill__cpu_parse_size(text, &asked)) {
     if (asked < total) total = asked;
     return;
   }
   char instead[96];
   (void)snprintf(instead, sizeof instead,
                  "a size such as 2GiB, 512MiB or 1000000; the cpu device has %" PRIu64 " bytes", total);
-  cpu_warn_of_setting("RILL_CPU_MEMORY", text, instead);
+  rill__cpu_warn_of_setting("RILL_CPU_MEMORY", text, instead);
 }
 
-uint64_t cpu_memory_total(void) { return total; }
+uint64_t rill__cpu_memory_total(void) { return total; }
 
-uint64_t cpu_memory_free_bytes(void) {
+uint64_t rill__cpu_memory_free_bytes(void) {
   const uint64_t now = atomic_load(&granted);
   return now < total ? total - now : 0;
 }
 
-bool cpu_memory_grant(uint64_t bytes) {
+bool rill__cpu_memory_grant(uint64_t bytes) {
   uint64_t now = atomic_load_explicit(&granted, memory_order_relaxed);
   do {
     if (bytes > total || now > total - bytes) return false;
@@ -73,6 +73,6 @@ bool cpu_memory_grant(uint64_t bytes) {
   return true;
 }
 
-void cpu_memory_return(uint64_t bytes) { (void)atomic_fetch_sub(&granted, bytes); }
+void rill__cpu_memory_return(uint64_t bytes) { (void)atomic_fetch_sub(&granted, bytes); }
 
-void cpu_memory_adjust(uint64_t from, uint64_t to) { (void)atomic_fetch_add(&granted, to - from); }
+void rill__cpu_memory_adjust(uint64_t from, uint64_t to) { (void)atomic_fetch_add(&granted, to - from); }

@@ -7,21 +7,23 @@
 
 enum { SPINS = 64 }; /* one or two microseconds */
 
-_Atomic uint32_t cpu_generation;
+_Atomic uint32_t rill__cpu_generation;
 
-void cpu_sleep(_Atomic uint32_t *word, uint32_t value, const struct timespec *deadline) {
+void rill__cpu_sleep(_Atomic uint32_t *word, uint32_t value, const struct timespec *deadline) {
   (void)syscall(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, value, deadline, NULL, FUTEX_BITSET_MATCH_ANY);
 }
 
-void cpu_wake_one(_Atomic uint32_t *word) { (void)syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0); }
+void rill__cpu_wake_one(_Atomic uint32_t *word) {
+  (void)syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
 
 /* Nobody holds it, or nobody who came through the fork. */
 static bool is_free(uint32_t word, uint32_t generation) {
   return word == 0 || (word & ~(uint32_t)(CPU_GENERATION_STEP - 1)) != generation;
 }
 
-void cpu_lock_contended(struct cpu_lock *lock) {
-  const uint32_t generation = atomic_load_explicit(&cpu_generation, memory_order_relaxed);
+void rill__cpu_lock_contended(struct cpu_lock *lock) {
+  const uint32_t generation = atomic_load_explicit(&rill__cpu_generation, memory_order_relaxed);
   for (int i = 0; i < SPINS; i++) {
     uint32_t word = atomic_load_explicit(&lock->word, memory_order_relaxed);
     if (is_free(word, generation) &&
@@ -41,6 +43,6 @@ void cpu_lock_contended(struct cpu_lock *lock) {
       continue;
     }
     if (free) return;
-    cpu_sleep(&lock->word, contended, NULL);
+    rill__cpu_sleep(&lock->word, contended, NULL);
   }
 }

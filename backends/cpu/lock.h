@@ -20,25 +20,25 @@ struct cpu_lock {
 
 enum { CPU_LOCK_HELD = 1, CPU_LOCK_CONTENDED = 2, CPU_GENERATION_STEP = 4 };
 
-extern _Atomic uint32_t cpu_generation; /* a multiple of CPU_GENERATION_STEP */
+extern _Atomic uint32_t rill__cpu_generation; /* a multiple of CPU_GENERATION_STEP */
 
-void cpu_lock_contended(struct cpu_lock *lock);
+void rill__cpu_lock_contended(struct cpu_lock *lock);
 
 /* Sleeps while *word is `value`, until woken or `deadline`.  May return early. */
-void cpu_sleep(_Atomic uint32_t *word, uint32_t value, const struct timespec *deadline);
-void cpu_wake_one(_Atomic uint32_t *word);
+void rill__cpu_sleep(_Atomic uint32_t *word, uint32_t value, const struct timespec *deadline);
+void rill__cpu_wake_one(_Atomic uint32_t *word);
 
 static inline void cpu_acquire(struct cpu_lock *lock) {
   uint32_t free = 0;
-  const uint32_t held = atomic_load_explicit(&cpu_generation, memory_order_relaxed) | CPU_LOCK_HELD;
+  const uint32_t held = atomic_load_explicit(&rill__cpu_generation, memory_order_relaxed) | CPU_LOCK_HELD;
   if (!atomic_compare_exchange_strong_explicit(&lock->word, &free, held, memory_order_acquire, memory_order_relaxed)) {
-    cpu_lock_contended(lock);
+    rill__cpu_lock_contended(lock);
   }
 }
 
 static inline void cpu_release(struct cpu_lock *lock) {
   const uint32_t word = atomic_exchange_explicit(&lock->word, 0, memory_order_release);
-  if ((word & CPU_LOCK_CONTENDED) != 0) cpu_wake_one(&lock->word);
+  if ((word & CPU_LOCK_CONTENDED) != 0) rill__cpu_wake_one(&lock->word);
 }
 
 /* Tells the processor that a loop polls. */

@@ -41,12 +41,12 @@ static uint32_t level_of_machine(void) { return 0; }
 
 static _Atomic uint32_t most_level; /* of the environment; 0: nothing */
 
-uint32_t cpu_x86_level(void) {
+uint32_t rill__cpu_x86_level(void) {
   const uint32_t level = level_of_machine(), most = atomic_load_explicit(&most_level, memory_order_relaxed);
   return most != 0 && most < level ? most : level;
 }
 
-uint32_t cpu_x86_level_of(const char *target) {
+uint32_t rill__cpu_x86_level_of(const char *target) {
   static const char *const levels[] = { "x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4" };
   for (uint32_t i = 0; i < sizeof levels / sizeof levels[0]; i++) {
     if (strcmp(target, levels[i]) == 0) return i + 1;
@@ -54,17 +54,17 @@ uint32_t cpu_x86_level_of(const char *target) {
   return 0;
 }
 
-void cpu_x86_level_read(void) {
+void rill__cpu_x86_level_read(void) {
   const char *text = getenv("RILL_CPU_LEVEL");
   if (text == NULL || text[0] == '\0') return;
-  const uint32_t level = cpu_x86_level_of(text);
+  const uint32_t level = rill__cpu_x86_level_of(text);
   if (level == 0)
-    cpu_warn_of_setting("RILL_CPU_LEVEL", text, "x86-64, x86-64-v2, x86-64-v3 or x86-64-v4; no limit is set");
+    rill__cpu_warn_of_setting("RILL_CPU_LEVEL", text, "x86-64, x86-64-v2, x86-64-v3 or x86-64-v4; no limit is set");
   atomic_store_explicit(&most_level, level, memory_order_relaxed);
 }
 
-void cpu_target(char *text, size_t size) {
-  const uint32_t level = cpu_x86_level();
+void rill__cpu_target(char *text, size_t size) {
+  const uint32_t level = rill__cpu_x86_level();
   struct utsname machine;
   if (level > 1) {
     (void)snprintf(text, size, "x86-64-v%u", level);
@@ -75,7 +75,7 @@ void cpu_target(char *text, size_t size) {
   }
 }
 
-uint32_t cpu_count(void) {
+uint32_t rill__cpu_count(void) {
   static _Atomic uint32_t known;
   uint32_t count = atomic_load_explicit(&known, memory_order_relaxed);
   if (count != 0) return count;
@@ -86,13 +86,13 @@ uint32_t cpu_count(void) {
     const long online = sysconf(_SC_NPROCESSORS_ONLN);
     count = online > 0 ? (uint32_t)online : 1;
   }
-  const uint32_t quota = cpu_quota_read("");
+  const uint32_t quota = rill__cpu_quota_read("");
   if (quota < count) count = quota;
   atomic_store_explicit(&known, count, memory_order_relaxed);
   return count;
 }
 
-size_t cpu_page_bytes(void) { return (size_t)sysconf(_SC_PAGESIZE); }
+size_t rill__cpu_page_bytes(void) { return (size_t)sysconf(_SC_PAGESIZE); }
 
 /* The first line of a file; false if there is none. */
 static bool read_line(const char *path, char *line, size_t size) {
@@ -125,13 +125,13 @@ static bool read_value(const char *path, const char *key, char *value, size_t si
   return found;
 }
 
-void cpu_name_read(char *name, size_t size) {
+void rill__cpu_name_read(char *name, size_t size) {
   if (read_value("/proc/cpuinfo", "model name", name, size) && name[0] != '\0') return;
   struct utsname machine;
   (void)snprintf(name, size, "%s processor", uname(&machine) == 0 ? machine.machine : "host");
 }
 
-uint32_t cpu_clock_read(void) {
+uint32_t rill__cpu_clock_read(void) {
   char text[64];
   if (read_line("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq", text, sizeof text)) {
     return (uint32_t)strtoul(text, NULL, 10);
@@ -142,7 +142,7 @@ uint32_t cpu_clock_read(void) {
 
 /* Below all that is mapped when this is asked for the first time nothing comes later, but what a program puts there on
  * purpose; and sizes are not taken for addresses. */
-bool cpu_may_be_address(uint64_t number) {
+bool rill__cpu_may_be_address(uint64_t number) {
   static _Atomic uint64_t lowest;
   uint64_t known = atomic_load_explicit(&lowest, memory_order_relaxed);
   if (RILL__UNLIKELY(known == 0)) {
@@ -162,11 +162,11 @@ static uint64_t left_of(const struct rlimit *limit, const char *used) {
   return bytes < limit->rlim_cur ? (uint64_t)limit->rlim_cur - bytes : 0;
 }
 
-uint64_t cpu_memory_read(void) {
+uint64_t rill__cpu_memory_read(void) {
   struct rlimit space = { .rlim_cur = RLIM_INFINITY }, data = { .rlim_cur = RLIM_INFINITY };
   (void)getrlimit(RLIMIT_AS, &space);
   (void)getrlimit(RLIMIT_DATA, &data);
-  const uint64_t limits[] = { cpu_memory_quota_read(""), left_of(&space, "VmSize"), left_of(&data, "VmData") };
+  const uint64_t limits[] = { rill__cpu_memory_quota_read(""), left_of(&space, "VmSize"), left_of(&data, "VmData") };
   uint64_t least = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
   for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) least = limits[i] < least ? limits[i] : least;
   return least;

@@ -12,34 +12,34 @@ enum {
 
 static rill_status allocate(struct rill__device *device, size_t size, uint32_t kind, void **out) {
   /* Memory that may be shared between processes has its pages for itself (ipc.c). */
-  const size_t alignment = kind == RILL_MEMORY_DEVICE ? cpu_page_bytes() : ALIGNMENT;
+  const size_t alignment = kind == RILL_MEMORY_DEVICE ? rill__cpu_page_bytes() : ALIGNMENT;
   /* The system promises more than there is, so what has been granted is held against what there is. */
   if (size > device->info.memory_total) return RILL_ERROR_OUT_OF_MEMORY;
   const size_t rounded = (size + alignment - 1) / alignment * alignment;
-  if (!cpu_memory_grant(rounded)) return RILL_ERROR_OUT_OF_MEMORY;
+  if (!rill__cpu_memory_grant(rounded)) return RILL_ERROR_OUT_OF_MEMORY;
   *out = aligned_alloc(alignment, rounded);
-  if (*out == NULL) cpu_memory_return(rounded);
+  if (*out == NULL) rill__cpu_memory_return(rounded);
   if (*out == NULL) return RILL_ERROR_OUT_OF_MEMORY;
-  cpu_memory_adjust(rounded, malloc_usable_size(*out)); /* which is what a free knows */
+  rill__cpu_memory_adjust(rounded, malloc_usable_size(*out)); /* which is what a free knows */
   return RILL_OK;
 }
 
 /* Backs core up: what is not refused inside a host call at once is where it would block. */
-rill_status cpu_wait_for_all(struct rill__device *device) {
+rill_status rill__cpu_wait_for_all(struct rill__device *device) {
   if (RILL__UNLIKELY(rill__in_host_call)) return rill__fail_in_host_call();
-  return cpu_wait_status(device, cpu_queues_synchronize(), 0);
+  return rill__cpu_wait_status(device, rill__cpu_queues_synchronize(), 0);
 }
 
 static rill_status free_unused(struct rill__device *device, void *p, uint32_t kind) {
   (void)device;
-  if (kind == RILL_MEMORY_DEVICE) RILL_TRY(cpu_ipc_forget(p));
-  cpu_memory_return(malloc_usable_size(p));
+  if (kind == RILL_MEMORY_DEVICE) RILL_TRY(rill__cpu_ipc_forget(p));
+  rill__cpu_memory_return(malloc_usable_size(p));
   free(p);
   return RILL_OK;
 }
 
 static rill_status cpu_memory_free(struct rill__device *device, void *p, uint32_t kind) {
-  RILL_TRY(cpu_wait_for_all(device));
+  RILL_TRY(rill__cpu_wait_for_all(device));
   return free_unused(device, p, kind);
 }
 
@@ -51,7 +51,7 @@ static rill_status cpu_memory_host_register(struct rill__device *device, void *p
 
 static rill_status cpu_memory_host_unregister(struct rill__device *device, void *p) {
   (void)p;
-  return cpu_wait_for_all(device);
+  return rill__cpu_wait_for_all(device);
 }
 
 /* There is one place only, where it is already. */
@@ -89,15 +89,15 @@ static bool run_copy(struct cpu_queue *queue, struct cpu_op *op) {
   const struct copy *copy = (const struct copy *)op;
   const uintptr_t dst = (uintptr_t)copy->dst, src = (uintptr_t)copy->src;
   const bool apart = dst > src ? dst - src >= copy->size : src - dst >= copy->size;
-  if (copy->reads_caller && !cpu_queue_begin_reading(queue)) return true;
+  if (copy->reads_caller && !rill__cpu_queue_begin_reading(queue)) return true;
   if (copy->size >= CPU_SHARE_BYTES && apart) {
-    return cpu_workers_share(queue, op, (copy->size + CPU_PART_BYTES - 1) / CPU_PART_BYTES, copy_bytes_of);
+    return rill__cpu_workers_share(queue, op, (copy->size + CPU_PART_BYTES - 1) / CPU_PART_BYTES, copy_bytes_of);
   }
   memmove(copy->dst, copy->src, copy->size);
   return true;
 }
 
-static void end_copy(struct cpu_op *op) { cpu_unstage(&((struct copy *)op)->staged); }
+static void end_copy(struct cpu_op *op) { rill__cpu_unstage(&((struct copy *)op)->staged); }
 
 /* A pageable source is taken at the call: right into place if the stream is idle, else into a copy of it.  If work of
  * the stream may still write it, or much is staged already, the call blocks until the stream has read the source. */
@@ -105,20 +105,20 @@ static rill_status cpu_memory_copy(struct rill__stream *stream, void *dst, uint3
                                    uint32_t src_kind, size_t n) {
   struct cpu_queue *queue = cpu_queue_of(stream);
   const bool pageable = src_kind == RILL_MEMORY_UNKNOWN && !queue->collects; /* a graph reads it when it runs */
-  if ((pageable || n <= CPU_DIRECT_BYTES) && cpu_queue_take(queue)) {
+  if ((pageable || n <= CPU_DIRECT_BYTES) && rill__cpu_queue_take(queue)) {
     memmove(dst, src, n);
-    cpu_queue_cancel(queue);
+    rill__cpu_queue_cancel(queue);
     return RILL_OK;
   }
   struct cpu_staged staged = { .pages = NULL };
-  const bool stages = pageable && cpu_queue_is_settled(queue) && cpu_stage(&staged, n, INLINE_BYTES);
+  const bool stages = pageable && cpu_queue_is_settled(queue) && rill__cpu_stage(&staged, n, INLINE_BYTES);
   if (pageable && !stages && rill__in_host_call) return rill__fail_in_host_call();
   if (staged.pages != NULL) memcpy(staged.pages, src, n);
   const size_t kept = stages && staged.pages == NULL ? n : 0;
   struct copy *op = NULL;
-  const rill_status status = cpu_queue_begin(queue, sizeof *op + kept, &op);
+  const rill_status status = rill__cpu_queue_begin(queue, sizeof *op + kept, &op);
   if (status != RILL_OK) {
-    cpu_unstage(&staged);
+    rill__cpu_unstage(&staged);
     return status;
   }
   op->op.run = run_copy;
@@ -132,24 +132,24 @@ static rill_status cpu_memory_copy(struct rill__stream *stream, void *dst, uint3
   if (!op->reads_caller && kept > 0) op->src = memcpy(op->bytes, src, kept);
   if (dst_kind == RILL_MEMORY_UNKNOWN) cpu_queue_unsettle(queue);
   const bool waits = op->reads_caller;
-  const uint64_t number = cpu_queue_commit(queue);
-  return waits ? cpu_queue_wait_for_reading(queue, number) : RILL_OK;
+  const uint64_t number = rill__cpu_queue_commit(queue);
+  return waits ? rill__cpu_queue_wait_for_reading(queue, number) : RILL_OK;
 }
 
-const struct rill__memory_table cpu_memory_table = {
+const struct rill__memory_table rill__cpu_memory_table = {
   .alloc = allocate,
   .free = cpu_memory_free,
   .free_unused = free_unused,
   .host_register = cpu_memory_host_register,
   .host_unregister = cpu_memory_host_unregister,
   .copy = cpu_memory_copy,
-  .copy_3d = cpu_copy_3d,
+  .copy_3d = rill__cpu_copy_3d,
   .prefetch = cpu_memory_prefetch,
   .advise = cpu_memory_advise,
-  .fill = cpu_fill,
-  .fill_2d = cpu_fill_2d,
-  .may_be_address = cpu_may_be_address,
-  .ipc_export = cpu_ipc_export,
-  .ipc_import = cpu_ipc_import,
-  .ipc_close = cpu_ipc_close,
+  .fill = rill__cpu_fill,
+  .fill_2d = rill__cpu_fill_2d,
+  .may_be_address = rill__cpu_may_be_address,
+  .ipc_export = rill__cpu_ipc_export,
+  .ipc_import = rill__cpu_ipc_import,
+  .ipc_close = rill__cpu_ipc_close,
 };

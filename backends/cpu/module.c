@@ -9,13 +9,13 @@
 #include <string.h>
 
 static uint32_t cpu_module_fit(struct rill__device *device, const rill_bundle_image *image) {
-  const uint32_t level = cpu_x86_level_of(image->target);
-  if (level != 0) return level <= cpu_x86_level() ? level : 0;
+  const uint32_t level = rill__cpu_x86_level_of(image->target);
+  if (level != 0) return level <= rill__cpu_x86_level() ? level : 0;
   return strcmp(image->target, device->info.arch) == 0 ? 1 : 0;
 }
 
 static void cpu_module_needs(struct rill__device *device, char *text, size_t size) {
-  (void)snprintf(text, size, "%s%s", device->info.arch, cpu_x86_level() > 1 ? " or a lower level" : "");
+  (void)snprintf(text, size, "%s%s", device->info.arch, rill__cpu_x86_level() > 1 ? " or a lower level" : "");
 }
 
 /* An image that lists no variables may have symbols. */
@@ -24,8 +24,8 @@ static rill_status read_variables(struct cpu_module *part, const rill_bundle_ima
   if (part->image->variable_count != 0) return RILL_OK;
   RILL_REQUIRE(dlinfo(part->library, RTLD_DI_LINKMAP, &map) == 0, RILL_ERROR_BACKEND, "where \"%s\" is loaded: %s",
                name, dlerror());
-  RILL_REQUIRE(cpu_variables_read(image->data, image->size, map->l_addr, &part->variables), RILL_ERROR_OUT_OF_MEMORY,
-               "no host memory for the variables of \"%s\"", name);
+  RILL_REQUIRE(rill__cpu_variables_read(image->data, image->size, map->l_addr, &part->variables),
+               RILL_ERROR_OUT_OF_MEMORY, "no host memory for the variables of \"%s\"", name);
   return RILL_OK;
 }
 
@@ -33,7 +33,7 @@ static rill_status cpu_module_load(struct rill__module *module, const rill_bundl
   struct cpu_module *part = rill__part(module);
   const char *name = module->base.label;
   void *library = NULL;
-  RILL_TRY(cpu_image_open(name, image->data, image->size, &library));
+  RILL_TRY(rill__cpu_image_open(name, image->data, image->size, &library));
   const rill_cpu_image_table *table = dlsym(library, RILL_CPU_IMAGE_SYMBOL);
   rill_status status = RILL_OK;
   if (table == NULL) {
@@ -94,17 +94,17 @@ static rill_status cpu_module_global(struct rill__module *module, const char *sy
   return RILL_OK;
 }
 
-const struct rill__module_table cpu_module_table = {
+const struct rill__module_table rill__cpu_module_table = {
   .fit = cpu_module_fit,
   .needs = cpu_module_needs,
   .load = cpu_module_load,
   .unload = cpu_module_unload,
   .takes = "an image for the cpu that rillcc made",
-  .recognize = cpu_recognize,
-  .read_parts = cpu_read_parts,
+  .recognize = rill__cpu_recognize,
+  .read_parts = rill__cpu_read_parts,
   .read_kernels = read_kernels,
   .list = list,
   .global = cpu_module_global,
-  .compiler = cpu_compiler,
-  .compile = cpu_compile,
+  .compiler = rill__cpu_compiler,
+  .compile = rill__cpu_compile,
 };

@@ -39,7 +39,7 @@ static bool keep(struct kept *pages) {
   return room;
 }
 
-void *cpu_pages_take(size_t size) {
+void *rill__cpu_pages_take(size_t size) {
   void *pages = size == CPU_PAGES ? take_kept() : NULL;
   if (pages != NULL) return pages;
   pages = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -48,31 +48,31 @@ void *cpu_pages_take(size_t size) {
 
 /* A process that has as many mappings as it may cannot cut one in two: then the memory goes back, and the addresses
  * stay. */
-void cpu_pages_free(void *pages, size_t size) {
+void rill__cpu_pages_free(void *pages, size_t size) {
   if (size == CPU_PAGES && keep(pages)) return;
   if (munmap(pages, size) != 0) (void)madvise(pages, size, MADV_DONTNEED);
 }
 
 static _Atomic size_t all_staged;
 
-bool cpu_stage(struct cpu_staged *staged, size_t size, size_t inside) {
+bool rill__cpu_stage(struct cpu_staged *staged, size_t size, size_t inside) {
   if (size > CPU_STAGED_MOST) return false;
   const bool room =
       atomic_fetch_add_explicit(&all_staged, size, memory_order_relaxed) <= (size_t)CPU_STAGED_MOST - size;
-  void *const pages = room && size > inside ? cpu_pages_take(size) : NULL;
+  void *const pages = room && size > inside ? rill__cpu_pages_take(size) : NULL;
   *staged = (struct cpu_staged){ pages, size };
   if (room && (size <= inside || pages != NULL)) return true;
-  cpu_unstage(staged);
+  rill__cpu_unstage(staged);
   *staged = (struct cpu_staged){ NULL, 0 };
   return false;
 }
 
-void cpu_unstage(const struct cpu_staged *staged) {
-  if (staged->pages != NULL) cpu_pages_free(staged->pages, staged->size);
+void rill__cpu_unstage(const struct cpu_staged *staged) {
+  if (staged->pages != NULL) rill__cpu_pages_free(staged->pages, staged->size);
   (void)atomic_fetch_sub_explicit(&all_staged, staged->size, memory_order_relaxed);
 }
 
-void cpu_pages_reset(void) {
+void rill__cpu_pages_reset(void) {
   kept = NULL;
   kept_count = 0;
   atomic_store(&all_staged, 0);

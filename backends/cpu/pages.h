@@ -13,8 +13,8 @@ enum { CPU_STAGED_MOST = 256 << 20 };
 
 /* Pages for `size` > 0 bytes, NULL when memory ran out; and their end.  A few of CPU_PAGES bytes are kept. */
 enum { CPU_PAGES = 65536 };
-void *cpu_pages_take(size_t size);
-void cpu_pages_free(void *pages, size_t size);
+void *rill__cpu_pages_take(size_t size);
+void rill__cpu_pages_free(void *pages, size_t size);
 
 /* Whether `size` bytes may be staged: then they are counted, and there are pages for them if they are more than
  * `inside`, which the caller has room for.  And their end. */
@@ -22,10 +22,10 @@ struct cpu_staged {
   void *pages; /* or NULL */
   size_t size; /* 0: nothing is staged */
 };
-bool cpu_stage(struct cpu_staged *staged, size_t size, size_t inside);
-void cpu_unstage(const struct cpu_staged *staged);
+bool rill__cpu_stage(struct cpu_staged *staged, size_t size, size_t inside);
+void rill__cpu_unstage(const struct cpu_staged *staged);
 
 /* In the child of a fork: nothing is on its way, and what was kept may have been half taken. */
-void cpu_pages_reset(void);
+void rill__cpu_pages_reset(void);
 
 #endif

@@ -14,7 +14,7 @@ enum {
 
 /* ---- life ---- */
 
-rill_status cpu_queue_new(struct rill__device *device, uint32_t level, struct cpu_queue **out) {
+rill_status rill__cpu_queue_new(struct rill__device *device, uint32_t level, struct cpu_queue **out) {
   struct cpu_queue *queue = aligned_alloc(_Alignof(struct cpu_queue), sizeof *queue);
   RILL_REQUIRE(queue != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for a queue of %zu bytes", sizeof *queue);
   memset(queue, 0, sizeof *queue);
@@ -22,7 +22,7 @@ rill_status cpu_queue_new(struct rill__device *device, uint32_t level, struct cp
   queue->level = level;
   atomic_init(&queue->references, 1);
   atomic_init(&queue->wake_at, UINT64_MAX);
-  cpu_queues_add(queue);
+  rill__cpu_queues_add(queue);
   *out = queue;
   return RILL_OK;
 }
@@ -36,7 +36,7 @@ static struct cpu_chunk *new_chunk(size_t bytes, bool large) {
   size_t size = sizeof(struct cpu_chunk) + bytes;
   large |= size > CHUNK_SMALL;
   if (size < CPU_PAGES) size = CPU_PAGES;
-  struct cpu_chunk *chunk = large ? cpu_pages_take(size) : aligned_alloc(OP_ALIGNMENT, CHUNK_SMALL);
+  struct cpu_chunk *chunk = large ? rill__cpu_pages_take(size) : aligned_alloc(OP_ALIGNMENT, CHUNK_SMALL);
   if (chunk != NULL) chunk->size = large ? size : CHUNK_SMALL;
   return chunk;
 }
@@ -45,21 +45,21 @@ static void free_chunk(struct cpu_chunk *chunk) {
   if (chunk == NULL || !is_large(chunk)) {
     free(chunk);
   } else {
-    cpu_pages_free(chunk, chunk->size);
+    rill__cpu_pages_free(chunk, chunk->size);
   }
 }
 
 static size_t capacity(const struct cpu_chunk *chunk) { return chunk->size - sizeof *chunk; }
 
-void cpu_queue_release(struct cpu_queue *queue) {
+void rill__cpu_queue_release(struct cpu_queue *queue) {
   if (atomic_fetch_sub_explicit(&queue->references, 1, memory_order_acq_rel) != 1) return;
-  cpu_queues_remove(queue);
+  rill__cpu_queues_remove(queue);
   free_chunk(atomic_load_explicit(&queue->spare, memory_order_relaxed));
   free_chunk(queue->head); /* nothing is pending: the head is in the last chunk */
   free(queue);
 }
 
-void cpu_queue_forget_chunks(struct cpu_queue *queue) {
+void rill__cpu_queue_forget_chunks(struct cpu_queue *queue) {
   for (struct cpu_chunk *chunk = queue->head; chunk != NULL;) {
     struct cpu_chunk *next = chunk->next;
     free_chunk(chunk);
@@ -111,8 +111,8 @@ static rill_status collect(struct cpu_queue *queue, size_t size, struct cpu_op *
   return RILL_OK;
 }
 
-rill_status cpu_queue_begin(struct cpu_queue *queue, size_t size, void *out) {
-  RILL_TRY(cpu_workers_start());
+rill_status rill__cpu_queue_begin(struct cpu_queue *queue, size_t size, void *out) {
+  RILL_TRY(rill__cpu_workers_start());
   size = (size + OP_ALIGNMENT - 1) / OP_ALIGNMENT * OP_ALIGNMENT;
   if (RILL__UNLIKELY(queue->collects)) return collect(queue, size, out);
   cpu_acquire(&queue->lock);
@@ -132,9 +132,9 @@ rill_status cpu_queue_begin(struct cpu_queue *queue, size_t size, void *out) {
   return RILL_OK;
 }
 
-uint64_t cpu_queue_commit(struct cpu_queue *queue) { return cpu_queue_commit_many(queue, 1); }
+uint64_t rill__cpu_queue_commit(struct cpu_queue *queue) { return rill__cpu_queue_commit_many(queue, 1); }
 
-uint64_t cpu_queue_commit_many(struct cpu_queue *queue, uint64_t count) {
+uint64_t rill__cpu_queue_commit_many(struct cpu_queue *queue, uint64_t count) {
   if (RILL__UNLIKELY(queue->collects)) return 0;
   const uint64_t number = atomic_load_explicit(&queue->submitted, memory_order_relaxed) + count;
   queue->tail_offset += queue->reserved;
@@ -143,7 +143,7 @@ uint64_t cpu_queue_commit_many(struct cpu_queue *queue, uint64_t count) {
   if (start) cpu_queue_retain(queue);
   cpu_release(&queue->lock);
   cpu_queue_is_busy(queue);
-  if (start) cpu_workers_push(queue);
+  if (start) rill__cpu_workers_push(queue);
   return number;
 }
 
@@ -153,7 +153,7 @@ uint64_t cpu_queue_commit_many(struct cpu_queue *queue, uint64_t count) {
 static void complete(struct cpu_queue *queue) {
   const uint64_t done = ++queue->done;
   atomic_store(&queue->completed, done);
-  if (RILL__UNLIKELY(atomic_load(&queue->wake_at) <= done)) cpu_queue_wake(queue, done);
+  if (RILL__UNLIKELY(atomic_load(&queue->wake_at) <= done)) rill__cpu_queue_wake(queue, done);
 }
 
 /* Frees what a long queue has left, if it is empty indeed.  Of a queue of which nothing was taken since, `head`
@@ -179,11 +179,11 @@ static bool go_on(struct cpu_queue *queue) {
   const uint64_t done = queue->done; /* the next owner changes it */
   atomic_store(&queue->active, false);
   if (atomic_load(&queue->submitted) != done && !atomic_exchange(&queue->active, true)) return true;
-  cpu_queue_release(queue);
+  rill__cpu_queue_release(queue);
   return false;
 }
 
-bool cpu_queue_take(struct cpu_queue *queue) {
+bool rill__cpu_queue_take(struct cpu_queue *queue) {
   if (atomic_load_explicit(&queue->active, memory_order_relaxed) || queue->collects) return false;
   cpu_acquire(&queue->lock);
   bool taken = !atomic_exchange(&queue->active, true);
@@ -197,13 +197,13 @@ bool cpu_queue_take(struct cpu_queue *queue) {
   }
   cpu_release(&queue->lock);
   if (taken) cpu_queue_is_busy(queue);
-  if (push) cpu_workers_push(queue);
+  if (push) rill__cpu_workers_push(queue);
   return taken;
 }
 
-void cpu_queue_cancel(struct cpu_queue *queue) {
+void rill__cpu_queue_cancel(struct cpu_queue *queue) {
   complete(queue);
-  if (go_on(queue)) cpu_workers_push(queue);
+  if (go_on(queue)) rill__cpu_workers_push(queue);
 }
 
 /* The operation at the head, or NULL. */
@@ -229,7 +229,7 @@ static void finish(struct cpu_queue *queue, struct cpu_op *op) {
   complete(queue);
 }
 
-void cpu_queue_run(struct cpu_queue *queue) {
+void rill__cpu_queue_run(struct cpu_queue *queue) {
   for (uint32_t count = 0;; count++) {
     struct cpu_op *op = first_op(queue);
     if (op == NULL) {
@@ -237,8 +237,8 @@ void cpu_queue_run(struct cpu_queue *queue) {
       if (!go_on(queue)) return;
       continue;
     }
-    if (cpu_workers_wants_other(queue->level, count)) {
-      cpu_workers_push(queue);
+    if (rill__cpu_workers_wants_other(queue->level, count)) {
+      rill__cpu_workers_push(queue);
       return;
     }
     if ((RILL__LIKELY(!cpu_is_lost(queue->device)) || op->when_lost) && !op->run(queue, op)) return;
@@ -246,13 +246,13 @@ void cpu_queue_run(struct cpu_queue *queue) {
   }
 }
 
-void cpu_queue_resume(struct cpu_queue *queue) {
+void rill__cpu_queue_resume(struct cpu_queue *queue) {
   struct cpu_op *op = first_op(queue);
   if (!op->again) finish(queue, op);
-  cpu_queue_run(queue);
+  rill__cpu_queue_run(queue);
 }
 
-void cpu_queue_hand_on(struct cpu_queue *queue) {
+void rill__cpu_queue_hand_on(struct cpu_queue *queue) {
   finish(queue, first_op(queue));
-  cpu_workers_push(queue);
+  rill__cpu_workers_push(queue);
 }

@@ -19,8 +19,8 @@
  * many costs little more than a wait alone.
  *
  * A lost device: operations that have not started are not run any more, only ended, but for those with `when_lost`.  So
- * every queue comes to its end, unless an operation of it never does.  Nobody waits for that: cpu_queues_give_up wakes
- * all who wait, and from then on no wait starts.
+ * every queue comes to its end, unless an operation of it never does.  Nobody waits for that: rill__cpu_queues_give_up
+ * wakes all who wait, and from then on no wait starts.
  *
  * Memory: a queue that stays short has one small chunk, which is filled from the start whenever the queue was empty.
  * The others of a long one are large, and go back as it becomes empty.
@@ -114,21 +114,21 @@ struct cpu_queue {
   struct cpu_job job; /* of the operation at the head */
 };
 
-rill_status cpu_queue_new(struct rill__device *device, uint32_t level, struct cpu_queue **out);
+rill_status rill__cpu_queue_new(struct rill__device *device, uint32_t level, struct cpu_queue **out);
 
 static inline void cpu_queue_retain(struct cpu_queue *queue) {
   atomic_fetch_add_explicit(&queue->references, 1, memory_order_relaxed);
 }
-void cpu_queue_release(struct cpu_queue *queue);
+void rill__cpu_queue_release(struct cpu_queue *queue);
 
 /* Submission: begin gives `size` bytes to fill in and holds the queue's lock until commit, which gives the
  * operation's number.  begin fails with text. */
-rill_status cpu_queue_begin(struct cpu_queue *queue, size_t size, void *out);
-uint64_t cpu_queue_commit(struct cpu_queue *queue);
+rill_status rill__cpu_queue_begin(struct cpu_queue *queue, size_t size, void *out);
+uint64_t rill__cpu_queue_commit(struct cpu_queue *queue);
 
 /* The same for several operations that lie one after another in those bytes, each of a size that is a multiple of 64.
  * Gives the number of the last.  Or nothing comes of it. */
-uint64_t cpu_queue_commit_many(struct cpu_queue *queue, uint64_t count);
+uint64_t rill__cpu_queue_commit_many(struct cpu_queue *queue, uint64_t count);
 static inline void cpu_queue_abort(struct cpu_queue *queue) { cpu_release(&queue->lock); }
 
 /* Between the two: the operation may write memory that rill does not know.  Settled: all those are done, so the memory
@@ -144,18 +144,18 @@ static inline bool cpu_queue_is_settled(struct cpu_queue *queue) {
 }
 
 /* Makes the calling thread the owner of an idle queue and submits an operation that it does by itself, up to
- * cpu_queue_cancel.  False if the queue is not idle. */
-bool cpu_queue_take(struct cpu_queue *queue);
-void cpu_queue_cancel(struct cpu_queue *queue);
+ * rill__cpu_queue_cancel.  False if the queue is not idle. */
+bool rill__cpu_queue_take(struct cpu_queue *queue);
+void rill__cpu_queue_cancel(struct cpu_queue *queue);
 
 /* For the owner on a worker: runs operations until there are none or the queue was handed on. */
-void cpu_queue_run(struct cpu_queue *queue);
+void rill__cpu_queue_run(struct cpu_queue *queue);
 
 /* The same, beginning with the end of the operation at the head: for the last participant of a job. */
-void cpu_queue_resume(struct cpu_queue *queue);
+void rill__cpu_queue_resume(struct cpu_queue *queue);
 
 /* The same for an owner that is no worker: ends the operation and leaves the rest to the workers. */
-void cpu_queue_hand_on(struct cpu_queue *queue);
+void rill__cpu_queue_hand_on(struct cpu_queue *queue);
 
 static inline bool cpu_is_lost(const struct rill__device *device) {
   return atomic_load_explicit(&device->lost, memory_order_acquire) != RILL_OK;
@@ -169,47 +169,47 @@ static inline uint64_t cpu_queue_submitted(struct cpu_queue *queue) {
 }
 
 /* In the child of a fork: gives up all that is queued. */
-void cpu_queue_forget_chunks(struct cpu_queue *queue);
+void rill__cpu_queue_forget_chunks(struct cpu_queue *queue);
 
 /* ---- waiting: wait.c ---- */
 
 /* Makes `waiter->parked` ready when the waiter's number is reached.  False, and nothing done, if it is, or if the
  * device is lost. */
-bool cpu_queue_park(struct cpu_queue *queue, struct cpu_waiter *waiter);
+bool rill__cpu_queue_park(struct cpu_queue *queue, struct cpu_waiter *waiter);
 
 /* Blocks until `number` is reached, for `ns` at most; false if it was not, or the device is lost.  `spin`: looks for a
  * while before it sleeps. */
-bool cpu_queue_wait(struct cpu_queue *queue, uint64_t number, uint64_t ns, bool spin);
+bool rill__cpu_queue_wait(struct cpu_queue *queue, uint64_t number, uint64_t ns, bool spin);
 
 /* For an operation that reads memory of a caller, who waits until it is done: called before it does, false if it must
  * not, since the caller has been woken.  The caller: blocks until the operation is done; when the device is lost, only
  * as long as the memory is being read. */
-bool cpu_queue_begin_reading(struct cpu_queue *queue);
-rill_status cpu_queue_wait_for_reading(struct cpu_queue *queue, uint64_t number);
+bool rill__cpu_queue_begin_reading(struct cpu_queue *queue);
+rill_status rill__cpu_queue_wait_for_reading(struct cpu_queue *queue, uint64_t number);
 
 /* For the owner: wakes who waits for `completed` or less; all who wait. */
-void cpu_queue_wake(struct cpu_queue *queue, uint64_t completed);
+void rill__cpu_queue_wake(struct cpu_queue *queue, uint64_t completed);
 
 /* ---- all queues: queues.c ---- */
 
-void cpu_queues_add(struct cpu_queue *queue);
-void cpu_queues_remove(struct cpu_queue *queue);
+void rill__cpu_queues_add(struct cpu_queue *queue);
+void rill__cpu_queues_remove(struct cpu_queue *queue);
 
 /* After something was submitted. */
-void cpu_queues_add_busy(struct cpu_queue *queue);
+void rill__cpu_queues_add_busy(struct cpu_queue *queue);
 static inline void cpu_queue_is_busy(struct cpu_queue *queue) {
-  if (RILL__UNLIKELY(!atomic_load(&queue->busy))) cpu_queues_add_busy(queue);
+  if (RILL__UNLIKELY(!atomic_load(&queue->busy))) rill__cpu_queues_add_busy(queue);
 }
 
 /* Blocks until all that was submitted to any queue before the call is done; false if the device is lost. */
-bool cpu_queues_synchronize(void);
+bool rill__cpu_queues_synchronize(void);
 
 /* Wakes all who wait: their device is lost. */
-void cpu_queues_give_up(void);
+void rill__cpu_queues_give_up(void);
 
 /* For fork.  In the child what was pending counts as done, without having run. */
-void cpu_queues_lock(void);
-void cpu_queues_unlock(void);
-void cpu_queues_reset(void);
+void rill__cpu_queues_lock(void);
+void rill__cpu_queues_unlock(void);
+void rill__cpu_queues_reset(void);
 
 #endif

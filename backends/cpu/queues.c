@@ -27,19 +27,19 @@ static void take_queue_out(struct list *list, struct cpu_queue *queue) {
   *(queue->next != NULL ? &queue->next->previous : &list->last) = queue->previous;
 }
 
-void cpu_queues_add(struct cpu_queue *queue) {
+void rill__cpu_queues_add(struct cpu_queue *queue) {
   cpu_acquire(&queues_lock);
   append_queue(&idle, queue);
   cpu_release(&queues_lock);
 }
 
-void cpu_queues_remove(struct cpu_queue *queue) {
+void rill__cpu_queues_remove(struct cpu_queue *queue) {
   cpu_acquire(&queues_lock);
   take_queue_out(atomic_load(&queue->busy) ? &busy : &idle, queue);
   cpu_release(&queues_lock);
 }
 
-void cpu_queues_add_busy(struct cpu_queue *queue) {
+void rill__cpu_queues_add_busy(struct cpu_queue *queue) {
   cpu_acquire(&queues_lock);
   if (!atomic_load(&queue->busy)) {
     take_queue_out(&idle, queue);
@@ -87,15 +87,15 @@ static bool wait_for(struct cpu_queue *queue, struct cpu_queue **kept) {
   const uint64_t number = cpu_queue_submitted(queue);
   queue->walkers++;
   cpu_release(&queues_lock);
-  if (*kept != NULL) cpu_queue_release(*kept);
+  if (*kept != NULL) rill__cpu_queue_release(*kept);
   *kept = queue;
-  const bool reached = cpu_queue_wait(queue, number, RILL__FOREVER, true);
+  const bool reached = rill__cpu_queue_wait(queue, number, RILL__FOREVER, true);
   cpu_acquire(&queues_lock);
   queue->walkers--;
   return reached;
 }
 
-bool cpu_queues_synchronize(void) {
+bool rill__cpu_queues_synchronize(void) {
   struct cpu_queue *kept = NULL;
   bool reached = true;
   cpu_acquire(&queues_lock);
@@ -107,19 +107,19 @@ bool cpu_queues_synchronize(void) {
     queue = next;
   }
   cpu_release(&queues_lock);
-  if (kept != NULL) cpu_queue_release(kept);
+  if (kept != NULL) rill__cpu_queue_release(kept);
   return reached;
 }
 
 /* ---- the end of waiting ---- */
 
 /* Of idle ones too: one may be about to be put among the busy. */
-void cpu_queues_give_up(void) {
+void rill__cpu_queues_give_up(void) {
   const struct list *const lists[] = { &busy, &idle };
   cpu_acquire(&queues_lock);
   for (int i = 0; i < 2; i++) {
     for (struct cpu_queue *queue = lists[i]->first; queue != NULL; queue = queue->next) {
-      cpu_queue_wake(queue, UINT64_MAX);
+      rill__cpu_queue_wake(queue, UINT64_MAX);
     }
   }
   cpu_release(&queues_lock);
@@ -127,8 +127,8 @@ void cpu_queues_give_up(void) {
 
 /* ---- fork ---- */
 
-void cpu_queues_lock(void) { cpu_acquire(&queues_lock); }
-void cpu_queues_unlock(void) { cpu_release(&queues_lock); }
+void rill__cpu_queues_lock(void) { cpu_acquire(&queues_lock); }
+void rill__cpu_queues_unlock(void) { cpu_release(&queues_lock); }
 
 /* Other threads may have been anywhere in a queue when the process was forked, so no more of it is trusted than the
  * links from the head on and the count of what was submitted.  What pending operations held is given up: one may have
@@ -136,7 +136,7 @@ void cpu_queues_unlock(void) { cpu_release(&queues_lock); }
 static void reset(struct cpu_queue *queue) {
   const uint64_t submitted = atomic_load(&queue->submitted);
   atomic_store(&queue->active, false);
-  cpu_queue_forget_chunks(queue);
+  rill__cpu_queue_forget_chunks(queue);
   queue->seen = queue->done = submitted;
   queue->walkers = 0;
   atomic_store(&queue->completed, submitted);
@@ -144,7 +144,7 @@ static void reset(struct cpu_queue *queue) {
   atomic_store(&queue->wake_at, UINT64_MAX);
 }
 
-void cpu_queues_reset(void) {
+void rill__cpu_queues_reset(void) {
   for (struct cpu_queue *queue = busy.first; queue != NULL; queue = queue->next) reset(queue);
   for (struct cpu_queue *queue = idle.first; queue != NULL; queue = queue->next) reset(queue);
 }

@@ -122,9 +122,9 @@ static uint64_t least_limit(const char *system, const char *controller, read_lim
   return least;
 }
 
-uint32_t cpu_quota_read(const char *system) {
+uint32_t rill__cpu_quota_read(const char *system) {
   const uint64_t count = least_limit(system, "cpu", processors_of);
   return count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;
 }
 
-uint64_t cpu_memory_quota_read(const char *system) { return least_limit(system, "memory", memory_of); }
+uint64_t rill__cpu_memory_quota_read(const char *system) { return least_limit(system, "memory", memory_of); }

@@ -22,7 +22,7 @@ static uint32_t crc32_of(const unsigned char *data, size_t size) {
   return ~crc;
 }
 
-const char *cpu_recognize(const void *data, size_t size) {
+const char *rill__cpu_recognize(const void *data, size_t size) {
   uint16_t type, machine;
   if (size < sizeof(Elf64_Ehdr) || memcmp(data, ELFMAG, SELFMAG) != 0) return NULL;
   memcpy(&type, (const char *)data + offsetof(Elf64_Ehdr, e_type), sizeof type);
@@ -37,7 +37,7 @@ const char *cpu_recognize(const void *data, size_t size) {
   }
 }
 
-const char *cpu_read_parts(const void *data, size_t size, struct rill__image *out) {
+const char *rill__cpu_read_parts(const void *data, size_t size, struct rill__image *out) {
   rill_cpu_image_seal seal;
   _Static_assert(sizeof seal == 64 && offsetof(rill_cpu_image_seal, check) == 52, "no padding");
   if (size < sizeof(Elf64_Ehdr) + sizeof seal) return "it ends before its seal";
@@ -56,7 +56,7 @@ const char *cpu_read_parts(const void *data, size_t size, struct rill__image *ou
   return rill__image_add_part(out, "cpu", seal.target, data, seal.size) ? NULL : "no memory";
 }
 
-bool cpu_seal(void **image, size_t *size, const char *target) {
+bool rill__cpu_seal(void **image, size_t *size, const char *target) {
   rill_cpu_image_seal seal = { .size = *size, .version = RILL_CPU_IMAGE_SEAL_VERSION };
   unsigned char *grown = realloc(*image, *size + sizeof seal);
   if (grown == NULL) return false;

@@ -17,7 +17,7 @@ static bool text_contains(const char *text, size_t length, const char *word) {
 }
 
 /* Lines are "place:function TAB bytes TAB kind"; forms of a kernel are made by one template. */
-bool cpu_stacks_read(const char *sizes, uint64_t *need, char *why, size_t why_size) {
+bool rill__cpu_stacks_read(const char *sizes, uint64_t *need, char *why, size_t why_size) {
   uint64_t kernel = 0, others = 0;
   for (const char *line = sizes; *line != '\0';) {
     const size_t length = strcspn(line, "\n"), name = strcspn(line, "\t");
@@ -47,7 +47,7 @@ bool cpu_stacks_read(const char *sizes, uint64_t *need, char *why, size_t why_si
   return false;
 }
 
-void cpu_stacks_write(void *image, size_t size, uint64_t need) {
+void rill__cpu_stacks_write(void *image, size_t size, uint64_t need) {
   static const char mark[16] = RILL_CPU_STACKS_MARK;
   char *const place = memmem(image, size, mark, sizeof mark);
   const size_t left = place != NULL ? size - (size_t)(place - (char *)image) : 0;

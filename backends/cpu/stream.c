@@ -5,7 +5,7 @@
 static rill_status cpu_stream_create(struct rill__stream *stream) {
   struct cpu_stream *part = rill__part(stream);
   /* Nothing here is ordered against a null stream, so `blocking` asks for nothing. */
-  return cpu_queue_new(stream->base.device, (uint32_t)(stream->priority + 1), &part->queue);
+  return rill__cpu_queue_new(stream->base.device, (uint32_t)(stream->priority + 1), &part->queue);
 }
 
 static bool cpu_stream_may_destroy(struct rill__stream *stream) {
@@ -14,7 +14,7 @@ static bool cpu_stream_may_destroy(struct rill__stream *stream) {
 }
 
 static bool cpu_stream_destroy(struct rill__stream *stream) {
-  cpu_queue_release(cpu_queue_of(stream));
+  rill__cpu_queue_release(cpu_queue_of(stream));
   return true;
 }
 
@@ -29,7 +29,7 @@ static rill_status cpu_stream_context(struct rill__stream *stream, uintptr_t *ou
   return RILL_OK;
 }
 
-rill_status cpu_wait_status(struct rill__device *device, bool reached, uint64_t ns) {
+rill_status rill__cpu_wait_status(struct rill__device *device, bool reached, uint64_t ns) {
   if (RILL__UNLIKELY(atomic_load_explicit(&device->lost, memory_order_acquire) != RILL_OK))
     return rill__fail_lost(device);
   RILL_REQUIRE(reached, RILL_ERROR_TIMEOUT, "the work was not done within %llu ns", (unsigned long long)ns);
@@ -38,8 +38,8 @@ rill_status cpu_wait_status(struct rill__device *device, bool reached, uint64_t 
 
 static rill_status cpu_stream_synchronize(struct rill__stream *stream, uint64_t ns) {
   struct cpu_queue *queue = cpu_queue_of(stream);
-  const bool reached = cpu_queue_wait(queue, cpu_queue_submitted(queue), ns, true);
-  return cpu_wait_status(stream->base.device, reached, ns);
+  const bool reached = rill__cpu_queue_wait(queue, cpu_queue_submitted(queue), ns, true);
+  return rill__cpu_wait_status(stream->base.device, reached, ns);
 }
 
 static rill_status cpu_stream_is_complete(struct rill__stream *stream, bool *out) {
@@ -64,35 +64,35 @@ struct host_call {
 
 static bool run_host_call(struct cpu_queue *queue, struct cpu_op *op) {
   const struct host_call *call = (const struct host_call *)op;
-  const uint32_t generation = atomic_load_explicit(&cpu_generation, memory_order_relaxed);
+  const uint32_t generation = atomic_load_explicit(&rill__cpu_generation, memory_order_relaxed);
   rill__call_host(call->fn, call->user, atomic_load_explicit(&queue->device->lost, memory_order_acquire));
   /* In the child of a fork inside fn this worker is the only thread and its queue has been reset. */
-  if (atomic_load_explicit(&cpu_generation, memory_order_relaxed) != generation) pthread_exit(NULL);
+  if (atomic_load_explicit(&rill__cpu_generation, memory_order_relaxed) != generation) pthread_exit(NULL);
   return true;
 }
 
 static rill_status host_call(struct rill__stream *stream, rill_host_fn fn, void *user) {
   struct cpu_queue *queue = cpu_queue_of(stream);
   struct host_call *call = NULL;
-  RILL_TRY(cpu_queue_begin(queue, sizeof *call, &call));
+  RILL_TRY(rill__cpu_queue_begin(queue, sizeof *call, &call));
   call->op.run = run_host_call;
   call->op.when_lost = true; /* it gets the status */
   call->op.end = NULL;
   call->fn = fn;
   call->user = user;
   cpu_queue_unsettle(queue);
-  (void)cpu_queue_commit(queue);
+  (void)rill__cpu_queue_commit(queue);
   return RILL_OK;
 }
 
-const struct rill__stream_table cpu_stream_table = {
+const struct rill__stream_table rill__cpu_stream_table = {
   .create = cpu_stream_create,
   .may_destroy = cpu_stream_may_destroy,
   .destroy = cpu_stream_destroy,
   .native = cpu_stream_native,
   .context = cpu_stream_context,
-  .record = cpu_event_record,
-  .wait = cpu_event_wait,
+  .record = rill__cpu_event_record,
+  .wait = rill__cpu_event_wait,
   .synchronize = cpu_stream_synchronize,
   .is_complete = cpu_stream_is_complete,
   .is_capturing = cpu_stream_is_capturing,

@@ -73,7 +73,7 @@ static const char *variable_at(const struct file *file, size_t i, ElfW(Sym) * sy
   return is_symbol(name) && is_writable(file, symbol) ? name : NULL;
 }
 
-bool cpu_variables_read(const void *data, size_t size, uintptr_t base, struct cpu_variables *out) {
+bool rill__cpu_variables_read(const void *data, size_t size, uintptr_t base, struct cpu_variables *out) {
   struct file file = { .data = data, .size = size };
   ElfW(Sym) symbol;
   memcpy(&file.header, data, sizeof file.header);

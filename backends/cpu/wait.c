@@ -62,7 +62,7 @@ static void take_waiter_out(struct cpu_queue *queue, struct cpu_waiter *waiter) 
 
 /* ---- waking ---- */
 
-void cpu_queue_wake(struct cpu_queue *queue, uint64_t completed) {
+void rill__cpu_queue_wake(struct cpu_queue *queue, uint64_t completed) {
   struct cpu_waiter *woken = NULL, **end = &woken;
   cpu_acquire(&queue->waiters_lock);
   while (queue->waiters != NULL && queue->waiters->number <= completed) {
@@ -77,12 +77,12 @@ void cpu_queue_wake(struct cpu_queue *queue, uint64_t completed) {
     struct cpu_waiter *const waiter = woken;
     woken = waiter->beside;
     if (waiter->parked != NULL) {
-      cpu_workers_push(waiter->parked);
+      rill__cpu_workers_push(waiter->parked);
     } else {
       /* From the store on the waiter may be gone: waking what is at its address then is harmless. */
       _Atomic uint32_t *const word = &waiter->woken;
       atomic_store_explicit(word, 1, memory_order_release);
-      cpu_wake_one(word);
+      rill__cpu_wake_one(word);
     }
   }
 }
@@ -100,7 +100,7 @@ static bool add_waiter(struct cpu_queue *queue, struct cpu_waiter *waiter) {
   return waits;
 }
 
-bool cpu_queue_park(struct cpu_queue *queue, struct cpu_waiter *waiter) { return add_waiter(queue, waiter); }
+bool rill__cpu_queue_park(struct cpu_queue *queue, struct cpu_waiter *waiter) { return add_waiter(queue, waiter); }
 
 /* Looks for a while; false if it took too long. */
 static bool spin_until(struct cpu_queue *queue, uint64_t number, uint64_t until) {
@@ -113,20 +113,20 @@ static bool spin_until(struct cpu_queue *queue, uint64_t number, uint64_t until)
   return false;
 }
 
-bool cpu_queue_wait(struct cpu_queue *queue, uint64_t number, uint64_t ns, bool spin) {
+bool rill__cpu_queue_wait(struct cpu_queue *queue, uint64_t number, uint64_t ns, bool spin) {
   if (cpu_queue_reached(queue, number)) return true;
   if (ns == 0) return false;
   const uint64_t now = cpu_now();
   const bool forever = ns > UINT64_MAX / 4; /* centuries */
   const uint64_t until = forever ? UINT64_MAX : now + ns;
-  if (spin && cpu_workers_may_spin() && spin_until(queue, number, ns < WAIT_SPIN_NS ? until : now + WAIT_SPIN_NS))
+  if (spin && rill__cpu_workers_may_spin() && spin_until(queue, number, ns < WAIT_SPIN_NS ? until : now + WAIT_SPIN_NS))
     return true;
 
   struct cpu_waiter waiter = { .number = number };
   if (!add_waiter(queue, &waiter)) return cpu_queue_reached(queue, number);
   const struct timespec deadline = cpu_timespec(until);
   while (atomic_load_explicit(&waiter.woken, memory_order_acquire) == 0) {
-    cpu_sleep(&waiter.woken, 0, forever ? NULL : &deadline);
+    rill__cpu_sleep(&waiter.woken, 0, forever ? NULL : &deadline);
     if (forever || cpu_now() < until) continue;
     cpu_acquire(&queue->waiters_lock);
     const bool was_there = waiter.link != NULL;
@@ -134,7 +134,7 @@ bool cpu_queue_wait(struct cpu_queue *queue, uint64_t number, uint64_t ns, bool 
     cpu_release(&queue->waiters_lock);
     if (was_there) break;
     /* It was taken out just now, and is being woken. */
-    while (atomic_load_explicit(&waiter.woken, memory_order_acquire) == 0) cpu_sleep(&waiter.woken, 0, NULL);
+    while (atomic_load_explicit(&waiter.woken, memory_order_acquire) == 0) rill__cpu_sleep(&waiter.woken, 0, NULL);
   }
   return cpu_queue_reached(queue, number);
 }
@@ -143,13 +143,13 @@ bool cpu_queue_wait(struct cpu_queue *queue, uint64_t number, uint64_t ns, bool 
 
 /* Of the two accesses to `reading` one is the first.  If the operation's, the caller sees it; if the caller's, who has
  * seen that the device is lost, the operation sees that too. */
-bool cpu_queue_begin_reading(struct cpu_queue *queue) {
+bool rill__cpu_queue_begin_reading(struct cpu_queue *queue) {
   (void)atomic_exchange(&queue->reading, queue->done + 1);
   return !cpu_is_lost(queue->device);
 }
 
-rill_status cpu_queue_wait_for_reading(struct cpu_queue *queue, uint64_t number) {
-  if (cpu_queue_wait(queue, number, RILL__FOREVER, true)) return RILL_OK;
+rill_status rill__cpu_queue_wait_for_reading(struct cpu_queue *queue, uint64_t number) {
+  if (rill__cpu_queue_wait(queue, number, RILL__FOREVER, true)) return RILL_OK;
   while (atomic_fetch_add(&queue->reading, 0) == number && !cpu_queue_reached(queue, number)) {
     const struct timespec shortly = cpu_timespec(50000);
     (void)nanosleep(&shortly, NULL);

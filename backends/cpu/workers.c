@@ -23,7 +23,7 @@ enum {
   TURN = 32                  /* operations of a queue before another one of its level gets its turn */
 };
 
-struct cpu_workers cpu_workers;
+struct cpu_workers rill__cpu_workers;
 
 /* A worker's mapping: the worker, the stack of its signal handlers, its shared memory. */
 enum {
@@ -33,15 +33,15 @@ enum {
 
 static _Thread_local struct cpu_workers_worker *self __attribute__((tls_model("initial-exec")));
 
-struct cpu_worker *cpu_worker_self(void) {
+struct cpu_worker *rill__cpu_worker_self(void) {
   return self != NULL ? &self->public : NULL;
 }
 
-bool cpu_workers_may_spin(void) { return cpu_workers_processors() > 1; }
+bool rill__cpu_workers_may_spin(void) { return cpu_workers_processors() > 1; }
 
 /* ---- threads ---- */
 
-int cpu_thread_start(void *(*run)(void *), void *arg) {
+int rill__cpu_thread_start(void *(*run)(void *), void *arg) {
   sigset_t blocked, before;
   (void)sigfillset(&blocked);
   const int own[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS, SIGPROF };
@@ -72,14 +72,14 @@ static int start_worker(void) {
   int code = ENOMEM;
   if (worker != MAP_FAILED) {
     worker->public.shared = (char *)worker + WORKER_BYTES + CPU_FAULT_STACK_BYTES;
-    code = cpu_thread_start(work, worker);
+    code = rill__cpu_thread_start(work, worker);
     if (code == 0) return 0;
     (void)munmap(worker, MAPPING_BYTES);
   }
-  cpu_acquire(&cpu_workers.lock);
-  cpu_workers.workers--;
-  cpu_workers.coming--;
-  cpu_release(&cpu_workers.lock);
+  cpu_acquire(&rill__cpu_workers.lock);
+  rill__cpu_workers.workers--;
+  rill__cpu_workers.coming--;
+  cpu_release(&rill__cpu_workers.lock);
   return code;
 }
 
@@ -90,7 +90,7 @@ static struct cpu_workers_option {
   _Atomic uint32_t by_default; /* of the environment; 0: nothing */
 } option;
 
-void cpu_workers_read_count(void) {
+void rill__cpu_workers_read_count(void) {
   const char *text = getenv("RILL_CPU_WORKERS");
   if (text == NULL || text[0] == '\0') return;
   char *end = NULL;
@@ -101,8 +101,8 @@ void cpu_workers_read_count(void) {
   }
   char instead[80];
   (void)snprintf(instead, sizeof instead, "a number from 1 to %d; the cpu device has %u workers", CPU_WORKERS_MOST,
-                 cpu_count());
-  cpu_warn_of_setting("RILL_CPU_WORKERS", text, instead);
+                 rill__cpu_count());
+  rill__cpu_warn_of_setting("RILL_CPU_WORKERS", text, instead);
 }
 
 /* 0 if it is neither set nor in the environment. */
@@ -111,128 +111,128 @@ static uint32_t chosen_workers(void) {
   return asked != 0 ? asked : atomic_load(&option.by_default);
 }
 
-uint32_t cpu_workers_count(void) {
+uint32_t rill__cpu_workers_count(void) {
   const uint32_t chosen = chosen_workers();
-  return chosen != 0 ? chosen : cpu_count();
+  return chosen != 0 ? chosen : rill__cpu_count();
 }
 
 /* Whoever has not chosen gets a few more, so that a few operations that block hold nothing up.  Under the lock. */
 static void apply_workers(void) {
-  const uint32_t count = cpu_workers_count();
-  atomic_store(&cpu_workers.processors, count);
-  cpu_workers.base = chosen_workers() == 0 && count < BASE_WORKERS ? BASE_WORKERS : count;
+  const uint32_t count = rill__cpu_workers_count();
+  atomic_store(&rill__cpu_workers.processors, count);
+  rill__cpu_workers.base = chosen_workers() == 0 && count < BASE_WORKERS ? BASE_WORKERS : count;
 }
 
-void cpu_workers_set_count(uint32_t count) {
-  cpu_acquire(&cpu_workers.lock);
+void rill__cpu_workers_set_count(uint32_t count) {
+  cpu_acquire(&rill__cpu_workers.lock);
   atomic_store(&option.asked, count);
   apply_workers();
   /* Those that are too many find that out before they sleep again. */
-  struct cpu_workers_worker *list = cpu_workers.asleep;
-  cpu_workers.asleep = NULL;
+  struct cpu_workers_worker *list = rill__cpu_workers.asleep;
+  rill__cpu_workers.asleep = NULL;
   for (struct cpu_workers_worker *worker = list; worker != NULL; worker = worker->next_asleep) {
     worker->asleep = false;
-    cpu_workers.coming++;
+    rill__cpu_workers.coming++;
   }
-  cpu_release(&cpu_workers.lock);
+  cpu_release(&rill__cpu_workers.lock);
   while (list != NULL) {
     struct cpu_workers_worker *const worker = list;
     list = worker->next_asleep; /* until it is woken */
     atomic_store_explicit(&worker->woken, 1, memory_order_release);
-    cpu_wake_one(&worker->woken);
+    rill__cpu_wake_one(&worker->woken);
   }
 }
 
-rill_status cpu_workers_start(void) {
-  if (RILL__LIKELY(atomic_load_explicit(&cpu_workers.started, memory_order_acquire))) return RILL_OK;
+rill_status rill__cpu_workers_start(void) {
+  if (RILL__LIKELY(atomic_load_explicit(&rill__cpu_workers.started, memory_order_acquire))) return RILL_OK;
   int code = 0;
-  cpu_acquire(&cpu_workers.start_lock);
-  if (!atomic_load(&cpu_workers.started)) {
-    cpu_acquire(&cpu_workers.lock);
+  cpu_acquire(&rill__cpu_workers.start_lock);
+  if (!atomic_load(&rill__cpu_workers.started)) {
+    cpu_acquire(&rill__cpu_workers.lock);
     apply_workers();
-    cpu_workers.workers = cpu_workers.coming = 1;
-    cpu_release(&cpu_workers.lock);
+    rill__cpu_workers.workers = rill__cpu_workers.coming = 1;
+    cpu_release(&rill__cpu_workers.lock);
     code = start_worker();
-    atomic_store_explicit(&cpu_workers.started, code == 0, memory_order_release);
+    atomic_store_explicit(&rill__cpu_workers.started, code == 0, memory_order_release);
   }
-  cpu_release(&cpu_workers.start_lock);
+  cpu_release(&rill__cpu_workers.start_lock);
   RILL_REQUIRE(code == 0, RILL_ERROR_OUT_OF_MEMORY, "no worker thread could be started: %s", strerror(code));
   return RILL_OK;
 }
 
 /* ---- who is called when there is work ---- */
 
-struct cpu_workers_call cpu_workers_find(uint32_t limit) {
-  struct cpu_workers_call call = { .wake = cpu_workers.asleep };
+struct cpu_workers_call rill__cpu_workers_find(uint32_t limit) {
+  struct cpu_workers_call call = { .wake = rill__cpu_workers.asleep };
   if (call.wake != NULL) {
-    cpu_workers.asleep = call.wake->next_asleep;
+    rill__cpu_workers.asleep = call.wake->next_asleep;
     call.wake->asleep = false;
-    cpu_workers.coming++;
-  } else if (cpu_workers.workers < limit) {
+    rill__cpu_workers.coming++;
+  } else if (rill__cpu_workers.workers < limit) {
     call.start = true;
-    cpu_workers.workers++;
-    cpu_workers.coming++;
+    rill__cpu_workers.workers++;
+    rill__cpu_workers.coming++;
   }
   return call;
 }
 
-void cpu_workers_make(struct cpu_workers_call call) {
+void rill__cpu_workers_make(struct cpu_workers_call call) {
   if (call.wake != NULL) {
     atomic_store_explicit(&call.wake->woken, 1, memory_order_release);
-    cpu_wake_one(&call.wake->woken);
+    rill__cpu_wake_one(&call.wake->woken);
   } else if (call.start && start_worker() != 0) {
-    cpu_acquire(&cpu_workers.lock);
-    const bool watcher = cpu_workers_needs_watcher();
-    cpu_release(&cpu_workers.lock);
-    if (watcher) cpu_workers_call_watcher();
+    cpu_acquire(&rill__cpu_workers.lock);
+    const bool watcher = rill__cpu_workers_needs_watcher();
+    cpu_release(&rill__cpu_workers.lock);
+    if (watcher) rill__cpu_workers_call_watcher();
   }
 }
 
-void cpu_workers_push(struct cpu_queue *queue) {
+void rill__cpu_workers_push(struct cpu_queue *queue) {
   const uint32_t level = queue->level;
   queue->next_ready = NULL;
-  cpu_acquire(&cpu_workers.lock);
-  if (cpu_workers.ready[level].last != NULL) {
-    cpu_workers.ready[level].last->next_ready = queue;
+  cpu_acquire(&rill__cpu_workers.lock);
+  if (rill__cpu_workers.ready[level].last != NULL) {
+    rill__cpu_workers.ready[level].last->next_ready = queue;
   } else {
-    cpu_workers.ready[level].first = queue;
-    atomic_fetch_or_explicit(&cpu_workers.work, 1u << level, memory_order_relaxed);
+    rill__cpu_workers.ready[level].first = queue;
+    atomic_fetch_or_explicit(&rill__cpu_workers.work, 1u << level, memory_order_relaxed);
   }
-  cpu_workers.ready[level].last = queue;
-  cpu_workers.ready_count++;
+  rill__cpu_workers.ready[level].last = queue;
+  rill__cpu_workers.ready_count++;
   struct cpu_workers_call call = { NULL, false };
   bool watcher = false;
-  if (cpu_workers.ready_count > cpu_workers.coming) {
-    call = cpu_workers_find(cpu_workers.base);
-    watcher = call.wake == NULL && !call.start && cpu_workers_needs_watcher();
+  if (rill__cpu_workers.ready_count > rill__cpu_workers.coming) {
+    call = rill__cpu_workers_find(rill__cpu_workers.base);
+    watcher = call.wake == NULL && !call.start && rill__cpu_workers_needs_watcher();
   }
-  RILL_ASSERT(cpu_workers.ready_count <= cpu_workers.coming || cpu_workers.asleep == NULL,
+  RILL_ASSERT(rill__cpu_workers.ready_count <= rill__cpu_workers.coming || rill__cpu_workers.asleep == NULL,
               "nobody sleeps while more queues are ready than workers are on their way");
-  cpu_release(&cpu_workers.lock);
-  cpu_workers_make(call);
-  if (watcher) cpu_workers_call_watcher();
+  cpu_release(&rill__cpu_workers.lock);
+  rill__cpu_workers_make(call);
+  if (watcher) rill__cpu_workers_call_watcher();
 }
 
 /* Under the lock. */
 static struct cpu_queue *take_ready(void) {
   for (uint32_t level = 0; level < CPU_LEVELS; level++) {
-    struct cpu_queue *queue = cpu_workers.ready[level].first;
+    struct cpu_queue *queue = rill__cpu_workers.ready[level].first;
     if (queue == NULL) continue;
-    cpu_workers.ready[level].first = queue->next_ready;
+    rill__cpu_workers.ready[level].first = queue->next_ready;
     if (queue->next_ready == NULL) {
-      cpu_workers.ready[level].last = NULL;
-      atomic_fetch_and_explicit(&cpu_workers.work, ~(1u << level), memory_order_relaxed);
+      rill__cpu_workers.ready[level].last = NULL;
+      atomic_fetch_and_explicit(&rill__cpu_workers.work, ~(1u << level), memory_order_relaxed);
     }
-    RILL_ASSERT(cpu_workers.ready_count > 0, "the queues that are ready are counted");
-    cpu_workers.ready_count--;
-    cpu_workers.turns++;
+    RILL_ASSERT(rill__cpu_workers.ready_count > 0, "the queues that are ready are counted");
+    rill__cpu_workers.ready_count--;
+    rill__cpu_workers.turns++;
     return queue;
   }
   return NULL;
 }
 
-bool cpu_workers_wants_other(uint32_t level, uint32_t count) {
-  const uint32_t work = atomic_load_explicit(&cpu_workers.work, memory_order_relaxed);
+bool rill__cpu_workers_wants_other(uint32_t level, uint32_t count) {
+  const uint32_t work = atomic_load_explicit(&rill__cpu_workers.work, memory_order_relaxed);
   const uint32_t before = (1u << level) - 1, before_or_same = (2u << level) - 1;
   return (work & before) != 0 || (count % TURN == TURN - 1 && (work & before_or_same) != 0);
 }
@@ -241,48 +241,49 @@ bool cpu_workers_wants_other(uint32_t level, uint32_t count) {
 
 /* Polls for work for a while.  Called and returns under the lock. */
 static void spin(void) {
-  cpu_workers.coming++;
-  cpu_release(&cpu_workers.lock);
+  rill__cpu_workers.coming++;
+  cpu_release(&rill__cpu_workers.lock);
   const uint64_t until = cpu_now() + SPIN_NS;
   do {
-    for (int i = 0; i < 8 && atomic_load_explicit(&cpu_workers.work, memory_order_relaxed) == 0; i++) cpu_relax();
-  } while (atomic_load_explicit(&cpu_workers.work, memory_order_relaxed) == 0 && cpu_now() < until);
-  cpu_acquire(&cpu_workers.lock);
-  cpu_workers.coming--;
+    for (int i = 0; i < 8 && atomic_load_explicit(&rill__cpu_workers.work, memory_order_relaxed) == 0; i++) cpu_relax();
+  } while (atomic_load_explicit(&rill__cpu_workers.work, memory_order_relaxed) == 0 && cpu_now() < until);
+  cpu_acquire(&rill__cpu_workers.lock);
+  rill__cpu_workers.coming--;
 }
 
 /* Whether a worker that slept too long for one beyond the base number ends.  Takes it off the list if so. */
 static bool ends(void) {
-  if (!self->asleep || cpu_workers.workers <= cpu_workers.base) return false;
-  struct cpu_workers_worker **link = &cpu_workers.asleep;
+  if (!self->asleep || rill__cpu_workers.workers <= rill__cpu_workers.base) return false;
+  struct cpu_workers_worker **link = &rill__cpu_workers.asleep;
   while (*link != self) link = &(*link)->next_asleep;
   *link = self->next_asleep;
-  cpu_workers.workers--;
+  rill__cpu_workers.workers--;
   return true;
 }
 
 /* Sleeps until called; false if the worker is to end.  Called and returns under the lock. */
 static bool sleep_until_called(void) {
-  RILL_ASSERT(cpu_workers.ready_count == 0, "a worker sleeps only when nothing is ready");
-  bool for_a_while = cpu_workers.workers > cpu_workers.base || cpu_fibers_are_large(self->public.fibers);
+  RILL_ASSERT(rill__cpu_workers.ready_count == 0, "a worker sleeps only when nothing is ready");
+  bool for_a_while =
+      rill__cpu_workers.workers > rill__cpu_workers.base || rill__cpu_fibers_are_large(self->public.fibers);
   atomic_store_explicit(&self->woken, 0, memory_order_relaxed);
   self->asleep = true;
-  self->next_asleep = cpu_workers.asleep;
-  cpu_workers.asleep = self;
-  cpu_release(&cpu_workers.lock);
+  self->next_asleep = rill__cpu_workers.asleep;
+  rill__cpu_workers.asleep = self;
+  cpu_release(&rill__cpu_workers.lock);
   const uint64_t until = cpu_now() + IDLE_NS;
   const struct timespec deadline = cpu_timespec(until);
   while (atomic_load_explicit(&self->woken, memory_order_acquire) == 0) {
-    cpu_sleep(&self->woken, 0, for_a_while ? &deadline : NULL);
+    rill__cpu_sleep(&self->woken, 0, for_a_while ? &deadline : NULL);
     if (!for_a_while || cpu_now() < until) continue;
-    cpu_fibers_trim(&self->public.fibers);
-    cpu_acquire(&cpu_workers.lock);
+    rill__cpu_fibers_trim(&self->public.fibers);
+    cpu_acquire(&rill__cpu_workers.lock);
     if (ends()) return false;
-    cpu_release(&cpu_workers.lock);
+    cpu_release(&rill__cpu_workers.lock);
     for_a_while = false;
   }
-  cpu_acquire(&cpu_workers.lock);
-  cpu_workers.coming--;
+  cpu_acquire(&rill__cpu_workers.lock);
+  rill__cpu_workers.coming--;
   return true;
 }
 
@@ -302,22 +303,22 @@ static void find_stack(struct cpu_worker *worker) {
 static void *work(void *worker) {
   self = worker;
   find_stack(&self->public);
-  cpu_fault_stack((char *)worker + WORKER_BYTES);
-  cpu_acquire(&cpu_workers.lock);
-  cpu_workers.coming--;
+  rill__cpu_fault_stack((char *)worker + WORKER_BYTES);
+  cpu_acquire(&rill__cpu_workers.lock);
+  rill__cpu_workers.coming--;
   for (bool spun = false;;) {
     struct cpu_queue *queue = take_ready();
-    struct cpu_job *job = queue == NULL ? cpu_job_join() : NULL;
+    struct cpu_job *job = queue == NULL ? rill__cpu_job_join() : NULL;
     if (queue != NULL || job != NULL) {
-      cpu_release(&cpu_workers.lock);
+      cpu_release(&rill__cpu_workers.lock);
       if (queue != NULL) {
-        cpu_queue_run(queue);
+        rill__cpu_queue_run(queue);
       } else {
-        cpu_job_help(job);
+        rill__cpu_job_help(job);
       }
-      cpu_acquire(&cpu_workers.lock);
+      cpu_acquire(&rill__cpu_workers.lock);
       spun = false;
-    } else if (!spun && cpu_workers.coming + 1 < cpu_workers_processors()) {
+    } else if (!spun && rill__cpu_workers.coming + 1 < cpu_workers_processors()) {
       spin(); /* a processor is left for those who have something to do */
       spun = true;
     } else {
@@ -325,12 +326,12 @@ static void *work(void *worker) {
       spun = false;
     }
   }
-  cpu_release(&cpu_workers.lock);
-  cpu_fibers_free(&self->public.fibers, 0);
+  cpu_release(&rill__cpu_workers.lock);
+  rill__cpu_fibers_free(&self->public.fibers, 0);
   (void)munmap(self, MAPPING_BYTES);
   return NULL;
 }
 
 /* ---- fork ---- */
 
-void cpu_workers_reset(void) { memset(&cpu_workers, 0, sizeof cpu_workers); }
+void rill__cpu_workers_reset(void) { memset(&rill__cpu_workers, 0, sizeof rill__cpu_workers); }

@@ -49,43 +49,43 @@ struct cpu_worker {
 enum { CPU_SHARED_BYTES = 232448 };
 
 /* The calling worker; NULL for other threads. */
-struct cpu_worker *cpu_worker_self(void);
+struct cpu_worker *rill__cpu_worker_self(void);
 
 /* Starts the first worker, unless that has been done.  What makes a queue ready calls it first. */
-rill_status cpu_workers_start(void);
+rill_status rill__cpu_workers_start(void);
 
 /* How many workers run operations at a time: what was set, else RILL_CPU_WORKERS, else as many as processors.  0 sets
  * the default. */
 enum { CPU_WORKERS_MOST = 1024 };
-void cpu_workers_set_count(uint32_t count);
-uint32_t cpu_workers_count(void);
+void rill__cpu_workers_set_count(uint32_t count);
+uint32_t rill__cpu_workers_count(void);
 
 /* Reads RILL_CPU_WORKERS.  If it is not a number from 1 to CPU_WORKERS_MOST, says so and keeps the default. */
-void cpu_workers_read_count(void);
+void rill__cpu_workers_read_count(void);
 
 /* Hands a queue that the caller owns to the workers. */
-void cpu_workers_push(struct cpu_queue *queue);
+void rill__cpu_workers_push(struct cpu_queue *queue);
 
 /* Whether the owner of a queue that has run `count` operations should let another queue go first. */
-bool cpu_workers_wants_other(uint32_t level, uint32_t count);
+bool rill__cpu_workers_wants_other(uint32_t level, uint32_t count);
 
 /* Whether a thread that waits may spin: not on a single processor. */
-bool cpu_workers_may_spin(void);
+bool rill__cpu_workers_may_spin(void);
 
 /* Starts the watcher, unless that has been done: faults of kernels are its business. */
-rill_status cpu_workers_start_watcher(void);
+rill_status rill__cpu_workers_start_watcher(void);
 
 /* The calling worker, in the handler of a signal, is never heard of again. */
-_Noreturn void cpu_workers_fall(struct cpu_worker *worker);
+_Noreturn void rill__cpu_workers_fall(struct cpu_worker *worker);
 
 /* In the child of a fork: no worker exists. */
-void cpu_workers_reset(void);
+void rill__cpu_workers_reset(void);
 
 /* ---- jobs: job.c ---- */
 
 /* What an operation returns that shares its parts 0 to `parts` - 1 with other workers: `run` is called for ranges
  * of them, each part once, on several workers at once. */
-bool cpu_workers_share(struct cpu_queue *queue, struct cpu_op *op, uint64_t parts,
-                       void (*run)(struct cpu_op *op, uint64_t first, uint64_t end));
+bool rill__cpu_workers_share(struct cpu_queue *queue, struct cpu_op *op, uint64_t parts,
+                             void (*run)(struct cpu_op *op, uint64_t first, uint64_t end));
 
 #endif

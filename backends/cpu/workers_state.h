@@ -4,7 +4,7 @@
 
 #include "backends/cpu/workers.h"
 
-enum { CPU_JOBS_BIT = 1u << CPU_LEVELS }; /* in cpu_workers.work */
+enum { CPU_JOBS_BIT = 1u << CPU_LEVELS }; /* in rill__cpu_workers.work */
 
 struct cpu_workers_worker {
   struct cpu_worker public;
@@ -35,37 +35,37 @@ extern struct cpu_workers {
 
   _Alignas(64) _Atomic uint32_t watch;         /* 1 while the watcher is to be awake */
   _Atomic(struct cpu_workers_worker *) fallen; /* the latest first */
-} cpu_workers;
+} rill__cpu_workers;
 
 static inline uint32_t cpu_workers_processors(void) {
-  return atomic_load_explicit(&cpu_workers.processors, memory_order_relaxed);
+  return atomic_load_explicit(&rill__cpu_workers.processors, memory_order_relaxed);
 }
 
 /* Starts a detached thread that gets no signals but those that its own faults raise. */
-int cpu_thread_start(void *(*run)(void *), void *arg);
+int rill__cpu_thread_start(void *(*run)(void *), void *arg);
 
 /* Somebody to call: a worker to wake, or the right to start one, if there are fewer than `limit`.  Under the lock. */
 struct cpu_workers_call {
   struct cpu_workers_worker *wake;
   bool start;
 };
-struct cpu_workers_call cpu_workers_find(uint32_t limit);
+struct cpu_workers_call rill__cpu_workers_find(uint32_t limit);
 
 /* Not under the lock. */
-void cpu_workers_make(struct cpu_workers_call call);
+void rill__cpu_workers_make(struct cpu_workers_call call);
 
 /* watch.c.  Makes the watcher look after a ready queue that nobody can be called for: true, under the lock, if
- * cpu_workers_call_watcher is to be called afterwards, without it. */
-bool cpu_workers_needs_watcher(void);
-void cpu_workers_call_watcher(void);
+ * rill__cpu_workers_call_watcher is to be called afterwards, without it. */
+bool rill__cpu_workers_needs_watcher(void);
+void rill__cpu_workers_call_watcher(void);
 
 /* job.c.  Joins an open job, or returns NULL.  Under the lock. */
-struct cpu_job *cpu_job_join(void);
+struct cpu_job *rill__cpu_job_join(void);
 
 /* Helps with a job that the caller has joined. */
-void cpu_job_help(struct cpu_job *job);
+void rill__cpu_job_help(struct cpu_job *job);
 
 /* For a participant that fell: true if it was the last. */
-bool cpu_job_give_up(struct cpu_job *job);
+bool rill__cpu_job_give_up(struct cpu_job *job);
 
 #endif

@@ -6,7 +6,7 @@
 /* In st_other of a function: it is a kernel. */
 enum { ENTRY = 0x10 };
 
-bool cuda_is_cubin(const void *data, size_t size) { return gpu_elf_machine(data, size) == CUDA_ELF_MACHINE; }
+bool rill__cuda_is_cubin(const void *data, size_t size) { return gpu_elf_machine(data, size) == CUDA_ELF_MACHINE; }
 
 /* The number of the target moved up by 8 bits with version 8 of the ABI.  That the code is for one target alone
  * ("sm_90a") is not in it; the driver knows. */
@@ -14,7 +14,8 @@ static unsigned capability(const Elf64_Ehdr *header) {
   return header->e_ident[EI_ABIVERSION] >= 8 ? header->e_flags >> 8 & 0xff : header->e_flags & 0xff;
 }
 
-const char *cuda_cubin_check(const void *data, size_t size, char target[CUDA_TARGET_SIZE], struct rill__image *image) {
+const char *rill__cuda_cubin_check(const void *data, size_t size, char target[CUDA_TARGET_SIZE],
+                                   struct rill__image *image) {
   struct gpu_elf elf;
   const char *fault = gpu_elf_open(&elf, data, size, image);
   if (fault != NULL) return fault;
@@ -33,7 +34,7 @@ static size_t all_of_name(const Elf64_Sym *symbol, const char *name, size_t leng
   return length;
 }
 
-const char *cuda_cubin_kernels(const void *data, size_t size, struct rill__image *out) {
+const char *rill__cuda_cubin_kernels(const void *data, size_t size, struct rill__image *out) {
   struct gpu_elf elf;
   const char *fault = gpu_elf_open(&elf, data, size, out);
   return fault != NULL ? fault : gpu_elf_read_kernels(&elf, SHT_SYMTAB, is_entry, all_of_name);

@@ -28,7 +28,7 @@ struct entry_header {
 /* In flags: code for this very target ("sm_90a"), and for its family ("sm_100f"). */
 static const uint64_t compressed = 0x1000 | 0x2000 | 0x8000, for_target = 0x100000, for_family = 0x200000;
 
-bool cuda_is_fatbin(const void *data, size_t size) {
+bool rill__cuda_is_fatbin(const void *data, size_t size) {
   uint32_t magic = 0;
   if (size < sizeof magic) return false;
   memcpy(&magic, data, sizeof magic);
@@ -45,10 +45,10 @@ static const char *add_entry(const struct entry_header *entry, const char *code,
   const bool ptx = entry->kind == KIND_PTX;
   const bool packed = entry->compressed_size != 0 || (entry->flags & compressed) != 0;
   if (!ptx && !packed) {
-    fault = cuda_cubin_check(code, size, target, out);
+    fault = rill__cuda_cubin_check(code, size, target, out);
   } else if (ptx && !packed && memchr(code, '\0', size) != NULL) {
     size = strnlen(code, size) + 1;
-    fault = cuda_ptx_check(code, size, target, out);
+    fault = rill__cuda_ptx_check(code, size, target, out);
   } else {
     code = file;
     size = file_size;
@@ -59,7 +59,7 @@ static const char *add_entry(const struct entry_header *entry, const char *code,
   return rill__image_add_part(out, "cuda", target, code, size) ? NULL : "no memory";
 }
 
-const char *cuda_fatbin_parts(const void *data, size_t size, struct rill__image *out) {
+const char *rill__cuda_fatbin_parts(const void *data, size_t size, struct rill__image *out) {
   struct file_header file;
   if (size < sizeof file) return "it ends before its header does";
   memcpy(&file, data, sizeof file);

@@ -66,14 +66,15 @@ static struct text text_of(const void *data, size_t size) {
   return (struct text){ begin, begin + strnlen(begin, size) };
 }
 
-bool cuda_is_ptx(const void *data, size_t size) {
+bool rill__cuda_is_ptx(const void *data, size_t size) {
   struct text text = text_of(data, size);
   const char *word;
   const size_t length = take_word(&text, &word);
   return is_word(word, length, ".version");
 }
 
-const char *cuda_ptx_check(const void *data, size_t size, char target[CUDA_TARGET_SIZE], struct rill__image *image) {
+const char *rill__cuda_ptx_check(const void *data, size_t size, char target[CUDA_TARGET_SIZE],
+                                 struct rill__image *image) {
   struct text text = text_of(data, size);
   image->work += size;
   if ((size_t)(text.end - text.at) + 1 < size) return "it has a zero byte inside";
@@ -89,7 +90,7 @@ const char *cuda_ptx_check(const void *data, size_t size, char target[CUDA_TARGE
   return "it has no .target";
 }
 
-const char *cuda_ptx_kernels(const void *data, size_t size, struct rill__image *out) {
+const char *rill__cuda_ptx_kernels(const void *data, size_t size, struct rill__image *out) {
   struct text text = text_of(data, size);
   const char *word;
   size_t length;

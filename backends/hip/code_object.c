@@ -6,7 +6,7 @@
 
 enum { NOTE_METADATA = 32 };
 
-bool hip_is_code_object(const void *data, size_t size) { return gpu_elf_machine(data, size) == HIP_ELF_MACHINE; }
+bool rill__hip_is_code_object(const void *data, size_t size) { return gpu_elf_machine(data, size) == HIP_ELF_MACHINE; }
 
 /* ---- the note ---- */
 
@@ -93,8 +93,8 @@ static void name_target(uint32_t flags, char target[HIP_TARGET_SIZE]) {
   (void)snprintf(target, HIP_TARGET_SIZE, "machine 0x%x", flags & 0xff);
 }
 
-const char *hip_code_object_check(const void *data, size_t size, char target[HIP_TARGET_SIZE],
-                                  struct rill__image *image) {
+const char *rill__hip_code_object_check(const void *data, size_t size, char target[HIP_TARGET_SIZE],
+                                        struct rill__image *image) {
   struct gpu_elf elf;
   const char *fault = gpu_elf_open(&elf, data, size, image);
   if (fault != NULL) return fault;
@@ -104,7 +104,7 @@ const char *hip_code_object_check(const void *data, size_t size, char target[HIP
   const unsigned char *note = NULL;
   fault = find_metadata(&elf, &note, &note_size);
   target[0] = '\0';
-  if (note != NULL) fault = hip_metadata_read(note, note_size, target, image);
+  if (note != NULL) fault = rill__hip_metadata_read(note, note_size, target, image);
   if (fault == NULL && target[0] == '\0') name_target(elf.header.e_flags, target);
   return fault;
 }
@@ -122,13 +122,13 @@ static size_t without_suffix(const Elf64_Sym *symbol, const char *name, size_t l
   return length > 3 && memcmp(name + length - 3, ".kd", 3) == 0 ? length - 3 : 0;
 }
 
-const char *hip_code_object_kernels(const void *data, size_t size, struct rill__image *out) {
+const char *rill__hip_code_object_kernels(const void *data, size_t size, struct rill__image *out) {
   struct gpu_elf elf;
   const unsigned char *note = NULL;
   uint32_t note_size = 0;
   const char *fault = gpu_elf_open(&elf, data, size, out);
   if (fault == NULL) fault = find_metadata(&elf, &note, &note_size);
   if (fault != NULL) return fault;
-  if (note != NULL) return hip_metadata_read(note, note_size, NULL, out);
+  if (note != NULL) return rill__hip_metadata_read(note, note_size, NULL, out);
   return gpu_elf_read_kernels(&elf, SHT_DYNSYM, is_any, without_suffix);
 }

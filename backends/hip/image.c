@@ -3,22 +3,22 @@
 #include "backends/hip/formats.h"
 
 const char *gpu_recognize(const void *data, size_t size) {
-  if (hip_is_code_object(data, size)) return "an AMD code object";
-  if (hip_is_compressed_bundle(data, size)) return "a compressed clang offload bundle";
-  return hip_is_offload_bundle(data, size) ? "a clang offload bundle" : NULL;
+  if (rill__hip_is_code_object(data, size)) return "an AMD code object";
+  if (rill__hip_is_compressed_bundle(data, size)) return "a compressed clang offload bundle";
+  return rill__hip_is_offload_bundle(data, size) ? "a clang offload bundle" : NULL;
 }
 
 const char *gpu_read_parts(const void *data, size_t size, struct rill__image *out) {
   char target[HIP_TARGET_SIZE];
-  if (hip_is_compressed_bundle(data, size)) {
+  if (rill__hip_is_compressed_bundle(data, size)) {
     return "bundles are taken as they are only, which clang writes with -no-offload-compress";
   }
-  if (hip_is_offload_bundle(data, size)) return hip_offload_parts(data, size, out);
-  const char *fault = hip_code_object_check(data, size, target, out);
+  if (rill__hip_is_offload_bundle(data, size)) return rill__hip_offload_parts(data, size, out);
+  const char *fault = rill__hip_code_object_check(data, size, target, out);
   if (fault != NULL) return fault;
   return rill__image_add_part(out, GPU_BACKEND_NAME, target, data, size) ? NULL : "no memory";
 }
 
 const char *gpu_read_kernels(const rill_bundle_image *part, struct rill__image *out) {
-  return hip_code_object_kernels(part->data, part->size, out);
+  return rill__hip_code_object_kernels(part->data, part->size, out);
 }

@@ -195,7 +195,8 @@ static const char *read_kernel(struct reader kernel, struct rill__image *out) {
   return read_metadata_args(kernel, out);
 }
 
-const char *hip_metadata_read(const void *data, size_t size, char target[HIP_TARGET_SIZE], struct rill__image *image) {
+const char *rill__hip_metadata_read(const void *data, size_t size, char target[HIP_TARGET_SIZE],
+                                    struct rill__image *image) {
   const struct reader top = { data, (const unsigned char *)data + size, &image->work };
   struct reader at = top;
   struct value value;

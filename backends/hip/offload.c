@@ -12,11 +12,11 @@ struct entry {
   uint64_t offset, size, name_size;
 };
 
-bool hip_is_offload_bundle(const void *data, size_t size) {
+bool rill__hip_is_offload_bundle(const void *data, size_t size) {
   return size >= MAGIC_SIZE && memcmp(data, offload_magic, MAGIC_SIZE) == 0;
 }
 
-bool hip_is_compressed_bundle(const void *data, size_t size) { return size >= 4 && memcmp(data, "CCOB", 4) == 0; }
+bool rill__hip_is_compressed_bundle(const void *data, size_t size) { return size >= 4 && memcmp(data, "CCOB", 4) == 0; }
 
 /* Whether an entry's name says that it is code for these GPUs: "hip", perhaps a version, and the triple. */
 static bool is_device_code(const char *name, size_t length) {
@@ -50,7 +50,7 @@ static int compare_numbers(const void *a, const void *b) {
 }
 
 /* Entries that overlap would have the same object read again and again. */
-const char *hip_offload_parts(const void *data, size_t size, struct rill__image *out) {
+const char *rill__hip_offload_parts(const void *data, size_t size, struct rill__image *out) {
   const char *bytes = data;
   size_t count = 0;
   if (size < MAGIC_SIZE + sizeof(uint64_t)) return "it ends before its header does";
@@ -66,7 +66,7 @@ const char *hip_offload_parts(const void *data, size_t size, struct rill__image 
   for (size_t i = 0; i < count && fault == NULL; i++) {
     char target[HIP_TARGET_SIZE];
     const char *const code = bytes + list[i].offset;
-    fault = hip_code_object_check(code, list[i].size, target, out);
+    fault = rill__hip_code_object_check(code, list[i].size, target, out);
     if (fault == NULL && !rill__image_add_part(out, "hip", target, code, list[i].size)) fault = "no memory";
   }
   free(list);

@@ -182,6 +182,7 @@ def with_static(work):
     run(*compiler, here / "program.c", "-o", work / "program", *flags, *sanitizer_flags(), env=environment)
     run(work / "program", env=environment, expect=r"^rill 0\.1 says 42$")
     cmake_program(work, "cmake-static", environment, prefix, "rill is a STATIC_LIBRARY")
+    run(sys.executable, source / "tests/headers/check_globals.py", "nm", prefix / "lib/librill.a")
 
 
 def with_fetchcontent(work):

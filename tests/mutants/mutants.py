@@ -87,7 +87,7 @@ MUTANTS = [
         "a stream of the cpu waits for no event",
         "C3.7",
         "backends/cpu/event.c",
-        "return !cpu_queue_park(wait->awaited, &queue->park);",
+        "return !rill__cpu_queue_park(wait->awaited, &queue->park);",
         "return wait != NULL;",
         ["stream_wait_event"],
     ),

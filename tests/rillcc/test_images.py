@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import struct
+import subprocess
 import unittest
 
 import support
@@ -67,6 +68,13 @@ class Images(support.TestCase):
         self.assertTrue(b"\0rill_cpu_image\0" in data)
         for word in ("libstdc++", HERE, self.folder):
             self.assertFalse(word.encode() in data, word)
+        # A program may have any other name.
+        path = self.path(target + ".so")
+        with open(path, "wb") as file:
+            file.write(data)
+        symbols = subprocess.run(["nm", "-D", "--defined-only", path], check=True, capture_output=True, text=True).stdout
+        names = {line.split()[-1] for line in symbols.splitlines()}
+        self.assertEqual({name for name in names if not name.startswith("__")}, {"rill_cpu_image"})
         if not support.runnable(target):
             return
         image = HostImage(self, target, data)

@@ -38,7 +38,7 @@ static void begin(const char *mounts, const char *groups) {
 }
 
 static void check(uint32_t expected) {
-  assert_int_equal(cpu_quota_read(root), expected);
+  assert_int_equal(rill__cpu_quota_read(root), expected);
   assert_int_equal(nftw(root, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
 }
 
@@ -46,7 +46,7 @@ static void check(uint32_t expected) {
 #define VERSION_2 SYSTEM "30 22 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n"
 
 static void check_memory(uint64_t expected) {
-  assert_int_equal(cpu_memory_quota_read(root), expected);
+  assert_int_equal(rill__cpu_memory_quota_read(root), expected);
   assert_int_equal(nftw(root, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
 }
 
@@ -54,7 +54,7 @@ static void nothing_is_known(void) {
   begin(SYSTEM, "");
   check(UINT32_MAX);
   (void)snprintf(root, sizeof root, "/nowhere/at/all");
-  assert_int_equal(cpu_quota_read(root), UINT32_MAX);
+  assert_int_equal(rill__cpu_quota_read(root), UINT32_MAX);
 }
 
 static void version_2_without_a_limit(void) {

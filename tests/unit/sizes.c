@@ -24,7 +24,7 @@ static void reads_numbers_and_units(void) {
                 { "16777215TiB", UINT64_C(16777215) << 40 } };
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
     uint64_t bytes = 0;
-    if (!cpu_parse_size(sizes[i].text, &bytes)) fail_msg("%s is refused", sizes[i].text);
+    if (!rill__cpu_parse_size(sizes[i].text, &bytes)) fail_msg("%s is refused", sizes[i].text);
     assert_int_equal(bytes, sizes[i].bytes);
   }
 }
@@ -59,7 +59,7 @@ static void refuses_all_else(void) {
                                      "17592186044416M" };
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     uint64_t bytes = 77;
-    if (cpu_parse_size(bad[i], &bytes)) fail_msg("\"%s\" is taken for %llu", bad[i], (unsigned long long)bytes);
+    if (rill__cpu_parse_size(bad[i], &bytes)) fail_msg("\"%s\" is taken for %llu", bad[i], (unsigned long long)bytes);
     assert_int_equal(bytes, 77);
   }
 }
