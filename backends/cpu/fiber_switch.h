@@ -64,13 +64,18 @@ struct context {
 };
 
 #ifndef FIBER_UCONTEXT
-/* Pushes the registers that a call preserves, stores the stack pointer in *save, and undoes that on `load`. */
-void rill__cpu_stack_switch(void **save, void *load);
+/* Pushes the registers that a call preserves, stores the stack pointer in *save, and undoes that on `load`.
+ *
+ * Weak, and assembled once: files of one program that each include the two-file form share it.  It cannot be local to
+ * a file, since link-time optimization may move its callers to another one.  If the layout of a frame changes, so does
+ * the name. */
+extern void rill__cpu_stack_switch(void **save, void *load);
 
 #if defined(__x86_64__)
-__asm__(".text\n"
+__asm__(".ifndef rill__cpu_stack_switch\n"
+        ".text\n"
         ".p2align 4\n"
-        ".globl rill__cpu_stack_switch\n"
+        ".weak rill__cpu_stack_switch\n"
         ".hidden rill__cpu_stack_switch\n"
         ".type rill__cpu_stack_switch, @function\n"
         "rill__cpu_stack_switch:\n"
@@ -89,7 +94,8 @@ __asm__(".text\n"
         "  popq %rbx\n"
         "  popq %rbp\n"
         "  ret\n"
-        ".size rill__cpu_stack_switch, . - rill__cpu_stack_switch\n");
+        ".size rill__cpu_stack_switch, . - rill__cpu_stack_switch\n"
+        ".endif\n");
 
 /* Six registers, the address that `ret` takes, and the zero that ends a backtrace. */
 static inline void *first_frame(void *top, void (*entry)(void)) {
@@ -99,9 +105,10 @@ static inline void *first_frame(void *top, void (*entry)(void)) {
   return frame;
 }
 #else
-__asm__(".text\n"
+__asm__(".ifndef rill__cpu_stack_switch\n"
+        ".text\n"
         ".p2align 4\n"
-        ".globl rill__cpu_stack_switch\n"
+        ".weak rill__cpu_stack_switch\n"
         ".hidden rill__cpu_stack_switch\n"
         ".type rill__cpu_stack_switch, %function\n"
         "rill__cpu_stack_switch:\n"
@@ -131,7 +138,8 @@ __asm__(".text\n"
         "  ldp d14, d15, [sp, #144]\n"
         "  add sp, sp, #160\n"
         "  ret\n"
-        ".size rill__cpu_stack_switch, . - rill__cpu_stack_switch\n");
+        ".size rill__cpu_stack_switch, . - rill__cpu_stack_switch\n"
+        ".endif\n");
 
 static inline void *first_frame(void *top, void (*entry)(void)) {
   uintptr_t *frame = (uintptr_t *)top - 20;

@@ -3,7 +3,6 @@
 
 #include <elf.h>
 #include <rill/device/cpu_image.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,7 +59,7 @@ bool rill__cpu_seal(void **image, size_t *size, const char *target) {
   rill_cpu_image_seal seal = { .size = *size, .version = RILL_CPU_IMAGE_SEAL_VERSION };
   unsigned char *grown = realloc(*image, *size + sizeof seal);
   if (grown == NULL) return false;
-  (void)snprintf(seal.target, sizeof seal.target, "%s", target);
+  memcpy(seal.target, target, strnlen(target, sizeof seal.target - 1));
   memcpy(seal.magic, RILL_CPU_IMAGE_SEAL, sizeof seal.magic);
   memcpy(grown + *size, &seal, sizeof seal);
   seal.check = crc32_of(grown, *size + offsetof(rill_cpu_image_seal, check));

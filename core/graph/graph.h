@@ -77,7 +77,9 @@ void rill__graphs_lock(void);
 void rill__graphs_unlock(void);
 #define RILL_ASSERT_GRAPHS_LOCKED() \
   RILL_ASSERT(rill__has_lock(RILL__LOCK_GRAPHS), "one lock guards the nodes and edges of every graph, and captures")
+#if RILL_CHECKS
 void rill__graph_assert(const struct rill__graph *graph); /* that its nodes and edges are what is said above */
+#endif
 
 rill_status rill__graph_new(struct rill__device *device, struct rill__graph **out); /* published, with one reference */
 
@@ -128,8 +130,10 @@ uint32_t rill__graph_search(struct rill__graph *graph, struct rill__graph_node *
 
 /* ---- core/graph/edges.c; under the lock ---- */
 
-void rill__edges_free(struct rill__edges *edges);         /* may be NULL */
+void rill__edges_free(struct rill__edges *edges); /* may be NULL */
+#if RILL_CHECKS
 void rill__edges_assert(const struct rill__graph *graph); /* that its index is what edges.c says */
+#endif
 
 /* Makes `to` come after `from`; INVALID_ARGUMENT if that closes a cycle. */
 rill_status rill__graph_connect(struct rill__graph_node *from, struct rill__graph_node *to);

@@ -8,7 +8,6 @@
 
 static pthread_mutex_t held_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed;
-uint64_t rill__held_progress;
 static pthread_once_t held_once = PTHREAD_ONCE_INIT;
 
 static void prepare_held(void) {
@@ -34,7 +33,6 @@ void rill__held_unlock(void) {
 
 void rill__held_changed(void) {
   RILL_ASSERT_HELD_LOCKED();
-  rill__held_progress++;
   pthread_cond_broadcast(&changed);
 }
 

@@ -87,8 +87,7 @@ static inline uint64_t rill__held_oldest(void) {
   return named < any ? named : any;
 }
 
-extern uint64_t rill__held_serial;   /* of the last operation that was queued */
-extern uint64_t rill__held_progress; /* changes with each rill__held_changed */
+extern uint64_t rill__held_serial; /* of the last operation that was queued */
 
 /* ---- core/held/queue.c ---- */
 
@@ -189,7 +188,5 @@ void rill__held_run(void);
 
 void rill__held_changed(void); /* wakes who waits for a change */
 void rill__held_await_change(void);
-void rill__held_drop_all(
-    void); /* in the child of a fork: nothing is held, as nothing that was submitted is under way */
 
 #endif

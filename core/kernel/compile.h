@@ -7,7 +7,7 @@
 #include <rill/compile.h>
 
 /* The kernel dialect's headers, which are part of the library: made by core/embed_headers.py. */
-extern const rill_compile_header rill__dialect_headers[];
+extern const rill_compile_header *const rill__dialect_headers;
 extern const size_t rill__dialect_header_count;
 
 rill_status rill__compile_check_options(const rill_compile_options *options);

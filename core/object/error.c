@@ -70,8 +70,3 @@ void rill__errors_resume(void) {
   struct rill__thread *self = rill__self;
   if (self != NULL) self->suspend_depth--;
 }
-
-void rill__errors_resume_failed(void) {
-  struct rill__thread *self = rill__self;
-  if (self != NULL && --self->suspend_depth == 0) self->error = self->suspended_error;
-}

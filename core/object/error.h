@@ -21,8 +21,6 @@ void rill__error_of_launch(const char *label) __attribute__((cold));
 /* Between the two, failures inside a call that will succeed do not touch the last error. */
 void rill__errors_suspend(void);
 void rill__errors_resume(void);
-/* The same, if the call fails after all, as the latest failure in between says. */
-void rill__errors_resume_failed(void);
 
 /* What the calling thread's latest rill__fail wrote, suspended or not. */
 static inline const struct rill__error_record *rill__failure(void) {

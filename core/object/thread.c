@@ -12,7 +12,6 @@ _Thread_local struct rill__thread *rill__self __attribute__((tls_model("initial-
 _Thread_local bool rill__in_host_call __attribute__((tls_model("initial-exec")));
 #if RILL_CHECKS
 _Thread_local uint32_t rill__locks __attribute__((tls_model("initial-exec")));
-bool rill__has_lock(uint32_t locks) { return (rill__locks & locks) != 0; }
 #endif
 _Atomic uint64_t rill__epoch = 1;
 bool rill__has_membarrier;

@@ -33,7 +33,8 @@ void rill__stream_unlist(struct rill__stream *stream) {
   pthread_mutex_unlock(&rill__core(stream->base.device)->lock);
 }
 
-void rill__stream_to_front(struct rill__stream *stream) {
+/* Makes it the first of the device's streams that is looked at. */
+static void stream_to_front(struct rill__stream *stream) {
   pthread_mutex_lock(&rill__core(stream->base.device)->lock);
   if (rill__core(stream)->link != NULL) {
     unlink_stream(stream);
@@ -113,7 +114,7 @@ bool rill__device_is_idle(struct rill__device *device) {
   bool idle = streams != NULL;
   for (size_t i = 0; i < count; i++) {
     if (idle && !is_idle(streams[i])) {
-      rill__stream_to_front(streams[i]);
+      stream_to_front(streams[i]);
       idle = false;
     }
     rill__stream_leave(streams[i]);

@@ -8,9 +8,6 @@
 void rill__stream_list(struct rill__stream *stream);
 void rill__stream_unlist(struct rill__stream *stream);
 
-/* Makes it the first of the device's streams that is looked at. */
-void rill__stream_to_front(struct rill__stream *stream);
-
 /* For who uses a stream without its handle: the owner of an imported stream may destroy the native one when the handle
  * is released, which waits for visitors.  A visit is as short as a call that does not block. */
 static inline void rill__stream_visit(struct rill__stream *stream) {

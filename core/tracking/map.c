@@ -29,7 +29,8 @@ void rill__allocation_destroy(struct rill__object *object) {
 
 /* ---- imports of one address ---- */
 
-struct rill__allocation *rill__import_take_out(struct rill__allocation *first, const void *p) {
+/* Under the lock: takes out the one that gave `p`; NULL if there is none. */
+static struct rill__allocation *take_out_import(struct rill__allocation *first, const void *p) {
   struct rill__allocation **at = &first;
   while (*at != NULL && (*at)->pointer != (uintptr_t)p) at = &(*at)->same;
   struct rill__allocation *import = *at;
@@ -64,7 +65,7 @@ rill_status rill__memory_take_out(void *p, bool registered, struct rill__allocat
   const size_t offset = right ? (uintptr_t)p - found->begin : 0;
   *out = NULL;
   if (right && found->imported) {
-    *out = rill__import_take_out(found, p);
+    *out = take_out_import(found, p);
   } else if (right && offset == 0) {
     rill__ranges_remove(found);
     *out = found;

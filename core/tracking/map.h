@@ -17,9 +17,8 @@ bool rill__memory_insert(struct rill__allocation *allocation, struct rill__alloc
 rill_status rill__memory_take_out(void *p, bool registered, struct rill__allocation **out);
 void rill__memory_put_back(struct rill__allocation *allocation);
 
-/* Imports of one address, which are linked there.  Under the lock: takes the one that gave `p` out, NULL if there is
- * none; puts one in, false if there is no host memory for that. */
-struct rill__allocation *rill__import_take_out(struct rill__allocation *first, const void *p);
+/* Puts one of the imports of an address in, which are linked there.  Under the lock; false if there is no host memory
+ * for that. */
 bool rill__import_put_in(struct rill__allocation *import);
 
 /* Adds a last use to an allocation, which must not have been freed meanwhile, and owns it from then on. */

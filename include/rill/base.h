@@ -28,7 +28,16 @@
 #define RILL_EXTERN_C_END
 #endif
 
-#ifndef RILL_API /* -DRILL_API= for a copy inside a program or plugin, which shows nobody its names */
+/* How functions are declared.  RILL_STATIC: for a C file that includes rill.c (docs/EMBEDDING.md), which keeps its copy
+ * to itself.  -DRILL_API=: for a copy inside a program or plugin that exports none of its names. */
+#ifdef RILL_STATIC
+#ifdef __cplusplus
+#error \
+    "RILL_STATIC is for C files that include rill.c; C++ calls a rill.c that is compiled by itself, without RILL_STATIC"
+#endif
+#undef RILL_API
+#define RILL_API static __attribute__((unused))
+#elif !defined(RILL_API)
 #define RILL_API __attribute__((visibility("default")))
 #endif
 #define RILL_NODISCARD __attribute__((warn_unused_result))

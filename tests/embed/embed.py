@@ -267,6 +267,54 @@ def with_two_copies(work):
                     env=environment, expect="^4 copies$")
 
 
+def with_static_copies(work):
+    """Two C files of a program include rill.c with RILL_STATIC: each has a copy, none of whose names the linker sees."""
+    run(sys.executable, source / "tools/amalgamate", work)
+    warnings = ["-Wall", "-Wextra", "-Werror"]
+    sanitizers = sanitizer_flags()
+    flags = ["-I", work, "-I", here, "-I", source / "include", *sanitizers]
+    link = ["-lpthread", "-ldl", *sanitizers]
+    for name in ("one", "two"):
+        text = block("c") + f'#define rill_copy_work {name}\n#include "copy.c"\n'
+        (work / f"{name}.c").write_text(text, encoding="utf-8")
+        run(*compiler, *warnings, *flags, "-c", work / f"{name}.c", "-o", work / f"{name}.o")
+        seen = re.findall(r" [A-Z] ([^_\n]\S*)$", run("nm", "-g", "--defined-only", work / f"{name}.o"), re.MULTILINE)
+        # That one is weak: the copies share it (backends/cpu/fiber_switch.h).
+        if set(seen) - {"rill__cpu_stack_switch"} != {name}:
+            sys.exit(f"what {name}.o defines: {seen}")
+    program = work / "static_copies"
+    run(*compiler, *warnings, *flags, here / "static_copies.c", work / "one.o", work / "two.o", *link, "-o", program)
+    environment = dict(os.environ, ASAN_OPTIONS=os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0")
+    places = [("cpu", ""), ("cuda:0", os.environ["RILL_FAKE_CUDA"]), ("hip:0", os.environ["RILL_FAKE_HIP"])]
+    for device, folder in places:
+        if device == "cpu" or folder:
+            run(program, device, env=environment | {"LD_LIBRARY_PATH": folder}, expect="^2 copies$")
+    check_one_function(work, warnings, sanitizers)
+
+
+def check_one_function(work, warnings, sanitizers):
+    """A program that calls one function compiles without a warning.  RILL_STATIC is refused with a reason in C++, where
+    rill.c cannot be, and after headers that lack GNU's declarations."""
+    call = "int main(void) { return rill_version() == 0; }\n"
+    program = work / "version"
+    (work / "version.c").write_text(block("c") + call, encoding="utf-8")
+    (work / "version.cpp").write_text('#include "rill.h"\n' + call, encoding="utf-8")
+    (work / "late.c").write_text("#include <stdio.h>\n" + block("c") + call, encoding="utf-8")
+    compilers = [compiler] + [[name] for name in ("gcc", "clang") if shutil.which(name) and name != compiler[-1]]
+    for each in compilers:
+        run(*each, *warnings, "-c", work / "version.c", "-o", work / "version.o")
+    refused = [([*compiler, "-std=c11", "-c", work / "late.c"], "include rill.c before the system's headers")]
+    if cxx:
+        run(*compiler, *warnings, "-c", work / "rill.c", "-o", work / "rill.o", *sanitizers)
+        run(*cxx, *warnings, work / "version.cpp", work / "rill.o", "-lpthread", "-ldl", "-o", program, *sanitizers)
+        run(program)
+        refused += [([*cxx, "-DRILL_STATIC", "-c", work / "version.cpp"], "RILL_STATIC is for C files")]
+    for command, why in refused:
+        result = subprocess.run([*command, "-o", work / "refused.o"], stderr=subprocess.PIPE, text=True)
+        if result.returncode == 0 or why not in result.stderr:
+            sys.exit(f"not refused because {why!r}: {result.stderr}")
+
+
 def with_no_gpu_compilers(work):
     """Nothing but gcc: whatever backends are asked for are built in, and the summary says why kernels are not compiled for
     them, why there is no demo and no test, and what to install."""
@@ -502,6 +550,7 @@ ways = {
     "fetchcontent": with_fetchcontent,
     "two-files": with_two_files,
     "two-copies": with_two_copies,
+    "static-copies": with_static_copies,
     "aarch64": with_aarch64,
     "wrap": with_wrap,
     "no-gpu-compilers": with_no_gpu_compilers,
