@@ -90,6 +90,7 @@ stage() {
   else
     [ -z "$log" ] && passed=$((passed + 1))
     outcome ok "$name" "${tests:+$tests }($used)"
+    sed -n 's/^devices: /        &/p' "$logs/$name.log"
   fi
   return $code
 }
@@ -100,7 +101,7 @@ stage() {
 set_up() { CC=$2 CXX=$3 meson setup "$work/$1" . -Dwerror=true -Drill_tests=enabled "${@:4}"; }
 
 # run_tests NAME ARGUMENT ...
-run_tests() { ${launcher-} meson test -C "$work/$1" --no-rebuild --print-errorlogs "${@:2}"; }
+run_tests() { ${launcher-} tests/run.py "$work/$1" --print-errorlogs "${@:2}"; }
 
 # suite NAME CC CXX "TEST ARGUMENTS" OPTION ...: builds everything, without a warning.  Those who call it leave out the
 # tests of rillcc, which do not depend on how the library is built.

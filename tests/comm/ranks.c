@@ -65,6 +65,7 @@ static const char *run_one(unsigned index, void *shared) {
 }
 
 static void begin_rank(struct rank *r, rill_device device, uint32_t rank, uint32_t ranks) {
+  note_device(device);
   r->device = device;
   r->rank = rank;
   r->ranks = ranks;

@@ -192,6 +192,8 @@ void vendor_begin(void) {
   assert_ok(rill_device_get_info(vendor.device, &vendor.info));
   load();
   find_all();
+  note_device(vendor.device);
+  note_device(vendor.second);
   vendor.has_kernels = bundle_has_backend(&gate_bundle, vendor.backend);
   uintptr_t before = 0, context = 0;
   int device = 0;

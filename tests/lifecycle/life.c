@@ -13,6 +13,7 @@ void life_begin(void) {
   must(rill_device_open(name != NULL ? name : "cpu", &life.device));
   must(rill_device_open("cpu", &life.cpu));
   must(rill_device_get_info(life.device, &info));
+  note_device(life.device);
   life.gpu = info.backend != RILL_BACKEND_CPU;
 }
 

@@ -199,7 +199,11 @@ int objects_begin(void) {
   if (status == RILL_OK) status = load_gate(dut.device);
   if (status == RILL_OK && dut.second.id != 0) status = load_gate(dut.second);
   if (status == RILL_OK) status = clear_cells();
-  if (status == RILL_OK) return 0;
+  if (status == RILL_OK) {
+    note_device(dut.device);
+    if (dut.second.id != 0) note_device(dut.second);
+    return 0;
+  }
   print_error("%s cannot be prepared: %s\n", dut.name, rill_last_error_text());
   return -1;
 }

@@ -19,12 +19,6 @@ const char *backend_name(uint32_t backend) {
   return "no backend";
 }
 
-static void name_device(const rill_device_info *info, char *name, size_t size) {
-  const char *backend = backend_name(info->backend);
-  if (info->backend == RILL_BACKEND_CPU) (void)snprintf(name, size, "%s", backend);
-  else (void)snprintf(name, size, "%s:%d", backend, (int)info->ordinal);
-}
-
 static bool describe(int32_t index, rill_device *device, rill_device_info *info) {
   *info = (rill_device_info)RILL_DEVICE_INFO_INIT;
   return rill_device_get(index, device) == RILL_OK && rill_device_get_info(*device, info) == RILL_OK;
@@ -170,4 +164,5 @@ void needs_second_device(void) {
 
 void needs_foreign_device(void) {
   if (dut.foreign.id == 0) skip_because("there is no device of another backend");
+  note_device(dut.foreign);
 }

@@ -16,6 +16,9 @@
 #define UNDER_RACE_DETECTOR false
 #endif
 
+/* "cuda:0" */
+void name_device(const rill_device_info *info, char *name, size_t size);
+
 /* Around the tests of one device: memory for cells and gates, every kernel that they use loaded. */
 int objects_begin(void);
 void objects_end(void);

@@ -1,7 +1,9 @@
 """tools/quickstart, with stand-ins for the programs that it calls; each notes how it was called."""
 import os
+import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -12,7 +14,7 @@ NOTE = '#!/bin/sh\necho "${0##*/} $*" >>"$CALLS"\n'
 STAND_INS = {
     "cc": "#!/bin/sh\n",
     "c++": "#!/bin/sh\n",
-    "python3": "#!/bin/sh\n",
+    "python3": '#!/bin/sh\nexec "%s" "$@"\n' % sys.executable,
     "cmake": "#!/bin/sh\n",
     "clang++-19": "#!/bin/sh\n",
     "apt-cache": '#!/bin/sh\ncase " ${HAS:-clang-19 lld-19 libclc-19} " in *" $2 "*) ;; *) exit 100 ;; esac\n',
@@ -106,6 +108,13 @@ class Quickstart(unittest.TestCase):
         self.assertTrue(self.calls[0].endswith("-Drill_backend=auto -Drill_tests=enabled"), self.calls[0])
         self.assertRegex(self.calls[1], r"^ninja -C .*build dir$")
         self.assertRegex(self.calls[2], r"^meson test -C .*build dir .*--suite unit$")
+
+    def test_slow_machines_have_more_time(self):
+        for given, least in ((), 1), (("--setup", "long"), 10), (("--timeout-multiplier", "3"), 3):
+            done = self.run_it("test", "--", *given)
+            times = int(re.search("^time limits: times ([0-9]+): ", done.stdout, re.MULTILINE)[1])
+            passed_on = float(re.search("--timeout-multiplier ([0-9.]+)", self.calls[-1])[1])
+            self.assertEqual((passed_on, self.calls[-1].count("multiplier")), (times * least, 1))
 
     def test_the_folder_of_libraries(self):
         with open(os.path.join(self.bin, "cc"), "w", encoding="utf-8") as file:
