@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Subjects of commits: "area: what", one thing, at most 72 characters.  Those after the first that was checked."""
+"""Subjects of commits: "area: what", one thing, at most 72 characters; and imperative since that has been the rule."""
 
 import pathlib
 import re
@@ -9,12 +9,27 @@ import sys
 
 BASE = "cf80479a2e63997a1bb144eaa1e9ac926d481e0b"
 
+IMPERATIVE = "10c2a61732dad601aeef7f15d5b704ecb3be5fde"  # the last one before the rule
+# What an imperative does not begin with: another form of a verb, or no verb.
+VERBS = r"(pass|process|access|address|press|compress|express|cross|miss|guess|focus|need|feed|seed|speed|embed|exceed|bring|ring)$"
+OTHER = r"(a|an|the|no|not|more|less|one|two|all|each|every|some|any|it|its|this|these|that|what|when|where|how|only|new|old|is|are)$"
+
 root = pathlib.Path(sys.argv[1])
 command = ["git", "-C", root, "log", "--no-merges", "--format=%h %s", f"{BASE}..HEAD"]
 log = subprocess.run(command, capture_output=True, text=True, check=False) if shutil.which("git") else None
 if log is None or log.returncode != 0:
     print("skipped: no history here")
     sys.exit(77)
+ruled = subprocess.run(
+    ["git", "-C", root, "log", "--no-merges", "--format=%h", f"{IMPERATIVE}..HEAD"], capture_output=True, text=True, check=True
+).stdout.split()
+
+
+def is_imperative(subject):
+    word = subject.partition(": ")[2].partition(" ")[0]
+    return re.match(VERBS, word) or not (re.match(OTHER, word) or re.search(r"(s|ed|ing)$", word))
+
+
 problems = []
 for line in log.stdout.splitlines():
     commit, _, subject = line.partition(" ")
@@ -22,6 +37,8 @@ for line in log.stdout.splitlines():
         problems.append(f"{commit}: {len(subject)} characters: {subject}")
     if not re.match(r"[\w.,+ -]+: \S", subject):
         problems.append(f'{commit}: not "area: what": {subject}')
+    if commit in ruled and not is_imperative(subject):
+        problems.append(f"{commit}: not imperative, as in \"core: bound pool memory\": {subject}")
     if ";" in subject:
         problems.append(f"{commit}: a list of things: {subject}")
 print("\n".join(problems) or f"{len(log.stdout.splitlines())} commits")
