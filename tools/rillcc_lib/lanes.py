@@ -11,12 +11,11 @@ of 32 elements, and what only these regions use is in arrays of 32 elements, whi
 copy is for blocks of other shapes.
 """
 
-from dataclasses import dataclass
-
 from . import flow, llvm
 from .ir import DIVISIONS, PURE
-from .regions import SHUFFLES, WARP, WARP_ANY, require
-from .slots import MOST_THREADS, SPARE, Slots
+from .loops import Loops
+from .regions import BARRIER, SHUFFLES, SYNC_POINTS, WARP, WARP_ANY, require
+from .slots import MOST_THREADS
 
 SHUFFLE_FROM, SHUFFLE_UP, SHUFFLE_DOWN, SHUFFLE_XOR = range(4)  # of rill/device/host_regions.h
 LANES = 32
@@ -24,15 +23,12 @@ ENDED = 0xFFFF  # of rill/device/host_schedule.h
 NOT_ATOMIC = 0  # of LLVMGetOrdering
 
 
-@dataclass
-class Rows:
-    """The loops over the threads of a block: the block in front of all, and that of a thread."""
+class Lanes(Loops):
+    def __init__(self, cutter):
+        super().__init__(cutter)
+        self.in_place = {}  # shuffle: the region that reads what it gives
+        self.acted = {}  # sync: the calls of the functions that do what it is for
 
-    rows: int
-    loop: int
-
-
-class Lanes(Slots):
     def find_read_in_place(self):
         """The shuffles of which each thread reads what it gets where it is; only if no thread may have ended."""
         self.in_place = {r.sync: r for r in self.regions if r.sync is not None and r.uniform and self.is_in_place(r)}
@@ -76,6 +72,9 @@ class Lanes(Slots):
         by = by if by < width else 0
         return None if kind == SHUFFLE_FROM or (kind == SHUFFLE_XOR and by & (by - 1)) else (kind, by, width)
 
+    def bring(self, region, value):
+        return self.read_lane(region, value) if self.in_place.get(value) is region else super().bring(region, value)
+
     def read_lane(self, region, call):
         """What a thread gets; the builder stands where the region's values are read."""
         block = self.lib.GetInstructionParent(region.import_end)
@@ -111,6 +110,49 @@ class Lanes(Slots):
         kind = self.lib.TypeOf(call)
         at = self.build("Add", index, self.m.number(distance, self.m.i64)) if distance else index
         return self.load(kind, self.element(kind, slot, at))
+
+    # What a sync is for
+
+    def those(self):
+        """What says who takes part, if that may not be all."""
+        if not self.needs_next:
+            return self.lib.ConstNull(self.m.pointer)
+        return self.call("rill_sched_those", self.next, self.state[2])
+
+    def act(self, target, first, end, those, number):
+        """Does what a sync is for: exchanges values."""
+        arguments = self.act_arguments(target.sync)
+        if arguments and target.sync not in self.in_place:
+            self.act_with(target.sync, arguments, first, end, those, number)
+
+    def act_arguments(self, call):
+        """The function that does what a sync is for, and the places and the kinds of what it gives and takes."""
+        sync = SYNC_POINTS[self.c.marker(call)]
+        if not sync.helper:
+            return None
+        slot, _, each = self.slot(call)
+        places = [slot, self.m.number(1 if each else 0)]
+        for argument in self.exchange_arguments(call):
+            if argument in self.c.block_of:
+                slot, _, each = self.slot(argument)
+            else:
+                slot, each = self.fixed(argument), False
+            places += [slot, self.m.number(1 if each else 0)]
+        return [sync.helper, *places]
+
+    def act_with(self, call, arguments, first, end, those, number):
+        helper, result, each, *places = arguments
+        if any(sync.waits == BARRIER and sync.helper == helper for sync in SYNC_POINTS.values()):
+            require(end == self.threads, "that a barrier acts for the whole block")
+        made = self.call(helper, result, each, first, end, those, number, *places)
+        self.acted.setdefault(call, []).append(made)
+
+    def fixed(self, value):
+        """Memory with a value that never changes."""
+        with self.in_front():
+            place = self.build("Alloca", self.lib.TypeOf(value))
+            self.store(value, place)
+        return place
 
     # Warp by warp
 
@@ -157,12 +199,12 @@ class Lanes(Slots):
         return any(chain[0] is region for chain in self.chains) and self.is_link(region)
 
     def fits(self, region):
-        if region.scalar or not self.is_static(region) or (region.ends and region.exits):
+        if region.scalar or not region.is_static() or (region.ends and region.exits):
             return False
         few = region.few
         if few and few.every and few.every[1] != LANES - 1:
             return False
-        if few and (few.others or not few.every and not 0 <= (self.m.constant(few.limit) or -1) <= MOST_THREADS):
+        if few and (few.others or (not few.every and not 0 <= (self.m.constant(few.limit) or -1) <= MOST_THREADS)):
             return False
         return all(self.is_plain(i) for block in region.blocks for i in self.c.instructions[block])
 

@@ -5,14 +5,21 @@ from typing import Optional
 
 from . import llvm
 from .ir import PURE
-from .lanes import Lanes, Rows
 from .regions import SYNC_POINTS, THREAD
-from .slots import MOST_THREADS
+from .slots import MOST_THREADS, Slots
 
 SWAPPED = {llvm.ULT: llvm.UGT, llvm.UGT: llvm.ULT, llvm.SLT: llvm.SGT, llvm.SGT: llvm.SLT, llvm.EQ: llvm.EQ}
 SWAPPED.update({llvm.NE: llvm.NE, llvm.ULE: llvm.UGE, llvm.UGE: llvm.ULE, llvm.SLE: llvm.SGE, llvm.SGE: llvm.SLE})
 INVERTED = {llvm.ULT: llvm.UGE, llvm.UGE: llvm.ULT, llvm.SLT: llvm.SGE, llvm.SGE: llvm.SLT, llvm.NE: llvm.EQ, llvm.EQ: llvm.NE}
 INVERTED.update({llvm.UGT: llvm.ULE, llvm.ULE: llvm.UGT, llvm.SGT: llvm.SLE, llvm.SLE: llvm.SGT})
+
+
+@dataclass
+class Rows:
+    """The loops over the threads of a block: the block in front of all, and that of a thread."""
+
+    rows: int
+    loop: int
 
 
 @dataclass
@@ -27,7 +34,7 @@ class Few:
     others: list  # uniform values that the other threads would compute
 
 
-class Loops(Lanes):
+class Loops(Slots):
     # The loop over the threads
 
     def open_region(self, region):
@@ -117,7 +124,7 @@ class Loops(Lanes):
         `if (threadIdx.x % 32 == e)` with constants.  None else."""
         c, lib = self.c, self.lib
         entry, end = region.entry, self.m.terminator(region.entry)
-        if not region.uniform or (region.ends and region.exits) or not self.is_static(region):
+        if not region.uniform or (region.ends and region.exits) or not region.is_static():
             return None
         if len(c.successors[entry]) != 2 or self.m.opcode(end) != llvm.BR:
             return None

@@ -79,6 +79,12 @@ class Region:
     ends: bool = False  # a thread may end in it
     scalar: bool = False  # executed once for the block
 
+    def is_static(self):
+        """Whether it is known where all threads that leave it go on, uniform."""
+        if self.scalar:
+            return True
+        return self.uniform and (not self.exits or (len(self.exits) == 1 and self.exits[0].uniform))
+
 
 class Finder:
     def __init__(self, module, function, fill=False):

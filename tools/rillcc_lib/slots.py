@@ -17,6 +17,12 @@ SPARE = 32  # elements before and after values that lanes read of one another
 
 
 class Slots:
+    # Of the function that is made (threads.py).
+    threads: int  # how many a block has
+    needs_next: bool  # whether each notes in `next` where it goes on
+    next: int
+    state: list  # the first of the threads that run, the end of these, whether all warps are complete
+
     def __init__(self, cutter):
         self.c, self.m, self.lib = cutter, cutter.m, cutter.lib
         self.function, self.builder = cutter.function, cutter.builder
@@ -35,7 +41,6 @@ class Slots:
         shuffles = [call for call in self.c.sync_points.values() if self.c.marker(call) in SHUFFLES]
         self.exchanged = {call: self.find_exchanged(call) for call in shuffles}
         self.shuffled = {self.shared_slots.get(value, value) for value in self.exchanged.values()}
-        self.in_place = {}  # lanes.py
 
     # Short forms
 
@@ -53,6 +58,11 @@ class Slots:
 
     def store(self, value, pointer):
         return self.lib.BuildStore(self.builder, value, pointer)
+
+    def store_value(self, value, place):
+        if self.lib.TypeOf(value) == self.m.i1:
+            value = self.build("ZExt", value, self.m.i8)
+        return self.store(value, place)
 
     def branch(self, block):
         return self.lib.BuildBr(self.builder, block)
@@ -128,6 +138,9 @@ class Slots:
             return ""
         callee = self.m.callee(instruction)
         return self.m.name(callee) if callee else ""
+
+    def is_lifetime(self, instruction):
+        return self.intrinsic(instruction).startswith("llvm.lifetime.")
 
     def derived_users(self, variable):
         """All instructions that work on a variable or on a pointer that was made of its address."""
@@ -332,8 +345,6 @@ class Slots:
             return region.index[THREAD.index(marker)]
         if lib.IsAAllocaInst(value):
             return self.bring_memory(region, value)
-        if self.in_place.get(value) is region:
-            return self.read_lane(region, value)
         if value not in self.cut_phis and marker is None and value not in self.slots and self.is_again(value):
             operands = [self.need(region, operand) for operand in self.m.operands(value)]
             copy = lib.InstructionClone(value)

@@ -9,18 +9,17 @@ thread notes where it goes on, in `next`, and a function of the header (rill_sch
 """
 
 from . import llvm
-from .loops import Loops
-from .regions import BARRIER, FREE, SYNC_POINTS, THREAD, WARP, WARP_ANY, Refused, require
+from .lanes import ENDED, Lanes
+from .regions import FREE, SYNC_POINTS, THREAD, WARP, WARP_ANY, Refused, require
 
-WAITS, ACTS, ENDED = 0x8000, 0x4000, 0xFFFF
+WAITS, ACTS = 0x8000, 0x4000
 
 
-class Writer(Loops):
+class Writer(Lanes):
     def write(self):
-        self.acted = {}  # sync: the calls of the functions that do what it is for
         for region in self.regions:
             region.scalar &= all(other.uniform for other in region.exits) and not self.copies_for_threads(region)
-        self.needs_next = not all(self.is_static(region) and (not region.ends or not region.exits) for region in self.regions)
+        self.needs_next = not all(region.is_static() and (not region.ends or not region.exits) for region in self.regions)
         if not self.needs_next:
             self.find_read_in_place()
         self.find_sources()
@@ -43,12 +42,6 @@ class Writer(Loops):
         self.note_acts()
         self.clean()
         self.add_warps()
-
-    def is_static(self, region):
-        """Whether it is known where all threads that leave it go on, uniform."""
-        if region.scalar:
-            return True
-        return region.uniform and (not region.exits or (len(region.exits) == 1 and region.exits[0].uniform))
 
     def copies_for_threads(self, region):
         """Whether a way out of a region leads to a phi of which each thread has its own, in another slot."""
@@ -110,9 +103,6 @@ class Writer(Loops):
             self.collect_ways(region, block)
         return changes
 
-    def is_lifetime(self, instruction):
-        return self.intrinsic(instruction).startswith("llvm.lifetime.")
-
     def collect_ways(self, region, block):
         for other in self.c.successors[block]:
             target = self.c.owner[other]
@@ -169,18 +159,13 @@ class Writer(Loops):
         place = self.element(kind, slot, region.wide_index) if each else slot
         self.store_value(value, place)
 
-    def store_value(self, value, place):
-        if self.lib.TypeOf(value) == self.m.i1:
-            value = self.build("ZExt", value, self.m.i8)
-        return self.store(value, place)
-
     # Where threads go on
 
     def close_region(self, region):
         if region.scalar:
             self.close_scalar(region)
             return
-        static = self.is_static(region)
+        static = region.is_static()
         notes = self.needs_next and (not static or (region.ends and region.exits)) and not self.follows(region)
         for block, target, copies in region.ways:
             way = self.new_block("")
@@ -274,8 +259,7 @@ class Writer(Loops):
                     continue
                 if value in self.c.block_of:
                     slot, kind, _ = self.slot(value)
-                    value = self.load(kind, slot)
-                    values.append((phi, value, False))
+                    values.append((phi, self.load(kind, slot), False))
                 else:
                     values.append((phi, value, True))
             for phi, value, is_value in values:
@@ -286,7 +270,7 @@ class Writer(Loops):
 
     def copy_by_origin(self, target):
         """The same where it is only known at run time where they came from."""
-        ways = [r for r in self.regions if r.uniform and not r.scalar and not self.is_static(r) and target in r.exits]
+        ways = [r for r in self.regions if r.uniform and not r.scalar and not r.is_static() and target in r.exits]
         if all(phi in self.c.varying for phi in self.m.phis(target.entry)):
             return
         done = self.new_block("")
@@ -305,47 +289,6 @@ class Writer(Loops):
         if target.sync is not None and not self.acts_by_warps(target):
             self.act(target, self.m.number(0), self.threads, self.those(), self.m.number(ENDED))
         self.branch(target.head)
-
-    def those(self):
-        """What says who takes part, if that may not be all."""
-        if not self.needs_next:
-            return self.lib.ConstNull(self.m.pointer)
-        return self.call("rill_sched_those", self.next, self.state[2])
-
-    def act(self, target, first, end, those, number):
-        """Does what a sync is for: exchanges values."""
-        arguments = self.act_arguments(target.sync)
-        if arguments and target.sync not in self.in_place:
-            self.act_with(target.sync, arguments, first, end, those, number)
-
-    def act_arguments(self, call):
-        """The function that does what a sync is for, and the places and the kinds of what it gives and takes."""
-        sync = SYNC_POINTS[self.c.marker(call)]
-        if not sync.helper:
-            return None
-        slot, _, each = self.slot(call)
-        places = [slot, self.m.number(1 if each else 0)]
-        for argument in self.exchange_arguments(call):
-            if argument in self.c.block_of:
-                slot, _, each = self.slot(argument)
-            else:
-                slot, each = self.fixed(argument), False
-            places += [slot, self.m.number(1 if each else 0)]
-        return [sync.helper, *places]
-
-    def act_with(self, call, arguments, first, end, those, number):
-        helper, result, each, *places = arguments
-        if any(sync.waits == BARRIER and sync.helper == helper for sync in SYNC_POINTS.values()):
-            require(end == self.threads, "that a barrier acts for the whole block")
-        made = self.call(helper, result, each, first, end, those, number, *places)
-        self.acted.setdefault(call, []).append(made)
-
-    def fixed(self, value):
-        """Memory with a value that never changes."""
-        with self.in_front():
-            place = self.build("Alloca", self.lib.TypeOf(value))
-            self.store(value, place)
-        return place
 
     def follow(self, region, target):
         m = self.m
@@ -416,7 +359,7 @@ class Writer(Loops):
         doomed = list(self.c.sync_points.values()) + list(self.cut_phis)
         # Those that are there: what close_region erased may not be looked at any more.
         for instruction in [i for block in self.m.blocks(self.function) for i in self.m.instructions(block)]:
-            if self.c.marker(instruction) in THREAD or self.is_lifetime(instruction) and not self.is_local_life(instruction):
+            if self.c.marker(instruction) in THREAD or (self.is_lifetime(instruction) and not self.is_local_life(instruction)):
                 doomed.append(instruction)
         for instruction in doomed:
             if lib.TypeOf(instruction) != self.m.void:
