@@ -10,9 +10,9 @@ import xml.etree.ElementTree as ElementTree
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tools"))
 
-import filters  # noqa: E402
-import png  # noqa: E402
-from tool_test import TOOL, ToolTest  # noqa: E402
+import filters
+import png
+from tool_test import TOOL, ToolTest
 
 launcher = sys.argv[1]
 SVG = "{http://www.w3.org/2000/svg}"
@@ -27,7 +27,7 @@ class Ranks(ToolTest):
     def launch(self, ranks, *arguments, **variables):
         return subprocess.run([launcher, "-n", str(ranks), TOOL, "demo", "--ranks", "--device", "cpu", *arguments],
                               cwd=self.folder, env={**os.environ, **variables}, stdin=subprocess.DEVNULL, text=True,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=200, check=False)
+                              capture_output=True, timeout=200, check=False)
 
     def filtered(self, ranks, *arguments):
         done = self.launch(ranks, "in.png", "-o", "out.png", *arguments)
@@ -62,7 +62,7 @@ class Ranks(ToolTest):
         root = ElementTree.fromstring(self.read("t.svg"))
         tracks = [node.text for node in root.iter(SVG + "text") if node.get("class") == "track"]
         self.assertEqual(tracks, ["rank 0", "rank 1", "rank 2", "rank 3"])
-        titles = [node.text for node in root.iter(SVG + "title")]
+        titles = [node.text or "" for node in root.iter(SVG + "title")]
         self.assertEqual(len([t for t in titles if t.startswith("halo exchange")]), 4 * 2)
         for rank in range(4):
             self.assertRegex(text, rf"(?m)^{rank} +cpu +16 ")

@@ -27,9 +27,9 @@ here = pathlib.Path(__file__).resolve().parent
 
 def run(*command, expect=None, **options):
     """Runs a command; anything but success ends the test with its output."""
-    command = [str(part) for part in command]
-    print("$", " ".join(command), flush=True)
-    result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options)
+    words = [str(part) for part in command]
+    print("$", " ".join(words), flush=True)
+    result = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, **options)
     print(result.stdout, flush=True)
     if result.returncode != 0:
         sys.exit(f"exit status {result.returncode}")
@@ -83,7 +83,7 @@ def install(work):
     for pc in sorted((work / "root").rglob("rill*.pc")):
         # As if that were the prefix.
         text = pc.read_text(encoding="utf-8")
-        prefix = re.search(r"^prefix=(.*)$", text, re.MULTILINE).group(1)
+        prefix = re.findall(r"^prefix=(.*)$", text, re.MULTILINE)[0]
         pc.write_text(text.replace(f"prefix={prefix}\n", f"prefix={work / 'root'}{prefix}\n"), encoding="utf-8")
     environment = dict(os.environ, PKG_CONFIG_PATH=str(pc.parent))
     library = pc.parent.parent
@@ -310,7 +310,7 @@ def check_one_function(work, warnings, sanitizers):
         run(program)
         refused += [([*cxx, "-DRILL_STATIC", "-c", work / "version.cpp"], "RILL_STATIC is for C files")]
     for command, why in refused:
-        result = subprocess.run([*command, "-o", work / "refused.o"], stderr=subprocess.PIPE, text=True)
+        result = subprocess.run([*command, "-o", work / "refused.o"], stderr=subprocess.PIPE, text=True, check=False)
         if result.returncode == 0 or why not in result.stderr:
             sys.exit(f"not refused because {why!r}: {result.stderr}")
 
@@ -333,8 +333,9 @@ def with_no_gpu_compilers(work):
             "hip": r"hipcc is not to be used, and no clang 15 or later with lld \(on Debian and Ubuntu: clang-19 lld-19 libclc-19\)"}
     absent = ("rill demo +: absent: no libpng found .*: libpng-dev", "tests +: left out: no cmocka found .*: libcmocka-dev",
               "mpi +: absent: .*no MPI found .*: libopenmpi-dev")
-    for wanted, backends in ((["-Drill_backend=cuda"], ["cuda"]), (["-Drill_backend=cuda,hip"], ["cuda", "hip"]),
-                             ([], ["cuda", "hip"])):
+    both = ["cuda", "hip"]
+    cases: list = [(["-Drill_backend=cuda"], ["cuda"]), (["-Drill_backend=cuda,hip"], both), ([], both)]
+    for wanted, backends in cases:
         directory = work / f"build-{len(wanted)}-{len(backends)}"
         text = run("meson", "setup", directory, source, *wanted, env=environment)
         for each in absent:
@@ -346,7 +347,7 @@ def with_no_gpu_compilers(work):
                 sys.exit(f"{backend}: not what is true")
         run("ninja", "-C", directory, "-j2", "kernels/gate.rill.c", env=environment)
     refused = subprocess.run(["meson", "setup", work / "tests", source, "-Drill_tests=enabled"], env=environment,
-                             stdout=subprocess.PIPE, text=True)
+                             stdout=subprocess.PIPE, text=True, check=False)
     if refused.returncode == 0 or not re.search("ERROR: .*no cmocka found .*: libcmocka-dev", refused.stdout):
         sys.exit(refused.stdout)
 

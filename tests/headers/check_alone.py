@@ -19,7 +19,7 @@ with tempfile.TemporaryDirectory() as directory:
     for header in headers:
         source = pathlib.Path(directory) / f"alone.{language}"
         source.write_text(f"#include <{header}>\n#include <{header}>\nint main(void) {{ return 0; }}\n", encoding="utf-8")
-        result = subprocess.run([*compiler, *flags, "-I", include, str(source)], capture_output=True, text=True)
+        result = subprocess.run([*compiler, *flags, "-I", include, str(source)], capture_output=True, text=True, check=False)
         if result.returncode != 0:
             failed.append(header)
             print(f"{header}:\n{result.stderr}")

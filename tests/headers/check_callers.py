@@ -51,8 +51,9 @@ def cut(text, struct, count, newer):
         if seen >= count:
             break
         if seen + len(fields) > count:  # some of `a, b, c`
-            declaration = ", ".join(interface.pieces(declaration, ",")[: count - seen])
-        kept.append("  %s;\n" % declaration)
+            kept.append("  %s;\n" % ", ".join(interface.pieces(declaration, ",")[: count - seen]))
+        else:
+            kept.append("  %s;\n" % declaration)
         seen += len(fields)
     kept += ["  uint64_t newer;\n"] if newer else []
     text = text[: found.start()] + found.group(1) + "\n" + "".join(kept) + found.group(3)[1:] + text[found.end() :]
@@ -104,13 +105,13 @@ class Builds:
         flags += ["-I", folder, "-I", self.work, "-pthread"]
         paths = [f"-Wl,-rpath,{os.path.dirname(os.path.abspath(library))}" for library in self.libraries]
         sources = [HERE / "callers.c", self.work / "one.rill.c", *self.libraries, *paths, "-ldl"]
-        done = subprocess.run([*self.compiler, *flags, *sources, "-o", program], capture_output=True, text=True)
+        done = subprocess.run([*self.compiler, *flags, *sources, "-o", program], capture_output=True, text=True, check=False)
         if done.returncode:
             return f"version {version}: {done.stderr}", chosen
         for device, places in (("cpu", ""), ("cuda:0", os.environ.get("RILL_FAKE_CUDA", ""))):
             if places or device == "cpu":
                 environment = dict(os.environ, LD_LIBRARY_PATH=places, RILL_CACHE=str(self.work / "cache"))
-                done = subprocess.run([program, device], env=environment, capture_output=True, text=True)
+                done = subprocess.run([program, device], env=environment, capture_output=True, text=True, check=False)
                 if done.returncode:
                     return f"version {version} on {device}: status {done.returncode}\n{done.stdout}{done.stderr}", chosen
         return "", chosen

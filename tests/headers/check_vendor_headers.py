@@ -1,12 +1,12 @@
 """tools/check-headers: agrees with what agrees, and says of each kind of difference what differs.  As a vendor's headers
 serve our own declarations, each time with one change."""
 import importlib.machinery
-import importlib.util
 import os
 import re
 import subprocess
 import sys
 import tempfile
+import types
 import unittest
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
@@ -15,7 +15,8 @@ TOOL = os.path.join(ROOT, "tools", "check-headers")
 
 def load_tool():
     loader = importlib.machinery.SourceFileLoader("check_headers", TOOL)
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("check_headers", loader))
+    module = types.ModuleType("check_headers")
+    module.__file__ = TOOL
     loader.exec_module(module)
     return module
 

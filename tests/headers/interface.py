@@ -45,9 +45,9 @@ def fields_of(body):
             continue
         base = ""
         for declarator in pieces(declaration, ","):
-            match = re.fullmatch(r"(.*?)(\*?)(\w+)(\[\w+\])?", declarator, re.DOTALL)
-            base = base or match.group(1)
-            fields.append(Field(match.group(3), tidy(base + match.group(2) + (match.group(4) or ""))))
+            ((kind, star, name, size),) = re.findall(r"\A(.*?)(\*?)(\w+)(\[\w+\])?\Z", declarator, re.DOTALL)
+            base = base or kind
+            fields.append(Field(name, tidy(base + star + size)))
     return fields
 
 

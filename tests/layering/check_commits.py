@@ -15,7 +15,7 @@ VERBS = r"(pass|process|access|address|press|compress|express|cross|miss|guess|f
 OTHER = r"(a|an|the|no|not|more|less|one|two|all|each|every|some|any|it|its|this|these|that|what|when|where|how|only|new|old|is|are)$"
 
 root = pathlib.Path(sys.argv[1])
-command = ["git", "-C", root, "log", "--no-merges", "--format=%h %s", f"{BASE}..HEAD"]
+command = ["git", "-C", str(root), "log", "--no-merges", "--format=%h %s", f"{BASE}..HEAD"]
 log = subprocess.run(command, capture_output=True, text=True, check=False) if shutil.which("git") else None
 if log is None or log.returncode != 0:
     print("skipped: no history here")

@@ -40,7 +40,7 @@ for line in (root / "CONTRIBUTING.md").read_text(encoding="utf-8").splitlines():
         if not has(name, words):
             problems.append(f"CONTRIBUTING.md, {task}: {name} does not have {' or '.join(words)}")
     for name, text in texts.items():
-        covered = any(name == path or path.endswith("/") and name.startswith(path) for path in named)
+        covered = any(name == path or (path.endswith("/") and name.startswith(path)) for path in named)
         if not covered and any(word in text for word in words):
             problems.append(f"CONTRIBUTING.md, {task}: {name}, which has {' or '.join(words)}, is not named")
 if rows < 7:

@@ -40,8 +40,8 @@ FOLDERS = ("core", "backends", "include", "tools", "kernels", "tests", "docs", "
 root = pathlib.Path(sys.argv[1])
 names = []
 for folder in FOLDERS:
-    found = (root / folder).rglob("*") if (root / folder).is_dir() else [root / folder]
-    names += sorted(str(path.relative_to(root)) for path in found if path.is_file() and "__pycache__" not in path.parts)
+    paths = (root / folder).rglob("*") if (root / folder).is_dir() else [root / folder]
+    names += sorted(str(path.relative_to(root)) for path in paths if path.is_file() and "__pycache__" not in path.parts)
 problems = []
 
 

@@ -140,7 +140,7 @@ class Build:
 def try_one(build, mutant):
     """Makes a change and takes it back; a word, and what there is to say."""
     unknown = [name for name in mutant.tests if name not in build.tests]
-    problem = problems(mutant, build.source) or unknown and "this build has no test %s" % ", ".join(unknown)
+    problem = problems(mutant, build.source) or (unknown and "this build has no test %s" % ", ".join(unknown))
     if problem:
         return "FAILED", problem
     path = os.path.join(build.source, mutant.file)

@@ -21,7 +21,7 @@ import oracle_kernels
 import oracle_random
 import support
 
-LEVELS = ("x86-64", "x86-64-v3", "x86-64-v4") if support.X86 else (os.uname().machine,)
+LEVELS = ["x86-64", "x86-64-v3", "x86-64-v4"] if support.X86 else [os.uname().machine]
 LEVELS = [level for level in LEVELS if support.runnable(level)]
 PER_SOURCE = 100
 BLOCKS = 3
@@ -52,7 +52,7 @@ class Pack(ctypes.Structure):
 
 
 def make_pack(numbers):
-    divisor = lambda: numbers.choice((-1, 1)) * numbers.randrange(2, 100)  # noqa: E731
+    divisor = lambda: numbers.choice((-1, 1)) * numbers.randrange(2, 100)
     return Pack(
         numbers.randrange(1, 600), divisor(), numbers.randrange(1, 600), divisor(), numbers.randrange(1, 256), divisor(),
         numbers.randrange(1, 600), divisor(), numbers.randrange(32), numbers.randrange(512), numbers.randrange(-64, 64),
@@ -133,8 +133,10 @@ class Folder:
     def execute(self, command):
         try:
             done = subprocess.run(command, cwd=self.place, capture_output=True, text=True, check=True, timeout=COMPILE_SECONDS)
-        except subprocess.SubprocessError as error:
-            raise CompileError("%s\n%s" % (error, (error.stderr or "")[-6000:])) from error
+        except subprocess.TimeoutExpired as error:
+            raise CompileError(str(error)) from error
+        except subprocess.CalledProcessError as error:
+            raise CompileError("%s\n%s" % (error, error.stderr[-6000:])) from error
         return done.stderr
 
 
@@ -199,10 +201,10 @@ def survive(kernels, run, seconds):
         if child == 0:
             try:
                 os.close(reader)
-                with os.fdopen(writer, "w", encoding="utf-8") as lines:
+                with os.fdopen(writer, "w", encoding="utf-8") as pipe:
                     for k in range(first, len(kernels)):
-                        run(kernels[k], lambda text, k=k: print("%d %s" % (k, text), file=lines))
-                        print("%d" % k, file=lines, flush=True)
+                        run(kernels[k], lambda text, k=k, pipe=pipe: print("%d %s" % (k, text), file=pipe))
+                        print("%d" % k, file=pipe, flush=True)
                 os._exit(0)
             finally:
                 os._exit(99)
@@ -287,14 +289,14 @@ def difference(case, data, wanted):
 
 def run_image(runner, image, kernels, expected, level, form, seconds=SECONDS):
     """Gives a failure for each kernel of an image whose result is not the expected one."""
-    entries = {re.match(r"_Z\d+(k\d+)", name).group(1): entry for name, entry in image.kernels.items()}
+    entries = {re.findall(r"^_Z\d+(k\d+)", name)[0]: entry for name, entry in image.kernels.items()}
 
     def run(kernel, report):
         entry = entries[kernel.name]
         as_loops = 1 if entry.run_block and form == "loops" else 0
         for k, case in enumerate(CASES[kernel.dimensions]):
 
-            def call(grid, block, pointers):
+            def call(grid, block, pointers, case=case):
                 launch = support.Grid(pointers, grid, block, SHARED_WORDS * 4 * case.threads, None)
                 return runner.run_grid(ctypes.byref(entry), ctypes.byref(launch), as_loops)
 

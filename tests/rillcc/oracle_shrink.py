@@ -55,16 +55,17 @@ def parentheses(text):
 
 def edited(nodes, edits, path=()):
     """The statements with all these edits made."""
-    result = []
+    result: list = []
     for k, node in enumerate(nodes):
         here = (*path, k)
         whats = [what for place, what in edits if place == here]
         if "remove" in whats:
             continue
         if isinstance(node, str):
+            text = node
             for _, start, end, new in whats:
-                node = node[:start] + "(" + new + ")" + node[end + 1 :]
-            result.append(node)
+                text = text[:start] + "(" + new + ")" + text[end + 1 :]
+            result.append(text)
             continue
         parts = [[head, edited(body, edits, (*here, n))] for n, (head, body) in enumerate(node.parts)]
         for what in whats:

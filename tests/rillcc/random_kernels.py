@@ -172,7 +172,7 @@ class Generator:
             self.count += 1
             names = tuple("h%d%s" % (self.count, letter) for letter in "ab")
             self.put(depth, "unsigned %s[2] = { %s }, %s = %s;" % (names[0], self.value(1), names[1], self.value(1)))
-            self.put(depth, "unsigned *q%d[2] = { %s, &%s };" % (self.count, *names))
+            self.put(depth, "unsigned *q%d[2] = { %s, &%s };" % (self.count, names[0], names[1]))
             self.scopes[-1].append(("q%d" % self.count, "pointers"))
         elif choice == 3 and pointers:
             self.put(depth, "*%s %s= %s;" % (self.one_of(pointers)[0], self.one_of("+-^"), self.value()))

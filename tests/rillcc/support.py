@@ -10,6 +10,7 @@ import sys
 import tempfile
 import types
 import unittest
+from typing import ClassVar
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -119,7 +120,7 @@ class TestCase(unittest.TestCase):
             command, cwd=self.folder, capture_output=True, text=True, check=False, env=dict(os.environ, **environment)
         )
 
-    compiled = {}  # what came of the sources in SOURCES, by source and arguments: the same every time
+    compiled: ClassVar[dict] = {}  # what came of the sources in SOURCES, by source and arguments: the same every time
 
     def compile(self, source, *arguments, **environment):
         """Runs rillcc on a source; gives the paths of the C file and the header."""
@@ -331,7 +332,7 @@ class HostImage:
             self.warp = Warp((value,), 1, value != 0)
             return ctypes.addressof(self.warp)
 
-        types = dict(Services._fields_)
+        types: dict = {name: kind for name, kind, *_ in Services._fields_}
         services = Services(
             types["barrier"](run_next),
             32,

@@ -5,7 +5,6 @@ import argparse
 import os
 import re
 import struct
-import subprocess
 import unittest
 
 import support
@@ -35,11 +34,6 @@ while [ $# -gt 1 ]; do
   shift
 done
 """
-
-
-def clang_version(path):
-    said = subprocess.run([path, "--version"], capture_output=True, text=True, check=True).stdout
-    return int(re.search(r"version (\d+)", said).group(1))
 
 
 class Amd(support.TestCase):
@@ -76,7 +70,7 @@ class Amd(support.TestCase):
         old, new = ("gfx908", "gfx90a", "gfx1030"), ("gfx942", "gfx1100", "gfx1201")
         self.check_loops("", old, hipcc="none", clang=CLANG)
         self.check_loops("_system", old, hipcc="none", clang=CLANG)
-        if clang_version(CLANG) >= 18:
+        if compilers.clang_version(CLANG) >= 18:
             self.check_loops("_system", new, hipcc="none", clang=CLANG)
 
     @unittest.skipUnless(HIPCC, "no hipcc")
@@ -117,7 +111,7 @@ class Amd(support.TestCase):
     def test_features(self):
         self.check_targets(["gfx90a:xnack+", "gfx90a:sramecc-:xnack-", "gfx90a"], 4)
 
-    @unittest.skipUnless(CLANG and clang_version(CLANG) >= 19, "no clang 19 or later with lld")
+    @unittest.skipUnless(CLANG and compilers.clang_version(CLANG) >= 19, "no clang 19 or later with lld")
     def test_generic_targets(self):
         """They have version 6, and others do not."""
         self.check_targets(["gfx9-generic", "gfx10-3-generic", "gfx11-generic"], 6)

@@ -146,7 +146,8 @@ class Answers(support.TestCase):
         ends = [kind(value).value for value in (0, 1, 2, 3, -1, -2, 1 << (bits - 1), (1 << (bits - 1)) - 1)]
         pairs = [(a, b) for a in ends for b in ends]
         for _ in range(1 << 14):
-            pairs.append(tuple(kind(numbers.getrandbits(bits) >> numbers.randrange(bits)).value for _ in range(2)))
+            a, b = [kind(numbers.getrandbits(bits) >> numbers.randrange(bits)).value for _ in range(2)]
+            pairs.append((a, b))
         for _ in range(1 << 12):  # products and their neighbours
             a, b = [numbers.getrandbits(bits // 2) for _ in range(2)]
             pairs.append((kind(a * b + numbers.randrange(-1, 2)).value, kind(b).value))
@@ -200,14 +201,14 @@ class Answers(support.TestCase):
         kinds = [TYPES[name][1] for name in ("i32", "u32", "i16", "u8", "i64", "u64")]
         arrays = [(kind * 128)() for kind in kinds]
         self.run_kernel(image, "converted", 1, 64, *[pointer_to(array) for array in (x, y, *arrays)])
-        i, u, s, c, l, m = arrays
+        i, u, s, c, wide_i, wide_u = arrays
         for t, number in enumerate(y):
             short = x[t]
             expected = [saturated(short, 32, True), saturated(short, 32, False)]
             expected += [ctypes.c_int16(expected[0]).value, ctypes.c_uint8(expected[1]).value]
             expected += [saturated(short, 64, True), saturated(number, 64, False)]
             expected += [saturated(number, 32, True), saturated(number, 32, False)]
-            self.assertEqual([i[t], u[t], s[t], c[t], l[t], m[t], i[t + 64], u[t + 64]], expected, repr(number))
+            self.assertEqual([i[t], u[t], s[t], c[t], wide_i[t], wide_u[t], i[t + 64], u[t + 64]], expected, repr(number))
 
     def check_step(self, image):
         source, out, given = (ctypes.c_uint * 64)(*range(64)), (ctypes.c_uint * 64)(), (ctypes.c_uint * 64)()

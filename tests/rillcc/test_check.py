@@ -26,21 +26,21 @@ WRONG = {
     "race_of_a_function": ("s[t] = x[t];  // here\ny[t] = s[t / 2] + t;  // here", "a race: "),
     "race_of_structs": ("__shared__ pair p[64];\np[t] = pair{ x[t], 1 };  // here\npair q = p[t ^ 1];  // here\ny[t] = q.a + q.b;",
                         "a race: "),
-    "bytes_race": ("unsigned char *const c = reinterpret_cast<unsigned char *>(s);\nc[t + 1] = 1;  // here\n"
-                   "y[t] = c[t];  // here", "a race: "),
+    "bytes_race": (("unsigned char *const c = reinterpret_cast<unsigned char *>(s);\nc[t + 1] = 1;  // here\n"
+                   "y[t] = c[t];  // here"), "a race: "),
     "race_between_warps": ("s[t] = x[t];  // here\nrill_warp_sync();\ny[t] = s[(t + 32) % n];  // here", "a race: "),
     "in_step": ("volatile float *const v = s;\nv[t] = x[t];  // here\nif (t < 16) v[t] += v[t + 16];  // here\ny[t] = t;", "a race: "),
     "atomic_and_plain": ("atomicAdd(&y[0], x[t]);  // here\nif (t == 40) y[0] = 0;  // here", "has an atomic operation on"),
     "plain_and_atomic": ("if (t == 0) y[0] = 7;  // here\natomicAdd(&y[0], x[t]);  // here", "has an atomic operation on"),
     "barrier_of_some": ("if (t < 16) {\n__syncthreads();  // here\n}\ny[t] = x[t];", "a barrier that 16 of the block's 64 threads reach"),
     "barrier_after_return": ("if (t >= 60) return;\n__syncthreads();  // here\ny[t] = x[t];", "60 of the block's 64 threads"),
-    "two_barriers": ("if (t < 16) {\ny[t] = 1;\n__syncthreads();  // here\ny[t] += x[t];\n} else {\n"
-                     "__syncthreads();  // here\ny[t] = 3;\n}", "waits in a barrier, "),
+    "two_barriers": (("if (t < 16) {\ny[t] = 1;\n__syncthreads();  // here\ny[t] += x[t];\n} else {\n"
+                     "__syncthreads();  // here\ny[t] = 3;\n}"), "waits in a barrier, "),
     "rounds_of_barriers": ("for (unsigned i = 0; i < 2 + t / 63; i++)\n__syncthreads();  // here\ny[t] = x[t];",
                            "1 of the block's 64 threads"),
     "counted_barrier": ("if (t < 3) y[t] = __syncthreads_count(t);  // here", "3 of the block's 64 threads"),
-    "two_shuffles": ("float v = x[t];\nif (t & 1)\nv = rill_shuffle_xor(v, 1);  // here\nelse\n"
-                     "v = rill_shuffle_down(v, 2) + 1;  // here\ny[t] = v;", "waits in a function of its warp, "),
+    "two_shuffles": (("float v = x[t];\nif (t & 1)\nv = rill_shuffle_xor(v, 1);  // here\nelse\n"
+                     "v = rill_shuffle_down(v, 2) + 1;  // here\ny[t] = v;"), "waits in a function of its warp, "),
 }
 RIGHT = {
     "reverse": "s[t] = x[t];\n__syncthreads();\ny[t] = s[n - 1 - t];",

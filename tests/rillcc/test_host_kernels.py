@@ -75,7 +75,7 @@ class HostKernels(support.TestCase):
         one = (1, 1, 1)
         doubles = (ctypes.c_double * 9)()
         out = pointer_to(doubles)
-        values = [ctypes.c_byte(-1), ctypes.c_short(-2), ctypes.c_int(-3), ctypes.c_longlong(2**40)]
+        values: list = [ctypes.c_byte(-1), ctypes.c_short(-2), ctypes.c_int(-3), ctypes.c_longlong(2**40)]
         values += [ctypes.c_float(0.5), ctypes.c_double(0.1), out, ctypes.c_bool(True), ctypes.c_ubyte(200), out]
         image.run("arguments", one, one, *values)
         self.assertEqual(list(doubles), [-1, -2, -3, 2**40, 0.5, 0.1, 1, 1, 200])
@@ -172,7 +172,7 @@ def sharpen(around, amount):
 
 
 def edges(around):
-    (a, b, c), (d, e, f), (g, h, i) = [[luma(p) for p in line] for line in around]
+    (a, b, c), (d, _, f), (g, h, i) = [[luma(p) for p in line] for line in around]
     grey = clamp(abs(c + 2 * f + i - a - 2 * d - g) + abs(g + 2 * h + i - a - 2 * b - c))
     return (grey, grey, grey, around[1][1][3])
 

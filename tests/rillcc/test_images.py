@@ -2,7 +2,6 @@
 """The images that rillcc makes of the project's kernels, with every compiler on this machine."""
 
 import os
-import re
 import shutil
 import struct
 import subprocess
@@ -113,7 +112,7 @@ class Images(support.TestCase):
     @support.long
     def test_without_hip_headers(self):
         targets = ["gfx90a", "gfx1030"]
-        if int(re.search(r"(\d+)$", CLANG + "15").group(1)) >= 18:
+        if support.compilers.clang_version(CLANG) >= 18:
             targets += ["gfx942", "gfx1100"]
         for name in ("dialect", "image"):
             source = SOURCES[name]

@@ -59,7 +59,7 @@ class Line:
     calls: list
 
     def names(self):
-        return {re.match(r"(?:cg::)?(\w+)", call).group(1) for call in self.calls}
+        return {re.findall(r"^(?:cg::)?(\w+)", call)[0] for call in self.calls}
 
     def kernel(self):
         words = set(re.findall(r"\w+", " ".join(self.calls)))
@@ -71,13 +71,13 @@ class Line:
 
 
 def read_list():
-    lines, section = [], None
+    lines, section = [], ""
     with open(os.path.join(HERE, LIST), encoding="utf-8") as file:
         for number, text in enumerate(file.read().splitlines(), 1):
             if text.startswith("["):
                 section = text.strip("[]")
             elif text and not text.startswith("#"):
-                kind, call = re.match(r"(.+?)\s{2,}(.+)", text).groups()
+                kind, call = re.split(r"\s{2,}", text, maxsplit=1)
                 lines.append(Line(number, section, kind, expand(call)))
     return lines
 
@@ -137,12 +137,12 @@ def declared(text):
         elif own and not line.startswith("#"):
             kept.append(line)
     for statement in top_level(re.sub(r'"(\\.|[^"\\])*"', '""', "\n".join(kept))).split(";"):
-        before = None
-        while before != statement:
-            before, statement = statement, re.sub(r"<[^<>]*>", "", statement)
-        statement = re.sub(r"(__attribute__|__declspec|alignas)\s*\(\(?(\w|\s|,|\([^()]*\))*\)?\)", "", statement)
-        name = re.match(r"[\w\s*&:]*?(\w+)\s*\(", statement)
-        if name and not re.match(r"\s*(using|typedef|struct|enum|static_assert)\b", statement):
+        before, text = None, statement
+        while before != text:
+            before, text = text, re.sub(r"<[^<>]*>", "", text)
+        text = re.sub(r"(__attribute__|__declspec|alignas)\s*\(\(?(\w|\s|,|\([^()]*\))*\)?\)", "", text)
+        name = re.match(r"[\w\s*&:]*?(\w+)\s*\(", text)
+        if name and not re.match(r"\s*(using|typedef|struct|enum|static_assert)\b", text):
             found.add(name.group(1))
     return found - {"void", "sizeof"}
 
@@ -191,7 +191,7 @@ def clangs(newest):
 
 class Intrinsics(support.TestCase):
     def toolchain(self, lines, **given):
-        options = dict(nvcc="none", hipcc="none", clang=None, cxx=None, output=None, defines=[], type_headers=[])
+        options: dict = dict(nvcc="none", hipcc="none", clang=None, cxx=None, output=None, defines=[], type_headers=[])
         options.update(cpu_options=["-O0"], cuda_options=[], hip_options=[])
         options.update(check=False, fp_contract="fast", verbose=False, fibers=False)
         options.update(cuda_names="CUDA names" in {line.section for line in lines})
@@ -220,8 +220,8 @@ class Intrinsics(support.TestCase):
     def check_gpu(self, form, target, *lacks, **given):
         """First what takes no library, then the rest."""
         plain = [line for line in LINES if line.section == "dialect"]
-        for lines in (plain, [line for line in without(*lacks) if line not in plain]):
-            toolchain = self.toolchain(lines, **given)
+        for some in (plain, [line for line in without(*lacks) if line not in plain]):
+            lines, toolchain = some, self.toolchain(some, **given)
             if "clang" in given and not toolchain.clc_flags("cuda" if target.backend == "cuda" else 4):
                 lines = [line for line in lines if "libclc" not in line.section]
                 self.write("list.kernel.cu", source_of(lines))

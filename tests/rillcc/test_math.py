@@ -23,7 +23,7 @@ def cube_root(x):
     return root - (root - x / (root * root)) / 3
 
 
-REFERENCE = {
+REFERENCE: dict = {
     "exp2": lambda x: 2.0**x,
     "exp10": lambda x: 10.0**x,
     "cbrt": cube_root,
@@ -51,7 +51,7 @@ def expected(name, *values):
     try:
         return (REFERENCE.get(name) or getattr(math, name))(*values)
     except OverflowError:
-        return -math.inf if name == "sinh" and values[0] < 0 or name == "expm1" and values[0] < 0 else math.inf
+        return -math.inf if name in ("sinh", "expm1") and values[0] < 0 else math.inf
     except (ValueError, ZeroDivisionError):
         return math.nan
 
@@ -147,7 +147,8 @@ class Math(support.TestCase):
                 function = getattr(functions, symbol(name, "d" if name == "erfc" else kind))
                 function.restype, count = inside, 2 if name in TWO else 1
                 function.argtypes = [inside] * count
-                numbers, worst = random.Random(name), (0.0, ())
+                numbers = random.Random(name)
+                worst: tuple = (0.0, ())
                 for i in range(4000):
                     size = (1, 10, 100, 3e4, 1e30)[i % 5]
                     values = [number(numbers.uniform(-size, size)).value for _ in range(count)]

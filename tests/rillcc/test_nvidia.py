@@ -18,7 +18,7 @@ CONFORMANCE = os.path.join(os.path.dirname(HERE), "conformance")
 class Nvidia(support.TestCase):
     def images(self, source, *arguments):
         c_file, _ = self.compile(source, *arguments, **WITHOUT_NVCC)
-        name = re.search(r"rill_bundle (\w+)", self.read("out.rill.c")).group(1)
+        name = re.findall(r"rill_bundle (\w+)", self.read("out.rill.c"))[0]
         self.made = getattr(self, "made", 0) + 1  # the loader knows libraries by their paths
         bundle = Bundle(self, c_file, name, "%d.so" % self.made)
         return bundle, {label.partition("ptx_")[2]: data for label, data in bundle.images.items()}

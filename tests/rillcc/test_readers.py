@@ -2,6 +2,7 @@
 """The parts of rillcc that read: sources, and AMD's containers."""
 
 import os
+import pathlib
 import re
 import struct
 import unittest
@@ -20,9 +21,9 @@ class Notes(support.TestCase):
         """(type, name) of the parameters of the kernel k, as the header that rillcc writes has them."""
         source = self.write("k.kernel.cu", "#include <rill/device/kernel.h>\n" + text)
         _, header = self.compile(source, "--target", support.HOST, *arguments)
-        launch = re.search(r"k_launch\(rill_stream \w+,\s*const rill_launch \*\w+(.*?)\) \{", self.read(header), re.DOTALL)
-        found = [" ".join(part.split()) for part in launch.group(1).split(",")[1:]]
-        return [re.fullmatch(r"(.*?) ?(\w+)", part).groups() for part in found]
+        (launch,) = re.findall(r"k_launch\(rill_stream \w+,\s*const rill_launch \*\w+(.*?)\) \{", self.read(header), re.DOTALL)
+        found = [" ".join(part.split()) for part in launch.split(",")[1:]]
+        return [re.findall(r"^(.*?) ?(\w+)$", part)[0] for part in found]
 
     def test_parameters(self):
         text = "using real = float; template <class T> struct list { using item = T; };\n#define COUNT unsigned\n"
@@ -43,7 +44,7 @@ class Notes(support.TestCase):
         """Kernels by the names that what rill's headers make of a kernel's name already has, and by usual ones."""
         names = {"kernel", "copy", "type", "instance", "init", "update", "reduce", "thread", "warp", "block", "name", "value"}
         folder = os.path.join(support.ROOT, "include", "rill", "device")
-        text = "".join(open(os.path.join(folder, name), encoding="utf-8").read() for name in sorted(os.listdir(folder)))
+        text = "".join(path.read_text(encoding="utf-8") for path in sorted(pathlib.Path(folder).iterdir()))
         made = set(re.findall(r"RILL_JOIN_\(\s*\\?\s*(\w+_),", text))
         self.assertGreaterEqual(len(made), 3)
         for prefix in made:

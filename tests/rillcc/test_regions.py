@@ -79,7 +79,7 @@ class Regions(differential.Differential):
         text += "    const float value = __shfl_xor_sync(__activemask(), x[threadIdx.x], 1);\n"
         text += "    x[threadIdx.x] = value;\n  }\n}\n"
         source = self.write("k.kernel.cu", text)
-        expected = {name: "loops between barriers" for name in ("k", "maximum", "some")}
+        expected = dict.fromkeys(("k", "maximum", "some"), "loops between barriers")
         hardened = ["-fstack-protector-strong", "-D_FORTIFY_SOURCE=3"] + ["-fcf-protection"] * support.X86
         for version in range(host.OLDEST, host.NEWEST):
             clang = llvm.which_clang("clang++-%d" % version)
@@ -87,8 +87,8 @@ class Regions(differential.Differential):
                 continue
             for options in (["-g"], ["-gdwarf-4", *hardened]):
                 with self.subTest(clang=version, options=options):
-                    options = ["--cpu-option=" + option for option in options]
-                    result = self.rillcc("-v", "--target", HOST, "-o", "out.rill.c", *options, source, RILL_CLANG=clang)
+                    more = ["--cpu-option=" + option for option in options]
+                    result = self.rillcc("-v", "--target", HOST, "-o", "out.rill.c", *more, source, RILL_CLANG=clang)
                     self.assertEqual(result.returncode, 0, result.stderr)
                     forms = dict(re.findall(r'kernel "(\w+)": (.*)', result.stderr))
                     self.assertEqual(forms, expected)
@@ -101,9 +101,8 @@ class Regions(differential.Differential):
         text += "  tile[mine] = value;\n  __syncthreads();\n  value += tile[n - 1 - mine];\n  __syncthreads();\n"
         text += "  tile[mine] = value + tile[mine];\n  __syncthreads();\n  y[mine] = tile[n - 1 - mine] / value;\n}\n"
         source = self.write("k.kernel.cu", text)
-        for options in (["-g"], ["-g", "--fibers"], []):
-            options = ["--cpu-option=-g" if option == "-g" else option for option in options]
-            image = self.open(source, *options)
+        for options in ("--cpu-option=-g", "--cpu-option=-g --fibers", ""):
+            image = self.open(source, *options.split())
             self.assertTrue(image.kernels)
             path = image.library._name
             shown = subprocess.run(["objdump", "--dwarf=decodedline,info", path], capture_output=True, text=True, check=True)

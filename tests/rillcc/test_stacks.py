@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """How much stack rillcc says that kernels need on the cpu, and which ones it refuses."""
 
-import ctypes
 import shutil
 
 import support

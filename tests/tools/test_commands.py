@@ -22,7 +22,7 @@ class Commands(ToolTest):
     def test_help_of_each_command(self):
         text = self.succeed("help")
         self.assertEqual(self.succeed("-h"), text)
-        commands = re.match(r"usage: rill ([\w |]+) \| help ", text).group(1).split(" | ")
+        commands = re.findall(r"^usage: rill ([\w |]+) \| help ", text)[0].split(" | ")
         self.assertEqual(commands[:2], ["info", "demo"])
         for command in commands:
             part = self.succeed("help", command)

@@ -50,11 +50,11 @@ class Quickstart(unittest.TestCase):
         os.mkdir(self.bin)
         os.mkdir(self.later)
         for name in BASICS:
-            os.symlink(shutil.which(name), os.path.join(self.bin, name))
+            os.symlink(shutil.which(name) or name, os.path.join(self.bin, name))
         for name, text in STAND_INS.items():
             place = os.path.join(self.bin, name)
             if text is None:
-                os.symlink(shutil.which(name), place)
+                os.symlink(shutil.which(name) or name, place)
                 continue
             with open(place, "w", encoding="utf-8") as file:
                 file.write(text)
@@ -79,8 +79,7 @@ class Quickstart(unittest.TestCase):
             cwd=self.folder,
             env=environment,
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            capture_output=True,
             encoding="utf-8",
             check=False,
         )

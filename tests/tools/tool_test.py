@@ -35,8 +35,7 @@ class ToolTest(unittest.TestCase):
             cwd=self.folder,
             env=environment,
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            capture_output=True,
             encoding="utf-8",
             check=False,
         )

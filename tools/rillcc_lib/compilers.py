@@ -146,7 +146,6 @@ class Toolchain:
         self.compiled = self.source  # or a copy of it
         # Always the same place for the same output: nvcc makes names of its files' paths.
         self.copies = statics.Copies(os.path.abspath("%s.copies" % options.output) if options.output else self.path("copies"))
-        self.unit = None
         self.clc, self.clc_lock = {}, threading.Lock()  # "cuda", or the version of AMD's code objects: libclc for it
         self.host = host.Host(self)
 

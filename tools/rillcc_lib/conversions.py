@@ -52,9 +52,9 @@ def convert(module, builder, call, signed, float_bits):
     lib = module.lib
     (x,) = module.arguments(call)
     kind, bits = lib.TypeOf(call), lib.GetIntTypeWidth(lib.TypeOf(call))
-    real = lambda value: lib.ConstReal(lib.TypeOf(x), float(value))  # noqa: E731
-    is_so = lambda what, a, b: lib.BuildFCmp(builder, what, a, b, b"")  # noqa: E731
-    select = lambda *values: lib.BuildSelect(builder, *values, b"")  # noqa: E731
+    real = lambda value: lib.ConstReal(lib.TypeOf(x), float(value))
+    is_so = lambda what, a, b: lib.BuildFCmp(builder, what, a, b, b"")
+    select = lambda *values: lib.BuildSelect(builder, *values, b"")
     least, end = (-(1 << bits - 1), 1 << bits - 1) if signed else (0, 1 << bits)
     most = end - max(1, end >> DIGITS[float_bits])  # an integer, and the greatest below `end` that is a number of this type
     at_least = select(is_so(llvm.OGT, x, real(least)), x, real(least))  # the least one if x is NaN

@@ -178,10 +178,10 @@ class Host:
         text = "\n".join(read_text(kernel.file).split("\n")[kernel.line - 1 :])
         found = re.search(r"\b%s\s*\(([^()]*)\)" % kernel.name, re.sub(r"//[^\n]*|/\*.*?\*/", " ", text, flags=re.DOTALL))
         parts = notes.split_commas(found.group(1)) if found else []
-        names = [re.search(r"(\w+)\s*$", part) for part in parts]
-        if len(parts) != count or not all(names) or len({name.group(1) for name in names}) != count:
+        names = [name for part in parts for name in re.findall(r"(\w+)\s*$", part)]
+        if len(parts) != count or len(set(names)) != count:
             return None
-        return ["auto " + name.group(1) for name in names]
+        return ["auto " + name for name in names]
 
     def refuse_recursion(self):
         """Where no image for the cpu is made: finds functions that call themselves, which GPUs' compilers let pass."""

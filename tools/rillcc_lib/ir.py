@@ -18,7 +18,7 @@ class Module:
         self.context = library.ContextCreate()
         buffer, message, module = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
         if library.CreateMemoryBufferWithContentsOfFile(path.encode(), ctypes.byref(buffer), ctypes.byref(message)):
-            raise OSError(ctypes.string_at(message.value).decode())
+            raise OSError(ctypes.string_at(message).decode())
         if library.ParseBitcodeInContext2(self.context, buffer, ctypes.byref(module)):
             raise ValueError("what clang wrote is no bitcode")
         self.handle = module.value

@@ -290,12 +290,11 @@ class Library:
     def __getattr__(self, name):
         there = name if hasattr(self.library, "LLVM" + name) else OLD.get(name, name)
         if there is None:
-            function = lambda *arguments: None  # noqa: E731
-        else:
-            function = getattr(self.library, "LLVM" + there)
-            letters = SIGNATURES[name]
-            function.restype = LETTERS[letters[0]]
-            function.argtypes = [LETTERS[letter] for letter in letters[1:]]
+            return lambda *arguments: None
+        function = getattr(self.library, "LLVM" + there)
+        letters = SIGNATURES[name]
+        function.restype = LETTERS[letters[0]]
+        function.argtypes = [LETTERS[letter] for letter in letters[1:]]
         setattr(self, name, function)
         return function
 

@@ -109,7 +109,7 @@ def find_include(lines, foreign):
 
 def of_linker(text, files, device_headers):
     """The same for functions that a linker did not find, each once; and whether that was all that it said."""
-    names = list(dict.fromkeys(re.match(r"[\w:~]+|.*", name).group() for name in UNDEFINED.findall(text)))
+    names = list(dict.fromkeys(re.findall(r"[\w:~]+|.*", name)[0] for name in UNDEFINED.findall(text)))
     found = []
     for name in names:
         file, line = find_use(name.rpartition("::")[2], files)

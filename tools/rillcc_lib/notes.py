@@ -103,9 +103,9 @@ def read_parameter(number, written, note, type_headers, refuse):
 
 
 # What GCC calls the types of C, and what everybody else does.
-GCC_TYPES = (("long long unsigned int", "unsigned long long"), ("long unsigned int", "unsigned long"))
-GCC_TYPES += (("short unsigned int", "unsigned short"), ("long long int", "long long"), ("long int", "long"))
-GCC_TYPES += (("short int", "short"),)
+GCC_TYPES = [("long long unsigned int", "unsigned long long"), ("long unsigned int", "unsigned long")]
+GCC_TYPES += [("short unsigned int", "unsigned short"), ("long long int", "long long"), ("long int", "long")]
+GCC_TYPES += [("short int", "short")]
 
 
 def words_of(text):

@@ -6,7 +6,6 @@ rewritten and run_thread goes; of the others, run_block goes.
 """
 
 import os
-import re
 from dataclasses import dataclass
 
 from . import conversions, divisions, ir, llvm, regions, stacks, threads, versions
@@ -43,8 +42,8 @@ class Rewriter:
             name = self.m.name(variable)
             if "rill_entry_" in name and (self.lib.GetSection(variable) or b"") == b"rill_kernels":
                 start = self.lib.GetInitializer(variable)
-                functions = [self.lib.GetOperand(start, i) for i in (1, 2)]
-                found.append(Entry(name.split("rill_entry_", 1)[1], *functions, self.versions_of(functions[0])))
+                block, thread = [self.lib.GetOperand(start, i) for i in (1, 2)]
+                found.append(Entry(name.split("rill_entry_", 1)[1], block, thread, self.versions_of(block)))
         return found
 
     def versions_of(self, run_block):

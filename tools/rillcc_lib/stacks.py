@@ -83,7 +83,7 @@ def read(assembly, sizes):
         symbol.uses = {aliases.get(name, name) for name in symbol.uses} & symbols.keys()
         symbol.calls = {aliases.get(name, name) for name in symbol.calls} & symbols.keys()
     gcc = [(name, size, kind, text) for name, text, size, kind in GCC_NODE.findall(sizes)]
-    for name, size, kind, text in gcc or [(*found, "") for found in CLANG_LINE.findall(sizes)]:
+    for name, size, kind, text in gcc or [(name, size, kind, "") for name, size, kind in CLANG_LINE.findall(sizes)]:
         symbol = symbols.setdefault(function_of(name), Symbol())
         symbol.size = max(symbol.size, int(size) + FRAME)
         symbol.bounded = symbol.bounded and kind != "dynamic"

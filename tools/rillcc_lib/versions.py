@@ -37,8 +37,8 @@ class Versions:
         self.lib.DisposeBuilder(self.builder)
 
     def read(self, function):
-        """Finds what comes before the threads start, and what they start with; None if they do otherwise."""
-        self.front, self.early, self.values = [], {}, None
+        """Finds what comes before the threads start, and what they start with; nothing if they do otherwise."""
+        self.front, self.early, self.values = [], {}, []
         for instruction in self.m.instructions(self.lib.GetEntryBasicBlock(function)):
             if self.marker(instruction) == BEGIN:
                 self.values = self.m.arguments(instruction)

@@ -73,7 +73,7 @@ def sky(x, y):
     return mix(colour, mix((0.98, 0.94, 0.92), (0.80, 0.60, 0.58), clamp(t * 1.2)), 0.75 * cloud)
 
 
-def scene(x, y, crests, ridges=len(RIDGES)):
+def scene(x, y, crests, ridges):
     """The colour of a point above the shore, with only the `ridges` farthest ridges standing."""
     if ridges == 0:
         return sky(x, y)
@@ -112,13 +112,13 @@ def row(y, crests):
     line = bytearray([0])
     for x in range(WIDTH):
         if y < SHORE:
-            colour = scene(x, y, crests[x])
+            colour = scene(x, y, crests[x], len(RIDGES))
         else:
             depth = (y - SHORE) / (HEIGHT - SHORE)
             wave = fractal(x / (30 + 160 * depth), y / (2.5 + 12 * depth), 3) - 0.44
             mx = int(clamp(x + wave * 60 * depth + 9 * wave, 0, WIDTH - 1))
             my = SHORE - (y - SHORE) * 1.35 + wave * (8 + 60 * depth)
-            colour = scene(mx, clamp(my, 0, SHORE - 1), crests[mx])
+            colour = scene(mx, clamp(my, 0, SHORE - 1), crests[mx], len(RIDGES))
             colour = mix(colour, (0.05, 0.14, 0.22), 0.22 + 0.45 * depth)
             colour = tuple(c + 0.25 * max(0.0, wave - 0.12) for c in colour)
         colour = ball(colour, x, y, (250, 612), 74, (0.85, 0.22, 0.18))
