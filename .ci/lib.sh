@@ -101,7 +101,7 @@ stage() {
 set_up() { CC=$2 CXX=$3 meson setup "$work/$1" . -Dwerror=true -Drill_tests=enabled "${@:4}"; }
 
 # run_tests NAME ARGUMENT ...
-run_tests() { ${launcher-} tests/run.py "$work/$1" --print-errorlogs "${@:2}"; }
+run_tests() { ${launcher-} tests/run_tests.py "$work/$1" --print-errorlogs "${@:2}"; }
 
 # suite NAME CC CXX "TEST ARGUMENTS" OPTION ...: builds everything, without a warning.  Those who call it leave out the
 # tests of rillcc, which do not depend on how the library is built.

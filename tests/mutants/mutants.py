@@ -556,7 +556,7 @@ MUTANTS = [
         ["graph_add_child"],
     ),
     Mutant(
-        "an edge that goes hides those behind it in the table",
+        "an edge that goes hides those after it in the table",
         "C7.1",
         "core/graph/edges.c",
         "    edges->table[place] = edges->table[at];\n    place = at;\n",

@@ -1,4 +1,4 @@
-/* Notes which devices a program used; tests/run.py adds up the notes of a run. */
+/* Notes which devices a program used; tests/run_tests.py adds up the notes of a run. */
 #include "testing_internal.h"
 
 #include <link.h>

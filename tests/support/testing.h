@@ -78,8 +78,8 @@ extern struct device_under_test dut;
 /* "cuda": what the names of a backend's devices begin with. */
 const char *backend_name(uint32_t backend);
 
-/* Prints once, for the last line of a test run (tests/run.py), that the device has been used, and whether it is real.
- * Around tests that run on each device that is done already. */
+/* Prints once, for the last line of a test run (tests/run_tests.py), that the device has been used, and whether it is
+ * real. Around tests that run on each device that is done already. */
 void note_device(rill_device device);
 
 /* End the test as skipped, with the reason, on a machine that lacks what it is about. */

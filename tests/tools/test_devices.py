@@ -1,4 +1,4 @@
-"""The last line of tests/run.py: made of what a program says of itself, run on real devices and on stand-ins."""
+"""The last line of tests/run_tests.py: made of what a program says of itself, run on real devices and on stand-ins."""
 import json
 import os
 import subprocess
@@ -7,7 +7,7 @@ import tempfile
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-import run  # noqa: E402
+import run_tests
 
 PROGRAM = os.environ["RILL_PROGRAM"]
 
@@ -25,7 +25,7 @@ class Devices(unittest.TestCase):
                 log.write(json.dumps({"name": "a test", "result": "OK", "stdout": output}) + "\n")
             log.write(json.dumps({"name": "without output", "result": "SKIP"}) + "\n")
             log.flush()
-            return run.devices([log.name])
+            return run_tests.devices([log.name])
 
     def test_real_ones(self):
         self.assertEqual(self.line_of(output_of("cpu")), "devices: cpu (real; 1 tests)")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the tests of a build, with longer time limits on a slow machine, and says which devices they exercised.
 
-    run.py BUILD [ARGUMENT OF meson test ...]
+    run_tests.py BUILD [ARGUMENT OF meson test ...]
 
 The limits in the meson.build files are for a machine whose processors, all at once, count to COUNT in SECONDS.  How
 long that takes here is measured before the tests, beside whatever else runs; the limits are multiplied by the ratio,
