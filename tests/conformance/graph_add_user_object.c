@@ -177,7 +177,7 @@ static void is_kept_by_later_execution_objects_alone(void) {
   start_counting();
   rill_graph graph = new_graph();
   add_write(graph, NULL, 0, 0, 1);
-  rill_graph_exec exec = new_exec(graph);
+  (void)new_exec(graph);
   attach(graph, &released);
   assert_ok(rill_graph_release(graph));
   assert_int_equal(atomic_load(&released), 1);
