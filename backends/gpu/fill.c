@@ -111,11 +111,12 @@ static bool is_of_device(struct rill__device *device, const struct rill__fill_2d
 /* Patterns of 8 and 16 bytes. */
 static rill_status try_kernel(struct rill__stream *stream, const struct rill__fill_2d *fill, bool *done) {
   enum { THREADS = 256, MOST_ROWS = 65535 };
+  const uint64_t block_words = (uint64_t)THREADS * GPU_FILL_WORDS;
   const struct gpu_stream *part = gpu_stream_of(stream);
   struct rill__device *device = stream->base.device;
   const gpu_function kernel = gpu_device_of(device)->fill;
   const uint64_t words = fill->pattern_size / 8 * fill->width;
-  const uint64_t blocks = words / (THREADS * GPU_FILL_WORDS) + (words % (THREADS * GPU_FILL_WORDS) != 0);
+  const uint64_t blocks = words / block_words + (words % block_words != 0);
   *done = false;
   if (kernel == NULL || fill->pattern_size < 8 || blocks > INT32_MAX || !is_of_device(device, fill)) return RILL_OK;
   uint64_t dst = (uintptr_t)fill->dst, pitch = fill->pitch, width = words, height = fill->height, pattern[2];
@@ -264,26 +265,29 @@ static rill_status double_rows(struct rill__stream *stream, const struct rill__f
   return RILL_OK;
 }
 
+/* `rows` rows from `to` on, with a pattern of 1, 2 or 4 bytes. */
+static gpu_result fill_piece(const struct rill__fill_2d *fill, gpu_pointer to, size_t rows, gpu_stream_handle stream) {
+  const unsigned char *const pattern = fill->pattern;
+  switch (fill->pattern_size) {
+    case 1: return GPU_CALL(fill_2d_8, (to, fill->pitch, pattern[0], fill->width, rows, stream));
+    case 2: return GPU_CALL(fill_2d_16, (to, fill->pitch, half_at(pattern), fill->width, rows, stream));
+    default: return GPU_CALL(fill_2d_32, (to, fill->pitch, word_at(pattern, 0), fill->width, rows, stream));
+  }
+}
+
 /* In pieces, as columns are. */
 static rill_status fill_at_once(struct rill__stream *stream, const struct rill__fill_2d *fill) {
   const struct gpu_stream *part = gpu_stream_of(stream);
   struct rill__device *device = stream->base.device;
-  const unsigned char *pattern = fill->pattern;
-  const size_t most = (size_t)1 << 24, pitch = fill->pitch, width = fill->width;
+  const char *const symbol = fill->pattern_size == 1   ? gpu_symbols.fill_2d_8
+                             : fill->pattern_size == 2 ? gpu_symbols.fill_2d_16
+                                                       : gpu_symbols.fill_2d_32;
+  const size_t most = (size_t)1 << 24;
   for (size_t done = 0; done < fill->height;) {
     const size_t n = fill->height - done < most ? fill->height - done : most;
-    const gpu_pointer to = GPU_POINTER((unsigned char *)fill->dst + done * pitch);
+    const gpu_pointer to = GPU_POINTER((unsigned char *)fill->dst + done * fill->pitch);
     gpu_result result;
-    const char *symbol = gpu_symbols.fill_2d_8;
-    if (fill->pattern_size == 1) {
-      GPU_RUN(result, device, part->work_inside, fill_2d_8, (to, pitch, pattern[0], width, n, part->native));
-    } else if (fill->pattern_size == 2) {
-      symbol = gpu_symbols.fill_2d_16;
-      GPU_RUN(result, device, part->work_inside, fill_2d_16, (to, pitch, half_at(pattern), width, n, part->native));
-    } else {
-      symbol = gpu_symbols.fill_2d_32;
-      GPU_RUN(result, device, part->work_inside, fill_2d_32, (to, pitch, word_at(pattern, 0), width, n, part->native));
-    }
+    GPU_CALL_ANYWHERE(result, device, part->work_inside, fill_piece(fill, to, n, part->native));
     if (RILL__UNLIKELY(result != GPU_SUCCESS)) return gpu_fail(device, result, symbol);
     done += n;
   }

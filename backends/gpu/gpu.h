@@ -329,27 +329,30 @@ static inline gpu_result gpu_enter(struct rill__device *device, struct gpu_scope
 
 static inline void gpu_leave(struct gpu_scope *scope) { gpu_vendor_leave(scope); }
 
-/* One vendor call inside a scope. */
-#define GPU_RUN_INSIDE(result, device, field, arguments) \
-  do {                                                   \
-    struct gpu_scope scope_;                             \
-    (result) = gpu_enter((device), &scope_);             \
-    if (RILL__LIKELY((result) == GPU_SUCCESS)) {         \
-      (result) = GPU_CALL(field, arguments);             \
-      gpu_leave(&scope_);                                \
-    }                                                    \
+/* One vendor call inside a scope.  GPU_CALL_INSIDE takes the expression that makes the call instead of its parts. */
+#define GPU_RUN_INSIDE(result, device, field, arguments) GPU_CALL_INSIDE(result, device, GPU_CALL(field, arguments))
+#define GPU_CALL_INSIDE(result, device, call)    \
+  do {                                           \
+    struct gpu_scope scope_;                     \
+    (result) = gpu_enter((device), &scope_);     \
+    if (RILL__LIKELY((result) == GPU_SUCCESS)) { \
+      (result) = (call);                         \
+      gpu_leave(&scope_);                        \
+    }                                            \
   } while (0)
 
 /* One vendor call whose handles say all, inside a scope if `inside`.  A driver that still wants a current
  * context refuses the call before it does anything, and gets it in a second try. */
-#define GPU_RUN(result, device, inside, field, arguments)                          \
-  do {                                                                             \
-    bool inside_ = (inside);                                                       \
-    if (RILL__LIKELY(!inside_)) {                                                  \
-      (result) = GPU_CALL(field, arguments);                                       \
-      inside_ = (result) == GPU_INVALID_CONTEXT;                                   \
-    }                                                                              \
-    if (RILL__UNLIKELY(inside_)) GPU_RUN_INSIDE(result, device, field, arguments); \
+#define GPU_RUN(result, device, inside, field, arguments) \
+  GPU_CALL_ANYWHERE(result, device, inside, GPU_CALL(field, arguments))
+#define GPU_CALL_ANYWHERE(result, device, inside, call)                 \
+  do {                                                                  \
+    bool inside_ = (inside);                                            \
+    if (RILL__LIKELY(!inside_)) {                                       \
+      (result) = (call);                                                \
+      inside_ = (result) == GPU_INVALID_CONTEXT;                        \
+    }                                                                   \
+    if (RILL__UNLIKELY(inside_)) GPU_CALL_INSIDE(result, device, call); \
   } while (0)
 
 #endif
