@@ -112,7 +112,7 @@ static void cut_chains(struct cutting *cutting) {
 /* A last segment of the first chain, for the ends of the others. */
 static void join_chains(struct cutting *cutting) {
   struct cpu_shape *shape = cutting->shape;
-  uint32_t tails[CPU_CHAINS];
+  uint32_t tails[CPU_CHAINS] = { 0 };
   for (uint32_t i = 0; i < cutting->exec->count; i++) tails[cutting->places[i].chain] = i;
   const uint32_t before = cutting->wait_count;
   for (uint32_t chain = 1; chain < shape->chain_count; chain++) {

@@ -1,5 +1,6 @@
 /* Fences, and what events stand for. */
 #include "core/held/queue.h"
+#include "core/object/assert.h"
 #include "core/sync/events.h"
 
 #include <stdio.h>
@@ -95,6 +96,7 @@ static void resolve_fence(struct rill__fence *fence, enum fence_state state) {
 }
 
 void rill__fence_issue(struct rill__fence *fence, struct rill__event *mark, bool is_event) {
+  RILL_ASSERT(mark != NULL || !is_event, "a fence that an event issues has that event");
   fence->mark = mark;
   fence->mark_is_event = is_event;
   if (is_event) {

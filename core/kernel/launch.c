@@ -281,6 +281,7 @@ static __attribute__((noinline)) rill_status submit_with_extras(struct rill__str
   struct rill__payload *payload = NULL;
   RILL_TRY(rill__attributes_read(stream, shape, launch, &extras));
   RILL_TRY(rill__constants_take(stream, launch->kernel, shape, &extras, &payload));
+  /* cppcheck-suppress autoVariables ; the caller only returns after this */
   if (extras.set != 0 || extras.constant_count != 0) launch->extras = &extras;
   rill_status status = RILL_OK;
   if (extras.event == NULL) {
