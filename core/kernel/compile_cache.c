@@ -69,7 +69,7 @@ int rill__cache_open(void) {
 }
 
 static void name_of(const uint8_t key[RILL__SHA256_BYTES], char name[NAME_LENGTH + 1]) {
-  for (int i = 0; i < RILL__SHA256_BYTES; i++) (void)snprintf(name + 2 * i, 3, "%02x", key[i]);
+  for (size_t i = 0; i < RILL__SHA256_BYTES; i++) (void)snprintf(name + 2 * i, 3, "%02x", key[i]);
 }
 
 static void check_of(const void *data, size_t size, uint8_t out[RILL__SHA256_BYTES]) {

@@ -18,7 +18,7 @@ static uint32_t rotate(uint32_t x, int n) { return x >> n | x << (32 - n); }
 
 static void mix(struct rill__sha256 *hash) {
   uint32_t w[64], s[8];
-  for (int i = 0; i < 16; i++) {
+  for (size_t i = 0; i < 16; i++) {
     const uint8_t *p = hash->block + 4 * i;
     w[i] = (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
   }
