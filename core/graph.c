@@ -10,21 +10,16 @@
 
 /* ---- life ---- */
 
-static rill_status check_graphs(struct rill__device *device) {
-  const char *why = "";
-  RILL_REQUIRE(RILL_DISPATCH(device, device, supports, device, RILL_FEATURE_GRAPH, &why) &&
-                   device->backend->graph != NULL,
-               RILL_ERROR_UNSUPPORTED, "graphs on %s: %s", device->name, why);
-  return rill__device_activate(device);
-}
-
 rill_status rill_graph_create(rill_device device, rill_graph *out) {
   RILL_ENTER();
   if (out != NULL) *out = RILL_NULL_GRAPH;
   struct rill__device *d;
   RILL_RESOLVE(RILL__DEVICE, device, "device", &d);
   RILL_REQUIRE(out != NULL, RILL_ERROR_INVALID_ARGUMENT, "out is NULL");
-  RILL_TRY(check_graphs(d));
+  const char *why = "";
+  RILL_REQUIRE(RILL_DISPATCH(d, device, supports, d, RILL_FEATURE_GRAPH, &why) && d->backend->graph != NULL,
+               RILL_ERROR_UNSUPPORTED, "graphs on %s: %s", d->name, why);
+  RILL_TRY(rill__device_activate(d));
   struct rill__graph *graph = NULL;
   RILL_TRY(rill__graph_new(d, &graph));
   out->id = graph->base.id;

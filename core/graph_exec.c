@@ -127,14 +127,6 @@ rill_status rill_graph_exec_native_graph(rill_graph_exec exec, uintptr_t *out) {
 
 /* ---- changes ---- */
 
-static void free_replacement(struct rill__replacement *replacement, uint32_t count) {
-  for (uint32_t i = 0; i < count; i++) {
-    if (replacement->operations[i] != NULL) rill__operation_unref(replacement->operations[i]);
-  }
-  free(replacement->operations);
-  if (replacement->attached != NULL) rill__unref(replacement->attached);
-}
-
 /* Outside epochs. */
 static rill_status update_graph(struct rill__graph_exec *exec, struct rill__graph *graph,
                                 struct rill__refusal *refusal) {
@@ -150,7 +142,11 @@ static rill_status update_graph(struct rill__graph_exec *exec, struct rill__grap
     }
     rill__exec_unclaim(exec);
   }
-  free_replacement(&replacement, exec->count);
+  for (uint32_t i = 0; i < exec->count; i++) {
+    if (replacement.operations[i] != NULL) rill__operation_unref(replacement.operations[i]);
+  }
+  free(replacement.operations);
+  if (replacement.attached != NULL) rill__unref(replacement.attached);
   return status;
 }
 

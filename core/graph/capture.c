@@ -254,12 +254,6 @@ static rill_status begin_capture(struct rill__stream *stream, const struct rill_
   return RILL_OK;
 }
 
-static struct rill__capture_member *origin_of(const struct rill__capture *capture) {
-  struct rill__capture_member *member = capture->members;
-  while (member->next != NULL) member = member->next;
-  return member;
-}
-
 /* A failure that does not say that the capture is invalid has another cause. */
 static rill_status take_all_others(struct rill__capture *capture) {
   for (struct rill__capture_member *member = capture->members; member != NULL; member = member->next) {
@@ -272,7 +266,8 @@ static rill_status take_all_others(struct rill__capture *capture) {
 /* Every node has to come before where the first stream is now. */
 static rill_status check_joined(struct rill__capture *capture) {
   struct rill__graph *graph = capture->graph;
-  struct rill__capture_member *origin = origin_of(capture);
+  struct rill__capture_member *origin = capture->members; /* the last of them */
+  while (origin->next != NULL) origin = origin->next;
   bool no_memory = false;
   char names[400] = "";
   size_t used = 0;
@@ -352,13 +347,6 @@ rill_status rill__capture_begin(struct rill__stream *stream, const struct rill__
   return status;
 }
 
-static rill_status fail_released(const struct rill__capture *capture) {
-  return rill__fail(RILL_ERROR_CAPTURE_INVALID,
-                    "the graph that the capture of %s adds to has been released" RILL_HINT
-                    "keep a reference until the capture has ended",
-                    capture->origin);
-}
-
 static rill_status check_end(const struct rill__stream *stream, const struct rill__capture_member *member) {
   RILL_REQUIRE(member != NULL, RILL_ERROR_INVALID_ARGUMENT, "%s is not capturing", rill__name_of(&stream->base).text);
   const struct rill__capture *capture = member->capture;
@@ -388,8 +376,12 @@ rill_status rill__capture_end(struct rill__stream *stream, bool abort, struct ri
     struct rill__capture *capture = member->capture;
     const bool into = !capture->graph->base.borrowed;
     if (!abort) status = check_joined(capture);
-    if (!abort && status == RILL_OK && into && !rill__object_revive(&capture->graph->base))
-      status = fail_released(capture);
+    if (!abort && status == RILL_OK && into && !rill__object_revive(&capture->graph->base)) {
+      status = rill__fail(RILL_ERROR_CAPTURE_INVALID,
+                          "the graph that the capture of %s adds to has been released" RILL_HINT
+                          "keep a reference until the capture has ended",
+                          capture->origin);
+    }
     left = finish_capture(capture, abort ? RILL_ERROR_CAPTURE_INVALID : status, out);
   }
   rill__graphs_unlock();

@@ -129,17 +129,14 @@ rill_status rill__capture_exec(struct rill__stream *stream, const struct rill__g
 
 /* ---- events ---- */
 
-static void free_point(struct rill__captured_point *point) {
-  rill__place_drop(&point->place);
-  rill__capture_unref(point->capture);
-  free(point);
-}
-
 /* Under the lock. */
 static void set_point(struct rill__event *event, struct rill__captured_point *point) {
   struct rill__captured_point *before = rill__core(event)->captured;
   rill__core(event)->captured = point;
-  if (before != NULL) free_point(before);
+  if (before == NULL) return;
+  rill__place_drop(&before->place);
+  rill__capture_unref(before->capture);
+  free(before);
 }
 
 void rill__capture_leave_event(struct rill__event *event, enum rill__event_state after) {

@@ -56,11 +56,6 @@ static void write_copy(struct dot *dot, const struct rill__copy_3d *copy) {
   write_formatted(dot, "\\n%p to %p", copy->src, copy->dst);
 }
 
-static void write_fill(struct dot *dot, const struct rill__fill_2d *rows) {
-  write_formatted(dot, "\\n%zu x %zu patterns of %zu bytes\\nto %p", rows->width, rows->height, rows->pattern_size,
-                  rows->dst);
-}
-
 static void write_node(struct dot *dot, const struct rill__graph_node *node) {
   const struct rill__operation *operation = node->operation;
   const char *name = rill__operation_name(operation);
@@ -72,7 +67,10 @@ static void write_node(struct dot *dot, const struct rill__graph_node *node) {
   switch (operation->kind) {
     case RILL_NODE_KERNEL: write_launch(dot, operation); break;
     case RILL_NODE_COPY: write_copy(dot, &operation->copy); break;
-    case RILL_NODE_FILL: write_fill(dot, &operation->fill.rows); break;
+    case RILL_NODE_FILL:
+      write_formatted(dot, "\\n%zu x %zu patterns of %zu bytes\\nto %p", operation->fill.rows.width,
+                      operation->fill.rows.height, operation->fill.rows.pattern_size, operation->fill.rows.dst);
+      break;
     case RILL_NODE_ALLOC:
     case RILL_NODE_FREE: write_formatted(dot, "\\n%p", operation->memory); break;
     default: break;

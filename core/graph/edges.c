@@ -170,11 +170,6 @@ static void put_after(struct entry *order, uint32_t entry, uint32_t new) {
   order[next].before = order[entry].next = new;
 }
 
-static void unlink_entry(struct entry *order, uint32_t entry) {
-  order[order[entry].before].next = order[entry].next;
-  order[order[entry].next].before = order[entry].before;
-}
-
 /* ---- the search ---- */
 
 struct side {
@@ -232,7 +227,11 @@ static int compare_labels(const void *a, const void *b) {
 /* Moves what one side has found after an entry, or before it, in the order that it has. */
 static void move_found(struct rill__edges *edges, struct side *side, uint32_t entry, bool before) {
   qsort(side->found, side->count, sizeof *side->found, compare_labels);
-  for (uint32_t i = 0; i < side->count; i++) unlink_entry(edges->order, side->found[i].node + 1);
+  for (uint32_t i = 0; i < side->count; i++) {
+    const struct entry *const found = &edges->order[side->found[i].node + 1];
+    edges->order[found->before].next = found->next;
+    edges->order[found->next].before = found->before;
+  }
   if (before) entry = edges->order[entry].before;
   for (uint32_t i = 0; i < side->count; i++) {
     put_after(edges->order, entry, side->found[i].node + 1);

@@ -103,10 +103,6 @@ static bool put_in_order(const struct rill__graph *graph, uint32_t *step_of, uin
   return memory;
 }
 
-static rill_status fail_no_memory(uint32_t count) {
-  return rill__fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory for a graph of %u nodes", count);
-}
-
 /* Under the lock of graphs, under which the graph is complete from the look at it to the last step. */
 static rill_status copy_steps(struct rill__graph_exec *exec, const struct rill__graph *graph) {
 #if RILL_CHECKS
@@ -120,7 +116,10 @@ static rill_status copy_steps(struct rill__graph_exec *exec, const struct rill__
   exec->steps = calloc(graph->count + 1, sizeof *exec->steps);
   const bool memory = step_of != NULL && node_at != NULL && edges != NULL && exec->steps != NULL &&
                       put_in_order(graph, step_of, node_at);
-  rill_status status = memory ? RILL_OK : fail_no_memory(graph->count);
+  rill_status status = RILL_OK;
+  if (!memory) {
+    status = rill__fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory for a graph of %u nodes", graph->count);
+  }
   for (uint32_t i = 0; i < graph->count && status == RILL_OK; i++) {
     const struct rill__graph_node *node = graph->nodes[node_at[i]];
     struct rill__step *step = &exec->steps[i];
