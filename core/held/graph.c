@@ -28,16 +28,6 @@ static void for_each_record(struct rill__graph_exec *exec, void (*visit)(struct 
 static void begin_record(struct rill__event *event) { rill__submission_begin(&rill__core(event)->work, rill__self); }
 static void end_record(struct rill__event *event) { rill__submission_end(&rill__core(event)->work, rill__self); }
 
-/* Under the object's claim. */
-static rill_status submit_graph(struct rill__graph_exec *exec, struct rill__stream *stream) {
-  rill_status status = RILL_OK;
-  exec->base.after = stream->number;
-  for_each_record(exec, begin_record);
-  RILL_SUBMIT(status, stream, graph, launch, exec, stream);
-  for_each_record(exec, end_record);
-  return status;
-}
-
 /* What was held for its events goes on, without the claim: launches of the object may be among that. */
 static void end_launch(struct rill__graph_exec *exec, bool recorded) {
   const bool records = recorded && rill__core(exec)->records > 0;
@@ -72,7 +62,10 @@ rill_status rill__graph_launch(struct rill__graph_exec *exec, struct rill__strea
   if (rill__is_held(stream)) status = hold_launch(stream, exec, &taken);
   if (status == RILL_OK && !taken && rill__is_captured(stream)) status = rill__capture_exec(stream, exec, &taken);
   if (status == RILL_OK && !taken) {
-    status = submit_graph(exec, stream);
+    exec->base.after = stream->number;
+    for_each_record(exec, begin_record);
+    RILL_SUBMIT(status, stream, graph, launch, exec, stream);
+    for_each_record(exec, end_record);
     taken = status != RILL_OK;
   }
   end_launch(exec, status == RILL_OK && !taken);

@@ -142,19 +142,15 @@ static bool is_handed_over(const struct rill__queue *queue) {
   return queue->link == NULL || op == NULL || !rill__held_is_wait(op) || !rill__fence_is_pending(op->fence);
 }
 
-static void settle_queue(struct rill__stream *stream) {
-  rill__held_run(); /* what is ready waits for nobody else */
-  rill__held_lock();
-  while (rill__is_held(stream) && is_handed_over(rill__core(stream)->queue)) rill__held_await_change();
-  rill__held_unlock();
-}
-
 void rill__held_settle(struct rill__stream *stream) {
   struct rill__thread *const self = rill__self;
   if (RILL__LIKELY(!rill__is_held(stream)) || rill__in_host_call) return;
   const bool inside = !rill__is_outside_epochs();
   if (inside) rill__leave(&self);
-  settle_queue(stream);
+  rill__held_run(); /* what is ready waits for nobody else */
+  rill__held_lock();
+  while (rill__is_held(stream) && is_handed_over(rill__core(stream)->queue)) rill__held_await_change();
+  rill__held_unlock();
   if (inside) rill__enter_epoch(self);
 }
 

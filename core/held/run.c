@@ -88,13 +88,13 @@ static rill_status submit_held_operation(struct rill__stream *stream, const stru
   return status;
 }
 
-static rill_status submit_held_wait(struct rill__stream *stream, const struct rill__fence *fence) {
-  RILL_ASSERT(rill__fence_state(fence) == FENCE_ISSUED, "work that the driver has never depends on work that is held");
-  return fence->mark != NULL ? RILL_DISPATCH(stream, stream, wait, stream, fence->mark, 0) : RILL_OK;
-}
-
 static rill_status hand_over(struct rill__stream *stream, const struct held_op *op) {
-  if (rill__held_is_wait(op)) return submit_held_wait(stream, op->fence);
+  if (rill__held_is_wait(op)) {
+    const struct rill__fence *const fence = op->fence;
+    RILL_ASSERT(rill__fence_state(fence) == FENCE_ISSUED,
+                "work that the driver has never depends on work that is held");
+    return fence->mark != NULL ? RILL_DISPATCH(stream, stream, wait, stream, fence->mark, 0) : RILL_OK;
+  }
   if (rill__held_is(op, RILL_NODE_HOST_CALL)) return submit_held_host_call(stream, op);
   if (rill__held_is(op, RILL__OPERATION_EXEC)) return rill__graph_launch_held(op->operation->exec, stream);
   return submit_held_operation(stream, op);
