@@ -58,11 +58,6 @@ static rill_status new_global(struct rill__module *module, const char *symbol, v
   return RILL_OK;
 }
 
-static void free_global(struct rill__global *global) {
-  if (global->allocation != NULL) rill__unref(&global->allocation->base); /* nobody has found it */
-  free(global);
-}
-
 /* Puts it into the list and the map, unless another thread was first. */
 static rill_status enter(struct rill__module *module, struct rill__global *global) {
   struct rill__allocation *other = NULL;
@@ -82,7 +77,8 @@ static rill_status enter(struct rill__module *module, struct rill__global *globa
   } else if (first) {
     status = rill__fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory to keep track of variable \"%s\"", global->symbol);
   }
-  free_global(global);
+  if (global->allocation != NULL) rill__unref(&global->allocation->base); /* nobody has found it */
+  free(global);
   return status;
 }
 

@@ -69,12 +69,11 @@ static bool is_unused(struct rill__module *module) {
   return true;
 }
 
-static bool may_unload(struct rill__device *device) { return !device->backend->gpu || rill__device_is_idle(device); }
-
 static void destroy_module(struct rill__object *object) {
   struct rill__module *module = (struct rill__module *)object;
   if (rill__core(module)->loaded) {
-    if (!is_unused(module) || !may_unload(module->base.device)) {
+    struct rill__device *const device = module->base.device;
+    if (!is_unused(module) || (device->backend->gpu && !rill__device_is_idle(device))) {
       rill__object_postpone(object);
       return;
     }
