@@ -25,13 +25,6 @@ static bool is_due(const struct rill__deferred_free *deferred) {
   return deferred != NULL && rill__held_oldest() > deferred->serial;
 }
 
-static bool any_is_due(const struct rill__device *device) {
-  rill__held_lock();
-  const bool due = is_due(rill__core(device)->first_deferred);
-  rill__held_unlock();
-  return due;
-}
-
 static struct rill__deferred_free *take_due(struct rill__device *device) {
   struct rill__deferred_free *list = NULL, **last = &list;
   rill__held_lock();
@@ -58,7 +51,11 @@ static void put_deferred_back(struct rill__device *device, struct rill__deferred
 }
 
 void rill__deferred_frees_end(struct rill__device *device, bool may_block) {
-  if (RILL__LIKELY(!rill__frees_are_deferred(device)) || !any_is_due(device)) return;
+  if (RILL__LIKELY(!rill__frees_are_deferred(device))) return;
+  rill__held_lock();
+  const bool due = is_due(rill__core(device)->first_deferred);
+  rill__held_unlock();
+  if (!due) return;
   if (!may_block && !rill__backend_is_idle(device)) return;
   struct rill__deferred_free *list = take_due(device);
   rill__errors_suspend();                                    /* what cannot be freed now is no failure of the call */

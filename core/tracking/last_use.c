@@ -96,17 +96,13 @@ void rill__last_uses_clear(struct rill__last_uses *uses) {
   *uses = (struct rill__last_uses){ NULL, 0, 0 };
 }
 
-/* A record that failed, as what was held before it did, marks nothing: not even what the driver had before. */
-static bool is_failed(struct rill__event *event) {
-  struct rill__event *point = NULL;
-  return rill__event_meaning(event, &point) == RILL__RECORD_FAILED;
-}
-
 bool rill__last_use_is_complete(struct rill__event *event) {
   bool ready = false;
   struct rill__device *device = event->base.device;
   if (atomic_load(&device->lost) != RILL_OK) return true;
-  if (is_failed(event)) return rill__device_is_idle(device);
+  struct rill__event *point = NULL;
+  /* A record that failed, as what was held before it did, marks nothing: not even what the driver had before. */
+  if (rill__event_meaning(event, &point) == RILL__RECORD_FAILED) return rill__device_is_idle(device);
   rill__errors_suspend();
   const bool known = rill__self != NULL && rill__event_is_ready(event, &ready) == RILL_OK;
   rill__errors_resume();

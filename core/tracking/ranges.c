@@ -59,12 +59,6 @@ static struct rill__allocation *find_begin(struct leaf *leaf, uintptr_t address)
   return NULL;
 }
 
-static struct rill__allocation *find_in_leaf(struct leaf *leaf, uintptr_t address) {
-  struct rill__allocation *found = find_begin(leaf, address);
-  if (found == NULL) found = atomic_load_explicit(&leaf->from_below, memory_order_acquire);
-  return found != NULL && range_contains(found, address) ? found : NULL;
-}
-
 struct rill__allocation *rill__ranges_find(const void *p) {
   const uintptr_t address = (uintptr_t)p;
   if (address >> ADDRESS_BITS != 0) return NULL;
@@ -77,7 +71,12 @@ struct rill__allocation *rill__ranges_find(const void *p) {
       struct rill__allocation *allocation = (struct rill__allocation *)entry;
       return range_contains(allocation, address) ? allocation : NULL;
     }
-    if (level == 1) return find_in_leaf(below(entry), address);
+    if (level == 1) {
+      struct leaf *const leaf = below(entry);
+      struct rill__allocation *found = find_begin(leaf, address);
+      if (found == NULL) found = atomic_load_explicit(&leaf->from_below, memory_order_acquire);
+      return found != NULL && range_contains(found, address) ? found : NULL;
+    }
     node = below(entry);
   }
 }
