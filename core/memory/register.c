@@ -6,13 +6,6 @@
 #include "core/tracking/last_use.h"
 #include "core/tracking/map.h"
 
-static rill_status fail_overlap(const struct rill__allocation *other, const void *p, size_t size) {
-  return rill__fail(RILL_ERROR_INVALID_ARGUMENT, "%zu bytes at %p overlap %zu bytes at %p, %s", size, p, other->size,
-                    (void *)other->begin,
-                    other->kind == RILL_MEMORY_REGISTERED ? "which are registered already"
-                                                          : "which rill has allocated itself");
-}
-
 static struct rill__held_range find_range(const void *p) {
   RILL_ASSERT(!rill__is_outside_epochs(), "memory is looked up inside an epoch");
   struct rill__allocation *range = rill__ranges_find(p);
@@ -32,7 +25,10 @@ rill_status rill__memory_register(struct rill__device *device, void *p, size_t s
   atomic_store(&rill__held_find_range, find_range);
   if (!rill__memory_insert(range, &other)) {
     rill__unref(&range->base);
-    if (other != NULL) return fail_overlap(other, p, size); /* inside the epoch: it stays that long */
+    RILL_REQUIRE(other == NULL, RILL_ERROR_INVALID_ARGUMENT, /* inside the epoch: it stays that long */
+                 "%zu bytes at %p overlap %zu bytes at %p, %s", size, p, other->size, (void *)other->begin,
+                 other->kind == RILL_MEMORY_REGISTERED ? "which are registered already"
+                                                       : "which rill has allocated itself");
     return rill__fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory to keep track of %zu bytes at %p", size, p);
   }
   const rill_status status = RILL_DISPATCH(device, memory, host_register, device, p, size);
