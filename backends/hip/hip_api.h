@@ -173,7 +173,7 @@ hipError_t hipStreamWaitEvent(hipStream_t stream, hipEvent_t event, unsigned int
 hipError_t hipStreamIsCapturing(hipStream_t stream, hipStreamCaptureStatus *status);
 hipError_t hipStreamGetPriority(hipStream_t stream, int *priority);
 hipError_t hipStreamGetFlags(hipStream_t stream, unsigned int *flags);
-hipError_t hipStreamGetId(hipStream_t stream, unsigned long long *id);  /* from 7.0 on */
+hipError_t hipStreamGetId(hipStream_t stream, unsigned long long *id);  /* from 7.1 on */
 hipError_t hipStreamGetDevice(hipStream_t stream, hipDevice_t *device); /* from 5.6 on */
 int hipGetStreamDeviceId(hipStream_t stream);
 hipError_t hipStreamAddCallback(hipStream_t stream, hipStreamCallback_t callback, void *user, unsigned int flags);

@@ -28,7 +28,7 @@ int fake_first_version(const char *name) {
   } since[] = {
     { "hipLaunchHostFunc", 50300000 },       { "hipModuleLaunchCooperativeKernel", 50500000 },
     { "hipStreamGetDevice", 50600000 },      { "hipGetDevicePropertiesR0600", 60000000 },
-    { "hipEventRecordWithFlags", 60400000 }, { "hipStreamGetId", 70000000 },
+    { "hipEventRecordWithFlags", 60400000 }, { "hipStreamGetId", 70100000 },
     { "hipMemsetD2D16Async", 70100000 },     { "hipMemsetD2D32Async", 70100000 },
   };
   for (size_t i = 0; i < sizeof since / sizeof *since; i++)
