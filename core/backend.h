@@ -77,7 +77,8 @@ struct rill__kernel {
   struct rill__object base;
   struct rill__module *module;      /* referenced */
   struct rill__image own;           /* it alone */
-  const rill_bundle_kernel *source; /* own.kernels: name and arguments, which may be RILL__ARGS_UNKNOWN */
+  const rill_bundle_kernel *source; /* own.kernels: symbol and arguments, which may be RILL__ARGS_UNKNOWN */
+  const char *name;                 /* in the source, for texts; the symbol if that is not known */
   uint32_t max_threads;             /* of a block of this kernel */
   uint32_t block[3];                /* the only shape of a block that it runs in; 0: any */
   uint64_t static_shared;           /* bytes; 0 if unknown */

@@ -169,8 +169,7 @@ rill_status rill_graph_find_node(rill_graph graph, const char *label, uint32_t n
   uint32_t found = 0;
   rill__graphs_lock();
   for (uint32_t i = 0; i < g->count && found <= nth; i++) {
-    const char *name = rill__operation_name(g->nodes[i]->operation);
-    if (name == NULL || strcmp(name, label) != 0) continue;
+    if (!rill__operation_is_called(g->nodes[i]->operation, label)) continue;
     if (found++ == nth) out->id = g->nodes[i]->id;
   }
   rill__graphs_unlock();

@@ -219,11 +219,11 @@ static rill_status set_arg(struct rill__graph_exec *exec, uint32_t step, uint32_
 static rill_status check_arg(const struct rill__kernel *kernel, uint32_t index, const void *data, size_t size) {
   const rill_bundle_kernel *source = kernel->source;
   RILL_REQUIRE(index < source->arg_count, RILL_ERROR_OUT_OF_RANGE, "kernel \"%s\" has %u arguments, no number %u",
-               source->name, source->arg_count, index);
-  RILL_REQUIRE(data != NULL, RILL_ERROR_INVALID_ARGUMENT, "kernel \"%s\": argument %u: data is NULL", source->name,
+               kernel->name, source->arg_count, index);
+  RILL_REQUIRE(data != NULL, RILL_ERROR_INVALID_ARGUMENT, "kernel \"%s\": argument %u: data is NULL", kernel->name,
                index + 1);
   RILL_REQUIRE(size == source->args[index].size, RILL_ERROR_INVALID_ARGUMENT,
-               "kernel \"%s\": argument %u: %zu bytes passed, %u expected", source->name, index + 1, size,
+               "kernel \"%s\": argument %u: %zu bytes passed, %u expected", kernel->name, index + 1, size,
                source->args[index].size);
   return RILL_OK;
 }

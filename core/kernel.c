@@ -86,7 +86,7 @@ rill_status rill_kernel_get_info(rill_kernel kernel, rill_kernel_info *info) {
 static rill_status check_index(const struct rill__kernel *kernel, uint32_t index) {
   if (kernel->source->arg_count == RILL__ARGS_UNKNOWN) return rill__fail_unknown_args(kernel);
   RILL_REQUIRE(index < kernel->source->arg_count, RILL_ERROR_OUT_OF_RANGE,
-               "kernel \"%s\" has %u arguments, no number %u", kernel->source->name, kernel->source->arg_count, index);
+               "kernel \"%s\" has %u arguments, no number %u", kernel->name, kernel->source->arg_count, index);
   return RILL_OK;
 }
 
@@ -112,7 +112,7 @@ rill_status rill_kernel_arg_offset(rill_kernel kernel, uint32_t index, size_t *o
   RILL_REQUIRE(known != 0 || index == 0, RILL_ERROR_UNSUPPORTED,
                "kernel \"%s\" on %s: the image does not say where argument %u lies" RILL_HINT
                "compile it with the rillcc of this version",
-               k->source->name, k->base.device->name, index);
+               k->name, k->base.device->name, index);
   *offset = known;
   return RILL_OK;
 }

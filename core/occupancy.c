@@ -3,10 +3,9 @@
 
 /* A block of so many threads, with so much dynamic shared memory. */
 static rill_status check_block(struct rill__kernel *kernel, uint32_t threads, uint64_t shared) {
-  RILL_REQUIRE(threads != 0, RILL_ERROR_INVALID_ARGUMENT, "kernel \"%s\": block_threads is 0", kernel->source->name);
+  RILL_REQUIRE(threads != 0, RILL_ERROR_INVALID_ARGUMENT, "kernel \"%s\": block_threads is 0", kernel->name);
   RILL_REQUIRE(threads <= kernel->max_threads, RILL_ERROR_OUT_OF_RANGE,
-               "kernel \"%s\": a block of %u threads, the limit is %u", kernel->source->name, threads,
-               kernel->max_threads);
+               "kernel \"%s\": a block of %u threads, the limit is %u", kernel->name, threads, kernel->max_threads);
   return rill__launch_check_shared(kernel, shared);
 }
 
@@ -58,7 +57,7 @@ rill_status rill_kernel_available_shared(rill_kernel kernel, uint32_t block_thre
   uint32_t blocks = 0;
   RILL_TRY(RILL_DISPATCH(k, kernel, occupancy, k, block_threads, 0, &blocks));
   RILL_REQUIRE(blocks >= blocks_per_unit, RILL_ERROR_OUT_OF_RANGE,
-               "kernel \"%s\": a compute unit of %s runs %u blocks of %u threads at a time, not %u", k->source->name,
+               "kernel \"%s\": a compute unit of %s runs %u blocks of %u threads at a time, not %u", k->name,
                k->base.device->name, blocks, block_threads, blocks_per_unit);
   uint64_t fits = 0, too_much = most + 1;
   while (too_much - fits > 1) {

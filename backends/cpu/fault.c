@@ -152,9 +152,12 @@ static const char *what_of(const struct cpu_worker *worker) {
 
 struct cpu_name rill__cpu_name_of(const struct cpu_inside *inside) {
   struct cpu_name name;
+  char kernel[64];
   const char *const label = inside->label;
-  (void)snprintf(name.text, sizeof name.text, "kernel \"%.60s\"%s%.60s%s", inside->kernel,
-                 label != NULL ? ", launch \"" : "", label != NULL ? label : "", label != NULL ? "\"" : "");
+  if (!rill__source_name(inside->kernel, kernel, sizeof kernel))
+    (void)snprintf(kernel, sizeof kernel, "%.60s", inside->kernel);
+  (void)snprintf(name.text, sizeof name.text, "kernel \"%s\"%s%.60s%s", kernel, label != NULL ? ", launch \"" : "",
+                 label != NULL ? label : "", label != NULL ? "\"" : "");
   return name;
 }
 

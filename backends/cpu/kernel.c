@@ -9,17 +9,18 @@
 /* ---- finding ---- */
 
 /* Whether the image's arguments are those of the bundle. */
-static rill_status check_args(const rill_cpu_kernel *code, const rill_bundle_kernel *source) {
+static rill_status check_args(const rill_cpu_kernel *code, const struct rill__kernel *kernel) {
+  const rill_bundle_kernel *const source = kernel->source;
   RILL_REQUIRE(code->arg_count == source->arg_count, RILL_ERROR_BACKEND,
-               "kernel \"%s\": the bundle says %u arguments, its image %u", source->name, source->arg_count,
+               "kernel \"%s\": the bundle says %u arguments, its image %u", kernel->name, source->arg_count,
                code->arg_count);
   for (uint32_t i = 0; i < code->arg_count; i++) {
     RILL_REQUIRE(code->arg_sizes[i] == source->args[i].size, RILL_ERROR_BACKEND,
-                 "kernel \"%s\": argument %u has %u bytes in the bundle, %u in its image", source->name, i + 1,
+                 "kernel \"%s\": argument %u has %u bytes in the bundle, %u in its image", kernel->name, i + 1,
                  source->args[i].size, code->arg_sizes[i]);
   }
   RILL_REQUIRE(code->run_block != NULL || code->run_thread != NULL, RILL_ERROR_BACKEND,
-               "kernel \"%s\": the image has no code for it", source->name);
+               "kernel \"%s\": the image has no code for it", kernel->name);
   return RILL_OK;
 }
 
@@ -36,7 +37,7 @@ static rill_status cpu_kernel_find(struct rill__kernel *kernel) {
   for (uint32_t i = 0; i < module->image->kernel_count; i++) {
     const rill_cpu_kernel *code = &module->image->kernels[i];
     if (strcmp(code->name, kernel->source->name) != 0) continue;
-    RILL_TRY(check_args(code, kernel->source));
+    RILL_TRY(check_args(code, kernel));
     const rill_device_info *info = &kernel->base.device->info;
     part->code = code;
     part->stack = stack_of(module->image, i);
@@ -45,7 +46,7 @@ static rill_status cpu_kernel_find(struct rill__kernel *kernel) {
     return RILL_OK;
   }
   return rill__fail(RILL_ERROR_NOT_FOUND, "the image for %s has no kernel \"%s\"", kernel->base.device->name,
-                    kernel->source->name);
+                    kernel->name);
 }
 
 /* ---- running ---- */

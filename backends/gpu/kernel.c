@@ -53,7 +53,7 @@ static rill_status gpu_kernel_find(struct rill__kernel *kernel) {
   if (found && kernel->source->arg_count == RILL__ARGS_UNKNOWN) result = ask_for_args(kernel);
   gpu_leave(&scope);
   RILL_REQUIRE(result != GPU_NOT_FOUND, RILL_ERROR_NOT_FOUND, "the image that was loaded has no kernel \"%s\"",
-               kernel->source->name);
+               kernel->name);
   if (found && result != GPU_SUCCESS) return gpu_fail(device, result, GPU_ARG_SIZE_TEXT);
   if (result != GPU_SUCCESS) return GPU_FAIL(device, result, module_function);
   if (kernel->max_threads == 0) kernel->max_threads = device->info.max_threads_per_block;

@@ -22,7 +22,7 @@ void rill__trace(const struct rill__object *object, const char *slot, const stru
   if (launch != NULL) {
     const char *const label = launch->label;
     (void)snprintf(launched, sizeof launched, ": \"%.60s\"%s%.60s%s, %u x %u x %u blocks of %u x %u x %u threads",
-                   launch->kernel->source->name, label != NULL ? " as \"" : "", label != NULL ? label : "",
+                   launch->kernel->name, label != NULL ? " as \"" : "", label != NULL ? label : "",
                    label != NULL ? "\"" : "", launch->grid[0], launch->grid[1], launch->grid[2], launch->block[0],
                    launch->block[1], launch->block[2]);
   }

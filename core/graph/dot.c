@@ -40,7 +40,7 @@ static void write_launch(struct dot *dot, const struct rill__operation *operatio
   const struct rill__launch *launch = &operation->launch;
   if (operation->label != NULL) {
     write_words(dot, "\\n");
-    write_quoted(dot, launch->kernel->source->name);
+    write_quoted(dot, launch->kernel->name);
   }
   write_formatted(dot, "\\n%u x %u x %u blocks of %u x %u x %u", launch->grid[0], launch->grid[1], launch->grid[2],
                   launch->block[0], launch->block[1], launch->block[2]);

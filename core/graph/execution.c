@@ -188,7 +188,7 @@ static rill_status check_node(const struct rill__graph_exec *exec, const struct 
   RILL_REQUIRE(old->kind != RILL_NODE_KERNEL || same_kernel(old->launch.kernel, new->launch.kernel),
                RILL_ERROR_INVALID_ARGUMENT,
                "node %u%s%s%s launches kernel \"%s\", that of the graph \"%s\", or one of another module", node->index,
-               open, name, close, old->launch.kernel->source->name, new->launch.kernel->source->name);
+               open, name, close, old->launch.kernel->name, new->launch.kernel->name);
   *reason = RILL_UPDATE_EDGES;
   RILL_REQUIRE(step->after_count == node->after_count, RILL_ERROR_INVALID_ARGUMENT,
                "node %u%s%s%s comes after %u nodes, that of the graph after %u", node->index, open, name, close,

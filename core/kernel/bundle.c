@@ -184,7 +184,7 @@ static rill_status resolve_ref(struct rill__device *device, const rill_bundle *b
   RILL_TRY(rill__module_load(device, bundle, &module));
   const rill_status status = rill__module_kernel(module, name, &kernel);
   if (status == RILL_OK) {
-    *out = add_for_refs(module, bundle, kernel, name);
+    *out = add_for_refs(module, bundle, kernel, kernel->source->name); /* `name` may be the one in the source */
   } else {
     rill__module_release(module);
   }

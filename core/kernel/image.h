@@ -78,6 +78,11 @@ bool rill__image_copy_kernel(struct rill__image *image, const rill_bundle_kernel
 
 void rill__image_free(struct rill__image *image); /* what it points to */
 
+/* An image knows a kernel by its symbol, which C++ mangles: `_ZN4game4moveEPfi`.  Writes the name in the source, with
+ * namespaces and template arguments: "game::move", "scale<float, 4>".  Parameters are left out.  False if the symbol is
+ * not mangled, has a form that is not known here, or does not fit: core/kernel/names.c. */
+bool rill__source_name(const char *symbol, char *out, size_t size);
+
 #pragma GCC visibility pop
 
 /* A name longer than this is taken for damage. */

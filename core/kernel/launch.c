@@ -26,10 +26,10 @@ enum { FEW_ARGS = 15 };   /* the room that every launch has for them */
 
 static rill_status check_dimensions(const struct rill__kernel *kernel, const char *what, const uint32_t size[3],
                                     const uint32_t limit[3]) {
-  RILL_REQUIRE(size[0] != 0, RILL_ERROR_INVALID_ARGUMENT, "kernel \"%s\": %s.x is 0", kernel->source->name, what);
+  RILL_REQUIRE(size[0] != 0, RILL_ERROR_INVALID_ARGUMENT, "kernel \"%s\": %s.x is 0", kernel->name, what);
   for (int i = 0; i < 3; i++) {
     RILL_REQUIRE(size[i] <= limit[i], RILL_ERROR_OUT_OF_RANGE, "kernel \"%s\": %s.%c is %u, the limit of %s is %u",
-                 kernel->source->name, what, axes[i], size[i], kernel->base.device->name, limit[i]);
+                 kernel->name, what, axes[i], size[i], kernel->base.device->name, limit[i]);
   }
   return RILL_OK;
 }
@@ -46,7 +46,7 @@ static __attribute__((noinline)) rill_status opt_in_to_shared(struct rill__kerne
   const uint64_t limit = device->info.shared_per_block_optin, fixed = kernel->static_shared;
   RILL_REQUIRE(fixed <= limit && bytes <= limit - fixed, RILL_ERROR_OUT_OF_RANGE,
                "kernel \"%s\": %llu bytes of dynamic shared memory and %llu of static, the limit of %s is %llu",
-               kernel->source->name, (unsigned long long)bytes, (unsigned long long)fixed, device->name,
+               kernel->name, (unsigned long long)bytes, (unsigned long long)fixed, device->name,
                (unsigned long long)limit);
   if (device->backend->kernel->allow_shared == NULL) return RILL_OK;
   RILL_TRY(RILL_DISPATCH(kernel, kernel, allow_shared, kernel, bytes));
@@ -73,7 +73,7 @@ static rill_status check_large_cluster(struct rill__kernel *kernel, const struct
     RILL_TRY(RILL_DISPATCH(kernel, kernel, cluster_limit, kernel, launch, &limit));
   }
   RILL_REQUIRE(blocks <= limit, RILL_ERROR_OUT_OF_RANGE,
-               "kernel \"%s\": a cluster of %u x %u x %u blocks, the limit of %s is %u blocks", kernel->source->name,
+               "kernel \"%s\": a cluster of %u x %u x %u blocks, the limit of %s is %u blocks", kernel->name,
                launch->cluster[0], launch->cluster[1], launch->cluster[2], kernel->base.device->name, limit);
   return RILL_OK;
 }
@@ -100,14 +100,14 @@ static rill_status check_cluster(struct rill__kernel *kernel, const rill_launch 
 /* Of a kernel that was compiled for one shape of cluster. */
 static rill_status check_required_cluster(const struct rill__kernel *kernel, const struct rill__launch *launch) {
   const uint32_t *cluster = kernel->required_cluster;
-  RILL_REQUIRE(
-      !launch->clustered || memcmp(cluster, launch->cluster, sizeof launch->cluster) == 0, RILL_ERROR_INVALID_ARGUMENT,
-      "kernel \"%s\": it was compiled for clusters of %u x %u x %u blocks, not of %u x %u x %u", kernel->source->name,
-      cluster[0], cluster[1], cluster[2], launch->cluster[0], launch->cluster[1], launch->cluster[2]);
+  RILL_REQUIRE(!launch->clustered || memcmp(cluster, launch->cluster, sizeof launch->cluster) == 0,
+               RILL_ERROR_INVALID_ARGUMENT,
+               "kernel \"%s\": it was compiled for clusters of %u x %u x %u blocks, not of %u x %u x %u", kernel->name,
+               cluster[0], cluster[1], cluster[2], launch->cluster[0], launch->cluster[1], launch->cluster[2]);
   for (int i = 0; i < 3; i++) {
     RILL_REQUIRE(launch->grid[i] % cluster[i] == 0, RILL_ERROR_INVALID_ARGUMENT,
                  "grid.%c is %u blocks, not a multiple of the %u of the cluster that kernel \"%s\" requires", axes[i],
-                 launch->grid[i], cluster[i], kernel->source->name);
+                 launch->grid[i], cluster[i], kernel->name);
   }
   return RILL_OK;
 }
@@ -115,15 +115,14 @@ static rill_status check_required_cluster(const struct rill__kernel *kernel, con
 static rill_status fail_block(const struct rill__kernel *kernel, const uint32_t block[3]) {
   return rill__fail(RILL_ERROR_INVALID_ARGUMENT,
                     "kernel \"%s\": it was compiled for blocks of %u x %u x %u threads, not of %u x %u x %u",
-                    kernel->source->name, kernel->block[0], kernel->block[1], kernel->block[2], block[0], block[1],
-                    block[2]);
+                    kernel->name, kernel->block[0], kernel->block[1], kernel->block[2], block[0], block[1], block[2]);
 }
 
 /* Inlined: each launch goes through it. */
 static inline __attribute__((always_inline)) rill_status
 check_shape(struct rill__kernel *kernel, const rill_launch *shape, struct rill__launch *out) {
   struct rill__device *device = kernel->base.device;
-  const char *name = kernel->source->name;
+  const char *name = kernel->name;
   RILL_REQUIRE(shape->reserved == 0, RILL_ERROR_INVALID_ARGUMENT, "rill_launch.reserved is %u, not 0", shape->reserved);
   read_dim3(out->grid, shape->grid);
   read_dim3(out->block, shape->block);
@@ -157,38 +156,41 @@ rill_status rill__launch_check_shape(struct rill__kernel *kernel, const rill_lau
 rill_status rill__fail_unknown_args(const struct rill__kernel *kernel) {
   const char *why = "";
   (void)RILL_DISPATCH(kernel, device, supports, kernel->base.device, RILL_FEATURE_KERNEL_ARGS, &why);
-  return rill__fail(RILL_ERROR_UNSUPPORTED, "the arguments of kernel \"%s\" are not known on %s: %s",
-                    kernel->source->name, kernel->base.device->name, why);
+  return rill__fail(RILL_ERROR_UNSUPPORTED, "the arguments of kernel \"%s\" are not known on %s: %s", kernel->name,
+                    kernel->base.device->name, why);
 }
 
 /* Before there is room for `count` values. */
-static rill_status check_arg_count(const rill_bundle_kernel *source, const rill_arg *args, size_t count) {
+static rill_status check_arg_count(const struct rill__kernel *kernel, const rill_arg *args, size_t count) {
+  const rill_bundle_kernel *const source = kernel->source;
   RILL_REQUIRE(count == source->arg_count || source->arg_count == RILL__ARGS_UNKNOWN, RILL_ERROR_INVALID_ARGUMENT,
-               "kernel \"%s\": %zu arguments passed, %u expected", source->name, count, source->arg_count);
+               "kernel \"%s\": %zu arguments passed, %u expected", kernel->name, count, source->arg_count);
   RILL_REQUIRE(args != NULL || count == 0, RILL_ERROR_INVALID_ARGUMENT, "kernel \"%s\": args is NULL, %zu expected",
-               source->name, count);
+               kernel->name, count);
   RILL_REQUIRE(count <= MAX_ARGS, RILL_ERROR_OUT_OF_RANGE, "kernel \"%s\": %zu arguments, the limit is %d",
-               source->name, count, MAX_ARGS);
+               kernel->name, count, MAX_ARGS);
   return RILL_OK;
 }
 
 /* With the argument's name, if the image tells it. */
-static __attribute__((cold)) rill_status fail_arg(const rill_bundle_kernel *source, const rill_arg *arg, size_t i) {
+static __attribute__((cold)) rill_status fail_arg(const struct rill__kernel *kernel, const rill_arg *arg, size_t i) {
+  const rill_bundle_kernel *const source = kernel->source;
   const bool known = source->arg_count != RILL__ARGS_UNKNOWN;
   const char *name = known ? source->args[i].name : "";
   const char *open = name[0] != '\0' ? " (\"" : "", *close = name[0] != '\0' ? "\")" : "";
   RILL_REQUIRE(!known || arg->size == source->args[i].size, RILL_ERROR_INVALID_ARGUMENT,
-               "kernel \"%s\": argument %zu%s%s%s: %zu bytes passed, %u expected", source->name, i + 1, open, name,
+               "kernel \"%s\": argument %zu%s%s%s: %zu bytes passed, %u expected", kernel->name, i + 1, open, name,
                close, arg->size, source->args[i].size);
-  return rill__fail(RILL_ERROR_INVALID_ARGUMENT, "kernel \"%s\": argument %zu%s%s%s: data is NULL", source->name, i + 1,
+  return rill__fail(RILL_ERROR_INVALID_ARGUMENT, "kernel \"%s\": argument %zu%s%s%s: data is NULL", kernel->name, i + 1,
                     open, name, close);
 }
 
-static rill_status read_args(const rill_bundle_kernel *source, const rill_arg *args, size_t count, void **values) {
+static rill_status read_args(const struct rill__kernel *kernel, const rill_arg *args, size_t count, void **values) {
+  const rill_bundle_kernel *const source = kernel->source;
   const bool known = source->arg_count != RILL__ARGS_UNKNOWN;
   for (size_t i = 0; i < count; i++) {
     const bool right = !known || args[i].size == source->args[i].size;
-    if (RILL__UNLIKELY(!right || args[i].data == NULL)) return fail_arg(source, &args[i], i);
+    if (RILL__UNLIKELY(!right || args[i].data == NULL)) return fail_arg(kernel, &args[i], i);
     values[i] = (void *)(uintptr_t)args[i].data;
   }
   values[count] = NULL;
@@ -312,10 +314,10 @@ static inline __attribute__((always_inline)) rill_status launch_checked(struct r
   l.extras = NULL;
   RILL_TRY(check_shape(kernel, shape, &l));
   l.label = shape->label;
-  RILL_TRY(check_arg_count(kernel->source, args, count));
+  RILL_TRY(check_arg_count(kernel, args, count));
   void *few[FEW_ARGS + 1], **values = few;
   if (RILL__UNLIKELY(count > FEW_ARGS)) values = __builtin_alloca((count + 1) * sizeof *values);
-  RILL_TRY(read_args(kernel->source, args, count, values));
+  RILL_TRY(read_args(kernel, args, count, values));
   RILL_TRY(rill__check_usable(stream->base.device));
   l.args = values;
   l.reaches_out =

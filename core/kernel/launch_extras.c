@@ -63,8 +63,8 @@ static rill_status check_cooperative(const struct reading *reading) {
     if (in_clusters < most) most = in_clusters;
   }
   RILL_REQUIRE(blocks <= most, RILL_ERROR_OUT_OF_RANGE,
-               "kernel \"%s\": a cooperative grid of %llu blocks, %s runs at most %llu of them at a time",
-               kernel->source->name, (unsigned long long)blocks, kernel->base.device->name, (unsigned long long)most);
+               "kernel \"%s\": a cooperative grid of %llu blocks, %s runs at most %llu of them at a time", kernel->name,
+               (unsigned long long)blocks, kernel->base.device->name, (unsigned long long)most);
   return RILL_OK;
 }
 

@@ -172,11 +172,34 @@ static void destroy_kernel(struct rill__object *object) {
   rill__object_free(object);
 }
 
+/* Longer names stay mangled. */
+enum { NAME_SIZE = 256 };
+
+static const char *name_in_source(const char *symbol, char room[NAME_SIZE]) {
+  return rill__source_name(symbol, room, NAME_SIZE) ? room : symbol;
+}
+
+/* The number of the one kernel that has the name in its source; kernel_count if there is none. */
+static rill_status find_in_source(const struct rill__image *image, const char *name, size_t *out) {
+  char room[NAME_SIZE];
+  *out = image->kernel_count;
+  for (size_t i = 0; i < image->kernel_count; i++) {
+    if (strcmp(name_in_source(image->kernels[i].name, room), name) != 0) continue;
+    RILL_REQUIRE(*out == image->kernel_count, RILL_ERROR_INVALID_ARGUMENT,
+                 "several kernels are called \"%s\", \"%s\" and \"%s\" among them" RILL_HINT "use one of these names",
+                 name, image->kernels[*out].name, image->kernels[i].name);
+    *out = i;
+  }
+  return RILL_OK;
+}
+
 static rill_status fail_no_kernel(const struct rill__image *image, const char *name) {
   char inside[LIST_SIZE] = "none";
   size_t used = 0;
   for (size_t i = 0; i < image->kernel_count && used < sizeof inside; i++) {
-    used += (size_t)snprintf(inside + used, sizeof inside - used, "%s%s", i > 0 ? ", " : "", image->kernels[i].name);
+    char said[NAME_SIZE];
+    used += (size_t)snprintf(inside + used, sizeof inside - used, "%s%s", i > 0 ? ", " : "",
+                             name_in_source(image->kernels[i].name, said));
   }
   return rill__fail(RILL_ERROR_NOT_FOUND, "there is no kernel \"%s\"; the kernels are: %s", name, inside);
 }
@@ -189,6 +212,7 @@ static rill_status describe(struct rill__kernel *kernel, size_t i, const char *n
                         : rill__image_add_kernel(&kernel->own, name, strlen(name), RILL__ARGS_UNKNOWN);
   RILL_REQUIRE(made, RILL_ERROR_OUT_OF_MEMORY, "no host memory for the kernel \"%s\"", name);
   kernel->source = kernel->own.kernels;
+  kernel->name = kernel->base.label != NULL ? kernel->base.label : kernel->source->name;
   memcpy(kernel->block, kernel->own.needs->block, sizeof kernel->block);
   return RILL_OK;
 }
@@ -197,23 +221,26 @@ static rill_status find_kernel(struct rill__kernel *kernel) {
   RILL_TRY(RILL_DISPATCH(kernel, kernel, find, kernel));
   rill__core(kernel)->found = true;
   RILL_REQUIRE(!kernel->own.no_memory, RILL_ERROR_OUT_OF_MEMORY, "no host memory for the arguments of \"%s\"",
-               kernel->source->name);
+               kernel->name);
   const struct rill__kernel_needs *needs = kernel->own.needs;
   if (needs->max_threads != 0 && needs->max_threads < kernel->max_threads) kernel->max_threads = needs->max_threads;
   return rill__object_publish(&kernel->base, RILL__KERNEL);
 }
 
 rill_status rill__module_kernel(struct rill__module *module, const char *name, struct rill__kernel **out) {
-  const size_t i = rill__image_find(&rill__core(module)->inside, name);
-  if (i == rill__core(module)->inside.kernel_count && !rill__core(module)->inside.kernels_unknown)
-    return fail_no_kernel(&rill__core(module)->inside, name);
+  const struct rill__image *const image = &rill__core(module)->inside;
+  char room[NAME_SIZE];
+  size_t i = rill__image_find(image, name);
+  if (i == image->kernel_count) RILL_TRY(find_in_source(image, name, &i));
+  if (i == image->kernel_count && !image->kernels_unknown) return fail_no_kernel(image, name);
+  const char *const symbol = i < image->kernel_count ? image->kernels[i].name : name;
   struct rill__device *device = module->base.device;
   struct rill__kernel *kernel = NULL;
   const size_t size = RILL__PART_OFFSET(struct rill__kernel) + device->backend->kernel_size;
-  RILL_TRY(rill__object_new(size, device, name, destroy_kernel, &kernel));
+  RILL_TRY(rill__object_new(size, device, name_in_source(symbol, room), destroy_kernel, &kernel));
   rill__ref(&module->base);
   kernel->module = module;
-  rill_status status = describe(kernel, i, name);
+  rill_status status = describe(kernel, i, symbol);
   if (status == RILL_OK) status = find_kernel(kernel);
   if (status != RILL_OK) {
     rill__unref(&kernel->base);

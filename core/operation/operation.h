@@ -11,6 +11,7 @@
 #include "core/object/core.h"
 
 #include <rill/graph.h>
+#include <string.h>
 
 /* What an operation owns besides its own struct, such as memory that bytes were copied to.  finish: when the driver has
  * the work that uses it; drop: when nothing will use it. */
@@ -59,7 +60,15 @@ rill_status rill__operation_with_arg(const struct rill__operation *launch, uint3
 /* What the node is called: its label, or the kernel's name; NULL if it has none. */
 static inline const char *rill__operation_name(const struct rill__operation *operation) {
   if (operation->label != NULL) return operation->label;
-  return operation->kind == RILL_NODE_KERNEL ? operation->launch.kernel->source->name : NULL;
+  return operation->kind == RILL_NODE_KERNEL ? operation->launch.kernel->name : NULL;
+}
+
+/* Whether that is its name; a kernel without a label is called by its symbol as well. */
+static inline bool rill__operation_is_called(const struct rill__operation *operation, const char *name) {
+  const char *const own = rill__operation_name(operation);
+  if (own != NULL && strcmp(own, name) == 0) return true;
+  return operation->label == NULL && operation->kind == RILL_NODE_KERNEL &&
+         strcmp(operation->launch.kernel->source->name, name) == 0;
 }
 
 /* "kernel", "copy" ... */

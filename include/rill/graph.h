@@ -149,8 +149,8 @@ RILL_API RILL_NODISCARD rill_status rill_graph_add_event_wait(rill_graph graph, 
  *  Like:    cuGraphAddDependencies, hipGraphAddDependencies. */
 RILL_API RILL_NODISCARD rill_status rill_graph_add_edge(rill_graph graph, rill_graph_node from, rill_graph_node to);
 
-/** Returns a node by its label, a kernel without one by the kernel's name: the `nth` of that name, counted from 0 in
- * the order in which nodes were added.
+/** Returns a node by its label, a kernel without one by the kernel's name in the source or its symbol: the `nth` of
+ *  that name, counted from 0 in the order in which nodes were added.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, NOT_FOUND.
  *  Like:    no vendor's call. */

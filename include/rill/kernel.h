@@ -99,7 +99,7 @@ typedef struct rill_launch {
 /** What is known of a kernel.  0 where the device does not say. */
 typedef struct rill_kernel_info {
   size_t struct_size;
-  const char *name;     /**< valid while a reference to the kernel is held */
+  const char *name;     /**< the symbol in the image; valid while a reference to the kernel is held */
   uint32_t arg_count;   /**< 0 too if the arguments are not known */
   uint32_t registers;   /**< of a thread */
   uint32_t max_threads; /**< of a block of this kernel */
@@ -144,9 +144,11 @@ RILL_API RILL_NODISCARD rill_status rill_module_retain(rill_module module);
  *  Like:    cuModuleUnload, hipModuleUnload. */
 RILL_API rill_status rill_module_release(rill_module module);
 
-/** Returns a kernel of a module.  It keeps the module.
+/** Returns a kernel of a module.  It keeps the module.  `name` is the symbol in the image, or the name in a C++ source
+ *  without parameters: "game::move", "scale<float, 4>".
  *
- *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, NOT_FOUND (the text lists the kernels inside),
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (several kernels have that name in the source; the text has
+ *           symbols), NOT_FOUND (the text lists the kernels inside),
  *           OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
  *  Like:    cuModuleGetFunction, hipModuleGetFunction. */
 RILL_API RILL_NODISCARD rill_status rill_module_get_kernel(rill_module module, const char *name, rill_kernel *out);

@@ -2,6 +2,7 @@
 #include "support/testing.h"
 
 #include "dialect_cuda.rill.h"
+#include "graphs.h"
 #include <rill/device/half.h>
 
 #include <fenv.h>
@@ -72,6 +73,68 @@ static void several_kernels_of_one_name_have_names(void) {
   }
   assert_ok(rill_free(ranks));
   assert_ok(rill_free(shifted));
+}
+
+/* C6.3: the name that the source has and the symbol that it becomes are the same kernel; texts and graphs have the
+ * first. */
+static void names_of_the_source_find_kernels(void) {
+  static const char *const names[] = { "cuda_plain", "inner::cuda_named", "cuda_rotate<float, 1>", "cuda_dynamic" };
+  rill_module module;
+  rill_graph graph = new_graph();
+  float *y = pinned(THREADS * sizeof *y);
+  const rill_launch launch = launch_of(1);
+  assert_ok(rill_module_load(dut.device, &dialect_cuda_bundle, &module));
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    rill_kernel kernel, same;
+    rill_kernel_info info = RILL_KERNEL_INFO_INIT, other = RILL_KERNEL_INFO_INIT;
+    assert_ok(rill_module_get_kernel(module, names[i], &kernel));
+    assert_ok(rill_kernel_get_info(kernel, &info));
+    assert_ok(rill_module_get_kernel(module, info.name, &same));
+    assert_ok(rill_kernel_get_info(same, &other));
+    assert_string_equal(info.name, other.name);
+
+    rill_stream stream = new_stream("stream");
+    assert_fails(rill_stream_launch(stream, kernel, &launch, NULL, 0), RILL_ERROR_INVALID_ARGUMENT);
+    assert_says(names[i]);
+    assert_null(strstr(rill_last_error_text(), "_Z"));
+    assert_ok(rill_kernel_release(kernel));
+    assert_ok(rill_kernel_release(same));
+  }
+
+  rill_kernel kernel;
+  rill_graph_node node, found;
+  rill_kernel_info info = RILL_KERNEL_INFO_INIT;
+  int shift = 3;
+  assert_fails(rill_module_get_kernel(module, "cuda_rotate", &kernel), RILL_ERROR_INVALID_ARGUMENT);
+  assert_says("_Z11cuda_rotatePdi");
+  assert_says("_Z11cuda_rotatePfi");
+  assert_fails(rill_module_get_kernel(module, "cuda_rotated", &kernel), RILL_ERROR_NOT_FOUND);
+  assert_says("inner::cuda_named");
+  assert_ok(rill_module_get_kernel(module, "_Z11cuda_rotatePfi", &kernel));
+  assert_ok(rill_kernel_get_info(kernel, &info));
+  assert_ok(rill_graph_add_kernel(graph, NULL, 0, kernel, &launch, RILL_ARGS(y, shift), &node));
+  assert_ok(rill_graph_find_node(graph, "cuda_rotate", 0, &found));
+  assert_int_equal(found.id, node.id);
+  assert_ok(rill_graph_find_node(graph, info.name, 0, &found));
+  assert_int_equal(found.id, node.id);
+  assert_fails(rill_graph_find_node(graph, "_Z11cuda_rotatePdi", 0, &found), RILL_ERROR_NOT_FOUND);
+  assert_ok(rill_kernel_release(kernel));
+  assert_ok(rill_module_release(module));
+  assert_ok(rill_free(y));
+}
+
+/* A reference may have either name; each finds the one kernel. */
+static void references_have_names_of_the_source(void) {
+  rill_stream stream = new_stream("stream");
+  float *y = pinned(THREADS * sizeof *y);
+  const rill_launch launch = launch_of(1);
+  rill_kernel_ref ref = { &dialect_cuda_bundle, "inner::cuda_named", { 0, 0 } };
+  for (int i = 0; i < 3; i++) {
+    assert_ok(rill_stream_launch_ref(stream, &ref, &launch, RILL_ARGS(y)));
+    assert_ok(cuda_named_launch(stream, &launch, (uint32_t *)(void *)y));
+  }
+  assert_completes(stream);
+  assert_ok(rill_free(y));
 }
 
 static void a_namespace_and_dynamic_shared_memory(void) {
@@ -443,6 +506,8 @@ int main(void) {
     TEST(a_plain_kernel_takes_a_struct),
     TEST(instances_of_a_template_have_names),
     TEST(several_kernels_of_one_name_have_names),
+    TEST(names_of_the_source_find_kernels),
+    TEST(references_have_names_of_the_source),
     TEST(a_namespace_and_dynamic_shared_memory),
     TEST(warps_have_32_lanes),
     TEST(masks_name_those_who_call),

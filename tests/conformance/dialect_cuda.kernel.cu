@@ -30,6 +30,7 @@ RILL_KERNEL_INSTANCE(cuda_rotate_int, cuda_rotate<int, 5>);
 /* Others of that name, for which only a pointer's type says which is meant. */
 template <class T, int SHIFT> __global__ void cuda_rotate(T *y) { y[threadIdx.x] = T((threadIdx.x + SHIFT) % blockDim.x); }
 __global__ void cuda_rotate(double *y, int shift) { y[threadIdx.x] = (threadIdx.x + shift) % blockDim.x; }
+__global__ void cuda_rotate(float *y, int shift) { y[threadIdx.x] = static_cast<float>((threadIdx.x + shift) % blockDim.x); }
 /* Specializations are instances: only one that has a name is launched. */
 template <> __global__ void cuda_rotate<long long, 0>(int n, const long long *x, long long *y) {
   __shared__ long long first;
@@ -40,6 +41,7 @@ template <> __global__ void cuda_rotate<long long, 0>(int n, const long long *x,
 template <> __global__ void cuda_rotate<int, 7>(int *y) { y[threadIdx.x] = static_cast<int>((threadIdx.x + 7) % blockDim.x); }
 RILL_KERNEL_INSTANCE(cuda_rotate_ranks, static_cast<void (*)(int *)>(cuda_rotate<int, 7>));
 RILL_KERNEL_INSTANCE(cuda_rotate_by, static_cast<void (*)(double *, int)>(cuda_rotate));
+RILL_KERNEL_INSTANCE(cuda_rotate_float_by, static_cast<void (*)(float *, int)>(cuda_rotate));
 
 namespace inner {
 __global__ void cuda_named(unsigned *y) { y[blockIdx.x * blockDim.x + threadIdx.x] = blockDim.x; }

@@ -1,0 +1,137 @@
+/* Reads the part of the C++ ABI's mangling that names of kernels are made of. */
+#include "core/kernel/image.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Neither can leave these bounds: `at` ends with a zero, and a text that does not fit fails. */
+struct mangled {
+  const char *at;
+  char *out;
+  size_t used, size;
+  int depth; /* of names inside template arguments */
+  bool fits;
+};
+
+static __attribute__((format(printf, 2, 3))) void write_part(struct mangled *m, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  const int n = vsnprintf(m->out + m->used, m->size - m->used, format, args);
+  va_end(args);
+  m->fits = m->fits && n >= 0 && (size_t)n < m->size - m->used;
+  if (m->fits) m->used += (size_t)n;
+}
+
+static bool take_letter(struct mangled *m, char c) {
+  if (*m->at != c) return false;
+  m->at++;
+  return true;
+}
+
+static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+/* An identifier after its length: "4move". */
+static bool read_identifier(struct mangled *m) {
+  static const char anonymous[] = "_GLOBAL__N_1";
+  size_t length = 0;
+  for (; is_digit(*m->at) && length < m->size; m->at++) length = length * 10 + (size_t)(*m->at - '0');
+  if (length == 0 || strnlen(m->at, length) < length) return false;
+  const bool unnamed = length == sizeof anonymous - 1 && memcmp(m->at, anonymous, length) == 0;
+  write_part(m, "%.*s", unnamed ? 21 : (int)length, unnamed ? "(anonymous namespace)" : m->at);
+  m->at += length;
+  return m->fits;
+}
+
+static bool read_name(struct mangled *m);
+
+/* An integer: "Li4E" is 4, "Lin2E" is -2, "Lb1E" is true. */
+static bool read_literal(struct mangled *m) {
+  const char type = *m->at;
+  if (type == '\0' || strchr("bcahstijlmxy", type) == NULL) return false;
+  m->at++;
+  const bool negative = take_letter(m, 'n');
+  const size_t digits = strspn(m->at, "0123456789");
+  if (digits == 0 || m->at[digits] != 'E') return false;
+  if (type == 'b') {
+    write_part(m, "%s", *m->at == '0' ? "false" : "true");
+  } else {
+    write_part(m, "%s%.*s", negative ? "-" : "", (int)digits, m->at);
+  }
+  m->at += digits + 1;
+  return m->fits;
+}
+
+static const char *builtin_type(char letter) {
+  switch (letter) {
+    case 'v': return "void";
+    case 'b': return "bool";
+    case 'c': return "char";
+    case 'a': return "signed char";
+    case 'h': return "unsigned char";
+    case 's': return "short";
+    case 't': return "unsigned short";
+    case 'i': return "int";
+    case 'j': return "unsigned int";
+    case 'l': return "long";
+    case 'm': return "unsigned long";
+    case 'x': return "long long";
+    case 'y': return "unsigned long long";
+    case 'f': return "float";
+    case 'd': return "double";
+    default: return NULL;
+  }
+}
+
+/* A type, or a constant. */
+static bool read_argument(struct mangled *m) {
+  enum { DEEPEST = 16 };
+  if (m->depth == DEEPEST) return false;
+  if (take_letter(m, 'L')) return read_literal(m);
+  m->depth++;
+  bool known = true;
+  if (take_letter(m, 'P')) {
+    known = read_argument(m);
+    write_part(m, " *");
+  } else if (take_letter(m, 'K')) {
+    write_part(m, "const ");
+    known = read_argument(m);
+  } else if (*m->at == 'N' || is_digit(*m->at)) {
+    known = read_name(m);
+  } else {
+    const char *const type = builtin_type(*m->at);
+    known = type != NULL;
+    if (known) write_part(m, "%s", type);
+    if (known) m->at++;
+  }
+  m->depth--;
+  return known && m->fits;
+}
+
+static bool read_arguments(struct mangled *m) {
+  if (!take_letter(m, 'I')) return true;
+  write_part(m, "<");
+  for (bool first = true; !take_letter(m, 'E'); first = false) {
+    if (!first) write_part(m, ", ");
+    if (!read_argument(m)) return false;
+  }
+  write_part(m, ">");
+  return m->fits;
+}
+
+/* Of a function or a type: one name, or several in "N ... E".  'L' is that of a static function. */
+static bool read_name(struct mangled *m) {
+  const bool nested = take_letter(m, 'N');
+  for (bool first = true; first || (nested && !take_letter(m, 'E')); first = false) {
+    if (!first) write_part(m, "::");
+    (void)take_letter(m, 'L');
+    if (!read_identifier(m) || !read_arguments(m)) return false;
+  }
+  return true;
+}
+
+bool rill__source_name(const char *symbol, char *out, size_t size) {
+  if (strncmp(symbol, "_Z", 2) != 0 || size == 0) return false;
+  struct mangled mangled = { .at = symbol + 2, .out = out, .size = size, .fits = true };
+  return read_name(&mangled);
+}
