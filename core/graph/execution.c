@@ -16,31 +16,24 @@ static rill_status fail_shared_memory(void) {
 /* An execution object has memory of its graph by an operation of its own, which stands for the allocation's in its
  * steps.  Backends keep operations until the launches that may use them have ended: then the memory is free for another
  * object. */
-struct memory_claim {
-  struct rill__payload payload;
-  struct rill__operation *allocation; /* kept */
-};
-
-static void drop_claim(struct rill__payload *payload) {
-  struct memory_claim *claim = (struct memory_claim *)payload;
-  atomic_store(&claim->allocation->taken, false);
-  rill__operation_unref(claim->allocation);
+static void drop_claim(struct rill__payload *claim) {
+  atomic_store(&claim->of->taken, false);
+  rill__operation_unref(claim->of);
   free(claim);
 }
 
 struct rill__operation *rill__operation_of_graph(struct rill__operation *step) {
-  if (step->kind != RILL_NODE_ALLOC || step->payload->drop != drop_claim) return step;
-  return ((struct memory_claim *)step->payload)->allocation;
+  return step->payload != NULL && step->payload->of != NULL ? step->payload->of : step;
 }
 
 /* What stands in the steps for the allocation of a node, kept. */
 static rill_status new_claim(struct rill__operation *operation, struct rill__operation **out) {
-  struct memory_claim *claim = malloc(sizeof *claim);
+  struct rill__payload *claim = malloc(sizeof *claim);
   RILL_REQUIRE(claim != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for a step of a graph");
-  *claim = (struct memory_claim){ { .drop = drop_claim }, operation };
+  *claim = (struct rill__payload){ .drop = drop_claim, .of = operation };
   rill_status status = atomic_exchange(&operation->taken, true) ? fail_shared_memory() : RILL_OK;
   if (status == RILL_OK) {
-    status = rill__operation_memory(operation->device, RILL_NODE_ALLOC, operation->memory, &claim->payload, out);
+    status = rill__operation_memory(operation->device, RILL_NODE_ALLOC, operation->memory, claim, out);
     if (status == RILL_OK) rill__operation_ref(operation);
     if (status != RILL_OK) atomic_store(&operation->taken, false);
   }

@@ -243,11 +243,11 @@ rill_status rill__constants_take(struct rill__stream *stream, struct rill__kerne
     constants = calloc(1, sizeof *constants + shape->constant_count * sizeof constants->items[0]);
   }
   RILL_REQUIRE(constants != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for %zu constants", shape->constant_count);
-  constants->payload = (struct rill__payload){ finish_constants, drop_constants, 0 };
+  constants->payload = (struct rill__payload){ finish_constants, drop_constants, 0, NULL };
   rill_status status = check_constants(kernel, shape, constants);
   if (status == RILL_OK) status = refuse_in_capture_of_launch(stream);
   if (status == RILL_OK && constants->count > 0) {
-    status = rill__staging_take(stream, constants->payload.bytes, &constants->staging);
+    status = rill__staging_take(stream->base.device, stream, constants->payload.bytes, &constants->staging);
   }
   if (status != RILL_OK) {
     free(constants);

@@ -30,6 +30,15 @@ rill_status rill__memory_check(const struct rill__stream *stream, const void *p,
   return RILL_OK;
 }
 
+rill_status rill__memory_is_pageable(struct rill__device *device, const void *p, uint32_t kind, bool *out) {
+  bool known = false;
+  *out = kind == RILL_MEMORY_UNKNOWN;
+  if (!*out || device->backend->memory->is_known == NULL) return RILL_OK;
+  RILL_TRY(RILL_DISPATCH(device, memory, is_known, device, p, &known));
+  *out = !known;
+  return RILL_OK;
+}
+
 rill_status rill__memory_find_managed(const void *p, size_t size, struct rill__device **owner) {
   const struct rill__allocation *allocation = rill__ranges_find(p);
   RILL_REQUIRE(allocation != NULL, RILL_ERROR_NOT_FOUND, "%p is not an allocation of rill, or has been freed", p);

@@ -51,6 +51,19 @@ static void flatten(struct rill__copy_3d *copy) {
   }
 }
 
+void rill__copy_split(const struct rill__copy_3d *copy, void *memory, struct rill__copy_3d *to_memory,
+                      struct rill__copy_3d *from_memory) {
+  *to_memory = *from_memory = *copy;
+  to_memory->dst = memory;
+  to_memory->dst_kind = RILL_MEMORY_PINNED;
+  to_memory->dst_pitch = copy->width;
+  to_memory->dst_slice_pitch = copy->width * copy->height;
+  from_memory->src = memory;
+  from_memory->src_kind = RILL_MEMORY_PINNED;
+  from_memory->src_pitch = to_memory->dst_pitch;
+  from_memory->src_slice_pitch = to_memory->dst_slice_pitch;
+}
+
 rill_status rill__copy_submit(struct rill__thread *self, struct rill__stream *s, struct rill__copy_3d *copy) {
   if (copy->width == 0 || copy->height == 0 || copy->depth == 0) return RILL_OK;
   RILL_REQUIRE(copy->dst != NULL && copy->src != NULL, RILL_ERROR_INVALID_ARGUMENT, "%s is NULL",

@@ -38,6 +38,10 @@ static inline void rill__memory_synchronized(struct rill__device *device) {
 rill_status rill__memory_check(const struct rill__stream *stream, const void *p, size_t n, const char *what,
                                uint32_t *kind);
 
+/* Whether memory of a kind that rill__memory_check has found is pageable, so unknown to the driver as well.  Memory
+ * that the driver knows is left to it, and may not even be the host's. */
+rill_status rill__memory_is_pageable(struct rill__device *device, const void *p, uint32_t kind, bool *out);
+
 /* The device of managed memory in which `size` bytes at `p` lie. */
 rill_status rill__memory_find_managed(const void *p, size_t size, struct rill__device **owner);
 
@@ -55,6 +59,10 @@ rill_status rill__copy_line(struct rill__thread *self, struct rill__stream *stre
                             size_t n);
 rill_status rill__fill_line(struct rill__stream *stream, void *dst, const void *pattern, size_t pattern_size,
                             size_t count);
+
+/* Splits a copy into one to `memory`, pinned, in which its rows are without gaps, and one from there. */
+void rill__copy_split(const struct rill__copy_3d *copy, void *memory, struct rill__copy_3d *to_memory,
+                      struct rill__copy_3d *from_memory);
 
 /* rill__held_* of a copy, whose pageable ends are staged. */
 rill_status rill__held_copy(struct rill__stream *stream, const struct rill__copy_3d *copy, bool *taken);

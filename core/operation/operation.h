@@ -19,6 +19,7 @@ struct rill__payload {
   void (*finish)(struct rill__stream *stream, struct rill__payload *payload);
   void (*drop)(struct rill__payload *payload);
   size_t bytes;
+  struct rill__operation *of; /* what the owner stands for in one execution object, kept; or NULL */
 };
 
 /* Kinds besides RILL_NODE_*: no graph has such a node, and no backend gets one. */

@@ -12,7 +12,8 @@ static rill_status find_memory(struct rill__pool *pool, struct rill__stream *str
   enum { FEW_FREES = 16 };
   bool few = false;
   rill__pool_lock(pool);
-  struct rill__pool_cache *own = rill__is_captured(stream) ? NULL : rill__pool_cache_find(pool, stream);
+  struct rill__pool_cache *own =
+      stream == NULL || rill__is_captured(stream) ? NULL : rill__pool_cache_find(pool, stream);
   if (own != NULL && rill__stream_is_drained(stream)) rill__pool_cache_complete(pool, own, own->freed);
   *out = rill__pool_take(pool, NULL, request, false);
   if (*out == NULL && own != NULL) {
@@ -34,8 +35,8 @@ static void finish_staging(struct rill__stream *stream, struct rill__payload *pa
 
 static void drop_payload(struct rill__payload *payload) { rill__staging_cancel((struct held_staging *)payload); }
 
-rill_status rill__staging_take(struct rill__stream *stream, size_t n, struct held_staging **out) {
-  struct rill__device *device = stream->base.device;
+rill_status rill__staging_take(struct rill__device *device, struct rill__stream *stream, size_t n,
+                               struct held_staging **out) {
   struct rill__request request = { .size = n > SIZE_MAX - HEADER ? SIZE_MAX : HEADER + n, .alignment = 1 };
   struct rill__pool *pool = NULL;
   RILL_TRY(rill__pool_of_staging(device, &pool));
@@ -47,7 +48,7 @@ rill_status rill__staging_take(struct rill__stream *stream, size_t n, struct hel
   }
   RILL_TRY(status);
   struct held_staging *staging = rill__block_address(block);
-  staging->payload = (struct rill__payload){ finish_staging, drop_payload, n };
+  staging->payload = (struct rill__payload){ finish_staging, drop_payload, n, NULL };
   staging->block = block;
   staging->memory = (char *)staging + HEADER;
   staging->to_host = false;

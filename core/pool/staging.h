@@ -17,9 +17,10 @@ struct held_staging {
   struct rill__copy_3d deliver; /* ... goes on so, on the host */
 };
 
-/* A buffer of n bytes for work of the stream.  It goes back when the work that uses it has been given to the driver;
- * or, without any, at once. */
-rill_status rill__staging_take(struct rill__stream *stream, size_t n, struct held_staging **out);
+/* A buffer of n bytes for work of the stream; NULL: of any stream.  rill__staging_finish returns it when the work that
+ * uses it has been given to the stream's driver; rill__staging_cancel, when no work uses it. */
+rill_status rill__staging_take(struct rill__device *device, struct rill__stream *stream, size_t n,
+                               struct held_staging **out);
 void rill__staging_finish(struct rill__stream *stream, struct held_staging *staging);
 void rill__staging_cancel(struct held_staging *staging);
 
