@@ -139,6 +139,17 @@ struct rill__copy_3d {
   size_t dst_pitch, dst_slice_pitch, src_pitch, src_slice_pitch; /* slice pitches mean nothing if depth is 1 */
 };
 
+/* A copy with a pageable end, cut into pieces that are copied one after another.  The host copies `by_host` of each
+ * (rill__copy_rows), and the driver `by_driver`, which has no pageable end. */
+struct rill__copy_piece {
+  struct rill__copy_3d by_host, by_driver;
+};
+struct rill__staged_copy {
+  enum { RILL__HOST_COPIES_ALONE, RILL__HOST_COPIES_FIRST, RILL__HOST_COPIES_LAST } order;
+  size_t count;
+  struct rill__copy_piece *pieces; /* ALONE: by_driver is not set */
+};
+
 enum { RILL__PATTERN_BYTES = 16 }; /* of a fill, at most */
 
 /* A fill of `height` rows of `width` patterns of 1, 2, 4, 8 or 16 bytes each, neither 0; `dst` and the pitch, in bytes
@@ -162,7 +173,10 @@ struct rill__operation {
   uint32_t kind; /* RILL_NODE_*; or one of core's own, which no backend gets */
   union {
     struct rill__launch launch; /* its kernel is kept; arguments and extras are owned */
-    struct rill__copy_3d copy;
+    struct {
+      struct rill__copy_3d copy;
+      const struct rill__staged_copy *staged; /* how a step makes the copy, owned by the payload; NULL: as it is */
+    };
     struct {
       struct rill__fill_2d rows; /* its pattern is here: */
       _Alignas(RILL__PATTERN_BYTES) unsigned char pattern[RILL__PATTERN_BYTES];
@@ -351,7 +365,8 @@ struct rill__memory_table {
   /* Rows that do not join into one: height > 1, and something between them. */
   rill_status (*fill_2d)(struct rill__stream *stream, const struct rill__fill_2d *fill);
   /* Optional.  Whether the driver knows the memory at `p`, of which rill knows nothing: then it is not pageable.  Not
-   * asked on the way of work that goes to the driver. */
+   * asked on the way of work that goes to the driver.  A backend with this slot has the copies of graphs staged
+   * (rill__operation.staged), so that no copy of its driver's graphs has a pageable end. */
   rill_status (*is_known)(struct rill__device *device, const void *p, bool *out);
   /* Optional, of a backend that takes pageable sources itself, and so has to know what may still write them: whether a
    * number may be an address at all.  Any thread, without a handle. */

@@ -19,7 +19,10 @@ static rill_status make_exec(struct rill__graph *graph, const char *label, rill_
     status = rill__exec_new(graph, label, &exec);
   }
   if (status != RILL_OK) return status;
-  status = RILL_DISPATCH(exec, graph, instantiate, exec);
+  for (uint32_t i = 0; i < exec->count && status == RILL_OK; i++) {
+    status = rill__graph_copy_stage(&exec->steps[i].operation);
+  }
+  if (status == RILL_OK) status = RILL_DISPATCH(exec, graph, instantiate, exec);
   rill__core(exec)->made = status == RILL_OK;
   if (status == RILL_OK) status = rill__object_publish(&exec->base, RILL__GRAPH_EXEC);
   if (status != RILL_OK) {
@@ -136,6 +139,9 @@ static rill_status update_graph(struct rill__graph_exec *exec, struct rill__grap
   rill_status status = rill__exec_claim_to_change(exec);
   if (status == RILL_OK) {
     status = rill__exec_match(exec, graph, &replacement, refusal);
+    for (uint32_t i = 0; i < exec->count && status == RILL_OK; i++) {
+      status = rill__graph_copy_stage(&replacement.operations[i]);
+    }
     if (status == RILL_OK) {
       status = rill__exec_update(exec, &replacement);
       if (status == RILL_ERROR_UNSUPPORTED) refusal->reason = RILL_UPDATE_DRIVER;
@@ -265,7 +271,8 @@ static rill_status end_making(struct rill__thread *self, struct rill__graph_exec
   RILL_REQUIRE(making->operation != NULL, RILL_ERROR_INVALID_ARGUMENT,
                "nothing would be left to do for the node" RILL_HINT "launch another execution object, without it");
   rill__ref_and_leave(self, &exec->base);
-  status = rill__exec_claim_to_change(exec);
+  status = rill__graph_copy_stage(&making->operation);
+  if (status == RILL_OK) status = rill__exec_claim_to_change(exec);
   if (status == RILL_OK) {
     status = rill__exec_set(exec, step, making->operation);
     rill__exec_unclaim(exec);

@@ -27,7 +27,12 @@ static struct gpu_exec *gpu_exec_of(struct rill__graph_exec *exec) { return rill
 
 /* ---- life ---- */
 
-/* Whether launches use what the driver does not keep: operations of host calls, and memory of constants. */
+static bool calls_host(const struct rill__operation *operation) {
+  return operation->kind == RILL_NODE_HOST_CALL || (operation->kind == RILL_NODE_COPY && operation->staged != NULL);
+}
+
+/* Whether launches use what the driver does not keep: operations of host calls, and memory of constants and of staged
+ * copies. */
 static bool uses_operations(const struct rill__operation *operation) {
   return operation->kind == RILL_NODE_HOST_CALL || operation->payload != NULL;
 }
@@ -157,7 +162,7 @@ static bool gpu_graph_destroy(struct rill__graph_exec *exec) {
 static rill_status note_operation(struct rill__graph_exec *exec, const struct rill__operation *operation) {
   struct gpu_exec *part = gpu_exec_of(exec);
   const bool replaceable = operation->kind == RILL_NODE_COPY || operation->kind == RILL_NODE_FILL;
-  part->calls_host |= operation->kind == RILL_NODE_HOST_CALL;
+  part->calls_host |= calls_host(operation);
   part->records |= operation->kind == RILL_NODE_EVENT_RECORD;
   return replaceable || uses_operations(operation) ? mark_launches(exec) : RILL_OK;
 }

@@ -101,6 +101,37 @@ static rill_status add_copy(struct making *making, const struct rill__copy_3d *c
   return RILL_OK;
 }
 
+/* ---- calls of the host ---- */
+
+static rill_status add_host_node(struct making *making, void (*fn)(void *data), void *data) {
+  gpu_graph_node node = NULL;
+  const struct gpu_spot *spot = &making->spot;
+  const gpu_host_node call = { .fn = fn, .userData = data };
+  const gpu_result result = GPU_CALL(graph_add_host, (&node, spot->graph, spot->after, spot->count, &call));
+  making->spot.node = node;
+  return end_node(making, result, gpu_symbols.graph_add_host);
+}
+
+static void call_operation(void *data) {
+  const struct rill__operation *operation = data;
+  rill__call_host(operation->host_call.fn, operation->host_call.user, RILL_OK);
+}
+
+static void copy_staged_rows(void *data) {
+  const struct rill__copy_3d *copy = data;
+  rill__copy_rows(copy, 0, copy->height * copy->depth);
+}
+
+static rill_status add_staged_copy(struct making *making, const struct rill__staged_copy *staged) {
+  for (size_t i = 0; i < staged->count; i++) {
+    struct rill__copy_piece *piece = &staged->pieces[i];
+    if (staged->order == RILL__HOST_COPIES_LAST) RILL_TRY(add_copy(making, &piece->by_driver));
+    RILL_TRY(add_host_node(making, copy_staged_rows, &piece->by_host));
+    if (staged->order == RILL__HOST_COPIES_FIRST) RILL_TRY(add_copy(making, &piece->by_driver));
+  }
+  return RILL_OK;
+}
+
 /* ---- fills ---- */
 
 static rill_status add_fill_node(struct making *making, const struct gpu_fill_node *fill) {
@@ -245,23 +276,12 @@ static rill_status add_kernel(struct making *making, const struct rill__launch *
   return end_node(making, result, symbol);
 }
 
-static void call_operation(void *data) {
-  const struct rill__operation *operation = data;
-  rill__call_host(operation->host_call.fn, operation->host_call.user, RILL_OK);
-}
-
-static rill_status add_other(struct making *making, struct rill__operation *operation) {
+static rill_status add_other(struct making *making, const struct rill__operation *operation) {
   const struct gpu_spot *spot = &making->spot;
   gpu_graph_node node = NULL;
   const char *symbol = "";
   gpu_result result = GPU_SUCCESS;
   switch (operation->kind) {
-    case RILL_NODE_HOST_CALL: {
-      const gpu_host_node call = { .fn = call_operation, .userData = operation };
-      symbol = gpu_symbols.graph_add_host;
-      result = GPU_CALL(graph_add_host, (&node, spot->graph, spot->after, spot->count, &call));
-      break;
-    }
     case RILL_NODE_EVENT_RECORD:
       symbol = gpu_symbols.graph_add_record;
       result = GPU_CALL(graph_add_record,
@@ -288,8 +308,11 @@ static rill_status add_other(struct making *making, struct rill__operation *oper
 static rill_status add_operation(struct making *making, struct rill__operation *operation) {
   switch (operation->kind) {
     case RILL_NODE_KERNEL: return add_kernel(making, &operation->launch);
-    case RILL_NODE_COPY: return add_copy(making, &operation->copy);
+    case RILL_NODE_COPY:
+      if (operation->staged != NULL) return add_staged_copy(making, operation->staged);
+      return add_copy(making, &operation->copy);
     case RILL_NODE_FILL: return add_fill(making, &operation->fill.rows);
+    case RILL_NODE_HOST_CALL: return add_host_node(making, call_operation, operation);
     default: return add_other(making, operation);
   }
 }
@@ -397,6 +420,7 @@ static enum change change_of(struct rill__device *device, const struct rill__ope
       if (!is_plain_launch(before) || !is_plain_launch(after)) return NODES_CHANGE;
       return is_same_launch(&before->launch, &after->launch) ? NO_CHANGE : ONE_NODE_CHANGES;
     case RILL_NODE_COPY:
+      if (before->staged != NULL || after->staged != NULL) return NODES_CHANGE;
       if (is_same_copy(&before->copy, &after->copy)) return NO_CHANGE;
       return is_one_line(device, &before->copy) && is_one_line(device, &after->copy) ? ONE_NODE_CHANGES : NODES_CHANGE;
     case RILL_NODE_FILL:

@@ -176,7 +176,8 @@ void rill__claims_after_fork(void);
 
 /* ---- core/graph/execution.c ---- */
 
-/* The operation of the node that a step was made of: another one for memory, which the object has for itself. */
+/* The operation of the node that a step was made of: another one for memory and for a staged copy, which the object has
+ * for itself. */
 struct rill__operation *rill__operation_of_graph(struct rill__operation *step);
 
 /* Copies the graph as steps, which keep their operations; the backend has not seen it. */

@@ -48,7 +48,7 @@ rill_status rill__memory_find_managed(const void *p, size_t size, struct rill__d
 /* The size of a fill's pattern. */
 rill_status rill__memory_check_pattern(size_t size);
 
-/* ---- core/memory/copy.c, fill.c, held_copy.c ---- */
+/* ---- core/memory/copy.c, fill.c, held_copy.c, graph_copy.c ---- */
 
 /* Check and submit; a copy and a fill have everything but the kinds. */
 rill_status rill__copy_submit(struct rill__thread *self, struct rill__stream *stream, struct rill__copy_3d *copy);
@@ -66,6 +66,10 @@ void rill__copy_split(const struct rill__copy_3d *copy, void *memory, struct ril
 
 /* rill__held_* of a copy, whose pageable ends are staged. */
 rill_status rill__held_copy(struct rill__stream *stream, const struct rill__copy_3d *copy, bool *taken);
+
+/* Replaces the operation of a step of an execution object, if it is a copy with a pageable end that the backend does
+ * not make itself, by one that is staged.  Outside epochs. */
+rill_status rill__graph_copy_stage(struct rill__operation **operation);
 
 /* ---- core/memory/register.c ---- */
 

@@ -155,6 +155,7 @@ rill_status rill__operation_copy(struct rill__device *device, const struct rill_
                                  struct rill__operation **out) {
   RILL_TRY(new_operation(RILL_NODE_COPY, device, NULL, 0, out));
   (*out)->copy = *copy;
+  (*out)->staged = NULL;
   return RILL_OK;
 }
 
