@@ -12,7 +12,7 @@ static size_t alive; /* native objects between tours */
 /* Functions whose refusal may pass without an error, where (the beginning of a step's name; "" is anywhere), and how
  * many native objects stay, which nobody can end any more: a module has up to five functions and a variable, a graph up
  * to GRAPH nodes, and an execution object. */
-enum { GRAPH = 24 };
+enum { GRAPH = 32 };
 static const struct {
   const char *field, *step;
   size_t leaves;

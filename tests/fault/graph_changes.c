@@ -11,9 +11,12 @@
 enum { NODES = 12, CHAINS = 3, ROUNDS = 60, CHANGES = 12, REFUSED = 1 };
 enum kind { KERNEL, FILL, COPY, CALL, KINDS };
 
+enum { VALUES = 100 };
+
 struct node {
   enum kind kind;
   unsigned value; /* a kernel: which of its two cells; else what is written */
+  bool pageable;  /* COPY: from pageable memory */
 };
 
 static struct {
@@ -21,6 +24,7 @@ static struct {
   rill_stream stream;
   rill_kernel increment;
   uint32_t *cells, *values;     /* pinned; two cells for each node; values[i] is i */
+  uint32_t pageable[VALUES];    /* as values */
   uint32_t model[2 * NODES];    /* of cells */
   uint32_t called, last_called; /* by host calls: how many, the sum of their values */
   rill_graph_node made[NODES];
@@ -37,7 +41,14 @@ static void count_call(void *user, rill_status status) {
   all.called++;
 }
 
-static void choose_value(struct node *node) { node->value = node->kind == KERNEL ? pick(2) : 1 + pick(99); }
+static void choose_value(struct node *node) {
+  node->value = node->kind == KERNEL ? pick(2) : 1 + pick(VALUES - 1);
+  node->pageable = pick(2) == 0;
+}
+
+static const uint32_t *source_of(const struct node *node) {
+  return (node->pageable ? all.pageable : all.values) + node->value;
+}
 
 static rill_graph build(const struct node *nodes, rill_graph_node *made) {
   const rill_launch shape = rill_launch_1d(1, 1);
@@ -54,7 +65,7 @@ static rill_graph build(const struct node *nodes, rill_graph_node *made) {
         break;
       case FILL: assert_ok(rill_graph_add_fill(graph, after, after != NULL, cell, &value, 4, 1, &made[i])); break;
       case COPY:
-        assert_ok(rill_graph_add_copy(graph, after, after != NULL, cell, all.values + value, 4, &made[i]));
+        assert_ok(rill_graph_add_copy(graph, after, after != NULL, cell, source_of(&nodes[i]), 4, &made[i]));
         break;
       default:
         assert_ok(rill_graph_add_host_call(graph, after, after != NULL, count_call, all.values + value, &made[i]));
@@ -90,6 +101,10 @@ static void launch_and_compare(rill_graph_exec exec, const struct node *nodes, u
 static void refuse_some(void) {
   static const char *const of_both[] = { "graph_update", "graph_create", "graph_add_kernel", "graph_instantiate" };
   static const char *const of_cuda[] = { "graph_set_kernel", "graph_set_copy", "graph_set_fill", "graph_set_host" };
+  if (pick(4) == 0) vendor.fake->fail_call(vendor_name("graph_add_host"), 1 + pick(3), REFUSED);
+  if (pick(4) == 0) {
+    vendor.fake->fail_call(vendor_name(vendor.cuda ? "pointer_attribute" : "pointer_attributes"), 1 + pick(3), REFUSED);
+  }
   for (size_t i = 0; i < 4; i++) {
     if (pick(3) == 0) vendor.fake->fail_call(vendor_name(of_both[i]), 1 + pick(2), REFUSED);
     if (vendor.cuda && pick(2) == 0) vendor.fake->fail_call(vendor_name(of_cuda[i]), 1 + pick(4), REFUSED);
@@ -101,7 +116,7 @@ static rill_status set_one(rill_graph_exec exec, struct node *node, unsigned i) 
   choose_value(node);
   const uint32_t value = node->value;
   if (node->kind == FILL) return rill_graph_exec_set_fill(exec, all.made[i], cell, &value, 4, 1);
-  if (node->kind == COPY) return rill_graph_exec_set_copy(exec, all.made[i], cell, all.values + value, 4);
+  if (node->kind == COPY) return rill_graph_exec_set_copy(exec, all.made[i], cell, source_of(node), 4);
   cell += value;
   return rill_graph_exec_set_kernel_arg(exec, all.made[i], 0, &cell, sizeof cell);
 }
@@ -169,9 +184,9 @@ static void changes_are_complete_or_none(void) {
   assert_ok(rill_module_load(vendor.device, &gate_bundle, &module));
   assert_ok(rill_module_get_kernel(module, "increment", &all.increment));
   assert_ok(RILL_NEW(vendor.device, RILL_MEMORY_PINNED, 2 * NODES, &all.cells));
-  assert_ok(RILL_NEW(vendor.device, RILL_MEMORY_PINNED, 100, &all.values));
+  assert_ok(RILL_NEW(vendor.device, RILL_MEMORY_PINNED, VALUES, &all.values));
   memset(all.cells, 0, sizeof all.model);
-  for (uint32_t i = 0; i < 100; i++) all.values[i] = i;
+  for (uint32_t i = 0; i < VALUES; i++) all.values[i] = all.pageable[i] = i;
   for (unsigned round = 0; round < ROUNDS; round++) run_round(round, &counts);
   print_message("%u changes made, %u refused, %u half way\n", counts.made, counts.refused, counts.half);
   assert_true(counts.made > 0 && counts.refused > 0 && (counts.half > 0) == vendor.cuda);
@@ -192,7 +207,7 @@ static void an_update_changes_what_differs(void) {
   assert_ok(rill_module_load(vendor.device, &gate_bundle, &module));
   assert_ok(rill_module_get_kernel(module, "increment", &all.increment));
   assert_ok(RILL_NEW(vendor.device, RILL_MEMORY_PINNED, 2 * NODES, &all.cells));
-  for (unsigned i = 0; i < NODES; i++) nodes[i] = (struct node){ i % 2 == 0 ? KERNEL : FILL, 1 };
+  for (unsigned i = 0; i < NODES; i++) nodes[i] = (struct node){ i % 2 == 0 ? KERNEL : FILL, 1, false };
   const rill_graph graph = build(nodes, others);
   assert_ok(rill_graph_instantiate(graph, &exec));
   nodes[4].value = 0;

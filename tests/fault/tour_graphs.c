@@ -25,6 +25,9 @@ static rill_status add_nodes(struct tour *t, rill_graph graph) {
   TRY(rill_graph_add_fill_2d(graph, &last, 1, t->memory, 48, pattern, 16, 2, 5, &last));
   TRY(rill_graph_add_copy(graph, &last, 1, t->more, t->memory, half, &last));
   TRY(rill_graph_add_copy_2d(graph, &last, 1, t->pinned, 40, t->more, 48, 32, 5, &last));
+  TRY(rill_graph_add_copy(graph, &last, 1, t->pageable, t->pinned, half, &last));
+  TRY(rill_graph_add_copy(graph, &last, 1, t->more, t->pageable, half, &last));
+  TRY(rill_graph_add_copy_2d(graph, &last, 1, t->pageable, 40, t->more, 48, 32, 5, &last));
   if (vendor.has_kernels) {
     TRY(rill_graph_add_kernel(graph, &last, 1, t->kernel, &shape, RILL_ARGS(counter), &last));
     t->kernel_node = last;

@@ -103,6 +103,24 @@ static void changes_of_an_argument(void) {
   assert_ok(rill_graph_release(graph));
 }
 
+static uint32_t pageable[2][64];
+
+static void change_a_pageable_source(unsigned number) {
+  assert_ok(rill_graph_exec_set_copy(exec, node, dut.memory, pageable[number % 2], sizeof pageable[0] - number % 3));
+  assert_ok(rill_graph_launch(exec, streams[stream_of(number)]));
+}
+
+static void changes_of_a_pageable_source(void) {
+  rill_graph graph;
+  set_scene();
+  assert_ok(rill_graph_create(dut.device, &graph));
+  assert_ok(rill_graph_add_copy(graph, NULL, 0, dut.memory, pageable[0], sizeof pageable[0], &node));
+  assert_ok(rill_graph_instantiate(graph, &exec));
+  run_rounds(change_a_pageable_source);
+  assert_ok(rill_graph_exec_release(exec));
+  assert_ok(rill_graph_release(graph));
+}
+
 static void count_call(void *user, rill_status status) {
   (void)status;
   (void)__atomic_add_fetch((unsigned *)user, 1, __ATOMIC_SEQ_CST);
@@ -182,5 +200,5 @@ static void objects_in_place_of_others(void) {
   assert_int_equal(calls, scaled(1000));
 }
 
-TESTS_ON_EACH_DEVICE("growth of graphs", TEST(changes_of_an_argument), TEST(updates_with_memory_and_children),
-                     TEST(objects_in_place_of_others))
+TESTS_ON_EACH_DEVICE("growth of graphs", TEST(changes_of_an_argument), TEST(changes_of_a_pageable_source),
+                     TEST(updates_with_memory_and_children), TEST(objects_in_place_of_others))

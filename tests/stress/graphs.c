@@ -16,14 +16,16 @@
 
 enum { MOST_OPERATIONS = 96, PROGRAM_CELLS = 8, STREAMS = 3, THREADS = 3 };
 
-/* TWICE: a child that increments twice.  BY_MEMORY: a copy by memory of the graph's own. */
-enum kind { FILL, COPY, INCREMENT, CALL, TWICE, BY_MEMORY };
+/* TWICE: a child that increments twice.  BY_MEMORY: a copy by memory of the graph's own; BY_HOST: by pageable memory.
+ */
+enum kind { FILL, COPY, INCREMENT, CALL, TWICE, BY_MEMORY, BY_HOST };
 
 struct operation {
   enum kind kind;
   unsigned to, from;
   uint32_t value;
   bool bytes;                  /* FILL: with a pattern of one byte, which `value` is four of */
+  uint32_t pageable;           /* BY_HOST */
   rill_graph_node first, node; /* what others are before, and after */
 };
 
@@ -60,7 +62,8 @@ static void make_operations(struct program *program) {
   program->count = 1 + pick(program, MOST_OPERATIONS);
   memset(program->before, 0, sizeof program->before);
   for (unsigned i = 0; i < program->count; i++) {
-    static const enum kind kinds[] = { FILL, FILL, FILL, COPY, COPY, INCREMENT, INCREMENT, CALL, TWICE, BY_MEMORY };
+    static const enum kind kinds[] = { FILL,      FILL, FILL,  COPY,      COPY,   INCREMENT,
+                                       INCREMENT, CALL, TWICE, BY_MEMORY, BY_HOST };
     struct operation *operation = &program->operations[i];
     operation->kind = kinds[pick(program, sizeof kinds / sizeof *kinds)];
     operation->to = pick(program, PROGRAM_CELLS);
@@ -70,7 +73,7 @@ static void make_operations(struct program *program) {
 }
 
 static bool copies(const struct operation *operation) {
-  return operation->kind == COPY || operation->kind == BY_MEMORY;
+  return operation->kind == COPY || operation->kind == BY_MEMORY || operation->kind == BY_HOST;
 }
 
 static bool conflicts(const struct operation *a, const struct operation *b) {
@@ -85,6 +88,7 @@ static void run_model(struct program *program) {
     switch (operation->kind) {
       case FILL: program->model[operation->to] = operation->value; break;
       case BY_MEMORY:
+      case BY_HOST:
       case COPY: program->model[operation->to] = program->model[operation->from]; break;
       case INCREMENT: program->model[operation->to]++; break;
       case TWICE: program->model[operation->to] += 2; break;
@@ -128,6 +132,12 @@ static rill_status add_by_memory(struct program *program, rill_graph graph, stru
   return pick(program, 2) == 0 ? RILL_OK : rill_graph_add_free(graph, node, 1, memory, node);
 }
 
+static rill_status add_by_host(struct program *program, rill_graph graph, struct operation *operation) {
+  uint32_t *const to = program->cells + operation->to, *const from = program->cells + operation->from;
+  TRY(rill_graph_add_copy(graph, NULL, 0, &operation->pageable, from, 4, &operation->first));
+  return rill_graph_add_copy(graph, &operation->first, 1, to, &operation->pageable, 4, &operation->node);
+}
+
 static rill_status add_operation(struct program *program, rill_graph graph, struct operation *operation) {
   const rill_launch launch = rill_launch_1d(1, 1);
   uint32_t *to = program->cells + operation->to;
@@ -144,6 +154,7 @@ static rill_status add_operation(struct program *program, rill_graph graph, stru
       break;
     case TWICE: return add_twice(program, graph, operation);
     case BY_MEMORY: return add_by_memory(program, graph, operation);
+    case BY_HOST: return add_by_host(program, graph, operation);
     default: status = rill_graph_add_host_call(graph, NULL, 0, count_call, &program->calls, node); break;
   }
   operation->first = *node;
@@ -205,7 +216,12 @@ static rill_status copy_by_memory(uint32_t *to, const uint32_t *from, rill_strea
   return rill_free_async(stream, memory);
 }
 
-static rill_status submit(struct program *program, const struct operation *operation, rill_stream stream) {
+static rill_status copy_by_host(uint32_t *to, const uint32_t *from, uint32_t *pageable, rill_stream stream) {
+  TRY(rill_copy_async(stream, pageable, from, 4));
+  return rill_copy_async(stream, to, pageable, 4);
+}
+
+static rill_status submit(struct program *program, struct operation *operation, rill_stream stream) {
   const rill_launch launch = rill_launch_1d(1, 1);
   uint32_t *to = program->cells + operation->to;
   switch (operation->kind) {
@@ -214,6 +230,7 @@ static rill_status submit(struct program *program, const struct operation *opera
     case INCREMENT: return rill_stream_launch(stream, program->increment, &launch, RILL_ARGS(to));
     case TWICE: return launch_twice(program, to, stream);
     case BY_MEMORY: return copy_by_memory(to, program->cells + operation->from, stream);
+    case BY_HOST: return copy_by_host(to, program->cells + operation->from, &operation->pageable, stream);
     default: return rill_stream_host_call(stream, count_call, &program->calls);
   }
 }
