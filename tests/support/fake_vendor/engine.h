@@ -90,6 +90,8 @@ struct fake_quirks {
   bool registers_twice;          /* host memory that is registered already */
   bool leaks_events;             /* that could not be opened */
   bool graphs_overlap;           /* launches of one execution object on several streams */
+  bool graphs_read_early;        /* a launch reads the pageable sources of the graph's copies before any node runs */
+  bool flat_pageable_rows;       /* such a copy of rows to pageable memory ignores the gaps between them */
 };
 const struct fake_quirks *fake_quirks(void); /* no lock needed */
 
@@ -466,6 +468,8 @@ struct fake_copy {
 int fake_copy(const void *stream, const struct fake_copy *copy, bool blocking);
 /* The operation of a node, which is checked as drivers check nodes. */
 int fake_copy_node(const struct fake_copy *copy, struct fake_op **out);
+/* The operation that a launch makes of such a node's, if it has to differ; else NULL. */
+int fake_copy_at_launch(const void *node_data, struct fake_op **out);
 
 /* `height` rows of `count` elements of 1, 2 or 4 bytes. */
 struct fake_fill {

@@ -387,9 +387,14 @@ static int launch_work(struct work *work, const void *stream_handle, struct fake
   if (work->recorded != NULL) return fake_event_record(work->recorded, stream_handle);
   if (work->awaited != NULL) return fake_stream_wait(stream_handle, work->awaited);
   if (work->child != NULL) return launch_child(work->child, stream_handle, stream, exec);
-  struct fake_op *op = fake_op_new(work->run != NULL ? run_work : NULL, finish_work, work);
-  if (op == NULL) return FAKE_OUT_OF_MEMORY;
-  work->refs++;
+  struct fake_op *op = NULL;
+  const int code = work->kind == FAKE_NODE_COPY ? fake_copy_at_launch(work->data, &op) : FAKE_OK;
+  if (code != FAKE_OK) return code;
+  if (op == NULL) {
+    op = fake_op_new(work->run != NULL ? run_work : NULL, finish_work, work);
+    if (op == NULL) return FAKE_OUT_OF_MEMORY;
+    work->refs++;
+  }
   op->host_function = work->host_function;
   if (!fake_quirks()->graphs_overlap) (void)fake_op_after(op, exec->last);
   return fake_submit(stream, op);

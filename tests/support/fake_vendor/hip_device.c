@@ -62,6 +62,8 @@ static void read_quirks(void) {
   quirks.silent_callbacks = true;                        /* hip_event.hpp, StreamAddCallback */
   quirks.registers_twice = true;                         /* hip_memory.cpp, ihipHostRegister */
   quirks.graphs_overlap = true;                          /* nothing orders them: hipGraphLaunch */
+  quirks.graphs_read_early = true;                       /* rocblit.cpp, through hipGraphLaunch */
+  quirks.flat_pageable_rows = true;                      /* hip_graph_internal.hpp, hipGraphMemcpyNode */
   quirks.leaks_events = true;                            /* hip_event_ipc.cpp, hipIpcOpenEventHandle */
 }
 

@@ -470,6 +470,27 @@ int fake_copy_node(const struct fake_copy *copy, struct fake_op **out) {
   return copy_op(copy, NULL, out);
 }
 
+static bool is_pageable(const void *p) {
+  enum fake_memory kind;
+  return !fake_memory_kind(p, &kind);
+}
+
+int fake_copy_at_launch(const void *node_data, struct fake_op **out) {
+  const struct copy_work *node = node_data;
+  *out = NULL;
+  if (!fake_quirks()->graphs_read_early || fake_memory_weightless || !is_pageable(node->copy.src)) return FAKE_OK;
+  struct copy_work *work = calloc(1, sizeof *work);
+  if (work == NULL) return FAKE_OUT_OF_MEMORY;
+  work->copy = node->copy;
+  if (fake_quirks()->flat_pageable_rows && is_pageable(node->copy.dst)) {
+    work->copy.width *= work->copy.height * work->copy.depth;
+    work->copy.height = work->copy.depth = 1;
+  }
+  if (stage(work) == FAKE_OK) *out = fake_op_new(run_copy, finish_copy, work);
+  if (*out == NULL) finish_copy(work);
+  return *out != NULL ? FAKE_OK : FAKE_OUT_OF_MEMORY;
+}
+
 static void run_fill(void *data, int status) {
   (void)status;
   const struct fake_fill *work = data;
