@@ -524,6 +524,22 @@ MUTANTS = [
         ["graph_launch, fake_cuda"],
     ),
     Mutant(
+        "the driver is given the pageable memory of a graph's copies",
+        "C5.3",
+        "core/memory/graph_copy.c",
+        "asked->staged != NULL ||",
+        "asked->staged == NULL ||",
+        ["graph_pageable, fake_hip7"],
+    ),
+    Mutant(
+        "a staged copy of a graph is dropped before launches that use it have ended",
+        "C7.1",
+        "backends/gpu/graph.c",
+        "operation->kind == RILL_NODE_HOST_CALL || operation->payload != NULL;",
+        "operation->kind == RILL_NODE_HOST_CALL || (operation->payload != NULL && operation->kind != RILL_NODE_COPY);",
+        ["graph_pageable, fake_hip7"],
+    ),
+    Mutant(
         "a single change may be of another kind of node",
         "C7.1",
         "core/graph_exec.c",
