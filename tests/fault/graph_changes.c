@@ -227,5 +227,58 @@ static void an_update_changes_what_differs(void) {
   assert_ok(rill_module_release(module));
 }
 
+static rill_graph_node add_copy(rill_graph graph, void *dst, const void *src, size_t n) {
+  rill_graph_node node;
+  assert_ok(rill_graph_add_copy(graph, NULL, 0, dst, src, n, &node));
+  return node;
+}
+
+/* C1.3, C7.1: a copy with pageable memory is staged in pinned memory, which the driver may refuse, and which goes back
+ * to it. */
+static void without_pinned_memory_an_object_stays_as_it_is(void) {
+  enum { LARGE = 5 << 20, NO_MEMORY = 2 };
+  static unsigned char large[LARGE];
+  unsigned char *there = NULL, *seen = NULL;
+  rill_graph graph, other;
+  rill_graph_exec exec, none;
+  rill_stream stream;
+  assert_ok(rill_stream_create(vendor.device, NULL, &stream));
+  assert_ok(RILL_NEW(vendor.device, RILL_MEMORY_DEVICE, LARGE, &there));
+  assert_ok(RILL_NEW(vendor.device, RILL_MEMORY_PINNED, LARGE, &seen));
+  assert_ok(rill_graph_create(vendor.device, &graph));
+  assert_ok(rill_graph_create(vendor.device, &other));
+  const rill_graph_node node = add_copy(graph, there, seen, 1);
+  (void)add_copy(other, there, large, LARGE);
+  assert_ok(rill_graph_instantiate(graph, &exec));
+  assert_ok(rill_device_synchronize(vendor.device)); /* staging buffers that nobody uses go back to the driver */
+  const size_t alive = vendor.fake->live("memory");
+  vendor.fake->fail_call(vendor_name("host_alloc"), 0, NO_MEMORY);
+  assert_fails(rill_graph_exec_set_copy(exec, node, there, large, LARGE), RILL_ERROR_OUT_OF_MEMORY);
+  assert_says("staging buffer of 4194304 bytes");
+  assert_fails(rill_graph_update(exec, other), RILL_ERROR_OUT_OF_MEMORY);
+  assert_fails(rill_graph_instantiate(other, &none), RILL_ERROR_OUT_OF_MEMORY);
+  seen[0] = 7;
+  assert_ok(rill_graph_launch(exec, stream));
+  assert_ok(rill_copy_async(stream, seen + 1, there, 1));
+  assert_ok(rill_stream_synchronize(stream));
+  assert_int_equal(seen[1], 7);
+  vendor.fake->clear();
+  assert_ok(rill_graph_update(exec, other));
+  memset(large, 9, LARGE);
+  assert_ok(rill_graph_launch(exec, stream));
+  assert_ok(rill_copy_async(stream, seen, there, LARGE));
+  assert_ok(rill_stream_synchronize(stream));
+  assert_memory_equal(seen, large, LARGE);
+  assert_true(vendor.fake->live("memory") > alive);
+  assert_ok(rill_graph_exec_release(exec));
+  assert_ok(rill_device_synchronize(vendor.device));
+  assert_int_equal(vendor.fake->live("memory"), alive);
+  assert_ok(rill_graph_release(graph));
+  assert_ok(rill_graph_release(other));
+  assert_ok(rill_free(there));
+  assert_ok(rill_free(seen));
+  assert_ok(rill_stream_release(stream));
+}
+
 TESTS_ONCE("changes of graphs that the driver refuses", TEST(vendor_begin), TEST(changes_are_complete_or_none),
-           TEST(an_update_changes_what_differs))
+           TEST(an_update_changes_what_differs), TEST(without_pinned_memory_an_object_stays_as_it_is))
