@@ -4,6 +4,8 @@
 #include "backends/comm/engine.h"
 
 #include <dlfcn.h>
+#include <limits.h>
+#include <link.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -12,7 +14,7 @@
 static struct gpu_comm_api api;
 static struct driver driver;
 static int version;
-static char why[320]; /* the engine cannot be used; "": it can */
+static char why[512]; /* the engine cannot be used; "": it can */
 
 /* ---- opening ---- */
 
@@ -34,6 +36,39 @@ static bool fill(void *into, void *library, const struct symbol *symbols, size_t
   return true;
 }
 
+static const char *path_of(void *library) {
+  struct link_map *map = NULL;
+  return dlinfo(library, RTLD_DI_LINKMAP, &map) == 0 ? map->l_name : "";
+}
+
+/* The driver's library that is loaded, the newest first; with `first`, another one than that. */
+static void *loaded_driver(const void *first) {
+  static const char *const drivers[] = { DRIVER_LIBRARIES };
+  for (size_t i = 0; i < sizeof drivers / sizeof *drivers; i++) {
+    void *driver_library = dlopen(drivers[i], RTLD_NOW | RTLD_NOLOAD);
+    if (driver_library != NULL && driver_library != first) return driver_library;
+  }
+  return NULL;
+}
+
+/* The engine that the process has, else that of the driver's folder, else what the loader finds.  All of the vendor's
+ * libraries stay open. */
+static void *open_library(void *vendor) {
+  static const char *const beside[] = { ENGINE_BESIDE NULL };
+  const char *path = path_of(vendor), *slash = strrchr(path, '/');
+  void *library = NULL;
+  for (size_t i = 0; beside[i] != NULL && library == NULL; i++) library = dlopen(beside[i], RTLD_NOW | RTLD_NOLOAD);
+  for (size_t i = 0; beside[i] != NULL && library == NULL && slash != NULL; i++) {
+    char name[PATH_MAX];
+    (void)snprintf(name, sizeof name, "%.*s/%s", (int)(slash - path), path, beside[i]);
+    library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+  }
+  if (library == NULL) library = dlopen(ENGINE_LIBRARY, RTLD_NOW | RTLD_LOCAL);
+  const char *said = library == NULL ? dlerror() : "";
+  (void)snprintf(why, sizeof why, "%s", said != NULL ? said : ENGINE_LIBRARY);
+  return library;
+}
+
 static void open_engine(void) {
   static const struct symbol symbols[] = {
 #define GPU_COMM_FN(field, name, required, result, parameters) \
@@ -46,17 +81,14 @@ static void open_engine(void) {
     DRIVER_FUNCTIONS
 #undef DRIVER_FN
   };
-  static const char *const drivers[] = { DRIVER_LIBRARIES };
-  void *vendor = NULL; /* rill has it open */
-  for (size_t i = 0; i < sizeof drivers / sizeof *drivers && vendor == NULL; i++) {
-    vendor = dlopen(drivers[i], RTLD_NOW | RTLD_NOLOAD);
-  }
-  void *library = dlopen(ENGINE_LIBRARY, RTLD_NOW | RTLD_LOCAL); /* stays open, as all of the vendor's do */
-  const char *said = library == NULL ? dlerror() : NULL;
-  if (library == NULL) {
-    (void)snprintf(why, sizeof why, "%s", said != NULL ? said : ENGINE_LIBRARY);
-  } else if (vendor == NULL) {
-    (void)snprintf(why, sizeof why, "the driver's library is not loaded");
+  void *vendor = loaded_driver(NULL); /* rill has it open */
+  void *library = vendor != NULL ? open_library(vendor) : NULL;
+  if (vendor == NULL) (void)snprintf(why, sizeof why, "the driver's library is not loaded");
+  if (library == NULL) return;
+  void *other = loaded_driver(vendor);
+  if (other != NULL) {
+    (void)snprintf(why, sizeof why, "%.150s uses %.150s, but the devices are those of %.150s", path_of(library),
+                   path_of(other), path_of(vendor));
   } else if (fill(&api, library, symbols, sizeof symbols / sizeof *symbols, ENGINE_LIBRARY) &&
              fill(&driver, vendor, driver_symbols, sizeof driver_symbols / sizeof *driver_symbols, "the driver")) {
     if (api.get_version(&version) != GPU_COMM_SUCCESS) (void)snprintf(why, sizeof why, "it does not tell its version");

@@ -6,6 +6,7 @@
 #define ENGINE_NAME "nccl"
 #define ENGINE_BACKEND RILL_BACKEND_CUDA
 #define ENGINE_LIBRARY "libnccl.so.2"
+#define ENGINE_BESIDE
 #define ENGINE_INSTALL                                                                                           \
   "install libnccl2 from NVIDIA's package repository, or nvidia-nccl-cu13 with pip and put its lib folder into " \
   "LD_LIBRARY_PATH"

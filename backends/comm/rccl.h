@@ -6,9 +6,11 @@
 #define ENGINE_NAME "rccl"
 #define ENGINE_BACKEND RILL_BACKEND_HIP
 #define ENGINE_LIBRARY "librccl.so.1"
+/* In the folder of the runtime, since it needs the very version that it was linked with. */
+#define ENGINE_BESIDE "librccl.so.1", "librccl.so",
 #define ENGINE_INSTALL "install librccl1 (Debian, Ubuntu) or rccl (ROCm's package repository)"
 
-#define DRIVER_LIBRARIES "libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5"
+#define DRIVER_LIBRARIES "libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so"
 struct driver {
   int (*get)(int *device);
   int (*set)(int device);

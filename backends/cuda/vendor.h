@@ -17,7 +17,11 @@
 /* ---- libraries and symbols, by name only ---- */
 
 #define GPU_LIBRARIES "libcuda.so.1"
+#define GPU_OTHER_LIBRARIES
+#define GPU_FOLDER_VARIABLES
+#define GPU_FOLDERS NULL
 #define GPU_MASK_VARIABLES "CUDA_VISIBLE_DEVICES"
+#define GPU_RTC_BESIDE
 #define GPU_RTC_LIBRARIES "libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2"
 #define GPU_RTC_LIBRARIES_TEXT "none of libnvrtc.so.13, .12 and .11.2 can be opened"
 #define GPU_RTC_SYMBOL NULL /* never in the driver library itself */

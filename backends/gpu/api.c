@@ -20,33 +20,31 @@ static const struct {
 #include "backends/gpu/gpu_api.def"
 };
 
-static const char *const libraries[] = { GPU_LIBRARIES };
 static void *library; /* stays open: drivers do not survive being closed */
 
 _Static_assert(sizeof(void *) == sizeof(void (*)(void)), "dlsym gives functions as void *");
 
+static void *open_runtime(char *why, size_t why_size) {
+  static const char *const names[] = { GPU_LIBRARIES, NULL }, *const other_names[] = { GPU_OTHER_LIBRARIES NULL };
+  static const char *const variables[] = { GPU_FOLDER_VARIABLES NULL };
+  static const struct gpu_places places = { names, other_names, variables, GPU_FOLDERS };
+  return gpu_library_open(&places, why, why_size);
+}
+
 const char *gpu_load(char *why, size_t why_size) {
-  const char *name = NULL;
-  size_t used = 0;
-  why[0] = '\0';
-  for (size_t i = 0; i < sizeof libraries / sizeof libraries[0] && library == NULL; i++) {
-    name = libraries[i];
-    library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-    if (library != NULL || used >= why_size) continue;
-    const char *said = dlerror(); /* begins with the library's name */
-    used += (size_t)snprintf(why + used, why_size - used, "%s%s", used > 0 ? "; " : "", said != NULL ? said : name);
-  }
+  if (library == NULL) library = open_runtime(why, why_size);
   if (library == NULL) return NULL;
+  const char *path = gpu_library_path(library);
   for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
     void *symbol = dlsym(library, functions[i].name);
     if (symbol == NULL && functions[i].need == REQUIRED) {
-      (void)snprintf(why, why_size, "%s does not export %s: it is too old, or not what its name says", name,
+      (void)snprintf(why, why_size, "%s does not export %s: it is too old, or not what its name says", path,
                      functions[i].name);
       return NULL;
     }
     memcpy((char *)&gpu_api + functions[i].offset, &symbol, sizeof symbol);
   }
-  return name;
+  return path;
 }
 
 /* ---- the run-time compiler ---- */
@@ -73,12 +71,16 @@ static bool fill_rtc(void *from) {
 
 static bool rtc_found;
 
-/* The one inside the driver's library, where there is one, is of its version. */
+/* The one inside the driver's library, where there is one, is of its version; so is one in the same folder. */
 static void find_rtc(void) {
-  static const char *const names[] = { GPU_RTC_LIBRARIES };
+  static const char *const beside[] = { GPU_RTC_BESIDE NULL }, *const names[] = { GPU_RTC_LIBRARIES, NULL };
   if (GPU_RTC_SYMBOL != NULL && gpu_has_symbol(GPU_RTC_SYMBOL)) rtc_found = fill_rtc(library);
-  for (size_t i = 0; i < sizeof names / sizeof names[0] && !rtc_found; i++) {
-    void *opened = dlopen(names[i], RTLD_NOW | RTLD_LOCAL); /* stays open, as all of the vendor's do */
+  for (size_t i = 0; beside[i] != NULL && library != NULL && !rtc_found; i++) {
+    void *opened = gpu_library_beside(library, beside[i]); /* stays open, as all of the vendor's do */
+    rtc_found = opened != NULL && fill_rtc(opened);
+  }
+  for (size_t i = 0; names[i] != NULL && !rtc_found; i++) {
+    void *opened = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
     rtc_found = opened != NULL && fill_rtc(opened);
   }
 }

@@ -10,6 +10,10 @@
 #define gpu_symbols GPU_NAME(symbols)
 #define gpu_load GPU_NAME(load)
 #define gpu_has_symbol GPU_NAME(has_symbol)
+#define gpu_append GPU_NAME(append)
+#define gpu_library_open GPU_NAME(library_open)
+#define gpu_library_path GPU_NAME(library_path)
+#define gpu_library_beside GPU_NAME(library_beside)
 #define gpu_rtc GPU_NAME(rtc)
 #define gpu_rtc_load GPU_NAME(rtc_load)
 
@@ -36,8 +40,27 @@ enum {
 #include "backends/gpu/gpu_api.def"
 };
 
-/* Opens the first of the vendor's libraries that there is, fills in gpu_api, and returns the library's name.  If that
- * fails, NULL, and `why`: what was tried, and what the loader said. */
+/* Adds to a text that ends with a zero; what `size` cannot hold is cut off and marked with "...". */
+void gpu_append(char *text, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* Where a vendor's library may be, in the order in which the places are tried.  Lists end with NULL. */
+struct gpu_places {
+  const char *const *names;       /* sonames, the newest first */
+  const char *const *other_names; /* under which only one that the process has loaded is taken */
+  const char *const *variables;   /* of the environment: a folder that has a library in lib/ */
+  const char *folders; /* a pattern of more of these; the one of the newest version is tried first.  Or NULL */
+};
+
+/* Opens one, which stays open.  If there is none, NULL, and `why`: what was tried, and what the loader said. */
+void *gpu_library_open(const struct gpu_places *places, char *why, size_t size);
+
+/* The file of a library that is open, as the loader opened it. */
+const char *gpu_library_path(void *library);
+
+/* A library that is loaded, or lies in the folder of another one that is.  NULL: there is none. */
+void *gpu_library_beside(void *library, const char *name);
+
+/* Opens the vendor's library, fills in gpu_api, and returns the library's path.  If that fails, NULL, and `why`. */
 const char *gpu_load(char *why, size_t why_size);
 
 /* Whether the library that was opened exports a symbol. */

@@ -18,10 +18,18 @@
 /* ---- libraries and symbols, by name only ---- */
 
 #define GPU_LIBRARIES "libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5"
+#define GPU_OTHER_LIBRARIES "libamdhip64.so", /* as PyTorch's wheels have it */
+/* AMD's packages install into a folder that is in no search path. */
+#define GPU_FOLDER_VARIABLES "ROCM_PATH", "HIP_PATH",
+#define GPU_FOLDERS "/opt/rocm*"
 /* The last one counts where the first one is empty (rocdevice.cpp, Device::init). */
 #define GPU_MASK_VARIABLES "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"
-#define GPU_RTC_LIBRARIES "libhiprtc.so.7", "libhiprtc.so.6"
-#define GPU_RTC_LIBRARIES_TEXT "neither libhiprtc.so.7 nor .6 can be opened, and libamdhip64 does not contain it"
+/* By its name only for runtimes that do not contain it: hipRTC of another version brings a second compiler library. */
+#define GPU_RTC_BESIDE "libhiprtc.so.7", "libhiprtc.so.6", "libhiprtc.so",
+#define GPU_RTC_LIBRARIES "libhiprtc.so.7"
+#define GPU_RTC_LIBRARIES_TEXT                                                                                   \
+  "libamdhip64 does not contain hipRTC, and libhiprtc.so.7 is neither in its folder nor in one that the loader " \
+  "searches"
 #define GPU_RTC_SYMBOL "hiprtcCompileProgram" /* inside libamdhip64 in 5 and 6 */
 #define GPU_RTC_FUSE "-ffp-contract=fast"
 #define GPU_RTC_NO_FUSE "-ffp-contract=off"

@@ -184,7 +184,7 @@ static bool starts_with(const char *name, const char *word) {
 
 /* Why there is no GPU, for each backend that could have had one. */
 static rill_status fail_no_gpu(const char *name) {
-  char text[768] = "";
+  char text[1152] = "";
   size_t used = 0;
   for (size_t i = 0; i < RILL__BACKENDS; i++) {
     if (!rill__searches[i].backend->gpu || used >= sizeof text) continue;

@@ -36,9 +36,9 @@ struct rill__error_record {
   const char *api;
   char object[112];
   char native_name[80];
-  char message[832];
+  char message[1280];
   char hint[304];
-  char line[1536];
+  char line[2048];
 };
 
 struct rill__thread {

@@ -611,4 +611,37 @@ MUTANTS = [
         "    (void)exec->steps[i].operation;\n",
         ["releases"],
     ),
+    # ---- finding vendors' libraries ----
+    Mutant(
+        "a runtime that the process has loaded is not taken",
+        "C1.9",
+        "backends/gpu/library.c",
+        "  void *library = open_loaded(places->names);\n",
+        "  void *library = NULL;\n",
+        ["library"],
+    ),
+    Mutant(
+        "folders are tried in the order of their letters",
+        "C1.9",
+        "backends/gpu/library.c",
+        "strverscmp(second, first)",
+        "strcmp(second, first)",
+        ["library"],
+    ),
+    Mutant(
+        "a set-user-id program obeys its user's folders",
+        "C1.9",
+        "backends/gpu/library.c",
+        "const char *folder = secure_getenv(variable);",
+        "const char *folder = getenv(variable);",
+        ["library"],
+    ),
+    Mutant(
+        "RCCL is taken from anywhere",
+        "C1.9",
+        "backends/comm/gpu_comm.c",
+        "  void *other = loaded_driver(vendor);\n",
+        "  void *other = NULL;\n",
+        ["rccl of_another_runtime_is_refused"],
+    ),
 ]
