@@ -253,7 +253,8 @@ struct rill__ipc_native {
   "graphs have the same kinds of nodes on every device, and not every vendor has some under a condition"
 
 struct rill__device_table {
-  /* Looks for devices, once in the process.  Returns their number; if 0, `why` (a sentence with what was tried). */
+  /* Looks for devices, once in the process.  Returns their number; if 0, `why`: a sentence with what was
+   * tried, and perhaps lines of details.  If there seem to be more than that number, `why` says so. */
   uint32_t (*count)(char *why, size_t why_size);
   /* Fills in device->info, but for the clocks, for device number info.ordinal.  Creates no context. */
   rill_status (*init)(struct rill__device *device);

@@ -31,9 +31,9 @@ const char *rill_last_error_text(void) {
     (void)snprintf(native, sizeof native, " [%d %s]", (int)error->native_code, error->native_name);
   }
   const bool named = error->object[0] != '\0' && strstr(error->message, error->object) == NULL;
-  (void)snprintf(error->line, sizeof error->line, "%s: %s%s%s%s%s%s (%s)", error->api, named ? error->object : "",
-                 named ? ": " : "", error->message, native, error->hint[0] != '\0' ? "; " : "", error->hint,
-                 rill_status_name(error->status));
+  (void)snprintf(error->line, sizeof error->line, "%s: %s%s%.*s%s%s%s (%s)", error->api, named ? error->object : "",
+                 named ? ": " : "", (int)strcspn(error->message, "\n"), error->message, native,
+                 error->hint[0] != '\0' ? "; " : "", error->hint, rill_status_name(error->status));
   return error->line;
 }
 

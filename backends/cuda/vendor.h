@@ -100,6 +100,11 @@ static inline uint32_t gpu_vendor_driver_version(void) {
 
 static inline uint32_t gpu_vendor_runtime_version(void) { return 0; }
 
+/* What hides devices from the driver: it says so itself. */
+static inline void gpu_vendor_explain(bool has_runtime, uint32_t counted, char *why, size_t size) {
+  (void)has_runtime, (void)counted, (void)why, (void)size;
+}
+
 /* ---- the current context ---- */
 
 struct gpu_scope {

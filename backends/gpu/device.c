@@ -9,37 +9,40 @@ bool gpu_forked;
 
 /* ---- looking for devices ---- */
 
-/* The variables that hide devices, as they stand: the usual reason for finding none. */
-static void append_masks(char *why, size_t size) {
+/* With the variables that hide devices, as they stand: the usual reason for finding none. */
+static uint32_t explain_none(char *why, size_t size) {
   static const char *const names[] = { GPU_MASK_VARIABLES };
   for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
     const char *value = getenv(names[i]);
-    const size_t used = strlen(why);
-    if (value != NULL) (void)snprintf(why + used, size - used, "; %s is \"%s\"", names[i], value);
+    if (value != NULL) gpu_append(why, size, "; %s is \"%s\"", names[i], value);
   }
+  gpu_vendor_explain(true, 0, why, size);
+  return 0;
 }
 
 static uint32_t fail_count(char *why, size_t size, const char *library, gpu_result result, const char *symbol) {
   const char *name = gpu_vendor_error_name(result);
-  (void)snprintf(why, size, "%s was opened, but its %s gives %d %s", library, symbol, result,
-                 name != NULL ? name : "(unknown error)");
-  append_masks(why, size);
-  return 0;
+  gpu_append(why, size, "%s was opened, but its %s gives %d %s", library, symbol, result,
+             name != NULL ? name : "(unknown error)");
+  return explain_none(why, size);
 }
 
 static uint32_t gpu_count_devices(char *why, size_t why_size) {
   const char *library = gpu_load(why, why_size);
-  if (library == NULL) return 0;
+  if (library == NULL) {
+    gpu_vendor_explain(false, 0, why, why_size);
+    return 0;
+  }
   int number = 0;
   gpu_result result = GPU_CALL(init, (0));
   if (result != GPU_SUCCESS) return fail_count(why, why_size, library, result, gpu_symbols.init);
   result = GPU_CALL(device_count, (&number));
   if (result != GPU_SUCCESS) return fail_count(why, why_size, library, result, gpu_symbols.device_count);
   if (number <= 0) {
-    (void)snprintf(why, why_size, "%s was opened, but counts no device", library);
-    append_masks(why, why_size);
-    return 0;
+    gpu_append(why, why_size, "%s was opened, but counts no device", library);
+    return explain_none(why, why_size);
   }
+  gpu_vendor_explain(true, (uint32_t)number, why, why_size);
   gpu_devices = calloc((size_t)number, sizeof(struct rill__device *));
   if (gpu_devices == NULL) {
     (void)snprintf(why, why_size, "no host memory");

@@ -5,9 +5,11 @@
 #define RILL_BACKENDS_HIP_VENDOR_H
 
 #include "backends/hip/hip_api.h"
+#include "backends/hip/why.h"
 
 #include <rill/rill.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define GPU_VENDOR_IS_HIP 1
@@ -22,8 +24,9 @@
 /* AMD's packages install into a folder that is in no search path. */
 #define GPU_FOLDER_VARIABLES "ROCM_PATH", "HIP_PATH",
 #define GPU_FOLDERS "/opt/rocm*"
-/* The last one counts where the first one is empty (rocdevice.cpp, Device::init). */
-#define GPU_MASK_VARIABLES "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"
+/* CUDA's counts where the first one is empty; the last one is of OpenCL, and AMD's documents name it for HIP as well
+ * (rocdevice.cpp, Device::init). */
+#define GPU_MASK_VARIABLES "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL"
 /* By its name only for runtimes that do not contain it: hipRTC of another version brings a second compiler library. */
 #define GPU_RTC_BESIDE "libhiprtc.so.7", "libhiprtc.so.6", "libhiprtc.so",
 #define GPU_RTC_LIBRARIES "libhiprtc.so.7"
@@ -139,6 +142,11 @@ static inline uint32_t gpu_vendor_runtime_version(void) {
 static inline uint32_t gpu_vendor_library_version(void) {
   const uint32_t version = gpu_vendor_runtime_version();
   return version != 0 ? version : gpu_vendor_driver_version();
+}
+
+/* Adds to `why` what hides devices from the runtime, if anything does. */
+static inline void gpu_vendor_explain(bool has_runtime, uint32_t counted, char *why, size_t size) {
+  rill__hip_explain("", has_runtime, counted, why, size);
 }
 
 /* ---- the current device ---- */
@@ -273,9 +281,9 @@ static inline gpu_result gpu_vendor_identify(gpu_device_handle device, struct gp
   return result;
 }
 
-/* Whether a name ends in "-generic" and stands for several architectures, of which this is one: of the same
- * instructions and no others, as the compiler's documents list them. */
-static inline bool gpu_vendor_is_one_of(const char *arch, size_t arch_length, const char *generic, size_t length) {
+/* The generic target that stands for an architecture and others of the same instructions, as the compiler's documents
+ * list them.  NULL: there is none. */
+static inline const char *gpu_vendor_generic_of(const char *arch, size_t length) {
   static const struct {
     const char *generic, *archs;
   } families[] = {
@@ -287,11 +295,10 @@ static inline bool gpu_vendor_is_one_of(const char *arch, size_t arch_length, co
     { "gfx12-generic", " gfx1200 gfx1201 " },
   };
   for (size_t i = 0; i < sizeof families / sizeof families[0]; i++) {
-    if (strlen(families[i].generic) != length || memcmp(families[i].generic, generic, length) != 0) continue;
-    const char *found = memmem(families[i].archs, strlen(families[i].archs), arch, arch_length);
-    return found != NULL && found[-1] == ' ' && found[arch_length] == ' ';
+    const char *found = memmem(families[i].archs, strlen(families[i].archs), arch, length);
+    if (found != NULL && found[-1] == ' ' && found[length] == ' ') return families[i].generic;
   }
-  return false;
+  return NULL;
 }
 
 /* Code runs on its own architecture only, or on those that a generic one stands for.  A feature that the target names
@@ -301,7 +308,9 @@ static inline uint32_t gpu_vendor_fit(const struct gpu_target *device, const cha
   const size_t length = strcspn(target, ":");
   const size_t own_length = strcspn(device->name, ":");
   const bool same = length == own_length && strncmp(target, device->name, length) == 0;
-  if (own_length == 0 || (!same && !gpu_vendor_is_one_of(device->name, own_length, target, length))) return 0;
+  const char *generic = own_length > 0 && !same ? gpu_vendor_generic_of(device->name, own_length) : NULL;
+  const bool is_generic = generic != NULL && strlen(generic) == length && strncmp(target, generic, length) == 0;
+  if (own_length == 0 || (!same && !is_generic)) return 0;
   uint32_t named = 0;
   for (const char *feature = target + length; *feature == ':'; named++) {
     const size_t size = 1 + strcspn(feature + 1, ":"); /* with its colon */
@@ -316,7 +325,12 @@ static inline uint32_t gpu_vendor_fit(const struct gpu_target *device, const cha
 }
 
 static inline void gpu_vendor_needs(const struct gpu_target *device, char *text, size_t size) {
-  (void)snprintf(text, size, "%s", device->name);
+  const char *generic = gpu_vendor_generic_of(device->name, strcspn(device->name, ":"));
+  const char *changed = getenv("HSA_OVERRIDE_GFX_VERSION");
+  text[0] = '\0';
+  gpu_append(text, size, "%s", device->name);
+  if (generic != NULL) gpu_append(text, size, " or %s", generic);
+  if (changed != NULL) gpu_append(text, size, " (HSA_OVERRIDE_GFX_VERSION is \"%s\")", changed);
 }
 
 static inline bool gpu_vendor_has_clusters(gpu_device_handle device, const char **why) {

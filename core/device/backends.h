@@ -22,7 +22,7 @@ extern struct rill__search {
   struct rill__device **devices;
   uint32_t count;
   uint32_t reported;  /* by the vendor; more than count if one could not be set up */
-  char why[1024];     /* it has no more devices */
+  char why[1024];     /* it has no more devices, if that is known; the first line is a sentence */
   rill_status failed; /* why a device could not be set up; else RILL_OK */
 } rill__searches[RILL__BACKENDS];
 

@@ -188,8 +188,9 @@ static rill_status fail_no_gpu(const char *name) {
   size_t used = 0;
   for (size_t i = 0; i < RILL__BACKENDS; i++) {
     if (!rill__searches[i].backend->gpu || used >= sizeof text) continue;
-    used += (size_t)snprintf(text + used, sizeof text - used, "%s%s: %s", used > 0 ? "; " : "",
-                             rill__searches[i].backend->name, rill__backend_look(i)->why);
+    const char *why = rill__backend_look(i)->why;
+    used += (size_t)snprintf(text + used, sizeof text - used, "%s%s: %.*s", used > 0 ? "; " : "",
+                             rill__searches[i].backend->name, (int)strcspn(why, "\n"), why);
   }
   for (int i = 0; absent[i].name != NULL && used < sizeof text; i++) {
     used +=
@@ -221,10 +222,11 @@ static rill_status open_of(size_t i, const char *name, const char *origin, struc
   if (search->count == 0 && !search->backend->gpu) return rill__fail_without_cpu();
   RILL_REQUIRE(search->count > 0 && (set_up || !there), RILL_ERROR_NO_DEVICE, "%s\"%s\": %s", origin, name,
                search->why);
-  RILL_REQUIRE(set_up || search->count != 1, RILL_ERROR_NOT_FOUND, "%s\"%s\": there is 1 such device, %s:0", origin,
-               name, backend);
-  RILL_REQUIRE(set_up, RILL_ERROR_NOT_FOUND, "%s\"%s\": there are %u such devices, from %s:0 on", origin, name,
-               search->count, backend);
+  const char *separator = search->why[0] != '\0' ? "; " : "";
+  RILL_REQUIRE(set_up || search->count != 1, RILL_ERROR_NOT_FOUND, "%s\"%s\": there is 1 such device, %s:0%s%s", origin,
+               name, backend, separator, search->why);
+  RILL_REQUIRE(set_up, RILL_ERROR_NOT_FOUND, "%s\"%s\": there are %u such devices, from %s:0 on%s%s", origin, name,
+               search->count, backend, separator, search->why);
   *out = search->devices[ordinal];
   return RILL_OK;
 }

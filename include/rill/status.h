@@ -57,7 +57,7 @@ typedef struct rill_error {
   const char *api;         /**< the public function that failed */
   const char *object;      /**< label or id of the first object it was given; "" if none */
   const char *native_name; /**< the vendor's name of native_code; "" if none */
-  const char *message;     /**< what was wrong, with the numbers in it */
+  const char *message;     /**< what was wrong, with the numbers in it; more lines, if there are any, are details */
   const char *hint;        /**< what to do about it; may be "" */
 } rill_error;
 #define RILL_ERROR_INIT \
@@ -71,7 +71,7 @@ typedef struct rill_error {
  *  Like:    cudaPeekAtLastError, cuGetErrorName and cuGetErrorString in one. */
 RILL_API RILL_NODISCARD rill_status rill_last_error(rill_error *out);
 
-/** The calling thread's last failure as one line; "" if there was none.  Never NULL.
+/** The calling thread's last failure as one line, without details; "" if there was none.  Never NULL.
  *
  *  Errors:  none.
  *  Threads: any; the text is valid until this thread's next failing call.

@@ -1,4 +1,4 @@
-/* rill info: the devices, and why the other backends have none. */
+/* rill info: the devices, and why the other backends have none, or why one seems to have too few. */
 #include "table.h"
 #include "tool.h"
 
@@ -54,7 +54,7 @@ static void fill_row(struct row *row, const rill_device_info *info) {
 enum { BACKENDS = 1 RILL_BACKEND_LIST(ONE) }; /* numbers start at 1 */
 #undef ONE
 
-static bool read_devices(struct row *rows, int32_t count, bool *present) {
+static bool read_devices(struct row *rows, int32_t count, uint32_t *devices) {
   for (int32_t i = 0; i < count; i++) {
     rill_device device;
     rill_device_info info = RILL_DEVICE_INFO_INIT;
@@ -62,16 +62,27 @@ static bool read_devices(struct row *rows, int32_t count, bool *present) {
       return complain_of_rill();
     }
     fill_row(&rows[i], &info);
-    if (info.backend < BACKENDS) present[info.backend] = true;
+    if (info.backend < BACKENDS) devices[info.backend]++;
   }
   return true;
 }
 
-static void print_absent(const char *backend) {
+/* Why there is no device of this number.  If others of the backend are there, only if rill knows of a reason: it has
+ * details then. */
+static void print_absent(const char *backend, uint32_t number) {
   rill_device device;
   rill_error error = RILL_ERROR_INIT;
-  if (rill_device_open(backend, &device) == RILL_OK || rill_last_error(&error) != RILL_OK) return;
-  (void)printf("\nno %s device: %s\n", backend, error.message);
+  char name[32];
+  if (number > 0) {
+    (void)snprintf(name, sizeof name, "%.16s:%" PRIu32, backend, number);
+  } else {
+    (void)snprintf(name, sizeof name, "%.16s", backend);
+  }
+  if (rill_device_open(name, &device) == RILL_OK || rill_last_error(&error) != RILL_OK) return;
+  if (number > 0 && strchr(error.message, '\n') == NULL) return;
+  (void)printf("\nno %s device: ", name);
+  for (const char *c = error.message; *c != '\0'; c++) (void)(*c == '\n' ? fputs("\n  ", stdout) : putchar(*c));
+  (void)putchar('\n');
   if (error.hint[0] != '\0') (void)printf("  %s\n", error.hint);
 }
 
@@ -87,14 +98,12 @@ int info_command(int argc, char **argv) {
     return EXIT_WORK;
   }
   struct row *rows = calloc((size_t)count + 1, sizeof *rows);
-  bool present[BACKENDS] = { false };
-  const bool ok = rows != NULL ? read_devices(rows + 1, count, present) : complain("memory ran out");
+  uint32_t devices[BACKENDS] = { 0 };
+  const bool ok = rows != NULL ? read_devices(rows + 1, count, devices) : complain("memory ran out");
   if (ok) {
     for (int i = 0; i < COLUMNS; i++) (void)snprintf(rows->cell[i], CELL, "%s", headings[i]);
     table_print((const char(*)[CELL])rows->cell, (size_t)count + 1, COLUMNS);
-    for (uint32_t i = 1; i < BACKENDS; i++) {
-      if (!present[i]) print_absent(backend_name(i));
-    }
+    for (uint32_t i = 1; i < BACKENDS; i++) print_absent(backend_name(i), devices[i]);
   }
   free(rows);
   if (!ok) return EXIT_WORK;
