@@ -37,7 +37,7 @@ static rill_status begin_to_graph(struct rill__stream *stream, struct rill__capt
   rill_status status = RILL_OK;
   for (size_t i = 0; i < start->after_count && status == RILL_OK; i++) {
     status = rill__graph_node_find(after[i], "after", start->into, &nodes[i]);
-    if (status == RILL_OK && nodes[i]->graph != start->into) {
+    if (status == RILL_OK && rill__graph_of(nodes[i]) != start->into) {
       status = rill__fail(RILL_ERROR_INVALID_ARGUMENT, "after 0x%llx is a node of another graph",
                           (unsigned long long)after[i].id);
     }

@@ -170,7 +170,7 @@ rill_status rill_graph_find_node(rill_graph graph, const char *label, uint32_t n
   rill__graphs_lock();
   for (uint32_t i = 0; i < g->count && found <= nth; i++) {
     if (!rill__operation_is_called(g->nodes[i]->operation, label)) continue;
-    if (found++ == nth) out->id = g->nodes[i]->id;
+    if (found++ == nth) out->id = rill__node_id(g->nodes[i]);
   }
   rill__graphs_unlock();
   RILL_REQUIRE(out->id != 0, RILL_ERROR_NOT_FOUND, "the graph has %u nodes \"%s\", no number %u", found, label, nth);
@@ -186,7 +186,7 @@ rill_status rill_graph_get_nodes(rill_graph graph, rill_graph_node *nodes, size_
   RILL_REQUIRE(count != NULL, RILL_ERROR_INVALID_ARGUMENT, "count is NULL");
   RILL_REQUIRE(nodes != NULL || room == 0, RILL_ERROR_INVALID_ARGUMENT, "nodes is NULL, *count is %zu", room);
   rill__graphs_lock();
-  for (uint32_t i = 0; i < g->count && i < room; i++) nodes[i].id = g->nodes[i]->id;
+  for (uint32_t i = 0; i < g->count && i < room; i++) nodes[i].id = rill__node_id(g->nodes[i]);
   *count = g->count;
   rill__graphs_unlock();
   return RILL_OK;
@@ -206,8 +206,8 @@ rill_status rill_graph_get_edges(rill_graph graph, rill_graph_node *from, rill_g
   for (uint32_t i = 0; i < g->count; i++) {
     const struct rill__graph_node *node = g->nodes[i];
     for (uint32_t k = 0; k < node->after_count && listed < room; k++, listed++) {
-      from[listed].id = g->nodes[node->after[k]]->id;
-      to[listed].id = node->id;
+      from[listed].id = rill__node_id(g->nodes[node->after[k]]);
+      to[listed].id = rill__node_id(node);
     }
   }
   *count = g->edges;

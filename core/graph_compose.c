@@ -47,13 +47,13 @@ rill_status rill_graph_find_in_clone(rill_graph clone, rill_graph_node node, ril
   RILL_RESOLVE(RILL__GRAPH, clone, "clone", &g);
   RILL_TRY(rill__graph_node_find(node, "node", NULL, &n));
   RILL_REQUIRE(out != NULL, RILL_ERROR_INVALID_ARGUMENT, "out is NULL");
-  RILL_REQUIRE(g->cloned_from == n->graph->base.id, RILL_ERROR_NOT_FOUND,
+  RILL_REQUIRE(g->cloned_from == rill__graph_of(n)->base.id, RILL_ERROR_NOT_FOUND,
                "graph 0x%llx is no clone of the graph that node 0x%llx is of", (unsigned long long)clone.id,
                (unsigned long long)node.id);
   RILL_REQUIRE(n->index < g->cloned, RILL_ERROR_NOT_FOUND, "node %u was added after the graph of %u nodes was cloned",
                n->index, g->cloned);
   rill__graphs_lock();
-  out->id = g->nodes[n->index]->id;
+  out->id = rill__node_id(g->nodes[n->index]);
   rill__graphs_unlock();
   return RILL_OK;
 }

@@ -193,7 +193,7 @@ rill_status rill_graph_update_with_result(rill_graph_exec exec, rill_graph graph
 static rill_status find_step(struct rill__graph_exec *exec, rill_graph_node node, uint32_t kind, uint32_t *out) {
   struct rill__graph_node *n = NULL;
   RILL_TRY(rill__graph_node_find(node, "node", NULL, &n));
-  RILL_REQUIRE(n->graph == rill__core(exec)->graph && n->index < exec->count, RILL_ERROR_INVALID_ARGUMENT,
+  RILL_REQUIRE(rill__graph_of(n) == rill__core(exec)->graph && n->index < exec->count, RILL_ERROR_INVALID_ARGUMENT,
                "node 0x%llx is no node of the graph that the execution object was made from, as it was then",
                (unsigned long long)node.id);
   RILL_REQUIRE(n->kind == kind, RILL_ERROR_INVALID_ARGUMENT, "node %u is of kind \"%s\", not \"%s\"", n->index,

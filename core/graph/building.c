@@ -7,7 +7,7 @@
 rill_status rill__find_node_of(const struct rill__graph *graph, rill_graph_node node, const char *what,
                                struct rill__graph_node **out) {
   RILL_TRY(rill__graph_node_find(node, what, graph, out));
-  RILL_REQUIRE((*out)->graph == graph, RILL_ERROR_INVALID_ARGUMENT, "%s 0x%llx is a node of another graph", what,
+  RILL_REQUIRE(rill__graph_of(*out) == graph, RILL_ERROR_INVALID_ARGUMENT, "%s 0x%llx is a node of another graph", what,
                (unsigned long long)node.id);
   return RILL_OK;
 }
@@ -52,7 +52,7 @@ rill_status rill__building_give(struct rill__building *building, rill_status sta
     RILL_TRY(rill__operation_empty(building->graph->base.device, &empty));
     RILL_TRY(rill__capture_add(&building->stream.stream, empty, &taken));
   }
-  building->node.id = building->stream.member.last->id;
+  building->node.id = rill__node_id(building->stream.member.last);
   return RILL_OK;
 }
 

@@ -28,7 +28,7 @@ rill_status rill__capture_no_memory(void) {
 /* ---- members; under the lock ---- */
 
 rill_status rill__member_list_place(struct rill__capture_member *member) {
-  const uint32_t search = ++member->graph->searches;
+  const uint32_t search = rill__graph_new_search(member->graph);
   struct rill__place_walk walk = rill__place_walk(member->place);
   member->count = 0;
   for (struct rill__graph_node *node; (node = rill__place_next(&walk)) != NULL;) {

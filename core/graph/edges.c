@@ -20,154 +20,137 @@
 
 #include <stdlib.h>
 
-enum { FEW_TO_LOOK_AT = 16, HEAD = 0 };
+enum { FEW_TO_LOOK_AT = 16 };
 
+/* What a node has of it: `label`, compared with that of `head` taken away; `next` and `before` in the order, numbers of
+ * nodes plus one, 0: `head`, which closes the circle; `leaving`, the first edge that leaves it, plus one. */
 struct edge {
   uint32_t from, to, place;
   uint32_t next, before; /* that leave `from`: their numbers plus one, 0 at the ends; next: of free ones, too */
-};
-
-/* Node i is entry i + 1; HEAD closes the circle. */
-struct entry {
-  uint64_t label; /* compared with that of HEAD taken away */
-  uint32_t next, before;
-  uint32_t leaving; /* the first edge */
-  uint32_t mark;    /* of the last search that came here, and of its side */
+  uint32_t same;         /* the next one of its list in the table */
 };
 
 struct found {
   uint64_t label;
-  uint32_t node;
+  struct rill__graph_node *node;
 };
 
 struct rill__edges {
+  struct rill__graph_node head; /* its index is one less than 0 */
   uint32_t nodes, room;
-  struct entry *order;
-  struct found *found[2]; /* by the sides of a search */
-  uint32_t mark;
+  struct found *found; /* room for both sides of a search */
   struct edge *edges;
   uint32_t used, edge_room, free; /* `free`: the first free one, plus one */
-  uint32_t count, table_room;
-  uint32_t *table; /* numbers of edges plus one; half of the places stay empty */
+  uint32_t *table;                /* lists of edges by their ends, as many as there is room for edges */
 };
 
 /* ---- the table ---- */
 
-static uint32_t home_of(const struct rill__edges *edges, uint32_t from, uint32_t to) {
-  const uint64_t hash = ((uint64_t)from << 32 | to) * 0x9e3779b97f4a7c15;
-  return (uint32_t)(hash >> 32) & (edges->table_room - 1);
+static uint32_t *edge_list(const struct rill__edges *edges, uint32_t from, uint32_t to) {
+  const uint64_t mixed = ((uint64_t)from << 32 | to) * 0x9e3779b97f4a7c15;
+  return &edges->table[(mixed ^ mixed >> 32) & (edges->edge_room - 1)];
 }
 
-/* Where the edge is in the table, or would be. */
-static uint32_t place_of(const struct rill__edges *edges, uint32_t from, uint32_t to) {
-  uint32_t place = home_of(edges, from, to);
-  for (; edges->table[place] != 0; place = (place + 1) & (edges->table_room - 1)) {
-    const struct edge *edge = &edges->edges[edges->table[place] - 1];
+/* Where the number of the edge is, plus one, or 0. */
+static uint32_t *find_link(const struct rill__edges *edges, uint32_t from, uint32_t to) {
+  uint32_t *link = edge_list(edges, from, to);
+  for (; *link != 0; link = &edges->edges[*link - 1].same) {
+    const struct edge *edge = &edges->edges[*link - 1];
     if (edge->from == from && edge->to == to) break;
   }
-  return place;
+  return link;
 }
 
 static struct edge *find_edge(const struct rill__edges *edges, uint32_t from, uint32_t to) {
-  const uint32_t number = edges->table_room != 0 ? edges->table[place_of(edges, from, to)] : 0;
+  const uint32_t number = edges->edge_room != 0 ? *find_link(edges, from, to) : 0;
   return number != 0 ? &edges->edges[number - 1] : NULL;
 }
 
-/* Those after it that would be looked for in vain move up. */
-static void empty_place(struct rill__edges *edges, uint32_t place) {
-  const uint32_t mask = edges->table_room - 1;
-  for (uint32_t at = (place + 1) & mask; edges->table[at] != 0; at = (at + 1) & mask) {
-    const struct edge *edge = &edges->edges[edges->table[at] - 1];
-    if (((at - home_of(edges, edge->from, edge->to)) & mask) < ((at - place) & mask)) continue;
-    edges->table[place] = edges->table[at];
-    place = at;
-  }
-  edges->table[place] = 0;
-}
-
-static bool make_room_in_table(struct rill__edges *edges) {
-  if (2 * (edges->count + 1) <= edges->table_room) return true;
-  struct rill__edges larger = *edges;
-  larger.table_room = edges->table_room == 0 ? 64 : 2 * edges->table_room;
-  larger.table = calloc(larger.table_room, sizeof *larger.table);
-  if (larger.table == NULL) return false;
-  for (uint32_t i = 0; i < edges->table_room; i++) {
-    if (edges->table[i] == 0) continue;
-    const struct edge *edge = &edges->edges[edges->table[i] - 1];
-    larger.table[place_of(&larger, edge->from, edge->to)] = edges->table[i];
-  }
-  free(edges->table);
-  *edges = larger;
-  return true;
+static void enter_table(const struct rill__edges *edges, uint32_t number) {
+  struct edge *const edge = &edges->edges[number - 1];
+  uint32_t *const list = edge_list(edges, edge->from, edge->to);
+  edge->same = *list;
+  *list = number;
 }
 
 static bool make_room_for_edge(struct rill__edges *edges) {
-  if (!make_room_in_table(edges)) return false;
   if (edges->free != 0 || edges->used < edges->edge_room) return true;
   const uint32_t room = edges->edge_room == 0 ? 32 : 2 * edges->edge_room;
-  struct edge *larger = realloc(edges->edges, room * sizeof *larger);
-  if (larger == NULL) return false;
+  uint32_t *table = calloc(room, sizeof *table);
+  struct edge *larger = table != NULL ? realloc(edges->edges, room * sizeof *larger) : NULL;
+  if (larger == NULL) {
+    free(table);
+    return false;
+  }
+  free(edges->table);
+  edges->table = table;
   edges->edges = larger;
   edges->edge_room = room;
+  for (uint32_t number = 1; number <= edges->used; number++) enter_table(edges, number);
   return true;
 }
 
 /* There is room for it. */
-static void enter_edge(struct rill__edges *edges, uint32_t from, uint32_t to, uint32_t place) {
-  uint32_t *const leaving = &edges->order[from + 1].leaving;
+static void enter_edge(struct rill__edges *edges, struct rill__graph_node *from, uint32_t to, uint32_t place) {
   const uint32_t number = edges->free != 0 ? edges->free : ++edges->used;
   struct edge *edge = &edges->edges[number - 1];
   if (number == edges->free) edges->free = edge->next;
-  *edge = (struct edge){ from, to, place, .next = *leaving };
-  if (*leaving != 0) edges->edges[*leaving - 1].before = number;
-  *leaving = number;
-  edges->table[place_of(edges, from, to)] = number;
-  edges->count++;
+  *edge = (struct edge){ from->index, to, place, .next = from->leaving };
+  if (from->leaving != 0) edges->edges[from->leaving - 1].before = number;
+  from->leaving = number;
+  enter_table(edges, number);
 }
 
-static void remove_edge(struct rill__edges *edges, struct edge *edge) {
+static void remove_edge(struct rill__edges *edges, struct rill__graph_node *from, struct edge *edge) {
   const uint32_t number = (uint32_t)(edge - edges->edges) + 1;
-  empty_place(edges, place_of(edges, edge->from, edge->to));
-  *(edge->before != 0 ? &edges->edges[edge->before - 1].next : &edges->order[edge->from + 1].leaving) = edge->next;
+  *find_link(edges, edge->from, edge->to) = edge->same;
+  *(edge->before != 0 ? &edges->edges[edge->before - 1].next : &from->leaving) = edge->next;
   if (edge->next != 0) edges->edges[edge->next - 1].before = edge->before;
   edge->next = edges->free;
   edges->free = number;
-  edges->count--;
 }
 
 /* ---- the order ---- */
 
-static uint64_t label_of(const struct rill__edges *edges, uint32_t node) {
-  return edges->order[node + 1].label - edges->order[HEAD].label;
+static struct rill__graph_node *node_numbered(const struct rill__graph *graph, uint32_t number) {
+  return number == 0 ? &graph->index->head : graph->nodes[number - 1];
 }
 
-static uint64_t gap_after(const struct entry *order, uint32_t entry) {
-  const uint32_t next = order[entry].next;
-  return next == entry ? UINT64_MAX : order[next].label - order[entry].label;
+static uint64_t label_of(const struct rill__graph *graph, const struct rill__graph_node *node) {
+  return node->label - graph->index->head.label;
 }
 
-static void make_gap(struct entry *order, uint32_t entry) {
+static void link_nodes(struct rill__graph_node *node, struct rill__graph_node *next) {
+  node->next = next->index + 1;
+  next->before = node->index + 1;
+}
+
+static uint64_t gap_between(const struct rill__graph_node *node, const struct rill__graph_node *next) {
+  return next == node ? UINT64_MAX : next->label - node->label;
+}
+
+static void make_gap(const struct rill__graph *graph, const struct rill__graph_node *node) {
   uint64_t count = 1;
-  uint32_t end = order[entry].next;
-  for (; end != entry && order[end].label - order[entry].label <= count * count; end = order[end].next) count++;
-  const uint64_t width = end == entry ? UINT64_MAX : order[end].label - order[entry].label;
-  uint32_t at = order[entry].next;
-  for (uint64_t i = 1; i < count; i++, at = order[at].next) order[at].label = order[entry].label + width / count * i;
+  const struct rill__graph_node *end = node_numbered(graph, node->next);
+  for (; end != node && end->label - node->label <= count * count; end = node_numbered(graph, end->next)) count++;
+  const uint64_t step = gap_between(node, end) / count;
+  struct rill__graph_node *at = node_numbered(graph, node->next);
+  for (uint64_t i = 1; i < count; i++, at = node_numbered(graph, at->next)) at->label = node->label + step * i;
 }
 
 /* In the middle of the gap; at the ends of the order not far from the next node, for others will come there. */
-static void put_after(struct entry *order, uint32_t entry, uint32_t new) {
+static void put_after(const struct rill__graph *graph, struct rill__graph_node *node, struct rill__graph_node *new) {
   const uint64_t far = UINT64_C(1) << 32;
-  if (gap_after(order, entry) < 2) make_gap(order, entry);
-  const uint64_t gap = gap_after(order, entry), step = gap / 2 < far ? gap / 2 : far;
-  const uint32_t next = order[entry].next;
-  order[new].label = next == entry   ? order[entry].label + gap / 2
-                     : entry == HEAD ? order[next].label - step
-                     : next == HEAD  ? order[entry].label + step
-                                     : order[entry].label + gap / 2;
-  order[new].next = next;
-  order[new].before = entry;
-  order[next].before = order[entry].next = new;
+  const struct rill__graph_node *const head = &graph->index->head;
+  struct rill__graph_node *const next = node_numbered(graph, node->next);
+  if (gap_between(node, next) < 2) make_gap(graph, node);
+  const uint64_t half = gap_between(node, next) / 2, step = half < far ? half : far;
+  new->label = node == next   ? node->label + half
+               : node == head ? next->label - step
+               : next == head ? node->label + step
+                              : node->label + half;
+  link_nodes(node, new);
+  link_nodes(new, next);
 }
 
 /* ---- the search ---- */
@@ -180,42 +163,40 @@ struct side {
 
 struct search {
   const struct rill__graph *graph;
-  struct rill__edges *edges;
   uint64_t low, high; /* labels of `to` and `from` */
   struct side forward, backward;
 };
 
 /* False if the other side has been there. */
-static bool find_node(const struct search *search, struct side *side, const struct side *other, uint32_t node) {
-  struct entry *entry = &search->edges->order[node + 1];
-  const uint64_t label = label_of(search->edges, node);
-  if (entry->mark == other->mark) return false;
-  if (entry->mark == side->mark || label < search->low || label > search->high) return true;
-  entry->mark = side->mark;
+static bool find_node(const struct search *search, struct side *side, const struct side *other, uint32_t index) {
+  struct rill__graph_node *const node = search->graph->nodes[index];
+  const uint64_t label = label_of(search->graph, node);
+  if (node->visited == other->mark) return false;
+  if (node->visited == side->mark || label < search->low || label > search->high) return true;
+  node->visited = side->mark;
   side->found[side->count++] = (struct found){ label, node };
   return true;
 }
 
 /* The end of the next edge from what has been found; false if there is none left. */
 static bool next_forward(const struct search *search, struct side *side, uint32_t *node) {
-  const struct rill__edges *edges = search->edges;
+  const struct edge *edges = search->graph->index->edges;
   while (side->edge == 0 && ++side->looked_at < side->count) {
-    side->edge = edges->order[side->found[side->looked_at].node + 1].leaving;
+    side->edge = side->found[side->looked_at].node->leaving;
   }
   if (side->edge == 0) return false;
-  *node = edges->edges[side->edge - 1].to;
-  side->edge = edges->edges[side->edge - 1].next;
+  *node = edges[side->edge - 1].to;
+  side->edge = edges[side->edge - 1].next;
   return true;
 }
 
-static bool next_backward(const struct search *search, struct side *side, uint32_t *node) {
-  const struct rill__graph *graph = search->graph;
-  while (side->edge == graph->nodes[side->found[side->looked_at].node]->after_count) {
+static bool next_backward(struct side *side, uint32_t *node) {
+  while (side->edge == side->found[side->looked_at].node->after_count) {
     if (side->looked_at + 1 == side->count) return false;
     side->looked_at++;
     side->edge = 0;
   }
-  *node = graph->nodes[side->found[side->looked_at].node]->after[side->edge++];
+  *node = side->found[side->looked_at].node->after[side->edge++];
   return true;
 }
 
@@ -224,42 +205,55 @@ static int compare_labels(const void *a, const void *b) {
   return first < second ? -1 : first > second;
 }
 
-/* Moves what one side has found after an entry, or before it, in the order that it has. */
-static void move_found(struct rill__edges *edges, struct side *side, uint32_t entry, bool before) {
-  qsort(side->found, side->count, sizeof *side->found, compare_labels);
-  for (uint32_t i = 0; i < side->count; i++) {
-    const struct entry *const found = &edges->order[side->found[i].node + 1];
-    edges->order[found->before].next = found->next;
-    edges->order[found->next].before = found->before;
+/* A chain is found in its order, or the other way round. */
+static void sort_found(struct found *found, uint32_t count) {
+  bool rises = true, falls = true;
+  for (uint32_t i = 1; i < count; i++) {
+    rises &= found[i - 1].label < found[i].label;
+    falls &= found[i - 1].label > found[i].label;
   }
-  if (before) entry = edges->order[entry].before;
+  for (uint32_t i = 0, k = count - 1; i < k && falls; i++, k--) {
+    const struct found other = found[i];
+    found[i] = found[k];
+    found[k] = other;
+  }
+  if (!rises && !falls) qsort(found, count, sizeof *found, compare_labels);
+}
+
+/* Moves what one side has found after a node, or before it, in the order that it has. */
+static void move_found(const struct rill__graph *graph, const struct side *side, struct rill__graph_node *node,
+                       bool before) {
+  sort_found(side->found, side->count);
   for (uint32_t i = 0; i < side->count; i++) {
-    put_after(edges->order, entry, side->found[i].node + 1);
-    entry = side->found[i].node + 1;
+    const struct rill__graph_node *const found = side->found[i].node;
+    link_nodes(node_numbered(graph, found->before), node_numbered(graph, found->next));
+  }
+  if (before) node = node_numbered(graph, node->before);
+  for (uint32_t i = 0; i < side->count; i++) {
+    put_after(graph, node, side->found[i].node);
+    node = side->found[i].node;
   }
 }
 
 /* Makes `to` come after `from` in the order; false if the edge closes a cycle. */
-static bool order_edge(const struct rill__graph *graph, struct rill__edges *edges, uint32_t from, uint32_t to) {
-  struct search search = { graph, edges, label_of(edges, to), label_of(edges, from), { 0 }, { 0 } };
+static bool order_edge(struct rill__graph *graph, struct rill__graph_node *from, struct rill__graph_node *to) {
+  struct rill__edges *edges = graph->index;
+  struct search search = { graph, label_of(graph, to), label_of(graph, from), { 0 }, { 0 } };
+  uint32_t node = 0;
   if (search.low > search.high) return true;
-  if (edges->mark > UINT32_MAX - 2) {
-    edges->mark = 0;
-    for (uint32_t i = 0; i <= edges->nodes; i++) edges->order[i].mark = 0;
-  }
-  search.forward = (struct side){ .found = edges->found[0], .mark = ++edges->mark };
-  search.backward = (struct side){ .found = edges->found[1], .mark = ++edges->mark };
-  (void)find_node(&search, &search.forward, &search.backward, to);
-  (void)find_node(&search, &search.backward, &search.forward, from);
-  search.forward.edge = edges->order[to + 1].leaving;
-  for (uint32_t node;;) {
+  search.forward = (struct side){ .found = edges->found, .mark = rill__graph_new_search(graph) };
+  search.backward = (struct side){ .found = edges->found + edges->room, .mark = rill__graph_new_search(graph) };
+  (void)find_node(&search, &search.forward, &search.backward, to->index);
+  (void)find_node(&search, &search.backward, &search.forward, from->index);
+  search.forward.edge = to->leaving;
+  for (;;) {
     if (!next_forward(&search, &search.forward, &node)) {
-      move_found(edges, &search.forward, from + 1, false);
+      move_found(graph, &search.forward, from, false);
       return true;
     }
     if (!find_node(&search, &search.forward, &search.backward, node)) return false;
-    if (!next_backward(&search, &search.backward, &node)) {
-      move_found(edges, &search.backward, to + 1, true);
+    if (!next_backward(&search.backward, &node)) {
+      move_found(graph, &search.backward, to, true);
       return true;
     }
     if (!find_node(&search, &search.backward, &search.forward, node)) return false;
@@ -270,8 +264,7 @@ static bool order_edge(const struct rill__graph *graph, struct rill__edges *edge
 
 void rill__edges_free(struct rill__edges *edges) {
   if (edges == NULL) return;
-  free(edges->order);
-  for (int i = 0; i < 2; i++) free(edges->found[i]);
+  free(edges->found);
   free(edges->edges);
   free(edges->table);
   free(edges);
@@ -280,33 +273,28 @@ void rill__edges_free(struct rill__edges *edges) {
 static bool make_room_for_nodes(struct rill__edges *edges, uint32_t count) {
   if (count <= edges->room) return true;
   const uint32_t room = count < 2 * edges->room ? 2 * edges->room : count;
-  struct entry *order = realloc(edges->order, ((size_t)room + 1) * sizeof *order);
-  if (order == NULL) return false;
-  if (edges->order == NULL) order[HEAD] = (struct entry){ .next = HEAD, .before = HEAD };
-  edges->order = order;
-  for (int i = 0; i < 2; i++) {
-    struct found *found = realloc(edges->found[i], room * sizeof *found);
-    if (found == NULL) return false;
-    edges->found[i] = found;
-  }
+  struct found *found = realloc(edges->found, 2 * (size_t)room * sizeof *found);
+  if (found == NULL) return false;
+  edges->found = found;
   edges->room = room;
   return true;
 }
 
 /* Takes in the nodes that have been added to the graph since the last call. */
-static bool take_in(const struct rill__graph *graph, struct rill__edges *edges) {
+static bool take_in(struct rill__graph *graph) {
+  struct rill__edges *edges = graph->index;
   if (!make_room_for_nodes(edges, graph->count)) return false;
   const uint32_t first = edges->nodes;
   for (; edges->nodes < graph->count; edges->nodes++) {
-    edges->order[edges->nodes + 1] = (struct entry){ .leaving = 0 };
-    put_after(edges->order, edges->order[HEAD].before, edges->nodes + 1);
+    graph->nodes[edges->nodes]->leaving = 0;
+    put_after(graph, node_numbered(graph, edges->head.before), graph->nodes[edges->nodes]);
   }
   for (uint32_t i = first; i < graph->count; i++) {
-    const struct rill__graph_node *node = graph->nodes[i];
+    struct rill__graph_node *node = graph->nodes[i];
     for (uint32_t k = 0; k < node->after_count; k++) {
       if (!make_room_for_edge(edges)) return false;
-      enter_edge(edges, node->after[k], i, k);
-      const bool ordered = order_edge(graph, edges, node->after[k], i);
+      enter_edge(edges, graph->nodes[node->after[k]], i, k);
+      const bool ordered = order_edge(graph, graph->nodes[node->after[k]], node);
       RILL_ASSERT(ordered, "the edges of a graph close no cycle");
       (void)ordered;
     }
@@ -314,11 +302,17 @@ static bool take_in(const struct rill__graph *graph, struct rill__edges *edges) 
   return true;
 }
 
+static struct rill__edges *new_index(void) {
+  struct rill__edges *edges = aligned_alloc(_Alignof(struct rill__edges), sizeof *edges);
+  if (edges != NULL) *edges = (struct rill__edges){ .head = { .index = UINT32_MAX } };
+  return edges;
+}
+
 /* The index with all nodes of the graph; NULL without host memory, and then there is none. */
 static struct rill__edges *use_index(struct rill__graph *graph) {
-  if (graph->index == NULL) graph->index = calloc(1, sizeof *graph->index);
+  if (graph->index == NULL) graph->index = new_index();
   if (graph->index == NULL) return NULL;
-  if (graph->index->nodes == graph->count || take_in(graph, graph->index)) return graph->index;
+  if (graph->index->nodes == graph->count || take_in(graph)) return graph->index;
   rill__edges_free(graph->index);
   graph->index = NULL;
   return NULL;
@@ -339,16 +333,19 @@ void rill__edges_assert(const struct rill__graph *graph) {
     for (uint32_t k = 0; k < node->after_count; k++) {
       const struct edge *edge = find_edge(edges, node->after[k], i);
       RILL_ASSERT(edge != NULL && edge->place == k, "each edge is in the table, with its place");
-      RILL_ASSERT(label_of(edges, node->after[k]) < label_of(edges, i), "every edge leads forward in the order");
+      RILL_ASSERT(label_of(graph, graph->nodes[node->after[k]]) < label_of(graph, node),
+                  "every edge leads forward in the order");
     }
   }
-  for (uint32_t at = edges->order[HEAD].next; at != HEAD; at = edges->order[at].next, nodes++) {
-    RILL_ASSERT(edges->order[edges->order[at].before].next == at, "the order is linked both ways");
-    for (uint32_t number = edges->order[at].leaving; number != 0; number = edges->edges[number - 1].next, count--) {
-      RILL_ASSERT(edges->edges[number - 1].from + 1 == at, "each edge is in the list of the node that it leaves");
+  for (const struct rill__graph_node *at = &edges->head; nodes == 0 || at != &edges->head; nodes++) {
+    const struct rill__graph_node *next = node_numbered(graph, at->next);
+    RILL_ASSERT(node_numbered(graph, next->before) == at, "the order is linked both ways");
+    for (uint32_t number = at->leaving; number != 0; number = edges->edges[number - 1].next, count--) {
+      RILL_ASSERT(edges->edges[number - 1].from == at->index, "each edge is in the list of the node that it leaves");
     }
+    at = next;
   }
-  RILL_ASSERT(nodes == edges->nodes && count == 0, "the index has the first nodes, with the edges to them");
+  RILL_ASSERT(nodes == edges->nodes + 1 && count == 0, "the index has the first nodes, with the edges to them");
 }
 #endif
 
@@ -362,7 +359,7 @@ static bool is_listed(const struct rill__graph_node *node, uint32_t before, uint
 }
 
 static rill_status append(struct rill__graph_node *from, struct rill__graph_node *to) {
-  struct rill__graph *graph = from->graph;
+  struct rill__graph *graph = rill__graph_of(from);
   RILL_REQUIRE(rill__graph_node_reserve(to), RILL_ERROR_OUT_OF_MEMORY, "no host memory for an edge of a graph");
   to->after[to->after_count++] = from->index;
   graph->edges++;
@@ -372,7 +369,7 @@ static rill_status append(struct rill__graph_node *from, struct rill__graph_node
 
 rill_status rill__graph_connect(struct rill__graph_node *from, struct rill__graph_node *to) {
   RILL_ASSERT_GRAPHS_LOCKED();
-  struct rill__graph *graph = from->graph;
+  struct rill__graph *graph = rill__graph_of(from);
   uint32_t place = 0;
   RILL_TRY(rill__graph_node_check(from, "from"));
   RILL_TRY(rill__graph_node_check(to, "to"));
@@ -385,11 +382,11 @@ rill_status rill__graph_connect(struct rill__graph_node *from, struct rill__grap
   if (edges == NULL) return fail_edge_memory(graph);
   if (find_edge(edges, from->index, to->index) != NULL) return RILL_OK;
   if (!make_room_for_edge(edges)) return fail_edge_memory(graph);
-  RILL_REQUIRE(order_edge(graph, edges, from->index, to->index), RILL_ERROR_INVALID_ARGUMENT,
+  RILL_REQUIRE(order_edge(graph, from, to), RILL_ERROR_INVALID_ARGUMENT,
                "an edge from node %u to node %u closes a cycle: %u comes after %u already", from->index, to->index,
                from->index, to->index);
   RILL_TRY(append(from, to));
-  enter_edge(edges, from->index, to->index, to->after_count - 1);
+  enter_edge(edges, from, to->index, to->after_count - 1);
   return RILL_OK;
 }
 
@@ -399,7 +396,7 @@ static rill_status fail_no_edge(const struct rill__graph_node *from, const struc
 
 rill_status rill__graph_disconnect(struct rill__graph_node *from, struct rill__graph_node *to) {
   RILL_ASSERT_GRAPHS_LOCKED();
-  struct rill__graph *graph = from->graph;
+  struct rill__graph *graph = rill__graph_of(from);
   uint32_t place = 0;
   RILL_TRY(rill__graph_node_check(from, "from"));
   RILL_TRY(rill__graph_node_check(to, "to"));
@@ -413,7 +410,7 @@ rill_status rill__graph_disconnect(struct rill__graph_node *from, struct rill__g
     place = edge->place;
     last = find_edge(edges, to->after[to->after_count - 1], to->index);
     last->place = place;
-    remove_edge(edges, edge);
+    remove_edge(edges, from, edge);
   }
   to->after[place] = to->after[--to->after_count];
   graph->edges--;

@@ -221,12 +221,13 @@ rill_status rill__exec_match(struct rill__graph_exec *exec, struct rill__graph *
   }
   for (uint32_t i = 0; i < graph->count && status == RILL_OK; i++) {
     status = check_node(exec, graph->nodes[i], seen, &refusal->reason);
-    if (status != RILL_OK) refusal->node = graph->nodes[i]->id;
+    if (status != RILL_OK) refusal->node = rill__node_id(graph->nodes[i]);
   }
   for (uint32_t i = 0; i < graph->count && status == RILL_OK; i++) {
     const uint32_t step = rill__core(exec)->step_of[i];
     status = operation_for_step(&exec->steps[step], graph->nodes[i]->operation, &operations[step]);
-    if (status == RILL_ERROR_UNSUPPORTED) *refusal = (struct rill__refusal){ RILL_UPDATE_MEMORY, graph->nodes[i]->id };
+    if (status == RILL_ERROR_UNSUPPORTED)
+      *refusal = (struct rill__refusal){ RILL_UPDATE_MEMORY, rill__node_id(graph->nodes[i]) };
   }
   if (status == RILL_OK) status = rill__attached_new(graph->base.device, graph->attached, &replacement->attached);
   rill__graphs_unlock();

@@ -23,7 +23,7 @@ void rill__graph_assert(const struct rill__graph *graph) {
   for (uint32_t i = 0; i < graph->count; i++) {
     const struct rill__graph_node *node = graph->nodes[i];
     edges += node->after_count;
-    RILL_ASSERT(node->graph == graph && node->index == i, "nodes are numbered as they are added");
+    RILL_ASSERT(rill__graph_of(node) == graph && node->index == i, "nodes are numbered as they are added");
     for (uint32_t k = 0; k < node->after_count; k++) {
       RILL_ASSERT(node->after[k] < graph->count && node->after[k] != i, "an edge leads from another node of the graph");
       RILL_ASSERT(!graph->in_order || node->after[k] < i, "in_order: every edge leads to a greater number");
@@ -63,6 +63,7 @@ static void forget_memory(struct rill__graph *graph) {
 static void retire_last_page(struct rill__graph *graph) {
   struct rill__node_page *page = graph->page;
   graph->page = page->before;
+  page->gone = true;
   page->base.host_only = page->empty && page->room < RILL__PAGE_NODES;
   rill__ref(&graph->base); /* who finds a node looks at its graph, too */
   rill__object_retire(&page->base);
@@ -164,7 +165,7 @@ bool rill__graph_node_reserve(struct rill__graph_node *node) {
 
 /* Each edge once: what the new node comes after is marked by a search of its own. */
 static bool add_after(struct rill__graph_node *node, struct rill__graph_node *const *after, size_t count) {
-  const uint32_t search = ++node->graph->searches;
+  const uint32_t search = rill__graph_new_search(rill__graph_of(node));
   for (size_t i = 0; i < count; i++) {
     if (after[i]->visited == search) continue;
     after[i]->visited = search;
@@ -180,8 +181,8 @@ static rill_status add_page(struct rill__graph *graph) {
   struct rill__node_page *page = NULL;
   const uint32_t last = graph->page == NULL || graph->closed ? FIRST / 2 : graph->page->room;
   const uint32_t room = last < RILL__PAGE_NODES ? 2 * last : RILL__PAGE_NODES;
-  RILL_TRY(rill__object_new_small(sizeof *page + room * sizeof page->nodes[0], graph->base.device, NULL, destroy_page,
-                                  &page));
+  RILL_TRY(
+      rill__object_new(sizeof *page + room * sizeof page->nodes[0], graph->base.device, NULL, destroy_page, &page));
   page->graph = graph;
   page->room = room;
   page->base.borrowed = true;
@@ -201,9 +202,7 @@ static uint32_t used_of(const struct rill__node_page *page) {
 }
 
 rill_status rill__graph_node_check(const struct rill__graph_node *node, const char *what) {
-  const struct rill__graph *graph = node->graph;
-  if (node->index < graph->count && graph->nodes[node->index] == node) return RILL_OK;
-  return rill__fail_handle(node->id, RILL__GRAPH_NODE, what);
+  return !rill__page_of(node)->gone ? RILL_OK : rill__fail_handle(rill__node_id(node), RILL__GRAPH_NODE, what);
 }
 
 rill_status rill__graph_check_there(struct rill__graph_node *const *nodes, size_t count) {
@@ -218,11 +217,9 @@ static rill_status new_node(struct rill__graph *graph, struct rill__graph_node *
   if (graph->page == NULL || graph->closed || used_of(graph->page) == graph->page->room) RILL_TRY(add_page(graph));
   const uint32_t place = used_of(graph->page);
   struct rill__graph_node *node = &graph->page->nodes[place];
-  *node = (struct rill__graph_node){ .graph = graph,
-                                     .id = graph->page->base.id + place,
-                                     .index = graph->count,
-                                     .after = node->few_after,
-                                     .after_room = RILL__FEW_EDGES };
+  *node = (struct rill__graph_node){
+    .place = (uint16_t)place, .index = graph->count, .after = node->few_after, .after_room = RILL__FEW_EDGES
+  };
   const bool room = make_room(&graph->nodes, graph->count, &graph->room, sizeof(struct rill__graph_node *)) &&
                     add_after(node, after, after_count);
   if (!room && node->after != node->few_after) free(node->after);
@@ -241,7 +238,7 @@ rill_status rill__graph_add(struct rill__graph *graph, struct rill__operation *o
     return status;
   }
   node->operation = operation;
-  node->kind = operation->kind;
+  node->kind = (uint16_t)operation->kind;
   graph->nodes[graph->count++] = node;
   graph->edges += node->after_count;
   atomic_store_explicit(&graph->page->used, used_of(graph->page) + 1, memory_order_release);
@@ -344,11 +341,17 @@ bool rill__graph_find_memory(struct rill__graph *graph, const void *p, bool *all
 
 /* ---- searches ---- */
 
+uint32_t rill__graph_new_search(struct rill__graph *graph) {
+  if (RILL__LIKELY(graph->searches < UINT32_MAX)) return ++graph->searches;
+  for (uint32_t i = 0; i < graph->count; i++) graph->nodes[i]->visited = 0;
+  return graph->searches = 1;
+}
+
 uint32_t rill__graph_search(struct rill__graph *graph, struct rill__graph_node *const *from, size_t count,
                             bool *no_memory) {
   RILL_ASSERT_GRAPHS_LOCKED();
   struct rill__graph_node **stack = malloc((graph->count + 1) * sizeof *stack);
-  const uint32_t search = ++graph->searches;
+  const uint32_t search = rill__graph_new_search(graph);
   size_t depth = 0;
   *no_memory = stack == NULL;
   for (size_t i = 0; i < count && stack != NULL; i++) {

@@ -12,17 +12,20 @@
 
 #include <rill/graph_compose.h>
 
+/* One cache line: what a call costs that comes to one of many nodes is mostly the wait for it. */
 enum { RILL__FEW_EDGES = 2 };
 struct rill__graph_node {
-  struct rill__graph *graph;
-  struct rill__operation *operation; /* kept; not valid when the page is empty */
-  uint64_t id;
-  uint32_t *after; /* indexes; in few_after or in memory of their own */
-  uint32_t index;
-  uint32_t kind; /* of the operation */
+  _Alignas(64) struct rill__operation *operation; /* kept; not valid when the page is empty */
+  uint32_t *after;                                /* indexes; in few_after or in memory of their own */
   uint32_t after_count, after_room, few_after[RILL__FEW_EDGES];
+  uint64_t label; /* core/graph/edges.c, as the next three */
+  uint32_t next, before, leaving;
+  uint32_t index;
   uint32_t visited; /* the last search that came here */
+  uint16_t kind;    /* of the operation */
+  uint16_t place;   /* in the page */
 };
+_Static_assert(sizeof(struct rill__graph_node) == 64, "a node is one cache line");
 
 /* Nodes, the object of their handles.  They stay where they are, and all go at once. */
 struct rill__node_page {
@@ -31,9 +34,20 @@ struct rill__node_page {
   struct rill__node_page *before;
   uint32_t room;
   bool empty; /* the nodes have ids, numbers and kinds alone */
+  bool gone;  /* its nodes are no graph's any more */
   _Atomic uint32_t used;
   struct rill__graph_node nodes[];
 };
+
+static inline struct rill__node_page *rill__page_of(const struct rill__graph_node *node) {
+  return (struct rill__node_page *)((char *)(uintptr_t)(node - node->place) - offsetof(struct rill__node_page, nodes));
+}
+static inline struct rill__graph *rill__graph_of(const struct rill__graph_node *node) {
+  return rill__page_of(node)->graph;
+}
+static inline uint64_t rill__node_id(const struct rill__graph_node *node) {
+  return rill__page_of(node)->base.id + node->place;
+}
 
 struct rill__graph {
   struct rill__object base;
@@ -123,6 +137,9 @@ bool rill__graph_node_reserve(struct rill__graph_node *node);
 
 /* Whether a node of the graph allocates, or frees, the memory at p.  False: no host memory to find out. */
 bool rill__graph_find_memory(struct rill__graph *graph, const void *p, bool *allocated, bool *freed);
+
+/* A number that no node of the graph is marked with. */
+uint32_t rill__graph_new_search(struct rill__graph *graph);
 
 /* Marks the node and all that it comes after with a new number of a search, which is returned. */
 uint32_t rill__graph_search(struct rill__graph *graph, struct rill__graph_node *const *from, size_t count,

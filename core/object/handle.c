@@ -103,33 +103,22 @@ void rill__object_init(struct rill__object *object, struct rill__device *device,
   atomic_init(&object->refs, 1);
 }
 
-/* `memory`: of `size` bytes; NULL: there was none. */
-static rill_status make_object(void *memory, size_t size, struct rill__device *device, const char *label,
-                               void (*destroy)(struct rill__object *), void *out) {
-  struct rill__object *object = memory;
+rill_status rill__object_new(size_t size, struct rill__device *device, const char *label,
+                             void (*destroy)(struct rill__object *), void *out) {
+  /* Objects carry atomics that different threads write: whole cache lines of their own. */
+  const size_t rounded = (size + 63) / 64 * 64;
+  struct rill__object *object = aligned_alloc(64, rounded);
   char *copy = label != NULL && label[0] != '\0' ? strdup(label) : NULL;
   if (object == NULL || (copy == NULL && label != NULL && label[0] != '\0')) {
     free(object);
     free(copy);
     return rill__fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory for an object of %zu bytes", size);
   }
-  memset(object, 0, size);
+  memset(object, 0, rounded);
   rill__object_init(object, device, destroy);
   object->label = copy;
   *(struct rill__object **)out = object;
   return RILL_OK;
-}
-
-rill_status rill__object_new(size_t size, struct rill__device *device, const char *label,
-                             void (*destroy)(struct rill__object *), void *out) {
-  /* Objects carry atomics that different threads write: whole cache lines of their own. */
-  const size_t rounded = (size + 63) / 64 * 64;
-  return make_object(aligned_alloc(64, rounded), rounded, device, label, destroy, out);
-}
-
-rill_status rill__object_new_small(size_t size, struct rill__device *device, const char *label,
-                                   void (*destroy)(struct rill__object *), void *out) {
-  return make_object(malloc(size), size, device, label, destroy, out);
 }
 
 void rill__object_free(struct rill__object *object) {

@@ -102,10 +102,6 @@ rill_status rill__fail_handle(uint64_t id, enum rill__kind kind, const char *arg
 rill_status rill__object_new(size_t size, struct rill__device *device, const char *label,
                              void (*destroy)(struct rill__object *), void *out);
 
-/* The same, without cache lines of its own: for what there are thousands of, and few threads touch. */
-rill_status rill__object_new_small(size_t size, struct rill__device *device, const char *label,
-                                   void (*destroy)(struct rill__object *), void *out);
-
 /* The same for `object`, zeroed bytes from calloc, without a label: what no two threads write needs no lines of its
  * own. */
 void rill__object_init(struct rill__object *object, struct rill__device *device,
