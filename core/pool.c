@@ -188,8 +188,9 @@ static bool needs_last_use(const struct rill__allocation *allocation, struct ril
          (allocation->kind == RILL_MEMORY_DEVICE && allocation->base.device != stream->base.device);
 }
 
+/* An event that stood for an earlier use may be there to be used again. */
 rill_status rill_memory_record_use(void *p, rill_stream stream) {
-  RILL_ENTER_TO_SUBMIT();
+  RILL_ENTER();
   struct rill__stream *s;
   RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
   RILL_REQUIRE(p != NULL, RILL_ERROR_INVALID_ARGUMENT, "p is NULL");
