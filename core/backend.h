@@ -55,7 +55,7 @@ struct rill__stream {
   bool imported, owned; /* owned: ends with the last reference */
   uintptr_t native;     /* of an imported one, and of one whose native handle was given out */
   _Atomic bool foreign; /* others may submit to it: its completion is not remembered */
-  RILL__OF_CORE(256);
+  RILL__OF_CORE(152);
 };
 
 struct rill__event {

@@ -114,13 +114,13 @@ struct gpu_stream {
   bool inside;      /* calls on it need a scope: one of the default streams */
   bool work_inside; /* launches, copies and fills need one */
   bool has_id;
-  bool drained;                   /* when it was last asked, to be destroyed */
-  unsigned long long id;          /* of an imported one */
-  pthread_mutex_t constants_lock; /* held by a launch with constants */
-  struct gpu_native *own;         /* NULL: borrowed */
+  bool drained; /* when it was last asked, to be destroyed */
   /* How many host calls the stream has had, or waits for events that come after one; and as many of them are done. */
   _Atomic uint32_t host_calls, host_calls_done;
-  uint64_t place; /* what events recorded on it note; 0: nothing */
+  uint64_t place;                 /* what events recorded on it note; 0: nothing */
+  struct gpu_native *own;         /* NULL: borrowed */
+  unsigned long long id;          /* of an imported one */
+  pthread_mutex_t constants_lock; /* held by a launch with constants */
 };
 
 /* `place`: which stream it was last recorded on, if GPU_EVENTS_LOOK_AT_STREAMS.  Two threads may record an event at

@@ -53,21 +53,22 @@ enum {
   RILL__CAPTURED = 2 /* into a graph (core/graph/capture.h) */
 };
 
+/* What submissions look at comes first, in one cache line with what backends see of the stream, and the next one. */
 struct rill__stream_core {
-  void (*release)(void *user, uintptr_t native);
-  void *release_user;
-  struct rill__stream *next_native;  /* of device->natives */
-  struct rill__stream *next, **link; /* of device->streams; link NULL: not there */
+  _Atomic uint32_t diverted; /* where submissions go instead of the driver: RILL__HELD or RILL__CAPTURED */
+  _Atomic uint32_t visitors; /* threads that use its native stream without its handle */
+  _Atomic uint32_t caches;   /* how many pools have one for it (core/pool/cache.h) */
+  _Atomic bool pools_closed; /* it is ending: no pool makes one any more */
+  bool in_natives;
+  struct rill__capture_member *member; /* of a capture; guarded by the lock of captures (core/graph/capture.h) */
+  struct rill__completion work;        /* all that was submitted */
   _Atomic(struct rill__event *) cached_event;
-  struct rill__completion work;            /* all that was submitted */
   struct rill__queue *queue;               /* made when it is first held; guarded by the lock of held work */
   _Atomic(struct rill__failure *) failure; /* of held work, for the next synchronize */
-  _Atomic uint32_t visitors;               /* threads that use its native stream without its handle */
-  _Atomic uint32_t caches;                 /* how many pools have one for it (core/pool/cache.h) */
-  _Atomic uint32_t diverted;           /* where submissions go instead of the driver: RILL__HELD or RILL__CAPTURED */
-  struct rill__capture_member *member; /* of a capture; guarded by the lock of captures (core/graph/capture.h) */
-  _Atomic bool pools_closed;           /* it is ending: no pool makes one any more */
-  bool in_natives;
+  struct rill__stream *next_native;        /* of device->natives */
+  struct rill__stream *next, **link;       /* of device->streams; link NULL: not there */
+  void (*release)(void *user, uintptr_t native);
+  void *release_user;
 };
 
 enum rill__event_state {
@@ -78,15 +79,15 @@ enum rill__event_state {
 };
 
 struct rill__event_core {
-  bool cached; /* a stream's cached event: its users may not record it */
+  _Atomic uint32_t state;                /* enum rill__event_state */
+  uint32_t awaited;                      /* queued waits for which it is the mark; guarded by the lock of held work */
+  _Atomic(struct rill__fence *) fence;   /* FENCED: what it stands for (core/held/held.h) */
+  struct rill__captured_point *captured; /* guarded by the lock of captures; NULL unless CAPTURED */
+  bool cached;                           /* a stream's cached event: its users may not record it */
+  struct rill__completion work;          /* the last record */
+  struct rill__event *next_spare;
   void (*release)(void *user, uintptr_t native);
   void *release_user;
-  _Atomic uint32_t state;              /* enum rill__event_state */
-  uint32_t awaited;                    /* queued waits for which it is the mark; guarded by the lock of held work */
-  _Atomic(struct rill__fence *) fence; /* FENCED: what it stands for (core/held/held.h) */
-  struct rill__completion work;        /* the last record */
-  struct rill__event *next_spare;
-  struct rill__captured_point *captured; /* guarded by the lock of captures; NULL unless CAPTURED */
 };
 
 struct rill__module_core {
