@@ -65,7 +65,7 @@ struct rill__event {
   bool imported, owned;
   uintptr_t native;
   _Atomic bool foreign; /* others may record it: its completion is not remembered */
-  RILL__OF_CORE(128);
+  RILL__OF_CORE(192);
 };
 
 struct rill__module {

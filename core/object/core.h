@@ -14,6 +14,8 @@ struct rill__deferred_free;
 struct rill__capture_member;
 struct rill__captured_point;
 struct rill__graph;
+struct rill__block;
+struct rill__use_queue;
 
 /* Spare events of one kind (core/sync/event_cache.h). */
 struct rill__event_cache {
@@ -78,6 +80,20 @@ enum rill__event_state {
   RILL__EVENT_CAPTURED  /* its last record was in a capture */
 };
 
+/* An event that stands for a last use of memory (core/tracking/last_use.h). */
+struct rill__last_use {
+  struct rill__last_use *next;
+  /* Of a block of a pool: core/pool/uses.h. */
+  struct rill__last_use **link;           /* that points here in the block's list */
+  struct rill__last_use *earlier, *later; /* in the queue */
+  struct rill__block *block;
+  struct rill__use_queue *queue;
+  struct rill__event *event;  /* that it is a part of, and owns */
+  uint64_t started, recorded; /* when, in the order of all of them */
+  uint64_t stream;            /* its number */
+  uint64_t freed;             /* of a batch (core/pool/cache.h) */
+};
+
 struct rill__event_core {
   _Atomic uint32_t state;                /* enum rill__event_state */
   uint32_t awaited;                      /* queued waits for which it is the mark; guarded by the lock of held work */
@@ -86,6 +102,7 @@ struct rill__event_core {
   bool cached;                           /* a stream's cached event: its users may not record it */
   struct rill__completion work;          /* the last record */
   struct rill__event *next_spare;
+  struct rill__last_use last_use;
   void (*release)(void *user, uintptr_t native);
   void *release_user;
 };

@@ -24,13 +24,12 @@ rill_status rill__pool_check_capture(struct rill__stream *stream) {
 rill_status rill__last_use_new(struct rill__stream *stream, struct rill__last_use **out) {
   static _Atomic uint64_t now;
   *out = NULL;
-  struct rill__last_use *last_use = calloc(1, sizeof *last_use);
-  RILL_REQUIRE(last_use != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory to note where memory is used");
-  last_use->stream = stream->number;
-  last_use->started = atomic_fetch_add(&now, 1);
-  rill_status status = rill__pool_check_capture(stream);
-  if (status == RILL_OK) status = rill__event_create(stream->base.device, NULL, &last_use->event);
-  if (status == RILL_OK) status = rill__stream_record(stream, last_use->event, 0);
+  struct rill__event *event = NULL;
+  RILL_TRY(rill__pool_check_capture(stream));
+  RILL_TRY(rill__event_create(stream->base.device, NULL, &event));
+  struct rill__last_use *last_use = &rill__core(event)->last_use;
+  *last_use = (struct rill__last_use){ .event = event, .stream = stream->number, .started = atomic_fetch_add(&now, 1) };
+  const rill_status status = rill__stream_record(stream, event, 0);
   if (status != RILL_OK) {
     rill__last_uses_free(last_use);
     return status;
@@ -44,8 +43,7 @@ void rill__last_uses_free(struct rill__last_use *list) {
   while (list != NULL) {
     struct rill__last_use *last_use = list;
     list = last_use->next;
-    if (last_use->event != NULL) rill__object_retire(&last_use->event->base);
-    free(last_use);
+    rill__object_retire(&last_use->event->base);
   }
 }
 

@@ -8,22 +8,7 @@
 #include "core/object/core.h"
 #include "core/sync/submit.h"
 
-struct rill__block;
-struct rill__use_queue;
 struct rill__last_uses; /* core/tracking/ranges.h */
-
-struct rill__last_use {
-  struct rill__event *event; /* owned */
-  struct rill__last_use *next;
-  uint64_t stream;            /* its number */
-  uint64_t freed;             /* of a batch (core/pool/cache.h) */
-  uint64_t started, recorded; /* when, in the order of all of them */
-  /* Of a block of a pool: core/pool/uses.h. */
-  struct rill__block *block;
-  struct rill__last_use **link; /* that points here in the block's list */
-  struct rill__use_queue *queue;
-  struct rill__last_use *earlier, *later; /* in the queue */
-};
 
 #define RILL__FOR_EACH_LAST_USE(uses, last_use)                                                \
   for (uint32_t slot_ = 0; slot_ < (uses)->room; slot_++)                                      \
