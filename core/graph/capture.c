@@ -8,7 +8,6 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 _Atomic uint32_t rill__captures_active;
@@ -18,7 +17,11 @@ static uint64_t last_capture;
 static struct { struct rill__capture *all, *global; } captures[RILL_BACKEND_END_];
 
 void rill__capture_unref(struct rill__capture *capture) {
-  if (--capture->references == 0) free(capture);
+  if (atomic_fetch_sub(&capture->references, 1) == 1) free(capture);
+}
+
+struct rill__name rill__capture_name(const struct rill__capture *capture) {
+  return rill__name_of(&capture->origin.stream->base);
 }
 
 rill_status rill__capture_no_memory(void) {
@@ -46,22 +49,15 @@ rill_status rill__member_list_place(struct rill__capture_member *member) {
   return RILL_OK;
 }
 
-static void free_member(struct rill__capture_member *member) {
-  free(member->after);
-  free(member);
-}
-
-rill_status rill__capture_join(struct rill__capture *capture, struct rill__stream *stream, struct rill__place place) {
+static rill_status become_member(struct rill__capture *capture, struct rill__capture_member *member,
+                                 struct rill__stream *stream, struct rill__place place) {
   RILL_REQUIRE(stream->base.device == capture->graph->base.device, RILL_ERROR_UNSUPPORTED,
                "%s is of %s, and the capture of %s of %s: a graph is of one device, up to version %d.%d" RILL_HINT
                "capture a graph for each device, and order their launches with events",
-               rill__name_of(&stream->base).text, stream->base.device->name, capture->origin,
+               rill__name_of(&stream->base).text, stream->base.device->name, rill__capture_name(capture).text,
                capture->graph->base.device->name, RILL_VERSION_MAJOR, RILL_VERSION_MINOR);
-  struct rill__capture_member *member = calloc(1, sizeof *member);
-  if (member == NULL) return rill__capture_no_memory();
   uint32_t none = 0;
   if (!atomic_compare_exchange_strong(&rill__core(stream)->diverted, &none, RILL__CAPTURED)) {
-    free_member(member);
     return rill__fail(RILL_ERROR_NOT_READY,
                       "%s is held: a capture would be ordered before what is queued" RILL_HINT
                       "record the event that it waits for first",
@@ -72,7 +68,6 @@ rill_status rill__capture_join(struct rill__capture *capture, struct rill__strea
   const rill_status status = member->others ? RILL_DISPATCH(stream, graph, others_begin, stream) : RILL_OK;
   if (status != RILL_OK) {
     (void)atomic_fetch_and(&rill__core(stream)->diverted, ~(uint32_t)RILL__CAPTURED);
-    free_member(member);
     return status;
   }
   rill__ref(&stream->base);
@@ -87,6 +82,14 @@ rill_status rill__capture_join(struct rill__capture *capture, struct rill__strea
   return RILL_OK;
 }
 
+rill_status rill__capture_join(struct rill__capture *capture, struct rill__stream *stream, struct rill__place place) {
+  struct rill__capture_member *member = calloc(1, sizeof *member);
+  if (member == NULL) return rill__capture_no_memory();
+  const rill_status status = become_member(capture, member, stream, place);
+  if (status != RILL_OK) free(member);
+  return status;
+}
+
 rill_status rill__member_add_node(struct rill__capture_member *member, struct rill__operation *operation) {
   if (member->collect != NULL) {
     *member->collect = operation;
@@ -95,7 +98,7 @@ rill_status rill__member_add_node(struct rill__capture_member *member, struct ri
   if (member->capture == NULL && member->graph->capture != NULL) {
     rill__operation_unref(operation);
     return rill__fail(RILL_ERROR_CAPTURE_ACTIVE, "a capture of %s adds to the graph" RILL_HINT "end the capture first",
-                      member->graph->capture->origin);
+                      rill__capture_name(member->graph->capture).text);
   }
   struct rill__graph_node *const *after = &member->place.node, *node = NULL;
   size_t count = member->place.node != NULL;
@@ -167,18 +170,20 @@ static void free_members(struct rill__capture_member *members) {
     }
     rill__detach_all(&member->attached);
     rill__unref(&member->stream->base);
-    free_member(member);
+    free(member->after);
+    if (member == &member->capture->origin) rill__capture_unref(member->capture);
+    else free(member);
   }
 }
 
 /* ---- beginning and ending ---- */
 
 static rill_status fail_capturing(const struct rill__stream *stream, const struct rill__capture *capture) {
-  const bool own = capture->members != NULL && strcmp(capture->origin, rill__name_of(&stream->base).text) == 0;
+  const bool own = stream == capture->origin.stream;
   return rill__fail(RILL_ERROR_CAPTURE_ACTIVE,
                     "%s is capturing%s%s, since thread %d began that; the call would break the capture" RILL_HINT
                     "end the capture first",
-                    rill__name_of(&stream->base).text, own ? "" : " for ", own ? "" : capture->origin,
+                    rill__name_of(&stream->base).text, own ? "" : " for ", own ? "" : rill__capture_name(capture).text,
                     (int)capture->thread_id);
 }
 
@@ -220,7 +225,8 @@ static rill_status join_first(struct rill__capture *capture, struct rill__stream
   for (size_t i = 0; i < start->after_count && memory; i++) {
     memory = rill__place_add(&place, (struct rill__place){ start->after[i], NULL });
   }
-  const rill_status status = memory ? rill__capture_join(capture, stream, place) : rill__capture_no_memory();
+  const rill_status status =
+      memory ? become_member(capture, &capture->origin, stream, place) : rill__capture_no_memory();
   rill__place_drop(&place);
   return status;
 }
@@ -232,7 +238,7 @@ static rill_status begin_capture(struct rill__stream *stream, const struct rill_
   struct rill__graph *graph = start->into;
   if (graph != NULL) {
     RILL_REQUIRE(graph->capture == NULL, RILL_ERROR_CAPTURE_ACTIVE, "a capture of %s adds to the graph already",
-                 graph->capture->origin);
+                 rill__capture_name(graph->capture).text);
     RILL_TRY(rill__graph_check_there(start->after, start->after_count));
     rill__ref(&graph->base);
   } else {
@@ -266,8 +272,6 @@ static rill_status take_all_others(struct rill__capture *capture) {
 /* Every node has to come before where the first stream is now. */
 static rill_status check_joined(struct rill__capture *capture) {
   struct rill__graph *graph = capture->graph;
-  struct rill__capture_member *origin = capture->members; /* the last of them */
-  while (origin->next != NULL) origin = origin->next;
   bool no_memory = false;
   char names[400] = "";
   size_t used = 0;
@@ -276,9 +280,9 @@ static rill_status check_joined(struct rill__capture *capture) {
   RILL_REQUIRE(!capture->broken, RILL_ERROR_CAPTURE_INVALID,
                "what another library gave to a stream of the capture of %s cannot be a graph" RILL_HINT
                "join the streams of that library before the next call about the stream, and call nothing that waits",
-               capture->origin);
-  RILL_TRY(rill__member_list_place(origin));
-  const uint32_t search = rill__graph_search(graph, origin->after, origin->count, &no_memory);
+               rill__capture_name(capture).text);
+  RILL_TRY(rill__member_list_place(&capture->origin));
+  const uint32_t search = rill__graph_search(graph, capture->origin.after, capture->origin.count, &no_memory);
   if (no_memory) return rill__capture_no_memory();
   for (uint32_t i = capture->first; i < graph->count; i++) {
     if (graph->nodes[i]->visited != search) unjoined++;
@@ -296,7 +300,7 @@ static rill_status check_joined(struct rill__capture *capture) {
   return rill__fail(RILL_ERROR_CAPTURE_INVALID,
                     "%s did not come back to %s: %u nodes of the capture are not joined" RILL_HINT
                     "record an event there, and make the first stream wait for it, before the capture ends",
-                    names, capture->origin, unjoined);
+                    names, rill__capture_name(capture).text, unjoined);
 }
 
 /* Takes the capture apart.  Its graph is the caller's, or has gone.  Returns what is to be freed without the lock. */
@@ -318,7 +322,6 @@ static struct rill__capture_member *finish_capture(struct rill__capture *capture
   if (into) rill__unref(&capture->graph->base);
   if (status != RILL_OK && !into) rill__object_retire(&graph->base);
   *out = status == RILL_OK ? graph : NULL;
-  rill__capture_unref(capture);
   return members;
 }
 
@@ -327,11 +330,10 @@ static struct rill__capture_member *finish_capture(struct rill__capture *capture
 rill_status rill__capture_begin(struct rill__stream *stream, const struct rill__capture_start *start) {
   struct rill__capture *capture = calloc(1, sizeof *capture);
   if (capture == NULL) return rill__capture_no_memory();
-  capture->references = 1;
+  atomic_init(&capture->references, 1);
   capture->mode = start->mode;
   capture->thread = rill__self->number;
   capture->thread_id = gettid();
-  (void)snprintf(capture->origin, sizeof capture->origin, "%s", rill__name_of(&stream->base).text);
   struct rill__capture_member *left = NULL;
   struct rill__graph *none = NULL;
   rill__graphs_lock();
@@ -350,14 +352,14 @@ rill_status rill__capture_begin(struct rill__stream *stream, const struct rill__
 static rill_status check_end(const struct rill__stream *stream, const struct rill__capture_member *member) {
   RILL_REQUIRE(member != NULL, RILL_ERROR_INVALID_ARGUMENT, "%s is not capturing", rill__name_of(&stream->base).text);
   const struct rill__capture *capture = member->capture;
-  RILL_REQUIRE(member->next == NULL, RILL_ERROR_INVALID_ARGUMENT,
+  RILL_REQUIRE(member == &capture->origin, RILL_ERROR_INVALID_ARGUMENT,
                "%s has come to a capture that was begun on %s" RILL_HINT "end it there",
-               rill__name_of(&stream->base).text, capture->origin);
+               rill__name_of(&stream->base).text, rill__capture_name(capture).text);
   RILL_REQUIRE(capture->mode == RILL_CAPTURE_RELAXED || capture->thread == rill__self->number,
                RILL_ERROR_CAPTURE_ACTIVE,
                "thread %d began the capture of %s, and not in relaxed mode: no other one may end it" RILL_HINT
                "end it there, or begin it with RILL_CAPTURE_RELAXED",
-               (int)capture->thread_id, capture->origin);
+               (int)capture->thread_id, rill__capture_name(capture).text);
   return RILL_OK;
 }
 
@@ -380,7 +382,7 @@ rill_status rill__capture_end(struct rill__stream *stream, bool abort, struct ri
       status = rill__fail(RILL_ERROR_CAPTURE_INVALID,
                           "the graph that the capture of %s adds to has been released" RILL_HINT
                           "keep a reference until the capture has ended",
-                          capture->origin);
+                          rill__capture_name(capture).text);
     }
     left = finish_capture(capture, abort ? RILL_ERROR_CAPTURE_INVALID : status, out);
   }
@@ -395,7 +397,8 @@ void rill__capture_abandon(struct rill__stream *stream) {
   struct rill__graph *none = NULL;
   rill__graphs_lock();
   const struct rill__capture_member *member = rill__core(stream)->member;
-  if (member != NULL && member->next == NULL) left = finish_capture(member->capture, RILL_ERROR_CAPTURE_INVALID, &none);
+  if (member != NULL && member == &member->capture->origin)
+    left = finish_capture(member->capture, RILL_ERROR_CAPTURE_INVALID, &none);
   rill__graphs_unlock();
   free_members(left);
 }
@@ -441,7 +444,7 @@ rill_status rill__capture_check_slowly(struct rill__device *device, bool any) {
     status = rill__fail(RILL_ERROR_CAPTURE_ACTIVE,
                         "%s is capturing, since thread %d began that; the call would break the capture" RILL_HINT
                         "end the capture first",
-                        capture->origin, (int)capture->thread_id);
+                        rill__capture_name(capture).text, (int)capture->thread_id);
   }
   rill__graphs_unlock();
   return status;

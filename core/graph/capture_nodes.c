@@ -178,7 +178,7 @@ static rill_status record_point(struct rill__capture_member *member, struct rill
   point->capture = member->capture;
   point->place = member->place;
   rill__place_keep(point->place);
-  member->capture->references++;
+  atomic_fetch_add(&member->capture->references, 1);
   set_point(event, point);
   return RILL_OK;
 }
@@ -221,8 +221,8 @@ static rill_status wait_outside(struct rill__capture_member *member, struct rill
   RILL_REQUIRE(point == NULL, RILL_ERROR_CAPTURE_ACTIVE,
                "%s captures for %s, and %s was recorded in the capture of %s: two captures cannot become one" RILL_HINT
                "begin one capture, and bring the other streams to it with an event",
-               rill__name_of(&member->stream->base).text, member->capture->origin, rill__name_of(&event->base).text,
-               point->capture->origin);
+               rill__name_of(&member->stream->base).text, rill__capture_name(member->capture).text,
+               rill__name_of(&event->base).text, rill__capture_name(point->capture).text);
   struct rill__event_core *core = rill__core(event);
   const uint32_t state = atomic_load(&core->state);
   RILL_REQUIRE(state == RILL__EVENT_RECORDED, RILL_ERROR_NOT_RECORDED,
@@ -232,8 +232,8 @@ static rill_status wait_outside(struct rill__capture_member *member, struct rill
   return rill__fail(RILL_ERROR_CAPTURE_ACTIVE,
                     "%s is capturing for %s, since thread %d began that, and %s was recorded outside: the graph cannot "
                     "wait for it" RILL_HINT "wait before the capture begins, or pass RILL_EVENT_EXTERNAL",
-                    rill__name_of(&member->stream->base).text, member->capture->origin, (int)member->capture->thread_id,
-                    rill__name_of(&event->base).text);
+                    rill__name_of(&member->stream->base).text, rill__capture_name(member->capture).text,
+                    (int)member->capture->thread_id, rill__name_of(&event->base).text);
 }
 
 rill_status rill__capture_wait(struct rill__stream *stream, struct rill__event *event, uint32_t flags, bool *taken) {

@@ -8,7 +8,8 @@
 #include <sys/types.h>
 
 struct rill__capture {
-  uint32_t references; /* that of the members, and of events */
+  struct rill__capture_member origin; /* of the stream that it was begun on */
+  _Atomic uint32_t references;        /* that of the members, and of events */
   bool ended;
   bool broken; /* the driver has ended what others submitted as invalid */
   uint32_t mode;
@@ -17,11 +18,10 @@ struct rill__capture {
   struct rill__graph *graph;
   uint64_t thread;                      /* that began it: rill__self->number */
   pid_t thread_id;                      /* for texts */
-  struct rill__capture_member *members; /* the last is the first that there was */
+  struct rill__capture_member *members; /* the last is `origin` */
   struct rill__capture *next, **link;   /* of all that are active, of one backend */
   struct rill__capture *next_refusing,  /* of those that refuse calls: global ones, or the thread's own ones */
       **link_refusing;
-  char origin[112]; /* the name of its stream */
 };
 
 /* What a captured event stands for. */
@@ -31,6 +31,7 @@ struct rill__captured_point {
 };
 
 void rill__capture_unref(struct rill__capture *capture);
+struct rill__name rill__capture_name(const struct rill__capture *capture); /* of one that has not ended */
 rill_status rill__capture_no_memory(void);
 
 /* Makes the stream a member at a place, and diverts its submissions, unless it is held. */
