@@ -37,13 +37,8 @@ rill_status rill__member_list_place(struct rill__capture_member *member) {
   for (struct rill__graph_node *node; (node = rill__place_next(&walk)) != NULL;) {
     if (node->visited == search) continue;
     node->visited = search;
-    if (member->count == member->room) {
-      const size_t room = member->room == 0 ? 4 : 2 * member->room;
-      struct rill__graph_node **larger = realloc(member->after, room * sizeof(struct rill__graph_node *));
-      if (larger == NULL) return rill__capture_no_memory();
-      member->after = larger;
-      member->room = room;
-    }
+    if (!rill__graph_make_room(&member->after, member->count, &member->room, sizeof(struct rill__graph_node *)))
+      return rill__capture_no_memory();
     member->after[member->count++] = node;
   }
   return RILL_OK;

@@ -136,11 +136,10 @@ rill_status rill__graph_node_find(rill_graph_node node, const char *what, const 
   return RILL_OK;
 }
 
-/* Room for one more. */
-static bool make_room(void *array, uint32_t count, uint32_t *room, size_t size) {
+bool rill__graph_make_room(void *array, size_t count, size_t *room, size_t size) {
   void **const at = array;
   if (count < *room) return true;
-  const uint32_t more = *room == 0 ? 4 : 2 * *room;
+  const size_t more = *room == 0 ? 4 : 2 * *room;
   void *larger = realloc(*at, more * size);
   if (larger == NULL) return false;
   *at = larger;
@@ -220,8 +219,9 @@ static rill_status new_node(struct rill__graph *graph, struct rill__graph_node *
   *node = (struct rill__graph_node){
     .place = (uint16_t)place, .index = graph->count, .after = node->few_after, .after_room = RILL__FEW_EDGES
   };
-  const bool room = make_room(&graph->nodes, graph->count, &graph->room, sizeof(struct rill__graph_node *)) &&
-                    add_after(node, after, after_count);
+  const bool room =
+      rill__graph_make_room(&graph->nodes, graph->count, &graph->room, sizeof(struct rill__graph_node *)) &&
+      add_after(node, after, after_count);
   if (!room && node->after != node->few_after) free(node->after);
   RILL_REQUIRE(room, RILL_ERROR_OUT_OF_MEMORY, "no host memory for a node of a graph");
   *out = node;

@@ -54,7 +54,8 @@ struct rill__graph {
   struct rill__node_page *page; /* the last one */
   bool closed;                  /* the next node is the first of a page */
   struct rill__graph_node **nodes;
-  uint32_t count, room;
+  size_t room;
+  uint32_t count;
   uint32_t edges;
   uint32_t searches;
   bool in_order;
@@ -131,6 +132,10 @@ void rill__graph_truncate(struct rill__graph *graph, uint32_t mark);
 
 /* STALE_HANDLE if the node has gone. */
 rill_status rill__graph_node_check(const struct rill__graph_node *node, const char *what);
+
+/* Room for one more in an array, a pointer to which is given: of `count` elements, with room for `room`, 0 if there is
+ * no array.  False without host memory; then it is as it was. */
+bool rill__graph_make_room(void *array, size_t count, size_t *room, size_t size);
 
 /* Room for one more edge to the node; false without host memory. */
 bool rill__graph_node_reserve(struct rill__graph_node *node);

@@ -50,13 +50,7 @@ static bool is_same(struct rill__place a, struct rill__place b) { return a.node 
 static bool is_none(struct rill__place place) { return place.node == NULL && place.join == NULL; }
 
 static bool make_room_for_part(struct rill__join *join) {
-  if (join->count < join->room) return true;
-  const size_t room = join->room == 0 ? 2 : 2 * join->room;
-  struct rill__place *parts = realloc(join->parts, room * sizeof *parts);
-  if (parts == NULL) return false;
-  join->parts = parts;
-  join->room = room;
-  return true;
+  return rill__graph_make_room(&join->parts, join->count, &join->room, sizeof *join->parts);
 }
 
 /* A join of the place alone, which nobody else references. */
