@@ -4,6 +4,7 @@
 
 #include "backends/gpu/api.h"
 
+#define GPU_GRAPHS_ARE_CHAINS false
 #define GPU_LINE_NODE graph_add_copy
 #define GPU_LINE_NODES_HAVE_PITCH true /* the driver's only copy node is one of three dimensions */
 #define GPU_FILL_NODES_HAVE_ROWS true

@@ -319,6 +319,8 @@ static rill_status add_operation(struct making *making, struct rill__operation *
 
 /* ---- all steps ---- */
 
+/* Steps are in an order in which each comes after those that it depends on, so a chain of all has every order that the
+ * edges ask for. */
 static rill_status add_all_steps(struct making *making, const struct rill__graph_exec *exec,
                                  struct rill__operation *const *operations, gpu_graph_node *nodes,
                                  gpu_graph_node *after) {
@@ -330,8 +332,13 @@ static rill_status add_all_steps(struct making *making, const struct rill__graph
     making->made = 0;
     for (uint32_t k = 0; k < step->after_count; k++) {
       const uint32_t before = step->after[k];
+      RILL_ASSERT(before < i, "steps are in an order that the edges allow");
       making->kernels[k] = exec->steps[before].operation->kind == RILL_NODE_KERNEL;
       after[k] = nodes[before];
+    }
+    if (GPU_GRAPHS_ARE_CHAINS) {
+      making->spot.after = i > 0 ? &nodes[i - 1] : NULL;
+      making->spot.count = i > 0;
     }
     RILL_TRY(add_operation(making, operation));
     nodes[i] = making->spot.node;

@@ -4,6 +4,11 @@
 
 #include "backends/gpu/api.h"
 
+/* The runtime loses edges of graphs with branches: up to 6.3 those that lead to a list of nodes that has been closed
+ * (hip_graph_internal.cpp, GetRunListUtil), in 6.4 those after a node's fourth (RunOneNode); up to 6.4 nothing waits
+ * for a child graph beside other nodes; and 5.7 starts all nodes but the first before the stream's earlier work.  It
+ * runs a chain in order in every version. */
+#define GPU_GRAPHS_ARE_CHAINS true
 #define GPU_LINE_NODE graph_add_line
 #define GPU_LINE_NODES_HAVE_PITCH false
 /* A fill of several rows has its element's size as its value in 5.2, and up to 6.1 is refused if its last pitch ends

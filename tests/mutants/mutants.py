@@ -540,6 +540,14 @@ MUTANTS = [
         ["graph_pageable, fake_hip7"],
     ),
     Mutant(
+        "a graph of HIP depends on the runtime's branches",
+        "C7.1",
+        "backends/hip/nodes.h",
+        "#define GPU_GRAPHS_ARE_CHAINS true",
+        "#define GPU_GRAPHS_ARE_CHAINS false",
+        ["graph_branches, fake_hip7"],
+    ),
+    Mutant(
         "a single change may be of another kind of node",
         "C7.1",
         "core/graph_exec.c",

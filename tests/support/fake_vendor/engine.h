@@ -92,6 +92,7 @@ struct fake_quirks {
   bool graphs_overlap;           /* launches of one execution object on several streams */
   bool graphs_read_early;        /* a launch reads the pageable sources of the graph's copies before any node runs */
   bool flat_pageable_rows;       /* such a copy of rows to pageable memory ignores the gaps between them */
+  bool edges_are_lost;           /* of graphs with branches (graphs.c) */
 };
 const struct fake_quirks *fake_quirks(void); /* no lock needed */
 

@@ -64,6 +64,7 @@ static void read_quirks(void) {
   quirks.graphs_overlap = true;                          /* nothing orders them: hipGraphLaunch */
   quirks.graphs_read_early = true;                       /* rocblit.cpp, through hipGraphLaunch */
   quirks.flat_pageable_rows = true;                      /* hip_graph_internal.hpp, hipGraphMemcpyNode */
+  quirks.edges_are_lost = true;                          /* hip_graph_internal.cpp, GetRunListUtil, RunOneNode */
   quirks.leaks_events = true;                            /* hip_event_ipc.cpp, hipIpcOpenEventHandle */
 }
 
