@@ -8,9 +8,12 @@
 #define GPU_LINE_NODE graph_add_copy
 #define GPU_LINE_NODES_HAVE_PITCH true /* the driver's only copy node is one of three dimensions */
 #define GPU_FILL_NODES_HAVE_ROWS true
+#define GPU_GRAPHS_CHANGE (gpu_api.graph_update != NULL)
 #define GPU_NODES_CHANGE                                                                                   \
   (gpu_api.graph_set_kernel != NULL && gpu_api.graph_set_copy != NULL && gpu_api.graph_set_fill != NULL && \
    gpu_api.graph_set_host != NULL)
+#define GPU_CHANGES_ALONE(kind) true
+#define GPU_CHANGES_LEAK false
 
 /* ---- kernels ---- */
 
@@ -106,10 +109,17 @@ static inline gpu_result gpu_vendor_add_fill(struct gpu_spot *spot, const struct
   return GPU_CALL(graph_add_fill, (&spot->node, spot->graph, spot->after, spot->count, &values, context));
 }
 
-/* ---- host calls ---- */
+/* ---- changes ---- */
 
 static inline gpu_result gpu_vendor_set_host(const struct gpu_spot *spot, const gpu_host_node *call) {
   return GPU_CALL(graph_set_host, (spot->exec, spot->node, call));
+}
+
+static inline gpu_result gpu_vendor_update(gpu_graph_handle native, gpu_graph graph, gpu_update_result *why,
+                                           const char **symbol) {
+  gpu_graph_node failing = NULL;
+  *symbol = gpu_symbols.graph_update;
+  return gpu_api.graph_update == NULL ? GPU_UPDATE_FAILURE : GPU_CALL(graph_update, (native, graph, &failing, why));
 }
 
 #endif

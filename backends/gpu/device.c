@@ -212,7 +212,7 @@ static bool can(struct rill__device *device, uint32_t feature, const char **why)
     case RILL_FEATURE_GRAPH: *why = GPU_GRAPHS_TEXT; return gpu_graphs_missing() == NULL;
     case RILL_FEATURE_GRAPH_UPDATE:
       *why = "the driver cannot update graphs";
-      return gpu_graphs_missing() == NULL && gpu_api.graph_update != NULL;
+      return gpu_graphs_missing() == NULL && GPU_GRAPHS_CHANGE;
     case RILL_FEATURE_RTC: return gpu_rtc_load(why);
     case RILL_FEATURE_STREAM_ID: *why = GPU_STREAM_ID_TEXT; return gpu_api.stream_id != NULL;
     case RILL_FEATURE_EVENT_IPC:

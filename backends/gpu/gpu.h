@@ -173,8 +173,10 @@ struct gpu_exec {
   struct gpu_mark *mark;  /* after the last launch, if that is marked; NULL: no launch was to be */
   gpu_stream_handle last; /* of the last launch; NULL: there was none */
   enum gpu_launched launched;
-  bool half_changed; /* the driver took a part of a change: its object is made as the steps are before a launch */
-  bool marks;        /* launches to come are marked */
+  uint32_t changes;    /* of nodes of `native`, and the most bytes that the driver has allocated for them ... */
+  size_t change_bytes; /* ... where GPU_CHANGES_LEAK */
+  bool half_changed;   /* the driver took a part of a change: its object is made as the steps are before a launch */
+  bool marks;          /* launches to come are marked */
   bool calls_host, records; /* there are such steps */
   bool unordered; /* the driver does not order all launches of the object: the mark does.  It may let them overlap, has
                    * no node of it, or has another object than at the launches before */

@@ -209,6 +209,8 @@ static rill_status replace_native(struct rill__graph_exec *exec, gpu_graph graph
   part->native = native;
   part->graph = graph;
   part->nodes = nodes;
+  part->changes = 0;
+  part->change_bytes = 0;
   part->unordered |= part->launched != GPU_NEVER_LAUNCHED;
   return RILL_OK;
 }
@@ -218,14 +220,12 @@ static rill_status take_new_graph(struct rill__graph_exec *exec, gpu_graph graph
                                   struct replaced *replaced, bool *taken) {
   const struct gpu_exec *part = gpu_exec_of(exec);
   struct rill__device *device = exec->base.device;
-  gpu_graph_node failing = NULL;
   gpu_update_result why = 0;
-  gpu_result result = GPU_UPDATE_FAILURE;
-  if (gpu_api.graph_update != NULL) {
-    GPU_RUN_INSIDE(result, device, graph_update, (part->native, graph, &failing, &why));
-  }
+  gpu_result result;
+  const char *symbol = "";
+  GPU_CALL_INSIDE(result, device, gpu_vendor_update(part->native, graph, &why, &symbol));
   if (result == GPU_SUCCESS) return RILL_OK;
-  if (result != GPU_UPDATE_FAILURE) return GPU_FAIL(device, result, graph_update);
+  if (result != GPU_UPDATE_FAILURE) return gpu_fail(device, result, symbol);
   RILL_REQUIRE(
       part->launched != GPU_LAUNCHED_UNMARKED, RILL_ERROR_UNSUPPORTED,
       "the driver of %s refuses the change, for its reason %u, and the launches of another object in its place "

@@ -464,6 +464,34 @@ static bool set_node(struct rill__device *device, gpu_graph_handle native, gpu_g
   }
 }
 
+/* What a change may allocate: arguments, each aligned, those that the compiler adds (256 bytes), and an alignment. */
+static size_t bytes_of_change(const struct rill__launch *launch) {
+  const rill_bundle_kernel *source = launch->kernel->source;
+  size_t bytes = 512;
+  for (uint32_t i = 0; i < source->arg_count; i++) bytes += source->args[i].size + 15;
+  return bytes;
+}
+
+/* Whether the driver can change the nodes of these steps one by one.  Where that costs memory, an object is changed a
+ * few times only: then another takes its place, and its memory is freed. */
+static bool may_change(struct gpu_exec *part, struct rill__device *device, const struct rill__step *steps,
+                       uint32_t count, struct rill__operation *const *operations) {
+  enum { MOST_CHANGES = 64, MOST_BYTES = 1 << 20 };
+  size_t bytes = 0;
+  if (!GPU_NODES_CHANGE) return false;
+  for (uint32_t i = 0; i < count; i++) {
+    const enum change change = change_of(device, steps[i].operation, operations[i]);
+    if (change == NO_CHANGE) continue;
+    if (change == NODES_CHANGE || !GPU_CHANGES_ALONE(operations[i]->kind)) return false;
+    if (GPU_CHANGES_LEAK) bytes += bytes_of_change(&operations[i]->launch);
+  }
+  if (bytes == 0) return true;
+  if (part->changes == MOST_CHANGES || part->change_bytes + bytes > MOST_BYTES) return false;
+  part->changes++;
+  part->change_bytes += bytes;
+  return true;
+}
+
 bool gpu_graph_set_nodes(struct rill__graph_exec *exec, uint32_t first, uint32_t count,
                          struct rill__operation *const *operations) {
   struct gpu_exec *part = rill__part(exec);
@@ -472,10 +500,7 @@ bool gpu_graph_set_nodes(struct rill__graph_exec *exec, uint32_t first, uint32_t
   struct gpu_scope scope;
   uint32_t set = 0;
   bool works = true;
-  if (!GPU_NODES_CHANGE) return false;
-  for (uint32_t i = 0; i < count; i++) {
-    if (change_of(device, steps[i].operation, operations[i]) == NODES_CHANGE) return false;
-  }
+  if (!may_change(part, device, steps, count, operations)) return false;
   if (gpu_enter(device, &scope) != GPU_SUCCESS) return false;
   for (uint32_t i = 0; i < count && works; i++) {
     if (change_of(device, steps[i].operation, operations[i]) == NO_CHANGE) continue;

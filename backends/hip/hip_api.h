@@ -30,7 +30,6 @@ typedef unsigned int hipMemoryAdvise;
 typedef unsigned int hipMemcpyKind;
 typedef unsigned int hipStreamCaptureMode;
 typedef unsigned int hipStreamCaptureStatus;
-typedef unsigned int hipGraphExecUpdateResult;
 
 typedef void (*hipHostFn_t)(void *user);
 typedef void (*hipStreamCallback_t)(hipStream_t stream, hipError_t status, void *user);
@@ -261,8 +260,7 @@ hipError_t hipGraphAddChildGraphNode(hipGraphNode_t *node, hipGraph_t graph, con
 hipError_t hipGraphInstantiateWithFlags(hipGraphExec_t *exec, hipGraph_t graph, unsigned long long flags);
 hipError_t hipGraphLaunch(hipGraphExec_t exec, hipStream_t stream);
 hipError_t hipGraphUpload(hipGraphExec_t exec, hipStream_t stream);
-hipError_t hipGraphExecUpdate(hipGraphExec_t exec, hipGraph_t graph, hipGraphNode_t *failing,
-                              hipGraphExecUpdateResult *result);
+hipError_t hipGraphExecKernelNodeSetParams(hipGraphExec_t exec, hipGraphNode_t node, const hipKernelNodeParams *launch);
 hipError_t hipGraphExecDestroy(hipGraphExec_t exec);
 
 /* ---- hipRTC ---- */

@@ -14,8 +14,17 @@
 /* A fill of several rows has its element's size as its value in 5.2, and up to 6.1 is refused if its last pitch ends
  * after the memory (hip_graph_internal.hpp, GraphMemsetNode; hip_memory.cpp, ihipGraphMemsetParams_validate). */
 #define GPU_FILL_NODES_HAVE_ROWS false
-/* The runtime's calls that change one node differ between versions in what they take: the graph is made anew. */
-#define GPU_NODES_CHANGE false
+/* A kernel is changed by itself, and any other change takes another execution object:
+ * - hipGraphExecUpdate has changed the first nodes when it refuses a later one, and takes a copy of one row for one of
+ *   several, whose objects are of another class (hip_graph.cpp).
+ * - A host node reads its parameters when it runs, so a change reaches launches that were made before
+ *   (hip_graph_internal.hpp, GraphHostNode::Callback).
+ * - The calls for one copy or fill differ between versions in what they take. */
+#define GPU_GRAPHS_CHANGE true
+#define GPU_NODES_CHANGE (gpu_api.graph_set_kernel != NULL)
+#define GPU_CHANGES_ALONE(kind) ((kind) == RILL_NODE_KERNEL)
+/* Memory for arguments is freed with the execution object only (hip_graph_internal.cpp, UpdateAQLPacket). */
+#define GPU_CHANGES_LEAK true
 
 /* A function of a module stands where one of the host's is named: the runtime's own captures of module launches call
  * this so, from 5.2 on (hip_graph.cpp, capturehipModuleLaunchKernel).  Of a node's attributes it ignores the
@@ -34,6 +43,7 @@ static inline gpu_result gpu_vendor_add_kernel(struct gpu_spot *spot, gpu_functi
   const bool cooperative = launch->extras != NULL && (launch->extras->set & 1u << RILL_ATTR_COOPERATIVE) != 0;
   *symbol = cooperative ? GPU_LAUNCH_EXTENDED_TEXT " in a graph" : gpu_symbols.graph_add_kernel;
   if (cooperative) return GPU_NOT_SUPPORTED;
+  if (spot->exec != NULL) return GPU_CALL(graph_set_kernel, (spot->exec, spot->node, &values));
   return GPU_CALL(graph_add_kernel, (&spot->node, spot->graph, spot->after, spot->count, &values));
 }
 
@@ -65,11 +75,17 @@ static inline gpu_result gpu_vendor_add_fill(struct gpu_spot *spot, const struct
   return GPU_CALL(graph_add_fill, (&spot->node, spot->graph, spot->after, spot->count, &values));
 }
 
-/* ---- host calls ---- */
+/* ---- changes ---- */
 
 static inline gpu_result gpu_vendor_set_host(const struct gpu_spot *spot, const gpu_host_node *call) {
   (void)spot, (void)call;
   return GPU_NOT_SUPPORTED;
+}
+
+static inline gpu_result gpu_vendor_update(gpu_graph_handle native, gpu_graph graph, gpu_update_result *why,
+                                           const char **symbol) {
+  (void)native, (void)graph, (void)why, (void)symbol;
+  return GPU_UPDATE_FAILURE;
 }
 
 #endif

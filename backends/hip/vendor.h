@@ -62,7 +62,7 @@ typedef hipGraph_t gpu_graph;
 typedef hipGraphNode_t gpu_graph_node;
 typedef hipGraphExec_t gpu_graph_handle;
 typedef hipHostNodeParams gpu_host_node;
-typedef hipGraphExecUpdateResult gpu_update_result;
+typedef unsigned int gpu_update_result;
 typedef hipFunction_attribute gpu_function_attribute;
 typedef void *gpu_pointer;
 typedef hipUUID gpu_uuid;

@@ -93,6 +93,8 @@ struct fake_quirks {
   bool graphs_read_early;        /* a launch reads the pageable sources of the graph's copies before any node runs */
   bool flat_pageable_rows;       /* such a copy of rows to pageable memory ignores the gaps between them */
   bool edges_are_lost;           /* of graphs with branches (graphs.c) */
+  bool arguments_leak;           /* of kernel nodes, until their execution object is destroyed */
+  bool updates_are_partial;      /* what an update has changed before it is refused stays changed */
 };
 const struct fake_quirks *fake_quirks(void); /* no lock needed */
 
@@ -241,6 +243,7 @@ struct fake_op {
   void (*run)(void *data, int status);
   void (*finish)(void *data);
   void *data;
+  size_t argument_bytes;           /* of a kernel */
   bool after_fault, host_function; /* after_fault: runs after a fault too */
   size_t after_count;
   struct fake_op **after; /* operations of other streams */
@@ -338,7 +341,14 @@ int fake_graph_capture(struct fake_graph *graph, const struct fake_graph_place *
 int fake_graph_destroy(void *graph);
 int fake_graph_create(void **out);
 /* The operation of a node, a kernel, copy or fill: taken over, if it succeeds. */
-enum fake_node { FAKE_NODE_OTHER, FAKE_NODE_KERNEL, FAKE_NODE_COPY, FAKE_NODE_FILL, FAKE_NODE_FILL_OF_ROWS };
+enum fake_node {
+  FAKE_NODE_OTHER,
+  FAKE_NODE_KERNEL,
+  FAKE_NODE_COPY,
+  FAKE_NODE_COPY_OF_ROWS, /* where the vendor has a class of its own for it */
+  FAKE_NODE_FILL,
+  FAKE_NODE_FILL_OF_ROWS
+};
 int fake_graph_add_op(const struct fake_graph_place *place, enum fake_node kind, struct fake_op *op, void **out);
 enum fake_node fake_graph_kind(const void *node);
 int fake_graph_add_edges(const void *graph, void *const *from, void *const *to, size_t count);

@@ -15,6 +15,7 @@ struct work {
   void *recorded, *awaited; /* events, by handle */
   struct fake_graph *child;
   enum fake_node kind;
+  size_t argument_bytes;
   size_t after_count;
   uint32_t *after; /* numbers of nodes */
 };
@@ -36,7 +37,8 @@ struct fake_graph {
 struct exec {
   size_t count;
   struct work **works;
-  void **nodes; /* handles, of the graph that it was made from */
+  void **nodes;  /* handles, of the graph that it was made from */
+  size_t leaked; /* bytes of arguments, since it was made */
   struct fake_op *last;
 };
 
@@ -130,7 +132,12 @@ static int add(struct fake_graph *graph, const struct fake_graph_place *place, c
 
 static struct work work_of(struct fake_op *op, enum fake_node kind) {
   return (struct work){
-    .run = op->run, .finish = op->finish, .data = op->data, .host_function = op->host_function, .kind = kind
+    .run = op->run,
+    .finish = op->finish,
+    .data = op->data,
+    .host_function = op->host_function,
+    .kind = kind,
+    .argument_bytes = op->argument_bytes,
   };
 }
 
@@ -265,8 +272,25 @@ static bool same_fill(const struct fake_fill *a, const struct fake_fill *b) {
          a->height == b->height && a->value == b->value;
 }
 
+/* A kernel takes its arguments from memory that only the object's end frees.  AMD's runtime goes on until a launch
+ * reads other memory. */
+static void leak_arguments(struct exec *exec, const struct work *work) {
+  enum { MOST = 2 << 20 };
+  if (!fake_quirks()->arguments_leak) return;
+  exec->leaked += work->argument_bytes;
+  if (exec->leaked > MOST)
+    fake_die("changes of one execution object have taken %zu bytes for arguments, which only its end frees",
+             exec->leaked);
+}
+
+static bool is_copy(const struct work *work) {
+  return work->kind == FAKE_NODE_COPY || work->kind == FAKE_NODE_COPY_OF_ROWS;
+}
+
 /* As drivers do, it refuses other kinds and edges, and other fills of several rows. */
 static bool may_change(const struct work *before, const struct work *after) {
+  if (is_copy(before) && is_copy(after) && before->kind != after->kind)
+    fake_die("a node for a copy of one row is changed to one of several, which is of another class");
   if (before->run != after->run || before->kind != after->kind || !same_edges(before, after)) return false;
   return before->kind != FAKE_NODE_FILL_OF_ROWS || same_fill(before->data, after->data);
 }
@@ -276,17 +300,17 @@ int fake_graph_exec_update(const void *handle, const void *graph_handle, void **
   const struct fake_graph *graph = fake_handle_get(FAKE_GRAPH, graph_handle);
   if (exec == NULL || graph == NULL) return FAKE_INVALID_VALUE;
   if (exec->count != graph->count) return FAKE_GRAPH_UPDATE_FAILURE;
-  for (size_t i = 0; i < exec->count; i++) {
-    *failing = graph->nodes[i]->handle;
-    if (!may_change(exec->works[i], graph->nodes[i]->work)) return FAKE_GRAPH_UPDATE_FAILURE;
-  }
-  *failing = NULL;
-  for (size_t i = 0; i < exec->count; i++) {
+  size_t good = 0;
+  while (good < exec->count && may_change(exec->works[good], graph->nodes[good]->work)) good++;
+  *failing = good < exec->count ? graph->nodes[good]->handle : NULL;
+  if (*failing != NULL && !fake_quirks()->updates_are_partial) return FAKE_GRAPH_UPDATE_FAILURE;
+  for (size_t i = 0; i < good; i++) {
     release_work(exec->works[i]);
     exec->works[i] = graph->nodes[i]->work;
     exec->works[i]->refs++;
+    leak_arguments(exec, exec->works[i]);
   }
-  return FAKE_OK;
+  return *failing == NULL ? FAKE_OK : FAKE_GRAPH_UPDATE_FAILURE;
 }
 
 /* Puts what another node does in the place of one; false: it is none of the object's, or does something else. */
@@ -305,6 +329,7 @@ static bool replace_work(struct exec *exec, const void *node, const struct work 
   if (before->after_count > 0) memcpy(after, before->after, before->after_count * sizeof *after);
   release_work(before);
   exec->works[i] = work;
+  leak_arguments(exec, work);
   return true;
 }
 

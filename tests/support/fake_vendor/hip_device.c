@@ -65,6 +65,8 @@ static void read_quirks(void) {
   quirks.graphs_read_early = true;                       /* rocblit.cpp, through hipGraphLaunch */
   quirks.flat_pageable_rows = true;                      /* hip_graph_internal.hpp, hipGraphMemcpyNode */
   quirks.edges_are_lost = true;                          /* hip_graph_internal.cpp, GetRunListUtil, RunOneNode */
+  quirks.arguments_leak = true;                          /* the same, UpdateAQLPacket */
+  quirks.updates_are_partial = true;                     /* hip_graph.cpp, hipGraphExecUpdate */
   quirks.leaks_events = true;                            /* hip_event_ipc.cpp, hipIpcOpenEventHandle */
 }
 

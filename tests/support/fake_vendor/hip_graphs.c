@@ -7,23 +7,30 @@ static struct fake_graph_place place_of(hipGraph_t graph, const hipGraphNode_t *
 }
 
 /* Ends the caller's hold on an operation, and what nobody has taken over of it. */
-static int add_op(const struct fake_graph_place *place, enum fake_node kind, struct fake_op *op, hipGraphNode_t *out) {
-  const int code = fake_graph_add_op(place, kind, op, (void **)out);
+static int end_op(struct fake_op *op, int code) {
   if (op->finish != NULL) op->finish(op->data);
   op->finish = NULL;
   fake_op_release(op);
   return code;
 }
 
-static int add_kernel(const struct fake_graph_place *place, const hipKernelNodeParams *values, hipGraphNode_t *out) {
+static int add_op(const struct fake_graph_place *place, enum fake_node kind, struct fake_op *op, hipGraphNode_t *out) {
+  return end_op(op, fake_graph_add_op(place, kind, op, (void **)out));
+}
+
+static int kernel_op(const hipKernelNodeParams *values, struct fake_op **op) {
   if (values == NULL || values->func == NULL || (values->kernelParams == NULL) == (values->extra == NULL))
     return FAKE_INVALID_VALUE;
   const struct fake_launch launch = { .grid = { values->gridDim.x, values->gridDim.y, values->gridDim.z },
                                       .block = { values->blockDim.x, values->blockDim.y, values->blockDim.z },
                                       .shared = values->sharedMemBytes,
                                       .args = values->kernelParams };
+  return fake_launch_node(values->func, &launch, op);
+}
+
+static int add_kernel(const struct fake_graph_place *place, const hipKernelNodeParams *values, hipGraphNode_t *out) {
   struct fake_op *op;
-  const int code = fake_launch_node(values->func, &launch, &op);
+  const int code = kernel_op(values, &op);
   return code == FAKE_OK ? add_op(place, FAKE_NODE_KERNEL, op, out) : code;
 }
 
@@ -33,17 +40,29 @@ hipError_t hipGraphAddKernelNode(hipGraphNode_t *node, hipGraph_t graph, const h
   HIP_CALL(add_kernel(&place, launch, node));
 }
 
+static int set_kernel(hipGraphExec_t exec, hipGraphNode_t node, const hipKernelNodeParams *values) {
+  struct fake_op *op;
+  const int code = kernel_op(values, &op);
+  return code == FAKE_OK ? end_op(op, fake_graph_exec_set(exec, node, FAKE_NODE_KERNEL, op)) : code;
+}
+
+hipError_t hipGraphExecKernelNodeSetParams(hipGraphExec_t exec, hipGraphNode_t node,
+                                           const hipKernelNodeParams *launch) {
+  HIP_CALL(set_kernel(exec, node, launch));
+}
+
 static int add_copy(const struct fake_graph_place *place, const struct fake_copy *copy, hipMemcpyKind kind,
-                    hipGraphNode_t *out) {
+                    enum fake_node node, hipGraphNode_t *out) {
   struct fake_op *op;
   if ((int)kind < 0 || kind > hipMemcpyDefault) return FAKE_INVALID_VALUE;
   const int code = fake_copy_node(copy, &op);
-  return code == FAKE_OK ? add_op(place, FAKE_NODE_COPY, op, out) : code;
+  return code == FAKE_OK ? add_op(place, node, op, out) : code;
 }
 
 static int add_copy_3d(const struct fake_graph_place *place, const hipMemcpy3DParms *values, hipGraphNode_t *out) {
   struct fake_copy copy;
-  return fake_hip_copy_3d(values, &copy) ? add_copy(place, &copy, values->kind, out) : FAKE_INVALID_VALUE;
+  return fake_hip_copy_3d(values, &copy) ? add_copy(place, &copy, values->kind, FAKE_NODE_COPY_OF_ROWS, out)
+                                         : FAKE_INVALID_VALUE;
 }
 
 hipError_t hipGraphAddMemcpyNode(hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *after, size_t count,
@@ -56,7 +75,7 @@ hipError_t hipGraphAddMemcpyNode1D(hipGraphNode_t *node, hipGraph_t graph, const
                                    void *dst, const void *src, size_t size, hipMemcpyKind kind) {
   const struct fake_graph_place place = place_of(graph, after, count);
   const struct fake_copy copy = { .dst = dst, .src = src, .width = size, .height = 1, .depth = 1 };
-  HIP_CALL(add_copy(&place, &copy, kind, node));
+  HIP_CALL(add_copy(&place, &copy, kind, FAKE_NODE_COPY, node));
 }
 
 /* Up to 6.1 the last pitch, too, has to lie in the memory. */

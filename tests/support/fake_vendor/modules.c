@@ -307,6 +307,13 @@ static void run_kernel(void *data, int status) {
 
 static size_t slot_size(size_t size) { return (size + 15) / 16 * 16; }
 
+/* With what the compiler adds. */
+static size_t argument_bytes(const rill_cpu_kernel *kernel) {
+  size_t bytes = 256;
+  for (uint32_t i = 0; kernel != NULL && i < kernel->arg_count; i++) bytes += slot_size(kernel->arg_sizes[i]);
+  return bytes;
+}
+
 /* Copies the arguments; NULL: out of memory. */
 static struct work *new_work(const rill_cpu_kernel *kernel, const struct fake_launch *launch) {
   const uint32_t count = kernel == NULL ? 0 : kernel->arg_count;
@@ -400,6 +407,7 @@ int fake_launch_op(const void *function_handle, struct fake_context *context, co
   work->device = device;
   work->fault = fault;
   *out = fake_op_new(run_kernel, free, work);
+  if (*out != NULL) (*out)->argument_bytes = argument_bytes(function->host);
   if (*out == NULL) free(work);
   return *out != NULL ? FAKE_OK : FAKE_OUT_OF_MEMORY;
 }

@@ -174,6 +174,47 @@ static void the_version_decides_what_is_there(void **state) {
 }
 #endif
 
+#ifndef RILL_TEST_SHIM
+static hipGraph_t graph_of_fill_and_copy(unsigned *p, unsigned value, size_t rows) {
+  hipGraph_t graph;
+  hipGraphNode_t fill, copy;
+  const hipMemsetParams first = { .dst = p, .elementSize = 4, .height = 1, .pitch = 4, .value = value, .width = 1 };
+  const hipMemcpy3DParms parts = {
+    .srcPtr = { p, 8, 8, rows }, .dstPtr = { p + 16, 8, 8, rows }, .extent = { 4, rows, 1 }, .kind = hipMemcpyDefault
+  };
+  assert_ok(hipGraphCreate(&graph, 0));
+  assert_ok(hipGraphAddMemsetNode(&fill, graph, NULL, 0, &first));
+  if (rows > 1) assert_ok(hipGraphAddMemcpyNode(&copy, graph, &fill, 1, &parts));
+  else assert_ok(hipGraphAddEmptyNode(&copy, graph, &fill, 1));
+  return graph;
+}
+
+/* As AMD's runtime has it: what an update has changed before it is refused stays changed. */
+static void a_refused_update_leaves_a_part(void **state) {
+  (void)state;
+  hipStream_t stream;
+  hipGraphExec_t exec;
+  hipGraphNode_t failing;
+  hipGraphExecUpdateResult why;
+  unsigned *p, value = 0;
+  assert_ok(hipStreamCreate(&stream));
+  assert_ok(hipMalloc((void **)&p, 128));
+  const hipGraph_t graph = graph_of_fill_and_copy(p, 5, 2), other = graph_of_fill_and_copy(p, 6, 1);
+  assert_ok(hipGraphInstantiateWithFlags(&exec, graph, 0));
+  assert_int_equal(hipGraphExecUpdate(exec, other, &failing, &why), hipErrorGraphExecUpdateFailure);
+  assert_non_null(failing);
+  assert_ok(hipGraphLaunch(exec, stream));
+  assert_ok(hipMemcpyAsync(&value, p, sizeof value, hipMemcpyDefault, stream));
+  assert_ok(hipStreamSynchronize(stream));
+  assert_int_equal(value, 6);
+  assert_ok(hipGraphExecDestroy(exec));
+  assert_ok(hipGraphDestroy(graph));
+  assert_ok(hipGraphDestroy(other));
+  assert_ok(hipFree(p));
+  assert_ok(hipStreamDestroy(stream));
+}
+#endif
+
 /* What the backend cannot do without, in every version, and all that it asks for in the newest. */
 static void every_function_of_the_backend_is_there(void **state) {
   (void)state;
@@ -208,6 +249,7 @@ int main(void) {
     TEST(kernels_run_on_the_current_device),       TEST(every_function_of_the_backend_is_there),
 #ifndef RILL_TEST_SHIM
     TEST(copies_in_graphs_misuse_pageable_memory), TEST(the_version_decides_what_is_there),
+    TEST(a_refused_update_leaves_a_part),
 #endif
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

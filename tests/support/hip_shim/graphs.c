@@ -18,9 +18,8 @@ hipError_t hipGraphCreate(hipGraph_t *graph, unsigned int flags) {
   SHIM_CALL(cuGraphCreate, (CUgraph *)(void *)graph, flags);
 }
 
-hipError_t hipGraphAddKernelNode(hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *after, size_t count,
-                                 const hipKernelNodeParams *launch) {
-  const CUDA_KERNEL_NODE_PARAMS_v1 values = {
+static CUDA_KERNEL_NODE_PARAMS_v1 kernel_values(const hipKernelNodeParams *launch) {
+  return (CUDA_KERNEL_NODE_PARAMS_v1){
     .func = (CUfunction)launch->func,
     .gridDimX = launch->gridDim.x,
     .gridDimY = launch->gridDim.y,
@@ -31,7 +30,18 @@ hipError_t hipGraphAddKernelNode(hipGraphNode_t *node, hipGraph_t graph, const h
     .sharedMemBytes = launch->sharedMemBytes,
     .kernelParams = launch->kernelParams,
   };
+}
+
+hipError_t hipGraphAddKernelNode(hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *after, size_t count,
+                                 const hipKernelNodeParams *launch) {
+  const CUDA_KERNEL_NODE_PARAMS_v1 values = kernel_values(launch);
   SHIM_CALL(cuGraphAddKernelNode, node_out(node), graph_of(graph), nodes_of(after), count, &values);
+}
+
+hipError_t hipGraphExecKernelNodeSetParams(hipGraphExec_t exec, hipGraphNode_t node,
+                                           const hipKernelNodeParams *launch) {
+  const CUDA_KERNEL_NODE_PARAMS_v1 values = kernel_values(launch);
+  SHIM_CALL(cuGraphExecKernelNodeSetParams, exec_of(exec), (CUgraphNode)(void *)node, &values);
 }
 
 /* Within a call: the driver's context is current. */
@@ -136,11 +146,6 @@ hipError_t hipGraphLaunch(hipGraphExec_t exec, hipStream_t stream) {
 
 hipError_t hipGraphUpload(hipGraphExec_t exec, hipStream_t stream) {
   SHIM_CALL(cuGraphUpload, exec_of(exec), shim_stream(stream));
-}
-
-hipError_t hipGraphExecUpdate(hipGraphExec_t exec, hipGraph_t graph, hipGraphNode_t *failing,
-                              hipGraphExecUpdateResult *result) {
-  SHIM_CALL(cuGraphExecUpdate, exec_of(exec), graph_of(graph), node_out(failing), (CUgraphExecUpdateResult *)result);
 }
 
 hipError_t hipGraphExecDestroy(hipGraphExec_t exec) { SHIM_CALL(cuGraphExecDestroy, exec_of(exec)); }

@@ -66,7 +66,7 @@
   X(cuGraphInstantiateWithFlags)       \
   X(cuGraphLaunch)                     \
   X(cuGraphUpload)                     \
-  X(cuGraphExecUpdate)                 \
+  X(cuGraphExecKernelNodeSetParams)    \
   X(cuGraphExecDestroy)                \
   X(cuThreadExchangeStreamCaptureMode) \
   X(cuStreamAddCallback)               \

@@ -7,6 +7,7 @@
 
 typedef struct ihipMemPoolHandle_t *hipMemPool_t;
 typedef unsigned int hipMemPoolAttr;
+typedef unsigned int hipGraphExecUpdateResult;
 
 enum {
   hipErrorNotInitialized = 3,
@@ -49,6 +50,8 @@ hipError_t hipMallocAsync(void **pointer, size_t size, hipStream_t stream);
 hipError_t hipFreeAsync(void *pointer, hipStream_t stream);
 hipError_t hipMemPoolSetAttribute(hipMemPool_t pool, hipMemPoolAttr attribute, void *value);
 hipError_t hipMemcpy(void *dst, const void *src, size_t size, hipMemcpyKind kind);
+hipError_t hipGraphExecUpdate(hipGraphExec_t exec, hipGraph_t graph, hipGraphNode_t *failing,
+                              hipGraphExecUpdateResult *result);
 hipError_t hipMemcpyDtoH(void *dst, hipDeviceptr_t src, size_t size);
 
 #endif
