@@ -548,6 +548,14 @@ MUTANTS = [
         ["graph_branches, fake_hip7"],
     ),
     Mutant(
+        "changes of one object on HIP cost memory without end",
+        "C7.1",
+        "backends/gpu/graph_nodes.c",
+        "if (part->changes == MOST_CHANGES || part->change_bytes + bytes > MOST_BYTES) return false;",
+        "if (part->changes == UINT32_MAX || part->change_bytes + bytes > 1000 * (size_t)MOST_BYTES + MOST_CHANGES) return false;",
+        ["graph_branches, fake_hip7"],
+    ),
+    Mutant(
         "a single change may be of another kind of node",
         "C7.1",
         "core/graph_exec.c",
