@@ -430,7 +430,7 @@ static int launch_work(struct work *work, const void *stream_handle, struct fake
   if (work->awaited != NULL) return fake_stream_wait(stream_handle, work->awaited);
   if (work->child != NULL) return launch_child(work->child, stream_handle, stream, exec);
   struct fake_op *op = NULL;
-  const int code = work->kind == FAKE_NODE_COPY ? fake_copy_at_launch(work->data, &op) : FAKE_OK;
+  const int code = is_copy(work) ? fake_copy_at_launch(work->data, &op) : FAKE_OK;
   if (code != FAKE_OK) return code;
   if (op == NULL) {
     op = fake_op_new(work->run != NULL ? run_work : NULL, finish_work, work);
