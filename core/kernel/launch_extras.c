@@ -175,6 +175,7 @@ rill_status rill__attributes_read(struct rill__stream *stream, const rill_launch
 struct constants {
   struct rill__payload payload;
   struct held_staging *staging; /* NULL: they have no bytes */
+  struct rill__block *block;    /* of the staging buffer */
   size_t count;
   struct rill__constant items[];
 };
@@ -228,7 +229,7 @@ static void finish_constants(struct rill__stream *stream, struct rill__payload *
 
 static void drop_constants(struct rill__payload *payload) {
   struct constants *constants = (struct constants *)payload;
-  if (constants->staging != NULL) rill__staging_cancel(constants->staging);
+  if (constants->block != NULL) rill__staging_cancel(constants->block);
   free(constants);
 }
 
@@ -253,6 +254,7 @@ rill_status rill__constants_take(struct rill__stream *stream, struct rill__kerne
     free(constants);
     return status;
   }
+  if (constants->staging != NULL) constants->block = constants->staging->block;
   size_t offset = 0;
   for (size_t i = 0; i < constants->count; i++) {
     struct rill__constant *item = &constants->items[i];

@@ -17,13 +17,14 @@ enum { PIECE_BYTES = 4 << 20 };
 struct graph_copy {
   struct rill__payload payload;
   struct held_staging *staging; /* of one piece; NULL if the host copies alone */
+  struct rill__block *block;    /* of the staging buffer */
   struct rill__staged_copy staged;
   struct rill__copy_piece pieces[];
 };
 
 static void drop_graph_copy(struct rill__payload *payload) {
   struct graph_copy *copy = (struct graph_copy *)payload;
-  if (copy->staging != NULL) rill__staging_cancel(copy->staging);
+  if (copy->block != NULL) rill__staging_cancel(copy->block);
   rill__operation_unref(payload->of);
   free(copy);
 }
@@ -96,9 +97,13 @@ static rill_status new_graph_copy(struct rill__device *device, const struct rill
     return RILL_OK;
   }
   const rill_status status = rill__staging_take(device, NULL, first.width * first.height * first.depth, &made->staging);
-  if (status != RILL_OK) free(made);
-  if (status == RILL_OK) cut(made, copy, &first);
-  return status;
+  if (status != RILL_OK) {
+    free(made);
+    return status;
+  }
+  made->block = made->staging->block;
+  cut(made, copy, &first);
+  return RILL_OK;
 }
 
 rill_status rill__graph_copy_stage(struct rill__operation **operation) {

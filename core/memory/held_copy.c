@@ -45,7 +45,7 @@ rill_status rill__held_copy(struct rill__stream *stream, const struct rill__copy
   if (from || to) RILL_TRY(stage(stream, &wanted, from, to, n, &staging));
   const rill_status status = rill__operation_copy(device, &wanted, &operation);
   if (status != RILL_OK) {
-    if (staging != NULL) rill__staging_cancel(staging);
+    if (staging != NULL) rill__staging_cancel(staging->block);
     return status;
   }
   if (staging != NULL) operation->payload = &staging->payload;

@@ -33,7 +33,9 @@ static void finish_staging(struct rill__stream *stream, struct rill__payload *pa
   rill__staging_finish(stream, (struct held_staging *)payload);
 }
 
-static void drop_payload(struct rill__payload *payload) { rill__staging_cancel((struct held_staging *)payload); }
+static void drop_payload(struct rill__payload *payload) {
+  rill__staging_cancel(((struct held_staging *)payload)->block);
+}
 
 rill_status rill__staging_take(struct rill__device *device, struct rill__stream *stream, size_t n,
                                struct held_staging **out) {
@@ -79,8 +81,7 @@ void rill__staging_finish(struct rill__stream *stream, struct held_staging *stag
   if (!added) rill__last_uses_free(last_use);
 }
 
-void rill__staging_cancel(struct held_staging *staging) {
-  struct rill__block *block = staging->block;
+void rill__staging_cancel(struct rill__block *block) {
   struct rill__pool *pool = block->segment->pool;
   rill__pool_lock(pool);
   rill__pool_put(pool, block);

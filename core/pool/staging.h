@@ -18,11 +18,12 @@ struct held_staging {
 };
 
 /* A buffer of n bytes for work of the stream; NULL: of any stream.  rill__staging_finish returns it when the work that
- * uses it has been given to the stream's driver; rill__staging_cancel, when no work uses it. */
+ * uses it has been given to the stream's driver; rill__staging_cancel, its block, when no work uses it.  Who keeps a
+ * buffer keeps its block beside it, since the buffer is not mapped any more after a reset of the device. */
 rill_status rill__staging_take(struct rill__device *device, struct rill__stream *stream, size_t n,
                                struct held_staging **out);
 void rill__staging_finish(struct rill__stream *stream, struct held_staging *staging);
-void rill__staging_cancel(struct held_staging *staging);
+void rill__staging_cancel(struct rill__block *block);
 
 /* Releases memory that no buffer uses to the driver, but for a little.  May block; outside epochs.  `synchronized`:
  * the device has just done all its work. */
