@@ -23,6 +23,11 @@ static inline void gpu_vendor_rtc_target(const struct gpu_target *device, char *
   (void)snprintf(option, size, "--gpu-architecture=%s_%d", newest == wanted ? "sm" : "compute", newest);
 }
 
+static inline int gpu_vendor_rtc_options(const char **options) {
+  (void)options;
+  return 0;
+}
+
 /* How much came out, in bytes, and then the bytes: machine code, or intermediate code, a text, if there is none. */
 static inline int gpu_vendor_rtc_code_size(gpu_rtc_program program, size_t *size, bool *text) {
   *size = 0;

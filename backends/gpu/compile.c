@@ -54,7 +54,7 @@ static rill_status read_code(gpu_rtc_program program, struct rill__compiled *res
  * is tried without. */
 static const char *const newer_options[] = { GPU_RTC_ATOMICS NULL };
 static _Atomic enum { NOT_TRIED, KNOWN, UNKNOWN } newer;
-enum { OWN_OPTIONS = 4 + sizeof newer_options / sizeof newer_options[0] };
+enum { VENDOR_OPTIONS = 2, OWN_OPTIONS = 4 + VENDOR_OPTIONS + sizeof newer_options / sizeof newer_options[0] };
 
 static rill_status run_rtc(gpu_rtc_program program, struct rill__device *device, const struct rill__compile *request,
                            bool with_newer, int *code) {
@@ -67,6 +67,7 @@ static rill_status run_rtc(gpu_rtc_program program, struct rill__device *device,
   options[count++] = request->standard == 20 ? "-std=c++20" : "-std=c++17";
   options[count++] = request->fuse ? GPU_RTC_FUSE : GPU_RTC_NO_FUSE;
   if (request->debug) options[count++] = GPU_RTC_DEBUG;
+  count += gpu_vendor_rtc_options(options + count); /* VENDOR_OPTIONS of them, or none */
   for (size_t i = 0; with_newer && newer_options[i] != NULL; i++) options[count++] = newer_options[i];
   for (size_t i = 0; i < request->definition_count; i++) options[count++] = request->definitions[i];
   *code = (int)gpu_rtc.compile(program, count, (gpu_rtc_strings)options);

@@ -194,7 +194,8 @@ static void begin(void) {
   rill_module module = RILL_NULL_MODULE;
   const char *version = getenv("RILL_FAKE_VERSION");
   vendor_begin();
-  const bool newer = !vendor.cuda && (version == NULL || version[0] == '7');
+  const bool newer = !vendor.cuda && (version == NULL || version[0] >= '7');
+  const bool llvm = !vendor.cuda && (version == NULL || version[0] < '8');
   assert_int_equal(rill_module_compile(vendor.device, "#error this is wrong\n", NULL, &module),
                    RILL_ERROR_INVALID_ARGUMENT);
   assert_says("this is wrong");
@@ -207,6 +208,7 @@ static void begin(void) {
     assert_int_equal(rtc->calls(function) - before, i == 0 && !vendor.cuda && !newer ? 2 : 1);
     assert_true(rtc->had_option("-fatomic-fine-grained-memory") == newer);
     assert_true(rtc->had_option("-fatomic-remote-memory") == newer);
+    assert_true(rtc->had_option("-amdgpu-sdwa-peephole=0") == llvm);
     assert_string_equal(rill_compile_log(), "");
     assert_ok(rill_module_release(module));
     assert_int_equal(empty_folder(), 1);

@@ -47,11 +47,17 @@ hiprtcResult hiprtcDestroyProgram(hiprtcProgram *program) {
   return (hiprtcResult)(refused != RTC_OK ? refused : result);
 }
 
-/* As the compilers of RILL_FAKE_VERSION: those of 7 have options that earlier ones call unknown. */
-static bool knows(const char *option) {
+static long hip_version(void) {
   const char *version = getenv("RILL_FAKE_VERSION");
-  const bool new_compiler = version == NULL || strtol(version, NULL, 10) >= 70000000;
-  return new_compiler &&
+  return version != NULL ? strtol(version, NULL, 10) : 70253211;
+}
+
+/* As the compilers of RILL_FAKE_VERSION: those of 7 have options that earlier ones call unknown, and for an option of
+ * LLVM that there is none any more in version 8, LLVM ends the process. */
+static bool knows(const char *option) {
+  if (strcmp(option, "-amdgpu-sdwa-peephole=0") == 0 && hip_version() >= 80000000) exit(1);
+  if (strcmp(option, "-mllvm") == 0 || strcmp(option, "-amdgpu-sdwa-peephole=0") == 0) return true;
+  return hip_version() >= 70000000 &&
          (strcmp(option, "-fatomic-fine-grained-memory") == 0 || strcmp(option, "-fatomic-remote-memory") == 0);
 }
 
