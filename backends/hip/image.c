@@ -11,7 +11,10 @@ const char *gpu_recognize(const void *data, size_t size) {
 const char *gpu_read_parts(const void *data, size_t size, struct rill__image *out) {
   char target[HIP_TARGET_SIZE];
   if (rill__hip_is_compressed_bundle(data, size)) {
-    return "bundles are taken as they are only, which clang writes with -no-offload-compress";
+    /* tools/rillcc_lib/offload.py says the same */
+    return "compressed bundles (CCOB) are not read: compile with --no-offload-compress, and without "
+           "--offload-compress, "
+           "which may stand in HIPCC_COMPILE_FLAGS_APPEND";
   }
   if (rill__hip_is_offload_bundle(data, size)) return rill__hip_offload_parts(data, size, out);
   const char *fault = rill__hip_code_object_check(data, size, target, out);

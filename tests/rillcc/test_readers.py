@@ -111,7 +111,7 @@ class Offload(unittest.TestCase):
         for size in range(24, 4096 + len(self.ELF)):
             with self.assertRaises(ValueError):
                 offload.extract(good[:size], "gfx90a")
-        bad = [b"", b"CCOB" + bytes(60), self.container(), self.container(name, name)]
+        bad = [b"", self.container(), self.container(name, name)]
         bad.append(good.replace(b"\x7fELF", b"\0ELF"))
         for at in (24, 32, 40, 48):
             for value in (2**64 - 1, 2**63, len(good), len(good) + 1):
@@ -119,6 +119,15 @@ class Offload(unittest.TestCase):
         for data in bad:
             with self.assertRaises(ValueError):
                 offload.extract(data, "gfx90a")
+
+    def test_names_compressed_ones(self):
+        """In the words of the library."""
+        with open(os.path.join(support.ROOT, "backends", "hip", "image.c"), encoding="utf-8") as file:
+            literals = "".join(re.findall(r'"([^"\n]*)"', file.read()))
+        self.assertIn(offload.COMPRESSED_TEXT, literals)
+        for read in (offload.entries, lambda data: offload.extract(data, "gfx90a")):
+            with self.assertRaisesRegex(ValueError, "compressed bundles.*--no-offload-compress"):
+                read(b"CCOB" + bytes(60))
 
 
 if __name__ == "__main__":

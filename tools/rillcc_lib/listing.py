@@ -299,7 +299,7 @@ def read(path):
     try:
         if data.startswith(b"\x7fELF"):
             found = read_elf(path, data)
-        elif data.startswith(offload.MAGIC):
+        elif data.startswith((offload.MAGIC, offload.COMPRESSED)):
             found = [read_offload_bundle(path, data)]
         elif data.startswith(struct.pack("<I", 0xBA55ED50)):
             found = [read_fatbin(path, data)]

@@ -4,7 +4,14 @@ import re
 import struct
 
 MAGIC = b"__CLANG_OFFLOAD_BUNDLE__"
+COMPRESSED = b"CCOB"
+# backends/hip/image.c says the same.
+COMPRESSED_TEXT = (
+    "compressed bundles (CCOB) are not read: compile with --no-offload-compress, and without --offload-compress, "
+    "which may stand in HIPCC_COMPILE_FLAGS_APPEND"
+)
 ELF = b"\x7fELF"
+
 
 def canonical(target):
     """Gives a target as AMD writes it, its features in their order: gfx90a:sramecc+:xnack-; None if it is none."""
@@ -13,11 +20,21 @@ def canonical(target):
     return text if re.fullmatch(r"gfx[0-9a-f]+(-[a-z0-9-]+)?(:sramecc[+-])?(:xnack[+-])?", text) else None
 
 
+def check_format(data):
+    """Raises ValueError unless this is the beginning of a container that is not compressed."""
+    if data.startswith(COMPRESSED):
+        raise ValueError(COMPRESSED_TEXT)
+    if not data.startswith(MAGIC):
+        raise ValueError("neither a code object nor an offload bundle")
+
+
 def entries(data):
     """Gives target and bytes of each code object in a container; raises ValueError if it is not a sound one.
 
     The container: magic, 64-bit count, then per entry offset, size, length of its name and the name, such as
     hipv4-amdgcn-amd-amdhsa--gfx90a:xnack+."""
+
+    check_format(data)
 
     def number(at):
         if at + 8 > len(data):
@@ -46,8 +63,6 @@ def extract(data, arch):
     sound container with one inside.  A bare code object is taken as it is."""
     if data.startswith(ELF):
         return data
-    if not data.startswith(MAGIC):
-        raise ValueError("neither a code object nor an offload bundle")
     name, *features = arch.split(":")
     found = []
     for target, code in entries(data):
