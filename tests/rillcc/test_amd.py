@@ -10,7 +10,9 @@ import unittest
 import support
 from support import CLANG, HIPCC, INCLUDE, Bundle, compilers
 
-ATOMIC_FLAGS = ("-fatomic-fine-grained-memory", "-fatomic-remote-memory")
+# Options that compilers are given if they know them.
+OPTIONS = [["-fatomic-fine-grained-memory", "-fatomic-remote-memory"], ["-mllvm", "-amdgpu-sdwa-peephole=0"]]
+OPTIONS += [["--no-offload-compress"]]
 CODE_OBJECT = {4: 2, 6: 4}  # version: what stands in the ELF header
 
 SUMS = """
@@ -21,12 +23,21 @@ RILL_KERNEL(sums, float *f, double *d) {
 }
 """
 
-# A compiler that takes every option, or all but those for atomics.  It notes its calls, and "compiles" by a copy.
+BYTES = """
+#include <rill/device/kernel.h>
+#include <rill/device/cuda_names.h>
+RILL_KERNEL(bytes, unsigned *p) {
+  const unsigned a = p[threadIdx.x], b = p[threadIdx.x + 64];
+  p[threadIdx.x] = __vabsdiffu4(a, b) + __vabsdiffs4(a, b) + __vsub4(a, b) + __vsubus4(a, b) + __vabsdiffu2(a, b);
+}
+"""
+
+# A compiler that takes every option but one.  It notes its calls, and "compiles" by a copy.
 FAKE = """#!/bin/sh
 echo "$@" >> calls
 for word; do
   case $word in
-  -fatomic-*) %s ;;
+  %s) echo "unknown argument: $word" >&2; exit 1 ;;
   esac
 done
 while [ $# -gt 1 ]; do
@@ -48,10 +59,12 @@ class Amd(support.TestCase):
     def write_sums(self, suffix=""):
         return self.write("sums.kernel.cu", SUMS % (suffix, suffix))
 
-    def assembly(self, target, **given):
+    def assembly(self, target, *but, **given):
+        """Without some of the options."""
         toolchain = self.toolchain(**given)
         command = toolchain.hip_command(compilers.Target("hip", target), self.path("sums.s"))
-        done = toolchain.execute([word for word in command if word != "--no-gpu-bundle-output"] + ["-S"])
+        command = [word for word in command if word not in ("--no-gpu-bundle-output", *but)]
+        done = toolchain.execute(command + ["-S"])
         self.assertEqual(done.returncode, 0, done.stderr)
         return self.read("sums.s")
 
@@ -78,21 +91,53 @@ class Amd(support.TestCase):
         for suffix in ("", "_system"):
             self.check_loops(suffix, ("gfx908", "gfx90a", "gfx1030"), hipcc=HIPCC)
 
-    def calls_of_a_compiler(self, on_flags):
-        """Runs rillcc for two targets with a compiler that does that for the options of atomics; gives its calls."""
-        fake = self.write("clang++", FAKE % on_flags)
+    def check_bytes(self, **given):
+        """No instruction selects a byte or a half: compilers have been wrong there."""
+        self.write("sums.kernel.cu", BYTES)
+        for target in ("gfx906", "gfx90a", "gfx1030"):
+            with self.subTest(target=target):
+                self.assertEqual(re.findall(r"\w+_sdwa .*", self.assembly(target, **given)), [])
+                self.assertIn("_sdwa ", self.assembly(target, *OPTIONS[1], **given))
+
+    @unittest.skipUnless(CLANG, "no clang 15 or later with lld")
+    def test_no_bytes_are_selected(self):
+        self.check_bytes(hipcc="none", clang=CLANG)
+
+    @unittest.skipUnless(HIPCC, "no hipcc")
+    def test_no_bytes_are_selected_with_hipcc(self):
+        self.check_bytes(hipcc=HIPCC)
+
+    def fake(self, unknown, code):
+        fake = self.write("clang++", FAKE % unknown)
         os.chmod(fake, 0o755)
         with open(self.path("code"), "wb") as file:
-            file.write(b"\x7fELF" + b"\0sums.kd\0")
+            file.write(code)
+        return fake
+
+    def calls_of_a_compiler(self, unknown):
+        """Runs rillcc for two targets with a compiler that does not know an option; gives its calls."""
+        fake = self.fake(unknown, b"\x7fELF" + b"\0sums.kd\0")
+        self.write("calls", "")
         self.write_sums()
         self.compile("sums.kernel.cu", "--target", "hip:gfx90a,gfx1030", "--clang", fake, RILL_HIPCC="none")
-        return [line.split() for line in self.read("calls").splitlines() if "-o" in line.split()]
+        return [line for line in self.read("calls").splitlines() if "-o" in line.split()]
 
-    def test_options_for_atomics_if_they_are_known(self):
-        for call in self.calls_of_a_compiler(":"):
-            self.assertTrue(set(ATOMIC_FLAGS) <= set(call), call)
-        for call in self.calls_of_a_compiler('echo "unknown argument: $word" >&2; exit 1')[2:]:
-            self.assertFalse(set(ATOMIC_FLAGS) & set(call), call)
+    def test_options_if_they_are_known(self):
+        for unknown in [["--nothing"], *OPTIONS]:
+            calls = self.calls_of_a_compiler(unknown[-1])
+            self.assertEqual(len(calls), 2)
+            for call in calls:
+                missing = [options for options in OPTIONS if " ".join(options) not in call]
+                self.assertEqual(missing, [unknown] if unknown in OPTIONS else [])
+                self.assertNotIn(unknown[-1], call.split())
+
+    def test_a_compressed_bundle(self):
+        for way in ("--clang", "--hipcc"):
+            fake = self.fake("--nothing", b"CCOB" + bytes(60))
+            arguments = ["-o", "o.c", "--target", "hip:gfx90a", way, fake, self.write_sums()]
+            result = self.rillcc(*arguments, **({"RILL_HIPCC": "none"} if way == "--clang" else {}))
+            self.assertIn("what clang++ wrote cannot be read: compressed bundles (CCOB) are not read: compile with", result.stderr)
+            self.assertEqual(result.returncode, 1)
 
     def check_targets(self, targets, version):
         label = "hip:" + ",".join(targets)

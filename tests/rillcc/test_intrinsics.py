@@ -231,6 +231,15 @@ class Intrinsics(support.TestCase):
             self.compile(form, toolchain, lines, command)
         self.check_headers(form, toolchain, command)
 
+    def check_bytes(self, form, *lacks, **given):
+        """That no function selects a byte or a half in an instruction, where compilers have been wrong."""
+        toolchain = self.toolchain(without("libclc", *lacks), **given)
+        command = toolchain.hip_command(compilers.Target("hip", "gfx90a"), self.path("list.s"))
+        done = toolchain.execute([word for word in command if word != "--no-gpu-bundle-output"] + ["-S"])
+        with self.subTest(form=form):
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(re.findall(r"\w+_sdwa .*", self.read("list.s")), [])
+
     def check_clang(self, vendor, target, clang):
         form = "%s for %s" % (os.path.basename(clang), vendor)
         with self.subTest(form=form):
@@ -266,6 +275,15 @@ class Intrinsics(support.TestCase):
     def test_clang_for_amd(self):
         for clang in clangs(CLANG):
             self.check_clang("AMD", compilers.Target("hip", "gfx90a"), clang)
+
+    @unittest.skipUnless(CLANG, "no clang 15 or later with lld")
+    def test_no_bytes_are_selected(self):
+        for clang in clangs(CLANG):
+            self.check_bytes(os.path.basename(clang), clang=clang)
+
+    @unittest.skipUnless(HIPCC, "no hipcc")
+    def test_no_bytes_are_selected_with_hipcc(self):
+        self.check_bytes("hipcc", "not hipcc", hipcc=HIPCC)
 
     @unittest.skipUnless(LOOPS, "no clang whose LLVM can be loaded")
     def test_cpu_loops(self):

@@ -26,9 +26,17 @@ PTX_VERSIONS = ((101, 88), (100, 86), (89, 78), (87, 74), (86, 71), (80, 70), (7
 DEFAULT_HIP = ("gfx90a", "gfx1030")
 OLDEST_CLANG, NEWEST_CLANG = 15, 40
 
-# Newer clangs take it that floating-point atomics are for the GPU's own memory, and make instructions that pinned
-# memory drops.  With these they make loops, as earlier versions do, which do not know the options.
-HIP_ATOMIC_FLAGS = ["-fatomic-fine-grained-memory", "-fatomic-remote-memory"]
+# Options for AMD's GPUs, each passed if the compiler knows it.
+HIP_FLAGS = [
+    # Newer clangs take it that floating-point atomics are for the GPU's own memory, and make instructions that pinned
+    # memory drops.  With these they make loops, as earlier versions do.
+    ["-fatomic-fine-grained-memory", "-fatomic-remote-memory"],
+    # clang 19 merges a - b with b - a where they are instructions that select bytes or halves (SDWA, gfx8 to gfx10).
+    # Other versions have other defects around these instructions, and an AMD compiler's version does not say which.
+    ["-mllvm", "-amdgpu-sdwa-peephole=0"],
+    # Compressed bundles are not read: see offload.py.
+    ["--no-offload-compress"],
+]
 
 
 # clang for NVIDIA's GPUs.  Of a toolkit that is there it would take the newest version of PTX that both know.
@@ -321,11 +329,12 @@ class Toolchain:
         return command + self.options.cuda_options + ["-o", output, self.compiled]
 
     @functools.cached_property
-    def hip_atomic_flags(self):
-        """HIP_ATOMIC_FLAGS if the compiler knows them."""
+    def hip_flags(self):
+        """Those of HIP_FLAGS that the compiler knows."""
         command = [self.hipcc or self.clang, "-x", "hip", "--cuda-device-only", "--offload-arch=gfx90a", "-nogpulib"]
-        known = self.execute(command + ["-nogpuinc", "-fsyntax-only", *HIP_ATOMIC_FLAGS, os.devnull]).returncode == 0
-        return HIP_ATOMIC_FLAGS if known else []
+        command += ["-nogpuinc", "-fsyntax-only", os.devnull]
+        known = [flags for flags in HIP_FLAGS if self.execute(command + flags).returncode == 0]
+        return [flag for flags in known for flag in flags]
 
     def clc_flags(self, version):
         """With clang alone: libclc linked to it, if the source has use for it and it is there."""
@@ -351,7 +360,7 @@ class Toolchain:
         version = 6 if target.name.endswith("-generic") else 4
         flags = ["--offload-arch=" + target.name, "-mcode-object-version=%d" % version, "-O3", "-fno-strict-aliasing"]
         flags += [*self.common, "-fuse-cuid=none"]  # else newer ones name a variable after the paths that they are given
-        flags += self.hip_atomic_flags
+        flags += self.hip_flags
         if self.options.fp_contract == "off":
             flags.append("-ffp-contract=off")
         if self.hipcc:
