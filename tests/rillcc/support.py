@@ -31,9 +31,9 @@ from rillcc_lib import compilers, host, listing  # noqa: E402
 SOURCES = {name: os.path.join(KERNELS, name + ".kernel.cu") for name in ("basic", "gate", "image")}
 SOURCES["dialect"] = os.path.join(HERE, "dialect.kernel.cu")
 
-NVCC = compilers.find_program(os.environ.get("RILL_NVCC"), "nvcc", ("CUDA_HOME", "CUDA_PATH"), "/usr/local/cuda/bin")
-PTXAS = compilers.find_program(None, "ptxas", ("CUDA_HOME", "CUDA_PATH"), "/usr/local/cuda/bin")
-HIPCC = compilers.find_program(os.environ.get("RILL_HIPCC"), "hipcc", ("HIP_PATH", "ROCM_PATH"), "/opt/rocm/bin")
+NVCC = compilers.find_nvcc(os.environ.get("RILL_NVCC"))
+PTXAS = compilers.find_program(None, "ptxas", ("CUDA_HOME", "CUDA_PATH"), ["/usr/local/cuda/bin"])
+HIPCC = compilers.find_hipcc(os.environ.get("RILL_HIPCC"))
 CLANG = compilers.find_clang(os.environ.get("RILL_CLANG"))
 CUDA_CLANG = compilers.find_clang(os.environ.get("RILL_CLANG"), linker=False)
 # Whether the compiler for the cpu makes loops of kernels with barriers.

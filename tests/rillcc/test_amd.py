@@ -6,6 +6,7 @@ import os
 import re
 import struct
 import unittest
+import unittest.mock
 
 import support
 from support import CLANG, HIPCC, INCLUDE, Bundle, compilers
@@ -174,6 +175,76 @@ class Amd(support.TestCase):
         text += "__global__ void k(float4 *x) { x[threadIdx.x] = make_float4(1, 2, 3, 4); }\n"
         source = self.write("k.cu", text)
         self.compile(source, "--cuda-names", "--target", "hip:gfx1030", RILL_HIPCC="none", RILL_CLANG=CLANG)
+
+
+class Places(support.TestCase):
+    """Where compilers for AMD's GPUs are found, with stand-ins for AMD's packages."""
+
+    def setUp(self):
+        super().setUp()
+        self.addCleanup(unittest.mock.patch.stopall)
+        unittest.mock.patch.object(compilers, "ROCM", self.path("rocm*")).start()
+        environment = unittest.mock.patch.dict(os.environ, {"PATH": self.path("path")})
+        environment.start()
+        for name in ("ROCM_PATH", "HIP_PATH"):
+            os.environ.pop(name, None)
+
+    def stand_in(self, *names, runs="echo 19.1.7"):
+        path = self.path(os.path.join(*names))
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        self.write(path, "#!/bin/sh\n%s\n" % runs)
+        os.chmod(path, 0o755)
+        return path
+
+    def clang(self, *names, **given):
+        """A stand-in for a clang, with a linker beside it."""
+        path = self.stand_in(*names, **given)
+        self.write(os.path.join(os.path.dirname(path), "ld.lld"), "")
+        return path
+
+    def amd_clang(self, rocm, name="clang++", **given):
+        return self.clang(rocm, "llvm", "bin", name, **given)
+
+    def test_hipcc(self):
+        self.assertIsNone(compilers.find_hipcc(None))
+        for rocm in ("rocm", "rocm-6.4.3", "rocm-6.10.1", "rocm-7.2.0"):
+            found = self.stand_in(rocm, "bin", "hipcc")
+            self.assertEqual(compilers.find_hipcc(None), found)
+        on_path = self.stand_in("path", "hipcc")
+        self.assertEqual(compilers.find_hipcc(None), on_path)
+        os.environ["ROCM_PATH"] = self.path("rocm-6.4.3")
+        self.assertEqual(compilers.find_hipcc(None), self.path("rocm-6.4.3/bin/hipcc"))
+        os.environ["HIP_PATH"] = self.path("rocm")
+        self.assertEqual(compilers.find_hipcc(None), self.path("rocm/bin/hipcc"))
+        self.assertIsNone(compilers.find_hipcc("none"))
+
+    def test_clang(self):
+        self.assertIsNone(compilers.find_clang(None))
+        self.amd_clang("rocm-9.0.0", runs="echo 14.0.6")
+        self.stand_in("rocm-8.0.0", "llvm", "bin", "clang++")  # without a linker
+        self.assertIsNone(compilers.find_clang(None))
+        for rocm in ("rocm", "rocm-6.4.3", "rocm-6.10.1", "rocm-7.2.0"):
+            found = self.amd_clang(rocm)
+            self.assertEqual(compilers.find_clang(None), found)
+        found = self.amd_clang("rocm-7.2.0", "amdclang++")
+        self.assertEqual(compilers.find_clang(None), found)
+        for name in ("amdclang++", "clang++", "clang++-16", "clang++-19"):
+            found = self.clang("path", name)
+            self.assertEqual(compilers.find_clang(None), found)
+        os.environ["ROCM_PATH"] = self.path("nowhere")
+        self.assertEqual(compilers.find_clang(None), found)
+        os.environ["ROCM_PATH"] = self.path("rocm-6.4.3")
+        self.assertEqual(compilers.find_clang(None), self.path("rocm-6.4.3/llvm/bin/clang++"))
+        self.assertEqual(compilers.find_clang(None, linker=False), found)  # for NVIDIA's GPUs
+
+    @unittest.skipUnless(CLANG, "no clang 15 or later with lld")
+    def test_compiling(self):
+        found = self.amd_clang("rocm-6.4.3", "amdclang++", runs='exec %s "$@"' % CLANG)
+        source = self.write("k.kernel.cu", SUMS % ("", ""))
+        unittest.mock.patch.stopall()
+        result = self.rillcc("--list-targets", "--target", "hip", RILL_HIPCC="none", RILL_CLANG="", ROCM_PATH=self.path("rocm-6.4.3"))
+        self.assertEqual([line.split()[1] for line in result.stdout.splitlines()], [found, found], result.stderr)
+        self.compile(source, "--target", "hip:gfx1030", RILL_HIPCC="none", RILL_CLANG="", ROCM_PATH=self.path("rocm-6.4.3"))
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ CLANG_PTX = "70"  # the oldest GPUs that have all of the dialect
 PTX_VERSIONS = ((101, 88), (100, 86), (89, 78), (87, 74), (86, 71), (80, 70), (70, 63), (0, 0))  # by GPU, newest first
 DEFAULT_HIP = ("gfx90a", "gfx1030")
 OLDEST_CLANG, NEWEST_CLANG = 15, 40
+ROCM = "/opt/rocm*"  # the folders that AMD's packages install into: in no PATH until the user adds them
 
 # Options for AMD's GPUs, each passed if the compiler knows it.
 HIP_FLAGS = [
@@ -95,9 +96,9 @@ class Result:
     forms: dict = field(default_factory=dict)  # on the cpu: how each kernel runs
 
 
-def find_program(given, name, variables=(), default_folder=""):
+def find_program(given, name, variables=(), default_folders=()):
     """Gives the path of the program that the user named; or else of the one called `name` in a folder that an
-    environment variable names, on the PATH, or in the default folder."""
+    environment variable names, on the PATH, or in a default folder."""
     if given == "none":
         return None
     if given:
@@ -106,16 +107,42 @@ def find_program(given, name, variables=(), default_folder=""):
             raise RillccError("no program %s" % given)
         return found
     folders = [os.path.join(os.environ[variable], "bin") for variable in variables if os.environ.get(variable)]
-    places = [os.path.join(folder, name) for folder in folders] + [name, os.path.join(default_folder, name)]
+    places = [os.path.join(folder, name) for folder in folders] + [name]
+    places += [os.path.join(folder, name) for folder in default_folders]
     return next(filter(None, map(shutil.which, places)), None)
+
+
+def rocm_folders():
+    """The folders of AMD's packages, newest version first; one without a version is the last."""
+    return sorted(glob.glob(ROCM), key=lambda path: list(map(int, re.findall(r"\d+", os.path.basename(path)))), reverse=True)
+
+
+def find_nvcc(given):
+    return find_program(given, "nvcc", ("CUDA_HOME", "CUDA_PATH"), ["/usr/local/cuda/bin"])
+
+
+def find_hipcc(given):
+    return find_program(given, "hipcc", ("HIP_PATH", "ROCM_PATH"), [os.path.join(folder, "bin") for folder in rocm_folders()])
+
+
+def rocm_clangs(folders):
+    return [os.path.join(folder, "llvm", "bin", name) for folder in folders for name in ("amdclang++", "clang++")]
+
+
+def list_clangs(linker):
+    """Where to look for a clang, best first.  AMD's own clangs are for AMD's GPUs, which take a linker."""
+    names = ["clang++-%d" % version for version in range(NEWEST_CLANG, OLDEST_CLANG - 1, -1)] + ["clang++"]
+    if not linker:
+        return names
+    asked = filter(None, [os.environ.get("ROCM_PATH")])
+    return [*rocm_clangs(asked), *names, "amdclang++", *rocm_clangs(rocm_folders())]
 
 
 def find_clang(given, linker=True):
     """A clang that makes code for GPUs by itself: for AMD's with lld beside it."""
     if given:
         return find_program(given, "clang++")
-    versions = range(NEWEST_CLANG, OLDEST_CLANG - 1, -1)
-    for path in filter(None, map(llvm.which_clang, ["clang++-%d" % version for version in versions] + ["clang++"])):
+    for path in filter(None, map(llvm.which_clang, list_clangs(linker))):
         if linker and not glob.glob(os.path.join(os.path.dirname(os.path.realpath(path)), "*lld*")):
             continue
         if path.endswith("clang++") and clang_version(path) < OLDEST_CLANG:
@@ -145,8 +172,8 @@ class Toolchain:
         self.common = ["-std=c++17"]
         self.common += [flag for folder in include_dirs for flag in ("-I", os.path.normpath(folder))]
         self.cxx = self.find_cxx(options.cxx)
-        self.nvcc = find_program(options.nvcc, "nvcc", ("CUDA_HOME", "CUDA_PATH"), "/usr/local/cuda/bin")
-        self.hipcc = find_program(options.hipcc, "hipcc", ("HIP_PATH", "ROCM_PATH"), "/opt/rocm/bin")
+        self.nvcc = find_nvcc(options.nvcc)
+        self.hipcc = find_hipcc(options.hipcc)
         self.clang = None if self.hipcc else find_clang(options.clang)
         self.cuda_clang = None if self.nvcc else find_clang(options.clang, linker=False)
         self.folder = tempfile.mkdtemp(prefix="rillcc-")
