@@ -13,7 +13,7 @@ import unittest
 import differential
 import support
 import test_math
-from rillcc_lib import host, llvm
+from rillcc_lib import host, listing, llvm
 from support import HERE, HOST, Runner, pointer_to
 
 
@@ -54,6 +54,55 @@ class Regions(differential.Differential):
         self.assertEqual({k: bool(v.run_block) for k, v in image.kernels.items()}, {k: v[0] for k, v in expected.items()})
         image = self.open(source, "--fibers")
         self.assertEqual([name for name, kernel in image.kernels.items() if kernel.run_block], [])
+
+    def functions(self, source, *options):
+        """The functions in an image."""
+        c_file, _ = self.compile(source, "--target", HOST, *options)
+        library = "image%d.so" % len(os.listdir(self.folder))
+        elf = listing.Elf(support.Bundle(self, c_file, "k_bundle", library).images[HOST])
+        tables = [section for section in elf.sections if section[1] == listing.SHT_SYMTAB]
+        return {name for table in tables for name, info, _, index, _ in elf.symbols(table) if info & 15 == 2 and index}
+
+    def test_an_image_has_only_what_its_kernels_call(self):
+        """What the header has for kernels that meet, or run on fibers, would be most of the image, and of clang's time."""
+        head = "#include <rill/device/kernel.h>\nRILL_KERNEL(k, float *x, int *y) {\n  __shared__ float s[64];\n"
+        bodies = {
+            "x[threadIdx.x] = 1;": set(),
+            "y[threadIdx.x] /= y[0];": {"rill_check_division"},
+            "s[threadIdx.x] = x[threadIdx.x]; __syncthreads(); x[threadIdx.x] = s[63 - threadIdx.x];": set(),
+            "if (threadIdx.x & 1) __syncthreads(); x[threadIdx.x] = __syncthreads_count(y[threadIdx.x]);": {
+                "rill_check_division",
+                *("rill_sched_%s" % name for name in ("begin", "count", "first", "more", "next", "note")),
+            },
+        }
+        for body, expected in bodies.items():
+            with self.subTest(body=body):
+                functions = self.functions(self.write("k.kernel.cu", head + "  %s\n}\n" % body))
+                self.assertEqual({name for name in functions if name.startswith("rill_")}, expected)
+        functions = self.functions(self.path("k.kernel.cu"), "--check")
+        self.assertIn("rill_fiber_barrier_count", functions)
+        self.assertFalse({name for name in functions if name.startswith("rill_sched_")})
+
+    @unittest.skipUnless(support.X86, "a single level")
+    def test_levels_for_which_a_source_is_the_same_are_read_once(self):
+        same = "#include <rill/device/kernel.h>\nRILL_KERNEL(k, int *x) { x[threadIdx.x] = %s; }\n"
+        level = "\n#ifdef __AVX512F__\n4\n#elif defined __AVX2__\n3\n#else\n1\n#endif\n"
+        own = same % 0 + '__attribute__((target("avx2"))) __device__ int f(int v) { return v; }\n'
+        for text, count in ((same % 7, 2), (same % level, 3), (own, 3)):  # rill/device/half.h is another one for x86-64
+            source = self.write("k.kernel.cu", text)
+            result = self.rillcc("-v", "-o", "k.rill.c", "--target", "cpu", source)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertEqual(result.stderr.count("-disable-llvm-passes"), count, text)
+            images = support.Bundle(self, self.path("k.rill.c"), "k_bundle", "all%d.so" % count).images
+            for number, name in ((1, "x86-64"), (3, "x86-64-v3"), (4, "x86-64-v4")):
+                target = "cpu:" + name
+                self.compile(source, "--target", target)
+                alone = support.Bundle(self, self.path("out.rill.c"), "k_bundle", "one%d%d.so" % (count, number)).images
+                self.assertEqual(alone[target], images[target], target)
+                if text == same % level and support.runnable(name):
+                    x = (ctypes.c_int * 1)()
+                    support.HostImage(self, "k%d" % number, images[target]).run("k", (1, 1, 1), (1, 1, 1), pointer_to(x))
+                    self.assertEqual(x[0], number)
 
     def test_a_link_to_another_program_hides_no_clang(self):
         """As ccache has them in a folder that is the first on the PATH."""

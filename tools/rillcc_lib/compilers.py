@@ -449,6 +449,7 @@ class Toolchain:
 
     def compile_all(self, targets, dependencies):
         """Gives the images in the order of `targets`; adds the files that went into them to `dependencies`."""
+        self.host.group_levels([target.name for target in targets if target.backend == "cpu"])
         with concurrent.futures.ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
             jobs = [pool.submit(self.compile_one, i, target) for i, target in enumerate(targets)]
             if not any(target.backend == "cpu" for target in targets):

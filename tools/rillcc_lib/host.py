@@ -4,7 +4,11 @@ other C++ compiler, with which kernels that have barriers run on fibers."""
 import os
 import platform
 import re
+import subprocess
 import sys
+import threading
+from dataclasses import dataclass, field
+from typing import Optional
 
 from . import known_answer, llvm, messages, notes, sites, spmd, stacks
 from .errors import RillccError
@@ -36,6 +40,27 @@ LINK_FLAGS = (
 HELPER = re.compile(r"__device__|__global__|\bassert\b|##|\bcuda_names\b|\brill_(warp|block)_(sum|min|max)\b")
 GLOBAL = re.compile(r"\b__global__\b")
 DYNAMIC_SHARED = re.compile(r"\bextern\s+__shared__")
+# An attribute by which one function is compiled for another target than the rest.
+OWN_TARGET = re.compile(r"\b(__)?target(__|_clones|_version)?\s*\(")
+
+
+@dataclass
+class Cut:
+    """What clang's first half and rillcc made of a source."""
+
+    done: subprocess.CompletedProcess
+    bitcode: str
+    forms: dict = field(default_factory=dict)
+    arrays: dict = field(default_factory=dict)
+
+
+@dataclass
+class Levels:
+    """Levels of a processor for which a source is the same, so that one cut is made for all."""
+
+    names: list
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    cut: Optional[Cut] = None
 
 
 def find_clang(options):
@@ -85,6 +110,7 @@ class Host:
         self.files = set()
         self.main = [toolchain.source]
         self.symbols = []
+        self.levels = {}
         self.clang, self.library, self.why_not = find_clang(toolchain.options)
         if self.clang and not toolchain.options.cxx:
             self.cxx = [self.clang]
@@ -201,26 +227,49 @@ class Host:
 
     # With clang
 
-    def compile_regions(self, target, output, depfile):
-        toolchain = self.toolchain
+    def group_levels(self, names):
+        """Finds out for which of the targets that are to be compiled the source is the same."""
+        groups = [[name] for name in names]
+        if self.clang and len(names) > 1:
+            texts = [self.preprocess(name) for name in names]
+            if not any(text is None or OWN_TARGET.search(text) for text in texts):
+                groups = [[name for name, other in zip(names, texts) if other == text] for text in dict.fromkeys(texts)]
+        self.levels = {name: group for group in map(Levels, groups) for name in group.names}
+
+    def preprocess(self, target):
+        command = [*self.cxx, *self.flags(target), *self.first_half(), "-w", "-E", "-P", *self.main]
+        done = self.toolchain.execute(command)
+        return done.stdout if done.returncode == 0 else None
+
+    def first_half(self):
+        """What is not optimized by clang's first half is written as if it were to be, whatever the user's options say."""
+        return STACK_FLAGS + ([] if self.toolchain.options.check else ["-O3"])
+
+    def make_cut(self, levels, output, depfile):
         source, cut = output + ".bc", output + ".cut.bc"
-        # What is not optimized here is written as if it were to be, whatever the user's options say.
-        check = toolchain.options.check
-        flags = self.flags(target) + STACK_FLAGS + ["-Xclang", "-disable-llvm-passes", "-emit-llvm", "-c"]
-        flags += [] if check else ["-O3"]
-        done = toolchain.execute(self.cxx + flags + ["-MMD", "-MF", depfile, "-o", source, *self.main])
+        flags = [*self.flags(levels[0]), *self.first_half(), "-Xclang", "-disable-llvm-passes", "-emit-llvm", "-c"]
+        done = self.toolchain.execute(self.cxx + flags + ["-MMD", "-MF", depfile, "-o", source, *self.main])
+        if done.returncode != 0:
+            return Cut(done, cut)
+        fibers, fill = "they are checked" if self.toolchain.options.check else "", self.toolchain.options.fill
+        return Cut(done, cut, *spmd.rewrite(self.library, source, cut, fibers, fill, len(levels) > 1))
+
+    def compile_regions(self, target, output, depfile):
+        toolchain, levels = self.toolchain, self.levels[target]
+        with levels.lock:
+            levels.cut = levels.cut or self.make_cut(levels.names, output, depfile)
+        done, options = levels.cut.done, toolchain.options
         if done.returncode != 0:
             return done, {}
-        forms, arrays = spmd.rewrite(self.library, source, cut, "they are checked" if check else "", toolchain.options.fill)
         assembly = output + ".s"
-        flags = [*FLAGS, *self.march(target), *STACK_FLAGS, *(CHECK_FLAGS if check else LOOP_FLAGS), "-fstack-usage", "-S"]
-        flags += ["-o", assembly, "-x", "ir", cut]
-        flags += ["-Wno-unused-command-line-argument", *toolchain.options.cpu_options]
+        flags = [*FLAGS, *self.march(target), *STACK_FLAGS, *(CHECK_FLAGS if options.check else LOOP_FLAGS)]
+        flags += ["-fstack-usage", "-S", "-o", assembly, "-x", "ir", levels.cut.bitcode]
+        flags += ["-Wno-unused-command-line-argument", *options.cpu_options]
         made = toolchain.execute(self.cxx + flags)
         made.stderr = done.stderr + made.stderr
         if made.returncode != 0:
             return made, {}
-        return self.link(target, assembly, output, made, arrays), forms
+        return self.link(target, assembly, output, made, levels.cut.arrays), levels.cut.forms
 
     # Without
 

@@ -7,6 +7,7 @@ from . import llvm
 PURE = {llvm.ADD, llvm.SUB, llvm.MUL, llvm.SHL, llvm.LSHR, llvm.ASHR, llvm.AND, llvm.OR, llvm.XOR, llvm.GEP}
 PURE |= set(range(30, 42)) | {60, llvm.ICMP, 43, llvm.SELECT, llvm.FREEZE}  # casts, both comparisons
 PURE |= {9, 11, 13, 16, 19, 66, 50, 51, 52, 53, 54}  # of floats, of vectors and structs
+USED = b"llvm.compiler.used"
 DIVISIONS = {llvm.UDIV, llvm.SDIV, llvm.UREM, llvm.SREM}
 
 
@@ -53,6 +54,22 @@ class Module:
         """Finds the functions whose calls tell debuggers where variables are.  LLVM before 19 has such calls among the
         instructions of a block; later ones have records beside them."""
         self.debug = {function for function in self.functions() if self.name(function).startswith("llvm.dbg.")}
+
+    def used(self):
+        """The names of what stays although nothing in the module refers to it."""
+        listed = self.lib.GetNamedGlobal(self.handle, USED)
+        return [self.name(value) for value in self.operands(self.lib.GetInitializer(listed))] if listed else []
+
+    def set_used(self, names):
+        lib = self.lib
+        values = [lib.GetNamedFunction(self.handle, name) or lib.GetNamedGlobal(self.handle, name) for name in map(str.encode, names)]
+        listed = lib.GetNamedGlobal(self.handle, USED)
+        if listed:
+            lib.DeleteGlobal(listed)
+        listed = lib.AddGlobal(self.handle, lib.ArrayType2(self.pointer, len(values)), USED)
+        lib.SetLinkage(listed, llvm.APPENDING_LINKAGE)
+        lib.SetSection(listed, b"llvm.metadata")
+        lib.SetInitializer(listed, lib.ConstArray2(self.pointer, llvm.array(values), len(values)))
 
     def function(self, name):
         return self.lib.GetNamedFunction(self.handle, name.encode())

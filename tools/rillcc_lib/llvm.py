@@ -24,7 +24,7 @@ FENCE, ATOMIC_CMPXCHG, ATOMIC_RMW = 55, 56, 57
 OGT, OGE, OLT, UNO = 2, 3, 4, 8
 EQ, NE, UGT, UGE, ULT, ULE, SGT, SGE, SLT, SLE = range(32, 42)
 FUNCTION_INDEX = -1 & 0xFFFFFFFF
-AVAILABLE_EXTERNALLY_LINKAGE, INTERNAL_LINKAGE = 1, 8
+AVAILABLE_EXTERNALLY_LINKAGE, APPENDING_LINKAGE, INTERNAL_LINKAGE = 1, 7, 8
 INTEGER_TYPE = 8  # of LLVMGetTypeKind
 
 POINTER, INT, UINT, BOOL, TEXT = ctypes.c_void_p, ctypes.c_ulonglong, ctypes.c_uint, ctypes.c_int, ctypes.c_char_p
@@ -81,6 +81,7 @@ SIGNATURES = {
     "BuildXor": "pppps",
     "BuildZExt": "pppps",
     "ConstAllOnes": "pp",
+    "ConstArray2": "pppi",
     "ConstInt": "ppib",
     "ConstIntGetZExtValue": "ip",
     "ConstNull": "pp",
@@ -95,6 +96,7 @@ SIGNATURES = {
     "CreatePassBuilderOptions": "p",
     "CreateStringAttribute": "ppsusu",
     "DeleteBasicBlock": "vp",
+    "DeleteGlobal": "vp",
     "DisposeBuilder": "vp",
     "DisposeErrorMessage": "vp",
     "DisposeMemoryBuffer": "vp",
@@ -224,6 +226,7 @@ SIGNATURES = {
     "PrintModuleToString": "pp",
     "PrintValueToString": "pp",
     "RemoveEnumAttributeAtIndex": "vpuu",
+    "RemoveStringAttributeAtIndex": "vpusu",
     "ReplaceAllUsesWith": "vpp",
     "RunPasses": "ppspp",
     "SetAlignment": "vpu",
@@ -274,7 +277,7 @@ def find_library(clang):
 
 
 # What LLVM 15 has under another name, or not at all: then it is only the optimizer that knows less.
-OLD = {"ArrayType2": "ArrayType", "ConstStringInContext2": "ConstStringInContext", "SetNUW": None, "SetNSW": None}
+OLD = {"ArrayType2": "ArrayType", "ConstArray2": "ConstArray", "ConstStringInContext2": "ConstStringInContext", "SetNUW": None, "SetNSW": None}
 
 
 class Library:

@@ -7,7 +7,7 @@ import functools
 
 from . import flow, llvm
 from .ir import PURE
-from .regions import SHUFFLES, THREAD, Refused
+from .regions import SHUFFLES, THREAD, Refused, require
 
 MOST_AGAIN = 12  # instructions that are executed again rather than a value kept
 MOST_BYTES = 1024  # that a thread keeps
@@ -75,6 +75,7 @@ class Slots:
 
     def call(self, name, *arguments):
         function = self.m.function(name)
+        require(function, "that the header has %s" % name)
         kind = self.lib.GlobalGetValueType(function)
         made = self.lib.BuildCall2(self.builder, kind, function, llvm.array(arguments), len(arguments), b"")
         if self.place_of_calls:

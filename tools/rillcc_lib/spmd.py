@@ -5,6 +5,7 @@ run_thread, the same for a thread on a fiber; a table entry points to both.  Of 
 rewritten and run_thread goes; of the others, run_block goes.
 """
 
+import functools
 import os
 from dataclasses import dataclass
 
@@ -15,6 +16,8 @@ MOST_SYNC_POINTS = 64
 RETURN_STATUS = 2  # of LLVMVerifyFunction
 # Functions of the C library that rill/device/host_math.h has, which vectorize.
 MATHEMATICS = ("expf", "exp2f", "logf", "log2f", "log10f", "tanhf", "sinf", "cosf", "sincosf")
+# Functions of the header that are there in case a kernel comes to need them.
+HELPERS = ("rill_fiber_", "rill_sched_", "rill_check_")
 # In front of the cut: what the caller of a function does is known, variables are registers, small loops are written out.
 PREPARE = "always-inline,globaldce,default<O1>,function(jump-threading,simplifycfg,loop-simplify,lcssa)"
 
@@ -85,6 +88,7 @@ class Rewriter:
                 lib.RemoveEnumAttributeAtIndex(function, llvm.FUNCTION_INDEX, kind)
             lib.AddAttributeAtIndex(function, llvm.FUNCTION_INDEX, always)
         self.keep_what_kernels_need()
+        self.drop_helpers(self.never_needed)
         if not unroll:
             self.forget_loop_hints()
         m.run_passes(PREPARE, unroll)
@@ -114,6 +118,31 @@ class Rewriter:
                 self.lib.SetSection(function, b"")
             self.lib.SetLinkage(function, llvm.INTERNAL_LINKAGE)
             self.lib.SetComdat(function, None)
+
+    def drop_helpers(self, unneeded=lambda name: True):
+        """Removes the helpers that nothing calls."""
+        used = self.m.used()
+        helpers = {name for name in used if name.startswith(HELPERS) and unneeded(name)}
+        self.m.set_used([name for name in used if name not in helpers])
+        self.m.run_passes("globaldce")
+        # The others stay functions, whatever their callers: else a kernel's code would depend on who else calls them.
+        self.m.set_used([name for name in used if name not in helpers or self.m.function(name)])
+
+    def never_needed(self, name):
+        """Whether no kernel of this source can come to need a helper, by what the source calls."""
+        if name.startswith("rill_fiber_"):
+            return not self.m.function(name.replace("rill_fiber_", "rill_ir_"))
+        return name.startswith("rill_sched_") and not self.threads_meet
+
+    @functools.cached_property
+    def threads_meet(self):
+        return any(map(self.m.function, regions.SYNC_POINTS)) or any(map(self.volatile_accesses, self.m.functions()))
+
+    def forget_level(self):
+        """Leaves it to the command that compiles the module for which level of the processor it does."""
+        for function in self.m.functions():
+            for name in (b"target-cpu", b"target-features"):
+                self.lib.RemoveStringAttributeAtIndex(function, llvm.FUNCTION_INDEX, name, len(name))
 
     def take_dynamic_shared(self):
         """`extern __shared__ float tile[]` is the block's dynamic shared memory."""
@@ -331,10 +360,10 @@ class Rewriter:
         return notes
 
 
-def rewrite(library, source, output, fibers, fill):
+def rewrite(library, source, output, fibers, fill, any_level=False):
     """Rewrites the bitcode of one file into another; gives a note for each kernel on how it runs, and the most bytes
     that its threads have in arrays on the stack.  With `fibers`, a reason, all run on fibers, and calls stay calls; with
-    `fill`, the arrays are filled with a pattern first."""
+    `fill`, the arrays are filled with a pattern first; with `any_level`, the output can be compiled for any level."""
     prepared = output + ".prepared"
     for unroll in () if fibers else (True, False):
         module = ir.Module(library, source)
@@ -363,6 +392,9 @@ def rewrite(library, source, output, fibers, fill):
             if notes is not None:
                 conversions.replace(module)
                 divisions.Divisions(module).replace()
+                rewriter.drop_helpers()
+                if any_level:
+                    rewriter.forget_level()
                 module.write(output)
                 if not fibers:
                     os.unlink(prepared)
