@@ -377,8 +377,4 @@ def pointer_to(array):
 
 def runnable(target):
     """Whether this machine can run a host image."""
-    with open("/proc/cpuinfo", encoding="ascii", errors="replace") as file:
-        flags = set(next((line for line in file if line.startswith(("flags", "Features"))), "").split())
-    needed = {"x86-64-v3": {"avx2", "fma", "bmi2", "f16c", "movbe"}}
-    needed["x86-64-v4"] = needed["x86-64-v3"] | {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}
-    return needed.get(target, set()) <= flags
+    return host.runs_here(target)

@@ -277,10 +277,10 @@ class Toolchain:
                 self.require("hip", text, "--hipcc or --clang, RILL_HIPCC or RILL_CLANG")
                 archs = [self.hip_arch(name, text) for name in archs or DEFAULT_HIP]
             elif backend == "cpu":
-                archs = list(archs or self.host.targets())
+                archs = [self.host.native() if name == "native" else name for name in archs or self.host.targets()]
                 for name in archs:
                     if name not in self.host.targets():
-                        known = ", ".join(self.host.targets())
+                        known = ", ".join([*self.host.targets(), "native"])
                         raise RillccError('--target %s: "%s" is none of %s' % (text, name, known))
             else:
                 raise RillccError("--target %s: the backends are cuda, hip and cpu" % text)

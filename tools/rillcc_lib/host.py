@@ -13,7 +13,12 @@ from typing import Optional
 from . import known_answer, llvm, messages, notes, sites, spmd, stacks
 from .errors import RillccError
 
-X86_TARGETS = ("x86-64", "x86-64-v3", "x86-64-v4")
+# What Linux calls the features that levels have.
+V2 = set("cx16 lahf_lm popcnt pni sse4_1 sse4_2 ssse3".split())
+V3 = V2 | set("abm avx avx2 bmi1 bmi2 f16c fma movbe".split())
+V4 = V3 | set("avx512f avx512bw avx512cd avx512dq avx512vl".split())
+NEEDED: dict = {"x86-64": set(), "x86-64-v3": V3, "x86-64-v4": V4}
+X86_TARGETS = tuple(NEEDED)
 OLDEST, NEWEST = 15, 40  # versions of clang whose LLVM is known to do
 
 # Results on the cpu do not depend on which image runs: no fused products, no reordering.  math-errno and
@@ -100,6 +105,15 @@ def read_text(path):
         return ""
 
 
+def runs_here(target):
+    """Whether this machine runs images for a target, as backends/cpu/machine.c finds out for itself."""
+    needed = NEEDED.get(target)
+    if needed is None or platform.machine() != "x86_64":
+        return target == platform.machine()
+    flags = re.search(r"^flags\s*:(.*)$", read_text("/proc/cpuinfo"), re.MULTILINE)
+    return needed <= set(flags.group(1).split() if flags else ())
+
+
 class Host:
     """The compiler for the cpu, and what it makes of a source."""
 
@@ -126,6 +140,14 @@ class Host:
         if "__aarch64__" in self.macros:
             return ("aarch64",)  # a compiler may make code for another machine than this one
         return X86_TARGETS if "__x86_64__" in self.macros else (platform.machine(),)
+
+    def native(self):
+        """The best target that this machine runs."""
+        found = [target for target in self.targets() if runs_here(target)]
+        if not found:
+            text = "--target cpu:native: %s makes code for %s, and this is %s"
+            raise RillccError(text % (self.cxx[0], self.targets()[0], platform.machine()))
+        return found[-1]
 
     def form(self):
         """How kernels run whose threads meet, and what it takes to make that fast."""
