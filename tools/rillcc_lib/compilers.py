@@ -409,7 +409,7 @@ class Toolchain:
 
     def warn_of_fibers(self, results):
         """Says which kernels would run much faster if they could be loops."""
-        if self.options.fibers or "no-fibers" in self.options.warnings:
+        if self.options.fibers or self.options.debug or "no-fibers" in self.options.warnings:
             return
         slow = {name: note for result in results for name, note in result.forms.items() if note.startswith("fibers")}
         for kernel in self.unit.kernels:

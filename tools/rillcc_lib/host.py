@@ -33,6 +33,8 @@ STACK_FLAGS = "-fstack-clash-protection -fno-lto".split()
 # callers' frames.
 CHECK_FLAGS = """-DRILL_CHECK=1 -fsanitize=thread -O1 -g1 -fno-inline -fno-omit-frame-pointer
     -fno-optimize-sibling-calls""".split()
+# With --debug a kernel's variables stay in memory, and each thread runs by itself.
+DEBUG_FLAGS = "-O0 -g -fno-omit-frame-pointer".split()
 # A loop over threads that copies stays a loop: memcpy goes through a row from both of its ends, which processors do not
 # read ahead for.  Kernels are long for LLVM, which otherwise leaves the second loop of rillcc_lib/all_below.py.
 LOOP_FLAGS = "-mllvm -disable-loop-idiom-memcpy -mllvm -unswitch-threshold=200".split()
@@ -164,6 +166,7 @@ class Host:
             flags += ["-fdeclspec", "-DRILL_REGIONS=1", "-Werror=undefined-internal"]
         common = [*self.toolchain.common, *self.toolchain.instead_of_cuda(), *self.toolchain.options.cpu_options]
         flags += CHECK_FLAGS if self.toolchain.options.check else []
+        flags += DEBUG_FLAGS if self.toolchain.options.debug else []
         return ["-x", "c++", *FLAGS, *flags, *self.symbols, *common]
 
     def read(self):
@@ -265,7 +268,12 @@ class Host:
 
     def first_half(self):
         """What is not optimized by clang's first half is written as if it were to be, whatever the user's options say."""
-        return STACK_FLAGS + ([] if self.toolchain.options.check else ["-O3"])
+        return STACK_FLAGS + ([] if self.thread_by_thread() else ["-O3"])
+
+    def thread_by_thread(self):
+        """Why each thread of a kernel is to run by itself, whatever the kernel; "" if only those do that cannot be loops."""
+        options = self.toolchain.options
+        return "they are checked" if options.check else "they are for a debugger" if options.debug else ""
 
     def make_cut(self, levels, output, depfile):
         source, cut = output + ".bc", output + ".cut.bc"
@@ -273,7 +281,7 @@ class Host:
         done = self.toolchain.execute(self.cxx + flags + ["-MMD", "-MF", depfile, "-o", source, *self.main])
         if done.returncode != 0:
             return Cut(done, cut)
-        fibers, fill = "they are checked" if self.toolchain.options.check else "", self.toolchain.options.fill
+        fibers, fill = self.thread_by_thread(), self.toolchain.options.fill
         return Cut(done, cut, *spmd.rewrite(self.library, source, cut, fibers, fill, len(levels) > 1))
 
     def compile_regions(self, target, output, depfile):
@@ -285,7 +293,8 @@ class Host:
             return done, {}
         assembly = output + ".s"
         flags = [*FLAGS, *self.march(target), *STACK_FLAGS, *(CHECK_FLAGS if options.check else LOOP_FLAGS)]
-        flags += ["-fstack-usage", "-S", "-o", assembly, "-x", "ir", levels.cut.bitcode]
+        flags += [*(DEBUG_FLAGS if options.debug else []), "-fstack-usage", "-S"]
+        flags += ["-o", assembly, "-x", "ir", levels.cut.bitcode]
         flags += ["-Wno-unused-command-line-argument", *options.cpu_options]
         made = toolchain.execute(self.cxx + flags)
         made.stderr = done.stderr + made.stderr
@@ -304,7 +313,7 @@ class Host:
         flags += ["-fstack-usage"] if "__clang__" in self.macros else ["-fcallgraph-info=su", "-fno-gnu-unique"]
         if "__clang__" in self.macros and known_answer.divides_right(toolchain, self.cxx, self.march(target), "divides-" + target):
             flags.append("-DRILL_VECTORIZE=1")
-        fibers = toolchain.options.fibers or toolchain.options.check
+        fibers = toolchain.options.fibers or self.thread_by_thread() != ""
         command = self.cxx + flags + ["-o", assembly, *self.main, "-DRILL_LOOPS=%d" % (not fibers)]
         done = toolchain.execute(command)
         meeting = set()
@@ -349,7 +358,8 @@ class Host:
             text = sites.add(text)
         with open(assembly, "w", encoding="utf-8") as file:
             file.write(text + table)
-        asked = [option for option in self.toolchain.options.cpu_options if option.startswith("-g")]
+        asked = DEBUG_FLAGS if self.toolchain.options.debug else []
+        asked = [option for option in [*asked, *self.toolchain.options.cpu_options] if option.startswith("-g")]
         strip = [] if asked and asked[-1] != "-g0" else ["-Wl,-S"]
         linked = self.toolchain.execute(self.cxx + self.march(target) + LINK_FLAGS + strip + ["-o", output, assembly])
         if linked.returncode != 0 and not self.clang and self.mentions(DYNAMIC_SHARED):
