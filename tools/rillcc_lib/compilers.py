@@ -165,7 +165,7 @@ def ptx_version(name):
 
 
 class Toolchain:
-    def __init__(self, options, include_dirs):
+    def __init__(self, options, include_dirs, folder=None):
         self.options = options
         self.source = options.source
         self.device_headers = os.path.join(include_dirs[-1], "rill", "device") if include_dirs else ""
@@ -176,7 +176,7 @@ class Toolchain:
         self.hipcc = find_hipcc(options.hipcc)
         self.clang = None if self.hipcc else find_clang(options.clang)
         self.cuda_clang = None if self.nvcc else find_clang(options.clang, linker=False)
-        self.folder = tempfile.mkdtemp(prefix="rillcc-")
+        self.folder = folder or tempfile.mkdtemp(prefix="rillcc-")
         self.common += self.included_first()
         self.compiled = self.source  # or a copy of it
         # Always the same place for the same output: nvcc makes names of its files' paths.

@@ -1,0 +1,41 @@
+"""The entry of a source in compile_commands.json, by which clangd reads it as rillcc does."""
+
+import json
+import os
+import re
+
+from . import compilers
+from .errors import RillccError
+
+
+def read_others(path, source):
+    """The entries of other files."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            entries = json.load(file)
+    except FileNotFoundError:
+        return []
+    except (OSError, ValueError) as error:
+        raise RillccError("cannot read %s: %s" % (path, error)) from error
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        raise RillccError("%s is no compile_commands.json: not a list of objects" % path)
+    return [entry for entry in entries if os.path.join(entry.get("directory", ""), entry.get("file", "")) != source]
+
+
+def text(path, options, include_dirs):
+    """The text of the file with the entry of the source, beside those of others.  What the command names beyond the
+    source's own headers, such as a header of its -D, stays in a folder beside the file."""
+    source = os.path.abspath(options.source)
+    entries = read_others(path, source)
+    own = re.sub(r"[^\w.-]", "_", os.path.relpath(source, os.path.dirname(os.path.abspath(path))))
+    folder = os.path.join(os.path.abspath(path) + ".rill", own)
+    try:
+        os.makedirs(folder, exist_ok=True)
+        toolchain = compilers.Toolchain(options, include_dirs, folder)
+    except OSError as error:
+        raise RillccError("cannot write %s: %s" % (error.filename, error.strerror)) from error
+    host = toolchain.host
+    host.ask()
+    command = [*host.cxx, *host.flags(host.targets()[0]), "-fsyntax-only", source]
+    entries.append({"directory": os.getcwd(), "file": source, "arguments": command})
+    return json.dumps(entries, indent=2) + "\n"
