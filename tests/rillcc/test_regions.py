@@ -104,6 +104,20 @@ class Regions(differential.Differential):
                     support.HostImage(self, "k%d" % number, images[target]).run("k", (1, 1, 1), (1, 1, 1), pointer_to(x))
                     self.assertEqual(x[0], number)
 
+    @support.long
+    def test_an_image_is_the_same_every_time(self):
+        """Wherever LLVM has its memory: regions are numbered in the order of the function."""
+        text = "#include <rill/device/kernel.h>\nRILL_KERNEL(k, float *x) {\n  __shared__ float s[64];\n"
+        text += "  const unsigned t = threadIdx.x;\n  s[t] = x[t];\n  __syncthreads();\n"
+        text += "  for (unsigned k = 2; k <= blockDim.x; k *= 2) {\n    for (unsigned j = k / 2; j > 0; j /= 2) {\n"
+        text += "      if ((t ^ j) > t) s[t] += s[t ^ j];\n      __syncthreads();\n    }\n  }\n  x[t] = s[t];\n}\n"
+        source = self.write("k.kernel.cu", text)
+        texts = set()
+        for _ in range(20):
+            self.compile(source, "--target", HOST)
+            texts.add(self.read("out.rill.c"))
+        self.assertEqual(len(texts), 1)
+
     def test_a_link_to_another_program_hides_no_clang(self):
         """As ccache has them in a folder that is the first on the PATH."""
         os.mkdir(self.path("links"))

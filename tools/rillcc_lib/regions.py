@@ -98,8 +98,9 @@ class Finder:
         self.prologue = set()  # values that are computed before the threads start
         self.varying = set()
         self.divergent = set()  # blocks that threads come to at different times
-        self.branches = set()  # blocks that are a branch, executed once
-        self.leaving = set()  # branches after functions of a warp by which some threads leave for the last time
+        # In the order of the function, as regions are numbered: that of a set depends on where LLVM has its memory.
+        self.branches = []  # blocks that are a branch, executed once
+        self.leaving = []  # branches after functions of a warp by which some threads leave for the last time
 
     def close(self):
         self.lib.DisposeBuilder(self.builder)
@@ -127,7 +128,7 @@ class Finder:
             done = [i for i in self.instructions[block][:-1] if self.m.opcode(i) not in PURE]
             if done:
                 self.m.split(block, done[-1], self.builder)
-            self.leaving.add(block)
+            self.leaving.append(block)
         self.read()
         self.find_uniform()
         self.separate()
@@ -374,7 +375,7 @@ class Finder:
         inside = self.instructions[block]
         if len(inside) > 1:
             self.m.split(block, inside[-2], self.builder)
-        self.branches.add(block)
+        self.branches.append(block)
 
     def find_leaving(self):
         """The branches where some threads leave who were all there after a function of the warp: what comes between is
