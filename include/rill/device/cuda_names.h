@@ -5,14 +5,17 @@
  *   __shfl_sync __shfl_up_sync __shfl_down_sync __shfl_xor_sync __ballot_sync __all_sync __any_sync __syncwarp
  *   __activemask __match_any_sync _all_ __reduce_add_sync _min_ _max_ _and_ _or_ _xor_
  *   __popc __popcll __clz __clzll __ffs __ffsll __brev __brevll __mul24 __umul24 __mulhi __umulhi __mul64hi __umul64hi
- *   __byte_perm __funnelshift_l __funnelshift_r __sad __usad __dp4a umin umax __trap clock64
+ *   __byte_perm __funnelshift_l __funnelshift_r __sad __usad __dp4a umin umax __trap __nanosleep clock64
  *   __vadd2 __vadd4 __vmaxs4 __vcmpeq4 ... on halves and bytes of words     rill/device/cuda_simd.h
  *   __float_as_int and its family, __float2int_rn, __int2float_rz and their families
  *   __fmaf_rn __fadd_rn __fmul_rn ... __saturatef __fdividef __expf __logf __sinf ... rsqrtf rsqrt sincosf exp10f
  *   half half2 __nv_bfloat16 and their functions       rill/device/cuda_half.h; hipcc lacks __nv_bfloat16
  *   cooperative_groups::this_thread_block, tiles, coalesced_threads, thread_group     rill/device/cuda_groups.h
  *   __grid_constant__                                  says nothing here
- *   __CUDACC__, __CUDA_ARCH__, CUDART_VERSION          1, 700 and 12000, for the #if of a source
+ *   __CUDACC__ __CUDACC_VER_MAJOR__ _MINOR__ _BUILD__ __CUDA_API_VER_MAJOR__ _MINOR__ CUDA_VERSION CUDART_VERSION
+ *                                                     of CUDA 12.0, for the #if of a source; nvcc has its own
+ *   __CUDA_ARCH__ __CUDA_ARCH_LIST__                  700, with nvcc and clang for NVIDIA GPUs the target's
+ *   cudaStream_t cudaEvent_t cudaError_t CUstream ... for declarations of functions for the host
  *   CUDART_INF_F CUDART_PI ...                         of CUDA's math_constants.h
  *
  * A warp is 32 lanes here.  On AMD GPUs with waves of 64, each half of a wave is one: lane numbers, masks and ballots
@@ -31,6 +34,7 @@
 #elif defined(__CUDACC__) && !defined(RILL_CUDA_FREESTANDING)
 #include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>
+#include <cuda.h> /* CUDA_VERSION */
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800 /* NVIDIA's begin at sm_80 */
@@ -40,6 +44,8 @@
 #else
 #include <limits.h> /* as CUDA's own headers */
 #include <stddef.h>
+#include <stdlib.h>
+#include <time.h>
 /* What hipcc's headers have already. */
 #if defined(__HIP__) && !defined(RILL_HIP_FREESTANDING)
 #define RILL_HIP_HAS_ 1
@@ -59,18 +65,7 @@
 #endif
 #include <rill/device/cuda_groups.h>
 #define __grid_constant__
-/* What a source has for nvcc and for GPUs of its time is for all targets. */
-#ifndef __CUDACC__
-#define __CUDACC__ 1
-#define __CUDACC_VER_MAJOR__ 12
-#define __CUDACC_VER_MINOR__ 0
-#endif
-#ifndef __CUDA_ARCH__
-#define __CUDA_ARCH__ 700
-#endif
-#ifndef CUDART_VERSION
-#define CUDART_VERSION 12000
-#endif
+#include <rill/device/cuda_version.h>
 #endif
 
 #endif

@@ -69,6 +69,10 @@ template <class RillT> RILL_NAME_ RillT rill_cuda_shfl_xor_(unsigned mask, RillT
 #define __all_sync rill_cuda_all_
 #define __activemask rill_cuda_active_
 #define __syncwarp rill_cuda_sync_
+
+/* Some time: what polls wants no more. */
+RILL_NAME_ void rill_cuda_nanosleep_(unsigned) { rill_pause(); }
+#define __nanosleep rill_cuda_nanosleep_
 #endif
 
 #include <rill/device/cuda_reduce.h>
