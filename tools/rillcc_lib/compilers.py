@@ -16,7 +16,7 @@ import zlib
 from dataclasses import dataclass, field
 from typing import Optional
 
-from . import clc, host, llvm, messages, offload, statics
+from . import clc, cuda_headers, host, llvm, messages, offload, statics
 from .errors import RillccError
 
 DEFAULT_CUDA = ("sm_80", "sm_90", "ptx")
@@ -42,17 +42,7 @@ HIP_FLAGS = [
 
 # clang for NVIDIA's GPUs.  Of a toolkit that is there it would take the newest version of PTX that both know.
 CLANG_CUDA = "-x cuda --cuda-device-only --cuda-path=/nonexistent -nocudainc -nocudalib -fuse-cuid=none".split()
-CLANG_CUDA += ["-DRILL_CUDA_FREESTANDING=1", "-D__CUDACC__=1", "-Wno-unused-command-line-argument"]
-
-# What sources of CUDA's include; all that is meant is in rill/device/cuda_names.h.
-CUDA_HEADERS = "cuda.h cuda_runtime.h cuda_runtime_api.h device_launch_parameters.h device_functions.h vector_types.h".split()
-CUDA_HEADERS += "math_constants.h math_functions.h device_atomic_functions.h driver_types.h builtin_types.h".split()
-CUDA_HEADERS += "cuda_profiler_api.h host_defines.h cooperative_groups/scan.h".split()
-CUDA_HEADERS += "vector_functions.h cuda_fp16.h cuda_bf16.h cuda_fp8.h cooperative_groups.h cooperative_groups/reduce.h".split()
-# What sources of both vendors' include for AMD's GPUs: for hipcc they are there.
-HIP_HEADERS = ["hip/hip_%s.h" % name for name in "runtime runtime_api cooperative_groups fp16 bf16 vector_types".split()]
-NVCC_HEADERS = "mma.h cuda_pipeline.h cooperative_groups/memcpy_async.h cuda/barrier cuda/pipeline cuda/atomic".split()
-
+CLANG_CUDA += ["-DRILL_CUDA_FREESTANDING=1", "-D__CUDACC__=1", "-Wno-pass-failed", "-Wno-unused-command-line-argument"]
 
 CUDA_NAMES = re.compile(r"^\s*#\s*include\s*[<\"]rill/device/cuda_names\.h[>\"]", re.MULTILINE)
 
@@ -165,18 +155,23 @@ def ptx_version(name):
 
 
 class Toolchain:
-    def __init__(self, options, include_dirs, folder=None):
+    def __init__(self, options, include_dirs, kept_folder=None):
         self.options = options
         self.source = options.source
         self.device_headers = os.path.join(include_dirs[-1], "rill", "device") if include_dirs else ""
+        self.toolkits = [path for path in include_dirs if cuda_headers.is_toolkit(path)]
         self.common = ["-std=c++17"]
-        self.common += [flag for folder in include_dirs for flag in ("-I", os.path.normpath(folder))]
+        for path in include_dirs:
+            self.common += [] if path in self.toolkits else ["-I", os.path.normpath(path)]
         self.cxx = self.find_cxx(options.cxx)
         self.nvcc = find_nvcc(options.nvcc)
         self.hipcc = find_hipcc(options.hipcc)
         self.clang = None if self.hipcc else find_clang(options.clang)
         self.cuda_clang = None if self.nvcc else find_clang(options.clang, linker=False)
-        self.folder = folder or tempfile.mkdtemp(prefix="rillcc-")
+        self.keeps_folder = bool(kept_folder)
+        self.folder = kept_folder or tempfile.mkdtemp(prefix="rillcc-")
+        self.cuda_names = bool(options.cuda_names or CUDA_NAMES.search(host.read_text(self.source or "")))
+        cuda_headers.write_all(self.path(cuda_headers.FOLDER), self.cuda_names)
         self.common += self.included_first()
         self.compiled = self.source  # or a copy of it
         # Always the same place for the same output: nvcc makes names of its files' paths.
@@ -189,25 +184,14 @@ class Toolchain:
         lines = [define.partition("=") for define in self.options.defines]
         with open(self.path("defines.h"), "w", encoding="utf-8") as file:
             file.writelines("#define %s %s\n" % (name, value if equals else "1") for name, equals, value in lines)
-        wanted = self.options.cuda_names or CUDA_NAMES.search(host.read_text(self.source or ""))
-        names = ["-include", "rill/device/cuda_names.h"] if wanted else []
+        names = ["-include", "rill/device/cuda_names.h"] if self.cuda_names else []
         return ["-include", "rill/device/kernel.h", *names, "-include", self.path("defines.h")]
 
-    def instead_of_cuda(self, freestanding=False, more=()):
-        """A folder in which CUDA's own headers are empty, for the other compilers with --cuda-names.  Those that a machine
-        has are nothing for clang alone, which takes this folder always, and says so."""
-        if not self.options.cuda_names and not freestanding:
-            return []
-        folder = self.path("cuda%d%d" % (freestanding, bool(more)))
-        for name in CUDA_HEADERS + (NVCC_HEADERS if freestanding else []) + list(more):
-            path = os.path.join(folder, name)
-            if not os.path.exists(path):
-                os.makedirs(os.path.dirname(path), exist_ok=True)
-                with open(path, "w", encoding="utf-8") as file:
-                    if not self.options.cuda_names or name in NVCC_HEADERS:
-                        way = "nvcc has it" if name in NVCC_HEADERS else "rillcc --cuda-names does without, or nvcc has it"
-                        file.write('#error "clang alone has no %s: %s"\n' % (name, way))
-        return ["-I", folder]
+    def instead_of_cuda(self, hip=False):
+        """The flags with which CUDA's own headers (with `hip` HIP's too) are those of rillcc, for other compilers than
+        nvcc: before those that the machine has."""
+        folders = [self.path(cuda_headers.FOLDER)] + [self.path(cuda_headers.FOLDER + "-hip")] * hip + self.toolkits
+        return [flag for folder in folders for flag in ("-I", folder)]
 
     @staticmethod
     def find_cxx(given):
@@ -220,7 +204,8 @@ class Toolchain:
         raise RillccError("%s; rillcc reads every source with one: --cxx or RILL_CXX" % why)
 
     def close(self):
-        shutil.rmtree(self.folder, ignore_errors=True)
+        if not self.keeps_folder:
+            shutil.rmtree(self.folder, ignore_errors=True)
         self.copies.remove()
 
     # Running things
@@ -347,12 +332,12 @@ class Toolchain:
             kind = "-ptx" if target.name.startswith("ptx_") else "-cubin"
             arch = target.name.replace("ptx_", "compute_")
             command = [self.nvcc, kind, "-arch=" + arch, "-x", "cu", "-O3", "-fmad=%s" % ("true" if contract else "false")]
-            command += ["-Wno-deprecated-gpu-targets", *self.common]
+            command += ["-Wno-deprecated-gpu-targets", *self.common, *(f"-I{folder}" for folder in self.toolkits)]
         else:
             command = [self.cuda_clang, *CLANG_CUDA, "--cuda-gpu-arch=" + target.name.replace("ptx_", "sm_"), "-S", "-O3"]
             command += ["--cuda-feature=+ptx%d" % ptx_version(target.name), *self.common, *self.clc_flags("cuda")]
             command += ["-ffp-contract=%s" % ("fast" if contract else "off"), "-fno-strict-aliasing"]
-            command += self.instead_of_cuda(freestanding=True)
+            command += self.instead_of_cuda()
         return command + self.options.cuda_options + ["-o", output, self.compiled]
 
     @functools.cached_property
@@ -386,7 +371,8 @@ class Toolchain:
         # Newer compilers make version 5 or 6 unasked, which older runtimes refuse; generic code has no older one.
         version = 6 if target.name.endswith("-generic") else 4
         flags = ["--offload-arch=" + target.name, "-mcode-object-version=%d" % version, "-O3", "-fno-strict-aliasing"]
-        flags += [*self.common, "-fuse-cuid=none"]  # else newer ones name a variable after the paths that they are given
+        # Newer ones name a variable after the paths that they are given, if they are to make up a cuid.
+        flags += [*self.common, "-Wno-pass-failed", "-fuse-cuid=none"]
         flags += self.hip_flags
         if self.options.fp_contract == "off":
             flags.append("-ffp-contract=off")
@@ -397,7 +383,7 @@ class Toolchain:
             flags += ["-DRILL_HIP_FREESTANDING=1", "-nogpulib", "-nogpuinc"]
             # Some versions have no use for this one, and say so.
             flags += ["-nohipwrapperinc", "-Wno-unused-command-line-argument", *self.clc_flags(version)]
-        flags += self.instead_of_cuda(more=() if self.hipcc else HIP_HEADERS)
+        flags += self.instead_of_cuda(hip=not self.hipcc)
         return command + flags + self.options.hip_options + ["-o", output, self.compiled]
 
     def compile_host(self, target, output, depfile):
@@ -460,9 +446,10 @@ class Toolchain:
         for target, result in zip(targets, results):
             key = result.messages if result.image else target.backend
             if key not in shown:
-                sys.stderr.write(result.messages)
+                said = result.messages
                 if not result.image:
-                    sys.stderr.write(messages.show(messages.of_compiler(result.messages, self.device_headers)))
+                    said = messages.explain(said, self.device_headers, self.cuda_names)
+                sys.stderr.write(said)
             shown.add(key)
             if not result.image:
                 failed.setdefault((target.backend, result.failure), []).append(target.name)

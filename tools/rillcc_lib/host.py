@@ -179,7 +179,8 @@ class Host:
             self.register(unit.plain)
             unit = self.read_notes()
         if not unit.kernels:
-            why = "no kernel in it: RILL_KERNEL(name, parameters) { ... } or __global__ void name(parameters) { ... }"
+            forms = [] if self.toolchain.cuda_names else ["RILL_KERNEL(name, parameters) { ... }"]
+            why = "no kernel in it: " + " or ".join(forms + ["__global__ void name(parameters) { ... }"])
             if self.mentions(GLOBAL):
                 why = "its kernels are templates, or in an unnamed namespace: "
                 why += "RILL_KERNEL_INSTANCE(name, kernel<types>); names one"
@@ -194,7 +195,7 @@ class Host:
         command = self.cxx + self.flags(self.targets()[0]) + ["-O0", "-w", "-DRILL_NOTES=1", "-c"]
         result = toolchain.execute(command + ["-MMD", "-MF", depfile, "-MT", "x", "-o", output] + self.main)
         if result.returncode != 0:
-            sys.stderr.write(result.stderr + messages.show(messages.of_compiler(result.stderr, toolchain.device_headers)))
+            sys.stderr.write(messages.explain(result.stderr, toolchain.device_headers, toolchain.cuda_names))
             raise RillccError("%s refuses it" % os.path.basename(self.cxx[0]), toolchain.source)
         self.files = toolchain.read_depfile(depfile)
         return notes.read(output, toolchain.source, bool(toolchain.options.type_headers), self.names_of)
@@ -295,7 +296,8 @@ class Host:
         flags = [*FLAGS, *self.march(target), *STACK_FLAGS, *(CHECK_FLAGS if options.check else LOOP_FLAGS)]
         flags += [*(DEBUG_FLAGS if options.debug else []), "-fstack-usage", "-S"]
         flags += ["-o", assembly, "-x", "ir", levels.cut.bitcode]
-        flags += ["-Wno-unused-command-line-argument", *options.cpu_options]
+        # Loops over threads have no line, and what becomes of a #pragma unroll is nothing that nvcc tells.
+        flags += ["-Wno-pass-failed", "-Wno-unused-command-line-argument", *options.cpu_options]
         made = toolchain.execute(self.cxx + flags)
         made.stderr = done.stderr + made.stderr
         if made.returncode != 0:
@@ -367,7 +369,7 @@ class Host:
             linked.stderr += text % self.why_not
         elif linked.returncode != 0:
             own = [self.toolchain.source] + sorted(path for path in self.files if not path.startswith("/usr/"))
-            found, known = messages.of_linker(linked.stderr, own, self.toolchain.device_headers)
+            found, known = messages.of_linker(linked.stderr, own, self.toolchain.device_headers, self.toolchain.cuda_names)
             if found and known:
                 linked.stderr = messages.show(found)
         linked.stderr = done.stderr + linked.stderr

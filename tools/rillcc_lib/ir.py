@@ -1,6 +1,7 @@
 """A function of LLVM's: its blocks and instructions, and the few ways in which rillcc changes them."""
 
 import ctypes
+import sys
 
 from . import llvm
 
@@ -17,6 +18,8 @@ class Module:
     def __init__(self, library, path):
         self.lib = library
         self.context = library.ContextCreate()
+        self.handler = llvm.DIAGNOSTIC_HANDLER(self.show_error)
+        library.ContextSetDiagnosticHandler(self.context, self.handler, None)
         buffer, message, module = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
         if library.CreateMemoryBufferWithContentsOfFile(path.encode(), ctypes.byref(buffer), ctypes.byref(message)):
             raise OSError(ctypes.string_at(message).decode())
@@ -32,6 +35,12 @@ class Module:
         self.void = library.VoidTypeInContext(self.context)
         self.layout = library.GetModuleDataLayout(self.handle)
         self.find_debug_calls()
+
+    def show_error(self, diagnostic, _):
+        """Shows an error of LLVM's.  Its warnings are about loops that rillcc made, which have no line."""
+        if self.lib.GetDiagInfoSeverity(diagnostic) == 0:
+            text = ctypes.string_at(self.lib.GetDiagInfoDescription(diagnostic)).decode("utf-8", "replace")
+            print("error: " + text, file=sys.stderr)
 
     def close(self):
         self.lib.DisposeModule(self.handle)

@@ -28,6 +28,7 @@ AVAILABLE_EXTERNALLY_LINKAGE, APPENDING_LINKAGE, INTERNAL_LINKAGE = 1, 7, 8
 INTEGER_TYPE = 8  # of LLVMGetTypeKind
 
 POINTER, INT, UINT, BOOL, TEXT = ctypes.c_void_p, ctypes.c_ulonglong, ctypes.c_uint, ctypes.c_int, ctypes.c_char_p
+DIAGNOSTIC_HANDLER = ctypes.CFUNCTYPE(None, POINTER, POINTER)
 
 # name: (result, arguments), in letters: p pointer, u unsigned, i 64 bits, b bool, s text, v nothing
 SIGNATURES = {
@@ -87,6 +88,7 @@ SIGNATURES = {
     "ConstNull": "pp",
     "ContextCreate": "p",
     "ContextDispose": "vp",
+    "ContextSetDiagnosticHandler": "vppp",
     "CountBasicBlocks": "up",
     "CountIncoming": "up",
     "CountParams": "up",
@@ -120,6 +122,8 @@ SIGNATURES = {
     "GetConstOpcode": "up",
     "GetDebugLocFilename": "spp",
     "GetDebugLocLine": "up",
+    "GetDiagInfoDescription": "pp",
+    "GetDiagInfoSeverity": "up",
     "GetElementType": "pp",
     "GetEntryBasicBlock": "pp",
     "GetEnumAttributeAtIndex": "ppuu",

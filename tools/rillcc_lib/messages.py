@@ -1,9 +1,10 @@
 """What rillcc says where a compiler's message about a kernel source leaves open what to do."""
 
+import itertools
 import os
 import re
 
-from . import clc
+from . import clc, cuda_headers
 
 # Names that CUDA programs have and the dialect has not: what to write.
 OTHERWISE = {
@@ -17,6 +18,16 @@ OTHERWISE = {
     "__any": "rill_vote_any",
     "__all": "rill_vote_all",
     "__trap": "assert(false)",
+}
+# The same in a source with rill/device/cuda_names.h: CUDA's own newer names.
+OLD_NAMES = {
+    "__shfl": "__shfl_sync(~0u, v, lane)",
+    "__shfl_up": "__shfl_up_sync(~0u, v, delta)",
+    "__shfl_down": "__shfl_down_sync(~0u, v, delta)",
+    "__shfl_xor": "__shfl_xor_sync(~0u, v, mask)",
+    "__ballot": "__ballot_sync(~0u, p)",
+    "__any": "__any_sync(~0u, p)",
+    "__all": "__all_sync(~0u, p)",
 }
 # Of rill/device/cuda_names.h, but for those that begin with two underscores, which are looked for there.
 CUDA_NAME = re.compile(
@@ -33,12 +44,17 @@ CUDA_HEADER = re.compile(r".*/(vector_types|vector_functions|builtin_types|drive
 INCLUDED = re.compile(r"^(?:In file included|\s+) from (?P<file>[^:]+):(?P<line>\d+)[:,]")
 ASSEMBLY = re.compile(r"\basm\b|invalid instruction mnemonic")  # in an error, or in the line that it is about
 OVERLOADED = re.compile(r"overloaded function could not be resolved|wrong type argument to unary plus")
+NAMESPACE = re.compile(r"\bnamespace\s+(?:\w+\s*=\s*)?(?:::)?(\w+)")
+SYSTEM = re.compile(r"/usr/|/opt/|<scratch space>")
+PLACE = re.compile(r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d+):(?:\d+:)? (?P<kind>\w+)")
 WHICH_KERNEL = "RILL_KERNEL_INSTANCE(name, static_cast<void (*)(parameters)>(kernel))"
 BY_HAND = "docs/FROM_CUDA.md of rill says what is done by hand"
 
 
-def hint(name, device_headers):
+def hint(name, device_headers, cuda_names=False):
     """What to do about a name that a compiler does not know; None if that is not known."""
+    if cuda_names and name in OLD_NAMES:
+        return '"%s" is of an older CUDA: write %s' % (name, OLD_NAMES[name])
     if name in OTHERWISE:
         return '"%s" is not in the dialect: write %s' % (name, OTHERWISE[name])
     if TEXTURE.fullmatch(name):
@@ -47,7 +63,7 @@ def hint(name, device_headers):
         return '"%s": the blocks of a grid cannot wait for each other; make it two launches (%s)' % (name, BY_HAND)
     if HOST.fullmatch(name):
         return '"%s" is for the host: a kernel source has kernels alone (%s)' % (name, BY_HAND)
-    if CUDA_NAME.fullmatch(name) or (name.startswith("__") and is_cuda_name(name, device_headers)):
+    if not cuda_names and (CUDA_NAME.fullmatch(name) or (name.startswith("__") and is_cuda_name(name, device_headers))):
         return '"%s" is CUDA\'s: #include <rill/device/cuda_names.h>, or rillcc --cuda-names' % name
     return None
 
@@ -60,7 +76,48 @@ def is_cuda_name(name, device_headers):
     return False
 
 
-def of_compiler(text, device_headers):
+def explain(text, device_headers, cuda_names):
+    """What the user sees of a compile that failed: if headers are refused, a sentence for each and no more, since the
+    other errors come of these; else what the compiler said, and what to do."""
+    refused = of_headers(text.splitlines(), device_headers)
+    if refused:
+        return show(refused)
+    return without_notes_of_system(text) + show(of_compiler(text, device_headers, cuda_names))
+
+
+def of_headers(lines, device_headers):
+    """(file, line, what to do) for each header that is refused, or not there, and is CUDA's."""
+    found = []
+    for i, line in enumerate(lines):
+        refused, missing, error = cuda_headers.REFUSED.match(line), cuda_headers.MISSING.search(line), ERROR.match(line)
+        if refused:
+            place = find_include(lines[:i], (device_headers,)) or (refused["file"], 1)
+            found.append((*place, refused["said"]))
+        elif missing and error and cuda_headers.instead_of(missing["name"]):
+            said = "<%s>: %s" % (missing["name"], cuda_headers.instead_of(missing["name"]))
+            found.append((error["file"], int(error["line"]), said))
+    return list(dict.fromkeys(found))
+
+
+def without_notes_of_system(text):
+    """A compiler's messages without the notes on lines of the system's headers: the macros that declare a function of the
+    C library take a page."""
+    kept, chain, dropping = [], [], False
+    for line in text.splitlines(keepends=True):
+        place = PLACE.match(line)
+        if re.match(r"(In file included|\s+) from ", line):
+            chain.append(line)
+            continue
+        if place:
+            dropping = place["kind"] == "note" and SYSTEM.match(place["file"]) is not None
+        elif re.match(r"\d+ (?:error|warning)s? generated|[^\s:|][^:|]*: (?!note: |\()", line):
+            dropping = False
+        kept += [] if dropping else chain + [line]
+        chain = []
+    return "".join(kept)
+
+
+def of_compiler(text, device_headers, cuda_names=False):
     """(file, line, what to do) for errors that a compiler reported, each name once."""
     found, lines, seen = [], text.splitlines(), set()
     for i, line in enumerate(lines):
@@ -76,20 +133,39 @@ def of_compiler(text, device_headers):
             continue
         said = None
         names = re.findall(r"['‘](?:\w+::)*(\w+)", match["text"])
+        names += NAMESPACE.findall(excerpt(lines, i)) if "expected namespace name" in match["text"] else []
         for name in names:
-            said = said or hint(name, device_headers)
-            if not said and "no matching function" in match["text"] and clc.WORDS.fullmatch(name):
-                said = '"%s" for GPUs takes nvcc or hipcc, or libclc beside clang (on Debian: libclc-19)' % name
+            said = said or hint(name, device_headers, cuda_names)
+            if not said and is_of_host(lines[i:]):
+                said = '"%s" is for the host: no GPU has it' % name
+                if clc.WORDS.fullmatch(name):
+                    said = '"%s" for GPUs takes nvcc or hipcc, or libclc beside clang (on Debian: libclc-19)' % name
         if not said and any("<<<" in excerpt for excerpt in lines[i + 1 : i + 2]):
             said = "a launch with <<< >>> is for the host: a kernel source has kernels alone (%s)" % BY_HAND
         if not said and ASSEMBLY.search("".join(lines[i : i + 2])):
-            said = "asm is for one kind of processor: PTX stands in an #if RILL_ON_CUDA, with C++ in the #else"
+            where = "#ifdef __NVCC__" if cuda_names else "#if RILL_ON_CUDA"
+            said = "asm is for one kind of processor: PTX stands in an %s, with C++ in the #else" % where
         if not said and OVERLOADED.search(match["text"]) and "RILL_KERNEL_INSTANCE" in "".join(lines[i + 1 : i + 2]):
             said = "several kernels of that name: %s says which" % WHICH_KERNEL
         if said and said not in seen:
             seen.add(said)
             found.append((match["file"], int(match["line"]), said))
     return found
+
+
+def is_of_host(lines):
+    """Whether the first of these lines is an error about a function of the C library, which GPUs have not."""
+    host = "__host__ function" in lines[0]
+    for line in itertools.takewhile(lambda line: not ERROR.match(line), lines[1:]):
+        place = PLACE.match(line)
+        if place and place["kind"] == "note" and SYSTEM.match(place["file"]):
+            return host or "__host__ function" in line
+    return False
+
+
+def excerpt(lines, i):
+    """The source's line that a compiler shows after an error, without the line's number."""
+    return re.sub(r"^\s*\d*\s*\|", "", lines[i + 1]) if i + 1 < len(lines) else ""
 
 
 def find_include(lines, foreign):
@@ -107,14 +183,14 @@ def find_include(lines, foreign):
     return own[0] if own else None
 
 
-def of_linker(text, files, device_headers):
+def of_linker(text, files, device_headers, cuda_names=False):
     """The same for functions that a linker did not find, each once; and whether that was all that it said."""
     names = list(dict.fromkeys(re.findall(r"[\w:~]+|.*", name)[0] for name in UNDEFINED.findall(text)))
     found = []
     for name in names:
         file, line = find_use(name.rpartition("::")[2], files)
         why = '"%s" is declared, but not defined in this source, which has all that its kernels call' % name
-        found.append((file, line, hint(name, device_headers) or why))
+        found.append((file, line, hint(name, device_headers, cuda_names) or why))
     return found, all(file for file, _, _ in found)
 
 
