@@ -55,7 +55,7 @@ __global__ void portable(float *x) { x[0] = twice(x[1]); }
 REFUSED = (
     ("cublas_v2.h", "cuBLAS is called on the host, with the stream that rill_stream_native returns; rill has rill_kernels_sgemm_many in kernels/"),
     ("cub/device/device_scan.cuh", "CUB's functions for a device are called on the host; rill's kernels/ have sums, minima, maxima, scans and histograms of arrays"),
-    ("cub/block/block_radix_sort.cuh", "rill has no CUB: rill_block_sum, rill_warp_sum and their family reduce the values of a block or a warp; nvcc has it, in an #ifdef __NVCC__"),
+    ("cub/block/block_radix_sort.cuh", "rill has BlockReduce, BlockScan, BlockLoad, BlockStore, WarpReduce and WarpScan of CUB; nvcc has it, in an #ifdef __NVCC__"),
     ("curand_kernel.h", "rill has no random numbers: a generator such as Philox or PCG takes a few lines in the source; nvcc has it, in an #ifdef __NVCC__"),
     ("thrust/device_vector.h", "Thrust is called on the host; rill's kernels/ have sums, minima, maxima, scans and histograms of arrays"),
     ("mma.h", "rill has no matrix units (WMMA): sum the products in registers, as kernels/sgemm.kernel.cu does; nvcc has it, in an #ifdef __NVCC__"),
@@ -98,8 +98,9 @@ class CudaSources(support.TestCase):
                 self.assertEqual(self.said(text, "--cuda-names", *arguments, **environment), "")
 
     def test_a_toolkit_changes_nothing(self):
-        folder = self.toolkit(*cuda_headers.EMPTY, *(name for name, _ in REFUSED))
-        text = "".join("#include <%s>\n" % name for name in cuda_headers.EMPTY) + VERSIONS
+        known = cuda_headers.EMPTY + cuda_headers.CUB
+        folder = self.toolkit(*known, *(name for name, _ in REFUSED))
+        text = "".join("#include <%s>\n" % name for name in known) + VERSIONS
         for name, arguments, environment in FORMS:
             if name != "nvcc":
                 with self.subTest(form=name):
@@ -161,6 +162,23 @@ class CudaSources(support.TestCase):
             self.check([groups], "using namespace cooperative_groups;\n__global__ void k() {}\n", "--target", HOST, *clang)
             self.check([option % (1, "float4")], "__global__ void k(float4 *x) { x[0].x = 1; }\n", "--target", HOST, *clang)
             self.check([option % (1, "__popc")], "__global__ void k(int *x) { x[0] = __popc(x[1]); }\n", "--target", HOST, *clang)
+
+    def test_names_of_cub(self):
+        include = "#include <cub/cub.cuh>\n"
+        cases = (
+            ("", "cub::BlockReduce<int, 64>::TempStorage t; x[0] = sizeof t;", '"cub" takes #include <cub/cub.cuh>, and rillcc --cuda-names'),
+            (include, "cub::BlockRadixSort<int, 64, 1>::TempStorage t; x[0] = sizeof t;", '"cub::BlockRadixSort": ' + cuda_headers.CUB_HAS),
+            (
+                include,
+                "cub::DeviceReduce::Sum(x, x);",
+                "CUB's functions for a device are for the host: a kernel source has kernels alone (docs/FROM_CUDA.md of rill says what is done by hand)",
+            ),
+        )
+        for clang in ((), ("--clang", "none")):
+            for before, statement, said in cases:
+                text = before + "__global__ void k(int *x) { %s }\n" % statement
+                self.check(["%d: %s" % (text.count("\n"), said)], text, "--cuda-names", "--target", HOST, *clang)
+        self.check(["1: <cub/cub.cuh>: rillcc --cuda-names has what it declares for kernels"], include + ONE, "--target", HOST)
 
     def test_advice_in_a_source_for_cuda(self):
         cases = (

@@ -15,6 +15,12 @@ EMPTY = """cuda.h cuda_runtime.h cuda_runtime_api.h cuda_device_runtime_api.h cu
     sm_60_atomic_functions.h sm_61_intrinsics.h vector_functions.h vector_types.h cuda_fp16.h cuda_bf16.h cuda_fp8.h
     cooperative_groups.h cooperative_groups/reduce.h cooperative_groups/scan.h""".split()
 
+# These are rill/device/cuda_cub.h.
+CUB = """cub/cub.cuh cub/block/block_reduce.cuh cub/block/block_scan.cuh cub/block/block_load.cuh
+    cub/block/block_store.cuh cub/warp/warp_reduce.cuh cub/warp/warp_scan.cuh cub/thread/thread_operators.cuh
+    cub/util_type.cuh""".split()
+CUB_HAS = "rill has BlockReduce, BlockScan, BlockLoad, BlockStore, WarpReduce and WarpScan of CUB"
+
 # Sources for both vendors include these for AMD's GPUs; hipcc has them.
 HIP = ["hip/hip_%s.h" % name for name in "runtime runtime_api cooperative_groups fp16 bf16 vector_types".split()]
 
@@ -40,15 +46,14 @@ INSTEAD = {
         for name in """adjacent_difference copy for histogram memcpy merge merge_sort partition radix_sort reduce
             run_length_encode scan segmented_radix_sort segmented_reduce segmented_sort select transform *""".split()
     ),
-    "rill has no CUB: rill_block_sum, rill_warp_sum and their family reduce the values of a block or a warp"
+    CUB_HAS
     + WITH_NVCC: " ".join(
         "cub/%s.cuh" % name
-        for name in """cub block/block_adjacent_difference block/block_discontinuity block/block_exchange
-            block/block_histogram block/block_load block/block_merge_sort block/block_radix_rank block/block_radix_sort
-            block/block_reduce block/block_scan block/block_shuffle block/block_store warp/warp_exchange warp/warp_load
-            warp/warp_merge_sort warp/warp_reduce warp/warp_scan warp/warp_store config util_allocator util_arch
-            util_debug util_device util_macro util_math util_ptx util_type version thread/thread_load
-            thread/thread_operators thread/thread_reduce thread/thread_scan thread/thread_store *""".split()
+        for name in """block/block_adjacent_difference block/block_discontinuity block/block_exchange
+            block/block_histogram block/block_merge_sort block/block_radix_rank block/block_radix_sort
+            block/block_shuffle warp/warp_exchange warp/warp_load warp/warp_merge_sort warp/warp_store config
+            util_allocator util_arch util_debug util_device util_macro util_math util_ptx version thread/thread_load
+            thread/thread_reduce thread/thread_scan thread/thread_store *""".split()
     ),
     "rill has no random numbers: a generator such as Philox or PCG takes a few lines in the source"
     + WITH_NVCC: """curand.h curand_kernel.h curand_discrete.h curand_globals.h curand_lognormal.h curand_mrg32k3a.h
@@ -92,26 +97,27 @@ REFUSED = re.compile(r"(?P<file>.*/%s[^/]*/[^:]*):\d+:\d+: error: (?:#error )?\"
 MISSING = re.compile(r"fatal error: '?(?P<name>[\w./]+?)(?:' file not found|: No such file)")
 
 
-def write(folder, names, empty):
-    """Makes a folder with headers that are empty, or that say what to do without them."""
+def write(folder, names, text=None):
+    """Makes a folder with headers of that text, or that say what to do without them."""
     for name in names:
         path = os.path.join(folder, name)
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "w", encoding="utf-8") as file:
-            if not empty:
-                file.write('#error "<%s>: %s"\n' % (name, instead_of(name)))
+            file.write('#error "<%s>: %s"\n' % (name, instead_of(name)) if text is None else text)
 
 
 def write_all(folder, cuda_names):
     """Makes the folders: that of CUDA's headers, and that of HIP's."""
-    write(folder, [name for name in CALLED if "*" not in name], False)
-    write(folder, EMPTY, cuda_names)
-    write(folder + "-hip", HIP, cuda_names)
+    empty = "" if cuda_names else None
+    write(folder, [name for name in CALLED if "*" not in name])
+    write(folder, EMPTY, empty)
+    write(folder, CUB, "#include <rill/device/cuda_cub.h>\n" if cuda_names else None)
+    write(folder + "-hip", HIP, empty)
 
 
 def instead_of(name):
     """What to do without a header; "" if it is none of CUDA's."""
-    if name in EMPTY or name in HIP:
+    if name in EMPTY or name in CUB or name in HIP:
         return WITH_NAMES
     return next((CALLED[known] for known in CALLED if fnmatch.fnmatchcase(name, known)), "")
 

@@ -36,7 +36,7 @@ CUDA_NAME = re.compile(
 )
 TEXTURE = re.compile(r"tex[123]D\w*|tex1Dfetch|texture|textureReference|cuda(Texture|Surface)\w+|surf[123]D\w*|surface")
 GRID = re.compile(r"this_grid|grid_group|this_multi_grid|multi_grid_group|cudaGridDependencySynchronize")
-HOST = re.compile(r"(cuda|cublas|cufft|curand|cusparse)[A-Z_]\w*|thrust|cub")
+HOST = re.compile(r"(cuda|cublas|cufft|curand|cusparse)[A-Z_]\w*|thrust")
 ERROR = re.compile(r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d+):\d+: (?:fatal )?error: (?P<text>.*)$")
 UNDEFINED = re.compile(r"undefined (?:reference to|symbol:) [`']?([^'\n]+)")
 # Of CUDA's own headers, what those for the host include: it says again what the dialect has said.
@@ -44,6 +44,7 @@ CUDA_HEADER = re.compile(r".*/(vector_types|vector_functions|builtin_types|drive
 INCLUDED = re.compile(r"^(?:In file included|\s+) from (?P<file>[^:]+):(?P<line>\d+)[:,]")
 ASSEMBLY = re.compile(r"\basm\b|invalid instruction mnemonic")  # in an error, or in the line that it is about
 OVERLOADED = re.compile(r"overloaded function could not be resolved|wrong type argument to unary plus")
+OF_CUB = re.compile(r"['‘]cub(::|['’])")
 NAMESPACE = re.compile(r"\bnamespace\s+(?:\w+\s*=\s*)?(?:::)?(\w+)")
 SYSTEM = re.compile(r"/usr/|/opt/|<scratch space>")
 PLACE = re.compile(r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d+):(?:\d+:)? (?P<kind>\w+)")
@@ -66,6 +67,16 @@ def hint(name, device_headers, cuda_names=False):
     if not cuda_names and (CUDA_NAME.fullmatch(name) or (name.startswith("__") and is_cuda_name(name, device_headers))):
         return '"%s" is CUDA\'s: #include <rill/device/cuda_names.h>, or rillcc --cuda-names' % name
     return None
+
+
+def of_cub(names):
+    """What to do about a name of CUB's."""
+    if any(name.startswith("Device") for name in names):
+        return "CUB's functions for a device are for the host: a kernel source has kernels alone (%s)" % BY_HAND
+    others = [name for name in names if name != "cub"]
+    if others:
+        return '"cub::%s": %s' % (others[0], cuda_headers.CUB_HAS)
+    return '"cub" takes #include <cub/cub.cuh>, and rillcc --cuda-names'
 
 
 def is_cuda_name(name, device_headers):
@@ -134,6 +145,8 @@ def of_compiler(text, device_headers, cuda_names=False):
         said = None
         names = re.findall(r"['‘](?:\w+::)*(\w+)", match["text"])
         names += NAMESPACE.findall(excerpt(lines, i)) if "expected namespace name" in match["text"] else []
+        if OF_CUB.search(match["text"]):
+            said = of_cub(names)
         for name in names:
             said = said or hint(name, device_headers, cuda_names)
             if not said and is_of_host(lines[i:]):

@@ -11,6 +11,7 @@
  *   __fmaf_rn __fadd_rn __fmul_rn ... __saturatef __fdividef __expf __logf __sinf ... rsqrtf rsqrt sincosf exp10f
  *   half half2 __nv_bfloat16 and their functions       rill/device/cuda_half.h; hipcc lacks __nv_bfloat16
  *   cooperative_groups::this_thread_block, tiles, coalesced_threads, thread_group     rill/device/cuda_groups.h
+ *   cub::BlockReduce ...                               by #include <cub/cub.cuh>: rill/device/cuda_cub.h
  *   __grid_constant__                                  says nothing here
  *   __CUDACC__ __CUDACC_VER_MAJOR__ _MINOR__ _BUILD__ __CUDA_API_VER_MAJOR__ _MINOR__ CUDA_VERSION CUDART_VERSION
  *                                                     of CUDA 12.0, for the #if of a source; nvcc has its own

@@ -1,0 +1,5 @@
+/* The tests of dialect_cub.c with kernels that are loops over threads on the cpu. */
+#define LOOPS 1
+#include "dialect_cub_loops.rill.h"
+
+#include "dialect_cub.c"
