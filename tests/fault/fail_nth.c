@@ -72,6 +72,7 @@ static const struct {
   { "event_query", "graph_", 0 },           /* whether launches use what a change has replaced */
   { "event_query", "null_is_complete", 0 }, /* at its end what has been released is tried */
   { "event_query", "synchronize", 0 },
+  { "event_query", "event_synchronize", 0 },
   { "graph_set_kernel", "graph_", 0 }, /* the graph is made anew */
   { "graph_set_copy", "graph_", 0 },
   { "graph_set_fill", "graph_", 0 },
@@ -80,9 +81,11 @@ static const struct {
   { "context_push", "instantiate", GRAPH }, /* to end an execution object, or the graph that a change was made of */
   { "context_push", "graph_", GRAPH },
   { "context_push", "synchronize", GRAPH },
+  { "context_push", "event_synchronize", GRAPH },
   { "get_device", "instantiate", GRAPH },
   { "get_device", "graph_", GRAPH },
   { "get_device", "synchronize", GRAPH },
+  { "get_device", "event_synchronize", GRAPH },
   { "capture_info", "graph_capture", 0 },   /* what others may have submitted is taken then, were it nothing */
   { "context_synchronize", "release_", 0 }, /* before a module goes */
   { "context_synchronize", "free_", 0 },
