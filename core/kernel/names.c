@@ -95,7 +95,7 @@ static bool read_argument(struct mangled *m) {
     write_part(m, " *");
   } else if (take_letter(m, 'K')) {
     write_part(m, "const ");
-    known = read_argument(m);
+    known = *m->at != 'P' && read_argument(m); /* `float *const` has it in another place */
   } else if (*m->at == 'N' || is_digit(*m->at)) {
     known = read_name(m);
   } else {

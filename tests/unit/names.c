@@ -28,8 +28,22 @@ static void names_are_those_of_the_source(void) {
 
 static void what_is_not_known_is_refused(void) {
   static const char *const unknown[] = {
-    "",      "_Z",    "saxpy",  "_saxpy",   "_Zsaxpy",  "_Z3ad",       "_Z99999999999999999999add",     "_ZN",
-    "_ZN1a", "_Z1fI", "_Z1fIf", "_Z1fILi4", "_Z1fILfE", "_Z1fIS_EvT_", "_Z1fIPPPPPPPPPPPPPPPPPPPPfEvv",
+    "",
+    "_Z",
+    "saxpy",
+    "_saxpy",
+    "_Zsaxpy",
+    "_Z3ad",
+    "_Z99999999999999999999add",
+    "_ZN",
+    "_ZN1a",
+    "_Z1fI",
+    "_Z1fIf",
+    "_Z1fILi4",
+    "_Z1fILfE",
+    "_Z1fIS_EvT_",
+    "_Z1fIPKPfEvv",
+    "_Z1fIPPPPPPPPPPPPPPPPPPPPfEvv",
   };
   for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++) {
     char name[128];
