@@ -30,6 +30,10 @@ static const struct {
   [BLOCK] = { "rill_block_sum, 256 threads a block", "GB/s", 4.0 * (double)COUNT },
   [EXP] = { "expf", "GB/s", 8.0 * (double)COUNT },
   [GELU] = { "GELU by tanhf", "GB/s", 8.0 * (double)COUNT },
+  [COLUMNS] = { "row by matrix, a thread a column", "GFLOP/s", 2.0 * (double)COUNT },
+  [PLAIN_SGEMM] = { "sgemm 512, a thread an element", "GFLOP/s", 2.0 * (double)ORDER *(double)ORDER *(double)ORDER },
+  [FORCES] = { "forces between 4096 bodies", "G/s", (double)BODIES *(double)BODIES },
+  [FILTER] = { "filter of 32 weights", "GFLOP/s", 2.0 * TAPS *(double)(COUNT - TAPS) },
 };
 
 static double now(void) { /* ns */
@@ -79,6 +83,10 @@ static bool run_rill(enum work work) {
   rill_launch square = RILL_LAUNCH_INIT;
   square.grid = (rill_dim3){ ORDER / TILE, ORDER / TILE, 1 };
   square.block = (rill_dim3){ TILE, TILE, 1 };
+  const rill_launch across = rill_launch_1d(COUNT / ROWS, THREADS), bodies = rill_launch_1d(BODIES, THREADS);
+  rill_launch rows = square;
+  rows.grid = (rill_dim3){ ORDER / THREADS, ORDER, 1 };
+  rows.block = (rill_dim3){ THREADS, 1, 1 };
   rill_status status = RILL_OK;
   switch (work) {
     case SAXPY: status = saxpy_launch(stream, &line, COUNT, 0.0f, x, y); break;
@@ -87,6 +95,10 @@ static bool run_rill(enum work work) {
     case WARP: status = warp_sum_launch(stream, &line, COUNT, x, sums); break;
     case BLOCK: status = block_sum_launch(stream, &line, COUNT, x, sums); break;
     case EXP: status = exponential_launch(stream, &line, COUNT, x, z); break;
+    case COLUMNS: status = columns_launch(stream, &across, ROWS, COUNT / ROWS, y, x, z); break;
+    case PLAIN_SGEMM: status = plain_sgemm_launch(stream, &rows, ORDER, x, y, c); break;
+    case FORCES: status = forces_launch(stream, &bodies, BODIES, x, y, sums); break;
+    case FILTER: status = filter_launch(stream, &line, COUNT, TAPS, x, y, z); break;
     case GELU: status = gelu_launch(stream, &line, COUNT, x, z); break;
     default: status = sgemm_launch(stream, &square, ORDER, x, y, c); break;
   }
@@ -100,7 +112,10 @@ static double check_rill(enum work work) {
   for (size_t i = 0; (work == REDUCE || work == BLOCK) && i < COUNT / THREADS; i++) total += (double)sums[i];
   for (size_t i = 0; work == WARP && i < COUNT / WARP_THREADS; i++) total += (double)sums[i];
   for (size_t i = 0; (work == EXP || work == GELU) && i < COUNT; i++) total += (double)z[i];
-  for (size_t i = 0; work == SGEMM && i < (size_t)ORDER * ORDER; i++) total += (double)c[i];
+  for (size_t i = 0; work == COLUMNS && i < COUNT / ROWS; i++) total += (double)z[i];
+  for (size_t i = 0; work == FORCES && i < BODIES; i++) total += (double)sums[i];
+  for (size_t i = 0; work == FILTER && i < COUNT - TAPS; i++) total += (double)z[i];
+  for (size_t i = 0; (work == SGEMM || work == PLAIN_SGEMM) && i < (size_t)ORDER * ORDER; i++) total += (double)c[i];
   return total;
 }
 

@@ -5,10 +5,20 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum work { SAXPY, TRIAD, REDUCE, SGEMM, WARP, BLOCK, EXP, GELU, WORKS };
+enum work { SAXPY, TRIAD, REDUCE, SGEMM, WARP, BLOCK, EXP, GELU, COLUMNS, PLAIN_SGEMM, FORCES, FILTER, WORKS };
 
-/* COUNT numbers; the matrices have ORDER rows and columns. */
-enum { COUNT = 1 << 24, THREADS = 256, WARP_THREADS = 32, ORDER = 512, TILE = 16 };
+/* COUNT numbers; the matrices have ORDER rows and columns, but for one of ROWS rows that has COUNT elements; BODIES
+ * attract each other; a filter has TAPS weights. */
+enum {
+  COUNT = 1 << 24,
+  THREADS = 256,
+  WARP_THREADS = 32,
+  ORDER = 512,
+  TILE = 16,
+  ROWS = 1024,
+  BODIES = 4096,
+  TAPS = 32,
+};
 
 /* A side does each work on arrays of its own that it filled with fill(), and returns when it is done. */
 struct side {

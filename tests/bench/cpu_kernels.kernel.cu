@@ -57,6 +57,44 @@ RILL_KERNEL(exponential, int n, const float *x, float *y) {
   if (i < n) y[i] = expf(-x[i]);
 }
 
+/* y = x * w, a row of numbers and a matrix: a thread for each column. */
+RILL_KERNEL(columns, int rows, int count, const float *x, const float *w, float *y) {
+  const int column = blockIdx.x * blockDim.x + threadIdx.x;
+  if (column >= count) return;
+  float sum = 0.0f;
+  for (int k = 0; k < rows; k++) sum += x[k] * w[k * count + column];
+  y[column] = sum;
+}
+
+/* c = a * b, square: a thread for each element, without shared memory. */
+RILL_KERNEL(plain_sgemm, int n, const float *a, const float *b, float *c) {
+  const int row = blockIdx.y * blockDim.y + threadIdx.y, column = blockIdx.x * blockDim.x + threadIdx.x;
+  if (row >= n || column >= n) return;
+  float sum = 0.0f;
+  for (int k = 0; k < n; k++) sum += a[row * n + k] * b[k * n + column];
+  c[row * n + column] = sum;
+}
+
+RILL_KERNEL(forces, int n, const float *x, const float *y, float *force) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n) return;
+  float fx = 0.0f, fy = 0.0f;
+  for (int k = 0; k < n; k++) {
+    const float dx = x[k] - x[i], dy = y[k] - y[i], r = dx * dx + dy * dy + 0.01f, f = 1.0f / (r * sqrtf(r));
+    fx += dx * f;
+    fy += dy * f;
+  }
+  force[i] = fx * fx + fy * fy;
+}
+
+RILL_KERNEL(filter, int n, int taps, const float *x, const float *weights, float *y) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n - taps) return;
+  float sum = 0.0f;
+  for (int k = 0; k < taps; k++) sum += x[i + k] * weights[k];
+  y[i] = sum;
+}
+
 RILL_KERNEL(gelu, int n, const float *x, float *y) {
   const ptrdiff_t i = static_cast<ptrdiff_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (i < n) y[i] = 0.5f * x[i] * (1.0f + tanhf(0.7978846f * (x[i] + 0.044715f * x[i] * x[i] * x[i])));

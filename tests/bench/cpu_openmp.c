@@ -48,6 +48,43 @@ static void sgemm(void) {
   }
 }
 
+static void columns(void) {
+  enum { COLUMNS = COUNT / ROWS, STRIP = 64 };
+#pragma omp parallel for
+  for (size_t first = 0; first < COLUMNS; first += STRIP) {
+    float strip[STRIP] = { 0 };
+    for (size_t k = 0; k < ROWS; k++) {
+#pragma omp simd
+      for (size_t i = 0; i < STRIP; i++) strip[i] += y[k] * x[k * COLUMNS + first + i];
+    }
+    memcpy(&z[first], strip, sizeof strip);
+  }
+}
+
+static void forces(void) {
+#pragma omp parallel for
+  for (size_t i = 0; i < BODIES; i++) {
+    float fx = 0, fy = 0;
+#pragma omp simd reduction(+ : fx, fy)
+    for (size_t k = 0; k < BODIES; k++) {
+      const float away_x = x[k] - x[i], away_y = y[k] - y[i], r = away_x * away_x + away_y * away_y + 0.01f;
+      const float f = 1.0f / (r * sqrtf(r));
+      fx += away_x * f;
+      fy += away_y * f;
+    }
+    z[i] = fx * fx + fy * fy;
+  }
+}
+
+static void filter(void) {
+#pragma omp parallel for simd
+  for (size_t i = 0; i < COUNT - TAPS; i++) {
+    float total = 0;
+    for (size_t k = 0; k < TAPS; k++) total += x[i + k] * y[k];
+    z[i] = total;
+  }
+}
+
 static volatile float zero; /* which -ffast-math would not multiply by */
 
 static bool run(enum work work) {
@@ -70,6 +107,12 @@ static bool run(enum work work) {
 #pragma omp parallel for simd
     for (size_t i = 0; i < COUNT; i++)
       z[i] = 0.5f * x[i] * (1.0f + tanhf(0.7978846f * (x[i] + 0.044715f * x[i] * x[i] * x[i])));
+  } else if (work == COLUMNS) {
+    columns();
+  } else if (work == FORCES) {
+    forces();
+  } else if (work == FILTER) {
+    filter();
   } else {
     sgemm();
   }
@@ -82,7 +125,10 @@ static double check(enum work work) {
   for (size_t i = 0; (work == EXP || work == GELU) && i < COUNT; i++) total += (double)z[i];
   for (size_t i = 0; work == SAXPY && i < COUNT; i++) total += (double)y[i];
   for (size_t i = 0; work == TRIAD && i < COUNT; i++) total += dz[i];
-  for (size_t i = 0; work == SGEMM && i < (size_t)ORDER * ORDER; i++) total += (double)c[i];
+  for (size_t i = 0; work == COLUMNS && i < COUNT / ROWS; i++) total += (double)z[i];
+  for (size_t i = 0; work == FORCES && i < BODIES; i++) total += (double)z[i];
+  for (size_t i = 0; work == FILTER && i < COUNT - TAPS; i++) total += (double)z[i];
+  for (size_t i = 0; (work == SGEMM || work == PLAIN_SGEMM) && i < (size_t)ORDER * ORDER; i++) total += (double)c[i];
   return total;
 }
 

@@ -210,6 +210,44 @@ class Regions(differential.Differential):
             sums = [sum(range(first, first + 32)) if first // 32 % step == 0 else first for first in range(0, threads, 32)]
             self.assertEqual(list(y), [sums[t // 32] for t in range(threads)], name)
 
+    def test_loops_with_the_threads_inside(self):
+        """As they are thread by thread, in rows of any length; in vectors; and as written where a thread would keep too much."""
+        index = "  const int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+        text = "#include <rill/device/kernel.h>\n"
+        bodies = {
+            "column": "if (i >= n) return; float s = 0; for (int k = 0; k < m; k++) s += a[k * n + i] * b[k]; y[i] = s;",
+            "column_if": "if (i < n) { float s = 0; for (int k = m; k > 0; k--) s += a[k * size_t(n) + i] / b[k]; y[i] = s; }",
+            "nested": "float s = i; for (int j = 0; j < m; j++) { for (int k = j; k < m; k++) s = s * b[k] + j; s -= a[i]; } "
+            "y[i] = s;",
+            "choice": "float s = -1; for (int k = 0; k < m; k++) { float v = a[k * n + i], u = b[k]; s = v > s ? v : s * u; } y[i] = s;",
+            "stored": "for (int k = 1; k < m; k++) y[k * 512 + i] = a[k * n + i] - a[(k - 1) * n + i] + b[k];",
+            "after": "float s = 0; for (int k = 0; k < m; k++) s += a[k * n + i] * b[k]; y[i] = rill_warp_sum(s);",
+            "odd": "float s = 0; if (i % 3) for (int k = 0; k < m; k++) s += a[k * n + i] * b[k]; __syncthreads(); y[i] = s;",
+            "ends": "float s = 0; for (int k = 0; k < m; k++) { if (k == n) return; s += a[k * n + i]; } y[i] = s;",
+            "large": "struct { float at[300]; } v = {}; for (int k = 0; k < m; k++) v.at[k * 7 % 300] = b[k]; float s = 0; "
+            "for (int k = 0; k < m; k++) s += a[k * n + i] * b[k]; y[i] = s + v.at[n];",
+        }
+        for name, body in bodies.items():
+            text += "RILL_KERNEL(%s, int n, int m, const float *a, const float *b, float *y) {\n%s  %s\n}\n" % (name, index, body)
+        path = self.write("k.kernel.cu", text)
+        result = self.rillcc("-v", "--target", HOST, "-o", "out.rill.c", path)
+        for name in bodies:
+            note = "loops between barriers" if name in ("after", "odd") else "a loop over the threads"
+            note += ", inside its own loops" if name not in ("odd", "large") else ""
+            self.assertIn('kernel "%s": %s\n' % (name, note), result.stderr)
+        kernels, runner, numbers = self.open_all(path), Runner(self), random.Random(3)
+        a, b = [(ctypes.c_float * 65536)(*[numbers.uniform(-1, 1) for _ in range(65536)]) for _ in range(2)]
+        for block in (*SHAPES[:4], (7, 5, 1), (8, 4, 1), (1, 64, 1)):
+            for n, m in ((40, 0), (40, 1), (256, 33), (100, 20)):
+                for name in bodies:
+                    results = []
+                    for kernel, as_loops in zip(kernels[name], (1, 0)):
+                        y = (ctypes.c_float * 65536)()
+                        values = ctypes.c_int(n), ctypes.c_int(m), pointer_to(a), pointer_to(b), pointer_to(y)
+                        self.assertEqual(runner.run(kernel, as_loops, (2, 1, 1), block, 4096, *values), 0)
+                        results.append(bytes(y))
+                    self.assertTrue(results[0] == results[1], "%s, blocks of %s, %d by %d" % (name, block, n, m))
+
     @support.long
     def test_kernels(self):
         runner, kernels = Runner(self), self.open_all(os.path.join(HERE, "barriers.kernel.cu"))

@@ -144,6 +144,7 @@ SIGNATURES = {
     "GetInstructionCallConv": "up",
     "GetInstructionOpcode": "up",
     "GetInstructionParent": "pp",
+    "GetGEPSourceElementType": "pp",
     "GetIntTypeWidth": "up",
     "GetIntrinsicDeclaration": "ppupi",
     "GetIntrinsicID": "up",

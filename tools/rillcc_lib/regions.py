@@ -32,6 +32,8 @@ BLOCK = tuple("rill_ir_%s_%s" % (what, axis) for what in ("block", "block_dim", 
 BLOCK += ("rill_ir_shared",)
 # What rillcc itself puts before a volatile access to shared memory: the lanes of a warp that can come do it together.
 IN_STEP = "rill_ir_in_step"
+# The end of a round of a loop whose threads go innermost (interchange.py): nobody waits.
+INTERCHANGE = "rill_ir_interchange"
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,7 @@ SYNC_POINTS = {
     "rill_ir_ballot": SyncPoint(WARP, "rill_sched_ballot", 1),
     "rill_ir_active": SyncPoint(WARP_ANY, "rill_sched_active"),
     IN_STEP: SyncPoint(WARP_ANY),
+    INTERCHANGE: SyncPoint(FREE),
     "rill_ir_shuffle32": SyncPoint(WARP, "rill_sched_shuffle32", 4),
     "rill_ir_shuffle64": SyncPoint(WARP, "rill_sched_shuffle64", 4),
     "rill_ir_reduce32": SyncPoint(WARP, "rill_sched_reduce32", 2),
@@ -110,6 +113,7 @@ class Finder:
         self.find_prologue()
         self.find_sync_points()
         self.read()
+        self.choose_interchanges()
         tails.part(self)
         self.read()
         self.find_uniform()
@@ -135,6 +139,8 @@ class Finder:
         self.read()
         self.find_uniform()
         self.find_regions()
+        free = [self.is_free(block) for block in self.sync_points]
+        self.meets, self.inside = not all(free), any(free)  # whether threads wait for each other; or go innermost in a loop
 
     # What every thread starts from
 
@@ -171,6 +177,24 @@ class Finder:
                 if name in SYNC_POINTS:
                     self.own_arguments(instruction)
                     self.sync_points[self.m.split(block, instruction, self.builder)] = instruction
+
+    def choose_interchanges(self):
+        """Takes away the cuts of loops to which threads may not all come at the same time."""
+        places = [block for block in self.sync_points if self.is_free(block)]
+        if not places:
+            return
+        self.find_uniform()
+        parting = [b for b in self.syncing if self.instructions[b][-1] in self.varying]
+        leave = any(other not in self.syncing for block in parting for other in self.successors[block])
+        for block in places:
+            if leave or block in self.divergent:
+                self.lib.InstructionEraseFromParent(self.sync_points.pop(block))
+        self.read()
+
+    def is_free(self, block):
+        """Whether a block ends in a cut where nobody waits."""
+        call = self.sync_points.get(block)
+        return call is not None and SYNC_POINTS[self.marker(call)].waits == FREE
 
     def own_arguments(self, call):
         """Makes values of indices that are exchanged: only values have places where others can look."""
@@ -381,7 +405,7 @@ class Finder:
         """The branches where some threads leave who were all there after a function of the warp: what comes between is
         a region in which none ends (lanes.py)."""
         _, owner = self.find_cuts()
-        after = {self.successors[block][0] for block in self.sync_points if not self.is_barrier(block)}
+        after = {self.successors[block][0] for block in self.sync_points if not self.is_barrier(block) and not self.is_free(block)}
         found = [b for b in self.order if owner.get(b) in after and b in self.syncing and b not in self.divergent]
         found = [b for b in found if b not in self.branches and b not in self.sync_points]
         return [b for b in found if any(other not in self.syncing for other in self.successors[b])]
@@ -463,6 +487,8 @@ class Finder:
             for block in region.blocks:
                 self.owner[block] = region
         for block, call in self.sync_points.items():
+            if self.is_free(block):
+                continue
             region = self.owner[self.successors[block][0]]
             region.sync = call
             region.waits = SYNC_POINTS[self.marker(call)].waits

@@ -9,7 +9,7 @@ import functools
 import os
 from dataclasses import dataclass
 
-from . import conversions, divisions, ir, llvm, regions, stacks, threads, versions
+from . import conversions, divisions, interchange, ir, llvm, regions, stacks, threads, versions
 
 # More points where threads meet than this, and clang takes minutes over the loops between them.
 MOST_SYNC_POINTS = 64
@@ -253,6 +253,10 @@ class Rewriter:
             lib.BuildCall2(builder, kind, marker, llvm.array([]), 0, b"")
         lib.DisposeBuilder(builder)
 
+    def interchange(self):
+        for entry in self.entries():
+            interchange.Interchange(self.m, entry.run_block).add()
+
     def add_versions(self):
         for entry in self.entries():
             maker = versions.Versions(self.m, entry.run_block)
@@ -302,7 +306,7 @@ class Rewriter:
             finder.find()
             writer = threads.Writer(finder)
             writer.write()
-            if not finder.sync_points:
+            if not finder.meets:
                 self.widen(kernel)
             if self.lib.VerifyFunction(kernel, RETURN_STATUS):
                 raise regions.Refused("the loops that rillcc made of it are wrong, which is a mistake of rillcc")
@@ -322,20 +326,30 @@ class Rewriter:
         self.lib.DeleteFunction(function)
 
     def cut_all(self, entry, syncing):
-        """Cuts the versions of a kernel; gives whether its threads meet, and the most bytes that they have in arrays."""
+        """Cuts the versions of a kernel; gives a note on how it runs, and the most bytes that its threads have in arrays."""
         finder, writer = self.cut(entry.versions[0], syncing)
-        most = writer.most_bytes()
+        note = "loops between barriers" if finder.meets else "a loop over the threads"
+        most, inside = writer.most_bytes(), finder.inside
         for version in entry.versions[1:]:
-            _, writer = self.cut(version, syncing)
+            finder, writer = self.cut(version, syncing)
             most = max(most, writer.most_bytes())
             if writer.needs_next:  # nothing is gained
                 self.lib.ReplaceAllUsesWith(version, entry.versions[0])
                 self.lib.DeleteFunction(version)
-        return bool(finder.sync_points), most
+            else:
+                inside |= finder.inside
+        return note + (", inside its own loops" if inside else ""), most
 
-    def rewrite(self, refused):
+    def interchanged(self, entry):
+        """The cuts in loops of a kernel whose threads go innermost."""
+        marker = self.m.function(regions.INTERCHANGE)
+        calls = self.m.users(marker) if marker else []
+        return [i for i in calls if self.lib.GetBasicBlockParent(self.lib.GetInstructionParent(i)) in entry.versions]
+
+    def rewrite(self, refused, as_written):
         """Cuts all kernels but those of `refused`, a dictionary of names, to which those are added that cannot be: then
-        the module is spoilt.  Gives a note for each kernel."""
+        the module is spoilt.  A kernel of which a thread would keep too much from one round of a loop to the next is added
+        to `as_written` first, whose loops stay as they are.  Gives a note for each kernel."""
         notes = {}
         kernels = {f for entry in self.entries() for f in (entry.run_block, entry.run_thread, *entry.versions)}
         syncing = self.callers(self.markers()) - kernels
@@ -345,14 +359,19 @@ class Rewriter:
                     self.remove(function)
                 notes[entry.name] = "fibers: %s" % refused[entry.name]
                 continue
+            cuts = self.interchanged(entry)
+            if entry.name in as_written:
+                for cut in cuts:
+                    self.lib.InstructionEraseFromParent(cut)
             try:
-                meets, most = self.cut_all(entry, syncing)
+                notes[entry.name], self.arrays[entry.name] = self.cut_all(entry, syncing)
             except regions.Refused as why:
-                refused[entry.name] = str(why)
+                if cuts and entry.name not in as_written:
+                    as_written.add(entry.name)
+                else:
+                    refused[entry.name] = str(why)
                 return None
             self.remove(entry.run_thread)
-            self.arrays[entry.name] = most
-            notes[entry.name] = "loops between barriers" if meets else "a loop over the threads"
         for marker in self.markers():
             fiber = self.m.function(self.m.name(marker).replace("rill_ir_", "rill_fiber_"))
             if fiber:
@@ -372,12 +391,13 @@ def rewrite(library, source, output, fibers, fill, any_level=False):
             rewriter.prepare(unroll)
             if unroll and rewriter.most_sync_points() > MOST_SYNC_POINTS:
                 continue
+            rewriter.interchange()
             rewriter.add_versions()
             module.write(prepared)
             break
         finally:
             module.close()
-    refused = {}
+    refused, as_written = {}, set()
     while True:
         module = ir.Module(library, source if fibers else prepared)
         try:
@@ -388,7 +408,7 @@ def rewrite(library, source, output, fibers, fill, any_level=False):
                 conversions.narrow(module)
                 rewriter.keep_what_kernels_need()
                 refused = {entry.name: fibers for entry in rewriter.entries()}
-            notes = rewriter.rewrite(refused)
+            notes = rewriter.rewrite(refused, as_written)
             if notes is not None:
                 conversions.replace(module)
                 divisions.Divisions(module).replace()

@@ -4,13 +4,15 @@ After `if (i >= n) return;` threads meet in some blocks with others missing, whi
 In most blocks i is below n for all threads.  A kernel with such a condition, around or in front of points where threads
 meet, is there twice: as it is, and with the condition known (all_below.py says when it holds for all); a third function
 is called for a block, and chooses.  The condition is of values that are known before the threads start, so each block does
-what it did.
+what it did.  Loops whose threads go innermost (interchange.py) are in the second version only, which then takes blocks whose
+rows are long enough.
 """
 
 from . import all_below, flow, llvm
 from .ir import PURE
-from .regions import BEGIN, BLOCK, SYNC_POINTS, THREAD
+from .regions import BEGIN, BLOCK, INTERCHANGE, SYNC_POINTS, THREAD
 
+SHORTEST_ROW = 8  # of threads that go innermost
 CHOOSES, ALL = "rill_choose_", ".all"  # before and after the kernel's name
 
 
@@ -97,14 +99,18 @@ class Versions:
         if not self.values or self.lib.GetSubprogram(self.kernel):  # a debugger knows one function for a subprogram
             return
         conditions = self.conditions(self.kernel)
-        if not conditions:
+        cuts = [i for block in self.m.blocks(self.kernel) for i in self.m.instructions(block) if self.marker(i) == INTERCHANGE]
+        if not conditions and not cuts:
             return
         lib, kind, name = self.lib, self.lib.GlobalGetValueType(self.kernel), self.m.name(self.kernel)
         choice, every = [lib.AddFunction(self.m.handle, text.encode(), kind) for text in (CHOOSES + name, name + ALL)]
         start = lib.AppendBasicBlockInContext(self.m.context, choice, b"")
         lib.PositionBuilderAtEnd(self.builder, start)
         all_hold, known = self.build_all_hold(conditions, choice)
-        if not known:
+        if cuts:
+            long = self.lib.BuildICmp(self.builder, llvm.UGE, self.size[0], self.m.number(SHORTEST_ROW), b"")
+            all_hold = long if all_hold is None else self.lib.BuildAnd(self.builder, all_hold, long, b"")
+        elif not known:
             for function in choice, every:
                 lib.DeleteFunction(function)
             return
@@ -120,6 +126,8 @@ class Versions:
         conditions = self.conditions(every)
         for number, holds in known:
             lib.ReplaceAllUsesWith(conditions[number], self.m.number(holds, self.m.i1))
+        for cut in cuts:
+            lib.InstructionEraseFromParent(cut)
         self.m.run_passes("function(instsimplify,simplifycfg,adce)")
 
     def build_all_hold(self, conditions, choice):

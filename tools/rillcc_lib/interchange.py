@@ -1,0 +1,226 @@
+"""Loops that all threads go around alike, made the outer ones, with the loop over the threads inside.
+
+    for (int k = 0; k < n; k++) sum += a[row * n + k] * b[k * m + column];
+
+Thread by thread, such a loop adds numbers one after another, from places far apart.  With the threads innermost LLVM makes
+vectors of it: neighbours read neighbouring elements of b, and the same of a.  A cut at the end of the loop's body is all
+that takes (regions.py): each thread keeps `sum` in an element of an array from one round to the next.  Nobody waits there,
+and each thread does what it did in the order in which it did it.
+
+It is done where it pays: the loop ends for all threads alike, every access to memory in it is to one place for all of them
+or to neighbouring ones, and what only some of them do has none.  Whether the threads are all there is found out later:
+where they may not be, the cut is taken away again.
+"""
+
+from . import flow, llvm
+from .ir import DIVISIONS, PURE
+from .regions import BEGIN, BLOCK, INTERCHANGE, MARKERS, THREAD
+
+MANY = None  # a stride that is no constant
+VECTOR_TYPE, STRUCT_TYPE, ARRAY_TYPE = 13, 10, 11  # of LLVMGetTypeKind
+SAME = (llvm.SEXT, llvm.ZEXT, llvm.TRUNC, llvm.FREEZE)
+NOT_ATOMIC = 0
+
+
+class Loop:
+    def __init__(self, header, latch, blocks):
+        self.header, self.latch, self.blocks = header, latch, blocks
+
+
+def add(a, b):
+    return MANY if a is MANY or b is MANY else a + b
+
+
+def times(stride, factor):
+    return stride if stride == 0 else MANY if stride is MANY or factor is MANY else stride * factor
+
+
+class Interchange:
+    """Of one kernel, a function that rillcc has prepared."""
+
+    def __init__(self, module, kernel):
+        self.m, self.lib = module, module.lib
+        self.read(kernel)
+
+    def read(self, kernel):
+        m = self.m
+        start = self.lib.GetEntryBasicBlock(kernel)
+        self.graph = {block: m.successors(block) for block in m.blocks(kernel)}
+        self.instructions = {block: m.instructions(block) for block in self.graph}
+        self.block_of = {i: block for block, inside in self.instructions.items() for i in inside}
+        self.immediate = flow.dominators(self.graph, start)
+        front = self.instructions[start]
+        begins = [i for i, value in enumerate(front) if self.marker(value) == BEGIN]
+        self.front = set(front[: begins[0]]) if begins else set()
+        self.known = {}
+
+    def marker(self, value):
+        callee = self.m.callee(value) if self.lib.IsAInstruction(value) and self.lib.IsACallInst(value) else None
+        name = self.m.name(callee) if callee else ""
+        return name if name in MARKERS else None
+
+    # What is the same for all threads
+
+    def is_uniform(self, value):
+        if not self.lib.IsAInstruction(value):
+            return True
+        if value not in self.known:
+            self.known[value] = True  # of a loop's counter, unless something else says otherwise
+            self.known[value] = self.find_uniform(value)
+            if not self.known[value]:  # which others may have been found by
+                self.known = {other: uniform for other, uniform in self.known.items() if not uniform}
+        return self.known[value]
+
+    def find_uniform(self, value):
+        opcode = self.m.opcode(value)
+        if opcode == llvm.PHI:
+            ways = self.m.incoming(value)
+            block = self.block_of[value]
+            loops = any(flow.dominates(self.immediate, block, way) for _, way in ways)
+            return loops and all(self.is_uniform(v) for v, _ in ways)
+        if opcode == llvm.LOAD:
+            return value in self.front
+        if opcode == llvm.CALL:
+            name = self.marker(value)
+            return name in BLOCK if name else self.is_pure(value) and all(map(self.is_uniform, self.m.arguments(value)))
+        return (opcode in PURE or opcode in DIVISIONS) and all(map(self.is_uniform, self.m.operands(value)))
+
+    def is_pure(self, call):
+        callee = self.m.callee(call)
+        if not callee or self.marker(call):
+            return False
+        kind = self.lib.GetEnumAttributeKindForName(b"memory", 6)
+        found = kind and self.lib.GetEnumAttributeAtIndex(callee, llvm.FUNCTION_INDEX, kind)
+        if found:
+            return self.lib.GetEnumAttributeValue(found) == 0
+        kind = self.lib.GetEnumAttributeKindForName(b"readnone", 8)
+        return bool(kind and self.lib.GetEnumAttributeAtIndex(callee, llvm.FUNCTION_INDEX, kind))
+
+    # Loops
+
+    def loops(self):
+        """The innermost ones that go back from one place."""
+        backs = {}
+        for block, others in self.graph.items():
+            for other in others if block in self.immediate else ():
+                if flow.dominates(self.immediate, other, block):
+                    backs.setdefault(other, []).append(block)
+        predecessors = flow.reverse(self.graph)
+        for header, latches in backs.items():
+            blocks = flow.reachable(predecessors, latches, [header])
+            if len(latches) == 1 and not any(other in backs for other in blocks - {header}):
+                yield Loop(header, latches[0], blocks)
+
+    def pays(self, loop):
+        for block in loop.blocks:
+            if any(other not in loop.blocks for other in self.graph[block]):
+                end = self.m.terminator(block)
+                if self.m.opcode(end) != llvm.BR or not self.is_uniform(self.lib.GetCondition(end)):
+                    return False
+        self.strides = {}
+        inside = [(block, i) for block in loop.blocks for i in self.instructions[block][:-1]]
+        makes = any(self.m.opcode(i) == llvm.STORE or self.is_carried(block, i) for block, i in inside)
+        return makes and all(self.is_fit(loop, block, i) for block, i in inside)
+
+    def is_carried(self, block, value):
+        """Whether a value differs between threads and goes from one round to the next, where the block is a loop's first."""
+        return value in self.m.phis(block) and not self.is_uniform(value)
+
+    def is_fit(self, loop, block, value):
+        opcode = self.m.opcode(value)
+        if opcode == llvm.CALL:
+            return self.is_pure(value) or self.marker(value) in THREAD + BLOCK
+        if opcode not in (llvm.LOAD, llvm.STORE):
+            return opcode in PURE or opcode in DIVISIONS or opcode == llvm.PHI
+        lib = self.lib
+        stored = lib.GetOperand(value, 0) if opcode == llvm.STORE else value
+        kind, pointer = lib.TypeOf(stored), lib.GetOperand(value, opcode == llvm.STORE)
+        if lib.GetVolatile(value) or lib.GetOrdering(value) != NOT_ATOMIC or lib.GetTypeKind(kind) == VECTOR_TYPE:
+            return False
+        if not flow.dominates(self.immediate, block, loop.latch) or self.is_private(pointer):
+            return False
+        stride = self.stride(loop, pointer)
+        return stride == self.lib.ABISizeOfType(self.m.layout, kind) or (stride == 0 and opcode == llvm.LOAD)
+
+    def is_private(self, pointer):
+        while self.lib.IsAInstruction(pointer) and self.m.opcode(pointer) in (llvm.GEP, *SAME):
+            pointer = self.lib.GetOperand(pointer, 0)
+        return bool(self.lib.IsAAllocaInst(pointer))
+
+    # How far apart neighbours are
+
+    def stride(self, loop, value):
+        """How much larger a value is in the next thread of a row, in the same round of the loop; of pointers in bytes."""
+        if value not in self.strides:
+            self.strides[value] = 0  # of a loop's counter, unless something else says otherwise
+            self.strides[value] = 0 if self.is_uniform(value) else self.find_stride(loop, value)
+        return self.strides[value]
+
+    def find_stride(self, loop, value):
+        m, opcode = self.m, self.m.opcode(value)
+        if opcode == llvm.PHI:
+            return self.stride_of_phi(loop, value)
+        if opcode == llvm.CALL and self.marker(value):
+            return 1 if self.marker(value) in ("rill_ir_thread_x", "rill_ir_thread") else 0
+        operands = m.arguments(value) if opcode == llvm.CALL else m.operands(value)
+        strides = [self.stride(loop, operand) for operand in operands]
+        if not any(stride != 0 for stride in strides):
+            return 0
+        if opcode in (llvm.ADD, llvm.OR):
+            return add(*strides)
+        if opcode == llvm.SUB:
+            return add(strides[0], times(strides[1], -1))
+        if opcode == llvm.MUL:
+            (a, b), (x, y) = strides, map(m.constant, operands)
+            return times(a, y) if b == 0 else times(b, x) if a == 0 else MANY
+        if opcode == llvm.SHL:
+            by = m.constant(operands[1])
+            return times(strides[0], MANY if by is None else 1 << by)
+        if opcode in SAME:
+            return strides[0]
+        return self.stride_of_element(value, strides) if opcode == llvm.GEP else MANY
+
+    def stride_of_phi(self, loop, phi):
+        """Of one that goes up by what all threads go up by."""
+        ways = self.m.incoming(phi)
+        steps = [v for v, _ in ways if self.lib.IsAInstruction(v) and phi in self.m.operands(v)]
+        starts = [v for v, _ in ways if v not in steps]
+        if len(starts) != 1 or any(self.m.opcode(step) not in (llvm.ADD, llvm.GEP) for step in steps):
+            return MANY
+        others = [v for step in steps for v in self.m.operands(step) if v != phi]
+        return self.stride(loop, starts[0]) if all(map(self.is_uniform, others)) else MANY
+
+    def stride_of_element(self, value, strides):
+        lib = self.lib
+        kind, total = lib.GetGEPSourceElementType(value), strides[0]
+        for i, stride in enumerate(strides[1:]):
+            if i > 0 and lib.GetTypeKind(kind) == STRUCT_TYPE:
+                return MANY if any(strides[1 + i :]) else total
+            if i > 0:
+                kind = lib.GetElementType(kind)
+            total = add(total, times(stride, lib.ABISizeOfType(self.m.layout, kind)))
+        return total
+
+    # The cut
+
+    def place(self, loop):
+        """In front of what the last block does for all threads at once."""
+        place = self.m.terminator(loop.latch)
+        for value in reversed(self.instructions[loop.latch][:-1]):
+            if self.m.opcode(value) not in PURE or not self.is_uniform(value):
+                break
+            place = value
+        return place
+
+    def add(self):
+        places = [self.place(loop) for loop in self.loops() if self.pays(loop)]
+        if not places:
+            return
+        lib, m = self.lib, self.m
+        kind = lib.FunctionType(m.void, llvm.array([]), 0, 0)
+        marker = m.function(INTERCHANGE) or lib.AddFunction(m.handle, INTERCHANGE.encode(), kind)
+        builder = lib.CreateBuilderInContext(m.context)
+        for place in places:
+            lib.PositionBuilderBefore(builder, place)
+            lib.BuildCall2(builder, kind, marker, llvm.array([]), 0, b"")
+        lib.DisposeBuilder(builder)
