@@ -219,6 +219,7 @@ class Generator(Statements):
             (1, self.meeting),
             (2 * once, self.tickets),
             (1, self.views),
+            (2, self.rows),
             (8, lambda: self.warp(depth)),
             (3, lambda: self.own(depth)),
         )

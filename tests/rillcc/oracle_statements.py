@@ -74,6 +74,7 @@ class Statements(Expressions):
             (1, self.fields),
             (1, self.function),
             (1, self.operations),
+            (1, self.rows),
             (not self.readable, lambda: ["tile[t] = %s;" % self.unsigned()]),
         )
         return make()
@@ -159,6 +160,22 @@ class Statements(Expressions):
             "unsigned (*%s[3])(unsigned, unsigned) = { plus, minus, product };" % name,
             "h = %s[%s %% 3](h, %s);" % (name, which, self.unsigned(1)),
         ]
+
+    def rows(self):
+        """A loop that all threads go around as often, and in which neighbours read neighbouring elements, or the same one."""
+        k, s, type_ = self.new("k"), self.new("s"), self.one_of(("unsigned", *FLOATS))
+        times = self.one_of(("%d" % (2 + self.below(7)), "(a & 7)", "(b & 7) + 2", "gridDim.x + 1", "blockIdx.x"))
+        width = self.one_of(("%d" % self.below(40), "(b & 31)", "1"))
+        x, y = "in[%s * %s + threadIdx.x]" % (k, width), self.one_of(("in[%s]" % k, "in[%s * 3 + 1]" % k, "t"))
+        if type_ == "unsigned":
+            body = self.one_of(("%s = %s * 31 + %s * %s;", "%s = %s + (%s ^ %s);", "%s = %s > 9 ? %s : %s;")) % (s, s, x, y)
+        else:
+            number = "static_cast<%s>(%%s & 0xff)" % type_
+            body = "%s = %s / 2 + %s * %s;" % (s, s, number % x, number % y)
+        head = self.one_of(("unsigned %s = 0; %s < %s; %s++" % (k, k, times, k), "unsigned %s = %s; %s-- > 0;" % (k, times, k)))
+        texts = [body] + (["if (%s == (c & 7)) break;" % k] if self.chance(20) else [])
+        result = s if type_ == "unsigned" else "bits(%s)" % s
+        return ["%s %s = %s;" % (type_, s, self.one_of(("0", "t"))), Block([["for (%s) {" % head, texts]]), "h = h * 31 + %s;" % result]
 
     def guarded_division(self):
         """A quotient of uniform numbers where lane 0 may not be, as an index or a value."""
