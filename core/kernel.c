@@ -149,9 +149,9 @@ static struct rill__kernel *cached_kernel(const struct rill__device *device, ril
   return NULL;
 }
 
-rill_status rill_stream_launch_ref(rill_stream stream, rill_kernel_ref *ref, const rill_launch *shape,
-                                   const rill_arg *args, size_t arg_count) {
-  RILL_ENTER_TO_SUBMIT();
+static inline __attribute__((always_inline)) rill_status launch_ref(struct rill__thread *self, rill_stream stream,
+                                                                    rill_kernel_ref *ref, const rill_launch *shape,
+                                                                    const rill_arg *args, size_t arg_count) {
   struct rill__stream *s;
   RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
   RILL_REQUIRE(ref != NULL, RILL_ERROR_INVALID_ARGUMENT, "ref is NULL");
@@ -162,4 +162,24 @@ rill_status rill_stream_launch_ref(rill_stream stream, rill_kernel_ref *ref, con
     __atomic_store_n(&ref->cache[(unsigned)s->base.device->info.ordinal % 2], kernel->base.id, __ATOMIC_RELAXED);
   }
   return rill__launch(s, kernel, shape, args, arg_count);
+}
+
+rill_status rill_stream_launch_ref(rill_stream stream, rill_kernel_ref *ref, const rill_launch *shape,
+                                   const rill_arg *args, size_t arg_count) {
+  RILL_ENTER_TO_SUBMIT();
+  return launch_ref(self, stream, ref, shape, args, arg_count);
+}
+
+/* The name may be in a library that is closed later. */
+static inline void leave_typed(struct rill__thread *const *self) {
+  if (RILL__LIKELY(*self != NULL)) (*self)->api = NULL;
+  rill__leave(self);
+}
+
+rill_status rill_stream_launch_typed(rill_stream stream, rill_kernel_ref *ref, const rill_launch *shape,
+                                     const rill_arg *args, size_t arg_count, const char *function) {
+  struct rill__thread *const self __attribute__((cleanup(leave_typed))) =
+      rill__enter(function != NULL ? function : __func__);
+  if (RILL__UNLIKELY(self == NULL)) return RILL_ERROR_OUT_OF_MEMORY;
+  return launch_ref(self, stream, ref, shape, args, arg_count);
 }

@@ -18,7 +18,7 @@ static void set_error(rill_status status, int32_t code, const char *name, const 
   struct rill__error_record *error = self->suspend_depth == 0 ? &self->error : &self->suspended_error;
   error->status = status;
   error->native_code = code;
-  error->api = self->api;
+  (void)snprintf(error->api, sizeof error->api, "%s", self->api != NULL ? self->api : "");
   error->line[0] = '\0';
   (void)snprintf(error->native_name, sizeof error->native_name, "%s", name != NULL ? name : "");
   (void)snprintf(error->message, sizeof error->message, "%.*s", (int)sizeof error->message - 1, text);

@@ -29,11 +29,11 @@
 struct rill__object;
 struct rill__capture;
 
-/* What rill_last_error tells.  api is a string constant of this library. */
+/* What rill_last_error tells. */
 struct rill__error_record {
   rill_status status;
   int32_t native_code;
-  const char *api;
+  char api[128];
   char object[112];
   char native_name[80];
   char message[1280];
@@ -44,7 +44,7 @@ struct rill__error_record {
 struct rill__thread {
   _Atomic uint64_t epoch;             /* 0 outside calls */
   uint64_t number;                    /* of the thread that has the record: never used again */
-  const char *api;                    /* the public function that is running */
+  const char *api;                    /* the function that was called last; NULL after a typed launch */
   const struct rill__object *subject; /* the first object it was given */
   uint32_t handles;                   /* how many it has looked up so far ... */
   _Atomic uint64_t ids[4];            /* ... and which, the latest; no call looks up more, but some may be of others */

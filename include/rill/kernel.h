@@ -207,7 +207,7 @@ RILL_API RILL_NODISCARD rill_status rill_stream_launch(rill_stream stream, rill_
                                                        size_t arg_count);
 
 /** Launches a kernel by reference: loads its bundle on the stream's device at the first use there, and
- *  remembers the kernel.  What the functions that rillcc writes call.
+ *  remembers the kernel.
  *
  *  Errors:  those of rill_module_load, rill_module_get_kernel and rill_stream_launch.
  *  Threads: any, on one reference too.
@@ -215,6 +215,16 @@ RILL_API RILL_NODISCARD rill_status rill_stream_launch(rill_stream stream, rill_
 RILL_API RILL_NODISCARD rill_status rill_stream_launch_ref(rill_stream stream, rill_kernel_ref *ref,
                                                            const rill_launch *launch, const rill_arg *args,
                                                            size_t arg_count);
+
+/** Does the same for the typed launch functions that rillcc writes: an error, and a line of RILL_TRACE, has the name
+ *  `function`, which the call copies.  NULL: this function's.
+ *
+ *  Errors:  those of rill_stream_launch_ref.
+ *  Threads: any, on one reference too.
+ *  Like:    nothing. */
+RILL_API RILL_NODISCARD rill_status rill_stream_launch_typed(rill_stream stream, rill_kernel_ref *ref,
+                                                             const rill_launch *launch, const rill_arg *args,
+                                                             size_t arg_count, const char *function);
 
 /** The shape of a launch of at least `threads` threads in one dimension, in blocks of `block` threads.
  *

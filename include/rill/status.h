@@ -54,7 +54,7 @@ typedef struct rill_error {
   size_t struct_size;
   rill_status status;      /**< RILL_OK if no call of this thread has failed yet */
   int32_t native_code;     /**< the vendor's own code; 0 if the vendor was not involved */
-  const char *api;         /**< the public function that failed */
+  const char *api;         /**< the function that failed, rill's or a typed launch's ("saxpy_launch") */
   const char *object;      /**< label or id of the first object it was given; "" if none */
   const char *native_name; /**< the vendor's name of native_code; "" if none */
   const char *message;     /**< what was wrong, with the numbers in it; more lines, if there are any, are details */

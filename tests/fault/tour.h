@@ -24,7 +24,7 @@ struct tour {
   rill_kernel kernel, second_kernel, image_kernel;
   uint32_t *memory, *more, *pinned, *managed, *second_memory, *scratch; /* TOUR_WORDS each */
   uint32_t pageable[TOUR_WORDS], registered[TOUR_WORDS];                /* the second within a step */
-  rill_kernel_ref ref;
+  rill_kernel_ref ref, typed_ref;
   rill_graph graph;
   rill_graph_exec exec;
   rill_graph_node fill_node, kernel_node;

@@ -1,7 +1,7 @@
 /* Steps of the tour that submit work, order it and wait for it. */
 #include "tour_steps.h"
 
-static rill_bundle ref_bundle, preload_bundle;
+static rill_bundle ref_bundle, typed_bundle, preload_bundle;
 
 /* ---- use: work ---- */
 
@@ -166,6 +166,15 @@ STEP(launch_ref) {
   if (t->ref.bundle == NULL) t->ref = (rill_kernel_ref){ tour_bundle(&ref_bundle), "increment", { 0, 0 } };
   uint32_t *counter = t->memory;
   return rill_stream_launch_ref(t->stream, &t->ref, &shape, RILL_ARGS(counter));
+}
+
+/* As a function that rillcc writes does. */
+STEP(launch_typed) {
+  const rill_launch shape = rill_launch_1d(1, 1);
+  if (t->typed_ref.bundle == NULL)
+    t->typed_ref = (rill_kernel_ref){ tour_bundle(&typed_bundle), "increment", { 0, 0 } };
+  uint32_t *counter = t->memory;
+  return rill_stream_launch_typed(t->stream, &t->typed_ref, &shape, RILL_ARGS(counter), "increment_launch");
 }
 
 STEP(preload_kernels) {

@@ -111,6 +111,7 @@ void check_elementwise(const struct elementwise *kernel) {
     }
   }
   const rill_launch nothing = rill_kernels_wide(0, kernel->element_size, 256);
-  assert_fails_in("rill_stream_launch_ref", kernel->launch(stream, &nothing, 0, NULL, NULL, dut.memory),
-                  RILL_ERROR_INVALID_ARGUMENT);
+  spoil_last_error();
+  check_fails(kernel->launch(stream, &nothing, 0, NULL, NULL, dut.memory), RILL_ERROR_INVALID_ARGUMENT, NULL,
+              kernel->call, __FILE__, __LINE__);
 }

@@ -49,6 +49,7 @@ struct elementwise {
   /* `out` begins as b; a, b and out have n elements. */
   rill_status (*launch)(rill_stream stream, const rill_launch *launch, int64_t n, const void *a, const void *b,
                         void *out);
+  const char *call; /* by `launch`: "fill_f32_launch(stream, ..." */
   void (*expect)(size_t i, const void *a, const void *b, void *out);
 };
 
@@ -70,7 +71,7 @@ void check_elementwise(const struct elementwise *kernel);
     ((T *)out_)[i] = EXPECTED;                                                                           \
   }                                                                                                      \
   static void NAME(void) {                                                                               \
-    const struct elementwise kernel = { sizeof(T), NAME##_go, NAME##_expect };                           \
+    const struct elementwise kernel = { sizeof(T), NAME##_go, #LAUNCH, NAME##_expect };                  \
     check_elementwise(&kernel);                                                                          \
   }
 

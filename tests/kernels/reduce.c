@@ -198,7 +198,7 @@ static void scratch_memory_is_given_back(void) {
 
 static void refuses_nothing(void) {
   rill_stream stream = new_stream("nothing");
-  assert_fails_in("rill_stream_launch_ref", rill_kernels_sum_f32(stream, 0, NULL, NULL), RILL_ERROR_INVALID_ARGUMENT);
+  assert_fails_in("sum_f32_launch", rill_kernels_sum_f32(stream, 0, NULL, NULL), RILL_ERROR_INVALID_ARGUMENT);
 }
 
 TESTS_ON_EACH_DEVICE("kernels reduce", TEST(sums_i32), TEST(sums_f32), TEST(sums_f64), TEST(dots_f32), TEST(dots_f64),

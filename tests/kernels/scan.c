@@ -177,8 +177,7 @@ static void passes_keep_the_order_of_the_stream(void) {
 
 static void refuses_nothing(void) {
   rill_stream stream = new_stream("nothing");
-  assert_fails_in("rill_stream_launch_ref", rill_kernels_scan_f64(stream, 0, false, NULL, NULL),
-                  RILL_ERROR_INVALID_ARGUMENT);
+  assert_fails_in("scan_f64_launch", rill_kernels_scan_f64(stream, 0, false, NULL, NULL), RILL_ERROR_INVALID_ARGUMENT);
 }
 
 TESTS_ON_EACH_DEVICE("kernels scan", TEST(scans_i32), TEST(scans_f32), TEST(scans_f64), TEST(scans_on_several_streams),

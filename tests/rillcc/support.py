@@ -265,9 +265,9 @@ class Bundle:
         stub = test.write(
             "stub.c",
             "#include <rill/kernel.h>\n"
-            "rill_status rill_stream_launch_ref(rill_stream s, rill_kernel_ref *r, const rill_launch *l,\n"
-            "                                   const rill_arg *a, size_t n) {\n"
-            "  (void)s, (void)r, (void)l, (void)a, (void)n;\n  return RILL_OK;\n}\n",
+            "rill_status rill_stream_launch_typed(rill_stream s, rill_kernel_ref *r, const rill_launch *l,\n"
+            "                                     const rill_arg *a, size_t n, const char *f) {\n"
+            "  (void)s, (void)r, (void)l, (void)a, (void)n, (void)f;\n  return RILL_OK;\n}\n",
         )
         command = CC + STRICT_C + ["-I", INCLUDE, "-shared", "-o", library, c_file, stub]
         test.assertEqual(test.run_compiler(command), (0, ""))

@@ -4,6 +4,7 @@
 import os
 import re
 import shutil
+import subprocess
 import sys
 import unittest
 
@@ -75,7 +76,7 @@ class Output(support.TestCase):
         for name in ("mine_gate_bundle", "rill_ref_mine_increment", "mine_increment_launch"):
             self.assertIn(name, text)
         names = re.findall(r"\b(\w+_(?:bundle|ref|launch))\b", text)
-        free = {"rill_kernel_ref", "rill_launch", "rill_stream_launch_ref", "rill_bundle"}
+        free = {"rill_kernel_ref", "rill_launch", "rill_stream_launch_ref", "rill_stream_launch_typed", "rill_bundle"}
         self.assertEqual([name for name in names if not name.startswith("mine_") and name not in free], [])
 
     def test_two_bundles_in_one_program(self):
@@ -98,6 +99,24 @@ class Output(support.TestCase):
             for compiler, name in ((CC + STRICT_C, "user.c"), (CXX + STRICT_CXX, "user.cc")):
                 command = compiler + ["-I", INCLUDE, "-fsyntax-only", self.write(name, text)]
                 self.assertEqual(min(self.run_compiler(command)[0], 1), outcome)
+
+    def test_launch_functions_name_themselves(self):
+        """In errors: what the library is told is the function that the program called."""
+        c_file, _ = self.compile(self.write("k.kernel.cu", ONE), "--target", HOST, "--prefix", "my_")
+        stub = "#include <rill/kernel.h>\n#include <stdio.h>\n"
+        stub += "rill_status rill_stream_launch_typed(rill_stream s, rill_kernel_ref *r, const rill_launch *l,\n"
+        stub += "                                     const rill_arg *a, size_t n, const char *f) {\n"
+        stub += "  (void)s, (void)r, (void)l, (void)a, (void)n;\n  return puts(f) < 0;\n}\n"
+        call = '#include "out.rill.h"\nint main(void) { return my_one_launch(RILL_NULL_STREAM, NULL, 1, NULL); }\n'
+        objects = [self.path("%s.o" % i) for i in range(3)]
+        strict = ["-I", INCLUDE, "-c"]
+        for i, source in enumerate((c_file, self.write("stub.c", stub))):
+            self.assertEqual(self.run_compiler([*CC, *STRICT_C, *strict, "-o", objects[i], source]), (0, ""))
+        for compiler, name in ((CC + STRICT_C, "user.c"), (CXX + STRICT_CXX, "user.cc")):
+            self.assertEqual(self.run_compiler([*compiler, *strict, "-o", objects[2], self.write(name, call)]), (0, ""))
+            self.assertEqual(self.run_compiler([*CC, "-o", self.path("user"), *objects]), (0, ""))
+            done = subprocess.run([self.path("user")], capture_output=True, text=True, check=False)
+            self.assertEqual((done.returncode, done.stdout), (0, "my_one_launch\n"))
 
     def test_parameter_names_of_the_launch_function(self):
         source = self.write("k.kernel.cu", ONE + "RILL_KERNEL(two, int stream, int launch, int *args) { *args = 1; }\n")

@@ -63,7 +63,7 @@ class Commands(ToolTest):
             self.assertRegex(line, r"^rill: \w+(:\d+)? \w+\.\w+( of .+)? in rill_\w+$")
         done = self.run_tool("demo", "--device", "cpu", "--tile", "64", "-o", self.path("out.png"), RILL_TRACE="1")
         self.assertEqual(done.returncode, 0, done.stderr)
-        launch = r'in rill_stream_launch\w*: "image_blur" as "blur", \d+ x \d+ x 1 blocks of \d+ x \d+ x 1 threads$'
+        launch = r'in image_blur_launch: "image_blur" as "blur", \d+ x \d+ x 1 blocks of \d+ x \d+ x 1 threads$'
         self.assertRegex(done.stderr, '(?m)^rill: cpu kernel.launch of stream ".+" ' + launch)
         self.assertRegex(done.stderr, r"(?m)^rill: cpu stream\.record of .+ in rill_stream_record_event$")
 

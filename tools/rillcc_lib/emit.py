@@ -114,7 +114,7 @@ def launch_function(names, kernel):
     start = "RILL_NODISCARD static inline rill_status %s(" % names.launch(kernel)
     text = ", ".join(p.replace(" ", "\0") for p in parameters)
     lines = textwrap.wrap(text, max(COLUMNS - len(start) - 3, 1), break_long_words=False, break_on_hyphens=False)
-    said = "Launches `%s`: rill_stream_launch_ref with arguments that the compiler checks." % kernel.name
+    said = "Launches `%s`, with arguments that the compiler checks; errors as of rill_stream_launch_ref." % kernel.name
     opaque = [p for p in kernel.parameters if not p.type]
     said += "".join("\n *  `%s` points to a value of %d bytes, a `%s`." % (p.name, p.size, p.said) for p in opaque)
     out = [
@@ -127,7 +127,7 @@ def launch_function(names, kernel):
         out.append("  const rill_arg %s[] = {\n%s\n  };" % (args, values))
     pointer = args if kernel.parameters else "NULL"
     call = (stream, names.ref(kernel), launch, pointer, len(kernel.parameters))
-    out.append("  return rill_stream_launch_ref(%s, &%s, %s, %s, %d);" % call)
+    out.append("  return rill_stream_launch_typed(%s, &%s, %s, %s, %d, __func__);" % call)
     out.append("}\n")
     return "\n".join(out)
 
