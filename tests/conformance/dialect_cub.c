@@ -167,7 +167,8 @@ static void blocks(void) {
         case 3:
           assert_ok(cub_block_double_launch(stream, &launch, valid, (void *)d.initial, (void *)d.in, (void *)d.out));
           break;
-        default: assert_ok(cub_block_affine_launch(stream, &launch, valid, d.initial, d.in, d.out));
+        default:
+          assert_ok(cub_block_affine_launch(stream, &launch, valid, (void *)d.initial, (void *)d.in, (void *)d.out));
       }
       assert_completes(stream);
       check_block(&d, valids[v]);
@@ -219,7 +220,7 @@ static void warps(void) {
         case 3:
           assert_ok(cub_warp_double_launch(stream, &launch, v, (void *)d.initial, (void *)d.in, (void *)d.out));
           break;
-        default: assert_ok(cub_warp_affine_launch(stream, &launch, v, d.initial, d.in, d.out));
+        default: assert_ok(cub_warp_affine_launch(stream, &launch, v, (void *)d.initial, (void *)d.in, (void *)d.out));
       }
       assert_completes(stream);
       check_warps(&d, valid);

@@ -12,6 +12,26 @@ import support
 from support import CC, CLANG, CUDA_CLANG, CXX, HERE, HIPCC, HOST, INCLUDE, NVCC, ONE, ONE_OF_EACH, SOURCES, STRICT_C, STRICT_CXX
 from support import Bundle
 
+# Types that CUDA's headers declare, and those of a source, as a program in C sees them.
+TYPES = {"half *": "rill_half *", "float4 *": "rill_float4 *", "int2 const *": "const rill_int2 *"}
+TYPES.update({"__nv_bfloat16 *": "rill_bfloat16 *", "const half2 *": "const rill_half2 *", "dim3": "rill_dim3"})
+TYPES.update({"const float4 *const *": "const rill_float4 *const *", "float3": "rill_float3", "half": "rill_half"})
+TYPES.update({"point *": "struct point *", "const struct point *": "const struct point *", "both **": "union both **"})
+TYPES.update({"volatile point *": "volatile struct point *", "tagged *": "struct tag_of_it *", "wide *": "struct wide *"})
+TYPES.update({"unnamed *": "void *", "geo::line *": "void *", "const list<float> *": "const void *"})
+TYPES.update({"color *": "void *", "thing *": "void *", "heir *": "struct heir *"})
+STRUCTS = """struct point { float x, y; };
+typedef struct tag_of_it { int a; } tagged;
+typedef struct { int a; } unnamed;
+union both { int i; float f; };
+struct __align__(16) wide { float x[4]; };
+struct heir final : point { int z; };
+enum struct color : short { RED };
+class thing { int x; };
+namespace geo { struct line { float a; }; }
+template <class T> struct list { T x; };
+"""
+
 
 class Output(support.TestCase):
     """Names, headers, dependencies."""
@@ -63,7 +83,7 @@ class Output(support.TestCase):
         text += "__global__ void __launch_bounds__(64, 2)\nk(const int count, line by, const line *many, // one\n  float *x) {}\n"
         _, header = self.compile(self.write("k.kernel.cu", text), "--target", HOST)
         found = " ".join(self.read(header).split())
-        self.assertIn("int count, const void *by, const void *many, float *x) {", found)
+        self.assertIn("int count, const void *by, const struct line *many, float *x) {", found)
         self.assertIn("`by` points to a value of 16 bytes, a `line`.", found)
         self.assertIn("{ by, 16 }", found)
 
@@ -100,8 +120,88 @@ class Output(support.TestCase):
                 command = compiler + ["-I", INCLUDE, "-fsyntax-only", self.write(name, text)]
                 self.assertEqual(min(self.run_compiler(command)[0], 1), outcome)
 
+    def typed(self, *arguments):
+        """The header of a kernel that takes one of each type, and how the source writes these."""
+        parameters = ", ".join("%s p%d" % (kind, i) for i, kind in enumerate(TYPES))
+        source = self.write("k.kernel.cu", STRUCTS + "__global__ void k(%s) {}\n" % parameters)
+        return self.compile(source, "--cuda-names", "--target", HOST, *arguments)
+
+    def test_types_of_the_launch_function(self):
+        for arguments in ((), ("--clang", "none")):
+            with self.subTest(arguments=arguments):
+                _, header = self.typed(*arguments)
+                found = " ".join(self.read(header).split())
+                (parameters,) = re.findall(r"k_launch\(rill_stream stream, const rill_launch \*launch, (.*?)\) \{", found)
+                types = [re.sub(r" ?\w+$", "", parameter) for parameter in parameters.split(", ")]
+                self.assertEqual(dict(zip(TYPES, types)), TYPES)
+
+    def test_types_without_cuda_names(self):
+        """A source may have a float4 of its own."""
+        text = "#include <rill/device/kernel.h>\nstruct float4 { float v[4]; };\n"
+        source = self.write("k.kernel.cu", text + "RILL_KERNEL(k, float4 *x, const uint3 *y, dim3 z) {}\n")
+        _, header = self.compile(source, "--target", HOST)
+        found = " ".join(self.read(header).split())
+        self.assertIn("*launch, struct float4 *x, const rill_uint3 *y, rill_dim3 z) {", found)
+
+    def test_types_beside_those_of_the_program(self):
+        """In C and C++: the program's own structs before the header and after it, and what does not fit is refused."""
+        c_file, _ = self.typed()
+        own = "struct point { float x, y; };\nunion both { int i; float f; };\n"
+        use = "struct user { struct point at; rill_float4 color; rill_half2 pair; };\nvoid g(struct user *u);\n"
+        use += "void g(struct user *u) { u->color.w = 1; u->pair.x = u->pair.y; u->at.x = 2; %s }\n"
+        include = '#include "out.rill.h"\n'
+        text = "RILL_KERNEL(move, float4 *colors, point *points) { colors[0].x = points[0].x; }\n"
+        self.compile(self.write("k.kernel.cu", STRUCTS + text), "--cuda-names", "--target", HOST)
+        call = "(void)!move_launch(RILL_NULL_STREAM, NULL, %s);"
+        good = [call % "&u->color, &u->at", ""]
+        bad = [call % wrong for wrong in ("&u->pair, &u->at", "&u->color.x, &u->at", "&u->color, &u->pair")]
+        compilers = ((CC + STRICT_C, "user.c"), (CXX + STRICT_CXX, "user.cc"))
+        for compiler, name in compilers:
+            command = compiler + ["-I", INCLUDE, "-fsyntax-only", self.path(name)]
+            for order in (own + include, include + own):
+                for body in good + bad:
+                    self.write(name, order + use % body)
+                    done = self.run_compiler(command)
+                    self.assertEqual(done[0] == 0, body in good, done[1])
+        self.typed()
+        self.assertEqual(self.run_compiler(CC + STRICT_C + ["-I", INCLUDE, "-fsyntax-only", c_file]), (0, ""))
+
+    def test_types_beside_those_of_vendors(self):
+        """Includes the headers of CUDA and HIP that are here, before rillcc's header and after it."""
+        self.typed()
+        own, user, tried = '#include "out.rill.h"\n', self.path("user.cc"), 0
+        cuda = next((path for path in ("/usr/local/cuda/include", "/usr/include") if os.path.exists(path + "/cuda_fp16.h")), None)
+        sets = [(["-isystem", cuda], ("vector_types.h", "cuda_fp16.h", "cuda_bf16.h"))] if cuda else []
+        if os.path.exists("/usr/include/hip/hip_fp16.h"):
+            sets.append((["-D__HIP_PLATFORM_AMD__"], ("hip/hip_runtime_api.h", "hip/hip_vector_types.h", "hip/hip_fp16.h")))
+        for options, headers in sets:
+            theirs = "".join("#include <%s>\n" % header for header in headers)
+            if self.run_compiler([*CXX, *options, "-std=c++17", "-w", "-fsyntax-only", self.write("user.cc", theirs)])[0]:
+                continue  # they want a compiler of their own
+            for order in (own + theirs, theirs + own):
+                self.write("user.cc", order)
+                command = [*CXX, *STRICT_CXX, *options, "-w", "-I", INCLUDE, "-fsyntax-only", user]
+                self.assertEqual(self.run_compiler(command), (0, ""), order)
+            tried += 1
+        if tried == 0:
+            self.skipTest("no headers of CUDA or HIP that a C++ compiler takes")
+
+    def test_layout_of_types(self):
+        """rill's vectors are as large and as aligned as CUDA's, by every compiler that is here."""
+        text = "#include <rill/device/vectors.h>\n"
+        same = "static_assert(sizeof(rill_%s) == sizeof(%s) && alignof(rill_%s) == alignof(%s), \"%s\");\n"
+        for kind in "char uchar short ushort int uint long ulong longlong ulonglong float double".split():
+            for count in "1234":
+                # Of 32 bytes: nvcc 13 warns, having two alignments for these, and HIP's headers align them to 32.
+                large = count == "4" and kind in ("long", "ulong", "longlong", "ulonglong", "double")
+                line = same % ((kind + count,) * 5)
+                text += "#if RILL_ON_CPU\n%s#endif\n" % line if large else line
+        for theirs, ours in (("__half", "half"), ("__half2", "half2"), ("__nv_bfloat16", "bfloat16"), ("__nv_bfloat162", "bfloat162")):
+            text += "#if !RILL_ON_HIP\n%s#endif\n" % (same % (ours, theirs, ours, theirs, theirs))
+        self.compile(self.write("k.kernel.cu", text + ONE), "--cuda-names", *ONE_OF_EACH)
+
     def test_launch_functions_name_themselves(self):
-        """In errors: what the library is told is the function that the program called."""
+        """In errors: the library gets the name of the function that the program called."""
         c_file, _ = self.compile(self.write("k.kernel.cu", ONE), "--target", HOST, "--prefix", "my_")
         stub = "#include <rill/kernel.h>\n#include <stdio.h>\n"
         stub += "rill_status rill_stream_launch_typed(rill_stream s, rill_kernel_ref *r, const rill_launch *l,\n"

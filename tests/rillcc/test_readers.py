@@ -70,9 +70,9 @@ class Notes(support.TestCase):
         for text in ("int a", "int a, int b, int c"):
             data = notes.HEAD.pack(notes.MAGIC, 0, 1, 2, b"k", b"k.cu", text.encode()) + bytes(2 * notes.TYPE.size)
             with self.assertRaisesRegex(ValueError, "2 parameters of kernel k, not [13]"):
-                notes.read_note(data, 0, False)
+                notes.read_note(data, 0, notes.Known())
         with self.assertRaisesRegex(ValueError, "begins with 0x0"):
-            notes.read_note(bytes(notes.HEAD.size), 0, False)
+            notes.read_note(bytes(notes.HEAD.size), 0, notes.Known())
 
 
 class Offload(unittest.TestCase):

@@ -132,12 +132,14 @@ def launch_function(names, kernel):
     return "\n".join(out)
 
 
-def header(names, kernels, type_headers):
+def header(names, kernels, type_headers, tags):
     out = [
         "/* Made by rillcc from %s. */" % names.source,
         "#ifndef %s\n#define %s\n" % (names.guard(), names.guard()),
         "#include <rill/kernel.h>\n%s" % includes(type_headers),
         "RILL_EXTERN_C_BEGIN\n",
+        *("%s;" % tag for tag in tags),
+        *([""] if tags else []),
         "extern const rill_bundle %s;" % names.bundle(),
     ]
     out.extend("extern rill_kernel_ref %s;" % names.ref(kernel) for kernel in kernels)

@@ -198,7 +198,10 @@ class Host:
             sys.stderr.write(messages.explain(result.stderr, toolchain.device_headers, toolchain.cuda_names))
             raise RillccError("%s refuses it" % os.path.basename(self.cxx[0]), toolchain.source)
         self.files = toolchain.read_depfile(depfile)
-        return notes.read(output, toolchain.source, bool(toolchain.options.type_headers), self.names_of)
+        named = any(path.endswith("/rill/device/cuda_vectors.h") for path in self.files)
+        types = notes.CUDA_TYPES if named else notes.INDEX_TYPES
+        known = notes.Known(bool(toolchain.options.type_headers), types, self.names_of, self.tag_of)
+        return notes.read(output, toolchain.source, known)
 
     def register(self, symbols):
         """Makes a file that includes the source and registers kernels which it only defines."""
@@ -234,6 +237,16 @@ class Host:
         if len(parts) != count or len(set(names)) != count:
             return None
         return ["auto " + name for name in names]
+
+    def tag_of(self, name):
+        """Whether a type seems to be declared as a struct or a union of this name.  What only `typedef struct {...} name`
+        declares is not: there C has no other name for it."""
+        words = re.compile(r"(?<!enum )\b(struct|union)\b(?:[^;{}:=]|::)*?\b%s\s*(?:final\s*)?(?::[^;{}]*)?[{;]" % name)
+        for path in [self.toolchain.source] + sorted(self.files - {self.toolchain.source}):
+            found = words.search(read_text(path))
+            if found:
+                return found.group(1)
+        return ""
 
     def refuse_recursion(self):
         """Where no image for the cpu is made: finds functions that call themselves, which GPUs' compilers let pass."""

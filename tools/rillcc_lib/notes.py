@@ -4,6 +4,7 @@ parameters by the compiler's own word (rill/device/host_kernels.h)."""
 import re
 import struct
 from dataclasses import dataclass, field
+from typing import Callable
 
 from .errors import RillccError
 from .listing import SHT_RELA, SHT_SYMTAB, Elf, trim
@@ -19,9 +20,17 @@ PLAIN, CLASS, ENUM, REFUSED = range(4)
 C_TYPES = set("void char short int long float double signed unsigned bool".split())
 C_TYPES |= set("size_t ptrdiff_t intptr_t uintptr_t const volatile".split())
 C_TYPES |= {"%sint%d_t" % (sign, bits) for sign in ("", "u") for bits in (8, 16, 32, 64)}
+# CUDA's types, and those of rill's that are the same for C programs.
+NUMBERS = "char uchar short ushort int uint long ulong longlong ulonglong float double".split()
+CUDA_TYPES = {number + count: "rill_%s%s" % (number, count) for number in NUMBERS for count in "1234"}
+CUDA_TYPES.update({"__half": "rill_half", "__half2": "rill_half2", "__nv_bfloat16": "rill_bfloat16"})
+CUDA_TYPES["__nv_bfloat162"] = "rill_bfloat162"
 # Types of rill's own, and the header that has them for C programs.
-OWN_TYPES = {"rill_half": "rill/device/half.h", "rill_bfloat16": "rill/device/half.h"}
-C_TYPES |= OWN_TYPES.keys()
+OWN_TYPES = dict.fromkeys(CUDA_TYPES.values(), "rill/device/vectors.h")
+OWN_TYPES.update({"rill_half": "rill/device/half.h", "rill_bfloat16": "rill/device/half.h"})
+CUDA_TYPES["dim3"] = "rill_dim3"
+INDEX_TYPES = {name: CUDA_TYPES[name] for name in ("uint3", "dim3")}  # there without rill/device/cuda_names.h, too
+C_TYPES |= {"rill_dim3", *OWN_TYPES}
 
 
 @dataclass
@@ -54,6 +63,11 @@ class Unit:
         words = {word for kernel in self.kernels for p in kernel.parameters for word in re.findall(r"\w+", p.type)}
         return sorted({OWN_TYPES[word] for word in words & OWN_TYPES.keys()})
 
+    def tags(self):
+        """Gives the structs and unions of the source that kernels take pointers to: "struct point"."""
+        types = [p.type for kernel in self.kernels for p in kernel.parameters]
+        return sorted({tag for text in types for tag in re.findall(r"\b(?:struct|union) \w+", text)})
+
 
 def text_of(data):
     return data.split(b"\0")[0].decode("utf-8", "replace")
@@ -71,7 +85,35 @@ def split_commas(text):
     return [part.strip() for part in parts]
 
 
-def read_parameter(number, written, note, type_headers, refuse):
+@dataclass
+class Known:
+    """What else is known of a source: by its text, of which the compiler's words are not enough for a C program."""
+
+    type_headers: bool = False  # the user names headers that declare its types
+    cuda_types: dict = field(default_factory=lambda: INDEX_TYPES)  # of those names that are rill's, not the source's own
+    names_of: Callable = lambda kernel, count: None  # how the parameters of a plain kernel seem to be written
+    tag_of: Callable = lambda name: ""  # "struct" or "union", if a type of that name is declared as one
+
+
+def type_for_c(source, said, known):
+    """The name that a C program has for a type; empty if it has none."""
+    if source and words_of(source) <= C_TYPES:
+        return tidy(source)
+    own = re.sub(r"\w+", lambda word: known.cuda_types.get(word[0], word[0]), said)
+    if words_of(own) <= C_TYPES:
+        return tidy(own)
+    if known.type_headers and source:
+        return tidy(source)
+    if not said.endswith("*"):
+        return ""
+    pointee = re.fullmatch(r"((?:const |volatile )*)(\w+)((?:[ *]|const|volatile)*)", said)
+    tag = known.tag_of(pointee[2]) if pointee else ""
+    if pointee and tag:
+        return tidy("%s%s %s%s" % (pointee[1], tag, pointee[2], pointee[3]))
+    return "const void *" if said.startswith("const ") else "void *"
+
+
+def read_parameter(number, written, note, known, refuse):
     """One parameter: as it is written, if that is known, and what the compiler says of its type."""
     size, alignment, kind, said = note
     found = re.fullmatch(r"(.*?)\b([A-Za-z_]\w*)\s*((?:\[[^]]*\])*)", written, re.DOTALL)
@@ -90,16 +132,8 @@ def read_parameter(number, written, note, type_headers, refuse):
         raise refuse(number, written, why)
     if "long double" in said:
         raise refuse(number, written, "GPUs have no long double")
-    simple = found and not found.group(3) and source
-    if simple and words_of(source) <= C_TYPES:
-        kind_of_c = tidy(source)
-    elif words_of(said) <= C_TYPES:
-        kind_of_c = tidy(said)
-    elif type_headers and simple:
-        kind_of_c = tidy(source)
-    else:
-        kind_of_c = ("const void *" if said.startswith("const ") else "void *") if said.endswith("*") else ""
-    return Parameter(name, kind_of_c, size, alignment, said)
+    simple = source if found and not found.group(3) else ""
+    return Parameter(name, type_for_c(simple, said, known), size, alignment, said)
 
 
 # What GCC calls the types of C, and what everybody else does.
@@ -131,7 +165,7 @@ def read_types(data, position, count):
         yield size, alignment, kind, said
 
 
-def read_note(data, position, type_headers, symbol="", names_of=None):
+def read_note(data, position, known, symbol=""):
     magic, size, line, count, name, file, parameters = HEAD.unpack_from(data, position)
     if magic != MAGIC:
         raise ValueError("a note begins with 0x%x" % magic)
@@ -149,11 +183,11 @@ def read_note(data, position, type_headers, symbol="", names_of=None):
         raise RillccError('kernel "%s": more than %d letters of parameters' % (kernel.name, PARAMETERS), kernel.file, line)
     parts = [] if written in ("", "void") else split_commas(written)
     if symbol:
-        parts = (names_of(kernel, count) if names_of else None) or [""] * count
+        parts = known.names_of(kernel, count) or [""] * count
     if len(parts) != count:
         raise ValueError("%d parameters of kernel %s, not %d: %s" % (count, kernel.name, len(parts), written))
     for i, note in enumerate(read_types(data, position + HEAD.size, count)):
-        kernel.parameters.append(read_parameter(i + 1, parts[i] or note[3], note, type_headers, refuse))
+        kernel.parameters.append(read_parameter(i + 1, parts[i] or note[3], note, known, refuse))
     names = [parameter.name for parameter in kernel.parameters]
     for other in names:
         if names.count(other) > 1:
@@ -186,8 +220,8 @@ def plain_kernels(elf):
     return found
 
 
-def read(path, source, type_headers, names_of=None):
-    """Reads an object file.  `names_of` may know how the parameters are written of a kernel without RILL_KERNEL."""
+def read(path, source, known):
+    """Reads an object file."""
     with open(path, "rb") as file:
         elf = Elf(file.read())
     unit = Unit()
@@ -199,7 +233,7 @@ def read(path, source, type_headers, names_of=None):
             while position + HEAD.size <= len(data):
                 size = HEAD.unpack_from(data, position)[1]
                 symbol = symbols.get(position + size - 8, "")
-                kernel, position = read_note(data, position, type_headers, symbol, names_of)
+                kernel, position = read_note(data, position, known, symbol)
                 unit.kernels.append(kernel)
     except (ValueError, struct.error) as error:
         raise RillccError("what the host compiler wrote of the kernels cannot be read: %s" % error, source) from error
