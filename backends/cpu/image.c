@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -62,6 +63,8 @@ const char *rill__cpu_image_fault(const void *bytes, size_t size) {
 
 /* ---- loading ---- */
 
+enum { PATH_SIZE = 512 };
+
 static bool write_image(int file, const char *data, size_t size) {
   while (size > 0) {
     const ssize_t written = write(file, data, size);
@@ -114,16 +117,14 @@ static void *open_in_memory(const void *data, size_t size, char *why, size_t why
   return library;
 }
 
-/* For systems without /proc, or that run nothing from memory files. */
-static void *open_from_file(const void *data, size_t size, char *why, size_t why_size) {
-  const char *folder = getenv("TMPDIR");
-  if (folder == NULL || folder[0] != '/') folder = "/tmp";
-  char path[512];
-  const int length = snprintf(path, sizeof path, "%s/rill-kernels-XXXXXX", folder);
-  const int file = length < (int)sizeof path ? mkostemp(path, O_CLOEXEC) : -1;
+/* Loads it from a new file in the folder, whose path is left in `path`; "" if there is none. */
+static void *open_from_file(const char *folder, const char *name, const void *data, size_t size, char path[PATH_SIZE],
+                            char *why, size_t why_size) {
+  const int length = snprintf(path, PATH_SIZE, "%s/%s-XXXXXX.so", folder, name);
+  const int file = length < PATH_SIZE ? mkostemps(path, (int)strlen(".so"), O_CLOEXEC) : -1;
   if (file < 0) {
-    (void)snprintf(why, why_size, "%s: %s", folder,
-                   length < (int)sizeof path ? strerror(errno) : "the path is too long");
+    (void)snprintf(why, why_size, "%s: %s", folder, length < PATH_SIZE ? strerror(errno) : "the path is too long");
+    path[0] = '\0';
     return NULL;
   }
   void *library = NULL;
@@ -133,17 +134,42 @@ static void *open_from_file(const void *data, size_t size, char *why, size_t why
     library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (library == NULL) loader_words(path, why, why_size);
   }
-  (void)unlink(path);
   (void)close(file);
   return library;
+}
+
+/* For systems without /proc, or that run nothing from memory files. */
+static void *open_for_a_moment(const void *data, size_t size, char *why, size_t why_size) {
+  const char *folder = getenv("TMPDIR");
+  if (folder == NULL || folder[0] != '/') folder = "/tmp";
+  char path[PATH_SIZE];
+  void *const library = open_from_file(folder, "rill-kernels", data, size, path, why, why_size);
+  if (path[0] != '\0') (void)unlink(path);
+  return library;
+}
+
+/* In a file that stays: a profiler reads the names of functions off it when the process has ended. */
+static rill_status open_and_keep(const char *folder, const char *name, const void *data, size_t size, void **library) {
+  char path[PATH_SIZE], why[400] = "", stem[64];
+  RILL_REQUIRE(folder[0] == '/', RILL_ERROR_INVALID_ARGUMENT,
+               "RILL_CPU_KEEP_IMAGES is \"%s\", which is no absolute path", folder);
+  (void)snprintf(stem, sizeof stem, "%s", name);
+  for (char *c = stem; (c = strchr(c, '/')) != NULL;) *c = '_';
+  *library = open_from_file(folder, stem, data, size, path, why, sizeof why);
+  if (*library == NULL && path[0] != '\0') (void)unlink(path);
+  RILL_REQUIRE(*library != NULL, RILL_ERROR_BACKEND,
+               "image \"%s\" cannot be loaded from a file that stays (RILL_CPU_KEEP_IMAGES): %s", name, why);
+  return RILL_OK;
 }
 
 rill_status rill__cpu_image_open(const char *name, const void *data, size_t size, void **library) {
   const char *fault = rill__cpu_image_fault(data, size);
   RILL_REQUIRE(fault == NULL, RILL_ERROR_BACKEND, "image \"%s\" of %zu bytes cannot be loaded: %s", name, size, fault);
+  const char *folder = getauxval(AT_SECURE) != 0 ? NULL : getenv("RILL_CPU_KEEP_IMAGES");
+  if (folder != NULL && folder[0] != '\0') return open_and_keep(folder, name, data, size, library);
   char first[400] = "", second[400] = "";
   *library = open_in_memory(data, size, first, sizeof first);
-  if (*library == NULL) *library = open_from_file(data, size, second, sizeof second);
+  if (*library == NULL) *library = open_for_a_moment(data, size, second, sizeof second);
   if (*library != NULL) return RILL_OK;
   if (strcmp(first, second) == 0) {
     return rill__fail(RILL_ERROR_BACKEND, "image \"%s\" cannot be loaded: %s", name, first);

@@ -10,7 +10,7 @@ import threading
 from dataclasses import dataclass, field
 from typing import Optional
 
-from . import known_answer, llvm, messages, notes, sites, spmd, stacks
+from . import known_answer, llvm, messages, notes, shown, sites, spmd, stacks
 from .errors import RillccError
 
 # What Linux calls the features that levels have.
@@ -369,6 +369,7 @@ class Host:
         sizes = "".join(read_text(assembly[:-1] + suffix) for suffix in ("ci", "su"))
         text = read_text(assembly)
         table = stacks.table(self.toolchain.unit.kernels, text, sizes, arrays)
+        text = shown.rename(text, self.toolchain.unit.kernels, forms=not self.toolchain.options.debug)
         if self.toolchain.options.check:
             text = sites.add(text)
         with open(assembly, "w", encoding="utf-8") as file:

@@ -182,10 +182,19 @@ def refuse_recursion(symbols, kernel):
                     raise RillccError(text % (kernel.name, say(name, symbols[name])), kernel.file, kernel.line)
 
 
+def body_of(kernel):
+    """What the mangled names of all functions have in them that rill's headers make of a kernel."""
+    return "%drill_body_%s" % (len("rill_body_" + kernel.name), kernel.name)
+
+
+def functions_of(names, kernel):
+    body = body_of(kernel)
+    return [name for name in names if body in name]
+
+
 def find_forms(symbols, kernel):
     """The functions that the library may call for a kernel: for whole blocks, if there is such a one."""
-    body = "%drill_body_%s" % (len("rill_body_" + kernel.name), kernel.name)
-    names = [name for name in symbols if body in name and symbols[name].is_function]
+    names = [name for name in functions_of(symbols, kernel) if symbols[name].is_function]
     blocks = [name for name in names if re.search(r"\drun_block(?![a-z_])", name)]
     return blocks or [name for name in names if "10run_thread" in name]
 
