@@ -307,18 +307,20 @@ class Toolchain:
     def read_source(self):
         """What the source holds, and the files that it is made of."""
         self.unit, files = self.host.read()
-        return self.unit, files
+        return self.unit, {file for file in files if not file.startswith(self.folder + os.sep)}
 
     def read_depfile(self, path):
         return {self.copies.original(file) for file in read_depfile(path)}
 
-    def copy_files(self, files):
+    def copy_files(self, files, always=False):
         """Whether the compilers are to read copies of the files from here on: of a source with something static that
-        the host finds by name."""
+        the host finds by name, or with lines that are added to it."""
+        if self.copies.made:
+            return True
         own = (self.folder + os.sep, os.path.abspath(self.device_headers) + os.sep)
         files = {file for file in files if not os.path.abspath(file).startswith(own)}
         try:
-            if not self.copies.make(files, host.read_text):
+            if not self.copies.make(files, host.read_text, always):
                 return False
         except OSError as error:
             raise RillccError("cannot write %s: %s" % (error.filename, error.strerror)) from error

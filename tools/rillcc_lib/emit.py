@@ -1,12 +1,17 @@
 """Writes what rillcc makes: the C file with the images, its header, and the dependency file."""
 
+import dataclasses
+import itertools
 import os
 import re
 import struct
 import textwrap
 
+from . import instances, notes, templates
+
 COLUMNS = 110
 WORDS_PER_LINE = 5
+LOCALS = ("stream", "launch", "args")
 
 
 class Names:
@@ -63,7 +68,8 @@ def image_array(name, data):
     return "static _Alignas(16) const uint64_t %s[%d] = {\n%s\n};\n" % (name, len(words), ",\n".join(lines))
 
 
-def c_file(names, kernels, images, type_headers):
+def c_file(names, unit, images, type_headers):
+    kernels = unit.kernels
     out = ["/* Made by rillcc from %s. */\n#include <rill/bundle.h>\n%s" % (names.source, includes(type_headers))]
     out.append(
         "#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__\n"
@@ -98,28 +104,35 @@ def c_file(names, kernels, images, type_headers):
         out.append(
             'rill_kernel_ref %s = { &%s, "%s", { 0, 0 } };' % (names.ref(kernel), names.bundle(), kernel.symbol)
         )
+    asked = [(symbol, kernel) for kernel in kernels for symbol in sorted(unit.functions.get(kernel.name, ()))]
+    for i, (symbol, kernel) in enumerate(asked):
+        out.append('\nrill_kernel_ref *instance_%d(void) __asm__("%s");' % (i, symbol))
+        out.append("rill_kernel_ref *instance_%d(void) { return &%s; }" % (i, names.ref(kernel)))
     return "\n".join(out) + "\n"
 
 
-def launch_function(names, kernel):
-    taken = {parameter.name for parameter in kernel.parameters}
+def free_names(taken):
+    """Names for what a launch function has beside the kernel's own parameters."""
+    return [next(text for text in (name + "_" * i for i in itertools.count()) if text not in taken) for name in LOCALS]
 
-    def free(name):
-        while name in taken:
-            name += "_"
-        return name
 
-    stream, launch, args = free("stream"), free("launch"), free("args")
-    parameters = ["rill_stream " + stream, "const rill_launch *" + launch] + [declare(p) for p in kernel.parameters]
-    start = "RILL_NODISCARD static inline rill_status %s(" % names.launch(kernel)
+def wrapped(start, parameters):
+    """A function's head: its parameters one after another, lines below the first."""
     text = ", ".join(p.replace(" ", "\0") for p in parameters)
     lines = textwrap.wrap(text, max(COLUMNS - len(start) - 3, 1), break_long_words=False, break_on_hyphens=False)
+    return start + ("\n" + " " * len(start)).join(lines).replace("\0", " ") + ") {"
+
+
+def launch_function(names, kernel):
+    stream, launch, args = free_names({parameter.name for parameter in kernel.parameters})
+    parameters = ["rill_stream " + stream, "const rill_launch *" + launch] + [declare(p) for p in kernel.parameters]
+    start = "RILL_NODISCARD static inline rill_status %s(" % names.launch(kernel)
     said = "Launches `%s`, with arguments that the compiler checks; errors as of rill_stream_launch_ref." % kernel.name
     opaque = [p for p in kernel.parameters if not p.type]
     said += "".join("\n *  `%s` points to a value of %d bytes, a `%s`." % (p.name, p.size, p.said) for p in opaque)
     out = [
         "/** %s */" % said,
-        start + ("\n" + " " * len(start)).join(lines).replace("\0", " ") + ") {",
+        wrapped(start, parameters),
     ]
     if kernel.parameters:
         each = ("{ &%s, sizeof %s }" % (p.name, p.name) if p.type else "{ %s, %d }" % (p.name, p.size) for p in kernel.parameters)
@@ -132,7 +145,96 @@ def launch_function(names, kernel):
     return "\n".join(out)
 
 
-def header(names, kernels, type_headers, tags):
+# Kernel templates, for C++
+
+
+def known_type(text, own, trusted):
+    """Whether a program knows a type: one of C, of rill's, or a parameter of the template; any with headers of the user's."""
+    return trusted or notes.words_of(text) <= notes.C_TYPES | own
+
+
+def head_of(template, trusted):
+    """(parameters of a template without what only its source knows, "") or (None, why it cannot be declared)."""
+    own, head = set(), []
+    for parameter in template.head:
+        words = notes.words_of(parameter.kind) - {"class", "typename", "template", "auto", "<"}
+        if not known_type(" ".join(words), own, trusted):
+            return None, "%s %s is of a type that no header declares here: --include names one" % (parameter.kind, parameter.name)
+        known = re.fullmatch(r"-?\d\w*|true|false", parameter.default) or known_type(parameter.default, own, trusted)
+        head.append(parameter if known else dataclasses.replace(parameter, default=""))
+        own.add(parameter.name)
+    return head, ""
+
+
+def argument_of(written, number, template, trusted):
+    """(type, name, how it is declared beside the template's parameters if only the launch knows its type)."""
+    dots = "..." if "..." in written else ""
+    text = re.sub(r"\b__restrict(?:__)?\b|\b__grid_constant__\b|\.\.\.", " ", written)
+    own = {parameter.name for parameter in template.head}
+    found = re.fullmatch(r"(.*[\s*&])([A-Za-z_]\w*)\s*((?:\[[^]]*\]\s*)*)", text, re.DOTALL)
+    if not found or found.group(2) in notes.C_TYPES | own or notes.words_of(found.group(1)) <= {"const", "volatile"}:
+        kind, name, array = text, "arg%d" % number, ""
+    else:
+        kind, name, array = found.groups()
+    kind = notes.tidy(" ".join(kind.split())) + (" *" if array else "")
+    if known_type(kind, own, trusted) and "(" not in kind and array.count("[") < 2:
+        return kind + dots, name, ""
+    if kind.endswith("*"):
+        is_const = re.search(r"\bconst\b", kind.rpartition("*")[0])
+        return "const void *" if is_const else "void *", name, ""
+    return "const %s_type%s &" % (name, dots), name, "class%s %s_type" % (dots, name)
+
+
+def template_function(names, template, type_headers):
+    """The launch function of a kernel template, in its namespaces."""
+    head, why = head_of(template, bool(type_headers))
+    if head is None:
+        return "/* `%s`: no launch function, since %s. */\n" % (template.qualified(), why)
+    arguments = [argument_of(a, i, template, bool(type_headers)) for i, a in enumerate(template.arguments, 1)]
+    taken = {name for _, name, _ in arguments} | {parameter.name for parameter in head}
+    stream, launch, args = free_names(taken)
+    used = ", ".join(parameter.name + ("..." if parameter.is_pack else "") for parameter in head)
+    more = [declared for _, _, declared in arguments if declared]
+    declaration, end = instances.declaration(template, names.prefix)
+    start = "RILL_NODISCARD inline rill_status %s%s_launch(" % (names.prefix, template.name)
+    parameters = ["rill_stream " + stream, "const rill_launch *" + launch]
+    parameters += [kind + ("" if kind.endswith(("*", "&")) else " ") + name for kind, name, _ in arguments]
+    function = "%s%s%s<%s>()" % (instances.FUNCTION, names.prefix, template.name, used)
+    said = "Launches `%s<%s>`." % (template.qualified(), used)
+    if more:
+        opaque = ", ".join("`%s`" % name for _, name, declared in arguments if declared)
+        said += "  The size of %s is compared at the launch." % opaque
+    out = [
+        declaration,
+        "/** %s */" % said,
+        "template <%s>" % ", ".join([*map(templates.declared, head), *more]),
+        wrapped(start, parameters),
+    ]
+    if arguments:
+        each = ("{ &%s, sizeof %s }%s" % (name, name, "..." if "..." in kind else "") for kind, name, _ in arguments)
+        out.append("  const rill_arg %s[] = {\n%s\n  };" % (args, ",\n".join("    " + text for text in each)))
+    count = "sizeof %s / sizeof *%s" % (args, args) if arguments else "0"
+    call = (stream, function, launch, args if arguments else "NULL", count)
+    out.append("  return rill_stream_launch_typed(%s, %s, %s, %s, %s, __func__);\n}" % call)
+    return "\n".join([*out, end] if end else out) + "\n"
+
+
+def template_functions(names, found, type_headers):
+    """Those of all templates.  Of several with one name, lists alone tell which is meant."""
+    texts = []
+    for name, several in sorted(found.items()):
+        if len(several) == 1:
+            texts.append(template_function(names, several[0], type_headers))
+        else:
+            texts.append("/* `%s`: no launch function, since there are %d templates of that name. */\n" % (name, len(several)))
+    if not texts:
+        return ""
+    start = "\n#ifdef __cplusplus\n/* Templates: rillcc --instances-of, with the objects of a program, compiles what they launch. */\n\n"
+    return start + "\n".join(texts) + "#endif\n"
+
+
+def header(names, unit, type_headers):
+    kernels, tags = unit.kernels, unit.tags()
     out = [
         "/* Made by rillcc from %s. */" % names.source,
         "#ifndef %s\n#define %s\n" % (names.guard(), names.guard()),
@@ -145,7 +247,7 @@ def header(names, kernels, type_headers, tags):
     out.extend("extern rill_kernel_ref %s;" % names.ref(kernel) for kernel in kernels)
     out.append("")
     out.extend(launch_function(names, kernel) for kernel in kernels)
-    out.append("RILL_EXTERN_C_END\n\n#endif")
+    out.append("RILL_EXTERN_C_END\n%s\n#endif" % template_functions(names, unit.templates, type_headers))
     return "\n".join(out) + "\n"
 
 

@@ -10,7 +10,7 @@ import threading
 from dataclasses import dataclass, field
 from typing import Optional
 
-from . import known_answer, llvm, messages, notes, shown, sites, spmd, stacks
+from . import instances, known_answer, llvm, messages, notes, shown, sites, spmd, stacks, templates
 from .errors import RillccError
 
 # What Linux calls the features that levels have.
@@ -46,6 +46,7 @@ LINK_FLAGS = (
 # Words of a source without which no function beside the kernels knows an index.
 HELPER = re.compile(r"__device__|__global__|\bassert\b|##|\bcuda_names\b|\brill_(warp|block)_(sum|min|max)\b")
 GLOBAL = re.compile(r"\b__global__\b")
+TEMPLATE = re.compile(r"\btemplate\s*<")
 DYNAMIC_SHARED = re.compile(r"\bextern\s+__shared__")
 # An attribute by which one function is compiled for another target than the rest.
 OWN_TARGET = re.compile(r"\b(__)?target(__|_clones|_version)?\s*\(")
@@ -126,6 +127,8 @@ class Host:
         self.files = set()
         self.main = [toolchain.source]
         self.symbols = []
+        self.kernels = templates.Found()
+        self.added = []  # instances
         self.levels = {}
         self.clang, self.library, self.why_not = find_clang(toolchain.options)
         if self.clang and not toolchain.options.cxx:
@@ -175,19 +178,47 @@ class Host:
         if self.toolchain.copy_files(self.files):
             self.main = [self.toolchain.compiled]
             unit = self.read_notes()
+        self.find_kernels()
+        unit, functions = instances.add_all(self, unit)
         if unit.plain:
             self.register(unit.plain)
             unit = self.read_notes()
-        if not unit.kernels:
-            forms = [] if self.toolchain.cuda_names else ["RILL_KERNEL(name, parameters) { ... }"]
-            why = "no kernel in it: " + " or ".join(forms + ["__global__ void name(parameters) { ... }"])
-            if self.mentions(GLOBAL):
-                why = "its kernels are templates, or in an unnamed namespace: "
-                why += "RILL_KERNEL_INSTANCE(name, kernel<types>); names one"
-            raise RillccError(why, self.toolchain.source)
+        unit.templates, unit.functions = self.kernels.templates, functions
+        instances.place_at_templates(self, unit)
+        if not unit.kernels and (self.toolchain.options.output or not unit.templates):
+            raise RillccError(self.why_none(), self.toolchain.source)
         flags = ["-DRILL_SYMBOL_%s=%s" % (k.name, k.symbol) for k in unit.kernels if k.symbol != k.name]
         self.symbols = flags
         return unit, self.files
+
+    def why_none(self):
+        if self.toolchain.options.instances_of and self.kernels.templates:
+            return "no object refers to an instance of a template in it: %s" % ", ".join(sorted(self.kernels.templates))
+        if self.mentions(GLOBAL):
+            why = "its kernels are templates, or in an unnamed namespace: RILL_KERNEL_INSTANCE(name, kernel<types>); names "
+            return why + "one, and so does a line kernel<types> of --instances FILE; --instances-of takes those that a program launches"
+        forms = [] if self.toolchain.cuda_names else ["RILL_KERNEL(name, parameters) { ... }"]
+        return "no kernel in it: " + " or ".join(forms + ["__global__ void name(parameters) { ... }"])
+
+    def find_kernels(self):
+        """Reads off the preprocessed source which kernel templates it has, if that matters."""
+        toolchain, options = self.toolchain, self.toolchain.options
+        needed = options.header or options.instances or options.instances_of
+        if needed and self.mentions(TEMPLATE) and self.mentions(GLOBAL):
+            self.kernels = templates.find(templates.tokens_of(self.preprocess_notes(), toolchain.device_headers))
+
+    def preprocess_notes(self):
+        flags = [*self.flags(self.targets()[0]), "-DRILL_NOTES=1", "-w", "-E"]
+        return self.toolchain.execute([*self.cxx, *flags, *self.main]).stdout
+
+    def add(self, chosen, text):
+        """Adds instances at the end of the source, as all compilers read it from here on."""
+        toolchain = self.toolchain
+        toolchain.copy_files(self.files, always=True)
+        toolchain.copies.append(toolchain.source, text)
+        self.main = [toolchain.compiled]
+        self.added += chosen
+        return self.read_notes()
 
     def read_notes(self):
         toolchain = self.toolchain
@@ -195,6 +226,7 @@ class Host:
         command = self.cxx + self.flags(self.targets()[0]) + ["-O0", "-w", "-DRILL_NOTES=1", "-c"]
         result = toolchain.execute(command + ["-MMD", "-MF", depfile, "-MT", "x", "-o", output] + self.main)
         if result.returncode != 0:
+            instances.refuse(result.stderr, self.added, self.kernels)
             sys.stderr.write(messages.explain(result.stderr, toolchain.device_headers, toolchain.cuda_names))
             raise RillccError("%s refuses it" % os.path.basename(self.cxx[0]), toolchain.source)
         self.files = toolchain.read_depfile(depfile)
@@ -230,13 +262,13 @@ class Host:
 
     def names_of(self, kernel, count):
         """How the parameters of a plain kernel seem to be written; it is only their names that are taken from there."""
+        known = self.kernels.templates.get(stacks.readable(kernel.symbol), [])
+        if known:
+            return notes.names_in(known[0].arguments, count)
         text = "\n".join(read_text(kernel.file).split("\n")[kernel.line - 1 :])
         found = re.search(r"\b%s\s*\(([^()]*)\)" % kernel.name, re.sub(r"//[^\n]*|/\*.*?\*/", " ", text, flags=re.DOTALL))
         parts = notes.split_commas(found.group(1)) if found else []
-        names = [name for part in parts for name in re.findall(r"(\w+)\s*$", part)]
-        if len(parts) != count or len(set(names)) != count:
-            return None
-        return ["auto " + name for name in names]
+        return notes.names_in(parts, count)
 
     def tag_of(self, name):
         """Whether a type seems to be declared as a struct or a union of this name.  What only `typedef struct {...} name`

@@ -57,10 +57,15 @@ class Unit:
 
     kernels: list = field(default_factory=list)
     plain: list = field(default_factory=list)  # symbols of kernels that nothing registers
+    asked: list = field(default_factory=list)  # symbols of functions to which programs may refer (instances.py)
+    templates: dict = field(default_factory=dict)  # kernel templates by their qualified names: a list of each
+    functions: dict = field(default_factory=dict)  # symbols to which programs refer, by the kernel's name
 
     def type_headers(self):
-        """Gives the headers of rill that declare types which the kernels take."""
-        words = {word for kernel in self.kernels for p in kernel.parameters for word in re.findall(r"\w+", p.type)}
+        """Gives the headers of rill that declare types which the kernels and their templates take."""
+        types = [parameter.type for kernel in self.kernels for parameter in kernel.parameters]
+        types += [text for several in self.templates.values() for template in several for text in template.arguments]
+        words = {word for text in types for word in re.findall(r"\w+", text)}
         return sorted({OWN_TYPES[word] for word in words & OWN_TYPES.keys()})
 
     def tags(self):
@@ -111,6 +116,14 @@ def type_for_c(source, said, known):
     if pointee and tag:
         return tidy("%s%s %s%s" % (pointee[1], tag, pointee[2], pointee[3]))
     return "const void *" if said.startswith("const ") else "void *"
+
+
+def names_in(parts, count):
+    """Parameters of which only the names are known; None if these are not `count` different ones."""
+    names = [name for part in parts for name in re.findall(r"(\w+)\s*(?:\[[^]]*\]\s*)*$", part)]
+    if len(parts) != count or len(set(names)) != count:
+        return None
+    return ["auto " + name for name in names]
 
 
 def read_parameter(number, written, note, known, refuse):
@@ -227,6 +240,8 @@ def read(path, source, known):
     unit = Unit()
     try:
         for number, section in enumerate(elf.sections):
+            if elf.name_of(section) == "rill_functions":
+                unit.asked = [symbol for _, symbol in sorted(pointers(elf, number).items())]
             if elf.name_of(section) != "rill_notes":
                 continue
             data, symbols, position = elf.content(section), pointers(elf, number), 0
@@ -237,6 +252,6 @@ def read(path, source, known):
                 unit.kernels.append(kernel)
     except (ValueError, struct.error) as error:
         raise RillccError("what the host compiler wrote of the kernels cannot be read: %s" % error, source) from error
-    known = {kernel.symbol for kernel in unit.kernels}
-    unit.plain = [name for name in plain_kernels(elf) if name not in known and not is_instance(name)]
+    registered = {kernel.symbol for kernel in unit.kernels}
+    unit.plain = [name for name in plain_kernels(elf) if name not in registered and not is_instance(name)]
     return unit

@@ -16,7 +16,9 @@ def key(toolchain):
     sources = {path for path in sources if os.path.dirname(path) != os.path.realpath(toolchain.device_headers)}
     dialect = glob.glob(os.path.join(toolchain.device_headers, "*.h"))
     options = toolchain.options
-    digest = hashlib.sha256(repr((options.defines, options.fp_contract, options.cuda_names, options.cuda_options)).encode())
+    added = [(instance.name, instance.spelling) for instance in toolchain.host.added]
+    matter = (options.defines, options.fp_contract, options.cuda_names, options.cuda_options, added)
+    digest = hashlib.sha256(repr(matter).encode())
     for path in sorted(sources - {os.path.realpath(toolchain.path("defines.h"))}, key=os.path.basename) + sorted(dialect):
         with open(path, "rb") as file:
             digest.update(hashlib.sha256(file.read()).digest())

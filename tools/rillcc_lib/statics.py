@@ -93,11 +93,11 @@ class Copies:
     def original(self, path):
         return self.originals.get(path, path)
 
-    def make(self, files, read):
-        """Copies all `files` if there is such a word in one of them."""
+    def make(self, files, read, always=False):
+        """Copies all `files` if there is such a word in one of them, or always."""
         texts = {path: read(path) for path in files}
         changed = {path: without(text) for path, text in texts.items()}
-        if changed == texts:
+        if changed == texts and not always:
             return False
         if os.path.exists(os.path.join(self.folder, self.OWN)):
             shutil.rmtree(self.folder)
@@ -113,6 +113,10 @@ class Copies:
                 file.write('#line 1 "%s"\n' % path.replace("\\", "\\\\").replace('"', '\\"') + text)
         self.folders = sorted({os.path.dirname(os.path.abspath(path)) for path in files})
         return True
+
+    def append(self, path, text):
+        with open(self.of(path), "a", encoding="utf-8", errors="surrogateescape", newline="") as file:
+            file.write(text)
 
     def remove(self):
         if self.made:

@@ -1,0 +1,269 @@
+"""Instances of kernel templates that no line of the source asks for: those of a list (--instances), and those to which
+the object files of a program refer (--instances-of).  Each becomes a RILL_KERNEL_INSTANCE at the end of the source that
+the compilers read."""
+
+import dataclasses
+import re
+import sys
+from dataclasses import dataclass, field
+
+from . import messages, objects, stacks, templates
+from .errors import RillccError
+
+# A function that a header of rillcc declares for each kernel template, and that the C file defines for each instance.
+FUNCTION = "rill_instance_"
+DEMANGLED = re.compile(r"rill_kernel_ref\s*\*\s*(?P<space>(?:\w+::)*)%s(?P<name>\w+)(?P<arguments><.*>)\(\)" % FUNCTION)
+WITHOUT_NAME = re.compile(r"\{lambda|\{unnamed|'lambda|'unnamed|\(anonymous namespace\)")
+NAMED = re.compile(r"((?:::)?(?:\w+::)*(\w+))\s*(<.*>)")
+WRITE = "a line is NAME<arguments>, or name = NAME<arguments>"
+
+
+@dataclass
+class Instance:
+    """An instance as it was asked for."""
+
+    spelling: str
+    name: str  # in C
+    file: str  # the list, or the first object that refers to it
+    line: int  # in the list; of an object, the instance's number
+    of_object: bool = False
+    symbols: set = field(default_factory=set)  # by which objects refer to it
+
+    def place(self):
+        return self.file if self.of_object else "%s:%d" % (self.file, self.line)
+
+    def mark(self):
+        """(file, line) for compilers.  An object has no lines: no compiler is to show them."""
+        return (self.file + " (instances)", self.line) if self.of_object else (self.file, self.line)
+
+    def function(self, prefix):
+        """The instance of FUNCTION that belongs to it, as C++ spells it; "" if none does."""
+        found = NAMED.fullmatch(self.spelling)
+        return found.group(1)[: -len(found.group(2))] + FUNCTION + prefix + found.group(2) + found.group(3) if found else ""
+
+    def template(self):
+        found = NAMED.match(self.spelling)
+        return found.group(1).lstrip(":") if found else ""
+
+
+def c_name(spelling):
+    """A name in C for an instance: scale_float_4 for ns::scale<float, 4>."""
+    found = NAMED.fullmatch(spelling)
+    text = found.group(2) + found.group(3) if found else spelling
+    text = re.sub(r"\*(?=\s*(?:[,>*&)]|const\b))", " ptr ", text).replace("&", " ref ").replace("-", " minus ")
+    return re.sub(r"\W+", "_", text, flags=re.ASCII).strip("_")
+
+
+# Lists
+
+
+def read_line(text, file, number):
+    """The instance of a line; None if it has none."""
+    text = re.sub(r"//.*|(^|\s)#.*", "", text).strip()
+    if not text:
+        return None
+    name, _, spelling = text.partition("=")
+    if re.fullmatch(r"[A-Za-z_]\w*\s*", name) and spelling and spelling[0] != "=":
+        name, spelling = name.strip(), spelling.strip()
+    else:
+        name, spelling = "", text
+    if not is_balanced(spelling):
+        raise RillccError("%s: its brackets do not match" % text, file, number)
+    if re.search(r"[;{}\"\\]", spelling) or not (name or NAMED.fullmatch(spelling)):
+        raise RillccError("%s names no instance of a template: %s" % (text, WRITE), file, number)
+    return Instance(spelling, name or c_name(spelling), file, number)
+
+
+def is_balanced(text):
+    """Whether each bracket has its other half; between others, < and > may be signs."""
+    opened = []
+    for c in re.sub(r"->|<=|>=|<<|'[^']*'", "", text):
+        if c in "([" or (c == "<" and opened[-1:] in ([], ["<"])):
+            opened.append(c)
+        elif c in ")]" or (c == ">" and opened[-1:] in ([], ["<"])):
+            if opened[-1:] != [{")": "(", "]": "[", ">": "<"}[c]]:
+                return False
+            opened.pop()
+    return not opened
+
+
+def read_list(path):
+    try:
+        with open(path, encoding="utf-8") as file:
+            lines = file.read().splitlines()
+    except (OSError, ValueError) as error:
+        raise RillccError("cannot read %s: %s" % (path, getattr(error, "strerror", None) or "it is no text")) from error
+    found = [read_line(line, path, number) for number, line in enumerate(lines, 1)]
+    return [instance for instance in found if instance]
+
+
+def read_lists(paths):
+    """The instances of all lists, each with a name of its own."""
+    found = {}
+    for instance in (instance for path in paths for instance in read_list(path)):
+        other = found.setdefault(instance.name, instance)
+        if other is not instance:
+            refuse_same_name(instance, other)
+    return list(found.values())
+
+
+def refuse_same_name(instance, other):
+    if "".join(instance.spelling.split()) == "".join(other.spelling.split()):
+        why = "%s stands in %s already" % (instance.spelling, other.place())
+    else:
+        why = '"%s" is the name of %s in %s already: begin the line with another one (name = %s)'
+        why %= (instance.name, other.spelling, other.place(), instance.spelling)
+    raise RillccError(why, instance.file, instance.line)
+
+
+# Objects
+
+
+def read_objects(paths, prefix):
+    """The instances to which objects refer."""
+    by_spelling, found = {}, objects.undefined(paths, FUNCTION)
+    for symbol, said in zip(found, objects.demangle(found)):
+        match = DEMANGLED.fullmatch(said)
+        if not match or not match.group("name").startswith(prefix):
+            continue
+        spelling = match.group("space") + match.group("name")[len(prefix) :] + match.group("arguments")
+        new = Instance(spelling, c_name(spelling), found[symbol], len(by_spelling) + 1, True)
+        by_spelling.setdefault(spelling, new).symbols.add(symbol)
+    return list(by_spelling.values())
+
+
+def choose(of_objects, known, kernels, taken):
+    """Those of the instances that the source lacks, each with a name of its own, and the symbols for kernels that it has,
+    by their names."""
+    there = list(zip(objects.demangle(kernel.symbol for kernel in kernels), kernels))
+    chosen, functions = [], {}
+    for instance in of_objects:
+        if len(known.of(instance.template())) != 1:
+            continue  # another source has it
+        name = next((kernel.name for said, kernel in there if said.startswith("void %s(" % instance.spelling)), None)
+        if name:
+            functions[name] = instance.symbols
+            continue
+        if WITHOUT_NAME.search(instance.spelling):
+            why = "it refers to %s, and a kernel source has no name for that argument: a struct with operator() has one"
+            raise RillccError(why % instance.spelling, instance.file)
+        stem, number = instance.name, 2
+        while instance.name in taken:
+            instance.name = "%s_%d" % (stem, number)
+            number += 1
+        taken.add(instance.name)
+        chosen.append(instance)
+    return chosen, functions
+
+
+# What the compilers read
+
+
+def add_all(host, unit):
+    """Adds the instances of lists and objects to a source; returns what it holds then, and the symbols of functions for
+    programs, by the kernel's name."""
+    options, known, functions = host.toolchain.options, host.kernels, {}
+    listed, taken = read_lists(options.instances), names_of_source(unit)
+    for instance in listed:
+        if instance.name in taken:
+            why = '"%s" is a kernel of the source: begin the line with another name (name = %s)'
+            raise RillccError(why % (instance.name, instance.spelling), instance.file, instance.line)
+    if listed:
+        with_function = [i for i in listed if i.function("") and len(known.of(i.template())) == 1]
+        unit = host.add(listed, lines(listed) + addresses(with_function, known, options.prefix))
+        refuse_twice(listed, unit.kernels)
+        functions = {instance.name: {symbol} for instance, symbol in zip(with_function, unit.asked)}
+    if options.instances_of:
+        taken |= {instance.name for instance in listed}
+        chosen, of_kernels = choose(read_objects(options.instances_of, options.prefix), known, unit.kernels, taken)
+        if chosen:
+            unit = host.add(chosen, lines(chosen))
+        for name, symbols in [*of_kernels.items(), *((instance.name, instance.symbols) for instance in chosen)]:
+            functions[name] = functions.get(name, set()) | symbols
+    return unit, functions
+
+
+def place_at_templates(host, unit):
+    """Has messages about instances name the place of the template, not the line that asks for one."""
+    added = {instance.name for instance in host.added}
+    for kernel in unit.kernels:
+        known = host.kernels.of(stacks.readable(kernel.symbol))
+        if kernel.name in added and known:
+            kernel.file, kernel.line = known[0].file, known[0].line
+
+
+def names_of_source(unit):
+    return {kernel.name for kernel in unit.kernels} | {stacks.readable(symbol).rpartition("::")[2] for symbol in unit.plain}
+
+
+def line_directive(instance):
+    file, line = instance.mark()
+    return '\n#line %d "%s"\n' % (line, file.replace("\\", "\\\\").replace('"', '\\"'))
+
+
+def lines(chosen):
+    """What the end of the source asks for."""
+    return "".join("%sRILL_KERNEL_INSTANCE(%s, %s);\n" % (line_directive(i), i.name, i.spelling) for i in chosen)
+
+
+def addresses(chosen, known, prefix):
+    """For the compile that only notes what a source holds: the functions for programs, of which it tells the symbols."""
+    if not chosen:
+        return ""
+    asked = {template.qualified(): template for i in chosen for template in known.of(i.template())}
+    declared = [" ".join(declaration(template, prefix, with_defaults=True)) for template in asked.values()]
+    values = "".join("%s&%s," % (line_directive(i), i.function(prefix)) for i in chosen)
+    text = "#if RILL_NOTES\nstruct rill_kernel_ref;\n%s\n" % "\n".join(declared)
+    text += '__attribute__((__section__("rill_functions"), __used__)) static rill_kernel_ref *(*const rill_functions[])() = {'
+    return text + values + "\n};\n#endif\n"
+
+
+def declaration(template, prefix, with_defaults=False):
+    """(declaration of the function of a template's instances, end of its namespaces)."""
+    head = [p if with_defaults else dataclasses.replace(p, default="") for p in template.head]
+    spaces = "".join("%s { " % space for space in template.namespaces)
+    text = "%stemplate <%s> rill_kernel_ref *%s%s%s();" % (spaces, templates.declared_all(head), FUNCTION, prefix, template.name)
+    return text, "}" * len(template.namespaces)
+
+
+def refuse(said, chosen, found):
+    """Refuses the instances that a compiler's errors are about, if they are about any."""
+    errors = {}
+    for match in filter(None, map(messages.ERROR.match, said.splitlines())):
+        errors.setdefault((match["file"], int(match["line"])), match["text"])
+    refused = [
+        RillccError(why_refused(i, errors[i.mark()], found), i.file, None if i.of_object else i.line)
+        for i in chosen
+        if i.mark() in errors
+    ]
+    for error in refused[:-1]:
+        print("rillcc: %s" % error, file=sys.stderr)
+    if refused:
+        raise refused[-1]
+
+
+def why_refused(instance, error, found):
+    name = instance.template()
+    known = found.of(name)
+    if name in found.plain:
+        return 'kernel "%s" is no template: it is there without a line' % name
+    if name and not known:
+        names = ", ".join(sorted(found.templates))
+        return 'the source has no kernel template "%s"; %s' % (name, "it has " + names if names else "it has none at all")
+    if len(known) > 1:
+        which = "name = static_cast<void (*)(parameters)>(%s)" % instance.spelling
+        return "the source has %d kernel templates %s: %s says which" % (len(known), name, which)
+    if known and messages.OVERLOADED.search(error):
+        return "%s is no instance of %s" % (instance.spelling, known[0].said())
+    return "%s: %s" % (instance.spelling, error)
+
+
+def refuse_twice(chosen, kernels):
+    """Refuses instances of lists that are there already, under whichever spelling."""
+    by_symbol, by_name = {}, {instance.name: instance for instance in chosen}
+    for kernel in kernels:
+        other = by_symbol.setdefault(kernel.symbol, kernel)
+        new, old = by_name.get(kernel.name), by_name.get(other.name)
+        if other is not kernel and new:
+            where = old.place() if old else "%s:%d" % (other.file, other.line)
+            raise RillccError("%s is there already: %s, of %s" % (new.spelling, other.name, where), new.file, new.line)
