@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Instances of kernel templates that stand in no source: lists, and the objects of a program."""
+"""Instances of kernel templates that stand in no source: lists, the objects of a program, and the launches of CUDA
+programs as lists."""
 
 import ctypes
 import os
@@ -384,6 +385,132 @@ class Objects(support.TestCase):
         result = self.rillcc("-o", "k.rill.c", self.write("t.kernel.cu", SCALE))
         self.assertRegex(result.stderr, r"\Arillcc: .*its kernels are templates.*--instances FILE; --instances-of")
         self.assertEqual(self.run_compiler([*CC, *STRICT_C, "-I", INCLUDE, "-x", "c", "-fsyntax-only", "k.rill.h"])[0], 0)
+
+
+CUDA_PROGRAM = r"""#include <cstdio>
+#include <cuda_runtime.h>
+#include "nowhere/helper-functions.h"
+#include "../../common/nowhere.h"
+#include "own.cuh"
+#define BLOCK 256
+#define GRID(n, b) (((n) + (b) - 1) / (b))
+#define LAUNCH(T, N) scale<T, N><<<GRID(n, BLOCK), BLOCK>>>(n, (T *)p)
+namespace deep {
+struct vec { float x; };
+enum class mode { a, b };
+template <class T, mode M = mode::a> __global__ void move(T *x) { x[0] = T(); }
+void go(vec *p) { move<vec><<<1, 2>>>(p); move<vec, mode::b> <<< 1, 2 >>> (p); }
+}
+template <class T, int N> __global__ void scale(int n, T *x) { x[0] = N; }
+template <int N, class T> __global__ void part(T *x) { x[0] = N; }
+__global__ void plain(int n) {}
+// commented<int><<<1, 2>>>(p);
+/* also<int><<<1, 2>>>(p); */
+#if 0
+off<int><<<1, 1>>>();
+#endif
+template <class T, int N> void run(int n, T *p) {
+  using U = typename std::remove_const<T>::type;
+  scale<T, N><<<dim3(n, 1), 256, 0, 0>>>(n, p);
+  scale<U, 4><<<1, (n > 3 ? 1 : 2)>>>(n, p);
+  scale<float, 4><<<1, n >> 2>>>(n, (float *)p);
+}
+int main() {
+  int n = 4;
+  void *p = 0;
+  puts("fake<int><<<1, 2>>>(x)");
+  LAUNCH(float, 4);
+  LAUNCH(double, (2 > 1 ? 8 : 4));
+  constexpr int W = 2 * 8;
+  scale<float, W><<<1, 1>>>(n, (float *)p);
+  { constexpr int W = 3; scale<float, W><<<1, 1>>>(n, (float *)p); }
+  typedef unsigned long long big;
+  if (n > 3) scale<big, -W - 1><<<1, 1>>>(n, (big *)p); else ::plain<<<1, 1>>>(n);
+  part<4><<<1, 1>>>((float *)p);
+  scale<wrapped<int, wrapped<char, int>>, 1 << 3><<<1, 1>>>(0, 0);
+  auto kernel = &scale<short, 9>;
+  kernel<<<1, 1>>>(n, (short *)p);
+  auto generic = [&](auto tag) { scale<decltype(tag), 4><<<1, 1>>>(1, &tag); };
+  deep::move<deep::vec><<<1, 1>>>((deep::vec *)0);
+  scale<float, BLOCK>
+    <<<1, 2>>>(0, 0);
+  scale<float, sizeof(n)><<<1, 1>>>(0, 0);
+  struct local { int x; };
+  scale<local, 1><<<1, 1>>>(0, 0);
+  auto changes = scale<int, 5>;
+  if (n > 2) changes = scale<int, 6>;
+  changes<<<1, 1>>>(0, 0);
+  table[n]<<<1, 1>>>(0);
+  elsewhere<<<1, 1>>>(0);
+  std::cout << n << "<<<";
+}
+"""
+LAUNCHES = """# The launches in p.cu: for rillcc --instances.
+# own.cuh:3
+inside<int>
+# p.cu:13, p.cu:45
+deep::move<deep::vec>
+# p.cu:13
+deep::move<deep::vec, deep::mode::b>
+# p.cu:27, p.cu:33
+scale<float, 4>
+# p.cu:34
+scale<double, (2 > 1 ? 8 : 4)>
+# p.cu:36
+scale<float, (2 * 8)>
+# p.cu:37
+scale<float, 3>
+# p.cu:39
+scale<unsigned long long, -(2 * 8) - 1>
+# p.cu:41
+scale<wrapped<int, wrapped<char, int>>, 1 << 3>
+# p.cu:43
+scale<short, 9>
+# p.cu:47
+scale<float, 256>
+# p.cu:25: scale<T, N> depends on T, N of a template
+# p.cu:26: scale<typename std::remove_const<T>::type, 4> depends on T of a template
+# p.cu:39: plain is no template, and needs no line
+# p.cu:40: part<4> leaves template arguments to be deduced: write them
+# p.cu:44: scale<decltype(tag), 4> depends on decltype of a function
+# p.cu:48: scale<float, sizeof(n)> depends on n of a function
+# p.cu:50: scale<local, 1> depends on local of a function
+# p.cu:53: changes: write the kernel that it stands for
+# p.cu:54: an expression: write the kernel that it stands for
+# p.cu:55: elsewhere: if it is a template, write its arguments
+"""
+
+
+class Launches(support.TestCase):
+    """--list-launches."""
+
+    def listed(self, *arguments, **environment):
+        result = self.rillcc("--list-launches", *arguments, **environment)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        return result.stdout
+
+    def test_the_launches_of_a_program(self):
+        self.write("own.cuh", "#pragma once\ntemplate <class T> __global__ void inside(T *x) { x[0] = 1; }\n"
+                   "inline void call(int *x) { inside<int><<<1, 1>>>(x); }\n")
+        self.write("p.cu", CUDA_PROGRAM)
+        for compiler in ["c++"] + ([CUDA_CLANG] if CUDA_CLANG else []):
+            with self.subTest(compiler=compiler):
+                self.assertEqual(self.listed("p.cu", RILL_CXX=compiler), LAUNCHES)
+
+    def test_the_list_compiles(self):
+        """The list of a program makes the kernels that it launches; and definitions are taken from the command."""
+        kernels = "template <class T, int N> __global__ void scale(int n, T *x) { x[n] = N; }\n"
+        self.write("p.cu", kernels + "int main() { scale<float, SIZE><<<1, 1>>>(0, 0); scale<int, 1><<<1, 1>>>(0, 0); }\n")
+        self.write("list.txt", self.listed("p.cu", "-D", "SIZE=3"))
+        source = self.write("k.kernel.cu", kernels)
+        c_file, _ = self.compile(source, "--cuda-names", "--target", HOST, "--instances", "list.txt")
+        self.assertEqual(set(Bundle(self, c_file, "k_bundle").kernels), {"_Z5scaleIfLi3EEviPT_", "_Z5scaleIiLi1EEviPT_"})
+
+    def test_it_compiles_nothing(self):
+        for arguments in ((), ("p.cu", "-o", "p.rill.c"), ("p.cu", "--header", "p.h")):
+            result = self.rillcc("--list-launches", *arguments)
+            self.assertEqual(result.returncode, 2)
+            self.assertIn("--list-launches needs a source, and compiles nothing", result.stderr)
 
 
 if __name__ == "__main__":

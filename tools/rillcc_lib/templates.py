@@ -157,7 +157,7 @@ def joined(tokens):
     text = " ".join("\0" + token.text if i in angles else token.text for i, token in enumerate(tokens))
     text = re.sub(r"\s*(::|\.\.\.)\s*|\s*\0(<)\s*|\s*\0(>)", lambda match: "".join(filter(None, match.groups())), text)
     text = re.sub(r"\s+([,)\]])", r"\1", text)
-    text = re.sub(r"([(\[!~])\s+", r"\1", text)
+    text = re.sub(r"([(\[!~]|(?:^|[(,<]\s*)-)\s+", r"\1", text)
     return re.sub(r"(\w) ([(\[])", r"\1\2", text)
 
 
