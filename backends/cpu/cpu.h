@@ -47,6 +47,7 @@ struct cpu_event {
 
 struct cpu_module {
   void *library; /* of dlopen */
+  int file;      /* of the library, or -1 */
   const struct rill_cpu_image_table *image;
   struct cpu_variables variables; /* if the image lists none */
 };

@@ -81,16 +81,20 @@ static struct cpu_lock fault_lock;
 static _Atomic bool ready; /* there is nothing to do before a launch */
 static _Atomic int wanted; /* 1: yes, -1: no, 0: not looked yet */
 
+bool rill__cpu_is_sanitized(void) {
+  static const char *const sanitizers[] = { "__asan_init", "__tsan_init", "__msan_init", "__hwasan_init" };
+  for (size_t i = 0; i < sizeof sanitizers / sizeof sanitizers[0]; i++) {
+    if (dlsym(RTLD_DEFAULT, sanitizers[i]) != NULL) return true;
+  }
+  return false;
+}
+
 static bool are_wanted(void) {
   int known = atomic_load_explicit(&wanted, memory_order_relaxed);
   if (known == 0) {
     const char *const option = getenv("RILL_CPU_CATCH_FAULTS");
     const bool refused = option != NULL && strcmp(option, "0") == 0;
-    static const char *const sanitizers[] = { "__asan_init", "__tsan_init", "__msan_init", "__hwasan_init" };
-    known = refused ? -1 : 1;
-    for (size_t i = 0; i < sizeof sanitizers / sizeof sanitizers[0]; i++) {
-      if (dlsym(RTLD_DEFAULT, sanitizers[i]) != NULL) known = -1;
-    }
+    known = refused || rill__cpu_is_sanitized() ? -1 : 1;
     atomic_store_explicit(&wanted, known, memory_order_relaxed);
   }
   return known > 0;

@@ -25,6 +25,9 @@ void rill__cpu_fault_stack(void *stack);
 /* Marks the device of the kernel that a fallen worker was in as lost. */
 void rill__cpu_fault_report(const struct cpu_worker *worker);
 
+/* Whether a sanitizer is in the process. */
+bool rill__cpu_is_sanitized(void);
+
 /* The kernel, and the label of the launch if it has one, for texts. */
 struct cpu_name {
   char text[160];

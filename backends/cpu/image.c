@@ -1,5 +1,7 @@
 #include "backends/cpu/image.h"
 
+#include "backends/cpu/fault.h"
+
 #include <dlfcn.h>
 #include <elf.h>
 #include <errno.h>
@@ -101,7 +103,8 @@ static void loader_words(const char *path, char *text, size_t size) {
   (void)snprintf(text, size, "%s", words);
 }
 
-static void *open_in_memory(const void *data, size_t size, char *why, size_t why_size) {
+/* `kept`: the file, if there is to be a path to it; the caller closes it. */
+static void *open_in_memory(const void *data, size_t size, int *kept, char *why, size_t why_size) {
   int file = memfd_create("rill kernels", MFD_CLOEXEC | MFD_EXEC);
   if (file < 0 && errno == EINVAL) file = memfd_create("rill kernels", MFD_CLOEXEC);
   void *library = NULL;
@@ -113,7 +116,13 @@ static void *open_in_memory(const void *data, size_t size, char *why, size_t why
     library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (library == NULL) loader_words(path, why, why_size);
   }
-  if (file >= 0) (void)close(file);
+  /* An address sanitizer that reports has another program read the path, and waits for ever if it is to a pipe by then.
+   */
+  if (library != NULL && rill__cpu_is_sanitized()) {
+    *kept = file;
+  } else if (file >= 0) {
+    (void)close(file);
+  }
   return library;
 }
 
@@ -162,13 +171,14 @@ static rill_status open_and_keep(const char *folder, const char *name, const voi
   return RILL_OK;
 }
 
-rill_status rill__cpu_image_open(const char *name, const void *data, size_t size, void **library) {
+rill_status rill__cpu_image_open(const char *name, const void *data, size_t size, void **library, int *kept) {
   const char *fault = rill__cpu_image_fault(data, size);
   RILL_REQUIRE(fault == NULL, RILL_ERROR_BACKEND, "image \"%s\" of %zu bytes cannot be loaded: %s", name, size, fault);
+  *kept = -1;
   const char *folder = getauxval(AT_SECURE) != 0 ? NULL : getenv("RILL_CPU_KEEP_IMAGES");
   if (folder != NULL && folder[0] != '\0') return open_and_keep(folder, name, data, size, library);
   char first[400] = "", second[400] = "";
-  *library = open_in_memory(data, size, first, sizeof first);
+  *library = open_in_memory(data, size, kept, first, sizeof first);
   if (*library == NULL) *library = open_for_a_moment(data, size, second, sizeof second);
   if (*library != NULL) return RILL_OK;
   if (strcmp(first, second) == 0) {

@@ -9,8 +9,9 @@
 /* What is wrong with bytes that should be a shared object of this machine, or NULL. */
 const char *rill__cpu_image_fault(const void *data, size_t size);
 
-/* Loads a copy of `data`; `name` says in texts what for.  dlclose ends it. */
-rill_status rill__cpu_image_open(const char *name, const void *data, size_t size, void **library);
+/* Loads a copy of `data`; `name` says in texts what for.  dlclose ends it; `kept` is then to be closed, if it is not
+ * -1. */
+rill_status rill__cpu_image_open(const char *name, const void *data, size_t size, void **library, int *kept);
 
 /* The variables among the symbols of a shared object that is loaded at `base`; the list is to be freed, and has
  * their names.  False if there is no memory. */

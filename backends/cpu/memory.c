@@ -1,6 +1,7 @@
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/pages.h"
 
+#include <dlfcn.h>
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,24 @@ enum {
   ALIGNMENT = 256,
   INLINE_BYTES = 8192 /* of a pageable source: kept in the operation itself */
 };
+
+/* Where the address sanitizer is in the process, what rounding adds is not to be accessed. */
+typedef void poison_fn(const volatile void *p, size_t size);
+
+static void poison(const char *p, size_t size) {
+  static _Atomic(poison_fn *) found;
+  static _Atomic bool looked;
+  if (!atomic_load(&looked)) {
+    union {
+      void *symbol;
+      poison_fn *function;
+    } of = { dlsym(RTLD_DEFAULT, "__asan_poison_memory_region") };
+    atomic_store(&found, of.function);
+    atomic_store(&looked, true);
+  }
+  poison_fn *const function = atomic_load_explicit(&found, memory_order_relaxed);
+  if (function != NULL) function(p, size);
+}
 
 static rill_status allocate(struct rill__device *device, size_t size, uint32_t kind, void **out) {
   /* Memory that may be shared between processes has its pages for itself (ipc.c). */
@@ -21,6 +40,7 @@ static rill_status allocate(struct rill__device *device, size_t size, uint32_t k
   if (*out == NULL) rill__cpu_memory_return(rounded);
   if (*out == NULL) return RILL_ERROR_OUT_OF_MEMORY;
   rill__cpu_memory_adjust(rounded, malloc_usable_size(*out)); /* which is what a free knows */
+  poison((const char *)*out + size, rounded - size);
   return RILL_OK;
 }
 

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static uint32_t cpu_module_fit(struct rill__device *device, const rill_bundle_image *image) {
   const uint32_t level = rill__cpu_x86_level_of(image->target);
@@ -29,11 +30,16 @@ static rill_status read_variables(struct cpu_module *part, const rill_bundle_ima
   return RILL_OK;
 }
 
+static void close_library(const struct cpu_module *part) {
+  (void)dlclose(part->library);
+  if (part->file >= 0) (void)close(part->file);
+}
+
 static rill_status cpu_module_load(struct rill__module *module, const rill_bundle_image *image) {
   struct cpu_module *part = rill__part(module);
   const char *name = module->base.label;
   void *library = NULL;
-  RILL_TRY(rill__cpu_image_open(name, image->data, image->size, &library));
+  RILL_TRY(rill__cpu_image_open(name, image->data, image->size, &library, &part->file));
   const rill_cpu_image_table *table = dlsym(library, RILL_CPU_IMAGE_SYMBOL);
   rill_status status = RILL_OK;
   if (table == NULL) {
@@ -51,7 +57,7 @@ static rill_status cpu_module_load(struct rill__module *module, const rill_bundl
   part->library = library;
   part->image = table;
   if (status == RILL_OK) status = read_variables(part, image, name);
-  if (status != RILL_OK) (void)dlclose(library);
+  if (status != RILL_OK) close_library(part);
   return status;
 }
 
@@ -59,7 +65,7 @@ static rill_status cpu_module_load(struct rill__module *module, const rill_bundl
 static void cpu_module_unload(struct rill__module *module) {
   const struct cpu_module *part = rill__part(module);
   free(part->variables.list);
-  if (!cpu_is_lost(module->base.device)) (void)dlclose(part->library);
+  if (!cpu_is_lost(module->base.device)) close_library(part);
 }
 
 /* What an image from outside holds is known when it is loaded. */

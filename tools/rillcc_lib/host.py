@@ -409,7 +409,7 @@ class Host:
         asked = DEBUG_FLAGS if self.toolchain.options.debug else []
         asked = [option for option in [*asked, *self.toolchain.options.cpu_options] if option.startswith("-g")]
         strip = [] if asked and asked[-1] != "-g0" else ["-Wl,-S"]
-        linked = self.toolchain.execute(self.cxx + self.march(target) + LINK_FLAGS + strip + ["-o", output, assembly])
+        linked = self.toolchain.execute(self.cxx + self.march(target) + self.link_flags() + strip + ["-o", output, assembly])
         if linked.returncode != 0 and not self.clang and self.mentions(DYNAMIC_SHARED):
             text = "rillcc: `extern __shared__` is for clang (%s): RILL_DYNAMIC_SHARED(float, tile); is for all compilers\n"
             linked.stderr += text % self.why_not
@@ -420,6 +420,11 @@ class Host:
                 linked.stderr = messages.show(found)
         linked.stderr = done.stderr + linked.stderr
         return linked
+
+    def link_flags(self):
+        """What a sanitizer calls is in the program, which is built with it, too: a second runtime would not do."""
+        sanitized = any(option.startswith("-fsanitize=") for option in self.toolchain.options.cpu_options)
+        return [flag for flag in LINK_FLAGS if not (sanitized and flag == "-Wl,-z,defs")]
 
     def mentions(self, words):
         """Whether the source, or a header that is neither the system's nor this dialect's, has one of these words."""
