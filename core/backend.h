@@ -44,6 +44,7 @@ struct rill__device {
   uint64_t max_access_window;   /* bytes of RILL_ATTR_ACCESS_POLICY */
   _Atomic bool active;          /* `activate` has succeeded */
   _Atomic rill_status lost;     /* not RILL_OK: what every submission, wait and query returns */
+  _Atomic uint32_t checked;     /* how many modules are loaded whose kernels check what they access; of the backend */
   RILL__OF_CORE(1024);
 };
 
@@ -125,6 +126,7 @@ struct rill__launch {
   void *const *args;   /* a pointer to each value; read during the call; sizes are in kernel->source, if known */
   bool reaches_out;  /* if the backend has `may_be_address`: an argument has an address that rill does not know in it */
   const char *label; /* may be NULL */
+  uint64_t frees;    /* if device->checked is not 0: what rill__access_find is to be given for it */
   const struct rill__launch_extras
       *extras; /* NULL: none.  No other work of the stream comes between constants and kernel */
 };
@@ -541,6 +543,31 @@ rill_status rill__operation_submit(struct rill__operation *operation, struct ril
 
 /* Copies rows `first` to `end` - 1, counted through all slices, on the host. */
 void rill__copy_rows(const struct rill__copy_3d *copy, size_t first, size_t end);
+
+/* What core knows of an address that a kernel accesses, by a backend whose kernels check what they access: it has
+ * raised device->checked when it loaded such a module, and lowers it when that is unloaded.  Meanwhile a red zone of
+ * RILL__RED_ZONE bytes, which belongs to no allocation, follows each allocation of the device, and frees are noted. */
+enum { RILL__RED_ZONE = 128 };
+struct rill__access {
+  enum {
+    RILL__ACCESS_RIGHT,  /* in memory that the kernel may use, and as long as no other number of frees is given */
+    RILL__ACCESS_LATE,   /* in memory that was freed after the launch, or may have been */
+    RILL__ACCESS_FREED,  /* in memory that was freed before it */
+    RILL__ACCESS_PEER,   /* in memory of a device of another backend */
+    RILL__ACCESS_BESIDE, /* in none; the nearest there is */
+    RILL__ACCESS_NOWHERE /* and there is none; the rest is not set */
+  } what;
+  uintptr_t begin; /* of the allocation, registered range or variable */
+  size_t size;
+  uint32_t kind; /* RILL_MEMORY_*; 0 of what was freed */
+  bool variable;
+};
+
+/* How many allocations have been freed while device->checked was not 0: no number but this one is given twice. */
+uint64_t rill__frees_count(void);
+
+/* `frees`: of the launch.  Any thread, in an epoch or not. */
+void rill__access_find(struct rill__device *device, uintptr_t p, uint64_t frees, struct rill__access *out);
 
 /* Fails as a lost device does.  Only when device->lost is set. */
 rill_status rill__fail_lost(struct rill__device *device) __attribute__((cold));

@@ -7,6 +7,7 @@
 #include "core/kernel/module.h"
 #include "core/object/options.h"
 #include "core/sync/submit.h"
+#include "core/tracking/frees.h"
 #include "core/tracking/ranges.h"
 
 #include <string.h>
@@ -320,6 +321,7 @@ static inline __attribute__((always_inline)) rill_status launch_checked(struct r
   RILL_TRY(read_args(kernel, args, count, values));
   RILL_TRY(rill__check_usable(stream->base.device));
   l.args = values;
+  l.frees = RILL__UNLIKELY(rill__is_checked(kernel->base.device)) ? rill__frees_count() : 0;
   l.reaches_out =
       stream->base.device->backend->memory->may_be_address != NULL && reaches_out(stream->base.device, args, count);
   if (RILL__UNLIKELY(shape->attribute_count != 0 || shape->constant_count != 0)) {

@@ -4,6 +4,7 @@
 #include "core/device/life.h"
 #include "core/pool/blocks.h"
 #include "core/pool/staging.h"
+#include "core/tracking/frees.h"
 #include "core/tracking/last_use.h"
 #include "core/tracking/map.h"
 
@@ -40,7 +41,8 @@ static rill_status ask_driver(struct rill__device *device, size_t size, uint32_t
 }
 
 rill_status rill__memory_alloc(struct rill__device *device, size_t size, size_t alignment, uint32_t kind, void **out) {
-  const size_t extra = alignment > RILL__LEAST_ALIGNMENT ? alignment - RILL__LEAST_ALIGNMENT : 0;
+  const size_t before = alignment > RILL__LEAST_ALIGNMENT ? alignment - RILL__LEAST_ALIGNMENT : 0;
+  const size_t extra = before + rill__red_zone(device);
   if (size > SIZE_MAX - extra) return fail_memory_of_device(device, size);
   rill__deferred_frees_end_idle(device);
   RILL_TRY(rill__deferred_frees_check(device, size + extra));
@@ -52,7 +54,7 @@ rill_status rill__memory_alloc(struct rill__device *device, size_t size, size_t 
   rill_status status = ask_driver(device, size + extra, kind, &p);
   if (status == RILL_OK) {
     allocation->native = (uintptr_t)p;
-    allocation->native_size = size + extra;
+    allocation->native_size = size + before;
     allocation->begin = ((uintptr_t)p + alignment - 1) & ~(uintptr_t)(alignment - 1);
     allocation->size = size;
     allocation->kind = kind;

@@ -45,7 +45,7 @@ struct rill__device_core {
   _Atomic bool losing;
   struct {
     int32_t code;
-    char name[80], text[256];
+    char name[80], text[400];
   } cause; /* why the device is lost; constant once `lost` is set */
 };
 

@@ -6,6 +6,7 @@
 #include "core/pool/pool.h"
 #include "core/sync/streams.h"
 #include "core/tracking/deferred_free.h"
+#include "core/tracking/frees.h"
 #include "core/tracking/map.h"
 
 #include <rill/memory.h>
@@ -226,6 +227,7 @@ rill_status rill__pool_alloc(struct rill__thread *self, struct rill__pool *pool,
   const bool captured = rill__is_captured(stream);
   if (!captured) RILL_TRY(rill__pool_check_capture(stream));
   if (request->size == 0) return RILL_OK;
+  request->zone = rill__red_zone(stream->base.device);
   if (!rill__request_round(request)) return fail_memory_of_pool(pool, request->size);
   if (captured) {
     bool taken = false;

@@ -112,7 +112,8 @@ void rill__spares_free(struct rill__block **spares) {
 static size_t granule_bytes(unsigned shift) { return (size_t)1 << shift; }
 
 bool rill__request_round(struct rill__request *request) {
-  const size_t extra = request->alignment > RILL__LEAST_ALIGNMENT ? request->alignment - RILL__LEAST_ALIGNMENT : 0;
+  const size_t before = request->alignment > RILL__LEAST_ALIGNMENT ? request->alignment - RILL__LEAST_ALIGNMENT : 0;
+  const size_t extra = before + request->zone;
   const size_t size = request->size > SIZE_MAX - extra ? SIZE_MAX : request->size + extra;
   request->large = size > RILL__SMALL_MAX;
   const size_t granule = granule_bytes(request->large ? RILL__LARGE_SHIFT : RILL__SMALL_SHIFT);
@@ -204,7 +205,7 @@ struct rill__block *rill__block_take(struct rill__block *block, const struct ril
     attach(heap, block, older);
     block = rest;
   }
-  const size_t bytes = offset_in(block, request) + request->size;
+  const size_t bytes = offset_in(block, request) + request->size + request->zone;
   const uint32_t count = (uint32_t)((bytes + granule_bytes(shift) - 1) >> shift);
   if (block->count > count && (rest = split(heap, block, count)) != NULL) attach(heap, rest, older);
 #if RILL_CHECKS
@@ -326,6 +327,21 @@ bool rill__segment_find(const struct rill__segment *segment, const void *p, uint
     return (uintptr_t)p - *begin < *size;
   }
   return false;
+}
+
+bool rill__segment_nearest(const struct rill__segment *segment, uintptr_t p, uintptr_t *begin, size_t *size) {
+  uintptr_t least = UINTPTR_MAX;
+  for (uint32_t i = 0; i < segment->granules && least > 0; i++) {
+    const uint64_t live = atomic_load_explicit(&segment->live[i], memory_order_acquire);
+    if (live == 0) continue;
+    const uintptr_t start = live_begin(segment, i, live);
+    const uintptr_t distance = rill__range_distance(start, live_size(live), p);
+    if (distance >= least) continue;
+    least = distance;
+    *begin = start;
+    *size = live_size(live);
+  }
+  return least != UINTPTR_MAX;
 }
 
 struct rill__block *rill__segment_block(const struct rill__segment *segment, uintptr_t begin) {

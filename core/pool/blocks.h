@@ -73,13 +73,14 @@ struct rill__heap {
 /* What an allocation asks for, and what that takes of a heap. */
 struct rill__request {
   size_t size, alignment; /* a power of two */
+  size_t zone;            /* bytes after it that belong to nothing: core/tracking/frees.h */
   bool large;             /* of which bins */
   bool of_graph;          /* for all launches of a graph */
   size_t rounded;         /* bytes that are enough, wherever a block of them starts */
 };
 enum { RILL__LEAST_ALIGNMENT = 256 }; /* of all that drivers and pools give */
 
-/* Fills in the rest from size and alignment; false if that overflows. */
+/* Fills in the rest from size, alignment and zone; false if that overflows. */
 bool rill__request_round(struct rill__request *request);
 
 /* A segment that is in no heap yet, without memory; NULL if there is no host memory.  `size` is a multiple of its
@@ -128,6 +129,9 @@ static inline bool rill__block_fits(const struct rill__block *block, const struc
 /* The allocation that `p`, an address in the segment, lies in.  Inside an epoch or while the allocation cannot be
  * freed; false if the memory there is free. */
 bool rill__segment_find(const struct rill__segment *segment, const void *p, uintptr_t *begin, size_t *size);
+
+/* The allocation in the segment that `p`, any address, lies in or is nearest to; false if there is none. */
+bool rill__segment_nearest(const struct rill__segment *segment, uintptr_t p, uintptr_t *begin, size_t *size);
 
 /* The block whose allocation starts there, or NULL.  Under the lock. */
 struct rill__block *rill__segment_block(const struct rill__segment *segment, uintptr_t begin);

@@ -5,15 +5,28 @@
 #include "core/pool/pool.h"
 #include "core/sync/streams.h"
 #include "core/tracking/deferred_free.h"
+#include "core/tracking/frees.h"
+#include "core/tracking/map.h"
 #include "core/tracking/ranges.h"
 
 #include <rill/pool.h>
 #include <stdlib.h>
 
+/* Before the free, so that a kernel that runs and checks what it accesses finds the memory allocated or freed. */
+static void note_free(const struct rill__segment *segment, const void *p) {
+  uintptr_t begin = 0;
+  size_t size = 0;
+  if (!rill__segment_find(segment, p, &begin, &size)) return;
+  rill__memory_lock();
+  rill__frees_note(begin, size);
+  rill__memory_unlock();
+}
+
 /* Ends the allocation that starts at `p`. */
 static rill_status claim(struct rill__segment *segment, void *p, struct rill__block **block, uint64_t *live) {
   uintptr_t begin = 0;
   size_t size = 0;
+  if (RILL__UNLIKELY(rill__is_checked(segment->allocation.base.device))) note_free(segment, p);
   *live = rill__segment_claim(segment, (uintptr_t)p, block);
   if (RILL__LIKELY(*live != 0 && (*block)->stream != RILL__OF_GRAPH)) return RILL_OK;
   if (*live != 0) {
@@ -175,6 +188,10 @@ rill_status rill__pool_free_async(struct rill__thread *self, struct rill__stream
 
 bool rill__pool_find(const struct rill__allocation *segment, const void *p, uintptr_t *begins, size_t *size) {
   return rill__segment_find((const struct rill__segment *)segment, p, begins, size);
+}
+
+bool rill__pool_nearest(const struct rill__allocation *segment, uintptr_t p, uintptr_t *begin, size_t *size) {
+  return rill__segment_nearest((const struct rill__segment *)segment, p, begin, size);
 }
 
 /* ---- rill_free ---- */

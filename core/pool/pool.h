@@ -22,6 +22,9 @@ rill_status rill__pool_free_async(struct rill__thread *self, struct rill__stream
 /* The allocation in a segment of a pool that `p` lies in; false if the memory there is free.  Inside an epoch. */
 bool rill__pool_find(const struct rill__allocation *segment, const void *p, uintptr_t *begin, size_t *size);
 
+/* The allocation there that `p`, any address, is nearest to; false if there is none. */
+bool rill__pool_nearest(const struct rill__allocation *segment, uintptr_t p, uintptr_t *begin, size_t *size);
+
 /* Notes a last use, by the stream, of the allocation that starts at `begin`, and owns it from then on. */
 struct rill__last_use;
 rill_status rill__pool_note_last_use(struct rill__allocation *segment, uintptr_t begin, struct rill__stream *stream,

@@ -1,6 +1,6 @@
 #include "core/tracking/map.h"
-#include "core/tracking/last_use.h"
 
+#include "core/tracking/frees.h"
 #include "core/tracking/last_use.h"
 #include "core/tracking/ranges.h"
 
@@ -70,6 +70,7 @@ rill_status rill__memory_take_out(void *p, bool registered, struct rill__allocat
     rill__ranges_remove(found);
     *out = found;
   }
+  if (*out != NULL && RILL__UNLIKELY(rill__is_checked(found->base.device))) rill__frees_note(found->begin, found->size);
   pthread_mutex_unlock(&ranges_lock);
   if (*out != NULL) return RILL_OK;
   RILL_REQUIRE(found == NULL || !found->variable, RILL_ERROR_NOT_FOUND,

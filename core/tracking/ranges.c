@@ -264,3 +264,35 @@ struct rill__allocation *rill__ranges_overlapping(uintptr_t begin, size_t size) 
   struct rill__allocation *found = rill__ranges_find((const void *)begin);
   return found != NULL ? found : first_in(&root, LEVELS - 1, begin, begin + size);
 }
+
+/* ---- neighbours ---- */
+
+/* Both look at ranges that double until there is something in one, and then for what is nearer. */
+
+struct rill__allocation *rill__ranges_before(uintptr_t p) {
+  struct rill__allocation *found = NULL, *next = NULL;
+  if (p >> ADDRESS_BITS != 0) p = (uintptr_t)1 << ADDRESS_BITS;
+  for (uintptr_t size = 1 << GRAIN_BITS; next == NULL && size / 2 < p; size *= 2) {
+    const uintptr_t from = size < p ? p - size : 0;
+    next = rill__ranges_overlapping(from, p - from);
+  }
+  while (next != NULL) {
+    found = next;
+    next = end_of(found) < p ? rill__ranges_overlapping(end_of(found), p - end_of(found)) : NULL;
+  }
+  return found;
+}
+
+struct rill__allocation *rill__ranges_after(uintptr_t p) {
+  const uintptr_t end = (uintptr_t)1 << ADDRESS_BITS;
+  struct rill__allocation *found = NULL, *next = NULL;
+  if (p >= end) return NULL;
+  for (uintptr_t size = 1 << GRAIN_BITS; next == NULL && size / 2 < end - p; size *= 2) {
+    next = rill__ranges_overlapping(p, size < end - p ? size : end - p);
+  }
+  while (next != NULL) {
+    found = next;
+    next = found->begin > p ? rill__ranges_overlapping(p, found->begin - p) : NULL;
+  }
+  return found;
+}

@@ -55,7 +55,7 @@ struct rill__allocation {
   struct rill__allocation *same;
   /* What the driver gave: the same range, or a larger one around it for the sake of alignment. */
   uintptr_t native;
-  size_t native_size;
+  size_t native_size;               /* without a red zone */
   struct rill__last_uses last_uses; /* not of pools: what goes before rill_free; while it is in the map under the
                                      * writers' lock */
   uint32_t held_uses;               /* registered: held operations that name it (core/held/queue.h) */
@@ -72,6 +72,16 @@ void rill__ranges_remove(struct rill__allocation *allocation);
 
 /* Puts another allocation of the very same range in place of one; readers find one or the other. */
 void rill__ranges_replace(struct rill__allocation *allocation, struct rill__allocation *by);
+
+/* The last allocation before `p` and the first from there on, which lies in none; NULL if there is none. */
+struct rill__allocation *rill__ranges_before(uintptr_t p);
+struct rill__allocation *rill__ranges_after(uintptr_t p);
+
+/* From a range to an address after its end or before it: 0 from its end on, and inside. */
+static inline uintptr_t rill__range_distance(uintptr_t begin, size_t size, uintptr_t p) {
+  if (p < begin) return begin - p;
+  return p - begin < size ? 0 : p - begin - size;
+}
 
 /* An allocation that has bytes in common with the `size` > 0 at `begin`, or NULL. */
 struct rill__allocation *rill__ranges_overlapping(uintptr_t begin, size_t size);

@@ -147,6 +147,7 @@ static void sizes_that_overflow_are_refused(void) {
     assert_false(rill__request_round(&(struct rill__request){ .size = sizes[i], .alignment = 1 }));
     assert_false(rill__request_round(&(struct rill__request){ .size = 1, .alignment = sizes[i] / 2 + 1 }));
     assert_false(rill__request_round(&(struct rill__request){ .size = sizes[i], .alignment = 4096 }));
+    assert_false(rill__request_round(&(struct rill__request){ .size = sizes[i], .alignment = 1, .zone = 128 }));
   }
   struct rill__request request = { .size = 1, .alignment = 256 };
   assert_true(rill__request_round(&request));
@@ -154,6 +155,31 @@ static void sizes_that_overflow_are_refused(void) {
   request.size = RILL__SMALL_MAX + 1;
   assert_true(rill__request_round(&request));
   assert_true(request.large && request.rounded == RILL__SMALL_MAX + (1 << RILL__LARGE_SHIFT));
+}
+
+/* Allocations with a zone end that many bytes before the next one begins, and have the size that was asked for. */
+static void zones_lie_between(void) {
+  enum { ZONE = 128 };
+  open_heap(false);
+  const size_t sizes[] = { 512, 384, 385, 1, 1024 };
+  uintptr_t begins[5], begin = 0;
+  size_t size = 0;
+  for (int i = 0; i < 5; i++) {
+    struct rill__request request = { .size = sizes[i], .alignment = i == 4 ? 1024 : 1, .zone = ZONE };
+    assert_true(rill__request_round(&request));
+    assert_true(request.rounded >= sizes[i] + ZONE);
+    struct rill__block *block = rill__heap_find(&heap, &request, false);
+    begins[i] = (uintptr_t)rill__block_begin(rill__block_take(block, &request), &request);
+    if (i > 0) assert_true(begins[i] - begins[i - 1] >= sizes[i - 1] + ZONE);
+    assert_false(rill__segment_find(segment, (void *)(begins[i] + sizes[i]), &begin, &size));
+    assert_true(rill__segment_nearest(segment, begins[i] + sizes[i] + 3, &begin, &size));
+    assert_true(begin == begins[i] && size == sizes[i]);
+  }
+  assert_true(rill__segment_nearest(segment, begins[1] - 1, &begin, &size));
+  assert_int_equal(begin, begins[1]);
+  for (int i = 0; i < 5; i++) give(begins[i], sizes[i]);
+  assert_false(rill__segment_nearest(segment, begins[1], &begin, &size));
+  close_heap();
 }
 
 static struct rill__block *take_block(struct rill__heap *from, size_t granules, bool thorough) {
@@ -242,6 +268,6 @@ static void alignment_wastes_less_than_a_granule(void) {
 }
 
 TESTS_ONCE("core/pool/blocks.h", TEST(small_blocks_agree_with_a_list), TEST(large_blocks_agree_with_a_list),
-           TEST(segments_may_begin_anywhere), TEST(sizes_that_overflow_are_refused), TEST(heaps_stay_apart),
-           TEST(parts_keep_their_age), TEST(a_thorough_look_finds_what_there_is),
+           TEST(segments_may_begin_anywhere), TEST(sizes_that_overflow_are_refused), TEST(zones_lie_between),
+           TEST(heaps_stay_apart), TEST(parts_keep_their_age), TEST(a_thorough_look_finds_what_there_is),
            TEST(alignment_wastes_less_than_a_granule))

@@ -38,6 +38,19 @@ static void check_around(const struct rill__allocation *allocation) {
   }
 }
 
+/* The last one before an address that lies in none, and the first after it. */
+static void check_neighbours(uintptr_t address) {
+  struct rill__allocation *before = NULL, *after = NULL;
+  if (expected(address) != NULL) return;
+  for (unsigned i = 0; i < PLACES; i++) {
+    struct rill__allocation *const other = &allocations[i];
+    if (is_in[i] && other->begin < address && (before == NULL || before->begin < other->begin)) before = other;
+    if (is_in[i] && other->begin > address && (after == NULL || after->begin > other->begin)) after = other;
+  }
+  assert_ptr_equal(rill__ranges_before(address), before);
+  assert_ptr_equal(rill__ranges_after(address), after);
+}
+
 static void put_in(unsigned place) {
   assert_true(rill__ranges_insert(&allocations[place]));
   is_in[place] = true;
@@ -105,6 +118,7 @@ static void agrees_with_a_list(void) {
       allocations[place].size = 1 + (random >> 14) % (1u << (1 + (random >> 3) % 17)) * 64;
       put_in(place);
     }
+    check_neighbours(allocations[(random >> 20) % PLACES].begin + (random >> 4) % (1 << 23) - (random >> 12) % 8);
   }
   for (unsigned i = 0; i < PLACES; i++) {
     if (is_in[i]) take_out(i);
@@ -123,7 +137,12 @@ static void grains_are_shared(void) {
   }
   /* in an order that is neither theirs nor the reverse, and out in another one */
   for (unsigned i = 0; i < count; i++) put_in(i * 29 % PLACES);
-  for (uintptr_t a = begin - 300; a < begin + 4000; a++) assert_ptr_equal(find(a), expected(a));
+  for (uintptr_t a = begin - 300; a < begin + 4000; a++) {
+    assert_ptr_equal(find(a), expected(a));
+    check_neighbours(a);
+  }
+  const uintptr_t far[] = { 0, 1, 4095, UINT64_C(0xffffffffffff), UINT64_C(0x1000000000000), UINTPTR_MAX };
+  for (size_t i = 0; i < sizeof far / sizeof *far; i++) check_neighbours(far[i]);
   for (unsigned i = 0; i < count; i++) {
     take_out(i * 43 % PLACES);
     for (uintptr_t a = begin - 3; a < begin + 3000; a += 5) assert_ptr_equal(find(a), expected(a));

@@ -1,0 +1,53 @@
+/* What is known of an address that a kernel accesses, for kernels that check themselves. */
+#include "core/memory/memory.h"
+#include "core/tracking/frees.h"
+#include "core/tracking/map.h"
+
+static struct rill__access describe_range(const struct rill__allocation *allocation) {
+  return (struct rill__access){ .what = RILL__ACCESS_RIGHT,
+                                .begin = allocation->begin,
+                                .size = allocation->size,
+                                .kind = allocation->kind,
+                                .variable = allocation->variable };
+}
+
+/* Whether `p` lies in an allocation; `out` is then what it is. */
+static bool find_allocation(const struct rill__device *device, uintptr_t p, struct rill__access *out) {
+  const struct rill__allocation *const found = rill__ranges_find((const void *)p);
+  if (found == NULL) return false;
+  *out = describe_range(found);
+  if (found->pooled && !rill__pool_find(found, (const void *)p, &out->begin, &out->size)) return false;
+  const bool of_host = found->kind == RILL_MEMORY_PINNED || found->kind == RILL_MEMORY_REGISTERED;
+  if (!of_host && found->base.device->backend != device->backend) out->what = RILL__ACCESS_PEER;
+  return true;
+}
+
+/* Takes an allocation, or what is nearest in a segment, if that is nearer to `p` than `out`. */
+static void prefer(const struct rill__allocation *allocation, uintptr_t p, struct rill__access *out) {
+  if (allocation == NULL) return;
+  struct rill__access other = describe_range(allocation);
+  if (allocation->pooled && !rill__pool_nearest(allocation, p, &other.begin, &other.size)) return;
+  if (out->what == RILL__ACCESS_BESIDE &&
+      rill__range_distance(out->begin, out->size, p) <= rill__range_distance(other.begin, other.size, p))
+    return;
+  *out = other;
+  out->what = RILL__ACCESS_BESIDE;
+}
+
+static void find_nearest(uintptr_t p, struct rill__access *out) {
+  const struct rill__allocation *const around = rill__ranges_find((const void *)p); /* a segment */
+  out->what = RILL__ACCESS_NOWHERE;
+  prefer(around, p, out);
+  prefer(rill__ranges_before(around != NULL ? around->begin : p), p, out);
+  prefer(rill__ranges_after(around != NULL ? around->begin + around->size : p), p, out);
+}
+
+/* Under the lock of those who change the map, so nothing that is found goes. */
+void rill__access_find(struct rill__device *device, uintptr_t p, uint64_t frees, struct rill__access *out) {
+  rill__memory_lock();
+  if (!find_allocation(device, p, out)) {
+    rill__frees_find(p, frees, out);
+    if (out->what == RILL__ACCESS_RIGHT) find_nearest(p, out);
+  }
+  rill__memory_unlock();
+}

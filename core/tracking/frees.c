@@ -1,0 +1,34 @@
+#include "core/tracking/frees.h"
+
+enum { KEPT = 4096 };
+static struct {
+  uintptr_t begin;
+  size_t size;
+} kept[KEPT]; /* free number n at n % KEPT */
+static _Atomic uint64_t count;
+
+uint64_t rill__frees_count(void) { return atomic_load(&count); }
+
+void rill__frees_note(uintptr_t begin, size_t size) {
+  const uint64_t number = atomic_load(&count) + 1;
+  kept[number % KEPT].begin = begin;
+  kept[number % KEPT].size = size;
+  atomic_store(&count, number);
+}
+
+/* The latest free of the memory counts. */
+void rill__frees_find(uintptr_t p, uint64_t frees, struct rill__access *out) {
+  const uint64_t last = atomic_load(&count);
+  const uint64_t forgotten = last > KEPT ? last - KEPT : 0;
+  *out = (struct rill__access){ .what = RILL__ACCESS_RIGHT };
+  for (uint64_t number = last; number > forgotten; number--) {
+    const uintptr_t begin = kept[number % KEPT].begin;
+    const size_t size = kept[number % KEPT].size;
+    if (p - begin >= size) continue;
+    out->what = number > frees ? RILL__ACCESS_LATE : RILL__ACCESS_FREED;
+    out->begin = begin;
+    out->size = size;
+    return;
+  }
+  if (frees < forgotten) out->what = RILL__ACCESS_LATE;
+}
