@@ -9,6 +9,7 @@
  *   kernel.c   launches                                    image.h    shared objects from memory: their seal, stacks
  *   module.c   images of kernels                           machine.c, quota.c   what the system tells
  *   compile.c  the host's compiler, at run time            ipc.c      memory shared with other processes
+ *   check.h    whether what a kernel accesses is its own   symbols.c   what the symbols of an image tell
  *   graph.c    graphs: their nodes in chains, one operation for many
  *   limit.c    how much memory the device has, and settings of the environment
  */
@@ -50,11 +51,13 @@ struct cpu_module {
   int file;      /* of the library, or -1 */
   const struct rill_cpu_image_table *image;
   struct cpu_variables variables; /* if the image lists none */
+  struct cpu_objects *objects;    /* of one whose kernels check what they access; NULL: they do not */
 };
 
 struct cpu_kernel {
   const struct rill_cpu_kernel *code;
-  size_t stack; /* bytes that a thread of it needs; 0 if unknown */
+  size_t stack;                      /* bytes that a thread of it needs; 0 if unknown */
+  const struct cpu_objects *objects; /* its module's */
 };
 
 /* Of an execution object (graph.c).  The nodes run in chains, the first of them in the queue of the stream. */

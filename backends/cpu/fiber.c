@@ -200,6 +200,19 @@ bool rill__cpu_fibers_guard(const struct cpu_fibers *fibers, uintptr_t address) 
   return false;
 }
 
+/* Its own stack has the guard too, whose use is another fault. */
+bool rill__cpu_fibers_own(uintptr_t address) {
+  const struct cpu_fibers *const fibers = running;
+  const uintptr_t here = (uintptr_t)fibers->current;
+  if (address - (uintptr_t)fibers->warps < fibers->warp_count * sizeof *fibers->warps) return true;
+  for (const struct slab *slab = fibers->slabs; slab != NULL; slab = slab->next) {
+    const uintptr_t first = (uintptr_t)slab, bytes = slab->count * slab->slot;
+    if (here - first < bytes && address - first < bytes)
+      return (here - first) / slab->slot == (address - first) / slab->slot;
+  }
+  return false;
+}
+
 /* ---- lines ---- */
 
 static void append_fiber(struct line *line, struct fiber *fiber) {

@@ -51,7 +51,8 @@ _Noreturn void rill__cpu_fibers_give_up(void);
 /* Whether an address lies in the guard of one of the stacks. */
 bool rill__cpu_fibers_guard(const struct cpu_fibers *fibers, uintptr_t address);
 
-/* Services for the threads. */
+/* Services for the threads, and whether an address lies in the calling thread's stack or in what an exchange gave. */
+bool rill__cpu_fibers_own(uintptr_t address);
 void rill__cpu_fibers_barrier(void);
 uint32_t rill__cpu_fibers_barrier_count(uint32_t predicate);
 const rill_cpu_warp *rill__cpu_fibers_exchange(uint64_t value);

@@ -21,6 +21,31 @@ struct cpu_variables {
 };
 bool rill__cpu_variables_read(const void *data, size_t size, uintptr_t base, struct cpu_variables *out);
 
+/* What an image whose kernels check themselves has in memory.  Variables at their addresses, and the
+ * thread-local ones, which shared arrays are, at their offsets in a thread's block of them; both in order. */
+struct cpu_object {
+  uintptr_t begin;
+  size_t size;
+  const char *name; /* in the source */
+};
+struct cpu_object_list {
+  struct cpu_object *objects;
+  size_t count;
+};
+struct cpu_objects {
+  struct cpu_object_list variables, locals;
+  uintptr_t begin, end;             /* of the image */
+  uintptr_t data_begin, data_end;   /* of what can be written, where variables are; */
+  uintptr_t relro_begin, relro_end; /* but not here */
+  size_t local_bytes;               /* of a thread's block */
+  uintptr_t state;                  /* RILL_CPU_CHECK_STATE, among the locals */
+  char *names;
+};
+
+/* NULL, or why not.  `free` takes one that is all zero, too. */
+const char *rill__cpu_objects_read(const void *data, size_t size, uintptr_t base, struct cpu_objects *out);
+void rill__cpu_objects_free(struct cpu_objects *objects);
+
 /* Puts the seal after a shared object; `image` is from malloc.  False if there is no memory. */
 bool rill__cpu_seal(void **image, size_t *size, const char *target);
 

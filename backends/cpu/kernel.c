@@ -1,3 +1,4 @@
+#include "backends/cpu/check.h"
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/fault.h"
 #include "backends/cpu/fiber.h"
@@ -41,6 +42,7 @@ static rill_status cpu_kernel_find(struct rill__kernel *kernel) {
     const rill_device_info *info = &kernel->base.device->info;
     part->code = code;
     part->stack = stack_of(module->image, i);
+    part->objects = module->objects;
     kernel->max_threads = info->max_threads_per_block;
     atomic_store(&kernel->shared_allowed, info->shared_per_block_optin); /* there is nothing to opt in to */
     return RILL_OK;
@@ -56,7 +58,9 @@ struct launch {
   struct cpu_op op;
   struct cpu_inside inside;
   const rill_cpu_kernel *code;
-  size_t stack; /* of a thread of it */
+  size_t stack;                      /* of a thread of it */
+  const struct cpu_objects *objects; /* of a kernel that checks what it accesses; NULL: it does not */
+  uint64_t frees;                    /* for those: of struct rill__launch */
   rill_cpu_grid grid;
   size_t constant_count;
   const struct rill__constant *constants; /* after the values */
@@ -115,6 +119,8 @@ static void check_failed(const char *file, uint32_t line, const uint32_t block[3
   rill__cpu_fibers_give_up();
 }
 
+static const char *find_fault(const void *at, uint64_t size, const void *of, const void *state);
+
 static const rill_cpu_services services = {
   .barrier = rill__cpu_fibers_barrier,
   .warp_size = CPU_WARP_SIZE,
@@ -126,7 +132,23 @@ static const rill_cpu_services services = {
   .check_failed = check_failed,
   .exchange_among = rill__cpu_fibers_exchange_among,
   .active = rill__cpu_fibers_active,
+  .find_fault = find_fault,
 };
+
+static const char *find_fault(const void *at, uint64_t size, const void *of, const void *state) {
+  const struct launch *launch = running_kernel.launch;
+  const struct cpu_worker *worker = rill__cpu_worker_self();
+  const struct cpu_reach reach = {
+    .device = launch->inside.device,
+    .objects = launch->objects,
+    .frees = launch->frees,
+    .locals = (uintptr_t)state - launch->objects->state,
+    .shared = (uintptr_t)worker->shared,
+    .shared_bytes = launch->grid.shared_mem_bytes,
+    .own = { { (uintptr_t)launch, launch->op.size }, { (uintptr_t)&services, sizeof services } },
+  };
+  return rill__cpu_find_fault(&reach, (uintptr_t)at, (size_t)size, (uintptr_t)of);
+}
 
 /* Whether the block came to its end. */
 static bool run_on_fibers(const struct launch *launch, struct cpu_worker *worker, const rill_cpu_block *block) {
@@ -222,6 +244,8 @@ static rill_status cpu_kernel_launch(struct rill__stream *stream, const struct r
   if (label > 0) (void)snprintf((char *)op + size, label, "%s", asked->label);
   op->code = code;
   op->stack = part->stack;
+  op->objects = part->objects;
+  op->frees = asked->frees;
   op->grid.args = op->args;
   memcpy(op->grid.grid, asked->grid, sizeof op->grid.grid);
   memcpy(op->grid.block, asked->block, sizeof op->grid.block);

@@ -30,6 +30,34 @@ static rill_status read_variables(struct cpu_module *part, const rill_bundle_ima
   return RILL_OK;
 }
 
+static void forget_objects(struct cpu_module *part) {
+  if (part->objects == NULL) return;
+  rill__cpu_objects_free(part->objects);
+  free(part->objects);
+  part->objects = NULL;
+}
+
+/* Of an image whose kernels check what they access.  From here on there are red zones. */
+static rill_status read_objects(struct rill__module *module, const rill_bundle_image *image) {
+  struct cpu_module *part = rill__part(module);
+  const char *name = module->base.label;
+  const struct link_map *map = NULL;
+  if (part->image->version < 7 || (part->image->flags & RILL_CPU_IMAGE_CHECKS) == 0) return RILL_OK;
+  RILL_REQUIRE(dlinfo(part->library, RTLD_DI_LINKMAP, &map) == 0, RILL_ERROR_BACKEND, "where \"%s\" is loaded: %s",
+               name, dlerror());
+  part->objects = calloc(1, sizeof *part->objects);
+  const char *const why = part->objects == NULL
+                              ? "no host memory"
+                              : rill__cpu_objects_read(image->data, image->size, map->l_addr, part->objects);
+  if (why == NULL) {
+    atomic_fetch_add(&module->base.device->checked, 1);
+    return RILL_OK;
+  }
+  forget_objects(part);
+  return rill__fail(RILL_ERROR_BACKEND, "image \"%s\", whose kernels are to be checked, cannot be loaded: %s", name,
+                    why);
+}
+
 static void close_library(const struct cpu_module *part) {
   (void)dlclose(part->library);
   if (part->file >= 0) (void)close(part->file);
@@ -57,13 +85,19 @@ static rill_status cpu_module_load(struct rill__module *module, const rill_bundl
   part->library = library;
   part->image = table;
   if (status == RILL_OK) status = read_variables(part, image, name);
-  if (status != RILL_OK) close_library(part);
+  if (status == RILL_OK) status = read_objects(module, image);
+  if (status != RILL_OK) {
+    free(part->variables.list);
+    close_library(part);
+  }
   return status;
 }
 
 /* Of a lost device, kernels may still be running. */
 static void cpu_module_unload(struct rill__module *module) {
-  const struct cpu_module *part = rill__part(module);
+  struct cpu_module *part = rill__part(module);
+  if (part->objects != NULL) atomic_fetch_sub(&module->base.device->checked, 1);
+  if (!cpu_is_lost(module->base.device)) forget_objects(part);
   free(part->variables.list);
   if (!cpu_is_lost(module->base.device)) close_library(part);
 }

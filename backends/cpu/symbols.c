@@ -1,4 +1,5 @@
-/* The variables of an image that lists none: its symbols.  What rill_module_compile makes keeps them.
+/* What the symbols of an image tell: its variables, if it lists none, and what an image that checks its kernels has in
+ * memory.  What rill_module_compile and rillcc make keeps them.
  *
  * A variable that the host may ask for is `__constant__` or `__device__`, outside namespaces, neither static nor const
  * (docs/KERNELS.md).  Its symbol is then the plain name: whatever is static or inside something is called "_Z...".
@@ -101,4 +102,126 @@ bool rill__cpu_variables_read(const void *data, size_t size, uintptr_t base, str
     text += length;
   }
   return true;
+}
+
+/* ---- what an image that checks itself has in memory ---- */
+
+static size_t thread_local_bytes(const struct file *file) {
+  for (size_t i = 0; i < file->header.e_phnum; i++) {
+    ElfW(Phdr) segment;
+    memcpy(&segment, file->data + file->header.e_phoff + i * sizeof segment, sizeof segment);
+    if (segment.p_type == PT_TLS) return segment.p_memsz;
+  }
+  return 0;
+}
+
+static void widen(uintptr_t *begin, uintptr_t *end, uintptr_t from, size_t size) {
+  if (*end == 0 || from < *begin) *begin = from;
+  if (from + size > *end) *end = from + size;
+}
+
+static void find_segments(const struct file *file, uintptr_t base, struct cpu_objects *out) {
+  for (size_t i = 0; i < file->header.e_phnum; i++) {
+    ElfW(Phdr) segment;
+    memcpy(&segment, file->data + file->header.e_phoff + i * sizeof segment, sizeof segment);
+    const uintptr_t from = base + segment.p_vaddr;
+    const bool loads = segment.p_type == PT_LOAD;
+    if (loads) widen(&out->begin, &out->end, from, segment.p_memsz);
+    if (loads && (segment.p_flags & PF_W) != 0) widen(&out->data_begin, &out->data_end, from, segment.p_memsz);
+    if (segment.p_type == PT_GNU_RELRO) widen(&out->relro_begin, &out->relro_end, from, segment.p_memsz);
+  }
+}
+
+/* Whether the rest of a mangled name may follow its last identifier: "E", or the number of one of several. */
+static bool ends_name(const char *rest) {
+  if (*rest == 'E') rest++;
+  if (*rest == '_') rest += 1 + strspn(rest + 1, "0123456789_");
+  return *rest == '\0' || *rest == '.';
+}
+
+/* The last identifier of a symbol, in `length` letters: "s" of "_ZZL11rill_body_kPfE1s". */
+static const char *identifier_of(const char *symbol, size_t *length) {
+  const size_t all = strlen(symbol);
+  *length = all;
+  if (strncmp(symbol, "_Z", 2) != 0) return symbol;
+  for (const char *at = symbol; *at != '\0'; at++) {
+    char *name = NULL;
+    const unsigned long letters = *at >= '1' && *at <= '9' ? strtoul(at, &name, 10) : 0;
+    if (letters == 0 || letters > all - (size_t)(name - symbol) || !ends_name(name + letters)) continue;
+    *length = letters;
+    return name;
+  }
+  return symbol;
+}
+
+static const char *object_symbol(const struct file *file, size_t i, ElfW(Sym) * symbol) {
+  memcpy(symbol, file->data + file->symbols.sh_offset + i * sizeof *symbol, sizeof *symbol);
+  const unsigned type = symbol->st_info & 0xf;
+  const bool is_object = (type == STT_OBJECT || type == STT_TLS) && symbol->st_size != 0 &&
+                         symbol->st_shndx != SHN_UNDEF && symbol->st_name < file->strings.sh_size;
+  return is_object ? (const char *)file->data + file->strings.sh_offset + symbol->st_name : NULL;
+}
+
+static int by_begin(const void *a, const void *b) {
+  const uintptr_t first = ((const struct cpu_object *)a)->begin, second = ((const struct cpu_object *)b)->begin;
+  return first < second ? -1 : first > second;
+}
+
+/* For as many objects, and as many letters of their names, as there are at most. */
+static bool make_room(const struct file *file, struct cpu_objects *out) {
+  const size_t symbols = file->symbols.sh_size / sizeof(ElfW(Sym));
+  size_t letters = 1;
+  for (size_t i = 0; i < symbols; i++) {
+    ElfW(Sym) symbol;
+    const char *const name = object_symbol(file, i, &symbol);
+    if (name != NULL) letters += strlen(name) + 1;
+  }
+  out->variables.objects = calloc(symbols + 1, sizeof *out->variables.objects);
+  out->locals.objects = calloc(symbols + 1, sizeof *out->locals.objects);
+  out->names = malloc(letters);
+  return out->variables.objects != NULL && out->locals.objects != NULL && out->names != NULL;
+}
+
+/* Adds an object; `text`: room for its name, of which what is left is returned. */
+static char *add_object(struct cpu_object_list *list, uintptr_t begin, size_t size, const char *symbol, char *text) {
+  size_t length = 0;
+  const char *const name = identifier_of(symbol, &length);
+  memcpy(text, name, length);
+  text[length] = '\0';
+  list->objects[list->count++] = (struct cpu_object){ begin, size, text };
+  return text + length + 1;
+}
+
+const char *rill__cpu_objects_read(const void *data, size_t size, uintptr_t base, struct cpu_objects *out) {
+  struct file file = { .data = data, .size = size };
+  bool has_state = false;
+  memcpy(&file.header, data, sizeof file.header);
+  *out = (struct cpu_objects){ .begin = 0 };
+  if (!find_tables(&file)) return "it has no symbols";
+  if (!make_room(&file, out)) return "no host memory for what it has in memory";
+  out->local_bytes = thread_local_bytes(&file);
+  find_segments(&file, base, out);
+  char *text = out->names;
+  for (size_t i = 0; i < file.symbols.sh_size / sizeof(ElfW(Sym)); i++) {
+    ElfW(Sym) symbol;
+    const char *const name = object_symbol(&file, i, &symbol);
+    if (name == NULL) continue;
+    const bool local = (symbol.st_info & 0xf) == STT_TLS;
+    if (local && strcmp(name, RILL_CPU_CHECK_STATE) == 0) {
+      has_state = true; /* which no kernel accesses */
+      out->state = symbol.st_value;
+      continue;
+    }
+    text = add_object(local ? &out->locals : &out->variables, (local ? 0 : base) + symbol.st_value, symbol.st_size,
+                      name, text);
+  }
+  qsort(out->variables.objects, out->variables.count, sizeof *out->variables.objects, by_begin);
+  qsort(out->locals.objects, out->locals.count, sizeof *out->locals.objects, by_begin);
+  return has_state ? NULL : "it has no symbol \"" RILL_CPU_CHECK_STATE "\"";
+}
+
+void rill__cpu_objects_free(struct cpu_objects *objects) {
+  free(objects->variables.objects);
+  free(objects->locals.objects);
+  free(objects->names);
 }

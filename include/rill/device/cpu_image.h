@@ -16,10 +16,12 @@
 #include <stdint.h>
 
 #define RILL_CPU_IMAGE_MAGIC 0x43504c52u /* "RLPC", little endian */
-#define RILL_CPU_IMAGE_VERSION 6u
+#define RILL_CPU_IMAGE_VERSION 7u
 #define RILL_CPU_IMAGE_SYMBOL "rill_cpu_image"
 #define RILL_CPU_IMAGE_SEAL "RILLseal"
 #define RILL_CPU_IMAGE_SEAL_VERSION 1u
+#define RILL_CPU_IMAGE_CHECKS 1u                /* a flag: the kernels check what they access */
+#define RILL_CPU_CHECK_STATE "rill_check_state" /* the symbol of a thread-local variable of such an image */
 #define RILL_CPU_STACKS_MARK "rill stacks of:"
 #define RILL_CPU_MAX_THREADS 1024u /* of a block */
 
@@ -74,6 +76,13 @@ typedef struct rill_cpu_services {
   /** Returns the lanes of the warp that call it at the same place as the caller: those that come there before every
    *  thread of the block waits for something. */
   uint64_t (*active)(const void *place);
+
+  /* from image version 7 on: images that check themselves */
+
+  /** What is wrong with an access of a thread to `size` bytes at `at`, in words that stay until the worker's next call;
+   *  NULL: nothing.  `of`: an address in the variable of the image that the access is to; NULL if that is not known.
+   *  `state`: where the variable RILL_CPU_CHECK_STATE is on this worker. */
+  const char *(*find_fault)(const void *at, uint64_t size, const void *of, const void *state);
 } rill_cpu_services;
 
 /** One launch: the same for all its blocks. */
@@ -117,6 +126,10 @@ typedef struct rill_cpu_image_table {
   /** The bytes of stack that a thread of each kernel needs: how many numbers there are, then these, of which the last
    *  stands for all further kernels.  NULL: they are not known. */
   const uint64_t *stacks;
+
+  /* from image version 7 on */
+
+  uint64_t flags; /**< RILL_CPU_IMAGE_CHECKS */
 } rill_cpu_image_table;
 
 /** What rillcc puts after the shared object, in 64 bytes.  A loader of the system trusts what it loads; by this,

@@ -1,0 +1,154 @@
+#include "backends/cpu/check.h"
+
+#include "backends/cpu/fiber.h"
+#include "backends/cpu/workers.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Where an access is right, or the nearest place where it would be. */
+struct place {
+  struct cpu_bytes bytes;
+  char what[160]; /* in words: "4096 bytes allocated at 0x1000" */
+};
+
+static _Thread_local char words[400];
+
+static bool is_in(struct cpu_bytes bytes, uintptr_t p) { return p - bytes.begin < bytes.size; }
+
+/* ---- places that are found again at once ---- */
+
+/* Allocations that were found last, as long as nothing has been freed. */
+enum { KNOWN = 4 };
+static _Thread_local struct {
+  uint64_t frees;
+  unsigned next;
+  struct cpu_bytes bytes[KNOWN];
+} known;
+
+static bool was_found(uintptr_t p, size_t size) {
+  if (RILL__UNLIKELY(known.frees != rill__frees_count())) return false;
+  for (unsigned i = 0; i < KNOWN; i++) {
+    const struct cpu_bytes bytes = known.bytes[i];
+    if (is_in(bytes, p) && size <= bytes.size - (p - bytes.begin)) return true;
+  }
+  return false;
+}
+
+/* `frees`: the count before the memory was looked for. */
+static void remember(uint64_t frees, struct cpu_bytes bytes) {
+  if (known.frees != frees) memset(&known, 0, sizeof known);
+  known.frees = frees;
+  known.bytes[known.next++ % KNOWN] = bytes;
+}
+
+/* ---- variables of the image ---- */
+
+static uintptr_t distance(struct cpu_bytes bytes, uintptr_t p) {
+  if (p < bytes.begin) return bytes.begin - p;
+  return is_in(bytes, p) ? 0 : p - bytes.begin - bytes.size;
+}
+
+/* The object that `p` lies in or is nearest to; NULL if there are none.  `base` is where their addresses count from. */
+static const struct cpu_object *nearest_object(const struct cpu_object_list *list, uintptr_t base, uintptr_t p) {
+  size_t first = 0, end = list->count; /* the first that begins after p is between */
+  while (first < end) {
+    const size_t middle = first + (end - first) / 2;
+    if (list->objects[middle].begin + base <= p) {
+      first = middle + 1;
+    } else {
+      end = middle;
+    }
+  }
+  if (first == 0) return list->count > 0 ? list->objects : NULL;
+  const struct cpu_object *const before = &list->objects[first - 1];
+  if (first == list->count) return before;
+  const struct cpu_bytes left = { before->begin + base, before->size };
+  const struct cpu_bytes right = { before[1].begin + base, before[1].size };
+  return distance(left, p) <= distance(right, p) ? before : before + 1;
+}
+
+static bool place_object(const struct cpu_object_list *list, uintptr_t base, uintptr_t p, const char *kind,
+                         struct place *out) {
+  const struct cpu_object *const object = nearest_object(list, base, p);
+  if (object == NULL) return false;
+  out->bytes = (struct cpu_bytes){ object->begin + base, object->size };
+  (void)snprintf(out->what, sizeof out->what, "the %zu bytes of the %s \"%.60s\"", object->size, kind, object->name);
+  return true;
+}
+
+/* ---- all ---- */
+
+/* What is right for a kernel and has no bounds to be held to: constants, stacks, arguments. */
+static bool is_unbounded(const struct cpu_reach *reach, uintptr_t p) {
+  const struct cpu_objects *const objects = reach->objects;
+  const bool in_image = p >= objects->begin && p < objects->end;
+  const bool in_data = p >= objects->data_begin && p < objects->data_end;
+  const bool in_relro = p >= objects->relro_begin && p < objects->relro_end;
+  if (in_image && (!in_data || in_relro)) return true;
+  return is_in(reach->own[0], p) || is_in(reach->own[1], p) || rill__cpu_fibers_own(p);
+}
+
+/* Whether `p` is in or near something of the image's or of the block's. */
+static bool place_near(const struct cpu_reach *reach, uintptr_t p, struct place *out) {
+  enum { BEFORE = 4096 };
+  const struct cpu_objects *const objects = reach->objects;
+  if (p - reach->locals < objects->local_bytes)
+    return place_object(&objects->locals, reach->locals, p, "shared array", out);
+  if (p >= objects->data_begin && p < objects->data_end)
+    return place_object(&objects->variables, 0, p, "variable", out);
+  if (p - (reach->shared - BEFORE) >= BEFORE + CPU_SHARED_BYTES) return false;
+  out->bytes = (struct cpu_bytes){ reach->shared, reach->shared_bytes };
+  (void)snprintf(out->what, sizeof out->what, "the block's %zu bytes of dynamic shared memory", reach->shared_bytes);
+  return true;
+}
+
+/* The same of what core knows.  NULL, or all that there is to say. */
+static const char *place_allocation(const struct cpu_reach *reach, uintptr_t p, struct place *out) {
+  struct rill__access access;
+  const uint64_t frees = rill__frees_count();
+  rill__access_find(reach->device, p, reach->frees, &access);
+  const unsigned long long begin = access.begin;
+  const char *const how = access.variable                         ? "of a variable"
+                          : access.kind == RILL_MEMORY_REGISTERED ? "registered"
+                                                                  : "allocated";
+  out->bytes = (struct cpu_bytes){ access.begin, access.size };
+  (void)snprintf(out->what, sizeof out->what, "%zu bytes %s at 0x%llx", access.size, how, begin);
+  switch (access.what) {
+    case RILL__ACCESS_RIGHT: remember(frees, out->bytes); return NULL;
+    case RILL__ACCESS_LATE: out->bytes = (struct cpu_bytes){ p, SIZE_MAX }; return NULL;
+    case RILL__ACCESS_BESIDE: return NULL;
+    case RILL__ACCESS_FREED:
+      (void)snprintf(words, sizeof words, "%zu bytes into %zu bytes at 0x%llx, which have been freed",
+                     (size_t)(p - access.begin), access.size, begin);
+      return words;
+    case RILL__ACCESS_PEER:
+      (void)snprintf(words, sizeof words, "in %s, of a device whose memory %s cannot access", out->what,
+                     reach->device->name);
+      return words;
+    default: return "no memory is allocated";
+  }
+}
+
+static const char *describe_fault(const struct place *place, uintptr_t p, size_t size) {
+  enum { FAR = 1 << 20 };
+  const size_t away = distance(place->bytes, p);
+  const bool before = p < place->bytes.begin, inside = is_in(place->bytes, p);
+  const size_t bytes = inside ? size - (place->bytes.size - (p - place->bytes.begin)) : away;
+  (void)snprintf(words, sizeof words, "%s%s%zu byte%s %s %s",
+                 away > FAR ? "in memory that rill does not know (rill_host_register tells it), " : "",
+                 inside ? "the last " : "", bytes, bytes == 1 ? "" : "s", before ? "before" : "past the end of",
+                 place->what);
+  return words;
+}
+
+const char *rill__cpu_find_fault(const struct cpu_reach *reach, uintptr_t p, size_t size, uintptr_t of) {
+  struct place place;
+  if (size == 0 || (of == 0 && was_found(p, size))) return NULL;
+  const uintptr_t at = of != 0 ? of : p;
+  if (is_unbounded(reach, at)) return NULL;
+  const char *const said = place_near(reach, at, &place) ? NULL : place_allocation(reach, at, &place);
+  if (said != NULL) return said;
+  if (is_in(place.bytes, p) && size <= place.bytes.size - (p - place.bytes.begin)) return NULL;
+  return describe_fault(&place, p, size);
+}
