@@ -149,12 +149,43 @@ static void checked_kernels_report_races_and_barriers(void) {
   run_in_child("barrier", false);
 }
 
+static void check_gap(const void *a, const void *b, size_t size) {
+  const uintptr_t first = (uintptr_t)a, second = (uintptr_t)b;
+  assert_true((first < second ? second - first : first - second) >= size + 128);
+}
+
+/* Allocations that are made while kernels are loaded that check what they access have nothing else near their ends. */
+static void between_allocations_lie_red_zones(void) {
+  enum { COUNT = 8 };
+  static const size_t sizes[] = { 512, 4096, 300000, 1 << 20 };
+  if (dut.gpu) return;
+  rill_module module;
+  rill_stream of_test = new_stream("zones");
+  assert_ok(rill_module_load(dut.device, &dialect_checked_bundle, &module));
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+    void *memory[COUNT][2];
+    for (int k = 0; k < COUNT; k++) {
+      assert_ok(rill_alloc(dut.device, sizes[i], RILL_MEMORY_PINNED, &memory[k][0]));
+      assert_ok(rill_alloc_async(of_test, sizes[i], &memory[k][1]));
+      for (int other = 0; other < k; other++) {
+        for (int kind = 0; kind < 2; kind++) check_gap(memory[other][kind], memory[k][kind], sizes[i]);
+      }
+    }
+    for (int k = 0; k < COUNT; k++) {
+      assert_ok(rill_free(memory[k][0]));
+      assert_ok(rill_free_async(of_test, memory[k][1]));
+    }
+  }
+  assert_ok(rill_module_release(module));
+  assert_ok(rill_stream_release(of_test));
+}
+
 int main(int argc, char **argv) {
   if (argc > 1) return run_case(argv[1]);
   static const struct test tests[] = {
     TEST(a_failed_assertion_loses_the_device),       TEST(so_does_one_among_threads_that_wait),
     TEST(with_ndebug_nothing_is_asserted),           TEST(threads_that_wait_for_each_other_are_found),
-    TEST(checked_kernels_report_races_and_barriers),
+    TEST(checked_kernels_report_races_and_barriers), TEST(between_allocations_lie_red_zones),
   };
   return RUN_ON_EACH_DEVICE("assertions in kernels", tests);
 }

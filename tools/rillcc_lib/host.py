@@ -10,7 +10,7 @@ import threading
 from dataclasses import dataclass, field
 from typing import Optional
 
-from . import instances, known_answer, llvm, messages, notes, shown, sites, spmd, stacks, templates
+from . import instances, known_answer, llvm, messages, notes, shown, sites, spmd, stacks, templates, zones
 from .errors import RillccError
 
 # What Linux calls the features that levels have.
@@ -33,6 +33,8 @@ STACK_FLAGS = "-fstack-clash-protection -fno-lto".split()
 # callers' frames.
 CHECK_FLAGS = """-DRILL_CHECK=1 -fsanitize=thread -O1 -g1 -fno-inline -fno-omit-frame-pointer
     -fno-optimize-sibling-calls""".split()
+# gcc calls no function before what copies and fills; sites.py replaces the calls.  Red zones move variables.
+GCC_CHECK_FLAGS = "-fno-builtin-memcpy -fno-builtin-memmove -fno-builtin-memset -fno-section-anchors".split()
 # With --debug a kernel's variables stay in memory, and each thread runs by itself.
 DEBUG_FLAGS = "-O0 -g -fno-omit-frame-pointer".split()
 # A loop over threads that copies stays a loop: memcpy goes through a row from both of its ends, which processors do not
@@ -168,9 +170,14 @@ class Host:
         if self.clang:
             flags += ["-fdeclspec", "-DRILL_REGIONS=1", "-Werror=undefined-internal"]
         common = [*self.toolchain.common, *self.toolchain.instead_of_cuda(), *self.toolchain.options.cpu_options]
-        flags += CHECK_FLAGS if self.toolchain.options.check else []
+        flags += self.check_flags()
         flags += DEBUG_FLAGS if self.toolchain.options.debug else []
         return ["-x", "c++", *FLAGS, *flags, *self.symbols, *common]
+
+    def check_flags(self):
+        if not self.toolchain.options.check:
+            return []
+        return CHECK_FLAGS + ([] if "__clang__" in self.macros else GCC_CHECK_FLAGS)
 
     def read(self):
         """What the source holds, by the compiler's word; and the files that it is made of."""
@@ -327,8 +334,8 @@ class Host:
         done = self.toolchain.execute(self.cxx + flags + ["-MMD", "-MF", depfile, "-o", source, *self.main])
         if done.returncode != 0:
             return Cut(done, cut)
-        fibers, fill = self.thread_by_thread(), self.toolchain.options.fill
-        return Cut(done, cut, *spmd.rewrite(self.library, source, cut, fibers, fill, len(levels) > 1))
+        fibers, options = self.thread_by_thread(), self.toolchain.options
+        return Cut(done, cut, *spmd.rewrite(self.library, source, cut, fibers, options, len(levels) > 1))
 
     def compile_regions(self, target, output, depfile):
         toolchain, levels = self.toolchain, self.levels[target]
@@ -403,7 +410,7 @@ class Host:
         table = stacks.table(self.toolchain.unit.kernels, text, sizes, arrays)
         text = shown.rename(text, self.toolchain.unit.kernels, forms=not self.toolchain.options.debug)
         if self.toolchain.options.check:
-            text = sites.add(text)
+            text = zones.add(sites.add(text))
         with open(assembly, "w", encoding="utf-8") as file:
             file.write(text + table)
         asked = DEBUG_FLAGS if self.toolchain.options.debug else []

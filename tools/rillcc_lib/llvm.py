@@ -213,6 +213,7 @@ SIGNATURES = {
     "IsConditional": "bp",
     "IsConstant": "bp",
     "IsDeclaration": "bp",
+    "IsGlobalConstant": "bp",
     "IsThreadLocal": "bp",
     "GetVolatile": "bp",
     "LookupIntrinsicID": "usi",

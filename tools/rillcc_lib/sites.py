@@ -11,6 +11,7 @@ FILE = re.compile(r'\s*\.file\s+(\d+)\s+"((?:[^"\\]|\\.)*)"(?:\s+"((?:[^"\\]|\\.
 LOC = re.compile(r"\s*\.loc\s+(\d+)\s+(\d+)")
 CALL = re.compile(r"\s+(?:callq?|blr?)\s")
 FUNCTION = re.compile(r"\s*\.type\s+[\w.$]+,\s*[@%]function")
+COPY = re.compile(r"(?<=\s)(memcpy|memmove|memset)(@PLT)?$")  # of gcc, which tells the sanitizer of none
 OWN = os.path.join("rill", "device") + os.sep
 
 SITE = '\t.section .rodata.rill_names,"a"\n1:\t.string "%s"\n\t.section .data.rel.ro.rill_sites,"aw"\n\t.quad %s, 1b, %d\n'
@@ -46,6 +47,7 @@ def add(assembly):
         elif FUNCTION.match(line):
             here = None
         elif here and CALL.match(line):
+            lines[-1] = COPY.sub(r"__tsan_\1", line)
             label = ".Lrill_site_%d" % len(sites)
             lines.append(label + ":")
             sites.append((label, *here))

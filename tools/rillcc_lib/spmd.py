@@ -9,7 +9,7 @@ import functools
 import os
 from dataclasses import dataclass
 
-from . import conversions, divisions, interchange, ir, llvm, regions, stacks, threads, versions
+from . import bounds, conversions, divisions, interchange, ir, llvm, regions, stacks, threads, versions
 
 # More points where threads meet than this, and clang takes minutes over the loops between them.
 MOST_SYNC_POINTS = 64
@@ -379,15 +379,16 @@ class Rewriter:
         return notes
 
 
-def rewrite(library, source, output, fibers, fill, any_level=False):
+def rewrite(library, source, output, fibers, options, any_level=False):
     """Rewrites the bitcode of one file into another; gives a note for each kernel on how it runs, and the most bytes
     that its threads have in arrays on the stack.  With `fibers`, a reason, all run on fibers, and calls stay calls; with
-    `fill`, the arrays are filled with a pattern first; with `any_level`, the output can be compiled for any level."""
+    options.fill, the arrays are filled with a pattern first, with options.check accesses tell their variables; with
+    `any_level`, the output can be compiled for any level."""
     prepared = output + ".prepared"
     for unroll in () if fibers else (True, False):
         module = ir.Module(library, source)
         try:
-            rewriter = Rewriter(library, module, fill)
+            rewriter = Rewriter(library, module, options.fill)
             rewriter.prepare(unroll)
             if unroll and rewriter.most_sync_points() > MOST_SYNC_POINTS:
                 continue
@@ -401,12 +402,14 @@ def rewrite(library, source, output, fibers, fill, any_level=False):
     while True:
         module = ir.Module(library, source if fibers else prepared)
         try:
-            rewriter = Rewriter(library, module, fill)
+            rewriter = Rewriter(library, module, options.fill)
             if fibers:
                 rewriter.take_dynamic_shared()
                 rewriter.take_mathematics()
                 conversions.narrow(module)
                 rewriter.keep_what_kernels_need()
+                if options.check:
+                    bounds.Bounds(module).add()
                 refused = {entry.name: fibers for entry in rewriter.entries()}
             notes = rewriter.rewrite(refused, as_written)
             if notes is not None:

@@ -12,7 +12,7 @@ import re
 from .errors import RillccError
 
 LIMIT = 8 << 20
-MAGIC, VERSION, CHECKED_VERSION = 0x43504C52, 4, 5  # of rill/device/cpu_image.h
+MAGIC, VERSION, CHECKED_VERSION, CHECKS = 0x43504C52, 4, 7, 1  # of rill/device/cpu_image.h
 RESERVE = 16 << 10  # for the C library's functions, and rill's own
 FRAME = 128  # what the numbers leave out: return addresses, saved registers, alignment
 
@@ -35,12 +35,12 @@ IMAGE = """
 \t.balign 8
 \t.globl rill_cpu_image
 \t.type rill_cpu_image, %%object
-\t.size rill_cpu_image, 40
+\t.size rill_cpu_image, 48
 rill_cpu_image:
 \t.long 0x%x, %d
 \t.quad __start_rill_kernels, rill_cpu_variables
 \t.long %d, %d
-\t.quad %s
+\t.quad %s, %d
 """
 VARIABLE = """
 \t.section .rodata.rill_names,"a"
@@ -239,5 +239,5 @@ def image(assembly, kernel_count, stacks):
     found = variables(assembly)
     text = '\t.section .data.rel.ro.rill_variables,"aw"\n\t.balign 8\nrill_cpu_variables:\n'
     text += "".join(VARIABLE % (name, name, size) for name, size in found)
-    version = CHECKED_VERSION if "__tsan_init" in assembly else VERSION
-    return text + IMAGE % (MAGIC, version, kernel_count, len(found), stacks)
+    version, flags = (CHECKED_VERSION, CHECKS) if "__tsan_init" in assembly else (VERSION, 0)
+    return text + IMAGE % (MAGIC, version, kernel_count, len(found), stacks, flags)

@@ -1,11 +1,12 @@
 /* rill/device/host_check.h: what an image of rillcc --check has beside its kernels: finds races between the threads of
- * a block, and barriers that not all of them reach.  Included by the header that runs kernels as fibers.
+ * a block, barriers that not all of them reach, and accesses to memory that is not theirs.  Included by the header that
+ * runs kernels as fibers.
  *
  * The compiler's -fsanitize=thread calls a function before each access to memory; they are here, and nothing of a
  * sanitizer's own library is.  Between two barriers, two accesses of different threads to the same bytes are a race if
  * one is a write and not both are atomic, unless the threads have a function of their warp between them.  Writes of the
- * same value are none: CUDA lets threads do that.  rillcc_lib/sites.py makes the table by which a return address
- * becomes a line of the source.
+ * same value are none: CUDA lets threads do that.  What memory there is, the library knows.  rillcc_lib/sites.py makes
+ * the table by which a return address becomes a line of the source.
  *
  * A block runs on one worker and its fibers switch only where they wait, so the state is thread-local and needs no
  * lock.
@@ -66,7 +67,7 @@ static thread_local struct {
     unsigned char old[8];
     rill_check_record first, second;
   } twice; /* a write over another thread's, about to happen: a race if it changes anything */
-} rill_check;
+} rill_check __asm__(RILL_CPU_CHECK_STATE);
 
 /* ---- places ---- */
 
@@ -200,8 +201,16 @@ RILL_UNCHECKED_ static void rill_check_bytes(uintptr_t address, const rill_check
   rill_check_keep(cell, now);
 }
 
-template <class T> RILL_UNCHECKED_ static bool rill_check_is_in(uintptr_t at, const T &object) {
-  return at - reinterpret_cast<uintptr_t>(&object) < sizeof object;
+/* An access, before it happens, to memory that is not the kernel's; `of` as for the service. */
+RILL_UNCHECKED_ static void rill_check_memory(const volatile void *pointer, size_t size, const void *of,
+                                              const rill_check_record &now) {
+  const void *const at = const_cast<const void *>(pointer);
+  const char *const fault = rill_services->find_fault(at, size, of, &rill_check);
+  if (fault == nullptr) return;
+  char text[512];
+  snprintf(text, sizeof text, "%s %s %llu byte%s at %p: %s", rill_check_name(now.thread).name, rill_check_verb(now),
+           static_cast<unsigned long long>(size), size == 1 ? "" : "s", at, fault);
+  rill_check_found(now.site, text);
 }
 
 RILL_UNCHECKED_ static void rill_check_access(const volatile void *pointer, size_t size, unsigned kind, void **frame) {
@@ -213,6 +222,7 @@ RILL_UNCHECKED_ static void rill_check_access(const volatile void *pointer, size
   rill_check_record now = { rill_check_place(frame), rill_check.in_warp[thread], static_cast<uint16_t>(thread),
                             static_cast<uint8_t>(kind), 0 };
   if (now.site == nullptr) return; /* the dialect's own */
+  rill_check_memory(pointer, size, nullptr, now);
   for (uintptr_t cell = at & ~static_cast<uintptr_t>(7); cell < at + size; cell += 8) {
     now.bytes = 0;
     for (unsigned i = 0; i < 8; i++)
@@ -293,6 +303,15 @@ RILL_UNCHECKED_ static void rill_check_leave(bool in_warp, uint64_t lanes) {
 }
 
 /* ---- what the compiler calls ---- */
+
+/* Before an access to a variable that rillcc knows: an address in it is `of`. */
+extern "C" __attribute__((used, noinline, visibility("hidden"))) RILL_UNCHECKED_ void
+rill_check_variable(const volatile void *at, uint64_t size, const void *of, unsigned kind) {
+  if (rill_check.threads == 0) return;
+  const rill_check_record now = { rill_check_place(RILL_FRAME_), 0, static_cast<uint16_t>(rill_check_thread()),
+                                  static_cast<uint8_t>(kind), 0 };
+  if (now.site != nullptr) rill_check_memory(at, size, of, now);
+}
 
 #define RILL_HOOK_(TYPE, NAME, SYMBOL, ...)                                     \
   __attribute__((used, noinline, visibility("hidden")))                         \
