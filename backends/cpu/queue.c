@@ -107,6 +107,7 @@ static rill_status collect(struct cpu_queue *queue, size_t size, struct cpu_op *
   RILL_REQUIRE(queue->collected != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for an operation of %zu bytes",
                size);
   memset(queue->collected, 0, size);
+  queue->collected->size = size;
   *out = queue->collected;
   return RILL_OK;
 }

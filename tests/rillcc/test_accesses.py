@@ -46,6 +46,7 @@ WRONG = {
     "freed_of_pool": ("if (t == 5) z[5] = 1;  // here", "writes 4 bytes", r"20 bytes into 512 bytes at 0x[0-9a-f]+, which have been freed"),
     "past_of_pool": ("if (t == 5) z[512 / 4] = 1;  // here", "writes 4 bytes", "0 bytes past the end of 512 bytes allocated at 0x"),
     "before_of_pool": ("if (t == 5) z[-1] = 1;  // here", "writes 4 bytes", "4 bytes before 512 bytes allocated at 0x"),
+    "past_in_graph": ("if (t == 5) y[n + 5] = 1;  // here", "writes 4 bytes", "20 bytes past the end of " + ALLOCATED),
     "of_host": ("if (t == 5) z[5] = 1;  // here", "writes 4 bytes", "(past the end of|before) .* (allocated|registered) at 0x"),
     "past_of_registered": ("if (t == 5) z[n] = 1;  // here", "writes 4 bytes", "0 bytes past the end of 4096 bytes registered at 0x"),
 }
@@ -72,6 +73,8 @@ RIGHT = {
     "managed": "z[n - 1 - t] = x[t];",
     "of_pool": "z[512 / 4 - 1 - t] = x[t];",
     "by_value": "y[t] = pair.a + pair.b[3];",
+    "by_value_in_graph": "y[t] = pair.a + pair.b[3];",
+    "to_the_end_in_graph": "y[n - 1 - t] = x[n - 1 - t];",
     "variable_by_address": "z[7 - t % 8] = 3;",
 }
 HEAD = """#include <rill/device/kernel.h>
@@ -128,6 +131,16 @@ static rill_status find_memory(rill_device device, rill_stream stream, rill_modu
   if (is("of_host") || strstr(name, "registered") != NULL) *z = host;
   return *z == NULL || is("of_host") ? RILL_OK : rill_host_register(device, host, SIZE);
 }
+static rill_status begin(rill_stream stream) {
+  return strstr(name, "in_graph") != NULL ? rill_stream_capture_begin(stream, RILL_CAPTURE_GLOBAL) : RILL_OK;
+}
+static rill_status end(rill_stream stream) {
+  rill_graph graph;
+  rill_graph_exec exec;
+  if (strstr(name, "in_graph") == NULL) return RILL_OK;
+  if (rill_stream_capture_end(stream, &graph) != RILL_OK || rill_graph_instantiate(graph, &exec) != RILL_OK) return RILL_ERROR_BACKEND;
+  return rill_graph_launch(exec, stream);
+}
 int main(int argc, char **argv) {
   rill_device device;
   rill_stream stream;
@@ -151,7 +164,9 @@ int main(int argc, char **argv) {
   rill_launch launch = rill_launch_1d(128, 64);
   launch.shared_mem_bytes = 256;
   if (strncmp(name, "late", 4) == 0) TRY(rill_stream_host_call(stream, wait_for_free, z));
+  TRY(begin(stream));
   TRY(rill_stream_launch(stream, kernel, &launch, RILL_ARGS(n, x, y, z, pair)));
+  TRY(end(stream));
   if (is("late")) TRY(rill_free(z));
   if (is("late_of_pool")) TRY(rill_free_async(stream, z));
   TRY(rill_stream_synchronize(stream));
