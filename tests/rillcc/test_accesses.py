@@ -246,20 +246,26 @@ class AddressSanitizer(Programs):
     def check(self, compiler, **environment):
         flag = "-fsanitize=address"
         cases = {name: WRONG[name][0] for name in ("past", "past_in_zone", "in_a_function")}
-        cases["to_the_end"] = RIGHT["to_the_end"]
+        cases["on_the_stack"] = "float own[8] = {};\nif (t == 5) store(own + n / 128, 1);\ny[t] = own[t % 8];"
+        right = {name: RIGHT[name] for name in ("to_the_end", "stacks", "shared_to_the_end", "meetings")}
+        cases.update(right)
         text = HEAD + kernels(cases)
         lines = text.split("\n")
         self.build(text, "--cpu-option=" + flag, "--cpu-option=-g", sanitizers=[flag, "-g"], compiler=compiler, **environment)
         for name in cases:
             with self.subTest(compiler=compiler, environment=environment, case=name):
                 code, output, error = self.run_case(name, ASAN_OPTIONS="detect_leaks=0")
-                if name == "to_the_end":
+                if name in right:
                     self.assertEqual((code, output), (0, "fine\n"), error)
                     continue
                 self.assertNotEqual(code, 0)
-                self.assertRegex(error, r"AddressSanitizer: (use-after-poison|heap-buffer-overflow)")
-                line = lines.index("  *to = v;  // in store" if name == "in_a_function" else cases[name]) + 1
+                self.assertRegex(error, r"AddressSanitizer: (use-after-poison|heap-buffer-overflow|(dynamic-)?stack-buffer-overflow)")
+                line = lines.index("  *to = v;  // in store" if "store" in cases[name] else cases[name]) + 1
                 self.assertRegex(error, r"#0 .*k\.kernel\.cu:%d\b" % line)
+
+    def test_a_program_without_it_is_told(self):
+        self.build(HEAD + kernels({"past": WRONG["past"]}), "--cpu-option=-fsanitize=address")
+        self.assertRegex(self.run_case("past")[2], r'image "k" cannot be loaded: .*undefined symbol: \w*asan')
 
     def test_overflows_are_reported(self):
         compilers = [c for c in (CC, CLANG) if sanitized(c)]

@@ -35,6 +35,7 @@ CHECK_FLAGS = """-DRILL_CHECK=1 -fsanitize=thread -O1 -g1 -fno-inline -fno-omit-
     -fno-optimize-sibling-calls""".split()
 # gcc calls no function before what copies and fills; sites.py replaces the calls.  Red zones move variables.
 GCC_CHECK_FLAGS = "-fno-builtin-memcpy -fno-builtin-memmove -fno-builtin-memset -fno-section-anchors".split()
+ASAN_FLAGS = "-fsanitize-address-use-after-return=never -mllvm -asan-stack-dynamic-alloca=0".split()
 # With --debug a kernel's variables stay in memory, and each thread runs by itself.
 DEBUG_FLAGS = "-O0 -g -fno-omit-frame-pointer".split()
 # A loop over threads that copies stays a loop: memcpy goes through a row from both of its ends, which processors do not
@@ -169,10 +170,15 @@ class Host:
             flags.append("-fno-strict-float-cast-overflow")  # conversions to integers saturate, as on GPUs
         if self.clang:
             flags += ["-fdeclspec", "-DRILL_REGIONS=1", "-Werror=undefined-internal"]
-        common = [*self.toolchain.common, *self.toolchain.instead_of_cuda(), *self.toolchain.options.cpu_options]
+        common = [*self.toolchain.common, *self.toolchain.instead_of_cuda(), *self.cpu_options()]
         flags += self.check_flags()
         flags += DEBUG_FLAGS if self.toolchain.options.debug else []
         return ["-x", "c++", *FLAGS, *flags, *self.symbols, *common]
+
+    def cpu_options(self):
+        """What the user asked for.  The frames that clang's address sanitizer makes have no bound, if it is not told."""
+        options = self.toolchain.options.cpu_options
+        return [*options, *(ASAN_FLAGS if "__clang__" in self.macros and "-fsanitize=address" in options else [])]
 
     def check_flags(self):
         if not self.toolchain.options.check:
@@ -349,7 +355,7 @@ class Host:
         flags += [*(DEBUG_FLAGS if options.debug else []), "-fstack-usage", "-S"]
         flags += ["-o", assembly, "-x", "ir", levels.cut.bitcode]
         # Loops over threads have no line, and what becomes of a #pragma unroll is nothing that nvcc tells.
-        flags += ["-Wno-pass-failed", "-Wno-unused-command-line-argument", *options.cpu_options]
+        flags += ["-Wno-pass-failed", "-Wno-unused-command-line-argument", *self.cpu_options()]
         made = toolchain.execute(self.cxx + flags)
         made.stderr = done.stderr + made.stderr
         if made.returncode != 0:

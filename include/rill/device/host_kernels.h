@@ -129,7 +129,8 @@ extern "C" const rill_cpu_image_table rill_cpu_image = { RILL_CPU_IMAGE_MAGIC,
                                                          static_cast<uint32_t>(__stop_rill_kernels -
                                                                                __start_rill_kernels),
                                                          0,
-                                                         rill_stacks.stacks };
+                                                         rill_stacks.stacks,
+                                                         0 };
 #endif
 
 /* ---- assertions ---- */
