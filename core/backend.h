@@ -44,7 +44,7 @@ struct rill__device {
   uint64_t max_access_window;   /* bytes of RILL_ATTR_ACCESS_POLICY */
   _Atomic bool active;          /* `activate` has succeeded */
   _Atomic rill_status lost;     /* not RILL_OK: what every submission, wait and query returns */
-  _Atomic uint32_t checked;     /* how many modules are loaded whose kernels check what they access; of the backend */
+  _Atomic uint32_t checked;     /* how many modules are loaded whose kernels check what they access */
   RILL__OF_CORE(1024);
 };
 
@@ -544,13 +544,16 @@ rill_status rill__operation_submit(struct rill__operation *operation, struct ril
 /* Copies rows `first` to `end` - 1, counted through all slices, on the host. */
 void rill__copy_rows(const struct rill__copy_3d *copy, size_t first, size_t end);
 
-/* What core knows of an address that a kernel accesses, by a backend whose kernels check what they access: it has
- * raised device->checked when it loaded such a module, and lowers it when that is unloaded.  Meanwhile a red zone of
+/* What core knows of an address that a kernel accesses, for backends whose kernels check what they access.  From
+ * rill__access_begin, when such a module is loaded, to rill__access_end, when it is unloaded, a red zone of
  * RILL__RED_ZONE bytes, which belongs to no allocation, follows each allocation of the device, and frees are noted. */
 enum { RILL__RED_ZONE = 128 };
+void rill__access_begin(struct rill__device *device);
+void rill__access_end(struct rill__device *device);
+
 struct rill__access {
   enum {
-    RILL__ACCESS_RIGHT,  /* in memory that the kernel may use, and as long as no other number of frees is given */
+    RILL__ACCESS_RIGHT,  /* in memory that the kernel may use */
     RILL__ACCESS_LATE,   /* in memory that was freed after the launch, or may have been */
     RILL__ACCESS_FREED,  /* in memory that was freed before it */
     RILL__ACCESS_PEER,   /* in memory of a device of another backend */
@@ -563,7 +566,7 @@ struct rill__access {
   bool variable;
 };
 
-/* How many allocations have been freed while device->checked was not 0: no number but this one is given twice. */
+/* A number that grows with each free that is noted.  While it stays, what was found RIGHT is right. */
 uint64_t rill__frees_count(void);
 
 /* `frees`: of the launch.  Any thread, in an epoch or not. */

@@ -9,7 +9,8 @@
 /* Where an access is right, or the nearest place where it would be. */
 struct place {
   struct cpu_bytes bytes;
-  char what[160]; /* in words: "4096 bytes allocated at 0x1000" */
+  enum { SHARED_ARRAY, VARIABLE, DYNAMIC_SHARED, OF_MODULE, REGISTERED, ALLOCATED } kind;
+  const char *name; /* of the first two */
 };
 
 static _Thread_local char words[400];
@@ -68,12 +69,11 @@ static const struct cpu_object *nearest_object(const struct cpu_object_list *lis
   return distance(left, p) <= distance(right, p) ? before : before + 1;
 }
 
-static bool place_object(const struct cpu_object_list *list, uintptr_t base, uintptr_t p, const char *kind,
-                         struct place *out) {
+static bool place_object(const struct cpu_object_list *list, uintptr_t base, uintptr_t p, struct place *out) {
   const struct cpu_object *const object = nearest_object(list, base, p);
   if (object == NULL) return false;
   out->bytes = (struct cpu_bytes){ object->begin + base, object->size };
-  (void)snprintf(out->what, sizeof out->what, "the %zu bytes of the %s \"%.60s\"", object->size, kind, object->name);
+  out->name = object->name;
   return true;
 }
 
@@ -93,37 +93,49 @@ static bool is_unbounded(const struct cpu_reach *reach, uintptr_t p) {
 static bool place_near(const struct cpu_reach *reach, uintptr_t p, struct place *out) {
   enum { BEFORE = 4096 };
   const struct cpu_objects *const objects = reach->objects;
-  if (p - reach->locals < objects->local_bytes)
-    return place_object(&objects->locals, reach->locals, p, "shared array", out);
-  if (p >= objects->data_begin && p < objects->data_end)
-    return place_object(&objects->variables, 0, p, "variable", out);
-  if (p - (reach->shared - BEFORE) >= BEFORE + CPU_SHARED_BYTES) return false;
+  out->kind = SHARED_ARRAY;
+  if (p - reach->locals < objects->local_bytes) return place_object(&objects->locals, reach->locals, p, out);
+  out->kind = VARIABLE;
+  if (p >= objects->data_begin && p < objects->data_end) return place_object(&objects->variables, 0, p, out);
+  out->kind = DYNAMIC_SHARED;
   out->bytes = (struct cpu_bytes){ reach->shared, reach->shared_bytes };
-  (void)snprintf(out->what, sizeof out->what, "the block's %zu bytes of dynamic shared memory", reach->shared_bytes);
-  return true;
+  return p - (reach->shared - BEFORE) < BEFORE + CPU_SHARED_BYTES;
+}
+
+static const char *describe_place(const struct place *place, char text[160]) {
+  const size_t size = place->bytes.size;
+  const unsigned long long begin = place->bytes.begin;
+  switch (place->kind) {
+    case SHARED_ARRAY:
+      (void)snprintf(text, 160, "the %zu bytes of the shared array \"%.60s\"", size, place->name);
+      break;
+    case VARIABLE: (void)snprintf(text, 160, "the %zu bytes of the variable \"%.60s\"", size, place->name); break;
+    case DYNAMIC_SHARED: (void)snprintf(text, 160, "the block's %zu bytes of dynamic shared memory", size); break;
+    case OF_MODULE: (void)snprintf(text, 160, "%zu bytes of a variable at 0x%llx", size, begin); break;
+    case REGISTERED: (void)snprintf(text, 160, "%zu bytes registered at 0x%llx", size, begin); break;
+    case ALLOCATED: (void)snprintf(text, 160, "%zu bytes allocated at 0x%llx", size, begin); break;
+  }
+  return text;
 }
 
 /* The same of what core knows.  NULL, or all that there is to say. */
 static const char *place_allocation(const struct cpu_reach *reach, uintptr_t p, struct place *out) {
   struct rill__access access;
+  char text[160];
   const uint64_t frees = rill__frees_count();
   rill__access_find(reach->device, p, reach->frees, &access);
-  const unsigned long long begin = access.begin;
-  const char *const how = access.variable                         ? "of a variable"
-                          : access.kind == RILL_MEMORY_REGISTERED ? "registered"
-                                                                  : "allocated";
   out->bytes = (struct cpu_bytes){ access.begin, access.size };
-  (void)snprintf(out->what, sizeof out->what, "%zu bytes %s at 0x%llx", access.size, how, begin);
+  out->kind = access.variable ? OF_MODULE : access.kind == RILL_MEMORY_REGISTERED ? REGISTERED : ALLOCATED;
   switch (access.what) {
     case RILL__ACCESS_RIGHT: remember(frees, out->bytes); return NULL;
     case RILL__ACCESS_LATE: out->bytes = (struct cpu_bytes){ p, SIZE_MAX }; return NULL;
     case RILL__ACCESS_BESIDE: return NULL;
     case RILL__ACCESS_FREED:
       (void)snprintf(words, sizeof words, "%zu bytes into %zu bytes at 0x%llx, which have been freed",
-                     (size_t)(p - access.begin), access.size, begin);
+                     (size_t)(p - access.begin), access.size, (unsigned long long)access.begin);
       return words;
     case RILL__ACCESS_PEER:
-      (void)snprintf(words, sizeof words, "in %s, of a device whose memory %s cannot access", out->what,
+      (void)snprintf(words, sizeof words, "in %s, of a device whose memory %s cannot access", describe_place(out, text),
                      reach->device->name);
       return words;
     default: return "no memory is allocated";
@@ -132,13 +144,14 @@ static const char *place_allocation(const struct cpu_reach *reach, uintptr_t p, 
 
 static const char *describe_fault(const struct place *place, uintptr_t p, size_t size) {
   enum { FAR = 1 << 20 };
+  char text[160];
   const size_t away = distance(place->bytes, p);
   const bool before = p < place->bytes.begin, inside = is_in(place->bytes, p);
   const size_t bytes = inside ? size - (place->bytes.size - (p - place->bytes.begin)) : away;
   (void)snprintf(words, sizeof words, "%s%s%zu byte%s %s %s",
                  away > FAR ? "in memory that rill does not know (rill_host_register tells it), " : "",
                  inside ? "the last " : "", bytes, bytes == 1 ? "" : "s", before ? "before" : "past the end of",
-                 place->what);
+                 describe_place(place, text));
   return words;
 }
 

@@ -50,7 +50,7 @@ static rill_status read_objects(struct rill__module *module, const rill_bundle_i
                               ? "no host memory"
                               : rill__cpu_objects_read(image->data, image->size, map->l_addr, part->objects);
   if (why == NULL) {
-    atomic_fetch_add(&module->base.device->checked, 1);
+    rill__access_begin(module->base.device);
     return RILL_OK;
   }
   forget_objects(part);
@@ -96,7 +96,7 @@ static rill_status cpu_module_load(struct rill__module *module, const rill_bundl
 /* Of a lost device, kernels may still be running. */
 static void cpu_module_unload(struct rill__module *module) {
   struct cpu_module *part = rill__part(module);
-  if (part->objects != NULL) atomic_fetch_sub(&module->base.device->checked, 1);
+  if (part->objects != NULL) rill__access_end(module->base.device);
   if (!cpu_is_lost(module->base.device)) forget_objects(part);
   free(part->variables.list);
   if (!cpu_is_lost(module->base.device)) close_library(part);

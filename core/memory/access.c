@@ -3,6 +3,16 @@
 #include "core/tracking/frees.h"
 #include "core/tracking/map.h"
 
+/* What was freed before was not noted. */
+void rill__access_begin(struct rill__device *device) {
+  rill__memory_lock();
+  rill__frees_note(0, 0);
+  rill__memory_unlock();
+  atomic_fetch_add(&device->checked, 1);
+}
+
+void rill__access_end(struct rill__device *device) { atomic_fetch_sub(&device->checked, 1); }
+
 static struct rill__access describe_range(const struct rill__allocation *allocation) {
   return (struct rill__access){ .what = RILL__ACCESS_RIGHT,
                                 .begin = allocation->begin,
