@@ -263,7 +263,7 @@ class AddressSanitizer(Programs):
                 line = lines.index("  *to = v;  // in store" if "store" in cases[name] else cases[name]) + 1
                 self.assertRegex(error, r"#0 .*k\.kernel\.cu:%d\b" % line)
 
-    def test_a_program_without_it_is_told(self):
+    def test_a_program_without_it_gets_an_error(self):
         self.build(HEAD + kernels({"past": WRONG["past"]}), "--cpu-option=-fsanitize=address")
         self.assertRegex(self.run_case("past")[2], r'image "k" cannot be loaded: .*undefined symbol: \w*asan')
 

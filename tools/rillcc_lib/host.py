@@ -176,7 +176,7 @@ class Host:
         return ["-x", "c++", *FLAGS, *flags, *self.symbols, *common]
 
     def cpu_options(self):
-        """What the user asked for.  The frames that clang's address sanitizer makes have no bound, if it is not told."""
+        """What the user asked for.  By default the frames that clang's address sanitizer makes have no bound."""
         options = self.toolchain.options.cpu_options
         return [*options, *(ASAN_FLAGS if "__clang__" in self.macros and "-fsanitize=address" in options else [])]
 
