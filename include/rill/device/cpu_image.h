@@ -65,7 +65,8 @@ typedef struct rill_cpu_services {
 
   /* from image version 5 on: images that check themselves, for threads that run on fibers */
 
-  /** A race or a barrier that not all reach was found at this line: the device is lost.  Does not return. */
+  /** A race, a barrier that not all reach, or an access outside of memory was found at this line: the device is lost.
+   *  Does not return. */
   void (*check_failed)(const char *file, uint32_t line, const uint32_t block_index[3], const char *text);
 
   /* from image version 6 on: for threads that run on fibers */
