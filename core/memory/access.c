@@ -44,8 +44,14 @@ static void prefer(const struct rill__allocation *allocation, uintptr_t p, struc
   out->what = RILL__ACCESS_BESIDE;
 }
 
-static void find_nearest(uintptr_t p, struct rill__access *out) {
+/* Where nothing is allocated, or known to have been freed.  In a segment of a pool it may have been: what is freed
+ * there has not been waited for. */
+static void find_nearest(uintptr_t p, uint64_t frees, struct rill__access *out) {
   const struct rill__allocation *const around = rill__ranges_find((const void *)p); /* a segment */
+  if (around != NULL && rill__frees_are_forgotten(frees)) {
+    out->what = RILL__ACCESS_LATE;
+    return;
+  }
   out->what = RILL__ACCESS_NOWHERE;
   prefer(around, p, out);
   prefer(rill__ranges_before(around != NULL ? around->begin : p), p, out);
@@ -57,7 +63,7 @@ void rill__access_find(struct rill__device *device, uintptr_t p, uint64_t frees,
   rill__memory_lock();
   if (!find_allocation(device, p, out)) {
     rill__frees_find(p, frees, out);
-    if (out->what == RILL__ACCESS_RIGHT) find_nearest(p, out);
+    if (out->what == RILL__ACCESS_RIGHT) find_nearest(p, frees, out);
   }
   rill__memory_unlock();
 }

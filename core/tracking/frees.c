@@ -16,10 +16,14 @@ void rill__frees_note(uintptr_t begin, size_t size) {
   atomic_store(&count, number);
 }
 
+static uint64_t last_forgotten(uint64_t last) { return last > KEPT ? last - KEPT : 0; }
+
+bool rill__frees_are_forgotten(uint64_t frees) { return frees < last_forgotten(atomic_load(&count)); }
+
 /* The latest free of the memory counts. */
 void rill__frees_find(uintptr_t p, uint64_t frees, struct rill__access *out) {
   const uint64_t last = atomic_load(&count);
-  const uint64_t forgotten = last > KEPT ? last - KEPT : 0;
+  const uint64_t forgotten = last_forgotten(last);
   *out = (struct rill__access){ .what = RILL__ACCESS_RIGHT };
   for (uint64_t number = last; number > forgotten; number--) {
     const uintptr_t begin = kept[number % KEPT].begin;
@@ -30,5 +34,4 @@ void rill__frees_find(uintptr_t p, uint64_t frees, struct rill__access *out) {
     out->size = size;
     return;
   }
-  if (frees < forgotten) out->what = RILL__ACCESS_LATE;
 }

@@ -19,6 +19,9 @@ static inline size_t rill__red_zone(const struct rill__device *device) {
 /* Both under the lock of the map (core/tracking/map.h). */
 void rill__frees_note(uintptr_t begin, size_t size);
 
+/* Whether some are forgotten that were later than so many. */
+bool rill__frees_are_forgotten(uint64_t frees);
+
 /* LATE or FREED, with the memory; or RIGHT if no free that is remembered was of `p`. */
 void rill__frees_find(uintptr_t p, uint64_t frees, struct rill__access *out);
 
