@@ -501,6 +501,66 @@ static void pairs_of_halves(void) {
   assert_ok(rill_free(out));
 }
 
+static void halves_are_rounded_as_asked(void) {
+  static const struct {
+    float x;
+    uint16_t zero, up, down;
+  } cases[] = {
+    { 0x1.004p0f, 0x3c01, 0x3c01, 0x3c01 },   { 0x1.0044p0f, 0x3c01, 0x3c02, 0x3c01 },
+    { 0x1.007cp0f, 0x3c01, 0x3c02, 0x3c01 },  { -0x1.0044p0f, 0xbc01, 0xbc01, 0xbc02 },
+    { -0x1.007cp0f, 0xbc01, 0xbc01, 0xbc02 }, { 0x1.ffep0f, 0x3fff, 0x4000, 0x3fff },
+    { 0x1p-30f, 0x0000, 0x0001, 0x0000 },     { -0x1p-30f, 0x8000, 0x8000, 0x8001 },
+    { 0x1.8p-24f, 0x0001, 0x0002, 0x0001 },   { 0.0f, 0x0000, 0x0000, 0x0000 },
+    { -0.0f, 0x8000, 0x8000, 0x8000 },        { 65504.0f, 0x7bff, 0x7bff, 0x7bff },
+    { 65505.0f, 0x7bff, 0x7c00, 0x7bff },     { 1e6f, 0x7bff, 0x7c00, 0x7bff },
+    { -1e6f, 0xfbff, 0xfbff, 0xfc00 },        { INFINITY, 0x7c00, 0x7c00, 0x7c00 },
+    { -INFINITY, 0xfc00, 0xfc00, 0xfc00 },
+  };
+  enum { COUNT = sizeof cases / sizeof *cases };
+  rill_stream stream = new_stream("stream");
+  float *x = pinned(COUNT * sizeof *x);
+  uint16_t *out = pinned(3 * COUNT * sizeof *out);
+  for (int i = 0; i < COUNT; i++) x[i] = cases[i].x;
+  const rill_launch launch = rill_launch_1d(COUNT, COUNT);
+  assert_ok(cuda_rounded_halves_launch(stream, &launch, x, out));
+  assert_completes(stream);
+  for (int i = 0; i < COUNT; i++) {
+    assert_int_equal(out[3 * i], cases[i].zero);
+    assert_int_equal(out[3 * i + 1], cases[i].up);
+    assert_int_equal(out[3 * i + 2], cases[i].down);
+  }
+  assert_ok(rill_free(x));
+  assert_ok(rill_free(out));
+}
+
+static void halves_are_added_at_a_time(void) {
+  enum { COUNT = 384 };
+  rill_stream stream = new_stream("stream");
+  uint16_t *sums = pinned(4 * sizeof *sums), *before = pinned(COUNT * sizeof *before);
+  uint32_t *pairs = pinned(2 * sizeof *pairs);
+  memset(sums, 0, 4 * sizeof *sums);
+  memset(pairs, 0, 2 * sizeof *pairs);
+  const rill_launch launch = rill_launch_1d(COUNT, 96);
+  assert_ok(cuda_half_sums_launch(stream, &launch, sums, pairs, before));
+  assert_completes(stream);
+  for (int i = 0; i < 3; i++) assert_int_equal(sums[i], rill_to_half(COUNT / 3).bits);
+  assert_int_equal(sums[3], rill_to_half(COUNT).bits);
+  for (int i = 0; i < 2; i++) {
+    assert_int_equal(pairs[i] & 0xffffu, rill_to_half(COUNT / 2).bits);
+    assert_int_equal(pairs[i] >> 16, rill_to_half(-COUNT).bits);
+  }
+  bool seen[COUNT] = { false };
+  for (int i = 0; i < COUNT; i++) {
+    const int old = (int)rill_half_to_float((rill_half){ before[i] });
+    assert_in_range(old, 0, COUNT - 1);
+    assert_false(seen[old]);
+    seen[old] = true;
+  }
+  assert_ok(rill_free(sums));
+  assert_ok(rill_free(pairs));
+  assert_ok(rill_free(before));
+}
+
 int main(void) {
   const struct test tests[] = {
     TEST(a_plain_kernel_takes_a_struct),
@@ -519,6 +579,8 @@ int main(void) {
     TEST(integers_are_rounded_as_asked),
     TEST(numbers_outside_a_type_saturate),
     TEST(pairs_of_halves),
+    TEST(halves_are_rounded_as_asked),
+    TEST(halves_are_added_at_a_time),
   };
   return RUN_ON_EACH_DEVICE("kernels as CUDA has them", tests);
 }

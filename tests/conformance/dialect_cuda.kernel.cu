@@ -290,3 +290,19 @@ __global__ void cuda_pairs(const float *x, float *out) {
   out[4] = __hbgt2(a, b) ? 1.0f : 0.0f;
   out[5] = __low2float(__h2div(__float2half2_rn(1.0f), b)), out[6] = __high2float(__hneg2(b));
 }
+
+/* out[3 i] to out[3 i + 2]: x[i] as a half, rounded towards zero, upwards, downwards. */
+__global__ void cuda_rounded_halves(const float *x, unsigned short *out) {
+  const unsigned i = threadIdx.x;
+  out[3 * i] = __half_as_ushort(__float2half_rz(x[i]));
+  out[3 * i + 1] = __half_as_ushort(__float2half_ru(x[i]));
+  out[3 * i + 2] = __half_as_ushort(__float2half_rd(x[i]));
+}
+
+/* Many threads add to the same halves, at even and odd places, and to both of a pair; before[i]: what was there. */
+__global__ void cuda_half_sums(unsigned short *sums, unsigned *pairs, unsigned short *before) {
+  const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+  atomicAdd(reinterpret_cast<half *>(sums) + i % 3, __float2half(1.0f));
+  atomicAdd(reinterpret_cast<half2 *>(pairs) + i % 2, __floats2half2_rn(1.0f, -2.0f));
+  before[i] = __half_as_ushort(atomicAdd(reinterpret_cast<half *>(sums) + 3, __float2half(1.0f)));
+}

@@ -146,6 +146,22 @@ RILL_NAME_ __half __ushort_as_half(unsigned short bits) {
   number.bits = bits;
   return __half(number);
 }
+/* The half beside `x`: by 1 away from zero, by -1 towards it. */
+RILL_NAME_ __half rill_half_beside_(__half x, int by) {
+  return __ushort_as_half(static_cast<unsigned short>(x.number.bits + by));
+}
+RILL_NAME_ __half __float2half_rz(float x) {
+  const __half nearest(x);
+  return __builtin_fabsf(nearest) > __builtin_fabsf(x) ? rill_half_beside_(nearest, -1) : nearest;
+}
+RILL_NAME_ __half __float2half_ru(float x) {
+  const __half nearest(x);
+  return static_cast<float>(nearest) < x ? rill_half_beside_(nearest, __builtin_signbit(x) ? -1 : 1) : nearest;
+}
+RILL_NAME_ __half __float2half_rd(float x) {
+  const __half nearest(x);
+  return static_cast<float>(nearest) > x ? rill_half_beside_(nearest, __builtin_signbit(x) ? 1 : -1) : nearest;
+}
 RILL_NAME_ __nv_bfloat16 __float2bfloat16(float x) { return __nv_bfloat16(x); }
 RILL_NAME_ __nv_bfloat16 __float2bfloat16_rn(float x) { return __nv_bfloat16(x); }
 RILL_NAME_ float __bfloat162float(__nv_bfloat16 x) { return x; }
@@ -183,5 +199,11 @@ RILL_NAME_ __nv_bfloat16 __low2bfloat16(__nv_bfloat162 x) { return x.x; }
 RILL_NAME_ __nv_bfloat16 __high2bfloat16(__nv_bfloat162 x) { return x.y; }
 RILL_NAME_ float __low2float(__nv_bfloat162 x) { return x.x; }
 RILL_NAME_ float __high2float(__nv_bfloat162 x) { return x.y; }
+
+#include <rill/device/half_atomic.h>
+RILL_NAME_ __half atomicAdd(__half *p, __half v) { return rill_half_atomic_add_(p, v); }
+RILL_NAME_ __half2 atomicAdd(__half2 *p, __half2 v) { return rill_half_atomic_add_(p, v); }
+RILL_NAME_ __nv_bfloat16 atomicAdd(__nv_bfloat16 *p, __nv_bfloat16 v) { return rill_half_atomic_add_(p, v); }
+RILL_NAME_ __nv_bfloat162 atomicAdd(__nv_bfloat162 *p, __nv_bfloat162 v) { return rill_half_atomic_add_(p, v); }
 
 #endif

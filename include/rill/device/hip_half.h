@@ -19,4 +19,8 @@ template <int = 0> RILL_NAME_ __half2 h2tanh(__half2 x) {
   return __halves2half2(htanh(__low2half(x)), htanh(__high2half(x)));
 }
 
+#include <rill/device/half_atomic.h>
+template <int = 0> RILL_NAME_ __half atomicAdd(__half *p, __half v) { return rill_half_atomic_add_(p, v); }
+template <int = 0> RILL_NAME_ __half2 atomicAdd(__half2 *p, __half2 v) { return rill_half_atomic_add_(p, v); }
+
 #endif
