@@ -561,6 +561,17 @@ static void halves_are_added_at_a_time(void) {
   assert_ok(rill_free(before));
 }
 
+static void vectors_of_bytes_have_dot_products(void) {
+  rill_stream stream = new_stream("stream");
+  int *out = pinned(2 * sizeof *out);
+  const rill_launch launch = rill_launch_1d(1, 1);
+  assert_ok(cuda_dots_launch(stream, &launch, out));
+  assert_completes(stream);
+  assert_int_equal(out[0], 127 - 10 - 18 + 16384 - 7);
+  assert_int_equal(out[1], 65025 + 4 + 10 + 18 + 9);
+  assert_ok(rill_free(out));
+}
+
 int main(void) {
   const struct test tests[] = {
     TEST(a_plain_kernel_takes_a_struct),
@@ -581,6 +592,7 @@ int main(void) {
     TEST(pairs_of_halves),
     TEST(halves_are_rounded_as_asked),
     TEST(halves_are_added_at_a_time),
+    TEST(vectors_of_bytes_have_dot_products),
   };
   return RUN_ON_EACH_DEVICE("kernels as CUDA has them", tests);
 }

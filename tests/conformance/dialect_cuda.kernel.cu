@@ -306,3 +306,8 @@ __global__ void cuda_half_sums(unsigned short *sums, unsigned *pairs, unsigned s
   atomicAdd(reinterpret_cast<half2 *>(pairs) + i % 2, __floats2half2_rn(1.0f, -2.0f));
   before[i] = __half_as_ushort(atomicAdd(reinterpret_cast<half *>(sums) + 3, __float2half(1.0f)));
 }
+
+__global__ void cuda_dots(int *out) {
+  out[0] = __dp4a(make_char4(1, -2, 3, -128), make_char4(127, 5, -6, -128), -7);
+  out[1] = static_cast<int>(__dp4a(make_uchar4(255, 1, 2, 3), make_uchar4(255, 4, 5, 6), 9u));
+}

@@ -69,4 +69,17 @@ RILL_NAME_ unsigned __vsads4(unsigned x, unsigned y) { return rill_sum_of_4_(__v
 RILL_NAME_ unsigned __vsadu2(unsigned x, unsigned y) { return rill_sum_of_2_(__vabsdiffu2(x, y)); }
 RILL_NAME_ unsigned __vsadu4(unsigned x, unsigned y) { return rill_sum_of_4_(__vabsdiffu4(x, y)); }
 
+/* The sum of four products of bytes, and z, of vectors; templates: see cuda_bits.h. */
+template <class RillByte, class RillBytes, class RillT>
+RILL_NAME_ RillT rill_dot_vectors_(RillBytes x, RillBytes y, RillT z) {
+  RillT a, b;
+  memcpy(&a, &x, sizeof a);
+  memcpy(&b, &y, sizeof b);
+  return rill_dot_bytes_<RillByte>(a, b, z);
+}
+template <int = 0> RILL_NAME_ int __dp4a(char4 x, char4 y, int z) { return rill_dot_vectors_<signed char>(x, y, z); }
+template <int = 0> RILL_NAME_ unsigned __dp4a(uchar4 x, uchar4 y, unsigned z) {
+  return rill_dot_vectors_<unsigned char>(x, y, z);
+}
+
 #endif
