@@ -28,9 +28,13 @@ RILL_MIN_MAX_(unsigned long long, unsigned long long, long long)
 #undef RILL_MIN_MAX_
 
 /* Of a number and a NaN these give the number, as in CUDA. */
-#define RILL_MIN_MAX_(RESULT, A, B, FMIN, FMAX)                                                    \
-  template <int = 0> static __device__ __forceinline__ RESULT min(A a, B b) { return FMIN(a, b); } \
-  template <int = 0> static __device__ __forceinline__ RESULT max(A a, B b) { return FMAX(a, b); }
+#define RILL_MIN_MAX_(RESULT, A, B, FMIN, FMAX)                               \
+  template <int = 0> static __device__ __forceinline__ RESULT min(A a, B b) { \
+    return FMIN(static_cast<RESULT>(a), static_cast<RESULT>(b));              \
+  }                                                                           \
+  template <int = 0> static __device__ __forceinline__ RESULT max(A a, B b) { \
+    return FMAX(static_cast<RESULT>(a), static_cast<RESULT>(b));              \
+  }
 RILL_MIN_MAX_(float, float, float, fminf, fmaxf)
 RILL_MIN_MAX_(double, double, double, fmin, fmax)
 RILL_MIN_MAX_(double, float, double, fmin, fmax)
