@@ -193,7 +193,7 @@ class Intrinsics(support.TestCase):
     def toolchain(self, lines, **given):
         options: dict = dict(nvcc="none", hipcc="none", clang=None, cxx=None, output=None, defines=[], type_headers=[])
         options.update(cpu_options=["-O0"], cuda_options=[], hip_options=[])
-        options.update(check=False, fp_contract="fast", verbose=False, fibers=False)
+        options.update(check=False, debug=False, fp_contract="fast", verbose=False, fibers=False)
         options.update(cuda_names="CUDA names" in {line.section for line in lines})
         options.update(given, source=self.write("list.kernel.cu", source_of(lines)))
         toolchain = compilers.Toolchain(argparse.Namespace(**options), [INCLUDE])
