@@ -43,7 +43,8 @@
 #include <rill/device/cuda_reduce.h>
 #endif
 #else
-#include <limits.h> /* as CUDA's own headers */
+#include <cstdint> /* as CUDA's own headers, these too */
+#include <limits.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <time.h>
