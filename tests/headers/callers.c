@@ -206,8 +206,9 @@ static void launches(void) {
   OK(one_launch(stream, in, 1, data));
   OK(rill_stream_launch(stream, kernel, in, RILL_ARGS(2, data)));
   OK(rill_stream_launch_ref(stream, &ref, in, RILL_ARGS(3, data)));
+  OK(rill_stream_launch_typed(stream, &ref, in, RILL_ARGS(3, data), __func__));
   OK(rill_stream_synchronize(stream));
-  CHECK(data[0] == 6 && data[N - 1] == 6);
+  CHECK(data[0] == 9 && data[N - 1] == 9);
   uint32_t clusters;
   const rill_status no_clusters = rill_kernel_active_clusters(kernel, in, &clusters);
   CHECK(no_clusters == RILL_ERROR_INVALID_ARGUMENT || no_clusters == RILL_ERROR_UNSUPPORTED);
@@ -221,10 +222,11 @@ static void launches(void) {
   OK(rill_graph_exec_set_kernel(exec, node, in, RILL_ARGS(5, data)));
   OK(rill_graph_launch(exec, stream));
   OK(rill_stream_synchronize(stream));
-  CHECK(data[0] == 11 && data[N - 1] == 11);
+  CHECK(data[0] == 14 && data[N - 1] == 14);
   REFUSES_NEWER(rill_launch, in, one_launch(stream, in, 1, data));
   REFUSES_NEWER(rill_launch, in, rill_stream_launch(stream, kernel, in, RILL_ARGS(2, data)));
   REFUSES_NEWER(rill_launch, in, rill_stream_launch_ref(stream, &ref, in, RILL_ARGS(3, data)));
+  REFUSES_NEWER(rill_launch, in, rill_stream_launch_typed(stream, &ref, in, RILL_ARGS(3, data), __func__));
   rill_graph_node none;
   REFUSES_NEWER(rill_launch, in, rill_graph_add_kernel(graph, NULL, 0, kernel, in, RILL_ARGS(4, data), &none));
   REFUSES_NEWER(rill_launch, in, rill_graph_exec_set_kernel(exec, node, in, RILL_ARGS(5, data)));
