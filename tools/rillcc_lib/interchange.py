@@ -20,6 +20,7 @@ MANY = None  # a stride that is no constant
 VECTOR_TYPE, STRUCT_TYPE, ARRAY_TYPE = 13, 10, 11  # of LLVMGetTypeKind
 SAME = (llvm.SEXT, llvm.ZEXT, llvm.TRUNC, llvm.FREEZE)
 NOT_ATOMIC = 0
+MOST_LOOPS = 32  # of a kernel; with many more, clang takes long
 
 
 class Loop:
@@ -214,7 +215,7 @@ class Interchange:
 
     def add(self):
         places = [self.place(loop) for loop in self.loops() if self.pays(loop)]
-        if not places:
+        if not places or len(places) > MOST_LOOPS:
             return
         lib, m = self.lib, self.m
         kind = lib.FunctionType(m.void, llvm.array([]), 0, 0)
