@@ -114,6 +114,17 @@ static bool may_wait(const struct step *step, const char *function) {
   return copies && needs;
 }
 
+/* HIP: what a change of a graph has replaced goes with the next call of any thread that finds its launches over.  Calls
+ * that only submit something do not look. */
+static bool may_destroy(const struct step *step, const char *function) {
+  static const char *const submits[] = { "record_", "wait_", "fill", "copy", "launch", "host_call" };
+  if (strcmp(vendor.backend, "hip") != 0 || strcmp(vendor_name("graph_exec_destroy"), function) != 0) return false;
+  if (strstr(step->name, "_new_") != NULL) return true;
+  bool submission = false;
+  for (int i = 0; i < 6; i++) submission = submission || strncmp(step->name, submits[i], strlen(submits[i])) == 0;
+  return !submission;
+}
+
 /* Pinned memory that constants and held copies do not need any more goes back with the first call that may block: here
  * it is a free, and if that is left out, the synchronize after it.  Until then those who need some look whether it is
  * still in use. */
@@ -142,7 +153,7 @@ static bool find_users(const char *function, struct tour *made, bool *uses) {
       const uint64_t calls = vendor.fake->calls(function);
       assert_ok(again(&steps[i], made, &fresh));
       uses[i] = uses[i] || may_ask(&steps[i], function) || may_wait(&steps[i], function) ||
-                vendor.fake->calls(function) != calls;
+                may_destroy(&steps[i], function) || vendor.fake->calls(function) != calls;
       any = any || uses[i];
     }
   }
