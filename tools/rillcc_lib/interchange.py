@@ -88,14 +88,7 @@ class Interchange:
 
     def is_pure(self, call):
         callee = self.m.callee(call)
-        if not callee or self.marker(call):
-            return False
-        kind = self.lib.GetEnumAttributeKindForName(b"memory", 6)
-        found = kind and self.lib.GetEnumAttributeAtIndex(callee, llvm.FUNCTION_INDEX, kind)
-        if found:
-            return self.lib.GetEnumAttributeValue(found) == 0
-        kind = self.lib.GetEnumAttributeKindForName(b"readnone", 8)
-        return bool(kind and self.lib.GetEnumAttributeAtIndex(callee, llvm.FUNCTION_INDEX, kind))
+        return bool(callee) and not self.marker(call) and self.m.uses_no_memory(callee)
 
     # Loops
 

@@ -132,6 +132,15 @@ class Module:
         """The function that a call names, or None."""
         return self.lib.IsAFunction(self.lib.GetCalledValue(call))
 
+    def uses_no_memory(self, function):
+        """Whether a function neither reads nor writes memory, as far as its attributes say."""
+        kind = self.lib.GetEnumAttributeKindForName(b"memory", 6)
+        found = self.lib.GetEnumAttributeAtIndex(function, llvm.FUNCTION_INDEX, kind) if kind else None
+        if found is not None:
+            return self.lib.GetEnumAttributeValue(found) == 0
+        kind = self.lib.GetEnumAttributeKindForName(b"readnone", 8)
+        return bool(kind and self.lib.GetEnumAttributeAtIndex(function, llvm.FUNCTION_INDEX, kind))
+
     def constant(self, value):
         """The number that a value is, or None."""
         return self.lib.ConstIntGetZExtValue(value) if self.lib.IsAConstantInt(value) else None

@@ -245,14 +245,7 @@ class Finder:
     def is_pure_call(self, call):
         """Whether a call gives the same for the same, and does nothing else."""
         callee = self.m.callee(call)
-        if not callee or self.marker(call):
-            return False
-        kind = self.lib.GetEnumAttributeKindForName(b"memory", 6)
-        found = self.lib.GetEnumAttributeAtIndex(callee, llvm.FUNCTION_INDEX, kind) if kind else None
-        if found is not None:
-            return self.lib.GetEnumAttributeValue(found) == 0
-        kind = self.lib.GetEnumAttributeKindForName(b"readnone", 8)
-        return bool(kind and self.lib.GetEnumAttributeAtIndex(callee, llvm.FUNCTION_INDEX, kind))
+        return bool(callee) and not self.marker(call) and self.m.uses_no_memory(callee)
 
     def is_argument_load(self, instruction):
         """Whether it reads the memory of the arguments, which nobody writes while the kernel runs."""
