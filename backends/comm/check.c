@@ -15,22 +15,7 @@ struct record {
 
 enum { WORDS = sizeof(struct record) / sizeof(uint64_t) };
 
-static bool on;
-
-static void read_environment(void) {
-  const char *list = getenv("RILL_CHECK");
-  while (list != NULL && *list != '\0') {
-    const size_t length = strcspn(list, ",");
-    on |= length == 4 && strncmp(list, "comm", 4) == 0;
-    list += length + (list[length] == ',');
-  }
-}
-
-bool rill__comm_checks(void) {
-  static pthread_once_t once = PTHREAD_ONCE_INIT;
-  (void)pthread_once(&once, read_environment);
-  return on;
-}
+bool rill__comm_checks(void) { return rill_check_is_on("comm"); }
 
 /* ---- exchanging ---- */
 

@@ -13,6 +13,7 @@
 
 #include <rill/comm.h>
 #include <rill/comm_mpi.h>
+#include <rill/diagnose.h>
 #include <rill/event.h>
 #include <rill/memory.h>
 

@@ -1,6 +1,7 @@
 #include "core/device/registry.h"
 
 #include "core/device/trace.h"
+#include "core/diagnose/settings.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,9 +72,14 @@ static void explain_failed_setup(struct rill__search *search) {
   (void)snprintf(search->why + used, size - (size_t)used, " [%d %s]", (int)error->native_code, error->native_name);
 }
 
+static void read_environment(void) {
+  rill__trace_start();
+  (void)rill__settings();
+}
+
 static void find_devices(struct rill__search *search) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
-  (void)pthread_once(&once, rill__trace_start);
+  (void)pthread_once(&once, read_environment);
   atomic_load (&rill__around_search)(); /* a fork may come during the first search */
   rill__errors_suspend();
   search->reported = search->backend->device->count(search->why, sizeof search->why);

@@ -11,6 +11,7 @@
 #include <rill/capture.h>
 #include <rill/compile.h>
 #include <rill/device.h>
+#include <rill/diagnose.h>
 #include <rill/event.h>
 #include <rill/graph.h>
 #include <rill/graph_compose.h>

@@ -1,0 +1,114 @@
+/* The variables of the environment that ask for checks, records and reports. */
+#include "core/diagnose/settings.h"
+
+#include "core/object/cancel.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define WORD(name, word) word,
+static const char *const check_words[] = { RILL__CHECK_LIST(WORD) };
+#undef WORD
+enum { CHECK_WORDS = sizeof check_words / sizeof *check_words };
+
+uint32_t rill__check_of(const char *word, size_t length) {
+  for (size_t i = 0; i < CHECK_WORDS; i++) {
+    if (strlen(check_words[i]) == length && memcmp(check_words[i], word, length) == 0) return UINT32_C(1) << i;
+  }
+  return 0;
+}
+
+/* ---- reading ---- */
+
+/* What could not be understood, a line each. */
+struct complaint {
+  char *text;
+  size_t size, used;
+};
+
+static __attribute__((format(printf, 2, 3))) void complain(struct complaint *complaint, const char *format, ...) {
+  va_list list;
+  va_start(list, format);
+  const size_t left = complaint->size - complaint->used;
+  const int length = vsnprintf(complaint->text + complaint->used, left, format, list);
+  va_end(list);
+  if (length > 0) complaint->used += (size_t)length < left ? (size_t)length : left - 1;
+}
+
+static void read_checks(const char *list, uint32_t *checks, struct complaint *complaint) {
+  while (list != NULL && *list != '\0') {
+    const size_t length = strcspn(list, ",");
+    const uint32_t check = rill__check_of(list, length);
+    *checks |= check;
+    if (check == 0 && length > 0) {
+      complain(complaint, "rill: RILL_CHECK: \"%.*s\" is no check; there are ", (int)(length < 60 ? length : 60), list);
+      for (size_t i = 0; i < CHECK_WORDS; i++) {
+        complain(complaint, "%s%s", i == 0 ? "" : i + 1 == CHECK_WORDS ? " and " : ", ", check_words[i]);
+      }
+      complain(complaint, "\n");
+    }
+    list += length + (list[length] == ',');
+  }
+}
+
+/* A whole number of seconds, or of what the unit after it says. */
+static bool parse_duration(const char *text, uint64_t *ns) {
+  static const struct {
+    const char *unit;
+    uint64_t ns;
+  } units[] = { { "", 1000000000 }, { "s", 1000000000 }, { "ms", 1000000 }, { "min", UINT64_C(60000000000) } };
+  uint64_t number = 0, product = 0;
+  const char *unit = text;
+  for (; *unit >= '0' && *unit <= '9'; unit++) {
+    if (__builtin_mul_overflow(number, 10, &number) ||
+        __builtin_add_overflow(number, (uint64_t)(*unit - '0'), &number)) {
+      return false;
+    }
+  }
+  for (size_t i = 0; i < sizeof units / sizeof *units && unit != text; i++) {
+    if (strcmp(unit, units[i].unit) != 0) continue;
+    if (__builtin_mul_overflow(number, units[i].ns, &product)) return false;
+    *ns = product;
+    return true;
+  }
+  return false;
+}
+
+static const char *keep_text(const char *text) { return text != NULL && text[0] != '\0' ? strdup(text) : NULL; }
+
+void rill__settings_parse(const char *(*get)(const char *name), struct rill__settings *out, char *text, size_t size) {
+  struct complaint complaint = { text, size, 0 };
+  text[0] = '\0';
+  *out = (struct rill__settings){ .records = true };
+  read_checks(get("RILL_CHECK"), &out->checks, &complaint);
+  const char *const record = get("RILL_RECORD"), *const deadline = get("RILL_DEADLINE");
+  if (record != NULL && strcmp(record, "0") == 0) out->records = false;
+  else if (record != NULL && record[0] != '\0' && strcmp(record, "1") != 0)
+    complain(&complaint, "rill: RILL_RECORD: \"%.60s\" is neither 0 nor 1\n", record);
+  if (deadline != NULL && deadline[0] != '\0' && !parse_duration(deadline, &out->deadline_ns))
+    complain(&complaint, "rill: RILL_DEADLINE: \"%.60s\" is no time; write 30s, 500ms or 2min\n", deadline);
+  out->fault = keep_text(get("RILL_FAULT"));
+  out->cpu_schedule = keep_text(get("RILL_CPU_SCHEDULE"));
+}
+
+/* ---- the settings of this process ---- */
+
+static struct rill__settings settings;
+
+static const char *trusted(const char *name) { return secure_getenv(name); }
+
+static void read_settings(void) {
+  RILL_WITHOUT_CANCEL();
+  char complaint[1024];
+  rill__settings_parse(trusted, &settings, complaint, sizeof complaint);
+  if (complaint[0] != '\0' && write(STDERR_FILENO, complaint, strlen(complaint)) < 0) return; /* nobody listens */
+}
+
+const struct rill__settings *rill__settings(void) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  (void)pthread_once(&once, read_settings);
+  return &settings;
+}

@@ -1,0 +1,46 @@
+/* What the environment asks rill to check, record and report: RILL_CHECK, RILL_RECORD, RILL_DEADLINE, RILL_FAULT and
+ * RILL_CPU_SCHEDULE.  Read once, before the first device is looked for; ignored in a set-user-id program.  What cannot
+ * be understood is named on standard error, once, and counts as not set. */
+#ifndef RILL_CORE_DIAGNOSE_SETTINGS_H
+#define RILL_CORE_DIAGNOSE_SETTINGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The words of RILL_CHECK, in alphabetical order: a check that is added gets a line here.  A word may have a colon. */
+#define RILL__CHECK_LIST(CHECK) \
+  CHECK(COMM, "comm")           \
+  CHECK(MEMORY, "memory")
+
+enum rill__check {
+#define RILL__CHECK_NUMBER(name, word) RILL__CHECK_##name##_INDEX,
+  RILL__CHECK_LIST(RILL__CHECK_NUMBER)
+#undef RILL__CHECK_NUMBER
+#define RILL__CHECK_BIT(name, word) RILL__CHECK_##name = 1 << RILL__CHECK_##name##_INDEX,
+      RILL__CHECK_LIST(RILL__CHECK_BIT)
+#undef RILL__CHECK_BIT
+};
+
+struct rill__settings {
+  uint32_t checks;          /* RILL__CHECK_* */
+  bool records;             /* RILL_RECORD is not 0 */
+  uint64_t deadline_ns;     /* of RILL_DEADLINE; 0: none */
+  const char *fault;        /* RILL_FAULT as it stands; NULL: not set */
+  const char *cpu_schedule; /* RILL_CPU_SCHEDULE as it stands; NULL: not set */
+};
+
+/* The settings of this process; reads them if nobody has.  Any thread; not on a hot path. */
+const struct rill__settings *rill__settings(void);
+
+static inline bool rill__checks(enum rill__check check) { return (rill__settings()->checks & (uint32_t)check) != 0; }
+
+/* The bit of a word of RILL_CHECK with `length` characters; 0 if there is none. */
+uint32_t rill__check_of(const char *word, size_t length);
+
+/* Reads settings from what `get` returns for the names of the variables.  `complaint`: a line for each that cannot be
+ * understood, "" if there is none. */
+void rill__settings_parse(const char *(*get)(const char *name), struct rill__settings *out, char *complaint,
+                          size_t size);
+
+#endif

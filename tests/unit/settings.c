@@ -1,0 +1,126 @@
+/* core/diagnose/settings.h: what the variables say. */
+#include "core/diagnose/settings.h"
+
+#include "support/testing.h"
+
+/* The environment of a test: names and values in turn. */
+static const char *variables[11];
+
+static const char *get(const char *name) {
+  for (size_t i = 0; variables[i] != NULL; i += 2) {
+    if (strcmp(variables[i], name) == 0) return variables[i + 1];
+  }
+  return NULL;
+}
+
+static char complaint[1024];
+
+static struct rill__settings parse_all(void) {
+  struct rill__settings settings;
+  rill__settings_parse(get, &settings, complaint, sizeof complaint);
+  return settings;
+}
+
+static struct rill__settings parse(const char *name, const char *value) {
+  memset(variables, 0, sizeof variables);
+  variables[0] = name;
+  variables[1] = value;
+  return parse_all();
+}
+
+static void has_defaults(void) {
+  memset(variables, 0, sizeof variables);
+  const struct rill__settings settings = parse_all();
+  assert_int_equal(settings.checks, 0);
+  assert_true(settings.records);
+  assert_int_equal(settings.deadline_ns, 0);
+  assert_null(settings.fault);
+  assert_null(settings.cpu_schedule);
+  assert_string_equal(complaint, "");
+}
+
+static void reads_lists_of_checks(void) {
+  assert_int_equal(parse("RILL_CHECK", "comm").checks, RILL__CHECK_COMM);
+  assert_int_equal(parse("RILL_CHECK", "memory,comm").checks, RILL__CHECK_COMM | RILL__CHECK_MEMORY);
+  assert_int_equal(parse("RILL_CHECK", ",,comm,,").checks, RILL__CHECK_COMM);
+  assert_int_equal(parse("RILL_CHECK", "").checks, 0);
+  assert_string_equal(complaint, "");
+}
+
+static void names_unknown_checks(void) {
+  assert_int_equal(parse("RILL_CHECK", "comms,memory,com").checks, RILL__CHECK_MEMORY);
+  assert_non_null(strstr(complaint, "RILL_CHECK: \"comms\" is no check; there are comm"));
+  assert_non_null(strstr(complaint, "RILL_CHECK: \"com\" is no check"));
+  assert_non_null(strstr(complaint, " and memory\n"));
+  assert_int_equal(parse("RILL_CHECK", "Comm").checks, 0);
+  assert_non_null(strstr(complaint, "\"Comm\""));
+  assert_int_equal(parse("RILL_CHECK", " comm").checks, 0);
+  assert_non_null(strstr(complaint, "\" comm\""));
+}
+
+/* However much is wrong, the text ends within its bounds. */
+static void complaints_are_bounded(void) {
+  char list[8192] = "";
+  for (size_t i = 0; i + 4 < sizeof list; i += 4) memcpy(list + i, "bad,", 5);
+  (void)parse("RILL_CHECK", list);
+  assert_int_equal(strlen(complaint), sizeof complaint - 1);
+  char longest[4096];
+  memset(longest, 'x', sizeof longest - 1);
+  longest[sizeof longest - 1] = '\0';
+  (void)parse("RILL_CHECK", longest);
+  assert_true(strlen(complaint) < 200);
+}
+
+static void reads_durations(void) {
+  assert_int_equal(parse("RILL_DEADLINE", "30s").deadline_ns, UINT64_C(30000000000));
+  assert_int_equal(parse("RILL_DEADLINE", "30").deadline_ns, UINT64_C(30000000000));
+  assert_int_equal(parse("RILL_DEADLINE", "250ms").deadline_ns, 250000000);
+  assert_int_equal(parse("RILL_DEADLINE", "2min").deadline_ns, UINT64_C(120000000000));
+  assert_int_equal(parse("RILL_DEADLINE", "0").deadline_ns, 0);
+  assert_int_equal(parse("RILL_DEADLINE", "").deadline_ns, 0);
+  assert_string_equal(complaint, "");
+  static const char *const bad[] = { "s", "-1s", "30 s", "1.5s", "30h", "20000000000s", "99999999999999999999" };
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    assert_int_equal(parse("RILL_DEADLINE", bad[i]).deadline_ns, 0);
+    assert_non_null(strstr(complaint, "RILL_DEADLINE"));
+    assert_non_null(strstr(complaint, bad[i]));
+  }
+}
+
+static void reads_whether_to_record(void) {
+  assert_false(parse("RILL_RECORD", "0").records);
+  assert_true(parse("RILL_RECORD", "1").records);
+  assert_true(parse("RILL_RECORD", "").records);
+  assert_string_equal(complaint, "");
+  assert_true(parse("RILL_RECORD", "no").records);
+  assert_non_null(strstr(complaint, "RILL_RECORD: \"no\" is neither 0 nor 1"));
+}
+
+static void keeps_texts(void) {
+  char fault[] = "alloc:3=out_of_memory";
+  const struct rill__settings settings = parse("RILL_FAULT", fault);
+  fault[0] = 'x'; /* as setenv may */
+  assert_string_equal(settings.fault, "alloc:3=out_of_memory");
+  free((void *)(uintptr_t)settings.fault);
+  const struct rill__settings other = parse("RILL_CPU_SCHEDULE", "seed:7");
+  assert_string_equal(other.cpu_schedule, "seed:7");
+  free((void *)(uintptr_t)other.cpu_schedule);
+}
+
+/* Linked in place of the C library's, which returns NULL in a set-user-id program. */
+char *__wrap_secure_getenv(const char *name);
+char *__wrap_secure_getenv(const char *name) {
+  (void)name;
+  return NULL;
+}
+
+static void set_user_id_programs_have_defaults(void) {
+  assert_int_equal(setenv("RILL_CHECK", "comm", 1), 0);
+  assert_int_equal(setenv("RILL_RECORD", "0", 1), 0);
+  assert_false(rill__checks(RILL__CHECK_COMM));
+  assert_true(rill__settings()->records);
+}
+
+TESTS_ONCE("settings", TEST(has_defaults), TEST(reads_lists_of_checks), TEST(names_unknown_checks),
+           TEST(complaints_are_bounded), TEST(reads_durations), TEST(reads_whether_to_record), TEST(keeps_texts),
+           TEST(set_user_id_programs_have_defaults))
