@@ -538,7 +538,7 @@ static inline void rill__call_host(rill_host_fn fn, void *user, rill_status stat
   rill__in_host_call = before;
 }
 
-/* Gives the work to a stream: all kinds but records, waits and what has no work. */
+/* Gives a kernel, copy, fill or host call to a stream, as part of work that is being submitted. */
 rill_status rill__operation_submit(struct rill__operation *operation, struct rill__stream *stream);
 
 /* Copies rows `first` to `end` - 1, counted through all slices, on the host. */

@@ -4,6 +4,7 @@
 #include "core/graph/building.h"
 #include "core/graph/graph.h"
 #include "core/held/held.h"
+#include "core/sync/faults.h"
 
 #include <stdlib.h>
 
@@ -57,6 +58,7 @@ static rill_status begin_settled(struct rill__stream *stream, struct rill__captu
   const rill_status status =
       start->into != NULL ? begin_to_graph(stream, start, after) : rill__capture_begin(stream, start);
   if (start->into != NULL) rill__unref(&start->into->base);
+  if (status == RILL_OK) rill__faults_note_capture(stream);
   rill__unref(&stream->base);
   return status;
 }

@@ -1,5 +1,6 @@
 #include "core/device/registry.h"
 #include "core/fork.h"
+#include "core/observers.h"
 
 #include "core/device/life.h"
 #include "core/device/peer.h"
@@ -13,9 +14,14 @@
 
 /* ---- looking for devices ---- */
 
+static void around_search(void) {
+  rill__observers_start();
+  rill__fork_watch();
+}
+
 rill_status rill_device_count(int32_t *count) {
   RILL_ENTER();
-  atomic_store_explicit(&rill__around_search, rill__fork_watch, memory_order_relaxed);
+  atomic_store_explicit(&rill__around_search, around_search, memory_order_relaxed);
   if (count != NULL) *count = 0;
   RILL_REQUIRE(count != NULL, RILL_ERROR_INVALID_ARGUMENT, "count is NULL");
   rill__leave(&self);
@@ -27,7 +33,7 @@ rill_status rill_device_count(int32_t *count) {
 
 rill_status rill_device_get(int32_t index, rill_device *out) {
   RILL_ENTER();
-  atomic_store_explicit(&rill__around_search, rill__fork_watch, memory_order_relaxed);
+  atomic_store_explicit(&rill__around_search, around_search, memory_order_relaxed);
   if (out != NULL) *out = RILL_NULL_DEVICE;
   RILL_REQUIRE(out != NULL, RILL_ERROR_INVALID_ARGUMENT, "out is NULL");
   rill__leave(&self);
@@ -44,7 +50,7 @@ rill_status rill_device_get(int32_t index, rill_device *out) {
 
 rill_status rill_device_open(const char *name, rill_device *out) {
   RILL_ENTER();
-  atomic_store_explicit(&rill__around_search, rill__fork_watch, memory_order_relaxed);
+  atomic_store_explicit(&rill__around_search, around_search, memory_order_relaxed);
   if (out != NULL) *out = RILL_NULL_DEVICE;
   RILL_REQUIRE(out != NULL, RILL_ERROR_INVALID_ARGUMENT, "out is NULL");
   rill__leave(&self);
@@ -67,7 +73,7 @@ rill_status rill_device_open(const char *name, rill_device *out) {
 
 rill_status rill_device_of_native_stream(uint32_t backend, uintptr_t native, rill_device *out) {
   RILL_ENTER();
-  atomic_store_explicit(&rill__around_search, rill__fork_watch, memory_order_relaxed);
+  atomic_store_explicit(&rill__around_search, around_search, memory_order_relaxed);
   size_t i = 0;
   if (out != NULL) *out = RILL_NULL_DEVICE;
   RILL_TRY(rill__backend_find(backend, &i));
@@ -153,8 +159,10 @@ rill_status rill_device_synchronize(rill_device device) {
   RILL_TRY(rill__device_activate(d));
   RILL_TRY(rill__capture_check(d, true));
   rill__leave(&self); /* devices live for ever */
+  struct rill__observed wait = { .kind = RILL__OBSERVED_DEVICE_WAIT, .device = d };
+  RILL_TRY(rill__observe_start(&wait));
   rill__held_wait_for_device(d);
-  RILL_TRY(RILL_DISPATCH(d, device, synchronize, d));
+  RILL_TRY(rill__observe_end(&wait, RILL_DISPATCH(d, device, synchronize, d)));
   rill__staging_release(d, true);
   rill__memory_synchronized(d);
   rill__reclaim_all();

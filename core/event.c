@@ -134,15 +134,17 @@ static rill_status synchronize_event(struct rill__thread *self, struct rill__eve
   if (meaning == RILL__RECORD_CAPTURED) return rill__fail_captured_record(event);
   const bool done = meaning == RILL__NO_RECORD || (meaning == RILL__RECORD_ISSUED && rill__known_complete(point));
   if (done && RILL__LIKELY(!rill__memory_awaits_host(device))) return RILL_OK;
-  rill_status status = RILL_OK;
   if (meaning == RILL__RECORD_ISSUED) rill__ref(&point->base);
   rill__ref_and_leave(self, &event->base);
-  if (meaning == RILL__RECORD_HELD) status = rill__held_wait_for_event(event, &ns, &point);
+  struct rill__observed wait = { .kind = RILL__OBSERVED_EVENT_WAIT, .device = device, .event = { event, 0 } };
+  rill_status status = rill__observe_start(&wait);
+  if (status == RILL_OK && meaning == RILL__RECORD_HELD) status = rill__held_wait_for_event(event, &ns, &point);
   if (status == RILL_OK && !done && point != NULL) {
     const struct rill__question asked = rill__completion_ask(&rill__core(point)->work);
     status = RILL_DISPATCH(point, event, synchronize, point, ns);
     if (status == RILL_OK) rill__completion_remember(&rill__core(point)->work, &asked);
   }
+  status = rill__observe_end(&wait, status);
   if (status == RILL_OK) rill__memory_synchronized(device);
   if (meaning != RILL__NO_RECORD && point != NULL) rill__unref(&point->base);
   rill__unref(&event->base);

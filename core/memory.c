@@ -24,7 +24,11 @@ static rill_status allocate_checked(struct rill__thread *self, rill_device devic
   RILL_TRY(rill__device_activate(d));
   if (size == 0) return RILL_OK;
   rill__leave(&self); /* devices live for ever */
-  return rill__memory_alloc(d, size, alignment, kind, out);
+  struct rill__observed what = { .kind = RILL__OBSERVED_ALLOC, .device = d, .memory = { NULL, size, kind } };
+  RILL_TRY(rill__observe_start(&what));
+  const rill_status status = rill__memory_alloc(d, size, alignment, kind, out);
+  what.memory.p = *out;
+  return rill__observe_end(&what, status);
 }
 
 rill_status rill_alloc(rill_device device, size_t size, uint32_t kind, void **out) {
@@ -37,15 +41,24 @@ rill_status rill_alloc_aligned(rill_device device, size_t size, size_t alignment
   return allocate_checked(self, device, size, alignment, kind, out);
 }
 
+static rill_status free_found(struct rill__thread *self, struct rill__allocation *allocation, void *p) {
+  if (allocation != NULL && allocation->pooled) return rill__pool_free(self, allocation, p);
+  RILL_TRY(rill__memory_take_out(p, false, &allocation));
+  rill__leave(&self); /* nobody else can free the allocation */
+  return rill__memory_free(allocation);
+}
+
 rill_status rill_free(void *p) {
   if (p == NULL) return RILL_OK;
   RILL_ENTER_TO_BLOCK();
   struct rill__allocation *allocation = rill__ranges_find(p);
   if (allocation != NULL) RILL_TRY(rill__capture_check(allocation->base.device, false));
-  if (allocation != NULL && allocation->pooled) return rill__pool_free(self, allocation, p);
-  RILL_TRY(rill__memory_take_out(p, false, &allocation));
-  rill__leave(&self); /* nobody else can free the allocation */
-  return rill__memory_free(allocation);
+  struct rill__observed what = { .kind = RILL__OBSERVED_FREE };
+  if (allocation != NULL && rill__is_observed()) {
+    rill__memory_observe(p, &what);
+    RILL_TRY(rill__observe_before(&what));
+  }
+  return rill__observe_end(&what, free_found(self, allocation, p));
 }
 
 rill_status rill_memory_get_info(const void *p, rill_memory_info *info) {
@@ -82,14 +95,11 @@ rill_status rill_copy_async(rill_stream stream, void *dst, const void *src, size
   RILL_TRY(rill__check_usable(s->base.device));
   const bool may_block = dst_kind == RILL_MEMORY_UNKNOWN || src_kind == RILL_MEMORY_UNKNOWN;
   if (rill__is_diverted(s)) {
-    const struct rill__copy_3d line = {
-      .dst = dst, .src = src, .dst_kind = dst_kind, .src_kind = src_kind, .width = n, .height = 1, .depth = 1
-    };
+    const struct rill__copy_3d line = rill__line(dst, dst_kind, src, src_kind, n);
     RILL_DIVERT(s, rill__held_copy, &line);
   }
   if (may_block) rill__ref_and_leave(self, &s->base);
-  rill_status status = RILL_OK;
-  RILL_SUBMIT(status, s, memory, copy, s, dst, dst_kind, src, src_kind, n);
+  const rill_status status = rill__submit_line(s, dst, dst_kind, src, src_kind, n);
   if (may_block) rill__unref(&s->base);
   return status;
 }
@@ -148,14 +158,10 @@ rill_status rill_fill_async(rill_stream stream, void *dst, const void *pattern, 
   RILL_TRY(rill__memory_check(s, dst, count * pattern_size, "dst", &kind));
   RILL_TRY(rill__check_usable(s->base.device));
   if (rill__is_diverted(s)) {
-    const struct rill__fill_2d row = {
-      .dst = dst, .dst_kind = kind, .width = count, .height = 1, .pattern = pattern, .pattern_size = pattern_size
-    };
+    const struct rill__fill_2d row = rill__row(dst, kind, pattern, pattern_size, count);
     RILL_DIVERT(s, rill__held_fill, &row);
   }
-  rill_status status = RILL_OK;
-  RILL_SUBMIT(status, s, memory, fill, s, dst, kind, pattern, pattern_size, count);
-  return status;
+  return rill__submit_pattern(s, dst, kind, pattern, pattern_size, count);
 }
 
 rill_status rill_fill_2d_async(rill_stream stream, void *dst, size_t dst_pitch, const void *pattern,
@@ -215,9 +221,7 @@ rill_status rill_memory_prefetch_async(rill_stream stream, const void *p, size_t
     if (device->backend->memory->may_prefetch != NULL) RILL_TRY(RILL_DISPATCH(device, memory, may_prefetch, device));
     RILL_DIVERT(s, rill__held_prefetch, p, size);
   }
-  rill_status status = RILL_OK;
-  RILL_SUBMIT(status, s, memory, prefetch, s, p, size);
-  return status;
+  return rill__submit_prefetch(s, p, size);
 }
 
 rill_status rill_memory_advise(const void *p, size_t size, rill_device device, uint32_t advice) {

@@ -2,6 +2,7 @@
 
 #include "core/device/life.h"
 #include "core/held/held.h"
+#include "core/memory/memory.h"
 #include "core/object/options.h"
 #include "core/pool/cache.h"
 #include "core/pool/check.h"
@@ -127,6 +128,38 @@ rill_status rill_pool_set_release_threshold(rill_pool pool, uint64_t bytes) {
 
 /* ---- allocations ---- */
 
+/* What is allocated or freed in a capture becomes a node of the graph, which nobody observes. */
+static rill_status observe_alloc(struct rill__thread *self, struct rill__pool *pool, struct rill__stream *stream,
+                                 struct rill__request *request, void **out) {
+  if (!rill__is_observed() || rill__is_captured(stream)) return rill__pool_alloc(self, pool, stream, request, out);
+  struct rill__observed what = { .kind = RILL__OBSERVED_ALLOC,
+                                 .device = stream->base.device,
+                                 .stream = stream,
+                                 .memory = { NULL, request->size, pool->kind } };
+  rill__ref(&stream->base); /* the allocation may leave the epoch */
+  rill_status status = rill__observe_before(&what);
+  if (status == RILL_OK) {
+    status = rill__pool_alloc(self, pool, stream, request, out);
+    what.memory.p = *out;
+    what.sequence = rill__submission_count(&rill__core(stream)->work);
+    status = rill__observe_end(&what, status);
+  }
+  rill__unref(&stream->base);
+  return status;
+}
+
+static rill_status observe_free(struct rill__thread *self, struct rill__stream *stream, void *p) {
+  if (!rill__is_observed() || rill__is_captured(stream)) return rill__pool_free_async(self, stream, p);
+  struct rill__observed what = { .kind = RILL__OBSERVED_FREE, .device = stream->base.device, .stream = stream };
+  rill__memory_observe(p, &what);
+  what.sequence = rill__submission_count(&rill__core(stream)->work);
+  rill__ref(&stream->base);
+  rill_status status = rill__observe_before(&what);
+  if (status == RILL_OK) status = rill__observe_end(&what, rill__pool_free_async(self, stream, p));
+  rill__unref(&stream->base);
+  return status;
+}
+
 rill_status rill_alloc_async(rill_stream stream, size_t size, void **out) {
   RILL_ENTER_TO_SUBMIT();
   if (out != NULL) *out = NULL;
@@ -135,7 +168,7 @@ rill_status rill_alloc_async(rill_stream stream, size_t size, void **out) {
   RILL_REQUIRE(out != NULL, RILL_ERROR_INVALID_ARGUMENT, "out is NULL");
   struct rill__pool *pool = NULL;
   RILL_TRY(rill__pool_default(s->base.device, &pool));
-  return rill__pool_alloc(self, pool, s, &(struct rill__request){ .size = size, .alignment = 1 }, out);
+  return observe_alloc(self, pool, s, &(struct rill__request){ .size = size, .alignment = 1 }, out);
 }
 
 #define RILL_ENTER_POOL_AND_STREAM()                                     \
@@ -150,21 +183,21 @@ rill_status rill_alloc_async(rill_stream stream, size_t size, void **out) {
 
 rill_status rill_pool_alloc_async(rill_pool pool, rill_stream stream, size_t size, void **out) {
   RILL_ENTER_POOL_AND_STREAM();
-  return rill__pool_alloc(self, p, s, &(struct rill__request){ .size = size, .alignment = 1 }, out);
+  return observe_alloc(self, p, s, &(struct rill__request){ .size = size, .alignment = 1 }, out);
 }
 
 rill_status rill_pool_alloc_aligned_async(rill_pool pool, rill_stream stream, size_t size, size_t alignment,
                                           void **out) {
   RILL_ENTER_POOL_AND_STREAM();
   RILL_TRY(rill__check_alignment(alignment));
-  return rill__pool_alloc(self, p, s, &(struct rill__request){ .size = size, .alignment = alignment }, out);
+  return observe_alloc(self, p, s, &(struct rill__request){ .size = size, .alignment = alignment }, out);
 }
 
 rill_status rill_free_async(rill_stream stream, void *p) {
   RILL_ENTER_TO_SUBMIT();
   struct rill__stream *s;
   RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
-  return p == NULL ? RILL_OK : rill__pool_free_async(self, s, p);
+  return p == NULL ? RILL_OK : observe_free(self, s, p);
 }
 
 rill_status rill_memory_pool(const void *p, rill_pool *out) {

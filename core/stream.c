@@ -274,12 +274,15 @@ static rill_status synchronize_stream(struct rill__thread *self, struct rill__st
     return RILL_OK;
   }
   rill__ref_and_leave(self, &stream->base);
-  rill_status status = held ? rill__held_wait_for_stream(stream, &ns) : RILL_OK;
+  struct rill__observed wait = { .kind = RILL__OBSERVED_STREAM_WAIT, .device = stream->base.device, .stream = stream };
+  rill_status status = rill__observe_start(&wait);
+  if (status == RILL_OK && held) status = rill__held_wait_for_stream(stream, &ns);
   if (status == RILL_OK && !idle) {
     const struct rill__question asked = rill__completion_ask(&rill__core(stream)->work);
     status = RILL_DISPATCH(stream, stream, synchronize, stream, ns);
     if (status == RILL_OK) rill__completion_remember(&rill__core(stream)->work, &asked);
   }
+  status = rill__observe_end(&wait, status);
   if (status == RILL_OK) status = rill__held_failure(stream);
   if (status == RILL_OK) rill__memory_synchronized(stream->base.device);
   rill__unref(&stream->base);
@@ -308,9 +311,7 @@ rill_status rill_stream_host_call(rill_stream stream, rill_host_fn fn, void *use
   RILL_REQUIRE(fn != NULL, RILL_ERROR_INVALID_ARGUMENT, "fn is NULL");
   RILL_TRY(rill__check_usable(s->base.device));
   RILL_DIVERT(s, rill__held_host_call, fn, user);
-  rill_status status = RILL_OK;
-  RILL_SUBMIT(status, s, stream, host_call, s, fn, user);
-  return status;
+  return rill__submit_host_call(s, fn, user);
 }
 
 rill_status rill_stream_fail(rill_stream stream, rill_status status, const char *text) {

@@ -25,7 +25,9 @@ static void for_each_record(struct rill__graph_exec *exec, void (*visit)(struct 
   }
 }
 
-static void begin_record(struct rill__event *event) { rill__submission_begin(&rill__core(event)->work, rill__self); }
+static void begin_record(struct rill__event *event) {
+  (void)rill__submission_begin(&rill__core(event)->work, rill__self);
+}
 static void end_record(struct rill__event *event) { rill__submission_end(&rill__core(event)->work, rill__self); }
 
 /* What was held for its events goes on, without the claim: launches of the object may be among that. */
@@ -64,7 +66,7 @@ rill_status rill__graph_launch(struct rill__graph_exec *exec, struct rill__strea
   if (status == RILL_OK && !taken) {
     exec->base.after = stream->number;
     for_each_record(exec, begin_record);
-    RILL_SUBMIT(status, stream, graph, launch, exec, stream);
+    status = rill__submit_graph(stream, exec);
     for_each_record(exec, end_record);
     taken = status != RILL_OK;
   }
@@ -73,14 +75,12 @@ rill_status rill__graph_launch(struct rill__graph_exec *exec, struct rill__strea
 }
 
 static rill_status upload(struct rill__graph_exec *exec, struct rill__stream *stream) {
-  rill_status status = RILL_OK;
   if (rill__is_captured(stream)) RILL_TRY(rill__capture_refuse(stream));
   RILL_REQUIRE(!rill__is_held(stream), RILL_ERROR_NOT_READY,
                "%s is held, and an upload is no work that could be queued" RILL_HINT
                "record the event that it waits for first, or upload on another stream",
                rill__name_of(&stream->base).text);
-  if (stream->base.device->backend->graph->upload != NULL) RILL_SUBMIT(status, stream, graph, upload, exec, stream);
-  return status;
+  return stream->base.device->backend->graph->upload != NULL ? rill__submit_upload(stream, exec) : RILL_OK;
 }
 
 rill_status rill__graph_upload(struct rill__graph_exec *exec, struct rill__stream *stream) {
@@ -96,7 +96,7 @@ rill_status rill__graph_launch_held(struct rill__graph_exec *exec, struct rill__
   rill__exec_claim(exec);
   exec->base.after = stream->number;
   for_each_record(exec, begin_record);
-  status = RILL_DISPATCH(exec, graph, launch, exec, stream);
+  status = rill__submit_graph(stream, exec);
   for_each_record(exec, end_record);
   end_launch(exec, status == RILL_OK);
   return status;

@@ -21,7 +21,6 @@ rill_status rill__record_slowly(struct rill__stream *stream, struct rill__event 
 
 rill_status rill__wait_slowly(struct rill__stream *stream, struct rill__event *event, uint32_t flags) {
   struct rill__event *point = NULL;
-  rill_status status = RILL_OK;
   bool taken = false;
   if (rill__is_captured(stream) || atomic_load(&rill__core(event)->state) == RILL__EVENT_CAPTURED) {
     RILL_TRY(rill__capture_wait(stream, event, flags, &taken));
@@ -29,6 +28,5 @@ rill_status rill__wait_slowly(struct rill__stream *stream, struct rill__event *e
   }
   RILL_TRY(rill__held_wait(stream, event, &point, &taken));
   if (taken || rill__known_complete(point)) return RILL_OK;
-  RILL_SUBMIT(status, stream, stream, wait, stream, point, flags);
-  return status;
+  return rill__submit_wait(stream, point, flags);
 }

@@ -28,9 +28,7 @@ static inline rill_status rill__stream_wait_for(struct rill__stream *stream, str
                      rill__is_diverted(stream))) {
     return rill__wait_slowly(stream, event, flags);
   }
-  rill_status status = RILL_OK;
-  RILL_SUBMIT(status, stream, stream, wait, stream, event, flags);
-  return status;
+  return rill__submit_wait(stream, event, flags);
 }
 
 /* The same for an event that has been recorded, without flags. */

@@ -24,14 +24,14 @@ static rill_status submit_held_host_call(struct rill__stream *stream, const stru
   const rill_host_fn fn = op->operation->host_call.fn;
   void *const user = op->operation->host_call.user;
   if (op->reported == RILL_OK) {
-    const rill_status status = RILL_DISPATCH(stream, stream, host_call, stream, fn, user);
+    const rill_status status = rill__submit_host_call(stream, fn, user);
     if (status != RILL_OK) rill__call_host(fn, user, status);
     return status;
   }
   struct reported_call *call = malloc(sizeof *call);
   if (call != NULL) {
     *call = (struct reported_call){ fn, user, op->reported };
-    if (RILL_DISPATCH(stream, stream, host_call, stream, report, call) == RILL_OK) return RILL_OK;
+    if (rill__submit_host_call(stream, report, call) == RILL_OK) return RILL_OK;
   }
   free(call);
   rill__call_host(fn, user, op->reported);
@@ -75,11 +75,22 @@ static rill_status submit_held_record(struct rill__stream *stream, struct held_o
   return RILL_OK;
 }
 
+static rill_status submit_work(struct rill__stream *stream, const struct rill__operation *operation) {
+  switch (operation->kind) {
+    case RILL_NODE_KERNEL: return rill__submit_launch(stream, &operation->launch);
+    case RILL_NODE_COPY: return rill__submit_copy(stream, &operation->copy);
+    case RILL_NODE_FILL: return rill__submit_fill(stream, &operation->fill.rows);
+    case RILL__OPERATION_PREFETCH:
+      return rill__submit_prefetch(stream, operation->prefetch.p, operation->prefetch.size);
+    default: return rill__fail(RILL_ERROR_INTERNAL, "work of kind %u is held", operation->kind);
+  }
+}
+
 static rill_status submit_held_operation(struct rill__stream *stream, const struct held_op *op) {
   struct rill__operation *operation = op->operation;
-  rill_status status = rill__operation_submit(operation, stream);
+  rill_status status = submit_work(stream, operation);
   if (status == RILL_OK && op->deliver != NULL) {
-    status = RILL_DISPATCH(stream, stream, host_call, stream, deliver_rows, (void *)(uintptr_t)op->deliver);
+    status = rill__submit_host_call(stream, deliver_rows, (void *)(uintptr_t)op->deliver);
   }
   if (status != RILL_OK && operation->kind == RILL_NODE_KERNEL && operation->label != NULL) {
     rill__error_of_launch(operation->label);
@@ -93,7 +104,7 @@ static rill_status hand_over(struct rill__stream *stream, const struct held_op *
     const struct rill__fence *const fence = op->fence;
     RILL_ASSERT(rill__fence_state(fence) == FENCE_ISSUED,
                 "work that the driver has never depends on work that is held");
-    return fence->mark != NULL ? RILL_DISPATCH(stream, stream, wait, stream, fence->mark, 0) : RILL_OK;
+    return fence->mark != NULL ? rill__submit_wait(stream, fence->mark, 0) : RILL_OK;
   }
   if (rill__held_is(op, RILL_NODE_HOST_CALL)) return submit_held_host_call(stream, op);
   if (rill__held_is(op, RILL__OPERATION_EXEC)) return rill__graph_launch_held(op->operation->exec, stream);
@@ -121,14 +132,8 @@ static void submit_first(struct rill__queue *queue, struct held_op **dead) {
   rill__held_unlock();
   rill__held_ops_free(*dead);
   *dead = NULL;
-  rill_status status = RILL_OK;
-  if (rill__held_is(op, RILL_NODE_EVENT_RECORD)) {
-    status = submit_held_record(stream, op);
-  } else {
-    rill__submission_begin(&rill__core(stream)->work, rill__self);
-    status = hand_over(stream, op);
-    rill__submission_end(&rill__core(stream)->work, rill__self);
-  }
+  const rill_status status =
+      rill__held_is(op, RILL_NODE_EVENT_RECORD) ? submit_held_record(stream, op) : hand_over(stream, op);
   rill__held_lock();
   queue->submitting = 0;
   queue->done = op->position;

@@ -236,11 +236,7 @@ static __attribute__((noinline)) rill_status submit_held(struct rill__stream *st
 static inline __attribute__((always_inline)) rill_status
 submit_launch(struct rill__stream *stream, const struct rill__launch *launch, struct rill__payload **payload) {
   RILL_DIVERT(stream, submit_held, launch, payload);
-  struct rill__thread *const self = rill__self;
-  rill__submission_begin(&rill__core(stream)->work, self);
-  const rill_status status = RILL_DISPATCH_LAUNCH(stream, launch);
-  rill__submission_end(&rill__core(stream)->work, self);
-  return status;
+  return rill__submit_launch(stream, launch);
 }
 
 /* A launch that records an event. */
@@ -254,7 +250,7 @@ static rill_status submit_recording(struct rill__stream *stream, const struct ri
     return submit_held(stream, launch, payload, &taken); /* which refuses it */
   }
   extras->event = recording.target;
-  rill__submission_begin(&rill__core(recording.target)->work, self);
+  (void)rill__submission_begin(&rill__core(recording.target)->work, self);
   const rill_status status = submit_launch(stream, launch, payload);
   rill__submission_end(&rill__core(recording.target)->work, self);
   rill__recording_end(&recording, status);

@@ -61,3 +61,15 @@ rill_status rill__memory_check_pattern(size_t size) {
                "pattern_size %zu is none of 1, 2, 4, 8 and 16", size);
   return RILL_OK;
 }
+
+void rill__memory_observe(void *p, struct rill__observed *what) {
+  const struct rill__allocation *const allocation = rill__ranges_find(p);
+  if (allocation == NULL) return;
+  uintptr_t begin = allocation->begin;
+  size_t size = allocation->size;
+  if (allocation->pooled && !rill__pool_find(allocation, p, &begin, &size)) size = 0;
+  what->device = allocation->base.device;
+  what->memory.p = p;
+  what->memory.size = size;
+  what->memory.kind = allocation->kind;
+}

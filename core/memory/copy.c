@@ -78,9 +78,7 @@ rill_status rill__copy_submit(struct rill__thread *self, struct rill__stream *s,
   RILL_DIVERT(s, rill__held_copy, copy);
   const bool may_block = copy->dst_kind == RILL_MEMORY_UNKNOWN || copy->src_kind == RILL_MEMORY_UNKNOWN;
   if (may_block) rill__ref_and_leave(self, &s->base);
-  rill__submission_begin(&rill__core(s)->work, self);
   const rill_status status = rill__submit_copy(s, copy);
-  rill__submission_end(&rill__core(s)->work, self);
   if (may_block) rill__unref(&s->base);
   return status;
 }

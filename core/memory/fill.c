@@ -38,10 +38,7 @@ rill_status rill__fill_submit(struct rill__stream *s, struct rill__fill_2d *fill
     fill->height = 1;
   }
   RILL_DIVERT(s, rill__held_fill, fill);
-  rill__submission_begin(&rill__core(s)->work, rill__self);
-  const rill_status status = rill__fill_rows(s, fill);
-  rill__submission_end(&rill__core(s)->work, rill__self);
-  return status;
+  return rill__submit_fill(s, fill);
 }
 
 rill_status rill__fill_line(struct rill__stream *stream, void *dst, const void *pattern, size_t pattern_size,

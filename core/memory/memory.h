@@ -2,7 +2,7 @@
 #ifndef RILL_CORE_MEMORY_MEMORY_H
 #define RILL_CORE_MEMORY_MEMORY_H
 
-#include "core/object/core.h"
+#include "core/diagnose/observe.h"
 #include "core/pool/pool.h"
 #include "core/tracking/deferred_free.h"
 #include "core/tracking/ranges.h"
@@ -44,6 +44,9 @@ rill_status rill__memory_is_pageable(struct rill__device *device, const void *p,
 
 /* The device of managed memory in which `size` bytes at `p` lie. */
 rill_status rill__memory_find_managed(const void *p, size_t size, struct rill__device **owner);
+
+/* Fills in the device and the memory of an observed free of `p`, inside an epoch; nothing if rill does not know it. */
+void rill__memory_observe(void *p, struct rill__observed *what);
 
 /* The size of a fill's pattern. */
 rill_status rill__memory_check_pattern(size_t size);

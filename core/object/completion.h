@@ -36,17 +36,18 @@ static __attribute__((noinline, unused)) bool rill__submission_claim(struct rill
   return atomic_compare_exchange_strong(&work->owner, &none, self);
 }
 
-/* Around the driver call that submits. */
-static inline void rill__submission_begin(struct rill__completion *work, struct rill__thread *self) {
+/* Around the driver call that submits.  Returns how many submissions were counted before. */
+static inline uint64_t rill__submission_begin(struct rill__completion *work, struct rill__thread *self) {
   if (RILL__LIKELY(atomic_load_explicit(&work->owner, memory_order_relaxed) == self) ||
       rill__submission_claim(work, self)) {
     const uint64_t own = atomic_load_explicit(&work->own, memory_order_relaxed);
     RILL_ASSERT(own % 2 == 0, "the owner starts one submission at a time");
     atomic_store_explicit(&work->own, own + 1, memory_order_relaxed);
     atomic_thread_fence(memory_order_release); /* before anything that the driver call makes visible */
-  } else {
-    atomic_fetch_add(&work->started, 1);
+    return own / 2 + atomic_load_explicit(&work->started, memory_order_relaxed);
   }
+  const uint64_t started = atomic_fetch_add(&work->started, 1);
+  return started + atomic_load_explicit(&work->own, memory_order_relaxed) / 2;
 }
 
 static inline void rill__submission_end(struct rill__completion *work, struct rill__thread *self) {
@@ -59,6 +60,12 @@ static inline void rill__submission_end(struct rill__completion *work, struct ri
     RILL_ASSERT(finished < atomic_load(&work->started), "what is counted as finished was counted as started");
     (void)finished;
   }
+}
+
+/* How many submissions have been counted. */
+static inline uint64_t rill__submission_count(const struct rill__completion *work) {
+  return (atomic_load_explicit(&work->own, memory_order_relaxed) + 1) / 2 +
+         atomic_load_explicit(&work->started, memory_order_relaxed);
 }
 
 /* Nobody has ever submitted: the first who does is the owner. */

@@ -223,12 +223,10 @@ rill_status rill__operation_empty(struct rill__device *device, struct rill__oper
 rill_status rill__operation_submit(struct rill__operation *operation, struct rill__stream *stream) {
   switch (operation->kind) {
     case RILL_NODE_KERNEL: return RILL_DISPATCH_LAUNCH(stream, &operation->launch);
-    case RILL_NODE_COPY: return rill__submit_copy(stream, &operation->copy);
-    case RILL_NODE_FILL: return rill__fill_rows(stream, &operation->fill.rows);
+    case RILL_NODE_COPY: return rill__copy_dispatch(stream, &operation->copy);
+    case RILL_NODE_FILL: return rill__fill_dispatch(stream, &operation->fill.rows);
     case RILL_NODE_HOST_CALL:
       return RILL_DISPATCH(stream, stream, host_call, stream, operation->host_call.fn, operation->host_call.user);
-    case RILL__OPERATION_PREFETCH:
-      return RILL_DISPATCH(stream, memory, prefetch, stream, operation->prefetch.p, operation->prefetch.size);
     default: return RILL_ERROR_INTERNAL;
   }
 }

@@ -182,7 +182,5 @@ rill_status rill__stream_wait_stream(struct rill__stream *stream, struct rill__s
   }
   RILL_TRY(rill__check_usable(other->base.device));
   RILL_TRY(rill__record_in_driver(other, event, 0));
-  rill_status status = RILL_OK;
-  RILL_SUBMIT(status, stream, stream, wait, stream, event, 0);
-  return status;
+  return rill__submit_wait(stream, event, 0);
 }

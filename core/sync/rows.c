@@ -10,11 +10,3 @@ void rill__copy_rows(const struct rill__copy_3d *copy, size_t first, size_t end)
             (const char *)copy->src + slice * copy->src_slice_pitch + row * copy->src_pitch, copy->width);
   }
 }
-
-rill_status rill__fill_rows(struct rill__stream *stream, const struct rill__fill_2d *fill) {
-  if (fill->height == 1) {
-    return RILL_DISPATCH(stream, memory, fill, stream, fill->dst, fill->dst_kind, fill->pattern, fill->pattern_size,
-                         fill->width);
-  }
-  return RILL_DISPATCH(stream, memory, fill_2d, stream, fill);
-}

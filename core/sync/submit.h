@@ -2,7 +2,7 @@
 #ifndef RILL_CORE_SYNC_SUBMIT_H
 #define RILL_CORE_SYNC_SUBMIT_H
 
-#include "core/object/core.h"
+#include "core/diagnose/observe.h"
 
 /* Submissions to the stream go to its queue, or into a graph, instead of the driver. */
 static inline bool rill__is_diverted(const struct rill__stream *stream) {
@@ -34,37 +34,89 @@ static inline bool rill__known_complete(struct rill__event *event) {
          !atomic_load_explicit(&event->foreign, memory_order_relaxed);
 }
 
-/* Work for a stream: one call into the backend, counted before and after it. */
-#define RILL_SUBMIT(status, stream, table, slot, ...)              \
-  do {                                                             \
-    struct rill__thread *const submitter_ = rill__self;            \
-    rill__submission_begin(&rill__core(stream)->work, submitter_); \
-    (status) = RILL_DISPATCH((stream), table, slot, __VA_ARGS__);  \
-    rill__submission_end(&rill__core(stream)->work, submitter_);   \
+/* A copy of one row, and a fill of one. */
+static inline struct rill__copy_3d rill__line(void *dst, uint32_t dst_kind, const void *src, uint32_t src_kind,
+                                              size_t n) {
+  return (struct rill__copy_3d){
+    .dst = dst, .src = src, .dst_kind = dst_kind, .src_kind = src_kind, .width = n, .height = 1, .depth = 1
+  };
+}
+static inline struct rill__fill_2d rill__row(void *dst, uint32_t kind, const void *pattern, size_t pattern_size,
+                                             size_t count) {
+  return (struct rill__fill_2d){
+    .dst = dst, .dst_kind = kind, .width = count, .height = 1, .pattern = pattern, .pattern_size = pattern_size
+  };
+}
+
+/* ---- giving work to the driver: the one place where operations of streams are counted and observed ---- */
+
+/* The same as what follows, while there are observers (core/diagnose/observe.h). */
+rill_status rill__submit_observed(struct rill__stream *stream, struct rill__observed what) __attribute__((cold));
+
+/* One call of a slot, counted before it and after it; unless it is observed, as the initializer says. */
+#define RILL__SUBMIT(stream, slot, ...)                                                                      \
+  do {                                                                                                       \
+    if (rill__is_observed()) return rill__submit_observed((stream), (struct rill__observed){ __VA_ARGS__ }); \
+    struct rill__thread *const submitter_ = rill__self;                                                      \
+    (void)rill__submission_begin(&rill__core(stream)->work, submitter_);                                     \
+    const rill_status submitted_ = slot;                                                                     \
+    rill__submission_end(&rill__core(stream)->work, submitter_);                                             \
+    return submitted_;                                                                                       \
   } while (0)
+
+static inline __attribute__((always_inline)) rill_status rill__submit_launch(struct rill__stream *stream,
+                                                                             const struct rill__launch *launch) {
+  RILL__SUBMIT(stream, RILL_DISPATCH_LAUNCH(stream, launch), .kind = RILL__OBSERVED_LAUNCH, .launch = launch);
+}
+
+/* A copy of `n` bytes; and one of any shape. */
+static inline rill_status rill__submit_line(struct rill__stream *stream, void *dst, uint32_t dst_kind, const void *src,
+                                            uint32_t src_kind, size_t n) {
+  RILL__SUBMIT(stream, RILL_DISPATCH(stream, memory, copy, stream, dst, dst_kind, src, src_kind, n),
+               .kind = RILL__OBSERVED_COPY, .copy = rill__line(dst, dst_kind, src, src_kind, n));
+}
+rill_status rill__submit_copy(struct rill__stream *stream, const struct rill__copy_3d *copy);
+
+/* `count` patterns; and rows of them. */
+static inline rill_status rill__submit_pattern(struct rill__stream *stream, void *dst, uint32_t kind,
+                                               const void *pattern, size_t size, size_t count) {
+  RILL__SUBMIT(stream, RILL_DISPATCH(stream, memory, fill, stream, dst, kind, pattern, size, count),
+               .kind = RILL__OBSERVED_FILL, .fill = rill__row(dst, kind, pattern, size, count));
+}
+rill_status rill__submit_fill(struct rill__stream *stream, const struct rill__fill_2d *fill);
+
+static inline rill_status rill__submit_host_call(struct rill__stream *stream, rill_host_fn fn, void *user) {
+  RILL__SUBMIT(stream, RILL_DISPATCH(stream, stream, host_call, stream, fn, user), .kind = RILL__OBSERVED_HOST_CALL,
+               .host_call = { fn, user });
+}
+
+static inline rill_status rill__submit_wait(struct rill__stream *stream, struct rill__event *event, uint32_t flags) {
+  RILL__SUBMIT(stream, RILL_DISPATCH(stream, stream, wait, stream, event, flags), .kind = RILL__OBSERVED_WAIT,
+               .event = { event, flags });
+}
 
 /* A record of a stream that is not held, or whose queue is run. */
 static inline rill_status rill__record_in_driver(struct rill__stream *stream, struct rill__event *event,
                                                  uint32_t flags) {
   struct rill__thread *const self = rill__self;
-  rill__submission_begin(&rill__core(event)->work, self);
-  rill__submission_begin(&rill__core(stream)->work, self);
+  if (rill__is_observed()) {
+    return rill__submit_observed(stream,
+                                 (struct rill__observed){ .kind = RILL__OBSERVED_RECORD, .event = { event, flags } });
+  }
+  (void)rill__submission_begin(&rill__core(event)->work, self);
+  (void)rill__submission_begin(&rill__core(stream)->work, self);
   const rill_status status = RILL_DISPATCH(stream, stream, record, stream, event, flags);
   rill__submission_end(&rill__core(stream)->work, self);
   rill__submission_end(&rill__core(event)->work, self);
   return status;
 }
 
-/* Hands a copy of one or several rows to the backend. */
-static inline rill_status rill__submit_copy(struct rill__stream *stream, const struct rill__copy_3d *copy) {
-  if (copy->height == 1 && copy->depth == 1) {
-    return RILL_DISPATCH(stream, memory, copy, stream, copy->dst, copy->dst_kind, copy->src, copy->src_kind,
-                         copy->width);
-  }
-  return RILL_DISPATCH(stream, memory, copy_3d, stream, copy);
-}
+rill_status rill__submit_prefetch(struct rill__stream *stream, const void *p, size_t size);
+rill_status rill__submit_graph(struct rill__stream *stream, struct rill__graph_exec *exec);
+rill_status rill__submit_upload(struct rill__stream *stream, struct rill__graph_exec *exec);
 
-/* The same for a fill. */
-rill_status rill__fill_rows(struct rill__stream *stream, const struct rill__fill_2d *fill);
+/* Hands a copy or fill of one or several rows to the backend, as part of what is submitted already. */
+rill_status rill__copy_dispatch(struct rill__stream *stream, const struct rill__copy_3d *copy);
+rill_status rill__fill_dispatch(struct rill__stream *stream, const struct rill__fill_2d *fill);
 
 #endif

@@ -393,6 +393,14 @@ static void nobody_catches(void) {
   exit(1);
 }
 
+/* With RILL_CHECK=faults the launch waits for its kernel. */
+static void found_by_the_launch(void) {
+  const rill_launch launch = shape(1);
+  must(store_launch(stream, &launch, NOBODY, out, out));
+  is_lost(store_at(stream, 0x40));
+  REQUIRE_OR_DIE(says("store_launch") && says("\"store\"") && says("0x40"));
+}
+
 static void exit_afterwards(void) {
   must(store_at(stream, 0x40));
   is_lost(rill_stream_synchronize(stream));
@@ -428,6 +436,7 @@ static const struct {
   { "signals_that_are_sent", signals_that_are_sent, -1, SIGSEGV, NULL },
   { "a_fault_of_a_host_call", a_fault_of_a_host_call, -1, SIGSEGV, NULL },
   { "nobody_catches", nobody_catches, -1, SIGSEGV, "RILL_CPU_CATCH_FAULTS=0" },
+  { "found_by_the_launch", found_by_the_launch, 0, 0, "RILL_CHECK=faults" },
   { "exit_afterwards", exit_afterwards, 7, 0, NULL },
 };
 enum { CASES = sizeof cases / sizeof *cases };

@@ -1,0 +1,15 @@
+/* The list of observers: each names the word of RILL_CHECK that it is for. */
+#include "core/observers.h"
+
+#include "core/diagnose/observe.h"
+#include "core/diagnose/settings.h"
+#include "core/sync/faults.h"
+
+static void start_observers(void) {
+  if (rill__checks(RILL__CHECK_FAULTS)) rill__observe(RILL__OBSERVER_FAULTS, &rill__faults_observer);
+}
+
+void rill__observers_start(void) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  (void)pthread_once(&once, start_observers);
+}

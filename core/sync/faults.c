@@ -1,0 +1,48 @@
+#include "core/sync/faults.h"
+
+#include "core/diagnose/settings.h"
+#include "core/sync/submit.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+static void say_once(_Atomic bool *said, const struct rill__stream *stream, const char *does) {
+  char line[256];
+  if (atomic_exchange(said, true)) return;
+  const int length = snprintf(line, sizeof line,
+                              "rill: RILL_CHECK=faults: %s %s: its operations are not synchronized one "
+                              "by one\n",
+                              rill__name_of(&stream->base).text, does);
+  if (write(STDERR_FILENO, line, (size_t)length) < 0) return; /* nobody listens */
+}
+
+void rill__faults_note_capture(const struct rill__stream *stream) {
+  static _Atomic bool said;
+  if (rill__checks(RILL__CHECK_FAULTS)) say_once(&said, stream, "captures");
+}
+
+/* A fault shows when the host waits.  The submission may be inside an epoch, in which nothing else of rill blocks: then
+ * objects that other threads release meanwhile are destroyed later. */
+static rill_status synchronize(struct rill__stream *stream) {
+  bool capturing = false;
+  RILL_TRY(RILL_DISPATCH(stream, stream, is_capturing, stream, &capturing));
+  if (capturing) return RILL_OK; /* by other code, through the native handle */
+  const struct rill__question asked = rill__completion_ask(&rill__core(stream)->work);
+  RILL_TRY(RILL_DISPATCH(stream, stream, synchronize, stream, RILL__FOREVER));
+  rill__completion_remember(&rill__core(stream)->work, &asked);
+  return RILL_OK;
+}
+
+static bool may_fault(const struct rill__observed *what) {
+  return what->kind <= RILL__OBSERVED_HOST_CALL || what->kind == RILL__OBSERVED_GRAPH;
+}
+
+static rill_status after(struct rill__observed *what, rill_status status) {
+  static _Atomic bool said;
+  if (status != RILL_OK || rill__in_host_call || !may_fault(what)) return status;
+  if (!what->held) return synchronize(what->stream);
+  say_once(&said, what->stream, "is held");
+  return RILL_OK;
+}
+
+const struct rill__observer rill__faults_observer = { .after = after };

@@ -1,0 +1,134 @@
+/* What RILL_CHECK and its like tell about mistakes on a GPU (docs/DIAGNOSE.md): each case is a process of its own. */
+#include "children.h"
+#include "vendor.h"
+
+#include "gate.rill.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+enum { ILLEGAL_ADDRESS = 700 };
+
+static rill_stream stream;
+static unsigned *memory;
+
+static void begin(void) {
+  vendor_begin();
+  assert_ok(rill_stream_create(vendor.device, RILL_STREAM_OPTIONS(.label = "work"), &stream));
+  assert_ok(RILL_NEW(vendor.device, RILL_MEMORY_DEVICE, 64, &memory));
+}
+
+static rill_status launch(const char *label) {
+  rill_launch shape = rill_launch_1d(1, 1);
+  shape.label = label;
+  return set_flag_launch(stream, &shape, memory, 1);
+}
+
+static rill_status fill(void) {
+  const uint32_t pattern = 1;
+  return rill_fill_async(stream, memory, &pattern, sizeof pattern, 64);
+}
+
+/* ---- what is written to standard error ---- */
+
+static int standard_error = -1, pipe_end = -1;
+
+static void listen_begin(void) {
+  int ends[2];
+  assert_int_equal(pipe(ends), 0);
+  standard_error = dup(STDERR_FILENO);
+  assert_true(standard_error >= 0);
+  assert_true(dup2(ends[1], STDERR_FILENO) >= 0);
+  assert_int_equal(close(ends[1]), 0);
+  pipe_end = ends[0];
+}
+
+static const char *listen_end(void) {
+  static char said[8192];
+  size_t length = 0;
+  assert_true(dup2(standard_error, STDERR_FILENO) >= 0); /* the pipe has no other writer */
+  assert_int_equal(close(standard_error), 0);
+  for (ssize_t more = 1; more > 0 && length < sizeof said - 1; length += (size_t)more) {
+    more = read(pipe_end, said + length, sizeof said - 1 - length);
+    assert_true(more >= 0);
+  }
+  said[length] = '\0';
+  assert_int_equal(close(pipe_end), 0);
+  return said;
+}
+
+static size_t occurrences(const char *text, const char *of) {
+  size_t count = 0;
+  for (const char *at = strstr(text, of); at != NULL; at = strstr(at + 1, of)) count++;
+  return count;
+}
+
+/* ---- RILL_CHECK=faults ---- */
+
+/* The launch that faults fails itself; without the check the next synchronize does. */
+static void a_fault_is_that_of_its_call(void) {
+  begin();
+  assert_ok(fill());
+  assert_ok(launch("right"));
+  vendor.fake->fault_next_launch(0, ILLEGAL_ADDRESS);
+  assert_fails_in("set_flag_launch", launch("wrong"), RILL_ERROR_DEVICE_LOST);
+  assert_fails_in("rill_fill_async", fill(), RILL_ERROR_DEVICE_LOST);
+}
+
+static void a_fault_is_found_later_without_the_check(void) {
+  begin();
+  vendor.fake->fault_next_launch(0, ILLEGAL_ADDRESS);
+  assert_ok(launch("wrong"));
+  assert_fails(rill_stream_synchronize(stream), RILL_ERROR_DEVICE_LOST);
+}
+
+/* Nothing of a held stream is waited for, which would be for ever. */
+static void held_streams_are_said_not_to_be_checked(void) {
+  rill_stream other;
+  rill_event event;
+  begin();
+  assert_ok(rill_stream_create(vendor.device, NULL, &other));
+  assert_ok(rill_event_create(vendor.device, NULL, &event));
+  listen_begin();
+  for (int i = 0; i < 2; i++) {
+    assert_ok(rill_event_release(event));
+    assert_ok(rill_event_create(vendor.device, NULL, &event));
+    assert_ok(rill_stream_wait_event(stream, event, 0));
+    assert_ok(fill());
+    assert_ok(launch("held"));
+    assert_ok(rill_stream_record_event(other, event, 0));
+    assert_ok(rill_stream_synchronize(stream));
+  }
+  const char *const said = listen_end();
+  assert_int_equal(occurrences(said, "RILL_CHECK=faults: stream \"work\" is held: its operations are not"), 1);
+}
+
+static void captures_are_said_not_to_be_checked(void) {
+  rill_graph graph;
+  rill_graph_exec exec;
+  begin();
+  listen_begin();
+  assert_ok(rill_stream_capture_begin(stream, RILL_CAPTURE_THREAD));
+  assert_ok(launch("captured"));
+  assert_ok(rill_stream_capture_end(stream, &graph));
+  const char *const said = listen_end();
+  assert_int_equal(occurrences(said, "RILL_CHECK=faults: stream \"work\" captures: its operations are not"), 1);
+  assert_ok(rill_graph_instantiate(graph, &exec));
+  assert_ok(rill_graph_launch(exec, stream));
+  bool complete = false;
+  assert_ok(rill_stream_is_complete(stream, &complete));
+  assert_true(complete);
+  vendor.fake->fault(0, ILLEGAL_ADDRESS);
+  assert_fails(rill_graph_launch(exec, stream), RILL_ERROR_DEVICE_LOST);
+}
+
+int main(int argc, char **argv) {
+#define FAULTS "RILL_CHECK=faults"
+  static const struct mode modes[] = {
+    MODE_WITH(a_fault_is_that_of_its_call, FAULTS),
+    MODE(a_fault_is_found_later_without_the_check),
+    MODE_WITH(held_streams_are_said_not_to_be_checked, FAULTS),
+    MODE_WITH(captures_are_said_not_to_be_checked, FAULTS),
+  };
+  return RUN_MODES("diagnose", argc, argv, modes);
+}
