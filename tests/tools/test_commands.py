@@ -1,4 +1,5 @@
 """rill info, --version, --help, and command lines that make no sense."""
+import json
 import pathlib
 import re
 import unittest
@@ -7,6 +8,7 @@ from tool_test import ToolTest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BACKENDS = re.findall(r'X\(RILL_BACKEND_\w+, \d+, "(\w+)"\)', (ROOT / "include/rill/device.h").read_text("utf-8"))
+FEATURES = re.findall(r"^  (RILL_FEATURE_\w+[a-zA-Z])\b", (ROOT / "include/rill/device.h").read_text("utf-8"), re.M)
 
 
 class Commands(ToolTest):
@@ -76,8 +78,34 @@ class Commands(ToolTest):
     def test_unknown_command(self):
         self.fail_with(2, 'unknown command "fly"', "fly")
 
-    def test_info_takes_no_arguments(self):
-        self.fail_with(2, "info takes --topology or nothing", "info", "cpu")
+    def test_info_of_one_device(self):
+        text = self.succeed("info", "cpu")
+        self.assertRegex(text, r"^cpu  \S")
+        self.assertRegex(text, r"(?m)^  numa node +-$")
+        self.assertRegex(text, r"(?m)^  graph +yes$")
+        self.assertRegex(text, r"(?m)^  cluster +no: \w.+ \w")
+        self.fail_with(1, "is not a device name", "info", "gpu7x")
+
+    def test_info_as_json(self):
+        version = self.succeed("--version").split()[1]
+        everything, one = (json.loads(self.succeed("info", *device, "--json")) for device in ((), ("cpu",)))
+        self.assertEqual((everything["version"], one["version"]), (version, version))
+        self.assertEqual(everything["devices"][-1:], one["devices"])
+        cpu = one["devices"][0]
+        self.assertEqual((cpu["device"], cpu["pci_bus_id"], cpu["library"]), ("cpu", None, None))
+        self.assertEqual(cpu["max_block_dim"], [1024, 1024, 64])
+        self.assertEqual(len(cpu["features"]), len(FEATURES))
+        for name, feature in cpu["features"].items():
+            self.assertIn(f"RILL_FEATURE_{name.upper()}", FEATURES)
+            self.assertEqual(feature["supported"], feature["why"] is None, name)
+        # A vendor's device is listed or excused.
+        named = {device["device"].split(":")[0] for device in everything["devices"] + everything["absent"]}
+        self.assertEqual(named, set(BACKENDS))
+
+    def test_info_refuses_other_arguments(self):
+        self.fail_with(2, 'info cannot use "--jso"', "info", "--jso")
+        self.fail_with(2, 'info cannot use "hip"', "info", "cpu", "hip")
+        self.fail_with(2, "--topology with another argument", "info", "cpu", "--topology")
 
 
 if __name__ == "__main__":

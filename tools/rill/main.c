@@ -6,10 +6,14 @@
 #include <string.h>
 
 static const char help_of_info[] =
-    "usage: rill info [--topology]\n"
+    "usage: rill info [DEVICE] [--json] | --topology\n"
     "\n"
-    "Lists the devices of this machine, and why other backends have none; with --topology how its GPUs are joined\n"
-    "(NVLink, XGMI, PCIe, NUMA), and which reaches the memory of which.\n";
+    "Lists the devices of this machine, and why other backends have none.\n"
+    "\n"
+    "  DEVICE      all about this one (cuda:0, hip:1, gpu, cpu ...): limits, PCI and NUMA, the vendor's library, and\n"
+    "              each feature with the reason why the device lacks it\n"
+    "  --json      the same for one device or for all, for scripts\n"
+    "  --topology  how the GPUs are joined (NVLink, XGMI, PCIe, NUMA), and which reaches the memory of which\n";
 
 static const char help_of_demo[] =
     "usage: rill demo [PICTURE.png] [-o OUT.png] [--device NAME] [--streams N] [--tile N] [--timeline FILE.svg]\n"
@@ -60,10 +64,15 @@ struct device_name device_name(const rill_device_info *info) {
 
 static int print(const char *text) { return fputs(text, stdout) >= 0 && fflush(stdout) == 0 ? 0 : EXIT_WORK; }
 
+struct version_text version_text(uint32_t version) {
+  struct version_text text;
+  (void)snprintf(text.text, sizeof text.text, "%u.%u.%u", version >> 16, version >> 8 & 0xff, version & 0xff);
+  return text;
+}
+
 static int print_version(void) {
-  const unsigned v = rill_version();
   char text[32];
-  (void)snprintf(text, sizeof text, "rill %u.%u.%u\n", v >> 16, v >> 8 & 0xff, v & 0xff);
+  (void)snprintf(text, sizeof text, "rill %s\n", version_text(rill_version()).text);
   return print(text);
 }
 

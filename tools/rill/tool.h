@@ -22,6 +22,12 @@ struct device_name {
 };
 struct device_name device_name(const rill_device_info *info);
 
+/* "0.1.0": what rill_version returns. */
+struct version_text {
+  char text[24];
+};
+struct version_text version_text(uint32_t version);
+
 /* What rill info --topology prints; false if it failed and complained. */
 bool print_topology(void);
 
