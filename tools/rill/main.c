@@ -34,6 +34,15 @@ static const char help_of_demo[] =
     "                       of its own, and exchanges the rows at the edges with its neighbours meanwhile\n"
     "  --passes N           with --ranks: how often the picture is filtered, 1 to 64 (default: 1)\n";
 
+static const char help_of_doctor[] =
+    "usage: rill doctor [AREA ...] [--json]\n"
+    "\n"
+    "Looks for what stops devices from working, and prints the command that mends it.  The exit code is 1 if a device\n"
+    "that the machine has does not work; warnings leave it at 0.\n"
+    "\n"
+    "  AREA    cpu, cuda, hip, mpi or system (default: all)\n"
+    "  --json  the findings for scripts\n";
+
 bool complain(const char *format, ...) {
   va_list list;
   va_start(list, format);
@@ -82,6 +91,7 @@ static const struct {
 } commands[] = {
   { "info", help_of_info, info_command },
   { "demo", help_of_demo, demo_command },
+  { "doctor", help_of_doctor, doctor_command },
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 

@@ -34,5 +34,6 @@ bool print_topology(void);
 /* The commands.  argv[0] is the command's own name; the result is the exit code. */
 int info_command(int argc, char **argv);
 int demo_command(int argc, char **argv);
+int doctor_command(int argc, char **argv);
 
 #endif
