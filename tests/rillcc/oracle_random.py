@@ -220,6 +220,7 @@ class Generator(Statements):
             (2 * once, self.tickets),
             (1, self.views),
             (2, self.rows),
+            (3, lambda: self.ragged(self.one_of(("%s", "__shfl_xor_sync(~0u, %s, 4)", "rill_warp_sum(0u + %s)")))),
             (8, lambda: self.warp(depth)),
             (3, lambda: self.own(depth)),
         )

@@ -75,6 +75,7 @@ class Statements(Expressions):
             (1, self.function),
             (1, self.operations),
             (1, self.rows),
+            (1, self.ragged),
             (not self.readable, lambda: ["tile[t] = %s;" % self.unsigned()]),
         )
         return make()
@@ -176,6 +177,40 @@ class Statements(Expressions):
         texts = [body] + (["if (%s == (c & 7)) break;" % k] if self.chance(20) else [])
         result = s if type_ == "unsigned" else "bits(%s)" % s
         return ["%s %s = %s;" % (type_, s, self.one_of(("0", "t"))), Block([["for (%s) {" % head, texts]]), "h = h * 31 + %s;" % result]
+
+    def ragged(self, value="%s"):
+        """A loop that threads leave in different rounds, as they begin at their own index; `value` says what is taken of the sum."""
+        k, s, type_ = self.new("k"), self.new("s"), self.one_of(("unsigned", *FLOATS))
+        counter, signed = self.one_of((("unsigned", False), ("int", True), ("unsigned long long", False)))
+        start = self.one_of(("t", "lane", "threadIdx.x", "i", "t * 2", "t + 3", "(i & 31)", "blockIdx.x * 5 + lane"))
+        step = self.one_of(("threads", "blockDim.x", "32", "64", "blockDim.x * gridDim.x", "3", "(b & 63) + 1"))
+        end = self.one_of(("%d" % self.below(700), "(a & 511)", "threads * 2 + (b & 7)", "200u - (c & 31)", "(a & 3) * 32"))
+        if signed:
+            step, end = "static_cast<int>(%s)" % step, "static_cast<int>(%s)" % end
+        x = self.one_of(("in[%s]" % k, "in[%s + (b & 63)]" % k, "in[t / 32 * 3 + %s]" % k, "in[%s & 63]" % k))
+        y = self.one_of(("in[%s + 9]" % k, "t", "in[5]", "in[%s * 2 & 1023]" % k, "static_cast<unsigned>(%s)" % k))
+        if type_ == "unsigned":
+            texts = [self.one_of(("%s = %s * 31 + %s * %s;", "%s = %s + (%s ^ %s);", "%s = %s > 9 ? %s : %s;")) % (s, s, x, y)]
+        else:
+            number = "static_cast<%s>(%%s & 0xff)" % type_
+            texts = ["%s = %s / 2 + %s * %s;" % (s, s, number % x, number % y)]
+        if self.chance(25):
+            texts = ["if (%s) {" % self.one_of(("in[%s] & 1" % k, "(b & 1) != 0", "t != 3")), *texts, "}"]
+        if self.chance(25):
+            more = self.new("s")
+            texts.append("%s ^= static_cast<unsigned>(%s) + %s;" % (more, k, x))
+            s_more = [more]
+        else:
+            s_more = []
+        tests = self.one_of(("%s < %s" % (k, end), "%s > %s" % (end, k), "%s <= %s" % (k, end), "!(%s >= %s)" % (k, end)))
+        nodes = ["%s %s = %s;" % (type_, s, self.one_of(("0", "t")))] + ["unsigned %s = 1;" % name for name in s_more]
+        first = "%s %s = static_cast<%s>(%s);" % (counter, k, counter, start)
+        if self.chance(20) and start != "i":
+            loop = ["{", [first, Block([["do {", texts]], "} while ((%s += %s) < %s);" % (k, step, end))]]
+        else:
+            loop = ["for (%s %s; %s += %s) {" % (first, tests, k, step), texts]
+        result = s if type_ == "unsigned" else "bits(%s)" % s
+        return [*nodes, Block([loop]), "h = h * 31 + %s;" % (value % result)] + ["h ^= %s;" % name for name in s_more]
 
     def guarded_division(self):
         """A quotient of uniform numbers where lane 0 may not be, as an index or a value."""

@@ -230,16 +230,47 @@ class Regions(differential.Differential):
         for name, body in bodies.items():
             text += "RILL_KERNEL(%s, int n, int m, const float *a, const float *b, float *y) {\n%s  %s\n}\n" % (name, index, body)
         path = self.write("k.kernel.cu", text)
+        self.compare_forms(path, {
+            name: "loops between barriers" if name == "odd" else "a loop over the threads" if name == "large"
+            else "loops between barriers, inside its own loops" if name == "after"
+            else "a loop over the threads, inside its own loops" for name in bodies
+        })  # fmt: skip
+
+    def test_loops_that_threads_leave_one_after_another(self):
+        """The rounds in which all take part are executed for all at once."""
+        head = "#include <rill/device/kernel.h>\n"
+        product = "s += a[r * m + k] * b[k];"
+        bodies = {
+            "block": "for (int k = threadIdx.x; k < m; k += blockDim.x) %s" % product,
+            "lane": "for (int k = threadIdx.x % 32; k < m; k += 32) " + product,
+            "grid": "for (size_t k = i; m * 9 > k; k += size_t(gridDim.x) * blockDim.x) s = s * b[k] - a[k];",
+            "from": "for (unsigned k = threadIdx.x + r + 3; k <= unsigned(m); k += 64) { s += a[k]; if (b[k] > 0) s *= b[k]; }",
+            "first": "int k = threadIdx.x; do { %s } while ((k += blockDim.x) < m);" % product,
+            "down": "for (unsigned k = threadIdx.x; k < unsigned(m); k--) %s" % product,
+            "several": "float p = 1; for (int k = threadIdx.x; k < m; k += blockDim.x) { %s p -= a[k]; } s *= p;" % product,
+            "guarded": "if (i >= n) return; for (int k = threadIdx.x; k < m; k += 16) %s" % product,
+            "either": "if (r < n && n > 50) for (int k = threadIdx.x; k < m; k += blockDim.x) %s else s = 5;" % product,
+            "stored": "for (int k = threadIdx.x; k < m; k += blockDim.x) { y[2048 + k] = a[k]; s += 1; }",
+            "kept": "int k = threadIdx.x; for (; k < m; k += blockDim.x) %s s += k;" % product,
+            "sum": "for (int k = threadIdx.x; k < m; k += blockDim.x) %s s = rill_block_sum(s);" % product,
+        }
+        start = "  const int r = blockIdx.x, i = r * blockDim.x + threadIdx.x;\n  float s = 0;\n"
+        kernel = "RILL_KERNEL(%s, int n, int m, const float *a, const float *b, float *y) {\n%s  %s\n  y[i] = s;\n}\n"
+        text = head + "".join(kernel % (name, start, body) for name, body in bodies.items())
+        notes = dict.fromkeys(bodies, "a loop over the threads, inside its own loops")
+        notes.update({"lane": "a loop over the threads", "sum": "loops between barriers, inside its own loops"})
+        self.compare_forms(self.write("k.kernel.cu", text), notes)
+
+    def compare_forms(self, path, notes):
+        """Compares kernels of some numbers n and m and arrays a, b and y with their execution thread by thread."""
         result = self.rillcc("-v", "--target", HOST, "-o", "out.rill.c", path)
-        for name in bodies:
-            note = "loops between barriers" if name in ("after", "odd") else "a loop over the threads"
-            note += ", inside its own loops" if name not in ("odd", "large") else ""
+        for name, note in notes.items():
             self.assertIn('kernel "%s": %s\n' % (name, note), result.stderr)
         kernels, runner, numbers = self.open_all(path), Runner(self), random.Random(3)
         a, b = [(ctypes.c_float * 65536)(*[numbers.uniform(-1, 1) for _ in range(65536)]) for _ in range(2)]
         for block in (*SHAPES[:4], (7, 5, 1), (8, 4, 1), (1, 64, 1)):
             for n, m in ((40, 0), (40, 1), (256, 33), (100, 20)):
-                for name in bodies:
+                for name in notes:
                     results = []
                     for kernel, as_loops in zip(kernels[name], (1, 0)):
                         y = (ctypes.c_float * 65536)()

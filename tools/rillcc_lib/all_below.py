@@ -13,6 +13,8 @@ from . import llvm
 
 BELOW = {llvm.SLT: llvm.SLT, llvm.SLE: llvm.SLE, llvm.ULT: llvm.ULT, llvm.ULE: llvm.ULE}
 BELOW.update({llvm.SGE: llvm.SLT, llvm.SGT: llvm.SLE, llvm.UGE: llvm.ULT, llvm.UGT: llvm.ULE})  # the other way around
+SWAPPED = {llvm.ULT: llvm.UGT, llvm.UGT: llvm.ULT, llvm.SLT: llvm.SGT, llvm.SGT: llvm.SLT, llvm.EQ: llvm.EQ}
+SWAPPED.update({llvm.NE: llvm.NE, llvm.ULE: llvm.UGE, llvm.UGE: llvm.ULE, llvm.SLE: llvm.SGE, llvm.SGE: llvm.SLE})
 SIGNED = (llvm.SLT, llvm.SLE)
 # What keeps the order of numbers: the names of what builds it.
 EXTENSIONS = {llvm.ZEXT: "ZExt", llvm.SEXT: "SExt"}
@@ -84,16 +86,20 @@ class AllBelow:
                 if operand == condition:
                     self.lib.SetOperand(user, i, either)
 
+    def comparison(self, condition):
+        """How a condition compares, what of the thread, and with what; the other way around if that is what it says."""
+        (a, b), predicate = self.m.operands(condition), self.lib.GetICmpPredicate(condition)
+        return (SWAPPED[predicate], b, a) if a not in self.c.varying and b in self.c.varying else (predicate, a, b)
+
     def holds_below(self, condition):
         """Whether a condition is true for threads that are below, or false."""
-        predicate = self.lib.GetICmpPredicate(condition)
-        return BELOW[predicate] == predicate
+        predicate, _, _ = self.comparison(condition)
+        return BELOW.get(predicate) == predicate
 
-    def build_all(self, condition, here=lambda value: value):
+    def build_all(self, condition, here=lambda value: value, alone=False):
         """Builds what says that all threads of the block are below, where the builder stands; `here` gives what stands for
-        a uniform value there.  None if it is no such condition."""
-        value, limit = self.m.operands(condition)
-        predicate = self.lib.GetICmpPredicate(condition)
+        a uniform value there.  None if it is no such condition; with `alone` it may be about the index alone."""
+        predicate, value, limit = self.comparison(condition)
         if predicate not in BELOW or limit in self.c.varying:
             return None
         below = BELOW[predicate]
@@ -101,28 +107,39 @@ class AllBelow:
         signed = self.m.opcode(steps[0]) in SIGNED_STEPS if steps else below in SIGNED
         if steps and signed and not (below in SIGNED and all(self.m.opcode(step) in SIGNED_STEPS for step in steps)):
             return None
+        found = self.build_range(value, here, alone)
+        if not found:
+            return None
+        least, last = found
+        all_below = self.build("ICmp", llvm.SGE if signed else llvm.UGE, last, least)
+        for step in steps:
+            last = self.extend(step, last)
+        return self.build("And", all_below, self.build("ICmp", below, last, here(limit)))
+
+    def build_range(self, value, here=lambda value: value, alone=False):
+        """Builds the least that a sum of uniform values and of the thread's index is for a thread, and the most, which is
+        less if it wraps.  None if it is no such sum."""
         terms = self.terms(value)
         indices = [term for term in terms if self.largest(term)]
         uniform = [term for term in terms if term not in indices]
-        if not indices or not uniform or any(term in self.c.varying for term in uniform):
+        if not indices or not (uniform or alone) or any(term in self.c.varying for term in uniform):
             return None
-        if self.lib.TypeOf(value) not in (self.m.i32, self.m.i64):
+        kind = self.lib.TypeOf(value)
+        if kind not in (self.m.i32, self.m.i64):
             return None
-        base, most = here(uniform[0]), self.largest(indices[0])()
+        least, most = here(uniform[0]) if uniform else self.m.number(0, kind), self.largest(indices[0])()
         for term in uniform[1:]:
-            base = self.build("Add", base, here(term))
+            least = self.build("Add", least, here(term))
         for term in indices[1:]:
             most = self.build("Add", most, self.largest(term)())
-        kind = self.lib.TypeOf(base)
-        last = self.build("Add", base, self.build("ZExt", most, kind) if kind != self.m.i32 else most)
-        all_below = self.build("ICmp", llvm.SGE if signed else llvm.UGE, last, base)
-        for step in steps:
-            opcode = self.m.opcode(step)
-            if opcode in EXTENSIONS:
-                last = self.build(EXTENSIONS[opcode], last, self.lib.TypeOf(step))
-            else:
-                last = self.build(QUOTIENTS[opcode], last, self.lib.GetOperand(step, 1))
-        return self.build("And", all_below, self.build("ICmp", below, last, here(limit)))
+        return least, self.build("Add", least, self.build("ZExt", most, kind) if kind != self.m.i32 else most)
+
+    def extend(self, step, value):
+        """Builds what a step makes of a value."""
+        opcode = self.m.opcode(step)
+        if opcode in EXTENSIONS:
+            return self.build(EXTENSIONS[opcode], value, self.lib.TypeOf(step))
+        return self.build(QUOTIENTS[opcode], value, self.lib.GetOperand(step, 1))
 
     def steps(self, value):
         """What is done to a sum, first to last, and the sum."""

@@ -12,7 +12,7 @@ or to neighbouring ones, and what only some of them do has none.  Whether the th
 where they may not be, the cut is taken away again.
 """
 
-from . import flow, llvm
+from . import flow, llvm, whole_rounds
 from .ir import DIVISIONS, PURE
 from .regions import BEGIN, BLOCK, INTERCHANGE, MARKERS, THREAD
 
@@ -40,7 +40,7 @@ class Interchange:
     """Of one kernel, a function that rillcc has prepared."""
 
     def __init__(self, module, kernel):
-        self.m, self.lib = module, module.lib
+        self.m, self.lib, self.kernel = module, module.lib, kernel
         self.read(kernel)
 
     def read(self, kernel):
@@ -111,6 +111,10 @@ class Interchange:
                 end = self.m.terminator(block)
                 if self.m.opcode(end) != llvm.BR or not self.is_uniform(self.lib.GetCondition(end)):
                     return False
+        return self.is_fit_for_all(loop)
+
+    def is_fit_for_all(self, loop):
+        """Whether a round of a loop is one for all threads at once, if they all take part."""
         self.strides = {}
         inside = [(block, i) for block in loop.blocks for i in self.instructions[block][:-1]]
         makes = any(self.m.opcode(i) == llvm.STORE or self.is_carried(block, i) for block, i in inside)
@@ -207,13 +211,14 @@ class Interchange:
         return place
 
     def add(self):
-        places = [self.place(loop) for loop in self.loops() if self.pays(loop)]
-        if not places or len(places) > MOST_LOOPS:
-            return
         lib, m = self.lib, self.m
-        kind = lib.FunctionType(m.void, llvm.array([]), 0, 0)
-        marker = m.function(INTERCHANGE) or lib.AddFunction(m.handle, INTERCHANGE.encode(), kind)
         builder = lib.CreateBuilderInContext(m.context)
+        whole_rounds.WholeRounds(self, builder).add(MOST_LOOPS)
+        places = [self.place(loop) for loop in self.loops() if self.pays(loop)]
+        if len(places) > MOST_LOOPS:
+            places = []
+        kind = lib.FunctionType(m.void, llvm.array([]), 0, 0)
+        marker = places and (m.function(INTERCHANGE) or lib.AddFunction(m.handle, INTERCHANGE.encode(), kind))
         for place in places:
             lib.PositionBuilderBefore(builder, place)
             lib.BuildCall2(builder, kind, marker, llvm.array([]), 0, b"")

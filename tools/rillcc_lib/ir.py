@@ -237,3 +237,28 @@ class Module:
         lib.ReplaceAllUsesWith(phi, new)
         lib.InstructionEraseFromParent(phi)
         return new
+
+    def copy_blocks(self, function, blocks, builder):
+        """Copies blocks; gives the copies of blocks and of values.  The copies of phis have no ways yet."""
+        lib = self.lib
+        copies = {block: self.new_block(function, "") for block in blocks}
+        for block in blocks:
+            for value in self.instructions(block):
+                lib.PositionBuilderAtEnd(builder, copies[block])
+                if self.opcode(value) == llvm.PHI:
+                    copies[value] = lib.BuildPhi(builder, lib.TypeOf(value), b"")
+                else:
+                    copies[value] = lib.InstructionClone(value)
+                    self.insert(builder, copies[value])
+        for block in blocks:
+            for value in self.instructions(copies[block]):
+                for i, operand in enumerate(self.operands(value)):
+                    if operand in copies and not lib.IsABasicBlock(operand):
+                        lib.SetOperand(value, i, copies[operand])
+            for other in self.successors(block):
+                self.redirect(copies[block], other, copies.get(other, other))
+        return copies
+
+    def add_ways(self, phi, ways):
+        """Adds ways to a phi, (value, block) each."""
+        self.lib.AddIncoming(phi, llvm.array([v for v, _ in ways]), llvm.array([b for _, b in ways]), len(ways))

@@ -4,12 +4,11 @@ from dataclasses import dataclass
 from typing import Optional
 
 from . import llvm
+from .all_below import SWAPPED
 from .ir import PURE
 from .regions import SYNC_POINTS, THREAD
 from .slots import MOST_THREADS, Slots
 
-SWAPPED = {llvm.ULT: llvm.UGT, llvm.UGT: llvm.ULT, llvm.SLT: llvm.SGT, llvm.SGT: llvm.SLT, llvm.EQ: llvm.EQ}
-SWAPPED.update({llvm.NE: llvm.NE, llvm.ULE: llvm.UGE, llvm.UGE: llvm.ULE, llvm.SLE: llvm.SGE, llvm.SGE: llvm.SLE})
 INVERTED = {llvm.ULT: llvm.UGE, llvm.UGE: llvm.ULT, llvm.SLT: llvm.SGE, llvm.SGE: llvm.SLT, llvm.NE: llvm.EQ, llvm.EQ: llvm.NE}
 INVERTED.update({llvm.UGT: llvm.ULE, llvm.ULE: llvm.UGT, llvm.SGT: llvm.SLE, llvm.SLE: llvm.SGT})
 

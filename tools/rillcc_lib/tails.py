@@ -6,7 +6,7 @@ block each region ends in its own.  A thread does the same as before, and what i
 at any time after that.
 """
 
-from . import flow, llvm
+from . import flow
 
 MOST_COPIED = 40  # instructions
 
@@ -27,35 +27,16 @@ def part(finder):
 def copy(finder, way, first, blocks):
     """Gives a way into some blocks, of which `first` is the first one, its own copy of them."""
     m, lib, builder = finder.m, finder.lib, finder.builder
-    copies = {block: m.new_block(finder.function, "") for block in blocks}
+    copies = m.copy_blocks(finder.function, blocks, builder)
     for block in blocks:
-        for value in m.instructions(block):
-            lib.PositionBuilderAtEnd(builder, copies[block])
-            if m.opcode(value) == llvm.PHI:
-                copies[value] = lib.BuildPhi(builder, lib.TypeOf(value), b"")
-            else:
-                copies[value] = lib.InstructionClone(value)
-                m.insert(builder, copies[value])
-    for block in blocks:
-        for value in m.instructions(block):
-            if m.opcode(value) == llvm.PHI:
-                inside = [(copies.get(v, v), copies[b]) for v, b in m.incoming(value) if b in copies]
-                inside += [(v, b) for v, b in m.incoming(value) if block == first and b == way]
-                add_ways(lib, copies[value], inside)
-                continue
-            for i, operand in enumerate(m.operands(copies[value])):
-                if operand in copies and not lib.IsABasicBlock(operand):
-                    lib.SetOperand(copies[value], i, copies[operand])
-        for other in m.successors(block):
-            m.redirect(copies[block], other, copies[other])
+        for phi in m.phis(block):
+            inside = [(copies.get(v, v), copies[b]) for v, b in m.incoming(phi) if b in copies]
+            m.add_ways(copies[phi], inside + [(v, b) for v, b in m.incoming(phi) if block == first and b == way])
     m.redirect(way, first, copies[first])
     for phi in m.phis(first):
         lib.PositionBuilderBefore(builder, phi)
         left = lib.BuildPhi(builder, lib.TypeOf(phi), b"")
-        add_ways(lib, left, [(left if v == phi else v, b) for v, b in m.incoming(phi) if b != way])
+        m.add_ways(left, [(left if v == phi else v, b) for v, b in m.incoming(phi) if b != way])
         lib.ReplaceAllUsesWith(phi, left)
         lib.InstructionEraseFromParent(phi)
 
-
-def add_ways(lib, phi, ways):
-    lib.AddIncoming(phi, llvm.array([v for v, _ in ways]), llvm.array([b for _, b in ways]), len(ways))

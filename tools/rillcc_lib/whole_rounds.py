@@ -1,0 +1,280 @@
+"""The rounds of a loop that all threads take part in, as a loop in front of it.
+
+    for (int j = threadIdx.x; j < n; j += blockDim.x) sum += w[row * n + j] * x[j];
+
+Threads leave such a loop in different rounds, so it is not one that all go around alike.  Of the rounds in which j is below
+n for all threads, a loop of its own is made, which is one (interchange.py):
+
+    most = blockDim.x - 1;  // the largest j
+    left = true;            // whether some thread may have rounds left
+    if (most < n) {
+        do { sum += ...; j += blockDim.x; most += blockDim.x; } while (most < n);
+        left = most - (blockDim.x - 1) < n;
+    }
+    if (left && j < n) goto loop;
+
+The loop itself stays behind it for the last round, and for blocks in which some threads have none.  Each thread executes the
+same rounds in the same order.
+"""
+
+from dataclasses import dataclass
+
+from . import llvm
+from .all_below import BELOW, EXTENSIONS, SIGNED, AllBelow
+from .ir import PURE
+from .regions import BEGIN, BLOCK, THREAD
+
+MOST_CHAIN = 8  # blocks between what decides about a loop and the loop
+
+
+@dataclass
+class Plan:
+    """A loop whose counter differs between threads by a part of their index."""
+
+    loop: object
+    before: int  # the block in front of its first one
+    after: int  # what it leads to
+    stays: bool  # which value of the condition leads to another round
+    predicate: int  # how the counter is compared with the limit,
+    steps: list  # after these extensions of it
+    limit: int
+    counter: int  # a phi
+    step: int
+
+
+class Varying:
+    def __init__(self, interchange):
+        self.interchange = interchange
+
+    def __contains__(self, value):
+        return not self.interchange.is_uniform(value)
+
+
+class WholeRounds:
+    """Of one kernel, which an Interchange has read."""
+
+    def __init__(self, interchange, builder):
+        self.i, self.m, self.lib = interchange, interchange.m, interchange.lib
+        self.builder, self.marker = builder, interchange.marker
+        self.varying = Varying(interchange)
+        self.below = AllBelow(self, THREAD)
+        begins = [value for inside in self.i.instructions.values() for value in inside if self.marker(value) == BEGIN]
+        self.size = self.m.arguments(begins[0])[3:6] if begins else None
+
+    def add(self, most):
+        """Adds the loops in front of those for which it pays, up to a number."""
+        done: set = set()
+        while self.size and len(done) < 2 * most:
+            loop = next((loop for loop in self.i.loops() if loop.header not in done and self.i.is_fit_for_all(loop)), None)
+            if loop is None:
+                return
+            done.add(loop.header)
+            plan = self.plan(loop)
+            if plan:
+                done.add(self.build(plan))
+                self.i.read(self.i.kernel)
+
+    # Which loops
+
+    def plan(self, loop):
+        """Of a loop that is left at its end only, while the counter is below a limit; else None."""
+        m, i = self.m, self.i
+        exits = [(b, other) for b in loop.blocks for other in i.graph[b] if other not in loop.blocks]
+        befores = [b for b in m.predecessors(loop.header) if b not in loop.blocks]
+        end = m.terminator(loop.latch)
+        if len(exits) != 1 or exits[0][0] != loop.latch or len(befores) != 1 or m.opcode(end) != llvm.BR:
+            return None
+        condition, stays = self.lib.GetCondition(end), m.successors(loop.latch)[0] == loop.header
+        after = exits[0][1]
+        if not m.is_binary(condition, llvm.ICMP) or any(other not in loop.blocks for other in self.users_outside(loop, after)):
+            return None
+        predicate, value, limit = self.below.comparison(condition)
+        if predicate not in BELOW or (BELOW[predicate] == predicate) != stays or not self.is_before(loop, limit):
+            return None
+        steps, value = self.below.steps(value)
+        if any(m.opcode(step) not in EXTENSIONS for step in steps) or not m.is_binary(value, llvm.ADD):
+            return None
+        predicate = BELOW[predicate]
+        signs = {m.opcode(step) == llvm.SEXT for step in steps}
+        if signs and signs != {predicate in SIGNED}:
+            return None
+        for counter, step in (m.operands(value), m.operands(value)[::-1]):
+            ways = {b: v for v, b in m.incoming(counter)} if counter in m.phis(loop.header) else {}
+            if ways.get(loop.latch) == value and self.is_before(loop, step):
+                return Plan(loop, befores[0], after, stays, predicate, steps, limit, counter, step)
+        return None
+
+    def users_outside(self, loop, after):
+        """The blocks of what uses the loop's values, but for the phis where it is left."""
+        phis = set(self.m.phis(after))
+        users = (user for block in loop.blocks for value in self.i.instructions[block] for user in self.m.users(value))
+        return {self.i.block_of[user] for user in users if user not in phis and user in self.i.block_of}
+
+    def is_before(self, loop, value):
+        """Whether a value is the same for all threads, and there before a loop."""
+        return self.i.is_uniform(value) and self.i.block_of.get(value) not in loop.blocks
+
+    # The loop in front
+
+    def build(self, plan):
+        """Makes the loop in front of one; gives its first block.  None where it cannot be entered by all threads at once."""
+        m, lib, loop = self.m, self.lib, plan.loop
+        decides, chain = self.find_decision(plan)
+        end = m.terminator(decides)
+        for value in [value for block in reversed(chain) for value in self.i.instructions[block][:-1]]:
+            lib.InstructionRemoveFromParent(value)
+            lib.PositionBuilderBefore(self.builder, end)
+            m.insert(self.builder, value)
+        lib.PositionBuilderBefore(self.builder, end)
+        holds = m.number(1, m.i1)
+        if len(m.successors(decides)) > 1:
+            way = chain[-1] if chain else loop.header
+            holds = self.holds(lib.GetCondition(end), m.successors(decides)[0] == way)
+        start = next(value for value, block in m.incoming(plan.counter) if block == plan.before)
+        range_ = self.range(start, plan.predicate in SIGNED) if holds else None
+        if not range_:
+            return None
+        least, most, fits = range_
+        holds = self.build_one("Select", holds, fits, m.number(0, m.i1))
+        return self.build_loop(plan, decides, chain, holds, least, most)
+
+    def find_decision(self, plan):
+        """The block that decides whether a thread comes to a loop, and those between it and the loop, last to first, which
+        only compute; without such a block, the one in front of the loop."""
+        chain, block = [], plan.before
+        while len(self.m.successors(block)) == 1 and len(chain) < MOST_CHAIN:
+            befores = self.m.predecessors(block)
+            if len(befores) != 1 or not all(map(self.is_early, self.i.instructions[block][:-1])):
+                break
+            chain.append(block)
+            block = befores[0]
+        if self.m.opcode(self.m.terminator(block)) == llvm.BR and block in self.i.immediate:
+            return block, chain
+        return plan.before, []
+
+    def is_early(self, value):
+        return self.m.opcode(value) in PURE or self.marker(value) in THREAD + BLOCK
+
+    def holds(self, condition, wanted):
+        """Builds what says that a condition is the wanted one for all threads; None if that cannot be said."""
+        m = self.m
+        if self.i.is_uniform(condition):
+            return self.taken(condition, wanted)
+        opcode = m.opcode(condition)
+        if opcode == llvm.ICMP:
+            return self.below.build_all(condition, alone=True) if self.below.holds_below(condition) == wanted else None
+        parts = m.operands(condition)
+        if opcode == llvm.SELECT and m.constant(parts[2 if wanted else 1]) == (0 if wanted else 1):
+            parts = [parts[0], parts[1 if wanted else 2]]
+        elif opcode != (llvm.AND if wanted else llvm.OR):
+            return None
+        parts = [self.holds(part, wanted) for part in parts]
+        return self.build_one("Select", *parts, m.number(0, m.i1)) if all(parts) else None
+
+    def range(self, start, signed):
+        """Builds the least and the largest value with which threads start to count, and what says that no thread's wraps."""
+        steps, value = self.below.steps(start)
+        kinds = {self.m.opcode(step) for step in steps}
+        if not kinds <= {llvm.ZEXT, llvm.SEXT} or len(kinds) > 1:
+            return None
+        found = self.below.build_range(value, alone=True)
+        if not found:
+            return None
+        least, most = found
+        wraps_as = llvm.SGE if llvm.SEXT in kinds or (signed and not kinds) else llvm.UGE
+        fits = self.build_one("ICmp", wraps_as, most, least)
+        if llvm.SEXT in kinds and not signed:
+            zero = self.m.number(0, self.lib.TypeOf(least))
+            fits = self.build_one("And", fits, self.build_one("ICmp", llvm.SGE, least, zero))
+        for step in steps:
+            least, most = [self.below.extend(step, bound) for bound in (least, most)]
+        return least, most, fits
+
+    def build_loop(self, plan, decides, chain, holds, least, most):
+        m, lib, loop = self.m, self.lib, plan.loop
+        is_guarded = len(m.successors(decides)) > 1
+        way = chain[-1] if chain else loop.header
+        guard = m.number(1, m.i1)
+        if is_guarded:
+            guard = self.taken(lib.GetCondition(m.terminator(decides)), m.successors(decides)[0] == way)
+        head = m.split(decides, m.instructions(decides)[-2], self.builder)
+        blocks = [block for block in self.i.graph if block in loop.blocks]
+        copies = m.copy_blocks(self.i.kernel, blocks, self.builder)
+        over, join, rest, left = [m.new_block(self.i.kernel, "") for _ in range(4)]
+        self.end(head, lib.BuildCondBr, holds, copies[loop.header], join)
+        for block in blocks:
+            for phi in m.phis(block):
+                m.add_ways(copies[phi], [(copies.get(v, v), copies.get(b, head)) for v, b in m.incoming(phi)])
+        again, some = self.build_rounds(plan, copies, head, over, least, most)
+        self.end(over, lib.BuildBr, join)
+        self.join = (join, head, over)
+        ways = [{b: v for v, b in m.incoming(phi)} for phi in m.phis(loop.header)]
+        starts = {way[loop.latch]: way[plan.before] for way in ways}
+        joined = {value: self.phi(start, copies.get(value, value)) for value, start in starts.items()}
+        ends = {next(v for v, b in m.incoming(phi) if b == loop.latch) for phi in m.phis(plan.after)}
+        for value in ends - set(joined):
+            joined[value] = self.phi(lib.GetUndef(lib.TypeOf(value)), copies[value]) if value in copies else value
+        more, came = self.phi(guard, again), self.phi(m.number(0, m.i1), m.number(1, m.i1))
+        self.end(join, lib.BuildCondBr, self.phi(m.number(1, m.i1), some), rest, left)
+        self.end(rest, lib.BuildCondBr, more, loop.header, left)
+        if is_guarded:
+            other = next(b for b in m.successors(decides) if b != way)
+            self.end(left, lib.BuildCondBr, came, plan.after, decides)
+            self.end(decides, lib.BuildBr, other)
+        else:
+            self.end(left, lib.BuildBr, plan.after)
+        for phi in m.phis(plan.after):
+            value = next(value for value, block in m.incoming(phi) if block == loop.latch)
+            m.add_ways(phi, [(joined[value], left)])
+        for phi, way in zip(m.phis(loop.header), ways):
+            m.replace_phi(phi, lambda v, b, way=way: (v, b) if b != plan.before else (joined[way[loop.latch]], rest), self.builder)
+        for block in [*chain[::-1]] + ([] if is_guarded else [decides]):
+            lib.DeleteBasicBlock(block)
+        return copies[loop.header]
+
+    def build_rounds(self, plan, copies, head, over, least, most):
+        """Builds what counts the rounds of the copy of a loop; gives what says whether a thread has another one, and whether
+        one may have."""
+        m, lib, build = self.m, self.lib, self.build_one
+        header, latch = copies[plan.loop.header], copies[plan.loop.latch]
+        lib.PositionBuilderBefore(self.builder, m.instructions(header)[0])
+        largest = build("Phi", lib.TypeOf(most))
+        end = m.terminator(latch)
+        condition = lib.GetCondition(end)
+        lib.PositionBuilderBefore(self.builder, end)
+        following = build("Add", largest, plan.step)
+        grows = build("ICmp", llvm.SGE if plan.predicate in SIGNED else llvm.UGE, following, largest)
+        all_again = build("And", grows, self.compare(plan, following))
+        self.end(latch, lib.BuildCondBr, all_again, header, over)
+        m.add_ways(largest, [(most, head), (following, latch)])
+        lib.PositionBuilderAtEnd(self.builder, over)
+        lowest = build("Sub", following, build("Sub", most, least))
+        some = build("Or", build("Xor", grows, m.number(1, m.i1)), self.compare(plan, lowest))
+        return self.taken(condition, plan.stays), some
+
+    def end(self, block, build, *arguments):
+        """Ends a block with a branch."""
+        if self.m.terminator(block):
+            self.lib.InstructionEraseFromParent(self.m.terminator(block))
+        self.lib.PositionBuilderAtEnd(self.builder, block)
+        build(self.builder, *arguments)
+
+    def taken(self, condition, way):
+        """Builds what is true where a condition is `way`."""
+        return condition if way else self.build_one("Xor", condition, self.m.number(1, self.m.i1))
+
+    def phi(self, first, second):
+        """Builds what is the first value behind the block that decides, and the second one behind the loop in front."""
+        join, head, over = self.join
+        self.lib.PositionBuilderAtEnd(self.builder, join)
+        phi = self.build_one("Phi", self.lib.TypeOf(first))
+        self.m.add_ways(phi, [(first, head), (second, over)])
+        return phi
+
+    def compare(self, plan, counter):
+        for step in plan.steps:
+            counter = self.below.extend(step, counter)
+        return self.build_one("ICmp", plan.predicate, counter, plan.limit)
+
+    def build_one(self, what, *arguments):
+        return getattr(self.lib, "Build" + what)(self.builder, *arguments, b"")
