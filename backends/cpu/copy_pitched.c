@@ -68,7 +68,7 @@ static bool run_copy_rows(struct cpu_queue *queue, struct cpu_op *op) {
     return true;
   }
   if (rows * copy->width >= CPU_SHARE_BYTES)
-    return rill__cpu_workers_share(queue, op, (rows + part - 1) / part, copy_rows_of);
+    return rill__cpu_workers_share(queue, op, (rows + part - 1) / part, CPU_BY_PLACE, copy_rows_of);
   rill__copy_rows(copy, 0, rows);
   return true;
 }

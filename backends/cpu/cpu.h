@@ -58,6 +58,7 @@ struct cpu_kernel {
   const struct rill_cpu_kernel *code;
   size_t stack;                      /* bytes that a thread of it needs; 0 if unknown */
   const struct cpu_objects *objects; /* its module's */
+  enum cpu_sharing sharing;          /* of its blocks */
 };
 
 /* Of an execution object (graph.c).  The nodes run in chains, the first of them in the queue of the stream. */

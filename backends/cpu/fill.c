@@ -44,7 +44,7 @@ static bool run_fill(struct cpu_queue *queue, struct cpu_op *op) {
   const struct fill *fill = (const struct fill *)op;
   if (fill->rows * fill->row_bytes >= CPU_SHARE_BYTES) {
     const size_t groups = (fill->rows + fill->rows_of_part - 1) / fill->rows_of_part;
-    return rill__cpu_workers_share(queue, op, groups * fill->pieces, fill_parts);
+    return rill__cpu_workers_share(queue, op, groups * fill->pieces, CPU_BY_PLACE, fill_parts);
   }
   fill_rows(fill, 0, fill->rows);
   return true;

@@ -1,5 +1,18 @@
 /* Jobs: operations whose parts several workers share.
  *
+ * Parts are handed out in order, or by place.  By place, they are cut into as many ranges as there are workers that
+ * share a job, and a worker begins with the range of its number, the same one every time: what it used the last time is
+ * in its caches, and in the memory that is nearest to it.  When its own is empty it goes through those of the others,
+ * so a worker that comes late, or not at all, holds nothing up.
+ *
+ * Invariant: each part is run exactly once.
+ *   - How much of a range is taken is one word, (round, taken).  What another round left in it means that nothing is,
+ *     so nobody prepares the words of a job; rounds are numbers of 48 bits, which a queue does not come to the end of.
+ *     The word goes from there to (round, taken + n) by compare-and-exchange, for who then runs those n: nobody else
+ *     gets one of them.
+ *   - Nothing of a range comes back, so who has found each of them empty once knows that all parts are taken, and
+ *     says so in the job's `taken`.  A job is over when all have left who may still be running what they took.
+ *
  * The owner of the queue and those who help are the participants.  Each takes ranges of parts until there are
  * none; the last one to leave ends the operation and becomes the owner of the queue, so nobody waits.
  * A job is in the list only while its owner has not left: a helper joins under the lock, which counts it before
@@ -7,6 +20,9 @@
  * participant that falls takes what parts there are with it: the device is lost, and nobody is to begin them.
  */
 #include "backends/cpu/workers_state.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 enum { CALL_HELPERS_NS = 4000 /* what a job takes before sleeping workers are woken for it */ };
 
@@ -73,22 +89,102 @@ static bool leave_job(struct cpu_job *job) {
   return atomic_fetch_sub_explicit(&job->participants, 1, memory_order_acq_rel) == 1;
 }
 
-/* How many parts to take next: few enough that all participants end at about the same time. */
-static uint64_t range_size(const struct cpu_job *job, uint64_t taken) {
-  const uint64_t left = taken < job->parts ? job->parts - taken : 0;
-  const uint64_t size = left / (4 * (uint64_t)cpu_workers_processors());
+/* ---- parts in order ---- */
+
+static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
+
+/* How many to take of those that are left: few enough that all participants end at about the same time. */
+static uint64_t share_of(uint64_t left, uint32_t participants) {
+  const uint64_t size = left / (4 * (uint64_t)participants);
   return size > 0 ? size : 1;
 }
 
-/* Runs parts until none is left.  `size` is what to take first. */
-static bool run_range(struct cpu_job *job, uint64_t size) {
+static bool run_next(struct cpu_job *job, uint64_t most) {
+  const uint64_t taken = atomic_load_explicit(&job->taken, memory_order_relaxed);
+  if (taken >= job->parts) return false;
+  const uint64_t size = least(share_of(job->parts - taken, cpu_workers_processors()), most);
   const uint64_t first = atomic_fetch_add_explicit(&job->taken, size, memory_order_relaxed);
   if (first >= job->parts) return false;
-  job->run(job->op, first, size < job->parts - first ? first + size : job->parts);
+  job->run(job->op, first, first + least(size, job->parts - first));
   return true;
 }
 
-bool rill__cpu_workers_share(struct cpu_queue *queue, struct cpu_op *op, uint64_t parts,
+/* ---- parts by place ---- */
+
+enum { TAKEN_BITS = 16, TAKEN_END = 1 << TAKEN_BITS };
+
+struct cpu_claims {
+  uint32_t count;
+  struct {
+    _Alignas(64) _Atomic uint64_t word;
+  } of[];
+};
+
+/* NULL if there is no memory.  At each moment the job has one that is whole, for the child of a fork. */
+static struct cpu_claims *claims_for(struct cpu_job *job, uint32_t count) {
+  struct cpu_claims *const before = job->claims;
+  if (before != NULL && before->count >= count) return before;
+  const size_t size = sizeof *before + count * sizeof before->of[0];
+  struct cpu_claims *const claims = aligned_alloc(_Alignof(struct cpu_claims), size);
+  if (claims == NULL) return NULL;
+  memset(claims, 0, size);
+  claims->count = count;
+  job->claims = claims;
+  free(before);
+  return claims;
+}
+
+static void cut_into_ranges(struct cpu_job *job) {
+  const uint32_t ranges = (uint32_t)least(cpu_workers_processors(), job->parts);
+  if (claims_for(job, ranges) == NULL) return;
+  job->ranges = ranges;
+  job->length = job->parts / ranges;
+  job->longer = job->parts % ranges;
+  for (job->shift = 0; job->length >> job->shift >= TAKEN_END - 2; job->shift++) {
+  }
+  job->round++;
+}
+
+/* Where a participant takes parts. */
+struct cursor {
+  uint32_t range;
+  uint32_t left; /* ranges that it has not found empty */
+};
+
+static struct cursor start_at_own(const struct cpu_job *job) {
+  const uint32_t ranges = job->ranges, number = rill__cpu_worker_self()->number;
+  return (struct cursor){ number < ranges || ranges == 0 ? number : number % ranges, ranges };
+}
+
+static bool run_of_range(struct cpu_job *job, uint64_t range, uint64_t most) {
+  const uint64_t first = range * job->length + least(range, job->longer), length = job->length + (range < job->longer);
+  const uint64_t all = (length + (UINT64_C(1) << job->shift) - 1) >> job->shift;
+  _Atomic uint64_t *const word = &job->claims->of[range].word;
+  uint64_t seen = atomic_load_explicit(word, memory_order_relaxed), taken, size;
+  do {
+    taken = seen >> TAKEN_BITS == job->round ? seen % TAKEN_END : 0;
+    if (taken == all) return false;
+    size = least(share_of(all - taken, 1), most);
+  } while (!atomic_compare_exchange_weak_explicit(word, &seen, (job->round << TAKEN_BITS) + taken + size,
+                                                  memory_order_relaxed, memory_order_relaxed));
+  job->run(job->op, first + (taken << job->shift), first + least((taken + size) << job->shift, length));
+  return true;
+}
+
+/* ---- both ---- */
+
+/* Runs at most `most` parts, or with many to a range, groups of them; false if none is left. */
+static bool run_some(struct cpu_job *job, struct cursor *cursor, uint64_t most) {
+  if (job->ranges == 0) return run_next(job, most);
+  for (; cursor->left > 0 && has_parts(job); cursor->left--) {
+    if (run_of_range(job, cursor->range, most)) return true;
+    cursor->range = cursor->range + 1 < job->ranges ? cursor->range + 1 : 0;
+  }
+  atomic_store_explicit(&job->taken, job->parts, memory_order_relaxed);
+  return false;
+}
+
+bool rill__cpu_workers_share(struct cpu_queue *queue, struct cpu_op *op, uint64_t parts, enum cpu_sharing sharing,
                              void (*run)(struct cpu_op *op, uint64_t first, uint64_t end)) {
   struct cpu_worker *const self = rill__cpu_worker_self();
   self->queue = queue;
@@ -102,6 +198,8 @@ bool rill__cpu_workers_share(struct cpu_queue *queue, struct cpu_op *op, uint64_
   job->op = op;
   job->run = run;
   job->parts = parts;
+  job->ranges = 0;
+  if (sharing == CPU_BY_PLACE) cut_into_ranges(job);
   atomic_store_explicit(&job->participants, 1, memory_order_relaxed);
   atomic_store_explicit(&job->taken, 0, memory_order_relaxed);
   cpu_acquire(&rill__cpu_workers.lock);
@@ -109,16 +207,13 @@ bool rill__cpu_workers_share(struct cpu_queue *queue, struct cpu_op *op, uint64_
   cpu_release(&rill__cpu_workers.lock);
 
   /* Waking others is worth it only if this takes a while: try with 1 part, 2, 4, ... */
+  struct cursor cursor = start_at_own(job);
   const uint64_t begin = cpu_now();
-  uint64_t size = 1;
-  bool left = run_range(job, size);
-  while (left && cpu_now() - begin < CALL_HELPERS_NS) {
-    const uint64_t most = range_size(job, atomic_load_explicit(&job->taken, memory_order_relaxed));
-    size = 2 * size < most ? 2 * size : most;
-    left = run_range(job, size);
-  }
+  bool left = run_some(job, &cursor, 1);
+  for (uint64_t most = 2; left && cpu_now() - begin < CALL_HELPERS_NS; most = least(2 * most, UINT32_MAX))
+    left = run_some(job, &cursor, most);
   if (left && has_parts(job)) call_helpers(job);
-  while (left) left = run_range(job, range_size(job, atomic_load_explicit(&job->taken, memory_order_relaxed)));
+  while (left) left = run_some(job, &cursor, UINT64_MAX);
   return leave_job(job);
 }
 
@@ -127,7 +222,8 @@ void rill__cpu_job_help(struct cpu_job *job) {
   self->queue = job->queue;
   self->job = job;
   call_helpers(job);
-  while (run_range(job, range_size(job, atomic_load_explicit(&job->taken, memory_order_relaxed)))) {
+  struct cursor cursor = start_at_own(job);
+  while (run_some(job, &cursor, UINT64_MAX)) {
     const uint32_t queues =
         atomic_load_explicit(&rill__cpu_workers.work, memory_order_relaxed) & ~(uint32_t)CPU_JOBS_BIT;
     if (queues != 0) break; /* the owner goes on with the job; nobody else may be there for them */

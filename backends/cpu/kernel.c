@@ -32,6 +32,12 @@ static size_t stack_of(const rill_cpu_image_table *image, uint32_t i) {
   return (size_t)stacks[1 + (i < stacks[0] ? i : stacks[0] - 1)];
 }
 
+/* Blocks that cannot wait for others need not begin in order. */
+static enum cpu_sharing sharing_of(const rill_cpu_image_table *image, uint32_t i) {
+  const uint8_t *facts = image->version >= 8 ? image->facts : NULL;
+  return facts != NULL && (facts[i] & RILL_CPU_BLOCKS_NEVER_WAIT) != 0 ? CPU_BY_PLACE : CPU_IN_ORDER;
+}
+
 static rill_status cpu_kernel_find(struct rill__kernel *kernel) {
   const struct cpu_module *module = rill__part(kernel->module);
   struct cpu_kernel *part = rill__part(kernel);
@@ -43,6 +49,7 @@ static rill_status cpu_kernel_find(struct rill__kernel *kernel) {
     part->code = code;
     part->stack = stack_of(module->image, i);
     part->objects = module->objects;
+    part->sharing = sharing_of(module->image, i);
     kernel->max_threads = info->max_threads_per_block;
     atomic_store(&kernel->shared_allowed, info->shared_per_block_optin); /* there is nothing to opt in to */
     return RILL_OK;
@@ -61,6 +68,7 @@ struct launch {
   size_t stack;                      /* of a thread of it */
   const struct cpu_objects *objects; /* of a kernel that checks what it accesses; NULL: it does not */
   uint64_t frees;                    /* for those: of struct rill__launch */
+  enum cpu_sharing sharing;
   rill_cpu_grid grid;
   size_t constant_count;
   const struct rill__constant *constants; /* after the values */
@@ -209,7 +217,7 @@ static bool run_launch(struct cpu_queue *queue, struct cpu_op *op) {
   for (size_t i = 0; i < launch->constant_count; i++) {
     memcpy(launch->constants[i].to, launch->constants[i].from, launch->constants[i].size);
   }
-  return rill__cpu_workers_share(queue, op, (uint64_t)size[0] * size[1] * size[2], run_blocks);
+  return rill__cpu_workers_share(queue, op, (uint64_t)size[0] * size[1] * size[2], launch->sharing, run_blocks);
 }
 
 /* ---- submitting ---- */
@@ -246,6 +254,7 @@ static rill_status cpu_kernel_launch(struct rill__stream *stream, const struct r
   op->stack = part->stack;
   op->objects = part->objects;
   op->frees = asked->frees;
+  op->sharing = part->sharing;
   op->grid.args = op->args;
   memcpy(op->grid.grid, asked->grid, sizeof op->grid.grid);
   memcpy(op->grid.block, asked->block, sizeof op->grid.block);

@@ -56,6 +56,7 @@ void rill__cpu_queue_release(struct cpu_queue *queue) {
   rill__cpu_queues_remove(queue);
   free_chunk(atomic_load_explicit(&queue->spare, memory_order_relaxed));
   free_chunk(queue->head); /* nothing is pending: the head is in the last chunk */
+  free(queue->job.claims);
   free(queue);
 }
 

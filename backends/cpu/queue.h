@@ -51,7 +51,7 @@ struct cpu_chunk {
   _Alignas(64) unsigned char bytes[];
 };
 
-/* Work of one operation that several workers share; see workers.h. */
+/* Work of one operation that several workers share; see job.c. */
 struct cpu_job {
   struct cpu_queue *queue;
   struct cpu_op *op;
@@ -60,7 +60,15 @@ struct cpu_job {
   struct cpu_job *next, *previous;
   bool open;
   _Atomic uint32_t participants;
-  _Alignas(64) _Atomic uint64_t taken;
+
+  /* Of one whose parts have places. */
+  uint32_t ranges;           /* 0: they have none */
+  uint32_t shift;            /* 2^shift parts are taken together */
+  uint64_t length, longer;   /* of a range, and how many ranges at the front have a part more */
+  uint64_t round;            /* jobs with places of this queue so far */
+  struct cpu_claims *claims; /* how much of each range is taken; from malloc, made at the first use */
+
+  _Alignas(64) _Atomic uint64_t taken; /* parts, in order; with places: all of them, once there is none left */
 };
 
 /* In a pairing heap: a tree in which nobody waits for less than who is above. */

@@ -5,10 +5,7 @@
 
 #include <string.h>
 
-enum {
-  TICK_NS = 1000000,
-  EXTRA_WORKERS = 252 /* at most, beyond the base number */
-};
+enum { TICK_NS = 1000000 };
 
 /* ---- calling it ---- */
 
@@ -64,7 +61,7 @@ _Noreturn void rill__cpu_workers_fall(struct cpu_worker *public) {
 static void bury(struct cpu_worker *worker) {
   rill__cpu_fault_report(worker);
   cpu_acquire(&rill__cpu_workers.lock);
-  rill__cpu_workers.workers--;
+  rill__cpu_workers_count_out(worker);
   cpu_release(&rill__cpu_workers.lock);
   const bool last = worker->job == NULL || rill__cpu_job_give_up(worker->job);
   if (last) rill__cpu_queue_hand_on(worker->queue);
@@ -95,7 +92,7 @@ static bool look_after(uint64_t *turns) {
   *turns = rill__cpu_workers.turns;
   if (!ready) atomic_store(&rill__cpu_workers.watch, 0);
   for (; more > 0 && rill__cpu_workers.ready_count > rill__cpu_workers.coming; more--) {
-    const struct cpu_workers_call call = rill__cpu_workers_find(rill__cpu_workers.base + EXTRA_WORKERS);
+    const struct cpu_workers_call call = rill__cpu_workers_find(rill__cpu_workers.base + CPU_WORKERS_EXTRA);
     cpu_release(&rill__cpu_workers.lock);
     rill__cpu_workers_make(call);
     cpu_acquire(&rill__cpu_workers.lock);

@@ -251,13 +251,15 @@ static void spin(void) {
   rill__cpu_workers.coming--;
 }
 
-/* Whether a worker that slept too long for one beyond the base number ends.  Takes it off the list if so. */
+/* Whether a worker that slept too long for one beyond the base number ends.  Takes it off the list if so.  The base
+ * number of workers that stay have the lowest numbers. */
 static bool ends(void) {
   if (!self->asleep || rill__cpu_workers.workers <= rill__cpu_workers.base) return false;
+  if (self->public.number < rill__cpu_workers.base) return false;
   struct cpu_workers_worker **link = &rill__cpu_workers.asleep;
   while (*link != self) link = &(*link)->next_asleep;
   *link = self->next_asleep;
-  rill__cpu_workers.workers--;
+  rill__cpu_workers_count_out(&self->public);
   return true;
 }
 
@@ -300,11 +302,23 @@ static void find_stack(struct cpu_worker *worker) {
   (void)pthread_attr_destroy(&attributes);
 }
 
+/* Under the lock. */
+static void take_number(struct cpu_worker *worker) {
+  while (rill__cpu_workers.numbers[worker->number]) worker->number++;
+  rill__cpu_workers.numbers[worker->number] = true;
+}
+
+void rill__cpu_workers_count_out(struct cpu_worker *worker) {
+  rill__cpu_workers.numbers[worker->number] = false;
+  rill__cpu_workers.workers--;
+}
+
 static void *work(void *worker) {
   self = worker;
   find_stack(&self->public);
   rill__cpu_fault_stack((char *)worker + WORKER_BYTES);
   cpu_acquire(&rill__cpu_workers.lock);
+  take_number(&self->public);
   rill__cpu_workers.coming--;
   for (bool spun = false;;) {
     struct cpu_queue *queue = take_ready();

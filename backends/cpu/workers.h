@@ -33,6 +33,7 @@ struct cpu_inside {
 
 /* What a worker has for the blocks that it runs. */
 struct cpu_worker {
+  uint32_t number;           /* the least that no other worker had when it began */
   void *shared;              /* dynamic shared memory of a block: CPU_SHARED_BYTES */
   struct cpu_fibers *fibers; /* made at the first use */
 
@@ -83,9 +84,13 @@ void rill__cpu_workers_reset(void);
 
 /* ---- jobs: job.c ---- */
 
+/* How parts are given to workers.  In order: none before those with lower numbers, so a part may wait for these.  By
+ * place: the same parts to the same worker every time, as far as it is there to take them. */
+enum cpu_sharing { CPU_IN_ORDER, CPU_BY_PLACE };
+
 /* What an operation returns that shares its parts 0 to `parts` - 1 with other workers: `run` is called for ranges
  * of them, each part once, on several workers at once. */
-bool rill__cpu_workers_share(struct cpu_queue *queue, struct cpu_op *op, uint64_t parts,
+bool rill__cpu_workers_share(struct cpu_queue *queue, struct cpu_op *op, uint64_t parts, enum cpu_sharing sharing,
                              void (*run)(struct cpu_op *op, uint64_t first, uint64_t end));
 
 #endif

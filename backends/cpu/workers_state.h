@@ -6,6 +6,11 @@
 
 enum { CPU_JOBS_BIT = 1u << CPU_LEVELS }; /* in rill__cpu_workers.work */
 
+enum {
+  CPU_WORKERS_EXTRA = 252, /* at most, beyond the base number */
+  CPU_WORKERS_ALL = CPU_WORKERS_MOST + CPU_WORKERS_EXTRA
+};
+
 struct cpu_workers_worker {
   struct cpu_worker public;
   struct cpu_workers_worker *next_asleep, *next_fallen;
@@ -24,6 +29,7 @@ extern struct cpu_workers {
   uint32_t workers, coming;          /* coming: spinning, woken or starting; they look here before they sleep */
   uint32_t base;                     /* workers that do not end */
   uint64_t turns;                    /* queues taken */
+  bool numbers[CPU_WORKERS_ALL];     /* those that workers have */
   bool watcher_exists;
 
   struct cpu_lock start_lock;
@@ -50,6 +56,9 @@ struct cpu_workers_call {
   bool start;
 };
 struct cpu_workers_call rill__cpu_workers_find(uint32_t limit);
+
+/* For a worker that runs nothing any more.  Under the lock. */
+void rill__cpu_workers_count_out(struct cpu_worker *worker);
 
 /* Not under the lock. */
 void rill__cpu_workers_make(struct cpu_workers_call call);

@@ -31,7 +31,7 @@ struct side {
 };
 
 extern const struct side rill_side;
-extern const struct side openmp_side; /* where the compiler has OpenMP */
+extern const struct side openmp_side, fast_math_side; /* where the compiler has OpenMP */
 
 static inline float fill_x(size_t i) { return (float)(i % 7) * 0.25f; }
 static inline float fill_y(size_t i) { return (float)(i % 5) * 0.5f; }

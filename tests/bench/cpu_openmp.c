@@ -1,5 +1,13 @@
-/* The works of cpu_kernels.c as plain C loops with OpenMP. */
+/* The works of cpu_kernels.c as plain C loops with OpenMP; compiled twice. */
 #include "cpu_kernels.h"
+
+#ifdef __FAST_MATH__
+#define SIDE fast_math_side
+#define NAME "OpenMP with -ffast-math"
+#else
+#define SIDE openmp_side
+#define NAME "OpenMP"
+#endif
 
 #include <math.h>
 #include <stdlib.h>
@@ -30,14 +38,14 @@ static const char *open_side(void) {
 }
 
 static void sgemm(void) {
-  enum { ROWS = 4, DEPTH = 64 };
+  enum { HEIGHT = 4, DEPTH = 64 };
 #pragma omp parallel for
-  for (size_t i = 0; i < ORDER; i += ROWS) {
-    memset(&c[i * ORDER], 0, ROWS * ORDER * sizeof *c);
+  for (size_t i = 0; i < ORDER; i += HEIGHT) {
+    memset(&c[i * ORDER], 0, HEIGHT * ORDER * sizeof *c);
     for (size_t deep = 0; deep < ORDER; deep += DEPTH) {
       for (size_t j = 0; j < ORDER; j += 64) {
         for (size_t k = deep; k < deep + DEPTH; k++) {
-          for (size_t r = 0; r < ROWS; r++) {
+          for (size_t r = 0; r < HEIGHT; r++) {
             const float a = x[(i + r) * ORDER + k];
 #pragma omp simd
             for (size_t l = j; l < j + 64; l++) c[(i + r) * ORDER + l] += a * y[k * ORDER + l];
@@ -49,13 +57,13 @@ static void sgemm(void) {
 }
 
 static void columns(void) {
-  enum { COLUMNS = COUNT / ROWS, STRIP = 64 };
+  enum { ACROSS = COUNT / ROWS, STRIP = 64 };
 #pragma omp parallel for
-  for (size_t first = 0; first < COLUMNS; first += STRIP) {
+  for (size_t first = 0; first < ACROSS; first += STRIP) {
     float strip[STRIP] = { 0 };
     for (size_t k = 0; k < ROWS; k++) {
 #pragma omp simd
-      for (size_t i = 0; i < STRIP; i++) strip[i] += y[k] * x[k * COLUMNS + first + i];
+      for (size_t i = 0; i < STRIP; i++) strip[i] += y[k] * x[k * ACROSS + first + i];
     }
     memcpy(&z[first], strip, sizeof strip);
   }
@@ -132,4 +140,4 @@ static double check(enum work work) {
   return total;
 }
 
-const struct side openmp_side = { "OpenMP", open_side, run, check };
+const struct side SIDE = { NAME, open_side, run, check };

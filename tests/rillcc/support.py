@@ -254,6 +254,8 @@ class HostTable(ctypes.Structure):
         ("kernel_count", ctypes.c_uint32),
         ("variable_count", ctypes.c_uint32),
         ("stacks", ctypes.POINTER(ctypes.c_uint64)),
+        ("flags", ctypes.c_uint64),
+        ("facts", ctypes.POINTER(ctypes.c_uint8)),
     ]
 
 

@@ -77,7 +77,8 @@ class Images(support.TestCase):
         if not support.runnable(target):
             return
         image = HostImage(self, target, data)
-        self.assertEqual((image.table.magic, image.table.version), (0x43504C52, 4))
+        self.assertEqual(image.table.magic, 0x43504C52)
+        self.assertIn(image.table.version, (4, 8))
         self.assertEqual(sorted(image.kernels), sorted(bundle.kernels))
         for name, kernel in image.kernels.items():
             self.assertEqual(list(kernel.arg_sizes[: kernel.arg_count]), [size for _, size in bundle.kernels[name]])

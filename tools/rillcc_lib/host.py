@@ -63,6 +63,7 @@ class Cut:
     bitcode: str
     forms: dict = field(default_factory=dict)
     arrays: dict = field(default_factory=dict)
+    apart: set = field(default_factory=set)
 
 
 @dataclass
@@ -360,7 +361,7 @@ class Host:
         made.stderr = done.stderr + made.stderr
         if made.returncode != 0:
             return made, {}
-        return self.link(target, assembly, output, made, levels.cut.arrays), levels.cut.forms
+        return self.link(target, assembly, output, made, levels.cut), levels.cut.forms
 
     # Without
 
@@ -387,7 +388,7 @@ class Host:
             meeting = {kernel.name for kernel in toolchain.unit.kernels}
         forms = {kernel.name: "a loop over the threads" for kernel in toolchain.unit.kernels}
         forms.update(dict.fromkeys(meeting, "fibers: %s" % self.why_not))
-        return self.link(target, assembly, output, done, {}), forms
+        return self.link(target, assembly, output, done, Cut(done, "")), forms
 
     def find_meeting(self, assembly):
         """The kernels whose threads may meet, by what the compiler made of them."""
@@ -409,11 +410,11 @@ class Host:
         # address while other threads opened and closed images.  clang knows no other way.
         return ["-mtls-dialect=trad"] if "__aarch64__" in self.macros and "__clang__" not in self.macros else []
 
-    def link(self, target, assembly, output, done, arrays):
-        """Makes the image of what was compiled, with a table of the stacks that its kernels need."""
+    def link(self, target, assembly, output, done, cut):
+        """Makes the image of what was compiled, with a table of what is known of its kernels."""
         sizes = "".join(read_text(assembly[:-1] + suffix) for suffix in ("ci", "su"))
         text = read_text(assembly)
-        table = stacks.table(self.toolchain.unit.kernels, text, sizes, arrays)
+        table = stacks.table(self.toolchain.unit.kernels, text, sizes, cut.arrays, cut.apart)
         text = shown.rename(text, self.toolchain.unit.kernels, forms=not self.toolchain.options.debug)
         if self.toolchain.options.check:
             text = zones.add(sites.add(text))

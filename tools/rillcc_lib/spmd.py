@@ -9,7 +9,7 @@ import functools
 import os
 from dataclasses import dataclass
 
-from . import bounds, conversions, divisions, interchange, ir, llvm, regions, stacks, threads, versions
+from . import apart, bounds, conversions, divisions, interchange, ir, llvm, regions, stacks, threads, versions
 
 # More points where threads meet than this, and clang takes minutes over the loops between them.
 MOST_SYNC_POINTS = 64
@@ -253,6 +253,11 @@ class Rewriter:
             lib.BuildCall2(builder, kind, marker, llvm.array([]), 0, b"")
         lib.DisposeBuilder(builder)
 
+    def kernels_apart(self):
+        """The kernels whose blocks never wait for others."""
+        blocks = apart.Blocks(self)
+        return {entry.name for entry in self.entries() if blocks.never_wait(entry.versions)}
+
     def interchange(self):
         for entry in self.entries():
             interchange.Interchange(self.m, entry.run_block).add()
@@ -380,11 +385,13 @@ class Rewriter:
 
 
 def rewrite(library, source, output, fibers, options, any_level=False):
-    """Rewrites the bitcode of one file into another; gives a note for each kernel on how it runs, and the most bytes
-    that its threads have in arrays on the stack.  With `fibers`, a reason, all run on fibers, and calls stay calls; with
+    """Rewrites the bitcode of one file into another; gives a note for each kernel on how it runs, the most bytes that
+    its threads have in arrays on the stack, and the names of those whose blocks never wait for others, as far as they
+    do not all run on fibers.  With `fibers`, a reason, all run on fibers, and calls stay calls; with
     options.fill, the arrays are filled with a pattern first, with options.check accesses tell their variables; with
     `any_level`, the output can be compiled for any level."""
     prepared = output + ".prepared"
+    never_wait: set = set()
     for unroll in () if fibers else (True, False):
         module = ir.Module(library, source)
         try:
@@ -392,6 +399,7 @@ def rewrite(library, source, output, fibers, options, any_level=False):
             rewriter.prepare(unroll)
             if unroll and rewriter.most_sync_points() > MOST_SYNC_POINTS:
                 continue
+            never_wait = rewriter.kernels_apart()
             rewriter.interchange()
             rewriter.add_versions()
             module.write(prepared)
@@ -421,6 +429,6 @@ def rewrite(library, source, output, fibers, options, any_level=False):
                 module.write(output)
                 if not fibers:
                     os.unlink(prepared)
-                return notes, rewriter.arrays
+                return notes, rewriter.arrays, never_wait
         finally:
             module.close()

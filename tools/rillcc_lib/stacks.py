@@ -12,7 +12,8 @@ import re
 from .errors import RillccError
 
 LIMIT = 8 << 20
-MAGIC, VERSION, CHECKED_VERSION, CHECKS = 0x43504C52, 4, 7, 1  # of rill/device/cpu_image.h
+# Of rill/device/cpu_image.h; the version is the least that has what an image says.
+MAGIC, VERSION, CHECKED_VERSION, FACTS_VERSION, CHECKS = 0x43504C52, 4, 7, 8, 1
 RESERVE = 16 << 10  # for the C library's functions, and rill's own
 FRAME = 128  # what the numbers leave out: return addresses, saved registers, alignment
 
@@ -35,12 +36,12 @@ IMAGE = """
 \t.balign 8
 \t.globl rill_cpu_image
 \t.type rill_cpu_image, %%object
-\t.size rill_cpu_image, 48
+\t.size rill_cpu_image, 56
 rill_cpu_image:
 \t.long 0x%x, %d
 \t.quad __start_rill_kernels, rill_cpu_variables
 \t.long %d, %d
-\t.quad %s, %d
+\t.quad %s, %d, %s
 """
 VARIABLE = """
 \t.section .rodata.rill_names,"a"
@@ -199,14 +200,15 @@ def find_forms(symbols, kernel):
     return blocks or [name for name in names if "10run_thread" in name]
 
 
-def table(kernels, assembly, sizes, arrays=None):
-    """Assembly for the table of what each kernel needs, in the order of the image's table; nothing if the compiler does not
-    tell sizes, and then that of the image.  `arrays` has the bytes of the arrays that rillcc gave the threads of a block of some kernels, which the
-    compiler does not count.  rill/device/cpu_image.h says how it is read."""
+def table(kernels, assembly, sizes, arrays=None, apart=()):
+    """Assembly for the table of the stack that each kernel needs, in the order of the image's table; nothing if the compiler
+    does not tell sizes; then the table of the image.  `arrays` has the bytes of the arrays that rillcc gave the threads of a
+    block of some kernels, which the compiler does not count; `apart`, the kernels whose blocks never wait for others.
+    rill/device/cpu_image.h says how it is read."""
     symbols = read(assembly, sizes)
     names = ENTRY.findall(assembly)
     if all(symbol.size == 0 for symbol in symbols.values()):
-        return image(assembly, len(names), "0")
+        return image(assembly, names, "0", apart)
     for kernel in kernels:
         for form in find_forms(symbols, kernel) if kernel.name in (arrays or {}) else ():
             symbols[form].size += arrays[kernel.name]
@@ -216,7 +218,7 @@ def table(kernels, assembly, sizes, arrays=None):
     needs = [max([need(symbols, form, kernel) for form in find_forms(symbols, kernel)], default=0) for kernel in kernels]
     words = "".join("\t.quad %d\n" % number for number in [len(needs)] + needs)
     text = '\t.section .rodata.rill_stacks,"a"\n\t.balign 8\nrill_cpu_stacks:\n' + words
-    return text + image(assembly, len(names), "rill_cpu_stacks")
+    return text + image(assembly, names, "rill_cpu_stacks", apart)
 
 
 def variables(assembly):
@@ -234,10 +236,15 @@ def variables(assembly):
     return found
 
 
-def image(assembly, kernel_count, stacks):
-    """The table of the image, and the list of its variables."""
+def image(assembly, kernels, stacks, apart):
+    """The table of the image, the list of its variables, and the facts of its kernels, given by their names in order."""
     found = variables(assembly)
     text = '\t.section .data.rel.ro.rill_variables,"aw"\n\t.balign 8\nrill_cpu_variables:\n'
     text += "".join(VARIABLE % (name, name, size) for name, size in found)
+    facts = [int(name in apart) for name in kernels]
     version, flags = (CHECKED_VERSION, CHECKS) if "__tsan_init" in assembly else (VERSION, 0)
-    return text + IMAGE % (MAGIC, version, kernel_count, len(found), stacks, flags)
+    place = "0"
+    if any(facts):
+        version, place = FACTS_VERSION, "rill_cpu_facts"
+        text += '\t.section .rodata.rill_facts,"a"\nrill_cpu_facts:\n' + "".join("\t.byte %d\n" % fact for fact in facts)
+    return text + IMAGE % (MAGIC, version, len(kernels), len(found), stacks, flags, place)

@@ -16,11 +16,12 @@
 #include <stdint.h>
 
 #define RILL_CPU_IMAGE_MAGIC 0x43504c52u /* "RLPC", little endian */
-#define RILL_CPU_IMAGE_VERSION 7u
+#define RILL_CPU_IMAGE_VERSION 8u
 #define RILL_CPU_IMAGE_SYMBOL "rill_cpu_image"
 #define RILL_CPU_IMAGE_SEAL "RILLseal"
 #define RILL_CPU_IMAGE_SEAL_VERSION 1u
 #define RILL_CPU_IMAGE_CHECKS 1u                /* a flag: the kernels check what they access */
+#define RILL_CPU_BLOCKS_NEVER_WAIT 1u           /* a fact of a kernel: no block of it waits for another one */
 #define RILL_CPU_CHECK_STATE "rill_check_state" /* the symbol of a thread-local variable of such an image */
 #define RILL_CPU_STACKS_MARK "rill stacks of:"
 #define RILL_CPU_MAX_THREADS 1024u /* of a block */
@@ -131,6 +132,11 @@ typedef struct rill_cpu_image_table {
   /* from image version 7 on */
 
   uint64_t flags; /**< RILL_CPU_IMAGE_CHECKS */
+
+  /* from image version 8 on */
+
+  /** RILL_CPU_BLOCKS_NEVER_WAIT or 0 for each kernel.  NULL: nothing is known. */
+  const uint8_t *facts;
 } rill_cpu_image_table;
 
 /** What rillcc puts after the shared object, in 64 bytes.  A loader of the system trusts what it loads; by this,

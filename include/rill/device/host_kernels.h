@@ -130,7 +130,8 @@ extern "C" const rill_cpu_image_table rill_cpu_image = { RILL_CPU_IMAGE_MAGIC,
                                                                                __start_rill_kernels),
                                                          0,
                                                          rill_stacks.stacks,
-                                                         0 };
+                                                         0,
+                                                         nullptr };
 #endif
 
 /* ---- assertions ---- */

@@ -1,0 +1,209 @@
+/* backends/cpu/job.c: how the parts of operations are given to workers. */
+#include "backends/cpu/cpu.h"
+#include "backends/cpu/queue.h"
+#include "backends/cpu/workers.h"
+#include "core/object/handle.h"
+#include "support/testing.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* An operation that notes what was run of it, and by whom. */
+enum { MOST_RUNS = 1 << 16 };
+struct run {
+  uint64_t first, end;
+  uint32_t worker;
+};
+struct notes {
+  uint64_t parts;
+  enum cpu_sharing sharing;
+  _Atomic uint64_t *before; /* parts of the operation in front of it that are still to run; NULL: there is none */
+  _Atomic uint64_t left;
+  void (*in_between)(const struct run *run);
+  _Atomic bool early; /* some of it was run before those */
+  _Atomic uint32_t count;
+  struct run *runs;
+};
+struct noting_op {
+  struct cpu_op op;
+  struct notes *notes;
+};
+
+static void note(struct cpu_op *op, uint64_t first, uint64_t end) {
+  struct notes *const notes = ((struct noting_op *)op)->notes;
+  const struct run run = { first, end, rill__cpu_worker_self()->number };
+  const uint32_t at = atomic_fetch_add(&notes->count, 1);
+  if (at < MOST_RUNS) notes->runs[at] = run;
+  if (notes->before != NULL && atomic_load(notes->before) != 0) notes->early = true;
+  if (notes->in_between != NULL) notes->in_between(&run);
+  atomic_fetch_sub(&notes->left, end - first);
+}
+
+static bool share(struct cpu_queue *queue, struct cpu_op *op) {
+  const struct notes *const notes = ((struct noting_op *)op)->notes;
+  return rill__cpu_workers_share(queue, op, notes->parts, notes->sharing, note);
+}
+
+static void submit(struct cpu_queue *queue, struct notes *notes) {
+  struct noting_op *op = NULL;
+  notes->left = notes->parts;
+  notes->runs = malloc(MOST_RUNS * sizeof *notes->runs);
+  assert_non_null(notes->runs);
+  assert_ok(rill__cpu_queue_begin(queue, sizeof *op, &op));
+  op->op.run = share;
+  op->op.end = NULL;
+  op->notes = notes;
+  (void)rill__cpu_queue_commit(queue);
+}
+
+static int compare(const void *a, const void *b) {
+  const struct run *const one = a, *const other = b;
+  return one->first < other->first ? -1 : one->first > other->first;
+}
+
+/* The model: what was run, side by side, is all parts, each once. */
+static void check(struct notes *notes) {
+  const uint32_t count = notes->count;
+  assert_in_range(count, 1, MOST_RUNS);
+  qsort(notes->runs, count, sizeof *notes->runs, compare);
+  uint64_t next = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    assert_int_equal(notes->runs[i].first, next);
+    assert_true(notes->runs[i].end > next);
+    next = notes->runs[i].end;
+  }
+  assert_int_equal(next, notes->parts);
+  assert_int_equal(notes->left, 0);
+  assert_false(notes->early);
+  free(notes->runs);
+}
+
+static struct cpu_queue *new_queue(void) {
+  struct cpu_queue *queue = NULL;
+  struct rill__thread *const self = rill__enter("new_queue");
+  assert_ok(rill__cpu_queue_new(rill__find(dut.device.id, RILL__DEVICE), 1, &queue));
+  rill__leave(&self);
+  return queue;
+}
+
+static void wait_for(struct cpu_queue *queue) {
+  assert_true(rill__cpu_queue_wait(queue, cpu_queue_submitted(queue), RILL__FOREVER, true));
+}
+
+/* ---- each part once ---- */
+
+static void nap(const struct run *run) {
+  for (uint64_t i = run->first % 64; i > 0; i--) cpu_relax();
+}
+
+static uint64_t next_random(uint64_t *seed) {
+  *seed = *seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+  return *seed >> 33;
+}
+
+static uint64_t random_parts(uint64_t *seed) {
+  static const uint64_t around[] = { 1, 2, 7, 16, 100, 4096, 70000, UINT64_C(1) << 24, UINT64_C(1) << 40 };
+  const uint64_t most = around[next_random(seed) % (sizeof around / sizeof *around)];
+  return 1 + (next_random(seed) << 20 ^ next_random(seed)) % (2 * most);
+}
+
+/* Of operations of several queues at once, by place and in order, while the number of workers changes: however many
+ * there are, each part of each operation is run once, and after all of the operation in front of it. */
+static void runs_each_part_once(void) {
+  enum { QUEUES = 4, OPERATIONS = 12 };
+  static struct notes all[QUEUES][OPERATIONS];
+  struct cpu_queue *queues[QUEUES];
+  uint64_t seed = 31;
+  for (unsigned q = 0; q < QUEUES; q++) queues[q] = new_queue();
+  for (unsigned round = 0; round < scaled(60); round++) {
+    memset(all, 0, sizeof all);
+    for (unsigned i = 0; i < QUEUES * OPERATIONS; i++) {
+      const unsigned q = i % QUEUES, k = i / QUEUES;
+      struct notes *const notes = &all[q][k];
+      notes->parts = random_parts(&seed);
+      notes->sharing = next_random(&seed) % 4 == 0 ? CPU_IN_ORDER : CPU_BY_PLACE;
+      notes->in_between = next_random(&seed) % 2 == 0 ? nap : NULL;
+      if (k > 0) notes->before = &all[q][k - 1].left;
+      if (next_random(&seed) % 8 == 0)
+        assert_ok(rill_device_set_workers(dut.device, 1 + (uint32_t)next_random(&seed) % 9));
+      submit(queues[q], notes);
+    }
+    for (unsigned q = 0; q < QUEUES; q++) wait_for(queues[q]);
+    for (unsigned i = 0; i < QUEUES * OPERATIONS; i++) check(&all[i % QUEUES][i / QUEUES]);
+  }
+  for (unsigned q = 0; q < QUEUES; q++) rill__cpu_queue_release(queues[q]);
+  assert_ok(rill_device_set_workers(dut.device, 0));
+}
+
+/* ---- to whom ---- */
+
+enum { WORKERS = 4, EACH = 8 };
+
+static _Atomic uint32_t arrived;
+
+/* Whether a run has this part of its range. */
+static bool has(const struct run *run, uint64_t part) {
+  return run->first % EACH <= part && part < run->first % EACH + (run->end - run->first);
+}
+
+/* Of each range, the first part takes so long that others are called, and the second one waits until all are there. */
+static void meet(const struct run *run) {
+  const uint64_t start = cpu_now();
+  while (has(run, 0) && cpu_now() - start < 20000) cpu_relax();
+  if (!has(run, 1)) return;
+  atomic_fetch_add(&arrived, 1);
+  while (atomic_load(&arrived) % WORKERS != 0) sched_yield();
+}
+
+/* When all workers have come, the first parts of each range were run by the same worker every time: that of its
+ * number. */
+static void gives_workers_the_same_parts(void) {
+  struct cpu_queue *const queue = new_queue();
+  assert_ok(rill_device_set_workers(dut.device, WORKERS));
+  for (unsigned round = 0; round < scaled(20); round++) {
+    struct notes notes = { .parts = WORKERS * EACH, .sharing = CPU_BY_PLACE, .in_between = meet };
+    submit(queue, &notes);
+    wait_for(queue);
+    for (uint32_t i = 0; i < notes.count; i++) {
+      const struct run *const run = &notes.runs[i];
+      if (has(run, 0) || has(run, 1)) assert_int_equal(run->worker, run->first / EACH);
+    }
+    check(&notes);
+  }
+  rill__cpu_queue_release(queue);
+  assert_ok(rill_device_set_workers(dut.device, 0));
+}
+
+/* ---- without the others ---- */
+
+static _Atomic bool held;
+
+static void hold(const struct run *run) {
+  (void)run;
+  while (atomic_load(&held)) sched_yield();
+}
+
+/* A worker that is busy with another queue all the time holds nothing up: its range is run by who is there. */
+static void takes_what_a_busy_worker_leaves(void) {
+  struct cpu_queue *const busy = new_queue(), *const queue = new_queue();
+  assert_ok(rill_device_set_workers(dut.device, WORKERS));
+  struct notes blocks = { .parts = 1, .sharing = CPU_BY_PLACE, .in_between = hold };
+  held = true;
+  submit(busy, &blocks);
+  for (unsigned round = 0; round < scaled(20); round++) {
+    struct notes notes = { .parts = 1000, .sharing = CPU_BY_PLACE, .in_between = nap };
+    submit(queue, &notes);
+    wait_for(queue);
+    check(&notes);
+  }
+  held = false;
+  wait_for(busy);
+  check(&blocks);
+  rill__cpu_queue_release(busy);
+  rill__cpu_queue_release(queue);
+  assert_ok(rill_device_set_workers(dut.device, 0));
+}
+
+TESTS_ON_EACH_DEVICE("parts of operations on the cpu", TEST(gives_workers_the_same_parts), TEST(runs_each_part_once),
+                     TEST(takes_what_a_busy_worker_leaves))

@@ -1,0 +1,51 @@
+"""Which kernels have blocks that cannot wait for one another, so that they may run in any order.
+
+A block that waits for another one reads, again and again, what that one will have written.  A compiler takes what plain
+loads give for what it was before, unless something in between may have changed it: an atomic or volatile access, a fence,
+assembly, or a call of a function that is not in the source.  A kernel without all of these cannot wait.
+"""
+
+from . import llvm
+
+ATOMIC = {llvm.FENCE, llvm.ATOMIC_CMPXCHG, llvm.ATOMIC_RMW}
+
+
+class Blocks:
+    """What the functions of a module do that may have to do with other blocks."""
+
+    def __init__(self, rewriter):
+        self.rewriter, self.lib, self.m = rewriter, rewriter.lib, rewriter.m
+        self.markers = set(rewriter.markers())
+
+    def never_wait(self, functions):
+        """Whether blocks that these functions run never wait for others."""
+        seen, work = set(), list(functions)
+        while work:
+            function = work.pop()
+            if function in seen:
+                continue
+            seen.add(function)
+            for block in self.m.blocks(function):
+                for instruction in self.m.instructions(block):
+                    if not self.is_plain(instruction):
+                        return False
+                    if self.lib.IsACallInst(instruction) and self.m.callee(instruction):
+                        work.append(self.m.callee(instruction))
+        return True
+
+    def is_plain(self, instruction):
+        opcode = self.m.opcode(instruction)
+        if opcode in (llvm.LOAD, llvm.STORE):
+            return not self.lib.GetVolatile(instruction) and not self.lib.GetOrdering(instruction)
+        if self.lib.IsACallInst(instruction):
+            return self.is_plain_call(instruction)
+        return opcode not in ATOMIC | {llvm.INVOKE, llvm.CALL_BR}
+
+    def is_plain_call(self, call):
+        """A call of a function of the source, which is looked at by itself; of one that sees no memory; or of the backend,
+        by which only threads of one block wait for each other."""
+        callee = self.m.callee(call)
+        if not callee:
+            return not self.lib.IsAInlineAsm(self.lib.GetCalledValue(call)) and self.rewriter.is_service(call)
+        known = self.m.name(callee).startswith("llvm.") or callee in self.markers
+        return known or not self.lib.IsDeclaration(callee) or self.m.uses_no_memory(callee)
