@@ -5,11 +5,16 @@ not wrap, so that it holds for all: nothing changes, but LLVM makes a second loo
 where that is so.  Vectors with a mask can be several times slower, since not all processors read ahead for them.  The
 same with t / 32, t % 32, t * 4 and sums of these in place of t, and with (b + t) / 32.
 
+Where the limit is a small constant, as in `b + t > 0`, most blocks are above it, which the first thread tells.  Such a
+condition keeps a stencil off the border, beside others: in place of a second loop for each, there is one for all of them
+together.
+
 In a loop that all threads go around, `for (i = b + t; ...; i += s)`, the index is made of what all have alike and
 their own: `for (u = b; ...; u += s) { i = u + t; ... }`, which is the same, since sums of integers wrap.
 """
 
 from . import llvm
+from .ir import PURE
 
 BELOW = {llvm.SLT: llvm.SLT, llvm.SLE: llvm.SLE, llvm.ULT: llvm.ULT, llvm.ULE: llvm.ULE}
 BELOW.update({llvm.SGE: llvm.SLT, llvm.SGT: llvm.SLE, llvm.UGE: llvm.ULT, llvm.UGT: llvm.ULE})  # the other way around
@@ -20,6 +25,8 @@ SIGNED = (llvm.SLT, llvm.SLE)
 EXTENSIONS = {llvm.ZEXT: "ZExt", llvm.SEXT: "SExt"}
 QUOTIENTS = {llvm.LSHR: "LShr", llvm.ASHR: "AShr", llvm.UDIV: "UDiv", llvm.SDIV: "SDiv"}
 SIGNED_STEPS = (llvm.SEXT, llvm.ASHR, llvm.SDIV)
+ABOVE = {llvm.SLT: llvm.SGE, llvm.SLE: llvm.SGT, llvm.ULT: llvm.UGE, llvm.ULE: llvm.UGT}
+MOST_LOW = 64  # a lower bound, not the number of elements
 MOST_BY = 1 << 16  # what an index is multiplied by, so that a sum of some stays below 2^31
 
 
@@ -64,22 +71,64 @@ class AllBelow:
         self.lib.SetNUW(following, 0)
 
     def note(self):
+        found = []
         for block in self.c.order:
-            for instruction in self.c.instructions[block]:
-                if self.m.opcode(instruction) == llvm.ICMP and instruction in self.c.varying:
-                    self.note_condition(instruction)
+            inside = self.c.instructions[block]
+            found += [i for i in inside if self.m.opcode(i) == llvm.ICMP and i in self.c.varying]
+        joined = [condition for condition in found if self.is_known_early(condition)]
+        if len(joined) < 2 or not any(map(self.is_low, joined)):
+            joined = []
+        for block in self.c.order:
+            together = None
+            for condition in self.c.instructions[block]:
+                if condition not in found:
+                    continue
+                self.lib.PositionBuilderBefore(self.c.builder, condition)
+                if condition in joined:
+                    holds = together = together or self.build_together(joined)
+                else:
+                    holds = self.build_mostly(condition)
+                if holds is not None:
+                    self.note_condition(condition, holds)
 
-    def note_condition(self, condition):
-        self.lib.PositionBuilderBefore(self.c.builder, condition)
-        all_below = self.build_all(condition)
-        if all_below is None:
-            return
+    def is_known_early(self, condition):
+        """Whether build_mostly() takes a condition, and can anywhere in the kernel."""
+        known = self.parts(condition)
+        return known is not None and bool(known[1]) and all(map(self.is_early, (*known[1], known[2])))
+
+    def is_early(self, value):
+        """Whether a uniform value can be computed anywhere, of what is known before the threads start."""
+        if value not in self.c.block_of:
+            return True
+        return self.m.opcode(value) in PURE and all(map(self.is_early, self.m.operands(value)))
+
+    def build_together(self, conditions):
+        """Builds what says that each condition holds for all threads."""
+        copies = {}
+
+        def here(value):
+            if value not in self.c.block_of:
+                return value
+            if value not in copies:
+                operands = [here(operand) for operand in self.m.operands(value)]
+                copies[value] = self.lib.InstructionClone(value)
+                self.m.insert(self.c.builder, copies[value])
+                for i, operand in enumerate(operands):
+                    self.lib.SetOperand(copies[value], i, operand)
+            return copies[value]
+
+        together = self.build_mostly(conditions[0], here)
+        for condition in conditions[1:]:
+            together = self.build("And", together, self.build_mostly(condition, here))
+        return self.build("Freeze", together)  # a condition that another one guards may have no value
+
+    def note_condition(self, condition, holds):
         self.lib.PositionBuilderBefore(self.c.builder, self.lib.GetNextInstruction(condition))
-        if self.holds_below(condition):
-            either = self.build("Or", all_below, condition)
+        if self.holds_mostly(condition):
+            either = self.build("Or", holds, condition)
         else:
-            all_below = self.build("Xor", all_below, self.m.number(1, self.m.i1))
-            either = self.build("And", all_below, condition)
+            holds = self.build("Xor", holds, self.m.number(1, self.m.i1))
+            either = self.build("And", holds, condition)
         users = [user for user in self.m.users(condition) if user != either]
         for user in users:
             for i, operand in enumerate(self.m.operands(user)):
@@ -96,9 +145,27 @@ class AllBelow:
         predicate, _, _ = self.comparison(condition)
         return BELOW.get(predicate) == predicate
 
-    def build_all(self, condition, here=lambda value: value, alone=False):
-        """Builds what says that all threads of the block are below, where the builder stands; `here` gives what stands for
-        a uniform value there.  None if it is no such condition; with `alone` it may be about the index alone."""
+    def is_low(self, condition):
+        """Whether a condition compares with a limit that most threads are above."""
+        predicate, _, limit = self.comparison(condition)
+        number = self.m.constant(limit)
+        if number is None or predicate not in BELOW:
+            return False
+        signed = BELOW[predicate] in SIGNED
+        negative = signed and number >> (self.lib.GetIntTypeWidth(self.lib.TypeOf(limit)) - 1)
+        return bool(negative) or number <= MOST_LOW
+
+    def holds_mostly(self, condition):
+        """Whether a condition is true for the threads that build_mostly() is about, or false."""
+        return self.holds_below(condition) != self.is_low(condition)
+
+    def build_mostly(self, condition, here=lambda value: value):
+        """Builds what says that all threads of the block are below the limit, or not below a low one."""
+        return self.build_all(condition, here, low=self.is_low(condition))
+
+    def parts(self, condition):
+        """Of a comparison of a uniform value and a thread's index with a uniform limit: what is done to their sum, the sum's
+        uniform terms, the limit, and whether the sum is signed.  None of anything else."""
         predicate, value, limit = self.comparison(condition)
         if predicate not in BELOW or limit in self.c.varying:
             return None
@@ -107,26 +174,42 @@ class AllBelow:
         signed = self.m.opcode(steps[0]) in SIGNED_STEPS if steps else below in SIGNED
         if steps and signed and not (below in SIGNED and all(self.m.opcode(step) in SIGNED_STEPS for step in steps)):
             return None
-        found = self.build_range(value, here, alone)
-        if not found:
+        found = self.split(value)
+        return (steps, found[1], limit, signed, value) if found else None
+
+    def build_all(self, condition, here=lambda value: value, alone=False, low=False):
+        """Builds what says that all threads of the block are below, or with `low` that none is, where the builder stands;
+        `here` gives what stands for a uniform value there.  None if it is no such condition; with `alone` it may be about
+        the index alone."""
+        known = self.parts(condition)
+        if known is None or not (known[1] or alone):
             return None
-        least, last = found
-        all_below = self.build("ICmp", llvm.SGE if signed else llvm.UGE, last, least)
+        steps, _, limit, signed, value = known
+        below = BELOW[self.comparison(condition)[0]]
+        least, last = self.build_range(value, here, alone)
+        ordered = self.build("ICmp", llvm.SGE if signed else llvm.UGE, last, least)
+        end = least if low else last
         for step in steps:
-            last = self.extend(step, last)
-        return self.build("And", all_below, self.build("ICmp", below, last, here(limit)))
+            end = self.extend(step, end)
+        return self.build("And", ordered, self.build("ICmp", ABOVE[below] if low else below, end, here(limit)))
+
+    def split(self, value):
+        """The terms of a sum that come from the thread's index, and the others, which are uniform.  None if it is no such
+        sum."""
+        terms = self.terms(value)
+        indices = [term for term in terms if self.largest(term)]
+        uniform = [term for term in terms if term not in indices]
+        if not indices or any(term in self.c.varying for term in uniform):
+            return None
+        return (indices, uniform) if self.lib.TypeOf(value) in (self.m.i32, self.m.i64) else None
 
     def build_range(self, value, here=lambda value: value, alone=False):
         """Builds the least that a sum of uniform values and of the thread's index is for a thread, and the most, which is
         less if it wraps.  None if it is no such sum."""
-        terms = self.terms(value)
-        indices = [term for term in terms if self.largest(term)]
-        uniform = [term for term in terms if term not in indices]
-        if not indices or not (uniform or alone) or any(term in self.c.varying for term in uniform):
+        found = self.split(value)
+        if not found or not (found[1] or alone):
             return None
-        kind = self.lib.TypeOf(value)
-        if kind not in (self.m.i32, self.m.i64):
-            return None
+        (indices, uniform), kind = found, self.lib.TypeOf(value)
         least, most = here(uniform[0]) if uniform else self.m.number(0, kind), self.largest(indices[0])()
         for term in uniform[1:]:
             least = self.build("Add", least, here(term))

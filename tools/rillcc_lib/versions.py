@@ -137,10 +137,10 @@ class Versions:
         self.copies = {self.lib.GetParam(self.kernel, 0): self.lib.GetParam(choice, 0)}
         self.size = [self.here(value) for value in self.values[3:6]]
         for number, condition in enumerate(conditions):
-            holds = finder.build_all(condition, self.here)
+            holds = finder.build_mostly(condition, self.here)
             if holds is None:
                 continue
-            known.append((number, finder.holds_below(condition)))
+            known.append((number, finder.holds_mostly(condition)))
             # Where the kernel would not have compared, what is compared may have no value.
             holds = self.lib.BuildFreeze(self.builder, holds, b"")
             all_hold = holds if all_hold is None else self.lib.BuildAnd(self.builder, all_hold, holds, b"")
