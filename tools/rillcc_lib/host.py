@@ -48,6 +48,8 @@ LINK_FLAGS = (
 ).split()
 # Words of a source without which no function beside the kernels knows an index.
 HELPER = re.compile(r"__device__|__global__|\bassert\b|##|\bcuda_names\b|\brill_(warp|block)_(sum|min|max)\b")
+# Words without which a source calls no function of rill/device/host_math.h.
+MATHEMATICS = re.compile(r"\b(h2?|__)?(a?(sin|cos|tan)h?|(sin|cos|sincos)(pi)?|exp\w*|log\w*|pow|erfc?|cbrt|hypot|normcdf)f?\b|##")
 GLOBAL = re.compile(r"\b__global__\b")
 TEMPLATE = re.compile(r"\btemplate\s*<")
 DYNAMIC_SHARED = re.compile(r"\bextern\s+__shared__")
@@ -335,9 +337,13 @@ class Host:
         options = self.toolchain.options
         return "they are checked" if options.check else "they are for a debugger" if options.debug else ""
 
+    def mathematics(self):
+        """The functions of rill/device/host_math.h take time to compile."""
+        return ["-DRILL_MATHEMATICS=1"] if self.mentions(MATHEMATICS) else []
+
     def make_cut(self, levels, output, depfile):
         source, cut = output + ".bc", output + ".cut.bc"
-        flags = [*self.flags(levels[0]), *self.first_half(), "-Xclang", "-disable-llvm-passes", "-emit-llvm", "-c"]
+        flags = [*self.flags(levels[0]), *self.mathematics(), *self.first_half(), "-Xclang", "-disable-llvm-passes", "-emit-llvm", "-c"]
         done = self.toolchain.execute(self.cxx + flags + ["-MMD", "-MF", depfile, "-o", source, *self.main])
         if done.returncode != 0:
             return Cut(done, cut)
@@ -368,7 +374,7 @@ class Host:
     def compile_loops(self, target, output, depfile):
         toolchain = self.toolchain
         assembly = output + ".s"
-        flags = self.flags(target) + STACK_FLAGS + ["-S", "-MMD", "-MF", depfile]
+        flags = self.flags(target) + self.mathematics() + STACK_FLAGS + ["-S", "-MMD", "-MF", depfile]
         helpers = toolchain.options.cuda_names or self.mentions(HELPER)
         flags.append("-DRILL_HELPERS_READ_INDEX=%d" % helpers)
         flags += ["-fstack-usage"] if "__clang__" in self.macros else ["-fcallgraph-info=su", "-fno-gnu-unique"]

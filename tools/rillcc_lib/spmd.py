@@ -15,7 +15,8 @@ from . import apart, bounds, conversions, divisions, interchange, ir, llvm, regi
 MOST_SYNC_POINTS = 64
 RETURN_STATUS = 2  # of LLVMVerifyFunction
 # Functions of the C library that rill/device/host_math.h has, which vectorize.
-MATHEMATICS = ("expf", "exp2f", "logf", "log2f", "log10f", "tanhf", "sinf", "cosf", "sincosf")
+MATHEMATICS = """expf exp2f exp10f expm1f logf log2f log10f log1pf sinf cosf sincosf tanf asinf acosf atanf atan2f sinhf coshf tanhf
+    asinhf acoshf atanhf erff erfcf powf cbrtf hypotf sinpif cospif""".split()
 # Functions of the header that are there in case a kernel comes to need them.
 HELPERS = ("rill_fiber_", "rill_sched_", "rill_check_")
 # In front of the cut: what the caller of a function does is known, variables are registers, small loops are written out.

@@ -1,5 +1,5 @@
-/* rill/device/host_math.h: expf, exp2f, logf, log2f, log10f, tanhf, sinf, cosf and sincosf on the cpu, which vectorize.
- * Included by rill/device/on_host.h.
+/* rill/device/host_math.h: mathematics of float on the cpu that vectorizes: expf, powf, erff, sinf and others.
+ * Included by rill/device/on_host.h where the source seems to use any (RILL_MATHEMATICS, by rillcc).
  *
  * The C library's functions are calls, one for each thread.  These are a few operations of double without branches,
  * rounded to float once: within 0.51 ulp, and the same bits on every processor, in loops and on fibers.  An image has
@@ -25,6 +25,22 @@
 #else
 #define RILL_C_THROWS_
 #endif
+
+#define RILL_LOG2_E_ 1.4426950408889634
+#define RILL_LN_2_ 0.6931471805599453
+#define RILL_LOG10_E_ 0.4342944819032518
+#define RILL_LOG10_2_ 0.3010299956639812
+#define RILL_LOG2_10_ 3.321928094887362
+#define RILL_MOST_ 3.4028234663852886e38f
+
+/* Also with -ffast-math, with which a compiler takes no infinity and no NaN from a source. */
+static __forceinline__ float rill_math_of_bits_(uint32_t bits) {
+  float f;
+  memcpy(&f, &bits, sizeof f);
+  return f;
+}
+#define RILL_INFINITE_ rill_math_of_bits_(0x7f800000u)
+#define RILL_NO_NUMBER_ rill_math_of_bits_(0x7fc00000u)
 
 /* 2^(i / 32), less what the addition of i << 47 to its bits makes up for. */
 static const uint64_t rill_math_powers_[32] = {
@@ -61,28 +77,48 @@ static __forceinline__ float rill_math_power_(double z) {
   return static_cast<float>(power * p + power);
 }
 
-/* e * each + log(m) * scale, where x = m * 2^e and m is from sqrt(0.5) to sqrt(2): log(m) = 2 * atanh(s), s being
- * (m - 1) / (m + 1).  The polynomial is within 2^-29 of (atanh(s) / s - 1) / s^2. */
-static __forceinline__ float rill_math_log_(float x, double each, double scale) {
-  const double d = x;
+/* 2^z - 1. */
+static __forceinline__ double rill_math_growth_(double z) {
+  double power;
+  z = z > 200.0 ? 200.0 : z;
+  z = z < -200.0 ? -200.0 : z;
+  const double p = rill_math_exp2_(z, &power);
+  return power * p + (power - 1.0);
+}
+
+/* The e of d = *m * 2^e, where *m is from sqrt(0.5) to sqrt(2); d is normal and above 0. */
+static __forceinline__ double rill_math_split_(double d, double *m) {
   uint64_t bits, first = 0x3fe6a09e667f3bcdull; /* sqrt(0.5) */
   memcpy(&bits, &d, sizeof d);
   const uint64_t above = bits - first + (1023ull << 52);
-  const int e = static_cast<int>(static_cast<uint32_t>(above >> 52)) - 1023;
   bits = first + (above & ((1ull << 52) - 1));
-  double m;
-  memcpy(&m, &bits, sizeof m);
-  const double s = (m - 1.0) / (m + 1.0), w = s * s;
+  memcpy(m, &bits, sizeof bits);
+  return static_cast<int>(static_cast<uint32_t>(above >> 52)) - 1023;
+}
+
+/* log(1 + f) / 2 = atanh(s), s being f / (2 + f), for 1 + f from sqrt(0.5) to sqrt(2).  The polynomial is within 2^-29
+ * of (atanh(s) / s - 1) / s^2. */
+static __forceinline__ double rill_math_log_of_(double f) {
+  const double s = f / (f + 2.0), w = s * s;
   double p = 0.11665233608151918;
   p = p * w + 0.14275410407980332;
   p = p * w + 0.20000060919903062;
   p = p * w + 0.33333333277248545;
-  const float result = static_cast<float>(e * each + (s + s * w * p) * (2.0 * scale));
-  const uint32_t bits_outside = x == 0.0f ? 0xff800000u : 0x7fc00000u; /* -infinity, a NaN */
-  float outside;
-  memcpy(&outside, &bits_outside, sizeof outside);
-  outside = x > 0.0f ? x : outside;
-  return x > 0.0f && x <= 3.4028234663852886e38f ? result : outside;
+  return s + s * w * p;
+}
+
+/* The result of a function that is -infinity at x = least, infinity at infinity, and a NaN below and of a NaN. */
+static __forceinline__ float rill_math_above_(float x, float least, float result) {
+  const float below = x == least ? -RILL_INFINITE_ : RILL_NO_NUMBER_, outside = x > least ? x : below;
+  return x > least && x <= RILL_MOST_ ? result : outside;
+}
+
+/* e * each + log(m) * scale, where x = m * 2^e. */
+static __forceinline__ float rill_math_log_(float x, double each, double scale) {
+  double m;
+  const double e = rill_math_split_(x, &m);
+  const float result = static_cast<float>(e * each + rill_math_log_of_(m - 1.0) * (2.0 * scale));
+  return rill_math_above_(x, 0.0f, result);
 }
 
 /* One of five numbers, by a float without its sign. */
@@ -105,11 +141,11 @@ static __forceinline__ double rill_math_nearest_(double v, uint64_t *last) {
   return shifted - shift;
 }
 
-/* sin(x + quarters * pi / 2).  2 / pi is in three parts, the first two of 29 bits, so that x times one of these is
- * exact; for large x it is without the bits that make multiples of 4.  What is left of x beside quarters of a turn is a
- * multiple of 2^-33 of one, exactly, and less than 2^-8 more, of which 2^-61 is lost; no float is nearer to a quarter
- * than 2^-31. */
-static __forceinline__ float rill_math_sin_(float x, uint64_t quarters) {
+/* x less the nearest multiple of pi / 2, the number of which is added to *quarters.  2 / pi is in three parts, the
+ * first two of 29 bits, so that x times one of these is exact; for large x it is without the bits that make multiples
+ * of 4. The rest of x is, in quarters of a turn, a multiple of 2^-33, exactly, and less than 2^-8 more, of which 2^-61
+ * is lost; no float is nearer to a quarter than 2^-31. */
+static __forceinline__ double rill_math_turn_(float x, uint64_t *quarters) {
   RILL_AS_WRITTEN_
   const float size = __builtin_fabsf(x);
   const double wide = x;
@@ -119,45 +155,242 @@ static __forceinline__ float rill_math_sin_(float x, uint64_t quarters) {
                                             2.526826028529932e-26, 9.372006500203007e-34);
   const double c = wide * rill_math_choose_(size, 2.276010073078396e-18, 2.6290565170974656e-20, 1.0344533474420156e-27,
                                             7.053217946672059e-35, 4.420676015940119e-42);
-  double left = a - rill_math_nearest_(a, &quarters);
-  left += b - rill_math_nearest_(b, &quarters);
-  left -= rill_math_nearest_(left, &quarters);
-  const double r = (left + c) * 1.5707963267948966, w = r * r;
-  const bool odd = (quarters & 1) != 0; /* the cosine's series, else the sine's */
-  double p = odd ? -1.0 / 3628800 : -1.0 / 39916800;
-  p = p * w + (odd ? 1.0 / 40320 : 1.0 / 362880);
-  p = p * w - (odd ? 1.0 / 720 : 1.0 / 5040);
-  p = p * w + (odd ? 1.0 / 24 : 1.0 / 120);
-  p = p * w - (odd ? 1.0 / 2 : 1.0 / 6);
-  double result = odd ? 1.0 : r;
-  result += result * w * p;
-  result = (quarters & 2) != 0 ? -result : result;
-  const uint32_t nan_bits = 0x7fc00000u;
-  float nan;
-  memcpy(&nan, &nan_bits, sizeof nan);
-  return size <= 3.4028234663852886e38f ? static_cast<float>(result) : nan;
+  double left = a - rill_math_nearest_(a, quarters);
+  left += b - rill_math_nearest_(b, quarters);
+  left -= rill_math_nearest_(left, quarters);
+  return (left + c) * 1.5707963267948966;
 }
 
-#define RILL_LOG2_E_ 1.4426950408889634
-#define RILL_LN_2_ 0.6931471805599453
-#define RILL_LOG10_E_ 0.4342944819032518
-#define RILL_LOG10_2_ 0.3010299956639812
+/* The cosine of r if `cosine`, else the sine: |r| <= pi / 4. */
+static __forceinline__ double rill_math_wave_(double r, bool cosine) {
+  const double w = r * r;
+  double p = cosine ? -1.0 / 3628800 : -1.0 / 39916800;
+  p = p * w + (cosine ? 1.0 / 40320 : 1.0 / 362880);
+  p = p * w - (cosine ? 1.0 / 720 : 1.0 / 5040);
+  p = p * w + (cosine ? 1.0 / 24 : 1.0 / 120);
+  p = p * w - (cosine ? 1.0 / 2 : 1.0 / 6);
+  const double result = cosine ? 1.0 : r;
+  return result + result * w * p;
+}
 
+/* A float, or a NaN where x is infinite. */
+static __forceinline__ float rill_math_of_finite_(float x, double result) {
+  return __builtin_fabsf(x) <= RILL_MOST_ ? static_cast<float>(result) : RILL_NO_NUMBER_;
+}
+
+/* sin(x + quarters * pi / 2). */
+static __forceinline__ float rill_math_sin_(float x, uint64_t quarters) {
+  const double r = rill_math_turn_(x, &quarters), result = rill_math_wave_(r, (quarters & 1) != 0);
+  return rill_math_of_finite_(x, (quarters & 2) != 0 ? -result : result);
+}
+
+/* sin(x * pi + quarters * pi / 2).  Floats from 2^24 on are even. */
+static __forceinline__ float rill_math_sinpi_(float x, uint64_t quarters) {
+  const double turns = __builtin_fabsf(x) >= 16777216.0f ? 0.0 : static_cast<double>(x) * 2.0;
+  const double r = (turns - rill_math_nearest_(turns, &quarters)) * 1.5707963267948966;
+  const double result = rill_math_wave_(r, (quarters & 1) != 0);
+  return rill_math_of_finite_(x, (quarters & 2) != 0 ? -result : result);
+}
+
+/* log(1 + t) of t above -1, and exact to the same number of digits where t is small. */
+static __forceinline__ double rill_math_log1p_(double t) {
+  double m;
+  const double e = rill_math_split_(1.0 + t, &m), f = e == 0.0 ? t : m - 1.0;
+  return e * RILL_LN_2_ + rill_math_log_of_(f) * 2.0;
+}
+
+/* atan(y / x) of two numbers that are not negative: at most an eighth of a turn by one division, since
+ * atan(t) = pi / 4 + atan((t - 1) / (t + 1)), and a polynomial that is within 2^-35. */
+static __forceinline__ double rill_math_angle_(double y, double x) {
+  const bool steep = y > x;
+  const double low = steep ? x : y, most = steep ? y : x, high = most == 0.0 ? 1.0 : most;
+  const bool half = low > high * 0.4142135623730951;
+  const double t = (half ? low - high : low) / (half ? low + high : high), w = t * t;
+  const double v = w * w, p = (0.04743824969383573 * v + 0.11044673353531628) * v + 0.19999903858553622;
+  const double q = (-0.08476164274898686 * v - 0.14282006319471607) * v - 0.33333332498567775;
+  const double angle = (half ? 0.7853981633974483 : 0.0) + (t + t * w * (q + p * w));
+  return steep ? 1.5707963267948966 - angle : angle;
+}
+
+/* erfc(x) = exp(-x^2) * f(x), where f is a polynomial of (x - 3) / (x + 3) that is within 2^-34 of it. */
+static __forceinline__ double rill_math_erfc_(double x) {
+  double a = __builtin_fabs(x);
+  a = a > 10.2 ? 10.2 : a; /* beyond what float holds */
+  const double t = (a - 3.0) / (a + 3.0);
+  const double w = t * t; /* two chains, of the even and the odd powers */
+  double p = -6.694622560375402e-06, q = -9.547205823037576e-06;
+  p = p * w + 6.395370995364382e-05;
+  q = q * w + 4.325860004520852e-05;
+  p = p * w - 0.0005972925739084944;
+  q = q * w + 0.0007083271974819636;
+  p = p * w + 0.004269215042504097;
+  q = q * w - 0.02439258388031958;
+  p = p * w + 0.07166582881111325;
+  q = q * w - 0.15011593103000564;
+  p = p * w + 0.24560380195530362;
+  q = q * w - 0.32623356014602123;
+  p = p * w + 0.17900115118091417;
+  p += q * t;
+  double power;
+  const double grown = rill_math_exp2_(a * a * -RILL_LOG2_E_, &power), result = (power * grown + power) * p;
+  return x < 0.0 ? 2.0 - result : result;
+}
+
+/* For rillcc, which puts calls of them into loops that are to become vectors; or for the functions below. */
+#if RILL_REGIONS
+#define RILL_MATH_ __attribute__((always_inline))
+#else
+#define RILL_MATH_ static inline
+#endif
 extern "C" {
-float rill_math_expf(float x) { return rill_math_power_(static_cast<double>(x) * RILL_LOG2_E_); }
-float rill_math_exp2f(float x) { return rill_math_power_(static_cast<double>(x)); }
-float rill_math_logf(float x) { return rill_math_log_(x, RILL_LN_2_, 1.0); }
-float rill_math_log2f(float x) { return rill_math_log_(x, 1.0, RILL_LOG2_E_); }
-float rill_math_log10f(float x) { return rill_math_log_(x, RILL_LOG10_2_, RILL_LOG10_E_); }
-float rill_math_tanhf(float x) {
+RILL_MATH_ float rill_math_expf(float x) { return rill_math_power_(static_cast<double>(x) * RILL_LOG2_E_); }
+RILL_MATH_ float rill_math_exp2f(float x) { return rill_math_power_(static_cast<double>(x)); }
+RILL_MATH_ float rill_math_logf(float x) { return rill_math_log_(x, RILL_LN_2_, 1.0); }
+RILL_MATH_ float rill_math_log2f(float x) { return rill_math_log_(x, 1.0, RILL_LOG2_E_); }
+RILL_MATH_ float rill_math_log10f(float x) { return rill_math_log_(x, RILL_LOG10_2_, RILL_LOG10_E_); }
+RILL_MATH_ float rill_math_tanhf(float x) {
   double z = static_cast<double>(__builtin_fabsf(x)) * (2.0 * RILL_LOG2_E_), power;
   z = z > 100.0 ? 100.0 : z;
   const double p = rill_math_exp2_(z, &power), grown = power * p + (power - 1.0);
   return __builtin_copysignf(static_cast<float>(grown / (grown + 2.0)), x);
 }
-float rill_math_sinf(float x) { return x == 0.0f ? x : rill_math_sin_(x, 0); }
-float rill_math_cosf(float x) { return rill_math_sin_(x, 1); }
-void rill_math_sincosf(float x, float *s, float *c) {
+RILL_MATH_ float rill_math_sinf(float x) { return x == 0.0f ? x : rill_math_sin_(x, 0); }
+RILL_MATH_ float rill_math_cosf(float x) { return rill_math_sin_(x, 1); }
+RILL_MATH_ float rill_math_tanf(float x) {
+  uint64_t quarters = 0;
+  const double r = rill_math_turn_(x, &quarters), sine = rill_math_wave_(r, false), cosine = rill_math_wave_(r, true);
+  const bool odd = (quarters & 1) != 0;
+  const float result = rill_math_of_finite_(x, (odd ? -cosine : sine) / (odd ? sine : cosine));
+  return x == 0.0f ? x : result;
+}
+RILL_MATH_ float rill_math_exp10f(float x) { return rill_math_power_(static_cast<double>(x) * RILL_LOG2_10_); }
+RILL_MATH_ float rill_math_expm1f(float x) {
+  return __builtin_copysignf(static_cast<float>(rill_math_growth_(static_cast<double>(x) * RILL_LOG2_E_)), x);
+}
+RILL_MATH_ float rill_math_log1pf(float x) {
+  const float result = static_cast<float>(rill_math_log1p_(static_cast<double>(x)));
+  return x == 0.0f ? x : rill_math_above_(x, -1.0f, result);
+}
+RILL_MATH_ float rill_math_sinhf(float x) {
+  const double e = rill_math_growth_(static_cast<double>(__builtin_fabsf(x)) * RILL_LOG2_E_);
+  return __builtin_copysignf(static_cast<float>((e + e / (e + 1.0)) * 0.5), x);
+}
+RILL_MATH_ float rill_math_coshf(float x) {
+  const double e = rill_math_growth_(static_cast<double>(__builtin_fabsf(x)) * RILL_LOG2_E_) + 1.0;
+  return static_cast<float>((e + 1.0 / e) * 0.5);
+}
+RILL_MATH_ float rill_math_asinhf(float x) {
+  const float size = __builtin_fabsf(x);
+  const double a = static_cast<double>(size), w = a * a;
+  const float result = static_cast<float>(rill_math_log1p_(a + w / (1.0 + __builtin_sqrt(1.0 + w))));
+  return __builtin_copysignf(size <= RILL_MOST_ ? result : size, x);
+}
+RILL_MATH_ float rill_math_acoshf(float x) {
+  const double t = static_cast<double>(x) - 1.0;
+  const float result = static_cast<float>(rill_math_log1p_(t + __builtin_sqrt(t * (t + 2.0))));
+  return x == 1.0f ? 0.0f : rill_math_above_(x, 1.0f, result);
+}
+RILL_MATH_ float rill_math_atanhf(float x) {
+  const float size = __builtin_fabsf(x);
+  const double a = static_cast<double>(size);
+  const float result = static_cast<float>(0.5 * rill_math_log1p_(2.0 * a / (1.0 - a)));
+  const float outside = size == 1.0f ? RILL_INFINITE_ : RILL_NO_NUMBER_;
+  return __builtin_copysignf(size < 1.0f ? result : outside, x);
+}
+RILL_MATH_ float rill_math_asinf(float x) {
+  const double a = static_cast<double>(__builtin_fabsf(x));
+  const double angle = rill_math_angle_(a, __builtin_sqrt((1.0 - a) * (1.0 + a)));
+  return __builtin_copysignf(static_cast<float>(angle), x);
+}
+RILL_MATH_ float rill_math_acosf(float x) {
+  const double a = static_cast<double>(__builtin_fabsf(x));
+  const double angle = rill_math_angle_(__builtin_sqrt((1.0 - a) * (1.0 + a)), a);
+  return static_cast<float>(x < 0.0f ? 3.141592653589793 - angle : angle);
+}
+RILL_MATH_ float rill_math_atanf(float x) {
+  const double angle = rill_math_angle_(static_cast<double>(__builtin_fabsf(x)), 1.0);
+  return __builtin_copysignf(static_cast<float>(angle), x);
+}
+RILL_MATH_ float rill_math_atan2f(float y, float x) {
+  const float high = __builtin_fabsf(y), wide = __builtin_fabsf(x);
+  const bool infinite = high > RILL_MOST_ && wide > RILL_MOST_;
+  const double angle =
+      rill_math_angle_(static_cast<double>(infinite ? 1.0f : high), static_cast<double>(infinite ? 1.0f : wide));
+  const float result = static_cast<float>(__builtin_copysignf(1.0f, x) < 0.0f ? 3.141592653589793 - angle : angle);
+  return __builtin_copysignf(result, y);
+}
+/* 1 - 2^q, q being the logarithm of erfc(x): of x = 0 to 4, beyond which it is 1, a polynomial without a constant. */
+RILL_MATH_ float rill_math_erff(float x) {
+  double a = static_cast<double>(__builtin_fabsf(x));
+  a = a > 4.0 ? 4.0 : a;
+  const double w = a * a;
+  double p = 1.5261354769008634e-07, q = -2.178656083927164e-06;
+  p = p * w + 1.1345852517411275e-05;
+  q = q * w - 1.2279541590193473e-05;
+  p = p * w - 0.0001558401000951513;
+  q = q * w + 0.0009619751999216944;
+  p = p * w - 0.002513318484259569;
+  q = q * w + 0.0003264049523565026;
+  p = p * w + 0.02759123571425785;
+  q = q * w - 0.14826895299365267;
+  p = p * w - 0.9184482121951616;
+  q = q * w - 1.6279070284536579;
+  p = p * w + q * a;
+  return __builtin_copysignf(static_cast<float>(-rill_math_growth_(p)), x);
+}
+RILL_MATH_ float rill_math_erfcf(float x) { return static_cast<float>(rill_math_erfc_(static_cast<double>(x))); }
+RILL_MATH_ float rill_math_normcdff(float x) {
+  return static_cast<float>(0.5 * rill_math_erfc_(static_cast<double>(x) * -0.7071067811865476));
+}
+/* x * y^2, y being x^(-1/3): a guess within a thirtieth, and two steps by h = 1 - x * y^3. */
+RILL_MATH_ float rill_math_cbrtf(float x) {
+  const float size = __builtin_fabsf(x);
+  const double a = static_cast<double>(size);
+  uint64_t bits;
+  memcpy(&bits, &a, sizeof bits);
+  bits = (0x553ee8b4ull - ((bits >> 32) * 0x55555556ull >> 32)) << 32;
+  double y, h;
+  memcpy(&y, &bits, sizeof y);
+  h = 1.0 - a * y * (y * y);
+  y *= ((0.17459431932345282 * h + 0.22376811721503506) * h + 0.33332823256391375) * h + 0.9999979364611773;
+  h = 1.0 - a * y * (y * y);
+  y += y * h * (1.0 / 3.0);
+  const float result = static_cast<float>(a * y * y);
+  return __builtin_copysignf(size <= RILL_MOST_ ? result : size, x);
+}
+RILL_MATH_ float rill_math_hypotf(float x, float y) {
+  const double a = static_cast<double>(x), b = static_cast<double>(y);
+  const float result = static_cast<float>(__builtin_sqrt(a * a + b * b));
+  const bool infinite = __builtin_fabsf(x) > RILL_MOST_ || __builtin_fabsf(y) > RILL_MOST_;
+  return infinite ? RILL_INFINITE_ : result;
+}
+/* 2^(y * log2(x)). */
+RILL_MATH_ float rill_math_powf(float x, float y) {
+  const float size = __builtin_fabsf(x);
+  const double a = static_cast<double>(size), b = static_cast<double>(y);
+  double m;
+  const double e = rill_math_split_(a, &m), s = (m - 1.0) / (m + 1.0), w = s * s;
+  const double v = w * w, p = (0.097918078085738 * v + 0.14286054108740234) * v + 0.33333333337886867;
+  const double q = 0.11088113481696353 * v + 0.1999999781546719;
+  double log = e + (s + s * w * (p + q * w)) * (2.0 * RILL_LOG2_E_);
+  log = size <= RILL_MOST_ ? log : a;
+  log = size == 0.0f ? -static_cast<double>(RILL_INFINITE_) : log;
+  float result = rill_math_power_(b * log);
+  uint64_t last = 0;
+  const bool large = __builtin_fabsf(y) >= 16777216.0f; /* an even integer */
+  const bool integer = rill_math_nearest_(b, &last) == b || large, odd = (last & 1) != 0 && integer && !large;
+  result = size == 1.0f ? 1.0f : result;
+  result = odd ? __builtin_copysignf(result, x) : result;
+  result = x < 0.0f && !integer && size <= RILL_MOST_ ? RILL_NO_NUMBER_ : result;
+  result = y == 0.0f || x == 1.0f ? 1.0f : result;
+  return y == 2.0f ? x * x : result; /* the commonest constant: then nothing else is left */
+}
+RILL_MATH_ float rill_math_sinpif(float x) {
+  const float result = rill_math_sinpi_(x, 0);
+  return result == 0.0f ? __builtin_copysignf(0.0f, x) : result;
+}
+RILL_MATH_ float rill_math_cospif(float x) { return rill_math_sinpi_(x, 1) + 0.0f; }
+RILL_MATH_ void rill_math_sincosf(float x, float *s, float *c) {
   *s = rill_math_sinf(x);
   *c = rill_math_cosf(x);
 }
@@ -165,22 +398,51 @@ void rill_math_sincosf(float x, float *s, float *c) {
 #define RILL_INSTEAD_(NAME)                                                   \
   __asm__(".hidden " #NAME); /* the C library's header says that it is not */ \
   float NAME(float x) RILL_C_THROWS_ { return rill_math_##NAME(x); }
+#define RILL_INSTEAD_OF_TWO_(NAME) \
+  __asm__(".hidden " #NAME);       \
+  float NAME(float x, float y) RILL_C_THROWS_ { return rill_math_##NAME(x, y); }
 RILL_INSTEAD_(expf)
 RILL_INSTEAD_(exp2f)
+#ifdef __USE_GNU
+RILL_INSTEAD_(exp10f)
+#endif
+RILL_INSTEAD_(expm1f)
 RILL_INSTEAD_(logf)
 RILL_INSTEAD_(log2f)
 RILL_INSTEAD_(log10f)
-RILL_INSTEAD_(tanhf)
+RILL_INSTEAD_(log1pf)
 RILL_INSTEAD_(sinf)
 RILL_INSTEAD_(cosf)
+RILL_INSTEAD_(tanf)
+RILL_INSTEAD_(asinf)
+RILL_INSTEAD_(acosf)
+RILL_INSTEAD_(atanf)
+RILL_INSTEAD_(sinhf)
+RILL_INSTEAD_(coshf)
+RILL_INSTEAD_(tanhf)
+RILL_INSTEAD_(asinhf)
+RILL_INSTEAD_(acoshf)
+RILL_INSTEAD_(atanhf)
+RILL_INSTEAD_(erff)
+RILL_INSTEAD_(erfcf)
+RILL_INSTEAD_(cbrtf)
+RILL_INSTEAD_OF_TWO_(powf)
+RILL_INSTEAD_OF_TWO_(atan2f)
+RILL_INSTEAD_OF_TWO_(hypotf)
 __asm__(".hidden sincosf");
 void sincosf(float x, float *s, float *c) RILL_C_THROWS_ { rill_math_sincosf(x, s, c); }
 #undef RILL_INSTEAD_
+#undef RILL_INSTEAD_OF_TWO_
 #endif
 }
 #undef RILL_LOG2_E_
 #undef RILL_LN_2_
 #undef RILL_LOG10_E_
 #undef RILL_LOG10_2_
+#undef RILL_LOG2_10_
+#undef RILL_MOST_
+#undef RILL_INFINITE_
+#undef RILL_NO_NUMBER_
+#undef RILL_MATH_
 
 #endif

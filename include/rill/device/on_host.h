@@ -30,6 +30,9 @@
 #ifndef RILL_CHECK
 #define RILL_CHECK 0
 #endif
+#ifndef RILL_MATHEMATICS
+#define RILL_MATHEMATICS 0
+#endif
 #ifndef RILL_STACKS_LATER
 #define RILL_STACKS_LATER 0
 #endif
@@ -129,7 +132,9 @@ static inline unsigned long long rill_clock_ns() {
 
 #include <rill/device/cache_hints.h>
 #include <rill/device/host_atomic.h>
+#if RILL_MATHEMATICS
 #include <rill/device/host_math.h>
+#endif
 #include <rill/device/min_max.h>
 
 #endif
