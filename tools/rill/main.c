@@ -43,6 +43,21 @@ static const char help_of_doctor[] =
     "  AREA    cpu, cuda, hip, mpi or system (default: all)\n"
     "  --json  the findings for scripts\n";
 
+static const char help_of_bench[] =
+    "usage: rill bench [SECTION ...] [--device NAME] [--quick] [--json]\n"
+    "\n"
+    "Measures a device, a table for each section.  Each figure is the best of several batches.\n"
+    "\n"
+    "  layer          what calls of rill cost beside the driver's own\n"
+    "  copies         between pinned, pageable and device memory, 4 KiB to 256 MiB\n"
+    "  stream         McCalpin's STREAM: copy, scale, add, triad\n"
+    "  launches       launches a second, from 1 to 16 threads with a stream each\n"
+    "  peers          copies between the device and the others of its backend\n"
+    "  graphs         a chain of kernels on a stream and as a graph\n"
+    "  --device NAME  cuda:0, hip:1, gpu, cpu ... (default: $RILL_DEVICE, else the first GPU, else the cpu)\n"
+    "  --quick        about two seconds in all, with less memory: to see that it works\n"
+    "  --json         the figures for scripts\n";
+
 bool complain(const char *format, ...) {
   va_list list;
   va_start(list, format);
@@ -92,6 +107,7 @@ static const struct {
   { "info", help_of_info, info_command },
   { "demo", help_of_demo, demo_command },
   { "doctor", help_of_doctor, doctor_command },
+  { "bench", help_of_bench, bench_command },
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 

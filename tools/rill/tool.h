@@ -35,5 +35,6 @@ bool print_topology(void);
 int info_command(int argc, char **argv);
 int demo_command(int argc, char **argv);
 int doctor_command(int argc, char **argv);
+int bench_command(int argc, char **argv);
 
 #endif

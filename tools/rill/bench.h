@@ -1,0 +1,71 @@
+/* rill bench: figures of one device, a table for each section. */
+#ifndef RILL_TOOL_BENCH_H
+#define RILL_TOOL_BENCH_H
+
+#include "json.h"
+
+#include <rill/rill.h>
+
+enum { BENCH_COLUMNS = 5 };
+
+struct bench {
+  rill_device device;
+  rill_device_info info;
+  rill_kernel kernel;   /* stream_copy_f32; the null handle if there are no kernels for the device */
+  char no_kernels[512]; /* why there are none; "": there are */
+  bool quick;
+  uint64_t budget_ns; /* for a figure */
+  struct json *json;  /* NULL: tables of text */
+};
+
+/* ---- measuring ---- */
+
+struct bench_task {
+  bool (*work)(void *user);  /* does or submits one operation; false if that failed, and was complained of */
+  bool (*drain)(void *user); /* waits for what was submitted */
+  void *user;
+  bool timed_drain; /* the wait counts: a figure of the device; else one of the calls */
+};
+
+/* Sets the time of one operation in ns: that of the best batch.  False if an operation failed. */
+bool bench_measure(const struct bench *bench, const struct bench_task *task, double *ns);
+
+uint64_t bench_now(void); /* ns */
+
+/* ---- printing ---- */
+
+struct bench_section {
+  const char *name, *unit;
+  const char *columns[BENCH_COLUMNS]; /* up to the first NULL; in JSON with underscores for spaces */
+};
+void bench_begin(const struct bench *bench, const struct bench_section *section);
+/* NAN stands for a value that does not exist. */
+void bench_row(const struct bench *bench, const struct bench_section *section, const char *what, const double *values);
+void bench_end(const struct bench *bench, const char *left_out); /* why there are no rows; NULL: there are */
+
+/* ---- the sections: false if an operation failed ---- */
+
+bool bench_layer(const struct bench *bench);
+bool bench_copies(const struct bench *bench);
+bool bench_stream(const struct bench *bench);
+bool bench_launches(const struct bench *bench);
+bool bench_peers(const struct bench *bench);
+bool bench_graphs(const struct bench *bench);
+
+/* ---- what they share ---- */
+
+/* A launch of one thread that copies one number. */
+struct bench_launch {
+  rill_stream stream;
+  rill_kernel kernel;
+  rill_launch shape;
+  float *memory;
+  int64_t n;
+  rill_arg args[3];
+};
+bool bench_launch_open(const struct bench *bench, struct bench_launch *launch);
+void bench_launch_close(struct bench_launch *launch);
+bool bench_launch_once(void *launch);
+bool bench_launch_drain(void *launch);
+
+#endif
