@@ -251,23 +251,32 @@ class Regions(differential.Differential):
             "stored": "for (int k = threadIdx.x; k < m; k += blockDim.x) { y[2048 + k] = a[k]; s += 1; }",
             "kept": "int k = threadIdx.x; for (; k < m; k += blockDim.x) %s s += k;" % product,
             "sum": "for (int k = threadIdx.x; k < m; k += blockDim.x) %s s = rill_block_sum(s);" % product,
+            "warp": "const unsigned w = (blockIdx.x * blockDim.x + threadIdx.x) / 32, l = threadIdx.x & 31; "
+            "for (int k = l; k < m; k += 32) s += a[w * m + k] * b[k]; s = rill_warp_sum(s) + w;",
+            "warps": "const unsigned w = threadIdx.x >> 6, l = (threadIdx.x + blockIdx.x * blockDim.x) % 64; "
+            "for (unsigned k = l; k < m; k += 64) s += a[w * 5 + k] * b[k]; s -= rill_shuffle_xor(s, 8);",
+            "shifted": "const unsigned w = (threadIdx.x + n) / 32, l = (threadIdx.x + n) % 32; "
+            "for (int k = l; k < m; k += 32) s += a[w * 7 + k] * b[k]; s += w;",
+            "tile": "const int l = threadIdx.y; for (int k = l; k < m; k++) s += a[l * m + k] * b[k * 3 + i]; s += l; "
+            "y[4096 + l * blockDim.x + i] = s; s = 0;",
         }
         start = "  const int r = blockIdx.x, i = r * blockDim.x + threadIdx.x;\n  float s = 0;\n"
         kernel = "RILL_KERNEL(%s, int n, int m, const float *a, const float *b, float *y) {\n%s  %s\n  y[i] = s;\n}\n"
         text = head + "".join(kernel % (name, start, body) for name, body in bodies.items())
         notes = dict.fromkeys(bodies, "a loop over the threads, inside its own loops")
-        notes.update({"lane": "a loop over the threads", "sum": "loops between barriers, inside its own loops"})
-        self.compare_forms(self.write("k.kernel.cu", text), notes)
+        notes.update(dict.fromkeys(("sum", "warp", "warps"), "loops between barriers, inside its own loops"))
+        notes["tile"] = "a loop over the threads"
+        self.compare_forms(self.write("k.kernel.cu", text), notes, ((40, 0), (60, 31), (100, 96), (60, 300)))
 
-    def compare_forms(self, path, notes):
+    def compare_forms(self, path, notes, sizes=((40, 0), (40, 1), (256, 33), (100, 20))):
         """Compares kernels of some numbers n and m and arrays a, b and y with their execution thread by thread."""
         result = self.rillcc("-v", "--target", HOST, "-o", "out.rill.c", path)
         for name, note in notes.items():
             self.assertIn('kernel "%s": %s\n' % (name, note), result.stderr)
         kernels, runner, numbers = self.open_all(path), Runner(self), random.Random(3)
         a, b = [(ctypes.c_float * 65536)(*[numbers.uniform(-1, 1) for _ in range(65536)]) for _ in range(2)]
-        for block in (*SHAPES[:4], (7, 5, 1), (8, 4, 1), (1, 64, 1)):
-            for n, m in ((40, 0), (40, 1), (256, 33), (100, 20)):
+        for block in (*SHAPES[:4], (7, 5, 1), (8, 4, 1), (1, 64, 1), (64, 1, 2)):
+            for n, m in sizes:
                 for name in notes:
                     results = []
                     for kernel, as_loops in zip(kernels[name], (1, 0)):

@@ -186,7 +186,7 @@ class AllBelow:
             return None
         steps, _, limit, signed, value = known
         below = BELOW[self.comparison(condition)[0]]
-        least, last = self.build_range(value, here, alone)
+        least, last, _ = self.build_range(value, here, alone)
         ordered = self.build("ICmp", llvm.SGE if signed else llvm.UGE, last, least)
         end = least if low else last
         for step in steps:
@@ -205,7 +205,7 @@ class AllBelow:
 
     def build_range(self, value, here=lambda value: value, alone=False):
         """Builds the least that a sum of uniform values and of the thread's index is for a thread, and the most, which is
-        less if it wraps.  None if it is no such sum."""
+        less if it wraps; gives the terms that differ between threads, too.  None if it is no such sum."""
         found = self.split(value)
         if not found or not (found[1] or alone):
             return None
@@ -215,7 +215,7 @@ class AllBelow:
             least = self.build("Add", least, here(term))
         for term in indices[1:]:
             most = self.build("Add", most, self.largest(term)())
-        return least, self.build("Add", least, self.build("ZExt", most, kind) if kind != self.m.i32 else most)
+        return least, self.build("Add", least, self.build("ZExt", most, kind) if kind != self.m.i32 else most), indices
 
     def extend(self, step, value):
         """Builds what a step makes of a value."""
@@ -249,8 +249,8 @@ class AllBelow:
         return [term for operand in self.m.operands(value) for term in self.terms(operand, made_by)]
 
     def largest(self, term):
-        """Of a term that comes from an index of the thread, by a shift, product, quotient or remainder: what builds a number
-        that it is not above, less than 2^26.  None of anything else."""
+        """Of a term that comes from an index of the thread, by a shift, product, quotient or remainder, or that is a remainder
+        of anything: what builds a number that it is not above, less than 2^26.  None of anything else."""
         if not self.lib.IsAInstruction(term):
             return None
         opcode = self.m.opcode(term)
@@ -262,19 +262,20 @@ class AllBelow:
             sizes = (lambda: x, lambda: y, lambda: z, lambda: self.build("Mul", self.build("Mul", x, y), z))
             return lambda: self.build("Sub", sizes[self.indices.index(marker)](), self.m.number(1))
         names = {llvm.LSHR: "LShr", llvm.UDIV: "UDiv", llvm.SHL: "Shl", llvm.MUL: "Mul"}
-        if opcode not in names and opcode not in (llvm.AND, llvm.UREM):
+        if opcode not in names and (opcode not in (llvm.AND, llvm.UREM) or term not in self.c.varying):
             return None
         index = self.lib.GetOperand(term, 0)
-        if not self.lib.IsAInstruction(index) or self.c.marker(index) not in self.indices:
-            return None
+        is_index = bool(self.lib.IsAInstruction(index)) and self.c.marker(index) in self.indices
         by = self.m.constant(self.lib.GetOperand(term, 1)) if opcode == llvm.AND else self.by(term)
-        if by is None:
+        if by is None or (opcode in names and not is_index):
             return None
         if opcode in names:
             return lambda: self.build(names[opcode], self.largest(index)(), self.m.number(by))
         most = min(by if opcode == llvm.AND else by - 1, MOST_BY)
         if most == MOST_BY:
             return None
+        if not is_index:
+            return lambda: self.m.number(most)
         return lambda: self.smaller(self.largest(index)(), self.m.number(most))
 
     def smaller(self, a, b):

@@ -20,6 +20,10 @@ MANY = None  # a stride that is no constant
 VECTOR_TYPE, STRUCT_TYPE, ARRAY_TYPE = 13, 10, 11  # of LLVMGetTypeKind
 SAME = (llvm.SEXT, llvm.ZEXT, llvm.TRUNC, llvm.FREEZE)
 NOT_ATOMIC = 0
+# By what the number of a thread is divided if the result is that of its warp, or what is left is about the lane.
+WARPS = range(32, 1025, 32)
+QUOTIENTS = {llvm.LSHR: range(5, 11), llvm.ASHR: range(5, 11), llvm.UDIV: WARPS, llvm.SDIV: WARPS}
+REMAINDERS = {llvm.AND: range(31, 1024, 32), llvm.UREM: WARPS, llvm.SREM: WARPS}
 MOST_LOOPS = 32  # of a kernel; with many more, clang takes long
 
 
@@ -174,6 +178,10 @@ class Interchange:
         if opcode == llvm.SHL:
             by = m.constant(operands[1])
             return times(strides[0], MANY if by is None else 1 << by)
+        if opcode in QUOTIENTS and (m.constant(operands[1]) or 0) in QUOTIENTS[opcode]:
+            return 0 if strides[0] in (0, 1) else MANY  # of all lanes of a warp
+        if opcode in REMAINDERS and (m.constant(operands[1]) or 0) in REMAINDERS[opcode]:
+            return strides[0]
         if opcode in SAME:
             return strides[0]
         return self.stride_of_element(value, strides) if opcode == llvm.GEP else MANY

@@ -81,6 +81,7 @@ class Region:
     exits: list = field(default_factory=list)  # regions, each once
     ends: bool = False  # a thread may end in it
     scalar: bool = False  # executed once for the block
+    leaves: dict = field(default_factory=dict)  # of such a one: a block on a way out of it, and the region it leads to
 
     def is_static(self):
         """Whether it is known where all threads that leave it go on, uniform."""

@@ -19,6 +19,7 @@ SPARE = 32  # elements before and after values that lanes read of one another
 class Slots:
     # Of the function that is made (threads.py).
     threads: int  # how many a block has
+    ended: int  # the block where it returns
     needs_next: bool  # whether each notes in `next` where it goes on
     next: int
     state: list  # the first of the threads that run, the end of these, whether all warps are complete
@@ -229,11 +230,13 @@ class Slots:
     def join_slots(self):
         """Lets a phi and what comes into it share a slot where they are never needed at once."""
         groups = {phi: [phi] for phi in self.cut_phis}
-        for phi in self.cut_phis:
-            if phi not in self.c.varying:
-                continue
-            for value, _ in self.m.incoming(phi):
+        ways = [(phi, value) for phi in self.cut_phis if phi in self.c.varying for value, _ in self.m.incoming(phi)]
+        above = flow.dominators(self.c.successors, self.c.body)
+        for from_round in True, False:  # those first that go from one round of a loop to the next: they would be copied each time
+            for phi, value in ways:
                 if value not in self.c.varying or value not in self.c.block_of or value in self.shared_slots:
+                    continue
+                if from_round and not flow.dominates(above, self.c.block_of[phi], self.c.block_of[value]):
                     continue
                 if value in self.cut_phis or self.is_again(value) or self.c.marker(value):
                     continue

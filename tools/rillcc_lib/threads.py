@@ -9,13 +9,13 @@ thread notes where it goes on, in `next`, and a function of the header (rill_sch
 """
 
 from . import llvm
-from .lanes import ENDED, Lanes
 from .regions import FREE, SYNC_POINTS, THREAD, WARP, WARP_ANY, Refused, require
+from .strips import ENDED, Strips
 
 WAITS, ACTS = 0x8000, 0x4000
 
 
-class Writer(Lanes):
+class Writer(Strips):
     def write(self):
         for region in self.regions:
             region.scalar &= all(other.uniform for other in region.exits) and not self.copies_for_threads(region)
@@ -26,7 +26,7 @@ class Writer(Lanes):
         self.prepare()
         for region in self.regions:
             self.open_region(region)
-        self.find_chains()
+        self.find_groups()
         for call in self.c.sync_points.values():
             self.take_operands(call)
         changes = [change for region in self.regions for change in self.collect(region)]
@@ -225,6 +225,7 @@ class Writer(Lanes):
         for block, target, copies in region.ways:
             way = self.new_block("")
             self.m.redirect(block, target.entry, way)
+            region.leaves[way] = target
             self.at_end(way)
             self.copy_uniform([(phi, value) for phi, value in copies if phi not in self.c.varying])
             self.enter(target)

@@ -13,8 +13,8 @@ n for all threads, a loop of its own is made, which is one (interchange.py):
     }
     if (left && j < n) goto loop;
 
-The loop itself stays behind it for the last round, and for blocks in which some threads have none.  Each thread executes the
-same rounds in the same order.
+The loop itself stays for the last round, and for blocks in which some threads have none.  Each thread executes the same
+rounds in the same order.
 """
 
 from dataclasses import dataclass
@@ -134,9 +134,9 @@ class WholeRounds:
         range_ = self.range(start, plan.predicate in SIGNED) if holds else None
         if not range_:
             return None
-        least, most, fits = range_
+        *range_, fits = range_
         holds = self.build_one("Select", holds, fits, m.number(0, m.i1))
-        return self.build_loop(plan, decides, chain, holds, least, most)
+        return self.build_loop(plan, decides, chain, holds, range_)
 
     def find_decision(self, plan):
         """The block that decides whether a thread comes to a loop, and those between it and the loop, last to first, which
@@ -172,7 +172,8 @@ class WholeRounds:
         return self.build_one("Select", *parts, m.number(0, m.i1)) if all(parts) else None
 
     def range(self, start, signed):
-        """Builds the least and the largest value with which threads start to count, and what says that no thread's wraps."""
+        """Builds the least value with which threads start to count, how much larger that of this thread is, and the largest
+        one; and what says that none wraps."""
         steps, value = self.below.steps(start)
         kinds = {self.m.opcode(step) for step in steps}
         if not kinds <= {llvm.ZEXT, llvm.SEXT} or len(kinds) > 1:
@@ -180,7 +181,9 @@ class WholeRounds:
         found = self.below.build_range(value, alone=True)
         if not found:
             return None
-        least, most = found
+        least, most, (own, *more) = found
+        for term in more:
+            own = self.build_one("Add", own, term)
         wraps_as = llvm.SGE if llvm.SEXT in kinds or (signed and not kinds) else llvm.UGE
         fits = self.build_one("ICmp", wraps_as, most, least)
         if llvm.SEXT in kinds and not signed:
@@ -188,9 +191,10 @@ class WholeRounds:
             fits = self.build_one("And", fits, self.build_one("ICmp", llvm.SGE, least, zero))
         for step in steps:
             least, most = [self.below.extend(step, bound) for bound in (least, most)]
-        return least, most, fits
+            own = self.build_one("ZExt", own, self.lib.TypeOf(least))
+        return least, own, self.build_one("Sub", most, least), fits
 
-    def build_loop(self, plan, decides, chain, holds, least, most):
+    def build_loop(self, plan, decides, chain, holds, range_):
         m, lib, loop = self.m, self.lib, plan.loop
         is_guarded = len(m.successors(decides)) > 1
         way = chain[-1] if chain else loop.header
@@ -205,7 +209,7 @@ class WholeRounds:
         for block in blocks:
             for phi in m.phis(block):
                 m.add_ways(copies[phi], [(copies.get(v, v), copies.get(b, head)) for v, b in m.incoming(phi)])
-        again, some = self.build_rounds(plan, copies, head, over, least, most)
+        again, some = self.build_rounds(plan, copies, head, over, range_)
         self.end(over, lib.BuildBr, join)
         self.join = (join, head, over)
         ways = [{b: v for v, b in m.incoming(phi)} for phi in m.phis(loop.header)]
@@ -232,24 +236,29 @@ class WholeRounds:
             lib.DeleteBasicBlock(block)
         return copies[loop.header]
 
-    def build_rounds(self, plan, copies, head, over, least, most):
+    def build_rounds(self, plan, copies, head, over, range_):
         """Builds what counts the rounds of the copy of a loop; gives what says whether a thread has another one, and whether
         one may have."""
-        m, lib, build = self.m, self.lib, self.build_one
-        header, latch = copies[plan.loop.header], copies[plan.loop.latch]
-        lib.PositionBuilderBefore(self.builder, m.instructions(header)[0])
-        largest = build("Phi", lib.TypeOf(most))
+        m, lib, build, (least, own, distance) = self.m, self.lib, self.build_one, range_
+        header, latch, counter = copies[plan.loop.header], copies[plan.loop.latch], copies[plan.counter]
+        lib.PositionBuilderBefore(self.builder, counter)
+        low = build("Phi", lib.TypeOf(least))
+        lib.PositionBuilderBefore(self.builder, m.instructions(header)[len(m.phis(header))])
+        of_thread = build("NSWAdd" if plan.predicate in SIGNED else "NUWAdd", low, own)  # it is not above the largest one
+        copies[plan.counter] = of_thread
+        lib.ReplaceAllUsesWith(counter, of_thread)
+        lib.InstructionEraseFromParent(counter)
         end = m.terminator(latch)
         condition = lib.GetCondition(end)
         lib.PositionBuilderBefore(self.builder, end)
-        following = build("Add", largest, plan.step)
+        next_low = build("Add", low, plan.step)
+        largest, following = build("Add", low, distance), build("Add", next_low, distance)
         grows = build("ICmp", llvm.SGE if plan.predicate in SIGNED else llvm.UGE, following, largest)
         all_again = build("And", grows, self.compare(plan, following))
         self.end(latch, lib.BuildCondBr, all_again, header, over)
-        m.add_ways(largest, [(most, head), (following, latch)])
+        m.add_ways(low, [(least, head), (next_low, latch)])
         lib.PositionBuilderAtEnd(self.builder, over)
-        lowest = build("Sub", following, build("Sub", most, least))
-        some = build("Or", build("Xor", grows, m.number(1, m.i1)), self.compare(plan, lowest))
+        some = build("Or", build("Xor", grows, m.number(1, m.i1)), self.compare(plan, next_low))
         return self.taken(condition, plan.stays), some
 
     def end(self, block, build, *arguments):
@@ -264,7 +273,7 @@ class WholeRounds:
         return condition if way else self.build_one("Xor", condition, self.m.number(1, self.m.i1))
 
     def phi(self, first, second):
-        """Builds what is the first value behind the block that decides, and the second one behind the loop in front."""
+        """Builds what is the first value after the block that decides, and the second one after the loop in front."""
         join, head, over = self.join
         self.lib.PositionBuilderAtEnd(self.builder, join)
         phi = self.build_one("Phi", self.lib.TypeOf(first))

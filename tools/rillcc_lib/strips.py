@@ -1,0 +1,403 @@
+"""Regions that one warp goes through before the next one does.
+
+In blocks whose rows are whole warps, the lanes of a warp are counted from 0 to 31: what only these regions use is in arrays
+of 32 elements, which LLVM makes registers of.  The regions of a group follow one another by functions of the warp, or by
+cuts where nobody waits, which may be those of a loop (interchange.py): then its sums stay in registers all the time.  All
+regions are there twice, since the originals are for blocks of other shapes.
+
+A group is entered at its first region only.  Where its regions lead to another one, the next warp begins; the last one goes
+there.
+"""
+
+from dataclasses import dataclass, field
+
+from . import flow, llvm
+from .all_below import EXTENSIONS
+from .ir import DIVISIONS, PURE
+from .lanes import LANES, Lanes
+from .regions import WARP, WARP_ANY, require
+from .slots import MOST_THREADS
+
+ENDED = 0xFFFF  # of rill/device/host_schedule.h
+NOT_ATOMIC = 0  # of LLVMGetOrdering
+QUOTIENTS = {llvm.LSHR: "LShr", llvm.ASHR: "AShr", llvm.UDIV: "UDiv", llvm.UREM: "URem"}  # and what builds them
+
+
+@dataclass(eq=False)
+class Group:
+    regions: list  # the first one is where it is entered
+    following: dict = field(default_factory=dict)  # region: the one that begins with a function of the warp after it
+
+    def head(self):
+        return self.regions[0]
+
+
+class Strips(Lanes):
+    # Which regions
+
+    def find_groups(self):
+        """Nothing in a group may show in what order warps come."""
+        self.groups, taken = [], set()
+        graph = {region: region.exits for region in self.regions}
+        order = list(reversed(flow.postorder(graph, self.regions[0])))
+        self.befores = flow.reverse(graph)
+        for region in order:
+            if region in taken or not self.may_belong(region):
+                continue
+            inside = self.find_inside(region, graph, taken)
+            following = {r: r.exits[0] for r in inside if r.exits and self.is_linked(r, r.exits[0]) and r.exits[0] in inside}
+            group = Group([region, *(r for r in order if r in inside and r is not region)], following)
+            if self.has_loop(group) or any(r.sync in self.sources for r in inside):
+                self.groups.append(group)
+                taken |= inside
+
+    def has_loop(self, group):
+        """Whether a loop whose threads go innermost is in a group as a whole."""
+        inside = set(group.regions[1:])
+        graph = {r: [other for other in r.exits if other in inside] for r in inside}
+        cut = {self.c.owner[block] for block in self.c.sync_points if self.c.is_free(block)}
+        return any(r in flow.reachable(graph, graph[r]) for r in cut & inside)
+
+    def find_inside(self, head, graph, taken):
+        """The regions that can be in a group with the first one."""
+        found = {head}
+        work = [head]
+        while work:
+            region = work.pop()
+            for other in region.exits:
+                if other not in found | taken and self.may_belong(other) and self.may_follow(region, other):
+                    found.add(other)
+                    work.append(other)
+        while True:
+            kept = {r for r in found if r is head or all(b in found and self.may_follow(b, r) for b in self.befores[r])}
+            kept = flow.reachable({r: [e for e in r.exits if e in kept and e is not head] for r in kept}, [head])
+            if kept == found:
+                return found
+            found = kept
+
+    def may_belong(self, region):
+        return self.fits(region) or (region.scalar and not self.needs_next and not region.ends)
+
+    def may_follow(self, region, other):
+        if other.sync is None and other.uniform:
+            return not self.needs_next
+        return self.is_linked(region, other)
+
+    def is_linked(self, region, other):
+        """Whether a region begins with a function of the warp and is reached from another one alone."""
+        if not self.is_link(other) or self.befores[other] != [region] or self.m.phis(other.entry):
+            return False
+        return not region.scalar and not other.scalar and len(region.exits) == 1 and not region.ends
+
+    def is_link(self, region):
+        return region.sync is not None and region.uniform and region.waits in (WARP, WARP_ANY)
+
+    def note_acts(self):
+        """What is needed of the groups' syncs when these are gone."""
+        links = [region.sync for group in self.groups for region in group.following.values()]
+        links += [group.head().sync for group in self.groups if self.is_link(group.head())]
+        self.acts = {call: self.act_arguments(call) for call in links if self.c.marker(call) and call not in self.in_place}
+
+    def acts_by_warps(self, region):
+        """Whether a group of regions does what the sync before it is for: a barrier's is done for the whole block first."""
+        return any(group.head() is region for group in self.groups) and self.is_link(region)
+
+    def fits(self, region):
+        if region.scalar or not region.is_static() or (region.ends and region.exits):
+            return False
+        few = region.few
+        if few and few.every and few.every[1] != LANES - 1:
+            return False
+        if few and (few.others or (not few.every and not 0 <= (self.m.constant(few.limit) or -1) <= MOST_THREADS)):
+            return False
+        return all(self.is_plain(i) for block in region.blocks for i in self.c.instructions[block])
+
+    def is_plain(self, instruction):
+        opcode = self.m.opcode(instruction)
+        if opcode in (llvm.LOAD, llvm.STORE):
+            return not self.lib.GetVolatile(instruction) and self.lib.GetOrdering(instruction) == NOT_ATOMIC
+        if opcode == llvm.CALL:
+            return bool(self.c.marker(instruction)) or self.c.is_pure_call(instruction) or self.is_lifetime(instruction)
+        return opcode in PURE or opcode in DIVISIONS or opcode in (llvm.PHI, llvm.BR, llvm.SWITCH, llvm.RET)
+
+    # The second way through them
+
+    def add_warps(self):
+        graph = {block: self.m.successors(block) for block in self.m.blocks(self.function)}
+        self.owners = []  # a slot of which warps have their own, the blocks that use it, and the other users
+        # Before find_own: these use the slots of other groups.
+        heads = [self.add_general(group) for group in self.groups]
+        for group, (choice, general) in zip(self.groups, heads):
+            self.add_group(group, choice, general, graph)
+        for slot, blocks, others in self.owners:
+            used = [user for user in self.m.users(slot) if self.lib.GetInstructionParent(user) not in blocks]
+            require(others.issuperset(used), "that only one group of regions uses a warp's own values")
+
+    def add_general(self, group):
+        """Makes the block that chooses a way through a group's regions, and that where the way for blocks of other shapes
+        begins."""
+        first = group.head()
+        if first.scalar:
+            choice = self.new_block("")
+            for block in self.m.predecessors(first.head):
+                self.m.redirect(block, first.head, choice)
+            return choice, first.head
+        self.lib.InstructionEraseFromParent(self.m.terminator(first.head))
+        arguments = self.acts.get(first.sync)
+        if not arguments:
+            return first.head, first.rows.rows
+        general = self.new_block("")
+        self.at_end(general)
+        those = self.those()
+        self.act_with(first.sync, arguments, self.m.number(0), self.threads, those, self.m.number(ENDED))
+        self.branch(first.rows.rows)
+        return first.head, general
+
+    def add_group(self, group, choice, general, graph):
+        """Puts a loop over warps in front of a group's regions, for blocks whose rows are whole warps and of whose warps none
+        has ended in part."""
+        m, lib = self.m, self.lib
+        size_x, size_y, _ = self.c.size
+        loops = [r for r in group.regions if not r.scalar]
+        blocks = {r: flow.reachable(graph, [r.rows.loop], {r.latch}) - {r.latch} for r in loops}
+        start, warps, latch = [self.new_block(name) for name in ("region%d.warps" % group.head().number, "", "")]
+        self.find_own(set().union(*blocks.values()), group)
+        self.at_end(choice)
+        first, end, starts = m.number(0), self.threads, [m.number(0)] * 4
+        complete = self.build("ICmp", llvm.EQ, self.build("And", size_x, m.number(LANES - 1)), m.number(0))
+        if self.needs_next:
+            first, end = self.load(m.i32, self.state[0]), self.load(m.i32, self.state[1])
+            full = self.call("rill_sched_full_warps", self.next, self.threads, first, end, self.state[2])
+            complete = self.build("And", complete, self.build("ICmp", llvm.NE, full, m.number(0)))
+        self.branch_if(complete, warps, general)
+        self.at_end(warps)
+        if self.needs_next:
+            starts = self.place_of(first)
+        self.branch(start)
+        self.at_end(start)
+        place = x, y, z, t = [self.build("Phi", m.i32) for _ in range(4)]
+        wide = self.build("ZExt", t, m.i64)
+        next_t, next_x = [self.nowrap(self.build("Add", value, m.number(LANES))) for value in (t, x)]
+        more = self.build("ICmp", llvm.ULT, next_t, end)
+        copied = []
+        entries = {region: self.new_block("") for region in loops}
+        for region in group.regions:
+            if region.scalar:
+                copies = self.copy_way(region.head, graph)
+                entries[region] = copies[region.head]
+                copied += copies.values()
+                self.leave_last(region, group, copies, more, latch)
+        self.at_end(start)
+        self.branch(entries[group.head()])
+        ways = {region.head: entries[region] for region in group.regions[1:]}
+        for region in loops:
+            self.at_end(entries[region])
+            if region.sync in self.sources:
+                self.exchange(region.sync, wide)
+            elif self.acts.get(region.sync):
+                warp_end = self.build("Add", t, m.number(LANES))
+                self.act_with(region.sync, self.acts[region.sync], t, warp_end, lib.ConstNull(m.pointer), m.number(ENDED))
+            self.copy_loop(region, [b for b in graph if b in blocks[region]], graph, place, wide)
+            if region in group.following:
+                self.branch(entries[group.following[region]])
+            elif region.exits and region.exits[0].head in ways:
+                after, copies = lib.GetInsertBlock(self.builder), self.copy_way(region.tail, graph)
+                copied += copies.values()
+                self.at_end(after)
+                self.branch(copies[region.tail])
+            else:
+                self.branch_if(more, latch, region.tail)
+        for block in copied:
+            for other in m.successors(block):
+                m.redirect(block, other, ways.get(other, other))
+        self.at_end(latch)
+        wraps = self.build("ICmp", llvm.EQ, next_x, size_x)
+        next_x = self.build("Select", wraps, m.number(0), next_x)
+        next_y = self.nowrap(self.build("Add", y, self.build("ZExt", wraps, m.i32)))
+        wraps = self.build("ICmp", llvm.EQ, next_y, size_y)
+        next_y = self.build("Select", wraps, m.number(0), next_y)
+        next_z = self.nowrap(self.build("Add", z, self.build("ZExt", wraps, m.i32)))
+        self.branch(start)
+        for phi, first_one, following in zip((t, x, y, z), starts, (next_t, next_x, next_y, next_z)):
+            lib.AddIncoming(phi, llvm.array([first_one, following]), llvm.array([warps, latch]), 2)
+
+    def copy_way(self, first, graph):
+        """Copies the blocks by which all threads go on from one region to others."""
+        m = self.m
+        stop = ({region.head for region in self.regions} | {self.ended}) - {first}
+        found = flow.reachable(graph, [first], stop) - stop
+        copies = m.copy_blocks(self.function, [block for block in graph if block in found], self.builder)
+        for block in found:
+            for phi in m.phis(block):
+                m.add_ways(copies[phi], [(copies.get(v, v), copies[b]) for v, b in m.incoming(phi)])
+        return {block: copies[block] for block in found}
+
+    def leave_last(self, region, group, copies, more, latch):
+        """Lets only the last warp leave a group from a region that is executed once."""
+        for way, target in region.leaves.items():
+            if target in group.regions[1:]:
+                continue
+            check = self.new_block("")
+            self.at_end(check)
+            self.branch_if(more, latch, copies[way])
+            for block in copies.values():
+                if block != check:
+                    self.m.redirect(block, copies[way], check)
+
+    def find_own(self, blocks, group):
+        """The slots that nobody else uses: there a warp's values are enough, which LLVM keeps in registers.  What a group's
+        first region begins with comes from outside."""
+        self.own.clear()
+        # The group does these shuffles itself.
+        others = {call for region in group.regions if region.sync in self.sources for call in self.acted.get(region.sync, ())}
+        for value, (slot, kind, each) in self.slots.items():
+            if not each or self.cut_phis.get(value) is group.head():
+                continue
+            if all(user in others or self.lib.GetInstructionParent(user) in blocks for user in self.m.users(slot)):
+                self.own[slot] = (self.allocate_warp(kind), kind)
+                self.owners.append((slot, blocks, others))
+
+    def copy_loop(self, region, blocks, graph, place, wide):
+        """Copies what a thread does, up to the latch, for the lanes of the warp whose first one is at `place`; the builder
+        stands in front, and comes to stand after it."""
+        m, lib, rows = self.m, self.lib, region.rows
+        before = lib.GetInsertBlock(self.builder)
+        copies = {block: self.new_block("") for block in blocks}
+        latch, after = self.new_block("lane.latch"), self.new_block("lane.end")
+        copies[region.latch] = latch
+        x, y, z, t = place
+        few, count = region.few, m.number(LANES)
+        if few and not few.every:
+            count = self.build("Sub", m.number(m.constant(few.limit)), t if few.index == "rill_ir_thread" else x)
+            some = self.build("ICmp", llvm.SGT, count, m.number(0))
+            count = self.build("Select", self.build("ICmp", llvm.SLT, count, m.number(LANES)), count, m.number(LANES))
+            self.branch_if(some, copies[rows.loop], after)
+        else:
+            self.branch(copies[rows.loop])
+        self.at_end(copies[rows.loop])
+        one = few and few.every
+        lane = m.number(one[2]) if one else self.build("Phi", m.i32)
+        wide_lane = self.build("ZExt", lane, m.i64)
+        own_x, own_t = [self.nowrap(self.build("Add", value, lane)) for value in (x, t)]
+        copies.update(zip(region.index, (own_x, y, z, own_t)))
+        copies[region.wide_index] = self.nowrap(self.build("Add", wide, wide_lane))
+        for value in region.lane_reads:
+            copies[value] = None
+        if region.lane_reads:
+            shuffled, kind = self.shuffled_of
+            copies[region.lane_reads[-1]] = self.load(kind, self.element(kind, shuffled, wide_lane))
+        phis = []
+        for block in blocks:
+            self.at_end(copies[block])
+            for value in m.instructions(block):
+                if value in copies:
+                    continue
+                own = self.own.get(lib.GetOperand(value, 0)) if m.opcode(value) == llvm.GEP else None
+                if own:
+                    copies[value] = self.element(own[1], own[0], wide_lane)
+                elif m.opcode(value) == llvm.PHI:
+                    copies[value] = self.build("Phi", lib.TypeOf(value))
+                    phis.append(value)
+                else:
+                    copies[value] = self.of_lane(region, value, place, lane)
+                    if not copies[value]:
+                        copies[value] = lib.InstructionClone(value)
+                        m.insert(self.builder, copies[value])
+        for block in blocks:
+            for value in m.instructions(copies[block]):
+                for i, operand in enumerate(m.operands(value)):
+                    if operand in copies and not lib.IsABasicBlock(operand):
+                        lib.SetOperand(value, i, copies[operand])
+            for other in graph[block]:
+                m.redirect(copies[block], other, copies[other])
+        for phi in phis:
+            ways = m.incoming(phi)
+            values = [copies.get(value, value) for value, _ in ways]
+            lib.AddIncoming(copies[phi], llvm.array(values), llvm.array([copies[way] for _, way in ways]), len(ways))
+        self.at_end(latch)
+        if one:
+            self.branch(after)
+        else:
+            following = self.nowrap(self.build("Add", lane, m.number(1)))
+            again = self.build("ICmp", llvm.ULT, following, count)
+            self.mark_lanes(self.branch_if(again, copies[rows.loop], after))
+            lib.AddIncoming(lane, llvm.array([m.number(0), following]), llvm.array([before, latch]), 2)
+        self.at_end(after)
+
+    # Numbers of warps and lanes
+
+    def of_lane(self, region, value, place, lane):
+        """Builds a quotient or a remainder of a thread's index so that it shows what it is: the same for all lanes of a warp,
+        or that and the lane.  None of anything else."""
+        m, opcode, kind = self.m, self.m.opcode(value), self.lib.TypeOf(value)
+        if opcode in EXTENSIONS and kind == m.i64 and self.lib.TypeOf(self.lib.GetOperand(value, 0)) == m.i32:
+            return self.widen(region, self.lib.GetOperand(value, 0), opcode, place, lane)
+        if opcode not in (llvm.ADD, llvm.AND, llvm.LSHR, llvm.ASHR, llvm.UDIV, llvm.UREM):
+            return None
+        of, by = m.operands(value)
+        number = m.constant(by)
+        if opcode == llvm.ADD:
+            first = self.first_of_warp(region, value, place)
+        elif number is None or not self.divides_by_warps(opcode, number):
+            first = None
+        else:
+            first = self.first_of_warp(region, of, place)
+        if not first:
+            return None
+        if opcode == llvm.AND:
+            first = self.build("And", first, m.number(number & ~(LANES - 1), kind))
+        elif opcode != llvm.ADD:
+            first = self.build(QUOTIENTS[opcode], first, by)
+        if opcode in (llvm.ADD, llvm.AND, llvm.UREM):
+            return self.nowrap(self.build("Add", first, lane if kind == m.i32 else self.build("ZExt", lane, kind)))
+        return first
+
+    def widen(self, region, value, extension, place, lane):
+        """Builds what a number of 32 bits is in 64, as a sum in which the lane is by itself: LLVM forgets of sums that it
+        puts in another order that they do not wrap.  None if there is no lane in it."""
+        m, flag = self.m, "nsw" if extension == llvm.SEXT else "nuw"
+        first = self.first_of_warp(region, value, place)
+        if first:
+            return self.build("Add", self.build(EXTENSIONS[extension], first, m.i64), self.build("ZExt", lane, m.i64))
+        if not m.is_binary(value, llvm.ADD) or flag not in m.text(value).split("add", 1)[1].split():
+            return None
+        terms = [self.widen(region, operand, extension, place, lane) for operand in m.operands(value)]
+        if not any(terms):
+            return None
+        terms = [t or self.build(EXTENSIONS[extension], operand, m.i64) for t, operand in zip(terms, m.operands(value))]
+        return self.build("Add", *terms)
+
+    def divides_by_warps(self, opcode, number):
+        """Whether a quotient or remainder by a number is the same for all lanes of a warp, or that and the lane."""
+        if opcode == llvm.AND:
+            return number % LANES == LANES - 1
+        return number >= 5 if opcode in (llvm.LSHR, llvm.ASHR) else number > 0 and number % LANES == 0
+
+    def first_of_warp(self, region, value, place):
+        """Builds what a value is for the first lane of the warp, a multiple of 32, if the next lanes have the next numbers."""
+        x, _, _, t = place
+        if value in (region.index[0], region.index[3]):
+            return x if value == region.index[0] else t
+        opcode = self.m.opcode(value) if self.lib.IsAInstruction(value) else None
+        if opcode in (llvm.ADD, llvm.OR):
+            for a, b in (self.m.operands(value), self.m.operands(value)[::-1]):
+                first = self.first_of_warp(region, a, place) if self.is_of_warps(b) else None
+                if first:
+                    return self.build("Add", first, b)
+        if opcode in (llvm.ZEXT, llvm.SEXT):
+            first = self.first_of_warp(region, self.lib.GetOperand(value, 0), place)
+            return first and self.build("ZExt" if opcode == llvm.ZEXT else "SExt", first, self.lib.TypeOf(value))
+        return None
+
+    def is_of_warps(self, value):
+        """Whether a value is a multiple of 32 in blocks whose rows are whole warps."""
+        if value == self.c.size[0]:
+            return True
+        if not self.lib.IsAInstruction(value):
+            return (self.m.constant(value) or 0) % LANES == 0 and bool(self.lib.IsAConstantInt(value))
+        opcode, operands = self.m.opcode(value), self.m.operands(value)
+        if opcode in (llvm.ADD, llvm.SUB):
+            return all(map(self.is_of_warps, operands))
+        if opcode == llvm.SHL and self.m.constant(operands[1]) is not None:
+            return self.m.constant(operands[1]) >= 5 or self.is_of_warps(operands[0])
+        return (opcode == llvm.MUL or opcode in (llvm.ZEXT, llvm.SEXT)) and any(map(self.is_of_warps, operands))
