@@ -533,6 +533,46 @@ static void halves_are_rounded_as_asked(void) {
   assert_ok(rill_free(out));
 }
 
+/* The first sums are beside the middle of two halves, by less than the last bit of a float. */
+static void halves_are_fused_and_compared(void) {
+  enum { LESS = 1 + 2 + 8, GREATER = 8 + 16 + 32, EQUAL = 2 + 4 + 16, UNORDERED = 8, A_NAN = 0x7e00 };
+  static const struct {
+    uint16_t a, b, c, fused, most, least, compared;
+  } cases[] = {
+    { 0x3c01, 0x0ffe, 0x3c01, 0x3c01, 0x3c01, 0x0ffe, GREATER },
+    { 0xbc01, 0x0ffe, 0xbc01, 0xbc01, 0x0ffe, 0xbc01, LESS },
+    { 0x4000, 0x4200, 0x3c00, 0x4700, 0x4200, 0x4000, LESS },
+    { 0x7bff, 0x4000, 0xfbff, 0x7bff, 0x7bff, 0x4000, GREATER },
+    { 0x7bff, 0x4000, 0x0000, 0x7c00, 0x7bff, 0x4000, GREATER },
+    { 0x0001, 0x0001, 0x0001, 0x0001, 0x0001, 0x0001, EQUAL },
+    { 0x0001, 0x3800, 0x0001, 0x0002, 0x3800, 0x0001, LESS },
+    { 0x8001, 0x0001, 0x0000, 0x8000, 0x0001, 0x8001, LESS },
+    { 0x7c00, 0x3c00, 0x3c00, 0x7c00, 0x7c00, 0x3c00, GREATER },
+    { 0xfc00, 0x3c00, 0x7c00, A_NAN, 0x3c00, 0xfc00, LESS },
+    { A_NAN, 0x3c00, 0x3c00, A_NAN, 0x3c00, 0x3c00, UNORDERED },
+    { 0x3c00, A_NAN, 0x3c00, A_NAN, 0x3c00, 0x3c00, UNORDERED },
+    { 0xbc00, 0xbc00, 0xbc00, 0x0000, 0xbc00, 0xbc00, EQUAL },
+    { 0xfe00, 0x7e01, 0x3c00, A_NAN, A_NAN, A_NAN, UNORDERED },
+  };
+  enum { COUNT = sizeof cases / sizeof *cases };
+  rill_stream stream = new_stream("stream");
+  uint16_t *in = pinned(3 * COUNT * sizeof *in), *out = pinned(4 * COUNT * sizeof *out);
+  for (int i = 0; i < COUNT; i++) in[3 * i] = cases[i].a, in[3 * i + 1] = cases[i].b, in[3 * i + 2] = cases[i].c;
+  const rill_launch launch = rill_launch_1d(COUNT, COUNT);
+  assert_ok(cuda_fused_halves_launch(stream, &launch, in, out));
+  assert_completes(stream);
+  for (int i = 0; i < COUNT; i++) {
+    const uint16_t expected[3] = { cases[i].fused, cases[i].most, cases[i].least };
+    for (int k = 0; k < 3; k++) {
+      if (expected[k] == A_NAN) assert_true((out[4 * i + k] & 0x7fff) > 0x7c00);
+      else assert_int_equal(out[4 * i + k], expected[k]);
+    }
+    assert_int_equal(out[4 * i + 3], cases[i].compared);
+  }
+  assert_ok(rill_free(in));
+  assert_ok(rill_free(out));
+}
+
 static void halves_are_added_at_a_time(void) {
   enum { COUNT = 384 };
   rill_stream stream = new_stream("stream");
@@ -591,6 +631,7 @@ int main(void) {
     TEST(numbers_outside_a_type_saturate),
     TEST(pairs_of_halves),
     TEST(halves_are_rounded_as_asked),
+    TEST(halves_are_fused_and_compared),
     TEST(halves_are_added_at_a_time),
     TEST(vectors_of_bytes_have_dot_products),
   };

@@ -28,9 +28,13 @@ template <class T, int SHIFT> __global__ void cuda_rotate(int n, const T *__rest
 RILL_KERNEL_INSTANCE(cuda_rotate_float, cuda_rotate<float, 1>);
 RILL_KERNEL_INSTANCE(cuda_rotate_int, cuda_rotate<int, 5>);
 /* Others of that name, for which only a pointer's type says which is meant. */
-template <class T, int SHIFT> __global__ void cuda_rotate(T *y) { y[threadIdx.x] = T((threadIdx.x + SHIFT) % blockDim.x); }
+template <class T, int SHIFT> __global__ void cuda_rotate(T *y) {
+  y[threadIdx.x] = T((threadIdx.x + SHIFT) % blockDim.x);
+}
 __global__ void cuda_rotate(double *y, int shift) { y[threadIdx.x] = (threadIdx.x + shift) % blockDim.x; }
-__global__ void cuda_rotate(float *y, int shift) { y[threadIdx.x] = static_cast<float>((threadIdx.x + shift) % blockDim.x); }
+__global__ void cuda_rotate(float *y, int shift) {
+  y[threadIdx.x] = static_cast<float>((threadIdx.x + shift) % blockDim.x);
+}
 /* Specializations are instances: only one that has a name is launched. */
 template <> __global__ void cuda_rotate<long long, 0>(int n, const long long *x, long long *y) {
   __shared__ long long first;
@@ -38,7 +42,9 @@ template <> __global__ void cuda_rotate<long long, 0>(int n, const long long *x,
   __syncthreads();
   if (static_cast<int>(threadIdx.x) < n) y[threadIdx.x] = first;
 }
-template <> __global__ void cuda_rotate<int, 7>(int *y) { y[threadIdx.x] = static_cast<int>((threadIdx.x + 7) % blockDim.x); }
+template <> __global__ void cuda_rotate<int, 7>(int *y) {
+  y[threadIdx.x] = static_cast<int>((threadIdx.x + 7) % blockDim.x);
+}
 RILL_KERNEL_INSTANCE(cuda_rotate_ranks, static_cast<void (*)(int *)>(cuda_rotate<int, 7>));
 RILL_KERNEL_INSTANCE(cuda_rotate_by, static_cast<void (*)(double *, int)>(cuda_rotate));
 RILL_KERNEL_INSTANCE(cuda_rotate_float_by, static_cast<void (*)(float *, int)>(cuda_rotate));
@@ -146,7 +152,8 @@ __global__ void cuda_any_group(unsigned lanes, unsigned *out) {
   namespace cg = cooperative_groups;
   __shared__ unsigned shared[64];
   const unsigned t = threadIdx.x;
-  const cg::thread_group tile = cg::tiled_partition(cg::this_thread_block(), lanes), pair = cg::tiled_partition(tile, 2);
+  const cg::thread_group tile = cg::tiled_partition(cg::this_thread_block(), lanes),
+                         pair = cg::tiled_partition(tile, 2);
   out[4 * t] = cuda_sum_of(cg::this_thread_block(), shared);
   out[4 * t + 1] = cuda_sum_of(tile, &shared[t - tile.thread_rank()]);
   out[4 * t + 2] = cuda_sum_of(pair, &shared[t - pair.thread_rank()]);
@@ -257,15 +264,16 @@ __global__ void cuda_directed(int count, const long long *in, double *out) {
 #endif
 }
 
-/* What numbers outside a type become; the last one tells who compiled: 0 makes no promise, 1 is clang for the cpu, 2 is for
- * NVIDIA, 3 for AMD. */
+/* What numbers outside a type become; the last one tells who compiled: 0 makes no promise, 1 is clang for the cpu, 2 is
+ * for NVIDIA, 3 for AMD. */
 __global__ void cuda_outside(int count, const double *in, long long *out) {
   const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   if (i >= count) return;
   const double d = in[i];
   const float f = static_cast<float>(d);
   long long *const o = out + 9 * i;
-  o[0] = static_cast<int>(f), o[1] = static_cast<unsigned>(f), o[2] = static_cast<int>(d), o[3] = static_cast<unsigned>(d);
+  o[0] = static_cast<int>(f), o[1] = static_cast<unsigned>(f), o[2] = static_cast<int>(d),
+  o[3] = static_cast<unsigned>(d);
   o[4] = static_cast<long long>(f), o[5] = static_cast<long long>(static_cast<unsigned long long>(f));
   o[6] = static_cast<long long>(d), o[7] = static_cast<long long>(static_cast<unsigned long long>(d));
 #if RILL_ON_CPU && defined(__clang__)
@@ -297,6 +305,18 @@ __global__ void cuda_rounded_halves(const float *x, unsigned short *out) {
   out[3 * i] = __half_as_ushort(__float2half_rz(x[i]));
   out[3 * i + 1] = __half_as_ushort(__float2half_ru(x[i]));
   out[3 * i + 2] = __half_as_ushort(__float2half_rd(x[i]));
+}
+
+/* out[4 i] to out[4 i + 3]: a * b + c with one rounding, the greater and the lesser of a and b, and how they compare.
+ */
+__global__ void cuda_fused_halves(const unsigned short *in, unsigned short *out) {
+  const unsigned i = threadIdx.x;
+  const half a = __ushort_as_half(in[3 * i]), b = __ushort_as_half(in[3 * i + 1]), c = __ushort_as_half(in[3 * i + 2]);
+  out[4 * i] = __half_as_ushort(__hfma(a, b, c));
+  out[4 * i + 1] = __half_as_ushort(__hmax(a, b));
+  out[4 * i + 2] = __half_as_ushort(__hmin(a, b));
+  const int compared = (a < b) + 2 * (a <= b) + 4 * (a == b) + 8 * (a != b) + 16 * (a >= b) + 32 * (a > b);
+  out[4 * i + 3] = static_cast<unsigned short>(compared);
 }
 
 /* Many threads add to the same halves, at even and odd places, and to both of a pair; before[i]: what was there. */

@@ -2,6 +2,8 @@
 """The functions of <math.h> that rill has itself for the cpu: how exact they are, in both forms, and that they are vectors."""
 
 import ctypes
+import fractions
+import math
 import os
 import random
 import re
@@ -38,6 +40,39 @@ def source_of(names):
         text += f"RILL_KERNEL(use_{name}, int n, const {number} *x, const {number} *y, {number} *z) {{ "
         text += "const int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) z[i] = %s; }\n" % call
     return text
+
+
+def exactly(digits, bias, bits):
+    """What 16 bits mean: a fraction, or an infinity or a NaN as a float."""
+    exponent, fraction = bits >> digits & (1 << 15 - digits) - 1, bits & (1 << digits) - 1
+    sign = -1 if bits >> 15 else 1
+    if exponent == (1 << 15 - digits) - 1:
+        return math.nan if fraction else sign * math.inf
+    whole = fraction + (1 << digits if exponent else 0)
+    return sign * whole * fractions.Fraction(2) ** (max(exponent, 1) - bias - digits)
+
+
+def fused(digits, bias, *bits):
+    """The bits of a * b + c, without the sign of a zero; or None for a NaN."""
+    a, b, c = (exactly(digits, bias, number) for number in bits)
+    if any(isinstance(x, float) for x in (a, b, c)):
+        a, b, c = (x if isinstance(x, float) else float((x > 0) - (x < 0)) for x in (a, b, c))
+        result = a * b + c
+        return None if math.isnan(result) else (0x8000 if result < 0 else 0) | ((1 << 15 - digits) - 1) << digits
+    exact = a * b + c
+    size, low, high = abs(exact), 0, ((1 << 15 - digits) - 1) << digits
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if exactly(digits, bias, middle) <= size else (low, middle)
+    step = fractions.Fraction(2) ** (max(low >> digits, 1) - bias - digits)
+    rest = size - exactly(digits, bias, low)
+    return (0x8000 if exact < 0 else 0) | (low + (rest > step / 2 or (rest == step / 2 and low & 1)))
+
+
+def same(digits, found, wanted):
+    if wanted is None:
+        return found & 0x7FFF > ((1 << 15 - digits) - 1) << digits
+    return found == wanted or (found | wanted) & 0x7FFF == 0
 
 
 class HostMath(differential.Differential):
@@ -101,6 +136,31 @@ class HostMath(differential.Differential):
         self.check([name for name in names if name[:-1] not in TWO], ctypes.c_float, values, values)
         x, y = ((ctypes.c_float * len(numbers))(*numbers) for numbers in self.pairs("f", 100000))
         self.check([name for name in names if name[:-1] in TWO], ctypes.c_float, x, y)
+
+    def test_numbers_of_16_bits(self):
+        """a * b + c is rounded once, also where a float, or a double, of the sum is just the middle of two numbers."""
+        text, formats = "#include <rill/device/cuda_names.h>\n", {"__half": (10, 15), "__nv_bfloat16": (7, 127)}
+        for name in formats:
+            text += f"RILL_KERNEL(fused{name}, int n, const {name} *x, const {name} *y, {name} *z) {{ "
+            text += "const int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) z[i] = __hfma(x[i], y[i], z[i]); }\n"
+        runner, kernels = Runner(self), self.open_all(self.write("k.kernel.cu", text))
+        for name, (digits, bias) in formats.items():
+            numbers, one = random.Random(name), bias << digits
+            cases = [[numbers.getrandbits(16) for _ in range(3)] for _ in range(3000)]
+            for _ in range(3000):  # the product is near half of the last digit of c, or the other way round
+                a, b = one + numbers.randrange(1 << digits), one - numbers.randrange(1 << digits + 1)
+                c = one + numbers.randrange(1 << digits) + ((digits + numbers.randrange(3)) << digits)
+                cases += [[a, b, c | numbers.getrandbits(1) << 15], [a, b, numbers.getrandbits(digits) + 1]]
+            # The square of 1 + 2^-4 (of 1 + 2^-6, a half's) is a middle, to which next to nothing is added.
+            cases += [[one + (1 << digits // 2), one + (1 << digits - digits // 2 - 1), c] for c in (0, 1, 0x8001, 0x80, 0x8080)]
+            x, y, z = ((ctypes.c_ushort * len(cases))(*column) for column in zip(*cases))
+            for kernel, as_loops in zip(kernels["fused" + name], (1, 0)):
+                result = (ctypes.c_ushort * len(cases))(*z)
+                values = ctypes.c_int(len(cases)), *map(pointer_to, (x, y, result))
+                self.assertEqual(runner.run(kernel, as_loops, ((len(cases) + 255) // 256, 1, 1), (256, 1, 1), 0, *values), 0)
+                for numbers_in, found in zip(cases, result):
+                    wanted = fused(digits, bias, *numbers_in)
+                    self.assertTrue(same(digits, found, wanted), "%s of %r: %#x, not %r" % (name, numbers_in, found, wanted))
 
     def test_nothing_is_left_of_a_square(self):
         """The power that sources raise floats to most: a product alone."""

@@ -3,78 +3,113 @@
 #ifndef RILL_DEVICE_CUDA_HALF_H
 #define RILL_DEVICE_CUDA_HALF_H
 
-#define RILL_NUMBER_(NAME, BITS, TO)                                                                       \
-  struct NAME {                                                                                            \
-    BITS number;                                                                                           \
-    NAME() = default;                                                                                      \
-    RILL_NAMED_ NAME(BITS x) : number(x) {}                                                                \
-    RILL_NAMED_ NAME(float x) : number(TO(x)) {}                                                           \
-    RILL_NAMED_ NAME(double x) : number(TO(static_cast<float>(x))) {}                                      \
-    RILL_NAMED_ NAME(int x) : number(TO(static_cast<float>(x))) {}                                         \
-    RILL_NAMED_ NAME(unsigned x) : number(TO(static_cast<float>(x))) {}                                    \
-    RILL_NAMED_ operator float() const { return rill_to_float(number); }                                   \
-  };                                                                                                       \
-  RILL_NUMBER_OPERATOR_(NAME, +)                                                                           \
-  RILL_NUMBER_OPERATOR_(NAME, -)                                                                           \
-  RILL_NUMBER_OPERATOR_(NAME, *)                                                                           \
-  RILL_NUMBER_OPERATOR_(NAME, /)                                                                           \
-  RILL_NUMBER_COMPARES_(NAME, ==)                                                                          \
-  RILL_NUMBER_COMPARES_(NAME, !=)                                                                          \
-  RILL_NUMBER_COMPARES_(NAME, <)                                                                           \
-  RILL_NUMBER_COMPARES_(NAME, <=)                                                                          \
-  RILL_NUMBER_COMPARES_(NAME, >)                                                                           \
-  RILL_NUMBER_COMPARES_(NAME, >=)                                                                          \
-  RILL_NAME_ NAME operator-(NAME a) { return NAME(-static_cast<float>(a)); }                               \
-  RILL_NAME_ NAME __hadd(NAME a, NAME b) { return a + b; }                                                 \
-  RILL_NAME_ NAME __hsub(NAME a, NAME b) { return a - b; }                                                 \
-  RILL_NAME_ NAME __hmul(NAME a, NAME b) { return a * b; }                                                 \
-  RILL_NAME_ NAME __hdiv(NAME a, NAME b) { return a / b; }                                                 \
-  RILL_NAME_ NAME __hneg(NAME a) { return -a; }                                                            \
-  RILL_NAME_ NAME __habs(NAME a) { return NAME(__builtin_fabsf(a)); }                                      \
-  RILL_NAME_ NAME __hfma(NAME a, NAME b, NAME c) {                                                         \
-    return NAME(static_cast<float>(static_cast<double>(static_cast<float>(a)) * static_cast<float>(b) +    \
-                                   static_cast<float>(c)));                                                \
-  }                                                                                                        \
-  RILL_NAME_ NAME __hmax(NAME a, NAME b) { return NAME(__builtin_fmaxf(a, b)); }                           \
-  RILL_NAME_ NAME __hmin(NAME a, NAME b) { return NAME(__builtin_fminf(a, b)); }                           \
-  RILL_NAME_ bool __heq(NAME a, NAME b) { return a == b; }                                                 \
-  RILL_NAME_ bool __hne(NAME a, NAME b) { return a != b; }                                                 \
-  RILL_NAME_ bool __hlt(NAME a, NAME b) { return a < b; }                                                  \
-  RILL_NAME_ bool __hle(NAME a, NAME b) { return a <= b; }                                                 \
-  RILL_NAME_ bool __hgt(NAME a, NAME b) { return a > b; }                                                  \
-  RILL_NAME_ bool __hge(NAME a, NAME b) { return a >= b; }                                                 \
-  RILL_NAME_ bool __hisnan(NAME a) { return a != a; }                                                      \
-  struct alignas(4) NAME##2 {                                                                              \
-    NAME x, y;                                                                                             \
-    NAME##2() = default;                                                                                   \
-    RILL_NAMED_ NAME##2(NAME x_, NAME y_) : x(x_), y(y_) {}                                                \
-  };                                                                                                       \
-  RILL_PAIR_OPERATOR_(NAME, +, __hadd2)                                                                    \
-  RILL_PAIR_OPERATOR_(NAME, -, __hsub2)                                                                    \
-  RILL_PAIR_OPERATOR_(NAME, *, __hmul2)                                                                    \
-  RILL_PAIR_OPERATOR_(NAME, /, __h2div)                                                                    \
-  RILL_NAME_ NAME##2 operator-(NAME##2 a) { return NAME##2(-a.x, -a.y); }                                  \
-  RILL_NAME_ bool operator==(NAME##2 a, NAME##2 b) { return a.x == b.x && a.y == b.y; }                    \
-  RILL_NAME_ bool operator!=(NAME##2 a, NAME##2 b) { return a.x != b.x && a.y != b.y; }                    \
-  RILL_PAIR_COMPARES_(NAME, ==, eq)                                                                        \
-  RILL_PAIR_COMPARES_(NAME, !=, ne)                                                                        \
-  RILL_PAIR_COMPARES_(NAME, <, lt)                                                                         \
-  RILL_PAIR_COMPARES_(NAME, <=, le)                                                                        \
-  RILL_PAIR_COMPARES_(NAME, >, gt)                                                                         \
-  RILL_PAIR_COMPARES_(NAME, >=, ge)                                                                        \
-  RILL_NAME_ NAME##2 __hneg2(NAME##2 a) { return -a; }                                                     \
-  RILL_NAME_ NAME##2 __habs2(NAME##2 a) { return NAME##2(__habs(a.x), __habs(a.y)); }                      \
-  RILL_NAME_ NAME##2 __hmax2(NAME##2 a, NAME##2 b) { return NAME##2(__hmax(a.x, b.x), __hmax(a.y, b.y)); } \
-  RILL_NAME_ NAME##2 __hmin2(NAME##2 a, NAME##2 b) { return NAME##2(__hmin(a.x, b.x), __hmin(a.y, b.y)); } \
-  RILL_NUMBER_MATH_(NAME, sqrt, __builtin_sqrtf(x))                                                        \
-  RILL_NUMBER_MATH_(NAME, rsqrt, 1.0f / __builtin_sqrtf(x))                                                \
-  RILL_NUMBER_MATH_(NAME, rcp, 1.0f / static_cast<float>(x))                                               \
-  RILL_NUMBER_MATH_(NAME, floor, __builtin_floorf(x))                                                      \
-  RILL_NUMBER_MATH_(NAME, ceil, __builtin_ceilf(x))                                                        \
-  RILL_NUMBER_MATH_(NAME, trunc, __builtin_truncf(x))                                                      \
-  RILL_NUMBER_MATH_(NAME, rint, __builtin_rintf(x))                                                        \
-  RILL_NAME_ NAME##2 __hfma2(NAME##2 a, NAME##2 b, NAME##2 c) {                                            \
-    return NAME##2(__hfma(a.x, b.x, c.x), __hfma(a.y, b.y, c.y));                                          \
+/* s + e, where e is less than the last digit of s, for another rounding to fewer digits: if it is no float, the one
+ * beside it whose last bit is 1, which is no tie. */
+template <class RillT> RILL_NAME_ float rill_to_odd_(float s, RillT e) {
+  const unsigned bits = rill_float_bits_(s), nearer = (e < 0) != (s < 0) ? 1 : 0;
+  return rill_float_of_bits_(e < 0 || e > 0 ? (bits - nearer) | 1u : bits);
+}
+#ifdef __clang__ /* also with -ffast-math */
+#define RILL_EXACTLY_ _Pragma("clang fp reassociate(off)")
+#else
+#define RILL_EXACTLY_
+#endif
+/* What a * b + c, rounded once, is to be rounded from.  The product is exact, and so is what the sum loses, whether or
+ * not a compiler fuses them. */
+RILL_NAME_ float rill_fused_(rill_half a, rill_half b, rill_half c) {
+  RILL_EXACTLY_
+  const float p = rill_to_float(a) * rill_to_float(b), q = rill_to_float(c), s = p + q, r = s - p;
+  return rill_to_odd_(s, (p - (s - r)) + (q - r));
+}
+/* If the sum in double loses anything, and is a float, it is one of the two numbers, and the other one is lost. */
+RILL_NAME_ float rill_fused_(rill_bfloat16 a, rill_bfloat16 b, rill_bfloat16 c) {
+  RILL_EXACTLY_
+  const double p = static_cast<double>(rill_to_float(a)) * rill_to_float(b), q = rill_to_float(c), s = p + q;
+  const float f = static_cast<float>(s);
+  const double beside = s - f, lost = s == p ? q : s == q ? p : 0.0;
+  return rill_to_odd_(f, beside == 0 ? lost : beside); /* a NaN beside an infinity: it stays */
+}
+#undef RILL_EXACTLY_
+template <class RillT> RILL_NAME_ RillT rill_of_bits_(RillT x, unsigned bits) {
+  x.number.bits = static_cast<unsigned short>(bits);
+  return x;
+}
+
+#define RILL_NUMBER_(NAME, BITS, TO)                                                                         \
+  struct NAME {                                                                                              \
+    BITS number;                                                                                             \
+    NAME() = default;                                                                                        \
+    RILL_NAMED_ NAME(BITS x) : number(x) {}                                                                  \
+    RILL_NAMED_ NAME(float x) : number(TO(x)) {}                                                             \
+    RILL_NAMED_ NAME(double x) : number(TO(static_cast<float>(x))) {}                                        \
+    RILL_NAMED_ NAME(int x) : number(TO(static_cast<float>(x))) {}                                           \
+    RILL_NAMED_ NAME(unsigned x) : number(TO(static_cast<float>(x))) {}                                      \
+    RILL_NAMED_ operator float() const { return rill_to_float(number); }                                     \
+  };                                                                                                         \
+  RILL_NUMBER_OPERATOR_(NAME, +)                                                                             \
+  RILL_NUMBER_OPERATOR_(NAME, -)                                                                             \
+  RILL_NUMBER_OPERATOR_(NAME, *)                                                                             \
+  RILL_NUMBER_OPERATOR_(NAME, /)                                                                             \
+  RILL_NUMBER_COMPARES_(NAME, ==)                                                                            \
+  RILL_NUMBER_COMPARES_(NAME, !=)                                                                            \
+  RILL_NUMBER_COMPARES_(NAME, <)                                                                             \
+  RILL_NUMBER_COMPARES_(NAME, <=)                                                                            \
+  RILL_NUMBER_COMPARES_(NAME, >)                                                                             \
+  RILL_NUMBER_COMPARES_(NAME, >=)                                                                            \
+  RILL_NAME_ NAME operator-(NAME a) { return NAME(-a.number); }                                              \
+  RILL_NAME_ NAME __hadd(NAME a, NAME b) { return a + b; }                                                   \
+  RILL_NAME_ NAME __hsub(NAME a, NAME b) { return a - b; }                                                   \
+  RILL_NAME_ NAME __hmul(NAME a, NAME b) { return a * b; }                                                   \
+  RILL_NAME_ NAME __hdiv(NAME a, NAME b) { return a / b; }                                                   \
+  RILL_NAME_ NAME __hneg(NAME a) { return -a; }                                                              \
+  RILL_NAME_ NAME __habs(NAME a) { return rill_of_bits_(a, a.number.bits & 0x7fffu); }                       \
+  RILL_NAME_ NAME __hfma(NAME a, NAME b, NAME c) { return NAME(rill_fused_(a.number, b.number, c.number)); } \
+  RILL_NAME_ NAME __hmax(NAME a, NAME b) {                                                                   \
+    const NAME equal = rill_of_bits_(a, b == b ? a.number.bits & b.number.bits : a.number.bits);             \
+    return a > b ? a : b > a || a != a ? b : equal;                                                          \
+  }                                                                                                          \
+  RILL_NAME_ NAME __hmin(NAME a, NAME b) {                                                                   \
+    const NAME equal = rill_of_bits_(a, b == b ? a.number.bits | b.number.bits : a.number.bits);             \
+    return a < b ? a : b < a || a != a ? b : equal;                                                          \
+  }                                                                                                          \
+  RILL_NAME_ bool __heq(NAME a, NAME b) { return a == b; }                                                   \
+  RILL_NAME_ bool __hne(NAME a, NAME b) { return a != b; }                                                   \
+  RILL_NAME_ bool __hlt(NAME a, NAME b) { return a < b; }                                                    \
+  RILL_NAME_ bool __hle(NAME a, NAME b) { return a <= b; }                                                   \
+  RILL_NAME_ bool __hgt(NAME a, NAME b) { return a > b; }                                                    \
+  RILL_NAME_ bool __hge(NAME a, NAME b) { return a >= b; }                                                   \
+  RILL_NAME_ bool __hisnan(NAME a) { return a != a; }                                                        \
+  struct alignas(4) NAME##2 {                                                                                \
+    NAME x, y;                                                                                               \
+    NAME##2() = default;                                                                                     \
+    RILL_NAMED_ NAME##2(NAME x_, NAME y_) : x(x_), y(y_) {}                                                  \
+  };                                                                                                         \
+  RILL_PAIR_OPERATOR_(NAME, +, __hadd2)                                                                      \
+  RILL_PAIR_OPERATOR_(NAME, -, __hsub2)                                                                      \
+  RILL_PAIR_OPERATOR_(NAME, *, __hmul2)                                                                      \
+  RILL_PAIR_OPERATOR_(NAME, /, __h2div)                                                                      \
+  RILL_NAME_ NAME##2 operator-(NAME##2 a) { return NAME##2(-a.x, -a.y); }                                    \
+  RILL_NAME_ bool operator==(NAME##2 a, NAME##2 b) { return a.x == b.x && a.y == b.y; }                      \
+  RILL_NAME_ bool operator!=(NAME##2 a, NAME##2 b) { return a.x != b.x && a.y != b.y; }                      \
+  RILL_PAIR_COMPARES_(NAME, ==, eq)                                                                          \
+  RILL_PAIR_COMPARES_(NAME, !=, ne)                                                                          \
+  RILL_PAIR_COMPARES_(NAME, <, lt)                                                                           \
+  RILL_PAIR_COMPARES_(NAME, <=, le)                                                                          \
+  RILL_PAIR_COMPARES_(NAME, >, gt)                                                                           \
+  RILL_PAIR_COMPARES_(NAME, >=, ge)                                                                          \
+  RILL_NAME_ NAME##2 __hneg2(NAME##2 a) { return -a; }                                                       \
+  RILL_NAME_ NAME##2 __habs2(NAME##2 a) { return NAME##2(__habs(a.x), __habs(a.y)); }                        \
+  RILL_NAME_ NAME##2 __hmax2(NAME##2 a, NAME##2 b) { return NAME##2(__hmax(a.x, b.x), __hmax(a.y, b.y)); }   \
+  RILL_NAME_ NAME##2 __hmin2(NAME##2 a, NAME##2 b) { return NAME##2(__hmin(a.x, b.x), __hmin(a.y, b.y)); }   \
+  RILL_NUMBER_MATH_(NAME, sqrt, __builtin_sqrtf(x))                                                          \
+  RILL_NUMBER_MATH_(NAME, rsqrt, 1.0f / __builtin_sqrtf(x))                                                  \
+  RILL_NUMBER_MATH_(NAME, rcp, 1.0f / static_cast<float>(x))                                                 \
+  RILL_NUMBER_MATH_(NAME, floor, __builtin_floorf(x))                                                        \
+  RILL_NUMBER_MATH_(NAME, ceil, __builtin_ceilf(x))                                                          \
+  RILL_NUMBER_MATH_(NAME, trunc, __builtin_truncf(x))                                                        \
+  RILL_NUMBER_MATH_(NAME, rint, __builtin_rintf(x))                                                          \
+  RILL_NAME_ NAME##2 __hfma2(NAME##2 a, NAME##2 b, NAME##2 c) {                                              \
+    return NAME##2(__hfma(a.x, b.x, c.x), __hfma(a.y, b.y, c.y));                                            \
   }
 #define RILL_NUMBER_OPERATOR_(NAME, OPERATOR)                          \
   RILL_NAME_ NAME operator OPERATOR(NAME a, NAME b) {                  \
@@ -82,7 +117,7 @@
   }                                                                    \
   RILL_NAME_ NAME &operator OPERATOR##=(NAME &a, NAME b) { return a = a OPERATOR b; }
 #define RILL_NUMBER_COMPARES_(NAME, OPERATOR) \
-  RILL_NAME_ bool operator OPERATOR(NAME a, NAME b) { return static_cast<float>(a) OPERATOR static_cast<float>(b); }
+  RILL_NAME_ bool operator OPERATOR(NAME a, NAME b) { return a.number OPERATOR b.number; }
 #define RILL_PAIR_OPERATOR_(NAME, OPERATOR, FUNCTION)                                                                \
   RILL_NAME_ NAME##2 operator OPERATOR(NAME##2 a, NAME##2 b) { return NAME##2(a.x OPERATOR b.x, a.y OPERATOR b.y); } \
   RILL_NAME_ NAME##2 &operator OPERATOR##=(NAME##2 & a, NAME##2 b) { return a = a OPERATOR b; }                      \

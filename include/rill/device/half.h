@@ -136,19 +136,39 @@ RILL_HALF_ float rill_to_float(rill_bfloat16 x) { return rill_bfloat16_to_float(
   RILL_HALF_ TYPE &operator OPERATOR##=(TYPE &a, TYPE b) {                                                       \
     return a = FROM(rill_to_float(a) OPERATOR rill_to_float(b));                                                 \
   }
-#define RILL_HALF_COMPARISON_(TYPE, OPERATOR) \
-  RILL_HALF_ bool operator OPERATOR(TYPE a, TYPE b) { return rill_to_float(a) OPERATOR rill_to_float(b); }
+#if defined(__CUDACC__) || defined(__HIP__)
+#define RILL_HALF_COMPARISON_(OPERATOR) \
+  RILL_HALF_ bool operator OPERATOR(rill_half a, rill_half b) { return rill_to_float(a) OPERATOR rill_to_float(b); }
+#else
+/* By integers, of which a vector has twice as many as of floats, and without conversions. */
+RILL_HALF_ int16_t rill_half_order_(rill_half x) {
+  const int16_t magnitude = static_cast<int16_t>(x.bits & 0x7fffu);
+  return static_cast<int16_t>(x.bits >> 15 ? -magnitude : magnitude);
+}
+RILL_HALF_ bool rill_half_is_nan_(rill_half x) { return (x.bits & 0x7fffu) > 0x7c00u; }
+#define RILL_HALF_COMPARISON_(OPERATOR)                                                                     \
+  RILL_HALF_ bool operator OPERATOR(rill_half a, rill_half b) {                                             \
+    const bool without_order = 0 OPERATOR 1 && 1 OPERATOR 0; /* as != */                                    \
+    return rill_half_is_nan_(a) || rill_half_is_nan_(b) ? without_order                                     \
+                                                        : rill_half_order_(a) OPERATOR rill_half_order_(b); \
+  }
+#endif
+#define RILL_BFLOAT16_COMPARISON_(OPERATOR)                             \
+  RILL_HALF_ bool operator OPERATOR(rill_bfloat16 a, rill_bfloat16 b) { \
+    return rill_to_float(a) OPERATOR rill_to_float(b);                  \
+  }
+#define RILL_HALF_COMPARISONS_(COMPARISON) \
+  COMPARISON(==)                           \
+  COMPARISON(!=)                           \
+  COMPARISON(<)                            \
+  COMPARISON(<=)                           \
+  COMPARISON(>)                            \
+  COMPARISON(>=)
 #define RILL_HALF_OPERATORS_(TYPE, FROM)                    \
   RILL_HALF_ARITHMETIC_(TYPE, FROM, +)                      \
   RILL_HALF_ARITHMETIC_(TYPE, FROM, -)                      \
   RILL_HALF_ARITHMETIC_(TYPE, FROM, *)                      \
   RILL_HALF_ARITHMETIC_(TYPE, FROM, /)                      \
-  RILL_HALF_COMPARISON_(TYPE, ==)                           \
-  RILL_HALF_COMPARISON_(TYPE, !=)                           \
-  RILL_HALF_COMPARISON_(TYPE, <)                            \
-  RILL_HALF_COMPARISON_(TYPE, <=)                           \
-  RILL_HALF_COMPARISON_(TYPE, >)                            \
-  RILL_HALF_COMPARISON_(TYPE, >=)                           \
   RILL_HALF_ TYPE operator-(TYPE x) {                       \
     TYPE negated;                                           \
     negated.bits = static_cast<uint16_t>(x.bits ^ 0x8000u); \
@@ -156,8 +176,12 @@ RILL_HALF_ float rill_to_float(rill_bfloat16 x) { return rill_bfloat16_to_float(
   }
 RILL_HALF_OPERATORS_(rill_half, rill_to_half)
 RILL_HALF_OPERATORS_(rill_bfloat16, rill_to_bfloat16)
+RILL_HALF_COMPARISONS_(RILL_HALF_COMPARISON_)
+RILL_HALF_COMPARISONS_(RILL_BFLOAT16_COMPARISON_)
 #undef RILL_HALF_OPERATORS_
 #undef RILL_HALF_COMPARISON_
+#undef RILL_BFLOAT16_COMPARISON_
+#undef RILL_HALF_COMPARISONS_
 #undef RILL_HALF_ARITHMETIC_
 #endif
 
