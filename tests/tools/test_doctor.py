@@ -78,6 +78,10 @@ class DoctorTest(ToolTest):
             self.write(name, b"this is no library\n" * 10)
         return self.folder
 
+    def needs_rill_comm(self):
+        if "without rill_comm" in self.look("mpi", 0).get("engine", {"what": ""})["what"]:
+            self.skipTest("rill_comm is not built")
+
     def as_nobody(self, file, group):
         """What is found by a user who is in no group, of a file that a group may open."""
         if os.geteuid() != 0:
@@ -318,12 +322,14 @@ class Hip(DoctorTest):
         self.assertEqual(list(self.look("hip", 0, **self.variables, ROCM_PATH=self.path("rocm-7"))), ["devices"])
 
     def test_missing_rccl(self):
+        self.needs_rill_comm()
         self.warns("communication", "librccl.so.1", "sudo apt install rccl", RILL_FAKE_DEVICES="2",
                    LD_LIBRARY_PATH=f"{HIP}:{self.broken_libraries('librccl.so.1')}")
         found = self.look("hip", 0, RILL_FAKE_DEVICES="2", LD_LIBRARY_PATH=f"{HIP}:{RCCL}")
         self.assertEqual(list(found), ["devices"])
 
     def test_rccl_of_another_version(self):
+        self.needs_rill_comm()
         self.warns("communication_version", "libamdhip64.so.6", "sudo apt install rccl",
                    LD_LIBRARY_PATH=f"{HIP}:{OLD_RCCL}:{OLD_HIP}")
 
@@ -361,8 +367,7 @@ class Rest(DoctorTest):
                    **self.mpirun(texts[own]))
 
     def test_an_engine_that_is_missing(self):
-        if "without rill_comm" in self.look("mpi", 0).get("engine", {"what": ""})["what"]:
-            self.skipTest("rill_comm is not built")
+        self.needs_rill_comm()
         self.area, self.variables = "mpi", {"RILL_COMM_MPI": "/nowhere/librill_comm_mpi.so.0"}
         self.warns("engine_missing", "/nowhere/librill_comm_mpi.so.0: cannot open", "unset RILL_COMM_MPI")
 
