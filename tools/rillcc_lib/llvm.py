@@ -20,6 +20,7 @@ ALLOCA, LOAD, STORE, GEP = 26, 27, 28, 29
 TRUNC, ZEXT, SEXT = 30, 31, 32
 BIT_CAST, ADDR_SPACE_CAST = 41, 60
 ICMP, PHI, CALL, SELECT, FREEZE = 42, 44, 45, 46, 68
+EXTRACT_ELEMENT, INSERT_ELEMENT = 50, 51
 FENCE, ATOMIC_CMPXCHG, ATOMIC_RMW = 55, 56, 57
 OGT, OGE, OLT, UNO = 2, 3, 4, 8
 EQ, NE, UGT, UGE, ULT, ULE, SGT, SGE, SLT, SLE = range(32, 42)
@@ -56,6 +57,7 @@ SIGNATURES = {
     "BuildFreeze": "ppps",
     "BuildGEP2": "pppppus",
     "BuildICmp": "ppupps",
+    "BuildInsertValue": "ppppus",
     "BuildLShr": "pppps",
     "BuildLoad2": "pppps",
     "BuildMul": "pppps",
@@ -113,6 +115,7 @@ SIGNATURES = {
     "GetArrayLength2": "ip",
     "GetAttributeCountAtIndex": "upu",
     "GetAttributesAtIndex": "vpup",
+    "GetAtomicRMWBinOp": "up",
     "GetBasicBlockName": "sp",
     "GetBasicBlockParent": "pp",
     "GetBasicBlockTerminator": "pp",
@@ -210,6 +213,7 @@ SIGNATURES = {
     "DeleteFunction": "vp",
     "BuildMemSet": "ppppp" + "u",
     "IsATerminatorInst": "pp",
+    "IsAtomicSingleThread": "bp",
     "IsConditional": "bp",
     "IsConstant": "bp",
     "IsDeclaration": "bp",
@@ -236,6 +240,7 @@ SIGNATURES = {
     "ReplaceAllUsesWith": "vpp",
     "RunPasses": "ppspp",
     "SetAlignment": "vpu",
+    "SetAtomicSingleThread": "vpb",
     "SetInitializer": "vpp",
     "SetComdat": "vpp",
     "SetLinkage": "vpu",

@@ -9,7 +9,21 @@ import functools
 import os
 from dataclasses import dataclass
 
-from . import apart, bounds, conversions, divisions, interchange, ir, llvm, regions, stacks, threads, versions
+from . import (
+    apart,
+    atomics,
+    bounds,
+    conversions,
+    divisions,
+    interchange,
+    ir,
+    llvm,
+    regions,
+    small_vectors,
+    stacks,
+    threads,
+    versions,
+)
 
 # More points where threads meet than this, and clang takes minutes over the loops between them.
 MOST_SYNC_POINTS = 64
@@ -93,6 +107,8 @@ class Rewriter:
         if not unroll:
             self.forget_loop_hints()
         m.run_passes(PREPARE, unroll)
+        small_vectors.split(m)
+        atomics.mark(m)
 
     def forget_loop_hints(self):
         """`#pragma unroll` is meant for GPUs, and would be obeyed."""
@@ -423,6 +439,7 @@ def rewrite(library, source, output, fibers, options, any_level=False):
             notes = rewriter.rewrite(refused, as_written)
             if notes is not None:
                 conversions.replace(module)
+                atomics.replace(module)
                 divisions.Divisions(module).replace()
                 rewriter.drop_helpers()
                 if any_level:

@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+"""Kernels that loops are made of in another form than their source has: borders, shared counters, vectors of two floats."""
+
+import ctypes
+import re
+import shutil
+import subprocess
+import unittest
+
+import differential
+import support
+from support import Runner, pointer_to
+
+HEAD = "#include <rill/device/cuda_names.h>\n"
+STENCIL = """RILL_KERNEL(stencil, int width, int height, int left, const float *x, float *y) {
+  const int column = blockIdx.x * blockDim.x + threadIdx.x, row = blockIdx.y * blockDim.y + threadIdx.y;
+  if (row < 1 || row >= height - 1 || column < 3 || column + left >= width) return;
+  y[row * width + column] = x[row * width + column - 3] + x[row * width + column + left] + x[(row - 1) * width + column];
+}
+RILL_KERNEL(shifted, int width, int height, int left, const float *x, float *y) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x - left;
+  if (i > -1 && i < width * height) y[i] = x[i] + 1;
+}
+"""
+COUNTERS = """RILL_KERNEL(counters, int n, const int *x, int *y) {
+  __shared__ int s[8];
+  __shared__ float sum;
+  const int t = threadIdx.x, v = x[t];
+  if (t < 8) s[t] = t == 4 ? -1 : 0;
+  if (t == 0) sum = 0;
+  __syncthreads();
+  atomicAdd(&s[v & 1], v);
+  atomicSub(&s[2], v);
+  atomicXor(&s[3], v);
+  atomicAnd(&s[4], v);
+  atomicOr(&s[5], v);
+  atomicMax(&s[6], v);
+  atomicAdd(&sum, 1.0f);
+  int old = s[7], seen;
+  do { seen = old; old = atomicCAS(&s[7], seen, seen + v); } while (old != seen);
+  y[8 + t] = atomicAdd(&s[2], 0) * 0 + (atomicExch(&s[0], s[0]) != s[0]);
+  __syncthreads();
+  if (t < 8) y[t] = s[t] + (t == 0 ? (int)sum : 0);
+}
+"""
+PAIRS = """
+RILL_KERNEL(pairs, int n, const float2 *x, float2 *y) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n) return;
+  const float2 a = x[i];
+  y[i] = make_float2(a.x * a.x - a.y * a.y, 2.0f * a.x * a.y);
+}
+"""
+
+
+class Forms(differential.Differential):
+    def disassembly(self, image, function):
+        shown = subprocess.run(["objdump", "-d", image.library._name], capture_output=True, text=True, check=True)
+        found = re.findall(r"<([^>]*%s[^>]*)>:\n(.*?)\n\n" % function, shown.stdout + "\n", re.S)
+        self.assertTrue(found)
+        return "\n".join(text for _, text in found)
+
+    def test_borders(self):
+        forms = self.open_all(self.write("k.kernel.cu", HEAD + STENCIL))
+        runner = Runner(self)
+        for width, height, left, block in ((100, 20, 3, (32, 4, 1)), (64, 9, 0, (16, 8, 1)), (5, 3, 1, (8, 1, 1)), (257, 4, 7, (64, 1, 1))):
+            count = width * height
+            x = (ctypes.c_float * count)(*range(count))
+            numbers = [ctypes.c_int(v) for v in (width, height, left)]
+            plane = (width // block[0] + 1, height // block[1] + 1, 1), block
+            line = (count // (block[0] * block[1]) + 2, 1, 1), (block[0] * block[1], 1, 1)
+            for name, shape in {"stencil": plane, "shifted": line}.items():
+                results = []
+                for kernel, as_loops in zip(forms[name], (1, 0)):
+                    y = (ctypes.c_float * count)()
+                    self.assertEqual(runner.run(kernel, as_loops, *shape, 0, *numbers, pointer_to(x), pointer_to(y)), 0)
+                    results.append(list(y))
+                with self.subTest(kernel=name, width=width):
+                    self.assertTrue(any(results[0]))
+                    self.assertEqual(*results)
+
+    def test_counters_in_shared_memory(self):
+        forms = self.open_all(self.write("k.kernel.cu", HEAD + COUNTERS))
+        runner = Runner(self)
+        x = (ctypes.c_int * 100)(*[i * 37 % 64 for i in range(100)])
+        results = []
+        for kernel, as_loops in zip(forms["counters"], (1, 0)):
+            y = (ctypes.c_int * 108)()
+            self.assertEqual(runner.run(kernel, as_loops, (1, 1, 1), (100, 1, 1), 0, ctypes.c_int(100), pointer_to(x), pointer_to(y)), 0)
+            results.append(list(y))
+        self.assertEqual(*results)
+        odd = sum(v for v in x if v % 2)
+        self.assertEqual(results[0][:3], [sum(x) - odd + 100, odd, -sum(x)])
+        self.assertEqual(results[0][6:8], [63, sum(x)])
+
+    @unittest.skipUnless(support.X86 and shutil.which("objdump"), "no objdump for x86")
+    def test_no_counter_in_shared_memory_locks(self):
+        text = self.disassembly(self.open(self.write("k.kernel.cu", HEAD + COUNTERS)), "counters.*block")
+        self.assertEqual(re.findall(r"\block\b.*|\bxchg\b.*\(%.*", text), [])
+
+    @unittest.skipUnless(support.X86 and shutil.which("objdump"), "no objdump for x86")
+    def test_vectors_of_pairs(self):
+        forms = self.open_all(self.write("k.kernel.cu", HEAD + PAIRS))
+        runner = Runner(self)
+        self.assertNotIn("movlps", self.disassembly(self.images[0], "pairs.*block"))  # a store of two floats
+        x = (ctypes.c_float * 200)(*range(200))
+        for kernel, as_loops in zip(forms["pairs"], (1, 0)):
+            y = (ctypes.c_float * 200)()
+            self.assertEqual(runner.run(kernel, as_loops, (4, 1, 1), (32, 1, 1), 0, ctypes.c_int(99), pointer_to(x), pointer_to(y)), 0)
+            expected = [v for a, b in zip(x[:198:2], x[1:198:2]) for v in (a * a - b * b, 2 * a * b)]
+            self.assertEqual(list(y), [*expected, 0, 0])
+
+
+if __name__ == "__main__":
+    support.main()
