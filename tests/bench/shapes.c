@@ -338,8 +338,9 @@ static void print_shape(const struct shape *shape, const bool wanted[SIDES], uin
   double best[2][SIDES];
   measure(shape, wanted, 1, rounds, best[0]);
   measure(shape, wanted, threads, rounds, best[1]);
-  (void)printf("| %-16s | %9.1f |", shape->name, best[0][RILL] / 1e3);
+  (void)printf("| %-17s |", shape->name);
   for (int all = 0; all < 2; all++) {
+    (void)printf(" %9.1f |", best[all][RILL] / 1e3);
     for (int side = BARRIERS; side < SIDES; side++) {
       if (!wanted[side]) continue;
       const double ratio = side == BARRIERS ? best[all][RILL] / best[all][side] : best[all][side] / best[all][RILL];
@@ -352,16 +353,17 @@ static void print_shape(const struct shape *shape, const bool wanted[SIDES], uin
 
 static void print_head(const bool wanted[SIDES], uint32_t threads) {
   int columns = 0;
-  (void)printf("| %-16s | %9s |", "", "rill, us");
+  (void)printf("| %-17s |", "");
   for (uint32_t i = 0; i < 2; i++) {
+    (void)printf(" rill, %u: us |", (unsigned)(i > 0 ? threads : 1));
     for (int side = BARRIERS; side < SIDES; side++) {
       if (!wanted[side]) continue;
       (void)printf(" %s, %u |", side_names[side], (unsigned)(i > 0 ? threads : 1));
       columns++;
     }
   }
-  (void)printf("\n| --- | --- |");
-  while (columns-- > 0) (void)printf(" --- |");
+  (void)printf("\n| --- |");
+  for (columns += 2; columns > 0; columns--) (void)printf(" --- |");
   (void)printf("\n");
 }
 
@@ -371,8 +373,9 @@ static int compare_numbers(const void *a, const void *b) {
 }
 
 static void print_medians(void) {
-  (void)printf("| %-16s | %9s |", "median", "");
+  (void)printf("| %-17s |", "median");
   for (int column = 0; column < COLUMNS; column++) {
+    if (column % SIDES == RILL) (void)printf(" %9s |", "");
     if (counts[column] == 0) continue;
     qsort(ratios[column], counts[column], sizeof **ratios, compare_numbers);
     (void)printf(" %6.2f |", ratios[column][counts[column] / 2]);

@@ -2,7 +2,7 @@
 
 One worker executes all threads of a block, no thread is interrupted within an operation, and no other block has this memory.
 
-`mark` finds them while shared memory can be told from other memory, and `replace` is for after rillcc's last pass: until then
+`mark` finds them while shared memory can be distinguished from other memory, and `replace` is for after rillcc's last pass: until then
 they are atomic, since threads that use one place at a time are not independent of one another.
 """
 
