@@ -44,7 +44,8 @@ struct rill__device {
   uint64_t max_access_window;   /* bytes of RILL_ATTR_ACCESS_POLICY */
   _Atomic bool active;          /* `activate` has succeeded */
   _Atomic rill_status lost;     /* not RILL_OK: what every submission, wait and query returns */
-  _Atomic uint32_t checked;     /* how many modules are loaded whose kernels check what they access */
+  _Atomic uint32_t checked;     /* how many modules are loaded whose kernels check what they access; one more with
+                                 * RILL_CHECK=memory */
   RILL__OF_CORE(1024);
 };
 

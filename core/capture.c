@@ -4,6 +4,7 @@
 #include "core/graph/building.h"
 #include "core/graph/graph.h"
 #include "core/held/held.h"
+#include "core/object/origin.h"
 #include "core/sync/faults.h"
 
 #include <stdlib.h>
@@ -96,7 +97,9 @@ rill_status rill_stream_capture_end(rill_stream stream, rill_graph *out) {
   RILL_REQUIRE(out != NULL, RILL_ERROR_INVALID_ARGUMENT, "out is NULL");
   struct rill__graph *graph = NULL;
   RILL_TRY(rill__capture_end(s, false, &graph));
-  if (graph != NULL) out->id = graph->base.id;
+  if (graph == NULL) return RILL_OK;
+  out->id = graph->base.id;
+  rill__origin_note(&graph->base);
   return RILL_OK;
 }
 

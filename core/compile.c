@@ -1,6 +1,7 @@
 #include "core/kernel/compile.h"
 
 #include "core/object/options.h"
+#include "core/object/origin.h"
 
 const char *rill_compile_log(void) { return rill__compile_log(); }
 
@@ -21,5 +22,6 @@ rill_status rill_module_compile(rill_device device, const char *source, const ri
   struct rill__module *module = NULL;
   RILL_TRY(rill__compile(d, source, &o, &module));
   out->id = module->base.id;
+  rill__origin_note(&module->base);
   return RILL_OK;
 }

@@ -19,9 +19,14 @@ static void around_search(void) {
   rill__fork_watch();
 }
 
+static void prepare_search(void) {
+  atomic_store_explicit(&rill__around_search, around_search, memory_order_relaxed);
+  atomic_store_explicit(&rill__device_watch, rill__leaks_watch, memory_order_relaxed);
+}
+
 rill_status rill_device_count(int32_t *count) {
   RILL_ENTER();
-  atomic_store_explicit(&rill__around_search, around_search, memory_order_relaxed);
+  prepare_search();
   if (count != NULL) *count = 0;
   RILL_REQUIRE(count != NULL, RILL_ERROR_INVALID_ARGUMENT, "count is NULL");
   rill__leave(&self);
@@ -33,7 +38,7 @@ rill_status rill_device_count(int32_t *count) {
 
 rill_status rill_device_get(int32_t index, rill_device *out) {
   RILL_ENTER();
-  atomic_store_explicit(&rill__around_search, around_search, memory_order_relaxed);
+  prepare_search();
   if (out != NULL) *out = RILL_NULL_DEVICE;
   RILL_REQUIRE(out != NULL, RILL_ERROR_INVALID_ARGUMENT, "out is NULL");
   rill__leave(&self);
@@ -50,7 +55,7 @@ rill_status rill_device_get(int32_t index, rill_device *out) {
 
 rill_status rill_device_open(const char *name, rill_device *out) {
   RILL_ENTER();
-  atomic_store_explicit(&rill__around_search, around_search, memory_order_relaxed);
+  prepare_search();
   if (out != NULL) *out = RILL_NULL_DEVICE;
   RILL_REQUIRE(out != NULL, RILL_ERROR_INVALID_ARGUMENT, "out is NULL");
   rill__leave(&self);
@@ -73,7 +78,7 @@ rill_status rill_device_open(const char *name, rill_device *out) {
 
 rill_status rill_device_of_native_stream(uint32_t backend, uintptr_t native, rill_device *out) {
   RILL_ENTER();
-  atomic_store_explicit(&rill__around_search, around_search, memory_order_relaxed);
+  prepare_search();
   size_t i = 0;
   if (out != NULL) *out = RILL_NULL_DEVICE;
   RILL_TRY(rill__backend_find(backend, &i));
@@ -164,9 +169,9 @@ rill_status rill_device_synchronize(rill_device device) {
   rill__held_wait_for_device(d);
   RILL_TRY(rill__observe_end(&wait, RILL_DISPATCH(d, device, synchronize, d)));
   rill__staging_release(d, true);
-  rill__memory_synchronized(d);
+  const rill_status found = rill__memory_synchronized(d, true);
   rill__reclaim_all();
-  return RILL_OK;
+  return found;
 }
 
 rill_status rill_device_get_memory(rill_device device, uint64_t *free_bytes, uint64_t *total_bytes) {

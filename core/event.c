@@ -4,6 +4,7 @@
 #include "core/held/record.h"
 #include "core/memory/memory.h"
 #include "core/object/options.h"
+#include "core/object/origin.h"
 #include "core/sync/events.h"
 #include "core/sync/submit.h"
 
@@ -20,6 +21,7 @@ rill_status rill_event_create(rill_device device, const rill_event_options *opti
   struct rill__event *event = NULL;
   RILL_TRY(rill__event_create(d, options, &event));
   out->id = event->base.id;
+  rill__origin_note(&event->base);
   return RILL_OK;
 }
 
@@ -54,6 +56,7 @@ rill_status rill_event_import(rill_device device, uintptr_t native, const rill_i
   atomic_store(&event->foreign, true);
   atomic_store(&rill__core(event)->state, RILL__EVENT_RECORDED);
   out->id = event->base.id;
+  rill__origin_note(&event->base);
   return RILL_OK;
 }
 
@@ -145,7 +148,7 @@ static rill_status synchronize_event(struct rill__thread *self, struct rill__eve
     if (status == RILL_OK) rill__completion_remember(&rill__core(point)->work, &asked);
   }
   status = rill__observe_end(&wait, status);
-  if (status == RILL_OK) rill__memory_synchronized(device);
+  if (status == RILL_OK) status = rill__memory_synchronized(device, false);
   if (meaning != RILL__NO_RECORD && point != NULL) rill__unref(&point->base);
   rill__unref(&event->base);
   return status;
@@ -239,5 +242,6 @@ rill_status rill_event_ipc_import(rill_device device, const rill_ipc_handle *han
   atomic_store(&rill__core(event)->state, RILL__EVENT_RECORDED);
   RILL_TRY(rill__event_publish(event, RILL_DISPATCH(event, event, ipc_import, event, &content.native)));
   out->id = event->base.id;
+  rill__origin_note(&event->base);
   return RILL_OK;
 }

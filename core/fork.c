@@ -7,8 +7,10 @@
 #include "core/held/held.h"
 #include "core/kernel/global.h"
 #include "core/kernel/module.h"
+#include "core/object/origin.h"
 #include "core/pool/pool.h"
 #include "core/sync/event_cache.h"
+#include "core/tracking/guards.h"
 #include "core/tracking/map.h"
 
 static void each_device(void (*visit)(struct rill__device *device)) {
@@ -21,6 +23,7 @@ static void each_device(void (*visit)(struct rill__device *device)) {
 
 static void lock_device(struct rill__device *device) {
   pthread_mutex_lock(&rill__core(device)->lock);
+  rill__guards_lock(device);
   rill__pools_lock(device);
   rill__event_cache_lock(device);
 }
@@ -28,6 +31,7 @@ static void lock_device(struct rill__device *device) {
 static void unlock_device(struct rill__device *device) {
   rill__event_cache_unlock(device);
   rill__pools_unlock(device);
+  rill__guards_unlock(device);
   pthread_mutex_unlock(&rill__core(device)->lock);
 }
 
@@ -40,11 +44,13 @@ static void lock_all(void) {
   rill__modules_lock();
   rill__globals_lock();
   rill__memory_lock();
+  rill__origins_lock();
   rill__handles_lock();
 }
 
 static void unlock_all(void) {
   rill__handles_unlock();
+  rill__origins_unlock();
   rill__memory_unlock();
   rill__globals_unlock();
   rill__modules_unlock();
@@ -86,6 +92,7 @@ static void unlock_in_child(void) {
   rill__claims_after_fork();
   rill__captures_after_fork();
   rill__held_after_fork();
+  each_device(rill__guards_after_fork);
   TELL_BACKENDS(after_fork_in_child)
   rill__registry_after_fork();
   unlock_all();

@@ -4,6 +4,7 @@
 #include "core/graph/building.h"
 #include "core/kernel/launch.h"
 #include "core/memory/memory.h"
+#include "core/object/origin.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +24,7 @@ rill_status rill_graph_create(rill_device device, rill_graph *out) {
   struct rill__graph *graph = NULL;
   RILL_TRY(rill__graph_new(d, &graph));
   out->id = graph->base.id;
+  rill__origin_note(&graph->base);
   return RILL_OK;
 }
 

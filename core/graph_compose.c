@@ -1,6 +1,7 @@
 #include "core/device/life.h"
 #include "core/graph/building.h"
 #include "core/graph/dot.h"
+#include "core/object/origin.h"
 #include "core/pool/blocks.h"
 #include "core/pool/pool.h"
 
@@ -35,8 +36,10 @@ rill_status rill_graph_clone(rill_graph graph, rill_graph *out) {
   rill__graphs_lock();
   const rill_status status = clone_graph(g, &clone);
   rill__graphs_unlock();
-  if (status == RILL_OK) out->id = clone->base.id;
-  return status;
+  if (status != RILL_OK) return status;
+  out->id = clone->base.id;
+  rill__origin_note(&clone->base);
+  return RILL_OK;
 }
 
 rill_status rill_graph_find_in_clone(rill_graph clone, rill_graph_node node, rill_graph_node *out) {

@@ -6,6 +6,7 @@
 #include "core/kernel/launch.h"
 #include "core/memory/memory.h"
 #include "core/object/options.h"
+#include "core/object/origin.h"
 
 #include <stdlib.h>
 
@@ -30,6 +31,7 @@ static rill_status make_exec(struct rill__graph *graph, const char *label, rill_
     return status;
   }
   out->id = exec->base.id;
+  rill__origin_note(&exec->base);
   return RILL_OK;
 }
 

@@ -3,6 +3,7 @@
 #include "core/device/life.h"
 #include "core/kernel/module.h"
 #include "core/object/options.h"
+#include "core/object/origin.h"
 
 #include <string.h>
 
@@ -17,6 +18,7 @@ rill_status rill_module_load(rill_device device, const rill_bundle *bundle, rill
   struct rill__module *module = NULL;
   RILL_TRY(rill__module_load(d, bundle, &module));
   out->id = module->base.id;
+  rill__origin_note(&module->base);
   return RILL_OK;
 }
 
@@ -43,6 +45,7 @@ rill_status rill_module_get_kernel(rill_module module, const char *name, rill_ke
   struct rill__kernel *kernel = NULL;
   RILL_TRY(rill__module_kernel(m, name, &kernel));
   out->id = kernel->base.id;
+  rill__origin_note(&kernel->base);
   return RILL_OK;
 }
 

@@ -45,7 +45,9 @@ static rill_status free_found(struct rill__thread *self, struct rill__allocation
   if (allocation != NULL && allocation->pooled) return rill__pool_free(self, allocation, p);
   RILL_TRY(rill__memory_take_out(p, false, &allocation));
   rill__leave(&self); /* nobody else can free the allocation */
-  return rill__memory_free(allocation);
+  struct rill__device *const device = allocation->base.device;
+  RILL_TRY(rill__memory_free(allocation));
+  return rill__is_guarded(device) ? rill__guards_tell(device) : RILL_OK;
 }
 
 rill_status rill_free(void *p) {
@@ -252,10 +254,14 @@ rill_status rill_memory_ipc_export(void *p, rill_ipc_handle *out) {
   RILL_TRY(rill__ipc_check_able(device, RILL_FEATURE_IPC));
   struct rill__ipc_bytes content = { .kind = RILL__IPC_MEMORY, .size = allocation->native_size };
   content.offset = (uintptr_t)p - allocation->native;
+  if (rill__is_guarded(device)) content.lead = (uint32_t)(allocation->begin - allocation->native);
   RILL_REQUIRE(rill__memory_hold(allocation), RILL_ERROR_NOT_FOUND, "%p is being freed", p);
   rill__leave(&self);
+  if (allocation->guard != NULL) rill__guard_suspend(allocation->guard);
   const rill_status status = RILL_DISPATCH(device, memory, ipc_export, device, (void *)allocation->native,
                                            allocation->native_size, &content.native);
+  if (status == RILL_OK) allocation->exported = true;
+  if (allocation->guard != NULL) rill__guard_resume(allocation->guard);
   const bool freed = rill__memory_let_go(allocation);
   if (status != RILL_OK) return status;
   RILL_REQUIRE(!freed, RILL_ERROR_NOT_FOUND, "%p was freed by another thread meanwhile", p);
@@ -275,8 +281,12 @@ rill_status rill_memory_ipc_import(rill_device device, const rill_ipc_handle *ha
   RILL_TRY(rill__ipc_read(handle, d, RILL__IPC_MEMORY, &content));
   RILL_TRY(rill__device_activate(d));
   struct rill__allocation *import = NULL;
+  struct rill__guard *guard = NULL;
   RILL_TRY(rill__object_new(sizeof *import, d, NULL, rill__allocation_destroy, &import));
-  const rill_status status = rill__memory_open_import(d, &content, import, out);
+  rill_status status = rill__is_guarded(d) ? rill__guard_new(d, &guard) : RILL_OK;
+  if (status == RILL_OK) status = rill__memory_open_import(d, &content, import, out);
+  if (status == RILL_OK && guard != NULL) rill__memory_guard(guard, import);
+  if (status != RILL_OK && guard != NULL) rill__guard_free(guard);
   if (status != RILL_OK) rill__unref(&import->base);
   return status;
 }

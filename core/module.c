@@ -2,6 +2,7 @@
 
 #include "core/device/life.h"
 #include "core/kernel/global.h"
+#include "core/object/origin.h"
 
 rill_status rill_module_load_image(rill_device device, const void *data, size_t size, rill_module *out) {
   RILL_ENTER();
@@ -14,6 +15,7 @@ rill_status rill_module_load_image(rill_device device, const void *data, size_t 
   struct rill__module *module = NULL;
   RILL_TRY(rill__module_load_image(d, data, size, NULL, &module));
   out->id = module->base.id;
+  rill__origin_note(&module->base);
   return RILL_OK;
 }
 

@@ -4,6 +4,7 @@
 #include "core/held/held.h"
 #include "core/memory/memory.h"
 #include "core/object/options.h"
+#include "core/object/origin.h"
 #include "core/pool/cache.h"
 #include "core/pool/check.h"
 #include "core/tracking/deferred_free.h"
@@ -23,6 +24,7 @@ rill_status rill_pool_create(rill_device device, const rill_pool_options *option
   struct rill__pool *pool = NULL;
   RILL_TRY(rill__pool_create(d, options, &pool));
   out->id = pool->base.id;
+  rill__origin_note(&pool->base);
   return RILL_OK;
 }
 

@@ -5,6 +5,7 @@
 #include "core/held/record.h"
 #include "core/memory/memory.h"
 #include "core/object/options.h"
+#include "core/object/origin.h"
 #include "core/sync/events.h"
 #include "core/sync/submit.h"
 
@@ -19,6 +20,7 @@ rill_status rill_stream_create(rill_device device, const rill_stream_options *op
   struct rill__stream *stream = NULL;
   RILL_TRY(rill__stream_create(d, options, &stream));
   out->id = stream->base.id;
+  rill__origin_note(&stream->base);
   return RILL_OK;
 }
 
@@ -37,6 +39,7 @@ rill_status rill_stream_import(rill_device device, uintptr_t native, const rill_
   struct rill__stream *stream = NULL;
   RILL_TRY(rill__stream_import(d, native, &o, &stream));
   out->id = stream->base.id;
+  rill__origin_note(&stream->base);
   return RILL_OK;
 }
 
@@ -186,6 +189,7 @@ rill_status rill_stream_record_new_event(rill_stream stream, const rill_event_op
   const rill_status status = rill__stream_record(s, e, 0);
   if (status == RILL_OK) {
     out->id = e->base.id;
+    rill__origin_note(&e->base);
   } else {
     rill__object_retire(&e->base);
   }
@@ -284,7 +288,7 @@ static rill_status synchronize_stream(struct rill__thread *self, struct rill__st
   }
   status = rill__observe_end(&wait, status);
   if (status == RILL_OK) status = rill__held_failure(stream);
-  if (status == RILL_OK) rill__memory_synchronized(stream->base.device);
+  if (status == RILL_OK) status = rill__memory_synchronized(stream->base.device, false);
   rill__unref(&stream->base);
   if (status == RILL_OK) rill__reclaim_after(number);
   return status;

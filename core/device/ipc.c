@@ -60,7 +60,6 @@ void rill__ipc_write(struct rill__ipc_bytes *content, const struct rill__device 
   content->version = RILL__IPC_VERSION;
   content->backend = (uint8_t)device->backend->id;
   content->native_size = sizeof content->native;
-  content->reserved = 0;
   identify(device, content->device);
   content->exporter = this_process();
   content->check = rill__ipc_check(content);
@@ -88,8 +87,10 @@ static rill_status check_form(const struct rill__ipc_bytes *content) {
                "the handle has version %u of its form, and this library knows version %u" RILL_HINT
                "use the same rill in both processes",
                content->version, RILL__IPC_VERSION);
-  RILL_REQUIRE(content->reserved == 0 && content->native_size == sizeof content->native, RILL_ERROR_INVALID_ARGUMENT,
-               "the handle is forged: reserved field %u, %u native bytes", content->reserved, content->native_size);
+  const bool leads = content->lead == 0 || (content->lead < content->size && content->lead <= content->offset);
+  RILL_REQUIRE(leads && content->native_size == sizeof content->native, RILL_ERROR_INVALID_ARGUMENT,
+               "the handle is forged: %u bytes before the allocation, %u native bytes", content->lead,
+               content->native_size);
   return RILL_OK;
 }
 

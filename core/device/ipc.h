@@ -15,7 +15,7 @@ enum { RILL__IPC_VERSION = 1, RILL__IPC_EVENT = 1, RILL__IPC_MEMORY = 2 };
 struct rill__ipc_bytes {
   char magic[8];
   uint8_t version, kind, backend, native_size;
-  uint32_t reserved;     /* 0 */
+  uint32_t lead;         /* of memory: how many of its bytes come before the allocation: a red zone; else 0 */
   uint8_t device[16];    /* its UUID; of one without, its PCI address; 0 for the CPU */
   uint64_t exporter;     /* tells processes apart */
   uint64_t size, offset; /* of memory: bytes of the allocation, and where in it the pointer was; 0 for events */
@@ -23,7 +23,7 @@ struct rill__ipc_bytes {
   uint64_t check; /* of all before */
 };
 
-/* Fills in all but kind, size, offset and native, which stand there, and writes the bytes. */
+/* Fills in all but kind, lead, size, offset and native, which stand there, and writes the bytes. */
 void rill__ipc_write(struct rill__ipc_bytes *content, const struct rill__device *device, rill_ipc_handle *out);
 
 /* Reads bytes that are for `device` and of `kind`, from another process; fails with what is wrong with them. */

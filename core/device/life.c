@@ -1,11 +1,14 @@
 /* From a device's first use to its loss. */
 #include "core/device/life.h"
 
+#include "core/diagnose/settings.h"
+
 #include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 
 void (*_Atomic rill__device_lost_held)(struct rill__device *device);
+bool (*_Atomic rill__device_watch)(struct rill__device *device);
 
 /* The first to come writes the cause, then publishes it; the others wait for those few stores. */
 static bool first_to_lose(struct rill__device *device) {
@@ -51,13 +54,22 @@ rill_status rill__fail_lost(struct rill__device *device) {
 
 _Atomic bool rill__is_shared;
 
+/* Once: a device that could not be activated afterwards is watched. */
+static rill_status watch_device(struct rill__device *device) {
+  if (!rill__checks(RILL__CHECK_MEMORY) || rill__core(device)->guards != NULL) return RILL_OK;
+  RILL_REQUIRE(atomic_load(&rill__device_watch)(device), RILL_ERROR_OUT_OF_MEMORY,
+               "no host memory to check the memory of %s", device->name);
+  return RILL_OK;
+}
+
 rill_status rill__device_activate(struct rill__device *device) {
   RILL_TRY(rill__check_usable(device));
   if (atomic_load_explicit(&device->active, memory_order_acquire)) return RILL_OK;
   rill_status status = RILL_OK;
   pthread_mutex_lock(&rill__core(device)->lock);
   if (!atomic_load(&device->active)) {
-    status = RILL_DISPATCH(device, device, activate, device);
+    status = watch_device(device);
+    if (status == RILL_OK) status = RILL_DISPATCH(device, device, activate, device);
     if (status == RILL_OK) atomic_store_explicit(&device->active, true, memory_order_release);
   }
   pthread_mutex_unlock(&rill__core(device)->lock);

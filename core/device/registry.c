@@ -2,6 +2,7 @@
 
 #include "core/device/trace.h"
 #include "core/diagnose/settings.h"
+#include "core/object/origin.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,7 +75,7 @@ static void explain_failed_setup(struct rill__search *search) {
 
 static void read_environment(void) {
   rill__trace_start();
-  (void)rill__settings();
+  if (rill__checks(RILL__CHECK_MEMORY)) rill__origins_start();
 }
 
 static void find_devices(struct rill__search *search) {

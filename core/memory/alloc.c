@@ -4,6 +4,7 @@
 #include "core/device/life.h"
 #include "core/pool/blocks.h"
 #include "core/pool/staging.h"
+#include "core/sync/streams.h"
 #include "core/tracking/frees.h"
 #include "core/tracking/last_use.h"
 #include "core/tracking/map.h"
@@ -27,6 +28,50 @@ static rill_status fail_memory_of_device(struct rill__device *device, size_t siz
                     device->name, (unsigned long long)free_bytes, (unsigned long long)total_bytes, deferred);
 }
 
+/* ---- guards ---- */
+
+static void release_kept_memory(struct rill__guard *guard) {
+  struct rill__allocation *allocation = guard->memory;
+  struct rill__device *device = guard->device;
+  if (atomic_load(&device->lost) == RILL_OK) {
+    void *const native = (void *)allocation->native;
+    (void)(device->backend->memory->free_unused != NULL
+               ? RILL_DISPATCH(device, memory, free_unused, device, native, allocation->kind)
+               : RILL_DISPATCH(device, memory, free, device, native, allocation->kind));
+  }
+  rill__object_defer(&allocation->base);
+}
+
+void rill__memory_guard(struct rill__guard *guard, struct rill__allocation *allocation) {
+  guard->begin = allocation->begin;
+  guard->size = allocation->size;
+  guard->kind = allocation->kind;
+  guard->imported = allocation->imported;
+  guard->zoned = !allocation->imported && allocation->kind != RILL_MEMORY_REGISTERED;
+  guard->memory = allocation;
+  guard->release = release_kept_memory;
+  allocation->guard = guard;
+  rill__guard_enter(guard, NULL);
+}
+
+void rill__memory_unguard(struct rill__allocation *allocation) {
+  if (RILL__LIKELY(allocation->guard == NULL)) return;
+  rill__guard_drop(allocation->guard);
+  allocation->guard = NULL;
+  rill__guards_wait_for_turn(allocation->base.device);
+}
+
+/* Waits for all that the driver's free would wait for, and compares; true if the memory is kept back.  Others than this
+ * process may use memory that was exported. */
+static bool keep_back(struct rill__allocation *allocation) {
+  struct rill__device *device = allocation->base.device;
+  const rill_status status = allocation->kind == RILL_MEMORY_DEVICE ? RILL_DISPATCH(device, device, synchronize, device)
+                                                                    : rill__backend_synchronize(device);
+  return status == RILL_OK && rill__guard_end(allocation->guard, !allocation->exported);
+}
+
+/* ---- allocating ---- */
+
 /* What the driver refuses is asked for again when what nobody uses any more has gone back. */
 static rill_status ask_driver(struct rill__device *device, size_t size, uint32_t kind, void **out) {
   rill_status status = RILL_DISPATCH(device, memory, alloc, device, size, kind, out);
@@ -41,7 +86,8 @@ static rill_status ask_driver(struct rill__device *device, size_t size, uint32_t
 }
 
 rill_status rill__memory_alloc(struct rill__device *device, size_t size, size_t alignment, uint32_t kind, void **out) {
-  const size_t before = alignment > RILL__LEAST_ALIGNMENT ? alignment - RILL__LEAST_ALIGNMENT : 0;
+  const size_t front = rill__front_zone(device);
+  const size_t before = front + (alignment > RILL__LEAST_ALIGNMENT ? alignment - RILL__LEAST_ALIGNMENT : 0);
   const size_t extra = before + rill__red_zone(device);
   if (size > SIZE_MAX - extra) return fail_memory_of_device(device, size);
   rill__deferred_frees_end_idle(device);
@@ -50,23 +96,33 @@ rill_status rill__memory_alloc(struct rill__device *device, size_t size, size_t 
   RILL_REQUIRE(allocation != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory to keep track of %zu bytes", size);
   rill__object_init(&allocation->base, device, rill__allocation_destroy);
   allocation->base.host_only = true;
+  struct rill__guard *guard = NULL;
   void *p = NULL;
-  rill_status status = ask_driver(device, size + extra, kind, &p);
+  rill_status status = front != 0 ? rill__guard_new(device, &guard) : RILL_OK;
+  if (status != RILL_OK) {
+    rill__unref(&allocation->base);
+    return status;
+  }
+  status = ask_driver(device, size + extra, kind, &p);
   if (status == RILL_OK) {
     allocation->native = (uintptr_t)p;
     allocation->native_size = size + before;
-    allocation->begin = ((uintptr_t)p + alignment - 1) & ~(uintptr_t)(alignment - 1);
+    allocation->begin = ((uintptr_t)p + front + alignment - 1) & ~(uintptr_t)(alignment - 1);
     allocation->size = size;
     allocation->kind = kind;
+    if (RILL__UNLIKELY(guard != NULL)) rill__memory_guard(guard, allocation);
     if (rill__memory_know(allocation)) {
       *out = (void *)allocation->begin;
       return RILL_OK;
     }
+    if (guard != NULL) rill__memory_unguard(allocation);
+    guard = NULL;
     (void)RILL_DISPATCH(device, memory, free, device, p, kind);
     status = rill__fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory to keep track of %zu bytes at %p", size, p);
   } else if (status == RILL_ERROR_OUT_OF_MEMORY) {
     status = fail_memory_of_device(device, size);
   }
+  if (guard != NULL) rill__guard_free(guard);
   rill__unref(&allocation->base);
   return status;
 }
@@ -79,6 +135,12 @@ static rill_status end_allocation(struct rill__allocation **ended) {
   rill_status status = rill__check_usable(device);
   void *const native = (void *)allocation->native;
   if (status == RILL_OK) status = rill__last_uses_wait(&allocation->last_uses);
+  if (status == RILL_OK && RILL__UNLIKELY(allocation->guard != NULL) && allocation->guard->zoned &&
+      keep_back(allocation)) {
+    *ended = NULL;
+    return RILL_OK;
+  }
+  rill__memory_unguard(allocation);
   if (status == RILL_OK) {
     status = allocation->imported ? RILL_DISPATCH(device, memory, ipc_close, device, native, allocation->native_size)
                                   : RILL_DISPATCH(device, memory, free, device, native, allocation->kind);

@@ -5,11 +5,18 @@
 #include "core/diagnose/observe.h"
 #include "core/pool/pool.h"
 #include "core/tracking/deferred_free.h"
+#include "core/tracking/guards.h"
 #include "core/tracking/ranges.h"
+
+#include <rill/diagnose.h>
 
 /* ---- core/memory/alloc.c; outside epochs ---- */
 
 rill_status rill__memory_alloc(struct rill__device *device, size_t size, size_t alignment, uint32_t kind, void **out);
+
+/* Gives memory a guard (core/tracking/guards.h), which is in no list yet, and takes it away. */
+void rill__memory_guard(struct rill__guard *guard, struct rill__allocation *allocation);
+void rill__memory_unguard(struct rill__allocation *allocation);
 
 /* Frees what was taken out of the map, or closes an import.  May block. */
 rill_status rill__memory_free(struct rill__allocation *allocation);
@@ -21,14 +28,15 @@ bool rill__memory_hold(struct rill__allocation *allocation);
 bool rill__memory_let_go(struct rill__allocation *allocation);
 
 /* Whether memory goes back when the host synchronizes, for want of something else in use or because its free is
- * deferred; and that, after it has, outside epochs. */
+ * deferred, or is checked then; and that, after it has, outside epochs.  `all`: with all of the device's work. */
 static inline bool rill__memory_awaits_host(const struct rill__device *device) {
   return atomic_load_explicit(&rill__core(device)->pool_thresholds, memory_order_relaxed) ||
          rill__frees_are_deferred(device);
 }
-static inline void rill__memory_synchronized(struct rill__device *device) {
+static inline rill_status rill__memory_synchronized(struct rill__device *device, bool all) {
   rill__deferred_frees_end_idle(device);
   rill__pools_synchronized(device);
+  return rill__guards_check(device, all);
 }
 
 /* ---- core/memory/check.c ---- */
@@ -80,6 +88,14 @@ rill_status rill__memory_register(struct rill__device *device, void *p, size_t s
 
 /* Of a range that was taken out of the map; outside epochs. */
 rill_status rill__memory_unregister(struct rill__allocation *range);
+
+/* ---- core/memory/leaks.c ---- */
+
+/* Begins to note what the user makes on a device, and has what is left written to standard error at exit. */
+bool rill__leaks_watch(struct rill__device *device);
+
+/* What is alive, at most as many as `*count`, which becomes how many there are; false if host memory ran out. */
+bool rill__leaks_list(struct rill__device *device, rill_leak *leaks, size_t *count);
 
 /* ---- core/memory/share.c ---- */
 

@@ -16,7 +16,7 @@ static struct rill__held_range find_range(const void *p) {
 
 /* It is put into the map first, so that of two threads that register the same memory one is refused here; until the
  * driver knows of it, no work can be using it as pinned unless the caller races against himself. */
-rill_status rill__memory_register(struct rill__device *device, void *p, size_t size) {
+static rill_status register_range(struct rill__device *device, void *p, size_t size, struct rill__allocation **out) {
   struct rill__allocation *range = NULL, *other = NULL;
   RILL_TRY(rill__object_new(sizeof *range, device, NULL, rill__allocation_destroy, &range));
   range->begin = (uintptr_t)p;
@@ -32,11 +32,25 @@ rill_status rill__memory_register(struct rill__device *device, void *p, size_t s
     return rill__fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory to keep track of %zu bytes at %p", size, p);
   }
   const rill_status status = RILL_DISPATCH(device, memory, host_register, device, p, size);
-  if (status == RILL_OK) return RILL_OK;
+  if (status == RILL_OK) {
+    *out = range;
+    return RILL_OK;
+  }
   rill__errors_suspend();
   const bool mine = rill__memory_take_out(p, true, &range) == RILL_OK;
   rill__errors_resume();
   if (mine) rill__object_defer(&range->base);
+  return status;
+}
+
+rill_status rill__memory_register(struct rill__device *device, void *p, size_t size) {
+  struct rill__allocation *range = NULL;
+  struct rill__guard *guard = NULL;
+  if (rill__is_guarded(device)) RILL_TRY(rill__guard_new(device, &guard));
+  const rill_status status = register_range(device, p, size, &range);
+  if (guard == NULL) return status;
+  if (status == RILL_OK) rill__memory_guard(guard, range);
+  if (status != RILL_OK) rill__guard_free(guard);
   return status;
 }
 
@@ -58,6 +72,7 @@ rill_status rill__memory_unregister(struct rill__allocation *range) {
   if (status != RILL_OK && atomic_load(&device->lost) == RILL_OK) {
     rill__memory_put_back(range);
   } else { /* of a lost device, the registration has gone with it */
+    rill__memory_unguard(range);
     rill__object_defer(&range->base);
   }
   return status;

@@ -28,10 +28,10 @@ rill_status rill__memory_check_exportable(const struct rill__allocation *allocat
 
 /* Puts what was opened into the map.  `p` is what the user gets. */
 static rill_status enter_import(struct rill__allocation *import, void *opened, void *p) {
-  import->begin = import->native = (uintptr_t)opened;
+  import->native = (uintptr_t)opened;
   import->pointer = (uintptr_t)p;
   rill__memory_lock();
-  const struct rill__allocation *first = rill__ranges_find(opened);
+  const struct rill__allocation *first = rill__ranges_find((void *)import->begin);
   const bool fits = first == NULL || (first->imported && first->begin == import->begin && first->size == import->size);
   const bool entered = fits && rill__import_put_in(import);
   rill__memory_unlock();
@@ -49,15 +49,17 @@ rill_status rill__memory_open_import(struct rill__device *device, const struct r
   RILL_REQUIRE(content->size <= SIZE_MAX && content->size <= device->info.memory_total, RILL_ERROR_INVALID_ARGUMENT,
                "the handle is forged: %llu bytes, and %s has %llu", (unsigned long long)content->size, device->name,
                (unsigned long long)device->info.memory_total);
-  import->size = import->native_size = (size_t)content->size;
+  import->native_size = (size_t)content->size;
+  import->size = import->native_size - content->lead;
   import->kind = RILL_MEMORY_DEVICE;
   import->imported = true;
-  RILL_TRY(RILL_DISPATCH(device, memory, ipc_import, device, &content->native, import->size, &opened));
+  RILL_TRY(RILL_DISPATCH(device, memory, ipc_import, device, &content->native, import->native_size, &opened));
   void *p = (char *)opened + content->offset;
+  import->begin = (uintptr_t)opened + content->lead;
   const rill_status status = enter_import(import, opened, p);
   if (status != RILL_OK) {
     rill__errors_suspend();
-    (void)RILL_DISPATCH(device, memory, ipc_close, device, opened, import->size);
+    (void)RILL_DISPATCH(device, memory, ipc_close, device, opened, import->native_size);
     rill__errors_resume();
     return status;
   }

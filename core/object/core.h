@@ -16,6 +16,7 @@ struct rill__captured_point;
 struct rill__graph;
 struct rill__block;
 struct rill__use_queue;
+struct rill__guards;
 
 /* Spare events of one kind (core/sync/event_cache.h). */
 struct rill__event_cache {
@@ -38,10 +39,11 @@ struct rill__device_core {
   pthread_mutex_t pools_lock; /* guards `pools` */
   struct rill__pool *pools;   /* core/pool/cache.h; linked by next */
   _Atomic(struct rill__pool *) default_pool, staging_pool;
-  _Atomic bool pool_thresholds; /* a pool has or had a release threshold */
+  _Atomic bool pool_thresholds; /* a pool has or had a release threshold, or there are guards */
   /* core/tracking/deferred_free.h, which says what guards them */
   struct rill__deferred_free *first_deferred, *last_deferred;
   _Atomic uint64_t deferred_bytes;
+  struct rill__guards *guards; /* RILL_CHECK=memory (core/tracking/guards.h); constant once it is active */
   _Atomic bool losing;
   struct {
     int32_t code;

@@ -3,6 +3,7 @@
 #include "core/graph/capture.h"
 #include "core/pool/cache.h"
 #include "core/pool/check.h"
+#include "core/pool/guarded.h"
 #include "core/pool/pool.h"
 #include "core/sync/streams.h"
 #include "core/tracking/deferred_free.h"
@@ -41,7 +42,8 @@ static rill_status reclaim_and_grow(struct rill__pool *pool, const struct rill__
   rill_status status = RILL_ERROR_OUT_OF_MEMORY;
   for (bool more = true; more && status == RILL_ERROR_OUT_OF_MEMORY;) {
     const uint64_t before = atomic_load(&pool->reserved);
-    const bool limited = pool->max_size != 0 && request->rounded > pool->max_size - before;
+    const uint64_t limit = rill__pool_limit(pool);
+    const bool limited = limit != 0 && request->rounded > limit - before;
     if (limited) {
       rill__reclaim_all();
       rill__errors_suspend();
@@ -60,6 +62,7 @@ static rill_status reclaim_and_grow(struct rill__pool *pool, const struct rill__
  * goes back to the driver, since drivers wait for all work meanwhile. */
 static rill_status find_under_pressure(struct rill__pool *pool, struct rill__stream *stream,
                                        const struct rill__request *request, struct rill__block **out) {
+  if (stream != NULL) rill__pool_give_kept_back(pool);
   rill__pool_lock(pool);
   *out = rill__pool_share(pool, stream, request, RILL__ALL_LOOKS);
   if (*out == NULL && stream != NULL) {
@@ -72,7 +75,8 @@ static rill_status find_under_pressure(struct rill__pool *pool, struct rill__str
   if (pool->kind == RILL_MEMORY_DEVICE && request->rounded > pool->base.device->info.memory_total) {
     return RILL_ERROR_OUT_OF_MEMORY;
   }
-  if (pool->max_size != 0 && request->rounded > pool->max_size) return RILL_ERROR_OUT_OF_MEMORY;
+  const uint64_t limit = rill__pool_limit(pool);
+  if (limit != 0 && request->rounded > limit) return RILL_ERROR_OUT_OF_MEMORY;
   return reclaim_and_grow(pool, request, out);
 }
 
@@ -126,9 +130,10 @@ rill_status rill__pool_find_memory(struct rill__pool *pool, struct rill__stream 
 static void *begin(struct rill__pool *pool, const struct rill__stream *stream, struct rill__block *block,
                    const struct rill__request *request) {
   block->stream = stream->number;
-  pool->used += rill__block_size(block);
+  void *const begins = rill__block_begin(block, request);
+  pool->used += rill__block_used(block);
   if (pool->used_peak < pool->used) pool->used_peak = pool->used;
-  return rill__block_begin(block, request);
+  return begins;
 }
 
 /* ---- in captures ---- */
@@ -172,7 +177,7 @@ static void drop_graph_memory(struct rill__payload *payload) {
   rill__pool_lock(pool);
   rill__block_end(block);
   rill__block_name(pool, block, &pool->complete, 0);
-  pool->used -= rill__block_size(block);
+  pool->used -= rill__block_used(block);
   rill__pool_put(pool, block);
   const bool returns = is_to_return(pool, segment);
   rill__pool_unlock(pool);
@@ -221,8 +226,10 @@ static rill_status alloc_captured(struct rill__pool *pool, struct rill__stream *
   return RILL_OK;
 }
 
-rill_status rill__pool_alloc(struct rill__thread *self, struct rill__pool *pool, struct rill__stream *stream,
-                             struct rill__request *request, void **out) {
+/* `guard`: for the allocation, which takes it unless it is a graph's; NULL in it: none. */
+static inline rill_status allocate_block(struct rill__thread *self, struct rill__pool *pool,
+                                         struct rill__stream *stream, struct rill__request *request,
+                                         struct rill__guard **guard, void **out) {
   RILL_TRY(rill__check_usable(stream->base.device));
   const bool captured = rill__is_captured(stream);
   if (!captured) RILL_TRY(rill__pool_check_capture(stream));
@@ -242,7 +249,10 @@ rill_status rill__pool_alloc(struct rill__thread *self, struct rill__pool *pool,
   struct rill__block *block = rill__pool_take(pool, cache, request, false);
   if (RILL__LIKELY(block != NULL)) *out = begin(pool, stream, block, request);
   rill__pool_unlock(pool);
-  if (RILL__LIKELY(block != NULL)) return RILL_OK;
+  if (RILL__LIKELY(block != NULL)) {
+    if (RILL__UNLIKELY(*guard != NULL)) rill__block_guard(guard, block, stream, *out, request->size);
+    return RILL_OK;
+  }
   rill__ref(&pool->base);
   rill__ref_and_leave(self, &stream->base);
   rill_status status = rill__pool_find_memory(pool, stream, request, &block);
@@ -250,11 +260,34 @@ rill_status rill__pool_alloc(struct rill__thread *self, struct rill__pool *pool,
     rill__pool_lock(pool);
     *out = begin(pool, stream, block, request);
     rill__pool_unlock(pool);
+    if (*guard != NULL) rill__block_guard(guard, block, stream, *out, request->size);
   } else if (status == RILL_ERROR_OUT_OF_MEMORY) {
     status = fail_memory_of_pool(pool, request->size);
   }
   rill__unref(&stream->base);
   rill__unref(&pool->base);
   rill__reclaim(); /* events that were asked about are used again */
+  return status;
+}
+
+/* With guards: whether what is allocated would pass the limit, without zones and what is kept back, so that a program
+ * that keeps within it does so with RILL_CHECK=memory.  Threads that allocate at one moment may pass it. */
+static bool passes_limit(struct rill__pool *pool, size_t size) {
+  if (pool->max_size == 0) return false;
+  rill__pool_lock(pool);
+  const bool passes = size > pool->max_size || pool->used > pool->max_size - size;
+  rill__pool_unlock(pool);
+  return passes;
+}
+
+rill_status rill__pool_alloc(struct rill__thread *self, struct rill__pool *pool, struct rill__stream *stream,
+                             struct rill__request *request, void **out) {
+  struct rill__guard *guard = NULL;
+  request->front = rill__front_zone(stream->base.device);
+  if (RILL__LIKELY(request->front == 0)) return allocate_block(self, pool, stream, request, &guard, out);
+  if (passes_limit(pool, request->size)) return fail_memory_of_pool(pool, request->size);
+  RILL_TRY(rill__guard_new(stream->base.device, &guard));
+  const rill_status status = allocate_block(self, pool, stream, request, &guard, out);
+  if (guard != NULL) rill__guard_free(guard);
   return status;
 }

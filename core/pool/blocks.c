@@ -113,7 +113,7 @@ static size_t granule_bytes(unsigned shift) { return (size_t)1 << shift; }
 
 bool rill__request_round(struct rill__request *request) {
   const size_t before = request->alignment > RILL__LEAST_ALIGNMENT ? request->alignment - RILL__LEAST_ALIGNMENT : 0;
-  const size_t extra = before + request->zone;
+  const size_t extra = before + request->front + request->zone;
   const size_t size = request->size > SIZE_MAX - extra ? SIZE_MAX : request->size + extra;
   request->large = size > RILL__SMALL_MAX;
   const size_t granule = granule_bytes(request->large ? RILL__LARGE_SHIFT : RILL__SMALL_SHIFT);
@@ -189,7 +189,8 @@ void *rill__block_address(const struct rill__block *block) { return (void *)begi
 
 /* How far after the start of a block an allocation starts in it. */
 static size_t offset_in(const struct rill__block *block, const struct rill__request *request) {
-  return request->alignment <= RILL__LEAST_ALIGNMENT ? 0 : (size_t)(-begin_of(block) & (request->alignment - 1));
+  if (request->alignment <= RILL__LEAST_ALIGNMENT) return request->front;
+  return request->front + (size_t)(-(begin_of(block) + request->front) & (request->alignment - 1));
 }
 
 /* What is before the start of an allocation in the block and after its end stays in the heap; without structs for that,
@@ -200,7 +201,7 @@ struct rill__block *rill__block_take(struct rill__block *block, const struct ril
   struct rill__block *const older = block->older;
   struct rill__block *rest = NULL;
   rill__heap_detach(block);
-  const uint32_t front = (uint32_t)(offset_in(block, request) >> shift);
+  const uint32_t front = (uint32_t)((offset_in(block, request) - request->front) >> shift);
   if (RILL__UNLIKELY(front > 0) && (rest = split(heap, block, front)) != NULL) {
     attach(heap, block, older);
     block = rest;
@@ -294,11 +295,20 @@ static uintptr_t live_begin(const struct rill__segment *segment, uint32_t granul
   return segment->allocation.begin + ((uintptr_t)granule << segment->shift) + live_offset(live);
 }
 
+/* Zones may take granules that the allocation alone would not. */
+static uint32_t zones_in(const struct rill__block *block, const struct rill__request *request) {
+  struct rill__request bare = { .size = request->size, .alignment = request->alignment };
+  (void)rill__request_round(&bare);
+  const uint32_t count = (uint32_t)((bare.rounded + granule_bytes(block->segment->shift) - 1) >> block->segment->shift);
+  return block->count > count ? block->count - count : 0;
+}
+
 void *rill__block_begin(struct rill__block *block, const struct rill__request *request) {
   struct rill__segment *segment = block->segment;
   const size_t offset = offset_in(block, request), inside = offset & (granule_bytes(segment->shift) - 1);
   const uint64_t live = request->size | (uint64_t)(inside / RILL__LEAST_ALIGNMENT) << LIVE_SIZE_BITS;
   block->start = block->first + (uint32_t)(offset >> segment->shift);
+  block->zones = RILL__LIKELY(request->front == 0) ? 0 : zones_in(block, request);
   _Atomic uint64_t *starts = &segment->starts[block->start / 64];
   segment->block[block->start] = block;
   atomic_store_explicit(&segment->live[block->start], live, memory_order_release);

@@ -34,6 +34,8 @@ struct rill__block {
   struct rill__last_use *last_uses;  /* TAKEN and WAITING: core/pool/uses.h */
   uint32_t uses, most_uses;          /* in that list; and how many there are when it is next made shorter */
   bool unqueued;                     /* TAKEN: its uses are in no queue */
+  uint32_t zones;                    /* TAKEN: granules that it has only for the zones of a guard */
+  struct rill__guard *guard;         /* TAKEN: of its allocation, with RILL_CHECK=memory; else NULL */
 };
 
 /* The memory is a graph's, which frees it. */
@@ -74,13 +76,14 @@ struct rill__heap {
 struct rill__request {
   size_t size, alignment; /* a power of two */
   size_t zone;            /* bytes after it that belong to nothing: core/tracking/frees.h */
+  size_t front;           /* and before it, a multiple of the least alignment: core/tracking/guards.h */
   bool large;             /* of which bins */
   bool of_graph;          /* for all launches of a graph */
   size_t rounded;         /* bytes that are enough, wherever a block of them starts */
 };
 enum { RILL__LEAST_ALIGNMENT = 256 }; /* of all that drivers and pools give */
 
-/* Fills in the rest from size, alignment and zone; false if that overflows. */
+/* Fills in the rest from size, alignment and zones; false if that overflows. */
 bool rill__request_round(struct rill__request *request);
 
 /* A segment that is in no heap yet, without memory; NULL if there is no host memory.  `size` is a multiple of its
@@ -119,6 +122,11 @@ void rill__spares_free(struct rill__block **spares);
 
 static inline size_t rill__block_size(const struct rill__block *block) {
   return (size_t)block->count << block->segment->shift;
+}
+
+/* What an allocation counts as in use: without the zones of a guard. */
+static inline size_t rill__block_used(const struct rill__block *block) {
+  return (size_t)(block->count - block->zones) << block->segment->shift;
 }
 
 /* Whether a block serves a request as it is. */

@@ -2,6 +2,7 @@
 #include "core/device/life.h"
 #include "core/held/held.h"
 #include "core/pool/cache.h"
+#include "core/pool/guarded.h"
 #include "core/pool/pool.h"
 #include "core/sync/streams.h"
 #include "core/tracking/deferred_free.h"
@@ -105,7 +106,7 @@ static rill_status free_in_order(struct rill__pool *pool, struct rill__block *bl
     RILL_TRY(add_use(pool, block, stream));
     rill__pool_lock(pool);
   }
-  pool->used -= rill__block_size(block);
+  pool->used -= rill__block_used(block);
   put_block(pool, block, heap);
   *recorded = heap == NULL || (heap != &pool->complete && records_batch(pool, rill__pool_cache_of(heap)));
   if (RILL__UNLIKELY(*recorded) && heap != NULL) rill__pool_cache_record(pool, rill__pool_cache_of(heap));
@@ -141,7 +142,7 @@ static void end_captured_free(struct rill__stream *stream, struct rill__captured
   rill__errors_resume();
   if (status != RILL_OK && atomic_load(&pool->base.device->lost) != RILL_OK) {
     rill__pool_lock(pool);
-    pool->used -= rill__block_size(block);
+    pool->used -= rill__block_used(block);
     put_block(pool, block, &pool->complete);
     rill__pool_unlock(pool);
   }
@@ -172,6 +173,11 @@ rill_status rill__pool_free_async(struct rill__thread *self, struct rill__stream
   if (!rill__is_captured(stream)) RILL_TRY(rill__pool_check_capture(stream));
   RILL_TRY(claim(segment, p, &block, &live));
   rill_status status = RILL_OK;
+  if (rill__block_keep_in_order(pool, block, stream)) {
+    rill__leave(&self);
+    rill__guards_trim(segment->allocation.base.device, RILL__WAITS_FOR_NOTHING);
+    return RILL_OK;
+  }
   if (rill__is_captured(stream)) status = free_after_capture(block, stream, &taken);
   if (taken) return RILL_OK;
   if (RILL__LIKELY(status == RILL_OK)) status = free_in_order(pool, block, stream, &recorded);
@@ -213,6 +219,8 @@ static bool end_deferred_block(struct rill__deferred_free *base) {
   struct deferred *deferred = (struct deferred *)base;
   struct rill__block *block = deferred->block;
   struct rill__pool *pool = block->segment->pool;
+  if (block->guard != NULL) (void)rill__guard_end(block->guard, false);
+  rill__block_drop_guard(block);
   rill__pool_lock(pool);
   put_block(pool, block, &pool->complete);
   rill__pool_unlock(pool);
@@ -224,7 +232,7 @@ static bool end_deferred_block(struct rill__deferred_free *base) {
  * who ends the free may be another thread, at any time from here on. */
 static rill_status defer(struct rill__pool *pool, struct rill__block *block, bool *out) {
   struct rill__device *device = pool->base.device;
-  const size_t size = rill__block_size(block);
+  const size_t size = rill__block_used(block);
   *out = false;
   if (atomic_load(&rill__held_count) == 0 || atomic_load(&device->lost) != RILL_OK) return RILL_OK;
   struct deferred *deferred = malloc(sizeof *deferred);
@@ -258,11 +266,14 @@ rill_status rill__pool_free(struct rill__thread *self, struct rill__allocation *
     rill__segment_unclaim(segment, block, live);
     return status;
   }
+  const bool guarded = block->guard != NULL;
+  if (status == RILL_OK && rill__block_keep_unused(pool, block)) return rill__guards_tell(device);
+  rill__block_drop_guard(block);
   rill__pool_lock(pool);
-  pool->used -= rill__block_size(block);
+  pool->used -= rill__block_used(block);
   put_block(pool, block, &pool->complete);
   rill__pool_unlock(pool);
-  return status;
+  return status == RILL_OK && RILL__UNLIKELY(guarded) ? rill__guards_tell(device) : status;
 }
 
 /* ---- last uses ---- */

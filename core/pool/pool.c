@@ -11,6 +11,7 @@
 #include "core/stream/stream.h"
 #include "core/sync/streams.h"
 #include "core/tracking/deferred_free.h"
+#include "core/tracking/guards.h"
 
 #include <rill/memory.h>
 #include <rill/pool.h>
@@ -82,6 +83,8 @@ static bool release_all(struct rill__pool *pool) {
   rill__pool_unlock(pool);
   if (used || atomic_load(&pool->reserved) == 0 || !rill__device_is_idle(pool->base.device)) return !used;
   rill__deferred_frees_end_idle(pool->base.device);
+  if (rill__is_guarded(pool->base.device))
+    (void)rill__guards_flush(pool->base.device, &pool->base, RILL__WAITS_FOR_NOTHING);
   rill__pool_lock(pool);
   rill__pool_settle(pool);
   rill__pool_unlock(pool);

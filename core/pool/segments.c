@@ -7,6 +7,7 @@
 #include "core/held/held.h"
 #include "core/pool/cache.h"
 #include "core/pool/check.h"
+#include "core/pool/guarded.h"
 #include "core/pool/pool.h"
 #include "core/sync/streams.h"
 #include "core/tracking/deferred_free.h"
@@ -47,6 +48,7 @@ static rill_status free_segment(struct rill__device *device, const struct rill__
 static rill_status release_segments(struct rill__pool *pool, struct rill__segment *list) {
   struct rill__device *device = pool->base.device;
   rill_status status = RILL_OK;
+  if (list != NULL) rill__guards_wait_for_turn(device);
   while (list != NULL) {
     struct rill__segment *segment = list;
     list = segment->next;
@@ -106,6 +108,9 @@ rill_status rill__pool_shrink(struct rill__pool *pool, uint64_t keep) {
 
 rill_status rill__pool_trim(struct rill__pool *pool, uint64_t keep) {
   if (atomic_load(&pool->reserved) <= keep) return RILL_OK;
+  if (rill__is_guarded(pool->base.device)) {
+    (void)rill__guards_flush(pool->base.device, &pool->base, RILL__WAITS_FOR_NOTHING);
+  }
   rill__pool_lock(pool);
   (void)rill__pool_share(pool, NULL, NULL, RILL__ALL_LOOKS);
   rill__pool_unlock(pool);
@@ -119,6 +124,7 @@ bool rill__pools_reclaim(struct rill__device *device) {
   const uint64_t deferred = atomic_load(&rill__core(device)->deferred_bytes);
   rill__deferred_frees_end(device, true);
   bool any = atomic_load(&rill__core(device)->deferred_bytes) < deferred;
+  if (rill__is_guarded(device)) any |= rill__guards_flush(device, NULL, RILL__WAITS_FOR_ALL);
   struct rill__pool **pools = rill__pools_ref(device, &count);
   rill__errors_suspend();
   for (size_t i = 0; i < count; i++) {
@@ -150,7 +156,9 @@ void rill__pools_synchronized_(struct rill__device *device) {
   rill__errors_suspend();
   for (size_t i = 0; i < count; i++) {
     const uint64_t threshold = atomic_load(&pools[i]->threshold);
-    if (threshold == 0 || atomic_load(&pools[i]->reserved) <= threshold || !drain(pools[i])) continue;
+    if (threshold == 0 || atomic_load(&pools[i]->reserved) <= threshold) continue;
+    if (rill__is_guarded(device)) (void)rill__guards_flush(device, &pools[i]->base, RILL__WAITS_FOR_NOTHING);
+    if (!drain(pools[i])) continue;
     if (!looked) idle = rill__pool_may_release(pools[i]);
     looked = true;
     if (idle) (void)rill__pool_shrink(pools[i], threshold);
@@ -185,7 +193,8 @@ bool rill__pool_may_grow(const struct rill__pool *pool, const struct rill__reque
 static bool reserve(struct rill__pool *pool, uint64_t size) {
   rill__pool_lock(pool);
   const uint64_t reserved = atomic_load(&pool->reserved) + size;
-  const bool room = pool->max_size == 0 || (reserved >= size && reserved <= pool->max_size);
+  const uint64_t limit = rill__pool_limit(pool);
+  const bool room = limit == 0 || (reserved >= size && reserved <= limit);
   if (room) atomic_store(&pool->reserved, reserved);
   if (room) pool->transit += size;
   if (room && pool->reserved_peak < reserved) pool->reserved_peak = reserved;

@@ -53,6 +53,15 @@ static inline struct rill__fill_2d rill__row(void *dst, uint32_t kind, const voi
 /* The same as what follows, while there are observers (core/diagnose/observe.h). */
 rill_status rill__submit_observed(struct rill__stream *stream, struct rill__observed what) __attribute__((cold));
 
+/* Work of rill's own, of which no observer hears: one call of a slot, counted before it and after it. */
+#define RILL__SUBMIT_UNOBSERVED(status, stream, table, slot, ...)        \
+  do {                                                                   \
+    struct rill__thread *const submitter_ = rill__self;                  \
+    (void)rill__submission_begin(&rill__core(stream)->work, submitter_); \
+    (status) = RILL_DISPATCH((stream), table, slot, __VA_ARGS__);        \
+    rill__submission_end(&rill__core(stream)->work, submitter_);         \
+  } while (0)
+
 /* One call of a slot, counted before it and after it; unless it is observed, as the initializer says. */
 #define RILL__SUBMIT(stream, slot, ...)                                                                      \
   do {                                                                                                       \

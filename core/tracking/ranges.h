@@ -22,6 +22,7 @@
 
 struct rill__last_use;
 struct rill__deferred_free;
+struct rill__guard;
 
 /* False if that cannot be now: it is tried again later. */
 typedef bool rill__end_free_fn(struct rill__deferred_free *deferred);
@@ -58,6 +59,8 @@ struct rill__allocation {
   size_t native_size;               /* without a red zone */
   struct rill__last_uses last_uses; /* not of pools: what goes before rill_free; while it is in the map under the
                                      * writers' lock */
+  struct rill__guard *guard;        /* RILL_CHECK=memory; else NULL */
+  _Atomic bool exported;            /* to other processes */
   uint32_t held_uses;               /* registered: held operations that name it (core/held/queue.h) */
   struct rill__deferred_free deferred;
 };

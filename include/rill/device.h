@@ -140,7 +140,8 @@ RILL_API RILL_NODISCARD rill_status rill_device_default_stream(rill_device devic
 
 /** Blocks until all work of the device's context is done, foreign streams too.
  *
- *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT (called in a host call), DEVICE_LOST, BACKEND.
+ *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT (called in a host call), CHECK (RILL_CHECK=memory found a mistake: the
+ *           work is done), DEVICE_LOST, BACKEND.
  *  Like:    cuCtxSynchronize, hipDeviceSynchronize, max.driver.Device.synchronize. */
 RILL_API RILL_NODISCARD rill_status rill_device_synchronize(rill_device device);
 

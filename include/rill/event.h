@@ -119,7 +119,7 @@ RILL_API RILL_NODISCARD rill_status rill_event_is_recorded(rill_event event, boo
 /** Blocks until the work that the event marks is done; returns at once if it was never recorded.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (called in a host call), NOT_RECORDED (last recorded in a
- *           capture), DEVICE_LOST, BACKEND; that of a failed record.
+ *           capture), CHECK (RILL_CHECK=memory found a mistake), DEVICE_LOST, BACKEND; that of a failed record.
  *  Threads: any; blocks the calling thread only.
  *  Like:    cuEventSynchronize, hipEventSynchronize, max.driver.DeviceEvent.synchronize. */
 RILL_API RILL_NODISCARD rill_status rill_event_synchronize(rill_event event);

@@ -69,7 +69,8 @@ RILL_API RILL_NODISCARD rill_status rill_alloc_aligned(rill_device device, size_
  *  freed in a later call.  While that is more than half of the device's memory, rill_alloc fails.
  *
  *  Errors:  NOT_FOUND (no allocation of rill), INVALID_ARGUMENT (inside one; called in a host call), OUT_OF_MEMORY
- *           (the CPU's, that was shared with other processes: it is not freed), DEVICE_LOST, BACKEND.
+ *           (the CPU's, that was shared with other processes: it is not freed), CHECK (RILL_CHECK=memory found a
+ *           mistake: the memory has been freed), DEVICE_LOST, BACKEND.
  *  Like:    cuMemFree, cuMemFreeHost, cuIpcCloseMemHandle, hipFree, hipHostFree. */
 RILL_API rill_status rill_free(void *p);
 

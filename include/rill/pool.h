@@ -42,7 +42,8 @@ typedef struct rill_pool_options {
 
 /** Bytes.  `reserved` is what the pool has from the driver: `used`, which is allocated and not freed yet, rounded up as
  *  the pool does; `waiting`, which was freed but may still be used by work that is not complete; and `cached`, which is
- *  free for use.  The last three add up to the first.  Peaks are since the pool was created. */
+ *  free for use.  The last three add up to the first.  Peaks are since the pool was created.  With RILL_CHECK=memory
+ *  `waiting` also has red zones and freed memory that is kept back, and max_size limits `used` instead. */
 typedef struct rill_pool_info {
   size_t struct_size;
   uint64_t reserved, used, reserved_peak, used_peak;

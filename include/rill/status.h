@@ -38,7 +38,8 @@
   X(ERROR_CAPTURE_INVALID, 16, "the capture has been invalidated")                      \
   X(ERROR_DEVICE_LOST, 17, "enqueued work faulted; the device cannot be used any more") \
   X(ERROR_BACKEND, 18, "the vendor's driver refused a call")                            \
-  X(ERROR_INTERNAL, 19, "rill is at fault; please report it")
+  X(ERROR_INTERNAL, 19, "rill is at fault; please report it")                           \
+  X(ERROR_CHECK, 20, "a check that RILL_CHECK asks for has found a mistake")
 
 enum {
 #define RILL_STATUS_ENUM_(name, number, text) RILL_##name = number,

@@ -206,7 +206,8 @@ RILL_API RILL_NODISCARD rill_status rill_stream_cached_event(rill_stream stream,
 /** Blocks until all work submitted to the stream before the call is done.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (called in a host call), DEVICE_LOST (the work faulted:
- *           reported here and from then on), BACKEND; the status of held work that failed, once.
+ *           reported here and from then on), CHECK (RILL_CHECK=memory found a mistake: the work is done), BACKEND;
+ *           the status of held work that failed, once.
  *  Threads: any; blocks the calling thread only.
  *  Like:    cuStreamSynchronize, hipStreamSynchronize, max.driver.DeviceStream.synchronize. */
 RILL_API RILL_NODISCARD rill_status rill_stream_synchronize(rill_stream stream);

@@ -55,6 +55,7 @@ static void a_use_keeps_memory_from_being_used_again(void) {
 
 /* Where nothing else fits, the stream is made to wait for the use. */
 static void a_use_is_waited_for_under_a_limit(void) {
+  needs_plain_memory();
   enum { BYTES = 1 << 20 };
   rill_stream stream = new_stream("stream"), user = new_stream("user");
   rill_pool pool;

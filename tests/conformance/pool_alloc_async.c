@@ -49,6 +49,7 @@ static void refuses_streams_of_other_devices(void) {
 
 /* C5.2: the limit counts what comes from the driver. */
 static void keeps_its_limit(void) {
+  needs_plain_memory();
   enum { MIB = 1 << 20 };
   rill_pool pool = new_pool(4 * MIB);
   rill_pool_info info = RILL_POOL_INFO_INIT;
@@ -71,6 +72,7 @@ static const uint32_t old_value = 1, new_value = 2;
 
 /* M11: when nothing else fits, the other stream waits for the free in the device, not the host. */
 static void waits_for_memory_of_another_stream(void) {
+  needs_plain_memory();
   enum { BYTES = 1 << 20 };
   rill_pool pool = new_pool(BYTES);
   rill_stream first = new_stream("first"), second = new_stream("second");
@@ -137,6 +139,7 @@ static void a_free_elsewhere_does_not_forget_the_first_stream(void) {
 
 /* M11: after the work before the free is known to be complete, any stream gets the memory without waiting. */
 static void complete_memory_goes_to_any_stream(void) {
+  needs_plain_memory();
   enum { BYTES = 1 << 20 };
   rill_pool pool = new_pool(BYTES);
   rill_stream first = new_stream("first"), second = new_stream("second");
@@ -158,6 +161,7 @@ static void complete_memory_goes_to_any_stream(void) {
 /* M11: what a stream has once got of another's memory is its own when it frees it: it has it again at once, with work
  * before that is not done, where there is no other memory. */
 static void memory_of_another_stream_becomes_its_own(void) {
+  needs_plain_memory();
   enum { BYTES = 2 << 20 };
   rill_stream first = new_stream("first"), second = new_stream("second");
   rill_pool pool;
@@ -181,6 +185,7 @@ static void memory_of_another_stream_becomes_its_own(void) {
 
 /* What a held stream freed is not waited for: who holds it may be waiting for the other stream. */
 static void held_memory_is_not_waited_for(void) {
+  needs_plain_memory();
   enum { BYTES = 1 << 20 };
   rill_pool pool = new_pool(BYTES);
   rill_stream held = new_stream("held"), other = new_stream("other");

@@ -59,6 +59,7 @@ static rill_pool_info info_of(rill_pool pool) {
 
 /* C5.2: freed memory waits for the work before its free and for recorded uses, then it is cached. */
 static void tells_waiting_from_cached(void) {
+  needs_plain_memory();
   enum { SIZE = 1 << 19 };
   rill_pool pool;
   rill_stream first = new_stream("first"), second = new_stream("second");
@@ -88,6 +89,7 @@ static void tells_waiting_from_cached(void) {
 
 /* A free that is deferred while work is held waits. */
 static void counts_deferred_frees_as_waiting(void) {
+  needs_plain_memory();
   enum { SIZE = 1 << 19 };
   rill_pool pool;
   rill_stream stream = new_stream("stream"), held = new_stream("held");

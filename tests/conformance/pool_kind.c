@@ -95,6 +95,7 @@ static void gives_memory_of_its_kind(void) {
 
 /* M11: order of streams is the same for every kind. */
 static void memory_goes_from_stream_to_stream(void) {
+  needs_plain_memory();
   enum { BYTES = 1 << 20 };
   for (size_t i = 0; i < 3; i++) {
     if (!has_kind(kinds[i])) continue;

@@ -65,6 +65,7 @@ static void every_synchronize_counts(void) {
 
 /* M12: it is no floor: trim and an allocation that needs the memory give back below it. */
 static void keeps_nobody_from_giving_back(void) {
+  needs_plain_memory();
   enum { MIB = 1 << 20 };
   rill_pool pool;
   rill_stream stream = new_stream("stream");

@@ -37,7 +37,8 @@ static void numbers_never_change(void) {
                                   RILL_ERROR_CAPTURE_INVALID,
                                   RILL_ERROR_DEVICE_LOST,
                                   RILL_ERROR_BACKEND,
-                                  RILL_ERROR_INTERNAL };
+                                  RILL_ERROR_INTERNAL,
+                                  RILL_ERROR_CHECK };
   assert_int_equal(sizeof numbers / sizeof *numbers, RILL_STATUS_END_); /* a new one stands here too */
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) assert_int_equal(numbers[i], i);
 }

@@ -158,6 +158,10 @@ void skip_because(const char *reason) {
   skip();
 }
 
+void needs_plain_memory(void) {
+  if (rill_check_is_on("memory")) skip_because("RILL_CHECK=memory keeps freed memory back, and zones take room");
+}
+
 void needs_second_device(void) {
   if (dut.second.id == 0) skip_because("there is no second device of this backend");
 }

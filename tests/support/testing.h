@@ -85,6 +85,7 @@ void note_device(rill_device device);
 /* End the test as skipped, with the reason, on a machine that lacks what it is about. */
 void needs_second_device(void);
 void needs_foreign_device(void);
+void needs_plain_memory(void); /* not RILL_CHECK=memory, under which freed memory is not used again at once */
 void skip_because(const char *reason);
 
 /* ---- asserts ---- */

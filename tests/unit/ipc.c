@@ -37,7 +37,7 @@ static void looks_at_every_field(void) {
   FORGED(kind, 77, RILL_ERROR_INVALID_ARGUMENT, "unknown");
   FORGED(backend, 9, RILL_ERROR_WRONG_BACKEND, "backend 9");
   FORGED(native_size, 63, RILL_ERROR_INVALID_ARGUMENT, "forged");
-  FORGED(reserved, 1, RILL_ERROR_INVALID_ARGUMENT, "forged");
+  FORGED(lead, 1, RILL_ERROR_INVALID_ARGUMENT, "forged");
   FORGED(device[3], good(RILL__IPC_MEMORY).device[3] ^ 0x5a, RILL_ERROR_WRONG_DEVICE, "UUID");
   FORGED(device[15], good(RILL__IPC_MEMORY).device[15] ^ 1, RILL_ERROR_WRONG_DEVICE, "UUID");
   FORGED(exporter, good(RILL__IPC_MEMORY).exporter ^ UINT64_C(1) << 40, RILL_ERROR_INVALID_ARGUMENT, "this process");

@@ -1,0 +1,95 @@
+#include "core/pool/guarded.h"
+
+#include <stdio.h>
+
+/* ---- live ---- */
+
+static void release_kept_block(struct rill__guard *guard) {
+  struct rill__block *block = guard->memory;
+  struct rill__pool *pool = block->segment->pool;
+  rill__pool_lock(pool);
+  rill__block_end(block);
+  rill__block_name(pool, block, &pool->complete, 0);
+  rill__pool_put(pool, block);
+  rill__pool_unlock(pool);
+}
+
+void rill__block_guard(struct rill__guard **taken, struct rill__block *block, struct rill__stream *stream, void *begins,
+                       size_t size) {
+  struct rill__pool *pool = block->segment->pool;
+  struct rill__guard *const guard = *taken;
+  *taken = NULL;
+  guard->begin = (uintptr_t)begins;
+  guard->size = size;
+  guard->kind = pool->kind;
+  guard->zoned = true;
+  guard->pool = &pool->base;
+  guard->memory = block;
+  guard->release = release_kept_block;
+  (void)snprintf(guard->label, sizeof guard->label, "%s", pool->base.label != NULL ? pool->base.label : "");
+  block->guard = guard;
+  rill__guard_enter(guard, stream);
+}
+
+void rill__block_drop_guard_(struct rill__block *block) {
+  rill__guard_drop(block->guard);
+  block->guard = NULL;
+}
+
+/* ---- freed ---- */
+
+/* From the moment that it is kept back, the block is whoever's turn it is to release it. */
+static struct rill__guard *take_guard(struct rill__pool *pool, struct rill__block *block) {
+  struct rill__guard *const guard = block->guard;
+  block->guard = NULL;
+  rill__pool_lock(pool);
+  pool->used -= rill__block_used(block);
+  rill__pool_unlock(pool);
+  return guard;
+}
+
+static void undo_take(struct rill__pool *pool, const struct rill__block *block, struct rill__guard *guard) {
+  rill__pool_lock(pool);
+  pool->used += rill__block_used(block);
+  rill__pool_unlock(pool);
+  rill__guard_drop(guard);
+}
+
+bool rill__block_keep_in_order_(struct rill__pool *pool, struct rill__block *block, struct rill__stream *stream) {
+  const bool used = block->last_uses != NULL; /* by other streams, perhaps later */
+  struct rill__guard *const guard = take_guard(pool, block);
+  const bool kept = !used && rill__guard_keep_in_order(guard, stream);
+  if (!kept) undo_take(pool, block, guard);
+  return kept;
+}
+
+bool rill__block_keep_unused_(struct rill__pool *pool, struct rill__block *block) {
+  const bool used = block->last_uses != NULL;
+  struct rill__guard *const guard = take_guard(pool, block);
+  const bool kept = rill__guard_end(guard, !used);
+  if (!kept) undo_take(pool, block, guard);
+  return kept;
+}
+
+/* ---- under pressure ---- */
+
+/* Memory that is kept back and waits for work becomes memory that was freed in the order of its stream. */
+static void yield_kept(struct rill__guard *guard) {
+  struct rill__block *block = guard->memory;
+  struct rill__pool *pool = block->segment->pool;
+  struct rill__last_use *const use = guard->pending;
+  guard->pending = NULL;
+  rill__pool_lock(pool);
+  rill__block_end(block);
+  const bool waits = rill__block_add_use(pool, block, guard->stream, use);
+  if (waits) rill__pool_put(pool, block);
+  rill__pool_unlock(pool);
+  if (!waits) rill__last_uses_free(use); /* without host memory the block is never used again */
+  rill__guard_free(guard);
+}
+
+void rill__pool_give_kept_back(struct rill__pool *pool) {
+  if (!rill__is_guarded(pool->base.device)) return;
+  (void)rill__guards_flush(pool->base.device, &pool->base, RILL__WAITS_FOR_NOTHING);
+  rill__guards_yield(pool->base.device, &pool->base, yield_kept);
+}
