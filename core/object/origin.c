@@ -91,9 +91,10 @@ void rill__origin_note_(const struct rill__object *object) {
   if (*chunk == NULL) *chunk = calloc(RILL__CHUNK_SLOTS, sizeof **chunk);
   if (*chunk != NULL) {
     struct noted *const entry = &(*chunk)[slot % RILL__CHUNK_SLOTS];
-    if (entry->id != object->id)
+    if (entry->id != object->id) {
       *entry = (struct noted){ .id = object->id, .device = object->device, .origin = origin };
-    (void)snprintf(entry->label, sizeof entry->label, "%s", object->label != NULL ? object->label : "");
+      (void)snprintf(entry->label, sizeof entry->label, "%s", object->label != NULL ? object->label : "");
+    }
   }
   pthread_mutex_unlock(&noted_lock);
 }

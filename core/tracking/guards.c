@@ -240,14 +240,18 @@ static bool is_settled(struct rill__guard *guard) {
   if (event == NULL) return true;
   const bool complete = rill__last_use_is_complete(event);
   struct rill__last_use *ended = NULL;
+  struct rill__stream *stream = NULL;
   pthread_mutex_lock(&guards->lock);
   const bool same = guard->pending != NULL && guard->pending->event == event;
   if (complete && same) {
     ended = guard->pending;
+    stream = guard->stream;
     guard->pending = NULL;
+    guard->stream = NULL;
   }
   pthread_mutex_unlock(&guards->lock);
   rill__last_uses_free(ended);
+  if (stream != NULL) rill__unref(&stream->base);
   rill__unref(&event->base);
   return complete && same;
 }

@@ -264,6 +264,24 @@ static void is_silent_about_whole_allocations(void) {
   assert_ok(rill_device_synchronize(dut.device));
 }
 
+/* What is beside an allocation for the sake of its alignment is nobody else's as far as it is a zone. */
+static void zones_belong_to_one_allocation(void) {
+  enum { COUNT = 64, SIZE = 500 };
+  rill_stream stream = new_stream("stream");
+  rill_pool pool;
+  void *p[2 * COUNT];
+  const unsigned char byte = 7;
+  assert_ok(rill_pool_create(dut.device, NULL, &pool));
+  for (int i = 0; i < 2 * COUNT; i++) {
+    assert_ok(rill_pool_alloc_aligned_async(pool, stream, SIZE, i < COUNT ? 4096 : 1, &p[i]));
+    assert_ok(rill_fill_async(stream, p[i], &byte, 1, SIZE));
+  }
+  assert_ok(rill_stream_synchronize(stream));
+  for (int i = 0; i < 2 * COUNT; i++) assert_ok(rill_free_async(stream, p[i]));
+  assert_ok(rill_device_synchronize(dut.device));
+  assert_ok(rill_pool_release(pool));
+}
+
 /* Held and captured streams take no zones, and nothing of theirs is compared too early. */
 static void is_silent_about_held_streams_and_captures(void) {
   rill_stream stream = new_stream("stream"), gated = new_stream("gated");
@@ -455,6 +473,7 @@ int main(int argc, char **argv) {
                                        TEST(keeps_back_no_more_than_its_limit),
                                        TEST(limits_count_what_is_allocated),
                                        TEST(is_silent_about_whole_allocations),
+                                       TEST(zones_belong_to_one_allocation),
                                        TEST(is_silent_about_held_streams_and_captures),
                                        TEST(serves_many_threads),
                                        TEST(lists_memory_and_objects),
