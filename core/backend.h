@@ -67,7 +67,7 @@ struct rill__event {
   bool imported, owned;
   uintptr_t native;
   _Atomic bool foreign; /* others may record it: its completion is not remembered */
-  RILL__OF_CORE(192);
+  RILL__OF_CORE(208);
 };
 
 struct rill__module {
@@ -81,6 +81,7 @@ struct rill__kernel {
   struct rill__image own;           /* it alone */
   const rill_bundle_kernel *source; /* own.kernels: symbol and arguments, which may be RILL__ARGS_UNKNOWN */
   const char *name;                 /* in the source, for texts; the symbol if that is not known */
+  const char *lasting_name;         /* the same, for as long as the process runs; NULL if there were too many */
   uint32_t max_threads;             /* of a block of this kernel */
   uint32_t block[3];                /* the only shape of a block that it runs in; 0: any */
   uint64_t static_shared;           /* bytes; 0 if unknown */
@@ -494,13 +495,16 @@ struct rill__backend {
  * environment has each such call printed (core/device/trace.c); what is to look at calls, or to make some fail, hooks
  * in here. */
 #define RILL_DISPATCH(object, table, slot, ...) \
-  RILL__DISPATCH(rill__trace(&(object)->base, #table "." #slot, NULL), object, table, slot, __VA_ARGS__)
+  RILL__DISPATCH(RILL__TRACE(&(object)->base, #table "." #slot, NULL), object, table, slot, __VA_ARGS__)
+/* For a caller that has found nobody observing, RILL_TRACE included (core/diagnose/observe.h). */
+#define RILL_DISPATCH_UNOBSERVED(object, table, slot, ...) RILL__DISPATCH((void)0, object, table, slot, __VA_ARGS__)
 #define RILL_DISPATCH_LAUNCH(stream, launched) \
-  RILL__DISPATCH(rill__trace(&(stream)->base, "kernel.launch", launched), stream, kernel, launch, stream, launched)
+  RILL__DISPATCH(RILL__TRACE(&(stream)->base, "kernel.launch", launched), stream, kernel, launch, stream, launched)
+#define RILL__TRACE(...) (RILL__UNLIKELY(rill__is_traced) ? rill__trace(__VA_ARGS__) : (void)0)
 #define RILL__DISPATCH(trace, object, table, slot, ...)                                    \
   (RILL_ASSERT(!rill__has_lock(RILL__LOCK_CLAIMS | RILL__LOCK_REGISTRY | RILL__LOCK_HELD), \
                "a backend is called without core's locks: it may wait for the device"),    \
-   (RILL__UNLIKELY(rill__is_traced) ? trace : (void)0), (object)->base.device->backend->table->slot(__VA_ARGS__))
+   (trace), (object)->base.device->backend->table->slot(__VA_ARGS__))
 
 extern bool rill__is_traced; /* constant once a device has been found */
 void rill__trace(const struct rill__object *object, const char *slot, const struct rill__launch *launch)

@@ -20,6 +20,7 @@ rill_status rill_event_create(rill_device device, const rill_event_options *opti
   RILL_REQUIRE(out != NULL, RILL_ERROR_INVALID_ARGUMENT, "out is NULL");
   struct rill__event *event = NULL;
   RILL_TRY(rill__event_create(d, options, &event));
+  rill__core(event)->given = true;
   out->id = event->base.id;
   rill__origin_note(&event->base);
   return RILL_OK;
@@ -55,6 +56,7 @@ rill_status rill_event_import(rill_device device, uintptr_t native, const rill_i
   atomic_store(&rill__is_shared, true);
   atomic_store(&event->foreign, true);
   atomic_store(&rill__core(event)->state, RILL__EVENT_RECORDED);
+  rill__core(event)->given = true;
   out->id = event->base.id;
   rill__origin_note(&event->base);
   return RILL_OK;
@@ -144,8 +146,9 @@ static rill_status synchronize_event(struct rill__thread *self, struct rill__eve
   if (status == RILL_OK && meaning == RILL__RECORD_HELD) status = rill__held_wait_for_event(event, &ns, &point);
   if (status == RILL_OK && !done && point != NULL) {
     const struct rill__question asked = rill__completion_ask(&rill__core(point)->work);
+    const struct rill__recorded where = rill__event_recorded(point);
     status = RILL_DISPATCH(point, event, synchronize, point, ns);
-    if (status == RILL_OK) rill__completion_remember(&rill__core(point)->work, &asked);
+    if (status == RILL_OK) rill__event_seen(point, &asked, &where);
   }
   status = rill__observe_end(&wait, status);
   if (status == RILL_OK) status = rill__memory_synchronized(device, false);
@@ -240,6 +243,7 @@ rill_status rill_event_ipc_import(rill_device device, const rill_ipc_handle *han
   event->interprocess = true;
   atomic_store(&event->foreign, true);
   atomic_store(&rill__core(event)->state, RILL__EVENT_RECORDED);
+  rill__core(event)->given = true;
   RILL_TRY(rill__event_publish(event, RILL_DISPATCH(event, event, ipc_import, event, &content.native)));
   out->id = event->base.id;
   rill__origin_note(&event->base);

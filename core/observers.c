@@ -5,7 +5,11 @@
 #include "core/diagnose/settings.h"
 #include "core/sync/faults.h"
 
+/* What is traced takes the way on which RILL_DISPATCH looks whether it is. */
+static const struct rill__observer traced_calls = { NULL, NULL };
+
 static void start_observers(void) {
+  if (rill__is_traced) rill__observe(RILL__OBSERVER_CALLS, &traced_calls);
   if (rill__checks(RILL__CHECK_FAULTS)) rill__observe(RILL__OBSERVER_FAULTS, &rill__faults_observer);
 }
 

@@ -186,6 +186,7 @@ rill_status rill_stream_record_new_event(rill_stream stream, const rill_event_op
   RILL_ENTER_STREAM(RILL_NULL_EVENT);
   struct rill__event *e = NULL;
   RILL_TRY(rill__event_create(s->base.device, options, &e));
+  rill__core(e)->given = true;
   const rill_status status = rill__stream_record(s, e, 0);
   if (status == RILL_OK) {
     out->id = e->base.id;

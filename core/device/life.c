@@ -1,6 +1,7 @@
 /* From a device's first use to its loss. */
 #include "core/device/life.h"
 
+#include "core/diagnose/report.h"
 #include "core/diagnose/settings.h"
 
 #include <sched.h>
@@ -10,6 +11,18 @@
 void (*_Atomic rill__device_lost_held)(struct rill__device *device);
 bool (*_Atomic rill__device_watch)(struct rill__device *device);
 
+/* Inside an epoch, in which streams are found by their ids.  Allocates nothing: a kernel of the cpu may have stopped in
+ * the middle of malloc. */
+static void describe_operations(struct rill__device *device) {
+  struct rill__thread *const self = rill__self;
+  struct rill__text text = { rill__core(device)->cause.operations, RILL__OPERATIONS_TEXT, 0 };
+  const bool outside = rill__is_outside_epochs();
+  if (self == NULL || text.room == NULL) return;
+  if (outside) rill__enter_epoch(self);
+  rill__operations_report(device, &text);
+  if (outside) rill__leave(&self);
+}
+
 /* The first to come writes the cause, then publishes it; the others wait for those few stores. */
 static bool first_to_lose(struct rill__device *device) {
   if (!atomic_exchange(&rill__core(device)->losing, true)) return true;
@@ -18,12 +31,14 @@ static bool first_to_lose(struct rill__device *device) {
 }
 
 rill_status rill__device_lost(struct rill__device *device, int32_t code, const char *name, const char *format, ...) {
+  if (rill__self == NULL) (void)rill__thread_attach();
   if (first_to_lose(device)) {
     va_list list;
     va_start(list, format);
     (void)vsnprintf(rill__core(device)->cause.text, sizeof rill__core(device)->cause.text, format, list);
     va_end(list);
     rill__core(device)->cause.code = code;
+    describe_operations(device);
     (void)snprintf(rill__core(device)->cause.name, sizeof rill__core(device)->cause.name, "%s", name);
     atomic_store_explicit(&device->lost, RILL_ERROR_DEVICE_LOST, memory_order_release);
   }
@@ -38,6 +53,7 @@ void rill__device_close(struct rill__device *device, rill_status status, const c
 }
 
 void rill__device_renew(struct rill__device *device) {
+  if (rill__core(device)->cause.operations != NULL) rill__core(device)->cause.operations[0] = '\0';
   atomic_store(&rill__core(device)->losing, false);
   atomic_store(&device->lost, RILL_OK);
 }
@@ -46,10 +62,11 @@ rill_status rill__fail_lost(struct rill__device *device) {
   const rill_status status = atomic_load_explicit(&device->lost, memory_order_acquire);
   if (status != RILL_ERROR_DEVICE_LOST)
     return rill__fail(status, "%s: %s", device->name, rill__core(device)->cause.text);
+  const char *const operations = rill__core(device)->cause.operations;
   return rill__fail_native(status, rill__core(device)->cause.code, rill__core(device)->cause.name,
-                           "%s is lost: %s" RILL_HINT
+                           "%s is lost: %s%s" RILL_HINT
                            "the process cannot use this device again; end it, or use another device",
-                           device->name, rill__core(device)->cause.text);
+                           device->name, rill__core(device)->cause.text, operations != NULL ? operations : "");
 }
 
 _Atomic bool rill__is_shared;

@@ -27,7 +27,10 @@ static pthread_cond_t known = PTHREAD_COND_INITIALIZER; /* a backend has become 
 
 /* ---- a search ---- */
 
-static void destroy_device(struct rill__object *object) { rill__object_free(object); }
+static void destroy_device(struct rill__object *object) {
+  free(rill__core((struct rill__device *)object)->cause.operations);
+  rill__object_free(object);
+}
 
 static struct rill__device *make_device(const struct rill__backend *backend, uint32_t ordinal) {
   struct rill__device *device = NULL;
@@ -52,7 +55,8 @@ static struct rill__device *make_device(const struct rill__backend *backend, uin
   }
   /* A device is called by its name in every text. */
   device->base.label = strdup(device->name);
-  const bool named = device->base.label != NULL;
+  rill__core(device)->cause.operations = calloc(RILL__OPERATIONS_TEXT, 1);
+  const bool named = device->base.label != NULL && rill__core(device)->cause.operations != NULL;
   if (!named) (void)rill__fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory for a device");
   if (!named || RILL_DISPATCH(device, device, init, device) != RILL_OK ||
       rill__object_publish(&device->base, RILL__DEVICE) != RILL_OK) {

@@ -8,7 +8,7 @@
  * - An operation of a stream is observed when it is given to the driver: work of a held stream when it is handed over,
  *   with `held`, and work of a capture not at all, but for the launches of its graph.
  * - `sequence` is how many operations of the stream were submitted before.  It grows along each order of two
- * submissions that the program makes certain; only submissions that race may have the same.
+ *   submissions that the program makes certain; only submissions that race may have the same.
  * - Of an operation that an observer refuses, the driver hears nothing, and every observer that was called before it is
  *   called after it, with the refusal.
  * - Observers take no lock that core has during a call of a driver (core/object/locks.h), and may be inside an epoch.
@@ -76,6 +76,7 @@ struct rill__observer {
 
 /* The observers, in the order in which they are called. */
 enum rill__observer_index {
+  RILL__OBSERVER_CALLS,  /* RILL_TRACE: RILL_DISPATCH prints each call, on the way of what is observed */
   RILL__OBSERVER_FAULTS, /* core/sync/faults.c */
   RILL__OBSERVERS
 };

@@ -1,7 +1,7 @@
 /* The variables of the environment that ask for checks, records and reports. */
 #include "core/diagnose/settings.h"
 
-#include "core/object/cancel.h"
+#include "core/object/thread.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -104,6 +104,7 @@ static void read_settings(void) {
   RILL_WITHOUT_CANCEL();
   char complaint[1024];
   rill__settings_parse(trusted, &settings, complaint, sizeof complaint);
+  if (!settings.records) rill__recorders_off();
   if (complaint[0] != '\0' && write(STDERR_FILENO, complaint, strlen(complaint)) < 0) return; /* nobody listens */
 }
 

@@ -26,7 +26,7 @@ static void for_each_record(struct rill__graph_exec *exec, void (*visit)(struct 
 }
 
 static void begin_record(struct rill__event *event) {
-  (void)rill__submission_begin(&rill__core(event)->work, rill__self);
+  rill__submission_begin(&rill__core(event)->work, rill__self);
 }
 static void end_record(struct rill__event *event) { rill__submission_end(&rill__core(event)->work, rill__self); }
 

@@ -53,8 +53,9 @@ static inline rill_status rill__event_ask(struct rill__event *event, struct rill
   *out = rill__known_complete(asked_about);
   if (*out) return RILL_OK;
   const struct rill__question asked = rill__completion_ask(&rill__core(asked_about)->work);
+  const struct rill__recorded where = rill__event_recorded(asked_about);
   RILL_TRY(RILL_DISPATCH(asked_about, event, is_ready, asked_about, out));
-  if (*out) rill__completion_remember(&rill__core(asked_about)->work, &asked);
+  if (*out) rill__event_seen(asked_about, &asked, &where);
   return RILL_OK;
 }
 

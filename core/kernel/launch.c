@@ -25,14 +25,21 @@ static const char axes[] = { 'x', 'y', 'z' };
 enum { MAX_ARGS = 1024 }; /* more than any driver's 4 KiB of arguments can hold in practice */
 enum { FEW_ARGS = 15 };   /* the room that every launch has for them */
 
-static rill_status check_dimensions(const struct rill__kernel *kernel, const char *what, const uint32_t size[3],
-                                    const uint32_t limit[3]) {
+static __attribute__((noinline)) rill_status fail_dimensions(const struct rill__kernel *kernel, const char *what,
+                                                             const uint32_t size[3], const uint32_t limit[3]) {
   RILL_REQUIRE(size[0] != 0, RILL_ERROR_INVALID_ARGUMENT, "kernel \"%s\": %s.x is 0", kernel->name, what);
   for (int i = 0; i < 3; i++) {
     RILL_REQUIRE(size[i] <= limit[i], RILL_ERROR_OUT_OF_RANGE, "kernel \"%s\": %s.%c is %u, the limit of %s is %u",
                  kernel->name, what, axes[i], size[i], kernel->base.device->name, limit[i]);
   }
   return RILL_OK;
+}
+
+/* `size` is as read_dim3 has read it. */
+static inline rill_status check_dimensions(const struct rill__kernel *kernel, const char *what, const uint32_t size[3],
+                                           const uint32_t limit[3]) {
+  const bool fits = size[0] != 0 && size[0] <= limit[0] && size[1] <= limit[1] && size[2] <= limit[2];
+  return RILL__LIKELY(fits) ? RILL_OK : fail_dimensions(kernel, what, size, limit);
 }
 
 static void read_dim3(uint32_t into[3], rill_dim3 from) {
@@ -250,7 +257,7 @@ static rill_status submit_recording(struct rill__stream *stream, const struct ri
     return submit_held(stream, launch, payload, &taken); /* which refuses it */
   }
   extras->event = recording.target;
-  (void)rill__submission_begin(&rill__core(recording.target)->work, self);
+  rill__submission_begin(&rill__core(recording.target)->work, self);
   const rill_status status = submit_launch(stream, launch, payload);
   rill__submission_end(&rill__core(recording.target)->work, self);
   rill__recording_end(&recording, status);

@@ -36,36 +36,41 @@ static __attribute__((noinline, unused)) bool rill__submission_claim(struct rill
   return atomic_compare_exchange_strong(&work->owner, &none, self);
 }
 
-/* Around the driver call that submits.  Returns how many submissions were counted before. */
-static inline uint64_t rill__submission_begin(struct rill__completion *work, struct rill__thread *self) {
+/* Around the driver call that submits.  The end returns how many submissions had ended before: a number that grows
+ * along each order of two submissions that the program makes certain. */
+static inline void rill__submission_begin(struct rill__completion *work, struct rill__thread *self) {
   if (RILL__LIKELY(atomic_load_explicit(&work->owner, memory_order_relaxed) == self) ||
       rill__submission_claim(work, self)) {
     const uint64_t own = atomic_load_explicit(&work->own, memory_order_relaxed);
     RILL_ASSERT(own % 2 == 0, "the owner starts one submission at a time");
     atomic_store_explicit(&work->own, own + 1, memory_order_relaxed);
     atomic_thread_fence(memory_order_release); /* before anything that the driver call makes visible */
-    return own / 2 + atomic_load_explicit(&work->started, memory_order_relaxed);
+  } else {
+    atomic_fetch_add(&work->started, 1);
   }
-  const uint64_t started = atomic_fetch_add(&work->started, 1);
-  return started + atomic_load_explicit(&work->own, memory_order_relaxed) / 2;
 }
 
-static inline void rill__submission_end(struct rill__completion *work, struct rill__thread *self) {
+static inline uint64_t rill__submission_end(struct rill__completion *work, struct rill__thread *self) {
   if (RILL__LIKELY(atomic_load_explicit(&work->owner, memory_order_relaxed) == self)) {
     const uint64_t own = atomic_load_explicit(&work->own, memory_order_relaxed);
     RILL_ASSERT(own % 2 == 1, "`own` is odd while the owner is in the driver");
     atomic_store_explicit(&work->own, own + 1, memory_order_release);
-  } else {
-    const uint64_t finished = atomic_fetch_add(&work->finished, 1);
-    RILL_ASSERT(finished < atomic_load(&work->started), "what is counted as finished was counted as started");
-    (void)finished;
+    return own / 2 + atomic_load_explicit(&work->finished, memory_order_relaxed);
   }
+  const uint64_t own = atomic_load_explicit(&work->own, memory_order_relaxed);
+  const uint64_t finished = atomic_fetch_add(&work->finished, 1);
+  RILL_ASSERT(finished < atomic_load(&work->started), "what is counted as finished was counted as started");
+  return finished + own / 2;
 }
 
-/* How many submissions have been counted. */
+/* How many submissions have ended; and how many of them are known to be complete. */
 static inline uint64_t rill__submission_count(const struct rill__completion *work) {
-  return (atomic_load_explicit(&work->own, memory_order_relaxed) + 1) / 2 +
-         atomic_load_explicit(&work->started, memory_order_relaxed);
+  return atomic_load_explicit(&work->own, memory_order_relaxed) / 2 +
+         atomic_load_explicit(&work->finished, memory_order_relaxed);
+}
+static inline uint64_t rill__submission_known(const struct rill__completion *work) {
+  return atomic_load_explicit(&work->known_own, memory_order_relaxed) / 2 +
+         atomic_load_explicit(&work->known_started, memory_order_relaxed);
 }
 
 /* Nobody has ever submitted: the first who does is the owner. */
@@ -88,17 +93,18 @@ static inline struct rill__question rill__completion_ask(const struct rill__comp
   return (struct rill__question){ own, started, started == finished && own % 2 == 0 };
 }
 
-/* ... and when it has said "complete". */
-static inline void rill__completion_remember(struct rill__completion *work, const struct rill__question *asked) {
+/* ... and when it has said "complete".  False if work was submitted meanwhile. */
+static inline bool rill__completion_remember(struct rill__completion *work, const struct rill__question *asked) {
   atomic_thread_fence(memory_order_acquire);
   if (!asked->quiet || atomic_load_explicit(&work->own, memory_order_relaxed) != asked->own ||
       atomic_load_explicit(&work->started, memory_order_relaxed) != asked->started) {
-    return;
+    return false;
   }
   RILL_ASSERT(asked->own % 2 == 0 && atomic_load(&work->finished) <= atomic_load(&work->started),
               "an answer is remembered for counts at which nobody was in the driver");
   atomic_store_explicit(&work->known_own, asked->own, memory_order_release);
   atomic_store_explicit(&work->known_started, asked->started, memory_order_release);
+  return true;
 }
 
 /* For an object that only the caller has: its work is not known to be complete. */

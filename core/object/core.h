@@ -26,6 +26,8 @@ struct rill__event_cache {
 };
 enum { RILL__EVENT_CACHES = 4 }; /* by timing and blocking_sync */
 
+enum { RILL__OPERATIONS_TEXT = 768 }; /* a message has room for that and the cause */
+
 struct rill__device_core {
   _Atomic bool clocks_known; /* `clocks` has been called; what it gave stands in the next two */
   _Atomic uint32_t core_clock_khz, memory_clock_khz;
@@ -48,7 +50,8 @@ struct rill__device_core {
   struct {
     int32_t code;
     char name[80], text[400];
-  } cause; /* why the device is lost; constant once `lost` is set */
+    char *operations; /* what was under way: lines, each after a newline; RILL__OPERATIONS_TEXT bytes */
+  } cause;            /* why the device is lost; constant once `lost` is set */
 };
 
 /* Bits of rill__stream_core.diverted, never both. */
@@ -66,6 +69,7 @@ struct rill__stream_core {
   bool in_natives;
   struct rill__capture_member *member; /* of a capture; guarded by the lock of captures (core/graph/capture.h) */
   struct rill__completion work;        /* all that was submitted */
+  uint64_t place;                      /* of entries of the recorder (core/diagnose/record.h) */
   _Atomic(struct rill__event *) cached_event;
   struct rill__queue *queue;               /* made when it is first held; guarded by the lock of held work */
   _Atomic(struct rill__failure *) failure; /* of held work, for the next synchronize */
@@ -102,7 +106,10 @@ struct rill__event_core {
   _Atomic(struct rill__fence *) fence;   /* FENCED: what it stands for (core/held/held.h) */
   struct rill__captured_point *captured; /* guarded by the lock of captures; NULL unless CAPTURED */
   bool cached;                           /* a stream's cached event: its users may not record it */
+  bool given;                            /* a caller has made it; else it is of rill's own */
   struct rill__completion work;          /* the last record */
+  _Atomic uint64_t recorded_on;          /* the id of the stream of that, 0: none, and its number there */
+  _Atomic uint64_t recorded_at;
   struct rill__event *next_spare;
   struct rill__last_use last_use;
   void (*release)(void *user, uintptr_t native);

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -48,6 +49,26 @@ static void stay_loaded(void) {
   atomic_store(&stays, true);
 }
 
+static _Atomic bool recorders_are_off;
+
+static struct rill__recorder *new_recorder(void) {
+  if (atomic_load(&recorders_are_off)) return NULL;
+  struct rill__recorder *recorder = aligned_alloc(_Alignof(struct rill__recorder), sizeof *recorder);
+  if (recorder != NULL) memset(recorder, 0, sizeof *recorder);
+  return recorder;
+}
+
+struct rill__thread *rill__threads_first(void) {
+  return atomic_load(&all_threads);
+}
+
+void rill__recorders_off(void) {
+  atomic_store(&recorders_are_off, true);
+  for (struct rill__thread *thread = rill__threads_first(); thread != NULL; thread = thread->next) {
+    free(atomic_exchange(&thread->recorder, NULL));
+  }
+}
+
 struct rill__thread *rill__thread_attach(void) {
   stay_loaded();
   pthread_once(&thread_once, prepare_threads);
@@ -60,6 +81,7 @@ struct rill__thread *rill__thread_attach(void) {
     thread = calloc(1, sizeof *thread);
     if (thread == NULL) return NULL;
     atomic_init(&thread->in_use, true);
+    atomic_init(&thread->recorder, new_recorder());
     thread->next = atomic_load(&all_threads);
     while (!atomic_compare_exchange_weak(&all_threads, &thread->next, thread)) {
     }

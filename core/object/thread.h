@@ -41,6 +41,25 @@ struct rill__error_record {
   char line[2048];
 };
 
+/* The last operations that a thread gave to streams (core/diagnose/record.h): 8 KiB and a line. */
+enum { RILL__ENTRIES = 128, RILL__ENTRY_LABEL = 16 };
+
+struct rill__entry {
+  _Atomic uint64_t stream;  /* its id */
+  _Atomic uint64_t place;   /* kind, device and number in the stream; 0: there is none */
+  _Atomic uint64_t subject; /* of a launch the kernel's name; of others a number of bytes, an id or an address */
+  union {
+    _Atomic uint32_t shape[6]; /* of a launch: grid and block */
+    _Atomic uint64_t words[3];
+  };
+  _Atomic uint64_t label[RILL__ENTRY_LABEL / 8]; /* how it begins; the first byte is 0 if there is none */
+};
+
+struct rill__recorder {
+  _Alignas(64) _Atomic uint64_t written; /* entries so far */
+  _Alignas(64) struct rill__entry entries[RILL__ENTRIES];
+};
+
 struct rill__thread {
   _Atomic uint64_t epoch;             /* 0 outside calls */
   uint64_t number;                    /* of the thread that has the record: never used again */
@@ -48,6 +67,7 @@ struct rill__thread {
   const struct rill__object *subject; /* the first object it was given */
   uint32_t handles;                   /* how many it has looked up so far ... */
   _Atomic uint64_t ids[4];            /* ... and which, the latest; no call looks up more, but some may be of others */
+  _Atomic(struct rill__recorder *) recorder; /* kept with the record; NULL: nothing is recorded, or memory ran out */
   struct rill__error_record error;
   struct rill__error_record
       suspended_error; /* where failures go between rill__errors_suspend and rill__errors_resume */
@@ -67,6 +87,12 @@ extern _Thread_local struct rill__thread *rill__self __attribute__((tls_model("i
 extern _Thread_local bool rill__in_host_call __attribute__((tls_model("initial-exec"))); /* is in a caller's fn */
 extern _Atomic uint64_t rill__epoch;
 extern bool rill__has_membarrier; /* set before the first record exists */
+
+/* No thread records what it gives to streams.  Before anything is. */
+void rill__recorders_off(void);
+
+/* All records, the newest first; `thread->next` leads to the next. */
+struct rill__thread *rill__threads_first(void);
 
 /* Makes this thread's record; NULL when memory ran out. */
 struct rill__thread *rill__thread_attach(void);

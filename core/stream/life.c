@@ -20,6 +20,8 @@ static void destroy_stream(struct rill__object *object) {
   bool ended = !native || RILL_DISPATCH(stream, stream, may_destroy, stream);
   /* Not earlier, since it may have work, and not later, since others look at its native stream. */
   if (ended) rill__stream_unlist(stream);
+  const struct rill__recorded last = { object->id, rill__stream_submitted(stream) - 1 };
+  if (ended && rill__self != NULL && rill__stream_submitted(stream) > 0) rill__record_seen(object->device, &last);
   if (ended && native) ended = RILL_DISPATCH(stream, stream, destroy, stream);
   if (!ended) {
     rill__object_postpone(object);
@@ -35,6 +37,7 @@ rill_status rill__stream_new(struct rill__device *device, const char *label, str
   RILL_TRY(rill__object_new(size, device, label, destroy_stream, out));
   (*out)->number = atomic_fetch_add(&last_number, 1) + 1;
   (*out)->base.after = (*out)->number;
+  rill__stream_number_operations(*out);
   /* The first question finds a fault of the device that nobody knows of yet. */
   rill__completion_forget(&rill__core(*out)->work);
   return RILL_OK;

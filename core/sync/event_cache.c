@@ -48,6 +48,7 @@ bool rill__event_cache_put(struct rill__object *object) {
   object->borrowed = false;
   event->signaled = false;
   rill__core(event)->cached = false;
+  rill__core(event)->given = false;
   rill__event_reset(event);
   rill__completion_forget(&rill__core(event)->work);
   pthread_mutex_lock(&pool->lock);

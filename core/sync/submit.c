@@ -17,28 +17,41 @@ rill_status rill__fill_dispatch(struct rill__stream *stream, const struct rill__
   return RILL_DISPATCH(stream, memory, fill_2d, stream, fill);
 }
 
-rill_status rill__submit_copy(struct rill__stream *stream, const struct rill__copy_3d *copy) {
-  RILL__SUBMIT(stream, rill__copy_dispatch(stream, copy), .kind = RILL__OBSERVED_COPY, .copy = *copy);
-}
+/* ---- what is submitted seldom ---- */
 
-rill_status rill__submit_fill(struct rill__stream *stream, const struct rill__fill_2d *fill) {
-  RILL__SUBMIT(stream, rill__fill_dispatch(stream, fill), .kind = RILL__OBSERVED_FILL, .fill = *fill);
+/* Records an operation that has its number. */
+static void record_observed(struct rill__thread *self, const struct rill__observed *what) {
+  struct rill__stream *const stream = what->stream;
+  uint64_t subject = 0, first = 0, second = 0;
+  switch (what->kind) {
+    case RILL__OBSERVED_LAUNCH: rill__record_launch(self, stream, what->sequence, what->launch); return;
+    case RILL__OBSERVED_COPY:
+      subject = what->copy.width * what->copy.height * what->copy.depth;
+      first = (uintptr_t)what->copy.dst;
+      second = (uintptr_t)what->copy.src;
+      break;
+    case RILL__OBSERVED_FILL:
+      subject = what->fill.width * what->fill.height * what->fill.pattern_size;
+      first = (uintptr_t)what->fill.dst;
+      break;
+    case RILL__OBSERVED_PREFETCH:
+      subject = what->memory.size;
+      first = (uintptr_t)what->memory.p;
+      break;
+    case RILL__OBSERVED_HOST_CALL:
+      subject = (uintptr_t)what->host_call.fn;
+      first = (uintptr_t)what->host_call.user;
+      break;
+    case RILL__OBSERVED_RECORD: subject = what->event.event->base.id; break;
+    case RILL__OBSERVED_WAIT:
+      subject = what->event.event->base.id;
+      first = atomic_load_explicit(&rill__core(what->event.event)->recorded_on, memory_order_relaxed);
+      second = atomic_load_explicit(&rill__core(what->event.event)->recorded_at, memory_order_relaxed);
+      break;
+    default: subject = what->exec->base.id; break;
+  }
+  rill__record(self, stream, what->kind, what->sequence, subject, first, second);
 }
-
-rill_status rill__submit_prefetch(struct rill__stream *stream, const void *p, size_t size) {
-  RILL__SUBMIT(stream, RILL_DISPATCH(stream, memory, prefetch, stream, p, size), .kind = RILL__OBSERVED_PREFETCH,
-               .memory = { (void *)(uintptr_t)p, size, RILL_MEMORY_MANAGED });
-}
-
-rill_status rill__submit_graph(struct rill__stream *stream, struct rill__graph_exec *exec) {
-  RILL__SUBMIT(stream, RILL_DISPATCH(stream, graph, launch, exec, stream), .kind = RILL__OBSERVED_GRAPH, .exec = exec);
-}
-
-rill_status rill__submit_upload(struct rill__stream *stream, struct rill__graph_exec *exec) {
-  RILL__SUBMIT(stream, RILL_DISPATCH(stream, graph, upload, exec, stream), .kind = RILL__OBSERVED_UPLOAD, .exec = exec);
-}
-
-/* ---- observed ---- */
 
 static rill_status dispatch_observed(struct rill__stream *stream, const struct rill__observed *what) {
   switch (what->kind) {
@@ -58,17 +71,52 @@ static rill_status dispatch_observed(struct rill__stream *stream, const struct r
   }
 }
 
-rill_status rill__submit_observed(struct rill__stream *stream, struct rill__observed what) {
+/* Counted and recorded. */
+static rill_status submit(struct rill__observed *what) {
   struct rill__thread *const self = rill__self;
-  struct rill__event *const recorded = what.kind == RILL__OBSERVED_RECORD ? what.event.event : NULL;
+  struct rill__stream *const stream = what->stream;
+  struct rill__event *const recorded = what->kind == RILL__OBSERVED_RECORD ? what->event.event : NULL;
+  if (recorded != NULL) rill__submission_begin(&rill__core(recorded)->work, self);
+  rill__submission_begin(&rill__core(stream)->work, self);
+  const rill_status status = dispatch_observed(stream, what);
+  what->sequence = rill__submission_end(&rill__core(stream)->work, self);
+  if (status == RILL_OK) record_observed(self, what);
+  if (status == RILL_OK && recorded != NULL) rill__event_note_record(recorded, stream, what->sequence);
+  if (recorded != NULL) rill__submission_end(&rill__core(recorded)->work, self);
+  return status;
+}
+
+rill_status rill__submit_observed(struct rill__stream *stream, struct rill__observed what) {
   what.device = stream->base.device;
   what.stream = stream;
   what.held = rill__is_held(stream);
+  if (!rill__is_observed()) return submit(&what);
   RILL_TRY(rill__observe_before(&what));
-  if (recorded != NULL) (void)rill__submission_begin(&rill__core(recorded)->work, self);
-  what.sequence = rill__submission_begin(&rill__core(stream)->work, self);
-  const rill_status status = dispatch_observed(stream, &what);
-  rill__submission_end(&rill__core(stream)->work, self);
-  if (recorded != NULL) rill__submission_end(&rill__core(recorded)->work, self);
-  return rill__observe_after(&what, status);
+  return rill__observe_end(&what, submit(&what));
+}
+
+rill_status rill__submit_copy(struct rill__stream *stream, const struct rill__copy_3d *copy) {
+  if (copy->height == 1 && copy->depth == 1)
+    return rill__submit_line(stream, copy->dst, copy->dst_kind, copy->src, copy->src_kind, copy->width);
+  return rill__submit_observed(stream, (struct rill__observed){ .kind = RILL__OBSERVED_COPY, .copy = *copy });
+}
+
+rill_status rill__submit_fill(struct rill__stream *stream, const struct rill__fill_2d *fill) {
+  if (fill->height == 1)
+    return rill__submit_pattern(stream, fill->dst, fill->dst_kind, fill->pattern, fill->pattern_size, fill->width);
+  return rill__submit_observed(stream, (struct rill__observed){ .kind = RILL__OBSERVED_FILL, .fill = *fill });
+}
+
+rill_status rill__submit_prefetch(struct rill__stream *stream, const void *p, size_t size) {
+  return rill__submit_observed(
+      stream, (struct rill__observed){ .kind = RILL__OBSERVED_PREFETCH,
+                                       .memory = { (void *)(uintptr_t)p, size, RILL_MEMORY_MANAGED } });
+}
+
+rill_status rill__submit_graph(struct rill__stream *stream, struct rill__graph_exec *exec) {
+  return rill__submit_observed(stream, (struct rill__observed){ .kind = RILL__OBSERVED_GRAPH, .exec = exec });
+}
+
+rill_status rill__submit_upload(struct rill__stream *stream, struct rill__graph_exec *exec) {
+  return rill__submit_observed(stream, (struct rill__observed){ .kind = RILL__OBSERVED_UPLOAD, .exec = exec });
 }

@@ -2,7 +2,7 @@
 #ifndef RILL_CORE_SYNC_SUBMIT_H
 #define RILL_CORE_SYNC_SUBMIT_H
 
-#include "core/diagnose/observe.h"
+#include "core/diagnose/record.h"
 
 /* Submissions to the stream go to its queue, or into a graph, instead of the driver. */
 static inline bool rill__is_diverted(const struct rill__stream *stream) {
@@ -34,6 +34,15 @@ static inline bool rill__known_complete(struct rill__event *event) {
          !atomic_load_explicit(&event->foreign, memory_order_relaxed);
 }
 
+/* The driver has said that the record which the event had when it was asked is complete. */
+static inline void rill__event_seen(struct rill__event *event, const struct rill__question *asked,
+                                    const struct rill__recorded *where) {
+  const bool same = rill__completion_remember(&rill__core(event)->work, asked);
+  if (same && !atomic_load_explicit(&event->foreign, memory_order_relaxed)) {
+    rill__record_seen(event->base.device, where);
+  }
+}
+
 /* A copy of one row, and a fill of one. */
 static inline struct rill__copy_3d rill__line(void *dst, uint32_t dst_kind, const void *src, uint32_t src_kind,
                                               size_t n) {
@@ -50,9 +59,6 @@ static inline struct rill__fill_2d rill__row(void *dst, uint32_t kind, const voi
 
 /* ---- giving work to the driver: the one place where operations of streams are counted and observed ---- */
 
-/* The same as what follows, while there are observers (core/diagnose/observe.h). */
-rill_status rill__submit_observed(struct rill__stream *stream, struct rill__observed what) __attribute__((cold));
-
 /* Work of rill's own, of which no observer hears: one call of a slot, counted before it and after it. */
 #define RILL__SUBMIT_UNOBSERVED(status, stream, table, slot, ...)        \
   do {                                                                   \
@@ -62,46 +68,84 @@ rill_status rill__submit_observed(struct rill__stream *stream, struct rill__obse
     rill__submission_end(&rill__core(stream)->work, submitter_);         \
   } while (0)
 
-/* One call of a slot, counted before it and after it; unless it is observed, as the initializer says. */
-#define RILL__SUBMIT(stream, slot, ...)                                                                      \
-  do {                                                                                                       \
-    if (rill__is_observed()) return rill__submit_observed((stream), (struct rill__observed){ __VA_ARGS__ }); \
-    struct rill__thread *const submitter_ = rill__self;                                                      \
-    (void)rill__submission_begin(&rill__core(stream)->work, submitter_);                                     \
-    const rill_status submitted_ = slot;                                                                     \
-    rill__submission_end(&rill__core(stream)->work, submitter_);                                             \
-    return submitted_;                                                                                       \
-  } while (0)
+/* An operation by what observers see of it: each of the following, while there are any (core/diagnose/observe.h). */
+rill_status rill__submit_observed(struct rill__stream *stream, struct rill__observed what);
 
 static inline __attribute__((always_inline)) rill_status rill__submit_launch(struct rill__stream *stream,
                                                                              const struct rill__launch *launch) {
-  RILL__SUBMIT(stream, RILL_DISPATCH_LAUNCH(stream, launch), .kind = RILL__OBSERVED_LAUNCH, .launch = launch);
+  if (rill__is_observed())
+    return rill__submit_observed(stream, (struct rill__observed){ .kind = RILL__OBSERVED_LAUNCH, .launch = launch });
+  struct rill__thread *const self = rill__self;
+  rill__submission_begin(&rill__core(stream)->work, self);
+  const rill_status status = RILL_DISPATCH_UNOBSERVED(stream, kernel, launch, stream, launch);
+  const uint64_t sequence = rill__submission_end(&rill__core(stream)->work, self);
+  if (RILL__LIKELY(status == RILL_OK)) rill__record_launch(self, stream, sequence, launch);
+  return status;
 }
 
 /* A copy of `n` bytes; and one of any shape. */
 static inline rill_status rill__submit_line(struct rill__stream *stream, void *dst, uint32_t dst_kind, const void *src,
                                             uint32_t src_kind, size_t n) {
-  RILL__SUBMIT(stream, RILL_DISPATCH(stream, memory, copy, stream, dst, dst_kind, src, src_kind, n),
-               .kind = RILL__OBSERVED_COPY, .copy = rill__line(dst, dst_kind, src, src_kind, n));
+  if (rill__is_observed()) {
+    return rill__submit_observed(
+        stream,
+        (struct rill__observed){ .kind = RILL__OBSERVED_COPY, .copy = rill__line(dst, dst_kind, src, src_kind, n) });
+  }
+  struct rill__thread *const self = rill__self;
+  rill__submission_begin(&rill__core(stream)->work, self);
+  const rill_status status = RILL_DISPATCH_UNOBSERVED(stream, memory, copy, stream, dst, dst_kind, src, src_kind, n);
+  const uint64_t sequence = rill__submission_end(&rill__core(stream)->work, self);
+  if (RILL__LIKELY(status == RILL_OK))
+    rill__record(self, stream, RILL__OBSERVED_COPY, sequence, n, (uintptr_t)dst, (uintptr_t)src);
+  return status;
 }
 rill_status rill__submit_copy(struct rill__stream *stream, const struct rill__copy_3d *copy);
 
 /* `count` patterns; and rows of them. */
 static inline rill_status rill__submit_pattern(struct rill__stream *stream, void *dst, uint32_t kind,
                                                const void *pattern, size_t size, size_t count) {
-  RILL__SUBMIT(stream, RILL_DISPATCH(stream, memory, fill, stream, dst, kind, pattern, size, count),
-               .kind = RILL__OBSERVED_FILL, .fill = rill__row(dst, kind, pattern, size, count));
+  if (rill__is_observed()) {
+    return rill__submit_observed(stream, (struct rill__observed){ .kind = RILL__OBSERVED_FILL,
+                                                                  .fill = rill__row(dst, kind, pattern, size, count) });
+  }
+  struct rill__thread *const self = rill__self;
+  rill__submission_begin(&rill__core(stream)->work, self);
+  const rill_status status = RILL_DISPATCH_UNOBSERVED(stream, memory, fill, stream, dst, kind, pattern, size, count);
+  const uint64_t sequence = rill__submission_end(&rill__core(stream)->work, self);
+  if (RILL__LIKELY(status == RILL_OK))
+    rill__record(self, stream, RILL__OBSERVED_FILL, sequence, size * count, (uintptr_t)dst, 0);
+  return status;
 }
 rill_status rill__submit_fill(struct rill__stream *stream, const struct rill__fill_2d *fill);
 
 static inline rill_status rill__submit_host_call(struct rill__stream *stream, rill_host_fn fn, void *user) {
-  RILL__SUBMIT(stream, RILL_DISPATCH(stream, stream, host_call, stream, fn, user), .kind = RILL__OBSERVED_HOST_CALL,
-               .host_call = { fn, user });
+  if (rill__is_observed()) {
+    return rill__submit_observed(
+        stream, (struct rill__observed){ .kind = RILL__OBSERVED_HOST_CALL, .host_call = { fn, user } });
+  }
+  struct rill__thread *const self = rill__self;
+  rill__submission_begin(&rill__core(stream)->work, self);
+  const rill_status status = RILL_DISPATCH_UNOBSERVED(stream, stream, host_call, stream, fn, user);
+  const uint64_t sequence = rill__submission_end(&rill__core(stream)->work, self);
+  if (RILL__LIKELY(status == RILL_OK))
+    rill__record(self, stream, RILL__OBSERVED_HOST_CALL, sequence, (uintptr_t)fn, (uintptr_t)user, 0);
+  return status;
 }
 
 static inline rill_status rill__submit_wait(struct rill__stream *stream, struct rill__event *event, uint32_t flags) {
-  RILL__SUBMIT(stream, RILL_DISPATCH(stream, stream, wait, stream, event, flags), .kind = RILL__OBSERVED_WAIT,
-               .event = { event, flags });
+  if (rill__is_observed()) {
+    return rill__submit_observed(stream,
+                                 (struct rill__observed){ .kind = RILL__OBSERVED_WAIT, .event = { event, flags } });
+  }
+  struct rill__thread *const self = rill__self;
+  rill__submission_begin(&rill__core(stream)->work, self);
+  const rill_status status = RILL_DISPATCH_UNOBSERVED(stream, stream, wait, stream, event, flags);
+  const uint64_t sequence = rill__submission_end(&rill__core(stream)->work, self);
+  if (RILL__LIKELY(status == RILL_OK))
+    rill__record(self, stream, RILL__OBSERVED_WAIT, sequence, event->base.id,
+                 atomic_load_explicit(&rill__core(event)->recorded_on, memory_order_relaxed),
+                 atomic_load_explicit(&rill__core(event)->recorded_at, memory_order_relaxed));
+  return status;
 }
 
 /* A record of a stream that is not held, or whose queue is run. */
@@ -112,10 +156,14 @@ static inline rill_status rill__record_in_driver(struct rill__stream *stream, st
     return rill__submit_observed(stream,
                                  (struct rill__observed){ .kind = RILL__OBSERVED_RECORD, .event = { event, flags } });
   }
-  (void)rill__submission_begin(&rill__core(event)->work, self);
-  (void)rill__submission_begin(&rill__core(stream)->work, self);
-  const rill_status status = RILL_DISPATCH(stream, stream, record, stream, event, flags);
-  rill__submission_end(&rill__core(stream)->work, self);
+  rill__submission_begin(&rill__core(event)->work, self);
+  rill__submission_begin(&rill__core(stream)->work, self);
+  const rill_status status = RILL_DISPATCH_UNOBSERVED(stream, stream, record, stream, event, flags);
+  const uint64_t sequence = rill__submission_end(&rill__core(stream)->work, self);
+  if (RILL__LIKELY(status == RILL_OK)) {
+    rill__record(self, stream, RILL__OBSERVED_RECORD, sequence, event->base.id, 0, 0);
+    rill__event_note_record(event, stream, sequence);
+  }
   rill__submission_end(&rill__core(event)->work, self);
   return status;
 }

@@ -122,6 +122,86 @@ static void captures_are_said_not_to_be_checked(void) {
   assert_fails(rill_graph_launch(exec, stream), RILL_ERROR_DEVICE_LOST);
 }
 
+/* ---- the flight recorder ---- */
+
+static const char *message(void) {
+  static char kept[2048];
+  rill_error error = RILL_ERROR_INIT;
+  assert_ok(rill_last_error(&error));
+  (void)snprintf(kept, sizeof kept, "%s", error.message);
+  return kept;
+}
+
+static void assert_in(const char *text, const char *part) {
+  if (strstr(text, part) == NULL) fail_msg("\"%s\" is not in: %s", part, text);
+}
+
+/* What was seen complete is not named; the rest is, oldest first, with kernels that are gone by then. */
+static void a_fault_names_what_was_under_way(void) {
+  rill_event event;
+  begin();
+  assert_ok(launch("seen"));
+  assert_ok(rill_stream_synchronize(stream));
+  assert_ok(fill());
+  assert_ok(rill_stream_record_new_event(stream, RILL_EVENT_OPTIONS(.label = "middle"), &event));
+  vendor.fake->fault_next_launch(0, ILLEGAL_ADDRESS);
+  assert_ok(launch("a label longer than its room"));
+  assert_fails(rill_stream_synchronize(stream), RILL_ERROR_DEVICE_LOST);
+  const char *const said = message();
+  assert_in(said, "since the last completion that was seen, oldest first:\n"
+                  "stream \"work\": operation 2: fill of 256 bytes at 0x");
+  assert_in(said, "\nstream \"work\": operation 3: record of event \"middle\"\n"
+                  "stream \"work\": operation 4: kernel \"set_flag\", launch \"a label longer t...\", "
+                  "1 block of 1 thread");
+  assert_null(strstr(said, "seen\","));
+  assert_null(strchr(rill_last_error_text(), '\n'));
+}
+
+/* An event that was seen complete says the same of all before it. */
+static void a_completed_event_counts(void) {
+  rill_event event;
+  begin();
+  assert_ok(fill());
+  assert_ok(rill_stream_record_new_event(stream, NULL, &event));
+  assert_ok(rill_event_synchronize(event));
+  assert_ok(launch("after"));
+  vendor.fake->fault(0, ILLEGAL_ADDRESS);
+  assert_fails(rill_stream_synchronize(stream), RILL_ERROR_DEVICE_LOST);
+  assert_null(strstr(message(), "fill of"));
+  assert_in(message(), "operation 3: kernel");
+}
+
+/* More than the recorder keeps, and more than the text has room for. */
+static void a_fault_says_how_many_are_missing(void) {
+  begin();
+  vendor.fake->pause(0);
+  for (int i = 0; i < 300; i++) assert_ok(fill());
+  vendor.fake->fault(0, ILLEGAL_ADDRESS);
+  vendor.fake->resume(0);
+  assert_fails(rill_stream_synchronize(stream), RILL_ERROR_DEVICE_LOST);
+  assert_in(message(), "\nstream \"work\": 173 operations before the next are not recorded any more\n"
+                       "stream \"work\": operation 174: fill of 256 bytes");
+  assert_in(message(), " more");
+}
+
+static void nothing_is_recorded(void) {
+  begin();
+  assert_ok(fill());
+  vendor.fake->fault(0, ILLEGAL_ADDRESS);
+  assert_fails(rill_stream_synchronize(stream), RILL_ERROR_DEVICE_LOST);
+  assert_null(strchr(message(), '\n'));
+}
+
+/* With RILL_CHECK=faults the one that faulted is alone. */
+static void the_check_leaves_one(void) {
+  begin();
+  for (int i = 0; i < 5; i++) assert_ok(launch("right"));
+  vendor.fake->fault_next_launch(0, ILLEGAL_ADDRESS);
+  assert_fails_in("set_flag_launch", launch("wrong"), RILL_ERROR_DEVICE_LOST);
+  assert_int_equal(occurrences(message(), "\nstream "), 1);
+  assert_in(message(), "\nstream \"work\": operation 6: kernel \"set_flag\", launch \"wrong\"");
+}
+
 int main(int argc, char **argv) {
 #define FAULTS "RILL_CHECK=faults"
   static const struct mode modes[] = {
@@ -129,6 +209,11 @@ int main(int argc, char **argv) {
     MODE(a_fault_is_found_later_without_the_check),
     MODE_WITH(held_streams_are_said_not_to_be_checked, FAULTS),
     MODE_WITH(captures_are_said_not_to_be_checked, FAULTS),
+    MODE(a_fault_names_what_was_under_way),
+    MODE(a_completed_event_counts),
+    MODE(a_fault_says_how_many_are_missing),
+    MODE_WITH(nothing_is_recorded, "RILL_RECORD=0"),
+    MODE_WITH(the_check_leaves_one, FAULTS),
   };
   return RUN_MODES("diagnose", argc, argv, modes);
 }
