@@ -4,6 +4,7 @@
 
 #include "core/device/life.h"
 #include "core/device/peer.h"
+#include "core/diagnose/waits.h"
 #include "core/held/held.h"
 #include "core/memory/memory.h"
 #include "core/object/options.h"
@@ -165,9 +166,9 @@ rill_status rill_device_synchronize(rill_device device) {
   RILL_TRY(rill__capture_check(d, true));
   rill__leave(&self); /* devices live for ever */
   struct rill__observed wait = { .kind = RILL__OBSERVED_DEVICE_WAIT, .device = d };
-  RILL_TRY(rill__observe_start(&wait));
+  RILL_TRY(rill__host_wait_begin(&wait, &d->base));
   rill__held_wait_for_device(d);
-  RILL_TRY(rill__observe_end(&wait, RILL_DISPATCH(d, device, synchronize, d)));
+  RILL_TRY(rill__host_wait_end(&wait, RILL_DISPATCH(d, device, synchronize, d)));
   rill__staging_release(d, true);
   const rill_status found = rill__memory_synchronized(d, true);
   rill__reclaim_all();

@@ -1,5 +1,6 @@
 #include "core/device/life.h"
 #include "core/diagnose/settings.h"
+#include "core/explain.h"
 #include "core/memory/memory.h"
 
 #include <rill/diagnose.h>
@@ -24,5 +25,37 @@ rill_status rill_device_get_leaks(rill_device device, rill_leak *leaks, size_t *
   RILL_REQUIRE(rill__leaks_list(d, leaks, &all), RILL_ERROR_OUT_OF_MEMORY,
                "no host memory for a list of what is alive");
   *count = all;
+  return RILL_OK;
+}
+
+/* The room that the caller has, and afterwards what is needed. */
+static rill_status check_text_room(const char *text, const size_t *size, size_t room) {
+  RILL_REQUIRE(size != NULL, RILL_ERROR_INVALID_ARGUMENT, "size is NULL");
+  RILL_REQUIRE(text != NULL || room == 0, RILL_ERROR_INVALID_ARGUMENT, "text is NULL, *size is %zu", room);
+  return RILL_OK;
+}
+
+rill_status rill_stream_explain(rill_stream stream, char *text, size_t *size) {
+  RILL_ENTER();
+  struct rill__text out = { text, size != NULL ? *size : 0, 0 };
+  if (size != NULL) *size = 0;
+  struct rill__stream *s;
+  RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
+  RILL_TRY(check_text_room(text, size, out.size));
+  rill__explain_stream(s, &out);
+  *size = out.length + 1;
+  return RILL_OK;
+}
+
+rill_status rill_device_explain(rill_device device, char *text, size_t *size) {
+  RILL_ENTER();
+  struct rill__text out = { text, size != NULL ? *size : 0, 0 };
+  if (size != NULL) *size = 0;
+  struct rill__device *d;
+  RILL_RESOLVE(RILL__DEVICE, device, "device", &d);
+  RILL_TRY(check_text_room(text, size, out.size));
+  rill__leave(&self); /* devices live for ever, and leaving a stream may destroy it */
+  rill__explain_device(d, &out);
+  *size = out.length + 1;
   return RILL_OK;
 }

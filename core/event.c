@@ -1,5 +1,6 @@
 #include "core/device/ipc.h"
 #include "core/device/life.h"
+#include "core/diagnose/waits.h"
 #include "core/held/held.h"
 #include "core/held/record.h"
 #include "core/memory/memory.h"
@@ -142,7 +143,7 @@ static rill_status synchronize_event(struct rill__thread *self, struct rill__eve
   if (meaning == RILL__RECORD_ISSUED) rill__ref(&point->base);
   rill__ref_and_leave(self, &event->base);
   struct rill__observed wait = { .kind = RILL__OBSERVED_EVENT_WAIT, .device = device, .event = { event, 0 } };
-  rill_status status = rill__observe_start(&wait);
+  rill_status status = rill__host_wait_begin(&wait, &event->base);
   if (status == RILL_OK && meaning == RILL__RECORD_HELD) status = rill__held_wait_for_event(event, &ns, &point);
   if (status == RILL_OK && !done && point != NULL) {
     const struct rill__question asked = rill__completion_ask(&rill__core(point)->work);
@@ -150,7 +151,7 @@ static rill_status synchronize_event(struct rill__thread *self, struct rill__eve
     status = RILL_DISPATCH(point, event, synchronize, point, ns);
     if (status == RILL_OK) rill__event_seen(point, &asked, &where);
   }
-  status = rill__observe_end(&wait, status);
+  status = rill__host_wait_end(&wait, status);
   if (status == RILL_OK) status = rill__memory_synchronized(device, false);
   if (meaning != RILL__NO_RECORD && point != NULL) rill__unref(&point->base);
   rill__unref(&event->base);

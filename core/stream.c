@@ -1,6 +1,7 @@
 #include "core/stream/stream.h"
 
 #include "core/device/life.h"
+#include "core/diagnose/waits.h"
 #include "core/held/held.h"
 #include "core/held/record.h"
 #include "core/memory/memory.h"
@@ -280,14 +281,14 @@ static rill_status synchronize_stream(struct rill__thread *self, struct rill__st
   }
   rill__ref_and_leave(self, &stream->base);
   struct rill__observed wait = { .kind = RILL__OBSERVED_STREAM_WAIT, .device = stream->base.device, .stream = stream };
-  rill_status status = rill__observe_start(&wait);
+  rill_status status = rill__host_wait_begin(&wait, &stream->base);
   if (status == RILL_OK && held) status = rill__held_wait_for_stream(stream, &ns);
   if (status == RILL_OK && !idle) {
     const struct rill__question asked = rill__completion_ask(&rill__core(stream)->work);
     status = RILL_DISPATCH(stream, stream, synchronize, stream, ns);
     if (status == RILL_OK) rill__completion_remember(&rill__core(stream)->work, &asked);
   }
-  status = rill__observe_end(&wait, status);
+  status = rill__host_wait_end(&wait, status);
   if (status == RILL_OK) status = rill__held_failure(stream);
   if (status == RILL_OK) status = rill__memory_synchronized(stream->base.device, false);
   rill__unref(&stream->base);

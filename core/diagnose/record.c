@@ -20,9 +20,10 @@ void rill__record_seen(const struct rill__device *device, const struct rill__rec
   struct rill__entry *const entry = &recorder->entries[written % RILL__ENTRIES];
   atomic_thread_fence(memory_order_release);
   atomic_store_explicit(&entry->stream, operation->stream, memory_order_relaxed);
-  atomic_store_explicit(
-      &entry->place, rill__place_of(device) + operation->sequence + ((uint64_t)(RILL__RECORDED_SEEN + 1) << RILL__PLACE_KIND),
-      memory_order_relaxed);
+  atomic_store_explicit(&entry->place,
+                        rill__place_of(device) + operation->sequence +
+                            ((uint64_t)(RILL__RECORDED_SEEN + 1) << RILL__PLACE_KIND),
+                        memory_order_relaxed);
   atomic_store_explicit(&recorder->written, written + 1, memory_order_release);
 }
 

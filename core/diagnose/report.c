@@ -155,7 +155,8 @@ static void describe_wait(struct rill__text *text, const struct rill__operation_
 static void describe_record(struct rill__text *text, uint64_t id) {
   struct rill__event *const event = rill__find(id, RILL__EVENT);
   const bool given = event != NULL && rill__core(event)->given;
-  rill__text_add(text, "record of %s", given ? rill__name_of(&event->base).text : "an event");
+  if (given) rill__text_add(text, "record of %s", rill__name_of(&event->base).text);
+  else rill__text_add(text, "mark for streams that wait for this one");
 }
 
 void rill__operation_describe(struct rill__text *text, const struct rill__operation_record *operation) {

@@ -35,6 +35,7 @@
 #ifndef RILL_CORE_HELD_HELD_H
 #define RILL_CORE_HELD_HELD_H
 
+#include "core/diagnose/text.h"
 #include "core/graph/capture.h"
 #include "core/sync/submit.h"
 
@@ -164,6 +165,10 @@ void rill__event_abandon(struct rill__event *event);
 rill_status rill__held_wait_for_stream(struct rill__stream *stream, uint64_t *ns);
 rill_status rill__held_wait_for_event(struct rill__event *event, uint64_t *ns, struct rill__event **point);
 void rill__held_wait_for_device(struct rill__device *device);
+
+/* What a held stream waits for: ", held: stream "a" waits for event "x", ..." and what the user can do; nothing of one
+ * that is not held. */
+void rill__held_explain(struct rill__stream *stream, struct rill__text *text);
 
 /* How many streams are held. */
 extern _Atomic uint32_t rill__held_count;

@@ -228,6 +228,18 @@ rill_status rill__held_wait_for_event(struct rill__event *event, uint64_t *ns, s
   return status;
 }
 
+void rill__held_explain(struct rill__stream *stream, struct rill__text *text) {
+  struct held_chain chain = { "" };
+  rill__held_lock();
+  const struct rill__queue *const queue = rill__is_held(stream) ? rill__core(stream)->queue : NULL;
+  const uint64_t queued = queue != NULL ? queue->pushed - queue->done : 0;
+  if (queue != NULL) rill__held_describe(queue, &chain);
+  rill__held_unlock();
+  if (queue == NULL) return;
+  rill__text_add(text, "\n  held%s; %llu operations are queued%s", chain.text, (unsigned long long)queued,
+                 chain.text[0] != '\0' ? ": record the event first" : "");
+}
+
 /* A queue of the device with work up to the serial number. */
 static struct rill__queue *find_queue(const struct rill__device *device, uint64_t serial) {
   struct rill__queue *queue = rill__held_queues;

@@ -141,6 +141,7 @@ void rill__threads_after_fork(void) {
   for (struct rill__thread *thread = atomic_load(&all_threads); thread != NULL; thread = thread->next) {
     if (thread == rill__self) continue;
     atomic_store(&thread->epoch, 0);
+    atomic_fetch_add(&thread->wait.number, atomic_load(&thread->wait.number) % 2);
     atomic_store(&thread->in_use, false);
   }
   rill__has_membarrier = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0;

@@ -77,6 +77,14 @@ struct rill__thread {
   struct rill__capture *captures[RILL_BACKEND_END_];
   bool reclaims;                        /* it is in rill__reclaim, which does not nest */
   const struct rill__object *postponed; /* the last one that it has postponed; never looked into */
+  /* What the thread waits for on the host (core/diagnose/waits.h). */
+  struct {
+    _Atomic uint64_t number;   /* odd while it waits */
+    _Atomic uint64_t object;   /* the id of a stream, event or device */
+    _Atomic uint64_t device;   /* and of its device */
+    _Atomic uint64_t since;    /* CLOCK_MONOTONIC, ns */
+    _Atomic uint64_t reported; /* the number of the last one that RILL_DEADLINE has reported */
+  } wait;
   _Atomic bool in_use;
   struct rill__thread *next; /* of all records ever made; they are reused, never freed */
 };

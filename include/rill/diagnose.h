@@ -1,4 +1,9 @@
-/* rill/diagnose.h: what rill checks, for libraries that check something themselves.
+/* rill/diagnose.h: what streams are doing, for a program that hangs, and what rill checks.
+ *
+ *     char text[4096];
+ *     size_t size = sizeof text;
+ *     if (rill_stream_synchronize_for(stream, limit) == RILL_ERROR_TIMEOUT &&
+ *         rill_device_explain(device, text, &size) == RILL_OK) ... print text
  *
  * RILL_CHECK in the environment is a list of checks, such as "comm,memory".  rill reads it once, when a program first
  * asks for a device, and names a word that it does not know on standard error.
@@ -16,6 +21,24 @@
 #include <rill/status.h>
 
 RILL_EXTERN_C_BEGIN
+
+/** Describes what the stream is doing, in lines for people: its operations that are not known to be complete, as far as
+ *  the flight recorder has them, what it waits for if it is held, and which threads wait for it and since when.
+ *  `*size` is how many bytes `text` has room for, and becomes how many there are, the final 0 among them; as many as
+ *  there is room for are written, the last a 0.  `text` may be NULL if `*size` is 0.  The wording may change.
+ *
+ *  Never blocks; works while other threads wait, after a time-out, and on a lost device.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT.
+ *  Like:    nothing. */
+RILL_API RILL_NODISCARD rill_status rill_stream_explain(rill_stream stream, char *text, size_t *size);
+
+/** The same for all streams of the device that may have work, and all threads that wait for one of its streams, events
+ *  or for itself.
+ *
+ *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT.
+ *  Like:    nothing. */
+RILL_API RILL_NODISCARD rill_status rill_device_explain(rill_device device, char *text, size_t *size);
 
 /** Returns whether RILL_CHECK in the environment lists `name`; false for a name that is no check, and in a set-user-id
  *  program.

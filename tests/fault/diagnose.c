@@ -202,6 +202,41 @@ static void the_check_leaves_one(void) {
   assert_in(message(), "\nstream \"work\": operation 6: kernel \"set_flag\", launch \"wrong\"");
 }
 
+/* ---- RILL_DEADLINE ---- */
+
+static const char *wait_without_limit(unsigned index, void *user) {
+  (void)index, (void)user;
+  REQUIRE_OK(rill_stream_synchronize(stream));
+  return NULL;
+}
+
+/* A record that is missing, and a wait without a time limit: the report says which event, once. */
+static void a_wait_past_the_deadline_is_explained(void) {
+  rill_stream other;
+  rill_event event;
+  char said[8192];
+  size_t length = 0;
+  begin();
+  assert_ok(rill_stream_create(vendor.device, NULL, &other));
+  assert_ok(rill_event_create(vendor.device, RILL_EVENT_OPTIONS(.label = "missing"), &event));
+  assert_ok(rill_stream_wait_event(stream, event, 0));
+  assert_ok(fill());
+  listen_begin();
+  struct background *const threads = start_threads(1, wait_without_limit, NULL);
+  do { /* ends with the test's time limit if nothing comes */
+    const ssize_t more = read(pipe_end, said + length, sizeof said - 1 - length);
+    assert_true(more > 0);
+    length += (size_t)more;
+    said[length] = '\0';
+  } while (strstr(said, "a thread waits for stream \"work\"") == NULL);
+  assert_ok(rill_stream_record_event(other, event, 0));
+  join_threads(threads);
+  assert_string_equal(listen_end(), "");
+  assert_in(said, "rill: RILL_DEADLINE: a wait of the host takes longer than 0.1 s\n");
+  assert_in(said, "held: stream \"work\" waits for event \"missing\", which has never been recorded; 2 operations are "
+                  "queued: record the event first\n");
+}
+
 int main(int argc, char **argv) {
 #define FAULTS "RILL_CHECK=faults"
   static const struct mode modes[] = {
@@ -214,6 +249,7 @@ int main(int argc, char **argv) {
     MODE(a_fault_says_how_many_are_missing),
     MODE_WITH(nothing_is_recorded, "RILL_RECORD=0"),
     MODE_WITH(the_check_leaves_one, FAULTS),
+    MODE_WITH(a_wait_past_the_deadline_is_explained, "RILL_DEADLINE=100ms"),
   };
   return RUN_MODES("diagnose", argc, argv, modes);
 }

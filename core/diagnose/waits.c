@@ -1,0 +1,43 @@
+#include "core/diagnose/waits.h"
+
+#include <time.h>
+
+uint64_t rill__now(void) {
+  struct timespec now;
+  (void)clock_gettime(CLOCK_MONOTONIC, &now);
+  return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void set_word(_Atomic uint64_t *word, uint64_t value) {
+  atomic_store_explicit(word, value, memory_order_relaxed);
+}
+
+rill_status rill__host_wait_begin(struct rill__observed *what, const struct rill__object *object) {
+  struct rill__thread *const self = rill__self;
+  const uint64_t number = atomic_load_explicit(&self->wait.number, memory_order_relaxed);
+  RILL_ASSERT(number % 2 == 0, "a thread waits for one thing at a time");
+  atomic_thread_fence(memory_order_release);
+  set_word(&self->wait.object, object->id);
+  set_word(&self->wait.device, object->device->base.id);
+  set_word(&self->wait.since, rill__now());
+  atomic_store_explicit(&self->wait.number, number + 1, memory_order_release);
+  const rill_status status = rill__observe_start(what);
+  if (status != RILL_OK) (void)rill__host_wait_end(what, status);
+  return status;
+}
+
+rill_status rill__host_wait_end(struct rill__observed *what, rill_status status) {
+  struct rill__thread *const self = rill__self;
+  const uint64_t number = atomic_load_explicit(&self->wait.number, memory_order_relaxed);
+  if (number % 2 == 1) set_word(&self->wait.number, number + 1);
+  return rill__observe_end(what, status);
+}
+
+bool rill__host_wait_of(struct rill__thread *thread, struct rill__host_wait *out) {
+  out->number = atomic_load_explicit(&thread->wait.number, memory_order_acquire);
+  out->object = atomic_load_explicit(&thread->wait.object, memory_order_relaxed);
+  out->device = atomic_load_explicit(&thread->wait.device, memory_order_relaxed);
+  out->since = atomic_load_explicit(&thread->wait.since, memory_order_relaxed);
+  atomic_thread_fence(memory_order_acquire);
+  return out->number % 2 == 1 && atomic_load_explicit(&thread->wait.number, memory_order_relaxed) == out->number;
+}

@@ -1,0 +1,161 @@
+#include "core/explain.h"
+
+#include "core/diagnose/waits.h"
+#include "core/held/held.h"
+#include "core/sync/streams.h"
+#include "core/sync/submit.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { OPERATIONS_SHOWN = 8 }; /* of each stream */
+
+/* ---- streams ---- */
+
+/* Asks the driver, unless the device is lost or what it has done is known. */
+static bool is_complete_now(struct rill__stream *stream) {
+  bool complete = false;
+  if (rill__is_diverted(stream)) return false;
+  if (rill__known_idle(stream)) return true;
+  if (atomic_load(&stream->base.device->lost) != RILL_OK) return false;
+  rill__errors_suspend();
+  const struct rill__question asked = rill__completion_ask(&rill__core(stream)->work);
+  if (RILL_DISPATCH(stream, stream, is_complete, stream, &complete) != RILL_OK) complete = false;
+  if (complete) (void)rill__completion_remember(&rill__core(stream)->work, &asked);
+  rill__errors_resume();
+  return complete;
+}
+
+static void explain_operations(uint64_t id, const struct rill__operation_list *list, struct rill__text *text) {
+  size_t shown = 0, more = 0;
+  for (size_t i = 0; i < list->count; i++) {
+    const struct rill__operation_record *const operation = &list->items[i];
+    if (operation->stream != id) continue;
+    if (shown++ >= OPERATIONS_SHOWN) {
+      more++;
+      continue;
+    }
+    if (operation->missing > 0)
+      rill__text_add(text, "\n  %llu operations are not recorded any more", (unsigned long long)operation->missing);
+    rill__text_add(text, "\n  %s operation %llu: ", shown == 1 ? "not known to be complete:" : "then",
+                   (unsigned long long)operation->sequence + 1);
+    rill__operation_describe(text, operation);
+  }
+  if (more > 0) rill__text_add(text, "\n  and %zu more", more);
+}
+
+/* Inside an epoch. */
+static void explain_one(struct rill__stream *stream, const struct rill__operation_list *list, struct rill__text *text) {
+  rill__text_add(text, "%s", rill__name_of(&stream->base).text);
+  if (rill__is_captured(stream)) rill__text_add(text, ": captures");
+  if (is_complete_now(stream)) {
+    rill__text_add(text, ": has no work\n");
+    return;
+  }
+  rill__text_add(text, ": %llu operations submitted, %llu known to be complete",
+                 (unsigned long long)rill__stream_submitted(stream), (unsigned long long)rill__stream_known(stream));
+  explain_operations(stream->base.id, list, text);
+  rill__held_explain(stream, text);
+  rill__text_add(text, "\n");
+}
+
+/* ---- waits of the host ---- */
+
+static void explain_wait(const struct rill__host_wait *wait, struct rill__text *text) {
+  const double seconds = (double)(rill__now() - wait->since) / 1e9;
+  const struct rill__object *object = rill__find(wait->object, (enum rill__kind)(wait->object >> 56));
+  rill__text_add(text, "a thread waits for %s, for %.1f s\n",
+                 object != NULL ? rill__name_of(object).text : "what was released", seconds);
+}
+
+/* Of one object, or of all of a device. */
+static void explain_waits(uint64_t object, uint64_t device, struct rill__text *text) {
+  for (struct rill__thread *thread = rill__threads_first(); thread != NULL; thread = thread->next) {
+    struct rill__host_wait wait;
+    if (!rill__host_wait_of(thread, &wait)) continue;
+    if (wait.object == object || (object == device && wait.device == device)) explain_wait(&wait, text);
+  }
+}
+
+/* ---- reports ---- */
+
+static void end_epoch(bool entered) {
+  if (entered) rill__leave(&rill__self);
+}
+
+static bool begin_epoch(void) {
+  const bool outside = rill__is_outside_epochs();
+  if (outside) rill__enter_epoch(rill__self);
+  return outside;
+}
+
+void rill__explain_stream(struct rill__stream *stream, struct rill__text *text) {
+  struct rill__operation_list list;
+  const bool entered = begin_epoch();
+  rill__operations_pending(stream->base.device, &list);
+  explain_one(stream, &list, text);
+  explain_waits(stream->base.id, 0, text);
+  rill__operations_free(&list);
+  end_epoch(entered);
+}
+
+void rill__explain_device(struct rill__device *device, struct rill__text *text) {
+  struct rill__operation_list list;
+  size_t count = 0;
+  struct rill__stream **const streams = rill__device_visit_streams(device, &count);
+  const bool entered = begin_epoch();
+  rill__text_add(text, "%s%s\n", device->name, atomic_load(&device->lost) != RILL_OK ? " is lost" : "");
+  rill__operations_pending(device, &list);
+  for (size_t i = 0; i < count; i++) explain_one(streams[i], &list, text);
+  if (streams == NULL) rill__text_add(text, "its streams cannot be looked at now: try again\n");
+  explain_waits(device->base.id, device->base.id, text);
+  rill__operations_free(&list);
+  end_epoch(entered);
+  for (size_t i = 0; i < count; i++) rill__stream_leave(streams[i]);
+  free(streams);
+}
+
+/* ---- RILL_DEADLINE ---- */
+
+static uint64_t deadline;
+
+/* In one piece, so that lines of several threads do not mix. */
+static void print_report(const struct rill__host_wait *wait) {
+  char room[8192];
+  struct rill__text text = { room, sizeof room, 0 };
+  rill__enter_epoch(rill__self);
+  struct rill__device *const device = rill__find(wait->device, RILL__DEVICE);
+  rill__leave(&rill__self);
+  rill__text_add(&text, "rill: RILL_DEADLINE: a wait of the host takes longer than %.1f s\n", (double)deadline / 1e9);
+  if (device != NULL) rill__explain_device(device, &text);
+  const size_t length = text.length < sizeof room ? text.length : sizeof room - 1;
+  if (write(STDERR_FILENO, room, length) < 0) return; /* nobody listens */
+}
+
+/* The thread looks four times in the time that is allowed. */
+static void *watch_waits(void *unused) {
+  const uint64_t pause = deadline / 4 + 1;
+  const struct timespec time = { (time_t)(pause / 1000000000u), (long)(pause % 1000000000u) };
+  while (rill__self != NULL || rill__thread_attach() != NULL) {
+    (void)nanosleep(&time, NULL);
+    for (struct rill__thread *thread = rill__threads_first(); thread != NULL; thread = thread->next) {
+      struct rill__host_wait wait;
+      if (!rill__host_wait_of(thread, &wait) || rill__now() - wait.since < deadline) continue;
+      if (atomic_exchange(&thread->wait.reported, wait.number) != wait.number) print_report(&wait);
+    }
+  }
+  return unused;
+}
+
+void rill__deadline_start(uint64_t ns) {
+  pthread_t thread;
+  sigset_t all, before;
+  deadline = ns;
+  (void)sigfillset(&all);
+  (void)pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are the program's */
+  if (pthread_create(&thread, NULL, watch_waits, NULL) == 0) (void)pthread_detach(thread);
+  (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+}

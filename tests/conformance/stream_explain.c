@@ -1,0 +1,110 @@
+/* rill_stream_explain */
+#include "support/testing.h"
+
+static rill_status explain(uint64_t id) {
+  size_t size = 0;
+  return rill_stream_explain((rill_stream){ id }, NULL, &size);
+}
+
+static void refuses_bad_handles(void) {
+  refuses_bad_streams("rill_stream_explain", explain);
+  char text[4];
+  size_t size = sizeof text;
+  rill_stream stream = new_stream("asked");
+  assert_fails(rill_stream_explain(stream, text, NULL), RILL_ERROR_INVALID_ARGUMENT);
+  assert_fails(rill_stream_explain(stream, NULL, &size), RILL_ERROR_INVALID_ARGUMENT);
+  assert_int_equal(size, 0);
+}
+
+static const char *report_of(rill_stream stream) {
+  static char text[4096];
+  size_t size = sizeof text;
+  assert_ok(rill_stream_explain(stream, text, &size));
+  assert_int_equal(size, strlen(text) + 1);
+  return text;
+}
+
+static void contains(const char *text, const char *part) {
+  if (strstr(text, part) == NULL) fail_msg("\"%s\" is not in:\n%s", part, text);
+}
+
+static void says_that_there_is_no_work(void) {
+  rill_stream stream = new_stream("idle");
+  write_cell(stream, 0, 1);
+  assert_completes(stream);
+  assert_string_equal(report_of(stream), "stream \"idle\": has no work\n");
+}
+
+static void tells_what_is_not_complete(void) {
+  rill_stream stream = new_stream("busy"), other = new_stream("other");
+  rill_event event = new_event("passed");
+  write_cell(other, 1, 2);
+  struct gate *const before = gate_close(other);
+  assert_ok(rill_stream_record_event(other, event, 0));
+  assert_ok(rill_stream_wait_event(stream, event, 0));
+  write_cell(stream, 0, 1);
+  assert_ok(rill_stream_wait_stream(stream, other));
+  const char *const text = report_of(stream);
+  contains(text, "stream \"busy\": 3 operations submitted, 0 known to be complete");
+  contains(text, "not known to be complete: operation 1: wait for event \"passed\", operation ");
+  contains(text, " of stream \"other\"\n");
+  contains(text, "then operation 2: fill of 4 bytes");
+  contains(text, "then operation 3: wait for operation "); /* rill's own event */
+  gate_open(before);
+  assert_completes(stream);
+}
+
+/* The missing record is what the user can do something about. */
+static void tells_what_holds_a_stream(void) {
+  rill_stream stream = new_stream("held"), other = new_stream("other");
+  rill_event event = new_event("missing");
+  assert_ok(rill_stream_wait_event(stream, event, 0));
+  write_cell(stream, 0, 1);
+  contains(report_of(stream), "held: stream \"held\" waits for event \"missing\", which has never been recorded; 2 "
+                              "operations are queued: record the event first\n");
+  assert_fails(rill_stream_synchronize_for(stream, 1), RILL_ERROR_TIMEOUT);
+  contains(report_of(stream), "event \"missing\"");
+  assert_ok(rill_stream_record_event(other, event, 0));
+  assert_completes(stream);
+}
+
+/* Another thread's wait, as seen from here. */
+static const char *wait_for_it(unsigned index, void *user) {
+  (void)index;
+  REQUIRE_OK(rill_stream_synchronize(*(rill_stream *)user));
+  return NULL;
+}
+
+static void tells_who_waits(void) {
+  rill_stream stream = new_stream("awaited");
+  char text[4096] = "";
+  struct gate *const gate = gate_close(stream);
+  struct background *const threads = start_threads(1, wait_for_it, &stream);
+  const uint64_t limit = now_ns() + TIMEOUT_NS;
+  while (strstr(text, "a thread waits for stream \"awaited\", for ") == NULL && now_ns() < limit) {
+    size_t size = sizeof text;
+    assert_ok(rill_stream_explain(stream, text, &size));
+  }
+  contains(text, "a thread waits for stream \"awaited\", for ");
+  gate_open(gate);
+  join_threads(threads);
+  assert_null(strstr(report_of(stream), "a thread waits"));
+}
+
+static void writes_as_much_as_there_is_room_for(void) {
+  rill_stream stream = new_stream("short");
+  char text[8] = "xxxxxxx";
+  size_t size = 0, all = 0;
+  write_cell(stream, 0, 1);
+  assert_completes(stream);
+  assert_ok(rill_stream_explain(stream, NULL, &all));
+  size = 7;
+  assert_ok(rill_stream_explain(stream, text, &size));
+  assert_int_equal(size, all);
+  assert_string_equal(text, "stream");
+  assert_int_equal(text[7], '\0');
+}
+
+TESTS_ON_EACH_DEVICE("rill_stream_explain", TEST(refuses_bad_handles), TEST(says_that_there_is_no_work),
+                     TEST(tells_what_is_not_complete), TEST(tells_what_holds_a_stream), TEST(tells_who_waits),
+                     TEST(writes_as_much_as_there_is_room_for))
