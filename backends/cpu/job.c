@@ -24,7 +24,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CALL_HELPERS_NS = 4000 /* what a job takes before sleeping workers are woken for it */ };
+enum {
+  CALL_HELPERS_NS = 4000, /* what a job takes before sleeping workers are woken for it */
+  LONG_NS = 1000000       /* what would be left then of a job for which all are woken as fast as can be */
+};
 
 static bool has_parts(struct cpu_job *job) {
   return atomic_load_explicit(&job->taken, memory_order_relaxed) < job->parts;
@@ -63,14 +66,17 @@ struct cpu_job *rill__cpu_job_join(void) {
   return job;
 }
 
-/* Wakes two workers for a job; each of them does the same, so that many are there soon. */
+/* Wakes two workers for a job, or four if it is long; each of them does the same, so that many are there soon.  For a
+ * job that is not long, two are under way at a time. */
 static void call_helpers(struct cpu_job *job) {
   const uint32_t processors = cpu_workers_processors();
-  for (int i = 0; i < 2; i++) {
+  const bool is_long = atomic_load_explicit(&job->is_long, memory_order_relaxed);
+  for (int i = 0; i < (is_long ? 4 : 2); i++) {
     cpu_acquire(&rill__cpu_workers.lock);
     struct cpu_workers_call call = { NULL, false };
-    const uint32_t there = atomic_load_explicit(&job->participants, memory_order_relaxed) + rill__cpu_workers.coming;
-    if (job->open && has_parts(job) && there < processors && rill__cpu_workers.coming < 2)
+    const uint32_t coming = rill__cpu_workers.coming;
+    const uint32_t there = atomic_load_explicit(&job->participants, memory_order_relaxed) + coming;
+    if (job->open && has_parts(job) && there < processors && (is_long || coming < 2))
       call = rill__cpu_workers_find(processors);
     cpu_release(&rill__cpu_workers.lock);
     rill__cpu_workers_make(call);
@@ -99,14 +105,15 @@ static uint64_t share_of(uint64_t left, uint32_t participants) {
   return size > 0 ? size : 1;
 }
 
-static bool run_next(struct cpu_job *job, uint64_t most) {
+static uint64_t run_next(struct cpu_job *job, uint64_t most) {
   const uint64_t taken = atomic_load_explicit(&job->taken, memory_order_relaxed);
-  if (taken >= job->parts) return false;
+  if (taken >= job->parts) return 0;
   const uint64_t size = least(share_of(job->parts - taken, cpu_workers_processors()), most);
   const uint64_t first = atomic_fetch_add_explicit(&job->taken, size, memory_order_relaxed);
-  if (first >= job->parts) return false;
-  job->run(job->op, first, first + least(size, job->parts - first));
-  return true;
+  if (first >= job->parts) return 0;
+  const uint64_t count = least(size, job->parts - first);
+  job->run(job->op, first, first + count);
+  return count;
 }
 
 /* ---- parts by place ---- */
@@ -156,32 +163,49 @@ static struct cursor start_at_own(const struct cpu_job *job) {
   return (struct cursor){ number < ranges || ranges == 0 ? number : number % ranges, ranges };
 }
 
-static bool run_of_range(struct cpu_job *job, uint64_t range, uint64_t most) {
+static uint64_t run_of_range(struct cpu_job *job, uint64_t range, uint64_t most) {
   const uint64_t first = range * job->length + least(range, job->longer), length = job->length + (range < job->longer);
   const uint64_t all = (length + (UINT64_C(1) << job->shift) - 1) >> job->shift;
   _Atomic uint64_t *const word = &job->claims->of[range].word;
   uint64_t seen = atomic_load_explicit(word, memory_order_relaxed), taken, size;
   do {
     taken = seen >> TAKEN_BITS == job->round ? seen % TAKEN_END : 0;
-    if (taken == all) return false;
+    if (taken == all) return 0;
     size = least(share_of(all - taken, 1), most);
   } while (!atomic_compare_exchange_weak_explicit(word, &seen, (job->round << TAKEN_BITS) + taken + size,
                                                   memory_order_relaxed, memory_order_relaxed));
-  job->run(job->op, first + (taken << job->shift), first + least((taken + size) << job->shift, length));
-  return true;
+  const uint64_t begin = taken << job->shift, end = least((taken + size) << job->shift, length);
+  job->run(job->op, first + begin, first + end);
+  return end - begin;
 }
 
 /* ---- both ---- */
 
-/* Runs at most `most` parts, or with many to a range, groups of them; false if none is left. */
-static bool run_some(struct cpu_job *job, struct cursor *cursor, uint64_t most) {
+/* Runs at most `most` parts, or with many to a range, groups of them.  Gives how many parts; 0: none is left. */
+static uint64_t run_some(struct cpu_job *job, struct cursor *cursor, uint64_t most) {
   if (job->ranges == 0) return run_next(job, most);
   for (; cursor->left > 0 && has_parts(job); cursor->left--) {
-    if (run_of_range(job, cursor->range, most)) return true;
+    const uint64_t count = run_of_range(job, cursor->range, most);
+    if (count > 0) return count;
     cursor->range = cursor->range + 1 < job->ranges ? cursor->range + 1 : 0;
   }
   atomic_store_explicit(&job->taken, job->parts, memory_order_relaxed);
-  return false;
+  return 0;
+}
+
+/* Runs 1 part, 2, 4, ... for as long as it is not worth it to wake others; true if there is more to do. */
+static bool try_alone(struct cpu_job *job, struct cursor *cursor) {
+  const uint64_t begin = cpu_now();
+  uint64_t done = 0, spent = 0;
+  for (uint64_t most = 1; spent < CALL_HELPERS_NS; most = least(2 * most, UINT32_MAX)) {
+    const uint64_t count = run_some(job, cursor, most);
+    if (count == 0) return false;
+    done += count;
+    spent = cpu_now() - begin;
+  }
+  const double rest = (double)spent / (double)done * (double)(job->parts - done);
+  atomic_store_explicit(&job->is_long, rest > LONG_NS, memory_order_relaxed);
+  return has_parts(job);
 }
 
 bool rill__cpu_workers_share(struct cpu_queue *queue, struct cpu_op *op, uint64_t parts, enum cpu_sharing sharing,
@@ -198,6 +222,7 @@ bool rill__cpu_workers_share(struct cpu_queue *queue, struct cpu_op *op, uint64_
   job->op = op;
   job->run = run;
   job->parts = parts;
+  atomic_store_explicit(&job->is_long, false, memory_order_relaxed);
   job->ranges = 0;
   if (sharing == CPU_BY_PLACE) cut_into_ranges(job);
   atomic_store_explicit(&job->participants, 1, memory_order_relaxed);
@@ -206,14 +231,12 @@ bool rill__cpu_workers_share(struct cpu_queue *queue, struct cpu_op *op, uint64_
   open_job(job); /* whoever is awake may help */
   cpu_release(&rill__cpu_workers.lock);
 
-  /* Waking others is worth it only if this takes a while: try with 1 part, 2, 4, ... */
   struct cursor cursor = start_at_own(job);
-  const uint64_t begin = cpu_now();
-  bool left = run_some(job, &cursor, 1);
-  for (uint64_t most = 2; left && cpu_now() - begin < CALL_HELPERS_NS; most = least(2 * most, UINT32_MAX))
-    left = run_some(job, &cursor, most);
-  if (left && has_parts(job)) call_helpers(job);
-  while (left) left = run_some(job, &cursor, UINT64_MAX);
+  if (try_alone(job, &cursor)) {
+    call_helpers(job);
+    while (run_some(job, &cursor, UINT64_MAX) > 0) {
+    }
+  }
   return leave_job(job);
 }
 
@@ -223,7 +246,7 @@ void rill__cpu_job_help(struct cpu_job *job) {
   self->job = job;
   call_helpers(job);
   struct cursor cursor = start_at_own(job);
-  while (run_some(job, &cursor, UINT64_MAX)) {
+  while (run_some(job, &cursor, UINT64_MAX) > 0) {
     const uint32_t queues =
         atomic_load_explicit(&rill__cpu_workers.work, memory_order_relaxed) & ~(uint32_t)CPU_JOBS_BIT;
     if (queues != 0) break; /* the owner goes on with the job; nobody else may be there for them */

@@ -59,6 +59,7 @@ struct cpu_job {
   uint64_t parts;
   struct cpu_job *next, *previous;
   bool open;
+  _Atomic bool is_long;
   _Atomic uint32_t participants;
 
   /* Of one whose parts have places. */
