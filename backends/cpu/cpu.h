@@ -140,7 +140,9 @@ rill_status rill__cpu_compile(struct rill__device *device, const struct rill__co
                               struct rill__compiled *result);
 
 /* machine.c */
-uint32_t rill__cpu_count(void); /* processors that this process may use; the first answer counts */
+void rill__cpu_processors_read(void); /* when the device is set up */
+uint32_t rill__cpu_count(void);       /* processors that this process may use */
+void rill__cpu_run_anywhere(void);    /* on any of these: the calling thread, whoever started it */
 size_t rill__cpu_page_bytes(void);
 void rill__cpu_name_read(char *name, size_t size);
 uint32_t rill__cpu_clock_read(void); /* kHz; 0 if unknown */

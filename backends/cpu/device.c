@@ -22,6 +22,7 @@ static rill_status cpu_device_init(struct rill__device *device) {
   rill__cpu_target(info->arch, sizeof info->arch);
   rill__cpu_memory_set_up();
   info->memory_total = rill__cpu_memory_total();
+  rill__cpu_processors_read();
   rill__cpu_workers_read_count();
   info->compute_units = rill__cpu_workers_count();
   info->warp_size = CPU_WARP_SIZE; /* what device functions that work across lanes are written for */

@@ -75,21 +75,26 @@ void rill__cpu_target(char *text, size_t size) {
   }
 }
 
-uint32_t rill__cpu_count(void) {
-  static _Atomic uint32_t known;
-  uint32_t count = atomic_load_explicit(&known, memory_order_relaxed);
-  if (count != 0) return count;
+/* What the thread that set the device up may use.  Threads that come later may be bound to a single processor, as
+ * OpenMP's are with OMP_PROC_BIND. */
+static struct {
+  uint32_t count;
+  bool has_set;
   cpu_set_t set;
-  if (sched_getaffinity(0, sizeof set, &set) == 0) {
-    count = (uint32_t)CPU_COUNT(&set);
-  } else { /* more processors than the set has bits for */
-    const long online = sysconf(_SC_NPROCESSORS_ONLN);
-    count = online > 0 ? (uint32_t)online : 1;
-  }
+} processors;
+
+void rill__cpu_processors_read(void) {
+  processors.has_set = sched_getaffinity(0, sizeof processors.set, &processors.set) == 0;
+  const long online = sysconf(_SC_NPROCESSORS_ONLN); /* if there are more processors than the set has bits for */
+  processors.count = processors.has_set ? (uint32_t)CPU_COUNT(&processors.set) : online > 0 ? (uint32_t)online : 1;
   const uint32_t quota = rill__cpu_quota_read("");
-  if (quota < count) count = quota;
-  atomic_store_explicit(&known, count, memory_order_relaxed);
-  return count;
+  if (quota < processors.count) processors.count = quota;
+}
+
+uint32_t rill__cpu_count(void) { return processors.count; }
+
+void rill__cpu_run_anywhere(void) {
+  if (processors.has_set) (void)sched_setaffinity(0, sizeof processors.set, &processors.set);
 }
 
 size_t rill__cpu_page_bytes(void) { return (size_t)sysconf(_SC_PAGESIZE); }

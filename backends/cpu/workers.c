@@ -315,6 +315,7 @@ void rill__cpu_workers_count_out(struct cpu_worker *worker) {
 
 static void *work(void *worker) {
   self = worker;
+  rill__cpu_run_anywhere();
   find_stack(&self->public);
   rill__cpu_fault_stack((char *)worker + WORKER_BYTES);
   cpu_acquire(&rill__cpu_workers.lock);

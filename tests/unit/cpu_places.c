@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* An operation that notes what was run of it, and by whom. */
-enum { MOST_RUNS = 1 << 16 };
+enum { WORKERS = 4, MOST_RUNS = 1 << 16 };
 struct run {
   uint64_t first, end;
   uint32_t worker;
@@ -91,6 +91,47 @@ static void wait_for(struct cpu_queue *queue) {
   assert_true(rill__cpu_queue_wait(queue, cpu_queue_submitted(queue), RILL__FOREVER, true));
 }
 
+/* ---- on which processors ---- */
+
+static _Atomic int allowed, together; /* the fewest of a worker; workers that are here */
+
+static void count_allowed(const struct run *run) {
+  cpu_set_t set;
+  (void)run;
+  if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) < allowed) allowed = CPU_COUNT(&set);
+  atomic_fetch_add(&together, 1);
+  while (atomic_load(&together) < WORKERS) sched_yield();
+}
+
+/* A worker runs on all processors of the process, also if the thread that started it may not.  The first test: few
+ * workers are there, and this thread starts the others. */
+static void workers_are_not_bound(void) {
+  struct cpu_queue *queues[WORKERS];
+  struct notes all[WORKERS];
+  cpu_set_t before, one;
+  size_t first = 0;
+  assert_ok(rill_device_set_workers(dut.device, WORKERS));
+  assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
+  while (!CPU_ISSET(first, &before)) first++;
+  CPU_ZERO(&one);
+  CPU_SET(first, &one);
+  allowed = CPU_SETSIZE;
+  assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
+  for (unsigned i = 0; i < WORKERS; i++) {
+    queues[i] = new_queue();
+    all[i] = (struct notes){ .parts = 1, .in_between = count_allowed };
+    submit(queues[i], &all[i]);
+  }
+  for (unsigned i = 0; i < WORKERS; i++) wait_for(queues[i]);
+  assert_int_equal(sched_setaffinity(0, sizeof before, &before), 0);
+  assert_int_equal(allowed, CPU_COUNT(&before));
+  for (unsigned i = 0; i < WORKERS; i++) {
+    check(&all[i]);
+    rill__cpu_queue_release(queues[i]);
+  }
+  assert_ok(rill_device_set_workers(dut.device, 0));
+}
+
 /* ---- each part once ---- */
 
 static void nap(const struct run *run) {
@@ -138,7 +179,7 @@ static void runs_each_part_once(void) {
 
 /* ---- to whom ---- */
 
-enum { WORKERS = 4, EACH = 8 };
+enum { EACH = 8 };
 
 static _Atomic uint32_t arrived;
 
@@ -205,5 +246,5 @@ static void takes_what_a_busy_worker_leaves(void) {
   assert_ok(rill_device_set_workers(dut.device, 0));
 }
 
-TESTS_ON_EACH_DEVICE("parts of operations on the cpu", TEST(gives_workers_the_same_parts), TEST(runs_each_part_once),
-                     TEST(takes_what_a_busy_worker_leaves))
+TESTS_ON_EACH_DEVICE("parts of operations on the cpu", TEST(workers_are_not_bound), TEST(gives_workers_the_same_parts),
+                     TEST(runs_each_part_once), TEST(takes_what_a_busy_worker_leaves))
