@@ -31,32 +31,74 @@ static __device__ __forceinline__ void add_count(uint64_t *count, unsigned more)
   if (more != 0) atomicAdd(reinterpret_cast<unsigned long long *>(count), static_cast<unsigned long long>(more));
 }
 
+#if RILL_ON_CPU
+/* The first thread of a block does the work of all.  Neighbours are counted in tables of their own: the same bin, read
+ * again right after it was written, would hold the next one up. */
+enum { TABLES = 4, TABLE_BINS = 1024, STRIP = 64 };
+
+template <class T>
+static inline void count_values(ptrdiff_t n, const T *x, T low, T scale, int bins, unsigned *mine, uint64_t *counts) {
+  static thread_local unsigned tables[TABLES][1 + TABLE_BINS]; /* the first is for values that are not counted */
+  if (threadIdx.x != 0) return;
+  const bool fits = bins <= TABLE_BINS;
+  const ptrdiff_t each = (n + gridDim.x - 1) / gridDim.x, first = each * blockIdx.x;
+  const ptrdiff_t end = first + each < n ? first + each : n;
+  for (int bin = 0; bin < bins; bin++) mine[bin] = 0;
+  for (int t = 0; t < TABLES && fits; t++)
+    for (int bin = 0; bin <= bins; bin++) tables[t][bin] = 0;
+  for (ptrdiff_t i = first; i < end; i += STRIP) {
+    int found[STRIP];
+    const int count = static_cast<int>(end - i < STRIP ? end - i : STRIP);
+    for (int k = 0; k < count; k++) found[k] = bin_of(x[i + k], low, scale, bins);
+    for (int k = count; k < STRIP; k++) found[k] = -1;
+    if (fits) {
+      for (int k = 0; k < STRIP; k += TABLES)
+        for (int t = 0; t < TABLES; t++) tables[t][1 + found[k + t]]++;
+    } else {
+      for (int k = 0; k < count; k++)
+        if (found[k] >= 0) mine[found[k]]++;
+    }
+  }
+  for (int bin = 0; bin < bins; bin++) {
+    unsigned count = mine[bin];
+    for (int t = 0; t < TABLES && fits; t++) count += tables[t][1 + bin];
+    add_count(&counts[bin], count);
+  }
+}
+#else
 /* 16 bytes at a time, so that enough of x is on its way. */
-#define COUNT_INTO_SHARED(T, scale)                                                                      \
-  RILL_DYNAMIC_SHARED(unsigned, mine);                                                                   \
-  const int thread = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x);              \
-  for (int bin = thread; bin < bins; bin += threads) mine[bin] = 0;                                      \
-  __syncthreads();                                                                                       \
-  const int each = wide<T>::COUNT;                                                                       \
-  const bool aligned = are_aligned(x);                                                                   \
-  const ptrdiff_t step = static_cast<ptrdiff_t>(gridDim.x) * threads * each;                             \
-  for (ptrdiff_t i = (static_cast<ptrdiff_t>(blockIdx.x) * threads + thread) * each; i < n; i += step) { \
-    const wide<T> values = load_part(x + i, n - i, aligned);                                             \
-    const int count = n - i < each ? static_cast<int>(n - i) : each;                                     \
-    for (int k = 0; k < each; k++) {                                                                     \
-      const int bin = bin_of(values.at[k], low, scale, bins);                                            \
-      if (k < count && bin >= 0) atomicAdd(mine + bin, 1u);                                              \
-    }                                                                                                    \
-  }                                                                                                      \
-  __syncthreads();                                                                                       \
-  for (int bin = thread; bin < bins; bin += threads) add_count(&counts[bin], mine[bin])
+template <class T>
+static __device__ __forceinline__ void count_values(ptrdiff_t n, const T *x, T low, T scale, int bins, unsigned *mine,
+                                                    uint64_t *counts) {
+  const int thread = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x);
+  for (int bin = thread; bin < bins; bin += threads) mine[bin] = 0;
+  __syncthreads();
+  const int each = wide<T>::COUNT;
+  const bool aligned = are_aligned(x);
+  const ptrdiff_t step = static_cast<ptrdiff_t>(gridDim.x) * threads * each;
+  for (ptrdiff_t i = (static_cast<ptrdiff_t>(blockIdx.x) * threads + thread) * each; i < n; i += step) {
+    const wide<T> values = load_part(x + i, n - i, aligned);
+    const int count = n - i < each ? static_cast<int>(n - i) : each;
+    for (int k = 0; k < each; k++) {
+      const int bin = bin_of(values.at[k], low, scale, bins);
+      if (k < count && bin >= 0) atomicAdd(mine + bin, 1u);
+    }
+  }
+  __syncthreads();
+  for (int bin = thread; bin < bins; bin += threads) add_count(&counts[bin], mine[bin]);
+}
+#endif
+
+#define HISTOGRAM(scale)                 \
+  RILL_DYNAMIC_SHARED(unsigned, shared); \
+  count_values(n, x, low, scale, bins, shared, counts)
 
 RILL_KERNEL(histogram_i32, int64_t n, const int32_t *x, int32_t low, int bins, uint64_t *counts) {
-  COUNT_INTO_SHARED(int32_t, 0);
+  HISTOGRAM(int32_t(0));
 }
 RILL_KERNEL(histogram_f32, int64_t n, const float *x, float low, float scale, int bins, uint64_t *counts) {
-  COUNT_INTO_SHARED(float, scale);
+  HISTOGRAM(scale);
 }
 RILL_KERNEL(histogram_f64, int64_t n, const double *x, double low, double scale, int bins, uint64_t *counts) {
-  COUNT_INTO_SHARED(double, scale);
+  HISTOGRAM(scale);
 }

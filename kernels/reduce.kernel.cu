@@ -36,29 +36,58 @@ struct greater {
   template <class T> __device__ __forceinline__ T operator()(T a, T b) const { return a < b || a != a ? b : a; }
 };
 
-/* `fold` gives a thread's part of the tile that begins at `base`. */
-#define REDUCE(T, OPERATION, fold)                                                  \
-  __shared__ T part[TILE_THREADS];                                                  \
-  const int thread = static_cast<int>(threadIdx.x);                                 \
-  const ptrdiff_t base = static_cast<ptrdiff_t>(blockIdx.x) * TILE<T>;              \
-  const OPERATION operation;                                                        \
-  part[thread] = fold;                                                              \
-  __syncthreads();                                                                  \
-  for (int half = TILE_THREADS / 2; half > 0; half /= 2) {                          \
-    if (thread < half) part[thread] = operation(part[thread], part[thread + half]); \
-    __syncthreads();                                                                \
-  }                                                                                 \
-  if (thread == 0) out[blockIdx.x] = part[0]
+#if RILL_ON_CPU
+/* The first thread of a block does the work of all, in the same order: first what each thread does with each of the
+ * elements of its 16 bytes, for all threads and elements side by side as they lie in memory. */
+template <class T, class Operation, class... In>
+static inline void reduce_tile(ptrdiff_t base, ptrdiff_t n, T start, Operation operation, T *out, const In *...in) {
+  constexpr int COUNT = wide<T>::COUNT, ROUND = TILE_THREADS * COUNT;
+  if (threadIdx.x != 0) return;
+  alignas(64) T results[ROUND], part[TILE_THREADS];
+  if (base + TILE<T> <= n) {
+    for (int i = 0; i < ROUND; i++) {
+      results[i] = start;
+      for (int r = 0; r < TILE_ROUNDS; r++) results[i] = operation(results[i], in[base + r * ROUND + i]...);
+    }
+  } else {
+    for (int i = 0; i < ROUND; i++) results[i] = start;
+    for (int i = 0; base + i < n; i++) results[i % ROUND] = operation(results[i % ROUND], in[base + i]...);
+  }
+  for (int thread = 0; thread < TILE_THREADS; thread++) {
+    part[thread] = results[thread * COUNT];
+    for (int k = 1; k < COUNT; k++) part[thread] = operation(part[thread], results[thread * COUNT + k]);
+  }
+  for (int half = TILE_THREADS / 2; half > 0; half /= 2)
+    for (int thread = 0; thread < half; thread++) part[thread] = operation(part[thread], part[thread + half]);
+  out[blockIdx.x] = part[0];
+}
+#else
+template <class T, class Operation, class... In>
+static __device__ __forceinline__ void reduce_tile(ptrdiff_t base, ptrdiff_t n, T start, Operation operation, T *out,
+                                                   const In *...in) {
+  __shared__ T part[TILE_THREADS];
+  const int thread = static_cast<int>(threadIdx.x);
+  part[thread] = fold_tile(base, thread, n, start, operation, operation, in...);
+  __syncthreads();
+  for (int half = TILE_THREADS / 2; half > 0; half /= 2) {
+    if (thread < half) part[thread] = operation(part[thread], part[thread + half]);
+    __syncthreads();
+  }
+  if (thread == 0) out[blockIdx.x] = part[0];
+}
+#endif
 
-#define KERNELS(SUFFIX, T)                                                            \
-  RILL_KERNEL_BOUNDED(TILE_THREADS, sum_##SUFFIX, int64_t n, const T *x, T *out) {    \
-    REDUCE(T, plus, fold_tile(base, thread, n, T(0), operation, operation, x));       \
-  }                                                                                   \
-  RILL_KERNEL_BOUNDED(TILE_THREADS, min_##SUFFIX, int64_t n, const T *x, T *out) {    \
-    REDUCE(T, lesser, fold_tile(base, thread, n, x[base], operation, operation, x));  \
-  }                                                                                   \
-  RILL_KERNEL_BOUNDED(TILE_THREADS, max_##SUFFIX, int64_t n, const T *x, T *out) {    \
-    REDUCE(T, greater, fold_tile(base, thread, n, x[base], operation, operation, x)); \
+#define BASE(T) (static_cast<ptrdiff_t>(blockIdx.x) * TILE<T>)
+
+#define KERNELS(SUFFIX, T)                                                         \
+  RILL_KERNEL_BOUNDED(TILE_THREADS, sum_##SUFFIX, int64_t n, const T *x, T *out) { \
+    reduce_tile(BASE(T), n, T(0), plus(), out, x);                                 \
+  }                                                                                \
+  RILL_KERNEL_BOUNDED(TILE_THREADS, min_##SUFFIX, int64_t n, const T *x, T *out) { \
+    reduce_tile(BASE(T), n, x[BASE(T)], lesser(), out, x);                         \
+  }                                                                                \
+  RILL_KERNEL_BOUNDED(TILE_THREADS, max_##SUFFIX, int64_t n, const T *x, T *out) { \
+    reduce_tile(BASE(T), n, x[BASE(T)], greater(), out, x);                        \
   }
 
 KERNELS(i32, int32_t)
@@ -66,8 +95,8 @@ KERNELS(f32, float)
 KERNELS(f64, double)
 
 RILL_KERNEL_BOUNDED(TILE_THREADS, dot_f32, int64_t n, const float *x, const float *y, float *out) {
-  REDUCE(float, plus, fold_tile(base, thread, n, 0.0f, operation, operation, x, y));
+  reduce_tile(BASE(float), n, 0.0f, plus(), out, x, y);
 }
 RILL_KERNEL_BOUNDED(TILE_THREADS, dot_f64, int64_t n, const double *x, const double *y, double *out) {
-  REDUCE(double, plus, fold_tile(base, thread, n, 0.0, operation, operation, x, y));
+  reduce_tile(BASE(double), n, 0.0, plus(), out, x, y);
 }

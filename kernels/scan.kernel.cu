@@ -49,10 +49,69 @@ template <class T> static __device__ __forceinline__ T await(uint64_t *words, pt
 
 /* ---- a tile ---- */
 
+#if RILL_ON_CPU
+
+/* The first thread of a block does the work of all, in the same order. */
+
+/* The sum of all tiles before `tile`, whose own is `sum`.  The last tile of a group publishes what the next begins with. */
+template <class SUM> static inline SUM find_start(unsigned tile, unsigned blocks, uint64_t *state, SUM sum) {
+  const ptrdiff_t group = tile / FAN, row = group / FAN * FAN, groups = (blocks - 1) / FAN + 1;
+  const bool last = tile % FAN == FAN - 1;
+  const ptrdiff_t known = last ? row : group;
+  uint64_t *const starts = state + 16, *const of_groups = starts + (groups + 1) * WORDS<SUM>;
+  uint64_t *const of_tiles = of_groups + groups * WORDS<SUM>;
+  publish(of_tiles, tile, sum);
+  SUM tiles = 0, of_row = 0;
+  for (ptrdiff_t i = group * FAN; i < tile; i++) tiles += await<SUM>(of_tiles, i);
+  if (last) publish(of_groups, group, tiles + sum);
+  for (ptrdiff_t i = row; i < group && last; i++) of_row += await<SUM>(of_groups, i);
+  const SUM start = known == 0 ? SUM(0) : await<SUM>(starts, known);
+  if (last) publish(starts, group + 1, start + (of_row + (tiles + sum)));
+  return start + of_row + tiles;
+}
+
+template <class T, class SUM>
+static inline void scan(unsigned blocks, ptrdiff_t n, bool exclusive, const T *x, uint64_t *state, T *y) {
+  constexpr int EACH = TILE_ROUNDS * wide<T>::COUNT;
+  if (threadIdx.x != 0) return;
+  const unsigned tile = state == nullptr ? 0 : static_cast<unsigned>(atomicAdd(state, uint64_t(1)));
+  const ptrdiff_t base = static_cast<ptrdiff_t>(tile) * TILE<T>;
+  const int count = static_cast<int>(n - base < TILE<T> ? n - base : TILE<T>);
+  SUM sums[2][TILE_THREADS];
+  for (int thread = 0; thread < TILE_THREADS; thread++) {
+    SUM sum = 0;
+    const int first = thread * EACH;
+    if (first + EACH <= count)
+      for (int k = 0; k < EACH; k++) sum += static_cast<SUM>(x[base + first + k]);
+    else
+      for (int k = first; k < first + EACH; k++) sum += k < count ? static_cast<SUM>(x[base + k]) : SUM(0);
+    sums[0][thread] = sum;
+  }
+  int from = 0;
+  for (int step = 1; step < TILE_THREADS; step *= 2) {
+    for (int thread = 0; thread < step; thread++) sums[1 - from][thread] = sums[from][thread];
+    for (int thread = step; thread < TILE_THREADS; thread++)
+      sums[1 - from][thread] = sums[from][thread - step] + sums[from][thread];
+    from = 1 - from;
+  }
+  const SUM start = state == nullptr ? SUM(0) : find_start(tile, blocks, state, sums[from][TILE_THREADS - 1]);
+  for (int first = 0; first < count; first += EACH) {
+    SUM running = start + (first == 0 ? SUM(0) : sums[from][first / EACH - 1]);
+    const int end = first + EACH < count ? first + EACH : count;
+    for (int k = first; k < end; k++) {
+      const SUM before = running;
+      running += static_cast<SUM>(x[base + k]);
+      y[base + k] = static_cast<T>(exclusive ? before : running);
+    }
+  }
+}
+
+#else
+
 /* What the threads of a block share.  16 bytes are left out after each thread's 64: threads that each read their own do
- * not meet in one bank of shared memory.  On the cpu a thread reads and writes its elements where they are. */
+ * not meet in one bank of shared memory. */
 template <class T, class SUM> struct tile_memory {
-  wide<T> fours[RILL_ON_CPU ? 1 : TILE_THREADS * (TILE_ROUNDS + 1)];
+  wide<T> fours[TILE_THREADS * (TILE_ROUNDS + 1)];
   SUM sums[2][TILE_THREADS], before[FAN], start, group_start;
   unsigned tile;
 };
@@ -118,8 +177,10 @@ static __device__ __forceinline__ void find_start(int thread, unsigned blocks, u
 
 /* SUM: T, but integers as unsigned, which wrap. */
 template <class T, class SUM>
-static __device__ __forceinline__ void scan(int thread, unsigned blocks, ptrdiff_t n, bool exclusive, const T *x,
-                                            uint64_t *state, T *y, tile_memory<T, SUM> &memory) {
+static __device__ __forceinline__ void scan(unsigned blocks, ptrdiff_t n, bool exclusive, const T *x, uint64_t *state,
+                                            T *y) {
+  __shared__ tile_memory<T, SUM> memory;
+  const int thread = static_cast<int>(threadIdx.x);
   if (thread == 0) {
     memory.tile = state == nullptr ? 0 : static_cast<unsigned>(atomicAdd(state, uint64_t(1)));
     memory.start = 0;
@@ -127,18 +188,15 @@ static __device__ __forceinline__ void scan(int thread, unsigned blocks, ptrdiff
   __syncthreads();
   const ptrdiff_t base = static_cast<ptrdiff_t>(memory.tile) * TILE<T>;
   const place<T> here = { x + base, y + base, n - base, n - base >= TILE<T> && are_aligned(x, y) };
-  if (!RILL_ON_CPU) {
-    for (int r = 0; r < TILE_ROUNDS; r++) {
-      const int i = r * TILE_THREADS + thread;
-      memory.fours[padded(i)] = get_four(here, i);
-    }
-    __syncthreads();
+  for (int r = 0; r < TILE_ROUNDS; r++) {
+    const int i = r * TILE_THREADS + thread;
+    memory.fours[padded(i)] = get_four(here, i);
   }
+  __syncthreads();
   const int first = thread * TILE_ROUNDS;
   SUM sum = 0;
-  if (RILL_ON_CPU) asm volatile("" /* no vectors over the threads, which would gather their elements */);
   for (int i = first; i < first + TILE_ROUNDS; i++) {
-    const wide<T> four = RILL_ON_CPU ? get_four(here, i) : memory.fours[padded(i)];
+    const wide<T> four = memory.fours[padded(i)];
     for (int k = 0; k < wide<T>::COUNT; k++) sum += static_cast<SUM>(four.at[k]);
   }
   memory.sums[0][thread] = sum;
@@ -154,23 +212,22 @@ static __device__ __forceinline__ void scan(int thread, unsigned blocks, ptrdiff
   __syncthreads();
   SUM running = memory.start + (thread == 0 ? SUM(0) : memory.sums[from][thread - 1]);
   for (int i = first; i < first + TILE_ROUNDS; i++) {
-    wide<T> four = RILL_ON_CPU ? get_four(here, i) : memory.fours[padded(i)];
+    wide<T> four = memory.fours[padded(i)];
     for (int k = 0; k < wide<T>::COUNT; k++) {
       const SUM before = running;
       running += static_cast<SUM>(four.at[k]);
       four.at[k] = static_cast<T>(exclusive ? before : running);
     }
-    if (RILL_ON_CPU) put_four(here, i, four);
-    else memory.fours[padded(i)] = four;
+    memory.fours[padded(i)] = four;
   }
-  if (!RILL_ON_CPU) {
-    __syncthreads();
-    for (int r = 0; r < TILE_ROUNDS; r++) {
-      const int i = r * TILE_THREADS + thread;
-      put_four(here, i, memory.fours[padded(i)]);
-    }
+  __syncthreads();
+  for (int r = 0; r < TILE_ROUNDS; r++) {
+    const int i = r * TILE_THREADS + thread;
+    put_four(here, i, memory.fours[padded(i)]);
   }
 }
+
+#endif
 
 /* As many as a multiprocessor has room for: 2048 threads on 8.0, 9.0 and 10.0, no fewer than 1024 on others. */
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800 && __CUDA_ARCH__ % 100 == 0
@@ -182,8 +239,7 @@ static __device__ __forceinline__ void scan(int thread, unsigned blocks, ptrdiff
 #define SCAN(SUFFIX, T, SUM)                                                                                 \
   RILL_KERNEL_BOUNDED(RILL_MIN_BLOCKS(TILE_THREADS, SCAN_BLOCKS), scan_##SUFFIX, int64_t n, int exclusive, const T *x, \
                       uint64_t *state, T *y) {                                                               \
-    __shared__ tile_memory<T, SUM> memory;                                                                   \
-    scan(static_cast<int>(threadIdx.x), gridDim.x, n, exclusive != 0, x, state, y, memory);                  \
+    scan<T, SUM>(gridDim.x, n, exclusive != 0, x, state, y);                                                 \
   }
 SCAN(i32, int32_t, uint32_t)
 SCAN(f32, float, float)
