@@ -132,10 +132,10 @@ static const struct side *sides[SIDES] = {
 #endif
 };
 
-/* Threads of OpenMP go on looking for work for some ms, on the processors that the next side is to use: first they are
- * left to fall asleep, then the side's own threads are woken by a run that does not count. */
+/* Threads of OpenMP go on looking for work for some 20 ms, on the processors that the next side is to use: first they
+ * are left to fall asleep, then the side's own threads are woken by a run that does not count. */
 static bool run(const struct side *side, enum work work, double *best) {
-  (void)nanosleep(&(struct timespec){ .tv_nsec = 20000000 }, NULL);
+  (void)nanosleep(&(struct timespec){ .tv_nsec = 40000000 }, NULL);
   for (int i = 0; i < 2; i++) {
     const double start = now();
     if (!side->run(work)) return false;

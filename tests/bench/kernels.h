@@ -19,6 +19,9 @@ struct scene {
   void *a, *b, *c;
 };
 
+/* The columns of what is a picture. */
+enum { PICTURE_COLUMNS = 8192 };
+
 /* One way to do the work of a kernel; a peer may have several. */
 struct peer {
   const char *name;
@@ -30,9 +33,10 @@ struct peer {
   bool failed; /* a form that is there did not work */
 };
 
-/* Built with the backend of cuda, and where the compiler has OpenMP. */
+/* Built with the backend of cuda, where the compiler has OpenMP, and always. */
 extern struct peer rill__cuda_bench_plain, rill__cuda_bench_cublas;
 extern struct peer bench_openmp;
+extern struct peer bench_openblas;
 
 /* The time to a process's first kernel without rill: false if it cannot be done. */
 bool rill__cuda_bench_first_kernel(int32_t ordinal);
