@@ -97,7 +97,7 @@ static bool leave_job(struct cpu_job *job) {
 
 /* ---- parts in order ---- */
 
-static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
+static uint64_t min_of(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
 /* How many to take of those that are left: few enough that all participants end at about the same time. */
 static uint64_t share_of(uint64_t left, uint32_t participants) {
@@ -108,10 +108,10 @@ static uint64_t share_of(uint64_t left, uint32_t participants) {
 static uint64_t run_next(struct cpu_job *job, uint64_t most) {
   const uint64_t taken = atomic_load_explicit(&job->taken, memory_order_relaxed);
   if (taken >= job->parts) return 0;
-  const uint64_t size = least(share_of(job->parts - taken, cpu_workers_processors()), most);
+  const uint64_t size = min_of(share_of(job->parts - taken, cpu_workers_processors()), most);
   const uint64_t first = atomic_fetch_add_explicit(&job->taken, size, memory_order_relaxed);
   if (first >= job->parts) return 0;
-  const uint64_t count = least(size, job->parts - first);
+  const uint64_t count = min_of(size, job->parts - first);
   job->run(job->op, first, first + count);
   return count;
 }
@@ -127,7 +127,7 @@ struct cpu_claims {
   } of[];
 };
 
-/* NULL if there is no memory.  At each moment the job has one that is whole, for the child of a fork. */
+/* NULL if there is no memory.  At each moment the job has one that is valid, for the child of a fork. */
 static struct cpu_claims *claims_for(struct cpu_job *job, uint32_t count) {
   struct cpu_claims *const before = job->claims;
   if (before != NULL && before->count >= count) return before;
@@ -142,7 +142,7 @@ static struct cpu_claims *claims_for(struct cpu_job *job, uint32_t count) {
 }
 
 static void cut_into_ranges(struct cpu_job *job) {
-  const uint32_t ranges = (uint32_t)least(cpu_workers_processors(), job->parts);
+  const uint32_t ranges = (uint32_t)min_of(cpu_workers_processors(), job->parts);
   if (claims_for(job, ranges) == NULL) return;
   job->ranges = ranges;
   job->length = job->parts / ranges;
@@ -164,17 +164,17 @@ static struct cursor start_at_own(const struct cpu_job *job) {
 }
 
 static uint64_t run_of_range(struct cpu_job *job, uint64_t range, uint64_t most) {
-  const uint64_t first = range * job->length + least(range, job->longer), length = job->length + (range < job->longer);
+  const uint64_t first = range * job->length + min_of(range, job->longer), length = job->length + (range < job->longer);
   const uint64_t all = (length + (UINT64_C(1) << job->shift) - 1) >> job->shift;
   _Atomic uint64_t *const word = &job->claims->of[range].word;
   uint64_t seen = atomic_load_explicit(word, memory_order_relaxed), taken, size;
   do {
     taken = seen >> TAKEN_BITS == job->round ? seen % TAKEN_END : 0;
     if (taken == all) return 0;
-    size = least(share_of(all - taken, 1), most);
+    size = min_of(share_of(all - taken, 1), most);
   } while (!atomic_compare_exchange_weak_explicit(word, &seen, (job->round << TAKEN_BITS) + taken + size,
                                                   memory_order_relaxed, memory_order_relaxed));
-  const uint64_t begin = taken << job->shift, end = least((taken + size) << job->shift, length);
+  const uint64_t begin = taken << job->shift, end = min_of((taken + size) << job->shift, length);
   job->run(job->op, first + begin, first + end);
   return end - begin;
 }
@@ -197,7 +197,7 @@ static uint64_t run_some(struct cpu_job *job, struct cursor *cursor, uint64_t mo
 static bool try_alone(struct cpu_job *job, struct cursor *cursor) {
   const uint64_t begin = cpu_now();
   uint64_t done = 0, spent = 0;
-  for (uint64_t most = 1; spent < CALL_HELPERS_NS; most = least(2 * most, UINT32_MAX)) {
+  for (uint64_t most = 1; spent < CALL_HELPERS_NS; most = min_of(2 * most, UINT32_MAX)) {
     const uint64_t count = run_some(job, cursor, most);
     if (count == 0) return false;
     done += count;

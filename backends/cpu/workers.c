@@ -303,7 +303,7 @@ static void find_stack(struct cpu_worker *worker) {
 }
 
 /* Under the lock. */
-static void take_number(struct cpu_worker *worker) {
+static void number_worker(struct cpu_worker *worker) {
   while (rill__cpu_workers.numbers[worker->number]) worker->number++;
   rill__cpu_workers.numbers[worker->number] = true;
 }
@@ -319,7 +319,7 @@ static void *work(void *worker) {
   find_stack(&self->public);
   rill__cpu_fault_stack((char *)worker + WORKER_BYTES);
   cpu_acquire(&rill__cpu_workers.lock);
-  take_number(&self->public);
+  number_worker(&self->public);
   rill__cpu_workers.coming--;
   for (bool spun = false;;) {
     struct cpu_queue *queue = take_ready();

@@ -414,8 +414,16 @@ MUTANTS = [
         "the last part of a large launch is left out on the cpu",
         "C6.8",
         "backends/cpu/job.c",
-        "job->run(job->op, first, size < job->parts - first ? first + size : job->parts);",
-        "job->run(job->op, first, size < job->parts - first ? first + size : job->parts - 1);",
+        "end = min_of((taken + size) << job->shift, length);",
+        "end = min_of((taken + size) << job->shift, length - 1);",
+        ["dialect"],
+    ),
+    Mutant(
+        "what the launch before took of the blocks counts for this one on the cpu",
+        "C6.8",
+        "backends/cpu/job.c",
+        "taken = seen >> TAKEN_BITS == job->round ? seen % TAKEN_END : 0;",
+        "taken = seen % TAKEN_END;",
         ["dialect"],
     ),
     Mutant(
