@@ -218,6 +218,7 @@ class Regions(differential.Differential):
             "nested": "float s = i; for (int j = 0; j < m; j++) { for (int k = j; k < m; k++) s = s * b[k] + j; s -= a[i]; } "
             "y[i] = s;",
             "choice": "float s = -1; for (int k = 0; k < m; k++) { float v = a[k * n + i], u = b[k]; s = v > s ? v : s * u; } y[i] = s;",
+            "same": "float s = 0; for (int k = 0; k < m; k++) if (b[k] > 0) s += a[k * n + i] * b[k]; y[i] = s;",
             "stored": "for (int k = 1; k < m; k++) y[k * 512 + i] = a[k * n + i] - a[(k - 1) * n + i] + b[k];",
             "after": "float s = 0; for (int k = 0; k < m; k++) s += a[k * n + i] * b[k]; y[i] = rill_warp_sum(s);",
             "odd": "float s = 0; if (i % 3) for (int k = 0; k < m; k++) s += a[k * n + i] * b[k]; __syncthreads(); y[i] = s;",
@@ -257,6 +258,9 @@ class Regions(differential.Differential):
             "for (unsigned k = l; k < m; k += 64) s += a[w * 5 + k] * b[k]; s -= rill_shuffle_xor(s, 8);",
             "shifted": "const unsigned w = (threadIdx.x + n) / 32, l = (threadIdx.x + n) % 32; "
             "for (int k = l; k < m; k += 32) s += a[w * 7 + k] * b[k]; s += w;",
+            "ints": "const int t = threadIdx.x, w = (i - 64) / 32, l = t % 32; "
+            "for (int k = l; k < m; k += 32) s += a[(w + 5) * 7 + k] * b[k]; s = rill_warp_sum(s) + w;",
+            "table": "for (int k = threadIdx.x; k < m; k += blockDim.x) s += expf(a[r * m + k]) * b[k];",
             "tile": "const int l = threadIdx.y; for (int k = l; k < m; k++) s += a[l * m + k] * b[k * 3 + i]; s += l; "
             "y[4096 + l * blockDim.x + i] = s; s = 0;",
         }
@@ -264,7 +268,7 @@ class Regions(differential.Differential):
         kernel = "RILL_KERNEL(%s, int n, int m, const float *a, const float *b, float *y) {\n%s  %s\n  y[i] = s;\n}\n"
         text = head + "".join(kernel % (name, start, body) for name, body in bodies.items())
         notes = dict.fromkeys(bodies, "a loop over the threads, inside its own loops")
-        notes.update(dict.fromkeys(("sum", "warp", "warps"), "loops between barriers, inside its own loops"))
+        notes.update(dict.fromkeys(("sum", "warp", "warps", "ints"), "loops between barriers, inside its own loops"))
         notes["tile"] = "a loop over the threads"
         self.compare_forms(self.write("k.kernel.cu", text), notes, ((40, 0), (60, 31), (100, 96), (60, 300)))
 

@@ -7,9 +7,9 @@ vectors of it: neighbours read neighbouring elements of b, and the same of a.  A
 that takes (regions.py): each thread keeps `sum` in an element of an array from one round to the next.  Nobody waits there,
 and each thread does what it did in the order in which it did it.
 
-It is done where it pays: the loop ends for all threads alike, every access to memory in it is to one place for all of them
-or to neighbouring ones, and what only some of them do has none.  Whether the threads are all there is found out later:
-where they may not be, the cut is taken away again.
+It is done where it pays: the loop ends for all threads alike, every access to memory in it is to one place for all of them,
+to neighbouring ones or to a table of constants, and what only some of them do has none.  Whether the threads are all there is
+found out later: where they may not be, the cut is taken away again.
 """
 
 from . import flow, llvm, whole_rounds
@@ -119,7 +119,10 @@ class Interchange:
 
     def is_fit_for_all(self, loop):
         """Whether a round of a loop is one for all threads at once, if they all take part."""
+        lib = self.lib
         self.strides = {}
+        ends = [self.m.terminator(block) for block in loop.blocks - {loop.latch} if len(self.graph[block]) > 1]
+        self.same_way = all(self.m.opcode(end) == llvm.BR and self.stride(loop, lib.GetCondition(end)) == 0 for end in ends)
         inside = [(block, i) for block in loop.blocks for i in self.instructions[block][:-1]]
         makes = any(self.m.opcode(i) == llvm.STORE or self.is_carried(block, i) for block, i in inside)
         return makes and all(self.is_fit(loop, block, i) for block, i in inside)
@@ -139,15 +142,18 @@ class Interchange:
         kind, pointer = lib.TypeOf(stored), lib.GetOperand(value, opcode == llvm.STORE)
         if lib.GetVolatile(value) or lib.GetOrdering(value) != NOT_ATOMIC or lib.GetTypeKind(kind) == VECTOR_TYPE:
             return False
-        if not flow.dominates(self.immediate, block, loop.latch) or self.is_private(pointer):
+        root = self.root(pointer)
+        if opcode == llvm.LOAD and lib.IsAGlobalVariable(root) and lib.IsGlobalConstant(root):
+            return True  # a table
+        if lib.IsAAllocaInst(root) or not (self.same_way or flow.dominates(self.immediate, block, loop.latch)):
             return False
         stride = self.stride(loop, pointer)
         return stride == self.lib.ABISizeOfType(self.m.layout, kind) or (stride == 0 and opcode == llvm.LOAD)
 
-    def is_private(self, pointer):
+    def root(self, pointer):
         while self.lib.IsAInstruction(pointer) and self.m.opcode(pointer) in (llvm.GEP, *SAME):
             pointer = self.lib.GetOperand(pointer, 0)
-        return bool(self.lib.IsAAllocaInst(pointer))
+        return pointer
 
     # How far apart neighbours are
 

@@ -6,7 +6,7 @@ import contextlib
 import functools
 
 from . import flow, llvm
-from .ir import PURE
+from .ir import DIVISIONS, PURE
 from .regions import SHUFFLES, THREAD, Refused, require
 
 MOST_AGAIN = 12  # instructions that are executed again rather than a value kept
@@ -296,7 +296,7 @@ class Slots:
         if self.lib.TypeOf(value) == self.m.void or self.c.marker(value) in THREAD:
             return False
         opcode = self.m.opcode(value)
-        if opcode in (llvm.UDIV, llvm.UREM):
+        if opcode in DIVISIONS:
             return self.m.constant(self.lib.GetOperand(value, 1)) is not None
         if opcode == llvm.CALL and self.c.is_pure_call(value):
             names = ("threadlocal", "smin", "smax", "umin", "umax", "fptosi.sat", "fptoui.sat")

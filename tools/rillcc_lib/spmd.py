@@ -24,6 +24,7 @@ from . import (
     threads,
     versions,
 )
+from .slots import MOST_THREADS
 
 # More points where threads meet than this, and clang takes minutes over the loops between them.
 MOST_SYNC_POINTS = 64
@@ -102,6 +103,7 @@ class Rewriter:
                 kind = lib.GetEnumAttributeKindForName(name.encode(), len(name))
                 lib.RemoveEnumAttributeAtIndex(function, llvm.FUNCTION_INDEX, kind)
             lib.AddAttributeAtIndex(function, llvm.FUNCTION_INDEX, always)
+        self.tell_ranges()
         self.keep_what_kernels_need()
         self.drop_helpers(self.never_needed)
         if not unroll:
@@ -109,6 +111,15 @@ class Rewriter:
         m.run_passes(PREPARE, unroll)
         small_vectors.split(m)
         atomics.mark(m)
+
+    def tell_ranges(self):
+        """Tells LLVM that a thread's index is no negative number when it is an int: quotients and remainders of it are simpler."""
+        lib, m, kind = self.lib, self.m, self.lib.GetMDKindIDInContext(self.m.context, b"range", 5)
+        ends = [lib.ValueAsMetadata(m.number(number)) for number in (0, MOST_THREADS)]
+        node = lib.MetadataAsValue(m.context, lib.MDNodeInContext2(m.context, llvm.array(ends), len(ends)))
+        for function in filter(None, map(m.function, regions.THREAD)):
+            for call in m.users(function):
+                lib.SetMetadata(call, kind, node)
 
     def forget_loop_hints(self):
         """`#pragma unroll` is meant for GPUs, and would be obeyed."""

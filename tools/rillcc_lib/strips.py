@@ -20,7 +20,7 @@ from .slots import MOST_THREADS
 
 ENDED = 0xFFFF  # of rill/device/host_schedule.h
 NOT_ATOMIC = 0  # of LLVMGetOrdering
-QUOTIENTS = {llvm.LSHR: "LShr", llvm.ASHR: "AShr", llvm.UDIV: "UDiv", llvm.UREM: "URem"}  # and what builds them
+QUOTIENTS = {llvm.LSHR: "LShr", llvm.ASHR: "AShr", llvm.UDIV: "UDiv", llvm.UREM: "URem", llvm.SDIV: "SDiv"}
 
 
 @dataclass(eq=False)
@@ -169,7 +169,7 @@ class Strips(Lanes):
             first, end = self.load(m.i32, self.state[0]), self.load(m.i32, self.state[1])
             full = self.call("rill_sched_full_warps", self.next, self.threads, first, end, self.state[2])
             complete = self.build("And", complete, self.build("ICmp", llvm.NE, full, m.number(0)))
-        self.branch_if(complete, warps, general)
+        self.choice = self.branch_if(complete, warps, general)
         self.at_end(warps)
         if self.needs_next:
             starts = self.place_of(first)
@@ -332,16 +332,14 @@ class Strips(Lanes):
         m, opcode, kind = self.m, self.m.opcode(value), self.lib.TypeOf(value)
         if opcode in EXTENSIONS and kind == m.i64 and self.lib.TypeOf(self.lib.GetOperand(value, 0)) == m.i32:
             return self.widen(region, self.lib.GetOperand(value, 0), opcode, place, lane)
-        if opcode not in (llvm.ADD, llvm.AND, llvm.LSHR, llvm.ASHR, llvm.UDIV, llvm.UREM):
+        if opcode not in (llvm.ADD, llvm.AND, *QUOTIENTS):
             return None
         of, by = m.operands(value)
         number = m.constant(by)
-        if opcode == llvm.ADD:
-            first = self.first_of_warp(region, value, place)
-        elif number is None or not self.divides_by_warps(opcode, number):
-            first = None
-        else:
-            first = self.first_of_warp(region, of, place)
+        shows = opcode == llvm.ADD or (number is not None and self.divides_by_warps(opcode, number))
+        if opcode == llvm.SDIV:  # which rounds up below 0
+            shows = shows and self.require_positive(region, of)
+        first = self.first_of_warp(region, value if opcode == llvm.ADD else of, place) if shows else None
         if not first:
             return None
         if opcode == llvm.AND:
@@ -366,6 +364,32 @@ class Strips(Lanes):
             return None
         terms = [t or self.build(EXTENSIONS[extension], operand, m.i64) for t, operand in zip(terms, m.operands(value))]
         return self.build("Add", *terms)
+
+    def require_positive(self, region, value):
+        """Lets blocks go the general way in which a sum of a thread's index is negative; gives whether that can be said before
+        the threads start."""
+        m, before = self.m, self.lib.GetInsertBlock(self.builder)
+        self.before(self.choice)
+        least = self.before_threads(region, value) if self.lib.TypeOf(value) == m.i32 else None
+        if least:
+            last = self.build("Add", least, self.build("Sub", self.threads, m.number(1)))
+            signs = self.build("Or", least, last)
+            positive = self.build("ICmp", llvm.SGE, signs, m.number(0))
+            self.lib.SetOperand(self.choice, 0, self.build("And", self.lib.GetCondition(self.choice), positive))
+        self.at_end(before)
+        return bool(least)
+
+    def before_threads(self, region, value):
+        """Builds a sum of what is known before the threads start and of a thread's index, for the index 0; None of others."""
+        if value in (region.index[0], region.index[3]):
+            return self.m.number(0)
+        if not self.lib.IsAInstruction(value) or value in self.c.prologue:
+            return None if value in self.c.varying else value
+        if self.m.opcode(value) not in (llvm.ADD, llvm.MUL, llvm.SHL):
+            return None
+        operands = [self.before_threads(region, operand) for operand in self.m.operands(value)]
+        names = {llvm.ADD: "Add", llvm.MUL: "Mul", llvm.SHL: "Shl"}
+        return self.build(names[self.m.opcode(value)], *operands) if all(operands) else None
 
     def divides_by_warps(self, opcode, number):
         """Whether a quotient or remainder by a number is the same for all lanes of a warp, or that and the lane."""
