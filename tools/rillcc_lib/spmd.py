@@ -32,6 +32,7 @@ RETURN_STATUS = 2  # of LLVMVerifyFunction
 # Functions of the C library that rill/device/host_math.h has, which vectorize.
 MATHEMATICS = """expf exp2f exp10f expm1f logf log2f log10f log1pf sinf cosf sincosf tanf asinf acosf atanf atan2f sinhf coshf tanhf
     asinhf acoshf atanhf erff erfcf powf cbrtf hypotf sinpif cospif""".split()
+MATHEMATICS_OF_DOUBLE = "exp exp2 exp10 expm1 log log2 log10 asin acos atan atan2 sinh cosh tanh cbrt hypot".split()
 # Functions of the header that are there in case a kernel comes to need them.
 HELPERS = ("rill_fiber_", "rill_sched_", "rill_check_")
 # In front of the cut: what the caller of a function does is known, variables are registers, small loops are written out.
@@ -199,9 +200,11 @@ class Rewriter:
 
     def take_mathematics(self):
         """Calls rill's own functions, where the source calls the C library's or LLVM's."""
-        for name in MATHEMATICS:
+        intrinsics = {name: "llvm.%s.f32" % name[:-1] for name in MATHEMATICS}
+        intrinsics.update({name: "llvm.%s.f64" % name for name in MATHEMATICS_OF_DOUBLE})
+        for name, intrinsic in intrinsics.items():
             own = self.m.function("rill_math_" + name)
-            for other in (name, "llvm.%s.f32" % name[:-1]):
+            for other in (name, intrinsic):
                 if own and self.m.function(other):
                     self.lib.ReplaceAllUsesWith(self.m.function(other), own)
 

@@ -236,6 +236,19 @@ static __forceinline__ double rill_math_erfc_(double x) {
   return x < 0.0 ? 2.0 - result : result;
 }
 
+/* a^(-1/3) within 2^-36: a guess within a thirtieth, and two steps by h = 1 - a * y^3. */
+static __forceinline__ double rill_math_cube_(double a) {
+  uint64_t bits;
+  memcpy(&bits, &a, sizeof bits);
+  bits = (0x553ee8b4ull - ((bits >> 32) * 0x55555556ull >> 32)) << 32;
+  double y, h;
+  memcpy(&y, &bits, sizeof y);
+  h = 1.0 - a * y * (y * y);
+  y *= ((0.17459431932345282 * h + 0.22376811721503506) * h + 0.33332823256391375) * h + 0.9999979364611773;
+  h = 1.0 - a * y * (y * y);
+  return y + y * h * (1.0 / 3.0);
+}
+
 /* For rillcc, which puts calls of them into loops that are to become vectors; or for the functions below. */
 #if RILL_REGIONS
 #define RILL_MATH_ __attribute__((always_inline))
@@ -342,21 +355,11 @@ RILL_MATH_ float rill_math_erfcf(float x) { return static_cast<float>(rill_math_
 RILL_MATH_ float rill_math_normcdff(float x) {
   return static_cast<float>(0.5 * rill_math_erfc_(static_cast<double>(x) * -0.7071067811865476));
 }
-/* x * y^2, y being x^(-1/3): a guess within a thirtieth, and two steps by h = 1 - x * y^3. */
+/* x * y^2, where y is x^(-1/3). */
 RILL_MATH_ float rill_math_cbrtf(float x) {
   const float size = __builtin_fabsf(x);
-  const double a = static_cast<double>(size);
-  uint64_t bits;
-  memcpy(&bits, &a, sizeof bits);
-  bits = (0x553ee8b4ull - ((bits >> 32) * 0x55555556ull >> 32)) << 32;
-  double y, h;
-  memcpy(&y, &bits, sizeof y);
-  h = 1.0 - a * y * (y * y);
-  y *= ((0.17459431932345282 * h + 0.22376811721503506) * h + 0.33332823256391375) * h + 0.9999979364611773;
-  h = 1.0 - a * y * (y * y);
-  y += y * h * (1.0 / 3.0);
-  const float result = static_cast<float>(a * y * y);
-  return __builtin_copysignf(size <= RILL_MOST_ ? result : size, x);
+  const double a = static_cast<double>(size), y = rill_math_cube_(a);
+  return __builtin_copysignf(size <= RILL_MOST_ ? static_cast<float>(a * y * y) : size, x);
 }
 RILL_MATH_ float rill_math_hypotf(float x, float y) {
   const double a = static_cast<double>(x), b = static_cast<double>(y);
@@ -435,6 +438,7 @@ void sincosf(float x, float *s, float *c) RILL_C_THROWS_ { rill_math_sincosf(x, 
 #undef RILL_INSTEAD_OF_TWO_
 #endif
 }
+#include <rill/device/host_math_double.h>
 #undef RILL_LOG2_E_
 #undef RILL_LN_2_
 #undef RILL_LOG10_E_
