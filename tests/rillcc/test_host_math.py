@@ -49,8 +49,8 @@ def exactly(digits, bias, bits):
     sign = -1 if bits >> 15 else 1
     if exponent == (1 << 15 - digits) - 1:
         return math.nan if fraction else sign * math.inf
-    whole = fraction + (1 << digits if exponent else 0)
-    return sign * whole * fractions.Fraction(2) ** (max(exponent, 1) - bias - digits)
+    number = fraction + (1 << digits if exponent else 0)
+    return sign * number * fractions.Fraction(2) ** (max(exponent, 1) - bias - digits)
 
 
 def fused(digits, bias, *bits):
