@@ -52,7 +52,7 @@ static void changes_size_while_launches_are_pending(void) {
   rill_stream first = new_stream("first"), second = new_stream("second");
   struct gate *gate = gate_close(first);
   assert_ok(rill_graph_launch(exec, first));
-  assert_ok(rill_copy_async(first, dut.host + 2, dut.host, 4));
+  assert_ok(rill_copy_async(first, dut.host + CELLS - 2, dut.host + CELLS - 1, 4));
   assert_ok(rill_graph_exec_set_fill(exec, write_node, dut.memory, &wide, 8, 1));
   assert_ok(rill_graph_launch(exec, second));
   assert_false(is_complete(second));

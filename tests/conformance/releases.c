@@ -32,18 +32,20 @@ static uint64_t taken(void) {
 /* More than half of a device of 1 GiB. */
 static size_t large(void) { return dut.info.memory_total == (uint64_t)1024 * MIB ? (size_t)600 * MIB : 40 * MIB; }
 
-/* A graph that has memory of its own and an object of the caller's. */
-static rill_graph graph_with(size_t bytes) {
+/* A graph that has memory of its own and an object of the caller's, and writes to a cell on the host. */
+static rill_graph graph_with_cell(size_t bytes, unsigned cell) {
   rill_graph graph = new_graph();
   rill_graph_node node, write;
   void *p = NULL;
   const uint32_t value = 3;
   assert_ok(rill_graph_add_alloc(graph, NULL, 0, bytes, &p, &node));
   assert_ok(rill_graph_add_fill(graph, &node, 1, p, &value, sizeof value, 16, &write));
-  assert_ok(rill_graph_add_copy(graph, &write, 1, dut.host, p, sizeof value, &node));
+  assert_ok(rill_graph_add_copy(graph, &write, 1, dut.host + cell, p, sizeof value, &node));
   assert_ok(rill_graph_add_user_object(graph, count_release, &released));
   return graph;
 }
+
+static rill_graph graph_with(size_t bytes) { return graph_with_cell(bytes, 0); }
 
 static void start(void) {
   needs_graphs();
@@ -193,7 +195,7 @@ static void of_many_those_that_are_done(void) {
   const uint64_t used_before = used();
   struct gate *gates[2] = { gate_close(streams[0]), gate_close(streams[1]) };
   for (unsigned i = 0; i < many; i++) {
-    rill_graph graph = graph_with(4096);
+    rill_graph graph = graph_with_cell(4096, i % 2);
     rill_graph_exec exec = new_exec(graph);
     assert_ok(rill_graph_release(graph));
     assert_ok(rill_graph_launch(exec, streams[i % 2]));

@@ -57,7 +57,7 @@ static void leaves_the_graph_when_it_fails(void) {
   assert_fails(rill_stream_capture_end(stream, &none), RILL_ERROR_CAPTURE_INVALID);
   assert_ok(rill_graph_get_nodes(graph, NULL, &count));
   assert_int_equal(count, 1);
-  add_write(graph, NULL, 0, 0, 2);
+  add_write(graph, NULL, 0, 1, 2);
   run_graph(graph);
 }
 
