@@ -111,7 +111,7 @@ rill_status rill_kernel_arg_offset(rill_kernel kernel, uint32_t index, size_t *o
   RILL_RESOLVE(RILL__KERNEL, kernel, "kernel", &k);
   RILL_REQUIRE(offset != NULL, RILL_ERROR_INVALID_ARGUMENT, "offset is NULL");
   RILL_TRY(check_index(k, index));
-  const uint32_t known = k->source->args[index].offset;
+  const uint32_t known = k->source->args[index].offset & ~RILL_BUNDLE_ARG_READS;
   RILL_REQUIRE(known != 0 || index == 0, RILL_ERROR_UNSUPPORTED,
                "kernel \"%s\" on %s: the image does not say where argument %u lies" RILL_HINT
                "compile it with the rillcc of this version",

@@ -161,7 +161,7 @@ static const char *read_metadata_args(struct reader kernel, struct rill__image *
     const size_t length = name.kind == TEXT && name.length <= RILL__NAME_MOST ? name.length : 0;
     if (!is_hidden(&kind)) {
       if (!rill__image_add_arg(out, name.text, length, (uint32_t)size.number)) return "no memory";
-      rill__image_set_offset(out, (uint32_t)get_number(at, ".offset", UINT32_MAX));
+      rill__image_set_offset(out, (uint32_t)get_number(at, ".offset", UINT32_MAX) & ~RILL_BUNDLE_ARG_READS);
     }
     if (!skip(&at)) return "its note ends inside of a list of arguments";
   }

@@ -24,8 +24,12 @@ typedef struct rill_bundle_image {
 typedef struct rill_bundle_arg {
   const char *name;
   uint32_t size;   /**< bytes */
-  uint32_t offset; /**< bytes, in a struct of all arguments; 0 in bundles of older compilers, where it was padding */
+  uint32_t offset; /**< bytes, in a struct of all arguments; 0 in bundles of older compilers, where it was padding;
+                        RILL_BUNDLE_ARG_READS may be added */
 } rill_bundle_arg;
+
+/** Of a pointer to a const type: the kernel reads what it points to. */
+#define RILL_BUNDLE_ARG_READS UINT32_C(0x80000000)
 
 /** One kernel. */
 typedef struct rill_bundle_kernel {

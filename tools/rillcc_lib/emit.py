@@ -68,6 +68,12 @@ def image_array(name, data):
     return "static _Alignas(16) const uint64_t %s[%d] = {\n%s\n};\n" % (name, len(words), ",\n".join(lines))
 
 
+def reads(parameter):
+    """What is added for a pointer to a const type, which a kernel does not write through."""
+    found = re.fullmatch(r"const [^*]+\*(?: ?(?:const|volatile|__restrict(?:__)?))*", parameter.said)
+    return " | RILL_BUNDLE_ARG_READS" if found else ""
+
+
 def c_file(names, unit, images, type_headers):
     kernels = unit.kernels
     out = ["/* Made by rillcc from %s. */\n#include <rill/bundle.h>\n%s" % (names.source, includes(type_headers))]
@@ -90,8 +96,8 @@ def c_file(names, unit, images, type_headers):
         if kernel.parameters:
             members = " ".join(member(p) + ";" for p in kernel.parameters)
             out.append("struct layout_%d { %s };" % (i, members))
-            row = '  { "%s", (uint32_t)%s, (uint32_t)offsetof(struct layout_%d, %s) },'
-            args = [row % (p.name, size(p), i, p.name) for p in kernel.parameters]
+            row = '  { "%s", (uint32_t)%s, (uint32_t)offsetof(struct layout_%d, %s)%s },'
+            args = [row % (p.name, size(p), i, p.name, reads(p)) for p in kernel.parameters]
             out.append("static const rill_bundle_arg args_%d[] = {\n%s\n};\n" % (i, "\n".join(args)))
         pointer = "args_%d" % i if kernel.parameters else "NULL"
         rows.append('  { "%s", %s, %d },' % (kernel.symbol, pointer, len(kernel.parameters)))
