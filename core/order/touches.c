@@ -1,0 +1,275 @@
+/* What is remembered of memory, and how a new access compares with it. */
+#include "core/order/state.h"
+
+/* ---- lists of touches ---- */
+
+static void drop_touch(struct rill__order *order, const struct rill__touch *touch) {
+  rill__order_op_unref(touch->op);
+  rill__timeline_let_go(order, touch->timeline);
+}
+
+static void drop_touches(struct rill__order *order, struct rill__interval *interval) {
+  for (uint32_t i = 0; i < interval->count; i++) drop_touch(order, &interval->touches[i]);
+  interval->count = 0;
+}
+
+static bool add_touch(struct rill__interval *interval, const struct rill__touch *touch) {
+  if (!rill__interval_reserve(interval)) return false;
+  interval->touches[interval->count++] = *touch;
+  touch->op->references++;
+  touch->timeline->names++;
+  return true;
+}
+
+/* Of a mark of a free nobody knows more than the mark says, so it stays until a sweep. */
+static bool is_past(const struct rill__touch *touch) {
+  return touch->position <= touch->timeline->seen && touch->kind != RILL__TOUCH_FREE;
+}
+
+static bool is_before(const struct rill__touch *touch, const struct rill__timeline *timeline) {
+  if (touch->timeline == timeline || touch->position <= touch->timeline->seen) return true;
+  if (timeline == NULL) return false;
+  return touch->position <= rill__clock_get(&timeline->clock, touch->timeline->base.number);
+}
+
+/* Whether whatever is unordered with, and conflict with, the touch is so with a later one after it that is like this,
+ * and as certainly. */
+static bool covers(const struct rill__touch *touch, bool write, bool vague, uint64_t gate) {
+  return touch->kind != RILL__TOUCH_FREE && (write || !touch->write) && (!vague || touch->vague) && gate <= touch->gate;
+}
+
+/* Touches of one stream that were different only for gates that are open by now. */
+static void compact(struct rill__order *order, struct rill__interval *interval) {
+  enum { MANY = 8 };
+  if (interval->count < MANY) return;
+  for (uint32_t i = 0; i < interval->count; i++) {
+    struct rill__touch *const touch = &interval->touches[i];
+    if (touch->gate != 0 && rill__gates_are_open(order, touch->gate)) touch->gate = 0;
+  }
+  uint32_t kept = 0;
+  for (uint32_t i = 0; i < interval->count; i++) {
+    const struct rill__touch touch = interval->touches[i];
+    bool superfluous = false;
+    for (uint32_t j = i + 1; j < interval->count && !superfluous; j++) {
+      const struct rill__touch *const later = &interval->touches[j];
+      superfluous = later->timeline == touch.timeline && covers(&touch, later->write, later->vague, later->gate) &&
+                    (!later->kept || touch.kept);
+    }
+    if (superfluous) drop_touch(order, &touch);
+    else interval->touches[kept++] = touch;
+  }
+  interval->count = kept;
+}
+
+/* ---- findings ---- */
+
+static bool report_pair(struct rill__order *order, const struct rill__access_by *by,
+                        const struct rill__order_range *range, const struct rill__touch *touch,
+                        const struct rill__interval *at) {
+  struct rill__order_finding finding = { .earlier = touch->op,
+                                         .later = by->op,
+                                         .earlier_kind = (enum rill__touch_kind)touch->kind,
+                                         .later_kind = by->kind,
+                                         .earlier_write = touch->write,
+                                         .later_write = range->write,
+                                         .begin = at->begin,
+                                         .size = at->end - at->begin };
+  const bool maybe = touch->position <= touch->timeline->maybe_seen;
+  finding.certain = !maybe && !touch->vague && !range->vague;
+  /* In the other order, too, memory is used before it is allocated or after it is freed. */
+  const bool either = touch->kind != RILL__TOUCH_USE || by->kind != RILL__TOUCH_USE;
+  if (finding.certain && !either && touch->gate != 0 && !rill__gates_are_open(order, touch->gate)) {
+    if (by->timeline != NULL) return rill__pending_add(order, &finding, by->timeline, touch->gate);
+    finding.certain = false;
+  }
+  order->report(order->user, &finding);
+  return true;
+}
+
+static void report_after_free(struct rill__order *order, const struct rill__access_by *by,
+                              const struct rill__order_range *range, const struct rill__touch *mark) {
+  const struct rill__order_finding finding = { .earlier = mark != NULL ? mark->op : NULL,
+                                               .later = by->op,
+                                               .earlier_kind = RILL__TOUCH_FREE,
+                                               .later_kind = by->kind,
+                                               .earlier_write = true,
+                                               .later_write = range->write,
+                                               .certain = !range->vague,
+                                               .after_free = true,
+                                               .begin = range->begin,
+                                               .size = range->size };
+  order->report(order->user, &finding);
+}
+
+static bool conflict(const struct rill__touch *touch, const struct rill__access_by *by,
+                     const struct rill__order_range *range) {
+  if (touch->kind == RILL__TOUCH_FREE || is_before(touch, by->timeline)) return false;
+  if (by->kind == RILL__TOUCH_FREE && (touch->kept || touch->kind == RILL__TOUCH_ALLOCATE)) return false;
+  return touch->write || range->write;
+}
+
+/* ---- one interval, which lies inside the range ---- */
+
+struct visit {
+  const struct rill__access_by *by;
+  const struct rill__order_range *range;
+  const struct rill__order_op *reported; /* the last one: it is reported once for the range */
+  bool marked;                           /* a use of freed memory has been reported */
+};
+
+static bool compare(struct rill__order *order, struct visit *visit, struct rill__interval *at) {
+  for (uint32_t i = 0; i < at->count; i++) {
+    const struct rill__touch *const touch = &at->touches[i];
+    if (visit->range->freed && touch->kind == RILL__TOUCH_FREE && !visit->marked) {
+      visit->marked = true;
+      report_after_free(order, visit->by, visit->range, touch);
+    }
+    if (touch->op == visit->reported || !conflict(touch, visit->by, visit->range)) continue;
+    visit->reported = touch->op;
+    if (!report_pair(order, visit->by, visit->range, touch, at)) return false;
+  }
+  return true;
+}
+
+/* Drops what nobody asks about any more, and puts the access in. */
+static bool store_touch(struct rill__order *order, const struct visit *visit, struct rill__interval *at) {
+  const struct rill__access_by *const by = visit->by;
+  const bool stays = by->timeline != NULL && !visit->range->freed && !visit->range->passing;
+  uint32_t kept = 0;
+  for (uint32_t i = 0; i < at->count; i++) {
+    const struct rill__touch touch = at->touches[i];
+    const bool goes = is_past(&touch) || by->kind == RILL__TOUCH_FREE ||
+                      (stays && is_before(&touch, by->timeline) &&
+                       covers(&touch, visit->range->write, visit->range->vague, by->gate));
+    if (goes) drop_touch(order, &touch);
+    else at->touches[kept++] = touch;
+  }
+  at->count = kept;
+  if (!stays) return true;
+  const struct rill__touch touch = { .timeline = by->timeline,
+                                     .op = by->op,
+                                     .position = by->position,
+                                     .gate = by->gate,
+                                     .kind = (uint8_t)by->kind,
+                                     .write = visit->range->write,
+                                     .vague = visit->range->vague };
+  if (!add_touch(at, &touch)) return false;
+  compact(order, at);
+  return true;
+}
+
+/* ---- ranges ---- */
+
+/* Cuts an interval in two at `p`, and returns the second one; NULL without host memory. */
+static struct rill__interval *split_interval(struct rill__order *order, struct rill__interval *interval, uintptr_t p) {
+  const uintptr_t end = interval->end;
+  interval->end = p;
+  struct rill__interval *rest = rill__intervals_add(&order->memory, p, end);
+  bool done = rest != NULL;
+  for (uint32_t i = 0; i < interval->count && done; i++) done = add_touch(rest, &interval->touches[i]);
+  return done ? rest : NULL;
+}
+
+static bool is_alike(const struct rill__interval *a, const struct rill__interval *b) {
+  if (a->end != b->begin || a->count != b->count) return false;
+  for (uint32_t i = 0; i < a->count; i++) {
+    const struct rill__touch *const x = &a->touches[i], *const y = &b->touches[i];
+    if (x->op != y->op || x->position != y->position || x->gate != y->gate || x->kind != y->kind ||
+        x->write != y->write || x->vague != y->vague || x->kept != y->kept) {
+      return false;
+    }
+  }
+  return true;
+}
+
+static void remove_interval(struct rill__order *order, struct rill__interval *interval) {
+  drop_touches(order, interval);
+  rill__intervals_remove(&order->memory, interval);
+}
+
+/* Joins an interval with the one before it, if both have the same touches, and removes one without any.  Returns the
+ * last one that is left. */
+static struct rill__interval *tidy(struct rill__order *order, struct rill__interval *before,
+                                   struct rill__interval *interval) {
+  if (interval->count > 0 && (before == NULL || !is_alike(before, interval))) return interval;
+  const uintptr_t end = interval->end;
+  const bool joins = interval->count > 0;
+  remove_interval(order, interval);
+  if (joins) before->end = end;
+  return before;
+}
+
+static void sweep(struct rill__order *order) {
+  struct rill__interval *before = NULL;
+  for (struct rill__interval *at = order->memory.first[0], *next; at != NULL; at = next) {
+    next = at->next[0];
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < at->count; i++) {
+      const struct rill__touch touch = at->touches[i];
+      if (touch.position <= touch.timeline->seen) drop_touch(order, &touch);
+      else at->touches[kept++] = touch;
+    }
+    at->count = kept;
+    before = tidy(order, before, at);
+  }
+  order->swept = order->memory.count;
+  if (order->swept > RILL__ORDER_INTERVALS) rill__touches_clear(order);
+}
+
+/* The part of the range from `p` on that lies in one interval; a new one where there is none yet. */
+static struct rill__interval *take_part(struct rill__order *order, uintptr_t p, uintptr_t end) {
+  struct rill__interval *at = rill__intervals_from(&order->memory, p);
+  if (at == NULL || at->begin > p) {
+    return rill__intervals_add(&order->memory, p, at == NULL || at->begin > end ? end : at->begin);
+  }
+  if (at->begin < p) at = split_interval(order, at, p);
+  if (at != NULL && at->end > end && split_interval(order, at, end) == NULL) return NULL;
+  return at;
+}
+
+bool rill__touch_range(struct rill__order *order, const struct rill__access_by *by,
+                       const struct rill__order_range *range) {
+  enum { FEW = 1024 };
+  if (order->memory.count > 2 * order->swept + FEW) sweep(order);
+  struct visit visit = { .by = by, .range = range };
+  struct rill__interval *before = NULL;
+  const uintptr_t end = range->begin + range->size;
+  for (uintptr_t p = range->begin; p < end;) {
+    struct rill__interval *at = take_part(order, p, end);
+    if (at == NULL || !compare(order, &visit, at) || !store_touch(order, &visit, at)) return false;
+    p = at->end;
+    before = tidy(order, before, at);
+  }
+  if (range->freed && !visit.marked) report_after_free(order, by, range, NULL);
+  return true;
+}
+
+void rill__order_forget(struct rill__order *order, uintptr_t begin, size_t size) {
+  const uintptr_t end = begin + size;
+  for (struct rill__interval *at; (at = rill__intervals_from(&order->memory, begin)) != NULL && at->begin < end;) {
+    at = take_part(order, at->begin < begin ? begin : at->begin, end);
+    if (at == NULL) {
+      rill__order_give_up(order);
+      return;
+    }
+    remove_interval(order, at);
+  }
+}
+
+void rill__order_forget_all(struct rill__order *order) { rill__touches_clear(order); }
+
+void rill__order_keep(struct rill__order *order, uint64_t stream, uintptr_t begin, size_t size) {
+  const struct rill__timeline *timeline = rill__timeline_find(order, stream);
+  const uintptr_t end = begin + size;
+  struct rill__interval *at = timeline != NULL ? rill__intervals_from(&order->memory, begin) : NULL;
+  for (; at != NULL && at->begin < end; at = at->next[0]) {
+    for (uint32_t i = 0; i < at->count; i++) {
+      if (is_before(&at->touches[i], timeline)) at->touches[i].kept = true;
+    }
+  }
+}
+
+void rill__touches_clear(struct rill__order *order) {
+  while (order->memory.first[0] != NULL) remove_interval(order, order->memory.first[0]);
+  order->swept = 0;
+}
