@@ -520,6 +520,9 @@ void rill__trace(const struct rill__object *object, const char *slot, const stru
  * involves rill's streams. */
 extern _Atomic bool rill__is_shared;
 
+/* A vendor's library was in the process before rill looked for it: other code may use the vendor's devices. */
+extern _Atomic bool rill__vendor_is_shared;
+
 /* Marks the device as lost for good, unless it is already, and fails with the first cause. */
 rill_status rill__device_lost(struct rill__device *device, int32_t code, const char *name, const char *format, ...)
     __attribute__((cold, format(printf, 4, 5)));

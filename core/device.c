@@ -1,4 +1,5 @@
 #include "core/device/registry.h"
+#include "core/diagnose/order_notes.h"
 #include "core/fork.h"
 #include "core/observers.h"
 
@@ -169,6 +170,7 @@ rill_status rill_device_synchronize(rill_device device) {
   RILL_TRY(rill__host_wait_begin(&wait, &d->base));
   rill__held_wait_for_device(d);
   RILL_TRY(rill__host_wait_end(&wait, RILL_DISPATCH(d, device, synchronize, d)));
+  RILL__NOTE_ORDER(seen_device, d, false);
   rill__staging_release(d, true);
   const rill_status found = rill__memory_synchronized(d, true);
   rill__reclaim_all();

@@ -126,7 +126,10 @@ rill_status rill_event_is_recorded(rill_event event, bool *out) {
 
 rill_status rill_event_is_ready(rill_event event, bool *out) {
   RILL_ENTER_EVENT(false);
-  return rill__event_is_ready(e, out);
+  struct rill__event *point = NULL;
+  RILL_TRY(rill__event_ask(e, &point, out));
+  if (*out) RILL__NOTE_ORDER(seen_event, point);
+  return RILL_OK;
 }
 
 /* ---- the host ---- */
@@ -139,6 +142,7 @@ static rill_status synchronize_event(struct rill__thread *self, struct rill__eve
   if (meaning == RILL__RECORD_FAILED) return rill__fail_failed_record(event);
   if (meaning == RILL__RECORD_CAPTURED) return rill__fail_captured_record(event);
   const bool done = meaning == RILL__NO_RECORD || (meaning == RILL__RECORD_ISSUED && rill__known_complete(point));
+  if (done) RILL__NOTE_ORDER(seen_event, point);
   if (done && RILL__LIKELY(!rill__memory_awaits_host(device))) return RILL_OK;
   if (meaning == RILL__RECORD_ISSUED) rill__ref(&point->base);
   rill__ref_and_leave(self, &event->base);
@@ -152,6 +156,7 @@ static rill_status synchronize_event(struct rill__thread *self, struct rill__eve
     if (status == RILL_OK) rill__event_seen(point, &asked, &where);
   }
   status = rill__host_wait_end(&wait, status);
+  if (status == RILL_OK && point != NULL) RILL__NOTE_ORDER(seen_event, point);
   if (status == RILL_OK) status = rill__memory_synchronized(device, false);
   if (meaning != RILL__NO_RECORD && point != NULL) rill__unref(&point->base);
   rill__unref(&event->base);
@@ -198,6 +203,7 @@ rill_status rill_event_elapsed_time(rill_event start, rill_event end, float *ms)
     RILL_REQUIRE(ready, RILL_ERROR_NOT_READY,
                  "%s, %s, is not complete" RILL_HINT "call rill_event_synchronize on it first", which[i],
                  rill__name_of(&pair[i]->base).text);
+    RILL__NOTE_ORDER(seen_event, points[i]);
   }
   RILL_TRY(rill__check_same_device(&pair[0]->base, &pair[1]->base));
   if (pair[0] == pair[1]) return RILL_OK;

@@ -8,6 +8,7 @@
 #include "core/kernel/global.h"
 #include "core/kernel/module.h"
 #include "core/object/origin.h"
+#include "core/order/watch.h"
 #include "core/pool/pool.h"
 #include "core/sync/event_cache.h"
 #include "core/tracking/guards.h"
@@ -78,16 +79,19 @@ static void lock_before_fork(void) {
   if (depth++ != 0) return;
   lock_all();
   TELL_BACKENDS(before_fork)
+  rill__order_lock(); /* the last, and free again before anything else is done: that may end objects */
 }
 
 static void unlock_in_parent(void) {
   if (depth == 0 || --depth != 0) return;
+  rill__order_unlock();
   TELL_BACKENDS(after_fork_in_parent)
   unlock_all();
 }
 
 static void unlock_in_child(void) {
   if (depth == 0 || --depth != 0) return;
+  rill__order_after_fork();
   rill__threads_after_fork();
   rill__claims_after_fork();
   rill__captures_after_fork();

@@ -204,7 +204,10 @@ rill_status rill_host_unregister(void *p) {
   if (known != NULL) RILL_TRY(rill__capture_check(known->base.device, false));
   RILL_TRY(rill__memory_take_out(p, true, &range));
   rill__leave(&self); /* nobody else can unregister the range */
-  return rill__memory_unregister(range);
+  struct rill__device *const device = range->base.device;
+  const rill_status status = rill__memory_unregister(range);
+  if (status == RILL_OK) RILL__NOTE_ORDER(seen_device, device, true);
+  return status;
 }
 
 rill_status rill_memory_prefetch_async(rill_stream stream, const void *p, size_t size) {
@@ -256,11 +259,11 @@ rill_status rill_memory_ipc_export(void *p, rill_ipc_handle *out) {
   content.offset = (uintptr_t)p - allocation->native;
   if (rill__is_guarded(device)) content.lead = (uint32_t)(allocation->begin - allocation->native);
   RILL_REQUIRE(rill__memory_hold(allocation), RILL_ERROR_NOT_FOUND, "%p is being freed", p);
+  atomic_store(&allocation->exported, true);
   rill__leave(&self);
   if (allocation->guard != NULL) rill__guard_suspend(allocation->guard);
   const rill_status status = RILL_DISPATCH(device, memory, ipc_export, device, (void *)allocation->native,
                                            allocation->native_size, &content.native);
-  if (status == RILL_OK) allocation->exported = true;
   if (allocation->guard != NULL) rill__guard_resume(allocation->guard);
   const bool freed = rill__memory_let_go(allocation);
   if (status != RILL_OK) return status;

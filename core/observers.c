@@ -4,6 +4,7 @@
 #include "core/diagnose/observe.h"
 #include "core/diagnose/settings.h"
 #include "core/explain.h"
+#include "core/order/watch.h"
 #include "core/sync/faults.h"
 
 /* What is traced takes the way on which RILL_DISPATCH looks whether it is. */
@@ -13,6 +14,7 @@ static void start_observers(void) {
   if (rill__is_traced) rill__observe(RILL__OBSERVER_CALLS, &traced_calls);
   if (rill__settings()->deadline_ns != 0) rill__deadline_start(rill__settings()->deadline_ns);
   if (rill__checks(RILL__CHECK_FAULTS)) rill__observe(RILL__OBSERVER_FAULTS, &rill__faults_observer);
+  rill__order_start();
 }
 
 void rill__observers_start(void) {

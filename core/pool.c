@@ -240,6 +240,7 @@ rill_status rill_memory_record_use(void *p, rill_stream stream) {
   RILL_REQUIRE(begins == (uintptr_t)p, RILL_ERROR_INVALID_ARGUMENT,
                "%p lies inside an allocation, %zu bytes after its start" RILL_HINT "name it by its first address", p,
                (size_t)((uintptr_t)p - begins));
+  RILL__NOTE_ORDER(kept, s, begins, allocation->pooled ? size : allocation->size);
   if (!allocation->pooled && !needs_last_use(allocation, s)) return RILL_OK;
   struct rill__last_use *last_use = NULL;
   RILL_TRY(rill__last_use_new(s, &last_use));

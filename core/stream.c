@@ -132,10 +132,12 @@ rill_status rill_stream_is_complete(rill_stream stream, bool *out) {
   RILL_TRY(rill__check_usable(s->base.device));
   if (rill__is_captured(s)) RILL_TRY(rill__capture_refuse(s));
   *out = rill__known_idle(s);
+  if (*out) RILL__NOTE_ORDER(seen_stream, s);
   if (*out || rill__is_held(s)) return RILL_OK;
   const struct rill__question asked = rill__completion_ask(&rill__core(s)->work);
   RILL_TRY(RILL_DISPATCH(s, stream, is_complete, s, out));
   if (*out) rill__completion_remember(&rill__core(s)->work, &asked);
+  if (*out) RILL__NOTE_ORDER(seen_stream, s);
   return RILL_OK;
 }
 
@@ -231,6 +233,7 @@ rill_status rill_stream_wait_event(rill_stream stream, rill_event event, uint32_
     RILL_REQUIRE((flags & RILL_WAIT_MUST_BE_RECORDED) == 0, RILL_ERROR_NOT_RECORDED, "%s has never been recorded",
                  rill__name_of(&e->base).text);
   } else if (meaning == RILL__RECORD_ISSUED && rill__known_complete(point) && !rill__is_captured(s)) {
+    RILL__NOTE_ORDER(ordered, s, point);
     return RILL_OK;
   } else if (RILL__UNLIKELY(meaning == RILL__RECORD_CAPTURED) && rill__is_held(s)) {
     return join_by_event(s, e, flags & RILL_EVENT_EXTERNAL);
@@ -275,6 +278,7 @@ static rill_status synchronize_stream(struct rill__thread *self, struct rill__st
   const bool idle = !held && rill__known_idle(stream);
   const uint64_t number = stream->number;
   if (idle && RILL__LIKELY(!rill__memory_awaits_host(stream->base.device))) {
+    RILL__NOTE_ORDER(seen_stream, stream);
     rill__leave(&self);
     rill__reclaim_after(number);
     return RILL_OK;
@@ -289,6 +293,7 @@ static rill_status synchronize_stream(struct rill__thread *self, struct rill__st
     if (status == RILL_OK) rill__completion_remember(&rill__core(stream)->work, &asked);
   }
   status = rill__host_wait_end(&wait, status);
+  if (status == RILL_OK) RILL__NOTE_ORDER(seen_stream, stream);
   if (status == RILL_OK) status = rill__held_failure(stream);
   if (status == RILL_OK) status = rill__memory_synchronized(stream->base.device, false);
   rill__unref(&stream->base);

@@ -70,6 +70,7 @@ rill_status rill__fail_lost(struct rill__device *device) {
 }
 
 _Atomic bool rill__is_shared;
+_Atomic bool rill__vendor_is_shared;
 
 /* Once: a device that could not be activated afterwards is watched. */
 static rill_status watch_device(struct rill__device *device) {

@@ -12,7 +12,9 @@
 #define RILL__CHECK_LIST(CHECK) \
   CHECK(COMM, "comm")           \
   CHECK(FAULTS, "faults")       \
-  CHECK(MEMORY, "memory")
+  CHECK(MEMORY, "memory")       \
+  CHECK(ORDER, "order")         \
+  CHECK(ORDER_ALL, "order:all")
 
 enum rill__check {
 #define RILL__CHECK_NUMBER(name, word) RILL__CHECK_##name##_INDEX,

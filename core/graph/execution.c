@@ -1,6 +1,8 @@
 /* Graphs made ready to be launched. */
 #include "core/graph/graph.h"
 
+#include "core/diagnose/order_notes.h"
+
 #include <rill/graph_exec.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,6 +44,7 @@ static rill_status new_claim(struct rill__operation *operation, struct rill__ope
 }
 
 static void destroy_exec(struct rill__object *object) {
+  RILL__NOTE_ORDER(forget_event, object->id);
   struct rill__graph_exec *exec = (struct rill__graph_exec *)object;
   struct rill__exec_core *core = rill__core(exec);
   if (core->made && !RILL_DISPATCH(exec, graph, destroy, exec)) {

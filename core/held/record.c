@@ -27,6 +27,10 @@ rill_status rill__wait_slowly(struct rill__stream *stream, struct rill__event *e
     if (taken) return RILL_OK;
   }
   RILL_TRY(rill__held_wait(stream, event, &point, &taken));
-  if (taken || rill__known_complete(point)) return RILL_OK;
+  if (taken) return RILL_OK;
+  if (rill__known_complete(point)) {
+    RILL__NOTE_ORDER(ordered, stream, point);
+    return RILL_OK;
+  }
   return rill__submit_wait(stream, point, flags);
 }

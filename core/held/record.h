@@ -3,6 +3,7 @@
 #define RILL_CORE_HELD_RECORD_H
 
 #include "core/device/life.h"
+#include "core/diagnose/order_notes.h"
 #include "core/held/held.h"
 #include "core/sync/submit.h"
 
@@ -35,7 +36,9 @@ static inline rill_status rill__stream_wait_for(struct rill__stream *stream, str
 static inline rill_status rill__stream_wait(struct rill__stream *stream, struct rill__event *event) {
   struct rill__event *point = NULL;
   const bool complete = rill__event_meaning(event, &point) == RILL__RECORD_ISSUED && rill__known_complete(point);
-  return complete ? RILL_OK : rill__stream_wait_for(stream, event, 0);
+  if (!complete) return rill__stream_wait_for(stream, event, 0);
+  RILL__NOTE_ORDER(ordered, stream, point);
+  return RILL_OK;
 }
 
 /* `point`: the event that was asked about. */

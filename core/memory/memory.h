@@ -3,6 +3,7 @@
 #define RILL_CORE_MEMORY_MEMORY_H
 
 #include "core/diagnose/observe.h"
+#include "core/diagnose/order_notes.h"
 #include "core/pool/pool.h"
 #include "core/tracking/deferred_free.h"
 #include "core/tracking/guards.h"

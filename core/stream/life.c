@@ -2,6 +2,7 @@
 #include "core/stream/stream.h"
 
 #include "core/device/life.h"
+#include "core/diagnose/order_notes.h"
 #include "core/held/held.h"
 #include "core/held/record.h"
 #include "core/object/options.h"
@@ -27,6 +28,7 @@ static void destroy_stream(struct rill__object *object) {
     rill__object_postpone(object);
     return;
   }
+  RILL__NOTE_ORDER(stream_ended, stream->number);
   rill__native_unlist(stream);
   rill__held_forget(stream);
   rill__object_free(object);

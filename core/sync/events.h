@@ -2,7 +2,7 @@
 #ifndef RILL_CORE_SYNC_EVENTS_H
 #define RILL_CORE_SYNC_EVENTS_H
 
-#include "core/object/core.h"
+#include "core/diagnose/order_notes.h"
 
 rill_status rill__event_new(struct rill__device *device, const char *label, struct rill__event **out); /* empty */
 /* Publishes an event that the backend has made or taken over, `status` being its outcome; else the event ends. */
@@ -19,6 +19,7 @@ extern void (*_Atomic rill__event_leave_capture)(struct rill__event *event, enum
 
 /* For an event that nobody uses: it has never been recorded. */
 static inline void rill__event_reset(struct rill__event *event) {
+  RILL__NOTE_ORDER(forget_event, event->base.id);
   if (RILL__UNLIKELY(atomic_load(&rill__core(event)->state) == RILL__EVENT_FENCED)) {
     const bool left = atomic_load(&rill__event_leave_fence)(event);
     RILL_ASSERT(left, "nobody waits for a record of an event that nobody uses");

@@ -48,6 +48,7 @@ struct rill__allocation {
   _Atomic uint32_t holders;                /* core/memory/alloc.c: calls that go on with it outside epochs */
   bool pooled;                             /* a segment of a pool: core/pool/blocks.h knows what of it is allocated */
   bool variable;                           /* of a module: not to be freed */
+  _Atomic bool exported;                   /* other processes may use it */
   _Atomic(struct rill__allocation *) next; /* that begins in the same grain, before it; of the map */
   /* Of another process: what an import gave.  A driver may give one address several times; the map has one of these,
    * from which the others are linked. */
@@ -60,7 +61,6 @@ struct rill__allocation {
   struct rill__last_uses last_uses; /* not of pools: what goes before rill_free; while it is in the map under the
                                      * writers' lock */
   struct rill__guard *guard;        /* RILL_CHECK=memory; else NULL */
-  _Atomic bool exported;            /* to other processes */
   uint32_t held_uses;               /* registered: held operations that name it (core/held/queue.h) */
   struct rill__deferred_free deferred;
 };

@@ -19,6 +19,7 @@
 #include <rill/kernel.h>
 #include <rill/memory.h>
 #include <rill/module.h>
+#include <rill/order.h>
 #include <rill/occupancy.h>
 #include <rill/pool.h>
 #include <rill/status.h>

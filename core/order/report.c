@@ -1,0 +1,156 @@
+#include "core/order/report.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- text ---- */
+
+static __attribute__((format(printf, 2, 3))) void say(struct rill__order_text *text, const char *format, ...) {
+  char line[600];
+  va_list list;
+  va_start(list, format);
+  const int length = vsnprintf(line, sizeof line, format, list);
+  va_end(list);
+  if (length <= 0) return;
+  const size_t size = (size_t)length < sizeof line ? (size_t)length : sizeof line - 1;
+  if (text->room - text->used < size) {
+    const size_t room = 2 * text->room + size + 1000;
+    char *larger = realloc(text->text, room);
+    if (larger == NULL) return;
+    text->text = larger;
+    text->room = room;
+  }
+  memcpy(text->text + text->used, line, size);
+  text->used += size;
+}
+
+struct words {
+  char text[200];
+};
+
+/* stream "a" */
+static struct words name_stream(const struct rill__order_op *op) {
+  struct words words;
+  if (op->label[0] != '\0') {
+    (void)snprintf(words.text, sizeof words.text, "stream \"%s\"", op->label);
+  } else {
+    (void)snprintf(words.text, sizeof words.text, "stream %" PRIu64, op->stream);
+  }
+  return words;
+}
+
+/* kernel "scale"; copy of 64 bytes */
+static struct words name_op(const struct rill__order_op *op) {
+  struct words words;
+  const bool named = op->name[0] != '\0', sized = op->size != 0;
+  int used = snprintf(words.text, sizeof words.text, "%s", op->what);
+  if (named) used += snprintf(words.text + used, sizeof words.text - (size_t)used, " \"%s\"", op->name);
+  if (sized) {
+    (void)snprintf(words.text + used, sizeof words.text - (size_t)used, " of %" PRIu64 " byte%s", op->size,
+                   op->size == 1 ? "" : "s");
+  }
+  return words;
+}
+
+static struct words place_op(const struct rill__order_op *op) {
+  struct words words, what = name_op(op);
+  if (op->stream == 0) return what;
+  (void)snprintf(words.text, sizeof words.text, "%.110s on %.80s", what.text, name_stream(op).text);
+  return words;
+}
+
+/* ---- what was said already ---- */
+
+static uint64_t hash_bytes(uint64_t hash, const void *data, size_t size) {
+  const unsigned char *const bytes = data;
+  for (size_t i = 0; i < size; i++) hash = (hash ^ bytes[i]) * UINT64_C(0x100000001b3);
+  return hash;
+}
+
+static uint64_t hash_op(uint64_t hash, const struct rill__order_op *op) {
+  if (op == NULL) return hash;
+  hash = hash_bytes(hash, op->what, strlen(op->what) + 1);
+  hash = hash_bytes(hash, op->name, strlen(op->name) + 1);
+  if (op->label[0] == '\0') hash = hash_bytes(hash, &op->stream, sizeof op->stream);
+  return hash_bytes(hash, op->label, strlen(op->label) + 1);
+}
+
+static uint64_t hash_finding(const struct rill__order_finding *finding) {
+  const bool flags[] = { finding->certain, finding->after_free, finding->earlier_write, finding->later_write };
+  uint64_t hash = hash_bytes(UINT64_C(0xcbf29ce484222325), flags, sizeof flags);
+  return hash_op(hash_op(hash, finding->earlier), finding->later);
+}
+
+/* Whether it is new, which it is no more then. */
+static bool is_new(struct rill__order_text *text, uint64_t hash) {
+  enum { MOST = 1000 };
+  for (size_t i = 0; i < text->said_count; i++) {
+    if (text->said[i] == hash) return false;
+  }
+  if (text->said_count == MOST) {
+    if (!text->said_all) say(text, "rill: RILL_CHECK=order: %d findings, and more, which are not reported\n", MOST);
+    text->said_all = true;
+    return false;
+  }
+  if (text->said_count == text->said_room) {
+    const size_t room = text->said_room == 0 ? 16 : 2 * text->said_room;
+    uint64_t *larger = realloc(text->said, room * sizeof *larger);
+    if (larger == NULL) return false;
+    text->said = larger;
+    text->said_room = room;
+  }
+  text->said[text->said_count++] = hash;
+  return true;
+}
+
+/* ---- findings ---- */
+
+static void advise_free(struct rill__order_text *text, const struct rill__order_finding *finding) {
+  const struct rill__order_op *const use = finding->earlier, *const end = finding->later;
+  if (end->stream == 0) {
+    say(text, "; synchronize with %s before the free, or note the use with rill_memory_record_use\n",
+        name_stream(use).text);
+  } else {
+    say(text, "; make %s wait for %s after the %s, or note the use with rill_memory_record_use\n",
+        name_stream(end).text, name_stream(use).text, use->what);
+  }
+}
+
+/* What is missing. */
+static void advise(struct rill__order_text *text, const struct rill__order_finding *finding) {
+  const struct rill__order_op *const earlier = finding->earlier, *const later = finding->later;
+  if (later->stream == 0) {
+    say(text, "; synchronize with %s, or with an event recorded there after the %s, before the host goes on\n",
+        name_stream(earlier).text, earlier->what);
+  } else {
+    say(text, "; record an event on %s after the %s, and make %s wait for it before the %s\n",
+        name_stream(earlier).text, earlier->what, name_stream(later).text, later->what);
+  }
+}
+
+static void describe_use_after_free(struct rill__order_text *text, const struct rill__order_finding *finding) {
+  say(text, "%s %s memory that was freed", place_op(finding->later).text, finding->later_write ? "writes" : "reads");
+  if (finding->earlier != NULL) say(text, " by the %s", place_op(finding->earlier).text);
+  say(text, ": %zu bytes at 0x%" PRIxPTR "; free it after its last use\n", finding->size, finding->begin);
+}
+
+void rill__order_describe(struct rill__order_text *text, const struct rill__order_finding *finding) {
+  if (!is_new(text, hash_finding(finding))) return;
+  say(text, "rill: RILL_CHECK=order: %s", finding->certain ? "" : "possible: ");
+  if (finding->after_free) {
+    describe_use_after_free(text, finding);
+    return;
+  }
+  say(text, "%s is not ordered after the %s", place_op(finding->later).text, place_op(finding->earlier).text);
+  say(text, ": the %s %s and the %s %s %zu byte%s at 0x%" PRIxPTR, finding->earlier->what,
+      finding->earlier_write ? "writes" : "reads", finding->later->what, finding->later_write ? "writes" : "reads",
+      finding->size, finding->size == 1 ? "" : "s", finding->begin);
+  if (finding->later_kind == RILL__TOUCH_FREE) {
+    advise_free(text, finding);
+  } else {
+    advise(text, finding);
+  }
+}

@@ -1,0 +1,318 @@
+#include "core/order/watch.h"
+
+#include "core/diagnose/order_notes.h"
+#include "core/diagnose/settings.h"
+#include "core/held/held.h"
+#include "core/order/report.h"
+#include "core/pool/cache.h"
+#include "core/pool/pool.h"
+#include "core/tracking/ranges.h"
+
+#include <rill/order.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* The lock guards the engine and the text, and is never held across a call of a backend. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct rill__order *order; /* constant once it is set; NULL: nobody watches */
+static struct rill__order_text text;
+static bool tells_all;
+
+/* The notes are set last. */
+static bool is_watching(void) { return atomic_load(&rill__order_notes) != NULL; }
+
+void rill__order_lock(void) { pthread_mutex_lock(&lock); }
+void rill__order_unlock(void) { pthread_mutex_unlock(&lock); }
+void rill__order_after_fork(void) {
+  if (is_watching()) rill__order_forget_all(order);
+  pthread_mutex_unlock(&lock);
+}
+
+static void report_finding(void *user, const struct rill__order_finding *finding) {
+  if (finding->certain || tells_all) rill__order_describe(user, finding);
+}
+
+/* An epoch, where the caller is in none: what is found in the map of memory stays until the end. */
+struct watching {
+  struct rill__thread *entered;
+};
+
+static struct watching enter_epoch(void) {
+  struct watching watching = { rill__self != NULL && rill__is_outside_epochs() ? rill__self : NULL };
+  if (watching.entered != NULL) rill__enter_epoch(watching.entered);
+  return watching;
+}
+
+static struct watching begin_watch(void) {
+  const struct watching watching = enter_epoch();
+  pthread_mutex_lock(&lock);
+  return watching;
+}
+
+static void end_watch(const struct watching *watching) {
+  char *const lines = text.text;
+  const size_t size = text.used;
+  if (size > 0) {
+    text.text = NULL;
+    text.used = text.room = 0;
+  }
+  pthread_mutex_unlock(&lock);
+  if (watching->entered != NULL) rill__leave(&watching->entered);
+  if (size == 0) return;
+  for (size_t done = 0; done < size;) {
+    const ssize_t written = write(STDERR_FILENO, lines + done, size - done);
+    if (written <= 0) break; /* nobody listens */
+    done += (size_t)written;
+  }
+  free(lines);
+}
+
+/* ---- host calls ---- */
+
+struct watched_call {
+  rill_host_fn fn;
+  void *user;
+  uint64_t number;
+};
+
+static void call_watched(void *user, rill_status status) {
+  const struct watched_call call = *(struct watched_call *)user;
+  free(user);
+  struct watching watching = begin_watch();
+  rill__order_call_start(order, call.number);
+  end_watch(&watching);
+  call.fn(call.user, status);
+  watching = begin_watch();
+  rill__order_call_end(order, call.number);
+  end_watch(&watching);
+}
+
+/* The call may run before the submission returns. */
+static rill_status watch_call(struct rill__observed *what) {
+  struct watched_call *const call = malloc(sizeof *call);
+  RILL_REQUIRE(call != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for RILL_CHECK=order to watch a host call");
+  const struct watching watching = begin_watch();
+  rill__order_begin(order, what->stream->number, rill__order_group_of(what->device));
+  const uint64_t number = rill__order_call_submit(order, what->stream->number);
+  end_watch(&watching);
+  *call = (struct watched_call){ what->host_call.fn, what->host_call.user, number };
+  what->host_call.fn = call_watched;
+  what->host_call.user = call;
+  return RILL_OK;
+}
+
+static void drop_call(const struct rill__observed *what) {
+  if (what->host_call.fn != call_watched) return;
+  struct watched_call *const call = what->host_call.user;
+  const struct watching watching = begin_watch();
+  rill__order_call_end(order, call->number);
+  end_watch(&watching);
+  free(call);
+}
+
+/* ---- memory ---- */
+
+/* The allocation that begins at `p`. */
+static bool find_block(const struct rill__observed *what, struct rill__order_range *out) {
+  *out = (struct rill__order_range){ .begin = (uintptr_t)what->memory.p,
+                                     .size = what->memory.size,
+                                     .write = true,
+                                     .vague = rill__order_is_shared(what->device) };
+  const struct rill__allocation *const allocation = rill__ranges_find(what->memory.p);
+  if (allocation == NULL || what->memory.size == 0 || allocation->imported || allocation->variable) return false;
+  uintptr_t begin = allocation->begin;
+  size_t size = allocation->size;
+  if (allocation->pooled && !rill__pool_find(allocation, what->memory.p, &begin, &size)) return false;
+  return begin == out->begin && allocation->kind != RILL_MEMORY_REGISTERED;
+}
+
+/* rill_free waits for the memory's device, for pinned and managed memory for all of the backend, unless work is held:
+ * then the free is deferred, and nothing is known of it. */
+static void tell_host_free(const struct rill__observed *what, struct rill__order_range *range) {
+  const bool all = what->memory.kind != RILL_MEMORY_DEVICE;
+  if (atomic_load(&rill__held_count) != 0) {
+    rill__order_forget(order, range->begin, range->size);
+    return;
+  }
+  rill__order_host_wait_groups(order, rill__order_group_of(what->device), all ? 0xffff0000 : UINT32_MAX);
+  struct rill__order_op *op = rill__order_op_of(NULL, "rill_free", NULL, range->size);
+  if (op == NULL) return;
+  rill__order_host_free(order, op, range);
+  rill__order_op_unref(op);
+}
+
+static void tell_memory(const struct rill__observed *what, struct rill__order_range *range, enum rill__touch_kind kind,
+                        const char *name) {
+  struct rill__order_op *op = rill__order_op_of(what->stream, name, NULL, range->size);
+  if (op == NULL) return;
+  rill__order_begin(order, what->stream->number, rill__order_group_of(what->device));
+  rill__order_submit(order, what->stream->number, op, kind, 0, range, 1);
+  rill__order_op_unref(op);
+}
+
+static void tell_free(const struct rill__observed *what) {
+  struct rill__order_range range;
+  if (!find_block(what, &range)) return;
+  if (what->stream == NULL) {
+    tell_host_free(what, &range);
+  } else if (rill__is_held(what->stream)) { /* the place of the free is after what is queued */
+    rill__order_forget(order, range.begin, range.size);
+  } else {
+    tell_memory(what, &range, RILL__TOUCH_FREE, "rill_free_async");
+  }
+}
+
+/* Whether earlier work of the stream may still be using memory that has been allocated from a pool.  The pool's lock is
+ * not taken inside this file's. */
+static bool is_used_before(const struct rill__observed *what) {
+  const struct rill__allocation *const allocation = rill__ranges_find(what->memory.p);
+  if (allocation == NULL || !allocation->pooled) return false;
+  const struct rill__segment *const segment = (const struct rill__segment *)allocation;
+  rill__pool_lock(segment->pool);
+  struct rill__block *const block = rill__segment_block(segment, (uintptr_t)what->memory.p);
+  const bool used = block != NULL && !rill__block_is_complete(segment->pool, block);
+  rill__pool_unlock(segment->pool);
+  return used;
+}
+
+static void tell_allocation(const struct rill__observed *what, bool used_before) {
+  struct rill__order_range range;
+  if (what->memory.p == NULL || !find_block(what, &range)) return;
+  rill__order_forget(order, range.begin, range.size);
+  if (used_before) tell_memory(what, &range, RILL__TOUCH_ALLOCATE, "allocation");
+}
+
+/* ---- the observer ---- */
+
+static bool accesses_memory(const struct rill__observed *what) {
+  return what->kind == RILL__OBSERVED_LAUNCH || what->kind == RILL__OBSERVED_COPY ||
+         what->kind == RILL__OBSERVED_FILL || what->kind == RILL__OBSERVED_GRAPH;
+}
+
+/* Before the driver has it: another thread may see it complete, and use its memory for something else, before this
+ * one returns. */
+static rill_status before_operation(struct rill__observed *what) {
+  const enum rill__observed_kind kind = what->kind;
+  if (kind == RILL__OBSERVED_HOST_CALL) return watch_call(what);
+  const bool orders = kind == RILL__OBSERVED_RECORD || kind == RILL__OBSERVED_WAIT;
+  if (!orders && kind != RILL__OBSERVED_FREE && !accesses_memory(what)) return RILL_OK;
+  const struct watching watching = begin_watch();
+  if (what->stream != NULL) rill__order_begin(order, what->stream->number, rill__order_group_of(what->device));
+  if (kind == RILL__OBSERVED_RECORD) {
+    rill__order_record(order, what->stream->number, what->event.event->base.id);
+  } else if (kind == RILL__OBSERVED_WAIT) {
+    rill__order_wait(order, what->stream->number, what->event.event->base.id);
+  } else if (kind == RILL__OBSERVED_FREE) {
+    tell_free(what);
+  } else {
+    rill__order_tell(order, what);
+  }
+  end_watch(&watching);
+  return RILL_OK;
+}
+
+/* What the driver has refused accesses nothing.  It may have replaced what was known, so all memory is forgotten. */
+static rill_status after_operation(struct rill__observed *what, rill_status status) {
+  if (status != RILL_OK) {
+    if (what->kind == RILL__OBSERVED_HOST_CALL) drop_call(what);
+    if (!accesses_memory(what)) return status;
+    const struct watching watching = begin_watch();
+    rill__order_forget_all(order);
+    end_watch(&watching);
+    return status;
+  }
+  if (what->kind != RILL__OBSERVED_ALLOC) return status;
+  const struct watching watching = enter_epoch();
+  const bool used_before = what->stream != NULL && !rill__is_held(what->stream) && is_used_before(what);
+  pthread_mutex_lock(&lock);
+  tell_allocation(what, used_before);
+  end_watch(&watching);
+  return status;
+}
+
+static const struct rill__observer observer = { .before = before_operation, .after = after_operation };
+
+/* ---- notes ---- */
+
+static void note_seen_stream(struct rill__stream *stream) {
+  const struct watching watching = begin_watch();
+  rill__order_host_wait_stream(order, stream->number);
+  end_watch(&watching);
+}
+
+static void note_seen_event(struct rill__event *event) {
+  const struct watching watching = begin_watch();
+  rill__order_host_wait_event(order, event->base.id);
+  end_watch(&watching);
+}
+
+static void note_seen_device(struct rill__device *device, bool all) {
+  const struct watching watching = begin_watch();
+  rill__order_host_wait_groups(order, rill__order_group_of(device), all ? 0xffff0000 : UINT32_MAX);
+  end_watch(&watching);
+}
+
+static void note_ordered(struct rill__stream *stream, struct rill__event *event) {
+  const struct watching watching = begin_watch();
+  rill__order_begin(order, stream->number, rill__order_group_of(stream->base.device));
+  rill__order_wait(order, stream->number, event->base.id);
+  end_watch(&watching);
+}
+
+static void note_kept(struct rill__stream *stream, uintptr_t begin, size_t size) {
+  const struct watching watching = begin_watch();
+  rill__order_keep(order, stream->number, begin, size);
+  end_watch(&watching);
+}
+
+static void note_stream_ended(uint64_t number) {
+  pthread_mutex_lock(&lock);
+  rill__order_end(order, number);
+  pthread_mutex_unlock(&lock);
+}
+
+static void note_forget_event(uint64_t id) {
+  pthread_mutex_lock(&lock);
+  rill__order_forget_event(order, id);
+  pthread_mutex_unlock(&lock);
+}
+
+static const struct rill__order_notes notes = { .seen_stream = note_seen_stream,
+                                                .seen_event = note_seen_event,
+                                                .seen_device = note_seen_device,
+                                                .ordered = note_ordered,
+                                                .kept = note_kept,
+                                                .stream_ended = note_stream_ended,
+                                                .forget_event = note_forget_event };
+
+/* ---- declared accesses ---- */
+
+void rill__order_declare(struct rill__stream *stream, const void *p, size_t size, uint32_t access, const char *label) {
+  if (!is_watching()) return;
+  const char *const what = stream != NULL ? "declared access" : "declared access of the host";
+  struct rill__order_range range = { .begin = (uintptr_t)p, .size = size };
+  struct watching watching = begin_watch();
+  struct rill__order_op *op = rill__order_op_of(stream, what, label, size);
+  const bool write = (access & RILL_ORDER_WRITE) != 0;
+  range.write = write;
+  range.vague = rill__order_is_shared(NULL);
+  if (op != NULL && stream == NULL) {
+    rill__order_host_access(order, op, &range);
+  } else if (op != NULL && rill__order_find(stream, p, size, write, &range)) {
+    rill__order_begin(order, stream->number, rill__order_group_of(stream->base.device));
+    rill__order_submit(order, stream->number, op, RILL__TOUCH_USE, RILL__ORDER_FOLLOWS, &range, 1);
+  }
+  if (op != NULL) rill__order_op_unref(op);
+  end_watch(&watching);
+}
+
+/* ---- the start ---- */
+
+void rill__order_start(void) {
+  tells_all = rill__checks(RILL__CHECK_ORDER_ALL);
+  if (!rill__checks(RILL__CHECK_ORDER) && !tells_all) return;
+  order = rill__order_new(report_finding, &text);
+  if (order == NULL) return;
+  atomic_store(&rill__order_notes, &notes);
+  rill__observe(RILL__OBSERVER_ORDER, &observer);
+}

@@ -1,0 +1,21 @@
+/* rill_order_host_access.  What the check of order makes of it is in tests/order/. */
+#include "support/testing.h"
+
+#include <rill/order.h>
+
+static void refuses_bad_arguments(void) {
+  assert_fails(rill_order_host_access(NULL, 4, RILL_ORDER_READ, NULL), RILL_ERROR_INVALID_ARGUMENT);
+  assert_fails(rill_order_host_access(dut.host, 4, 0, NULL), RILL_ERROR_INVALID_ARGUMENT);
+  assert_fails(rill_order_host_access(dut.host, 4, 8, NULL), RILL_ERROR_INVALID_ARGUMENT);
+  assert_says("access 0x8");
+  assert_fails(rill_order_host_access(dut.host, SIZE_MAX, RILL_ORDER_READ, NULL), RILL_ERROR_OUT_OF_RANGE);
+  assert_ok(rill_order_host_access(NULL, 0, RILL_ORDER_READ, NULL));
+}
+
+static void takes_any_memory(void) {
+  int local = 0;
+  assert_ok(rill_order_host_access(dut.host, 4, RILL_ORDER_READ | RILL_ORDER_WRITE, "cell"));
+  assert_ok(rill_order_host_access(&local, sizeof local, RILL_ORDER_WRITE, NULL));
+}
+
+TESTS_ON_EACH_DEVICE("rill_order_host_access", TEST(refuses_bad_arguments), TEST(takes_any_memory))
