@@ -11,6 +11,7 @@
 #include "core/order/watch.h"
 #include "core/pool/pool.h"
 #include "core/sync/event_cache.h"
+#include "core/timeline/timeline.h"
 #include "core/tracking/guards.h"
 #include "core/tracking/map.h"
 
@@ -96,6 +97,7 @@ static void unlock_in_child(void) {
   rill__claims_after_fork();
   rill__captures_after_fork();
   rill__held_after_fork();
+  rill__timeline_after_fork();
   each_device(rill__guards_after_fork);
   TELL_BACKENDS(after_fork_in_child)
   rill__registry_after_fork();

@@ -6,6 +6,17 @@
 #include "core/explain.h"
 #include "core/order/watch.h"
 #include "core/sync/faults.h"
+#include "core/timeline/timeline.h"
+
+#include <stdio.h>
+
+static void start_timeline(const struct rill__settings *settings) {
+  rill__errors_suspend();
+  if (rill__timeline_start(settings->timeline, RILL__TIMELINE_LIMIT, settings->timeline_nodes) != RILL_OK) {
+    (void)fprintf(stderr, "rill: RILL_TIMELINE: %s\n", rill__failure()->message);
+  }
+  rill__errors_resume();
+}
 
 /* What is traced takes the way on which RILL_DISPATCH looks whether it is. */
 static const struct rill__observer traced_calls = { NULL, NULL };
@@ -14,6 +25,7 @@ static void start_observers(void) {
   if (rill__is_traced) rill__observe(RILL__OBSERVER_CALLS, &traced_calls);
   if (rill__settings()->deadline_ns != 0) rill__deadline_start(rill__settings()->deadline_ns);
   if (rill__checks(RILL__CHECK_FAULTS)) rill__observe(RILL__OBSERVER_FAULTS, &rill__faults_observer);
+  if (rill__settings()->timeline != NULL) start_timeline(rill__settings());
   rill__order_start();
 }
 

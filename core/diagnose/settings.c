@@ -79,19 +79,29 @@ static bool parse_duration(const char *text, uint64_t *ns) {
 
 static const char *keep_text(const char *text) { return text != NULL && text[0] != '\0' ? strdup(text) : NULL; }
 
+/* A switch that is `otherwise` unless it is set. */
+static bool read_switch(const char *name, const char *value, bool otherwise, struct complaint *complaint) {
+  if (value == NULL || value[0] == '\0') return otherwise;
+  if (strcmp(value, "0") != 0 && strcmp(value, "1") != 0) {
+    complain(complaint, "rill: %s: \"%.60s\" is neither 0 nor 1\n", name, value);
+    return otherwise;
+  }
+  return value[0] == '1';
+}
+
 void rill__settings_parse(const char *(*get)(const char *name), struct rill__settings *out, char *text, size_t size) {
   struct complaint complaint = { text, size, 0 };
   text[0] = '\0';
-  *out = (struct rill__settings){ .records = true };
+  *out = (struct rill__settings){ .checks = 0 };
   read_checks(get("RILL_CHECK"), &out->checks, &complaint);
-  const char *const record = get("RILL_RECORD"), *const deadline = get("RILL_DEADLINE");
-  if (record != NULL && strcmp(record, "0") == 0) out->records = false;
-  else if (record != NULL && record[0] != '\0' && strcmp(record, "1") != 0)
-    complain(&complaint, "rill: RILL_RECORD: \"%.60s\" is neither 0 nor 1\n", record);
+  out->records = read_switch("RILL_RECORD", get("RILL_RECORD"), true, &complaint);
+  const char *const deadline = get("RILL_DEADLINE");
   if (deadline != NULL && deadline[0] != '\0' && !parse_duration(deadline, &out->deadline_ns))
     complain(&complaint, "rill: RILL_DEADLINE: \"%.60s\" is no time; write 30s, 500ms or 2min\n", deadline);
   out->fault = keep_text(get("RILL_FAULT"));
   out->cpu_schedule = keep_text(get("RILL_CPU_SCHEDULE"));
+  out->timeline = keep_text(get("RILL_TIMELINE"));
+  out->timeline_nodes = read_switch("RILL_TIMELINE_NODES", get("RILL_TIMELINE_NODES"), false, &complaint);
 }
 
 /* ---- the settings of this process ---- */

@@ -1,5 +1,5 @@
-/* What the environment asks rill to check, record and report: RILL_CHECK, RILL_RECORD, RILL_DEADLINE, RILL_FAULT and
- * RILL_CPU_SCHEDULE.  Read once, before the first device is looked for; ignored in a set-user-id program.  What cannot
+/* What the environment asks rill to check, record and report: RILL_CHECK, RILL_RECORD, RILL_DEADLINE, RILL_FAULT,
+ * RILL_CPU_SCHEDULE and RILL_TIMELINE.  Read once, before the first device is looked for; ignored in a set-user-id program.  What cannot
  * be understood is named on standard error, once, and counts as not set. */
 #ifndef RILL_CORE_DIAGNOSE_SETTINGS_H
 #define RILL_CORE_DIAGNOSE_SETTINGS_H
@@ -31,6 +31,8 @@ struct rill__settings {
   uint64_t deadline_ns;     /* of RILL_DEADLINE; 0: none */
   const char *fault;        /* RILL_FAULT as it stands; NULL: not set */
   const char *cpu_schedule; /* RILL_CPU_SCHEDULE as it stands; NULL: not set */
+  const char *timeline;     /* the file of RILL_TIMELINE; NULL: none */
+  bool timeline_nodes;      /* RILL_TIMELINE_NODES is 1 */
 };
 
 /* The settings of this process; reads them if nobody has.  Any thread; not on a hot path. */

@@ -57,6 +57,38 @@ static rill_status claim_to_launch(struct rill__graph_exec *exec, struct rill__s
   }
 }
 
+/* ---- node by node ---- */
+
+_Atomic bool rill__graphs_in_steps;
+
+/* A step that only orders others, or whose memory is there as long as the execution object. */
+static bool has_no_work(const struct rill__operation *operation) {
+  return operation->kind == RILL_NODE_EMPTY || operation->kind == RILL_NODE_ALLOC || operation->kind == RILL_NODE_FREE;
+}
+
+static bool can_go_in_steps(const struct rill__graph_exec *exec) {
+  for (uint32_t i = 0; i < exec->count; i++) {
+    const struct rill__operation *const operation = exec->steps[i].operation;
+    const bool staged = operation->kind == RILL_NODE_COPY && operation->staged != NULL;
+    const bool alone = operation->kind == RILL_NODE_KERNEL || operation->kind == RILL_NODE_COPY ||
+                       operation->kind == RILL_NODE_FILL || operation->kind == RILL_NODE_HOST_CALL;
+    if (staged || !(alone || has_no_work(operation))) return false;
+  }
+  return true;
+}
+
+static rill_status submit_graph(struct rill__stream *stream, struct rill__graph_exec *exec) {
+  if (RILL__LIKELY(!atomic_load_explicit(&rill__graphs_in_steps, memory_order_relaxed)) || !can_go_in_steps(exec)) {
+    return rill__submit_graph(stream, exec);
+  }
+  rill_status status = RILL_OK;
+  for (uint32_t i = 0; i < exec->count && status == RILL_OK; i++) { /* each comes after those that it depends on */
+    const struct rill__operation *const operation = exec->steps[i].operation;
+    if (!has_no_work(operation)) status = rill__submit_operation(stream, operation);
+  }
+  return status;
+}
+
 rill_status rill__graph_launch(struct rill__graph_exec *exec, struct rill__stream *stream) {
   rill_status status = RILL_OK;
   bool taken = false;
@@ -66,7 +98,7 @@ rill_status rill__graph_launch(struct rill__graph_exec *exec, struct rill__strea
   if (status == RILL_OK && !taken) {
     exec->base.after = stream->number;
     for_each_record(exec, begin_record);
-    status = rill__submit_graph(stream, exec);
+    status = submit_graph(stream, exec);
     for_each_record(exec, end_record);
     taken = status != RILL_OK;
   }
@@ -96,7 +128,7 @@ rill_status rill__graph_launch_held(struct rill__graph_exec *exec, struct rill__
   rill__exec_claim(exec);
   exec->base.after = stream->number;
   for_each_record(exec, begin_record);
-  status = rill__submit_graph(stream, exec);
+  status = submit_graph(stream, exec);
   for_each_record(exec, end_record);
   end_launch(exec, status == RILL_OK);
   return status;

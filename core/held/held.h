@@ -42,6 +42,12 @@
 #define RILL_ASSERT_HELD_LOCKED() \
   RILL_ASSERT(rill__has_lock(RILL__LOCK_HELD), "one lock guards queues, fences and what a FENCED event stands for")
 
+/* While this is set, the nodes of a graph are submitted one after another, so that each can be observed. */
+extern _Atomic bool rill__graphs_in_steps;
+
+/* Gives work as data to the driver: a launch, copy, fill, prefetch or host call. */
+rill_status rill__submit_operation(struct rill__stream *stream, const struct rill__operation *operation);
+
 /* ---- streams ---- */
 
 /* Each takes the operation if the stream is held or captured, and says so in `taken`; if it is held no more, the caller

@@ -75,20 +75,21 @@ static rill_status submit_held_record(struct rill__stream *stream, struct held_o
   return RILL_OK;
 }
 
-static rill_status submit_work(struct rill__stream *stream, const struct rill__operation *operation) {
+rill_status rill__submit_operation(struct rill__stream *stream, const struct rill__operation *operation) {
   switch (operation->kind) {
     case RILL_NODE_KERNEL: return rill__submit_launch(stream, &operation->launch);
     case RILL_NODE_COPY: return rill__submit_copy(stream, &operation->copy);
     case RILL_NODE_FILL: return rill__submit_fill(stream, &operation->fill.rows);
     case RILL__OPERATION_PREFETCH:
       return rill__submit_prefetch(stream, operation->prefetch.p, operation->prefetch.size);
-    default: return rill__fail(RILL_ERROR_INTERNAL, "work of kind %u is held", operation->kind);
+    case RILL_NODE_HOST_CALL: return rill__submit_host_call(stream, operation->host_call.fn, operation->host_call.user);
+    default: return rill__fail(RILL_ERROR_INTERNAL, "operations of kind %u are not submitted alone", operation->kind);
   }
 }
 
 static rill_status submit_held_operation(struct rill__stream *stream, const struct held_op *op) {
   struct rill__operation *operation = op->operation;
-  rill_status status = submit_work(stream, operation);
+  rill_status status = rill__submit_operation(stream, operation);
   if (status == RILL_OK && op->deliver != NULL) {
     status = rill__submit_host_call(stream, deliver_rows, (void *)(uintptr_t)op->deliver);
   }

@@ -89,6 +89,7 @@ struct rill__thread *rill__thread_attach(void) {
   thread->number = atomic_fetch_add(&last_thread_number, 1) + 1;
   thread->error.status = RILL_OK;
   thread->suspend_depth = 0; /* its last owner may not have come through a fork */
+  thread->ranges = 0;
   thread->reclaims = false;
   (void)pthread_setspecific(thread_end, thread);
   rill__self = thread;

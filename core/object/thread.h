@@ -72,6 +72,7 @@ struct rill__thread {
   struct rill__error_record
       suspended_error; /* where failures go between rill__errors_suspend and rill__errors_resume */
   uint32_t suspend_depth;
+  uint32_t ranges; /* of rill_range_push that are open */
   /* Captures of mode RILL_CAPTURE_THREAD that this thread began, of each backend, the newest first; after those, ones
    * of threads that had the record before.  Guarded by the lock of captures. */
   struct rill__capture *captures[RILL_BACKEND_END_];

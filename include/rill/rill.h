@@ -24,5 +24,6 @@
 #include <rill/pool.h>
 #include <rill/status.h>
 #include <rill/stream.h>
+#include <rill/trace.h>
 
 #endif

@@ -10,7 +10,7 @@ import re
 import subprocess
 import sys
 
-LAYERS = ["object", "diagnose", "device", "sync", "operation", "graph", "held", "stream", "tracking", "pool", "memory", "kernel", "order", ""]
+LAYERS = ["object", "diagnose", "device", "sync", "operation", "graph", "held", "stream", "timeline", "tracking", "pool", "memory", "kernel", "order", ""]
 
 # The contract with backends names the parts of every object.
 EVERYWHERE = "backend.h"

@@ -18,7 +18,7 @@ class Commands(ToolTest):
 
     def test_help_names_every_option(self):
         text = self.succeed("--help")
-        for word in ("info", "--topology", "--json", "doctor", "bench", "--quick", "demo", "-o", "--device", "--streams", "--tile", "--timeline", "--version"):
+        for word in ("info", "--topology", "--json", "doctor", "bench", "--quick", "demo", "trace", "-o", "--device", "--streams", "--tile", "--timeline", "--version"):
             self.assertIn(word, text)
 
     def test_help_of_each_command(self):

@@ -58,6 +58,19 @@ static const char help_of_bench[] =
     "  --quick        about two seconds in all, with less memory: to see that it works\n"
     "  --json         the figures for scripts\n";
 
+static const char help_of_trace[] =
+    "usage: rill trace [-o FILE.json] [--svg FILE.svg] [--summary] [--nodes] [--] PROGRAM [ARGUMENT...]\n"
+    "       rill trace [-o FILE.json] [--svg FILE.svg] [--summary]\n"
+    "\n"
+    "Runs a program that uses rill, and writes a timeline of it for https://ui.perfetto.dev or chrome://tracing.  "
+    "Without a\n"
+    "program, reads a timeline that is there.\n"
+    "\n"
+    "  -o, --output FILE.json  the timeline (default: rill-trace.json)\n"
+    "  --svg FILE.svg          a drawing of it\n"
+    "  --summary               prints where the time went, by kernel, copy and call, and why things did not overlap\n"
+    "  --nodes                 times each node of graphs, whose nodes then run one after another\n";
+
 bool complain(const char *format, ...) {
   va_list list;
   va_start(list, format);
@@ -106,6 +119,7 @@ static const struct {
 } commands[] = {
   { "info", help_of_info, info_command },
   { "demo", help_of_demo, demo_command },
+  { "trace", help_of_trace, trace_command },
   { "doctor", help_of_doctor, doctor_command },
   { "bench", help_of_bench, bench_command },
 };

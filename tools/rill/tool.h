@@ -36,5 +36,6 @@ int info_command(int argc, char **argv);
 int demo_command(int argc, char **argv);
 int doctor_command(int argc, char **argv);
 int bench_command(int argc, char **argv);
+int trace_command(int argc, char **argv);
 
 #endif

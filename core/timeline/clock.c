@@ -1,0 +1,180 @@
+/* A base is an event that a stream of its own reaches at once, so that it is known when that was, to some microseconds.
+ * Times of work are told from the last base before it: a driver tells spans as floats, which are exact to less than
+ * half a microsecond up to SPAN_NS, and its clock and the host's go apart by some microseconds in a second.
+ *
+ * Invariant: `lock` is never held across a call of a backend.  A thread that makes a base for a device has set `making`
+ * there, and only that thread changes its stream and adds bases. */
+#include "core/timeline/clock.h"
+
+#include "core/object/error.h"
+#include "core/stream/stream.h"
+#include "core/sync/events.h"
+#include "core/sync/streams.h"
+#include "core/sync/submit.h"
+
+#include <sched.h>
+#include <time.h>
+
+enum { DEVICES = 64, BASES = 64 };
+#define SPAN_NS UINT64_C(2000000000)
+/* How long a base may take: the first one, without which nothing is timed, and the others. */
+#define FIRST_PATIENCE_NS UINT64_C(1000000000)
+#define PATIENCE_NS UINT64_C(5000000)
+
+struct base {
+  struct rill__event *event; /* NULL: none */
+  uint64_t ns;               /* of the host's clock */
+};
+
+struct device_clock {
+  struct rill__device *device;
+  struct rill__stream *stream;
+  struct rill__event *spare; /* linked by next_spare */
+  bool making;
+  uint64_t last; /* the number of the last base, from 1 on; 0: none */
+  struct base bases[BASES];
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct device_clock clocks[DEVICES]; /* kept from one trace to the next, and until the process ends */
+static _Atomic uint64_t zero;
+
+static uint64_t read_clock(void) {
+  struct timespec now;
+  (void)clock_gettime(CLOCK_MONOTONIC, &now);
+  return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+uint64_t rill__trace_now(void) { return read_clock() - atomic_load(&zero); }
+
+void rill__trace_now_is_zero(void) { atomic_store(&zero, read_clock()); }
+
+/* Under the lock.  NULL if there are too many devices. */
+static struct device_clock *clock_of(struct rill__device *device) {
+  for (int i = 0; i < DEVICES; i++) {
+    if (clocks[i].device == NULL) clocks[i].device = device;
+    if (clocks[i].device == device) return &clocks[i];
+  }
+  return NULL;
+}
+
+static struct rill__event *new_event(struct rill__device *device) {
+  struct rill__event *event = NULL;
+  if (rill__event_new(device, NULL, &event) != RILL_OK) return NULL;
+  event->timing = true;
+  event->owned = RILL_DISPATCH(event, event, create, event) == RILL_OK;
+  if (event->owned) return event;
+  rill__unref(&event->base);
+  return NULL;
+}
+
+struct rill__event *rill__trace_event_take(struct rill__device *device) {
+  pthread_mutex_lock(&lock);
+  struct device_clock *clock = clock_of(device);
+  struct rill__event *event = clock != NULL ? clock->spare : NULL;
+  if (event != NULL) clock->spare = rill__core(event)->next_spare;
+  pthread_mutex_unlock(&lock);
+  if (event == NULL) event = new_event(device);
+  if (event != NULL) atomic_store_explicit(&rill__core(event)->work.owner, rill__self, memory_order_relaxed);
+  return event;
+}
+
+void rill__trace_event_put(struct rill__event *event) {
+  if (event == NULL) return;
+  struct rill__device *device = event->base.device;
+  pthread_mutex_lock(&lock);
+  struct device_clock *clock = clock_of(device);
+  RILL_ASSERT(clock != NULL, "an event of the trace is of a device with a clock");
+  rill__core(event)->next_spare = clock->spare;
+  clock->spare = event;
+  pthread_mutex_unlock(&lock);
+}
+
+static struct rill__stream *new_stream(struct rill__device *device) {
+  struct rill__stream *stream = NULL;
+  if (rill__stream_new(device, NULL, &stream) != RILL_OK) return NULL;
+  stream->owned = RILL_DISPATCH(stream, stream, create, stream) == RILL_OK;
+  if (stream->owned) {
+    rill__stream_list(stream);
+    return stream;
+  }
+  rill__unref(&stream->base);
+  return NULL;
+}
+
+/* Returns the event, complete, or NULL. */
+static struct rill__event *reach_base(struct rill__device *device, struct rill__stream *stream, uint64_t patience,
+                                      uint64_t *ns) {
+  struct rill__event *event = rill__trace_event_take(device);
+  if (event == NULL) return NULL;
+  uint64_t before = read_clock(), now = before;
+  const uint64_t end = before + patience;
+  bool ready = false;
+  rill_status status = rill__record_unobserved(stream, event, 0);
+  while (status == RILL_OK && !ready && now < end) {
+    before = now;
+    status = RILL_DISPATCH(event, event, is_ready, event, &ready);
+    now = read_clock();
+  }
+  if (!ready) {
+    rill__unref(&event->base);
+    return NULL;
+  }
+  *ns = before + (now - before) / 2;
+  return event;
+}
+
+static void make_base(struct rill__device *device, struct device_clock *clock) {
+  const uint64_t patience = clock->last == 0 ? FIRST_PATIENCE_NS : PATIENCE_NS;
+  uint64_t ns = 0;
+  if (clock->stream == NULL) clock->stream = new_stream(device);
+  struct rill__event *event = clock->stream != NULL ? reach_base(device, clock->stream, patience, &ns) : NULL;
+  struct rill__event *old = NULL;
+  pthread_mutex_lock(&lock);
+  if (event != NULL) {
+    struct base *base = &clock->bases[++clock->last % BASES];
+    old = base->event;
+    *base = (struct base){ event, ns };
+  }
+  clock->making = false;
+  pthread_mutex_unlock(&lock);
+  rill__trace_event_put(old);
+}
+
+uint64_t rill__trace_base(struct rill__device *device) {
+  pthread_mutex_lock(&lock);
+  struct device_clock *clock = clock_of(device);
+  while (clock != NULL && clock->last == 0 && clock->making) { /* another thread makes the first one */
+    pthread_mutex_unlock(&lock);
+    (void)sched_yield();
+    pthread_mutex_lock(&lock);
+  }
+  const bool make = clock != NULL && !clock->making &&
+                    (clock->last == 0 || read_clock() - clock->bases[clock->last % BASES].ns > SPAN_NS);
+  if (make) clock->making = true;
+  pthread_mutex_unlock(&lock);
+  if (make) make_base(device, clock);
+  pthread_mutex_lock(&lock);
+  const uint64_t last = clock != NULL ? clock->last : 0;
+  pthread_mutex_unlock(&lock);
+  return last;
+}
+
+bool rill__trace_time_of(struct rill__event *event, uint64_t base, uint64_t *ns) {
+  struct rill__device *device = event->base.device;
+  float ms = 0;
+  pthread_mutex_lock(&lock);
+  struct device_clock *clock = clock_of(device);
+  const bool known = clock != NULL && base != 0 && clock->last - base < BASES - 1; /* one may be being replaced */
+  const struct base from = known ? clock->bases[base % BASES] : (struct base){ NULL, 0 };
+  pthread_mutex_unlock(&lock);
+  if (!known || RILL_DISPATCH(event, event, elapsed, from.event, event, &ms) != RILL_OK) return false;
+  const int64_t at = (int64_t)(from.ns - atomic_load(&zero)) + (int64_t)((double)ms * 1e6);
+  *ns = at > 0 ? (uint64_t)at : 0;
+  return true;
+}
+
+void rill__trace_clock_after_fork(void) {
+  pthread_mutex_init(&lock, NULL);
+  for (int i = 0; i < DEVICES; i++) clocks[i] = (struct device_clock){ .device = NULL };
+}

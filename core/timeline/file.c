@@ -1,0 +1,135 @@
+#include "core/timeline/file.h"
+
+#include "core/object/error.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { BUFFER_BYTES = 1 << 16, EVENT_BYTES = 2048 };
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct {
+  int fd; /* -1: none */
+  bool failed;
+  uint64_t written, limit, dropped;
+  size_t used;
+  char buffer[BUFFER_BYTES];
+} file = { .fd = -1 };
+
+/* The functions below up to the public ones: under the lock. */
+
+static void flush(void) {
+  size_t done = 0;
+  while (done < file.used && !file.failed) {
+    const ssize_t n = write(file.fd, file.buffer + done, file.used - done);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) {
+      file.failed = true;
+    } else {
+      done += (size_t)n;
+    }
+  }
+  file.used = 0;
+}
+
+static void append(const char *text, size_t length) {
+  if (file.used + length > BUFFER_BYTES) flush();
+  memcpy(file.buffer + file.used, text, length);
+  file.used += length;
+  file.written += length;
+}
+
+rill_status rill__trace_file_open(const char *path, uint64_t limit) {
+  const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  RILL_REQUIRE(fd >= 0, RILL_ERROR_INVALID_ARGUMENT, "cannot write the timeline \"%s\": %s", path, strerror(errno));
+  pthread_mutex_lock(&lock);
+  file.fd = fd;
+  file.failed = false;
+  file.written = file.dropped = 0;
+  file.limit = limit;
+  file.used = 0;
+  append("[\n", 2);
+  pthread_mutex_unlock(&lock);
+  return RILL_OK;
+}
+
+void rill__trace_file_add(const char *format, ...) {
+  char text[EVENT_BYTES];
+  va_list list;
+  va_start(list, format);
+  const int length = vsnprintf(text, sizeof text - 2, format, list);
+  va_end(list);
+  pthread_mutex_lock(&lock);
+  if (file.fd >= 0) {
+    if (length < 0 || (size_t)length >= sizeof text - 2 || file.written + (size_t)length > file.limit || file.failed) {
+      file.dropped++;
+    } else {
+      memcpy(text + length, ",\n", 2);
+      append(text, (size_t)length + 2);
+    }
+  }
+  pthread_mutex_unlock(&lock);
+}
+
+void rill__trace_file_drop(void) {
+  pthread_mutex_lock(&lock);
+  file.dropped++;
+  pthread_mutex_unlock(&lock);
+}
+
+void rill__trace_file_flush(void) {
+  pthread_mutex_lock(&lock);
+  if (file.fd >= 0) flush();
+  pthread_mutex_unlock(&lock);
+}
+
+bool rill__trace_file_close(uint64_t unfinished) {
+  char end[256];
+  pthread_mutex_lock(&lock);
+  const int length = snprintf(end, sizeof end,
+                              "{\"ph\":\"i\",\"s\":\"g\",\"pid\":0,\"tid\":0,\"ts\":0,\"name\":\"end of the trace\","
+                              "\"args\":{\"dropped\":%llu,\"unfinished\":%llu}}\n]\n",
+                              (unsigned long long)file.dropped, (unsigned long long)unfinished);
+  append(end, (size_t)length);
+  flush();
+  bool failed = file.failed;
+  if (close(file.fd) != 0) failed = true;
+  file.fd = -1;
+  pthread_mutex_unlock(&lock);
+  return !failed;
+}
+
+void rill__trace_file_abandon(void) {
+  pthread_mutex_init(&lock, NULL); /* another thread may have had it */
+  if (file.fd >= 0) (void)close(file.fd);
+  file.fd = -1;
+  file.used = 0;
+}
+
+void rill__json_escape(char *out, size_t size, const char *text) {
+  size_t used = 0;
+  for (const char *c = text; *c != '\0'; c++) {
+    char one[8];
+    const unsigned char value = (unsigned char)*c;
+    if (value == '"' || value == '\\') {
+      (void)snprintf(one, sizeof one, "\\%c", *c);
+    } else if (value < 0x20 || value == 0x7f) {
+      (void)snprintf(one, sizeof one, "\\u%04x", value);
+    } else {
+      (void)snprintf(one, sizeof one, "%c", *c);
+    }
+    const size_t length = strlen(one);
+    if (used + length >= size) {
+      while (used > 0 && (out[used - 1] & 0x80) != 0) used--; /* no part of a character */
+      break;
+    }
+    memcpy(out + used, one, length);
+    used += length;
+  }
+  out[used] = '\0';
+}

@@ -1,0 +1,22 @@
+/* The trace: what ran when, written to a file as it becomes known (rill/trace.h). */
+#ifndef RILL_CORE_TIMELINE_TIMELINE_H
+#define RILL_CORE_TIMELINE_TIMELINE_H
+
+#include "core/object/core.h"
+
+enum { RILL__TIMELINE_LIMIT = 1 << 30 }; /* bytes of the file, unless another number is asked for */
+
+/* `path` is written over.  `nodes`: each node of a graph is timed. */
+rill_status rill__timeline_start(const char *path, uint64_t limit, bool nodes);
+
+/* Ends the trace; `wait`: after all work that it has begun to time.  Outside epochs.  INVALID_ARGUMENT if there is
+ * none, BACKEND if the file could not be written whole. */
+rill_status rill__timeline_stop(bool wait);
+
+/* A range of the calling thread. */
+void rill__timeline_range_push(const char *name);
+void rill__timeline_range_pop(void);
+
+void rill__timeline_after_fork(void);
+
+#endif

@@ -1,0 +1,8 @@
+/* Ranges of the vendors' profilers: NVTX and ROCTX, where the program or a profiler has loaded the library. */
+#ifndef RILL_CORE_TIMELINE_VENDOR_RANGES_H
+#define RILL_CORE_TIMELINE_VENDOR_RANGES_H
+
+void rill__vendor_range_push(const char *name);
+void rill__vendor_range_pop(void);
+
+#endif

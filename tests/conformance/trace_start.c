@@ -1,0 +1,179 @@
+/* rill_trace_start */
+#include "graphs.h"
+#include "traces.h"
+
+static void does_nothing(void *user, rill_status status) {
+  (void)user;
+  (void)status;
+}
+
+static rill_status start_with(const void *options) {
+  const rill_status status = rill_trace_start(options);
+  if (status == RILL_OK) {
+    assert_ok(rill_trace_stop());
+    free(read_trace());
+  }
+  return status;
+}
+
+static void takes_grown_options_only(void) {
+  const rill_trace_options options = { sizeof options, path_of_trace(), 0, false };
+  takes_grown_options("rill_trace_start", start_with, &options, sizeof options,
+                      offsetof(rill_trace_options, max_bytes));
+}
+
+static void runs_once_at_a_time(void) {
+  start_trace();
+  assert_fails(rill_trace_start(NULL), RILL_ERROR_INVALID_ARGUMENT);
+  assert_says("a trace runs already");
+  assert_ok(rill_trace_stop());
+  free(read_trace());
+}
+
+static void says_why_the_file_cannot_be_written(void) {
+  assert_fails(rill_trace_start(RILL_TRACE_OPTIONS(.path = "/nowhere/at/all.json")), RILL_ERROR_INVALID_ARGUMENT);
+  assert_says("/nowhere/at/all.json");
+  assert_says("No such file");
+}
+
+/* Each operation is one bar of its stream, and each call one of the thread. */
+static void writes_each_operation(void) {
+  rill_stream first = new_stream("first \"quoted\""), second = new_stream("second");
+  rill_event event = new_event("done");
+  start_trace();
+  for (unsigned i = 0; i < 5; i++) write_cell(first, i, i);
+  for (unsigned i = 0; i < 3; i++) read_cell(first, i);
+  struct gate *gate = gate_close(first); /* the wait below is not left out */
+  assert_ok(rill_stream_record_event(first, event, 0));
+  assert_ok(rill_stream_wait_event(second, event, 0));
+  for (unsigned i = 0; i < 4; i++) assert_ok(rill_stream_host_call(second, does_nothing, NULL));
+  gate_open(gate);
+  assert_ok(rill_stream_synchronize(second));
+  assert_ok(rill_trace_stop());
+  char *text = read_trace();
+  assert_whole(text);
+  assert_int_equal(count_of(text, "\"cat\":\"fill\""), 5);
+  assert_int_equal(count_of(text, "\"cat\":\"copy\""), 3);
+  assert_in_range(count_of(text, "\"cat\":\"host call\""), 4, 5); /* a gate may be one, too */
+  assert_int_equal(count_of(text, "\"name\":\"wait done\""), 1);
+  assert_int_equal(count_of(text, "\"name\":\"rill_copy_async\""), 3);
+  assert_int_equal(count_of(text, "\"cat\":\"wait\",\"name\":\"rill_stream_synchronize\""), 1);
+  assert_int_equal(count_of(text, "\"ph\":\"f\""), count_of(text, "\"ph\":\"s\""));
+  assert_int_equal(count_of(text, "\"ph\":\"f\""), 1);
+  assert_int_equal(count_of(text, "\"stream \\\"first \\\"quoted\\\"\\\"\""), 1);
+  free(text);
+}
+
+static void writes_memory(void) {
+  void *p = NULL;
+  start_trace();
+  assert_ok(rill_alloc(dut.device, 12345, RILL_MEMORY_DEVICE, &p));
+  assert_ok(rill_free(p));
+  assert_ok(rill_trace_stop());
+  char *text = read_trace();
+  assert_whole(text);
+  assert_int_equal(count_of(text, "\"args\":{\"bytes\":12345}"), 1);
+  assert_int_equal(count_of(text, "\"args\":{\"bytes\":0}"), 1);
+  free(text);
+}
+
+/* C3.8: held work is timed when the driver gets it. */
+static void writes_held_work(void) {
+  rill_stream held = new_stream("held"), recorder = new_stream("recorder");
+  rill_event event = new_event("late");
+  start_trace();
+  assert_ok(rill_stream_wait_event(held, event, 0));
+  write_cell(held, 0, 1);
+  write_cell(held, 1, 2);
+  assert_ok(rill_stream_record_event(recorder, event, 0));
+  assert_ok(rill_stream_synchronize(held));
+  assert_ok(rill_trace_stop());
+  char *text = read_trace();
+  assert_whole(text);
+  assert_int_equal(count_of(text, "\"cat\":\"fill\""), 2);
+  free(text);
+}
+
+static void launch_graph(bool nodes, unsigned graphs, unsigned fills, unsigned copies) {
+  rill_graph graph = new_graph();
+  rill_graph_node write = add_write(graph, NULL, 0, 0, 9);
+  add_read(graph, &write, 1, 0);
+  rill_graph_exec exec = new_exec(graph);
+  rill_stream stream = new_stream("stream");
+  dut.host[0] = 0;
+  assert_ok(rill_trace_start(RILL_TRACE_OPTIONS(.path = path_of_trace(), .graph_nodes = nodes)));
+  assert_ok(rill_graph_launch(exec, stream));
+  assert_ok(rill_stream_synchronize(stream));
+  assert_ok(rill_trace_stop());
+  char *text = read_trace();
+  assert_whole(text);
+  assert_int_equal(dut.host[0], 9);
+  assert_int_equal(count_of(text, "\"cat\":\"graph\""), graphs);
+  assert_int_equal(count_of(text, "\"cat\":\"fill\""), fills);
+  assert_int_equal(count_of(text, "\"cat\":\"copy\""), copies);
+  free(text);
+}
+
+static void writes_a_graph_as_one_bar(void) { launch_graph(false, 1, 0, 0); }
+static void writes_the_nodes_of_a_graph_on_request(void) { launch_graph(true, 0, 1, 1); }
+
+static void stops_at_its_limit(void) {
+  rill_stream stream = new_stream("stream");
+  assert_ok(rill_trace_start(RILL_TRACE_OPTIONS(.path = path_of_trace(), .max_bytes = 2000)));
+  for (unsigned i = 0; i < 100; i++) write_cell(stream, 0, i);
+  assert_ok(rill_stream_synchronize(stream));
+  assert_ok(rill_trace_stop());
+  char *text = read_trace();
+  assert_true(strlen(text) < 2300);
+  assert_int_equal(count_of(text, "\"dropped\":0"), 0);
+  assert_int_equal(count_of(text, "}\n]\n"), 1);
+  free(text);
+}
+
+/* ---- threads ---- */
+
+enum { THREADS = 4, ROUNDS = 200 };
+static atomic_bool ends;
+
+static const char *submit_some(unsigned index, void *shared) {
+  rill_stream stream;
+  REQUIRE_OK(rill_stream_create(dut.device, NULL, &stream));
+  for (unsigned i = 0; shared == NULL ? i < ROUNDS : !atomic_load(&ends); i++) {
+    REQUIRE_OK(rill_fill_async(stream, dut.memory + index, &i, sizeof i, 1));
+    if (i % 16 == 0) REQUIRE_OK(rill_stream_synchronize(stream));
+  }
+  REQUIRE_OK(rill_stream_synchronize(stream));
+  REQUIRE_OK(rill_stream_release(stream));
+  return NULL;
+}
+
+static void writes_what_threads_submit(void) {
+  start_trace();
+  run_threads(THREADS, submit_some, NULL);
+  assert_ok(rill_trace_stop());
+  char *text = read_trace();
+  assert_whole(text);
+  assert_int_equal(count_of(text, "\"cat\":\"fill\""), THREADS * ROUNDS);
+  free(text);
+}
+
+static void starts_and_stops_while_threads_submit(void) {
+  atomic_store(&ends, false);
+  struct background *threads = start_threads(THREADS, submit_some, &ends);
+  for (unsigned i = 0; i < scaled(20); i++) {
+    start_trace();
+    assert_ok(rill_device_synchronize(dut.device));
+    assert_ok(rill_trace_stop());
+    char *text = read_trace();
+    assert_int_equal(count_of(text, "}\n]\n"), 1);
+    free(text);
+  }
+  atomic_store(&ends, true);
+  join_threads(threads);
+}
+
+TESTS_ON_EACH_DEVICE("rill_trace_start", TEST(takes_grown_options_only), TEST(runs_once_at_a_time),
+                     TEST(says_why_the_file_cannot_be_written), TEST(writes_each_operation), TEST(writes_memory),
+                     TEST(writes_held_work), TEST(writes_a_graph_as_one_bar),
+                     TEST(writes_the_nodes_of_a_graph_on_request), TEST(stops_at_its_limit),
+                     TEST(writes_what_threads_submit), TEST(starts_and_stops_while_threads_submit))

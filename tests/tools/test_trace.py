@@ -1,0 +1,132 @@
+"""rill trace, on a program that makes a mistake (traced.c) and on timelines that are made up.
+
+RILL_TRACED names the program; RILL_FAKE_CUDA_DIR the folder of a stand-in for CUDA."""
+import json
+import os
+import unittest
+
+from tool_test import ToolTest
+
+PROGRAM, CUDA = os.environ["RILL_TRACED"], os.environ["RILL_FAKE_CUDA_DIR"]
+ROUNDS = 20
+
+
+def bar(kind, name, track, begin, time, **args):
+    return {"ph": "X", "cat": kind, "name": name, "pid": 2000, "tid": track, "ts": begin, "dur": time, "args": args}
+
+
+class Trace(ToolTest):
+    def trace(self, mistake, code=0, **variables):
+        done = self.run_tool("trace", "-o", "t.json", "--svg", "t.svg", "--summary", "--", PROGRAM, mistake, **variables)
+        self.assertEqual(done.returncode, code, done.stderr)
+        return done.stdout
+
+    def events(self):
+        return json.loads(self.read("t.json"))
+
+    def summary_of(self, *events):
+        self.write("t.json", json.dumps(events).encode())
+        return self.succeed("trace", "-o", "t.json", "--summary")
+
+    def check_file(self, device):
+        """What holds of every timeline."""
+        events = self.events()
+        processes = {e["pid"]: e["args"]["name"] for e in events if e["ph"] == "M" and e["name"] == "process_name"}
+        self.assertEqual(sorted(processes.values()), sorted([device, "host"]))
+        tracks = {}
+        for e in events:
+            if e["ph"] == "X":
+                self.assertGreaterEqual(e["dur"], 0)
+                tracks.setdefault((e["pid"], e["tid"]), []).append((e["ts"], e["ts"] + e["dur"]))
+        for (process, _), bars in tracks.items():
+            if processes[process] != "host":  # calls of the host may be inside of one another
+                self.assertEqual(bars, sorted(bars))
+                for before, after in zip(bars, bars[1:]):
+                    self.assertLessEqual(before[1], after[0] + 0.002)
+        arrows = {}
+        for e in events:
+            if e["ph"] in "sf":
+                arrows.setdefault(e["id"], {})[e["ph"]] = e
+        for ends in arrows.values():
+            if "f" in ends and "s" in ends:
+                self.assertLessEqual(ends["s"]["ts"], ends["f"]["ts"] + 1000)
+        return events
+
+    def check_program(self, device, **variables):
+        summary = self.trace("none", **variables)
+        events = self.check_file(device)
+        names = [e["name"] for e in events if e["ph"] == "X" and e["cat"] == "copy"]
+        self.assertEqual(names, ["copy host to device"] * ROUNDS)
+        self.assertEqual(sum(e["ph"] == "X" and e["cat"] == "fill" for e in events), ROUNDS)
+        self.assertEqual([e["args"]["bytes"] for e in events if e["ph"] == "C"][-1], 0)
+        self.assertEqual([e["name"] for e in events if e["ph"] == "B"], ["rounds"])
+        self.assertEqual(events[-1]["args"], {"dropped": 0, "unfinished": 0})
+        self.assertIn("2 streams", summary)
+        self.assertIn("copy host to device", summary)
+        self.assertIn("rill_device_synchronize", summary)
+        self.assertNotIn("pageable", summary)
+        drawing = self.read("t.svg").decode()
+        self.assertTrue(drawing.startswith("<svg "))
+        self.assertEqual(drawing.count("<rect"), sum(e["ph"] in "XB" for e in events))
+
+    def test_cpu(self):
+        self.check_program("cpu", RILL_DEVICE="cpu")
+
+    def test_cuda(self):
+        self.check_program("cuda:0", RILL_DEVICE="cuda:0", LD_LIBRARY_PATH=CUDA)
+
+    def test_pageable(self):
+        text = self.trace("pageable", RILL_DEVICE="cuda:0", LD_LIBRARY_PATH=CUDA)
+        self.assertIn(f"{ROUNDS} copies of {ROUNDS}.0 MiB had pageable host memory", text)
+
+    def test_long_host_call(self):
+        self.assertRegex(self.trace("long host call", RILL_DEVICE="cpu"), "host calls took .* the longest")
+
+    def test_exit_code(self):
+        self.trace("exit code", 7, RILL_DEVICE="cpu")
+
+    def test_crash_leaves_a_file(self):
+        self.trace("crash", 134, RILL_DEVICE="cpu")
+        self.assertFalse(self.read("t.json").rstrip().endswith(b"]"))
+        self.assertGreater(self.read("t.json").count(b'"cat":"fill"'), 5)
+
+    def test_bad_use(self):
+        self.fail_with(2, "a program is missing", "trace")
+        self.fail_with(1, "no-such-program", "trace", "--", "./no-such-program")
+        self.fail_with(1, "wrote no timeline.*status 0", "trace", "--", "/bin/true")
+        self.fail_with(1, "none.json", "trace", "-o", "none.json", "--summary")
+        self.write("bad.json", b'[\n{"ph":"X"')
+        self.assertEqual(self.run_tool("trace", "-o", "bad.json", "--summary").returncode, 0)  # a file cut at once
+        self.write("bad.json", b'{"a": 1}')
+        self.fail_with(1, "bad.json is no timeline", "trace", "-o", "bad.json", "--summary")
+
+    def test_one_stream(self):
+        text = self.summary_of(bar("copy", "copy host to device", 1, 0, 100, bytes=8), bar("kernel", "k", 1, 100, 100))
+        self.assertIn("both at once for 0.0 us (0 % of the shorter)", text)
+        self.assertIn("all copies and kernels were on one stream", text)
+
+    def test_in_turn(self):
+        events = []
+        for i in range(10):
+            begin = 200 * i
+            events += [bar("copy", "copy host to device", 1, begin, 100, bytes=8), bar("kernel", "k", 2, begin + 100, 100)]
+            for at, source, target in ((begin + 99, 1, 2), (begin + 199, 2, 1)):
+                flow = {"pid": 2000, "name": "event", "id": at}
+                events += [dict(flow, ph="s", tid=source, ts=at), dict(flow, ph="f", tid=target, ts=at + 1)]
+        self.assertIn("waited for each other in turn, 19 times", self.summary_of(*events))
+
+    def test_null_stream(self):
+        self.assertIn("null stream", self.summary_of(bar("kernel", "k", 1, 0, 100, null_stream=True)))
+
+    def test_slow_launches(self):
+        launches = [bar("kernel", "k", 1, 20 * i, 5, submitted=20 * i - 1) for i in range(50)]
+        self.assertIn("kernels took 250.0 us, but their streams were idle for 686.0 us", self.summary_of(*launches))
+
+    def test_overlap(self):
+        text = self.summary_of(bar("copy", "copy host to device", 1, 0, 100, bytes=8), bar("kernel", "k", 2, 50, 200))
+        self.assertIn("both at once for 50.0 us (50 % of the shorter)", text)
+        self.assertNotIn("why not faster", text)
+
+
+if __name__ == "__main__":
+    unittest.main()

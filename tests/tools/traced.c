@@ -1,0 +1,68 @@
+/* A program for rill trace.  Its argument names the mistake to make. */
+#include <rill/rill.h>
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BYTES = 1 << 20, ROUNDS = 20 };
+
+#define TRY(call)                                            \
+  do {                                                       \
+    if ((call) != RILL_OK) {                                 \
+      (void)fprintf(stderr, "%s\n", rill_last_error_text()); \
+      exit(1);                                               \
+    }                                                        \
+  } while (0)
+
+static const char *mistake;
+static bool makes(const char *name) { return strcmp(mistake, name) == 0; }
+
+static void work_hard(void *user, rill_status status) {
+  volatile unsigned *count = user;
+  (void)status;
+  for (unsigned i = 0; i < 3000000; i++) *count = *count + 1;
+}
+
+static void copy_and_fill(rill_stream stream, void *device_memory, const void *host_memory) {
+  const unsigned zero = 0;
+  TRY(rill_copy_async(stream, device_memory, host_memory, BYTES));
+  TRY(rill_fill_async(stream, device_memory, &zero, sizeof zero, BYTES / sizeof zero));
+}
+
+int main(int argc, char **argv) {
+  static unsigned counted;
+  mistake = argc > 1 ? argv[1] : "none";
+  rill_device device;
+  rill_stream streams[2];
+  rill_event event;
+  void *device_memory = NULL, *pinned = NULL;
+  void *const pageable = calloc(1, BYTES);
+  TRY(rill_device_open(NULL, &device));
+  TRY(rill_stream_create(device, RILL_STREAM_OPTIONS(.label = "first"), &streams[0]));
+  TRY(rill_stream_create(device, RILL_STREAM_OPTIONS(.label = "second"), &streams[1]));
+  TRY(rill_event_create(device, RILL_EVENT_OPTIONS(.label = "ready"), &event));
+  TRY(rill_alloc(device, BYTES, RILL_MEMORY_DEVICE, &device_memory));
+  TRY(rill_alloc(device, BYTES, RILL_MEMORY_PINNED, &pinned));
+  memset(pinned, 0, BYTES);
+  TRY(rill_range_push("rounds"));
+  for (int i = 0; i < ROUNDS; i++) {
+    copy_and_fill(streams[i % 2], device_memory, makes("pageable") ? pageable : pinned);
+    TRY(rill_stream_record_event(streams[i % 2], event, 0));
+    TRY(rill_stream_wait_event(streams[(i + 1) % 2], event, 0));
+    if (makes("crash") && i == ROUNDS / 2) {
+      TRY(rill_device_synchronize(device));
+      abort();
+    }
+  }
+  TRY(rill_range_pop());
+  if (makes("long host call")) TRY(rill_stream_host_call(streams[0], work_hard, &counted));
+  TRY(rill_device_synchronize(device));
+  TRY(rill_free(device_memory));
+  TRY(rill_free(pinned));
+  TRY(rill_event_release(event));
+  for (int i = 0; i < 2; i++) TRY(rill_stream_release(streams[i]));
+  free(pageable);
+  return makes("exit code") ? 7 : 0;
+}
