@@ -40,18 +40,19 @@ struct greater {
 /* The first thread of a block does the work of all, in the same order: first what each thread does with each of the
  * elements of its 16 bytes, for all threads and elements side by side as they lie in memory. */
 template <class T, class Operation, class... In>
-static inline void reduce_tile(ptrdiff_t base, ptrdiff_t n, T start, Operation operation, T *out, const In *...in) {
+static inline void reduce_elements(ptrdiff_t n, T start, Operation operation, T *out, const In *...in) {
   constexpr int COUNT = wide<T>::COUNT, ROUND = TILE_THREADS * COUNT;
   if (threadIdx.x != 0) return;
   alignas(64) T results[ROUND], part[TILE_THREADS];
-  if (base + TILE<T> <= n) {
+  if (TILE<T> <= n) {
     for (int i = 0; i < ROUND; i++) {
-      results[i] = start;
-      for (int r = 0; r < TILE_ROUNDS; r++) results[i] = operation(results[i], in[base + r * ROUND + i]...);
+      T result = start;
+      for (int r = 0; r < TILE_ROUNDS; r++) result = operation(result, in[r * ROUND + i]...);
+      results[i] = result;
     }
   } else {
     for (int i = 0; i < ROUND; i++) results[i] = start;
-    for (int i = 0; base + i < n; i++) results[i % ROUND] = operation(results[i % ROUND], in[base + i]...);
+    for (int i = 0; i < n; i++) results[i % ROUND] = operation(results[i % ROUND], in[i]...);
   }
   for (int thread = 0; thread < TILE_THREADS; thread++) {
     part[thread] = results[thread * COUNT];
@@ -61,6 +62,29 @@ static inline void reduce_tile(ptrdiff_t base, ptrdiff_t n, T start, Operation o
     for (int thread = 0; thread < half; thread++) part[thread] = operation(part[thread], part[thread + half]);
   out[blockIdx.x] = part[0];
 }
+
+/* Of pointers to the tile itself, compilers see that neighbours are neighbours. */
+template <class T, class Operation, class... In>
+static inline void reduce_tile(ptrdiff_t base, ptrdiff_t n, T start, Operation operation, T *out, const In *...in) {
+  reduce_elements(n - base, start, operation, out, (in + base)...);
+}
+
+/* Of a number and anything else the result is a number again: if the first is one, no other test for a NaN is needed,
+ * and a step is one instruction. */
+struct lesser_number {
+  template <class T> T operator()(T a, T b) const { return b < a ? b : a; }
+};
+struct greater_number {
+  template <class T> T operator()(T a, T b) const { return a < b ? b : a; }
+};
+template <class T, class OfNumbers, class Operation>
+static inline void find_extreme(ptrdiff_t base, ptrdiff_t n, OfNumbers of_numbers, Operation operation, T *out,
+                                const T *x) {
+  if (x[base] == x[base]) reduce_tile(base, n, x[base], of_numbers, out, x);
+  else reduce_tile(base, n, x[base], operation, out, x);
+}
+#define LEAST(T) find_extreme(BASE(T), n, lesser_number(), lesser(), out, x)
+#define GREATEST(T) find_extreme(BASE(T), n, greater_number(), greater(), out, x)
 #else
 template <class T, class Operation, class... In>
 static __device__ __forceinline__ void reduce_tile(ptrdiff_t base, ptrdiff_t n, T start, Operation operation, T *out,
@@ -75,6 +99,8 @@ static __device__ __forceinline__ void reduce_tile(ptrdiff_t base, ptrdiff_t n, 
   }
   if (thread == 0) out[blockIdx.x] = part[0];
 }
+#define LEAST(T) reduce_tile(BASE(T), n, x[BASE(T)], lesser(), out, x)
+#define GREATEST(T) reduce_tile(BASE(T), n, x[BASE(T)], greater(), out, x)
 #endif
 
 #define BASE(T) (static_cast<ptrdiff_t>(blockIdx.x) * TILE<T>)
@@ -84,10 +110,10 @@ static __device__ __forceinline__ void reduce_tile(ptrdiff_t base, ptrdiff_t n, 
     reduce_tile(BASE(T), n, T(0), plus(), out, x);                                 \
   }                                                                                \
   RILL_KERNEL_BOUNDED(TILE_THREADS, min_##SUFFIX, int64_t n, const T *x, T *out) { \
-    reduce_tile(BASE(T), n, x[BASE(T)], lesser(), out, x);                         \
+    LEAST(T);                                                                      \
   }                                                                                \
   RILL_KERNEL_BOUNDED(TILE_THREADS, max_##SUFFIX, int64_t n, const T *x, T *out) { \
-    reduce_tile(BASE(T), n, x[BASE(T)], greater(), out, x);                        \
+    GREATEST(T);                                                                   \
   }
 
 KERNELS(i32, int32_t)
