@@ -254,6 +254,9 @@ class Regions(differential.Differential):
             "sum": "for (int k = threadIdx.x; k < m; k += blockDim.x) %s s = rill_block_sum(s);" % product,
             "warp": "const unsigned w = (blockIdx.x * blockDim.x + threadIdx.x) / 32, l = threadIdx.x & 31; "
             "for (int k = l; k < m; k += 32) s += a[w * m + k] * b[k]; s = rill_warp_sum(s) + w;",
+            "twice": "unsigned h = i * 7; for (int o = 0; o < 2; o++) { unsigned k = r * 5 + (threadIdx.x & 31), u = threadIdx.x; "
+            "do { u = u * 3 + unsigned(b[k] * 9 + 10); } while ((k += blockDim.x) < unsigned(m)); h = h * 31 + rill_warp_sum(u); } "
+            "s = h >> 8;",
             "warps": "const unsigned w = threadIdx.x >> 6, l = (threadIdx.x + blockIdx.x * blockDim.x) % 64; "
             "for (unsigned k = l; k < m; k += 64) s += a[w * 5 + k] * b[k]; s -= rill_shuffle_xor(s, 8);",
             "shifted": "const unsigned w = (threadIdx.x + n) / 32, l = (threadIdx.x + n) % 32; "
@@ -268,7 +271,7 @@ class Regions(differential.Differential):
         kernel = "RILL_KERNEL(%s, int n, int m, const float *a, const float *b, float *y) {\n%s  %s\n  y[i] = s;\n}\n"
         text = head + "".join(kernel % (name, start, body) for name, body in bodies.items())
         notes = dict.fromkeys(bodies, "a loop over the threads, inside its own loops")
-        notes.update(dict.fromkeys(("sum", "warp", "warps", "ints"), "loops between barriers, inside its own loops"))
+        notes.update(dict.fromkeys(("sum", "warp", "warps", "ints", "twice"), "loops between barriers, inside its own loops"))
         notes["tile"] = "a loop over the threads"
         self.compare_forms(self.write("k.kernel.cu", text), notes, ((40, 0), (60, 31), (100, 96), (60, 300)))
 

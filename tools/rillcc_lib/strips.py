@@ -52,11 +52,28 @@ class Strips(Lanes):
                 taken |= inside
 
     def has_loop(self, group):
-        """Whether a loop whose threads go innermost is in a group as a whole."""
+        """Whether a loop whose threads go innermost is in a group as a whole, and is better there.  Where it stores, LLVM compares
+        the places of all accesses each time, which takes as long for the threads of a warp as for those of a row."""
         inside = set(group.regions[1:])
         graph = {r: [other for other in r.exits if other in inside] for r in inside}
         cut = {self.c.owner[block] for block in self.c.sync_points if self.c.is_free(block)}
-        return any(r in flow.reachable(graph, graph[r]) for r in cut & inside)
+        loops = [r for r in cut & inside if r in flow.reachable(graph, graph[r])]
+        about_warps = any(self.is_about_warps(i) for r in group.regions for i in self.region_instructions(r))
+        return any(about_warps or not self.stores(r) for r in loops)
+
+    def region_instructions(self, region):
+        return [i for block in region.blocks for i in self.c.instructions[block]]
+
+    def stores(self, region):
+        return any(self.m.opcode(i) == llvm.STORE for i in self.region_instructions(region))
+
+    def is_about_warps(self, value):
+        """Whether a value may be the number of a warp or of a lane."""
+        opcode = self.m.opcode(value)
+        if opcode not in (llvm.AND, *QUOTIENTS):
+            return False
+        number = self.m.constant(self.lib.GetOperand(value, 1))
+        return number is not None and self.divides_by_warps(opcode, number)
 
     def find_inside(self, head, graph, taken):
         """The regions that can be in a group with the first one."""
@@ -95,12 +112,12 @@ class Strips(Lanes):
     def note_acts(self):
         """What is needed of the groups' syncs when these are gone."""
         links = [region.sync for group in self.groups for region in group.following.values()]
-        links += [group.head().sync for group in self.groups if self.is_link(group.head())]
+        links += [group.head().sync for group in self.groups if self.acts_by_warps(group.head())]
         self.acts = {call: self.act_arguments(call) for call in links if self.c.marker(call) and call not in self.in_place}
 
     def acts_by_warps(self, region):
         """Whether a group of regions does what the sync before it is for: a barrier's is done for the whole block first."""
-        return any(group.head() is region for group in self.groups) and self.is_link(region)
+        return any(group.head() is region for group in self.groups) and self.is_link(region) and not region.scalar
 
     def fits(self, region):
         if region.scalar or not region.is_static() or (region.ends and region.exits):
@@ -110,7 +127,7 @@ class Strips(Lanes):
             return False
         if few and (few.others or (not few.every and not 0 <= (self.m.constant(few.limit) or -1) <= MOST_THREADS)):
             return False
-        return all(self.is_plain(i) for block in region.blocks for i in self.c.instructions[block])
+        return all(map(self.is_plain, self.region_instructions(region)))
 
     def is_plain(self, instruction):
         opcode = self.m.opcode(instruction)
@@ -336,7 +353,7 @@ class Strips(Lanes):
             return None
         of, by = m.operands(value)
         number = m.constant(by)
-        shows = opcode == llvm.ADD or (number is not None and self.divides_by_warps(opcode, number))
+        shows = opcode == llvm.ADD or self.is_about_warps(value)
         if opcode == llvm.SDIV:  # which rounds up below 0
             shows = shows and self.require_positive(region, of)
         first = self.first_of_warp(region, value if opcode == llvm.ADD else of, place) if shows else None
