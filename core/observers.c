@@ -1,6 +1,7 @@
 /* The list of observers: each names the word of RILL_CHECK that it is for. */
 #include "core/observers.h"
 
+#include "core/diagnose/crash.h"
 #include "core/diagnose/observe.h"
 #include "core/diagnose/settings.h"
 #include "core/explain.h"
@@ -24,6 +25,10 @@ static const struct rill__observer traced_calls = { NULL, NULL };
 static void start_observers(void) {
   if (rill__is_traced) rill__observe(RILL__OBSERVER_CALLS, &traced_calls);
   if (rill__settings()->deadline_ns != 0) rill__deadline_start(rill__settings()->deadline_ns);
+  if (rill__checks(RILL__CHECK_CRASH)) {
+    rill__crash_start();
+    rill__observe(RILL__OBSERVER_CRASH, &rill__crash_observer);
+  }
   if (rill__checks(RILL__CHECK_FAULTS)) rill__observe(RILL__OBSERVER_FAULTS, &rill__faults_observer);
   if (rill__settings()->timeline != NULL) start_timeline(rill__settings());
   rill__order_start();

@@ -53,6 +53,8 @@ struct rill__observed {
     struct {
       rill_host_fn fn;
       void *user;
+      rill_host_fn through; /* an observer's, which the driver is given instead and which calls fn; NULL: none */
+      void *through_user;
     } host_call;
     struct {
       struct rill__event *event; /* the one that the driver is given: a mark, of a record that was held */
@@ -77,6 +79,7 @@ struct rill__observer {
 /* The observers, in the order in which they are called. */
 enum rill__observer_index {
   RILL__OBSERVER_CALLS,  /* RILL_TRACE: RILL_DISPATCH prints each call, on the way of what is observed */
+  RILL__OBSERVER_CRASH,  /* core/diagnose/crash.c */
   RILL__OBSERVER_FAULTS, /* core/sync/faults.c */
   RILL__OBSERVER_TIMELINE, /* core/timeline/timeline.c */
   RILL__OBSERVER_ORDER,  /* core/order/watch.c; the last, since it puts its own host calls around those of the caller */

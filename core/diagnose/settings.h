@@ -11,6 +11,7 @@
 /* The words of RILL_CHECK, in alphabetical order: a check that is added gets a line here.  A word may have a colon. */
 #define RILL__CHECK_LIST(CHECK) \
   CHECK(COMM, "comm")           \
+  CHECK(CRASH, "crash")         \
   CHECK(FAULTS, "faults")       \
   CHECK(MEMORY, "memory")       \
   CHECK(ORDER, "order")         \

@@ -61,6 +61,9 @@ static rill_status dispatch_observed(struct rill__stream *stream, const struct r
     case RILL__OBSERVED_PREFETCH:
       return RILL_DISPATCH(stream, memory, prefetch, stream, what->memory.p, what->memory.size);
     case RILL__OBSERVED_HOST_CALL:
+      if (what->host_call.through != NULL) {
+        return RILL_DISPATCH(stream, stream, host_call, stream, what->host_call.through, what->host_call.through_user);
+      }
       return RILL_DISPATCH(stream, stream, host_call, stream, what->host_call.fn, what->host_call.user);
     case RILL__OBSERVED_RECORD:
       return RILL_DISPATCH(stream, stream, record, stream, what->event.event, what->event.flags);

@@ -121,7 +121,7 @@ rill_status rill__submit_fill(struct rill__stream *stream, const struct rill__fi
 static inline rill_status rill__submit_host_call(struct rill__stream *stream, rill_host_fn fn, void *user) {
   if (rill__is_observed()) {
     return rill__submit_observed(
-        stream, (struct rill__observed){ .kind = RILL__OBSERVED_HOST_CALL, .host_call = { fn, user } });
+        stream, (struct rill__observed){ .kind = RILL__OBSERVED_HOST_CALL, .host_call = { .fn = fn, .user = user } });
   }
   struct rill__thread *const self = rill__self;
   rill__submission_begin(&rill__core(stream)->work, self);

@@ -4,8 +4,17 @@
 
 #include "gate.rill.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { CHECKED = 1 };
+#elif defined(__has_feature)
+enum { CHECKED = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) };
+#else
+enum { CHECKED = 0 };
+#endif
 
 enum { ILLEGAL_ADDRESS = 700 };
 
@@ -202,6 +211,73 @@ static void the_check_leaves_one(void) {
   assert_in(message(), "\nstream \"work\": operation 6: kernel \"set_flag\", launch \"wrong\"");
 }
 
+/* ---- RILL_CHECK=crash ---- */
+
+static void store_at_null(void *user, rill_status status) {
+  (void)status;
+  *(volatile int *)user = 1;
+}
+
+static void handler_of_the_program(int number) {
+  static const char text[] = "the handler of the program\n";
+  _exit(write(STDERR_FILENO, text, sizeof text - 1) > 0 && number == SIGSEGV ? 7 : 8);
+}
+
+/* In a process of its own, without the handlers of a test. */
+static void crash_in_a_host_call(bool on_cpu) {
+  if (getenv("RILL_TEST_HANDLER") != NULL) (void)signal(SIGSEGV, handler_of_the_program);
+  vendor_begin();
+  assert_ok(rill_stream_create(on_cpu ? vendor.cpu : vendor.device, RILL_STREAM_OPTIONS(.label = "work"), &stream));
+  assert_ok(rill_stream_host_call(stream, store_at_null, NULL));
+  ignore(rill_stream_synchronize(stream));
+}
+
+static void check_crash(const char *mode, const char *check, const char *handler, struct child *child) {
+  const char *const variables[] = { check, handler };
+  run_child(mode, variables, 2, child);
+  assert_false(child->timed_out);
+}
+
+static void a_crash_of_a_host_call_is_named(void) {
+  static struct child child;
+  static const char *const modes[] = { "crash", "crash_on_cpu" };
+  if (CHECKED) return; /* a sanitizer has handlers of its own */
+  for (int i = 0; i < 2; i++) {
+    check_crash(modes[i], "RILL_CHECK=crash", NULL, &child);
+    assert_int_equal(child.signal, SIGSEGV);
+    assert_in(child.output, "rill: RILL_CHECK=crash: host call ");
+    assert_in(child.output, " of stream \"work\" on ");
+    assert_in(child.output, " crashed: SIGSEGV\n");
+    check_crash(modes[i], "RILL_CHECK=comm", NULL, &child);
+    assert_int_equal(child.signal, SIGSEGV);
+    assert_null(strstr(child.output, "crashed"));
+  }
+}
+
+static void the_handler_before_it_runs(void) {
+  static struct child child;
+  if (CHECKED) return;
+  check_crash("crash", "RILL_CHECK=crash", "RILL_TEST_HANDLER=1", &child);
+  assert_int_equal(child.exit_code, 7);
+  assert_in(child.output, " crashed: SIGSEGV\nthe handler of the program\n");
+}
+
+/* Calls that do not crash run as without the check. */
+static void count_call(void *user, rill_status status) {
+  if (status == RILL_OK) atomic_fetch_add((_Atomic int *)user, 1);
+}
+static void other_host_calls_run(void) {
+  _Atomic int calls = 0;
+  begin();
+  for (int i = 0; i < 10; i++) assert_ok(rill_stream_host_call(stream, count_call, (void *)&calls));
+  assert_ok(rill_stream_synchronize(stream));
+  assert_int_equal(calls, 10);
+  vendor.fake->fail_call(vendor_name("stream_add_callback"), 1, 999);
+  assert_fails(rill_stream_host_call(stream, count_call, (void *)&calls), RILL_ERROR_BACKEND);
+  assert_ok(rill_stream_synchronize(stream));
+  assert_int_equal(calls, 10);
+}
+
 /* ---- RILL_DEADLINE ---- */
 
 static const char *wait_without_limit(unsigned index, void *user) {
@@ -238,6 +314,11 @@ static void a_wait_past_the_deadline_is_explained(void) {
 }
 
 int main(int argc, char **argv) {
+  const bool crashes = argc > 1 && strncmp(argv[1], "crash", 5) == 0;
+  if (crashes) {
+    crash_in_a_host_call(strcmp(argv[1], "crash_on_cpu") == 0);
+    return 0;
+  }
 #define FAULTS "RILL_CHECK=faults"
   static const struct mode modes[] = {
     MODE_WITH(a_fault_is_that_of_its_call, FAULTS),
@@ -249,6 +330,9 @@ int main(int argc, char **argv) {
     MODE(a_fault_says_how_many_are_missing),
     MODE_WITH(nothing_is_recorded, "RILL_RECORD=0"),
     MODE_WITH(the_check_leaves_one, FAULTS),
+    MODE(a_crash_of_a_host_call_is_named),
+    MODE(the_handler_before_it_runs),
+    MODE_WITH(other_host_calls_run, "RILL_CHECK=crash"),
     MODE_WITH(a_wait_past_the_deadline_is_explained, "RILL_DEADLINE=100ms"),
   };
   return RUN_MODES("diagnose", argc, argv, modes);

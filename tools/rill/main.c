@@ -117,10 +117,8 @@ static const struct {
   const char *name, *help;
   int (*run)(int argc, char **argv);
 } commands[] = {
-  { "info", help_of_info, info_command },
-  { "demo", help_of_demo, demo_command },
-  { "trace", help_of_trace, trace_command },
-  { "doctor", help_of_doctor, doctor_command },
+  { "info", help_of_info, info_command },    { "demo", help_of_demo, demo_command },
+  { "trace", help_of_trace, trace_command }, { "doctor", help_of_doctor, doctor_command },
   { "bench", help_of_bench, bench_command },
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
