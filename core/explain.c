@@ -1,14 +1,17 @@
 #include "core/explain.h"
 
+#include "core/device/backends.h"
 #include "core/diagnose/waits.h"
 #include "core/held/held.h"
 #include "core/sync/streams.h"
 #include "core/sync/submit.h"
 
+#include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 enum { OPERATIONS_SHOWN = 8 }; /* of each stream */
@@ -118,44 +121,100 @@ void rill__explain_device(struct rill__device *device, struct rill__text *text) 
   free(streams);
 }
 
-/* ---- RILL_DEADLINE ---- */
+/* ---- RILL_DEADLINE and RILL_REPORT_SIGNAL ---- */
 
-static uint64_t deadline;
+enum { REPORT_SIZE = 16384 };
+
+static uint64_t deadline; /* ns; 0: none */
+static int asked = -1;    /* an eventfd that a signal's handler writes to */
 
 /* In one piece, so that lines of several threads do not mix. */
-static void print_report(const struct rill__host_wait *wait) {
-  char room[8192];
+static void print_report(const struct rill__text *text) {
+  const size_t length = text->length < text->size ? text->length : text->size - 1;
+  if (write(STDERR_FILENO, text->room, length) < 0) return; /* nobody listens */
+}
+
+static void report_wait(const struct rill__host_wait *wait) {
+  char room[REPORT_SIZE];
   struct rill__text text = { room, sizeof room, 0 };
   rill__enter_epoch(rill__self);
   struct rill__device *const device = rill__find(wait->device, RILL__DEVICE);
   rill__leave(&rill__self);
   rill__text_add(&text, "rill: RILL_DEADLINE: a wait of the host takes longer than %.1f s\n", (double)deadline / 1e9);
   if (device != NULL) rill__explain_device(device, &text);
-  const size_t length = text.length < sizeof room ? text.length : sizeof room - 1;
-  if (write(STDERR_FILENO, room, length) < 0) return; /* nobody listens */
+  print_report(&text);
 }
 
-/* The thread looks four times in the time that is allowed. */
-static void *watch_waits(void *unused) {
-  const uint64_t pause = deadline / 4 + 1;
-  const struct timespec time = { (time_t)(pause / 1000000000u), (long)(pause % 1000000000u) };
-  while (rill__self != NULL || rill__thread_attach() != NULL) {
-    (void)nanosleep(&time, NULL);
-    for (struct rill__thread *thread = rill__threads_first(); thread != NULL; thread = thread->next) {
-      struct rill__host_wait wait;
-      if (!rill__host_wait_of(thread, &wait) || rill__now() - wait.since < deadline) continue;
-      if (atomic_exchange(&thread->wait.reported, wait.number) != wait.number) print_report(&wait);
+static void report_waits(void) {
+  for (struct rill__thread *thread = rill__threads_first(); thread != NULL; thread = thread->next) {
+    struct rill__host_wait wait;
+    if (!rill__host_wait_of(thread, &wait) || rill__now() - wait.since < deadline) continue;
+    if (atomic_exchange(&thread->wait.reported, wait.number) != wait.number) report_wait(&wait);
+  }
+}
+
+static void report_devices(void) {
+  const struct rill__backend *backend;
+  for (size_t i = 0; (backend = rill__backend_at(i)) != NULL; i++) {
+    struct rill__device *device;
+    for (uint32_t n = 0; (device = rill__device_at(backend, n)) != NULL; n++) {
+      char room[REPORT_SIZE];
+      struct rill__text text = { room, sizeof room, 0 };
+      if (!atomic_load(&device->active)) continue;
+      rill__text_add(&text, "rill: RILL_REPORT_SIGNAL: ");
+      rill__explain_device(device, &text);
+      print_report(&text);
     }
+  }
+}
+
+/* Looks four times in the time that a wait may take, and whenever a signal asks. */
+static void *write_reports(void *unused) {
+  const uint64_t pause = deadline / 4000000 + 1; /* ms */
+  const int timeout = deadline == 0 ? -1 : pause < INT32_MAX ? (int)pause : INT32_MAX;
+  while (rill__self != NULL || rill__thread_attach() != NULL) {
+    struct pollfd ready = { .fd = asked, .events = POLLIN };
+    uint64_t count = 0;
+    const bool signaled = poll(&ready, 1, timeout) > 0 && read(asked, &count, sizeof count) > 0;
+    if (deadline != 0) report_waits();
+    if (signaled) report_devices();
   }
   return unused;
 }
 
-void rill__deadline_start(uint64_t ns) {
+static void ask_for_report(int number) {
+  const int error = errno;
+  const uint64_t one = 1;
+  (void)number;
+  if (write(asked, &one, sizeof one) < 0) errno = 0; /* it is asked for already */
+  errno = error;
+}
+
+/* A handler of the program's stays. */
+static void handle_signal(int number) {
+  struct sigaction ours, before;
+  memset(&ours, 0, sizeof ours);
+  ours.sa_handler = ask_for_report;
+  ours.sa_flags = SA_RESTART | SA_ONSTACK;
+  if (sigaction(number, NULL, &before) != 0) return;
+  if ((before.sa_flags & SA_SIGINFO) != 0 || (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN)) {
+    static const char line[] = "rill: RILL_REPORT_SIGNAL: the program handles that signal itself\n";
+    if (write(STDERR_FILENO, line, sizeof line - 1) < 0) return; /* nobody listens */
+    return;
+  }
+  (void)sigaction(number, &ours, NULL);
+}
+
+void rill__reports_start(uint64_t deadline_ns, int report_signal) {
   pthread_t thread;
   sigset_t all, before;
-  deadline = ns;
+  deadline = deadline_ns;
+  asked = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   (void)sigfillset(&all);
   (void)pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are the program's */
-  if (pthread_create(&thread, NULL, watch_waits, NULL) == 0) (void)pthread_detach(thread);
+  const bool started = asked >= 0 && pthread_create(&thread, NULL, write_reports, NULL) == 0;
   (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+  if (!started) return;
+  (void)pthread_detach(thread);
+  if (report_signal != 0) handle_signal(report_signal);
 }

@@ -10,7 +10,8 @@ void rill__explain_stream(struct rill__stream *stream, struct rill__text *text);
 /* The same of all streams of the device that may have work. */
 void rill__explain_device(struct rill__device *device, struct rill__text *text);
 
-/* RILL_DEADLINE: from here on a thread prints a report, once, of each wait of the host that takes longer. */
-void rill__deadline_start(uint64_t ns);
+/* Starts a thread that prints reports: RILL_DEADLINE, of each wait of the host that takes longer, once; and
+ * RILL_REPORT_SIGNAL, of all devices when the signal comes, whose handler only wakes the thread.  0: without. */
+void rill__reports_start(uint64_t deadline_ns, int report_signal);
 
 #endif

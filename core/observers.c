@@ -24,7 +24,9 @@ static const struct rill__observer traced_calls = { NULL, NULL };
 
 static void start_observers(void) {
   if (rill__is_traced) rill__observe(RILL__OBSERVER_CALLS, &traced_calls);
-  if (rill__settings()->deadline_ns != 0) rill__deadline_start(rill__settings()->deadline_ns);
+  const struct rill__settings *const asked_for = rill__settings();
+  if (asked_for->deadline_ns != 0 || asked_for->report_signal != 0)
+    rill__reports_start(asked_for->deadline_ns, asked_for->report_signal);
   if (rill__checks(RILL__CHECK_CRASH)) {
     rill__crash_start();
     rill__observe(RILL__OBSERVER_CRASH, &rill__crash_observer);

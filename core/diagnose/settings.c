@@ -3,6 +3,7 @@
 
 #include "core/object/thread.h"
 
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,6 +78,19 @@ static bool parse_duration(const char *text, uint64_t *ns) {
   return false;
 }
 
+/* With SIG in front or without; 0 for what is none of these. */
+static int parse_signal(const char *text) {
+  static const struct {
+    const char *name;
+    int number;
+  } signals_known[] = { { "HUP", SIGHUP }, { "QUIT", SIGQUIT }, { "USR1", SIGUSR1 }, { "USR2", SIGUSR2 } };
+  if (strncmp(text, "SIG", 3) == 0) text += 3;
+  for (size_t i = 0; i < sizeof signals_known / sizeof *signals_known; i++) {
+    if (strcmp(text, signals_known[i].name) == 0) return signals_known[i].number;
+  }
+  return 0;
+}
+
 static const char *keep_text(const char *text) { return text != NULL && text[0] != '\0' ? strdup(text) : NULL; }
 
 /* A switch that is `otherwise` unless it is set. */
@@ -98,8 +112,10 @@ void rill__settings_parse(const char *(*get)(const char *name), struct rill__set
   const char *const deadline = get("RILL_DEADLINE");
   if (deadline != NULL && deadline[0] != '\0' && !parse_duration(deadline, &out->deadline_ns))
     complain(&complaint, "rill: RILL_DEADLINE: \"%.60s\" is no time; write 30s, 500ms or 2min\n", deadline);
-  out->fault = keep_text(get("RILL_FAULT"));
-  out->cpu_schedule = keep_text(get("RILL_CPU_SCHEDULE"));
+  const char *const signal = get("RILL_REPORT_SIGNAL");
+  out->report_signal = signal != NULL ? parse_signal(signal) : 0;
+  if (signal != NULL && signal[0] != '\0' && out->report_signal == 0)
+    complain(&complaint, "rill: RILL_REPORT_SIGNAL: \"%.60s\" is none of HUP, QUIT, USR1 and USR2\n", signal);
   out->timeline = keep_text(get("RILL_TIMELINE"));
   out->timeline_nodes = read_switch("RILL_TIMELINE_NODES", get("RILL_TIMELINE_NODES"), false, &complaint);
 }

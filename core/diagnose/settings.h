@@ -1,6 +1,6 @@
-/* What the environment asks rill to check, record and report: RILL_CHECK, RILL_RECORD, RILL_DEADLINE, RILL_FAULT,
- * RILL_CPU_SCHEDULE and RILL_TIMELINE.  Read once, before the first device is looked for; ignored in a set-user-id program.  What cannot
- * be understood is named on standard error, once, and counts as not set. */
+/* What the environment asks rill to check, record and report: RILL_CHECK, RILL_RECORD, RILL_DEADLINE,
+ * RILL_REPORT_SIGNAL and RILL_TIMELINE.  Read once, before the first device is looked for; ignored in a set-user-id
+ * program.  What cannot be understood is named on standard error, once, and counts as not set. */
 #ifndef RILL_CORE_DIAGNOSE_SETTINGS_H
 #define RILL_CORE_DIAGNOSE_SETTINGS_H
 
@@ -30,8 +30,7 @@ struct rill__settings {
   uint32_t checks;          /* RILL__CHECK_* */
   bool records;             /* RILL_RECORD is not 0 */
   uint64_t deadline_ns;     /* of RILL_DEADLINE; 0: none */
-  const char *fault;        /* RILL_FAULT as it stands; NULL: not set */
-  const char *cpu_schedule; /* RILL_CPU_SCHEDULE as it stands; NULL: not set */
+  int report_signal;        /* of RILL_REPORT_SIGNAL; 0: none */
   const char *timeline;     /* the file of RILL_TIMELINE; NULL: none */
   bool timeline_nodes;      /* RILL_TIMELINE_NODES is 1 */
 };

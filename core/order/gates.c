@@ -10,6 +10,16 @@ static void end_gate(struct rill__order *order, struct rill__gate *gate) {
   rill__timeline_let_go(order, gate->timeline);
 }
 
+/* After many host calls were pending. */
+static void shrink_gates(struct rill__order *order) {
+  enum { FEW = 1024 };
+  if (order->gate_room <= FEW || order->gate_count > order->gate_room / 8) return;
+  struct rill__gate *gates = realloc(order->gates, order->gate_room / 4 * sizeof *gates);
+  if (gates == NULL) return;
+  order->gates = gates;
+  order->gate_room /= 4;
+}
+
 /* Drops the gates that hold nothing back any more. */
 static void drop_open(struct rill__order *order) {
   size_t kept = 0;
@@ -22,6 +32,7 @@ static void drop_open(struct rill__order *order) {
   }
   order->gate_count = kept;
   order->gates_ended = 0;
+  shrink_gates(order);
 }
 
 bool rill__gates_are_open(const struct rill__order *order, uint64_t gate) {
@@ -33,8 +44,9 @@ bool rill__gates_are_open(const struct rill__order *order, uint64_t gate) {
 
 /* The last operation of the timeline. */
 static bool add_gate(struct rill__order *order, struct rill__timeline *timeline, bool polls) {
-  if (order->gate_count == order->gate_room) drop_open(order);
-  if (order->gate_count == order->gate_room) {
+  const bool full = order->gate_count == order->gate_room;
+  if (full) drop_open(order);
+  if (full && 2 * order->gate_count >= order->gate_room) {
     const size_t room = order->gate_room == 0 ? 16 : 2 * order->gate_room;
     struct rill__gate *gates = realloc(order->gates, room * sizeof *gates);
     if (gates == NULL) return false;

@@ -313,6 +313,26 @@ static void a_wait_past_the_deadline_is_explained(void) {
                   "queued: record the event first\n");
 }
 
+/* Whoever gets the signal goes on; another thread prints. */
+static void a_signal_prints_a_report(void) {
+  rill_event event;
+  char said[8192];
+  size_t length = 0;
+  begin();
+  assert_ok(rill_event_create(vendor.device, RILL_EVENT_OPTIONS(.label = "missing"), &event));
+  assert_ok(rill_stream_wait_event(stream, event, 0));
+  listen_begin();
+  assert_int_equal(raise(SIGUSR2), 0);
+  do {
+    const ssize_t more = read(pipe_end, said + length, sizeof said - 1 - length);
+    assert_true(more > 0);
+    length += (size_t)more;
+    said[length] = '\0';
+  } while (strstr(said, "stream \"work\" waits for event \"missing\"") == NULL);
+  (void)listen_end();
+  assert_in(said, "rill: RILL_REPORT_SIGNAL: ");
+}
+
 int main(int argc, char **argv) {
   const bool crashes = argc > 1 && strncmp(argv[1], "crash", 5) == 0;
   if (crashes) {
@@ -333,6 +353,7 @@ int main(int argc, char **argv) {
     MODE(a_crash_of_a_host_call_is_named),
     MODE(the_handler_before_it_runs),
     MODE_WITH(other_host_calls_run, "RILL_CHECK=crash"),
+    MODE_WITH(a_signal_prints_a_report, "RILL_REPORT_SIGNAL=USR2"),
     MODE_WITH(a_wait_past_the_deadline_is_explained, "RILL_DEADLINE=100ms"),
   };
   return RUN_MODES("diagnose", argc, argv, modes);

@@ -3,6 +3,8 @@
 
 #include "support/testing.h"
 
+#include <signal.h>
+
 /* The environment of a test: names and values in turn. */
 static const char *variables[11];
 
@@ -96,6 +98,15 @@ static void reads_whether_to_record(void) {
   assert_non_null(strstr(complaint, "RILL_RECORD: \"no\" is neither 0 nor 1"));
 }
 
+static void reads_signals(void) {
+  assert_int_equal(parse("RILL_REPORT_SIGNAL", "USR2").report_signal, SIGUSR2);
+  assert_int_equal(parse("RILL_REPORT_SIGNAL", "SIGQUIT").report_signal, SIGQUIT);
+  assert_int_equal(parse("RILL_REPORT_SIGNAL", "").report_signal, 0);
+  assert_string_equal(complaint, "");
+  assert_int_equal(parse("RILL_REPORT_SIGNAL", "SEGV").report_signal, 0);
+  assert_non_null(strstr(complaint, "RILL_REPORT_SIGNAL: \"SEGV\" is none of HUP, QUIT, USR1 and USR2"));
+}
+
 static void keeps_texts(void) {
   char fault[] = "alloc:3=out_of_memory";
   const struct rill__settings settings = parse("RILL_FAULT", fault);
@@ -122,5 +133,5 @@ static void set_user_id_programs_have_defaults(void) {
 }
 
 TESTS_ONCE("settings", TEST(has_defaults), TEST(reads_lists_of_checks), TEST(names_unknown_checks),
-           TEST(complaints_are_bounded), TEST(reads_durations), TEST(reads_whether_to_record), TEST(keeps_texts),
-           TEST(set_user_id_programs_have_defaults))
+           TEST(complaints_are_bounded), TEST(reads_durations), TEST(reads_whether_to_record), TEST(reads_signals),
+           TEST(keeps_texts), TEST(set_user_id_programs_have_defaults))
