@@ -78,11 +78,11 @@ struct rill__observer {
 
 /* The observers, in the order in which they are called. */
 enum rill__observer_index {
-  RILL__OBSERVER_CALLS,  /* RILL_TRACE: RILL_DISPATCH prints each call, on the way of what is observed */
-  RILL__OBSERVER_CRASH,  /* core/diagnose/crash.c */
-  RILL__OBSERVER_FAULTS, /* core/sync/faults.c */
+  RILL__OBSERVER_CALLS,    /* RILL_TRACE: RILL_DISPATCH prints each call, on the way of what is observed */
+  RILL__OBSERVER_CRASH,    /* core/diagnose/crash.c */
+  RILL__OBSERVER_FAULTS,   /* core/sync/faults.c */
   RILL__OBSERVER_TIMELINE, /* core/timeline/timeline.c */
-  RILL__OBSERVER_ORDER,  /* core/order/watch.c; the last, since it puts its own host calls around those of the caller */
+  RILL__OBSERVER_ORDER, /* core/order/watch.c; the last, since it puts its own host calls around those of the caller */
   RILL__OBSERVERS
 };
 

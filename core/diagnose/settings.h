@@ -27,12 +27,12 @@ enum rill__check {
 };
 
 struct rill__settings {
-  uint32_t checks;          /* RILL__CHECK_* */
-  bool records;             /* RILL_RECORD is not 0 */
-  uint64_t deadline_ns;     /* of RILL_DEADLINE; 0: none */
-  int report_signal;        /* of RILL_REPORT_SIGNAL; 0: none */
-  const char *timeline;     /* the file of RILL_TIMELINE; NULL: none */
-  bool timeline_nodes;      /* RILL_TIMELINE_NODES is 1 */
+  uint32_t checks;      /* RILL__CHECK_* */
+  bool records;         /* RILL_RECORD is not 0 */
+  uint64_t deadline_ns; /* of RILL_DEADLINE; 0: none */
+  int report_signal;    /* of RILL_REPORT_SIGNAL; 0: none */
+  const char *timeline; /* the file of RILL_TIMELINE; NULL: none */
+  bool timeline_nodes;  /* RILL_TIMELINE_NODES is 1 */
 };
 
 /* The settings of this process; reads them if nobody has.  Any thread; not on a hot path. */

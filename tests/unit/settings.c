@@ -36,8 +36,8 @@ static void has_defaults(void) {
   assert_int_equal(settings.checks, 0);
   assert_true(settings.records);
   assert_int_equal(settings.deadline_ns, 0);
-  assert_null(settings.fault);
-  assert_null(settings.cpu_schedule);
+  assert_null(settings.timeline);
+  assert_false(settings.timeline_nodes);
   assert_string_equal(complaint, "");
 }
 
@@ -108,14 +108,12 @@ static void reads_signals(void) {
 }
 
 static void keeps_texts(void) {
-  char fault[] = "alloc:3=out_of_memory";
-  const struct rill__settings settings = parse("RILL_FAULT", fault);
-  fault[0] = 'x'; /* as setenv may */
-  assert_string_equal(settings.fault, "alloc:3=out_of_memory");
-  free((void *)(uintptr_t)settings.fault);
-  const struct rill__settings other = parse("RILL_CPU_SCHEDULE", "seed:7");
-  assert_string_equal(other.cpu_schedule, "seed:7");
-  free((void *)(uintptr_t)other.cpu_schedule);
+  char timeline[] = "run.json";
+  const struct rill__settings settings = parse("RILL_TIMELINE", timeline);
+  timeline[0] = 'x'; /* as setenv may */
+  assert_string_equal(settings.timeline, "run.json");
+  free((void *)(uintptr_t)settings.timeline);
+  assert_true(parse("RILL_TIMELINE_NODES", "1").timeline_nodes);
 }
 
 /* Linked in place of the C library's, which returns NULL in a set-user-id program. */
