@@ -32,7 +32,8 @@ RETURN_STATUS = 2  # of LLVMVerifyFunction
 # Functions of the C library that rill/device/host_math.h has, which vectorize.
 MATHEMATICS = """expf exp2f exp10f expm1f logf log2f log10f log1pf sinf cosf sincosf tanf asinf acosf atanf atan2f sinhf coshf tanhf
     asinhf acoshf atanhf erff erfcf powf cbrtf hypotf sinpif cospif""".split()
-MATHEMATICS_OF_DOUBLE = "exp exp2 exp10 expm1 log log2 log10 asin acos atan atan2 sinh cosh tanh cbrt hypot".split()
+MATHEMATICS_OF_DOUBLE = """exp exp2 exp10 expm1 log log2 log10 log1p asin acos atan atan2 sinh cosh tanh asinh acosh atanh cbrt
+    hypot""".split()
 # Functions of the header that are there in case a kernel comes to need them.
 HELPERS = ("rill_fiber_", "rill_sched_", "rill_check_")
 # In front of the cut: what the caller of a function does is known, variables are registers, small loops are written out.

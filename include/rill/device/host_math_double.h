@@ -76,6 +76,12 @@ static __forceinline__ double rill_math_below_(double f) {
   return s * (square + 2.0 * w * (p + q * w)) - square;
 }
 
+/* The result of a function that is `end` at x = least, infinity at infinity, and a NaN below and of a NaN. */
+static __forceinline__ double rill_math_wide_above_(double x, double least, double end, double result) {
+  const double below = x == least ? end : static_cast<double>(RILL_NO_NUMBER_), outside = x > least ? x : below;
+  return x > least && x <= RILL_MOST_DOUBLE_ ? result : outside;
+}
+
 /* e * (each + rest) + log(m) * scale, where x = m * 2^e. */
 static __forceinline__ double rill_math_log_(double x, double each, double rest, double scale) {
   RILL_AS_WRITTEN_
@@ -85,8 +91,16 @@ static __forceinline__ double rill_math_log_(double x, double each, double rest,
   const double below = rill_math_below_(f);
   const double result =
       scale == 1.0 ? e * each + (f + (below + e * rest)) : e * each + ((f + below) * scale + e * rest);
-  const double outside = x > 0.0 ? x : static_cast<double>(x == 0.0 ? -RILL_INFINITE_ : RILL_NO_NUMBER_);
-  return x > 0.0 && x <= RILL_MOST_DOUBLE_ ? result : outside;
+  return rill_math_wide_above_(x, 0.0, -static_cast<double>(RILL_INFINITE_), result);
+}
+
+/* log(1 + t) of t above -1: where 1 + t is rounded, what it loses is added to the logarithm. */
+static __forceinline__ double rill_math_wide_log1p_(double t) {
+  RILL_AS_WRITTEN_
+  const double d = 1.0 + t, lost = t > 1.0 ? 1.0 - (d - t) : t - (d - 1.0);
+  double m;
+  const double e = rill_math_split_(d, &m), f = e == 0.0 ? t : m - 1.0, rest = e == 0.0 ? 0.0 : lost / d;
+  return e * 0.6931471805582987 + (f + (rill_math_below_(f) + (e * 1.6465949582897082e-12 + rest)));
 }
 
 /* atan(y / x) of two numbers that are not negative, as rill_math_angle_ finds it. */
@@ -153,6 +167,27 @@ RILL_MATH_ double rill_math_log2(double x) { return rill_math_log_(x, 1.0, 0.0, 
 RILL_MATH_ double rill_math_log10(double x) {
   return rill_math_log_(x, 0.30102999566224753, 1.7336659603752853e-12, RILL_LOG10_E_);
 }
+RILL_MATH_ double rill_math_log1p(double x) {
+  const double result = rill_math_wide_log1p_(x);
+  return x == 0.0 ? x : rill_math_wide_above_(x, -1.0, -static_cast<double>(RILL_INFINITE_), result);
+}
+RILL_MATH_ double rill_math_asinh(double x) {
+  const double a = __builtin_fabs(x), w = a * a;
+  const bool large = a > 1e9; /* log(2 * a) */
+  const double result = rill_math_wide_log1p_(large ? a - 1.0 : a + w / (1.0 + __builtin_sqrt(1.0 + w)));
+  return a <= RILL_MOST_DOUBLE_ ? __builtin_copysign(result + (large ? RILL_LN_2_ : 0.0), x) : x;
+}
+RILL_MATH_ double rill_math_acosh(double x) {
+  const double t = x - 1.0;
+  const bool large = x > 1e9; /* log(2 * x) */
+  const double result = rill_math_wide_log1p_(large ? t : t + __builtin_sqrt(t * (t + 2.0)));
+  return rill_math_wide_above_(x, 1.0, 0.0, result + (large ? RILL_LN_2_ : 0.0));
+}
+RILL_MATH_ double rill_math_atanh(double x) {
+  const double a = __builtin_fabs(x), result = 0.5 * rill_math_wide_log1p_(2.0 * a / (1.0 - a));
+  const double outside = static_cast<double>(a == 1.0 ? RILL_INFINITE_ : RILL_NO_NUMBER_);
+  return a < 1e-10 ? x : __builtin_copysign(a < 1.0 ? result : outside, x);
+}
 RILL_MATH_ double rill_math_atan(double x) {
   return __builtin_copysign(rill_math_wide_angle_(__builtin_fabs(x), 1.0), x);
 }
@@ -211,6 +246,10 @@ RILL_INSTEAD_(tanh)
 RILL_INSTEAD_(log)
 RILL_INSTEAD_(log2)
 RILL_INSTEAD_(log10)
+RILL_INSTEAD_(log1p)
+RILL_INSTEAD_(asinh)
+RILL_INSTEAD_(acosh)
+RILL_INSTEAD_(atanh)
 RILL_INSTEAD_(atan)
 RILL_INSTEAD_(asin)
 RILL_INSTEAD_(acos)
