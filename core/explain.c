@@ -1,6 +1,7 @@
 #include "core/explain.h"
 
 #include "core/device/backends.h"
+#include "core/diagnose/settings.h"
 #include "core/diagnose/waits.h"
 #include "core/held/held.h"
 #include "core/sync/streams.h"
@@ -18,15 +19,19 @@ enum { OPERATIONS_SHOWN = 8 }; /* of each stream */
 
 /* ---- streams ---- */
 
-/* Asks the driver, unless the device is lost or what it has done is known. */
+/* Asks the driver, unless the device is lost or what it has done is known.  A question would break a capture that other
+ * code has begun. */
 static bool is_complete_now(struct rill__stream *stream) {
-  bool complete = false;
+  bool capturing = false, complete = false;
   if (rill__is_diverted(stream)) return false;
   if (rill__known_idle(stream)) return true;
   if (atomic_load(&stream->base.device->lost) != RILL_OK) return false;
   rill__errors_suspend();
   const struct rill__question asked = rill__completion_ask(&rill__core(stream)->work);
-  if (RILL_DISPATCH(stream, stream, is_complete, stream, &complete) != RILL_OK) complete = false;
+  if (RILL_DISPATCH(stream, stream, is_capturing, stream, &capturing) != RILL_OK || capturing ||
+      RILL_DISPATCH(stream, stream, is_complete, stream, &complete) != RILL_OK) {
+    complete = false;
+  }
   if (complete) (void)rill__completion_remember(&rill__core(stream)->work, &asked);
   rill__errors_resume();
   return complete;
@@ -60,6 +65,7 @@ static void explain_one(struct rill__stream *stream, const struct rill__operatio
   }
   rill__text_add(text, ": %llu operations submitted, %llu known to be complete",
                  (unsigned long long)rill__stream_submitted(stream), (unsigned long long)rill__stream_known(stream));
+  if (!rill__settings()->records) rill__text_add(text, "\n  RILL_RECORD=0: nothing tells which");
   explain_operations(stream->base.id, list, text);
   rill__held_explain(stream, text);
   rill__text_add(text, "\n");
@@ -127,6 +133,7 @@ enum { REPORT_SIZE = 16384 };
 
 static uint64_t deadline; /* ns; 0: none */
 static int asked = -1;    /* an eventfd that a signal's handler writes to */
+static pid_t reporter;    /* the process that has the thread: not the child of a fork */
 
 /* In one piece, so that lines of several threads do not mix. */
 static void print_report(const struct rill__text *text) {
@@ -186,7 +193,7 @@ static void ask_for_report(int number) {
   const int error = errno;
   const uint64_t one = 1;
   (void)number;
-  if (write(asked, &one, sizeof one) < 0) errno = 0; /* it is asked for already */
+  if (getpid() == reporter && write(asked, &one, sizeof one) < 0) errno = 0; /* it is asked for already */
   errno = error;
 }
 
@@ -209,6 +216,7 @@ void rill__reports_start(uint64_t deadline_ns, int report_signal) {
   pthread_t thread;
   sigset_t all, before;
   deadline = deadline_ns;
+  reporter = getpid();
   asked = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   (void)sigfillset(&all);
   (void)pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are the program's */
