@@ -166,8 +166,8 @@ rill_status rill_device_synchronize(rill_device device) {
   RILL_TRY(rill__device_activate(d));
   RILL_TRY(rill__capture_check(d, true));
   rill__leave(&self); /* devices live for ever */
-  struct rill__observed wait = { .kind = RILL__OBSERVED_DEVICE_WAIT, .device = d };
-  RILL_TRY(rill__host_wait_begin(&wait, &d->base));
+  struct rill__observed wait;
+  RILL_TRY(rill__host_wait_begin(&wait, RILL__OBSERVED_DEVICE_WAIT, &d->base));
   rill__held_wait_for_device(d);
   RILL_TRY(rill__host_wait_end(&wait, RILL_DISPATCH(d, device, synchronize, d)));
   RILL__NOTE_ORDER(seen_device, d, false);

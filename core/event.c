@@ -146,8 +146,8 @@ static rill_status synchronize_event(struct rill__thread *self, struct rill__eve
   if (done && RILL__LIKELY(!rill__memory_awaits_host(device))) return RILL_OK;
   if (meaning == RILL__RECORD_ISSUED) rill__ref(&point->base);
   rill__ref_and_leave(self, &event->base);
-  struct rill__observed wait = { .kind = RILL__OBSERVED_EVENT_WAIT, .device = device, .event = { event, 0 } };
-  rill_status status = rill__host_wait_begin(&wait, &event->base);
+  struct rill__observed wait;
+  rill_status status = rill__host_wait_begin(&wait, RILL__OBSERVED_EVENT_WAIT, &event->base);
   if (status == RILL_OK && meaning == RILL__RECORD_HELD) status = rill__held_wait_for_event(event, &ns, &point);
   if (status == RILL_OK && !done && point != NULL) {
     const struct rill__question asked = rill__completion_ask(&rill__core(point)->work);

@@ -284,8 +284,8 @@ static rill_status synchronize_stream(struct rill__thread *self, struct rill__st
     return RILL_OK;
   }
   rill__ref_and_leave(self, &stream->base);
-  struct rill__observed wait = { .kind = RILL__OBSERVED_STREAM_WAIT, .device = stream->base.device, .stream = stream };
-  rill_status status = rill__host_wait_begin(&wait, &stream->base);
+  struct rill__observed wait;
+  rill_status status = rill__host_wait_begin(&wait, RILL__OBSERVED_STREAM_WAIT, &stream->base);
   if (status == RILL_OK && held) status = rill__held_wait_for_stream(stream, &ns);
   if (status == RILL_OK && !idle) {
     const struct rill__question asked = rill__completion_ask(&rill__core(stream)->work);

@@ -100,7 +100,7 @@ void rill__observe(enum rill__observer_index index, const struct rill__observer 
 rill_status rill__observe_before(struct rill__observed *what) __attribute__((cold));
 rill_status rill__observe_after(struct rill__observed *what, rill_status status) __attribute__((cold));
 
-/* The same around a wait of the host or a call of rill_alloc or rill_free, if anybody observes.  `what`, with `called`
+/* The same around a call of rill_alloc or rill_free, if anybody observes.  `what`, with `called`
  * 0, is ended also if it was not started. */
 static inline rill_status rill__observe_start(struct rill__observed *what) {
   return rill__is_observed() ? rill__observe_before(what) : RILL_OK;

@@ -4,7 +4,7 @@
 
 uint64_t rill__now(void) {
   struct timespec now;
-  (void)clock_gettime(CLOCK_MONOTONIC, &now);
+  (void)clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
   return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
@@ -12,7 +12,15 @@ static void set_word(_Atomic uint64_t *word, uint64_t value) {
   atomic_store_explicit(word, value, memory_order_relaxed);
 }
 
-rill_status rill__host_wait_begin(struct rill__observed *what, const struct rill__object *object) {
+static rill_status show_wait(struct rill__observed *what, enum rill__observed_kind kind, struct rill__object *object) {
+  *what = (struct rill__observed){ .kind = kind, .device = object->device };
+  if (kind == RILL__OBSERVED_STREAM_WAIT) what->stream = (struct rill__stream *)object;
+  if (kind == RILL__OBSERVED_EVENT_WAIT) what->event.event = (struct rill__event *)object;
+  return rill__observe_before(what);
+}
+
+rill_status rill__host_wait_begin(struct rill__observed *what, enum rill__observed_kind kind,
+                                  struct rill__object *object) {
   struct rill__thread *const self = rill__self;
   const uint64_t number = atomic_load_explicit(&self->wait.number, memory_order_relaxed);
   RILL_ASSERT(number % 2 == 0, "a thread waits for one thing at a time");
@@ -21,7 +29,8 @@ rill_status rill__host_wait_begin(struct rill__observed *what, const struct rill
   set_word(&self->wait.device, object->device->base.id);
   set_word(&self->wait.since, rill__now());
   atomic_store_explicit(&self->wait.number, number + 1, memory_order_release);
-  const rill_status status = rill__observe_start(what);
+  what->called = 0;
+  const rill_status status = rill__is_observed() ? show_wait(what, kind, object) : RILL_OK;
   if (status != RILL_OK) (void)rill__host_wait_end(what, status);
   return status;
 }

@@ -13,13 +13,15 @@ struct rill__host_wait {
   uint64_t since; /* ns */
 };
 
-/* Around a wait for `object`, which observers are shown as `what`.  A wait that an observer refuses has ended. */
-rill_status rill__host_wait_begin(struct rill__observed *what, const struct rill__object *object);
+/* Around a wait for `object`, a stream, event or device, as `kind` says.  `what` is filled in for the observers, if
+ * there are any.  A wait that an observer refuses has ended. */
+rill_status rill__host_wait_begin(struct rill__observed *what, enum rill__observed_kind kind,
+                                  struct rill__object *object);
 rill_status rill__host_wait_end(struct rill__observed *what, rill_status status);
 
 /* Whether the thread waits, and for what. */
 bool rill__host_wait_of(struct rill__thread *thread, struct rill__host_wait *out);
 
-uint64_t rill__now(void); /* as `since` */
+uint64_t rill__now(void); /* as `since`: some milliseconds late, which costs less */
 
 #endif
