@@ -81,20 +81,22 @@ static struct {
   uint32_t count;
   bool has_set;
   cpu_set_t set;
-} processors;
+} own_processors;
 
 void rill__cpu_processors_read(void) {
-  processors.has_set = sched_getaffinity(0, sizeof processors.set, &processors.set) == 0;
+  own_processors.has_set = sched_getaffinity(0, sizeof own_processors.set, &own_processors.set) == 0;
   const long online = sysconf(_SC_NPROCESSORS_ONLN); /* if there are more processors than the set has bits for */
-  processors.count = processors.has_set ? (uint32_t)CPU_COUNT(&processors.set) : online > 0 ? (uint32_t)online : 1;
+  own_processors.count = own_processors.has_set ? (uint32_t)CPU_COUNT(&own_processors.set)
+                         : online > 0           ? (uint32_t)online
+                                                : 1;
   const uint32_t quota = rill__cpu_quota_read("");
-  if (quota < processors.count) processors.count = quota;
+  if (quota < own_processors.count) own_processors.count = quota;
 }
 
-uint32_t rill__cpu_count(void) { return processors.count; }
+uint32_t rill__cpu_count(void) { return own_processors.count; }
 
 void rill__cpu_run_anywhere(void) {
-  if (processors.has_set) (void)sched_setaffinity(0, sizeof processors.set, &processors.set);
+  if (own_processors.has_set) (void)sched_setaffinity(0, sizeof own_processors.set, &own_processors.set);
 }
 
 size_t rill__cpu_page_bytes(void) { return (size_t)sysconf(_SC_PAGESIZE); }

@@ -94,7 +94,7 @@ static int parse_signal(const char *text) {
 static const char *keep_text(const char *text) { return text != NULL && text[0] != '\0' ? strdup(text) : NULL; }
 
 /* A switch that is `otherwise` unless it is set. */
-static bool read_switch(const char *name, const char *value, bool otherwise, struct complaint *complaint) {
+static bool parse_switch(const char *name, const char *value, bool otherwise, struct complaint *complaint) {
   if (value == NULL || value[0] == '\0') return otherwise;
   if (strcmp(value, "0") != 0 && strcmp(value, "1") != 0) {
     complain(complaint, "rill: %s: \"%.60s\" is neither 0 nor 1\n", name, value);
@@ -108,7 +108,7 @@ void rill__settings_parse(const char *(*get)(const char *name), struct rill__set
   text[0] = '\0';
   *out = (struct rill__settings){ .checks = 0 };
   read_checks(get("RILL_CHECK"), &out->checks, &complaint);
-  out->records = read_switch("RILL_RECORD", get("RILL_RECORD"), true, &complaint);
+  out->records = parse_switch("RILL_RECORD", get("RILL_RECORD"), true, &complaint);
   const char *const deadline = get("RILL_DEADLINE");
   if (deadline != NULL && deadline[0] != '\0' && !parse_duration(deadline, &out->deadline_ns))
     complain(&complaint, "rill: RILL_DEADLINE: \"%.60s\" is no time; write 30s, 500ms or 2min\n", deadline);
@@ -117,7 +117,7 @@ void rill__settings_parse(const char *(*get)(const char *name), struct rill__set
   if (signal != NULL && signal[0] != '\0' && out->report_signal == 0)
     complain(&complaint, "rill: RILL_REPORT_SIGNAL: \"%.60s\" is none of HUP, QUIT, USR1 and USR2\n", signal);
   out->timeline = keep_text(get("RILL_TIMELINE"));
-  out->timeline_nodes = read_switch("RILL_TIMELINE_NODES", get("RILL_TIMELINE_NODES"), false, &complaint);
+  out->timeline_nodes = parse_switch("RILL_TIMELINE_NODES", get("RILL_TIMELINE_NODES"), false, &complaint);
 }
 
 /* ---- the settings of this process ---- */

@@ -217,7 +217,7 @@ static void note_fill(struct noted *noted, const struct rill__fill_2d *fill) {
 }
 
 /* Of an operation that is handed over later, memory that has been freed meanwhile is freed after it. */
-static void submit(struct rill__order *order, struct noted *noted, struct rill__order_op *op, bool held) {
+static void give_to_engine(struct rill__order *order, struct noted *noted, struct rill__order_op *op, bool held) {
   size_t kept = 0;
   for (size_t i = 0; i < noted->count; i++) {
     if (!held || !noted->ranges[i].freed) noted->ranges[kept++] = noted->ranges[i];
@@ -272,7 +272,7 @@ static void submit_step(struct rill__order *order, const struct rill__stream *st
     case RILL_NODE_EVENT_WAIT: rill__order_wait(order, timeline, operation->event->base.id); return;
     default: return;
   }
-  submit(order, &noted, op, false);
+  give_to_engine(order, &noted, op, false);
 }
 
 /* A step follows one that it comes after, if nothing follows that yet, and waits for the others.  The stream itself is
@@ -368,7 +368,7 @@ void rill__order_tell(struct rill__order *order, const struct rill__observed *wh
     case RILL__OBSERVED_GRAPH: submit_graph_launch(order, stream, what->exec); return;
     default: return;
   }
-  submit(order, &noted, op, what->held);
+  give_to_engine(order, &noted, op, what->held);
   const bool records =
       what->kind == RILL__OBSERVED_LAUNCH && what->launch->extras != NULL && what->launch->extras->event != NULL;
   if (records) rill__order_record(order, stream->number, what->launch->extras->event->base.id);

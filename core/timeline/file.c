@@ -23,7 +23,7 @@ static struct {
 
 /* The functions below up to the public ones: under the lock. */
 
-static void flush(void) {
+static void write_buffer(void) {
   size_t done = 0;
   while (done < file.used && !file.failed) {
     const ssize_t n = write(file.fd, file.buffer + done, file.used - done);
@@ -37,8 +37,8 @@ static void flush(void) {
   file.used = 0;
 }
 
-static void append(const char *text, size_t length) {
-  if (file.used + length > BUFFER_BYTES) flush();
+static void append_text(const char *text, size_t length) {
+  if (file.used + length > BUFFER_BYTES) write_buffer();
   memcpy(file.buffer + file.used, text, length);
   file.used += length;
   file.written += length;
@@ -53,7 +53,7 @@ rill_status rill__trace_file_open(const char *path, uint64_t limit) {
   file.written = file.dropped = 0;
   file.limit = limit;
   file.used = 0;
-  append("[\n", 2);
+  append_text("[\n", 2);
   pthread_mutex_unlock(&lock);
   return RILL_OK;
 }
@@ -70,7 +70,7 @@ void rill__trace_file_add(const char *format, ...) {
       file.dropped++;
     } else {
       memcpy(text + length, ",\n", 2);
-      append(text, (size_t)length + 2);
+      append_text(text, (size_t)length + 2);
     }
   }
   pthread_mutex_unlock(&lock);
@@ -84,7 +84,7 @@ void rill__trace_file_drop(void) {
 
 void rill__trace_file_flush(void) {
   pthread_mutex_lock(&lock);
-  if (file.fd >= 0) flush();
+  if (file.fd >= 0) write_buffer();
   pthread_mutex_unlock(&lock);
 }
 
@@ -95,8 +95,8 @@ bool rill__trace_file_close(uint64_t unfinished) {
                               "{\"ph\":\"i\",\"s\":\"g\",\"pid\":0,\"tid\":0,\"ts\":0,\"name\":\"end of the trace\","
                               "\"args\":{\"dropped\":%llu,\"unfinished\":%llu}}\n]\n",
                               (unsigned long long)file.dropped, (unsigned long long)unfinished);
-  append(end, (size_t)length);
-  flush();
+  append_text(end, (size_t)length);
+  write_buffer();
   bool failed = file.failed;
   if (close(file.fd) != 0) failed = true;
   file.fd = -1;

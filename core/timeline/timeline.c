@@ -214,7 +214,7 @@ static void leave_track(struct track *track) {
 }
 
 /* Writes up to `most` operations of a track that the caller has taken. */
-static void harvest(struct track *track, uint32_t most, bool wait) {
+static void harvest_track(struct track *track, uint32_t most, bool wait) {
   rill__errors_suspend();
   for (uint32_t i = 0; i < most; i++) {
     pthread_mutex_lock(&lock);
@@ -237,7 +237,7 @@ static void harvest_stream(const struct rill__stream *stream) {
   pthread_mutex_lock(&lock);
   struct track *track = take_track(*find_track(stream->number));
   pthread_mutex_unlock(&lock);
-  if (track != NULL) harvest(track, HARVEST_AT_ONCE, false);
+  if (track != NULL) harvest_track(track, HARVEST_AT_ONCE, false);
 }
 
 static void harvest_all(bool wait) {
@@ -254,7 +254,7 @@ static void harvest_all(bool wait) {
       pthread_mutex_unlock(&lock);
       if (next == NULL) break;
       if (taken != NULL) {
-        harvest(taken, UINT32_MAX, wait);
+        harvest_track(taken, UINT32_MAX, wait);
       } else if (wait) { /* another thread has it for a moment */
         done--;
         (void)sched_yield();
@@ -281,7 +281,7 @@ static bool is_pageable(struct rill__device *device, const void *p, uint32_t kin
   return RILL_DISPATCH(device, memory, is_known, device, p, &known) == RILL_OK && !known;
 }
 
-static void describe_launch(const struct rill__launch *launch, char *text, size_t size) {
+static void name_launch(const struct rill__launch *launch, char *text, size_t size) {
   char name[NAME_BYTES], label[NAME_BYTES];
   rill__json_escape(name, sizeof name, launch->kernel->name);
   rill__json_escape(label, sizeof label, launch->label != NULL ? launch->label : "");
@@ -293,7 +293,7 @@ static void describe_launch(const struct rill__launch *launch, char *text, size_
       launch->block[2], launch->shared_mem_bytes);
 }
 
-static void describe_copy(struct rill__device *device, const struct rill__copy_3d *copy, char *text, size_t size) {
+static void name_copy(struct rill__device *device, const struct rill__copy_3d *copy, char *text, size_t size) {
   const bool pageable =
       is_pageable(device, copy->dst, copy->dst_kind) || is_pageable(device, copy->src, copy->src_kind);
   (void)snprintf(text, size, "\"cat\":\"copy\",\"name\":\"copy %s to %s\",\"args\":{\"bytes\":%llu,\"pageable\":%s",
@@ -301,7 +301,7 @@ static void describe_copy(struct rill__device *device, const struct rill__copy_3
                  (unsigned long long)copy->width * copy->height * copy->depth, pageable ? "true" : "false");
 }
 
-static void describe_host_call(rill_host_fn fn, char *text, size_t size) {
+static void name_host_call(rill_host_fn fn, char *text, size_t size) {
   Dl_info info;
   void *address = NULL;
   memcpy(&address, &fn, sizeof address);
@@ -311,8 +311,8 @@ static void describe_host_call(rill_host_fn fn, char *text, size_t size) {
   (void)snprintf(text, size, "\"cat\":\"host call\",\"name\":\"%s\",\"args\":{\"address\":\"%p\"", name, address);
 }
 
-static void describe_object(const char *category, const char *name, const struct rill__object *object, char *text,
-                            size_t size) {
+static void name_object(const char *category, const char *name, const struct rill__object *object, char *text,
+                        size_t size) {
   char label[NAME_BYTES];
   rill__json_escape(label, sizeof label, object->label != NULL ? object->label : "");
   (void)snprintf(text, size, "\"cat\":\"%s\",\"name\":\"%s%s%s\",\"args\":{\"label\":\"%s\"", category, name,
@@ -320,10 +320,10 @@ static void describe_object(const char *category, const char *name, const struct
 }
 
 /* Category, name and the first arguments.  False of what takes no time on a stream. */
-static bool describe(const struct rill__observed *what, char *text, size_t size) {
+static bool name_operation(const struct rill__observed *what, char *text, size_t size) {
   switch (what->kind) {
-    case RILL__OBSERVED_LAUNCH: describe_launch(what->launch, text, size); return true;
-    case RILL__OBSERVED_COPY: describe_copy(what->device, &what->copy, text, size); return true;
+    case RILL__OBSERVED_LAUNCH: name_launch(what->launch, text, size); return true;
+    case RILL__OBSERVED_COPY: name_copy(what->device, &what->copy, text, size); return true;
     case RILL__OBSERVED_FILL:
       (void)snprintf(text, size, "\"cat\":\"fill\",\"name\":\"fill\",\"args\":{\"bytes\":%llu",
                      (unsigned long long)what->fill.width * what->fill.height * what->fill.pattern_size);
@@ -332,10 +332,10 @@ static bool describe(const struct rill__observed *what, char *text, size_t size)
       (void)snprintf(text, size, "\"cat\":\"copy\",\"name\":\"prefetch\",\"args\":{\"bytes\":%llu",
                      (unsigned long long)what->memory.size);
       return true;
-    case RILL__OBSERVED_HOST_CALL: describe_host_call(what->host_call.fn, text, size); return true;
-    case RILL__OBSERVED_WAIT: describe_object("wait", "wait", &what->event.event->base, text, size); return true;
-    case RILL__OBSERVED_GRAPH: describe_object("graph", "graph", &what->exec->base, text, size); return true;
-    case RILL__OBSERVED_UPLOAD: describe_object("graph", "upload", &what->exec->base, text, size); return true;
+    case RILL__OBSERVED_HOST_CALL: name_host_call(what->host_call.fn, text, size); return true;
+    case RILL__OBSERVED_WAIT: name_object("wait", "wait", &what->event.event->base, text, size); return true;
+    case RILL__OBSERVED_GRAPH: name_object("graph", "graph", &what->exec->base, text, size); return true;
+    case RILL__OBSERVED_UPLOAD: name_object("graph", "upload", &what->exec->base, text, size); return true;
     case RILL__OBSERVED_RECORD: text[0] = '\0'; return true;
     default: return false;
   }
@@ -347,7 +347,7 @@ static struct timed *begin_timing(const struct rill__observed *what, uint64_t no
   enum { TEXT_BYTES = 512 };
   char text[TEXT_BYTES];
   struct rill__stream *const stream = what->stream;
-  if (!describe(what, text, sizeof text - 64)) return NULL;
+  if (!name_operation(what, text, sizeof text - 64)) return NULL;
   const bool point = text[0] == '\0';
   if (!point) {
     const size_t used = strlen(text);
@@ -373,7 +373,7 @@ static struct timed *begin_timing(const struct rill__observed *what, uint64_t no
   return NULL;
 }
 
-static rill_status before(struct rill__observed *what) {
+static rill_status begin_observed(struct rill__observed *what) {
   const uint64_t now = rill__trace_now();
   if (depth < DEPTH) {
     struct timed *timed = NULL;
@@ -442,7 +442,7 @@ static void count_memory(const struct rill__observed *what) {
                        process_of(what->device), us(rill__trace_now()), (long long)bytes);
 }
 
-static rill_status after(struct rill__observed *what, rill_status status) {
+static rill_status end_observed(struct rill__observed *what, rill_status status) {
   if (what->kind == RILL__OBSERVED_LAUNCH && what->launch->label != NULL) rill__vendor_range_pop();
   if (--depth >= DEPTH) return status;
   const struct begun mine = begun[depth];
@@ -459,7 +459,7 @@ static rill_status after(struct rill__observed *what, rill_status status) {
   return status;
 }
 
-static const struct rill__observer observer = { before, after };
+static const struct rill__observer timeline_observer = { begin_observed, end_observed };
 
 /* ---- the trace ---- */
 
@@ -483,7 +483,7 @@ rill_status rill__timeline_start(const char *path, uint64_t limit, bool nodes) {
   memset(arrows, 0, sizeof arrows);
   atomic_fetch_add(&trace_number, 1);
   atomic_store(&rill__graphs_in_steps, nodes);
-  rill__observe(RILL__OBSERVER_TIMELINE, &observer);
+  rill__observe(RILL__OBSERVER_TIMELINE, &timeline_observer);
   atomic_store(&state, RUNNING);
   return RILL_OK;
 }
