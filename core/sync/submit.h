@@ -148,7 +148,7 @@ static inline rill_status rill__submit_wait(struct rill__stream *stream, struct 
   return status;
 }
 
-/* A record that no observer is told of: one of their own. */
+/* A record of an observer's own, which no observer sees. */
 static inline rill_status rill__record_unobserved(struct rill__stream *stream, struct rill__event *event,
                                                   uint32_t flags) {
   struct rill__thread *const self = rill__self;
@@ -167,7 +167,17 @@ static inline rill_status rill__record_in_driver(struct rill__stream *stream, st
     return rill__submit_observed(stream,
                                  (struct rill__observed){ .kind = RILL__OBSERVED_RECORD, .event = { event, flags } });
   }
-  return rill__record_unobserved(stream, event, flags);
+  struct rill__thread *const self = rill__self;
+  rill__submission_begin(&rill__core(event)->work, self);
+  rill__submission_begin(&rill__core(stream)->work, self);
+  const rill_status status = RILL_DISPATCH_UNOBSERVED(stream, stream, record, stream, event, flags);
+  const uint64_t sequence = rill__submission_end(&rill__core(stream)->work, self);
+  if (RILL__LIKELY(status == RILL_OK)) {
+    rill__record(self, stream, RILL__OBSERVED_RECORD, sequence, event->base.id, 0, 0);
+    rill__event_note_record(event, stream, sequence);
+  }
+  rill__submission_end(&rill__core(event)->work, self);
+  return status;
 }
 
 rill_status rill__submit_prefetch(struct rill__stream *stream, const void *p, size_t size);

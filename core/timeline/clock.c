@@ -1,9 +1,9 @@
 /* A base is an event that a stream of its own reaches at once, so that it is known when that was, to some microseconds.
- * Times of work are told from the last base before it: a driver tells spans as floats, which are exact to less than
- * half a microsecond up to SPAN_NS, and its clock and the host's go apart by some microseconds in a second.
+ * Times of work are measured from the last base before it: a driver returns spans as floats, which are exact to less
+ * than half a microsecond up to SPAN_NS, and its clock and the host's go apart by some microseconds in a second.
  *
- * Invariant: `lock` is never held across a call of a backend.  A thread that makes a base for a device has set `making`
- * there, and only that thread changes its stream and adds bases. */
+ * Invariant: `clocks_lock` is never held across a call of a backend.  A thread that makes a base for a device has set
+ * `making` there, and only that thread changes its stream and adds bases. */
 #include "core/timeline/clock.h"
 
 #include "core/object/error.h"
@@ -18,8 +18,8 @@
 enum { DEVICES = 64, BASES = 64 };
 #define SPAN_NS UINT64_C(2000000000)
 /* How long a base may take: the first one, without which nothing is timed, and the others. */
-#define FIRST_PATIENCE_NS UINT64_C(1000000000)
-#define PATIENCE_NS UINT64_C(5000000)
+#define FIRST_LIMIT_NS UINT64_C(1000000000)
+#define LIMIT_NS UINT64_C(5000000)
 
 struct base {
   struct rill__event *event; /* NULL: none */
@@ -35,7 +35,7 @@ struct device_clock {
   struct base bases[BASES];
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t clocks_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct device_clock clocks[DEVICES]; /* kept from one trace to the next, and until the process ends */
 static _Atomic uint64_t zero;
 
@@ -69,11 +69,11 @@ static struct rill__event *new_event(struct rill__device *device) {
 }
 
 struct rill__event *rill__trace_event_take(struct rill__device *device) {
-  pthread_mutex_lock(&lock);
+  pthread_mutex_lock(&clocks_lock);
   struct device_clock *clock = clock_of(device);
   struct rill__event *event = clock != NULL ? clock->spare : NULL;
   if (event != NULL) clock->spare = rill__core(event)->next_spare;
-  pthread_mutex_unlock(&lock);
+  pthread_mutex_unlock(&clocks_lock);
   if (event == NULL) event = new_event(device);
   if (event != NULL) atomic_store_explicit(&rill__core(event)->work.owner, rill__self, memory_order_relaxed);
   return event;
@@ -82,12 +82,12 @@ struct rill__event *rill__trace_event_take(struct rill__device *device) {
 void rill__trace_event_put(struct rill__event *event) {
   if (event == NULL) return;
   struct rill__device *device = event->base.device;
-  pthread_mutex_lock(&lock);
+  pthread_mutex_lock(&clocks_lock);
   struct device_clock *clock = clock_of(device);
   RILL_ASSERT(clock != NULL, "an event of the trace is of a device with a clock");
   rill__core(event)->next_spare = clock->spare;
   clock->spare = event;
-  pthread_mutex_unlock(&lock);
+  pthread_mutex_unlock(&clocks_lock);
 }
 
 static struct rill__stream *new_stream(struct rill__device *device) {
@@ -103,12 +103,12 @@ static struct rill__stream *new_stream(struct rill__device *device) {
 }
 
 /* Returns the event, complete, or NULL. */
-static struct rill__event *reach_base(struct rill__device *device, struct rill__stream *stream, uint64_t patience,
+static struct rill__event *reach_base(struct rill__device *device, struct rill__stream *stream, uint64_t limit,
                                       uint64_t *ns) {
   struct rill__event *event = rill__trace_event_take(device);
   if (event == NULL) return NULL;
   uint64_t before = read_clock(), now = before;
-  const uint64_t end = before + patience;
+  const uint64_t end = before + limit;
   bool ready = false;
   rill_status status = rill__record_unobserved(stream, event, 0);
   while (status == RILL_OK && !ready && now < end) {
@@ -125,49 +125,49 @@ static struct rill__event *reach_base(struct rill__device *device, struct rill__
 }
 
 static void make_base(struct rill__device *device, struct device_clock *clock) {
-  const uint64_t patience = clock->last == 0 ? FIRST_PATIENCE_NS : PATIENCE_NS;
+  const uint64_t limit = clock->last == 0 ? FIRST_LIMIT_NS : LIMIT_NS;
   uint64_t ns = 0;
   if (clock->stream == NULL) clock->stream = new_stream(device);
-  struct rill__event *event = clock->stream != NULL ? reach_base(device, clock->stream, patience, &ns) : NULL;
+  struct rill__event *event = clock->stream != NULL ? reach_base(device, clock->stream, limit, &ns) : NULL;
   struct rill__event *old = NULL;
-  pthread_mutex_lock(&lock);
+  pthread_mutex_lock(&clocks_lock);
   if (event != NULL) {
     struct base *base = &clock->bases[++clock->last % BASES];
     old = base->event;
     *base = (struct base){ event, ns };
   }
   clock->making = false;
-  pthread_mutex_unlock(&lock);
+  pthread_mutex_unlock(&clocks_lock);
   rill__trace_event_put(old);
 }
 
 uint64_t rill__trace_base(struct rill__device *device) {
-  pthread_mutex_lock(&lock);
+  pthread_mutex_lock(&clocks_lock);
   struct device_clock *clock = clock_of(device);
   while (clock != NULL && clock->last == 0 && clock->making) { /* another thread makes the first one */
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&clocks_lock);
     (void)sched_yield();
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&clocks_lock);
   }
   const bool make = clock != NULL && !clock->making &&
                     (clock->last == 0 || read_clock() - clock->bases[clock->last % BASES].ns > SPAN_NS);
   if (make) clock->making = true;
-  pthread_mutex_unlock(&lock);
+  pthread_mutex_unlock(&clocks_lock);
   if (make) make_base(device, clock);
-  pthread_mutex_lock(&lock);
+  pthread_mutex_lock(&clocks_lock);
   const uint64_t last = clock != NULL ? clock->last : 0;
-  pthread_mutex_unlock(&lock);
+  pthread_mutex_unlock(&clocks_lock);
   return last;
 }
 
 bool rill__trace_time_of(struct rill__event *event, uint64_t base, uint64_t *ns) {
   struct rill__device *device = event->base.device;
   float ms = 0;
-  pthread_mutex_lock(&lock);
+  pthread_mutex_lock(&clocks_lock);
   struct device_clock *clock = clock_of(device);
   const bool known = clock != NULL && base != 0 && clock->last - base < BASES - 1; /* one may be being replaced */
   const struct base from = known ? clock->bases[base % BASES] : (struct base){ NULL, 0 };
-  pthread_mutex_unlock(&lock);
+  pthread_mutex_unlock(&clocks_lock);
   if (!known || RILL_DISPATCH(event, event, elapsed, from.event, event, &ms) != RILL_OK) return false;
   const int64_t at = (int64_t)(from.ns - atomic_load(&zero)) + (int64_t)((double)ms * 1e6);
   *ns = at > 0 ? (uint64_t)at : 0;
@@ -175,6 +175,6 @@ bool rill__trace_time_of(struct rill__event *event, uint64_t base, uint64_t *ns)
 }
 
 void rill__trace_clock_after_fork(void) {
-  pthread_mutex_init(&lock, NULL);
+  pthread_mutex_init(&clocks_lock, NULL);
   for (int i = 0; i < DEVICES; i++) clocks[i] = (struct device_clock){ .device = NULL };
 }

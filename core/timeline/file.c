@@ -12,7 +12,7 @@
 
 enum { BUFFER_BYTES = 1 << 16, EVENT_BYTES = 2048 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t file_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
   int fd; /* -1: none */
   bool failed;
@@ -47,14 +47,14 @@ static void append_text(const char *text, size_t length) {
 rill_status rill__trace_file_open(const char *path, uint64_t limit) {
   const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   RILL_REQUIRE(fd >= 0, RILL_ERROR_INVALID_ARGUMENT, "cannot write the timeline \"%s\": %s", path, strerror(errno));
-  pthread_mutex_lock(&lock);
+  pthread_mutex_lock(&file_lock);
   file.fd = fd;
   file.failed = false;
   file.written = file.dropped = 0;
   file.limit = limit;
   file.used = 0;
   append_text("[\n", 2);
-  pthread_mutex_unlock(&lock);
+  pthread_mutex_unlock(&file_lock);
   return RILL_OK;
 }
 
@@ -64,7 +64,7 @@ void rill__trace_file_add(const char *format, ...) {
   va_start(list, format);
   const int length = vsnprintf(text, sizeof text - 2, format, list);
   va_end(list);
-  pthread_mutex_lock(&lock);
+  pthread_mutex_lock(&file_lock);
   if (file.fd >= 0) {
     if (length < 0 || (size_t)length >= sizeof text - 2 || file.written + (size_t)length > file.limit || file.failed) {
       file.dropped++;
@@ -73,24 +73,24 @@ void rill__trace_file_add(const char *format, ...) {
       append_text(text, (size_t)length + 2);
     }
   }
-  pthread_mutex_unlock(&lock);
+  pthread_mutex_unlock(&file_lock);
 }
 
 void rill__trace_file_drop(void) {
-  pthread_mutex_lock(&lock);
+  pthread_mutex_lock(&file_lock);
   file.dropped++;
-  pthread_mutex_unlock(&lock);
+  pthread_mutex_unlock(&file_lock);
 }
 
 void rill__trace_file_flush(void) {
-  pthread_mutex_lock(&lock);
+  pthread_mutex_lock(&file_lock);
   if (file.fd >= 0) write_buffer();
-  pthread_mutex_unlock(&lock);
+  pthread_mutex_unlock(&file_lock);
 }
 
 bool rill__trace_file_close(uint64_t unfinished) {
   char end[256];
-  pthread_mutex_lock(&lock);
+  pthread_mutex_lock(&file_lock);
   const int length = snprintf(end, sizeof end,
                               "{\"ph\":\"i\",\"s\":\"g\",\"pid\":0,\"tid\":0,\"ts\":0,\"name\":\"end of the trace\","
                               "\"args\":{\"dropped\":%llu,\"unfinished\":%llu}}\n]\n",
@@ -100,12 +100,12 @@ bool rill__trace_file_close(uint64_t unfinished) {
   bool failed = file.failed;
   if (close(file.fd) != 0) failed = true;
   file.fd = -1;
-  pthread_mutex_unlock(&lock);
+  pthread_mutex_unlock(&file_lock);
   return !failed;
 }
 
 void rill__trace_file_abandon(void) {
-  pthread_mutex_init(&lock, NULL); /* another thread may have had it */
+  pthread_mutex_init(&file_lock, NULL); /* another thread may have had it */
   if (file.fd >= 0) (void)close(file.fd);
   file.fd = -1;
   file.used = 0;

@@ -4,8 +4,8 @@
  * until the second one is complete, and is then written.
  *
  * Invariants
- * - `lock` guards the tracks and is never held across a call of a backend: a driver's answer may be a fault, which
- * makes core submit other work.
+ * - `tracks_lock` guards the tracks and is never held across a call of a backend: a driver's answer may be a fault,
+ * which makes core submit other work.
  * - Only the thread that has set a track's `harvested` looks at the events of the operations in it and takes them out;
  *   all threads add at the end.
  * - A track's operations are complete in their order, since they are of one stream. */
@@ -51,7 +51,7 @@ struct track {
   struct timed *first, **last;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t tracks_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct track *tracks[BUCKETS];
 static uint32_t track_count, pending;
 static struct { /* the memory that was allocated since the trace began, less what was freed */
@@ -61,14 +61,14 @@ static struct { /* the memory that was allocated since the trace began, less wha
 enum { IDLE, CHANGING, RUNNING };
 static _Atomic uint32_t state;
 
-/* What an observed call has begun, from before it to after it; calls nest, as a wait that hands over held work does. */
+/* An observed call, from before it to after it; calls nest, as a wait that hands over held work does. */
 enum { DEPTH = 8 };
 struct begun {
   uint64_t ns;
   struct timed *timed; /* NULL: nothing to time */
 };
 static _Thread_local struct begun begun[DEPTH] __attribute__((tls_model("initial-exec")));
-static _Thread_local uint32_t depth __attribute__((tls_model("initial-exec")));
+static _Thread_local uint32_t nesting __attribute__((tls_model("initial-exec")));
 static _Thread_local uint64_t introduced_in __attribute__((tls_model("initial-exec"))); /* the number of a trace */
 static _Atomic uint64_t trace_number;                                                   /* from 1 on */
 static uint64_t last_arrow;
@@ -117,7 +117,7 @@ static struct track **find_track(uint64_t number) {
 
 /* Adds an operation at the end of its stream's track.  False if memory ran out, or too much is pending. */
 static bool add_to_track(const struct rill__stream *stream, struct timed *timed) {
-  pthread_mutex_lock(&lock);
+  pthread_mutex_lock(&tracks_lock);
   struct track **link = find_track(stream->number), *track = *link;
   const bool made = track == NULL;
   if (made) {
@@ -136,7 +136,7 @@ static bool add_to_track(const struct rill__stream *stream, struct timed *timed)
     track->last = &timed->next;
     pending++;
   }
-  pthread_mutex_unlock(&lock);
+  pthread_mutex_unlock(&tracks_lock);
   if (made && track != NULL) {
     introduce(process_of(stream->base.device), stream->base.device->name, stream->number,
               rill__name_of(&stream->base).text);
@@ -165,7 +165,7 @@ static void write_point(const struct track *track, const struct timed *point) {
   if (track->end != 0) write_arrow(track, 's', point->arrow, track->begin + (track->end - track->begin) / 2);
 }
 
-/* Times are told to some tenths of a microsecond, so bars might overlap by as much. */
+/* Times are known to some tenths of a microsecond, so bars might overlap by as much. */
 static void write_bar(struct track *track, const struct timed *timed, uint64_t begin, uint64_t end) {
   track->begin = begin > track->end ? begin : track->end;
   track->end = end > track->begin ? end : track->begin;
@@ -187,7 +187,7 @@ static void write_timed(struct track *track, const struct timed *timed) {
 }
 
 /* Whether the operation is complete, or never will be. */
-static bool is_over(struct timed *timed, bool wait) {
+static bool has_ended(struct timed *timed, bool wait) {
   bool ready = true;
   if (timed->end == NULL) return true;
   const rill_status status = wait ? RILL_DISPATCH(timed->end, event, synchronize, timed->end, RILL__FOREVER)
@@ -203,30 +203,30 @@ static struct track *take_track(struct track *track) {
 }
 
 static void leave_track(struct track *track) {
-  pthread_mutex_lock(&lock);
+  pthread_mutex_lock(&tracks_lock);
   track->harvested = false;
   if (track->first == NULL && track_count > KEPT_TRACKS) {
     *find_track(track->number) = track->next;
     track_count--;
     free(track);
   }
-  pthread_mutex_unlock(&lock);
+  pthread_mutex_unlock(&tracks_lock);
 }
 
 /* Writes up to `most` operations of a track that the caller has taken. */
 static void harvest_track(struct track *track, uint32_t most, bool wait) {
   rill__errors_suspend();
   for (uint32_t i = 0; i < most; i++) {
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&tracks_lock);
     struct timed *first = track->first;
-    pthread_mutex_unlock(&lock);
-    if (first == NULL || !is_over(first, wait)) break;
+    pthread_mutex_unlock(&tracks_lock);
+    if (first == NULL || !has_ended(first, wait)) break;
     write_timed(track, first);
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&tracks_lock);
     track->first = first->next;
     if (track->first == NULL) track->last = &track->first;
     pending--;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&tracks_lock);
     free_timed(first);
   }
   rill__errors_resume();
@@ -234,9 +234,9 @@ static void harvest_track(struct track *track, uint32_t most, bool wait) {
 }
 
 static void harvest_stream(const struct rill__stream *stream) {
-  pthread_mutex_lock(&lock);
+  pthread_mutex_lock(&tracks_lock);
   struct track *track = take_track(*find_track(stream->number));
-  pthread_mutex_unlock(&lock);
+  pthread_mutex_unlock(&tracks_lock);
   if (track != NULL) harvest_track(track, HARVEST_AT_ONCE, false);
 }
 
@@ -245,13 +245,13 @@ static void harvest_all(bool wait) {
     uint64_t done = 0; /* tracks of a bucket are visited in the order of their numbers, since they come and go */
     for (;;) {
       struct track *next = NULL;
-      pthread_mutex_lock(&lock);
+      pthread_mutex_lock(&tracks_lock);
       for (struct track *t = tracks[i]; t != NULL; t = t->next) {
         if (t->number > done && (next == NULL || t->number < next->number)) next = t;
       }
       if (next != NULL) done = next->number;
       struct track *const taken = take_track(next);
-      pthread_mutex_unlock(&lock);
+      pthread_mutex_unlock(&tracks_lock);
       if (next == NULL) break;
       if (taken != NULL) {
         harvest_track(taken, UINT32_MAX, wait);
@@ -375,14 +375,14 @@ static struct timed *begin_timing(const struct rill__observed *what, uint64_t no
 
 static rill_status begin_observed(struct rill__observed *what) {
   const uint64_t now = rill__trace_now();
-  if (depth < DEPTH) {
+  if (nesting < DEPTH) {
     struct timed *timed = NULL;
     rill__errors_suspend();
     if (what->stream != NULL) timed = begin_timing(what, now);
     rill__errors_resume();
-    begun[depth] = (struct begun){ now, timed };
+    begun[nesting] = (struct begun){ now, timed };
   }
-  depth++;
+  nesting++;
   if (what->kind == RILL__OBSERVED_LAUNCH && what->launch->label != NULL) rill__vendor_range_push(what->launch->label);
   return RILL_OK;
 }
@@ -392,10 +392,10 @@ static uint64_t arrow_of(const struct rill__observed *what) {
   if (what->kind != RILL__OBSERVED_RECORD && what->kind != RILL__OBSERVED_WAIT) return 0;
   const struct rill__event *const event = what->event.event;
   struct arrow *const arrow = &arrows[(uintptr_t)event / 64 % ARROWS];
-  pthread_mutex_lock(&lock);
+  pthread_mutex_lock(&tracks_lock);
   if (what->kind == RILL__OBSERVED_RECORD) *arrow = (struct arrow){ event, ++last_arrow };
   const uint64_t found = arrow->event == event ? arrow->number : 0;
-  pthread_mutex_unlock(&lock);
+  pthread_mutex_unlock(&tracks_lock);
   return found;
 }
 
@@ -420,16 +420,15 @@ static bool is_wait_of_host(const struct rill__observed *what) {
 static void write_call(const struct rill__observed *what, uint64_t begin, rill_status status) {
   const char *const api = rill__self->api;
   rill__trace_file_add("{\"ph\":\"X\",\"pid\":%d,\"tid\":%llu,\"ts\":%.3f,\"dur\":%.3f,\"cat\":\"%s\",\"name\":\"%s\","
-                       "\"args\":{\"status\":\"%s\"}}",
+                       "\"args\":{\"status\":%d}}",
                        HOST, (unsigned long long)thread_track(), us(begin), us(rill__trace_now() - begin),
-                       is_wait_of_host(what) ? "wait" : "call", api != NULL ? api : "typed launch",
-                       rill_status_name(status));
+                       is_wait_of_host(what) ? "wait" : "call", api != NULL ? api : "typed launch", (int)status);
 }
 
 static void count_memory(const struct rill__observed *what) {
   const int64_t size = (int64_t)what->memory.size;
   int64_t bytes = 0;
-  pthread_mutex_lock(&lock);
+  pthread_mutex_lock(&tracks_lock);
   for (int i = 0; i < COUNTED_DEVICES; i++) {
     if (counts[i].device != NULL && counts[i].device != what->device) continue;
     counts[i].device = what->device;
@@ -437,15 +436,15 @@ static void count_memory(const struct rill__observed *what) {
     bytes = counts[i].bytes;
     break;
   }
-  pthread_mutex_unlock(&lock);
+  pthread_mutex_unlock(&tracks_lock);
   rill__trace_file_add("{\"ph\":\"C\",\"pid\":%u,\"tid\":0,\"ts\":%.3f,\"name\":\"memory\",\"args\":{\"bytes\":%lld}}",
                        process_of(what->device), us(rill__trace_now()), (long long)bytes);
 }
 
 static rill_status end_observed(struct rill__observed *what, rill_status status) {
   if (what->kind == RILL__OBSERVED_LAUNCH && what->launch->label != NULL) rill__vendor_range_pop();
-  if (--depth >= DEPTH) return status;
-  const struct begun mine = begun[depth];
+  if (--nesting >= DEPTH) return status;
+  const struct begun mine = begun[nesting];
   rill__errors_suspend();
   write_call(what, mine.ns, status);
   if (mine.timed != NULL) end_timing(what, mine.timed, status);
@@ -493,7 +492,7 @@ static uint64_t forget_pending(void) {
   uint64_t forgotten = 0;
   for (uint32_t i = 0; i < BUCKETS; i++) {
     for (;;) {
-      pthread_mutex_lock(&lock);
+      pthread_mutex_lock(&tracks_lock);
       struct track *const track = tracks[i];
       if (track != NULL && !track->harvested) {
         tracks[i] = track->next;
@@ -501,7 +500,7 @@ static uint64_t forget_pending(void) {
         for (const struct timed *t = track->first; t != NULL; t = t->next) pending--;
       }
       const bool mine = track != NULL && !track->harvested;
-      pthread_mutex_unlock(&lock);
+      pthread_mutex_unlock(&tracks_lock);
       if (!mine) break;
       while (track->first != NULL) {
         struct timed *const timed = track->first;
@@ -523,9 +522,10 @@ rill_status rill__timeline_stop(bool wait) {
   atomic_store(&rill__graphs_in_steps, false);
   harvest_all(wait);
   const uint64_t unfinished = forget_pending();
-  const bool whole = rill__trace_file_close(unfinished);
+  const bool complete = rill__trace_file_close(unfinished);
   atomic_store(&state, IDLE);
-  RILL_REQUIRE(whole, RILL_ERROR_BACKEND, "the timeline could not be written whole" RILL_HINT "is the disk full?");
+  RILL_REQUIRE(complete, RILL_ERROR_BACKEND,
+               "the timeline could not be written completely" RILL_HINT "is the disk full?");
   return RILL_OK;
 }
 
@@ -548,7 +548,7 @@ void rill__timeline_range_pop(void) {
 }
 
 void rill__timeline_after_fork(void) {
-  pthread_mutex_init(&lock, NULL); /* another thread may have had it */
+  pthread_mutex_init(&tracks_lock, NULL); /* another thread may have had it */
   for (uint32_t i = 0; i < BUCKETS; i++) tracks[i] = NULL;
   track_count = pending = 0;
   rill__observe(RILL__OBSERVER_TIMELINE, NULL);

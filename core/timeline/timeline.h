@@ -10,7 +10,7 @@ enum { RILL__TIMELINE_LIMIT = 1 << 30 }; /* bytes of the file, unless another nu
 rill_status rill__timeline_start(const char *path, uint64_t limit, bool nodes);
 
 /* Ends the trace; `wait`: after all work that it has begun to time.  Outside epochs.  INVALID_ARGUMENT if there is
- * none, BACKEND if the file could not be written whole. */
+ * none, BACKEND if the file could not be written completely. */
 rill_status rill__timeline_stop(bool wait);
 
 /* A range of the calling thread. */

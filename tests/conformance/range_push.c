@@ -11,7 +11,7 @@ static void is_shown_by_a_trace(void) {
   assert_ok(rill_range_pop());
   assert_ok(rill_trace_stop());
   char *text = read_trace();
-  assert_whole(text);
+  assert_complete(text);
   assert_int_equal(count_of(text, "\"ph\":\"B\""), 2);
   assert_int_equal(count_of(text, "\"ph\":\"E\""), 2);
   assert_int_equal(count_of(text, "\"name\":\"in\\\"ner\\u000a\""), 1);

@@ -51,7 +51,7 @@ static void writes_each_operation(void) {
   assert_ok(rill_stream_synchronize(second));
   assert_ok(rill_trace_stop());
   char *text = read_trace();
-  assert_whole(text);
+  assert_complete(text);
   assert_int_equal(count_of(text, "\"cat\":\"fill\""), 5);
   assert_int_equal(count_of(text, "\"cat\":\"copy\""), 3);
   assert_in_range(count_of(text, "\"cat\":\"host call\""), 4, 5); /* a gate may be one, too */
@@ -71,7 +71,7 @@ static void writes_memory(void) {
   assert_ok(rill_free(p));
   assert_ok(rill_trace_stop());
   char *text = read_trace();
-  assert_whole(text);
+  assert_complete(text);
   assert_int_equal(count_of(text, "\"args\":{\"bytes\":12345}"), 1);
   assert_int_equal(count_of(text, "\"args\":{\"bytes\":0}"), 1);
   free(text);
@@ -89,7 +89,7 @@ static void writes_held_work(void) {
   assert_ok(rill_stream_synchronize(held));
   assert_ok(rill_trace_stop());
   char *text = read_trace();
-  assert_whole(text);
+  assert_complete(text);
   assert_int_equal(count_of(text, "\"cat\":\"fill\""), 2);
   free(text);
 }
@@ -106,7 +106,7 @@ static void launch_graph(bool nodes, unsigned graphs, unsigned fills, unsigned c
   assert_ok(rill_stream_synchronize(stream));
   assert_ok(rill_trace_stop());
   char *text = read_trace();
-  assert_whole(text);
+  assert_complete(text);
   assert_int_equal(dut.host[0], 9);
   assert_int_equal(count_of(text, "\"cat\":\"graph\""), graphs);
   assert_int_equal(count_of(text, "\"cat\":\"fill\""), fills);
@@ -152,7 +152,7 @@ static void writes_what_threads_submit(void) {
   run_threads(THREADS, submit_some, NULL);
   assert_ok(rill_trace_stop());
   char *text = read_trace();
-  assert_whole(text);
+  assert_complete(text);
   assert_int_equal(count_of(text, "\"cat\":\"fill\""), THREADS * ROUNDS);
   free(text);
 }

@@ -12,7 +12,7 @@ static void waits_for_what_it_times(void) {
   for (unsigned i = 0; i < 50; i++) write_cell(stream, 0, i);
   assert_ok(rill_trace_stop());
   char *text = read_trace();
-  assert_whole(text);
+  assert_complete(text);
   assert_int_equal(count_of(text, "\"cat\":\"fill\""), 50);
   free(text);
 }

@@ -41,7 +41,7 @@ static inline unsigned count_of(const char *text, const char *pattern) {
 }
 
 /* The file ends as it should, and nothing is missing. */
-static inline void assert_whole(const char *text) {
+static inline void assert_complete(const char *text) {
   assert_int_equal(strncmp(text, "[\n", 2), 0);
   assert_int_equal(count_of(text, "\"dropped\":0,\"unfinished\":0}}\n]\n"), 1);
 }

@@ -252,6 +252,19 @@ static void graphs(void) {
   OK(rill_graph_release(graph));
 }
 
+static void traces(void) {
+  rill_trace_options *in = NEW(rill_trace_options);
+  SET_rill_trace_options_path(in, "callers-trace.json");
+  SET_rill_trace_options_max_bytes(in, 1u << 20);
+  OK(rill_trace_start(in));
+  OK(rill_trace_stop());
+  FILE *file = fopen(HAS_rill_trace_options_path ? "callers-trace.json" : "rill-trace.json", "r");
+  CHECK(file != NULL);
+  CHECK(fclose(file) == 0);
+  CHECK(remove(HAS_rill_trace_options_path ? "callers-trace.json" : "rill-trace.json") == 0);
+  REFUSES_NEWER(rill_trace_options, in, rill_trace_start(in));
+}
+
 static void communicators(void) {
   rill_comm_options *in = NEW(rill_comm_options);
   SET_rill_comm_options_timeout_ns(in, UINT64_C(60000000000));
@@ -280,6 +293,7 @@ int main(int argc, char **argv) {
   memory();
   pools();
   graphs();
+  traces();
   communicators();
   if (strcmp(name, "cpu") == 0) {
     compiled();
