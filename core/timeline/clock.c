@@ -15,7 +15,7 @@
 #include <sched.h>
 #include <time.h>
 
-enum { DEVICES = 64, BASES = 64 };
+enum { DEVICES = 64, BASES = 64, SPARE_EVENTS = 1024 };
 #define SPAN_NS UINT64_C(2000000000)
 /* How long a base may take: the first one, without which nothing is timed, and the others. */
 #define FIRST_LIMIT_NS UINT64_C(1000000000)
@@ -124,9 +124,24 @@ static struct rill__event *reach_base(struct rill__device *device, struct rill__
   return event;
 }
 
+/* Making an event costs a driver more than a record of it. */
+static void make_spare_events(struct rill__device *device) {
+  struct rill__event *made = NULL, *event;
+  for (int i = 0; i < SPARE_EVENTS && (event = new_event(device)) != NULL; i++) {
+    rill__core(event)->next_spare = made;
+    made = event;
+  }
+  while (made != NULL) {
+    event = made;
+    made = rill__core(event)->next_spare;
+    rill__trace_event_put(event);
+  }
+}
+
 static void make_base(struct rill__device *device, struct device_clock *clock) {
   const uint64_t limit = clock->last == 0 ? FIRST_LIMIT_NS : LIMIT_NS;
   uint64_t ns = 0;
+  if (clock->last == 0) make_spare_events(device);
   if (clock->stream == NULL) clock->stream = new_stream(device);
   struct rill__event *event = clock->stream != NULL ? reach_base(device, clock->stream, limit, &ns) : NULL;
   struct rill__event *old = NULL;

@@ -28,6 +28,7 @@ enum {
   BUCKETS = 256,
   KEPT_TRACKS = 1024,   /* more than these are forgotten when they have nothing to time */
   MOST_PENDING = 16384, /* operations; what comes beyond is dropped */
+  HARVEST_FROM = 4096,  /* pending operations from which submissions write some, not only the ends of waits */
   HARVEST_AT_ONCE = 8,  /* operations that one submission writes, at most */
   NAME_BYTES = 128,
   COUNTED_DEVICES = 64,
@@ -235,7 +236,7 @@ static void harvest_track(struct track *track, uint32_t most, bool wait) {
 
 static void harvest_stream(const struct rill__stream *stream) {
   pthread_mutex_lock(&tracks_lock);
-  struct track *track = take_track(*find_track(stream->number));
+  struct track *track = pending >= HARVEST_FROM ? take_track(*find_track(stream->number)) : NULL;
   pthread_mutex_unlock(&tracks_lock);
   if (track != NULL) harvest_track(track, HARVEST_AT_ONCE, false);
 }

@@ -13,8 +13,8 @@
  * `rill trace -o step.json -- program` does the same for a whole program that knows nothing of it, and so does
  * RILL_TIMELINE=step.json in the environment.
  *
- * The thing people get wrong: a trace is no benchmark.  Each operation takes up to 2 us longer, so compare durations
- * within a trace, and measure without.
+ * The thing people get wrong: a trace is no benchmark.  Each operation takes some microseconds longer, so compare
+ * durations within a trace, and measure without.
  *
  * Any thread may call these functions at any time, unless a comment says more.  Since version 0.1.
  */
@@ -40,8 +40,8 @@ typedef struct rill_trace_options {
 
 /** Starts a trace of all devices.  A process has one at a time.
  *
- *  Operations are written when they are complete: at a later operation of the same stream, at the end of a call that
- *  waited, and at the end of the trace.  A program that crashes leaves a file that viewers read.
+ *  Operations are written when they are complete: at the end of a call that waited, at the end of the trace, and while
+ *  thousands are pending.  A program that crashes leaves a file that viewers read.
  *
  *  Errors:  INVALID_ARGUMENT (options, a trace runs already, the file cannot be written; the text says why).
  *  Like:    cuProfilerStart, hipProfilerStart, which need a profiler. */
