@@ -13,6 +13,7 @@
 #define gpu_append GPU_NAME(append)
 #define gpu_library_open GPU_NAME(library_open)
 #define gpu_library_path GPU_NAME(library_path)
+#define gpu_was_loaded GPU_NAME(was_loaded)
 #define gpu_library_beside GPU_NAME(library_beside)
 #define gpu_rtc GPU_NAME(rtc)
 #define gpu_rtc_load GPU_NAME(rtc_load)
@@ -53,6 +54,7 @@ struct gpu_places {
 
 /* Opens one, which stays open.  If there is none, NULL, and `why`: what was tried, and what the loader said. */
 void *gpu_library_open(const struct gpu_places *places, char *why, size_t size);
+extern bool gpu_was_loaded; /* the process had it before */
 
 /* The file of a library that is open, as the loader opened it. */
 const char *gpu_library_path(void *library);

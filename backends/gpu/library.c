@@ -101,12 +101,14 @@ static void *open_newest(struct tries *tries, const char *const *names, const ch
   return library;
 }
 
+bool gpu_was_loaded;
+
 void *gpu_library_open(const struct gpu_places *places, char *why, size_t size) {
   struct tries tries = { .why = why, .size = size };
   why[0] = '\0';
   void *library = open_loaded(places->names);
   if (library == NULL) library = open_loaded(places->other_names);
-  if (library != NULL) atomic_store(&rill__vendor_is_shared, true);
+  gpu_was_loaded = library != NULL;
   for (size_t i = 0; places->names[i] != NULL && library == NULL; i++) library = open_library(&tries, places->names[i]);
   for (size_t i = 0; places->variables[i] != NULL && library == NULL; i++) {
     library = open_by_variable(&tries, places->names, places->variables[i]);
