@@ -275,6 +275,19 @@ class Regions(differential.Differential):
         notes["tile"] = "a loop over the threads"
         self.compare_forms(self.write("k.kernel.cu", text), notes, ((40, 0), (60, 31), (100, 96), (60, 300)))
 
+    def test_numbers_of_warps(self):
+        """What is divided by 32 is a thread's index and a multiple of 32, put together in any way, of any sign."""
+        bodies = {
+            "either": "(t | t << 5) / 32",
+            "bits": "((t | unsigned(m) << 5) / 32 & 1023) + ((t | t * 96) & 63)",
+            "multiple": "int(t + (t + n) * m * 0x10000200) / 32 & 1023",
+        }
+        kernel = "RILL_KERNEL(%s, int n, int m, const float *a, const float *b, float *y) {\n"
+        kernel += "  const unsigned t = threadIdx.x, i = blockIdx.x * blockDim.x + t;\n"
+        kernel += "  y[i] = rill_shuffle_xor(a[i], 8) + (%s);\n}\n"
+        text = "#include <rill/device/kernel.h>\n" + "".join(kernel % both for both in bodies.items())
+        self.compare_forms(self.write("k.kernel.cu", text), dict.fromkeys(bodies, "loops between barriers"))
+
     def compare_forms(self, path, notes, sizes=((40, 0), (40, 1), (256, 33), (100, 20))):
         """Compares kernels of some numbers n and m and arrays a, b and y with their execution thread by thread."""
         result = self.rillcc("-v", "--target", HOST, "-o", "out.rill.c", path)

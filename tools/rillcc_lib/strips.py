@@ -396,15 +396,17 @@ class Strips(Lanes):
         self.at_end(before)
         return bool(least)
 
-    def before_threads(self, region, value):
-        """Builds a sum of what is known before the threads start and of a thread's index, for the index 0; None of others."""
+    def before_threads(self, region, value, is_term=True):
+        """Builds a sum of what is known before the threads start and of a thread's index, for the index 0; None of others, such
+        as a multiple of the index."""
         if value in (region.index[0], region.index[3]):
-            return self.m.number(0)
+            return self.m.number(0) if is_term else None
         if not self.lib.IsAInstruction(value) or value in self.c.prologue:
             return None if value in self.c.varying else value
         if self.m.opcode(value) not in (llvm.ADD, llvm.MUL, llvm.SHL):
             return None
-        operands = [self.before_threads(region, operand) for operand in self.m.operands(value)]
+        is_term = is_term and self.m.opcode(value) == llvm.ADD
+        operands = [self.before_threads(region, operand, is_term) for operand in self.m.operands(value)]
         names = {llvm.ADD: "Add", llvm.MUL: "Mul", llvm.SHL: "Shl"}
         return self.build(names[self.m.opcode(value)], *operands) if all(operands) else None
 
@@ -424,7 +426,7 @@ class Strips(Lanes):
             for a, b in (self.m.operands(value), self.m.operands(value)[::-1]):
                 first = self.first_of_warp(region, a, place) if self.is_of_warps(b) else None
                 if first:
-                    return self.build("Add", first, b)
+                    return self.build("Add" if opcode == llvm.ADD else "Or", first, b)
         if opcode in (llvm.ZEXT, llvm.SEXT):
             first = self.first_of_warp(region, self.lib.GetOperand(value, 0), place)
             return first and self.build("ZExt" if opcode == llvm.ZEXT else "SExt", first, self.lib.TypeOf(value))
