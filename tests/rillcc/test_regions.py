@@ -259,6 +259,8 @@ class Regions(differential.Differential):
             "s = h >> 8;",
             "warps": "const unsigned w = threadIdx.x >> 6, l = (threadIdx.x + blockIdx.x * blockDim.x) % 64; "
             "for (unsigned k = l; k < m; k += 64) s += a[w * 5 + k] * b[k]; s -= rill_shuffle_xor(s, 8);",
+            "other": "for (int k = threadIdx.x; k < m; k += blockDim.x) %s s = rill_shuffle_xor(s, 4); float p = 0; "
+            "for (int k = n & 7; k-- > 0;) p = p / 2 + a[k + threadIdx.x]; s = s * 3 + p;" % product,
             "shifted": "const unsigned w = (threadIdx.x + n) / 32, l = (threadIdx.x + n) % 32; "
             "for (int k = l; k < m; k += 32) s += a[w * 7 + k] * b[k]; s += w;",
             "ints": "const int t = threadIdx.x, w = (i - 64) / 32, l = t % 32; "
@@ -271,7 +273,7 @@ class Regions(differential.Differential):
         kernel = "RILL_KERNEL(%s, int n, int m, const float *a, const float *b, float *y) {\n%s  %s\n  y[i] = s;\n}\n"
         text = head + "".join(kernel % (name, start, body) for name, body in bodies.items())
         notes = dict.fromkeys(bodies, "a loop over the threads, inside its own loops")
-        notes.update(dict.fromkeys(("sum", "warp", "warps", "ints", "twice"), "loops between barriers, inside its own loops"))
+        notes.update(dict.fromkeys(("sum", "warp", "warps", "ints", "twice", "other"), "loops between barriers, inside its own loops"))
         notes["tile"] = "a loop over the threads"
         self.compare_forms(self.write("k.kernel.cu", text), notes, ((40, 0), (60, 31), (100, 96), (60, 300)))
 

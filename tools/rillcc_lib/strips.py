@@ -265,8 +265,9 @@ class Strips(Lanes):
         """The slots that nobody else uses: there a warp's values are enough, which LLVM keeps in registers.  What a group's
         first region begins with comes from outside."""
         self.own.clear()
-        # The group does these shuffles itself.
-        others = {call for region in group.regions if region.sync in self.sources for call in self.acted.get(region.sync, ())}
+        # The group does these shuffles itself; one before a region that is executed once is done for the whole block.
+        shuffles = [region.sync for region in group.regions if region.sync in self.sources and not region.scalar]
+        others = {call for shuffle in shuffles for call in self.acted.get(shuffle, ())}
         for value, (slot, kind, each) in self.slots.items():
             if not each or self.cut_phis.get(value) is group.head():
                 continue
