@@ -94,6 +94,7 @@ static void end(rill_stream stream, struct piece *piece, unsigned char value) {
 
 /* C5.2, M4, M6, M8, M15: of all kinds, beside allocations of other alignments; and nothing is lost by it. */
 static void honours_every_alignment(void) {
+  needs_plain_memory();
   enum { PLACES = 32 };
   for (uint32_t kind = RILL_MEMORY_DEVICE; kind <= RILL_MEMORY_MANAGED; kind++) {
     struct piece pieces[PLACES] = { { NULL, 0 } };
