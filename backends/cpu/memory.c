@@ -111,7 +111,8 @@ static bool run_copy(struct cpu_queue *queue, struct cpu_op *op) {
   const bool apart = dst > src ? dst - src >= copy->size : src - dst >= copy->size;
   if (copy->reads_caller && !rill__cpu_queue_begin_reading(queue)) return true;
   if (copy->size >= CPU_SHARE_BYTES && apart) {
-    return rill__cpu_workers_share(queue, op, (copy->size + CPU_PART_BYTES - 1) / CPU_PART_BYTES, CPU_BY_PLACE, copy_bytes_of);
+    return rill__cpu_workers_share(queue, op, (copy->size + CPU_PART_BYTES - 1) / CPU_PART_BYTES, CPU_BY_PLACE,
+                                   copy_bytes_of);
   }
   memmove(copy->dst, copy->src, copy->size);
   return true;

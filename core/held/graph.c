@@ -25,9 +25,7 @@ static void for_each_record(struct rill__graph_exec *exec, void (*visit)(struct 
   }
 }
 
-static void begin_record(struct rill__event *event) {
-  rill__submission_begin(&rill__core(event)->work, rill__self);
-}
+static void begin_record(struct rill__event *event) { rill__submission_begin(&rill__core(event)->work, rill__self); }
 static void end_record(struct rill__event *event) { rill__submission_end(&rill__core(event)->work, rill__self); }
 
 /* What was held for its events goes on, without the claim: launches of the object may be among that. */

@@ -19,8 +19,8 @@
 #include <rill/kernel.h>
 #include <rill/memory.h>
 #include <rill/module.h>
-#include <rill/order.h>
 #include <rill/occupancy.h>
+#include <rill/order.h>
 #include <rill/pool.h>
 #include <rill/status.h>
 #include <rill/stream.h>
