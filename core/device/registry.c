@@ -60,7 +60,7 @@ static struct rill__device *make_device(const struct rill__backend *backend, uin
   if (!named) (void)rill__fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory for a device");
   if (!named || RILL_DISPATCH(device, device, init, device) != RILL_OK ||
       rill__object_publish(&device->base, RILL__DEVICE) != RILL_OK) {
-    rill__object_free(&device->base);
+    destroy_device(&device->base);
     return NULL;
   }
   return device;
