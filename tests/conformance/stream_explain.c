@@ -24,7 +24,7 @@ static const char *report_of(rill_stream stream) {
   return text;
 }
 
-static void contains(const char *text, const char *part) {
+static __attribute__((noinline)) void contains(const char *text, const char *part) {
   if (strstr(text, part) == NULL) fail_msg("\"%s\" is not in:\n%s", part, text);
 }
 
