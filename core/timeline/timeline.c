@@ -39,6 +39,7 @@ struct timed {
   struct timed *next;
   struct rill__event *start, *end; /* start NULL: a point */
   uint64_t base;
+  uint64_t trace; /* its number: what comes late is not written to the next one */
   uint64_t arrow; /* a record: that begins here; a wait: that ends here; 0: none */
   char text[];    /* the rest of its JSON object: category, name and arguments; "" of a record */
 };
@@ -177,6 +178,7 @@ static void write_bar(struct track *track, const struct timed *timed, uint64_t b
 
 static void write_timed(struct track *track, const struct timed *timed) {
   uint64_t begin = 0, end = 0;
+  if (timed->trace != atomic_load(&trace_number)) return;
   if (timed->text[0] == '\0') {
     write_point(track, timed);
   } else if (rill__trace_time_of(timed->start, timed->base, &begin) &&
@@ -226,6 +228,7 @@ static void harvest_track(struct track *track, uint32_t most, bool wait) {
     pthread_mutex_lock(&tracks_lock);
     track->first = first->next;
     if (track->first == NULL) track->last = &track->first;
+    RILL_ASSERT(track->harvested && pending > 0, "one thread takes out what was counted when it was added");
     pending--;
     pthread_mutex_unlock(&tracks_lock);
     free_timed(first);
@@ -360,7 +363,7 @@ static struct timed *begin_timing(const struct rill__observed *what, uint64_t no
     rill__trace_file_drop();
     return NULL;
   }
-  *timed = (struct timed){ .base = point ? 0 : rill__trace_base(what->device) };
+  *timed = (struct timed){ .base = point ? 0 : rill__trace_base(what->device), .trace = atomic_load(&trace_number) };
   memcpy(timed->text, text, strlen(text) + 1);
   if (point) return timed;
   timed->start = rill__trace_event_take(what->device);
@@ -479,8 +482,10 @@ rill_status rill__timeline_start(const char *path, uint64_t limit, bool nodes) {
   }
   if (!atomic_exchange(&ends_with_process, true)) (void)atexit(end_with_process);
   rill__trace_now_is_zero();
+  pthread_mutex_lock(&tracks_lock); /* calls that the last trace has seen begin may still end */
   memset(counts, 0, sizeof counts);
   memset(arrows, 0, sizeof arrows);
+  pthread_mutex_unlock(&tracks_lock);
   atomic_fetch_add(&trace_number, 1);
   atomic_store(&rill__graphs_in_steps, nodes);
   rill__observe(RILL__OBSERVER_TIMELINE, &timeline_observer);
