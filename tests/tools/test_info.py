@@ -25,11 +25,11 @@ class Info(ToolTest):
     def test_a_feature_that_a_driver_lacks(self):
         peer = {"supported": True, "why": None}
         self.assertEqual(self.device("cuda:0", LD_LIBRARY_PATH=CUDA, RILL_FAKE_DEVICES="2")["features"]["peer"], peer)
-        peer = self.device("cuda:0", LD_LIBRARY_PATH=CUDA, RILL_FAKE_DEVICES="2", RILL_FAKE_PEERS="0")["features"]["peer"]
-        self.assertFalse(peer["supported"])
-        self.assertIn("no other device's memory", peer["why"])
+        lacking = self.device("cuda:0", LD_LIBRARY_PATH=CUDA, RILL_FAKE_DEVICES="2", RILL_FAKE_PEERS="0")["features"]["peer"]
+        self.assertFalse(lacking["supported"])
+        self.assertIn("no other device's memory", lacking["why"])
         text = self.succeed("info", "cuda:0", LD_LIBRARY_PATH=CUDA, RILL_FAKE_DEVICES="2", RILL_FAKE_PEERS="0")
-        self.assertIn(f"  peer                    no: {peer['why']}\n", text)
+        self.assertIn(f"  peer                    no: {lacking['why']}\n", text)
 
     def test_an_absent_device(self):
         everything = json.loads(self.succeed("info", "--json", LD_LIBRARY_PATH=CUDA, RILL_FAKE_DEVICES="0",

@@ -40,7 +40,7 @@ def main():
 
     memory = rill.alloc(device, N * 4, rill.MEMORY_PINNED)
     x = (ctypes.c_float * N).from_address(memory)
-    x[:] = range(N)
+    x[:] = list(map(float, range(N)))
 
     launch = rill.launch(grid=rill.dim3(x=(N + 127) // 128), block=rill.dim3(x=128), label="scale")
     values = [argument(ctypes.c_int(N)), argument(ctypes.c_float(2.5)), argument(ctypes.c_void_p(memory))]
