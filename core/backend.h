@@ -472,6 +472,13 @@ struct rill__graph_table {
   void (*others_destroy)(struct rill__device *device, uintptr_t graph);
 };
 
+/* What DLPack and the array API call a backend's memory and streams (rill/dlpack.h). */
+struct rill__dlpack {
+  int32_t device, pinned, managed;    /* DLDeviceType */
+  intptr_t first_stream, last_stream; /* of default streams; native ones are above 2 */
+  const char *streams;                /* those, for people; NULL without native streams */
+};
+
 struct rill__backend {
   const char *name; /* what comes before the colon in a device's name */
   uint32_t id;      /* RILL_BACKEND_* */
@@ -484,6 +491,7 @@ struct rill__backend {
   const struct rill__module_table *module;
   const struct rill__kernel_table *kernel;
   const struct rill__graph_table *graph; /* NULL: no graphs */
+  struct rill__dlpack dlpack;
   /* Optional: around fork, on the forking thread.  after_in_child makes the backend usable again, or leaves its
    * devices lost. */
   void (*before_fork)(void);

@@ -139,6 +139,7 @@ const struct rill__backend rill__cpu_backend = {
   .module = &rill__cpu_module_table,
   .kernel = &rill__cpu_kernel_table,
   .graph = &rill__cpu_graph_table,
+  .dlpack = { 1, 1, 1, 0, -1, NULL }, /* kDLCPU */
   .before_fork = cpu_before_fork,
   .after_fork_in_parent = cpu_after_fork_in_parent,
   .after_fork_in_child = cpu_after_fork_in_child,

@@ -37,6 +37,9 @@
   "the driver does not report the arguments of kernels, as it does from CUDA 12.4 on: those of images that rillcc " \
   "did "                                                                                                            \
   "not bundle are not checked"
+/* kDLCUDA, kDLCUDAHost, kDLCUDAManaged */
+#define GPU_DLPACK \
+  { 2, 3, 13, 1, 2, "1: the legacy default stream, 2: the per-thread one" }
 #define GPU_STREAM_ID_TEXT "the driver has no stream ids: they came with CUDA 12.0"
 
 /* ---- types and constants ---- */

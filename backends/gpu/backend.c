@@ -29,5 +29,6 @@ const struct rill__backend gpu_backend = {
   .module = &gpu_module_table,
   .kernel = &gpu_kernel_table,
   .graph = &gpu_graph_table,
+  .dlpack = GPU_DLPACK,
   .after_fork_in_child = gpu_after_fork_in_child,
 };

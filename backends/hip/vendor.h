@@ -46,6 +46,9 @@
 #define GPU_TAKES "a code object or a clang offload bundle"
 #define GPU_KNOWS_KERNEL_ARGS true /* in the note that every code object has */
 #define GPU_KERNEL_ARGS_TEXT "the code object has no note of its kernels' arguments"
+/* kDLROCM, kDLROCMHost; managed memory has no type of its own */
+#define GPU_DLPACK \
+  { 10, 11, 10, 0, 0, "0: the default stream" }
 #define GPU_STREAM_ID_TEXT "the runtime has no stream ids: they came with HIP 7.1"
 
 /* ---- types and constants ---- */

@@ -119,8 +119,9 @@ rill_status rill__stream_import(struct rill__device *device, uintptr_t native, c
   pthread_mutex_lock(&rill__core(device)->lock);
   *out = find_native(device, native);
   pthread_mutex_unlock(&rill__core(device)->lock);
-  if (*out == NULL) RILL_TRY(import_anew(device, native, o, out));
-  const rill_status status = check_ownership(*out, o);
+  const rill_import_options borrowed = RILL_IMPORT_OPTIONS_INIT;
+  if (*out == NULL) RILL_TRY(import_anew(device, native, o != NULL ? o : &borrowed, out));
+  const rill_status status = o != NULL ? check_ownership(*out, o) : RILL_OK;
   if (status != RILL_OK) {
     struct rill__object *last = NULL;
     (void)rill__object_release((*out)->base.id, RILL__STREAM, &last);

@@ -95,6 +95,10 @@ typedef struct {
   uint8_t bytes[128];
 } rill_ipc_handle;
 
+/** Releases what a program has given to rill, with the pointer that it gave: called once, when nothing keeps it any
+ * more. */
+typedef void (*rill_release_fn)(void *user);
+
 /* The null handles, and equality: two handles are equal exactly if they name the same object. */
 #define RILL_HANDLE_HELPERS_(NAME, TYPE)                                 \
   static const rill_##TYPE RILL_NULL_##NAME = { 0 };                     \

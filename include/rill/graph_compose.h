@@ -66,9 +66,6 @@ RILL_API RILL_NODISCARD rill_status rill_graph_add_alloc(rill_graph graph, const
 RILL_API RILL_NODISCARD rill_status rill_graph_add_free(rill_graph graph, const rill_graph_node *after,
                                                         size_t after_count, void *p, rill_graph_node *out);
 
-/** Releases a user object: called once, when nothing keeps the object any more. */
-typedef void (*rill_release_fn)(void *user);
-
 /** Attaches an object of the caller's to the graph.  It is not a node: it is not listed, and updates do not compare it.
  *  It can be added while a capture adds to the graph.
  *

@@ -12,6 +12,7 @@
 #include <rill/compile.h>
 #include <rill/device.h>
 #include <rill/diagnose.h>
+#include <rill/dlpack.h>
 #include <rill/event.h>
 #include <rill/graph.h>
 #include <rill/graph_compose.h>

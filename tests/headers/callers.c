@@ -265,6 +265,26 @@ static void traces(void) {
   REFUSES_NEWER(rill_trace_options, in, rill_trace_start(in));
 }
 
+static void tensors(void) {
+  void *memory, *managed;
+  const int64_t shape[] = { 16 };
+  rill_tensor *in = NEW(rill_tensor);
+  OK(rill_alloc(device, 64, RILL_MEMORY_PINNED, &memory));
+  SET_rill_tensor_data(in, memory);
+  SET_rill_tensor_type_bits(in, 32);
+  SET_rill_tensor_dimensions(in, HAS_rill_tensor_shape ? 1 : 0);
+  SET_rill_tensor_shape(in, shape);
+  if (!HAS_rill_tensor_type_bits) {
+    CHECK(rill_dlpack_export(stream, in, RILL_DLPACK_NO_STREAM, NULL, NULL, &managed) == RILL_ERROR_INVALID_ARGUMENT);
+  } else {
+    OK(rill_dlpack_export(stream, in, RILL_DLPACK_NO_STREAM, NULL, NULL, &managed));
+    FILLS(rill_tensor, rill_dlpack_import(device, managed, out));
+    ((rill_dlpack *)managed)->deleter(managed);
+    REFUSES_NEWER(rill_tensor, in, rill_dlpack_export(stream, in, RILL_DLPACK_NO_STREAM, NULL, NULL, &managed));
+  }
+  OK(rill_free(memory));
+}
+
 static void communicators(void) {
   rill_comm_options *in = NEW(rill_comm_options);
   SET_rill_comm_options_timeout_ns(in, UINT64_C(60000000000));
@@ -294,6 +314,7 @@ int main(int argc, char **argv) {
   pools();
   graphs();
   traces();
+  tensors();
   communicators();
   if (strcmp(name, "cpu") == 0) {
     compiled();

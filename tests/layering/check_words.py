@@ -31,7 +31,7 @@ BANNED = {
 LANE = {r"lanes?": "stream, worker, track; a warp has lanes"}
 WARPS = re.compile(
     r"warp|dialect|KERNELS|COMPILING|CHANGELOG|EDGE_CASES|rillcc|include/rill/device|kernels/"
-    r"|cpu/(fiber|kernel|device|compile)|fake_vendor|vendor_compiler|topology"
+    r"|cpu/(fiber|kernel|device|compile)|fake_vendor|dlpack|vendor_compiler|topology"
 )
 # Words of licences and of other people's formats.
 ELSEWHERE = re.compile(r"LICENSE|\.(png|svg)$|check_words\.py$")
@@ -64,7 +64,7 @@ for name in names:
         continue
     count += 1
     for number, line in enumerate(lines, 1):
-        for word, instead in banned + ([] if WARPS.search(name) or "warp" in line else lane):
+        for word, instead in banned + ([] if WARPS.search(name) or "warp" in line or "type_lanes" in line else lane):
             found = word.search(line)
             if found:
                 problems.append(f'{name}:{number}: "{found.group()}": write {instead}')

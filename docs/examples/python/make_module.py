@@ -16,7 +16,7 @@ import sys
 BASE = {
     "char": "c_char", "bool": "c_bool", "float": "c_float", "double": "c_double", "int": "c_int", "size_t": "c_size_t",
     "int32_t": "c_int32", "uint8_t": "c_uint8", "uint16_t": "c_uint16", "uint32_t": "c_uint32", "int64_t": "c_int64",
-    "uint64_t": "c_uint64", "uintptr_t": "c_size_t",
+    "uint64_t": "c_uint64", "uintptr_t": "c_size_t", "intptr_t": "c_ssize_t",
 }
 
 HEAD = '''"""rill %(version)s for Python: made from rill-api.json."""
