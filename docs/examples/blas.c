@@ -1,31 +1,18 @@
 /* A vendor's library on a stream of rill: cuBLAS or hipBLAS multiplies two matrices between a fill and a copy of
- * rill's.
+ * rill's, and then again as a node of a graph.
  *
  * What such a library needs is the native stream (rill_stream_native), and the device's context as the thread's current
  * one while its handle is created: for CUDA the primary context, which rill_stream_context gives and cudaSetDevice
  * makes current as well; for HIP the current device.  Afterwards calls may come from any thread.
- *
- * A program that is built with the vendor's headers calls cublasCreate itself; this one opens the library at run time,
- * so that it builds everywhere, and says so where there is none. */
-#include <dlfcn.h>
-#include <rill/rill.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+ */
+#include "vendor_library.h"
 
-enum { N = 64 };
-
-#define CHECK(call)                                    \
-  do {                                                 \
-    if ((call) != RILL_OK) {                           \
-      fprintf(stderr, "%s\n", rill_last_error_text()); \
-      exit(1);                                         \
-    }                                                  \
-  } while (0)
+enum { N = 64, WORKSPACE = 32 << 20 };
 
 typedef int create_function(void **handle);
 typedef int destroy_function(void *handle);
 typedef int set_stream_function(void *handle, void *stream);
+typedef int set_workspace_function(void *handle, void *workspace, size_t size);
 typedef int sgemm_function(void *handle, int transpose_a, int transpose_b, int m, int n, int k, const float *alpha,
                            const float *a, int lda, const float *b, int ldb, const float *beta, float *c, int ldc);
 
@@ -34,20 +21,9 @@ static struct {
   destroy_function *destroy;
   set_stream_function *set_stream;
   sgemm_function *sgemm;
-  int as_it_is; /* the vendor's number for "not transposed" */
+  set_workspace_function *set_workspace; /* NULL where hipBLAS has none */
+  int as_it_is;                          /* the vendor's number for "not transposed" */
 } blas;
-
-static void *open_one(const char *const *names) {
-  void *library = NULL;
-  for (; *names != NULL && library == NULL; names++) library = dlopen(*names, RTLD_NOW);
-  return library;
-}
-
-static int find(void *library, const char *name, void *function) {
-  void *symbol = dlsym(library, name);
-  memcpy(function, &symbol, sizeof symbol);
-  return symbol != NULL;
-}
 
 static int open_blas(uint32_t backend) {
   static const char *const cuda[] = { "libcublas.so.13", "libcublas.so.12", "libcublas.so.11", NULL };
@@ -56,24 +32,18 @@ static int open_blas(uint32_t backend) {
   const int is_cuda = backend == RILL_BACKEND_CUDA;
   void *library = open_one(is_cuda ? cuda : hip);
   blas.as_it_is = is_cuda ? 0 : 111;
+  if (library != NULL)
+    (void)find(library, is_cuda ? "cublasSetWorkspace_v2" : "hipblasSetWorkspace", &blas.set_workspace);
   return library != NULL && find(library, is_cuda ? "cublasCreate_v2" : "hipblasCreate", &blas.create) &&
          find(library, is_cuda ? "cublasDestroy_v2" : "hipblasDestroy", &blas.destroy) &&
          find(library, is_cuda ? "cublasSetStream_v2" : "hipblasSetStream", &blas.set_stream) &&
          find(library, is_cuda ? "cublasSgemm_v2" : "hipblasSgemm", &blas.sgemm);
 }
 
-/* Makes the stream's device the thread's current one, with the driver's own call. */
-static int make_current(rill_stream stream, const rill_device_info *info) {
-  static const char *const cuda[] = { "libcuda.so.1", NULL };
-  static const char *const hip[] = { "libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", NULL };
-  uintptr_t context = 0;
-  int (*set_context)(void *);
-  int (*set_device)(int);
-  CHECK(rill_stream_context(stream, &context));
-  if (info->backend == RILL_BACKEND_CUDA) {
-    return find(open_one(cuda), "cuCtxSetCurrent", &set_context) && set_context((void *)context) == 0;
-  }
-  return find(open_one(hip), "hipSetDevice", &set_device) && set_device(info->ordinal) == 0;
+static int count_wrong(const float *values, float expected) {
+  int wrong = 0;
+  for (int i = 0; i < N * N; i++) wrong += values[i] < expected || values[i] > expected;
+  return wrong;
 }
 
 int main(void) {
@@ -109,14 +79,36 @@ int main(void) {
   CHECK(rill_copy_async(stream, host, c, sizeof(float) * N * N));
   CHECK(rill_stream_synchronize(stream));
 
-  int wrong = 0;
-  for (int i = 0; i < N * N; i++) wrong += host[i] < 6.0f * (float)N || host[i] > 6.0f * (float)N;
+  int wrong = count_wrong(host, 6.0f * (float)N);
   printf("every value is %.0f, %d wrong values\n", (double)host[0], wrong);
+
+  /* The same in a graph.  What the library submits between begin and end becomes one node.  It may not allocate there,
+   * so it gets memory of its own first: after the stream, since setting the stream takes the memory away again. */
+  void *workspace = NULL;
+  rill_graph graph;
+  rill_graph_exec exec;
+  CHECK(rill_alloc(device, WORKSPACE, RILL_MEMORY_DEVICE, &workspace));
+  CHECK_VENDOR(blas.set_stream(handle, (void *)native));
+  if (blas.set_workspace != NULL) CHECK_VENDOR(blas.set_workspace(handle, workspace, WORKSPACE));
+  CHECK(rill_stream_capture_begin(stream, RILL_CAPTURE_RELAXED));
+  CHECK(rill_fill_async(stream, a, &three, sizeof three, N * N));
+  CHECK_VENDOR(blas.sgemm(handle, blas.as_it_is, blas.as_it_is, N, N, N, &one, a, N, b, N, &none, c, N));
+  CHECK(rill_copy_async(stream, host, c, sizeof(float) * N * N));
+  CHECK(rill_stream_capture_end(stream, &graph));
+  CHECK(rill_graph_instantiate(graph, &exec));
+  CHECK(rill_graph_launch(exec, stream));
+  CHECK(rill_stream_synchronize(stream));
+  const int wrong_in_graph = count_wrong(host, 9.0f * (float)N);
+  printf("by a graph every value is %.0f, %d wrong values\n", (double)host[0], wrong_in_graph);
+  wrong += wrong_in_graph;
+  CHECK(rill_graph_exec_release(exec));
+  CHECK(rill_graph_release(graph));
   (void)blas.destroy(handle);
   CHECK(rill_free(a));
   CHECK(rill_free(b));
   CHECK(rill_free(c));
   CHECK(rill_free(host));
+  CHECK(rill_free(workspace));
   CHECK(rill_stream_release(stream));
   return wrong != 0;
 }
