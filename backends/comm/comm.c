@@ -152,6 +152,10 @@ static void free_comm(struct comm *comm) {
   (void)rill_stream_release(comm->check_stream);
   (void)rill_free(comm->check_memory);
   (void)rill_free(comm->check_device_memory);
+  for (int i = 0; i < COMM_PAIR_SIZES; i++) {
+    (void)rill_free(comm->pair_memory[i]);
+    (void)rill_free(comm->pair_device_memory[i]);
+  }
   (void)rill_free(comm->scratch);
   pthread_cond_destroy(&comm->changed);
   pthread_mutex_destroy(&comm->lock);

@@ -18,6 +18,7 @@
 #include <rill/memory.h>
 
 #include <pthread.h>
+#include <stdio.h>
 #include <time.h>
 
 /* ---- failures ---- */
@@ -66,7 +67,7 @@ void rill__comm_about(const char *object);
 
 /* ---- communicators and operations ---- */
 
-enum { COMM_ID_BYTES = 128 };
+enum { COMM_ID_BYTES = 128, COMM_PAIR_SIZES = 16 };
 
 enum comm_kind {
   COMM_ALL_REDUCE,
@@ -96,6 +97,7 @@ struct comm_op {
   size_t count, size; /* size: bytes of an element */
   enum comm_kind kind;
   uint32_t type, op, peer; /* RILL_COMM_*; peer: root, or the other one */
+  uint64_t number;         /* of this rank's operations of the communicator, from 1 on */
 };
 
 /* An operation, or several of one stream, that a deadline runs for (watch.c). */
@@ -104,8 +106,8 @@ struct comm_flight {
   struct comm *comm;
   rill_stream stream; /* retained */
   rill_event start, end;
-  uint64_t since; /* when its stream was first seen to have come to it; 0: not yet */
-  enum comm_kind kind;
+  uint64_t since;    /* when its stream was first seen to have come to it; 0: not yet */
+  struct comm_op op; /* the first one */
 };
 
 struct comm {
@@ -124,7 +126,9 @@ struct comm {
   rill_stream check_stream; /* of RILL_CHECK=comm (check.c), as the next three are */
   void *check_memory, *check_device_memory;
   uint64_t checked;
+  void *pair_memory[COMM_PAIR_SIZES], *pair_device_memory[COMM_PAIR_SIZES]; /* [k]: for 2^k sends and receives */
 
+  uint64_t submitted;         /* operations; under `submitting` */
   pthread_mutex_t submitting; /* orders submissions; an engine's call may be waited for under it, by its users alone */
 
   pthread_mutex_t lock; /* guards the rest; never held across a call of the engine's or of rill's */
@@ -138,6 +142,20 @@ struct comm {
   bool watched_now;
 };
 
+/* An operation for people: "send of rank 2 of 4 to rank 3 (operation 7)". */
+struct comm_op_text {
+  char text[112];
+};
+static inline struct comm_op_text comm_describe(const struct comm_op *op) {
+  struct comm_op_text made;
+  char peer[32] = "";
+  if (op->kind == COMM_SEND) (void)snprintf(peer, sizeof peer, " to rank %u", op->peer);
+  if (op->kind == COMM_RECEIVE) (void)snprintf(peer, sizeof peer, " from rank %u", op->peer);
+  (void)snprintf(made.text, sizeof made.text, "%s of rank %u of %u%s (operation %llu)", comm_kind_name(op->kind),
+                 op->comm->rank, op->comm->ranks, peer, (unsigned long long)op->number);
+  return made;
+}
+
 /* ---- engines ---- */
 
 struct comm_engine {
@@ -145,6 +163,7 @@ struct comm_engine {
   uint32_t backend; /* RILL_BACKEND_* of its devices */
   size_t max_count; /* elements of an operation */
   bool keeps_deadlines, needs_scratch;
+  bool compares_messages; /* a receive that does not fit what was sent fails by itself */
 
   /* Makes the engine usable; at each use, on the caller's thread.  Fails with what was tried. */
   rill_status (*start)(void);
@@ -152,6 +171,9 @@ struct comm_engine {
   rill_status (*make_id)(uint8_t bytes[COMM_ID_BYTES]);
   /* Joins ranks of this process; may block for as long as others do not come, on any thread. */
   rill_status (*join)(struct comm *const *comms, uint32_t count, const uint8_t id[COMM_ID_BYTES]);
+  /* Joins the ranks of `parent` with the same color to `child`, whose rank and ranks it sets; 0 ranks: of
+   * RILL_COMM_NO_COLOR.  Blocks as `join` does.  NULL: the engine cannot. */
+  rill_status (*split)(struct comm *parent, uint32_t color, uint32_t key, struct comm *child);
   /* Takes operations, at least one.  Their communicators are not broken, and no other submission runs for them.  A
    * failure that leaves one unusable goes through rill__comm_break. */
   rill_status (*submit)(const struct comm_op *ops, size_t count);

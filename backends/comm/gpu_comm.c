@@ -198,6 +198,24 @@ static rill_status join(struct comm *const *comms, uint32_t count, const uint8_t
   return rill__comm_fail_as(&error);
 }
 
+static rill_status split(struct comm *parent, uint32_t color, uint32_t key, struct comm *child) {
+  enum { NO_COLOR = -1 };
+  COMM_REQUIRE(api.split != NULL, RILL_ERROR_UNSUPPORTED, "%s has no ncclCommSplit, which came with NCCL 2.18",
+               ENGINE_LIBRARY);
+  int before, ranks = 0, rank = 0;
+  COMM_TRY(enter(parent, &before));
+  int code =
+      api.split(parent->native, color == RILL_COMM_NO_COLOR ? NO_COLOR : (int)color, (int)key, &child->native, NULL);
+  if (code == GPU_COMM_SUCCESS && child->native != NULL) {
+    code = api.comm_ranks(child->native, &ranks);
+    if (code == GPU_COMM_SUCCESS) code = api.comm_rank(child->native, &rank);
+  }
+  leave_device(&driver, before);
+  child->ranks = (uint32_t)ranks;
+  child->rank = (uint32_t)rank;
+  return code == GPU_COMM_SUCCESS ? RILL_OK : fail(code, "ncclCommSplit");
+}
+
 static rill_status poll_error(struct comm *comm) {
   int error = GPU_COMM_SUCCESS;
   CALL("ncclCommGetAsyncError", api.get_async_error(comm->native, &error));
@@ -297,6 +315,7 @@ const struct comm_engine ENGINE = {
   .version = engine_version,
   .make_id = make_id,
   .join = join,
+  .split = split,
   .submit = submit,
   .poll = poll_error,
   .interrupt = interrupt,

@@ -25,6 +25,9 @@ static inline int gpu_comm_number(unsigned type_or_operator) { return (int)type_
   GPU_COMM_FN(get_version, ncclGetVersion, true, int, (int *version))                                                \
   GPU_COMM_FN(get_unique_id, ncclGetUniqueId, true, int, (struct gpu_comm_id * id))                                  \
   GPU_COMM_FN(init_rank, ncclCommInitRank, true, int, (void **comm, int ranks, struct gpu_comm_id id, int rank))     \
+  GPU_COMM_FN(split, ncclCommSplit, false, int, (void *comm, int color, int key, void **out, void *config))          \
+  GPU_COMM_FN(comm_ranks, ncclCommCount, true, int, (void *comm, int *ranks))                                        \
+  GPU_COMM_FN(comm_rank, ncclCommUserRank, true, int, (void *comm, int *rank))                                       \
   GPU_COMM_FN(destroy, ncclCommDestroy, true, int, (void *comm))                                                     \
   GPU_COMM_FN(abort, ncclCommAbort, true, int, (void *comm))                                                         \
   GPU_COMM_FN(revoke, ncclCommRevoke, false, int, (void *comm, int flags))                                           \

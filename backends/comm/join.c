@@ -62,11 +62,14 @@ struct join {
   rill_status status;
   struct comm_error error;
   struct id id;
+  struct comm *parent; /* pinned; of rill_comm_split, as the next two are */
+  uint32_t color, key;
   uint32_t count;
   struct comm *comms[];
 };
 
 static void free_join(struct join *join) {
+  if (join->parent != NULL) rill__comm_unpin(join->parent);
   pthread_cond_destroy(&join->changed);
   pthread_mutex_destroy(&join->lock);
   free(join);
@@ -94,10 +97,27 @@ static void drop_comms(struct join *join, bool joined) {
   }
 }
 
+/* The parent is let inside of the engine, so that it is not ended meanwhile, and no operation is submitted to it. */
+static rill_status split_parent(struct join *join) {
+  struct comm *parent = join->parent;
+  pthread_mutex_lock(&parent->submitting);
+  rill_status status = rill__comm_go_inside(parent, true);
+  if (status == RILL_OK) {
+    status = parent->engine->split(parent, join->color, join->key, join->comms[0]);
+    rill__comm_come_out(parent, true);
+  }
+  pthread_mutex_unlock(&parent->submitting);
+  return status;
+}
+
+static rill_status join_by_id(struct join *join) {
+  COMM_TRY(translate_id(join));
+  return join->comms[0]->engine->join(join->comms, join->count, join->id.bytes);
+}
+
 static void *run_join(void *argument) {
   struct join *join = argument;
-  rill_status status = translate_id(join);
-  if (status == RILL_OK) status = join->comms[0]->engine->join(join->comms, join->count, join->id.bytes);
+  const rill_status status = join->parent != NULL ? split_parent(join) : join_by_id(join);
   pthread_mutex_lock(&join->lock);
   join->status = status;
   if (status != RILL_OK) join->error = rill__comm_last_error;
@@ -106,7 +126,7 @@ static void *run_join(void *argument) {
   pthread_cond_broadcast(&join->changed);
   pthread_mutex_unlock(&join->lock);
   if (abandoned) { /* the deadline has passed, and then the others came */
-    drop_comms(join, status == RILL_OK);
+    drop_comms(join, status == RILL_OK && join->comms[0]->ranks > 0);
     free_join(join);
   }
   return NULL;
@@ -118,11 +138,13 @@ static rill_status wait_for_join(struct join *join, uint64_t timeout) {
   while (!join->done && pthread_cond_timedwait(&join->changed, &join->lock, &until) != ETIMEDOUT) continue;
   const bool done = join->done;
   join->abandoned = !done;
-  const uint32_t rank = join->comms[0]->rank, ranks = join->comms[0]->ranks;
+  const bool splits = join->parent != NULL;
+  const struct comm *const known = splits ? join->parent : join->comms[0];
+  const uint32_t rank = known->rank, ranks = known->ranks;
   pthread_mutex_unlock(&join->lock);
-  COMM_REQUIRE(done, RILL_ERROR_TIMEOUT, "rank %u of %u: the others have not joined within %llu ns", rank, ranks,
-               (unsigned long long)timeout);
-  return RILL_OK;
+  if (done) return RILL_OK;
+  return rill__comm_fail(RILL_ERROR_TIMEOUT, "rank %u of %u: the others have not %s within %llu ns", rank, ranks,
+                         splits ? "called rill_comm_split" : "joined", (unsigned long long)timeout);
 }
 
 /* Joins, and returns the handles; takes the join over. */
@@ -136,12 +158,14 @@ static rill_status run(struct join *join, rill_comm *out) {
     join->status = rill__comm_fail(RILL_ERROR_OUT_OF_MEMORY, "no thread to join with");
     join->error = rill__comm_last_error;
   }
-  const bool joined = join->status == RILL_OK;
+  const bool joined = join->status == RILL_OK && join->comms[0]->ranks > 0;
   if (joined) rill__comm_handle_exit(join->comms[0]->engine);
-  rill_status status = joined ? RILL_OK : rill__comm_fail_as(&join->error);
-  for (uint32_t i = 0; i < join->count && status == RILL_OK; i++) status = rill__comm_watch_add(join->comms[i]);
-  for (uint32_t i = 0; i < join->count && status == RILL_OK; i++) out[i] = join->comms[i]->handle;
-  if (status != RILL_OK) drop_comms(join, joined);
+  rill_status status = join->status == RILL_OK ? RILL_OK : rill__comm_fail_as(&join->error);
+  for (uint32_t i = 0; i < join->count && joined && status == RILL_OK; i++) {
+    status = rill__comm_watch_add(join->comms[i]);
+  }
+  for (uint32_t i = 0; i < join->count && joined && status == RILL_OK; i++) out[i] = join->comms[i]->handle;
+  if (status != RILL_OK || !joined) drop_comms(join, joined);
   free_join(join);
   return status;
 }
@@ -249,6 +273,29 @@ rill_status rill_comm_create_all(const rill_device *devices, uint32_t count, con
   }
   if (status == RILL_OK) return run(join, out);
   drop_comms(join, false);
+  free_join(join);
+  return status;
+}
+
+rill_status rill_comm_split(rill_comm handle, uint32_t color, uint32_t key, const rill_comm_options *options,
+                            rill_comm *out) {
+  rill__comm_enter(__func__);
+  if (out != NULL) *out = RILL_NULL_COMM;
+  struct join *join = NULL;
+  rill_comm_options o = RILL_COMM_OPTIONS_INIT;
+  COMM_REQUIRE(out != NULL, RILL_ERROR_INVALID_ARGUMENT, "out is NULL");
+  COMM_TRY(read_options(options, &o));
+  COMM_TRY(new_join(1, &join));
+  rill_status status = rill__comm_pin(handle, &join->parent);
+  if (status == RILL_OK && color != RILL_COMM_NO_COLOR && (color > INT32_MAX || key > INT32_MAX)) {
+    status = rill__comm_fail(RILL_ERROR_INVALID_ARGUMENT, "color %u and key %u: each is INT32_MAX at most", color, key);
+  }
+  if (status == RILL_OK) {
+    join->color = color;
+    join->key = key <= INT32_MAX ? key : 0;
+    status = add_rank(join, join->parent->engine, join->parent->device, 0, 0, &o);
+  }
+  if (status == RILL_OK) return run(join, out);
   free_join(join);
   return status;
 }

@@ -230,27 +230,62 @@ static rill_status open_id(const uint8_t bytes[COMM_ID_BYTES], uint32_t ranks, u
   return status;
 }
 
-static rill_status join(struct comm *const *comms, uint32_t count, const uint8_t bytes[COMM_ID_BYTES]) {
-  (void)count; /* 1 */
+/* What a communicator is for this engine, of an MPI communicator that it takes over, by all of its ranks. */
+static rill_status new_joined(struct comm *comm, MPI_Comm mpi) {
   struct joined *joined = calloc(1, sizeof *joined);
-  COMM_REQUIRE(joined != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for a communicator");
-  rill_status status = enter_mpi();
-  if (status == RILL_OK) {
-    status = open_id(bytes, comms[0]->ranks, comms[0]->rank, &joined->mpi);
-    leave_mpi();
-  }
-  if (status != RILL_OK) {
+  uint64_t *looked = calloc(comm->ranks, sizeof *looked);
+  MPI_Comm apart = MPI_COMM_NULL;
+  const int code = MPI_Comm_dup(mpi, &apart); /* by all ranks, whatever else fails here */
+  if (code == MPI_SUCCESS) (void)MPI_Comm_set_errhandler(apart, MPI_ERRORS_RETURN);
+  if (code != MPI_SUCCESS || joined == NULL || looked == NULL) {
+    free(looked);
     free(joined);
-    return status;
+    if (code != MPI_SUCCESS) return rill__comm_mpi_fail(code, "MPI_Comm_dup");
+    (void)MPI_Comm_free(&apart);
+    return rill__comm_fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory for a communicator");
   }
-  joined->comm = comms[0];
-  joined->last = &joined->first;
-  comms[0]->native = joined;
+  *joined = (struct joined){ .comm = comm, .mpi = mpi, .apart = apart, .last = &joined->first, .looked = looked };
+  comm->native = joined;
   pthread_mutex_lock(&rill__comm_mpi_engine.lock);
   joined->next = rill__comm_mpi_engine.all;
   rill__comm_mpi_engine.all = joined;
   pthread_mutex_unlock(&rill__comm_mpi_engine.lock);
   return RILL_OK;
+}
+
+static rill_status join(struct comm *const *comms, uint32_t count, const uint8_t bytes[COMM_ID_BYTES]) {
+  (void)count; /* 1 */
+  MPI_Comm mpi;
+  COMM_TRY(enter_mpi());
+  rill_status status = open_id(bytes, comms[0]->ranks, comms[0]->rank, &mpi);
+  if (status == RILL_OK) {
+    status = new_joined(comms[0], mpi);
+    if (status != RILL_OK) (void)MPI_Comm_free(&mpi);
+  }
+  leave_mpi();
+  return status;
+}
+
+static rill_status split(struct comm *parent, uint32_t color, uint32_t key, struct comm *child) {
+  const struct joined *joined = parent->native;
+  MPI_Comm mpi = MPI_COMM_NULL;
+  int ranks = 0, rank = 0;
+  COMM_TRY(enter_mpi());
+  const int code =
+      MPI_Comm_split(joined->apart, color == RILL_COMM_NO_COLOR ? MPI_UNDEFINED : (int)color, (int)key, &mpi);
+  rill_status status = code == MPI_SUCCESS ? RILL_OK : rill__comm_mpi_fail(code, "MPI_Comm_split");
+  child->ranks = 0;
+  if (status == RILL_OK && mpi != MPI_COMM_NULL) {
+    (void)MPI_Comm_set_errhandler(mpi, MPI_ERRORS_RETURN);
+    (void)MPI_Comm_size(mpi, &ranks);
+    (void)MPI_Comm_rank(mpi, &rank);
+    child->ranks = (uint32_t)ranks;
+    child->rank = (uint32_t)rank;
+    status = new_joined(child, mpi);
+    if (status != RILL_OK) (void)MPI_Comm_free(&mpi);
+  }
+  leave_mpi();
+  return status;
 }
 
 static rill_status pass(const uint8_t id[COMM_ID_BYTES], uint32_t ranks, uint32_t rank, bool have,
@@ -292,8 +327,10 @@ static void end(struct comm *comm) {
   pthread_mutex_unlock(&rill__comm_mpi_engine.lock);
   if (!joined->dead && enter_mpi() == RILL_OK) {
     (void)MPI_Comm_free(&joined->mpi);
+    (void)MPI_Comm_free(&joined->apart);
     leave_mpi();
   }
+  free(joined->looked);
   free(joined);
 }
 
@@ -436,10 +473,12 @@ static const struct comm_engine comm_mpi = {
   .backend = RILL_BACKEND_CPU,
   .max_count = INT32_MAX,
   .keeps_deadlines = true,
+  .compares_messages = true,
   .start = start,
   .version = version,
   .make_id = make_id,
   .join = join,
+  .split = split,
   .submit = submit,
   .abort = abort_comm,
   .end = end,

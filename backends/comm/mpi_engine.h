@@ -27,6 +27,7 @@ struct work {
   struct comm_op op;
   struct part *part;
   MPI_Request request;
+  bool awaits;   /* a receive whose message has not been seen yet */
   void *own_dst; /* where MPI does not work in place as asked */
   uint64_t since;
 };
@@ -36,8 +37,10 @@ struct joined {
   struct joined *next;
   struct comm *comm;
   MPI_Comm mpi;
+  MPI_Comm apart;             /* the same ranks, for what they agree about while operations run */
   struct work *first, **last; /* submitted, not started */
   uint32_t outstanding;       /* submitted, not ended */
+  uint64_t *looked;           /* for each rank, the look in which a receive from it has found nothing */
   _Atomic bool dead;
 };
 

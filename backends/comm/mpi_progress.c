@@ -15,6 +15,8 @@ static void get_stuck(struct work *work) {
   joined->dead = true;
 }
 
+static bool is_dead(const struct work *work) { return ((const struct joined *)work->op.comm->native)->dead; }
+
 static int begin_reduction(struct work *work, MPI_Comm mpi) {
   const struct comm_op *op = &work->op;
   const MPI_Datatype type = rill__comm_mpi_type(op->type);
@@ -56,8 +58,8 @@ static int begin_operation(struct work *work, MPI_Comm mpi) {
       return MPI_Iallgather(src, count, type, op->dst, count, type, mpi, request);
     }
     case COMM_ALL_TO_ALL: return MPI_Ialltoall(op->src, count, type, op->dst, count, type, mpi, request);
-    case COMM_SEND: return MPI_Isend(op->src, count, type, peer, 0, mpi, request);
-    case COMM_RECEIVE: return MPI_Irecv(op->dst, count, type, peer, 0, mpi, request);
+    case COMM_SEND: return MPI_Isend(op->src, count, type, peer, (int)op->type, mpi, request);
+    case COMM_RECEIVE: work->awaits = true; return MPI_SUCCESS;
     case COMM_BARRIER: return MPI_Ibarrier(mpi, request);
     case COMM_KINDS: break;
   }
@@ -70,8 +72,8 @@ static void begin(struct work *work) {
   if (joined->dead) return;
   work->since = comm_now();
   if (work->part->reported != RILL_OK) {
-    (void)rill__comm_fail(work->part->reported, "%s of rank %u did not start: the work before it failed", name,
-                          work->op.comm->rank);
+    (void)rill__comm_fail(work->part->reported, "%s did not start: the work before it failed",
+                          comm_describe(&work->op).text);
     get_stuck(work);
     return;
   }
@@ -81,23 +83,50 @@ static void begin(struct work *work) {
   get_stuck(work);
 }
 
-/* True if it has ended, well or not. */
-static bool has_ended(struct work *work) {
+/* A receive looks at its message before it gives MPI a buffer: a message that is longer would be written past its end
+ * by some, and one that is shorter, or of another type, would pass.  The tag of a message is its type.
+ *
+ * Invariant: messages of one rank meet the receives in their order.  When one receive has found nothing, no later one
+ * from that rank looks in the same round, although its message may have come meanwhile. */
+static void meet(struct work *work, uint64_t round) {
   const struct comm_op *op = &work->op;
-  int done = 0, received = 0;
-  MPI_Status result;
-  const int code = MPI_Test(&work->request, &done, &result);
-  if (code != MPI_SUCCESS) {
-    (void)rill__comm_mpi_fail(code, comm_kind_name(op->kind));
-  } else if (!done) {
-    return false;
-  } else {
-    if (op->kind != COMM_RECEIVE) return true;
-    (void)MPI_Get_count(&result, rill__comm_mpi_type(op->type), &received);
-    if ((size_t)received == op->count) return true;
-    (void)rill__comm_fail(RILL_ERROR_INVALID_ARGUMENT, "rank %u receives %zu elements, rank %u sent %d", op->comm->rank,
-                          op->count, op->peer, received);
+  struct joined *joined = op->comm->native;
+  int found = 0, sent = 0;
+  MPI_Message message;
+  MPI_Status status;
+  if (joined->looked[op->peer] == round) return;
+  int code = MPI_Improbe((int)op->peer, MPI_ANY_TAG, joined->mpi, &found, &message, &status);
+  if (code == MPI_SUCCESS && !found) {
+    joined->looked[op->peer] = round;
+    return;
   }
+  work->awaits = false;
+  if (code == MPI_SUCCESS) {
+    const uint32_t type = (uint32_t)status.MPI_TAG;
+    (void)MPI_Get_count(&status, rill__comm_mpi_type(type), &sent);
+    if (type == op->type && (size_t)sent == op->count) {
+      code = MPI_Imrecv(op->dst, (int)op->count, rill__comm_mpi_type(type), &message, &work->request);
+      if (code == MPI_SUCCESS) return;
+    } else {
+      (void)rill__comm_fail(RILL_ERROR_INVALID_ARGUMENT,
+                            "rank %u receives %zu elements of type %u, rank %u sent %d of type %u", op->comm->rank,
+                            op->count, op->type, op->peer, sent, type);
+      get_stuck(work);
+      return;
+    }
+  }
+  (void)rill__comm_mpi_fail(code, comm_kind_name(op->kind));
+  get_stuck(work);
+}
+
+/* True if it has ended well. */
+static bool has_ended(struct work *work, uint64_t round) {
+  int done = 0;
+  if (work->awaits) meet(work, round);
+  if (work->awaits || is_dead(work)) return false;
+  const int code = MPI_Test(&work->request, &done, MPI_STATUS_IGNORE);
+  if (code == MPI_SUCCESS) return done != 0;
+  (void)rill__comm_mpi_fail(code, comm_kind_name(work->op.kind));
   get_stuck(work);
   return false;
 }
@@ -106,9 +135,9 @@ static bool is_late(struct work *work) {
   const struct comm *comm = work->op.comm;
   if (comm->timeout == 0 || comm_now() - work->since <= comm->timeout) return false;
   (void)rill__comm_fail(RILL_ERROR_TIMEOUT,
-                        "%s of rank %u of %u has not ended within %llu ns" COMM_HINT
+                        "%s has not ended within %llu ns" COMM_HINT
                         "look for a rank that stalled or called something else (RILL_CHECK=comm)",
-                        comm_kind_name(work->op.kind), comm->rank, comm->ranks, (unsigned long long)comm->timeout);
+                        comm_describe(&work->op).text, (unsigned long long)comm->timeout);
   return true;
 }
 
@@ -116,7 +145,12 @@ static bool is_late(struct work *work) {
 static void finish(struct work *work) {
   struct part *part = work->part;
   struct joined *joined = work->op.comm->native;
-  if (work->own_dst != NULL && !part->failed) memcpy(work->op.dst, work->own_dst, work->op.count * work->op.size);
+  const struct comm_op *op = &work->op;
+  if (work->own_dst != NULL && !part->failed) memcpy(op->dst, work->own_dst, op->count * op->size);
+  const bool has_result = op->kind != COMM_REDUCE || op->peer == op->comm->rank;
+  if (op->op == RILL_COMM_AVERAGE && has_result && !part->failed) {
+    rill__comm_mpi_divide(op->type, op->dst, op->count, op->comm->ranks);
+  }
   if (--part->left == 0) {
     /* What it cannot record, the stream is failed: the gate goes, and what it holds fails. */
     if (!part->failed) (void)!rill_stream_record_event(rill__comm_mpi_engine.stream, part->gate, 0);
@@ -130,17 +164,12 @@ static void finish(struct work *work) {
   pthread_mutex_unlock(&rill__comm_mpi_engine.lock);
 }
 
-/* The same of a broken communicator's.  A receive can be taken back; of anything else MPI may still use the buffers. */
+/* The same of a broken communicator's.  MPI may still use the buffers of what it has started. */
 static void drop(struct work *work) {
   const struct comm *comm = work->op.comm;
   if (!work->part->failed) (void)!rill_stream_fail(work->part->stream, comm->failure.status, comm->failure.message);
   work->part->failed = true;
-  if (work->request != MPI_REQUEST_NULL && work->op.kind == COMM_RECEIVE) {
-    (void)MPI_Cancel(&work->request);
-    (void)MPI_Wait(&work->request, MPI_STATUS_IGNORE);
-  } else if (work->request != MPI_REQUEST_NULL) {
-    work->own_dst = NULL;
-  }
+  if (work->request != MPI_REQUEST_NULL) work->own_dst = NULL;
   finish(work);
 }
 
@@ -161,15 +190,15 @@ static void take_ready(struct work **ready, struct work **dead) {
   }
 }
 
-static bool is_dead(const struct work *work) { return ((const struct joined *)work->op.comm->native)->dead; }
-
 /* Looks at all that has started; true if something has ended. */
 static bool look(void) {
+  static uint64_t round;
   bool any = false;
+  round++;
   for (struct work **link = &rill__comm_mpi_engine.active; *link != NULL;) {
     struct work *work = *link;
     const bool dead = is_dead(work);
-    const bool ended = !dead && has_ended(work);
+    const bool ended = !dead && has_ended(work, round);
     if (!dead && !ended) {
       if (!is_dead(work) && is_late(work)) get_stuck(work);
       link = &work->next;

@@ -49,8 +49,8 @@ static rill_status check_arguments(struct comm_op *op) {
                comm->rank);
   COMM_REQUIRE(op->type >= RILL_COMM_INT8 && op->type <= RILL_COMM_BFLOAT16, RILL_ERROR_INVALID_ARGUMENT,
                "type %u is none of RILL_COMM_INT8 ... RILL_COMM_BFLOAT16", op->type);
-  COMM_REQUIRE(op->op >= RILL_COMM_SUM && op->op <= RILL_COMM_MIN, RILL_ERROR_INVALID_ARGUMENT,
-               "op %u is none of RILL_COMM_SUM, _PRODUCT, _MAX, _MIN", op->op);
+  COMM_REQUIRE(op->op >= RILL_COMM_SUM && op->op <= RILL_COMM_AVERAGE, RILL_ERROR_INVALID_ARGUMENT,
+               "op %u is none of RILL_COMM_SUM, _PRODUCT, _MAX, _MIN, _AVERAGE", op->op);
   const bool pair = op->kind == COMM_SEND || op->kind == COMM_RECEIVE;
   COMM_REQUIRE(op->peer < comm->ranks, RILL_ERROR_OUT_OF_RANGE, "%s %u of %u ranks", pair ? "peer" : "root", op->peer,
                comm->ranks);
@@ -140,6 +140,9 @@ rill_status rill__comm_submit(struct comm_op *ops, size_t count) {
   }
   rill_status status = lock_all(comms, distinct);
   if (status == RILL_OK) {
+    for (size_t i = 0; i < count; i++) {
+      if (!rill_stream_equal(ops[i].stream, ops[i].comm->check_stream)) ops[i].number = ++ops[i].comm->submitted;
+    }
     status = submit_watched(ops, count);
     unlock_all(comms, distinct);
   }
@@ -196,8 +199,7 @@ static rill_status add_to_group(struct group *group, const struct comm_op *op) {
   return RILL_OK;
 }
 
-rill_status rill_comm_group_begin(void) {
-  rill__comm_enter(__func__);
+static rill_status begin_group(void) {
   struct group *group = own_group();
   if (group == NULL) {
     group = calloc(1, sizeof *group);
@@ -209,8 +211,7 @@ rill_status rill_comm_group_begin(void) {
   return RILL_OK;
 }
 
-rill_status rill_comm_group_end(void) {
-  rill__comm_enter(__func__);
+static rill_status end_group(void) {
   struct group *group = own_group();
   COMM_REQUIRE(group != NULL && group->depth > 0, RILL_ERROR_INVALID_ARGUMENT,
                "this thread has no group" COMM_HINT "call rill_comm_group_begin first");
@@ -231,6 +232,16 @@ rill_status rill_comm_group_end(void) {
   free(ended.ops);
   free(ops);
   return status;
+}
+
+rill_status rill_comm_group_begin(void) {
+  rill__comm_enter(__func__);
+  return begin_group();
+}
+
+rill_status rill_comm_group_end(void) {
+  rill__comm_enter(__func__);
+  return end_group();
 }
 
 /* ---- the operations ---- */
@@ -312,4 +323,118 @@ rill_status rill_comm_receive(rill_comm comm, rill_stream stream, void *dst, siz
 
 rill_status rill_comm_barrier(rill_comm comm, rill_stream stream) {
   return ENQUEUE(COMM_BARRIER, NULL, NULL, 1, RILL_COMM_INT32, RILL_COMM_SUM, 0);
+}
+
+/* ---- with counts for each rank ---- */
+
+/* What an operation sends, or what it receives: a part for each rank, or one part with one rank. */
+struct side {
+  char *p;
+  const size_t *counts, *offsets; /* elements; NULL offsets: one part after another */
+  size_t next;                    /* where the next part begins, without offsets */
+  size_t count;                   /* with counts NULL: of the part with rank `peer` */
+  uint32_t peer;
+};
+
+/* The part with rank `i`, asked for in the order of the ranks; false if there is none. */
+static bool part_with(struct side *side, uint32_t i, size_t size, char **p, size_t *count) {
+  if (side == NULL || (side->counts == NULL && side->peer != i)) return false;
+  const size_t offset = side->counts == NULL ? 0 : side->offsets != NULL ? side->offsets[i] : side->next;
+  *count = side->counts != NULL ? side->counts[i] : side->count;
+  *p = side->p != NULL ? side->p + offset * size : NULL;
+  side->next += *count;
+  return true;
+}
+
+/* The parts of `dst` and `src` as operations of this thread's group. */
+static rill_status enqueue_parts(struct comm_op op, struct side *dst, struct side *src, const char *api) {
+  const rill_comm handle = op.handle;
+  const uint32_t ranks = op.comm->ranks, rank = op.comm->rank;
+  const size_t size = op.type <= RILL_COMM_BFLOAT16 ? sizes[op.type] : 0;
+  for (uint32_t i = 0; i < ranks; i++) {
+    char *to = NULL, *from = NULL;
+    size_t in = 0, out = 0;
+    const bool receives = part_with(dst, i, size, &to, &in), sends = part_with(src, i, size, &from, &out);
+    if (i == rank && receives && sends) {
+      COMM_REQUIRE(in == out, RILL_ERROR_INVALID_ARGUMENT, "rank %u sends %zu elements to itself, and receives %zu",
+                   rank, out, in);
+      if (to == from) continue; /* in place */
+    }
+    op.peer = i;
+    op.kind = COMM_SEND, op.dst = NULL, op.src = from, op.count = out;
+    if (sends) COMM_TRY(enqueue(handle, op, api));
+    op.kind = COMM_RECEIVE, op.dst = to, op.src = NULL, op.count = in;
+    if (receives) COMM_TRY(enqueue(handle, op, api));
+  }
+  return RILL_OK;
+}
+
+static rill_status exchange(rill_comm handle, rill_stream stream, uint32_t type, struct side *dst, struct side *src,
+                            const char *api) {
+  COMM_TRY(begin_group());
+  struct group *const group = own_group();
+  struct comm_op op = { .handle = handle, .stream = stream, .type = type, .op = RILL_COMM_SUM };
+  rill_status status = rill__comm_pin(handle, &op.comm);
+  struct comm *const comm = op.comm;
+  if (status == RILL_OK) status = enqueue_parts(op, dst, src, api);
+  if (status == RILL_OK) status = rill__comm_check_intact(comm);
+  if (status != RILL_OK && group->failure.status == RILL_OK) group->failure = rill__comm_last_error;
+  const rill_status ended = end_group();
+  if (comm != NULL) rill__comm_unpin(comm);
+  return status != RILL_OK ? status : ended;
+}
+
+/* A failure before there is a group fails the caller's, if there is one. */
+static rill_status refuse(rill_status status) {
+  struct group *const group = own_group();
+  if (group != NULL && group->depth > 0 && group->failure.status == RILL_OK) group->failure = rill__comm_last_error;
+  return status;
+}
+
+rill_status rill_comm_all_to_all_v(rill_comm comm, rill_stream stream, void *dst, const size_t *dst_counts,
+                                   const size_t *dst_offsets, const void *src, const size_t *src_counts,
+                                   const size_t *src_offsets, uint32_t type) {
+  rill__comm_enter(__func__);
+  if (dst_counts == NULL || src_counts == NULL) {
+    return refuse(
+        rill__comm_fail(RILL_ERROR_INVALID_ARGUMENT, "%s is NULL", dst_counts == NULL ? "dst_counts" : "src_counts"));
+  }
+  struct side to = { .p = dst, .counts = dst_counts, .offsets = dst_offsets };
+  struct side from = { .p = (char *)(uintptr_t)src, .counts = src_counts, .offsets = src_offsets };
+  return exchange(comm, stream, type, &to, &from, __func__);
+}
+
+/* Is this rank the root? */
+static rill_status find_root(rill_comm handle, uint32_t root, const size_t *counts, const char *name, bool *is_root) {
+  struct comm *comm = NULL;
+  COMM_TRY(rill__comm_pin(handle, &comm));
+  const uint32_t ranks = comm->ranks;
+  *is_root = comm->rank == root;
+  rill__comm_unpin(comm);
+  COMM_REQUIRE(root < ranks, RILL_ERROR_OUT_OF_RANGE, "root %u of %u ranks", root, ranks);
+  COMM_REQUIRE(!*is_root || counts != NULL, RILL_ERROR_INVALID_ARGUMENT, "%s is NULL, and this rank is the root", name);
+  return RILL_OK;
+}
+
+rill_status rill_comm_gather_v(rill_comm comm, rill_stream stream, void *dst, const size_t *dst_counts,
+                               const size_t *dst_offsets, const void *src, size_t src_count, uint32_t type,
+                               uint32_t root) {
+  rill__comm_enter(__func__);
+  bool is_root = false;
+  const rill_status status = find_root(comm, root, dst_counts, "dst_counts", &is_root);
+  if (status != RILL_OK) return refuse(status);
+  struct side to = { .p = dst, .counts = dst_counts, .offsets = dst_offsets };
+  struct side from = { .p = (char *)(uintptr_t)src, .count = src_count, .peer = root };
+  return exchange(comm, stream, type, is_root ? &to : NULL, &from, __func__);
+}
+
+rill_status rill_comm_scatter_v(rill_comm comm, rill_stream stream, void *dst, size_t dst_count, const void *src,
+                                const size_t *src_counts, const size_t *src_offsets, uint32_t type, uint32_t root) {
+  rill__comm_enter(__func__);
+  bool is_root = false;
+  const rill_status status = find_root(comm, root, src_counts, "src_counts", &is_root);
+  if (status != RILL_OK) return refuse(status);
+  struct side to = { .p = dst, .count = dst_count, .peer = root };
+  struct side from = { .p = (char *)(uintptr_t)src, .counts = src_counts, .offsets = src_offsets };
+  return exchange(comm, stream, type, &to, is_root ? &from : NULL, __func__);
 }

@@ -43,7 +43,7 @@ rill_status rill__comm_flight_begin(const struct comm_op *op, struct comm_flight
   COMM_REQUIRE(flight != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory to watch an operation");
   flight->next = *flights;
   flight->comm = op->comm;
-  flight->kind = op->kind;
+  flight->op = *op;
   *flights = flight;
   COMM_TRY_RILL(rill_stream_retain(op->stream), "stream");
   flight->stream = op->stream;
@@ -139,19 +139,20 @@ static bool is_late(struct comm *comm) {
   pthread_mutex_lock(&comm->lock);
   uint64_t since = comm->submitting_since; /* the engine may wait for a peer before it lets the host go */
   pthread_mutex_unlock(&comm->lock);
-  const char *what = "a call of the engine";
+  struct comm_op_text what;
+  (void)snprintf(what.text, sizeof what.text, "a call of the engine for rank %u of %u", comm->rank, comm->ranks);
   if (copy_oldest(comm, &oldest)) {
     if (oldest.since == 0 && is_ready(oldest.start)) start_clock(comm, &oldest);
     if (oldest.since != 0 && (since == 0 || oldest.since < since)) {
       since = oldest.since;
-      what = comm_kind_name(oldest.kind);
+      what = comm_describe(&oldest.op);
     }
   }
   if (since == 0 || comm_now() - since <= comm->timeout) return false;
   (void)rill__comm_fail(RILL_ERROR_TIMEOUT,
-                        "%s of rank %u of %u has not ended within %llu ns" COMM_HINT
+                        "%s has not ended within %llu ns" COMM_HINT
                         "look for a rank that died, stalled or called something else (RILL_CHECK=comm)",
-                        what, comm->rank, comm->ranks, (unsigned long long)comm->timeout);
+                        what.text, (unsigned long long)comm->timeout);
   return true;
 }
 

@@ -29,8 +29,9 @@
  * died is noticed in a later call of the communicator, or never.
  *
  * What people get wrong:
- * - The engines compare nothing.  One rank with another count hangs or writes past a buffer; RILL_CHECK=comm in the
- *   environment of all ranks makes each operation wait until all have said what they do, and refuses what differs.
+ * - The engines do not compare collective operations.  A rank with another count hangs, or has a wrong result;
+ *   RILL_CHECK=comm in the environment of all ranks makes each operation wait until all have said what they do, and
+ *   refuses what differs.  A receive that does not fit what was sent fails by itself with MPI, without a store.
  * - A stream on a GPU becomes one whose native handle was given out (rill_stream_native): a stream that is held
  *   refuses the operation with NOT_READY, and once used it cannot be held.  On the CPU streams are held by the
  *   operations themselves, and the buffers must be memory that the host may touch.
@@ -79,7 +80,15 @@ enum {
 };
 
 /** Operators.  Each is applied in an order that the engine chooses, for HALF and BFLOAT16 with rounding at any step. */
-enum { RILL_COMM_SUM = 1, RILL_COMM_PRODUCT = 2, RILL_COMM_MAX = 3, RILL_COMM_MIN = 4 };
+enum {
+  RILL_COMM_SUM = 1,
+  RILL_COMM_PRODUCT = 2,
+  RILL_COMM_MAX = 3,
+  RILL_COMM_MIN = 4,
+  RILL_COMM_AVERAGE = 5 /**< the sum divided by the number of ranks; of integers rounded towards 0 */
+};
+
+#define RILL_COMM_NO_COLOR UINT32_MAX /**< in rill_comm_split: this rank joins none */
 
 typedef struct rill_comm_options {
   size_t struct_size;
@@ -105,14 +114,12 @@ typedef struct rill_comm_info {
 /** The calling thread's last failure of a rill_comm_ function, and keeps it; rill's own is rill_last_error.
  *
  *  Errors:  INVALID_ARGUMENT (out is NULL or its struct_size is 0), which does not become the last error itself.
- *  Threads: any; each thread has its own.
  *  Like:    rill_last_error, ncclGetLastError. */
 RILL_API RILL_NODISCARD rill_status rill_comm_last_error(rill_error *out);
 
-/** The same as one line; "" if there was none.  Never NULL.
+/** The same as one line, valid until this thread's next failing call; "" if there was none.  Never NULL.
  *
  *  Errors:  none.
- *  Threads: any; the text is valid until this thread's next failing call.
  *  Like:    rill_last_error_text. */
 RILL_API RILL_NODISCARD const char *rill_comm_last_error_text(void);
 
@@ -126,8 +133,8 @@ RILL_API RILL_NODISCARD const char *rill_comm_last_error_text(void);
  *  Like:    ncclGetUniqueId. */
 RILL_API RILL_NODISCARD rill_status rill_comm_id_create(rill_device device, rill_comm_id *out);
 
-/** Joins as rank number `rank` of `ranks`.  Blocks until all have joined, or the deadline.  NULL options are all
- *  defaults.
+/** Joins as rank number `rank` of `ranks`.  Blocks the calling thread until all have joined, or the deadline.  NULL
+ * options are all defaults.
  *
  *  The ranks are processes, or threads of one process with a GPU each; one thread joins for several with
  *  rill_comm_create_all.  On the CPU each rank is a process, and `ranks` all that mpirun started (rill/comm_mpi.h).
@@ -135,7 +142,6 @@ RILL_API RILL_NODISCARD rill_status rill_comm_id_create(rill_device device, rill
  *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT (an id that is none or damaged), OUT_OF_RANGE (rank), WRONG_BACKEND (the
  *           id's), UNSUPPORTED (no engine), TIMEOUT, NO_DEVICE (in a child of fork), OUT_OF_MEMORY, DEVICE_LOST,
  *           BACKEND.
- *  Threads: any; blocks the calling thread only.
  *  Like:    ncclCommInitRank. */
 RILL_API RILL_NODISCARD rill_status rill_comm_create(rill_device device, const rill_comm_id *id, uint32_t ranks,
                                                      uint32_t rank, const rill_comm_options *options, rill_comm *out);
@@ -145,10 +151,19 @@ RILL_API RILL_NODISCARD rill_status rill_comm_create(rill_device device, const r
  *
  *  Errors:  those of rill_comm_create, OUT_OF_RANGE (count), WRONG_BACKEND (the devices'), INVALID_ARGUMENT (a device
  *           twice), UNSUPPORTED (the CPU).
- *  Threads: any; blocks the calling thread only.
  *  Like:    ncclCommInitAll. */
 RILL_API RILL_NODISCARD rill_status rill_comm_create_all(const rill_device *devices, uint32_t count,
                                                          const rill_comm_options *options, rill_comm *out);
+
+/** Joins the ranks of `comm` that give the same `color`, each in a new communicator; ordered by `key`, among equal keys
+ *  by their rank in `comm`.  Blocks until all ranks of `comm` have called, or the deadline of the options.  With
+ *  RILL_COMM_NO_COLOR *out is null.  Ranks of one process call from a thread each.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (a color above INT32_MAX), UNSUPPORTED (NCCL before 2.18),
+ *           TIMEOUT, OUT_OF_MEMORY, BACKEND, and what ended `comm`.
+ *  Like:    ncclCommSplit, MPI_Comm_split. */
+RILL_API RILL_NODISCARD rill_status rill_comm_split(rill_comm comm, uint32_t color, uint32_t key,
+                                                    const rill_comm_options *options, rill_comm *out);
 
 /** Adds a reference.
  *
@@ -156,8 +171,7 @@ RILL_API RILL_NODISCARD rill_status rill_comm_create_all(const rill_device *devi
  *  Like:    nothing. */
 RILL_API RILL_NODISCARD rill_status rill_comm_retain(rill_comm comm);
 
-/** Drops a reference; the last one ends the rank.  Never blocks; operations that were submitted still complete.
- *  Zero: nothing happens.
+/** Drops a reference; the last one ends the rank.  Never blocks; what was submitted still completes.  Zero: nothing.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE.
  *  Like:    ncclCommDestroy. */
@@ -189,14 +203,14 @@ RILL_API RILL_NODISCARD rill_status rill_comm_get_info(rill_comm comm, rill_comm
 /* ---- operations ----
  *
  * Work of `stream`, which is of the communicator's device.  `count` counts elements of `type`; 0 is OK: nothing
- * happens, for any buffers.  Buffers may not overlap, unless the function says how it works in place. */
+ * happens, for any buffers.  Buffers may not overlap, unless the function says how it works in place.  Calls on one
+ * communicator are ordered as they arrive. */
 
 /** dst of every rank becomes src of all ranks, combined.  In place: dst is src.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, WRONG_DEVICE (the stream's), INVALID_ARGUMENT, OUT_OF_RANGE (size), NOT_READY
  *           (a held stream of a GPU), UNSUPPORTED (a capture on the CPU), OUT_OF_MEMORY, DEVICE_LOST, BACKEND, and what
  *           ended the communicator (rill_comm_validate). The operations below give the same.
- *  Threads: any; calls on one communicator are ordered as they arrive.
  *  Like:    ncclAllReduce, MPI_Iallreduce. */
 RILL_API RILL_NODISCARD rill_status rill_comm_all_reduce(rill_comm comm, rill_stream stream, void *dst, const void *src,
                                                          size_t count, uint32_t type, uint32_t op);
@@ -204,7 +218,6 @@ RILL_API RILL_NODISCARD rill_status rill_comm_all_reduce(rill_comm comm, rill_st
 /** dst of rank `root` becomes src of all ranks, combined; the others' dst is not looked at.  In place: dst is src.
  *
  *  Errors:  those of rill_comm_all_reduce, OUT_OF_RANGE (root).
- *  Threads: any; calls on one communicator are ordered as they arrive.
  *  Like:    ncclReduce, MPI_Ireduce. */
 RILL_API RILL_NODISCARD rill_status rill_comm_reduce(rill_comm comm, rill_stream stream, void *dst, const void *src,
                                                      size_t count, uint32_t type, uint32_t op, uint32_t root);
@@ -212,7 +225,6 @@ RILL_API RILL_NODISCARD rill_status rill_comm_reduce(rill_comm comm, rill_stream
 /** dst of every rank becomes src of rank `root`; the others' src is not looked at.  In place: dst is src.
  *
  *  Errors:  those of rill_comm_all_reduce, OUT_OF_RANGE (root).
- *  Threads: any; calls on one communicator are ordered as they arrive.
  *  Like:    ncclBroadcast, MPI_Ibcast. */
 RILL_API RILL_NODISCARD rill_status rill_comm_broadcast(rill_comm comm, rill_stream stream, void *dst, const void *src,
                                                         size_t count, uint32_t type, uint32_t root);
@@ -221,7 +233,6 @@ RILL_API RILL_NODISCARD rill_status rill_comm_broadcast(rill_comm comm, rill_str
  *  of dst.
  *
  *  Errors:  those of rill_comm_all_reduce.
- *  Threads: any; calls on one communicator are ordered as they arrive.
  *  Like:    ncclAllGather, MPI_Iallgather. */
 RILL_API RILL_NODISCARD rill_status rill_comm_all_gather(rill_comm comm, rill_stream stream, void *dst, const void *src,
                                                          size_t count, uint32_t type);
@@ -230,7 +241,6 @@ RILL_API RILL_NODISCARD rill_status rill_comm_all_gather(rill_comm comm, rill_st
  *  combined.  In place: dst is this rank's part of src.
  *
  *  Errors:  those of rill_comm_all_reduce.
- *  Threads: any; calls on one communicator are ordered as they arrive.
  *  Like:    ncclReduceScatter, MPI_Ireduce_scatter_block. */
 RILL_API RILL_NODISCARD rill_status rill_comm_reduce_scatter(rill_comm comm, rill_stream stream, void *dst,
                                                              const void *src, size_t count, uint32_t type, uint32_t op);
@@ -239,7 +249,6 @@ RILL_API RILL_NODISCARD rill_status rill_comm_reduce_scatter(rill_comm comm, ril
  *  Not in place.
  *
  *  Errors:  those of rill_comm_all_reduce.
- *  Threads: any; calls on one communicator are ordered as they arrive.
  *  Like:    ncclAlltoAll, MPI_Ialltoall. */
 RILL_API RILL_NODISCARD rill_status rill_comm_all_to_all(rill_comm comm, rill_stream stream, void *dst, const void *src,
                                                          size_t count, uint32_t type);
@@ -264,17 +273,15 @@ RILL_API RILL_NODISCARD rill_status rill_comm_receive(rill_comm comm, rill_strea
 /** Makes later work of the stream wait until the streams of all ranks have come to their barrier.
  *
  *  Errors:  those of rill_comm_all_reduce.
- *  Threads: any; calls on one communicator are ordered as they arrive.
  *  Like:    MPI_Ibarrier. */
 RILL_API RILL_NODISCARD rill_status rill_comm_barrier(rill_comm comm, rill_stream stream);
 
-/* ---- groups ---- */
+/* ---- groups: each thread has its own ---- */
 
 /** Begins a group of this thread: operations are checked and kept until rill_comm_group_end.  Groups may be nested;
  *  the outermost counts.  Operations of several communicators may be in it, of one backend.
  *
  *  Errors:  OUT_OF_MEMORY.
- *  Threads: any; each thread has its own.
  *  Like:    ncclGroupStart. */
 RILL_API RILL_NODISCARD rill_status rill_comm_group_begin(void);
 
@@ -282,10 +289,11 @@ RILL_API RILL_NODISCARD rill_status rill_comm_group_begin(void);
  *  is submitted, and that failure is given again.  Between begin and end an operation's handles must stay alive.
  *
  *  Errors:  INVALID_ARGUMENT (no group), those of the operations.
- *  Threads: any; ends this thread's group.
  *  Like:    ncclGroupEnd. */
 RILL_API RILL_NODISCARD rill_status rill_comm_group_end(void);
 
 RILL_EXTERN_C_END
+
+#include <rill/comm_counts.h>
 
 #endif

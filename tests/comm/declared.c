@@ -23,6 +23,11 @@ static int init_rank(void **comm, int ranks, struct gpu_comm_id id, int rank) {
   memcpy(&own, &id, sizeof own);
   return (int)ncclCommInitRank((ncclComm_t *)comm, ranks, own, rank);
 }
+static int split(void *comm, int color, int key, void **out, void *config) {
+  return (int)ncclCommSplit(COMM, color, key, (ncclComm_t *)out, config);
+}
+static int comm_ranks(void *comm, int *ranks) { return (int)ncclCommCount(COMM, ranks); }
+static int comm_rank(void *comm, int *rank) { return (int)ncclCommUserRank(COMM, rank); }
 static int destroy(void *comm) { return (int)ncclCommDestroy(COMM); }
 static int abort_comm(void *comm) { return (int)ncclCommAbort(COMM); }
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 29, 2)
@@ -65,9 +70,9 @@ static int group_end(void) { return (int)ncclGroupEnd(); }
 /* In the order of the list. */
 const struct gpu_comm_api compared;
 const struct gpu_comm_api compared = {
-  get_version,    get_unique_id,   init_rank,   destroy,   abort_comm, revoke,     get_error_string,
-  get_last_error, get_async_error, all_reduce,  reduce,    broadcast,  all_gather, reduce_scatter,
-  send,           receive,         group_start, group_end,
+  get_version, get_unique_id, init_rank,        split,          comm_ranks,      comm_rank,   destroy,
+  abort_comm,  revoke,        get_error_string, get_last_error, get_async_error, all_reduce,  reduce,
+  broadcast,   all_gather,    reduce_scatter,   send,           receive,         group_start, group_end,
 };
 
 _Static_assert(sizeof(struct gpu_comm_id) == sizeof(ncclUniqueId), "an id");
@@ -92,6 +97,7 @@ AGREE(RILL_COMM_SUM - 1, ncclSum);
 AGREE(RILL_COMM_PRODUCT - 1, ncclProd);
 AGREE(RILL_COMM_MAX - 1, ncclMax);
 AGREE(RILL_COMM_MIN - 1, ncclMin);
+AGREE(RILL_COMM_AVERAGE - 1, ncclAvg);
 
 int main(void) {
   static const struct {

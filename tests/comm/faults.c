@@ -144,7 +144,7 @@ static void a_rank_that_stalls(void) {
   const uint64_t start = now_ns();
   assert_comm(sum(0, 1));
   assert_comm(sum(2, 1));
-  is_reported(0, RILL_ERROR_TIMEOUT, "all_reduce of rank 0 of 3 has not ended within 200000000 ns");
+  is_reported(0, RILL_ERROR_TIMEOUT, "all_reduce of rank 0 of 3 (operation 1) has not ended within 200000000 ns");
   is_reported(2, RILL_ERROR_TIMEOUT, "rank 2 of 3");
   assert_true(now_ns() - start >= deadline);
   assert_comm_fails(sum(0, 1), RILL_ERROR_TIMEOUT, "trio");

@@ -140,18 +140,28 @@ static int fail_before(void) {
   return 0;
 }
 
-static int receive_less(void) {
+/* Rank 1 receives something else than rank 0 sends; nothing past its buffer is written. */
+static int receive_otherwise(size_t sent, uint32_t type, size_t received) {
+  enum { MOST = 1 << 18 }; /* more than MPI sends before it knows of a receive */
+  static int32_t cells[MOST];
   const rill_comm comm = join(TIMEOUT_NS);
-  static int32_t cells[4];
-  if (rank == 0) CHECK(rill_comm_send(comm, stream, cells, 2, RILL_COMM_INT32, 1));
+  for (size_t i = 0; i < MOST; i++) cells[i] = 7;
+  if (rank == 0) CHECK(rill_comm_send(comm, stream, cells, sent, type, 1));
   if (rank == 1) {
-    CHECK(rill_comm_receive(comm, stream, cells, 3, RILL_COMM_INT32, 0));
+    CHECK(rill_comm_receive(comm, stream, cells, received, RILL_COMM_INT32, 0));
     say_end(comm);
+    for (size_t i = 0; i < MOST; i++) {
+      if (cells[i] != 7) say("written", "something");
+    }
+  } else if (rank != 0) {
+    CHECK(rill_stream_synchronize(stream));
   }
-  CHECK(rill_stream_synchronize(stream));
   meet();
   return 0;
 }
+static int receive_less(void) { return receive_otherwise(1 << 18, RILL_COMM_INT32, 1 << 17); }
+static int receive_more(void) { return receive_otherwise(2, RILL_COMM_INT32, 3); }
+static int receive_another_type(void) { return receive_otherwise(2, RILL_COMM_FLOAT, 2); }
 
 static int die(void) {
   const rill_comm comm = join(0);
@@ -252,6 +262,8 @@ int main(int argc, char **argv) {
     { "stall", stall },
     { "fail_before", fail_before },
     { "receive_less", receive_less },
+    { "receive_more", receive_more },
+    { "receive_another_type", receive_another_type },
     { "die", die },
     { "abort", abort_it },
     { "wait_on_many_streams", wait_on_many_streams },

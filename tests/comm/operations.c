@@ -369,7 +369,7 @@ static const char *misuse(struct rank *r) {
   COMM_FAILS(rill_comm_all_reduce(c, s, p, p, 1, 0, S), RILL_ERROR_INVALID_ARGUMENT, "type 0");
   COMM_FAILS(rill_comm_all_reduce(c, s, p, p, 1, 11, S), RILL_ERROR_INVALID_ARGUMENT, "type 11");
   COMM_FAILS(rill_comm_all_reduce(c, s, p, p, 1, I, 0), RILL_ERROR_INVALID_ARGUMENT, "op 0");
-  COMM_FAILS(rill_comm_all_reduce(c, s, p, p, 1, I, 5), RILL_ERROR_INVALID_ARGUMENT, "op 5");
+  COMM_FAILS(rill_comm_all_reduce(c, s, p, p, 1, I, 6), RILL_ERROR_INVALID_ARGUMENT, "op 6");
   COMM_FAILS(rill_comm_all_reduce(c, s, p, p, SIZE_MAX / 2, I, S), RILL_ERROR_OUT_OF_RANGE, "overflow");
   COMM_FAILS(rill_comm_all_reduce(c, s, p, p + 4, 2, I, S), RILL_ERROR_INVALID_ARGUMENT, "overlap");
   COMM_FAILS(rill_comm_reduce(c, s, p, p, 1, I, S, r->ranks), RILL_ERROR_OUT_OF_RANGE, "root");

@@ -132,6 +132,62 @@ static const char *shift(struct program *p, const struct step *s) {
   return NULL;
 }
 
+/* How many elements `from` has for `to`: as many as leave room for all. */
+static size_t count_for(const struct program *p, const struct step *s, uint32_t from, uint32_t to) {
+  return (from * 5 + to * 3 + s->root) % (s->count / p->r->ranks + 1);
+}
+
+static const char *all_to_all_v(struct program *p, const struct step *s) {
+  const uint32_t ranks = p->r->ranks;
+  size_t in[MAX_RANKS] = { 0 }, out[MAX_RANKS] = { 0 };
+  if (s->src == s->dst) return NULL;
+  for (uint32_t i = 0; i < ranks; i++) {
+    in[i] = count_for(p, s, i, p->r->rank);
+    out[i] = count_for(p, s, p->r->rank, i);
+  }
+  COMM(rill_comm_all_to_all_v(s->comm, s->stream, p->memory[s->dst], in, NULL, p->memory[s->src], out, NULL,
+                              RILL_COMM_UINT64));
+  for (uint32_t to = 0; to < ranks; to++) {
+    size_t at = 0;
+    for (uint32_t from = 0; from < ranks; from++) {
+      size_t begins = 0;
+      for (uint32_t i = 0; i < to; i++) begins += count_for(p, s, from, i);
+      const size_t n = count_for(p, s, from, to);
+      memcpy(p->model[to][s->dst] + at, p->model[from][s->src] + begins, n * 8);
+      at += n;
+    }
+  }
+  return NULL;
+}
+
+static const char *gather_v(struct program *p, const struct step *s) {
+  const uint32_t ranks = p->r->ranks;
+  size_t counts[MAX_RANKS] = { 0 }, at = 0;
+  if (s->src == s->dst) return NULL;
+  for (uint32_t i = 0; i < ranks; i++) counts[i] = count_for(p, s, i, s->root);
+  COMM(rill_comm_gather_v(s->comm, s->stream, p->memory[s->dst], counts, NULL, p->memory[s->src], counts[p->r->rank],
+                          RILL_COMM_UINT64, s->root));
+  for (uint32_t i = 0; i < ranks; i++) {
+    memcpy(p->model[s->root][s->dst] + at, p->model[i][s->src], counts[i] * 8);
+    at += counts[i];
+  }
+  return NULL;
+}
+
+static const char *scatter_v(struct program *p, const struct step *s) {
+  const uint32_t ranks = p->r->ranks;
+  size_t counts[MAX_RANKS] = { 0 }, at = 0;
+  if (s->src == s->dst) return NULL;
+  for (uint32_t i = 0; i < ranks; i++) counts[i] = count_for(p, s, s->root, i);
+  COMM(rill_comm_scatter_v(s->comm, s->stream, p->memory[s->dst], counts[p->r->rank], p->memory[s->src], counts, NULL,
+                           RILL_COMM_UINT64, s->root));
+  for (uint32_t i = 0; i < ranks; i++) {
+    memcpy(p->model[i][s->dst], p->model[s->root][s->src] + at, counts[i] * 8);
+    at += counts[i];
+  }
+  return NULL;
+}
+
 static const char *barrier(struct program *p, const struct step *s) {
   (void)p;
   COMM(rill_comm_barrier(s->comm, s->stream));
@@ -172,7 +228,8 @@ static const char *let_go(struct program *p) {
 
 static const char *run_step(struct program *p) {
   static const char *(*const steps[])(struct program *, const struct step *) = {
-    all_reduce, reduce_to_root, broadcast, all_gather, reduce_scatter, all_to_all, shift, barrier, fill, copy, fill
+    all_reduce, reduce_to_root, broadcast, all_gather, reduce_scatter, all_to_all, all_to_all_v,
+    gather_v,   scatter_v,      shift,     barrier,    fill,           copy,       fill
   };
   const uint32_t stream = (uint32_t)draw(p, STREAMS), which = (uint32_t)draw(p, sizeof steps / sizeof *steps);
   const struct step s = { .comm = p->comms[draw(p, COMMS)],
@@ -229,13 +286,7 @@ static const char *run_programs(struct rank *r) {
   REQUIRE(p != NULL);
   p->r = r;
   p->comms[0] = r->comm;
-  p->comms[1] = r->comm;
-  rill_comm_id id;
-  uint32_t n, k;
-  if (with_mpi()) { /* another one of the same ranks */
-    COMM(rill_comm_mpi_world(&id, &n, &k));
-    COMM(rill_comm_create(r->device, &id, r->ranks, r->rank, NULL, &p->comms[1]));
-  }
+  COMM(rill_comm_split(r->comm, 0, r->rank, NULL, &p->comms[1])); /* the same ranks in the same order */
   for (int i = 0; i < STREAMS; i++) RUN(rill_stream_create(r->device, NULL, &p->streams[i]));
   for (int i = 0; i < BUFFERS; i++) RUN(rill_alloc(r->device, WORDS * 8, RILL_MEMORY_DEVICE, (void **)&p->memory[i]));
   RUN(rill_alloc(r->device, WORDS * 8, RILL_MEMORY_PINNED, (void **)&p->host));
@@ -247,7 +298,7 @@ static const char *run_programs(struct rank *r) {
   for (int i = 0; i < STREAMS; i++) (void)rill_stream_release(p->streams[i]);
   for (int i = 0; i < BUFFERS; i++) (void)rill_free(p->memory[i]);
   (void)rill_free(p->host);
-  if (with_mpi()) COMM(rill_comm_release(p->comms[1]));
+  COMM(rill_comm_release(p->comms[1]));
   free(p);
   return failure != NULL ? where : NULL;
 }

@@ -56,7 +56,7 @@ class Mpi(unittest.TestCase):
                                 "same rank": (4, "same rank.*INVALID_ARGUMENT")})
 
     def test_stalled_rank(self):
-        late = "barrier of rank [023] of 4 has not ended within 300000000 ns.*TIMEOUT"
+        late = r"barrier of rank [023] of 4 \(operation 1\) has not ended within 300000000 ns.*TIMEOUT"
         self.case("stall", {"stream": (3, late), "comm": (3, "^rill_comm_barrier: job: " + late), "later": (3, "^not run$")},
                   fails=True)
 
@@ -67,9 +67,12 @@ class Mpi(unittest.TestCase):
             self.assertEqual(len([t for t in said["comm"] if "the work before it failed" in t]), 1)
             self.assertEqual(len([t for t in said["comm"] if "TIMEOUT" in t]), 3)
 
-    def test_receive_of_another_count(self):
-        self.case("receive_less", {"stream": (1, "receives 3 elements, rank 0 sent 2"),
-                                   "comm": (1, "receives 3 elements.*INVALID_ARGUMENT")}, fails=True)
+    def test_messages_that_do_not_fit(self):
+        for case, received, sent in (("receive_less", "131072 elements of type 3", "262144 of type 3"),
+                                     ("receive_more", "3 elements of type 3", "2 of type 3"),
+                                     ("receive_another_type", "2 elements of type 3", "2 of type 8")):
+            refused = f"receives {received}, rank 0 sent {sent}"
+            self.case(case, {"stream": (1, refused), "comm": (1, refused + ".*INVALID_ARGUMENT"), "written": (0, "")}, fails=True)
 
     def test_dead_rank_ends_the_job(self):
         status = self.case("die", {"barrier": (0, "")}, fails=True)

@@ -300,6 +300,9 @@ static void communicators(void) {
   REFUSES_NEWER(rill_comm_options, in, rill_comm_create_all(&device, 1, in, &(rill_comm){ 0 }));
   REFUSES_NEWER(rill_comm_options, in, rill_comm_create(device, &id, 1, 0, in, &(rill_comm){ 0 }));
   OK(rill_comm_release(again));
+  OK(rill_comm_split(comm, 0, 0, in, &again));
+  REFUSES_NEWER(rill_comm_options, in, rill_comm_split(comm, 0, 0, in, &(rill_comm){ 0 }));
+  OK(rill_comm_release(again));
   OK(rill_comm_release(comm));
 }
 

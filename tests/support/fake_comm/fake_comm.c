@@ -15,11 +15,19 @@ struct meeting { /* of one collective operation of all ranks */
   struct fake_comm_op *ops[];
 };
 
+struct split { /* of all ranks of a clique */
+  int come, left;
+  bool done;
+  int color[64], key[64], rank[64];
+  struct clique *made[64];
+};
+
 struct clique {
   struct clique *next;
   struct gpu_comm_id id;
   int ranks, joined, left;
   struct meeting *meetings;
+  struct split *split;       /* that waits for ranks */
   struct fake_comm_op *mail; /* sends and receives that wait for their match, oldest first */
   struct ncclComm *members[];
 };
@@ -336,6 +344,82 @@ int ncclCommInitRank(void **out, int ranks, struct gpu_comm_id id, int rank) {
   } else {
     while (clique->joined < ranks) wait();
   }
+  return fake_comm_leave(0);
+}
+
+EXPORT int ncclCommCount(void *comm, int *ranks);
+int ncclCommCount(void *comm, int *ranks) {
+  *ranks = ((struct ncclComm *)comm)->clique->ranks;
+  return 0;
+}
+
+EXPORT int ncclCommUserRank(void *comm, int *rank);
+int ncclCommUserRank(void *comm, int *rank) {
+  *rank = ((struct ncclComm *)comm)->rank;
+  return 0;
+}
+
+/* A new clique for each color, its ranks by key. */
+static void make_parts(struct split *split, int ranks) {
+  static uint64_t last;
+  for (int i = 0; i < ranks; i++) {
+    if (split->color[i] < 0) continue;
+    int members = 0;
+    split->rank[i] = 0;
+    for (int j = 0; j < ranks; j++) {
+      if (split->color[j] != split->color[i]) continue;
+      members++;
+      if (split->key[j] < split->key[i] || (split->key[j] == split->key[i] && j < i)) split->rank[i]++;
+      if (j < i) split->made[i] = split->made[j];
+    }
+    if (split->made[i] != NULL) continue;
+    struct gpu_comm_id id;
+    memset(&id, 0xff, sizeof id);
+    ++last;
+    memcpy(&id, &last, sizeof last);
+    split->made[i] = find_clique(&id, members);
+  }
+  split->done = true;
+}
+
+EXPORT int ncclCommSplit(void *parent, int color, int key, void **out, void *config);
+int ncclCommSplit(void *parent, int color, int key, void **out, void *config) {
+  struct ncclComm *from = parent;
+  struct clique *clique = from->clique;
+  (void)config;
+  *out = NULL;
+  const int code = fake_comm_enter(__func__);
+  if (code != 0) return code;
+  if (clique->split == NULL) clique->split = calloc(1, sizeof *clique->split);
+  struct split *split = clique->split;
+  split->color[from->rank] = color;
+  split->key[from->rank] = key;
+  if (++split->come == clique->ranks) {
+    make_parts(split, clique->ranks);
+    clique->split = NULL;
+  }
+  pthread_cond_broadcast(&fake_comm_changed);
+  while (!split->done && !from->ended) wait();
+  if (!split->done) { /* the communicator was aborted */
+    split->come--;
+    if (split->come == 0) {
+      clique->split = NULL;
+      free(split);
+    }
+    return fake_comm_leave(3);
+  }
+  if (color >= 0) {
+    struct ncclComm *comm = calloc(1, sizeof *comm);
+    comm->clique = split->made[from->rank];
+    comm->rank = split->rank[from->rank];
+    comm->device = from->device;
+    comm->references = 1;
+    comm->clique->members[comm->rank] = comm;
+    comm->clique->joined++;
+    live++;
+    *out = comm;
+  }
+  if (++split->left == clique->ranks) free(split);
   return fake_comm_leave(0);
 }
 

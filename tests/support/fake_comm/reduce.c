@@ -5,7 +5,7 @@
 #include <string.h>
 
 enum { INT8, UINT8, INT32, UINT32, INT64, UINT64, HALF, FLOAT, DOUBLE, BFLOAT16 };
-enum { SUM, PRODUCT, MAX, MIN };
+enum { SUM, PRODUCT, MAX, MIN, AVERAGE };
 
 size_t fake_comm_size_of(int type) {
   static const size_t sizes[] = { 1, 1, 4, 4, 8, 8, 2, 4, 8, 2 };
@@ -16,6 +16,7 @@ size_t fake_comm_size_of(int type) {
 #define COMBINE(name, type, wide)                     \
   static type name(type a, type b, int reduction) {   \
     switch (reduction) {                              \
+      case AVERAGE: /* divided afterwards */          \
       case SUM: return (type)((wide)a + (wide)b);     \
       case PRODUCT: return (type)((wide)a * (wide)b); \
       case MAX: return a > b ? a : b;                 \
@@ -64,6 +65,31 @@ static void combine(void *into, const void *with, int type, int reduction) {
   }
 }
 
+#define DIVIDE(NUMBER, type, number, from, to) \
+  case NUMBER: {                               \
+    type a;                                    \
+    memcpy(&a, value, sizeof a);               \
+    a = to((number)(from(a) / (number)ranks)); \
+    memcpy(value, &a, sizeof a);               \
+    return;                                    \
+  }
+
+static void divide(void *value, int type_of_value, int ranks) {
+  switch (type_of_value) {
+    DIVIDE(INT8, int8_t, int64_t, , (int8_t))
+    DIVIDE(UINT8, uint8_t, uint64_t, , (uint8_t))
+    DIVIDE(INT32, int32_t, int64_t, , (int32_t))
+    DIVIDE(UINT32, uint32_t, uint64_t, , (uint32_t))
+    DIVIDE(INT64, int64_t, int64_t, , )
+    DIVIDE(UINT64, uint64_t, uint64_t, , )
+    DIVIDE(HALF, rill_half, float, rill_half_to_float, rill_to_half)
+    DIVIDE(FLOAT, float, float, , )
+    DIVIDE(DOUBLE, double, double, , )
+    DIVIDE(BFLOAT16, rill_bfloat16, float, rill_bfloat16_to_float, rill_to_bfloat16)
+    default: return;
+  }
+}
+
 /* Element `index` of all ranks' sources. */
 static void reduce_element(struct fake_comm_op *const *ops, int ranks, size_t index, void *out) {
   const size_t size = fake_comm_size_of(ops[0]->type);
@@ -71,6 +97,7 @@ static void reduce_element(struct fake_comm_op *const *ops, int ranks, size_t in
   for (int i = 1; i < ranks; i++) {
     combine(out, (const char *)ops[i]->src + index * size, ops[0]->type, ops[0]->reduction);
   }
+  if (ops[0]->reduction == AVERAGE) divide(out, ops[0]->type, ranks);
 }
 
 static void gather(struct fake_comm_op *const *ops, int ranks) {
