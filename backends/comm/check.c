@@ -1,8 +1,9 @@
-/* RILL_CHECK=comm: before a collective operation, its ranks tell each other what they are about to do.
+/* RILL_CHECK=comm: before an operation, the ranks that take part tell each other what they are about to do.
  *
- * The records travel through the engine itself, as an all-gather on a stream of the library's own, and the host waits
- * for them: so each call waits until all ranks have made theirs.  Sends and receives are not compared: what they match
- * is decided as they run. */
+ * The records travel through the engine itself, on a stream of the library's own, and the host waits for them: so each
+ * call waits until all ranks have made theirs.  Those of a collective operation are an all-gather.  A send and its
+ * receive exchange theirs, where the engine does not tell by itself what does not fit; sends and receives that cross
+ * must be in groups then, as the calls would wait for each other. */
 #include "backends/comm/engine.h"
 
 #include <stdlib.h>
@@ -106,6 +107,131 @@ static rill_status compare_round(const struct comm_op *ops, size_t count, size_t
   return RILL_OK;
 }
 
+/* ---- sends and receives ---- */
+
+static bool is_pair(const struct comm_op *op) {
+  return !is_collective(op) && !op->comm->engine->compares_messages && op->peer != op->comm->rank;
+}
+
+/* Does the message go to the higher rank? */
+static bool goes_up(const struct comm_op *op) { return (op->kind == COMM_SEND) == (op->comm->rank < op->peer); }
+
+/* Invariant: both sides of a pair of ranks exchange the records of their messages in one order: those of messages to
+ * the higher rank first, each direction in the order of the operations.  The engine has one queue for each direction,
+ * and takes a record for the answer of another one if the orders differ. */
+static size_t list_pairs(const struct comm_op *ops, size_t count, const struct comm *comm,
+                         const struct comm_op **pairs) {
+  size_t found = 0;
+  for (int up = 1; up >= 0; up--) {
+    for (size_t i = 0; i < count; i++) {
+      if (ops[i].comm == comm && is_pair(&ops[i]) && goes_up(&ops[i]) == up) pairs[found++] = &ops[i];
+    }
+  }
+  return found;
+}
+
+/* Memory for a record of each of `n` operations, and for its answer; it stays, for to free it would wait for other
+ * ranks. */
+static rill_status pair_records(struct comm *comm, size_t n, struct record **host, struct record **device) {
+  int k = 0;
+  while (k < COMM_PAIR_SIZES - 1 && (size_t)1 << k < n) k++;
+  COMM_REQUIRE((size_t)1 << k >= n, RILL_ERROR_OUT_OF_RANGE, "RILL_CHECK=comm compares %zu sends and receives at most",
+               (size_t)1 << k);
+  const size_t size = ((size_t)2 << k) * sizeof(struct record);
+  rill_status status = RILL_OK;
+  if (comm->pair_device_memory[k] == NULL) {
+    status = rill_alloc(comm->device, size, RILL_MEMORY_DEVICE, &comm->pair_device_memory[k]);
+  }
+  if (status == RILL_OK && comm->pair_memory[k] == NULL) {
+    status = rill_alloc(comm->device, size, RILL_MEMORY_PINNED, &comm->pair_memory[k]);
+  }
+  *host = comm->pair_memory[k];
+  *device = comm->pair_device_memory[k];
+  return status == RILL_OK ? RILL_OK : rill__comm_fail_rill(status, "RILL_CHECK=comm");
+}
+
+/* What one communicator has to compare: n records of its own, and after them their answers. */
+struct pairs {
+  struct comm *comm;
+  size_t n;
+  struct record *host, *device;
+};
+
+/* Writes the records of `pairs`, and adds their exchange to the list. */
+static rill_status begin_exchange(struct pairs *made, const struct comm_op *const *pairs, struct comm_op *list) {
+  struct comm *const comm = made->comm;
+  COMM_TRY(prepare(comm));
+  COMM_TRY(pair_records(comm, made->n, &made->host, &made->device));
+  for (size_t i = 0; i < made->n; i++) {
+    made->host[i] = (struct record){ 0, pairs[i]->kind, pairs[i]->count, pairs[i]->type, 0, comm->rank };
+    struct comm_op op = gather(comm);
+    op.peer = pairs[i]->peer;
+    op.kind = COMM_SEND, op.dst = NULL, op.src = made->device + i;
+    list[2 * i] = op;
+    op.kind = COMM_RECEIVE, op.dst = made->device + made->n + i, op.src = NULL;
+    list[2 * i + 1] = op;
+  }
+  COMM_TRY_RILL(rill_copy_async(comm->check_stream, made->device, made->host, made->n * sizeof(struct record)),
+                "RILL_CHECK=comm");
+  return RILL_OK;
+}
+
+static rill_status compare_answers(const struct pairs *made) {
+  const struct comm *const comm = made->comm;
+  const size_t n = made->n;
+  COMM_TRY_RILL(rill_copy_async(comm->check_stream, made->host + n, made->device + n, n * sizeof(struct record)),
+                "RILL_CHECK=comm");
+  COMM_TRY_RILL(rill_stream_synchronize(comm->check_stream), "RILL_CHECK=comm");
+  for (size_t i = 0; i < n; i++) {
+    const struct record *const own = made->host + i, *const other = made->host + n + i;
+    COMM_REQUIRE(own->count == other->count && own->type == other->type && own->kind != other->kind,
+                 RILL_ERROR_INVALID_ARGUMENT,
+                 "rank %u: %s of %llu elements of type %llu; of rank %llu the other side is %s of %llu, type %llu",
+                 comm->rank, comm_kind_name(own->kind), (unsigned long long)own->count, (unsigned long long)own->type,
+                 (unsigned long long)other->root, comm_kind_name(other->kind), (unsigned long long)other->count,
+                 (unsigned long long)other->type);
+  }
+  return RILL_OK;
+}
+
+static bool is_first_of_comm(const struct comm_op *ops, size_t i) {
+  for (size_t j = 0; j < i; j++) {
+    if (ops[j].comm == ops[i].comm) return false;
+  }
+  return true;
+}
+
+/* All communicators together: their ranks may be this thread's. */
+static rill_status exchange_all(const struct comm_op *ops, size_t count, const struct comm_op **pairs,
+                                struct comm_op *list, struct pairs *made) {
+  size_t listed = 0, comms = 0;
+  for (size_t i = 0; i < count; i++) {
+    if (!is_first_of_comm(ops, i)) continue;
+    made[comms] = (struct pairs){ .comm = ops[i].comm, .n = list_pairs(ops, count, ops[i].comm, pairs) };
+    if (made[comms].n == 0) continue;
+    COMM_TRY(begin_exchange(&made[comms], pairs, list + listed));
+    listed += 2 * made[comms++].n;
+  }
+  if (listed == 0) return RILL_OK;
+  COMM_TRY(rill__comm_submit(list, listed));
+  for (size_t i = 0; i < comms; i++) COMM_TRY(compare_answers(&made[i]));
+  return RILL_OK;
+}
+
+static rill_status compare_pairs(const struct comm_op *ops, size_t count) {
+  const struct comm_op **pairs = malloc(count * sizeof(struct comm_op *));
+  struct comm_op *list = malloc(2 * count * sizeof *list);
+  struct pairs *made = malloc(count * sizeof *made);
+  const bool room = pairs != NULL && list != NULL && made != NULL;
+  const rill_status status =
+      room ? exchange_all(ops, count, pairs, list, made)
+           : rill__comm_fail(RILL_ERROR_OUT_OF_MEMORY, "no host memory to compare %zu operations", count);
+  free(made);
+  free(list);
+  free(pairs);
+  return status;
+}
+
 rill_status rill__comm_check(const struct comm_op *ops, size_t count) {
   if (!rill__comm_checks()) return RILL_OK;
   struct comm_op *gathers = malloc(count * sizeof *gathers);
@@ -116,5 +242,5 @@ rill_status rill__comm_check(const struct comm_op *ops, size_t count) {
     status = compare_round(ops, count, round, gathers, &found);
   }
   free(gathers);
-  return status;
+  return status == RILL_OK ? compare_pairs(ops, count) : status;
 }

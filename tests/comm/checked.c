@@ -96,9 +96,52 @@ static void one_thread_for_all(void) {
   }
 }
 
+/* A send and its receive of another count or type: both sides are refused, or with MPI the one that receives. */
+static const char *differ_in_messages(struct rank *r) {
+  struct buffer b;
+  RUN(buffer_new(r, 64, &b));
+  char *const p = b.device;
+  for (int what = 0; what < 4; what++) {
+    const uint32_t type = what == 1 ? RILL_COMM_UINT32 : RILL_COMM_INT32;
+    const size_t count = what == 2 ? 3 : 4;
+    const bool wrong = what == 1 || what == 2;
+    const char *const says = r->rank == 0 ? "rank 0: send of 4 elements of type 3" : "receive of";
+    if (r->rank == 0) {
+      const rill_status status = rill_comm_send(r->comm, r->stream, p, 4, RILL_COMM_INT32, 1);
+      const char *failure = wrong ? check_comm_failure(status, RILL_ERROR_INVALID_ARGUMENT, says, "send") : NULL;
+      if (failure != NULL) return failure;
+      REQUIRE(wrong || status == RILL_OK);
+    } else if (r->rank == 1) {
+      const rill_status status = rill_comm_receive(r->comm, r->stream, p, count, type, 0);
+      const char *failure = wrong ? check_comm_failure(status, RILL_ERROR_INVALID_ARGUMENT, says, "receive") : NULL;
+      if (failure != NULL) return failure;
+      REQUIRE(wrong || status == RILL_OK);
+    }
+    COMM(rill_comm_validate(r->comm));
+  }
+  /* Messages that cross, several each way, in orders of each rank's own. */
+  if (r->rank < 2) {
+    const uint32_t peer = r->rank ^ 1;
+    COMM(rill_comm_group_begin());
+    if (r->rank == 0) COMM(rill_comm_receive(r->comm, r->stream, p + 32, 2, RILL_COMM_INT32, peer));
+    COMM(rill_comm_send(r->comm, r->stream, p, r->rank + 1, RILL_COMM_INT32, peer));
+    COMM(rill_comm_send(r->comm, r->stream, p, 3, RILL_COMM_INT8, peer));
+    if (r->rank == 1) COMM(rill_comm_receive(r->comm, r->stream, p + 32, 1, RILL_COMM_INT32, peer));
+    COMM(rill_comm_receive(r->comm, r->stream, p + 48, 3, RILL_COMM_INT8, peer));
+    COMM(rill_comm_group_end());
+  }
+  RUN(rill_stream_synchronize(r->stream));
+  buffer_free(&b);
+  return NULL;
+}
+static void messages_that_differ_are_refused(void) {
+  if (with_mpi()) skip_because("MPI compares messages itself, as they come");
+  run_ranks(differ_in_messages, TIMEOUT_NS);
+}
+
 int main(void) {
   if (setenv("RILL_CHECK", ",comm", 1) != 0) return EXIT_FAILURE;
   static const struct test tests[] = { TEST(what_differs_is_refused), TEST(groups_are_compared),
-                                       TEST(one_thread_for_all) };
+                                       TEST(one_thread_for_all), TEST(messages_that_differ_are_refused) };
   return RUN_ONCE("RILL_CHECK=comm", tests);
 }
