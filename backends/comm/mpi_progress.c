@@ -119,12 +119,26 @@ static void meet(struct work *work, uint64_t round) {
   get_stuck(work);
 }
 
+/* Frees a request that has ended, and returns its error.  Open MPI hands errors of collective operations to the handler
+ * of MPI_COMM_WORLD instead of the communicator's, and that one ends the process; so it is another one meanwhile. */
+static int complete(MPI_Request *request) {
+  MPI_Errhandler before;
+  int done = 0;
+  (void)MPI_Comm_get_errhandler(MPI_COMM_WORLD, &before);
+  (void)MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  const int code = MPI_Test(request, &done, MPI_STATUS_IGNORE);
+  (void)MPI_Comm_set_errhandler(MPI_COMM_WORLD, before);
+  (void)MPI_Errhandler_free(&before);
+  return code;
+}
+
 /* True if it has ended well. */
 static bool has_ended(struct work *work, uint64_t round) {
   int done = 0;
   if (work->awaits) meet(work, round);
   if (work->awaits || is_dead(work)) return false;
-  const int code = MPI_Test(&work->request, &done, MPI_STATUS_IGNORE);
+  int code = MPI_Request_get_status(work->request, &done, MPI_STATUS_IGNORE);
+  if (code == MPI_SUCCESS && done) code = complete(&work->request);
   if (code == MPI_SUCCESS) return done != 0;
   (void)rill__comm_mpi_fail(code, comm_kind_name(work->op.kind));
   get_stuck(work);

@@ -163,6 +163,25 @@ static int receive_less(void) { return receive_otherwise(1 << 18, RILL_COMM_INT3
 static int receive_more(void) { return receive_otherwise(2, RILL_COMM_INT32, 3); }
 static int receive_another_type(void) { return receive_otherwise(2, RILL_COMM_FLOAT, 2); }
 
+/* Rank 1 reduces fewer elements than the others.  MPI does not compare them; what it notices is an error of the
+ * communicator, and ends no process. */
+static int reduce_less(void) {
+  enum { COUNT = 1 << 18 };
+  static int32_t cells[COUNT];
+  const rill_comm comm = join(500 * MILLISECOND);
+  const size_t count = rank == 1 ? COUNT / 2 : COUNT;
+  CHECK(rill_comm_all_reduce(comm, stream, cells, cells, count, RILL_COMM_INT32, RILL_COMM_SUM));
+  (void)!rill_stream_synchronize(stream);
+  (void)!rill_comm_validate(comm);
+  CHECK(rill_comm_release(comm));
+  const uint32_t pattern = 3;
+  CHECK(rill_stream_create(cpu, NULL, &stream));
+  CHECK(rill_fill_async(stream, cells, &pattern, sizeof pattern, COUNT));
+  CHECK(rill_stream_synchronize(stream));
+  say("goes on", cells[COUNT - 1] == 3 ? "yes" : "no");
+  return 0;
+}
+
 static int die(void) {
   const rill_comm comm = join(0);
   if (rank == 1) _exit(7);
@@ -264,6 +283,7 @@ int main(int argc, char **argv) {
     { "receive_less", receive_less },
     { "receive_more", receive_more },
     { "receive_another_type", receive_another_type },
+    { "reduce_less", reduce_less },
     { "die", die },
     { "abort", abort_it },
     { "wait_on_many_streams", wait_on_many_streams },

@@ -74,6 +74,9 @@ class Mpi(unittest.TestCase):
             refused = f"receives {received}, rank 0 sent {sent}"
             self.case(case, {"stream": (1, refused), "comm": (1, refused + ".*INVALID_ARGUMENT"), "written": (0, "")}, fails=True)
 
+    def test_reduction_of_another_count(self):
+        self.case("reduce_less", {"goes on": (4, "^yes$")}, fails=True)
+
     def test_dead_rank_ends_the_job(self):
         status = self.case("die", {"barrier": (0, "")}, fails=True)
         self.assertNotEqual(status, 0)
