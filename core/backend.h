@@ -546,12 +546,17 @@ void rill__device_renew(struct rill__device *device);
 bool rill__device_any_shared_stream(struct rill__device *device, bool (*test)(struct rill__stream *stream),
                                     struct rill__name *out);
 
-/* Calls what was given to a host call: every such call goes through here. */
-static inline void rill__call_host(rill_host_fn fn, void *user, rill_status status) {
+/* Calls what was given to a host call of the stream with this id, or of a graph if it is 0: every such call goes
+ * through here.  Reports tell that it runs (core/diagnose/calls.h). */
+struct rill__running_call *rill__call_begin(uint64_t stream, rill_host_fn fn);
+void rill__call_end(struct rill__running_call *call);
+static inline void rill__call_host(uint64_t stream, rill_host_fn fn, void *user, rill_status status) {
   const bool before = rill__in_host_call;
+  struct rill__running_call *const call = rill__call_begin(stream, fn);
   rill__in_host_call = true;
   fn(user, status);
   rill__in_host_call = before;
+  rill__call_end(call);
 }
 
 /* Gives a kernel, copy, fill or host call to a stream, as part of work that is being submitted. */

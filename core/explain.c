@@ -1,6 +1,7 @@
 #include "core/explain.h"
 
 #include "core/device/backends.h"
+#include "core/diagnose/calls.h"
 #include "core/diagnose/settings.h"
 #include "core/diagnose/waits.h"
 #include "core/held/held.h"
@@ -16,6 +17,8 @@
 #include <unistd.h>
 
 enum { OPERATIONS_SHOWN = 8 }; /* of each stream */
+
+static double seconds_since(uint64_t ns) { return (double)(rill__now() - ns) / 1e9; }
 
 /* ---- streams ---- */
 
@@ -55,6 +58,17 @@ static void explain_operations(uint64_t id, const struct rill__operation_list *l
   if (more > 0) rill__text_add(text, "\n  and %zu more", more);
 }
 
+/* The host calls that run, of a stream; or of graphs, if it is 0. */
+static void explain_calls(uint64_t stream, const char *before, const char *after, struct rill__text *text) {
+  struct rill__call call;
+  for (size_t i = 0; i < RILL__CALL_PLACES; i++) {
+    if (!rill__call_at(i, &call) || call.stream != stream) continue;
+    rill__text_add(text, "%sthe host call of the function at 0x%llx%s runs, for %.1f s%s", before,
+                   (unsigned long long)call.fn, stream == 0 ? ", a node of a graph," : "", seconds_since(call.since),
+                   after);
+  }
+}
+
 /* Inside an epoch. */
 static void explain_one(struct rill__stream *stream, const struct rill__operation_list *list, struct rill__text *text) {
   rill__text_add(text, "%s", rill__name_of(&stream->base).text);
@@ -67,6 +81,7 @@ static void explain_one(struct rill__stream *stream, const struct rill__operatio
                  (unsigned long long)rill__stream_submitted(stream), (unsigned long long)rill__stream_known(stream));
   if (!rill__settings()->records) rill__text_add(text, "\n  RILL_RECORD=0: nothing tells which");
   explain_operations(stream->base.id, list, text);
+  explain_calls(stream->base.id, "\n  ", "", text);
   rill__held_explain(stream, text);
   rill__text_add(text, "\n");
 }
@@ -74,8 +89,14 @@ static void explain_one(struct rill__stream *stream, const struct rill__operatio
 /* ---- waits of the host ---- */
 
 static void explain_wait(const struct rill__host_wait *wait, struct rill__text *text) {
-  const double seconds = (double)(rill__now() - wait->since) / 1e9;
+  const double seconds = seconds_since(wait->since);
   const struct rill__object *object = rill__find(wait->object, (enum rill__kind)(wait->object >> 56));
+  if (wait->freed != 0) {
+    rill__text_add(text,
+                   "a thread is in rill_free of 0x%llx, which waits for work that may use the memory, for %.1f s\n",
+                   (unsigned long long)wait->freed, seconds);
+    return;
+  }
   rill__text_add(text, "a thread waits for %s, for %.1f s\n",
                  object != NULL ? rill__name_of(object).text : "what was released", seconds);
 }
@@ -120,6 +141,7 @@ void rill__explain_device(struct rill__device *device, struct rill__text *text) 
   rill__operations_pending(device, &list);
   for (size_t i = 0; i < count; i++) explain_one(streams[i], &list, text);
   if (streams == NULL) rill__text_add(text, "its streams cannot be looked at now: try again\n");
+  explain_calls(0, "", "\n", text);
   explain_waits(device->base.id, device->base.id, text);
   rill__operations_free(&list);
   end_epoch(entered);

@@ -3,6 +3,7 @@
 #include "core/fork.h"
 #include "core/device/backends.h"
 #include "core/device/registry.h"
+#include "core/diagnose/calls.h"
 #include "core/graph/graph.h"
 #include "core/held/held.h"
 #include "core/kernel/global.h"
@@ -94,6 +95,7 @@ static void unlock_in_child(void) {
   if (depth == 0 || --depth != 0) return;
   rill__order_after_fork();
   rill__threads_after_fork();
+  rill__calls_after_fork();
   rill__claims_after_fork();
   rill__captures_after_fork();
   rill__held_after_fork();

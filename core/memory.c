@@ -2,6 +2,7 @@
 
 #include "core/device/ipc.h"
 #include "core/device/life.h"
+#include "core/diagnose/waits.h"
 #include "core/held/held.h"
 #include "core/object/options.h"
 #include "core/sync/submit.h"
@@ -60,7 +61,10 @@ rill_status rill_free(void *p) {
     rill__memory_observe(p, &what);
     RILL_TRY(rill__observe_before(&what));
   }
-  return rill__observe_end(&what, free_found(self, allocation, p));
+  if (allocation != NULL) rill__host_free_begin(allocation->base.device, p);
+  const rill_status status = free_found(self, allocation, p);
+  rill__host_free_end();
+  return rill__observe_end(&what, status);
 }
 
 rill_status rill_memory_get_info(const void *p, rill_memory_info *info) {

@@ -60,12 +60,13 @@ struct host_call {
   struct cpu_op op;
   rill_host_fn fn;
   void *user;
+  uint64_t stream; /* its id */
 };
 
 static bool run_host_call(struct cpu_queue *queue, struct cpu_op *op) {
   const struct host_call *call = (const struct host_call *)op;
   const uint32_t generation = atomic_load_explicit(&rill__cpu_generation, memory_order_relaxed);
-  rill__call_host(call->fn, call->user, atomic_load_explicit(&queue->device->lost, memory_order_acquire));
+  rill__call_host(call->stream, call->fn, call->user, atomic_load_explicit(&queue->device->lost, memory_order_acquire));
   /* In the child of a fork inside fn this worker is the only thread and its queue has been reset. */
   if (atomic_load_explicit(&rill__cpu_generation, memory_order_relaxed) != generation) pthread_exit(NULL);
   return true;
@@ -80,6 +81,7 @@ static rill_status host_call(struct rill__stream *stream, rill_host_fn fn, void 
   call->op.end = NULL;
   call->fn = fn;
   call->user = user;
+  call->stream = stream->base.id;
   cpu_queue_unsettle(queue);
   (void)rill__cpu_queue_commit(queue);
   return RILL_OK;

@@ -114,7 +114,7 @@ static rill_status add_host_node(struct making *making, void (*fn)(void *data), 
 
 static void call_operation(void *data) {
   const struct rill__operation *operation = data;
-  rill__call_host(operation->host_call.fn, operation->host_call.user, RILL_OK);
+  rill__call_host(0, operation->host_call.fn, operation->host_call.user, RILL_OK);
 }
 
 static void copy_staged_rows(void *data) {

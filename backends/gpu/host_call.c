@@ -10,6 +10,7 @@
 struct gpu_closure {
   rill_host_fn fn;
   void *user;
+  uint64_t stream; /* its id */
   struct gpu_device *device;
   struct gpu_closure *next; /* of those captured */
 };
@@ -42,13 +43,13 @@ static void call_from_stream(gpu_stream_handle stream, gpu_native_result result,
   (void)stream;
   const struct gpu_closure closure = *(struct gpu_closure *)data;
   end_closure(data);
-  rill__call_host(closure.fn, closure.user, gpu_status_of((gpu_result)result));
+  rill__call_host(closure.stream, closure.fn, closure.user, gpu_status_of((gpu_result)result));
 }
 
 /* Once for each launch of the graph, so the closure stays. */
 static void call_from_graph(void *data) {
   const struct gpu_closure *closure = data;
-  rill__call_host(closure->fn, closure->user, RILL_OK);
+  rill__call_host(0, closure->fn, closure->user, RILL_OK);
 }
 
 static rill_status capture_call(struct rill__stream *stream, struct gpu_closure *closure) {
@@ -81,7 +82,7 @@ rill_status gpu_host_call(struct rill__stream *stream, rill_host_fn fn, void *us
   }
   struct gpu_closure *closure = new_closure(gpu_device_of(device));
   RILL_REQUIRE(closure != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for the call");
-  *closure = (struct gpu_closure){ fn, user, gpu_device_of(device), NULL };
+  *closure = (struct gpu_closure){ fn, user, stream->base.id, gpu_device_of(device), NULL };
   if (RILL__UNLIKELY(capturing)) return capture_call(stream, closure);
   (void)atomic_fetch_add_explicit(&part->host_calls, 1, memory_order_relaxed);
   gpu_result result;

@@ -1,5 +1,7 @@
 #include "core/diagnose/crash.h"
 
+#include "core/diagnose/calls.h"
+
 #include <dlfcn.h>
 #include <signal.h>
 #include <stdio.h>
@@ -93,6 +95,7 @@ static void run_guarded(void *user, rill_status status) {
   struct guarded_call *const call = user;
   const struct guarded_call *const outer = guarded_now;
   guarded_now = call;
+  rill__call_is_of(call->fn);
   call->fn(call->user, status);
   guarded_now = outer;
   free(call);

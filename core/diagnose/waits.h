@@ -10,6 +10,7 @@
 
 struct rill__host_wait {
   uint64_t number, object, device;
+  uint64_t freed; /* the memory that is being freed, which may wait for all work of the device; 0: none */
   uint64_t since; /* ns */
 };
 
@@ -18,6 +19,10 @@ struct rill__host_wait {
 rill_status rill__host_wait_begin(struct rill__observed *what, enum rill__observed_kind kind,
                                   struct rill__object *object);
 rill_status rill__host_wait_end(struct rill__observed *what, rill_status status);
+
+/* The same around a free of memory, of which observers hear otherwise. */
+void rill__host_free_begin(struct rill__device *device, const void *p);
+void rill__host_free_end(void);
 
 /* Whether the thread waits, and for what. */
 bool rill__host_wait_of(struct rill__thread *thread, struct rill__host_wait *out);

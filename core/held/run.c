@@ -1,4 +1,5 @@
 /* Handing held work to the driver. */
+#include "core/diagnose/calls.h"
 #include "core/held/queue.h"
 #include "core/sync/submit.h"
 
@@ -16,6 +17,7 @@ static void report(void *user, rill_status stream_status) {
   const struct reported_call call = *(struct reported_call *)user;
   free(user);
   (void)stream_status;
+  rill__call_is_of(call.fn);
   call.fn(call.user, call.status);
 }
 
@@ -25,7 +27,7 @@ static rill_status submit_held_host_call(struct rill__stream *stream, const stru
   void *const user = op->operation->host_call.user;
   if (op->reported == RILL_OK) {
     const rill_status status = rill__submit_host_call(stream, fn, user);
-    if (status != RILL_OK) rill__call_host(fn, user, status);
+    if (status != RILL_OK) rill__call_host(stream->base.id, fn, user, status);
     return status;
   }
   struct reported_call *call = malloc(sizeof *call);
@@ -34,7 +36,7 @@ static rill_status submit_held_host_call(struct rill__stream *stream, const stru
     if (rill__submit_host_call(stream, report, call) == RILL_OK) return RILL_OK;
   }
   free(call);
-  rill__call_host(fn, user, op->reported);
+  rill__call_host(stream->base.id, fn, user, op->reported);
   return RILL_OK;
 }
 

@@ -83,6 +83,7 @@ struct rill__thread {
     _Atomic uint64_t number;   /* odd while it waits */
     _Atomic uint64_t object;   /* the id of a stream, event or device */
     _Atomic uint64_t device;   /* and of its device */
+    _Atomic uint64_t freed;    /* the address that rill_free was called with; 0: another call */
     _Atomic uint64_t since;    /* CLOCK_MONOTONIC_COARSE, ns */
     _Atomic uint64_t reported; /* the number of the last one that RILL_DEADLINE has reported */
   } wait;

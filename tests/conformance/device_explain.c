@@ -1,6 +1,8 @@
 /* rill_device_explain */
 #include "support/testing.h"
 
+#include <stdio.h>
+
 static rill_status explain(uint64_t id) {
   size_t size = 0;
   return rill_device_explain((rill_device){ id }, NULL, &size);
@@ -34,4 +36,38 @@ static void tells_of_each_stream(void) {
   assert_completes(second);
 }
 
-TESTS_ON_EACH_DEVICE("rill_device_explain", TEST(refuses_bad_handles), TEST(tells_of_each_stream))
+static const char *free_it(unsigned index, void *user) {
+  (void)index;
+  REQUIRE_OK(rill_free(user));
+  return NULL;
+}
+
+/* Such a wait is no wait of the program's own. */
+static void tells_of_frees_that_wait(void) {
+  static char text[1 << 16];
+  char expected[96];
+  rill_stream stream = new_stream("uses it");
+  const uint32_t pattern = 1;
+  void *p = NULL;
+  text[0] = '\0';
+  assert_ok(rill_alloc(dut.device, 64, RILL_MEMORY_DEVICE, &p));
+  struct gate *const gate = gate_close(stream);
+  assert_ok(rill_fill_async(stream, p, &pattern, sizeof pattern, 16));
+  (void)snprintf(expected, sizeof expected, "a thread is in rill_free of 0x%llx, which waits for work ",
+                 (unsigned long long)(uintptr_t)p);
+  struct background *const threads = start_threads(1, free_it, p);
+  const uint64_t limit = now_ns() + TIMEOUT_NS;
+  while (strstr(text, expected) == NULL && now_ns() < limit) {
+    size_t size = sizeof text;
+    assert_ok(rill_device_explain(dut.device, text, &size));
+  }
+  gate_open(gate);
+  join_threads(threads);
+  if (strstr(text, expected) == NULL) fail_msg("\"%s\" is not in:\n%s", expected, text);
+  size_t size = sizeof text;
+  assert_ok(rill_device_explain(dut.device, text, &size));
+  assert_null(strstr(text, "a thread is in rill_free"));
+}
+
+TESTS_ON_EACH_DEVICE("rill_device_explain", TEST(refuses_bad_handles), TEST(tells_of_each_stream),
+                     TEST(tells_of_frees_that_wait))

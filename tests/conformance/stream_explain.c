@@ -1,6 +1,9 @@
 /* rill_stream_explain */
 #include "support/testing.h"
 
+#include <sched.h>
+#include <stdio.h>
+
 static rill_status explain(uint64_t id) {
   size_t size = 0;
   return rill_stream_explain((rill_stream){ id }, NULL, &size);
@@ -91,6 +94,40 @@ static void tells_who_waits(void) {
   assert_null(strstr(report_of(stream), "a thread waits"));
 }
 
+struct call {
+  _Atomic bool runs, ends;
+};
+
+static void run_until_released(void *user, rill_status status) {
+  struct call *const call = user;
+  (void)status;
+  atomic_store(&call->runs, true);
+  while (!atomic_load(&call->ends)) (void)sched_yield();
+}
+
+/* Only while it runs, and only of its own stream. */
+static void tells_since_when_a_host_call_runs(void) {
+  rill_stream stream = new_stream("calls"), other = new_stream("other");
+  struct call call = { false, false };
+  char expected[96];
+  const rill_host_fn fn = run_until_released;
+  uintptr_t address = 0;
+  memcpy(&address, &fn, sizeof fn);
+  (void)snprintf(expected, sizeof expected, "\n  the host call of the function at 0x%llx runs, for ",
+                 (unsigned long long)address);
+  assert_ok(rill_stream_host_call(stream, run_until_released, &call));
+  struct gate *const gate = gate_close(other);
+  const uint64_t limit = now_ns() + TIMEOUT_NS;
+  while (!atomic_load(&call.runs) && now_ns() < limit) (void)sched_yield();
+  contains(report_of(stream), expected);
+  assert_null(strstr(report_of(other), expected));
+  atomic_store(&call.ends, true);
+  assert_completes(stream);
+  assert_null(strstr(report_of(stream), expected));
+  gate_open(gate);
+  assert_completes(other);
+}
+
 static void writes_as_much_as_there_is_room_for(void) {
   rill_stream stream = new_stream("short");
   char text[8] = "xxxxxxx";
@@ -107,4 +144,4 @@ static void writes_as_much_as_there_is_room_for(void) {
 
 TESTS_ON_EACH_DEVICE("rill_stream_explain", TEST(refuses_bad_handles), TEST(says_that_there_is_no_work),
                      TEST(tells_what_is_not_complete), TEST(tells_what_holds_a_stream), TEST(tells_who_waits),
-                     TEST(writes_as_much_as_there_is_room_for))
+                     TEST(tells_since_when_a_host_call_runs), TEST(writes_as_much_as_there_is_room_for))

@@ -313,6 +313,34 @@ static void a_wait_past_the_deadline_is_explained(void) {
                   "queued: record the event first\n");
 }
 
+static const char *free_without_limit(unsigned index, void *user) {
+  (void)index, (void)user;
+  REQUIRE_OK(rill_free(memory));
+  return NULL;
+}
+
+/* A free that waits for the device's work is a wait like any other. */
+static void a_free_past_the_deadline_is_explained(void) {
+  char said[8192];
+  size_t length = 0;
+  begin();
+  vendor.fake->pause(0);
+  assert_ok(fill());
+  listen_begin();
+  struct background *const threads = start_threads(1, free_without_limit, NULL);
+  do {
+    const ssize_t more = read(pipe_end, said + length, sizeof said - 1 - length);
+    assert_true(more > 0);
+    length += (size_t)more;
+    said[length] = '\0';
+  } while (strstr(said, "a thread is in rill_free of 0x") == NULL);
+  vendor.fake->resume(0);
+  join_threads(threads);
+  assert_string_equal(listen_end(), "");
+  assert_in(said, "rill: RILL_DEADLINE: a wait of the host takes longer than 0.1 s\n");
+  assert_in(said, "not known to be complete: operation 1: fill of 256 bytes");
+}
+
 /* Whoever gets the signal goes on; another thread prints. */
 static void a_signal_prints_a_report(void) {
   rill_event event;
@@ -355,6 +383,7 @@ int main(int argc, char **argv) {
     MODE_WITH(other_host_calls_run, "RILL_CHECK=crash"),
     MODE_WITH(a_signal_prints_a_report, "RILL_REPORT_SIGNAL=USR2"),
     MODE_WITH(a_wait_past_the_deadline_is_explained, "RILL_DEADLINE=100ms"),
+    MODE_WITH(a_free_past_the_deadline_is_explained, "RILL_DEADLINE=100ms"),
   };
   return RUN_MODES("diagnose", argc, argv, modes);
 }

@@ -1,0 +1,85 @@
+#include "core/diagnose/calls.h"
+
+#include "core/diagnose/waits.h"
+
+#include <string.h>
+
+struct rill__running_call {
+  _Alignas(64) _Atomic uint64_t owner; /* 0: free */
+  _Atomic uint64_t number;
+  _Atomic uint64_t stream, fn, since;
+};
+
+static struct rill__running_call places[RILL__CALL_PLACES];
+
+static uint64_t own_id(void) { return (uint64_t)(uintptr_t)pthread_self(); }
+
+/* Threads' descriptors lie at the ends of their stacks, some pages apart. */
+static size_t first_place(uint64_t id) { return (size_t)(id >> 12 ^ id >> 20) % RILL__CALL_PLACES; }
+
+static uint64_t address_of(rill_host_fn fn) {
+  uintptr_t address = 0;
+  memcpy(&address, &fn, sizeof fn);
+  return address;
+}
+
+struct rill__running_call *rill__call_begin(uint64_t stream, rill_host_fn fn) {
+  const uint64_t id = own_id();
+  const size_t first = first_place(id);
+  for (size_t i = 0; i < RILL__CALL_PLACES; i++) {
+    struct rill__running_call *const call = &places[(first + i) % RILL__CALL_PLACES];
+    uint64_t none = 0;
+    if (atomic_load_explicit(&call->owner, memory_order_relaxed) != 0 ||
+        !atomic_compare_exchange_strong(&call->owner, &none, id)) {
+      continue;
+    }
+    const uint64_t number = atomic_load_explicit(&call->number, memory_order_relaxed);
+    RILL_ASSERT(number % 2 == 0, "nobody reads a place that nobody has as a call that runs");
+    atomic_thread_fence(memory_order_release);
+    atomic_store_explicit(&call->stream, stream, memory_order_relaxed);
+    atomic_store_explicit(&call->fn, address_of(fn), memory_order_relaxed);
+    atomic_store_explicit(&call->since, rill__now(), memory_order_relaxed);
+    atomic_store_explicit(&call->number, number + 1, memory_order_release);
+    return call;
+  }
+  return NULL;
+}
+
+void rill__call_end(struct rill__running_call *call) {
+  if (call == NULL || atomic_load_explicit(&call->owner, memory_order_relaxed) != own_id())
+    return; /* or forked in it */
+  const uint64_t number = atomic_load_explicit(&call->number, memory_order_relaxed);
+  RILL_ASSERT(number % 2 == 1, "only the thread that has the place ends the call in it");
+  atomic_store_explicit(&call->number, number + 1, memory_order_relaxed);
+  atomic_store_explicit(&call->owner, 0, memory_order_release);
+}
+
+/* Only `fn` changes, which is one word. */
+void rill__call_is_of(rill_host_fn fn) {
+  const uint64_t id = own_id();
+  const size_t first = first_place(id);
+  struct rill__running_call *innermost = NULL;
+  for (size_t i = 0; i < RILL__CALL_PLACES; i++) {
+    struct rill__running_call *const call = &places[(first + i) % RILL__CALL_PLACES];
+    if (atomic_load_explicit(&call->owner, memory_order_relaxed) == id) innermost = call;
+  }
+  if (innermost != NULL) atomic_store_explicit(&innermost->fn, address_of(fn), memory_order_relaxed);
+}
+
+bool rill__call_at(size_t place, struct rill__call *out) {
+  struct rill__running_call *const call = &places[place];
+  const uint64_t number = atomic_load_explicit(&call->number, memory_order_acquire);
+  *out = (struct rill__call){ atomic_load_explicit(&call->stream, memory_order_relaxed),
+                              atomic_load_explicit(&call->fn, memory_order_relaxed),
+                              atomic_load_explicit(&call->since, memory_order_relaxed) };
+  atomic_thread_fence(memory_order_acquire);
+  return number % 2 == 1 && atomic_load_explicit(&call->number, memory_order_relaxed) == number;
+}
+
+/* A call that forked goes on in the child without a place: on the CPU its thread ends after it. */
+void rill__calls_after_fork(void) {
+  for (size_t i = 0; i < RILL__CALL_PLACES; i++) {
+    atomic_store(&places[i].owner, 0);
+    atomic_store(&places[i].number, 0);
+  }
+}
