@@ -70,6 +70,10 @@ struct cpu_job {
   struct cpu_claims *claims; /* how much of each range is taken; from malloc, made at the first use */
 
   _Alignas(64) _Atomic uint64_t taken; /* parts, in order; with places: all of them, once there is none left */
+
+  /* For assertions alone. */
+  _Atomic uint64_t ran; /* parts */
+  _Atomic bool fallen;  /* a participant was, with the parts that it had taken */
 };
 
 /* In a pairing heap: a tree in which nobody waits for less than who is above. */

@@ -24,7 +24,7 @@ void rill__record_seen(const struct rill__device *device, const struct rill__rec
                         rill__place_of(device) + operation->sequence +
                             ((uint64_t)(RILL__RECORDED_SEEN + 1) << RILL__PLACE_KIND),
                         memory_order_relaxed);
-  atomic_store_explicit(&recorder->written, written + 1, memory_order_release);
+  rill__entry_end(recorder, written);
 }
 
 /* ---- names ---- */

@@ -49,6 +49,7 @@ static inline __attribute__((always_inline)) struct rill__entry *
 rill__entry_begin(struct rill__recorder *recorder, uint64_t written, struct rill__stream *stream, uint32_t kind,
                   uint64_t sequence, uint64_t subject) {
   struct rill__entry *const entry = &recorder->entries[written % RILL__ENTRIES];
+  RILL_ASSERT(sequence <= RILL__PLACE_SEQUENCE && kind < RILL__RECORDED_SEEN, "a place has room for its parts");
   atomic_thread_fence(memory_order_release); /* `written` is seen by whoever sees a word of this entry */
   atomic_store_explicit(&entry->stream, stream->base.id, memory_order_relaxed);
   atomic_store_explicit(&entry->place,
@@ -56,6 +57,15 @@ rill__entry_begin(struct rill__recorder *recorder, uint64_t written, struct rill
                         memory_order_relaxed);
   atomic_store_explicit(&entry->subject, subject, memory_order_relaxed);
   return entry;
+}
+
+/* Makes an entry, the one after `written`, visible. */
+static inline __attribute__((always_inline)) void rill__entry_end(struct rill__recorder *recorder, uint64_t written) {
+  RILL_ASSERT(rill__self != NULL && atomic_load(&rill__self->recorder) == recorder,
+              "a recorder is written by the thread that has its record alone");
+  RILL_ASSERT(atomic_load_explicit(&recorder->written, memory_order_relaxed) == written,
+              "no other thread has written an entry meanwhile");
+  atomic_store_explicit(&recorder->written, written + 1, memory_order_release);
 }
 
 /* An operation with two more words; and one with a label, which may be NULL. */
@@ -68,7 +78,7 @@ static inline __attribute__((always_inline)) void rill__record(struct rill__thre
   struct rill__entry *const entry = rill__entry_begin(recorder, written, stream, kind, sequence, subject);
   atomic_store_explicit(&entry->words[0], first, memory_order_relaxed);
   atomic_store_explicit(&entry->words[1], second, memory_order_relaxed);
-  atomic_store_explicit(&recorder->written, written + 1, memory_order_release);
+  rill__entry_end(recorder, written);
 }
 
 void rill__entry_label(struct rill__entry *entry, const char *label);
@@ -92,7 +102,7 @@ static inline __attribute__((always_inline)) void rill__record_launch(struct ril
   } else {
     rill__entry_label(entry, launch->label);
   }
-  atomic_store_explicit(&recorder->written, written + 1, memory_order_release);
+  rill__entry_end(recorder, written);
 }
 
 /* Where an event was recorded last. */

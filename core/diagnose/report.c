@@ -42,7 +42,10 @@ size_t rill__recorder_read(struct rill__recorder *recorder, const struct rill__d
   atomic_thread_fence(memory_order_acquire);
   const uint64_t now = atomic_load_explicit(&recorder->written, memory_order_relaxed);
   for (size_t i = 0; i < count; i++) { /* what may have been replaced meanwhile is dropped */
-    if (numbers[i] + RILL__ENTRIES > now) out[kept++] = out[i];
+    if (numbers[i] + RILL__ENTRIES <= now) continue;
+    RILL_ASSERT(out[i].stream != 0 && (out[i].kind <= RILL__OBSERVED_UPLOAD || out[i].kind == RILL__RECORDED_SEEN),
+                "an entry that was not replaced meanwhile is as it was written");
+    out[kept++] = out[i];
   }
   return kept;
 }

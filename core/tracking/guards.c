@@ -24,6 +24,7 @@ struct list {
 
 struct rill__guards {
   pthread_mutex_t turn, lock;
+  _Atomic(const struct rill__thread *) whose; /* the thread whose turn it is; NULL: nobody's */
   struct list live, kept;
   uint64_t kept_bytes;
   struct rill__stream *stream; /* of GPUs, with the buffer: made in the first turn that needs them */
@@ -43,6 +44,8 @@ static void add_last(struct list *list, struct rill__guard *guard) {
 }
 
 static void remove_guard(struct list *list, struct rill__guard *guard) {
+  RILL_ASSERT(list->count > 0 && *guard->link == guard && (guard->next == NULL || guard->next->link == &guard->next),
+              "a guard is in one list, whose links lead to it");
   *guard->link = guard->next;
   *(guard->next != NULL ? &guard->next->link : &list->last) = guard->link;
   list->count--;
@@ -51,6 +54,7 @@ static void remove_guard(struct list *list, struct rill__guard *guard) {
 static uint64_t kept_bytes_of(const struct rill__guard *guard) { return guard->size + RILL__FRONT_ZONE + ZONE; }
 
 static void enter_kept(struct rill__guards *guards, struct rill__guard *guard) {
+  RILL_ASSERT(guard->state == RILL__GUARD_LIVE, "a guard is LIVE before it is KEPT");
   remove_guard(&guards->live, guard);
   guard->state = RILL__GUARD_KEPT;
   add_last(&guards->kept, guard);
@@ -58,11 +62,19 @@ static void enter_kept(struct rill__guards *guards, struct rill__guard *guard) {
 }
 
 static void leave_kept(struct rill__guards *guards, struct rill__guard *guard) {
+  RILL_ASSERT(guard->state == RILL__GUARD_KEPT && guards->kept_bytes >= kept_bytes_of(guard),
+              "what is kept back is counted with all its bytes");
   remove_guard(&guards->kept, guard);
   guards->kept_bytes -= kept_bytes_of(guard);
 }
 
 static struct rill__guards *guards_of(const struct rill__device *device) { return rill__core(device)->guards; }
+
+static void assert_turn(const struct rill__guards *guards) {
+  RILL_ASSERT(atomic_load(&guards->whose) == rill__self && rill__self != NULL,
+              "memory is compared, and taken out of what is kept back, by the thread whose turn it is");
+  (void)guards;
+}
 
 /* ---- life ---- */
 
@@ -97,6 +109,7 @@ void rill__guard_free(struct rill__guard *guard) {
 void rill__guard_drop(struct rill__guard *guard) {
   struct rill__guards *guards = guards_of(guard->device);
   pthread_mutex_lock(&guards->lock);
+  RILL_ASSERT(guard->state == RILL__GUARD_LIVE, "what is kept back is released, never dropped");
   remove_guard(&guards->live, guard);
   guard->state = RILL__GUARD_DROPPED;
   const bool used = guard->pins > 0;
@@ -214,6 +227,7 @@ static rill_status write_content(const struct rill__guard *guard, struct rill__s
 /* The device's own stream and buffer; in a turn.  Inside a host call nothing may wait for a stream. */
 static bool can_use_stream(struct rill__device *device) {
   struct rill__guards *guards = guards_of(device);
+  assert_turn(guards);
   if (rill__in_host_call) return false;
   if (guards->stream == NULL && rill__stream_create(device, NULL, &guards->stream) == RILL_OK) {
     guards->stream->base.borrowed = true;
@@ -279,6 +293,7 @@ static bool read_zones(struct rill__guards *guards, const struct rill__guard *gu
 
 /* Of up to BATCH guards.  Those that cannot be read are passed over. */
 static void compare_zones(struct rill__guards *guards, struct rill__guard **batch, size_t count) {
+  assert_turn(guards);
   size_t copies = 0;
   bool read = true;
   for (size_t i = 0; i < count && read; i++) {
@@ -337,6 +352,7 @@ static size_t take_batch(struct rill__guards *guards, struct rill__guard **batch
 static void leave_batch(struct rill__guards *guards, struct rill__guard **batch, size_t count) {
   for (size_t i = 0; i < count; i++) {
     pthread_mutex_lock(&guards->lock);
+    RILL_ASSERT(batch[i]->pins > 0, "a guard that is compared is pinned until it has been");
     const bool ends = --batch[i]->pins == 0 && batch[i]->state == RILL__GUARD_DROPPED;
     pthread_mutex_unlock(&guards->lock);
     if (ends) rill__guard_free(batch[i]);
@@ -364,11 +380,15 @@ static void compare_live(struct rill__guards *guards) {
 
 static void begin_turn(struct rill__guards *guards) {
   pthread_mutex_lock(&guards->turn);
+  RILL_ASSERT(atomic_load(&guards->whose) == NULL, "there is one turn at a time");
+  atomic_store(&guards->whose, rill__self);
   rill__errors_suspend(); /* what cannot be compared is no failure of the call */
 }
 
 static void end_turn(struct rill__guards *guards) {
   rill__errors_resume();
+  assert_turn(guards);
+  atomic_store(&guards->whose, NULL);
   pthread_mutex_unlock(&guards->turn);
 }
 
@@ -509,6 +529,7 @@ static bool may_release(const struct rill__guard *guard, const struct release *r
 /* Takes one out, at or after `*at`, which moves on; NULL if there is none.  In a turn. */
 static struct rill__guard *take_kept_guard(struct rill__guards *guards, struct rill__guard **at,
                                            const struct release *release) {
+  assert_turn(guards);
   for (struct rill__guard *guard; (guard = *at) != NULL;) {
     pthread_mutex_lock(&guards->lock);
     const bool over =
@@ -651,5 +672,7 @@ void rill__guards_unlock(struct rill__device *device) {
 
 /* What another thread was comparing stays pinned, and only its struct is never freed. */
 void rill__guards_after_fork(struct rill__device *device) {
-  if (guards_of(device) != NULL) (void)pthread_mutex_init(&guards_of(device)->turn, NULL);
+  if (guards_of(device) == NULL) return;
+  (void)pthread_mutex_init(&guards_of(device)->turn, NULL);
+  atomic_store(&guards_of(device)->whose, NULL);
 }
