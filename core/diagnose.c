@@ -2,6 +2,9 @@
 #include "core/diagnose/settings.h"
 #include "core/explain.h"
 #include "core/memory/memory.h"
+#include "core/object/options.h"
+#include "core/sync/submit.h"
+#include "core/timeline/timeline.h"
 
 #include <rill/diagnose.h>
 #include <string.h>
@@ -44,6 +47,49 @@ rill_status rill_stream_explain(rill_stream stream, char *text, size_t *size) {
   RILL_TRY(check_text_room(text, size, out.size));
   rill__explain_stream(s, &out);
   *size = out.length + 1;
+  return RILL_OK;
+}
+
+/* Reads a note; false with text if it is none. */
+static rill_status read_note(const rill_stream_note *note, rill_stream_note *out) {
+  *out = (rill_stream_note)RILL_STREAM_NOTE_INIT;
+  RILL_REQUIRE(note != NULL, RILL_ERROR_INVALID_ARGUMENT, "note is NULL");
+  RILL_TRY(rill__options_read(out, sizeof *out, note, "rill_stream_note"));
+  RILL_REQUIRE(out->name != NULL, RILL_ERROR_INVALID_ARGUMENT, "the note has no name");
+  RILL_REQUIRE(out->ranks == 0 || out->rank < out->ranks, RILL_ERROR_INVALID_ARGUMENT, "rank %u of %u", out->rank,
+               out->ranks);
+  return RILL_OK;
+}
+
+rill_status rill_stream_note_begin(rill_stream stream, const rill_stream_note *note) {
+  RILL_ENTER();
+  struct rill__stream *s;
+  rill_stream_note n;
+  RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
+  RILL_TRY(read_note(note, &n));
+  if (rill__is_diverted(s)) return RILL_OK;
+  rill__record_note(self, s, &n);
+  rill__timeline_note_begin(s, &n);
+  return RILL_OK;
+}
+
+rill_status rill_stream_note_end(rill_stream stream) {
+  RILL_ENTER();
+  struct rill__stream *s;
+  RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
+  rill__timeline_note_end(s);
+  return RILL_OK;
+}
+
+rill_status rill_stream_note_ran(rill_stream stream, const rill_stream_note *note, uint64_t begin_ns, uint64_t end_ns) {
+  RILL_ENTER();
+  struct rill__stream *s;
+  rill_stream_note n;
+  RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
+  RILL_TRY(read_note(note, &n));
+  RILL_REQUIRE(begin_ns <= end_ns, RILL_ERROR_INVALID_ARGUMENT, "it ends at %llu ns, before it begins at %llu ns",
+               (unsigned long long)end_ns, (unsigned long long)begin_ns);
+  rill__timeline_note_ran(s, &n, begin_ns, end_ns);
   return RILL_OK;
 }
 

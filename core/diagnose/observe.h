@@ -29,6 +29,7 @@ enum rill__observed_kind {
   RILL__OBSERVED_WAIT,
   RILL__OBSERVED_GRAPH,
   RILL__OBSERVED_UPLOAD,
+  RILL__OBSERVED_NOTE, /* of other code (rill_stream_note_begin): recorded and timed, but not observed */
   /* of a stream, or of the device if `stream` is NULL: rill_alloc and rill_free */
   RILL__OBSERVED_ALLOC,
   RILL__OBSERVED_FREE,

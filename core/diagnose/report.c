@@ -17,11 +17,12 @@ static void read_entry(const struct rill__entry *entry, struct rill__operation_r
   out->sequence = *place & RILL__PLACE_SEQUENCE;
   out->kind = (uint32_t)(*place >> RILL__PLACE_KIND) - 1;
   memset(out->label, 0, sizeof out->label);
-  if (out->kind != RILL__OBSERVED_LAUNCH) {
+  if (out->kind == RILL__OBSERVED_LAUNCH) {
+    for (int i = 0; i < 6; i++) out->shape[i] = atomic_load_explicit(&entry->shape[i], memory_order_relaxed);
+  } else {
     for (int i = 0; i < 3; i++) out->words[i] = atomic_load_explicit(&entry->words[i], memory_order_relaxed);
-    return;
+    if (out->kind != RILL__OBSERVED_NOTE) return;
   }
-  for (int i = 0; i < 6; i++) out->shape[i] = atomic_load_explicit(&entry->shape[i], memory_order_relaxed);
   for (int i = 0; i < RILL__ENTRY_LABEL / 8; i++)
     label[i] = atomic_load_explicit(&entry->label[i], memory_order_relaxed);
   memcpy(out->label, label, sizeof label);
@@ -43,7 +44,7 @@ size_t rill__recorder_read(struct rill__recorder *recorder, const struct rill__d
   const uint64_t now = atomic_load_explicit(&recorder->written, memory_order_relaxed);
   for (size_t i = 0; i < count; i++) { /* what may have been replaced meanwhile is dropped */
     if (numbers[i] + RILL__ENTRIES <= now) continue;
-    RILL_ASSERT(out[i].stream != 0 && (out[i].kind <= RILL__OBSERVED_UPLOAD || out[i].kind == RILL__RECORDED_SEEN),
+    RILL_ASSERT(out[i].stream != 0 && (out[i].kind <= RILL__OBSERVED_NOTE || out[i].kind == RILL__RECORDED_SEEN),
                 "an entry that was not replaced meanwhile is as it was written");
     out[kept++] = out[i];
   }
@@ -132,6 +133,18 @@ static void describe_launch(struct rill__text *text, const struct rill__operatio
   describe_size(text, operation->shape + 3, "thread", "threads");
 }
 
+static void describe_note(struct rill__text *text, const struct rill__operation_record *operation) {
+  const char *const name = (const char *)(uintptr_t)operation->subject;
+  const uint32_t rank = (uint32_t)operation->words[2], ranks = (uint32_t)(operation->words[2] >> 32);
+  rill__text_add(text, "%.80s %llu", name != NULL ? name : "?", (unsigned long long)operation->words[0]);
+  if (operation->label[0] != '\0') {
+    const bool all = strlen(operation->label) < RILL__ENTRY_LABEL;
+    rill__text_add(text, " of \"%s%s\"", operation->label, all ? "" : "...");
+  }
+  if (ranks > 0) rill__text_add(text, ", rank %u of %u", rank, ranks);
+  rill__text_add(text, ", %llu bytes", (unsigned long long)operation->words[1]);
+}
+
 struct rill__name rill__stream_name(uint64_t id) {
   struct rill__name name;
   const struct rill__stream *const stream = rill__find(id, RILL__STREAM);
@@ -179,6 +192,7 @@ void rill__operation_describe(struct rill__text *text, const struct rill__operat
     case RILL__OBSERVED_HOST_CALL: rill__text_add(text, "host call of the function at 0x%llx", subject); return;
     case RILL__OBSERVED_RECORD: describe_record(text, subject); return;
     case RILL__OBSERVED_WAIT: describe_wait(text, operation); return;
+    case RILL__OBSERVED_NOTE: describe_note(text, operation); return;
     default: rill__text_add(text, operation->kind == RILL__OBSERVED_GRAPH ? "launch of a graph" : "upload of a graph");
   }
 }

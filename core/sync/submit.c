@@ -53,6 +53,21 @@ static void record_observed(struct rill__thread *self, const struct rill__observ
   rill__record(self, stream, what->kind, what->sequence, subject, first, second);
 }
 
+void rill__record_note(struct rill__thread *self, struct rill__stream *stream, const rill_stream_note *note) {
+  rill__submission_begin(&rill__core(stream)->work, self);
+  const uint64_t sequence = rill__submission_end(&rill__core(stream)->work, self);
+  struct rill__recorder *const recorder = atomic_load_explicit(&self->recorder, memory_order_relaxed);
+  if (recorder == NULL) return;
+  const uint64_t written = atomic_load_explicit(&recorder->written, memory_order_relaxed);
+  struct rill__entry *const entry = rill__entry_begin(recorder, written, stream, RILL__OBSERVED_NOTE, sequence,
+                                                      (uintptr_t)rill__name_keep(note->name));
+  atomic_store_explicit(&entry->words[0], note->number, memory_order_relaxed);
+  atomic_store_explicit(&entry->words[1], note->bytes, memory_order_relaxed);
+  atomic_store_explicit(&entry->words[2], (uint64_t)note->ranks << 32 | note->rank, memory_order_relaxed);
+  rill__entry_label(entry, note->group != NULL ? note->group : "");
+  rill__entry_end(recorder, written);
+}
+
 static rill_status dispatch_observed(struct rill__stream *stream, const struct rill__observed *what) {
   switch (what->kind) {
     case RILL__OBSERVED_LAUNCH: return RILL_DISPATCH_LAUNCH(stream, what->launch);

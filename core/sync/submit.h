@@ -4,6 +4,8 @@
 
 #include "core/diagnose/record.h"
 
+#include <rill/diagnose.h>
+
 /* Submissions to the stream go to its queue, or into a graph, instead of the driver. */
 static inline bool rill__is_diverted(const struct rill__stream *stream) {
   return RILL__UNLIKELY(atomic_load_explicit(&rill__core(stream)->diverted, memory_order_acquire) != 0);
@@ -179,6 +181,9 @@ static inline rill_status rill__record_in_driver(struct rill__stream *stream, st
   rill__submission_end(&rill__core(event)->work, self);
   return status;
 }
+
+/* What other code is about to give to the stream: it has a number like an operation. */
+void rill__record_note(struct rill__thread *self, struct rill__stream *stream, const rill_stream_note *note);
 
 rill_status rill__submit_prefetch(struct rill__stream *stream, const void *p, size_t size);
 rill_status rill__submit_graph(struct rill__stream *stream, struct rill__graph_exec *exec);

@@ -15,7 +15,7 @@
 #include <sched.h>
 #include <time.h>
 
-enum { DEVICES = 64, BASES = 64, SPARE_EVENTS = 1024 };
+enum { DEVICES = 64, BASES = 64, SPARE_EVENTS = 1024, FEW_EVENTS = 512 };
 #define SPAN_NS UINT64_C(2000000000)
 /* How long a base may take: the first one, without which nothing is timed, and the others. */
 #define FIRST_LIMIT_NS UINT64_C(1000000000)
@@ -30,6 +30,7 @@ struct device_clock {
   struct rill__device *device;
   struct rill__stream *stream;
   struct rill__event *spare; /* linked by next_spare */
+  size_t spare_count;
   bool making;
   uint64_t last; /* the number of the last base, from 1 on; 0: none */
   struct base bases[BASES];
@@ -46,6 +47,11 @@ static uint64_t read_clock(void) {
 }
 
 uint64_t rill__trace_now(void) { return read_clock() - atomic_load(&zero); }
+
+uint64_t rill__trace_time(uint64_t ns) {
+  const uint64_t from = atomic_load(&zero);
+  return ns > from ? ns - from : 0;
+}
 
 void rill__trace_now_is_zero(void) { atomic_store(&zero, read_clock()); }
 
@@ -72,21 +78,28 @@ struct rill__event *rill__trace_event_take(struct rill__device *device) {
   pthread_mutex_lock(&clocks_lock);
   struct device_clock *clock = clock_of(device);
   struct rill__event *event = clock != NULL ? clock->spare : NULL;
-  if (event != NULL) clock->spare = rill__core(event)->next_spare;
+  if (event != NULL) {
+    clock->spare = rill__core(event)->next_spare;
+    clock->spare_count--;
+  }
   pthread_mutex_unlock(&clocks_lock);
   if (event == NULL) event = new_event(device);
   if (event != NULL) atomic_store_explicit(&rill__core(event)->work.owner, rill__self, memory_order_relaxed);
   return event;
 }
 
-void rill__trace_event_put(struct rill__event *event) {
-  if (event == NULL) return;
-  struct rill__device *device = event->base.device;
+void rill__trace_events_put(struct rill__event *const *events, size_t count) {
+  struct device_clock *clock = NULL;
   pthread_mutex_lock(&clocks_lock);
-  struct device_clock *clock = clock_of(device);
-  RILL_ASSERT(clock != NULL, "an event of the trace is of a device with a clock");
-  rill__core(event)->next_spare = clock->spare;
-  clock->spare = event;
+  for (size_t i = 0; i < count; i++) {
+    struct rill__event *const event = events[i];
+    if (event == NULL) continue;
+    if (clock == NULL) clock = clock_of(event->base.device);
+    RILL_ASSERT(clock != NULL && clock->device == event->base.device, "these events are of one device with a clock");
+    rill__core(event)->next_spare = clock->spare;
+    clock->spare = event;
+    clock->spare_count++;
+  }
   pthread_mutex_unlock(&clocks_lock);
 }
 
@@ -102,11 +115,10 @@ static struct rill__stream *new_stream(struct rill__device *device) {
   return NULL;
 }
 
-/* Returns the event, complete, or NULL. */
-static struct rill__event *reach_base(struct rill__device *device, struct rill__stream *stream, uint64_t limit,
-                                      uint64_t *ns) {
-  struct rill__event *event = rill__trace_event_take(device);
-  if (event == NULL) return NULL;
+/* Records the event and looks when it is complete: `*ns` is that time, give or take half of `*apart`.  False if that
+ * takes too long. */
+static bool reach_event(struct rill__event *event, struct rill__stream *stream, uint64_t limit, uint64_t *ns,
+                        uint64_t *apart) {
   uint64_t before = read_clock(), now = before;
   const uint64_t end = before + limit;
   bool ready = false;
@@ -116,25 +128,47 @@ static struct rill__event *reach_base(struct rill__device *device, struct rill__
     status = RILL_DISPATCH(event, event, is_ready, event, &ready);
     now = read_clock();
   }
-  if (!ready) {
-    rill__unref(&event->base);
-    return NULL;
+  *apart = now - before;
+  *ns = before + *apart / 2;
+  return ready;
+}
+
+/* Returns the event, complete, or NULL.  A thread that is interrupted between two looks knows the time badly, so the
+ * best of a few attempts counts. */
+static struct rill__event *reach_base(struct rill__device *device, struct rill__stream *stream, uint64_t limit,
+                                      uint64_t *ns) {
+  enum { ATTEMPTS = 8, CLOSE_NS = 20000 };
+  struct rill__event *best = NULL;
+  uint64_t best_apart = UINT64_MAX;
+  for (int i = 0; i < ATTEMPTS && best_apart > CLOSE_NS; i++) {
+    struct rill__event *event = rill__trace_event_take(device);
+    uint64_t at = 0, apart = 0;
+    if (event == NULL) break;
+    if (!reach_event(event, stream, limit, &at, &apart)) {
+      rill__unref(&event->base); /* the driver may still be to reach it */
+      break;
+    }
+    if (apart < best_apart) {
+      struct rill__event *const worse = best;
+      best = event;
+      best_apart = apart;
+      *ns = at;
+      event = worse;
+    }
+    rill__trace_events_put(&event, 1);
   }
-  *ns = before + (now - before) / 2;
-  return event;
+  return best;
 }
 
 /* Making an event costs a driver more than a record of it. */
 static void make_spare_events(struct rill__device *device) {
-  struct rill__event *made = NULL, *event;
-  for (int i = 0; i < SPARE_EVENTS && (event = new_event(device)) != NULL; i++) {
-    rill__core(event)->next_spare = made;
-    made = event;
-  }
-  while (made != NULL) {
-    event = made;
-    made = rill__core(event)->next_spare;
-    rill__trace_event_put(event);
+  enum { AT_ONCE = 64 };
+  struct rill__event *made[AT_ONCE];
+  for (int i = 0; i < SPARE_EVENTS; i += AT_ONCE) {
+    size_t count = 0;
+    while (count < AT_ONCE && (made[count] = new_event(device)) != NULL) count++;
+    rill__trace_events_put(made, count);
+    if (count < AT_ONCE) return;
   }
 }
 
@@ -153,7 +187,7 @@ static void make_base(struct rill__device *device, struct device_clock *clock) {
   }
   clock->making = false;
   pthread_mutex_unlock(&clocks_lock);
-  rill__trace_event_put(old);
+  rill__trace_events_put(&old, 1);
 }
 
 uint64_t rill__trace_base(struct rill__device *device) {
@@ -164,15 +198,32 @@ uint64_t rill__trace_base(struct rill__device *device) {
     (void)sched_yield();
     pthread_mutex_lock(&clocks_lock);
   }
-  const bool make = clock != NULL && !clock->making &&
-                    (clock->last == 0 || read_clock() - clock->bases[clock->last % BASES].ns > SPAN_NS);
+  uint64_t last = clock != NULL ? clock->last : 0;
+  const bool make = clock != NULL && last == 0;
   if (make) clock->making = true;
   pthread_mutex_unlock(&clocks_lock);
-  if (make) make_base(device, clock);
+  if (!make) return last;
+  make_base(device, clock);
   pthread_mutex_lock(&clocks_lock);
-  const uint64_t last = clock != NULL ? clock->last : 0;
+  last = clock->last;
   pthread_mutex_unlock(&clocks_lock);
   return last;
+}
+
+void rill__trace_clocks_renew(void) {
+  for (int i = 0; i < DEVICES; i++) {
+    struct device_clock *const clock = &clocks[i];
+    pthread_mutex_lock(&clocks_lock);
+    struct rill__device *const device = clock->device;
+    const bool known = device != NULL && clock->last != 0 && !clock->making;
+    const bool old = known && read_clock() - clock->bases[clock->last % BASES].ns > SPAN_NS;
+    const bool few = known && clock->spare_count < FEW_EVENTS;
+    if (old) clock->making = true;
+    pthread_mutex_unlock(&clocks_lock);
+    if (device == NULL) return;
+    if (few && atomic_load(&device->lost) == RILL_OK) make_spare_events(device);
+    if (old) make_base(device, clock);
+  }
 }
 
 bool rill__trace_time_of(struct rill__event *event, uint64_t base, uint64_t *ns) {

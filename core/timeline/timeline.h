@@ -4,6 +4,8 @@
 
 #include "core/object/core.h"
 
+#include <rill/diagnose.h>
+
 enum { RILL__TIMELINE_LIMIT = 1 << 30 }; /* bytes of the file, unless another number is asked for */
 
 /* `path` is written over.  `nodes`: each node of a graph is timed. */
@@ -16,6 +18,12 @@ rill_status rill__timeline_stop(bool wait);
 /* A range of the calling thread. */
 void rill__timeline_range_push(const char *name);
 void rill__timeline_range_pop(void);
+
+/* What other code does with a stream (rill/diagnose.h). */
+void rill__timeline_note_begin(struct rill__stream *stream, const rill_stream_note *note);
+void rill__timeline_note_end(struct rill__stream *stream);
+void rill__timeline_note_ran(struct rill__stream *stream, const rill_stream_note *note, uint64_t begin_ns,
+                             uint64_t end_ns);
 
 void rill__timeline_after_fork(void);
 

@@ -18,6 +18,7 @@
 #define RILL_DIAGNOSE_H
 
 #include <rill/base.h>
+#include <rill/options.h>
 #include <rill/status.h>
 
 RILL_EXTERN_C_BEGIN
@@ -66,6 +67,46 @@ typedef struct rill_leak {
  *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT, UNSUPPORTED (RILL_CHECK does not ask for it), OUT_OF_MEMORY.
  *  Like:    no vendor's call; compute-sanitizer --leak-check full, LeakSanitizer. */
 RILL_API RILL_NODISCARD rill_status rill_device_get_leaks(rill_device device, rill_leak *leaks, size_t *count);
+
+/** What other code gives to a stream, for reports and traces: an operation of a library that works on the stream's
+ * native handle, or that the host does in the stream's place.  The texts are copied. */
+typedef struct rill_stream_note {
+  size_t struct_size;
+  const char *name;  /**< of the operation, such as "all_reduce"; one of few, since each is kept */
+  const char *group; /**< whose operation it is, such as the label of a communicator; NULL: none */
+  uint64_t number;   /**< of the operation among those of the group, from 1 on */
+  uint64_t bytes;    /**< that this process gives or gets */
+  uint32_t rank;     /**< of this process in the group ... */
+  uint32_t ranks;    /**< ... which has so many; 0: it has no ranks */
+} rill_stream_note;
+#define RILL_STREAM_NOTE_INIT \
+  { sizeof(rill_stream_note), NULL, NULL, 0, 0, 0, 0 }
+/** A note in place, in C and C++. */
+#define RILL_STREAM_NOTE(...) RILL_OPTIONS_(rill_stream_note, __VA_ARGS__)
+
+/** Notes that other code is about to give an operation to the stream.  Reports name it among the stream's operations,
+ * and a trace shows it from here to rill_stream_note_end.  rill_comm notes its operations by itself.
+ *
+ *  Does nothing on a stream that is held or captures, and nothing but a note otherwise: it costs some nanoseconds.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (note, its name, a rank that is not below ranks).
+ *  Threads: any; what is noted and given by several threads at once may be noted in another order.
+ *  Like:    no vendor's call; nvtxRangePushEx, for the time on the host alone. */
+RILL_API RILL_NODISCARD rill_status rill_stream_note_begin(rill_stream stream, const rill_stream_note *note);
+
+/** Notes that the operation has been given to the stream which was noted last and has not been ended.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE.
+ *  Like:    no vendor's call. */
+RILL_API rill_status rill_stream_note_end(rill_stream stream);
+
+/** Notes an operation that the host has done in the stream's place, from one time of CLOCK_MONOTONIC to another one, in
+ *  nanoseconds: a trace shows it there.  Nothing happens without a trace.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (as rill_stream_note_begin; it ends before it begins).
+ *  Like:    no vendor's call. */
+RILL_API rill_status rill_stream_note_ran(rill_stream stream, const rill_stream_note *note, uint64_t begin_ns,
+                                          uint64_t end_ns);
 
 RILL_EXTERN_C_END
 

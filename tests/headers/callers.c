@@ -285,6 +285,17 @@ static void tensors(void) {
   OK(rill_free(memory));
 }
 
+static void notes(void) {
+  rill_stream_note *in = NEW(rill_stream_note);
+  SET_rill_stream_note_name(in, "of another version");
+  SET_rill_stream_note_number(in, 1);
+  OK(rill_stream_note_begin(stream, in));
+  OK(rill_stream_note_end(stream));
+  OK(rill_stream_note_ran(stream, in, 1, 2));
+  REFUSES_NEWER(rill_stream_note, in, rill_stream_note_begin(stream, in));
+  REFUSES_NEWER(rill_stream_note, in, rill_stream_note_ran(stream, in, 1, 2));
+}
+
 static void communicators(void) {
   rill_comm_options *in = NEW(rill_comm_options);
   SET_rill_comm_options_timeout_ns(in, UINT64_C(60000000000));
@@ -318,6 +329,7 @@ int main(int argc, char **argv) {
   graphs();
   traces();
   tensors();
+  notes();
   communicators();
   if (strcmp(name, "cpu") == 0) {
     compiled();

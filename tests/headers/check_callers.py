@@ -22,7 +22,7 @@ import interface
 
 HERE = pathlib.Path(__file__).resolve().parent
 VERSIONS = 8
-NEEDED = {"rill_launch": "block", "rill_copy_3d": "depth"}  # up to this field they are of no use without
+NEEDED = {"rill_launch": "block", "rill_copy_3d": "depth", "rill_stream_note": "name"}  # up to this field they are of no use without
 
 
 def versions(struct, layout):

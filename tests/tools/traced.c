@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { BYTES = 1 << 20, ROUNDS = 20 };
 
@@ -31,6 +32,21 @@ static void copy_and_fill(rill_stream stream, void *device_memory, const void *h
   TRY(rill_fill_async(stream, device_memory, &zero, sizeof zero, BYTES / sizeof zero));
 }
 
+/* Until the trace has written what is complete, which it does by itself. */
+static void wait_for_file(void) {
+  static char text[1 << 20];
+  unsigned fills = 0;
+  const time_t limit = time(NULL) + 20;
+  while (fills <= 5 && time(NULL) < limit) {
+    FILE *const file = fopen(getenv("RILL_TIMELINE"), "r");
+    if (file == NULL) continue;
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    (void)fclose(file);
+    fills = 0;
+    for (const char *at = text; (at = strstr(at, "\"cat\":\"fill\"")) != NULL; at++) fills++;
+  }
+}
+
 int main(int argc, char **argv) {
   static unsigned counted;
   mistake = argc > 1 ? argv[1] : "none";
@@ -53,6 +69,7 @@ int main(int argc, char **argv) {
     TRY(rill_stream_wait_event(streams[(i + 1) % 2], event, 0));
     if (makes("crash") && i == ROUNDS / 2) {
       TRY(rill_device_synchronize(device));
+      wait_for_file();
       abort();
     }
   }

@@ -1,0 +1,202 @@
+#include "core/timeline/item.h"
+
+#include "core/diagnose/record.h"
+#include "core/timeline/clock.h"
+#include "core/timeline/file.h"
+#include "core/timeline/tracks.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- by the thread that submits: copies what may be gone later ---- */
+
+static void keep_label(struct rill__trace_item *item, const char *label) {
+  const size_t length = label != NULL ? strnlen(label, sizeof item->label - 1) : 0;
+  if (length > 0) memcpy(item->label, label, length);
+  item->label[length] = '\0';
+}
+
+/* Copies through memory that a GPU's driver does not know are copied by the host first. */
+static bool is_pageable(struct rill__device *device, const void *p, uint32_t kind) {
+  bool known = false;
+  if (kind != RILL_MEMORY_UNKNOWN || device->backend->memory->is_known == NULL) return false;
+  return RILL_DISPATCH(device, memory, is_known, device, p, &known) == RILL_OK && !known;
+}
+
+static void describe_kernel(struct rill__trace_item *item, const struct rill__launch *launch) {
+  item->name = launch->kernel->lasting_name;
+  keep_label(item, item->name != NULL ? launch->label : launch->kernel->name);
+  memcpy(item->launch.grid, launch->grid, sizeof item->launch.grid);
+  memcpy(item->launch.block, launch->block, sizeof item->launch.block);
+  item->launch.shared = launch->shared_mem_bytes;
+}
+
+void rill__trace_describe(struct rill__trace_item *item, const struct rill__observed *what, uint64_t now) {
+  const struct rill__stream *const stream = what->stream;
+  const struct rill__object *object = NULL;
+  item->kind = what->kind;
+  item->submitted = now;
+  item->null_stream = stream->imported && stream->native <= 1;
+  item->pageable = item->ran = item->failed = false;
+  item->label[0] = '\0';
+  switch (what->kind) {
+    case RILL__OBSERVED_LAUNCH: describe_kernel(item, what->launch); return;
+    case RILL__OBSERVED_COPY:
+      item->memory.bytes = (uint64_t)what->copy.width * what->copy.height * what->copy.depth;
+      item->memory.dst_kind = what->copy.dst_kind;
+      item->memory.src_kind = what->copy.src_kind;
+      item->pageable = is_pageable(what->device, what->copy.dst, what->copy.dst_kind) ||
+                       is_pageable(what->device, what->copy.src, what->copy.src_kind);
+      return;
+    case RILL__OBSERVED_FILL:
+      item->memory.bytes = (uint64_t)what->fill.width * what->fill.height * what->fill.pattern_size;
+      return;
+    case RILL__OBSERVED_PREFETCH: item->memory.bytes = what->memory.size; return;
+    case RILL__OBSERVED_HOST_CALL: item->fn = what->host_call.fn; return;
+    case RILL__OBSERVED_WAIT: object = &what->event.event->base; break;
+    case RILL__OBSERVED_GRAPH:
+    case RILL__OBSERVED_UPLOAD: object = &what->exec->base; break;
+    default: return;
+  }
+  keep_label(item, object->label);
+}
+
+void rill__trace_describe_note(struct rill__trace_item *item, const rill_stream_note *note, uint64_t now) {
+  item->kind = RILL__OBSERVED_NOTE;
+  item->submitted = now;
+  item->follows_before = item->null_stream = item->pageable = item->ran = item->failed = false;
+  item->name = rill__name_keep(note->name);
+  item->note.number = note->number;
+  item->note.bytes = note->bytes;
+  item->note.rank = note->rank;
+  item->note.ranks = note->ranks;
+  keep_label(item, note->group);
+}
+
+/* ---- by the thread that writes ---- */
+
+static const char *place_name(uint32_t kind) {
+  switch (kind) {
+    case RILL_MEMORY_DEVICE: return "device";
+    case RILL__MEMORY_PEER: return "peer";
+    case RILL_MEMORY_MANAGED: return "managed";
+    default: return "host";
+  }
+}
+
+static void name_host_call(rill_host_fn fn, char *text, size_t size) {
+  Dl_info info;
+  void *address = NULL;
+  memcpy(&address, &fn, sizeof address);
+  const bool named = dladdr(address, &info) != 0 && info.dli_sname != NULL && info.dli_saddr == address;
+  char name[RILL__TRACE_NAME_BYTES];
+  rill__json_escape(name, sizeof name, named ? info.dli_sname : "host call");
+  (void)snprintf(text, size, "\"cat\":\"host call\",\"name\":\"%s\",\"args\":{\"address\":\"%p\"", name, address);
+}
+
+static void name_object(const char *category, const char *name, const char *label, char *text, size_t size) {
+  (void)snprintf(text, size, "\"cat\":\"%s\",\"name\":\"%s%s%s\",\"args\":{\"label\":\"%s\"", category, name,
+                 label[0] != '\0' ? " " : "", label, label);
+}
+
+/* Category, name and arguments, without the end of these. */
+static void name_item(const struct rill__trace_item *item, char *text, size_t size) {
+  char name[RILL__TRACE_NAME_BYTES], label[RILL__TRACE_NAME_BYTES];
+  const unsigned long long bytes = item->memory.bytes;
+  rill__json_escape(label, sizeof label, item->label);
+  switch (item->kind) {
+    case RILL__OBSERVED_LAUNCH:
+      rill__json_escape(name, sizeof name, item->name != NULL ? item->name : item->label);
+      (void)snprintf(
+          text, size,
+          "\"cat\":\"kernel\",\"name\":\"%s\",\"args\":{\"label\":\"%s\",\"grid\":[%u,%u,%u],\"block\":[%u,%u,%u],"
+          "\"shared\":%u",
+          name, item->name != NULL ? label : "", item->launch.grid[0], item->launch.grid[1], item->launch.grid[2],
+          item->launch.block[0], item->launch.block[1], item->launch.block[2], item->launch.shared);
+      return;
+    case RILL__OBSERVED_COPY:
+      (void)snprintf(text, size, "\"cat\":\"copy\",\"name\":\"copy %s to %s\",\"args\":{\"bytes\":%llu,\"pageable\":%s",
+                     place_name(item->memory.src_kind), place_name(item->memory.dst_kind), bytes,
+                     item->pageable ? "true" : "false");
+      return;
+    case RILL__OBSERVED_FILL:
+      (void)snprintf(text, size, "\"cat\":\"fill\",\"name\":\"fill\",\"args\":{\"bytes\":%llu", bytes);
+      return;
+    case RILL__OBSERVED_PREFETCH:
+      (void)snprintf(text, size, "\"cat\":\"copy\",\"name\":\"prefetch\",\"args\":{\"bytes\":%llu", bytes);
+      return;
+    case RILL__OBSERVED_HOST_CALL: name_host_call(item->fn, text, size); return;
+    case RILL__OBSERVED_WAIT: name_object("wait", "wait", label, text, size); return;
+    case RILL__OBSERVED_NOTE:
+      rill__json_escape(name, sizeof name, item->name != NULL ? item->name : "?");
+      (void)snprintf(text, size,
+                     "\"cat\":\"communication\",\"name\":\"%s\",\"args\":{\"group\":\"%s\",\"number\":%llu,"
+                     "\"rank\":%u,\"ranks\":%u,\"bytes\":%llu",
+                     name, label, (unsigned long long)item->note.number, item->note.rank, item->note.ranks,
+                     (unsigned long long)item->note.bytes);
+      return;
+    default: name_object("graph", item->kind == RILL__OBSERVED_GRAPH ? "graph" : "upload", label, text, size); return;
+  }
+}
+
+static void write_arrow(const struct rill__trace_line *line, char end, uint64_t arrow, uint64_t ns) {
+  rill__trace_file_add(
+      "{\"ph\":\"%c\",\"bp\":\"e\",\"cat\":\"order\",\"name\":\"event\",\"id\":%llu,\"pid\":%u,\"tid\":%llu,"
+      "\"ts\":" RILL__US_FORMAT "}",
+      end, (unsigned long long)arrow, line->process, (unsigned long long)line->number, RILL__US(ns));
+}
+
+static uint64_t middle_of(const struct rill__trace_line *line) { return line->begin + (line->end - line->begin) / 2; }
+
+static void write_bar(const struct rill__trace_line *line, const struct rill__trace_item *item, uint64_t begin,
+                      uint64_t end) {
+  char text[512];
+  name_item(item, text, sizeof text);
+  rill__trace_file_add("{\"ph\":\"X\",\"pid\":%u,\"tid\":%llu,\"ts\":" RILL__US_FORMAT ",\"dur\":" RILL__US_FORMAT
+                       ",%s,\"submitted\":" RILL__US_FORMAT "%s}}",
+                       line->process, (unsigned long long)line->number, RILL__US(begin), RILL__US(end - begin), text,
+                       RILL__US(item->submitted), item->null_stream ? ",\"null_stream\":true" : "");
+}
+
+/* When it began and ended.  False if that is not known. */
+static bool find_times(struct rill__trace_line *line, const struct rill__trace_item *item, uint64_t *begin,
+                       uint64_t *end) {
+  if (item->ran) {
+    *begin = item->submitted;
+    *end = item->ran_until;
+    return true;
+  }
+  const uint64_t before = line->reached;
+  const bool knows_before = line->knows_end;
+  line->knows_end = !item->failed && rill__trace_time_of(item->end, item->base, end);
+  if (!line->knows_end) return false;
+  line->reached = *end;
+  *begin = before;
+  return item->follows_before ? knows_before : rill__trace_time_of(item->start, item->base, begin);
+}
+
+/* Times are known to some tenths of a microsecond, so bars might overlap by as much; one that began inside another one
+ * is drawn inside. */
+void rill__trace_write(struct rill__trace_line *line, const struct rill__trace_item *item) {
+  uint64_t begin = 0, end = 0;
+  if (item->kind == RILL__OBSERVED_RECORD) {
+    /* A viewer ties an arrow to the bar that its end lies in, so one from a record leaves the bar before it. */
+    if (line->end != 0) write_arrow(line, 's', item->arrow, middle_of(line));
+    return;
+  }
+  if (!find_times(line, item, &begin, &end)) {
+    rill__trace_file_drop();
+    return;
+  }
+  if (item->nested && begin < line->end) {
+    if (begin < line->begin) begin = line->begin;
+    if (end > line->end) end = line->end;
+    write_bar(line, item, begin, end > begin ? end : begin);
+    return;
+  }
+  line->begin = begin > line->end ? begin : line->end;
+  line->end = end > line->begin ? end : line->begin;
+  write_bar(line, item, line->begin, line->end);
+  if (item->arrow != 0) write_arrow(line, 'f', item->arrow, middle_of(line));
+}
