@@ -97,8 +97,12 @@ struct comm_op {
   size_t count, size; /* size: bytes of an element */
   enum comm_kind kind;
   uint32_t type, op, peer; /* RILL_COMM_*; peer: root, or the other one */
-  uint64_t number;         /* of this rank's operations of the communicator, from 1 on */
+  uint64_t number;         /* among the communicator's, from 1 on; 0: the library's own */
 };
+
+static inline size_t comm_bytes(const struct comm_op *op) {
+  return op->kind == COMM_BARRIER ? 0 : op->count * op->size;
+}
 
 /* An operation, or several of one stream, that a deadline runs for (watch.c). */
 struct comm_flight {
@@ -127,8 +131,8 @@ struct comm {
   void *check_memory, *check_device_memory;
   uint64_t checked;
   void *pair_memory[COMM_PAIR_SIZES], *pair_device_memory[COMM_PAIR_SIZES]; /* [k]: for 2^k sends and receives */
+  uint64_t numbered; /* operations so far; guarded by `submitting` */
 
-  uint64_t submitted;         /* operations; under `submitting` */
   pthread_mutex_t submitting; /* orders submissions; an engine's call may be waited for under it, by its users alone */
 
   pthread_mutex_t lock; /* guards the rest; never held across a call of the engine's or of rill's */
@@ -156,6 +160,17 @@ static inline struct comm_op_text comm_describe(const struct comm_op *op) {
   return made;
 }
 
+/* What rill's reports and traces say of an operation. */
+static inline rill_stream_note comm_note(const struct comm_op *op) {
+  return (rill_stream_note){ .struct_size = sizeof(rill_stream_note),
+                             .name = comm_kind_name(op->kind),
+                             .group = op->comm->label[0] != '\0' ? op->comm->label : NULL,
+                             .number = op->number,
+                             .bytes = comm_bytes(op),
+                             .rank = op->comm->rank,
+                             .ranks = op->comm->ranks };
+}
+
 /* ---- engines ---- */
 
 struct comm_engine {
@@ -164,6 +179,7 @@ struct comm_engine {
   size_t max_count; /* elements of an operation */
   bool keeps_deadlines, needs_scratch;
   bool compares_messages; /* a receive that does not fit what was sent fails by itself */
+  bool notes;             /* it tells rill itself when its operations ran */
 
   /* Makes the engine usable; at each use, on the caller's thread.  Fails with what was tried. */
   rill_status (*start)(void);

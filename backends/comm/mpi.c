@@ -366,8 +366,11 @@ static rill_status new_part(const struct comm_op *op, struct part **list, struct
   part->references = 2;
   part->next = *list;
   *list = *out = part;
-  char label[64];
-  (void)snprintf(label, sizeof label, "%s of rank %u", comm_kind_name(op->kind), op->comm->rank);
+  char label[160];
+  const bool named = op->comm->label[0] != '\0';
+  (void)snprintf(label, sizeof label, "%s %llu%s%s, rank %u of %u, %zu bytes", comm_kind_name(op->kind),
+                 (unsigned long long)op->number, named ? " of " : "", op->comm->label, op->comm->rank, op->comm->ranks,
+                 comm_bytes(op));
   COMM_TRY_RILL(rill_stream_retain(op->stream), "stream");
   part->stream = op->stream;
   COMM_TRY_RILL(rill_event_create(op->comm->device, RILL_EVENT_OPTIONS(.label = label), &part->gate), "an event");
@@ -474,6 +477,7 @@ static const struct comm_engine comm_mpi = {
   .max_count = INT32_MAX,
   .keeps_deadlines = true,
   .compares_messages = true,
+  .notes = true,
   .start = start,
   .version = version,
   .make_id = make_id,

@@ -165,6 +165,10 @@ static void finish(struct work *work) {
   if (op->op == RILL_COMM_AVERAGE && has_result && !part->failed) {
     rill__comm_mpi_divide(op->type, op->dst, op->count, op->comm->ranks);
   }
+  if (op->number != 0 && !part->failed) {
+    const rill_stream_note note = comm_note(op);
+    (void)rill_stream_note_ran(part->stream, &note, work->since, comm_now());
+  }
   if (--part->left == 0) {
     /* What it cannot record, the stream is failed: the gate goes, and what it holds fails. */
     if (!part->failed) (void)!rill_stream_record_event(rill__comm_mpi_engine.stream, part->gate, 0);

@@ -104,6 +104,37 @@ static void unlock_all(struct comm **comms, size_t count) {
   }
 }
 
+/* Tells rill of operations that an engine gives to the native handles of their streams. */
+static void note_begin(const struct comm_op *ops, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    const rill_stream_note note = comm_note(&ops[i]);
+    if (ops[i].number != 0) (void)!rill_stream_note_begin(ops[i].stream, &note);
+  }
+}
+
+static void note_end(const struct comm_op *ops, size_t count) {
+  for (size_t i = count; i-- > 0;) {
+    if (ops[i].number != 0) (void)rill_stream_note_end(ops[i].stream);
+  }
+}
+
+/* Under the lock of their communicators' submissions. */
+static void number_operations(struct comm_op *ops, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    const bool own = rill_stream_equal(ops[i].stream, ops[i].comm->check_stream);
+    ops[i].number = own ? 0 : ++ops[i].comm->numbered;
+  }
+}
+
+static rill_status submit_noted(const struct comm_op *ops, size_t count) {
+  const struct comm_engine *const engine = ops[0].comm->engine;
+  if (engine->notes) return engine->submit(ops, count);
+  note_begin(ops, count);
+  const rill_status status = engine->submit(ops, count);
+  note_end(ops, count);
+  return status;
+}
+
 /* One flight for each communicator and stream that differ from those of the operation before. */
 static rill_status submit_watched(const struct comm_op *ops, size_t count) {
   struct comm_flight *flights = NULL;
@@ -112,7 +143,7 @@ static rill_status submit_watched(const struct comm_op *ops, size_t count) {
     const bool same = i > 0 && ops[i].comm == ops[i - 1].comm && rill_stream_equal(ops[i].stream, ops[i - 1].stream);
     if (!same) status = rill__comm_flight_begin(&ops[i], &flights);
   }
-  if (status == RILL_OK) status = ops[0].comm->engine->submit(ops, count);
+  if (status == RILL_OK) status = submit_noted(ops, count);
   rill__comm_flights_end(flights, status == RILL_OK);
   return status;
 }
@@ -140,9 +171,7 @@ rill_status rill__comm_submit(struct comm_op *ops, size_t count) {
   }
   rill_status status = lock_all(comms, distinct);
   if (status == RILL_OK) {
-    for (size_t i = 0; i < count; i++) {
-      if (!rill_stream_equal(ops[i].stream, ops[i].comm->check_stream)) ops[i].number = ++ops[i].comm->submitted;
-    }
+    number_operations(ops, count);
     status = submit_watched(ops, count);
     unlock_all(comms, distinct);
   }

@@ -1,7 +1,11 @@
 /* Each operation, for each type and operator, in place and not, of any count: results, order, groups. */
 #include "ranks.h"
 
+#include "conformance/traces.h"
+
+#include <sched.h>
 #include <semaphore.h>
+#include <stdatomic.h>
 #include <stdio.h>
 
 enum { ALL_REDUCE, REDUCE, BROADCAST, ALL_GATHER, REDUCE_SCATTER, ALL_TO_ALL, KINDS };
@@ -435,8 +439,76 @@ static void submitted_work_outlives_the_handle(void) {
   for (int i = 0; i < 5; i++) run_ranks(release_early, i % 2 == 0 ? 0 : TIMEOUT_NS);
 }
 
+/* ---- reports and traces ---- */
+
+static void wait_for_flag(void *user, rill_status status) {
+  (void)status;
+  while (!atomic_load((atomic_bool *)user)) (void)sched_yield();
+}
+
+/* The stream stands still before the second operation, which the report names. */
+static const char *ask_for_report(struct rank *r) {
+  static _Thread_local char text[4096], expected[96];
+  struct buffer b;
+  atomic_bool flag = false;
+  size_t size = sizeof text;
+  RUN(buffer_new(r, 64, &b));
+  COMM(rill_comm_barrier(r->comm, r->stream));
+  RUN(rill_stream_synchronize(r->stream));
+  RUN(rill_stream_host_call(r->stream, wait_for_flag, &flag));
+  const rill_status status =
+      rill_comm_all_reduce(r->comm, r->stream, b.device, b.device, 8, RILL_COMM_INT64, RILL_COMM_SUM);
+  const rill_status explained = rill_stream_explain(r->stream, text, &size);
+  atomic_store(&flag, true);
+  COMM(status);
+  RUN(explained);
+  (void)snprintf(expected, sizeof expected,
+                 with_mpi() ? "all_reduce 2 of team, rank %u of %u, 64 bytes"
+                            : ": all_reduce 2 of \"team\", rank %u of %u, 64 bytes\n",
+                 r->rank, r->ranks);
+  RUN(rill_stream_synchronize(r->stream));
+  buffer_free(&b);
+  if (strstr(text, expected) != NULL) return NULL;
+  (void)fprintf(stderr, "\"%s\" is not in: %s", expected, text);
+  return "the report does not name the operation";
+}
+static void reports_name_operations(void) { run_ranks(ask_for_report, 0); }
+
+static uint32_t traced_ranks;
+
+static const char *run_some(struct rank *r) {
+  struct buffer b;
+  RUN(buffer_new(r, 64, &b));
+  char *const p = b.device;
+  traced_ranks = r->ranks;
+  COMM(rill_comm_all_reduce(r->comm, r->stream, p, p, 4, RILL_COMM_INT64, RILL_COMM_SUM));
+  COMM(rill_comm_group_begin());
+  COMM(rill_comm_send(r->comm, r->stream, p, 4, RILL_COMM_INT32, (r->rank + 1) % r->ranks));
+  COMM(rill_comm_receive(r->comm, r->stream, p + 32, 4, RILL_COMM_INT32, (r->rank + r->ranks - 1) % r->ranks));
+  COMM(rill_comm_group_end());
+  RUN(rill_stream_synchronize(r->stream));
+  buffer_free(&b);
+  return NULL;
+}
+
+/* A bar for each operation of each rank of this process, also in groups; and none for what is not the program's. */
+static void traces_show_operations(void) {
+  start_trace();
+  run_ranks(run_some, 0);
+  assert_ok(rill_trace_stop());
+  char *text = read_trace();
+  const uint32_t here = with_mpi() ? 1 : traced_ranks;
+  assert_int_equal(count_of(text, "\"cat\":\"communication\""), 3 * here);
+  assert_int_equal(count_of(text, "\"name\":\"all_reduce\",\"args\":{\"group\":\"team\",\"number\":1,"), here);
+  assert_int_equal(count_of(text, "\"name\":\"send\",\"args\":{\"group\":\"team\",\"number\":2,"), here);
+  assert_int_equal(count_of(text, "\"name\":\"receive\",\"args\":{\"group\":\"team\",\"number\":3,"), here);
+  assert_int_equal(count_of(text, "\"bytes\":32,\"submitted\""), here);
+  free(text);
+}
+
 TESTS_ONCE("operations of rill_comm", TEST(every_operation_of_every_type), TEST(every_operation_with_a_deadline),
            TEST(signs_count_as_the_type_says), TEST(sends_and_receives_in_a_ring), TEST(sends_and_receives_alternately),
            TEST(a_rank_sends_to_itself), TEST(nobody_passes_a_barrier_alone), TEST(takes_its_place_in_the_stream),
            TEST(streams_take_turns), TEST(a_group_of_many), TEST(a_refused_operation_refuses_its_group),
-           TEST(refuses_misuse), TEST(counts_references), TEST(submitted_work_outlives_the_handle))
+           TEST(refuses_misuse), TEST(counts_references), TEST(submitted_work_outlives_the_handle),
+           TEST(reports_name_operations), TEST(traces_show_operations))
