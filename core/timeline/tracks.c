@@ -17,6 +17,7 @@ enum {
   MANY_PENDING = 8192,  /* pending operations from which the thread of the trace does not wait for its time */
   ITEMS_AT_ONCE = 64,
   BATCH = 128,
+  ASK_AGAIN = 4, /* operations after which a stream that was idle is asked again */
   ARROWS = 4096
 };
 
@@ -29,6 +30,7 @@ struct track {
   uint32_t users;
   _Atomic uint32_t asking;
   uint64_t submitted; /* operations of the stream when the latest had its end; what comes next follows it directly */
+  _Atomic uint32_t not_asked;      /* operations for which the driver is not asked, since the stream was idle lately */
   struct rill__trace_item *latest; /* with an end event; NULL: it has been taken out */
   struct rill__trace_item *opened; /* the latest note that has not ended, linked by `outer` */
   struct rill__trace_item *first, **last;
@@ -166,7 +168,9 @@ static bool start_in_track(struct rill__stream *stream, bool timed, struct start
     track->users++;
     introduced = track->trace == trace;
     track->trace = trace;
-    if (timed && track->latest != NULL && track->submitted == rill__submission_count(&rill__core(stream)->work) &&
+    const bool asks = timed && atomic_load(&track->not_asked) == 0;
+    if (timed && !asks) atomic_fetch_sub(&track->not_asked, 1);
+    if (asks && track->latest != NULL && track->submitted == rill__submission_count(&rill__core(stream)->work) &&
         !atomic_load_explicit(&stream->foreign, memory_order_relaxed)) {
       out->follows = track->latest->end;
       atomic_fetch_add(&track->asking, 1);
@@ -186,6 +190,7 @@ static bool is_busy_with(const struct starting *starting) {
   bool ready = true;
   if (starting->follows == NULL) return false;
   const rill_status status = RILL_DISPATCH(starting->follows, event, is_ready, starting->follows, &ready);
+  if (ready) atomic_store(&starting->track->not_asked, ASK_AGAIN - 1);
   atomic_fetch_sub(&starting->track->asking, 1);
   return status == RILL_OK && !ready;
 }

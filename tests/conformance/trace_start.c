@@ -64,6 +64,32 @@ static void writes_each_operation(void) {
   free(text);
 }
 
+/* Operations that wait for each other on one stream share the event between them: a bar begins where the one before
+ * ends.  One that the stream was idle before begins later. */
+static void bars_of_a_busy_stream_touch(void) {
+  rill_stream stream = new_stream("busy");
+  start_trace();
+  struct gate *gate = gate_close(stream);
+  for (unsigned i = 0; i < 6; i++) write_cell(stream, i, i);
+  gate_open(gate);
+  assert_completes(stream);
+  assert_ok(rill_trace_stop());
+  char *text = read_trace();
+  assert_complete(text);
+  double end = 0;
+  unsigned touching = 0;
+  for (const char *at = text; (at = strstr(at, "\"ph\":\"X\",\"pid\":")) != NULL; at++) {
+    const char *const begin = strstr(at, "\"ts\":"), *const time = strstr(at, "\"dur\":");
+    assert_true(begin != NULL && time != NULL);
+    if (strncmp(strchr(time, ',') + 1, "\"cat\":\"fill\"", 12) != 0) continue;
+    const double ts = strtod(begin + 5, NULL);
+    touching += end != 0 && ts - end < 0.0015 && end - ts < 0.0015;
+    end = ts + strtod(time + 6, NULL);
+  }
+  assert_int_equal(touching, 5);
+  free(text);
+}
+
 static void writes_memory(void) {
   void *p = NULL;
   start_trace();
@@ -173,7 +199,8 @@ static void starts_and_stops_while_threads_submit(void) {
 }
 
 TESTS_ON_EACH_DEVICE("rill_trace_start", TEST(takes_grown_options_only), TEST(runs_once_at_a_time),
-                     TEST(says_why_the_file_cannot_be_written), TEST(writes_each_operation), TEST(writes_memory),
-                     TEST(writes_held_work), TEST(writes_a_graph_as_one_bar),
-                     TEST(writes_the_nodes_of_a_graph_on_request), TEST(stops_at_its_limit),
-                     TEST(writes_what_threads_submit), TEST(starts_and_stops_while_threads_submit))
+                     TEST(says_why_the_file_cannot_be_written), TEST(writes_each_operation),
+                     TEST(bars_of_a_busy_stream_touch), TEST(writes_memory), TEST(writes_held_work),
+                     TEST(writes_a_graph_as_one_bar), TEST(writes_the_nodes_of_a_graph_on_request),
+                     TEST(stops_at_its_limit), TEST(writes_what_threads_submit),
+                     TEST(starts_and_stops_while_threads_submit))
