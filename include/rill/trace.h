@@ -13,8 +13,8 @@
  * `rill trace -o step.json -- program` does the same for a whole program that knows nothing of it, and so does
  * RILL_TIMELINE=step.json in the environment.
  *
- * The thing people get wrong: a trace is no benchmark.  Each operation takes some microseconds longer, so compare
- * durations within a trace, and measure without.
+ * The thing people get wrong: a trace is no benchmark.  Submitting an operation takes one or two microseconds longer, so
+ * compare durations within a trace, and measure without.
  *
  * Any thread may call these functions at any time, unless a comment says more.  Since version 0.1.
  */
@@ -40,10 +40,11 @@ typedef struct rill_trace_options {
 
 /** Starts a trace of all devices.  A process has one at a time.
  *
- *  Operations are written when they are complete: at the end of a call that waited, at the end of the trace, and while
- *  thousands are pending.  A program that crashes leaves a file that viewers read.
+ *  A thread of the trace writes what has completed every 10 ms.  A program that crashes or is killed leaves a file that
+ *  viewers read, without what completed in the last 10 ms.
  *
- *  Errors:  INVALID_ARGUMENT (options, a trace runs already, the file cannot be written; the text says why).
+ *  Errors:  INVALID_ARGUMENT (options, a trace runs already, the file cannot be written; the text says why),
+ *           OUT_OF_MEMORY (the thread cannot be started).
  *  Like:    cuProfilerStart, hipProfilerStart, which need a profiler. */
 RILL_API RILL_NODISCARD rill_status rill_trace_start(const rill_trace_options *options);
 
@@ -57,7 +58,8 @@ RILL_API RILL_NODISCARD rill_status rill_trace_start(const rill_trace_options *o
 RILL_API rill_status rill_trace_stop(void);
 
 /** Begins a range of the calling thread, which the trace shows with its name; ranges nest.  NVTX and ROCTX get it as
- *  well, if the process has loaded one of these libraries.  Without both it costs some nanoseconds.
+ *  well, if the process has loaded libnvToolsExt.so.1, librocprofiler-sdk-roctx.so.1 or libroctx64.so.4.  Without these
+ *  it costs some nanoseconds.
  *
  *  Errors:  INVALID_ARGUMENT (NULL).
  *  Like:    nvtxRangePushA, roctxRangePushA. */
