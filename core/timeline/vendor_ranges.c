@@ -1,5 +1,7 @@
 #include "core/timeline/vendor_ranges.h"
 
+#include "core/timeline/injection.h"
+
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stddef.h>
@@ -17,7 +19,7 @@ enum { KNOWN = sizeof known / sizeof *known };
 static struct {
   int (*push)(const char *name);
   int (*pop)(void);
-} loaded[KNOWN];
+} loaded[KNOWN + 1];
 static size_t loaded_count;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -31,6 +33,9 @@ static void find(void) {
     memcpy(&loaded[loaded_count].pop, &pop, sizeof pop);
     loaded_count++;
   }
+  /* The library of NVTX hands its ranges to the same profiler. */
+  const bool has_nvtx = loaded_count > 0 && dlopen(known[0].library, RTLD_LAZY | RTLD_NOLOAD) != NULL;
+  if (!has_nvtx && rill__injection_open(&loaded[loaded_count].push, &loaded[loaded_count].pop)) loaded_count++;
 }
 
 void rill__vendor_range_push(const char *name) {

@@ -58,8 +58,8 @@ RILL_API RILL_NODISCARD rill_status rill_trace_start(const rill_trace_options *o
 RILL_API rill_status rill_trace_stop(void);
 
 /** Begins a range of the calling thread, which the trace shows with its name; ranges nest.  NVTX and ROCTX get it as
- *  well, if the process has loaded libnvToolsExt.so.1, librocprofiler-sdk-roctx.so.1 or libroctx64.so.4.  Without these
- *  it costs some nanoseconds.
+ *  well, if a profiler has set NVTX_INJECTION64_PATH, or the process has loaded libnvToolsExt.so.1,
+ *  librocprofiler-sdk-roctx.so.1 or libroctx64.so.4.  Without these it costs some nanoseconds.
  *
  *  Errors:  INVALID_ARGUMENT (NULL).
  *  Like:    nvtxRangePushA, roctxRangePushA. */

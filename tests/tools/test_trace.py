@@ -1,6 +1,6 @@
 """rill trace, on a program that makes a mistake (traced.c) and on timelines that are made up.
 
-RILL_TRACED names the program; RILL_FAKE_CUDA_DIR the folder of a stand-in for CUDA."""
+RILL_TRACED names the program; RILL_FAKE_CUDA_DIR the folder of a stand-in for CUDA; RILL_INJECTION that of a profiler."""
 import json
 import os
 import unittest
@@ -88,6 +88,11 @@ class Trace(ToolTest):
         self.trace("crash", 134, RILL_DEVICE="cpu")
         self.assertFalse(self.read("t.json").rstrip().endswith(b"]"))
         self.assertGreater(self.read("t.json").count(b'"cat":"fill"'), 5)
+
+    def test_ranges_reach_a_profiler(self):
+        for path, said in ((os.environ["RILL_INJECTION"], "push rounds\npop\n"), ("/nowhere/injection.so", ""), ("", "")):
+            done = self.run_tool("trace", "-o", "t.json", "--", PROGRAM, "none", RILL_DEVICE="cpu", NVTX_INJECTION64_PATH=path)
+            self.assertEqual((done.returncode, done.stderr), (0, said))
 
     def test_bad_use(self):
         self.fail_with(2, "a program is missing", "trace")
