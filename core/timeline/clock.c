@@ -11,6 +11,7 @@
 #include "core/sync/events.h"
 #include "core/sync/streams.h"
 #include "core/sync/submit.h"
+#include "core/timeline/timeline.h"
 
 #include <sched.h>
 #include <time.h>
@@ -32,7 +33,8 @@ struct device_clock {
   struct rill__event *spare; /* linked by next_spare */
   size_t spare_count;
   bool making;
-  uint64_t last; /* the number of the last base, from 1 on; 0: none */
+  uint64_t last;  /* the number of the last base, from 1 on; 0: none */
+  uint64_t tried; /* when one was last asked for, of the host's clock */
   struct base bases[BASES];
 };
 
@@ -180,6 +182,7 @@ static void make_base(struct rill__device *device, struct device_clock *clock) {
   struct rill__event *event = clock->stream != NULL ? reach_base(device, clock->stream, limit, &ns) : NULL;
   struct rill__event *old = NULL;
   pthread_mutex_lock(&clocks_lock);
+  clock->tried = read_clock();
   if (event != NULL) {
     struct base *base = &clock->bases[++clock->last % BASES];
     old = base->event;
@@ -204,6 +207,7 @@ uint64_t rill__trace_base(struct rill__device *device) {
   pthread_mutex_unlock(&clocks_lock);
   if (!make) return last;
   make_base(device, clock);
+  rill__timeline_handle_exit();
   pthread_mutex_lock(&clocks_lock);
   last = clock->last;
   pthread_mutex_unlock(&clocks_lock);
@@ -216,7 +220,8 @@ void rill__trace_clocks_renew(void) {
     pthread_mutex_lock(&clocks_lock);
     struct rill__device *const device = clock->device;
     const bool known = device != NULL && clock->last != 0 && !clock->making;
-    const bool old = known && read_clock() - clock->bases[clock->last % BASES].ns > SPAN_NS;
+    const bool old =
+        known && read_clock() - clock->tried > SPAN_NS; /* one that was not reached is not asked for at once */
     const bool few = known && clock->spare_count < FEW_EVENTS;
     if (old) clock->making = true;
     pthread_mutex_unlock(&clocks_lock);

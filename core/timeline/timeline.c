@@ -290,6 +290,8 @@ static void end_with_process(void) {
   if (atomic_load(&state) == RUNNING) (void)rill__timeline_stop(false);
 }
 
+void rill__timeline_handle_exit(void) { (void)atexit(end_with_process); }
+
 rill_status rill__timeline_start(const char *path, uint64_t limit, bool nodes) {
   static _Atomic bool ends_with_process;
   uint32_t idle = IDLE;

@@ -25,6 +25,10 @@ void rill__timeline_note_end(struct rill__stream *stream);
 void rill__timeline_note_ran(struct rill__stream *stream, const rill_stream_note *note, uint64_t begin_ns,
                              uint64_t end_ns);
 
+/* A device is used: from here on a trace ends at exit before what the device's driver does there, since handlers run in
+ * reverse order. */
+void rill__timeline_handle_exit(void);
+
 void rill__timeline_after_fork(void);
 
 #endif

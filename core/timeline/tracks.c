@@ -51,7 +51,11 @@ static struct arrow {
 } arrows[ARROWS];
 
 uint64_t rill__trace_number(void) { return atomic_load(&trace_number); }
-bool rill__trace_has_many(void) { return atomic_load_explicit(&pending, memory_order_relaxed) >= MANY_PENDING; }
+
+bool rill__trace_has_many(void) {
+  const uint32_t count = atomic_load_explicit(&pending, memory_order_relaxed);
+  return count >= MANY_PENDING && count % BATCH == 0;
+}
 
 void rill__trace_renew(void) {
   pthread_mutex_lock(&tracks_lock);

@@ -49,7 +49,7 @@ void rill__trace_note_ran(struct rill__stream *stream, const rill_stream_note *n
 /* Writes what is complete, or with `wait`, all of it. */
 void rill__trace_harvest(bool wait);
 
-/* So much is pending that the thread of the trace is to look now. */
+/* So much is pending that the thread of the trace is to look now: true now and then. */
 bool rill__trace_has_many(void);
 
 /* Forgets what is pending, and gives how much that was. */
