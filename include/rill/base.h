@@ -23,9 +23,11 @@
 #ifdef __cplusplus
 #define RILL_EXTERN_C_BEGIN extern "C" {
 #define RILL_EXTERN_C_END }
+#define RILL_CAST_(type, value) static_cast<type>(value)
 #else
 #define RILL_EXTERN_C_BEGIN
 #define RILL_EXTERN_C_END
+#define RILL_CAST_(type, value) ((type)(value))
 #endif
 
 /* How functions are declared.  RILL_STATIC: for a C file that includes rill.c (docs/EMBEDDING.md), which keeps its copy

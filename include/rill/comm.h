@@ -99,6 +99,7 @@ typedef struct rill_comm_options {
   { sizeof(rill_comm_options), 0, NULL }
 /** Options in place, in C and C++: rill_comm_create(d, &id, n, i, RILL_COMM_OPTIONS(.timeout_ns = 1000000000), &c). */
 #define RILL_COMM_OPTIONS(...) RILL_OPTIONS_(rill_comm_options, __VA_ARGS__)
+RILL_OPTIONS_FIELDS_(rill_comm_options, RILL_OPTIONS_FIELD_(timeout_ns) RILL_OPTIONS_FIELD_(label))
 
 typedef struct rill_comm_info {
   size_t struct_size; /**< kept as it is, on failure too */

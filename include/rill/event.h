@@ -45,6 +45,10 @@ typedef struct rill_import_options {
 } rill_import_options;
 #define RILL_IMPORT_OPTIONS_INIT \
   { sizeof(rill_import_options), 0, NULL, NULL, NULL }
+/** Options in place, in C and C++: rill_stream_import(d, n, RILL_IMPORT_OPTIONS(.label = "theirs"), &s). */
+#define RILL_IMPORT_OPTIONS(...) RILL_OPTIONS_(rill_import_options, __VA_ARGS__)
+RILL_OPTIONS_FIELDS_(rill_import_options, RILL_OPTIONS_FIELD_(ownership) RILL_OPTIONS_FIELD_(label)
+                                              RILL_OPTIONS_FIELD_(release) RILL_OPTIONS_FIELD_(user))
 
 typedef struct rill_event_options {
   size_t struct_size;
@@ -58,6 +62,9 @@ typedef struct rill_event_options {
   { sizeof(rill_event_options), false, false, false, false, NULL }
 /** Options in place, in C and C++: rill_event_create(d, RILL_EVENT_OPTIONS(.timing = true), &e). */
 #define RILL_EVENT_OPTIONS(...) RILL_OPTIONS_(rill_event_options, __VA_ARGS__)
+RILL_OPTIONS_FIELDS_(rill_event_options,
+                     RILL_OPTIONS_FIELD_(timing) RILL_OPTIONS_FIELD_(blocking_sync) RILL_OPTIONS_FIELD_(interprocess)
+                         RILL_OPTIONS_FIELD_(signaled) RILL_OPTIONS_FIELD_(label))
 
 /** Creates an event of a device.  NULL options are all defaults.
  *

@@ -50,6 +50,7 @@ typedef struct rill_graph_exec_options {
  * &x).
  */
 #define RILL_GRAPH_EXEC_OPTIONS(...) RILL_OPTIONS_(rill_graph_exec_options, __VA_ARGS__)
+RILL_OPTIONS_FIELDS_(rill_graph_exec_options, RILL_OPTIONS_FIELD_(auto_free_on_launch) RILL_OPTIONS_FIELD_(label))
 
 /** The same with options.  NULL options are all defaults.
  *

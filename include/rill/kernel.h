@@ -23,6 +23,7 @@
 #define RILL_KERNEL_H
 
 #include <rill/base.h>
+#include <rill/options.h>
 #include <rill/status.h>
 
 RILL_EXTERN_C_BEGIN
@@ -31,6 +32,12 @@ RILL_EXTERN_C_BEGIN
 typedef struct rill_dim3 {
   uint32_t x, y, z;
 } rill_dim3;
+
+/** Sizes as an expression, in C and C++. */
+static inline rill_dim3 rill_dim(uint32_t x, uint32_t y, uint32_t z) {
+  rill_dim3 sizes = { x, y, z };
+  return sizes;
+}
 
 /** One kernel argument: where its value is, and its size in bytes. */
 typedef struct rill_arg {
@@ -95,6 +102,13 @@ typedef struct rill_launch {
 } rill_launch;
 #define RILL_LAUNCH_INIT \
   { sizeof(rill_launch), { 0, 0, 0 }, { 0, 0, 0 }, { 0, 0, 0 }, 0, 0, NULL, 0, NULL, 0, NULL }
+/** A shape in place, in C and C++: saxpy_launch(s, RILL_LAUNCH(.grid = rill_dim(64, 2, 1), .block = rill_dim(32, 8, 1),
+ *  .shared_mem_bytes = 4096), n, 2.0f, x, y). */
+#define RILL_LAUNCH(...) RILL_OPTIONS_(rill_launch, __VA_ARGS__)
+RILL_OPTIONS_FIELDS_(rill_launch, RILL_OPTIONS_FIELD_(grid) RILL_OPTIONS_FIELD_(block) RILL_OPTIONS_FIELD_(cluster)
+                                      RILL_OPTIONS_FIELD_(shared_mem_bytes) RILL_OPTIONS_FIELD_(attributes)
+                                          RILL_OPTIONS_FIELD_(attribute_count) RILL_OPTIONS_FIELD_(constants)
+                                              RILL_OPTIONS_FIELD_(constant_count) RILL_OPTIONS_FIELD_(label))
 
 /** What is known of a kernel.  0 where the device does not say. */
 typedef struct rill_kernel_info {
@@ -233,7 +247,7 @@ RILL_API RILL_NODISCARD rill_status rill_stream_launch_typed(rill_stream stream,
 static inline rill_launch rill_launch_1d(uint64_t threads, uint32_t block) {
   rill_launch launch = RILL_LAUNCH_INIT;
   const uint64_t blocks = block == 0 ? 0 : threads / block + (threads % block != 0);
-  launch.grid.x = blocks > UINT32_MAX ? UINT32_MAX : (uint32_t)blocks;
+  launch.grid.x = blocks > UINT32_MAX ? UINT32_MAX : RILL_CAST_(uint32_t, blocks);
   launch.block.x = block;
   return launch;
 }

@@ -229,10 +229,16 @@ static inline RILL_NODISCARD rill_status rill_alloc_array_(rill_device device, u
   return rill_alloc(device, bytes, kind, out);
 }
 
+#ifdef __cplusplus
+#define RILL_NEW_OUT_(pointer) reinterpret_cast<void **>(pointer)
+#else
+#define RILL_NEW_OUT_(pointer) ((void **)(pointer))
+#endif
+
 /** Typed allocation: RILL_NEW(device, RILL_MEMORY_DEVICE, 100, &p) for a `float *p` is 100 floats.  A
  *  product that does not fit size_t is OUT_OF_MEMORY. */
 #define RILL_NEW(device, kind, count, pointer) \
-  rill_alloc_array_((device), (kind), (count), sizeof(**(pointer)), (void **)(pointer))
+  rill_alloc_array_((device), (kind), (count), sizeof(**(pointer)), RILL_NEW_OUT_(pointer))
 
 RILL_EXTERN_C_END
 

@@ -39,6 +39,8 @@ typedef struct rill_pool_options {
   { sizeof(rill_pool_options), 0, 0, NULL, 0 }
 /** Options in place, in C and C++. */
 #define RILL_POOL_OPTIONS(...) RILL_OPTIONS_(rill_pool_options, __VA_ARGS__)
+RILL_OPTIONS_FIELDS_(rill_pool_options, RILL_OPTIONS_FIELD_(max_size) RILL_OPTIONS_FIELD_(release_threshold)
+                                            RILL_OPTIONS_FIELD_(label) RILL_OPTIONS_FIELD_(kind))
 
 /** Bytes.  `reserved` is what the pool has from the driver: `used`, which is allocated and not freed yet, rounded up as
  *  the pool does; `waiting`, which was freed but may still be used by work that is not complete; and `cached`, which is

@@ -53,6 +53,8 @@ typedef struct rill_stream_options {
   { sizeof(rill_stream_options), 0, 0, false, NULL }
 /** Options in place, in C and C++: rill_stream_create(d, RILL_STREAM_OPTIONS(.label = "copy"), &s). */
 #define RILL_STREAM_OPTIONS(...) RILL_OPTIONS_(rill_stream_options, __VA_ARGS__)
+RILL_OPTIONS_FIELDS_(rill_stream_options, RILL_OPTIONS_FIELD_(priority) RILL_OPTIONS_FIELD_(priority_policy)
+                                              RILL_OPTIONS_FIELD_(blocking) RILL_OPTIONS_FIELD_(label))
 
 /** What a host call runs.  `stream_status` is RILL_OK, or the fault of the work before it. */
 typedef void (*rill_host_fn)(void *user, rill_status stream_status);

@@ -37,6 +37,8 @@ typedef struct rill_trace_options {
   { sizeof(rill_trace_options), NULL, 0, false }
 /** Options in place, in C and C++. */
 #define RILL_TRACE_OPTIONS(...) RILL_OPTIONS_(rill_trace_options, __VA_ARGS__)
+RILL_OPTIONS_FIELDS_(rill_trace_options,
+                     RILL_OPTIONS_FIELD_(path) RILL_OPTIONS_FIELD_(max_bytes) RILL_OPTIONS_FIELD_(graph_nodes))
 
 /** Starts a trace of all devices.  A process has one at a time.
  *

@@ -30,6 +30,10 @@ static bool same_event(const rill_event_options *o, bool timing, bool blocking_s
 static uint64_t limit_of(const rill_pool_options *o) { return o->struct_size == sizeof *o ? o->max_size : 0; }
 static uint64_t timeout_of(const rill_comm_options *o) { return o->struct_size == sizeof *o ? o->timeout_ns : 0; }
 
+static uint32_t shape_of(const rill_launch *l) {
+  return l->struct_size == sizeof *l ? l->grid.x * 100 + l->grid.y * 10 + l->block.x : 0;
+}
+
 int main(void) {
   const char *const name = "copy";
   CHECK(same_stream(RILL_STREAM_OPTIONS(.label = name), 0, 0, false, "copy"));
@@ -42,5 +46,10 @@ int main(void) {
                    false, true, true, true));
   CHECK(limit_of(RILL_POOL_OPTIONS(.max_size = 1u << 20, .label = "pool")) == 1u << 20);
   CHECK(timeout_of(RILL_COMM_OPTIONS(.timeout_ns = 5)) == 5);
+  CHECK(same_stream(RILL_STREAM_OPTIONS(.label = name, .priority = 3), 3, 0, false, "copy")); /* in any order */
+  CHECK(shape_of(RILL_LAUNCH(.grid = rill_dim(4, 3, 2), .block = rill_dim(5, 1, 1))) == 435);
+  CHECK(shape_of(RILL_LAUNCH(.grid = rill_dim(4, 3, 2), .block = rill_dim(5, 1, 1), .cluster = rill_dim(2, 1, 1),
+                             .shared_mem_bytes = 64, .attributes = NULL, .attribute_count = 0, .constants = NULL,
+                             .constant_count = 0, .label = "all")) == 435);
   return failures != 0;
 }

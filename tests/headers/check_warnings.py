@@ -1,0 +1,52 @@
+#!/usr/bin/env python3
+"""No public header gives a C++ program a warning, by itself or through the macros that the program uses.
+
+usage: check_warnings.py INCLUDE_DIRECTORY COMPILER ...
+
+In C++17 and C++20, with exceptions and without, under the warnings that C++ projects turn on.
+"""
+
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+include, *compiler = sys.argv[1:]
+here = pathlib.Path(__file__).resolve().parent
+WARNINGS = "-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wold-style-cast -Wuseless-cast".split()
+failed = []
+count = 0
+
+
+def compiles(*arguments):
+    command = [*compiler, "-fsyntax-only", "-I", include, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+with tempfile.TemporaryDirectory() as directory:
+    empty = pathlib.Path(directory, "empty.cpp")
+    empty.write_text("int main() { return 0; }\n", encoding="utf-8")
+    flags = [flag for flag in WARNINGS if compiles("-Werror", flag, empty).returncode == 0]  # clang has no -Wuseless-cast
+    if len(flags) < len(WARNINGS) - 1:
+        sys.exit(f"of {WARNINGS} the compiler knows {flags} alone")
+    # A flag that finds nothing in what it is for proves nothing.
+    empty.write_text("long f(double d) { return (long)d; }\nint main() { return f(0) != 0; }\n", encoding="utf-8")
+    if compiles("-Werror", *flags, empty).returncode == 0:
+        sys.exit("the flags do not find an old cast")
+    sources = [here / "uses.cpp", *sorted(here.glob("*uses_cpp.cpp"))]
+    for header in sorted(path for path in pathlib.Path(include, "rill").rglob("*.h*") if "device" not in path.parts):
+        source = pathlib.Path(directory, header.name + ".cpp")
+        name = header.relative_to(include)
+        source.write_text(f"#include <{name}>\n#include <{name}>\nint main() {{ return 0; }}\n", encoding="utf-8")
+        sources.append(source)
+    for source in sources:
+        for standard in ("-std=c++17", "-std=c++20"):
+            for mode in ([], ["-fno-exceptions", "-fno-rtti"]):
+                count += 1
+                result = compiles(standard, *mode, "-Werror", *flags, source)
+                if result.returncode != 0:
+                    failed.append(f"{source.name} {standard} {' '.join(mode)}")
+                    print(f"{failed[-1]}:\n{result.stderr}")
+
+print(f"{count} compilations, {len(failed)} with warnings: {', '.join(failed)}")
+sys.exit(bool(failed) or not count)
