@@ -98,7 +98,7 @@ def check_installed(library):
         prefix = prefix.parent
         if prefix == prefix.parent:
             sys.exit("rill/rill.h is not installed")
-    expected = sorted(path.relative_to(source / "include") for path in (source / "include/rill").rglob("*.h"))
+    expected = sorted(path.relative_to(source / "include") for path in (source / "include/rill").rglob("*.h*"))
     missing = [str(path) for path in expected if not (prefix / "include" / path).exists()]
     missing += [name for name in ("librill.so", "librill.so.0") if not (library / name).exists()]
     shared = ("bin/rillcc", "share/rill/rillcc_lib/emit.py", "share/rill/kernels/rill_kernels.h")

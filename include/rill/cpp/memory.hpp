@@ -1,0 +1,237 @@
+/* rill/cpp/memory.hpp: memory and pools, owned.  Included by rill/rill.hpp; rill/memory.h and rill/pool.h have the
+ * rules.
+ *
+ *     rill::buffer<float> x(device, n);                                // until it ends
+ *     rill::buffer<float> host(device, n, rill::memory::pinned);
+ *     for (float &value : rill::view(host)) value = 1;
+ *
+ *     rill::async_buffer<float> scratch(stream, n);                    // in the order of the stream
+ *     stream.launch(sums_launch, rill::threads(n), n, x, scratch);
+ *                                                                      // freed after the launch, without waiting
+ *
+ * The thing people get wrong: the end of an async_buffer says that all uses of it are ordered before that point of the
+ * stream it is freed on.  Uses on other streams need record_use, or a wait.
+ */
+#ifndef RILL_CPP_MEMORY_HPP
+#define RILL_CPP_MEMORY_HPP
+
+#include <rill/cpp/stream.hpp>
+#include <rill/memory.h>
+#include <rill/pool.h>
+
+RILL_CPP_BEGIN
+
+/** Where memory is. */
+enum class memory : std::uint32_t {
+  device = RILL_MEMORY_DEVICE,
+  pinned = RILL_MEMORY_PINNED,
+  managed = RILL_MEMORY_MANAGED
+};
+
+namespace detail {
+class pool_calls : public handle_base<rill_pool> {
+public:
+  /** Releases unused memory above `keep` bytes to the driver.  May block. */
+  outcome<> trim(std::uint64_t keep = 0) const { return give(rill_pool_trim(handle_, keep)); }
+  [[nodiscard]] outcome<rill_pool_info> info() const {
+    rill_pool_info out = RILL_POOL_INFO_INIT;
+    const rill_status status = rill_pool_get_info(handle_, &out);
+    return give(status, out);
+  }
+
+protected:
+  using handle_base::handle_base;
+  static rill_status retain_(rill_pool p) noexcept { return rill_pool_retain(p); }
+  static rill_status release_(rill_pool p) noexcept { return rill_pool_release(p); }
+};
+} // namespace detail
+
+/** A pool that somebody else owns, like the default one of a device. */
+class pool_ref : public detail::pool_calls {
+public:
+  constexpr pool_ref() noexcept = default;
+  constexpr pool_ref(rill_pool handle) noexcept : pool_calls(handle) {}
+  constexpr pool_ref(const pool_calls &other) noexcept : pool_calls(other) {}
+
+  [[nodiscard]] static outcome<pool_ref> default_of(rill::device device) {
+    rill_pool out = { 0 };
+    const rill_status status = rill_pool_default(device.handle(), &out);
+    return detail::give(status, pool_ref(out));
+  }
+};
+
+/** A pool of one kind of memory, owned.  What it has allocated may outlive it. */
+class pool : public detail::owned<detail::pool_calls, pool> {
+public:
+  pool() noexcept = default;
+  [[nodiscard]] static outcome<pool> create(rill::device device, const rill_pool_options *options = nullptr) {
+    rill_pool handle = { 0 };
+    const rill_status status = rill_pool_create(device.handle(), options, &handle);
+    return detail::give_owner<pool>(status, handle);
+  }
+#if RILL_CPP_THROWS
+  explicit pool(rill::device device, const rill_pool_options *options = nullptr) : pool(create(device, options)) {}
+#endif
+
+private:
+  friend owned;
+  pool(adopted tag, rill_pool handle) noexcept : owned(tag, handle) {}
+};
+
+namespace detail {
+/* Elements at an address.  Who owns the memory is the derived class's. */
+template <class T> class elements {
+  static_assert(std::is_trivially_copyable_v<T>, "devices copy bytes: the elements must be trivially copyable");
+  static_assert(!std::is_const_v<T>, "a buffer of const elements could not be filled");
+  static_assert(alignof(T) <= 256, "memory of rill is aligned to 256 bytes");
+
+public:
+  using value_type = T;
+  [[nodiscard]] T *data() &noexcept { return data_; }
+  [[nodiscard]] const T *data() const &noexcept { return data_; }
+  void data() const && = delete; /* the memory would end with the temporary */
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+  [[nodiscard]] std::size_t size_bytes() const noexcept { return size_ * sizeof(T); }
+  [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
+
+  /** Says that the work which a stream has so far uses the memory: it is not used again before that is done. */
+  outcome<> record_use(stream_ref stream) { return give(rill_memory_record_use(data_, stream.handle())); }
+
+protected:
+  T *data_ = nullptr;
+  std::size_t size_ = 0;
+
+  elements() noexcept = default;
+  elements(T *data, std::size_t size) noexcept : data_(data), size_(size) {}
+  elements(elements &&other) noexcept : data_(other.data_), size_(other.size_) { other.forget(); }
+  ~elements() = default;
+  void take(elements &other) noexcept {
+    data_ = other.data_;
+    size_ = other.size_;
+    other.forget();
+  }
+  T *forget() noexcept {
+    T *const had = data_;
+    data_ = nullptr;
+    size_ = 0;
+    return had;
+  }
+  /* What pool allocations are asked for: SIZE_MAX, which none can give, for a product that does not fit. */
+  static std::size_t bytes(std::size_t count) noexcept {
+    return count > SIZE_MAX / sizeof(T) ? SIZE_MAX : count * sizeof(T);
+  }
+};
+} // namespace detail
+
+/** Memory of rill_alloc: `size()` elements, not initialized. */
+template <class T> class buffer : public detail::elements<T> {
+  using base = detail::elements<T>;
+
+public:
+  buffer() noexcept = default;
+  [[nodiscard]] static outcome<buffer> create(rill::device device, std::size_t count,
+                                              rill::memory kind = rill::memory::device) {
+    void *p = nullptr;
+    const rill_status status =
+        rill_alloc_array_(device.handle(), static_cast<std::uint32_t>(kind), count, sizeof(T), &p);
+    return detail::give_moved(status, buffer(static_cast<T *>(p), status == RILL_OK ? count : 0));
+  }
+#if RILL_CPP_THROWS
+  explicit buffer(rill::device device, std::size_t count, rill::memory kind = rill::memory::device)
+      : buffer(create(device, count, kind)) {}
+#endif
+  buffer(buffer &&) noexcept = default;
+  buffer &operator=(buffer &&other) noexcept {
+    if (this != &other) {
+      static_cast<void>(rill_free(this->forget()));
+      this->take(other);
+    }
+    return *this;
+  }
+  buffer(const buffer &) = delete;
+  buffer &operator=(const buffer &) = delete;
+  /** Frees the memory.  May block: it waits for submitted work that can use the memory (rill_free). */
+  ~buffer() {
+    if (this->data_ != nullptr) static_cast<void>(rill_free(this->data_));
+  }
+  /** Frees the memory, and says whether that failed.  May block, as the destructor. */
+  outcome<> free() { return detail::give(rill_free(this->forget())); }
+  /** Gives the memory to the caller, who calls rill_free. */
+  [[nodiscard]] T *release() noexcept { return this->forget(); }
+
+private:
+  buffer(T *data, std::size_t size) noexcept : base(data, size) {}
+};
+
+/** Memory of a pool, in the order of a stream.  It has a reference to the stream that it is freed on, which is that of
+ *  its allocation unless free_on names another one. */
+template <class T> class async_buffer : public detail::elements<T> {
+  using base = detail::elements<T>;
+
+public:
+  async_buffer() noexcept = default;
+  /** From the default pool of the stream's device. */
+  [[nodiscard]] static outcome<async_buffer> create(stream_ref stream, std::size_t count) {
+    void *p = nullptr;
+    return finish(rill_alloc_async(stream.handle(), base::bytes(count), &p), stream, p, count);
+  }
+  [[nodiscard]] static outcome<async_buffer> create(pool_ref pool, stream_ref stream, std::size_t count) {
+    void *p = nullptr;
+    return finish(rill_pool_alloc_async(pool.handle(), stream.handle(), base::bytes(count), &p), stream, p, count);
+  }
+#if RILL_CPP_THROWS
+  explicit async_buffer(stream_ref stream, std::size_t count) : async_buffer(create(stream, count)) {}
+  explicit async_buffer(pool_ref pool, stream_ref stream, std::size_t count)
+      : async_buffer(create(pool, stream, count)) {}
+#endif
+  async_buffer(async_buffer &&) noexcept = default;
+  async_buffer &operator=(async_buffer &&other) noexcept {
+    if (this != &other) {
+      discard();
+      this->take(other);
+      stream_ = std::move(other.stream_);
+    }
+    return *this;
+  }
+  async_buffer(const async_buffer &) = delete;
+  async_buffer &operator=(const async_buffer &) = delete;
+  /** Frees the memory at this point of its stream.  Does not block. */
+  ~async_buffer() { discard(); }
+
+  /** Frees the memory at this point of its stream, and says whether that failed; it is then freed by nobody. */
+  outcome<> free() {
+    rill::stream last = std::move(stream_);
+    return detail::give(rill_free_async(last.handle(), this->forget()));
+  }
+  /** From now on another stream of the device is the one that the memory is freed on. */
+  outcome<> free_on(stream_ref other) {
+    const rill_status status = rill_stream_retain(other.handle());
+    if (status == RILL_OK) stream_ = rill::stream::adopt(other.handle());
+    return detail::give(status);
+  }
+  /** The stream that the memory is freed on. */
+  [[nodiscard]] stream_ref get_stream() const noexcept { return stream_; }
+
+private:
+  rill::stream stream_;
+
+  async_buffer(T *data, std::size_t size, rill_stream retained) noexcept
+      : base(data, size), stream_(rill::stream::adopt(retained)) {}
+
+  void discard() noexcept {
+    if (this->data_ != nullptr) static_cast<void>(rill_free_async(stream_.handle(), this->forget()));
+  }
+  /* `p` is a reference: it is read after the call that writes it, whatever the order of arguments. */
+  static outcome<async_buffer> finish(rill_status status, stream_ref stream, void *const &p, std::size_t count) {
+    if (status == RILL_OK) {
+      status = rill_stream_retain(stream.handle());
+      if (status != RILL_OK) static_cast<void>(rill_free_async(stream.handle(), p));
+    }
+    return detail::give_moved(status, status == RILL_OK ? async_buffer(static_cast<T *>(p), count, stream.handle())
+                                                        : async_buffer());
+  }
+};
+
+RILL_CPP_END
+
+#endif

@@ -1,0 +1,219 @@
+/* rill/cpp/outcome.hpp: what a call gives that may fail.  Included by rill/rill.hpp.
+ *
+ *     try { stream.synchronize(); }                                      // with exceptions
+ *     catch (const rill::error &e) { std::puts(e.what()); }
+ *
+ *     if (auto done = stream.synchronize(); !done) std::puts(done.text());  // without
+ *
+ * The thing people get wrong: the strings of a result's error() are the thread's, and valid until its next failing
+ * call. Those of an exception live as long as the exception.
+ */
+#ifndef RILL_CPP_OUTCOME_HPP
+#define RILL_CPP_OUTCOME_HPP
+
+#include <rill/status.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <utility>
+
+#if defined(__cpp_exceptions) && !defined(RILL_CPP_RESULTS)
+#define RILL_CPP_THROWS 1
+#define RILL_CPP_BEGIN \
+  namespace rill {     \
+  inline namespace throwing {
+#include <exception>
+#include <memory>
+#include <string>
+#else
+#define RILL_CPP_THROWS 0
+#define RILL_CPP_BEGIN \
+  namespace rill {     \
+  inline namespace returning {
+#endif
+#define RILL_CPP_END \
+  }                  \
+  }
+
+RILL_CPP_BEGIN
+
+namespace detail {
+/* For a status that nobody can be told of. */
+inline void ignore(rill_status) noexcept {}
+
+/* Ends the program where an error has no other way out. */
+[[noreturn, gnu::cold]] inline void die(const char *what, const char *text) noexcept {
+  static_cast<void>(std::fprintf(stderr, "rill: %s: %s\n", what, text));
+  std::abort();
+}
+} // namespace detail
+
+#if RILL_CPP_THROWS
+
+/** What a call throws that fails.  Copies share their text. */
+class error : public std::exception {
+public:
+  explicit error(const rill_error &from, const char *text) : kept_(std::make_shared<kept>(from, text)) {}
+
+  /** One of RILL_ERROR_*. */
+  [[nodiscard]] rill_status status() const noexcept { return kept_->fields.status; }
+  /** The failure in one line, as rill_last_error_text gives it. */
+  [[nodiscard]] const char *what() const noexcept override { return kept_->text.c_str(); }
+  /** The fields of rill_last_error: the call, the object, the vendor's code and name, message and hint. */
+  [[nodiscard]] const rill_error &fields() const noexcept { return kept_->fields; }
+
+private:
+  struct kept {
+    std::string text, api, object, native_name, message, hint;
+    rill_error fields;
+    kept(const rill_error &from, const char *whole_text)
+        : text(whole_text), api(from.api), object(from.object), native_name(from.native_name), message(from.message),
+          hint(from.hint), fields(from) {
+      fields.api = api.c_str();
+      fields.object = object.c_str();
+      fields.native_name = native_name.c_str();
+      fields.message = message.c_str();
+      fields.hint = hint.c_str();
+    }
+  };
+  std::shared_ptr<const kept> kept_;
+};
+
+template <class T = void> using outcome = T;
+
+namespace detail {
+[[noreturn, gnu::cold, gnu::noinline]] inline void raise(rill_status) {
+  rill_error last = RILL_ERROR_INIT;
+  detail::ignore(rill_last_error(&last));
+  throw error(last, rill_last_error_text());
+}
+
+/* A failure that these headers find themselves. */
+template <class T = void>
+[[noreturn, gnu::cold]] outcome<T> refuse(rill_status status, const char *api, const char *message) {
+  rill_error made = { sizeof made, status, 0, api, "", "", message, "" };
+  throw error(made, (std::string(api) + ": " + message).c_str());
+}
+
+inline void give(rill_status status) {
+  if (status != RILL_OK) raise(status);
+}
+template <class T> T give(rill_status status, const T &value) {
+  if (status != RILL_OK) raise(status);
+  return value;
+}
+template <class T> T give_moved(rill_status status, T &&value) {
+  if (status != RILL_OK) raise(status);
+  return std::move(value);
+}
+template <class Owner, class Handle> Owner give_owner(rill_status status, const Handle &handle) {
+  if (status != RILL_OK) raise(status);
+  return Owner::adopt(handle);
+}
+} // namespace detail
+
+#else
+
+namespace detail {
+/* Failures that these headers find themselves carry this bit, and the thread's text for them is here. */
+constexpr rill_status refused_here = 0x40000000;
+struct refusal {
+  const char *api;
+  char message[200], text[280];
+};
+inline refusal &last_refusal() {
+  static thread_local refusal last = { "", "", "" };
+  return last;
+}
+} // namespace detail
+
+template <class T = void> class result;
+
+/** The failure of any result, to be returned as that of another one. */
+class [[nodiscard]] failure {
+public:
+  constexpr explicit failure(rill_status raw) noexcept : raw_(raw) {}
+  /** One of RILL_ERROR_*; RILL_OK if the call succeeded. */
+  [[nodiscard]] constexpr rill_status status() const noexcept { return raw_ & ~detail::refused_here; }
+  [[nodiscard]] constexpr explicit operator bool() const noexcept { return raw_ == RILL_OK; }
+  /** The failure in one line.  The thread's, until its next failing call. */
+  [[nodiscard]] const char *text() const {
+    if (raw_ == RILL_OK) return "";
+    return (raw_ & detail::refused_here) != 0 ? detail::last_refusal().text : rill_last_error_text();
+  }
+  /** The fields of rill_last_error.  The thread's, until its next failing call. */
+  [[nodiscard]] rill_error error() const {
+    rill_error last = RILL_ERROR_INIT;
+    if ((raw_ & detail::refused_here) != 0) {
+      last = { sizeof last, status(), 0, detail::last_refusal().api, "", "", detail::last_refusal().message, "" };
+    } else {
+      detail::ignore(rill_last_error(&last));
+    }
+    return last;
+  }
+
+protected:
+  rill_status raw_;
+};
+
+/** RILL_OK, or a failure. */
+template <> class [[nodiscard]] result<void> : public failure {
+public:
+  constexpr explicit result(rill_status raw) noexcept : failure(raw) {}
+  constexpr result(failure f) noexcept : failure(f) {}
+};
+
+/** A value, or a failure.  Asking a failure for its value ends the program with its text. */
+template <class T> class [[nodiscard]] result : public failure {
+public:
+  constexpr result(failure f) noexcept : failure(f), value_() {}
+  constexpr result(rill_status raw, T &&value) noexcept : failure(raw), value_(std::move(value)) {}
+
+  [[nodiscard]] T &value() & { return checked(); }
+  [[nodiscard]] T &&value() && { return std::move(checked()); }
+  [[nodiscard]] T &operator*() & { return checked(); }
+  [[nodiscard]] T &&operator*() && { return std::move(checked()); }
+  [[nodiscard]] T *operator->() { return &checked(); }
+
+private:
+  T value_;
+  T &checked() {
+    if (raw_ != RILL_OK) detail::die("the value of a failed result was asked for", text());
+    return value_;
+  }
+};
+
+template <class T = void> using outcome = result<T>;
+
+namespace detail {
+template <class T = void> [[gnu::cold]] outcome<T> refuse(rill_status status, const char *api, const char *message) {
+  refusal &last = last_refusal();
+  last.api = api;
+  static_cast<void>(std::snprintf(last.message, sizeof last.message, "%s", message));
+  static_cast<void>(std::snprintf(last.text, sizeof last.text, "%s: %s", api, message));
+  return failure(status | refused_here);
+}
+
+inline result<> give(rill_status status) { return result<>(status); }
+template <class T> result<T> give(rill_status status, const T &value) { return result<T>(status, T(value)); }
+template <class T> result<T> give_moved(rill_status status, T &&value) { return result<T>(status, std::move(value)); }
+template <class Owner, class Handle> result<Owner> give_owner(rill_status status, const Handle &handle) {
+  return result<Owner>(status, Owner::adopt(handle));
+}
+} // namespace detail
+
+#endif
+
+namespace detail {
+/* A refusal with two numbers in its text. */
+template <class T = void>
+[[gnu::cold]] outcome<T> refuse(rill_status status, const char *api, const char *format, std::size_t a, std::size_t b) {
+  char message[200];
+  static_cast<void>(std::snprintf(message, sizeof message, format, a, b));
+  return refuse<T>(status, api, message);
+}
+} // namespace detail
+
+RILL_CPP_END
+
+#endif

@@ -1,0 +1,116 @@
+/* rill/cpp/view.hpp: a pointer and a number of elements, on any device.  Included by rill/rill.hpp.
+ *
+ *     rill::view<const float> half = rill::view(x).first(n / 2);
+ *
+ * A view is made from any lvalue that has data() and size(): a buffer, a std::vector, a std::array, another view.  It
+ * owns nothing.
+ *
+ * The thing people get wrong: a view says nothing of where its memory is.  The host may index one of pinned, managed or
+ * its own memory, not one of a GPU's.
+ */
+#ifndef RILL_CPP_VIEW_HPP
+#define RILL_CPP_VIEW_HPP
+
+#include <rill/cpp/outcome.hpp>
+
+#include <cstddef>
+#include <type_traits>
+
+RILL_CPP_BEGIN
+
+template <class T> class view;
+
+namespace detail {
+template <class T> struct is_view : std::false_type {};
+template <class T> struct is_view<view<T>> : std::true_type {};
+
+template <class C> using element_of = std::remove_pointer_t<decltype(std::declval<C &>().data())>;
+
+/* From U to T nothing but const may be added: a derived class has another size. */
+template <class U, class T> using if_same_elements = std::enable_if_t<std::is_convertible_v<U (*)[], T (*)[]>, int>;
+} // namespace detail
+
+/** Elements one after another.  Copyable; keeps nothing alive. */
+template <class T> class view {
+  static_assert(std::is_trivially_copyable_v<T>, "devices copy bytes: the elements must be trivially copyable");
+
+public:
+  using element_type = T;
+  using value_type = std::remove_cv_t<T>;
+  using size_type = std::size_t;
+  using iterator = T *;
+
+  constexpr view() noexcept = default;
+  constexpr view(T *data, std::size_t size) noexcept : data_(data), size_(size) {}
+  template <std::size_t N> constexpr view(T (&array)[N]) noexcept : data_(array), size_(N) {}
+  /** From an lvalue that has data() and size(). */
+  template <class C, detail::if_same_elements<detail::element_of<C>, T> = 0>
+  constexpr view(C &container) : data_(container.data()), size_(container.size()) {}
+  template <class U, detail::if_same_elements<U, T> = 0>
+  constexpr view(const view<U> &other) noexcept : data_(other.data()), size_(other.size()) {}
+
+  [[nodiscard]] constexpr T *data() const noexcept { return data_; }
+  [[nodiscard]] constexpr std::size_t size() const noexcept { return size_; }
+  [[nodiscard]] constexpr std::size_t size_bytes() const noexcept { return size_ * sizeof(T); }
+  [[nodiscard]] constexpr bool empty() const noexcept { return size_ == 0; }
+  /* For the host. */
+  [[nodiscard]] constexpr T *begin() const noexcept { return data_; }
+  [[nodiscard]] constexpr T *end() const noexcept { return data_ + size_; }
+
+  /** An element, for the host.  Past the end: OUT_OF_RANGE is thrown, or ends the program without exceptions. */
+  [[nodiscard]] constexpr T &operator[](std::size_t index) const {
+    if (index >= size_) outside(index);
+    return data_[index];
+  }
+
+  /** `count` elements from `offset` on.  OUT_OF_RANGE if they are not all inside. */
+  [[nodiscard]] constexpr outcome<view> subview(std::size_t offset, std::size_t count) const {
+    if (offset > size_ || count > size_ - offset) {
+      return detail::refuse<view>(RILL_ERROR_OUT_OF_RANGE, "rill::view", "elements up to %zu of a view of %zu elements",
+                                  count > SIZE_MAX - offset ? SIZE_MAX : offset + count, size_);
+    }
+#if RILL_CPP_THROWS
+    return view(data_ + offset, count);
+#else
+    return outcome<view>(RILL_OK, view(data_ + offset, count));
+#endif
+  }
+  [[nodiscard]] constexpr outcome<view> first(std::size_t count) const { return subview(0, count); }
+  [[nodiscard]] constexpr outcome<view> last(std::size_t count) const {
+    return subview(count > size_ ? 0 : size_ - count, count);
+  }
+
+private:
+  T *data_ = nullptr;
+  std::size_t size_ = 0;
+
+  [[noreturn, gnu::cold]] void outside(std::size_t index) const {
+#if RILL_CPP_THROWS
+    detail::refuse(RILL_ERROR_OUT_OF_RANGE, "rill::view", "element %zu of a view of %zu elements", index, size_);
+#else
+    const auto refused =
+        detail::refuse(RILL_ERROR_OUT_OF_RANGE, "rill::view", "element %zu of a view of %zu elements", index, size_);
+    detail::die("out of bounds", refused.text());
+#endif
+    std::abort();
+  }
+};
+
+template <class C> view(C &) -> view<detail::element_of<C>>;
+template <class T, std::size_t N> view(T (&)[N]) -> view<T>;
+
+namespace detail {
+/* The view that a function was given, or of the container that it was given. */
+template <class C> constexpr auto view_of(C &&c) {
+  if constexpr (is_view<std::remove_cv_t<std::remove_reference_t<C>>>::value) {
+    return c;
+  } else {
+    static_assert(std::is_lvalue_reference_v<C>, "the memory would end with the temporary that owns it");
+    return view(c);
+  }
+}
+} // namespace detail
+
+RILL_CPP_END
+
+#endif
