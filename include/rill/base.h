@@ -40,7 +40,11 @@
 #undef RILL_API
 #define RILL_API static __attribute__((unused))
 #elif !defined(RILL_API)
+#ifdef __cplusplus /* they are C: nothing is thrown through them, so callers in C++ need no code for that */
+#define RILL_API __attribute__((visibility("default"), nothrow))
+#else
 #define RILL_API __attribute__((visibility("default")))
+#endif
 #endif
 #define RILL_NODISCARD __attribute__((warn_unused_result))
 

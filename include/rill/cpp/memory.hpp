@@ -134,7 +134,7 @@ public:
     void *p = nullptr;
     const rill_status status =
         rill_alloc_array_(device.handle(), static_cast<std::uint32_t>(kind), count, sizeof(T), &p);
-    return detail::give_moved(status, buffer(static_cast<T *>(p), status == RILL_OK ? count : 0));
+    return detail::give_made<buffer>(status, [&] { return buffer(static_cast<T *>(p), count); });
   }
 #if RILL_CPP_THROWS
   explicit buffer(rill::device device, std::size_t count, rill::memory kind = rill::memory::device)
@@ -227,8 +227,8 @@ private:
       status = rill_stream_retain(stream.handle());
       if (status != RILL_OK) static_cast<void>(rill_free_async(stream.handle(), p));
     }
-    return detail::give_moved(status, status == RILL_OK ? async_buffer(static_cast<T *>(p), count, stream.handle())
-                                                        : async_buffer());
+    return detail::give_made<async_buffer>(status,
+                                           [&] { return async_buffer(static_cast<T *>(p), count, stream.handle()); });
   }
 };
 

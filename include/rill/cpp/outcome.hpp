@@ -102,13 +102,10 @@ template <class T> T give(rill_status status, const T &value) {
   if (status != RILL_OK) raise(status);
   return value;
 }
-template <class T> T give_moved(rill_status status, T &&value) {
+/* What `made()` makes, which is called if the status is RILL_OK. */
+template <class T, class F> T give_made(rill_status status, F made) {
   if (status != RILL_OK) raise(status);
-  return std::move(value);
-}
-template <class Owner, class Handle> Owner give_owner(rill_status status, const Handle &handle) {
-  if (status != RILL_OK) raise(status);
-  return Owner::adopt(handle);
+  return made();
 }
 } // namespace detail
 
@@ -196,15 +193,19 @@ template <class T = void> [[gnu::cold]] outcome<T> refuse(rill_status status, co
 
 inline result<> give(rill_status status) { return result<>(status); }
 template <class T> result<T> give(rill_status status, const T &value) { return result<T>(status, T(value)); }
-template <class T> result<T> give_moved(rill_status status, T &&value) { return result<T>(status, std::move(value)); }
-template <class Owner, class Handle> result<Owner> give_owner(rill_status status, const Handle &handle) {
-  return result<Owner>(status, Owner::adopt(handle));
+template <class T, class F> result<T> give_made(rill_status status, F made) {
+  return status == RILL_OK ? result<T>(status, made()) : result<T>(failure(status));
 }
 } // namespace detail
 
 #endif
 
 namespace detail {
+/* The owner of a handle that a call gave with its reference. */
+template <class Owner, class Handle> outcome<Owner> give_owner(rill_status status, const Handle &handle) {
+  return give_made<Owner>(status, [&] { return Owner::adopt(handle); });
+}
+
 /* A refusal with two numbers in its text. */
 template <class T = void>
 [[gnu::cold]] outcome<T> refuse(rill_status status, const char *api, const char *format, std::size_t a, std::size_t b) {

@@ -126,7 +126,7 @@ public:
   /** Another reference to the same object. */
   [[nodiscard]] outcome<Self> share() const {
     const rill_status status = Base::retain_(this->handle_);
-    return give_owner<Self>(status, status == RILL_OK ? this->handle_ : handle_type{ 0 });
+    return give_owner<Self>(status, this->handle_);
   }
 
 protected:

@@ -39,7 +39,7 @@ public:
     if (status == RILL_OK) made.pool_ = rill::pool::adopt(pool.handle());
     if (status == RILL_OK) status = rill_stream_retain(stream.handle());
     if (status == RILL_OK) made.stream_ = rill::stream::adopt(stream.handle());
-    return detail::give_moved(status, std::move(made));
+    return detail::give_made<stream_resource>(status, [&] { return std::move(made); });
   }
 #if RILL_CPP_THROWS
   explicit stream_resource(pool_ref pool, stream_ref stream) : stream_resource(create(pool, stream)) {}

@@ -368,7 +368,7 @@ public:
   /** Another owner of a stream that is borrowed. */
   [[nodiscard]] static outcome<stream> share(stream_ref other) {
     const rill_status status = rill_stream_retain(other.handle());
-    return detail::give_owner<stream>(status, status == RILL_OK ? other.handle() : rill_stream{ 0 });
+    return detail::give_owner<stream>(status, other.handle());
   }
   using owned::share;
 

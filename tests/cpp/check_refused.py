@@ -1,0 +1,36 @@
+#!/usr/bin/env python3
+"""What rill.hpp must refuse to compile, each with its own message; and the rest compiles.
+
+usage: check_refused.py INCLUDE_DIRECTORY COMPILER ...
+"""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+include, *compiler = sys.argv[1:]
+source = pathlib.Path(__file__).resolve().parent / "refused.cpp"
+cases = re.findall(r"^#(?:el)?if REFUSED == (\d+)\s+/\* refused: (.*?) \*/$", source.read_text(encoding="utf-8"), re.MULTILINE)
+problems = []
+
+
+def compile_with(case):
+    # An old name for the warning of nodiscard is a part of -Wall in both compilers.
+    command = [*compiler, "-std=c++17", "-fsyntax-only", "-Wall", "-Werror=unused-result", "-I", include]
+    return subprocess.run([*command, f"-DREFUSED={case}", str(source)], capture_output=True, text=True, check=False)
+
+
+if compile_with(0).returncode != 0:
+    problems.append(f"without a case it does not compile: {compile_with(0).stderr}")
+if [int(number) for number, _ in cases] != list(range(1, len(cases) + 1)) or len(cases) < 20:
+    problems.append(f"cases are counted from 1: {cases}")
+for number, wanted in cases:
+    result = compile_with(number)
+    # The line of the code, not only of a note, is what the message has to be about.
+    if result.returncode == 0:
+        problems.append(f"case {number} compiles")
+    elif not re.search(wanted, " ".join(line for line in result.stderr.splitlines() if "error:" in line)):
+        problems.append(f"case {number} has no error with {wanted!r}: {result.stderr}")
+print("\n".join(problems) or f"{len(cases)} cases refused")
+sys.exit(bool(problems))
