@@ -126,6 +126,9 @@ def with_pkgconfig(work):
         (work / "made.cpp").write_text(example + "return stream.id != 0 ? stream : other;\n}\n", encoding="utf-8")
         compile_flags = run("pkg-config", "--cflags", "rill", env=environment).split()
         run(*cxx, "-std=c++17", *warnings, "-c", work / "made.cpp", "-o", work / "made.o", *compile_flags, env=environment)
+        example = source / "docs/examples/hello_streams.cpp"  # which includes the installed rill.hpp
+        run(*cxx, "-std=c++17", *warnings, example, "-o", program, *flags, *sanitizer_flags(), env=environment)
+        run(program, env=environment, expect="4 rounds, 0 wrong values")
     if (library / "librill_comm.so.0").exists():
         flags = run("pkg-config", "--cflags", "--libs", "rill_comm", env=environment).split()
         example = source / "docs/examples/all_devices.c"

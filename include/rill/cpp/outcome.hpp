@@ -38,7 +38,7 @@
 RILL_CPP_BEGIN
 
 namespace detail {
-/* For a status that nobody can be told of. */
+/* Drops a status that cannot be passed on. */
 inline void ignore(rill_status) noexcept {}
 
 /* Ends the program where an error has no other way out. */
@@ -66,8 +66,8 @@ private:
   struct kept {
     std::string text, api, object, native_name, message, hint;
     rill_error fields;
-    kept(const rill_error &from, const char *whole_text)
-        : text(whole_text), api(from.api), object(from.object), native_name(from.native_name), message(from.message),
+    kept(const rill_error &from, const char *line)
+        : text(line), api(from.api), object(from.object), native_name(from.native_name), message(from.message),
           hint(from.hint), fields(from) {
       fields.api = api.c_str();
       fields.object = object.c_str();
@@ -166,17 +166,19 @@ public:
   constexpr result(failure f) noexcept : failure(f), value_() {}
   constexpr result(rill_status raw, T &&value) noexcept : failure(raw), value_(std::move(value)) {}
 
-  [[nodiscard]] T &value() & { return checked(); }
-  [[nodiscard]] T &&value() && { return std::move(checked()); }
-  [[nodiscard]] T &operator*() & { return checked(); }
-  [[nodiscard]] T &&operator*() && { return std::move(checked()); }
-  [[nodiscard]] T *operator->() { return &checked(); }
+  [[nodiscard]] T &value() & { return checked(), value_; }
+  [[nodiscard]] const T &value() const & { return checked(), value_; }
+  [[nodiscard]] T &&value() && { return checked(), std::move(value_); }
+  [[nodiscard]] T &operator*() & { return value(); }
+  [[nodiscard]] const T &operator*() const & { return value(); }
+  [[nodiscard]] T &&operator*() && { return std::move(*this).value(); }
+  [[nodiscard]] T *operator->() { return &value(); }
+  [[nodiscard]] const T *operator->() const { return &value(); }
 
 private:
   T value_;
-  T &checked() {
+  void checked() const {
     if (raw_ != RILL_OK) detail::die("the value of a failed result was asked for", text());
-    return value_;
   }
 };
 

@@ -40,8 +40,8 @@ template <class Rep, class Period> std::uint64_t nanoseconds(std::chrono::durati
   using longest = std::chrono::duration<long double, std::nano>;
   const long double ns = std::chrono::duration_cast<longest>(d).count();
   if (ns >= 18446744073709549568.0L) return UINT64_MAX;
-  const auto whole = static_cast<std::uint64_t>(ns);
-  return static_cast<long double>(whole) < ns ? whole + 1 : whole;
+  const auto floor = static_cast<std::uint64_t>(ns);
+  return static_cast<long double>(floor) < ns ? floor + 1 : floor;
 }
 
 /* TIMEOUT is no failure of a wait that says for how long. */
