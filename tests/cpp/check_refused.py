@@ -4,6 +4,7 @@
 usage: check_refused.py INCLUDE_DIRECTORY COMPILER ...
 """
 
+import concurrent.futures
 import pathlib
 import re
 import subprocess
@@ -16,7 +17,6 @@ problems = []
 
 
 def compile_with(case):
-    # An old name for the warning of nodiscard is a part of -Wall in both compilers.
     command = [*compiler, "-std=c++17", "-fsyntax-only", "-Wall", "-Werror=unused-result", "-I", include]
     return subprocess.run([*command, f"-DREFUSED={case}", str(source)], capture_output=True, text=True, check=False)
 
@@ -25,9 +25,9 @@ if compile_with(0).returncode != 0:
     problems.append(f"without a case it does not compile: {compile_with(0).stderr}")
 if [int(number) for number, _ in cases] != list(range(1, len(cases) + 1)) or len(cases) < 20:
     problems.append(f"cases are counted from 1: {cases}")
-for number, wanted in cases:
-    result = compile_with(number)
-    # The line of the code, not only of a note, is what the message has to be about.
+with concurrent.futures.ThreadPoolExecutor(2) as pool:
+    results = list(pool.map(compile_with, (number for number, _ in cases)))
+for (number, wanted), result in zip(cases, results):
     if result.returncode == 0:
         problems.append(f"case {number} compiles")
     elif not re.search(wanted, " ".join(line for line in result.stderr.splitlines() if "error:" in line)):

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cinttypes>
 #include <cstring>
+#include <dlfcn.h>
 #include <memory>
 #include <numeric>
 #include <string>
@@ -118,6 +119,30 @@ void imports(rill::device device) {
   MUST(stream.record(event));
   const auto wrapped = MUST(rill::event::import(device, MUST(event.native<void *>())));
   MUST(stream.wait(wrapped));
+  MUST(stream.synchronize());
+
+  /* A capture that the vendor's API began: a lambda that has to be kept is refused, a small one is captured. */
+  const char *const names[][4] = {
+    { "libcuda.so.1", "cuStreamBeginCapture_v2", "cuStreamEndCapture", "cuGraphDestroy" },
+    { "libamdhip64.so.7", "hipStreamBeginCapture", "hipStreamEndCapture", "hipGraphDestroy" }
+  };
+  for (const auto &name : names) {
+    void *const library = dlopen(name[0], RTLD_NOW | RTLD_NOLOAD);
+    if (library == nullptr || (MUST(device.info()).backend == RILL_BACKEND_CUDA) != (&name == &names[0])) continue;
+    const auto begin = reinterpret_cast<int (*)(void *, int)>(dlsym(library, name[1]));
+    const auto end = reinterpret_cast<int (*)(void *, void **)>(dlsym(library, name[2]));
+    const auto destroy = reinterpret_cast<int (*)(void *)>(dlsym(library, name[3]));
+    void *graph = nullptr;
+    auto counter = std::make_shared<int>(0);
+    const std::weak_ptr<int> alive = counter;
+    CHECK(begin != nullptr && end != nullptr && destroy != nullptr && begin(native, 2) == 0);
+    CHECK(MUST(stream.is_capturing()));
+    FAILS(stream.host_call([kept = std::move(counter)] { (*kept)++; }), RILL_ERROR_UNSUPPORTED, "other code captures");
+    CHECK(alive.expired());
+    MUST(stream.host_call([] {}));
+    CHECK(end(native, &graph) == 0 && graph != nullptr && destroy(graph) == 0);
+    CHECK(dlclose(library) == 0);
+  }
   MUST(stream.synchronize());
 }
 
@@ -237,6 +262,7 @@ void allocates_in_order(rill::device device) {
     a = MUST(rill::async_buffer<unsigned>::create(stream, 3));
     MUST(a.free());
     CHECK(a.empty());
+    MUST(a.free()); /* nothing */
     stream.reset(); /* the buffers keep what they need */
   }
   MUST(other.synchronize());

@@ -198,10 +198,14 @@ public:
   /** Frees the memory at this point of its stream.  Does not block. */
   ~async_buffer() { discard(); }
 
-  /** Frees the memory at this point of its stream, and says whether that failed; it is then freed by nobody. */
+  /** Frees the memory at this point of its stream.  If that fails, the buffer keeps it. */
   outcome<> free() {
-    rill::stream last = std::move(stream_);
-    return detail::give(rill_free_async(last.handle(), this->forget()));
+    const rill_status status = this->data_ == nullptr ? RILL_OK : rill_free_async(stream_.handle(), this->data_);
+    if (status == RILL_OK) {
+      this->forget();
+      stream_.reset();
+    }
+    return detail::give(status);
   }
   /** From now on another stream of the device is the one that the memory is freed on. */
   outcome<> free_on(stream_ref other) {

@@ -54,6 +54,9 @@ inline void ignore(rill_status) noexcept {}
 class error : public std::exception {
 public:
   explicit error(const rill_error &from, const char *text) : kept_(std::make_shared<kept>(from, text)) {}
+  error(const error &) noexcept = default; /* and no move, which would leave an error without text */
+  error &operator=(const error &) noexcept = default;
+  ~error() override = default;
 
   /** One of RILL_ERROR_*. */
   [[nodiscard]] rill_status status() const noexcept { return kept_->fields.status; }

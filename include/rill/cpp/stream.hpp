@@ -234,7 +234,15 @@ public:
     } else {
       rill_graph graph = { 0 };
       rill_status status = rill_stream_capture_graph(handle_, &graph);
+      bool foreign = false;
+      if (status == RILL_OK && graph.id == 0) status = rill_stream_is_capturing(handle_, &foreign);
       if (status != RILL_OK) return give(status);
+      if (foreign) {
+        return refuse(
+            RILL_ERROR_UNSUPPORTED, "rill::stream::host_call",
+            "other code captures the stream, so nothing can keep the lambda for its graph; one of the size of a "
+            "pointer needs no keeping");
+      }
       F *const kept = new F(std::move(f));
       if (graph.id == 0) {
         status = rill_stream_host_call(handle_, host_call_once<F>, kept);
