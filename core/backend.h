@@ -499,22 +499,109 @@ struct rill__backend {
   void (*after_fork_in_child)(void);
 };
 
-/* The one way from core into a backend: calls a slot of a table for an object of a device.  RILL_TRACE in the
- * environment has each such call printed (core/device/trace.c); what is to look at calls, or to make some fail, hooks
- * in here. */
-#define RILL_DISPATCH(object, table, slot, ...) \
-  RILL__DISPATCH(RILL__TRACE(&(object)->base, #table "." #slot, NULL), object, table, slot, __VA_ARGS__)
-/* For a caller that has found nobody observing, RILL_TRACE included (core/diagnose/observe.h). */
-#define RILL_DISPATCH_UNOBSERVED(object, table, slot, ...) RILL__DISPATCH((void)0, object, table, slot, __VA_ARGS__)
-#define RILL_DISPATCH_LAUNCH(stream, launched) \
-  RILL__DISPATCH(RILL__TRACE(&(stream)->base, "kernel.launch", launched), stream, kernel, launch, stream, launched)
-#define RILL__TRACE(...) (RILL__UNLIKELY(rill__is_traced) ? rill__trace(__VA_ARGS__) : (void)0)
-#define RILL__DISPATCH(trace, object, table, slot, ...)                                    \
+/* The slots that return a status and that core calls, with the word that RILL_FAULT has for each; slots that do one
+ * thing have one word.  A slot that is not in this list cannot be dispatched. */
+#define RILL__CALL_LIST(CALL)                        \
+  CALL(device, init, "device_open")                  \
+  CALL(device, activate, "device_activate")          \
+  CALL(device, synchronize, "device_synchronize")    \
+  CALL(device, get_memory, "device_get_memory")      \
+  CALL(device, set_peer, "device_set_peer")          \
+  CALL(device, of_native_stream, "device_of_native") \
+  CALL(stream, create, "stream_create")              \
+  CALL(stream, import, "stream_import")              \
+  CALL(stream, context, "stream_context")            \
+  CALL(stream, id, "stream_id")                      \
+  CALL(stream, validate, "stream_validate")          \
+  CALL(stream, record, "record")                     \
+  CALL(stream, wait, "wait")                         \
+  CALL(stream, synchronize, "synchronize")           \
+  CALL(stream, is_complete, "is_complete")           \
+  CALL(stream, is_capturing, "is_capturing")         \
+  CALL(stream, host_call, "host_call")               \
+  CALL(event, create, "event_create")                \
+  CALL(event, import, "event_import")                \
+  CALL(event, is_ready, "is_ready")                  \
+  CALL(event, synchronize, "event_synchronize")      \
+  CALL(event, elapsed, "elapsed_time")               \
+  CALL(event, ipc_export, "event_ipc_export")        \
+  CALL(event, ipc_import, "event_ipc_import")        \
+  CALL(memory, alloc, "alloc")                       \
+  CALL(memory, free, "free")                         \
+  CALL(memory, free_unused, "free")                  \
+  CALL(memory, host_register, "host_register")       \
+  CALL(memory, host_unregister, "host_unregister")   \
+  CALL(memory, copy, "copy")                         \
+  CALL(memory, copy_3d, "copy")                      \
+  CALL(memory, prefetch, "prefetch")                 \
+  CALL(memory, may_prefetch, "prefetch")             \
+  CALL(memory, advise, "advise")                     \
+  CALL(memory, fill, "fill")                         \
+  CALL(memory, fill_2d, "fill")                      \
+  CALL(memory, is_known, "is_known")                 \
+  CALL(memory, ipc_export, "memory_ipc_export")      \
+  CALL(memory, ipc_import, "memory_ipc_import")      \
+  CALL(memory, ipc_close, "memory_ipc_close")        \
+  CALL(module, load, "module_load")                  \
+  CALL(module, global, "module_get_global")          \
+  CALL(module, compiler, "compile")                  \
+  CALL(module, compile, "compile")                   \
+  CALL(kernel, find, "kernel_find")                  \
+  CALL(kernel, preload, "kernel_preload")            \
+  CALL(kernel, allow_shared, "kernel_allow_shared")  \
+  CALL(kernel, launch, "launch")                     \
+  CALL(kernel, occupancy, "occupancy")               \
+  CALL(kernel, suggest_block, "occupancy")           \
+  CALL(kernel, cluster_limit, "occupancy")           \
+  CALL(kernel, active_clusters, "occupancy")         \
+  CALL(graph, instantiate, "graph_instantiate")      \
+  CALL(graph, launch, "graph_launch")                \
+  CALL(graph, update, "graph_update")                \
+  CALL(graph, set, "graph_set")                      \
+  CALL(graph, upload, "graph_upload")                \
+  CALL(graph, others_begin, "capture_begin_others")  \
+  CALL(graph, others_end, "capture_end_others")
+
+enum rill__call {
+#define RILL__CALL_NUMBER(table, slot, word) RILL__CALL_##table##_##slot,
+  RILL__CALL_LIST(RILL__CALL_NUMBER)
+#undef RILL__CALL_NUMBER
+      RILL__CALLS
+};
+
+/* The one way from core into a backend: calls a slot of a table for an object of a device, a slot that returns a
+ * status. RILL_TRACE in the environment has each such call printed, and RILL_FAULT makes some fail instead
+ * (core/device/trace.c); whatever else looks at calls hooks in here. */
+#define RILL_DISPATCH(object, table, slot, ...) RILL__DISPATCH(NULL, NULL, object, table, slot, __VA_ARGS__)
+/* With another object that the call is about, whose label a rule of RILL_FAULT may have. */
+#define RILL_DISPATCH_ABOUT(other, object, table, slot, ...) \
+  RILL__DISPATCH(other, NULL, object, table, slot, __VA_ARGS__)
+#define RILL_DISPATCH_LAUNCH(stream, launched) RILL__DISPATCH(NULL, launched, stream, kernel, launch, stream, launched)
+/* For a caller that has found nobody observing, RILL_TRACE and RILL_FAULT included (core/diagnose/observe.h). */
+#define RILL_DISPATCH_UNOBSERVED(object, table, slot, ...) RILL__SLOT(object, table, slot)(__VA_ARGS__)
+#define RILL__DISPATCH(other, launched, object, table, slot, ...)                                           \
+  (__extension__((RILL__UNLIKELY(atomic_load_explicit(&rill__calls_watched, memory_order_relaxed) != 0)     \
+                      ? rill__call_watched(&(object)->base, RILL__CALL_##table##_##slot, (other), launched) \
+                      : RILL_OK)                                                                            \
+                     ?: RILL__SLOT(object, table, slot)(__VA_ARGS__)))
+/* A slot that returns no status: a call that cannot fail. */
+#define RILL_ASK(object, table, slot, ...)                                                                \
+  ((RILL__UNLIKELY(atomic_load_explicit(&rill__calls_watched, memory_order_relaxed) & RILL__CALLS_TRACED) \
+        ? rill__trace(&(object)->base, #table "." #slot, NULL)                                            \
+        : (void)0),                                                                                       \
+   RILL__SLOT(object, table, slot)(__VA_ARGS__))
+#define RILL__SLOT(object, table, slot)                                                    \
   (RILL_ASSERT(!rill__has_lock(RILL__LOCK_CLAIMS | RILL__LOCK_REGISTRY | RILL__LOCK_HELD), \
                "a backend is called without core's locks: it may wait for the device"),    \
-   (trace), (object)->base.device->backend->table->slot(__VA_ARGS__))
+   (object)->base.device->backend->table->slot)
 
-extern bool rill__is_traced; /* constant once a device has been found */
+enum { RILL__CALLS_TRACED = 1, RILL__CALLS_FAULTED = 2 };
+extern _Atomic uint32_t rill__calls_watched; /* who looks at calls (core/diagnose/observe.h) */
+
+/* Prints the call, if it is to be; not RILL_OK: the call is to fail with that, whose text stands. */
+rill_status rill__call_watched(const struct rill__object *object, enum rill__call call,
+                               const struct rill__object *other, const struct rill__launch *launch)
+    __attribute__((cold));
 void rill__trace(const struct rill__object *object, const char *slot, const struct rill__launch *launch)
     __attribute__((cold));
 

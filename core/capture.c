@@ -14,8 +14,7 @@ static rill_status check_begin(struct rill__stream *stream, uint32_t mode) {
   const char *why = "";
   RILL_REQUIRE(mode <= RILL_CAPTURE_RELAXED, RILL_ERROR_INVALID_ARGUMENT,
                "mode %u is none of RILL_CAPTURE_GLOBAL, _THREAD and _RELAXED", mode);
-  RILL_REQUIRE(RILL_DISPATCH(device, device, supports, device, RILL_FEATURE_GRAPH, &why) &&
-                   device->backend->graph != NULL,
+  RILL_REQUIRE(RILL_ASK(device, device, supports, device, RILL_FEATURE_GRAPH, &why) && device->backend->graph != NULL,
                RILL_ERROR_UNSUPPORTED, "captures on %s: %s", device->name, why);
   RILL_REQUIRE(!stream->imported || stream->native > 1, RILL_ERROR_UNSUPPORTED,
                "%s is the legacy null stream of %s, which no driver captures: other streams wait for it" RILL_HINT

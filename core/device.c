@@ -108,7 +108,7 @@ rill_status rill_device_of_native_stream(uint32_t backend, uintptr_t native, ril
 static void read_clocks(struct rill__device *device, rill_device_info *info) {
   if (!atomic_load_explicit(&rill__core(device)->clocks_known, memory_order_acquire)) {
     uint32_t core = 0, memory = 0;
-    RILL_DISPATCH(device, device, clocks, device, &core, &memory);
+    RILL_ASK(device, device, clocks, device, &core, &memory);
     atomic_store_explicit(&rill__core(device)->core_clock_khz, core, memory_order_relaxed);
     atomic_store_explicit(&rill__core(device)->memory_clock_khz, memory, memory_order_relaxed);
     atomic_store_explicit(&rill__core(device)->clocks_known, true, memory_order_release);
@@ -141,7 +141,7 @@ bool rill_device_supports(rill_device device, uint32_t feature, const char **why
   } else if (feature < RILL_FEATURE_PEER || feature >= RILL_FEATURE_END_) {
     reason = "the number is no feature";
   } else {
-    answer = RILL_DISPATCH(d, device, supports, d, feature, &reason);
+    answer = RILL_ASK(d, device, supports, d, feature, &reason);
   }
   if (why != NULL) *why = reason;
   return answer;
@@ -203,7 +203,7 @@ rill_status rill_device_set_workers(rill_device device, uint32_t count) {
   RILL_RESOLVE(RILL__DEVICE, device, "device", &d);
   RILL_REQUIRE(count <= WORKERS_MOST, RILL_ERROR_OUT_OF_RANGE, "%u workers, the limit is %d", count, WORKERS_MOST);
   RILL_TRY(check_has_workers(d));
-  RILL_DISPATCH(d, device, set_workers, d, count);
+  RILL_ASK(d, device, set_workers, d, count);
   return RILL_OK;
 }
 
@@ -214,7 +214,7 @@ rill_status rill_device_get_workers(rill_device device, uint32_t *out) {
   RILL_RESOLVE(RILL__DEVICE, device, "device", &d);
   RILL_REQUIRE(out != NULL, RILL_ERROR_INVALID_ARGUMENT, "out is NULL");
   RILL_TRY(check_has_workers(d));
-  *out = RILL_DISPATCH(d, device, get_workers, d);
+  *out = RILL_ASK(d, device, get_workers, d);
   return RILL_OK;
 }
 

@@ -100,7 +100,7 @@ rill_status rill_event_release(rill_event event) {
 
 rill_status rill_event_native(rill_event event, uintptr_t *out) {
   RILL_ENTER_EVENT(0);
-  const uintptr_t native = RILL_DISPATCH(e, event, native, e);
+  const uintptr_t native = RILL_ASK(e, event, native, e);
   RILL_REQUIRE(native == 0 || atomic_load(&e->foreign) || rill__event_share(e), RILL_ERROR_NOT_READY,
                "%s was recorded again while streams were held with waits for its record before, so that its native "
                "event does not have the last one" RILL_HINT "record it again first",

@@ -4,6 +4,7 @@
 #include "core/device/backends.h"
 #include "core/device/registry.h"
 #include "core/diagnose/calls.h"
+#include "core/diagnose/inject.h"
 #include "core/graph/graph.h"
 #include "core/held/held.h"
 #include "core/kernel/global.h"
@@ -48,11 +49,13 @@ static void lock_all(void) {
   rill__globals_lock();
   rill__memory_lock();
   rill__origins_lock();
+  rill__fault_lock();
   rill__handles_lock();
 }
 
 static void unlock_all(void) {
   rill__handles_unlock();
+  rill__fault_unlock();
   rill__origins_unlock();
   rill__memory_unlock();
   rill__globals_unlock();

@@ -18,7 +18,7 @@ rill_status rill_graph_create(rill_device device, rill_graph *out) {
   RILL_RESOLVE(RILL__DEVICE, device, "device", &d);
   RILL_REQUIRE(out != NULL, RILL_ERROR_INVALID_ARGUMENT, "out is NULL");
   const char *why = "";
-  RILL_REQUIRE(RILL_DISPATCH(d, device, supports, d, RILL_FEATURE_GRAPH, &why) && d->backend->graph != NULL,
+  RILL_REQUIRE(RILL_ASK(d, device, supports, d, RILL_FEATURE_GRAPH, &why) && d->backend->graph != NULL,
                RILL_ERROR_UNSUPPORTED, "graphs on %s: %s", d->name, why);
   RILL_TRY(rill__device_activate(d));
   struct rill__graph *graph = NULL;

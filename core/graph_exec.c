@@ -116,7 +116,7 @@ static rill_status get_native(struct rill__thread *self, rill_graph_exec exec, b
   if (out != NULL) *out = 0;
   RILL_RESOLVE(RILL__GRAPH_EXEC, exec, "exec", &x);
   RILL_REQUIRE(out != NULL, RILL_ERROR_INVALID_ARGUMENT, "out is NULL");
-  if (x->base.device->backend->graph->native != NULL) *out = RILL_DISPATCH(x, graph, native, x, graph);
+  if (x->base.device->backend->graph->native != NULL) *out = RILL_ASK(x, graph, native, x, graph);
   return RILL_OK;
 }
 

@@ -126,7 +126,7 @@ rill_status rill_kernel_native(rill_kernel kernel, uintptr_t *out) {
   struct rill__kernel *k;
   RILL_RESOLVE(RILL__KERNEL, kernel, "kernel", &k);
   RILL_REQUIRE(out != NULL, RILL_ERROR_INVALID_ARGUMENT, "out is NULL");
-  if (k->base.device->backend->kernel->native != NULL) *out = RILL_DISPATCH(k, kernel, native, k);
+  if (k->base.device->backend->kernel->native != NULL) *out = RILL_ASK(k, kernel, native, k);
   return RILL_OK;
 }
 

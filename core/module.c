@@ -41,7 +41,7 @@ rill_status rill_module_native(rill_module module, uintptr_t *out) {
   struct rill__module *m;
   RILL_RESOLVE(RILL__MODULE, module, "module", &m);
   RILL_REQUIRE(out != NULL, RILL_ERROR_INVALID_ARGUMENT, "out is NULL");
-  if (m->base.device->backend->module->native != NULL) *out = RILL_DISPATCH(m, module, native, m);
+  if (m->base.device->backend->module->native != NULL) *out = RILL_ASK(m, module, native, m);
   return RILL_OK;
 }
 

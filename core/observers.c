@@ -2,6 +2,7 @@
 #include "core/observers.h"
 
 #include "core/diagnose/crash.h"
+#include "core/diagnose/inject.h"
 #include "core/diagnose/observe.h"
 #include "core/diagnose/settings.h"
 #include "core/explain.h"
@@ -19,11 +20,8 @@ static void start_timeline(const struct rill__settings *settings) {
   rill__errors_resume();
 }
 
-/* What is traced takes the way on which RILL_DISPATCH looks whether it is. */
-static const struct rill__observer traced_calls = { NULL, NULL };
-
 static void start_observers(void) {
-  if (rill__is_traced) rill__observe(RILL__OBSERVER_CALLS, &traced_calls);
+  rill__fault_start();
   const struct rill__settings *const asked_for = rill__settings();
   if (asked_for->deadline_ns != 0 || asked_for->report_signal != 0)
     rill__reports_start(asked_for->deadline_ns, asked_for->report_signal);

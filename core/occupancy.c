@@ -97,7 +97,7 @@ rill_status rill_kernel_active_clusters(rill_kernel kernel, const rill_launch *l
                launch == NULL ? "launch" : "clusters");
   struct rill__device *device = k->base.device;
   const char *why = "";
-  RILL_REQUIRE(RILL_DISPATCH(device, device, supports, device, RILL_FEATURE_CLUSTER, &why), RILL_ERROR_UNSUPPORTED,
+  RILL_REQUIRE(RILL_ASK(device, device, supports, device, RILL_FEATURE_CLUSTER, &why), RILL_ERROR_UNSUPPORTED,
                "rill_launch.cluster on %s: %s", device->name, why);
   rill_launch shape;
   RILL_TRY(rill__launch_read(&shape, launch));

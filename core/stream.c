@@ -69,7 +69,7 @@ rill_status rill_stream_release(rill_stream stream) {
 static bool is_not_held(struct rill__stream *stream) { return !rill__is_held(stream); }
 
 static rill_status give_native(struct rill__stream *stream, uintptr_t *out) {
-  const uintptr_t native = RILL_DISPATCH(stream, stream, native, stream);
+  const uintptr_t native = RILL_ASK(stream, stream, native, stream);
   bool may = true;
   if (native != 0) atomic_store(&rill__is_shared, true);
   RILL_TRY(rill__capture_share(stream, native != 0 ? rill__stream_share : is_not_held, &may));
@@ -156,7 +156,7 @@ rill_status rill_stream_validate(rill_stream stream) {
   struct rill__device *device = s->base.device;
   RILL_TRY(rill__check_usable(device));
   const char *why = "";
-  RILL_REQUIRE(RILL_DISPATCH(device, device, supports, device, RILL_FEATURE_STREAM_ID, &why), RILL_ERROR_UNSUPPORTED,
+  RILL_REQUIRE(RILL_ASK(device, device, supports, device, RILL_FEATURE_STREAM_ID, &why), RILL_ERROR_UNSUPPORTED,
                "rill_stream_validate on %s: %s", device->name, why);
   bool same = false;
   RILL_TRY(RILL_DISPATCH(s, stream, validate, s, &same));

@@ -126,7 +126,7 @@ rill_status rill__ipc_check_able(struct rill__device *device, uint32_t feature) 
   const char *const what = feature == RILL_FEATURE_IPC ? "memory" : "events";
   const char *why = "";
   RILL_TRY(rill__check_usable(device));
-  RILL_REQUIRE(RILL_DISPATCH(device, device, supports, device, feature, &why), RILL_ERROR_UNSUPPORTED,
+  RILL_REQUIRE(RILL_ASK(device, device, supports, device, feature, &why), RILL_ERROR_UNSUPPORTED,
                "%s of %s cannot be shared between processes: %s", what, device->name, why);
   return RILL_OK;
 }

@@ -18,7 +18,7 @@ bool rill__peer_can_access(struct rill__device *device, struct rill__device *mem
   if (device->backend->device->can_access_peer == NULL) return false;
   *why = "more devices than rill can keep track of";
   if (peer_word(memory_of) >= sizeof rill__core(device)->peers / sizeof *rill__core(device)->peers) return false;
-  return RILL_DISPATCH(device, device, can_access_peer, device, memory_of, why);
+  return RILL_ASK(device, device, can_access_peer, device, memory_of, why);
 }
 
 static pthread_mutex_t peers_lock =

@@ -1,16 +1,19 @@
-/* RILL_TRACE: a line on standard error for each call of a backend. */
+/* What looks at calls of backends: RILL_TRACE prints a line for each, and RILL_FAULT makes some fail. */
 #include "core/device/trace.h"
+
+#include "core/device/life.h"
+#include "core/diagnose/inject.h"
+#include "core/diagnose/observe.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-bool rill__is_traced;
-
 void rill__trace_start(void) {
   const char *const option = getenv("RILL_TRACE");
-  rill__is_traced = option != NULL && option[0] != '\0' && strcmp(option, "0") != 0;
+  const bool traced = option != NULL && option[0] != '\0' && strcmp(option, "0") != 0;
+  if (traced) rill__calls_watch(RILL__CALLS_TRACED, true);
 }
 
 void rill__trace(const struct rill__object *object, const char *slot, const struct rill__launch *launch) {
@@ -31,4 +34,41 @@ void rill__trace(const struct rill__object *object, const char *slot, const stru
                is_device ? "" : rill__name_of(object).text, api[0] != '\0' ? " in " : "", api, launched);
   /* In one piece, so that lines of several threads do not mix. */
   if (length > 0 && write(STDERR_FILENO, line, (size_t)length) < 0) return; /* there is nobody to say it to */
+}
+
+static const char *const call_slots[] = {
+#define CALL_SLOT(table, slot, word) #table "." #slot,
+  RILL__CALL_LIST(CALL_SLOT)
+#undef CALL_SLOT
+};
+static const char *const call_words[] = {
+#define CALL_WORD(table, slot, word) word,
+  RILL__CALL_LIST(CALL_WORD)
+#undef CALL_WORD
+};
+
+static rill_status fail_call(struct rill__device *device, rill_status status, const char *text) {
+  if (status == RILL_ERROR_DEVICE_LOST) return rill__device_lost(device, 0, "", "%s", text);
+  rill__note_injected(text);
+  return rill__fail(status, "%s", text);
+}
+
+rill_status rill__call_watched(const struct rill__object *object, enum rill__call call,
+                               const struct rill__object *other, const struct rill__launch *launch) {
+  const uint32_t watched = atomic_load(&rill__calls_watched);
+  if ((watched & RILL__CALLS_TRACED) != 0) rill__trace(object, call_slots[call], launch);
+  if ((watched & RILL__CALLS_FAULTED) == 0) return RILL_OK;
+  RILL_WITHOUT_CANCEL();
+  const char *const names[RILL__FAULT_NAMES] = {
+    object->label,
+    object->device->name,
+    other != NULL ? other->label : NULL,
+    launch != NULL ? launch->label : NULL,
+    launch != NULL ? launch->kernel->name : NULL,
+  };
+  rill_status status = RILL_OK;
+  int64_t value = 0;
+  char text[RILL__FAULT_TEXT];
+  if (!rill__fault_due(call_words[call], true, names, &status, &value, text)) return RILL_OK;
+  return fail_call(object->device, status, text);
 }

@@ -1,7 +1,7 @@
 /* Calling observers. */
 #include "core/diagnose/observe.h"
 
-_Atomic uint32_t rill__observers_on;
+_Atomic uint32_t rill__observers_on, rill__calls_watched;
 
 static _Atomic(const struct rill__observer *) observers[RILL__OBSERVERS];
 
@@ -13,6 +13,19 @@ void rill__observe(enum rill__observer_index index, const struct rill__observer 
   }
   atomic_store(&observers[index], observer);
   atomic_fetch_or(&rill__observers_on, bit);
+}
+
+void rill__calls_watch(uint32_t bit, bool on) {
+  static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+  static const struct rill__observer calls = { NULL, NULL };
+  pthread_mutex_lock(&lock);
+  if (on) {
+    atomic_fetch_or(&rill__calls_watched, bit);
+  } else {
+    atomic_fetch_and(&rill__calls_watched, ~bit);
+  }
+  rill__observe(RILL__OBSERVER_CALLS, atomic_load(&rill__calls_watched) != 0 ? &calls : NULL);
+  pthread_mutex_unlock(&lock);
 }
 
 rill_status rill__observe_before(struct rill__observed *what) {

@@ -79,7 +79,7 @@ struct rill__observer {
 
 /* The observers, in the order in which they are called. */
 enum rill__observer_index {
-  RILL__OBSERVER_CALLS,    /* RILL_TRACE: RILL_DISPATCH prints each call, on the way of what is observed */
+  RILL__OBSERVER_CALLS,    /* RILL_TRACE and RILL_FAULT: RILL_DISPATCH looks for them on the way of what is observed */
   RILL__OBSERVER_CRASH,    /* core/diagnose/crash.c */
   RILL__OBSERVER_FAULTS,   /* core/sync/faults.c */
   RILL__OBSERVER_TIMELINE, /* core/timeline/timeline.c */
@@ -96,6 +96,9 @@ static inline bool rill__is_observed(void) {
 /* From here on the observer is called; NULL: it is called only for what it has seen the start of.  An observer is
  * constant and stays for ever. */
 void rill__observe(enum rill__observer_index index, const struct rill__observer *observer);
+
+/* From here on RILL_DISPATCH calls rill__call_watched for what `bit` stands for, RILL__CALLS_*; or no more. */
+void rill__calls_watch(uint32_t bit, bool on);
 
 /* Call the observers.  What `after` makes of a success counts only where that can be undone: not for an allocation. */
 rill_status rill__observe_before(struct rill__observed *what) __attribute__((cold));

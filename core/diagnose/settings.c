@@ -1,7 +1,7 @@
 /* The variables of the environment that ask for checks, records and reports. */
 #include "core/diagnose/settings.h"
 
-#include "core/object/thread.h"
+#include "core/diagnose/inject.h"
 
 #include <signal.h>
 #include <stdarg.h>
@@ -56,7 +56,7 @@ static void read_checks(const char *list, uint32_t *checks, struct complaint *co
 }
 
 /* A whole number of seconds, or of what the unit after it says. */
-static bool parse_duration(const char *text, uint64_t *ns) {
+bool rill__settings_duration(const char *text, uint64_t *ns) {
   static const struct {
     const char *unit;
     uint64_t ns;
@@ -110,12 +110,22 @@ void rill__settings_parse(const char *(*get)(const char *name), struct rill__set
   read_checks(get("RILL_CHECK"), &out->checks, &complaint);
   out->records = parse_switch("RILL_RECORD", get("RILL_RECORD"), true, &complaint);
   const char *const deadline = get("RILL_DEADLINE");
-  if (deadline != NULL && deadline[0] != '\0' && !parse_duration(deadline, &out->deadline_ns))
+  if (deadline != NULL && deadline[0] != '\0' && !rill__settings_duration(deadline, &out->deadline_ns))
     complain(&complaint, "rill: RILL_DEADLINE: \"%.60s\" is no time; write 30s, 500ms or 2min\n", deadline);
   const char *const signal = get("RILL_REPORT_SIGNAL");
   out->report_signal = signal != NULL ? parse_signal(signal) : 0;
   if (signal != NULL && signal[0] != '\0' && out->report_signal == 0)
     complain(&complaint, "rill: RILL_REPORT_SIGNAL: \"%.60s\" is none of HUP, QUIT, USR1 and USR2\n", signal);
+  const char *const faults = get("RILL_FAULT");
+  if (faults != NULL && faults[0] != '\0') {
+    struct rill__fault_rules rules;
+    char why[1200];
+    if (rill__fault_parse(faults, &rules, why, sizeof why)) {
+      out->fault = keep_text(faults);
+    } else {
+      complain(&complaint, "rill: RILL_FAULT: %s\n", why);
+    }
+  }
   out->timeline = keep_text(get("RILL_TIMELINE"));
   out->timeline_nodes = parse_switch("RILL_TIMELINE_NODES", get("RILL_TIMELINE_NODES"), false, &complaint);
 }
@@ -128,7 +138,7 @@ static const char *trusted(const char *name) { return secure_getenv(name); }
 
 static void read_settings(void) {
   RILL_WITHOUT_CANCEL();
-  char complaint[1024];
+  char complaint[2048];
   rill__settings_parse(trusted, &settings, complaint, sizeof complaint);
   if (!settings.records) rill__recorders_off();
   if (complaint[0] != '\0' && write(STDERR_FILENO, complaint, strlen(complaint)) < 0) return; /* nobody listens */

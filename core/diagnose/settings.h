@@ -1,5 +1,5 @@
 /* What the environment asks rill to check, record and report: RILL_CHECK, RILL_RECORD, RILL_DEADLINE,
- * RILL_REPORT_SIGNAL and RILL_TIMELINE.  Read once, before the first device is looked for; ignored in a set-user-id
+ * RILL_REPORT_SIGNAL, RILL_FAULT and RILL_TIMELINE.  Read once, before the first device is looked for; ignored in a set-user-id
  * program.  What cannot be understood is named on standard error, once, and counts as not set. */
 #ifndef RILL_CORE_DIAGNOSE_SETTINGS_H
 #define RILL_CORE_DIAGNOSE_SETTINGS_H
@@ -31,6 +31,7 @@ struct rill__settings {
   bool records;         /* RILL_RECORD is not 0 */
   uint64_t deadline_ns; /* of RILL_DEADLINE; 0: none */
   int report_signal;    /* of RILL_REPORT_SIGNAL; 0: none */
+  const char *fault;    /* the rules of RILL_FAULT (core/diagnose/inject.h); NULL: none */
   const char *timeline; /* the file of RILL_TIMELINE; NULL: none */
   bool timeline_nodes;  /* RILL_TIMELINE_NODES is 1 */
 };
@@ -42,6 +43,9 @@ static inline bool rill__checks(enum rill__check check) { return (rill__settings
 
 /* The bit of a word of RILL_CHECK with `length` characters; 0 if there is none. */
 uint32_t rill__check_of(const char *word, size_t length);
+
+/* Reads a whole number of seconds, or of the unit after it: 30, 30s, 500ms, 2min.  False for any other text. */
+bool rill__settings_duration(const char *text, uint64_t *ns);
 
 /* Reads settings from what `get` returns for the names of the variables.  `complaint`: a line for each that cannot be
  * understood, "" if there is none. */

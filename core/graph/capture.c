@@ -116,7 +116,7 @@ rill_status rill__member_take_others(struct rill__capture_member *member, bool a
   struct rill__stream *stream = member->stream;
   struct rill__operation *operation = NULL;
   uintptr_t graph = 0;
-  if (!member->others || (again && !RILL_DISPATCH(stream, graph, others_have_work, stream))) return RILL_OK;
+  if (!member->others || (again && !RILL_ASK(stream, graph, others_have_work, stream))) return RILL_OK;
   member->others = false;
   rill_status status = RILL_DISPATCH(stream, graph, others_end, stream, &graph);
   if (status == RILL_OK && graph != 0) {

@@ -47,7 +47,7 @@ static void destroy_exec(struct rill__object *object) {
   RILL__NOTE_ORDER(forget_event, object->id);
   struct rill__graph_exec *exec = (struct rill__graph_exec *)object;
   struct rill__exec_core *core = rill__core(exec);
-  if (core->made && !RILL_DISPATCH(exec, graph, destroy, exec)) {
+  if (core->made && !RILL_ASK(exec, graph, destroy, exec)) {
     rill__object_postpone(object);
     return;
   }

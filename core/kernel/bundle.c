@@ -67,7 +67,7 @@ static rill_status copy_kernels(const rill_bundle *bundle, const rill_bundle_ima
                                 struct rill__image *out) {
   struct rill__image listed = { .parts = NULL };
   rill_status status = RILL_OK;
-  if (RILL_DISPATCH(device, module, read_kernels, part, &listed) != NULL) rill__image_free(&listed);
+  if (RILL_ASK(device, module, read_kernels, part, &listed) != NULL) rill__image_free(&listed);
   for (size_t i = 0; i < bundle->kernel_count && status == RILL_OK; i++) {
     const rill_bundle_kernel *kernel = &bundle->kernels[i];
     const size_t k = rill__image_find(&listed, kernel->name);

@@ -293,7 +293,7 @@ rill_status rill__compile_check_device(struct rill__device *device) {
   const char *why = "";
   RILL_TRY(rill__device_activate(device));
   RILL_TRY(rill__check_usable(device));
-  RILL_REQUIRE(RILL_DISPATCH(device, device, supports, device, RILL_FEATURE_RTC, &why), RILL_ERROR_UNSUPPORTED,
+  RILL_REQUIRE(RILL_ASK(device, device, supports, device, RILL_FEATURE_RTC, &why), RILL_ERROR_UNSUPPORTED,
                "compiling for %s: %s", device->name, why);
   return RILL_OK;
 }

@@ -95,7 +95,7 @@ static rill_status check_cluster(struct rill__kernel *kernel, const rill_launch 
   uint64_t blocks = out->cluster[0];
   for (int i = 1; i < 3 && blocks <= UINT32_MAX; i++) blocks *= out->cluster[i]; /* past that it is too many anyway */
   if (blocks == 1) return RILL_OK;                                               /* what every launch has */
-  RILL_REQUIRE(RILL_DISPATCH(device, device, supports, device, RILL_FEATURE_CLUSTER, &why), RILL_ERROR_UNSUPPORTED,
+  RILL_REQUIRE(RILL_ASK(device, device, supports, device, RILL_FEATURE_CLUSTER, &why), RILL_ERROR_UNSUPPORTED,
                "rill_launch.cluster on %s: %s", device->name, why);
   for (int i = 0; i < 3; i++) {
     RILL_REQUIRE(out->grid[i] % out->cluster[i] == 0, RILL_ERROR_INVALID_ARGUMENT,
@@ -163,7 +163,7 @@ rill_status rill__launch_check_shape(struct rill__kernel *kernel, const rill_lau
 
 rill_status rill__fail_unknown_args(const struct rill__kernel *kernel) {
   const char *why = "";
-  (void)RILL_DISPATCH(kernel, device, supports, kernel->base.device, RILL_FEATURE_KERNEL_ARGS, &why);
+  (void)RILL_ASK(kernel, device, supports, kernel->base.device, RILL_FEATURE_KERNEL_ARGS, &why);
   return rill__fail(RILL_ERROR_UNSUPPORTED, "the arguments of kernel \"%s\" are not known on %s: %s", kernel->name,
                     kernel->base.device->name, why);
 }

@@ -34,7 +34,7 @@ struct reading {
 static rill_status check_supported(const struct reading *reading, uint32_t kind) {
   struct rill__device *device = reading->stream->base.device;
   const char *why = "";
-  RILL_REQUIRE(RILL_DISPATCH(device, kernel, has_attribute, device, kind, &why), RILL_ERROR_UNSUPPORTED,
+  RILL_REQUIRE(RILL_ASK(device, kernel, has_attribute, device, kind, &why), RILL_ERROR_UNSUPPORTED,
                "rill_launch.attributes: %s on %s: %s", names[kind], device->name, why);
   reading->out->set |= 1u << kind;
   return RILL_OK;

@@ -78,7 +78,7 @@ static void destroy_module(struct rill__object *object) {
       return;
     }
     rill__globals_forget(module);
-    RILL_DISPATCH(module, module, unload, module);
+    RILL_ASK(module, module, unload, module);
   }
   rill__image_free(&rill__core(module)->inside);
   rill__object_free(object);
@@ -94,7 +94,7 @@ const rill_bundle_image *rill__module_best(struct rill__device *device, const ri
   uint32_t best_fit = 0;
   for (size_t i = 0; i < count; i++) {
     if (strcmp(parts[i].backend, device->backend->name) != 0) continue;
-    const uint32_t fit = RILL_DISPATCH(device, module, fit, device, &parts[i]);
+    const uint32_t fit = RILL_ASK(device, module, fit, device, &parts[i]);
     if (fit > best_fit) {
       best = &parts[i];
       best_fit = fit;
@@ -111,7 +111,7 @@ rill_status rill__fail_no_part(struct rill__device *device, const char *what, co
     used += (size_t)snprintf(inside + used, sizeof inside - used, "%s%s:%s", i > 0 ? ", " : "", parts[i].backend,
                              parts[i].target);
   }
-  RILL_DISPATCH(device, module, needs, device, needs, sizeof needs);
+  RILL_ASK(device, module, needs, device, needs, sizeof needs);
   return rill__fail(RILL_ERROR_NOT_FOUND,
                     "%s has no image for %s: it holds %s; needed is %s:%s" RILL_HINT "compile the kernels for that "
                     "target, too",
@@ -125,7 +125,7 @@ static rill_status load_module(struct rill__module *module, const rill_bundle_im
   for (size_t i = 0; i < rill__core(module)->inside.part_count; i++)
     rill__core(module)->inside.parts[i].data = NULL; /* going away */
   if (rill__core(module)->inside.kernels_unknown && module->base.device->backend->module->list != NULL) {
-    RILL_DISPATCH(module, module, list, module, &rill__core(module)->inside);
+    RILL_ASK(module, module, list, module, &rill__core(module)->inside);
     rill__core(module)->inside.kernels_unknown = false;
   }
   RILL_REQUIRE(!rill__core(module)->inside.no_memory, RILL_ERROR_OUT_OF_MEMORY,
@@ -166,7 +166,7 @@ void rill__module_release(struct rill__module *module) {
 static void destroy_kernel(struct rill__object *object) {
   struct rill__kernel *kernel = (struct rill__kernel *)object;
   if (rill__core(kernel)->found && object->device->backend->kernel->forget != NULL)
-    RILL_DISPATCH(kernel, kernel, forget, kernel);
+    RILL_ASK(kernel, kernel, forget, kernel);
   rill__unref(&kernel->module->base);
   rill__image_free(&kernel->own);
   rill__object_free(object);

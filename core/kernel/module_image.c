@@ -36,9 +36,9 @@ static rill_status fail_damaged(const char *words, size_t size, const char *faul
 /* Of a copy with a zero after it. */
 static rill_status load_copy(struct rill__device *device, const void *data, size_t size, const char *label,
                              struct rill__image *image, struct rill__module **out) {
-  const char *words = RILL_DISPATCH(device, module, recognize, data, size);
+  const char *words = RILL_ASK(device, module, recognize, data, size);
   if (words == NULL) return fail_unknown(device, data, size);
-  const char *fault = RILL_DISPATCH(device, module, read_parts, data, size, image);
+  const char *fault = RILL_ASK(device, module, read_parts, data, size, image);
   if (fault != NULL) return fail_damaged(words, size, fault, image);
   const rill_bundle_image *part = rill__module_best(device, image->parts, image->part_count);
   if (part == NULL) {
@@ -46,7 +46,7 @@ static rill_status load_copy(struct rill__device *device, const void *data, size
     (void)snprintf(what, sizeof what, "the image of %zu bytes, %s,", size, words);
     return rill__fail_no_part(device, what, image->parts, image->part_count);
   }
-  fault = RILL_DISPATCH(device, module, read_kernels, part, image);
+  fault = RILL_ASK(device, module, read_kernels, part, image);
   if (fault != NULL || image->no_memory) return fail_damaged(words, size, fault, image);
   const struct rill__module_source source = { label != NULL ? label : part->target, NULL, part, image };
   return rill__module_new(device, &source, out);

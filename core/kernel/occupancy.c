@@ -6,7 +6,7 @@ rill_status rill__cooperative_blocks(struct rill__kernel *kernel, uint32_t threa
   struct rill__device *device = kernel->base.device;
   const char *why = "";
   uint32_t per_unit = 0;
-  RILL_REQUIRE(RILL_DISPATCH(device, device, supports, device, RILL_FEATURE_COOPERATIVE, &why), RILL_ERROR_UNSUPPORTED,
+  RILL_REQUIRE(RILL_ASK(device, device, supports, device, RILL_FEATURE_COOPERATIVE, &why), RILL_ERROR_UNSUPPORTED,
                "a cooperative launch on %s: %s", device->name, why);
   RILL_TRY(RILL_DISPATCH(kernel, kernel, occupancy, kernel, threads, shared, &per_unit));
   *blocks = (uint64_t)per_unit * device->info.compute_units;

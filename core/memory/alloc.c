@@ -2,6 +2,7 @@
 #include "core/memory/memory.h"
 
 #include "core/device/life.h"
+#include "core/diagnose/inject.h"
 #include "core/pool/blocks.h"
 #include "core/pool/staging.h"
 #include "core/sync/streams.h"
@@ -15,6 +16,7 @@
 
 /* OUT_OF_MEMORY with what was asked for and what there is. */
 static rill_status fail_memory_of_device(struct rill__device *device, size_t size) {
+  const struct rill__injected injected = rill__injected();
   uint64_t free_bytes = 0, total_bytes = 0;
   char deferred[96] = "";
   const uint64_t bytes = atomic_load(&rill__core(device)->deferred_bytes);
@@ -24,8 +26,8 @@ static rill_status fail_memory_of_device(struct rill__device *device, size_t siz
     (void)snprintf(deferred, sizeof deferred, ", and %llu that were freed wait for work of held streams",
                    (unsigned long long)bytes);
   }
-  return rill__fail(RILL_ERROR_OUT_OF_MEMORY, "%zu bytes asked for; %s has %llu bytes free of %llu%s", size,
-                    device->name, (unsigned long long)free_bytes, (unsigned long long)total_bytes, deferred);
+  return rill__fail(RILL_ERROR_OUT_OF_MEMORY, "%s%zu bytes asked for; %s has %llu bytes free of %llu%s", injected.text,
+                    size, device->name, (unsigned long long)free_bytes, (unsigned long long)total_bytes, deferred);
 }
 
 /* ---- guards ---- */

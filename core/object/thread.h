@@ -71,6 +71,8 @@ struct rill__thread {
   struct rill__error_record error;
   struct rill__error_record
       suspended_error; /* where failures go between rill__errors_suspend and rill__errors_resume */
+  char injected[192];   /* what RILL_FAULT made fail last (core/diagnose/inject.h), and ... */
+  uint32_t injected_at; /* ... `handles` then */
   uint32_t suspend_depth;
   uint32_t ranges; /* of rill_range_push that are open */
   /* Captures of mode RILL_CAPTURE_THREAD that this thread began, of each backend, the newest first; after those, ones

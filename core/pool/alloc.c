@@ -1,5 +1,6 @@
 /* Allocation from pools: what the stream itself freed, what is complete, then from the driver. */
 #include "core/device/life.h"
+#include "core/diagnose/inject.h"
 #include "core/graph/capture.h"
 #include "core/pool/cache.h"
 #include "core/pool/check.h"
@@ -17,6 +18,7 @@
 #include <stdlib.h>
 
 static rill_status fail_memory_of_pool(struct rill__pool *pool, size_t size) {
+  const struct rill__injected injected = rill__injected();
   struct rill__device *device = pool->base.device;
   uint64_t free_bytes = 0, total_bytes = 0;
   if (RILL_DISPATCH(device, device, get_memory, device, &free_bytes, &total_bytes) != RILL_OK)
@@ -29,9 +31,9 @@ static rill_status fail_memory_of_pool(struct rill__pool *pool, size_t size) {
   const uint64_t used = pool->used, reserved = atomic_load(&pool->reserved);
   rill__pool_unlock(pool);
   return rill__fail(RILL_ERROR_OUT_OF_MEMORY,
-                    "%zu bytes asked for; %s has %llu bytes free of %llu; %s has %s, %llu reserved and %llu of them "
+                    "%s%zu bytes asked for; %s has %llu bytes free of %llu; %s has %s, %llu reserved and %llu of them "
                     "in use" RILL_HINT "free memory, or synchronize with the streams that still use what was freed",
-                    size, device->name, (unsigned long long)free_bytes, (unsigned long long)total_bytes,
+                    injected.text, size, device->name, (unsigned long long)free_bytes, (unsigned long long)total_bytes,
                     rill__name_of(&pool->base).text, limit, (unsigned long long)reserved, (unsigned long long)used);
 }
 

@@ -125,8 +125,7 @@ static rill_status choose_kind(struct rill__device *device, uint32_t asked, uint
   *out = asked == RILL_MEMORY_UNKNOWN ? (uint32_t)RILL_MEMORY_DEVICE : asked;
   RILL_REQUIRE(*out <= RILL_MEMORY_MANAGED, RILL_ERROR_INVALID_ARGUMENT,
                "kind %u is none of RILL_MEMORY_DEVICE, _PINNED and _MANAGED, nor 0", asked);
-  RILL_REQUIRE(*out != RILL_MEMORY_MANAGED ||
-                   RILL_DISPATCH(device, device, supports, device, RILL_FEATURE_MANAGED, &why),
+  RILL_REQUIRE(*out != RILL_MEMORY_MANAGED || RILL_ASK(device, device, supports, device, RILL_FEATURE_MANAGED, &why),
                RILL_ERROR_UNSUPPORTED, "kind RILL_MEMORY_MANAGED on %s: %s", device->name, why);
   return RILL_OK;
 }

@@ -208,8 +208,9 @@ static rill_status add_segment(struct rill__pool *pool, size_t size, const struc
   if (!reserve(pool, size)) return RILL_ERROR_OUT_OF_MEMORY;
   struct rill__segment *segment = rill__segment_new(device, size, request->large, pool->kind);
   void *p = NULL;
-  rill_status status =
-      segment == NULL ? RILL_ERROR_OUT_OF_MEMORY : RILL_DISPATCH(device, memory, alloc, device, size, pool->kind, &p);
+  rill_status status = segment == NULL
+                           ? RILL_ERROR_OUT_OF_MEMORY
+                           : RILL_DISPATCH_ABOUT(&pool->base, device, memory, alloc, device, size, pool->kind, &p);
   if (status == RILL_OK) {
     segment->allocation.begin = (uintptr_t)p;
     segment->pool = pool;

@@ -18,12 +18,12 @@ void (*_Atomic rill__stream_end_caches)(struct rill__stream *stream);
 static void destroy_stream(struct rill__object *object) {
   struct rill__stream *stream = (struct rill__stream *)object;
   const bool native = stream->owned || stream->imported;
-  bool ended = !native || RILL_DISPATCH(stream, stream, may_destroy, stream);
+  bool ended = !native || RILL_ASK(stream, stream, may_destroy, stream);
   /* Not earlier, since it may have work, and not later, since others look at its native stream. */
   if (ended) rill__stream_unlist(stream);
   const struct rill__recorded last = { object->id, rill__stream_submitted(stream) - 1 };
   if (ended && rill__self != NULL && rill__stream_submitted(stream) > 0) rill__record_seen(object->device, &last);
-  if (ended && native) ended = RILL_DISPATCH(stream, stream, destroy, stream);
+  if (ended && native) ended = RILL_ASK(stream, stream, destroy, stream);
   if (!ended) {
     rill__object_postpone(object);
     return;

@@ -42,7 +42,7 @@ bool rill__event_cache_put(struct rill__object *object) {
   if (atomic_load(&event->foreign) || atomic_load(&device->lost) != RILL_OK) return false;
   if ((uint32_t)object->id >= UINT32_MAX - 1) return false; /* its slot's generations are used up */
   if (atomic_load_explicit(&pool->count, memory_order_relaxed) >= POOL_MAX) return false;
-  RILL_DISPATCH(event, event, recycle, event);
+  RILL_ASK(event, event, recycle, event);
   free(object->label);
   object->label = NULL;
   object->borrowed = false;

@@ -11,7 +11,7 @@ void (*_Atomic rill__event_leave_capture)(struct rill__event *event, enum rill__
 static void destroy_event(struct rill__object *object) {
   struct rill__event *event = (struct rill__event *)object;
   rill__event_reset(event);
-  if (event->owned) RILL_DISPATCH(event, event, destroy, event);
+  if (event->owned) RILL_ASK(event, event, destroy, event);
   rill__object_free(object);
 }
 

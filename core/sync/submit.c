@@ -81,8 +81,11 @@ static rill_status dispatch_observed(struct rill__stream *stream, const struct r
       }
       return RILL_DISPATCH(stream, stream, host_call, stream, what->host_call.fn, what->host_call.user);
     case RILL__OBSERVED_RECORD:
-      return RILL_DISPATCH(stream, stream, record, stream, what->event.event, what->event.flags);
-    case RILL__OBSERVED_WAIT: return RILL_DISPATCH(stream, stream, wait, stream, what->event.event, what->event.flags);
+      return RILL_DISPATCH_ABOUT(&what->event.event->base, stream, stream, record, stream, what->event.event,
+                                 what->event.flags);
+    case RILL__OBSERVED_WAIT:
+      return RILL_DISPATCH_ABOUT(&what->event.event->base, stream, stream, wait, stream, what->event.event,
+                                 what->event.flags);
     case RILL__OBSERVED_GRAPH: return RILL_DISPATCH(stream, graph, launch, what->exec, stream);
     case RILL__OBSERVED_UPLOAD: return RILL_DISPATCH(stream, graph, upload, what->exec, stream);
     default: return rill__fail(RILL_ERROR_INTERNAL, "observed work of kind %d is no stream's", (int)what->kind);

@@ -156,7 +156,7 @@ static inline rill_status rill__record_unobserved(struct rill__stream *stream, s
   struct rill__thread *const self = rill__self;
   rill__submission_begin(&rill__core(event)->work, self);
   rill__submission_begin(&rill__core(stream)->work, self);
-  const rill_status status = RILL_DISPATCH(stream, stream, record, stream, event, flags);
+  const rill_status status = RILL_DISPATCH_ABOUT(&event->base, stream, stream, record, stream, event, flags);
   (void)rill__submission_end(&rill__core(stream)->work, self);
   rill__submission_end(&rill__core(event)->work, self);
   return status;

@@ -14,6 +14,7 @@
 #include <rill/diagnose.h>
 #include <rill/dlpack.h>
 #include <rill/event.h>
+#include <rill/fault.h>
 #include <rill/graph.h>
 #include <rill/graph_compose.h>
 #include <rill/graph_exec.h>

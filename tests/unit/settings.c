@@ -89,6 +89,17 @@ static void reads_durations(void) {
   }
 }
 
+static void reads_rules_of_faults(void) {
+  assert_string_equal(parse("RILL_FAULT", "alloc:3=out_of_memory,record:p=0.01").fault,
+                      "alloc:3=out_of_memory,record:p=0.01");
+  assert_string_equal(complaint, "");
+  assert_null(parse("RILL_FAULT", "").fault);
+  assert_string_equal(complaint, "");
+  assert_null(parse("RILL_FAULT", "fill:1,alloc:3=out_of").fault);
+  assert_string_equal(complaint,
+                      "rill: RILL_FAULT: character 16: \"out_of\" is no status of a failure, such as out_of_memory\n");
+}
+
 static void reads_whether_to_record(void) {
   assert_false(parse("RILL_RECORD", "0").records);
   assert_true(parse("RILL_RECORD", "1").records);
@@ -131,5 +142,6 @@ static void set_user_id_programs_have_defaults(void) {
 }
 
 TESTS_ONCE("settings", TEST(has_defaults), TEST(reads_lists_of_checks), TEST(names_unknown_checks),
-           TEST(complaints_are_bounded), TEST(reads_durations), TEST(reads_whether_to_record), TEST(reads_signals),
-           TEST(keeps_texts), TEST(set_user_id_programs_have_defaults))
+           TEST(complaints_are_bounded), TEST(reads_durations), TEST(reads_rules_of_faults),
+           TEST(reads_whether_to_record), TEST(reads_signals), TEST(keeps_texts),
+           TEST(set_user_id_programs_have_defaults))
