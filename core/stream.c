@@ -122,9 +122,10 @@ rill_status rill_stream_label(rill_stream stream, const char **out) {
 
 rill_status rill_stream_id(rill_stream stream, uint64_t *out) {
   RILL_ENTER_STREAM(0);
-  *out = s->number;
-  if (s->base.device->backend->stream->id == NULL) return RILL_OK;
-  return RILL_DISPATCH(s, stream, id, s, out);
+  uint64_t id = s->number;
+  if (s->base.device->backend->stream->id != NULL) RILL_TRY(RILL_DISPATCH(s, stream, id, s, &id));
+  *out = id;
+  return RILL_OK;
 }
 
 rill_status rill_stream_is_complete(rill_stream stream, bool *out) {

@@ -47,8 +47,19 @@ static const char *const call_words[] = {
 #undef CALL_WORD
 };
 
+/* A device that is lost runs nothing any more, and all that work could use is freed at once: a GPU that only counts as
+ * lost finishes first. */
+static rill_status lose_device(struct rill__device *device, const char *text) {
+  if (device->backend->gpu && atomic_load(&device->active) && atomic_load(&device->lost) == RILL_OK) {
+    rill__errors_suspend();
+    (void)RILL__SLOT(device, device, synchronize)(device);
+    rill__errors_resume();
+  }
+  return rill__device_lost(device, 0, "", "%s", text);
+}
+
 static rill_status fail_call(struct rill__device *device, rill_status status, const char *text) {
-  if (status == RILL_ERROR_DEVICE_LOST) return rill__device_lost(device, 0, "", "%s", text);
+  if (status == RILL_ERROR_DEVICE_LOST) return lose_device(device, text);
   rill__note_injected(text);
   return rill__fail(status, "%s", text);
 }

@@ -19,7 +19,7 @@
  *
  * CALL is alloc, copy, launch, record, synchronize and so on, or any (docs/ERRORS.md has the list), STATUS the name of
  * a status in small letters without RILL_ERROR_; without "=STATUS" it is backend.  device_lost loses the device for
- * good.
+ * good; a GPU finishes first what it has, since no work uses the memory of a lost device any more.
  *
  * What people get wrong: N counts calls of the backend, not of rill's functions.  A pool allocates rarely and tries
  * again after a failure, work of held streams and graphs reaches the driver later, and rill remembers what is complete.
