@@ -301,4 +301,7 @@ void rill__comm_watch_tell(struct comm_flight *flights, const struct comm_error 
 bool rill__comm_checks(void);
 rill_status rill__comm_check(const struct comm_op *ops, size_t count);
 
+/* What RILL_FAULT asks for before an operation: its stream waits, the process dies, or its count is another one. */
+rill_status rill__comm_inject(struct comm_op *op);
+
 #endif

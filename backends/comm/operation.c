@@ -290,7 +290,8 @@ static rill_status enqueue(rill_comm handle, struct comm_op op, const char *api)
   rill_status status = rill__comm_pin(handle, &op.comm);
   if (status == RILL_OK) {
     struct comm *const comm = op.comm;
-    status = take(&op, group, &grouped);
+    status = rill__comm_inject(&op);
+    if (status == RILL_OK) status = take(&op, group, &grouped);
     if (status != RILL_OK || !grouped) rill__comm_unpin(comm);
   }
   if (group != NULL && status != RILL_OK && group->failure.status == RILL_OK) group->failure = rill__comm_last_error;

@@ -226,6 +226,7 @@ bool rill__fault_parse(const char *text, struct rill__fault_rules *out, char *wh
 static pthread_mutex_t rules_lock = PTHREAD_MUTEX_INITIALIZER; /* guards these */
 static struct rill__fault_rules active_rules;
 static uint64_t faults_injected;
+static _Atomic bool has_rules; /* may be read without the lock */
 
 void rill__fault_lock(void) { pthread_mutex_lock(&rules_lock); }
 void rill__fault_unlock(void) { pthread_mutex_unlock(&rules_lock); }
@@ -236,6 +237,7 @@ static void use_rules(const struct rill__fault_rules *rules, uint64_t injected) 
   rill__fault_lock();
   active_rules = *rules;
   faults_injected = injected;
+  atomic_store(&has_rules, rules->count > 0);
   rill__calls_watch(RILL__CALLS_FAULTED, calls);
   rill__fault_unlock();
 }
@@ -313,6 +315,7 @@ static bool rule_strikes(struct rill__fault_rule *rule, uint64_t *seed) {
 bool rill__fault_due(const char *word, bool call, const char *const names[RILL__FAULT_NAMES], rill_status *status,
                      int64_t *value, char text[RILL__FAULT_TEXT]) {
   bool due = false;
+  if (!atomic_load_explicit(&has_rules, memory_order_relaxed)) return false;
   rill__fault_lock();
   for (size_t i = 0; i < active_rules.count; i++) {
     struct rill__fault_rule *const rule = &active_rules.rules[i];

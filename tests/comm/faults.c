@@ -155,6 +155,22 @@ static void a_rank_that_stalls(void) {
   end();
 }
 
+/* By a rule: its stream waits before its first operation, and the others' for it. */
+static void a_rank_that_is_made_late(void) {
+  begin();
+  make_comms(0);
+  const uint64_t start = now_ns();
+  assert_ok(rill_fault_set("comm_late@1:1=200ms"));
+  for (int i = 0; i < RANKS; i++) assert_comm(sum(i, 1));
+  assert_int_equal(rill_fault_count(), 1);
+  rill_fault_clear();
+  assert_ok(rill_stream_synchronize(streams[0]));
+  assert_true(now_ns() - start >= 200 * (uint64_t)MILLISECOND);
+  works();
+  release_comms();
+  end();
+}
+
 /* The deadline counts from when the stream comes to the operation, not from the call. */
 static void a_stream_that_is_late(void) {
   begin();
@@ -402,6 +418,7 @@ int main(int argc, char **argv) {
     TEST(a_call_that_fails),
     TEST(a_submission_that_fails),
     TEST(a_rank_that_stalls),
+    TEST(a_rank_that_is_made_late),
     TEST(a_stream_that_is_late),
     TEST(another_count),
     TEST(a_rank_that_dies),

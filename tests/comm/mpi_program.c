@@ -125,6 +125,30 @@ static int stall(void) {
   return 0;
 }
 
+/* RILL_FAULT makes rank 1 late, or kills it, at its second operation. */
+static int injected(void) {
+  const rill_comm comm = join(300 * MILLISECOND);
+  if (sum_of(comm, rank) != 6) return 3;
+  say("first", "right");
+  CHECK(rill_comm_barrier(comm, stream));
+  if (rank == 1) {
+    say("late", rill_stream_synchronize(stream) == RILL_OK ? "passed" : rill_last_error_text());
+  } else {
+    say_end(comm);
+  }
+  meet();
+  return 0;
+}
+
+/* RILL_FAULT makes rank 2 pass a count of 3 less than the others' to its first operation. */
+static int injected_count(void) {
+  static int64_t cells[4];
+  const rill_comm comm = join(300 * MILLISECOND);
+  const rill_status status = rill_comm_all_reduce(comm, stream, cells, cells, 4, RILL_COMM_INT64, RILL_COMM_SUM);
+  say("count", status != RILL_OK ? rill_comm_last_error_text() : "not noticed");
+  return 0;
+}
+
 /* An operation whose stream failed before it. */
 static int fail_before(void) {
   const rill_comm comm = join(300 * MILLISECOND);
@@ -279,6 +303,8 @@ int main(int argc, char **argv) {
     { "too_few_threads", too_few_threads },
     { "other_ids", other_ids },
     { "stall", stall },
+    { "injected", injected },
+    { "injected_count", injected_count },
     { "fail_before", fail_before },
     { "receive_less", receive_less },
     { "receive_more", receive_more },

@@ -60,6 +60,23 @@ class Mpi(unittest.TestCase):
         self.case("stall", {"stream": (3, late), "comm": (3, "^rill_comm_barrier: job: " + late), "later": (3, "^not run$")},
                   fails=True)
 
+    def test_injected_late_rank(self):
+        late = "barrier of rank [023] of 4 has not ended within 300000000 ns.*TIMEOUT"
+        self.case("injected", {"first": (4, "^right$"), "stream": (3, late), "comm": (3, late), "late": (1, "passed|TIMEOUT")},
+                  fails=True, RILL_FAULT="comm_late@1:2=2s")
+
+    def test_injected_death(self):
+        status, said, output = run("injected", RILL_FAULT="comm_die@1:2")
+        with self.subTest(output=output):
+            self.assertNotEqual(status, 0)
+            self.assertEqual(said["first"], ["right"] * 4)
+            self.assertIn("rill: RILL_FAULT: comm_die: rank 1 of 4 is killed at its barrier", output)
+            self.assertEqual(said["late"], [])
+
+    def test_injected_count(self):
+        other = "all_reduce of (4 elements.*it is all_reduce of 1,|1 elements.*it is all_reduce of 4,).*INVALID_ARGUMENT"
+        self.case("injected_count", {"count": (4, other)}, RILL_CHECK="comm", RILL_FAULT="comm_count@2:1=-3")
+
     def test_stream_that_failed_before(self):
         _, said, output = run("fail_before")
         with self.subTest(output=output):
