@@ -343,7 +343,7 @@ static bool clean_up(struct world *w) {
     RELEASE(w->of_stream[i] != NULL, rill_free(w->of_stream[i]), w->of_stream[i] = NULL);
   for (size_t i = 0; i < EVENTS; i++)
     RELEASE(w->events[i].id != 0, rill_event_release(w->events[i]), w->events[i].id = 0);
-  for (size_t i = 0; i < STREAMS; i++) /* what failed before is told once */
+  for (size_t i = 0; i < STREAMS; i++) /* a failure of held work is reported once */
     if (w->streams[i].id != 0 && rill_stream_synchronize(w->streams[i]) != RILL_OK) good = false;
   RELEASE(w->registered, rill_host_unregister(registered), w->registered = false);
   for (size_t i = 0; i < BLOCKS; i++)
@@ -383,7 +383,8 @@ static void print_leaks(void) {
 
 /* ---- sweeping ---- */
 
-/* Calls whose failure need not concern a caller: what they would have told is looked for otherwise, or done later. */
+/* Calls whose failure need not concern a caller: what they would have reported is looked for otherwise, or done later.
+ */
 static const struct {
   const char *word, *program;
 } silent[] = {
@@ -427,7 +428,7 @@ static bool run_with_rule(const struct program *program, const char *rules, cons
   const bool any = rill_fault_count() > 0;
   rill_fault_clear();
   for (unsigned i = 0; i < 2 && !clean_up(w); i++) {
-  } /* a stream tells once what failed */
+  } /* a stream reports once what failed */
   if (!clean_up(w)) BAD("%s fails without a rule: %s", w->failed, rill_last_error_text());
   if (!release_streams(w)) BAD("%s fails without a rule: %s", w->failed, rill_last_error_text());
   if (rill_bundle_unload(&gate_bundle) != RILL_OK) BAD("the kernels: %s", rill_last_error_text());
@@ -486,11 +487,109 @@ static void held_can_fail(void) { sweep(&programs[3]); }
 static void graphs_can_fail(void) { sweep(&programs[4]); }
 static void nothing_was_wrong(void) { assert_int_equal(problems, 0); }
 
+/* ---- random calls, each of which may fail ---- */
+
+enum { LINES = 3, RANDOM_CALLS = 150 };
+
+static uint32_t next_random(uint64_t *state) {
+  *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+  return (uint32_t)(*state >> 33);
+}
+
+/* Streams that fill a cell each: what a cell has in the end is what the last fill that was accepted wrote, and every
+ * host call that was accepted has run.  Work of a stream that was held may fail later. */
+struct lines {
+  rill_stream streams[LINES + 1]; /* the last only records */
+  rill_event events[LINES], gate;
+  void *blocks[LINES];
+  uint32_t expected[LINES], accepted;
+  bool held[LINES];
+};
+
+static bool took(rill_status status) {
+  if (status != RILL_OK && strstr(rill_last_error_text(), "injected by RILL_FAULT") == NULL)
+    BAD("a call fails by itself: %s", rill_last_error_text());
+  return status == RILL_OK;
+}
+
+static void call_at_random(struct lines *l, uint64_t *state) {
+  const uint32_t i = next_random(state) % LINES, other = next_random(state) % LINES, value = next_random(state);
+  bool out;
+  switch (next_random(state) % 10) {
+    case 0: l->held[i] |= took(rill_stream_wait_event(l->streams[i], l->gate, 0)); break;
+    case 1: (void)took(rill_stream_is_complete(l->streams[i], &out)); break;
+    case 2: (void)took(rill_stream_record_event(l->streams[i], l->events[i], 0)); break;
+    case 3:
+      if (took(rill_stream_wait_event(l->streams[i], l->events[other], RILL_WAIT_IF_RECORDED)))
+        l->held[i] |= l->held[other];
+      break;
+    case 4:
+      if (took(rill_stream_wait_stream(l->streams[i], l->streams[other]))) l->held[i] |= l->held[other];
+      break;
+    case 5:
+      if (l->blocks[i] == NULL) {
+        (void)took(rill_alloc_async(l->streams[i], 1 + value % (1 << 20), &l->blocks[i]));
+      } else if (took(rill_free_async(l->streams[i], l->blocks[i]))) {
+        l->blocks[i] = NULL;
+      }
+      break;
+    case 6: l->accepted += took(rill_stream_host_call(l->streams[i], count_call, NULL)); break;
+    default:
+      if (took(rill_fill_async(l->streams[i], dut.memory + i, &value, 4, 1))) l->expected[i] = value;
+  }
+}
+
+static void check_lines(struct lines *l, uint32_t ran_before) {
+  assert_ok(rill_stream_record_event(l->streams[LINES], l->gate, 0));
+  for (size_t i = 0; i < LINES; i++) {
+    const rill_status status = rill_stream_synchronize(l->streams[i]);
+    if (status != RILL_OK && !l->held[i]) BAD("stream %zu: %s", i, rill_last_error_text());
+    assert_ok(rill_stream_synchronize(l->streams[i]));
+    read_cell(l->streams[i], (unsigned)i);
+    if (l->blocks[i] != NULL) assert_ok(rill_free_async(l->streams[i], l->blocks[i]));
+    assert_ok(rill_stream_synchronize(l->streams[i]));
+    if (status == RILL_OK && dut.host[i] != l->expected[i])
+      BAD("cell %zu is %u, not %u", i, dut.host[i], l->expected[i]);
+  }
+  if (atomic_load(&ran) - ran_before != l->accepted)
+    BAD("%u host calls ran of %u", atomic_load(&ran) - ran_before, l->accepted);
+}
+
+static void random_calls(unsigned seed) {
+  static char text[96];
+  char rules[48];
+  struct lines lines = { .accepted = 0 }, *l = &lines;
+  const size_t leaks_before = leaks();
+  const uint32_t ran_before = atomic_load(&ran);
+  uint64_t state = seed;
+  (void)snprintf(rules, sizeof rules, "any:p=0.0%u,seed=%u", seed % 10, seed);
+  (void)snprintf(text, sizeof text, "%s, random calls, %s", dut.name, rules);
+  place = text;
+  for (size_t i = 0; i <= LINES; i++) assert_ok(rill_stream_create(dut.device, NULL, &l->streams[i]));
+  for (size_t i = 0; i < LINES; i++) assert_ok(rill_event_create(dut.device, NULL, &l->events[i]));
+  assert_ok(rill_event_create(dut.device, NULL, &l->gate));
+  for (unsigned i = 0; i < LINES; i++) write_cell(l->streams[i], i, 0);
+  assert_ok(rill_fault_set(rules));
+  for (unsigned i = 0; i < RANDOM_CALLS; i++) call_at_random(l, &state);
+  rill_fault_clear();
+  check_lines(l, ran_before);
+  for (size_t i = 0; i < LINES; i++) assert_ok(rill_event_release(l->events[i]));
+  assert_ok(rill_event_release(l->gate));
+  for (size_t i = 0; i <= LINES; i++) assert_ok(rill_stream_release(l->streams[i]));
+  assert_ok(rill_device_synchronize(dut.device));
+  if (leaks() != leaks_before) BAD("%zu things leak", leaks() - leaks_before), print_leaks();
+}
+
+static void any_call_can_fail(void) {
+  const unsigned most = scaled(rill_check_is_on("memory") ? 30 : 300);
+  for (unsigned seed = 1; seed <= most; seed++) random_calls(seed);
+}
+
 /* ---- losses, each in a process of its own ---- */
 
 enum { NOTHING_LOST = 0, LOST = 3 };
 
-/* Whatever the call, all later ones say so, what was accepted is told, and everything can be released. */
+/* Whatever the call, all later ones say so, what was accepted is notified, and everything can be released. */
 static void lose(const struct program *program) {
   struct world world = { .failed = NULL }, *w = &world;
   const rill_status status = program->run(w);
@@ -558,9 +657,9 @@ static void one(void) {
 }
 
 int main(int argc, char **argv) {
-  static const struct test all[] = { TEST(order_can_fail),   TEST(memory_can_fail), TEST(kernels_can_fail),
-                                     TEST(held_can_fail),    TEST(graphs_can_fail), TEST(loses_at_any_call),
-                                     TEST(nothing_was_wrong) };
+  static const struct test all[] = { TEST(order_can_fail),    TEST(memory_can_fail),  TEST(kernels_can_fail),
+                                     TEST(held_can_fail),     TEST(graphs_can_fail),  TEST(any_call_can_fail),
+                                     TEST(loses_at_any_call), TEST(nothing_was_wrong) };
   static const struct test single[] = { TEST(one) };
   if (argc == 2) return lose_as_child(argv[1]);
   if (argc == 3) {
