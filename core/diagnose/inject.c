@@ -305,7 +305,7 @@ static uint64_t next_chance(uint64_t *seed) {
   return x >> 32;
 }
 
-/* Counts the call.  Each rule draws its own number, so what one rule does does not depend on the others' labels. */
+/* Counts the call.  Rules draw from one generator, each for the calls that it is for. */
 static bool rule_strikes(struct rill__fault_rule *rule, uint64_t *seed) {
   rule->seen++;
   if (rule->first == 0) return next_chance(seed) < rule->chance;

@@ -3,7 +3,8 @@
  * Invariants
  * - While there are rules for calls, RILL__CALLS_FAULTED of rill__calls_watched is set, and operations take the way
  * that is observed; else neither.
- * - The lock of the rules is a leaf: nothing is called under it. */
+ * - Under the lock of the rules only that of the watched calls is taken (core/diagnose/observe.c), and under that none.
+ */
 #ifndef RILL_CORE_DIAGNOSE_INJECT_H
 #define RILL_CORE_DIAGNOSE_INJECT_H
 
