@@ -16,6 +16,7 @@
 #ifndef RILL_CORE_BACKEND_H
 #define RILL_CORE_BACKEND_H
 
+#include "core/diagnose/settings.h"
 #include "core/kernel/image.h"
 #include "core/object/cancel.h"
 #include "core/object/handle.h"

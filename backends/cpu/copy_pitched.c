@@ -1,6 +1,7 @@
 /* Copies of two and three dimensions. */
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/pages.h"
+#include "backends/cpu/schedule.h"
 
 struct pitched {
   struct cpu_op op;
@@ -102,7 +103,9 @@ static rill_status submit_copy_rows(struct cpu_queue *queue, struct pitched *wha
   if (what->copy.dst_kind == RILL_MEMORY_UNKNOWN) cpu_queue_unsettle(queue);
   const bool waits = op->reads_caller;
   const uint64_t number = rill__cpu_queue_commit(queue);
-  return waits ? rill__cpu_queue_wait_for_reading(queue, number) : RILL_OK;
+  if (waits) return rill__cpu_queue_wait_for_reading(queue, number);
+  cpu_submitted(queue);
+  return RILL_OK;
 }
 
 /* As `copy` in memory.c. */

@@ -11,6 +11,7 @@
  *   compile.c  the host's compiler, at run time            ipc.c      memory shared with other processes
  *   check.h    whether what a kernel accesses is its own   symbols.c   what the symbols of an image tell
  *   graph.c    graphs: their nodes in chains, one operation for many
+ *   schedule.h   an order of operations that a seed decides
  *   limit.c    how much memory the device has, and settings of the environment
  */
 #ifndef RILL_CPU_CPU_H

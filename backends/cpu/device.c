@@ -2,6 +2,7 @@
 #include "backends/cpu/fault.h"
 #include "backends/cpu/fiber.h"
 #include "backends/cpu/pages.h"
+#include "backends/cpu/schedule.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -24,6 +25,7 @@ static rill_status cpu_device_init(struct rill__device *device) {
   info->memory_total = rill__cpu_memory_total();
   rill__cpu_processors_read();
   rill__cpu_workers_read_count();
+  rill__cpu_schedule_read();
   info->compute_units = rill__cpu_workers_count();
   info->warp_size = CPU_WARP_SIZE; /* what device functions that work across lanes are written for */
   info->max_threads_per_block = RILL_CPU_MAX_THREADS;
@@ -117,6 +119,7 @@ static void cpu_after_fork_in_child(void) {
   rill__cpu_queues_unlock();
   atomic_fetch_add(&rill__cpu_generation, CPU_GENERATION_STEP);
   rill__cpu_workers_reset();
+  rill__cpu_schedule_reset();
   rill__cpu_queues_reset();
   rill__cpu_faults_reset();
   rill__cpu_pages_reset();

@@ -1,6 +1,7 @@
 /* Events: an event is a mark in a queue, so recording one that has no timing is no operation at all, and a query
  * compares two numbers. */
 #include "backends/cpu/cpu.h"
+#include "backends/cpu/schedule.h"
 
 static rill_status cpu_event_create(struct rill__event *event) {
   RILL_REQUIRE(!event->interprocess, RILL_ERROR_UNSUPPORTED,
@@ -101,6 +102,7 @@ rill_status rill__cpu_event_record(struct rill__stream *stream, struct rill__eve
     number = cpu_queue_submitted(queue);
   }
   (void)set_mark(part, queue, number);
+  cpu_submitted(queue);
   return RILL_OK;
 }
 
@@ -162,11 +164,13 @@ rill_status rill__cpu_event_wait(struct rill__stream *stream, struct rill__event
   wait->number = number;
   if (!cpu_queue_is_settled(awaited)) cpu_queue_unsettle(queue);
   (void)rill__cpu_queue_commit(queue);
+  cpu_submitted(queue);
   return RILL_OK;
 }
 
 static rill_status cpu_event_is_ready(struct rill__event *event, bool *out) {
   struct cpu_event *part = rill__part(event);
+  cpu_queried();
   cpu_acquire(&part->lock);
   *out = part->queue == NULL || cpu_queue_reached(part->queue, part->number);
   cpu_release(&part->lock);

@@ -1,5 +1,6 @@
 /* Fills of one and of two dimensions. */
 #include "backends/cpu/cpu.h"
+#include "backends/cpu/schedule.h"
 
 #include <string.h>
 
@@ -76,6 +77,7 @@ rill_status rill__cpu_fill_2d(struct rill__stream *stream, const struct rill__fi
   *op = asked;
   if (wanted->dst_kind == RILL_MEMORY_UNKNOWN) cpu_queue_unsettle(queue);
   (void)rill__cpu_queue_commit(queue);
+  cpu_submitted(queue);
   return RILL_OK;
 }
 

@@ -11,6 +11,7 @@
  * in the same tree, but for the branch that the change is in. */
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/graph_shape.h"
+#include "backends/cpu/schedule.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -310,7 +311,11 @@ static bool run_segment(struct cpu_queue *queue, struct cpu_op *op) {
     queue->park.parked = queue;
     if (rill__cpu_queue_park(wait->queue, &queue->park)) return false;
   }
-  while (run->next < run->end) {
+  for (const uint32_t *const first = run->next; run->next < run->end;) {
+    if (RILL__UNLIKELY(rill__cpu_scheduled) && run->next != first) {
+      rill__cpu_schedule_push(queue);
+      return false;
+    }
     struct cpu_op *node = node_at(run->plan, *run->next++)->op;
     if (node == NULL || (cpu_is_lost(queue->device) && !node->when_lost)) continue;
     if (!node->run(queue, node)) return false;
@@ -424,6 +429,7 @@ static rill_status cpu_graph_launch(struct rill__graph_exec *exec, struct rill__
     part->last = start.queues[0];
   }
   part->last_number = number;
+  cpu_submitted(start.queues[0]);
   return RILL_OK;
 }
 

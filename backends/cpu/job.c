@@ -19,6 +19,7 @@
  * the owner can be the last.  The owner leaves when all parts are taken, and from then on nobody opens it again.  A
  * participant that falls takes what parts there are with it: the device is lost, and nobody is to begin them.
  */
+#include "backends/cpu/schedule.h"
 #include "backends/cpu/workers_state.h"
 
 #include <stdlib.h>
@@ -226,6 +227,7 @@ bool rill__cpu_workers_share(struct cpu_queue *queue, struct cpu_op *op, uint64_
   struct cpu_worker *const self = rill__cpu_worker_self();
   self->queue = queue;
   self->job = NULL;
+  if (RILL__UNLIKELY(rill__cpu_scheduled) && parts > 1) return rill__cpu_schedule_share(queue, op, parts, sharing, run);
   if (parts == 1 || cpu_workers_processors() == 1) {
     run(op, 0, parts);
     return true;

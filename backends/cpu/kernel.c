@@ -2,6 +2,7 @@
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/fault.h"
 #include "backends/cpu/fiber.h"
+#include "backends/cpu/schedule.h"
 
 #include <setjmp.h>
 #include <stdio.h>
@@ -273,6 +274,7 @@ static rill_status cpu_kernel_launch(struct rill__stream *stream, const struct r
   }
   if (asked->reaches_out) cpu_queue_unsettle(queue);
   (void)rill__cpu_queue_commit(queue);
+  cpu_submitted(queue);
   return RILL_OK;
 }
 

@@ -1,5 +1,6 @@
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/pages.h"
+#include "backends/cpu/schedule.h"
 
 #include <dlfcn.h>
 #include <malloc.h>
@@ -154,7 +155,9 @@ static rill_status cpu_memory_copy(struct rill__stream *stream, void *dst, uint3
   if (dst_kind == RILL_MEMORY_UNKNOWN) cpu_queue_unsettle(queue);
   const bool waits = op->reads_caller;
   const uint64_t number = rill__cpu_queue_commit(queue);
-  return waits ? rill__cpu_queue_wait_for_reading(queue, number) : RILL_OK;
+  if (waits) return rill__cpu_queue_wait_for_reading(queue, number);
+  cpu_submitted(queue);
+  return RILL_OK;
 }
 
 const struct rill__memory_table rill__cpu_memory_table = {

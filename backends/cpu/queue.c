@@ -1,7 +1,7 @@
 #include "backends/cpu/queue.h"
 
 #include "backends/cpu/pages.h"
-#include "backends/cpu/workers.h"
+#include "backends/cpu/schedule.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -186,7 +186,7 @@ static bool go_on(struct cpu_queue *queue) {
 }
 
 bool rill__cpu_queue_take(struct cpu_queue *queue) {
-  if (atomic_load_explicit(&queue->active, memory_order_relaxed) || queue->collects) return false;
+  if (atomic_load_explicit(&queue->active, memory_order_relaxed) || queue->collects || rill__cpu_scheduled) return false;
   cpu_acquire(&queue->lock);
   bool taken = !atomic_exchange(&queue->active, true);
   bool push = false;
@@ -246,6 +246,26 @@ void rill__cpu_queue_run(struct cpu_queue *queue) {
     if ((RILL__LIKELY(!cpu_is_lost(queue->device)) || op->when_lost) && !op->run(queue, op)) return;
     finish(queue, op);
   }
+}
+
+/* Hands the queue on if there is more to do. */
+static void hand_on_or_leave(struct cpu_queue *queue) {
+  while (first_op(queue) == NULL) {
+    if (queue->used) shrink(queue);
+    if (!go_on(queue)) return;
+  }
+  rill__cpu_workers_push(queue);
+}
+
+void rill__cpu_queue_step(struct cpu_queue *queue) {
+  struct cpu_op *op = first_op(queue);
+  if (op != NULL && queue->job.open) {
+    if (rill__cpu_schedule_parts(queue) && !op->again) finish(queue, op);
+  } else if (op != NULL) {
+    if ((!cpu_is_lost(queue->device) || op->when_lost) && !op->run(queue, op)) return;
+    finish(queue, op);
+  }
+  hand_on_or_leave(queue);
 }
 
 void rill__cpu_queue_resume(struct cpu_queue *queue) {

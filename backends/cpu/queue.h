@@ -69,6 +69,9 @@ struct cpu_job {
   uint64_t round;            /* jobs with places of this queue so far */
   struct cpu_claims *claims; /* how much of each range is taken; from malloc, made at the first use */
 
+  /* Of one of a schedule (schedule.h): part number i of its order is (first + i * stride) % parts. */
+  uint64_t first, stride;
+
   _Alignas(64) _Atomic uint64_t taken; /* parts, in order; with places: all of them, once there is none left */
 
   /* For assertions alone. */
@@ -116,7 +119,8 @@ struct cpu_queue {
   struct cpu_lock waiters_lock;
   struct cpu_waiter *waiters;   /* the heap; under waiters_lock */
   struct cpu_waiter park;       /* for a wait at the head */
-  struct cpu_queue *next_ready; /* under the pool's lock */
+  struct cpu_queue *next_ready; /* under the pool's lock, or the schedule's */
+  uint64_t rank;                /* in a schedule; 0: none yet; under the schedule's lock */
 
   /* The lists of queues (queues.c), under their lock.  A queue with work is among the busy ones, or about to be. */
   struct cpu_queue *next, *previous;
@@ -164,7 +168,10 @@ void rill__cpu_queue_cancel(struct cpu_queue *queue);
 /* For the owner on a worker: runs operations until there are none or the queue was handed on. */
 void rill__cpu_queue_run(struct cpu_queue *queue);
 
-/* The same, beginning with the end of the operation at the head: for the last participant of a job. */
+/* For the owner on a worker of a schedule: runs an operation or some of its parts, and hands the queue on. */
+void rill__cpu_queue_step(struct cpu_queue *queue);
+
+/* As rill__cpu_queue_run, beginning with the end of the operation at the head: for the last participant of a job. */
 void rill__cpu_queue_resume(struct cpu_queue *queue);
 
 /* The same for an owner that is no worker: ends the operation and leaves the rest to the workers. */

@@ -5,7 +5,7 @@
  * submit costs a look at `busy`.  Who submits stores `submitted` and then looks at `busy`; who puts it back clears
  * `busy` and then looks at `submitted`: in the order of those four accesses one of them sees what the other one did.
  */
-#include "backends/cpu/queue.h"
+#include "backends/cpu/schedule.h"
 
 struct list {
   struct cpu_queue *first, *last;
@@ -123,6 +123,7 @@ void rill__cpu_queues_give_up(void) {
     }
   }
   cpu_release(&queues_lock);
+  if (rill__cpu_scheduled) rill__cpu_schedule_give_up();
 }
 
 /* ---- fork ---- */

@@ -1,4 +1,5 @@
 #include "backends/cpu/cpu.h"
+#include "backends/cpu/schedule.h"
 
 #include <pthread.h>
 
@@ -44,6 +45,7 @@ static rill_status cpu_stream_synchronize(struct rill__stream *stream, uint64_t 
 
 static rill_status cpu_stream_is_complete(struct rill__stream *stream, bool *out) {
   struct cpu_queue *queue = cpu_queue_of(stream);
+  cpu_queried();
   *out = cpu_queue_reached(queue, cpu_queue_submitted(queue));
   return RILL_OK;
 }
@@ -84,6 +86,7 @@ static rill_status host_call(struct rill__stream *stream, rill_host_fn fn, void 
   call->stream = stream->base.id;
   cpu_queue_unsettle(queue);
   (void)rill__cpu_queue_commit(queue);
+  cpu_submitted(queue);
   return RILL_OK;
 }
 

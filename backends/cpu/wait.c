@@ -1,5 +1,5 @@
 /* Waiting for a queue to reach a number. */
-#include "backends/cpu/workers.h"
+#include "backends/cpu/schedule.h"
 
 enum { WAIT_SPIN_NS = 30000 };
 
@@ -115,6 +115,7 @@ static bool spin_until(struct cpu_queue *queue, uint64_t number, uint64_t until)
 
 bool rill__cpu_queue_wait(struct cpu_queue *queue, uint64_t number, uint64_t ns, bool spin) {
   if (cpu_queue_reached(queue, number)) return true;
+  if (RILL__UNLIKELY(rill__cpu_scheduled)) return rill__cpu_schedule_wait(queue, number, ns);
   if (ns == 0) return false;
   const uint64_t now = cpu_now();
   const bool forever = ns > UINT64_MAX / 4; /* centuries */

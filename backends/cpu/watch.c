@@ -1,6 +1,7 @@
 /* The watcher: a thread that sees to it that no ready queue waits for workers that block, and does for workers that
  * fell what they cannot do themselves. */
 #include "backends/cpu/fault.h"
+#include "backends/cpu/schedule.h"
 #include "backends/cpu/workers_state.h"
 
 #include <string.h>
@@ -63,6 +64,7 @@ static void bury(struct cpu_worker *worker) {
   cpu_acquire(&rill__cpu_workers.lock);
   rill__cpu_workers_count_out(worker);
   cpu_release(&rill__cpu_workers.lock);
+  if (rill__cpu_scheduled) rill__cpu_schedule_fallen(worker);
   const bool last = worker->job == NULL || rill__cpu_job_give_up(worker->job);
   if (last) rill__cpu_queue_hand_on(worker->queue);
 }

@@ -3,6 +3,7 @@
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/fault.h"
 #include "backends/cpu/fiber.h"
+#include "backends/cpu/schedule.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -152,12 +153,24 @@ rill_status rill__cpu_workers_start(void) {
     apply_workers();
     rill__cpu_workers.workers = rill__cpu_workers.coming = 1;
     cpu_release(&rill__cpu_workers.lock);
-    code = start_worker();
+    code = rill__cpu_scheduled ? rill__cpu_schedule_start() : 0;
+    if (code == 0) code = start_worker();
     atomic_store_explicit(&rill__cpu_workers.started, code == 0, memory_order_release);
   }
   cpu_release(&rill__cpu_workers.start_lock);
   RILL_REQUIRE(code == 0, RILL_ERROR_OUT_OF_MEMORY, "no worker thread could be started: %s", strerror(code));
   return RILL_OK;
+}
+
+bool rill__cpu_workers_add(void) {
+  cpu_acquire(&rill__cpu_workers.lock);
+  const bool room = rill__cpu_workers.workers < rill__cpu_workers.base + CPU_WORKERS_EXTRA;
+  if (room) {
+    rill__cpu_workers.workers++;
+    rill__cpu_workers.coming++;
+  }
+  cpu_release(&rill__cpu_workers.lock);
+  return room && start_worker() == 0;
 }
 
 /* ---- who is called when there is work ---- */
@@ -189,6 +202,10 @@ void rill__cpu_workers_make(struct cpu_workers_call call) {
 }
 
 void rill__cpu_workers_push(struct cpu_queue *queue) {
+  if (RILL__UNLIKELY(rill__cpu_scheduled)) {
+    rill__cpu_schedule_push(queue);
+    return;
+  }
   const uint32_t level = queue->level;
   queue->next_ready = NULL;
   cpu_acquire(&rill__cpu_workers.lock);
@@ -321,6 +338,10 @@ static void *work(void *worker) {
   cpu_acquire(&rill__cpu_workers.lock);
   number_worker(&self->public);
   rill__cpu_workers.coming--;
+  if (rill__cpu_scheduled) {
+    cpu_release(&rill__cpu_workers.lock);
+    rill__cpu_schedule_serve(&self->public);
+  }
   for (bool spun = false;;) {
     struct cpu_queue *queue = take_ready();
     struct cpu_job *job = queue == NULL ? rill__cpu_job_join() : NULL;

@@ -79,6 +79,9 @@ rill_status rill__cpu_workers_start_watcher(void);
 /* The calling worker, in the handler of a signal, is never heard of again. */
 _Noreturn void rill__cpu_workers_fall(struct cpu_worker *worker);
 
+/* Starts another worker; false if there are too many, or it could not be started. */
+bool rill__cpu_workers_add(void);
+
 /* In the child of a fork: no worker exists. */
 void rill__cpu_workers_reset(void);
 

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #define WORD(name, word) word,
@@ -91,6 +92,32 @@ static int parse_signal(const char *text) {
   return 0;
 }
 
+/* Digits alone; false for what is no number of 64 bits. */
+static bool parse_whole(const char *text, uint64_t *out) {
+  uint64_t number = 0;
+  if (*text == '\0') return false;
+  for (; *text >= '0' && *text <= '9'; text++) {
+    if (__builtin_mul_overflow(number, 10, &number) ||
+        __builtin_add_overflow(number, (uint64_t)(*text - '0'), &number)) {
+      return false;
+    }
+  }
+  if (*text != '\0') return false;
+  *out = number;
+  return true;
+}
+
+/* "seed:N", or "seed", for which the clock chooses N: a number that is short enough to type. */
+static bool parse_schedule(const char *text, uint64_t *seed) {
+  enum { CHOSEN = 1000000 };
+  if (strncmp(text, "seed:", 5) == 0) return parse_whole(text + 5, seed);
+  if (strcmp(text, "seed") != 0) return false;
+  struct timespec now;
+  (void)clock_gettime(CLOCK_REALTIME, &now);
+  *seed = ((uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000) % CHOSEN;
+  return true;
+}
+
 static const char *keep_text(const char *text) { return text != NULL && text[0] != '\0' ? strdup(text) : NULL; }
 
 /* A switch that is `otherwise` unless it is set. */
@@ -128,6 +155,13 @@ void rill__settings_parse(const char *(*get)(const char *name), struct rill__set
   }
   out->timeline = keep_text(get("RILL_TIMELINE"));
   out->timeline_nodes = parse_switch("RILL_TIMELINE_NODES", get("RILL_TIMELINE_NODES"), false, &complaint);
+  const char *const schedule = get("RILL_CPU_SCHEDULE");
+  if (schedule != NULL && schedule[0] != '\0') {
+    out->schedules = parse_schedule(schedule, &out->schedule_seed);
+    if (!out->schedules)
+      complain(&complaint, "rill: RILL_CPU_SCHEDULE: \"%.60s\" is no schedule; write seed:N with a number, or seed\n",
+               schedule);
+  }
 }
 
 /* ---- the settings of this process ---- */

@@ -1,6 +1,7 @@
 /* What the environment asks rill to check, record and report: RILL_CHECK, RILL_RECORD, RILL_DEADLINE,
- * RILL_REPORT_SIGNAL, RILL_FAULT and RILL_TIMELINE.  Read once, before the first device is looked for; ignored in a set-user-id
- * program.  What cannot be understood is named on standard error, once, and counts as not set. */
+ * RILL_REPORT_SIGNAL, RILL_FAULT, RILL_TIMELINE and RILL_CPU_SCHEDULE.  Read once, before the first device is looked
+ * for; ignored in a set-user-id program.  What cannot be understood is named on standard error, once, and counts as not
+ * set. */
 #ifndef RILL_CORE_DIAGNOSE_SETTINGS_H
 #define RILL_CORE_DIAGNOSE_SETTINGS_H
 
@@ -34,6 +35,8 @@ struct rill__settings {
   const char *fault;    /* the rules of RILL_FAULT (core/diagnose/inject.h); NULL: none */
   const char *timeline; /* the file of RILL_TIMELINE; NULL: none */
   bool timeline_nodes;  /* RILL_TIMELINE_NODES is 1 */
+  bool schedules;       /* RILL_CPU_SCHEDULE is set: the cpu device orders its work by `schedule_seed` */
+  uint64_t schedule_seed;
 };
 
 /* The settings of this process; reads them if nobody has.  Any thread; not on a hot path. */

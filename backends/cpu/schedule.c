@@ -1,0 +1,433 @@
+#include "backends/cpu/schedule.h"
+
+#include "backends/cpu/workers_state.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum {
+  TICK_MS = 10,
+  SLEEPING_TICKS = 2, /* so long a step, or all threads of the process, must be seen asleep */
+  LONGEST_TICKS = 100,
+  PACER_STEPS = 64,
+  ALL_STEPS = 1000,  /* for a thread that wants all work done: others may go on submitting */
+  CHANGE_RANKS = 16, /* a queue that was chosen comes last from then on, one time in so many */
+};
+
+bool rill__cpu_scheduled;
+
+/* A thread of the host that waits; on its stack. */
+struct request {
+  struct request *next;
+  struct cpu_queue *queue; /* that it waits for to reach `number`; NULL: it waits for `steps` steps */
+  uint64_t number, steps;
+  _Atomic uint32_t woken;
+};
+
+/* A worker, on its stack. */
+struct seat {
+  struct cpu_worker *worker;
+  pid_t thread;
+};
+
+static struct {
+  struct cpu_lock lock; /* of all that follows */
+
+  /* the generator, and what it does with this seed */
+  uint64_t random;
+  uint32_t early;       /* of 256 submissions, after how many there are steps */
+  uint32_t most;        /* steps then */
+  bool by_rank;         /* the queue of the highest rank is chosen, else any */
+  uint64_t lowest_rank; /* that was given */
+
+  struct cpu_queue *ready; /* by `next_ready`, the last first */
+  struct request *requests;
+  struct seat *holder; /* has the turn; or NULL */
+  uint64_t turn;       /* its number */
+  uint32_t idle;       /* workers that sleep until `calls` changes */
+  bool starting;       /* a worker is on its way */
+  bool lost;           /* steps are made without being asked for */
+  uint64_t asked;      /* how often threads of the host have called */
+  uint32_t unasked;    /* steps that the pacer wants */
+  bool paced;          /* the pacer is awake */
+  _Atomic uint32_t calls, pace;
+} schedule;
+
+/* ---- the generator ---- */
+
+static uint64_t draw(void) {
+  uint64_t x = schedule.random += UINT64_C(0x9e3779b97f4a7c15);
+  x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+  x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+  return x ^ x >> 31;
+}
+
+/* 0 to `count` - 1. */
+static uint64_t draw_below(uint64_t count) { return draw() % count; }
+
+void rill__cpu_schedule_read(void) {
+  const struct rill__settings *const settings = rill__settings();
+  if (!settings->schedules) return;
+  static const struct {
+    uint32_t early, most;
+  } habits[] = { { 0, 0 }, { 32, 2 }, { 128, 4 }, { 256, ALL_STEPS } };
+  schedule.random = settings->schedule_seed;
+  const uint64_t habit = draw_below(4);
+  schedule.early = habits[habit].early;
+  schedule.most = habits[habit].most;
+  schedule.by_rank = draw_below(2) == 0;
+  schedule.lowest_rank = UINT64_C(1) << 63;
+  rill__cpu_scheduled = true;
+  (void)fprintf(stderr, "rill: RILL_CPU_SCHEDULE=seed:%" PRIu64 "\n", settings->schedule_seed);
+}
+
+/* Takes a queue out of the ready ones. */
+static struct cpu_queue *choose_queue(void) {
+  struct cpu_queue **chosen = &schedule.ready;
+  uint64_t count = 0;
+  for (struct cpu_queue **link = &schedule.ready; *link != NULL; link = &(*link)->next_ready) {
+    count++;
+    if (schedule.by_rank ? (*link)->rank > (*chosen)->rank : draw_below(count) == 0) chosen = link;
+  }
+  struct cpu_queue *const queue = *chosen;
+  *chosen = queue->next_ready;
+  if (schedule.by_rank && draw_below(CHANGE_RANKS) == 0) queue->rank = --schedule.lowest_rank;
+  return queue;
+}
+
+/* ---- requests, under the lock ---- */
+
+static bool may_step(void) {
+  return schedule.holder == NULL && schedule.ready != NULL &&
+         (schedule.requests != NULL || schedule.lost || schedule.unasked > 0);
+}
+
+static bool is_answered(const struct request *request) {
+  if (request->queue != NULL)
+    return cpu_queue_reached(request->queue, request->number) || cpu_is_lost(request->queue->device);
+  return request->steps == 0 || (schedule.ready == NULL && schedule.holder == NULL);
+}
+
+static void answer(void) {
+  for (struct request **link = &schedule.requests; *link != NULL;) {
+    struct request *const request = *link;
+    if (!is_answered(request)) {
+      link = &request->next;
+      continue;
+    }
+    *link = request->next;
+    /* From the store on the request may be gone: waking what is at its address then is harmless. */
+    _Atomic uint32_t *const word = &request->woken;
+    atomic_store_explicit(word, 1, memory_order_release);
+    rill__cpu_wake_one(word);
+  }
+}
+
+/* Releases the lock, and calls a worker if there is something to do for one. */
+static void unlock_schedule(void) {
+  bool start = false;
+  if (may_step() && schedule.idle > 0) {
+    (void)atomic_fetch_add(&schedule.calls, 1);
+    rill__cpu_wake_one(&schedule.calls);
+  } else if (may_step() && !schedule.starting) {
+    schedule.starting = start = true;
+  }
+  cpu_release(&schedule.lock);
+  if (!start || rill__cpu_workers_add()) return;
+  cpu_acquire(&schedule.lock);
+  schedule.starting = false; /* the pacer tries again */
+  cpu_release(&schedule.lock);
+}
+
+/* ---- the host ---- */
+
+/* Called under the lock, which it releases; returns when the request is answered, or at `until` if that is not 0. */
+static void ask(struct request *request, uint64_t until) {
+  schedule.asked++;
+  schedule.unasked = 0;
+  request->next = schedule.requests;
+  schedule.requests = request;
+  answer();
+  unlock_schedule();
+  const struct timespec deadline = cpu_timespec(until);
+  while (atomic_load_explicit(&request->woken, memory_order_acquire) == 0) {
+    rill__cpu_sleep(&request->woken, 0, until != 0 ? &deadline : NULL);
+    if (until == 0 || cpu_now() < until) continue;
+    cpu_acquire(&schedule.lock);
+    struct request **link = &schedule.requests;
+    while (*link != NULL && *link != request) link = &(*link)->next;
+    const bool there = *link != NULL;
+    if (there) *link = request->next;
+    cpu_release(&schedule.lock);
+    if (there) return; /* else it is being answered */
+  }
+}
+
+static void ask_for_steps(bool query) {
+  if (rill__in_host_call) return;
+  struct request request = { .queue = NULL };
+  cpu_acquire(&schedule.lock);
+  if (draw_below(256) < schedule.early)
+    request.steps = schedule.most == ALL_STEPS ? ALL_STEPS : 1 + draw_below(schedule.most);
+  if (query && request.steps == 0) request.steps = draw_below(2);
+  ask(&request, 0);
+}
+
+void rill__cpu_schedule_submitted(void) { ask_for_steps(false); }
+void rill__cpu_schedule_queried(void) { ask_for_steps(true); }
+
+bool rill__cpu_schedule_wait(struct cpu_queue *queue, uint64_t number, uint64_t ns) {
+  const bool forever = ns > UINT64_MAX / 4;
+  if (ns == 0) {
+    ask_for_steps(true);
+  } else {
+    struct request request = { .queue = queue, .number = number };
+    const uint64_t until = forever ? 0 : cpu_now() + ns;
+    cpu_acquire(&schedule.lock);
+    ask(&request, until);
+  }
+  return cpu_queue_reached(queue, number);
+}
+
+/* ---- workers ---- */
+
+void rill__cpu_schedule_push(struct cpu_queue *queue) {
+  cpu_acquire(&schedule.lock);
+  RILL_ASSERT(atomic_load(&queue->active), "a queue that is ready has an owner");
+  if (queue->rank == 0) queue->rank = draw() | UINT64_C(1) << 63;
+  queue->next_ready = schedule.ready;
+  schedule.ready = queue;
+  const bool paced = schedule.paced;
+  schedule.paced = true;
+  if (!paced) {
+    atomic_store(&schedule.pace, 1);
+    rill__cpu_wake_one(&schedule.pace);
+  }
+  unlock_schedule();
+}
+
+/* Also of a step that the turn was taken from, which may have done what somebody waits for. */
+static void end_step(const struct seat *seat) {
+  if (schedule.holder == seat) {
+    schedule.holder = NULL;
+    if (schedule.unasked > 0) schedule.unasked--;
+    for (struct request *request = schedule.requests; request != NULL; request = request->next) {
+      if (request->steps > 0) request->steps--;
+    }
+  }
+  answer();
+}
+
+_Noreturn void rill__cpu_schedule_serve(struct cpu_worker *worker) {
+  struct seat seat = { .worker = worker, .thread = (pid_t)syscall(SYS_gettid) };
+  cpu_acquire(&schedule.lock);
+  schedule.starting = false;
+  for (;;) {
+    if (!may_step()) {
+      const uint32_t calls = atomic_load(&schedule.calls);
+      schedule.idle++;
+      cpu_release(&schedule.lock);
+      rill__cpu_sleep(&schedule.calls, calls, NULL);
+      cpu_acquire(&schedule.lock);
+      schedule.idle--;
+      continue;
+    }
+    struct cpu_queue *const queue = choose_queue();
+    schedule.holder = &seat;
+    schedule.turn++;
+    cpu_release(&schedule.lock);
+    rill__cpu_queue_step(queue);
+    cpu_acquire(&schedule.lock);
+    end_step(&seat);
+  }
+}
+
+/* Takes the turn from who has it. */
+static void take_turn(void) {
+  schedule.holder = NULL;
+  for (struct request *request = schedule.requests; request != NULL; request = request->next) request->steps = 0;
+  answer();
+}
+
+void rill__cpu_schedule_fallen(const struct cpu_worker *worker) {
+  cpu_acquire(&schedule.lock);
+  worker->queue->job.open = false;
+  if (schedule.holder != NULL && schedule.holder->worker == worker) take_turn();
+  unlock_schedule();
+}
+
+void rill__cpu_schedule_give_up(void) {
+  cpu_acquire(&schedule.lock);
+  schedule.lost = true;
+  answer();
+  unlock_schedule();
+}
+
+/* ---- operations with parts ---- */
+
+static uint64_t common_divisor(uint64_t a, uint64_t b) {
+  while (b != 0) {
+    const uint64_t rest = a % b;
+    a = b;
+    b = rest;
+  }
+  return a;
+}
+
+bool rill__cpu_schedule_share(struct cpu_queue *queue, struct cpu_op *op, uint64_t parts, enum cpu_sharing sharing,
+                              void (*run)(struct cpu_op *op, uint64_t first, uint64_t end)) {
+  struct cpu_job *const job = &queue->job;
+  job->op = op;
+  job->run = run;
+  job->parts = parts;
+  job->first = 0;
+  job->stride = 1;
+  atomic_store_explicit(&job->taken, 0, memory_order_relaxed);
+  if (sharing == CPU_BY_PLACE) {
+    cpu_acquire(&schedule.lock);
+    job->first = draw_below(parts);
+    /* Numbers of 32 bits, so that their product is one of 64. */
+    if (parts <= UINT32_MAX) job->stride = 1 + draw_below(parts);
+    cpu_release(&schedule.lock);
+    while (common_divisor(job->stride, parts) != 1) job->stride--;
+  }
+  job->open = true;
+  rill__cpu_schedule_push(queue);
+  return false;
+}
+
+bool rill__cpu_schedule_parts(struct cpu_queue *queue) {
+  struct cpu_worker *const self = rill__cpu_worker_self();
+  struct cpu_job *const job = &queue->job;
+  self->queue = queue;
+  self->job = NULL;
+  uint64_t taken = atomic_load_explicit(&job->taken, memory_order_relaxed), end = job->parts;
+  RILL_ASSERT(job->open && taken < end, "an operation that is half run has parts left");
+  cpu_acquire(&schedule.lock);
+  if (end - taken > 1 && draw_below(2) == 0) end = taken + 1 + draw_below(end - taken - 1);
+  cpu_release(&schedule.lock);
+  atomic_store_explicit(&job->taken, end, memory_order_relaxed);
+  job->open = end < job->parts;
+  if (job->stride == 1 && job->first == 0) {
+    job->run(job->op, taken, end);
+    return !job->open;
+  }
+  for (; taken < end; taken++) {
+    const uint64_t part = (job->first + taken * job->stride % job->parts) % job->parts;
+    job->run(job->op, part, part + 1);
+  }
+  return !job->open;
+}
+
+/* ---- the pacer ---- */
+
+/* Whether a thread of this process sleeps; also if that cannot be read. */
+static bool thread_sleeps(const char *number) {
+  char path[64], line[512];
+  (void)snprintf(path, sizeof path, "/proc/self/task/%.20s/stat", number);
+  const int file = open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return true;
+  const ssize_t size = read(file, line, sizeof line - 1);
+  (void)close(file);
+  if (size <= 0) return true;
+  line[size] = '\0';
+  const char *const name = strrchr(line, ')');
+  return name == NULL || name[1] == '\0' || name[2] == 'S';
+}
+
+static bool all_threads_sleep(void) {
+  const long own = syscall(SYS_gettid);
+  DIR *const folder = opendir("/proc/self/task");
+  if (folder == NULL) return true;
+  bool all = true;
+  for (const struct dirent *entry; all && (entry = readdir(folder)) != NULL;) {
+    const bool other = entry->d_name[0] != '.' && strtol(entry->d_name, NULL, 10) != own;
+    all = !other || thread_sleeps(entry->d_name);
+  }
+  (void)closedir(folder);
+  return all;
+}
+
+/* What the pacer has seen at its last looks. */
+struct looks {
+  uint64_t turn, asked;
+  uint32_t same, asleep;
+};
+
+/* True if what it looks at has been the same, and asleep, for long enough. */
+static bool note_look(struct looks *looks, bool same, bool asleep) {
+  if (!same) looks->same = looks->asleep = 0;
+  looks->same++;
+  looks->asleep = asleep ? looks->asleep + 1 : 0;
+  return looks->asleep > SLEEPING_TICKS || looks->same > LONGEST_TICKS;
+}
+
+/* Called and returns under the lock, which it releases meanwhile. */
+static void look_at_step(struct looks *looks) {
+  char thread[24];
+  const uint64_t turn = schedule.turn;
+  (void)snprintf(thread, sizeof thread, "%ld", (long)schedule.holder->thread);
+  cpu_release(&schedule.lock);
+  const bool asleep = thread_sleeps(thread);
+  cpu_acquire(&schedule.lock);
+  if (schedule.holder == NULL || schedule.turn != turn) return;
+  const bool stuck = note_look(looks, looks->turn == turn, asleep);
+  looks->turn = turn;
+  if (stuck) take_turn();
+}
+
+static void look_at_host(struct looks *looks) {
+  const uint64_t asked = schedule.asked;
+  cpu_release(&schedule.lock);
+  const bool asleep = all_threads_sleep();
+  cpu_acquire(&schedule.lock);
+  const bool quiet = note_look(looks, looks->asked == asked && schedule.asked == asked, asleep);
+  looks->asked = asked;
+  if (quiet && schedule.requests == NULL) schedule.unasked = PACER_STEPS;
+}
+
+static void *pace(void *unused) {
+  (void)unused;
+  struct looks step = { 0 }, host = { 0 };
+  cpu_acquire(&schedule.lock);
+  for (;;) {
+    while (schedule.ready == NULL && schedule.holder == NULL) {
+      schedule.paced = false;
+      atomic_store(&schedule.pace, 0);
+      unlock_schedule();
+      while (atomic_load(&schedule.pace) == 0) rill__cpu_sleep(&schedule.pace, 0, NULL);
+      cpu_acquire(&schedule.lock);
+    }
+    unlock_schedule();
+    const struct timespec tick = cpu_timespec(TICK_MS * 1000000);
+    (void)nanosleep(&tick, NULL);
+    cpu_acquire(&schedule.lock);
+    if (schedule.holder != NULL) {
+      look_at_step(&step);
+    } else if (schedule.ready != NULL) {
+      look_at_host(&host);
+    }
+  }
+  return NULL;
+}
+
+int rill__cpu_schedule_start(void) {
+  schedule.starting = true;
+  return rill__cpu_thread_start(pace, NULL);
+}
+
+/* ---- fork ---- */
+
+void rill__cpu_schedule_reset(void) {
+  schedule.ready = NULL;
+  schedule.requests = NULL;
+  schedule.holder = NULL;
+  schedule.idle = schedule.unasked = 0;
+  schedule.starting = schedule.lost = schedule.paced = false;
+}
