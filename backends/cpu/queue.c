@@ -186,7 +186,8 @@ static bool go_on(struct cpu_queue *queue) {
 }
 
 bool rill__cpu_queue_take(struct cpu_queue *queue) {
-  if (atomic_load_explicit(&queue->active, memory_order_relaxed) || queue->collects || rill__cpu_scheduled) return false;
+  if (atomic_load_explicit(&queue->active, memory_order_relaxed) || queue->collects || rill__cpu_scheduled)
+    return false;
   cpu_acquire(&queue->lock);
   bool taken = !atomic_exchange(&queue->active, true);
   bool push = false;

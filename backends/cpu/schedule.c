@@ -16,8 +16,8 @@ enum {
   SLEEPING_TICKS = 2, /* so long a step, or all threads of the process, must be seen asleep */
   LONGEST_TICKS = 100,
   PACER_STEPS = 64,
-  ALL_STEPS = 1000,  /* for a thread that wants all work done: others may go on submitting */
-  CHANGE_RANKS = 16, /* a queue that was chosen comes last from then on, one time in so many */
+  ALL_STEPS = 1000, /* for a thread that wants all work done: others may go on submitting */
+  KEEP_RANKS = 4,   /* a queue that was chosen gets another rank, one time in so many */
 };
 
 bool rill__cpu_scheduled;
@@ -41,10 +41,9 @@ static struct {
 
   /* the generator, and what it does with this seed */
   uint64_t random;
-  uint32_t early;       /* of 256 submissions, after how many there are steps */
-  uint32_t most;        /* steps then */
-  bool by_rank;         /* the queue of the highest rank is chosen, else any */
-  uint64_t lowest_rank; /* that was given */
+  uint32_t early; /* of 256 submissions, after how many there are steps */
+  uint32_t most;  /* steps then */
+  bool by_rank;   /* the queue of the highest rank is chosen, else any */
 
   struct cpu_queue *ready; /* by `next_ready`, the last first */
   struct request *requests;
@@ -71,18 +70,20 @@ static uint64_t draw(void) {
 /* 0 to `count` - 1. */
 static uint64_t draw_below(uint64_t count) { return draw() % count; }
 
+/* Not 0. */
+static uint64_t draw_rank(void) { return draw() | 1; }
+
 void rill__cpu_schedule_read(void) {
   const struct rill__settings *const settings = rill__settings();
   if (!settings->schedules) return;
   static const struct {
     uint32_t early, most;
-  } habits[] = { { 0, 0 }, { 32, 2 }, { 128, 4 }, { 256, ALL_STEPS } };
+  } habits[] = { { 0, 0 }, { 0, 0 }, { 32, 2 }, { 128, 4 }, { 256, ALL_STEPS } };
   schedule.random = settings->schedule_seed;
-  const uint64_t habit = draw_below(4);
+  const uint64_t habit = draw_below(sizeof habits / sizeof *habits);
   schedule.early = habits[habit].early;
   schedule.most = habits[habit].most;
   schedule.by_rank = draw_below(2) == 0;
-  schedule.lowest_rank = UINT64_C(1) << 63;
   rill__cpu_scheduled = true;
   (void)fprintf(stderr, "rill: RILL_CPU_SCHEDULE=seed:%" PRIu64 "\n", settings->schedule_seed);
 }
@@ -97,7 +98,7 @@ static struct cpu_queue *choose_queue(void) {
   }
   struct cpu_queue *const queue = *chosen;
   *chosen = queue->next_ready;
-  if (schedule.by_rank && draw_below(CHANGE_RANKS) == 0) queue->rank = --schedule.lowest_rank;
+  if (schedule.by_rank && draw_below(KEEP_RANKS) == 0) queue->rank = draw_rank();
   return queue;
 }
 
@@ -200,7 +201,7 @@ bool rill__cpu_schedule_wait(struct cpu_queue *queue, uint64_t number, uint64_t 
 void rill__cpu_schedule_push(struct cpu_queue *queue) {
   cpu_acquire(&schedule.lock);
   RILL_ASSERT(atomic_load(&queue->active), "a queue that is ready has an owner");
-  if (queue->rank == 0) queue->rank = draw() | UINT64_C(1) << 63;
+  if (queue->rank == 0) queue->rank = draw_rank();
   queue->next_ready = schedule.ready;
   schedule.ready = queue;
   const bool paced = schedule.paced;
@@ -307,10 +308,11 @@ bool rill__cpu_schedule_parts(struct cpu_queue *queue) {
   struct cpu_job *const job = &queue->job;
   self->queue = queue;
   self->job = NULL;
-  uint64_t taken = atomic_load_explicit(&job->taken, memory_order_relaxed), end = job->parts;
-  RILL_ASSERT(job->open && taken < end, "an operation that is half run has parts left");
+  uint64_t taken = atomic_load_explicit(&job->taken, memory_order_relaxed);
+  RILL_ASSERT(job->open && taken < job->parts, "an operation that is half run has parts left");
   cpu_acquire(&schedule.lock);
-  if (end - taken > 1 && draw_below(2) == 0) end = taken + 1 + draw_below(end - taken - 1);
+  const uint64_t end = taken + 1 + draw_below(job->parts - taken);
+  if (end < job->parts) queue->rank = draw_rank(); /* now is the time for others */
   cpu_release(&schedule.lock);
   atomic_store_explicit(&job->taken, end, memory_order_relaxed);
   job->open = end < job->parts;

@@ -53,7 +53,7 @@ static inline void cpu_queried(void) {
   if (RILL__UNLIKELY(rill__cpu_scheduled)) rill__cpu_schedule_queried();
 }
 
-/* As rill__cpu_workers_share: the parts are run by later steps, in an order of the generator's where that is legal.  And
+/* As rill__cpu_workers_share: the parts are run by later steps, in an order of the generator's where that is legal. And
  * for such a step: runs some of them; true if they were the last. */
 bool rill__cpu_schedule_share(struct cpu_queue *queue, struct cpu_op *op, uint64_t parts, enum cpu_sharing sharing,
                               void (*run)(struct cpu_op *op, uint64_t first, uint64_t end));
