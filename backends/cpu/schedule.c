@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 enum {
-  TICK_MS = 10,
+  TICK_MS = 5,
   SLEEPING_TICKS = 2, /* so long a step, or all threads of the process, must be seen asleep */
-  LONGEST_TICKS = 100,
+  LONGEST_TICKS = 200,
   PACER_STEPS = 64,
   ALL_STEPS = 1000, /* for a thread that wants all work done: others may go on submitting */
   KEEP_RANKS = 4,   /* a queue that was chosen gets another rank, one time in so many */

@@ -12,7 +12,7 @@
  * the program and the seed alone.
  *
  * Two things end that, since a program must not hang here that ends elsewhere.  The pacer, a thread that looks every
- * 10 ms, takes the turn from a step that sleeps, as a host call may that waits for the host, or that takes a second, as
+ * 5 ms, takes the turn from a step that sleeps, as a host call may that waits for the host, or that takes a second, as
  * a kernel may that polls; and while no thread of the process runs, or none has called for a second, it asks for steps
  * itself.
  *

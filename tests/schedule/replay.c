@@ -95,12 +95,18 @@ static int run_program(void) {
   return 0;
 }
 
-/* With a value of the variable, NULL: none. */
-static void run_with(const char *value, struct child *child) {
+static int open_device(void) {
+  rill_device device;
+  MUST(rill_device_open("cpu", &device));
+  return 0;
+}
+
+/* With a value of the variable, NULL: none.  `mode`: "program", or "open" for the device alone. */
+static void run_with(const char *mode, const char *value, struct child *child) {
   char variable[128] = "RILL_CPU_SCHEDULE=";
   const char *const variables[] = { variable };
   if (value != NULL) (void)snprintf(variable, sizeof variable, "RILL_CPU_SCHEDULE=%s", value);
-  run_child("program", variables, 1, child);
+  run_child(mode, variables, 1, child);
   if (child->exit_code != 0) fail_msg("%s: %s\n%s", variable, child_end(child), child->output);
 }
 
@@ -111,8 +117,8 @@ static void a_seed_gives_the_same_order(void) {
   for (unsigned seed = 1; seed <= SEEDS; seed++) {
     char value[32];
     (void)snprintf(value, sizeof value, "seed:%u", seed);
-    run_with(value, &first);
-    run_with(value, &again);
+    run_with("program", value, &first);
+    run_with("program", value, &again);
     assert_true(strlen(first.output) + 1 < CHILD_OUTPUT);
     assert_string_equal(first.output, again.output);
     const char *const order = strchr(first.output, '\n');
@@ -126,10 +132,10 @@ static void a_seed_gives_the_same_order(void) {
 static void a_seed_of_the_clock_is_printed(void) {
   static struct child child, again;
   char value[64] = "";
-  run_with("seed", &child);
+  run_with("program", "seed", &child);
   assert_int_equal(sscanf(child.output, "rill: RILL_CPU_SCHEDULE=%40s", value), 1);
   assert_int_equal(strncmp(value, "seed:", 5), 0);
-  run_with(value, &again);
+  run_with("program", value, &again);
   assert_string_equal(child.output, again.output);
 }
 
@@ -139,17 +145,16 @@ static void what_is_no_schedule_is_named(void) {
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
     char expected[128];
     (void)snprintf(expected, sizeof expected, "rill: RILL_CPU_SCHEDULE: \"%s\" is no schedule; ", wrong[i]);
-    run_with(wrong[i], &child);
+    run_with("open", wrong[i], &child);
     assert_non_null(strstr(child.output, expected));
     assert_null(strstr(child.output, "RILL_CPU_SCHEDULE=seed:"));
   }
-  run_with(NULL, &child);
+  run_with("open", NULL, &child);
   assert_null(strstr(child.output, "RILL_CPU_SCHEDULE"));
 }
 
 int main(int argc, char **argv) {
-  (void)argv;
-  if (argc > 1) return run_program();
+  if (argc > 1) return strcmp(argv[1], "program") == 0 ? run_program() : open_device();
   static const struct test tests[] = { TEST(a_seed_gives_the_same_order), TEST(a_seed_of_the_clock_is_printed),
                                        TEST(what_is_no_schedule_is_named) };
   return RUN_ONCE("RILL_CPU_SCHEDULE", tests);
