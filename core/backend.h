@@ -47,6 +47,7 @@ struct rill__device {
   _Atomic rill_status lost;     /* not RILL_OK: what every submission, wait and query returns */
   _Atomic uint32_t checked;     /* how many modules are loaded whose kernels check what they access; one more with
                                  * RILL_CHECK=memory */
+  bool reuses_early;            /* set by init: pools look for memory that is complete at each allocation */
   RILL__OF_CORE(1024);
 };
 

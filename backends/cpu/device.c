@@ -26,6 +26,7 @@ static rill_status cpu_device_init(struct rill__device *device) {
   rill__cpu_processors_read();
   rill__cpu_workers_read_count();
   rill__cpu_schedule_read();
+  device->reuses_early = rill__cpu_scheduled;
   info->compute_units = rill__cpu_workers_count();
   info->warp_size = CPU_WARP_SIZE; /* what device functions that work across lanes are written for */
   info->max_threads_per_block = RILL_CPU_MAX_THREADS;

@@ -114,6 +114,7 @@ rill_status rill__pool_find_memory(struct rill__pool *pool, struct rill__stream 
                                    const struct rill__request *request, struct rill__block **out) {
   bool grows = false; /* before it looks at others */
   rill__pool_lock(pool);
+  if (pool->base.device->reuses_early) (void)rill__pool_share(pool, stream, NULL, RILL__ALL_LOOKS);
   struct rill__pool_cache *cache = stream != NULL ? rill__pool_cache_find(pool, stream) : NULL;
   if (cache != NULL) {
     grows = cache->drained && atomic_load(&pool->reserved) < pool->largest_sum + pool->used_peak;
@@ -245,10 +246,13 @@ static inline rill_status allocate_block(struct rill__thread *self, struct rill_
     if (taken) return RILL_OK;
     request->of_graph = false;
   }
+  struct rill__block *block = NULL;
   rill__pool_lock(pool);
-  struct rill__pool_cache *cache = rill__pool_cache_find(pool, stream);
-  rill__pool_cache_note(pool, cache);
-  struct rill__block *block = rill__pool_take(pool, cache, request, false);
+  if (RILL__LIKELY(!pool->base.device->reuses_early)) {
+    struct rill__pool_cache *cache = rill__pool_cache_find(pool, stream);
+    rill__pool_cache_note(pool, cache);
+    block = rill__pool_take(pool, cache, request, false);
+  }
   if (RILL__LIKELY(block != NULL)) *out = begin(pool, stream, block, request);
   rill__pool_unlock(pool);
   if (RILL__LIKELY(block != NULL)) {

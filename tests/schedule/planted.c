@@ -268,6 +268,26 @@ static bool uses_memory_before_it_is_allocated(void) {
   return are_all(r.pinned, 1);
 }
 
+/* Memory that was free before is not what the third stream gets: that could still be used by nobody. */
+static bool frees_what_another_stream_uses_for_a_third(void) {
+  void *idle = NULL, *first = NULL, *second = NULL;
+  MUST(rill_alloc_async(r.a, BYTES, &first));
+  MUST(rill_alloc_async(r.c, BYTES, &idle));
+  MUST(rill_free_async(r.c, idle));
+  synchronize(r.c);
+  fill(r.a, first, 1);
+  order_after(r.b, r.a);
+  copy(r.b, r.pinned, first);
+  if (r.right) MUST(rill_memory_record_use(first, r.b));
+  MUST(rill_free_async(r.a, first));
+  synchronize(r.a);
+  MUST(rill_alloc_async(r.c, BYTES, &second));
+  fill(r.c, second, 2);
+  MUST(rill_free_async(r.c, second));
+  synchronize_all();
+  return are_all(r.pinned, 1);
+}
+
 /* ---- graphs ---- */
 
 static bool lacks_an_edge(void) {
@@ -346,6 +366,7 @@ static const struct {
   PROGRAM(calls_the_host_before_the_data_are_there),
   PROGRAM(frees_what_another_stream_uses),
   PROGRAM(uses_memory_before_it_is_allocated),
+  PROGRAM(frees_what_another_stream_uses_for_a_third),
   PROGRAM(lacks_an_edge),
   PROGRAM(launches_a_graph_before_its_input),
   PROGRAM(changes_what_a_graph_reads),
