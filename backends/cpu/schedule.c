@@ -149,7 +149,7 @@ static void unlock_schedule(void) {
 /* ---- the host ---- */
 
 /* Called under the lock, which it releases; returns when the request is answered, or at `until` if that is not 0. */
-static void ask(struct request *request, uint64_t until) {
+static void ask_schedule(struct request *request, uint64_t until) {
   schedule.asked++;
   schedule.unasked = 0;
   request->next = schedule.requests;
@@ -177,7 +177,7 @@ static void ask_for_steps(bool query) {
   if (draw_below(256) < schedule.early)
     request.steps = schedule.most == ALL_STEPS ? ALL_STEPS : 1 + draw_below(schedule.most);
   if (query && request.steps == 0) request.steps = draw_below(2);
-  ask(&request, 0);
+  ask_schedule(&request, 0);
 }
 
 void rill__cpu_schedule_submitted(void) { ask_for_steps(false); }
@@ -191,7 +191,7 @@ bool rill__cpu_schedule_wait(struct cpu_queue *queue, uint64_t number, uint64_t 
     struct request request = { .queue = queue, .number = number };
     const uint64_t until = forever ? 0 : cpu_now() + ns;
     cpu_acquire(&schedule.lock);
-    ask(&request, until);
+    ask_schedule(&request, until);
   }
   return cpu_queue_reached(queue, number);
 }

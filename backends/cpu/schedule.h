@@ -19,7 +19,8 @@
  * Invariants
  * - A queue is in `ready` or is being run by one worker, or parked, or has no owner.
  * - At most one worker has the turn.  A worker that the turn was taken from ends its step and then waits for a turn.
- * - A thread that asked for steps goes on only when no worker has the turn, unless the time of its wait is over. */
+ * - A thread goes on when the steps that it asked for have ended, or the turn was taken from one, or the time of its
+ *   wait is over.  So if one thread alone asks, no step runs beside it. */
 #ifndef RILL_CPU_SCHEDULE_H
 #define RILL_CPU_SCHEDULE_H
 

@@ -93,7 +93,7 @@ static int parse_signal(const char *text) {
 }
 
 /* Digits alone; false for what is no number of 64 bits. */
-static bool parse_whole(const char *text, uint64_t *out) {
+static bool parse_number(const char *text, uint64_t *out) {
   uint64_t number = 0;
   if (*text == '\0') return false;
   for (; *text >= '0' && *text <= '9'; text++) {
@@ -110,7 +110,7 @@ static bool parse_whole(const char *text, uint64_t *out) {
 /* "seed:N", or "seed", for which the clock chooses N: a number that is short enough to type. */
 static bool parse_schedule(const char *text, uint64_t *seed) {
   enum { CHOSEN = 1000000 };
-  if (strncmp(text, "seed:", 5) == 0) return parse_whole(text + 5, seed);
+  if (strncmp(text, "seed:", 5) == 0) return parse_number(text + 5, seed);
   if (strcmp(text, "seed") != 0) return false;
   struct timespec now;
   (void)clock_gettime(CLOCK_REALTIME, &now);

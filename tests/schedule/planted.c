@@ -143,7 +143,7 @@ static bool waits_before_the_record(void) {
   return are_all(r.pinned, 1);
 }
 
-/* Both kernels are right whole; between two blocks of the first one the ends differ. */
+/* Both kernels are right after one another; between two blocks of the first one the ends differ. */
 static bool looks_into_a_kernel(void) {
   const rill_launch blocks = rill_launch_1d(BLOCKS, 1), one = rill_launch_1d(1, 1);
   r.pinned[0] = 1;

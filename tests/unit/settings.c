@@ -127,6 +127,17 @@ static void keeps_texts(void) {
   assert_true(parse("RILL_TIMELINE_NODES", "1").timeline_nodes);
 }
 
+static void reads_schedules(void) {
+  const struct rill__settings settings = parse("RILL_CPU_SCHEDULE", "seed:18446744073709551615");
+  assert_true(settings.schedules);
+  assert_true(settings.schedule_seed == UINT64_MAX);
+  assert_true(parse("RILL_CPU_SCHEDULE", "seed").schedules);
+  assert_false(parse("RILL_CPU_SCHEDULE", "").schedules);
+  assert_string_equal(complaint, "");
+  assert_false(parse("RILL_CPU_SCHEDULE", "seed:18446744073709551616").schedules);
+  assert_non_null(strstr(complaint, "RILL_CPU_SCHEDULE: \"seed:18446744073709551616\" is no schedule"));
+}
+
 /* Linked in place of the C library's, which returns NULL in a set-user-id program. */
 char *__wrap_secure_getenv(const char *name);
 char *__wrap_secure_getenv(const char *name) {
@@ -137,11 +148,13 @@ char *__wrap_secure_getenv(const char *name) {
 static void set_user_id_programs_have_defaults(void) {
   assert_int_equal(setenv("RILL_CHECK", "comm", 1), 0);
   assert_int_equal(setenv("RILL_RECORD", "0", 1), 0);
+  assert_int_equal(setenv("RILL_CPU_SCHEDULE", "seed:1", 1), 0);
   assert_false(rill__checks(RILL__CHECK_COMM));
   assert_true(rill__settings()->records);
+  assert_false(rill__settings()->schedules);
 }
 
 TESTS_ONCE("settings", TEST(has_defaults), TEST(reads_lists_of_checks), TEST(names_unknown_checks),
            TEST(complaints_are_bounded), TEST(reads_durations), TEST(reads_rules_of_faults),
-           TEST(reads_whether_to_record), TEST(reads_signals), TEST(keeps_texts),
+           TEST(reads_whether_to_record), TEST(reads_signals), TEST(keeps_texts), TEST(reads_schedules),
            TEST(set_user_id_programs_have_defaults))
