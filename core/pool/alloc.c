@@ -248,7 +248,7 @@ static inline rill_status allocate_block(struct rill__thread *self, struct rill_
   }
   struct rill__block *block = NULL;
   rill__pool_lock(pool);
-  if (RILL__LIKELY(!pool->base.device->reuses_early)) {
+  if (RILL__LIKELY(!stream->base.device->reuses_early)) {
     struct rill__pool_cache *cache = rill__pool_cache_find(pool, stream);
     rill__pool_cache_note(pool, cache);
     block = rill__pool_take(pool, cache, request, false);
