@@ -363,6 +363,11 @@ static inline unsigned __brev(unsigned x) {
   return y;
 }
 static inline unsigned __float_as_uint(float x) { return (unsigned)naive_bits(x); }
+static inline float __uint_as_float(unsigned x) {
+  float v;
+  memcpy(&v, &x, sizeof(v));
+  return v;
+}
 static inline long long __double_as_longlong(double x) { return (long long)naive_bits(x); }
 
 /* ---- the kernels of a source ---- */

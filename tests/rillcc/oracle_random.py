@@ -98,6 +98,7 @@ class Generator(Statements):
             (1, lambda: ["__syncwarp(%s);" % self.mask()]),
             (inside, lambda: self.vote_loop(depth)),
             (inside, lambda: self.vote_branch(depth)),
+            (3 * inside, lambda: self.branch_of_warps(depth)),
             (1, self.scan),
             (reduce, self.match_all),
             (2 * masks, self.partial),
@@ -111,6 +112,33 @@ class Generator(Statements):
         if self.chance(30):
             parts.append(["} else {", self.nested(self.warp_statements, depth - 1)])
         return [Block(parts)]
+
+    def of_warp(self):
+        """A condition that the lanes of a warp agree about, in blocks of every shape."""
+        return self.one_of((
+            "t < 32", "t < 32", "threadIdx.x < 32", "t / 32 == 0", "t < 64", "t >= 32", "t > 31", "t / 32 == %d" % self.below(3),
+            "(t >> 5 & 1) != %d" % self.below(2), "t >> 5 <= (b & 3)", "t < 32 && (a & 2) == 0", "t >= 64 || b > 50",
+            "(t & ~31u) == (c & 32)", "t < threads / 32 * 32",
+        ))  # fmt: skip
+
+    def branch_of_warps(self, depth):
+        """Functions of the lanes of some warps."""
+        parts = [["if (%s) {" % self.of_warp(), self.nested(self.warp_statements, depth - 1)]]
+        if self.chance(30):
+            parts.append(["} else {", self.nested(self.one_of((self.warp_statements, self.own_statements)), depth - 1)])
+        return [Block(parts)]
+
+    def by_lanes(self, v, type_):
+        """What a program does to reduce a number over the lanes of a warp."""
+        k, how = self.new("k"), self.one_of(("down", "xor", "down", "up"))
+        text = "__shfl_%s_sync(~0u, %s, %s)" % (how, v, k)
+        body = self.one_of(("%s += %s;", "%s = max(%s, %%s);" % ("%s", v), "%s = %s * 3 - %%s;" % ("%s", v)))
+        if type_ in FLOATS:
+            body = "%s = %s / 2 + %%s;" % ("%s", v)
+        elif type_ != "unsigned":
+            body = "%s += %s;"
+        loop = self.one_of(("unsigned %s = 16; %s > 0; %s /= 2", "int %s = 16; %s; %s >>= 1", "unsigned %s = 1; %s < 32; %s *= 2"))
+        return Block([["for (%s) {" % (loop % (k, k, k)), [body % (v, text)]]])
 
     def scan(self):
         v, k = self.new("v"), self.new("k")
@@ -216,6 +244,8 @@ class Generator(Statements):
             (1, self.leave),
             (2 * jumps, lambda: ["if (%s) %s;" % (self.condition(1, True), self.one_of(("break", "continue")))]),
             (1, self.tree),
+            (3, lambda: self.sum_by_hand(depth)),
+            (1, self.tree_of_warp),
             (1, self.meeting),
             (2 * once, self.tickets),
             (1, self.views),
@@ -305,7 +335,7 @@ class Generator(Statements):
         if self.chance(30):
             return ["if (%s) { out[i] = h + 1; return; }" % self.condition(1, True)]
         gone = self.new("gone")
-        condition = self.one_of((self.condition(), "i >= n", "t >= b", "lane > %d" % self.below(32)))
+        condition = self.one_of((self.condition(), "i >= n", "t >= b", "lane > %d" % self.below(32), "t >= 64", "t / 32 == 1"))
         return [
             "const bool %s = %s;" % (gone, condition),
             "live = __ballot_sync(%s, !%s);" % (self.mask(), gone),
@@ -320,6 +350,44 @@ class Generator(Statements):
         body = ["if (t < %s && t + %s < threads) tile[t] = tile[t] * 3 + tile[t + %s];" % (k, k, k), "__syncthreads();"]
         self.readable = True
         return [*nodes, Block([[head, body]]), "h += tile[0];"]
+
+    def sum_by_hand(self, depth):
+        """What a program does to reduce a number over a block: by the lanes of each warp, and by those of the first one."""
+        type_ = self.one_of(("unsigned", "unsigned", "int", "float"))
+        first = self.new("v")
+        value = self.floating(type_) if type_ in FLOATS else "static_cast<%s>(%s & 0xffff)" % (type_, self.unsigned())
+        to, back = ("bits(%s)", "__uint_as_float(%s)") if type_ in FLOATS else ("static_cast<unsigned>(%s)", "static_cast<%s>(%%s)" % type_)
+        store = self.one_of(("if (t % 32 == 0)", "if ((t & 31) == 0)"))
+        nodes = ["%s %s = %s;" % (type_, first, value), self.by_lanes(first, type_), "__syncthreads();"]
+        nodes += ["%s tile[t / 32] = %s;" % (store, to % first), "__syncthreads();"]
+        load = back % ("t < (threads + 31) / 32 ? tile[t] : %du" % self.below(3))
+        inside = ["%s = %s;" % (first, load)] if self.chance(60) else []
+        if not inside:
+            nodes.append("%s = %s;" % (first, load))
+        inside.append(self.by_lanes(first, type_))
+        if self.chance(30):
+            inside += self.nested(self.own_statements, max(depth - 1, 0))
+        inside += [self.one_of(("if (t == 0) tile[0] = %s;", "if (t == 0) { atomicAdd(&totals[0], 5u); tile[0] = %s; }")) % (to % first)]
+        nodes.append(Block([["if (%s) {" % self.one_of(("t < 32", "t / 32 == 0", "threadIdx.x < 32")), inside]]))
+        self.readable = True
+        return [*nodes, "__syncthreads();", "h = h * 31 + tile[0];"]
+
+    def tree_of_warp(self):
+        """A tree over shared memory whose last levels are those of a warp."""
+        nodes = self.settle() + ["tile[t] = %s;" % self.unsigned(), "__syncthreads();"]
+        k = self.new("k")
+        add = "if (t < %s && t + %s < threads) tile[t] += tile[t + %s];"
+        nodes.append(Block([["for (unsigned %s = %d; %s > 32; %s /= 2) {" % (k, MOST_THREADS // 2, k, k), [add % (k, k, k), "__syncthreads();"]]]))
+        if self.chance(50):
+            inside = []
+            for step in (32, 16, 8, 4, 2, 1):
+                inside += ["if (t + %d < threads) h = tile[t] + tile[t + %d] * 3;" % (step, step), "__syncwarp();", "tile[t] = h;", "__syncwarp();"]
+        else:
+            v = self.new("v")
+            inside = ["unsigned %s = tile[t] + (t + 32 < threads ? tile[t + 32] : 0);" % v, self.by_lanes(v, "unsigned"), "__syncwarp();"]
+            inside.append("tile[t] = %s;" % v)
+        self.readable = True
+        return [*nodes, Block([["if (t < 32) {", inside]]), "__syncthreads();", "h += tile[0];"]
 
     def meeting(self):
         """Barriers inside a function, one that a pointer points to, or a lambda."""

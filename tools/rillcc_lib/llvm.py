@@ -171,6 +171,7 @@ SIGNATURES = {
     "GetParam": "ppu",
     "GetReturnType": "pp",
     "GetSection": "sp",
+    "GetStringAttributeAtIndex": "ppusu",
     "GetSubprogram": "pp",
     "GetSuccessor": "ppu",
     "GetTypeKind": "up",

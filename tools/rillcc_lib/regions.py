@@ -20,7 +20,7 @@ the argument.
 from dataclasses import dataclass, field
 from typing import Optional
 
-from . import all_below, flow, llvm, tails
+from . import all_below, flow, llvm, tails, whole_warps
 from .ir import DIVISIONS, PURE
 
 FREE, BARRIER, WARP, WARP_ANY = range(4)  # what a cut waits for: the numbers of rill/device/host_regions.h
@@ -114,6 +114,7 @@ class Finder:
         self.find_prologue()
         self.find_sync_points()
         self.read()
+        self.take_whole_warps()
         self.choose_interchanges()
         tails.part(self)
         self.read()
@@ -178,6 +179,16 @@ class Finder:
                 if name in SYNC_POINTS:
                     self.own_arguments(instruction)
                     self.sync_points[self.m.split(block, instruction, self.builder)] = instruction
+
+    def take_whole_warps(self):
+        """Makes conditions about warps no matter of where threads meet."""
+        if not whole_warps.is_for(self.m, self.function):
+            return
+        masks = {name: point.mask for name, point in SYNC_POINTS.items() if point.waits in (WARP, WARP_ANY)}
+        self.find_uniform()
+        while whole_warps.WholeWarps(self, masks).take():
+            self.read()
+            self.find_uniform()
 
     def choose_interchanges(self):
         """Takes away the cuts of loops to which threads may not all come at the same time."""

@@ -337,7 +337,6 @@ class Rewriter:
                     taken = self.address_taken(syncing_functions)
                     if taken:
                         raise regions.Refused('it may call "%s" by a pointer' % stacks.readable(self.m.name(taken)))
-        self.keep_in_step(kernel)
         finder = regions.Finder(self.m, kernel, self.fill)
         try:
             finder.find()
@@ -432,6 +431,8 @@ def rewrite(library, source, output, fibers, options, any_level=False):
             if unroll and rewriter.most_sync_points() > MOST_SYNC_POINTS:
                 continue
             never_wait = rewriter.kernels_apart()
+            for entry in rewriter.entries():
+                rewriter.keep_in_step(entry.run_block)
             rewriter.interchange()
             rewriter.add_versions()
             module.write(prepared)

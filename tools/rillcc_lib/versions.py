@@ -8,7 +8,7 @@ what it did.  Loops whose threads go innermost (interchange.py) are in the secon
 rows are long enough.
 """
 
-from . import all_below, flow, llvm
+from . import all_below, flow, llvm, whole_warps
 from .ir import PURE
 from .regions import BEGIN, BLOCK, INTERCHANGE, SYNC_POINTS, THREAD
 
@@ -40,10 +40,11 @@ class Versions:
 
     def read(self, function):
         """Finds what comes before the threads start, and what they start with; nothing if they do otherwise."""
-        self.front, self.early, self.values = [], {}, []
+        self.front, self.early, self.values, self.size = [], {}, [], [None]
         for instruction in self.m.instructions(self.lib.GetEntryBasicBlock(function)):
             if self.marker(instruction) == BEGIN:
                 self.values = self.m.arguments(instruction)
+                self.size = self.values[3:6]
                 break
             self.front.append(instruction)
 
@@ -68,16 +69,24 @@ class Versions:
 
     # Which conditions
 
-    def conditions(self, function):
-        """Those which decide where threads meet, in the order of the function."""
+    def deciding(self, function):
+        """The ends of blocks that decide where threads meet."""
         graph = {block: self.m.successors(block) for block in self.m.blocks(function)}
         meets = {b for b in graph if any(self.marker(i) in SYNC_POINTS for i in self.m.instructions(b))}
         ahead = {block: flow.reachable(graph, [block]) & meets for block in graph}
-        deciding = set()
-        for block, others in graph.items():
-            if len({frozenset(ahead[other]) for other in others}) > 1:
-                deciding |= self.parts(self.lib.GetOperand(self.m.terminator(block), 0))
-        return [i for block in graph for i in self.m.instructions(block) if i in deciding]
+        deciding = [b for b, others in graph.items() if len({frozenset(ahead[other]) for other in others}) > 1]
+        return [self.m.terminator(block) for block in deciding]
+
+    def conditions(self, function):
+        """Those which decide where threads meet, in the order of the function."""
+        found = set().union(*(self.parts(self.lib.GetOperand(end, 0)) for end in self.deciding(function)))
+        return [i for block in self.m.blocks(function) for i in self.m.instructions(block) if i in found]
+
+    def is_about_warps(self):
+        """Whether it depends on a thread's warp where it meets others."""
+        agreed, ends = whole_warps.Agreed(self), self.deciding(self.kernel)
+        conditions = [self.lib.GetOperand(end, 0) for end in ends]
+        return any(not self.is_early(condition) and agreed.agree(condition) for condition in conditions)
 
     def parts(self, condition):
         """The comparisons of which a condition is made."""
@@ -102,14 +111,18 @@ class Versions:
         cuts = [i for block in self.m.blocks(self.kernel) for i in self.m.instructions(block) if self.marker(i) == INTERCHANGE]
         if not conditions and not cuts:
             return
+        whole_warps_only = self.is_about_warps()
         lib, kind, name = self.lib, self.lib.GlobalGetValueType(self.kernel), self.m.name(self.kernel)
         choice, every = [lib.AddFunction(self.m.handle, text.encode(), kind) for text in (CHOOSES + name, name + ALL)]
         start = lib.AppendBasicBlockInContext(self.m.context, choice, b"")
         lib.PositionBuilderAtEnd(self.builder, start)
         all_hold, known = self.build_all_hold(conditions, choice)
-        if cuts:
-            long = self.lib.BuildICmp(self.builder, llvm.UGE, self.size[0], self.m.number(SHORTEST_ROW), b"")
-            all_hold = long if all_hold is None else self.lib.BuildAnd(self.builder, all_hold, long, b"")
+        if whole_warps_only:
+            rest = lib.BuildAnd(self.builder, self.size[0], self.m.number(whole_warps.LANES - 1), b"")
+            all_hold = self.also(all_hold, lib.BuildICmp(self.builder, llvm.EQ, rest, self.m.number(0), b""))
+        elif cuts:
+            long = lib.BuildICmp(self.builder, llvm.UGE, self.size[0], self.m.number(SHORTEST_ROW), b"")
+            all_hold = self.also(all_hold, long)
         elif not known:
             for function in choice, every:
                 lib.DeleteFunction(function)
@@ -118,6 +131,8 @@ class Versions:
         for function in choice, every:
             lib.SetLinkage(function, llvm.INTERNAL_LINKAGE)
             self.copy_attributes(function)
+        if whole_warps_only:
+            whole_warps.promise(self.m, every)
         ways = [self.add_call(choice, callee) for callee in (every, self.kernel)]
         lib.PositionBuilderAtEnd(self.builder, start)
         lib.BuildCondBr(self.builder, all_hold, *ways)
@@ -143,8 +158,11 @@ class Versions:
             known.append((number, finder.holds_mostly(condition)))
             # Where the kernel would not have compared, what is compared may have no value.
             holds = self.lib.BuildFreeze(self.builder, holds, b"")
-            all_hold = holds if all_hold is None else self.lib.BuildAnd(self.builder, all_hold, holds, b"")
+            all_hold = self.also(all_hold, holds)
         return all_hold, known
+
+    def also(self, holds, other):
+        return other if holds is None else self.lib.BuildAnd(self.builder, holds, other, b"")
 
     def here(self, value):
         """What stands for an early value in the function that chooses, where the builder stands."""

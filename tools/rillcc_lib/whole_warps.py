@@ -1,0 +1,254 @@
+"""Conditions that all lanes of a warp agree about, around functions of the warp.
+
+    if (threadIdx.x < 32) {
+      v = threadIdx.x < warps ? shared[threadIdx.x] : 0;
+      v += __shfl_down_sync(~0u, v, 16);
+      if (threadIdx.x == 0) *sum = v;
+    }
+
+Some warps come to the shuffle there and others do not: with that, each thread of the kernel would note where it goes on.
+What the lanes of one warp give each other is nothing to the other warps, so all of them can do the shuffle:
+
+    v = threadIdx.x < 32 ? ... : 0;
+    v += __shfl_down_sync(~0u, v, 16);
+    if (threadIdx.x < 32 && threadIdx.x == 0) *sum = v;
+
+The condition stays around what may be seen: loads, stores, branches.  It is done where all threads that have not ended come to
+the condition at the same time (regions.py), in a version of the kernel for blocks whose rows are whole warps (versions.py).
+"""
+
+from . import flow, llvm
+from .ir import PURE
+
+WHOLE_WARPS = b"rill-whole-warps"  # an attribute of a function that is called only for such blocks
+LANES = 32
+EXTENSIONS = (llvm.SEXT, llvm.ZEXT, llvm.TRUNC)
+BELOW = (llvm.ULT, llvm.SLT, llvm.UGE, llvm.SGE)  # comparisons with a multiple of 32 that lanes of a warp agree about
+UP_TO = (llvm.ULE, llvm.SLE, llvm.UGT, llvm.SGT)  # and those with one less
+
+
+def promise(module, function):
+    """Says that a kernel is called only for blocks whose rows are whole warps."""
+    attribute = module.lib.CreateStringAttribute(module.context, WHOLE_WARPS, len(WHOLE_WARPS), b"", 0)
+    module.lib.AddAttributeAtIndex(function, llvm.FUNCTION_INDEX, attribute)
+
+
+def is_for(module, function):
+    return module.lib.GetStringAttributeAtIndex(function, llvm.FUNCTION_INDEX, WHOLE_WARPS, len(WHOLE_WARPS)) is not None
+
+
+class Agreed:
+    """What is the same for all lanes of a warp, in blocks whose rows are whole warps."""
+
+    def __init__(self, finder):
+        self.c, self.m, self.lib = finder, finder.m, finder.lib
+
+    def agree(self, value, depth=12):
+        """Whether a value is the same for all lanes of a warp."""
+        if value not in self.c.varying:
+            return True
+        if depth == 0 or not self.lib.IsAInstruction(value):
+            return False
+        marker, opcode = self.c.marker(value), self.m.opcode(value)
+        if marker:
+            return marker in ("rill_ir_thread_y", "rill_ir_thread_z")
+        operands = self.m.operands(value)
+        if opcode in (llvm.LSHR, llvm.ASHR, llvm.UDIV) and self.counts(operands[0], depth - 1):
+            number = self.m.constant(operands[1]) or 0
+            return number % LANES == 0 and number > 0 if opcode == llvm.UDIV else number >= 5
+        if opcode == llvm.AND and self.counts(operands[0], depth - 1):
+            return self.m.constant(operands[1]) is not None and self.m.constant(operands[1]) % LANES == 0
+        if opcode == llvm.ICMP and self.counts(operands[0], depth - 1):
+            predicate, number = self.lib.GetICmpPredicate(value), self.m.constant(operands[1])
+            if predicate in BELOW:
+                return self.is_multiple(operands[1])
+            return predicate in UP_TO and number is not None and number % LANES == LANES - 1
+        return opcode in PURE and opcode != llvm.FREEZE and all(self.agree(operand, depth - 1) for operand in operands)
+
+    def counts(self, value, depth):
+        """Whether a value is a multiple of 32 for the first lane of a warp, and one more for each next lane."""
+        if value not in self.c.varying or depth <= 0:
+            return False
+        if self.c.marker(value):
+            return self.c.marker(value) in ("rill_ir_thread_x", "rill_ir_thread")
+        opcode, operands = self.m.opcode(value), self.m.operands(value)
+        if opcode in (llvm.ADD, llvm.OR):
+            ways = (operands, operands[::-1])
+            return any(self.counts(a, depth - 1) and self.is_multiple(b) and self.agree(b, depth - 1) for a, b in ways)
+        if opcode in EXTENSIONS:
+            return self.lib.TypeOf(value) in (self.m.i32, self.m.i64) and self.counts(operands[0], depth - 1)
+        return False
+
+    def is_multiple(self, value):
+        """Whether a value is a multiple of 32."""
+        if value == self.c.size[0] or (self.lib.IsAInstruction(value) and self.c.marker(value) == "rill_ir_block_dim_x"):
+            return True
+        if self.lib.IsAConstantInt(value):
+            return self.m.constant(value) % LANES == 0
+        if not self.lib.IsAInstruction(value):
+            return False
+        opcode, operands = self.m.opcode(value), self.m.operands(value)
+        if opcode == llvm.SHL:
+            by = self.m.constant(operands[1])
+            return by is not None and (by >= 5 or self.is_multiple(operands[0]))
+        if opcode in (llvm.ADD, llvm.SUB):
+            return all(map(self.is_multiple, operands))
+        return opcode in (llvm.MUL, llvm.AND, *EXTENSIONS) and any(map(self.is_multiple, operands))
+
+
+class WholeWarps:
+    """Of a kernel that a Finder has read."""
+
+    def __init__(self, finder, masks):
+        self.c, self.m, self.lib, self.builder = finder, finder.m, finder.lib, finder.builder
+        self.agreed = Agreed(finder)
+        self.masks = masks  # of each function of a warp: the argument that says which lanes, or None
+
+    def take(self):
+        """Lets all warps do the functions that stand under one such condition; gives whether there is one."""
+        for block in self.c.order:
+            end = self.m.terminator(block)
+            if block in self.c.divergent or self.m.opcode(end) != llvm.BR or end not in self.c.varying:
+                continue
+            if len(self.c.successors[block]) == 2 and self.agreed.agree(self.lib.GetCondition(end)) and self.take_branch(block):
+                return True
+        return False
+
+    def take_branch(self, block):
+        """The same of the condition at the end of a block."""
+        c = self.c
+        after = c.after[0].get(block, flow.EXIT)
+        ways = self.m.successors(block)
+        sides = [flow.reachable(c.successors, [way], {after}) - {after} for way in ways]
+        meets = [[b for b in c.order if b in side and b in c.sync_points and not c.is_free(b)] for side in sides]
+        if sides[0] & sides[1] or bool(meets[0]) == bool(meets[1]):
+            return False
+        if meets[1]:
+            ways, sides, meets = ways[::-1], sides[::-1], meets[::-1]
+        if not self.is_chain(block, sides[0], meets[0], ways[0], after):
+            return False
+        for free in [b for b in sides[0] if c.is_free(b)]:
+            self.lib.InstructionEraseFromParent(c.sync_points.pop(free))
+        self.guard(block, *ways, sides[0], meets[0])
+        return True
+
+    def is_chain(self, block, inside, meets, first, after):
+        """Whether each thread that comes inside does all the functions there, for all lanes, one after another; their
+        order is that of `meets`."""
+        c = self.c
+        if block in inside or not all(self.is_for_all(c.sync_points[meet]) for meet in meets):
+            return False
+        if any(before not in inside and before != block for b in inside for before in c.predecessors[b]):
+            return False
+        chain, at = [], first
+        while at in inside:
+            chain.append(at)
+            at = c.after[0].get(at, flow.EXIT)
+        if at != after or [b for b in chain if b in meets] != meets:
+            return False
+        graph = {b: [s for s in c.successors[b] if s in inside] for b in inside}
+        return not any(b in flow.reachable(graph, graph[b]) for b in (first, *meets))
+
+    def is_for_all(self, call):
+        name = self.c.marker(call)
+        if name not in self.masks:
+            return False
+        mask = self.masks[name]
+        return mask is None or self.m.constant(self.m.arguments(call)[mask]) == 0xFFFFFFFF
+
+    # What comes between two functions
+
+    def guard(self, block, first, other, inside, meets):
+        """Puts the condition in front of each part between the functions, which begin with `first`; `other` is where threads
+        went for which it does not hold."""
+        m, c = self.m, self.c
+        self.condition, self.holds = self.lib.GetCondition(m.terminator(block)), m.successors(block)[0] == first
+        before = block
+        for meet in meets:
+            part = flow.reachable(c.successors, [first], {meet}) - {meet}
+            call, own = c.sync_points[meet], m.instructions(meet)
+            seen = [i for i in own[: own.index(call)] if m.opcode(i) != llvm.PHI and not self.is_harmless(i)]
+            if seen:
+                front = m.split(meet, seen[-1], self.builder)
+                first, part = front if first == meet else first, part | {front}
+            self.freeze(call)
+            if part:
+                self.join(part, meet, self.part_ways(before, first, meet))
+            elif before == block:
+                self.end(block, self.lib.BuildBr, first)
+            before, first = meet, m.successors(meet)[0]
+        if first not in inside:  # there is nothing after the last one
+            nothing = m.new_block(None, "", before=first)
+            self.lib.PositionBuilderAtEnd(self.builder, nothing)
+            self.lib.BuildBr(self.builder, first)
+            self.come_from(first, before, nothing)
+            m.redirect(before, first, nothing)
+            first = nothing
+        self.come_from(other, block, self.part_ways(before, first, other))
+
+    def part_ways(self, before, first, other):
+        """Lets threads go to `other` instead of to the part that begins with `first`; gives the block where they part."""
+        m = self.m
+        if self.lib.GetNumSuccessors(m.terminator(before)) == 1:
+            place = m.new_block(None, "", before=first)
+            m.redirect(before, first, place)
+            self.come_from(first, before, place)
+            before = place
+        self.end(before, self.lib.BuildCondBr, self.condition, *((first, other) if self.holds else (other, first)))
+        return before
+
+    def end(self, block, build, *arguments):
+        """Ends a block with a branch."""
+        if self.m.terminator(block):
+            self.lib.InstructionEraseFromParent(self.m.terminator(block))
+        self.lib.PositionBuilderAtEnd(self.builder, block)
+        build(self.builder, *arguments)
+
+    def come_from(self, block, old, new):
+        """Tells the phis of a block that threads come from `new` instead of from `old`."""
+        for phi in self.m.phis(block) if old != new else ():
+            self.m.replace_phi(phi, lambda v, b: (v, new if b == old else b), self.builder)
+
+    def is_harmless(self, value):
+        """Whether all threads may compute a value."""
+        return self.m.opcode(value) in PURE or (self.c.is_pure_call(value) if self.is_intrinsic(value) else bool(self.is_index(value)))
+
+    def is_intrinsic(self, value):
+        callee = self.m.callee(value) if self.lib.IsACallInst(value) else None
+        return bool(callee) and self.m.name(callee).startswith("llvm.")
+
+    def is_index(self, value):
+        return (self.c.marker(value) or "").startswith("rill_ir_thread")
+
+    def freeze(self, call):
+        """Says of arguments that any number will do where threads have none."""
+        for i, argument in enumerate(self.m.arguments(call)):
+            if self.lib.IsAInstruction(argument) and (i > 0 or not self.gives_value(call)):
+                self.lib.PositionBuilderBefore(self.builder, call)
+                self.lib.SetOperand(call, i, self.lib.BuildFreeze(self.builder, argument, b""))
+
+    def gives_value(self, call):
+        return self.c.marker(call).startswith("rill_ir_shuffle")
+
+    def join(self, part, meet, parted):
+        """Gives values to the threads that left out a part, at which nobody looks."""
+        m, lib = self.m, self.lib
+        befores = [b for b in m.predecessors(meet) if b != parted]
+        for phi in m.phis(meet):
+            m.add_ways(phi, [(lib.ConstNull(lib.TypeOf(phi)), parted)])
+        for value in [i for b in self.m.blocks(self.c.function) if b in part for i in m.instructions(b)]:
+            uses = [(user, i) for user in m.users(value) for i in self.uses_outside(user, value, part)]
+            if uses:
+                lib.PositionBuilderBefore(self.builder, m.instructions(meet)[0])
+                phi = lib.BuildPhi(self.builder, lib.TypeOf(value), b"")
+                for user, i in uses:
+                    lib.SetOperand(user, i, phi)
+                m.add_ways(phi, [(value, b) for b in befores] + [(lib.ConstNull(lib.TypeOf(value)), parted)])
+
+    def uses_outside(self, user, value, part):
+        """The numbers of the operands by which a value of a part is used outside it."""
+        operands = self.m.operands(user)
+        if self.m.opcode(user) == llvm.PHI:
+            return [i for i, (v, b) in enumerate(self.m.incoming(user)) if v == value and b not in part]
+        outside = self.lib.GetInstructionParent(user) not in part
+        return [i for i, operand in enumerate(operands) if operand == value] if outside else []
