@@ -365,6 +365,7 @@ class Generator(Statements):
         if not inside:
             nodes.append("%s = %s;" % (first, load))
         inside.append(self.by_lanes(first, type_))
+        self.readable = False
         if self.chance(30):
             inside += self.nested(self.own_statements, max(depth - 1, 0))
         inside += [self.one_of(("if (t == 0) tile[0] = %s;", "if (t == 0) { atomicAdd(&totals[0], 5u); tile[0] = %s; }")) % (to % first)]

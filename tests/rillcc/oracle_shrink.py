@@ -34,12 +34,20 @@ def expression_edits_of(nodes, path=()):
             for start, end in parentheses(text):
                 inside = text[start + 1 : end]
                 for new in ("1u", "t", *re.split(r" (?:[-+*/%^&|?:]|>>|<<|&&|\|\|) ", inside)):
-                    if new != inside and new.count("(") == new.count(")"):
+                    if new != inside and is_balanced(new):
                         found.append((here, (which, start, end, new)))
         if isinstance(node, Block):
             for part, (_, body) in enumerate(node.parts):
                 found += expression_edits_of(body, (*here, part))
     return found
+
+
+def is_balanced(text):
+    """Whether each bracket of a text has its other one: without that, nobody can say which kernel a compiler is about."""
+    left = re.sub(r"[^(){}\[\]]", "", text)
+    while left != (left := re.sub(r"\(\)|\{\}|\[\]", "", left)):
+        pass
+    return not left
 
 
 def parentheses(text):
@@ -105,8 +113,10 @@ def check_what_compiles(kernels, failure, fill):
                 if not any(line <= number < end for number in bad):
                     kept.append(kernel)
                 line = end
-            if len(kept) == len(kernels):
-                raise
+            if len(kept) == len(kernels):  # what was said is about no kernel
+                half = len(kernels) // 2
+                halves = (kernels[:half], kernels[half:]) if half else ()
+                return [found for some in halves for found in check_what_compiles(some, failure, fill)]
             kernels = kept
     return []
 

@@ -200,9 +200,10 @@ class Regions(differential.Differential):
         text += "RILL_KERNEL(all, const float *x, float *y) { __shared__ float s[48 * 8]; sums<1>(x, y, s, threadIdx.x); }\n"
         text += "RILL_KERNEL(some, const float *x, float *y) {\n"
         text += "  RILL_DYNAMIC_SHARED(float, s);\n  sums<3>(x, y, s, threadIdx.x);\n}\n"
+        text += "RILL_KERNEL(fourth, const float *x, float *y) { __shared__ float s[48 * 8]; sums<4>(x, y, s, threadIdx.x); }\n"
         image, runner, threads = self.open(self.write("k.kernel.cu", text)), Runner(self), 256
         x, y = (ctypes.c_float * threads)(*range(threads)), (ctypes.c_float * threads)()
-        for name, step in (("all", 1), ("some", 3)):
+        for name, step in (("all", 1), ("some", 3), ("fourth", 4)):
             outcome = runner.run(image.kernels[name], 1, (1, 1, 1), (threads, 1, 1), 48 * 8 * 4, pointer_to(x), pointer_to(y))
             self.assertEqual(outcome, 0)
             sums = [sum(range(first, first + 32)) if first // 32 % step == 0 else first for first in range(0, threads, 32)]
@@ -276,6 +277,39 @@ class Regions(differential.Differential):
         notes.update(dict.fromkeys(("sum", "warp", "warps", "ints", "twice", "other"), "loops between barriers, inside its own loops"))
         notes["tile"] = "a loop over the threads"
         self.compare_forms(self.write("k.kernel.cu", text), notes, ((40, 0), (60, 31), (100, 96), (60, 300)))
+
+    def test_sums_of_blocks_that_a_program_writes(self):
+        """Conditions about warps around functions of these keep the loops before and after as they are."""
+        sums = "for (int o = 16; o > 0; o >>= 1) s += rill_shuffle_down(s, o);"
+        store = "if (t % 32 == 0) w[t / 32] = s; __syncthreads(); "
+        load = "s = t < (threads + 31) / 32 ? w[t] : 0; "
+        give = "if (t == 0) w[0] = s; } __syncthreads(); s = w[0];"
+        tree = "w[t] = s; __syncthreads(); for (unsigned o = 512; o > 32; o >>= 1) { if (t < o && t + o < threads) w[t] += w[t + o]; "
+        tree += "__syncthreads(); } "
+        bodies = {
+            "first": sums + store + load + "if (t < 32) { " + sums + give,
+            "inside": sums + store + "if (t / 32 == 0) { " + load + sums + give,
+            "butterfly": sums.replace("down", "xor") + store + "if (threadIdx.x < 32) { " + load + sums.replace("down", "xor") + give,
+            "second": sums + "if (t >= 32 && t < 64) { " + sums + "if (t == 40) y[9] = s; } else if (t > 70) y[t] = s;",
+            "leave": sums + store + "if (t > 31) return; " + load + sums + "if (t == 0) y[7] = s; return;",
+            "parts": "if (t < 32) { if (a[t] > 0) s += a[t + n]; " + sums + "for (unsigned o = 0; o < (t & 3); o++) s += b[o + t]; "
+            "const float v = s / 3; s += rill_shuffle_xor(s, 2); if (v > 0) s -= v * int(t / (m + 1)); s += rill_shuffle_up(s, 1); }",
+            "loop": sums + "if (t / 32 != 1) { for (int o = n; o > 0; o /= 4) s += rill_shuffle_xor(s, 1); }",
+            "other": sums + "if (t < 64 && n > 50) { s = rill_ballot(s > 0) % 9 + rill_warp_max(s); }",
+            "two": sums + "if (t < 32) { " + sums + "} if (t / 32 == 1) { " + sums + "} __syncthreads();",
+            "tree": tree + "if (t < 32) { s = w[t] + (t + 32 < threads ? w[t + 32] : 0); " + sums + give,
+            "steps": tree + "if (t < 32) { for (unsigned o = 32; o > 0; o /= 2) { const float v = t + o < threads ? w[t + o] : 0; "
+            "rill_warp_sync(); w[t] += v; rill_warp_sync(); } } __syncthreads(); s = w[0];",
+        }
+        start = "  const unsigned threads = blockDim.x * blockDim.y * blockDim.z, r = blockIdx.x;\n"
+        start += "  const unsigned t = (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x, i = r * threads + t;\n"
+        start += "  float s = 0;\n  for (int k = threadIdx.x; k < m; k += blockDim.x) s += a[r * m + k] * b[k];\n"
+        kernel = "RILL_KERNEL(%s, int n, int m, const float *a, const float *b, float *y) {\n  __shared__ float w[1088];\n"
+        kernel += "%s  %s\n  y[i] = s;\n}\n"
+        text = "#include <rill/device/kernel.h>\n" + "".join(kernel % (name, start, body) for name, body in bodies.items())
+        notes = dict.fromkeys(bodies, "loops between barriers, inside its own loops")
+        notes["loop"] = "loops between barriers"
+        self.compare_forms(self.write("k.kernel.cu", text), notes, ((40, 0), (60, 96), (100, 300)))
 
     def test_numbers_of_warps(self):
         """What is divided by 32 is a thread's index and a multiple of 32, put together in any way, of any sign."""

@@ -151,6 +151,7 @@ SIGNATURES = {
     "GetIntTypeWidth": "up",
     "GetIntrinsicDeclaration": "ppupi",
     "GetIntrinsicID": "up",
+    "GetIsDisjoint": "bp",
     "GetLinkage": "up",
     "GetMDKindIDInContext": "upsu",
     "GetMetadata": "ppu",
@@ -289,7 +290,7 @@ def find_library(clang):
 
 
 # What LLVM 15 has under another name, or not at all: then it is only the optimizer that knows less.
-OLD = {"ArrayType2": "ArrayType", "ConstArray2": "ConstArray", "ConstStringInContext2": "ConstStringInContext", "SetNUW": None, "SetNSW": None}
+OLD = {"ArrayType2": "ArrayType", "ConstArray2": "ConstArray", "ConstStringInContext2": "ConstStringInContext", "SetNUW": None, "SetNSW": None, "GetIsDisjoint": None}
 
 
 class Library:

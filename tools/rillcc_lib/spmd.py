@@ -21,6 +21,7 @@ from . import (
     regions,
     small_vectors,
     stacks,
+    sums,
     threads,
     versions,
 )
@@ -111,6 +112,7 @@ class Rewriter:
         if not unroll:
             self.forget_loop_hints()
         m.run_passes(PREPARE, unroll)
+        sums.restore(m)
         small_vectors.split(m)
         atomics.mark(m)
 

@@ -198,6 +198,7 @@ class Strips(Lanes):
         more = self.build("ICmp", llvm.ULT, next_t, end)
         copied = []
         entries = {region: self.new_block("") for region in loops}
+        few = self.seen_of(group)
         for region in group.regions:
             if region.scalar:
                 copies = self.copy_way(region.head, graph)
@@ -205,7 +206,15 @@ class Strips(Lanes):
                 copied += copies.values()
                 self.leave_last(region, group, copies, more, latch)
         self.at_end(start)
-        self.branch(entries[group.head()])
+        if few:
+            index, most = few
+            some = self.build("ICmp", llvm.ULT, t if index == "rill_ir_thread" else x, m.number(most))
+            skip = self.new_block("")
+            self.branch_if(some, entries[group.head()], skip)
+            self.at_end(skip)
+            self.branch_if(more, latch, group.regions[-1].tail)
+        else:
+            self.branch(entries[group.head()])
         ways = {region.head: entries[region] for region in group.regions[1:]}
         for region in loops:
             self.at_end(entries[region])
@@ -274,6 +283,27 @@ class Strips(Lanes):
             if all(user in others or self.lib.GetInstructionParent(user) in blocks for user in self.m.users(slot)):
                 self.own[slot] = (self.allocate_warp(kind), kind)
                 self.owners.append((slot, blocks, others))
+
+    def seen_of(self, group):
+        """Of a group of which only threads with low indices do anything that others can see, as a sum by the first warp: the
+        name of the index, and what is above all of these.  None of others."""
+        if any(region.scalar for region in group.regions) or len(group.following) != len(group.regions) - 1:
+            return None
+        if group.head().sync in self.slots and self.slots[group.head().sync][0] not in self.own:
+            return None
+        few = [region.few for region in group.regions if self.is_seen(region)]
+        names = {some.index for some in few if some}
+        if len(names) != 1 or any(not some or some.every for some in few):
+            return None
+        return names.pop(), max(self.m.constant(some.limit) for some in few)
+
+    def is_seen(self, region):
+        """Whether anybody but the region's group can see what a region does."""
+        if region.few and region.few.others:
+            return True
+        kept = [value for value in self.region_instructions(region) if value in self.slots or value in self.shared_slots]
+        kept += [phi for _, _, copies in region.ways for phi, _ in copies]
+        return self.stores(region) or any(self.slot(value)[0] not in self.own for value in kept)
 
     def copy_loop(self, region, blocks, graph, place, wide):
         """Copies what a thread does, up to the latch, for the lanes of the warp whose first one is at `place`; the builder

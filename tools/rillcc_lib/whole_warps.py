@@ -20,7 +20,7 @@ the condition at the same time (regions.py), in a version of the kernel for bloc
 from . import flow, llvm
 from .ir import PURE
 
-WHOLE_WARPS = b"rill-whole-warps"  # an attribute of a function that is called only for such blocks
+WHOLE_WARPS = b"rill-full-warps"  # an attribute of a function that is called only for such blocks
 LANES = 32
 EXTENSIONS = (llvm.SEXT, llvm.ZEXT, llvm.TRUNC)
 BELOW = (llvm.ULT, llvm.SLT, llvm.UGE, llvm.SGE)  # comparisons with a multiple of 32 that lanes of a warp agree about
@@ -129,7 +129,7 @@ class WholeWarps:
             return False
         for free in [b for b in sides[0] if c.is_free(b)]:
             self.lib.InstructionEraseFromParent(c.sync_points.pop(free))
-        self.guard(block, *ways, sides[0], meets[0])
+        self.guard(block, ways[0], ways[1], sides[0], meets[0])
         return True
 
     def is_chain(self, block, inside, meets, first, after):
