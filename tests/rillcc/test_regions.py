@@ -296,6 +296,7 @@ class Regions(differential.Differential):
             "const float v = s / 3; s += rill_shuffle_xor(s, 2); if (v > 0) s -= v * int(t / (m + 1)); s += rill_shuffle_up(s, 1); }",
             "loop": sums + "if (t / 32 != 1) { for (int o = n; o > 0; o /= 4) s += rill_shuffle_xor(s, 1); }",
             "other": sums + "if (t < 64 && n > 50) { s = rill_ballot(s > 0) % 9 + rill_warp_max(s); }",
+            "given": "__syncthreads(); if (t < 32) w[t] = 1; s = rill_shuffle_down(s, 1); __syncthreads(); s += w[0];",
             "two": sums + "if (t < 32) { " + sums + "} if (t / 32 == 1) { " + sums + "} __syncthreads();",
             "tree": tree + "if (t < 32) { s = w[t] + (t + 32 < threads ? w[t + 32] : 0); " + sums + give,
             "steps": tree + "if (t < 32) { for (unsigned o = 32; o > 0; o /= 2) { const float v = t + o < threads ? w[t + o] : 0; "

@@ -289,7 +289,7 @@ class Strips(Lanes):
         name of the index, and what is above all of these.  None of others."""
         if any(region.scalar for region in group.regions) or len(group.following) != len(group.regions) - 1:
             return None
-        if group.head().sync in self.slots and self.slots[group.head().sync][0] not in self.own:
+        if any(self.slot(r.sync)[0] not in self.own for r in group.regions if r.sync in self.slots):  # what all lanes are given
             return None
         few = [region.few for region in group.regions if self.is_seen(region)]
         names = {some.index for some in few if some}
@@ -299,8 +299,6 @@ class Strips(Lanes):
 
     def is_seen(self, region):
         """Whether anybody but the region's group can see what a region does."""
-        if region.few and region.few.others:
-            return True
         kept = [value for value in self.region_instructions(region) if value in self.slots or value in self.shared_slots]
         kept += [phi for _, _, copies in region.ways for phi, _ in copies]
         return self.stores(region) or any(self.slot(value)[0] not in self.own for value in kept)
