@@ -195,7 +195,7 @@ class Statements(Expressions):
             number = "static_cast<%s>(%%s & 0xff)" % type_
             texts = ["%s = %s / 2 + %s * %s;" % (s, s, number % x, number % y)]
         if self.chance(25):
-            texts = ["if (%s) {" % self.one_of(("in[%s] & 1" % k, "(b & 1) != 0", "t != 3")), *texts, "}"]
+            texts = [Block([["if (%s) {" % self.one_of(("in[%s] & 1" % k, "(b & 1) != 0", "t != 3")), texts]])]
         if self.chance(25):
             more = self.new("s")
             texts.append("%s ^= static_cast<unsigned>(%s) + %s;" % (more, k, x))

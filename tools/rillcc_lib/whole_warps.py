@@ -61,7 +61,7 @@ class Agreed:
         if opcode == llvm.ICMP and self.counts(operands[0], depth - 1):
             predicate, number = self.lib.GetICmpPredicate(value), self.m.constant(operands[1])
             if predicate in BELOW:
-                return self.is_multiple(operands[1])
+                return self.is_multiple(operands[1]) and self.agree(operands[1], depth - 1)
             return predicate in UP_TO and number is not None and number % LANES == LANES - 1
         return opcode in PURE and opcode != llvm.FREEZE and all(self.agree(operand, depth - 1) for operand in operands)
 
@@ -233,10 +233,11 @@ class WholeWarps:
     def join(self, part, meet, parted):
         """Gives values to the threads that left out a part, at which nobody looks."""
         m, lib = self.m, self.lib
-        befores = [b for b in m.predecessors(meet) if b != parted]
+        order = self.m.blocks(self.c.function)
+        befores = [b for b in order if b != parted and meet in m.successors(b)]
         for phi in m.phis(meet):
             m.add_ways(phi, [(lib.ConstNull(lib.TypeOf(phi)), parted)])
-        for value in [i for b in self.m.blocks(self.c.function) if b in part for i in m.instructions(b)]:
+        for value in [i for b in order if b in part for i in m.instructions(b)]:
             uses = [(user, i) for user in m.users(value) for i in self.uses_outside(user, value, part)]
             if uses:
                 lib.PositionBuilderBefore(self.builder, m.instructions(meet)[0])
