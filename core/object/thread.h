@@ -70,7 +70,7 @@ struct rill__thread {
   _Atomic(struct rill__recorder *) recorder; /* kept with the record; NULL: nothing is recorded, or memory ran out */
   struct rill__error_record error;
   struct rill__error_record
-      suspended_error; /* where failures go between rill__errors_suspend and rill__errors_resume */
+      suspended_error;  /* where failures go between rill__errors_suspend and rill__errors_resume */
   char injected[192];   /* what RILL_FAULT made fail last (core/diagnose/inject.h), and ... */
   uint32_t injected_at; /* ... `handles` then */
   uint32_t suspend_depth;
