@@ -144,17 +144,26 @@ message(STATUS "rill is a ${type}")
 add_executable(program program.c)
 target_link_libraries(program PRIVATE rill::rill)
 """
+CMAKE_CPP_PROGRAM = """enable_language(CXX)
+add_executable(streams hello_streams.cpp)
+target_compile_features(streams PRIVATE cxx_std_17)
+target_link_libraries(streams PRIVATE rill::rill)
+"""
 
 
 def cmake_program(work, name, environment, prefix, expect):
     project = work / name
     project.mkdir()
     shutil.copy(here / "program.c", project)
-    (project / "CMakeLists.txt").write_text(CMAKE_PROGRAM)
-    flags = [f"-DCMAKE_C_FLAGS={' '.join(sanitizer_flags())}", f"-DCMAKE_PREFIX_PATH={prefix}"]
+    shutil.copy(source / "docs/examples/hello_streams.cpp", project)
+    (project / "CMakeLists.txt").write_text(CMAKE_PROGRAM + (CMAKE_CPP_PROGRAM if cxx else ""))
+    flags = [f"-DCMAKE_{language}_FLAGS={' '.join(sanitizer_flags())}" for language in ("C", "CXX")]
+    flags += [f"-DCMAKE_PREFIX_PATH={prefix}"]
     run("cmake", "-G", "Ninja", "-S", project, "-B", project / "build", *flags, env=environment, expect=expect)
     run("cmake", "--build", project / "build", env=environment)
     run(project / "build/program", env=environment, expect=r"^rill 0\.1 says 42$")
+    if cxx:
+        run(project / "build/streams", env=environment, expect="4 rounds, 0 wrong values")
 
 
 def with_cmake(work):
