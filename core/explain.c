@@ -60,7 +60,7 @@ static void explain_operations(uint64_t id, const struct rill__operation_list *l
 
 /* The host calls that run, of a stream; or of graphs, if it is 0. */
 static void explain_calls(uint64_t stream, const char *before, const char *after, struct rill__text *text) {
-  struct rill__call call;
+  struct rill__host_call_seen call;
   for (size_t i = 0; i < RILL__CALL_PLACES; i++) {
     if (!rill__call_at(i, &call) || call.stream != stream) continue;
     rill__text_add(text, "%sthe host call of the function at 0x%llx%s runs, for %.1f s%s", before,

@@ -66,12 +66,12 @@ void rill__call_is_of(rill_host_fn fn) {
   if (innermost != NULL) atomic_store_explicit(&innermost->fn, address_of(fn), memory_order_relaxed);
 }
 
-bool rill__call_at(size_t place, struct rill__call *out) {
+bool rill__call_at(size_t place, struct rill__host_call_seen *out) {
   struct rill__running_call *const call = &places[place];
   const uint64_t number = atomic_load_explicit(&call->number, memory_order_acquire);
-  *out = (struct rill__call){ atomic_load_explicit(&call->stream, memory_order_relaxed),
-                              atomic_load_explicit(&call->fn, memory_order_relaxed),
-                              atomic_load_explicit(&call->since, memory_order_relaxed) };
+  *out = (struct rill__host_call_seen){ atomic_load_explicit(&call->stream, memory_order_relaxed),
+                                        atomic_load_explicit(&call->fn, memory_order_relaxed),
+                                        atomic_load_explicit(&call->since, memory_order_relaxed) };
   atomic_thread_fence(memory_order_acquire);
   return number % 2 == 1 && atomic_load_explicit(&call->number, memory_order_relaxed) == number;
 }

@@ -14,7 +14,7 @@
 
 #include "core/object/core.h"
 
-struct rill__call {
+struct rill__host_call_seen {
   uint64_t stream; /* its id; 0: of a graph */
   uint64_t fn;     /* the address of the function */
   uint64_t since;  /* as rill__now (core/diagnose/waits.h) */
@@ -25,7 +25,7 @@ void rill__call_is_of(rill_host_fn fn);
 
 /* The call that runs in a place, from 0 to RILL__CALL_PLACES - 1; false if none does. */
 enum { RILL__CALL_PLACES = 64 };
-bool rill__call_at(size_t place, struct rill__call *out);
+bool rill__call_at(size_t place, struct rill__host_call_seen *out);
 
 /* In the child of a fork: the other threads are not there. */
 void rill__calls_after_fork(void);
