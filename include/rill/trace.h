@@ -13,8 +13,8 @@
  * `rill trace -o step.json -- program` does the same for a whole program that knows nothing of it, and so does
  * RILL_TIMELINE=step.json in the environment.
  *
- * The thing people get wrong: a trace is no benchmark.  Submitting an operation takes one or two microseconds longer, so
- * compare durations within a trace, and measure without.
+ * The thing people get wrong: a trace is no benchmark.  Submitting an operation takes one or two microseconds longer,
+ * so compare durations within a trace, and measure without.
  *
  * Any thread may call these functions at any time, unless a comment says more.  Since version 0.1.
  */
