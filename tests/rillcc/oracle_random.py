@@ -250,6 +250,7 @@ class Generator(Statements):
             (2 * once, self.tickets),
             (1, self.views),
             (2, self.rows),
+            (2, self.own_row),
             (3, lambda: self.ragged(self.one_of(("%s", "__shfl_xor_sync(~0u, %s, 4)", "rill_warp_sum(0u + %s)")))),
             (8, lambda: self.warp(depth)),
             (3, lambda: self.own(depth)),
@@ -429,6 +430,8 @@ class Generator(Statements):
         nodes = []
         nodes.append("unsigned u0 = %s;" % self.unsigned(1, True))
         self.scopes[0].append(Variable("u0", "unsigned", True))
+        if self.chance(25):  # before anything is written
+            nodes += self.own_row()
         while self.budget > 0:
             nodes += self.block(DEPTH, False)
         for v in self.variables(INTEGERS + FLOATS):

@@ -76,6 +76,7 @@ class Statements(Expressions):
             (1, self.operations),
             (1, self.rows),
             (1, self.ragged),
+            (2, self.own_row),
             (not self.readable, lambda: ["tile[t] = %s;" % self.unsigned()]),
         )
         return make()
@@ -211,6 +212,39 @@ class Statements(Expressions):
             loop = ["for (%s %s; %s += %s) {" % (first, tests, k, step), texts]
         result = s if type_ == "unsigned" else "bits(%s)" % s
         return [*nodes, Block([loop]), "h = h * 31 + %s;" % (value % result)] + ["h ^= %s;" % name for name in s_more]
+
+    def own_row(self):
+        """A sum over numbers that are neighbours of each other, and a row away from those of the next thread."""
+        k, s, type_ = self.new("k"), self.new("s"), self.one_of(FLOATS)
+        times = self.one_of(("%d" % (16 + self.below(40)), "(a & 31) + 10", "(b & 63)", "gridDim.x * 8 + 1", "blockIdx.x * 24"))
+        row = self.one_of(("t", "t", "threadIdx.x", "(i & 127)", "(h & 127)", "lane")) + " * %d" % self.one_of((1, 2, 3))
+        start, counter = self.one_of(("0", "(a & 7)", "3")), self.one_of(("unsigned", "int", "unsigned long long"))
+        element = self.one_of(("unsigned", "unsigned", "float", "float", "unsigned short", "signed char", "double"))
+        if element == "double":  # there are 512
+            row = "(%s & 127)" % row
+        x = "reinterpret_cast<const %s *>(in)[%s + static_cast<%s>(%s)]" % (element, row, counter, k)
+        if self.chance(20):
+            x = "x[(%s & 127) + static_cast<%s>(%s)]" % (row, counter, k)
+        y = self.one_of(("x[%s]" % k, "0.5f", "in[%s + 7]" % k, "(t + 1)", "in[%s * 2 + (%s & 63)]" % (k, row)))
+        values = dict(s=s, t=type_, x=x, y=y)
+        body = self.one_of((
+            "{s} += static_cast<{t}>({x}) * static_cast<{t}>({y});",
+            "{s} = {s} / 2 + static_cast<{t}>({x}) - static_cast<{t}>({y});",
+            "{s} = {s} * static_cast<{t}>(0.5) + fabs(static_cast<{t}>({x}));",
+            "{s} = static_cast<{t}>({x}) > {s} ? static_cast<{t}>({y}) : {s} + 1;",
+        )).format(**values)  # fmt: skip
+        texts, results = [body], "h = h * 31 + bits(%s);" % s
+        nodes = ["%s %s = %s;" % (type_, s, self.one_of(("0", "t", "static_cast<%s>(x[t & 63])" % type_)))]
+        if self.chance(25):
+            more = self.new("s")
+            nodes.append("unsigned %s = h;" % more)
+            texts.insert(self.below(2), "%s = %s * 3 + static_cast<unsigned>(%s);" % (more, more, k))
+            results += " h ^= %s;" % more
+        head = "for ({c} {k} = static_cast<{c}>({b}); {k} < static_cast<{c}>({b} + {n}); {k}++) {{"
+        loop = Block([[head.format(c=counter, k=k, b=start, n=times), texts]])
+        if self.chance(40):
+            loop = Block([["if (%s) {" % self.one_of((self.condition(), "i < n", "threadIdx.x >= 1", "a > 2 && t < 70")), [loop]]])
+        return [*nodes, loop, results]
 
     def guarded_division(self):
         """A quotient of uniform numbers where lane 0 may not be, as an index or a value."""

@@ -312,6 +312,35 @@ class Regions(differential.Differential):
         notes["loop"] = "loops between barriers"
         self.compare_forms(self.write("k.kernel.cu", text), notes, ((40, 0), (60, 96), (100, 300)))
 
+    def test_rows_of_each_thread(self):
+        """A loop over a row of each thread's own is done for several threads at once, with the same results."""
+        product = "for (int k = 0; k < m; k++) s += a[i * m + k] * b[k];"
+        more = "a loop over the threads, rows of 16 threads at a time"
+        bodies = {
+            "row": (product, more),
+            "guarded": ("if (i >= n) return; " + product, more),
+            "some": ("if (threadIdx.x >= 3 && i < n) " + product, more),
+            "distance": ("for (int k = 0; k < m; k++) { float d = b[k] - a[i * m + k]; s += d * d; } s = sqrtf(s);", more),
+            "larger": ("s = b[i]; for (int k = n & 3; k < m; k++) { float v = a[i * m + k]; s = v > s ? v : s / 2; }", more),
+            "several": ("float p = 1; for (int k = 0; k < m; k++) { s += a[i * m + k]; p = fmaf(p, b[i * m + k], k); } s -= p;", more),
+            "doubles": (("const double *c = (const double *)a; double d = i; for (size_t k = 0; k < m; k++) d = d / 2 + c[i * 8 + k]; "
+                        "s = (d - long(d)) * 0.5;"), more),
+            "bytes": ("const signed char *c = (const signed char *)a; for (int k = 0; k < m; k++) s += c[i * 7 + k] * b[k];", more),
+            "shorts": ("const unsigned short *c = (const unsigned short *)a; for (int k = 0; k < m; k++) s = s / 2 + c[i * m + k];", more),
+            "words": (("const unsigned *c = (const unsigned *)a; unsigned h = i; float p = 0; for (int k = 0; k < m; k++) { "
+                      "h = h * 31 + c[i * 3 + k]; p += b[k] * c[i + k]; } s = p + (h & 0xff);"), more),
+            "after": (product + " y[4096 + i] = s; s = rill_warp_sum(s);", "loops between barriers, rows of 16 threads at a time"),
+            "twice": (product + " s *= 3; for (int k = 0; k < m; k++) s -= a[i * 5 + k];", more),
+            "wraps": ("for (unsigned k = n & 3; k < unsigned(m); k++) s += a[i * m + k];", "a loop over the threads"),
+            "stored": ("for (int k = 0; k < m; k++) { s += a[i * m + k]; y[4096 + i] = s; }", "a loop over the threads"),
+            "strided": ("for (int k = 0; k < m; k++) s += a[i * m + 2 * k] * b[k];", "a loop over the threads"),
+        }  # fmt: skip
+        start = "  const int i = (blockIdx.x * blockDim.x + threadIdx.x) & 127;\n  float s = 0;\n"
+        kernel = "RILL_KERNEL(%s, int n, int m, const float *a, const float *b, float *y) {\n%s  %s\n  y[blockIdx.x * blockDim.x + threadIdx.x] = s;\n}\n"
+        text = "#include <rill/device/kernel.h>\n" + "".join(kernel % (name, start, body) for name, (body, _) in bodies.items())
+        notes = {name: note for name, (_, note) in bodies.items()}
+        self.compare_forms(self.write("k.kernel.cu", text), notes, ((40, 3), (60, 16), (100, 96), (45, 117)))
+
     def test_numbers_of_warps(self):
         """What is divided by 32 is a thread's index and a multiple of 32, put together in any way, of any sign."""
         bodies = {

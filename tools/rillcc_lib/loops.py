@@ -7,6 +7,7 @@ from . import llvm
 from .all_below import SWAPPED
 from .ir import PURE
 from .regions import SYNC_POINTS, THREAD
+from .rows import ThreadLoop
 from .slots import MOST_THREADS, Slots
 
 INVERTED = {llvm.ULT: llvm.UGE, llvm.UGE: llvm.ULT, llvm.SLT: llvm.SGE, llvm.SGE: llvm.SLT, llvm.NE: llvm.EQ, llvm.EQ: llvm.NE}
@@ -107,6 +108,8 @@ class Loops(Slots):
         for phi, start, following_value in zip((t, x, y, z), starts, (next_t, zero, next_y, next_z)):
             self.lib.AddIncoming(phi, llvm.array([start, following_value]), llvm.array([rows, row_end]), 2)
         self.lib.AddIncoming(own_x, llvm.array([first_x, following]), llvm.array([row, region.latch]), 2)
+        if step == 1:
+            self.thread_loops.append(ThreadLoop(loop, region.latch, own_x))
         if after != region.tail:
             self.at_end(after)
             more = self.call("rill_sched_more", self.next, self.threads, *self.state)

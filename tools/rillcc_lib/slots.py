@@ -36,6 +36,7 @@ class Slots:
         self.imports = {}
         self.bytes = 0  # of each thread in arrays
         self.padding = 0  # between them
+        self.thread_loops = []  # those over the threads that go up by one
         self.local = self.find_local_memory()
         self.liveness()
         self.join_slots()

@@ -19,6 +19,7 @@ from . import (
     ir,
     llvm,
     regions,
+    rows,
     small_vectors,
     stacks,
     sums,
@@ -367,7 +368,7 @@ class Rewriter:
         """Cuts the versions of a kernel; gives a note on how it runs, and the most bytes that its threads have in arrays."""
         finder, writer = self.cut(entry.versions[0], syncing)
         note = "loops between barriers" if finder.meets else "a loop over the threads"
-        most, inside = writer.most_bytes(), finder.inside
+        most, inside, has_rows = writer.most_bytes(), finder.inside, writer.has_rows
         for version in entry.versions[1:]:
             finder, writer = self.cut(version, syncing)
             most = max(most, writer.most_bytes())
@@ -376,7 +377,9 @@ class Rewriter:
                 self.lib.DeleteFunction(version)
             else:
                 inside |= finder.inside
-        return note + (", inside its own loops" if inside else ""), most
+                has_rows |= writer.has_rows
+        note += ", inside its own loops" if inside else ""
+        return note + (", rows of %d threads at a time" % rows.LANES if has_rows else ""), most
 
     def interchanged(self, entry):
         """The cuts in loops of a kernel whose threads go innermost."""

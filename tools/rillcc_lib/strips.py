@@ -16,6 +16,7 @@ from .all_below import EXTENSIONS
 from .ir import DIVISIONS, PURE
 from .lanes import LANES, Lanes
 from .regions import WARP, WARP_ANY, require
+from .rows import ThreadLoop
 from .slots import MOST_THREADS
 
 ENDED = 0xFFFF  # of rill/device/host_schedule.h
@@ -368,6 +369,7 @@ class Strips(Lanes):
             again = self.build("ICmp", llvm.ULT, following, count)
             self.mark_lanes(self.branch_if(again, copies[rows.loop], after))
             lib.AddIncoming(lane, llvm.array([m.number(0), following]), llvm.array([before, latch]), 2)
+            self.thread_loops.append(ThreadLoop(copies[rows.loop], latch, lane))
         self.at_end(after)
 
     # Numbers of warps and lanes

@@ -8,7 +8,7 @@ Where all threads go on to the same region, that is known here, and written down
 thread notes where it goes on, in `next`, and a function of the header (rill_sched_next) chooses what runs then.
 """
 
-from . import llvm
+from . import llvm, rows
 from .regions import FREE, SYNC_POINTS, THREAD, WARP, WARP_ANY, Refused, require
 from .strips import ENDED, Strips
 
@@ -42,6 +42,7 @@ class Writer(Strips):
         self.note_acts()
         self.clean()
         self.add_warps()
+        self.has_rows = rows.Rows(self).add(self.thread_loops)
 
     def copies_for_threads(self, region):
         """Whether a way out of a region leads to a phi of which each thread has its own, in another slot."""

@@ -1,0 +1,581 @@
+"""Loops of a thread over its own row of memory, done for LANES threads at once.
+
+    for (int k = 0; k < n; k++) sum += a[row * n + k] * x[k];  // one row for each thread
+
+The sum of a thread is a chain of additions that may not be put in another order, and LLVM makes no vectors of a loop around
+another one.  Neighbouring threads read places that are a row apart, so their loads would be gathers, which are slow.  Here the
+first of LANES threads that comes to such a loop executes it for all of them, with vectors that have an element for each thread:
+of CHUNK rounds it loads each thread's numbers, which are neighbours, and transposes them in registers.
+
+    loop over the threads:                       loop over the threads:
+      before                                       before
+      loop                                         if (x >= done && all of the next LANES threads come to the loop)
+      after                                          execute the loop for x, x + 1, ...; keep the results; done = x + LANES
+                                                   if (x < done) take the results, else execute the loop
+                                                   after
+
+Each thread does the same operations on the same numbers in the same order.  Threads later in the strip read memory earlier than
+they did.  The region has no synchronization inside, and neither the loop nor what is before it writes memory, so any order of the
+threads is a right one.
+"""
+
+from dataclasses import dataclass
+
+from . import flow, llvm
+from .ir import PURE
+
+LANES, GROUP = 16, 4  # threads at once; elements of each that one load takes
+CHUNK = 8  # rounds for which each thread's numbers are loaded together, unless the elements are bytes
+SHORTEST = 16  # a loop with fewer rounds stays as it is
+MOST_LOOPS = 8  # of a function
+NOT_ATOMIC = 0
+# Functions of one type that LLVM has for vectors.
+VECTORIZED = ("fma", "fabs", "sqrt", "minnum", "maxnum", "smin", "smax", "umin", "umax")
+FLOATS = (1, 2, 3)  # half, float and double, of LLVMGetTypeKind
+CASTS, BINARIES = set(range(30, 39)) | {llvm.BIT_CAST}, set(range(8, 17)) | {18, 19, *range(20, 26)}
+FNEG, FCMP = 66, 43
+
+
+@dataclass
+class ThreadLoop:
+    """A loop over threads: its first block, its last one, and what counts them."""
+
+    header: int
+    latch: int
+    counter: int
+
+
+@dataclass
+class Row:
+    """A loop of one block in it."""
+
+    block: int
+    before: int  # the block in front of it
+    after: int
+    path: list  # the blocks from the start of the loop over threads to `before`
+    guards: list  # (condition, value that leads to the loop)
+    counter: int  # the phi that goes up by one in each round
+    limit: int
+    stays: int  # number of the successor that is the loop
+
+
+class Rows:
+    """Of a function that has been written (threads.py)."""
+
+    threads: ThreadLoop
+    row: Row
+    inside: list  # the loop's instructions but its last one,
+    varying: set  # those whose values differ between threads in the same round,
+    loads: list  # and those that load from each thread's own row
+    start: dict  # phi of the loop: its first value
+    ends: list  # what is used of the loop after it,
+    places: dict  # and the variables where this is kept, with an element for each thread
+    lanes: list  # of each thread, what values from before the loop are for it
+    spread: dict  # value from before the loop: the vector of what it is for each thread
+
+    def __init__(self, writer):
+        self.w, self.m, self.lib, self.function = writer, writer.m, writer.lib, writer.function
+
+    def add(self, loops):
+        """Changes the loops of a function; gives whether there are any."""
+        done = 0
+        for threads in loops:
+            self.read(threads)
+            for block in self.blocks:
+                row = self.find(block) if done < MOST_LOOPS and block in self.m.successors(block) else None
+                if row:
+                    self.row = row
+                    self.write()
+                    done += 1
+                    self.read(threads)
+        return done > 0
+
+    # Which loops
+
+    def read(self, threads):
+        m = self.m
+        self.threads = threads
+        inside = flow.reachable({b: m.predecessors(b) for b in m.blocks(self.function)}, [threads.latch], {threads.header})
+        self.blocks = [block for block in m.blocks(self.function) if block in inside]
+        self.block_of = {value: block for block in self.blocks for value in m.instructions(block)}
+        end = m.terminator(threads.latch)
+        self.stop = self.lib.GetOperand(self.lib.GetCondition(end), 1)
+
+    def find(self, block):
+        m, lib, end = self.m, self.lib, self.m.terminator(block)
+        befores = [other for other in m.predecessors(block) if other != block]
+        if len(befores) != 1 or m.opcode(end) != llvm.BR or not m.is_binary(lib.GetCondition(end), llvm.ICMP):
+            return None
+        ways, condition = m.successors(block), lib.GetCondition(end)
+        stays = ways.index(block)
+        after = ways[1 - stays]
+        if after == block or after not in self.blocks or lib.GetICmpPredicate(condition) != (llvm.NE if stays == 0 else llvm.EQ):
+            return None
+        counter, limit = self.find_counter(block, condition)
+        walked = self.find_path(block, befores[0])
+        if not counter or not walked:
+            return None
+        path, guards = walked
+        row = Row(block, befores[0], after, path, guards, counter, limit, stays)
+        return row if self.pays(row) else None
+
+    def find_counter(self, block, condition):
+        """The phi that is one more in each round, and the limit with which what follows it is compared."""
+        following, limit = self.m.operands(condition)
+        if not self.m.is_binary(following, llvm.ADD) or self.block_of.get(limit) == block:
+            return None, None
+        counter, one = self.m.operands(following)
+        ways = {b: v for v, b in self.m.incoming(counter)} if counter in self.m.phis(block) else {}
+        known = self.m.constant(one) == 1 and ways.get(block) == following and self.is_same(limit)
+        start = next((v for b, v in ways.items() if b != block), None)
+        return (counter, limit) if known and self.is_same(start) else (None, None)
+
+    def find_path(self, block, before):
+        """The blocks that a thread goes through to the loop, if there is one way alone and nothing is written on it, and the
+        conditions on it."""
+        m, path, guards = self.m, [before], []
+        while True:
+            end = m.terminator(path[0])
+            following = path[1] if len(path) > 1 else block
+            if m.opcode(end) != llvm.BR or not all(map(self.is_harmless, m.instructions(path[0])[:-1])):
+                return None
+            ways = m.successors(path[0])
+            if len(ways) > 1:
+                if ways[0] == ways[1]:
+                    return None
+                guards.insert(0, (self.lib.GetCondition(end), ways[0] == following))
+            if path[0] == self.threads.header:
+                return path, guards
+            befores = m.predecessors(path[0])
+            if len(befores) != 1 or befores[0] in path:
+                return None
+            path.insert(0, befores[0])
+
+    def is_harmless(self, value):
+        opcode = self.m.opcode(value)
+        if opcode == llvm.LOAD:
+            return self.is_plain(value)
+        if opcode == llvm.CALL:
+            callee = self.m.callee(value)
+            return bool(callee) and self.m.uses_no_memory(callee)
+        return opcode in PURE or value == self.threads.counter
+
+    def is_plain(self, load):
+        return not self.lib.GetVolatile(load) and self.lib.GetOrdering(load) == NOT_ATOMIC
+
+    def is_same(self, value):
+        """Whether a value from before the loop is the same for all threads."""
+        if value not in self.block_of:
+            return True
+        return self.m.opcode(value) in PURE and all(map(self.is_same, self.m.operands(value)))
+
+    def is_known(self, value, path, is_guard=False):
+        """Whether a value from before the loop can be computed for another thread: before it is known that this thread
+        comes to the loop, or after."""
+        if value not in self.block_of or value == self.threads.counter:
+            return True
+        opcode = self.m.opcode(value)
+        if self.block_of[value] not in path or (opcode == llvm.LOAD and is_guard) or opcode not in PURE | {llvm.LOAD}:
+            return False
+        return all(self.is_known(operand, path, is_guard) for operand in self.m.operands(value))
+
+    def pays(self, row):
+        """Whether all of a loop can be done for several threads, and adds up numbers of each thread's own row."""
+        m, lib = self.m, self.lib
+        self.row, self.inside = row, m.instructions(row.block)[:-1]
+        self.find_varying()
+        inputs = {v for value in self.inside for v in self.outside_operands(value)}
+        if not all(self.is_known(value, row.path) for value in inputs):
+            return False
+        if not all(self.is_known(condition, row.path, True) for condition, _ in row.guards):
+            return False
+        phis = [phi for phi in m.phis(row.block) if phi in self.varying]
+        self.loads = [value for value in self.inside if value in self.varying and m.opcode(value) == llvm.LOAD]
+        sums = any(lib.GetTypeKind(lib.TypeOf(phi)) in FLOATS for phi in phis)
+        if not sums or not self.loads or not all(map(self.is_fit, self.inside)):
+            return False
+        return all(lib.TypeOf(value) != m.i1 and m.opcode(value) != llvm.GEP for value in self.results() if value in self.varying)
+
+    def outside_operands(self, value):
+        """What an instruction of the loop uses from before it."""
+        ways = [v for v, _ in self.m.incoming(value)] if self.m.opcode(value) == llvm.PHI else self.m.operands(value)
+        return [v for v in ways if v in self.block_of and v not in self.inside]
+
+    def find_varying(self):
+        """The values of the loop that differ between threads in the same round."""
+        self.varying, changed = set(), True
+        while changed:
+            changed = False
+            for value in self.inside:
+                ways = self.m.incoming(value) if self.m.opcode(value) == llvm.PHI else [(v, 0) for v in self.m.operands(value)]
+                differs = any(v in self.varying or (v in self.block_of and v not in self.inside and not self.is_same(v)) for v, _ in ways)
+                if differs and value not in self.varying:
+                    self.varying.add(value)
+                    changed = True
+
+    def is_fit(self, value):
+        m, lib, opcode = self.m, self.lib, self.m.opcode(value)
+        kind = lib.TypeOf(value)
+        is_number = lib.GetTypeKind(kind) in (*FLOATS, llvm.INTEGER_TYPE)
+        if opcode == llvm.LOAD:
+            if not self.is_plain(value) or not is_number:
+                return False
+            size = lib.ABISizeOfType(m.layout, kind)
+            fills_bytes = lib.SizeOfTypeInBits(m.layout, kind) == 8 * size and size in (1, 2, 4, 8)
+            return value not in self.varying or (fills_bytes and self.step(lib.GetOperand(value, 0)) == size)
+        if opcode == llvm.CALL:
+            return self.is_vectorized(value) and is_number
+        if opcode == llvm.GEP:  # each is for loads alone
+            return value not in self.varying or all(user in self.loads for user in m.users(value))
+        if opcode not in PURE and opcode != llvm.PHI:
+            return False
+        if value not in self.varying:
+            return True
+        known = opcode in CASTS | BINARIES | {FNEG, FCMP, llvm.ICMP, llvm.SELECT, llvm.FREEZE, llvm.PHI}
+        kinds = [lib.GetTypeKind(lib.TypeOf(v)) for v in [value, *(m.operands(value))]]
+        return known and all(k in (*FLOATS, llvm.INTEGER_TYPE) for k in kinds)
+
+    def is_vectorized(self, call):
+        callee = self.m.callee(call)
+        if not callee or not self.lib.GetIntrinsicID(callee):
+            return False
+        name = self.m.name(callee).split(".")
+        return len(name) == 3 and name[1] in VECTORIZED and self.m.uses_no_memory(callee)
+
+    # How much larger a value is in the next round
+
+    def step(self, value):
+        """How much a value grows from round to round, in bytes if it is a pointer; None if that is not known."""
+        m = self.m
+        if value not in self.inside:
+            return 0
+        if value == self.row.counter:
+            return 1
+        opcode = m.opcode(value)
+        if opcode in (llvm.SEXT, llvm.ZEXT):
+            operand = m.operands(value)[0]
+            return self.step(operand) if self.is_exact(operand, "nsw" if opcode == llvm.SEXT else "nuw") else None
+        if opcode not in (llvm.ADD, llvm.SUB, llvm.MUL, llvm.SHL, llvm.GEP):
+            return None
+        steps = [self.step(operand) for operand in m.operands(value)]
+        if None in steps:
+            return None
+        if not any(steps):
+            return 0
+        if opcode == llvm.GEP:
+            wide = all(not step or self.lib.TypeOf(v) == m.i64 for step, v in zip(steps[1:], m.operands(value)[1:]))
+            size = self.lib.ABISizeOfType(m.layout, self.lib.GetGEPSourceElementType(value))
+            return steps[0] + steps[1] * size if len(steps) == 2 and wide else None
+        if opcode == llvm.ADD:
+            return sum(steps)
+        if opcode == llvm.SUB:
+            return steps[0] - steps[1]
+        number = m.constant(m.operands(value)[1])
+        if number is None or steps[1]:
+            return None
+        return steps[0] * number if opcode == llvm.MUL else steps[0] << number
+
+    def is_exact(self, value, flag):
+        """Whether a number does not wrap from one round to the next."""
+        if value not in self.inside:
+            return True
+        if value == self.row.counter:
+            value = self.m.operands(self.lib.GetCondition(self.m.terminator(self.row.block)))[0]
+            return flag in self.m.text(value).split(" add ", 1)[1].split()
+        if self.m.opcode(value) != llvm.ADD or flag not in self.m.text(value).split(" add ", 1)[1].split():
+            return False
+        return all(self.is_exact(operand, flag) for operand in self.m.operands(value))
+
+    # The loop for several threads
+
+    def results(self):
+        """What is used of the loop after it."""
+        users = {value: [self.lib.GetInstructionParent(user) for user in self.m.users(value)] for value in self.inside}
+        return [value for value in self.inside if any(block != self.row.block for block in users[value])]
+
+    def build(self, what, *arguments):
+        return self.w.build(what, *arguments)
+
+    def vector(self, kind, count=LANES):
+        return self.lib.VectorType(kind, count)
+
+    def write(self):
+        w, m, lib, row = self.w, self.m, self.lib, self.row
+        results = self.results()
+        start = {phi: {b: v for v, b in m.incoming(phi)}[row.before] for phi in m.phis(row.block)}
+        enter, check, strip, fetch, merge = [w.new_block("") for _ in range(5)]
+        places = {}
+        with w.in_front():
+            done = self.build("Alloca", m.i32)
+            for value in results:
+                kind = lib.TypeOf(value)
+                places[value] = self.build("Alloca", lib.ArrayType2(kind, LANES) if value in self.varying else kind)
+                lib.SetAlignment(places[value], 64)
+        for block in m.predecessors(self.threads.header):
+            if block != self.threads.latch:
+                w.before(m.terminator(block))
+                w.store(m.number(0), done)
+        m.redirect(row.before, row.block, enter)
+        w.at_end(enter)
+        w.branch_if(self.build("ICmp", llvm.ULT, self.threads.counter, w.load(m.i32, done)), fetch, check)
+        w.at_end(check)
+        w.branch_if(self.all_come(start[row.counter]), strip, row.block)
+        for phi in m.phis(row.block):
+            m.replace_phi(phi, lambda v, b: (v, check if b == row.before else b), w.builder)
+        self.renew(start, results, places)
+        w.at_end(strip)
+        self.find_inputs()
+        self.write_loop(strip)
+        w.store(w.nowrap(self.build("Add", self.threads.counter, m.number(LANES))), done)
+        w.branch(fetch)
+        w.at_end(fetch)
+        # Invariant: done - LANES <= counter < done, as a thread comes here only below `done`, which grows by what is done.
+        lane = self.build("Add", self.build("Sub", self.threads.counter, w.load(m.i32, done)), m.number(LANES))
+        taken = []
+        for value in self.ends:
+            kind, place = lib.TypeOf(value), self.places[value]
+            if value in self.varying:
+                place = w.element(kind, place, self.build("ZExt", lane, m.i64))
+            taken.append(w.load(kind, place))
+        w.branch(merge)
+        self.join(merge, fetch, taken)
+
+    def all_come(self, start):
+        """Builds what says that there are LANES threads from this one on, which all come to the loop, and enough rounds."""
+        m, outer = self.m, self.threads.counter
+        room = self.build("ICmp", llvm.UGE, self.build("Sub", self.stop, outer), m.number(LANES))
+        rounds = self.build("Sub", self.row.limit, start)
+        fits = self.build("And", room, self.build("ICmp", llvm.UGE, rounds, m.number(SHORTEST, self.lib.TypeOf(rounds))))
+        self.lanes = [{outer: self.w.nowrap(self.build("Add", outer, m.number(lane))) if lane else outer} for lane in range(LANES)]
+        for condition, way in self.row.guards:
+            for lane in [] if self.is_same(condition) else self.lanes[1:]:
+                holds = self.build("Freeze", self.of_lane(condition, lane))
+                fits = self.build("And", fits, holds if way else self.build("Xor", holds, m.number(1, m.i1)))
+        return fits
+
+    def find_inputs(self):
+        """Builds what the loop uses from before it, for each thread."""
+        self.spread = {}
+        for value in self.inside:
+            for operand in self.outside_operands(value):
+                if not self.is_same(operand):
+                    each = [self.of_lane(operand, lane) for lane in self.lanes]
+                    if self.m.opcode(value) not in (llvm.GEP, llvm.LOAD) and operand not in self.spread:
+                        self.spread[operand] = self.gather(each)
+
+    def write_loop(self, before):
+        """Builds the loop for several threads, which keeps its results; the builder stands in a block in front, and comes to
+        stand after it."""
+        w, m, lib, row = self.w, self.m, self.lib, self.row
+        head, chunk, one, left = [w.new_block("") for _ in range(4)]
+        starts = {phi: self.as_vector(v) if phi in self.varying else v for phi, v in self.start.items()}
+        w.branch(head)
+        w.at_end(head)
+        phis = {phi: self.build("Phi", lib.TypeOf(starts[phi])) for phi in starts}
+        size = self.chunk()
+        more = self.build("Sub", row.limit, phis[row.counter])
+        w.branch_if(self.build("ICmp", llvm.UGE, more, m.number(size, lib.TypeOf(more))), chunk, one)
+        ends = []
+        for block, count in ((chunk, size), (one, 1)):
+            w.at_end(block)
+            env = self.rounds(phis, count)
+            again = [head, left] if row.stays == 0 else [left, head]
+            w.branch_if(env[lib.GetCondition(m.terminator(row.block))], *again)
+            ends.append((env, block))
+        for phi, value in phis.items():
+            m.add_ways(value, [(starts[phi], before), *((self.following(phi, env), block) for env, block in ends)])
+        w.at_end(left)
+        values = [self.build("Phi", lib.TypeOf(ends[0][0][v])) for v in self.ends]
+        for phi, value in zip(values, self.ends):
+            m.add_ways(phi, [(env[value], block) for env, block in ends])
+        for phi, value in zip(values, self.ends):
+            w.store(phi, self.places[value])
+
+    def renew(self, start, results, places):
+        """Finds the loop's values again after its phis were made anew."""
+        new = dict(zip(self.inside, self.m.instructions(self.row.block)))
+        self.inside = list(new.values())
+        self.varying = {new.get(value, value) for value in self.varying}
+        self.loads = [new[value] for value in self.loads]
+        self.start = {new[phi]: value for phi, value in start.items()}
+        self.ends = [new[value] for value in results]
+        self.places = {new[value]: place for value, place in places.items()}
+        self.row.counter = new[self.row.counter]
+
+    def join(self, merge, fetch, taken):
+        """Lets what comes after the loop have the results either way."""
+        w, m, lib, row = self.w, self.m, self.lib, self.row
+        m.redirect(row.block, row.after, merge)
+        w.at_end(merge)
+        for value, other in zip(self.ends, taken):
+            users = {user for user in m.users(value) if lib.GetInstructionParent(user) not in (row.block, merge)}
+            phi = self.build("Phi", lib.TypeOf(value))
+            m.add_ways(phi, [(value, row.block), (other, fetch)])
+            for user in users:
+                for i, operand in enumerate(m.operands(user)):
+                    if operand == value:
+                        lib.SetOperand(user, i, phi)
+        w.branch(row.after)
+        for phi in m.phis(row.after):
+            m.replace_phi(phi, lambda v, b: (v, merge if b == row.block else b), w.builder)
+
+    def of_lane(self, value, lane):
+        """Builds what a value from before the loop is for another thread."""
+        if value in lane or value not in self.block_of or self.is_same(value):
+            return lane.get(value, value)
+        operands = [self.of_lane(operand, lane) for operand in self.m.operands(value)]
+        copy = self.lib.InstructionClone(value)
+        self.m.insert(self.w.builder, copy)
+        for i, operand in enumerate(operands):
+            self.lib.SetOperand(copy, i, operand)
+        lane[value] = copy
+        return copy
+
+    def gather(self, values):
+        vector = self.lib.GetUndef(self.vector(self.lib.TypeOf(values[0])))
+        for i, value in enumerate(values):
+            vector = self.build("InsertElement", vector, value, self.m.number(i))
+        return vector
+
+    def as_vector(self, value):
+        """A value that is the same for all threads, or that differs and is known for each."""
+        if value in self.spread:
+            return self.spread[value]
+        first = self.build("InsertElement", self.lib.GetUndef(self.vector(self.lib.TypeOf(value))), value, self.m.number(0))
+        return self.shuffle(first, first, [0] * LANES)
+
+    def shuffle(self, a, b, mask):
+        mask = self.lib.ConstVector(llvm.array(list(map(self.m.number, mask))), len(mask))
+        return self.build("ShuffleVector", a, b, mask)
+
+    def chunk(self):
+        """How many rounds are done together."""
+        sizes = [self.lib.ABISizeOfType(self.m.layout, self.lib.TypeOf(load)) for load in self.loads]
+        return max(CHUNK, *(16 // size for size in sizes))
+
+    def following(self, phi, env):
+        value = next(v for v, b in self.m.incoming(phi) if b == self.row.block)
+        return env.get(value, self.as_vector(value) if phi in self.varying and value not in env else value)
+
+    def rounds(self, phis, count):
+        """Builds rounds of the loop; gives the values of the last one.  Each load of the threads' own rows is made for all
+        rounds, or one by one if there is a single one."""
+        first, ready = {}, {}
+        state = dict(phis)
+        for number in range(count):
+            env = dict(state)
+            for value in self.inside:
+                if value in env:
+                    continue
+                if value not in self.varying:
+                    env[value] = self.copy(value, env)
+                elif value in self.loads:
+                    if count == 1:
+                        env[value] = self.gather([self.load_of(value, env, lane) for lane in self.lanes])
+                    else:
+                        env[value] = self.column(value, number, env, first, ready)
+                elif self.m.opcode(value) != llvm.GEP and not self.is_address(value):
+                    env[value] = self.vector_of(value, env)
+            state = {phi: self.following(phi, env) for phi in phis}
+        return env
+
+    def is_address(self, value):
+        """Whether a value is a part of loads' addresses alone, which are built for each thread."""
+        users = self.m.users(value)
+        return self.m.opcode(value) != llvm.PHI and bool(users) and all(
+            self.lib.GetInstructionParent(u) == self.row.block and (self.m.opcode(u) == llvm.GEP or self.is_address(u)) for u in users
+        )
+
+    def copy(self, value, env):
+        copy = self.lib.InstructionClone(value)
+        self.m.insert(self.w.builder, copy)
+        for i, operand in enumerate(self.m.operands(value)):
+            if operand in env:
+                self.lib.SetOperand(copy, i, env[operand])
+        return copy
+
+    def address(self, value, env, lane, made):
+        """Builds the address of a thread in this round."""
+        if value not in self.inside:
+            return self.of_lane(value, lane)
+        if value not in self.varying:
+            return env[value]
+        if value not in made:
+            operands = [self.address(operand, env, lane, made) for operand in self.m.operands(value)]
+            made[value] = self.lib.InstructionClone(value)
+            self.m.insert(self.w.builder, made[value])
+            for i, operand in enumerate(operands):
+                self.lib.SetOperand(made[value], i, operand)
+        return made[value]
+
+    def load_of(self, load, env, lane):
+        made = self.w.load(self.lib.TypeOf(load), self.address(self.lib.GetOperand(load, 0), env, lane, {}))
+        self.lib.SetAlignment(made, self.lib.GetAlignment(load))
+        return made
+
+    def column(self, load, number, env, first, ready):
+        """What a load gives the threads in a round of a chunk.  GROUP words of each thread are loaded at once; a word is an
+        element, or several small ones."""
+        m, lib, kind = self.m, self.lib, self.lib.TypeOf(load)
+        size = lib.ABISizeOfType(m.layout, kind)
+        word, each = (kind, 1) if size >= 4 else (m.i32, 4 // size)
+        if load not in first:
+            first[load] = [self.address(lib.GetOperand(load, 0), env, lane, {}) for lane in self.lanes]
+        group, inside = divmod(number, GROUP * each)
+        if (load, group) not in ready:
+            ready[load, group] = self.transpose(load, first[load], word, group * GROUP)
+        value = ready[load, group][inside // each]
+        if each == 1:
+            return value
+        bits = 8 * size
+        shifted = self.build("LShr", value, self.as_vector(m.number(bits * (inside % each))))
+        small = self.build("Trunc", shifted, self.vector(lib.IntTypeInContext(m.context, bits)))
+        return small if lib.GetTypeKind(kind) == llvm.INTEGER_TYPE else self.build("BitCast", small, self.vector(kind))
+
+    def transpose(self, load, places, word, start):
+        """Loads GROUP words of each thread; gives a vector for each of these words."""
+        parts = []
+        for place in places:
+            at = self.w.element(word, place, self.m.number(start, self.m.i64)) if start else place
+            part = self.w.load(self.vector(word, GROUP), at)
+            self.lib.SetAlignment(part, self.lib.GetAlignment(load))
+            parts.append(part)
+        rows = []
+        for i in range(GROUP):
+            wide, count = parts[i::GROUP], GROUP
+            while len(wide) > 1:
+                count *= 2
+                wide = [self.shuffle(a, b, range(count)) for a, b in zip(wide[::2], wide[1::2])]
+            rows.append(wide[0])
+
+        def mix(a, b, mask):
+            return self.shuffle(a, b, [base + i % GROUP + (LANES if i >= GROUP else 0) for base in range(0, LANES, GROUP) for i in mask])
+
+        low, high = (0, 4, 1, 5), (2, 6, 3, 7)
+        pairs = [mix(rows[0], rows[1], low), mix(rows[2], rows[3], low), mix(rows[0], rows[1], high), mix(rows[2], rows[3], high)]
+        first, second = (0, 1, 4, 5), (2, 3, 6, 7)
+        return [mix(pairs[i], pairs[i + 1], mask) for i in (0, 2) for mask in (first, second)]
+
+    def vector_of(self, value, env):
+        """Builds an instruction of the loop for all threads."""
+        m, lib, opcode = self.m, self.lib, self.m.opcode(value)
+        arguments = m.arguments(value) if opcode == llvm.CALL else m.operands(value)
+        operands = [env[o] if o in self.varying else self.as_vector(env.get(o, o)) for o in arguments]
+        kind = self.vector(lib.TypeOf(value))
+        if opcode == llvm.CALL:
+            number = lib.GetIntrinsicID(m.callee(value))
+            function = lib.GetIntrinsicDeclaration(m.handle, number, llvm.array([kind]), 1)
+            return self.build("Call2", lib.GlobalGetValueType(function), function, llvm.array(operands), len(operands))
+        if opcode == llvm.ICMP:
+            return self.build("ICmp", lib.GetICmpPredicate(value), *operands)
+        if opcode == FCMP:
+            return self.build("FCmp", lib.GetFCmpPredicate(value), *operands)
+        if opcode in CASTS:
+            return self.build("Cast", opcode, operands[0], kind)
+        if opcode == FNEG:
+            return self.build("FNeg", operands[0])
+        if opcode == llvm.SELECT:
+            return self.build("Select", *operands)
+        if opcode == llvm.FREEZE:
+            return self.build("Freeze", operands[0])
+        return self.build("BinOp", opcode, *operands)
