@@ -317,6 +317,12 @@ struct rill__stream_table {
   rill_status (*host_call)(struct rill__stream *stream, rill_host_fn fn, void *user);
 };
 
+/* Woken by a backend that has been asked to, once, on any thread, perhaps with locks of its own. */
+struct rill__waker {
+  void (*wake)(struct rill__waker *waker);
+  _Alignas(8) unsigned char of_backend[96];
+};
+
 struct rill__event_table {
   /* Makes timing, blocking_sync and interprocess true, or refuses with UNSUPPORTED. */
   rill_status (*create)(struct rill__event *event);
@@ -330,6 +336,11 @@ struct rill__event_table {
   rill_status (*is_ready)(struct rill__event *event, bool *out);
   /* As synchronize of streams. */
   rill_status (*synchronize)(struct rill__event *event, uint64_t ns);
+  /* Optional, both or none: without them core asks again and again.  `notify`, of an event that has been recorded:
+   * wakes the waker, perhaps during the call, when the record is complete or the device is lost; false if that is so
+   * already, and the waker is not woken.  `notified`: frees what `notify` keeps, once after it has woken the waker. */
+  bool (*notify)(struct rill__event *event, struct rill__waker *waker);
+  void (*notified)(struct rill__event *event, struct rill__waker *waker);
   /* Both have timing, have been recorded and are complete; same device.  NOT_READY if one was recorded again. */
   rill_status (*elapsed)(struct rill__event *start, struct rill__event *end, float *ms);
   /* With RILL_FEATURE_EVENT_IPC: sharing with other processes.  The event was created with interprocess. */

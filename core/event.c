@@ -3,13 +3,17 @@
 #include "core/diagnose/waits.h"
 #include "core/held/held.h"
 #include "core/held/record.h"
+#include "core/held/watch.h"
 #include "core/memory/memory.h"
 #include "core/object/options.h"
 #include "core/object/origin.h"
 #include "core/sync/events.h"
 #include "core/sync/submit.h"
 
+#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- life ---- */
 
@@ -175,6 +179,38 @@ rill_status rill_event_synchronize_for(rill_event event, uint64_t ns) {
   struct rill__event *e;
   RILL_RESOLVE(RILL__EVENT, event, "event", &e);
   return synchronize_event(self, e, ns);
+}
+
+/* ---- telling the host ---- */
+
+/* What the file is, by the name that the kernel gives it.  Where /proc is not mounted any open file will do. */
+static rill_status check_eventfd(int fd) {
+  char path[64], name[128];
+  RILL_REQUIRE(fcntl(fd, F_GETFD) >= 0, RILL_ERROR_INVALID_ARGUMENT, "fd %d is not open", fd);
+  (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+  const ssize_t length = readlink(path, name, sizeof name - 1);
+  name[length > 0 ? length : 0] = '\0';
+  RILL_REQUIRE(length < 0 || strcmp(name, "anon_inode:[eventfd]") == 0, RILL_ERROR_INVALID_ARGUMENT,
+               "fd %d is %s, no eventfd" RILL_HINT "create one with eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)", fd, name);
+  return RILL_OK;
+}
+
+rill_status rill_event_notify_fd(rill_event event, int fd) {
+  RILL_WITHOUT_CANCEL();
+  RILL_ENTER();
+  struct rill__event *e;
+  RILL_RESOLVE(RILL__EVENT, event, "event", &e);
+  RILL_TRY(check_eventfd(fd));
+  return rill__event_watch(e, &(struct rill__listener){ .fd = fd });
+}
+
+rill_status rill_event_then(rill_event event, rill_host_fn fn, void *user) {
+  RILL_WITHOUT_CANCEL();
+  RILL_ENTER();
+  struct rill__event *e;
+  RILL_RESOLVE(RILL__EVENT, event, "event", &e);
+  RILL_REQUIRE(fn != NULL, RILL_ERROR_INVALID_ARGUMENT, "fn is NULL");
+  return rill__event_watch(e, &(struct rill__listener){ .fd = -1, .fn = fn, .user = user });
 }
 
 rill_status rill_event_elapsed_time(rill_event start, rill_event end, float *ms) {

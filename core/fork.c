@@ -6,7 +6,7 @@
 #include "core/diagnose/calls.h"
 #include "core/diagnose/inject.h"
 #include "core/graph/graph.h"
-#include "core/held/held.h"
+#include "core/held/watch.h"
 #include "core/kernel/global.h"
 #include "core/kernel/module.h"
 #include "core/object/origin.h"
@@ -45,6 +45,7 @@ static void lock_all(void) {
   rill__graphs_lock();   /* a graph's memory goes back to its pool under it */
   each_device(lock_device);
   rill__held_lock();
+  rill__watches_lock();
   rill__modules_lock();
   rill__globals_lock();
   rill__memory_lock();
@@ -60,6 +61,7 @@ static void unlock_all(void) {
   rill__memory_unlock();
   rill__globals_unlock();
   rill__modules_unlock();
+  rill__watches_unlock();
   rill__held_unlock();
   each_device(unlock_device);
   rill__graphs_unlock();
@@ -102,6 +104,7 @@ static void unlock_in_child(void) {
   rill__claims_after_fork();
   rill__captures_after_fork();
   rill__held_after_fork();
+  rill__watches_after_fork();
   rill__timeline_after_fork();
   each_device(rill__guards_after_fork);
   TELL_BACKENDS(after_fork_in_child)

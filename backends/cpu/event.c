@@ -188,6 +188,31 @@ static rill_status cpu_event_synchronize(struct rill__event *event, uint64_t ns)
   return rill__cpu_wait_status(event->base.device, reached, ns);
 }
 
+/* ---- waking core ---- */
+
+struct notification {
+  struct cpu_waiter waiter;
+  struct cpu_queue *queue; /* retained */
+};
+_Static_assert(sizeof(struct notification) <= sizeof((struct rill__waker *)0)->of_backend, "room for a notification");
+
+static bool cpu_event_notify(struct rill__event *event, struct rill__waker *waker) {
+  struct notification *const notification = (void *)waker->of_backend;
+  uint64_t number = 0;
+  struct cpu_queue *const queue = rill__cpu_event_mark(event, &number);
+  if (queue == NULL) return false;
+  *notification = (struct notification){ .waiter = { .number = number, .waker = waker }, .queue = queue };
+  if (rill__cpu_queue_park(queue, &notification->waiter)) return true;
+  rill__cpu_queue_release(queue);
+  return false;
+}
+
+/* Not while it is woken: whoever does that may have the lock of all queues. */
+static void cpu_event_notified(struct rill__event *event, struct rill__waker *waker) {
+  (void)event;
+  rill__cpu_queue_release(((struct notification *)(void *)waker->of_backend)->queue);
+}
+
 /* ---- time ---- */
 
 static bool time_of(struct rill__event *event, uint64_t *time) {
@@ -216,5 +241,7 @@ const struct rill__event_table rill__cpu_event_table = {
   .native = cpu_event_native,
   .is_ready = cpu_event_is_ready,
   .synchronize = cpu_event_synchronize,
+  .notify = cpu_event_notify,
+  .notified = cpu_event_notified,
   .elapsed = cpu_event_elapsed,
 };

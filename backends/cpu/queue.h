@@ -82,7 +82,8 @@ struct cpu_job {
 /* In a pairing heap: a tree in which nobody waits for less than who is above. */
 struct cpu_waiter {
   uint64_t number;
-  struct cpu_queue *parked; /* the queue to make ready; NULL: a thread that sleeps on `woken` */
+  struct cpu_queue *parked;  /* the queue to make ready, ... */
+  struct rill__waker *waker; /* ... or what to wake; both NULL: a thread that sleeps on `woken` */
   _Atomic uint32_t woken;
   struct cpu_waiter *below, *beside; /* the first of those below; the next below the same one */
   struct cpu_waiter **link;          /* what points here: such a pointer, or the queue's; NULL: not in the heap */
@@ -193,8 +194,8 @@ void rill__cpu_queue_forget_chunks(struct cpu_queue *queue);
 
 /* ---- waiting: wait.c ---- */
 
-/* Makes `waiter->parked` ready when the waiter's number is reached.  False, and nothing done, if it is, or if the
- * device is lost. */
+/* Makes `waiter->parked` ready, or wakes `waiter->waker`, when the waiter's number is reached.  False, and nothing
+ * done, if it is, or if the device is lost. */
 bool rill__cpu_queue_park(struct cpu_queue *queue, struct cpu_waiter *waiter);
 
 /* Blocks until `number` is reached, for `ns` at most; false if it was not, or the device is lost.  `spin`: looks for a

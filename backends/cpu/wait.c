@@ -78,6 +78,8 @@ void rill__cpu_queue_wake(struct cpu_queue *queue, uint64_t completed) {
     woken = waiter->beside;
     if (waiter->parked != NULL) {
       rill__cpu_workers_push(waiter->parked);
+    } else if (waiter->waker != NULL) {
+      waiter->waker->wake(waiter->waker);
     } else {
       /* From the store on the waiter may be gone: waking what is at its address then is harmless. */
       _Atomic uint32_t *const word = &waiter->woken;

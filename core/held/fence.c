@@ -1,5 +1,5 @@
 /* Fences, and what events stand for. */
-#include "core/held/queue.h"
+#include "core/held/watch.h"
 #include "core/object/assert.h"
 #include "core/sync/events.h"
 
@@ -92,6 +92,8 @@ static void resolve_fence(struct rill__fence *fence, enum fence_state state) {
     rill__queue_unlink(queue);
     rill__queue_link(queue, &rill__held_ready);
   }
+  rill__watches_arrive(fence->watches);
+  fence->watches = NULL;
   rill__held_changed();
 }
 
@@ -318,6 +320,7 @@ static void issue_awaited(struct rill__event *event, struct rill__fence *fence) 
 
 /* What is queued for the event keeps its fence; the event is what its native event says now. */
 void rill__event_recorded_natively(struct rill__event *event) {
+  atomic_store_explicit(&rill__core(event)->recorded_on, 0, memory_order_relaxed); /* nowhere that is known */
   if (RILL__LIKELY(atomic_load(&rill__core(event)->state) == RILL__EVENT_RECORDED) || count_as_recorded(event)) return;
   uint32_t state;
   rill__held_lock();

@@ -29,6 +29,7 @@ struct rill__fence {
   struct held_op *wait_before;   /* ... after this wait, ... */
   uint64_t wait_position;        /* ... which is at this position; 0: none */
   struct rill__queue *blocked;   /* those whose first operation waits for it */
+  struct rill__watch *watches;   /* QUEUED: those that arrive when it is not any more (core/held/watch.h) */
   struct rill__failure *failure; /* FAILED; NULL if memory ran out */
   struct rill__name event;       /* for texts */
 };

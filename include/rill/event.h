@@ -66,6 +66,10 @@ RILL_OPTIONS_FIELDS_(rill_event_options,
                      RILL_OPTIONS_FIELD_(timing) RILL_OPTIONS_FIELD_(blocking_sync) RILL_OPTIONS_FIELD_(interprocess)
                          RILL_OPTIONS_FIELD_(signaled) RILL_OPTIONS_FIELD_(label))
 
+/** A function that rill calls: of a host call (rill_stream_host_call) or of rill_event_then.  `status` is RILL_OK, or
+ * the fault of the work before it. */
+typedef void (*rill_host_fn)(void *user, rill_status status);
+
 /** Creates an event of a device.  NULL options are all defaults.
  *
  *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT (interprocess with timing), UNSUPPORTED, OUT_OF_MEMORY,
@@ -137,6 +141,39 @@ RILL_API RILL_NODISCARD rill_status rill_event_synchronize(rill_event event);
  *  Threads: any; blocks the calling thread only.
  *  Like:    nothing. */
 RILL_API RILL_NODISCARD rill_status rill_event_synchronize_for(rill_event event, uint64_t ns);
+
+/** Adds 1 to an eventfd (eventfd(2)) when the point that the event now marks is reached or has failed, once for each
+ *  call: for programs that wait with poll, epoll or a library such as libuv.
+ *
+ *  Takes effect at once if the point is complete already, and for an event that was never recorded.  Recording or
+ *  releasing the event later changes nothing.  Delays no work of the device: a thread of rill does it, typically within
+ *  50 us of the completion.  rill_event_is_ready then tells whether the point was reached or failed.
+ *
+ *  `fd` must stay open until then.  If its counter is as high as it can be, nothing is added.  The child of a fork gets
+ *  no notifications for calls of its parent.  An event that other code may record (imported, or whose native handle was
+ *  given out), and one that a graph records, must not be recorded again before the notification, or that is for the
+ *  later record; the native event of an imported one must exist until then.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (fd is not open, or no eventfd), NOT_RECORDED (last recorded
+ *           in a capture), OUT_OF_MEMORY, DEVICE_LOST.  After a failure nothing is added.
+ *  Threads: any.
+ *  Like:    cuLaunchHostFunc, hipLaunchHostFunc, which delay the stream. */
+RILL_API RILL_NODISCARD rill_status rill_event_notify_fd(rill_event event, int fd);
+
+/** Calls `fn(user, status)` on a thread of rill, once, when the point that the event now marks is reached (RILL_OK) or
+ *  has failed.  `status` is that of the failed record, or DEVICE_LOST.
+ *
+ *  Takes effect as rill_event_notify_fd does, also for an event that is complete already: the call itself never runs
+ *  `fn`.  `fn` may call rill, including functions that block.  Functions run one after another on one thread: one that
+ *  takes long delays those after it, though no notification of an eventfd and no work of a device, and one must not
+ * wait for another.  Points of one stream have their functions called in the order of their records.  A process that
+ * ends may do so before `fn` is called.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (fn is NULL), NOT_RECORDED (last recorded in a capture),
+ *           OUT_OF_MEMORY, DEVICE_LOST.  After a failure `fn` is not called.
+ *  Threads: any.
+ *  Like:    cuStreamAddCallback, hipStreamAddCallback, which delay the stream. */
+RILL_API RILL_NODISCARD rill_status rill_event_then(rill_event event, rill_host_fn fn, void *user);
 
 /** Returns the milliseconds on the device from `start` to `end`; negative if end came first.  Does not block.
  *

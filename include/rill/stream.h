@@ -56,9 +56,6 @@ typedef struct rill_stream_options {
 RILL_OPTIONS_FIELDS_(rill_stream_options, RILL_OPTIONS_FIELD_(priority) RILL_OPTIONS_FIELD_(priority_policy)
                                               RILL_OPTIONS_FIELD_(blocking) RILL_OPTIONS_FIELD_(label))
 
-/** What a host call runs.  `stream_status` is RILL_OK, or the fault of the work before it. */
-typedef void (*rill_host_fn)(void *user, rill_status stream_status);
-
 /** Creates a stream on a device; always a new one.  NULL options are all defaults.
  *
  *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT, OUT_OF_RANGE (priority, when strict; the text names the

@@ -1,0 +1,265 @@
+/* rill_event_notify_fd */
+#include "support/testing.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static int fd_of_calls = -1;
+
+static int new_eventfd(void) {
+  const int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  assert_true(fd >= 0);
+  return fd;
+}
+
+/* What has been added since the last time. */
+static uint64_t take(int fd) {
+  uint64_t count = 0;
+  return read(fd, &count, sizeof count) == (ssize_t)sizeof count ? count : 0;
+}
+
+/* Until `count` have been added. */
+static void await(int fd, uint64_t count) {
+  uint64_t got = 0;
+  while (got < count) {
+    struct pollfd ready = { .fd = fd, .events = POLLIN };
+    assert_int_equal(poll(&ready, 1, (int)(TIMEOUT_NS / MILLISECOND)), 1);
+    got += take(fd);
+  }
+  assert_int_equal(got, count);
+}
+
+static rill_status call_with_event(uint64_t id) { return rill_event_notify_fd((rill_event){ id }, fd_of_calls); }
+
+static void refuses_bad_handles(void) {
+  fd_of_calls = new_eventfd();
+  refuses_bad_events("rill_event_notify_fd", call_with_event);
+  assert_int_equal(take(fd_of_calls), 0);
+  (void)close(fd_of_calls);
+}
+
+/* C1.6 */
+static void refuses_what_is_no_eventfd(void) {
+  const rill_event event = new_event("event");
+  const int closed = new_eventfd(), file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+  (void)close(closed);
+  assert_true(file >= 0);
+  assert_fails(rill_event_notify_fd(event, -1), RILL_ERROR_INVALID_ARGUMENT);
+  assert_says("fd -1 is not open");
+  assert_fails(rill_event_notify_fd(event, closed), RILL_ERROR_INVALID_ARGUMENT);
+  assert_fails(rill_event_notify_fd(event, file), RILL_ERROR_INVALID_ARGUMENT);
+  assert_says("no eventfd");
+  (void)close(file);
+}
+
+/* C4.7 */
+static void adds_at_once_if_never_recorded(void) {
+  const int fd = new_eventfd();
+  assert_ok(rill_event_notify_fd(new_event("never"), fd));
+  assert_int_equal(take(fd), 1);
+  (void)close(fd);
+}
+
+/* C4.7 */
+static void adds_one_for_each_call_when_the_point_is_reached(void) {
+  const int fd = new_eventfd();
+  const rill_stream stream = new_stream("stream");
+  const rill_event event = new_event("event");
+  struct gate *gate = gate_close(stream);
+  assert_ok(rill_stream_record_event(stream, event, 0));
+  for (int i = 0; i < 3; i++) assert_ok(rill_event_notify_fd(event, fd));
+  assert_false(is_ready(event));
+  assert_int_equal(take(fd), 0);
+  gate_open(gate);
+  await(fd, 3);
+  assert_true(is_ready(event));
+  assert_ok(rill_event_notify_fd(event, fd));
+  await(fd, 1);
+  (void)close(fd);
+}
+
+/* C4.7: later records go elsewhere, and the event may be released. */
+static void means_the_point_at_the_call(void) {
+  const int fd = new_eventfd();
+  const rill_stream first = new_stream("first"), second = new_stream("second");
+  rill_event event;
+  struct gate *gate = gate_close(first), *later = gate_close(second);
+  assert_ok(rill_stream_record_new_event(first, NULL, &event));
+  assert_ok(rill_event_notify_fd(event, fd));
+  assert_ok(rill_stream_record_event(second, event, 0));
+  assert_ok(rill_event_release(event));
+  assert_int_equal(take(fd), 0);
+  gate_open(gate);
+  await(fd, 1);
+  gate_open(later);
+}
+
+/* C4.7: one that is not reached holds up no other. */
+static void is_not_held_up_by_another_stream(void) {
+  const int fd = new_eventfd(), other = new_eventfd();
+  const rill_stream first = new_stream("first"), second = new_stream("second");
+  const rill_event slow = new_event("slow"), fast = new_event("fast");
+  struct gate *gate = gate_close(first), *short_gate = gate_close(second);
+  assert_ok(rill_stream_record_event(first, slow, 0));
+  assert_ok(rill_stream_record_event(second, fast, 0));
+  assert_ok(rill_event_notify_fd(slow, fd));
+  assert_ok(rill_event_notify_fd(fast, other));
+  gate_open(short_gate);
+  await(other, 1);
+  assert_int_equal(take(fd), 0);
+  gate_open(gate);
+  await(fd, 1);
+  (void)close(fd);
+  (void)close(other);
+}
+
+/* C4.7: it delays nothing that the stream gets later. */
+static void delays_no_work(void) {
+  const int fd = eventfd(UINT32_MAX, EFD_CLOEXEC); /* one whose write would block */
+  const uint64_t most = UINT64_MAX - 1 - UINT32_MAX;
+  const rill_stream stream = new_stream("stream");
+  const rill_event event = new_event("event");
+  assert_true(fd >= 0 && write(fd, &most, sizeof most) == (ssize_t)sizeof most);
+  struct gate *gate = gate_close(stream);
+  assert_ok(rill_stream_record_event(stream, event, 0));
+  assert_ok(rill_event_notify_fd(event, fd));
+  write_cell(stream, 0, 5);
+  read_cell(stream, 0);
+  gate_open(gate);
+  assert_completes(stream);
+  assert_int_equal(dut.host[0], 5);
+  const int next = new_eventfd();
+  assert_ok(rill_stream_record_event(stream, event, 0));
+  assert_ok(rill_event_notify_fd(event, next));
+  await(next, 1); /* nor does a full counter hold up the others */
+  uint64_t count = 0;
+  assert_true(read(fd, &count, sizeof count) == (ssize_t)sizeof count);
+  assert_true(count == UINT64_MAX - 1);
+  (void)close(fd);
+  (void)close(next);
+}
+
+/* C4.7, C3.8: the record is queued; the point is reached when it has reached the driver and is done. */
+static void waits_for_a_held_record(void) {
+  const int fd = new_eventfd();
+  const rill_stream held = new_stream("held"), other = new_stream("other");
+  const rill_event never = new_event("never"), event = new_event("event");
+  assert_ok(rill_stream_wait_event(held, never, 0));
+  write_cell(held, 0, 8);
+  read_cell(held, 0);
+  assert_ok(rill_stream_record_event(held, event, 0));
+  assert_ok(rill_event_notify_fd(event, fd));
+  assert_int_equal(take(fd), 0);
+  assert_ok(rill_stream_record_event(other, never, 0));
+  await(fd, 1);
+  assert_int_equal(dut.host[0], 8);
+  (void)close(fd);
+}
+
+/* C4.7, C3.8 */
+static void tells_of_a_failed_record(void) {
+  const int fd = new_eventfd();
+  const rill_stream held = new_stream("held");
+  const rill_event event = new_event("event");
+  rill_event never;
+  bool ready = true;
+  assert_ok(rill_event_create(dut.device, NULL, &never));
+  assert_ok(rill_stream_wait_event(held, never, 0));
+  assert_ok(rill_stream_record_event(held, event, 0));
+  assert_ok(rill_event_notify_fd(event, fd));
+  assert_ok(rill_event_release(never));
+  await(fd, 1);
+  assert_fails(rill_event_is_ready(event, &ready), RILL_ERROR_NOT_RECORDED);
+  assert_ok(rill_event_notify_fd(event, fd));
+  await(fd, 1);
+  assert_fails(rill_stream_synchronize(held), RILL_ERROR_NOT_RECORDED);
+  (void)close(fd);
+}
+
+/* C4.7 */
+static void refuses_a_captured_point(void) {
+  const int fd = new_eventfd();
+  const rill_stream stream = new_stream("stream");
+  const rill_event event = new_event("event");
+  assert_ok(rill_stream_capture_begin(stream, RILL_CAPTURE_GLOBAL));
+  assert_ok(rill_stream_record_event(stream, event, 0));
+  assert_fails(rill_event_notify_fd(event, fd), RILL_ERROR_NOT_RECORDED);
+  assert_ok(rill_stream_capture_abort(stream));
+  assert_int_equal(take(fd), 0);
+  (void)close(fd);
+}
+
+/* C4.7, C7.3: it goes on during captures, and breaks none. */
+static void leaves_captures_alone(void) {
+  const int fd = new_eventfd();
+  const rill_stream stream = new_stream("stream"), capturing = new_stream("capturing");
+  const rill_event event = new_event("event");
+  rill_graph graph;
+  struct gate *gate = gate_close(stream);
+  assert_ok(rill_stream_record_event(stream, event, 0));
+  assert_ok(rill_stream_capture_begin(capturing, RILL_CAPTURE_GLOBAL));
+  assert_ok(rill_event_notify_fd(event, fd));
+  gate_open(gate);
+  await(fd, 1);
+  assert_ok(rill_stream_capture_end(capturing, &graph));
+  keep_graph_until_end(graph);
+  (void)close(fd);
+}
+
+/* C4.7, C1.10: the child is notified nothing of its parent's events, and the parent is notified once. */
+static void tells_the_parent_alone_after_fork(void) {
+  const int fd = new_eventfd();
+  const rill_stream stream = new_stream("stream");
+  const rill_event event = new_event("event");
+  struct gate *gate = gate_close(stream);
+  assert_ok(rill_stream_record_event(stream, event, 0));
+  assert_ok(rill_event_notify_fd(event, fd));
+  const pid_t child = fork();
+  if (child == 0) {
+    rill_device cpu;
+    rill_event own;
+    const int mine = eventfd(0, EFD_CLOEXEC);
+    uint64_t count = 0;
+    bool good = mine >= 0 && rill_device_open("cpu", &cpu) == RILL_OK;
+    good = good && rill_event_create(cpu, NULL, &own) == RILL_OK;
+    good = good && rill_event_notify_fd(own, mine) == RILL_OK;
+    good = good && read(mine, &count, sizeof count) == (ssize_t)sizeof count && count == 1;
+    _exit(good ? 0 : 1);
+  }
+  int status = 1;
+  assert_true(child > 0 && waitpid(child, &status, 0) == child);
+  assert_int_equal(status, 0);
+  assert_int_equal(take(fd), 0);
+  gate_open(gate);
+  await(fd, 1);
+  (void)close(fd);
+}
+
+/* C4.7, C8.3: in the order of the stream, whatever the order of the calls. */
+static void tells_of_many(void) {
+  enum { EVENTS = 200 };
+  const int fd = new_eventfd();
+  const rill_stream streams[2] = { new_stream("first"), new_stream("second") };
+  rill_event events[EVENTS];
+  struct gate *gates[2] = { gate_close(streams[0]), gate_close(streams[1]) };
+  for (unsigned i = 0; i < EVENTS; i++) {
+    events[i] = new_event("event");
+    assert_ok(rill_stream_record_event(streams[i % 2], events[i], 0));
+  }
+  for (unsigned i = 0; i < EVENTS; i++) assert_ok(rill_event_notify_fd(events[(i * 7) % EVENTS], fd));
+  assert_int_equal(take(fd), 0);
+  gate_open(gates[1]);
+  await(fd, EVENTS / 2);
+  gate_open(gates[0]);
+  await(fd, EVENTS / 2);
+  (void)close(fd);
+}
+
+TESTS_ON_EACH_DEVICE("rill_event_notify_fd", TEST(refuses_bad_handles), TEST(refuses_what_is_no_eventfd),
+                     TEST(adds_at_once_if_never_recorded), TEST(adds_one_for_each_call_when_the_point_is_reached),
+                     TEST(means_the_point_at_the_call), TEST(is_not_held_up_by_another_stream), TEST(delays_no_work),
+                     TEST(waits_for_a_held_record), TEST(tells_of_a_failed_record), TEST(refuses_a_captured_point),
+                     TEST(leaves_captures_alone), TEST(tells_the_parent_alone_after_fork), TEST(tells_of_many))
