@@ -84,13 +84,26 @@ rill_status rill_pool_get_info(rill_pool pool, rill_pool_info *info) {
 #endif
   now.used = p->used;
   now.reserved = atomic_load(&p->reserved);
-  now.used_peak = p->used_peak;
-  now.reserved_peak = p->reserved_peak;
+  now.used_peak = p->shown_used_peak;
+  now.reserved_peak = p->shown_reserved_peak;
   now.cached = p->complete.bytes;
   now.waiting = now.reserved - now.used - now.cached;
   rill__pool_unlock(p);
   rill__unref(&p->base);
   rill__options_write(info, &now, sizeof now);
+  return RILL_OK;
+}
+
+rill_status rill_pool_reset_peaks(rill_pool pool) {
+  RILL_ENTER();
+  struct rill__pool *p;
+  RILL_RESOLVE(RILL__POOL, pool, "pool", &p);
+  rill__ref_and_leave(self, &p->base);
+  rill__pool_lock(p);
+  p->shown_used_peak = p->used;
+  p->shown_reserved_peak = atomic_load(&p->reserved);
+  rill__pool_unlock(p);
+  rill__unref(&p->base);
   return RILL_OK;
 }
 

@@ -136,6 +136,7 @@ static void *begin(struct rill__pool *pool, const struct rill__stream *stream, s
   void *const begins = rill__block_begin(block, request);
   pool->used += rill__block_used(block);
   if (pool->used_peak < pool->used) pool->used_peak = pool->used;
+  if (pool->shown_used_peak < pool->used) pool->shown_used_peak = pool->used;
   return begins;
 }
 

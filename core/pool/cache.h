@@ -79,12 +79,13 @@ struct rill__pool {
   struct rill__uses uses;
   struct rill__block *waiting, **last_waiting;
   size_t waiting_count;
-  struct rill__segment *segments; /* all that are in a heap or have been cut up */
-  bool returns;                   /* what graphs have dropped is about to go back to the driver */
-  uint64_t max_size, used, used_peak, reserved_peak;
-  uint64_t unmarked; /* of all caches */
-  uint64_t transit;  /* reserved bytes that are on their way from the driver or back */
-  uint64_t needed;   /* bytes that were in use or not complete when everything had been looked at, at most */
+  struct rill__segment *segments;                /* all that are in a heap or have been cut up */
+  bool returns;                                  /* what graphs have dropped is about to go back to the driver */
+  uint64_t max_size, used, used_peak;            /* of ever: it bounds what is reserved */
+  uint64_t shown_used_peak, shown_reserved_peak; /* since rill_pool_reset_peaks */
+  uint64_t unmarked;                             /* of all caches */
+  uint64_t transit;                              /* reserved bytes that are on their way from the driver or back */
+  uint64_t needed; /* bytes that were in use or not complete when everything had been looked at, at most */
   _Atomic uint64_t reserved, threshold; /* read without the lock */
   uint64_t largest_sum;                 /* of all caches whose streams have not ended */
   size_t grown, least_segment;          /* bytes: of the last segment, and of the smallest */

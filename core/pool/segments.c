@@ -197,7 +197,7 @@ static bool reserve(struct rill__pool *pool, uint64_t size) {
   const bool room = limit == 0 || (reserved >= size && reserved <= limit);
   if (room) atomic_store(&pool->reserved, reserved);
   if (room) pool->transit += size;
-  if (room && pool->reserved_peak < reserved) pool->reserved_peak = reserved;
+  if (room && pool->shown_reserved_peak < reserved) pool->shown_reserved_peak = reserved;
   rill__pool_unlock(pool);
   return room;
 }

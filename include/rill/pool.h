@@ -44,8 +44,9 @@ RILL_OPTIONS_FIELDS_(rill_pool_options, RILL_OPTIONS_FIELD_(max_size) RILL_OPTIO
 
 /** Bytes.  `reserved` is what the pool has from the driver: `used`, which is allocated and not freed yet, rounded up as
  *  the pool does; `waiting`, which was freed but may still be used by work that is not complete; and `cached`, which is
- *  free for use.  The last three add up to the first.  Peaks are since the pool was created.  With RILL_CHECK=memory
- *  `waiting` also has red zones and freed memory that is kept back, and max_size limits `used` instead. */
+ *  free for use.  The last three add up to the first.  Peaks are since the pool was created or rill_pool_reset_peaks.
+ * With RILL_CHECK=memory `waiting` also has red zones and freed memory that is kept back, and max_size limits `used`
+ * instead. */
 typedef struct rill_pool_info {
   size_t struct_size;
   uint64_t reserved, used, reserved_peak, used_peak;
@@ -53,6 +54,12 @@ typedef struct rill_pool_info {
 } rill_pool_info;
 #define RILL_POOL_INFO_INIT \
   { sizeof(rill_pool_info), 0, 0, 0, 0, 0, 0 }
+
+/** Makes `used_peak` and `reserved_peak` of rill_pool_get_info what is used and reserved now.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE.
+ *  Like:    cuMemPoolSetAttribute and hipMemPoolSetAttribute of RESERVED_MEM_HIGH and USED_MEM_HIGH. */
+RILL_API RILL_NODISCARD rill_status rill_pool_reset_peaks(rill_pool pool);
 
 /** Allocates `size` bytes from the default pool of the stream's device.  They are not zeroed; the address is a
  *  multiple of 256.  Size 0 is OK and gives NULL.
