@@ -133,3 +133,23 @@ rill_status rill_stream_capture_graph(rill_stream stream, rill_graph *out) {
   out->id = state.graph;
   return RILL_OK;
 }
+
+rill_status rill_stream_capture_get_dependencies(rill_stream stream, rill_graph_node *nodes, size_t *count) {
+  RILL_ENTER();
+  const size_t room = count != NULL ? *count : 0;
+  if (count != NULL) *count = 0;
+  struct rill__stream *s;
+  RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
+  RILL_REQUIRE(count != NULL, RILL_ERROR_INVALID_ARGUMENT, "count is NULL");
+  RILL_REQUIRE(nodes != NULL || room == 0, RILL_ERROR_INVALID_ARGUMENT, "nodes is NULL, *count is %zu", room);
+  return rill__capture_get_place(s, nodes, room, count);
+}
+
+rill_status rill_stream_capture_set_dependencies(rill_stream stream, const rill_graph_node *nodes, size_t count,
+                                                 bool add) {
+  RILL_ENTER();
+  struct rill__stream *s;
+  RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
+  RILL_REQUIRE(nodes != NULL || count == 0, RILL_ERROR_INVALID_ARGUMENT, "nodes is NULL, count is %zu", count);
+  return rill__capture_set_place(s, nodes, count, add);
+}

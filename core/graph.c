@@ -78,6 +78,15 @@ rill_status rill_graph_add_copy_2d(rill_graph graph, const rill_graph_node *afte
   return rill__building_give(&building, rill__copy_submit(self, s, &copy));
 }
 
+rill_status rill_graph_add_copy_3d(rill_graph graph, const rill_graph_node *after, size_t after_count,
+                                   const rill_copy_3d *copy, rill_graph_node *out) {
+  RILL_ENTER_NODE();
+  struct rill__copy_3d asked;
+  RILL_TRY(rill__building_check(&building));
+  RILL_TRY(rill__copy_3d_read(&asked, copy));
+  return rill__building_give(&building, rill__copy_submit(self, s, &asked));
+}
+
 rill_status rill_graph_add_fill(rill_graph graph, const rill_graph_node *after, size_t after_count, void *dst,
                                 const void *pattern, size_t pattern_size, size_t count, rill_graph_node *out) {
   RILL_ENTER_NODE();

@@ -131,20 +131,8 @@ rill_status rill_copy_3d_async(rill_stream stream, const rill_copy_3d *copy) {
   RILL_ENTER_TO_SUBMIT();
   struct rill__stream *s;
   RILL_RESOLVE(RILL__STREAM, stream, "stream", &s);
-  RILL_REQUIRE(copy != NULL, RILL_ERROR_INVALID_ARGUMENT, "copy is NULL");
-  rill_copy_3d given = RILL_COPY_3D_INIT;
-  RILL_TRY(rill__options_read(&given, sizeof given, copy, "copy"));
-  struct rill__copy_3d asked = {
-    .dst = given.dst,
-    .src = given.src,
-    .width = given.width,
-    .height = given.height,
-    .depth = given.depth,
-    .dst_pitch = given.dst_pitch,
-    .dst_slice_pitch = given.dst_slice_pitch,
-    .src_pitch = given.src_pitch,
-    .src_slice_pitch = given.src_slice_pitch,
-  };
+  struct rill__copy_3d asked;
+  RILL_TRY(rill__copy_3d_read(&asked, copy));
   return rill__copy_submit(self, s, &asked);
 }
 

@@ -292,6 +292,10 @@ static rill_status check_joined(struct rill__capture *capture) {
     used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used > 0 ? ", " : "",
                              rill__name_of(&member->stream->base).text);
   }
+  RILL_REQUIRE(used > 0, RILL_ERROR_CAPTURE_INVALID,
+               "%u nodes of the capture of %s come before no place of a stream" RILL_HINT
+               "name them when the dependencies of a stream are set",
+               unjoined, rill__capture_name(capture).text);
   return rill__fail(RILL_ERROR_CAPTURE_INVALID,
                     "%s did not come back to %s: %u nodes of the capture are not joined" RILL_HINT
                     "record an event there, and make the first stream wait for it, before the capture ends",
@@ -408,6 +412,60 @@ void rill__capture_look(struct rill__stream *stream, struct rill__capture_state 
     state->graph = member->graph->base.id;
   }
   rill__graphs_unlock();
+}
+
+/* ---- places that are read and set ---- */
+
+static rill_status list_place(struct rill__capture_member *member, rill_graph_node *nodes, size_t room, size_t *count) {
+  RILL_TRY(rill__member_take_others(member, true));
+  RILL_TRY(rill__member_list_place(member));
+  for (size_t i = 0; i < member->count && i < room; i++) nodes[i].id = rill__node_id(member->after[i]);
+  *count = member->count;
+  return RILL_OK;
+}
+
+rill_status rill__capture_get_place(struct rill__stream *stream, rill_graph_node *nodes, size_t room, size_t *count) {
+  rill_status status = RILL_OK;
+  *count = 0;
+  rill__graphs_lock();
+  struct rill__capture_member *const member = rill__core(stream)->member;
+  if (member != NULL) status = list_place(member, nodes, room, count);
+  rill__graphs_unlock();
+  return status;
+}
+
+static rill_status add_to_place(const struct rill__graph *graph, struct rill__place *place, rill_graph_node node) {
+  struct rill__graph_node *found = NULL;
+  RILL_TRY(rill__graph_node_find(node, "node", graph, &found));
+  RILL_REQUIRE(rill__graph_of(found) == graph, RILL_ERROR_INVALID_ARGUMENT,
+               "node 0x%llx is a node of another graph than the capture's", (unsigned long long)node.id);
+  RILL_TRY(rill__graph_node_check(found, "node"));
+  return rill__place_add(place, (struct rill__place){ found, NULL }) ? RILL_OK : rill__capture_no_memory();
+}
+
+static rill_status set_place(struct rill__capture_member *member, const rill_graph_node *nodes, size_t count,
+                             bool add) {
+  struct rill__place place = { NULL, NULL };
+  rill_status status = rill__member_take_others(member, true);
+  if (status == RILL_OK && add && !rill__place_add(&place, member->place)) status = rill__capture_no_memory();
+  for (size_t i = 0; i < count && status == RILL_OK; i++) status = add_to_place(member->graph, &place, nodes[i]);
+  if (status != RILL_OK) {
+    rill__place_drop(&place);
+    return status;
+  }
+  rill__place_drop(&member->place);
+  member->place = place;
+  return RILL_OK;
+}
+
+rill_status rill__capture_set_place(struct rill__stream *stream, const rill_graph_node *nodes, size_t count, bool add) {
+  rill_status status = RILL_OK;
+  rill__graphs_lock();
+  struct rill__capture_member *const member = rill__core(stream)->member;
+  if (member != NULL) status = set_place(member, nodes, count, add);
+  rill__graphs_unlock();
+  RILL_REQUIRE(member != NULL, RILL_ERROR_INVALID_ARGUMENT, "%s is not capturing", rill__name_of(&stream->base).text);
+  return status;
 }
 
 /* ---- the guard ---- */

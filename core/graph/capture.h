@@ -73,6 +73,13 @@ struct rill__capture_state {
 };
 void rill__capture_look(struct rill__stream *stream, struct rill__capture_state *state);
 
+/* Lists what the stream's next node comes after: up to `room` nodes at `nodes`; `count`: how many there are, 0 if the
+ * stream is not capturing. */
+rill_status rill__capture_get_place(struct rill__stream *stream, rill_graph_node *nodes, size_t room, size_t *count);
+
+/* The next node comes after these nodes of the capture's graph, alone or as well (`add`). */
+rill_status rill__capture_set_place(struct rill__stream *stream, const rill_graph_node *nodes, size_t count, bool add);
+
 /* ---- what a capturing stream is given ---- */
 
 /* Adds a node; takes the operation over in any case.  `taken` false: the stream is not capturing any more. */

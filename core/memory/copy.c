@@ -1,5 +1,6 @@
 /* Copies of two and three dimensions. */
 #include "core/memory/memory.h"
+#include "core/object/options.h"
 
 #include "core/device/life.h"
 #include "core/held/held.h"
@@ -89,4 +90,22 @@ rill_status rill__copy_line(struct rill__thread *self, struct rill__stream *stre
     .dst = dst, .src = src, .width = n, .height = 1, .depth = 1, .dst_pitch = n, .src_pitch = n
   };
   return rill__copy_submit(self, stream, &copy);
+}
+
+rill_status rill__copy_3d_read(struct rill__copy_3d *out, const rill_copy_3d *copy) {
+  rill_copy_3d given = RILL_COPY_3D_INIT;
+  RILL_REQUIRE(copy != NULL, RILL_ERROR_INVALID_ARGUMENT, "copy is NULL");
+  RILL_TRY(rill__options_read(&given, sizeof given, copy, "copy"));
+  *out = (struct rill__copy_3d){
+    .dst = given.dst,
+    .src = given.src,
+    .width = given.width,
+    .height = given.height,
+    .depth = given.depth,
+    .dst_pitch = given.dst_pitch,
+    .dst_slice_pitch = given.dst_slice_pitch,
+    .src_pitch = given.src_pitch,
+    .src_slice_pitch = given.src_slice_pitch,
+  };
+  return RILL_OK;
 }

@@ -64,6 +64,9 @@ rill_status rill__memory_check_pattern(size_t size);
 
 /* Check and submit; a copy and a fill have everything but the kinds. */
 rill_status rill__copy_submit(struct rill__thread *self, struct rill__stream *stream, struct rill__copy_3d *copy);
+
+/* The copy that a caller's struct describes. */
+rill_status rill__copy_3d_read(struct rill__copy_3d *out, const rill_copy_3d *copy);
 rill_status rill__fill_submit(struct rill__stream *stream, struct rill__fill_2d *fill);
 
 /* The same of one row. */

@@ -86,6 +86,28 @@ RILL_API RILL_NODISCARD rill_status rill_stream_capture_id(rill_stream stream, u
  *  Like:    cuStreamGetCaptureInfo_v2, hipStreamGetCaptureInfo_v2. */
 RILL_API RILL_NODISCARD rill_status rill_stream_capture_graph(rill_stream stream, rill_graph *out);
 
+/** Lists the nodes that the stream's next node in the capture comes after.  `*count` is how many `nodes` has room for,
+ *  and becomes how many there are, 0 if the stream is not capturing; as many as there is room for are written.  `nodes`
+ *  may be NULL if `*count` is 0.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, CAPTURE_INVALID, OUT_OF_MEMORY, BACKEND.
+ *  Like:    cuStreamGetCaptureInfo_v2, hipStreamGetCaptureInfo_v2. */
+RILL_API RILL_NODISCARD rill_status rill_stream_capture_get_dependencies(rill_stream stream, rill_graph_node *nodes,
+                                                                         size_t *count);
+
+/** Makes the stream's next node in the capture come after `count` nodes of the capture's graph: instead of those that
+ *  it would come after, or, with `add`, after those as well.  Where others submit to the native stream, what they
+ *  have submitted so far comes before.
+ *
+ *  Nodes that nothing comes after any more make the end of the capture fail, unless it adds to a graph that had them.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE (of a node, too), INVALID_ARGUMENT (the stream is not capturing; a node of
+ *           another graph), CAPTURE_INVALID, OUT_OF_MEMORY, BACKEND.  After a failure all is as it was.
+ *  Like:    cuStreamUpdateCaptureDependencies, hipStreamUpdateCaptureDependencies. */
+RILL_API RILL_NODISCARD rill_status rill_stream_capture_set_dependencies(rill_stream stream,
+                                                                         const rill_graph_node *nodes, size_t count,
+                                                                         bool add);
+
 RILL_EXTERN_C_END
 
 #endif

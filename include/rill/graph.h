@@ -25,6 +25,7 @@
 
 #include <rill/base.h>
 #include <rill/kernel.h>
+#include <rill/memory.h>
 #include <rill/status.h>
 #include <rill/stream.h>
 
@@ -93,6 +94,14 @@ RILL_API RILL_NODISCARD rill_status rill_graph_add_copy_2d(rill_graph graph, con
                                                            size_t after_count, void *dst, size_t dst_pitch,
                                                            const void *src, size_t src_pitch, size_t width,
                                                            size_t height, rill_graph_node *out);
+
+/** Adds a copy of slices of rows, with pitches.  Of nothing: a node that does nothing.
+ *
+ *  Errors:  those of rill_copy_3d_async; as rill_graph_add_kernel.
+ *  Like:    cuGraphAddMemcpyNode, hipGraphAddMemcpyNode. */
+RILL_API RILL_NODISCARD rill_status rill_graph_add_copy_3d(rill_graph graph, const rill_graph_node *after,
+                                                           size_t after_count, const rill_copy_3d *copy,
+                                                           rill_graph_node *out);
 
 /** Adds a fill of `count` patterns.  Of none: a node that does nothing.
  *
