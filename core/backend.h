@@ -464,11 +464,13 @@ struct rill__graph_table {
   /* Work of the stream, after earlier launches of the same object on other streams too. */
   rill_status (*launch)(struct rill__graph_exec *exec, struct rill__stream *stream);
   /* Later launches have other operations: `operations[i]` instead of `exec->steps[i].operation`, where they differ;
-   * each of the same kind; and `attached` instead of `exec->attached`.  Core then keeps them, and lets go what was
-   * there: the backend keeps what launches that have been made use.  On failure all is as before. */
+   * each of the same kind, or a kernel, copy or fill in the place of an empty one; and `attached` instead of
+   * `exec->attached`.  Core then keeps them, and lets go what was there: the backend keeps what launches that have been
+   * made use.  On failure all is as before. */
   rill_status (*update)(struct rill__graph_exec *exec, struct rill__operation *const *operations,
                         struct rill__object *attached);
-  /* The same for one step alone, a kernel, copy or fill. */
+  /* The same for one step alone: an operation of the same kind, perhaps of another kernel or event; or an empty one in
+   * the place of a kernel, copy or fill, or the other way round. */
   rill_status (*set)(struct rill__graph_exec *exec, uint32_t step, struct rill__operation *operation);
   /* Optional: what the first launch on a stream needs, as work of the stream. */
   rill_status (*upload)(struct rill__graph_exec *exec, struct rill__stream *stream);

@@ -191,13 +191,22 @@ rill_status rill_graph_update_with_result(rill_graph_exec exec, rill_graph graph
   return status;
 }
 
-/* The step of a node that the object was made with. */
-static rill_status find_step(struct rill__graph_exec *exec, rill_graph_node node, uint32_t kind, uint32_t *out) {
+/* A node that the object was made with. */
+static rill_status find_exec_node(struct rill__graph_exec *exec, rill_graph_node node,
+                                  const struct rill__graph_node **out) {
   struct rill__graph_node *n = NULL;
   RILL_TRY(rill__graph_node_find(node, "node", NULL, &n));
   RILL_REQUIRE(rill__graph_of(n) == rill__core(exec)->graph && n->index < exec->count, RILL_ERROR_INVALID_ARGUMENT,
                "node 0x%llx is no node of the graph that the execution object was made from, as it was then",
                (unsigned long long)node.id);
+  *out = n;
+  return RILL_OK;
+}
+
+/* Its step, if it is of a kind. */
+static rill_status find_step(struct rill__graph_exec *exec, rill_graph_node node, uint32_t kind, uint32_t *out) {
+  const struct rill__graph_node *n = NULL;
+  RILL_TRY(find_exec_node(exec, node, &n));
   RILL_REQUIRE(n->kind == kind, RILL_ERROR_INVALID_ARGUMENT, "node %u is of kind \"%s\", not \"%s\"", n->index,
                rill__node_kind_name(n->kind), rill__node_kind_name(kind));
   *out = rill__core(exec)->step_of[n->index];
@@ -208,7 +217,7 @@ static rill_status find_step(struct rill__graph_exec *exec, rill_graph_node node
  * handle of it. */
 static struct rill__kernel *kernel_of(struct rill__graph_exec *exec, uint32_t step) {
   rill__graphs_lock();
-  struct rill__kernel *kernel = exec->steps[step].operation->launch.kernel;
+  struct rill__kernel *kernel = rill__exec_operation(exec, step)->launch.kernel;
   rill__ref(&kernel->base);
   rill__graphs_unlock();
   return kernel;
@@ -218,7 +227,7 @@ static struct rill__kernel *kernel_of(struct rill__graph_exec *exec, uint32_t st
 static rill_status set_arg(struct rill__graph_exec *exec, uint32_t step, uint32_t index, const void *data) {
   struct rill__operation *operation = NULL;
   RILL_TRY(rill__exec_claim_to_change(exec));
-  rill_status status = rill__operation_with_arg(exec->steps[step].operation, index, data, &operation);
+  rill_status status = rill__operation_with_arg(rill__exec_operation(exec, step), index, data, &operation);
   if (status == RILL_OK) status = rill__exec_set(exec, step, operation);
   rill__exec_unclaim(exec);
   return status;
@@ -257,11 +266,13 @@ rill_status rill_graph_exec_set_kernel_arg(rill_graph_exec exec, rill_graph_node
 struct making {
   struct rill__node_stream stream;
   struct rill__operation *operation;
+  bool other_kernel; /* it may launch another kernel than its node does */
 };
 
 static struct rill__stream *begin_making(struct making *making, const struct rill__graph_exec *exec) {
   rill__node_stream_init(&making->stream, exec->base.device);
   making->operation = NULL;
+  making->other_kernel = false;
   making->stream.member.collect = &making->operation;
   return &making->stream.stream;
 }
@@ -277,6 +288,7 @@ static rill_status end_making(struct rill__thread *self, struct rill__graph_exec
   if (status == RILL_OK) status = rill__exec_claim_to_change(exec);
   if (status == RILL_OK) {
     status = rill__exec_set(exec, step, making->operation);
+    if (status == RILL_OK && making->other_kernel) rill__core(exec)->other_kernels = true;
     rill__exec_unclaim(exec);
   } else {
     rill__operation_unref(making->operation);
@@ -306,6 +318,16 @@ rill_status rill_graph_exec_set_kernel(rill_graph_exec exec, rill_graph_node nod
   return status;
 }
 
+rill_status rill_graph_exec_replace_kernel(rill_graph_exec exec, rill_graph_node node, rill_kernel kernel,
+                                           const rill_launch *launch, const rill_arg *args, size_t arg_count) {
+  RILL_ENTER_CHANGE(RILL_NODE_KERNEL);
+  struct rill__kernel *k;
+  RILL_RESOLVE(RILL__KERNEL, kernel, "kernel", &k);
+  RILL_TRY(rill__graph_check_device(rill__core(x)->graph, &k->base));
+  making.other_kernel = true;
+  return end_making(self, x, step, &making, rill__launch(s, k, launch, args, arg_count));
+}
+
 rill_status rill_graph_exec_set_copy(rill_graph_exec exec, rill_graph_node node, void *dst, const void *src, size_t n) {
   RILL_ENTER_CHANGE(RILL_NODE_COPY);
   return end_making(self, x, step, &making, rill__copy_line(self, s, dst, src, n));
@@ -315,4 +337,81 @@ rill_status rill_graph_exec_set_fill(rill_graph_exec exec, rill_graph_node node,
                                      size_t pattern_size, size_t count) {
   RILL_ENTER_CHANGE(RILL_NODE_FILL);
   return end_making(self, x, step, &making, rill__fill_line(s, dst, pattern, pattern_size, count));
+}
+
+rill_status rill_graph_exec_set_host_call(rill_graph_exec exec, rill_graph_node node, rill_host_fn fn, void *user) {
+  RILL_ENTER_CHANGE(RILL_NODE_HOST_CALL);
+  (void)s;
+  RILL_REQUIRE(fn != NULL, RILL_ERROR_INVALID_ARGUMENT, "fn is NULL");
+  RILL_TRY(rill__check_usable(x->base.device));
+  return end_making(self, x, step, &making, rill__operation_host_call(x->base.device, fn, user, &making.operation));
+}
+
+rill_status rill_graph_exec_set_event(rill_graph_exec exec, rill_graph_node node, rill_event event) {
+  RILL_ENTER();
+  struct rill__graph_exec *x;
+  const struct rill__graph_node *n = NULL;
+  struct rill__event *e;
+  struct making making;
+  RILL_RESOLVE(RILL__GRAPH_EXEC, exec, "exec", &x);
+  RILL_TRY(find_exec_node(x, node, &n));
+  RILL_RESOLVE(RILL__EVENT, event, "event", &e);
+  const bool records = n->kind == RILL_NODE_EVENT_RECORD;
+  RILL_REQUIRE(records || n->kind == RILL_NODE_EVENT_WAIT, RILL_ERROR_INVALID_ARGUMENT,
+               "node %u is of kind \"%s\", and neither records nor awaits an event", n->index,
+               rill__node_kind_name(n->kind));
+  RILL_TRY(records ? rill__graph_check_device(rill__core(x)->graph, &e->base)
+                   : rill__check_same_backend(&x->base, &e->base));
+  RILL_REQUIRE(!(records && rill__core(e)->cached), RILL_ERROR_INVALID_ARGUMENT,
+               "%s is the cached event of a stream" RILL_HINT "record an event of your own",
+               rill__name_of(&e->base).text);
+  RILL_TRY(rill__check_usable(x->base.device));
+  (void)begin_making(&making, x);
+  return end_making(self, x, rill__core(x)->step_of[n->index], &making,
+                    rill__operation_event(n->kind, e, &making.operation));
+}
+
+/* ---- enabling ---- */
+
+/* The step of a node that can be disabled. */
+static rill_status find_switch(struct rill__graph_exec *exec, rill_graph_node node, uint32_t *out) {
+  const struct rill__graph_node *n = NULL;
+  RILL_TRY(find_exec_node(exec, node, &n));
+  RILL_REQUIRE(n->kind == RILL_NODE_KERNEL || n->kind == RILL_NODE_COPY || n->kind == RILL_NODE_FILL,
+               RILL_ERROR_INVALID_ARGUMENT,
+               "node %u is of kind \"%s\": kernels, copies and fills alone can be disabled", n->index,
+               rill__node_kind_name(n->kind));
+  *out = rill__core(exec)->step_of[n->index];
+  return RILL_OK;
+}
+
+rill_status rill_graph_exec_set_enabled(rill_graph_exec exec, rill_graph_node node, bool enabled) {
+  RILL_ENTER();
+  struct rill__graph_exec *x;
+  uint32_t step = 0;
+  RILL_RESOLVE(RILL__GRAPH_EXEC, exec, "exec", &x);
+  RILL_TRY(find_switch(x, node, &step));
+  RILL_TRY(rill__check_usable(x->base.device));
+  rill__ref_and_leave(self, &x->base);
+  rill_status status = rill__exec_claim_to_change(x);
+  if (status == RILL_OK) {
+    status = rill__exec_enable(x, step, enabled);
+    rill__exec_unclaim(x);
+  }
+  rill__unref(&x->base);
+  return status;
+}
+
+rill_status rill_graph_exec_is_enabled(rill_graph_exec exec, rill_graph_node node, bool *out) {
+  RILL_ENTER();
+  if (out != NULL) *out = false;
+  struct rill__graph_exec *x;
+  uint32_t step = 0;
+  RILL_RESOLVE(RILL__GRAPH_EXEC, exec, "exec", &x);
+  RILL_TRY(find_switch(x, node, &step));
+  RILL_REQUIRE(out != NULL, RILL_ERROR_INVALID_ARGUMENT, "out is NULL");
+  rill__graphs_lock();
+  *out = !rill__exec_is_disabled(x, step);
+  rill__graphs_unlock();
+  return RILL_OK;
 }

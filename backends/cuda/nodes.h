@@ -14,6 +14,8 @@
    gpu_api.graph_set_host != NULL)
 #define GPU_CHANGES_ALONE(kind) true
 #define GPU_CHANGES_LEAK false
+#define GPU_NODES_CHANGE_FUNCTION true
+#define GPU_NODES_ARE_DISABLED (gpu_api.graph_set_enabled != NULL)
 
 /* ---- kernels ---- */
 
@@ -113,6 +115,10 @@ static inline gpu_result gpu_vendor_add_fill(struct gpu_spot *spot, const struct
 
 static inline gpu_result gpu_vendor_set_host(const struct gpu_spot *spot, const gpu_host_node *call) {
   return GPU_CALL(graph_set_host, (spot->exec, spot->node, call));
+}
+
+static inline gpu_result gpu_vendor_set_enabled(const struct gpu_spot *spot, bool enabled) {
+  return GPU_CALL(graph_set_enabled, (spot->exec, spot->node, enabled));
 }
 
 static inline gpu_result gpu_vendor_update(gpu_graph_handle native, gpu_graph graph, gpu_update_result *why,

@@ -41,6 +41,7 @@
 #define gpu_forked GPU_NAME(forked)
 #define gpu_graph_make GPU_NAME(graph_make)
 #define gpu_graph_set_nodes GPU_NAME(graph_set_nodes)
+#define gpu_graph_enable_nodes GPU_NAME(graph_enable_nodes)
 #define gpu_graph_table GPU_NAME(graph_table)
 #define gpu_graph_unmake GPU_NAME(graph_unmake)
 #define gpu_graphs_missing GPU_NAME(graphs_missing)
@@ -238,6 +239,10 @@ void gpu_graph_unmake(struct rill__device *device, gpu_graph graph);
  * anew. */
 bool gpu_graph_set_nodes(struct rill__graph_exec *exec, uint32_t first, uint32_t count,
                          struct rill__operation *const *operations);
+
+/* After the driver has taken a graph of these operations over: enables nodes that were disabled and are not any more.
+ */
+void gpu_graph_enable_nodes(struct rill__graph_exec *exec, struct rill__operation *const *operations);
 
 /* Slots of devices. */
 bool gpu_can_access_peer(struct rill__device *device, struct rill__device *memory_of, const char **why);

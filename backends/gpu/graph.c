@@ -31,10 +31,11 @@ static bool calls_host(const struct rill__operation *operation) {
   return operation->kind == RILL_NODE_HOST_CALL || (operation->kind == RILL_NODE_COPY && operation->staged != NULL);
 }
 
-/* Whether launches use what the driver does not keep: operations of host calls, and memory of constants and of staged
- * copies. */
+/* Whether launches use what the driver does not keep: operations of host calls, memory of constants and of staged
+ * copies, and events, which rill uses again when they have been released. */
 static bool uses_operations(const struct rill__operation *operation) {
-  return operation->kind == RILL_NODE_HOST_CALL || operation->payload != NULL;
+  return operation->kind == RILL_NODE_HOST_CALL || operation->kind == RILL_NODE_EVENT_RECORD ||
+         operation->kind == RILL_NODE_EVENT_WAIT || operation->payload != NULL;
 }
 
 static void destroy_native(struct rill__device *device, gpu_graph_handle native) {
@@ -245,6 +246,7 @@ static rill_status change_all(struct rill__graph_exec *exec, struct rill__operat
   RILL_REQUIRE(nodes != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory to change a graph of %u nodes", exec->count);
   rill_status status = gpu_graph_make(exec, operations, nodes, &graph);
   if (status == RILL_OK) status = take_new_graph(exec, graph, nodes, replaced, &taken);
+  if (status == RILL_OK && !taken && operations != NULL) gpu_graph_enable_nodes(exec, operations);
   if (status == RILL_OK) gpu_exec_of(exec)->half_changed = false;
   if (taken) return RILL_OK;
   gpu_graph_unmake(exec->base.device, graph);
@@ -384,6 +386,7 @@ static rill_status gpu_graph_set(struct rill__graph_exec *exec, uint32_t step, s
   struct rill__operation *const before = exec->steps[step].operation;
   struct replaced *replaced = NULL;
   RILL_TRY(note_operation(exec, operation));
+  if (operation->kind == RILL_NODE_EMPTY) RILL_TRY(mark_launches(exec)); /* another native object may enable it again */
   if (uses_operations(before)) RILL_TRY(begin_replacing(exec, 1, &replaced));
   rill_status status = RILL_OK;
   if (!gpu_graph_set_nodes(exec, step, 1, &operation)) {

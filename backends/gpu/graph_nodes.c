@@ -333,7 +333,8 @@ static rill_status add_all_steps(struct making *making, const struct rill__graph
     for (uint32_t k = 0; k < step->after_count; k++) {
       const uint32_t before = step->after[k];
       RILL_ASSERT(before < i, "steps are in an order that the edges allow");
-      making->kernels[k] = exec->steps[before].operation->kind == RILL_NODE_KERNEL;
+      making->kernels[k] =
+          (operations != NULL ? operations[before] : exec->steps[before].operation)->kind == RILL_NODE_KERNEL;
       after[k] = nodes[before];
     }
     if (GPU_GRAPHS_ARE_CHAINS) {
@@ -415,16 +416,36 @@ static bool is_same_copy(const struct rill__copy_3d *a, const struct rill__copy_
   return a->dst_kind != RILL_MEMORY_UNKNOWN && a->src_kind != RILL_MEMORY_UNKNOWN && memcmp(a, b, sizeof *a) == 0;
 }
 
-/* What has to happen to a step's native nodes so that they do something else of the same kind. */
+static bool has_same_function(const struct rill__operation *a, const struct rill__operation *b) {
+  return gpu_kernel_of(a->launch.kernel)->native == gpu_kernel_of(b->launch.kernel)->native;
+}
+
+/* Whether the step is one native node that the driver changes, and disables. */
+static bool is_one_node(struct rill__device *device, const struct rill__operation *operation) {
+  struct gpu_fill_node fill;
+  switch (operation->kind) {
+    case RILL_NODE_KERNEL: return is_plain_launch(operation);
+    case RILL_NODE_COPY: return operation->staged == NULL && is_one_line(device, &operation->copy);
+    case RILL_NODE_FILL: return is_one_fill(operation, &fill);
+    default: return false;
+  }
+}
+
+/* What has to happen to a step's native nodes so that they do something else. */
 enum change { NO_CHANGE, ONE_NODE_CHANGES, NODES_CHANGE };
 
 static enum change change_of(struct rill__device *device, const struct rill__operation *before,
                              const struct rill__operation *after) {
   struct gpu_fill_node old, new;
   if (before == after) return NO_CHANGE;
+  if (before->kind != after->kind) { /* a step is disabled, or enabled again */
+    const struct rill__operation *const work = before->kind == RILL_NODE_EMPTY ? after : before;
+    return GPU_NODES_ARE_DISABLED && is_one_node(device, work) ? ONE_NODE_CHANGES : NODES_CHANGE;
+  }
   switch (after->kind) {
     case RILL_NODE_KERNEL:
       if (!is_plain_launch(before) || !is_plain_launch(after)) return NODES_CHANGE;
+      if (!GPU_NODES_CHANGE_FUNCTION && !has_same_function(before, after)) return NODES_CHANGE;
       return is_same_launch(&before->launch, &after->launch) ? NO_CHANGE : ONE_NODE_CHANGES;
     case RILL_NODE_COPY:
       if (before->staged != NULL || after->staged != NULL) return NODES_CHANGE;
@@ -442,8 +463,8 @@ static enum change change_of(struct rill__device *device, const struct rill__ope
 }
 
 /* Inside a scope; `operation` is one node. */
-static bool set_node(struct rill__device *device, gpu_graph_handle native, gpu_graph_node node,
-                     struct rill__operation *operation) {
+static bool set_values(struct rill__device *device, gpu_graph_handle native, gpu_graph_node node,
+                       struct rill__operation *operation) {
   const gpu_context context = gpu_device_of(device)->context;
   struct gpu_spot spot = { .exec = native, .node = node };
   struct rill__copy_3d copy;
@@ -462,6 +483,27 @@ static bool set_node(struct rill__device *device, gpu_graph_handle native, gpu_g
       return gpu_vendor_add_fill(&spot, &fill, context, &symbol) == GPU_SUCCESS;
     default: return gpu_vendor_set_host(&spot, &call) == GPU_SUCCESS;
   }
+}
+
+/* Inside a scope.  A node that was made empty refuses to become another one. */
+static bool set_node(struct rill__device *device, gpu_graph_handle native, gpu_graph_node node,
+                     const struct rill__operation *before, struct rill__operation *operation) {
+  const struct gpu_spot spot = { .exec = native, .node = node };
+  if (operation->kind == RILL_NODE_EMPTY) return gpu_vendor_set_enabled(&spot, false) == GPU_SUCCESS;
+  if (!set_values(device, native, node, operation)) return false;
+  return before->kind == operation->kind || gpu_vendor_set_enabled(&spot, true) == GPU_SUCCESS;
+}
+
+void gpu_graph_enable_nodes(struct rill__graph_exec *exec, struct rill__operation *const *operations) {
+  const struct gpu_exec *part = rill__part(exec);
+  struct gpu_scope scope;
+  if (!GPU_NODES_ARE_DISABLED || gpu_enter(exec->base.device, &scope) != GPU_SUCCESS) return;
+  for (uint32_t i = 0; i < exec->count; i++) {
+    const struct gpu_spot spot = { .exec = part->native, .node = part->nodes[i] };
+    if (exec->steps[i].operation->kind == operations[i]->kind) continue;
+    (void)gpu_vendor_set_enabled(&spot, operations[i]->kind != RILL_NODE_EMPTY);
+  }
+  gpu_leave(&scope);
 }
 
 /* What a change may allocate: arguments, each aligned, those that the compiler adds (256 bytes), and an alignment. */
@@ -504,7 +546,7 @@ bool gpu_graph_set_nodes(struct rill__graph_exec *exec, uint32_t first, uint32_t
   if (gpu_enter(device, &scope) != GPU_SUCCESS) return false;
   for (uint32_t i = 0; i < count && works; i++) {
     if (change_of(device, steps[i].operation, operations[i]) == NO_CHANGE) continue;
-    works = set_node(device, part->native, part->nodes[first + i], operations[i]);
+    works = set_node(device, part->native, part->nodes[first + i], steps[i].operation, operations[i]);
     if (works) set++;
   }
   gpu_leave(&scope);

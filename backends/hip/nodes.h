@@ -25,6 +25,11 @@
 #define GPU_CHANGES_ALONE(kind) ((kind) == RILL_NODE_KERNEL)
 /* Memory for arguments is freed with the execution object only (hip_graph_internal.cpp, UpdateAQLPacket). */
 #define GPU_CHANGES_LEAK true
+/* The runtime may take another function for a node; nobody has seen that run here, so another object is made. */
+#define GPU_NODES_CHANGE_FUNCTION false
+/* There are calls for disabling nodes from 5.5 on, which nobody has seen run here; another execution object works in
+ * each. */
+#define GPU_NODES_ARE_DISABLED false
 
 /* A function of a module stands where one of the host's is named: the runtime's own captures of module launches call
  * this so, from 5.2 on (hip_graph.cpp, capturehipModuleLaunchKernel).  Of a node's attributes it ignores the
@@ -79,6 +84,11 @@ static inline gpu_result gpu_vendor_add_fill(struct gpu_spot *spot, const struct
 
 static inline gpu_result gpu_vendor_set_host(const struct gpu_spot *spot, const gpu_host_node *call) {
   (void)spot, (void)call;
+  return GPU_NOT_SUPPORTED;
+}
+
+static inline gpu_result gpu_vendor_set_enabled(const struct gpu_spot *spot, bool enabled) {
+  (void)spot, (void)enabled;
   return GPU_NOT_SUPPORTED;
 }
 

@@ -53,7 +53,9 @@ static void destroy_exec(struct rill__object *object) {
   }
   for (uint32_t i = 0; i < exec->count; i++) {
     rill__operation_unref(exec->steps[i].operation);
+    if (rill__exec_is_disabled(exec, i)) rill__operation_unref(core->disabled[i]);
   }
+  free(core->disabled);
   if (exec->attached != NULL) rill__unref(exec->attached);
   free(core->edges);
   free(exec->steps);
@@ -168,11 +170,11 @@ static bool same_kernel(const struct rill__kernel *a, const struct rill__kernel 
 
 /* `node` of another graph is to take the place of the one of the same number.  `seen`: for each step, the number of the
  * last node, from 1 on, that comes after it. */
-static rill_status check_node(const struct rill__graph_exec *exec, const struct rill__graph_node *node, uint32_t *seen,
+static rill_status check_node(struct rill__graph_exec *exec, const struct rill__graph_node *node, uint32_t *seen,
                               uint32_t *reason) {
-  const struct rill__exec_core *core = rill__core((struct rill__graph_exec *)(uintptr_t)exec);
+  const struct rill__exec_core *core = rill__core(exec);
   const struct rill__step *step = &exec->steps[core->step_of[node->index]];
-  const struct rill__operation *old = step->operation, *new = node->operation;
+  const struct rill__operation *old = rill__exec_operation(exec, core->step_of[node->index]), *new = node->operation;
   const char *name = rill__operation_name(old);
   const char *open = name != NULL ? " \"" : "", *close = name != NULL ? "\"" : "";
   if (name == NULL) name = "";
@@ -181,7 +183,8 @@ static rill_status check_node(const struct rill__graph_exec *exec, const struct 
                "node %u%s%s%s is of kind \"%s\", that of the graph of kind \"%s\"", node->index, open, name, close,
                rill__node_kind_name(old->kind), rill__node_kind_name(new->kind));
   *reason = RILL_UPDATE_KERNEL;
-  RILL_REQUIRE(old->kind != RILL_NODE_KERNEL || same_kernel(old->launch.kernel, new->launch.kernel),
+  RILL_REQUIRE(old->kind != RILL_NODE_KERNEL || core->other_kernels ||
+                   same_kernel(old->launch.kernel, new->launch.kernel),
                RILL_ERROR_INVALID_ARGUMENT,
                "node %u%s%s%s launches kernel \"%s\", that of the graph \"%s\", or one of another module", node->index,
                open, name, close, old->launch.kernel->name, new->launch.kernel->name);
@@ -251,20 +254,73 @@ rill_status rill__exec_update(struct rill__graph_exec *exec, struct rill__replac
     operations[i] = before;
   }
   exec->attached = replacement->attached;
+  struct rill__operation **const disabled = rill__core(exec)->disabled;
+  rill__core(exec)->disabled = NULL;
   rill__graphs_unlock();
   replacement->attached = attached;
+  for (uint32_t i = 0; i < exec->count && disabled != NULL; i++) {
+    if (disabled[i] != NULL) rill__operation_unref(disabled[i]);
+  }
+  free(disabled);
   return RILL_OK;
 }
 
+/* The step has the operation from here on; returns what it had. */
+static struct rill__operation *put_in_step(struct rill__graph_exec *exec, uint32_t step,
+                                           struct rill__operation *operation) {
+  rill__graphs_lock(); /* before what it had is released: a fork may come */
+  struct rill__operation **const place =
+      rill__exec_is_disabled(exec, step) ? &rill__core(exec)->disabled[step] : &exec->steps[step].operation;
+  struct rill__operation *const before = *place;
+  *place = operation;
+  rill__graphs_unlock();
+  return before;
+}
+
 rill_status rill__exec_set(struct rill__graph_exec *exec, uint32_t step, struct rill__operation *operation) {
-  const rill_status status = RILL_DISPATCH(exec, graph, set, exec, step, operation);
-  struct rill__operation *gone = operation;
-  if (status == RILL_OK) { /* before it is released: a fork may come */
+  const bool disabled = rill__exec_is_disabled(exec, step);
+  const rill_status status = disabled ? RILL_OK : RILL_DISPATCH(exec, graph, set, exec, step, operation);
+  rill__operation_unref(status == RILL_OK ? put_in_step(exec, step, operation) : operation);
+  return status;
+}
+
+static rill_status disable_step(struct rill__graph_exec *exec, uint32_t step) {
+  struct rill__exec_core *core = rill__core(exec);
+  struct rill__operation *empty = NULL;
+  if (core->disabled == NULL) {
+    struct rill__operation **const disabled = calloc((size_t)exec->count + 1, sizeof(struct rill__operation *));
+    RILL_REQUIRE(disabled != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory to change a graph of %u nodes",
+                 exec->count);
     rill__graphs_lock();
-    gone = exec->steps[step].operation;
-    exec->steps[step].operation = operation;
+    core->disabled = disabled;
     rill__graphs_unlock();
   }
-  rill__operation_unref(gone);
-  return status;
+  RILL_TRY(rill__operation_empty(exec->base.device, &empty));
+  const rill_status status = RILL_DISPATCH(exec, graph, set, exec, step, empty);
+  if (status != RILL_OK) {
+    rill__operation_unref(empty);
+    return status;
+  }
+  rill__graphs_lock();
+  core->disabled[step] = exec->steps[step].operation;
+  exec->steps[step].operation = empty;
+  rill__graphs_unlock();
+  return RILL_OK;
+}
+
+static rill_status enable_step(struct rill__graph_exec *exec, uint32_t step) {
+  struct rill__exec_core *core = rill__core(exec);
+  RILL_TRY(RILL_DISPATCH(exec, graph, set, exec, step, core->disabled[step]));
+  rill__graphs_lock();
+  struct rill__operation *const empty = exec->steps[step].operation;
+  exec->steps[step].operation = core->disabled[step];
+  core->disabled[step] = NULL;
+  rill__graphs_unlock();
+  rill__operation_unref(empty);
+  return RILL_OK;
+}
+
+rill_status rill__exec_enable(struct rill__graph_exec *exec, uint32_t step, bool enabled) {
+  if (enabled != rill__exec_is_disabled(exec, step)) return RILL_OK;
+  return enabled ? enable_step(exec, step) : disable_step(exec, step);
 }

@@ -224,7 +224,19 @@ rill_status rill__exec_match(struct rill__graph_exec *exec, struct rill__graph *
 
 /* Hands the replacement to the backend; in success it has what was there before.  Under the object's claim. */
 rill_status rill__exec_update(struct rill__graph_exec *exec, struct rill__replacement *replacement);
-/* The same for one step, a kernel, copy or fill; takes the operation over. */
+/* The same for one step; takes the operation, of the same kind, over.  A disabled step stays so. */
 rill_status rill__exec_set(struct rill__graph_exec *exec, uint32_t step, struct rill__operation *operation);
+
+/* Disables a step, or enables it again; what it is already is no change.  Under the object's claim. */
+rill_status rill__exec_enable(struct rill__graph_exec *exec, uint32_t step, bool enabled);
+
+static inline bool rill__exec_is_disabled(struct rill__graph_exec *exec, uint32_t step) {
+  return rill__core(exec)->disabled != NULL && rill__core(exec)->disabled[step] != NULL;
+}
+
+/* What the step does when it is enabled.  Under the claim or the lock of graphs. */
+static inline struct rill__operation *rill__exec_operation(struct rill__graph_exec *exec, uint32_t step) {
+  return rill__exec_is_disabled(exec, step) ? rill__core(exec)->disabled[step] : exec->steps[step].operation;
+}
 
 #endif

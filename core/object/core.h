@@ -143,6 +143,10 @@ struct rill__exec_core {
   struct rill__stream *held_stream; /* both change under the lock of held work; they rise under the claim too */
   uint32_t records;                 /* steps that record events */
   bool made;                        /* the backend's `instantiate` has succeeded */
+  bool other_kernels;               /* a step has been given another kernel than its node has */
+  /* For each step that is disabled, which is an empty operation, the operation that it has when it is enabled again,
+   * kept; else NULL.  NULL until a step is disabled.  Changes as steps do. */
+  struct rill__operation **disabled;
 };
 
 _Static_assert(sizeof(struct rill__device_core) <= sizeof((struct rill__device *)0)->of_core, "room for core's fields");

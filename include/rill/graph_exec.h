@@ -163,6 +163,52 @@ RILL_API RILL_NODISCARD rill_status rill_graph_exec_set_kernel(rill_graph_exec e
                                                                const rill_launch *launch, const rill_arg *args,
                                                                size_t arg_count);
 
+/** Gives a kernel node another kernel, with shape and arguments, for later launches.  From then on rill_graph_update
+ *  takes graphs whose nodes launch other kernels than those of the object.
+ *
+ *  Errors:  those of rill_graph_exec_set_kernel; WRONG_DEVICE, WRONG_BACKEND (the kernel's device).
+ *  Threads: as rill_graph_launch.
+ *  Like:    cuGraphExecKernelNodeSetParams, hipGraphExecKernelNodeSetParams. */
+RILL_API RILL_NODISCARD rill_status rill_graph_exec_replace_kernel(rill_graph_exec exec, rill_graph_node node,
+                                                                   rill_kernel kernel, const rill_launch *launch,
+                                                                   const rill_arg *args, size_t arg_count);
+
+/** Gives a host call node another function for later launches.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (no host call node of this object; fn is NULL), NOT_READY
+ *           (launches are queued on a held stream), UNSUPPORTED, OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
+ *  Threads: as rill_graph_launch.
+ *  Like:    cuGraphExecHostNodeSetParams, hipGraphExecHostNodeSetParams. */
+RILL_API RILL_NODISCARD rill_status rill_graph_exec_set_host_call(rill_graph_exec exec, rill_graph_node node,
+                                                                  rill_host_fn fn, void *user);
+
+/** Gives a node that records or waits for an event another event for later launches.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, WRONG_DEVICE (an event to record), WRONG_BACKEND, INVALID_ARGUMENT (no such
+ *           node of this object; a stream's cached event to record), NOT_READY (launches are queued on a held stream),
+ *           UNSUPPORTED, OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
+ *  Threads: as rill_graph_launch.
+ *  Like:    cuGraphExecEventRecordNodeSetEvent, cuGraphExecEventWaitNodeSetEvent, and HIP's of these names. */
+RILL_API RILL_NODISCARD rill_status rill_graph_exec_set_event(rill_graph_exec exec, rill_graph_node node,
+                                                              rill_event event);
+
+/** Disables a kernel, copy or fill node for later launches, or enables it again.  A disabled node does nothing, and
+ *  what comes after it still comes after what comes before it.  It can be changed meanwhile, which counts when it is
+ *  enabled; rill_graph_update enables all nodes.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (no node of this object, or of another kind), NOT_READY
+ *           (launches are queued on a held stream), UNSUPPORTED, OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
+ *  Threads: as rill_graph_launch.
+ *  Like:    cuGraphNodeSetEnabled, hipGraphNodeSetEnabled. */
+RILL_API RILL_NODISCARD rill_status rill_graph_exec_set_enabled(rill_graph_exec exec, rill_graph_node node,
+                                                                bool enabled);
+
+/** Returns whether a kernel, copy or fill node is enabled; all are at first.
+ *
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (no node of this object, or of another kind).
+ *  Like:    cuGraphNodeGetEnabled, hipGraphNodeGetEnabled. */
+RILL_API RILL_NODISCARD rill_status rill_graph_exec_is_enabled(rill_graph_exec exec, rill_graph_node node, bool *out);
+
 /** Changes a copy node for later launches.
  *
  *  Errors:  those of rill_graph_add_copy; INVALID_ARGUMENT (no copy node of this object, n is 0).

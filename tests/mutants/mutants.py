@@ -543,8 +543,8 @@ MUTANTS = [
         "a staged copy of a graph is dropped before launches that use it have ended",
         "C7.1",
         "backends/gpu/graph.c",
-        "operation->kind == RILL_NODE_HOST_CALL || operation->payload != NULL;",
-        "operation->kind == RILL_NODE_HOST_CALL || (operation->payload != NULL && operation->kind != RILL_NODE_COPY);",
+        "operation->kind == RILL_NODE_EVENT_WAIT || operation->payload != NULL;",
+        "operation->kind == RILL_NODE_EVENT_WAIT ||\n         (operation->payload != NULL && operation->kind != RILL_NODE_COPY);",
         ["graph_pageable, fake_hip7"],
     ),
     Mutant(

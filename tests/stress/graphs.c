@@ -24,8 +24,10 @@ struct operation {
   enum kind kind;
   unsigned to, from;
   uint32_t value;
-  bool bytes;                  /* FILL: with a pattern of one byte, which `value` is four of */
-  uint32_t pageable;           /* BY_HOST */
+  bool bytes;        /* FILL: with a pattern of one byte, which `value` is four of */
+  uint32_t pageable; /* BY_HOST */
+  bool disabled;     /* a node of the execution object: FILL, COPY, INCREMENT */
+  bool other;        /* it has another kernel, which writes `value`, or another function, which counts twice */
   rill_graph_node first, node; /* what others are before, and after */
 };
 
@@ -40,7 +42,7 @@ struct program {
   unsigned calls, expected_calls;
   rill_stream streams[STREAMS];
   rill_event events[STREAMS];
-  rill_kernel increment;
+  rill_kernel increment, write;
 };
 
 static unsigned pick(struct program *program, unsigned below) {
@@ -51,6 +53,11 @@ static unsigned pick(struct program *program, unsigned below) {
 static void count_call(void *user, rill_status status) {
   (void)status;
   (void)__atomic_add_fetch((unsigned *)user, 1, __ATOMIC_SEQ_CST);
+}
+
+static void count_two_calls(void *user, rill_status status) {
+  count_call(user, status);
+  count_call(user, status);
 }
 
 static void choose_value(struct program *program, struct operation *operation) {
@@ -68,6 +75,7 @@ static void make_operations(struct program *program) {
     operation->kind = kinds[pick(program, sizeof kinds / sizeof *kinds)];
     operation->to = pick(program, PROGRAM_CELLS);
     operation->from = (operation->to + 1 + pick(program, PROGRAM_CELLS - 1)) % PROGRAM_CELLS;
+    operation->disabled = operation->other = false;
     choose_value(program, operation);
   }
 }
@@ -85,14 +93,17 @@ static bool conflicts(const struct operation *a, const struct operation *b) {
 static void run_model(struct program *program) {
   for (unsigned i = 0; i < program->count; i++) {
     const struct operation *operation = &program->operations[i];
+    if (operation->disabled) continue;
     switch (operation->kind) {
       case FILL: program->model[operation->to] = operation->value; break;
       case BY_MEMORY:
       case BY_HOST:
       case COPY: program->model[operation->to] = program->model[operation->from]; break;
-      case INCREMENT: program->model[operation->to]++; break;
+      case INCREMENT:
+        program->model[operation->to] = operation->other ? operation->value : program->model[operation->to] + 1;
+        break;
       case TWICE: program->model[operation->to] += 2; break;
-      default: program->expected_calls++; break;
+      default: program->expected_calls += operation->other ? 2 : 1; break;
     }
   }
 }
@@ -270,10 +281,33 @@ static rill_status capture(struct program *program, rill_graph *graph) {
 
 /* ---- launches ---- */
 
+/* Gives a kernel node another kernel, or its first one. */
+static rill_status replace_kernel(struct program *program, rill_graph_exec exec, struct operation *operation) {
+  const rill_launch launch = rill_launch_1d(1, 1);
+  uint32_t *to = program->cells + operation->to;
+  operation->other = !operation->other;
+  choose_value(program, operation);
+  if (operation->other) {
+    return rill_graph_exec_replace_kernel(exec, operation->node, program->write, &launch,
+                                          RILL_ARGS(to, operation->value));
+  }
+  return rill_graph_exec_replace_kernel(exec, operation->node, program->increment, &launch, RILL_ARGS(to));
+}
+
+static rill_status switch_node(rill_graph_exec exec, struct operation *operation) {
+  bool enabled = operation->disabled;
+  operation->disabled = !operation->disabled;
+  TRY(rill_graph_exec_set_enabled(exec, operation->node, !operation->disabled));
+  TRY(rill_graph_exec_is_enabled(exec, operation->node, &enabled));
+  return enabled == !operation->disabled ? RILL_OK : RILL_ERROR_INTERNAL;
+}
+
 /* Changes one node for later launches. */
 static rill_status change(struct program *program, rill_graph_exec exec) {
   struct operation *operation = &program->operations[pick(program, program->count)];
   uint32_t *to = program->cells + operation->to;
+  if (operation->kind <= INCREMENT && pick(program, 3) == 0) return switch_node(exec, operation);
+  if (operation->kind == INCREMENT && pick(program, 2) == 0) return replace_kernel(program, exec, operation);
   switch (operation->kind) {
     case FILL:
       choose_value(program, operation);
@@ -281,6 +315,10 @@ static rill_status change(struct program *program, rill_graph_exec exec) {
                                       operation->bytes ? 4 : 1);
     case COPY: return rill_graph_exec_set_copy(exec, operation->node, to, program->cells + operation->from, 4);
     case INCREMENT: return rill_graph_exec_set_kernel_arg(exec, operation->node, 0, &to, sizeof to);
+    case CALL:
+      operation->other = !operation->other;
+      return rill_graph_exec_set_host_call(exec, operation->node, operation->other ? count_two_calls : count_call,
+                                           &program->calls);
     default: return RILL_OK;
   }
 }
@@ -292,6 +330,7 @@ static rill_status change_all(struct program *program, rill_graph_exec exec) {
   for (unsigned i = 0; i < program->count; i++) {
     struct operation *operation = &program->operations[i];
     nodes[i] = operation->node;
+    operation->disabled = operation->other = false;
     if (operation->kind == FILL) choose_value(program, operation);
   }
   const unsigned random = program->random;
@@ -377,6 +416,7 @@ static void run_in_threads(unsigned threads) {
     program->cells = dut.memory + i * PROGRAM_CELLS;
     program->result = dut.host + i * PROGRAM_CELLS;
     program->increment = new_kernel(&gate_bundle, "increment");
+    program->write = new_kernel(&gate_bundle, "set_flag");
     for (unsigned k = 0; k < STREAMS; k++) {
       program->streams[k] = new_stream("of a program");
       program->events[k] = new_event("of a program");

@@ -197,3 +197,9 @@ CUresult CUDAAPI cuGraphExecHostNodeSetParams(CUgraphExec exec, CUgraphNode node
   const struct fake_host_call values = fake_call_of_node(call);
   CU_CALL(fake_graph_exec_set_host(exec, node, &values));
 }
+
+/* ---- enabling ---- */
+
+CUresult CUDAAPI cuGraphNodeSetEnabled(CUgraphExec exec, CUgraphNode node, unsigned int enabled) {
+  CU_CALL(fake_graph_exec_enable(exec, node, enabled != 0));
+}

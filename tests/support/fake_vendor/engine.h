@@ -362,6 +362,7 @@ int fake_graph_launch(const void *exec, const void *stream);
 int fake_graph_exec_update(const void *exec, const void *graph, void **failing);
 /* Takes what the operation holds over, if it succeeds. */
 int fake_graph_exec_set(const void *exec, const void *node, enum fake_node kind, struct fake_op *op);
+int fake_graph_exec_enable(const void *exec, const void *node, bool enabled);
 int fake_graph_exec_set_host(const void *exec, const void *node, const struct fake_host_call *call);
 int fake_graph_upload(const void *exec, const void *stream);
 int fake_graph_exec_destroy(void *exec);

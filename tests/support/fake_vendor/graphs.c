@@ -14,6 +14,7 @@ struct work {
   bool host_function;
   void *recorded, *awaited; /* events, by handle */
   struct fake_graph *child;
+  struct work *disabled; /* what the node does when it is enabled again; NULL: it is enabled */
   enum fake_node kind;
   size_t argument_bytes;
   size_t after_count;
@@ -46,6 +47,7 @@ static void release_work(struct work *work) {
   if (--work->refs != 0) return;
   if (work->finish != NULL) work->finish(work->data);
   if (work->child != NULL) fake_graph_release(work->child);
+  if (work->disabled != NULL) release_work(work->disabled);
   free(work->after);
   free(work);
 }
@@ -313,6 +315,46 @@ int fake_graph_exec_update(const void *handle, const void *graph_handle, void **
   return *failing == NULL ? FAKE_OK : FAKE_GRAPH_UPDATE_FAILURE;
 }
 
+static uint32_t *copy_edges(const struct work *work) {
+  uint32_t *after = malloc((work->after_count + 1) * sizeof *after);
+  if (after == NULL) fake_die("no memory for a node");
+  if (work->after_count > 0) memcpy(after, work->after, work->after_count * sizeof *after);
+  return after;
+}
+
+/* Launches that have been made keep the work that they have. */
+static void enable_node(struct exec *exec, size_t i, bool enabled) {
+  struct work *const before = exec->works[i];
+  if (enabled == (before->disabled == NULL)) return;
+  if (enabled) {
+    exec->works[i] = before->disabled;
+    exec->works[i]->refs++;
+    release_work(before);
+    return;
+  }
+  struct work *work = calloc(1, sizeof *work);
+  if (work == NULL) fake_die("no memory for a node");
+  *work = (struct work){ .refs = 1, .run = before->run, .kind = before->kind, .disabled = before };
+  work->after = copy_edges(before);
+  work->after_count = before->after_count;
+  exec->works[i] = work;
+}
+
+int fake_graph_exec_enable(const void *handle, const void *node, bool enabled) {
+  struct exec *exec = fake_handle_get(FAKE_GRAPH_EXEC, handle);
+  size_t i = 0;
+  while (exec != NULL && i < exec->count && exec->nodes[i] != node) i++;
+  if (exec == NULL || i == exec->count) return FAKE_INVALID_VALUE;
+  switch (exec->works[i]->kind) {
+    case FAKE_NODE_KERNEL:
+    case FAKE_NODE_COPY:
+    case FAKE_NODE_COPY_OF_ROWS:
+    case FAKE_NODE_FILL:
+    case FAKE_NODE_FILL_OF_ROWS: enable_node(exec, i, enabled); return FAKE_OK;
+    default: return FAKE_INVALID_VALUE;
+  }
+}
+
 /* Puts what another node does in the place of one; false: it is none of the object's, or does something else. */
 static bool replace_work(struct exec *exec, const void *node, const struct work *what) {
   size_t i = 0;
@@ -320,16 +362,16 @@ static bool replace_work(struct exec *exec, const void *node, const struct work 
   struct work *before = exec != NULL && i < exec->count ? exec->works[i] : NULL;
   if (before == NULL || before->run != what->run || before->kind != what->kind) return false;
   struct work *work = malloc(sizeof *work);
-  uint32_t *after = malloc((before->after_count + 1) * sizeof *after);
-  if (work == NULL || after == NULL) fake_die("no memory for a node");
+  if (work == NULL) fake_die("no memory for a node");
   *work = *what;
   work->refs = 1;
-  work->after = after;
+  work->after = copy_edges(before);
   work->after_count = before->after_count;
-  if (before->after_count > 0) memcpy(after, before->after, before->after_count * sizeof *after);
+  const bool enabled = before->disabled == NULL;
   release_work(before);
   exec->works[i] = work;
   leak_arguments(exec, work);
+  enable_node(exec, i, enabled); /* a disabled node stays so */
   return true;
 }
 
@@ -356,7 +398,7 @@ int fake_graph_exec_set_host(const void *handle, const void *node, const struct 
 
 static void run_work(void *data, int status) {
   const struct work *work = data;
-  work->run(work->data, status);
+  if (work->disabled == NULL) work->run(work->data, status);
 }
 
 static void finish_work(void *data) {
