@@ -146,8 +146,8 @@ RILL_API RILL_NODISCARD rill_status rill_event_synchronize_for(rill_event event,
  *  call: for programs that wait with poll, epoll or a library such as libuv.
  *
  *  Takes effect at once if the point is complete already, and for an event that was never recorded.  Recording or
- *  releasing the event later changes nothing.  Delays no work of the device: a thread of rill does it, typically within
- *  50 us of the completion.  rill_event_is_ready then tells whether the point was reached or failed.
+ *  releasing the event later changes nothing.  Delays no work of the device: a thread of rill does it (docs/THREADS.md
+ *  says how soon).  rill_event_is_ready then tells whether the point was reached or failed.
  *
  *  `fd` must stay open until then.  If its counter is as high as it can be, nothing is added.  The child of a fork gets
  *  no notifications for calls of its parent.  An event that other code may record (imported, or whose native handle was
