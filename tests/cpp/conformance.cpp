@@ -383,6 +383,11 @@ void captures(rill::device device) {
   FAILS(rill::capture(stream, [&] { return rill_copy_async(stream.handle(), nullptr, x.data(), 4); }),
         RILL_ERROR_INVALID_ARGUMENT, "rill_copy_async");
   CHECK(!MUST(stream.is_capturing()));
+#if RILL_CPP_THROWS
+  /* A status that no call of rill has failed with. */
+  FAILS(rill::capture(stream, [] { return rill_status{ RILL_ERROR_INTERNAL }; }), RILL_ERROR_INTERNAL,
+        "ERROR_INTERNAL");
+#endif
   MUST(stream.fill(x, 2u)); /* the stream works on */
   MUST(stream.synchronize());
   auto empty = MUST(rill::graph::create(device));

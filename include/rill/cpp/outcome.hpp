@@ -85,17 +85,19 @@ private:
 template <class T = void> using outcome = T;
 
 namespace detail {
-[[noreturn, gnu::cold, gnu::noinline]] inline void raise(rill_status) {
-  rill_error last = RILL_ERROR_INIT;
-  detail::ignore(rill_last_error(&last));
-  throw error(last, rill_last_error_text());
-}
-
 /* A failure that these headers find themselves. */
 template <class T = void>
 [[noreturn, gnu::cold]] outcome<T> refuse(rill_status status, const char *api, const char *message) {
   rill_error made = { sizeof made, status, 0, api, "", "", message, "" };
   throw error(made, (std::string(api) + ": " + message).c_str());
+}
+
+/* A failure of a call; or of a program's own function, of which rill knows the status alone. */
+[[noreturn, gnu::cold, gnu::noinline]] inline void raise(rill_status status) {
+  rill_error last = RILL_ERROR_INIT;
+  detail::ignore(rill_last_error(&last));
+  if (last.status != status) refuse(status, rill_status_name(status), rill_status_message(status));
+  throw error(last, rill_last_error_text());
 }
 
 inline void give(rill_status status) {
