@@ -7,7 +7,7 @@ from . import llvm
 from .regions import THREAD
 from .slots import MOST_THREADS
 
-DEPTH = 8  # of expressions that are looked at
+DEPTH = 6  # of expressions that are looked at
 
 
 def restore(module):

@@ -22,6 +22,7 @@ from .ir import PURE
 
 WHOLE_WARPS = b"rill-full-warps"  # an attribute of a function that is called only for such blocks
 LANES = 32
+DEPTH = 12  # of expressions that are looked at
 EXTENSIONS = (llvm.SEXT, llvm.ZEXT, llvm.TRUNC)
 BELOW = (llvm.ULT, llvm.SLT, llvm.UGE, llvm.SGE)  # comparisons with a multiple of 32 that lanes of a warp agree about
 UP_TO = (llvm.ULE, llvm.SLE, llvm.UGT, llvm.SGT)  # and those with one less
@@ -42,13 +43,19 @@ class Agreed:
 
     def __init__(self, finder):
         self.c, self.m, self.lib = finder, finder.m, finder.lib
+        self.known = {}  # what was found out: expressions share parts
 
-    def agree(self, value, depth=12):
+    def agree(self, value, depth=DEPTH):
         """Whether a value is the same for all lanes of a warp."""
         if value not in self.c.varying:
             return True
-        if depth == 0 or not self.lib.IsAInstruction(value):
+        if depth <= 0 or not self.lib.IsAInstruction(value):
             return False
+        if value not in self.known:
+            self.known[value] = self.find_agree(value, depth)
+        return self.known[value]
+
+    def find_agree(self, value, depth):
         marker, opcode = self.c.marker(value), self.m.opcode(value)
         if marker:
             return marker in ("rill_ir_thread_y", "rill_ir_thread_z")
@@ -79,21 +86,21 @@ class Agreed:
             return self.lib.TypeOf(value) in (self.m.i32, self.m.i64) and self.counts(operands[0], depth - 1)
         return False
 
-    def is_multiple(self, value):
+    def is_multiple(self, value, depth=DEPTH // 2):
         """Whether a value is a multiple of 32."""
         if value == self.c.size[0] or (self.lib.IsAInstruction(value) and self.c.marker(value) == "rill_ir_block_dim_x"):
             return True
         if self.lib.IsAConstantInt(value):
             return self.m.constant(value) % LANES == 0
-        if not self.lib.IsAInstruction(value):
+        if depth == 0 or not self.lib.IsAInstruction(value):
             return False
         opcode, operands = self.m.opcode(value), self.m.operands(value)
         if opcode == llvm.SHL:
             by = self.m.constant(operands[1])
-            return by is not None and (by >= 5 or self.is_multiple(operands[0]))
+            return by is not None and (by >= 5 or self.is_multiple(operands[0], depth - 1))
         if opcode in (llvm.ADD, llvm.SUB):
-            return all(map(self.is_multiple, operands))
-        return opcode in (llvm.MUL, llvm.AND, *EXTENSIONS) and any(map(self.is_multiple, operands))
+            return all(self.is_multiple(operand, depth - 1) for operand in operands)
+        return opcode in (llvm.MUL, llvm.AND, *EXTENSIONS) and any(self.is_multiple(operand, depth - 1) for operand in operands)
 
 
 class WholeWarps:
