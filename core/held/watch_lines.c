@@ -106,7 +106,7 @@ static bool is_first_over(struct rill__watch *first) {
   ask_for(first);
   if (first->over || first->point->base.device->backend->event->notify == NULL) return first->over;
   first->answers = true;
-  if (RILL_DISPATCH(first->point, event, notify, first->point, &first->waker)) return false;
+  if (RILL_ASK(first->point, event, notify, first->point, &first->waker)) return false;
   first->answers = false;
   ask_for(first);
   return first->over;
@@ -141,7 +141,7 @@ struct rill__watch **rill__lines_ask(struct rill__watch **end) {
 }
 
 struct rill__watch **rill__lines_woken(struct rill__watch *watch, struct rill__watch **end) {
-  RILL_DISPATCH(watch->point, event, notified, watch->point, &watch->waker);
+  RILL_ASK(watch->point, event, notified, watch->point, &watch->waker);
   watch->answers = false;
   struct rill__watch *const first = watch->line.stream != 0 ? find_line(watch->line.stream) : watch;
   return ask_line(first, end);
