@@ -156,7 +156,6 @@ RILL_API RILL_NODISCARD rill_status rill_event_synchronize_for(rill_event event,
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (fd is not open, or no eventfd), NOT_RECORDED (last recorded
  *           in a capture), OUT_OF_MEMORY, DEVICE_LOST.  After a failure nothing is added.
- *  Threads: any.
  *  Like:    cuLaunchHostFunc, hipLaunchHostFunc, which delay the stream. */
 RILL_API RILL_NODISCARD rill_status rill_event_notify_fd(rill_event event, int fd);
 
@@ -171,7 +170,6 @@ RILL_API RILL_NODISCARD rill_status rill_event_notify_fd(rill_event event, int f
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (fn is NULL), NOT_RECORDED (last recorded in a capture),
  *           OUT_OF_MEMORY, DEVICE_LOST.  After a failure `fn` is not called.
- *  Threads: any.
  *  Like:    cuStreamAddCallback, hipStreamAddCallback, which delay the stream. */
 RILL_API RILL_NODISCARD rill_status rill_event_then(rill_event event, rill_host_fn fn, void *user);
 

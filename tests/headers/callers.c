@@ -148,6 +148,12 @@ static void memory(void) {
   OK(rill_stream_synchronize(stream));
   CHECK(memcmp(from, to, N) == 0);
   REFUSES_NEWER(rill_copy_3d, in, rill_copy_3d_async(stream, in));
+  rill_graph graph;
+  rill_graph_node node;
+  OK(rill_graph_create(device, &graph));
+  OK(rill_graph_add_copy_3d(graph, NULL, 0, in, &node));
+  REFUSES_NEWER(rill_copy_3d, in, rill_graph_add_copy_3d(graph, NULL, 0, in, &node));
+  OK(rill_graph_release(graph));
   OK(rill_free(from));
   OK(rill_free(to));
 }
@@ -219,6 +225,7 @@ static void launches(void) {
   OK(rill_graph_create(device, &graph));
   OK(rill_graph_add_kernel(graph, NULL, 0, kernel, in, RILL_ARGS(4, data), &node));
   OK(rill_graph_instantiate(graph, &exec));
+  OK(rill_graph_exec_replace_kernel(exec, node, kernel, in, RILL_ARGS(6, data)));
   OK(rill_graph_exec_set_kernel(exec, node, in, RILL_ARGS(5, data)));
   OK(rill_graph_launch(exec, stream));
   OK(rill_stream_synchronize(stream));
@@ -230,6 +237,7 @@ static void launches(void) {
   rill_graph_node none;
   REFUSES_NEWER(rill_launch, in, rill_graph_add_kernel(graph, NULL, 0, kernel, in, RILL_ARGS(4, data), &none));
   REFUSES_NEWER(rill_launch, in, rill_graph_exec_set_kernel(exec, node, in, RILL_ARGS(5, data)));
+  REFUSES_NEWER(rill_launch, in, rill_graph_exec_replace_kernel(exec, node, kernel, in, RILL_ARGS(6, data)));
   OK(rill_graph_exec_release(exec));
   OK(rill_graph_release(graph));
   OK(rill_module_release(module));
