@@ -61,7 +61,7 @@ class Mpi(unittest.TestCase):
                   fails=True)
 
     def test_injected_late_rank(self):
-        late = "barrier of rank [023] of 4 has not ended within 300000000 ns.*TIMEOUT"
+        late = r"barrier of rank [023] of 4 \(operation 2\) has not ended within 300000000 ns.*TIMEOUT"
         self.case("injected", {"first": (4, "^right$"), "stream": (3, late), "comm": (3, late), "late": (1, "passed|TIMEOUT")},
                   fails=True, RILL_FAULT="comm_late@1:2=2s")
 
@@ -69,7 +69,7 @@ class Mpi(unittest.TestCase):
         status, said, output = run("injected", RILL_FAULT="comm_die@1:2")
         with self.subTest(output=output):
             self.assertNotEqual(status, 0)
-            self.assertEqual(said["first"], ["right"] * 4)
+            self.assertIn(said["first"], (["right"] * 3, ["right"] * 4))  # the last words of the one that died may be lost
             self.assertIn("rill: RILL_FAULT: comm_die: rank 1 of 4 is killed at its barrier", output)
             self.assertEqual(said["late"], [])
 
