@@ -86,6 +86,7 @@ struct rill__kernel {
   const char *lasting_name;         /* the same, for as long as the process runs; NULL if there were too many */
   uint32_t max_threads;             /* of a block of this kernel */
   uint32_t block[3];                /* the only shape of a block that it runs in; 0: any */
+  bool tells_accesses;              /* it takes launches with a token */
   uint64_t static_shared;           /* bytes; 0 if unknown */
   uint32_t registers;               /* of a thread; 0 if unknown */
   uint64_t local_bytes, constant_bytes;
@@ -131,6 +132,7 @@ struct rill__launch {
   bool reaches_out;  /* if the backend has `may_be_address`: an argument has an address that rill does not know in it */
   const char *label; /* may be NULL */
   uint64_t frees;    /* if device->checked is not 0: what rill__access_find is to be given for it */
+  uint64_t token;    /* only if kernel->tells_accesses: not 0 asks for rill__accessed, once, with it */
   const struct rill__launch_extras
       *extras; /* NULL: none.  No other work of the stream comes between constants and kernel */
 };
@@ -694,6 +696,22 @@ uint64_t rill__frees_count(void);
 
 /* `frees`: of the launch.  Any thread, in an epoch or not. */
 void rill__access_find(struct rill__device *device, uintptr_t p, uint64_t frees, struct rill__access *out);
+
+/* What a launch with a token has accessed, in memory that core knows: disjoint ranges.  Called before the launch counts
+ * as complete; `complete`: these are all its accesses.  Any thread that holds no lock. */
+enum {
+  RILL__ACCESSED_READ = 1,
+  RILL__ACCESSED_WRITE = 2,
+  RILL__ACCESSED_UPDATE = 4, /* atomically: a write, and perhaps a read */
+  RILL__ACCESSED_POLL = 8,   /* atomically: a read of what another kernel may be about to write */
+  RILL__ACCESSED_KINDS = 4
+};
+struct rill__accessed {
+  uintptr_t begin;
+  size_t size;
+  uint32_t how; /* RILL__ACCESSED_* */
+};
+void rill__accessed(uint64_t token, const struct rill__accessed *ranges, size_t count, bool complete);
 
 /* Fails as a lost device does.  Only when device->lost is set. */
 rill_status rill__fail_lost(struct rill__device *device) __attribute__((cold));

@@ -155,13 +155,15 @@ static const char *describe_fault(const struct place *place, uintptr_t p, size_t
   return words;
 }
 
-const char *rill__cpu_find_fault(const struct cpu_reach *reach, uintptr_t p, size_t size, uintptr_t of) {
+const char *rill__cpu_find_fault(const struct cpu_reach *reach, uintptr_t p, size_t size, uintptr_t of, bool *global) {
   struct place place;
-  if (size == 0 || (of == 0 && was_found(p, size))) return NULL;
+  *global = of == 0 && was_found(p, size);
+  if (size == 0 || *global) return NULL;
   const uintptr_t at = of != 0 ? of : p;
   if (is_unbounded(reach, at)) return NULL;
   const char *const said = place_near(reach, at, &place) ? NULL : place_allocation(reach, at, &place);
   if (said != NULL) return said;
+  *global = place.kind != SHARED_ARRAY && place.kind != DYNAMIC_SHARED;
   if (is_in(place.bytes, p) && size <= place.bytes.size - (p - place.bytes.begin)) return NULL;
   return describe_fault(&place, p, size);
 }

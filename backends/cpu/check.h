@@ -20,8 +20,8 @@ struct cpu_reach {
   struct cpu_bytes own[2]; /* the operation with the arguments, the services */
 };
 
-/* What is wrong with `size` bytes at `p`, in words that stay until the thread's next call, or NULL.  `of`: an address
- * in the variable that the access is to, or 0. */
-const char *rill__cpu_find_fault(const struct cpu_reach *reach, uintptr_t p, size_t size, uintptr_t of);
+/* What is wrong with `size` bytes at `p`, in words that stay until the thread's next call, or NULL; `global` is then
+ * whether other launches find the same memory there.  `of`: an address in the variable that the access is to, or 0. */
+const char *rill__cpu_find_fault(const struct cpu_reach *reach, uintptr_t p, size_t size, uintptr_t of, bool *global);
 
 #endif

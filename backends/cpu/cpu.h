@@ -9,7 +9,8 @@
  *   kernel.c   launches                                    image.h    shared objects from memory: their seal, stacks
  *   module.c   images of kernels                           machine.c, quota.c   what the system tells
  *   compile.c  the host's compiler, at run time            ipc.c      memory shared with other processes
- *   check.h    whether what a kernel accesses is its own   symbols.c   what the symbols of an image tell
+ *   check.h    whether what a kernel accesses is its own   accesses.h   which bytes a launch accesses
+ *   symbols.c  what the symbols of an image tell
  *   graph.c    graphs: their nodes in chains, one operation for many
  *   schedule.h   an order of operations that a seed decides
  *   limit.c    how much memory the device has, and settings of the environment

@@ -1,3 +1,4 @@
+#include "backends/cpu/accesses.h"
 #include "backends/cpu/check.h"
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/fault.h"
@@ -50,6 +51,7 @@ static rill_status cpu_kernel_find(struct rill__kernel *kernel) {
     part->code = code;
     part->stack = stack_of(module->image, i);
     part->objects = module->objects;
+    kernel->tells_accesses = module->objects != NULL && module->image->version >= 9;
     part->sharing = sharing_of(module->image, i);
     kernel->max_threads = info->max_threads_per_block;
     atomic_store(&kernel->shared_allowed, info->shared_per_block_optin); /* there is nothing to opt in to */
@@ -69,6 +71,7 @@ struct launch {
   size_t stack;                      /* of a thread of it */
   const struct cpu_objects *objects; /* of a kernel that checks what it accesses; NULL: it does not */
   uint64_t frees;                    /* for those: of struct rill__launch */
+  struct cpu_accesses *accesses;     /* for those, if core wants to know them; or NULL */
   enum cpu_sharing sharing;
   rill_cpu_grid grid;
   size_t constant_count;
@@ -129,6 +132,7 @@ static void check_failed(const char *file, uint32_t line, const uint32_t block[3
 }
 
 static const char *find_fault(const void *at, uint64_t size, const void *of, const void *state);
+static const char *check_and_note(const void *at, uint64_t size, const void *of, const void *state, uint32_t how);
 
 static const rill_cpu_services services = {
   .barrier = rill__cpu_fibers_barrier,
@@ -142,9 +146,10 @@ static const rill_cpu_services services = {
   .exchange_among = rill__cpu_fibers_exchange_among,
   .active = rill__cpu_fibers_active,
   .find_fault = find_fault,
+  .access = check_and_note,
 };
 
-static const char *find_fault(const void *at, uint64_t size, const void *of, const void *state) {
+static const char *check_and_note(const void *at, uint64_t size, const void *of, const void *state, uint32_t how) {
   const struct launch *launch = running_kernel.launch;
   const struct cpu_worker *worker = rill__cpu_worker_self();
   const struct cpu_reach reach = {
@@ -156,7 +161,19 @@ static const char *find_fault(const void *at, uint64_t size, const void *of, con
     .shared_bytes = launch->grid.shared_mem_bytes,
     .own = { { (uintptr_t)launch, launch->op.size }, { (uintptr_t)&services, sizeof services } },
   };
-  return rill__cpu_find_fault(&reach, (uintptr_t)at, (size_t)size, (uintptr_t)of);
+  bool global = false;
+  const char *const fault = rill__cpu_find_fault(&reach, (uintptr_t)at, (size_t)size, (uintptr_t)of, &global);
+  if (fault == NULL && how != 0 && global && launch->accesses != NULL)
+    rill__cpu_accesses_note(launch->accesses, (uintptr_t)at, (size_t)size, how);
+  return fault;
+}
+
+_Static_assert(RILL_CPU_READS == RILL__ACCESSED_READ && RILL_CPU_WRITES == RILL__ACCESSED_WRITE &&
+                   RILL_CPU_UPDATES == RILL__ACCESSED_UPDATE && RILL_CPU_POLLS == RILL__ACCESSED_POLL,
+               "images name accesses as core does");
+
+static const char *find_fault(const void *at, uint64_t size, const void *of, const void *state) {
+  return check_and_note(at, size, of, state, 0);
 }
 
 /* Whether the block came to its end. */
@@ -217,6 +234,10 @@ static bool run_launch(struct cpu_queue *queue, struct cpu_op *op) {
   const uint32_t *const size = launch->grid.grid;
   for (size_t i = 0; i < launch->constant_count; i++) {
     memcpy(launch->constants[i].to, launch->constants[i].from, launch->constants[i].size);
+    if (launch->accesses != NULL) {
+      rill__cpu_accesses_note(launch->accesses, (uintptr_t)launch->constants[i].to, launch->constants[i].size,
+                              RILL__ACCESSED_WRITE);
+    }
   }
   return rill__cpu_workers_share(queue, op, (uint64_t)size[0] * size[1] * size[2], launch->sharing, run_blocks);
 }
@@ -233,6 +254,8 @@ static size_t place_arg(size_t offset, size_t size) {
 
 enum { LABEL_MOST = 60 }; /* of what a fault tells */
 
+static void end_noted_launch(struct cpu_op *op) { rill__cpu_accesses_end(((struct launch *)op)->accesses); }
+
 static rill_status cpu_kernel_launch(struct rill__stream *stream, const struct rill__launch *asked) {
   struct cpu_queue *queue = cpu_queue_of(stream);
   const struct cpu_kernel *part = rill__part(asked->kernel);
@@ -246,9 +269,15 @@ static rill_status cpu_kernel_launch(struct rill__stream *stream, const struct r
 
   RILL_TRY(rill__cpu_faults_catch());
   struct launch *op = NULL;
-  RILL_TRY(rill__cpu_queue_begin(queue, size + label, &op));
+  struct cpu_accesses *const accesses = asked->token != 0 ? rill__cpu_accesses_new(asked->token) : NULL;
+  RILL_REQUIRE(accesses != NULL || asked->token == 0, RILL_ERROR_OUT_OF_MEMORY,
+               "no host memory to note what kernel \"%s\" accesses", asked->kernel->name);
+  const rill_status status = rill__cpu_queue_begin(queue, size + label, &op);
+  if (status != RILL_OK && accesses != NULL) rill__cpu_accesses_end(accesses);
+  if (status != RILL_OK) return status;
   op->op.run = run_launch;
-  op->op.end = NULL;
+  op->op.end = accesses != NULL ? end_noted_launch : NULL;
+  op->accesses = accesses;
   op->inside = (struct cpu_inside){ stream->base.device, code->name, label > 0 ? (char *)op + size : NULL };
   if (label > 0) (void)snprintf((char *)op + size, label, "%s", asked->label);
   op->code = code;

@@ -48,7 +48,10 @@ struct rill__observed {
   struct rill__stream *stream; /* NULL of what is no stream's */
   uint64_t sequence;           /* of an operation of a stream; set for `after` */
   union {
-    const struct rill__launch *launch;
+    struct {
+      const struct rill__launch *launch;
+      uint64_t token; /* an observer's: of struct rill__launch, if it is not 0 */
+    };
     struct rill__copy_3d copy;
     struct rill__fill_2d fill;
     struct {

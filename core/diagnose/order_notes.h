@@ -18,6 +18,8 @@ struct rill__order_notes {
   /* The stream with this number, and the event or execution object with this handle, is no more.  Under any lock. */
   void (*stream_ended)(uint64_t number);
   void (*forget_event)(uint64_t id);
+  /* rill__accessed. */
+  void (*accessed)(uint64_t token, const struct rill__accessed *ranges, size_t count, bool complete);
 };
 
 /* Constant once it is set; NULL: nobody listens. */

@@ -16,7 +16,8 @@
   CHECK(FAULTS, "faults")       \
   CHECK(MEMORY, "memory")       \
   CHECK(ORDER, "order")         \
-  CHECK(ORDER_ALL, "order:all")
+  CHECK(ORDER_ALL, "order:all") \
+  CHECK(ORDER_PRECISE, "order:precise")
 
 enum rill__check {
 #define RILL__CHECK_NUMBER(name, word) RILL__CHECK_##name##_INDEX,

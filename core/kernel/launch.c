@@ -315,6 +315,7 @@ static inline __attribute__((always_inline)) rill_status launch_checked(struct r
   struct rill__launch l; /* every field is set below but the cluster, which counts only if there is one */
   l.kernel = kernel;
   l.clustered = false;
+  l.token = 0;
   l.extras = NULL;
   RILL_TRY(check_shape(kernel, shape, &l));
   l.label = shape->label;

@@ -1,4 +1,5 @@
 /* Streams, events and the host. */
+#include "core/backend.h"
 #include "core/order/state.h"
 
 #include <stdlib.h>
@@ -263,6 +264,23 @@ void rill__order_host_wait_groups(struct rill__order *order, uint32_t group, uin
 
 /* ---- operations with memory ---- */
 
+/* From here on anything may come after all that has been submitted. */
+static void note_signals(struct rill__order *order, const struct rill__access_by *by,
+                         const struct rill__order_range *ranges, size_t count) {
+  bool signals = false;
+  for (size_t i = 0; i < count && !order->has_atomics; i++) {
+    order->has_atomics = (ranges[i].how & (RILL__ACCESSED_UPDATE | RILL__ACCESSED_POLL)) != 0;
+  }
+  if (!order->has_atomics) return;
+  for (size_t i = 0; i < count && !signals; i++) signals = rill__touch_signals(order, by, &ranges[i]);
+  for (size_t i = 0; signals && i < order->timelines.room; i++) {
+    for (struct rill__numbered *item = order->timelines.chains[i]; item != NULL; item = item->next) {
+      struct rill__timeline *const timeline = (struct rill__timeline *)item;
+      timeline->maybe_seen = timeline->position;
+    }
+  }
+}
+
 void rill__order_submit(struct rill__order *order, uint64_t stream, struct rill__order_op *op,
                         enum rill__touch_kind kind, uint32_t flags, const struct rill__order_range *ranges,
                         size_t count) {
@@ -275,10 +293,14 @@ void rill__order_submit(struct rill__order *order, uint64_t stream, struct rill_
   const uint64_t publishes = (flags & RILL__ORDER_PUBLISHES) != 0 || follows ? timeline->position
                              : (flags & RILL__ORDER_PUBLISHES_EARLIER) != 0  ? timeline->position - 1
                                                                              : 0;
-  const struct rill__access_by by = { timeline, op, kind, timeline->position, timeline->gate };
+  const bool is_signaled = (flags & RILL__ORDER_IS_SIGNALED) != 0;
+  const bool polls = (flags & RILL__ORDER_POLLS) != 0, exact = count > 0 && ranges[0].how != 0;
   bool done = true;
+  if (exact && (polls || is_signaled)) done = rill__gate_of_poll(order, timeline, is_signaled);
+  const struct rill__access_by by = { timeline, op, kind, timeline->position, timeline->gate };
+  note_signals(order, &by, ranges, count);
   for (size_t i = 0; i < count && done; i++) done = rill__touch_range(order, &by, &ranges[i]);
-  if (done && (flags & RILL__ORDER_POLLS) != 0) done = rill__gate_of_poll(order, timeline);
+  if (done && polls && !exact) done = rill__gate_of_poll(order, timeline, false);
   if (done && publishes != 0) {
     timeline->maybe_seen = publishes;
     rill__host_join_maybe(order, &timeline->clock);

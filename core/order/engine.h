@@ -18,6 +18,11 @@
  *              last.  When the gate is known to be open, it is known whether the host had seen the other one by then,
  *              so such a finding waits for that.
  *
+ *   signal     two kernels, of which neither comes before the other, use the same bytes atomically, or one polls what
+ *              the other writes: one may have waited for the other.  Such accesses are no conflict, and all that has
+ *              been submitted by then is perhaps known to all that follows.  A kernel that polls while later work is
+ *              submitted is a gate that this work may open.
+ *
  * Which touches are kept.  A touch goes when a later one comes after it that conflicts with all that it would conflict
  * with, and is no vaguer: then whatever is not ordered after the former is not ordered after the latter.  So an
  * interval has at most a few of each stream, and an operation is reported exactly if it conflicts with any before it.
@@ -61,6 +66,7 @@ struct rill__order_range {
   bool vague;   /* perhaps it is not accessed, or not all of it */
   bool freed;   /* the memory is not allocated: a use is reported even if it is ordered after the free */
   bool passing; /* the access is complete when the call returns that submits it, so nothing can race with it later */
+  uint8_t how;  /* RILL__ACCESSED_* of a kernel that reports its accesses; 0: as `write` says */
 };
 
 /* What an operation may do besides its accesses. */
@@ -68,7 +74,8 @@ enum {
   RILL__ORDER_PUBLISHES = 1,         /* tell how far its stream is, itself included */
   RILL__ORDER_POLLS = 2,             /* wait for the host */
   RILL__ORDER_PUBLISHES_EARLIER = 4, /* tell that what comes before it is done */
-  RILL__ORDER_FOLLOWS = 8            /* it is part of the operation before it, and tells if that did */
+  RILL__ORDER_FOLLOWS = 8,           /* it is part of the operation before it, and tells if that did */
+  RILL__ORDER_IS_SIGNALED = 16       /* wait for work that was submitted after it */
 };
 
 struct rill__order_finding {

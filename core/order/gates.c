@@ -42,6 +42,13 @@ bool rill__gates_are_open(const struct rill__order *order, uint64_t gate) {
   return true;
 }
 
+bool rill__gates_are_signaled(const struct rill__order *order, uint64_t gate) {
+  for (size_t i = 0; i < order->gate_count && order->gates[i].serial <= gate; i++) {
+    if (order->gates[i].is_signaled && !is_open(&order->gates[i])) return true;
+  }
+  return false;
+}
+
 /* The last operation of the timeline. */
 static bool add_gate(struct rill__order *order, struct rill__timeline *timeline, bool polls) {
   const bool full = order->gate_count == order->gate_room;
@@ -61,15 +68,18 @@ static bool add_gate(struct rill__order *order, struct rill__timeline *timeline,
   return true;
 }
 
-bool rill__gate_of_poll(struct rill__order *order, struct rill__timeline *timeline) {
+bool rill__gate_of_poll(struct rill__order *order, struct rill__timeline *timeline, bool is_signaled) {
   for (size_t i = 0; i < order->gate_count; i++) {
     struct rill__gate *const gate = &order->gates[i];
     if (gate->timeline != timeline || !gate->polls || is_open(gate)) continue;
     gate->position = timeline->position;
+    gate->is_signaled |= is_signaled;
     if (timeline->gate < gate->serial) timeline->gate = gate->serial;
     return true;
   }
-  return add_gate(order, timeline, true);
+  if (!add_gate(order, timeline, true)) return false;
+  order->gates[order->gate_count - 1].is_signaled = is_signaled;
+  return true;
 }
 
 /* ---- host calls ---- */

@@ -20,6 +20,7 @@ struct rill__touch {
   uint64_t position;               /* in the timeline */
   uint64_t gate;                   /* the last gate that the operation may be waiting for; 0: none */
   uint8_t kind;                    /* enum rill__touch_kind */
+  uint8_t how;                     /* RILL__ACCESSED_* */
   bool write, vague;
   bool kept; /* a free of the memory waits for it by itself */
 };

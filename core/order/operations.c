@@ -217,13 +217,14 @@ static void note_fill(struct noted *noted, const struct rill__fill_2d *fill) {
 }
 
 /* Of an operation that is handed over later, memory that has been freed meanwhile is freed after it. */
-static void give_to_engine(struct rill__order *order, struct noted *noted, struct rill__order_op *op, bool held) {
+static void give_to_engine(struct rill__journal *journal, struct noted *noted, struct rill__order_op *op, bool held,
+                           uint64_t token) {
   size_t kept = 0;
   for (size_t i = 0; i < noted->count; i++) {
     if (!held || !noted->ranges[i].freed) noted->ranges[kept++] = noted->ranges[i];
   }
   if (op != NULL) {
-    rill__order_submit(order, noted->timeline, op, RILL__TOUCH_USE, noted->flags, noted->ranges, kept);
+    rill__journal_submit(journal, noted->timeline, op, RILL__TOUCH_USE, noted->flags, noted->ranges, kept, token);
     rill__order_op_unref(op);
   }
   if (noted->ranges != noted->few) free(noted->ranges);
@@ -241,7 +242,7 @@ static void begin_noted(struct noted *noted, const struct rill__stream *stream, 
 
 /* ---- graphs ---- */
 
-static void submit_step(struct rill__order *order, const struct rill__stream *stream, uint64_t timeline,
+static void submit_step(struct rill__journal *journal, const struct rill__stream *stream, uint64_t timeline,
                         const struct rill__operation *operation) {
   struct noted noted;
   struct rill__order_op *op = NULL;
@@ -268,11 +269,11 @@ static void submit_step(struct rill__order *order, const struct rill__stream *st
       noted.flags = RILL__ORDER_POLLS | RILL__ORDER_PUBLISHES;
       op = rill__order_op_of(stream, "host call of a graph", operation->label, 0);
       break;
-    case RILL_NODE_EVENT_RECORD: rill__order_record(order, timeline, operation->event->base.id); return;
-    case RILL_NODE_EVENT_WAIT: rill__order_wait(order, timeline, operation->event->base.id); return;
+    case RILL_NODE_EVENT_RECORD: rill__journal_record(journal, timeline, operation->event->base.id); return;
+    case RILL_NODE_EVENT_WAIT: rill__journal_wait(journal, timeline, operation->event->base.id); return;
     default: return;
   }
-  give_to_engine(order, &noted, op, false);
+  give_to_engine(journal, &noted, op, false, 0);
 }
 
 /* A step follows one that it comes after, if nothing follows that yet, and waits for the others.  The stream itself is
@@ -286,7 +287,7 @@ struct lines {
   bool first_taken; /* the stream's own */
 };
 
-static uint64_t choose_line(struct rill__order *order, struct lines *lines, const struct rill__step *step) {
+static uint64_t choose_line(struct rill__journal *journal, struct lines *lines, const struct rill__step *step) {
   for (uint32_t i = 0; i < step->after_count; i++) {
     const uint32_t before = step->after[i];
     if (lines->followed[before]) continue;
@@ -298,33 +299,33 @@ static uint64_t choose_line(struct rill__order *order, struct lines *lines, cons
     return lines->stream->number;
   }
   const uint64_t timeline = rill__order_number();
-  rill__order_begin(order, timeline, rill__order_group_of(lines->stream->base.device));
-  rill__order_wait(order, timeline, lines->began);
+  rill__journal_begin(journal, timeline, rill__order_group_of(lines->stream->base.device));
+  rill__journal_wait(journal, timeline, lines->began);
   return timeline;
 }
 
-static void submit_steps(struct rill__order *order, struct lines *lines, const struct rill__graph_exec *exec) {
+static void submit_steps(struct rill__journal *journal, struct lines *lines, const struct rill__graph_exec *exec) {
   const uint64_t own = lines->stream->number;
   for (uint32_t i = 0; i < exec->count; i++) {
     const struct rill__step *const step = &exec->steps[i];
-    const uint64_t timeline = lines->of[i] = choose_line(order, lines, step);
+    const uint64_t timeline = lines->of[i] = choose_line(journal, lines, step);
     for (uint32_t j = 0; j < step->after_count; j++) {
-      if (lines->of[step->after[j]] != timeline) rill__order_wait(order, timeline, lines->event + step->after[j]);
+      if (lines->of[step->after[j]] != timeline) rill__journal_wait(journal, timeline, lines->event + step->after[j]);
     }
-    submit_step(order, lines->stream, timeline, step->operation);
-    rill__order_record(order, timeline, lines->event + i);
+    submit_step(journal, lines->stream, timeline, step->operation);
+    rill__journal_record(journal, timeline, lines->event + i);
   }
   for (uint32_t i = 0; i < exec->count; i++) {
     if (!lines->followed[i] && lines->of[i] != own) {
-      rill__order_wait(order, own, lines->event + i);
-      rill__order_end(order, lines->of[i]);
+      rill__journal_wait(journal, own, lines->event + i);
+      rill__journal_end(journal, lines->of[i]);
     }
-    rill__order_forget_event(order, lines->event + i);
+    rill__journal_forget_event(journal, lines->event + i);
   }
 }
 
 /* A launch comes after the earlier ones of the same object, on whatever stream. */
-static void submit_graph_launch(struct rill__order *order, const struct rill__stream *stream,
+static void submit_graph_launch(struct rill__journal *journal, const struct rill__stream *stream,
                                 const struct rill__graph_exec *exec) {
   struct lines lines = { .stream = stream };
   lines.of = calloc((size_t)exec->count + 1, sizeof *lines.of);
@@ -333,11 +334,11 @@ static void submit_graph_launch(struct rill__order *order, const struct rill__st
     lines.began = rill__order_number();
     lines.event = rill__order_number();
     for (uint32_t i = 1; i < exec->count; i++) (void)rill__order_number();
-    rill__order_wait(order, stream->number, exec->base.id);
-    rill__order_record(order, stream->number, lines.began);
-    submit_steps(order, &lines, exec);
-    rill__order_forget_event(order, lines.began);
-    rill__order_record(order, stream->number, exec->base.id);
+    rill__journal_wait(journal, stream->number, exec->base.id);
+    rill__journal_record(journal, stream->number, lines.began);
+    submit_steps(journal, &lines, exec);
+    rill__journal_forget_event(journal, lines.began);
+    rill__journal_record(journal, stream->number, exec->base.id);
   }
   free(lines.of);
   free(lines.followed);
@@ -345,11 +346,11 @@ static void submit_graph_launch(struct rill__order *order, const struct rill__st
 
 /* ---- operations ---- */
 
-void rill__order_tell(struct rill__order *order, const struct rill__observed *what) {
+void rill__order_tell(struct rill__journal *journal, const struct rill__observed *what) {
   struct rill__stream *const stream = what->stream;
   struct rill__order_op *op = NULL;
   struct noted noted;
-  rill__order_begin(order, stream->number, rill__order_group_of(stream->base.device));
+  rill__journal_begin(journal, stream->number, rill__order_group_of(stream->base.device));
   begin_noted(&noted, stream, stream->number, false);
   switch (what->kind) {
     case RILL__OBSERVED_LAUNCH:
@@ -365,11 +366,11 @@ void rill__order_tell(struct rill__order *order, const struct rill__observed *wh
       note_fill(&noted, &what->fill);
       op = rill__order_op_of(stream, "fill", NULL, what->fill.width * what->fill.height * what->fill.pattern_size);
       break;
-    case RILL__OBSERVED_GRAPH: submit_graph_launch(order, stream, what->exec); return;
+    case RILL__OBSERVED_GRAPH: submit_graph_launch(journal, stream, what->exec); return;
     default: return;
   }
-  give_to_engine(order, &noted, op, what->held);
+  give_to_engine(journal, &noted, op, what->held, what->kind == RILL__OBSERVED_LAUNCH ? what->token : 0);
   const bool records =
       what->kind == RILL__OBSERVED_LAUNCH && what->launch->extras != NULL && what->launch->extras->event != NULL;
-  if (records) rill__order_record(order, stream->number, what->launch->extras->event->base.id);
+  if (records) rill__journal_record(journal, stream->number, what->launch->extras->event->base.id);
 }

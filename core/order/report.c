@@ -8,7 +8,7 @@
 
 /* ---- text ---- */
 
-static __attribute__((format(printf, 2, 3))) void say(struct rill__order_text *text, const char *format, ...) {
+void rill__order_say(struct rill__order_text *text, const char *format, ...) {
   char line[600];
   va_list list;
   va_start(list, format);
@@ -91,7 +91,8 @@ static bool is_new(struct rill__order_text *text, uint64_t hash) {
     if (text->said[i] == hash) return false;
   }
   if (text->said_count == MOST) {
-    if (!text->said_all) say(text, "rill: RILL_CHECK=order: %d findings, and more, which are not reported\n", MOST);
+    if (!text->said_all)
+      rill__order_say(text, "rill: RILL_CHECK=order: %d findings, and more, which are not reported\n", MOST);
     text->said_all = true;
     return false;
   }
@@ -111,11 +112,11 @@ static bool is_new(struct rill__order_text *text, uint64_t hash) {
 static void advise_free(struct rill__order_text *text, const struct rill__order_finding *finding) {
   const struct rill__order_op *const use = finding->earlier, *const end = finding->later;
   if (end->stream == 0) {
-    say(text, "; synchronize with %s before the free, or note the use with rill_memory_record_use\n",
-        name_stream(use).text);
+    rill__order_say(text, "; synchronize with %s before the free, or note the use with rill_memory_record_use\n",
+                    name_stream(use).text);
   } else {
-    say(text, "; make %s wait for %s after the %s, or note the use with rill_memory_record_use\n",
-        name_stream(end).text, name_stream(use).text, use->what);
+    rill__order_say(text, "; make %s wait for %s after the %s, or note the use with rill_memory_record_use\n",
+                    name_stream(end).text, name_stream(use).text, use->what);
   }
 }
 
@@ -123,31 +124,35 @@ static void advise_free(struct rill__order_text *text, const struct rill__order_
 static void advise(struct rill__order_text *text, const struct rill__order_finding *finding) {
   const struct rill__order_op *const earlier = finding->earlier, *const later = finding->later;
   if (later->stream == 0) {
-    say(text, "; synchronize with %s, or with an event recorded there after the %s, before the host goes on\n",
-        name_stream(earlier).text, earlier->what);
+    rill__order_say(text,
+                    "; synchronize with %s, or with an event recorded there after the %s, before the host goes on\n",
+                    name_stream(earlier).text, earlier->what);
   } else {
-    say(text, "; record an event on %s after the %s, and make %s wait for it before the %s\n",
-        name_stream(earlier).text, earlier->what, name_stream(later).text, later->what);
+    rill__order_say(text, "; record an event on %s after the %s, and make %s wait for it before the %s\n",
+                    name_stream(earlier).text, earlier->what, name_stream(later).text, later->what);
   }
 }
 
 static void describe_use_after_free(struct rill__order_text *text, const struct rill__order_finding *finding) {
-  say(text, "%s %s memory that was freed", place_op(finding->later).text, finding->later_write ? "writes" : "reads");
-  if (finding->earlier != NULL) say(text, " by the %s", place_op(finding->earlier).text);
-  say(text, ": %zu bytes at 0x%" PRIxPTR "; free it after its last use\n", finding->size, finding->begin);
+  rill__order_say(text, "%s %s memory that was freed", place_op(finding->later).text,
+                  finding->later_write ? "writes" : "reads");
+  if (finding->earlier != NULL) rill__order_say(text, " by the %s", place_op(finding->earlier).text);
+  rill__order_say(text, ": %zu bytes at 0x%" PRIxPTR "; free it after its last use\n", finding->size, finding->begin);
 }
 
 void rill__order_describe(struct rill__order_text *text, const struct rill__order_finding *finding) {
   if (!is_new(text, hash_finding(finding))) return;
-  say(text, "rill: RILL_CHECK=order: %s", finding->certain ? "" : "possible: ");
+  rill__order_say(text, "rill: RILL_CHECK=order: %s", finding->certain ? "" : "possible: ");
   if (finding->after_free) {
     describe_use_after_free(text, finding);
     return;
   }
-  say(text, "%s is not ordered after the %s", place_op(finding->later).text, place_op(finding->earlier).text);
-  say(text, ": the %s %s and the %s %s %zu byte%s at 0x%" PRIxPTR, finding->earlier->what,
-      finding->earlier_write ? "writes" : "reads", finding->later->what, finding->later_write ? "writes" : "reads",
-      finding->size, finding->size == 1 ? "" : "s", finding->begin);
+  rill__order_say(text, "%s is not ordered after the %s", place_op(finding->later).text,
+                  place_op(finding->earlier).text);
+  rill__order_say(text, ": the %s %s and the %s %s %zu byte%s at 0x%" PRIxPTR, finding->earlier->what,
+                  finding->earlier_write ? "writes" : "reads", finding->later->what,
+                  finding->later_write ? "writes" : "reads", finding->size, finding->size == 1 ? "" : "s",
+                  finding->begin);
   if (finding->later_kind == RILL__TOUCH_FREE) {
     advise_free(text, finding);
   } else {

@@ -13,6 +13,8 @@ struct rill__order_text {
   bool said_all; /* the limit of pairs has been reported */
 };
 
+void rill__order_say(struct rill__order_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
 /* Adds the lines of a finding, unless it has been reported. */
 void rill__order_describe(struct rill__order_text *text, const struct rill__order_finding *finding);
 

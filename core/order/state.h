@@ -53,6 +53,7 @@ struct rill__gate {
   struct rill__timeline *timeline;
   struct rill__clock clock; /* of a host call: what comes before it on other streams */
   bool polls, ended;
+  bool is_signaled; /* it may wait for work, of which nobody knows when it was seen */
 };
 
 /* Of an earlier access that a gate may be holding back. */
@@ -68,6 +69,7 @@ struct rill__order {
   rill__order_report_fn *report;
   void *user;
   struct rill__number_table timelines, events, groups;
+  bool has_atomics; /* there have been atomic accesses */
   struct rill__intervals memory;
   size_t swept; /* intervals after the last sweep */
   struct rill__gate *gates;
@@ -96,7 +98,9 @@ void rill__order_give_up(struct rill__order *order);
 
 /* Whether nothing may hold an operation back any more whose last gate is `gate`. */
 bool rill__gates_are_open(const struct rill__order *order, uint64_t gate);
-bool rill__gate_of_poll(struct rill__order *order, struct rill__timeline *timeline);
+bool rill__gate_of_poll(struct rill__order *order, struct rill__timeline *timeline, bool is_signaled);
+/* Whether one of those that may be holding it back may have been opened by work. */
+bool rill__gates_are_signaled(const struct rill__order *order, uint64_t gate);
 
 /* Keeps a finding until no gate may hold the earlier access back. */
 bool rill__pending_add(struct rill__order *order, const struct rill__order_finding *finding,
@@ -121,5 +125,9 @@ struct rill__access_by {
 bool rill__touch_range(struct rill__order *order, const struct rill__access_by *by,
                        const struct rill__order_range *range);
 void rill__touches_clear(struct rill__order *order);
+
+/* Whether the access and an earlier one that neither comes before nor after it may have synchronized by memory. */
+bool rill__touch_signals(const struct rill__order *order, const struct rill__access_by *by,
+                         const struct rill__order_range *range);
 
 #endif

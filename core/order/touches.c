@@ -1,4 +1,5 @@
 /* What is remembered of memory, and how a new access compares with it. */
+#include "core/backend.h"
 #include "core/order/state.h"
 
 /* ---- lists of touches ---- */
@@ -34,8 +35,32 @@ static bool is_before(const struct rill__touch *touch, const struct rill__timeli
 
 /* Whether whatever is unordered with, and conflict with, the touch is so with a later one after it that is like this,
  * and as certainly. */
-static bool covers(const struct rill__touch *touch, bool write, bool vague, uint64_t gate) {
-  return touch->kind != RILL__TOUCH_FREE && (write || !touch->write) && (!vague || touch->vague) && gate <= touch->gate;
+static bool covers(const struct rill__touch *touch, uint32_t how, bool vague, uint64_t gate) {
+  const bool atomic = (touch->how & (RILL__ACCESSED_UPDATE | RILL__ACCESSED_POLL)) != 0;
+  const bool as_much = (touch->how & ~how) == 0 || ((how & RILL__ACCESSED_WRITE) != 0 && !atomic);
+  return touch->kind != RILL__TOUCH_FREE && as_much && (!vague || touch->vague) && gate <= touch->gate;
+}
+
+/* ---- how two accesses to the same bytes go together ---- */
+
+static bool one_has(uint32_t a, uint32_t b, uint32_t first, uint32_t second) {
+  return ((a & first) != 0 && (b & second) != 0) || ((b & first) != 0 && (a & second) != 0);
+}
+
+/* Atomic accesses do not conflict with each other, and what is polled may be a flag that somebody writes. */
+static bool exclude(uint32_t a, uint32_t b) {
+  return one_has(a, b, RILL__ACCESSED_WRITE, RILL__ACCESSED_READ | RILL__ACCESSED_WRITE | RILL__ACCESSED_UPDATE) ||
+         one_has(a, b, RILL__ACCESSED_READ, RILL__ACCESSED_UPDATE);
+}
+
+static bool signal_each_other(uint32_t a, uint32_t b) {
+  return one_has(a, b, RILL__ACCESSED_UPDATE, RILL__ACCESSED_UPDATE | RILL__ACCESSED_POLL) ||
+         one_has(a, b, RILL__ACCESSED_WRITE, RILL__ACCESSED_POLL);
+}
+
+static uint32_t how_of(const struct rill__order_range *range) {
+  if (range->how != 0) return range->how;
+  return range->write ? RILL__ACCESSED_WRITE : RILL__ACCESSED_READ;
 }
 
 /* Touches of one stream that were different only for gates that are open by now. */
@@ -52,7 +77,7 @@ static void compact(struct rill__order *order, struct rill__interval *interval) 
     bool superfluous = false;
     for (uint32_t j = i + 1; j < interval->count && !superfluous; j++) {
       const struct rill__touch *const later = &interval->touches[j];
-      superfluous = later->timeline == touch.timeline && covers(&touch, later->write, later->vague, later->gate) &&
+      superfluous = later->timeline == touch.timeline && covers(&touch, later->how, later->vague, later->gate) &&
                     (!later->kept || touch.kept);
     }
     if (superfluous) drop_touch(order, &touch);
@@ -79,7 +104,8 @@ static bool report_pair(struct rill__order *order, const struct rill__access_by 
   /* In the other order, too, memory is used before it is allocated or after it is freed. */
   const bool either = touch->kind != RILL__TOUCH_USE || by->kind != RILL__TOUCH_USE;
   if (finding.certain && !either && touch->gate != 0 && !rill__gates_are_open(order, touch->gate)) {
-    if (by->timeline != NULL) return rill__pending_add(order, &finding, by->timeline, touch->gate);
+    if (by->timeline != NULL && !rill__gates_are_signaled(order, touch->gate))
+      return rill__pending_add(order, &finding, by->timeline, touch->gate);
     finding.certain = false;
   }
   order->report(order->user, &finding);
@@ -105,7 +131,20 @@ static bool conflict(const struct rill__touch *touch, const struct rill__access_
                      const struct rill__order_range *range) {
   if (touch->kind == RILL__TOUCH_FREE || is_before(touch, by->timeline)) return false;
   if (by->kind == RILL__TOUCH_FREE && (touch->kept || touch->kind == RILL__TOUCH_ALLOCATE)) return false;
-  return touch->write || range->write;
+  return exclude(touch->how, how_of(range));
+}
+
+bool rill__touch_signals(const struct rill__order *order, const struct rill__access_by *by,
+                         const struct rill__order_range *range) {
+  const uintptr_t end = range->begin + range->size;
+  const struct rill__interval *at = rill__intervals_from(&order->memory, range->begin);
+  for (; at != NULL && at->begin < end; at = at->next[0]) {
+    for (uint32_t i = 0; i < at->count; i++) {
+      const struct rill__touch *const touch = &at->touches[i];
+      if (signal_each_other(touch->how, how_of(range)) && !is_before(touch, by->timeline)) return true;
+    }
+  }
+  return false;
 }
 
 /* ---- one interval, which lies inside the range ---- */
@@ -140,7 +179,7 @@ static bool store_touch(struct rill__order *order, const struct visit *visit, st
     const struct rill__touch touch = at->touches[i];
     const bool goes = is_past(&touch) || by->kind == RILL__TOUCH_FREE ||
                       (stays && is_before(&touch, by->timeline) &&
-                       covers(&touch, visit->range->write, visit->range->vague, by->gate));
+                       covers(&touch, how_of(visit->range), visit->range->vague, by->gate));
     if (goes) drop_touch(order, &touch);
     else at->touches[kept++] = touch;
   }
@@ -151,6 +190,7 @@ static bool store_touch(struct rill__order *order, const struct visit *visit, st
                                      .position = by->position,
                                      .gate = by->gate,
                                      .kind = (uint8_t)by->kind,
+                                     .how = (uint8_t)how_of(visit->range),
                                      .write = visit->range->write,
                                      .vague = visit->range->vague };
   if (!add_touch(at, &touch)) return false;
@@ -174,7 +214,7 @@ static bool is_alike(const struct rill__interval *a, const struct rill__interval
   if (a->end != b->begin || a->count != b->count) return false;
   for (uint32_t i = 0; i < a->count; i++) {
     const struct rill__touch *const x = &a->touches[i], *const y = &b->touches[i];
-    if (x->op != y->op || x->position != y->position || x->gate != y->gate || x->kind != y->kind ||
+    if (x->op != y->op || x->position != y->position || x->gate != y->gate || x->kind != y->kind || x->how != y->how ||
         x->write != y->write || x->vague != y->vague || x->kept != y->kept) {
       return false;
     }

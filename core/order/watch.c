@@ -6,17 +6,18 @@
 #include "core/order/report.h"
 #include "core/pool/cache.h"
 #include "core/pool/pool.h"
+#include "core/tracking/map.h"
 #include "core/tracking/ranges.h"
 
 #include <rill/order.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-/* The lock guards the engine and the text, and is never held across a call of a backend. */
+/* The lock guards the journal with its engine, and the text, and is never held across a call of a backend. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct rill__order *order; /* constant once it is set; NULL: nobody watches */
+static struct rill__journal *journal; /* constant once it is set; NULL: nobody watches */
 static struct rill__order_text text;
-static bool tells_all;
+static bool tells_all, is_precise;
 
 /* The notes are set last. */
 static bool is_watching(void) { return atomic_load(&rill__order_notes) != NULL; }
@@ -24,7 +25,7 @@ static bool is_watching(void) { return atomic_load(&rill__order_notes) != NULL; 
 void rill__order_lock(void) { pthread_mutex_lock(&lock); }
 void rill__order_unlock(void) { pthread_mutex_unlock(&lock); }
 void rill__order_after_fork(void) {
-  if (is_watching()) rill__order_forget_all(order);
+  if (is_watching()) rill__journal_clear(journal);
   pthread_mutex_unlock(&lock);
 }
 
@@ -50,6 +51,11 @@ static struct watching begin_watch(void) {
 }
 
 static void end_watch(const struct watching *watching) {
+  if (rill__journal_was_full(journal)) {
+    rill__order_say(&text,
+                    "rill: RILL_CHECK=order:precise: kernels run for so long that 64 MiB of notes wait for them; "
+                    "they are compared by their allocations, as with RILL_CHECK=order\n");
+  }
   char *const lines = text.text;
   const size_t size = text.used;
   if (size > 0) {
@@ -79,11 +85,11 @@ static void call_watched(void *user, rill_status status) {
   const struct watched_call call = *(struct watched_call *)user;
   free(user);
   struct watching watching = begin_watch();
-  rill__order_call_start(order, call.number);
+  rill__journal_call_start(journal, call.number);
   end_watch(&watching);
   call.fn(call.user, status);
   watching = begin_watch();
-  rill__order_call_end(order, call.number);
+  rill__journal_call_end(journal, call.number);
   end_watch(&watching);
 }
 
@@ -92,8 +98,9 @@ static rill_status watch_call(struct rill__observed *what) {
   struct watched_call *const call = malloc(sizeof *call);
   RILL_REQUIRE(call != NULL, RILL_ERROR_OUT_OF_MEMORY, "no host memory for RILL_CHECK=order to watch a host call");
   const struct watching watching = begin_watch();
-  rill__order_begin(order, what->stream->number, rill__order_group_of(what->device));
-  const uint64_t number = rill__order_call_submit(order, what->stream->number);
+  rill__journal_begin(journal, what->stream->number, rill__order_group_of(what->device));
+  const uint64_t number = rill__order_number();
+  rill__journal_call_submit(journal, what->stream->number, number);
   end_watch(&watching);
   *call = (struct watched_call){ what->host_call.fn, what->host_call.user, number };
   what->host_call.fn = call_watched;
@@ -105,7 +112,7 @@ static void drop_call(const struct rill__observed *what) {
   if (what->host_call.fn != call_watched) return;
   struct watched_call *const call = what->host_call.user;
   const struct watching watching = begin_watch();
-  rill__order_call_end(order, call->number);
+  rill__journal_call_end(journal, call->number);
   end_watch(&watching);
   free(call);
 }
@@ -131,13 +138,13 @@ static bool find_block(const struct rill__observed *what, struct rill__order_ran
 static void tell_host_free(const struct rill__observed *what, struct rill__order_range *range) {
   const bool all = what->memory.kind != RILL_MEMORY_DEVICE;
   if (atomic_load(&rill__held_count) != 0) {
-    rill__order_forget(order, range->begin, range->size);
+    rill__journal_forget(journal, range->begin, range->size);
     return;
   }
-  rill__order_host_wait_groups(order, rill__order_group_of(what->device), all ? 0xffff0000 : UINT32_MAX);
+  rill__journal_host_wait_groups(journal, rill__order_group_of(what->device), all ? 0xffff0000 : UINT32_MAX);
   struct rill__order_op *op = rill__order_op_of(NULL, "rill_free", NULL, range->size);
   if (op == NULL) return;
-  rill__order_host_free(order, op, range);
+  rill__journal_host_free(journal, op, range);
   rill__order_op_unref(op);
 }
 
@@ -145,8 +152,8 @@ static void tell_memory(const struct rill__observed *what, struct rill__order_ra
                         const char *name) {
   struct rill__order_op *op = rill__order_op_of(what->stream, name, NULL, range->size);
   if (op == NULL) return;
-  rill__order_begin(order, what->stream->number, rill__order_group_of(what->device));
-  rill__order_submit(order, what->stream->number, op, kind, 0, range, 1);
+  rill__journal_begin(journal, what->stream->number, rill__order_group_of(what->device));
+  rill__journal_submit(journal, what->stream->number, op, kind, 0, range, 1, 0);
   rill__order_op_unref(op);
 }
 
@@ -156,7 +163,7 @@ static void tell_free(const struct rill__observed *what) {
   if (what->stream == NULL) {
     tell_host_free(what, &range);
   } else if (rill__is_held(what->stream)) { /* the place of the free is after what is queued */
-    rill__order_forget(order, range.begin, range.size);
+    rill__journal_forget(journal, range.begin, range.size);
   } else {
     tell_memory(what, &range, RILL__TOUCH_FREE, "rill_free_async");
   }
@@ -178,7 +185,7 @@ static bool is_used_before(const struct rill__observed *what) {
 static void tell_allocation(const struct rill__observed *what, bool used_before) {
   struct rill__order_range range;
   if (what->memory.p == NULL || !find_block(what, &range)) return;
-  rill__order_forget(order, range.begin, range.size);
+  rill__journal_forget(journal, range.begin, range.size);
   if (used_before) tell_memory(what, &range, RILL__TOUCH_ALLOCATE, "allocation");
 }
 
@@ -197,15 +204,17 @@ static rill_status before_operation(struct rill__observed *what) {
   const bool orders = kind == RILL__OBSERVED_RECORD || kind == RILL__OBSERVED_WAIT;
   if (!orders && kind != RILL__OBSERVED_FREE && !accesses_memory(what)) return RILL_OK;
   const struct watching watching = begin_watch();
-  if (what->stream != NULL) rill__order_begin(order, what->stream->number, rill__order_group_of(what->device));
+  if (kind == RILL__OBSERVED_LAUNCH && is_precise && what->launch->kernel->tells_accesses)
+    what->token = rill__order_number();
+  if (what->stream != NULL) rill__journal_begin(journal, what->stream->number, rill__order_group_of(what->device));
   if (kind == RILL__OBSERVED_RECORD) {
-    rill__order_record(order, what->stream->number, what->event.event->base.id);
+    rill__journal_record(journal, what->stream->number, what->event.event->base.id);
   } else if (kind == RILL__OBSERVED_WAIT) {
-    rill__order_wait(order, what->stream->number, what->event.event->base.id);
+    rill__journal_wait(journal, what->stream->number, what->event.event->base.id);
   } else if (kind == RILL__OBSERVED_FREE) {
     tell_free(what);
   } else {
-    rill__order_tell(order, what);
+    rill__order_tell(journal, what);
   }
   end_watch(&watching);
   return RILL_OK;
@@ -217,7 +226,8 @@ static rill_status after_operation(struct rill__observed *what, rill_status stat
     if (what->kind == RILL__OBSERVED_HOST_CALL) drop_call(what);
     if (!accesses_memory(what)) return status;
     const struct watching watching = begin_watch();
-    rill__order_forget_all(order);
+    if (what->kind == RILL__OBSERVED_LAUNCH) rill__journal_accessed(journal, what->token, NULL, 0, 0);
+    rill__journal_forget_all(journal);
     end_watch(&watching);
     return status;
   }
@@ -230,50 +240,102 @@ static rill_status after_operation(struct rill__observed *what, rill_status stat
   return status;
 }
 
+/* ---- what kernels tell ---- */
+
+/* Where the host or other processes see memory, they may have ordered what uses it. */
+static void look_up(const struct rill__accessed *accessed, struct rill__order_range *range, uint32_t *flags) {
+  const bool writes = (accessed->how & (RILL__ACCESSED_WRITE | RILL__ACCESSED_UPDATE)) != 0;
+  *range = (struct rill__order_range){
+    .begin = accessed->begin, .size = accessed->size, .write = writes, .how = (uint8_t)accessed->how
+  };
+  const struct rill__allocation *const allocation = rill__ranges_find((const void *)accessed->begin);
+  if (allocation == NULL) return;
+  range->vague = allocation->imported || atomic_load(&allocation->exported);
+  if (allocation->kind != RILL_MEMORY_DEVICE && !allocation->variable)
+    *flags |= RILL__ORDER_POLLS | (writes ? RILL__ORDER_PUBLISHES : 0);
+}
+
+/* NULL without host memory. */
+static struct rill__order_range *look_all_up(const struct rill__accessed *accessed, size_t count, uint32_t *flags) {
+  struct rill__order_range *ranges = malloc((count + 1) * sizeof *ranges);
+  if (ranges == NULL) return NULL;
+  rill__memory_lock();
+  for (size_t i = 0; i < count; i++) look_up(&accessed[i], &ranges[i], flags);
+  rill__memory_unlock();
+  return ranges;
+}
+
+/* What a kernel accesses is not compared byte by byte, which is said once. */
+static void give_precision_up(uint64_t token) {
+  static bool said;
+  const char *label = NULL;
+  if (!rill__journal_awaits(journal, token, &label)) return;
+  if (!said) {
+    rill__order_say(
+        &text,
+        "rill: RILL_CHECK=order:precise: kernel \"%s\" uses more than 64 MiB, or 262144 ranges of bytes: it "
+        "is compared by its allocations, as with RILL_CHECK=order\n",
+        label);
+  }
+  said = true;
+  rill__journal_give_up(journal, token);
+}
+
+/* A worker of the backend, without an epoch. */
+static void note_accessed(uint64_t token, const struct rill__accessed *accessed, size_t count, bool complete) {
+  uint32_t flags = 0;
+  struct rill__order_range *const ranges = complete ? look_all_up(accessed, count, &flags) : NULL;
+  const struct watching watching = begin_watch();
+  if (ranges != NULL) rill__journal_accessed(journal, token, ranges, count, flags);
+  if (ranges == NULL) give_precision_up(token);
+  end_watch(&watching);
+  free(ranges);
+}
+
 static const struct rill__observer observer = { .before = before_operation, .after = after_operation };
 
 /* ---- notes ---- */
 
 static void note_seen_stream(struct rill__stream *stream) {
   const struct watching watching = begin_watch();
-  rill__order_host_wait_stream(order, stream->number);
+  rill__journal_host_wait_stream(journal, stream->number);
   end_watch(&watching);
 }
 
 static void note_seen_event(struct rill__event *event) {
   const struct watching watching = begin_watch();
-  rill__order_host_wait_event(order, event->base.id);
+  rill__journal_host_wait_event(journal, event->base.id);
   end_watch(&watching);
 }
 
 static void note_seen_device(struct rill__device *device, bool all) {
   const struct watching watching = begin_watch();
-  rill__order_host_wait_groups(order, rill__order_group_of(device), all ? 0xffff0000 : UINT32_MAX);
+  rill__journal_host_wait_groups(journal, rill__order_group_of(device), all ? 0xffff0000 : UINT32_MAX);
   end_watch(&watching);
 }
 
 static void note_ordered(struct rill__stream *stream, struct rill__event *event) {
   const struct watching watching = begin_watch();
-  rill__order_begin(order, stream->number, rill__order_group_of(stream->base.device));
-  rill__order_wait(order, stream->number, event->base.id);
+  rill__journal_begin(journal, stream->number, rill__order_group_of(stream->base.device));
+  rill__journal_wait(journal, stream->number, event->base.id);
   end_watch(&watching);
 }
 
 static void note_kept(struct rill__stream *stream, uintptr_t begin, size_t size) {
   const struct watching watching = begin_watch();
-  rill__order_keep(order, stream->number, begin, size);
+  rill__journal_keep(journal, stream->number, begin, size);
   end_watch(&watching);
 }
 
 static void note_stream_ended(uint64_t number) {
   pthread_mutex_lock(&lock);
-  rill__order_end(order, number);
+  rill__journal_end(journal, number);
   pthread_mutex_unlock(&lock);
 }
 
 static void note_forget_event(uint64_t id) {
   pthread_mutex_lock(&lock);
-  rill__order_forget_event(order, id);
+  rill__journal_forget_event(journal, id);
   pthread_mutex_unlock(&lock);
 }
 
@@ -283,7 +345,8 @@ static const struct rill__order_notes notes = { .seen_stream = note_seen_stream,
                                                 .ordered = note_ordered,
                                                 .kept = note_kept,
                                                 .stream_ended = note_stream_ended,
-                                                .forget_event = note_forget_event };
+                                                .forget_event = note_forget_event,
+                                                .accessed = note_accessed };
 
 /* ---- declared accesses ---- */
 
@@ -297,10 +360,10 @@ void rill__order_declare(struct rill__stream *stream, const void *p, size_t size
   range.write = write;
   range.vague = rill__order_is_shared(NULL);
   if (op != NULL && stream == NULL) {
-    rill__order_host_access(order, op, &range);
+    rill__journal_host_access(journal, op, &range);
   } else if (op != NULL && rill__order_find(stream, p, size, write, &range)) {
-    rill__order_begin(order, stream->number, rill__order_group_of(stream->base.device));
-    rill__order_submit(order, stream->number, op, RILL__TOUCH_USE, RILL__ORDER_FOLLOWS, &range, 1);
+    rill__journal_begin(journal, stream->number, rill__order_group_of(stream->base.device));
+    rill__journal_submit(journal, stream->number, op, RILL__TOUCH_USE, RILL__ORDER_FOLLOWS, &range, 1, 0);
   }
   if (op != NULL) rill__order_op_unref(op);
   end_watch(&watching);
@@ -310,9 +373,10 @@ void rill__order_declare(struct rill__stream *stream, const void *p, size_t size
 
 void rill__order_start(void) {
   tells_all = rill__checks(RILL__CHECK_ORDER_ALL);
-  if (!rill__checks(RILL__CHECK_ORDER) && !tells_all) return;
-  order = rill__order_new(report_finding, &text);
-  if (order == NULL) return;
+  is_precise = rill__checks(RILL__CHECK_ORDER_PRECISE);
+  if (!rill__checks(RILL__CHECK_ORDER) && !tells_all && !is_precise) return;
+  journal = rill__journal_new(report_finding, &text);
+  if (journal == NULL) return;
   atomic_store(&rill__order_notes, &notes);
   rill__observe(RILL__OBSERVER_ORDER, &observer);
 }

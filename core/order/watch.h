@@ -3,7 +3,7 @@
 #define RILL_CORE_ORDER_WATCH_H
 
 #include "core/diagnose/observe.h"
-#include "core/order/engine.h"
+#include "core/order/journal.h"
 
 /* Begins to watch if RILL_CHECK asks for that; once. */
 void rill__order_start(void);
@@ -19,7 +19,7 @@ void rill__order_after_fork(void); /* in the child, instead: the parent's work i
 /* ---- core/order/operations.c; inside an epoch, under the lock ---- */
 
 /* Tells of an operation that is submitted. */
-void rill__order_tell(struct rill__order *order, const struct rill__observed *what);
+void rill__order_tell(struct rill__journal *journal, const struct rill__observed *what);
 
 /* The group of a device, and a number for a stream or event that no object of rill's has. */
 uint32_t rill__order_group_of(const struct rill__device *device);

@@ -68,9 +68,16 @@ void rill__record_note(struct rill__thread *self, struct rill__stream *stream, c
   rill__entry_end(recorder, written);
 }
 
+static rill_status dispatch_launch(struct rill__stream *stream, const struct rill__observed *what) {
+  if (what->token == 0) return RILL_DISPATCH_LAUNCH(stream, what->launch);
+  struct rill__launch launch = *what->launch;
+  launch.token = what->token;
+  return RILL_DISPATCH_LAUNCH(stream, &launch);
+}
+
 static rill_status dispatch_observed(struct rill__stream *stream, const struct rill__observed *what) {
   switch (what->kind) {
-    case RILL__OBSERVED_LAUNCH: return RILL_DISPATCH_LAUNCH(stream, what->launch);
+    case RILL__OBSERVED_LAUNCH: return dispatch_launch(stream, what);
     case RILL__OBSERVED_COPY: return rill__copy_dispatch(stream, &what->copy);
     case RILL__OBSERVED_FILL: return rill__fill_dispatch(stream, &what->fill);
     case RILL__OBSERVED_PREFETCH:

@@ -43,8 +43,8 @@ static struct rill__order_op *named(uint32_t tag) {
   return op;
 }
 
-static const struct rill__order_range a_write = { ADDRESS, 64, true, false, false, false };
-static const struct rill__order_range a_read = { ADDRESS, 64, false, false, false, false };
+static const struct rill__order_range a_write = { ADDRESS, 64, true, false, false, false, 0 };
+static const struct rill__order_range a_read = { ADDRESS, 64, false, false, false, false, 0 };
 
 static void submit_kind(uint64_t stream, uint32_t tag, enum rill__touch_kind kind, uint32_t flags,
                         struct rill__order_range range) {
@@ -77,13 +77,13 @@ static void reads_do_not(void) {
 
 static void other_bytes_do_not(void) {
   begin();
-  submit(1, 10, (struct rill__order_range){ ADDRESS, 64, true, false, false, false });
-  submit(2, 20, (struct rill__order_range){ ADDRESS + 64, 64, true, false, false, false });
-  submit(3, 30, (struct rill__order_range){ ADDRESS - 64, 64, true, false, false, false });
+  submit(1, 10, (struct rill__order_range){ ADDRESS, 64, true, false, false, false, 0 });
+  submit(2, 20, (struct rill__order_range){ ADDRESS + 64, 64, true, false, false, false, 0 });
+  submit(3, 30, (struct rill__order_range){ ADDRESS - 64, 64, true, false, false, false, 0 });
   expect(0, 0);
   begin();
-  submit(1, 10, (struct rill__order_range){ ADDRESS, 65, true, false, false, false });
-  submit(2, 20, (struct rill__order_range){ ADDRESS + 64, 64, true, false, false, false });
+  submit(1, 10, (struct rill__order_range){ ADDRESS, 65, true, false, false, false, 0 });
+  submit(2, 20, (struct rill__order_range){ ADDRESS + 64, 64, true, false, false, false, 0 });
   expect(1, 0);
 }
 
@@ -136,10 +136,10 @@ static void a_host_call_orders(void) {
   begin();
   submit(1, 10, a_write);
   const uint64_t call = rill__order_call_submit(order, 1);
-  submit(1, 11, (struct rill__order_range){ ADDRESS + 64, 64, true, false, false, false });
+  submit(1, 11, (struct rill__order_range){ ADDRESS + 64, 64, true, false, false, false, 0 });
   rill__order_call_start(order, call);
   submit(2, 20, a_write);
-  submit(2, 21, (struct rill__order_range){ ADDRESS + 64, 64, true, false, false, false });
+  submit(2, 21, (struct rill__order_range){ ADDRESS + 64, 64, true, false, false, false, 0 });
   rill__order_call_end(order, call);
   expect(1, 0);
 }
@@ -168,13 +168,13 @@ static void flags_in_memory_may_order(void) {
   begin(); /* the host saw what the kernel wrote */
   submit(1, 10, a_write);
   submit_kind(1, 11, RILL__TOUCH_USE, RILL__ORDER_PUBLISHES,
-              (struct rill__order_range){ ADDRESS + 4096, 64, true, true, false, false });
+              (struct rill__order_range){ ADDRESS + 4096, 64, true, true, false, false, 0 });
   submit(2, 20, a_write);
   expect(0, 1);
   begin(); /* the kernel may wait until the host has seen the other stream complete; later it is known that it did not
             */
   submit_kind(1, 11, RILL__TOUCH_USE, RILL__ORDER_POLLS,
-              (struct rill__order_range){ ADDRESS + 4096, 64, false, true, false, false });
+              (struct rill__order_range){ ADDRESS + 4096, 64, false, true, false, false, 0 });
   submit(1, 10, a_write);
   submit(2, 20, a_write);
   assert_int_equal(reported.certain + reported.possible, 0);
@@ -182,7 +182,7 @@ static void flags_in_memory_may_order(void) {
   expect(1, 0);
   begin();
   submit_kind(1, 11, RILL__TOUCH_USE, RILL__ORDER_POLLS,
-              (struct rill__order_range){ ADDRESS + 4096, 64, false, true, false, false });
+              (struct rill__order_range){ ADDRESS + 4096, 64, false, true, false, false, 0 });
   submit(1, 10, a_write);
   submit(2, 20, a_write);
   rill__order_host_wait_stream(order, 2);
@@ -190,7 +190,7 @@ static void flags_in_memory_may_order(void) {
   expect(0, 1);
   begin(); /* nothing says that what comes after the writing kernel is done */
   submit_kind(1, 11, RILL__TOUCH_USE, RILL__ORDER_PUBLISHES,
-              (struct rill__order_range){ ADDRESS + 4096, 64, true, true, false, false });
+              (struct rill__order_range){ ADDRESS + 4096, 64, true, true, false, false, 0 });
   submit(1, 10, a_write);
   submit(2, 20, a_write);
   expect(1, 0);
@@ -198,12 +198,12 @@ static void flags_in_memory_may_order(void) {
 
 static void vague_accesses_are_possible(void) {
   begin();
-  submit(1, 10, (struct rill__order_range){ ADDRESS, 64, true, true, false, false });
+  submit(1, 10, (struct rill__order_range){ ADDRESS, 64, true, true, false, false, 0 });
   submit(2, 20, a_write);
   expect(0, 1);
   begin(); /* and hide no certain one */
   submit(1, 10, a_write);
-  submit(1, 11, (struct rill__order_range){ ADDRESS, 64, true, true, false, false });
+  submit(1, 11, (struct rill__order_range){ ADDRESS, 64, true, true, false, false, 0 });
   submit(2, 20, a_write);
   expect(1, 1);
 }
@@ -220,7 +220,7 @@ static void memory_is_freed_in_order(void) {
   submit(2, 20, a_read);
   rill__order_keep(order, 2, ADDRESS, 64);
   submit_kind(1, 2, RILL__TOUCH_FREE, 0, a_write);
-  submit(1, 10, (struct rill__order_range){ ADDRESS, 4, false, false, true, false });
+  submit(1, 10, (struct rill__order_range){ ADDRESS, 4, false, false, true, false, 0 });
   assert_int_equal(reported.after_free, 1);
   assert_int_equal(reported.earlier, 2);
   rill__order_forget(order, ADDRESS, 64);
@@ -249,7 +249,7 @@ static void run_long(unsigned first, unsigned end) {
   for (unsigned i = first; i < end; i++) {
     const uint64_t stream = 1 + i / 50 % 8 + i / 400 * 8;
     const uintptr_t p = ADDRESS + i * UINT64_C(2654435761) % (1 << 20) * 64;
-    submit(stream, 1, (struct rill__order_range){ p, 64 + i % 7 * 512, i % 3 == 0, false, false, false });
+    submit(stream, 1, (struct rill__order_range){ p, 64 + i % 7 * 512, i % 3 == 0, false, false, false, 0 });
     if (i % 4 == 0) rill__order_record(order, stream, 1 + i % 32);
     if (i % 4 == 2) rill__order_wait(order, stream, 1 + i * 7 % 32);
     if (i % 50 == 49) rill__order_end(order, stream);
@@ -283,7 +283,7 @@ static void a_pipeline_without_the_host_is_bounded(void) {
   for (unsigned i = 0; i < 100000; i++) {
     const uint64_t stream = 1 + i % 3;
     rill__order_wait(order, stream, 1 + (i + 2) % 3);
-    submit(stream, 1, (struct rill__order_range){ ADDRESS + i % 16 * 4096, 4096, true, false, false, false });
+    submit(stream, 1, (struct rill__order_range){ ADDRESS + i % 16 * 4096, 4096, true, false, false, false, 0 });
     rill__order_record(order, stream, 1 + i % 3);
     if (i == 9999) size[0] = rill__order_measure(order);
   }
@@ -491,7 +491,7 @@ static struct rill__order_range pick_range(struct node *node, bool vague) {
   const unsigned first = pick(PIECES), count = 1 + pick(PIECES - first);
   const bool write = pick(2) == 0;
   node->cells[write] |= cells_of(first, count);
-  return (struct rill__order_range){ ADDRESS + PIECE * first, (size_t)PIECE * count, write, vague, false, false };
+  return (struct rill__order_range){ ADDRESS + PIECE * first, (size_t)PIECE * count, write, vague, false, false, 0 };
 }
 
 static void step_submit(unsigned s, bool flags) {

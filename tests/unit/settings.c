@@ -53,7 +53,7 @@ static void names_unknown_checks(void) {
   assert_int_equal(parse("RILL_CHECK", "comms,memory,com").checks, RILL__CHECK_MEMORY);
   assert_non_null(strstr(complaint, "RILL_CHECK: \"comms\" is no check; there are comm"));
   assert_non_null(strstr(complaint, "RILL_CHECK: \"com\" is no check"));
-  assert_non_null(strstr(complaint, " and order:all\n"));
+  assert_non_null(strstr(complaint, " and order:precise\n"));
   assert_int_equal(parse("RILL_CHECK", "Comm").checks, 0);
   assert_non_null(strstr(complaint, "\"Comm\""));
   assert_int_equal(parse("RILL_CHECK", " comm").checks, 0);

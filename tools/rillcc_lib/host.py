@@ -34,7 +34,8 @@ STACK_FLAGS = "-fstack-clash-protection -fno-lto".split()
 CHECK_FLAGS = """-DRILL_CHECK=1 -fsanitize=thread -O1 -g1 -fno-inline -fno-omit-frame-pointer
     -fno-optimize-sibling-calls""".split()
 # gcc calls no function before what copies and fills; sites.py replaces the calls.  Red zones move variables.
-GCC_CHECK_FLAGS = "-fno-builtin-memcpy -fno-builtin-memmove -fno-builtin-memset -fno-section-anchors".split()
+GCC_CHECK_FLAGS = "--param=tsan-distinguish-volatile=1 -fno-builtin-memcpy -fno-builtin-memmove -fno-builtin-memset -fno-section-anchors".split()
+CLANG_CHECK_FLAGS = "-mllvm -tsan-distinguish-volatile".split()
 ASAN_FLAGS = "-fsanitize-address-use-after-return=never -mllvm -asan-stack-dynamic-alloca=0".split()
 # With --debug a kernel's variables stay in memory, and each thread runs by itself.
 DEBUG_FLAGS = "-O0 -g -fno-omit-frame-pointer".split()
@@ -186,7 +187,7 @@ class Host:
     def check_flags(self):
         if not self.toolchain.options.check:
             return []
-        return CHECK_FLAGS + ([] if "__clang__" in self.macros else GCC_CHECK_FLAGS)
+        return CHECK_FLAGS + (CLANG_CHECK_FLAGS if "__clang__" in self.macros else GCC_CHECK_FLAGS)
 
     def read(self):
         """What the source holds, by the compiler's word; and the files that it is made of."""
@@ -358,7 +359,7 @@ class Host:
         if done.returncode != 0:
             return done, {}
         assembly = output + ".s"
-        flags = [*FLAGS, *self.march(target), *STACK_FLAGS, *(CHECK_FLAGS if options.check else LOOP_FLAGS)]
+        flags = [*FLAGS, *self.march(target), *STACK_FLAGS, *(CHECK_FLAGS + CLANG_CHECK_FLAGS if options.check else LOOP_FLAGS)]
         flags += [*(DEBUG_FLAGS if options.debug else []), "-fstack-usage", "-S"]
         flags += ["-o", assembly, "-x", "ir", levels.cut.bitcode]
         # Loops over threads have no line, and what becomes of a #pragma unroll is nothing that nvcc tells.

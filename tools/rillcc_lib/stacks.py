@@ -13,7 +13,7 @@ from .errors import RillccError
 
 LIMIT = 8 << 20
 # Of rill/device/cpu_image.h; the version is the least that has what an image says.
-MAGIC, VERSION, CHECKED_VERSION, FACTS_VERSION, CHECKS = 0x43504C52, 4, 7, 8, 1
+MAGIC, VERSION, CHECKED_VERSION, FACTS_VERSION, CHECKS = 0x43504C52, 4, 9, 8, 1
 RESERVE = 16 << 10  # for the C library's functions, and rill's own
 FRAME = 128  # what the numbers leave out: return addresses, saved registers, alignment
 
@@ -245,6 +245,6 @@ def image(assembly, kernels, stacks, apart):
     version, flags = (CHECKED_VERSION, CHECKS) if "__tsan_init" in assembly else (VERSION, 0)
     place = "0"
     if any(facts):
-        version, place = FACTS_VERSION, "rill_cpu_facts"
+        version, place = max(version, FACTS_VERSION), "rill_cpu_facts"
         text += '\t.section .rodata.rill_facts,"a"\nrill_cpu_facts:\n' + "".join("\t.byte %d\n" % fact for fact in facts)
     return text + IMAGE % (MAGIC, version, len(kernels), len(found), stacks, flags, place)

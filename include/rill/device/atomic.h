@@ -16,7 +16,9 @@
 template <int Scope, class T, class Update>
 RILL_UNCHECKED_ static __device__ __forceinline__ T rill_atomic_update_(T *p, Update update) {
   T old = *const_cast<volatile T *>(p);
+  RILL_UPDATE_BEGINS_(p, sizeof(T));
   while (!rill_compare_exchange_<Scope>(p, &old, update(old))) continue;
+  RILL_UPDATE_ENDS_();
   return old;
 }
 

@@ -18,7 +18,9 @@ RILL_UNCHECKED_ static __device__ __forceinline__ T rill_atomic_order_(T *p, T v
     T old;
     memcpy(&old, &seen, sizeof old);
     if (!goes_first(v, old) && old == old) return old;
+    RILL_UPDATE_BEGINS_(at, sizeof(word));
     const word found = atomicCAS(at, seen, mine);
+    RILL_UPDATE_ENDS_();
     if (found == seen) return old;
     seen = found;
   }

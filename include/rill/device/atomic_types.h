@@ -6,6 +6,11 @@
 #ifndef RILL_UNCHECKED_
 #define RILL_UNCHECKED_
 #endif
+/* Between these two a compare-and-exchange is part of an atomic function that changes `SIZE` bytes at `P`. */
+#ifndef RILL_UPDATE_BEGINS_
+#define RILL_UPDATE_BEGINS_(P, SIZE) ((void)0)
+#define RILL_UPDATE_ENDS_() ((void)0)
+#endif
 
 template <class T> constexpr bool rill_is_integer = false;
 template <> inline constexpr bool rill_is_integer<int> = true;

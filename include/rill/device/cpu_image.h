@@ -16,13 +16,18 @@
 #include <stdint.h>
 
 #define RILL_CPU_IMAGE_MAGIC 0x43504c52u /* "RLPC", little endian */
-#define RILL_CPU_IMAGE_VERSION 8u
+#define RILL_CPU_IMAGE_VERSION 9u
 #define RILL_CPU_IMAGE_SYMBOL "rill_cpu_image"
 #define RILL_CPU_IMAGE_SEAL "RILLseal"
 #define RILL_CPU_IMAGE_SEAL_VERSION 1u
 #define RILL_CPU_IMAGE_CHECKS 1u                /* a flag: the kernels check what they access */
 #define RILL_CPU_BLOCKS_NEVER_WAIT 1u           /* a fact of a kernel: no block of it waits for another one */
 #define RILL_CPU_CHECK_STATE "rill_check_state" /* the symbol of a thread-local variable of such an image */
+/* How a kernel accesses bytes; a compare-and-exchange updates and polls, and so does an atomic addition of 0. */
+#define RILL_CPU_READS 1u
+#define RILL_CPU_WRITES 2u
+#define RILL_CPU_UPDATES 4u /* atomic, or volatile: it writes */
+#define RILL_CPU_POLLS 8u   /* atomic, or volatile: it reads, and may wait for a value */
 #define RILL_CPU_STACKS_MARK "rill stacks of:"
 #define RILL_CPU_MAX_THREADS 1024u /* of a block */
 
@@ -85,6 +90,11 @@ typedef struct rill_cpu_services {
    *  NULL: nothing.  `of`: an address in the variable of the image that the access is to; NULL if that is not known.
    *  `state`: where the variable RILL_CPU_CHECK_STATE is on this worker. */
   const char *(*find_fault)(const void *at, uint64_t size, const void *of, const void *state);
+
+  /* from image version 9 on: images that check themselves */
+
+  /** find_fault, and notes the access if it is right.  `how`: RILL_CPU_READS and so on, 0: it is not to be noted. */
+  const char *(*access)(const void *at, uint64_t size, const void *of, const void *state, uint32_t how);
 } rill_cpu_services;
 
 /** One launch: the same for all its blocks. */

@@ -14,7 +14,9 @@ template <class T> RILL_UNCHECKED_ static __device__ __forceinline__ T rill_half
     const T sum = old + v;
     unsigned mine = seen;
     memcpy(reinterpret_cast<char *>(&mine) + offset, &sum, sizeof sum);
+    RILL_UPDATE_BEGINS_(p, sizeof(T));
     const unsigned found = atomicCAS(at, seen, mine);
+    RILL_UPDATE_ENDS_();
     if (found == seen) return old;
     seen = found;
   }

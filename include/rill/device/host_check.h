@@ -21,6 +21,8 @@
 #else
 #define RILL_UNCHECKED_ __attribute__((no_sanitize("thread")))
 #endif
+#define RILL_UPDATE_BEGINS_(P, SIZE) (rill_check.update.at = (P), rill_check.update.size = (SIZE))
+#define RILL_UPDATE_ENDS_() (rill_check.update.at = nullptr)
 #define RILL_FRAME_ static_cast<void **>(__builtin_frame_address(0))
 
 /* Where a call of the source returns to. */
@@ -67,6 +69,10 @@ static thread_local struct {
     unsigned char old[8];
     rill_check_record first, second;
   } twice; /* a write over another thread's, about to happen: a race if it changes anything */
+  struct {
+    const volatile void *at; /* NULL: none */
+    size_t size;
+  } update; /* the atomic function that a compare-and-exchange is part of */
 } rill_check __asm__(RILL_CPU_CHECK_STATE);
 
 /* ---- places ---- */
@@ -201,11 +207,11 @@ RILL_UNCHECKED_ static void rill_check_bytes(uintptr_t address, const rill_check
   rill_check_keep(cell, now);
 }
 
-/* An access, before it happens, to memory that is not the kernel's; `of` as for the service. */
+/* An access, before it happens, to memory that is not the kernel's; `of` and `how` as for the service. */
 RILL_UNCHECKED_ static void rill_check_memory(const volatile void *pointer, size_t size, const void *of,
-                                              const rill_check_record &now) {
+                                              const rill_check_record &now, unsigned how) {
   const void *const at = const_cast<const void *>(pointer);
-  const char *const fault = rill_services->find_fault(at, size, of, &rill_check);
+  const char *const fault = rill_services->access(at, size, of, &rill_check, how);
   if (fault == nullptr) return;
   char text[512];
   snprintf(text, sizeof text, "%s %s %llu byte%s at %p: %s", rill_check_name(now.thread).name, rill_check_verb(now),
@@ -213,16 +219,29 @@ RILL_UNCHECKED_ static void rill_check_memory(const volatile void *pointer, size
   rill_check_found(now.site, text);
 }
 
-RILL_UNCHECKED_ static void rill_check_access(const volatile void *pointer, size_t size, unsigned kind, void **frame) {
+/* Between the threads of a block, volatile accesses are plain ones. */
+enum { RILL_CHECK_HOW_ = 15, RILL_CHECK_VOLATILE_ = 16 };
+RILL_UNCHECKED_ static uint8_t rill_check_kind(unsigned how) {
+  const bool writes = (how & (RILL_CPU_WRITES | RILL_CPU_UPDATES)) != 0;
+  const bool atomic = (how & (RILL_CPU_UPDATES | RILL_CPU_POLLS)) != 0 && (how & RILL_CHECK_VOLATILE_) == 0;
+  return static_cast<uint8_t>((writes ? RILL_CHECK_WRITES_ : 0) | (atomic ? RILL_CHECK_ATOMIC_ : 0));
+}
+
+RILL_UNCHECKED_ static void rill_check_access(const volatile void *pointer, size_t size, unsigned how, void **frame) {
   rill_check_settle();
   const uintptr_t at = reinterpret_cast<uintptr_t>(pointer);
   if (rill_check.threads == 0 || rill_check_is_own(at)) return;
   const uint32_t thread = rill_check_thread();
   if (at >= reinterpret_cast<uintptr_t>(frame) && at < rill_check.stacks[thread]) return; /* on its stack */
   rill_check_record now = { rill_check_place(frame), rill_check.in_warp[thread], static_cast<uint16_t>(thread),
-                            static_cast<uint8_t>(kind), 0 };
+                            rill_check_kind(how), 0 };
   if (now.site == nullptr) return; /* the dialect's own */
-  rill_check_memory(pointer, size, nullptr, now);
+  if (rill_check.update.at == nullptr) {
+    rill_check_memory(pointer, size, nullptr, now, how & RILL_CHECK_HOW_);
+  } else {
+    rill_check_memory(pointer, size, nullptr, now, 0);
+    rill_check_memory(rill_check.update.at, rill_check.update.size, nullptr, now, RILL_CPU_UPDATES);
+  }
   for (uintptr_t cell = at & ~static_cast<uintptr_t>(7); cell < at + size; cell += 8) {
     now.bytes = 0;
     for (unsigned i = 0; i < 8; i++)
@@ -310,37 +329,37 @@ rill_check_variable(const volatile void *at, uint64_t size, const void *of, unsi
   if (rill_check.threads == 0) return;
   const rill_check_record now = { rill_check_place(RILL_FRAME_), 0, static_cast<uint16_t>(rill_check_thread()),
                                   static_cast<uint8_t>(kind), 0 };
-  if (now.site != nullptr) rill_check_memory(at, size, of, now);
+  if (now.site != nullptr) rill_check_memory(at, size, of, now, 0);
 }
 
 #define RILL_HOOK_(TYPE, NAME, SYMBOL, ...)                                     \
   __attribute__((used, noinline, visibility("hidden")))                         \
   RILL_UNCHECKED_ TYPE rill_hook_##NAME(__VA_ARGS__) __asm__("__tsan_" SYMBOL); \
   RILL_UNCHECKED_ TYPE rill_hook_##NAME(__VA_ARGS__)
-#define RILL_ACCESS_HOOK_(NAME, SIZE, KIND) \
-  RILL_HOOK_(void, NAME, #NAME, const void *at) { rill_check_access(at, SIZE, KIND, RILL_FRAME_); }
-#define RILL_ACCESS_HOOKS_(SIZE)         \
-  RILL_ACCESS_HOOK_(read##SIZE, SIZE, 0) \
-  RILL_ACCESS_HOOK_(write##SIZE, SIZE, RILL_CHECK_WRITES_)
-#define RILL_UNALIGNED_HOOKS_(SIZE)                \
-  RILL_ACCESS_HOOK_(unaligned_read##SIZE, SIZE, 0) \
-  RILL_ACCESS_HOOK_(unaligned_write##SIZE, SIZE, RILL_CHECK_WRITES_)
-#define RILL_ATOMIC_HOOK_(T, BITS, NAME, ...)                                                  \
+#define RILL_ACCESS_HOOK_(NAME, SIZE, HOW) \
+  RILL_HOOK_(void, NAME, #NAME, const void *at) { rill_check_access(at, SIZE, HOW, RILL_FRAME_); }
+#define RILL_ACCESS_HOOKS_(PREFIX, SIZE)                                                      \
+  RILL_ACCESS_HOOK_(PREFIX##read##SIZE, SIZE, RILL_CPU_READS)                                 \
+  RILL_ACCESS_HOOK_(PREFIX##write##SIZE, SIZE, RILL_CPU_WRITES)                               \
+  RILL_ACCESS_HOOK_(PREFIX##volatile_read##SIZE, SIZE, RILL_CPU_POLLS | RILL_CHECK_VOLATILE_) \
+  RILL_ACCESS_HOOK_(PREFIX##volatile_write##SIZE, SIZE, RILL_CPU_UPDATES | RILL_CHECK_VOLATILE_)
+#define RILL_ATOMIC_HOOK_(T, BITS, NAME, HOW, ...)                                             \
   RILL_HOOK_(T, atomic##BITS##_##NAME, "atomic" #BITS "_" #NAME, volatile T *p, __VA_ARGS__) { \
-    rill_check_access(p, sizeof(T), RILL_CHECK_WRITES_ | RILL_CHECK_ATOMIC_, RILL_FRAME_);
-#define RILL_FETCH_HOOK_(T, BITS, NAME)           \
-  RILL_ATOMIC_HOOK_(T, BITS, NAME, T v, int)      \
-  return __atomic_##NAME(p, v, __ATOMIC_SEQ_CST); \
+    rill_check_access(p, sizeof(T), (HOW), RILL_FRAME_);
+#define RILL_FETCH_HOOK_(T, BITS, NAME)                                                         \
+  RILL_ATOMIC_HOOK_(T, BITS, NAME, RILL_CPU_UPDATES | (v == 0 ? RILL_CPU_POLLS : 0u), T v, int) \
+  return __atomic_##NAME(p, v, __ATOMIC_SEQ_CST);                                               \
   }
 #define RILL_ATOMIC_HOOKS_(T, BITS)                                                                                 \
   RILL_HOOK_(T, atomic##BITS##_load, "atomic" #BITS "_load", const volatile T *p, int) {                            \
-    rill_check_access(p, sizeof(T), RILL_CHECK_ATOMIC_, RILL_FRAME_);                                               \
+    rill_check_access(p, sizeof(T), RILL_CPU_POLLS, RILL_FRAME_);                                                   \
     return __atomic_load_n(p, __ATOMIC_SEQ_CST);                                                                    \
   }                                                                                                                 \
-  RILL_ATOMIC_HOOK_(T, BITS, exchange, T v, int) return __atomic_exchange_n(p, v, __ATOMIC_SEQ_CST);                \
+  RILL_ATOMIC_HOOK_(T, BITS, exchange, RILL_CPU_UPDATES | RILL_CPU_POLLS, T v, int)                                 \
+  return __atomic_exchange_n(p, v, __ATOMIC_SEQ_CST);                                                               \
   }                                                                                                                 \
   RILL_HOOK_(void, atomic##BITS##_store, "atomic" #BITS "_store", volatile T *p, T v, int) {                        \
-    rill_check_access(p, sizeof(T), RILL_CHECK_WRITES_ | RILL_CHECK_ATOMIC_, RILL_FRAME_);                          \
+    rill_check_access(p, sizeof(T), RILL_CPU_UPDATES, RILL_FRAME_);                                                 \
     __atomic_store_n(p, v, __ATOMIC_SEQ_CST);                                                                       \
   }                                                                                                                 \
   RILL_FETCH_HOOK_(T, BITS, fetch_add)                                                                              \
@@ -350,29 +369,29 @@ rill_check_variable(const volatile void *at, uint64_t size, const void *of, unsi
   RILL_FETCH_HOOK_(T, BITS, fetch_xor)                                                                              \
   RILL_HOOK_(int, atomic##BITS##_compare_exchange_strong, "atomic" #BITS "_compare_exchange_strong", volatile T *p, \
              T *expected, T v, int, int) {                                                                          \
-    rill_check_access(p, sizeof(T), RILL_CHECK_WRITES_ | RILL_CHECK_ATOMIC_, RILL_FRAME_);                          \
+    rill_check_access(p, sizeof(T), RILL_CPU_UPDATES | RILL_CPU_POLLS, RILL_FRAME_);                                \
     return __atomic_compare_exchange_n(p, expected, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                  \
   }                                                                                                                 \
   RILL_HOOK_(int, atomic##BITS##_compare_exchange_weak, "atomic" #BITS "_compare_exchange_weak", volatile T *p,     \
              T *expected, T v, int, int) {                                                                          \
-    rill_check_access(p, sizeof(T), RILL_CHECK_WRITES_ | RILL_CHECK_ATOMIC_, RILL_FRAME_);                          \
+    rill_check_access(p, sizeof(T), RILL_CPU_UPDATES | RILL_CPU_POLLS, RILL_FRAME_);                                \
     return __atomic_compare_exchange_n(p, expected, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                  \
   }                                                                                                                 \
-  RILL_ATOMIC_HOOK_(T, BITS, compare_exchange_val, T expected, T v, int, int)                                       \
+  RILL_ATOMIC_HOOK_(T, BITS, compare_exchange_val, RILL_CPU_UPDATES | RILL_CPU_POLLS, T expected, T v, int, int)    \
   __atomic_compare_exchange_n(p, &expected, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                          \
   return expected;                                                                                                  \
   }
 
 extern "C" {
-RILL_ACCESS_HOOKS_(1)
-RILL_ACCESS_HOOKS_(2)
-RILL_ACCESS_HOOKS_(4)
-RILL_ACCESS_HOOKS_(8)
-RILL_ACCESS_HOOKS_(16)
-RILL_UNALIGNED_HOOKS_(2)
-RILL_UNALIGNED_HOOKS_(4)
-RILL_UNALIGNED_HOOKS_(8)
-RILL_UNALIGNED_HOOKS_(16)
+RILL_ACCESS_HOOKS_(, 1)
+RILL_ACCESS_HOOKS_(, 2)
+RILL_ACCESS_HOOKS_(, 4)
+RILL_ACCESS_HOOKS_(, 8)
+RILL_ACCESS_HOOKS_(, 16)
+RILL_ACCESS_HOOKS_(unaligned_, 2)
+RILL_ACCESS_HOOKS_(unaligned_, 4)
+RILL_ACCESS_HOOKS_(unaligned_, 8)
+RILL_ACCESS_HOOKS_(unaligned_, 16)
 RILL_ATOMIC_HOOKS_(uint8_t, 8)
 RILL_ATOMIC_HOOKS_(uint16_t, 16)
 RILL_ATOMIC_HOOKS_(uint32_t, 32)
@@ -382,29 +401,30 @@ RILL_HOOK_(void, func_entry, "func_entry", void *) {}
 RILL_HOOK_(void, func_exit, "func_exit", void) {}
 RILL_HOOK_(void, thread_fence, "atomic_thread_fence", int) { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 RILL_HOOK_(void, signal_fence, "atomic_signal_fence", int) { __atomic_signal_fence(__ATOMIC_SEQ_CST); }
-RILL_HOOK_(void, read_range, "read_range", const void *at, size_t size) { rill_check_access(at, size, 0, RILL_FRAME_); }
+RILL_HOOK_(void, read_range, "read_range", const void *at, size_t size) {
+  rill_check_access(at, size, RILL_CPU_READS, RILL_FRAME_);
+}
 RILL_HOOK_(void, write_range, "write_range", void *at, size_t size) {
-  rill_check_access(at, size, RILL_CHECK_WRITES_, RILL_FRAME_);
+  rill_check_access(at, size, RILL_CPU_WRITES, RILL_FRAME_);
 }
 RILL_HOOK_(void *, memcpy, "memcpy", void *to, const void *from, size_t size) {
-  rill_check_access(from, size, 0, RILL_FRAME_);
-  rill_check_access(to, size, RILL_CHECK_WRITES_, RILL_FRAME_);
+  rill_check_access(from, size, RILL_CPU_READS, RILL_FRAME_);
+  rill_check_access(to, size, RILL_CPU_WRITES, RILL_FRAME_);
   return __builtin_memcpy(to, from, size);
 }
 RILL_HOOK_(void *, memmove, "memmove", void *to, const void *from, size_t size) {
-  rill_check_access(from, size, 0, RILL_FRAME_);
-  rill_check_access(to, size, RILL_CHECK_WRITES_, RILL_FRAME_);
+  rill_check_access(from, size, RILL_CPU_READS, RILL_FRAME_);
+  rill_check_access(to, size, RILL_CPU_WRITES, RILL_FRAME_);
   return __builtin_memmove(to, from, size);
 }
 RILL_HOOK_(void *, memset, "memset", void *to, int value, size_t size) {
-  rill_check_access(to, size, RILL_CHECK_WRITES_, RILL_FRAME_);
+  rill_check_access(to, size, RILL_CPU_WRITES, RILL_FRAME_);
   return __builtin_memset(to, value, size);
 }
 }
 #undef RILL_HOOK_
 #undef RILL_ACCESS_HOOK_
 #undef RILL_ACCESS_HOOKS_
-#undef RILL_UNALIGNED_HOOKS_
 #undef RILL_ATOMIC_HOOK_
 #undef RILL_FETCH_HOOK_
 #undef RILL_ATOMIC_HOOKS_
