@@ -22,8 +22,8 @@ rill_status rill__stream_wait_stream(struct rill__stream *stream, struct rill__s
 
 /* ---- core/stream/native.c ---- */
 
-/* The stream of a native one, with a reference added: the one that rill has for it already, or a new one.  `options` NULL:
- * whoever ends the native stream, which is borrowed if it is new here. */
+/* The stream of a native one, with a reference added: the one that rill has for it already, or a new one.  `options`
+ * NULL: whoever ends the native stream, which is borrowed if it is new here. */
 rill_status rill__stream_import(struct rill__device *device, uintptr_t native, const rill_import_options *options,
                                 struct rill__stream **out);
 
