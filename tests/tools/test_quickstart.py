@@ -203,6 +203,8 @@ class Quickstart(unittest.TestCase):
         for arguments in ((), ("fly",), ("demo", "picture.png")):
             done = self.fail_with(2, r"^usage: tools/quickstart demo\|test", *arguments)
             self.assertEqual(done.stderr.count("\n"), 1)
+        for empty in ("-Dbackend=", "-Drill_backend=", "-Dbackend=,"):
+            self.fail_with(1, "-Dbackend= names no backend: choose one of auto cpu cuda hip, or leave it out", "demo", empty)
         self.fail_with(1, 'unknown backend "tpu": choose one of auto cpu cuda hip', "demo", "-Dbackend=tpu")
         self.assertEqual(self.calls, [])
 
