@@ -90,9 +90,10 @@ static void reads_durations(void) {
 }
 
 static void reads_rules_of_faults(void) {
-  assert_string_equal(parse("RILL_FAULT", "alloc:3=out_of_memory,record:p=0.01").fault,
-                      "alloc:3=out_of_memory,record:p=0.01");
+  const char *const rules = parse("RILL_FAULT", "alloc:3=out_of_memory,record:p=0.01").fault;
+  assert_string_equal(rules, "alloc:3=out_of_memory,record:p=0.01");
   assert_string_equal(complaint, "");
+  free((void *)(uintptr_t)rules);
   assert_null(parse("RILL_FAULT", "").fault);
   assert_string_equal(complaint, "");
   assert_null(parse("RILL_FAULT", "fill:1,alloc:3=out_of").fault);
