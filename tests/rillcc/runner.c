@@ -62,6 +62,10 @@ static const char *find_fault(const void *at, uint64_t size, const void *of, con
   (void)at, (void)size, (void)of, (void)state;
   return NULL;
 }
+static const char *check_access(const void *at, uint64_t size, const void *of, const void *state, uint32_t how) {
+  (void)how;
+  return find_fault(at, size, of, state);
+}
 static const rill_cpu_services services = {
   .barrier = barrier,
   .warp_size = WARP,
@@ -72,6 +76,7 @@ static const rill_cpu_services services = {
   .exchange_among = exchange_among,
   .active = active,
   .find_fault = find_fault,
+  .access = check_access,
 };
 
 static void body(void) {
