@@ -111,7 +111,9 @@ class Builds:
         for device, places in (("cpu", ""), ("cuda:0", os.environ.get("RILL_FAKE_CUDA", ""))):
             if places or device == "cpu":
                 environment = dict(os.environ, LD_LIBRARY_PATH=places, RILL_CACHE=str(self.work / "cache"))
-                done = subprocess.run([program, device], env=environment, capture_output=True, text=True, check=False)
+                done = subprocess.run(
+                    [program, device], cwd=folder, env=environment, capture_output=True, text=True, check=False
+                )
                 if done.returncode:
                     return f"version {version} on {device}: status {done.returncode}\n{done.stdout}{done.stderr}", chosen
         return "", chosen
