@@ -51,6 +51,12 @@
 #define RILL_VERSION_MAJOR 0
 #define RILL_VERSION_MINOR 1
 #define RILL_VERSION_PATCH 0
+/* Whether the headers are of that version or a later one, for #if as well.  No number of a version exceeds 255; those
+ * that are asked for may.  The version of the library that is loaded: rill_version. */
+#define RILL_VERSION_AT_LEAST(major, minor, patch) \
+  (RILL_VERSION_MAJOR > (major) ||                 \
+   (RILL_VERSION_MAJOR == (major) &&               \
+    (RILL_VERSION_MINOR > (minor) || (RILL_VERSION_MINOR == (minor) && RILL_VERSION_PATCH >= (patch)))))
 
 RILL_EXTERN_C_BEGIN
 
