@@ -77,14 +77,16 @@ def sanitizer_flags():
     return [] if chosen == "none" else [f"-fsanitize={chosen}"]
 
 
-def install(work):
+def install(work, name="root"):
     """Installs the build below `work`; gives the environment that finds it there, and where it is."""
-    run("meson", "install", "-C", build, "--no-rebuild", "--destdir", work / "root")
-    for pc in sorted((work / "root").rglob("rill*.pc")):
-        # As if that were the prefix.
+    root = work / name
+    run("meson", "install", "-C", build, "--no-rebuild", "--destdir", root)
+    for pc in sorted(root.rglob("rill*.pc")):
+        # As if that were the prefix, with spaces as Meson writes them.
         text = pc.read_text(encoding="utf-8")
         prefix = re.findall(r"^prefix=(.*)$", text, re.MULTILINE)[0]
-        pc.write_text(text.replace(f"prefix={prefix}\n", f"prefix={work / 'root'}{prefix}\n"), encoding="utf-8")
+        escaped = str(root).replace(" ", r"\ ")
+        pc.write_text(text.replace(f"prefix={prefix}\n", f"prefix={escaped}{prefix}\n"), encoding="utf-8")
     environment = dict(os.environ, PKG_CONFIG_PATH=str(pc.parent))
     library = pc.parent.parent
     environment["LD_LIBRARY_PATH"] = f"{library}:{environment.get('LD_LIBRARY_PATH', '')}"
@@ -110,9 +112,9 @@ def check_installed(library):
 
 def with_pkgconfig(work):
     need("pkg-config", "meson")
-    environment, library = install(work)
+    environment, library = install(work, "a root with spaces")
     check_installed(library)
-    flags = run("pkg-config", "--cflags", "--libs", "rill", env=environment).split()
+    flags = shlex.split(run("pkg-config", "--cflags", "--libs", "rill", env=environment))
     program = work / "program"
     strict = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
     run(*compiler, *strict, here / "program.c", "-o", program, *flags, *sanitizer_flags(), env=environment)
@@ -124,13 +126,13 @@ def with_pkgconfig(work):
         run(program, env=environment, expect=r"^rill 0\.1 says 42$")
         example = "#include <rill/rill.h>\n#include <stdexcept>\nrill_stream made(rill_device device) {\n" + block("cpp")
         (work / "made.cpp").write_text(example + "return stream.id != 0 ? stream : other;\n}\n", encoding="utf-8")
-        compile_flags = run("pkg-config", "--cflags", "rill", env=environment).split()
+        compile_flags = shlex.split(run("pkg-config", "--cflags", "rill", env=environment))
         run(*cxx, "-std=c++17", *warnings, "-c", work / "made.cpp", "-o", work / "made.o", *compile_flags, env=environment)
         example = source / "docs/examples/hello_streams.cpp"  # which includes the installed rill.hpp
         run(*cxx, "-std=c++17", *warnings, example, "-o", program, *flags, *sanitizer_flags(), env=environment)
         run(program, env=environment, expect="4 rounds, 0 wrong values")
     if (library / "librill_comm.so.0").exists():
-        flags = run("pkg-config", "--cflags", "--libs", "rill_comm", env=environment).split()
+        flags = shlex.split(run("pkg-config", "--cflags", "--libs", "rill_comm", env=environment))
         example = source / "docs/examples/all_devices.c"
         run(*compiler, *strict, example, "-o", program, *flags, *sanitizer_flags(), env=environment)
         run(program, env=environment, expect="GPU")
@@ -169,7 +171,7 @@ def cmake_program(work, name, environment, prefix, expect):
 def with_cmake(work):
     """The installed package: where it is, moved, and with /lib a link to /usr/lib."""
     need("cmake", "ninja", "meson")
-    environment, library = install(work)
+    environment, library = install(work, "a root with spaces")
     environment.pop("PKG_CONFIG_PATH")
     prefix = library
     while not (prefix / "bin").exists():
@@ -184,6 +186,50 @@ def with_cmake(work):
     first = library.relative_to(prefix).parts[0]
     (moved.parent / first).symlink_to(f"usr/{first}")
     cmake_program(work, "merged", environment, moved.parent, "rill is a SHARED_LIBRARY")
+
+
+def with_moved(work):
+    """A prefix that is moved: its programs and libraries find each other with no variable set, and through links to them."""
+    need("meson", "readelf")
+    options = {option["name"]: option["value"] for option in json.loads(run("meson", "introspect", "--buildoptions", build))}
+    environment, library = install(work)
+    environment.pop("PKG_CONFIG_PATH")
+    environment.pop("LD_LIBRARY_PATH")
+    moved = work / "moved to here"
+    (work / "root").rename(moved)
+    library = moved / library.relative_to(work / "root")
+    prefix = moved / options["prefix"].lstrip("/")
+    binaries = sorted(path for path in (*library.glob("librill*.so.*.*.*"), prefix / "bin/rill") if path.exists())
+    for binary in binaries:
+        for said in re.findall(r"R(?:UN)?PATH.*\[(.*)\]", run("readelf", "-d", binary)):
+            for place in said.split(":"):
+                if place.startswith((options["prefix"] + "/", str(build))) or not place.startswith(("$ORIGIN", "/")):
+                    sys.exit(f"{binary.name} looks in {place}")
+    kernel = work / "scale.rill.c"
+    copy_kernels(work)
+    link = work / "links"
+    link.mkdir()
+    for program in (prefix / "bin").iterdir():
+        (link / program.name).symlink_to(program)
+    for folder in (prefix / "bin", link):
+        run(folder / "rillcc", "--target", "cpu", "-o", kernel, "--header", kernel.with_suffix(".h"), work / "scale.kernel.cu",
+            env=environment)
+        if not (folder / "rill").exists():
+            continue
+        version = run(folder / "rillcc", "--version", env=environment).split()[-1]
+        run(folder / "rill", "--version", env=environment, expect=f"^rill {re.escape(version)}$")
+        reported = run(folder / "rill", "info", "--json", env=environment)
+        if json.loads(reported)["version"] != version:
+            sys.exit(f"rill info is not of version {version}")
+        if (prefix / options["datadir"] / "rill/landscape.png").exists():
+            run(folder / "rill", "demo", "--device", "cpu", "-o", work / "out.png", env=environment,
+                expect=r"landscape\.png")
+    if (library / "librill_comm_mpi.so.0").exists() and (prefix / "bin/rill").exists():
+        program = work / "comm"
+        flags = ["-I", prefix / "include", "-L", library, "-lrill_comm", "-lrill", f"-Wl,-rpath,{library}", *sanitizer_flags()]
+        run(*compiler, here / "comm_engine.c", "-o", program, *flags)
+        environment["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"  # those of MPI
+        run(program, env=environment, expect=re.escape(f"{library.resolve()}/librill_comm_mpi.so"))
 
 
 def with_static(work):
@@ -554,6 +600,7 @@ def with_readme(work):
 ways = {
     "pkgconfig": with_pkgconfig,
     "cmake": with_cmake,
+    "moved": with_moved,
     "subproject": with_subproject,
     "kernels-pkgconfig": with_pkgconfig_kernels,
     "kernels-subproject": with_subproject_kernels,

@@ -108,18 +108,22 @@ static bool check_names(const struct options *options) {
   return true;
 }
 
-/* The picture that comes with rill: beside the program in the build directory, else where it was installed. */
+/* The picture that comes with rill: beside the program in the build directory, else where it was installed, from the
+ * program's place and, should that not be known, from the prefix of the build. */
 static void find_own_picture(struct options *options) {
-  char *path = options->own_picture;
-  const ssize_t length = readlink("/proc/self/exe", path, PATH_SIZE - sizeof TOOL_PICTURE - 1);
-  char *slash = NULL;
-  if (length > 0) {
-    path[length] = '\0';
-    slash = strrchr(path, '/');
-  }
-  if (slash != NULL) memcpy(slash + 1, TOOL_PICTURE, sizeof TOOL_PICTURE);
-  if (slash == NULL || access(path, R_OK) != 0) (void)snprintf(path, PATH_SIZE, "%s", TOOL_PICTURE_INSTALLED);
+  static const char *const from_program[] = { TOOL_PICTURE, TOOL_PICTURE_FROM_BIN };
+  char folder[PATH_SIZE], *path = options->own_picture;
+  const ssize_t length = readlink("/proc/self/exe", folder, sizeof folder);
   options->picture = path;
+  if (length > 0 && length < (ssize_t)sizeof folder) {
+    folder[length] = '\0';
+    for (size_t i = 0; i < sizeof from_program / sizeof *from_program; i++) {
+      const int folder_length = (int)(strrchr(folder, '/') - folder);
+      const int written = snprintf(path, PATH_SIZE, "%.*s/%s", folder_length, folder, from_program[i]);
+      if (written < PATH_SIZE && access(path, R_OK) == 0) return;
+    }
+  }
+  (void)snprintf(path, PATH_SIZE, "%s", TOOL_PICTURE_INSTALLED);
 }
 
 /* The output's name with .svg for .png; an output of another name, such as /dev/null, has no drawing. */
