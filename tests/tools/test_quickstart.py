@@ -1,5 +1,6 @@
 """tools/quickstart, with stand-ins for the programs that it calls; each notes how it was called."""
 import os
+import pty
 import re
 import shutil
 import subprocess
@@ -28,13 +29,17 @@ shift; [ "$1" = --reconfigure ] && shift
 mkdir -p "$1"; : >"$1/build.ninja"
 """,
     "ninja": NOTE
-    + """[ -z "${BUILD_FAILS:-}" ] || { echo 'FAILED: x.o'; echo 'x.c:1: error: y'; exit 1; }
+    + """i=0; while [ $i -lt "${STEPS:-0}" ]; do i=$((i + 1)); echo "[$i/$STEPS] Compiling"; done
+[ -z "${BUILD_FAILS:-}" ] || { echo 'FAILED: x.o'; echo 'x.c:1: error: y'; exit 1; }
 mkdir -p "$2/tools/rill"; printf '#!/bin/sh\\necho "rill $*" >>"$CALLS"\\n' >"$2/tools/rill/rill"; chmod +x "$2/tools/rill/rill"
 """,
     "sudo": '#!/bin/sh\nexec "$@"\n',
     "apt-get": NOTE
     + """[ "$1" = update ] && exit 0
 [ -z "${APT_FAILS:-}" ] || { echo 'E: no such package'; exit 100; }
+echo '1 upgraded, 1 newly installed, 0 to remove and 7 not upgraded.'
+for package in a b; do echo "Unpacking $package (1) ..."; done
+for package in a b; do echo "Setting up $package (1) ..."; done
 mv "$LATER"/* "$BIN"/
 """,
     "mv": None,
@@ -68,7 +73,7 @@ class Quickstart(unittest.TestCase):
         for name in names:
             os.rename(os.path.join(self.bin, name), os.path.join(self.later, name))
 
-    def run_it(self, *arguments, **variables):
+    def run_it(self, *arguments, stdout=subprocess.PIPE, **variables):
         calls = self.path("calls")
         if os.path.exists(calls):
             os.remove(calls)
@@ -79,7 +84,8 @@ class Quickstart(unittest.TestCase):
             cwd=self.folder,
             env=environment,
             stdin=subprocess.DEVNULL,
-            capture_output=True,
+            stdout=stdout,
+            stderr=subprocess.PIPE,
             encoding="utf-8",
             check=False,
         )
@@ -157,6 +163,41 @@ class Quickstart(unittest.TestCase):
         self.assertEqual(self.called("apt-get")[0], "apt-get update")
         self.assertTrue(self.called("apt-get")[1].endswith(" ninja-build pkg-config libpng-dev"))
         self.assertEqual(self.calls[-1].split(" -o ")[0], "rill demo")
+
+    def said(self, text):
+        return re.findall(r"^quickstart: ((?:installing|building): .*)$", text, re.MULTILINE)
+
+    def test_progress_in_lines(self):
+        self.hide("ninja")
+        done = self.run_it("demo", STEPS="40")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertNotIn("\r", done.stdout)
+        expected = [f"installing: {percent} %" for percent in (25, 50, 75, 100)]
+        self.assertEqual(self.said(done.stdout), expected + [f"building: {10 * tenth} %" for tenth in range(1, 11)])
+        steps = re.findall(r"^quickstart: ([a-z]+) (?!: )", done.stdout, re.MULTILINE)
+        self.assertEqual(steps, ["looking", "updating", "installing", "setting", "building", "rill"])
+        done = self.run_it("demo", STEPS="3", BUILD_FAILS="1")
+        self.assertEqual(self.said(done.stdout), ["building: 33 %", "building: 66 %", "building: 100 %"])
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("error: y", done.stderr)
+        with open(self.path("build dir") + "/quickstart-build.log", encoding="utf-8") as log:
+            self.assertEqual(log.read().count("Compiling"), 3)
+
+    def test_progress_on_a_terminal(self):
+        ours, theirs = pty.openpty()
+        done = self.run_it("demo", stdout=theirs, STEPS="4")
+        os.close(theirs)
+        text = b""
+        try:
+            while part := os.read(ours, 4096):
+                text += part
+        except OSError:  # how the other end of a terminal tells that it was closed
+            pass
+        os.close(ours)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        bars = re.findall(rb"\r  \[(#*) *\] +([0-9]+) %", text)
+        self.assertEqual(bars, [(b"#" * (10 * i), b"%d" % (25 * i)) for i in range(1, 5)])
+        self.assertEqual(self.said(text.decode()), [])
 
     def test_clang_is_installed_where_the_system_has_it(self):
         self.hide("clang++-19")
