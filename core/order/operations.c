@@ -8,7 +8,7 @@
 #include <string.h>
 
 enum {
-  ROWS_MAX = 256, /* of a copy with more, all from the first byte to the last counts as perhaps accessed */
+  ROWS_MAX = 4096, /* of a copy with more, all from the first byte to the last counts as perhaps accessed */
   RANGES_FEW = 16
 };
 
@@ -61,7 +61,11 @@ bool rill__order_is_shared(const struct rill__device *device) {
 
 static bool is_used_by_others(const struct rill__stream *stream, const struct rill__allocation *allocation) {
   if (allocation != NULL && (allocation->imported || atomic_load(&allocation->exported))) return true;
-  return atomic_load_explicit(&stream->foreign, memory_order_relaxed) || rill__order_is_shared(stream->base.device);
+  /* A program asks for a blocking stream because other code uses the vendor's null stream, which orders such streams.
+   */
+  const bool blocking = stream->blocking && stream->base.device->backend->gpu;
+  return blocking || atomic_load_explicit(&stream->foreign, memory_order_relaxed) ||
+         rill__order_is_shared(stream->base.device);
 }
 
 static bool is_staging(const struct rill__allocation *allocation) {
@@ -124,7 +128,21 @@ static bool may_be_flag(const struct rows *rows) {
   return allocation != NULL && allocation->kind != RILL_MEMORY_DEVICE;
 }
 
-static void note_rows(struct noted *noted, const struct rows *rows) {
+/* Makes one row of rows with nothing between them. */
+static struct rows join_rows(struct rows rows) {
+  if (rows.height > 1 && rows.pitch == rows.width) {
+    rows.width *= rows.height;
+    rows.height = 1;
+  }
+  if (rows.depth > 1 && rows.height == 1 && rows.slice_pitch == rows.width) {
+    rows.width *= rows.depth;
+    rows.depth = 1;
+  }
+  return rows;
+}
+
+static void note_rows(struct noted *noted, const struct rows *given) {
+  const struct rows joined = join_rows(*given), *const rows = &joined;
   if (may_be_flag(rows)) noted->flags |= RILL__ORDER_PUBLISHES_EARLIER;
   if (rows->height > ROWS_MAX / rows->depth) {
     const size_t last = (rows->depth - 1) * rows->slice_pitch + (rows->height - 1) * rows->pitch;

@@ -1,32 +1,11 @@
 /* RILL_CHECK=order: programs that lack a wait, which are reported, and the same programs with it, of which nothing is
  * said.  The first kinds of mistakes are made up; the others are kinds that public projects have had and repaired. */
+#include "order/rig.h"
 #include "order/watching.h"
 
 #include <rill/order.h>
 #include <stdio.h>
 #include <string.h>
-
-enum { N = 4096, HALF = N / 2 };
-
-/* What every program has: `a` and `b` are streams of the device, and memory that nothing has used. */
-struct rig {
-  bool right; /* the program has its wait */
-  rill_stream a, b, c;
-  rill_event event, other;
-  char *device, *device2, *pinned, *pinned2;
-  const char *name;
-};
-
-static const uint8_t zero;
-
-static void fill(rill_stream stream, void *p, size_t size) { assert_ok(rill_fill_async(stream, p, &zero, 1, size)); }
-static void copy(rill_stream stream, void *to, const void *from, size_t size) {
-  assert_ok(rill_copy_async(stream, to, from, size));
-}
-static void record(rill_stream stream, rill_event event) { assert_ok(rill_stream_record_event(stream, event, 0)); }
-static void wait(rill_stream stream, rill_event event) { assert_ok(rill_stream_wait_event(stream, event, 0)); }
-static void order_after(rill_stream later, rill_stream earlier) { assert_ok(rill_stream_wait_stream(later, earlier)); }
-static void synchronize(rill_stream stream) { assert_ok(rill_stream_synchronize(stream)); }
 
 /* ---- made up ---- */
 
@@ -164,18 +143,6 @@ static void branches_of_a_graph_race(struct rig *r) {
   assert_ok(rill_graph_launch(exec, r->a));
 }
 
-static rill_graph_exec graph_of_fill(void *p) {
-  rill_graph graph;
-  rill_graph_exec exec;
-  rill_graph_node node;
-  assert_ok(rill_graph_create(dut.device, &graph));
-  keep_graph_until_end(graph);
-  assert_ok(rill_graph_add_fill(graph, NULL, 0, p, &zero, 1, N, &node));
-  assert_ok(rill_graph_instantiate(graph, &exec));
-  keep_exec_until_end(exec);
-  return exec;
-}
-
 static void a_graph_races_with_a_stream(struct rig *r) {
   const rill_graph_exec exec = graph_of_fill(r->device);
   assert_ok(rill_graph_launch(exec, r->a));
@@ -260,12 +227,6 @@ static void a_side_stream_does_not_wait(struct rig *r) {
   copy(r->b, r->device2, r->device, N);
   if (r->right) order_after(r->a, r->b);
   copy(r->a, r->pinned, r->device2, N);
-}
-
-static char *new_of_pool(rill_stream stream) {
-  void *p = NULL;
-  assert_ok(rill_alloc_async(stream, N, &p));
-  return p;
 }
 
 /* A side stream copies a tensor out, whose memory goes back to the allocator without a note of that use. */
@@ -408,14 +369,6 @@ static void first_contents_come_late(struct rig *r) {
 
 /* ---- running them ---- */
 
-struct planted {
-  const char *name;
-  void (*run)(struct rig *r);
-  const char *says; /* in the report */
-};
-
-#define PLANTED(name, says) \
-  { #name, name, says }
 static const struct planted bugs[] = {
   PLANTED(reads_before_it_is_written, "copy of 4096 bytes"),
   PLANTED(writes_what_is_being_read, "the copy reads and the fill writes"),
@@ -459,38 +412,6 @@ static const struct planted bugs[] = {
   PLANTED(first_contents_come_late, "is not ordered after the copy"),
 };
 enum { BUGS = sizeof bugs / sizeof *bugs };
-
-static void run_bug(const struct planted *bug, bool right) {
-  char labels[4][64];
-  for (unsigned i = 0; i < 4; i++) {
-    (void)snprintf(labels[i], sizeof labels[i], "%.40s %c%s", bug->name, "abcd"[i], right ? "'" : "");
-  }
-  struct rig r = { .right = right,
-                   .a = new_stream(labels[0]),
-                   .b = new_stream(labels[1]),
-                   .c = new_stream(labels[2]),
-                   .event = new_event("event"),
-                   .other = new_event("other"),
-                   .name = labels[3] };
-  void *device = NULL, *pinned = NULL;
-  assert_ok(rill_alloc(dut.device, 2 * N, RILL_MEMORY_DEVICE, &device));
-  assert_ok(rill_alloc(dut.device, 2 * N, RILL_MEMORY_PINNED, &pinned));
-  memset(pinned, 0, 2 * N);
-  r.device = device;
-  r.device2 = r.device + N;
-  r.pinned = pinned;
-  r.pinned2 = r.pinned + N;
-  watch_begin();
-  bug->run(&r);
-  assert_ok(rill_device_synchronize(dut.device));
-  const char *said = watch_end();
-  assert_ok(rill_free(device));
-  assert_ok(rill_free(pinned));
-  if (right && said[0] != '\0') fail_msg("%s, in its right form: %s", bug->name, said);
-  if (!right && strstr(said, bug->says) == NULL) fail_msg("%s: \"%s\" is not in: %s", bug->name, bug->says, said);
-  if (!right && strstr(said, "possible") != NULL) fail_msg("%s: %s", bug->name, said);
-  if (!right && strstr(said, bug->name) == NULL) fail_msg("%s: no stream is named in: %s", bug->name, said);
-}
 
 static void each_is_reported(void) {
   for (unsigned i = 0; i < BUGS; i++) run_bug(&bugs[i], false);
