@@ -1,5 +1,7 @@
 #include "core/order/clock.h"
 
+#include "core/object/assert.h"
+
 #include <stdlib.h>
 
 /* The first part with this stream or a greater one. */
@@ -15,6 +17,15 @@ static uint32_t find_part(const struct rill__clock *clock, uint64_t stream) {
   }
   return low;
 }
+
+#if RILL_CHECKS
+static void check_parts(const struct rill__clock *clock) {
+  for (uint32_t i = 0; i < clock->count; i++) {
+    RILL_ASSERT(i == 0 || clock->parts[i - 1].stream < clock->parts[i].stream, "a clock is sorted by stream");
+    RILL_ASSERT(clock->parts[i].position > 0, "positions count from 1 on");
+  }
+}
+#endif
 
 static bool reserve_parts(struct rill__clock *clock, uint32_t count) {
   if (count <= clock->room) return true;
@@ -41,6 +52,9 @@ bool rill__clock_raise(struct rill__clock *clock, uint64_t stream, uint64_t posi
   for (uint32_t i = clock->count; i > at; i--) clock->parts[i] = clock->parts[i - 1];
   clock->parts[at] = (struct rill__clock_part){ stream, position };
   clock->count++;
+#if RILL_CHECKS
+  check_parts(clock);
+#endif
   return true;
 }
 
@@ -71,6 +85,9 @@ bool rill__clock_join(struct rill__clock *clock, const struct rill__clock *other
     j--;
   }
   clock->count = count;
+#if RILL_CHECKS
+  check_parts(clock);
+#endif
   return true;
 }
 

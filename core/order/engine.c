@@ -1,5 +1,6 @@
 /* Streams, events and the host. */
 #include "core/backend.h"
+#include "core/object/assert.h"
 #include "core/order/state.h"
 
 #include <stdlib.h>
@@ -13,6 +14,7 @@ struct rill__order_op *rill__order_op_new(void) {
 }
 
 void rill__order_op_unref(struct rill__order_op *op) {
+  RILL_ASSERT(op->references > 0, "an operation is freed with its last reference");
   if (--op->references == 0) free(op);
 }
 
@@ -75,12 +77,14 @@ static void free_timeline(struct rill__timeline *timeline) {
 }
 
 static void end_unnamed(struct rill__order *order, struct rill__timeline *timeline) {
+  RILL_ASSERT(timeline->maybe_seen <= timeline->position, "nothing is shown that was not submitted");
   if (!timeline->ended || timeline->names > 0) return;
   rill__numbered_remove(&order->timelines, &timeline->base);
   free_timeline(timeline);
 }
 
 void rill__timeline_let_go(struct rill__order *order, struct rill__timeline *timeline) {
+  RILL_ASSERT(timeline->names > 0, "each name of a timeline is counted");
   timeline->names--;
   end_unnamed(order, timeline);
 }
@@ -142,7 +146,7 @@ void rill__order_end(struct rill__order *order, uint64_t stream) {
   if (timeline == NULL) return;
   struct rill__order_group *group = get_ended(order, timeline->group);
   if (group == NULL || !join_clock(order, &group->clock, &timeline->clock, &group->pruned) ||
-      !rill__clock_raise(&group->clock, stream, timeline->position)) {
+      (timeline->position > 0 && !rill__clock_raise(&group->clock, stream, timeline->position))) {
     rill__order_give_up(order);
     return;
   }
@@ -204,7 +208,9 @@ void rill__order_forget_event(struct rill__order *order, uint64_t number) {
 /* ---- the host ---- */
 
 static void see(struct rill__timeline *timeline, uint64_t position) {
-  if (timeline != NULL && timeline->seen < position) timeline->seen = position;
+  if (timeline == NULL || timeline->seen >= position) return;
+  RILL_ASSERT(position <= timeline->position, "the host knows only of operations that were submitted");
+  timeline->seen = position;
 }
 
 void rill__host_join(const struct rill__order *order, const struct rill__clock *clock) {

@@ -1,4 +1,5 @@
 /* What may hold an operation back until the host has done something: host calls, and kernels that poll. */
+#include "core/object/assert.h"
 #include "core/order/state.h"
 
 #include <stdlib.h>
@@ -62,6 +63,8 @@ static bool add_gate(struct rill__order *order, struct rill__timeline *timeline,
   }
   timeline->gate = ++order->gate_serial;
   timeline->names++;
+  RILL_ASSERT(order->gate_count == 0 || order->gates[order->gate_count - 1].serial < timeline->gate,
+              "gates are sorted by serial number");
   order->gates[order->gate_count++] = (struct rill__gate){
     .serial = timeline->gate, .position = timeline->position, .timeline = timeline, .polls = polls
   };
@@ -161,6 +164,7 @@ void rill__pending_decide(struct rill__order *order) {
       order->pending[kept++] = pending;
       continue;
     }
+    RILL_ASSERT(pending.finding.certain, "only a finding that may be certain waits");
     pending.finding.certain = !pending.seen;
     order->report(order->user, &pending.finding);
     end_pending(order, &pending);

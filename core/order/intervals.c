@@ -1,5 +1,7 @@
 #include "core/order/intervals.h"
 
+#include "core/object/assert.h"
+
 #include <stdlib.h>
 
 /* The links that lead past `p`: in each list the one to the first interval that ends after it. */
@@ -40,6 +42,8 @@ struct rill__interval *rill__intervals_add(struct rill__intervals *map, uintptr_
   if (interval == NULL) return NULL;
   *interval = (struct rill__interval){ .begin = begin, .end = end, .levels = levels };
   find_links(map, begin, links);
+  RILL_ASSERT(begin < end, "an interval is not empty");
+  RILL_ASSERT(*links[0] == NULL || end <= (*links[0])->begin, "intervals are disjoint and sorted");
   for (uint32_t level = 0; level < levels; level++) {
     interval->next[level] = *links[level];
     *links[level] = interval;
@@ -51,7 +55,10 @@ struct rill__interval *rill__intervals_add(struct rill__intervals *map, uintptr_
 void rill__intervals_remove(struct rill__intervals *map, struct rill__interval *interval) {
   struct rill__interval **links[RILL__INTERVAL_LEVELS];
   find_links(map, interval->begin, links);
-  for (uint32_t level = 0; level < interval->levels; level++) *links[level] = interval->next[level];
+  for (uint32_t level = 0; level < interval->levels; level++) {
+    RILL_ASSERT(*links[level] == interval, "an interval with n levels is linked in the first n lists");
+    *links[level] = interval->next[level];
+  }
   map->count--;
   free(interval->touches);
   free(interval);

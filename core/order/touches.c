@@ -1,5 +1,6 @@
 /* What is remembered of memory, and how a new access compares with it. */
 #include "core/backend.h"
+#include "core/object/assert.h"
 #include "core/order/state.h"
 
 /* ---- lists of touches ---- */
@@ -16,6 +17,9 @@ static void drop_touches(struct rill__order *order, struct rill__interval *inter
 
 static bool add_touch(struct rill__interval *interval, const struct rill__touch *touch) {
   if (!rill__interval_reserve(interval)) return false;
+  RILL_ASSERT(touch->position > 0 && touch->position <= touch->timeline->position,
+              "a touch is of an operation that was submitted");
+  RILL_ASSERT(touch->how != 0, "a touch reads or writes");
   interval->touches[interval->count++] = *touch;
   touch->op->references++;
   touch->timeline->names++;
@@ -277,6 +281,7 @@ bool rill__touch_range(struct rill__order *order, const struct rill__access_by *
   for (uintptr_t p = range->begin; p < end;) {
     struct rill__interval *at = take_part(order, p, end);
     if (at == NULL || !compare(order, &visit, at) || !store_touch(order, &visit, at)) return false;
+    RILL_ASSERT(at->begin == p && at->end <= end, "an access is compared interval by interval, each inside it");
     p = at->end;
     before = tidy(order, before, at);
   }
