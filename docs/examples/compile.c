@@ -37,7 +37,7 @@ int main(int argc, char **argv) {
     return EXIT_SUCCESS;
   }
 
-  /* A program for each exponent; the second run finds it on disk (docs/COMPILING.md). */
+  /* A program for each exponent; the second run finds it on disk (docs/guides/COMPILING.md). */
   const int exponent = argc > 1 ? atoi(argv[1]) : 3;
   char word[32];
   (void)snprintf(word, sizeof word, "-DEXPONENT=%d", exponent);

@@ -30,7 +30,7 @@
 #define RILL_CAST_(type, value) ((type)(value))
 #endif
 
-/* How functions are declared.  RILL_STATIC: for a C file that includes rill.c (docs/EMBEDDING.md), which keeps its copy
+/* How functions are declared.  RILL_STATIC: for a C file that includes rill.c (docs/guides/EMBEDDING.md), which keeps its copy
  * to itself.  -DRILL_API=: for a copy inside a program or plugin that exports none of its names. */
 #ifdef RILL_STATIC
 #ifdef __cplusplus

@@ -16,7 +16,7 @@
  * Headers come with the call, as texts; the dialect's own are always there.
  *
  * Compiling takes from tens of milliseconds to seconds, so results are cached on disk, for this user alone:
- * docs/COMPILING.md says where and how, and how to turn it off.  The thing people get wrong: values that change
+ * docs/guides/COMPILING.md says where and how, and how to turn it off.  The thing people get wrong: values that change
  * from call to call do not belong in the source or a -D, where each one is another compile; they are arguments.
  *
  * Any thread may call these functions at any time, unless a comment says more.  Since version 0.1.

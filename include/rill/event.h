@@ -146,7 +146,7 @@ RILL_API RILL_NODISCARD rill_status rill_event_synchronize_for(rill_event event,
  *  call: for programs that wait with poll, epoll or a library such as libuv.
  *
  *  Takes effect at once if the point is complete already, and for an event that was never recorded.  Recording or
- *  releasing the event later changes nothing.  Delays no work of the device: a thread of rill does it (docs/THREADS.md
+ *  releasing the event later changes nothing.  Delays no work of the device: a thread of rill does it (docs/guides/THREADS.md
  *  says how soon).  rill_event_is_ready then tells whether the point was reached or failed.
  *
  *  `fd` must stay open until then.  If its counter is as high as it can be, nothing is added.  The child of a fork gets

@@ -17,7 +17,7 @@
  *     CALL@LABEL:...         calls that concern an object, a launch or a kernel of this name, or a device ("cuda:0")
  *     seed=S                 what the probabilities start from; 1 unless given
  *
- * CALL is alloc, copy, launch, record, synchronize and so on, or any (docs/ERRORS.md has the list), STATUS the name of
+ * CALL is alloc, copy, launch, record, synchronize and so on, or any (docs/reference/ERRORS.md has the list), STATUS the name of
  * a status in small letters without RILL_ERROR_; without "=STATUS" it is backend.  device_lost loses the device for
  * good; a GPU finishes first what it has, since no work uses the memory of a lost device any more.
  *

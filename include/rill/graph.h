@@ -78,7 +78,7 @@ RILL_API RILL_NODISCARD rill_status rill_graph_add_kernel(rill_graph graph, cons
                                                           size_t arg_count, rill_graph_node *out);
 
 /** Adds a copy of `n` bytes, in any direction.  Of 0 bytes: a node that does nothing.  A pageable source is read when
- *  the node's turn comes (docs/GRAPHS.md says what pageable memory costs).
+ *  the node's turn comes (docs/guides/GRAPHS.md says what pageable memory costs).
  *
  *  Errors:  those of rill_copy_async; as rill_graph_add_kernel.
  *  Like:    cuGraphAddMemcpyNode, hipGraphAddMemcpyNode1D. */

@@ -131,7 +131,7 @@ RILL_API RILL_NODISCARD rill_status rill_graph_upload(rill_graph_exec exec, rill
 
 /** Returns the native execution object (CUgraphExec, hipGraphExec_t); 0 on the CPU, and after a change that failed half
  *  way, until the next launch.  It stays rill's.  Who launches it beside rill orders that, and does not change it.  A
- *  change may replace it (docs/GRAPHS.md), so it is asked for again after a change.
+ *  change may replace it (docs/guides/GRAPHS.md), so it is asked for again after a change.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT.
  *  Like:    cuda.core Graph.handle. */

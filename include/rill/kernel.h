@@ -52,7 +52,7 @@ typedef struct rill_constant {
   size_t size;
 } rill_constant;
 
-/** Kinds of launch attribute, with their values; docs/LAUNCH.md says which device has which. */
+/** Kinds of launch attribute, with their values; docs/guides/LAUNCH.md says which device has which. */
 enum {
   RILL_ATTR_COOPERATIVE = 1,            /**< i32 0 or 1: all blocks run at a time (rill_kernel_cooperative_blocks) */
   RILL_ATTR_PRIORITY,                   /**< i32: as of a stream, clamped, for this launch */

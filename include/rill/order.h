@@ -1,7 +1,7 @@
 /* rill/order.h: accesses of memory that rill cannot see, for its check of order.
  *
  * With RILL_CHECK=order in the environment, rill reports work that uses the same memory without being ordered
- * (docs/DIAGNOSE.md).  Of copies and fills it knows the bytes; of a kernel only which allocations it was given, and of
+ * (docs/guides/DIAGNOSE.md).  Of copies and fills it knows the bytes; of a kernel only which allocations it was given, and of
  * the host's own loads and stores nothing.  A program may say what these access; without the check that costs a branch.
  *
  *     rill_order_access(stream, half, bytes, RILL_ORDER_WRITE, "first half");  // of the kernel launched before

@@ -161,7 +161,7 @@ static void refuses_what_a_capture_is_given(void) {
   end_scene();
 }
 
-/* What docs/GRAPHS.md says to do instead: a graph for each device, ordered by events around their launches. */
+/* What docs/guides/GRAPHS.md says to do instead: a graph for each device, ordered by events around their launches. */
 static void graphs_of_two_devices_are_ordered_by_events(void) {
   uint32_t *far;
   rill_graph_node node;

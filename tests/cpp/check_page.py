@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Builds and runs the programs of docs/CPP.md, each as it stands there.
+"""Builds and runs the programs of docs/guides/CPP.md, each as it stands there.
 
 usage: check_page.py SOURCE KERNELS LIBRARY COMPILER ...
 
@@ -15,7 +15,7 @@ import tempfile
 
 source, kernels, library = map(pathlib.Path, sys.argv[1:4])
 compiler = sys.argv[4:]
-page = (source / "docs/CPP.md").read_text(encoding="utf-8")
+page = (source / "docs/guides/CPP.md").read_text(encoding="utf-8")
 programs = re.findall(r"^```cpp\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
 warnings = "-Wall -Wextra -Wpedantic -Wshadow -Wold-style-cast -Werror".split()
 problems = []

@@ -47,7 +47,7 @@ def need(*tools):
 
 def block(language, nth=0, page="EMBEDDING.md"):
     """A block of code as it stands in the documents."""
-    text = (source / "docs" / page).read_text(encoding="utf-8")
+    text = (source / "docs" / "guides" / page).read_text(encoding="utf-8")
     return re.findall(rf"^```{language}\n(.*?)^```", text, re.DOTALL | re.MULTILINE)[nth]
 
 

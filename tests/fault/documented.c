@@ -1,4 +1,4 @@
-/* docs/DIAGNOSE.md shows what rill prints.  Each sample here is a process of its own that makes the mistake; what it
+/* docs/guides/DIAGNOSE.md shows what rill prints.  Each sample here is a process of its own that makes the mistake; what it
  * prints has to stand in that page, but for addresses, times and the names of programs and functions. */
 #include "children.h"
 #include "vendor.h"

@@ -110,7 +110,7 @@ size_t fuzz_seed(unsigned index, uint8_t *out, size_t capacity) {
 }
 
 /* A driver that is no fake may crash over bytes of its own that were made up, and there is nothing that rill could look
- * at before it hands them over (docs/IPC.md): they are those of some handle of the kind. */
+ * at before it hands them over (docs/guides/IPC.md): they are those of some handle of the kind. */
 static void keep_drivers_bytes(struct rill__ipc_bytes *content) {
   if (!fuzz_ipc.gpu || getenv("RILL_FAKE_DEVICES") != NULL) return;
   const unsigned first = content->native.bytes[0];

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The files and folders that CONTRIBUTING.md and docs/ARCHITECTURE.md name are there."""
+"""The files and folders that CONTRIBUTING.md and docs/reference/ARCHITECTURE.md name are there."""
 
 import pathlib
 import re
@@ -8,7 +8,7 @@ import sys
 root = pathlib.Path(sys.argv[1])
 PATH = re.compile(r"`((?:[\w.*-]+/)*[\w*-]+\.(?:c|h|def|py|md|build|txt|cu|list)|(?:[\w.*-]+/)+)`")
 problems, count = [], 0
-for page in ("CONTRIBUTING.md", "docs/ARCHITECTURE.md", "tests/README.md"):
+for page in ("CONTRIBUTING.md", "docs/reference/ARCHITECTURE.md", "tests/README.md"):
     for number, line in enumerate((root / page).read_text(encoding="utf-8").splitlines(), 1):
         for name in PATH.findall(line):
             count += 1

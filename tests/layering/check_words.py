@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Names, comments and texts use the field's words (the glossary in docs/ARCHITECTURE.md), not private ones."""
+"""Names, comments and texts use the field's words (the glossary in docs/reference/ARCHITECTURE.md), not private ones."""
 
 import pathlib
 import re

@@ -1,4 +1,4 @@
-"""Changes that break a promise of docs/CONTRACT.md, each with the tests that have to notice (run.py).
+"""Changes that break a promise of docs/reference/CONTRACT.md, each with the tests that have to notice (run.py).
 
 `find` stands in the file once.  Short texts in code that seldom changes are best: where one does not apply any more,
 write the change anew, for the same clause.  Tests have the names that Meson knows; one or two are enough.

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks that tests notice when rill stops keeping a promise of docs/CONTRACT.md.
+"""Checks that tests notice when rill stops keeping a promise of docs/reference/CONTRACT.md.
 
     run.py BUILD [--jobs N] [--only NAME ...] [-- MESON OPTION ...]
     run.py --check
@@ -55,7 +55,7 @@ def check(mutants):
     names = [mutant.name for mutant in mutants]
     found = ["%s: %s" % (mutant.name, problems(mutant)) for mutant in mutants if problems(mutant)]
     found += ["%s stands in the list more than once" % name for name in sorted(set(names)) if names.count(name) > 1]
-    contract = read(os.path.join(ROOT, "docs", "CONTRACT.md"))
+    contract = read(os.path.join(ROOT, "docs", "reference", "CONTRACT.md"))
     found += ["%s: no clause %s" % (m.name, m.clause) for m in mutants if "**%s**" % m.clause not in contract]
     print("\n".join(found) or "%d changes apply" % len(mutants))
     return not found

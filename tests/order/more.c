@@ -291,7 +291,7 @@ static void a_held_stream_is_let_go_too_early(struct rig *r) {
   if (r->right) record(r->a, r->event);
 }
 
-/* Work that was queued on a held stream comes after what its stream is told to wait for later on another one. */
+/* Work that was queued on a held stream comes after a wait that is added to its stream later, through another one. */
 static void a_held_copy_races_with_its_source(struct rig *r) {
   wait(r->b, r->event);
   copy(r->b, r->device2, r->device, N);

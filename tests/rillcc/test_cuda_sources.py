@@ -171,7 +171,7 @@ class CudaSources(support.TestCase):
             (
                 include,
                 "cub::DeviceReduce::Sum(x, x);",
-                "CUB's functions for a device are for the host: a kernel source has kernels alone (docs/FROM_CUDA.md of rill says what is done by hand)",
+                "CUB's functions for a device are for the host: a kernel source has kernels alone (docs/guides/FROM_CUDA.md of rill says what is done by hand)",
             ),
         )
         for clang in ((), ("--clang", "none")):

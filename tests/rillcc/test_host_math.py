@@ -24,8 +24,8 @@ IN_BOTH_FORMS = 50000  # values at most: the test runs fibers slowly
 
 
 def stated():
-    """Units in the last place by function, as docs/KERNELS.md has them."""
-    with open(os.path.join(ROOT, "docs", "KERNELS.md"), encoding="utf-8") as file:
+    """Units in the last place by function, as docs/reference/KERNELS.md has them."""
+    with open(os.path.join(ROOT, "docs", "reference", "KERNELS.md"), encoding="utf-8") as file:
         text = file.read().partition("### Functions that rill has itself")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| (`[^|]*`) \| ([\d.]+) \|$", text, re.MULTILINE)
     return {name: float(bound) for names, bound in rows for name in re.findall(r"`(\w+)`", names)}
@@ -127,7 +127,7 @@ class HostMath(differential.Differential):
             worst = worst_of(plain.encode(), ctypes.c_size_t(len(values)), values, second, z, ctypes.byref(at))
             text = "%s of %r and %r: %r" % (name, values[at.value], second[at.value], z[at.value])
             self.assertLess(worst, bounds[name] + MORE, text)
-            self.assertGreater(worst, bounds[name] * 0.7 - 0.1, "docs/KERNELS.md has a bound that is much too large: " + name)
+            self.assertGreater(worst, bounds[name] * 0.7 - 0.1, "docs/reference/KERNELS.md has a bound that is much too large: " + name)
             self.assertEqual(library.differences(ctypes.sizeof(number), ctypes.c_size_t(some), *results), 0, name)
 
     def test_documents(self):

@@ -257,7 +257,7 @@ class Objects(support.TestCase):
 
     @unittest.skipUnless("RILL_LIBRARY" in os.environ, "RILL_LIBRARY names no librill.so")
     def test_the_example_of_the_documents(self):
-        with open(os.path.join(support.ROOT, "docs", "KERNELS.md"), encoding="utf-8") as file:
+        with open(os.path.join(support.ROOT, "docs", "reference", "KERNELS.md"), encoding="utf-8") as file:
             section = file.read().partition("### What a program launches")[2].partition("\n### ")[0]
         kernel, program, commands = re.findall(r"```(?:c\+\+|sh)\n(.*?)```", section, re.DOTALL)
         self.write("scale.kernel.cu", kernel)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The functions of the kernel dialect, which intrinsics.txt lists: every compiler has them, the headers declare no
-others, and docs/KERNELS.md names them."""
+others, and docs/reference/KERNELS.md names them."""
 
 import argparse
 import ctypes
@@ -19,7 +19,7 @@ NOT_LISTED = re.compile(
     r"\w*_|operator|v?printf|__assert_?fail|__nanosleep|rill_(clc|math|ir|fiber|sched|check|host)_\w+"
     r"|rill_(thread|block)_idx|rill_(block|grid)_dim|rill_exchange|rill_shuffle_source|rill_symbol_or"
 )
-OF_C = {"assert", "printf"}  # in docs/KERNELS.md, of the headers of C
+OF_C = {"assert", "printf"}  # in docs/reference/KERNELS.md, of the headers of C
 INTEGERS = "bool,short,unsigned short,int,unsigned,long,unsigned long,long long,unsigned long long".split(",")
 # Vendors' functions may give the signed integer for the unsigned one, or an int for a bool.
 PREAMBLE = """#include <rill/device/kernel.h>
@@ -302,7 +302,7 @@ class Intrinsics(support.TestCase):
 
     def test_documents(self):
         """The first columns of the tables name functions of the dialect, and the page names all of these."""
-        with open(os.path.join(ROOT, "docs", "KERNELS.md"), encoding="utf-8") as file:
+        with open(os.path.join(ROOT, "docs", "reference", "KERNELS.md"), encoding="utf-8") as file:
             page = file.read()
         known = names_of([line for line in LINES if line.section.startswith("dialect")])
         rows = page.partition("## The functions")[2].partition("## Numbers of 16 bits")[0]
@@ -314,7 +314,7 @@ class Intrinsics(support.TestCase):
         one = {re.sub(r"^(atomic\w+?)_(block|system)$", r"\1", name) for name in known}
         # sqrt and expf are named by sqrtf and exp.
         unnamed = sorted(name for name in one if not {name, name + "f", re.sub("f$", "", name)} & words)
-        self.assertEqual(unnamed, [], "not in docs/KERNELS.md")
+        self.assertEqual(unnamed, [], "not in docs/reference/KERNELS.md")
 
 
 if __name__ == "__main__":

@@ -85,7 +85,7 @@ class CompileCommands(support.TestCase):
         self.assertIn("a.kernel.cu:4:37: error: use of undeclared identifier 'unknown'", text)
 
     def test_the_command_of_the_documents(self):
-        with open(os.path.join(support.ROOT, "docs", "KERNELS.md"), encoding="utf-8") as file:
+        with open(os.path.join(support.ROOT, "docs", "reference", "KERNELS.md"), encoding="utf-8") as file:
             (line,) = re.findall(r"^clang\+\+ (-x .*)$", file.read(), re.MULTILINE)
         shutil.copy(os.path.join(support.ROOT, "docs", "examples", "saxpy.kernel.cu"), self.folder)
         self.assertEqual(self.run_compiler([CLANG, *line.replace("INCLUDE", support.INCLUDE).split()]), (0, ""))

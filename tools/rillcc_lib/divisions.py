@@ -1,7 +1,7 @@
 """Replaces divisions of integers by arithmetic that every lane of a vector may execute.
 
 clang's vectorizer gets conditional divisions wrong: if both operands are the same in all iterations of a loop, it guards the
-division by the condition of the first lane, and all lanes use the result (docs/KERNELS.md).  LLVM can find out late that
+division by the condition of the first lane, and all lanes use the result (docs/reference/KERNELS.md).  LLVM can find out late that
 operands are invariant, after it has hoisted loads or unswitched loops.  So rillcc replaces every division whose divisor is
 not a constant, in every function, after the last pass of its own.
 

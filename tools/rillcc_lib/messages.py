@@ -49,7 +49,7 @@ NAMESPACE = re.compile(r"\bnamespace\s+(?:\w+\s*=\s*)?(?:::)?(\w+)")
 SYSTEM = re.compile(r"/usr/|/opt/|<scratch space>")
 PLACE = re.compile(r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d+):(?:\d+:)? (?P<kind>\w+)")
 WHICH_KERNEL = "RILL_KERNEL_INSTANCE(name, static_cast<void (*)(parameters)>(kernel))"
-BY_HAND = "docs/FROM_CUDA.md of rill says what is done by hand"
+BY_HAND = "docs/guides/FROM_CUDA.md of rill says what is done by hand"
 
 
 def hint(name, device_headers, cuda_names=False):

@@ -13,7 +13,7 @@ A cut where there is no sync changes nothing: any order of the threads between t
 thread's own order stays.
 
 A block is *uniform* if all threads that have not ended come to it at the same time: what decides about coming there is
-the same for all.  A value is *uniform* if it is the same for all threads: it is kept once.  docs/ARCHITECTURE.md has
+the same for all.  A value is *uniform* if it is the same for all threads: it is kept once.  docs/reference/ARCHITECTURE.md has
 the argument.
 """
 

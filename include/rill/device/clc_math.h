@@ -2,7 +2,7 @@
  * compilers without a vendor's library.  Included by rill/device/kernel.h before <math.h>, where rillcc links libclc's
  * bitcode for the target (RILL_CLC_MATH).
  *
- * libclc has a function for each type, with the name that C++ gives it: _Z3expf is exp(float).  docs/KERNELS.md says
+ * libclc has a function for each type, with the name that C++ gives it: _Z3expf is exp(float).  docs/reference/KERNELS.md says
  * how exact they are.  They are declared before the C++ library's own of the same names, which the compiler would
  * otherwise take for the device's too: it makes the fast instructions of the GPU of those.
  */

@@ -11,7 +11,7 @@
  *         y[i] = a * x[i] + y[i];
  *     }
  *
- * The same on all three (docs/KERNELS.md says it in full):
+ * The same on all three (docs/reference/KERNELS.md says it in full):
  *
  *   RILL_KERNEL(name, params...) { body }             a kernel; outside namespaces and classes
  *   RILL_KERNEL_BOUNDED(threads, name, params...)     one whose blocks have at most that many threads
