@@ -1,10 +1,10 @@
-/* rill/args.h: RILL_ARGS, the arguments of a launch written in place.  Included by rill/kernel.h.
+/* rill/args.h: RILL_ARGS, the arguments of a launch as an expression. Included by rill/kernel.h.
  *
  *     rill_stream_launch(stream, kernel, &launch, RILL_ARGS(n, 2.0f, x, y));
  *
- * gives the two arguments `const rill_arg *` and `size_t`.  It takes 0 to 32 values, including rvalues and structs;
- * each has the size of its C type, arrays are passed as pointers.  Cast a bit-field: in C its size depends on the
- * compiler.  The values live until the end of the statement, which is all that a launch needs.
+ * expands to two arguments, a `const rill_arg *` and a `size_t`. It takes 0 to 32 values, including rvalues and
+ * structs. Each value has the size of its C type; an array is passed as a pointer. Cast bit-fields, because their
+ * size depends on the compiler in C. The values live until the end of the statement; a launch needs them no longer.
  */
 #ifndef RILL_ARGS_H
 #define RILL_ARGS_H
@@ -31,7 +31,7 @@ template <class... T> struct pack {
         },
         values);
   }
-  pack(const pack &) = delete; /* the list points into the values */
+  pack(const pack &) = delete; /* `list` points into `values` */
   pack &operator=(const pack &) = delete;
   operator const rill_arg *() const { return list; }
 };
@@ -43,13 +43,13 @@ template <class... T> std::integral_constant<std::size_t, sizeof...(T)> count(T.
 
 #else
 
-/* One value: a compound literal of its decayed type, so that rvalues have an address.  It is an array of one element,
- * which a struct initializes as a number does; a compound literal of a struct would take it for the first member. */
+/* One value, as a compound literal of its decayed type, so that rvalues have an address. The literal is an array of
+ * one element, because in a compound literal of a struct the value would initialize the first member. */
 #define RILL_ARG_(x) \
   { (__typeof__(((void)0, (x)))[1]){ (x) }, sizeof(__typeof__(((void)0, (x)))) }
 
-/* Counting, 0 included.  An argument list is empty exactly if it has no comma by itself, gets one when
- * RILL_ARGS_COMMA_ is put before it and () after it, and gets none from either alone. */
+/* Counts arguments, including 0. An argument list is empty if it contains no comma, contains one with
+ * RILL_ARGS_COMMA_ before it and () after it, and contains none with only one of these. */
 #define RILL_ARGS_COMMA_(...) ,
 #define RILL_ARGS_33RD_(a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, a16, a17, a18, a19, a20, \
                         a21, a22, a23, a24, a25, a26, a27, a28, a29, a30, a31, a32, n, ...)                        \

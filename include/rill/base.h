@@ -1,8 +1,8 @@
-/* rill/base.h: what every header of rill builds on: export macros, handles, small value types.
+/* rill/base.h: export macros, handles and small value types, which every other header uses.
  *
- * A handle is a small value.  Copy it freely: copies name the same object.  Its 64 bits carry slot,
- * generation and kind, so a handle whose object is gone is distinguished from every living one for as
- * long as the process runs, and a foreign language may declare each handle as a plain uint64_t.
+ * A handle is a 64-bit value that names an object. Copies of a handle name the same object. The 64 bits hold a slot,
+ * a generation and a kind, so the handle of a destroyed object never equals the handle of a later object of the same
+ * process. Other languages can declare each handle as a plain uint64_t.
  *
  *     rill_stream stream = RILL_NULL_STREAM;
  *     if (rill_stream_create(device, NULL, &stream) != RILL_OK) ...
@@ -30,8 +30,8 @@
 #define RILL_CAST_(type, value) ((type)(value))
 #endif
 
-/* How functions are declared.  RILL_STATIC: for a C file that includes rill.c (docs/guides/EMBEDDING.md), which keeps its copy
- * to itself.  -DRILL_API=: for a copy inside a program or plugin that exports none of its names. */
+/* Declares a function. Define RILL_STATIC in a C file that includes rill.c (docs/guides/EMBEDDING.md) to make every
+ * function static. Compile with -DRILL_API= to keep a copy inside a program or plugin from exporting its names. */
 #ifdef RILL_STATIC
 #ifdef __cplusplus
 #error \
@@ -40,7 +40,7 @@
 #undef RILL_API
 #define RILL_API static __attribute__((unused))
 #elif !defined(RILL_API)
-#ifdef __cplusplus /* they are C: nothing is thrown through them, so callers in C++ need no code for that */
+#ifdef __cplusplus /* C functions do not throw, so C++ callers need no unwinding code for them */
 #define RILL_API __attribute__((visibility("default"), nothrow))
 #else
 #define RILL_API __attribute__((visibility("default")))
@@ -51,8 +51,8 @@
 #define RILL_VERSION_MAJOR 0
 #define RILL_VERSION_MINOR 1
 #define RILL_VERSION_PATCH 0
-/* Whether the headers are of that version or a later one, for #if as well.  No number of a version exceeds 255; those
- * that are asked for may.  The version of the library that is loaded: rill_version. */
+/* True if the headers are of this version or a later one. Works in #if. The parts of a version do not exceed 255, but
+ * the arguments may. rill_version returns the version of the loaded library. */
 #define RILL_VERSION_AT_LEAST(major, minor, patch) \
   (RILL_VERSION_MAJOR > (major) ||                 \
    (RILL_VERSION_MAJOR == (major) &&               \
@@ -63,55 +63,55 @@ RILL_EXTERN_C_BEGIN
 /** Outcome of a call: RILL_OK or one of RILL_ERROR_* of rill/status.h.  Fixed width. */
 typedef int32_t rill_status;
 
-/** A GPU or the CPU.  Borrowed for ever: never released. */
+/** A GPU or the CPU. Never released. */
 typedef struct {
   uint64_t id;
 } rill_device;
-/** An in-order queue of work on one device.  Counted. */
+/** An in-order queue of work on one device. Reference-counted. */
 typedef struct {
   uint64_t id;
 } rill_stream;
-/** A point in the work of a stream.  Counted. */
+/** A point in the work of a stream. Reference-counted. */
 typedef struct {
   uint64_t id;
 } rill_event;
-/** Kernels loaded on one device.  Counted. */
+/** Kernels loaded on one device. Reference-counted. */
 typedef struct {
   uint64_t id;
 } rill_module;
-/** One kernel of a module.  Counted; keeps its module. */
+/** One kernel of a module. Reference-counted; holds a reference to its module. */
 typedef struct {
   uint64_t id;
 } rill_kernel;
-/** Where memory that is allocated in stream order comes from.  Counted. */
+/** A source of memory that is allocated in stream order. Reference-counted. */
 typedef struct {
   uint64_t id;
 } rill_pool;
 
-/** Work that is built once and launched often.  Counted. */
+/** Work that is described once, instantiated and launched many times. Reference-counted. */
 typedef struct {
   uint64_t id;
 } rill_graph;
-/** A graph made ready to be launched.  Counted; keeps what its nodes use. */
+/** An instantiated graph. Reference-counted; holds references to the objects that its nodes use. */
 typedef struct {
   uint64_t id;
 } rill_graph_exec;
-/** A node of a graph.  Not counted: lives as long as its graph, or execution objects made from it. */
+/** A node of a graph. Not reference-counted; valid until its graph and all execution objects made from the graph are
+ *  destroyed. */
 typedef struct {
   uint64_t id;
 } rill_graph_node;
 
-/** What one process gives another for an event or memory: plain bytes, to be sent as they are.  They carry what it is,
- *  of which device, and a check; rill_event_ipc_import and rill_memory_ipc_import refuse bytes that are damaged. */
+/** An event or memory exported to another process, as plain bytes to be sent unchanged. The bytes hold the kind of
+ *  object, its device and a checksum; rill_event_ipc_import and rill_memory_ipc_import refuse damaged bytes. */
 typedef struct {
   uint8_t bytes[128];
 } rill_ipc_handle;
 
-/** Releases what a program has given to rill, with the pointer that it gave: called once, when nothing keeps it any
- * more. */
+/** Releases a resource that a program handed to rill. Called once, with the program's pointer, after the last use. */
 typedef void (*rill_release_fn)(void *user);
 
-/* The null handles, and equality: two handles are equal exactly if they name the same object. */
+/* The null handles, and equality. Two handles are equal if and only if they name the same object. */
 #define RILL_HANDLE_HELPERS_(NAME, TYPE)                                 \
   static const rill_##TYPE RILL_NULL_##NAME = { 0 };                     \
   static inline bool rill_##TYPE##_equal(rill_##TYPE a, rill_##TYPE b) { \
@@ -129,7 +129,7 @@ RILL_HANDLE_HELPERS_(GRAPH_EXEC, graph_exec)
 RILL_HANDLE_HELPERS_(GRAPH_NODE, graph_node)
 #undef RILL_HANDLE_HELPERS_
 
-/** The version of the library that is loaded, as 0x00MMmmpp; RILL_VERSION_* is that of the headers.
+/** Returns the version of the loaded library as 0x00MMmmpp. RILL_VERSION_* is the version of the headers.
  *
  *  Errors:  none.
  *  Like:    cuDriverGetVersion. */

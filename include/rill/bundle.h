@@ -1,8 +1,7 @@
-/* rill/bundle.h: the layout of what rillcc writes.  Generated C files include it; hand-written code has no
- * use for it.
+/* rill/bundle.h: the layout of bundles. C files that rillcc writes include it; other code does not need it.
  *
- * A bundle is constant data: the images, one for each target, and the kernels with their arguments, which are
- * the same in every image.  `version` grows with the layout; a library refuses a bundle newer than itself.
+ * A bundle is constant data: one image for each target, and the kernels with their arguments, which are the same in
+ * every image. `version` increases when the layout changes; a library refuses a newer bundle.
  */
 #ifndef RILL_BUNDLE_H
 #define RILL_BUNDLE_H
@@ -17,7 +16,7 @@ typedef struct rill_bundle_image {
   const char *backend; /**< "cuda", "hip" or "cpu" */
   const char *target;  /**< "sm_90", "ptx_80", "gfx90a", "x86-64-v3" */
   const void *data;    /**< cubin, zero-terminated PTX, AMD code object, or shared object */
-  size_t size;         /**< bytes; of PTX with its zero */
+  size_t size;         /**< bytes, including the terminating zero of PTX */
 } rill_bundle_image;
 
 /** One argument of a kernel. */
@@ -28,7 +27,7 @@ typedef struct rill_bundle_arg {
                         RILL_BUNDLE_ARG_READS may be added */
 } rill_bundle_arg;
 
-/** Of a pointer to a const type: the kernel reads what it points to. */
+/** Added to `offset` for a pointer to a const type, which the kernel only reads. */
 #define RILL_BUNDLE_ARG_READS UINT32_C(0x80000000)
 
 /** One kernel. */
@@ -40,7 +39,7 @@ typedef struct rill_bundle_kernel {
 
 struct rill_bundle {
   uint32_t magic, version;
-  const char *name; /**< of the source: "saxpy" */
+  const char *name; /**< name of the source: "saxpy" */
   const rill_bundle_image *images;
   size_t image_count;
   const rill_bundle_kernel *kernels;

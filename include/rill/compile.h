@@ -1,7 +1,7 @@
-/* rill/compile.h: compiling kernels while the program runs.
+/* rill/compile.h: compile kernels at run time.
  *
- * A kernel source in the dialect of rill/device/kernel.h is compiled for one device: by the vendor's run-time
- * compiler on a GPU, by the host's C++ compiler for the cpu.  The result is a module like any other:
+ *  A kernel source in the dialect of rill/device/kernel.h is compiled for one device, by the vendor's run-time
+ *  compiler for a GPU and by the host's C++ compiler for the CPU. The result is an ordinary module:
  *
  *     const char *source = "#include <rill/device/kernel.h>\n"
  *                          "RILL_KERNEL(scale, int n, float a, float *x) {\n"
@@ -13,11 +13,12 @@
  *       fprintf(stderr, "%s\n%s", rill_last_error_text(), rill_compile_log());
  *     }
  *
- * Headers come with the call, as texts; the dialect's own are always there.
+ * Headers are passed to the call as strings; the headers of the dialect are always available.
  *
- * Compiling takes from tens of milliseconds to seconds, so results are cached on disk, for this user alone:
- * docs/guides/COMPILING.md says where and how, and how to turn it off.  The thing people get wrong: values that change
- * from call to call do not belong in the source or a -D, where each one is another compile; they are arguments.
+ *  Compiling takes tens of milliseconds to seconds, so results are cached on disk for the current user.
+ *  docs/guides/COMPILING.md describes the cache and how to disable it. The thing people get wrong: values that change
+ *  from call to call belong in kernel arguments, not in the source or in -D options, where each value needs another
+ *  compilation.
  *
  * Any thread may call these functions at any time, unless a comment says more.  Since version 0.1.
  */
@@ -29,40 +30,41 @@
 
 RILL_EXTERN_C_BEGIN
 
-/** A header that the source includes by `name`: relative, with '/' between its parts, none of them "." or "..". */
+/** A header that the source includes by `name`, a relative path with '/' between its parts, none of which is "." or
+ *  "..". */
 typedef struct rill_compile_header {
   const char *name, *text;
 } rill_compile_header;
 
 typedef struct rill_compile_options {
   size_t struct_size;
-  /** Words from this list, the same for every compiler: -DNAME -DNAME=VALUE -UNAME -std=c++17 -std=c++20
-   *  -ffp-contract=fast -ffp-contract=off -g */
+  /** Compiler options from this list, which is the same for every compiler: -DNAME -DNAME=VALUE -UNAME -std=c++17
+   *  -std=c++20 -ffp-contract=fast -ffp-contract=off -g */
   const char *const *options;
   size_t option_count;
   const rill_compile_header *headers;
   size_t header_count;
-  const char *label; /**< names the source in messages and the module in texts; NULL: "kernels" */
-  bool no_cache;     /**< neither reads nor writes the cache on disk */
+  const char *label; /**< names the source in compiler messages and the module in error texts; NULL: "kernels" */
+  bool no_cache;     /**< do not read or write the cache on disk */
 } rill_compile_options;
 #define RILL_COMPILE_OPTIONS_INIT \
   { sizeof(rill_compile_options), NULL, 0, NULL, 0, NULL, false }
 
-/** Compiles a kernel source for a device and loads the result.  Blocks until that is done.
+/** Compiles a kernel source for a device and loads the result. Blocks until the module is loaded.
  *
- *  `source` is zero-terminated C++17 in the dialect of rill/device/kernel.h.  Products and sums are fused on a
- *  GPU unless -ffp-contract=off says otherwise, and never on the cpu, as rillcc has it.  Each call makes another
- *  module.
+ *  `source` is zero-terminated C++17 in the dialect of rill/device/kernel.h. As with rillcc, a GPU contracts products
+ *  and sums into fused operations unless -ffp-contract=off is given, and the CPU never does. Each call creates
+ *  another module.
  *
- *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT (an option that is not in the list, a header's name; or the source has
- *           errors: the text begins with the compiler's first message, rill_compile_log has all of them), UNSUPPORTED
- *           (there is no compiler; the text lists those looked for), OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
+ *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT (an unknown option; a bad header name; errors in the source: the text
+ *           begins with the compiler's first message, and rill_compile_log returns all messages), UNSUPPORTED (no
+ *           compiler was found; the text lists the candidates), OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
  *  Like:    nvrtcCompileProgram, hiprtcCompileProgram. */
 RILL_API RILL_NODISCARD rill_status rill_module_compile(rill_device device, const char *source,
                                                         const rill_compile_options *options, rill_module *out);
 
-/** All that the compiler had to say in the calling thread's last rill_module_compile, warnings too.  "" if it had
- *  nothing to say or did not run, as when the result was on disk.  Never NULL.
+/** Returns all compiler messages of the calling thread's last rill_module_compile, including warnings, or "" if there
+ *  were none or the result came from the cache. Never NULL.
  *
  *  Errors:  none.
  *  Threads: any; the text is valid until this thread's next rill_module_compile.

@@ -1,8 +1,8 @@
 /* rill/event.h: points in the work of streams.
  *
- * An event marks the work submitted to a stream up to a call of rill_stream_record_event.  Other streams
- * wait for it without the host, the host asks or waits for it, and the time between two of them is
- * measured on the device.
+ * An event marks the work submitted to a stream up to a call of rill_stream_record_event. Other streams can wait for
+ * the event without blocking the host, the host can query it or wait for it, and two timing events measure a time
+ * span on the device.
  *
  *     rill_event start, end;
  *     rill_event_create(device, RILL_EVENT_OPTIONS(.timing = true), &start);    // and end
@@ -13,11 +13,10 @@
  *     float ms;
  *     rill_event_elapsed_time(start, end, &ms);
  *
- * The thing people get wrong: an event that was never recorded is ready.  rill_event_is_recorded tells
- * the difference.
+ * The thing people get wrong: an event that was never recorded is ready. rill_event_is_recorded tells the two apart.
  *
- * An event that was recorded on a held stream (rill_stream_wait_event) whose work then failed is failed: each query
- * and wait returns that status until the event is recorded again.
+ * If an event was recorded on a held stream (rill_stream_wait_event) and the held work failed, every query of the
+ * event and every wait for it returns that status until the event is recorded again.
  *
  * Any thread may call these functions at any time, unless a comment says more.  Since version 0.1.
  */
@@ -30,47 +29,46 @@
 
 RILL_EXTERN_C_BEGIN
 
-/** Who ends an imported native object: its owner, after the last reference to the handle has gone; or rill,
- *  with that reference. */
+/** Who destroys an imported native object: its owner, after the last reference to the handle is dropped, or rill,
+ *  when the last reference is dropped. */
 enum { RILL_IMPORT_BORROW = 0, RILL_IMPORT_ADOPT = 1 };
 
 typedef struct rill_import_options {
   size_t struct_size;
   uint32_t ownership; /**< RILL_IMPORT_BORROW or RILL_IMPORT_ADOPT */
   const char *label;  /**< copied; may be NULL */
-  /** With RILL_IMPORT_BORROW: called once, on the thread that drops the last reference, inside that call.
-   *  May be NULL. */
+  /** For RILL_IMPORT_BORROW: called once by the call that drops the last reference, on that thread. May be NULL. */
   void (*release)(void *user, uintptr_t native);
   void *user;
 } rill_import_options;
 #define RILL_IMPORT_OPTIONS_INIT \
   { sizeof(rill_import_options), 0, NULL, NULL, NULL }
-/** Options in place, in C and C++: rill_stream_import(d, n, RILL_IMPORT_OPTIONS(.label = "theirs"), &s). */
+/** An options expression for C and C++: rill_stream_import(d, n, RILL_IMPORT_OPTIONS(.label = "theirs"), &s). */
 #define RILL_IMPORT_OPTIONS(...) RILL_OPTIONS_(rill_import_options, __VA_ARGS__)
 RILL_OPTIONS_FIELDS_(rill_import_options, RILL_OPTIONS_FIELD_(ownership) RILL_OPTIONS_FIELD_(label)
                                               RILL_OPTIONS_FIELD_(release) RILL_OPTIONS_FIELD_(user))
 
 typedef struct rill_event_options {
   size_t struct_size;
-  bool timing;        /**< rill_event_elapsed_time can be asked; costs a little at each record */
+  bool timing;        /**< enables rill_event_elapsed_time; makes each record slightly slower */
   bool blocking_sync; /**< host waits sleep instead of spinning */
-  bool interprocess;  /**< can be exported to other processes; not with timing */
-  bool signaled;      /**< counts as recorded and complete from the start, but has no time until it is recorded */
+  bool interprocess;  /**< can be exported to other processes; excludes timing */
+  bool signaled;      /**< recorded and complete from the start; has no time until a stream records it */
   const char *label;  /**< copied; may be NULL */
 } rill_event_options;
 #define RILL_EVENT_OPTIONS_INIT \
   { sizeof(rill_event_options), false, false, false, false, NULL }
-/** Options in place, in C and C++: rill_event_create(d, RILL_EVENT_OPTIONS(.timing = true), &e). */
+/** An options expression for C and C++: rill_event_create(d, RILL_EVENT_OPTIONS(.timing = true), &e). */
 #define RILL_EVENT_OPTIONS(...) RILL_OPTIONS_(rill_event_options, __VA_ARGS__)
 RILL_OPTIONS_FIELDS_(rill_event_options,
                      RILL_OPTIONS_FIELD_(timing) RILL_OPTIONS_FIELD_(blocking_sync) RILL_OPTIONS_FIELD_(interprocess)
                          RILL_OPTIONS_FIELD_(signaled) RILL_OPTIONS_FIELD_(label))
 
-/** A function that rill calls: of a host call (rill_stream_host_call) or of rill_event_then.  `status` is RILL_OK, or
- * the fault of the work before it. */
+/** A function for rill_stream_host_call or rill_event_then. `status` is RILL_OK, or the status with which the
+ * preceding work failed. */
 typedef void (*rill_host_fn)(void *user, rill_status status);
 
-/** Creates an event of a device.  NULL options are all defaults.
+/** Creates an event on a device. NULL selects the default options.
  *
  *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT (interprocess with timing), UNSUPPORTED, OUT_OF_MEMORY,
  *           DEVICE_LOST, BACKEND.
@@ -78,33 +76,33 @@ typedef void (*rill_host_fn)(void *user, rill_status status);
 RILL_API RILL_NODISCARD rill_status rill_event_create(rill_device device, const rill_event_options *options,
                                                       rill_event *out);
 
-/** Wraps a native event (CUevent, cudaEvent_t, hipEvent_t) of that device.  It counts as recorded, and as
- *  one with timing: whether it is, the driver is asked.
+/** Imports a native event (CUevent, cudaEvent_t, hipEvent_t) of the device. The event is treated as already recorded.
+ *  rill_event_elapsed_time asks the driver whether the event has timing.
  *
- *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT, UNSUPPORTED (a device whose events have no native form),
- *           OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
+ *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT, UNSUPPORTED (a device without native events), OUT_OF_MEMORY,
+ *           DEVICE_LOST, BACKEND.
  *  Like:    cuda.core Event.from_handle. */
 RILL_API RILL_NODISCARD rill_status rill_event_import(rill_device device, uintptr_t native,
                                                       const rill_import_options *options, rill_event *out);
 
-/** Adds a reference.  For a stream's cached event: nothing.
+/** Adds a reference. Has no effect on a stream's cached event.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE.
  *  Like:    a copy of a Mojo DeviceEvent. */
 RILL_API RILL_NODISCARD rill_status rill_event_retain(rill_event event);
 
-/** Drops a reference; the last one ends the event.  Never blocks; waits that streams have made for it
- *  remain valid.  Zero, and a stream's cached event: nothing happens.
+/** Drops a reference; the last one destroys the event. Never blocks; waits for the event that were enqueued on
+ *  streams remain valid. Has no effect on a null handle or a stream's cached event.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE.
  *  Like:    cuEventDestroy, hipEventDestroy. */
 RILL_API rill_status rill_event_release(rill_event event);
 
-/** Returns the native event; 0 on the CPU.  Others may record it from then on, so the driver is asked about its
- *  completion each time.
+/** Returns the native event, or 0 on the CPU. Other code may record it from then on, so every query of its completion
+ *  asks the driver.
  *
- *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, NOT_READY (the event was last recorded on a held stream,
- *           which went to another native event: record it again first).
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, NOT_READY (the last record was on a held stream and used
+ *           another native event; record the event again first).
  *  Like:    cuda.core Event.handle. */
 RILL_API RILL_NODISCARD rill_status rill_event_native(rill_event event, uintptr_t *out);
 
@@ -114,88 +112,94 @@ RILL_API RILL_NODISCARD rill_status rill_event_native(rill_event event, uintptr_
  *  Like:    cuda.core Event.device. */
 RILL_API RILL_NODISCARD rill_status rill_event_device(rill_event event, rill_device *out);
 
-/** Returns whether the work that the event marks is done; true if it was never recorded.  Does not block.
+/** Returns whether the work that the event marks has completed, or true if the event was never recorded. Does not
+ *  block.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, NOT_RECORDED (last recorded in a capture),
- *           DEVICE_LOST, BACKEND; that of a failed record.  An error is never reported as false.
+ *           DEVICE_LOST, BACKEND, or the status with which the recorded work failed. An error is never reported as
+ *           false.
  *  Like:    cuEventQuery, hipEventQuery, max.driver.DeviceEvent.is_ready. */
 RILL_API RILL_NODISCARD rill_status rill_event_is_ready(rill_event event, bool *out);
 
-/** Returns whether the event has ever been recorded; imported and signaled events have.
+/** Returns whether the event was ever recorded; true for imported and signaled events.
  *
- *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT; that of a failed record.
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, or the status with which the recorded work failed.
  *  Like:    nothing. */
 RILL_API RILL_NODISCARD rill_status rill_event_is_recorded(rill_event event, bool *out);
 
-/** Blocks until the work that the event marks is done; returns at once if it was never recorded.
+/** Blocks until the work that the event marks has completed. Returns immediately if the event was never recorded.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (called in a host call), NOT_RECORDED (last recorded in a
- *           capture), CHECK (RILL_CHECK=memory found a mistake), DEVICE_LOST, BACKEND; that of a failed record.
+ *           capture), CHECK (RILL_CHECK=memory found a mistake), DEVICE_LOST, BACKEND, or the status with which the
+ *           recorded work failed.
  *  Threads: any; blocks the calling thread only.
  *  Like:    cuEventSynchronize, hipEventSynchronize, max.driver.DeviceEvent.synchronize. */
 RILL_API RILL_NODISCARD rill_status rill_event_synchronize(rill_event event);
 
-/** Blocks as rill_event_synchronize does, for `ns` nanoseconds at most, never less.
+/** Blocks like rill_event_synchronize, but no longer than about `ns` nanoseconds. Never times out earlier.
  *
  *  Errors:  those of rill_event_synchronize, TIMEOUT.
  *  Threads: any; blocks the calling thread only.
  *  Like:    nothing. */
 RILL_API RILL_NODISCARD rill_status rill_event_synchronize_for(rill_event event, uint64_t ns);
 
-/** Adds 1 to an eventfd (eventfd(2)) when the point that the event now marks is reached or has failed, once for each
- *  call: for programs that wait with poll, epoll or a library such as libuv.
+/** Adds 1 to an eventfd (eventfd(2)) once, when the point that the event now marks is reached or has failed. It is
+ *  meant for programs that wait with poll, epoll or a library such as libuv.
  *
- *  Takes effect at once if the point is complete already, and for an event that was never recorded.  Recording or
- *  releasing the event later changes nothing.  Delays no work of the device: a thread of rill does it (docs/guides/THREADS.md
- *  says how soon).  rill_event_is_ready then tells whether the point was reached or failed.
+ *  Takes effect immediately if the point is already complete or the event was never recorded. Recording or releasing
+ *  the event later has no effect on the notification. A thread of rill notifies, so no work of the device is delayed
+ *  (docs/guides/THREADS.md gives the latency). Afterwards rill_event_is_ready tells whether the point was reached or
+ *  failed.
  *
- *  `fd` must stay open until then.  If its counter is as high as it can be, nothing is added.  The child of a fork gets
- *  no notifications for calls of its parent.  An event that other code may record (imported, or whose native handle was
- *  given out), and one that a graph records, must not be recorded again before the notification, or that is for the
- *  later record; the native event of an imported one must exist until then.
+ *  `fd` must stay open until the notification. Nothing is added if its counter is at its maximum. The child of a fork
+ *  receives no notifications for its parent's calls. An event that other code may record (it is imported or its
+ *  native handle was returned) and an event that a graph records must not be recorded again before the notification;
+ *  otherwise the notification is for the later record. The native event of an imported event must exist until the
+ *  notification.
  *
- *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (fd is not open, or no eventfd), NOT_RECORDED (last recorded
- *           in a capture), OUT_OF_MEMORY, DEVICE_LOST.  After a failure nothing is added.
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (fd is not open or not an eventfd), NOT_RECORDED (last
+ *           recorded in a capture), OUT_OF_MEMORY, DEVICE_LOST. After a failure nothing is added.
  *  Like:    cuLaunchHostFunc, hipLaunchHostFunc, which delay the stream. */
 RILL_API RILL_NODISCARD rill_status rill_event_notify_fd(rill_event event, int fd);
 
-/** Calls `fn(user, status)` on a thread of rill, once, when the point that the event now marks is reached (RILL_OK) or
- *  has failed.  `status` is that of the failed record, or DEVICE_LOST.
+/** Calls `fn(user, status)` once on a thread of rill, when the point that the event now marks is reached or has
+ *  failed. `status` is RILL_OK, the status with which the recorded work failed, or DEVICE_LOST.
  *
- *  Takes effect as rill_event_notify_fd does, also for an event that is complete already: the call itself never runs
- *  `fn`.  `fn` may call rill, including functions that block.  Functions run one after another on one thread: one that
- *  takes long delays those after it, though no notification of an eventfd and no work of a device, and one must not
- * wait for another.  Points of one stream have their functions called in the order of their records.  A process that
- * ends may do so before `fn` is called.
+ *  Takes effect like rill_event_notify_fd. The call itself never runs `fn`, even if the event is already complete.
+ *  `fn` may call rill, including functions that block. All functions run one after another on one thread. A slow
+ *  function delays later functions, but no eventfd notification and no work of a device. A function must not wait for
+ *  another function. Functions for points of one stream are called in the order of the records. A process may exit
+ *  before `fn` is called.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (fn is NULL), NOT_RECORDED (last recorded in a capture),
  *           OUT_OF_MEMORY, DEVICE_LOST.  After a failure `fn` is not called.
  *  Like:    cuStreamAddCallback, hipStreamAddCallback, which delay the stream. */
 RILL_API RILL_NODISCARD rill_status rill_event_then(rill_event event, rill_host_fn fn, void *user);
 
-/** Returns the milliseconds on the device from `start` to `end`; negative if end came first.  Does not block.
+/** Returns the device time from `start` to `end` in milliseconds, negative if `end` came first. Does not block.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, then in this order, each naming the event:
- *           TIMING_DISABLED, NOT_RECORDED (an event that is only signaled, too), NOT_READY, WRONG_DEVICE;
- *           DEVICE_LOST, BACKEND; that of a failed record.
+ *           TIMING_DISABLED, NOT_RECORDED (including an event that was only signaled), NOT_READY, WRONG_DEVICE; then
+ *           DEVICE_LOST, BACKEND, or the status with which the recorded work failed.
  *  Like:    cuEventElapsedTime, hipEventElapsedTime, max.driver.DeviceEvent.elapsed_time. */
 RILL_API RILL_NODISCARD rill_status rill_event_elapsed_time(rill_event start, rill_event end, float *ms);
 
-/** Returns what another process needs to share the event, which was created with `interprocess`.  From then on it
- * counts as recorded: the other process may record it at any time.  Keep the event until the others have released
- * theirs.
+/** Exports an event that was created with `interprocess`, so that another process can import it. From then on the
+ * event is treated as recorded, because the other process may record it at any time. Keep the event until all
+ * importers have released theirs.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (created without interprocess, or imported), UNSUPPORTED
  *           (the CPU, with the reason), DEVICE_LOST, BACKEND.
  *  Like:    cuIpcGetEventHandle, hipIpcGetEventHandle. */
 RILL_API RILL_NODISCARD rill_status rill_event_ipc_export(rill_event event, rill_ipc_handle *out);
 
-/** Opens the event of another process, of the same GPU.  It counts as recorded, and each process may record it, wait
- *  for it and query it.  Releasing it leaves the exporter's event alone.
+/** Imports an event of another process on the same GPU. The event is treated as recorded. Each process may record it,
+ *  wait for it and query it. Releasing the imported event does not affect the exporter's event.
  *
- *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT (bytes that are no handle or damaged, a handle of memory, one that this
- *           process itself exported: use the event), WRONG_BACKEND, WRONG_DEVICE (each naming the handle's),
- *           NOT_FOUND (the exporter has ended or released it), UNSUPPORTED, OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
+ *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT (the bytes are damaged or not a handle, the handle is for memory, or
+ *           this process exported it: use the event itself), WRONG_BACKEND, WRONG_DEVICE (each names the handle's
+ *           device), NOT_FOUND (the exporter exited or released the event), UNSUPPORTED, OUT_OF_MEMORY, DEVICE_LOST,
+ *           BACKEND.
  *  Like:    cuIpcOpenEventHandle, hipIpcOpenEventHandle. */
 RILL_API RILL_NODISCARD rill_status rill_event_ipc_import(rill_device device, const rill_ipc_handle *handle,
                                                           rill_event *out);

@@ -1,28 +1,29 @@
-/* rill/fault.h: makes calls of a backend fail on purpose, to test what a program does then.
+/* rill/fault.h: makes backend calls fail on purpose, to test how a program handles failures.
  *
- *     rill_fault_set("alloc:3=out_of_memory");       // the third allocation from now on fails
+ *     rill_fault_set("alloc:3=out_of_memory");       // the third allocation from now fails
  *     run_the_part_that_is_tested();
- *     if (rill_fault_count() == 0) ... it makes fewer than three
+ *     if (rill_fault_count() == 0) ... it makes fewer than three allocations
  *     rill_fault_clear();
  *
- * RILL_FAULT in the environment has the same rules for a whole program.  They work on every backend, GPUs included: the
- * driver hears nothing of a call that fails so, and rill does what it does when the driver refuses one.  The text of
- * the error says that it was injected, by which rule, and which call it was.
+ * RILL_FAULT in the environment sets rules for a whole program. Rules work on every backend, including GPUs: a call
+ * that fails by a rule does not reach the driver, and rill handles the failure like one that the driver returned. The
+ * error text says that the fault was injected, by which rule, and in which call.
  *
- * Rules are separated by commas, and the first that a call meets counts:
+ * Rules are separated by commas. The first matching rule applies:
  *
  *     CALL:N=STATUS          call number N fails, once
  *     CALL:N+=STATUS         call number N and all after it
  *     CALL:p=X=STATUS        each with probability X from 0 to 1
- *     CALL@LABEL:...         calls that concern an object, a launch or a kernel of this name, or a device ("cuda:0")
- *     seed=S                 what the probabilities start from; 1 unless given
+ *     CALL@LABEL:...         calls for an object, launch or kernel with this name, or for a device ("cuda:0")
+ *     seed=S                 seed of the probabilities; 1 by default
  *
- * CALL is alloc, copy, launch, record, synchronize and so on, or any (docs/reference/ERRORS.md has the list), STATUS the name of
- * a status in small letters without RILL_ERROR_; without "=STATUS" it is backend.  device_lost loses the device for
- * good; a GPU finishes first what it has, since no work uses the memory of a lost device any more.
+ * CALL is alloc, copy, launch, record, synchronize or another word of the list in docs/reference/ERRORS.md, or any.
+ * STATUS is the name of a status in lower case without RILL_ERROR_, and backend by default. device_lost makes the
+ * device permanently unusable; a GPU first finishes its work, because no work may use the memory of a lost device.
  *
- * What people get wrong: N counts calls of the backend, not of rill's functions.  A pool allocates rarely and tries
- * again after a failure, work of held streams and graphs reaches the driver later, and rill remembers what is complete.
+ * The thing people get wrong: N counts backend calls, not calls of rill's functions. A pool allocates rarely and
+ * retries after a failure, held work and graphs reach the driver later, and rill does not query work that it knows to
+ * be complete.
  *
  * Any thread may call these functions at any time, unless a comment says more.  Since version 0.1.
  */
@@ -34,32 +35,32 @@
 
 RILL_EXTERN_C_BEGIN
 
-/** Replaces all rules, those of RILL_FAULT included, and counts from 0.  "" is no rules.  On failure the rules stay as
- *  they were.  There may be 32 rules; a label has up to 63 bytes and no comma.
+/** Replaces all rules, including those of RILL_FAULT, and resets their counts. "" means no rules. On failure the
+ *  rules do not change. There can be 32 rules; a label has up to 63 bytes and no comma.
  *
- *  Errors:  INVALID_ARGUMENT (NULL, or what cannot be understood: the text says at which character).
- *  Threads: any; the rules and their counts are those of the process.  Threads that make calls meanwhile meet the old
- *           rules or the new ones.
+ *  Errors:  INVALID_ARGUMENT (NULL, or a syntax error: the text has its position).
+ *  Threads: any; rules and counts belong to the process. Concurrent calls use either the old or the new rules.
  *  Like:    nothing. */
 RILL_API RILL_NODISCARD rill_status rill_fault_set(const char *rules);
 
-/** Removes all rules, those of RILL_FAULT included: no call fails any more.  What rill_fault_count returns stays.
+/** Removes all rules, including those of RILL_FAULT. Does not change the result of rill_fault_count.
  *
  *  Errors:  none.
  *  Like:    nothing. */
 RILL_API void rill_fault_clear(void);
 
-/** Returns how many calls have failed by the rules since they were set.
+/** Returns the number of calls that rules have made fail since rill_fault_set.
  *
  *  Errors:  none.
  *  Like:    nothing. */
 RILL_API RILL_NODISCARD uint64_t rill_fault_count(void);
 
-/** For libraries over rill: whether the next event named `word` is to go wrong, which this call counts as one.  `label`
- * is what a rule may have after "@", such as a rank; NULL: nothing.  `*value` becomes what the rule has after "=": a
- * time in ns or a number; 0 if there is nothing.  The words are comm_late, comm_die and comm_count, of rill_comm.
+/** Counts one call named `word` of a library above rill, and returns whether a rule makes it fail. `label` is
+ * compared with the text after "@" in a rule, such as a rank, and may be NULL. `*value` becomes the number or the
+ * time in ns after "=" in the rule, or 0 if there is none. The words are comm_late, comm_die and comm_count, for
+ * rill_comm.
  *
- *  Errors:  none; false and 0 if `word` is NULL or none of these.  `value` may be NULL.
+ *  Errors:  none; false and 0 if `word` is NULL or unknown. `value` may be NULL.
  *  Like:    nothing. */
 RILL_API RILL_NODISCARD bool rill_fault_is_due(const char *word, const char *label, int64_t *value);
 

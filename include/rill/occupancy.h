@@ -1,15 +1,14 @@
-/* rill/occupancy.h: how much of a device a launch can use: what fits on a compute unit at once, and what block size
- * to choose.
+/* rill/occupancy.h: occupancy of kernels, and block sizes that maximize it.
  *
  *     uint32_t threads, blocks;
  *     rill_kernel_suggest_block(kernel, 0, 0, &threads, &blocks);
  *     rill_launch launch = rill_launch_1d(n, threads);
  *
- * Registers, shared memory and threads of a compute unit are shared by the blocks that run there.  The answers are the
- * driver's, for one device; another one gives others.  On the CPU a compute unit is a processor, which runs one block
- * at a time.
+ * The blocks on a compute unit share its registers, shared memory and thread slots. The results come from the driver
+ * and hold for one device. On the CPU a compute unit is a processor, which runs one block at a time.
  *
- * The thing people get wrong: full units are not always faster.  A kernel with few, large blocks may be.
+ * The thing people get wrong: the highest occupancy is not always the fastest. A kernel with few large blocks may be
+ * faster.
  *
  * Any thread may call these functions at any time, unless a comment says more.  Since version 0.1.
  */
@@ -20,36 +19,36 @@
 
 RILL_EXTERN_C_BEGIN
 
-/** Returns how many blocks of `block_threads` threads, each with `shared` bytes of dynamic shared memory, one compute
- *  unit runs at a time.
+/** Returns the number of blocks of `block_threads` threads, each with `shared` bytes of dynamic shared memory, that
+ *  one compute unit runs at the same time.
  *
- *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, OUT_OF_RANGE (more than a block can have), DEVICE_LOST,
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, OUT_OF_RANGE (more threads or memory than a block can
+ *           have), DEVICE_LOST,
  *           BACKEND.
  *  Like:    cuOccupancyMaxActiveBlocksPerMultiprocessor, hipModuleOccupancyMaxActiveBlocksPerMultiprocessor. */
 RILL_API RILL_NODISCARD rill_status rill_kernel_occupancy(rill_kernel kernel, uint32_t block_threads, size_t shared,
                                                           uint32_t *blocks_per_unit);
 
-/** Returns the number of threads of a block with which most threads of the kernel run at a time, and how many such
- * blocks it takes to fill the device.
+/** Returns the block size that gives the highest occupancy, and the number of such blocks that fill the device.
  *
- *  `shared` is the dynamic shared memory of a block; `limit`, unless 0, the most threads that it may have.
+ * `shared` is the dynamic shared memory per block in bytes. `limit` is the maximum block size, or 0 for none.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, OUT_OF_RANGE, DEVICE_LOST, BACKEND.
  *  Like:    cuOccupancyMaxPotentialBlockSize, hipModuleOccupancyMaxPotentialBlockSize. */
 RILL_API RILL_NODISCARD rill_status rill_kernel_suggest_block(rill_kernel kernel, size_t shared, uint32_t limit,
                                                               uint32_t *block_threads, uint32_t *blocks);
 
-/** Returns the most dynamic shared memory in bytes with which a compute unit still runs `blocks_per_unit` blocks of
- *  `block_threads` threads at a time.
+/** Returns the largest dynamic shared memory per block, in bytes, with which a compute unit runs `blocks_per_unit`
+ *  blocks of `block_threads` threads at the same time.
  *
- *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, OUT_OF_RANGE (so many do not fit even without any),
- *           DEVICE_LOST, BACKEND.
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, OUT_OF_RANGE (the blocks do not fit even without shared
+ *           memory), DEVICE_LOST, BACKEND.
  *  Like:    cuOccupancyAvailableDynamicSMemPerBlock. */
 RILL_API RILL_NODISCARD rill_status rill_kernel_available_shared(rill_kernel kernel, uint32_t block_threads,
                                                                  uint32_t blocks_per_unit, size_t *shared);
 
-/** Returns how many blocks a cooperative launch (RILL_ATTR_COOPERATIVE) may have: as many as the whole device runs at a
- *  time.
+/** Returns the maximum number of blocks of a cooperative launch (RILL_ATTR_COOPERATIVE): those that the device runs
+ *  at the same time.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT, OUT_OF_RANGE, UNSUPPORTED (RILL_FEATURE_COOPERATIVE),
  *           DEVICE_LOST, BACKEND.
@@ -57,10 +56,10 @@ RILL_API RILL_NODISCARD rill_status rill_kernel_available_shared(rill_kernel ker
 RILL_API RILL_NODISCARD rill_status rill_kernel_cooperative_blocks(rill_kernel kernel, uint32_t block_threads,
                                                                    size_t shared, uint32_t *blocks);
 
-/** Returns how many clusters of a launch, whose shape is `launch`, the device runs at a time.
+/** Returns the number of clusters of a launch with the shape `launch` that the device runs at the same time.
  *
- *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (also without a cluster), OUT_OF_RANGE, UNSUPPORTED
- *           (RILL_FEATURE_CLUSTER), DEVICE_LOST, BACKEND.
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (including a launch without clusters), OUT_OF_RANGE,
+ *           UNSUPPORTED (RILL_FEATURE_CLUSTER), DEVICE_LOST, BACKEND.
  *  Like:    cuOccupancyMaxActiveClusters. */
 RILL_API RILL_NODISCARD rill_status rill_kernel_active_clusters(rill_kernel kernel, const rill_launch *launch,
                                                                 uint32_t *clusters);

@@ -1,10 +1,10 @@
-/* rill/options.h: options in place, in C and in C++17.  Included by the headers that have options.
+/* rill/options.h: options structs as expressions, in C and C++17. Included by the headers that have options.
  *
  *     rill_stream_create(device, RILL_STREAM_OPTIONS(.label = "copy", .blocking = true), &stream);
  *
- * gives a pointer to options that hold the defaults but for these fields, up to twelve, in any order.  It is good until
- * the end of the statement in C++, of the block in C: for a call, not to be kept.  In C++ it is an expression like any
- * other: default arguments, member initializers and constants may have it.
+ * The expression is a pointer to options with the given fields (at most twelve, in any order) and defaults for all
+ * others. The options live until the end of the statement in C++ and of the block in C, so pass the pointer to a call
+ * and do not keep it. In C++ the expression is also allowed in default arguments, member initializers and constants.
  */
 #ifndef RILL_OPTIONS_H
 #define RILL_OPTIONS_H
@@ -12,15 +12,15 @@
 #ifdef __cplusplus
 
 namespace rill_options_detail {
-/* A value for one field, to be stored later. */
+/* The value for one field, stored later. */
 template <auto Field, class Value> struct setting { Value value; };
 
-/* Stands for a field of the options: assigning to it gives the setting. */
+/* Represents a field of the options. Assigning to it returns a setting. */
 template <class Value, auto Field> struct field {
   constexpr setting<Field, Value> operator=(Value value) const { return { value }; }
 };
 
-struct fields {}; /* by itself: no setting */
+struct fields {}; /* with no fields: no setting */
 
 template <class T> struct in_place {
   T value;
@@ -34,8 +34,8 @@ template <class T> struct in_place {
 };
 } // namespace rill_options_detail
 
-/* Designated initializers are not C++17's: each `.field = value` becomes an assignment to a member of TYPE_fields_,
- * which RILL_OPTIONS_FIELDS_ defines, with a RILL_OPTIONS_FIELD_ for each field but struct_size. */
+/* C++17 has no designated initializers. Each `.field = value` becomes an assignment to a member of TYPE_fields_,
+ * which RILL_OPTIONS_FIELDS_ defines with a RILL_OPTIONS_FIELD_ for each field except struct_size. */
 #define RILL_OPTIONS_FIELDS_(type, ...)                   \
   struct type##_fields_ : ::rill_options_detail::fields { \
     using options_ = type;                                \

@@ -1,20 +1,21 @@
 /* rill/pool.h: memory that is allocated and freed in the order of a stream.
  *
- * A pool keeps memory that was freed, and gives it out again without the driver: at once to the stream that it was
- * freed on, to another stream when the work before the free is complete.  Every device has a default pool, of device
- * memory; pools of pinned and of managed memory are made (rill_pool_options, kind).
+ * A pool keeps freed memory and reuses it without calling the driver. The stream that freed the memory can reuse it
+ * immediately; another stream can reuse it once the work before the free is complete. Every device has a default pool
+ * of device memory. rill_pool_create creates other pools, including pools of pinned and managed memory.
  *
  *     float *x = NULL;
  *     if (rill_alloc_async(stream, bytes, (void **)&x) != RILL_OK) ...
  *     saxpy_launch(stream, &launch, n, 2.0f, x, y);
  *     rill_free_async(stream, x);
  *
- * The pointer is valid at once for work that is submitted to the stream it was allocated on, and for other streams'
- * work that is ordered after the call.  The host may touch pinned and managed memory of a pool when the stream has
- * reached the call, as after a synchronize: earlier work of the stream may still use what was there.
+ * The pointer is valid immediately for work that is submitted to the allocating stream, and for work of other streams
+ * that is ordered after the allocation. The host may access pinned and managed memory of a pool only after the stream
+ * has reached the allocation, for example after a synchronize: earlier work of the stream may still use the previous
+ * contents.
  *
- * The thing people get wrong: rill_free_async says that all uses are ordered before this point of its stream.  A use on
- * another stream that is not must be recorded (rill_memory_record_use), or the memory is reused too early.
+ * The thing people get wrong: rill_free_async declares that all uses are ordered before this point of its stream.
+ * Record any other use on another stream with rill_memory_record_use, or the memory is reused too early.
  *
  * Any thread may call these functions at any time, unless a comment says more.  Since version 0.1.
  */
@@ -29,7 +30,7 @@ RILL_EXTERN_C_BEGIN
 
 typedef struct rill_pool_options {
   size_t struct_size;
-  uint64_t max_size; /**< bytes that it takes from the driver, at most; 0: no limit */
+  uint64_t max_size; /**< maximum bytes allocated from the driver; 0: no limit */
   uint64_t
       release_threshold; /**< free memory above this is released when the host synchronizes; 0: never automatically */
   const char *label;
@@ -37,16 +38,16 @@ typedef struct rill_pool_options {
 } rill_pool_options;
 #define RILL_POOL_OPTIONS_INIT \
   { sizeof(rill_pool_options), 0, 0, NULL, 0 }
-/** Options in place, in C and C++. */
+/** An options expression for C and C++. */
 #define RILL_POOL_OPTIONS(...) RILL_OPTIONS_(rill_pool_options, __VA_ARGS__)
 RILL_OPTIONS_FIELDS_(rill_pool_options, RILL_OPTIONS_FIELD_(max_size) RILL_OPTIONS_FIELD_(release_threshold)
                                             RILL_OPTIONS_FIELD_(label) RILL_OPTIONS_FIELD_(kind))
 
-/** Bytes.  `reserved` is what the pool has from the driver: `used`, which is allocated and not freed yet, rounded up as
- *  the pool does; `waiting`, which was freed but may still be used by work that is not complete; and `cached`, which is
- *  free for use.  The last three add up to the first.  Peaks are since the pool was created or rill_pool_reset_peaks.
- * With RILL_CHECK=memory `waiting` also has red zones and freed memory that is kept back, and max_size limits `used`
- * instead. */
+/** Sizes in bytes. `reserved` is the memory allocated from the driver, and the sum of three parts: `used` is
+ *  allocated and not yet freed (rounded up to the pool's granularity), `waiting` was freed but may still be used by
+ *  incomplete work, and `cached` is free. Peaks are counted since the pool was created or since
+ *  rill_pool_reset_peaks. With RILL_CHECK=memory, `waiting` includes red zones and freed memory that is kept back,
+ *  and max_size limits `used` instead of `reserved`. */
 typedef struct rill_pool_info {
   size_t struct_size;
   uint64_t reserved, used, reserved_peak, used_peak;
@@ -55,45 +56,45 @@ typedef struct rill_pool_info {
 #define RILL_POOL_INFO_INIT \
   { sizeof(rill_pool_info), 0, 0, 0, 0, 0, 0 }
 
-/** Makes `used_peak` and `reserved_peak` of rill_pool_get_info what is used and reserved now.
+/** Resets `used_peak` and `reserved_peak` of rill_pool_get_info to the current values.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE.
  *  Like:    cuMemPoolSetAttribute and hipMemPoolSetAttribute of RESERVED_MEM_HIGH and USED_MEM_HIGH. */
 RILL_API RILL_NODISCARD rill_status rill_pool_reset_peaks(rill_pool pool);
 
-/** Allocates `size` bytes from the default pool of the stream's device.  They are not zeroed; the address is a
- *  multiple of 256.  Size 0 is OK and gives NULL.
+/** Allocates `size` bytes from the default pool of the stream's device. The memory is not zeroed. The address is a
+ *  multiple of 256. Size 0 returns OK and NULL.
  *
- *  Does not block while the pool or the driver has memory.  If neither has any, the stream is made to wait for
- *  memory that was freed on another stream; if there is none either, memory that the device's pools do not use is
- *  released to the driver, which may block.
+ *  Does not block while the pool or the driver has memory. Otherwise the stream is made to wait for memory that was
+ *  freed on another stream. If no such memory exists, unused memory of the device's pools is released to the driver,
+ *  which may block.
  *
- *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (NULL), OUT_OF_MEMORY (asked, free and total and the
- *           pool's own numbers are in the text; the device stays usable), CAPTURE_ACTIVE, DEVICE_LOST, BACKEND.
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (NULL), OUT_OF_MEMORY (the text has the requested, free
+ *           and total bytes and the pool's sizes; the device remains usable), CAPTURE_ACTIVE, DEVICE_LOST, BACKEND.
  *  Like:    cuMemAllocAsync, hipMallocAsync. */
 RILL_API RILL_NODISCARD rill_status rill_alloc_async(rill_stream stream, size_t size, void **out);
 
-/** Frees memory of a pool at this point of the stream: says that every use of it, but those recorded with
- *  rill_memory_record_use, is ordered before.  NULL: nothing happens.
+/** Frees pool memory at this point of the stream. Every use of the memory must be ordered before this point or
+ *  recorded with rill_memory_record_use. Has no effect on NULL.
  *
- *  The stream may be another one of the device than that of the allocation.  It may be released right after.  If it
- *  captures, memory of its graph is freed by a node, and other memory when the capture ends.
+ *  The stream can be any stream of the device, and can be released right after the call. If the stream is capturing,
+ *  memory allocated in its graph is freed by a node, and other memory is freed when the capture ends.
  *
- *  Errors:  INVALID_HANDLE, STALE_HANDLE, NOT_FOUND (no allocation of rill, or freed already), INVALID_ARGUMENT
- *           (inside one, or of rill_alloc), WRONG_DEVICE, WRONG_BACKEND, CAPTURE_ACTIVE, DEVICE_LOST, BACKEND.  The
- *           memory then stays allocated.
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, NOT_FOUND (not an allocation of rill, or already freed), INVALID_ARGUMENT
+ *           (an address inside an allocation, or memory of rill_alloc), WRONG_DEVICE, WRONG_BACKEND, CAPTURE_ACTIVE,
+ *           DEVICE_LOST, BACKEND. After an error the memory stays allocated.
  *  Like:    cuMemFreeAsync, hipFreeAsync. */
 RILL_API rill_status rill_free_async(rill_stream stream, void *p);
 
-/** Creates a pool of memory of one kind.  It takes memory from the driver when it is needed.
+/** Creates a pool of memory of one kind. The pool allocates memory from the driver on demand.
  *
- *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT (NULL, options, kind), UNSUPPORTED (managed memory that the device does
- *           not have), OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
+ *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT (NULL, options, kind), UNSUPPORTED (the device has no managed memory),
+ *           OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
  *  Like:    cuMemPoolCreate, hipMemPoolCreate. */
 RILL_API RILL_NODISCARD rill_status rill_pool_create(rill_device device, const rill_pool_options *options,
                                                      rill_pool *out);
 
-/** The pool that rill_alloc_async takes from: the same handle every time, borrowed.
+/** Returns the pool that rill_alloc_async uses. Every call returns the same handle, which needs no release.
  *
  *  Errors:  INVALID_HANDLE, INVALID_ARGUMENT (NULL), OUT_OF_MEMORY, DEVICE_LOST, BACKEND.
  *  Like:    cuDeviceGetDefaultMemPool, hipDeviceGetDefaultMemPool. */
@@ -105,82 +106,83 @@ RILL_API RILL_NODISCARD rill_status rill_pool_default(rill_device device, rill_p
  *  Like:    Py_INCREF of a cuda.core.MemoryResource. */
 RILL_API RILL_NODISCARD rill_status rill_pool_retain(rill_pool pool);
 
-/** Drops a reference; the last one ends the pool.  Its allocations remain valid until they are freed, and its memory
- *  is released to the driver when it is unused, in a later call.  The null handle: nothing happens.
+/** Drops a reference; the last one destroys the pool. Its allocations remain valid until they are freed. A later call
+ *  releases its memory to the driver when the memory is unused. Has no effect on the null handle.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE.
  *  Like:    cuMemPoolDestroy, hipMemPoolDestroy. */
 RILL_API rill_status rill_pool_release(rill_pool pool);
 
-/** As rill_alloc_async, from this pool.  A pool with a limit records a point of the stream at each free, so that
- *  another stream that reuses the memory waits for no later work; one without a limit does so only once memory has run
- *  out, and may take a later point before that.
+/** Allocates like rill_alloc_async, from this pool. A pool with a limit records a point of the stream at each free,
+ *  so another stream that reuses the memory waits for no later work. A pool without a limit records such points only
+ *  after memory has run out; before that, a reusing stream may wait for a later point.
  *
- *  Errors:  as rill_alloc_async; WRONG_DEVICE, WRONG_BACKEND.  OUT_OF_MEMORY also where the limit would be exceeded.
+ *  Errors:  those of rill_alloc_async; WRONG_DEVICE, WRONG_BACKEND. OUT_OF_MEMORY also if the limit would be exceeded.
  *  Like:    cuMemAllocFromPoolAsync, hipMallocFromPoolAsync. */
 RILL_API RILL_NODISCARD rill_status rill_pool_alloc_async(rill_pool pool, rill_stream stream, size_t size, void **out);
 
-/** As rill_pool_alloc_async; the address is a multiple of `alignment`, which is a power of two.
+/** Allocates like rill_pool_alloc_async, at a multiple of `alignment`, a power of two.
  *
- *  Errors:  as rill_pool_alloc_async; INVALID_ARGUMENT also where the alignment is no power of two.
+ *  Errors:  those of rill_pool_alloc_async; INVALID_ARGUMENT also if the alignment is not a power of two.
  *  Like:    std::pmr::memory_resource::allocate. */
 RILL_API RILL_NODISCARD rill_status rill_pool_alloc_aligned_async(rill_pool pool, rill_stream stream, size_t size,
                                                                   size_t alignment, void **out);
 
-/** Releases unused memory to the driver until the pool has no more than `keep` bytes of it, as far as whole segments
- *  are free and the work before their last free is complete.  May block, as drivers do when memory is released.
+/** Releases unused memory to the driver until the pool holds at most `keep` unused bytes. Releases only whole free
+ *  segments whose last use is complete. May block, because drivers may block when they release memory.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (called in a host call), DEVICE_LOST, BACKEND.
  *  Like:    cuMemPoolTrimTo, hipMemPoolTrimTo. */
 RILL_API RILL_NODISCARD rill_status rill_pool_trim(rill_pool pool, uint64_t keep);
 
-/** The pool's numbers.  Asks the driver which of the freed memory is complete.
+/** Returns the sizes of the pool. Asks the driver which uses of freed memory are complete.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (NULL, struct_size).
- *  Threads: any.  Numbers taken while others allocate may belong to slightly different moments.
+ *  Threads: any.  While other threads allocate, the values may belong to slightly different moments.
  *  Like:    cuMemPoolGetAttribute, hipMemPoolGetAttribute. */
 RILL_API RILL_NODISCARD rill_status rill_pool_get_info(rill_pool pool, rill_pool_info *info);
 
-/** The limit that the pool was created with, in bytes; 0: none.
+/** Returns the limit of the pool in bytes, or 0 if it has none.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (NULL).
  *  Like:    cuMemPoolGetAttribute, hipMemPoolGetAttribute. */
 RILL_API RILL_NODISCARD rill_status rill_pool_max_size(rill_pool pool, uint64_t *out);
 
-/** The kind of memory that the pool gives: RILL_MEMORY_DEVICE, _PINNED or _MANAGED.
+/** Returns the kind of the pool's memory: RILL_MEMORY_DEVICE, _PINNED or _MANAGED.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (NULL).
  *  Like:    CUmemPoolProps::location. */
 RILL_API RILL_NODISCARD rill_status rill_pool_kind(rill_pool pool, uint32_t *out);
 
-/** The pool's release threshold in bytes; 0: never released automatically.
+/** Returns the release threshold of the pool in bytes, or 0 if memory is never released automatically.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (NULL).
- *  Like:    CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, where 0 means the opposite: all is released. */
+ *  Like:    CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, where 0 has the opposite meaning: all memory is released. */
 RILL_API RILL_NODISCARD rill_status rill_pool_release_threshold(rill_pool pool, uint64_t *out);
 
-/** Sets the release threshold: from then on, when the host synchronizes with the device, or with a stream or an event
- *  while nothing else runs, unused memory goes back to the driver until the pool has no more than so many bytes.  0:
- *  never released automatically.  Whatever it is, rill_pool_trim releases unused memory, and so does an allocation that
- *  would fail otherwise.
+/** Sets the release threshold in bytes. When the host synchronizes with the device, or with a stream or an event
+ *  while nothing else runs, unused memory is released to the driver until the pool holds no more than this. With 0
+ *  memory is never released automatically. rill_pool_trim, and an allocation that would otherwise fail, release
+ *  unused memory regardless of the threshold.
  *
  *  Errors:  INVALID_HANDLE, STALE_HANDLE.
- *  Like:    CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, where 0 means the opposite: all is released. */
+ *  Like:    CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, where 0 has the opposite meaning: all memory is released. */
 RILL_API RILL_NODISCARD rill_status rill_pool_set_release_threshold(rill_pool pool, uint64_t bytes);
 
-/** The pool that `p`, an address in an allocation, comes from.  Borrowed: retain it to keep it.  Null for memory of
- *  rill_alloc.
+/** Returns the pool of the allocation that contains `p`, or the null handle for memory of rill_alloc. Adds no
+ *  reference; retain the pool to keep it.
  *
- *  Errors:  INVALID_ARGUMENT (NULL), NOT_FOUND (no allocation of rill).
+ *  Errors:  INVALID_ARGUMENT (NULL), NOT_FOUND (not an allocation of rill).
  *  Like:    CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE. */
 RILL_API RILL_NODISCARD rill_status rill_memory_pool(const void *p, rill_pool *out);
 
-/** Records that work of `stream` submitted so far uses the allocation that starts at `p`: once freed, the memory is
- *  not reused or released before that work is complete.  For memory of rill_alloc, too: rill_free knows the streams of
- *  its own device, but of a peer that accesses it only what is recorded here.
+/** Records that work submitted to `stream` so far uses the allocation that starts at `p`. After a free the memory is
+ *  not reused or released before that work is complete. This also applies to memory of rill_alloc: rill_free waits
+ *  for all streams of the memory's device, but for a peer that accesses the memory only for the uses that are
+ *  recorded here.
  *
- *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (NULL, inside an allocation), NOT_FOUND (no allocation of
- *           rill, or freed already), WRONG_BACKEND, OUT_OF_MEMORY, CAPTURE_ACTIVE, DEVICE_LOST, BACKEND.
+ *  Errors:  INVALID_HANDLE, STALE_HANDLE, INVALID_ARGUMENT (NULL, an address inside an allocation), NOT_FOUND (not an
+ *           allocation of rill, or already freed), WRONG_BACKEND, OUT_OF_MEMORY, CAPTURE_ACTIVE, DEVICE_LOST, BACKEND.
  *  Like:    torch.Tensor.record_stream. */
 RILL_API RILL_NODISCARD rill_status rill_memory_record_use(void *p, rill_stream stream);
 
